@@ -79,6 +79,12 @@ static void test_data(void **state) {
     REFUSED(qn_data_open, "out", "a.csv", NULL, NULL);
     REFUSED(qn_data_from_arrays, "values", QN_F32, 1, 1, NULL, NULL, &out);
     REFUSED(qn_data_from_arrays, "out", QN_F32, 1, 1, &value, NULL, NULL);
+    qn_data_arrays arrays;
+    qn_data_arrays_init(NULL);
+    qn_data_arrays_init(&arrays);
+    REFUSED(qn_data_lend, "arrays", NULL, &out);
+    REFUSED(qn_data_lend, "out", &arrays, NULL);
+    REFUSED(qn_data_lend, "arrays->values", &arrays, &out);
     REFUSED(qn_data_synth_digits, "out", 1, 0, 1, NULL);
     REFUSED(qn_data_share, "open", NULL, 0, NULL, NULL, &out);
     REFUSED(qn_data_share, "out", NULL, 0, opener, NULL, NULL);

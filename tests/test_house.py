@@ -417,7 +417,7 @@ def test_writing_allowed(tmp_path, text):
 NO_FLOATS = re.compile(
     r"qn_(version|build_info|status_name|train_stop|files_abandon|plan_report_of"
     r"|predictions_correct|choice_(about|name|near)"
-    r"|(train|data|plan|cluster)_options_init|(model|plan|predictions)_free"
+    r"|(train|data|plan|cluster)_options_init|data_arrays_init|(model|plan|predictions)_free"
     r"|cluster_(rank|ranks|alive|local|name|is_writer|stop)"
     r"|data_(close|items|features|type_of|values|labels|classes|digest|image_size|format"
     r"|feature_name|label_name|class_name|note|targets?|categories|category)|model_(recipe|digest|inputs|outputs|layers|parameters|tensor"

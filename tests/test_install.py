@@ -44,20 +44,13 @@ def run(*command, **kwargs):
     return done.stdout
 
 
-def installed(folder, *options):
-    """Build the project with these options below folder, install it, and move the installation."""
-    builds.require("cmake", "ninja")
-    run("cmake", "-S", ROOT, "-B", folder / "build", "-G", "Ninja", "-DQUERN_WERROR=ON",
-        "-DBUILD_TESTING=OFF", *options)
-    run("cmake", "--build", folder / "build", "--parallel", builds.JOBS)
-    run("cmake", "--install", folder / "build", "--prefix", folder / "first")
-    return (folder / "first").rename(folder / "prefix")
-
-
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
-    return installed(tmp_path_factory.mktemp("shared"), "-DBUILD_SHARED_LIBS=ON",
-                     "-DQUERN_ZLIB=OFF", "-DCMAKE_BUILD_TYPE=Debug")
+    """The preset `shared`, installed; then the installation is moved."""
+    folder = tmp_path_factory.mktemp("shared")
+    build = builds.ready("shared", "all")
+    run("cmake", "--install", build, "--prefix", folder / "first")
+    return (folder / "first").rename(folder / "prefix")
 
 
 @pytest.fixture
@@ -117,7 +110,7 @@ def test_the_shared_library_exports_what_the_headers_declare(shared):
 def test_make_install_takes_prefix_and_destdir(shared, tmp_path):
     """Of a tree that is built: make calls the build, which has nothing to do, and installs."""
     builds.require("make", "cmake")
-    build = shared.parent / "build"
+    build = builds.directory("shared")
     done = run("make", "-n", "--no-print-directory", "-C", ROOT, "install", "PREFIX=/opt/q", f"DESTDIR={tmp_path}")
     line = done.strip().splitlines()[-1]
     assert f'DESTDIR="{tmp_path}"' in line and "--prefix" in line

@@ -5,8 +5,8 @@
  * 2^31 - 1. It has at least one item and one feature, and at most 2^48 items and 2^32 - 1 features.
  *
  * A data set never changes after it was made, and any number of threads may read it. It holds its
- * own copy of the values: the file or the arrays that it came from may change afterwards. Every
- * function here that makes a data set sets *out to NULL when it fails. */
+ * own copy of the values, unless qn_data_lend made it: the file or the arrays that it came from may
+ * change afterwards. Every function here that makes a data set sets *out to NULL when it fails. */
 #ifndef QUERN_DATA_H
 #define QUERN_DATA_H
 
@@ -89,6 +89,38 @@ QN_API qn_status qn_data_open(const char *path, const qn_data_options *options, 
 QN_API qn_status qn_data_from_arrays(qn_data_type type, uint64_t items, uint32_t features,
                                      const void *values, const int32_t *labels, qn_data **out,
                                      qn_error *err);
+
+/* Arrays of a caller, and the names of what is in them. Fill with qn_data_arrays_init, then set
+ * type, items, features and values. All but `values` is read during the call only; pointers other
+ * than it may be NULL. */
+typedef struct qn_data_arrays {
+    size_t size; /* sizeof(qn_data_arrays) */
+    qn_data_type type;
+    uint32_t features;
+    uint64_t items;
+    const void *values;              /* items x features, as for qn_data_from_arrays */
+    const int32_t *labels;           /* `items` class numbers */
+    const char *const *feature_name; /* `features` texts in UTF-8, each may be NULL */
+    const char *label_name;
+    const char *const *class_name; /* `classes` texts: labels are indices into them */
+    uint32_t classes;
+    void *owner;                  /* passed to `release` */
+    void (*release)(void *owner); /* called when the values are no longer needed */
+} qn_data_arrays;
+
+/* Sets `size`, `type` to QN_F32, and every other member to 0 or NULL. */
+QN_API void qn_data_arrays_init(qn_data_arrays *arrays);
+
+/* Makes a data set that reads the values where they are: they must stay and not change. When the
+ * data set cannot use them there, it copies them: floats at an address that is not a multiple of 4,
+ * or fewer than 64 bytes from the end of the values to the end of their page. qn_data_values shows
+ * which happened.
+ *
+ * On success *out is owned by the caller, for qn_data_close, and `release` is called once: by
+ * qn_data_close, on the thread that calls it, or before this function returns when the values were
+ * copied. After a failure it is never called. Fails as qn_data_from_arrays does, and with QN_INPUT
+ * for a label that is not below `classes`, or a class without a name. */
+QN_API qn_status qn_data_lend(const qn_data_arrays *arrays, qn_data **out, qn_error *err);
 
 /* Draws `items` images like handwritten digits: QN_U8, 784 features (28 x 28 pixels, row after row,
  * 0 is the background), labels 0..9 in random order. Image `i` of the set depends on `seed` and

@@ -15,9 +15,8 @@ qn_status qn__data_finish(qn_data *data, qn__pool *pool, qn_error *err) {
     return qn__data_digest(data, pool, data->digest, err);
 }
 
-/* Checks items, features and labels of a caller's arrays. */
-static qn_status check_arrays(qn_data_type type, uint64_t items, uint32_t features,
-                              const void *values, const int32_t *labels, qn_error *err) {
+qn_status qn__data_check_arrays(qn_data_type type, uint64_t items, uint32_t features,
+                                const void *values, const int32_t *labels, qn_error *err) {
     if (type != QN_U8 && type != QN_F32)
         return qn__fail(err, QN_USAGE, "%d is not a data type; QN_U8 and QN_F32 are", (int)type);
     if (items == 0 || features == 0 || !values)
@@ -69,7 +68,7 @@ qn_status qn_data_from_arrays(qn_data_type type, uint64_t items, uint32_t featur
     QN__OWN_FLOATS;
     QN__NEED_OUT(out, err);
     QN__NEED(values, err);
-    qn_status status = check_arrays(type, items, features, values, labels, err);
+    qn_status status = qn__data_check_arrays(type, items, features, values, labels, err);
     if (status != QN_OK)
         return status;
     qn_data *data = qn__alloc(1, sizeof *data, err);

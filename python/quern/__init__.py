@@ -1,0 +1,43 @@
+"""Quern: neural networks whose bytes do not depend on the devices that trained them.
+
+    import quern
+    model = quern.train("train.csv", label="sick", epochs=20)
+    classes = model.predict(table)
+    model.save("model.safetensors")
+
+The words are those of the command `quern`, with underscores: ``--weight-decay`` is
+``weight_decay=``. docs/python.md describes everything.
+"""
+
+__all__ = ["Classifier", "Data", "Epoch", "Model", "Score", "build_info", "devices", "digits", "load", "open",
+           "options", "ranks", "replay", "train", "version", "QuernError", "UsageError",
+           "InputError", "FileError", "OutOfMemory", "FormatError", "MismatchError",
+           "NumericError", "UnsupportedError", "BusyError", "DeviceError", "DiffersError",
+           "ClusterError"]
+
+# The library and NumPy are loaded at the first use of a name, so that the import is fast.
+_HOMES = {"Classifier": "estimator",
+          "Data": "data", "digits": "data", "open": "data",
+          "Model": "model", "load": "model",
+          "Epoch": "training", "Score": "training", "options": "training", "train": "training",
+          "replay": "training",
+          "build_info": "device", "devices": "device", "version": "device"}
+
+
+def __getattr__(name):
+    import importlib
+
+    if name == "ranks" or name in _HOMES.values():
+        return importlib.import_module(f"quern.{name}")
+    home = _HOMES.get(name, "errors" if name in __all__ else None)
+    if name == "__version__":
+        home, name = "device", "version"
+        return importlib.import_module("quern.device").version()
+    if home is None:
+        raise AttributeError(f"module 'quern' has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(f"quern.{home}"), name)
+    return value
+
+
+def __dir__():
+    return sorted(__all__)

@@ -1,0 +1,61 @@
+"""The shared library: found beside this file, loaded once, called with errors as exceptions."""
+
+import ctypes as C
+import os
+import threading
+import weakref
+
+from . import _abi
+from .errors import of
+
+_lock = threading.Lock()
+_loaded = None
+
+
+def library():
+    """The library with types for its functions. QUERN_LIBRARY names another file."""
+    global _loaded
+    if _loaded is None:
+        with _lock:
+            if _loaded is None:
+                beside = os.path.join(os.path.dirname(__file__), "libquern.so")
+                found = C.CDLL(os.environ.get("QUERN_LIBRARY", beside))
+                _abi.bind(found)
+                _loaded = found
+    return _loaded
+
+
+def call(name, *arguments):
+    """Calls a function that takes a qn_error last; raises what it says."""
+    error = _abi.qn_error()
+    if getattr(library(), name)(*arguments, error):
+        raise of(error)
+
+
+def new(name, *arguments):
+    """The object that a function makes: its last argument before the qn_error is its address."""
+    made = C.c_void_p()
+    call(name, *arguments, C.byref(made))
+    return made.value
+
+
+def owned(owner, release, address):
+    """Releases the object of the library when `owner` is collected."""
+    return weakref.finalize(owner, getattr(library(), release), address)
+
+
+def sized(struct):
+    """A struct that the library fills."""
+    made = struct()
+    made.size = C.sizeof(struct)
+    return made
+
+
+def text(value):
+    """UTF-8 for the library; None is NULL."""
+    return None if value is None else os.fsencode(value)
+
+
+def said(value):
+    """A text of the library; NULL is None."""
+    return None if value is None else value.decode("utf-8", "replace")

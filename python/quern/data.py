@@ -1,0 +1,224 @@
+"""Data sets: tables of items from arrays or files."""
+
+import ctypes as C
+import os
+
+from . import _abi, ranks
+from ._library import library, new, owned, said, text
+
+
+class Data:
+    """A data set: a table of items x features, with or without labels. It never changes.
+
+    Parameters
+    ----------
+    values : array_like or DataFrame
+        Items x features: NumPy, pandas, polars, pyarrow, or what NumPy makes an array of. float32
+        and uint8 in C order are used where they are, without a copy, and must not change while the
+        data set is in use. Whole numbers from 0 to 255 are stored as bytes, others as float32.
+    labels : array_like, optional
+        A class for each item: a number or a text.
+    names : list of str, optional
+        Names of the features. By default those of a DataFrame's columns.
+    label_name : str, optional
+        Name of the labels. By default that of a Series.
+    classes : list of str, optional
+        Names of the classes; `labels` are then indices into it.
+
+    Raises
+    ------
+    InputError
+        Values that are not finite, or not numbers; labels that do not fit.
+    """
+
+    def __init__(self, values, labels=None, *, names=None, label_name=None, classes=None):
+        from . import _arrays
+
+        values, found = _arrays.matrix(values)
+        names = found if names is None else list(names)
+        if names is not None and len(names) != values.shape[1]:
+            from .errors import InputError
+            raise InputError(f"there are {len(names)} names for {values.shape[1]} features", "names")
+        if labels is not None and label_name is None:
+            given = getattr(labels, "name", None)
+            label_name = given if isinstance(given, str) else None
+        if labels is not None and classes is None:
+            labels, classes = _arrays.labels(labels, len(values))
+        self._lend(values, labels, names, label_name, classes)
+
+    def _lend(self, values, labels, names, label_name, classes):
+        import numpy as np
+
+        arrays = _abi.qn_data_arrays()
+        library().qn_data_arrays_init(arrays)
+        arrays.type = _abi.QN_U8 if values.dtype == np.uint8 else _abi.QN_F32
+        arrays.items, arrays.features = values.shape
+        arrays.values = values.ctypes.data
+        if labels is not None:
+            labels = np.ascontiguousarray(labels, np.int32)
+            arrays.labels = C.cast(labels.ctypes.data, C.POINTER(C.c_int32))
+            arrays.label_name = text(label_name)
+        arrays.feature_name = _texts(names)
+        if classes is not None:
+            arrays.class_name, arrays.classes = _texts(classes), len(classes)
+        self._lent = values  # its memory outlives what the library makes of it
+        self._take(new("qn_data_lend", arrays))
+
+    def _take(self, address):
+        self._address = address
+        self._release = owned(self, "qn_data_close", address)
+        return self
+
+    @classmethod
+    def _of(cls, address):
+        return cls.__new__(cls)._take(address)
+
+    @property
+    def items(self):
+        """Number of items."""
+        return library().qn_data_items(self._address)
+
+    @property
+    def features(self):
+        """Number of features of an item."""
+        return library().qn_data_features(self._address)
+
+    @property
+    def values(self):
+        """The values, items x features, uint8 or float32: a view that cannot be written."""
+        kind = "|u1" if library().qn_data_type_of(self._address) == _abi.QN_U8 else "=f4"
+        return _view(self, library().qn_data_values(self._address), (self.items, self.features),
+                     kind)
+
+    @property
+    def labels(self):
+        """One class number for each item, int32, or None."""
+        address = C.cast(library().qn_data_labels(self._address), C.c_void_p).value
+        return _view(self, address, (self.items,), "=i4") if address else None
+
+    @property
+    def classes(self):
+        """The largest label plus 1; 0 without labels."""
+        return library().qn_data_classes(self._address)
+
+    @property
+    def names(self):
+        """Names of the features; None where there are none."""
+        names = [said(library().qn_data_feature_name(self._address, k))
+                 for k in range(self.features)]
+        return names if any(name is not None for name in names) else None
+
+    @property
+    def digest(self):
+        """SHA-256 of values and labels (docs/exactness.md 2.2)."""
+        return library().qn_data_digest(self._address).decode()
+
+    @property
+    def format(self):
+        """What it was made from: "array", "csv", "idx", "csv.gz", "idx.gz", "synth"."""
+        return library().qn_data_format(self._address).decode()
+
+    def __len__(self):
+        return self.items
+
+    def __repr__(self):
+        labels = f", {self.classes} classes" if self.classes else ""
+        return f"<quern.Data: {self.items} items of {self.features} features{labels}>"
+
+
+def _texts(names):
+    """An array of texts for the library."""
+    if names is None:
+        return None
+    return (C.c_char_p * len(names))(*(text(name) for name in names))
+
+
+class _Memory:
+    def __init__(self, owner, address, shape, kind):
+        import sys
+
+        order = "<" if sys.byteorder == "little" else ">"
+        self.owner = owner
+        self.__array_interface__ = {"version": 3, "shape": shape, "data": (address, True),
+                                    "typestr": kind.replace("=", order)}
+
+
+def _view(owner, address, shape, kind):
+    """A NumPy array over memory of the library that keeps its owner alive."""
+    import numpy as np
+
+    return np.asarray(_Memory(owner, address, shape, kind))
+
+
+def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
+    """Reads a file of items: CSV or IDX, plain or gzipped.
+
+    Among ranks all call this together: one rank of each machine reads the file, and the others
+    share its memory.
+
+    Parameters
+    ----------
+    path : str or path
+        The file. Its content decides which format it has.
+    labels : str or path, optional
+        IDX: the file of labels.
+    label : str or int, optional
+        CSV: the label column: a name in the header, a number from 1, or "last". Default: the first.
+    unlabelled : bool
+        CSV: no column is the label.
+    threads : int
+        For reading; 0: every core.
+    **more
+        Other members of qn_data_options in <quern/data.h>.
+
+    Returns
+    -------
+    Data
+    """
+    options = _abi.qn_data_options()
+    library().qn_data_options_init(options)
+    options.labels_path = text(labels)
+    options.label_column = text(str(label)) if label is not None else None
+    options.unlabelled, options.threads = int(unlabelled), threads
+    members = {name for name, _ in options._fields_}
+    for name, value in more.items():
+        if name not in members:
+            raise TypeError(f"open() has no option {name!r}")
+        setattr(options, name, text(value) if isinstance(value, (str, os.PathLike)) else value)
+    path = text(path)
+    cluster = ranks.current()
+    if not cluster:
+        return Data._of(new("qn_data_open", path, options))
+    read = _abi.qn_data_opener(
+        lambda _, out, error: library().qn_data_open(path, options, out, error))
+    return Data._of(new("qn_data_share", cluster, 0, read, None))
+
+
+def digits(items, seed=1, first=0):
+    """Images like handwritten digits, drawn by the library: 784 bytes, labels 0 to 9.
+
+    Parameters
+    ----------
+    items : int
+        How many.
+    seed, first : int
+        Image ``i`` depends on ``seed`` and ``first + i`` alone.
+
+    Returns
+    -------
+    Data
+    """
+    return Data._of(new("qn_data_synth_digits", seed, first, items))
+
+
+def data_of(given, labels=None, **columns):
+    """The data set of what a user gave: one already, a file's name, a pair, a table."""
+    if isinstance(given, (str, os.PathLike)):
+        return open(given, labels=labels, **columns)
+    if columns:
+        raise TypeError(f"{', '.join(columns)}: only for files")
+    if isinstance(given, Data):
+        return given
+    if labels is None and isinstance(given, tuple) and len(given) == 2:
+        given, labels = given
+    return Data(given, labels)

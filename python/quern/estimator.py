@@ -1,0 +1,304 @@
+"""Estimators by scikit-learn's protocol. They work without scikit-learn too."""
+
+import math
+
+import numpy as np
+
+from . import _arrays
+from .data import Data
+from .errors import InputError
+from .training import train
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.exceptions import DataConversionWarning, NotFittedError
+except ImportError:
+    class BaseEstimator:
+        """The part of scikit-learn's protocol that needs nothing of it."""
+
+        def get_params(self, deep=True):
+            from inspect import signature
+
+            return {name: getattr(self, name) for name in signature(type(self)).parameters}
+
+        def set_params(self, **values):
+            for name, value in values.items():
+                if name not in self.get_params():
+                    raise ValueError(f"{type(self).__name__} has no parameter {name!r}")
+                setattr(self, name, value)
+            return self
+
+    class ClassifierMixin:
+        """The share of items whose class is found, as the score."""
+
+        def score(self, X, y):
+            return float(np.mean(self.predict(X) == np.asarray(y)))
+
+    class NotFittedError(ValueError, AttributeError):
+        """`predict` was called before `fit`."""
+
+    class DataConversionWarning(UserWarning):
+        """The labels were converted."""
+
+
+# Values of a table for which one thread of the CPU is enough.
+SMALL = 10000
+
+
+class Classifier(ClassifierMixin, BaseEstimator):
+    """A network that tells classes apart.
+
+    The parameters are the options of `quern.train`; None takes what is said here.
+
+    Parameters
+    ----------
+    model : str, optional
+        The layers. "{classes}" stands for the number of classes. Default: "dense 100 relu; dense
+        {classes} softmax".
+    epochs : int, optional
+        Passes over the items. Default: as many as give 1000 steps, between 10 and 50.
+    batch : int, optional
+        Items of a step. Default: 64, or a quarter of the items if that is less, at least 8.
+    lr : float, optional
+        Learning rate. Default: 0.005 for adam, otherwise that of the optimiser.
+    optimizer : str
+        "sgd", "momentum", "adam", "adamw".
+    loss : str, optional
+        "cross-entropy" or "mse".
+    scale : str
+        How features are scaled: "standard", "none", "unit", "fraction".
+    schedule : str, optional
+        "constant", "step", "cosine".
+    weight_decay : float
+        Weight decay of the weights.
+    valid : float, optional
+        Fraction of the items to set aside; their scores stand in ``model_.history``.
+    arith : str, optional
+        "f32", "i7", "i14", "i21".
+    seed : int
+        Of all that is random. The same seed gives the same bytes.
+    options : dict, optional
+        Further options of `quern.train`, such as ``{"momentum": 0.8}``.
+    threads : int, optional
+        Cores of the CPU. They do not change the result.
+    devices : str, optional
+        Devices that may take part. They do not change the result.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The classes, ascending.
+    n_features_in_ : int
+        Number of features in `fit`.
+    feature_names_in_ : ndarray
+        Their names, where all columns had one.
+    model_ : Model
+        The trained network. Its class ``k`` is ``classes_[k]``.
+
+    Notes
+    -----
+    Weights of items and classes (`sample_weight`, `class_weight`) and `partial_fit` are not
+    supported: the library has no exact form of them.
+
+    Examples
+    --------
+    >>> from quern import Classifier
+    >>> Classifier(epochs=20).fit([[0.0], [1.0], [0.1], [0.9]], ["a", "b", "a", "b"])
+    ...     .predict([[0.2], [0.8]])
+    array(['a', 'b'], dtype='<U1')
+    """
+
+    def __init__(self, model=None, *, epochs=None, batch=None, lr=None, optimizer="adam", loss=None,
+                 scale="standard", schedule=None, weight_decay=0.0, valid=None, arith=None, seed=1,
+                 options=None, threads=None, devices=None):
+        self.model = model
+        self.epochs = epochs
+        self.batch = batch
+        self.lr = lr
+        self.optimizer = optimizer
+        self.loss = loss
+        self.scale = scale
+        self.schedule = schedule
+        self.weight_decay = weight_decay
+        self.valid = valid
+        self.arith = arith
+        self.seed = seed
+        self.options = options
+        self.threads = threads
+        self.devices = devices
+
+    def fit(self, X, y):
+        """Trains on items with their classes.
+
+        Parameters
+        ----------
+        X : array_like or DataFrame
+            Items x features.
+        y : array_like
+            The class of each item, numbers or texts.
+
+        Returns
+        -------
+        Classifier
+            Itself.
+        """
+        X = self._table(X, fitting=True)
+        y = _classes_of(y, len(X))
+        classes, labels = np.unique(y, return_inverse=True)
+        self.classes_ = classes
+        if len(classes) < 2:
+            raise InputError("the classifier needs two classes or more, and this has 1 class", "y")
+        data = Data.__new__(Data)
+        data._lend(X, labels.astype(np.int32), None, None, None)
+        self.model_ = train(data, progress=False, **self._options(*X.shape, len(classes)))
+        return self
+
+    def _options(self, items, features, classes):
+        """The options for so many items, with defaults that suit small tables."""
+        model = self.model or "dense 100 relu; dense {classes} softmax"
+        batch = self.batch or max(1, min(64, max(8, items // 4), items))
+        steps = math.ceil(items / batch)
+        lr = self.lr
+        if lr is None and self.optimizer in ("adam", "adamw"):
+            lr = 0.005
+        threads, devices = self.threads, self.devices
+        if threads is None and devices is None and items * features <= SMALL:
+            threads, devices = 1, "cpu"  # starting more takes longer than they would save
+        given = {"model": model.replace("{classes}", str(classes)), "batch": batch, "lr": lr,
+                 "epochs": self.epochs or min(50, max(10, math.ceil(1000 / steps))),
+                 "optimizer": self.optimizer, "loss": self.loss, "scale": self.scale,
+                 "schedule": self.schedule, "weight_decay": self.weight_decay,
+                 "valid": self.valid, "arith": self.arith, "seed": self.seed,
+                 "threads": threads, "devices": devices, **(self.options or {})}
+        return {word: value for word, value in given.items() if value is not None}
+
+    def _table(self, X, fitting):
+        """The values as float32, checked as scikit-learn asks for."""
+        if hasattr(X, "tocsr"):
+            raise TypeError("a sparse matrix was passed, but dense data is required; use "
+                            "X.toarray() to convert it")
+        names = _arrays.column_names(X)
+        values = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
+        if values.dtype.kind == "c":
+            raise ValueError("Complex data not supported")
+        if values.ndim != 2:
+            raise ValueError(f"Expected 2D array, got {values.ndim}D array instead. Reshape your "
+                             "data with .reshape(-1, 1) for one feature, .reshape(1, -1) for one item")
+        if values.shape[0] == 0 or values.shape[1] == 0:
+            raise ValueError(f"Found array with {values.shape[0]} sample(s) and "
+                             f"{values.shape[1]} feature(s) (shape={values.shape}) while a minimum "
+                             "of 1 is required.")
+        self._match(values.shape[1], names, fitting)
+        if values.dtype.kind not in "biuf":
+            values = values.astype(np.float64)
+        with np.errstate(over="ignore"):
+            values = np.ascontiguousarray(values, np.float32)
+        if not np.isfinite(values).all():
+            kind = "NaN" if np.isnan(values).any() else "infinity"
+            raise InputError(f"Input X contains {kind}, or values beyond float32", "X",
+                             "leave out or replace these values")
+        return values
+
+    def _match(self, features, names, fitting):
+        """Remembers the features of `fit`, or compares with them."""
+        if fitting:
+            self.n_features_in_ = features
+            if names is not None:
+                self.feature_names_in_ = np.array(names, dtype=object)
+            elif hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+            return
+        known = getattr(self, "feature_names_in_", None)
+        _compare_names(type(self).__name__, known, names)
+        if features != self.n_features_in_:
+            raise ValueError(f"X has {features} features, but {type(self).__name__} is expecting "
+                             f"{self.n_features_in_} features as input")
+
+    def _outputs(self, X, outputs):
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet: call fit")
+        data = Data.__new__(Data)
+        data._lend(self._table(X, fitting=False), None, None, None, None)
+        threads, devices = self.threads, self.devices
+        if threads is None and devices is None and data.items * data.features <= SMALL:
+            threads, devices = 1, "cpu"
+        return self.model_.predict(data, outputs=outputs, threads=threads, devices=devices)
+
+    def predict(self, X):
+        """The class of each item.
+
+        Returns
+        -------
+        ndarray
+            Elements of ``classes_``.
+        """
+        found = self._outputs(X, False)
+        return self.classes_[found]
+
+    def predict_proba(self, X):
+        """The outputs of the network, one for each class.
+
+        They are probabilities where the last layer is softmax.
+
+        Returns
+        -------
+        ndarray
+            float32, items x classes.
+        """
+        return self._outputs(X, True)
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "model_")
+
+
+def _compare_names(estimator, known, names):
+    import warnings
+
+    if known is None and names is not None:
+        warnings.warn(f"X has feature names, but {estimator} was fitted without feature names")
+    elif known is not None and names is None:
+        warnings.warn(f"X does not have valid feature names, but {estimator} was fitted with "
+                      "feature names")
+    elif known is not None and list(known) != list(names):
+        raise ValueError(_difference(list(known), list(names)))
+
+
+def _difference(known, names):
+    """scikit-learn's words for features that do not fit."""
+    lines = ["The feature names should match those that were passed during fit."]
+    unseen = sorted(set(names) - set(known))
+    missing = sorted(set(known) - set(names))
+    for title, some in (("unseen at fit time", unseen), ("seen at fit time, yet now missing",
+                                                         missing)):
+        if some:
+            lines.append(f"Feature names {title}:")
+            lines += [f"- {name}" for name in some[:5]] + (["- ..."] if len(some) > 5 else [])
+    if not unseen and not missing:
+        lines.append("Feature names must be in the same order as they were in fit.")
+    return "\n".join(lines) + "\n"
+
+
+def _classes_of(y, items):
+    """The labels as a vector without missing ones."""
+    import warnings
+
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None")
+    y = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        warnings.warn("A column-vector y was passed when a 1d array was expected. Please change the "
+                      "shape of y to (n_samples,), for example using ravel().",
+                      DataConversionWarning, stacklevel=3)
+        y = y[:, 0]
+    if y.ndim != 1:
+        raise ValueError(f"y should be a 1d array, got an array of shape {y.shape} instead.")
+    if len(y) != items:
+        raise ValueError(f"X has {items} items and y has {len(y)}")
+    if y.dtype.kind == "c":
+        raise ValueError("Complex data not supported")
+    if y.dtype.kind == "f":
+        if not np.isfinite(y).all():
+            raise InputError("Input y contains NaN or infinity", "y")
+        if (y != np.floor(y)).any():
+            raise ValueError("Unknown label type: continuous. A classifier needs classes")
+    return y

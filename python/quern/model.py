@@ -1,0 +1,192 @@
+"""Models: networks with their parameters and the recipe that made them."""
+
+import ctypes as C
+import json
+import os
+import tempfile
+
+from . import _abi, ranks
+from ._library import call, library, new, owned, said, text
+from .data import data_of
+from .errors import UsageError
+
+
+class Model:
+    """A network, its parameters and its recipe. `train` and `load` make models; none changes.
+
+    Attributes
+    ----------
+    history : list of Epoch
+        The epochs of the training; empty for a model from a file.
+    report : Report or None
+        How the training went; None for a model from a file.
+    complete : bool
+        False when a callback ended the training early. Such a model can predict, but its recipe
+        does not lead to it, so it cannot be saved.
+    """
+
+    def __init__(self, address, history=(), report=None, complete=True):
+        self._address = address
+        self._release = owned(self, "qn_model_free", address)
+        self.history, self.report, self.complete = list(history), report, complete
+
+    @property
+    def inputs(self):
+        """Number of inputs of the network."""
+        return library().qn_model_inputs(self._address)
+
+    @property
+    def outputs(self):
+        """Number of outputs."""
+        return library().qn_model_outputs(self._address)
+
+    @property
+    def parameters(self):
+        """Number of weights and biases."""
+        return library().qn_model_parameters(self._address)
+
+    @property
+    def layers(self):
+        """A line about each layer, such as "dense 500 tanh"."""
+        line, lines = C.create_string_buffer(256), []
+        for layer in range(library().qn_model_layers(self._address)):
+            library().qn_model_layer_text(self._address, layer, line, len(line))
+            lines.append(line.value.decode())
+        return lines
+
+    @property
+    def recipe(self):
+        """The recipe, as a dict (docs/exactness.md 11.1)."""
+        return json.loads(library().qn_model_recipe(self._address))
+
+    @property
+    def digest(self):
+        """SHA-256 of the model's file."""
+        return library().qn_model_digest(self._address).decode()
+
+    @property
+    def real(self):
+        """True for a model of real labels, which predicts numbers."""
+        return library().qn_model_classes(self._address) == 0
+
+    @property
+    def classes(self):
+        """Names of the classes, or None where classes are numbers."""
+        count = library().qn_model_classes(self._address)
+        names = [said(library().qn_model_class_name(self._address, k)) for k in range(count)]
+        return names if any(name is not None for name in names) else None
+
+    @property
+    def names(self):
+        """Names of the features in the training data; None where there were none."""
+        count = self.recipe["features"]
+        names = [said(library().qn_model_feature_name(self._address, k)) for k in range(count)]
+        return names if any(name is not None for name in names) else None
+
+    def tensor(self, name):
+        """A copy of a tensor of the file, such as "layer0.weight" (outputs x inputs).
+
+        Raises
+        ------
+        KeyError
+            There is no such tensor.
+        """
+        import numpy as np
+
+        rows, columns = C.c_uint64(), C.c_uint64()
+        found = library().qn_model_tensor(self._address, text(name), rows, columns)
+        if not found:
+            raise KeyError(name)
+        shape = (rows.value, columns.value) if columns.value else (rows.value,)
+        return np.ctypeslib.as_array(found, shape).copy()
+
+    def predict(self, data, *, outputs=False, **compute):
+        """Applies the model to every item.
+
+        Parameters
+        ----------
+        data : Data, array_like, DataFrame, str or path
+            The items.
+        outputs : bool
+            Return all outputs of the network instead of classes.
+        **compute
+            ``devices``, ``threads`` and the other options of `train` that choose devices.
+
+        Returns
+        -------
+        ndarray
+            The class of each item: numbers, or names where the classes have names. float32 for a
+            model of real labels. With `outputs` float32, items x outputs.
+        """
+        import numpy as np
+
+        from .training import fill_compute
+
+        data = data_of(data)
+        choice = _abi.qn_compute()
+        kept = fill_compute(choice, compute)
+        choice.cluster = ranks.current()
+        floats = outputs or self.real
+        shape = (data.items, self.outputs) if outputs else (data.items,)
+        results = np.empty(shape, np.float32 if floats else np.int32)
+        into = results.ctypes.data
+        classes = None if floats else C.cast(into, C.POINTER(C.c_int32))
+        numbers = C.cast(into, C.POINTER(C.c_float)) if floats else None
+        scores, numbers = (None, numbers) if outputs else (numbers, None)
+        call("qn_predict", self._address, data._address, choice, classes, scores, numbers)
+        del kept
+        names = None if floats else self.classes
+        return results if names is None else np.array(names, dtype=object)[results]
+
+    def save(self, path):
+        """Writes the model file (safetensors). Among ranks one of them writes.
+
+        Raises
+        ------
+        FileError
+            The file cannot be written; an old one is as before.
+        """
+        self._must_be_complete()
+        cluster = ranks.current()
+        if library().qn_cluster_is_writer(cluster):
+            call("qn_model_save_among", self._address, text(path), cluster)
+
+    def _must_be_complete(self):
+        if not self.complete:
+            raise UsageError("the training was ended early, so the recipe does not lead to this model",
+                             "", f"train again with epochs={len(self.history)}")
+
+    def __bytes__(self):
+        self._must_be_complete()
+        with tempfile.TemporaryDirectory(prefix="quern-") as folder:
+            path = os.path.join(folder, "model")
+            call("qn_model_save", self._address, text(path))
+            with open(path, "rb") as file:
+                return file.read()
+
+    def __reduce__(self):
+        return _from_bytes, (bytes(self),)
+
+    def __repr__(self):
+        return f"<quern.Model: {'; '.join(self.layers)}>"
+
+
+def load(path):
+    """Reads a model file.
+
+    Raises
+    ------
+    FileError
+        It cannot be read.
+    FormatError
+        It is not a model, or damaged.
+    """
+    return Model(new("qn_model_share", ranks.current(), 0, text(path)))
+
+
+def _from_bytes(content):
+    with tempfile.TemporaryDirectory(prefix="quern-") as folder:
+        path = os.path.join(folder, "model")
+        with open(path, "wb") as file:
+            file.write(content)
+        return Model(new("qn_model_load", text(path)))

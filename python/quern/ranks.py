@@ -1,0 +1,98 @@
+"""Several processes that train one model.
+
+Under ``mpirun python train.py`` or ``srun`` the ranks find each other by themselves, at the first
+call that reads, trains or predicts. Without a launcher each process calls `join`.
+"""
+
+import atexit
+import ctypes as C
+import os
+import sys
+
+from . import _abi
+from ._library import library, new, said, text
+
+# What launchers leave in the environment.
+_SIGNS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "SLURM_STEP_NUM_TASKS")
+_cluster = None
+_asked = False
+_process = None
+_kept = []
+
+
+def _note(_, message):
+    if is_writer():
+        print(f"quern: {said(message)}", file=sys.stderr)
+
+
+def join(meet=None, ranks=0, rank=0, key=None, interface=None, meet_timeout=0, rank_timeout=0):
+    """Connects this process with the other ranks, and waits for them.
+
+    Parameters
+    ----------
+    meet : str, optional
+        "HOST:PORT", the address of rank 0. None: what mpirun or srun left in the environment. "none":
+        this process is alone.
+    ranks, rank : int
+        With `meet`: the number of ranks, and which of them this is, from 0.
+    key : str, optional
+        With `meet`: a secret that all ranks know.
+    interface : str, optional
+        Network interface or address to listen on.
+    meet_timeout, rank_timeout : float
+        Seconds to wait for the ranks, and after which a silent one counts as failed. 0: the default.
+
+    Returns
+    -------
+    int
+        The number of ranks.
+    """
+    global _cluster, _asked, _process
+    leave()
+    options = _abi.qn_cluster_options()
+    library().qn_cluster_options_init(options)
+    options.rendezvous, options.key = text(meet), text(key)
+    options.interface = text(interface)
+    options.ranks, options.rank = ranks, rank
+    options.rendezvous_timeout, options.rank_timeout = meet_timeout, rank_timeout
+    options.on_note = _abi.qn_note_fn(_note)
+    _kept[:] = [options]
+    _asked, _process = True, os.getpid()
+    _cluster = new("qn_cluster_join", C.byref(options))
+    return count()
+
+
+def current():
+    """The address of the cluster or None; joins the ranks of a launcher at the first call."""
+    if not _asked:
+        if any(sign in os.environ for sign in _SIGNS):
+            join()
+        else:
+            return None
+    return _cluster if _process == os.getpid() else None
+
+
+def leave():
+    """Tells the other ranks that this one leaves. Called at the end of the program."""
+    global _cluster
+    if _cluster and _process == os.getpid():
+        library().qn_cluster_leave(_cluster)
+    _cluster = None
+
+
+def count():
+    """The number of ranks at the start; 1 without others."""
+    return library().qn_cluster_ranks(current())
+
+
+def index():
+    """The number of this rank, from 0."""
+    return library().qn_cluster_rank(current())
+
+
+def is_writer():
+    """Whether this rank writes files and reports to the user."""
+    return bool(library().qn_cluster_is_writer(current()))
+
+
+atexit.register(leave)

@@ -1,0 +1,425 @@
+"""Training: from data and a recipe to a model."""
+
+import ctypes as C
+import difflib
+import queue
+import sys
+import threading
+from typing import NamedTuple
+
+from . import _abi, ranks
+from ._library import call, library, new, owned, said, sized, text
+from ._progress import Line
+from .data import data_of
+from .errors import DiffersError, QuernError, UsageError, of
+from .model import Model, load
+
+
+class Score(NamedTuple):
+    """How well predictions agree with labels. Numbers that do not apply or were not computed are NaN.
+
+    `accuracy` is the share of the items whose class was found. `mae`, `rmse` and `r2` are of real
+    labels, in their units.
+    """
+
+    items: int
+    loss: float
+    accuracy: float
+    mae: float
+    rmse: float
+    r2: float
+
+
+class Epoch(NamedTuple):
+    """An epoch of a training. `valid` and `test` are None where there is no such set."""
+
+    epoch: int
+    epochs: int
+    seconds: float
+    items_per_second: float
+    lr: float
+    train: Score
+    valid: Score
+    test: Score
+
+
+class Report(NamedTuple):
+    """How a training went; <quern/train.h> explains the numbers."""
+
+    seconds: float
+    seconds_training: float
+    bound: float
+    items: int
+    steps: int
+    resumed_from: int
+    train: Score
+    valid: Score
+    test: Score
+
+
+def _score(score, real):
+    if not score.items:
+        return None
+    accuracy = float("nan") if real else score.correct / score.items
+    return Score(score.items, score.loss, accuracy, score.mae, score.rmse, score.r2)
+
+
+def _epoch(event):
+    scores = (_score(s, event.real) for s in (event.train, event.valid, event.test))
+    return Epoch(event.epoch, event.epochs, event.seconds, event.items_per_second,
+                 event.learning_rate, *scores)
+
+
+# ------------------------------------------------------------------------------------- options
+
+# Members that the user of Python sets otherwise.
+_OTHERS = {"size", "command_line", "checkpoint_seconds", "checkpoint_steps", "checkpoint_part"}
+_KINDS = (C.c_char_p, C.c_float, C.c_double, C.c_int, C.c_uint32, C.c_uint64)
+
+
+def _words(name, struct):
+    """The options of one of the library's structs: word -> member."""
+    return {_abi.OPTIONS.get(f"{name}.{member}", member): member for member, kind in struct._fields_
+            if kind in _KINDS and member not in _OTHERS}
+
+
+_RECIPE = _words("train", _abi.qn_train_options)
+_COMPUTE = _words("compute", _abi.qn_compute)
+_FILE = set(_words("data", _abi.qn_data_options)) - {"labels", "threads", "classes"}
+
+
+def options():
+    """The options of `train` with their defaults, as the library writes them.
+
+    Returns
+    -------
+    dict
+        Word -> text of the default; None where there is none.
+    """
+    found, line = {}, C.create_string_buffer(256)
+    for struct, words in (("train", _RECIPE), ("compute", _COMPUTE)):
+        for word, member in words.items():
+            there = library().qn_default_text(text(f"{struct}.{member}"), line, len(line))
+            found[word] = line.value.decode().replace("`train.", "`") if there else None
+    return found
+
+
+def _set(struct, member, value, word, kept):
+    """Sets a member from Python's value; raises TypeError for one of the wrong kind."""
+    kind = dict(struct._fields_)[member]
+    try:
+        if value is None:
+            return
+        if kind is C.c_char_p:
+            value = text(value)
+            kept.append(value)
+        elif kind in (C.c_float, C.c_double):
+            value = float(value)
+        else:
+            number = int(value)
+            if number != value or kind(number).value != number:
+                raise ValueError
+            value = number
+    except (TypeError, ValueError, OverflowError):
+        raise UsageError(f"{word} cannot be {value!r}", "", f"default: {options().get(word)}") from None
+    setattr(struct, member, value)
+
+
+def _unknown(word, words):
+    near = difflib.get_close_matches(word, words, 1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return TypeError(f"there is no option {word!r}{hint}")
+
+
+def fill_compute(struct, given):
+    """Sets the members that choose devices; returns what must stay alive."""
+    kept = []
+    struct.size = C.sizeof(struct)
+    for word, value in given.items():
+        if word not in _COMPUTE:
+            raise _unknown(word, _COMPUTE)
+        _set(struct, _COMPUTE[word], value, word, kept)
+    return kept
+
+
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+
+
+def _fill_checkpoint_every(o, value):
+    """"auto", seconds as "30s", "5m", "2h", or a number of steps."""
+    if value in (None, "auto"):
+        o.checkpoint_part = 0.01
+    elif isinstance(value, str) and value[-1:] in _UNITS:
+        o.checkpoint_seconds = float(value[:-1]) * _UNITS[value[-1]]
+    else:
+        o.checkpoint_steps = int(value)
+
+
+def _fill(o, given):
+    """Sets the options of a training; returns what must stay alive."""
+    compute = {word: given.pop(word) for word in list(given) if word in _COMPUTE}
+    kept = fill_compute(o.compute, compute)
+    every = given.pop("checkpoint_every", None)
+    for word, value in given.items():
+        if word not in _RECIPE:
+            raise _unknown(word, [*_RECIPE, *_COMPUTE, "valid", "test", "output"])
+        _set(o, _RECIPE[word], value, word, kept)
+    if o.checkpoint_dir:
+        _fill_checkpoint_every(o, every)
+    elif every is not None:
+        raise UsageError("checkpoint_every needs checkpoint", "", "name the folder to write to")
+    return kept
+
+
+# ------------------------------------------------------------------------------------- running
+
+class _Run:
+    """One training. The library trains on a thread of its own, so that Python hears Ctrl-C at once;
+    what a user passed runs on the thread that called."""
+
+    def __init__(self, o, sets, on_epoch, on_note, line):
+        self.options, self.sets, self.on_epoch = o, sets, on_epoch
+        self.on_note, self.line, self.history = on_note, line, []
+        self.inbox, self.answers = queue.SimpleQueue(), queue.SimpleQueue()
+        self.failure, self.stopped = None, False
+        self.status, self.error = None, None
+        kinds = dict(o._fields_)
+        o.on_epoch = kinds["on_epoch"](self._epoch)
+        o.on_note = kinds["on_note"](self._note)
+        if line:
+            o.on_step = kinds["on_step"](lambda _, event: line.step(event.contents))
+        o.compute.cluster = ranks.current()
+        addresses = (s._address if s is not None else None for s in sets)
+        self.address = new("qn_train_open", o, *addresses)
+        self.release = owned(self, "qn_train_close", self.address)
+
+    def _epoch(self, _, event):
+        event = event.contents
+        epoch = _epoch(event)
+        self.history.append(epoch)
+        if self.line and event.reports:
+            self.line.epoch(epoch)
+        if not self.on_epoch:
+            return
+        self.inbox.put(("epoch", epoch))
+        while not self.stopped:
+            try:
+                return self.answers.get(timeout=0.1)
+            except queue.Empty:  # the caller is still busy, or has just been interrupted
+                pass
+
+    def _note(self, _, message):
+        if self.on_note:
+            self.inbox.put(("note", said(message)))
+        elif self.line:
+            self.line.note(said(message))
+
+    def _work(self):
+        self.error = _abi.qn_error()
+        self.status = library().qn_train_run(self.address, self.error)
+        self.inbox.put((None, None))
+
+    def stop(self):
+        self.stopped = True
+        library().qn_train_stop(self.address)
+
+    def _hear(self, kind, value):
+        """Calls what the user passed. Returns what ended the training, or None."""
+        if kind == "note":
+            self.on_note(value)
+        elif self.on_epoch(value) is False:
+            self.stop()
+
+    def run(self):
+        """Trains. Returns True when all epochs were done; raises what a callback raised."""
+        thread = threading.Thread(target=self._work, name="quern", daemon=True)
+        thread.start()
+        while thread.is_alive() or not self.inbox.empty():
+            try:
+                self._serve()
+                thread.join(0.0 if self.status is None else None)
+            except BaseException as failure:  # Ctrl-C too: the step is finished first
+                self.failure = self.failure or failure
+                self.stop()
+        if self.line:
+            self.line.end()
+        return self._ended()
+
+    def _serve(self):
+        """Waits for something to do and does it."""
+        try:
+            kind, value = self.inbox.get(timeout=1)
+        except queue.Empty:
+            return
+        if kind and self.failure is None:
+            self._hear(kind, value)
+        if kind == "epoch":
+            self.answers.put(None)
+
+    def _ended(self):
+        if self.failure is not None:
+            raise self.failure
+        if self.status == _abi.QN_INTERRUPTED:
+            return False
+        if self.status:
+            raise of(self.error)
+        return True
+
+    def report(self, real):
+        r = sized(_abi.qn_train_report)
+        call("qn_train_report_get", self.address, r)
+        scores = (_score(s, real) for s in (r.train, r.valid, r.test))
+        return Report(r.seconds, r.seconds_training, r.bound, r.items, r.steps, r.resumed_from,
+                      *scores)
+
+    def model(self, complete):
+        made = Model(new("qn_train_model", self.address), self.history, None, complete)
+        if complete:
+            made.report = self.report(made.real)
+        return made
+
+    def close(self):
+        self.release()
+
+
+def train(data=None, labels=None, *, test=None, valid=None, init_from=None, output=None,
+          on_epoch=None, on_note=None, progress=None, **options):
+    """Trains a network.
+
+    Parameters
+    ----------
+    data : Data, array_like, DataFrame, str or path, optional
+        The training data, or the name of its file. None: the built-in digits, with their test set.
+    labels : array_like, optional
+        The classes, where `data` is a table without them. For a file, the name of its file of
+        labels.
+    test : Data, pair or path, optional
+        Test set, evaluated after each epoch. It never changes the model.
+    valid : float, Data, pair or path, optional
+        Validation set, or the fraction of the training data to set aside.
+    init_from : Model or path, optional
+        A model with the same layers, whose parameters the training starts from.
+    output : str or path, optional
+        Model file to write. Among ranks any of them can write it.
+    on_epoch : callable, optional
+        Called with an `Epoch` after each. When it returns False the training ends there; when it
+        raises, the training ends and the exception is raised again.
+    on_note : callable, optional
+        Called with messages for the user, such as a lost device.
+    progress : bool, optional
+        Print a line of progress. Default: in a terminal or a notebook.
+    **options
+        The options of ``quern train`` with underscores, such as ``model="dense 50 relu; dense 10
+        softmax"``, ``epochs=20``, ``batch=128``, ``lr=0.05``, ``optimizer="adam"``,
+        ``threads=4``, ``devices="cpu"``, ``checkpoint="folder"``. `quern.options` lists them. And
+        ``label`` and the other options of `open`, for files.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C, when the current step is done. With ``checkpoint`` the state is saved, and
+        ``resume=True`` continues.
+    QuernError
+        What the library says, as the subclass that fits.
+    """
+    o = _abi.qn_train_options()
+    library().qn_train_options_init(o)
+    if isinstance(valid, (int, float)):
+        options["valid"], valid = valid, None
+    columns = {word: options.pop(word) for word in list(options) if word in _FILE}
+    kept = _fill(o, options)
+    train_set, test = _sets(data, labels, test, columns)
+    valid = data_of(valid, **columns) if valid is not None else None
+    start = _start(o, init_from)
+    o.command_line = text(" ".join(sys.argv) or "python")
+    run = _Run(o, (train_set, valid, test), on_epoch, on_note, Line.wanted(progress))
+    try:
+        complete = run.run()
+        made = run.model(complete)
+        if output is not None:
+            made._must_be_complete()
+            _save(run, output)
+        return made
+    finally:
+        run.close()
+        del kept, start
+
+
+def _start(o, init_from):
+    """Sets the model to start from; returns what must stay alive."""
+    if init_from is not None:
+        init_from = init_from if isinstance(init_from, Model) else load(init_from)
+        o.init_from = init_from._address
+    return init_from
+
+
+def _sets(data, labels, test, columns):
+    """The training set and the test set."""
+    if data is None:
+        from .data import digits
+
+        return digits(20000), digits(4000, first=20000) if test is None else data_of(test)
+    return (data_of(data, labels, **columns),
+            data_of(test, **columns) if test is not None else None)
+
+
+def _save(run, path):
+    saved = sized(_abi.qn_saved)
+    place = (C.c_char_p * 1)(text(path))
+    try:
+        call("qn_train_save", run.address, place, 1, saved)
+    except QuernError:
+        raise (of(saved.why) if saved.why.status else sys.exc_info()[1]) from None
+
+
+def replay(model, data=None, labels=None, *, valid=None, init_from=None, progress=None, **compute):
+    """Trains again by the recipe in a model and compares the bytes.
+
+    Parameters
+    ----------
+    model : Model, str or path
+        The model.
+    data, labels, valid, init_from
+        What it was trained on and started from, as for `train`.
+    progress : bool, optional
+        As for `train`.
+    **compute
+        ``devices``, ``threads`` and the other options that choose devices; ``label`` and the other
+        options of `open` for a file.
+
+    Returns
+    -------
+    Model
+        The same model, trained again.
+
+    Raises
+    ------
+    DiffersError
+        The bytes differ.
+    MismatchError
+        The data is not that of the recipe.
+    """
+    model = model if isinstance(model, Model) else load(model)
+    columns = {word: compute.pop(word) for word in list(compute) if word in _FILE}
+    train_set, _ = _sets(data, labels, None, columns)
+    o = _abi.qn_train_options()
+    library().qn_train_options_init(o)
+    start = _start(o, init_from)
+    call("qn_train_options_from_model", model._address, train_set._address, o)
+    kept = fill_compute(o.compute, compute)
+    valid = data_of(valid) if valid is not None else None
+    run = _Run(o, (train_set, valid, None), None, None, Line.wanted(progress))
+    try:
+        run.run()
+        again = run.model(True)
+    finally:
+        run.close()
+        del kept, start
+    if again.digest != model.digest:
+        raise DiffersError(f"the replay differs: {model.digest} became {again.digest}", "",
+                           "the model was changed after training, or a device computed wrongly")
+    return again

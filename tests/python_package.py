@@ -1,0 +1,27 @@
+"""The Python package of the preset `shared`, for the tests of it."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import builds
+
+
+def folder():
+    """The folder that holds `quern`, built if it is not there yet."""
+    path = builds.ready("shared", "python") / "python"
+    if str(path) not in sys.path:
+        sys.path.insert(0, str(path))
+    return path
+
+
+def python(script, *arguments, status=0, **kwargs):
+    """Runs a script in a new interpreter that finds the package; returns what it printed."""
+    env = {**os.environ, "PYTHONPATH": str(folder()), **kwargs.pop("env", {})}
+    done = subprocess.run([sys.executable, "-c", script, *map(str, arguments)], text=True, env=env,
+                          capture_output=True, timeout=120, **kwargs)
+    if done.returncode != status:
+        pytest.fail(f"the script ended with {done.returncode}\n{done.stdout}\n{done.stderr}")
+    return done.stdout

@@ -1,0 +1,472 @@
+"""The Python package: the command's bytes, data without copies, interruptions, errors."""
+
+import pickle
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+
+import pytest
+
+import builds
+import python_package
+from machine import LONG
+from python_package import python
+
+np = pytest.importorskip("numpy")
+
+MODEL = "dense 20 tanh; dense 10 softmax"
+SMALL = {"model": MODEL, "epochs": 2, "batch": 32, "threads": 1, "devices": "cpu"}
+
+
+@pytest.fixture(scope="module")
+def q():
+    python_package.folder()
+    import quern
+
+    return quern
+
+
+@pytest.fixture
+def digits(q):
+    return q.digits(300)
+
+
+def table(items=200, features=3, seed=1):
+    values = np.random.default_rng(seed).normal(size=(items, features)).astype(np.float32)
+    return values, (values[:, 0] + values[:, 1] > 0).astype(int)
+
+
+# ---------------------------------------------------------------- the library's types
+
+def test_structs_are_those_of_the_compiler(q, tmp_path):
+    """Size, and place and size of each member, as a C program prints them."""
+    builds.require("cc")
+    import ctypes
+
+    from quern import _abi
+
+    structs = [s for s in vars(_abi).values()
+               if isinstance(s, type) and issubclass(s, ctypes.Structure)]
+    assert len(structs) > 20
+    want, lines = [], ["#include <quern/quern.h>", "#include <stddef.h>", "#include <stdio.h>",
+                       "int main(void) {"]
+    for s in structs:
+        lines.append(f'printf("{s.__name__} %zu\\n", sizeof({s.__name__}));')
+        want.append(f"{s.__name__} {ctypes.sizeof(s)}")
+        for name, _ in s._fields_:
+            lines.append(f'printf("{name} %zu %zu\\n", offsetof({s.__name__}, {name}), '
+                         f"sizeof((({s.__name__} *)0)->{name}));")
+            want.append(f"{name} {getattr(s, name).offset} {getattr(s, name).size}")
+    for name in ("QN_CLUSTER", "QN_F32", "QN_PLAN_CALLS", "QN_CHOICE_SCHEDULE"):
+        lines.append(f'printf("{name} %d\\n", (int){name});')
+        want.append(f"{name} {getattr(_abi, name)}")
+    (tmp_path / "sizes.c").write_text("\n".join([*lines, "}"]))
+    subprocess.run(["cc", "-std=c17", f"-I{builds.ROOT / 'include'}", "sizes.c", "-o", "sizes"],
+                   cwd=tmp_path, check=True)
+    said = subprocess.run([tmp_path / "sizes"], text=True, capture_output=True, check=True).stdout
+    assert said.splitlines() == want
+
+
+def test_every_function_has_types(q):
+    from quern._library import library
+
+    from test_house import public_functions
+
+    for name in public_functions(builds.ROOT):
+        function = getattr(library(), name)
+        assert function.argtypes is not None, name
+        assert all(a is not None for a in function.argtypes), name
+
+
+def test_the_import_loads_neither_numpy_nor_the_library():
+    said = python("import sys, quern; print([m for m in ('numpy', 'ctypes') if m in sys.modules])")
+    assert said == "[]\n"
+
+
+# ---------------------------------------------------------------- the command's bytes
+
+def write_csv(path, values, labels):
+    lines = [",".join([str(y), *map(repr, map(float, x))]) for x, y in zip(values, labels)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_arrays_give_the_bytes_of_the_command(q, run_quern, tmp_path):
+    values, labels = table()
+    path = write_csv(tmp_path / "t.csv", values, labels)
+    run_quern("train", "--data", path, "--model", "dense 8 relu; dense 2 softmax", "--epochs", 3,
+              "--optimizer", "adam", "--lr", 0.01, "--valid", 0.25, "-o", tmp_path / "m", "--quiet")
+    made = q.train(values, labels, model="dense 8 relu; dense 2 softmax", epochs=3,
+                   optimizer="adam", lr=0.01, valid=0.25, output=tmp_path / "p")
+    assert (tmp_path / "p").read_bytes() == (tmp_path / "m").read_bytes()
+    assert made.digest == q.load(tmp_path / "m").digest
+    from_file = q.train(path, model="dense 8 relu; dense 2 softmax", epochs=3, optimizer="adam",
+                        lr=0.01, valid=0.25)
+    assert from_file.digest == made.digest
+
+
+def test_bytes_give_the_bytes_of_the_command(q, run_quern, tmp_path):
+    run_quern("data", "synth", "digits", "--seed", 1, "--items", 300, "-o", tmp_path / "i",
+              "--labels", tmp_path / "l")
+    run_quern("train", "--data", tmp_path / "i", "--labels", tmp_path / "l", "--model", MODEL,
+              "--epochs", 2, "--batch", 32, "-o", tmp_path / "m", "--quiet")
+    source = q.digits(300)
+    made = q.train(np.array(source.values), np.array(source.labels), **SMALL)
+    assert made.recipe["data"] == q.open(tmp_path / "i", labels=tmp_path / "l").digest
+    assert made.digest == q.load(tmp_path / "m").digest
+
+
+def test_the_label_column_of_a_file(q, tmp_path):
+    values, labels = table()
+    first = write_csv(tmp_path / "first.csv", values, labels)
+    rows = [line.split(",") for line in first.read_text().splitlines()]
+    (tmp_path / "last.csv").write_text("".join(",".join(r[1:] + r[:1]) + "\n" for r in rows))
+    options = {"model": "dense 2 softmax", "epochs": 1, "threads": 1, "devices": "cpu"}
+    model = q.train(first, **options)
+    assert q.train(tmp_path / "last.csv", label="last", **options).digest == model.digest
+    assert q.replay(model, tmp_path / "last.csv", label="last").digest == model.digest
+    with pytest.raises(TypeError, match="only for files"):
+        q.train(values, labels, label="last")
+
+
+def test_options_have_the_command_s_words(q, run_quern):
+    """Each option of the help is one of train(), or of those that belong to the command alone."""
+    words = set(re.findall(r"^ +(?:-\w, )?--([a-z0-9-]+)", run_quern("train", "--help").stdout, re.M))
+    command = {"quiet", "verbose", "json", "help", "output", "data", "labels", "test", "test-labels",
+               "valid-labels", "label", "meet", "ranks", "rank", "key-file", "interface",
+               "meet-timeout", "rank-timeout", "data-from-rank0", "alone", "checkpoint-every",
+               "task", "header", "features", "drop", "init-from"}
+    known = {word.replace("_", "-") for word in q.options()}
+    assert words - command - known == set()
+    assert {"lr", "seed", "unit", "checkpoint"} <= known
+
+
+# ---------------------------------------------------------------- data
+
+@pytest.mark.parametrize("kind", ["float32", "uint8"])
+def test_arrays_are_not_copied(q, kind):
+    values = np.arange(600).reshape(200, 3).astype(kind)
+    data = q.Data(values)
+    assert data.values.ctypes.data == values.ctypes.data and data.values.dtype == kind
+    assert not data.values.flags.writeable
+
+
+def test_values_outlive_their_array(q):
+    data = q.Data(np.full((500, 100), 7, np.float32))
+    view = data.values
+    del data
+    assert (view == 7).all()
+
+
+@pytest.mark.parametrize("values, kind", [
+    (np.array([[0, 255]]), np.uint8), (np.array([[0, 256]]), np.float32),
+    (np.array([[-1, 3]], np.int8), np.float32), (np.array([[True, False]]), np.uint8),
+    (np.array([[1.0, 2.0]]), np.float32), (np.asfortranarray([[1.0, 2], [3, 4]]), np.float32),
+    ([[1, 2], [3, 4]], np.uint8), (np.array([["1.5", "2"]], object), np.float32),
+    (np.zeros((4, 2, 3)), np.float32)])
+def test_other_arrays_are_converted(q, values, kind):
+    want = np.asarray(values, np.float32)
+    want = want.reshape(len(want), -1)
+    data = q.Data(values)
+    assert data.values.dtype == kind and data.values.flags.c_contiguous
+    assert np.array_equal(data.values, want)
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0], [[np.nan]], [[np.inf]], [[1e39]], [["a"]],
+                                    [[1 + 2j]], np.zeros((0, 3)), np.zeros((3, 0))],
+                         ids=lambda v: str(v))
+def test_arrays_that_are_no_table(q, values):
+    with pytest.raises(q.InputError):
+        q.Data(values)
+
+
+@pytest.mark.parametrize("labels, numbers, classes", [
+    ([0, 1, 2, 1], [0, 1, 2, 1], 3), ([0.0, 2.0, 1.0, 0.0], [0, 2, 1, 0], 3),
+    ([3, -1, 3, 10], [1, 0, 1, 2], 3), (["b", "a", "\u00e9", "b"], [1, 0, 2, 1], 3),
+    (np.array([True, False, True, True]), [1, 0, 1, 1], 2), ([[1], [0], [1], [0]], [1, 0, 1, 0], 2)])
+def test_labels(q, labels, numbers, classes):
+    data = q.Data(np.zeros((4, 2)), labels)
+    assert data.labels.tolist() == numbers and data.classes == classes
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [0.5, 1, 1, 0], [np.nan, 1, 1, 0], [[0, 1]] * 4])
+def test_wrong_labels(q, labels):
+    with pytest.raises(q.InputError):
+        q.Data(np.zeros((4, 2)), labels)
+
+
+def test_a_table_with_columns(q):
+    """Whatever has columns and to_numpy, as tables of pandas and polars have."""
+    class Table:
+        columns = ["height", "width"]
+
+        def to_numpy(self):
+            return np.ones((3, 2), np.float32)
+
+    assert np.array_equal(q.Data(Table()).values, np.ones((3, 2)))
+    with pytest.raises(q.InputError, match="1 names for 2 features"):
+        q.Data(Table(), names=["height"])
+
+
+# ---------------------------------------------------------------- models
+
+def test_a_model_keeps_its_bytes(q, digits, tmp_path):
+    model = q.train(digits, test=q.digits(100, first=300), **SMALL)
+    assert model.layers == ["dense 20 tanh", "dense 10 softmax"]
+    assert (model.inputs, model.outputs, model.parameters) == (784, 10, 784 * 20 + 20 + 210)
+    assert model.recipe["epochs"] == 2 and [e.epoch for e in model.history] == [1, 2]
+    assert model.history[-1].test.items == 100 == model.report.test.items
+    model.save(tmp_path / "m")
+    again = pickle.loads(pickle.dumps(model))
+    assert bytes(again) == (tmp_path / "m").read_bytes()
+    import hashlib
+
+    assert hashlib.sha256(bytes(model)).hexdigest() == model.digest == again.digest
+
+
+def test_predictions_are_those_of_the_command(q, digits, run_quern, tmp_path):
+    model = q.train(digits, output=tmp_path / "m", **SMALL)
+    run_quern("data", "synth", "digits", "--seed", 1, "--items", 300, "-o", tmp_path / "i",
+              "--labels", tmp_path / "l")
+    run_quern("predict", tmp_path / "m", "--data", tmp_path / "i", "--outputs", "-o", tmp_path / "c")
+    rows = [line.split(",") for line in (tmp_path / "c").read_text().splitlines()]
+    outputs = np.array([row[-10:] for row in rows[1:]], np.float32)
+    assert np.array_equal(model.predict(digits, outputs=True), outputs)
+    assert np.array_equal(model.predict(digits), outputs.argmax(1))
+    assert np.array_equal(model.predict(np.array(digits.values), threads=2), outputs.argmax(1))
+    weight = model.tensor("layer0.weight")
+    assert weight.shape == (20, 784) and weight.dtype == np.float32
+    with pytest.raises(KeyError):
+        model.tensor("layer9.weight")
+
+
+def test_replay(q, digits):
+    model = q.train(digits, **SMALL)
+    assert q.replay(model, digits, threads=2).digest == model.digest
+    with pytest.raises(q.MismatchError, match="digest|data"):
+        q.replay(model, q.digits(301))
+
+
+def test_a_start_from_a_model(q, digits):
+    first = q.train(digits, **SMALL)
+    second = q.train(digits, init_from=first, **SMALL)
+    assert second.digest != first.digest and second.recipe["init_from"] == first.digest
+    assert q.replay(second, digits, init_from=first).digest == second.digest
+    with pytest.raises(q.QuernError, match="init_from"):
+        q.replay(second, digits)
+
+
+# ---------------------------------------------------------------- training
+
+def test_a_callback_ends_the_training(q, digits, tmp_path):
+    """What was trained until then can predict; it is no model by its recipe, so it is not written."""
+    calls = []
+    early = q.train(digits, **{**SMALL, "epochs": 9},
+                    on_epoch=lambda e: calls.append(e) or e.epoch < 3)
+    assert [e.epoch for e in calls] == [1, 2, 3] and not early.complete
+    whole = q.train(digits, **{**SMALL, "epochs": 3})
+    assert np.array_equal(early.predict(digits, outputs=True), whole.predict(digits, outputs=True))
+    with pytest.raises(q.UsageError, match="epochs=3"):
+        early.save(tmp_path / "m")
+    with pytest.raises(q.UsageError):
+        pickle.dumps(early)
+    assert not (tmp_path / "m").exists()
+
+
+def test_an_exception_of_a_callback_ends_the_training(q, digits):
+    def fails(epoch):
+        raise LookupError(epoch.epoch)
+
+    with pytest.raises(LookupError) as caught:
+        q.train(digits, **{**SMALL, "epochs": 1000000}, on_epoch=fails)
+    assert caught.value.args == (1,)
+
+
+def test_callbacks_run_on_the_thread_that_called(q, digits):
+    threads = set()
+    q.train(digits, **SMALL, on_epoch=lambda _: threads.add(threading.get_ident()))
+    assert threads == {threading.get_ident()}
+
+
+INTERRUPTED = """
+import os, signal, sys, threading, quern
+folder = sys.argv[1]
+def begun(epoch):
+    if epoch.epoch == 3:
+        os.kill(os.getpid(), signal.SIGINT)
+options = dict(model="dense 20 tanh; dense 10 softmax", batch=32, threads=1, devices="cpu")
+data = quern.digits(300)
+try:
+    quern.train(data, epochs=1000000, checkpoint=folder, on_epoch=begun, **options)
+except KeyboardInterrupt:
+    print("interrupted", len(os.listdir(folder)) > 0)
+whole = quern.train(data, epochs=4, **options)
+print(quern.train(data, epochs=4, **options).digest == whole.digest)
+"""
+
+
+def test_ctrl_c_ends_with_a_checkpoint(tmp_path):
+    assert python(INTERRUPTED, tmp_path / "c") == "interrupted True\nTrue\n"
+
+
+def test_ctrl_c_is_heard_without_callbacks():
+    """The signal comes while the library computes and no Python runs."""
+    package = str(python_package.folder())
+    script = ("import sys, quern; sys.path; data = quern.digits(300); print('begun', flush=True)\n"
+              "try: quern.train(data, epochs=4000000000, threads=1, devices='cpu')\n"
+              "except KeyboardInterrupt: print('interrupted')")
+    child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True,
+                             env={"PYTHONPATH": package})
+    assert child.stdout.readline() == "begun\n"
+    time.sleep(0.5)
+    child.send_signal(signal.SIGINT)
+    assert child.communicate(timeout=60)[0] == "interrupted\n" and child.returncode == 0
+
+
+def test_progress_is_a_line(q, digits, capsys):
+    q.train(digits, progress=True, **SMALL)
+    said = capsys.readouterr().err
+    assert "epoch 2/2" in said and said.count("\n") == 2
+    q.train(digits, **SMALL)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_two_models_at_once(q, digits):
+    want = [q.train(digits, seed=s, **SMALL).digest for s in (1, 2)]
+    got = [None, None]
+
+    def work(i):
+        got[i] = q.train(digits, seed=i + 1, **SMALL).digest
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in (0, 1)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert got == want and want[0] != want[1]
+
+
+FORK = """
+import os, quern
+options = dict(model="dense 20 tanh; dense 10 softmax", epochs=2, batch=32, threads=2, devices="cpu")
+data = quern.digits(300)
+model = quern.train(data, **options)
+child = os.fork()
+if child == 0:
+    same = quern.train(data, **options).digest == model.digest
+    same = same and (model.predict(data) == quern.load(os.sys.argv[1]).predict(data)).all()
+    os._exit(0 if same else 1)
+print(os.waitpid(child, 0)[1], quern.train(data, **options).digest == model.digest)
+"""
+
+
+def test_fork(q, digits, tmp_path):
+    q.train(digits, **SMALL).save(tmp_path / "m")
+    assert python(FORK, tmp_path / "m") == "0 True\n"
+
+
+# ---------------------------------------------------------------- errors
+
+@pytest.mark.parametrize("options, kind, words", [
+    ({"batch": 0}, "UsageError", "`batch`: the batch is 0; give"),
+    ({"optimizer": "adamm"}, "UsageError", 'did you mean "adam"'),
+    ({"lr": "fast"}, "UsageError", "lr cannot be 'fast'"),
+    ({"batch": -1}, "UsageError", "batch cannot be -1"),
+    ({"batch": 1.5}, "UsageError", "batch cannot be 1.5"),
+    ({"checkpoint_every": "5m"}, "UsageError", "checkpoint_every needs checkpoint"),
+    ({"devices": "cuda:77"}, "UnsupportedError", "cuda"),
+    ({"lr": 1e30, "model": "dense 9 relu; dense 10 none", "loss": "mse"}, "NumericError", "step"),
+    ({"output": "/nowhere/at/all"}, "FileError", "/nowhere/at")])
+def test_errors_say_what_to_do(q, digits, options, kind, words):
+    with pytest.raises(q.QuernError) as caught:
+        q.train(digits, **{**SMALL, **options})
+    assert type(caught.value).__name__ == kind and words in str(caught.value)
+    assert caught.value.what and str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+def test_an_unknown_option(q, digits):
+    with pytest.raises(TypeError, match="did you mean 'batch'"):
+        q.train(digits, btch=3)
+
+
+def test_errors_are_python_s_too(q, tmp_path):
+    with pytest.raises(ValueError):
+        q.open(tmp_path / "absent.csv")
+    with pytest.raises(OSError):
+        q.load(tmp_path / "absent")
+    (tmp_path / "m").write_text("no model")
+    with pytest.raises(q.FormatError):
+        q.load(tmp_path / "m")
+
+
+def test_devices(q):
+    found = q.devices()
+    assert found[0].id == "cpu" and found[0].cores >= 1 and "scalar" in found[0].isas
+
+
+# ---------------------------------------------------------------- installation
+
+@LONG
+def test_pip_installs_a_wheel_for_every_python(run_quern, tmp_path):
+    """Into an environment of its own, with what pip fetches."""
+    def run(*command):
+        done = subprocess.run([str(c) for c in command], cwd=builds.ROOT, text=True,
+                              capture_output=True)
+        assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+        return done.stdout
+
+    run(sys.executable, "-m", "venv", tmp_path / "v")
+    own = tmp_path / "v" / "bin" / "python"
+    run(own, "-m", "pip", "wheel", "--no-deps", "-C", f"build-dir={tmp_path / 'b'}", "-w",
+        tmp_path / "w", ".")
+    wheel, = (tmp_path / "w").iterdir()
+    assert re.fullmatch(r"quern-[\d.]+-py3-none-linux_\w+\.whl", wheel.name)
+    with zipfile.ZipFile(wheel) as parts:
+        names = [n for n in parts.namelist() if ".dist-info/" not in n]
+    assert "quern/libquern.so" in names and "quern/_abi.py" in names
+    assert all(n.startswith("quern/") for n in names)
+    run(own, "-m", "pip", "install", wheel)
+    script = ("import quern; print(quern.train(quern.digits(300), model='dense 20 tanh; dense 10 "
+              "softmax', epochs=2, batch=32, output='%s').digest)" % (tmp_path / "p"))
+    said = run(own, "-I", "-c", script)
+    assert run_quern("replay", tmp_path / "p", "--data", digits_file(run_quern, tmp_path), "--labels",
+                     tmp_path / "l").stdout.endswith(f"identical, {said}")
+
+
+def digits_file(run_quern, folder):
+    run_quern("data", "synth", "digits", "--items", 300, "-o", folder / "i", "--labels", folder / "l")
+    return folder / "i"
+
+
+# ---------------------------------------------------------------- ranks
+
+RANKS = """
+import sys, quern
+data = quern.digits(300)
+model = quern.train(data, model="dense 20 tanh; dense 10 softmax", epochs=2, batch=32, threads=1,
+                    devices="cpu", output=sys.argv[1])
+print(quern.ranks.index(), quern.ranks.count(), model.digest, model.predict(data)[:4].tolist())
+"""
+
+
+def test_ranks(q, digits, tmp_path):
+    """Two processes that meet at an address train what one does."""
+    import socket
+
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        meet = f"127.0.0.1:{s.getsockname()[1]}"
+    script = "import quern, sys\nquern.ranks.join(sys.argv[2], 2, int(sys.argv[3]))\n" + RANKS
+    env = {"PYTHONPATH": str(python_package.folder())}
+    two = [subprocess.Popen([sys.executable, "-c", script, str(tmp_path / "m"), meet, str(rank)],
+                            env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+           for rank in (0, 1)]
+    said = [p.communicate(timeout=120) for p in two]
+    model = q.train(digits, **SMALL)
+    for rank, (out, err) in enumerate(said):
+        assert out == f"{rank} 2 {model.digest} {model.predict(digits)[:4].tolist()}\n", err
+    assert q.load(tmp_path / "m").digest == model.digest
