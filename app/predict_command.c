@@ -317,7 +317,9 @@ const command predict_command = {
     .summary = "apply a model to data",
     .usage = "quern predict MODEL --data FILE [options] [-o FILE]",
     .about = "Writes the predicted class of each item and its score as CSV. Inputs are scaled as "
-             "in training; the model file says how. If the data has labels, the accuracy is "
+             "in training; the model file says how. Columns, the label column and classes are "
+             "found by their names where the model has names, in any order. If the data has "
+             "labels, the accuracy is "
              "printed on stdout, or on stderr when stdout carries the predictions.",
     .operand = "MODEL",
     .options = predict_options,

@@ -320,7 +320,7 @@ const command replay_command = {
     .about = "Trains on this machine with the recipe in the model file and compares the result. "
              "If all bytes are equal it prints \"replay: identical, DIGEST\" and exits with 0. "
              "Otherwise it prints the first value that differs and exits with 3. Data that is not "
-             "the recipe's is refused.",
+             "the recipe's is refused. Its columns may stand in another order if they have names.",
     .operand = "MODEL",
     .options = replay_options,
     .examples = "quern replay digits.safetensors\n"
