@@ -131,3 +131,6 @@ void compute_note(const qn_compute *compute) {
         message_note("note: --gpu-isa does nothing: this machine has no GPU that can take part; "
                      "\"quern devices\" says why");
 }
+
+/* A loss that asks for nothing of the last layer. */
+const char *compute_loss(const char *model) { return model && *model ? "mse" : NULL; }

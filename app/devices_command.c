@@ -398,6 +398,7 @@ static int try_model(const devices_flags *f) {
     advice->size = sizeof *advice;
     qn_train_options_init(&options);
     options.model = f->model;
+    options.loss = compute_loss(f->model);
     options.arith = f->arith;
     options.batch = (uint32_t)f->batch;
     options.compute = compute_of(&f->compute);
@@ -416,6 +417,7 @@ enum { MOST_COSTS = 256 };
 static void cost_event(const devices_flags *f, const qn_plan_cost *c, uint64_t features) {
     char usual[FALLBACK_ROOM];
     qn_default_text("train.optimizer", usual, sizeof usual);
+    usual[strcspn(usual, ";")] = '\0'; /* of classes, which the trial has */
     json_begin("cost");
     json_count("rank", c->rank);
     json_count("ranks", f->ranks);
@@ -455,6 +457,7 @@ static qn_train_options costs_job(const devices_flags *f) {
     qn_train_options job;
     qn_train_options_init(&job);
     job.model = f->model;
+    job.loss = compute_loss(f->model);
     job.arith = f->arith;
     job.optimizer = f->optimizer;
     job.batch = (uint32_t)f->batch;

@@ -1,6 +1,7 @@
 /* quern plan: predicts the time of a training on described or measured machines. */
 
 #include "command.h"
+#include "compute.h"
 #include "format.h"
 #include "jsonline.h"
 #include "message.h"
@@ -18,6 +19,7 @@ typedef struct plan_flags {
     source_flags from;
     uint64_t items, features, classes, batch, grain, epochs;
     const char *model, *optimizer, *arith;
+    int real; /* 1: the data has real labels */
     text_list team;
     int json;
 } plan_flags;
@@ -321,9 +323,17 @@ static int look_at_data(plan_flags *f) {
         return code;
     f->items = qn_data_items(data);
     f->features = qn_data_features(data);
+    f->real = qn_data_target(data) == QN_TARGET_REAL;
     f->classes = qn_data_classes(data) > 0 ? qn_data_classes(data) : DIGIT_CLASSES;
     qn_data_close(data);
     return -1;
+}
+
+/* What a training of real labels takes without the option: the end of the default's text. */
+static const char *of_real_labels(const char *field, char *text, size_t room) {
+    static const char before[] = "real labels: ";
+    const char *at = qn_default_text(field, text, room) ? strstr(text, before) : NULL;
+    return at ? at + strlen(before) : text;
 }
 
 static int plan(plan_flags *f) {
@@ -331,12 +341,17 @@ static int plan(plan_flags *f) {
     qn_plan_options o;
     qn_error err;
     qn_plan *p;
-    char model[64];
+    char model[160], optimizer[96];
     qn_train_options_init(&job);
     qn_default_model((uint32_t)f->classes, model, sizeof model);
     job.model = f->model ? f->model : model;
+    if (f->real && !f->model)
+        job.model = of_real_labels("train.model", model, sizeof model);
+    job.loss = compute_loss(job.model);
     job.arith = f->arith;
     job.optimizer = f->optimizer;
+    if (f->real && !f->optimizer)
+        job.optimizer = of_real_labels("train.optimizer", optimizer, sizeof optimizer);
     job.batch = (uint32_t)f->batch;
     job.grain = (uint32_t)f->grain;
     job.epochs = (uint32_t)f->epochs;

@@ -104,7 +104,6 @@ TABLES = {
 UNFIT = {
     "nothing for a number": (changed(6, 2, ""), ["missing", '"b"', "item 4", "--drop"]),
     "NaN": (changed(9, 1, "nan"), ["missing", '"a"', "item 7"]),
-    "label in half numbers": (changed(5, 0, "1.5"), ['"label"', "real numbers", "--label"]),
     "label that counts": ("id,x\n" + "".join(f"{i},{i % 7}\n" for i in range(200)),
                           ['"id"', "200 different", "--task"]),
     "label that names": ("id,x\n" + "".join(f"n{i},{i % 7}\n" for i in range(200)),

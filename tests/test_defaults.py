@@ -49,7 +49,9 @@ def data(tmp_path):
     (tmp_path / "u8.csv").write_text("0,1,2\n1,3,255\n" * 8)
     (tmp_path / "f32.csv").write_text("0,0.5,2\n1,3,-7\n" * 8)
     (tmp_path / "small.csv").write_text("0,1,200,0\n1,3,99,1\n" * 8)
-    return {t: ["--data", tmp_path / f"{t}.csv", "--threads", "1"] for t in ("u8", "f32", "small")}
+    (tmp_path / "real.csv").write_text("0.5,1,200\n1,3,99\n" * 8)
+    return {t: ["--data", tmp_path / f"{t}.csv", "--threads", "1"]
+            for t in ("u8", "f32", "small", "real")}
 
 
 def test_the_table_is_read():
@@ -64,7 +66,13 @@ def test_the_help_says_what_a_recipe_holds(quern, tmp_path, data):
                 "batch", "grain", "epochs", "seed", "unit", "momentum"):
         told = help_of[OPTION.get(key, key)].split(";")[0]
         assert told == str(made[key]), (key, told, made[key])
-    assert help_of["model"].replace("CLASSES", "2") == made["model"]
+    classes, real = re.fullmatch("(.*); real labels: (.*)", help_of["model"]).groups()
+    assert classes.replace("CLASSES", "2") == made["model"]
+    made = recipe(quern, tmp_path, *data["real"])
+    assert made["task"] == "regress" and made["model"] == real
+    for key in ("loss", "optimizer"):
+        assert help_of[key].split("; real labels: ")[1] == made[key]
+    assert made["lr"] == 0.001
 
 
 def test_the_help_says_what_the_document_says(quern):
@@ -122,6 +130,6 @@ def test_plan_counts_with_the_defaults_of_train(quern, tmp_path):
     text = subprocess.run([quern, "plan", "--team", "host(cpu 60k)", "--items", "6400"], check=True,
                           capture_output=True, text=True).stdout
     batch, grain = int(train["batch"]), int(train["grain"])
-    assert text.startswith(train["model"].replace("CLASSES", "10"))
+    assert text.startswith(train["model"].split("; real")[0].replace("CLASSES", "10"))
     assert f"{train['epochs']} epochs of 6,400 items in batches of {batch}: " in text
     assert f"of {batch // grain} grain" in text

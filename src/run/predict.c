@@ -15,6 +15,7 @@
 #include "run/agree.h"
 #include "run/score.h"
 #include "run/trainer_sets.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -211,15 +212,26 @@ static void add_number(qn__text *text, float value) {
     qn__text_add(text, ",%s", number);
 }
 
+/* A label or a prediction: whole numbers up to 2^24 without an exponent. */
+static void add_quantity(qn__text *text, float value) {
+    if (value == rintf(value) && fabsf(value) <= 0x1p24f)
+        qn__text_add(text, ",%d", (int)value);
+    else
+        add_number(text, value);
+}
+
 static void add_line(qn__text *text, const qn_predictions *p, uint64_t item) {
     qn__text_add(text, "%llu", (unsigned long long)item);
     if (p->real && p->data->targets)
-        add_number(text, p->data->targets[item]);
+        add_quantity(text, p->data->targets[item]);
     if (!p->real && p->data->labels)
         add_class(text, p->data->schema, p->data->labels[item]);
     if (!p->real)
         add_class(text, p->table, p->classes[item]);
-    add_number(text, p->scores[item]);
+    if (p->real)
+        add_quantity(text, p->scores[item]);
+    else
+        add_number(text, p->scores[item]);
     for (uint32_t o = 0; p->output && o < p->outputs; ++o)
         add_number(text, p->output[item * p->outputs + o]);
     qn__text_add(text, "\n");
