@@ -253,6 +253,8 @@ const char *qn__row_floats(const qn__csv_shape *shape, const char *at, const cha
             return fail_ragged(shape, line, end, failure);
         if (column == next) {
             at = take_special(special, at, end, separator, values, label, &cell, &fault);
+            if (columns == 1 && cell.size == 0 && !cell.quoted) /* no missing value */
+                return fail_ragged(shape, line, end, failure);
             values += is_feature(special->way);
             next = (++special)->column;
         } else {

@@ -147,6 +147,7 @@ static const bad bads[] = {
     {"a,b\r1,2\r3,4\r", NULL, "CR alone", "line 1", "tr "},
     {"1 2 3\n4 5 6\n", "-", "separated by blanks", "line 1", "commas"},
     {"a b c\n  4  5 6\n", NULL, "separated by blanks", "line 1", "commas"},
+    {"a\n1\n\n2\n", "-", "line is empty", "line 3", ""},
     {"# only\n# comments\n", NULL, "no line of data", "bad.csv", ""},
     {"1,2\n3,1e39\n", NULL, "range", "line 2", ""},
     {"1,2\n3,3.4028236e38\n", NULL, "range", "line 2", ""},

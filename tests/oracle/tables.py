@@ -1,0 +1,322 @@
+"""Section 2.1 of the contract: CSV.
+
+`read` gives the values (uint8, or float32 with NaN for what is missing), the labels (uint32, or
+float32 for targets; None without) and the table as 11.6 writes it.
+"""
+
+import re
+from fractions import Fraction
+
+import numpy as np
+
+from binary32 import from_text, to_text
+
+LOOK_BYTES, LOOK_LINES = 1048576, 100
+MISSING = ("nan", "na", "n/a", "null", "#n/a", "<na>", "?")
+
+
+class Refused(SystemExit):
+    """The contract refuses the file."""
+
+
+def refuse(why):
+    raise Refused(f"oracle: {why}")
+
+
+# ---- cells (2.1.3, 2.1.4) ----
+
+
+def split(line, separator):
+    """The cells of a line, as (raw text between blanks or quotes, text)."""
+    blanks = bytes(set(b" \t\r") - set(separator))
+    cells, rest = [], line
+    while True:
+        rest = rest.lstrip(blanks)
+        if rest[:1] == b'"':
+            quoted = re.match(rb'"((?:[^"]|"")*)"[%s]*(?=%s|$)' % (blanks, re.escape(separator)),
+                              rest, re.S)
+            if not quoted:
+                refuse("the quotes of a cell do not pair")
+            raw, rest = quoted[1], rest[quoted.end():]
+            cells.append((raw, raw.replace(b'""', b'"')))
+        else:
+            raw = rest.split(separator, 1)[0]
+            rest = rest[len(raw):]
+            cells.append((raw.rstrip(blanks),) * 2)
+        if not rest:
+            return cells
+        rest = rest[1:]
+
+
+def kind(raw):
+    """What a cell is."""
+    text = raw.decode("latin-1")
+    if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text):
+        return "number"
+    word = text.lower()
+    word = word[1:] if word[:1] in ("+", "-") else word
+    if word == "" or word in MISSING:
+        return "missing"
+    if word in ("inf", "infinity"):
+        return "infinite"
+    return "none" if word == "none" else "text"
+
+
+def is_digits(raw):
+    return re.fullmatch(rb"[0-9]+", raw) is not None
+
+
+# ---- lines (2.1.1, 2.1.2) ----
+
+
+def separator_of(line):
+    counts = dict.fromkeys(b",;\t", 0)
+    quoted, fresh = False, True
+    for byte in line:
+        if byte == ord('"') and (quoted or fresh):
+            quoted, fresh = not quoted, True
+            continue
+        if not quoted and byte in counts:
+            counts[byte] += 1
+        if not quoted:
+            fresh = byte in b",;\t" or (fresh and byte in b" \r")
+    return bytes([max(counts, key=counts.get)])  # max gives the first of equals
+
+
+def first_line_end(text, at, separator):
+    """Where the first line ends: a LF in a quoted cell is part of it."""
+    blanks = bytes(set(b" \t\r") - set(separator))
+    cell = re.compile(rb'[%s]*("(?:[^"]|"")*"[^%s\n]*|[^%s\n]*)' % (blanks, separator, separator),
+                      re.S)
+    while True:
+        at = cell.match(text, at).end()
+        if at == len(text) or text[at] == ord("\n"):
+            return at
+        at += 1
+
+
+def skip(text, at):
+    """Empty lines and comments: where the first line begins, and the last comment."""
+    comment = None
+    while at < len(text):
+        line = text[at:].split(b"\n", 1)[0]
+        words = line.lstrip(b" \r")
+        if words and words[:1] != b"#":
+            return at, comment
+        if words:
+            comment = words[1:]
+        at += len(line) + 1
+    return refuse("the file has no line of data")
+
+
+# ---- the header (2.1.7) ----
+
+
+def looked_at(text, begin, separator):
+    lines = []
+    at = begin
+    while at < len(text) and len(lines) < LOOK_LINES and (not lines or at < LOOK_BYTES):
+        line = text[at:].split(b"\n", 1)[0]
+        lines.append(loosely(line, separator))
+        at += len(line) + 1
+    return lines
+
+
+def loosely(line, separator):
+    """The raw cells of a line that may be refused later."""
+    try:
+        return [raw for raw, _ in split(line, separator)]
+    except Refused:
+        return line.split(separator)
+
+
+def is_header(first, lines):
+    columns = [[line[k] for line in lines if k < len(line)] for k in range(len(first))]
+    kinds = [[kind(raw) for raw in column] for column in columns]
+    own = [kind(raw) for raw in first]
+    if "text" in own:
+        for top, below in zip(own, kinds):
+            numbers, texts = below.count("number"), below.count("text")
+            if top in ("text", "none") and numbers > 0 and numbers >= texts:
+                return True
+        if any(top == "text" and raw in column for top, raw, column in zip(own, first, columns)):
+            return False
+        return "number" not in own
+    counting = first[1:] if first[0] == b"" else first
+    if len(first) < 3 or not all(is_digits(raw) and int(raw) == k
+                                 for k, raw in enumerate(counting)):
+        return False
+    if first[0] == b"":
+        return True
+    odd = 0
+    for raw, column, below in zip(first, columns, kinds):
+        fractions = {"number", "text"} & set(below) and not any(is_digits(c) for c in column)
+        constant = len(lines) >= 10 and len(set(column)) == 1 and column[0] != raw
+        odd += bool(fractions or constant)
+    return odd >= 2
+
+
+def name_of(text):
+    return text.replace(b"\0", b"\xef\xbf\xbd").decode("utf-8", "replace") or None
+
+
+# ---- columns (2.1.4, 2.1.5) ----
+
+
+def column_of(word, names):
+    found = [k for k, name in enumerate(names) if name == word]
+    if len(found) > 1:
+        refuse(f"several columns are named {word}")
+    if found:
+        return found[0]
+    number = len(names) if word == "last" else int(word) if word.isdigit() else 0
+    if not 1 <= number <= len(names):
+        refuse(f"no column {word}")
+    return number - 1
+
+
+def columns_of(words, names):
+    chosen = set()
+    for word in words:
+        part = re.fullmatch(r"([0-9]+)-([0-9]+|last)", word)
+        if part and word not in names:
+            last = len(names) if part[2] == "last" else int(part[2])
+            chosen |= set(range(int(part[1]) - 1, last))
+        else:
+            chosen.add(column_of(word, names))
+    return chosen
+
+
+def number_of(text):
+    value = from_text(text.decode("ascii"))
+    if not np.isfinite(value):
+        refuse("a number is beyond the range of float")
+    return value
+
+
+def utf8(text):
+    if b"\0" in text:
+        refuse("a text holds a zero byte")
+    try:
+        return text.decode("utf-8")
+    except UnicodeDecodeError:
+        return refuse("a text is not UTF-8")
+
+
+def feature(cells):
+    """(values, categories) of a column; no categories where it holds numbers."""
+    kinds = [kind(raw) for raw, _ in cells]
+    if kinds.count("text") > kinds.count("number"):
+        texts = {utf8(text) for kind_, (_, text) in zip(kinds, cells) if kind_ != "missing"}
+        categories = sorted(texts, key=lambda text: text.encode())
+        index = {text: np.float32(k) for k, text in enumerate(categories)}
+        return [np.float32(np.nan) if kind_ == "missing" else index[utf8(text)]
+                for kind_, (_, text) in zip(kinds, cells)], categories
+    if "text" in kinds or "infinite" in kinds:
+        refuse("a cell is no number")
+    return [number_of(raw) if kind_ == "number" else np.float32(np.nan)
+            for kind_, (raw, _) in zip(kinds, cells)], []
+
+
+def class_name(kind_, raw, text):
+    if kind_ != "number":
+        return 1, 0, utf8(text)
+    value = Fraction(raw.decode())
+    if value.denominator == 1:
+        if abs(value) >= 2**31:
+            refuse("a label is 2^31 or more")
+        return 0, value, str(value)
+    return 0, Fraction(float(number_of(raw))), to_text(number_of(raw))
+
+
+def label(cells, task, outputs):
+    """(labels, target, classes)."""
+    kinds = [kind(raw) for raw, _ in cells]
+    if "missing" in kinds:
+        refuse("a label is missing")
+    numbers = kinds.count("number")
+    texts = kinds.count("text") + kinds.count("none")
+    whole = all(Fraction(raw.decode()).denominator == 1
+                for kind_, (raw, _) in zip(kinds, cells) if kind_ == "number")
+    if task == "regress" or (task == "auto" and texts <= numbers and not whole):
+        if numbers < len(kinds):
+            refuse("a target is no finite number")
+        return np.array([number_of(raw) for raw, _ in cells], np.float32), "real", []
+    if task == "auto" and texts <= numbers and numbers < len(kinds):
+        refuse("a label is a text among numbers")
+    names = [class_name(kind_, *cell) for kind_, cell in zip(kinds, cells)]
+    distinct = sorted(set(names), key=lambda name: (name[0], name[1], name[2].encode()))
+    if numbers == len(kinds) and whole:
+        most = distinct[-1][1]
+        if distinct[0][1] >= 0 and (most + 1 <= 2 * len(distinct) or most < outputs):
+            return np.array([int(name[1]) for name in names], np.uint32), "index", []
+    place = {name: k for k, name in enumerate(distinct)}
+    return (np.array([place[name] for name in names], np.uint32), "class",
+            [name[2] for name in distinct])
+
+
+# ---- the whole ----
+
+
+def is_byte(raw):
+    return is_digits(raw) and int(raw) <= 255
+
+
+def rows_of(text, separator):
+    rows = []
+    for line in text.split(b"\n"):
+        if not line.strip(b" \r" if separator == b"\t" else b" \r\t"):
+            refuse("a line is empty")
+        rows.append(split(line, separator))
+    if len({len(row) for row in rows}) > 1:
+        refuse("lines have different numbers of cells")
+    return rows
+
+
+def read_lines(content, header):
+    """(names or None, rows)."""
+    text = content[3:] if content[:3] == b"\xef\xbb\xbf" else content
+    begin, comment = skip(text.rstrip(b"\r\n"), 0)
+    text = text.rstrip(b"\r\n")
+    separator = separator_of(text[begin:])
+    end = first_line_end(text, begin, separator)
+    first = split(text[begin:end], separator)
+    raw = [cell for cell, _ in first]
+    shift = len(content) - len(content.removeprefix(b"\xef\xbb\xbf"))
+    lines = looked_at(content[:shift] + text, shift + end + 1, separator)
+    named = is_header(raw, lines) if header == "auto" else header == "yes"
+    if comment is not None and header != "no" and len(raw) > 1 and (
+            not named or (header == "yes" and not any(kind(cell) == "text" for cell in raw))):
+        cells = split(comment, separator)
+        if len(cells) == len(raw) and any(kind(cell) == "text" for cell, _ in cells):
+            return [name_of(cell) for _, cell in cells], rows_of(text[begin:], separator)
+    if not named:
+        return None, rows_of(text[begin:], separator)
+    return [name_of(cell) for _, cell in first], rows_of(text[end + 1:], separator)
+
+
+def read(content, word=None, task="auto", header="auto", keep=None, drop=None, outputs=0):
+    """`word`: of the label; None: the first; "": none."""
+    names, rows = read_lines(content, header)
+    width = len(rows[0])
+    names = names or [None] * width
+    if len(names) != width:
+        refuse("lines have different numbers of cells")
+    marked = columns_of(keep or drop or [], names)
+    at = next((k for k in range(width) if k not in marked), width - 1)
+    at = None if word == "" else at if word is None else column_of(word, names)
+    chosen = [k for k in range(width) if k != at and (k in marked) == (keep is not None)]
+    if not chosen:
+        refuse("no column is left for features")
+    columns = [feature([row[k] for row in rows]) for k in chosen]
+    kinds = [(list("x") if categories else []) for _, categories in columns]
+    u8 = not any(kinds) and all(is_byte(row[k][0]) for row in rows for k in chosen)
+    values = np.array([values for values, _ in columns], np.float32).T
+    labels, target, classes = None, "none", []
+    if at is not None:
+        labels, target, classes = label([row[at] for row in rows], task, outputs)
+    features = [{"name": names[k], "categories": categories} if categories else names[k]
+                for k, (_, categories) in zip(chosen, columns)]
+    table = {"label": None if at is None else names[at], "target": target, "classes": classes,
+             "features": features}
+    return values.astype(np.uint8) if u8 else values, labels, table
