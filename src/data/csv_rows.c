@@ -77,7 +77,10 @@ static qn__row_fault take_index(const qn__cell *cell, int32_t *label) {
     qn__decimal decimal;
     if (qn__cell_number(cell, &decimal))
         return qn__decimal_to_label(&decimal, label);
-    return qn__cell_content(cell) == QN__CONTENT_GAP ? QN__ROW_NO_LABEL : QN__ROW_LABEL_TEXT;
+    const qn__content content = qn__cell_content(cell);
+    if (content == QN__CONTENT_INFINITE)
+        return QN__ROW_INFINITE;
+    return content == QN__CONTENT_GAP ? QN__ROW_NO_LABEL : QN__ROW_LABEL_TEXT;
 }
 
 static qn__row_fault take_real(const qn__cell *cell, float *target) {
@@ -96,6 +99,8 @@ static qn__row_fault take_class(const qn__cell *cell, const qn__text_set *texts,
     const qn__content content = qn__cell_content(cell);
     if (content == QN__CONTENT_GAP)
         return QN__ROW_NO_LABEL;
+    if (content == QN__CONTENT_INFINITE)
+        return QN__ROW_INFINITE;
     if (content == QN__CONTENT_NUMBER && !qn__class_number(cell, text, &name))
         return QN__ROW_LABEL_RANGE;
     const uint32_t number = qn__text_set_find(texts, &name);

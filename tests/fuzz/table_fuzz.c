@@ -28,12 +28,35 @@ static void check_whole(const qn_data *data) {
                   strlen(qn_data_feature_name(data, k)) < 1u << 30);
 }
 
+/* Names and categories are there, ascend, and have room for the values. */
+static void check_columns(const qn_data *data) {
+    const float *floats = qn_data_values(data);
+    const uint32_t features = qn_data_features(data);
+    for (uint32_t k = 0; k < features; k++) {
+        const uint32_t count = qn_data_categories(data, k);
+        for (uint32_t i = 1; i < count; i++)
+            FUZZ_MUST(strcmp(qn_data_category(data, k, i - 1), qn_data_category(data, k, i)) < 0);
+        for (uint64_t i = 0; count && i < qn_data_items(data); i++) {
+            const float value = floats[i * features + k];
+            FUZZ_MUST(value != value || (value >= 0 && value < (float)count));
+        }
+    }
+    const int named = qn_data_target(data) == QN_TARGET_CLASS;
+    for (uint32_t k = 0; named && k < qn_data_classes(data); k++)
+        FUZZ_MUST(qn_data_class_name(data, k) != NULL);
+    const float *targets = qn_data_targets(data);
+    for (uint64_t i = 0; targets && i < qn_data_items(data); i++)
+        FUZZ_MUST(targets[i] - targets[i] == 0);
+    FUZZ_MUST(!qn_data_note(data) || *qn_data_note(data));
+}
+
 static void open_one(const char *path, const qn_data_options *options) {
     qn_data *data = NULL;
     qn_error err = {0};
     const qn_status status = qn_data_open(path, options, &data, &err);
     if (status == QN_OK) {
         check_whole(data);
+        check_columns(data);
         qn_data_close(data);
         return;
     }
@@ -54,6 +77,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     options.unlabelled = 1;
     open_one(path, &options);
     options.unlabelled = 0;
+    options.task = "regress";
+    options.header = "no";
+    options.drop = "2-3";
+    open_one(path, &options);
+    options.task = "classify";
+    options.header = "yes";
+    options.drop = NULL;
+    options.features = "a,2";
+    open_one(path, &options);
+    options.task = options.header = options.features = NULL;
     options.labels_path = path;
     open_one(fuzz_file(1, two_images, sizeof two_images), &options);
     return 0;

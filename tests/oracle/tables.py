@@ -73,6 +73,8 @@ def separator_of(line):
     counts = dict.fromkeys(b",;\t", 0)
     quoted, fresh = False, True
     for byte in line:
+        if byte == ord("\n") and not quoted:
+            break
         if byte == ord('"') and (quoted or fresh):
             quoted, fresh = not quoted, True
             continue
@@ -232,8 +234,8 @@ def class_name(kind_, raw, text):
 def label(cells, task, outputs):
     """(labels, target, classes)."""
     kinds = [kind(raw) for raw, _ in cells]
-    if "missing" in kinds:
-        refuse("a label is missing")
+    if "missing" in kinds or "infinite" in kinds:
+        refuse("a label is missing or infinite")
     numbers = kinds.count("number")
     texts = kinds.count("text") + kinds.count("none")
     whole = all(Fraction(raw.decode()).denominator == 1
@@ -281,6 +283,10 @@ def read_lines(content, header):
     separator = separator_of(text[begin:])
     end = first_line_end(text, begin, separator)
     first = split(text[begin:end], separator)
+    below = (text[end + 1:] or text[begin:]).split(b"\n", 1)[0]
+    spaced = [word for word in re.split(rb"[ \r]+", below) if kind(word) == "number"]
+    if len(first) == 1 and len(spaced) > 1:
+        refuse("spaces separate the cells")
     raw = [cell for cell, _ in first]
     shift = len(content) - len(content.removeprefix(b"\xef\xbb\xbf"))
     lines = looked_at(content[:shift] + text, shift + end + 1, separator)
