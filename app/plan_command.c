@@ -322,7 +322,7 @@ static int look_at_data(plan_flags *f) {
     if (code >= 0)
         return code;
     f->items = qn_data_items(data);
-    f->features = qn_data_features(data);
+    f->features = qn_data_inputs(data);
     f->real = qn_data_target(data) == QN_TARGET_REAL;
     f->classes = qn_data_classes(data) > 0 ? qn_data_classes(data) : DIGIT_CLASSES;
     qn_data_close(data);

@@ -189,3 +189,29 @@ def test_small_integers_are_no_picture(run_quern, tmp_path):
         accuracy[scale] = end["accuracy"]
         assert tensors_of(tmp_path / "m.st")[0]["scale"] == (scale or "standard")
     assert accuracy[None] > 0.9 > 0.75 > accuracy["unit"], accuracy
+
+
+def test_a_column_of_names_is_refused(run_quern, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("who,a,y\n" + "".join(f"person {i},{i % 7},{i % 2}\n" for i in range(120)))
+    words = ["train", "--data", path, "--label", "y", "--epochs", "1", "-o", tmp_path / "m.st"]
+    lines = run_quern(*words, status=1).stderr.splitlines()
+    assert lines[0] == 'quern train: column "who" has 120 different texts in 120 items'
+    assert "--drop" in lines[1]
+    run_quern(*words, "--drop", "who")
+
+
+def test_small_inputs_are_told_by_name(run_quern, tmp_path):
+    """With integers, an input of a category may be too small beside the others."""
+    path = tmp_path / "t.csv"
+    path.write_text("town,pay,y\n" + "".join(
+        f"{'Ulm' if i % 3 else 'Bern'},{50000 + i * 37 % 900},{i % 2}\n" for i in range(120)))
+    done = run_quern("train", "--data", path, "--label", "y", "--epochs", "1", "--arith", "i14",
+                     "--scale", "none", "-o", tmp_path / "m.st")
+    assert "(2 of 3): town=Bern, town=Ulm;" in done.stderr
+
+
+def test_a_plan_counts_inputs(files, run_quern):
+    done = run_quern("plan", "--data", files["train"], "--label", "bought", "--model",
+                     "dense 2 softmax", "--team", "host(cpu 60k)", "--json")
+    assert '"parameters":22' in done.stdout.replace(" ", "")

@@ -158,6 +158,9 @@ QN_API void qn_data_close(qn_data *data);
 QN_API uint64_t qn_data_items(const qn_data *data);
 /* Number of features of an item, without the label, at least 1; 0 for NULL. */
 QN_API uint32_t qn_data_features(const qn_data *data);
+/* Number of inputs of a network for this data: one for each feature, but for each category one
+ * where a feature holds categories. 0 for NULL. */
+QN_API uint32_t qn_data_inputs(const qn_data *data);
 /* The type of the values; 0 for NULL. */
 QN_API qn_data_type qn_data_type_of(const qn_data *data);
 /* The values, items x features, item after item: uint8_t or float by the type. Owned by the data

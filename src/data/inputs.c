@@ -22,6 +22,11 @@ uint64_t qn__inputs(const qn__schema *table, uint32_t features) {
     return table ? inputs : features;
 }
 
+uint32_t qn_data_inputs(const qn_data *data) {
+    const uint64_t inputs = data ? qn__inputs(data->schema, data->features) : 0;
+    return inputs < UINT32_MAX ? (uint32_t)inputs : UINT32_MAX;
+}
+
 void qn__keep_categories(const qn__schema *table, float *mean, float *deviation) {
     uint64_t at = 0;
     for (uint32_t k = 0; table && k < table->features; ++k) {
@@ -190,6 +195,35 @@ static void encode_bytes(encoder *e, const uint8_t *from, uint8_t *to) {
     }
 }
 
+/* "age", "city=Bern": for messages about inputs. */
+static int name_input(qn__schema *inputs, uint32_t at, const qn__feature *from, uint32_t category,
+                      qn_error *err) {
+    char text[160];
+    if (!from->name)
+        return 1;
+    if (from->categories)
+        snprintf(text, sizeof text, "%.70s=%.70s", from->name, from->category[category]);
+    else
+        snprintf(text, sizeof text, "%.150s", from->name);
+    inputs->feature[at].name = qn__copy_text(text, err);
+    return inputs->feature[at].name != NULL;
+}
+
+static qn__schema *name_inputs(const encoder *e, qn_error *err) {
+    qn__schema *inputs = qn__schema_create(e->inputs, err);
+    int done = inputs != NULL;
+    for (uint32_t k = 0; done && e->how->table && k < e->how->features; ++k) {
+        const qn__feature *from = &e->how->table->feature[k];
+        const uint32_t width = from->categories ? from->categories : 1;
+        for (uint32_t c = 0; done && c < width; ++c)
+            done = name_input(inputs, e->column[k].at + c, from, c, err);
+    }
+    if (done)
+        return inputs;
+    qn__schema_free(inputs);
+    return NULL;
+}
+
 /* The table of inputs, with labels but without values. */
 static qn_data *make_table(const encoder *e, qn_error *err) {
     const qn_data *raw = e->raw;
@@ -205,9 +239,11 @@ static qn_data *make_table(const encoder *e, qn_error *err) {
     table->release = qn__free;
     table->memory = qn__alloc(raw->items, qn__data_stride(table), err);
     table->values = table->memory;
+    table->schema = name_inputs(e, err);
     table->labels = raw->labels ? qn__alloc(raw->items, sizeof *table->labels, err) : NULL;
     table->targets = raw->targets ? qn__alloc(raw->items, sizeof *table->targets, err) : NULL;
-    if (!table->memory || (raw->labels && !table->labels) || (raw->targets && !table->targets)) {
+    if (!table->memory || !table->schema || (raw->labels && !table->labels) ||
+        (raw->targets && !table->targets)) {
         qn_data_close(table);
         return NULL;
     }

@@ -66,6 +66,11 @@ static void test_encoding(void **state) {
     assert_memory_equal(qn_data_values(inputs), expected, sizeof expected);
     assert_memory_equal(qn_data_labels(inputs), labels, sizeof labels);
     assert_string_equal(qn_data_digest(inputs), qn_data_digest(raw));
+    assert_string_equal(inputs->schema->feature[0].name, "age");
+    assert_string_equal(inputs->schema->feature[3].name, "city=Wien");
+    assert_null(inputs->schema->feature[4].name);
+    assert_int_equal(qn_data_inputs(raw), 5);
+    assert_int_equal(qn_data_inputs(inputs), 5);
     assert_int_equal(lines, 2);
     assert_string_equal(told[0], "the test set: 1 value of column \"city\" is no category of the "
                                  "model; all inputs of the column are 0 there");

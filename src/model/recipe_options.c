@@ -1,6 +1,7 @@
 #include "model/recipe_options.h"
 
 #include "data/data.h"
+#include "data/inputs.h"
 #include "data/picture.h"
 #include "model/defaults.h"
 #include "model/model.h"
@@ -9,6 +10,9 @@
 #include <quern/version.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Categories that a column may have however few items there are. */
+enum { CATEGORIES_ALWAYS = 100 };
 
 /* Finds a name; without one the first row of the table, which is the default. */
 static qn_status find(const qn__table *table, const char *name, int *value, qn_error *err) {
@@ -131,12 +135,32 @@ static qn_status check_start(const qn_model *model, const qn__recipe *r, qn_erro
     return qn__remedy(err, QN_MISMATCH, "give `train.model` and the columns of that model");
 }
 
+/* A column whose texts tell items apart, such as names of people, teaches nothing and costs an
+ * input for each. */
+static qn_status check_categories(const qn_data *data, qn_error *err) {
+    char name[160];
+    for (uint32_t k = 0; data->schema && k < data->features; ++k) {
+        const uint32_t categories = data->schema->feature[k].categories;
+        if (categories <= CATEGORIES_ALWAYS || categories <= data->items / 2)
+            continue;
+        qn__fail(err, QN_INPUT, "%s has %u different texts in %llu items",
+                 qn__column_name(data->schema, k, name, sizeof name), categories,
+                 (unsigned long long)data->items);
+        return qn__remedy(err, QN_INPUT,
+                          "a text that tells items apart says nothing of others: leave the column "
+                          "out with `data.drop`");
+    }
+    return QN_OK;
+}
+
 /* The names, where a model has any to remember. */
 static qn_status find_table(const qn_train_options *o, const qn_data *data, qn__recipe *r,
                             qn_error *err) {
     const qn__schema *table = o->table_of ? qn__model_recipe_of(o->table_of)->table : data->schema;
     if (qn__schema_is_trivial(table))
         return QN_OK;
+    if (check_categories(data, err) != QN_OK)
+        return QN_INPUT;
     r->table = qn__schema_copy(table, err);
     return r->table ? QN_OK : QN_MEMORY;
 }
