@@ -19,7 +19,7 @@ extern "C" {
  * A model of two classes with one output predicts class 1 where the output is above 1/2; the score
  * of class 0 is 1 - output. A model of real labels predicts numbers, in units of the labels: scores
  * and outputs are both the predictions, and classes are 0.
- * Where model and data have names for all columns, columns are matched by name, in any order, and
+ * Where model and data have names for columns, columns are matched by name, in any order, and
  * others are ignored. Labels are matched by the names of classes. A column or a label that the
  * model does not have is reported by qn_device_note.
  *

@@ -43,7 +43,7 @@ static qn_status copy_labels(const qn_data *data, const int32_t *label, qn_data 
 /* Values of its own: feature k of an item is column[k] of the table. */
 static qn_status copy_columns(const qn__fitting *to, const qn_data *data, const uint32_t *column,
                               qn_data *made, qn_error *err) {
-    const uint32_t features = to->schema->features;
+    const uint32_t features = to->features;
     made->features = features;
     made->rows = made->columns = 0;
     const size_t stride = qn__data_stride(made), items = (size_t)data->items;

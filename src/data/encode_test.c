@@ -109,6 +109,65 @@ static void test_other_order(void **state) {
     qn__schema_free(model);
 }
 
+/* Names in `names`, separated by blanks, "-" for none. */
+static qn__schema *words(const char *names) {
+    char text[64], *rest = text;
+    uint32_t count = 1;
+    for (const char *p = names; *p; ++p)
+        count += *p == ' ';
+    qn__schema *s = qn__schema_create(count, NULL);
+    snprintf(text, sizeof text, "%s", names);
+    for (uint32_t k = 0; k < count; ++k) {
+        const char *word = strtok_r(k ? NULL : text, " ", &rest);
+        s->feature[k].name = strcmp(word, "-") == 0 ? NULL : qn__copy_text(word, NULL);
+    }
+    s->target = QN__TARGET_INDEX;
+    return s;
+}
+
+/* The values of item 0 after matching: its digits are the columns of the table. NULL: in order. */
+static void matches(const char *model_columns, uint32_t features, const char *data_columns,
+                    const char *wanted) {
+    qn__schema *model = model_columns ? words(model_columns) : NULL;
+    qn_data *data = table(words(data_columns), labels), *made;
+    const qn__fitting f = to(model, features);
+    assert_int_equal(qn__encode(&f, data, QN__UNKNOWN_REFUSED, &made, NULL), QN_OK);
+    assert_int_equal(made != NULL, wanted != NULL);
+    for (uint32_t k = 0; wanted && wanted[k]; ++k)
+        assert_int_equal((int)((const float *)qn_data_values(made))[k], wanted[k] - '0');
+    qn_data_close(made);
+    qn_data_close(data);
+    qn__schema_free(model);
+}
+
+/* A column without a name hinders no other one. */
+static void test_unnamed_column(void **state) {
+    (void)state;
+    matches("- a b", 3, "- b a", "021");
+    matches("- a b", 3, "b a -", "210");
+    matches("- a b", 3, "id a b", NULL);
+    matches("- - -", 3, "a b c", NULL);
+    matches("a b", 2, "- b a", "21");
+    assert_string_equal(
+        noted, "the test set has 1 column that the model does not use: one without a name");
+}
+
+/* A model without names is one of f0, f1 and so on, when a table names these elsewhere. */
+static void test_numbered_columns(void **state) {
+    (void)state;
+    matches(NULL, 3, "f2 f0 f1", "120");
+    matches(NULL, 3, "f0 f1 f2", NULL);
+    matches(NULL, 3, "x f1 z", NULL);
+    matches(NULL, 2, "f01 f", NULL);
+    qn_data *data = table(words("f0 f2"), labels), *made;
+    qn_error err = {0};
+    const qn__fitting f = to(NULL, 2);
+    assert_int_equal(qn__encode(&f, data, QN__UNKNOWN_REFUSED, &made, &err), QN_MISMATCH);
+    assert_string_equal(err.what, "the test set lacks the column \"f1\" of the model");
+    assert_string_equal(err.where, "it has \"f2\", which the model does not have");
+    qn_data_close(data);
+}
+
 static void test_bytes(void **state) {
     (void)state;
     static const uint8_t values[4] = {1, 2, 3, 4}, wanted[4] = {2, 1, 4, 3};
@@ -227,6 +286,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_columns),
         cmocka_unit_test(test_other_order),
+        cmocka_unit_test(test_unnamed_column),
+        cmocka_unit_test(test_numbered_columns),
         cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_missing_columns),
         cmocka_unit_test(test_class_names),

@@ -41,10 +41,15 @@ static int is_double(const entry *sorted, uint32_t count, const entry *found) {
     return next < count && strcmp(sorted[next].name, found->name) == 0;
 }
 
+/* No name sorts and is found as an empty one, which no column of a file has. */
+static const char *name_at(const qn__schema *schema, uint32_t k) {
+    return schema->feature[k].name ? schema->feature[k].name : "";
+}
+
 static entry *index_columns(const qn__schema *schema, qn_error *err) {
     entry *list = qn__alloc(schema->features, sizeof *list, err);
     for (uint32_t k = 0; list && k < schema->features; ++k)
-        list[k] = (entry){schema->feature[k].name, k};
+        list[k] = (entry){name_at(schema, k), k};
     if (list)
         qsort(list, schema->features, sizeof *list, by_name);
     return list;
@@ -70,7 +75,8 @@ typedef struct list {
 static void add(list *l, const char *name) {
     const size_t used = strlen(l->text);
     if (l->count < NAMED)
-        snprintf(l->text + used, sizeof l->text - used, "%s\"%.48s\"", l->count ? ", " : "", name);
+        snprintf(l->text + used, sizeof l->text - used,
+                 *name ? "%s\"%.48s\"" : "%sone without a name", l->count ? ", " : "", name);
     l->count++;
 }
 
@@ -83,27 +89,72 @@ static const char *finish(list *l) {
 
 /* -------------------------------------------------------------------------------------- columns */
 
-static int all_named(const qn__schema *schema) {
+static int has_names(const qn__schema *schema) {
     for (uint32_t k = 0; schema && k < schema->features; ++k)
-        if (!schema->feature[k].name)
-            return 0;
-    return schema != NULL;
+        if (schema->feature[k].name)
+            return 1;
+    return 0;
 }
 
+static int has_name(const qn__schema *schema, const char *name) {
+    for (uint32_t k = 0; k < schema->features; ++k)
+        if (schema->feature[k].name && strcmp(schema->feature[k].name, name) == 0)
+            return 1;
+    return 0;
+}
+
+/* No name of one stands in another place of the other. */
 static int same_columns(const qn__schema *a, const qn__schema *b) {
     if (a->features != b->features)
         return 0;
-    for (uint32_t k = 0; k < a->features; ++k)
-        if (strcmp(a->feature[k].name, b->feature[k].name) != 0)
+    for (uint32_t k = 0; k < a->features; ++k) {
+        const char *x = a->feature[k].name, *y = b->feature[k].name;
+        if ((x && y && strcmp(x, y) != 0) || (x && !y && has_name(b, x)) ||
+            (y && !x && has_name(a, y)))
             return 0;
+    }
     return 1;
+}
+
+/* A name such as "f12" says that the column is number 12, and it stands elsewhere. */
+static int is_displaced(const char *name, uint32_t k) {
+    uint64_t number;
+    char text[24];
+    if (!name || name[0] != 'f' || !qn__parse_u64(name + 1, strlen(name + 1), &number))
+        return 0;
+    snprintf(text, sizeof text, "f%llu", (unsigned long long)number);
+    return number != k && strcmp(name, text) == 0;
+}
+
+/* A model keeps no names where its columns are "f0", "f1" and so on, or have none. Where a table
+ * has such a name in another place, the model's columns are known by these: *named, for
+ * qn__schema_free; else NULL. */
+static qn_status number_columns(const qn__fitting *to, const qn__schema *has, qn__schema **named,
+                                qn_error *err) {
+    char text[16];
+    uint32_t k = 0;
+    *named = NULL;
+    while (has && !to->schema && k < has->features && !is_displaced(has->feature[k].name, k))
+        ++k;
+    if (!has || to->schema || k == has->features)
+        return QN_OK;
+    qn__schema *made = qn__schema_create(to->features, err);
+    for (k = 0; made && k < to->features; ++k) {
+        snprintf(text, sizeof text, "f%u", (unsigned)k);
+        if (!(made->feature[k].name = qn__copy_text(text, err))) {
+            qn__schema_free(made);
+            made = NULL;
+        }
+    }
+    *named = made;
+    return made ? QN_OK : QN_MEMORY;
 }
 
 /* The columns of the table that the model does not have; its label is none of them. */
 static void list_strange(const qn__fitting *to, const qn__schema *has, const entry *wanted,
                          list *strange) {
     for (uint32_t k = 0; k < has->features; ++k) {
-        const char *name = has->feature[k].name;
+        const char *name = name_at(has, k);
         if (!find(wanted, to->schema->features, name) &&
             !(to->schema->label && strcmp(to->schema->label, name) == 0))
             add(strange, name);
@@ -137,13 +188,15 @@ static qn_status look_up(const qn__fitting *to, const qn__schema *has, const ent
                          const entry *wanted, uint32_t *column, qn_error *err) {
     list missing = {.count = 0}, strange = {.count = 0};
     for (uint32_t k = 0; k < to->schema->features; ++k) {
-        const char *name = to->schema->feature[k].name;
+        const char *name = name_at(to->schema, k);
         const entry *found = find(have, has->features, name);
         if (!found) {
             add(&missing, name);
         } else if (is_double(have, has->features, found)) {
-            qn__fail(err, QN_MISMATCH, "%s has several columns with the name \"%.100s\"", to->what,
-                     name);
+            qn__fail(err, QN_MISMATCH,
+                     *name ? "%s has several columns with the name \"%.100s\""
+                           : "%s has several columns without a name, and the model has one%s",
+                     to->what, name);
             return qn__remedy(err, QN_MISMATCH, "give each column a name of its own");
         } else {
             column[k] = found->place;
@@ -156,12 +209,8 @@ static qn_status look_up(const qn__fitting *to, const qn__schema *has, const ent
     return QN_OK;
 }
 
-qn_status qn__match_columns(const qn__fitting *to, const qn_data *data, uint32_t **column,
-                            qn_error *err) {
-    *column = NULL;
-    if (!all_named(to->schema) || !all_named(data->schema) ||
-        same_columns(to->schema, data->schema))
-        return QN_OK;
+static qn_status match_names(const qn__fitting *to, const qn_data *data, uint32_t **column,
+                             qn_error *err) {
     entry *have = index_columns(data->schema, err);
     entry *wanted = have ? index_columns(to->schema, err) : NULL;
     uint32_t *found = wanted ? qn__alloc(to->schema->features, sizeof *found, err) : NULL;
@@ -172,6 +221,21 @@ qn_status qn__match_columns(const qn__fitting *to, const qn_data *data, uint32_t
         *column = found;
     else
         qn__free(found);
+    return status;
+}
+
+qn_status qn__match_columns(const qn__fitting *to, const qn_data *data, uint32_t **column,
+                            qn_error *err) {
+    qn__fitting named = *to;
+    qn__schema *numbered;
+    *column = NULL;
+    qn_status status = number_columns(to, data->schema, &numbered, err);
+    if (numbered)
+        named.schema = numbered;
+    if (status == QN_OK && has_names(named.schema) && has_names(data->schema) &&
+        !same_columns(named.schema, data->schema))
+        status = match_names(&named, data, column, err);
+    qn__schema_free(numbered);
     return status;
 }
 

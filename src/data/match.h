@@ -15,9 +15,11 @@ typedef struct qn__fitting {
 } qn__fitting;
 
 /* Which column of the table is feature k of the model, in (*column)[k], for qn__free; NULL where
- * the columns of both are the same ones in the same order, or cannot be compared: one of the two
- * has a column without a name. Columns that the model does not have are noted. Fails with
- * QN_MISMATCH, which names columns that are missing, or QN_MEMORY. */
+ * the columns of both are in the same order, or cannot be compared: no name stands in another
+ * place. A column without a name matches the only other one without. A model without names has the
+ * columns "f0", "f1" and so on where the table has such a name in another place. Columns that the
+ * model does not have are noted. Fails with QN_MISMATCH, which names columns that are missing, or
+ * QN_MEMORY. */
 qn_status qn__match_columns(const qn__fitting *to, const qn_data *data, uint32_t **column,
                             qn_error *err);
 
