@@ -74,6 +74,7 @@ static void test_data(void **state) {
     (void)state;
     qn_data *out = have.data;
     const float value = 1;
+    struct ArrowArrayStream no_stream = {0};
     REFUSED(qn_data_open, "path", NULL, NULL, &out);
     assert_null(out);
     REFUSED(qn_data_open, "out", "a.csv", NULL, NULL);
@@ -85,6 +86,8 @@ static void test_data(void **state) {
     REFUSED(qn_data_lend, "arrays", NULL, &out);
     REFUSED(qn_data_lend, "out", &arrays, NULL);
     REFUSED(qn_data_lend, "arrays->values", &arrays, &out);
+    REFUSED(qn_data_from_arrow, "stream", NULL, NULL, &out);
+    REFUSED(qn_data_from_arrow, "out", &no_stream, NULL, NULL);
     REFUSED(qn_data_synth_digits, "out", 1, 0, 1, NULL);
     REFUSED(qn_data_share, "open", NULL, 0, NULL, NULL, &out);
     REFUSED(qn_data_share, "out", NULL, 0, opener, NULL, NULL);

@@ -178,7 +178,7 @@ QN_API const char *qn_data_digest(const qn_data *data);
  * NULL. */
 QN_API void qn_data_image_size(const qn_data *data, uint32_t *rows, uint32_t *columns);
 /* What the data was made from: "csv", "idx", "npy", each with ".gz" where it was gzipped, "npz",
- * "array", "synth"; "" for NULL. The text is static. */
+ * "array", "arrow", "synth"; "" for NULL. The text is static. */
 QN_API const char *qn_data_format(const qn_data *data);
 
 /* The name of feature `k`, counted from 0 without the label column, from the header of a CSV file.

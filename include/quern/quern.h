@@ -3,6 +3,7 @@
 #define QUERN_QUERN_H
 
 #include <quern/advise.h>
+#include <quern/arrow.h>
 #include <quern/choices.h>
 #include <quern/cluster.h>
 #include <quern/data.h>

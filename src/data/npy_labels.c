@@ -1,11 +1,9 @@
 /* The elements of an NPY array as labels (docs/exactness.md 2.1.8). */
 #include "base/memory.h"
-#include "base/text.h"
-#include "data/labels.h"
+#include "data/label_values.h"
 #include "data/npy.h"
 #include "data/text_column.h"
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 typedef struct labelling {
@@ -24,7 +22,7 @@ static qn_status refuse_label(const labelling *l, uint64_t item, const char *rem
 static qn_status refuse_range(const labelling *l, uint64_t item, qn_error *err) {
     qn__fail(err, QN_INPUT, "the label of item %llu (from 0) is 2^31 or more",
              (unsigned long long)item);
-    return refuse_label(l, item, "where labels are quantities, set `data.task` to regress", err);
+    return refuse_label(l, item, QN__QUANTITIES_REMEDY, err);
 }
 
 static qn_status take_integers(void *user, uint64_t first, size_t count, const void *numbers,
@@ -128,76 +126,10 @@ static qn_status take_texts(void *user, uint64_t first, size_t count, const void
 
 /* ------------------------------------------------------------------ what they are */
 
-static qn_status name_classes(labelling *l, qn_error *err) {
-    qn_data *data = l->data;
-    if (qn__data_need_schema(data, err) != QN_OK)
-        return QN_MEMORY;
-    uint32_t *order = qn__text_column_sort(&l->texts, 1, err);
-    if (!order)
-        return QN_MEMORY;
-    for (uint64_t i = 0; i < data->items; i++)
-        data->labels[i] = (int32_t)order[data->labels[i]];
-    qn__free(order);
-    data->schema->target = QN__TARGET_CLASS;
-    qn__text_column_take(&l->texts, &data->schema->classes, &data->schema->class_name);
-    return QN_OK;
-}
-
-static qn_status need_targets(qn_data *data, qn_error *err) {
-    if (qn__data_need_schema(data, err) != QN_OK)
-        return QN_MEMORY;
-    data->schema->target = QN__TARGET_REAL;
-    data->targets = qn__alloc(data->items, sizeof *data->targets, err);
-    return data->targets ? QN_OK : QN_MEMORY;
-}
-
-static qn_status need_labels(qn_data *data, qn_error *err) {
-    data->labels = qn__alloc(data->items, sizeof *data->labels, err);
-    return data->labels ? QN_OK : QN_MEMORY;
-}
-
-/* Classes of which some are not whole have names, as in a CSV file. */
-static qn_status name_numbers(labelling *l, qn_error *err) {
-    for (uint64_t i = 0; i < l->data->items; i++) {
-        char text[40];
-        const double value = l->number[i];
-        if (value != floor(value))
-            qn__float_text((float)value, text);
-        else if (fabs(value) <= INT32_MAX)
-            snprintf(text, sizeof text, "%d", (int)value);
-        else
-            return refuse_range(l, i, err);
-        const qn_status status = add_text(l, i, text, strlen(text), err);
-        if (status != QN_OK)
-            return status;
-    }
-    return name_classes(l, err);
-}
-
-static qn_status take_whole(const labelling *l, qn_error *err) {
-    for (uint64_t i = 0; i < l->data->items; i++) {
-        if (fabs(l->number[i]) > INT32_MAX)
-            return refuse_range(l, i, err);
-        l->data->labels[i] = (int32_t)l->number[i];
-    }
-    return QN_OK;
-}
-
 static qn_status settle_floats(labelling *l, const char *task, qn_error *err) {
-    qn_data *data = l->data;
-    uint64_t whole = 0;
-    while (whole < data->items && l->number[whole] == floor(l->number[whole]))
-        whole++;
-    const int regress = strcmp(task, "regress") == 0;
-    if (regress || (whole < data->items && strcmp(task, "classify") != 0)) {
-        const qn_status status = need_targets(data, err);
-        for (uint64_t i = 0; status == QN_OK && i < data->items; i++)
-            data->targets[i] = (float)l->number[i];
-        return status;
-    }
-    if (need_labels(data, err) != QN_OK)
-        return QN_MEMORY;
-    return whole < data->items ? name_numbers(l, err) : take_whole(l, err);
+    uint64_t item = 0;
+    const qn_status status = qn__labels_from_numbers(l->data, l->number, task, &item, err);
+    return status == QN_INPUT ? refuse_label(l, item, QN__QUANTITIES_REMEDY, err) : status;
 }
 
 static qn_status check_shape(const qn__npy_bytes *in, const qn__npy *a, const qn_data *data,
@@ -228,17 +160,17 @@ static qn_status take_by_kind(labelling *l, const char *task, qn_error *err) {
             qn__fail(err, QN_INPUT, "the labels are texts, and regression needs numbers");
             return refuse_label(l, 0, "leave `data.task` out, or set it to classify", err);
         }
-        status = need_labels(l->data, err);
+        status = qn__data_need_labels(l->data, err);
         if (status == QN_OK)
             status = qn__npy_each(l->in, a, take_texts, l, err);
-        return status == QN_OK ? name_classes(l, err) : status;
+        return status == QN_OK ? qn__labels_from_texts(l->data, &l->texts, err) : status;
     }
     if (a->kind == QN__NPY_FLOAT) {
         l->number = qn__alloc(l->data->items, sizeof *l->number, err);
         status = l->number ? qn__npy_each(l->in, a, take_floats, l, err) : QN_MEMORY;
         return status == QN_OK ? settle_floats(l, task, err) : status;
     }
-    status = regress ? need_targets(l->data, err) : need_labels(l->data, err);
+    status = regress ? qn__data_need_targets(l->data, err) : qn__data_need_labels(l->data, err);
     return status == QN_OK ? qn__npy_each(l->in, a, take_integers, l, err) : status;
 }
 

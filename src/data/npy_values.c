@@ -1,5 +1,6 @@
 /* The elements of an NPY array as the values of a table (docs/exactness.md 2.1.8). */
 #include "base/memory.h"
+#include "data/half.h"
 #include "data/npy.h"
 #include <math.h>
 #include <string.h>
@@ -43,23 +44,10 @@ static void load_integers(const qn__npy *a, const uint8_t *at, size_t count, int
     }
 }
 
-/* binary16: 1 bit of sign, 5 of exponent, 10 of fraction. */
-static double half_value(uint16_t half) {
-    const int exponent = half >> 10 & 31, fraction = half & 1023;
-    double value;
-    if (exponent == 31)
-        value = fraction ? (double)NAN : (double)INFINITY;
-    else if (exponent == 0)
-        value = fraction / 16777216.0; /* 2^24 */
-    else
-        value = (double)((uint64_t)(1024 + fraction) << exponent) / 33554432.0; /* 2^25 */
-    return half >> 15 ? -value : value;
-}
-
 static void load_floats(const qn__npy *a, const uint8_t *at, size_t count, double *to) {
     for (size_t i = 0; i < count; i++, at += a->size) {
         if (a->size == 2) {
-            to[i] = half_value(load2(at));
+            to[i] = qn__half_value(load2(at));
         } else if (a->size == 4) {
             const uint32_t bits = load4(at);
             float value;

@@ -2,61 +2,13 @@
 #include "base/argument.h"
 #include "base/float_state.h"
 #include "base/memory.h"
-#include "base/sized.h"
+#include "data/data_options.h"
 #include "data/labels.h"
 #include "data/readers.h"
 #include "num/host.h"
-#include <string.h>
 
 /* Smaller files are read before a second thread would have started. */
 #define WORTH_THREADS ((uint64_t)1 << 19)
-
-void qn_data_options_init(qn_data_options *options) {
-    if (options)
-        *options = (qn_data_options){.size = sizeof *options};
-}
-
-static int is_one_of(const char *word, const char *first, const char *second, const char *third) {
-    return !word || strcmp(word, first) == 0 || strcmp(word, second) == 0 ||
-           strcmp(word, third) == 0;
-}
-
-/* Defaults, overlaid with as much of the caller's options as the caller's header knew of. */
-static qn_status take_options(const qn_data_options *given, qn_data_options *options,
-                              qn_error *err) {
-    qn_data_options_init(options);
-    if (!given)
-        return QN_OK;
-    const qn_status status = qn__sized_take(
-        &(const qn__sized){"qn_data_open", "options", "qn_data_options", sizeof *options}, given,
-        options, err);
-    if (status != QN_OK)
-        return status;
-    if (options->threads < 0)
-        return qn__fail(err, QN_USAGE, "%d threads cannot read a file", options->threads);
-    if (options->unlabelled && options->label_column) {
-        qn__fail(err, QN_USAGE, "unlabelled data cannot have the label column \"%s\"",
-                 options->label_column);
-        return qn__remedy(err, QN_USAGE, "give `data.label_column` or `data.unlabelled`, not both");
-    }
-    if (!is_one_of(options->task, "auto", "classify", "regress")) {
-        qn__fail(err, QN_USAGE, "\"%s\" is not a task", options->task);
-        return qn__remedy(err, QN_USAGE, "`data.task` is auto, classify or regress");
-    }
-    if (!is_one_of(options->header, "auto", "yes", "no")) {
-        qn__fail(err, QN_USAGE, "\"%s\" does not say whether there is a header", options->header);
-        return qn__remedy(err, QN_USAGE, "`data.header` is auto, yes or no");
-    }
-    if (options->features && options->drop) {
-        qn__fail(err, QN_USAGE, "columns to keep and columns to leave out were both given");
-        return qn__remedy(err, QN_USAGE, "give `data.features` or `data.drop`, not both");
-    }
-    if (options->unlabelled && options->labels_path) {
-        qn__fail(err, QN_USAGE, "unlabelled data cannot have a file of labels");
-        return qn__remedy(err, QN_USAGE, "give `data.labels_path` or `data.unlabelled`, not both");
-    }
-    return QN_OK;
-}
 
 static qn_status refuse_option(const qn__source *source, qn_error *err, const char *remedy) {
     qn__at(err, "%s", qn__source_path(source));
@@ -137,7 +89,7 @@ qn_status qn_data_open(const char *path, const qn_data_options *given, qn_data *
     QN__NEED_OUT(out, err);
     QN__NEED(path, err);
     qn_data_options options;
-    qn_status status = take_options(given, &options, err);
+    qn_status status = qn__data_options_take(__func__, given, &options, err);
     if (status == QN_OK)
         status = qn__host_check(err); /* the readers use its arithmetic */
     if (status != QN_OK)

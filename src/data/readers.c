@@ -19,7 +19,7 @@ const qn__reader *qn__reader_for(const uint8_t *first, size_t size, const char *
 }
 
 const char *qn__format_name(const char *name) {
-    static const char *const others[] = {"array", "synth"};
+    static const char *const others[] = {"array", "arrow", "synth"};
     for (size_t i = 0; i < sizeof others / sizeof *others; ++i)
         if (strcmp(name, others[i]) == 0)
             return others[i];

@@ -1,0 +1,341 @@
+/* Tables handed over by the Arrow C interfaces (docs/exactness.md 2.1.9). */
+#include "base/argument.h"
+#include "base/float_state.h"
+#include "base/memory.h"
+#include "data/arrow_table.h"
+#include "data/csv_header.h"
+#include "data/data_options.h"
+#include "data/label_values.h"
+#include "data/labels.h"
+#include "data/text_column.h"
+#include "num/host.h"
+#include <math.h>
+#include <string.h>
+
+/* A column on its way into the data set. */
+typedef struct filling {
+    const qn__arrow_table *table;
+    qn_data *data;
+    uint64_t column;
+    uint32_t feature;
+    qn__arrow_kind kind;
+    int odd;            /* a value that is no whole number up to 255 */
+    qn__text_set texts; /* of TEXT */
+    double *number;     /* labels of FLOAT */
+} filling;
+
+static qn_status refuse(const filling *f, uint64_t item, const char *remedy, qn_error *err) {
+    return qn__arrow_refuse(f->table, f->column, item, remedy, err);
+}
+
+static qn_status refuse_number(const filling *f, uint64_t item, double number, qn_error *err) {
+    qn__fail(err, QN_INPUT,
+             isinf(number) ? "the value is infinite" : "the value is beyond the range of float32");
+    return refuse(f, item,
+                  "replace infinite values and scale others; NaN and null are missing values", err);
+}
+
+/* ------------------------------------------------------------------ features */
+
+static qn_status find_odd(void *user, uint64_t item, const qn__arrow_cell *cell, qn_error *err) {
+    filling *f = user;
+    (void)item, (void)err;
+    f->odd |= cell->missing || (uint64_t)cell->whole > 255;
+    return QN_OK;
+}
+
+static qn_status put_byte(void *user, uint64_t item, const qn__arrow_cell *cell, qn_error *err) {
+    const filling *f = user;
+    (void)err;
+    ((uint8_t *)f->data->memory)[item * f->data->features + f->feature] = (uint8_t)cell->whole;
+    return QN_OK;
+}
+
+static void put_missing(filling *f, float *to) {
+    memcpy(to, &(uint32_t){0x7fc00000}, sizeof *to);
+    f->data->missing = 1;
+}
+
+static qn_status put_float(void *user, uint64_t item, const qn__arrow_cell *cell, qn_error *err) {
+    filling *f = user;
+    float *to = (float *)f->data->memory + item * f->data->features + f->feature;
+    *to = f->kind == QN__ARROW_FLOAT ? (float)cell->number
+          : f->kind == QN__ARROW_INT ? (float)cell->whole
+                                     : (float)(uint64_t)cell->whole;
+    if (cell->missing || isnan(*to))
+        put_missing(f, to);
+    return isinf(*to) ? refuse_number(f, item, cell->number, err) : QN_OK;
+}
+
+/* The number of a category in the order of appearance. */
+static qn_status put_text(void *user, uint64_t item, const qn__arrow_cell *cell, qn_error *err) {
+    filling *f = user;
+    uint32_t number = 0;
+    float *to = (float *)f->data->memory + item * f->data->features + f->feature;
+    if (cell->missing || cell->size == 0) {
+        put_missing(f, to);
+        return QN_OK;
+    }
+    const qn_status status =
+        qn__text_column_add(&f->texts, cell->text, cell->size, 0, &number, err);
+    *to = (float)number;
+    return status == QN_INPUT ? refuse(f, item, "leave the column out with `data.drop`", err)
+                              : status;
+}
+
+static qn_status settle_category(filling *f, qn_error *err) {
+    qn__feature *feature = &f->data->schema->feature[f->feature];
+    uint32_t *order = qn__text_column_sort(&f->texts, 0, err);
+    if (!order)
+        return QN_MEMORY;
+    float *to = (float *)f->data->memory + f->feature;
+    for (uint64_t i = 0; i < f->data->items; i++, to += f->data->features)
+        if (!isnan(*to))
+            *to = (float)order[(uint32_t)*to];
+    qn__free(order);
+    qn__text_column_take(&f->texts, &feature->categories, &feature->category);
+    return QN_OK;
+}
+
+static qn_status fill_feature(filling *f, qn_error *err) {
+    const int text = f->kind == QN__ARROW_TEXT;
+    qn__arrow_take *put = text ? put_text : f->data->type == QN_U8 ? put_byte : put_float;
+    const qn_status status = qn__arrow_each(f->table, f->column, put, f, err);
+    return status == QN_OK && text ? settle_category(f, err) : status;
+}
+
+/* ------------------------------------------------------------------ labels */
+
+static qn_status refuse_missing(const filling *f, uint64_t item, qn_error *err) {
+    qn__fail(err, QN_INPUT, "the label is missing");
+    return refuse(f, item,
+                  "fill it in, leave the row out, or name another column with "
+                  "`data.label_column`; `data.unlabelled`: no labels",
+                  err);
+}
+
+static qn_status take_label(void *user, uint64_t item, const qn__arrow_cell *cell, qn_error *err) {
+    filling *f = user;
+    qn_data *data = f->data;
+    uint32_t number = 0;
+    if (cell->missing || (f->kind == QN__ARROW_FLOAT && isnan(cell->number)) ||
+        (f->kind == QN__ARROW_TEXT && cell->size == 0))
+        return refuse_missing(f, item, err);
+    if (f->kind == QN__ARROW_FLOAT) {
+        f->number[item] = cell->number;
+        return isfinite((float)cell->number) ? QN_OK : refuse_number(f, item, cell->number, err);
+    }
+    if (f->kind == QN__ARROW_TEXT) {
+        const qn_status status =
+            qn__text_column_add(&f->texts, cell->text, cell->size, 1, &number, err);
+        data->labels[item] = (int32_t)number;
+        return status == QN_INPUT
+                   ? refuse(f, item, "name another column with `data.label_column`", err)
+                   : status;
+    }
+    const int is_signed = f->kind == QN__ARROW_INT;
+    if (data->targets) {
+        data->targets[item] = is_signed ? (float)cell->whole : (float)(uint64_t)cell->whole;
+        return QN_OK;
+    }
+    if (cell->whole > INT32_MAX || cell->whole < (is_signed ? -(int64_t)INT32_MAX : 0)) {
+        qn__fail(err, QN_INPUT, "the label is 2^31 or more");
+        return refuse(f, item, QN__QUANTITIES_REMEDY, err);
+    }
+    data->labels[item] = (int32_t)cell->whole;
+    return QN_OK;
+}
+
+static qn_status settle_numbers(filling *f, const char *task, qn_error *err) {
+    uint64_t item = 0;
+    const qn_status status = qn__labels_from_numbers(f->data, f->number, task, &item, err);
+    return status == QN_INPUT ? refuse(f, item, QN__QUANTITIES_REMEDY, err) : status;
+}
+
+static qn_status fill_labels(filling *f, const char *task, qn_error *err) {
+    const int regress = task && strcmp(task, "regress") == 0;
+    const int real = f->kind == QN__ARROW_FLOAT, text = f->kind == QN__ARROW_TEXT;
+    qn_status status = QN_OK;
+    if (text && regress) {
+        qn__fail(err, QN_INPUT, "the labels are texts, and regression needs numbers");
+        return refuse(f, 0,
+                      "leave `data.task` out, or name another column with "
+                      "`data.label_column`",
+                      err);
+    }
+    if (real)
+        status =
+            (f->number = qn__alloc(f->data->items, sizeof *f->number, err)) ? QN_OK : QN_MEMORY;
+    else
+        status = regress ? qn__data_need_targets(f->data, err) : qn__data_need_labels(f->data, err);
+    if (status == QN_OK)
+        status = qn__arrow_each(f->table, f->column, take_label, f, err);
+    if (status == QN_OK && text)
+        status = qn__labels_from_texts(f->data, &f->texts, err);
+    return status == QN_OK && real ? settle_numbers(f, task, err) : status;
+}
+
+/* ------------------------------------------------------------------ the table */
+
+/* The columns that the options choose, by the rules for CSV. */
+static qn_status choose_columns(const qn__arrow_table *table, const qn_data_options *options,
+                                qn__csv_header *header, qn_error *err) {
+    *header = (qn__csv_header){.path = "the Arrow stream"};
+    header->shape.columns = table->columns;
+    header->names = qn__alloc(table->columns + 1, sizeof *header->names, err);
+    if (!header->names)
+        return QN_MEMORY;
+    for (uint64_t i = 0; i < table->columns; i++) {
+        const char *name = table->schema.children[i]->name;
+        if (!(header->names[i] = qn__copy_text(name ? name : "", err)))
+            return QN_MEMORY;
+    }
+    const qn_status status = qn__csv_choose_columns(header, options, err);
+    if (status == QN_INPUT)
+        qn__at(err, "the schema of the Arrow stream");
+    return status;
+}
+
+static void release_columns(const qn__arrow_table *table, qn__csv_header *header) {
+    for (uint64_t i = 0; header->names && i < table->columns; i++)
+        qn__free(header->names[i]);
+    qn__free(header->names);
+    qn__free(header->special);
+}
+
+/* 1 for a column that is a feature; *special goes on to the next that is none. */
+static int is_feature(const qn__special **special, uint64_t column) {
+    if ((*special)->column != column)
+        return 1;
+    ++*special;
+    return 0;
+}
+
+/* Whether bytes are enough: integers up to 255 in all features, none missing. */
+static qn_status choose_type(const qn__arrow_table *table, const qn__csv_header *header,
+                             qn_data *data, qn_error *err) {
+    const qn__special *special = header->special;
+    data->type = QN_U8;
+    for (uint64_t c = 0; c < table->columns; c++) {
+        filling f = {.table = table, .data = data, .column = c};
+        if (!is_feature(&special, c))
+            continue;
+        qn_status status = qn__arrow_kind_of(table, c, &f.kind, err);
+        f.odd = f.kind != QN__ARROW_INT && f.kind != QN__ARROW_UINT;
+        if (status == QN_OK && !f.odd && data->type == QN_U8)
+            status = qn__arrow_each(table, c, find_odd, &f, err);
+        if (status != QN_OK)
+            return status;
+        data->type = f.odd ? QN_F32 : data->type;
+    }
+    return QN_OK;
+}
+
+static qn_status make_room(const qn__arrow_table *table, const qn__csv_header *header,
+                           qn_data *data, qn_error *err) {
+    data->items = table->items;
+    data->features = header->shape.features;
+    data->format = "arrow";
+    data->release = qn__free; /* first: without it the schema is a view's */
+    if (qn__data_need_schema(data, err) != QN_OK)
+        return QN_MEMORY;
+    const qn_status status = choose_type(table, header, data, err);
+    if (status != QN_OK)
+        return status;
+    data->memory = qn__alloc(data->items, qn__data_stride(data), err);
+    data->values = data->memory;
+    return data->memory ? QN_OK : QN_MEMORY;
+}
+
+static qn_status take_name(char *name, char **to, qn_error *err) {
+    *to = *name ? qn__copy_text(name, err) : NULL;
+    return !*name || *to ? QN_OK : QN_MEMORY;
+}
+
+static qn_status fill_column(filling *f, const qn__csv_header *header, const char *task,
+                             qn_error *err) {
+    const int label = f->column == header->shape.label;
+    qn__schema *schema = f->data->schema;
+    qn_status status = qn__arrow_kind_of(f->table, f->column, &f->kind, err);
+    if (status == QN_OK)
+        status = label ? fill_labels(f, task, err) : fill_feature(f, err);
+    if (status == QN_OK)
+        status = take_name(header->names[f->column],
+                           label ? &schema->label : &schema->feature[f->feature].name, err);
+    qn__text_set_release(&f->texts);
+    qn__free(f->number);
+    return status;
+}
+
+static qn_status fill_columns(const qn__arrow_table *table, const qn__csv_header *header,
+                              const char *task, qn_data *data, qn_error *err) {
+    const qn__special *special = header->special;
+    uint32_t feature = 0;
+    qn_status status = make_room(table, header, data, err);
+    for (uint64_t c = 0; c < table->columns && status == QN_OK; c++) {
+        const int is_one = is_feature(&special, c);
+        filling f = {.table = table, .data = data, .column = c, .feature = feature};
+        if (is_one || c == header->shape.label)
+            status = fill_column(&f, header, task, err);
+        feature += (uint32_t)is_one;
+    }
+    if (status == QN_OK)
+        data->schema->target = qn__data_target(data);
+    return status;
+}
+
+static qn_status fill(const qn__arrow_table *table, const qn_data_options *options, qn_data *data,
+                      qn_error *err) {
+    qn__csv_header header;
+    qn_status status = choose_columns(table, options, &header, err);
+    if (status == QN_OK)
+        status = fill_columns(table, &header, options->task, data, err);
+    release_columns(table, &header);
+    if (status == QN_OK)
+        status = qn__labels_settle(data, options, 1, "the Arrow stream", err);
+    return status == QN_OK ? qn__data_finish(data, NULL, err) : status;
+}
+
+static qn_status take_options(const qn_data_options *given, qn_data_options *options,
+                              qn_error *err) {
+    const qn_status status = qn__data_options_take("qn_data_from_arrow", given, options, err);
+    if (status != QN_OK || (!options->labels_path && !options->header))
+        return status;
+    qn__fail(err, QN_USAGE, "a table of Arrow has no file of labels and no lines");
+    return qn__remedy(err, QN_USAGE, "leave `%s` out",
+                      options->labels_path ? "data.labels_path" : "data.header");
+}
+
+static qn_status open_stream(struct ArrowArrayStream *stream, const qn_data_options *given,
+                             qn_data **out, qn_error *err) {
+    *out = NULL;
+    qn_data_options options;
+    qn_status status = take_options(given, &options, err);
+    if (status == QN_OK)
+        status = qn__host_check(err);
+    if (status != QN_OK)
+        return status;
+    qn__arrow_table table = {0};
+    qn_data *data = qn__alloc(1, sizeof *data, err);
+    status = data ? qn__arrow_read(stream, &table, err) : QN_MEMORY;
+    if (status == QN_OK)
+        status = fill(&table, &options, data, err);
+    qn__arrow_release(&table);
+    if (status != QN_OK) {
+        qn_data_close(data);
+        return status;
+    }
+    *out = data;
+    return QN_OK;
+}
+
+qn_status qn_data_from_arrow(struct ArrowArrayStream *stream, const qn_data_options *options,
+                             qn_data **out, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(stream, err);
+    const qn_status status =
+        out ? open_stream(stream, options, out, err) : qn__fail_null(err, __func__, "out");
+    if (stream->release)
+        stream->release(stream);
+    return status;
+}
