@@ -6,6 +6,7 @@ float32 for targets; None without) and the table as 11.6 writes it.
 
 import re
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 
@@ -48,6 +49,7 @@ def split(line, separator):
         rest = rest[1:]
 
 
+@cache  # a table often holds few different texts
 def kind(raw):
     """What a cell is."""
     text = raw.decode("latin-1")
@@ -62,6 +64,7 @@ def kind(raw):
     return "none" if word == "none" else "text"
 
 
+@cache
 def is_digits(raw):
     return re.fullmatch(rb"[0-9]+", raw) is not None
 
@@ -189,6 +192,7 @@ def columns_of(words, names):
     return chosen
 
 
+@cache
 def number_of(text):
     value = from_text(text.decode("ascii"))
     if not np.isfinite(value):
