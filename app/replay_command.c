@@ -265,6 +265,8 @@ static int replay(const replay_flags *f, const char *path) {
     source_flags flags = f->from;
     if (code < 0 && !flags.task && f->from.data) /* labels are again what they were */
         flags.task = qn_model_classes(model) == 0 ? "regress" : "classify";
+    if (code < 0 && !qn_model_class_name(model, 0)) /* class numbers, whatever gaps they have */
+        flags.outputs = qn_model_outputs(model);
     if (code < 0)
         code = sources_open(&flags, f->compute.threads, qn_model_label_name(model), &from);
     if (code < 0)

@@ -121,6 +121,7 @@ int source_open(const char *path, const char *labels, const source_flags *flags,
     r.options.header = flags->header;
     r.options.features = flags->features;
     r.options.drop = flags->drop;
+    r.options.classes = flags->outputs;
     r.options.threads = (int)threads;
     r.options.expected_label = label;
     return share(open_file, &r, out);

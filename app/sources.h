@@ -16,6 +16,7 @@ typedef struct source_flags {
     const char *test, *test_labels;
     const char *valid, *valid_labels;            /* `valid`: a file or a fraction */
     const char *task, *header, *features, *drop; /* CSV: of every file, as in qn_data_options */
+    uint32_t outputs;                            /* of the network, where they are known; else 0 */
     int unlabelled;                              /* CSV: no column of labels (predict, data info) */
 } source_flags;
 

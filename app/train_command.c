@@ -336,13 +336,29 @@ static int open_start(const train_flags *f, qn_model **out) {
     return ranks_failed(&err);
 }
 
+/* Outputs of the last layer of a model text, "dense N ..."; 0: unknown. The library says what is
+ * wrong with the text. */
+static uint32_t outputs_of(const char *model) {
+    const char *last = model ? strrchr(model, ';') : NULL;
+    char digits[16];
+    uint64_t outputs = 0;
+    last = last && strpbrk(last, "0123456789") ? last : model;
+    last = last ? strpbrk(last, "0123456789") : NULL;
+    if (!last)
+        return 0;
+    snprintf(digits, sizeof digits, "%.*s", (int)strspn(last, "0123456789"), last);
+    return read_count(digits, &outputs) && outputs <= UINT32_MAX ? (uint32_t)outputs : 0;
+}
+
 static int open_and_train(const train_flags *f, int argc, char **argv) {
     qn_train_options options;
     sources from;
     qn_model *start;
+    source_flags flags = f->from;
+    flags.outputs = outputs_of(f->model);
     int code = open_start(f, &start);
     if (code < 0)
-        code = sources_open(&f->from, f->compute.threads, qn_model_label_name(start), &from);
+        code = sources_open(&flags, f->compute.threads, qn_model_label_name(start), &from);
     if (code >= 0) {
         qn_model_free(start);
         return code;

@@ -196,6 +196,21 @@ def test_columns_are_shown(run_quern, tmp_path):
     assert ["3", "size", "number", "0", "0.5", "to", "2.25"] in rows
 
 
+def test_class_numbers_with_gaps(run_quern, tmp_path):
+    """They have names, unless the network has an output for each; a replay knows which it was."""
+    path = tmp_path / "gaps.csv"
+    path.write_text("y,x\n" + "".join(f"{k % 2 * 8},{k}.5\n" for k in range(40)))
+    for network, classes in (("dense 4 tanh; dense 9 softmax", 9), ("dense 2 softmax", 2)):
+        model = tmp_path / f"model-{classes}"
+        told = run_quern("train", "--data", path, "--model", network, "--epochs", 1, "--json",
+                         "-o", model).stdout
+        events = [json.loads(line) for line in told.splitlines()]
+        assert [e["classes"] for e in events if e["event"] == "start"] == [classes]
+        named = b'\\"classes\\":[\\"0\\",\\"8\\"]' in model.read_bytes()
+        assert named == (classes == 2)
+        run_quern("replay", model, "--data", path)
+
+
 def test_a_guess_is_told(run_quern, tmp_path):
     path = tmp_path / "g.csv"
     path.write_text("0,1,2\n1,0.5,0.25\n0,1.5,2.5\n")

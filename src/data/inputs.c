@@ -68,7 +68,7 @@ qn_status qn__refuse_gaps(const qn_data *data, const char *what, qn_error *err) 
     qn__at(err, "%s, item %" PRIu64 " (from 0)", what, gaps.item);
     return qn__remedy(err, QN_INPUT,
                       "train with `train.missing` mean, median, zero or drop, or leave the column "
-                      "out");
+                      "out with `data.drop`");
 }
 
 static qn_status refuse_categories(const qn_data *raw, uint32_t column, const char *what,
