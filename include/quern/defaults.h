@@ -12,7 +12,8 @@ extern "C" {
 #endif
 
 /* The default of qn_train_options.learning_rate and .momentum: the value that belongs to the
- * optimiser (0.1, or 0.001 for adam and adamw; momentum 0.9 for "momentum"). The number is minus
+ * optimiser (0.1, or 0.001 for adam and adamw, and 0.01 for real labels; momentum 0.9 for
+ * "momentum"). The number is minus
  * infinity, which is not valid for either. */
 #define QN_BY_OPTIMIZER (-__builtin_huge_valf())
 
@@ -20,7 +21,7 @@ extern "C" {
  * `field` is named as in messages (<quern/status.h>), without backquotes: "train.batch" returns
  * "64", "compute.device_timeout" returns "60", in seconds. A default that depends on other options
  * lists the cases, with those options between backquotes: "0.1; `train.optimizer` adam, adamw:
- * 0.001".
+ * 0.001; real labels: 0.01".
  *
  * Returns 1 on success. Returns 0 for a field that has no default or does not exist, when the text
  * does not fit, and for NULL; then `text`, if there is one, is empty. */

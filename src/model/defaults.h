@@ -14,7 +14,7 @@ enum { QN__DEFAULT_MODEL_ROOM = 64 };
 void qn__default_model(qn__task task, qn__loss loss, uint32_t classes, char *text);
 
 qn__loss qn__default_loss(qn__task task);
-float qn__default_learning_rate(qn__optimizer optimizer);
+float qn__default_learning_rate(qn__task task, qn__optimizer optimizer);
 float qn__default_momentum(qn__optimizer optimizer);
 
 /* The optimiser if none is given. `momentum`: as in the options. */

@@ -116,7 +116,7 @@ static void says(const char *field, const char *expected) {
 
 static void test_texts(void **state) {
     (void)state;
-    says("train.learning_rate", "0.1; `train.optimizer` adam, adamw: 0.001");
+    says("train.learning_rate", "0.1; `train.optimizer` adam, adamw: 0.001; real labels: 0.01");
     says("train.momentum", "0; `train.optimizer` momentum: 0.9");
     says("train.scale", "pictures: unit, `train.arith` i14, i21: fraction; other data: standard");
     says("train.model",

@@ -69,8 +69,9 @@ static qn_status find_names(const qn_train_options *o, const qn_data *data, qn__
 
 /* Called after find_names: two numbers depend on the optimiser. */
 static void copy_numbers(const qn_train_options *o, qn__recipe *r) {
-    r->learning_rate = o->learning_rate == QN_BY_OPTIMIZER ? qn__default_learning_rate(r->optimizer)
-                                                           : o->learning_rate;
+    r->learning_rate = o->learning_rate == QN_BY_OPTIMIZER
+                           ? qn__default_learning_rate(r->task, r->optimizer)
+                           : o->learning_rate;
     r->momentum = o->momentum == QN_BY_OPTIMIZER ? qn__default_momentum(r->optimizer) : o->momentum;
     r->beta1 = o->beta1;
     r->beta2 = o->beta2;
