@@ -169,11 +169,14 @@ INTEGERS = {
 }
 # Names of columns and classes (docs/exactness.md 11.6); in bytewise order, unlike by number.
 CLASS_NAMES = ["zero", "one", "two", "Three", "4", "f i v e", 'six "6"', "sept, 7", "\u00e8ight", "9x"]
+MIXED_NAMES = ["10", "9.0", "x", "-1", "1.50", "y", "z", "09", "a", "2e-3"]
 NAMES = {
     "names-texts": SMALL + TWO + '--data {named} --label "kind of \u2116" --scale standard'
                    " --loss cross-entropy --lr 0.05",
     "names-numbers": SMALL + TWO + "--data {signed} --label class --scale unit --loss mse --lr 0.2"
                      " --valid 0.2",
+    "names-mixed": SMALL + '--data {mixed} --task classify --scale none --model "dense 10 softmax"'
+                   " --loss cross-entropy --lr 0.001",
 }
 RECIPES |= NAMES
 # Missing values and columns of texts (docs/exactness.md 2.6 and 2.7).
@@ -211,7 +214,7 @@ def make_data(command, folder):
     pixels = [raw[16 + i * size:16 + (i + 1) * size] for i in range(count)]
     files = {name: folder / f"digits.{name.replace('_', '.')}"
              for name in ("csv", "csv_gz", "images_gz", "labels_gz", "decimals", "sizes", "hard",
-                          "tiny", "named", "signed", "real", "whole", "pair", "typed")}
+                          "tiny", "named", "signed", "mixed", "real", "whole", "pair", "typed")}
 
     with open(files["csv"], "w", newline="") as out:
         writer = csv.writer(out)
@@ -262,6 +265,11 @@ def make_data(command, folder):
         writer.writerow([f"p{k}" for k in range(0, size, 8)] + ["class"])
         writer.writerows([*row[::8], 40 * kind - 100] for kind, row in zip(kinds[8:], pixels))
     write_real(files, pixels, kinds[8:])
+    # Numbers and texts as classes, two of them the same number.
+    with open(files["mixed"], "w", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerow(["class", *(f"f{k}" for k in range(size // 8))])
+        writer.writerows([MIXED_NAMES[kind], *row[::8]] for kind, row in zip(kinds[8:], pixels))
     for plain, packed in ((files["csv"], "csv_gz"), (images, "images_gz"), (labels, "labels_gz")):
         files[packed].write_bytes(gzip.compress(plain.read_bytes(), mtime=0))
     return {**files, "images": images, "labels": labels}

@@ -14,7 +14,7 @@ typedef struct qn__text_set {
     uint32_t slots; /* a power of two, or 0 */
 } qn__text_set;
 
-enum { QN__NO_TEXT = UINT32_MAX };
+#define QN__NO_TEXT UINT32_MAX
 
 /* Adds the text of a cell, of which doubled quotes are one; a text that is there stays as it was.
  * Fails with QN_MEMORY. */

@@ -42,7 +42,8 @@ static qn_status find_bytes(qn__zip_stream *s, qn_error *err) {
         return status;
     if (memcmp(local, "PK\3\4", 4) != 0)
         return refuse(s, err, "the ZIP archive has no entry where its list says so");
-    s->at += LOCAL_SIZE + (uint64_t)(local[26] | local[27] << 8) + (local[28] | local[29] << 8);
+    s->at += LOCAL_SIZE + (uint64_t)(local[26] | local[27] << 8) +
+             (uint64_t)(local[28] | local[29] << 8);
     s->left = e->packed;
     if (s->at > s->zip->directory || s->left > s->zip->directory - s->at)
         return refuse(s, err, "an entry of the ZIP archive lies outside the file");
