@@ -176,9 +176,8 @@ def test_other_arrays_are_converted(q, values, kind):
     assert np.array_equal(data.values, want)
 
 
-@pytest.mark.parametrize("values", [[1.0, 2.0], [[np.nan]], [[np.inf]], [[1e39]], [["a"]],
-                                    [[1 + 2j]], np.zeros((0, 3)), np.zeros((3, 0))],
-                         ids=lambda v: str(v))
+@pytest.mark.parametrize("values", [[1.0, 2.0], [[np.inf]], [[1e39]], [[1 + 2j]],
+                                    np.zeros((0, 3)), np.zeros((3, 0))], ids=str)
 def test_arrays_that_are_no_table(q, values):
     with pytest.raises(q.InputError):
         q.Data(values)
@@ -193,23 +192,113 @@ def test_labels(q, labels, numbers, classes):
     assert data.labels.tolist() == numbers and data.classes == classes
 
 
-@pytest.mark.parametrize("labels", [[0, 1], [0.5, 1, 1, 0], [np.nan, 1, 1, 0], [[0, 1]] * 4])
-def test_wrong_labels(q, labels):
+@pytest.mark.parametrize("labels, task", [
+    ([0, 1], None), ([np.nan, 1, 1, 0], None), ([[0, 1]] * 4, None), ([2**31, 0, 0, 0], None),
+    ([0.5, 1, 1, 0], "classify"), (["a", "b", "a", "b"], "regress"), (["a", None, "a", "b"], None)])
+def test_wrong_labels(q, labels, task):
     with pytest.raises(q.InputError):
-        q.Data(np.zeros((4, 2)), labels)
+        q.Data(np.zeros((4, 2)), labels, task=task)
+
+
+@pytest.mark.parametrize("labels, task", [([0.5, 1, -3, 0], None), ([2, 1, 7, 0], "regress")])
+def test_real_labels(q, labels, task):
+    data = q.Data(np.zeros((4, 2)), labels, task=task)
+    assert data.labels is None and data.targets.tolist() == labels and data.classes == 0
+
+
+def test_labels_in_doubt_are_refused_as_in_a_file(q):
+    """An id for each item is no class."""
+    data = q.Data(np.random.default_rng(1).normal(size=(200, 2)), np.arange(200))
+    with pytest.raises(q.InputError, match="task"):
+        q.train(data, model="dense 200 softmax")
+
+
+class Frame:
+    """What tables of pandas and polars have in common."""
+
+    def __init__(self, columns, values):
+        self.columns, self.values = columns, values
+
+    def to_numpy(self):
+        return self.values
 
 
 def test_a_table_with_columns(q):
-    """Whatever has columns and to_numpy, as tables of pandas and polars have."""
-    class Table:
-        columns = ["height", "width"]
-
-        def to_numpy(self):
-            return np.ones((3, 2), np.float32)
-
-    assert np.array_equal(q.Data(Table()).values, np.ones((3, 2)))
+    frame = Frame(["height", "width"], np.ones((3, 2), np.float32))
+    data = q.Data(frame, ["a", "b", "a"], label_name="kind")
+    assert np.array_equal(data.values, np.ones((3, 2))) and data.names == ["height", "width"]
+    assert data.class_names == ["a", "b"] and data.label_name == "kind"
+    assert q.Data(np.ones((3, 2))).names is None
     with pytest.raises(q.InputError, match="1 names for 2 features"):
-        q.Data(Table(), names=["height"])
+        q.Data(frame, names=["height"])
+
+
+def mixed_table():
+    """Columns of numbers and of texts, with missing values; and as CSV."""
+    draw = np.random.default_rng(3)
+    size = draw.normal(size=120).astype(np.float32)
+    values = np.empty((120, 3), object)
+    values[:, 0] = [float(x) for x in size]
+    values[:, 1] = draw.choice(["red", "blue", "\u00e9cru", "green"], 120)
+    values[:, 2] = draw.integers(0, 9, 120)
+    values[5, 0] = values[7, 1] = values[9, 2] = None
+    labels = np.where((values[:, 1] == "red") | (size > 1), "yes", "no")
+    lines = ["size,colour,count,bought"] + [
+        ",".join(["" if v is None else str(v) for v in row] + [label])
+        for row, label in zip(values, labels)]
+    return Frame(["size", "colour", "count"], values), labels, "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("missing", ["mean", "median", "zero", "drop"])
+def test_a_table_of_texts_gives_the_bytes_of_the_command(q, run_quern, tmp_path, missing):
+    frame, labels, csv = mixed_table()
+    (tmp_path / "t.csv").write_text(csv)
+    run_quern("train", "--data", tmp_path / "t.csv", "--label", "bought", "--missing", missing,
+              "--model", "dense 4 relu; dense 2 softmax", "--epochs", 3, "-o", tmp_path / "m",
+              "--quiet")
+    model = q.train(q.Data(frame, labels, label_name="bought"), missing=missing, epochs=3,
+                    model="dense 4 relu; dense 2 softmax")
+    assert bytes(model) == (tmp_path / "m").read_bytes()
+    assert model.classes == ["no", "yes"] and model.names == ["size", "colour", "count"]
+    assert set(model.predict(tmp_path / "t.csv" if missing != "drop" else Frame(
+        frame.columns, frame.values[20:]))) <= {"no", "yes"}
+
+
+def test_columns_are_matched_by_name(q):
+    frame, labels, _ = mixed_table()
+    model = q.train(q.Data(frame, labels), missing="mean", epochs=3, model="dense 2 softmax")
+    turned = Frame(["count", "size", "colour"], frame.values[:, [2, 0, 1]])
+    assert (model.predict(turned) == model.predict(frame)).all()
+    with pytest.raises(q.MismatchError, match="colour"):
+        model.predict(Frame(["size", "kind", "count"], frame.values))
+
+
+def test_missing_values_are_refused_by_default(q):
+    values, labels = table()
+    values[3, 1] = np.nan
+    with pytest.raises(q.InputError, match="missing"):
+        q.train(values, labels, model="dense 2 softmax")
+    model = q.train(values, labels, model="dense 2 softmax", missing="mean", epochs=1)
+    values[3, 1] = model.tensor("table.fill")[1]
+    assert np.isclose(values[3, 1], np.delete(values[:, 1], 3).astype(float).mean(), atol=1e-6)
+
+
+def test_regression_gives_the_bytes_of_the_command(q, run_quern, tmp_path):
+    values, _ = table()
+    targets = (values @ [1, 2, 3] + 0.25).astype(np.float32)
+    path = write_csv(tmp_path / "t.csv", values, map(float, targets))
+    run_quern("train", "--data", path, "--model", "dense 8 relu; dense 1 none", "--epochs", 5,
+              "--loss", "huber", "-o", tmp_path / "m", "--quiet")
+    model = q.train(values, targets, model="dense 8 relu; dense 1 none", epochs=5, loss="huber")
+    assert bytes(model) == (tmp_path / "m").read_bytes() and model.real
+    predicted = model.predict(values)
+    assert predicted.dtype == np.float32 and predicted.shape == (200,)
+    assert np.array_equal(model.predict(values, outputs=True)[:, 0], predicted)
+    assert q.replay(model, path).digest == model.digest
+    rest = targets.astype(float) - predicted
+    score = q.train(values, targets, test=(values, targets), model="dense 8 relu; dense 1 none",
+                    epochs=5, loss="huber").report.test
+    assert np.isclose(score.rmse, np.sqrt((rest**2).mean())) and np.isnan(score.accuracy)
 
 
 # ---------------------------------------------------------------- models

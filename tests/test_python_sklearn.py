@@ -104,13 +104,46 @@ def test_columns_are_compared_by_name(Classifier):
         c.predict(Table(["a", "b", "c", "e"]))
 
 
-def test_scikit_learn_s_own_checks(Classifier):
+def test_two_classes_with_one_output(Classifier):
+    values, labels = table(classes=2)
+    c = Classifier("dense 20 relu; dense 1 sigmoid", loss="binary", epochs=20).fit(values, labels)
+    outputs = c.predict_proba(values)
+    assert outputs.shape == (120, 2) and np.allclose(outputs.sum(1), 1)
+    assert np.array_equal(c.classes_[outputs.argmax(1)], c.predict(values))
+
+
+def test_missing_values(Classifier):
+    values, labels = table()
+    values[::7, 1] = np.nan
+    c = Classifier(missing="mean", epochs=20).fit(values, labels)
+    assert c.score(values, labels) > 0.85
+    with pytest.raises(ValueError, match="NaN"):
+        Classifier().fit(values, labels)
+
+
+def test_a_regressor(Classifier):
+    import quern
+
+    values, _ = table()
+    y = values @ [1.0, -2, 0.5, 3] + 10
+    r = quern.Regressor(epochs=50).fit(values, y)
+    rest = y - r.predict(values)
+    assert 1 - (rest**2).sum() / ((y - y.mean())**2).sum() > 0.95
+    assert np.isclose(r.score(values, y), 1 - (rest**2).sum() / ((y - y.mean())**2).sum())
+    assert np.array_equal(pickle.loads(pickle.dumps(r)).predict(values), r.predict(values))
+
+
+@pytest.mark.parametrize("name, options", [("Classifier", {}), ("Regressor", {}),
+                                           ("Classifier", {"missing": "mean"})])
+def test_scikit_learn_s_own_checks(Classifier, name, options):
     pytest.importorskip("sklearn")
     from sklearn.utils.estimator_checks import check_estimator
 
+    import quern
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        results = check_estimator(Classifier(), on_fail=None)
+        results = check_estimator(getattr(quern, name)(**options), on_fail=None)
     failed = {r["check_name"]: repr(r["exception"])[:200] for r in results
               if r["status"] not in ("passed", "skipped")}
     assert failed == {} and len(results) > 40

@@ -90,20 +90,30 @@ QN_API qn_status qn_data_from_arrays(qn_data_type type, uint64_t items, uint32_t
                                      const void *values, const int32_t *labels, qn_data **out,
                                      qn_error *err);
 
-/* Arrays of a caller, and the names of what is in them. Fill with qn_data_arrays_init, then set
- * type, items, features and values. All but `values` is read during the call only; pointers other
- * than it may be NULL. */
+/* Arrays of a caller, and what they mean. Fill with qn_data_arrays_init, then set type, items,
+ * features and values. All but `values` is read during the call only; pointers other than it may be
+ * NULL. Texts are UTF-8. */
 typedef struct qn_data_arrays {
     size_t size; /* sizeof(qn_data_arrays) */
     qn_data_type type;
     uint32_t features;
     uint64_t items;
-    const void *values;              /* items x features, as for qn_data_from_arrays */
-    const int32_t *labels;           /* `items` class numbers */
-    const char *const *feature_name; /* `features` texts in UTF-8, each may be NULL */
+    const void *values;    /* items x features, as for qn_data_from_arrays */
+    int missing;           /* 1: a NaN is a missing value; 0: it is refused */
+    const int32_t *labels; /* one whole label for each item */
+    const float *targets;  /* or one real label for each, finite */
+    /* What `labels` are. NULL: class numbers, or indices into `class_name`. "auto", "classify",
+     * "regress": what qn_data_options.task makes of the labels of a file. */
+    const char *task;
     const char *label_name;
-    const char *const *class_name; /* `classes` texts: labels are indices into them */
+    const char *const *class_name; /* `classes` texts; not with `task` and `targets` */
     uint32_t classes;
+    const char *const *feature_name; /* `features` texts, each may be NULL */
+    /* `features` numbers: 0 for a column of numbers, else the number of its categories; the values
+     * of the column are then indices into category[k], whose texts ascend bytewise, or missing.
+     * NULL: all columns are numbers. */
+    const uint32_t *categories;
+    const char *const *const *category;
     void *owner;                  /* passed to `release` */
     void (*release)(void *owner); /* called when the values are no longer needed */
 } qn_data_arrays;
@@ -113,13 +123,14 @@ QN_API void qn_data_arrays_init(qn_data_arrays *arrays);
 
 /* Makes a data set that reads the values where they are: they must stay and not change. When the
  * data set cannot use them there, it copies them: floats at an address that is not a multiple of 4,
- * or fewer than 64 bytes from the end of the values to the end of their page. qn_data_values shows
- * which happened.
+ * fewer than 64 bytes from the end of the values to the end of their page, or a NaN with other bits
+ * than 0x7fc00000. qn_data_values shows which happened.
  *
  * On success *out is owned by the caller, for qn_data_close, and `release` is called once: by
  * qn_data_close, on the thread that calls it, or before this function returns when the values were
- * copied. After a failure it is never called. Fails as qn_data_from_arrays does, and with QN_INPUT
- * for a label that is not below `classes`, or a class without a name. */
+ * copied. After a failure it is never called. Fails as qn_data_from_arrays does, with QN_USAGE for
+ * members that contradict each other, and with QN_INPUT for a label or a category that is not below
+ * its number, texts that do not ascend, and a target that is not finite. */
 QN_API qn_status qn_data_lend(const qn_data_arrays *arrays, qn_data **out, qn_error *err);
 
 /* Draws `items` images like handwritten digits: QN_U8, 784 features (28 x 28 pixels, row after row,

@@ -53,7 +53,9 @@ def sized(struct):
 
 def text(value):
     """UTF-8 for the library; None is NULL."""
-    return None if value is None else os.fsencode(value)
+    if value is None:
+        return None
+    return value.encode("utf-8", "surrogateescape") if isinstance(value, str) else os.fsencode(value)
 
 
 def said(value):

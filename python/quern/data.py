@@ -5,6 +5,7 @@ import os
 
 from . import _abi, ranks
 from ._library import library, new, owned, said, text
+from .errors import InputError, spelled
 
 
 class Data:
@@ -16,51 +17,68 @@ class Data:
         Items x features: NumPy, pandas, polars, pyarrow, or what NumPy makes an array of. float32
         and uint8 in C order are used where they are, without a copy, and must not change while the
         data set is in use. Whole numbers from 0 to 255 are stored as bytes, others as float32.
+        Columns of texts are categories, and NaN and None are missing values.
     labels : array_like, optional
-        A class for each item: a number or a text.
+        A class for each item, a number or a text; or a real number.
     names : list of str, optional
         Names of the features. By default those of a DataFrame's columns.
     label_name : str, optional
         Name of the labels. By default that of a Series.
     classes : list of str, optional
         Names of the classes; `labels` are then indices into it.
+    task : str, optional
+        "classify" or "regress". By default texts and whole numbers are classes, other numbers real
+        labels.
 
     Raises
     ------
     InputError
-        Values that are not finite, or not numbers; labels that do not fit.
+        Values that are infinite; labels that do not fit.
     """
 
-    def __init__(self, values, labels=None, *, names=None, label_name=None, classes=None):
+    def __init__(self, values, labels=None, *, names=None, label_name=None, classes=None, task=None):
         from . import _arrays
 
-        values, found = _arrays.matrix(values)
-        names = found if names is None else list(names)
-        if names is not None and len(names) != values.shape[1]:
-            from .errors import InputError
-            raise InputError(f"there are {len(names)} names for {values.shape[1]} features", "names")
-        if labels is not None and label_name is None:
+        table = _arrays.table_of(values)
+        if names is not None:
+            table = table._replace(names=list(names))
+        if table.names is not None and len(table.names) != table.values.shape[1]:
+            raise InputError(f"there are {len(table.names)} names for {table.values.shape[1]} features",
+                             "names")
+        if label_name is None:
             given = getattr(labels, "name", None)
             label_name = given if isinstance(given, str) else None
         if labels is not None and classes is None:
-            labels, classes = _arrays.labels(labels, len(values))
-        self._lend(values, labels, names, label_name, classes)
+            labels, classes = _arrays.labels_of(labels, len(table.values), task)
+            task = task or "auto"
+        self._lend(table, labels, label_name, classes, None if classes else task)
 
-    def _lend(self, values, labels, names, label_name, classes):
+    def _lend(self, table, labels=None, label_name=None, classes=None, task=None):
         import numpy as np
 
+        values = table.values
         arrays = _abi.qn_data_arrays()
         library().qn_data_arrays_init(arrays)
         arrays.type = _abi.QN_U8 if values.dtype == np.uint8 else _abi.QN_F32
         arrays.items, arrays.features = values.shape
-        arrays.values = values.ctypes.data
+        arrays.values, arrays.missing = values.ctypes.data, 1
         if labels is not None:
-            labels = np.ascontiguousarray(labels, np.int32)
-            arrays.labels = C.cast(labels.ctypes.data, C.POINTER(C.c_int32))
+            labels = np.ascontiguousarray(labels)
+            real = labels.dtype == np.float32
+            labels = labels if real else labels.astype(np.int32)
+            setattr(arrays, "targets" if real else "labels", C.cast(
+                labels.ctypes.data, C.POINTER(C.c_float if real else C.c_int32)))
+            arrays.task = None if real else text(task)
             arrays.label_name = text(label_name)
-        arrays.feature_name = _texts(names)
+        arrays.feature_name = _texts(table.names)
         if classes is not None:
             arrays.class_name, arrays.classes = _texts(classes), len(classes)
+        if table.categories is not None:
+            counts = [len(texts or ()) for texts in table.categories]
+            arrays.categories = (C.c_uint32 * len(counts))(*counts)
+            arrays.category = (C.POINTER(C.c_char_p) * len(counts))(
+                *(C.cast(_texts(texts), C.POINTER(C.c_char_p)) if texts else None
+                  for texts in table.categories))
         self._lent = values  # its memory outlives what the library makes of it
         self._take(new("qn_data_lend", arrays))
 
@@ -97,9 +115,32 @@ class Data:
         return _view(self, address, (self.items,), "=i4") if address else None
 
     @property
+    def targets(self):
+        """One real label for each item, float32, or None."""
+        address = C.cast(library().qn_data_targets(self._address), C.c_void_p).value
+        return _view(self, address, (self.items,), "=f4") if address else None
+
+    @property
     def classes(self):
-        """The largest label plus 1; 0 without labels."""
+        """The largest label plus 1; 0 without labels, and for real labels."""
         return library().qn_data_classes(self._address)
+
+    @property
+    def class_names(self):
+        """Names of the classes; None where classes are numbers."""
+        names = [said(library().qn_data_class_name(self._address, k)) for k in range(self.classes)]
+        return names if any(name is not None for name in names) else None
+
+    @property
+    def label_name(self):
+        """Name of the labels, or None."""
+        return said(library().qn_data_label_name(self._address))
+
+    @property
+    def note(self):
+        """What a reader decided in doubt, or None."""
+        note = said(library().qn_data_note(self._address))
+        return spelled(note) if note else None
 
     @property
     def names(self):
@@ -123,6 +164,7 @@ class Data:
 
     def __repr__(self):
         labels = f", {self.classes} classes" if self.classes else ""
+        labels = ", real labels" if self.targets is not None else labels
         return f"<quern.Data: {self.items} items of {self.features} features{labels}>"
 
 
@@ -215,10 +257,22 @@ def data_of(given, labels=None, **columns):
     """The data set of what a user gave: one already, a file's name, a pair, a table."""
     if isinstance(given, (str, os.PathLike)):
         return open(given, labels=labels, **columns)
-    if columns:
-        raise TypeError(f"{', '.join(columns)}: only for files")
+    task = columns.pop("task", None)
+    others = set(columns) - {"expected_label", "classes"}
+    if others:
+        raise TypeError(f"{', '.join(sorted(others))}: only for files")
     if isinstance(given, Data):
         return given
     if labels is None and isinstance(given, tuple) and len(given) == 2:
         given, labels = given
-    return Data(given, labels)
+    return Data(given, labels, task=task)
+
+
+def as_in(columns, real, label, classes=0):
+    """The options with which other data is read as the training data was."""
+    known = {"task": "regress"} if real else {}
+    if label is not None:
+        known["expected_label"] = label
+    if classes:
+        known["classes"] = classes
+    return {**known, **columns}

@@ -10,7 +10,7 @@ from .errors import InputError
 from .training import train
 
 try:
-    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
     from sklearn.exceptions import DataConversionWarning, NotFittedError
 except ImportError:
     class BaseEstimator:
@@ -34,6 +34,13 @@ except ImportError:
         def score(self, X, y):
             return float(np.mean(self.predict(X) == np.asarray(y)))
 
+    class RegressorMixin:
+        """The coefficient of determination as the score."""
+
+        def score(self, X, y):
+            y = np.asarray(y, np.float64)
+            return float(1 - np.sum((y - self.predict(X)) ** 2) / np.sum((y - y.mean()) ** 2))
+
     class NotFittedError(ValueError, AttributeError):
         """`predict` was called before `fit`."""
 
@@ -45,7 +52,117 @@ except ImportError:
 SMALL = 10000
 
 
-class Classifier(ClassifierMixin, BaseEstimator):
+class _Network(BaseEstimator):
+    """What the estimators have in common."""
+
+    def __init__(self, model=None, *, epochs=None, batch=None, lr=None, optimizer="adam", loss=None,
+                 scale="standard", schedule=None, weight_decay=0.0, valid=None, arith=None, seed=1,
+                 missing="error", options=None, threads=None, devices=None):
+        self.model = model
+        self.epochs = epochs
+        self.batch = batch
+        self.lr = lr
+        self.optimizer = optimizer
+        self.loss = loss
+        self.scale = scale
+        self.schedule = schedule
+        self.weight_decay = weight_decay
+        self.valid = valid
+        self.arith = arith
+        self.seed = seed
+        self.missing = missing
+        self.options = options
+        self.threads = threads
+        self.devices = devices
+
+    def _train(self, X, labels, model):
+        data = Data.__new__(Data)
+        data._lend(_arrays.Table(X, None, None), labels)
+        self.model_ = train(data, progress=False, **self._options(*X.shape, model))
+        return self
+
+    def _options(self, items, features, model):
+        """The options for so many items, with defaults that suit small tables."""
+        batch = self.batch or max(1, min(64, max(8, items // 4), items))
+        steps = math.ceil(items / batch)
+        lr = self.lr
+        if lr is None and self.optimizer in ("adam", "adamw"):
+            lr = 0.005
+        threads, devices = self.threads, self.devices
+        if threads is None and devices is None and items * features <= SMALL:
+            threads, devices = 1, "cpu"  # starting more takes longer than they would save
+        given = {"model": model, "batch": batch, "lr": lr,
+                 "epochs": self.epochs or min(50, max(10, math.ceil(1000 / steps))),
+                 "optimizer": self.optimizer, "loss": self.loss, "scale": self.scale,
+                 "schedule": self.schedule, "weight_decay": self.weight_decay,
+                 "valid": self.valid, "arith": self.arith, "seed": self.seed,
+                 "missing": self.missing,
+                 "threads": threads, "devices": devices, **(self.options or {})}
+        return {word: value for word, value in given.items() if value is not None}
+
+    def _table(self, X, fitting):
+        """The values as float32, checked as scikit-learn asks for."""
+        if hasattr(X, "tocsr"):
+            raise TypeError("a sparse matrix was passed, but dense data is required; use "
+                            "X.toarray() to convert it")
+        names = _arrays.column_names(X)
+        values = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
+        if values.dtype.kind == "c":
+            raise ValueError("Complex data not supported")
+        if values.ndim != 2:
+            raise ValueError(f"Expected 2D array, got {values.ndim}D array instead. Reshape your "
+                             "data with .reshape(-1, 1) for one feature, .reshape(1, -1) for one item")
+        if values.shape[0] == 0 or values.shape[1] == 0:
+            raise ValueError(f"Found array with {values.shape[0]} sample(s) and "
+                             f"{values.shape[1]} feature(s) (shape={values.shape}) while a minimum "
+                             "of 1 is required.")
+        self._match(values.shape[1], names, fitting)
+        if values.dtype.kind not in "biuf":
+            values = values.astype(np.float64)
+        with np.errstate(over="ignore"):
+            values = np.ascontiguousarray(values, np.float32)
+        known = np.isfinite(values) | (np.isnan(values) & (self.missing != "error"))
+        if not known.all():
+            kind = "NaN" if np.isnan(values).any() else "infinity"
+            raise InputError(f"Input X contains {kind}, or values beyond float32", "X",
+                             "leave out or replace these values")
+        return values
+
+    def _match(self, features, names, fitting):
+        """Remembers the features of `fit`, or compares with them."""
+        if fitting:
+            self.n_features_in_ = features
+            if names is not None:
+                self.feature_names_in_ = np.array(names, dtype=object)
+            elif hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+            return
+        known = getattr(self, "feature_names_in_", None)
+        _compare_names(type(self).__name__, known, names)
+        if features != self.n_features_in_:
+            raise ValueError(f"X has {features} features, but {type(self).__name__} is expecting "
+                             f"{self.n_features_in_} features as input")
+
+    def _outputs(self, X, outputs):
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet: call fit")
+        data = Data.__new__(Data)
+        data._lend(_arrays.Table(self._table(X, fitting=False), None, None))
+        threads, devices = self.threads, self.devices
+        if threads is None and devices is None and data.items * data.features <= SMALL:
+            threads, devices = 1, "cpu"
+        return self.model_.predict(data, outputs=outputs, threads=threads, devices=devices)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing != "error"
+        return tags
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "model_")
+
+
+class Classifier(ClassifierMixin, _Network):
     """A network that tells classes apart.
 
     The parameters are the options of `quern.train`; None takes what is said here.
@@ -75,6 +192,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Fraction of the items to set aside; their scores stand in ``model_.history``.
     arith : str, optional
         "f32", "i7", "i14", "i21".
+    missing : str
+        What becomes of a NaN: "error", "mean", "median", "zero".
     seed : int
         Of all that is random. The same seed gives the same bytes.
     options : dict, optional
@@ -108,25 +227,6 @@ class Classifier(ClassifierMixin, BaseEstimator):
     array(['a', 'b'], dtype='<U1')
     """
 
-    def __init__(self, model=None, *, epochs=None, batch=None, lr=None, optimizer="adam", loss=None,
-                 scale="standard", schedule=None, weight_decay=0.0, valid=None, arith=None, seed=1,
-                 options=None, threads=None, devices=None):
-        self.model = model
-        self.epochs = epochs
-        self.batch = batch
-        self.lr = lr
-        self.optimizer = optimizer
-        self.loss = loss
-        self.scale = scale
-        self.schedule = schedule
-        self.weight_decay = weight_decay
-        self.valid = valid
-        self.arith = arith
-        self.seed = seed
-        self.options = options
-        self.threads = threads
-        self.devices = devices
-
     def fit(self, X, y):
         """Trains on items with their classes.
 
@@ -143,86 +243,15 @@ class Classifier(ClassifierMixin, BaseEstimator):
             Itself.
         """
         X = self._table(X, fitting=True)
-        y = _classes_of(y, len(X))
+        y = _vector(y, len(X))
+        if y.dtype.kind == "f" and (y != np.floor(y)).any():
+            raise ValueError("Unknown label type: continuous. A classifier needs classes")
         classes, labels = np.unique(y, return_inverse=True)
         self.classes_ = classes
         if len(classes) < 2:
             raise InputError("the classifier needs two classes or more, and this has 1 class", "y")
-        data = Data.__new__(Data)
-        data._lend(X, labels.astype(np.int32), None, None, None)
-        self.model_ = train(data, progress=False, **self._options(*X.shape, len(classes)))
-        return self
-
-    def _options(self, items, features, classes):
-        """The options for so many items, with defaults that suit small tables."""
         model = self.model or "dense 100 relu; dense {classes} softmax"
-        batch = self.batch or max(1, min(64, max(8, items // 4), items))
-        steps = math.ceil(items / batch)
-        lr = self.lr
-        if lr is None and self.optimizer in ("adam", "adamw"):
-            lr = 0.005
-        threads, devices = self.threads, self.devices
-        if threads is None and devices is None and items * features <= SMALL:
-            threads, devices = 1, "cpu"  # starting more takes longer than they would save
-        given = {"model": model.replace("{classes}", str(classes)), "batch": batch, "lr": lr,
-                 "epochs": self.epochs or min(50, max(10, math.ceil(1000 / steps))),
-                 "optimizer": self.optimizer, "loss": self.loss, "scale": self.scale,
-                 "schedule": self.schedule, "weight_decay": self.weight_decay,
-                 "valid": self.valid, "arith": self.arith, "seed": self.seed,
-                 "threads": threads, "devices": devices, **(self.options or {})}
-        return {word: value for word, value in given.items() if value is not None}
-
-    def _table(self, X, fitting):
-        """The values as float32, checked as scikit-learn asks for."""
-        if hasattr(X, "tocsr"):
-            raise TypeError("a sparse matrix was passed, but dense data is required; use "
-                            "X.toarray() to convert it")
-        names = _arrays.column_names(X)
-        values = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
-        if values.dtype.kind == "c":
-            raise ValueError("Complex data not supported")
-        if values.ndim != 2:
-            raise ValueError(f"Expected 2D array, got {values.ndim}D array instead. Reshape your "
-                             "data with .reshape(-1, 1) for one feature, .reshape(1, -1) for one item")
-        if values.shape[0] == 0 or values.shape[1] == 0:
-            raise ValueError(f"Found array with {values.shape[0]} sample(s) and "
-                             f"{values.shape[1]} feature(s) (shape={values.shape}) while a minimum "
-                             "of 1 is required.")
-        self._match(values.shape[1], names, fitting)
-        if values.dtype.kind not in "biuf":
-            values = values.astype(np.float64)
-        with np.errstate(over="ignore"):
-            values = np.ascontiguousarray(values, np.float32)
-        if not np.isfinite(values).all():
-            kind = "NaN" if np.isnan(values).any() else "infinity"
-            raise InputError(f"Input X contains {kind}, or values beyond float32", "X",
-                             "leave out or replace these values")
-        return values
-
-    def _match(self, features, names, fitting):
-        """Remembers the features of `fit`, or compares with them."""
-        if fitting:
-            self.n_features_in_ = features
-            if names is not None:
-                self.feature_names_in_ = np.array(names, dtype=object)
-            elif hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
-            return
-        known = getattr(self, "feature_names_in_", None)
-        _compare_names(type(self).__name__, known, names)
-        if features != self.n_features_in_:
-            raise ValueError(f"X has {features} features, but {type(self).__name__} is expecting "
-                             f"{self.n_features_in_} features as input")
-
-    def _outputs(self, X, outputs):
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet: call fit")
-        data = Data.__new__(Data)
-        data._lend(self._table(X, fitting=False), None, None, None, None)
-        threads, devices = self.threads, self.devices
-        if threads is None and devices is None and data.items * data.features <= SMALL:
-            threads, devices = 1, "cpu"
-        return self.model_.predict(data, outputs=outputs, threads=threads, devices=devices)
+        return self._train(X, labels.astype(np.int32), model.replace("{classes}", str(len(classes))))
 
     def predict(self, X):
         """The class of each item.
@@ -245,10 +274,49 @@ class Classifier(ClassifierMixin, BaseEstimator):
         ndarray
             float32, items x classes.
         """
-        return self._outputs(X, True)
+        outputs = self._outputs(X, True)
+        if outputs.shape[1] == 1 and len(self.classes_) == 2:  # one sigmoid: that of the second class
+            outputs = np.hstack([1 - outputs, outputs])
+        return outputs
 
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "model_")
+
+class Regressor(RegressorMixin, _Network):
+    """A network that predicts a number.
+
+    The parameters are those of `Classifier`, except the defaults of two. `model`: "dense 100 relu;
+    dense 1 none". `loss`: "mse"; "mae" and "huber" are the others. Labels are float32 and scaled by
+    the library, so that predictions are in their units.
+
+    Attributes
+    ----------
+    n_features_in_, feature_names_in_, model_
+        As for `Classifier`.
+    """
+
+    def fit(self, X, y):
+        """Trains on items with their numbers.
+
+        Parameters
+        ----------
+        X : array_like or DataFrame
+            Items x features.
+        y : array_like
+            The number of each item.
+
+        Returns
+        -------
+        Regressor
+            Itself.
+        """
+        X = self._table(X, fitting=True)
+        y = _vector(y, len(X))
+        with np.errstate(over="ignore"):
+            y = y.astype(np.float32)
+        return self._train(X, y, self.model or "dense 100 relu; dense 1 none")
+
+    def predict(self, X):
+        """The number of each item, float32."""
+        return self._outputs(X, False)
 
 
 def _compare_names(estimator, known, names):
@@ -278,7 +346,7 @@ def _difference(known, names):
     return "\n".join(lines) + "\n"
 
 
-def _classes_of(y, items):
+def _vector(y, items):
     """The labels as a vector without missing ones."""
     import warnings
 
@@ -296,9 +364,6 @@ def _classes_of(y, items):
         raise ValueError(f"X has {items} items and y has {len(y)}")
     if y.dtype.kind == "c":
         raise ValueError("Complex data not supported")
-    if y.dtype.kind == "f":
-        if not np.isfinite(y).all():
-            raise InputError("Input y contains NaN or infinity", "y")
-        if (y != np.floor(y)).any():
-            raise ValueError("Unknown label type: continuous. A classifier needs classes")
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise InputError("Input y contains NaN or infinity", "y")
     return y

@@ -7,7 +7,7 @@ import tempfile
 
 from . import _abi, ranks
 from ._library import call, library, new, owned, said, text
-from .data import data_of
+from .data import as_in, data_of
 from .errors import UsageError
 
 
@@ -110,7 +110,8 @@ class Model:
         outputs : bool
             Return all outputs of the network instead of classes.
         **compute
-            ``devices``, ``threads`` and the other options of `train` that choose devices.
+            ``devices``, ``threads`` and the other options of `train` that choose devices. And
+            ``label`` and the other options of `open`, for a file.
 
         Returns
         -------
@@ -120,9 +121,10 @@ class Model:
         """
         import numpy as np
 
-        from .training import fill_compute
+        from .training import FILE, fill_compute
 
-        data = data_of(data)
+        columns = {word: compute.pop(word) for word in list(compute) if word in FILE}
+        data = data_of(data, **self._as_trained(columns))
         choice = _abi.qn_compute()
         kept = fill_compute(choice, compute)
         choice.cluster = ranks.current()
@@ -137,6 +139,11 @@ class Model:
         del kept
         names = None if floats else self.classes
         return results if names is None else np.array(names, dtype=object)[results]
+
+    def _as_trained(self, columns):
+        """Options for data that is read as the training data was."""
+        label = said(library().qn_model_label_name(self._address))
+        return as_in(columns, self.real, label, library().qn_model_classes(self._address))
 
     def save(self, path):
         """Writes the model file (safetensors). Among ranks one of them writes.

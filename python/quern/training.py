@@ -10,7 +10,7 @@ from typing import NamedTuple
 from . import _abi, ranks
 from ._library import call, library, new, owned, said, sized, text
 from ._progress import Line
-from .data import data_of
+from .data import as_in, data_of
 from .errors import DiffersError, QuernError, UsageError, of
 from .model import Model, load
 
@@ -85,7 +85,7 @@ def _words(name, struct):
 
 _RECIPE = _words("train", _abi.qn_train_options)
 _COMPUTE = _words("compute", _abi.qn_compute)
-_FILE = set(_words("data", _abi.qn_data_options)) - {"labels", "threads", "classes"}
+FILE = set(_words("data", _abi.qn_data_options)) - {"labels", "threads", "classes"}
 
 
 def options():
@@ -312,7 +312,7 @@ def train(data=None, labels=None, *, test=None, valid=None, init_from=None, outp
         The options of ``quern train`` with underscores, such as ``model="dense 50 relu; dense 10
         softmax"``, ``epochs=20``, ``batch=128``, ``lr=0.05``, ``optimizer="adam"``,
         ``threads=4``, ``devices="cpu"``, ``checkpoint="folder"``. `quern.options` lists them. And
-        ``label`` and the other options of `open`, for files.
+        ``label`` and the other options of `open`, for files; of these `task` for arrays too.
 
     Returns
     -------
@@ -330,13 +330,12 @@ def train(data=None, labels=None, *, test=None, valid=None, init_from=None, outp
     library().qn_train_options_init(o)
     if isinstance(valid, (int, float)):
         options["valid"], valid = valid, None
-    columns = {word: options.pop(word) for word in list(options) if word in _FILE}
+    columns = {word: options.pop(word) for word in list(options) if word in FILE}
     kept = _fill(o, options)
-    train_set, test = _sets(data, labels, test, columns)
-    valid = data_of(valid, **columns) if valid is not None else None
+    sets = _sets(data, labels, valid, test, columns)
     start = _start(o, init_from)
     o.command_line = text(" ".join(sys.argv) or "python")
-    run = _Run(o, (train_set, valid, test), on_epoch, on_note, Line.wanted(progress))
+    run = _Run(o, sets, on_epoch, on_note, Line.wanted(progress))
     try:
         complete = run.run()
         made = run.model(complete)
@@ -357,14 +356,17 @@ def _start(o, init_from):
     return init_from
 
 
-def _sets(data, labels, test, columns):
-    """The training set and the test set."""
+def _sets(data, labels, valid, test, columns):
+    """The sets for training, validation and test."""
     if data is None:
         from .data import digits
 
-        return digits(20000), digits(4000, first=20000) if test is None else data_of(test)
-    return (data_of(data, labels, **columns),
-            data_of(test, **columns) if test is not None else None)
+        data = digits(20000)
+        test = digits(4000, first=20000) if test is None else test
+    first = data_of(data, labels, **columns)
+    columns = as_in(columns, first.targets is not None, first.label_name)
+    return (first, *(data_of(other, **columns) if other is not None else None
+                     for other in (valid, test)))
 
 
 def _save(run, path):
@@ -404,15 +406,14 @@ def replay(model, data=None, labels=None, *, valid=None, init_from=None, progres
         The data is not that of the recipe.
     """
     model = model if isinstance(model, Model) else load(model)
-    columns = {word: compute.pop(word) for word in list(compute) if word in _FILE}
-    train_set, _ = _sets(data, labels, None, columns)
+    columns = {word: compute.pop(word) for word in list(compute) if word in FILE}
+    sets = _sets(data, labels, valid, None, model._as_trained(columns))
     o = _abi.qn_train_options()
     library().qn_train_options_init(o)
     start = _start(o, init_from)
-    call("qn_train_options_from_model", model._address, train_set._address, o)
+    call("qn_train_options_from_model", model._address, sets[0]._address, o)
     kept = fill_compute(o.compute, compute)
-    valid = data_of(valid) if valid is not None else None
-    run = _Run(o, (train_set, valid, None), None, None, Line.wanted(progress))
+    run = _Run(o, sets, None, None, Line.wanted(progress))
     try:
         run.run()
         again = run.model(True)

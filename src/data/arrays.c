@@ -4,6 +4,8 @@
 #include "base/memory.h"
 #include "base/sized.h"
 #include "data/data.h"
+#include "data/labels.h"
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,6 +22,28 @@ static void end_loan(void *memory) {
     qn__free(loan);
 }
 
+/* The bits of a missing value, as schema.h says. */
+static const uint32_t missing_bits = 0x7fc00000;
+
+/* 1 when every NaN has them. */
+static int are_missing_plain(const qn_data *data, const void *values) {
+    const size_t count = data->missing ? (size_t)data->items * data->features : 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, (const char *)values + i * sizeof bits, sizeof bits);
+        if ((bits & 0x7fffffff) > 0x7f800000 && bits != missing_bits)
+            return 0;
+    }
+    return 1;
+}
+
+static void make_missing_plain(const qn_data *data, float *values) {
+    const size_t count = data->missing ? (size_t)data->items * data->features : 0;
+    for (size_t i = 0; i < count; i++)
+        if (isnan(values[i]))
+            memcpy(&values[i], &missing_bits, sizeof missing_bits);
+}
+
 /* 1 when the values can be read as they lie. Kernels read up to QN__DATA_MARGIN bytes behind the
  * last one. In the same page these are readable, whoever owns them; the page behind may not be. */
 static int is_usable(const qn_data *data, const void *values) {
@@ -28,7 +52,8 @@ static int is_usable(const qn_data *data, const void *values) {
     const long page = sysconf(_SC_PAGESIZE);
     const uintptr_t aligned = data->type == QN_F32 ? first % sizeof(float) : 0;
     return aligned == 0 && page > 0 && end % (uintptr_t)page != 0 &&
-           end % (uintptr_t)page <= (uintptr_t)page - QN__DATA_MARGIN;
+           end % (uintptr_t)page <= (uintptr_t)page - QN__DATA_MARGIN &&
+           are_missing_plain(data, values);
 }
 
 static qn_status take_values(qn_data *data, const qn_data_arrays *a, qn_error *err) {
@@ -39,6 +64,7 @@ static qn_status take_values(qn_data *data, const qn_data_arrays *a, qn_error *e
             return QN_MEMORY;
         data->release = qn__free;
         data->values = memcpy(data->memory, a->values, items * stride);
+        make_missing_plain(data, data->memory);
         return QN_OK;
     }
     /* The release is set last, when nothing can fail any more: until then the caller owns them. */
@@ -51,13 +77,14 @@ static qn_status take_values(qn_data *data, const qn_data_arrays *a, qn_error *e
     return QN_OK;
 }
 
-static qn_status take_labels(qn_data *data, const qn_data_arrays *a, qn_error *err) {
-    if (!a->labels)
+/* A copy of the labels or targets, 4 bytes each. */
+static qn_status take_labels(const qn_data *data, const void *from, void **to, qn_error *err) {
+    if (!from)
         return QN_OK;
-    data->labels = qn__alloc(data->items, sizeof *data->labels, err);
-    if (!data->labels)
+    *to = qn__alloc(data->items, sizeof(int32_t), err);
+    if (!*to)
         return QN_MEMORY;
-    memcpy(data->labels, a->labels, (size_t)data->items * sizeof *data->labels);
+    memcpy(*to, from, (size_t)data->items * sizeof(int32_t));
     return QN_OK;
 }
 
@@ -66,35 +93,50 @@ static int copy_name(char **to, const char *from, qn_error *err) {
     return !from || *to;
 }
 
+static int copy_names(char ***to, const char *const *from, uint32_t count, uint32_t *filled,
+                      qn_error *err) {
+    *to = qn__alloc(count, sizeof **to, err);
+    if (!*to)
+        return 0;
+    for (*filled = 0; *filled < count; ++*filled)
+        if (!copy_name(&(*to)[*filled], from[*filled], err))
+            return 0;
+    return 1;
+}
+
+static int take_column(qn__feature *to, const qn_data_arrays *a, uint32_t k, qn_error *err) {
+    const uint32_t count = a->categories ? a->categories[k] : 0;
+    if (a->feature_name && !copy_name(&to->name, a->feature_name[k], err))
+        return 0;
+    return count == 0 || copy_names(&to->category, a->category[k], count, &to->categories, err);
+}
+
 static qn_status take_names(qn_data *data, const qn_data_arrays *a, qn_error *err) {
-    if (!a->feature_name && !a->label_name && !a->class_name)
+    if (!a->feature_name && !a->label_name && !a->class_name && !a->categories && !a->targets)
         return QN_OK;
     qn__schema *s = data->schema = qn__schema_create(data->features, err);
     if (!s || !copy_name(&s->label, a->label_name, err))
         return QN_MEMORY;
-    for (uint32_t i = 0; a->feature_name && i < data->features; i++)
-        if (!copy_name(&s->feature[i].name, a->feature_name[i], err))
+    for (uint32_t k = 0; k < data->features; k++)
+        if (!take_column(&s->feature[k], a, k, err))
             return QN_MEMORY;
-    s->target = !a->labels ? QN__TARGET_NONE : a->class_name ? QN__TARGET_CLASS : QN__TARGET_INDEX;
-    if (s->target != QN__TARGET_CLASS)
-        return QN_OK;
-    s->class_name = qn__alloc(a->classes, sizeof *s->class_name, err);
-    if (!s->class_name)
+    s->target = a->targets      ? QN__TARGET_REAL
+                : !a->labels    ? QN__TARGET_NONE
+                : a->class_name ? QN__TARGET_CLASS
+                                : QN__TARGET_INDEX;
+    if (s->target == QN__TARGET_CLASS &&
+        !copy_names(&s->class_name, a->class_name, a->classes, &s->classes, err))
         return QN_MEMORY;
-    for (s->classes = 0; s->classes < a->classes; s->classes++)
-        if (!copy_name(&s->class_name[s->classes], a->class_name[s->classes], err))
-            return QN_MEMORY;
     return QN_OK;
 }
 
-/* Names of classes, one for each label. */
+/* ------------------------------------------------------------------------------------- checks */
+
 static qn_status check_classes(const qn_data_arrays *a, qn_error *err) {
-    if (!a->class_name)
-        return QN_OK;
-    for (uint32_t i = 0; i < a->classes; i++)
+    for (uint32_t i = 0; a->class_name && i < a->classes; i++)
         if (!a->class_name[i])
             return qn__fail(err, QN_INPUT, "class %u has no name", (unsigned)i);
-    for (uint64_t i = 0; a->labels && i < a->items; i++) {
+    for (uint64_t i = 0; a->class_name && a->labels && i < a->items; i++) {
         if ((uint32_t)a->labels[i] >= a->classes) {
             qn__fail(err, QN_INPUT, "the label %d is not one of %u classes", (int)a->labels[i],
                      (unsigned)a->classes);
@@ -102,19 +144,90 @@ static qn_status check_classes(const qn_data_arrays *a, qn_error *err) {
             return QN_INPUT;
         }
     }
+    for (uint64_t i = 0; a->targets && i < a->items; i++) {
+        if (!isfinite(a->targets[i])) {
+            qn__fail(err, QN_INPUT, "a label is not a finite number");
+            qn__at(err, "item %llu", (unsigned long long)i);
+            return QN_INPUT;
+        }
+    }
     return QN_OK;
 }
 
-static qn_status fill(qn_data *data, const qn_data_arrays *a, qn_error *err) {
+static double value_at(const qn_data_arrays *a, uint64_t item, uint32_t k) {
+    const size_t at = (size_t)item * a->features + k;
+    return a->type == QN_F32 ? (double)((const float *)a->values)[at]
+                             : (double)((const uint8_t *)a->values)[at];
+}
+
+/* Ascending texts, and values that are their indices. */
+static qn_status check_column(const qn_data_arrays *a, uint32_t k, qn_error *err) {
+    const uint32_t count = a->categories[k];
+    for (uint32_t i = 0; i < count; i++)
+        if (!a->category || !a->category[k] || !a->category[k][i] ||
+            (i > 0 && strcmp(a->category[k][i - 1], a->category[k][i]) >= 0))
+            return qn__fail(err, QN_INPUT, "the categories of feature %u do not ascend",
+                            (unsigned)k);
+    for (uint64_t i = 0; count > 0 && i < a->items; i++) {
+        const double value = value_at(a, i, k);
+        if (isnan(value) || (value >= 0 && value < (double)count && value == (uint32_t)value))
+            continue;
+        qn__fail(err, QN_INPUT, "%g is not one of %u categories", value, (unsigned)count);
+        qn__at(err, "item %llu, feature %u", (unsigned long long)i, (unsigned)k);
+        return QN_INPUT;
+    }
+    return QN_OK;
+}
+
+static int is_task(const char *task) {
+    return !task || strcmp(task, "auto") == 0 || strcmp(task, "classify") == 0 ||
+           strcmp(task, "regress") == 0;
+}
+
+static qn_status check(const qn_data_arrays *a, int *missing, qn_error *err) {
+    if ((a->labels && a->targets) || (a->class_name && (a->task || a->targets)))
+        return qn__fail(err, QN_USAGE, "%s contradict each other",
+                        a->class_name ? "class_name and task or targets" : "labels and targets");
+    if (!is_task(a->task))
+        return qn__fail(err, QN_USAGE, "\"%s\" is not a task", a->task);
+    qn_status status = qn__data_check_arrays(a->type, a->items, a->features, a->values,
+                                             a->task ? NULL : a->labels, err);
+    if (status == QN_OK)
+        status = qn__data_check_values(a->type, a->items, a->features, a->values,
+                                       a->missing ? missing : NULL, err);
+    if (status == QN_OK)
+        status = check_classes(a, err);
+    for (uint32_t k = 0; status == QN_OK && a->categories && k < a->features; k++)
+        status = check_column(a, k, err);
+    return status;
+}
+
+/* Whole labels that mean what those of a file do. */
+static qn_status settle(qn_data *data, const qn_data_arrays *a, qn_error *err) {
+    qn_data_options options;
+    if (!a->task)
+        return QN_OK;
+    qn_data_options_init(&options);
+    options.task = a->task;
+    options.classes = a->classes;
+    return qn__labels_settle(data, &options, 1, "the labels", err);
+}
+
+static qn_status fill(qn_data *data, const qn_data_arrays *a, int missing, qn_error *err) {
+    data->missing = missing;
     data->type = a->type;
     data->items = a->items;
     data->features = a->features;
     data->format = "array";
     qn_status status = take_values(data, a, err);
     if (status == QN_OK)
-        status = take_labels(data, a, err);
+        status = take_labels(data, a->labels, (void **)&data->labels, err);
+    if (status == QN_OK)
+        status = take_labels(data, a->targets, (void **)&data->targets, err);
     if (status == QN_OK)
         status = take_names(data, a, err);
+    if (status == QN_OK)
+        status = settle(data, a, err);
     if (status == QN_OK)
         status = qn__data_finish(data, NULL, err);
     return status;
@@ -134,16 +247,15 @@ qn_status qn_data_lend(const qn_data_arrays *arrays, qn_data **out, qn_error *er
     qn_status status = qn__sized_take(QN__SIZED("arrays", qn_data_arrays), arrays, &a, err);
     if (status == QN_OK && !a.values)
         return qn__fail_null(err, __func__, "arrays->values");
+    int missing = 0;
     if (status == QN_OK)
-        status = qn__data_check_arrays(a.type, a.items, a.features, a.values, a.labels, err);
-    if (status == QN_OK)
-        status = check_classes(&a, err);
+        status = check(&a, &missing, err);
     if (status != QN_OK)
         return status;
     qn_data *data = qn__alloc(1, sizeof *data, err);
     if (!data)
         return QN_MEMORY;
-    status = fill(data, &a, err);
+    status = fill(data, &a, missing, err);
     if (status != QN_OK) {
         qn_data_close(data);
         return status;

@@ -96,6 +96,69 @@ static void test_names(void **state) {
     qn_data_close(data);
 }
 
+static void test_categories_and_missing_values(void **state) {
+    (void)state;
+    uint32_t other_nan = 0xffc00001, bits;
+    float values[8] = {0, 1.5f, 1, NAN, 0, 3, NAN, 4};
+    const char *texts[] = {"blue", "red"};
+    const char *const *category[] = {texts, NULL};
+    const uint32_t categories[] = {2, 0};
+    int calls = 0;
+    qn_data *data;
+    qn_data_arrays a = four_items(values, NULL, &calls);
+    a.missing = 1;
+    a.categories = categories;
+    a.category = category;
+    assert_int_equal(qn_data_lend(&a, &data, NULL), QN_OK);
+    assert_int_equal(data->missing, 1);
+    assert_int_equal(qn_data_categories(data, 0), 2);
+    assert_string_equal(qn_data_category(data, 0, 1), "red");
+    assert_int_equal(qn_data_categories(data, 1), 0);
+    qn_data_close(data);
+    memcpy(&values[3], &other_nan, sizeof other_nan); /* copied, with the bits of a missing value */
+    assert_int_equal(qn_data_lend(&a, &data, NULL), QN_OK);
+    assert_ptr_not_equal(qn_data_values(data), values);
+    memcpy(&bits, (const float *)qn_data_values(data) + 3, sizeof bits);
+    assert_int_equal(bits, 0x7fc00000);
+    qn_data_close(data);
+    assert_int_equal(calls, 2);
+}
+
+static void test_what_labels_mean(void **state) {
+    (void)state;
+    static const float values[8] = {0}, targets[4] = {0.5f, -1, 2, 3}, odd[4] = {0, NAN, 0, 0};
+    const int32_t labels[4] = {-1, 7, -1, 3};
+    qn_data *data;
+    qn_error err;
+    qn_data_arrays a = four_items(values, labels, NULL);
+    a.release = NULL;
+    assert_int_equal(qn_data_lend(&a, &data, &err), QN_INPUT); /* class numbers */
+    a.task = "auto";
+    assert_int_equal(qn_data_lend(&a, &data, NULL), QN_OK);
+    assert_int_equal(qn_data_target(data), QN_TARGET_CLASS);
+    assert_string_equal(qn_data_class_name(data, 0), "-1");
+    assert_int_equal(qn_data_labels(data)[1], 2);
+    qn_data_close(data);
+    a.task = "regress";
+    assert_int_equal(qn_data_lend(&a, &data, NULL), QN_OK);
+    assert_int_equal(qn_data_target(data), QN_TARGET_REAL);
+    assert_true(qn_data_targets(data)[1] == 7);
+    qn_data_close(data);
+    a.task = "guess";
+    assert_int_equal(qn_data_lend(&a, &data, &err), QN_USAGE);
+    a.task = NULL;
+    a.targets = targets;
+    assert_int_equal(qn_data_lend(&a, &data, &err), QN_USAGE); /* both */
+    a.labels = NULL;
+    assert_int_equal(qn_data_lend(&a, &data, NULL), QN_OK);
+    assert_int_equal(qn_data_target(data), QN_TARGET_REAL);
+    assert_true(qn_data_targets(data)[0] == 0.5f);
+    qn_data_close(data);
+    a.targets = odd;
+    assert_int_equal(qn_data_lend(&a, &data, &err), QN_INPUT);
+    assert_string_equal(err.where, "item 1");
+}
+
 static void refused(const qn_data_arrays *a, const char *what, const char *where) {
     qn_data *data;
     qn_error err = {0};
@@ -127,6 +190,16 @@ static void test_refusals(void **state) {
     a.values = NULL;
     assert_int_equal(qn_data_lend(&a, &data, &err), QN_USAGE);
     assert_non_null(strstr(err.what, "arrays->values"));
+    static float fits[8] = {0, 0, 2};
+    const char *texts[] = {"red", "blue"};
+    const char *const *category[] = {texts, NULL};
+    const uint32_t categories[] = {2, 0};
+    a = four_items(fits, NULL, &calls);
+    a.categories = categories;
+    a.category = category;
+    refused(&a, "the categories of feature 0 do not ascend", "");
+    texts[1] = "yellow";
+    refused(&a, "2 is not one of 2 categories", "item 1, feature 0");
     assert_int_equal(calls, 0); /* the values stay with the caller */
 }
 
@@ -135,6 +208,8 @@ int main(void) {
         cmocka_unit_test(test_values_stay_where_they_are),
         cmocka_unit_test(test_values_that_are_copied),
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_categories_and_missing_values),
+        cmocka_unit_test(test_what_labels_mean),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,9 +71,15 @@ static inline const void *qn__data_item(const qn_data *data, uint64_t i) {
  * threads of `pool` (NULL: the caller's alone). On failure the caller still owns `data`. */
 qn_status qn__data_finish(qn_data *data, qn__pool *pool, qn_error *err);
 
-/* Checks type, sizes, values and labels of a caller's arrays, as qn_data_from_arrays. */
+/* Checks type, sizes and labels of a caller's arrays, as qn_data_from_arrays. `labels` may be NULL.
+ */
 qn_status qn__data_check_arrays(qn_data_type type, uint64_t items, uint32_t features,
                                 const void *values, const int32_t *labels, qn_error *err);
+
+/* Checks that the values are finite. Unless `missing` is NULL, they may be NaN too, and *missing
+ * becomes 1 when one is, else 0. */
+qn_status qn__data_check_values(qn_data_type type, uint64_t items, uint32_t features,
+                                const void *values, int *missing, qn_error *err);
 
 /* The digest of docs/exactness.md 2.2 as 64 hexadecimal digits and a NUL. */
 qn_status qn__data_digest(const qn_data *data, qn__pool *pool, char text[65], qn_error *err);

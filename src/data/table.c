@@ -24,15 +24,6 @@ qn_status qn__data_check_arrays(qn_data_type type, uint64_t items, uint32_t feat
     if (items > QN__ITEMS_MAX || items > SIZE_MAX / sizeof(float) / features)
         return qn__fail(err, QN_INPUT, "%llu items of %u features are more than can be addressed",
                         (unsigned long long)items, (unsigned)features);
-    const float *floats = values;
-    size_t count = type == QN_F32 ? (size_t)items * features : 0;
-    for (size_t i = 0; i < count; i++) {
-        if (!isfinite(floats[i])) {
-            qn__fail(err, QN_INPUT, "a value is not a finite number");
-            qn__at(err, "item %zu, feature %zu", i / features, i % features);
-            return qn__remedy(err, QN_INPUT, "leave out or replace NaN and infinite values");
-        }
-    }
     for (uint64_t i = 0; labels && i < items; i++) {
         if (labels[i] < 0) {
             qn__fail(err, QN_INPUT, "the label %d is negative", (int)labels[i]);
@@ -40,6 +31,29 @@ qn_status qn__data_check_arrays(qn_data_type type, uint64_t items, uint32_t feat
             return qn__remedy(err, QN_INPUT, "number the classes from 0");
         }
     }
+    return QN_OK;
+}
+
+qn_status qn__data_check_values(qn_data_type type, uint64_t items, uint32_t features,
+                                const void *values, int *missing, qn_error *err) {
+    const float *floats = values;
+    const size_t count = type == QN_F32 ? (size_t)items * features : 0;
+    int found = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (isfinite(floats[i]))
+            continue;
+        if (missing && isnan(floats[i])) {
+            found = 1;
+            continue;
+        }
+        qn__fail(err, QN_INPUT, "a value is not a finite number");
+        qn__at(err, "item %zu, feature %zu", i / features, i % features);
+        return qn__remedy(err, QN_INPUT,
+                          missing ? "leave out or replace infinite values"
+                                  : "leave out or replace NaN and infinite values");
+    }
+    if (missing)
+        *missing = found;
     return QN_OK;
 }
 
@@ -69,6 +83,8 @@ qn_status qn_data_from_arrays(qn_data_type type, uint64_t items, uint32_t featur
     QN__NEED_OUT(out, err);
     QN__NEED(values, err);
     qn_status status = qn__data_check_arrays(type, items, features, values, labels, err);
+    if (status == QN_OK)
+        status = qn__data_check_values(type, items, features, values, NULL, err);
     if (status != QN_OK)
         return status;
     qn_data *data = qn__alloc(1, sizeof *data, err);
