@@ -291,26 +291,41 @@ def network_in_doubles(layers, x, labels, loss):
     rows = np.arange(len(x))
     if loss == "cross-entropy":
         return -np.log(a[rows, labels]).sum()
+    if loss == "binary":
+        return -np.log(np.where(labels == 1, a[:, 0], 1 - a[:, 0])).sum()
     target = np.zeros_like(a)
-    target[rows, labels] = 1
-    return ((a - target) ** 2).sum()
+    if labels.dtype == np.float32:
+        target[:, 0] = labels
+    else:
+        target[rows, labels] = 1
+    d = np.abs(a - target)
+    if loss == "huber":
+        return np.where(d < DELTA, d * d / 2, DELTA * (d - DELTA / 2)).sum()
+    return (d if loss == "mae" else d**2).sum()
+
+
+DELTA = F(0.3)  # of huber
 
 
 @pytest.mark.parametrize("hidden", ["relu", "tanh", "sigmoid"])
 @pytest.mark.parametrize(
     "last,loss",
-    [("softmax", "cross-entropy")]
+    [("softmax", "cross-entropy"), ("sigmoid", "binary"), ("none", "real mae"), ("tanh", "real huber"),
+     ("none", "real mse"), ("softmax", "mae"), ("sigmoid", "huber"), ("softmax", "huber")]
     + [(a, "mse") for a in ("none", "relu", "tanh", "sigmoid", "softmax")],
 )
 def test_gradients_are_derivatives(hidden, last, loss):
     """The text's formulas are the gradient's; two programs would agree on a fault in them."""
     generator = np.random.default_rng(6)
-    layers = network.parse_model(f"dense 5 {hidden}; dense 3 {last}", 4)
+    real, loss = loss.startswith("real "), loss.removeprefix("real ")
+    outputs = 1 if real or loss == "binary" else 3
+    layers = network.parse_model(f"dense 5 {hidden}; dense {outputs} {last}", 4)
     network.initialise(layers, 11, "glorot")
     x = generator.standard_normal((7, 4)).astype(np.float32)
-    labels = generator.integers(0, 3, 7)
+    labels = generator.integers(0, 2 if loss == "binary" else 3, 7)
+    labels = generator.standard_normal(7).astype(np.float32) if real else labels
     passes = network.forward(layers, x)
-    deltas = network.deltas(loss, layers, passes, labels, 30)
+    deltas = network.deltas(loss, layers, passes, labels, 30, delta=DELTA)
     sums = network.sums(layers, passes, deltas, 3, F(2.0**60))
 
     doubles = [

@@ -3,22 +3,24 @@
 #include "base/memory.h"
 #include "model/model.h"
 #include <math.h>
+#include <string.h>
 
-qn_status qn__targets_scale(const qn_data *set, float mean, float deviation, float **out,
+qn_status qn__targets_scale(const qn_data *set, float mean, float deviation, int32_t **out,
                             qn_error *err) {
     const float inverse = qn__scale_inverse(deviation);
-    float *scaled = *out = qn__alloc(set->items, sizeof *scaled, err);
-    for (uint64_t i = 0; scaled && i < set->items; ++i) {
-        scaled[i] = (set->targets[i] - mean) * inverse;
-        if (isfinite(scaled[i]))
+    int32_t *bits = *out = qn__alloc(set->items, sizeof *bits, err);
+    for (uint64_t i = 0; bits && i < set->items; ++i) {
+        const float scaled = (set->targets[i] - mean) * inverse;
+        memcpy(&bits[i], &scaled, sizeof scaled);
+        if (isfinite(scaled))
             continue;
-        qn__free(scaled);
+        qn__free(bits);
         *out = NULL;
         qn__fail(err, QN_INPUT, "the label of item %llu is too far from the others",
                  (unsigned long long)i);
         return qn__remedy(err, QN_INPUT, "correct the label, or leave the item out");
     }
-    return scaled ? QN_OK : QN_MEMORY;
+    return bits ? QN_OK : QN_MEMORY;
 }
 
 qn_status qn__targets_predict(float *outputs, uint64_t items, float mean, float deviation,

@@ -4,9 +4,10 @@
 
 #include "data/data.h"
 
-/* The labels of `set` as the network learns them, in *out, which the caller frees. Fails with
- * QN_INPUT when one is too far from the mean for a float, or with QN_MEMORY. */
-qn_status qn__targets_scale(const qn_data *set, float mean, float deviation, float **out,
+/* The labels of `set` as the network learns them, in *out, which the caller frees: the bits of
+ * floats, as a feed has them. Fails with QN_INPUT when one is too far from the mean for a float, or
+ * with QN_MEMORY; *out is then NULL. */
+qn_status qn__targets_scale(const qn_data *set, float mean, float deviation, int32_t **out,
                             qn_error *err);
 
 /* Outputs become predictions, in place. QN_NUMERIC names the first item whose prediction is not

@@ -76,7 +76,7 @@ static qn_status fit_targets(qn__train_job *job, const qn_compute *compute, qn_e
     if (status == QN_OK)
         status =
             qn__targets_scale(train, job->target_mean, job->target_deviation, &job->targets, err);
-    job->feed.labels = (const int32_t *)(const void *)job->targets;
+    job->feed.labels = job->targets;
     return status;
 }
 
@@ -254,13 +254,13 @@ qn_status qn__train_job_evaluate(qn__train_job *job, const qn_data *set, qn__tal
 qn_status qn__train_job_compare(qn__train_job *job, const qn_data *set, qn__tally *tally,
                                 qn__target_errors *errors, qn_error *err) {
     const float mean = job->target_mean, deviation = job->target_deviation;
-    float *targets = NULL, *scores = qn__alloc(set->items, sizeof *scores, err);
+    int32_t *targets = NULL;
+    float *scores = qn__alloc(set->items, sizeof *scores, err);
     qn_status status = scores ? QN_OK : QN_MEMORY;
     if (status == QN_OK)
         status = qn__targets_scale(set, mean, deviation, &targets, err);
     if (status == QN_OK) {
-        const qn__apply_results results = {
-            .tally = tally, .scores = scores, .labels = (const int32_t *)(const void *)targets};
+        const qn__apply_results results = {.tally = tally, .scores = scores, .labels = targets};
         status = qn__apply_all(job->team, &job->program, set, &results, err);
     }
     if (status == QN_OK)

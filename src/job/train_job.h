@@ -27,7 +27,7 @@ typedef struct qn__train_job {
     qn__feed feed;
     float *mean, *deviation, *inverse;   /* scaling "standard" */
     float target_mean, target_deviation; /* of real labels */
-    float *targets;      /* real labels: those of the training items, scaled (exactness.md 5.3) */
+    int32_t *targets;    /* real labels: those of the training items, scaled (exactness.md 5.3) */
     qn__state state;     /* in canonical order; as of `kept` */
     qn__train_mark kept; /* of the last qn__train_job_push or _pull */
     qn__team *team;

@@ -308,7 +308,7 @@ static void test_equal_real_labels(void **unused) {
 static void test_labels_too_far_apart(void **unused) {
     (void)unused;
     qn_data *data = draw_real(40);
-    float *scaled;
+    int32_t *scaled;
     qn_error err;
     data->targets[3] = 3.4e38f;
     assert_int_equal(qn__targets_scale(data, -1e38f, 1.0f, &scaled, &err), QN_INPUT);

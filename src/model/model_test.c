@@ -128,6 +128,44 @@ static void test_saved_and_loaded(void **state) {
     unlink(PATH);
 }
 
+/* A model of real labels keeps their scaling; in a file it is checked like any other. */
+static void test_real_labels(void **state) {
+    (void)state;
+    qn__recipe r = example();
+    float parameter[11], m, d;
+    qn__fitted fitted = {.parameter = parameter,
+                         .mean = mean,
+                         .deviation = deviation,
+                         .target_mean = 200000.5f,
+                         .target_deviation = 75000};
+    qn_model *made, *back;
+    qn_error err = {0};
+    fill(parameter);
+    r.task = QN__TASK_REGRESS;
+    qn__recipe_tidy(&r);
+    assert_int_equal(r.contract, 2);
+    assert_int_equal(qn__model_create(&r, &fitted, &made, NULL), QN_OK);
+    assert_int_equal(qn_model_save(made, PATH, NULL), QN_OK);
+    if (qn_model_load(PATH, &back, &err) != QN_OK)
+        fail_msg("%s, %s", err.what, err.where);
+    qn__model_target_scale(back, &m, &d);
+    assert_true(m == 200000.5f && d == 75000);
+    assert_int_equal(qn_model_classes(back), 0);
+    assert_string_equal(qn_model_digest(back), qn_model_digest(made));
+    qn_model_free(back);
+    qn_model_free(made);
+    fitted.target_deviation = -1;
+    assert_int_equal(qn__model_create(&r, &fitted, &made, NULL), QN_OK);
+    assert_int_equal(qn_model_save(made, PATH, NULL), QN_OK);
+    assert_int_equal(qn_model_load(PATH, &back, &err), QN_FORMAT);
+    assert_non_null(strstr(err.where, "target.deviation"));
+    qn_model_free(made);
+    fitted.target_mean = INFINITY;
+    assert_int_equal(qn__model_create(&r, &fitted, &made, &err), QN_NUMERIC);
+    assert_string_equal(err.where, "tensor \"target.mean\", element 0");
+    unlink(PATH);
+}
+
 static void test_numbers_must_be_finite(void **state) {
     (void)state;
     const qn__recipe r = example();
@@ -306,6 +344,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_digest_is_that_of_the_file),
         cmocka_unit_test(test_saved_and_loaded),
+        cmocka_unit_test(test_real_labels),
         cmocka_unit_test(test_numbers_must_be_finite),
         cmocka_unit_test(test_inverse),
         cmocka_unit_test(test_forged_notes),
