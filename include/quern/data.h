@@ -234,9 +234,10 @@ QN_API const char *qn_data_note(const qn_data *data);
  * the first is renamed. When only the second renaming fails, the file of values is the new one. */
 QN_API qn_status qn_data_write_idx(const qn_data *data, const char *images_path,
                                    const char *labels_path, qn_error *err);
-/* Writes the data set as CSV: the label first, where there are labels, then the features. The
- * header is "label,f0,f1,...", or "label,r0c0,r0c1,..." for images of known size. Floats are
- * written with the digits that give the same float32 when read. */
+/* Writes the data set as CSV: the label first, where there are labels or targets, then the
+ * features. The header has the names that are known, else "label", and "f0", "f1" and so on, or
+ * "r0c0", "r0c1" for images of known size. Categories and classes are written with their names, a
+ * missing value as an empty cell, floats with the digits that give the same float32 when read. */
 QN_API qn_status qn_data_write_csv(const qn_data *data, const char *path, qn_error *err);
 
 #ifdef __cplusplus

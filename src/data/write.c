@@ -149,30 +149,56 @@ static qn_status flush(lines *out, qn_error *err) {
     return qn__writer_add(out->writer, out->text, size, err);
 }
 
+static int has_label(const qn_data *data) { return data->labels || data->targets; }
+
 /* Makes room for a cell of at most 48 bytes. */
 static qn_status room(lines *out, qn_error *err) {
     return out->size + 48 > sizeof out->text ? flush(out, err) : QN_OK;
 }
 
-/* "label,f0,f1,..." or, for images, "label,r0c0,r0c1,...". */
+/* A text of any length as a cell, in quotes where it would not be read as it is. */
+static qn_status add_text(lines *out, const char *text, qn_error *err) {
+    const size_t size = strlen(text);
+    const int plain = size > 0 && text[strcspn(text, ",;\t\"\r\n#")] == '\0' && text[0] != ' ' &&
+                      text[size - 1] != ' ';
+    qn_status status = room(out, err);
+    if (!plain)
+        out->text[out->size++] = '"';
+    for (const char *at = text; *at && status == QN_OK; at++) {
+        if (*at == '"')
+            out->text[out->size++] = '"';
+        out->text[out->size++] = *at;
+        status = room(out, err);
+    }
+    if (!plain)
+        out->text[out->size++] = '"';
+    return status == QN_OK ? room(out, err) : status;
+}
+
+/* The name of a column of features: its own, or "f0", or "r0c0" for images. */
+static qn_status add_name(const qn_data *data, uint32_t i, lines *out, qn_error *err) {
+    const char *name = qn_data_feature_name(data, i);
+    char *to = out->text + out->size;
+    if (name)
+        return add_text(out, name, err);
+    out->size +=
+        (size_t)(data->columns ? sprintf(to, "r%uc%u", i / data->columns, i % data->columns)
+                               : sprintf(to, "f%u", i));
+    return room(out, err);
+}
+
+/* "label,f0,f1,..." or, for images, "label,r0c0,r0c1,...", or names that are known. */
 static qn_status add_names(const qn_data *data, lines *out, qn_error *err) {
-    const char *separator = "";
-    if (data->labels) {
-        memcpy(out->text, "label", 5);
-        out->size = 5;
-        separator = ",";
+    const char *label = qn_data_label_name(data);
+    qn_status status = QN_OK;
+    if (has_label(data))
+        status = add_text(out, label ? label : "label", err);
+    for (uint32_t i = 0; i < data->features && status == QN_OK; i++) {
+        if (i > 0 || has_label(data))
+            out->text[out->size++] = ',';
+        status = add_name(data, i, out, err);
     }
-    for (uint32_t i = 0; i < data->features; i++) {
-        qn_status status = room(out, err);
-        if (status != QN_OK)
-            return status;
-        char *to = out->text + out->size;
-        out->size += (size_t)(data->columns ? sprintf(to, "%sr%uc%u", separator, i / data->columns,
-                                                      i % data->columns)
-                                            : sprintf(to, "%sf%u", separator, i));
-        separator = ",";
-    }
-    return QN_OK;
+    return status;
 }
 
 static char *put_number(char *to, uint32_t value) {
@@ -187,28 +213,48 @@ static char *put_number(char *to, uint32_t value) {
     return to;
 }
 
+static qn_status add_label(const qn_data *data, uint64_t item, lines *out, qn_error *err) {
+    char *to = out->text + out->size;
+    if (data->targets) {
+        qn__float_text(data->targets[item], to);
+        out->size += strlen(to);
+        return QN_OK;
+    }
+    const uint32_t label = (uint32_t)data->labels[item];
+    if (qn_data_class_name(data, label))
+        return add_text(out, qn_data_class_name(data, label), err);
+    out->size = (size_t)(put_number(to, label) - out->text);
+    return QN_OK;
+}
+
+/* A missing value is an empty cell; alone in its line, in quotes. */
+static qn_status add_float(const qn_data *data, uint32_t k, float value, lines *out,
+                           qn_error *err) {
+    const uint32_t categories = qn_data_categories(data, k);
+    if (value != value)
+        return data->features == 1 && !has_label(data) ? add_text(out, "", err) : QN_OK;
+    if (categories)
+        return add_text(out, qn_data_category(data, k, (uint32_t)value), err);
+    char *to = out->text + out->size;
+    qn__float_text(value, to);
+    out->size += strlen(to);
+    return QN_OK;
+}
+
 static qn_status add_row(const qn_data *data, uint64_t item, lines *out, qn_error *err) {
     const uint8_t *bytes = qn__data_item(data, item);
     const float *floats = qn__data_item(data, item);
-    if (data->labels)
-        out->size =
-            (size_t)(put_number(out->text + out->size, (uint32_t)data->labels[item]) - out->text);
-    for (uint32_t i = 0; i < data->features; i++) {
-        qn_status status = room(out, err);
-        if (status != QN_OK)
-            return status;
-        char *to = out->text + out->size;
-        if (i > 0 || data->labels)
-            *to++ = ',';
-        if (data->type == QN_U8) {
-            to = put_number(to, bytes[i]);
-        } else {
-            qn__float_text(floats[i], to);
-            to += strlen(to);
-        }
-        out->size = (size_t)(to - out->text);
+    qn_status status = has_label(data) ? add_label(data, item, out, err) : QN_OK;
+    for (uint32_t i = 0; i < data->features && status == QN_OK; i++) {
+        status = room(out, err);
+        if (i > 0 || has_label(data))
+            out->text[out->size++] = ',';
+        if (status == QN_OK && data->type == QN_U8)
+            out->size = (size_t)(put_number(out->text + out->size, bytes[i]) - out->text);
+        else if (status == QN_OK)
+            status = add_float(data, i, floats[i], out, err);
     }
-    return QN_OK;
+    return status;
 }
 
 static qn_status end_line(lines *out, qn_error *err) {

@@ -61,7 +61,7 @@ static void test_floats(void **state) {
     static const float values[] = {0.1f,  -0.0f,    0x1p-149f, 0x1.fffffep127f,
                                    1e20f, 16777218, -3.25f,    0x1.000002p0f,
                                    255,   1.0f / 3, 1e-10f,    12345.678f};
-    static const int32_t labels[] = {2147483647, 0, 12};
+    static const int32_t labels[] = {3, 0, 2};
     qn_data *data;
     assert_int_equal(qn_data_from_arrays(QN_F32, 3, 4, values, labels, &data, NULL), QN_OK);
     check_csv(data);
@@ -72,6 +72,33 @@ static void test_floats(void **state) {
     assert_int_equal(qn_data_from_arrays(QN_F32, 3, 4, values, NULL, &data, NULL), QN_OK);
     check_csv(data);
     qn_data_close(data);
+}
+
+/* Names, categories, classes, missing values and targets read back as they were. */
+static void test_typed(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "kind,\"a,b\",city,size\ncat,1,\"B\"\"ern\"\"\",\ndog,,\"x;y\",-0.5\ncat,3,,2\n",
+        "price,city\n1.5,\" Bern\"\n-2.25,Basel\n1e10,\n",
+        "y,x\n-1,2\n900,4\n-1,5\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        qn_data *data;
+        qn__text before = {0}, after = {0};
+        assert_int_equal(open_bytes("t.csv", texts[i], strlen(texts[i]), NULL, &data, NULL), QN_OK);
+        assert_int_equal(qn_data_write_csv(data, in_folder("w.csv"), NULL), QN_OK);
+        qn_data *again;
+        assert_int_equal(qn_data_open(in_folder("w.csv"), NULL, &again, NULL), QN_OK);
+        qn__schema_add_json(data->schema, &before);
+        qn__schema_add_json(again->schema, &after);
+        assert_string_equal(before.data, after.data);
+        assert_string_equal(qn_data_digest(data), qn_data_digest(again));
+        qn__text_release(&before);
+        qn__text_release(&after);
+        qn_data_close(data);
+        qn_data_close(again);
+        assert_int_equal(unlink(in_folder("w.csv")), 0);
+    }
 }
 
 static void test_header(void **state) {
@@ -123,10 +150,8 @@ static void test_view(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_digits),
-        cmocka_unit_test(test_floats),
-        cmocka_unit_test(test_header),
-        cmocka_unit_test(test_view),
+        cmocka_unit_test(test_digits), cmocka_unit_test(test_floats), cmocka_unit_test(test_typed),
+        cmocka_unit_test(test_header), cmocka_unit_test(test_view),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
