@@ -95,7 +95,8 @@ const qn__table qn__missing_rules = {"rule for missing values", "`train.missing`
 
 static const qn__choice keeps[] = {
     {"last", QN__KEEP_LAST, "the parameters after the last epoch", "latest final"},
-    {"best", QN__KEEP_BEST, "the parameters of the epoch with the best validation", "minimum"},
+    {"best", QN__KEEP_BEST, "the parameters of the epoch with the lowest validation loss",
+     "minimum"},
 };
 const qn__table qn__keeps = {"choice of parameters", "`train.keep`", ROWS(keeps)};
 

@@ -1,0 +1,88 @@
+"""The best epoch, early stopping, more epochs after the end, a start from another model: as one types
+it. What the recipe makes of it is checked by the oracle, checkpoints in src/run/best_test.c."""
+
+import json
+import re
+
+import pytest
+
+import ranks
+import recipes
+
+
+@pytest.fixture(scope="module")
+def data(run_quern, tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "d.csv"
+    run_quern("data", "synth", "digits", "--items", "300", "-o", path)
+    return path
+
+
+def words(data, out, *more):
+    return ["train", "--data", data, "--model", "dense 12 relu; dense 10 softmax", "--batch", "32",
+            "--lr", "0.5", *more, "-o", out]
+
+
+def test_early_stopping(data, quern, run_quern, tmp_path):
+    out = tmp_path / "m.st"
+    more = ["--valid", "0.3", "--epochs", "60", "--early-stopping", "2"]
+    done = run_quern(*words(data, out, *more, "--run-dir", tmp_path / "r", "--json"))
+    notes = " ".join(json.loads(line).get("text", "") for line in done.stdout.splitlines())
+    last = int(re.search(r"stopped early, after epoch (\d+) of 60", notes)[1])
+    best = int(re.search(r"the model is that of epoch (\d+)", notes)[1])
+    assert last == best + 2 < 60
+    rows = [line.split(",") for line in (tmp_path / "r" / "metrics.csv").read_text().splitlines()]
+    losses = [float(row[rows[0].index("valid_loss")]) for row in rows[1:]]
+    assert len(losses) == last and min(losses) == losses[best - 1]
+    end = json.loads(done.stdout.splitlines()[-1])
+    assert end["loss"] == pytest.approx(losses[best - 1], rel=1e-6)  # of the model that was written
+    other = tmp_path / "o.st"
+    ranks.run(quern, 3, *words(data, other, *more), "--threads", "1", "--quiet")
+    assert recipes.sha256(other) == recipes.sha256(out)
+    done = run_quern("replay", out, "--data", data)
+    assert done.stdout.splitlines()[-1].startswith("replay: identical")
+
+
+def test_more_epochs(data, run_quern, tmp_path):
+    """A complete run goes on; what it gives is what a longer run gives."""
+    run_quern(*words(data, tmp_path / "a.st", "--epochs", "5"))
+    more = ["--checkpoint", tmp_path / "c", "--run-dir", tmp_path / "r"]
+    run_quern(*words(data, tmp_path / "b.st", "--epochs", "2", *more))
+    done = run_quern(*words(data, tmp_path / "b.st", "--epochs", "5", *more, "--resume"))
+    assert "resumed at step 20 of 50" in done.stderr
+    assert recipes.sha256(tmp_path / "a.st") == recipes.sha256(tmp_path / "b.st")
+    assert len((tmp_path / "r" / "metrics.csv").read_text().splitlines()) == 6
+    done = run_quern(*words(data, tmp_path / "b.st", "--epochs", "4", *more, "--resume"), status=2)
+    assert "give --epochs 5 or more" in done.stderr
+    done = run_quern(*words(data, tmp_path / "b.st", "--epochs", "9", "--schedule", "cosine", *more,
+                            "--resume"), status=1)
+    assert "only --epochs may differ, except with the schedule cosine" in done.stderr
+
+
+def test_start_from_a_model(data, quern, run_quern, tmp_path):
+    start, out = tmp_path / "s.st", tmp_path / "m.st"
+    run_quern(*words(data, start, "--epochs", "1"))
+    run_quern(*words(data, out, "--epochs", "1", "--seed", "2", "--init-from", start))
+    done = run_quern("replay", out, "--data", data, "--init-from", start)
+    assert done.stdout.splitlines()[-1].startswith("replay: identical")
+    done = run_quern("replay", out, "--data", data, status=1)
+    assert "give that model with --init-from" in done.stderr
+    done = run_quern("replay", start, "--data", data, "--init-from", start, status=1)
+    assert "leave out --init-from" in done.stderr
+    done = run_quern(*words(data, out, "--init-from", data), status=1)
+    assert "d.csv" in done.stderr
+    narrow = [w.replace("12", "11") if "dense" in str(w) else w for w in words(data, out)]
+    done = run_quern(*narrow, "--init-from", start, status=1)
+    assert "is 784 x 12, that of this network 784 x 11" in done.stderr
+    # Ranks that were told different things notice.
+    done = ranks.run(quern, 2, *words(data, out, "--epochs", "1"), "--threads", "1",
+                     own={1: ["--init-from", start]}, status=None)
+    assert all(code != 0 for code, _, _ in done)
+    assert "--init-from" in done[0][2] + done[1][2]
+
+
+@pytest.mark.parametrize("more", [["--early-stopping", "2"], ["--keep", "best"],
+                                  ["--early-stopping", "2", "--valid", "FILE"]])
+def test_needs_a_fraction(data, run_quern, tmp_path, more):
+    more = [data if w == "FILE" else w for w in more]
+    done = run_quern(*words(data, tmp_path / "m.st", *more), status=2)
+    assert "--valid 0.1" in done.stderr and not (tmp_path / "m.st").exists()
