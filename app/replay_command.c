@@ -118,16 +118,18 @@ static int describe(const qn_model *a, const qn_model *b, const char *name, char
 
 /* Prints which tensors differ and returns the exit code. */
 static int differs(const qn_model *file, const qn_model *again, const char *path) {
-    static const char *const scales[] = {"scale.mean", "scale.deviation"};
+    static const char *const scales[] = {"table.fill", "scale.mean", "scale.deviation"};
+    enum { SCALES = sizeof scales / sizeof *scales };
     static const char *const parts[] = {"weight", "bias"};
     char first[256] = "", text[256], name[48], what[512];
     uint32_t more = 0;
-    for (uint32_t i = 0; i < 2 * qn_model_layers(file) + 2; i++) {
-        /* The scaling comes first in the computation, so it explains the other differences. */
-        if (i < 2)
+    for (uint32_t i = 0; i < 2 * qn_model_layers(file) + SCALES; i++) {
+        /* What comes first in the computation explains the other differences. */
+        if (i < SCALES)
             snprintf(name, sizeof name, "%s", scales[i]);
         else
-            snprintf(name, sizeof name, "layer%" PRIu32 ".%s", (i - 2) / 2, parts[i % 2]);
+            snprintf(name, sizeof name, "layer%" PRIu32 ".%s", (i - SCALES) / 2,
+                     parts[(i - SCALES) % 2]);
         if (!describe(file, again, name, text, sizeof text))
             continue;
         if (!*first)

@@ -191,3 +191,18 @@ def test_a_wide_table(quern, run_quern, tmp_path):
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
     assert recipe_of(tmp_path / "one")["table"]["features"] == names
     assert "replay: identical" in run_quern("replay", tmp_path / "one", "--data", wide).stdout
+
+
+def test_a_fill_that_was_changed(run_quern, tmp_path):
+    """A replay names the tensor that explains the others: here the numbers for missing values."""
+    lines = [f"{k % 2},{k},{'' if k % 5 == 0 else k * 3 % 7}" for k in range(40)]
+    table = tmp_path / "t.csv"
+    table.write_text("\n".join(["kind,a,b", *lines]) + "\n")
+    model = tmp_path / "m"
+    run_quern("train", "--data", table, "--missing", "mean", "--model", "dense 2 softmax", "--epochs",
+              "1", "-o", model)
+    content = bytearray(model.read_bytes())
+    content[-3] ^= 1  # the last tensor is table.fill
+    model.write_bytes(content)
+    done = run_quern("replay", model, "--data", table, status=3)
+    assert "the replay differs: table.fill[1]" in done.stderr
