@@ -325,7 +325,7 @@ qn_status qn_predictions_make(const qn_model *model, const qn_data *data, const 
         status = encode(model, data, &own, &made, err);
     const qn_data *use = made ? made : data;
     status = apply(model, use, &own, &results, status, err);
-    if (status == QN_OK)
+    if (p && status == QN_OK)
         count(p, use);
     qn_data_close(made);
     if (!p || !p->scores || status != QN_OK) {
