@@ -106,7 +106,8 @@ def test_rounding(tmp_path, info):
     array = np.array(edge).reshape(-1, 1)
     np.save(tmp_path / "a.npy", array)
     assert info(tmp_path / "a.npy")["digest"] == digest(array)
-    whole = np.array([[2 ** 24 + 1], [2 ** 63 - 1], [-2 ** 63], [2 ** 62 + 2 ** 38], [2 ** 53 + 1]], "i8")
+    whole = np.array([[2 ** 24 + 1], [2 ** 63 - 1], [-2 ** 63], [2 ** 62 + 2 ** 38], [2 ** 53 + 1],
+                      [2 ** 53 + 2 ** 29 + 1]], "i8")  # the last: not by way of float64
     np.save(tmp_path / "a.npy", whole)
     np.savetxt(tmp_path / "a.csv", whole, fmt="%d")
     assert info(tmp_path / "a.npy")["digest"] == digest(whole)

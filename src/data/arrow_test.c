@@ -294,6 +294,23 @@ static void test_label_choice(void **state) {
     qn_data_close(data);
 }
 
+/* Whole targets beyond int64 are rounded once. */
+static void test_large_targets(void **state) {
+    (void)state;
+    static const uint64_t counts[] = {UINT64_MAX, 9007199791611905, 0, 1};
+    qn_data *data;
+    qn_data_options options;
+    qn_data_options_init(&options);
+    options.label_column = "n";
+    options.task = "regress";
+    table t = {.format = {"i", "L"}, .name = {"x", "n"}, .columns = 2, .parts = 1, .rows = {4}};
+    t.column[0][0] = (column){.buffer = {NULL, ages}, .buffers = 2};
+    t.column[0][1] = (column){.buffer = {NULL, counts}, .buffers = 2};
+    assert_int_equal(take(&t, &options, &data, NULL), QN_OK);
+    assert_memory_equal(qn_data_targets(data), ((float[]){0x1p64f, 0x1.000002p53f, 0, 1}), 16);
+    qn_data_close(data);
+}
+
 /* ------------------------------------------------------------------ what is refused */
 
 static void check_refused(table *t, const qn_data_options *options, const char *what,
@@ -395,8 +412,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mixed),        cmocka_unit_test(test_parts),
         cmocka_unit_test(test_numbers),      cmocka_unit_test(test_views),
-        cmocka_unit_test(test_label_choice), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_usage),        cmocka_unit_test(test_digest),
+        cmocka_unit_test(test_label_choice), cmocka_unit_test(test_large_targets),
+        cmocka_unit_test(test_refused),      cmocka_unit_test(test_usage),
+        cmocka_unit_test(test_digest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ static qn_status check_text(const char *text, size_t size, const char *path, qn_
     qn__fail(err, QN_INPUT, "this is no data file that is read: it is %s", name);
     qn__at(err, "%s", path);
     return qn__remedy(err, QN_INPUT,
-                      "convert it to CSV in UTF-8, or to IDX; either may be gzipped");
+                      "convert it to CSV in UTF-8, or to IDX or NPY; all may be gzipped");
 }
 
 /* The one of , ; and tab that the first line has most of outside quotes, a comma before the others.

@@ -358,7 +358,7 @@ static qn_status check_labels(const qn_data *train, qn_error *err) {
         return qn__labels_check(train, err);
     qn__fail(err, QN_INPUT, "the training data has no labels");
     return qn__remedy(err, QN_INPUT,
-                      "IDX: give the file of labels too (`data.labels_path`); CSV: "
+                      "IDX, NPY: give the file of labels too (`data.labels_path`); CSV: "
                       "`data.label_column` says which column "
                       "holds them");
 }
