@@ -249,6 +249,8 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
     source_flags from = f->from;
     if (code < 0 && qn_model_classes(model) == 0)
         from.task = "regress"; /* even where all labels are whole numbers */
+    char *categories = code < 0 ? source_categories_of_model(model) : NULL;
+    from.categories = categories;
     if (code < 0)
         code = source_open(f->from.data, f->from.labels, &from, f->compute.threads,
                            qn_model_label_name(model), &data);
@@ -256,6 +258,7 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
         code = ranks_agree(check_shape(f, model_path, model, data), NULL, 0, 0);
     if (code < 0)
         code = predict(f, model, data);
+    free(categories);
     qn_data_close(data);
     qn_model_free(model);
     return code;

@@ -2,6 +2,7 @@
 #include "message.h"
 #include "ranks.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define AT(member) .place = offsetof(source_flags, member)
@@ -124,7 +125,43 @@ int source_open(const char *path, const char *labels, const source_flags *flags,
     r.options.classes = flags->outputs;
     r.options.threads = (int)threads;
     r.options.expected_label = label;
+    r.options.expected_categories = flags->categories;
     return share(open_file, &r, out);
+}
+
+/* Appends a name in quotes to a list, which may be NULL. Without memory the list ends. */
+static char *add_name(char *list, const char *name) {
+    const size_t used = list ? strlen(list) : 0;
+    char *longer = name ? realloc(list, used + 2 * strlen(name) + 4) : NULL;
+    if (!longer)
+        return list;
+    char *to = longer + used;
+    if (used > 0)
+        *to++ = ',';
+    *to++ = '"';
+    for (; *name; name++) {
+        *to++ = *name;
+        if (*name == '"')
+            *to++ = '"';
+    }
+    memcpy(to, "\"", 2);
+    return longer;
+}
+
+char *source_categories_of_data(const qn_data *data) {
+    char *list = NULL;
+    for (uint32_t k = 0; k < qn_data_features(data); k++)
+        if (qn_data_categories(data, k) > 0)
+            list = add_name(list, qn_data_feature_name(data, k));
+    return list;
+}
+
+char *source_categories_of_model(const qn_model *model) {
+    char *list = NULL;
+    for (uint32_t k = 0; k < qn_model_inputs(model); k++) /* not fewer than columns */
+        if (qn_model_categories(model, k) > 0)
+            list = add_name(list, qn_model_feature_name(model, k));
+    return list;
 }
 
 /* Training and testing need labels. */
@@ -213,11 +250,14 @@ static int open_all(const source_flags *f, uint64_t threads, const char *label, 
     source_flags others = *f;
     if (code < 0 && !f->task && qn_data_target(out->train) == QN_TARGET_REAL)
         others.task = "regress";
+    char *categories = code < 0 ? source_categories_of_data(out->train) : NULL;
+    others.categories = categories;
     if (code < 0 && f->test)
         code = source_open(f->test, f->test_labels, &others, threads, label, &out->test);
     out->valid_fraction = valid_fraction(f);
     if (code < 0 && f->valid && !is_number(f->valid))
         code = source_open(f->valid, f->valid_labels, &others, threads, label, &out->valid);
+    free(categories);
     return code;
 }
 

@@ -5,6 +5,7 @@
 #include "options.h"
 #include <quern/cluster.h>
 #include <quern/data.h>
+#include <quern/model.h>
 
 /* The built-in data: items 0.. of this seed for training, the next ones for testing. */
 enum { EMBEDDED_SEED = 1, EMBEDDED_TRAIN = 20000, EMBEDDED_TEST = 4000 };
@@ -18,6 +19,7 @@ typedef struct source_flags {
     const char *task, *header, *features, *drop; /* CSV: of every file, as in qn_data_options */
     uint32_t outputs;                            /* of the network, where they are known; else 0 */
     int unlabelled;                              /* CSV: no column of labels (predict, data info) */
+    const char *categories; /* no option: qn_data_options.expected_categories */
 } source_flags;
 
 /* Rows for the tables of several commands; they fill a source_flags. */
@@ -52,5 +54,10 @@ void sources_close(sources *from);
  * data, or NULL. Returns -1 or an exit code after a message. */
 int source_open(const char *path, const char *labels, const source_flags *flags, uint64_t threads,
                 const char *label, qn_data **out);
+
+/* The columns that hold categories in training data or in a model, as a list for
+ * `source_flags.categories`; NULL where none with a name does. For free(). */
+char *source_categories_of_data(const qn_data *data);
+char *source_categories_of_model(const qn_model *model);
 
 #endif

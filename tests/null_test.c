@@ -153,6 +153,7 @@ static void test_questions_of_models(void **state) {
     assert_int_equal(qn_model_classes(NULL), 0);
     assert_int_equal(qn_model_parameters(NULL), 0);
     assert_null(qn_model_feature_name(NULL, 0));
+    assert_int_equal(qn_model_categories(NULL, 0), 0);
     assert_null(qn_model_class_name(NULL, 0));
     assert_null(qn_model_label_name(NULL));
     qn_model_layer_text(NULL, 0, text, sizeof text);

@@ -59,6 +59,10 @@ typedef struct qn_data_options {
      * where `label_column` is NULL, and before a `label_column` that is a number or "last". NULL
      * and a header without this name: no column is the label. NULL: unknown. */
     const char *expected_label;
+    /* CSV with a header: the columns that hold categories in other data (qn_model_categories): they
+     * do here, also where most of their cells are numbers or "none". A list of names as above;
+     * names that the header lacks are skipped. NULL: by the cells. */
+    const char *expected_categories;
 } qn_data_options;
 
 /* Sets `size`, and every other member to 0 or NULL, its default. */

@@ -79,6 +79,8 @@ QN_API const float *qn_model_tensor(const qn_model *model, const char *name, uin
 /* The name of feature k, counted from 0, in the header of the training data. NULL where there was
  * none, for k that is out of range, and for names that Quern itself writes: "f0" or "r0c0". */
 QN_API const char *qn_model_feature_name(const qn_model *model, uint32_t k);
+/* Number of categories of feature k of the training data; 0 for a column of numbers. */
+QN_API uint32_t qn_model_categories(const qn_model *model, uint32_t k);
 /* The name of the label column of the training data; NULL where there was none. */
 QN_API const char *qn_model_label_name(const qn_model *model);
 /* The name of class k, counted from 0; NULL where classes are numbers, and for k out of range. */

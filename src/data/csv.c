@@ -274,7 +274,7 @@ static qn_status fill(table *t, qn__pool *pool, const qn_data_options *options, 
     if (labelled && !(t->labels = qn__alloc(data->items, sizeof(int32_t), err)))
         return QN_MEMORY;
     qn_status status = parse_numbers(t, pool, data, &wrong, err);
-    if (status == QN_OK && wrong && !is_final(t->failure.fault))
+    if (status == QN_OK && (wrong ? !is_final(t->failure.fault) : t->header->categories != NULL))
         status = parse_columns(t, pool, options, data, &wrong, err);
     if (status == QN_OK && wrong)
         return qn__csv_refuse_row(t->header, &t->failure, err);

@@ -86,11 +86,17 @@ static int find_range(const qn__csv_header *header, const char *word, uint64_t *
 typedef struct list {
     const qn__csv_header *header;
     const char *field;
-    uint8_t *mark; /* of all columns */
+    uint8_t *mark;  /* of all columns */
+    int names_only; /* words that are no names are skipped */
 } list;
 
 static qn_status mark_word(const list *l, const char *word, qn_error *err) {
     uint64_t first, last;
+    if (l->names_only) {
+        if (find_name(l->header, word, &first) == 1)
+            l->mark[first] = 1;
+        return QN_OK;
+    }
     if (find_column(l->header, word, &first) == 0 && find_range(l->header, word, &first, &last)) {
         memset(l->mark + first - 1, 1, (size_t)(last - first + 1));
         return QN_OK;
@@ -215,13 +221,32 @@ static qn_status list_special(qn__csv_header *header, const uint8_t *mark, uint8
     return status;
 }
 
+/* Marks the columns that hold categories in other data. */
+static qn_status mark_categories(qn__csv_header *header, const char *names, qn_error *err) {
+    if (!names || !header->names)
+        return QN_OK;
+    header->categories = qn__alloc(header->shape.columns, 1, err);
+    if (!header->categories)
+        return QN_MEMORY;
+    const list l = {header, "data.expected_categories", header->categories, 1};
+    const qn_status status = mark_columns(&l, names, err);
+    uint64_t column = 0;
+    while (column < header->shape.columns && !header->categories[column])
+        column++;
+    if (column == header->shape.columns) {
+        qn__free(header->categories);
+        header->categories = NULL;
+    }
+    return status;
+}
+
 qn_status qn__csv_choose_columns(qn__csv_header *header, const qn_data_options *options,
                                  qn_error *err) {
     const char *names = options->features ? options->features : options->drop;
     uint8_t *mark = qn__alloc(header->shape.columns, 1, err);
     if (!mark)
         return QN_MEMORY;
-    const list l = {header, options->features ? "data.features" : "data.drop", mark};
+    const list l = {header, options->features ? "data.features" : "data.drop", mark, 0};
     qn_status status = names ? mark_columns(&l, names, err) : QN_OK;
     if (status == QN_OK)
         status = choose_label(header, options, mark, err);
@@ -231,6 +256,8 @@ qn_status qn__csv_choose_columns(qn__csv_header *header, const qn_data_options *
     if (status == QN_OK)
         status = list_special(header, mark, options->features != NULL,
                               real ? QN__WAY_REAL : QN__WAY_INDEX, err);
+    if (status == QN_OK)
+        status = mark_categories(header, options->expected_categories, err);
     qn__free(mark);
     return status;
 }

@@ -119,9 +119,11 @@ void qn__csv_header_release(qn__csv_header *header) {
     for (uint64_t i = 0; header->names && i < header->shape.columns; i++)
         qn__free(header->names[i]);
     qn__free(header->names);
+    qn__free(header->categories);
     qn__free(header->special);
     qn__free(header->note);
     header->names = NULL;
+    header->categories = NULL;
     header->special = NULL;
     header->note = NULL;
 }

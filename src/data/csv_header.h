@@ -18,6 +18,7 @@ typedef struct qn__csv_header {
     qn__csv_shape shape;
     qn__special *special; /* what shape.special points to: the label and what is left out */
     char **names;         /* of the columns, or NULL when there is no header */
+    uint8_t *categories;  /* columns that are known to hold categories: 1; NULL: none is known */
     const char *text;     /* where the file begins */
     const char *body;     /* where the first item's line begins */
     const char *end;      /* behind the last item's line, without line ends */

@@ -138,9 +138,10 @@ static qn__way way_of_label(const facts *f, const char *task) {
     return f->fraction ? QN__WAY_REAL : QN__WAY_INDEX;
 }
 
-/* A column of features; 0 when it is a plain one. */
-static int way_of_feature(const facts *f, qn__way *way) {
-    *way = f->texts > f->numbers ? QN__WAY_CATEGORY : QN__WAY_GAPS;
+/* A column of features, which may be known to hold categories; 0 when it is a plain one. */
+static int way_of_feature(const facts *f, int known, qn__way *way) {
+    const int category = known ? f->numbers + f->texts + f->nones > 0 : f->texts > f->numbers;
+    *way = category ? QN__WAY_CATEGORY : QN__WAY_GAPS;
     return *way == QN__WAY_CATEGORY || f->gap || f->nones;
 }
 
@@ -159,7 +160,8 @@ qn_status qn__csv_survey_decide(qn__csv_survey *s, const qn_data_options *option
         } else if (column == known->column) {
             (to++)->way = QN__WAY_SKIP;
         } else {
-            const int special = way_of_feature(&f, &to->way);
+            const int category = s->header->categories && s->header->categories[column];
+            const int special = way_of_feature(&f, category, &to->way);
             s->gaps |= f.gap || (special && to->way == QN__WAY_GAPS);
             if (special || f.odd)
                 s->type = QN_F32;

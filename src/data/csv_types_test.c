@@ -47,6 +47,23 @@ typedef struct typed {
 #define LAST .label_column = "last"
 
 static const typed cases[] = {
+    /* columns that hold categories in other data */
+    {"y,s,x\n0,none,1\n1,,2\n",
+     {.expected_categories = "s,other"},
+     QN_F32,
+     "s:none x | y:index",
+     "0 1 = 0; ? 2 = 1"},
+    {"y,\"a,\"\"b\",x\n0,01,1\n1,2,2\n1,A,3\n",
+     {.expected_categories = "\"a,\"\"b\""},
+     QN_F32,
+     "a,\"b:01,2,A x | y:index",
+     "0 1 = 0; 1 2 = 1; 2 3 = 1"},
+    {"y,s,x\n0,,1\n1,,2\n",
+     {.expected_categories = "s"},
+     QN_F32,
+     "s x | y:index",
+     "? 1 = 0; ? 2 = 1"},
+    {"y,s\n0,01\n1,2\n", {.expected_categories = "2,last,1"}, QN_U8, "s | y:index", "1 = 0; 2 = 1"},
     /* labels */
     {"x,y\n1,cat\n2,dog\n3,cat\n", {LAST}, QN_U8, "x | y:class cat dog", "1 = 0; 2 = 1; 3 = 0"},
     {"x,y\n1,True\n2,False\n", {LAST}, QN_U8, "x | y:class False True", "1 = 1; 2 = 0"},

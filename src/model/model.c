@@ -446,6 +446,11 @@ const char *qn_model_feature_name(const qn_model *model, uint32_t k) {
     return table && k < table->features ? table->feature[k].name : NULL;
 }
 
+uint32_t qn_model_categories(const qn_model *model, uint32_t k) {
+    const qn__schema *table = table_of(model);
+    return table && k < table->features ? table->feature[k].categories : 0;
+}
+
 const char *qn_model_label_name(const qn_model *model) {
     const qn__schema *table = table_of(model);
     return table ? table->label : NULL;
