@@ -206,3 +206,16 @@ def test_a_fill_that_was_changed(run_quern, tmp_path):
     model.write_bytes(content)
     done = run_quern("replay", model, "--data", table, status=3)
     assert "the replay differs: table.fill[1]" in done.stderr
+
+
+@pytest.mark.parametrize("header", ["f0,f16,f32,label", "f1,f0,f2,label"])
+def test_replay_with_numbers_in_names(header, run_quern, tmp_path):
+    """What a model without names was trained on, whatever its columns are called."""
+    lines = [f"{k % 7},{k % 5},{k % 3},{k % 2}" for k in range(30)]
+    (tmp_path / "bare.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "named.csv").write_text("\n".join([header, *lines]) + "\n")
+    model = tmp_path / "m"
+    run_quern("train", "--data", tmp_path / "bare.csv", "--label", "last", "--epochs", "1", "--model",
+              "dense 2 softmax", "-o", model)
+    done = run_quern("replay", model, "--data", tmp_path / "named.csv", "--label", "last")
+    assert "replay: identical" in done.stdout

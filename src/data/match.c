@@ -116,30 +116,45 @@ static int same_columns(const qn__schema *a, const qn__schema *b) {
     return 1;
 }
 
-/* A name such as "f12" says that the column is number 12, and it stands elsewhere. */
-static int is_displaced(const char *name, uint32_t k) {
+/* The number in a name such as "f12"; UINT64_MAX for another name. */
+static uint64_t number_in(const char *name) {
     uint64_t number;
     char text[24];
     if (!name || name[0] != 'f' || !qn__parse_u64(name + 1, strlen(name + 1), &number))
-        return 0;
+        return UINT64_MAX;
     snprintf(text, sizeof text, "f%llu", (unsigned long long)number);
-    return number != k && strcmp(name, text) == 0;
+    return strcmp(name, text) == 0 ? number : UINT64_MAX;
+}
+
+/* Whether a table has each of the columns "f0", "f1" and so on, and one of them in another place.
+ */
+static int are_numbered(const qn__schema *has, uint32_t features) {
+    uint32_t found = 0;
+    int displaced = 0;
+    char *seen = qn__alloc(features, 1, NULL);
+    for (uint32_t k = 0; seen && k < has->features; ++k) {
+        const uint64_t number = number_in(has->feature[k].name);
+        if (number >= features)
+            continue;
+        found += !seen[number];
+        seen[number] = 1;
+        displaced |= number != k;
+    }
+    qn__free(seen);
+    return found == features && displaced;
 }
 
 /* A model keeps no names where its columns are "f0", "f1" and so on, or have none. Where a table
- * has such a name in another place, the model's columns are known by these: *named, for
+ * has all these names in other places, the model's columns are known by them: *named, for
  * qn__schema_free; else NULL. */
 static qn_status number_columns(const qn__fitting *to, const qn__schema *has, qn__schema **named,
                                 qn_error *err) {
     char text[16];
-    uint32_t k = 0;
     *named = NULL;
-    while (has && !to->schema && k < has->features && !is_displaced(has->feature[k].name, k))
-        ++k;
-    if (!has || to->schema || k == has->features)
+    if (!has || to->schema || to->as_trained || !are_numbered(has, to->features))
         return QN_OK;
     qn__schema *made = qn__schema_create(to->features, err);
-    for (k = 0; made && k < to->features; ++k) {
+    for (uint32_t k = 0; made && k < to->features; ++k) {
         snprintf(text, sizeof text, "f%u", (unsigned)k);
         if (!(made->feature[k].name = qn__copy_text(text, err))) {
             qn__schema_free(made);

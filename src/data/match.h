@@ -9,8 +9,10 @@ typedef struct qn__fitting {
     const qn__schema *schema; /* of the model; NULL: it has no names */
     uint32_t features;        /* of the model's table */
     uint32_t outputs;         /* of the model: class numbers are below */
-    const char *what;         /* the table, in messages: "the test set" */
-    qn_note_fn note;          /* told of columns that are ignored; may be NULL */
+    int as_trained;   /* 1: it should be what the model was trained on: names that the model did not
+                         keep mean nothing */
+    const char *what; /* the table, in messages: "the test set" */
+    qn_note_fn note;  /* told of columns that are ignored; may be NULL */
     void *user;
 } qn__fitting;
 

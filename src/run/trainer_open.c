@@ -40,7 +40,8 @@ qn_status qn__train_options_take(const char *function, const char *argument,
 
 /* Whether the data, its columns in the order of the recipe's, is what the recipe was made for. */
 static qn_status check_digest(const qn__recipe *recipe, const qn_data *data, qn_error *err) {
-    const qn__fitting to = qn__fitting_of(recipe, "the training data");
+    qn__fitting to = qn__fitting_of(recipe, "the training data");
+    to.as_trained = 1;
     qn_data *made;
     qn_status status = qn__encode(&to, data, QN__UNKNOWN_REFUSED, &made, err);
     const char *digest = qn_data_digest(made ? made : data);

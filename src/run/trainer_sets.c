@@ -11,6 +11,7 @@ qn__fitting qn__fitting_of(const qn__recipe *recipe, const char *what) {
 static qn_status fit(const qn_train_options *o, const qn__recipe *recipe, const char *what,
                      const qn_data **set, qn_data **place, qn_error *err) {
     qn__fitting to = qn__fitting_of(recipe, what);
+    to.as_trained = o->table_of && recipe == qn__model_recipe_of(o->table_of);
     if (!*set)
         return QN_OK;
     if (!o->compute.cluster || qn_cluster_is_writer(o->compute.cluster)) {
