@@ -252,7 +252,9 @@ static qn_status take_names(qn__csv_header *header, const prefix *p, const qn__c
         return QN_OK;
     qn__fail(err, QN_INPUT, "the file has a header and no items");
     return qn__csv_refuse_line(header->path, header->first_line - 1,
-                               "give a file with at least one line of numbers", err);
+                               "add the lines of items; where the first line is an item, set "
+                               "`data.header` no",
+                               err);
 }
 
 /* Moves the body to the first line, and sets the separator. */

@@ -1,0 +1,42 @@
+"""Numbers with a decimal comma are refused; they would be read as categories."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+QUERN = os.environ.get("QUERN", str(Path(__file__).parent.parent / "build" / "quern"))
+
+
+def train(folder, cells):
+    rows = [f"{i % 2};{cells[i % len(cells)]};{i % 7}" for i in range(60)]
+    (folder / "t.csv").write_text("y;price;b\n" + "\n".join(rows) + "\n")
+    return subprocess.run([QUERN, "train", "--data", "t.csv", "--epochs", "1", "--model",
+                           "dense 2 softmax", "--quiet", "-o", "m.safetensors"], cwd=folder,
+                          capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize("cells", [["1,5", "-2,25", "0,1"], ["1,5", "2", "3,75", "4,5"]])
+def test_refused(tmp_path, cells):
+    done = train(tmp_path, cells)
+    assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    assert lines[0].startswith('quern train: column "price" holds texts such as "')
+    assert lines[0].endswith('", which may be numbers')
+    assert "decimal point" in done.stderr and "--drop" in done.stderr
+
+
+@pytest.mark.parametrize("cells", [["1,5", "x"], ["1,2,3", "4,5"], ["a,1", "b,2"], [",5", "x"],
+                                   ["1.5", "2"]])
+def test_taken(tmp_path, cells):
+    done = train(tmp_path, cells)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_line_of_texts_alone(tmp_path):
+    (tmp_path / "t.csv").write_text("yes,red,z\n")
+    done = subprocess.run([QUERN, "data", "info", "t.csv"], cwd=tmp_path, capture_output=True,
+                          text=True, timeout=120)
+    assert done.returncode == 1
+    assert "set --header no" in done.stderr
