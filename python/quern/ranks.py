@@ -21,7 +21,7 @@ _kept = []
 
 
 def _note(_, message):
-    if is_writer():
+    if _cluster and is_writer():
         print(f"quern: {said(message)}", file=sys.stderr)
 
 
@@ -75,9 +75,9 @@ def current():
 def leave():
     """Tells the other ranks that this one leaves. Called at the end of the program."""
     global _cluster
-    if _cluster and _process == os.getpid():
-        library().qn_cluster_leave(_cluster)
-    _cluster = None
+    address, _cluster = _cluster, None
+    if address and _process == os.getpid():
+        library().qn_cluster_leave(address)
 
 
 def count():

@@ -1,0 +1,117 @@
+"""The Python package: fit beside scikit-learn's MLPClassifier, and what it adds to the command.
+
+    pip install . scikit-learn
+    python bench/python.py --rounds 3
+
+Both train the network 784-500-10 with tanh on MNIST at batch 128 with the same rate and momentum,
+from the same float32 array. `train` is the same training by quern.train and by `quern train`, as
+the seconds of whole calls and processes, the reading of the data left out in both. `small` is
+Classifier.fit on 100 rows of 4 columns.
+"""
+
+import argparse
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+
+import common
+
+EPOCHS, BATCH, RATE, MOMENTUM = 3, 128, 0.1, 0.9
+
+
+def seconds(call, rounds):
+    """The median time of a call, and what the last one returned."""
+    times = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        result = call()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times), result
+
+
+def fits(files, rounds):
+    """Rows of fit on MNIST: who, seconds, accuracy on the test set."""
+    import numpy as np
+    import quern
+
+    train = quern.open(files["train-images"], labels=files["train-labels"])
+    test = quern.open(files["test-images"], labels=files["test-labels"])
+    values, labels = train.values.astype(np.float32) / 255, np.array(train.labels)
+    others = test.values.astype(np.float32) / 255
+    ours = quern.Classifier("dense 500 tanh; dense {classes} softmax", epochs=EPOCHS, batch=BATCH,
+                            lr=RATE, optimizer="momentum", options={"momentum": MOMENTUM},
+                            scale="none")
+    contenders = {"quern.Classifier": ours}
+    try:
+        from sklearn.neural_network import MLPClassifier
+
+        contenders["MLPClassifier"] = MLPClassifier(
+            (500,), activation="tanh", solver="sgd", alpha=0, batch_size=BATCH, momentum=MOMENTUM,
+            nesterovs_momentum=False, learning_rate_init=RATE, max_iter=EPOCHS, n_iter_no_change=99)
+    except ImportError:
+        print("SKIPPED: no scikit-learn here")
+    for name, estimator in contenders.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            took, _ = seconds(lambda: estimator.fit(values, labels), rounds)
+        yield name, took, np.mean(estimator.predict(others) == test.labels)
+
+
+def overhead(files, scratch, rounds):
+    """Seconds of the training itself, and of the call of quern.train around it; of the command."""
+    import quern
+
+    data = quern.open(files["train-images"], labels=files["train-labels"])
+    options = {"model": common.MODEL, "epochs": EPOCHS, "batch": BATCH, "lr": RATE}
+    call, model = seconds(lambda: quern.train(data, progress=False, **options), rounds)
+    command = [common.quern_path(), "train", "--data", files["train-images"], "--labels",
+               files["train-labels"], "--json", "-o", scratch / "m"]
+    command += [word for key, value in options.items() for word in (f"--{key}", value)]
+    times = []
+    for _ in range(rounds):
+        done = subprocess.run([str(word) for word in command], text=True, capture_output=True,
+                              check=True)
+        times += [row["seconds"] for row in common.json_lines(done.stdout) if row["event"] == "end"]
+    assert quern.load(scratch / "m").digest == model.digest
+    return call, model.report.seconds, statistics.median(times)
+
+
+def small(rounds):
+    """Seconds of fit on 100 rows."""
+    import numpy as np
+    import quern
+
+    values = np.random.default_rng(1).normal(size=(100, 4))
+    return seconds(lambda: quern.Classifier().fit(values, values[:, 0] > 0), max(rounds, 9))[0]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=3, help="turns that each measurement gets")
+    chosen = parser.parse_args()
+    try:
+        import quern
+    except ImportError:
+        print("SKIPPED: no quern here; pip install . in the source tree")
+        return
+    print(f"quern {quern.version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = pathlib.Path(folder)
+        files, which = common.data(scratch)
+        print(which)
+        for name, took, right in fits(files, chosen.rounds):
+            print(f"fit    {name:18} {took:7.2f} s  {100 * right:.2f} % right")
+        if common.quern_version():
+            call, inside, command = overhead(files, scratch, chosen.rounds)
+            print(f"train  quern.train {call:.3f} s, of these T {inside:.3f} s; T of the command "
+                  f"{command:.3f} s")
+    print(f"small  {1000 * small(chosen.rounds):.1f} ms")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
