@@ -1,5 +1,7 @@
 """The Python package: the command's bytes, data without copies, interruptions, errors."""
 
+import ast
+import inspect
 import pickle
 import re
 import signal
@@ -85,6 +87,33 @@ def test_every_function_has_types(q):
 def test_the_import_loads_neither_numpy_nor_the_library():
     said = python("import sys, quern; print([m for m in ('numpy', 'ctypes') if m in sys.modules])")
     assert said == "[]\n"
+
+
+def test_the_stub_says_what_there_is(q):
+    """Names, members and parameters of __init__.pyi are those of the package."""
+    tree = ast.parse((builds.ROOT / "python" / "quern" / "__init__.pyi").read_text())
+
+    def parameters(f):
+        a = f.args
+        return [p.arg for p in (*a.args, *a.kwonlyargs, *filter(None, [a.kwarg]))]
+
+    stub = {node.name: node for node in tree.body
+            if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+    imported = {alias.asname for node in tree.body if isinstance(node, ast.ImportFrom)
+                for alias in node.names if alias.asname}
+    assert set(stub) | imported - {"np"} == set(q.__all__)
+    for name, node in stub.items():
+        there = getattr(q, name)
+        if isinstance(node, ast.FunctionDef):
+            assert parameters(node) == list(inspect.signature(there).parameters), name
+            continue
+        for member in node.body:
+            if isinstance(member, ast.FunctionDef) and not member.decorator_list:
+                real = inspect.signature(getattr(there, member.name))
+                assert parameters(member) == list(real.parameters), member.name
+        assert {m.name for m in node.body if isinstance(m, ast.FunctionDef)} <= set(dir(there))
+        public = {m for m, v in vars(there).items() if isinstance(v, property) and m[0] != "_"}
+        assert public <= {m.name for m in node.body if isinstance(m, ast.FunctionDef)}, name
 
 
 # ---------------------------------------------------------------- the command's bytes
