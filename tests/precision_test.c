@@ -206,7 +206,7 @@ static int make_folder(void **state) {
 
 static int remove_folder(void **state) {
     static const char *const left[] = {"metrics.csv", "run.json", "previous-metrics.csv",
-                                       "previous-run.json"};
+                                       "previous-run.json", "run.lock"};
     (void)state;
     for (size_t i = 0; i < sizeof left / sizeof *left; ++i) {
         char name[96];

@@ -89,6 +89,8 @@ def test_program(preset, name, no_threads, tmp_path):
     if done.returncode == 77:
         pytest.skip(output.strip().splitlines()[-1] if output.strip() else "not on this machine")
     assert done.returncode == 0, output[-8000:]
+    # cmocka's exit code does not count what fails between the tests.
+    assert "GROUP SETUP" not in output and "GROUP TEARDOWN" not in output, output[-2000:]
 
     ran = re.search(r"\[==========\] .*?(\d+) test\(s\) run", output)
     assert ran and int(ran[1]) > 0, f"no cmocka test ran:\n{output[-2000:]}"
