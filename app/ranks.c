@@ -274,8 +274,8 @@ int ranks_unwritten(const qn_error *err) {
 }
 
 /* What the verdict of all says of this rank, said at its own terminal: "rank 2 on host-b: there is
- * no such file", "rank 2 on host-b (and 1 more rank) differs from ...". The writer says it whole.
- */
+ * no such file (PATH)", "rank 2 on host-b (and 1 more rank) differs from ...". The writer says it
+ * whole. */
 static void say_own_part(const qn_error *err) {
     const char *name = ranks_name();
     const size_t length = strlen(name);
@@ -284,7 +284,10 @@ static void say_own_part(const qn_error *err) {
     const char *part = err->what + length;
     if (strncmp(part, " (and ", 6) == 0 && strchr(part, ')'))
         part = strchr(part, ')') + 1;
-    message_aside(part + strspn(part, ": "), "");
+    char text[sizeof err->what + sizeof err->where + 4];
+    snprintf(text, sizeof text, err->where[0] ? "%s (%s)" : "%s", part + strspn(part, ": "),
+             err->where);
+    message_aside(text, "");
 }
 
 static int print_common(void *user) { return message_common(user); }

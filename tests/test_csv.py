@@ -216,3 +216,12 @@ def test_a_guess_is_told(run_quern, tmp_path):
     path.write_text("0,1,2\n1,0.5,0.25\n0,1.5,2.5\n")
     assert "--header no" in run_quern("data", "info", path).stderr
     assert run_quern("data", "info", path, "--header", "yes").stderr == ""
+
+
+@pytest.mark.parametrize("first, second", [("0", "-1e-60"), ("-1e-60", "0")])
+def test_class_names_of_equal_value(run_quern, tmp_path, first, second):
+    """Their order is that of their bytes, whichever stands first in the file."""
+    rows = [first] * 3 + [second] * 2 + ["2.5"]
+    (tmp_path / "t.csv").write_text("l,x\n" + "".join(f"{c},{i}\n" for i, c in enumerate(rows)))
+    done = run_quern("data", "info", tmp_path / "t.csv", "--task", "classify", "--json")
+    assert json.loads(done.stdout)["class_names"] == ["-0", "0", "2.5"]

@@ -126,12 +126,14 @@ static int value_of(const char *text, double *value) {
     return 1;
 }
 
+/* Numbers before texts. Names of equal value ("0" and "-0") go by their bytes, so that their order
+ * does not depend on the thread that read one of them first. */
 static int by_value(const void *a, const void *b) {
-    double x, y;
+    double x = 0, y = 0;
     const int first = value_of(*(char *const *)a, &x), second = value_of(*(char *const *)b, &y);
-    if (first && second)
-        return (x > y) - (x < y);
-    return first != second ? second - first : by_bytes(a, b);
+    if (first != second)
+        return second - first;
+    return x != y ? (x > y) - (x < y) : by_bytes(a, b);
 }
 
 qn_status qn__text_set_sort(qn__text_set *set, int numbers, qn_error *err) {
