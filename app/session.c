@@ -165,11 +165,14 @@ static void announce_data(const session *s, const facts *f) {
     else
         message_note("data    %s (%s)", s->data_path, qn_data_format(data));
     const uint32_t features = qn_data_features(data), classes = qn_data_classes(data);
-    char labels[32] = "real labels";
+    const char *label = qn_data_label_name(data);
+    char labels[32] = "real labels", named[96] = "";
     if (!qn_data_targets(data))
         snprintf(labels, sizeof labels, "%u class%s", classes, classes == 1 ? "" : "es");
-    message_note("        %s item%s of %u feature%s, %s%s", items, f->items == 1 ? "" : "s",
-                 features, features == 1 ? "" : "s", labels, more);
+    if (label && strcmp(label, "label") != 0)
+        snprintf(named, sizeof named, " of column \"%.60s\"", label);
+    message_note("        %s item%s of %u feature%s, %s%s%s", items, f->items == 1 ? "" : "s",
+                 features, features == 1 ? "" : "s", labels, named, more);
 }
 
 /* Classes that no item has: probably another column was meant, or labels count from 1. The text is

@@ -225,3 +225,21 @@ def test_class_names_of_equal_value(run_quern, tmp_path, first, second):
     (tmp_path / "t.csv").write_text("l,x\n" + "".join(f"{c},{i}\n" for i, c in enumerate(rows)))
     done = run_quern("data", "info", tmp_path / "t.csv", "--task", "classify", "--json")
     assert json.loads(done.stdout)["class_names"] == ["-0", "0", "2.5"]
+
+
+@pytest.mark.parametrize("header, words, noted", [
+    ("a,x,Label", [], True), ("a,x,target", [], True), ("y,x,label", [], False), ("a,x,z", [], False),
+    ("a,x,label", ["--label", "a"], False), ("a,x,label", ["--label", "label"], False)])
+def test_a_feature_called_label_is_told(run_quern, tmp_path, header, words, noted):
+    """The first column is the label where no other is named."""
+    (tmp_path / "t.csv").write_text(header + "\n" + "".join(f"{i % 2},{i},{i % 3}\n" for i in range(9)))
+    note = json.loads(run_quern("data", "info", tmp_path / "t.csv", *words, "--json").stdout)["note"]
+    assert (note is not None) == noted
+    if noted:
+        assert note.startswith("the label is column 1, a, and the column ") and "--label" in note
+
+
+def test_a_run_names_its_label(run_quern, tmp_path):
+    (tmp_path / "t.csv").write_text("sick,x\n" + "".join(f"{i % 2},{i}\n" for i in range(9)))
+    done = run_quern("train", "--data", tmp_path / "t.csv", "--epochs", "1", "-o", tmp_path / "m")
+    assert '9 items of 1 feature, 2 classes of column "sick"' in done.stderr
