@@ -48,10 +48,11 @@ static qn_status refuse_column(const qn__csv_header *header, const char *what, c
         qn__csv_show(near, shown);
         return qn__remedy(err, QN_INPUT, "did you mean `%s` %s?", field, shown);
     }
-    return qn__remedy(err, QN_INPUT, "`%s` takes %sa number from 1 to %llu, or last%s", field,
+    const int label = strcmp(field, "data.label_column") == 0;
+    return qn__remedy(err, QN_INPUT, "`%s` takes %sa number from 1 to %llu, %s", field,
                       header->names ? "a column's name, " : "", columns,
-                      strcmp(field, "data.label_column") == 0 ? "; `data.unlabelled`: no labels"
-                                                              : "");
+                      label ? "or last; `data.unlabelled`: no labels"
+                            : "a range of numbers such as 1-2, or last");
 }
 
 static qn_status find_one(const qn__csv_header *header, const char *what, const char *field,

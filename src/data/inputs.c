@@ -44,7 +44,7 @@ const char *qn__column_name(const qn__schema *table, uint32_t column, char *text
     if (name)
         snprintf(text, size, "column \"%s\"", name);
     else
-        snprintf(text, size, "column %u (from 0)", column);
+        snprintf(text, size, "feature %u", column + 1); /* as quern data info counts them */
     return text;
 }
 
