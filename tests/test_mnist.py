@@ -41,7 +41,8 @@ def read(part):
 def write_csv(path, images, labels):
     words = [str(value) for value in range(256)]
     with open(path, "w") as file:
-        file.write("label," + ",".join(f"p{i}" for i in range(784)) + "\n")
+        # Other names than Quern's own would be part of the model file.
+        file.write("label," + ",".join(f"f{i}" for i in range(784)) + "\n")
         for label, image in zip(labels.tolist(), images):
             file.write(f"{label}," + ",".join([words[v] for v in image.tolist()]) + "\n")
 

@@ -80,6 +80,7 @@ qn__csv_line qn__csv_line_walk(const char *at, const char *end, char separator) 
 
 /* A column's name: the cell with doubled quotes made single, and U+FFFD for what is not UTF-8. */
 static char *copy_name(const qn__cell *cell, qn_error *err) {
+    static const char replacement[3] = {'\xEF', '\xBF', '\xBD'};
     char *name = qn__alloc(3 * (uint64_t)cell->size + 1, 1, err);
     size_t length = 0;
     for (size_t i = 0; name && i < cell->size; i++) {
@@ -87,8 +88,8 @@ static char *copy_name(const qn__cell *cell, qn_error *err) {
         if (cell->quoted && cell->text[i] == '"')
             i++; /* two quotes stand for one; a single one would have ended the cell */
         if (size == 0 || cell->text[i] == '\0') {
-            memcpy(name + length, "\xEF\xBF\xBD", 3);
-            length += 3;
+            memcpy(name + length, replacement, sizeof replacement);
+            length += sizeof replacement;
         } else {
             memcpy(name + length, cell->text + i, size);
             length += size;

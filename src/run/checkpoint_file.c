@@ -100,7 +100,7 @@ static void add_array(arrays *a, const char *name, const void *at) {
 static arrays list_own(const qn__snapshot *s) {
     arrays own = {.parameters = s->parameters};
     add_array(&own, tensor_name[0], s->parameter);
-    for (uint32_t i = 0; i < s->slots; ++i)
+    for (uint32_t i = 0; i < s->slots && i < sizeof s->slot / sizeof *s->slot; ++i)
         add_array(&own, tensor_name[1 + i], s->slot[i]);
     if (s->best)
         add_array(&own, best_name, s->best);
