@@ -203,14 +203,15 @@ def test_a_built_program_is_kept(run_quern, fake, cache):
     assert len(list(cache.iterdir())) == 2
 
 
-@pytest.mark.parametrize("plan", ["binary=1",
-                                  pytest.param("binary=2", marks=machine.LONG)])
+@pytest.mark.parametrize("plan", ["binary=1", "binary=2"])
+@machine.LONG
 def test_a_binary_that_is_not_taken_is_built_again(run_quern, fake, cache, plan):
     assert measured(run_quern, fake("binaries=1"))[0]
     assert measured(run_quern, fake("binaries=1," + plan))[0]
     assert measured(run_quern, fake("binaries=1,source=1"))[0]
 
 
+@machine.LONG
 def test_a_broken_file_is_told_and_mended(run_quern, fake, cache):
     env = fake("binaries=1")
     assert measured(run_quern, env)[0]
@@ -332,6 +333,7 @@ def test_a_rank_without_a_worker_leaves(quern, fake, files, tmp_path, who):
 
 # ---------------------------------------------------------------- the suite
 
+@machine.LONG
 def test_conformance_without_what_may_lack(quern, fake):
     """Over PoCL as it is the suite runs elsewhere; here over a device that neither divides
     correctly nor adds 64-bit integers atomically."""

@@ -11,6 +11,7 @@ import warnings
 import pytest
 
 import builds
+import machine
 import processor
 
 SOURCES = sorted(builds.ROOT.glob("src/**/*_test.c")) + sorted(builds.ROOT.glob("tests/*_test.c"))
@@ -24,12 +25,12 @@ def name_of(source):
 
 # Programs that a sanitizer would keep at work for minutes are given fewer cases there; every one of
 # them runs in full in the release build.
-SANITIZED = {"device.conformance": {"QN_TEST_CASES": "8"},
+SANITIZED = {"device.conformance": {"QN_TEST_CASES": "4"},
              "device.cpu.float.kernels": {"QN_TEST_STRIDE": "4"},
              "device.cpu.float.map": {"QN_TEST_STRIDE": "16381"},
-             "cluster.reduction.reduction": {"QN_TEST_CASES": "40"},
+             "cluster.reduction.reduction": {"QN_TEST_CASES": "20"},
              "cluster.death": {"QN_TEST_CASES": "8"},
-             "cluster.membership.view": {"QN_TEST_CASES": "12"},
+             "cluster.membership.view": {"QN_TEST_CASES": "6"},
              "tests.ranks_deaths": {"QN_TEST_CASES": "10"},
              "tests.gpu_kernels": {"QN_TEST_CASES": "9"},  # three kinds on three sizes of GPUs
              "tests.gpu_worker": {"QN_TEST_CASES": "10", "QN_TEST_STRIDE": "7"}}
@@ -67,10 +68,24 @@ def no_threads(tmp_path_factory):
     return str(library)
 
 
-@pytest.mark.parametrize("preset, name", [
-    *((preset, name_of(s)) for preset in ("release", "asan", "tsan") for s in SOURCES
-      if preset != "tsan" or name_of(s) not in ONE_THREAD),
-    *(("release", name) for name in EMULATED)])
+# These take long under a sanitizer; others reach the same code.
+LONG_SANITIZED = [("asan", "tests.gpu_intgemm"), ("asan", "device.cpu.integer.intgemm"),
+                  ("asan", "num.elementary"), ("asan", "team.virtual_ranks"),
+                  ("tsan", "device.conformance"), ("tsan", "cluster.blob"),
+                  ("tsan", "tests.cuda_fake")]
+
+
+def cases():
+    for preset in ("release", "asan", "tsan"):
+        for name in map(name_of, SOURCES):
+            if preset != "tsan" or name not in ONE_THREAD:
+                marks = [machine.LONG] if (preset, name) in LONG_SANITIZED else []
+                yield pytest.param(preset, name, marks=marks)
+    for name in EMULATED:
+        yield pytest.param("release", name)
+
+
+@pytest.mark.parametrize("preset, name", list(cases()))
 def test_program(preset, name, no_threads, tmp_path):
     folder = builds.ready(preset, "tests")
     program = folder / "tests" / name
