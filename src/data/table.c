@@ -36,13 +36,14 @@ qn_status qn__data_check_arrays(qn_data_type type, uint64_t items, uint32_t feat
 
 qn_status qn__data_check_values(qn_data_type type, uint64_t items, uint32_t features,
                                 const void *values, int *missing, qn_error *err) {
-    const float *floats = values;
     const size_t count = type == QN_F32 ? (size_t)items * features : 0;
     int found = 0;
     for (size_t i = 0; i < count; i++) {
-        if (isfinite(floats[i]))
+        float value; /* a caller's array may lie at any address */
+        memcpy(&value, (const char *)values + i * sizeof value, sizeof value);
+        if (isfinite(value))
             continue;
-        if (missing && isnan(floats[i])) {
+        if (missing && isnan(value)) {
             found = 1;
             continue;
         }
