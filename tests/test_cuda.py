@@ -83,6 +83,7 @@ def run_conformance(program, preset, cases, status=0):
     return output
 
 
+@machine.LONG
 def test_conformance_finds_a_wrong_bit(conformance, gpu):
     """The suite does run on the fake: one bit that one kernel gets wrong makes it fail. Which kernel
     is launched as the 800th depends on the processor's instruction sets, and some of them write

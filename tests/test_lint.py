@@ -80,10 +80,10 @@ def test_clang_tidy(folder, tmp_path):
         deep = files
     else:  # what was not touched lately was looked at before
         deep = [f for f in files if f in (changed(1) or ())]
-        lately = changed(50)
+        lately = changed(10)
         files = files if lately is None else [f for f in files if f in lately]
     if not files:
-        pytest.skip(f"no file of {folder} has changed in 50 commits; make lint looks at all")
+        pytest.skip(f"no file of {folder} has changed in 10 commits; make lint looks at all")
     for some, how in ((deep, []), ([f for f in files if f not in deep], SHALLOW)):
         if some:
             clean(["clang-tidy", "--quiet", *how, "-p", tmp_path, *some])

@@ -72,7 +72,8 @@ def test_standing_job(run_quern, folder):
     assert STANDING in replay.stdout and "identical" in replay.stdout
 
 
-@pytest.mark.parametrize("scale", ["unit", pytest.param("fraction", marks=machine.LONG)])
+@pytest.mark.parametrize("scale", ["unit", "fraction"])
+@machine.LONG
 def test_standing_job_in_integers(scale, run_quern, tmp_path):
     """The same with --arith i14, from the original files; bytes over 256 as bytes themselves."""
     test = [FOLDER / FILES[2], FOLDER / FILES[3]]

@@ -4,6 +4,7 @@ The release build shows that the code is right; the sanitizer builds, that it do
 memory that is not its own, overflow, or race.
 """
 
+import os
 import re
 import subprocess
 import warnings
@@ -23,8 +24,8 @@ def name_of(source):
     return re.sub(r"^src/|_test\.c$", "", path).replace("/", ".")
 
 
-# Programs that a sanitizer would keep at work for minutes are given fewer cases there; every one of
-# them runs in full in the release build.
+# Programs that a sanitizer would keep at work for minutes are given fewer cases there. They run in
+# full in the release build, the conformance of devices with QUERN_LONG_TESTS=yes.
 SANITIZED = {"device.conformance": {"QN_TEST_CASES": "4"},
              "device.cpu.float.kernels": {"QN_TEST_STRIDE": "4"},
              "device.cpu.float.map": {"QN_TEST_STRIDE": "16381"},
@@ -72,7 +73,7 @@ def no_threads(tmp_path_factory):
 LONG_SANITIZED = [("asan", "tests.gpu_intgemm"), ("asan", "device.cpu.integer.intgemm"),
                   ("asan", "num.elementary"), ("asan", "team.virtual_ranks"),
                   ("tsan", "device.conformance"), ("tsan", "cluster.blob"),
-                  ("tsan", "tests.cuda_fake")]
+                  ("tsan", "tests.cuda_fake"), ("tsan", "device.cpu.worker.cpu_measure")]
 
 
 def cases():
@@ -98,6 +99,8 @@ def test_program(preset, name, no_threads, tmp_path):
         environment |= {"LD_PRELOAD": no_threads}
     if preset != "release":
         environment |= SANITIZED.get(name, {})
+    elif name == "device.conformance" and "QUERN_LONG_TESTS" not in os.environ:
+        environment |= {"QN_TEST_CASES": "40"}
     done = subprocess.run(builds.command(preset, program), cwd=tmp_path, timeout=600,
                           capture_output=True, env=environment)
     output = (done.stdout + done.stderr).decode(errors="replace")
