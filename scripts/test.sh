@@ -25,7 +25,7 @@ fi
 
 # One test at a time for each core: with more, tests whose ranks wait for one another exceed their
 # time limits. More than four workers only wait for one another's builds.
-workers=$(($(nproc) + 1)) # one more than cores, since many tests wait
+workers=$(nproc)
 [ "$workers" -le 4 ] || workers=4
 echo "test: C tests (release and sanitizer builds), the command's tests, lint, and the matrix of"
 echo "test: compilers, processors and threads; $workers at a time, logs of builds in .cache/tests"
