@@ -62,8 +62,8 @@ def absence(run_quern):
 
 # ---------------------------------------------------------------- the same bytes
 
-@pytest.mark.parametrize("plan, cases", [("late=1,devices=2", 2), ("capability=75", 3),
-                                         ("matrix=1", 3)])
+@pytest.mark.parametrize("plan, cases", [pytest.param("late=1,devices=2", 5, marks=machine.LONG),
+                                         ("capability=75", 3), ("matrix=1", 3)])
 def test_conformance(conformance, gpu, plan, cases):
     gpu(plan)
     run_conformance(conformance, "release", cases)
