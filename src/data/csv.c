@@ -2,9 +2,9 @@
  *
  * The text is cut into blocks of 1 MiB; a block has the lines that begin in it. Threads count the
  * lines of all blocks, so each block knows its first row. Then they go through the blocks in
- * passes. Most tables are numbers: a pass parses bytes and, where any cell is no plain whole number
- * up to 255, another one float32. Where a cell is no number, a pass counts what each column holds
- * (csv_survey.h), another one collects texts, and a last one parses by what was decided. When
+ * passes. Most tables are numbers: a pass parses bytes. If a cell is not a byte (digits alone, at
+ * most 255), another pass parses float32. Where a cell is no number, a pass counts what each column
+ * holds (csv_survey.h), another one collects texts, and a last one parses by what was decided. When
  * several rows are wrong, the first one is reported, whoever found it. Quoted cells may hold
  * separators, but line ends only in the header, so that any thread may find the beginning of a
  * line. */
@@ -256,7 +256,7 @@ static void hand_over_labels(table *t, qn_data *data) {
     const qn__special *at = t->shape->special;
     while (at->column < t->shape->label)
         at++;
-    if (at->way == QN__WAY_REAL)
+    if (at->kind == QN__COLUMN_REAL)
         data->targets = t->labels;
     else
         data->labels = t->labels;
@@ -313,17 +313,17 @@ static qn_status make_schema(table *t, qn__csv_header *header, qn_data *data, qn
     schema->target = qn__data_target(data);
     for (uint64_t column = 0; column < t->shape->columns; column++) {
         const int is_special = special->column == column, is_label = column == t->shape->label;
-        if (is_special && special->way == QN__WAY_CLASS) {
+        if (is_special && special->kind == QN__COLUMN_CLASS) {
             schema->target = QN__TARGET_CLASS;
             take_texts(special->texts, &schema->classes, &schema->class_name);
-        } else if (is_special && special->way == QN__WAY_CATEGORY) {
+        } else if (is_special && special->kind == QN__COLUMN_CATEGORY) {
             take_texts(special->texts, &feature->categories, &feature->category);
         }
         if (header->names && is_label)
             take_name(&header->names[column], &schema->label);
-        else if (header->names && !(is_special && special->way == QN__WAY_SKIP))
+        else if (header->names && !(is_special && special->kind == QN__COLUMN_SKIP))
             take_name(&header->names[column], &feature->name);
-        feature += !is_label && !(is_special && special->way == QN__WAY_SKIP);
+        feature += !is_label && !(is_special && special->kind == QN__COLUMN_SKIP);
         special += is_special;
     }
     return QN_OK;

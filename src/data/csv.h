@@ -58,19 +58,20 @@ void qn__cell_show(const qn__cell *cell, char text[64]);
 
 /* ------------------------------------------------------------------ rows */
 
-/* How a column is read that is no plain feature: finite numbers in each line. */
-typedef enum qn__way {
-    QN__WAY_SKIP,     /* it is left out */
-    QN__WAY_GAPS,     /* a feature of numbers, some of them missing */
-    QN__WAY_CATEGORY, /* a feature: the number of its text in `texts`, or missing */
-    QN__WAY_INDEX,    /* the label: a whole number, as int32_t */
-    QN__WAY_CLASS,    /* the label: the number of its text in `texts`, as int32_t */
-    QN__WAY_REAL      /* the label: a finite number, as float */
-} qn__way;
+/* How the cells of a special column are read. All other columns hold a finite number in each line.
+ */
+typedef enum qn__column_kind {
+    QN__COLUMN_SKIP,     /* it is left out */
+    QN__COLUMN_GAPS,     /* a feature of numbers, some of them missing */
+    QN__COLUMN_CATEGORY, /* a feature: the number of its text in `texts`, or missing */
+    QN__COLUMN_INDEX,    /* the label: a whole number, as int32_t */
+    QN__COLUMN_CLASS,    /* the label: the number of its text in `texts`, as int32_t */
+    QN__COLUMN_REAL      /* the label: a finite number, as float */
+} qn__column_kind;
 
 typedef struct qn__special {
     uint64_t column; /* from 0 */
-    qn__way way;
+    qn__column_kind kind;
     struct qn__text_set *texts;
 } qn__special;
 
@@ -112,8 +113,8 @@ typedef struct qn__row_failure {
 qn__row_fault qn__decimal_to_label(const qn__decimal *decimal, int32_t *label);
 
 /* Parses the line at `at` into `features` bytes and a label: int32_t or float as the shape says,
- * not written when it has none. Returns the beginning of the next line, or NULL when any cell of a
- * feature is no plain whole number up to 255, or the line is wrong in whatever way. */
+ * not written when it has none. Returns the beginning of the next line. NULL: a cell of a feature
+ * is not a byte (digits alone, at most 255), or the line is malformed. */
 const char *qn__row_bytes(const qn__csv_shape *shape, const char *at, const char *end,
                           uint8_t *values, void *label);
 /* The same for float32; NULL means that `failure` says what is wrong (its row is the caller's). */

@@ -202,7 +202,7 @@ static qn_status check_features(const qn__csv_header *header, uint64_t features,
 
 /* `keep` of mark is read beside the label. */
 static qn_status list_special(qn__csv_header *header, const uint8_t *mark, uint8_t keep,
-                              qn__way label, qn_error *err) {
+                              qn__column_kind label, qn_error *err) {
     qn__csv_shape *shape = &header->shape;
     uint64_t count = 0, skipped = 0;
     for (uint64_t i = 0; i < shape->columns; i++)
@@ -213,7 +213,7 @@ static qn_status list_special(qn__csv_header *header, const uint8_t *mark, uint8
     for (uint64_t i = 0; i < shape->columns; i++)
         if (i == shape->label || mark[i] != keep)
             header->special[count++] =
-                (qn__special){.column = i, .way = i == shape->label ? label : QN__WAY_SKIP};
+                (qn__special){.column = i, .kind = i == shape->label ? label : QN__COLUMN_SKIP};
     header->special[count].column = UINT64_MAX;
     shape->special = header->special;
     const uint64_t features = shape->columns - count;
@@ -256,7 +256,7 @@ qn_status qn__csv_choose_columns(qn__csv_header *header, const qn_data_options *
     const int real = options->task && strcmp(options->task, "regress") == 0;
     if (status == QN_OK)
         status = list_special(header, mark, options->features != NULL,
-                              real ? QN__WAY_REAL : QN__WAY_INDEX, err);
+                              real ? QN__COLUMN_REAL : QN__COLUMN_INDEX, err);
     if (status == QN_OK)
         status = mark_categories(header, options->expected_categories, err);
     qn__free(mark);

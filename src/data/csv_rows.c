@@ -44,7 +44,7 @@ static const char *take_byte(const char *at, const char *end, char separator, ui
     return p;
 }
 
-/* A number's cell, the long way: quotes, blanks, many digits, and what is wrong with it. */
+/* A number's cell, in all forms: quotes, blanks, many digits, and what is wrong with it. */
 static qn__row_fault take_odd_float(const qn__cell *cell, float *value) {
     qn__decimal decimal;
     if (cell->broken)
@@ -123,7 +123,7 @@ static qn__row_fault take_category(const qn__cell *cell, const qn__text_set *tex
     return number == QN__NO_TEXT ? QN__ROW_ENCODING : QN__ROW_FINE;
 }
 
-/* A cell of a column that is no plain feature. Features among them go to *value (bytes have none).
+/* A cell of a special column. A feature goes to *value (tables of bytes have no special features).
  * On failure the cell is left in *cell for the message. */
 static const char *take_special(const qn__special *special, const char *at, const char *end,
                                 char separator, float *value, void *label, qn__cell *cell,
@@ -134,32 +134,34 @@ static const char *take_special(const qn__special *special, const char *at, cons
         *fault = QN__ROW_QUOTE;
         return next;
     }
-    switch (special->way) {
-    case QN__WAY_SKIP:
+    switch (special->kind) {
+    case QN__COLUMN_SKIP:
         break;
-    case QN__WAY_GAPS:
+    case QN__COLUMN_GAPS:
         *fault = take_odd_float(cell, value);
         if (*fault == QN__ROW_EMPTY ||
             (*fault == QN__ROW_INFINITE && qn__cell_content(cell) != QN__CONTENT_INFINITE))
             *fault = take_gap(value);
         break;
-    case QN__WAY_CATEGORY:
+    case QN__COLUMN_CATEGORY:
         *fault = take_category(cell, special->texts, value);
         break;
-    case QN__WAY_INDEX:
+    case QN__COLUMN_INDEX:
         *fault = take_index(cell, label);
         break;
-    case QN__WAY_CLASS:
+    case QN__COLUMN_CLASS:
         *fault = take_class(cell, special->texts, label);
         break;
-    case QN__WAY_REAL:
+    case QN__COLUMN_REAL:
         *fault = take_real(cell, label);
         break;
     }
     return next;
 }
 
-static int is_feature(qn__way way) { return way == QN__WAY_GAPS || way == QN__WAY_CATEGORY; }
+static int is_feature(qn__column_kind kind) {
+    return kind == QN__COLUMN_GAPS || kind == QN__COLUMN_CATEGORY;
+}
 
 /* The cells of `count` plain features; NULL where one is no byte, or missing. */
 static const char *take_bytes(const char *at, const char *end, char separator, uint64_t count,
@@ -260,7 +262,7 @@ const char *qn__row_floats(const qn__csv_shape *shape, const char *at, const cha
             at = take_special(special, at, end, separator, values, label, &cell, &fault);
             if (columns == 1 && cell.size == 0 && !cell.quoted) /* no missing value */
                 return fail_ragged(shape, line, end, failure);
-            values += is_feature(special->way);
+            values += is_feature(special->kind);
             next = (++special)->column;
         } else {
             at = take_float(at, end, separator, values++, &cell, &fault);

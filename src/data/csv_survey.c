@@ -8,7 +8,7 @@
 typedef struct facts {
     uint64_t numbers, texts, nones; /* cells of these contents */
     uint8_t gap;                    /* there are missing values */
-    uint8_t odd;                    /* a number that is no plain whole one up to 255 */
+    uint8_t odd;                    /* a number that is not a byte: digits alone, at most 255 */
     uint8_t fraction;               /* a number that is not whole */
 } facts;
 
@@ -127,22 +127,22 @@ static facts sum_facts(const qn__csv_survey *s, uint64_t column) {
 
 /* ------------------------------------------------------------------ deciding */
 
-static qn__way way_of_label(const facts *f, const char *task) {
+static qn__column_kind kind_of_label(const facts *f, const char *task) {
     const uint64_t texts = f->texts + f->nones;
     if (task && strcmp(task, "regress") == 0)
-        return QN__WAY_REAL;
+        return QN__COLUMN_REAL;
     if (task && strcmp(task, "classify") == 0)
-        return texts > 0 || f->fraction ? QN__WAY_CLASS : QN__WAY_INDEX;
+        return texts > 0 || f->fraction ? QN__COLUMN_CLASS : QN__COLUMN_INDEX;
     if (texts > f->numbers)
-        return QN__WAY_CLASS;
-    return f->fraction ? QN__WAY_REAL : QN__WAY_INDEX;
+        return QN__COLUMN_CLASS;
+    return f->fraction ? QN__COLUMN_REAL : QN__COLUMN_INDEX;
 }
 
 /* A column of features, which may be known to hold categories; 0 when it is a plain one. */
-static int way_of_feature(const facts *f, int known, qn__way *way) {
+static int kind_of_feature(const facts *f, int known, qn__column_kind *kind) {
     const int category = known ? f->numbers + f->texts + f->nones > 0 : f->texts > f->numbers;
-    *way = category ? QN__WAY_CATEGORY : QN__WAY_GAPS;
-    return *way == QN__WAY_CATEGORY || f->gap || f->nones;
+    *kind = category ? QN__COLUMN_CATEGORY : QN__COLUMN_GAPS;
+    return *kind == QN__COLUMN_CATEGORY || f->gap || f->nones;
 }
 
 qn_status qn__csv_survey_decide(qn__csv_survey *s, const qn_data_options *options, qn_error *err) {
@@ -156,13 +156,13 @@ qn_status qn__csv_survey_decide(qn__csv_survey *s, const qn_data_options *option
         const facts f = sum_facts(s, column);
         to->column = column;
         if (column == s->shape.label) {
-            (to++)->way = way_of_label(&f, options->task);
+            (to++)->kind = kind_of_label(&f, options->task);
         } else if (column == known->column) {
-            (to++)->way = QN__WAY_SKIP;
+            (to++)->kind = QN__COLUMN_SKIP;
         } else {
             const int category = s->header->categories && s->header->categories[column];
-            const int special = way_of_feature(&f, category, &to->way);
-            s->gaps |= f.gap || (special && to->way == QN__WAY_GAPS);
+            const int special = kind_of_feature(&f, category, &to->kind);
+            s->gaps |= f.gap || (special && to->kind == QN__COLUMN_GAPS);
             if (special || f.odd)
                 s->type = QN_F32;
             to += special;
@@ -172,13 +172,13 @@ qn_status qn__csv_survey_decide(qn__csv_survey *s, const qn_data_options *option
     to->column = UINT64_MAX;
     s->shape.special = s->special;
     for (const qn__special *at = s->special; at < to; at++)
-        s->set_count += at->way == QN__WAY_CATEGORY || at->way == QN__WAY_CLASS;
+        s->set_count += at->kind == QN__COLUMN_CATEGORY || at->kind == QN__COLUMN_CLASS;
     s->sets = qn__alloc((uint64_t)(s->threads + 1) * s->set_count, sizeof *s->sets, err);
     if (!s->sets)
         return QN_MEMORY;
     qn__text_set *set = s->sets + (size_t)s->threads * s->set_count;
     for (qn__special *at = s->special; at < to; at++)
-        if (at->way == QN__WAY_CATEGORY || at->way == QN__WAY_CLASS)
+        if (at->kind == QN__COLUMN_CATEGORY || at->kind == QN__COLUMN_CLASS)
             at->texts = set++;
     return QN_OK;
 }
@@ -194,7 +194,7 @@ static qn_status collect_cell(qn__text_set *set, const qn__special *special, con
         return QN_OK;
     const qn__content content = qn__cell_content(cell);
     if (content == QN__CONTENT_GAP ||
-        (special->way == QN__WAY_CLASS && content == QN__CONTENT_NUMBER &&
+        (special->kind == QN__COLUMN_CLASS && content == QN__CONTENT_NUMBER &&
          !qn__class_number(cell, text, &name)))
         return QN_OK;
     return qn__text_set_add(set, &name, NULL);
@@ -223,7 +223,7 @@ const char *qn__csv_survey_collect(qn__csv_survey *survey, int thread, const cha
 static qn_status refuse_texts(const qn__csv_survey *s, const qn__special *special, qn_error *err) {
     qn__fail(err, QN_INPUT, "the column has more than %d different texts", QN__TEXTS_MAX);
     qn__csv_at_column(s->header, special->column, err);
-    if (special->way == QN__WAY_CATEGORY)
+    if (special->kind == QN__COLUMN_CATEGORY)
         return qn__remedy(err, QN_INPUT, "leave the column out with `data.drop`");
     return qn__remedy(err, QN_INPUT, "name the label with `data.label_column`");
 }
@@ -241,7 +241,7 @@ static qn_status merge(qn__csv_survey *s, const qn__special *special, qn_error *
     }
     if (special->texts->count > QN__TEXTS_MAX)
         return refuse_texts(s, special, err);
-    return qn__text_set_sort(special->texts, special->way == QN__WAY_CLASS, err);
+    return qn__text_set_sort(special->texts, special->kind == QN__COLUMN_CLASS, err);
 }
 
 qn_status qn__csv_survey_sort(qn__csv_survey *s, qn_error *err) {

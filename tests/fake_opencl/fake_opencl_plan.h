@@ -1,5 +1,5 @@
-/* What the fake OpenCL library does wrong: words of QN_FAKE_OPENCL, parted by commas, with a number
- * behind each. Calls are counted from 1 over all devices.
+/* What the fake OpenCL library does wrong: words of QN_FAKE_OPENCL, separated by commas, each with
+ * a number behind it. Calls are counted from 1 over all devices.
  *
  *   platforms=0    no platform
  *   devices=0      platforms without devices
