@@ -266,7 +266,8 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
 
 /* Data in the place of the model is a common mistake. */
 static int need_data(const char *model_path) {
-    static const char *const tables[] = {".csv", ".csv.gz", ".tsv", ".txt", ".idx", ".idx.gz"};
+    static const char *const tables[] = {".csv", ".csv.gz", ".tsv", ".txt",
+                                         ".idx", ".idx.gz", ".npy", ".npz"};
     char remedy[512];
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         if (ends_with(model_path, tables[i])) {

@@ -536,3 +536,4 @@ def test_data_in_the_place_of_a_model(refuse, tmp_path):
     (tmp_path / "good.csv").write_text(CSV)
     refuse(["predict", "good.csv", "--data", "good.csv"], 1, "not a model", "CSV", "--data")
     refuse(["predict", "good.csv"], 2, "looks like data", "quern predict MODEL --data good.csv")
+    refuse(["predict", "x.npz"], 2, "looks like data", "quern predict MODEL --data x.npz")
