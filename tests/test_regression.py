@@ -232,3 +232,15 @@ def test_sets_of_another_kind(made, pair, run_quern, tmp_path):
     other.write_text("\n".join([rows[0]] + ["cheap" + r[r.index(","):] for r in rows[1:]]) + "\n")
     done = run_quern("train", "--data", made[0], "--test", other, "-o", tmp_path / "m", status=1)
     assert 'the label "cheap" is not a number' in done.stderr and not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize("option, what", [("--valid", "the validation set"), ("--test", "the test set")])
+def test_a_label_out_of_range_ends_no_epoch(option, what, run_quern, tmp_path):
+    """A label that scaling takes beyond float32 is refused before any epoch is trained."""
+    near, far = tmp_path / "near.csv", tmp_path / "far.csv"
+    near.write_text("y,x\n" + "".join(f"{0.001 * i:.3f},{i}\n" for i in range(1, 20)))
+    far.write_text("y,x\n0.5,1\n3e38,2\n")
+    done = run_quern("train", "--data", near, option, far, "--run-dir", tmp_path / "run",
+                     "--task", "regress", "-o", tmp_path / "m", status=1)
+    assert "the label of item 1 is too far from the others" in done.stderr and what in done.stderr
+    assert not (tmp_path / "run" / "metrics.csv").exists() and not (tmp_path / "m").exists()

@@ -251,24 +251,35 @@ qn_status qn__train_job_evaluate(qn__train_job *job, const qn_data *set, qn__tal
     return qn__apply_all(job->team, &job->program, set, &results, err);
 }
 
-qn_status qn__train_job_compare(qn__train_job *job, const qn_data *set, qn__tally *tally,
+qn_status qn__train_job_comparison(const qn__train_job *job, const qn_data *set, const char *what,
+                                   qn__comparison *out, qn_error *err) {
+    *out = (qn__comparison){.set = set};
+    const qn_status status =
+        qn__targets_scale(set, job->target_mean, job->target_deviation, &out->targets, err);
+    if (status == QN_INPUT)
+        qn__at(err, "%s", what);
+    if (status != QN_OK)
+        return status;
+    out->predictions = qn__alloc(set->items, sizeof *out->predictions, err);
+    return out->predictions ? QN_OK : QN_MEMORY;
+}
+
+void qn__comparison_release(qn__comparison *comparison) {
+    qn__free(comparison->targets);
+    qn__free(comparison->predictions);
+    *comparison = (qn__comparison){0};
+}
+
+qn_status qn__train_job_compare(qn__train_job *job, const qn__comparison *with, qn__tally *tally,
                                 qn__target_errors *errors, qn_error *err) {
-    const float mean = job->target_mean, deviation = job->target_deviation;
-    int32_t *targets = NULL;
-    float *scores = qn__alloc(set->items, sizeof *scores, err);
-    qn_status status = scores ? QN_OK : QN_MEMORY;
+    const qn__apply_results results = {
+        .tally = tally, .scores = with->predictions, .labels = with->targets};
+    qn_status status = qn__apply_all(job->team, &job->program, with->set, &results, err);
     if (status == QN_OK)
-        status = qn__targets_scale(set, mean, deviation, &targets, err);
-    if (status == QN_OK) {
-        const qn__apply_results results = {.tally = tally, .scores = scores, .labels = targets};
-        status = qn__apply_all(job->team, &job->program, set, &results, err);
-    }
+        status = qn__targets_predict(with->predictions, with->set->items, job->target_mean,
+                                     job->target_deviation, err);
     if (status == QN_OK)
-        status = qn__targets_predict(scores, set->items, mean, deviation, err);
-    if (status == QN_OK)
-        *errors = qn__targets_compare(set->targets, scores, set->items);
-    qn__free(targets);
-    qn__free(scores);
+        *errors = qn__targets_compare(with->set->targets, with->predictions, with->set->items);
     return status;
 }
 

@@ -70,9 +70,22 @@ void qn__train_job_salvage(qn__train_job *job);
 qn_status qn__train_job_evaluate(qn__train_job *job, const qn_data *set, qn__tally *tally,
                                  uint64_t *confusion, qn_error *err);
 
-/* The same for a set with real labels: the loss, and what the errors of the predictions are in
- * units of the labels. */
-qn_status qn__train_job_compare(qn__train_job *job, const qn_data *set, qn__tally *tally,
+/* What a comparison with real labels needs, for as many as there are in a set: made once. */
+typedef struct qn__comparison {
+    const qn_data *set;
+    int32_t *targets;   /* items: the labels as the network learns them */
+    float *predictions; /* items */
+} qn__comparison;
+
+/* `set` is borrowed. Fails with QN_INPUT when a label is too far from those of the training, which
+ * names `what`, or with QN_MEMORY. *out is to be released in any case. */
+qn_status qn__train_job_comparison(const qn__train_job *job, const qn_data *set, const char *what,
+                                   qn__comparison *out, qn_error *err);
+void qn__comparison_release(qn__comparison *comparison);
+
+/* As qn__train_job_evaluate, for a set with real labels: the loss, and what the errors of the
+ * predictions are in units of the labels. */
+qn_status qn__train_job_compare(qn__train_job *job, const qn__comparison *with, qn__tally *tally,
                                 qn__target_errors *errors, qn_error *err);
 
 /* How the job sees a table; what it points to belongs to the job. */

@@ -233,6 +233,7 @@ static void check_real(const char *loss) {
     const qn_train_options o = real_options(loss);
     qn__train_job job;
     qn__target_errors errors;
+    qn__comparison with;
     qn__tally tally = {0}, want = {0};
     make_job(&job, &o, data, 2);
     assert_true(job.target_mean == 0x1p17f + 0.5f && job.target_deviation == 0.75f);
@@ -256,7 +257,9 @@ static void check_real(const char *loss) {
         }
         assert_int_equal(qn__reference_grain_end(r, sums, &want), QN__GRAIN_FINE);
     }
-    assert_int_equal(qn__train_job_compare(&job, data, &tally, &errors, NULL), QN_OK);
+    assert_int_equal(qn__train_job_comparison(&job, data, "the set", &with, NULL), QN_OK);
+    assert_int_equal(qn__train_job_compare(&job, &with, &tally, &errors, NULL), QN_OK);
+    qn__comparison_release(&with);
     assert_true(tally.loss == want.loss && tally.correct == 0 && tally.items == 40);
     assert_true(fabs(errors.mae - absolute / 40) < 1e-9);
     qn__reference_destroy(r);
@@ -288,13 +291,16 @@ static void test_equal_real_labels(void **unused) {
     const qn_train_options o = real_options("mse");
     qn__train_job job;
     qn__target_errors errors;
+    qn__comparison with;
     qn__tally tally = {0};
     qn_model *model;
     for (uint32_t i = 0; i < 40; ++i)
         data->targets[i] = 0.1f;
     make_job(&job, &o, data, 1);
     assert_int_equal(qn__train_job_step(&job, NULL), QN_OK);
-    assert_int_equal(qn__train_job_compare(&job, data, &tally, &errors, NULL), QN_OK);
+    assert_int_equal(qn__train_job_comparison(&job, data, "the set", &with, NULL), QN_OK);
+    assert_int_equal(qn__train_job_compare(&job, &with, &tally, &errors, NULL), QN_OK);
+    qn__comparison_release(&with);
     assert_true(errors.mae == 0 && errors.rmse == 0);
     assert_int_equal(qn__train_job_model(&job, &model, NULL), QN_OK);
     assert_true(*qn_model_tensor(model, "target.mean", NULL, NULL) == 0.1f);

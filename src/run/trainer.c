@@ -87,7 +87,7 @@ static qn_status evaluate(qn_train *t, const qn_data *set, uint64_t *confusion, 
     qn__target_errors errors;
     const int real = t->job.recipe.task == QN__TASK_REGRESS;
     if (set && real)
-        status = qn__train_job_compare(&t->job, set, &tally, &errors, err);
+        status = qn__train_job_compare(&t->job, &t->real[set == t->test], &tally, &errors, err);
     else if (set)
         status = qn__train_job_evaluate(&t->job, set, &tally, confusion, err);
     if (status == QN_NUMERIC)

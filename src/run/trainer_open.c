@@ -402,6 +402,18 @@ static qn_status take_set(qn_train *t, const char *what, qn__prepared *own, cons
     return status;
 }
 
+/* Scales real labels now, so that a wrong one does not end the run after its first epoch. */
+static qn_status take_labels(qn_train *t, qn_error *err) {
+    const int real = t->job.recipe.task == QN__TASK_REGRESS;
+    qn_status status = QN_OK;
+    if (real && t->valid)
+        status =
+            qn__train_job_comparison(&t->job, t->valid, "the validation set", &t->real[0], err);
+    if (real && t->test && status == QN_OK)
+        status = qn__train_job_comparison(&t->job, t->test, "the test set", &t->real[1], err);
+    return status;
+}
+
 static qn_status take_sets(qn_train *t, qn_error *err) {
     t->valid = t->sets.valid;
     qn_status status = take_set(t, "the validation set", &t->own[0], &t->valid, err);
@@ -409,7 +421,7 @@ static qn_status take_sets(qn_train *t, qn_error *err) {
         status = take_set(t, "the test set", &t->own[1], &t->test, err);
     if (!t->valid)
         t->valid = t->job.items.valid;
-    return status;
+    return status == QN_OK ? take_labels(t, err) : status;
 }
 
 /* The parameters of another model, whose shapes were checked, instead of random ones. */
@@ -541,6 +553,8 @@ void qn_train_close(qn_train *t) {
     qn__free(t->best.parameter);
     qn__prepared_release(&t->own[0]);
     qn__prepared_release(&t->own[1]);
+    qn__comparison_release(&t->real[0]);
+    qn__comparison_release(&t->real[1]);
     qn__train_sets_release(&t->sets);
     qn__trace_free(t->trace);
     qn__free(t->trace_path);

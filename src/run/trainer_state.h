@@ -43,6 +43,7 @@ struct qn_train {
     qn__train_job job;
     const qn_data *valid, *test; /* their inputs */
     qn__prepared own[2];         /* made of the caller's sets: validation, test */
+    qn__comparison real[2];      /* of these two, where labels are real */
     qn__best best;
     qn__checkpoints *checkpoints;
     qn__record *record;
