@@ -1,4 +1,5 @@
-/* Data sets over a caller's arrays: the values stay where they are when they can be used there. */
+/* Data sets from a caller's arrays, copied or lent: lent values stay where they are when they can
+ * be used there. */
 #include "base/argument.h"
 #include "base/float_state.h"
 #include "base/memory.h"
@@ -56,9 +57,9 @@ static int is_usable(const qn_data *data, const void *values) {
            are_missing_plain(data, values);
 }
 
-static qn_status take_values(qn_data *data, const qn_data_arrays *a, qn_error *err) {
+static qn_status take_values(qn_data *data, const qn_data_arrays *a, int lend, qn_error *err) {
     const size_t items = (size_t)data->items, stride = qn__data_stride(data);
-    if (!is_usable(data, a->values)) {
+    if (!lend || !is_usable(data, a->values)) {
         data->memory = qn__alloc(items, stride, err);
         if (!data->memory)
             return QN_MEMORY;
@@ -213,13 +214,12 @@ static qn_status settle(qn_data *data, const qn_data_arrays *a, qn_error *err) {
     return qn__labels_settle(data, &options, 1, "the labels", err);
 }
 
-static qn_status fill(qn_data *data, const qn_data_arrays *a, int missing, qn_error *err) {
-    data->missing = missing;
+static qn_status fill(qn_data *data, const qn_data_arrays *a, int lend, qn_error *err) {
     data->type = a->type;
     data->items = a->items;
     data->features = a->features;
     data->format = "array";
-    qn_status status = take_values(data, a, err);
+    qn_status status = take_values(data, a, lend, err);
     if (status == QN_OK)
         status = take_labels(data, a->labels, (void **)&data->labels, err);
     if (status == QN_OK)
@@ -233,9 +233,43 @@ static qn_status fill(qn_data *data, const qn_data_arrays *a, int missing, qn_er
     return status;
 }
 
+/* `lend`: the values may be used in place, and their owner is told when they are not needed. */
+static qn_status make(const qn_data_arrays *a, int lend, qn_data **out, qn_error *err) {
+    int missing = 0;
+    qn_status status = check(a, &missing, err);
+    if (status != QN_OK)
+        return status;
+    qn_data *data = qn__alloc(1, sizeof *data, err);
+    if (!data)
+        return QN_MEMORY;
+    data->missing = missing;
+    status = fill(data, a, lend, err);
+    if (status != QN_OK) {
+        qn_data_close(data);
+        return status;
+    }
+    if (data->release == end_loan)
+        *(lent *)data->memory = (lent){a->owner, a->release};
+    else if (a->release)
+        a->release(a->owner);
+    *out = data;
+    return QN_OK;
+}
+
 void qn_data_arrays_init(qn_data_arrays *arrays) {
     if (arrays)
         *arrays = (qn_data_arrays){.size = sizeof *arrays, .type = QN_F32};
+}
+
+qn_status qn_data_from_arrays(qn_data_type type, uint64_t items, uint32_t features,
+                              const void *values, const int32_t *labels, qn_data **out,
+                              qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_OUT(out, err);
+    QN__NEED(values, err);
+    const qn_data_arrays a = {
+        .type = type, .items = items, .features = features, .values = values, .labels = labels};
+    return make(&a, 0, out, err);
 }
 
 qn_status qn_data_lend(const qn_data_arrays *arrays, qn_data **out, qn_error *err) {
@@ -244,26 +278,8 @@ qn_status qn_data_lend(const qn_data_arrays *arrays, qn_data **out, qn_error *er
     QN__NEED(arrays, err);
     qn_data_arrays a;
     qn_data_arrays_init(&a);
-    qn_status status = qn__sized_take(QN__SIZED("arrays", qn_data_arrays), arrays, &a, err);
-    if (status == QN_OK && !a.values)
-        return qn__fail_null(err, __func__, "arrays->values");
-    int missing = 0;
-    if (status == QN_OK)
-        status = check(&a, &missing, err);
+    const qn_status status = qn__sized_take(QN__SIZED("arrays", qn_data_arrays), arrays, &a, err);
     if (status != QN_OK)
         return status;
-    qn_data *data = qn__alloc(1, sizeof *data, err);
-    if (!data)
-        return QN_MEMORY;
-    status = fill(data, &a, missing, err);
-    if (status != QN_OK) {
-        qn_data_close(data);
-        return status;
-    }
-    if (data->release == end_loan)
-        *(lent *)data->memory = (lent){a.owner, a.release};
-    else if (a.release)
-        a.release(a.owner);
-    *out = data;
-    return QN_OK;
+    return a.values ? make(&a, 1, out, err) : qn__fail_null(err, __func__, "arrays->values");
 }

@@ -1,6 +1,4 @@
-/* The functions of a data set: create from arrays, query, close. */
-#include "base/argument.h"
-#include "base/float_state.h"
+/* The functions of a data set: check, query, close. */
 #include "base/memory.h"
 #include "data/data.h"
 #include <math.h>
@@ -55,54 +53,6 @@ qn_status qn__data_check_values(qn_data_type type, uint64_t items, uint32_t feat
     }
     if (missing)
         *missing = found;
-    return QN_OK;
-}
-
-/* Copies both arrays into `data`; qn_data_close frees them in every case. */
-static qn_status copy_arrays(qn_data *data, const void *values, const int32_t *labels,
-                             qn_error *err) {
-    size_t items = (size_t)data->items, stride = qn__data_stride(data);
-    data->release = qn__free;
-    data->memory = qn__alloc(items, stride, err);
-    if (!data->memory)
-        return QN_MEMORY;
-    memcpy(data->memory, values, items * stride);
-    data->values = data->memory;
-    if (!labels)
-        return QN_OK;
-    data->labels = qn__alloc(items, sizeof *labels, err);
-    if (!data->labels)
-        return QN_MEMORY;
-    memcpy(data->labels, labels, items * sizeof *labels);
-    return QN_OK;
-}
-
-qn_status qn_data_from_arrays(qn_data_type type, uint64_t items, uint32_t features,
-                              const void *values, const int32_t *labels, qn_data **out,
-                              qn_error *err) {
-    QN__OWN_FLOATS;
-    QN__NEED_OUT(out, err);
-    QN__NEED(values, err);
-    qn_status status = qn__data_check_arrays(type, items, features, values, labels, err);
-    if (status == QN_OK)
-        status = qn__data_check_values(type, items, features, values, NULL, err);
-    if (status != QN_OK)
-        return status;
-    qn_data *data = qn__alloc(1, sizeof *data, err);
-    if (!data)
-        return QN_MEMORY;
-    data->type = type;
-    data->items = items;
-    data->features = features;
-    data->format = "array";
-    status = copy_arrays(data, values, labels, err);
-    if (status == QN_OK)
-        status = qn__data_finish(data, NULL, err);
-    if (status != QN_OK) {
-        qn_data_close(data);
-        return status;
-    }
-    *out = data;
     return QN_OK;
 }
 
