@@ -15,6 +15,7 @@
 #include "data/csv_survey.h"
 #include "data/csv_text.h"
 #include "data/readers.h"
+#include "data/text_column.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -286,14 +287,6 @@ static qn_status fill(table *t, qn__pool *pool, const qn_data_options *options, 
 
 /* ------------------------------------------------------------------ the schema */
 
-/* Texts move out of their set. */
-static void take_texts(qn__text_set *set, uint32_t *count, char ***texts) {
-    *count = set->count;
-    *texts = set->text;
-    set->text = NULL;
-    set->count = 0;
-}
-
 static void take_name(char **name, char **to) {
     if (**name == '\0')
         return;
@@ -315,9 +308,9 @@ static qn_status make_schema(table *t, qn__csv_header *header, qn_data *data, qn
         const int is_special = special->column == column, is_label = column == t->shape->label;
         if (is_special && special->kind == QN__COLUMN_CLASS) {
             schema->target = QN__TARGET_CLASS;
-            take_texts(special->texts, &schema->classes, &schema->class_name);
+            qn__text_column_take(special->texts, &schema->classes, &schema->class_name);
         } else if (is_special && special->kind == QN__COLUMN_CATEGORY) {
-            take_texts(special->texts, &feature->categories, &feature->category);
+            qn__text_column_take(special->texts, &feature->categories, &feature->category);
         }
         if (header->names && is_label)
             take_name(&header->names[column], &schema->label);
