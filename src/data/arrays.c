@@ -4,7 +4,7 @@
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "base/sized.h"
-#include "data/data.h"
+#include "data/fill.h"
 #include "data/labels.h"
 #include <math.h>
 #include <string.h>
@@ -23,16 +23,13 @@ static void end_loan(void *memory) {
     qn__free(loan);
 }
 
-/* The bits of a missing value, as schema.h says. */
-static const uint32_t missing_bits = 0x7fc00000;
-
-/* 1 when every NaN has them. */
+/* 1 when every missing value has the bits that a table has there. */
 static int are_missing_plain(const qn_data *data, const void *values) {
     const size_t count = data->missing ? (size_t)data->items * data->features : 0;
     for (size_t i = 0; i < count; i++) {
         uint32_t bits;
         memcpy(&bits, (const char *)values + i * sizeof bits, sizeof bits);
-        if ((bits & 0x7fffffff) > 0x7f800000 && bits != missing_bits)
+        if ((bits & 0x7fffffff) > 0x7f800000 && bits != QN__MISSING_BITS)
             return 0;
     }
     return 1;
@@ -41,8 +38,8 @@ static int are_missing_plain(const qn_data *data, const void *values) {
 static void make_missing_plain(const qn_data *data, float *values) {
     const size_t count = data->missing ? (size_t)data->items * data->features : 0;
     for (size_t i = 0; i < count; i++)
-        if (isnan(values[i]))
-            memcpy(&values[i], &missing_bits, sizeof missing_bits);
+        if (qn__is_missing(values[i]))
+            qn__set_missing(&values[i]);
 }
 
 /* 1 when the values can be read as they lie. Kernels read up to QN__DATA_MARGIN bytes behind the

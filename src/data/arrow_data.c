@@ -5,6 +5,7 @@
 #include "data/arrow_table.h"
 #include "data/csv_header.h"
 #include "data/data_options.h"
+#include "data/fill.h"
 #include "data/label_values.h"
 #include "data/labels.h"
 #include "data/text_column.h"
@@ -52,7 +53,7 @@ static qn_status put_byte(void *user, uint64_t item, const qn__arrow_cell *cell,
 }
 
 static void put_missing(filling *f, float *to) {
-    memcpy(to, &(uint32_t){0x7fc00000}, sizeof *to);
+    qn__set_missing(to);
     f->data->missing = 1;
 }
 

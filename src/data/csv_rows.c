@@ -2,6 +2,7 @@
  * separator. */
 #include "base/text.h"
 #include "data/csv.h"
+#include "data/fill.h"
 #include "data/text_set.h"
 #include <math.h>
 #include <string.h>
@@ -108,10 +109,8 @@ static qn__row_fault take_class(const qn__cell *cell, const qn__text_set *texts,
     return number == QN__NO_TEXT ? QN__ROW_ENCODING : QN__ROW_FINE;
 }
 
-/* A missing value has always the same bits. */
 static qn__row_fault take_gap(float *value) {
-    const uint32_t bits = 0x7FC00000;
-    memcpy(value, &bits, sizeof bits);
+    qn__set_missing(value);
     return QN__ROW_FINE;
 }
 

@@ -1,11 +1,12 @@
 /* Missing values of a table: counted, left out, or filled with a number that is fitted to a column.
  *
- * Columns are the raw ones of the table. A missing value is any NaN; a table without a schema and
- * one of bytes has none (schema.h). */
+ * Columns are the raw ones of the table. A missing value is any NaN; a table of bytes has none, and
+ * one that does not say that it may have some (qn_data.missing). */
 #ifndef QN_DATA_FILL_H
 #define QN_DATA_FILL_H
 
 #include "data/data.h"
+#include <string.h>
 
 /* What becomes of missing numbers; docs/exactness.md 2.5. A missing category is no category in all
  * of them but the first and the last. */
@@ -19,6 +20,14 @@ typedef enum qn__missing {
 
 /* Whether a value is missing; NaN by its definition. */
 static inline int qn__is_missing(float value) { return value != value; }
+
+/* The bits of a missing value in a table, whatever NaN was read: digests depend on them. */
+#define QN__MISSING_BITS UINT32_C(0x7fc00000)
+
+static inline void qn__set_missing(float *value) {
+    const uint32_t bits = QN__MISSING_BITS;
+    memcpy(value, &bits, sizeof bits);
+}
 
 /* Where a table lacks values. */
 typedef struct qn__gaps {

@@ -1,5 +1,6 @@
 /* The elements of an NPY array as the values of a table (docs/exactness.md 2.1.8). */
 #include "base/memory.h"
+#include "data/fill.h"
 #include "data/half.h"
 #include "data/npy.h"
 #include <math.h>
@@ -175,12 +176,11 @@ static qn_status refuse_value(const filling *f, uint64_t element, uint64_t to, d
 
 static qn_status put_floats(filling *f, uint64_t first, uint64_t to, uint64_t step, size_t count,
                             const double *from, qn_error *err) {
-    static const uint32_t missing = 0x7fc00000;
     float *floats = f->data->memory;
     for (size_t i = 0; i < count; i++) {
         float value = (float)from[i];
         if (isnan(value)) {
-            memcpy(&value, &missing, sizeof value);
+            qn__set_missing(&value);
             f->data->missing = 1;
         } else if (isinf(value)) {
             return refuse_value(f, first + i, to + i * step, from[i], err);
