@@ -11,7 +11,7 @@ enum { COLUMNS = 16 };
 enum { BUCKETS = 1 << 16 };
 
 static int may_lack(const qn_data *data) {
-    return (data->missing || data->schema) && data->type == QN_F32;
+    return data->missing && data->type == QN_F32;
 }
 
 /* All values of a table lie together, so the compiler's vectors find a NaN at the memory's speed.

@@ -44,6 +44,7 @@ static qn_data *make(const float *values, uint64_t items, const int32_t *labels,
     assert_int_equal(qn_data_from_arrays(QN_F32, items, 3, zeros, labels, &data, NULL), QN_OK);
     memcpy(data->memory, values, items * 3 * sizeof *values);
     data->schema = schema;
+    data->missing = 1;
     return data;
 }
 

@@ -6,7 +6,7 @@
  *   a column of categories   the index of the category in `category`; missing: the same NaN
  *
  * A table may have no schema (NULL), as that of an IDX file: then its columns are numbers without
- * names and without missing values, and its labels are class numbers from 0.
+ * names, and its labels are class numbers from 0. Values may be missing with and without one.
  *
  * All texts are UTF-8. A schema never changes once it was made; each is owned by one table, one
  * recipe or one model, and copied for another. */
