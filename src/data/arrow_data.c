@@ -197,13 +197,6 @@ static qn_status choose_columns(const qn__arrow_table *table, const qn_data_opti
     return status;
 }
 
-static void release_columns(const qn__arrow_table *table, qn__csv_header *header) {
-    for (uint64_t i = 0; header->names && i < table->columns; i++)
-        qn__free(header->names[i]);
-    qn__free(header->names);
-    qn__free(header->special);
-}
-
 /* 1 for a column that is a feature; *special goes on to the next that is none. */
 static int is_feature(const qn__special **special, uint64_t column) {
     if ((*special)->column != column)
@@ -248,11 +241,6 @@ static qn_status make_room(const qn__arrow_table *table, const qn__csv_header *h
     return data->memory ? QN_OK : QN_MEMORY;
 }
 
-static qn_status take_name(char *name, char **to, qn_error *err) {
-    *to = *name ? qn__copy_text(name, err) : NULL;
-    return !*name || *to ? QN_OK : QN_MEMORY;
-}
-
 static qn_status fill_column(filling *f, const qn__csv_header *header, const char *task,
                              qn_error *err) {
     const int label = f->column == header->shape.label;
@@ -261,8 +249,8 @@ static qn_status fill_column(filling *f, const qn__csv_header *header, const cha
     if (status == QN_OK)
         status = label ? fill_labels(f, task, err) : fill_feature(f, err);
     if (status == QN_OK)
-        status = take_name(header->names[f->column],
-                           label ? &schema->label : &schema->feature[f->feature].name, err);
+        qn__csv_header_take_name(header, f->column,
+                                 label ? &schema->label : &schema->feature[f->feature].name);
     qn__text_set_release(&f->texts);
     qn__free(f->number);
     return status;
@@ -291,7 +279,7 @@ static qn_status fill(const qn__arrow_table *table, const qn_data_options *optio
     qn_status status = choose_columns(table, options, &header, err);
     if (status == QN_OK)
         status = fill_columns(table, &header, options->task, data, err);
-    release_columns(table, &header);
+    qn__csv_header_release(&header);
     if (status == QN_OK)
         status = qn__labels_settle(data, options, 1, "the Arrow stream", err);
     return status == QN_OK ? qn__data_finish(data, NULL, err) : status;

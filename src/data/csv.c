@@ -287,13 +287,6 @@ static qn_status fill(table *t, qn__pool *pool, const qn_data_options *options, 
 
 /* ------------------------------------------------------------------ the schema */
 
-static void take_name(char **name, char **to) {
-    if (**name == '\0')
-        return;
-    *to = *name;
-    *name = NULL;
-}
-
 /* What the columns are called and hold; none where there is nothing to tell. */
 static qn_status make_schema(table *t, qn__csv_header *header, qn_data *data, qn_error *err) {
     const qn__special *special = t->shape->special;
@@ -312,11 +305,10 @@ static qn_status make_schema(table *t, qn__csv_header *header, qn_data *data, qn
         } else if (is_special && special->kind == QN__COLUMN_CATEGORY) {
             qn__text_column_take(special->texts, &feature->categories, &feature->category);
         }
-        if (header->names && is_label)
-            take_name(&header->names[column], &schema->label);
-        else if (header->names && !(is_special && special->kind == QN__COLUMN_SKIP))
-            take_name(&header->names[column], &feature->name);
-        feature += !is_label && !(is_special && special->kind == QN__COLUMN_SKIP);
+        const int is_feature = !is_label && !(is_special && special->kind == QN__COLUMN_SKIP);
+        if (is_label || is_feature)
+            qn__csv_header_take_name(header, column, is_label ? &schema->label : &feature->name);
+        feature += is_feature;
         special += is_special;
     }
     return QN_OK;

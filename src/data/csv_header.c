@@ -129,6 +129,14 @@ void qn__csv_header_release(qn__csv_header *header) {
     header->note = NULL;
 }
 
+void qn__csv_header_take_name(const qn__csv_header *header, uint64_t column, char **to) {
+    *to = NULL;
+    if (!header->names || *header->names[column] == '\0')
+        return;
+    *to = header->names[column];
+    header->names[column] = NULL;
+}
+
 int qn__csv_header_is_settled(const qn__csv_header *header) {
     const char *at = header->body;
     for (int lines = 0; lines < QN__LOOK_LINES; lines++) {

@@ -31,6 +31,8 @@ typedef struct qn__csv_header {
 qn_status qn__csv_header_read(const char *text, size_t size, const char *path,
                               const qn_data_options *options, qn__csv_header *out, qn_error *err);
 void qn__csv_header_release(qn__csv_header *header);
+/* The name of a column moves to *to; NULL when it has none. */
+void qn__csv_header_take_name(const qn__csv_header *header, uint64_t column, char **to);
 /* 1 when the text behind these lines could change nothing of the header. */
 int qn__csv_header_is_settled(const qn__csv_header *header);
 
