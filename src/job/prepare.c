@@ -87,10 +87,7 @@ qn_status qn__training_items_make(const qn__recipe *recipe, const qn_data *data,
         status = split(recipe, out, err);
     if (status == QN_OK)
         status = fit(recipe, threads, out, err);
-    const qn__encoding how = {.table = recipe->table,
-                              .features = recipe->features,
-                              .missing = recipe->missing,
-                              .fill = out->fill};
+    const qn__encoding how = qn__recipe_encoding(recipe, out->fill);
     if (status == QN_OK)
         status = encode(&how, notes, &out->all, err);
     /* What was split are the columns, which are not the inputs any more. */

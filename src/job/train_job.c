@@ -91,10 +91,7 @@ static qn_status choose_items(qn__train_job *job, const qn_data *data,
 }
 
 qn__encoding qn__train_job_encoding(const qn__train_job *job) {
-    return (qn__encoding){.table = job->recipe.table,
-                          .features = job->recipe.features,
-                          .missing = job->recipe.missing,
-                          .fill = job->items.fill};
+    return qn__recipe_encoding(&job->recipe, job->items.fill);
 }
 
 static qn_status first_state(qn__train_job *job, qn_error *err) {

@@ -464,9 +464,7 @@ const char *qn_model_class_name(const qn_model *model, uint32_t k) {
 const qn__recipe *qn__model_recipe_of(const qn_model *model) { return &model->recipe; }
 
 qn__encoding qn__model_encoding(const qn_model *model) {
-    const qn__recipe *r = &model->recipe;
-    return (qn__encoding){
-        .table = r->table, .features = r->features, .missing = r->missing, .fill = model->fill};
+    return qn__recipe_encoding(&model->recipe, model->fill);
 }
 
 const char *qn__model_text(const qn_model *model) { return model->text; }

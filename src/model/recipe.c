@@ -1,7 +1,6 @@
 #include "model/recipe.h"
 
 #include "base/memory.h"
-#include "data/inputs.h"
 #include "model/tables.h"
 #include "num/intgemm_reference.h"
 #include <math.h>
@@ -367,6 +366,13 @@ uint32_t qn__recipe_inputs(const qn__recipe *recipe) {
 
 int qn__recipe_fills(const qn__recipe *recipe) {
     return recipe->missing == QN__MISSING_MEAN || recipe->missing == QN__MISSING_MEDIAN;
+}
+
+qn__encoding qn__recipe_encoding(const qn__recipe *recipe, const float *fill) {
+    return (qn__encoding){.table = recipe->table,
+                          .features = recipe->features,
+                          .missing = recipe->missing,
+                          .fill = fill};
 }
 
 int qn__recipe_needs_bytes(const qn__recipe *recipe) {

@@ -2,7 +2,7 @@
 #ifndef QN_MODEL_RECIPE_H
 #define QN_MODEL_RECIPE_H
 
-#include "data/fill.h"
+#include "data/inputs.h"
 #include "model/network.h"
 
 typedef enum qn__init { QN__INIT_AUTO, QN__INIT_GLOROT, QN__INIT_HE, QN__INIT_LECUN } qn__init;
@@ -75,6 +75,9 @@ uint32_t qn__recipe_inputs(const qn__recipe *recipe);
 
 /* Whether it holds a number for each column that may lack values. */
 int qn__recipe_fills(const qn__recipe *recipe);
+
+/* How its model sees a table; `fill` as qn__fill_fit makes it, or NULL. The result borrows both. */
+qn__encoding qn__recipe_encoding(const qn__recipe *recipe, const float *fill);
 
 /* Whether its scaling is for data of bytes only. */
 int qn__recipe_needs_bytes(const qn__recipe *recipe);
