@@ -496,6 +496,8 @@ def test_fork(q, digits, tmp_path):
     ({"batch": -1}, "UsageError", "batch cannot be -1"),
     ({"batch": 1.5}, "UsageError", "batch cannot be 1.5"),
     ({"checkpoint_every": "5m"}, "UsageError", "checkpoint_every needs checkpoint"),
+    ({"checkpoint": "c", "checkpoint_every": "5x"}, "UsageError", "checkpoint_every cannot be '5x'"),
+    ({"checkpoint": "c", "checkpoint_every": 1.5}, "UsageError", "checkpoint_every cannot be 1.5"),
     ({"devices": "cuda:77"}, "UnsupportedError", "cuda"),
     ({"lr": 1e30, "model": "dense 9 relu; dense 10 none", "loss": "mse"}, "NumericError", "step"),
     ({"output": "/nowhere/at/all"}, "FileError", "/nowhere/at")])
@@ -509,6 +511,22 @@ def test_errors_say_what_to_do(q, digits, options, kind, words):
 def test_an_unknown_option(q, digits):
     with pytest.raises(TypeError, match="did you mean 'batch'"):
         q.train(digits, btch=3)
+
+
+@pytest.mark.parametrize("options", [{"header": True}, {"task": 1}, {"features": ["r0c0"]},
+                                     {"classes": "ten"}], ids=str)
+def test_options_of_a_file_have_a_kind(tmp_path, options):
+    """A number for a text is refused. ctypes would take it for an address."""
+    (tmp_path / "t.csv").write_text("y,a\n0,1.5\n1,2.5\n")
+    script = ("import sys, quern\ntry: quern.open(sys.argv[1], **%r)\n"
+              "except quern.UsageError as e: print(e)" % options)
+    (word, value), = options.items()
+    assert python(script, tmp_path / "t.csv") == f"{word} cannot be {value!r}\n"
+
+
+def test_a_fraction_can_be_a_number_of_numpy(q, digits):
+    want = q.train(digits, valid=0.25, **SMALL).digest
+    assert q.train(digits, valid=np.float32(0.25), **SMALL).digest == want
 
 
 def test_errors_are_python_s_too(q, tmp_path):

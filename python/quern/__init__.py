@@ -31,7 +31,6 @@ def __getattr__(name):
         return importlib.import_module(f"quern.{name}")
     home = _HOMES.get(name, "errors" if name in __all__ else None)
     if name == "__version__":
-        home, name = "device", "version"
         return importlib.import_module("quern.device").version()
     if home is None:
         raise AttributeError(f"module 'quern' has no attribute {name!r}")

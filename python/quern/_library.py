@@ -61,3 +61,23 @@ def text(value):
 def said(value):
     """A text of the library; NULL is None."""
     return None if value is None else value.decode("utf-8", "replace")
+
+
+def assign(struct, member, value):
+    """Sets a member from Python's value. Returns what must stay alive.
+
+    Raises TypeError, ValueError or OverflowError for a value of the wrong kind. ctypes alone would
+    take a whole number for the address of a text.
+    """
+    kind = dict(struct._fields_)[member]
+    if kind is C.c_char_p:
+        value = text(value)
+    elif kind in (C.c_float, C.c_double):
+        value = float(value)
+    elif kind in (C.c_int, C.c_uint32, C.c_uint64):
+        number = int(value)
+        if number != value or kind(number).value != number:
+            raise ValueError(value)
+        value = number
+    setattr(struct, member, value)
+    return value

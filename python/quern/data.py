@@ -4,8 +4,8 @@ import ctypes as C
 import os
 
 from . import _abi, ranks
-from ._library import library, new, owned, said, text
-from .errors import InputError, spelled
+from ._library import assign, library, new, owned, said, text
+from .errors import InputError, UsageError, spelled
 
 
 class Data:
@@ -156,7 +156,7 @@ class Data:
 
     @property
     def format(self):
-        """What it was made from: "array", "csv", "idx", "csv.gz", "idx.gz", "synth"."""
+        """What it was made from: "array", "synth", or a file's format such as "csv" or "npy.gz"."""
         return library().qn_data_format(self._address).decode()
 
     def __len__(self):
@@ -193,7 +193,7 @@ def _view(owner, address, shape, kind):
 
 
 def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
-    """Reads a file of items: CSV or IDX, plain or gzipped.
+    """Reads a file of items: CSV, IDX, NPY or NPZ; all but NPZ plain or gzipped.
 
     Among ranks all call this together: one rank of each machine reads the file, and the others
     share its memory.
@@ -201,9 +201,10 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
     Parameters
     ----------
     path : str or path
-        The file. Its content decides which format it has.
+        The file. Its content decides which format it has. "FILE.npz:NAME" is one array of an NPZ
+        archive.
     labels : str or path, optional
-        IDX: the file of labels.
+        IDX, NPY and NPZ: the file of labels.
     label : str or int, optional
         CSV: the label column: a name in the header, a number from 1, or "last". Default: the first.
     unlabelled : bool
@@ -211,7 +212,8 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
     threads : int
         For reading; 0: every core.
     **more
-        Other members of qn_data_options in <quern/data.h>.
+        Other members of qn_data_options in <quern/data.h>: the texts ``task``, ``header``
+        ("yes", "no"), ``features`` and ``drop`` ("age,3-7"), as for the command.
 
     Returns
     -------
@@ -226,7 +228,11 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
     for name, value in more.items():
         if name not in members:
             raise TypeError(f"open() has no option {name!r}")
-        setattr(options, name, text(value) if isinstance(value, (str, os.PathLike)) else value)
+        try:
+            if value is not None:
+                assign(options, name, value)
+        except (TypeError, ValueError, OverflowError):
+            raise UsageError(f"{name} cannot be {value!r}") from None
     path = text(path)
     cluster = ranks.current()
     if not cluster:

@@ -2,13 +2,14 @@
 
 import ctypes as C
 import difflib
+import numbers
 import queue
 import sys
 import threading
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 from . import _abi, ranks
-from ._library import call, library, new, owned, said, sized, text
+from ._library import assign, call, library, new, owned, said, sized, text
 from ._progress import Line
 from .data import as_in, data_of
 from .errors import DiffersError, QuernError, UsageError, of
@@ -39,8 +40,8 @@ class Epoch(NamedTuple):
     items_per_second: float
     lr: float
     train: Score
-    valid: Score
-    test: Score
+    valid: Optional[Score]
+    test: Optional[Score]
 
 
 class Report(NamedTuple):
@@ -53,8 +54,8 @@ class Report(NamedTuple):
     steps: int
     resumed_from: int
     train: Score
-    valid: Score
-    test: Score
+    valid: Optional[Score]
+    test: Optional[Score]
 
 
 def _score(score, real):
@@ -105,24 +106,13 @@ def options():
 
 
 def _set(struct, member, value, word, kept):
-    """Sets a member from Python's value; raises TypeError for one of the wrong kind."""
-    kind = dict(struct._fields_)[member]
+    """Sets a member from Python's value; raises UsageError for one of the wrong kind."""
+    if value is None:
+        return
     try:
-        if value is None:
-            return
-        if kind is C.c_char_p:
-            value = text(value)
-            kept.append(value)
-        elif kind in (C.c_float, C.c_double):
-            value = float(value)
-        else:
-            number = int(value)
-            if number != value or kind(number).value != number:
-                raise ValueError
-            value = number
+        kept.append(assign(struct, member, value))
     except (TypeError, ValueError, OverflowError):
         raise UsageError(f"{word} cannot be {value!r}", "", f"default: {options().get(word)}") from None
-    setattr(struct, member, value)
 
 
 def _unknown(word, words):
@@ -149,10 +139,15 @@ def _fill_checkpoint_every(o, value):
     """"auto", seconds as "30s", "5m", "2h", or a number of steps."""
     if value in (None, "auto"):
         o.checkpoint_part = 0.01
-    elif isinstance(value, str) and value[-1:] in _UNITS:
-        o.checkpoint_seconds = float(value[:-1]) * _UNITS[value[-1]]
-    else:
-        o.checkpoint_steps = int(value)
+        return
+    try:
+        if isinstance(value, str) and value[-1:] in _UNITS:
+            o.checkpoint_seconds = float(value[:-1]) * _UNITS[value[-1]]
+        else:
+            assign(o, "checkpoint_steps", int(value) if isinstance(value, str) else value)
+    except (TypeError, ValueError, OverflowError):
+        raise UsageError(f"checkpoint_every cannot be {value!r}", "",
+                         'give "auto", a time such as "30s", or a number of steps') from None
 
 
 def _fill(o, given):
@@ -328,7 +323,7 @@ def train(data=None, labels=None, *, test=None, valid=None, init_from=None, outp
     """
     o = _abi.qn_train_options()
     library().qn_train_options_init(o)
-    if isinstance(valid, (int, float)):
+    if isinstance(valid, numbers.Real):  # NumPy's numbers too
         options["valid"], valid = valid, None
     columns = {word: options.pop(word) for word in list(options) if word in FILE}
     kept = _fill(o, options)
