@@ -10,9 +10,7 @@ enum { COLUMNS = 16 };
 /* Halves of the 32 bits of a number. */
 enum { BUCKETS = 1 << 16 };
 
-static int may_lack(const qn_data *data) {
-    return data->missing && data->type == QN_F32;
-}
+static int may_lack(const qn_data *data) { return data->missing && data->type == QN_F32; }
 
 /* All values of a table lie together, so the compiler's vectors find a NaN at the memory's speed.
  */
