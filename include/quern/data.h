@@ -71,15 +71,14 @@ QN_API void qn_data_options_init(qn_data_options *options);
 /* Reads the regular file `path`: CSV, IDX, NPY or NPZ (docs/exactness.md 2.1), all but NPZ plain or
  * gzipped. The content decides which, not the name. "FILE.npz:NAME" is the array NAME of an
  * archive, with the labels that belong to it (docs/formats.md). `options` may be NULL: the
- * defaults. The type is QN_U8 for IDX, for CSV where every feature is written as a plain whole
- * number from 0 to 255, and for arrays of integers from 0 to 255. In CSV, a column of texts is a
- * category. A missing value of any column is a NaN.
+ * defaults. The type is QN_U8 for IDX and for arrays of integers from 0 to 255. For CSV it is QN_U8
+ * where every feature is written as a plain whole number from 0 to 255. In CSV, a column of texts
+ * is a category. A missing value of any column is a NaN.
  *
  * On success *out is owned by the caller, for qn_data_close. Fails with QN_USAGE (options),
- * QN_INPUT (the file is missing or malformed; `where` has line and column, or the byte), QN_IO,
- * QN_MEMORY or QN_UNSUPPORTED (gzip or NPZ in a build without zlib, or a processor that computes
- * wrongly).
- */
+ * QN_INPUT (the file is missing or malformed; `where` has line and column, or the byte), QN_IO or
+ * QN_MEMORY. Fails with QN_UNSUPPORTED for gzip or NPZ in a build without zlib, and on a processor
+ * that computes wrongly. */
 QN_API qn_status qn_data_open(const char *path, const qn_data_options *options, qn_data **out,
                               qn_error *err);
 
@@ -125,16 +124,16 @@ typedef struct qn_data_arrays {
 /* Sets `size`, `type` to QN_F32, and every other member to 0 or NULL. */
 QN_API void qn_data_arrays_init(qn_data_arrays *arrays);
 
-/* Makes a data set that reads the values where they are: they must stay and not change. When the
- * data set cannot use them there, it copies them: floats at an address that is not a multiple of 4,
- * fewer than 64 bytes from the end of the values to the end of their page, or a NaN with other bits
- * than 0x7fc00000. qn_data_values shows which happened.
+/* Makes a data set that reads the values where they are: they must stay and not change. It copies
+ * them in three cases: floats at an address that is not a multiple of 4; fewer than 64 bytes from
+ * the end of the values to the end of their page; a NaN with other bits than 0x7fc00000.
+ * qn_data_values shows which happened.
  *
  * On success *out is owned by the caller, for qn_data_close, and `release` is called once: by
  * qn_data_close, on the thread that calls it, or before this function returns when the values were
- * copied. After a failure it is never called. Fails as qn_data_from_arrays does, with QN_USAGE for
- * members that contradict each other, and with QN_INPUT for a label or a category that is not below
- * its number, texts that do not ascend, and a target that is not finite. */
+ * copied. After a failure it is never called. Fails as qn_data_from_arrays does, and with QN_USAGE
+ * for members that contradict each other. Fails with QN_INPUT for a class or a category that is out
+ * of range, texts that do not ascend, and a target that is not finite. */
 QN_API qn_status qn_data_lend(const qn_data_arrays *arrays, qn_data **out, qn_error *err);
 
 /* Draws `items` images like handwritten digits: QN_U8, 784 features (28 x 28 pixels, row after row,
@@ -233,15 +232,16 @@ QN_API const char *qn_data_note(const qn_data *data);
  * or QN_MEMORY, and leave the old file as it was. */
 
 /* Writes the values as IDX, and the labels into a second file; `labels_path` may be NULL: only the
- * values. Also fails with QN_INPUT (values that are not QN_U8, labels that are missing or above
- * 255, 2^32 items or more) and QN_USAGE (both paths name one file). Both files are complete before
- * the first is renamed. When only the second renaming fails, the file of values is the new one. */
+ * values. Also fails with QN_INPUT: values that are not QN_U8, labels that are missing or above
+ * 255, 2^32 items or more. Fails with QN_USAGE when both paths name one file. Both files are
+ * complete before the first is renamed. When only the second renaming fails, the file of values is
+ * the new one. */
 QN_API qn_status qn_data_write_idx(const qn_data *data, const char *images_path,
                                    const char *labels_path, qn_error *err);
 /* Writes the data set as CSV: the label first, where there are labels or targets, then the
  * features. The header has the names that are known, else "label", and "f0", "f1" and so on, or
- * "r0c0", "r0c1" for images of known size. Categories and classes are written with their names, a
- * missing value as an empty cell, floats with the digits that give the same float32 when read. */
+ * "r0c0", "r0c1" for images of known size. Categories and classes are written with their names, and
+ * a missing value as an empty cell. Floats have the digits that give the same float32 when read. */
 QN_API qn_status qn_data_write_csv(const qn_data *data, const char *path, qn_error *err);
 
 #ifdef __cplusplus

@@ -34,9 +34,9 @@ typedef struct qn_compute {
      *   none        no device: every call that computes fails with QN_USAGE
      * A device that only makes a step slower is left out of the steps, whatever the list says. */
     const char *devices;
-    /* NULL: work is divided by measured speed. "3,1": each step's grains go to the devices of the
-     * list in these fixed proportions, one number above 0 for each, and all of them take part; for
-     * experiments. */
+    /* NULL: work is divided by measured speed. "3,1": for experiments; one number above 0 for each
+     * device of the list. All of these devices take part, and each step's grains are divided in
+     * these proportions. */
     const char *shares;
     double device_timeout; /* seconds without an answer after which a device counts as lost,
                               0.001..86400; 0: 60 */

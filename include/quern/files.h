@@ -40,11 +40,11 @@ QN_API qn_status qn_files_compare(const qn_file *files, uint32_t count, qn_error
 /* Does the same, and checks that the files can be written. For a program that computes for hours
  * before it writes.
  *
- * Also fails with QN_IO, for the first such element: its folder is missing or takes no new file,
- * the path of a file names a folder, or an existing file is protected or not a regular file. For a
- * folder of a run, the folder above it must exist. The check creates a temporary file in each
- * folder and removes it. It also removes temporary files that processes which no longer run left
- * there. No other file changes. */
+ * Also fails with QN_IO, for the first element that cannot be written. Its folder is missing or
+ * takes no new file, or the path of a file names a folder. Or an existing file is protected or not
+ * a regular file. For a folder of a run, the folder above it must exist. The check creates a
+ * temporary file in each folder and removes it. It also removes temporary files that processes
+ * which no longer run left there. No other file changes. */
 QN_API qn_status qn_files_check(const qn_file *files, uint32_t count, qn_error *err);
 
 /* Removes the temporary files that the library has open in this process. For a signal handler that

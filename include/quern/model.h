@@ -28,10 +28,10 @@ QN_API qn_status qn_model_load(const char *path, qn_model **out, qn_error *err);
  * qn_model_load.
  *
  * On success each rank owns its *out, which may outlive the cluster. When one rank cannot read the
- * file, all ranks get its status and its message, which names the rank, and the cluster can be used
+ * file, all ranks get its status and its message, which names the rank. The cluster can be used
  * further. After QN_CLUSTER, or a failure of this rank alone (QN_MEMORY), the rank calls
- * qn_cluster_leave. Models of different machines are not compared here; qn_predict compares them.
- */
+ * qn_cluster_leave. Models of different machines are not compared here; qn_predict compares
+ * them. */
 QN_API qn_status qn_model_share(qn_cluster *cluster, int from_first, const char *path,
                                 qn_model **out, qn_error *err);
 
@@ -69,8 +69,8 @@ QN_API uint64_t qn_model_parameters(const qn_model *model);
  * NULL: nothing is written. */
 QN_API void qn_model_layer_text(const qn_model *model, uint32_t layer, char *text, size_t size);
 
-/* The tensor with this name in the file, and its shape: "layer0.weight" is outputs x inputs, row
- * after row; "layer0.bias", "scale.mean" and "scale.deviation" are vectors of *rows elements, with
+/* The tensor with this name in the file, and its shape. "layer0.weight" is outputs x inputs, row
+ * after row. "layer0.bias", "scale.mean" and "scale.deviation" are vectors of *rows elements, with
  * *columns 0. `rows` and `columns` may be NULL. Returns NULL, and writes nothing, when there is no
  * such tensor. */
 QN_API const float *qn_model_tensor(const qn_model *model, const char *name, uint64_t *rows,

@@ -100,9 +100,9 @@ typedef struct qn_plan_report {
 
 /* Makes a plan. On success *out is owned by the caller, for qn_plan_free; after a failure it is
  * NULL. Fails with QN_USAGE (options, or a text; `where` shows the place in it), QN_IO (a file that
- * cannot be read), QN_INPUT (a file that holds no such measurement), QN_MISMATCH (a measurement of
- * another job), QN_UNSUPPORTED (job->compute), QN_CLUSTER (no rank is left before the end) or
- * QN_MEMORY. */
+ * cannot be read) or QN_INPUT (a file that holds no such measurement). Fails with QN_MISMATCH (a
+ * measurement of another job), QN_UNSUPPORTED (job->compute), QN_CLUSTER (no rank is left before
+ * the end) or QN_MEMORY. */
 QN_API qn_status qn_plan_make(const qn_plan_options *options, qn_plan **out, qn_error *err);
 
 /* The plan's report; NULL for NULL. Owned by the plan. */

@@ -19,9 +19,9 @@ extern "C" {
  * A model of two classes with one output predicts class 1 where the output is above 1/2; the score
  * of class 0 is 1 - output. A model of real labels predicts numbers, in units of the labels: scores
  * and outputs are both the predictions, and classes are 0.
- * Where model and data have names for columns, columns are matched by name, in any order, and
- * others are ignored. Labels are matched by the names of classes. A column or a label that the
- * model does not have is reported by qn_device_note.
+ * Where model and data have names for columns, columns are matched by name, in any order. Others
+ * are ignored. Labels are matched by the names of classes. A column or a label that the model does
+ * not have is reported by qn_device_note.
  *
  * `compute` may be NULL: the defaults. With compute->cluster all ranks call this together with the
  * same arguments, and each gets all results.
@@ -45,12 +45,10 @@ QN_API qn_status qn_predictions_make(const qn_model *model, const qn_data *data,
                                      const qn_compute *compute, int all_outputs,
                                      qn_predictions **out, qn_error *err);
 
-/* Writes the results as CSV, one line for each item: "item,prediction,score", with "label" after
- * "item" where the data has labels, and columns "p0,p1,..." where all outputs were kept. `item`
+/* Writes the results as CSV, one line for each item: "item,prediction,score". "label" stands after
+ * "item" where the data has labels. Columns "p0,p1,..." follow where all outputs were kept. `item`
  * counts from 0. A model of real labels has neither "score" nor "p0": the prediction is the number.
- * A model of real labels has neither "score" nor "p0": the prediction is the number. A model of
- * real labels has neither "score" nor "p0": the prediction is the number. It writes a temporary
- * file in the folder of `path`, syncs it and renames it to `path`.
+ * It writes a temporary file in the folder of `path`, syncs it and renames it to `path`.
  *
  * Among ranks only the writer (qn_cluster_is_writer) calls this. Right before the renaming it asks
  * all other ranks whether they still count on this one, and fails with QN_CLUSTER when they do not.

@@ -2,7 +2,7 @@
  *
  * A function that can fail returns a qn_status and takes a `qn_error *` last, which may be NULL. A
  * failure fills the qn_error; a success does not change it. The library never prints and never
- * exits. After a failure, objects that the call was to create are NULL and objects that it was to
+ * exits. After a failure, objects that the call was to create are NULL. Objects that it was to
  * change are as before, unless the function says otherwise.
  *
  * A pointer must not be NULL unless the comment of its function, or of its member in a struct, says

@@ -39,8 +39,8 @@ extern "C" {
  * change nothing. qn_train_close has no effect then; call it after the other call has returned.
  *
  * Threads do not survive fork(). In a child of the process that opened the run, all functions that
- * return a status fail with QN_USAGE, qn_train_workers returns NULL, and qn_train_close has no
- * effect. The parent still owns the run. */
+ * return a status fail with QN_USAGE. There qn_train_workers returns NULL, and qn_train_close has
+ * no effect. The parent still owns the run. */
 typedef struct qn_train qn_train;
 
 /* After a step. */
@@ -173,10 +173,10 @@ QN_API qn_status qn_train_options_from_model(const qn_model *model, const qn_dat
  * sets must outlive *out. Options and their texts are copied.
  *
  * On success *out is owned by the caller, for qn_train_close. After a failure it is NULL, and no
- * checkpoint, record or trace has changed. Fails with QN_USAGE (an option), QN_INPUT (labels),
- * QN_MISMATCH (sets that do not fit each other, a checkpoint of another recipe), QN_BUSY (another
- * process holds the folder), QN_FORMAT (a damaged checkpoint), QN_IO, QN_MEMORY, QN_UNSUPPORTED,
- * QN_DEVICE or QN_CLUSTER. */
+ * checkpoint, record or trace has changed. Fails with QN_USAGE (an option), QN_INPUT (labels) or
+ * QN_MISMATCH (sets that do not fit each other, a checkpoint of another recipe). Fails with QN_BUSY
+ * (another process holds the folder), QN_FORMAT (a damaged checkpoint), QN_IO, QN_MEMORY,
+ * QN_UNSUPPORTED, QN_DEVICE or QN_CLUSTER. */
 QN_API qn_status qn_train_open(const qn_train_options *options, const qn_data *train,
                                const qn_data *valid, const qn_data *test, qn_train **out,
                                qn_error *err);
@@ -231,9 +231,9 @@ typedef struct qn_saved {
  *
  * Among ranks all call this together, with the same number of places. One rank of each host tries
  * each place, the lowest first, and all ranks get the same *saved. A rank asks all others before it
- * renames the file into its place. Fails with QN_IO on all ranks when no rank can write anywhere
- * (the message is saved->why), QN_CLUSTER or QN_DEVICE on a rank that has to leave, QN_NUMERIC or
- * QN_MEMORY. After a failure the old files are as before. */
+ * renames the file into its place. Fails with QN_IO on all ranks when no rank can write anywhere;
+ * the message is saved->why. Fails with QN_CLUSTER or QN_DEVICE on a rank that has to leave, or
+ * with QN_NUMERIC or QN_MEMORY. After a failure the old files are as before. */
 QN_API qn_status qn_train_save(qn_train *train, const char *const *place, uint32_t places,
                                qn_saved *saved, qn_error *err);
 
@@ -302,8 +302,8 @@ typedef struct qn_train_report {
     double seconds;               /* T */
     double seconds_training;      /* of T, in steps */
     double bound;                 /* W/S in seconds: the items of the run over the speed of the
-                                     workers of all ranks together, each counted for the part of the
-                                     steps in which it took part */
+                                     workers of all ranks. A worker counts for the part of the steps
+                                     in which it took part */
     double seconds_choosing;      /* of seconds_training: the cost of finding out which devices take
                                      part, beyond the steps of those that were chosen */
     uint64_t steps_repeated;      /* computed again after a worker was lost */
