@@ -543,12 +543,12 @@ const command devices_command = {
     .name = "devices",
     .summary = "list the CPU and the GPUs of this machine and their speed",
     .usage = "quern devices [options]",
-    .about =
-        "Devices have the names that --devices takes. For each: cores or compute units, memory, "
-        "and measured speed a second: operations of the exact matrix product in float32 and in "
-        "the integers of --arith, values of tanh, bytes copied within its memory. A device that "
-        "cannot give exact results is listed with the reason and never used.\n\n"
-        "With --model, trains that network for a moment and says which devices a run would use.",
+    .about = "Lists each device by the name that --devices takes, with its cores or compute units, "
+             "its memory and its speed. Three rates a second are measured: operations of the exact "
+             "matrix product, in float32 and in the integers of --arith; values of tanh; bytes "
+             "copied within the device's memory. A device that cannot give exact results is listed "
+             "with the reason and never used.\n\nWith --model, trains that network for a moment "
+             "and says which devices a run would use.",
     .options = devices_options,
     .examples = "quern devices\n"
                 "quern devices --measure none --json\n"

@@ -135,12 +135,12 @@ static int check_meet(const ranks_flags *f, int has_rank) {
                              "--meet needs --%s", f->ranks == 0 ? "ranks" : "rank");
     const int key_only = f->key_file && (f->alone || !getenv("TORCHELASTIC_RUN_ID"));
     if (!f->rendezvous && (f->ranks > 0 || has_rank || key_only))
-        return message_usage("add --meet HOST:PORT; under mpirun, srun and torchrun leave it out, "
-                             "they say who there is",
-                             "--%s needs --meet",
-                             f->ranks > 0 ? "ranks"
-                             : has_rank   ? "rank"
-                                          : "key-file");
+        return message_usage(
+            "add --meet HOST:PORT; under mpirun, srun and torchrun leave the option out",
+            "--%s needs --meet",
+            f->ranks > 0 ? "ranks"
+            : has_rank   ? "rank"
+                         : "key-file");
     if (f->rendezvous && f->rank >= f->ranks) {
         char remedy[96];
         snprintf(remedy, sizeof remedy, "ranks are numbered from 0: here 0 to %u",

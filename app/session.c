@@ -203,7 +203,7 @@ static void describe_empty_classes(const qn_data *data, char *text, size_t size)
                      ? "; --label names the column of labels, if another was meant"
                      : "");
     else if (classes == 1)
-        snprintf(text, size, "all items are of one class, so there is nothing to tell apart");
+        snprintf(text, size, "all items are of one class, so there is nothing to learn");
 }
 
 static void note_empty_classes(session *s) {

@@ -467,7 +467,7 @@ static int hand_over(const char *const *argv, const char *remedy, program_result
     else
         snprintf(what, sizeof what, "%s did not take the job (exit code %d)", argv[0], r->code);
     return message_fail(QN_CLUSTER, what, r->err,
-                        "\"quern submit ... --dry-run\" shows what it got");
+                        "\"quern submit ... --dry-run\" shows what was submitted");
 }
 
 static void set(job_record *record, job_field field, const char *text) {

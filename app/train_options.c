@@ -201,7 +201,8 @@ const option train_options[] = {
      .kind = OPTION_FLOAT,
      AT(delta),
      .value = "X",
-     .help = "huber: where squares become absolute values, for real labels in their deviations",
+     .help = "huber: a greater error counts by its absolute value instead of its square; with real "
+             "labels, in standard deviations of the labels",
      .field = "train.delta"},
     {.name = "beta1",
      .kind = OPTION_FLOAT,

@@ -46,8 +46,8 @@ const command version_command = {
     .name = "version",
     .summary = "print the version and what was built in",
     .usage = "quern version",
-    .about = "Prints the version of the program, the version of the exactness contract, how the "
-             "program was built, and the MPI library that ranks can be started with.",
+    .about = "Prints the versions of the program and of the exactness contract, how the program "
+             "was built, and the MPI library that can start ranks.",
     .options = version_options,
     .examples = "quern version",
     .run = run};

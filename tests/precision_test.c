@@ -168,9 +168,9 @@ static void test_training(void **state) {
     qn_data *data = make_table();
     train(data, "i14", "none", &w);
     assert_string_equal(
-        w.notes, "with `train.arith` i14 the features of an item share one scale, and beside the "
-                 "others these are too small to keep three bits (3 of 8): thin, \"fine\", "
-                 "tiny, level; `train.scale` standard makes all alike\n");
+        w.notes, "with `train.arith` i14 all features of an item share one scale, in which these "
+                 "keep fewer than three bits (3 of 8): thin, \"fine\", tiny, level; `train.scale` "
+                 "standard gives all features a similar size\n");
     assert_int_equal(w.rounding.bits, 14);
     assert_int_equal(w.rounding.items, 24); /* a grain */
     /* "tiny" always, "thin" mostly: of 24 items with 7 or 6 values that are not zero. */

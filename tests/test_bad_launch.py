@@ -62,7 +62,7 @@ def library(tmp_path_factory):
     (dict(version="Open MPI v5.0.11"), "Open MPI 5.0.11 .* does not go with mpirun"),
     (dict(how=1), "MPI_Init_thread of Open MPI 4.1.4 .* failed with code 16"),
     (dict(how=2), "did not bring the ranks together within 3 seconds"),
-    (dict(size=1), "the library knows of 1 rank, the launcher started 2"),
+    (dict(size=1), "the library reports 1 rank, the launcher started 2"),
     (dict(), "rank 0 is another program, or another Quern"),
     (None, "no MPI library that can be used"),
 ])

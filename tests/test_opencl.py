@@ -137,7 +137,7 @@ def test_cuda_comes_first(run_quern, fake, quern):
     ("embedded=1", "no 64-bit integers"),
     ("embedded=2", "embedded profile alone"),
     ("denormals=0", "flushes subnormal numbers to zero, as its driver says"),
-    ("endian=0", "its bytes have the other order"),
+    ("endian=0", "its byte order is not that of this machine"),
 ])
 def test_refused_as_the_driver_says(run_quern, fake, tmp_path, plan, says):
     env = fake("gpu=1," + plan)

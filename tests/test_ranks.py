@@ -61,7 +61,7 @@ def test_features_are_told_by_name(quern, tmp_path):
         done = ranks.run(quern, 2, "train", "--data", tmp_path / "t.csv", "--arith", "i14", "--scale",
                          "none", "--epochs", "1", "--model", "dense 2 softmax", *more, "-o",
                          tmp_path / "m")
-        said(done, "too small to keep three bits (1 of 2): rate;")
+        said(done, "these keep fewer than three bits (1 of 2): rate;")
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5])

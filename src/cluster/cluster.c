@@ -170,7 +170,7 @@ qn_status qn__cluster_refuse(qn_cluster *c, qn_error *err) {
     const qn_error why = c->reducer.error;
     pthread_mutex_unlock(&c->reducer.lock);
     if (why.status != QN_CLUSTER)
-        return qn__fail(err, QN_CLUSTER, "another rank than this one writes what all have made");
+        return qn__fail(err, QN_CLUSTER, "another rank writes the results");
     if (err)
         *err = why;
     return QN_CLUSTER;

@@ -27,7 +27,7 @@ static qn_status refuse_stream(qn_error *err, const char *remedy) {
 static qn_status fail_stream(struct ArrowArrayStream *stream, int code, qn_error *err) {
     const char *told = stream->get_last_error ? stream->get_last_error(stream) : NULL;
     qn__fail(err, QN_INPUT, "the Arrow stream failed: %.200s", told ? told : strerror(code));
-    return refuse_stream(err, "correct what the program that made the stream complains about");
+    return refuse_stream(err, "correct the error in the program that made the stream");
 }
 
 static qn_status check_schema(const struct ArrowSchema *schema, qn_error *err) {

@@ -32,7 +32,7 @@ static qn_status check_text(const char *text, size_t size, const char *path, qn_
     const char *name = other_format(text, size);
     if (!name)
         return QN_OK;
-    qn__fail(err, QN_INPUT, "this is no data file that is read: it is %s", name);
+    qn__fail(err, QN_INPUT, "Quern does not read such files: this is %s", name);
     qn__at(err, "%s", path);
     return qn__remedy(err, QN_INPUT,
                       "convert it to CSV in UTF-8, or to IDX or NPY; all may be gzipped");

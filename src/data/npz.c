@@ -91,8 +91,7 @@ static qn_status take_names(qn__npz *npz, qn_error *err) {
     if (arrays > 0)
         return QN_OK;
     qn__fail(err, QN_INPUT,
-             "the file is a ZIP archive without arrays of NumPy; a spreadsheet "
-             "begins so too");
+             "the file is a ZIP archive without NumPy arrays; many spreadsheets are ZIP archives");
     qn__at(err, "%s", qn__source_path(npz->source));
     return qn__remedy(err, QN_INPUT, "write arrays with numpy.savez, or a spreadsheet as CSV");
 }

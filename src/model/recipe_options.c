@@ -181,8 +181,8 @@ static qn_status check_categories(const qn_data *data, qn_error *err) {
                  qn__column_name(data->schema, k, name, sizeof name), categories,
                  (unsigned long long)data->items);
         return qn__remedy(err, QN_INPUT,
-                          "a text that tells items apart says nothing of others: leave the column "
-                          "out with `data.drop`");
+                          "names and identifiers of items do not help to predict others: leave the "
+                          "column out with `data.drop`");
     }
     return QN_OK;
 }

@@ -110,9 +110,9 @@ static void list_features(const qn_data *data, const qn__small_features *found, 
 
 static const char *remedy_for(const qn__program *p) {
     if (p->scale != QN__SCALE_STANDARD)
-        return "`train.scale` standard makes all alike";
-    return p->arith == QN__ARITH_I21 ? "`train.arith` f32 has no such blocks"
-                                     : "`train.arith` i21 or f32 keeps more of them";
+        return "`train.scale` standard gives all features a similar size";
+    return p->arith == QN__ARITH_I21 ? "`train.arith` f32 has no shared scale"
+                                     : "`train.arith` i21 or f32 keeps more bits";
 }
 
 qn_status qn__precision_warning(const qn__train_job *job, char *text, size_t size, qn_error *err) {
@@ -124,9 +124,8 @@ qn_status qn__precision_warning(const qn__train_job *job, char *text, size_t siz
         return status;
     list_features(job->items.train, &found, list, sizeof list);
     snprintf(text, size,
-             "with `train.arith` i%d the features of an item share one scale, and beside the "
-             "others these "
-             "are too small to keep three bits (%u of %u): %s; %s",
+             "with `train.arith` i%d all features of an item share one scale, in which these keep "
+             "fewer than three bits (%u of %u): %s; %s",
              qn__arith_bits(job->program.arith), found.count, job->program.layer[0].in, list,
              remedy_for(&job->program));
     return QN_OK;

@@ -343,12 +343,14 @@ static qn_status check_options(const qn_train_options *o, const qn_data *valid, 
         return qn__remedy(err, QN_USAGE, "name it with `train.checkpoint_dir`");
     }
     if (!(o->checkpoint_part >= 0 && o->checkpoint_part <= 1)) {
-        qn__fail(err, QN_USAGE, "checkpoints cannot take the part %g of the time",
-                 o->checkpoint_part);
-        return qn__remedy(err, QN_USAGE, "0.01 is a hundredth of the time; 0 is not by their cost");
+        qn__fail(err, QN_USAGE, "invalid part of the time for checkpoints: %g", o->checkpoint_part);
+        return qn__remedy(
+            err, QN_USAGE,
+            "give a part from 0 to 1, such as 0.01; with 0 they do not follow their cost");
     }
     if (!(o->checkpoint_seconds >= 0 && o->checkpoint_seconds < INFINITY)) {
-        qn__fail(err, QN_USAGE, "checkpoints cannot be %g seconds apart", o->checkpoint_seconds);
+        qn__fail(err, QN_USAGE, "invalid time between checkpoints: %g seconds",
+                 o->checkpoint_seconds);
         return qn__remedy(err, QN_USAGE, "give `train.checkpoint_seconds` seconds, or 0 for none");
     }
     return qn_compute_check(&o->compute, err);

@@ -550,8 +550,8 @@ static void test_options_are_checked(void **unused) {
     REFUSED(checkpoint_part, 1.5, "1.5");
     REFUSED(checkpoint_part, NAN, "part");
     REFUSED(checkpoint_seconds, -1, "-1 seconds");
-    REFUSED(checkpoint_seconds, NAN, "seconds apart");
-    REFUSED(checkpoint_seconds, INFINITY, "seconds apart");
+    REFUSED(checkpoint_seconds, NAN, "between checkpoints");
+    REFUSED(checkpoint_seconds, INFINITY, "between checkpoints");
     REFUSED(compute.threads, -1, "threads");
     REFUSED(compute.isa, "mmx", "mmx");
 #undef REFUSED

@@ -19,7 +19,7 @@ static void without_trace(qn_train *t, const qn_error *failure) {
         return; /* another rank writes it: the next reduction returns the reason */
     if (t->unrecorded.status == QN_OK)
         t->unrecorded = *failure;
-    snprintf(text, sizeof text, "%s; the run is without its trace", failure->what);
+    snprintf(text, sizeof text, "%s; the run continues without a trace", failure->what);
     qn__train_note(t, text);
 }
 

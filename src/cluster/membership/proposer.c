@@ -259,7 +259,7 @@ void qn__proposer_tick(qn__view *view, double now) {
     if (!qn__ranks_count(&waiting)) {
         give_up(view);
     } else if (qn__ranks_has(&waiting, view->rank)) {
-        qn__view_leave(view, 0, "this rank stands still");
+        qn__view_leave(view, 0, "this rank made no progress for too long");
     } else {
         QN__EACH_RANK(r, &waiting)
         qn__view_suspect(view, r);

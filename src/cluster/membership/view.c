@@ -220,7 +220,7 @@ static void on_decided(qn__view *view, const qn__head *head, qn__message_buffer 
     if (head->number[0] != view->number || head->number[1] != view->id)
         return;
     if (!qn__proposal_unpack(view, body, &value)) {
-        qn__view_leave(view, 0, "memory for a new view is short");
+        qn__view_leave(view, 0, "out of memory for the list of ranks that are left");
         return;
     }
     adopt(view, &value);

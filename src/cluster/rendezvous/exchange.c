@@ -491,7 +491,7 @@ static qn_status fetch_table(const qn__exchange *p, int file, qn__endpoint *endp
         return QN_OK;
     }
     qn__fail(err, QN_CLUSTER, "rank 0 at %s:%u %s before all ranks were connected", p->host,
-             p->port, good == 0 ? "ended" : "fell silent");
+             p->port, good == 0 ? "ended" : "stopped answering");
     return good == 0 ? QN_BUSY : QN_CLUSTER;
 }
 

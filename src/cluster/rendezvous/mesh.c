@@ -191,7 +191,7 @@ static qn_status lead(const connector *c, qn_status status, qn_error *err) {
             status = qn__fail(err, QN_CLUSTER, "%s", failure);
         else if (got != 1)
             status = qn__fail(err, QN_CLUSTER, "rank %u on %s %s before all ranks were connected",
-                              r, m->endpoint[r].host, got == 0 ? "ended" : "fell silent");
+                              r, m->endpoint[r].host, got == 0 ? "ended" : "stopped answering");
     }
     char text[512] = "";
     if (status != QN_OK && err)
@@ -227,7 +227,8 @@ static qn_status follow(const connector *c, qn_status status, qn_error *err) {
     if (got == 0)
         return without_rank0(m, err);
     if (got != 1)
-        return qn__fail(err, QN_CLUSTER, "rank 0 on %s fell silent before all ranks were connected",
+        return qn__fail(err, QN_CLUSTER,
+                        "rank 0 on %s stopped answering before all ranks were connected",
                         m->endpoint[0].host);
     return QN_OK;
 }

@@ -51,7 +51,8 @@ static qn_status find_ranks(mpi_call *t) {
         return QN_CLUSTER;
     }
     if (ranks < 1 || ranks > QN__MAX_RANKS || rank < 0 || rank >= ranks) {
-        qn__fail(&t->err, QN_CLUSTER, "rank %d of %d ranks is more than can be", rank, ranks);
+        qn__fail(&t->err, QN_CLUSTER, "rank %d of %d: a run cannot have so many ranks", rank,
+                 ranks);
         return qn__remedy(&t->err, QN_CLUSTER, "start at most %d ranks", QN__MAX_RANKS);
     }
     t->result.ranks = (uint32_t)ranks;
@@ -137,8 +138,7 @@ static void wait_until(mpi_call *t, double seconds) {
 
 static qn_status wrong_size(const mpi_call *t, const qn__launcher *launcher, qn_error *err) {
     qn__fail(err, QN_UNSUPPORTED,
-             "%s (%s) and %s do not understand each other: the library knows of %d rank%s, the "
-             "launcher started %u",
+             "%s (%s) does not match %s: the library reports %d rank%s, the launcher started %u",
              t->mpi.name, t->mpi.path, launcher->name, t->wrong_size, t->wrong_size == 1 ? "" : "s",
              launcher->ranks);
     return qn__remedy(err, QN_UNSUPPORTED,

@@ -22,11 +22,8 @@ typedef struct munge {
 } munge;
 
 static qn_status missing(const char *why, qn_error *err) {
-    qn__fail(
-        err, QN_UNSUPPORTED,
-        "srun gives its ranks no secret by which they know each other, and MUNGE, which could, "
-        "is not to be had: %s",
-        why);
+    qn__fail(err, QN_UNSUPPORTED,
+             "srun gives its ranks no shared secret, and MUNGE cannot be used: %s", why);
     return qn__remedy(err, QN_UNSUPPORTED,
                       "give all ranks the same key, install libmunge, or start with mpirun");
 }
@@ -116,12 +113,13 @@ qn_status qn__munge_open(const char credential[QN__CREDENTIAL_BYTES], unsigned c
     const int code = m.decode(text, m.context, &bytes, &size, &user, &group);
     /* Several ranks of a machine decode the same credential, so REPLAYED is no error. */
     if ((code != SUCCESS && code != REPLAYED) || !bytes)
-        status = qn__fail(err, QN_CLUSTER,
-                          "who listens in rank 0's place has no credential of this "
-                          "user: %s",
-                          m.text(code));
+        status = qn__fail(
+            err, QN_CLUSTER,
+            "the process that listens in place of rank 0 has no credential of this user: %s",
+            m.text(code));
     else if (size != 32 || user != geteuid())
-        status = qn__fail(err, QN_CLUSTER, "who listens in rank 0's place is another user");
+        status = qn__fail(err, QN_CLUSTER,
+                          "the process that listens in place of rank 0 belongs to another user");
     else
         memcpy(secret, bytes, 32);
     if (bytes)

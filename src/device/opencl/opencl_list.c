@@ -90,7 +90,7 @@ static const char *refusal(const qn__cl_entry *e, const char *extensions) {
         return "its numbers are not those of IEEE-754, as its driver says";
     const uint64_t little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
     if (device_number(e->device, QN__CL_DEVICE_ENDIAN_LITTLE) != little)
-        return "its bytes have the other order";
+        return "its byte order is not that of this machine";
     return NULL;
 }
 
