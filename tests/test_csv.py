@@ -172,6 +172,15 @@ def test_against_the_second_reader(info, tmp_path, seed):
     assert taken > 10  # else nothing is tested
 
 
+def test_quotes_behind_quotes(info, tmp_path):
+    """2.1.2: the count of separators takes a quote behind any other for a beginning."""
+    path = tmp_path / "q.csv"
+    path.write_bytes(b'a" "b,c,d" ;e;f\n0;1;2\n1;3;4\n')
+    told = info(path)
+    same(told, *tables.read(path.read_bytes()))
+    assert [c["name"] for c in told["table"]] == ["e", "f"]
+
+
 @pytest.mark.parametrize("keep, drop, chosen", [
     (["b", "4"], None, ["b", "d"]), (["2-last"], None, ["b", "c", "d"]),
     (None, ["a", "c"], ["d"]), (None, ["3-4"], ["b"])])

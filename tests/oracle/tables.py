@@ -84,7 +84,7 @@ def separator_of(line):
         if not quoted and byte in counts:
             counts[byte] += 1
         if not quoted:
-            fresh = byte in b",;\t" or (fresh and byte in b" \r")
+            fresh = byte in b',;\t"' or (fresh and byte in b" \r")
     return bytes([max(counts, key=counts.get)])  # max gives the first of equals
 
 
