@@ -1,12 +1,13 @@
 """The Python package: fit beside scikit-learn's MLPClassifier, and what it adds to the command.
 
-    pip install . scikit-learn
+    pip install . scikit-learn pandas
     python bench/python.py --rounds 3
 
 Both train the network 784-500-10 with tanh on MNIST at batch 128 with the same rate and momentum,
 from the same float32 array. `train` is the same training by quern.train and by `quern train`, as
 the seconds of whole calls and processes, the reading of the data left out in both. `small` is
-Classifier.fit on 100 rows of 4 columns.
+Classifier.fit on 100 rows of 4 columns. `pandas` is quern.Data of 100,000 x 50 float32 values, and
+says by their address whether they were copied.
 """
 
 import argparse
@@ -90,6 +91,26 @@ def small(rounds):
     return seconds(lambda: quern.Classifier().fit(values, values[:, 0] > 0), max(rounds, 9))[0]
 
 
+def pandas_table(rounds):
+    """Seconds of Data on 100,000 x 50 float32 values by pandas, and whether they were copied."""
+    import numpy as np
+    import quern
+
+    try:
+        import pandas
+    except ImportError:
+        print("SKIPPED: no pandas here")
+        return
+    values = np.random.default_rng(1).normal(size=(100_000, 50)).astype(np.float32)
+    names = [f"c{k}" for k in range(50)]
+    by_items = pandas.DataFrame(values, columns=names, copy=False)
+    by_columns = pandas.DataFrame({name: values[:, k].copy() for k, name in enumerate(names)})
+    for what, frame in (("lie together", by_items), ("by columns", by_columns)):
+        took, data = seconds(lambda frame=frame: quern.Data(frame), rounds)
+        place = data.values.ctypes.data
+        yield what, took, "not copied" if place == values.ctypes.data else "copied"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3, help="turns that each measurement gets")
@@ -110,6 +131,8 @@ def main():
             call, inside, command = overhead(files, scratch, chosen.rounds)
             print(f"train  quern.train {call:.3f} s, of these T {inside:.3f} s; T of the command "
                   f"{command:.3f} s")
+    for what, took, copied in pandas_table(chosen.rounds):
+        print(f"pandas {what:13} {1000 * took:7.1f} ms  {copied}")
     print(f"small  {1000 * small(chosen.rounds):.1f} ms")
 
 

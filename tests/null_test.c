@@ -23,6 +23,11 @@ static qn_status opener(void *user, qn_data **out, qn_error *err) {
     return qn_data_synth_digits(1, 0, 64, out, err);
 }
 
+static qn_status next_batch(void *user, qn_data_batch *batch, qn_error *err) {
+    (void)user, (void)batch, (void)err;
+    return QN_OK;
+}
+
 static int set_up(void **state) {
     (void)state;
     qn_error err;
@@ -86,6 +91,9 @@ static void test_data(void **state) {
     REFUSED(qn_data_lend, "arrays", NULL, &out);
     REFUSED(qn_data_lend, "out", &arrays, NULL);
     REFUSED(qn_data_lend, "arrays->values", &arrays, &out);
+    REFUSED(qn_data_from_batches, "arrays", NULL, next_batch, NULL, &out);
+    REFUSED(qn_data_from_batches, "next", &arrays, NULL, NULL, &out);
+    REFUSED(qn_data_from_batches, "out", &arrays, next_batch, NULL, NULL);
     REFUSED(qn_data_from_arrow, "stream", NULL, NULL, &out);
     REFUSED(qn_data_from_arrow, "out", &no_stream, NULL, NULL);
     REFUSED(qn_data_synth_digits, "out", 1, 0, 1, NULL);

@@ -25,3 +25,16 @@ def python(script, *arguments, status=0, **kwargs):
     if done.returncode != status:
         pytest.fail(f"the script ended with {done.returncode}\n{done.stdout}\n{done.stderr}")
     return done.stdout
+
+
+def placed(values):
+    """A copy in the middle of a page. The library copies values that end closely before the end of
+    one, and where NumPy puts an array is chance."""
+    import numpy as np
+
+    page = 4096
+    room = np.empty(values.nbytes + page, np.uint8)
+    first = (page // 2 - room.ctypes.data - values.nbytes) % page
+    copy = room[first:first + values.nbytes].view(values.dtype).reshape(values.shape)
+    copy[:] = values
+    return copy

@@ -178,7 +178,7 @@ def test_options_have_the_command_s_words(q, run_quern):
 
 @pytest.mark.parametrize("kind", ["float32", "uint8"])
 def test_arrays_are_not_copied(q, kind):
-    values = np.arange(600).reshape(200, 3).astype(kind)
+    values = python_package.placed(np.arange(600).reshape(200, 3).astype(kind))
     data = q.Data(values)
     assert data.values.ctypes.data == values.ctypes.data and data.values.dtype == kind
     assert not data.values.flags.writeable

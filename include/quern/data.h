@@ -136,6 +136,36 @@ QN_API void qn_data_arrays_init(qn_data_arrays *arrays);
  * of range, texts that do not ascend, and a target that is not finite. */
 QN_API qn_status qn_data_lend(const qn_data_arrays *arrays, qn_data **out, qn_error *err);
 
+/* Some items from a caller, as arrays that are read before the next call. */
+typedef struct qn_data_batch {
+    size_t size;           /* set by the library */
+    uint64_t items;        /* 0: there are no more */
+    const void *values;    /* items x features, of the type in qn_data_arrays */
+    const int32_t *labels; /* one whole label for each item, or NULL */
+    const float *targets;  /* or one real label for each, or NULL */
+} qn_data_batch;
+
+/* Gives the next items. All members of *batch but `size` are 0 or NULL before each call. `user` is
+ * the argument of qn_data_from_batches. A status other than QN_OK ends the reading; *err says why.
+ */
+typedef qn_status (*qn_data_next)(void *user, qn_data_batch *batch, qn_error *err);
+
+/* Makes a data set from batches of items, for tables that never exist as one array. `arrays` says
+ * what the batches hold, as for qn_data_lend; its values, labels, targets, owner and release must
+ * be NULL. Its `items` is the expected number of items, or 0: unknown; the batches decide. `next`
+ * is called until it gives no items, on the thread of the caller, in the library's floating-point
+ * state. Batches may differ in length. All have labels, or all have targets, or none has any.
+ *
+ * Values are copied once into memory that doubles when it is full. Where `arrays->items` is exact,
+ * the data set needs no more memory than its values.
+ *
+ * On success *out is owned by the caller, for qn_data_close. A failure of `next` is returned as it
+ * is; what was read until then is freed. Fails also as qn_data_lend does, with QN_INPUT for batches
+ * that differ in kind (`where` has the number of the batch, from 0) and for no items at all. After
+ * a failure `next` is not called again. */
+QN_API qn_status qn_data_from_batches(const qn_data_arrays *arrays, qn_data_next next, void *user,
+                                      qn_data **out, qn_error *err);
+
 /* Draws `items` images like handwritten digits: QN_U8, 784 features (28 x 28 pixels, row after row,
  * 0 is the background), labels 0..9 in random order. Image `i` of the set depends on `seed` and
  * `first + i` alone, so a set can be drawn in parts. Uses every core the process may use.

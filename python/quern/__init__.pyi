@@ -1,6 +1,6 @@
 from os import PathLike
 from types import SimpleNamespace
-from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
+from typing import Any, Callable, Iterable, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,9 +37,14 @@ class Epoch(NamedTuple):
     test: Optional[Score]
 
 class Data:
-    def __init__(self, values: Any, labels: Any = None, *, names: Optional[Sequence[str]] = None,
-                 label_name: Optional[str] = None, classes: Optional[Sequence[str]] = None,
-                 task: Optional[str] = None) -> None: ...
+    def __init__(self, values: Any, labels: Any = None, *, label: Union[str, int, None] = None,
+                 features: Optional[str] = None, drop: Optional[str] = None,
+                 names: Optional[Sequence[str]] = None, label_name: Optional[str] = None,
+                 classes: Optional[Sequence[str]] = None, task: Optional[str] = None) -> None: ...
+    @classmethod
+    def from_batches(cls, batches: Iterable[Any], *, names: Optional[Sequence[str]] = None,
+                     label_name: Optional[str] = None, classes: Optional[Sequence[str]] = None,
+                     task: Optional[str] = None) -> "Data": ...
     @property
     def items(self) -> int: ...
     @property

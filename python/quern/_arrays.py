@@ -1,10 +1,16 @@
-"""Tables and labels of NumPy, pandas, polars and pyarrow as arrays for the library."""
+"""What a user gives as values or labels, as arrays for the library."""
 
 from typing import NamedTuple, Optional
 
 import numpy as np
 
-from .errors import InputError
+from ._arrow import is_missing
+from .errors import InputError, OutOfMemory
+
+# What holds memory that NumPy can read in place, by DLPack's numbers: CPU, and pinned or managed
+# memory of a GPU.
+_HOST = (1, 3, 11, 13)
+_DEVICES = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 10: "ROCm", 14: "oneAPI"}
 
 
 class Table(NamedTuple):
@@ -15,21 +21,28 @@ class Table(NamedTuple):
     categories: Optional[list]  # of each column: None, or its texts; None: all are numbers
 
 
-def table_of(given):
-    """What is in a table. The values are the table's own memory where that has the right form.
+def array_of(given, where="X"):
+    """The array of NumPy, over the same memory where that is possible."""
+    if isinstance(given, np.ndarray) or not hasattr(given, "__dlpack__"):
+        plain = hasattr(given, "__array__") or not hasattr(given, "to_numpy")
+        return np.asarray(given if plain else given.to_numpy())
+    device, number = given.__dlpack_device__()
+    if device not in _HOST:
+        kind = _DEVICES.get(int(device), f"of DLPack's kind {int(device)}")
+        raise InputError(f"the values are in the memory of a device ({kind}, number {number})", where,
+                         "copy them to the CPU first, such as with .cpu()")
+    try:
+        return np.from_dlpack(given)
+    except (BufferError, RuntimeError, TypeError) as failure:
+        raise InputError(f"the memory cannot be read: {failure}", where,
+                         "give a plain float32 array, such as by .detach().float()") from None
 
-    Whole numbers from 0 to 255 become uint8, as in a CSV file, all others float32. Texts become
-    categories.
-    """
+
+def values_of(given):
+    """The array of a table: items x features, of any type of numbers or of objects."""
     if hasattr(given, "tocsr"):
-        raise InputError("a sparse matrix cannot be read", "X", "convert it with .toarray()")
-    names = column_names(given)
-    if hasattr(given, "column_names") and hasattr(given, "to_pandas"):
-        columns = [np.asarray(column) for column in given.columns]
-        values = np.column_stack(columns)
-    else:
-        columns = None
-        values = np.asarray(given.to_numpy() if hasattr(given, "to_numpy") else given)
+        return dense(given)
+    values = array_of(given)
     if values.ndim > 2:  # pictures
         values = values.reshape(len(values), -1)
     if values.ndim != 2:
@@ -37,9 +50,15 @@ def table_of(given):
                          "use .reshape(-1, 1) for one column, .reshape(1, -1) for one item")
     if values.dtype.kind == "c":
         raise InputError("complex numbers cannot be read", "X")
-    if values.dtype.kind in "biuf":
-        return Table(np.ascontiguousarray(numbers(values)), names, None)
-    return mixed(columns or list(values.T), names)
+    return values
+
+
+def table_of(values, names=None):
+    """The table of an array of numbers: its own memory where that has the right form.
+
+    Whole numbers from 0 to 255 become uint8, as in a CSV file, all others float32.
+    """
+    return Table(np.ascontiguousarray(numbers(values)), names, None)
 
 
 def numbers(values):
@@ -52,36 +71,55 @@ def numbers(values):
     return values.astype(np.uint8 if small else np.float32, copy=False)
 
 
-def mixed(columns, names):
-    """A table of columns that are not all numbers."""
-    values = np.empty((len(columns[0]), len(columns)), np.float32)
-    categories = []
-    for k, column in enumerate(columns):
-        values[:, k], texts = column_of(np.asarray(column, object))
-        categories.append(texts)
-    return Table(values, names, categories if any(categories) else None)
+# ------------------------------------------------------------------------------------- sparse
+
+# Bytes of a block of items on their way to dense values.
+_BLOCK = 1 << 22
 
 
-def is_missing(value):
-    """None, NaN, and what pandas has for missing values."""
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or (
-        isinstance(value, (float, np.floating)) and value != value)
-
-
-def column_of(column):
-    """The numbers of a column and None, or indices of categories and their texts."""
-    there = np.array([not is_missing(value) for value in column], bool)
-    found = np.full(len(column), np.nan, np.float32)
+def available_memory():
+    """Bytes that can be allocated, or None where the system does not say."""
     try:
-        with np.errstate(over="ignore"):
-            found[there] = column[there].astype(np.float64).astype(np.float32)
-        return found, None
-    except (TypeError, ValueError):
-        pass
-    indices, texts = text_classes([str(value) for value in column[there]])
-    found[there] = indices
-    return found, texts
+        with open("/proc/meminfo") as lines:
+            found = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
+        return 1024 * int(found[0])
+    except (OSError, IndexError, ValueError):
+        return None
 
+
+def dense(given):
+    """A sparse matrix of SciPy as float32 in C order.
+
+    Raises
+    ------
+    OutOfMemory
+        The dense values need more memory than there is.
+    """
+    if given.ndim != 2:
+        raise InputError(f"a table has two dimensions, and this has {given.ndim}", "X")
+    if given.dtype.kind == "c":
+        raise InputError("complex numbers cannot be read", "X")
+    items, features = given.shape
+    needed, there = 4 * items * features, available_memory()
+    if there is not None and needed > there:
+        raise OutOfMemory(f"the sparse table of {items} x {features} values needs "
+                          f"{needed / 2**30:.1f} GiB as float32, and {there / 2**30:.1f} GiB are "
+                          "available", "X", "choose fewer features, such as with TruncatedSVD or "
+                          "SelectKBest, or fewer items")
+    rows = given.tocsr()
+    if not rows.has_canonical_format:  # values of one place are added before they are rounded
+        rows = rows.copy()
+        rows.sum_duplicates()
+    values = np.empty((items, features), np.float32)
+    step = max(1, _BLOCK // max(1, 4 * features))
+    with np.errstate(over="ignore"):
+        for first in range(0, items, step):
+            block = rows[first:first + step].astype(np.float32)
+            block.toarray(out=values[first:first + step])
+    return values
+
+
+# ------------------------------------------------------------------------------------- labels
 
 def text_classes(values):
     """Indices of texts among the different ones, which ascend bytewise."""
@@ -90,14 +128,13 @@ def text_classes(values):
     return np.array([place[value] for value in values], np.int32), texts
 
 
-def column_names(table):
-    """The names of the columns when all are texts, else None."""
-    names = getattr(table, "column_names", None)
-    names = getattr(table, "columns", None) if names is None else names
-    if names is None or callable(names):
-        return None
-    names = list(names)
-    return names if names and all(isinstance(n, str) for n in names) else None
+def plain(values):
+    """An array of objects as one of numbers, where all are: pandas has these for columns that may
+    have gaps."""
+    if any(isinstance(value, (str, bytes)) or is_missing(value) for value in values.flat):
+        return values
+    found = np.array(values.tolist())
+    return found if found.dtype.kind in "iuf" else values
 
 
 def labels_of(values, items, task):
@@ -105,7 +142,9 @@ def labels_of(values, items, task):
 
     What whole numbers mean, the library decides, as for a file.
     """
-    values = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
+    values = array_of(values, "y")
+    if values.dtype == object:
+        values = plain(values)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:

@@ -13,15 +13,22 @@ class Data:
 
     Parameters
     ----------
-    values : array_like or DataFrame
-        Items x features: NumPy, pandas, polars, pyarrow, or what NumPy makes an array of. float32
-        and uint8 in C order are used where they are, without a copy, and must not change while the
-        data set is in use. Whole numbers from 0 to 255 are stored as bytes, others as float32.
-        Columns of texts are categories, and NaN and None are missing values.
+    values : array_like, DataFrame, Arrow table or sparse matrix
+        Items x features. Arrays of NumPy and DLPack (torch, JAX) in float32 or uint8 and C order are
+        used where they are, without a copy, and must not change while the data set is in use; so
+        are DataFrames whose values lie like that. Whole numbers from 0 to 255 are stored as bytes,
+        others as float32. Tables of pandas, polars, pyarrow, DuckDB and whatever exports an Arrow
+        stream are read column by column: columns of texts are categories, and nulls, NaN and None
+        are missing values. Sparse matrices of SciPy become dense float32.
     labels : array_like, optional
         A class for each item, a number or a text; or a real number.
+    label : str or int, optional
+        The label column of a table with named columns, instead of `labels`: a name, a number from
+        1, or "last".
+    features, drop : str, optional
+        The columns of such a table to read beside the label, or to leave out: "age,3-7".
     names : list of str, optional
-        Names of the features. By default those of a DataFrame's columns.
+        Names of the features. By default those of the table's columns.
     label_name : str, optional
         Name of the labels. By default that of a Series.
     classes : list of str, optional
@@ -33,25 +40,58 @@ class Data:
     Raises
     ------
     InputError
-        Values that are infinite; labels that do not fit.
+        Values that are infinite; labels that do not fit; memory of another device than the CPU.
+    OutOfMemory
+        A sparse matrix that is too large as a dense one.
     """
 
-    def __init__(self, values, labels=None, *, names=None, label_name=None, classes=None, task=None):
-        from . import _arrays
+    def __init__(self, values, labels=None, *, label=None, features=None, drop=None, names=None,
+                 label_name=None, classes=None, task=None):
+        self._make(values, labels, {"label_column": label, "features": features, "drop": drop},
+                   names=names, label_name=label_name, classes=classes, task=task)
 
-        table = _arrays.table_of(values)
+    def _make(self, values, labels, columns, names=None, label_name=None, classes=None, task=None,
+              expected=None):
+        """`columns` are members of qn_data_options; `expected` is the label column of other data."""
+        from . import _arrays, _arrow
+
+        columns = {word: value for word, value in columns.items() if value is not None}
+        if labels is None and expected in (_arrow.column_names(values) or ()):
+            columns.setdefault("label_column", expected)
+        stream = _arrow.stream_of(values, chosen=bool(columns))
+        label = columns.get("label_column")
+        if stream is None and columns:
+            words = ", ".join(_abi.OPTIONS[f"data.{word}"] for word in columns)
+            raise TypeError(f"{words}: only for files and tables with named columns")
+        if label is not None and labels is not None:
+            raise UsageError("labels and a label column were both given")
+        if label is not None:
+            columns.update(label_column=str(label), task=task)
+            self._take(stream.read(**columns))
+            return
+        if stream is not None and labels is None and names is None:
+            self._take(stream.read(unlabelled=1, **columns))
+            return
+        table = _table(values, stream, columns)
         if names is not None:
             table = table._replace(names=list(names))
-        if table.names is not None and len(table.names) != table.values.shape[1]:
-            raise InputError(f"there are {len(table.names)} names for {table.values.shape[1]} features",
-                             "names")
         if label_name is None:
             given = getattr(labels, "name", None)
             label_name = given if isinstance(given, str) else None
+        self._describe(table, labels, label_name, classes, task)
+
+    def _describe(self, table, labels, label_name, classes, task):
+        """Makes the data set of a table and of labels as a user gives them."""
+        from . import _arrays
+
+        if table.names is not None and len(table.names) != table.values.shape[1]:
+            raise InputError(f"there are {len(table.names)} names for {table.values.shape[1]} features",
+                             "names")
         if labels is not None and classes is None:
             labels, classes = _arrays.labels_of(labels, len(table.values), task)
             task = task or "auto"
         self._lend(table, labels, label_name, classes, None if classes else task)
+        return self
 
     def _lend(self, table, labels=None, label_name=None, classes=None, task=None):
         import numpy as np
@@ -81,6 +121,43 @@ class Data:
                   for texts in table.categories))
         self._lent = values  # its memory outlives what the library makes of it
         self._take(new("qn_data_lend", arrays))
+
+    @classmethod
+    def from_batches(cls, batches, *, names=None, label_name=None, classes=None, task=None):
+        """Reads batches of items one after the other, for data that never exists as one array.
+
+        Parameters
+        ----------
+        batches : iterable
+            Tables of numbers, or pairs of a table and its labels. Values are stored as bytes where
+            the first batch is an array of uint8 or bool, else as float32.
+        names, label_name, classes, task
+            As for `Data`. The names of the features are by default those of the first batch.
+
+        Returns
+        -------
+        Data
+
+        Raises
+        ------
+        InputError
+            Batches that do not fit each other. An exception of the iterator comes through as it is.
+        """
+        from . import _arrays
+        from ._batches import Batches
+
+        given = Batches(batches)
+        made = cls._of(given.read())
+        names = given.names if names is None else list(names)
+        if not given.labels and names is None:
+            return made
+        table = _arrays.Table(made.values, names, None)
+        labels = None
+        if given.labels:
+            import numpy as np
+
+            labels = np.concatenate(given.labels)
+        return cls.__new__(cls)._describe(table, labels, label_name, classes, task)
 
     def _take(self, address):
         self._address = address
@@ -150,6 +227,14 @@ class Data:
         return names if any(name is not None for name in names) else None
 
     @property
+    def _categories(self):
+        """The texts of each column, None for one of numbers; None where all are numbers."""
+        found = [[said(library().qn_data_category(self._address, k, i))
+                  for i in range(library().qn_data_categories(self._address, k))] or None
+                 for k in range(self.features)]
+        return found if any(found) else None
+
+    @property
     def digest(self):
         """SHA-256 of values and labels (docs/exactness.md 2.2)."""
         return library().qn_data_digest(self._address).decode()
@@ -166,6 +251,20 @@ class Data:
         labels = f", {self.classes} classes" if self.classes else ""
         labels = ", real labels" if self.targets is not None else labels
         return f"<quern.Data: {self.items} items of {self.features} features{labels}>"
+
+
+def _table(values, stream, columns):
+    """The table of what a user gave, as values, names and categories."""
+    from . import _arrays, _arrow
+
+    if stream is None:
+        names = _arrow.column_names(values)
+        values = _arrays.values_of(values)
+        if values.dtype.kind in "biuf":
+            return _arrays.table_of(values, names)
+        stream = _arrow.objects(values, names)
+    read = Data._of(stream.read(unlabelled=1, **columns))
+    return _arrays.Table(read.values, read.names, read._categories)
 
 
 def _texts(names):
@@ -263,15 +362,21 @@ def data_of(given, labels=None, **columns):
     """The data set of what a user gave: one already, a file's name, a pair, a table."""
     if isinstance(given, (str, os.PathLike)):
         return open(given, labels=labels, **columns)
-    task = columns.pop("task", None)
-    others = set(columns) - {"expected_label", "classes"}
-    if others:
-        raise TypeError(f"{', '.join(sorted(others))}: only for files")
+    task, expected = columns.pop("task", None), columns.pop("expected_label", None)
+    columns.pop("classes", None)
     if isinstance(given, Data):
+        if columns:
+            raise TypeError(f"{', '.join(sorted(columns))}: only for files and tables")
         return given
     if labels is None and isinstance(given, tuple) and len(given) == 2:
         given, labels = given
-    return Data(given, labels, task=task)
+    members = {"label_column": columns.pop("label", None), "features": columns.pop("features", None),
+               "drop": columns.pop("drop", None)}
+    if columns:
+        raise TypeError(f"{', '.join(sorted(columns))}: only for files")
+    made = Data.__new__(Data)
+    made._make(given, labels, members, task=task, expected=expected)
+    return made
 
 
 def as_in(columns, real, label, classes=0):

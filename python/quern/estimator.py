@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from . import _arrays
+from . import _arrays, _arrow
 from .data import Data
 from .errors import InputError
 from .training import train
@@ -75,10 +75,11 @@ class _Network(BaseEstimator):
         self.threads = threads
         self.devices = devices
 
-    def _train(self, X, labels, model):
+    def _train(self, table, labels, model):
         data = Data.__new__(Data)
-        data._lend(_arrays.Table(X, None, None), labels)
-        self.model_ = train(data, progress=False, **self._options(*X.shape, model))
+        data._lend(table, labels)
+        options = self._options(*table.values.shape, model)
+        self.model_ = train(data, progress=False, **options)
         return self
 
     def _options(self, items, features, model):
@@ -101,32 +102,24 @@ class _Network(BaseEstimator):
         return {word: value for word, value in given.items() if value is not None}
 
     def _table(self, X, fitting):
-        """The values as float32, checked as scikit-learn asks for."""
-        if hasattr(X, "tocsr"):
-            raise TypeError("a sparse matrix was passed, but dense data is required; use "
-                            "X.toarray() to convert it")
-        names = _arrays.column_names(X)
-        values = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
-        if values.dtype.kind == "c":
-            raise ValueError("Complex data not supported")
-        if values.ndim != 2:
-            raise ValueError(f"Expected 2D array, got {values.ndim}D array instead. Reshape your "
-                             "data with .reshape(-1, 1) for one feature, .reshape(1, -1) for one item")
-        if values.shape[0] == 0 or values.shape[1] == 0:
-            raise ValueError(f"Found array with {values.shape[0]} sample(s) and "
-                             f"{values.shape[1]} feature(s) (shape={values.shape}) while a minimum "
-                             "of 1 is required.")
+        """The table with values as float32, checked as scikit-learn asks for."""
+        names = _arrow.column_names(X)
+        stream = _arrow.stream_of(X)
+        categories = None
+        if stream is not None:
+            read = Data._of(stream.read(unlabelled=1))
+            values, categories = read.values, read._categories
+        else:
+            values = _array(X)
         self._match(values.shape[1], names, fitting)
-        if values.dtype.kind not in "biuf":
-            values = values.astype(np.float64)
         with np.errstate(over="ignore"):
             values = np.ascontiguousarray(values, np.float32)
         known = np.isfinite(values) | (np.isnan(values) & (self.missing != "error"))
         if not known.all():
             kind = "NaN" if np.isnan(values).any() else "infinity"
             raise InputError(f"Input X contains {kind}, or values beyond float32", "X",
-                             "leave out or replace these values")
-        return values
+                             "leave out or replace these values, or set missing")
+        return _arrays.Table(values, names, categories)
 
     def _match(self, features, names, fitting):
         """Remembers the features of `fit`, or compares with them."""
@@ -147,7 +140,7 @@ class _Network(BaseEstimator):
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet: call fit")
         data = Data.__new__(Data)
-        data._lend(_arrays.Table(self._table(X, fitting=False), None, None))
+        data._lend(self._table(X, fitting=False))
         threads, devices = self.threads, self.devices
         if threads is None and devices is None and data.items * data.features <= SMALL:
             threads, devices = 1, "cpu"
@@ -156,6 +149,7 @@ class _Network(BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing != "error"
+        tags.input_tags.sparse = True
         return tags
 
     def __sklearn_is_fitted__(self):
@@ -232,8 +226,9 @@ class Classifier(ClassifierMixin, _Network):
 
         Parameters
         ----------
-        X : array_like or DataFrame
-            Items x features.
+        X : array_like, DataFrame, Arrow table or sparse matrix
+            Items x features. Columns of texts and categories in a DataFrame or an Arrow table
+            become one input for each category; a category that `fit` did not see is none of them.
         y : array_like
             The class of each item, numbers or texts.
 
@@ -243,7 +238,7 @@ class Classifier(ClassifierMixin, _Network):
             Itself.
         """
         X = self._table(X, fitting=True)
-        y = _vector(y, len(X))
+        y = _vector(y, len(X.values))
         if y.dtype.kind == "f" and (y != np.floor(y)).any():
             raise ValueError("Unknown label type: continuous. A classifier needs classes")
         classes, labels = np.unique(y, return_inverse=True)
@@ -298,8 +293,9 @@ class Regressor(RegressorMixin, _Network):
 
         Parameters
         ----------
-        X : array_like or DataFrame
-            Items x features.
+        X : array_like, DataFrame, Arrow table or sparse matrix
+            Items x features. Columns of texts and categories in a DataFrame or an Arrow table
+            become one input for each category; a category that `fit` did not see is none of them.
         y : array_like
             The number of each item.
 
@@ -309,7 +305,7 @@ class Regressor(RegressorMixin, _Network):
             Itself.
         """
         X = self._table(X, fitting=True)
-        y = _vector(y, len(X))
+        y = _vector(y, len(X.values))
         with np.errstate(over="ignore"):
             y = y.astype(np.float32)
         return self._train(X, y, self.model or "dense 100 relu; dense 1 none")
@@ -317,6 +313,25 @@ class Regressor(RegressorMixin, _Network):
     def predict(self, X):
         """The number of each item, float32."""
         return self._outputs(X, False)
+
+
+def _array(X):
+    """The values of an array or a sparse matrix."""
+    if hasattr(X, "tocsr"):
+        values = X
+    else:
+        values = _arrays.array_of(X)
+    if values.dtype.kind == "c":
+        raise ValueError("Complex data not supported")
+    if values.ndim != 2:
+        raise ValueError(f"Expected 2D array, got {values.ndim}D array instead. Reshape your data "
+                         "with .reshape(-1, 1) for one feature, .reshape(1, -1) for one item")
+    if values.shape[0] == 0 or values.shape[1] == 0:
+        raise ValueError(f"Found array with {values.shape[0]} sample(s) and {values.shape[1]} "
+                         f"feature(s) (shape={values.shape}) while a minimum of 1 is required.")
+    if values is X and hasattr(X, "tocsr"):
+        return _arrays.dense(X)
+    return values if values.dtype.kind in "biuf" else values.astype(np.float64)
 
 
 def _compare_names(estimator, known, names):

@@ -105,8 +105,8 @@ class Model:
 
         Parameters
         ----------
-        data : Data, array_like, DataFrame, str or path
-            The items.
+        data : Data, array_like, DataFrame, Arrow table, sparse matrix, str or path
+            The items. Columns with names are matched by name, in any order.
         outputs : bool
             Return all outputs of the network instead of classes.
         **compute
@@ -124,7 +124,7 @@ class Model:
         from .training import FILE, fill_compute
 
         columns = {word: compute.pop(word) for word in list(compute) if word in FILE}
-        data = data_of(data, **self._as_trained(columns))
+        data = data_of(data, **self._without_others(data, self._as_trained(columns)))
         choice = _abi.qn_compute()
         kept = fill_compute(choice, compute)
         choice.cluster = ranks.current()
@@ -144,6 +144,20 @@ class Model:
         """Options for data that is read as the training data was."""
         label = said(library().qn_model_label_name(self._address))
         return as_in(columns, self.real, label, library().qn_model_classes(self._address))
+
+    def _without_others(self, data, columns):
+        """Leaves out columns of a table that the model does not have, such as dates and labels."""
+        from . import _arrow
+
+        known = set(self.names or ()) - {None}
+        if not known or "drop" in columns or "features" in columns or not _arrow.is_table(data):
+            return columns
+        names = _arrow.column_names(data) or []
+        others = [name for name in names if name not in known]
+        if "label" not in columns and 0 < len(others) < len(names):
+            columns.pop("expected_label", None)
+            columns["drop"] = ",".join('"%s"' % name.replace('"', '""') for name in others)
+        return columns
 
     def save(self, path):
         """Writes the model file (safetensors). Among ranks one of them writes.

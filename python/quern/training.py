@@ -11,7 +11,7 @@ from typing import NamedTuple, Optional
 from . import _abi, ranks
 from ._library import assign, call, library, new, owned, said, sized, text
 from ._progress import Line
-from .data import as_in, data_of
+from .data import Data, as_in, data_of
 from .errors import DiffersError, QuernError, UsageError, of
 from .model import Model, load
 
@@ -287,7 +287,7 @@ def train(data=None, labels=None, *, test=None, valid=None, init_from=None, outp
         The training data, or the name of its file. None: the built-in digits, with their test set.
     labels : array_like, optional
         The classes, where `data` is a table without them. For a file, the name of its file of
-        labels.
+        labels. Or ``label="sick"`` names the column of a file or of a table with named columns.
     test : Data, pair or path, optional
         Test set, evaluated after each epoch. It never changes the model.
     valid : float, Data, pair or path, optional
@@ -307,7 +307,8 @@ def train(data=None, labels=None, *, test=None, valid=None, init_from=None, outp
         The options of ``quern train`` with underscores, such as ``model="dense 50 relu; dense 10
         softmax"``, ``epochs=20``, ``batch=128``, ``lr=0.05``, ``optimizer="adam"``,
         ``threads=4``, ``devices="cpu"``, ``checkpoint="folder"``. `quern.options` lists them. And
-        ``label`` and the other options of `open`, for files; of these `task` for arrays too.
+        ``label``, ``features`` and ``drop`` for files and tables with named columns, the other
+        options of `open` for files, and ``task`` for all.
 
     Returns
     -------
@@ -360,8 +361,10 @@ def _sets(data, labels, valid, test, columns):
         test = digits(4000, first=20000) if test is None else test
     first = data_of(data, labels, **columns)
     columns = as_in(columns, first.targets is not None, first.label_name)
-    return (first, *(data_of(other, **columns) if other is not None else None
-                     for other in (valid, test)))
+    chosen = ("label", "features", "drop")  # these are of the first table
+    rest = {word: value for word, value in columns.items() if word not in chosen}
+    return (first, *(data_of(other, **(rest if isinstance(other, (Data, tuple)) else columns))
+                     if other is not None else None for other in (valid, test)))
 
 
 def _save(run, path):

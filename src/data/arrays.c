@@ -1,5 +1,5 @@
-/* Data sets from a caller's arrays, copied or lent: lent values stay where they are when they can
- * be used there. */
+/* Data sets from a caller's arrays, copied, lent or taken over: lent values stay where they are
+ * when they can be used there. */
 #include "base/argument.h"
 #include "base/float_state.h"
 #include "base/memory.h"
@@ -54,9 +54,23 @@ static int is_usable(const qn_data *data, const void *values) {
            are_missing_plain(data, values);
 }
 
-static qn_status take_values(qn_data *data, const qn_data_arrays *a, int lend, qn_error *err) {
+/* What becomes of a caller's values. */
+typedef enum holding {
+    COPY,
+    LEND, /* used in place where that is possible; their owner is told when they are not needed */
+    TAKE  /* used in place; freed with the data set */
+} holding;
+
+static qn_status take_values(qn_data *data, const qn_data_arrays *a, holding how, qn_error *err) {
     const size_t items = (size_t)data->items, stride = qn__data_stride(data);
-    if (!lend || !is_usable(data, a->values)) {
+    if (how == TAKE) {
+        data->release = qn__free;
+        data->memory = (void *)(uintptr_t)a->values;
+        data->values = data->memory;
+        make_missing_plain(data, data->memory);
+        return QN_OK;
+    }
+    if (how == COPY || !is_usable(data, a->values)) {
         data->memory = qn__alloc(items, stride, err);
         if (!data->memory)
             return QN_MEMORY;
@@ -211,12 +225,12 @@ static qn_status settle(qn_data *data, const qn_data_arrays *a, qn_error *err) {
     return qn__labels_settle(data, &options, 1, "the labels", err);
 }
 
-static qn_status fill(qn_data *data, const qn_data_arrays *a, int lend, qn_error *err) {
+static qn_status fill(qn_data *data, const qn_data_arrays *a, holding how, qn_error *err) {
     data->type = a->type;
     data->items = a->items;
     data->features = a->features;
     data->format = "array";
-    qn_status status = take_values(data, a, lend, err);
+    qn_status status = take_values(data, a, how, err);
     if (status == QN_OK)
         status = take_labels(data, a->labels, (void **)&data->labels, err);
     if (status == QN_OK)
@@ -230,8 +244,8 @@ static qn_status fill(qn_data *data, const qn_data_arrays *a, int lend, qn_error
     return status;
 }
 
-/* `lend`: the values may be used in place, and their owner is told when they are not needed. */
-static qn_status make(const qn_data_arrays *a, int lend, qn_data **out, qn_error *err) {
+/* After a failure the values are still the caller's. */
+static qn_status make(const qn_data_arrays *a, holding how, qn_data **out, qn_error *err) {
     int missing = 0;
     qn_status status = check(a, &missing, err);
     if (status != QN_OK)
@@ -240,8 +254,10 @@ static qn_status make(const qn_data_arrays *a, int lend, qn_data **out, qn_error
     if (!data)
         return QN_MEMORY;
     data->missing = missing;
-    status = fill(data, a, lend, err);
+    status = fill(data, a, how, err);
     if (status != QN_OK) {
+        if (how == TAKE)
+            data->memory = NULL;
         qn_data_close(data);
         return status;
     }
@@ -266,7 +282,7 @@ qn_status qn_data_from_arrays(qn_data_type type, uint64_t items, uint32_t featur
     QN__NEED(values, err);
     const qn_data_arrays a = {
         .type = type, .items = items, .features = features, .values = values, .labels = labels};
-    return make(&a, 0, out, err);
+    return make(&a, COPY, out, err);
 }
 
 qn_status qn_data_lend(const qn_data_arrays *arrays, qn_data **out, qn_error *err) {
@@ -278,5 +294,9 @@ qn_status qn_data_lend(const qn_data_arrays *arrays, qn_data **out, qn_error *er
     const qn_status status = qn__sized_take(QN__SIZED("arrays", qn_data_arrays), arrays, &a, err);
     if (status != QN_OK)
         return status;
-    return a.values ? make(&a, 1, out, err) : qn__fail_null(err, __func__, "arrays->values");
+    return a.values ? make(&a, LEND, out, err) : qn__fail_null(err, __func__, "arrays->values");
+}
+
+qn_status qn__data_take(const qn_data_arrays *arrays, qn_data **out, qn_error *err) {
+    return make(arrays, TAKE, out, err);
 }

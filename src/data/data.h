@@ -81,6 +81,10 @@ qn_status qn__data_check_arrays(qn_data_type type, uint64_t items, uint32_t feat
 qn_status qn__data_check_values(qn_data_type type, uint64_t items, uint32_t features,
                                 const void *values, int *missing, qn_error *err);
 
+/* As qn_data_lend, with values from qn__alloc that belong to the data set from then on. After a
+ * failure they are still the caller's. */
+qn_status qn__data_take(const qn_data_arrays *arrays, qn_data **out, qn_error *err);
+
 /* The digest of docs/exactness.md 2.2 as 64 hexadecimal digits and a NUL. */
 qn_status qn__data_digest(const qn_data *data, qn__pool *pool, char text[65], qn_error *err);
 

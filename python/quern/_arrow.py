@@ -1,0 +1,279 @@
+"""Tables as streams of the Arrow C interface, which the library reads (<quern/arrow.h>).
+
+polars, pyarrow, DuckDB and others export such a stream. For pandas and for arrays of objects it is
+made here, so that the result does not depend on whether pyarrow is installed. The stream of pandas
+itself also has the index as a column.
+"""
+
+import ctypes as C
+from typing import Any, NamedTuple, Optional
+
+import numpy as np
+
+from . import _abi
+from ._library import assign, library, new
+from .errors import InputError, UsageError
+
+
+class Schema(C.Structure):
+    pass
+
+
+class Array(C.Structure):
+    pass
+
+
+class Stream(C.Structure):
+    pass
+
+
+def _calls(result, *arguments):
+    return C.CFUNCTYPE(result, *map(C.POINTER, arguments))
+
+
+Schema._fields_ = [("format", C.c_char_p), ("name", C.c_char_p), ("metadata", C.c_char_p),
+                   ("flags", C.c_int64), ("n_children", C.c_int64),
+                   ("children", C.POINTER(C.POINTER(Schema))), ("dictionary", C.POINTER(Schema)),
+                   ("release", _calls(None, Schema)), ("private_data", C.c_void_p)]
+Array._fields_ = [("length", C.c_int64), ("null_count", C.c_int64), ("offset", C.c_int64),
+                  ("n_buffers", C.c_int64), ("n_children", C.c_int64),
+                  ("buffers", C.POINTER(C.c_void_p)), ("children", C.POINTER(C.POINTER(Array))),
+                  ("dictionary", C.POINTER(Array)), ("release", _calls(None, Array)),
+                  ("private_data", C.c_void_p)]
+Stream._fields_ = [("get_schema", _calls(C.c_int, Stream, Schema)),
+                   ("get_next", _calls(C.c_int, Stream, Array)),
+                   ("get_last_error", _calls(C.c_void_p, Stream)),
+                   ("release", _calls(None, Stream)), ("private_data", C.c_void_p)]
+
+
+def _ended(struct):
+    """Marks a struct as released."""
+    struct.release = type(struct.release)()
+
+
+_release_schema = _calls(None, Schema)(lambda at: _ended(at.contents))
+_release_array = _calls(None, Array)(lambda at: _ended(at.contents))
+
+
+# ------------------------------------------------------------------------------------- streams
+
+class Export:
+    """What a table exports: a capsule with a stream, or two with a schema and an array."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def _address(self, capsule, name):
+        get = C.pythonapi.PyCapsule_GetPointer
+        get.restype, get.argtypes = C.c_void_p, [C.py_object, C.c_char_p]
+        return get(capsule, name)
+
+    def read(self, **members):
+        """The address of the library's data set. `members` are those of qn_data_options."""
+        if hasattr(self.table, "__arrow_c_stream__"):
+            capsule = self.table.__arrow_c_stream__()
+            return _read(self._address(capsule, b"arrow_array_stream"), members)
+        capsules = self.table.__arrow_c_array__()
+        schema, array = map(self._address, capsules, (b"arrow_schema", b"arrow_array"))
+        return _read_part(Schema.from_address(schema), Array.from_address(array), members)
+
+
+class Column(NamedTuple):
+    """A column that was made here."""
+
+    name: Optional[str]
+    format: str
+    values: Any  # an array; where there are texts, indices into them
+    valid: Any = None  # an array of bool; None: no value is missing
+    texts: Optional[list] = None
+
+
+class Columns:
+    """A stream of one part from columns of NumPy."""
+
+    def __init__(self, columns):
+        self.columns, self.kept = columns, []
+
+    def read(self, **members):
+        """As `Export.read`."""
+        parts = [self._column(column) for column in self.columns]
+        schema = Schema(b"+s", None, None, 0, len(parts), release=_release_schema)
+        array = Array(len(self.columns[0].values), 0, 0, 1, len(parts), release=_release_array)
+        schema.children = self._pointers(Schema, [s for s, _ in parts])
+        array.children = self._pointers(Array, [a for _, a in parts])
+        array.buffers = self._buffers(None)
+        return _read_part(schema, array, members)
+
+    def _pointers(self, kind, structs):
+        self.kept.append((C.POINTER(kind) * len(structs))(*map(C.pointer, structs)))
+        return C.cast(self.kept[-1], C.POINTER(C.POINTER(kind)))
+
+    def _buffers(self, *arrays):
+        self.kept.append(arrays)
+        addresses = [None if a is None else a.ctypes.data for a in arrays]
+        self.kept.append((C.c_void_p * len(arrays))(*addresses))
+        return C.cast(self.kept[-1], C.POINTER(C.c_void_p))
+
+    def _column(self, column):
+        values = np.ascontiguousarray(column.values)
+        valid, missing = None, 0
+        if column.valid is not None:
+            missing = len(values) - int(np.count_nonzero(column.valid))
+            valid = np.packbits(column.valid, bitorder="little")
+        name = None if column.name is None else column.name.encode("utf-8", "surrogateescape")
+        schema = Schema(column.format.encode(), name, release=_release_schema)
+        array = Array(len(values), missing, 0, 2, release=_release_array)
+        array.buffers = self._buffers(valid, values)
+        if column.texts is not None:
+            schema.dictionary = C.pointer(Schema(b"U", release=_release_schema))
+            array.dictionary = C.pointer(self._texts(column.texts))
+        return schema, array
+
+    def _texts(self, texts):
+        encoded = [text.encode("utf-8", "surrogateescape") for text in texts]
+        places = np.zeros(len(encoded) + 1, np.int64)
+        np.cumsum([len(text) for text in encoded], out=places[1:])
+        array = Array(len(encoded), 0, 0, 3, release=_release_array)
+        array.buffers = self._buffers(None, places, np.frombuffer(b"".join(encoded) or b"\0", "u1"))
+        return array
+
+
+def _read_part(schema, array, members):
+    """Reads a stream whose only part these structs are. The reader releases both."""
+    given = [schema, array]
+
+    def move(kind, to):
+        source = given[kind]
+        given[kind] = None
+        if source is None:
+            C.memset(to, 0, C.sizeof(to.contents))
+        else:
+            C.memmove(to, C.byref(source), C.sizeof(source))
+            _ended(source)
+        return 0
+
+    get_schema = dict(Stream._fields_)["get_schema"](lambda _, to: move(0, to))
+    get_next = dict(Stream._fields_)["get_next"](lambda _, to: move(1, to))
+    release = dict(Stream._fields_)["release"](lambda at: _ended(at.contents))
+    stream = Stream(get_schema, get_next, release=release)
+    return _read(C.addressof(stream), members)
+
+
+def _read(stream, members):
+    options = _abi.qn_data_options()
+    library().qn_data_options_init(options)
+    kept = []
+    for name, value in members.items():
+        try:
+            if value is not None:
+                kept.append(assign(options, name, value))
+        except (TypeError, ValueError, OverflowError):
+            word = _abi.OPTIONS.get(f"data.{name}", name)
+            raise UsageError(f"{word} cannot be {value!r}") from None
+    return new("qn_data_from_arrow", stream, options)
+
+
+# ------------------------------------------------------------------------------------- columns
+
+_FORMATS = {"i1": "c", "i2": "s", "i4": "i", "i8": "l", "u1": "C", "u2": "S", "u4": "I", "u8": "L",
+            "f2": "e", "f4": "f", "f8": "g", "b1": "c"}
+
+
+def stream_of(table, chosen=False):
+    """The table as something with `read`, or None where an array holds all that it says.
+
+    `chosen`: columns of it are to be chosen by name, which arrays have not.
+    """
+    if is_frame(table):
+        if not chosen and is_uniform(table):
+            return None
+        names = column_names(table) or [None] * len(table.columns)
+        return Columns([column_of(table.iloc[:, k], name) for k, name in enumerate(names)])
+    return Export(table) if is_table(table) else None
+
+
+def is_table(table):
+    """Whether its columns have names and types of their own."""
+    return is_frame(table) or hasattr(table, "__arrow_c_stream__") or hasattr(table,
+                                                                              "__arrow_c_array__")
+
+
+def is_frame(table):
+    """Whether it is a table of pandas, or behaves like one."""
+    return all(hasattr(table, name) for name in ("iloc", "dtypes", "columns"))
+
+
+def is_uniform(frame):
+    """Whether all columns are numbers of one type of NumPy."""
+    kinds = set(frame.dtypes)
+    return len(kinds) == 1 and getattr(kinds.pop(), "str", "|O")[1] in "biufc"
+
+
+def column_names(table):
+    """The names of the columns when all are texts, else None."""
+    names = getattr(table, "column_names", None)
+    names = getattr(table, "columns", None) if names is None else names
+    if names is None or callable(names):
+        return None
+    names = list(names)
+    return names if names and all(isinstance(n, str) for n in names) else None
+
+
+def is_missing(value):
+    """None, NaN, and what pandas has for missing values."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or (
+        isinstance(value, (float, np.floating)) and value != value)
+
+
+def column_of(series, name):
+    """A column of pandas."""
+    codes = getattr(getattr(series, "cat", None), "codes", None)
+    if codes is not None:
+        codes = np.asarray(codes, np.int32)
+        return Column(name, "i", codes, codes >= 0, [str(text) for text in series.cat.categories])
+    own = getattr(series.dtype, "numpy_dtype", None)  # of a type that has a mask
+    if own is not None and own.kind in "biuf":
+        valid = ~np.asarray(series.isna(), bool)
+        return numbers(name, series.to_numpy(dtype=own, na_value=0), valid)
+    values = np.asarray(series)
+    return numbers(name, values) if values.dtype.kind in "biufcMm" else texts(name, values)
+
+
+def numbers(name, values, valid=None):
+    """A column of numbers. Other types get a format that the library refuses by name."""
+    kind = values.dtype.kind
+    if kind in "Mm":
+        return Column(name, "tsn:" if kind == "M" else "tDn", values.view(np.int64))
+    if kind == "c":
+        raise InputError("complex numbers cannot be read", f"column {name}" if name else "X")
+    if kind == "f" and values.dtype.itemsize > 8:
+        values = values.astype(np.float64)
+    values = values.astype(values.dtype.newbyteorder("="), copy=False)
+    return Column(name, _FORMATS[values.dtype.str[1:]], values, valid)
+
+
+def texts(name, values, parse=False):
+    """A column of objects: of numbers, where all are numbers, else of texts.
+
+    `parse`: texts that are numbers count as numbers, as in a CSV file.
+    """
+    values = np.asarray(values, object)
+    valid = np.array([not is_missing(value) for value in values], bool)
+    there = values[valid]
+    if parse or not any(isinstance(value, (str, bytes)) for value in there):
+        try:
+            found = np.full(len(values), np.nan)
+            found[valid] = there.astype(np.float64)
+            return Column(name, "g", found)
+        except (TypeError, ValueError):
+            pass
+    known = {}
+    indices = np.zeros(len(values), np.int32)
+    indices[valid] = [known.setdefault(str(value), len(known)) for value in there]
+    return Column(name, "i", indices, valid, list(known))
+
+
+def objects(values, names):
+    """The stream of an array of objects, items x features."""
+    names = names or [None] * values.shape[1]
+    return Columns([texts(name, values[:, k], parse=True) for k, name in enumerate(names)])
