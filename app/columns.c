@@ -1,4 +1,5 @@
 #include "columns.h"
+#include "format.h"
 #include "jsonline.h"
 #include <inttypes.h>
 #include <math.h>
@@ -44,10 +45,12 @@ static const char *type_of(const qn_data *data, const column *columns, uint32_t 
 static void describe(const qn_data *data, const column *columns, uint32_t k,
                      char text[RANGE_ROOM + 32]) {
     const uint32_t count = qn_data_categories(data, k);
+    char least[32], greatest[32];
     size_t used = 0;
     *text = '\0';
     if (count == 0 && columns[k].missing < qn_data_items(data))
-        snprintf(text, RANGE_ROOM, "%g to %g", columns[k].least, columns[k].greatest);
+        snprintf(text, RANGE_ROOM + 32, "%s to %s", format_quantity(columns[k].least, least),
+                 format_quantity(columns[k].greatest, greatest));
     for (uint32_t i = 0; i < count; i++) {
         const char *name = qn_data_category(data, k, i);
         if (used + strlen(name) + 2 > RANGE_ROOM) {

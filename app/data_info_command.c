@@ -149,7 +149,9 @@ static void print_targets(const qn_data *data) {
         least = (double)targets_of[i] < least ? (double)targets_of[i] : least;
         greatest = (double)targets_of[i] > greatest ? (double)targets_of[i] : greatest;
     }
-    printf("targets   real numbers from %g to %g\n", least, greatest);
+    char from[32], to[32];
+    printf("targets   real numbers from %s to %s\n", format_quantity(least, from),
+           format_quantity(greatest, to));
 }
 
 static void print_label(const qn_data *data, const summary *s) {
@@ -179,8 +181,9 @@ static void print_text(const char *path, const qn_data *data, const summary *s) 
     printf("features  %" PRIu32, qn_data_features(data));
     if (s->rows > 0)
         printf(" (%" PRIu32 "x%" PRIu32 ")", s->rows, s->columns);
-    printf(", %s, from %g to %g\n", qn_data_type_of(data) == QN_U8 ? "bytes" : "32-bit floats",
-           s->least, s->greatest);
+    char from[32], to[32];
+    printf(", %s, from %s to %s\n", qn_data_type_of(data) == QN_U8 ? "bytes" : "32-bit floats",
+           format_quantity(s->least, from), format_quantity(s->greatest, to));
     print_label(data, s);
     if (s->rows == 0)
         columns_print(data, s->column, MOST_PRINTED);

@@ -14,6 +14,7 @@ static const struct {
     {"compute.isa", "isa"},
     {"compute.shares", "shares"},
     {"compute.threads", "threads"},
+    {"data.category", "category"},
     {"data.drop", "drop"},
     {"data.features", "features"},
     {"data.header", "header"},

@@ -64,6 +64,21 @@ char *format_bytes(uint64_t bytes, char *text) {
     return text;
 }
 
+char *format_quantity(double value, char *text) {
+    enum { DIGITS = 6 };
+    const double magnitude = fabs(value);
+    if (!(magnitude >= 1e-5 && magnitude < 1e15)) {
+        snprintf(text, 32, "%.*g", DIGITS, value);
+        return text;
+    }
+    const int places = DIGITS - 1 - (int)floor(log10(magnitude));
+    int n = snprintf(text, 32, "%.*f", places > 0 ? places : 0, value);
+    for (; places > 0 && text[n - 1] == '0'; n--)
+        ;
+    text[places > 0 && text[n - 1] == '.' ? n - 1 : n] = '\0';
+    return text;
+}
+
 char *format_joules(double joules, char *text) {
     static const char *const units[] = {"J", "mJ", "uJ", "nJ"};
     int unit = 0;

@@ -18,6 +18,10 @@ char *format_bytes(uint64_t bytes, char *text);
 /* 0.00062 -> "620 uJ"; needs 32 bytes. */
 char *format_joules(double joules, char *text);
 
+/* 2350000.4 -> "2350000", 0.31 -> "0.31": six digits or the whole number, with an exponent only
+ * below 0.00001 and from 10^15 on; needs 32 bytes. */
+char *format_quantity(double value, char *text);
+
 /* The words of a command line, with quotes as a POSIX shell needs them, then `more`. The caller
  * frees the text; NULL if out of memory. */
 char *format_shell(int argc, char **argv, const char *const *more, size_t more_count);

@@ -247,8 +247,8 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
     if (qn_model_share(ranks_cluster(), ranks_data_from_first(), model_path, &model, &err) != QN_OK)
         code = ranks_failed(&err);
     source_flags from = f->from;
-    if (code < 0 && qn_model_classes(model) == 0)
-        from.task = "regress"; /* even where all labels are whole numbers */
+    if (code < 0) /* whatever numbers the labels are */
+        from.task = qn_model_classes(model) == 0 ? "regress" : "classify";
     char *categories = code < 0 ? source_categories_of_model(model) : NULL;
     from.categories = categories;
     if (code < 0)

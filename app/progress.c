@@ -140,13 +140,14 @@ void progress_make_way(void) {
 
 /* Of real labels the error in their units, which the loss of a training does not always tell. */
 static void print_score(const qn_score *s, int real) {
+    char number[32];
     if (s->items == 0)
         return;
     fprintf(stderr, "  %10.5g", s->loss);
     if (!real)
         fprintf(stderr, "  %6.2f %%", 100.0 * (double)s->correct / (double)s->items);
     else if (isfinite(s->rmse))
-        fprintf(stderr, "  %8.6g", s->rmse);
+        fprintf(stderr, "  %8s", format_quantity(s->rmse, number));
     else
         fprintf(stderr, "  %8s", "-");
 }

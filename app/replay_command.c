@@ -10,6 +10,7 @@
 #include "session.h"
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct replay_flags {
@@ -269,10 +270,13 @@ static int replay(const replay_flags *f, const char *path) {
         flags.task = qn_model_classes(model) == 0 ? "regress" : "classify";
     if (code < 0 && !qn_model_class_name(model, 0)) /* class numbers, whatever gaps they have */
         flags.outputs = qn_model_outputs(model);
+    char *categories = code < 0 ? source_categories_of_model(model) : NULL;
+    flags.categories = categories;
     if (code < 0)
         code = sources_open(&flags, f->compute.threads, qn_model_label_name(model), &from);
     if (code < 0)
         code = train_from(f, path, model, start, &from);
+    free(categories);
     sources_close(&from);
     qn_model_free(model);
     qn_model_free(start);

@@ -180,10 +180,11 @@ static void print_errors(const char *name, const qn_score *s) {
 }
 
 void report_errors(FILE *to, const qn_score *s) {
+    char number[32];
     if (isfinite(s->mae))
-        fprintf(to, "MAE %.6g, ", s->mae);
+        fprintf(to, "MAE %s, ", format_quantity(s->mae, number));
     if (isfinite(s->rmse))
-        fprintf(to, "RMSE %.6g, ", s->rmse);
+        fprintf(to, "RMSE %s, ", format_quantity(s->rmse, number));
     if (isfinite(s->r2))
         fprintf(to, "R2 %.4f, ", s->r2);
 }

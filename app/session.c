@@ -83,22 +83,39 @@ static void on_epoch(void *user, const qn_epoch_event *e) {
 typedef struct facts {
     const qn_model *model;
     uint64_t items, steps, steps_of_epoch; /* training items, after the split */
+    uint64_t complete;                     /* before the split, without those that are dropped */
     const qn_worker_report *const *worker;
     uint32_t workers;
     int threads; /* of the CPU's worker; 0: it takes no part */
     char isa[16], device[128];
 } facts;
 
+/* Items without a missing value. */
+static uint64_t complete_items(const qn_data *data) {
+    const uint64_t items = qn_data_items(data);
+    const uint32_t features = qn_data_features(data);
+    const float *value = qn_data_type_of(data) == QN_F32 ? qn_data_values(data) : NULL;
+    uint64_t complete = items;
+    for (uint64_t i = 0; value && i < items; i++, value += features) {
+        uint32_t k = 0;
+        while (k < features && !isnan(value[k]))
+            k++;
+        complete -= k < features;
+    }
+    return complete;
+}
+
 /* The split of docs/exactness.md 2.3; a float times a count below 2^29 is exact as a double. */
-static uint64_t items_left(const session *s) {
-    uint64_t n = qn_data_items(s->from->train);
+static uint64_t items_left(const session *s, uint64_t n) {
     return n - (uint64_t)floor((double)s->from->valid_fraction * (double)n + 0.5);
 }
 
 static void gather(const session *s, const qn_train_options *o, facts *f) {
     qn_device_info cpu = {.size = sizeof(qn_device_info)};
     qn_error err;
-    f->items = items_left(s);
+    f->complete = strcmp(o->missing, "drop") == 0 ? complete_items(s->from->train)
+                                                  : qn_data_items(s->from->train);
+    f->items = items_left(s, f->complete);
     f->steps_of_epoch = (f->items + o->batch - 1) / o->batch;
     f->steps = f->steps_of_epoch * o->epochs;
     f->worker = qn_train_workers(s->train, &f->workers);
@@ -151,13 +168,16 @@ static void start_event(const session *s, const qn_train_options *o, const facts
 
 static void announce_data(const session *s, const facts *f) {
     const qn_data *data = s->from->train;
-    char items[32], more[96] = "";
+    char items[32], more[160] = "";
+    const uint64_t dropped = qn_data_items(data) - f->complete;
+    if (dropped > 0)
+        snprintf(more, sizeof more, "; %s more left out", format_count(dropped, items));
     if (s->from->test)
-        snprintf(more, sizeof more, "; test set of %s",
+        snprintf(more + strlen(more), sizeof more - strlen(more), "; test set of %s",
                  format_count(qn_data_items(s->from->test), items));
     if (s->from->valid_fraction > 0)
         snprintf(more + strlen(more), sizeof more - strlen(more), "; validation set of %s",
-                 format_count(qn_data_items(data) - f->items, items));
+                 format_count(f->complete - f->items, items));
     format_count(f->items, items);
     if (s->from->embedded)
         message_note("data    no --data: the built-in digits, drawn in memory (seed %d)",

@@ -1,6 +1,7 @@
 #include "sources.h"
 #include "message.h"
 #include "ranks.h"
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +60,14 @@ const option source_column_options[] = {
      .value = "LIST",
      .help = "CSV: leave these columns out",
      .fallback = "none"},
+    {.name = "category",
+     .kind = OPTION_TEXT,
+     AT(category),
+     .value = "LIST",
+     .help =
+         "CSV: columns that hold categories, also where their cells are numbers, such as postal "
+         "codes",
+     .fallback = "columns with more texts than numbers"},
     {.name = NULL}};
 
 const option source_unlabelled_options[] = {{.name = "unlabelled",
@@ -125,18 +134,27 @@ int source_open(const char *path, const char *labels, const source_flags *flags,
     r.options.classes = flags->outputs;
     r.options.threads = (int)threads;
     r.options.expected_label = label;
+    r.options.category = flags->category;
     r.options.expected_categories = flags->categories;
     return share(open_file, &r, out);
 }
 
-/* Appends a name in quotes to a list, which may be NULL. Without memory the list ends. */
-static char *add_name(char *list, const char *name) {
-    const size_t used = list ? strlen(list) : 0;
-    char *longer = name ? realloc(list, used + 2 * strlen(name) + 4) : NULL;
-    if (!longer)
-        return list;
-    char *to = longer + used;
-    if (used > 0)
+/* Makes a list longer by `more` bytes; without memory it stays as it is, and the result is 0. */
+static int make_room(char **list, size_t more) {
+    const size_t used = *list ? strlen(*list) : 0;
+    char *longer = realloc(*list, used + more + 1);
+    if (longer)
+        longer[used] = '\0';
+    *list = longer ? longer : *list;
+    return longer != NULL;
+}
+
+/* Appends a name in quotes. Without memory the list ends. */
+static void add_name(char **list, const char *name) {
+    if (!make_room(list, 2 * strlen(name) + 3))
+        return;
+    char *to = *list + strlen(*list);
+    if (to > *list)
         *to++ = ',';
     *to++ = '"';
     for (; *name; name++) {
@@ -145,23 +163,65 @@ static char *add_name(char *list, const char *name) {
             *to++ = '"';
     }
     memcpy(to, "\"", 2);
-    return longer;
+}
+
+static void add_place(char **list, uint32_t place) {
+    char number[16];
+    if (!make_room(list, sizeof number))
+        return;
+    snprintf(number, sizeof number, "%s%" PRIu32, **list ? "," : "", place);
+    strcat(*list, number);
+}
+
+/* Columns of training data or of a model. */
+typedef struct columns_of {
+    uint32_t count;
+    uint32_t (*categories)(const void *from, uint32_t k);
+    const char *(*name)(const void *from, uint32_t k);
+    const void *from;
+} columns_of;
+
+/* Names where any column has one, and places among the features, for files without names. */
+static char *list_categories(const columns_of *c) {
+    char *list = NULL;
+    int named = 0;
+    for (uint32_t k = 0; k < c->count; k++)
+        named |= c->name(c->from, k) != NULL;
+    for (uint32_t k = 0; k < c->count; k++) {
+        const char *name = c->name(c->from, k);
+        if (c->categories(c->from, k) == 0)
+            continue;
+        if (named)
+            add_name(&list, name ? name : "");
+        add_place(&list, k + 1);
+    }
+    return list;
+}
+
+static uint32_t categories_of_data(const void *data, uint32_t k) {
+    return qn_data_categories(data, k);
+}
+
+static const char *name_in_data(const void *data, uint32_t k) {
+    return qn_data_feature_name(data, k);
+}
+
+static uint32_t categories_of_model(const void *model, uint32_t k) {
+    return qn_model_categories(model, k);
+}
+
+static const char *name_in_model(const void *model, uint32_t k) {
+    return qn_model_feature_name(model, k);
 }
 
 char *source_categories_of_data(const qn_data *data) {
-    char *list = NULL;
-    for (uint32_t k = 0; k < qn_data_features(data); k++)
-        if (qn_data_categories(data, k) > 0)
-            list = add_name(list, qn_data_feature_name(data, k));
-    return list;
+    return list_categories(
+        &(columns_of){qn_data_features(data), categories_of_data, name_in_data, data});
 }
 
 char *source_categories_of_model(const qn_model *model) {
-    char *list = NULL;
-    for (uint32_t k = 0; k < qn_model_inputs(model); k++) /* not fewer than columns */
-        if (qn_model_categories(model, k) > 0)
-            list = add_name(list, qn_model_feature_name(model, k));
-    return list;
+    return list_categories(&(columns_of){qn_model_inputs(model), /* not fewer than columns */
+                                         categories_of_model, name_in_model, model});
 }
 
 /* Training and testing need labels. */
@@ -246,10 +306,10 @@ static int open_all(const source_flags *f, uint64_t threads, const char *label, 
                        : draw_embedded(out);
     if (code < 0 && qn_data_label_name(out->train))
         label = qn_data_label_name(out->train);
-    /* Labels of the other sets are of the same kind, even where all of them are whole numbers. */
+    /* Labels of the other sets are of the same kind, whatever numbers they are. */
     source_flags others = *f;
-    if (code < 0 && !f->task && qn_data_target(out->train) == QN_TARGET_REAL)
-        others.task = "regress";
+    if (code < 0 && !f->task)
+        others.task = qn_data_target(out->train) == QN_TARGET_REAL ? "regress" : "classify";
     char *categories = code < 0 ? source_categories_of_data(out->train) : NULL;
     others.categories = categories;
     if (code < 0 && f->test)

@@ -15,16 +15,18 @@ typedef struct source_flags {
     const char *data, *labels;
     const char *label; /* CSV: the column of labels, in every file */
     const char *test, *test_labels;
-    const char *valid, *valid_labels;            /* `valid`: a file or a fraction */
-    const char *task, *header, *features, *drop; /* CSV: of every file, as in qn_data_options */
-    uint32_t outputs;                            /* of the network, where they are known; else 0 */
-    int unlabelled;                              /* CSV: no column of labels (predict, data info) */
+    const char *valid, *valid_labels; /* `valid`: a file or a fraction */
+    /* CSV: of every file, as in qn_data_options */
+    const char *task, *header, *features, *drop, *category;
+    uint32_t outputs;       /* of the network, where they are known; else 0 */
+    int unlabelled;         /* CSV: no column of labels (predict, data info) */
     const char *categories; /* no option: qn_data_options.expected_categories */
 } source_flags;
 
 /* Rows for the tables of several commands; they fill a source_flags. */
 extern const option source_label_options[];      /* --labels, --label */
-extern const option source_column_options[];     /* --task, --header, --features, --drop */
+extern const option source_column_options[];     /* --task, --header, --features, --drop,
+                                                     --category */
 extern const option source_unlabelled_options[]; /* --unlabelled */
 extern const option source_test_options[];       /* --test, --test-labels */
 
@@ -55,8 +57,8 @@ void sources_close(sources *from);
 int source_open(const char *path, const char *labels, const source_flags *flags, uint64_t threads,
                 const char *label, qn_data **out);
 
-/* The columns that hold categories in training data or in a model, as a list for
- * `source_flags.categories`; NULL where none with a name does. For free(). */
+/* The columns that hold categories in training data or in a model, as a list of names and places
+ * for `source_flags.categories`; NULL where none does. For free(). */
 char *source_categories_of_data(const qn_data *data);
 char *source_categories_of_model(const qn_model *model);
 

@@ -357,8 +357,11 @@ static int open_and_train(const train_flags *f, int argc, char **argv) {
     source_flags flags = f->from;
     flags.outputs = outputs_of(f->model);
     int code = open_start(f, &start);
+    char *categories = code < 0 && start ? source_categories_of_model(start) : NULL;
+    flags.categories = categories;
     if (code < 0)
         code = sources_open(&flags, f->compute.threads, qn_model_label_name(start), &from);
+    free(categories);
     if (code >= 0) {
         qn_model_free(start);
         return code;

@@ -1,10 +1,13 @@
 """Numbers with a decimal comma are refused; they would be read as categories."""
 
+import hashlib
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
+
+import ranks
 
 QUERN = os.environ.get("QUERN", str(Path(__file__).parent.parent / "build" / "quern"))
 
@@ -32,6 +35,25 @@ def test_refused(tmp_path, cells):
 def test_taken(tmp_path, cells):
     done = train(tmp_path, cells)
     assert done.returncode == 0, done.stderr
+
+
+def test_taken_by_word(tmp_path):
+    """Whoever says that a column holds categories is believed, on every rank; of that column alone."""
+    (tmp_path / "t.csv").write_text("y;size;price\n" + "".join(
+        f"{i % 2};{i % 3},5;{i % 4},25\n" for i in range(60)))
+    words = ["train", "--data", "t.csv", "--epochs", "1", "--model", "dense 2 softmax", "--quiet",
+             "-o", "m.safetensors", "--category"]
+    done = subprocess.run([QUERN, *words, "size"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1 and 'column "price" holds texts such as' in done.stderr
+    assert "--category" in done.stderr
+    one = subprocess.run([QUERN, *words, "size,price"], cwd=tmp_path, capture_output=True, text=True)
+    assert one.returncode == 0, one.stderr
+    ranks.run(QUERN, 2, *[tmp_path / w if w in ("t.csv", "m.safetensors") else w for w in words],
+              "2-3", "--threads", "1")
+    assert hashlib.sha256((tmp_path / "m.safetensors").read_bytes()).hexdigest() in one.stdout
+    done = subprocess.run([QUERN, "replay", "m.safetensors", "--data", "t.csv"], cwd=tmp_path,
+                          capture_output=True, text=True)
+    assert "replay: identical" in done.stdout, done.stderr
 
 
 def test_a_line_of_texts_alone(tmp_path):

@@ -244,3 +244,18 @@ def test_a_label_out_of_range_ends_no_epoch(option, what, run_quern, tmp_path):
                      "--task", "regress", "-o", tmp_path / "m", status=1)
     assert "the label of item 1 is too far from the others" in done.stderr and what in done.stderr
     assert not (tmp_path / "run" / "metrics.csv").exists() and not (tmp_path / "m").exists()
+
+
+def test_large_numbers_have_no_exponent(run_quern, tmp_path):
+    data, model = tmp_path / "d.csv", tmp_path / "m"
+    draw = np.random.default_rng(5)
+    rows = [(30_000_000 + 500_000 * x, f"{x:.3f}") for x in draw.integers(0, 40, 60)]
+    data.write_text("price,x\n" + "".join(f"{p},{x}\n" for p, x in rows))
+    run_quern("train", "--data", data, "--task", "regress", "--epochs", "3", "--quiet", "-o", model)
+    table, said = predictions(run_quern, model, data)
+    assert [r["label"] for r in table] == [str(p) for p, _ in rows]
+    assert not any("e" in r["prediction"] for r in table)
+    assert "MAE" in said and not any("e+" in word for word in said.split())
+    least, greatest = min(rows)[0], max(rows)[0]
+    assert f"real numbers from {least} to {greatest}" in run_quern("data", "info", data, "--task",
+                                                                   "regress").stdout

@@ -151,14 +151,53 @@ def test_dropped_items(files, run_quern, tmp_path):
     done = run_quern(*words(files, tmp_path / "a.st", "drop"))
     assert (f"note: the training data: {260 - len(complete)} of 260 items lack a value and are left "
             "out") in done.stderr
+    assert (f"        {len(complete)} items of 5 features, 2 classes of column \"bought\"; "
+            f"{260 - len(complete)} more left out\n") in done.stderr
+    assert f"run     40 epochs of {-(-len(complete) // 64)} steps" in done.stderr
     less = {**files, "train": write(tmp_path / "less.csv", complete)}
     run_quern(*words(less, tmp_path / "b.st", "drop"))
     (recipe, a), (other, b) = tensors_of(tmp_path / "a.st"), tensors_of(tmp_path / "b.st")
     assert recipe["items"] == 260 and other["items"] == len(complete)
     assert all(np.array_equal(a[n], b[n]) for n in a) and a.keys() == b.keys()
-    done = run_quern("predict", tmp_path / "a.st", "--data", files["test"], "--label", "bought", "-o",
-                     tmp_path / "p.csv", status=1)
-    assert "missing value" in done.stderr and "--missing" in done.stderr
+
+
+def test_prediction_of_items_that_lack_values(files, run_quern, tmp_path):
+    """Predicted is what is complete, as in a file of these items alone; the others stay empty."""
+    run_quern(*words(files, tmp_path / "a.st", "drop"))
+    lacks = [any(map(is_missing, r)) for r in files["tests"]]
+    whole = write(tmp_path / "whole.csv", [r for r, bad in zip(files["tests"], lacks) if not bad])
+    told = {}
+    for name, path in (("all", files["test"]), ("whole", whole)):
+        done = run_quern("predict", tmp_path / "a.st", "--data", path, "--label", "bought",
+                         "--outputs", "-o", tmp_path / "p.csv")
+        with open(tmp_path / "p.csv") as f:
+            told[name] = done, list(csv.DictReader(f))
+    done, rows = told["all"]
+    assert 0 < sum(lacks) < 60 and len(rows) == 60
+    assert f"note: the data: {sum(lacks)} of 60 items lack a value and have no prediction" in done.stderr
+    for row, bad in zip(rows, lacks):
+        assert row["label"] and all((row[k] == "") == bad for k in ("prediction", "score", "p0", "p1"))
+    complete = [{k: v for k, v in r.items() if k != "item"} for r, bad in zip(rows, lacks) if not bad]
+    assert complete == [{k: v for k, v in r.items() if k != "item"} for r in told["whole"][1]]
+    right = sum(r["label"] == r["prediction"] for r in complete)
+    assert f"({right} of {len(complete)})" in done.stdout
+    nothing = write(tmp_path / "none.csv", [r for r, bad in zip(files["tests"], lacks) if bad])
+    done = run_quern("predict", tmp_path / "a.st", "--data", nothing, "--label", "bought", status=1)
+    assert "every one of the" in done.stderr and "--missing mean" in done.stderr
+
+
+def test_numbers_that_lack_values(run_quern, tmp_path):
+    """Errors of real labels are those of the items that have a prediction."""
+    rows = [(3 * i % 17 + 0.5, "" if i % 5 == 0 else i % 17, i % 3) for i in range(60)]
+    path = tmp_path / "t.csv"
+    path.write_text("y,a,b\n" + "".join(f"{y},{a},{b}\n" for y, a, b in rows))
+    run_quern("train", "--data", path, "--missing", "drop", "--epochs", "2", "-o", tmp_path / "m.st")
+    done = run_quern("predict", tmp_path / "m.st", "--data", path, "-o", tmp_path / "p.csv")
+    with open(tmp_path / "p.csv") as f:
+        told = [(float(r["label"]), r["prediction"]) for r in csv.DictReader(f)]
+    assert [p == "" for _, p in told] == [a == "" for _, a, _ in rows]
+    error = np.mean([abs(float(p) - y) for y, p in told if p])
+    assert f"MAE {error:.6g}, " in done.stdout and "48 labels" in done.stdout
 
 
 def test_refused(files, run_quern, tmp_path):

@@ -19,7 +19,12 @@
  *
  * One thread at a time uses a qn_cluster; only qn_cluster_stop may be called from others. All
  * functions but qn_cluster_join accept NULL, which stands for a run of one process: rank 0 of 1,
- * which is the writer. */
+ * which is the writer.
+ *
+ * Threads and connections do not survive fork(). In a child of the process that joined, all
+ * functions that return a status fail with QN_USAGE, qn_cluster_is_writer returns 0,
+ * qn_cluster_alive 1, qn_cluster_over 2 with the code 1, and the others have no effect or return
+ * what they returned before. The parent still owns the cluster. */
 #ifndef QUERN_CLUSTER_H
 #define QUERN_CLUSTER_H
 

@@ -59,10 +59,15 @@ typedef struct qn_data_options {
      * where `label_column` is NULL, and before a `label_column` that is a number or "last". NULL
      * and a header without this name: no column is the label. NULL: unknown. */
     const char *expected_label;
-    /* CSV with a header: the columns that hold categories in other data (qn_model_categories): they
-     * do here, also where most of their cells are numbers or "none". A list of names as above;
-     * names that the header lacks are skipped. NULL: by the cells. */
+    /* CSV: the features that hold categories in other data (qn_model_categories): they do here,
+     * also where most of their cells are numbers or "none". A list as above, of names in double
+     * quotes ("" is that of a column without one), and of places among the features, from 1. Where
+     * the list has names and the file has a header, the names count, and those that the header
+     * lacks are skipped; else the places do. NULL: by the cells. */
     const char *expected_categories;
+    /* CSV, Arrow: features that hold categories, whatever their cells are, such as codes that are
+     * numbers. A list as for `features`. NULL: by the cells. */
+    const char *category;
 } qn_data_options;
 
 /* Sets `size`, and every other member to 0 or NULL, its default. */

@@ -19,6 +19,8 @@ extern "C" {
  * A model of two classes with one output predicts class 1 where the output is above 1/2; the score
  * of class 0 is 1 - output. A model of real labels predicts numbers, in units of the labels: scores
  * and outputs are both the predictions, and classes are 0.
+ * A model trained with `missing` "drop" predicts the items that lack nothing. The others have the
+ * class -1, and NaN as score and outputs; how many there are is reported by qn_device_note.
  * Where model and data have names for columns, columns are matched by name, in any order. Others
  * are ignored. Labels are matched by the names of classes. A column or a label that the model does
  * not have is reported by qn_device_note.
@@ -48,7 +50,8 @@ QN_API qn_status qn_predictions_make(const qn_model *model, const qn_data *data,
 /* Writes the results as CSV, one line for each item: "item,prediction,score". "label" stands after
  * "item" where the data has labels. Columns "p0,p1,..." follow where all outputs were kept. `item`
  * counts from 0. A model of real labels has neither "score" nor "p0": the prediction is the number.
- * It writes a temporary file in the folder of `path`, syncs it and renames it to `path`.
+ * Cells behind the label are empty for an item without a prediction. It writes a temporary file in
+ * the folder of `path`, syncs it and renames it to `path`.
  *
  * Among ranks only the writer (qn_cluster_is_writer) calls this. Right before the renaming it asks
  * all other ranks whether they still count on this one, and fails with QN_CLUSTER when they do not.
@@ -60,8 +63,8 @@ QN_API qn_status qn_predictions_write(const qn_predictions *predictions, const c
 /* Number of items whose predicted class is their label; 0 without labels and for NULL. */
 QN_API uint64_t qn_predictions_correct(const qn_predictions *predictions);
 
-/* The score against the labels, `items` 0 where the data has none; of real labels `mae`, `rmse` and
- * `r2`. Fails with QN_USAGE for NULL. */
+/* The score of the items that have a prediction, `items` 0 where the data has no labels; of real
+ * labels `mae`, `rmse` and `r2`. Fails with QN_USAGE for NULL. */
 QN_API qn_status qn_predictions_score(const qn_predictions *predictions, qn_score *score,
                                       qn_error *err);
 

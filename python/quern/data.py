@@ -235,6 +235,12 @@ class Data:
         return found if any(found) else None
 
     @property
+    def _kinds(self):
+        """For each feature its name, or None, and its number of categories."""
+        return [(said(library().qn_data_feature_name(self._address, k)),
+                 library().qn_data_categories(self._address, k)) for k in range(self.features)]
+
+    @property
     def digest(self):
         """SHA-256 of values and labels (docs/exactness.md 2.2)."""
         return library().qn_data_digest(self._address).decode()
@@ -312,7 +318,7 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
         For reading; 0: every core.
     **more
         Other members of qn_data_options in <quern/data.h>: the texts ``task``, ``header``
-        ("yes", "no"), ``features`` and ``drop`` ("age,3-7"), as for the command.
+        ("yes", "no"), ``features``, ``drop`` and ``category`` ("age,3-7"), as for the command.
 
     Returns
     -------
@@ -361,9 +367,11 @@ def digits(items, seed=1, first=0):
 def data_of(given, labels=None, **columns):
     """The data set of what a user gave: one already, a file's name, a pair, a table."""
     if isinstance(given, (str, os.PathLike)):
-        return open(given, labels=labels, **columns)
+        task = columns.pop("expected_task", None)
+        return open(given, labels=labels, **{"task": task, **columns})
     task, expected = columns.pop("task", None), columns.pop("expected_label", None)
-    columns.pop("classes", None)
+    for word in ("classes", "expected_categories", "expected_task"):  # of files alone
+        columns.pop(word, None)
     if isinstance(given, Data):
         if columns:
             raise TypeError(f"{', '.join(sorted(columns))}: only for files and tables")
@@ -371,7 +379,7 @@ def data_of(given, labels=None, **columns):
     if labels is None and isinstance(given, tuple) and len(given) == 2:
         given, labels = given
     members = {"label_column": columns.pop("label", None), "features": columns.pop("features", None),
-               "drop": columns.pop("drop", None)}
+               "drop": columns.pop("drop", None), "category": columns.pop("category", None)}
     if columns:
         raise TypeError(f"{', '.join(sorted(columns))}: only for files")
     made = Data.__new__(Data)
@@ -379,11 +387,19 @@ def data_of(given, labels=None, **columns):
     return made
 
 
-def as_in(columns, real, label, classes=0):
-    """The options with which other data is read as the training data was."""
-    known = {"task": "regress"} if real else {}
+def as_in(columns, real, label, categories, classes=0):
+    """The options with which other data is read as the training data was.
+
+    `categories`: for each feature its name, or None, and how many categories it has."""
+    known = {"task": "regress"} if real else {"expected_task": "classify"}
     if label is not None:
         known["expected_label"] = label
+    named = any(name is not None for name, _ in categories)
+    places = [(k, name) for k, (name, count) in enumerate(categories, 1) if count]
+    if places:
+        known["expected_categories"] = ",".join(
+            ('"' + (name or "").replace('"', '""') + '",' if named else "") + str(k)
+            for k, name in places)
     if classes:
         known["classes"] = classes
     return {**known, **columns}

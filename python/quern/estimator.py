@@ -257,6 +257,9 @@ class Classifier(ClassifierMixin, _Network):
             Elements of ``classes_``.
         """
         found = self._outputs(X, False)
+        if (found < 0).any():
+            raise InputError(f"{(found < 0).sum()} items lack a value, and the classifier was "
+                             "trained without such items", "X", "fit with missing=\"median\"")
         return self.classes_[found]
 
     def predict_proba(self, X):

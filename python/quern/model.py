@@ -117,7 +117,8 @@ class Model:
         -------
         ndarray
             The class of each item: numbers, or names where the classes have names. float32 for a
-            model of real labels. With `outputs` float32, items x outputs.
+            model of real labels. With `outputs` float32, items x outputs. A model trained with
+            ``missing="drop"`` gives -1, None or NaN for an item that lacks a value.
         """
         import numpy as np
 
@@ -138,12 +139,17 @@ class Model:
         call("qn_predict", self._address, data._address, choice, classes, scores, numbers)
         del kept
         names = None if floats else self.classes
-        return results if names is None else np.array(names, dtype=object)[results]
+        # An item that lacks a value (missing="drop") has the number -1, and so the last name.
+        return results if names is None else np.array([*names, None], dtype=object)[results]
 
     def _as_trained(self, columns):
         """Options for data that is read as the training data was."""
         label = said(library().qn_model_label_name(self._address))
-        return as_in(columns, self.real, label, library().qn_model_classes(self._address))
+        categories = [(said(library().qn_model_feature_name(self._address, k)),
+                       library().qn_model_categories(self._address, k))
+                      for k in range(self.recipe["features"])]
+        return as_in(columns, self.real, label, categories,
+                     library().qn_model_classes(self._address))
 
     def _without_others(self, data, columns):
         """Leaves out columns of a table that the model does not have, such as dates and labels."""

@@ -360,8 +360,8 @@ def _sets(data, labels, valid, test, columns):
         data = digits(20000)
         test = digits(4000, first=20000) if test is None else test
     first = data_of(data, labels, **columns)
-    columns = as_in(columns, first.targets is not None, first.label_name)
-    chosen = ("label", "features", "drop")  # these are of the first table
+    columns = as_in(columns, first.targets is not None, first.label_name, first._kinds)
+    chosen = ("label", "features", "drop", "category")  # these are of the first table
     rest = {word: value for word, value in columns.items() if word not in chosen}
     return (first, *(data_of(other, **(rest if isinstance(other, (Data, tuple)) else columns))
                      if other is not None else None for other in (valid, test)))

@@ -21,6 +21,30 @@ void qn__float_text(float value, char *text) {
     uselocale(before);
 }
 
+/* Positional digits up to here: 0.00001 to below 10^15. */
+enum { PLAIN_LEAST = -5, PLAIN_MOST = 15 };
+
+void qn__float_plain(float value, char text[40]) {
+    char digits[16], *end;
+    size_t count = 0, used = 0;
+    qn__float_text(value, text);
+    const char *e = strchr(text, 'e');
+    const long power = e ? strtol(e + 1, &end, 10) : 0;
+    if (!e || power < PLAIN_LEAST || power >= PLAIN_MOST)
+        return;
+    for (const char *at = text; at < e && count < sizeof digits; at++)
+        if (*at >= '0' && *at <= '9')
+            digits[count++] = *at;
+    used = text[0] == '-';
+    for (long place = power < 0 ? 0 : power; place >= 0 || place > power - (long)count; place--) {
+        if (place == -1)
+            text[used++] = '.';
+        const long at = power - place;
+        text[used++] = at >= 0 && at < (long)count ? digits[at] : '0';
+    }
+    text[used] = '\0';
+}
+
 int qn__parse_u64(const char *text, size_t size, uint64_t *out) {
     uint64_t value = 0;
     if (size == 0)

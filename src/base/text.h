@@ -9,6 +9,10 @@
  * 32 bytes. */
 void qn__float_text(float value, char *text);
 
+/* The same digits without an exponent where the magnitude is 0.00001 or more and below 10^15: for
+ * tables that people read. "350000", not "3.5e+05". */
+void qn__float_plain(float value, char text[40]);
+
 /* Converts a whole text to a number; returns 1 on success, 0 when it is not such a number (empty,
  * spaces, trailing bytes, out of range), and `out` is then unchanged. The text need not end in a
  * NUL. Integers are digits only, without a sign. Floats must be decimal (no hexadecimal) and are

@@ -66,6 +66,42 @@ static void test_table_of_shortest_texts(void **state) {
     }
 }
 
+/* As people write numbers; the digits are those of the shortest text. */
+static void test_plain_texts(void **state) {
+    (void)state;
+    static const struct {
+        float value;
+        const char *text;
+    } table[] = {
+        {350000.0f, "350000"},
+        {-2.5e7f, "-25000000"},
+        {1e14f, "100000000000000"},
+        {1e15f, "1e+15"},
+        {1.5e-5f, "0.000015"},
+        {-1e-5f, "-0.00001"},
+        {9e-6f, "9e-06"},
+        {0.0f, "0"},
+        {-0.0f, "-0"},
+        {350000.5f, "350000.5"},
+        {123456789.0f, "123456790"},
+        {0.25f, "0.25"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        char text[40];
+        qn__float_plain(table[i].value, text);
+        assert_string_equal(text, table[i].text);
+    }
+    for (int i = 0; i < 100000; i++) {
+        const float value = float_of(next_random());
+        char text[40];
+        float back = 0;
+        if (!isfinite(value))
+            continue;
+        qn__float_plain(value, text);
+        assert_true(qn__parse_float(text, strlen(text), &back) && back == value);
+    }
+}
+
 /* The text reads back to the same bits; with one digit less it does not. */
 static void test_round_trip_of_random_bits(void **state) {
     (void)state;
@@ -311,6 +347,7 @@ static void test_no_locale_matters(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table_of_shortest_texts),
+        cmocka_unit_test(test_plain_texts),
         cmocka_unit_test(test_round_trip_of_random_bits),
         cmocka_unit_test(test_table_of_roundings),
         cmocka_unit_test(test_random_decimals_against_strtof),

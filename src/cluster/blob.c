@@ -71,7 +71,7 @@ static qn_status make(blob *b, announcement *own, qn_error *err) {
     /* A minimal allocation returns which rank of the machine is the first. */
     qn_status status = qn__cluster_common(b->c, FRONT, &unused, &first, err);
     if (status != QN_OK)
-        return status;
+        return fail(b, err);
     if ((b->from_first ? qn_cluster_is_writer(b->c) : first) && !b->made) {
         own->status = b->maker->make(b->maker->user, &b->bytes, &why);
         b->made = own->status == QN_OK;
@@ -142,7 +142,7 @@ static qn_status fill(blob *b, qn_error *err) {
     void *memory;
     qn_status status = qn__cluster_common(b->c, b->room + FRONT, &memory, &b->filler, err);
     if (status != QN_OK)
-        return status;
+        return fail(b, err);
     b->memory = memory;
     front *head = memory;
     int whole = b->filler && b->made;

@@ -17,7 +17,8 @@ static struct {
     uint64_t bytes;
     int from_first;
     uint32_t fails,
-        dies; /* ranks that fail to make, or die while they make; PROCESS_RANKS_MOST: none */
+        dies,     /* ranks that fail to make, or die while they make; PROCESS_RANKS_MOST: none */
+        short_of; /* a rank without shared memory */
     int dies_writing; /* the rank dies while it writes, */
     long dies_later;  /* or so many microseconds afterwards */
 } plan;
@@ -72,6 +73,9 @@ static void body(qn_cluster *c, uint32_t rank, process_ranks_result *result) {
     hand h = {.rank = rank};
     const qn__blob_maker maker = {.user = &h, .make = make, .write = write_bytes};
     const void *memory;
+    void *unused;
+    for (int first; rank == plan.short_of && qn__cluster_common(c, 1, &unused, &first, NULL) == 0;)
+        ;
     result->status =
         qn__cluster_blob(c, plan.from_first, &maker, &memory, &result->value[1], &result->err);
     result->value[0] = h.made;
@@ -105,7 +109,7 @@ static void set(uint64_t bytes, int from_first) {
     memset(&plan, 0, sizeof plan);
     plan.bytes = bytes;
     plan.from_first = from_first;
-    plan.fails = plan.dies = PROCESS_RANKS_MOST;
+    plan.fails = plan.dies = plan.short_of = PROCESS_RANKS_MOST;
 }
 
 static void test_once_a_machine(void **state) {
@@ -145,6 +149,22 @@ static void test_failure_is_everybodys(void **state) {
     }
 }
 
+/* A rank that cannot map the shared memory tells the others, who would wait for it. */
+static void test_memory_of_one_rank(void **state) {
+    (void)state;
+    for (int from_first = 0; from_first < 2; ++from_first) {
+        set(1000, from_first);
+        plan.short_of = 1;
+        process_ranks c = {.count = 3, .machine = two_and_one, .body = body};
+        process_ranks_run(&c);
+        for (uint32_t r = 0; r < 3; ++r) {
+            assert_true(c.result[r].done);
+            assert_int_equal(c.result[r].status, QN_MEMORY);
+        }
+        process_ranks_end(&c);
+    }
+}
+
 /* The maker dies before it has the bytes, or when half of them are in shared memory. */
 static void test_death_of_the_maker(void **state) {
     (void)state;
@@ -173,7 +193,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_once_a_machine),        cmocka_unit_test(test_once_for_all),
         cmocka_unit_test(test_failure_is_everybodys), cmocka_unit_test(test_death_of_the_maker),
-        cmocka_unit_test(test_death_while_sending),
+        cmocka_unit_test(test_memory_of_one_rank),    cmocka_unit_test(test_death_while_sending),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,9 +51,26 @@ static qn_status failure(qn_cluster *c, qn_error *err) {
     return why.status;
 }
 
+/* ------------------------------------------------------------------------------------ processes */
+
+int qn__cluster_is_ours(const qn_cluster *c) { return !c || c->process == getpid(); }
+
+qn_status qn__cluster_check_process(const qn_cluster *c, qn_error *err) {
+    if (qn__cluster_is_ours(c))
+        return QN_OK;
+    qn__fail(err, QN_USAGE, "process %ld joined the cluster, and process %ld is a child of it",
+             (long)c->process, (long)getpid());
+    return qn__remedy(err, QN_USAGE,
+                      "use the cluster in the process that joined it: threads and connections do "
+                      "not survive fork()");
+}
+
 /* ----------------------------------------------------------------------------------- reductions */
 
 qn_status qn__reduction_begin(qn_cluster *c, const qn__reduction *reduction, qn_error *err) {
+    const qn_status status = qn__cluster_check_process(c, err);
+    if (status != QN_OK)
+        return status;
     for (;;) {
         const unsigned seen = wakeups(c);
         const int begun = qn__reducer_begin(&c->reducer, reduction);
@@ -145,10 +162,13 @@ int qn__cluster_saving(const qn_cluster *c) { return c->reducer.requests.saving;
 
 void qn__cluster_saved(qn_cluster *c) { qn__reducer_saved(&c->reducer); }
 
-void qn__cluster_fail(qn_cluster *c, qn_error *why) { qn__reducer_fail(&c->reducer, why); }
+void qn__cluster_fail(qn_cluster *c, qn_error *why) {
+    if (qn__cluster_is_ours(c))
+        qn__reducer_fail(&c->reducer, why);
+}
 
 int qn__cluster_withdraw(qn_cluster *c) {
-    if (!c)
+    if (!c || !qn__cluster_is_ours(c))
         return 0;
     const double until = qn__now() + (qn__reducer_withdraw(&c->reducer) ? FAREWELL : 0);
     int last = 0;
@@ -166,6 +186,9 @@ int qn__cluster_may_write(void *cluster) {
 }
 
 qn_status qn__cluster_refuse(qn_cluster *c, qn_error *err) {
+    const qn_status status = qn__cluster_check_process(c, err);
+    if (status != QN_OK)
+        return status;
     pthread_mutex_lock(&c->reducer.lock);
     const qn_error why = c->reducer.error;
     pthread_mutex_unlock(&c->reducer.lock);
@@ -323,6 +346,7 @@ static qn_status join(const qn_cluster_options *options, qn_cluster **out, qn_er
     qn_cluster *c = qn__alloc(1, sizeof *c, err);
     if (!c)
         return QN_MEMORY;
+    c->process = getpid();
     c->user = options->user;
     c->on_note = options->on_note;
     c->common[0].file = c->common[1].file = -1;
@@ -360,7 +384,7 @@ qn_status qn_cluster_join(const qn_cluster_options *options, qn_cluster **out, q
 
 void qn_cluster_leave(qn_cluster *c) {
     QN__OWN_FLOATS;
-    if (!c)
+    if (!c || !qn__cluster_is_ours(c))
         return;
     const int open = c->reducer.view != NULL;
     if (open)
@@ -392,7 +416,7 @@ uint32_t qn_cluster_rank(const qn_cluster *c) { return c ? c->rendezvous.rank : 
 uint32_t qn_cluster_ranks(const qn_cluster *c) { return c ? c->rendezvous.ranks : 1; }
 
 uint32_t qn_cluster_alive(const qn_cluster *c) {
-    const qn__ranks set = c ? members(c) : (qn__ranks){{1}};
+    const qn__ranks set = c && qn__cluster_is_ours(c) ? members(c) : (qn__ranks){{1}};
     return qn__ranks_count(&set);
 }
 
@@ -416,6 +440,8 @@ const char *qn__cluster_host(const qn_cluster *c, uint32_t rank) {
 int qn_cluster_is_writer(const qn_cluster *c) {
     if (!c)
         return 1;
+    if (!qn__cluster_is_ours(c))
+        return 0;
     pthread_mutex_t *lock = (pthread_mutex_t *)&c->reducer.lock;
     pthread_mutex_lock(lock);
     const int speaks = !c->reducer.ending.leaving &&
@@ -428,7 +454,7 @@ int qn_cluster_is_writer(const qn_cluster *c) {
 
 void qn_cluster_finish(qn_cluster *c, int code) {
     QN__OWN_FLOATS;
-    if (c)
+    if (c && qn__cluster_is_ours(c))
         qn__reducer_finish(&c->reducer, code);
 }
 
@@ -436,6 +462,10 @@ int qn_cluster_over(qn_cluster *c, int *code) {
     QN__OWN_FLOATS;
     int unwanted;
     code = code ? code : &unwanted;
+    if (!qn__cluster_is_ours(c)) {
+        *code = 1;
+        return 2;
+    }
     while (c) {
         const unsigned seen = wakeups(c);
         const int over = qn__reducer_over(&c->reducer, code);
@@ -448,7 +478,7 @@ int qn_cluster_over(qn_cluster *c, int *code) {
 }
 
 void qn_cluster_stop(qn_cluster *c) {
-    if (c)
+    if (c && qn__cluster_is_ours(c))
         atomic_store(&c->reducer.requests.requested[QN__REQUEST_STOP], 1);
 }
 

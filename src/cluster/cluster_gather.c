@@ -89,6 +89,9 @@ qn_status qn__cluster_from_first(qn_cluster *c, void *memory, uint64_t bytes, qn
 qn_status qn__cluster_common(qn_cluster *c, uint64_t bytes, void **memory, int *first,
                              qn_error *err) {
     qn__reducer *r = &c->reducer;
+    const qn_status status = qn__cluster_check_process(c, err);
+    if (status != QN_OK)
+        return status;
     pthread_mutex_lock(&r->lock);
     *memory = qn__common_heap(r->common, bytes, err);
     *first = 1;

@@ -5,8 +5,10 @@
 #include "cluster/cluster.h"
 #include "cluster/reduction/reduction_state.h"
 #include "cluster/rendezvous/rendezvous.h"
+#include <sys/types.h>
 
 struct qn_cluster {
+    pid_t process; /* that joined; a child has neither its threads nor its connections */
     qn__rendezvous rendezvous;
     qn__reducer reducer;
     qn__common common[2]; /* private, for the first reduction; shared by the machine */
@@ -18,6 +20,11 @@ struct qn_cluster {
     qn_note_fn on_note;
     uint64_t reserved;
 };
+
+/* 0 in a child of the process that joined: it touches no lock, no memory and no connection of the
+ * cluster, which may be in any state. The check fails then. `c` may be NULL. */
+int qn__cluster_is_ours(const qn_cluster *c);
+qn_status qn__cluster_check_process(const qn_cluster *c, qn_error *err);
 
 /* For tests, set before ranks join. 1: ranks of one machine do not share memory. */
 extern int qn__cluster_apart;

@@ -4,6 +4,7 @@
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "base/sized.h"
+#include "data/commas.h"
 #include "data/fill.h"
 #include "data/labels.h"
 #include <math.h>
@@ -237,6 +238,7 @@ static qn_status fill(qn_data *data, const qn_data_arrays *a, holding how, qn_er
         status = take_labels(data, a->targets, (void **)&data->targets, err);
     if (status == QN_OK)
         status = take_names(data, a, err);
+    data->comma = qn__comma_column(data->schema);
     if (status == QN_OK)
         status = settle(data, a, err);
     if (status == QN_OK)

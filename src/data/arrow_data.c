@@ -2,7 +2,9 @@
 #include "base/argument.h"
 #include "base/float_state.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "data/arrow_table.h"
+#include "data/commas.h"
 #include "data/csv_header.h"
 #include "data/data_options.h"
 #include "data/fill.h"
@@ -10,7 +12,9 @@
 #include "data/labels.h"
 #include "data/text_column.h"
 #include "num/host.h"
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A column on its way into the data set. */
@@ -20,6 +24,7 @@ typedef struct filling {
     uint64_t column;
     uint32_t feature;
     qn__arrow_kind kind;
+    int category;       /* somebody said that the column holds categories */
     int odd;            /* a value that is no whole number up to 255 */
     qn__text_set texts; /* of TEXT */
     double *number;     /* labels of FLOAT */
@@ -68,17 +73,40 @@ static qn_status put_float(void *user, uint64_t item, const qn__arrow_cell *cell
     return isinf(*to) ? refuse_number(f, item, cell->number, err) : QN_OK;
 }
 
+/* The text of a cell that is a category: a number as CSV files have it. 0: it is missing. */
+static size_t text_of(const filling *f, const qn__arrow_cell *cell, char number[40],
+                      const char **text) {
+    *text = f->kind == QN__ARROW_TEXT ? cell->text : number;
+    if (cell->missing || f->kind == QN__ARROW_EMPTY ||
+        (f->kind == QN__ARROW_FLOAT && isnan(cell->number)))
+        return 0;
+    if (f->kind == QN__ARROW_TEXT)
+        return cell->size;
+    if (f->kind == QN__ARROW_FLOAT && cell->number == floor(cell->number) &&
+        fabs(cell->number) < 0x1p53)
+        snprintf(number, 40, "%.0f", cell->number);
+    else if (f->kind == QN__ARROW_FLOAT)
+        qn__float_text((float)cell->number, number);
+    else if (f->kind == QN__ARROW_INT)
+        snprintf(number, 40, "%" PRId64, cell->whole);
+    else
+        snprintf(number, 40, "%" PRIu64, (uint64_t)cell->whole);
+    return strlen(number);
+}
+
 /* The number of a category in the order of appearance. */
 static qn_status put_text(void *user, uint64_t item, const qn__arrow_cell *cell, qn_error *err) {
     filling *f = user;
     uint32_t number = 0;
     float *to = (float *)f->data->memory + item * f->data->features + f->feature;
-    if (cell->missing || cell->size == 0) {
+    char digits[40];
+    const char *text;
+    const size_t size = text_of(f, cell, digits, &text);
+    if (size == 0) {
         put_missing(f, to);
         return QN_OK;
     }
-    const qn_status status =
-        qn__text_column_add(&f->texts, cell->text, cell->size, 0, &number, err);
+    const qn_status status = qn__text_column_add(&f->texts, text, size, 0, &number, err);
     *to = (float)number;
     return status == QN_INPUT ? refuse(f, item, "leave the column out with `data.drop`", err)
                               : status;
@@ -95,11 +123,13 @@ static qn_status settle_category(filling *f, qn_error *err) {
             *to = (float)order[(uint32_t)*to];
     qn__free(order);
     qn__text_column_take(&f->texts, &feature->categories, &feature->category);
+    if (!f->category && f->data->comma == 0 && qn__comma_example(feature))
+        f->data->comma = f->feature + 1;
     return QN_OK;
 }
 
 static qn_status fill_feature(filling *f, qn_error *err) {
-    const int text = f->kind == QN__ARROW_TEXT;
+    const int text = f->kind == QN__ARROW_TEXT || f->category;
     qn__arrow_take *put = text ? put_text : f->data->type == QN_U8 ? put_byte : put_float;
     const qn_status status = qn__arrow_each(f->table, f->column, put, f, err);
     return status == QN_OK && text ? settle_category(f, err) : status;
@@ -191,7 +221,9 @@ static qn_status choose_columns(const qn__arrow_table *table, const qn_data_opti
         if (!(header->names[i] = qn__copy_text(name ? name : "", err)))
             return QN_MEMORY;
     }
-    const qn_status status = qn__csv_choose_columns(header, options, err);
+    qn_data_options own = *options;
+    own.expected_categories = NULL; /* a column has its type */
+    const qn_status status = qn__csv_choose_columns(header, &own, err);
     if (status == QN_INPUT)
         qn__at(err, "the schema of the Arrow stream");
     return status;
@@ -215,7 +247,8 @@ static qn_status choose_type(const qn__arrow_table *table, const qn__csv_header 
         if (!is_feature(&special, c))
             continue;
         qn_status status = qn__arrow_kind_of(table, c, &f.kind, err);
-        f.odd = f.kind != QN__ARROW_INT && f.kind != QN__ARROW_UINT;
+        f.odd = (f.kind != QN__ARROW_INT && f.kind != QN__ARROW_UINT) ||
+                (header->categories && header->categories[c]);
         if (status == QN_OK && !f.odd && data->type == QN_U8)
             status = qn__arrow_each(table, c, find_odd, &f, err);
         if (status != QN_OK)
@@ -245,6 +278,7 @@ static qn_status fill_column(filling *f, const qn__csv_header *header, const cha
                              qn_error *err) {
     const int label = f->column == header->shape.label;
     qn__schema *schema = f->data->schema;
+    f->category = header->categories && header->categories[f->column];
     qn_status status = qn__arrow_kind_of(f->table, f->column, &f->kind, err);
     if (status == QN_OK)
         status = label ? fill_labels(f, task, err) : fill_feature(f, err);

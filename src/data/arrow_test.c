@@ -295,6 +295,33 @@ static void test_label_choice(void **state) {
     qn_data_close(data);
 }
 
+/* Numbers that somebody calls categories are the texts that a CSV file would have. */
+static void test_codes(void **state) {
+    (void)state;
+    static const int32_t codes[] = {7, 10, 7, -9};
+    static const double marks[] = {1, 2.5, NAN, 1e6};
+    qn_data *data;
+    qn_data_options options;
+    qn_data_options_init(&options);
+    options.unlabelled = 1;
+    options.category = "code,mark";
+    table t = {
+        .format = {"i", "g"}, .name = {"code", "mark"}, .columns = 2, .parts = 1, .rows = {4}};
+    t.column[0][0] = (column){.buffer = {NULL, codes}, .buffers = 2};
+    t.column[0][1] = (column){.buffer = {NULL, marks}, .buffers = 2};
+    assert_int_equal(take(&t, &options, &data, NULL), QN_OK);
+    static const char *const texts[2][3] = {{"-9", "10", "7"}, {"1", "1000000", "2.5"}};
+    for (uint32_t k = 0; k < 2; k++) {
+        assert_int_equal(qn_data_categories(data, k), 3);
+        for (uint32_t i = 0; i < 3; i++)
+            assert_string_equal(qn_data_category(data, k, i), texts[k][i]);
+    }
+    const float wanted[] = {2, 0, 1, 2, 2, NAN, 0, 1}, *values = qn_data_values(data);
+    for (int i = 0; i < 8; i++)
+        assert_true(values[i] == wanted[i] || (isnan(values[i]) && isnan(wanted[i])));
+    qn_data_close(data);
+}
+
 /* Whole targets beyond int64 are rounded once. */
 static void test_large_targets(void **state) {
     (void)state;
@@ -411,11 +438,11 @@ static void test_digest(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mixed),        cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_numbers),      cmocka_unit_test(test_views),
-        cmocka_unit_test(test_label_choice), cmocka_unit_test(test_large_targets),
-        cmocka_unit_test(test_refused),      cmocka_unit_test(test_usage),
-        cmocka_unit_test(test_digest),
+        cmocka_unit_test(test_mixed),         cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_numbers),       cmocka_unit_test(test_views),
+        cmocka_unit_test(test_label_choice),  cmocka_unit_test(test_codes),
+        cmocka_unit_test(test_large_targets), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_usage),         cmocka_unit_test(test_digest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,9 +9,9 @@
  * separators, but line ends only in the header, so that any thread may find the beginning of a
  * line. */
 #include "base/memory.h"
-#include "base/text.h"
 #include "data/csv.h"
 #include "data/csv_header.h"
+#include "data/csv_notes.h"
 #include "data/csv_survey.h"
 #include "data/csv_text.h"
 #include "data/readers.h"
@@ -20,7 +20,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #define BLOCK ((size_t)1 << 20)
 
@@ -314,49 +313,6 @@ static qn_status make_schema(table *t, qn__csv_header *header, qn_data *data, qn
     return QN_OK;
 }
 
-/* A feature that by its name is the label rather; NULL: there is none, or the label has such a name
- * too. */
-static const char *likely_label(const qn__schema *schema) {
-    static const char *const names[] = {"label", "labels", "target", "class", "y"};
-    enum { NAMES = sizeof names / sizeof names[0] };
-    for (size_t i = 0; i < NAMES && schema && schema->label; ++i)
-        if (strcasecmp(schema->label, names[i]) == 0)
-            return NULL;
-    for (size_t i = 0; i < NAMES && schema; ++i)
-        for (uint32_t k = 0; k < schema->features; ++k)
-            if (schema->feature[k].name && strcasecmp(schema->feature[k].name, names[i]) == 0)
-                return schema->feature[k].name;
-    return NULL;
-}
-
-/* Takes over the header's note, with one about a label that nobody named. */
-static qn_status make_note(const table *t, const qn_data_options *options, qn__csv_header *header,
-                           qn_data *data, qn_error *err) {
-    const int guessed = !options->label_column && t->shape->label < t->shape->columns;
-    const int real = guessed && data->targets && !options->task;
-    const char *likely = guessed && !options->expected_label ? likely_label(data->schema) : NULL;
-    if (!real && !likely) {
-        data->note = header->note;
-        header->note = NULL;
-        return QN_OK;
-    }
-    qn__text text = {0};
-    const char *name = data->schema->label ? data->schema->label : "";
-    if (header->note)
-        qn__text_add(&text, "%s\n", header->note);
-    qn__text_add(&text, "the label is column %llu%s%s", (unsigned long long)t->shape->label + 1,
-                 *name ? ", " : "", name);
-    if (likely)
-        qn__text_add(&text, ", and the column \"%.60s\" is a feature", likely);
-    else
-        qn__text_add(&text, ", which holds real numbers");
-    qn__text_add(&text, "; name another column with `data.label_column`");
-    if (!text.failed)
-        data->note = qn__copy_text(text.data, err);
-    qn__text_release(&text);
-    return data->note ? QN_OK : QN_MEMORY;
-}
-
 static qn_status read_table(qn__csv_text *text, const char *path, const qn_data_options *options,
                             qn__pool *pool, qn_data *data, qn_error *err) {
     qn__csv_header header;
@@ -373,7 +329,7 @@ static qn_status read_table(qn__csv_text *text, const char *path, const qn_data_
     if (status == QN_OK)
         status = make_schema(&t, &header, data, err);
     if (status == QN_OK)
-        status = make_note(&t, options, &header, data, err);
+        status = qn__csv_look_back(&header, t.shape, options, data, err);
     pthread_mutex_destroy(&t.lock);
     qn__csv_survey_free(t.survey);
     qn__free(t.first_row);

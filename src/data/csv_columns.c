@@ -87,17 +87,15 @@ static int find_range(const qn__csv_header *header, const char *word, uint64_t *
 typedef struct list {
     const qn__csv_header *header;
     const char *field;
-    uint8_t *mark;  /* of all columns */
-    int names_only; /* words that are no names are skipped */
+    uint8_t *mark;   /* of all columns */
+    uint64_t *names; /* how many words are names */
+    qn_status (*take)(const struct list *l, const char *word, int quoted, qn_error *err);
 } list;
 
-static qn_status mark_word(const list *l, const char *word, qn_error *err) {
+/* A column that a user names. */
+static qn_status mark_word(const list *l, const char *word, int quoted, qn_error *err) {
     uint64_t first, last;
-    if (l->names_only) {
-        if (find_name(l->header, word, &first) == 1)
-            l->mark[first] = 1;
-        return QN_OK;
-    }
+    (void)quoted;
     if (find_column(l->header, word, &first) == 0 && find_range(l->header, word, &first, &last)) {
         memset(l->mark + first - 1, 1, (size_t)(last - first + 1));
         return QN_OK;
@@ -129,7 +127,7 @@ static qn_status mark_columns(const list *l, const char *text, qn_error *err) {
             return qn__remedy(err, QN_USAGE, "separate the columns in `%s` by commas", l->field);
         }
         char *word = copy_word(&cell, err);
-        const qn_status status = word ? mark_word(l, word, err) : QN_MEMORY;
+        const qn_status status = word ? l->take(l, word, cell.quoted, err) : QN_MEMORY;
         qn__free(word);
         if (status != QN_OK || at == end)
             return status;
@@ -222,15 +220,60 @@ static qn_status list_special(qn__csv_header *header, const uint8_t *mark, uint8
     return status;
 }
 
-/* Marks the columns that hold categories in other data. */
-static qn_status mark_categories(qn__csv_header *header, const char *names, qn_error *err) {
-    if (!names || !header->names)
+/* ------------------------------------------------------------------ categories */
+
+/* A column that has this name in other data. */
+static qn_status mark_name(const list *l, const char *word, int quoted, qn_error *err) {
+    uint64_t column, place;
+    (void)err;
+    if (!quoted && qn__parse_u64(word, strlen(word), &place))
+        return QN_OK;
+    ++*l->names;
+    if (find_name(l->header, word, &column) == 1)
+        l->mark[column] = 1;
+    return QN_OK;
+}
+
+/* A feature that has this place in other data. */
+static qn_status mark_place(const list *l, const char *word, int quoted, qn_error *err) {
+    const qn__special *special = l->header->special;
+    uint64_t place;
+    (void)err;
+    if (quoted || !qn__parse_u64(word, strlen(word), &place))
+        return QN_OK;
+    for (uint64_t column = 0; column < l->header->shape.columns; column++) {
+        if (column == special->column)
+            special++;
+        else if (--place == 0)
+            l->mark[column] = 1;
+    }
+    return QN_OK;
+}
+
+/* By names where the list and the file have any, else by places. */
+static qn_status mark_known(const qn__csv_header *header, const char *known, qn_error *err) {
+    uint64_t names = 0;
+    list l = {header, "data.expected_categories", header->categories, &names, mark_name};
+    const qn_status status = header->names ? mark_columns(&l, known, err) : QN_OK;
+    l.take = mark_place;
+    return status == QN_OK && names == 0 ? mark_columns(&l, known, err) : status;
+}
+
+/* Marks the columns that hold categories in other data, or because a user says so. */
+static qn_status mark_categories(qn__csv_header *header, const qn_data_options *options,
+                                 qn_error *err) {
+    const uint64_t label = header->shape.label;
+    if (!options->expected_categories && !options->category)
         return QN_OK;
     header->categories = qn__alloc(header->shape.columns, 1, err);
     if (!header->categories)
         return QN_MEMORY;
-    const list l = {header, "data.expected_categories", header->categories, 1};
-    const qn_status status = mark_columns(&l, names, err);
+    const list l = {header, "data.category", header->categories, NULL, mark_word};
+    qn_status status = options->category ? mark_columns(&l, options->category, err) : QN_OK;
+    if (status == QN_OK && label < header->shape.columns && header->categories[label])
+        status = refuse_label(header, l.field, err);
+    if (status == QN_OK && options->expected_categories)
+        status = mark_known(header, options->expected_categories, err);
     uint64_t column = 0;
     while (column < header->shape.columns && !header->categories[column])
         column++;
@@ -247,7 +290,8 @@ qn_status qn__csv_choose_columns(qn__csv_header *header, const qn_data_options *
     uint8_t *mark = qn__alloc(header->shape.columns, 1, err);
     if (!mark)
         return QN_MEMORY;
-    const list l = {header, options->features ? "data.features" : "data.drop", mark, 0};
+    const list l = {header, options->features ? "data.features" : "data.drop", mark, NULL,
+                    mark_word};
     qn_status status = names ? mark_columns(&l, names, err) : QN_OK;
     if (status == QN_OK)
         status = choose_label(header, options, mark, err);
@@ -258,7 +302,7 @@ qn_status qn__csv_choose_columns(qn__csv_header *header, const qn_data_options *
         status = list_special(header, mark, options->features != NULL,
                               real ? QN__COLUMN_REAL : QN__COLUMN_INDEX, err);
     if (status == QN_OK)
-        status = mark_categories(header, options->expected_categories, err);
+        status = mark_categories(header, options, err);
     qn__free(mark);
     return status;
 }

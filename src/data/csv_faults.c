@@ -52,14 +52,34 @@ static const struct {
                           "convert the file: iconv -f latin1 -t utf-8 OLD > NEW"},
 };
 
+static int is_ragged(const qn__row_failure *failure) {
+    return failure->fault == QN__ROW_FEW || failure->fault == QN__ROW_MANY ||
+           failure->fault == QN__ROW_BLANK;
+}
+
+/* A line that cannot be an item, and begins as comments do; the text is its first cell. */
+static int is_comment(const qn__row_failure *failure) {
+    const int first = failure->fault == QN__ROW_TEXT && failure->column == 0;
+    return failure->text[0] == '#' && (first || is_ragged(failure));
+}
+
 static qn_status refuse_ragged(const qn__csv_header *header, const qn__row_failure *failure,
                                uint64_t line, qn_error *err) {
     unsigned long long columns = (unsigned long long)header->shape.columns;
-    if (failure->fault == QN__ROW_BLANK)
+    if (is_comment(failure)) {
+        qn__fail(err, QN_INPUT, "the line is a comment below the first line");
+        return qn__csv_refuse_line(header->path, line,
+                                   "leave out such lines: grep -v '^ *#' OLD > NEW; comments stand "
+                                   "above the header and the items",
+                                   err);
+    }
+    if (failure->fault == QN__ROW_BLANK) {
         qn__fail(err, QN_INPUT, "the line is empty");
-    else
-        qn__fail(err, QN_INPUT, "the line has %llu cell%s, the first line has %llu",
-                 (unsigned long long)failure->column, failure->column == 1 ? "" : "s", columns);
+        return qn__csv_refuse_line(header->path, line,
+                                   "leave out such lines: sed '/^[[:space:]]*$/d' OLD > NEW", err);
+    }
+    qn__fail(err, QN_INPUT, "the line has %llu cell%s, the first line has %llu",
+             (unsigned long long)failure->column, failure->column == 1 ? "" : "s", columns);
     return qn__csv_refuse_line(header->path, line, "give every line as many cells as the first",
                                err);
 }
@@ -74,8 +94,7 @@ static void say_fault(const qn__row_failure *failure, qn_error *err) {
 qn_status qn__csv_refuse_row(const qn__csv_header *header, const qn__row_failure *failure,
                              qn_error *err) {
     uint64_t line = header->first_line + failure->row;
-    if (failure->fault == QN__ROW_FEW || failure->fault == QN__ROW_MANY ||
-        failure->fault == QN__ROW_BLANK)
+    if (is_ragged(failure) || is_comment(failure))
         return refuse_ragged(header, failure, line, err);
     say_fault(failure, err);
     char shown[64];

@@ -177,15 +177,27 @@ static const char *skip_prefix(const char *at, const char *end, prefix *out) {
     return end;
 }
 
-/* A first line in which a CR is followed by text: only CR ends lines, as on early Macintoshes. */
-static int has_lone_cr(const char *at, const char *end, char separator) {
-    for (int quoted = 0; at < end && (*at != '\n' || quoted); at++) {
-        quoted ^= *at == '"';
-        if (*at == '\r' && !quoted && at + 1 < end && !strchr("\r\n \t", at[1]) &&
-            at[1] != separator)
+/* A CR that text follows, in a part of a line. */
+static int is_cr_inside(const char *at, const char *end, char separator) {
+    for (; at < end; at++)
+        if (*at == '\r' && !strchr("\r\n \t", at[1]) && at[1] != separator)
             return 1;
-    }
     return 0;
+}
+
+/* A first line in which a CR outside quotes is followed by text: only CR ends lines, as on early
+ * Macintoshes. Where a cell ends, another byte of the text follows, or its end does. */
+static int has_lone_cr(const qn__csv_line *line, char separator) {
+    for (const char *at = line->begin, *next;; at = next + 1) {
+        qn__cell cell;
+        next = qn__cell_read(at, line->end, separator, 1, &cell);
+        const char *stop = next == line->end && next > at ? next - 1 : next;
+        if (is_cr_inside(at, cell.quoted ? cell.text : stop, separator) ||
+            (cell.quoted && is_cr_inside(cell.text + cell.size, stop, separator)))
+            return 1;
+        if (next == line->end)
+            return 0;
+    }
 }
 
 /* Words of a line that are numbers, when nothing but blanks separates them. */
@@ -210,7 +222,7 @@ static qn_status check_first_line(const qn__csv_header *h, const qn__csv_line *l
         return qn__csv_refuse_line(h->path, h->first_line,
                                    "write a quote inside a quoted cell twice", err);
     }
-    if (has_lone_cr(line->begin, h->end, h->shape.separator)) {
+    if (has_lone_cr(line, h->shape.separator)) {
         qn__fail(err, QN_INPUT, "lines end in CR alone");
         return qn__csv_refuse_line(h->path, h->first_line,
                                    "end them in LF or CR LF: tr '\\r' '\\n' < OLD > NEW", err);
@@ -270,7 +282,7 @@ static qn_status take_names(qn__csv_header *header, const prefix *p, const qn__c
 static qn_status find_first_line(qn__csv_header *header, size_t size, prefix *p, qn_error *err) {
     if (size >= 3 && memcmp(header->body, "\xEF\xBB\xBF", 3) == 0)
         header->body += 3; /* the mark that some programs put before UTF-8 */
-    while (header->end > header->body && (header->end[-1] == '\n' || header->end[-1] == '\r'))
+    while (header->end > header->body && qn__csv_is_ending(header->end[-1]))
         header->end--;
     header->body = skip_prefix(header->body, header->end, p);
     header->first_line += p->lines;

@@ -21,7 +21,7 @@ typedef struct qn__csv_header {
     uint8_t *categories;  /* columns that are known to hold categories: 1; NULL: none is known */
     const char *text;     /* where the file begins */
     const char *body;     /* where the first item's line begins */
-    const char *end;      /* behind the last item's line, without line ends */
+    const char *end;      /* behind the last item's line, without line ends and blanks */
     uint64_t first_line;  /* number of the body's first line, from 1 */
     char *note;           /* what was decided in doubt, or NULL */
 } qn__csv_header;
@@ -35,6 +35,10 @@ void qn__csv_header_release(qn__csv_header *header);
 void qn__csv_header_take_name(const qn__csv_header *header, uint64_t column, char **to);
 /* 1 when the text behind these lines could change nothing of the header. */
 int qn__csv_header_is_settled(const qn__csv_header *header);
+
+/* Empty lines at the end of the text, and blanks behind its last cell, are no part of it. A tab may
+ * separate an empty cell. */
+static inline int qn__csv_is_ending(char c) { return c == '\n' || c == '\r' || c == ' '; }
 
 /* What one walk over a line tells; quoted cells may hold line ends. */
 typedef struct qn__csv_line {

@@ -220,6 +220,7 @@ static const char *fail_ragged(const qn__csv_shape *shape, const char *line, con
                                qn__row_failure *failure) {
     qn__cell cell;
     const char *first = qn__cell_read(line, end, shape->separator, 0, &cell);
+    qn__cell_show(&cell, failure->text);
     failure->column = count_cells(line, end, shape->separator);
     failure->fault = failure->column > shape->columns ? QN__ROW_MANY : QN__ROW_FEW;
     if ((first == end || *first == '\n') && cell.size == 0 && !cell.quoted)

@@ -70,6 +70,10 @@ static const good goods[] = {
      {0x1.2de47e0000000p+2f, 0x1.1fe0f60000000p+2f},
      {1, 3}},
     {"1,1e-45\n3,3.4028235e38\n", NULL, QN_F32, 2, 1, {0x1p-149f, 0x1.fffffep127f}, {1, 3}},
+    {"1,2\n3,4\n \n  \r\n\n", NULL, QN_U8, 2, 1, {2, 4}, {1, 3}},
+    {"1;2\n3;4  \n   ", NULL, QN_U8, 2, 1, {2, 4}, {1, 3}},
+    /* a quote inside a cell of the first line, and CR inside cells of others */
+    {"x 5\" y,n\n8\"\rb,1\n9\rc,2\n", "n", QN_F32, 2, 1, {0, 1}, {1, 2}},
     {"1,1e-99999999999\n3,0.1\n", NULL, QN_F32, 2, 1, {0, 0.1f}, {1, 3}},
 };
 
@@ -148,6 +152,10 @@ static const bad bads[] = {
     {"1 2 3\n4 5 6\n", "-", "separated by blanks", "line 1", "commas"},
     {"a b c\n  4  5 6\n", NULL, "separated by blanks", "line 1", "commas"},
     {"a\n1\n\n2\n", "-", "line is empty", "line 3", ""},
+    {"1,2\n# so far\n3,4\n", NULL, "comment below the first line", "line 2", "grep -v"},
+    {"a,b\n1,2\n3,4\n  # the, end, of it", NULL, "comment below", "line 4", "grep -v"},
+    {"a\n1\n# x\n2\n", "-", "comment below", "line 3", "grep -v"},
+    {"a,b\n1,2\n \n3,4\n", NULL, "line is empty", "line 3", "sed"},
     {"# only\n# comments\n", NULL, "no line of data", "bad.csv", ""},
     {"1,2\n3,1e39\n", NULL, "range", "line 2", ""},
     {"1,2\n3,3.4028236e38\n", NULL, "range", "line 2", ""},

@@ -102,7 +102,7 @@ qn_status qn__csv_text_renew(qn__csv_text *text, qn_error *err) {
     return qn__remedy(err, QN_INPUT, "read it when nothing writes to it any more");
 }
 
-/* Where the text ends without the line ends at its end, but not before `least`. */
+/* Where the text ends without the empty lines at its end, but not before `least`. */
 static qn_status find_end(const qn__csv_text *t, size_t least, size_t *end, qn_error *err) {
     char piece[4096];
     *end = t->size;
@@ -112,7 +112,7 @@ static qn_status find_end(const qn__csv_text *t, size_t least, size_t *end, qn_e
         if (status != QN_OK)
             return status;
         for (size_t left = size; left > 0; left--, (*end)--)
-            if (piece[left - 1] != '\n' && piece[left - 1] != '\r')
+            if (!qn__csv_is_ending(piece[left - 1]))
                 return QN_OK;
     }
     return QN_OK;

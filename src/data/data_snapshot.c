@@ -1,6 +1,7 @@
 /* The snapshot: a head, the values with their margin, the labels or targets with theirs, and two
  * texts that end in NUL, the schema as JSON and the note; each begins at a multiple of 64 bytes.
  * Numbers are little-endian, as everywhere in memory here (digest.c). */
+#include "data/commas.h"
 #include "data/data_snapshot.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -15,7 +16,7 @@ typedef struct head {
     uint32_t type, features, rows, columns;
     uint64_t items;
     uint32_t labelled; /* 0: no labels; 1: labels; 2: targets */
-    uint32_t doubt, missing, unused;
+    uint32_t doubt, missing, comma;
     uint64_t label_values;
     uint64_t text; /* bytes of the texts */
     char format[16];
@@ -70,6 +71,7 @@ static head head_of(const qn_data *table, const qn__text *text) {
               .items = table->items,
               .labelled = table->targets ? 2 : table->labels != NULL,
               .doubt = (uint32_t)table->doubt,
+              .comma = table->comma,
               .missing = table->missing != 0,
               .label_values = table->label_values,
               .text = text->size};
@@ -145,7 +147,10 @@ static int count_classes(qn_data *data) {
 static int is_fitting(const qn_data *data) {
     const qn__schema *schema = data->schema;
     if (!schema)
-        return !data->targets;
+        return !data->targets && data->comma == 0;
+    if (data->comma > schema->features ||
+        (data->comma > 0 && !qn__comma_example(&schema->feature[data->comma - 1])))
+        return 0;
     return schema->features == data->features && schema->target == qn__data_target(data) &&
            (schema->target != QN__TARGET_CLASS || data->classes <= schema->classes);
 }
@@ -178,6 +183,7 @@ static void take_head(qn_data *data, const head *h) {
     data->columns = h->columns;
     data->format = qn__format_name(h->format);
     data->doubt = (qn__doubt)h->doubt;
+    data->comma = h->comma;
     data->missing = h->missing != 0;
     data->label_values = h->label_values;
     data->mapped = 1;

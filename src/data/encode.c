@@ -65,6 +65,14 @@ static qn_status copy_columns(const qn__fitting *to, const qn_data *data, const 
     return QN_OK;
 }
 
+/* 1 + where column `comma` - 1 of the table has come to; 0: nowhere. */
+static uint32_t place_of(uint32_t comma, const uint32_t *column, uint32_t features) {
+    uint32_t k = 0;
+    while (k < features && column[k] + 1 != comma)
+        ++k;
+    return k < features ? k + 1 : 0;
+}
+
 /* The model's classes, and the columns of the table: it has categories of its own. */
 static qn_status join_schemas(const qn__fitting *to, const qn_data *data, const uint32_t *column,
                               qn_data *made, qn_error *err) {
@@ -80,6 +88,8 @@ static qn_status make(const qn__fitting *to, const qn_data *data, const uint32_t
     qn_status status = made ? QN_OK : QN_MEMORY;
     if (status == QN_OK && column)
         status = copy_columns(to, data, column, made, err);
+    if (status == QN_OK && column)
+        made->comma = place_of(data->comma, column, made->features);
     if (status == QN_OK)
         status = join_schemas(to, data, column, made, err);
     if (status == QN_OK)

@@ -75,7 +75,7 @@ qn_status qn__complete_items(const qn_data *all, qn_data **out, qn_error *err) {
         qn__fail(err, QN_INPUT, "every one of the %" PRIu64 " items has a missing value",
                  all->items);
         status = qn__remedy(err, QN_INPUT,
-                            "fill them: `train.missing` mean, median or zero; or leave out the "
+                            "train with `train.missing` mean, median or zero, or leave out the "
                             "column that lacks most");
     }
     qn__free(lacking);

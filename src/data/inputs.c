@@ -2,12 +2,13 @@
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "data/category_find.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 /* No category of the model. */
-#define NOWHERE UINT32_MAX
+#define NOWHERE QN__NO_CATEGORY
 /* Columns that are told of one by one. */
 enum { TOLD = 5 };
 
@@ -88,9 +89,10 @@ static qn_status refuse_categories(const qn_data *raw, uint32_t column, const ch
 typedef struct column {
     uint32_t at, categories; /* first input; 0 categories: a number */
     float fill;
-    uint32_t *index;          /* category of the table -> of the model, or NOWHERE */
-    uint32_t indexed;         /* categories of the table; 0: it holds numbers */
-    uint64_t missing, unseen; /* categories */
+    uint32_t *index;           /* category of the table -> of the model, or NOWHERE */
+    uint32_t indexed;          /* categories of the table; 0: it holds numbers */
+    qn__category_value *value; /* of the model's categories, or NULL */
+    uint64_t missing, unseen;  /* categories */
 } column;
 
 typedef struct encoder {
@@ -101,22 +103,6 @@ typedef struct encoder {
     uint32_t inputs;
 } encoder;
 
-/* The index of a text in ascending texts. */
-static uint32_t find_category(const qn__feature *feature, const char *text) {
-    uint32_t low = 0, high = feature->categories;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        const int order = strcmp(feature->category[middle], text);
-        if (order == 0)
-            return middle;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NOWHERE;
-}
-
 /* A column that the model knows as categories may hold nothing but numbers in another file: then
  * their texts are the categories. */
 static uint32_t category_of(const encoder *e, uint32_t k, float value) {
@@ -125,7 +111,7 @@ static uint32_t category_of(const encoder *e, uint32_t k, float value) {
     if (c->indexed)
         return value >= 0 && value < (float)c->indexed ? c->index[(uint32_t)value] : NOWHERE;
     qn__float_text(value, text);
-    return find_category(&e->how->table->feature[k], text);
+    return qn__category_find(&e->how->table->feature[k], c->value, text);
 }
 
 static qn_status prepare_column(encoder *e, uint32_t k, qn_error *err) {
@@ -136,12 +122,15 @@ static qn_status prepare_column(encoder *e, uint32_t k, qn_error *err) {
     c->fill = e->how->fill ? e->how->fill[k] : 0.0f;
     if (c->categories == 0 && c->indexed)
         return refuse_categories(e->raw, k, e->what, err);
+    if (c->categories > 0 && e->how->by_value &&
+        qn__category_values(&table->feature[k], &c->value, err) != QN_OK)
+        return QN_MEMORY;
     if (c->indexed == 0)
         return QN_OK;
     if (!(c->index = qn__alloc(c->indexed, sizeof *c->index, err)))
         return QN_MEMORY;
     for (uint32_t i = 0; i < c->indexed; ++i)
-        c->index[i] = find_category(&table->feature[k], own->feature[k].category[i]);
+        c->index[i] = qn__category_find(&table->feature[k], c->value, own->feature[k].category[i]);
     return QN_OK;
 }
 
@@ -324,16 +313,43 @@ static int is_plain(const qn__encoding *how, const qn_data *raw) {
     return !qn__has_gaps(raw);
 }
 
+/* Where most of the inputs come from: `column "zip" gives 4000 of 4012 inputs`. */
+static void show_widest(const qn__encoding *how, uint32_t inputs, char text[256]) {
+    uint32_t widest = 0;
+    char name[160];
+    for (uint32_t k = 1; k < how->features; ++k)
+        if (categories_of(how->table, k) > categories_of(how->table, widest))
+            widest = k;
+    const uint32_t categories = categories_of(how->table, widest);
+    if (categories == 0)
+        snprintf(text, 256, "each item has %" PRIu32 " inputs", inputs);
+    else
+        snprintf(text, 256, "%s gives %" PRIu32 " of %" PRIu32 " inputs",
+                 qn__column_name(how->table, widest, name, sizeof name), categories, inputs);
+}
+
+static qn_status check_size(const encoder *e, const qn__encoding_notes *notes, qn_error *err) {
+    const size_t size = e->raw->type == QN_F32 ? sizeof(float) : 1;
+    char widest[256];
+    show_widest(e->how, e->inputs, widest);
+    return qn__inputs_check_size((double)e->raw->items * (double)e->inputs * (double)size, widest,
+                                 notes, err);
+}
+
 static qn_status encode(encoder *e, const qn__encoding_notes *notes, qn_data **out, qn_error *err) {
-    qn_status status = prepare(e, err);
+    qn_status status = check_size(e, notes, err);
+    if (status == QN_OK)
+        status = prepare(e, err);
     if (status == QN_OK && !(*out = make_table(e, err)))
         status = QN_MEMORY;
     if (status == QN_OK) {
         fill_table(e, *out);
         tell_all(e, notes);
     }
-    for (uint32_t k = 0; e->column && k < e->how->features; ++k)
+    for (uint32_t k = 0; e->column && k < e->how->features; ++k) {
         qn__free(e->column[k].index);
+        qn__free(e->column[k].value);
+    }
     qn__free(e->column);
     return status;
 }

@@ -185,6 +185,69 @@ static void test_many_columns(void **state) {
     qn_data_close(raw);
 }
 
+/* A number that is no category is the one with its value, where all are numbers and one has it. */
+static void test_values_of_categories(void **state) {
+    (void)state;
+    static const struct {
+        const char *category[3], *text;
+        int at; /* -1: none */
+    } cases[] = {
+        {{"1", "10", "2"}, "1.0", 0},
+        {{"1", "10", "2"}, "+1e1", 1},
+        {{"0.50", "1", NULL}, ".5", 0},
+        {{"1", "1.0", "2"}, "01", -1},
+        {{"1", "1.0", "2"}, "2.00", 2},
+        {{"1", "x", NULL}, "1.0", -1},
+        {{"1", "9999999999", NULL}, "1.0", -1},
+        {{"007", "12", NULL}, "7", 0},
+        {{"1", "2", NULL}, "one", -1},
+        {{"-0", "0", NULL}, "0.0", -1},
+        {{"1", "16777216", NULL}, "16777216.5", 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
+        for (int by_value = 0; by_value < 2; ++by_value) {
+            const float values[] = {0, 0, 0};
+            const char *const *c = cases[i].category;
+            qn__schema *model = make_schema(c[0], c[1], c[2]);
+            qn_data *raw = make(values, 1, NULL, make_schema(cases[i].text, NULL, NULL)), *inputs;
+            const qn__encoding how = {
+                .table = model, .features = 3, .missing = QN__MISSING_ZERO, .by_value = by_value};
+            lines = 0;
+            assert_int_equal(qn__make_inputs(&how, raw, &notes, &inputs, NULL), QN_OK);
+            const float *made = qn_data_values(inputs);
+            const int wanted = by_value ? cases[i].at : -1;
+            for (int k = 0; k < (c[2] ? 3 : 2); ++k)
+                if (made[1 + k] != (float)(k == wanted))
+                    fail_msg("case %zu, by value %d, input %d", i, by_value, k);
+            assert_int_equal(lines, wanted < 0);
+            qn_data_close(inputs);
+            qn_data_close(raw);
+            qn__schema_free(model);
+        }
+}
+
+/* How much memory the inputs take is told where it is much. */
+static void test_large(void **state) {
+    (void)state;
+    const float values[] = {20, 0, 1.5f, /**/ 30, 1, 2};
+    qn__schema *model = make_schema("Bern", "Ulm", NULL);
+    qn_data *raw = make(values, 2, NULL, make_schema("Bern", "Ulm", NULL)), *inputs;
+    const qn__encoding how = {.table = model, .features = 3, .missing = QN__MISSING_ZERO};
+    const uint64_t usual = qn__inputs_large;
+    for (uint64_t limit = 32; limit <= 33; ++limit) {
+        qn__inputs_large = limit;
+        lines = 0;
+        assert_int_equal(qn__make_inputs(&how, raw, &notes, &inputs, NULL), QN_OK);
+        assert_int_equal(lines, limit == 32);
+        qn_data_close(inputs);
+    }
+    qn__inputs_large = usual;
+    assert_string_equal(
+        told[0], "the test set: the inputs take 0.0 MiB; column \"city\" gives 2 of 4 inputs");
+    qn_data_close(raw);
+    qn__schema_free(model);
+}
+
 static void test_scaling(void **state) {
     (void)state;
     float mean[] = {5, 5, 5, 5, 5}, deviation[] = {2, 2, 2, 2, 2};
@@ -201,7 +264,8 @@ int main(void) {
         cmocka_unit_test(test_encoding), cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_bytes),    cmocka_unit_test(test_numbers_as_categories),
         cmocka_unit_test(test_plain),    cmocka_unit_test(test_many_columns),
-        cmocka_unit_test(test_scaling),
+        cmocka_unit_test(test_scaling),  cmocka_unit_test(test_values_of_categories),
+        cmocka_unit_test(test_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,9 +34,11 @@ static qn_status check_format(const qn__reader *reader, const qn__source *source
                  reader->name, o->label_column);
         return refuse_option(source, err, reader->labels_remedy);
     }
-    const char *given = o->features ? "data.features" : o->drop ? "data.drop" : NULL;
-    if (!given && o->header)
-        given = "data.header";
+    const char *given = o->features   ? "data.features"
+                        : o->drop     ? "data.drop"
+                        : o->category ? "data.category"
+                        : o->header   ? "data.header"
+                                      : NULL;
     if (!given)
         return QN_OK;
     qn__fail(err, QN_INPUT, "a file of the format %s has no columns and no header", reader->name);

@@ -151,21 +151,42 @@ void qn__text_set_release(qn__text_set *set) {
     *set = (qn__text_set){0};
 }
 
-int qn__class_number(const qn__cell *cell, char text[40], qn__cell *out) {
+/* What a number is as a class: whole, a float, or nothing. */
+typedef enum number_kind { NO_NUMBER, WHOLE, FLOAT } number_kind;
+
+static number_kind read_number(const qn__cell *cell, int32_t *whole, float *value) {
     qn__decimal decimal;
-    int32_t whole;
-    float value = 0;
     if (!qn__cell_number(cell, &decimal))
-        return 0;
-    const qn__row_fault fault = qn__decimal_to_label(&decimal, &whole);
-    if (fault == QN__ROW_LABEL_RANGE)
-        return 0;
+        return NO_NUMBER;
+    const qn__row_fault fault = qn__decimal_to_label(&decimal, whole);
     if (fault == QN__ROW_FINE)
+        return WHOLE;
+    return fault != QN__ROW_LABEL_RANGE && qn__parse_float(cell->text, cell->size, value)
+               ? FLOAT
+               : NO_NUMBER;
+}
+
+int qn__class_number(const qn__cell *cell, char text[40], qn__cell *out) {
+    int32_t whole = 0;
+    float value = 0;
+    switch (read_number(cell, &whole, &value)) {
+    case WHOLE:
         snprintf(text, 40, "%d", (int)whole);
-    else if (qn__parse_float(cell->text, cell->size, &value))
+        break;
+    case FLOAT:
         qn__float_text(value, text);
-    else
+        break;
+    case NO_NUMBER:
         return 0;
+    }
     *out = cell_of(text);
     return 1;
+}
+
+int qn__class_value(const qn__cell *cell, double *value) {
+    int32_t whole = 0;
+    float number = 0;
+    const number_kind kind = read_number(cell, &whole, &number);
+    *value = kind == WHOLE ? (double)whole : (double)number;
+    return kind != NO_NUMBER;
 }

@@ -30,5 +30,7 @@ void qn__text_set_release(qn__text_set *set);
  * digits ("-1"), else the shortest text of a float (docs/exactness.md 1.6). 0 when it has none: it
  * is whole and 2^31 or more, or beyond float. The result points into `text`. */
 int qn__class_number(const qn__cell *cell, char text[40], qn__cell *out);
+/* The value of that text; 0 where the cell has none. */
+int qn__class_value(const qn__cell *cell, double *value);
 
 #endif

@@ -10,9 +10,8 @@ static void tell_dropped(const qn__encoding_notes *notes, uint64_t dropped, uint
     char text[256];
     if (!notes->tell)
         return;
-    snprintf(text, sizeof text,
-             "%s: %" PRIu64 " of %" PRIu64 " items lack a value and are left out", notes->what,
-             dropped, items);
+    snprintf(text, sizeof text, "%s: %" PRIu64 " of %" PRIu64 " items lack a value and %s",
+             notes->what, dropped, items, notes->dropped ? notes->dropped : "are left out");
     notes->tell(notes->user, text);
     qn__float_state_set();
 }

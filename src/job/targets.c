@@ -37,17 +37,22 @@ qn_status qn__targets_predict(float *outputs, uint64_t items, float mean, float 
 qn__target_errors qn__targets_compare(const float *targets, const float *predictions,
                                       uint64_t items) {
     double sum = 0, absolute = 0, squares = 0, spread = 0;
-    for (uint64_t i = 0; i < items; ++i)
-        sum += (double)targets[i];
-    const double mean = sum / (double)items;
+    uint64_t predicted = 0;
     for (uint64_t i = 0; i < items; ++i) {
+        sum += isnan(predictions[i]) ? 0 : (double)targets[i];
+        predicted += isnan(predictions[i]) ? 0 : 1;
+    }
+    const double count = (double)predicted, mean = sum / count;
+    for (uint64_t i = 0; i < items; ++i) {
+        if (isnan(predictions[i]))
+            continue;
         const double e = (double)predictions[i] - (double)targets[i];
         const double from_mean = (double)targets[i] - mean;
         absolute += fabs(e);
         squares += e * e;
         spread += from_mean * from_mean;
     }
-    return (qn__target_errors){.mae = absolute / (double)items,
-                               .rmse = sqrt(squares / (double)items),
+    return (qn__target_errors){.mae = absolute / count,
+                               .rmse = sqrt(squares / count),
                                .r2 = spread > 0 ? 1 - squares / spread : (double)NAN};
 }

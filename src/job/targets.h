@@ -22,7 +22,7 @@ typedef struct qn__target_errors {
 } qn__target_errors;
 
 /* In double precision, in ascending order of the items, so that it does not depend on who computed
- * the predictions. NaN for no items. */
+ * the predictions. A NaN is no prediction, and its item does not count. NaN for no items. */
 qn__target_errors qn__targets_compare(const float *targets, const float *predictions,
                                       uint64_t items);
 

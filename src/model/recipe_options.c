@@ -1,5 +1,6 @@
 #include "model/recipe_options.h"
 
+#include "data/commas.h"
 #include "data/data.h"
 #include "data/inputs.h"
 #include "data/picture.h"
@@ -136,45 +137,29 @@ static qn_status check_start(const qn_model *model, const qn__recipe *r, qn_erro
     return qn__remedy(err, QN_MISMATCH, "give `train.model` and the columns of that model");
 }
 
-/* Digits, a comma and digits, behind a sign. */
-static int has_decimal_comma(const char *text) {
-    text += *text == '-' || *text == '+';
-    const size_t before = strspn(text, "0123456789");
-    if (before == 0 || text[before] != ',')
-        return 0;
-    const size_t behind = strspn(text + before + 1, "0123456789");
-    return behind > 0 && text[before + 1 + behind] == '\0';
-}
-
-/* Numbers with a decimal comma, whole ones among them: read as texts they would be categories. */
-static qn_status check_commas(const qn_data *data, uint32_t column, qn_error *err) {
-    const qn__feature *feature = &data->schema->feature[column];
-    const char *example = NULL;
+/* Numbers with a decimal comma: read as texts they would be categories. */
+static qn_status check_commas(const qn_data *data, qn_error *err) {
     char name[160];
-    for (uint32_t i = 0; i < feature->categories; ++i) {
-        const char *text = feature->category[i];
-        if (has_decimal_comma(text))
-            example = text;
-        else if (text[strspn(text, "+-0123456789")] != '\0')
-            return QN_OK;
-    }
-    if (!example)
+    if (data->comma == 0)
         return QN_OK;
+    const uint32_t column = data->comma - 1;
     qn__fail(err, QN_INPUT, "%s holds texts such as \"%.40s\", which may be numbers",
-             qn__column_name(data->schema, column, name, sizeof name), example);
+             qn__column_name(data->schema, column, name, sizeof name),
+             qn__comma_example(&data->schema->feature[column]));
     return qn__remedy(err, QN_INPUT,
-                      "write numbers with a decimal point and no other mark; or leave the column "
-                      "out with `data.drop`");
+                      "write numbers with a decimal point and no other mark, or leave the column "
+                      "out with `data.drop`; where they are categories, name it with "
+                      "`data.category`");
 }
 
 /* A column whose texts tell items apart, such as names of people, teaches nothing and costs an
  * input for each. */
 static qn_status check_categories(const qn_data *data, qn_error *err) {
     char name[160];
+    if (check_commas(data, err) != QN_OK)
+        return QN_INPUT;
     for (uint32_t k = 0; data->schema && k < data->features; ++k) {
         const uint32_t categories = data->schema->feature[k].categories;
-        if (check_commas(data, k, err) != QN_OK)
-            return QN_INPUT;
         if (categories <= CATEGORIES_ALWAYS || categories <= data->items / 2)
             continue;
         qn__fail(err, QN_INPUT, "%s has %u different texts in %llu items",

@@ -10,6 +10,7 @@
 #include "cluster/cluster.h"
 #include "device/notes.h"
 #include "job/apply.h"
+#include "job/prepare.h"
 #include "job/targets.h"
 #include "model/model.h"
 #include "run/agree.h"
@@ -50,20 +51,21 @@ static const char *wanted(const qn__apply_results *results) {
     return results->outputs ? "classes, scores and outputs" : "classes and scores";
 }
 
-/* The inputs of the data, which *made becomes where they are not the data itself. What there is to
- * tell is the same on all ranks. */
+/* The inputs of the data. What there is to tell is the same on all ranks. */
 static qn_status make_inputs(const qn_model *model, const qn_data *data, const qn_compute *compute,
-                             qn_data **made, qn_error *err) {
-    const qn__encoding how = qn__model_encoding(model);
+                             qn__prepared *made, qn_error *err) {
+    qn__encoding how = qn__model_encoding(model);
+    how.by_value = 1;
     const qn__encoding_notes notes = {.what = "the data",
+                                      .dropped = "have no prediction",
                                       .tell = qn_cluster_is_writer(compute->cluster) ? tell : NULL};
-    return qn__make_inputs(&how, data, &notes, made, err);
+    return qn__prepare(&how, data, &notes, made, err);
 }
 
 /* What has to be right before anybody computes; ranks compare what they hold. `status` is how it
  * went so far. */
 static qn_status check(const qn_model *model, const qn_data *data, const qn_compute *compute,
-                       const qn__apply_results *results, qn_data **made, qn_status status,
+                       const qn__apply_results *results, qn__prepared *made, qn_status status,
                        qn_error *err) {
     if (status == QN_OK)
         status = check_fit(model, data, err);
@@ -88,15 +90,32 @@ static qn_status scale_back(const qn_model *model, uint64_t items, const qn__app
     return status;
 }
 
+/* The results of the complete items, which stand at the beginning, move to where their items are.
+ * The others have the class -1 and NaN. */
+static void spread(const qn_data *complete, uint64_t items, uint32_t outputs,
+                   const qn__apply_results *results) {
+    uint64_t left = complete->items;
+    for (uint64_t i = items; i-- > 0;) {
+        const int has = left > 0 && complete->index[left - 1] == i;
+        left -= (uint64_t)has;
+        if (results->classes)
+            results->classes[i] = has ? results->classes[left] : -1;
+        if (results->scores)
+            results->scores[i] = has ? results->scores[left] : NAN;
+        for (uint32_t o = outputs; results->outputs && o-- > 0;)
+            results->outputs[i * outputs + o] = has ? results->outputs[left * outputs + o] : NAN;
+    }
+}
+
 /* Forward over the set, unless `status` is already an error. */
 static qn_status apply(const qn_model *model, const qn_data *data, const qn_compute *compute,
                        const qn__apply_results *results, qn_status status, qn_error *err) {
     qn__program program;
     qn__team *team = NULL;
-    qn_data *made = NULL;
+    qn__prepared made = {0};
     status = check(model, data, compute, results, &made, status, err);
     if (status != QN_OK) {
-        qn_data_close(made);
+        qn__prepared_release(&made);
         return status;
     }
     qn__model_program(model, &program);
@@ -111,9 +130,11 @@ static qn_status apply(const qn_model *model, const qn_data *data, const qn_comp
         status = qn__team_load(team, &state, err);
     }
     if (status == QN_OK)
-        status = qn__apply_all(team, &program, made ? made : data, results, err);
+        status = qn__apply_all(team, &program, made.inputs, results, err);
     if (status == QN_OK && program.real)
-        status = scale_back(model, data->items, results, err);
+        status = scale_back(model, made.inputs->items, results, err);
+    if (status == QN_OK && made.complete)
+        spread(made.complete, data->items, qn_model_outputs(model), results);
     /* All fail where one does, but for one whose devices are lost: the others continue. What is
      * wrong with an item all know already. */
     if (status == QN_DEVICE && qn__cluster_withdraw(compute->cluster))
@@ -122,7 +143,7 @@ static qn_status apply(const qn_model *model, const qn_data *data, const qn_comp
              status != QN_NUMERIC && compute->cluster)
         qn__cluster_fail(compute->cluster, err);
     qn__team_destroy(team);
-    qn_data_close(made);
+    qn__prepared_release(&made);
     return status;
 }
 
@@ -207,31 +228,36 @@ static void add_class(qn__text *text, const qn__schema *schema, int32_t number) 
 }
 
 static void add_number(qn__text *text, float value) {
-    char number[32];
-    qn__float_text(value, number);
+    char number[40];
+    qn__float_plain(value, number);
     qn__text_add(text, ",%s", number);
 }
 
-/* A label or a prediction: whole numbers up to 2^24 without an exponent. */
-static void add_quantity(qn__text *text, float value) {
-    if (value == rintf(value) && fabsf(value) <= 0x1p24f)
-        qn__text_add(text, ",%d", (int)value);
-    else
-        add_number(text, value);
+static int has_prediction(const qn_predictions *p, uint64_t item) {
+    return p->real ? !isnan(p->scores[item]) : p->classes[item] >= 0;
+}
+
+/* Empty cells for an item that lacks a value. */
+static void add_nothing(qn__text *text, const qn_predictions *p) {
+    qn__text_add(text, p->real ? "," : ",,");
+    for (uint32_t o = 0; p->output && o < p->outputs; ++o)
+        qn__text_add(text, ",");
+    qn__text_add(text, "\n");
 }
 
 static void add_line(qn__text *text, const qn_predictions *p, uint64_t item) {
     qn__text_add(text, "%llu", (unsigned long long)item);
     if (p->real && p->data->targets)
-        add_quantity(text, p->data->targets[item]);
+        add_number(text, p->data->targets[item] + 0.0f); /* no "-0" */
     if (!p->real && p->data->labels)
         add_class(text, p->data->schema, p->data->labels[item]);
+    if (!has_prediction(p, item)) {
+        add_nothing(text, p);
+        return;
+    }
     if (!p->real)
         add_class(text, p->table, p->classes[item]);
-    if (p->real)
-        add_quantity(text, p->scores[item]);
-    else
-        add_number(text, p->scores[item]);
+    add_number(text, p->real ? p->scores[item] + 0.0f : p->scores[item]);
     for (uint32_t o = 0; p->output && o < p->outputs; ++o)
         add_number(text, p->output[item * p->outputs + o]);
     qn__text_add(text, "\n");
@@ -281,16 +307,19 @@ static qn_status make_room(qn_predictions *p, int all_outputs, qn_error *err) {
 /* The score against the labels of `data`, of which the predictions are. */
 static void count(qn_predictions *p, const qn_data *data) {
     p->score = qn__score_of(&(qn__tally){0});
+    uint64_t predicted = 0;
+    for (uint64_t i = 0; i < data->items; ++i)
+        predicted += (uint64_t)has_prediction(p, i);
     if (p->real && data->targets) {
         const qn__target_errors errors = qn__targets_compare(data->targets, p->scores, data->items);
-        p->score.items = data->items;
+        p->score.items = predicted;
         qn__score_errors(&p->score, &errors);
     }
     if (p->real || !data->labels)
         return;
-    p->score.items = data->items;
+    p->score.items = predicted;
     for (uint64_t i = 0; i < data->items; ++i)
-        p->score.correct += p->classes[i] == data->labels[i];
+        p->score.correct += has_prediction(p, i) && p->classes[i] == data->labels[i];
 }
 
 qn_status qn_predictions_make(const qn_model *model, const qn_data *data, const qn_compute *compute,

@@ -282,8 +282,8 @@ def rows_of(text, separator):
 def read_lines(content, header):
     """(names or None, rows)."""
     text = content[3:] if content[:3] == b"\xef\xbb\xbf" else content
-    begin, comment = skip(text.rstrip(b"\r\n"), 0)
-    text = text.rstrip(b"\r\n")
+    text = text.rstrip(b"\r\n ")
+    begin, comment = skip(text, 0)
     separator = separator_of(text[begin:])
     end = first_line_end(text, begin, separator)
     first = split(text[begin:end], separator)

@@ -1,0 +1,115 @@
+#include "data/csv_notes.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/commas.h"
+#include "data/dates.h"
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* A feature that by its name is the label rather; NULL: there is none, or the label has such a name
+ * too. */
+static const char *likely_label(const qn__schema *schema) {
+    static const char *const names[] = {"label", "labels", "target", "class", "y"};
+    enum { NAMES = sizeof names / sizeof names[0] };
+    for (size_t i = 0; i < NAMES && schema && schema->label; ++i)
+        if (strcasecmp(schema->label, names[i]) == 0)
+            return NULL;
+    for (size_t i = 0; i < NAMES && schema; ++i)
+        for (uint32_t k = 0; k < schema->features; ++k)
+            if (schema->feature[k].name && strcasecmp(schema->feature[k].name, names[i]) == 0)
+                return schema->feature[k].name;
+    return NULL;
+}
+
+/* About a label that nobody named. */
+static void note_label(const qn__csv_shape *shape, const qn_data_options *options,
+                       const qn_data *data, qn__text *text) {
+    const int guessed = !options->label_column && shape->label < shape->columns;
+    const int real = guessed && data->targets && !options->task;
+    const char *likely = guessed && !options->expected_label ? likely_label(data->schema) : NULL;
+    if (!real && !likely)
+        return;
+    const char *name = data->schema->label ? data->schema->label : "";
+    qn__text_add(text, "\nthe label is column %llu%s%s", (unsigned long long)shape->label + 1,
+                 *name ? ", " : "", name);
+    if (likely)
+        qn__text_add(text, ", and the column \"%.60s\" is a feature", likely);
+    else
+        qn__text_add(text, ", which holds real numbers");
+    qn__text_add(text, "; name another column with `data.label_column`");
+}
+
+static int holds_dates(const qn__feature *feature) {
+    uint32_t i = 0;
+    while (i < feature->categories && qn__is_date(feature->category[i]))
+        i++;
+    return i > 0 && i == feature->categories;
+}
+
+/* Columns of dates: the first few by name. */
+typedef struct dates {
+    char names[256];
+    uint32_t count;
+} dates;
+
+static void add_dates(dates *d, const char *name, uint64_t column) {
+    enum { NAMED = 3 };
+    const size_t used = strlen(d->names);
+    const char *comma = used > 0 ? ", " : "";
+    if (++d->count > NAMED)
+        snprintf(d->names + used, sizeof d->names - used, "%s",
+                 d->count == NAMED + 1 ? " and others" : "");
+    else if (name)
+        snprintf(d->names + used, sizeof d->names - used, "%s\"%.60s\"", comma, name);
+    else
+        snprintf(d->names + used, sizeof d->names - used, "%s%llu", comma,
+                 (unsigned long long)column + 1);
+}
+
+static void note_dates(const dates *d, qn__text *text) {
+    const int one = d->count == 1;
+    if (d->count == 0)
+        return;
+    qn__text_add(text, "\nthe column%s %s hold%s dates or times, which are read as categories",
+                 one ? "" : "s", d->names, one ? "s" : "");
+    qn__text_add(text, "; leave dates out with `data.drop`, or put numbers in their place, such as "
+                       "the day of the week");
+}
+
+/* Looks at the columns that are categories, though nobody called them so. */
+static void look_at_categories(const qn__csv_header *header, const qn__csv_shape *shape,
+                               qn_data *data, dates *d) {
+    const qn__special *special = shape->special;
+    uint32_t feature = 0;
+    for (uint64_t column = 0; data->schema && column < shape->columns; column++) {
+        const int is_special = special->column == column;
+        const int is_one = is_special && special->kind == QN__COLUMN_CATEGORY;
+        const qn__feature *f = &data->schema->feature[feature];
+        feature += !is_special || is_one || special->kind == QN__COLUMN_GAPS;
+        special += is_special;
+        if (!is_one || (header->categories && header->categories[column]))
+            continue;
+        if (holds_dates(f))
+            add_dates(d, f->name, column);
+        if (data->comma == 0 && qn__comma_example(f))
+            data->comma = feature;
+    }
+}
+
+qn_status qn__csv_look_back(const qn__csv_header *header, const qn__csv_shape *shape,
+                            const qn_data_options *options, qn_data *data, qn_error *err) {
+    qn__text text = {0};
+    dates found = {.count = 0};
+    if (header->note)
+        qn__text_add(&text, "\n%s", header->note);
+    note_label(shape, options, data, &text);
+    look_at_categories(header, shape, data, &found);
+    note_dates(&found, &text);
+    if (text.data && !text.failed)
+        data->note = qn__copy_text(text.data + 1, err);
+    const int failed = text.failed || (text.data && !data->note);
+    qn__text_release(&text);
+    return failed ? QN_MEMORY : QN_OK;
+}
