@@ -63,7 +63,7 @@ const option ranks_options[] = {
     {.name = "alone",
      .kind = OPTION_FLAG,
      AT(alone),
-     .help = "run as a single process, even under a launcher"},
+     .help = "run as a single process, even under a launcher such as mpirun"},
     {.name = NULL}};
 
 /* The state of this rank. */

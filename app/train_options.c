@@ -201,8 +201,9 @@ const option train_options[] = {
      .kind = OPTION_FLOAT,
      AT(delta),
      .value = "X",
-     .help = "huber: a greater error counts by its absolute value instead of its square; with real "
-             "labels, in standard deviations of the labels",
+     .help =
+         "huber: an error greater than X counts by its absolute value, not its square; for real "
+         "labels, in their standard deviations",
      .field = "train.delta"},
     {.name = "beta1",
      .kind = OPTION_FLOAT,

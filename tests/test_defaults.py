@@ -105,13 +105,13 @@ def test_numbers_of_adam_and_of_the_schedule(quern, tmp_path, data):
 
 def test_scale_by_data_and_arithmetic(quern, tmp_path, data):
     usual, special, other = re.fullmatch(
-        r"pictures: (\w+), --arith i14, i21: (\w+); other data: (\w+)",
+        r"images: (\w+), --arith i14, i21: (\w+); other data: (\w+)",
         helped(quern, "train")["scale"]).groups()
     for arith in ("f32", "i7", "i14", "i21"):
         for kind in ("u8", "f32", "small"):
             made = recipe(quern, tmp_path, *data[kind], "--epochs", "1", "--arith", arith)
-            pictures = special if arith in ("i14", "i21") else usual
-            assert made["scale"] == (pictures if kind == "u8" else other), (arith, kind)
+            images = special if arith in ("i14", "i21") else usual
+            assert made["scale"] == (images if kind == "u8" else other), (arith, kind)
 
 
 @pytest.mark.parametrize("command", ["plan", "devices", "predict", "replay"])

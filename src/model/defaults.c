@@ -152,7 +152,7 @@ static void put_scale(output *out) {
     const qn__table *t = &qn__arithmetics;
     const qn__scale usual = qn__default_scale(1, (qn__arith)t->row[0].value);
     qn__scale other = usual;
-    put(out, "pictures: %s", qn__table_name(&qn__scalings, (int)usual));
+    put(out, "images: %s", qn__table_name(&qn__scalings, (int)usual));
     for (size_t i = 0; i < t->count; ++i) {
         const qn__scale own = qn__default_scale(1, (qn__arith)t->row[i].value);
         if (own == usual)

@@ -118,7 +118,7 @@ static void test_texts(void **state) {
     (void)state;
     says("train.learning_rate", "0.1; `train.optimizer` adam, adamw: 0.001; real labels: 0.01");
     says("train.momentum", "0; `train.optimizer` momentum: 0.9");
-    says("train.scale", "pictures: unit, `train.arith` i14, i21: fraction; other data: standard");
+    says("train.scale", "images: unit, `train.arith` i14, i21: fraction; other data: standard");
     says("train.model",
          "dense 500 tanh; dense CLASSES softmax; real labels: dense 100 relu; dense 1 "
          "none");
