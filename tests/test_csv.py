@@ -181,6 +181,17 @@ def test_quotes_behind_quotes(info, tmp_path):
     assert [c["name"] for c in told["table"]] == ["e", "f"]
 
 
+@pytest.mark.parametrize("comment, names", [
+    ("y,x", ["x"]), ("y,x,z", [None]), ("1,2", [None]), ('y,"x', [None]), ('y,"x"z', [None])])
+def test_names_in_a_comment(info, tmp_path, comment, names):
+    """2.1.7: as many cells, of which one is a text, and no quote that is left open."""
+    path = tmp_path / "n.csv"
+    path.write_text(f"# {comment}\n0,2\n1,3\n1,4\n")
+    told = info(path)
+    same(told, *tables.read(path.read_bytes()))
+    assert [c["name"] for c in told["table"]] == names
+
+
 @pytest.mark.parametrize("keep, drop, chosen", [
     (["b", "4"], None, ["b", "d"]), (["2-last"], None, ["b", "c", "d"]),
     (None, ["a", "c"], ["d"]), (None, ["3-4"], ["b"])])

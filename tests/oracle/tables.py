@@ -279,6 +279,14 @@ def rows_of(text, separator):
     return rows
 
 
+def names_in(comment, separator):
+    """The cells of a comment; none where its quotes do not pair."""
+    try:
+        return split(comment, separator)
+    except Refused:
+        return []
+
+
 def read_lines(content, header):
     """(names or None, rows)."""
     text = content[3:] if content[:3] == b"\xef\xbb\xbf" else content
@@ -297,7 +305,7 @@ def read_lines(content, header):
     named = is_header(raw, lines) if header == "auto" else header == "yes"
     if comment is not None and header != "no" and len(raw) > 1 and (
             not named or (header == "yes" and not any(kind(cell) == "text" for cell in raw))):
-        cells = split(comment, separator)
+        cells = names_in(comment, separator)
         if len(cells) == len(raw) and any(kind(cell) == "text" for cell, _ in cells):
             return [name_of(cell) for _, cell in cells], rows_of(text[begin:], separator)
     if not named:
