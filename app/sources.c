@@ -25,7 +25,7 @@ const option source_label_options[] = {
 static const option_word tasks[] = {
     {"auto", "CSV: by the column: whole numbers and texts are classes"},
     {"classify", "each different label is a class"},
-    {"regress", "labels are quantities"},
+    {"regress", "labels are real numbers to predict"},
     {NULL, NULL}};
 static const option_word headers[] = {{"auto", "by the lines below the first"},
                                       {"yes", "the first line holds names"},

@@ -44,7 +44,7 @@ const option train_options[] = {
      AT(missing),
      .value = "RULE",
      .from = QN_CHOICE_MISSING,
-     .help = "what stands for a missing value; fitted to the training items, kept in the model",
+     .help = "what replaces a missing value; computed from the training items, stored in the model",
      .field = "train.missing"},
 
     {.heading = "Network",

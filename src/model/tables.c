@@ -54,7 +54,8 @@ static const qn__choice scalings[] = {
     {"none", QN__SCALE_NONE, "values unchanged", "identity off"},
     {"unit", QN__SCALE_UNIT, "bytes divided by 255", "minmax minmaxscaler totensor rescale 255"},
     {"fraction", QN__SCALE_FRACTION, "bytes divided by 256, which i14 and i21 hold exactly", "256"},
-    {"standard", QN__SCALE_STANDARD, "each feature shifted to mean 0 and scaled to deviation 1",
+    {"standard", QN__SCALE_STANDARD,
+     "each feature shifted to mean 0 and scaled to standard deviation 1",
      "zscore standardize standardise standardscaler normalize normalise"},
 };
 const qn__table qn__scalings = {"scaling", "`train.scale`", ROWS(scalings)};
