@@ -30,8 +30,8 @@ static const struct {
                        "inside a quoted cell twice"},
     [QN__ROW_TEXT] =
         {"\"%s\" is not a number",
-         "correct the cell, or leave the column out with `data.drop`; if it is the label, name "
-         "it with `data.label_column`; a column is one of texts when most of its cells are"},
+         "correct the cell, or leave the column out with `data.drop`; if it is the label, name it "
+         "with `data.label_column`; if it holds categories, name it with `data.category`"},
     [QN__ROW_EMPTY] = {"a cell is empty%s", "fill it in, or leave its line out"},
     [QN__ROW_INFINITE] = {"\"%s\" is not a finite number",
                           "replace the infinite value, or leave its line or column out"},
