@@ -21,6 +21,7 @@ typedef struct info_flags {
 
 static const option info_options[] = {
     {.heading = "Options", .more = source_label_options, AT(from)},
+    {.more = source_weight_options, AT(from)},
     {.more = source_column_options, AT(from)},
     {.more = source_unlabelled_options, AT(from)},
     {.name = "show",
@@ -105,6 +106,8 @@ static void print_json(const char *path, const qn_data *data, const summary *s) 
     json_count("classes", s->classes);
     json_text("target", targets[qn_data_target(data)]);
     json_text("label", qn_data_label_name(data));
+    if (qn_data_weights(data))
+        json_text("weight", qn_data_weight_name(data));
     json_open("class_names", '[');
     for (uint32_t i = 0; i < s->classes && qn_data_class_name(data, i); i++)
         json_text(NULL, qn_data_class_name(data, i));
@@ -174,6 +177,19 @@ static void print_label(const qn_data *data, const summary *s) {
         printf("          and %" PRIu32 " more\n", s->classes - MOST_PRINTED);
 }
 
+static void print_weights(const qn_data *data) {
+    const float *weight = qn_data_weights(data);
+    const char *name = qn_data_weight_name(data);
+    double least = HUGE_VAL, greatest = 0;
+    for (uint64_t i = 0; weight && i < qn_data_items(data); i++) {
+        least = (double)weight[i] < least ? (double)weight[i] : least;
+        greatest = (double)weight[i] > greatest ? (double)weight[i] : greatest;
+    }
+    if (weight)
+        printf("weights   %s%sfrom %g to %g\n", name ? name : "", name ? ", " : "", least,
+               greatest);
+}
+
 static void print_text(const char *path, const qn_data *data, const summary *s) {
     char number[32];
     printf("file      %s (%s)\n", path, qn_data_format(data));
@@ -185,6 +201,7 @@ static void print_text(const char *path, const qn_data *data, const summary *s) 
     printf(", %s, from %s to %s\n", qn_data_type_of(data) == QN_U8 ? "bytes" : "32-bit floats",
            format_quantity(s->least, from), format_quantity(s->greatest, to));
     print_label(data, s);
+    print_weights(data);
     if (s->rows == 0)
         columns_print(data, s->column, MOST_PRINTED);
     printf("digest    %s\n", qn_data_digest(data));

@@ -251,6 +251,8 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
         from.task = qn_model_classes(model) == 0 ? "regress" : "classify";
     char *categories = code < 0 ? source_categories_of_model(model) : NULL;
     from.categories = categories;
+    const char *weight = code < 0 ? qn_model_weight_name(model) : NULL;
+    from.expected_weight = weight && *weight ? weight : NULL;
     if (code < 0)
         code = source_open(f->from.data, f->from.labels, &from, f->compute.threads,
                            qn_model_label_name(model), &data);

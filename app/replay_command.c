@@ -32,6 +32,7 @@ static const option replay_options[] = {
      .help = "the training data of the model, in any format",
      .fallback = "the built-in digits, if the recipe names them"},
     {.more = source_label_options, AT(from)},
+    {.more = source_weight_options, AT(from)},
     {.more = source_column_options, AT(from)},
     {.more = source_test_options, AT(from)},
     {.name = "init-from",
@@ -268,6 +269,9 @@ static int replay(const replay_flags *f, const char *path) {
     source_flags flags = f->from;
     if (code < 0 && !flags.task && f->from.data) /* labels are again what they were */
         flags.task = qn_model_classes(model) == 0 ? "regress" : "classify";
+    const char *weight = code < 0 ? qn_model_weight_name(model) : NULL;
+    if (!flags.weight && weight && *weight && f->from.data)
+        flags.weight = weight;
     if (code < 0 && !qn_model_class_name(model, 0)) /* class numbers, whatever gaps they have */
         flags.outputs = qn_model_outputs(model);
     char *categories = code < 0 ? source_categories_of_model(model) : NULL;

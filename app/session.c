@@ -186,11 +186,15 @@ static void announce_data(const session *s, const facts *f) {
         message_note("data    %s (%s)", s->data_path, qn_data_format(data));
     const uint32_t features = qn_data_features(data), classes = qn_data_classes(data);
     const char *label = qn_data_label_name(data);
-    char labels[32] = "real labels", named[96] = "";
+    const char *weight = qn_data_weight_name(data);
+    char labels[32] = "real labels", named[192] = "";
     if (!qn_data_targets(data))
         snprintf(labels, sizeof labels, "%u class%s", classes, classes == 1 ? "" : "es");
     if (label && strcmp(label, "label") != 0)
         snprintf(named, sizeof named, " of column \"%.60s\"", label);
+    if (qn_data_weights(data))
+        snprintf(named + strlen(named), sizeof named - strlen(named),
+                 weight ? ", weights of column \"%.60s\"" : ", with weights", weight);
     message_note("        %s item%s of %u feature%s, %s%s%s", items, f->items == 1 ? "" : "s",
                  features, features == 1 ? "" : "s", labels, named, more);
 }
@@ -289,9 +293,10 @@ static void announce(const session *s, const qn_train_options *o, const facts *f
                  format_count(qn_model_parameters(f->model), number));
     const int integers = strcmp(o->arith, "f32") != 0;
     message_note("recipe  loss %s, %s, learning rate %g, batch %" PRIu32 ", scale %s, seed %" PRIu64
-                 "%s%s",
+                 "%s%s%s%.200s",
                  o->loss, optimiser(o, how, sizeof how), (double)o->learning_rate, o->batch,
-                 o->scale, o->seed, integers ? ", arith " : "", integers ? o->arith : "");
+                 o->scale, o->seed, integers ? ", arith " : "", integers ? o->arith : "",
+                 o->class_weight ? ", class weights " : "", o->class_weight ? o->class_weight : "");
     announce_ranks();
     announce_run(o, f);
 }

@@ -22,6 +22,16 @@ const option source_label_options[] = {
      .fallback = "the first"},
     {.name = NULL}};
 
+const option source_weight_options[] = {
+    {.name = "weight",
+     .kind = OPTION_TEXT,
+     AT(weight),
+     .value = "COLUMN",
+     .help = "CSV: column of the weights of items, named as for --label; NPZ: the array. How much "
+             "each item counts in losses; of training data",
+     .fallback = "none: all count alike"},
+    {.name = NULL}};
+
 static const option_word tasks[] = {
     {"auto", "CSV: by the column: whole numbers and texts are classes"},
     {"classify", "each different label is a class"},
@@ -136,6 +146,8 @@ int source_open(const char *path, const char *labels, const source_flags *flags,
     r.options.expected_label = label;
     r.options.category = flags->category;
     r.options.expected_categories = flags->categories;
+    r.options.weight = flags->expected_weight ? NULL : flags->weight;
+    r.options.expected_weight = flags->expected_weight;
     return share(open_file, &r, out);
 }
 
@@ -254,6 +266,9 @@ static int check_pairs(const source_flags *flags) {
         return message_usage(remedy, "--test-labels needs --test");
     if (flags->valid_labels && !flags->valid)
         return message_usage(remedy, "--valid-labels needs --valid");
+    if (flags->weight && !flags->data)
+        return message_usage("it names a column of a CSV file or an array of an NPZ file",
+                             "--weight needs --data");
     if (flags->label && !flags->data)
         return message_usage("it names a column of a CSV file", "--label needs --data");
     if (flags->test && !flags->data)
@@ -310,6 +325,9 @@ static int open_all(const source_flags *f, uint64_t threads, const char *label, 
     source_flags others = *f;
     if (code < 0 && !f->task)
         others.task = qn_data_target(out->train) == QN_TARGET_REAL ? "regress" : "classify";
+    others.expected_weight = f->weight && code < 0 && qn_data_weight_name(out->train)
+                                 ? qn_data_weight_name(out->train)
+                                 : f->weight;
     char *categories = code < 0 ? source_categories_of_data(out->train) : NULL;
     others.categories = categories;
     if (code < 0 && f->test)

@@ -13,18 +13,21 @@ enum { EMBEDDED_SEED = 1, EMBEDDED_TRAIN = 20000, EMBEDDED_TEST = 4000 };
 /* Values of the options; every text may be NULL. */
 typedef struct source_flags {
     const char *data, *labels;
-    const char *label; /* CSV: the column of labels, in every file */
+    const char *label;  /* CSV: the column of labels, in every file */
+    const char *weight; /* of weights: CSV: the column, NPZ: the array; of training data */
     const char *test, *test_labels;
     const char *valid, *valid_labels; /* `valid`: a file or a fraction */
     /* CSV: of every file, as in qn_data_options */
     const char *task, *header, *features, *drop, *category;
-    uint32_t outputs;       /* of the network, where they are known; else 0 */
-    int unlabelled;         /* CSV: no column of labels (predict, data info) */
-    const char *categories; /* no option: qn_data_options.expected_categories */
+    uint32_t outputs;            /* of the network, where they are known; else 0 */
+    int unlabelled;              /* CSV: no column of labels (predict, data info) */
+    const char *categories;      /* no option: qn_data_options.expected_categories */
+    const char *expected_weight; /* no option: the same of qn_data_options */
 } source_flags;
 
 /* Rows for the tables of several commands; they fill a source_flags. */
 extern const option source_label_options[];      /* --labels, --label */
+extern const option source_weight_options[];     /* --weight */
 extern const option source_column_options[];     /* --task, --header, --features, --drop,
                                                      --category */
 extern const option source_unlabelled_options[]; /* --unlabelled */

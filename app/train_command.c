@@ -95,6 +95,8 @@ static void fill_recipe(const train_flags *f, const sources *from, qn_train_opti
     o->epochs = (uint32_t)f->epochs;
     o->seed = f->seed;
     o->gradient_scale = (uint32_t)f->gradient_scale;
+    o->class_weight = f->class_weight;
+    o->init_scale = f->init_scale;
 }
 
 static void fill_run(const train_flags *f, const char *command_line, qn_train_options *o) {

@@ -49,6 +49,47 @@ def statistics(values):
     return mean, round_root((n * squares - total * total) / (n * n))
 
 
+def weighted(values, weights):
+    """The bits of the weighted mean, of the deviation, and of each weight's share."""
+    own = [Fraction(w) for w in weights]
+    exact = [Fraction(v) for v in values]
+    together = sum(own)
+    total = sum(w * v for w, v in zip(own, exact))
+    squares = sum(w * v * v for w, v in zip(own, exact))
+    mean = round_ratio(abs(total) / together)
+    if total < 0 and mean:
+        mean |= 0x80000000
+    deviation = round_root((together * squares - total * total) / (together * together))
+    return mean, deviation, [round_ratio(w * len(own) / together) for w in own]
+
+
+def weighted_cases():
+    """(values, weights), as bits."""
+    draw = random.Random(20261123)
+
+    def finite(top):
+        return next(p for p in iter(lambda: draw.getrandbits(32) & top, None)
+                    if (p >> 23) & 255 != 255)
+
+    yield [0x3F800000, 0x40000000], [0x3F800000, 0x3F800000]
+    yield [0x3F800000], [0x00000001]                      # the least weight of all
+    yield [0x3F800000, 0x40400000], [0x7F7FFFFF, 0x00000001]
+    yield [0x7F7FFFFF, 0xFF7FFFFF], [0x7F7FFFFF, 0x7F7FFFFE]
+    yield [0x00000001, 0x80000001], [0x00000001, 0x00000002]
+    yield [0x3F800000, 0x3F800001, 0x3F800002], [0x3DCCCCCD] * 3
+    for _ in range(24):                                   # any numbers
+        n = draw.randint(2, 8)
+        yield [finite(0xFFFFFFFF) for _ in range(n)], [finite(0x7FFFFFFF) or 1 for _ in range(n)]
+    for _ in range(24):                                   # like data; some weights are 0
+        n = draw.randint(2, 8)
+        yield ([bits(draw.gauss(3, 0.5)) for _ in range(n)],
+               [bits(draw.random() * draw.choice([0, 1, 1])) for _ in range(n - 1)] + [0x3F000000])
+    for _ in range(24):                                   # whole weights: shares that are ties
+        n = draw.choice([3, 5, 6, 7, 8])
+        yield ([bits(float(draw.randint(-3, 3))) for _ in range(n)],
+               [bits(float(draw.randint(1, 1 << draw.randint(1, 24)))) for _ in range(n)])
+
+
 def nearly_ties(draw, count):
     """Numbers whose deviation lies a little above the middle of two floats, the lower one even:
     of four integers, so that only the root itself is not exact."""
@@ -112,6 +153,23 @@ def exact_sum():
             lead = "     {" if i == 0 else "      "
             end = "}}," if i + 7 >= len(words) else ","
             print(lead + ", ".join(words[i:i + 7]) + end)
+    print("};")
+    print_weighted()
+
+
+def row(words):
+    return "{" + ", ".join(f"0x{p:08x}" for p in words) + "}"
+
+
+def print_weighted():
+    print("\n/* The same with weights, and the float32 nearest to w * n / W of each weight w. */")
+    print("static const struct {\n    uint32_t mean, deviation;\n    int count;\n"
+          "    uint32_t values[8], weights[8], shares[8];\n} weighted_vectors[] = {")
+    for values, weights in weighted_cases():
+        mean, deviation, shares = weighted([number(p) for p in values],
+                                           [number(p) for p in weights])
+        print(f"    {{0x{mean:08x}, 0x{deviation:08x}, {len(values)},")
+        print("     " + ",\n     ".join(map(row, (values, weights, shares))) + "},")
     print("};")
 
 

@@ -125,6 +125,8 @@ static void test_questions_of_data(void **state) {
     assert_int_equal(qn_data_target(NULL), QN_TARGET_NONE);
     assert_null(qn_data_targets(NULL));
     assert_null(qn_data_label_name(NULL));
+    assert_null(qn_data_weights(NULL));
+    assert_null(qn_data_weight_name(NULL));
     assert_null(qn_data_class_name(NULL, 0));
     assert_null(qn_data_note(NULL));
     qn_data_image_size(NULL, &rows, &columns);
@@ -164,6 +166,7 @@ static void test_questions_of_models(void **state) {
     assert_int_equal(qn_model_categories(NULL, 0), 0);
     assert_null(qn_model_class_name(NULL, 0));
     assert_null(qn_model_label_name(NULL));
+    assert_null(qn_model_weight_name(NULL));
     qn_model_layer_text(NULL, 0, text, sizeof text);
     assert_string_equal(text, "");
     qn_model_layer_text(have.model, 0, NULL, 8);

@@ -163,6 +163,9 @@ INTEGERS = {
     "i21-real-mae": SMALL + REAL + "--loss mae --optimizer adam --lr 0.02 --grain 9",
     "i7-binary": SMALL + '--model "dense 70 relu; dense 1 sigmoid" --data {pair} --scale standard'
                  " --loss binary --lr 0.1",
+    # errors of very different sizes in one block
+    "i14-weights": SMALL + TWO + "--data {weighed} --label kind --weight w --missing zero --scale"
+                   " standard --loss cross-entropy --lr 0.05 --class-weight balanced",
     # bytes that a block of 14 bits holds exactly
     "i14-bytes-fraction": "--epochs 2 --seed 3 --batch 50 --grain 7 " + WIDE + "--data {images}"
                           " --labels {labels} --scale fraction --momentum 0.9 --lr 0.05",
@@ -187,6 +190,24 @@ RECIPES |= {
     "missing-zero": TYPED + "--missing zero --scale standard --loss mse --lr 0.2",
     "missing-drop": TYPED + "--missing drop --scale standard --loss cross-entropy --lr 0.05"
                     " --valid 0.2",
+}
+# Weights of items and classes (docs/exactness.md 7.7), some of them 0, and one large one.
+WEIGHED = "--data {weighed} --label kind --weight w "
+RECIPES |= {
+    "weights": SMALL + TWO + WEIGHED + "--missing drop --scale standard --loss cross-entropy --lr 0.05",
+    "weights-best": TWO + WEIGHED + "--scale none --loss mse --lr 0.01 --epochs 4 --seed 3 --batch 50"
+                    " --grain 7 --valid 0.3 --keep best --missing median --class-weight"
+                    " '\"sept, 7\"=3,\"six \"\"6\"\"\"=0.1,4=0'",
+    "weights-mean": SMALL + TWO + WEIGHED + "--scale standard --missing mean --loss huber --delta 0.2"
+                    " --class-weight balanced --lr 0.2",
+    "weights-real": SMALL + '--model "dense 24 tanh; dense 1 tanh" --data {weighed_real} --weight last'
+                    " --task regress --scale standard --loss mae --optimizer adam --lr 0.003"
+                    " --valid 0.2",
+    "class-weight-softmax-mse": IDX + SMALL + TWO + "--loss mse --lr 0.5 --class-weight 3=2.5,7=0.01",
+    "class-weight-balanced": IDX + SMALL + TWO + "--loss cross-entropy --lr 0.2 --valid 0.2"
+                             " --class-weight balanced",
+    "class-weight-binary": SMALL + '--model "dense 24 tanh dropout 0.2; dense 1 sigmoid" --data {pair}'
+                           " --scale standard --loss binary --lr 0.2 --class-weight 1=0.3",
 }
 FLOATS = list(RECIPES)  # names of those above
 RECIPES |= {name: f"{words} --arith {name.split('-')[0]}" for name, words in INTEGERS.items()}
@@ -214,7 +235,8 @@ def make_data(command, folder):
     pixels = [raw[16 + i * size:16 + (i + 1) * size] for i in range(count)]
     files = {name: folder / f"digits.{name.replace('_', '.')}"
              for name in ("csv", "csv_gz", "images_gz", "labels_gz", "decimals", "sizes", "hard",
-                          "tiny", "named", "signed", "mixed", "real", "whole", "pair", "typed")}
+                          "tiny", "named", "signed", "mixed", "real", "whole", "pair", "typed",
+                          "weighed", "weighed_real")}
 
     with open(files["csv"], "w", newline="") as out:
         writer = csv.writer(out)
@@ -265,6 +287,7 @@ def make_data(command, folder):
         writer.writerow([f"p{k}" for k in range(0, size, 8)] + ["class"])
         writer.writerows([*row[::8], 40 * kind - 100] for kind, row in zip(kinds[8:], pixels))
     write_real(files, pixels, kinds[8:])
+    write_weighed(files, pixels, kinds[8:])
     # Numbers and texts as classes, two of them the same number.
     with open(files["mixed"], "w", newline="") as out:
         writer = csv.writer(out)
@@ -286,6 +309,25 @@ def write_real(files, pixels, kinds):
     for name, column in labels.items():
         with open(files[name], "w", newline="") as out:
             csv.writer(out).writerows([label, *row] for label, row in zip(column, cells))
+
+
+def write_weighed(files, pixels, kinds):
+    """Decimals with weights: of named classes, some values missing; of real labels, without names."""
+    forms = ["1", "0.5", "0", "2.25e-3", "1e4", "3", "0.1", "-0", "1e-42", "7.000001"]
+    weights = [forms[(row[300] + row[412] + i) % len(forms)] for i, row in enumerate(pixels)]
+    with open(files["weighed"], "w", newline="", encoding="utf-8") as out:
+        writer = csv.writer(out)
+        writer.writerow([*(f"c{k}" for k in range(0, 400, 16)), "w",
+                         *(f"c{k}" for k in range(400, 784, 16)), "kind"])
+        for i, (kind, row, weight) in enumerate(zip(kinds, pixels, weights)):
+            cells = ["" if i % 5 == 2 and (i + k) % 4 == 0 and k % 96 == 0
+                     else f"{row[k] / 8 - 3:.3f}" for k in range(0, 784, 16)]
+            writer.writerow([*cells[:25], weight, *cells[25:], CLASS_NAMES[kind]])
+    with open(files["weighed_real"], "w", newline="") as out:
+        csv.writer(out).writerows(
+            [f"{200000 + sum(row) * 3.7 - 9000 * kind:.2f}",
+             *(f"{(row[k] - 80) / 10:.2f}" for k in range(8, 784, 32)), weight]
+            for kind, row, weight in zip(kinds, pixels, weights))
 
 
 def hard_cells(row):

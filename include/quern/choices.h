@@ -22,7 +22,8 @@ typedef enum qn_choice_kind {
     QN_CHOICE_ARITH,      /* qn_train_options.arith */
     QN_CHOICE_SCHEDULE,   /* qn_train_options.schedule */
     QN_CHOICE_MISSING,    /* qn_train_options.missing */
-    QN_CHOICE_KEEP        /* qn_train_options.keep */
+    QN_CHOICE_KEEP,       /* qn_train_options.keep */
+    QN_CHOICE_INIT_SCALE  /* qn_train_options.init_scale */
 } qn_choice_kind;
 
 /* Name number `index` of a kind, counted from 0. NULL when `index` is too large, and for an unknown

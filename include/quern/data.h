@@ -68,6 +68,13 @@ typedef struct qn_data_options {
     /* CSV, Arrow: features that hold categories, whatever their cells are, such as codes that are
      * numbers. A list as for `features`. NULL: by the cells. */
     const char *category;
+    /* CSV: the column of weights: a name in the header, a number from 1, or "last". NPZ: the name
+     * of an array of one number for each item. Weights are finite, from 0, one of them above 0
+     * (docs/tables.md); the column is no feature. Other files: QN_INPUT. NULL: no weights. */
+    const char *weight;
+    /* CSV: the column of weights in other data (qn_data_weight_name, or what `weight` was): it is
+     * left out. Skipped where the file has no such column, and with `weight`. NULL: none. */
+    const char *expected_weight;
 } qn_data_options;
 
 /* Sets `size`, and every other member to 0 or NULL, its default. */
@@ -124,6 +131,7 @@ typedef struct qn_data_arrays {
     const char *const *const *category;
     void *owner;                  /* passed to `release` */
     void (*release)(void *owner); /* called when the values are no longer needed */
+    const float *weights; /* one for each item: finite, from 0, one of them above 0; copied */
 } qn_data_arrays;
 
 /* Sets `size`, `type` to QN_F32, and every other member to 0 or NULL. */
@@ -138,7 +146,8 @@ QN_API void qn_data_arrays_init(qn_data_arrays *arrays);
  * qn_data_close, on the thread that calls it, or before this function returns when the values were
  * copied. After a failure it is never called. Fails as qn_data_from_arrays does, and with QN_USAGE
  * for members that contradict each other. Fails with QN_INPUT for a class or a category that is out
- * of range, texts that do not ascend, and a target that is not finite. */
+ * of range, texts that do not ascend, a target that is not finite, and
+ * weights out of range. */
 QN_API qn_status qn_data_lend(const qn_data_arrays *arrays, qn_data **out, qn_error *err);
 
 /* Some items from a caller, as arrays that are read before the next call. */
@@ -148,6 +157,7 @@ typedef struct qn_data_batch {
     const void *values;    /* items x features, of the type in qn_data_arrays */
     const int32_t *labels; /* one whole label for each item, or NULL */
     const float *targets;  /* or one real label for each, or NULL */
+    const float *weights;  /* one for each item, as in qn_data_arrays, or NULL */
 } qn_data_batch;
 
 /* Gives the next items. All members of *batch but `size` are 0 or NULL before each call. `user` is
@@ -156,10 +166,11 @@ typedef struct qn_data_batch {
 typedef qn_status (*qn_data_next)(void *user, qn_data_batch *batch, qn_error *err);
 
 /* Makes a data set from batches of items, for tables that never exist as one array. `arrays` says
- * what the batches hold, as for qn_data_lend; its values, labels, targets, owner and release must
- * be NULL. Its `items` is the expected number of items, or 0: unknown; the batches decide. `next`
- * is called until it gives no items, on the thread of the caller, in the library's floating-point
- * state. Batches may differ in length. All have labels, or all have targets, or none has any.
+ * what the batches hold, as for qn_data_lend; its values, labels, targets, weights, owner and
+ * release must be NULL. Its `items` is the expected number of items, or 0: unknown; the batches
+ * decide. `next` is called until it gives no items, on the thread of the caller, in the library's
+ * floating-point state. Batches may differ in length. All have labels, or all have targets, or none
+ * has any. All have weights, or none.
  *
  * Values are copied once into memory that doubles when it is full. Where `arrays->items` is exact,
  * the data set needs no more memory than its values.
@@ -219,8 +230,8 @@ QN_API const void *qn_data_values(const qn_data *data);
 QN_API const int32_t *qn_data_labels(const qn_data *data);
 /* The greatest label plus 1; 0 without labels. */
 QN_API uint32_t qn_data_classes(const qn_data *data);
-/* The digest of values and labels (docs/exactness.md 2.2): 64 hexadecimal digits, "" for NULL.
- * Owned by the data set. */
+/* The digest of values, labels and weights (docs/exactness.md 2.2): 64 hexadecimal digits, "" for
+ * NULL. Owned by the data set. */
 QN_API const char *qn_data_digest(const qn_data *data);
 /* Height and width of an image in pixels. Both are 0 when they are unknown; they are known for
  * digits of qn_data_synth_digits and IDX files of three dimensions. `rows` and `columns` may be
@@ -252,6 +263,10 @@ typedef enum qn_target {
 QN_API qn_target qn_data_target(const qn_data *data);
 /* One real label for each item; NULL when there are none. Owned by the data set. */
 QN_API const float *qn_data_targets(const qn_data *data);
+/* One weight for each item, finite and from 0; NULL when there are none. Owned by the data set. */
+QN_API const float *qn_data_weights(const qn_data *data);
+/* The name of the column of weights, or NULL. Owned by the data set. */
+QN_API const char *qn_data_weight_name(const qn_data *data);
 /* The name of the label column in the header, or NULL. Owned by the data set. */
 QN_API const char *qn_data_label_name(const qn_data *data);
 /* The name of class `k`, from 0; NULL when it has none (QN_TARGET_INDEX). Numbers come first, by
@@ -274,9 +289,10 @@ QN_API const char *qn_data_note(const qn_data *data);
 QN_API qn_status qn_data_write_idx(const qn_data *data, const char *images_path,
                                    const char *labels_path, qn_error *err);
 /* Writes the data set as CSV: the label first, where there are labels or targets, then the
- * features. The header has the names that are known, else "label", and "f0", "f1" and so on, or
- * "r0c0", "r0c1" for images of known size. Categories and classes are written with their names, and
- * a missing value as an empty cell. Floats have the digits that give the same float32 when read. */
+ * features, then the weights, where there are any. The header has the names that are known, else
+ * "label", and "f0", "f1" and so on, or "r0c0", "r0c1" for images of known size. Categories and
+ * classes are written with their names, and a missing value as an empty cell. Floats have the
+ * digits that give the same float32 when read. */
 QN_API qn_status qn_data_write_csv(const qn_data *data, const char *path, qn_error *err);
 
 #ifdef __cplusplus

@@ -83,6 +83,9 @@ QN_API const char *qn_model_feature_name(const qn_model *model, uint32_t k);
 QN_API uint32_t qn_model_categories(const qn_model *model, uint32_t k);
 /* The name of the label column of the training data; NULL where there was none. */
 QN_API const char *qn_model_label_name(const qn_model *model);
+/* The name of the column of weights, "" for weights without a name; NULL: the items had no weights,
+ * and for NULL. Owned by the model. */
+QN_API const char *qn_model_weight_name(const qn_model *model);
 /* The name of class k, counted from 0; NULL where classes are numbers, and for k out of range. */
 QN_API const char *qn_model_class_name(const qn_model *model, uint32_t k);
 

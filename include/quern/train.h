@@ -155,6 +155,16 @@ typedef struct qn_train_options {
      * classes of all sets are matched with its own. It must stay until qn_train_open returns. NULL:
      * `init_from` where that has names, else none. Set by qn_train_options_from_model. */
     const qn_model *table_of;
+
+    /* Two more of the recipe. */
+    const char
+        *class_weight;      /* classes: "balanced": by their numbers of training items; or
+                               "cat=2,dog=0.5": classes that are not named have the weight 1. The
+                               weight of an item is its own times that of its class. NULL: all 1 */
+    const char *init_scale; /* with `init_from`: "fit": scaling and the numbers for missing values
+                               are fitted to the training items; "keep": they are those of that
+                               model, as are `scale` where it is NULL and `missing` where it is
+                               "error" or NULL; NULL: "fit" */
 } qn_train_options;
 
 /* Sets every member to its default: the recipe as docs/exactness.md 11.4 says, `compute` as zeros

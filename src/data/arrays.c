@@ -90,7 +90,7 @@ static qn_status take_values(qn_data *data, const qn_data_arrays *a, holding how
     return QN_OK;
 }
 
-/* A copy of the labels or targets, 4 bytes each. */
+/* A copy of the labels, targets or weights, 4 bytes each. */
 static qn_status take_labels(const qn_data *data, const void *from, void **to, qn_error *err) {
     if (!from)
         return QN_OK;
@@ -197,6 +197,13 @@ static int is_task(const char *task) {
            strcmp(task, "regress") == 0;
 }
 
+static qn_status take_weights(qn_data *data, const qn_data_arrays *a, qn_error *err) {
+    const qn_status status = take_labels(data, a->weights, (void **)&data->weights, err);
+    return status == QN_OK && data->weights
+               ? qn__data_check_weights(data->weights, data->items, err)
+               : status;
+}
+
 static qn_status check(const qn_data_arrays *a, int *missing, qn_error *err) {
     if ((a->labels && a->targets) || (a->class_name && (a->task || a->targets)))
         return qn__fail(err, QN_USAGE, "%s contradict each other",
@@ -236,6 +243,8 @@ static qn_status fill(qn_data *data, const qn_data_arrays *a, holding how, qn_er
         status = take_labels(data, a->labels, (void **)&data->labels, err);
     if (status == QN_OK)
         status = take_labels(data, a->targets, (void **)&data->targets, err);
+    if (status == QN_OK)
+        status = take_weights(data, a, err);
     if (status == QN_OK)
         status = take_names(data, a, err);
     data->comma = qn__comma_column(data->schema);

@@ -206,6 +206,33 @@ static qn_status fill_labels(filling *f, const char *task, qn_error *err) {
     return status == QN_OK && real ? settle_numbers(f, task, err) : status;
 }
 
+/* ------------------------------------------------------------------ weights */
+
+static qn_status take_weight(void *user, uint64_t item, const qn__arrow_cell *cell, qn_error *err) {
+    filling *f = user;
+    float weight = f->kind == QN__ARROW_FLOAT ? (float)cell->number
+                   : f->kind == QN__ARROW_INT ? (float)cell->whole
+                                              : (float)(uint64_t)cell->whole;
+    if (cell->missing || !isfinite(weight) || weight < 0.0f) {
+        qn__fail(err, QN_INPUT, "the weight is not a finite number from 0");
+        return refuse(f, item, "correct it, or name another column with `data.weight`", err);
+    }
+    f->data->weights[item] = weight;
+    return QN_OK;
+}
+
+static qn_status fill_weights(filling *f, qn_error *err) {
+    if (f->kind == QN__ARROW_TEXT) {
+        qn__fail(err, QN_INPUT, "the weights are texts");
+        return refuse(f, 0, "name a column of numbers with `data.weight`", err);
+    }
+    f->data->weights = qn__alloc(f->data->items, sizeof *f->data->weights, err);
+    if (!f->data->weights)
+        return QN_MEMORY;
+    const qn_status status = qn__arrow_each(f->table, f->column, take_weight, f, err);
+    return status == QN_OK ? qn__data_check_weights(f->data->weights, f->data->items, err) : status;
+}
+
 /* ------------------------------------------------------------------ the table */
 
 /* The columns that the options choose, by the rules for CSV. */
@@ -276,15 +303,19 @@ static qn_status make_room(const qn__arrow_table *table, const qn__csv_header *h
 
 static qn_status fill_column(filling *f, const qn__csv_header *header, const char *task,
                              qn_error *err) {
-    const int label = f->column == header->shape.label;
+    const int label = f->column == header->shape.label, weight = f->column == header->shape.weight;
     qn__schema *schema = f->data->schema;
     f->category = header->categories && header->categories[f->column];
     qn_status status = qn__arrow_kind_of(f->table, f->column, &f->kind, err);
     if (status == QN_OK)
-        status = label ? fill_labels(f, task, err) : fill_feature(f, err);
+        status = label    ? fill_labels(f, task, err)
+                 : weight ? fill_weights(f, err)
+                          : fill_feature(f, err);
     if (status == QN_OK)
         qn__csv_header_take_name(header, f->column,
-                                 label ? &schema->label : &schema->feature[f->feature].name);
+                                 label    ? &schema->label
+                                 : weight ? &f->data->weight_name
+                                          : &schema->feature[f->feature].name);
     qn__text_set_release(&f->texts);
     qn__free(f->number);
     return status;
@@ -298,7 +329,7 @@ static qn_status fill_columns(const qn__arrow_table *table, const qn__csv_header
     for (uint64_t c = 0; c < table->columns && status == QN_OK; c++) {
         const int is_one = is_feature(&special, c);
         filling f = {.table = table, .data = data, .column = c, .feature = feature};
-        if (is_one || c == header->shape.label)
+        if (is_one || c == header->shape.label || c == header->shape.weight)
             status = fill_column(&f, header, task, err);
         feature += (uint32_t)is_one;
     }

@@ -16,13 +16,13 @@ typedef struct gathering {
     uint64_t room; /* items */
     void *values;
     int32_t *labels;
-    float *targets;
+    float *targets, *weights;
 } gathering;
 
 static qn_status refuse(const gathering *g, qn_error *err) {
     qn__at(err, "batch %llu", (unsigned long long)g->batches);
     return qn__remedy(err, QN_INPUT,
-                      "give labels, or targets, with every batch or with none of them");
+                      "give labels, targets and weights with every batch or with none of them");
 }
 
 /* Moves `used` elements into a block of `room`. */
@@ -39,12 +39,15 @@ static qn_status move(void **block, uint64_t used, uint64_t room, size_t size, q
 
 static qn_status grow(gathering *g, const qn_data_batch *b, uint64_t room, qn_error *err) {
     const uint64_t used = g->arrays.items;
-    void *labels = g->labels, *targets = g->targets;
+    void *labels = g->labels, *targets = g->targets, *weights = g->weights;
     qn_status status = move(&g->values, used, room, g->stride, err);
     if (status == QN_OK && b->labels)
         status = move(&labels, used, room, sizeof *g->labels, err);
     if (status == QN_OK && b->targets)
         status = move(&targets, used, room, sizeof *g->targets, err);
+    if (status == QN_OK && b->weights)
+        status = move(&weights, used, room, sizeof *g->weights, err);
+    g->weights = weights;
     g->labels = labels;
     g->targets = targets;
     g->room = room;
@@ -52,7 +55,8 @@ static qn_status grow(gathering *g, const qn_data_batch *b, uint64_t room, qn_er
 }
 
 static qn_status check_batch(const gathering *g, const qn_data_batch *b, qn_error *err) {
-    const int differs = g->batches > 0 && (!b->labels != !g->labels || !b->targets != !g->targets);
+    const int differs = g->batches > 0 && (!b->labels != !g->labels || !b->targets != !g->targets ||
+                                           !b->weights != !g->weights);
     if (!b->values)
         qn__fail(err, QN_INPUT, "the batch has no values");
     else if (b->labels && b->targets)
@@ -83,6 +87,8 @@ static qn_status take_batch(gathering *g, const qn_data_batch *b, qn_error *err)
         memcpy(g->labels + used, b->labels, (size_t)b->items * sizeof *g->labels);
     if (b->targets)
         memcpy(g->targets + used, b->targets, (size_t)b->items * sizeof *g->targets);
+    if (b->weights)
+        memcpy(g->weights + used, b->weights, (size_t)b->items * sizeof *g->weights);
     g->arrays.items = needed;
     g->batches++;
     return QN_OK;
@@ -115,10 +121,12 @@ static qn_status gather(gathering *g, qn_data_next next, void *user, qn_error *e
 }
 
 static qn_status check_arrays(const qn_data_arrays *a, qn_error *err) {
-    if (a->values || a->labels || a->targets || a->owner || a->release) {
+    if (a->values || a->labels || a->targets || a->weights || a->owner || a->release) {
         qn__fail(err, QN_USAGE, "the batches hold the arrays, and one was given for all");
-        return qn__remedy(err, QN_USAGE,
-                          "set values, labels, targets, owner and release of the arrays to NULL");
+        return qn__remedy(
+            err, QN_USAGE,
+            "set values, labels, targets, weights, owner and release of the arrays to "
+            "NULL");
     }
     if (a->type == QN_U8 || a->type == QN_F32)
         return QN_OK;
@@ -145,11 +153,13 @@ qn_status qn_data_from_batches(const qn_data_arrays *arrays, qn_data_next next, 
     g.arrays.values = g.values;
     g.arrays.labels = g.labels;
     g.arrays.targets = g.targets;
+    g.arrays.weights = g.weights;
     if (status == QN_OK)
         status = qn__data_take(&g.arrays, out, err);
     if (status != QN_OK)
         qn__free(g.values);
     qn__free(g.labels);
     qn__free(g.targets);
+    qn__free(g.weights);
     return status;
 }

@@ -37,6 +37,7 @@ typedef struct table {
     qn_data_type type;
     uint8_t *values;
     void *labels; /* int32_t or float, or NULL */
+    float *weights;
     atomic_size_t next;
     atomic_size_t failed; /* the lowest block with an invalid row, or SIZE_MAX */
     pthread_mutex_t lock; /* for failure */
@@ -110,9 +111,11 @@ static const char *parse_row(table *t, int thread, uint64_t row, const char *at,
     (void)thread;
     const size_t stride = (size_t)t->shape->features * (t->type == QN_F32 ? sizeof(float) : 1);
     void *values = t->values + (size_t)row * stride;
-    void *label = t->labels ? (int32_t *)t->labels + row : NULL; /* a float is as large */
-    return t->type == QN_U8 ? qn__row_bytes(t->shape, at, end, values, label)
-                            : qn__row_floats(t->shape, at, end, values, label, failure);
+    const qn__row_places places = {.label = t->labels ? (int32_t *)t->labels + row
+                                                      : NULL, /* a float is as large */
+                                   .weight = t->weights ? t->weights + row : NULL};
+    return t->type == QN_U8 ? qn__row_bytes(t->shape, at, end, values, &places)
+                            : qn__row_floats(t->shape, at, end, values, &places, failure);
 }
 
 static const char *count_row(table *t, int thread, uint64_t row, const char *at, const char *end,
@@ -216,7 +219,7 @@ static qn_status parse_numbers(table *t, qn__pool *pool, qn_data *data, int *wro
 /* Whether a row is wrong for another reason than what its columns were taken for. */
 static int is_final(qn__row_fault fault) {
     return fault == QN__ROW_FEW || fault == QN__ROW_MANY || fault == QN__ROW_BLANK ||
-           fault == QN__ROW_QUOTE;
+           fault == QN__ROW_QUOTE || fault == QN__ROW_WEIGHT;
 }
 
 /* Finds out what the columns hold. */
@@ -274,6 +277,9 @@ static qn_status fill(table *t, qn__pool *pool, const qn_data_options *options, 
     const int labelled = t->shape->label < t->shape->columns;
     if (labelled && !(t->labels = qn__alloc(data->items, sizeof(int32_t), err)))
         return QN_MEMORY;
+    if (t->shape->weight < t->shape->columns &&
+        !(t->weights = qn__alloc(data->items, sizeof *t->weights, err)))
+        return QN_MEMORY;
     qn_status status = parse_numbers(t, pool, data, &wrong, err);
     if (status == QN_OK && (wrong ? !is_final(t->failure.fault) : t->header->categories != NULL))
         status = parse_columns(t, pool, options, data, &wrong, err);
@@ -281,13 +287,19 @@ static qn_status fill(table *t, qn__pool *pool, const qn_data_options *options, 
         return qn__csv_refuse_row(t->header, &t->failure, err);
     if (status == QN_OK && labelled)
         hand_over_labels(t, data);
-    return status;
+    data->weights = t->weights;
+    t->weights = NULL;
+    return status == QN_OK && data->weights
+               ? qn__data_check_weights(data->weights, data->items, err)
+               : status;
 }
 
 /* ------------------------------------------------------------------ the schema */
 
 /* What the columns are called and hold; none where there is nothing to tell. */
 static qn_status make_schema(table *t, qn__csv_header *header, qn_data *data, qn_error *err) {
+    if (data->weights)
+        qn__csv_header_take_name(header, t->shape->weight, &data->weight_name);
     const qn__special *special = t->shape->special;
     if (!header->names && !t->survey && !data->targets)
         return QN_OK;
@@ -304,7 +316,8 @@ static qn_status make_schema(table *t, qn__csv_header *header, qn_data *data, qn
         } else if (is_special && special->kind == QN__COLUMN_CATEGORY) {
             qn__text_column_take(special->texts, &feature->categories, &feature->category);
         }
-        const int is_feature = !is_label && !(is_special && special->kind == QN__COLUMN_SKIP);
+        const int is_feature = !is_label && column != t->shape->weight &&
+                               !(is_special && special->kind == QN__COLUMN_SKIP);
         if (is_label || is_feature)
             qn__csv_header_take_name(header, column, is_label ? &schema->label : &feature->name);
         feature += is_feature;
@@ -334,6 +347,7 @@ static qn_status read_table(qn__csv_text *text, const char *path, const qn_data_
     qn__csv_survey_free(t.survey);
     qn__free(t.first_row);
     qn__free(t.labels);
+    qn__free(t.weights);
     qn__csv_header_release(&header);
     return status;
 }
@@ -358,6 +372,7 @@ const qn__reader qn__csv_reader = {
     .name = "csv",
     .gzip_name = "csv.gz",
     .columns = 1,
+    .weights = 1,
     .quantities = 1,
     .labels_remedy =
         "leave out `data.labels_path` and name the label column with `data.label_column`",

@@ -66,7 +66,8 @@ typedef enum qn__column_kind {
     QN__COLUMN_CATEGORY, /* a feature: the number of its text in `texts`, or missing */
     QN__COLUMN_INDEX,    /* the label: a whole number, as int32_t */
     QN__COLUMN_CLASS,    /* the label: the number of its text in `texts`, as int32_t */
-    QN__COLUMN_REAL      /* the label: a finite number, as float */
+    QN__COLUMN_REAL,     /* the label: a finite number, as float */
+    QN__COLUMN_WEIGHT    /* the weight: a finite number from 0, as float */
 } qn__column_kind;
 
 typedef struct qn__special {
@@ -80,6 +81,7 @@ typedef struct qn__csv_shape {
     char separator;
     uint64_t columns;           /* cells in a line, the label's included */
     uint64_t label;             /* the label's cell from 0; == columns when there is none */
+    uint64_t weight;            /* the weight's, likewise */
     uint32_t features;          /* columns that are read beside the label */
     const qn__special *special; /* by ascending column; `column` of the last is UINT64_MAX */
 } qn__csv_shape;
@@ -98,6 +100,7 @@ typedef enum qn__row_fault {
     QN__ROW_LABEL_TEXT,
     QN__ROW_LABEL_BROKEN, /* not whole */
     QN__ROW_LABEL_RANGE,  /* 2^31 or more */
+    QN__ROW_WEIGHT,       /* the weight is missing, or no finite number from 0 */
     QN__ROW_ENCODING      /* a text that is not UTF-8 */
 } qn__row_fault;
 
@@ -112,14 +115,20 @@ typedef struct qn__row_failure {
 /* The label of a number: whole and below 2^31, with either sign; "3.0" and "3e0" are 3. */
 qn__row_fault qn__decimal_to_label(const qn__decimal *decimal, int32_t *label);
 
-/* Parses the line at `at` into `features` bytes and a label: int32_t or float as the shape says,
- * not written when it has none. Returns the beginning of the next line. NULL: a cell of a feature
- * is not a byte (digits alone, at most 255), or the line is malformed. */
+/* Where the cells of a line go that are no features. */
+typedef struct qn__row_places {
+    void *label; /* int32_t or float as the shape says; not written when it has none */
+    float *weight;
+} qn__row_places;
+
+/* Parses the line at `at` into `features` bytes, a label and a weight. Returns the beginning of the
+ * next line. NULL: a cell of a feature is not a byte (digits alone, at most 255), or the line is
+ * malformed. */
 const char *qn__row_bytes(const qn__csv_shape *shape, const char *at, const char *end,
-                          uint8_t *values, void *label);
+                          uint8_t *values, const qn__row_places *places);
 /* The same for float32; NULL means that `failure` says what is wrong (its row is the caller's). */
 const char *qn__row_floats(const qn__csv_shape *shape, const char *at, const char *end,
-                           float *values, void *label, qn__row_failure *failure);
+                           float *values, const qn__row_places *places, qn__row_failure *failure);
 /* Takes no values: NULL where the line has another number of cells than the shape. */
 const char *qn__row_count(const qn__csv_shape *shape, const char *at, const char *end,
                           qn__row_failure *failure);

@@ -49,10 +49,12 @@ static qn_status refuse_column(const qn__csv_header *header, const char *what, c
         return qn__remedy(err, QN_INPUT, "did you mean `%s` %s?", field, shown);
     }
     const int label = strcmp(field, "data.label_column") == 0;
+    const int list = !label && strcmp(field, "data.weight") != 0;
     return qn__remedy(err, QN_INPUT, "`%s` takes %sa number from 1 to %llu, %s", field,
                       header->names ? "a column's name, " : "", columns,
-                      label ? "or last; `data.unlabelled`: no labels"
-                            : "a range of numbers such as 1-2, or last");
+                      label  ? "or last; `data.unlabelled`: no labels"
+                      : list ? "a range of numbers such as 1-2, or last"
+                             : "or last");
 }
 
 static qn_status find_one(const qn__csv_header *header, const char *what, const char *field,
@@ -137,9 +139,10 @@ static qn_status mark_columns(const list *l, const char *text, qn_error *err) {
 /* ------------------------------------------------------------------ what is read */
 
 /* The label, where nobody named it: the first column that no option names. */
-static uint64_t first_unmarked(const uint8_t *mark, uint64_t columns) {
+static uint64_t first_unmarked(const uint8_t *mark, const qn__csv_shape *shape, uint64_t left) {
     uint64_t column = 0;
-    while (column + 1 < columns && mark[column])
+    while (column + 1 < shape->columns &&
+           (mark[column] || column == shape->weight || column == left))
         column++;
     return column;
 }
@@ -159,11 +162,27 @@ static const char *label_word(const qn__csv_header *header, const qn_data_option
     return !given || (is_place(given) && find_name(header, given, &column) == 0) ? expected : given;
 }
 
+/* The column of weights. Where it is only expected, it is marked in `left_out`, and what it holds
+ * does not matter. */
+static qn_status choose_weight(qn__csv_header *header, const qn_data_options *options,
+                               uint64_t *left_out, qn_error *err) {
+    qn__csv_shape *shape = &header->shape;
+    const char *expected = options->expected_weight;
+    shape->weight = *left_out = shape->columns;
+    if (options->weight)
+        return find_one(header, "column of weights", "data.weight", options->weight, &shape->weight,
+                        err);
+    if (expected && (header->names ? find_name(header, expected, left_out)
+                                   : find_column(header, expected, left_out)) > 1)
+        *left_out = shape->columns;
+    return QN_OK;
+}
+
 static qn_status choose_label(qn__csv_header *header, const qn_data_options *options,
-                              const uint8_t *mark, qn_error *err) {
+                              const uint8_t *mark, uint64_t left, qn_error *err) {
     qn__csv_shape *shape = &header->shape;
     const char *word = label_word(header, options);
-    shape->label = first_unmarked(mark, shape->columns);
+    shape->label = first_unmarked(mark, shape, left);
     if (options->unlabelled || (!word && options->expected_label && header->names))
         shape->label = shape->columns;
     else if (word)
@@ -171,12 +190,28 @@ static qn_status choose_label(qn__csv_header *header, const qn_data_options *opt
     return QN_OK;
 }
 
-static qn_status refuse_label(const qn__csv_header *header, const char *field, qn_error *err) {
-    qn__fail(err, QN_INPUT, "the label cannot be in the list of columns");
-    qn__csv_at_column(header, header->shape.label, err);
-    return qn__remedy(err, QN_INPUT,
-                      "leave it out of `%s`, or name another label with `data.label_column`",
-                      field);
+static qn_status refuse_listed(const qn__csv_header *header, uint64_t column, const char *what,
+                               const char *given, const char *field, qn_error *err) {
+    qn__fail(err, QN_INPUT, "the %s cannot be in the list of columns", what);
+    qn__csv_at_column(header, column, err);
+    return qn__remedy(err, QN_INPUT, "leave it out of `%s`, or name another %s with `%s`", given,
+                      what, field);
+}
+
+/* Neither the label nor the weight is a feature or left out, and they are two columns. */
+static qn_status check_special(const qn__csv_header *header, const uint8_t *mark, const char *given,
+                               qn_error *err) {
+    const qn__csv_shape *shape = &header->shape;
+    const int weighted = shape->weight < shape->columns;
+    if (shape->label < shape->columns && mark[shape->label])
+        return refuse_listed(header, shape->label, "label", given, "data.label_column", err);
+    if (weighted && mark[shape->weight])
+        return refuse_listed(header, shape->weight, "column of weights", given, "data.weight", err);
+    if (!weighted || shape->weight != shape->label)
+        return QN_OK;
+    qn__fail(err, QN_INPUT, "one column is named as the label and as the weights");
+    qn__csv_at_column(header, shape->label, err);
+    return qn__remedy(err, QN_INPUT, "name another one with `data.label_column` or `data.weight`");
 }
 
 static qn_status check_features(const qn__csv_header *header, uint64_t features, qn_error *err) {
@@ -198,20 +233,31 @@ static qn_status check_features(const qn__csv_header *header, uint64_t features,
     return qn__csv_refuse_line(header->path, 1, "check that the file has line ends", err);
 }
 
-/* `keep` of mark is read beside the label. */
+/* Whether a column is no plain feature. */
+static int is_special(const qn__csv_shape *shape, const uint8_t *mark, uint8_t keep, uint64_t left,
+                      uint64_t column) {
+    return column == shape->label || column == shape->weight || column == left ||
+           mark[column] != keep;
+}
+
+/* `keep` of mark is read beside the label and the weight, but for the column `left`. */
 static qn_status list_special(qn__csv_header *header, const uint8_t *mark, uint8_t keep,
-                              qn__column_kind label, qn_error *err) {
+                              uint64_t left, qn__column_kind label, qn_error *err) {
     qn__csv_shape *shape = &header->shape;
-    uint64_t count = 0, skipped = 0;
+    uint64_t count = 0;
+    size_t special = 0;
     for (uint64_t i = 0; i < shape->columns; i++)
-        skipped += i != shape->label && mark[i] != keep;
-    header->special = qn__alloc(skipped + 2, sizeof *header->special, err);
+        special += (size_t)is_special(shape, mark, keep, left, i);
+    header->special = qn__alloc(special + 1, sizeof *header->special, err);
     if (!header->special)
         return QN_MEMORY;
     for (uint64_t i = 0; i < shape->columns; i++)
-        if (i == shape->label || mark[i] != keep)
+        if (is_special(shape, mark, keep, left, i))
             header->special[count++] =
-                (qn__special){.column = i, .kind = i == shape->label ? label : QN__COLUMN_SKIP};
+                (qn__special){.column = i,
+                              .kind = i == shape->label    ? label
+                                      : i == shape->weight ? QN__COLUMN_WEIGHT
+                                                           : QN__COLUMN_SKIP};
     header->special[count].column = UINT64_MAX;
     shape->special = header->special;
     const uint64_t features = shape->columns - count;
@@ -262,7 +308,6 @@ static qn_status mark_known(const qn__csv_header *header, const char *known, qn_
 /* Marks the columns that hold categories in other data, or because a user says so. */
 static qn_status mark_categories(qn__csv_header *header, const qn_data_options *options,
                                  qn_error *err) {
-    const uint64_t label = header->shape.label;
     if (!options->expected_categories && !options->category)
         return QN_OK;
     header->categories = qn__alloc(header->shape.columns, 1, err);
@@ -270,8 +315,8 @@ static qn_status mark_categories(qn__csv_header *header, const qn_data_options *
         return QN_MEMORY;
     const list l = {header, "data.category", header->categories, NULL, mark_word};
     qn_status status = options->category ? mark_columns(&l, options->category, err) : QN_OK;
-    if (status == QN_OK && label < header->shape.columns && header->categories[label])
-        status = refuse_label(header, l.field, err);
+    if (status == QN_OK)
+        status = check_special(header, header->categories, l.field, err);
     if (status == QN_OK && options->expected_categories)
         status = mark_known(header, options->expected_categories, err);
     uint64_t column = 0;
@@ -292,14 +337,17 @@ qn_status qn__csv_choose_columns(qn__csv_header *header, const qn_data_options *
         return QN_MEMORY;
     const list l = {header, options->features ? "data.features" : "data.drop", mark, NULL,
                     mark_word};
+    uint64_t left = header->shape.columns;
     qn_status status = names ? mark_columns(&l, names, err) : QN_OK;
     if (status == QN_OK)
-        status = choose_label(header, options, mark, err);
-    if (status == QN_OK && header->shape.label < header->shape.columns && mark[header->shape.label])
-        status = refuse_label(header, l.field, err);
+        status = choose_weight(header, options, &left, err);
+    if (status == QN_OK)
+        status = choose_label(header, options, mark, left, err);
+    if (status == QN_OK)
+        status = check_special(header, mark, l.field, err);
     const int real = options->task && strcmp(options->task, "regress") == 0;
     if (status == QN_OK)
-        status = list_special(header, mark, options->features != NULL,
+        status = list_special(header, mark, options->features != NULL, left,
                               real ? QN__COLUMN_REAL : QN__COLUMN_INDEX, err);
     if (status == QN_OK)
         status = mark_categories(header, options, err);

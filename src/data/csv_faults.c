@@ -48,6 +48,9 @@ static const struct {
     [QN__ROW_LABEL_RANGE] = {"the label \"%s\" is 2^31 or more",
                              OTHER_LABEL "; where the label is a quantity, set `data.task` to "
                                          "regress"},
+    [QN__ROW_WEIGHT] = {"the weight \"%s\" is not a finite number from 0",
+                        "correct it, or name another column with `data.weight`; an item of weight "
+                        "0 does not count"},
     [QN__ROW_ENCODING] = {"the text \"%s\" is not UTF-8",
                           "convert the file: iconv -f latin1 -t utf-8 OLD > NEW"},
 };

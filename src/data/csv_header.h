@@ -58,8 +58,8 @@ typedef struct qn__csv_guess {
 qn_status qn__csv_guess_header(const qn__csv_header *header, const qn__csv_line *line,
                                qn__csv_guess *out, qn_error *err);
 
-/* Fills shape.label, shape.features and the list of special columns from the options, with the
- * label as a number. */
+/* Fills shape.label, shape.weight, shape.features and the list of special columns from the options,
+ * with the label as a number. */
 qn_status qn__csv_choose_columns(qn__csv_header *header, const qn_data_options *options,
                                  qn_error *err);
 

@@ -122,11 +122,21 @@ static qn__row_fault take_category(const qn__cell *cell, const qn__text_set *tex
     return number == QN__NO_TEXT ? QN__ROW_ENCODING : QN__ROW_FINE;
 }
 
+static qn__row_fault take_weight(const qn__cell *cell, float *weight) {
+    const qn__row_fault fault = take_odd_float(cell, weight);
+    if (fault == QN__ROW_QUOTE || fault == QN__ROW_RANGE)
+        return fault;
+    if (fault != QN__ROW_FINE || *weight < 0.0f)
+        return QN__ROW_WEIGHT;
+    *weight = *weight == 0.0f ? 0.0f : *weight; /* without a sign */
+    return QN__ROW_FINE;
+}
+
 /* A cell of a special column. A feature goes to *value (tables of bytes have no special features).
  * On failure the cell is left in *cell for the message. */
 static const char *take_special(const qn__special *special, const char *at, const char *end,
-                                char separator, float *value, void *label, qn__cell *cell,
-                                qn__row_fault *fault) {
+                                char separator, float *value, const qn__row_places *places,
+                                qn__cell *cell, qn__row_fault *fault) {
     const char *next = qn__cell_read(at, end, separator, 0, cell);
     *fault = QN__ROW_FINE;
     if (cell->broken) {
@@ -146,13 +156,16 @@ static const char *take_special(const qn__special *special, const char *at, cons
         *fault = take_category(cell, special->texts, value);
         break;
     case QN__COLUMN_INDEX:
-        *fault = take_index(cell, label);
+        *fault = take_index(cell, places->label);
         break;
     case QN__COLUMN_CLASS:
-        *fault = take_class(cell, special->texts, label);
+        *fault = take_class(cell, special->texts, places->label);
         break;
     case QN__COLUMN_REAL:
-        *fault = take_real(cell, label);
+        *fault = take_real(cell, places->label);
+        break;
+    case QN__COLUMN_WEIGHT:
+        *fault = take_weight(cell, places->weight);
         break;
     }
     return next;
@@ -179,7 +192,7 @@ static const char *take_bytes(const char *at, const char *end, char separator, u
 }
 
 const char *qn__row_bytes(const qn__csv_shape *shape, const char *at, const char *end,
-                          uint8_t *values, void *label) {
+                          uint8_t *values, const qn__row_places *places) {
     uint64_t column = 0;
     int done = 0;
     for (const qn__special *special = shape->special; at; special++) {
@@ -193,7 +206,7 @@ const char *qn__row_bytes(const qn__csv_shape *shape, const char *at, const char
         qn__row_fault fault;
         if (done)
             return NULL;
-        at = take_special(special, at, end, shape->separator, NULL, label, &cell, &fault);
+        at = take_special(special, at, end, shape->separator, NULL, places, &cell, &fault);
         if (fault != QN__ROW_FINE)
             return NULL;
         at = step_over(at, end, &done);
@@ -247,7 +260,7 @@ static const char *fail_row(const qn__csv_shape *shape, const char *line, const 
 }
 
 const char *qn__row_floats(const qn__csv_shape *shape, const char *at, const char *end,
-                           float *values, void *label, qn__row_failure *failure) {
+                           float *values, const qn__row_places *places, qn__row_failure *failure) {
     const qn__special *special = shape->special;
     const uint64_t columns = shape->columns;
     const char separator = shape->separator, *line = at;
@@ -259,7 +272,7 @@ const char *qn__row_floats(const qn__csv_shape *shape, const char *at, const cha
         if (done)
             return fail_ragged(shape, line, end, failure);
         if (column == next) {
-            at = take_special(special, at, end, separator, values, label, &cell, &fault);
+            at = take_special(special, at, end, separator, values, places, &cell, &fault);
             if (columns == 1 && cell.size == 0 && !cell.quoted) /* no missing value */
                 return fail_ragged(shape, line, end, failure);
             values += is_feature(special->kind);

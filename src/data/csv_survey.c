@@ -157,6 +157,8 @@ qn_status qn__csv_survey_decide(qn__csv_survey *s, const qn_data_options *option
         to->column = column;
         if (column == s->shape.label) {
             (to++)->kind = kind_of_label(&f, options->task);
+        } else if (column == s->shape.weight) {
+            (to++)->kind = QN__COLUMN_WEIGHT;
         } else if (column == known->column) {
             (to++)->kind = QN__COLUMN_SKIP;
         } else {

@@ -37,15 +37,17 @@ struct qn_data {
     const uint8_t *values;  /* items x features elements; a view points into its table */
     int32_t *labels;        /* one for each item, or NULL; from qn__alloc */
     float *targets;         /* real labels, one for each item, or NULL; from qn__alloc */
-    qn__schema *schema;     /* NULL: schema.h says what then holds. A view has its table's */
-    int missing;            /* 1: a value may be missing, a NaN; 0: none is */
-    qn__doubt doubt;        /* whether the labels are what was meant; a view's is its table's */
-    uint64_t label_values;  /* different labels in the table, where they were counted; else 0 */
-    uint32_t comma;         /* 1 + a column that may hold numbers with a decimal comma; 0: none */
-    char *note;             /* what a reader decided in doubt, for people; NULL: nothing */
-    uint64_t *index;        /* view: the table's row of each item; table: NULL */
-    int mapped;             /* the values and labels belong to someone else (data_snapshot.h) */
-    void *memory;           /* the memory of the values, or NULL in a view and if they are mapped */
+    float *weights;         /* of each item, finite, from +0, or NULL: all count alike; qn__alloc */
+    char *weight_name;  /* of the column of weights; NULL: it has none. A view's is its table's */
+    qn__schema *schema; /* NULL: schema.h says what then holds. A view has its table's */
+    int missing;        /* 1: a value may be missing, a NaN; 0: none is */
+    qn__doubt doubt;    /* whether the labels are what was meant; a view's is its table's */
+    uint64_t label_values; /* different labels in the table, where they were counted; else 0 */
+    uint32_t comma;        /* 1 + a column that may hold numbers with a decimal comma; 0: none */
+    char *note;            /* what a reader decided in doubt, for people; NULL: nothing */
+    uint64_t *index;       /* view: the table's row of each item; table: NULL */
+    int mapped;            /* the values and labels belong to someone else (data_snapshot.h) */
+    void *memory;          /* the memory of the values, or NULL in a view and if they are mapped */
     void (*release)(void *memory);
 };
 
@@ -77,6 +79,10 @@ qn_status qn__data_finish(qn_data *data, qn__pool *pool, qn_error *err);
 qn_status qn__data_check_arrays(qn_data_type type, uint64_t items, uint32_t features,
                                 const void *values, const int32_t *labels, qn_error *err);
 
+/* Checks that weights are finite, none below 0 and one of them above; -0 becomes +0. `where` has
+ * the item (from 0) that is wrong. Fails with QN_INPUT. */
+qn_status qn__data_check_weights(float *weights, uint64_t items, qn_error *err);
+
 /* Checks that the values are finite. Unless `missing` is NULL, they may be NaN too, and *missing
  * becomes 1 when one is, else 0. */
 qn_status qn__data_check_values(qn_data_type type, uint64_t items, uint32_t features,
@@ -101,9 +107,9 @@ qn_status qn__data_split(const qn_data *all, float fraction, uint64_t seed, qn_d
                          qn_data **valid, qn_error *err);
 
 /* Mean and deviation of each feature, rounded once from the exact real number (docs/exactness.md
- * 5.2). `mean` and `deviation` hold `features` floats; a constant feature's deviation is +0.
- * `threads` >= 1. */
-qn_status qn__scale_fit(const qn_data *train, int threads, float *mean, float *deviation,
-                        qn_error *err);
+ * 5.2). `weights` are those of the items, one of them above 0; NULL: all are 1. `mean` and
+ * `deviation` hold `features` floats; a constant feature's deviation is +0. `threads` >= 1. */
+qn_status qn__scale_fit(const qn_data *train, const float *weights, int threads, float *mean,
+                        float *deviation, qn_error *err);
 
 #endif

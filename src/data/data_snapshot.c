@@ -1,11 +1,13 @@
-/* The snapshot: a head, the values with their margin, the labels or targets with theirs, and two
- * texts that end in NUL, the schema as JSON and the note; each begins at a multiple of 64 bytes.
+/* The snapshot: a head, the values with their margin, the labels or targets with theirs, the
+ * weights with theirs, and three texts that end in NUL: the schema as JSON, the note, and the name
+ * of the weights. Each part begins at a multiple of 64 bytes.
  * Numbers are little-endian, as everywhere in memory here (digest.c). */
 #include "data/commas.h"
 #include "data/data_snapshot.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/readers.h"
+#include <float.h>
 #include <string.h>
 
 #define MAGIC "quern data table\n"
@@ -17,6 +19,8 @@ typedef struct head {
     uint64_t items;
     uint32_t labelled; /* 0: no labels; 1: labels; 2: targets */
     uint32_t doubt, missing, comma;
+    uint32_t weighted; /* 0: no weights; 1: weights; 2: weights with a name */
+    uint32_t unused;
     uint64_t label_values;
     uint64_t text; /* bytes of the texts */
     char format[16];
@@ -25,7 +29,7 @@ typedef struct head {
 
 /* Offsets of the parts. */
 typedef struct places {
-    uint64_t values, labels, text, bytes;
+    uint64_t values, labels, weights, text, bytes;
 } places;
 
 static int add(uint64_t *sum, uint64_t more) { return !__builtin_add_overflow(*sum, more, sum); }
@@ -33,9 +37,10 @@ static int add(uint64_t *sum, uint64_t more) { return !__builtin_add_overflow(*s
 /* 0 if the sizes cannot be addressed. */
 static int place(const head *h, places *p) {
     uint64_t stride = (uint64_t)h->features * (h->type == QN_F32 ? sizeof(float) : 1), values,
-             labels;
+             labels, weights;
     if (__builtin_mul_overflow(stride, h->items, &values) ||
-        __builtin_mul_overflow(h->labelled ? sizeof(int32_t) : 0, h->items, &labels))
+        __builtin_mul_overflow(h->labelled ? sizeof(int32_t) : 0, h->items, &labels) ||
+        __builtin_mul_overflow(h->weighted ? sizeof(float) : 0, h->items, &weights))
         return 0;
     const uint64_t margin = QN__DATA_MARGIN + ALIGNMENT - 1, mask = ~(uint64_t)(ALIGNMENT - 1);
     p->values = (sizeof *h + ALIGNMENT - 1) & mask;
@@ -43,8 +48,12 @@ static int place(const head *h, places *p) {
     if (!add(&p->labels, values) || !add(&p->labels, margin))
         return 0;
     p->labels &= mask;
-    p->text = p->labels;
-    if (!add(&p->text, labels) || !add(&p->text, margin))
+    p->weights = p->labels;
+    if (!add(&p->weights, labels) || !add(&p->weights, margin))
+        return 0;
+    p->weights &= mask;
+    p->text = p->weights;
+    if (h->weighted && (!add(&p->text, weights) || !add(&p->text, margin)))
         return 0;
     p->text &= mask;
     p->bytes = p->text;
@@ -59,6 +68,7 @@ static qn__text texts_of(const qn_data *table) {
     qn__text text = {0};
     qn__schema_add_json(table->schema, &text);
     qn__text_add(&text, "%c%s%c", '\0', table->note ? table->note : "", '\0');
+    qn__text_add(&text, "%s%c", table->weight_name ? table->weight_name : "", '\0');
     return text;
 }
 
@@ -73,6 +83,7 @@ static head head_of(const qn_data *table, const qn__text *text) {
               .doubt = (uint32_t)table->doubt,
               .comma = table->comma,
               .missing = table->missing != 0,
+              .weighted = table->weights ? 1 + (table->weight_name != NULL) : 0,
               .label_values = table->label_values,
               .text = text->size};
     strncpy(h.format, table->format, sizeof h.format - 1);
@@ -101,6 +112,8 @@ void qn__data_snapshot_write(const qn_data *table, void *snapshot) {
             memcpy(to + p.labels, table->targets, (size_t)table->items * sizeof *table->targets);
         else if (table->labels)
             memcpy(to + p.labels, table->labels, (size_t)table->items * sizeof *table->labels);
+        if (table->weights)
+            memcpy(to + p.weights, table->weights, (size_t)table->items * sizeof *table->weights);
         memcpy(to + p.text, text.data, text.size);
     }
     qn__text_release(&text);
@@ -119,7 +132,7 @@ static int read_head(const void *snapshot, uint64_t bytes, head *h, places *p) {
     h->format[sizeof h->format - 1] = h->digest[sizeof h->digest - 1] = '\0';
     return memcmp(h->magic, MAGIC, sizeof MAGIC) == 0 && (h->type == QN_U8 || h->type == QN_F32) &&
            h->items > 0 && h->items <= QN__ITEMS_MAX && h->features > 0 && h->labelled <= 2 &&
-           h->doubt <= QN__DOUBT_ID && (h->rows == 0) == (h->columns == 0) &&
+           h->weighted <= 2 && h->doubt <= QN__DOUBT_ID && (h->rows == 0) == (h->columns == 0) &&
            (h->rows == 0 || (uint64_t)h->rows * h->columns == h->features) &&
            qn__format_name(h->format) && is_digest(h->digest) && place(h, p) && p->bytes == bytes;
 }
@@ -155,11 +168,31 @@ static int is_fitting(const qn_data *data) {
            (schema->target != QN__TARGET_CLASS || data->classes <= schema->classes);
 }
 
-/* Reads the texts, `size` bytes, into the schema and the note. */
-static qn_status read_texts(const char *text, size_t size, qn_data *data, qn_error *err) {
-    const char *end = size ? memchr(text, '\0', size) : NULL;
-    const size_t left = end ? size - (size_t)(end + 1 - text) : 0;
-    if (left == 0 || end[left] != '\0')
+/* Behind the NUL at `end`, of `*left` bytes, a text that ends in NUL too: its first byte, with *end
+ * and *left those behind it. NULL: there is none. */
+static const char *next_text(const char **end, size_t *left) {
+    const char *text = *end + 1, *nul = *left ? memchr(text, '\0', *left) : NULL;
+    if (!nul)
+        return NULL;
+    *left -= (size_t)(nul + 1 - text);
+    *end = nul;
+    return text;
+}
+
+static qn_status copy_text(const char *text, char **to, qn_error *err) {
+    *to = qn__copy_text(text, err);
+    return *to ? QN_OK : QN_MEMORY;
+}
+
+/* Reads the texts, `size` bytes: the schema, the note, and the name of the weights where there is
+ * one (`named`). */
+static qn_status read_texts(const char *text, size_t size, int named, qn_data *data,
+                            qn_error *err) {
+    const char *end = size ? memchr(text, '\0', size) : NULL, *behind = end;
+    size_t left = end ? size - (size_t)(end + 1 - text) : 0;
+    const char *note = end ? next_text(&behind, &left) : NULL;
+    const char *name = note ? next_text(&behind, &left) : NULL;
+    if (!name || left != 0)
         return refuse(err, "what was shared with the data is no text");
     qn__json *document;
     qn_status status = qn__json_parse(text, (size_t)(end - text), &document, err);
@@ -167,11 +200,21 @@ static qn_status read_texts(const char *text, size_t size, qn_data *data, qn_err
         status = qn__schema_from_json(qn__json_root(document), &data->schema, err);
         qn__json_free(document);
     }
-    if (status == QN_OK && left > 1 && !(data->note = qn__copy_text(end + 1, err)))
-        status = QN_MEMORY;
+    if (status == QN_OK && *note)
+        status = copy_text(note, &data->note, err);
+    if (status == QN_OK && named)
+        status = copy_text(name, &data->weight_name, err);
     if (status == QN_OK && !is_fitting(data))
         status = refuse(err, "the names of the shared data do not fit it");
     return status;
+}
+
+/* 1 when all weights are finite and none is below 0. */
+static int are_weights(const qn_data *data) {
+    for (uint64_t i = 0; data->weights && i < data->items; i++)
+        if (!(data->weights[i] >= 0.0f && data->weights[i] <= FLT_MAX))
+            return 0;
+    return 1;
 }
 
 /* What the head alone tells. */
@@ -206,11 +249,15 @@ qn_status qn__data_snapshot_map(const void *snapshot, uint64_t bytes, qn_data **
     /* Nobody writes to labels; the pointers are not const for those who allocate them. */
     data->labels = h.labelled == 1 ? (int32_t *)(uintptr_t)(from + p.labels) : NULL;
     data->targets = h.labelled == 2 ? (float *)(uintptr_t)(from + p.labels) : NULL;
+    data->weights = h.weighted ? (float *)(uintptr_t)(from + p.weights) : NULL;
     qn_status status = QN_OK;
-    if (!count_classes(data))
+    if (!are_weights(data))
+        status = refuse(err, "a weight of the shared data is negative or not finite");
+    else if (!count_classes(data))
         status = refuse(err, "a label of the shared data is negative");
     if (status == QN_OK)
-        status = read_texts((const char *)from + p.text, (size_t)h.text, data, err);
+        status =
+            read_texts((const char *)from + p.text, (size_t)h.text, h.weighted == 2, data, err);
     if (status != QN_OK)
         qn_data_close(data);
     else

@@ -1,7 +1,7 @@
 /* The digest of a data set: of its contents, independent of the file format.
  *
- * Values and labels are hashed in blocks of 1 MiB by any thread, and the digests of the blocks are
- * hashed in order. So the result does not depend on the number of threads. */
+ * Values, labels and weights are hashed in blocks of 1 MiB by any thread, and the digests of the
+ * blocks are hashed in order. So the result does not depend on the number of threads. */
 #include "base/little_endian.h"
 #include "base/memory.h"
 #include "data/data.h"
@@ -60,24 +60,30 @@ static void add_number(qn__sha256 *hash, uint64_t number) {
 }
 
 qn_status qn__data_digest(const qn_data *data, qn__pool *pool, char text[65], qn_error *err) {
-    uint8_t values[32], labels[32], whole[32];
+    uint8_t values[32], labels[32], weights[32], whole[32];
     qn_status status = hash_in_blocks(data->values, (size_t)data->items * qn__data_stride(data),
                                       data->type == QN_F32, pool, values, err);
     const void *given = data->targets ? (const void *)data->targets : data->labels;
     if (status == QN_OK && given)
         status = hash_in_blocks(given, (size_t)data->items * sizeof(int32_t), 1, pool, labels, err);
+    if (status == QN_OK && data->weights)
+        status = hash_in_blocks(data->weights, (size_t)data->items * sizeof(float), 1, pool,
+                                weights, err);
     if (status != QN_OK)
         return status;
+    const uint8_t parts = (uint8_t)((data->targets ? 2 : given != NULL) + (data->weights ? 4 : 0));
     qn__sha256 hash;
     qn__sha256_begin(&hash);
     qn__sha256_add(&hash, "quern data 1\n", 13);
     qn__sha256_add(&hash, &(uint8_t){data->type == QN_U8 ? 1 : 2}, 1);
     add_number(&hash, data->items);
     add_number(&hash, data->features);
-    qn__sha256_add(&hash, &(uint8_t){data->targets ? 2 : given != NULL}, 1);
+    qn__sha256_add(&hash, &parts, 1);
     qn__sha256_add(&hash, values, sizeof values);
     if (given)
         qn__sha256_add(&hash, labels, sizeof labels);
+    if (data->weights)
+        qn__sha256_add(&hash, weights, sizeof weights);
     qn__sha256_end(&hash, whole);
     qn__hex(whole, text);
     return QN_OK;

@@ -14,6 +14,8 @@ static qn_data *begin(const qn_data *data, qn_error *err) {
     made->schema = NULL;
     made->labels = NULL;
     made->targets = NULL;
+    made->weights = NULL;
+    made->weight_name = NULL;
     made->note = NULL;
     made->mapped = 0;
     made->memory = NULL;
@@ -30,6 +32,14 @@ static qn_status copy_labels(const qn_data *data, const int32_t *label, qn_data 
             return QN_MEMORY;
         memcpy(made->targets, data->targets, items * sizeof *made->targets);
     }
+    if (data->weights) {
+        made->weights = qn__alloc(items, sizeof *made->weights, err);
+        if (!made->weights)
+            return QN_MEMORY;
+        memcpy(made->weights, data->weights, items * sizeof *made->weights);
+    }
+    if (data->weight_name && !(made->weight_name = qn__copy_text(data->weight_name, err)))
+        return QN_MEMORY;
     if (!data->labels)
         return QN_OK;
     made->labels = qn__alloc(items, sizeof *made->labels, err);

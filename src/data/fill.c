@@ -3,6 +3,7 @@
 #include "num/exact_sum.h"
 #include <inttypes.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Columns that a thread takes at a time: a cache line of an item. */
@@ -84,11 +85,19 @@ qn_status qn__complete_items(const qn_data *all, qn_data **out, qn_error *err) {
 
 /* ------------------------------------------------------------------------------------ fitting */
 
+/* A present value with the weight of its item. */
+typedef struct weighed {
+    uint32_t key; /* key_of the value */
+    float weight;
+} weighed;
+
 typedef struct fit {
     const qn_data *data;
+    const float *weights; /* of the items; NULL: all are 1 */
     qn__missing rule;
     float *fill;
     uint64_t (*count)[BUCKETS]; /* of each thread, for medians */
+    weighed *weighed;           /* of each thread `items`, for medians with weights */
     atomic_uint next;           /* tile of columns */
 } fit;
 
@@ -119,6 +128,29 @@ static void fit_means(const fit *work, uint32_t from, uint32_t to) {
     for (uint32_t k = from; k < to; ++k)
         work->fill[k] = present[k - from] && is_number(data, k)
                             ? qn__exact_mean(&sum[k - from], present[k - from])
+                            : 0.0f;
+}
+
+/* The same with weights. */
+static void fit_weighted_means(const fit *work, uint32_t from, uint32_t to) {
+    const qn_data *data = work->data;
+    qn__exact_sum sum[COLUMNS] = {0}, together[COLUMNS] = {0};
+    int present[COLUMNS] = {0};
+    for (uint64_t i = 0; i < data->items; ++i) {
+        const double weight = (double)work->weights[i];
+        for (uint32_t k = from; weight > 0 && k < to; ++k) {
+            const float value = value_at(data, i, k);
+            if (qn__is_missing(value))
+                continue;
+            present[k - from] = 1;
+            qn__exact_add(&together[k - from], weight);
+            if (value != 0)
+                qn__exact_add(&sum[k - from], weight * (double)value);
+        }
+    }
+    for (uint32_t k = from; k < to; ++k)
+        work->fill[k] = present[k - from] && is_number(data, k)
+                            ? qn__exact_weighted_mean(&sum[k - from], &together[k - from])
                             : 0.0f;
 }
 
@@ -179,6 +211,71 @@ static float median_of(const qn_data *data, uint32_t feature, uint64_t *count) {
     return middle == 0 ? 0.0f : middle;
 }
 
+static int by_key(const void *a, const void *b) {
+    const weighed *x = a, *y = b;
+    return (x->key > y->key) - (x->key < y->key);
+}
+
+static void add_weights(qn__exact_sum *sum, const weighed *list, uint64_t from, uint64_t to) {
+    for (uint64_t i = from; i < to; ++i)
+        qn__exact_add(sum, (double)list[i].weight);
+}
+
+/* -1, 0 or 1: twice the sum is less than all, equal or more. */
+static int half(const qn__exact_sum *sum, qn__exact_sum *all) {
+    qn__exact_sum once = *sum, twice = *sum;
+    qn__exact_merge(&twice, &once);
+    return qn__exact_compare(&twice, all);
+}
+
+/* The first of `count` sorted values at which the weights up to it are half of all or more; *exact
+ * is 1 where they are half. The range is halved, and the weights before it are summed once. */
+static uint64_t middle_of(const weighed *list, uint64_t count, int *exact) {
+    qn__exact_sum all = {.pending = 0}, before = {.pending = 0};
+    uint64_t low = 0, high = count - 1;
+    add_weights(&all, list, 0, count);
+    while (low < high) { /* half is reached at a place from low to high */
+        const uint64_t middle = low + (high - low) / 2;
+        qn__exact_sum sum = before;
+        add_weights(&sum, list, low, middle + 1);
+        if (half(&sum, &all) >= 0) {
+            high = middle;
+        } else {
+            before = sum;
+            low = middle + 1;
+        }
+    }
+    add_weights(&before, list, low, low + 1);
+    *exact = half(&before, &all) == 0;
+    return low;
+}
+
+static float weighted_median_of(const fit *work, uint32_t feature, weighed *list) {
+    uint64_t count = 0;
+    int exact;
+    for (uint64_t i = 0; i < work->data->items; ++i) {
+        const float value = value_at(work->data, i, feature);
+        if (!qn__is_missing(value) && work->weights[i] > 0)
+            list[count++] = (weighed){key_of(value), work->weights[i]};
+    }
+    if (count == 0)
+        return 0.0f;
+    qsort(list, (size_t)count, sizeof *list, by_key);
+    const uint64_t at = middle_of(list, count, &exact);
+    const float below = number_of(list[at].key);
+    const float above = exact && at + 1 < count ? number_of(list[at + 1].key) : below;
+    const float middle = (float)(((double)below + (double)above) * 0.5);
+    return middle == 0 ? 0.0f : middle;
+}
+
+static float fit_median(const fit *work, uint32_t feature, int thread) {
+    if (!is_number(work->data, feature))
+        return 0.0f;
+    return work->weights ? weighted_median_of(work, feature,
+                                              work->weighed + (size_t)thread * work->data->items)
+                         : median_of(work->data, feature, work->count[thread]);
+}
+
 static void fit_tiles(void *context, int thread) {
     fit *work = context;
     const uint32_t features = work->data->features;
@@ -188,29 +285,38 @@ static void fit_tiles(void *context, int thread) {
             return;
         const uint32_t to = features - from < COLUMNS ? features : (uint32_t)from + COLUMNS;
         if (work->rule == QN__MISSING_MEAN) {
-            fit_means(work, (uint32_t)from, to);
+            (work->weights ? fit_weighted_means : fit_means)(work, (uint32_t)from, to);
             continue;
         }
         for (uint32_t k = (uint32_t)from; k < to; ++k)
-            work->fill[k] =
-                is_number(work->data, k) ? median_of(work->data, k, work->count[thread]) : 0.0f;
+            work->fill[k] = fit_median(work, k, thread);
     }
 }
 
-qn_status qn__fill_fit(const qn_data *train, qn__missing rule, int threads, float *fill,
-                       qn_error *err) {
-    fit work = {.data = train, .rule = rule, .fill = fill};
+static int make_room(fit *work, int threads, qn_error *err) {
+    if (work->rule != QN__MISSING_MEDIAN)
+        return 1;
+    if (work->weights)
+        work->weighed =
+            qn__alloc((uint64_t)threads * work->data->items, sizeof *work->weighed, err);
+    else
+        work->count = qn__alloc((uint64_t)threads, sizeof *work->count, err);
+    return work->weighed || work->count;
+}
+
+qn_status qn__fill_fit(const qn_data *train, const float *weights, qn__missing rule, int threads,
+                       float *fill, qn_error *err) {
+    fit work = {.data = train, .weights = weights, .rule = rule, .fill = fill};
     qn__pool *pool;
     qn_status status = qn__pool_create(threads, 0, &pool, err);
     if (status != QN_OK)
         return status;
-    if (rule == QN__MISSING_MEDIAN)
-        work.count = qn__alloc((uint64_t)threads, sizeof *work.count, err);
-    if (work.count || rule != QN__MISSING_MEDIAN)
+    if (make_room(&work, threads, err))
         qn__pool_run(pool, fit_tiles, &work);
     else
         status = QN_MEMORY;
     qn__pool_destroy(pool);
+    qn__free(work.weighed);
     qn__free(work.count);
     return status;
 }

@@ -49,10 +49,11 @@ qn_status qn__gaps_count(const qn_data *data, qn__gaps *out, qn_error *err);
 qn_status qn__complete_items(const qn_data *all, qn_data **out, qn_error *err);
 
 /* Fits the numbers that stand for missing values: the exact mean, rounded once, or the median of
- * the present values of each column. `fill` holds `features` floats; a column of categories, one
+ * the present values of each column; weighted by the weights of the items (NULL: all are 1).
+ * `fill` holds `features` floats; a column of categories, one
  * without any value, and a fitted zero give +0. `rule`: QN__MISSING_MEAN or _MEDIAN. `threads`
  * >= 1. Fails with QN_MEMORY, QN_USAGE (threads). */
-qn_status qn__fill_fit(const qn_data *train, qn__missing rule, int threads, float *fill,
-                       qn_error *err);
+qn_status qn__fill_fit(const qn_data *train, const float *weights, qn__missing rule, int threads,
+                       float *fill, qn_error *err);
 
 #endif

@@ -76,7 +76,7 @@ static void test_no_item_left(void **state) {
 static void assert_fill(const qn_data *data, qn__missing rule, const float *expected) {
     for (int threads = 1; threads <= 3; threads += 2) {
         float fill[64];
-        assert_int_equal(qn__fill_fit(data, rule, threads, fill, NULL), QN_OK);
+        assert_int_equal(qn__fill_fit(data, NULL, rule, threads, fill, NULL), QN_OK);
         assert_memory_equal(fill, expected, data->features * sizeof *fill);
     }
 }

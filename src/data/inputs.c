@@ -231,8 +231,9 @@ static qn_data *make_table(const encoder *e, qn_error *err) {
     table->schema = name_inputs(e, err);
     table->labels = raw->labels ? qn__alloc(raw->items, sizeof *table->labels, err) : NULL;
     table->targets = raw->targets ? qn__alloc(raw->items, sizeof *table->targets, err) : NULL;
+    table->weights = raw->weights ? qn__alloc(raw->items, sizeof *table->weights, err) : NULL;
     if (!table->memory || !table->schema || (raw->labels && !table->labels) ||
-        (raw->targets && !table->targets)) {
+        (raw->targets && !table->targets) || (raw->weights && !table->weights)) {
         qn_data_close(table);
         return NULL;
     }
@@ -240,6 +241,8 @@ static qn_data *make_table(const encoder *e, qn_error *err) {
         memcpy(table->labels, raw->labels, raw->items * sizeof *table->labels);
     if (raw->targets)
         memcpy(table->targets, raw->targets, raw->items * sizeof *table->targets);
+    if (raw->weights)
+        memcpy(table->weights, raw->weights, raw->items * sizeof *table->weights);
     return table;
 }
 

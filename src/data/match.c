@@ -171,7 +171,8 @@ static void list_strange(const qn__fitting *to, const qn__schema *has, const ent
     for (uint32_t k = 0; k < has->features; ++k) {
         const char *name = name_at(has, k);
         if (!find(wanted, to->schema->features, name) &&
-            !(to->schema->label && strcmp(to->schema->label, name) == 0))
+            !(to->schema->label && strcmp(to->schema->label, name) == 0) &&
+            !(to->weight && strcmp(to->weight, name) == 0))
             add(strange, name);
     }
 }

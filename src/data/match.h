@@ -9,10 +9,11 @@ typedef struct qn__fitting {
     const qn__schema *schema; /* of the model; NULL: it has no names */
     uint32_t features;        /* of the model's table */
     uint32_t outputs;         /* of the model: class numbers are below */
-    int as_trained;   /* 1: it should be what the model was trained on: names that the model did not
-                         keep mean nothing */
-    const char *what; /* the table, in messages: "the test set" */
-    qn_note_fn note;  /* told of columns that are ignored; may be NULL */
+    int as_trained; /* 1: it should be what the model was trained on: names that the model did not
+                       keep mean nothing */
+    const char *weight; /* the column of weights in the model's data, or NULL; it may be there */
+    const char *what;   /* the table, in messages: "the test set" */
+    qn_note_fn note;    /* told of columns that are ignored; may be NULL */
     void *user;
 } qn__fitting;
 

@@ -73,4 +73,8 @@ qn_status qn__npy_read_values(const qn__npy_bytes *in, qn_data *data, qn_error *
 qn_status qn__npy_read_labels(const qn__npy_bytes *in, const char *task, qn_data *data,
                               qn_error *err);
 
+/* Reads one weight for each item that is already in `data`. Fails with QN_INPUT too where one is
+ * out of range. */
+qn_status qn__npy_read_weights(const qn__npy_bytes *in, qn_data *data, qn_error *err);
+
 #endif

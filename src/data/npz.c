@@ -199,6 +199,10 @@ const char *qn__npz_labels_of(const qn__npz *npz, const char *features) {
     return found;
 }
 
+qn_status qn__npz_find(const qn__npz *npz, const char *name, qn_error *err) {
+    return known(npz, name) ? QN_OK : refuse_name(npz, name, NULL, err);
+}
+
 /* ------------------------------------------------------------------ arrays */
 
 qn_status qn__npz_begin(qn__npz *npz, const char *name, qn__npy_bytes *bytes, qn_error *err) {

@@ -21,6 +21,9 @@ const char *qn__npz_labels_of(const qn__npz *npz, const char *features);
 /* The name of the array of labels in an archive for other data, as qn__npz_features. */
 qn_status qn__npz_labels(const qn__npz *npz, const char **name, qn_error *err);
 
+/* Fails with QN_INPUT, listing the names, when the archive has no array of this name. */
+qn_status qn__npz_find(const qn__npz *npz, const char *name, qn_error *err);
+
 /* An array's bytes, from its header on; only one at a time. */
 qn_status qn__npz_begin(qn__npz *npz, const char *name, qn__npy_bytes *bytes, qn_error *err);
 void qn__npz_end(qn__npz *npz, qn__npy_bytes *bytes);

@@ -47,6 +47,20 @@ static qn_status read_array(qn__npz *npz, const char *name, int labels, const ch
     return status;
 }
 
+static qn_status read_weights(qn__npz *npz, const char *name, qn_data *data, qn_error *err) {
+    qn__npy_bytes bytes;
+    qn_status status = qn__npz_find(npz, name, err);
+    if (status == QN_OK)
+        status = qn__npz_begin(npz, name, &bytes, err);
+    if (status != QN_OK)
+        return status;
+    status = qn__npy_read_weights(&bytes, data, err);
+    qn__npz_end(npz, &bytes);
+    if (status == QN_OK && !(data->weight_name = qn__copy_text(name, err)))
+        status = QN_MEMORY;
+    return status;
+}
+
 static qn_status read_npz(qn__source *source, const qn_data_options *options, qn__pool *pool,
                           qn_data *data, qn_error *err) {
     (void)pool;
@@ -62,6 +76,8 @@ static qn_status read_npz(qn__source *source, const qn_data_options *options, qn
     const char *labels = own ? qn__npz_labels_of(npz, name) : NULL;
     if (labels)
         status = read_array(npz, labels, 1, options->task, data, err);
+    if (status == QN_OK && options->weight)
+        status = read_weights(npz, options->weight, data, err);
     qn__npz_close(npz);
     return status;
 }
@@ -133,6 +149,7 @@ const qn__reader qn__npy_reader = {
 const qn__reader qn__npz_reader = {
     .name = "npz",
     .quantities = 1,
+    .weights = 1,
     .labels_remedy = "name the arrays as docs/formats.md says, or give the labels with "
                      "`data.labels_path`",
     .probe = probe_npz,

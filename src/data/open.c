@@ -27,6 +27,11 @@ static qn_status check_format(const qn__reader *reader, const qn__source *source
                  reader->name);
         return refuse_option(source, err, reader->labels_remedy);
     }
+    if (o->weight && !reader->weights) {
+        qn__fail(err, QN_INPUT, "a file of the format %s holds no weights of items", reader->name);
+        return refuse_option(source, err,
+                             "leave `data.weight` out, or give the arrays in an NPZ file");
+    }
     if (reader->columns)
         return QN_OK;
     if (o->label_column) {

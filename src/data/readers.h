@@ -18,6 +18,7 @@ typedef struct qn__reader {
      * refused. Probes and reads get the unpacked bytes (source.h). */
     const char *gzip_name;
     int columns;    /* 1: it has columns, so the options about columns and headers mean something */
+    int weights;    /* 1: it can hold weights of items (qn_data_options.weight) */
     int quantities; /* 1: labels may be quantities, so that many different ones are a doubt */
     /* Where to find labels, as a remedy for `data.label_column` in a format without columns or for
      * `data.labels_path` in one without read_labels. */

@@ -19,6 +19,8 @@ typedef struct sums {
 
 typedef struct fit {
     const qn_data *data;
+    const float *weights;    /* of the items; NULL: all are 1 */
+    qn__exact_sum *together; /* of the weights */
     int threads;
     sums *parts; /* one for each thread */
     float *mean, *deviation;
@@ -56,6 +58,27 @@ static void sum_floats(const qn_data *data, uint64_t from, uint64_t to, uint32_t
     }
 }
 
+static float value_at(const qn_data *data, uint64_t item, uint32_t feature) {
+    const void *values = qn__data_item(data, item);
+    return data->type == QN_U8 ? (float)((const uint8_t *)values)[feature]
+                               : ((const float *)values)[feature];
+}
+
+/* Each product of a weight and a value is exact in binary64, with up to 48 bits. */
+static void sum_weighted(const fit *work, uint64_t from, uint64_t to, uint32_t feature,
+                         uint32_t count, sums *out) {
+    for (uint64_t i = from; i < to; i++) {
+        const float weight = work->weights[i];
+        for (uint32_t k = 0; weight != 0 && k < count; k++) {
+            const float value = value_at(work->data, i, feature + k);
+            if (value == 0)
+                continue;
+            qn__exact_add(&out->first[k], (double)weight * (double)value);
+            qn__exact_add_square(&out->second[k], value, weight);
+        }
+    }
+}
+
 /* The items of thread t of `threads`: [share(t), share(t + 1)). */
 static uint64_t share(uint64_t whole, int t, int threads) {
     uint64_t each = whole / (uint64_t)threads, over = whole % (uint64_t)threads;
@@ -69,8 +92,16 @@ static void finish_feature(fit *work, uint32_t feature, uint32_t k) {
         qn__exact_merge(first, &work->parts[t].first[k]);
         qn__exact_merge(second, &work->parts[t].second[k]);
     }
-    work->mean[feature] = qn__exact_mean(first, n);
-    float deviation = qn__exact_deviation(first, second, n);
+    float mean, deviation;
+    if (work->weights) {
+        qn__exact_sum together = *work->together; /* it is brought into another form */
+        mean = qn__exact_weighted_mean(first, &together);
+        deviation = qn__exact_weighted_deviation(first, second, &together);
+    } else {
+        mean = qn__exact_mean(first, n);
+        deviation = qn__exact_deviation(first, second, n);
+    }
+    work->mean[feature] = mean;
     /* below the smallest normal number a feature counts as constant */
     work->deviation[feature] = deviation >= FLT_MIN ? deviation : 0.0f;
 }
@@ -90,7 +121,9 @@ static void fit_tiles(void *context, int thread) {
         uint32_t left = data->features - (uint32_t)feature, count = left < TILE ? left : TILE;
         sums *mine = &work->parts[thread];
         memset(mine, 0, sizeof *mine);
-        if (data->type == QN_U8)
+        if (work->weights)
+            sum_weighted(work, from, to, (uint32_t)feature, count, mine);
+        else if (data->type == QN_U8)
             sum_bytes(data, from, to, (uint32_t)feature, count, mine);
         else
             sum_floats(data, from, to, (uint32_t)feature, count, mine);
@@ -101,13 +134,21 @@ static void fit_tiles(void *context, int thread) {
     }
 }
 
-qn_status qn__scale_fit(const qn_data *train, int threads, float *mean, float *deviation,
-                        qn_error *err) {
+qn_status qn__scale_fit(const qn_data *train, const float *weights, int threads, float *mean,
+                        float *deviation, qn_error *err) {
+    qn__exact_sum together = {.pending = 0};
     qn__pool *pool;
     qn_status status = qn__pool_create(threads, 0, &pool, err);
     if (status != QN_OK)
         return status;
-    fit work = {.data = train, .threads = threads, .mean = mean, .deviation = deviation};
+    for (uint64_t i = 0; weights && i < train->items; i++)
+        qn__exact_add(&together, (double)weights[i]);
+    fit work = {.data = train,
+                .weights = weights,
+                .together = &together,
+                .threads = threads,
+                .mean = mean,
+                .deviation = deviation};
     work.parts = qn__alloc((size_t)threads, sizeof *work.parts, err);
     if (work.parts)
         qn__pool_run(pool, fit_tiles, &(step){&work, pool});

@@ -54,8 +54,10 @@ qn_data *qn__data_view(const qn_data *all, const uint64_t *marks, uint64_t mark,
     view->mapped = 0; /* it owns its labels */
     view->labels = all->labels ? qn__alloc(count, sizeof *view->labels, err) : NULL;
     view->targets = all->targets ? qn__alloc(count, sizeof *view->targets, err) : NULL;
+    view->weights = all->weights ? qn__alloc(count, sizeof *view->weights, err) : NULL;
     view->index = qn__alloc(count, sizeof *view->index, err);
-    if (!view->index || (all->labels && !view->labels) || (all->targets && !view->targets)) {
+    if (!view->index || (all->labels && !view->labels) || (all->targets && !view->targets) ||
+        (all->weights && !view->weights)) {
         qn_data_close(view);
         return NULL;
     }
@@ -67,6 +69,8 @@ qn_data *qn__data_view(const qn_data *all, const uint64_t *marks, uint64_t mark,
             view->labels[at] = all->labels[i];
         if (all->targets)
             view->targets[at] = all->targets[i];
+        if (all->weights)
+            view->weights[at] = all->weights[i];
         view->index[at++] = all->index ? all->index[i] : i;
     }
     return view;

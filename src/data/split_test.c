@@ -83,12 +83,12 @@ static void test_scale(void **state) {
     (void)state;
     qn_data *bytes = make(QN_U8), *floats = make(QN_F32);
     float want[2][FEATURES], got[2][FEATURES];
-    assert_int_equal(qn__scale_fit(bytes, 1, want[0], want[1], NULL), QN_OK);
+    assert_int_equal(qn__scale_fit(bytes, NULL, 1, want[0], want[1], NULL), QN_OK);
     assert_true(want[0][3] == 9 && want[1][3] == 0);
     for (int threads = 1; threads <= 5; threads += 2) {
-        assert_int_equal(qn__scale_fit(floats, threads, got[0], got[1], NULL), QN_OK);
+        assert_int_equal(qn__scale_fit(floats, NULL, threads, got[0], got[1], NULL), QN_OK);
         assert_memory_equal(got, want, sizeof want);
-        assert_int_equal(qn__scale_fit(bytes, threads, got[0], got[1], NULL), QN_OK);
+        assert_int_equal(qn__scale_fit(bytes, NULL, threads, got[0], got[1], NULL), QN_OK);
         assert_memory_equal(got, want, sizeof want);
     }
     qn_data *train[2], *valid[2];
@@ -96,7 +96,7 @@ static void test_scale(void **state) {
     assert_int_equal(qn__data_split(bytes, 0.5f, 3, &train[0], &valid[0], NULL), QN_OK);
     assert_int_equal(qn__data_split(floats, 0.5f, 3, &train[1], &valid[1], NULL), QN_OK);
     for (int i = 0; i < 2; i++)
-        assert_int_equal(qn__scale_fit(train[i], 2, half[i][0], half[i][1], NULL), QN_OK);
+        assert_int_equal(qn__scale_fit(train[i], NULL, 2, half[i][0], half[i][1], NULL), QN_OK);
     assert_memory_equal(half[0], half[1], sizeof half[0]);
     assert_memory_not_equal(half[0], want, sizeof want);
     for (int i = 0; i < 2; i++) {
@@ -114,7 +114,7 @@ static void test_small(void **state) {
     qn_data *data;
     float mean[2], deviation[2];
     assert_int_equal(qn_data_from_arrays(QN_F32, 4, 2, values, NULL, &data, NULL), QN_OK);
-    assert_int_equal(qn__scale_fit(data, 2, mean, deviation, NULL), QN_OK);
+    assert_int_equal(qn__scale_fit(data, NULL, 2, mean, deviation, NULL), QN_OK);
     assert_true(mean[0] == 2.5f && deviation[0] == 0x1.1e377ap0f);
     assert_true(mean[1] == 0 && deviation[1] == 0);
     qn_data_close(data);

@@ -32,6 +32,24 @@ qn_status qn__data_check_arrays(qn_data_type type, uint64_t items, uint32_t feat
     return QN_OK;
 }
 
+qn_status qn__data_check_weights(float *weights, uint64_t items, qn_error *err) {
+    float greatest = 0.0f;
+    for (uint64_t i = 0; i < items; i++) {
+        if (!isfinite(weights[i]) || weights[i] < 0.0f) {
+            qn__fail(err, QN_INPUT, "the weight %g is not a finite number from 0",
+                     (double)weights[i]);
+            qn__at(err, "item %llu", (unsigned long long)i);
+            return qn__remedy(err, QN_INPUT, "weights are 0 or more; 0 leaves an item out");
+        }
+        weights[i] = weights[i] == 0.0f ? 0.0f : weights[i];
+        greatest = weights[i] > greatest ? weights[i] : greatest;
+    }
+    if (greatest > 0.0f)
+        return QN_OK;
+    qn__fail(err, QN_INPUT, "the weight of every item is 0");
+    return qn__remedy(err, QN_INPUT, "give at least one item a weight above 0");
+}
+
 qn_status qn__data_check_values(qn_data_type type, uint64_t items, uint32_t features,
                                 const void *values, int *missing, qn_error *err) {
     const size_t count = type == QN_F32 ? (size_t)items * features : 0;
@@ -63,11 +81,13 @@ void qn_data_close(qn_data *data) {
         data->release(data->memory);
     if (data->release || data->mapped) { /* a table, no view of one */
         qn__free(data->note);
+        qn__free(data->weight_name);
         qn__schema_free(data->schema);
     }
     if (!data->mapped) {
         qn__free(data->labels);
         qn__free(data->targets);
+        qn__free(data->weights);
     }
     qn__free(data->index);
     qn__free(data);
@@ -113,6 +133,10 @@ qn_target qn_data_target(const qn_data *data) {
 }
 
 const float *qn_data_targets(const qn_data *data) { return data ? data->targets : NULL; }
+
+const float *qn_data_weights(const qn_data *data) { return data ? data->weights : NULL; }
+
+const char *qn_data_weight_name(const qn_data *data) { return data ? data->weight_name : NULL; }
 
 const char *qn_data_label_name(const qn_data *data) {
     return data && data->schema ? data->schema->label : NULL;

@@ -187,7 +187,8 @@ static qn_status add_name(const qn_data *data, uint32_t i, lines *out, qn_error 
     return room(out, err);
 }
 
-/* "label,f0,f1,..." or, for images, "label,r0c0,r0c1,...", or names that are known. */
+/* "label,f0,f1,..." or, for images, "label,r0c0,r0c1,...", or names that are known; weights stand
+ * last, so that the label is the first column when the file is read. */
 static qn_status add_names(const qn_data *data, lines *out, qn_error *err) {
     const char *label = qn_data_label_name(data);
     qn_status status = QN_OK;
@@ -198,7 +199,10 @@ static qn_status add_names(const qn_data *data, lines *out, qn_error *err) {
             out->text[out->size++] = ',';
         status = add_name(data, i, out, err);
     }
-    return status;
+    if (!data->weights || status != QN_OK)
+        return status;
+    out->text[out->size++] = ',';
+    return add_text(out, data->weight_name ? data->weight_name : "weight", err);
 }
 
 static char *put_number(char *to, uint32_t value) {
@@ -232,7 +236,8 @@ static qn_status add_float(const qn_data *data, uint32_t k, float value, lines *
                            qn_error *err) {
     const uint32_t categories = qn_data_categories(data, k);
     if (value != value)
-        return data->features == 1 && !has_label(data) ? add_text(out, "", err) : QN_OK;
+        return data->features == 1 && !has_label(data) && !data->weights ? add_text(out, "", err)
+                                                                         : QN_OK;
     if (categories)
         return add_text(out, qn_data_category(data, k, (uint32_t)value), err);
     char *to = out->text + out->size;
@@ -254,7 +259,14 @@ static qn_status add_row(const qn_data *data, uint64_t item, lines *out, qn_erro
         else if (status == QN_OK)
             status = add_float(data, i, floats[i], out, err);
     }
-    return status;
+    if (data->weights && status == QN_OK)
+        status = room(out, err);
+    if (!data->weights || status != QN_OK)
+        return status;
+    out->text[out->size++] = ',';
+    qn__float_text(data->weights[item], out->text + out->size);
+    out->size += strlen(out->text + out->size);
+    return QN_OK;
 }
 
 static qn_status end_line(lines *out, qn_error *err) {

@@ -214,6 +214,16 @@ static int32_t draw_label(test_case *c) {
     return label;
 }
 
+/* Of half of the cases. Many are 1 or 0; their mean does not matter here. */
+static const float *draw_weights(test_case *c, uint32_t items) {
+    float *weights = cut(c, items, sizeof *weights);
+    for (uint32_t i = 0; i < items; ++i) {
+        const uint32_t kind = below(c, 4);
+        weights[i] = kind == 0 ? 0.0f : kind == 1 ? 1.0f : fabsf(unit_float(c)) * 3.0f;
+    }
+    return below(c, 2) ? weights : NULL;
+}
+
 static void draw_data(test_case *c) {
     qn__program *p = &c->program;
     const uint32_t features = c->layer[0].in;
@@ -241,6 +251,7 @@ static void draw_data(test_case *c) {
     c->feed.rows = below(c, 2) ? row : NULL;
     p->mean = numbers(c, features, c->feed.bytes ? 128.0f : 1.0f);
     p->inverse = numbers(c, features, c->feed.bytes ? 0.02f : 1.0f);
+    c->feed.weights = draw_weights(c, items);
 }
 
 static void draw_state(test_case *c) {

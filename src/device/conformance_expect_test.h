@@ -38,7 +38,8 @@ static qn__reference_item item_of(const qn__batch *batch, uint32_t index) {
                                 .values = (const char *)feed->values +
                                           row * feed->features * (feed->bytes ? 1 : 4),
                                 .number = item,
-                                .label = (uint32_t)feed->labels[item]};
+                                .label = (uint32_t)feed->labels[item],
+                                .weight = feed->weights ? &feed->weights[item] : NULL};
 }
 
 /* The largest partial of the batch, so that a limit can be set exactly there. */
@@ -155,7 +156,9 @@ static void expect_apply(test_case *c, qn__reference *r, expected *e) {
         e->scores[i] = qn__reference_score(r);
         e->tally.correct += (uint64_t)qn__reference_right(r, item.label);
         e->tally.items += 1;
-        loss = loss + qn__reference_loss(r, item.label);
+        const float own = qn__reference_loss(r, item.label);
+        const float weighted = item.weight ? own * *item.weight : own;
+        loss = loss + weighted;
         if (i + 1 < e->items && (i + 1) % grain != 0)
             continue;
         e->loss_fails |= !(fabsf(loss) < QN__LOSS_LIMIT);

@@ -248,6 +248,7 @@ static void test_padding_does_not_decide(void **state) {
     c.program.gradient_scale = 30;
     c.program.partial_limit = 0x1p29f;
     draw_data(&c);
+    c.feed.weights = NULL; /* errors of two weights would not cancel */
     for (uint32_t i = 0; i < c.feed.items; ++i)
         ((int32_t *)(uintptr_t)c.feed.labels)[i] = (int32_t)(i % 2);
     draw_state(&c);

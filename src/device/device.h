@@ -34,6 +34,7 @@ typedef struct qn__feed {
     /* Of each item: the class, or where program->real the bits of its target; NULL in prediction.
      */
     const int32_t *labels;
+    const float *weights; /* of each item, in losses and errors (8.1); NULL: all are 1 */
 } qn__feed;
 
 /* A range of consecutive positions. */

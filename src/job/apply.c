@@ -44,6 +44,7 @@ qn_status qn__apply_all(qn__team *team, const qn__program *program, const qn_dat
     qn__feed feed = qn__feed_of(data);
     if (results->labels)
         feed.labels = results->labels;
+    feed.weights = results->weights;
     const uint32_t outputs = program->layer[program->layers - 1].out;
     /* Whole grains, so that the losses of a grain are summed in one call (docs/exactness.md
      * 7.4). */

@@ -14,6 +14,7 @@ typedef struct qn__apply_results {
     float *scores;
     float *outputs;
     const int32_t *labels; /* instead of the data's, NULL: these */
+    const float *weights;  /* of the items, in losses; NULL: all are 1 */
     qn__tally *tally;      /* labelled sets: losses, correct answers, items */
     uint64_t *confusion;   /* classes x classes, of qn__program_classes */
 } qn__apply_results;

@@ -2,6 +2,7 @@
 
 #include "base/float_state.h"
 #include "base/memory.h"
+#include "job/weights.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -68,24 +69,52 @@ static qn_status split(const qn__recipe *recipe, qn__training_items *out, qn_err
     return status;
 }
 
-static qn_status fit(const qn__recipe *recipe, int threads, qn__training_items *out,
-                     qn_error *err) {
+/* Weights of items and classes. The items of both sets stay what they are when their columns become
+ * inputs. */
+static qn_status weigh(const qn__recipe *recipe, qn__training_items *out, qn_error *err) {
+    float *of_class;
+    qn_status status = qn__class_factors(recipe, out->train, &of_class, err);
+    if (status == QN_OK)
+        status =
+            qn__weights_combine(out->train, of_class, "the training items", &out->weights, err);
+    if (status == QN_OK && out->valid)
+        status = qn__weights_combine(out->valid, of_class, "the validation items",
+                                     &out->valid_shares, err);
+    qn__free(of_class);
+    if (status != QN_OK || !out->weights)
+        return status;
+    if (!(out->shares = qn__alloc(out->train->items, sizeof *out->shares, err)))
+        return QN_MEMORY;
+    memcpy(out->shares, out->weights, out->train->items * sizeof *out->shares);
+    qn__weights_share(out->shares, out->train->items);
+    if (out->valid_shares)
+        qn__weights_share(out->valid_shares, out->valid->items);
+    return QN_OK;
+}
+
+static qn_status fit(const qn__recipe *recipe, const float *fill, int threads,
+                     qn__training_items *out, qn_error *err) {
     if (!qn__recipe_fills(recipe))
         return QN_OK;
     if (!(out->fill = qn__alloc(recipe->features, sizeof *out->fill, err)))
         return QN_MEMORY;
-    return qn__fill_fit(out->train, recipe->missing, threads, out->fill, err);
+    if (!fill)
+        return qn__fill_fit(out->train, out->weights, recipe->missing, threads, out->fill, err);
+    memcpy(out->fill, fill, recipe->features * sizeof *fill);
+    return QN_OK;
 }
 
-qn_status qn__training_items_make(const qn__recipe *recipe, const qn_data *data, int threads,
-                                  const qn__encoding_notes *notes, qn__training_items *out,
-                                  qn_error *err) {
+qn_status qn__training_items_make(const qn__recipe *recipe, const qn_data *data, const float *fill,
+                                  int threads, const qn__encoding_notes *notes,
+                                  qn__training_items *out, qn_error *err) {
     memset(out, 0, sizeof *out);
     qn_status status = drop(recipe->missing, data, notes, &out->all, err);
     if (status == QN_OK)
         status = split(recipe, out, err);
     if (status == QN_OK)
-        status = fit(recipe, threads, out, err);
+        status = weigh(recipe, out, err);
+    if (status == QN_OK)
+        status = fit(recipe, fill, threads, out, err);
     const qn__encoding how = qn__recipe_encoding(recipe, out->fill);
     if (status == QN_OK)
         status = encode(&how, notes, &out->all, err);
@@ -100,5 +129,8 @@ void qn__training_items_release(qn__training_items *items) {
     qn_data_close(items->split[1]);
     qn__prepared_release(&items->all);
     qn__free(items->fill);
+    qn__free(items->weights);
+    qn__free(items->shares);
+    qn__free(items->valid_shares);
     memset(items, 0, sizeof *items);
 }

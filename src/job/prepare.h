@@ -16,6 +16,8 @@ typedef struct qn__prepared {
 typedef struct qn__training_items {
     const qn_data *train, *valid; /* valid: NULL without a fraction */
     float *fill;                  /* recipe->features, where qn__recipe_fills; else NULL */
+    float *weights;               /* of the training items, as given; NULL: none */
+    float *shares, *valid_shares; /* of the items of both sets, with the mean 1; NULL: all are 1 */
     qn__prepared all;
     qn_data *split[2]; /* the views that are train and valid, or NULL */
 } qn__training_items;
@@ -26,11 +28,12 @@ qn_status qn__prepare(const qn__encoding *how, const qn_data *raw, const qn__enc
                       qn__prepared *out, qn_error *err);
 void qn__prepared_release(qn__prepared *prepared);
 
-/* Prepares the items that `recipe` trains on and validates with. The caller releases *out, after a
- * failure too. Fails as qn__prepare and qn__data_split. `threads` >= 1. */
-qn_status qn__training_items_make(const qn__recipe *recipe, const qn_data *data, int threads,
-                                  const qn__encoding_notes *notes, qn__training_items *out,
-                                  qn_error *err);
+/* Prepares the items that `recipe` trains on and validates with. `fill`: the numbers for missing
+ * values; NULL: they are fitted. The caller releases *out, after a failure too. Fails as
+ * qn__prepare, qn__data_split and qn__weights_combine. `threads` >= 1. */
+qn_status qn__training_items_make(const qn__recipe *recipe, const qn_data *data, const float *fill,
+                                  int threads, const qn__encoding_notes *notes,
+                                  qn__training_items *out, qn_error *err);
 void qn__training_items_release(qn__training_items *items);
 
 #endif

@@ -45,7 +45,8 @@ static int threads_of(const qn_compute *compute) {
     return compute->threads ? compute->threads : qn__cores();
 }
 
-static qn_status fit_scale(qn__train_job *job, const qn_compute *compute, qn_error *err) {
+static qn_status fit_scale(qn__train_job *job, const qn__fitted *kept, const qn_compute *compute,
+                           qn_error *err) {
     const uint32_t features = qn__recipe_inputs(&job->recipe);
     if (job->recipe.scale != QN__SCALE_STANDARD)
         return QN_OK;
@@ -54,8 +55,14 @@ static qn_status fit_scale(qn__train_job *job, const qn_compute *compute, qn_err
     job->inverse = qn__alloc(features, sizeof(float), err);
     if (!job->mean || !job->deviation || !job->inverse)
         return QN_MEMORY;
-    qn_status status =
-        qn__scale_fit(job->items.train, threads_of(compute), job->mean, job->deviation, err);
+    qn_status status = QN_OK;
+    if (kept) {
+        memcpy(job->mean, kept->mean, features * sizeof(float));
+        memcpy(job->deviation, kept->deviation, features * sizeof(float));
+    } else {
+        status = qn__scale_fit(job->items.train, job->items.weights, threads_of(compute), job->mean,
+                               job->deviation, err);
+    }
     qn__keep_categories(job->recipe.table, job->mean, job->deviation);
     for (uint32_t f = 0; status == QN_OK && f < features; ++f)
         job->inverse[f] = qn__scale_inverse(job->deviation[f]);
@@ -63,7 +70,8 @@ static qn_status fit_scale(qn__train_job *job, const qn_compute *compute, qn_err
 }
 
 /* docs/exactness.md 5.3: the labels are a table of one column. */
-static qn_status fit_targets(qn__train_job *job, const qn_compute *compute, qn_error *err) {
+static qn_status fit_targets(qn__train_job *job, const qn__fitted *kept, const qn_compute *compute,
+                             qn_error *err) {
     const qn_data *train = job->items.train;
     const qn_data column = {.type = QN_F32,
                             .items = train->items,
@@ -71,8 +79,14 @@ static qn_status fit_targets(qn__train_job *job, const qn_compute *compute, qn_e
                             .values = (const uint8_t *)train->targets};
     if (job->recipe.task != QN__TASK_REGRESS)
         return QN_OK;
-    qn_status status =
-        qn__scale_fit(&column, threads_of(compute), &job->target_mean, &job->target_deviation, err);
+    qn_status status = QN_OK;
+    if (kept) {
+        job->target_mean = kept->target_mean;
+        job->target_deviation = kept->target_deviation;
+    } else {
+        status = qn__scale_fit(&column, job->items.weights, threads_of(compute), &job->target_mean,
+                               &job->target_deviation, err);
+    }
     if (status == QN_OK)
         status =
             qn__targets_scale(train, job->target_mean, job->target_deviation, &job->targets, err);
@@ -80,13 +94,14 @@ static qn_status fit_targets(qn__train_job *job, const qn_compute *compute, qn_e
     return status;
 }
 
-static qn_status choose_items(qn__train_job *job, const qn_data *data,
+static qn_status choose_items(qn__train_job *job, const qn_data *data, const qn__fitted *kept,
                               const qn__encoding_notes *notes, const qn_compute *compute,
                               qn_error *err) {
-    const qn_status status =
-        qn__training_items_make(&job->recipe, data, threads_of(compute), notes, &job->items, err);
+    const qn_status status = qn__training_items_make(&job->recipe, data, kept ? kept->fill : NULL,
+                                                     threads_of(compute), notes, &job->items, err);
     if (status == QN_OK)
         job->feed = qn__feed_of(job->items.train);
+    job->feed.weights = job->items.shares;
     return status;
 }
 
@@ -111,18 +126,19 @@ static qn_status first_state(qn__train_job *job, qn_error *err) {
 }
 
 qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, const qn_data *data,
-                               const qn__encoding_notes *notes, const qn_compute *compute,
-                               const qn__member *members, uint32_t count, qn_error *err) {
+                               const qn__fitted *kept, const qn__encoding_notes *notes,
+                               const qn_compute *compute, const qn__member *members, uint32_t count,
+                               qn_error *err) {
     memset(job, 0, sizeof *job);
     qn_status status = qn__recipe_copy(recipe, &job->recipe, err);
     if (status == QN_OK)
         status = qn__recipe_json(recipe, &job->recipe_json, err);
     if (status == QN_OK)
-        status = choose_items(job, data, notes, compute, err);
+        status = choose_items(job, data, kept, notes, compute, err);
     if (status == QN_OK)
-        status = fit_scale(job, compute, err);
+        status = fit_scale(job, kept, compute, err);
     if (status == QN_OK)
-        status = fit_targets(job, compute, err);
+        status = fit_targets(job, kept, compute, err);
     if (status == QN_OK)
         status = make_program(job, err);
     if (status == QN_OK)
@@ -242,9 +258,15 @@ qn_status qn__train_job_step(qn__train_job *job, qn_error *err) {
     return name_step(job, status, err);
 }
 
+/* Sets of the caller have no weights: they do not belong to the recipe. */
+static const float *shares_of(const qn__train_job *job, const qn_data *set) {
+    return set == job->items.valid ? job->items.valid_shares : NULL;
+}
+
 qn_status qn__train_job_evaluate(qn__train_job *job, const qn_data *set, qn__tally *tally,
                                  uint64_t *confusion, qn_error *err) {
-    const qn__apply_results results = {.tally = tally, .confusion = confusion};
+    const qn__apply_results results = {
+        .tally = tally, .confusion = confusion, .weights = shares_of(job, set)};
     return qn__apply_all(job->team, &job->program, set, &results, err);
 }
 
@@ -269,8 +291,10 @@ void qn__comparison_release(qn__comparison *comparison) {
 
 qn_status qn__train_job_compare(qn__train_job *job, const qn__comparison *with, qn__tally *tally,
                                 qn__target_errors *errors, qn_error *err) {
-    const qn__apply_results results = {
-        .tally = tally, .scores = with->predictions, .labels = with->targets};
+    const qn__apply_results results = {.tally = tally,
+                                       .scores = with->predictions,
+                                       .labels = with->targets,
+                                       .weights = shares_of(job, with->set)};
     qn_status status = qn__apply_all(job->team, &job->program, with->set, &results, err);
     if (status == QN_OK)
         status = qn__targets_predict(with->predictions, with->set->items, job->target_mean,

@@ -40,12 +40,14 @@ typedef struct qn__train_job {
 } qn__train_job;
 
 /* Makes the split, the scaling, the first parameters and the team: everything up to the first step.
- * `recipe` was checked, against the data too, and is copied. `notes`: for what
- * its columns give reason to. `members` as in qn__team_create.
- * `data` must outlive the job. On failure the job is as after destroy. */
+ * `kept`: the scaling and the numbers for missing values of another model, where the recipe keeps
+ * them; else NULL: they are fitted. `recipe` was checked, against the data too, and is copied.
+ * `notes`: for what its columns give reason to. `members` as in qn__team_create. `data` must
+ * outlive the job. On failure the job is as after destroy. */
 qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, const qn_data *data,
-                               const qn__encoding_notes *notes, const qn_compute *compute,
-                               const qn__member *members, uint32_t count, qn_error *err);
+                               const qn__fitted *kept, const qn__encoding_notes *notes,
+                               const qn_compute *compute, const qn__member *members, uint32_t count,
+                               qn_error *err);
 void qn__train_job_destroy(qn__train_job *job);
 
 /* Sends the host's state to the workers, after it was filled from a checkpoint with `step`,
@@ -65,7 +67,8 @@ qn_status qn__train_job_flush(qn__train_job *job, qn_error *err);
  * checkpoint. No more steps can be done. */
 void qn__train_job_salvage(qn__train_job *job);
 
-/* Losses and correct answers over a labelled set. `confusion`: counts [label][class], outputs x
+/* Losses and correct answers over a labelled set; the losses of the validation items of the recipe
+ * have their weights. `confusion`: counts [label][class], outputs x
  * outputs, to add to; or NULL. */
 qn_status qn__train_job_evaluate(qn__train_job *job, const qn_data *set, qn__tally *tally,
                                  uint64_t *confusion, qn_error *err);

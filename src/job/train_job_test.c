@@ -61,8 +61,8 @@ static void make_job(qn__train_job *job, const qn_train_options *o, const qn_dat
     qn__recipe recipe;
     qn_error err;
     assert_int_equal(qn__recipe_from_options(o, data, &recipe, &err), QN_OK);
-    assert_int_equal(qn__train_job_create(job, &recipe, data, &notes, &compute, NULL, 0, &err),
-                     QN_OK);
+    assert_int_equal(
+        qn__train_job_create(job, &recipe, data, NULL, &notes, &compute, NULL, 0, &err), QN_OK);
 }
 
 /* One step by docs/exactness.md, item by item, with the reference. Order, batches and grains follow

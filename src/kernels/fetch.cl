@@ -3,9 +3,10 @@
  * is written once. */
 QN_KERNEL(128)
 qn_fetch(QN_GLOBAL const qn_step *step, QN_GLOBAL const void *values, QN_GLOBAL const qn_u64 *rows,
-         QN_GLOBAL const qn_i32 *labels, QN_GLOBAL const float *unit, QN_GLOBAL const float *mean,
-         QN_GLOBAL const float *inverse, QN_GLOBAL float *QN_RESTRICT X,
-         QN_GLOBAL qn_u64 *QN_RESTRICT numbers, QN_GLOBAL qn_i32 *QN_RESTRICT targets,
+         QN_GLOBAL const qn_i32 *labels, QN_GLOBAL const float *weights,
+         QN_GLOBAL const float *unit, QN_GLOBAL const float *mean, QN_GLOBAL const float *inverse,
+         QN_GLOBAL float *QN_RESTRICT X, QN_GLOBAL qn_u64 *QN_RESTRICT numbers,
+         QN_GLOBAL qn_i32 *QN_RESTRICT targets, QN_GLOBAL float *QN_RESTRICT weight,
          qn_u32 features, qn_u32 bytes, qn_u32 scale, qn_u32 flags) {
     QN_LOCAL qn_u64 row[1];
     const qn_u32 ld = qn_ld(features);
@@ -15,6 +16,7 @@ qn_fetch(QN_GLOBAL const qn_step *step, QN_GLOBAL const void *values, QN_GLOBAL 
             numbers[place] = number;
             if ((flags & QN_FETCH_LABELS) != 0u)
                 targets[place] = labels[number];
+            weight[place] = (flags & QN_FETCH_WEIGHTS) != 0u ? weights[number] : 1.0f;
             if ((flags & QN_FETCH_GATHERED) != 0u)
                 row[0] = place;
             else

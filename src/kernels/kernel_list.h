@@ -12,8 +12,8 @@
 #include "kernels/step.h"
 
 /* The arguments of kernels that have variants, one letter each (kernels.h). */
-#define QN__FETCH_TAKES "MMMMMMMMMMuuuu"
-#define QN__LOSS_TAKES "MMMMMMMMuuuffu"
+#define QN__FETCH_TAKES "MMMMMMMMMMMMuuuu"
+#define QN__LOSS_TAKES "MMMMMMMMMuuuffu"
 #define QN__FORWARD_TAKES "MMMUUMMMuuuuufU"
 #define QN__ERRORS_TAKES "MMMUMMMuuuuufU"
 #define QN__GRADIENT_TAKES "MMMMMUuuufuu"

@@ -20,8 +20,8 @@
  * result. Kernels without tiles (except TALLY) also work with fewer groups than
  * qn__kernel_shape.share implies: each group continues with the stride of the grid. Groups of
  * FORWARD and ERRORS whose rows are all beyond the items of the step return immediately. Buffers
- * begin at multiples of 16 bytes. loss, classes, scores, finite (uint32), targets and numbers have
- * one element for each item. */
+ * begin at multiples of 16 bytes. loss, classes, scores, finite (uint32), targets, weight and
+ * numbers have one element for each item. */
 #ifndef QN_KERNELS_KERNELS_H
 #define QN_KERNELS_KERNELS_H
 
@@ -36,12 +36,13 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
 
 /* The kernels, each with its arguments: M buffer, u uint32, U uint64, f float.
  *
- * FETCH: step M, values M, rows M, labels M, unit M, mean M, inverse M, X M, numbers M, targets M,
- * features u, bytes u, scale u, flags u
+ * FETCH: step M, values M, rows M, labels M, weights M, unit M, mean M, inverse M, X M, numbers M,
+ * targets M, weight M, features u, bytes u, scale u, flags u
  *     One group for each item of the batch. Computes the number of the item by the permutation of
  *     the step, its row through `rows` (uint64) with QN_FETCH_ROWS in flags, and its label with
  *     QN_FETCH_LABELS. With QN_FETCH_GATHERED the row is the item's place in the batch instead.
- *     Writes numbers (uint64), targets (int32) and the scaled inputs X (5.1). unit: 256 floats,
+ *     Writes numbers (uint64), targets (int32), the weight of each item (with QN_FETCH_WEIGHTS from
+ *     `weights`, else 1) and the scaled inputs X (5.1). unit: 256 floats,
  *     RN(v / 255). Columns from `features` on become +0. Memory that a call does not use may be
  *     any memory, but not NULL.
  *
@@ -52,12 +53,12 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *     D = Y after dropout, 6.5; without it D is not written. weights, biases: offsets in
  *     `parameters`, in floats.
  *
- * LOSS: step M, Y M, targets M, loss M, classes M, scores M, finite M, E M, out u, activation u,
- * kind u, delta f, factor f, flags u
- *     For each item: softmax if it is the activation (in place), sigmoid likewise where the loss is
- *     binary, class, score, and finite = 1 if all outputs are finite. With QN_LOSS_LABELS also the
- *     loss, with QN_LOSS_TRAIN the errors E (8.2, 8.3). With QN_LOSS_REAL targets are the bits of
- *     floats. delta is that of huber; factor is 2^u.
+ * LOSS: step M, Y M, targets M, weight M, loss M, classes M, scores M, finite M, E M, out u,
+ * activation u, kind u, delta f, factor f, flags u For each item: softmax if it is the activation
+ * (in place), sigmoid likewise where the loss is binary, class, score, and finite = 1 if all
+ * outputs are finite. With QN_LOSS_LABELS also the loss, with QN_LOSS_TRAIN the errors E
+ * (8.2, 8.3). With QN_LOSS_REAL targets are the bits of floats. delta is that of huber; factor is
+ * 2^u. The weight of an item multiplies its loss and its factor (7.7, 8.1).
  *
  * ERRORS_*: step M, E M, parameters M, weights U, Y M, B M, numbers M, in u, out u, layer u,
  * activation u, threshold u, keep f, seed U

@@ -82,9 +82,9 @@ QN_FN float qn_sum_inner(QN_GLOBAL const float *y, qn_u32 n, qn_loss_of loss) {
 /* No barrier is inside a condition: some OpenCL compilers for CPUs miscompile such barriers. */
 QN_KERNEL(64)
 qn_loss(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL const qn_i32 *targets,
-        QN_GLOBAL float *loss, QN_GLOBAL qn_i32 *classes, QN_GLOBAL float *scores,
-        QN_GLOBAL qn_u32 *finite, QN_GLOBAL float *E, qn_u32 out, qn_u32 activation, qn_u32 kind,
-        float delta, float factor, qn_u32 flags) {
+        QN_GLOBAL const float *weight, QN_GLOBAL float *loss, QN_GLOBAL qn_i32 *classes,
+        QN_GLOBAL float *scores, QN_GLOBAL qn_u32 *finite, QN_GLOBAL float *E, qn_u32 out,
+        qn_u32 activation, qn_u32 kind, float delta, float factor, qn_u32 flags) {
     QN_LOCAL float value[QN_LOSS_LANES];
     QN_LOCAL qn_u32 place[QN_LOSS_LANES];
     QN_LOCAL qn_u32 wrong[QN_LOSS_LANES];
@@ -97,12 +97,12 @@ qn_loss(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL const qn_i3
     of.kind = kind;
     of.real = flags & QN_LOSS_REAL;
     of.delta = delta;
-    of.factor = factor;
     for (qn_u32 item = qn_group(0); item < step->items; item += qn_groups(0)) {
         QN_GLOBAL float *y = Y + (qn_u64)item * ld;
         QN_GLOBAL float *e = E + (qn_u64)item * ld;
         const qn_u32 label = labels != 0u ? (qn_u32)targets[item] : 0xffffffffu;
         of.label = label;
+        of.factor = weight[item] * factor;
 
         qn_max_own(y, out, value, place);
         qn_barrier_global();
@@ -139,11 +139,14 @@ qn_loss(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL const qn_i3
             finite[item] = out_of_range == 0u ? 1u : 0u;
             classes[item] = binary != 0u ? (qn_i32)qn_loss_class(value[0]) : (qn_i32)place[0];
             scores[item] = binary != 0u ? qn_loss_score(value[0]) : value[0];
+            float lost = 0.0f;
             if (labels != 0u && binary != 0u)
-                loss[item] = qn_loss_binary(m, qn_target(of, 0u));
+                lost = qn_loss_binary(m, qn_target(of, 0u));
             else if (labels != 0u)
-                loss[item] = kind == QN_LOSS_CROSS_ENTROPY ? qn_log(s) - (result[1] - m)
-                                                           : qn_sum_loss(y, out, of);
+                lost = kind == QN_LOSS_CROSS_ENTROPY ? qn_log(s) - (result[1] - m)
+                                                     : qn_sum_loss(y, out, of);
+            if (labels != 0u)
+                loss[item] = lost * weight[item];
         }
         const qn_u32 own = qn_loss_own_error(kind);
         const qn_u32 inner = train != 0u && own == 0u && softmax != 0u ? 1u : 0u;

@@ -64,6 +64,7 @@ typedef struct qn_status_words {
 #define QN_FETCH_ROWS 1u
 #define QN_FETCH_GATHERED 2u
 #define QN_FETCH_LABELS 4u
+#define QN_FETCH_WEIGHTS 8u
 #define QN_LOSS_LABELS 1u
 #define QN_LOSS_TRAIN 2u
 #define QN_LOSS_REAL 4u /* targets are the bits of floats */

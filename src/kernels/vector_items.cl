@@ -38,10 +38,10 @@ QN_INLINE vf qn_row_lanes(QN_GLOBAL const void *values, qn_u64 from, qn_u32 k, q
 QN_KERNEL(1)
 qn_fetch_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const void *values,
                 QN_GLOBAL const qn_u64 *rows, QN_GLOBAL const qn_i32 *labels,
-                QN_GLOBAL const float *unit, QN_GLOBAL const float *mean,
-                QN_GLOBAL const float *inverse, QN_GLOBAL float *X, QN_GLOBAL qn_u64 *numbers,
-                QN_GLOBAL qn_i32 *targets, qn_u32 features, qn_u32 bytes, qn_u32 scale,
-                qn_u32 flags) {
+                QN_GLOBAL const float *weights, QN_GLOBAL const float *unit,
+                QN_GLOBAL const float *mean, QN_GLOBAL const float *inverse, QN_GLOBAL float *X,
+                QN_GLOBAL qn_u64 *numbers, QN_GLOBAL qn_i32 *targets, QN_GLOBAL float *weight,
+                qn_u32 features, qn_u32 bytes, qn_u32 scale, qn_u32 flags) {
     const qn_u32 ld = qn_ld(features), first = qn_group(0) * QN_FETCH_SHARE;
     const qn_u32 end = first + QN_FETCH_SHARE < step->items ? first + QN_FETCH_SHARE : step->items;
     for (qn_u32 place = first; place < end; ++place) {
@@ -49,6 +49,7 @@ qn_fetch_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const void *values,
         numbers[place] = number;
         if ((flags & QN_FETCH_LABELS) != 0u)
             targets[place] = labels[number];
+        weight[place] = (flags & QN_FETCH_WEIGHTS) != 0u ? weights[number] : 1.0f;
         qn_u64 row = (flags & QN_FETCH_ROWS) != 0u ? rows[number] : number;
         if ((flags & QN_FETCH_GATHERED) != 0u)
             row = place;

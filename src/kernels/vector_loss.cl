@@ -84,7 +84,8 @@ QN_INLINE vf qn_softmax_lanes(const qn_items *items, QN_GLOBAL float *y, vf m) {
 /* What a loss is, beside its outputs. */
 typedef struct qn_loss_lanes_of {
     qn_u32 kind, real; /* QN_LOSS_*; 1: labels are the bits of targets */
-    float delta, factor;
+    float delta;
+    vf factor;
     vi label;
 } qn_loss_lanes_of;
 
@@ -103,7 +104,7 @@ QN_INLINE vf qn_first_error_lanes(const qn_loss_lanes_of *loss, vf y, qn_u32 j) 
     const vf g = qn_loss_own_error_lanes(loss->kind) != 0u
                      ? d
                      : qn_loss_slope_lanes(loss->kind, d, loss->delta);
-    return g * v_set(loss->factor);
+    return g * loss->factor;
 }
 
 /* The chains of losses that are sums: the loss itself (7.3), or c of 8.3. */
@@ -158,9 +159,9 @@ QN_INLINE void qn_errors_lanes(const qn_items *items, QN_GLOBAL const float *y, 
 
 QN_KERNEL(1)
 qn_loss_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL const qn_i32 *targets,
-               QN_GLOBAL float *loss, QN_GLOBAL qn_i32 *classes, QN_GLOBAL float *scores,
-               QN_GLOBAL qn_u32 *finite, QN_GLOBAL float *E, qn_u32 out, qn_u32 activation,
-               qn_u32 kind, float delta, float factor, qn_u32 flags) {
+               QN_GLOBAL const float *weight, QN_GLOBAL float *loss, QN_GLOBAL qn_i32 *classes,
+               QN_GLOBAL float *scores, QN_GLOBAL qn_u32 *finite, QN_GLOBAL float *E, qn_u32 out,
+               qn_u32 activation, qn_u32 kind, float delta, float factor, qn_u32 flags) {
     qn_items items;
     items.first = qn_group(0) * 16u;
     if (items.first >= step->items)
@@ -169,15 +170,19 @@ qn_loss_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL cons
     items.ld = qn_ld(out);
     items.out = out;
     qn_i32 numbers[16];
-    for (qn_u32 r = 0u; r < 16u; ++r)
+    float weights[16];
+    for (qn_u32 r = 0u; r < 16u; ++r) {
         numbers[r] =
             (flags & QN_LOSS_LABELS) != 0u && r < items.rows ? targets[items.first + r] : -1;
+        weights[r] = r < items.rows ? weight[items.first + r] : 1.0f;
+    }
     const vi label = vload16(0, numbers);
+    const vf weighed = vload16(0, weights);
     qn_loss_lanes_of of;
     of.kind = kind;
     of.real = flags & QN_LOSS_REAL;
     of.delta = delta;
-    of.factor = factor;
+    of.factor = weighed * v_set(factor);
     of.label = label;
 
     qn_seen before = qn_look(&items, Y, label), seen = before;
@@ -204,7 +209,7 @@ qn_loss_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL cons
     vstore16(seen.class, 0, class);
     vstore16(seen.wrong, 0, wrong);
     vstore16(seen.absmax, 0, absmax);
-    vstore16(lost, 0, losses);
+    vstore16(lost * weighed, 0, losses);
     for (qn_u32 r = 0u; r < items.rows; ++r) {
         classes[items.first + r] = class[r];
         scores[items.first + r] = absmax[r];

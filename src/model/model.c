@@ -456,6 +456,10 @@ const char *qn_model_label_name(const qn_model *model) {
     return table ? table->label : NULL;
 }
 
+const char *qn_model_weight_name(const qn_model *model) {
+    return model ? model->recipe.weight : NULL;
+}
+
 const char *qn_model_class_name(const qn_model *model, uint32_t k) {
     const qn__schema *table = table_of(model);
     return table && k < table->classes ? table->class_name[k] : NULL;
@@ -470,6 +474,15 @@ qn__encoding qn__model_encoding(const qn_model *model) {
 const char *qn__model_text(const qn_model *model) { return model->text; }
 
 const float *qn__model_parameters(const qn_model *model) { return model->parameter; }
+
+void qn__model_fitted(const qn_model *model, qn__fitted *out) {
+    *out = (qn__fitted){.parameter = model->parameter,
+                        .mean = model->mean,
+                        .deviation = model->deviation,
+                        .fill = model->fill,
+                        .target_mean = model->target_mean,
+                        .target_deviation = model->target_deviation};
+}
 
 void qn__model_target_scale(const qn_model *model, float *mean, float *deviation) {
     const int real = model->recipe.task == QN__TASK_REGRESS;

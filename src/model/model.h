@@ -31,12 +31,12 @@ qn__encoding qn__model_encoding(const qn_model *model);
 /* All parameters, in the flat order of num/program.h. */
 const float *qn__model_parameters(const qn_model *model);
 
+/* The numbers of the model; they belong to it. */
+void qn__model_fitted(const qn_model *model, qn__fitted *out);
+
 /* Fills `program` for inference; what it points to belongs to the model. partial_limit, which
  * concerns training only, becomes 0. */
 void qn__model_program(const qn_model *model, qn__program *program);
-
-/* Mean and deviation of real labels (docs/exactness.md 5.3); 0 and 1 for classes. */
-void qn__model_target_scale(const qn_model *model, float *mean, float *deviation);
 
 /* Mean and deviation of real labels (docs/exactness.md 5.3); 0 and 1 for classes. */
 void qn__model_target_scale(const qn_model *model, float *mean, float *deviation);

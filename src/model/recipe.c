@@ -7,17 +7,26 @@
 #include <stdio.h>
 #include <string.h>
 
+static int copy_text(const char *from, char **to, qn_error *err) {
+    *to = from ? qn__copy_text(from, err) : NULL;
+    return !from || *to;
+}
+
 qn_status qn__recipe_copy(const qn__recipe *from, qn__recipe *to, qn_error *err) {
     *to = *from;
+    to->weight = to->class_weight = NULL;
     to->table = qn__schema_copy(from->table, err);
-    if (to->table || !from->table)
+    if ((to->table || !from->table) && copy_text(from->weight, &to->weight, err) &&
+        copy_text(from->class_weight, &to->class_weight, err))
         return QN_OK;
-    *to = (qn__recipe){0};
+    qn__recipe_release(to);
     return QN_MEMORY;
 }
 
 void qn__recipe_release(qn__recipe *recipe) {
     qn__schema_free(recipe->table);
+    qn__free(recipe->weight);
+    qn__free(recipe->class_weight);
     *recipe = (qn__recipe){0};
 }
 
@@ -26,6 +35,10 @@ static int uses_contract_2(const qn__recipe *r) {
     return r->task != QN__TASK_CLASSIFY || r->delta != 0.0f || r->missing != QN__MISSING_ERROR ||
            !qn__schema_is_trivial(r->table) || r->keep != QN__KEEP_LAST || r->patience > 0 ||
            r->init_from[0] != '\0' || r->loss > QN__LOSS_MSE; /* those were the first losses */
+}
+
+static int uses_contract_3(const qn__recipe *r) {
+    return r->weight || r->class_weight || r->init_scale != QN__INIT_SCALE_FIT;
 }
 
 /* -0 equals 0, so this is where the two become one. */
@@ -55,7 +68,7 @@ void qn__recipe_tidy(qn__recipe *r) {
                               &r->learning_rate, &r->lr_gamma, &r->delta};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i)
         plain_zero(numbers[i]);
-    r->contract = uses_contract_2(r) ? 2 : 1;
+    r->contract = uses_contract_3(r) ? 3 : uses_contract_2(r) ? 2 : 1;
 }
 
 /* --------------------------------------------------------------------------------------- checks */
@@ -320,6 +333,35 @@ static qn_status check_best(const qn__recipe *r, qn_error *err) {
                   qn__fail(err, QN_USAGE, "without validation items no epoch is the best"));
 }
 
+qn__class_names qn__recipe_class_names(const qn__recipe *recipe) {
+    const int named = recipe->table && recipe->table->target == QN__TARGET_CLASS;
+    return (qn__class_names){.table = recipe->table,
+                             .classes =
+                                 named ? recipe->table->classes : qn__recipe_classes(recipe)};
+}
+
+static qn_status check_class_weight(const qn__recipe *r, qn_error *err) {
+    const qn__class_names names = qn__recipe_class_names(r);
+    char *tidy;
+    if (!r->class_weight)
+        return QN_OK;
+    if (r->task == QN__TASK_REGRESS)
+        return refuse(err, "`train.class_weight`", "leave it out, or give the items weights",
+                      qn__fail(err, QN_USAGE, "real labels have no classes to give weights to"));
+    qn_status status = qn__class_weight_tidy(r->class_weight, &names, &tidy, err);
+    if (status == QN_OK && (!tidy || strcmp(tidy, r->class_weight) != 0))
+        status = qn__fail(err, QN_USAGE, "the class weights are not written the way they are");
+    qn__free(tidy);
+    return status;
+}
+
+static qn_status check_init_scale(const qn__recipe *r, qn_error *err) {
+    if (r->init_scale == QN__INIT_SCALE_FIT || *r->init_from)
+        return QN_OK;
+    return refuse(err, "`train.init_scale`", "name the model with `train.init_from`",
+                  qn__fail(err, QN_USAGE, "there is no model whose scaling could be kept"));
+}
+
 qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
     qn_status status = check_data(recipe, err);
     if (status == QN_OK)
@@ -338,6 +380,10 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
         status = check_arith(recipe, err);
     if (status == QN_OK)
         status = check_best(recipe, err);
+    if (status == QN_OK)
+        status = check_class_weight(recipe, err);
+    if (status == QN_OK)
+        status = check_init_scale(recipe, err);
     return status;
 }
 
@@ -406,6 +452,17 @@ static void add_contract_2(const qn__recipe *r, qn__text *text) {
     qn__text_add(text, ",\"init_from\":\"%s\"", r->init_from);
 }
 
+static void add_contract_3(const qn__recipe *r, qn__text *text) {
+    qn__text_add(text, ",\"weight\":");
+    if (r->weight)
+        qn__text_add_json(text, r->weight);
+    else
+        qn__text_add(text, "null");
+    qn__text_add(text, ",\"class_weight\":");
+    qn__text_add_json(text, r->class_weight ? r->class_weight : "");
+    add_name(text, "init_scale", &qn__init_scales, (int)r->init_scale);
+}
+
 /* The keys in the order of 11.1, which is the order of the struct's members. */
 static void add_members(const qn__recipe *r, qn__text *text) {
     qn__text_add(text, "{\"contract\":%u", r->contract);
@@ -438,6 +495,8 @@ static void add_members(const qn__recipe *r, qn__text *text) {
     add_count(text, "unit", r->gradient_scale);
     if (r->contract >= 2)
         add_contract_2(r, text);
+    if (r->contract >= 3)
+        add_contract_3(r, text);
     qn__text_add(text, "}");
 }
 

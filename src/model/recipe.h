@@ -3,6 +3,7 @@
 #define QN_MODEL_RECIPE_H
 
 #include "data/inputs.h"
+#include "model/class_weight.h"
 #include "model/network.h"
 
 typedef enum qn__init { QN__INIT_AUTO, QN__INIT_GLOROT, QN__INIT_HE, QN__INIT_LECUN } qn__init;
@@ -17,8 +18,11 @@ typedef enum qn__task { QN__TASK_CLASSIFY, QN__TASK_REGRESS } qn__task;
 
 typedef enum qn__keep { QN__KEEP_LAST, QN__KEEP_BEST } qn__keep;
 
-/* Members in the order of the keys in the file. It owns `table`: copied with qn__recipe_copy, ended
- * with qn__recipe_release. */
+/* Scaling and the numbers for missing values, in a training that starts from a model. */
+typedef enum qn__init_scale { QN__INIT_SCALE_FIT, QN__INIT_SCALE_KEEP } qn__init_scale;
+
+/* Members in the order of the keys in the file. It owns `table`, `weight` and `class_weight`:
+ * copied with qn__recipe_copy, ended with qn__recipe_release. */
 typedef struct qn__recipe {
     uint32_t contract; /* the lowest version of the contract that has all it uses */
     qn__arith arith;
@@ -39,7 +43,8 @@ typedef struct qn__recipe {
     uint32_t warmup, batch, grain, epochs;
     uint64_t seed;
     uint32_t gradient_scale; /* "unit" */
-    /* From here on contract 2; where all are as they are set to 0, the recipe is of contract 1. */
+    /* From here on contract 2; where these and those of contract 3 are 0, the recipe is of contract
+     * 1. */
     qn__task task;
     float delta; /* of the loss huber, else 0 */
     qn__missing missing;
@@ -47,6 +52,10 @@ typedef struct qn__recipe {
     qn__keep keep;
     uint32_t patience;  /* epochs; 0: no early stopping */
     char init_from[65]; /* digest of the model that it starts from; "": none */
+    /* From here on contract 3. */
+    char *weight; /* the column of the items' weights, "" for one without a name; NULL: none */
+    char *class_weight; /* as qn__class_weight_tidy writes it; NULL: all are 1 */
+    qn__init_scale init_scale;
 } qn__recipe;
 
 /* A deep copy. QN_MEMORY: *to is empty, and needs no release. */
@@ -66,6 +75,9 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err);
 
 /* Classes that the outputs of the last layer can tell apart: two with the loss binary. */
 uint32_t qn__recipe_classes(const qn__recipe *recipe);
+
+/* The classes to which it can give weights. The result borrows its table. */
+qn__class_names qn__recipe_class_names(const qn__recipe *recipe);
 
 /* Checks that labels 0 .. classes-1 (qn_data_classes) fit the outputs of the last layer. */
 qn_status qn__recipe_check_classes(const qn__recipe *recipe, uint32_t classes, qn_error *err);

@@ -1,5 +1,6 @@
 #include "model/recipe_options.h"
 
+#include "base/memory.h"
 #include "data/commas.h"
 #include "data/data.h"
 #include "data/inputs.h"
@@ -30,6 +31,10 @@ static qn_status find_scale(const qn_train_options *o, const qn_data *data, qn__
         r->scale = status == QN_OK ? (qn__scale)scale : r->scale;
         return status;
     }
+    if (r->init_scale == QN__INIT_SCALE_KEEP) {
+        r->scale = qn__model_recipe_of(o->init_from)->scale;
+        return QN_OK;
+    }
     const int picture = qn__is_picture(data, err);
     if (picture < 0)
         return QN_MEMORY;
@@ -37,10 +42,37 @@ static qn_status find_scale(const qn_train_options *o, const qn_data *data, qn__
     return QN_OK;
 }
 
+/* `what` of the model differs from what is asked for; NULL: there is no model. */
+static qn_status refuse_keep(const char *what, qn_error *err) {
+    if (what)
+        qn__fail(err, QN_MISMATCH, "the model to start from has another %s, which cannot be kept",
+                 what);
+    else
+        qn__fail(err, QN_USAGE, "there is no model whose scaling could be kept");
+    qn__at(err, "`train.init_scale`");
+    return qn__remedy(err, what ? QN_MISMATCH : QN_USAGE,
+                      what ? "leave out `train.scale` and `train.missing`, and give data with the "
+                             "columns of that model"
+                           : "name it with `train.init_from`");
+}
+
+/* What is kept of the model must be what the recipe needs. */
+static qn_status check_keep(const qn_model *model, const qn__recipe *r, qn_error *err) {
+    if (r->init_scale == QN__INIT_SCALE_FIT)
+        return QN_OK;
+    const qn__recipe *from = qn__model_recipe_of(model);
+    const char *what = from->scale != r->scale         ? "scaling"
+                       : from->missing != r->missing   ? "rule for missing values"
+                       : from->task != r->task         ? "task"
+                       : from->features != r->features ? "number of columns"
+                                                       : NULL;
+    return what ? refuse_keep(what, err) : QN_OK;
+}
+
 static qn_status find_names(const qn_train_options *o, const qn_data *data, qn__recipe *r,
                             qn_error *err) {
     int optimizer = (int)qn__default_optimizer(r->task, o->momentum);
-    int arith, loss = (int)qn__default_loss(r->task), init, schedule, missing, keep;
+    int arith, loss = (int)qn__default_loss(r->task), init, schedule, missing, keep, init_scale;
     qn_status status = find(&qn__arithmetics, o->arith, &arith, err);
     if (status == QN_OK && o->loss != NULL)
         status = qn__table_find(&qn__losses, o->loss, &loss, err);
@@ -52,6 +84,8 @@ static qn_status find_names(const qn_train_options *o, const qn_data *data, qn__
         status = find(&qn__schedules, o->schedule, &schedule, err);
     if (status == QN_OK)
         status = find(&qn__missing_rules, o->missing, &missing, err);
+    if (status == QN_OK)
+        status = find(&qn__init_scales, o->init_scale, &init_scale, err);
     keep = o->patience > 0 ? QN__KEEP_BEST : QN__KEEP_LAST;
     if (status == QN_OK && o->keep != NULL)
         status = qn__table_find(&qn__keeps, o->keep, &keep, err);
@@ -65,6 +99,11 @@ static qn_status find_names(const qn_train_options *o, const qn_data *data, qn__
     r->missing = (qn__missing)missing;
     r->keep = (qn__keep)keep;
     r->patience = o->patience;
+    r->init_scale = o->init_from ? (qn__init_scale)init_scale : QN__INIT_SCALE_FIT;
+    if (r->init_scale != (qn__init_scale)init_scale)
+        return refuse_keep(NULL, err);
+    if (r->init_scale == QN__INIT_SCALE_KEEP && r->missing == QN__MISSING_ERROR)
+        r->missing = qn__model_recipe_of(o->init_from)->missing;
     return find_scale(o, data, r, err);
 }
 
@@ -184,6 +223,19 @@ static qn_status find_table(const qn_train_options *o, const qn_data *data, qn__
     return r->table ? QN_OK : QN_MEMORY;
 }
 
+/* Weights of items and of classes. The table is known. */
+static qn_status find_weights(const qn_train_options *o, const qn_data *data, qn__recipe *r,
+                              qn_error *err) {
+    const qn__class_names names = qn__recipe_class_names(r);
+    const char *known = o->table_of ? qn__model_recipe_of(o->table_of)->weight : NULL;
+    const char *name = known ? known : data->weight_name ? data->weight_name : "";
+    if (data->weights && !(r->weight = qn__copy_text(name, err)))
+        return QN_MEMORY;
+    if (o->class_weight && r->task == QN__TASK_REGRESS) /* qn__recipe_check refuses it */
+        return (r->class_weight = qn__copy_text(o->class_weight, err)) ? QN_OK : QN_MEMORY;
+    return qn__class_weight_tidy(o->class_weight, &names, &r->class_weight, err);
+}
+
 static qn_status fill(const qn_train_options *options, const qn_data *data, qn__recipe *r,
                       qn_error *err) {
     snprintf(r->data, sizeof r->data, "%s", qn_data_digest(data));
@@ -195,6 +247,8 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
         status = find_network(options, data, r, err);
     if (status == QN_OK)
         status = find_table(options, data, r, err);
+    if (status == QN_OK)
+        status = find_weights(options, data, r, err);
     if (status != QN_OK)
         return status;
     copy_numbers(options, r);
@@ -204,6 +258,8 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
     status = qn__recipe_check(r, err);
     if (status == QN_OK)
         status = check_start(options->init_from, r, err);
+    if (status == QN_OK)
+        status = check_keep(options->init_from, r, err);
     if (status == QN_OK)
         status = check_scale(r, data, err);
     if (status == QN_OK)
@@ -232,6 +288,8 @@ void qn__recipe_to_options(const qn__recipe *r, const char *model_text, qn_train
     o->missing = qn__table_name(&qn__missing_rules, (int)r->missing);
     o->keep = qn__table_name(&qn__keeps, (int)r->keep);
     o->patience = r->patience;
+    o->class_weight = r->class_weight;
+    o->init_scale = qn__table_name(&qn__init_scales, (int)r->init_scale);
     o->schedule = qn__table_name(&qn__schedules, (int)r->schedule);
     o->learning_rate = r->learning_rate;
     o->momentum = r->momentum;

@@ -13,8 +13,14 @@ static const char *const keys[] = {
     "optimizer", "momentum", "beta1", "beta2", "epsilon", "weight_decay", "lr", "schedule",
     "lr_step", "lr_gamma", "warmup", "batch", "grain", "epochs", "seed", "unit",
     /* from contract 2 on */
-    "task", "delta", "missing", "table", "keep", "patience", "init_from"};
-enum { KEYS = sizeof keys / sizeof keys[0], KEYS_OF_CONTRACT_1 = KEYS - 7 };
+    "task", "delta", "missing", "table", "keep", "patience", "init_from",
+    /* from contract 3 on */
+    "weight", "class_weight", "init_scale"};
+enum { KEYS = sizeof keys / sizeof keys[0] };
+
+static size_t keys_of(uint64_t contract) {
+    return contract == 1 ? KEYS - 10 : contract == 2 ? KEYS - 3 : KEYS;
+}
 
 #define REMADE "the file was changed, or made by another program: make it again with quern train"
 #define NEWER "it was made by a newer version of Quern: use that one"
@@ -82,7 +88,7 @@ static void check_keys(reader *r) {
                  (unsigned long long)contract, QN_CONTRACT);
         bad(r, "contract", what, contract > QN_CONTRACT ? NEWER : REMADE);
     }
-    const size_t wanted = contract == 1 ? KEYS_OF_CONTRACT_1 : KEYS;
+    const size_t wanted = keys_of(contract);
     for (size_t i = 0; i < wanted; ++i)
         if (qn__json_get(r->object, keys[i]) == NULL)
             bad(r, keys[i], "the key is missing", REMADE);
@@ -162,6 +168,19 @@ static void read_contract_2(reader *r, qn__recipe *out) {
         read_digest(r, "init_from", out->init_from);
 }
 
+static void copy_text(reader *r, const char *text, char **to) {
+    if (r->status == QN_OK && !(*to = qn__copy_text(text, r->err)))
+        r->status = QN_MEMORY;
+}
+
+static void read_contract_3(reader *r, qn__recipe *out) {
+    if (!qn__json_is_null(qn__json_get(r->object, "weight")))
+        copy_text(r, read_text(r, "weight"), &out->weight);
+    if (*read_text(r, "class_weight"))
+        copy_text(r, read_text(r, "class_weight"), &out->class_weight);
+    out->init_scale = (qn__init_scale)read_name(r, "init_scale", &qn__init_scales);
+}
+
 /* Writing what was read must give the text again. So a recipe has one form only, and whatever the
  * reader was lenient about (upper case, "1.0" for "1", numbers that the optimiser ignores) is found
  * here. */
@@ -197,6 +216,8 @@ static void read_members(reader *r, qn__recipe *out) {
         read_numbers(r, out);
     if (r->status == QN_OK && out->contract >= 2)
         read_contract_2(r, out);
+    if (r->status == QN_OK && out->contract >= 3)
+        read_contract_3(r, out);
 }
 
 static qn_status check_whole(const qn__recipe *recipe, const char *json, size_t size,
@@ -238,6 +259,8 @@ static void value_text(const qn__json_node *object, const char *key, char text[1
     float number;
     if (qn__json_string(node) != NULL)
         snprintf(text, 128, "\"%.100s\"", qn__json_string(node));
+    else if (qn__json_is_null(node))
+        snprintf(text, 128, "null");
     else if (qn__json_u64(node, &count))
         snprintf(text, 128, "%llu", (unsigned long long)count);
     else if (qn__json_float(node, &number))

@@ -295,8 +295,9 @@ static void check_unreadable(const char *from, const char *to, const char *what,
 
 static void test_other_versions(void **state) {
     (void)state;
-    check_unreadable("\"contract\":1", "\"contract\":3",
-                     "keeps version 3 of the contract; this is version 2", "contract", "newer");
+    check_unreadable("\"contract\":1", "\"contract\":4",
+                     "keeps version 4 of the contract; this is version 3", "contract", "newer");
+    check_unreadable("\"contract\":1", "\"contract\":3", "the key is missing", "task", "changed");
     check_unreadable("\"contract\":1", "\"contract\":2", "the key is missing", "task", "changed");
     check_unreadable("\"contract\":1", "\"contract\":0", "version 0", "contract", "changed");
     check_unreadable("\"contract\":1,", "", "does not say which version", "contract", "changed");
@@ -533,6 +534,41 @@ static void test_second_refused(void **state) {
                      "newer");
 }
 
+/* Weights of items, of classes, and a scaling that is kept. */
+static void test_contract_3(void **state) {
+    (void)state;
+    static const char rest[] = NOTHING_ELSE ",\"weight\":\"w \\\"1\\\"\",\"class_weight\":"
+                                            "\"3=0.5,9=0\",\"init_scale\":\"fit\"";
+    qn__recipe r = example(), copy, back;
+    qn_error err = {0};
+    char *json;
+    r.weight = qn__copy_text("w \"1\"", NULL);
+    r.class_weight = qn__copy_text("3=0.5,9=0", NULL);
+    qn__recipe_tidy(&r);
+    assert_int_equal(r.contract, 3);
+    assert_int_equal(qn__recipe_check(&r, &err), QN_OK);
+    assert_int_equal(qn__recipe_copy(&r, &copy, NULL), QN_OK);
+    qn__recipe_release(&r);
+    char *expected = second("classify", "null", rest);
+    *strchr(expected, '2') = '3'; /* the contract */
+    assert_int_equal(qn__recipe_json(&copy, &json, NULL), QN_OK);
+    assert_string_equal(json, expected);
+    if (qn__recipe_parse(json, strlen(json), &back, &err) != QN_OK)
+        fail_msg("%s, %s", err.what, err.where);
+    assert_string_equal(back.weight, "w \"1\"");
+    assert_string_equal(back.class_weight, "3=0.5,9=0");
+    back.init_scale = QN__INIT_SCALE_KEEP;
+    assert_int_equal(qn__recipe_check(&back, &err), QN_USAGE);
+    assert_string_equal(err.where, "`train.init_scale`");
+    back.init_scale = QN__INIT_SCALE_FIT;
+    back.class_weight[0] = 'x';
+    assert_int_equal(qn__recipe_check(&back, &err), QN_USAGE);
+    qn__free(json);
+    qn__recipe_release(&back);
+    qn__recipe_release(&copy);
+    free(expected);
+}
+
 static void test_too_many_names(void **state) {
     (void)state;
     qn__recipe r = example();
@@ -575,25 +611,16 @@ static void test_names_that_differ(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_schedule),
-        cmocka_unit_test(test_loss_and_layers),
-        cmocka_unit_test(test_tidy),
-        cmocka_unit_test(test_other_versions),
-        cmocka_unit_test(test_malformed),
-        cmocka_unit_test(test_other_forms),
-        cmocka_unit_test(test_mutations),
-        cmocka_unit_test(test_truncations),
-        cmocka_unit_test(test_differences),
-        cmocka_unit_test(test_arithmetic),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_names_that_are_none),
-        cmocka_unit_test(test_second_refused),
-        cmocka_unit_test(test_too_many_names),
-        cmocka_unit_test(test_names_that_differ),
+        cmocka_unit_test(test_text),           cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_counts),         cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_schedule),       cmocka_unit_test(test_loss_and_layers),
+        cmocka_unit_test(test_tidy),           cmocka_unit_test(test_other_versions),
+        cmocka_unit_test(test_malformed),      cmocka_unit_test(test_other_forms),
+        cmocka_unit_test(test_mutations),      cmocka_unit_test(test_truncations),
+        cmocka_unit_test(test_differences),    cmocka_unit_test(test_arithmetic),
+        cmocka_unit_test(test_names),          cmocka_unit_test(test_names_that_are_none),
+        cmocka_unit_test(test_second_refused), cmocka_unit_test(test_contract_3),
+        cmocka_unit_test(test_too_many_names), cmocka_unit_test(test_names_that_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,6 +101,14 @@ static const qn__choice keeps[] = {
 };
 const qn__table qn__keeps = {"choice of parameters", "`train.keep`", ROWS(keeps)};
 
+static const qn__choice init_scales[] = {
+    {"fit", QN__INIT_SCALE_FIT, "fitted to the training items", "new refit"},
+    {"keep", QN__INIT_SCALE_KEEP, "those of the model that the training starts from",
+     "model same old"},
+};
+const qn__table qn__init_scales = {"choice of the scaling", "`train.init_scale`",
+                                   ROWS(init_scales)};
+
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
 
 /* Whether `name`, in lower case, equals the `size` bytes at `word`, ignoring case. */

@@ -33,6 +33,7 @@ extern const qn__table qn__schedules;       /* qn__schedule of model/recipe.h */
 extern const qn__table qn__tasks;           /* qn__task of model/recipe.h */
 extern const qn__table qn__missing_rules;   /* qn__missing of model/recipe.h */
 extern const qn__table qn__keeps;           /* qn__keep of model/recipe.h */
+extern const qn__table qn__init_scales;     /* qn__init_scale of model/recipe.h */
 
 /* The row of `word` (case-insensitive; `size` bytes, no NUL needed), or NULL. */
 const qn__choice *qn__table_row(const qn__table *table, const char *word, size_t size);

@@ -61,6 +61,27 @@ void qn__exact_merge(qn__exact_sum *sum, qn__exact_sum *other) {
     carry(sum);
 }
 
+int qn__exact_compare(qn__exact_sum *sum, qn__exact_sum *other) {
+    carry(sum);
+    carry(other);
+    for (int i = QN__EXACT_LIMBS - 1; i >= 0; i--)
+        if (sum->limb[i] != other->limb[i])
+            return sum->limb[i] > other->limb[i] ? 1 : -1;
+    return 0;
+}
+
+/* The square has up to 48 bits. Each half has 24 at most, so its product with w is exact. */
+void qn__exact_add_square(qn__exact_sum *sum, float x, float w) {
+    const double square = (double)x * (double)x;
+    uint64_t bits;
+    memcpy(&bits, &square, sizeof bits);
+    bits &= ~(((uint64_t)1 << 29) - 1);
+    double high;
+    memcpy(&high, &bits, sizeof high);
+    qn__exact_add(sum, high * (double)w);
+    qn__exact_add(sum, (square - high) * (double)w);
+}
+
 /* ------------------------------------------------------------------ long integers */
 
 /* Room for n*Q and S*S, and for shifting them up before a division. */
@@ -102,7 +123,7 @@ static int magnitude(qn__exact_sum *sum, natural *out) {
 }
 
 /* a *= factor, a digit at a time in two halves of the factor. */
-static void multiply(natural *a, uint64_t factor, natural *out) {
+static void multiply(const natural *a, uint64_t factor, natural *out) {
     uint32_t parts[2] = {(uint32_t)factor, (uint32_t)(factor >> 32)};
     memset(out->digit, 0, (size_t)(a->size + 2) * sizeof *out->digit);
     for (int j = 0; j < 2; j++) {
@@ -119,19 +140,20 @@ static void multiply(natural *a, uint64_t factor, natural *out) {
     trim(out);
 }
 
-static void square(const natural *a, natural *out) {
-    memset(out->digit, 0, (size_t)(2 * a->size) * sizeof *out->digit);
+/* `out` is neither of them. */
+static void product(const natural *a, const natural *b, natural *out) {
+    memset(out->digit, 0, (size_t)(a->size + b->size) * sizeof *out->digit);
     for (int i = 0; i < a->size; i++) {
         uint64_t rest = 0;
-        for (int j = 0; j < a->size; j++) {
-            rest += (uint64_t)a->digit[i] * a->digit[j] + out->digit[i + j];
+        for (int j = 0; j < b->size; j++) {
+            rest += (uint64_t)a->digit[i] * b->digit[j] + out->digit[i + j];
             out->digit[i + j] = (uint32_t)rest;
             rest >>= 32;
         }
-        out->digit[i + a->size] = (uint32_t)rest;
+        out->digit[i + b->size] = (uint32_t)rest;
     }
-    out->size = 2 * a->size;
-    out->place = 2 * a->place;
+    out->size = a->size + b->size;
+    out->place = a->place + b->place;
     trim(out);
 }
 
@@ -174,6 +196,43 @@ static int divide(natural *a, uint64_t n) {
     }
     trim(a);
     return rest != 0;
+}
+
+/* 1, 0 or -1: a is greater than b, equal or less. */
+static int compare(const natural *a, const natural *b) {
+    const int low = a->place < b->place ? a->place : b->place;
+    const int a_top = a->place + 32 * a->size, b_top = b->place + 32 * b->size;
+    for (int place = (a_top > b_top ? a_top : b_top) - 32; place >= low; place -= 32) {
+        const uint32_t x = digit_at(a, place), y = digit_at(b, place);
+        if (x != y)
+            return x > y ? 1 : -1;
+    }
+    return 0;
+}
+
+/* The power of two of the highest bit. `a` is not 0. */
+static int top_bit(const natural *a) {
+    return a->place + 32 * a->size - 1 - __builtin_clz(a->digit[a->size - 1]);
+}
+
+/* a / b as leading_bits gives it: 60 bits or more, found one by one, and *rest. Neither is 0. */
+static uint64_t quotient(const natural *a, const natural *b, int *place, int *rest) {
+    const int wanted = 61 - (top_bit(a) - top_bit(b)), up = wanted - (wanted & 1);
+    natural scaled, trial;
+    uint64_t bits = 0;
+    /* up = 32 * floor(up / 32) + up mod 32, for negative numbers too */
+    const int digits = (up - (up & 31)) / 32;
+    multiply(a, (uint64_t)1 << (up & 31), &scaled);
+    scaled.place += 32 * digits;
+    for (int bit = 62; bit >= 0; bit--) {
+        multiply(b, bits | (uint64_t)1 << bit, &trial);
+        if (compare(&trial, &scaled) <= 0)
+            bits |= (uint64_t)1 << bit;
+    }
+    multiply(b, bits, &trial);
+    *rest = compare(&trial, &scaled) != 0;
+    *place = -up;
+    return bits;
 }
 
 /* Appends `count` zero digits, so that the quotient gets as many more. */
@@ -256,7 +315,7 @@ float qn__exact_deviation(qn__exact_sum *sum, qn__exact_sum *squares, uint64_t n
     magnitude(sum, &s);
     magnitude(squares, &q);
     multiply(&q, n, &a);
-    square(&s, &b);
+    product(&s, &s, &b);
     subtract(&a, &b, &difference);
     if (difference.size == 0)
         return 0.0f;
@@ -267,4 +326,72 @@ float qn__exact_deviation(qn__exact_sum *sum, qn__exact_sum *squares, uint64_t n
     uint64_t root = integer_root(bits);
     rest |= root * root != bits;
     return round_float(root, place / 2, rest);
+}
+
+/* ------------------------------------------------------------------ with weights */
+
+float qn__exact_weighted_mean(qn__exact_sum *sum, qn__exact_sum *weights) {
+    natural s, w;
+    int place, rest;
+    const int sign = magnitude(sum, &s);
+    magnitude(weights, &w);
+    if (sign == 0)
+        return 0.0f;
+    const uint64_t bits = quotient(&s, &w, &place, &rest);
+    const float mean = round_float(bits, place, rest);
+    return mean == 0.0f ? 0.0f : sign < 0 ? -mean : mean;
+}
+
+float qn__exact_weighted_deviation(qn__exact_sum *sum, qn__exact_sum *squares,
+                                   qn__exact_sum *weights) {
+    natural s, q, w, a, b;
+    int place, rest;
+    magnitude(sum, &s);
+    magnitude(squares, &q);
+    magnitude(weights, &w);
+    product(&w, &q, &a);
+    product(&s, &s, &b);
+    subtract(&a, &b, &q);
+    if (q.size == 0)
+        return 0.0f;
+    product(&w, &w, &b);
+    const uint64_t bits = quotient(&q, &b, &place, &rest);
+    const uint64_t root = integer_root(bits);
+    rest |= root * root != bits;
+    return round_float(root, place / 2, rest);
+}
+
+/* RN(w * n / W) by long integers. */
+static float exact_share(float w, uint64_t n, const natural *whole) {
+    qn__exact_sum part = {.pending = 0};
+    natural a;
+    int place, rest;
+    const double low = (double)(n & 0xFFFFFF), high = (double)(n >> 24) * 0x1p24;
+    qn__exact_add(&part, (double)w * low);
+    qn__exact_add(&part, (double)w * high);
+    if (magnitude(&part, &a) == 0)
+        return 0.0f;
+    const uint64_t bits = quotient(&a, whole, &place, &rest);
+    return round_float(bits, place, rest);
+}
+
+/* Binary64 has 29 bits more than the result. Four roundings move a quotient by less than 2^-50 of
+ * it, so long integers are needed only where both ends of 2^-49 round to different floats. */
+void qn__exact_shares(qn__exact_sum *weights, uint64_t n, float *w) {
+    natural whole;
+    int place, rest = 0;
+    magnitude(weights, &whole);
+    const double leading = (double)leading_bits(&whole, &place, &rest);
+    const double sum = ldexp(leading, place);
+    float before = 0.0f, share = 0.0f;
+    for (uint64_t i = 0; i < n; i++) {
+        if (w[i] != before) { /* weights of classes are few */
+            const double near = (double)w[i] * (double)n / sum;
+            const float below = (float)(near * (1 - 0x1p-49));
+            const float above = (float)(near * (1 + 0x1p-49));
+            before = w[i];
+            share = below == above ? below : exact_share(before, n, &whole);
+        }
+        w[i] = share;
+    }
 }

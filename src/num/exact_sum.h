@@ -1,4 +1,5 @@
-/* Exact sums of binary64 numbers, and results that are rounded once from them: a mean, a deviation.
+/* Exact sums of binary64 numbers, and results that are rounded once from them: means, deviations,
+ * shares of weights.
  *
  * A sum is a fixed-point integer wide enough for every binary64, stored as 32-bit digits in 64-bit
  * limbs, with room for carries. Adding is exact, so the order does not matter; two sums add limb by
@@ -35,5 +36,21 @@ float qn__exact_mean(qn__exact_sum *sum, uint64_t n);
  * once from the exact real number. 1 <= n < 2^48; Q and S must be of the same numbers, with exact
  * squares. */
 float qn__exact_deviation(qn__exact_sum *sum, qn__exact_sum *squares, uint64_t n);
+
+/* 1, 0 or -1: the first sum is greater than the second, equal or less. */
+int qn__exact_compare(qn__exact_sum *sum, qn__exact_sum *other);
+
+/* w * x * x, exact: its mantissa has up to 72 bits, so that it is added in two parts. */
+void qn__exact_add_square(qn__exact_sum *sum, float x, float w);
+
+/* RN(S / W), as qn__exact_mean, for sums S of w * x and W > 0 of w, of weights w from 0. */
+float qn__exact_weighted_mean(qn__exact_sum *sum, qn__exact_sum *weights);
+
+/* RN(sqrt((W*Q - S*S) / (W*W))), as qn__exact_deviation; Q is the sum of w * x * x. */
+float qn__exact_weighted_deviation(qn__exact_sum *sum, qn__exact_sum *squares,
+                                   qn__exact_sum *weights);
+
+/* Replaces each of n weights by RN(w * n / W); W > 0 is their exact sum. 1 <= n < 2^48. */
+void qn__exact_shares(qn__exact_sum *weights, uint64_t n, float *w);
 
 #endif

@@ -44,6 +44,49 @@ static void test_vectors(void **state) {
     }
 }
 
+static void test_weighted(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof weighted_vectors / sizeof *weighted_vectors; i++) {
+        qn__exact_sum sum = {0}, squares = {0}, weights = {0};
+        const int n = weighted_vectors[i].count;
+        float w[8];
+        for (int k = 0; k < n; k++) {
+            const float x = from_bits(weighted_vectors[i].values[k]);
+            w[k] = from_bits(weighted_vectors[i].weights[k]);
+            qn__exact_add(&weights, (double)w[k]);
+            qn__exact_add(&sum, (double)w[k] * (double)x);
+            qn__exact_add_square(&squares, x, w[k]);
+        }
+        const uint32_t mean = to_bits(qn__exact_weighted_mean(&sum, &weights));
+        const uint32_t deviation = to_bits(qn__exact_weighted_deviation(&sum, &squares, &weights));
+        if (mean != weighted_vectors[i].mean || deviation != weighted_vectors[i].deviation)
+            fail_msg("case %zu: mean %08x, not %08x; deviation %08x, not %08x", i, mean,
+                     weighted_vectors[i].mean, deviation, weighted_vectors[i].deviation);
+        qn__exact_shares(&weights, (uint64_t)n, w);
+        for (int k = 0; k < n; k++)
+            if (to_bits(w[k]) != weighted_vectors[i].shares[k])
+                fail_msg("case %zu: share %d is %08x, not %08x", i, k, to_bits(w[k]),
+                         weighted_vectors[i].shares[k]);
+    }
+}
+
+static void test_compare(void **state) {
+    (void)state;
+    qn__exact_sum a = {0}, b = {0};
+    assert_int_equal(qn__exact_compare(&a, &b), 0);
+    qn__exact_add(&a, 0x1p-1074);
+    assert_int_equal(qn__exact_compare(&a, &b), 1);
+    assert_int_equal(qn__exact_compare(&b, &a), -1);
+    qn__exact_add(&b, 1.0);
+    qn__exact_add(&b, -1.0 + 0x1p-52);
+    qn__exact_add(&a, 0x1p-52);
+    assert_int_equal(qn__exact_compare(&a, &b), 1);
+    qn__exact_add(&b, 0x1p-1074);
+    assert_int_equal(qn__exact_compare(&a, &b), 0);
+    qn__exact_add(&a, -2.0);
+    assert_int_equal(qn__exact_compare(&a, &b), -1);
+}
+
 /* The same numbers in another order, and in parts that are merged: the limbs are equal after a
  * carry. */
 static void test_order(void **state) {
@@ -117,7 +160,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_vectors),      cmocka_unit_test(test_order),
         cmocka_unit_test(test_cancellation), cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_carries),
+        cmocka_unit_test(test_carries),      cmocka_unit_test(test_weighted),
+        cmocka_unit_test(test_compare),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

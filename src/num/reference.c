@@ -302,17 +302,21 @@ static float derive(qn__activation activation, float y, float e) {
     return e;
 }
 
+static float weight_of(const qn__reference_item *item) {
+    return item->weight ? *item->weight : 1.0f;
+}
+
 /* 8.2, 8.3: delta of the last layer. */
-static void last_error(qn__reference *r, uint32_t label) {
+static void last_error(qn__reference *r, const qn__reference_item *item) {
     const qn__program *p = r->program;
     const qn__layer *l = &p->layer[p->layers - 1];
     const made *m = &r->made[p->layers - 1];
-    const float scale = ldexpf(1.0f, (int)p->gradient_scale);
+    const float scale = ldexpf(weight_of(item), (int)p->gradient_scale);
     const float *y = m->y;
     const int through = p->loss != QN__LOSS_CROSS_ENTROPY && p->loss != QN__LOSS_BINARY;
     float *delta = m->delta, c = 0.0f;
     for (uint32_t j = 0; j < l->out; ++j) {
-        const float d = y[j] - target(p, j, label);
+        const float d = y[j] - target(p, j, item->label);
         delta[j] = (through ? loss_slope(p, d) : d) * scale;
     }
     if (!through)
@@ -379,9 +383,10 @@ void qn__reference_grain_begin(qn__reference *r) {
 void qn__reference_grain_item(qn__reference *r, const float *parameters,
                               const qn__reference_item *item, uint32_t epoch) {
     forward(r, parameters, item, 1, epoch);
-    r->loss = r->loss + qn__reference_loss(r, item->label); /* 7.4 */
+    const float loss = qn__reference_loss(r, item->label) * weight_of(item); /* 7.7 */
+    r->loss = r->loss + loss;                                                /* 7.4 */
     r->correct += (uint64_t)qn__reference_right(r, item->label);
-    last_error(r, item->label);
+    last_error(r, item);
     for (uint32_t l = r->program->layers - 1; l > 0; --l)
         error_below(r, parameters, l);
     for (uint32_t l = 0; l < r->program->layers; ++l)

@@ -24,11 +24,12 @@ typedef struct qn__reference qn__reference;
 
 /* One item of the data. */
 typedef struct qn__reference_item {
-    int bytes;          /* 1: values are uint8_t, 0: float */
-    const void *values; /* in[0] of them */
-    uint64_t number;    /* among the training items; it selects the dropout words */
-    uint32_t label;     /* the class, below the number of outputs, or below 2 with binary; the bits
-                           of the target if program->real */
+    int bytes;           /* 1: values are uint8_t, 0: float */
+    const void *values;  /* in[0] of them */
+    uint64_t number;     /* among the training items; it selects the dropout words */
+    uint32_t label;      /* the class, below the number of outputs, or below 2 with binary; the bits
+                            of the target if program->real */
+    const float *weight; /* of the item (7.7); NULL: 1 */
 } qn__reference_item;
 
 typedef enum qn__grain_end {
@@ -54,7 +55,8 @@ const float *qn__reference_apply(qn__reference *reference, const float *paramete
                                  const qn__reference_item *item);
 
 /* 6.6 and 7 for the last item that was applied: its class (0 for real targets) and its score; its
- * loss, given its label; whether the class is the label, never for real targets. */
+ * loss, given its label, without its weight; whether the class is the label, never for real
+ * targets. */
 int32_t qn__reference_class(const qn__reference *reference);
 float qn__reference_score(const qn__reference *reference);
 float qn__reference_loss(const qn__reference *reference, uint32_t label);

@@ -28,12 +28,13 @@ typedef struct feature {
     uint32_t there; /* items in which it is not zero */
 } feature;
 
-/* `labels`: as in a feed, or NULL. */
-static qn__reference_item item_at(const qn_data *data, const int32_t *labels, uint64_t i) {
+/* `feed`: labels and weights, or NULL. */
+static qn__reference_item item_at(const qn_data *data, const qn__feed *feed, uint64_t i) {
     return (qn__reference_item){.bytes = data->type == QN_U8,
                                 .values = qn__data_item(data, i),
                                 .number = i,
-                                .label = labels ? (uint32_t)labels[i] : 0};
+                                .label = feed ? (uint32_t)feed->labels[i] : 0,
+                                .weight = feed && feed->weights ? &feed->weights[i] : NULL};
 }
 
 static void look_at(feature *f, uint32_t features, int bits, const float *x, int first) {
@@ -162,7 +163,7 @@ qn_status qn__precision_of(const qn__train_job *job, qn_rounding *rounding, qn_e
     qn__reference_grain_begin(reference);
     for (uint32_t i = 0; i < items; ++i) {
         const uint64_t number = qn__permutation_at(&order, i);
-        const qn__reference_item item = item_at(job->items.train, job->feed.labels, number);
+        const qn__reference_item item = item_at(job->items.train, &job->feed, number);
         qn__reference_grain_item(reference, job->state.parameters, &item, epoch);
     }
     qn__reference_lost(reference, job->state.parameters, &l);

@@ -185,8 +185,8 @@ static void test_fill_of_training_items(void **state) {
     qn_model *model = train(&o, data, NULL, NULL);
     float fill[COLUMNS], all[COLUMNS];
     assert_int_equal(qn__data_split(data, 0.5f, 1, &part[0], &part[1], NULL), QN_OK);
-    assert_int_equal(qn__fill_fit(part[0], QN__MISSING_MEDIAN, 1, fill, NULL), QN_OK);
-    assert_int_equal(qn__fill_fit(data, QN__MISSING_MEDIAN, 1, all, NULL), QN_OK);
+    assert_int_equal(qn__fill_fit(part[0], NULL, QN__MISSING_MEDIAN, 1, fill, NULL), QN_OK);
+    assert_int_equal(qn__fill_fit(data, NULL, QN__MISSING_MEDIAN, 1, all, NULL), QN_OK);
     assert_memory_equal(tensor(model, "table.fill", COLUMNS), fill, sizeof fill);
     assert_memory_not_equal(fill, all, sizeof fill);
     qn_data_close(part[0]);

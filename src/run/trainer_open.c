@@ -45,7 +45,11 @@ static qn_status check_digest(const qn__recipe *recipe, const qn_data *data, qn_
     qn_data *made;
     qn_status status = qn__encode(&to, data, QN__UNKNOWN_REFUSED, &made, err);
     const char *digest = qn_data_digest(made ? made : data);
-    if (status == QN_OK && strcmp(recipe->data, digest) != 0) {
+    if (status == QN_OK && recipe->weight && !data->weights) {
+        qn__fail(err, QN_MISMATCH, "the items of the training had weights, these have none");
+        status = qn__remedy(err, QN_MISMATCH,
+                            "name their column with `data.weight`, as for the training");
+    } else if (status == QN_OK && strcmp(recipe->data, digest) != 0) {
         qn__fail(err, QN_MISMATCH, "this is not the data that the model was trained on");
         qn__at(err, "digest of the data %s, in the recipe %s", digest, recipe->data);
         status = qn__remedy(
@@ -439,8 +443,12 @@ static qn_status start_from(qn_train *t, const qn_model *model, qn_error *err) {
 static qn_status prepare(qn_train *t, const qn_train_options *options, const qn__recipe *recipe,
                          const qn__member *members, uint32_t count, qn_error *err) {
     const qn__encoding_notes notes = notes_of(t, "the training data");
-    qn_status status = qn__train_job_create(&t->job, recipe, t->sets.train, &notes,
-                                            &options->compute, members, count, err);
+    qn__fitted kept;
+    if (recipe->init_scale == QN__INIT_SCALE_KEEP)
+        qn__model_fitted(options->init_from, &kept);
+    qn_status status = qn__train_job_create(
+        &t->job, recipe, t->sets.train, recipe->init_scale == QN__INIT_SCALE_KEEP ? &kept : NULL,
+        &notes, &options->compute, members, count, err);
     if (status != QN_OK)
         return status;
     qn__team_notes(t->job.team, options->on_note, options->user);

@@ -4,6 +4,7 @@ qn__fitting qn__fitting_of(const qn__recipe *recipe, const char *what) {
     return (qn__fitting){.schema = recipe->table,
                          .features = recipe->features,
                          .outputs = recipe->network.layer[recipe->network.layers - 1].out,
+                         .weight = recipe->weight,
                          .what = what};
 }
 

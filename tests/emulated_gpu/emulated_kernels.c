@@ -20,8 +20,8 @@ void qn_barrier(void) { qn_emulated_barrier(); }
 #define f(i) (*(const float *)a[i])
 
 static void fetch(void *const *a) {
-    qn_fetch(M(0), M(1), M(2), M(3), M(4), M(5), M(6), M(7), M(8), M(9), u(10), u(11), u(12),
-             u(13));
+    qn_fetch(M(0), M(1), M(2), M(3), M(4), M(5), M(6), M(7), M(8), M(9), M(10), M(11), u(12), u(13),
+             u(14), u(15));
 }
 static void forward_large(void *const *a) {
     qn_forward_large(M(0), M(1), M(2), U(3), U(4), M(5), M(6), M(7), u(8), u(9), u(10), u(11),
@@ -36,7 +36,8 @@ static void forward_small(void *const *a) {
                      u(12), f(13), U(14));
 }
 static void loss(void *const *a) {
-    qn_loss(M(0), M(1), M(2), M(3), M(4), M(5), M(6), M(7), u(8), u(9), u(10), f(11), f(12), u(13));
+    qn_loss(M(0), M(1), M(2), M(3), M(4), M(5), M(6), M(7), M(8), u(9), u(10), u(11), f(12), f(13),
+            u(14));
 }
 static void errors_large(void *const *a) {
     qn_errors_large(M(0), M(1), M(2), U(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10), u(11), f(12),
@@ -112,11 +113,11 @@ static void quantize_weights(void *const *a) {
 }
 
 static const qn_emulated_kernel kernels[] = {
-    {"qn_fetch", "MMMMMMMMMMuuuu", fetch},
+    {"qn_fetch", "MMMMMMMMMMMMuuuu", fetch},
     {"qn_forward_large", "MMMUUMMMuuuuufU", forward_large},
     {"qn_forward_medium", "MMMUUMMMuuuuufU", forward_medium},
     {"qn_forward_small", "MMMUUMMMuuuuufU", forward_small},
-    {"qn_loss", "MMMMMMMMuuuffu", loss},
+    {"qn_loss", "MMMMMMMMMuuuffu", loss},
     {"qn_errors_large", "MMMUMMMuuuuufU", errors_large},
     {"qn_errors_medium", "MMMUMMMuuuuufU", errors_medium},
     {"qn_errors_small", "MMMUMMMuuuuufU", errors_small},

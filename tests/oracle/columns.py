@@ -21,19 +21,29 @@ def complete(table):
     return np.flatnonzero(~np.isnan(table.astype(np.float32)).any(axis=1))
 
 
-def middle(values):
-    """The median of fractions."""
-    values, half = sorted(values), len(values) // 2
-    return values[half] if len(values) % 2 else (values[half - 1] + values[half]) / 2
+def middle(values, weights):
+    """The weighted median of fractions; all weights are above 0."""
+    together, before = sum(weights), 0
+    pairs = sorted(zip(values, weights))
+    for at, (value, weight) in enumerate(pairs):
+        before += weight
+        if 2 * before == together:
+            return (value + pairs[at + 1][0]) / 2
+        if 2 * before > together:
+            return value
 
 
-def fill_of(table, kinds, rule):
+def fill_of(table, kinds, rule, weights=None):
     """2.6: what stands for missing numbers, fitted to the training items."""
     fill = np.zeros(len(kinds), dtype=np.float32)
+    weights = np.ones(len(table)) if weights is None else weights
     for k, categories in enumerate(kinds):
-        values = [Fraction(float(v)) for v in table[:, k] if not np.isnan(v)]
+        there = ~np.isnan(table[:, k].astype(np.float32)) & (weights > 0)
+        values = [Fraction(float(v)) for v in table[there, k]]
+        own = [Fraction(float(w)) for w in weights[there]]
         if rule in ("mean", "median") and categories is None and values:
-            exact = sum(values) / len(values) if rule == "mean" else middle(values)
+            exact = (sum(w * v for w, v in zip(own, values)) / sum(own) if rule == "mean"
+                     else middle(values, own))
             fill[k] = nearest(exact) + ZERO  # adding +0 makes +0 of -0
     return fill
 

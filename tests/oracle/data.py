@@ -38,14 +38,19 @@ def read_idx(content):
     return elements.reshape(shape)
 
 
-def read(path, labels_path=None, label="1", task="auto"):
+def read_weights(path, word):
+    """2.1.5: (weights, the name of their column or None)."""
+    return tables.weights(read_bytes(path), word)
+
+
+def read(path, labels_path=None, label="1", task="auto", weight=None):
     """2.1: (table, labels, names); the names are those of 11.6, or None."""
     content = read_bytes(path)
     if is_idx(content):
         values = read_idx(content)
         labels = read_idx(read_bytes(labels_path)).astype(np.uint32)
         return values.reshape(len(values), -1), labels, None
-    return tables.read(content, label, task)
+    return tables.read(content, label, task, weight=weight)
 
 
 def block_digest(content):
@@ -54,7 +59,7 @@ def block_digest(content):
     return hashlib.sha256(b"".join(hashlib.sha256(block).digest() for block in blocks)).digest()
 
 
-def digest(table, labels):
+def digest(table, labels, weights=None):
     """2.2: the digest of a data set, as hexadecimal digits."""
     n, features = table.shape
     u8 = table.dtype == np.uint8
@@ -62,9 +67,12 @@ def digest(table, labels):
     text += bytes([1 if u8 else 2])
     text += n.to_bytes(8, "little") + features.to_bytes(8, "little")
     real = labels.dtype == np.float32
-    text += bytes([2 if real else 1])  # there are labels: nothing can be trained without
+    # There are labels: nothing can be trained without.
+    text += bytes([(2 if real else 1) + (0 if weights is None else 4)])
     text += block_digest(table.tobytes() if u8 else table.astype("<f4").tobytes())
     text += block_digest(labels.astype("<f4" if real else "<u4").tobytes())
+    if weights is not None:
+        text += block_digest(weights.astype("<f4").tobytes())
     return hashlib.sha256(text).hexdigest()
 
 

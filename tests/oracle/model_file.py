@@ -15,6 +15,8 @@ unit""".split()
 # 11.5, those of contract 2 and what they are where nothing is said.
 MORE = {"task": "classify", "delta": 0, "missing": "error", "table": None, "keep": "last",
         "patience": 0, "init_from": ""}
+# 11.8, those of contract 3.
+THIRD = {"weight": None, "class_weight": "", "init_scale": "fit"}
 ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
 
@@ -61,17 +63,21 @@ def json_value(value):
 
 
 def recipe_text(recipe):
-    """11.1, 11.5: the recipe, a dictionary with the keys of 11.1 but `contract`, and any of 11.5."""
+    """11.1, 11.5, 11.8: the recipe, a dictionary with the keys of 11.1 but `contract`, and any of
+    11.5 and 11.8."""
+    third = {key: recipe.get(key, default) for key, default in THIRD.items()}
     more = {key: recipe.get(key, default) for key, default in MORE.items()}
     if is_trivial(more["table"]):
         more["table"] = None
     second = more != MORE or recipe["loss"] not in ("cross-entropy", "mse")
-    assert set(recipe) - set(MORE) == set(KEYS) - {"contract"}
-    recipe = {**recipe, "contract": 2 if second else 1}
+    assert set(recipe) - set(MORE) - set(THIRD) == set(KEYS) - {"contract"}
+    recipe = {**recipe, "contract": 3 if third != THIRD else 2 if second else 1}
     pairs = [f'"{key}":{json_value(recipe[key])}' for key in KEYS]
-    if second:
+    if recipe["contract"] >= 2:
         pairs += [f'"{key}":{table_text(value) if key == "table" else json_value(value)}'
                   for key, value in more.items()]
+    if recipe["contract"] >= 3:
+        pairs += [f'"{key}":{names_text(value)}' for key, value in third.items()]
     return "{" + ",".join(pairs) + "}"
 
 

@@ -220,12 +220,13 @@ def through(activation, e, y):
     return e
 
 
-def last_delta(loss, layer, y, labels, unit, delta=ZERO):
+def last_delta(loss, layer, y, labels, unit, delta=ZERO, shares=None):
     """8.2, 8.3: delta of the last layer, in units of 2^-unit."""
+    factor = F(2.0**unit) if shares is None else (shares * F(2.0**unit))[:, None]
     d = y - targets(loss, labels, layer.outputs)
     if loss in ("cross-entropy", "binary"):
-        return d * F(2.0**unit)
-    g = slope(loss, d, delta) * F(2.0**unit)
+        return d * factor
+    g = slope(loss, d, delta) * factor
     if layer.activation != "softmax":
         return through(layer.activation, g, y)
     c = np.zeros(len(y), dtype=np.float32)
@@ -234,9 +235,10 @@ def last_delta(loss, layer, y, labels, unit, delta=ZERO):
     return y * (g - c[:, None])
 
 
-def deltas(loss, layers, passes, labels, unit, product=CHAINS, delta=ZERO):
-    """8.2 to 8.5: delta (items, out) of every layer; `delta` is that of huber."""
-    result = [last_delta(loss, layers[-1], passes[-1].y, labels, unit, delta)]
+def deltas(loss, layers, passes, labels, unit, product=CHAINS, delta=ZERO, shares=None):
+    """8.2 to 8.5: delta (items, out) of every layer; `delta` is that of huber, `shares` are the
+    weights of 7.7."""
+    result = [last_delta(loss, layers[-1], passes[-1].y, labels, unit, delta, shares)]
     for l in range(len(layers) - 1, 0, -1):
         below = passes[l - 1]
         e = product.backward(result[0], layers[l].weight)

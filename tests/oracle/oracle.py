@@ -2,7 +2,8 @@
 
 A second program beside `quern train`, written from the text alone: see README.md in this folder.
 The modules follow the text: binary32 (1), data and columns (2), philox (3), order (4), scale (5),
-network and products (6 to 8, 15), optimise (9, 10), model_file (11, 12), elementary (13).
+network and products (6 to 8, 15), weights (7.7), optimise (9, 10), model_file (11, 12), elementary
+(13).
 """
 
 import argparse
@@ -16,6 +17,7 @@ import data
 import network
 import products
 import scale
+import weights as weighing
 from binary32 import ONE, ZERO, from_text
 from model_file import model_bytes, tensors_in, tensors_of
 from optimise import Optimiser, Schedule, Settings
@@ -61,6 +63,9 @@ def arguments():
     p.add_argument("--early-stopping", dest="patience", type=int, default=0)
     p.add_argument("--keep", choices=("last", "best"))
     p.add_argument("--init-from")
+    p.add_argument("--init-scale", choices=("fit", "keep"), default="fit")
+    p.add_argument("--weight")
+    p.add_argument("--class-weight", default="")
     p.add_argument("-o", "--output", required=True)
     args = p.parse_args()
     args.keep = args.keep or ("best" if args.patience else "last")
@@ -83,11 +88,12 @@ def settings_of(args):
     )
 
 
-def recipe_of(args, table, labels, names, layers, settings):
-    """11.1 and 11.5."""
+def recipe_of(args, table, labels, names, layers, settings, own):
+    """11.1, 11.5 and 11.8."""
+    weights, column = own
     return {
         "arith": args.arith,
-        "data": data.digest(table, labels),
+        "data": data.digest(table, labels, weights),
         "items": table.shape[0],
         "features": table.shape[1],
         "valid": ZERO if args.valid is None else args.valid,
@@ -118,6 +124,9 @@ def recipe_of(args, table, labels, names, layers, settings):
         "keep": args.keep,
         "patience": args.patience,
         "init_from": digest_of(args.init_from) if args.init_from else "",
+        "weight": None if weights is None else column or "",
+        "class_weight": args.class_weight,
+        "init_scale": args.init_scale,
     }
 
 
@@ -131,13 +140,15 @@ def held_loss(args, layers, product, held, n):
     """7.4: the sum of the losses of the validation items; `n` training items."""
     passes = network.forward(layers, held[0], product=product)
     values = network.losses(args.loss, passes, held[1], args.delta)
+    values = values if held[2] is None else values * held[2]
     return network.loss_units(values, min(args.grain, args.batch, n))
 
 
-def train(args, layers, settings, x, labels, held):
+def train(args, layers, settings, x, labels, shares, held):
     """Sections 4 and 6 to 10: trains the layers in place on inputs x (n, F).
 
-    `held` are inputs and labels of the validation items, or None.
+    `shares` are the weights of 7.7, or None. `held` are inputs, labels and shares of the
+    validation items, or None.
     """
     n = len(x)
     steps = ceil(n / args.batch)
@@ -162,10 +173,12 @@ def train(args, layers, settings, x, labels, held):
             items = order[s * args.batch : (s + 1) * args.batch]
             passes = network.forward(layers, x[items], args.seed, epoch, items, product)
             values = network.losses(args.loss, passes, labels[items], args.delta)
+            own = None if shares is None else shares[items]
+            values = values if own is None else values * own
             loss += network.loss_units(values, args.grain)
             right += int((network.classes(passes, args.loss) == labels[items]).sum())
             deltas = network.deltas(args.loss, layers, passes, labels[items], args.unit, product,
-                                    args.delta)
+                                    args.delta, own)
             sums = network.sums(layers, passes, deltas, args.grain, limit, product)
             flat = [total for pair in sums for total in pair]
             lr = schedule.lr(epoch * steps + s, epoch)
@@ -200,7 +213,8 @@ def parameters_of(layers):
 
 def main():
     args = arguments()
-    table, labels, names = data.read(args.data, args.labels, args.label, args.task)
+    table, labels, names = data.read(args.data, args.labels, args.label, args.task, args.weight)
+    own = data.read_weights(args.data, args.weight) if args.weight else (None, None)
     if len(table) != len(labels):
         raise SystemExit("oracle: there are not as many labels as items")
     kinds = columns.kinds_of(names, table.shape[1])
@@ -215,27 +229,39 @@ def main():
     if args.loss == "cross-entropy" and layers[-1].activation != "softmax":
         raise SystemExit("oracle: cross-entropy asks for softmax at the end")
     settings = settings_of(args)
-    recipe = recipe_of(args, table, labels, names, layers, settings)
+    classes = weighing.names_of(names, known)
+    if args.class_weight:
+        args.class_weight = weighing.canonical(args.class_weight, classes)
+    recipe = recipe_of(args, table, labels, names, layers, settings, own)
+    own = own[0]
 
     whole = columns.complete(table)
     if args.missing == "error" and len(whole) < len(table):
         raise SystemExit("oracle: values are missing")
     if args.missing == "drop":
         table, labels = table[whole], labels[whole]
+        own = None if own is None else own[whole]
     chosen = data.training_items(args.seed, len(table), args.valid)
     others = np.setdiff1d(np.arange(len(table)), chosen)
-    fill = columns.fill_of(table[chosen], kinds, args.missing)
+    own, shares = weighing.of_items(own, args.class_weight, classes, labels, chosen, others)
+    kept = tensors_in(args.init_from) if args.init_scale == "keep" else None
+    fill = columns.fill_of(table[chosen], kinds, args.missing, own)
+    if kept and args.missing in ("mean", "median"):
+        fill = kept["table.fill"]
     table = columns.inputs_of(table, kinds, fill)
     stats = None
     if args.scale == "standard":
-        stats = columns.unscaled_categories(scale.statistics(table[chosen]), kinds)
+        stats = (scale.kept(kept, "scale") if kept
+                 else columns.unscaled_categories(scale.statistics(table[chosen], own), kinds))
     x = scale.inputs(table, args.scale, stats)
-    held = (x[others], labels[others]) if len(others) else None
     target = None
     if real:
-        labels, target = scale.targets(labels, chosen)
-        held = held and (held[0], labels[others])
-    train(args, layers, settings, x[chosen], labels[chosen], held)
+        labels, target = scale.targets(labels, chosen, own, kept and scale.kept(kept, "target"))
+    held = None
+    if len(others):
+        held = x[others], labels[others], None if shares is None else shares[others]
+    train(args, layers, settings, x[chosen], labels[chosen],
+          None if shares is None else shares[chosen], held)
 
     if not all(np.isfinite(array).all() for array in parameters_of(layers)):
         raise SystemExit("oracle: a parameter is not finite")  # 8.7

@@ -9,17 +9,18 @@ from binary32 import F, ONE, ZERO, nearest, nearest_root
 SMALLEST_NORMAL = F(2.0**-126)
 
 
-def statistics(table):
+def statistics(table, weights=None):
     """5.2: (mean, deviation, inverse), arrays (F), of the training items.
 
     Every float is an integer times 2^-149, so the sums are sums of Python's integers, exact.
     """
-    n = len(table)
+    own = [1] * len(table) if weights is None else [int(float(w) * 2.0**149) for w in weights]
+    n = sum(own)
     mean, deviation, inverse = [], [], []
     for column in table.T:
         units = [int(float(value) * 2.0**149) for value in column]
-        total = sum(units)
-        squares = sum(unit * unit for unit in units)
+        total = sum(w * unit for w, unit in zip(own, units))
+        squares = sum(w * unit * unit for w, unit in zip(own, units))
         # Adding +0 turns a mean that was rounded to -0 into +0 and changes no other.
         mean.append(nearest(Fraction(total, n << 149)) + ZERO)
         spread = nearest_root(Fraction(n * squares - total * total, (n * n) << 298))
@@ -42,7 +43,15 @@ def inputs(table, scaling, stats):
     return x
 
 
-def targets(labels, chosen):
+def targets(labels, chosen, weights=None, kept=None):
     """5.3: the scaled labels of all items, and (mean, deviation) of the training items."""
-    mean, deviation, inverse = statistics(labels[chosen][:, None])
+    mean, deviation, inverse = kept or statistics(labels[chosen][:, None], weights)
     return (labels - mean) * inverse, (mean, deviation)
+
+
+def kept(tensors, name):
+    """6.2: (mean, deviation, inverse) of a model, of `scale` or `target`."""
+    mean, deviation = tensors[f"{name}.mean"], tensors[f"{name}.deviation"]
+    with np.errstate(divide="ignore"):
+        inverse = np.where(deviation >= SMALLEST_NORMAL, ONE / deviation, ZERO)
+    return mean, deviation, inverse.astype(np.float32)

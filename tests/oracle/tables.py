@@ -313,17 +313,32 @@ def read_lines(content, header):
     return [name_of(cell) for _, cell in first], rows_of(text[end + 1:], separator)
 
 
-def read(content, word=None, task="auto", header="auto", keep=None, drop=None, outputs=0):
-    """`word`: of the label; None: the first; "": none."""
+def weights(content, word):
+    """2.1.5: the weights, and the name of their column."""
+    names, rows = read_lines(content, "auto")
+    at = column_of(word, names or [None] * len(rows[0]))
+    if any(kind(row[at][0]) != "number" for row in rows):
+        refuse("a weight is no number")
+    values = np.array([number_of(row[at][0]) for row in rows], np.float32) + np.float32(0)
+    if (values < 0).any() or not (values > 0).any():
+        refuse("a weight is negative, or all are 0")
+    return values, names[at] if names else None
+
+
+def read(content, word=None, task="auto", header="auto", keep=None, drop=None, outputs=0,
+         weight=None):
+    """`word`: of the label; None: the first; "": none. `weight`: of the weights, which are left
+    out."""
     names, rows = read_lines(content, header)
     width = len(rows[0])
     names = names or [None] * width
     if len(names) != width:
         refuse("lines have different numbers of cells")
     marked = columns_of(keep or drop or [], names)
-    at = next((k for k in range(width) if k not in marked), width - 1)
+    weighed = None if weight is None else column_of(weight, names)
+    at = next((k for k in range(width) if k not in marked and k != weighed), width - 1)
     at = None if word == "" else at if word is None else column_of(word, names)
-    chosen = [k for k in range(width) if k != at and (k in marked) == (keep is not None)]
+    chosen = [k for k in range(width) if k not in (at, weighed) and (k in marked) == (keep is not None)]
     if not chosen:
         refuse("no column is left for features")
     columns = [feature([row[k] for row in rows]) for k in chosen]

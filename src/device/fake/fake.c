@@ -166,7 +166,8 @@ static qn__reference_item item_at(const qn__batch *batch, uint32_t index) {
     return (qn__reference_item){.bytes = feed->bytes,
                                 .values = (const char *)feed->values + row * feed->features * size,
                                 .number = item,
-                                .label = feed->labels ? (uint32_t)feed->labels[item] : 0};
+                                .label = feed->labels ? (uint32_t)feed->labels[item] : 0,
+                                .weight = feed->weights ? &feed->weights[item] : NULL};
 }
 
 /* Applies the plan before a grain: stall, change of speed, failure. */
@@ -354,7 +355,9 @@ static qn_status apply_item(qn__worker *w, const qn__batch *batch, uint32_t inde
     if (applied && applied->scores)
         applied->scores[index] = qn__reference_score(w->reference);
     if (tally && batch->feed->labels) {
-        *loss = *loss + qn__reference_loss(w->reference, item.label);
+        const float own = qn__reference_loss(w->reference, item.label);
+        const float weighted = item.weight ? own * *item.weight : own;
+        *loss = *loss + weighted;
         tally->correct += (uint64_t)qn__reference_right(w->reference, item.label);
         tally->items += 1;
     }

@@ -14,7 +14,8 @@ static size_t item_bytes(const qn__feed *feed) {
 
 static int same_feed(const qn__feed *a, const qn__feed *b) {
     return a->items == b->items && a->features == b->features && a->bytes == b->bytes &&
-           a->values == b->values && a->rows == b->rows && a->labels == b->labels;
+           a->values == b->values && a->rows == b->rows && a->labels == b->labels &&
+           a->weights == b->weights;
 }
 
 static uint64_t item_at(const qn__batch *batch, uint32_t place) {
@@ -41,6 +42,7 @@ static void drop_feed(qn__worker *w, qn__gpu_feed *f) {
     qn__gpu_drop(w, &f->values);
     qn__gpu_drop(w, &f->rows);
     qn__gpu_drop(w, &f->labels);
+    qn__gpu_drop(w, &f->weights);
     f->held = 0;
 }
 
@@ -86,9 +88,10 @@ static qn_status upload_feed(qn__worker *w, qn__gpu_feed *f, qn_error *err) {
     const uint64_t held = rows_reached(feed), item = item_bytes(feed);
     const uint64_t rows = feed->rows ? feed->items * sizeof(uint64_t) : 0;
     const uint64_t labels = feed->labels ? feed->items * sizeof(int32_t) : 0;
+    const uint64_t weights = feed->weights ? feed->items * sizeof(float) : 0;
     uint64_t values, bytes;
     int room = !__builtin_mul_overflow(held, item, &values) &&
-               !__builtin_add_overflow(values, rows + labels, &bytes) &&
+               !__builtin_add_overflow(values, rows + labels + weights, &bytes) &&
                make_room(w, bytes, values > rows ? values : rows);
     qn_status status = QN_OK;
     if (room)
@@ -97,6 +100,8 @@ static qn_status upload_feed(qn__worker *w, qn__gpu_feed *f, qn_error *err) {
         status = upload(w, feed->rows, rows, &f->rows, &room, err);
     if (status == QN_OK)
         status = upload(w, feed->labels, labels, &f->labels, &room, err);
+    if (status == QN_OK)
+        status = upload(w, feed->weights, weights, &f->weights, &room, err);
     if (status == QN_OK && room)
         f->held = held;
     else
@@ -148,6 +153,7 @@ static qn_status send_items(qn__worker *w, const qn__batch *batch, qn__gpu_sourc
     *source = (qn__gpu_source){.values = &w->sent_values,
                                .rows = &w->step,
                                .labels = &w->step,
+                               .weights = &w->step,
                                .flags = QN_FETCH_GATHERED,
                                .bytes = batch->feed->bytes != 0,
                                .sent = 1};
@@ -158,9 +164,12 @@ static void source_held(const qn__worker *w, const qn__gpu_feed *f, qn__gpu_sour
     *source = (qn__gpu_source){.values = &f->values,
                                .rows = f->rows.bytes ? &f->rows : &w->step,
                                .labels = f->labels.bytes ? &f->labels : &w->step,
+                               .weights = f->weights.bytes ? &f->weights : &w->step,
                                .bytes = f->key.bytes != 0,
                                .id = f->id};
-    source->flags = (f->rows.bytes ? QN_FETCH_ROWS : 0u) | (f->labels.bytes ? QN_FETCH_LABELS : 0u);
+    source->flags = (f->rows.bytes ? QN_FETCH_ROWS : 0u) |
+                    (f->labels.bytes ? QN_FETCH_LABELS : 0u) |
+                    (f->weights.bytes ? QN_FETCH_WEIGHTS : 0u);
 }
 
 qn_status qn__gpu_source_of(qn__worker *w, const qn__batch *batch, qn__gpu_source *source,
@@ -196,7 +205,7 @@ qn_status qn__gpu_source_once(qn__worker *w, const qn__batch *batch, qn__gpu_sou
             continue;
         source_held(w, &w->feed[i], source);
         source->rows = &w->sent_rows;
-        source->labels = &w->step;
+        source->labels = source->weights = &w->step;
         source->flags = QN_FETCH_ROWS;
         source->sent = source->by_place = 1;
         source->id = 0;
@@ -208,19 +217,27 @@ qn_status qn__gpu_source_once(qn__worker *w, const qn__batch *batch, qn__gpu_sou
     return status;
 }
 
-qn_status qn__gpu_send_targets(qn__worker *w, const qn__batch *batch, qn_error *err) {
-    const int32_t *labels = batch->feed->labels;
-    int32_t *stage = (int32_t *)(void *)w->stage;
+/* Writes 4 bytes of each item of the batch, which stand at `from` by the items' numbers. */
+static qn_status send_words(qn__worker *w, const qn__batch *batch, const void *from,
+                            const qn__gpu_memory *to, qn_error *err) {
+    uint32_t *stage = (uint32_t *)(void *)w->stage;
     const uint32_t most = (uint32_t)(w->stage_bytes / sizeof *stage);
     qn_status status = QN_OK;
     for (uint32_t first = 0, next; status == QN_OK && first < batch->items; first = next) {
         next = batch->items - first < most ? batch->items : first + most;
         for (uint32_t i = first; i < next; ++i)
-            stage[i - first] = labels[item_at(batch, i)];
-        status = w->driver->write(w->gpu, &w->targets, first * sizeof *stage, stage,
+            memcpy(&stage[i - first], (const uint32_t *)from + item_at(batch, i), sizeof *stage);
+        status = w->driver->write(w->gpu, to, first * sizeof *stage, stage,
                                   (next - first) * sizeof *stage, err);
     }
     return status;
+}
+
+qn_status qn__gpu_send_targets(qn__worker *w, const qn__batch *batch, qn_error *err) {
+    const qn__feed *feed = batch->feed;
+    const qn_status status = send_words(w, batch, feed->labels, &w->targets, err);
+    return status == QN_OK && feed->weights ? send_words(w, batch, feed->weights, &w->weight, err)
+                                            : status;
 }
 
 qn_status qn__gpu_send_step(qn__worker *w, const qn__batch *batch, const qn__gpu_source *source,

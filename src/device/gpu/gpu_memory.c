@@ -22,7 +22,7 @@ typedef struct piece {
     uint64_t bytes;
 } piece;
 
-enum { FIXED_PIECES = 20, INTGEMM_PIECES = 6, LAYER_PIECES = 4 };
+enum { FIXED_PIECES = 21, INTGEMM_PIECES = 6, LAYER_PIECES = 4 };
 
 static uint64_t row_bytes(const qn__worker *w, uint64_t n) {
     return qn__gpu_ld(n) * w->room * sizeof(float);
@@ -55,6 +55,7 @@ static uint32_t fixed_pieces(qn__worker *w, piece *pieces) {
         {&w->errors[1], w->program->layers > 1 ? errors : 0},
         {&w->numbers, items * sizeof(uint64_t)},
         {&w->targets, items * sizeof(int32_t)},
+        {&w->weight, items * sizeof(float)},
         {&w->loss, items * sizeof(float)},
         {&w->classes, items * sizeof(int32_t)},
         {&w->scores, items * sizeof(float)},
@@ -231,6 +232,7 @@ void qn__gpu_release_all(qn__worker *w) {
         qn__gpu_drop(w, &w->feed[i].values);
         qn__gpu_drop(w, &w->feed[i].rows);
         qn__gpu_drop(w, &w->feed[i].labels);
+        qn__gpu_drop(w, &w->feed[i].weights);
     }
     qn__gpu_drop(w, &w->canonical);
     if (w->layer)

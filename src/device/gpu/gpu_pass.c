@@ -12,12 +12,14 @@ void qn__gpu_launch_fetch(qn__gpu_pass *pass) {
     qn__push_memory_arg(&c, source->values);
     qn__push_memory_arg(&c, source->rows);
     qn__push_memory_arg(&c, source->labels);
+    qn__push_memory_arg(&c, source->weights);
     qn__push_memory_arg(&c, &w->unit);
     qn__push_memory_arg(&c, w->mean.bytes ? &w->mean : &w->step);
     qn__push_memory_arg(&c, w->inverse.bytes ? &w->inverse : &w->step);
     qn__push_memory_arg(&c, &w->inputs);
     qn__push_memory_arg(&c, &w->numbers);
     qn__push_memory_arg(&c, &w->targets);
+    qn__push_memory_arg(&c, &w->weight);
     qn__push_arg(&c, w->program->layer[0].in);
     qn__push_arg(&c, source->bytes);
     qn__push_arg(&c, (uint32_t)w->program->scale);
@@ -40,6 +42,7 @@ void qn__gpu_launch_loss(qn__gpu_pass *pass, uint32_t flags) {
     qn__push_memory_arg(&c, &w->step);
     qn__push_memory_arg(&c, &w->layer[last].output);
     qn__push_memory_arg(&c, &w->targets);
+    qn__push_memory_arg(&c, &w->weight);
     qn__push_memory_arg(&c, &w->loss);
     qn__push_memory_arg(&c, &w->classes);
     qn__push_memory_arg(&c, &w->scores);

@@ -30,17 +30,18 @@ typedef struct qn__gpu_feed {
     uint64_t id;   /* unique, so that a recording refers to the feed it was made for */
     uint64_t used; /* when, on the worker's own clock */
     uint64_t held; /* rows of values on the device; 0: they are sent with each batch */
-    qn__gpu_memory values, rows, labels;
+    qn__gpu_memory values, rows, labels, weights;
 } qn__gpu_feed;
 
 /* Where the kernel FETCH reads the items of a pass. */
 typedef struct qn__gpu_source {
-    const qn__gpu_memory *values, *rows, *labels;
+    const qn__gpu_memory *values, *rows, *labels, *weights;
     uint32_t flags; /* QN_FETCH_... */
     uint32_t bytes; /* 1: values are bytes */
-    int sent;     /* 1: sent for this pass only; the labels are written to `targets` after FETCH */
-    int by_place; /* 1: items are numbered by their positions in the batch */
-    uint64_t id;  /* of the feed; 0 if it was sent */
+    int sent;       /* 1: sent for this pass only; labels and weights are written to `targets` and
+                       `weight` after FETCH */
+    int by_place;   /* 1: items are numbered by their positions in the batch */
+    uint64_t id;    /* of the feed; 0 if it was sent */
 } qn__gpu_source;
 
 /* A step whose results are not yet known. */
@@ -73,7 +74,7 @@ struct qn__worker {
     qn__gpu_memory
         canonical; /* sums in canonical order; allocated when the worker first shares a step */
     qn__gpu_memory unit, mean, inverse, inputs, errors[2];
-    qn__gpu_memory numbers, targets, loss, classes, scores, finite; /* of each item */
+    qn__gpu_memory numbers, targets, weight, loss, classes, scores, finite; /* of each item */
     /* For integer products: absmax of the blocks (of each layer's outputs; of items; of each
      * grain's inputs, layer after layer, then of its errors), and operands as words, of one product
      * at a time. */
@@ -132,8 +133,8 @@ qn_status qn__gpu_source_of(qn__worker *worker, const qn__batch *batch, qn__gpu_
 /* The same for apply, whose feeds may change after the call and are not kept. */
 qn_status qn__gpu_source_once(qn__worker *worker, const qn__batch *batch, qn__gpu_source *source,
                               qn_error *err);
-/* Writes the batch's labels to the array of FETCH; call it after FETCH, for sources that were
- * sent. */
+/* Writes the batch's labels and weights to the arrays of FETCH; call it after FETCH, for sources
+ * that were sent. */
 qn_status qn__gpu_send_targets(qn__worker *worker, const qn__batch *batch, qn_error *err);
 /* Writes the step's record, and prepares the status words. `update` may be NULL. */
 qn_status qn__gpu_send_step(qn__worker *worker, const qn__batch *batch,

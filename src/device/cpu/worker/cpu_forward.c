@@ -41,6 +41,8 @@ static const void *prefetch_item(const qn__feed *feed, uint64_t item) {
         __builtin_prefetch(from + i);
     if (feed->labels)
         __builtin_prefetch(feed->labels + item);
+    if (feed->weights)
+        __builtin_prefetch(feed->weights + item);
     return from;
 }
 

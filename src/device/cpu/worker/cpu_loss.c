@@ -87,15 +87,16 @@ typedef struct loss_state {
     int32_t label[LANES];
     float target[LANES];
     float at_label[LANES], max[LANES], sum[LANES], loss[LANES];
+    float weight[LANES], factor[LANES]; /* of the item; the same in units: times 2^u (8.1) */
 } loss_state;
 
 /* 7.2, 8.2 */
-INLINE void cross_entropy(const uint32_t lanes, const qn__cpu_kernels *k, uint32_t out, float scale,
+INLINE void cross_entropy(const uint32_t lanes, const qn__cpu_kernels *k, uint32_t out,
                           const float *y, loss_state *o, float *delta) {
     for (uint32_t j = 0; j < out; ++j)
         for (uint32_t i = 0; i < lanes; ++i) {
             const float target = (int32_t)j == o->label[i] ? 1.0f : 0.0f;
-            delta[j * lanes + i] = (y[j * lanes + i] - target) * scale;
+            delta[j * lanes + i] = (y[j * lanes + i] - target) * o->factor[i];
         }
     k->log(lanes, o->sum, o->loss);
     for (uint32_t i = 0; i < lanes; ++i)
@@ -103,24 +104,23 @@ INLINE void cross_entropy(const uint32_t lanes, const qn__cpu_kernels *k, uint32
 }
 
 /* 7.6, 8.2 */
-INLINE void binary(const uint32_t lanes, float scale, const float *y, loss_state *o, float *delta) {
+INLINE void binary(const uint32_t lanes, const float *y, loss_state *o, float *delta) {
     for (uint32_t i = 0; i < lanes; ++i) {
-        delta[i] = (y[i] - o->target[i]) * scale;
+        delta[i] = (y[i] - o->target[i]) * o->factor[i];
         o->loss[i] = qn__loss_binary(o->at_label[i], o->target[i]);
     }
 }
 
 /* 7.3, 8.3 */
 INLINE void sum_losses(const uint32_t lanes, const qn__program *p, const qn__cpu_kernels *k,
-                       const qn__layer *l, float scale, const float *y, loss_state *o,
-                       float *delta) {
+                       const qn__layer *l, const float *y, loss_state *o, float *delta) {
     for (uint32_t i = 0; i < lanes; ++i) {
         float loss = 0.0f;
         for (uint32_t j = 0; j < l->out; ++j) {
             const float class = (int32_t)j == o->label[i] ? 1.0f : 0.0f;
             const float d = y[j * lanes + i] - (p->real ? o->target[i] : class);
             loss = qn__loss_chain(p->loss, d, p->delta, loss);
-            delta[j * lanes + i] = qn__loss_slope(p->loss, d, p->delta) * scale;
+            delta[j * lanes + i] = qn__loss_slope(p->loss, d, p->delta) * o->factor[i];
         }
         o->loss[i] = loss;
     }
@@ -157,12 +157,17 @@ INLINE void spread(const uint32_t lanes, const float *from, uint32_t rows, uint3
 INLINE void find_labels(const uint32_t lanes, const qn__cpu_pass *pass, uint32_t first,
                         uint32_t rows, const float *z, loss_state *o) {
     const qn__program *p = pass->worker->program;
+    const qn__feed *feed = pass->batch->feed;
+    const float scale = ldexpf(1.0f, (int)p->gradient_scale);
     for (uint32_t i = 0; i < rows; ++i) {
-        const int32_t label = pass->batch->feed->labels[qn__cpu_item(pass->batch, first + i)];
+        const uint64_t item = qn__cpu_item(pass->batch, first + i);
+        const int32_t label = feed->labels[item];
         const uint32_t at = p->real || p->loss == QN__LOSS_BINARY ? 0 : (uint32_t)label;
         o->label[i] = p->real ? -1 : label;
         o->target[i] = p->real ? v_float(label) : (float)label;
         o->at_label[i] = z[(size_t)at * lanes + i];
+        o->weight[i] = feed->weights ? feed->weights[item] : 1.0f;
+        o->factor[i] = o->weight[i] * scale; /* exact, unless it overflows */
     }
 }
 
@@ -173,10 +178,9 @@ INLINE void losses(const uint32_t lanes, const qn__cpu_pass *pass, qn__cpu_core 
     const qn__cpu_layer *l = &w->layer[p->layers - 1];
     const uint32_t out = l->layer->out;
     const size_t stride = pass->stride, at = (size_t)first * QN__PANEL;
-    const float scale = ldexpf(1.0f, (int)p->gradient_scale);
     float *y = core->rows, *delta = core->rows + (size_t)l->out_panels * QN__PANEL * LANES;
     int32_t class[LANES];
-    loss_state o = {.label = {0}, .target = {0}, .at_label = {0}, .sum = {0}};
+    loss_state o = {.label = {0}, .target = {0}, .at_label = {0}, .sum = {0}, .factor = {0}};
     gather(lanes, l->output + at, stride, rows, out, y);
     if (pass->batch->feed->labels)
         find_labels(lanes, pass, first, rows, y, &o);
@@ -188,11 +192,13 @@ INLINE void losses(const uint32_t lanes, const qn__cpu_pass *pass, qn__cpu_core 
     memcpy(w->chosen + first, class, rows * sizeof *class);
     if (pass->batch->feed->labels) {
         if (p->loss == QN__LOSS_CROSS_ENTROPY)
-            cross_entropy(lanes, w->kernels, out, scale, y, &o, delta);
+            cross_entropy(lanes, w->kernels, out, y, &o, delta);
         else if (p->loss == QN__LOSS_BINARY)
-            binary(lanes, scale, y, &o, delta);
+            binary(lanes, y, &o, delta);
         else
-            sum_losses(lanes, p, w->kernels, l->layer, scale, y, &o, delta);
+            sum_losses(lanes, p, w->kernels, l->layer, y, &o, delta);
+        for (uint32_t i = 0; i < rows; ++i) /* 7.7 */
+            o.loss[i] = o.loss[i] * o.weight[i];
         memcpy(w->loss + first, o.loss, rows * sizeof *o.loss);
         memcpy(w->label + first, o.label, rows * sizeof *o.label);
     }

@@ -1,0 +1,23 @@
+/* Weights of the items of a training: those of the data times those of their classes, and as shares
+ * whose mean is 1 (docs/exactness.md 7.7). */
+#ifndef QN_JOB_WEIGHTS_H
+#define QN_JOB_WEIGHTS_H
+
+#include "data/data.h"
+#include "model/recipe.h"
+
+/* The weight of each item of `set`, for qn__free; *out is NULL where the recipe has none. Those of
+ * the classes are in `of_class`, which qn__class_factors makes, or NULL. Fails with QN_INPUT (a
+ * weight out of range, or no weight above 0), which names `what`, or QN_MEMORY. */
+qn_status qn__weights_combine(const qn_data *set, const float *of_class, const char *what,
+                              float **out, qn_error *err);
+
+/* The weight of each class that the recipe gives for these training items, for qn__free; *out is
+ * NULL where it gives none. Fails with QN_USAGE or QN_MEMORY. */
+qn_status qn__class_factors(const qn__recipe *recipe, const qn_data *train, float **out,
+                            qn_error *err);
+
+/* Replaces weights of which one is above 0 by their shares: times their number, over their sum. */
+void qn__weights_share(float *weights, uint64_t items);
+
+#endif
