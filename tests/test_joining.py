@@ -2,8 +2,10 @@
 
 More of how they find each other is in test_ranks.py, and what goes wrong in test_bad_launch.py."""
 
+import contextlib
 import json
 import select
+import socket
 import subprocess
 import time
 
@@ -61,16 +63,21 @@ def test_a_quiet_rank_waits_in_silence(run_quern, tmp_path):
     assert "waits" not in done.stderr and "rank 1 did not come" in done.stderr
 
 
-def under_torchrun(quern, count, *words, **more):
-    """The ranks as torchrun starts them on one machine. Returns [(exit code, stderr)]."""
+def start_torchrun(quern, count, port, *words, **more):
+    """The ranks as torchrun with this MASTER_PORT starts them on one machine."""
     run = []
-    port = ranks.free_port() - 1
     for rank in range(count):
         env = launch.clean_environment(TORCHELASTIC_RUN_ID="none", RANK=str(rank), LOCAL_RANK=str(rank),
                                        WORLD_SIZE=str(count), LOCAL_WORLD_SIZE=str(count),
                                        MASTER_ADDR="some-name", MASTER_PORT=str(port), **more)
         run.append(subprocess.Popen([quern, *map(str, words)], text=True, stdout=subprocess.PIPE,
                                     stderr=subprocess.PIPE, env=env))
+    return run
+
+
+def under_torchrun(quern, count, *words, port=None, **more):
+    """Starts them and waits for them. Returns [(exit code, stderr)]."""
+    run = start_torchrun(quern, count, port or ranks.free_port() - 1, *words, **more)
     try:
         texts = [p.communicate(timeout=60)[1] for p in run]
     finally:
@@ -92,3 +99,51 @@ def test_torchrun(quern, files, tmp_path, count, key):
     assert recipes.sha256(tmp_path / "m") == recipes.table()["dropout"]
     assert (f"ranks   {count}: rank 0 on" in done[0][1]) == (count > 1)
     assert all(text == "" for _, text in done[1:])
+
+
+def test_torchrun_beside_a_program_at_its_port(quern, files, tmp_path):
+    """The ranks meet at one of the next ports. Whoever listens at the first one, and does not
+    answer, costs a moment."""
+    words = [*words_of("dropout", files), "-o", tmp_path / "m", "--quiet"]
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", ranks.free_port()))
+        holder.listen()
+        done = under_torchrun(quern, 2, *words, port=holder.getsockname()[1] - 1)
+    assert [code for code, _ in done] == [0, 0], done
+    assert recipes.sha256(tmp_path / "m") == recipes.table()["dropout"]
+
+
+def test_two_runs_of_torchrun_at_ports_side_by_side(quern, files, tmp_path):
+    """The store of the second one listens where the first would meet. Ranks of both come to the
+    ports behind it, and each finds its own rank 0."""
+    runs = []
+    with socket.socket() as store:
+        store.bind(("127.0.0.1", ranks.free_port()))
+        store.listen()
+        port = store.getsockname()[1]
+        try:
+            for i in range(2):
+                runs.append(start_torchrun(quern, 2, port - 1 + i, *words_of("dropout", files), "-o",
+                                           tmp_path / f"m{i}", "--quiet"))
+            texts = [p.communicate(timeout=60) for run in runs for p in run]
+        finally:
+            for p in sum(runs, []):
+                p.kill()
+    assert [p.returncode for run in runs for p in run] == [0] * 4, texts
+    assert {recipes.sha256(tmp_path / f"m{i}") for i in range(2)} == {recipes.table()["dropout"]}
+
+
+def test_torchrun_without_a_free_port(quern, tmp_path):
+    """Rank 0 names the ports at once; the other rank names them at the end of its time."""
+    first = ranks.free_port()
+    with contextlib.ExitStack() as held:
+        for port in range(first, first + 8):
+            holder = held.enter_context(socket.socket())
+            with contextlib.suppress(OSError):  # somebody else holds it
+                holder.bind(("127.0.0.1", port))
+                holder.listen()
+        done = under_torchrun(quern, 2, *SMALL, "-o", tmp_path / "m", "--meet-timeout", "4",
+                              port=first - 1)
+    assert [code for code, _ in done] == [1, 1]
+    assert f"the ports {first} to {first + 7} were tried" in done[0][1]
+    assert f"127.0.0.1, ports {first} to {first + 7}, within 4 seconds" in done[1][1]

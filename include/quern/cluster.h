@@ -45,7 +45,8 @@ typedef struct qn_cluster_options {
     /* Where the ranks connect for the first time.
      *   NULL, "auto"  by what the launcher left in the environment: the MPI library under mpirun,
      *                 the list of nodes under srun, MASTER_ADDR and the port after MASTER_PORT
-     *                 under torchrun; alone without a launcher
+     *                 under torchrun, or one of the next where it is taken; alone without a
+     *                 launcher
      *   "none"        alone, whatever the environment says
      *   "HOST:PORT"   at this address, where rank 0 listens; set `ranks` and `rank` too */
     const char *rendezvous;

@@ -34,10 +34,10 @@ int qn__exchange_is_loopback(const char *host) {
 }
 
 /* The key with which a rank proves that it belongs to this job. */
-static void key_of_secret(const char *secret, unsigned char key[32]) {
+static void key_of_secret(const char *secret, const char *run, unsigned char key[32]) {
     static const char label[] = "quern rendezvous";
     const char *text = secret ? secret : "";
-    qn__hmac(text, strlen(text), label, sizeof label, "", 0, key);
+    qn__hmac(text, strlen(text), label, sizeof label, run ? run : "", run ? strlen(run) : 0, key);
 }
 
 /* The same from a secret sent by MUNGE. The name of the run keeps ranks of another run out. */
@@ -69,7 +69,7 @@ static void report_waiting(const qn__exchange *p, double *due, const char *what)
 /* --------------------------------------------------------------------------------------- rank 0 */
 
 typedef struct host {
-    const qn__exchange *place;
+    qn__exchange place;
     qn__endpoint *endpoint;
     int *file;           /* of each connected rank; -1 */
     unsigned char *have; /* 1: its endpoint is complete */
@@ -156,16 +156,16 @@ static const char *decide(void *user, const qn__hello *other) {
         return refuse(h, &why, 1);
     if (other->purpose != QN__FOR_RENDEZVOUS)
         return "this is the rendezvous address, not a rank's own transport";
-    if (other->ranks != h->place->ranks) {
+    if (other->ranks != h->place.ranks) {
         qn__fail(&why, QN_CLUSTER,
                  "rank %u on %s was started as one of %u, rank 0 on %s as one of %u", other->from,
-                 other->host, other->ranks, h->endpoint[0].host, h->place->ranks);
+                 other->host, other->ranks, h->endpoint[0].host, h->place.ranks);
         qn__remedy(&why, QN_CLUSTER, "start all ranks with the same number of ranks");
         return refuse(h, &why, 1);
     }
-    if (other->from == 0 || other->from >= h->place->ranks) {
+    if (other->from == 0 || other->from >= h->place.ranks) {
         qn__fail(&why, QN_CLUSTER, "there is no room for a further rank %u, on %s, in a run of %u",
-                 other->from, other->host, h->place->ranks);
+                 other->from, other->host, h->place.ranks);
         return refuse(h, &why, 0);
     }
     if (is_there(h, other->from)) {
@@ -186,7 +186,7 @@ static void joined(void *user, const qn__hello *other, int file, int local) {
 
 /* Replaces the credential before it expires. */
 static void renew(host *h, double now) {
-    if (!h->place->munge || (h->sealed > 0 && now - h->sealed < RENEWED))
+    if (!h->place.munge || (h->sealed > 0 && now - h->sealed < RENEWED))
         return;
     h->sealed = now;
     if (qn__munge_seal(h->sent, h->credential, &h->why) != QN_OK)
@@ -201,7 +201,7 @@ static int waiting(const host *h, double now) {
 
 /* "ranks 1, 3", of very many the first. */
 static void list_missing(const host *h, char *text, size_t size) {
-    const qn__exchange *p = h->place;
+    const qn__exchange *p = &h->place;
     char list[200] = "";
     size_t used = 0;
     for (uint32_t r = 1; r < p->ranks && used < sizeof list - 16; ++r)
@@ -212,7 +212,7 @@ static void list_missing(const host *h, char *text, size_t size) {
 }
 
 static void report_missing(const host *h, double *due) {
-    const qn__exchange *p = h->place;
+    const qn__exchange *p = &h->place;
     char list[256], text[400];
     list_missing(h, list, sizeof list);
     snprintf(text, sizeof text, "rank 0 waits at %.80s:%u for %s: %u of %u ranks are there",
@@ -225,14 +225,14 @@ static void gather(host *h, double until) {
     for (double now = qn__now(); waiting(h, now) && now < until; now = qn__now()) {
         renew(h, now);
         qn__acceptor_serve(h->acceptor, now);
-        for (uint32_t r = 1; r < h->place->ranks; ++r)
+        for (uint32_t r = 1; r < h->place.ranks; ++r)
             if (h->file[r] >= 0)
                 receive_endpoint(h, r);
         if (!waiting(h, now))
             break;
         report_missing(h, &due);
         size_t count = qn__acceptor_polls(h->acceptor, h->poll);
-        for (uint32_t r = 1; r < h->place->ranks; ++r)
+        for (uint32_t r = 1; r < h->place.ranks; ++r)
             if (h->file[r] >= 0)
                 h->poll[count++] = (struct pollfd){.fd = h->file[r], .events = POLLIN};
         qn__socket_wait(h->poll, count, until - now < 0.25 ? until - now : 0.25);
@@ -240,7 +240,7 @@ static void gather(host *h, double until) {
 }
 
 static qn_status name_missing(const host *h, qn_error *err) {
-    const qn__exchange *p = h->place;
+    const qn__exchange *p = &h->place;
     char list[256];
     list_missing(h, list, sizeof list);
     qn__fail(err, QN_CLUSTER, "%s did not come to %s:%u within %g seconds", list, p->host, p->port,
@@ -261,7 +261,7 @@ static void answer(const host *h, qn_status status, const qn_error *err,
                    const unsigned char session[SESSION_BYTES], double until) {
     unsigned char message[QN__STATUS_BYTES], bytes[QN__ENDPOINT_BYTES];
     qn__status_write(message, status == QN_OK ? NULL : err->what);
-    for (uint32_t r = 1; r < h->place->ranks; ++r) {
+    for (uint32_t r = 1; r < h->place.ranks; ++r) {
         int good = h->file[r] >= 0 &&
                    qn__socket_transfer(h->file[r], message, sizeof message, 1, until) == 1;
         if (!good || status != QN_OK)
@@ -269,45 +269,60 @@ static void answer(const host *h, qn_status status, const qn_error *err,
         unsigned char copy[SESSION_BYTES];
         memcpy(copy, session, sizeof copy);
         good = qn__socket_transfer(h->file[r], copy, sizeof copy, 1, until) == 1;
-        for (uint32_t other = 0; other < h->place->ranks && good; ++other) {
+        for (uint32_t other = 0; other < h->place.ranks && good; ++other) {
             qn__endpoint_write(&h->endpoint[other], bytes);
             good = qn__socket_transfer(h->file[r], bytes, sizeof bytes, 1, until) == 1;
         }
     }
 }
 
-/* The listener of rank 0. Many systems map a machine's own name to a loopback address, which other
- * machines cannot reach. */
-static qn_status listen_at(const qn__exchange *p, int *file, qn_error *err) {
-    qn__address list[ADDRESSES];
-    uint16_t port = p->port;
-    const int count = qn__address_resolve(p->host, list, ADDRESSES);
+/* Listens at one of the addresses; at all with a count of 0. */
+static qn_status listen_there(const qn__address *list, int count, uint16_t port, int *file,
+                              qn_error *err) {
     qn_status status = QN_CLUSTER;
-    if (p->everywhere)
+    if (count == 0)
         return qn__socket_listen(NULL, &port, file, err);
-    if (count == 0) {
-        qn__fail(err, QN_CLUSTER, "there is no address for the name \"%s\"", p->host);
-        return qn__remedy(err, QN_CLUSTER, "name the machine of rank 0, or write its address");
-    }
     for (int i = 0; i < count && status != QN_OK; ++i)
         status = qn__socket_listen(&list[i], &port, file, err);
     return status;
+}
+
+/* The listener of rank 0, at the first of the place's ports that is free, which becomes the place's
+ * port. Many systems map a machine's own name to a loopback address, which other machines cannot
+ * reach. */
+static qn_status listen_at(qn__exchange *p, int *file, qn_error *err) {
+    qn__address list[ADDRESSES];
+    const int count = p->everywhere ? 0 : qn__address_resolve(p->host, list, ADDRESSES);
+    if (count == 0 && !p->everywhere) {
+        qn__fail(err, QN_CLUSTER, "there is no address for the name \"%s\"", p->host);
+        return qn__remedy(err, QN_CLUSTER, "name the machine of rank 0, or write its address");
+    }
+    for (int port = p->port; port <= p->port + p->more; ++port)
+        if (listen_there(list, count, (uint16_t)port, file, err) == QN_OK) {
+            p->port = (uint16_t)port;
+            p->more = 0;
+            return QN_OK;
+        }
+    if (p->more)
+        qn__remedy(err, QN_CLUSTER, "the ports %u to %u were tried: choose others, or end programs",
+                   p->port, p->port + p->more);
+    return QN_CLUSTER;
 }
 
 static qn_status host_all(host *h, const unsigned char secret[32], double until,
                           unsigned char session[SESSION_BYTES], qn_error *err) {
     qn__listeners listeners = {-1, -1};
     qn_error own;
-    qn_status status = listen_at(h->place, &listeners.tcp, err);
+    qn_status status = listen_at(&h->place, &listeners.tcp, err);
     if (status != QN_OK)
         return status;
     *h->acceptor = (qn__acceptor){.listeners = &listeners,
                                   .key = secret,
-                                  .greeting = h->place->munge ? h->credential : NULL,
+                                  .greeting = h->place.munge ? h->credential : NULL,
                                   .user = h,
                                   .decide = decide,
                                   .joined = joined};
-    qn__hello_fill(&h->acceptor->own, QN__FOR_RENDEZVOUS, 0, UINT32_MAX, h->place->ranks);
+    qn__hello_fill(&h->acceptor->own, QN__FOR_RENDEZVOUS, 0, UINT32_MAX, h->place.ranks);
     qn__acceptor_open(h->acceptor);
     gather(h, until);
     if (h->failed != 0) {
@@ -329,7 +344,7 @@ static qn_status exchange_as_server(const qn__exchange *place, qn__endpoint *end
                                     unsigned char secret[32], unsigned char session[SESSION_BYTES],
                                     double until, int *held, qn_error *err) {
     const uint32_t n = place->ranks;
-    host h = {.place = place, .endpoint = endpoint, .file = held, .missing = n - 1};
+    host h = {.place = *place, .endpoint = endpoint, .file = held, .missing = n - 1};
     if (place->munge) {
         qn__random_bytes(h.sent, sizeof h.sent);
         key_of_munge(h.sent, place->run, secret);
@@ -365,7 +380,8 @@ static qn_status take_key(const qn__exchange *p, int file, unsigned char secret[
     return status;
 }
 
-/* One attempt at one address. QN_OK: connected to rank 0. QN_BUSY: no listener, try again. */
+/* One attempt at one address. QN_OK: connected to rank 0. QN_BUSY: no listener, try again.
+ * QN_MISMATCH: the listener has another key. */
 static qn_status try_address(const qn__exchange *p, const qn__address *address,
                              unsigned char secret[32], double until, int *file, qn_error *err) {
     qn__hello hello;
@@ -400,16 +416,57 @@ static qn_status try_address(const qn__exchange *p, const qn__address *address,
     if (shake.state == QN__HANDSHAKE_WRONG_KEY) {
         qn__fail(err, QN_CLUSTER, "rank 0 at %s:%u holds another key than rank %u", p->host,
                  p->port, p->rank);
-        return qn__remedy(err, QN_CLUSTER,
-                          "give all ranks of a run the same key, and each run on "
-                          "a machine a port of its own");
+        qn__remedy(err, QN_CLUSTER,
+                   "give all ranks of a run the same key, and each run on a machine a port of its "
+                   "own");
+        return QN_MISMATCH;
     }
     if (shake.state == QN__HANDSHAKE_REFUSED)
         return qn__fail(err, QN_CLUSTER, "%s", shake.why);
     return QN_BUSY;
 }
 
-static qn_status find_host(const qn__exchange *p, unsigned char secret[32], double until, int *file,
+/* One attempt at all ports of rank 0, of which the one that answers becomes the place's port. A
+ * listener with another key belongs to another run where rank 0 may have another port. */
+static qn_status try_ports(qn__exchange *p, const qn__address *list, int count,
+                           unsigned char secret[32], double until, int *file, qn_error *err) {
+    const qn__exchange all = *p;
+    for (int port = all.port; port <= all.port + all.more; ++port)
+        for (int i = 0; i < count; ++i) {
+            p->port = (uint16_t)port;
+            const qn_status status = try_address(p, &list[i], secret, until, file, err);
+            if (status != QN_BUSY && !(status == QN_MISMATCH && all.more))
+                return status == QN_MISMATCH ? QN_CLUSTER : status;
+        }
+    p->port = all.port;
+    return QN_BUSY;
+}
+
+static qn_status no_host(const qn__exchange *p, int known, qn_error *err) {
+    if (p->again) {
+        qn__fail(err, QN_CLUSTER,
+                 "rank 0 at %s:%u ended before all ranks were connected, and none was there again "
+                 "within %g "
+                 "seconds",
+                 p->host, p->port, p->timeout);
+        return qn__remedy(err, QN_CLUSTER,
+                          "look what rank 0 said; while the others wait, it may be started again");
+    }
+    if (known && p->more)
+        qn__fail(err, QN_CLUSTER,
+                 "found no rank 0 of this run at %s, ports %u to %u, within %g seconds", p->host,
+                 p->port, p->port + p->more, p->timeout);
+    else if (known)
+        qn__fail(err, QN_CLUSTER, "found no rank 0 at %s:%u within %g seconds", p->host, p->port,
+                 p->timeout);
+    else
+        qn__fail(err, QN_CLUSTER, "found no address for the name \"%s\" within %g seconds", p->host,
+                 p->timeout);
+    return qn__remedy(err, QN_CLUSTER,
+                      "start rank 0 there, and let programs of this machine connect to it");
+}
+
+static qn_status find_host(qn__exchange *p, unsigned char secret[32], double until, int *file,
                            qn_error *err) {
     double pause = 0.02, due = qn__now() + PATIENCE;
     char waits[400];
@@ -423,32 +480,14 @@ static qn_status find_host(const qn__exchange *p, unsigned char secret[32], doub
         qn__address list[ADDRESSES];
         const int count = qn__address_resolve(p->host, list, ADDRESSES);
         known |= count > 0;
-        for (int i = 0; i < count; ++i) {
-            const qn_status status = try_address(p, &list[i], secret, until, file, err);
-            if (status != QN_BUSY)
-                return status;
-        }
+        const qn_status status = try_ports(p, list, count, secret, until, file, err);
+        if (status != QN_BUSY)
+            return status;
         report_waiting(p, &due, waits);
         qn__socket_wait(NULL, 0, until - now < pause ? until - now : pause);
         pause = pause * 1.5 < 0.5 ? pause * 1.5 : 0.5;
     }
-    if (p->again) {
-        qn__fail(err, QN_CLUSTER,
-                 "rank 0 at %s:%u ended before all ranks were connected, and none was there again "
-                 "within %g "
-                 "seconds",
-                 p->host, p->port, p->timeout);
-        return qn__remedy(err, QN_CLUSTER,
-                          "look what rank 0 said; while the others wait, it may be started again");
-    }
-    if (known)
-        qn__fail(err, QN_CLUSTER, "found no rank 0 at %s:%u within %g seconds", p->host, p->port,
-                 p->timeout);
-    else
-        qn__fail(err, QN_CLUSTER, "found no address for the name \"%s\" within %g seconds", p->host,
-                 p->timeout);
-    return qn__remedy(err, QN_CLUSTER,
-                      "start rank 0 there, and let programs of this machine connect to it");
+    return no_host(p, known, err);
 }
 
 /* Until rank 0 sends something or has ended. It sends nothing before all ranks are connected. */
@@ -498,16 +537,17 @@ static qn_status fetch_table(const qn__exchange *p, int file, qn__endpoint *endp
 static qn_status exchange_as_client(const qn__exchange *place, qn__endpoint *endpoint,
                                     unsigned char secret[32], unsigned char session[SESSION_BYTES],
                                     double until, int *held, qn_error *err) {
-    const qn_status status = find_host(place, secret, until, &held[0], err);
+    qn__exchange found = *place;
+    const qn_status status = find_host(&found, secret, until, &held[0], err);
     if (status != QN_OK)
         return status;
-    return fetch_table(place, held[0], endpoint, session, until + GRACE, err);
+    return fetch_table(&found, held[0], endpoint, session, until + GRACE, err);
 }
 
 qn_status qn__exchange_run(const qn__exchange *place, qn__endpoint *endpoint, unsigned char key[32],
                            double until, int *held, qn_error *err) {
     unsigned char secret[32], session[SESSION_BYTES];
-    key_of_secret(place->secret, secret);
+    key_of_secret(place->secret, place->run, secret);
     const qn_status status =
         place->rank == 0 ? exchange_as_server(place, endpoint, secret, session, until, held, err)
                          : exchange_as_client(place, endpoint, secret, session, until, held, err);

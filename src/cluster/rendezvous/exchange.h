@@ -9,11 +9,13 @@
 typedef struct qn__exchange {
     const char *host;
     uint16_t port;
+    uint16_t more; /* ports behind `port` that rank 0 takes where others are taken; only with `run`,
+                      which tells the ranks of another run there */
     uint32_t ranks, rank;
     const char *secret; /* NULL: none, and then the host must be this machine */
     int munge;          /* without a secret: rank 0 makes one and sends it in a MUNGE credential */
-    const char *run;    /* with munge: distinguishes this run from others of the same user */
-    int everywhere;     /* rank 0 listens at all its addresses */
+    const char *run; /* distinguishes this run from others of the same user; NULL: nothing does */
+    int everywhere;  /* rank 0 listens at all its addresses */
     double timeout;
     qn_note_fn note; /* reports, on the calling thread, what the rank waits for: after some seconds,
                         then now and again; may be NULL */

@@ -210,17 +210,15 @@ static void test_slurm(void **state) {
 }
 
 static void place_of_torchrun(const char *says) {
-    char host[256];
-    uint16_t port;
+    qn__torchrun_meeting at;
     qn_error err;
-    assert_int_equal(qn__torchrun_place(4, host, &port, &err), QN_USAGE);
+    assert_int_equal(qn__torchrun_place(4, &at, &err), QN_USAGE);
     assert_non_null(strstr(err.what, says));
 }
 
 static void test_torchrun(void **state) {
     (void)state;
-    char host[256];
-    uint16_t port;
+    qn__torchrun_meeting at;
     setenv("WORLD_SIZE", "4", 1); /* anybody's */
     setenv("RANK", "3", 1);
     assert_int_equal(found(QN_OK, "").kind, QN__LAUNCHED_ALONE);
@@ -238,12 +236,17 @@ static void test_torchrun(void **state) {
     place_of_torchrun("MASTER_ADDR is \"\"");
     setenv("MASTER_ADDR", "node-a", 1);
     setenv("LOCAL_WORLD_SIZE", "2", 1);
-    assert_int_equal(qn__torchrun_place(4, host, &port, NULL), QN_OK);
-    assert_string_equal(host, "node-a");
-    assert_int_equal(port, 29501);
+    assert_int_equal(qn__torchrun_place(4, &at, NULL), QN_OK);
+    assert_string_equal(at.host, "node-a");
+    assert_int_equal(at.port, 29501);
+    assert_int_equal(at.more, 7);
+    assert_string_equal(at.run, "torchrun 29500 none");
     setenv("LOCAL_WORLD_SIZE", "4", 1);
-    assert_int_equal(qn__torchrun_place(4, host, &port, NULL), QN_OK);
-    assert_string_equal(host, "127.0.0.1");
+    assert_int_equal(qn__torchrun_place(4, &at, NULL), QN_OK);
+    assert_string_equal(at.host, "127.0.0.1");
+    setenv("MASTER_PORT", "65532", 1);
+    assert_int_equal(qn__torchrun_place(4, &at, NULL), QN_OK);
+    assert_int_equal(at.port + at.more, 65535);
     setenv("MASTER_PORT", "65535", 1);
     place_of_torchrun("\"65535\"");
     setenv("RANK", "4", 1);

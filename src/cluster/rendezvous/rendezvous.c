@@ -142,16 +142,20 @@ static qn_status gather_by_torchrun(const qn_cluster_options *o, const qn__launc
                                     gathering *g, qn_error *err) {
     qn_cluster_options place = *o;
     char address[300];
-    uint16_t port;
-    const qn_status status = qn__torchrun_place(launcher->ranks, g->host, &port, err);
+    qn__torchrun_meeting at;
+    qn_status status = qn__torchrun_place(launcher->ranks, &at, err);
     if (status != QN_OK)
         return status;
-    const int v6 = strchr(g->host, ':') != NULL;
-    snprintf(address, sizeof address, "%s%s%s:%u", v6 ? "[" : "", g->host, v6 ? "]" : "", port);
+    const int v6 = strchr(at.host, ':') != NULL;
+    snprintf(address, sizeof address, "%s%s%s:%u", v6 ? "[" : "", at.host, v6 ? "]" : "", at.port);
     place.rendezvous = address;
     place.ranks = launcher->ranks;
     place.rank = launcher->rank;
-    return gather_at(&place, g, err);
+    status = gather_at(&place, g, err);
+    memcpy(g->run, at.run, sizeof g->run);
+    g->place.run = g->run;
+    g->place.more = at.more;
+    return status;
 }
 
 static qn_status gather_by_launcher(const qn_cluster_options *o, gathering *g,

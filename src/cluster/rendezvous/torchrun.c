@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-qn_status qn__torchrun_place(uint32_t ranks, char *host, uint16_t *port, qn_error *err) {
+/* Another run's store, or a program, may hold the first port. */
+enum { MORE_PORTS = 7 };
+
+qn_status qn__torchrun_place(uint32_t ranks, qn__torchrun_meeting *meeting, qn_error *err) {
     const char *const name = getenv("MASTER_ADDR"), *const number = getenv("MASTER_PORT");
     const char *const local = getenv("LOCAL_WORLD_SIZE");
     uint64_t store = 0, here = 0;
@@ -23,7 +26,10 @@ qn_status qn__torchrun_place(uint32_t ranks, char *host, uint16_t *port, qn_erro
         return qn__remedy(err, QN_USAGE,
                           "start with torchrun, or name a rendezvous address (HOST:PORT)");
     }
-    snprintf(host, 256, "%s", alone ? "127.0.0.1" : name);
-    *port = (uint16_t)(store + 1);
+    const char *const id = getenv("TORCHELASTIC_RUN_ID");
+    snprintf(meeting->host, sizeof meeting->host, "%s", alone ? "127.0.0.1" : name);
+    snprintf(meeting->run, sizeof meeting->run, "torchrun %u %.40s", (unsigned)store, id ? id : "");
+    meeting->port = (uint16_t)(store + 1);
+    meeting->more = (uint16_t)(store + 1 + MORE_PORTS <= 65535 ? MORE_PORTS : 65534 - store);
     return QN_OK;
 }

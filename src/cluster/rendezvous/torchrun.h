@@ -5,8 +5,15 @@
 #include "base/error.h"
 #include <stdint.h>
 
-/* The host of rank 0 (256 bytes; 127.0.0.1 where all `ranks` are on one machine) and the port
- * behind MASTER_PORT, at which torchrun's own store may listen. */
-qn_status qn__torchrun_place(uint32_t ranks, char *host, uint16_t *port, qn_error *err);
+/* Where the ranks of one torchrun meet. */
+typedef struct qn__torchrun_meeting {
+    char host[256]; /* of rank 0; 127.0.0.1 where all ranks are on one machine */
+    uint16_t port;  /* the one behind MASTER_PORT, at which torchrun's own store may listen */
+    uint16_t more;  /* ports behind it that may be taken instead */
+    char run[64];   /* distinguishes this run from others that meet at the same ports */
+} qn__torchrun_meeting;
+
+/* Fills *meeting for so many ranks. QN_USAGE: torchrun's variables are not set as it sets them. */
+qn_status qn__torchrun_place(uint32_t ranks, qn__torchrun_meeting *meeting, qn_error *err);
 
 #endif
