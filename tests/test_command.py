@@ -14,6 +14,7 @@ import select
 import shutil
 import struct
 import subprocess
+import sys
 import termios
 import time
 import uuid
@@ -22,6 +23,7 @@ from pathlib import Path
 import pytest
 
 import launch
+import python_package
 from builds import ROOT
 
 COMMANDS = ["version", "devices", "plan", "data info", "data synth digits", "train", "predict", "replay",
@@ -609,8 +611,12 @@ def test_pages_to_type_along(quern, tmp_path, page):
     port = f"127.0.0.1:{launch.free_port()}"
     commands = [re.sub("^mpirun ", f"{mpirun} ", command).replace("127.0.0.1:7777", port)
                 for command, printed in runs]
-    path = f"{os.path.dirname(quern)}:{os.environ['PATH']}"
-    did = in_one_shell(commands, cwd=tmp_path, env=launch.users_environment(PATH=path))
+    path = f"{os.path.dirname(quern)}:{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
+    env = launch.users_environment(PATH=path)
+    if any(command.startswith("python3 ") for command in commands):
+        pytest.importorskip("numpy")
+        env["PYTHONPATH"] = str(python_package.folder())
+    did = in_one_shell(commands, cwd=tmp_path, env=env)
     for (command, printed), (code, told) in zip(runs, did, strict=True):
         said = re.search(r"\(exit code (\d+)\)", printed)
         assert code == (int(said[1]) if said else 0), f"{command}\n{told}"

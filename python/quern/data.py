@@ -227,8 +227,8 @@ class Data:
         return names if any(name is not None for name in names) else None
 
     @property
-    def _categories(self):
-        """The texts of each column, None for one of numbers; None where all are numbers."""
+    def categories(self):
+        """The texts of each column, ascending, None for one of numbers; None where all are numbers."""
         found = [[said(library().qn_data_category(self._address, k, i))
                   for i in range(library().qn_data_categories(self._address, k))] or None
                  for k in range(self.features)]
@@ -270,7 +270,7 @@ def _table(values, stream, columns):
             return _arrays.table_of(values, names)
         stream = _arrow.objects(values, names)
     read = Data._of(stream.read(unlabelled=1, **columns))
-    return _arrays.Table(read.values, read.names, read._categories)
+    return _arrays.Table(read.values, read.names, read.categories)
 
 
 def _texts(names):

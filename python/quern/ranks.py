@@ -1,7 +1,7 @@
 """Several processes that train one model.
 
-Under ``mpirun python train.py`` or ``srun`` the ranks find each other by themselves, at the first
-call that reads, trains or predicts. Without a launcher each process calls `join`.
+Under ``mpirun python train.py``, ``srun`` or ``torchrun`` the ranks find each other by themselves, at
+the first call that reads, trains or predicts. Without a launcher each process calls `join`.
 """
 
 import atexit
@@ -12,8 +12,6 @@ import sys
 from . import _abi
 from ._library import library, new, said, text
 
-# What launchers leave in the environment.
-_SIGNS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "SLURM_STEP_NUM_TASKS")
 _cluster = None
 _asked = False
 _process = None
@@ -31,8 +29,8 @@ def join(meet=None, ranks=0, rank=0, key=None, interface=None, meet_timeout=0, r
     Parameters
     ----------
     meet : str, optional
-        "HOST:PORT", the address of rank 0. None: what mpirun or srun left in the environment. "none":
-        this process is alone.
+        "HOST:PORT", the address of rank 0. None: what mpirun, srun or torchrun left in the
+        environment; without any of them this process is alone. "none": it is alone in any case.
     ranks, rank : int
         With `meet`: the number of ranks, and which of them this is, from 0.
     key : str, optional
@@ -65,10 +63,7 @@ def join(meet=None, ranks=0, rank=0, key=None, interface=None, meet_timeout=0, r
 def current():
     """The address of the cluster or None; joins the ranks of a launcher at the first call."""
     if not _asked:
-        if any(sign in os.environ for sign in _SIGNS):
-            join()
-        else:
-            return None
+        join()
     return _cluster if _process == os.getpid() else None
 
 

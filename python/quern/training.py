@@ -178,11 +178,12 @@ class _Run:
         self.inbox, self.answers = queue.SimpleQueue(), queue.SimpleQueue()
         self.failure, self.stopped = None, False
         self.status, self.error = None, None
+        self.caller = threading.get_ident()
         kinds = dict(o._fields_)
         o.on_epoch = kinds["on_epoch"](self._epoch)
         o.on_note = kinds["on_note"](self._note)
         if line:
-            o.on_step = kinds["on_step"](lambda _, event: line.step(event.contents))
+            o.on_step = kinds["on_step"](lambda _, event: self._show(line.step(event.contents)))
         o.compute.cluster = ranks.current()
         addresses = (s._address if s is not None else None for s in sets)
         self.address = new("qn_train_open", o, *addresses)
@@ -193,7 +194,7 @@ class _Run:
         epoch = _epoch(event)
         self.history.append(epoch)
         if self.line and event.reports:
-            self.line.epoch(epoch)
+            self._show(self.line.epoch(epoch))
         if not self.on_epoch:
             return
         self.inbox.put(("epoch", epoch))
@@ -207,7 +208,16 @@ class _Run:
         if self.on_note:
             self.inbox.put(("note", said(message)))
         elif self.line:
-            self.line.note(said(message))
+            self._show(self.line.note(said(message)))
+
+    def _show(self, shown):
+        """On the thread that called: a notebook files what another one shows under a later cell."""
+        if not shown:
+            return
+        if threading.get_ident() == self.caller:
+            self.line.show(shown)
+        else:
+            self.inbox.put(("line", shown))
 
     def _work(self):
         self.error = _abi.qn_error()
@@ -219,7 +229,7 @@ class _Run:
         library().qn_train_stop(self.address)
 
     def _hear(self, kind, value):
-        """Calls what the user passed. Returns what ended the training, or None."""
+        """Calls what the user passed."""
         if kind == "note":
             self.on_note(value)
         elif self.on_epoch(value) is False:
@@ -237,7 +247,7 @@ class _Run:
                 self.failure = self.failure or failure
                 self.stop()
         if self.line:
-            self.line.end()
+            self.line.end(self.status == _abi.QN_OK)
         return self._ended()
 
     def _serve(self):
@@ -246,7 +256,9 @@ class _Run:
             kind, value = self.inbox.get(timeout=1)
         except queue.Empty:
             return
-        if kind and self.failure is None:
+        if kind == "line":
+            self.line.show(value)
+        elif kind and self.failure is None:
             self._hear(kind, value)
         if kind == "epoch":
             self.answers.put(None)

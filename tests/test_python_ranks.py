@@ -1,0 +1,86 @@
+"""Python under launchers of several ranks: the bytes of one process, and one file."""
+
+import subprocess
+import sys
+
+import pytest
+
+import launch
+import python_package
+import ranks
+
+np = pytest.importorskip("numpy")
+
+SCRIPT = """
+import sys, quern
+data = quern.digits(300)
+model = quern.train(data, model="dense 20 tanh; dense 10 softmax", epochs=2, batch=32, threads=1,
+                    devices="cpu", output=sys.argv[1])
+same = quern.replay(model, data, threads=1, devices="cpu").digest == model.digest
+line = f"{quern.ranks.index()} {quern.ranks.count()} {model.digest} {model.predict(data)[:4].tolist()}"
+if quern.ranks.is_writer():
+    model.save(sys.argv[1] + "-saved")
+print(f"{line} {same}\\n", end="", flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """What each of so many ranks says, by what one process trains; and the file's bytes."""
+    folder = tmp_path_factory.mktemp("alone")
+    said = python_package.python(SCRIPT, folder / "m", env=launch.clean_environment())
+    start, count, rest = said.split(" ", 2)
+    assert (start, count) == ("0", "1")
+    return (lambda ranks: [f"{rank} {ranks} {rest.strip()}" for rank in range(ranks)],
+            (folder / "m").read_bytes())
+
+
+def environment(**more):
+    return launch.clean_environment(PYTHONPATH=str(python_package.folder()), **more)
+
+
+@pytest.mark.parametrize("launcher", list(launch.MPIS))
+def test_mpirun(alone, tmp_path, launcher):
+    launch.need(launcher)
+    mpi = launch.MPIS[launcher]
+    done = subprocess.run([mpi["program"], *mpi["crowded"], "-n", "3", sys.executable, "-c", SCRIPT,
+                           str(tmp_path / "m")], env=environment(), text=True, capture_output=True,
+                          timeout=120)
+    assert done.returncode == 0, done.stderr
+    says, content = alone
+    assert sorted(done.stdout.splitlines()) == says(3), done.stderr
+    assert (tmp_path / "m").read_bytes() == content == (tmp_path / "m-saved").read_bytes()
+
+
+def started(count, own, script=SCRIPT, arguments=()):
+    """[(exit code, stdout, stderr)] of ranks; own(rank): the environment of each."""
+    run = [subprocess.Popen([sys.executable, "-c", script, *map(str, arguments)], env=own(rank),
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+           for rank in range(count)]
+    try:
+        texts = [p.communicate(timeout=120) for p in run]
+    finally:
+        for p in run:
+            p.kill()
+    return [(p.returncode, *text) for p, text in zip(run, texts)]
+
+
+def test_torchrun(alone, tmp_path):
+    """By the environment that torchrun gives to the processes of one machine."""
+    port = ranks.free_port() - 1
+    done = started(2, lambda rank: environment(
+        TORCHELASTIC_RUN_ID="none", RANK=str(rank), WORLD_SIZE="2", LOCAL_WORLD_SIZE="2",
+        MASTER_ADDR="some-name", MASTER_PORT=str(port)), arguments=[tmp_path / "m"])
+    says, content = alone
+    assert [text.strip() for _, text, _ in done] == says(2), done
+    assert (tmp_path / "m").read_bytes() == content
+
+
+def test_ranks_that_meet_at_an_address(alone, tmp_path):
+    port = ranks.free_port()
+    script = ("import quern, os\n"
+              f"assert quern.ranks.join('127.0.0.1:{port}', 2, int(os.environ['OWN'])) == 2\n" + SCRIPT)
+    done = started(2, lambda rank: environment(OWN=str(rank)), script, [tmp_path / "m"])
+    says, content = alone
+    assert [text.strip() for _, text, _ in done] == says(2), done
+    assert (tmp_path / "m").read_bytes() == content
