@@ -108,7 +108,7 @@ class _Network(BaseEstimator):
         categories = None
         if stream is not None:
             read = Data._of(stream.read(unlabelled=1))
-            values, categories = read.values, read._categories
+            values, categories = read.values, read.categories
         else:
             values = _array(X)
         self._match(values.shape[1], names, fitting)
