@@ -17,7 +17,7 @@ install: build/quern ## program, library, headers, manual pages and completions 
 demo: build/quern ## train on synthetic digits three times over and compare the bytes
 	@scripts/demo.sh
 
-test: ## every check, about 20 minutes on two cores
+test: ## every check, about 15 minutes on two cores
 	@scripts/test.sh
 
 setup: ## install what building and testing need

@@ -23,12 +23,13 @@ if ! .venv/bin/python -c 'import pytest, xdist, pytest_timeout' 2>/dev/null; the
     exit 1
 fi
 
-# One test at a time for each core: with more, tests whose ranks wait for one another exceed their
-# time limits. More than four workers only wait for one another's builds.
-workers=$(nproc)
-[ "$workers" -le 4 ] || workers=4
+# Tests that compute run one a core: with more, ranks that wait for one another exceed their time
+# limits. Two workers more run what mostly waits (tests/conftest.py).
+cores=$(nproc)
+[ "$cores" -le 4 ] || cores=4
 echo "test: C tests (release and sanitizer builds), the command's tests, lint, and the matrix of"
-echo "test: compilers, processors and threads; $workers at a time, logs of builds in .cache/tests"
+echo "test: compilers, processors and threads; $cores at a time, logs of builds in .cache/tests"
+export QUERN_TEST_TURNS="$cores"
 unset QUERN
 exec .venv/bin/python -m pytest -p no:cacheprovider --verbose --color=no -rsw --tb=short \
-    --durations=8 --timeout=900 --numprocesses="$workers" --dist=worksteal "${@:-tests}"
+    --durations=8 --timeout=900 --numprocesses="$((cores + 2))" --dist=worksteal "${@:-tests}"

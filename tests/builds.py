@@ -26,7 +26,6 @@ JOBS = str(len(os.sched_getaffinity(0)))
 NEEDS = {
     "release": [],
     "debug": ["gcc"],
-    "shared": [],
     "asan": ["gcc"],
     "tsan": ["gcc"],
     "clang": ["clang"],

@@ -5,11 +5,14 @@ release build, which is brought up to date before the first test that needs it a
 by QUERN as well.
 """
 
+import contextlib
+import fcntl
 import os
 import re
 import signal
 import subprocess
 import sys
+import time
 import uuid
 from pathlib import Path
 
@@ -26,6 +29,12 @@ NO_PROGRAM = {"test_hosts", "test_house", "test_lint", "test_units"}
 # Their tests are long: whoever begins with them is not left alone with one in the end.
 LONG = {"test_cuda", "test_image", "test_install", "test_lint", "test_mnist", "test_opencl",
         "test_units"}
+
+# Their tests mostly wait, for ranks that end, time limits and batch systems. They run beside the
+# others, on workers of their own; the second half of the list takes about as long as the first.
+WAITING = ["test_ranks", "test_joining", "test_hosts", "test_slurm", "test_kubernetes", "test_submit",
+           "test_cluster_deaths", "test_cluster", "test_cluster_silence", "test_bad_launch",
+           "test_interrupt"]
 
 
 def begin_signals():
@@ -58,19 +67,67 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.module.__name__ not in NO_PROGRAM and "quern" not in item.fixturenames:
             item.fixturenames.insert(0, "quern")
-    items.sort(key=lambda item: item.module.__name__ not in LONG)
+    items[:] = in_order(items)
 
 
-@pytest.hookimpl(hookwrapper=True)
+def in_order(items):
+    """The order in which pytest-xdist shares the tests out: each worker begins with a run of the
+    list. The first half of the workers begins with what computes, the others with what waits."""
+    module = lambda item: item.module.__name__
+    computing = sorted((i for i in items if module(i) not in WAITING), key=lambda i: module(i) not in LONG)
+    halves = WAITING[:len(WAITING) // 2], WAITING[len(WAITING) // 2:]
+    waiting = [sorted((i for i in items if module(i) in half), key=lambda i: half.index(module(i)))
+               for half in halves]
+    quarter = len(items) // 4
+    first, rest = computing[:2 * quarter], computing[2 * quarter:]
+    filler = max(0, quarter - len(waiting[0]))
+    return [*first[0::2], *first[1::2], *waiting[0], *rest[:filler], *waiting[1], *rest[filler:]]
+
+
+@contextlib.contextmanager
+def turn(item):
+    """A test that computes takes one of QUERN_TEST_TURNS places; scripts/test.sh gives one a core."""
+    turns = int(os.environ.get("QUERN_TEST_TURNS", "0"))
+    if turns == 0 or item.module.__name__ in WAITING:
+        yield
+        return
+    builds.CACHE.mkdir(parents=True, exist_ok=True)
+    places = [open(builds.CACHE / f"turn-{i}.lock", "w") for i in range(turns)]
+    try:
+        while not any(map(is_free, places)):
+            time.sleep(0.02)
+        yield
+    finally:
+        for place in places:
+            place.close()
+
+
+def is_free(place):
+    """Takes the place when nobody has it."""
+    try:
+        fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item):
-    """With QUERN_TEST_COSTS=FILE: a line for each test, processor seconds and its name. What a loaded
-    machine does to the seconds of a clock, it does not do to these."""
+    """Waits for the test's turn."""
+    with turn(item):
+        yield from costs(item)
+
+
+def costs(item):
+    """With QUERN_TEST_COSTS=FILE: a line for each test, its seconds of processor time, its seconds by
+    the clock, and its name. What a loaded machine does to the second, it does not do to the first."""
     before = os.times()
     yield
     after = os.times()
     if "QUERN_TEST_COSTS" in os.environ:
         with open(os.environ["QUERN_TEST_COSTS"], "a") as out:
-            out.write(f"{sum(after[:4]) - sum(before[:4]):9.2f} {item.nodeid}\n")
+            out.write(f"{sum(after[:4]) - sum(before[:4]):9.2f} {after.elapsed - before.elapsed:9.2f} "
+                      f"{item.nodeid}\n")
 
 
 # How a test says that it misses what scripts/setup.sh installs.

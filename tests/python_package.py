@@ -1,4 +1,4 @@
-"""The Python package of the preset `shared`, for the tests of it."""
+"""The Python package of the preset `clang`, for the tests of it."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ import builds
 
 def folder():
     """The folder that holds `quern`, built if it is not there yet."""
-    path = builds.ready("shared", "python") / "python"
+    path = builds.ready("clang", "python") / "python"
     if str(path) not in sys.path:
         sys.path.insert(0, str(path))
     return path

@@ -63,7 +63,7 @@ def absence(run_quern):
 # ---------------------------------------------------------------- the same bytes
 
 @pytest.mark.parametrize("plan, cases", [pytest.param("late=1,devices=2", 5, marks=machine.LONG),
-                                         ("capability=75", 3), ("matrix=1", 3)])
+                                         ("capability=75", 2), ("matrix=1", 2)])
 def test_conformance(conformance, gpu, plan, cases):
     gpu(plan)
     run_conformance(conformance, "release", cases)
@@ -161,7 +161,8 @@ def test_older_libraries(quern, fakes, gpu, files, tmp_path, driver, nvrtc):
     assert digest == recipes.table()["adam"]
 
 
-@pytest.mark.parametrize("capability, name", [(90, "adam"), (129, "adam"), (90, "i14-unit-0")])
+@pytest.mark.parametrize("capability, name", [pytest.param(90, "adam", marks=machine.LONG), (129, "adam"),
+                                              (90, "i14-unit-0")])
 def test_the_real_compiler(quern, gpu, files, tmp_path, monkeypatch, capability, name):
     """NVRTC itself, where it is on the machine: machine code for an architecture that it knows, PTX
     of its newest one for a GPU of tomorrow. The fake driver looks for the kernels in them."""
@@ -188,8 +189,9 @@ def test_described(run_quern, gpu):
     assert first["automatic"] is True and first["refused"] is False
 
 
-@pytest.mark.parametrize("plan, most, by", [("", "auto", "mma.sync"), ("matrix=1", "auto", "dp4a"),
-                                            ("", "plain", "plain")])
+@pytest.mark.parametrize("plan, most, by", [("", "auto", "mma.sync"),
+                                            pytest.param("matrix=1", "auto", "dp4a", marks=machine.LONG),
+                                            pytest.param("", "plain", "plain", marks=machine.LONG)])
 def test_measured(run_quern, gpu, plan, most, by):
     gpu(plan)
     lines = run_quern("devices", "--json", "--devices", "cuda:0", "--gpu-isa",

@@ -1,7 +1,7 @@
 """What a packager does: build with other options, install, and use it from another project.
 
-The build is a shared library without zlib and without optimisation, the other way round from the one
-that all other tests use, so each option is tried both ways.
+The build is a shared library without zlib, made by clang, the other way round from the one that all
+other tests use, so each option is tried both ways.
 """
 
 import gzip
@@ -46,9 +46,9 @@ def run(*command, **kwargs):
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
-    """The preset `shared`, installed; then the installation is moved."""
+    """The preset `clang`, installed; then the installation is moved."""
     folder = tmp_path_factory.mktemp("shared")
-    build = builds.ready("shared", "all")
+    build = builds.ready("clang", "all")
     run("cmake", "--install", build, "--prefix", folder / "first")
     return (folder / "first").rename(folder / "prefix")
 
@@ -110,7 +110,7 @@ def test_the_shared_library_exports_what_the_headers_declare(shared):
 def test_make_install_takes_prefix_and_destdir(shared, tmp_path):
     """Of a tree that is built: make calls the build, which has nothing to do, and installs."""
     builds.require("make", "cmake")
-    build = builds.directory("shared")
+    build = builds.directory("clang")
     done = run("make", "-n", "--no-print-directory", "-C", ROOT, "install", "PREFIX=/opt/q", f"DESTDIR={tmp_path}")
     line = done.strip().splitlines()[-1]
     assert f'DESTDIR="{tmp_path}"' in line and "--prefix" in line

@@ -13,7 +13,7 @@ import pytest
 
 import machine
 
-SEEDS = range(20)
+SEEDS = range(20) if "QUERN_LONG_TESTS" in os.environ else range(7)
 
 
 @pytest.fixture(scope="module")

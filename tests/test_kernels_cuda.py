@@ -253,7 +253,7 @@ def test_programs(products):
 
 @pytest.mark.parametrize("option, other, says", [
     ("--fmad=false", "--fmad=" "true", "qn_trial: more or fewer fma"),
-    ("--ftz=false", "--ftz=true", "flushes to zero"),
+    pytest.param("--ftz=false", "--ftz=true", "flushes to zero", marks=machine.LONG),
 ])
 def test_ptx_refused(option, other, says):
     """The checks above find a text compiled otherwise."""

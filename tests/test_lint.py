@@ -34,12 +34,15 @@ def test_cppcheck():
     # argument list fills for one that nobody does, and loses track of "!a || f(a)"; clang-tidy and
     # the sanitizers watch these.
     builds.require("cppcheck")
+    files = touched(CHECKED)
+    if not files:
+        pytest.skip("no file has changed in 10 commits; make lint looks at all")
     clean(["cppcheck", "--quiet", "--std=c11", "--enable=warning,performance,portability",
            "--inline-suppr", "--suppress=missingIncludeSystem",
            "--suppress=internalAstError", "--suppress=uninitvar",
            "--suppress=nullPointer", "--error-exitcode=1",
            f"-j{builds.JOBS}", "-Iinclude", "-Isrc", f"-I{builds.directory('release')}/generated",
-           "-D_GNU_SOURCE", "-DQN_HAVE_ZLIB=1", *CHECKED])
+           "-D_GNU_SOURCE", "-DQN_HAVE_ZLIB=1", *files])
 
 
 def folder_of(path):
@@ -65,6 +68,12 @@ def changed(commits):
     return {ROOT / name for done in asked for name in done.stdout.splitlines()}
 
 
+def touched(files):
+    """Those of the last ten commits. What was not touched lately was looked at before."""
+    lately = None if os.environ.get("QUERN_LINT") == "deep" else changed(10)
+    return files if lately is None else [f for f in files if f in lately]
+
+
 @pytest.mark.parametrize("folder", sorted({folder_of(f) for f in CHECKED}))
 def test_clang_tidy(folder, tmp_path):
     builds.require("clang-tidy")
@@ -76,12 +85,9 @@ def test_clang_tidy(folder, tmp_path):
     files = [f for f in CHECKED if folder_of(f) == folder and str(f) in built]
     if not files:
         pytest.skip(f"no file of {folder} is built on this processor")
-    if os.environ.get("QUERN_LINT") == "deep":
-        deep = files
-    else:  # what was not touched lately was looked at before
-        deep = [f for f in files if f in (changed(1) or ())]
-        lately = changed(10)
-        files = files if lately is None else [f for f in files if f in lately]
+    files = touched(files)
+    deep = files if os.environ.get("QUERN_LINT") == "deep" else \
+        [f for f in files if f in (changed(1) or ())]
     if not files:
         pytest.skip(f"no file of {folder} has changed in 10 commits; make lint looks at all")
     for some, how in ((deep, []), ([f for f in files if f not in deep], SHALLOW)):

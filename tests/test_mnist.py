@@ -101,6 +101,7 @@ def test_gzipped_idx_gives_the_same_model(run_quern, folder):
     assert one == other
 
 
+@machine.LONG
 def test_devices_give_the_same_model(run_quern, tmp_path):
     """One epoch on the processor, on an OpenCL device, on both by fixed and by measured shares."""
     (opencl,), environment = devices.pocl()

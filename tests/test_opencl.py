@@ -285,7 +285,7 @@ def test_integers_beside_the_processor(run_quern, pocl, files, tmp_path):
     same_bytes(out, "i14-deep-dropout")
 
 
-@pytest.mark.parametrize("kinds", ["pthread pthread", "basic pthread"])
+@pytest.mark.parametrize("kinds", ["pthread pthread", pytest.param("basic pthread", marks=machine.LONG)])
 @pytest.mark.parametrize("how", [["--devices", "opencl:all"],
                                  ["--devices", "opencl:0,opencl:1", "--shares", "1,3"],
                                  ["--devices", "cpu,opencl:all", "--shares", "1,2,1"]])

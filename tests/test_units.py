@@ -24,6 +24,14 @@ def name_of(source):
     return re.sub(r"^src/|_test\.c$", "", path).replace("/", ".")
 
 
+# Programs with random cases are given fewer in the release build; all of them with
+# QUERN_LONG_TESTS=yes.
+FEWER = {"device.conformance": {"QN_TEST_CASES": "25"},
+         "cluster.reduction.reduction": {"QN_TEST_CASES": "40"},
+         "cluster.membership.view": {"QN_TEST_CASES": "40"},
+         "tests.gpu_kernels": {"QN_TEST_CASES": "9"},
+         "tests.gpu_worker": {"QN_TEST_CASES": "30", "QN_TEST_STRIDE": "2"}}
+
 # Programs that a sanitizer would keep at work for minutes are given fewer cases there. They run in
 # full in the release build, the conformance of devices with QUERN_LONG_TESTS=yes.
 SANITIZED = {"device.conformance": {"QN_TEST_CASES": "4"},
@@ -73,6 +81,8 @@ def no_threads(tmp_path_factory):
 LONG_SANITIZED = [("asan", "tests.gpu_intgemm"), ("asan", "device.cpu.integer.intgemm"),
                   ("asan", "num.elementary"), ("asan", "team.virtual_ranks"),
                   ("tsan", "device.conformance"), ("tsan", "cluster.blob"),
+                  ("tsan", "cluster.cluster"), ("tsan", "cluster.death"), ("tsan", "data.csv_types"),
+                  ("tsan", "run.predict"), ("tsan", "run.best"), ("tsan", "tests.gpu_kernels"),
                   ("tsan", "tests.cuda_fake"), ("tsan", "device.cpu.worker.cpu_measure")]
 
 
@@ -99,8 +109,8 @@ def test_program(preset, name, no_threads, tmp_path):
         environment |= {"LD_PRELOAD": no_threads}
     if preset != "release":
         environment |= SANITIZED.get(name, {})
-    elif name == "device.conformance" and "QUERN_LONG_TESTS" not in os.environ:
-        environment |= {"QN_TEST_CASES": "40"}
+    elif "QUERN_LONG_TESTS" not in os.environ:
+        environment |= FEWER.get(name, {})
     done = subprocess.run(builds.command(preset, program), cwd=tmp_path, timeout=600,
                           capture_output=True, env=environment)
     output = (done.stdout + done.stderr).decode(errors="replace")
