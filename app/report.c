@@ -172,11 +172,16 @@ static void print_rounding(const qn_rounding *r) {
     putchar('\n');
 }
 
+static const char *loss_of(const qn_train_report *r, const qn_score *s) {
+    const int weighted = s == &r->train ? r->weighted : s == &r->valid && r->valid_weighted;
+    return weighted ? "weighted loss" : "loss";
+}
+
 /* Errors of predicted numbers, those that are known. */
-static void print_errors(const char *name, const qn_score *s) {
+static void print_errors(const char *name, const char *loss, const qn_score *s) {
     printf("\n%s ", name);
     report_errors(stdout, s);
-    printf("loss %.6g\n", s->loss);
+    printf("%s %.6g\n", loss, s->loss);
 }
 
 void report_errors(FILE *to, const qn_score *s) {
@@ -195,10 +200,10 @@ void report_print(const qn_train_report *r, int verbose) {
     char number[32];
     /* Progress went to stderr; a blank line separates the two on a terminal. */
     if (r->real)
-        print_errors(name, s);
+        print_errors(name, loss_of(r, s), s);
     else
-        printf("\n%s accuracy %.2f %% (%" PRIu64 " of %" PRIu64 "), loss %.6g\n", name,
-               percent(s->correct, s->items), s->correct, s->items, s->loss);
+        printf("\n%s accuracy %.2f %% (%" PRIu64 " of %" PRIu64 "), %s %.6g\n", name,
+               percent(s->correct, s->items), s->correct, s->items, loss_of(r, s), s->loss);
     confusion_print(r);
     double rate = r->seconds_training > 0 ? (double)r->items / r->seconds_training : 0;
     printf("\ntime %.3f s, %s items/s", r->seconds, format_count((uint64_t)(rate + 0.5), number));

@@ -148,6 +148,10 @@ static void start_event(const session *s, const qn_train_options *o, const facts
     }
     json_close(']');
     json_text("arith", o->arith);
+    if (qn_data_weights(s->from->train))
+        json_text("weight", qn_data_weight_name(s->from->train));
+    if (o->class_weight)
+        json_text("class_weight", o->class_weight);
     json_count("epochs", o->epochs);
     json_count("steps", f->steps);
     json_open("workers", '[');

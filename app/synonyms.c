@@ -57,6 +57,11 @@ static const synonym synonyms[] = {
     {"restorebestweights savebestonly loadbestmodelatend usebestmodel", "keep", NULL},
     {"warmstart pretrained finetune initmodel loadweights initialmodel weights startfrom",
      "init-from", NULL},
+    {"sampleweight sampleweights weightcolumn weightcol weightscolumn itemweight itemweights "
+     "instanceweight instanceweights exampleweight caseweight",
+     "weight", NULL},
+    {"classweights balanced balance scaleposweight posweight isunbalance autoclassweights",
+     "class-weight", "such as --class-weight balanced"},
     {"shuffle noshuffle", NULL, "each epoch has an order of its own, which --seed decides"},
     {"metrics metric evalmetric", NULL, "loss and accuracy are reported for each of the --epochs"},
 

@@ -143,6 +143,7 @@ def test_other_files_need_no_weights(tmp_path):
         assert "weights of column \"weight\"" in said
         assert "does not use" not in said
         digests.add(said.split()[-2])
+        assert "test accuracy" in said and "weighted loss" not in said
     assert len(digests) == 1
     answers = set()
     for other in table, without, texts:
@@ -150,6 +151,35 @@ def test_other_files_need_no_weights(tmp_path):
         assert "does not use" not in said
         answers.add((tmp_path / "p.csv").read_text())
     assert len(answers) == 1
+
+
+def test_losses_are_said_to_be_weighted(tmp_path):
+    table = write(tmp_path / "t.csv", rows())
+    common = ["train", "--data", table, "--label", "town", *SMALL, "-o", tmp_path / "m.st"]
+    by_item = ["--weight", "weight"]
+    for words, said in (([], "training"), (["--valid", "0.2"], "validation")):
+        for how in by_item, ["--class-weight", "balanced"], [*by_item, "--class-weight", "Ulm=2"]:
+            told = quern(*common, *words, *how)
+            assert f"{said} accuracy" in told and "), weighted loss " in told
+            assert ("class weights" in told) == (how != by_item)
+    assert "), loss " in quern(*common, *by_item, "--valid", table)
+    start = json.loads(quern(*common, *by_item, "--class-weight", "Ulm=2.0", "--json").split("\n")[0])
+    assert (start["weight"], start["class_weight"]) == ("weight", "Ulm=2")
+
+
+def test_a_run_goes_on(tmp_path):
+    """Checkpoints hold the recipe: with its weights a run goes on, with others it does not."""
+    table, state = write(tmp_path / "t.csv", rows()), tmp_path / "state"
+    common = ["train", "--data", table, "--label", "town", "--weight", "weight", *SMALL[:2],
+              *SMALL[4:], "--class-weight", "balanced"]
+    quern(*common, "--epochs", "6", "-o", tmp_path / "whole.st")
+    quern(*common, "--epochs", "3", "--checkpoint", state, "-o", tmp_path / "part.st")
+    quern(*common, "--epochs", "6", "--checkpoint", state, "--resume", "-o", tmp_path / "on.st")
+    assert (tmp_path / "on.st").read_bytes() == (tmp_path / "whole.st").read_bytes()
+    other = [*common[:-1], "Ulm=2"]
+    told = quern(*other, "--epochs", "7", "--checkpoint", state, "--resume", "-o",
+                 tmp_path / "other.st", fails=1)
+    assert "class_weight \"balanced\" and \"Ulm=2\"" in told
 
 
 def test_replay_finds_the_weights(tmp_path):

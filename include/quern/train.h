@@ -337,6 +337,8 @@ typedef struct qn_train_report {
      */
     uint32_t class_names;
     const char *const *class_name;
+    int weighted;       /* 1: the losses in `train` are weighted means, by items or classes */
+    int valid_weighted; /* the same of `valid`: 0 for a validation set of the caller */
 } qn_train_report;
 
 /* The workers of this rank, known from qn_train_open on, and what each did so far. Sets *count to

@@ -298,6 +298,8 @@ static qn_status fill(qn_train *t, qn_train_report *report, qn_error *err) {
     report->valid = t->valid_score;
     report->test = t->test_score;
     report->real = t->job.recipe.task == QN__TASK_REGRESS;
+    report->weighted = t->job.items.shares != NULL;
+    report->valid_weighted = t->valid == t->job.items.valid && t->job.items.valid_shares != NULL;
     report->classes = report->real ? 0 : qn__program_classes(&t->job.program);
     report->confusion = t->confusion;
     if (t->job.recipe.table) {
