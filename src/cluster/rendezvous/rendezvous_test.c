@@ -11,7 +11,9 @@
 #include "cluster/transport/acceptor.h"
 
 #include <fcntl.h>
+#include <quern/version.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 
