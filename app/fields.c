@@ -61,6 +61,7 @@ static const struct {
     {"train.trace", "trace"},
     {"train.gradient_scale", "unit"},
     {"train.valid_fraction", "valid"},
+    {"valid.path", "valid"},
     {"train.weight_decay", "weight-decay"},
     {"train.delta", "delta"},
 };

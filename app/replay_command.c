@@ -35,6 +35,16 @@ static const option replay_options[] = {
     {.more = source_weight_options, AT(from)},
     {.more = source_column_options, AT(from)},
     {.more = source_test_options, AT(from)},
+    {.name = "valid",
+     .kind = OPTION_TEXT,
+     AT(from.valid),
+     .value = "FILE",
+     .help = "the validation file of the training, where one decided on the best epoch"},
+    {.name = "valid-labels",
+     .kind = OPTION_TEXT,
+     AT(from.valid_labels),
+     .value = "FILE",
+     .help = "IDX, NPY: labels of the validation file"},
     {.name = "init-from",
      .kind = OPTION_TEXT,
      AT(init_from),
@@ -217,6 +227,14 @@ static int train_again(session *s, const replay_flags *f, const char *path, cons
     return code;
 }
 
+static int check_valid(const replay_flags *f) {
+    float number;
+    if (!f->from.valid || !read_float(f->from.valid, &number))
+        return -1;
+    return message_usage("leave it out: the recipe holds the fraction",
+                         "--valid of a replay names a file, and %s is a number", f->from.valid);
+}
+
 /* Without --data only the built-in digits can be used; the recipe's digest shows whether they are
  * the right data. */
 static int check_embedded(const qn_model *model, const sources *from, const char *path) {
@@ -311,6 +329,8 @@ static int run(const command *self, int argc, char **argv) {
                    ? message_usage("leave one of them out", "--quiet contradicts --verbose")
                    : sources_check(&f.from);
     }
+    if (code < 0)
+        code = check_valid(&f);
     if (code < 0)
         code = compute_check(&f.compute);
     if (code < 0)

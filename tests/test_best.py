@@ -80,9 +80,30 @@ def test_start_from_a_model(data, quern, run_quern, tmp_path):
     assert "--init-from" in done[0][2] + done[1][2]
 
 
-@pytest.mark.parametrize("more", [["--early-stopping", "2"], ["--keep", "best"],
-                                  ["--early-stopping", "2", "--valid", "FILE"]])
-def test_needs_a_fraction(data, run_quern, tmp_path, more):
-    more = [data if w == "FILE" else w for w in more]
+def test_a_validation_file(data, quern, run_quern, tmp_path):
+    """It decides on the best epoch, so the recipe has its digest, and a replay needs it."""
+    valid, other = tmp_path / "valid.csv", tmp_path / "other.csv"
+    run_quern("data", "synth", "digits", "--items", "90", "--seed", "7", "-o", valid)
+    run_quern("data", "synth", "digits", "--items", "90", "--seed", "8", "-o", other)
+    out, again = tmp_path / "m.st", tmp_path / "o.st"
+    own = words(data, out, "--valid", valid, "--epochs", "60", "--early-stopping", "2")
+    done = run_quern(*own)
+    assert "stopped early" in done.stderr and "the model is that of epoch" in done.stderr
+    for from_first in ([], ["--data-from-rank0"]):
+        ranks.run(quern, 2, *own[:-1], again, *from_first, "--threads", "1", "--quiet")
+        assert recipes.sha256(again) == recipes.sha256(out)
+    done = run_quern("replay", out, "--data", data, "--valid", valid)
+    assert done.stdout.splitlines()[-1].startswith("replay: identical")
+    done = run_quern("replay", out, "--data", data, status=1)
+    assert "a validation file decided on the best epoch" in done.stderr
+    assert "give that file with --valid" in done.stderr
+    done = run_quern("replay", out, "--data", data, "--valid", other, status=1)
+    assert "this is not the validation file that decided" in done.stderr
+    done = run_quern("replay", out, "--data", data, "--valid", "0.2", status=2)
+    assert "the recipe holds the fraction" in done.stderr
+
+
+@pytest.mark.parametrize("more", [["--early-stopping", "2"], ["--keep", "best"]])
+def test_needs_validation_items(data, run_quern, tmp_path, more):
     done = run_quern(*words(data, tmp_path / "m.st", *more), status=2)
     assert "--valid 0.1" in done.stderr and not (tmp_path / "m.st").exists()

@@ -294,6 +294,38 @@ def test_a_table_of_texts_gives_the_bytes_of_the_command(q, run_quern, tmp_path,
         frame.columns, frame.values[20:]))) <= {"no", "yes"}
 
 
+def test_items_that_lack_values_have_no_prediction(q):
+    frame, labels, _ = mixed_table()
+    model = q.train(q.Data(frame, labels), missing="drop", epochs=1, model="dense 2 softmax")
+    lacks = np.array([any(v is None or v == "" or v != v for v in row) for row in frame.values])
+    told, outputs = model.predict(frame), model.predict(frame, outputs=True)
+    assert 0 < lacks.sum() < len(lacks)
+    assert [t is None for t in told] == lacks.tolist() == np.isnan(outputs).all(axis=1).tolist()
+    values = np.where(np.arange(60).reshape(20, 3) % 7 == 5, np.nan, 1.0).astype(np.float32)
+    own = np.arange(20) % 2
+    model = q.train(values, own, missing="drop", epochs=1, model="dense 2 softmax")
+    assert ((model.predict(values) == -1) == np.isnan(values).any(axis=1)).all()
+    fitted = q.Classifier(missing="drop", epochs=1).fit(values, own)
+    with pytest.raises(q.InputError, match="lack a value"):
+        fitted.predict(values)
+
+
+def test_files_are_read_as_the_training_data_was(q, tmp_path):
+    """Codes that were categories are categories in any file, with and without a header."""
+    rows = [(f"{i % 4}", f"{i * 7 % 5 / 2}", "no" if i % 4 < 2 else "yes") for i in range(80)]
+    text = "".join(",".join(row) + "\n" for row in rows)
+    for name, first in (("named", "code,x,y\n"), ("bare", "")):
+        (tmp_path / name).write_text(first + text)
+    model = q.train(tmp_path / "named", label="last", category="1", epochs=2, test=tmp_path / "named",
+                    model="dense 2 softmax")
+    assert model.recipe["table"]["features"][0]["categories"] == ["0", "1", "2", "3"]
+    told = list(model.predict(tmp_path / "named"))
+    assert told == list(model.predict(tmp_path / "bare", label="last"))
+    (tmp_path / "floats").write_text("x,code\n" + "".join(f"{x},{code}.0\n" for code, x, _ in rows))
+    assert told == list(model.predict(tmp_path / "floats"))
+    assert q.replay(model, tmp_path / "named").digest == model.digest
+
+
 def test_columns_are_matched_by_name(q):
     frame, labels, _ = mixed_table()
     model = q.train(q.Data(frame, labels), missing="mean", epochs=3, model="dense 2 softmax")

@@ -121,10 +121,12 @@ typedef struct qn_train_options {
     const char *missing;     /* what becomes of missing values: "error", "mean", "median", "zero",
                                 "drop" (the items are left out) */
     uint32_t patience;       /* early stopping: epochs in a row whose validation loss is not below
-                                the lowest one before them; 0: none. Needs valid_fraction */
+                                the lowest one before them; 0: none. Needs validation items */
     const char *keep;        /* the parameters that the model gets: "last"; "best": those after the
                                 epoch with the lowest validation loss, the first of equals; NULL:
-                                "best" with `patience`, else "last". "best" needs valid_fraction */
+                                "best" with `patience`, else "last". "best" needs validation
+                                items. Those of a set of the caller go into the recipe, by their
+                                digest */
     const qn_model *init_from; /* a model with the same layers, whose parameters the training
                                          starts from; NULL: from random ones. It must live until
                                          qn_train_open returns */

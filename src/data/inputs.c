@@ -308,6 +308,13 @@ static void tell_all(const encoder *e, const qn__encoding_notes *notes) {
     tell(notes, text);
 }
 
+static int has_categories(const qn__encoding *how) {
+    uint32_t k = 0;
+    while (k < how->features && categories_of(how->table, k) == 0)
+        ++k;
+    return k < how->features;
+}
+
 /* Whether the matrix of inputs differs from that of the columns. */
 static int is_plain(const qn__encoding *how, const qn_data *raw) {
     for (uint32_t k = 0; k < how->features; ++k)
@@ -339,6 +346,14 @@ static qn_status check_size(const encoder *e, const qn__encoding_notes *notes, q
                                  notes, err);
 }
 
+static void release(encoder *e) {
+    for (uint32_t k = 0; e->column && k < e->how->features; ++k) {
+        qn__free(e->column[k].index);
+        qn__free(e->column[k].value);
+    }
+    qn__free(e->column);
+}
+
 static qn_status encode(encoder *e, const qn__encoding_notes *notes, qn_data **out, qn_error *err) {
     qn_status status = check_size(e, notes, err);
     if (status == QN_OK)
@@ -349,11 +364,7 @@ static qn_status encode(encoder *e, const qn__encoding_notes *notes, qn_data **o
         fill_table(e, *out);
         tell_all(e, notes);
     }
-    for (uint32_t k = 0; e->column && k < e->how->features; ++k) {
-        qn__free(e->column[k].index);
-        qn__free(e->column[k].value);
-    }
-    qn__free(e->column);
+    release(e);
     return status;
 }
 
@@ -374,4 +385,42 @@ qn_status qn__make_inputs(const qn__encoding *how, const qn_data *raw,
                         inputs);
     encoder e = {.how = how, .raw = raw, .what = notes->what, .inputs = (uint32_t)inputs};
     return encode(&e, notes, out, err);
+}
+
+/* ------------------------------------------------------------------------------------- digests */
+
+/* The values of an item as the model has them. */
+static void take_item(const encoder *e, uint64_t item, float *to) {
+    const void *from = qn__data_item(e->raw, item);
+    for (uint32_t k = 0; k < e->how->features; ++k) {
+        const int bytes = e->raw->type == QN_U8;
+        to[k] = bytes ? (float)((const uint8_t *)from)[k] : ((const float *)from)[k];
+        if (e->column[k].categories == 0 || qn__is_missing(to[k]))
+            continue;
+        const uint32_t category = category_of(e, k, to[k]);
+        to[k] = (float)category;
+        if (category == NOWHERE)
+            qn__set_missing(&to[k]);
+    }
+}
+
+qn_status qn__inputs_digest(const qn__encoding *how, const qn_data *raw, char digest[65],
+                            qn_error *err) {
+    encoder e = {.how = how, .raw = raw, .what = "the validation set"};
+    memcpy(digest, raw->digest, 65);
+    if (!has_categories(how))
+        return QN_OK;
+    float *values = qn__alloc(raw->items, how->features * sizeof *values, err);
+    qn_status status = values ? prepare(&e, err) : QN_MEMORY;
+    for (uint64_t i = 0; status == QN_OK && i < raw->items; ++i)
+        take_item(&e, i, values + (size_t)i * how->features);
+    qn_data table = *raw;
+    table.type = QN_F32;
+    table.index = NULL;
+    table.values = (const uint8_t *)values;
+    if (status == QN_OK)
+        status = qn__data_digest(&table, NULL, digest, err);
+    release(&e);
+    qn__free(values);
+    return status;
 }

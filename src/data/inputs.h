@@ -43,6 +43,12 @@ uint64_t qn__inputs(const qn__schema *table, uint32_t features);
 qn_status qn__make_inputs(const qn__encoding *how, const qn_data *raw,
                           const qn__encoding_notes *notes, qn_data **out, qn_error *err);
 
+/* The digest of a validation set (docs/exactness.md 2.8): that of `raw`, whose columns and labels
+ * are those of the model in its order, with the model's numbers for categories. Fails with
+ * QN_MISMATCH (as qn__make_inputs) or QN_MEMORY. */
+qn_status qn__inputs_digest(const qn__encoding *how, const qn_data *raw, char digest[65],
+                            qn_error *err);
+
 /* The check of that memory (inputs_size.c). Notes a matrix of qn__inputs_large bytes (1 GiB; tests
  * set it) or more; `why` says where they come from. */
 qn_status qn__inputs_check_size(double bytes, const char *why, const qn__encoding_notes *notes,

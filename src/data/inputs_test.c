@@ -226,6 +226,28 @@ static void test_values_of_categories(void **state) {
         }
 }
 
+/* The digest of a validation set has the model's numbers for categories, whatever its own are. */
+static void test_digest(void **state) {
+    (void)state;
+    const float values[] = {20, 0, 1.5f, /**/ 30, 1, 2, /**/ 40, 2, 3, /**/ 50, NAN, 4};
+    const float as_model[] = {20, 1, 1.5f, /**/ 30, 2, 2, /**/ 40, NAN, 3, /**/ 50, NAN, 4};
+    qn__schema *model = make_schema("Bern", "Ulm", "Wien");
+    qn_data *raw = make(values, 4, NULL, make_schema("Ulm", "Wien", "Zug"));
+    qn_data *same = make(as_model, 4, NULL, NULL);
+    const qn__encoding how = {.table = model, .features = 3, .missing = QN__MISSING_ZERO};
+    char digest[65], wanted[65];
+    assert_int_equal(qn__data_digest(same, NULL, wanted, NULL), QN_OK);
+    assert_int_equal(qn__inputs_digest(&how, raw, digest, NULL), QN_OK);
+    assert_string_equal(digest, wanted);
+    assert_string_not_equal(digest, raw->digest);
+    const qn__encoding numbers = {.features = 3, .missing = QN__MISSING_ZERO};
+    assert_int_equal(qn__inputs_digest(&numbers, same, digest, NULL), QN_OK);
+    assert_string_equal(digest, same->digest);
+    qn_data_close(raw);
+    qn_data_close(same);
+    qn__schema_free(model);
+}
+
 /* How much memory the inputs take is told where it is much. */
 static void test_large(void **state) {
     (void)state;
@@ -265,7 +287,7 @@ int main(void) {
         cmocka_unit_test(test_bytes),    cmocka_unit_test(test_numbers_as_categories),
         cmocka_unit_test(test_plain),    cmocka_unit_test(test_many_columns),
         cmocka_unit_test(test_scaling),  cmocka_unit_test(test_values_of_categories),
-        cmocka_unit_test(test_large),
+        cmocka_unit_test(test_large),    cmocka_unit_test(test_digest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,6 +40,7 @@ static int uses_contract_2(const qn__recipe *r) {
 static int uses_contract_3(const qn__recipe *r) {
     return r->weight || r->class_weight || r->init_scale != QN__INIT_SCALE_FIT;
 }
+static int uses_contract_4(const qn__recipe *r) { return r->valid_data[0] != '\0'; }
 
 /* -0 equals 0, so this is where the two become one. */
 static void plain_zero(float *number) {
@@ -68,7 +69,7 @@ void qn__recipe_tidy(qn__recipe *r) {
                               &r->learning_rate, &r->lr_gamma, &r->delta};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i)
         plain_zero(numbers[i]);
-    r->contract = uses_contract_3(r) ? 3 : uses_contract_2(r) ? 2 : 1;
+    r->contract = uses_contract_4(r) ? 4 : uses_contract_3(r) ? 3 : uses_contract_2(r) ? 2 : 1;
 }
 
 /* --------------------------------------------------------------------------------------- checks */
@@ -322,15 +323,20 @@ static qn_status check_table(const qn__recipe *r, qn_error *err) {
                            r->table->classes, outputs));
 }
 
-/* Which parameters are the best is told by validation items of the recipe: those of a file are not
- * in it. */
-static qn_status check_best(const qn__recipe *r, qn_error *err) {
-    if ((r->keep == QN__KEEP_LAST && r->patience == 0) || r->valid > 0)
+int qn__recipe_judges(const qn__recipe *recipe) {
+    return recipe->keep == QN__KEEP_BEST || recipe->patience > 0;
+}
+
+qn_status qn__recipe_check_best(const qn__recipe *r, qn_error *err) {
+    const int has_items = r->valid > 0, has_file = r->valid_data[0] != '\0';
+    if (qn__recipe_judges(r) ? has_items != has_file : !has_file)
         return QN_OK;
     return refuse(err, "`train.keep`, `train.patience`",
-                  "set a part of the training data aside: `train.valid_fraction` 0.1; a file of "
-                  "validation items is not part of a recipe",
-                  qn__fail(err, QN_USAGE, "without validation items no epoch is the best"));
+                  "set a part of the training data aside, `train.valid_fraction` 0.1, or give a "
+                  "file of validation items",
+                  qn__fail(err, QN_USAGE,
+                           has_file ? "the validation file decides on nothing"
+                                    : "without validation items no epoch is the best"));
 }
 
 qn__class_names qn__recipe_class_names(const qn__recipe *recipe) {
@@ -378,8 +384,6 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
         status = check_network(recipe, err);
     if (status == QN_OK)
         status = check_arith(recipe, err);
-    if (status == QN_OK)
-        status = check_best(recipe, err);
     if (status == QN_OK)
         status = check_class_weight(recipe, err);
     if (status == QN_OK)
@@ -463,6 +467,10 @@ static void add_contract_3(const qn__recipe *r, qn__text *text) {
     add_name(text, "init_scale", &qn__init_scales, (int)r->init_scale);
 }
 
+static void add_contract_4(const qn__recipe *r, qn__text *text) {
+    qn__text_add(text, ",\"valid_data\":\"%s\"", r->valid_data);
+}
+
 /* The keys in the order of 11.1, which is the order of the struct's members. */
 static void add_members(const qn__recipe *r, qn__text *text) {
     qn__text_add(text, "{\"contract\":%u", r->contract);
@@ -497,6 +505,8 @@ static void add_members(const qn__recipe *r, qn__text *text) {
         add_contract_2(r, text);
     if (r->contract >= 3)
         add_contract_3(r, text);
+    if (r->contract >= 4)
+        add_contract_4(r, text);
     qn__text_add(text, "}");
 }
 

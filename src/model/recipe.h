@@ -56,6 +56,8 @@ typedef struct qn__recipe {
     char *weight; /* the column of the items' weights, "" for one without a name; NULL: none */
     char *class_weight; /* as qn__class_weight_tidy writes it; NULL: all are 1 */
     qn__init_scale init_scale;
+    /* From here on contract 4. */
+    char valid_data[65]; /* digest of the validation file that tells the best epoch; "": none */
 } qn__recipe;
 
 /* A deep copy. QN_MEMORY: *to is empty, and needs no release. */
@@ -69,9 +71,16 @@ void qn__recipe_release(qn__recipe *recipe);
  * qn__recipe_check. */
 void qn__recipe_tidy(qn__recipe *recipe);
 
-/* Checks the options, the network and their combination; of the data only that scaling and sizes
- * are possible. Fails with QN_USAGE; the message names the option, such as --batch. */
+/* Checks the options, the network and their combination, but for qn__recipe_check_best; of the data
+ * only that scaling and sizes are possible. Fails with QN_USAGE; the message names the option, such
+ * as --batch. */
 qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err);
+
+/* Checks that there are validation items where they tell the best epoch. Fails with QN_USAGE. */
+qn_status qn__recipe_check_best(const qn__recipe *recipe, qn_error *err);
+
+/* 1 when the validation loss of epochs decides on the result (docs/exactness.md 7.5). */
+int qn__recipe_judges(const qn__recipe *recipe);
 
 /* Classes that the outputs of the last layer can tell apart: two with the loss binary. */
 uint32_t qn__recipe_classes(const qn__recipe *recipe);

@@ -15,11 +15,14 @@ static const char *const keys[] = {
     /* from contract 2 on */
     "task", "delta", "missing", "table", "keep", "patience", "init_from",
     /* from contract 3 on */
-    "weight", "class_weight", "init_scale"};
+    "weight", "class_weight", "init_scale",
+    /* from contract 4 on */
+    "valid_data"};
 enum { KEYS = sizeof keys / sizeof keys[0] };
 
+/* The first keys, which a recipe of this contract has. */
 static size_t keys_of(uint64_t contract) {
-    return contract == 1 ? KEYS - 10 : contract == 2 ? KEYS - 3 : KEYS;
+    return contract == 1 ? KEYS - 11 : contract == 2 ? KEYS - 4 : contract == 3 ? KEYS - 1 : KEYS;
 }
 
 #define REMADE "the file was changed, or made by another program: make it again with quern train"
@@ -181,6 +184,11 @@ static void read_contract_3(reader *r, qn__recipe *out) {
     out->init_scale = (qn__init_scale)read_name(r, "init_scale", &qn__init_scales);
 }
 
+static void read_contract_4(reader *r, qn__recipe *out) {
+    if (*read_text(r, "valid_data"))
+        read_digest(r, "valid_data", out->valid_data);
+}
+
 /* Writing what was read must give the text again. So a recipe has one form only, and whatever the
  * reader was lenient about (upper case, "1.0" for "1", numbers that the optimiser ignores) is found
  * here. */
@@ -218,12 +226,14 @@ static void read_members(reader *r, qn__recipe *out) {
         read_contract_2(r, out);
     if (r->status == QN_OK && out->contract >= 3)
         read_contract_3(r, out);
+    if (r->status == QN_OK && out->contract >= 4)
+        read_contract_4(r, out);
 }
 
 static qn_status check_whole(const qn__recipe *recipe, const char *json, size_t size,
                              qn_error *err) {
     qn_error inner = {0};
-    if (qn__recipe_check(recipe, &inner) == QN_OK)
+    if (qn__recipe_check(recipe, &inner) == QN_OK && qn__recipe_check_best(recipe, &inner) == QN_OK)
         return check_form(recipe, json, size, err);
     qn__fail(err, QN_FORMAT, "the recipe is invalid: %s", inner.what);
     qn__at(err, "recipe");

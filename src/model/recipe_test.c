@@ -295,8 +295,9 @@ static void check_unreadable(const char *from, const char *to, const char *what,
 
 static void test_other_versions(void **state) {
     (void)state;
-    check_unreadable("\"contract\":1", "\"contract\":4",
-                     "keeps version 4 of the contract; this is version 3", "contract", "newer");
+    check_unreadable("\"contract\":1", "\"contract\":5",
+                     "keeps version 5 of the contract; this is version 4", "contract", "newer");
+    check_unreadable("\"contract\":1", "\"contract\":4", "the key is missing", "task", "changed");
     check_unreadable("\"contract\":1", "\"contract\":3", "the key is missing", "task", "changed");
     check_unreadable("\"contract\":1", "\"contract\":2", "the key is missing", "task", "changed");
     check_unreadable("\"contract\":1", "\"contract\":0", "version 0", "contract", "changed");
@@ -569,6 +570,45 @@ static void test_contract_3(void **state) {
     free(expected);
 }
 
+/* A validation file that tells the best epoch. */
+static void test_contract_4(void **state) {
+    (void)state;
+    static const char rest[] =
+        "\"keep\":\"best\",\"patience\":0,\"init_from\":\"\",\"weight\":null,"
+        "\"class_weight\":\"\",\"init_scale\":\"fit\",\"valid_data\":\"" DIGEST "\"";
+    qn__recipe r = example(), back;
+    qn_error err = {0};
+    char *json;
+    r.keep = QN__KEEP_BEST;
+    r.valid = 0;
+    assert_int_equal(qn__recipe_check_best(&r, &err), QN_USAGE);
+    strcpy(r.valid_data, DIGEST);
+    qn__recipe_tidy(&r);
+    assert_int_equal(r.contract, 4);
+    assert_int_equal(qn__recipe_check(&r, &err), QN_OK);
+    assert_int_equal(qn__recipe_check_best(&r, &err), QN_OK);
+    char *expected = second("classify", "null", rest);
+    *strchr(expected, '2') = '4'; /* the contract */
+    assert_int_equal(qn__recipe_json(&r, &json, NULL), QN_OK);
+    assert_string_equal(json, expected);
+    if (qn__recipe_parse(json, strlen(json), &back, &err) != QN_OK)
+        fail_msg("%s, %s", err.what, err.where);
+    assert_string_equal(back.valid_data, DIGEST);
+    qn__recipe_release(&back);
+    qn__free(json);
+    free(expected);
+    r.valid = 0.25f; /* only one of the two can decide, */
+    assert_int_equal(qn__recipe_check_best(&r, &err), QN_USAGE);
+    r.valid = 0;
+    r.keep = QN__KEEP_LAST; /* and nothing is in a recipe that decides on nothing */
+    assert_int_equal(qn__recipe_check_best(&r, &err), QN_USAGE);
+    assert_int_equal(qn__recipe_json(&r, &json, NULL), QN_OK);
+    assert_int_equal(qn__recipe_parse(json, strlen(json), &back, &err), QN_FORMAT);
+    assert_non_null(strstr(err.what, "the validation file decides on nothing"));
+    qn__free(json);
+    qn__recipe_release(&r);
+}
+
 static void test_too_many_names(void **state) {
     (void)state;
     qn__recipe r = example();
@@ -611,16 +651,27 @@ static void test_names_that_differ(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),           cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_counts),         cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_schedule),       cmocka_unit_test(test_loss_and_layers),
-        cmocka_unit_test(test_tidy),           cmocka_unit_test(test_other_versions),
-        cmocka_unit_test(test_malformed),      cmocka_unit_test(test_other_forms),
-        cmocka_unit_test(test_mutations),      cmocka_unit_test(test_truncations),
-        cmocka_unit_test(test_differences),    cmocka_unit_test(test_arithmetic),
-        cmocka_unit_test(test_names),          cmocka_unit_test(test_names_that_are_none),
-        cmocka_unit_test(test_second_refused), cmocka_unit_test(test_contract_3),
-        cmocka_unit_test(test_too_many_names), cmocka_unit_test(test_names_that_differ),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_schedule),
+        cmocka_unit_test(test_loss_and_layers),
+        cmocka_unit_test(test_tidy),
+        cmocka_unit_test(test_other_versions),
+        cmocka_unit_test(test_malformed),
+        cmocka_unit_test(test_other_forms),
+        cmocka_unit_test(test_mutations),
+        cmocka_unit_test(test_truncations),
+        cmocka_unit_test(test_differences),
+        cmocka_unit_test(test_arithmetic),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_names_that_are_none),
+        cmocka_unit_test(test_second_refused),
+        cmocka_unit_test(test_contract_3),
+        cmocka_unit_test(test_contract_4),
+        cmocka_unit_test(test_too_many_names),
+        cmocka_unit_test(test_names_that_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

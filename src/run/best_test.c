@@ -247,10 +247,88 @@ static void test_needs_a_fraction(void **state) {
     qn_train_options o = options();
     o.valid_fraction = 0;
     check_refused(&o, NULL, what);
-    check_refused(&o, data, what);
     o.patience = 0;
     o.keep = "best";
     check_refused(&o, NULL, what);
+}
+
+/* The training with a set of the caller; NULL: a failure of opening, in *err. */
+static qn_model *judged_by(const qn_train_options *o, const qn_data *valid, qn_error *err) {
+    qn_model *model = NULL;
+    if (qn_train_open(o, data, valid, NULL, &running, err) != QN_OK)
+        return NULL;
+    const qn_status status = qn_train_run(running, NULL);
+    if (status == QN_OK)
+        assert_int_equal(qn_train_model(running, &model, NULL), QN_OK);
+    else
+        assert_int_equal(status, QN_INTERRUPTED);
+    qn_train_close(running);
+    return model;
+}
+
+static qn_status replay_by(const qn_model *model, const qn_data *valid, qn_error *err) {
+    qn_train_options o;
+    qn_train_options_init(&o);
+    assert_int_equal(qn_train_options_from_model(model, data, &o, NULL), QN_OK);
+    qn_model *again = judged_by(&o, valid, err);
+    if (again)
+        assert_string_equal(qn_model_digest(again), qn_model_digest(model));
+    const int made = again != NULL;
+    qn_model_free(again);
+    return made ? QN_OK : err->status;
+}
+
+/* A validation set of the caller decides; the recipe has its digest, which a replay and a resumed
+ * run compare. */
+static void test_set_of_the_caller(void **state) {
+    (void)state;
+    qn_data *valid, *other;
+    qn_error err = {0};
+    assert_int_equal(qn_data_synth_digits(4, 0, 70, &valid, NULL), QN_OK);
+    assert_int_equal(qn_data_synth_digits(5, 0, 70, &other, NULL), QN_OK);
+    qn_train_options o = options();
+    o.valid_fraction = 0;
+    qn_model *model = judged_by(&o, valid, &err);
+    assert_non_null(model);
+    assert_true(was_told("stopped early, after epoch") && was_told("the model is that of epoch"));
+    char part[96];
+    snprintf(part, sizeof part, "\"valid_data\":\"%s\"", qn_data_digest(valid));
+    assert_non_null(strstr(qn_model_recipe(model), part));
+    assert_non_null(strstr(qn_model_recipe(model), "{\"contract\":4,"));
+    assert_int_equal(replay_by(model, valid, &err), QN_OK);
+    assert_int_equal(replay_by(model, NULL, &err), QN_MISMATCH);
+    assert_non_null(strstr(err.what, "a validation file decided"));
+    assert_non_null(strstr(err.remedy, "`valid.path`"));
+    assert_int_equal(replay_by(model, other, &err), QN_MISMATCH);
+    assert_non_null(strstr(err.what, "this is not the validation file"));
+    assert_non_null(strstr(err.where, qn_data_digest(other)));
+    /* Where it decides on nothing it is in no recipe. */
+    o = options();
+    o.valid_fraction = 0;
+    o.patience = 0;
+    qn_model *plain = judged_by(&o, valid, &err);
+    assert_null(strstr(qn_model_recipe(plain), "valid_data"));
+    /* A resumed run is judged by the same set. */
+    o = options();
+    o.valid_fraction = 0;
+    o.checkpoint_dir = folder;
+    stop_at = 8;
+    assert_null(judged_by(&o, valid, &err));
+    stop_at = 0;
+    o.resume = 1;
+    err = (qn_error){0};
+    assert_null(judged_by(&o, other, &err));
+    assert_int_equal(err.status, QN_MISMATCH);
+    assert_non_null(strstr(err.what, "valid_data"));
+    qn_model *resumed = judged_by(&o, valid, &err);
+    assert_non_null(resumed);
+    assert_string_equal(qn_model_digest(resumed), qn_model_digest(model));
+    empty_folder();
+    qn_model_free(resumed);
+    qn_model_free(plain);
+    qn_model_free(model);
+    qn_data_close(valid);
+    qn_data_close(other);
 }
 
 static qn_model *make_model(const char *text) {
@@ -315,6 +393,7 @@ int main(void) {
         cmocka_unit_test(test_more_epochs),
         cmocka_unit_test(test_cosine_depends_on_the_epochs),
         cmocka_unit_test(test_checkpoint_after_the_end),
+        cmocka_unit_test(test_set_of_the_caller),
         cmocka_unit_test(test_needs_a_fraction),
         cmocka_unit_test(test_start_from_a_model),
     };

@@ -43,7 +43,7 @@ static void note_stop(const qn_train *t) {
 
 qn_status qn__train_best_judge(qn_train *t, int64_t loss, qn_error *err) {
     const qn__recipe *r = &t->job.recipe;
-    if (r->keep != QN__KEEP_BEST && r->patience == 0)
+    if (!qn__recipe_judges(r))
         return QN_OK;
     if (t->best.epoch == 0 || loss < t->best.loss) {
         const qn_status status = t->best.parameter ? qn__train_job_pull(&t->job, err) : QN_OK;

@@ -124,7 +124,7 @@ static void note_devices(const qn_train *t) {
 
 qn__snapshot qn__train_snapshot(qn_train *t) {
     qn__train_job *job = &t->job;
-    const int judges = job->recipe.keep == QN__KEEP_BEST || job->recipe.patience > 0;
+    const int judges = qn__recipe_judges(&job->recipe);
     const int swapped = t->best.in_place;
     return (qn__snapshot){.recipe_json = job->recipe_json,
                           .step = job->step,
@@ -483,6 +483,8 @@ static qn_status check_all(const qn_train_options *options, qn__train_sets *sets
         status = qn__recipe_from_options(options, sets->train, recipe, err);
     if (status == QN_OK)
         status = qn__train_sets_others(options, recipe, sets, err);
+    if (status == QN_OK)
+        status = qn__train_sets_judge(options, sets, recipe, err);
     return qn__agree_to_train(options, recipe, sets->train, sets->valid, sets->test, status, err);
 }
 

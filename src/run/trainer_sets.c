@@ -1,5 +1,7 @@
 #include "run/trainer_sets.h"
 
+#include <string.h>
+
 qn__fitting qn__fitting_of(const qn__recipe *recipe, const char *what) {
     return (qn__fitting){.schema = recipe->table,
                          .features = recipe->features,
@@ -39,6 +41,33 @@ qn_status qn__train_sets_others(const qn_train_options *options, const qn__recip
         fit(options, recipe, "the validation set", &sets->valid, &sets->made[1], err);
     return status == QN_OK ? fit(options, recipe, "the test set", &sets->test, &sets->made[2], err)
                            : status;
+}
+
+/* A replay needs the validation file that told the best epoch. */
+static qn_status compare(const qn__recipe *was, const qn__recipe *now, qn_error *err) {
+    if (strcmp(was->valid_data, now->valid_data) == 0)
+        return QN_OK;
+    qn__fail(err, QN_MISMATCH, "%s",
+             !*now->valid_data ? "a validation file decided on the best epoch of this model"
+                               : "this is not the validation file that decided on the best epoch");
+    qn__at(err, "digest in the recipe %s, given %s", *was->valid_data ? was->valid_data : "none",
+           *now->valid_data ? now->valid_data : "none");
+    return qn__remedy(err, QN_MISMATCH, "give that file with `valid.path`");
+}
+
+qn_status qn__train_sets_judge(const qn_train_options *options, const qn__train_sets *sets,
+                               qn__recipe *recipe, qn_error *err) {
+    qn__encoding how = qn__recipe_encoding(recipe, NULL);
+    qn_status status = QN_OK;
+    how.by_value = 1;
+    if (sets->valid && qn__recipe_judges(recipe))
+        status = qn__inputs_digest(&how, sets->valid, recipe->valid_data, err);
+    if (status != QN_OK)
+        return status;
+    qn__recipe_tidy(recipe);
+    if (options->table_of && options->table_of != options->init_from)
+        status = compare(qn__model_recipe_of(options->table_of), recipe, err);
+    return status == QN_OK ? qn__recipe_check_best(recipe, err) : status;
 }
 
 void qn__train_sets_release(qn__train_sets *sets) {
