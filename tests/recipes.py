@@ -78,6 +78,12 @@ RECIPES = {
     "best": IDX + TWO + "--loss mse --lr 4 --epochs 6 --seed 3 --batch 64 --valid 0.3 --keep best",
     "early-stopping": IDX + TWO + "--loss cross-entropy --lr 0.8 --epochs 50 --seed 3 --batch 64"
                       " --valid 0.4 --early-stopping 2",
+    # the same by files of validation items
+    "best-file": IDX + TWO + "--loss mse --lr 4 --epochs 6 --seed 3 --batch 64 --valid {images_gz}"
+                 " --valid-labels {labels_gz} --keep best",
+    "early-stopping-file": TWO + "--data {typed} --label kind --missing drop --valid {typed} --lr 2"
+                           " --loss cross-entropy --scale standard --epochs 50 --seed 3 --batch 64"
+                           " --early-stopping 2",
     # scalings
     "scale-none": SMALL + TWO + "--data {images} --labels {labels} --scale none --loss mse"
                   " --lr 0.001",

@@ -407,14 +407,14 @@ static void take_item(const encoder *e, uint64_t item, float *to) {
 qn_status qn__inputs_digest(const qn__encoding *how, const qn_data *raw, char digest[65],
                             qn_error *err) {
     encoder e = {.how = how, .raw = raw, .what = "the validation set"};
-    memcpy(digest, raw->digest, 65);
+    qn_data table = *raw;
+    table.weights = NULL; /* of training items alone they mean something */
     if (!has_categories(how))
-        return QN_OK;
+        return qn__data_digest(&table, NULL, digest, err);
     float *values = qn__alloc(raw->items, how->features * sizeof *values, err);
     qn_status status = values ? prepare(&e, err) : QN_MEMORY;
     for (uint64_t i = 0; status == QN_OK && i < raw->items; ++i)
         take_item(&e, i, values + (size_t)i * how->features);
-    qn_data table = *raw;
     table.type = QN_F32;
     table.index = NULL;
     table.values = (const uint8_t *)values;

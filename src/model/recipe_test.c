@@ -589,6 +589,8 @@ static void test_contract_4(void **state) {
     assert_int_equal(qn__recipe_check_best(&r, &err), QN_OK);
     char *expected = second("classify", "null", rest);
     *strchr(expected, '2') = '4'; /* the contract */
+    char *valid = strstr(expected, "\"valid\":0.1") + strlen("\"valid\":0");
+    memmove(valid, valid + 2, strlen(valid + 2) + 1);
     assert_int_equal(qn__recipe_json(&r, &json, NULL), QN_OK);
     assert_string_equal(json, expected);
     if (qn__recipe_parse(json, strlen(json), &back, &err) != QN_OK)

@@ -43,14 +43,14 @@ def read_weights(path, word):
     return tables.weights(read_bytes(path), word)
 
 
-def read(path, labels_path=None, label="1", task="auto", weight=None):
+def read(path, labels_path=None, label="1", task="auto", weight=None, **more):
     """2.1: (table, labels, names); the names are those of 11.6, or None."""
     content = read_bytes(path)
     if is_idx(content):
         values = read_idx(content)
         labels = read_idx(read_bytes(labels_path)).astype(np.uint32)
         return values.reshape(len(values), -1), labels, None
-    return tables.read(content, label, task, weight=weight)
+    return tables.read(content, label, task, weight=weight, **more)
 
 
 def block_digest(content):

@@ -17,6 +17,8 @@ MORE = {"task": "classify", "delta": 0, "missing": "error", "table": None, "keep
         "patience": 0, "init_from": ""}
 # 11.8, those of contract 3.
 THIRD = {"weight": None, "class_weight": "", "init_scale": "fit"}
+# 11.9, that of contract 4.
+FOURTH = {"valid_data": ""}
 ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
 
@@ -63,21 +65,25 @@ def json_value(value):
 
 
 def recipe_text(recipe):
-    """11.1, 11.5, 11.8: the recipe, a dictionary with the keys of 11.1 but `contract`, and any of
-    11.5 and 11.8."""
+    """11.1, 11.5, 11.8, 11.9: the recipe, a dictionary with the keys of 11.1 but `contract`, and any
+    of the others."""
     third = {key: recipe.get(key, default) for key, default in THIRD.items()}
     more = {key: recipe.get(key, default) for key, default in MORE.items()}
     if is_trivial(more["table"]):
         more["table"] = None
     second = more != MORE or recipe["loss"] not in ("cross-entropy", "mse")
-    assert set(recipe) - set(MORE) - set(THIRD) == set(KEYS) - {"contract"}
-    recipe = {**recipe, "contract": 3 if third != THIRD else 2 if second else 1}
+    fourth = {key: recipe.get(key, default) for key, default in FOURTH.items()}
+    assert set(recipe) - set(MORE) - set(THIRD) - set(FOURTH) == set(KEYS) - {"contract"}
+    recipe = {**recipe, "contract": 4 if fourth != FOURTH else 3 if third != THIRD else
+              2 if second else 1}
     pairs = [f'"{key}":{json_value(recipe[key])}' for key in KEYS]
     if recipe["contract"] >= 2:
         pairs += [f'"{key}":{table_text(value) if key == "table" else json_value(value)}'
                   for key, value in more.items()]
     if recipe["contract"] >= 3:
         pairs += [f'"{key}":{names_text(value)}' for key, value in third.items()]
+    if recipe["contract"] >= 4:
+        pairs += [f'"{key}":{names_text(value)}' for key, value in fourth.items()]
     return "{" + ",".join(pairs) + "}"
 
 

@@ -17,6 +17,7 @@ import data
 import network
 import products
 import scale
+import validation
 import weights as weighing
 from binary32 import ONE, ZERO, from_text
 from model_file import model_bytes, tensors_in, tensors_of
@@ -35,7 +36,9 @@ def arguments():
     p.add_argument("--data", required=True)
     p.add_argument("--labels")
     p.add_argument("--label", default="1")
-    p.add_argument("--valid", type=number)
+    p.add_argument("--valid")
+    p.add_argument("--valid-labels")
+    p.add_argument("--category", type=lambda text: text.split(","), default=[])
     p.add_argument("--scale", choices=("unit", "fraction", "none", "standard"), required=True)
     p.add_argument("--model", required=True)
     p.add_argument("--init", choices=("auto", "glorot", "he", "lecun"), default="auto")
@@ -69,6 +72,9 @@ def arguments():
     p.add_argument("-o", "--output", required=True)
     args = p.parse_args()
     args.keep = args.keep or ("best" if args.patience else "last")
+    is_number = args.valid is None or args.valid.replace(".", "", 1).isdigit()
+    args.valid_file = None if is_number else args.valid
+    args.valid = number(args.valid) if is_number and args.valid else None
     return args
 
 
@@ -211,9 +217,33 @@ def parameters_of(layers):
     return [array for layer in layers for array in (layer.weight, layer.bias)]
 
 
+def validation_file(args, names, labels):
+    """2.8: the columns and labels of the file as the model has them, and their digest; no digest
+    where it decides on nothing."""
+    task = "regress" if labels.dtype == np.float32 else "classify"
+    table, own, has = data.read(args.valid_file, args.valid_labels, args.label, task, args.weight,
+                                known=validation.known_categories(names))
+    table, own, digest = validation.as_model(table, own, has, names)
+    return (table, own), digest if args.keep == "best" or args.patience else ""
+
+
+def validation_items(args, kinds, fill, stats, target, table, labels):
+    """7.5: the inputs and labels of the items that judge."""
+    if args.missing == "drop":
+        whole = columns.complete(table)
+        table, labels = table[whole], labels[whole]
+    x = scale.inputs(columns.inputs_of(table, kinds, fill), args.scale, stats)
+    if target is not None:
+        mean, deviation = target
+        mean, _, inverse = scale.kept({"target.mean": mean, "target.deviation": deviation}, "target")
+        labels = (labels - mean) * inverse
+    return x, labels, None
+
+
 def main():
     args = arguments()
-    table, labels, names = data.read(args.data, args.labels, args.label, args.task, args.weight)
+    table, labels, names = data.read(args.data, args.labels, args.label, args.task, args.weight,
+                                     category=args.category)
     own = data.read_weights(args.data, args.weight) if args.weight else (None, None)
     if len(table) != len(labels):
         raise SystemExit("oracle: there are not as many labels as items")
@@ -234,6 +264,9 @@ def main():
         args.class_weight = weighing.canonical(args.class_weight, classes)
     recipe = recipe_of(args, table, labels, names, layers, settings, own)
     own = own[0]
+    beside = None
+    if args.valid_file:
+        beside, recipe["valid_data"] = validation_file(args, names, labels)
 
     whole = columns.complete(table)
     if args.missing == "error" and len(whole) < len(table):
@@ -258,6 +291,8 @@ def main():
     if real:
         labels, target = scale.targets(labels, chosen, own, kept and scale.kept(kept, "target"))
     held = None
+    if beside:
+        held = validation_items(args, kinds, fill, stats, target, *beside)
     if len(others):
         held = x[others], labels[others], None if shares is None else shares[others]
     train(args, layers, settings, x[chosen], labels[chosen],

@@ -209,10 +209,12 @@ def utf8(text):
         return refuse("a text is not UTF-8")
 
 
-def feature(cells):
-    """(values, categories) of a column; no categories where it holds numbers."""
+def feature(cells, known=False):
+    """(values, categories) of a column; no categories where it holds numbers. `known`: somebody said
+    that it holds categories."""
     kinds = [kind(raw) for raw, _ in cells]
-    if kinds.count("text") > kinds.count("number"):
+    known = known and set(kinds) - {"missing"}
+    if known or kinds.count("text") > kinds.count("number"):
         texts = {utf8(text) for kind_, (_, text) in zip(kinds, cells) if kind_ != "missing"}
         categories = sorted(texts, key=lambda text: text.encode())
         index = {text: np.float32(k) for k, text in enumerate(categories)}
@@ -326,14 +328,16 @@ def weights(content, word):
 
 
 def read(content, word=None, task="auto", header="auto", keep=None, drop=None, outputs=0,
-         weight=None):
+         weight=None, category=(), known=(set(), set())):
     """`word`: of the label; None: the first; "": none. `weight`: of the weights, which are left
-    out."""
+    out. `category`: columns that a user calls categories; `known`: names and places of those of a
+    model."""
     names, rows = read_lines(content, header)
     width = len(rows[0])
     names = names or [None] * width
     if len(names) != width:
         refuse("lines have different numbers of cells")
+    called = columns_of(category, names)
     marked = columns_of(keep or drop or [], names)
     weighed = None if weight is None else column_of(weight, names)
     at = next((k for k in range(width) if k not in marked and k != weighed), width - 1)
@@ -341,7 +345,11 @@ def read(content, word=None, task="auto", header="auto", keep=None, drop=None, o
     chosen = [k for k in range(width) if k not in (at, weighed) and (k in marked) == (keep is not None)]
     if not chosen:
         refuse("no column is left for features")
-    columns = [feature([row[k] for row in rows]) for k in chosen]
+    if any(names) and known[0]:
+        called |= {k for k in chosen if names[k] in known[0]}
+    else:
+        called |= {k for place, k in enumerate(chosen) if place in known[1]}
+    columns = [feature([row[k] for row in rows], k in called) for k in chosen]
     kinds = [(list("x") if categories else []) for _, categories in columns]
     u8 = not any(kinds) and all(is_byte(row[k][0]) for row in rows for k in chosen)
     values = np.array([values for values, _ in columns], np.float32).T
