@@ -1,7 +1,7 @@
 # A thin front for CMake and the scripts; `make help` lists what there is.
 
 .DEFAULT_GOAL := build/quern
-.PHONY: build/quern install demo test setup lint format matrix fuzz elementary-full bench clean help
+.PHONY: build/quern install wheel demo test setup lint format matrix fuzz elementary-full bench clean help
 
 build/quern: ## the program and the library, release build (the default)
 	@scripts/setup.sh build || echo "make: going on with what is here"
@@ -13,6 +13,9 @@ build/quern: ## the program and the library, release build (the default)
 PREFIX ?= /usr/local
 install: build/quern ## program, library, headers, manual pages and completions into PREFIX (/usr/local)
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
+
+wheel: build/quern ## a wheel of the Python package in dist/, tried in an empty environment
+	@scripts/wheel.sh
 
 demo: build/quern ## train on synthetic digits three times over and compare the bytes
 	@scripts/demo.sh
@@ -45,7 +48,7 @@ bench: build/quern ## build the benchmarks into build/bench
 
 clean: ## remove every build tree (.venv stays)
 	rm -rf build build-debug build-asan build-tsan build-clang build-clang-debug build-fuzz build-aarch64 .cache \
-		build-armhf build-i386 build-musl build-riscv64 build-s390x
+		build-shared dist build-armhf build-i386 build-musl build-riscv64 build-s390x
 
 help: ## this list
 	@grep -E '^[a-z/-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
