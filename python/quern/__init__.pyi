@@ -74,7 +74,8 @@ class Data:
     def __len__(self) -> int: ...
 
 class Model:
-    history: list[Epoch]
+    @property
+    def history(self) -> list[Epoch]: ...
     report: Any
     complete: bool
     @property

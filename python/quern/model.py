@@ -16,8 +16,6 @@ class Model:
 
     Attributes
     ----------
-    history : list of Epoch
-        The epochs of the training; empty for a model from a file.
     report : Report or None
         How the training went; None for a model from a file.
     complete : bool
@@ -25,10 +23,20 @@ class Model:
         does not lead to it, so it cannot be saved.
     """
 
-    def __init__(self, address, history=(), report=None, complete=True):
+    def __init__(self, address, events=(), report=None, complete=True):
         self._address = address
         self._release = owned(self, "qn_model_free", address)
-        self.history, self.report, self.complete = list(history), report, complete
+        self._events, self._history = events, None
+        self.report, self.complete = report, complete
+
+    @property
+    def history(self):
+        """The epochs of the training, a list of `Epoch`; empty for a model from a file."""
+        if self._history is None:
+            from .training import epochs_of
+
+            self._history = epochs_of(self._events)
+        return self._history
 
     @property
     def inputs(self):

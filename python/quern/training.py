@@ -71,6 +71,12 @@ def _epoch(event):
                  event.learning_rate, *scores)
 
 
+def epochs_of(events):
+    """What a training has kept of its epochs, for its user. That waits until somebody asks: an epoch
+    of a small table takes less time."""
+    return [_epoch(event) for event in events]
+
+
 # ------------------------------------------------------------------------------------- options
 
 # Members that the user of Python sets otherwise.
@@ -174,7 +180,7 @@ class _Run:
 
     def __init__(self, o, sets, on_epoch, on_note, line):
         self.options, self.sets, self.on_epoch = o, sets, on_epoch
-        self.on_note, self.line, self.history = on_note, line, []
+        self.on_note, self.line, self.events = on_note, line, []
         self.inbox, self.answers = queue.SimpleQueue(), queue.SimpleQueue()
         self.failure, self.stopped = None, False
         self.status, self.error = None, None
@@ -190,14 +196,13 @@ class _Run:
         self.release = owned(self, "qn_train_close", self.address)
 
     def _epoch(self, _, event):
-        event = event.contents
-        epoch = _epoch(event)
-        self.history.append(epoch)
+        event = _abi.qn_epoch_event.from_buffer_copy(event.contents)
+        self.events.append(event)
         if self.line and event.reports:
-            self._show(self.line.epoch(epoch))
+            self._show(self.line.epoch(_epoch(event)))
         if not self.on_epoch:
             return
-        self.inbox.put(("epoch", epoch))
+        self.inbox.put(("epoch", _epoch(event)))
         while not self.stopped:
             try:
                 return self.answers.get(timeout=0.1)
@@ -280,7 +285,7 @@ class _Run:
                       *scores)
 
     def model(self, complete):
-        made = Model(new("qn_train_model", self.address), self.history, None, complete)
+        made = Model(new("qn_train_model", self.address), self.events, None, complete)
         if complete:
             made.report = self.report(made.real)
         return made

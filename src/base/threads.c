@@ -204,7 +204,7 @@ qn_status qn__pool_create(int threads, int pin, qn__pool **out, qn_error *err) {
     if (!pool)
         return QN_MEMORY;
     pool->threads = threads;
-    pool->spins = threads <= qn__cores();
+    pool->spins = threads == 1 || threads <= qn__cores(); /* which takes 15 system calls */
     pool->cores = pin ? choose_cores(threads) : NULL;
     pool->member = qn__alloc((size_t)threads, sizeof *pool->member, err);
     if (!pool->member) {

@@ -2,22 +2,27 @@
 #include "base/threads.h"
 #include "device/cpu/cpu_isa.h"
 #include "device/cpu/worker/cpu_table.h"
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 static uint32_t count(void) { return 1; }
 
-/* The processor's name in /proc/cpuinfo; "CPU" if there is none. */
-static void processor_name(char *name, size_t size) {
+static pthread_once_t name_once = PTHREAD_ONCE_INIT;
+static char name[128];
+
+/* The processor's name in /proc/cpuinfo; "CPU" if there is none. It is read once: the file may take
+ * the kernel long, and every training asks for the name. */
+static void find_name(void) {
     char line[256];
     FILE *f = fopen("/proc/cpuinfo", "re");
-    snprintf(name, size, "CPU");
+    snprintf(name, sizeof name, "CPU");
     while (f && fgets(line, sizeof line, f)) {
         const char *value = strchr(line, ':');
         if (strncmp(line, "model name", 10) != 0 || !value)
             continue;
-        snprintf(name, size, "%.*s", (int)strcspn(value + 2, "\n"), value + 2);
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(value + 2, "\n"), value + 2);
         break;
     }
     if (f)
@@ -45,7 +50,8 @@ static qn_status describe(uint32_t index, qn_device_info *info, qn_error *err) {
     snprintf(info->kind, sizeof info->kind, "cpu");
     snprintf(info->type, sizeof info->type, "CPU");
     info->automatic = 1;
-    processor_name(info->name, sizeof info->name);
+    pthread_once(&name_once, find_name);
+    snprintf(info->name, sizeof info->name, "%s", name);
     snprintf(info->isa, sizeof info->isa, "%s", qn__cpu_isa_find(NULL)->name);
     qn__cpu_isa_list(info->isas, sizeof info->isas);
     info->cores = qn__cores();
