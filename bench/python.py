@@ -1,13 +1,15 @@
 """The Python package: fit beside scikit-learn's MLPClassifier, and what it adds to the command.
 
-    pip install . scikit-learn pandas
+    pip install . scikit-learn
     python bench/python.py --rounds 3
 
 Both train the network 784-500-10 with tanh on MNIST at batch 128 with the same rate and momentum,
-from the same float32 array. `train` is the same training by quern.train and by `quern train`, as
-the seconds of whole calls and processes, the reading of the data left out in both. `small` is
-Classifier.fit on 100 rows of 4 columns. `pandas` is quern.Data of 100,000 x 50 float32 values, and
-says by their address whether they were copied.
+from the same float32 array. `train` is the same training by quern.train and by `quern train`, which
+take turns: the seconds of the whole call and of the whole process, from the files to the model's
+file. `small` is Classifier.fit on 100 rows of 4 columns. `import` is what `import quern` adds to the
+start of Python, and what it adds with the library and NumPy, which the first use loads; `numpy` is
+what NumPy alone adds. `pandas` is quern.Data of 100,000 x 50 float32 values, and says by their
+address whether they were copied.
 """
 
 import argparse
@@ -64,31 +66,46 @@ def fits(files, rounds):
 
 
 def overhead(files, scratch, rounds):
-    """Seconds of the training itself, and of the call of quern.train around it; of the command."""
+    """Median seconds of whole calls of quern.train and of whole processes of the command."""
     import quern
 
-    data = quern.open(files["train-images"], labels=files["train-labels"])
     options = {"model": common.MODEL, "epochs": EPOCHS, "batch": BATCH, "lr": RATE}
-    call, model = seconds(lambda: quern.train(data, progress=False, **options), rounds)
     command = [common.quern_path(), "train", "--data", files["train-images"], "--labels",
-               files["train-labels"], "--json", "-o", scratch / "m"]
+               files["train-labels"], "--quiet", "-o", scratch / "m"]
     command += [word for key, value in options.items() for word in (f"--{key}", value)]
-    times = []
+    calls, processes = [], []
     for _ in range(rounds):
-        done = subprocess.run([str(word) for word in command], text=True, capture_output=True,
-                              check=True)
-        times += [row["seconds"] for row in common.json_lines(done.stdout) if row["event"] == "end"]
+        start = time.perf_counter()
+        model = quern.train(files["train-images"], files["train-labels"], progress=False,
+                            output=scratch / "p", **options)
+        middle = time.perf_counter()
+        subprocess.run([str(word) for word in command], stdout=subprocess.DEVNULL, check=True)
+        processes.append(time.perf_counter() - middle)
+        calls.append(middle - start)
     assert quern.load(scratch / "m").digest == model.digest
-    return call, model.report.seconds, statistics.median(times)
+    return statistics.median(calls), statistics.median(processes)
 
 
 def small(rounds):
-    """Seconds of fit on 100 rows."""
+    """Median and least seconds of fit on 100 rows."""
     import numpy as np
     import quern
 
     values = np.random.default_rng(1).normal(size=(100, 4))
-    return seconds(lambda: quern.Classifier().fit(values, values[:, 0] > 0), max(rounds, 9))[0]
+    times = [seconds(lambda: quern.Classifier().fit(values, values[:, 0] > 0), 1)[0]
+             for _ in range(max(50 * rounds, 9))]
+    return statistics.median(times), min(times)
+
+
+def starts(rounds):
+    """Seconds that an import adds to the start of Python."""
+    def took(script):
+        return seconds(lambda: subprocess.run([sys.executable, "-c", script], check=True),
+                       5 * rounds)[0]
+
+    bare = took("pass")
+    return (took("import quern") - bare, took("import quern; quern.version(); quern.Data") - bare,
+            took("import numpy") - bare)
 
 
 def pandas_table(rounds):
@@ -128,12 +145,16 @@ def main():
         for name, took, right in fits(files, chosen.rounds):
             print(f"fit    {name:18} {took:7.2f} s  {100 * right:.2f} % right")
         if common.quern_version():
-            call, inside, command = overhead(files, scratch, chosen.rounds)
-            print(f"train  quern.train {call:.3f} s, of these T {inside:.3f} s; T of the command "
-                  f"{command:.3f} s")
+            call, process = overhead(files, scratch, chosen.rounds)
+            print(f"train  quern.train {call:.3f} s, the command {process:.3f} s: "
+                  f"{100 * (call / process - 1):+.1f} %")
+    median, least = small(chosen.rounds)
+    print(f"small  {1000 * median:.2f} ms, at least {1000 * least:.2f} ms")
+    bare, whole, numpy = starts(chosen.rounds)
+    print(f"import {1000 * bare:.1f} ms, with the library and NumPy {1000 * whole:.1f} ms; numpy "
+          f"{1000 * numpy:.1f} ms")
     for what, took, copied in pandas_table(chosen.rounds):
         print(f"pandas {what:13} {1000 * took:7.1f} ms  {copied}")
-    print(f"small  {1000 * small(chosen.rounds):.1f} ms")
 
 
 if __name__ == "__main__":
