@@ -577,7 +577,7 @@ def test_an_unknown_option(q, digits):
         q.train(digits, btch=3)
 
 
-@pytest.mark.parametrize("options", [{"header": True}, {"task": 1}, {"features": ["r0c0"]},
+@pytest.mark.parametrize("options", [{"header": True}, {"task": 1}, {"features": 3.5},
                                      {"classes": "ten"}], ids=str)
 def test_options_of_a_file_have_a_kind(tmp_path, options):
     """A number for a text is refused. ctypes would take it for an address."""

@@ -16,6 +16,7 @@ from . import ranks as ranks
 
 __version__: str
 Path = Union[str, "PathLike[str]"]
+Columns = Union[str, Sequence[Union[str, int]], None]
 Items = Union["Data", ArrayLike, Path, Any]
 
 class Score(NamedTuple):
@@ -38,7 +39,7 @@ class Epoch(NamedTuple):
 
 class Data:
     def __init__(self, values: Any, labels: Any = None, *, label: Union[str, int, None] = None,
-                 features: Optional[str] = None, drop: Optional[str] = None,
+                 features: Columns = None, drop: Columns = None,
                  names: Optional[Sequence[str]] = None, label_name: Optional[str] = None,
                  classes: Optional[Sequence[str]] = None, task: Optional[str] = None) -> None: ...
     @classmethod

@@ -4,7 +4,7 @@ from typing import NamedTuple, Optional
 
 import numpy as np
 
-from ._arrow import is_missing
+from ._arrow import is_missing, text_of
 from .errors import InputError, OutOfMemory
 
 # What holds memory that NumPy can read in place, by DLPack's numbers: CPU, and pinned or managed
@@ -23,7 +23,10 @@ class Table(NamedTuple):
 
 def array_of(given, where="X"):
     """The array of NumPy, over the same memory where that is possible."""
-    if isinstance(given, np.ndarray) or not hasattr(given, "__dlpack__"):
+    if isinstance(given, np.ma.MaskedArray):
+        return unmasked(given)
+    arrow = hasattr(given, "__arrow_c_array__")  # DLPack has neither texts nor gaps
+    if isinstance(given, np.ndarray) or arrow or not hasattr(given, "__dlpack__"):
         plain = hasattr(given, "__array__") or not hasattr(given, "to_numpy")
         return np.asarray(given if plain else given.to_numpy())
     device, number = given.__dlpack_device__()
@@ -38,6 +41,17 @@ def array_of(given, where="X"):
                          "give a plain float32 array, such as by .detach().float()") from None
 
 
+def unmasked(given):
+    """A masked array as one that has NaN or None where a value is masked."""
+    if not np.ma.is_masked(given):
+        return given.data
+    if given.dtype.kind in "biu":
+        given = given.astype(np.float64)
+    if given.dtype.kind in "fc":
+        return given.filled(np.nan)
+    return np.where(np.ma.getmaskarray(given), None, given.data.astype(object))
+
+
 def values_of(given):
     """The array of a table: items x features, of any type of numbers or of objects."""
     if hasattr(given, "tocsr"):
@@ -45,11 +59,18 @@ def values_of(given):
     values = array_of(given)
     if values.ndim > 2:  # pictures
         values = values.reshape(len(values), -1)
+    if values.ndim == 0:
+        kind = type(given).__name__
+        remedy = "give an array, a DataFrame or an Arrow table of items x features"
+        raise InputError(f"the values are no table, but of the type {kind}", "X", remedy)
     if values.ndim != 2:
         raise InputError(f"a table has two dimensions, and this has {values.ndim}", "X",
                          "use .reshape(-1, 1) for one column, .reshape(1, -1) for one item")
     if values.dtype.kind == "c":
         raise InputError("complex numbers cannot be read", "X")
+    if values.dtype.kind in "Mm":
+        raise InputError("the values are dates, times or spans of time", "X",
+                         "convert them to numbers, such as days since the first")
     return values
 
 
@@ -157,7 +178,18 @@ def labels_of(values, items, task):
         raise InputError("the labels are texts, and regression needs numbers", "y")
     if any(is_missing(value) for value in values):
         raise InputError("a label is missing", "y")
-    return text_classes([str(value) for value in values])
+    return text_classes([text_of(value) for value in values])
+
+
+def indices_of(labels, items):
+    """Labels that are indices into the names of classes, as int32."""
+    labels = array_of(labels, "y")
+    labels = labels.astype(np.int32) if labels.dtype.kind == "b" else labels
+    labels, names = labels_of(labels, items, "classify")
+    if names is not None:
+        raise InputError("with names of classes, labels are indices into them, and these are texts",
+                         "y", "give the texts without the names of classes, or numbers from 0")
+    return labels
 
 
 def number_labels(values, task):

@@ -6,12 +6,13 @@ itself also has the index as a column.
 """
 
 import ctypes as C
+import datetime
 from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
 from . import _abi
-from ._library import assign, library, new
+from ._library import assign, library, new, text
 from .errors import InputError, UsageError
 
 
@@ -96,6 +97,8 @@ class Columns:
 
     def read(self, **members):
         """As `Export.read`."""
+        if not self.columns:
+            raise InputError("a data set needs at least one item and one feature", "X")
         parts = [self._column(column) for column in self.columns]
         schema = Schema(b"+s", None, None, 0, len(parts), release=_release_schema)
         array = Array(len(self.columns[0].values), 0, 0, 1, len(parts), release=_release_array)
@@ -120,8 +123,7 @@ class Columns:
         if column.valid is not None:
             missing = len(values) - int(np.count_nonzero(column.valid))
             valid = np.packbits(column.valid, bitorder="little")
-        name = None if column.name is None else column.name.encode("utf-8", "surrogateescape")
-        schema = Schema(column.format.encode(), name, release=_release_schema)
+        schema = Schema(column.format.encode(), text(column.name), release=_release_schema)
         array = Array(len(values), missing, 0, 2, release=_release_array)
         array.buffers = self._buffers(valid, values)
         if column.texts is not None:
@@ -130,9 +132,9 @@ class Columns:
         return schema, array
 
     def _texts(self, texts):
-        encoded = [text.encode("utf-8", "surrogateescape") for text in texts]
+        encoded = [each.encode("utf-8", "surrogateescape") for each in texts]
         places = np.zeros(len(encoded) + 1, np.int64)
-        np.cumsum([len(text) for text in encoded], out=places[1:])
+        np.cumsum([len(each) for each in encoded], out=places[1:])
         array = Array(len(encoded), 0, 0, 3, release=_release_array)
         array.buffers = self._buffers(None, places, np.frombuffer(b"".join(encoded) or b"\0", "u1"))
         return array
@@ -187,8 +189,12 @@ def stream_of(table, chosen=False):
     if is_frame(table):
         if not chosen and is_uniform(table):
             return None
-        names = column_names(table) or [None] * len(table.columns)
+        names = [name if isinstance(name, str) else None for name in table.columns]
         return Columns([column_of(table.iloc[:, k], name) for k, name in enumerate(names)])
+    if hasattr(table, "to_frame"):
+        raise InputError("a Series is no table", "X", "its .to_frame() is a table of one column")
+    if hasattr(table, "collect_schema") and hasattr(table, "lazy") and not is_table(table):
+        raise InputError("a LazyFrame holds no values yet", "X", "its .collect() reads them")
     return Export(table) if is_table(table) else None
 
 
@@ -209,13 +215,20 @@ def is_uniform(frame):
     return len(kinds) == 1 and getattr(kinds.pop(), "str", "|O")[1] in "biufc"
 
 
-def column_names(table):
-    """The names of the columns when all are texts, else None."""
+def _all_names(table):
     names = getattr(table, "column_names", None)
     names = getattr(table, "columns", None) if names is None else names
-    if names is None or callable(names):
-        return None
-    names = list(names)
+    return [] if names is None or callable(names) else list(names)
+
+
+def has_column(table, name):
+    """Whether it is a table with a column of this name, a text or what else pandas takes."""
+    return name is not None and is_table(table) and name in _all_names(table)
+
+
+def column_names(table):
+    """The names of the columns when all are texts, else None."""
+    names = _all_names(table)
     return names if names and all(isinstance(n, str) for n in names) else None
 
 
@@ -225,16 +238,23 @@ def is_missing(value):
         isinstance(value, (float, np.floating)) and value != value)
 
 
+def text_of(value):
+    """The text of a class or a category. Bytes are UTF-8, as in a file."""
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
+
+
 def column_of(series, name):
     """A column of pandas."""
     codes = getattr(getattr(series, "cat", None), "codes", None)
     if codes is not None:
         codes = np.asarray(codes, np.int32)
-        return Column(name, "i", codes, codes >= 0, [str(text) for text in series.cat.categories])
+        return Column(name, "i", codes, codes >= 0, [text_of(value) for value in series.cat.categories])
     own = getattr(series.dtype, "numpy_dtype", None)  # of a type that has a mask
     if own is not None and own.kind in "biuf":
         valid = ~np.asarray(series.isna(), bool)
         return numbers(name, series.to_numpy(dtype=own, na_value=0), valid)
+    if series.dtype.kind == "M" or hasattr(series.dtype, "freq"):  # a time zone; a period
+        return refused(name, len(series), DATES)
     values = np.asarray(series)
     return numbers(name, values) if values.dtype.kind in "biufcMm" else texts(name, values)
 
@@ -252,6 +272,23 @@ def numbers(name, values, valid=None):
     return Column(name, _FORMATS[values.dtype.str[1:]], values, valid)
 
 
+# Formats that the library refuses, with the name of the column, unless the column is left out.
+DATES, NESTED = "tsn:", "+l"
+
+
+def refused(name, items, form):
+    """A column whose values no network can take."""
+    return Column(name, form, np.zeros(items, np.int64))
+
+
+def _strange(value):
+    """The format by which the library refuses an object, or None."""
+    if isinstance(value, (datetime.date, datetime.time, datetime.timedelta, np.datetime64,
+                          np.timedelta64)) or type(value).__name__ == "Period":
+        return DATES
+    return NESTED if isinstance(value, (list, tuple, dict, set, np.ndarray)) else None
+
+
 def texts(name, values, parse=False):
     """A column of objects: of numbers, where all are numbers, else of texts.
 
@@ -260,6 +297,9 @@ def texts(name, values, parse=False):
     values = np.asarray(values, object)
     valid = np.array([not is_missing(value) for value in values], bool)
     there = values[valid]
+    strange = next(filter(None, map(_strange, there)), None)
+    if strange:
+        return refused(name, len(values), strange)
     if parse or not any(isinstance(value, (str, bytes)) for value in there):
         try:
             found = np.full(len(values), np.nan)
@@ -269,7 +309,7 @@ def texts(name, values, parse=False):
             pass
     known = {}
     indices = np.zeros(len(values), np.int32)
-    indices[valid] = [known.setdefault(str(value), len(known)) for value in there]
+    indices[valid] = [known.setdefault(text_of(value), len(known)) for value in there]
     return Column(name, "i", indices, valid, list(known))
 
 

@@ -44,6 +44,10 @@ class Batches:
             self.features, self.names = values.shape[1], _arrow.column_names(given)
         if self.kind is None:
             return values
+        names = _arrow.column_names(given)
+        if names is not None and self.names is not None and names != self.names:
+            self._refuse(f"it has the columns {', '.join(names)}, and the first has "
+                         f"{', '.join(self.names)}", "give all batches the same columns in one order")
         if values.shape[1] != self.features:
             self._refuse(f"it has {values.shape[1]} features, and the first has {self.features}")
         if self.kind == np.uint8 and values.dtype not in (np.uint8, np.bool_):

@@ -6,7 +6,7 @@ import threading
 import weakref
 
 from . import _abi
-from .errors import of
+from .errors import InputError, of
 
 _lock = threading.Lock()
 _loaded = None
@@ -55,12 +55,20 @@ def text(value):
     """UTF-8 for the library; None is NULL."""
     if value is None:
         return None
-    return value.encode("utf-8", "surrogateescape") if isinstance(value, str) else os.fsencode(value)
+    made = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else os.fsencode(value)
+    if b"\0" in made:  # for the library the text would end there
+        raise InputError(f"the text {value!r} holds a null character")
+    return made
 
 
 def said(value):
     """A text of the library; NULL is None."""
     return None if value is None else value.decode("utf-8", "replace")
+
+
+def _quoted(column):
+    """A column as the library takes it in a list: a number, or a name in quotes."""
+    return str(column) if isinstance(column, int) else '"%s"' % column.replace('"', '""')
 
 
 def assign(struct, member, value):
@@ -70,6 +78,8 @@ def assign(struct, member, value):
     take a whole number for the address of a text.
     """
     kind = dict(struct._fields_)[member]
+    if member in ("features", "drop", "category") and isinstance(value, (list, tuple)):
+        value = ",".join(map(_quoted, value))
     if kind is C.c_char_p:
         value = text(value)
     elif kind in (C.c_float, C.c_double):

@@ -25,7 +25,7 @@ class Data:
     label : str or int, optional
         The label column of a table with named columns, instead of `labels`: a name, a number from
         1, or "last".
-    features, drop : str, optional
+    features, drop : str or list of str, optional
         The columns of such a table to read beside the label, or to leave out: "age,3-7".
     names : list of str, optional
         Names of the features. By default those of the table's columns.
@@ -56,10 +56,13 @@ class Data:
         from . import _arrays, _arrow
 
         columns = {word: value for word, value in columns.items() if value is not None}
-        if labels is None and expected in (_arrow.column_names(values) or ()):
+        if labels is None and _arrow.has_column(values, expected):
             columns.setdefault("label_column", expected)
         stream = _arrow.stream_of(values, chosen=bool(columns))
         label = columns.get("label_column")
+        if not isinstance(label, str) and _arrow.has_column(values, label):
+            raise UsageError(f"label={label!r} is the name of a column, and a number counts from 1", "",
+                             "make the names texts, such as by table.rename(columns=str)")
         if stream is None and columns:
             words = ", ".join(_abi.OPTIONS[f"data.{word}"] for word in columns)
             raise TypeError(f"{words}: only for files and tables with named columns")
@@ -87,7 +90,9 @@ class Data:
         if table.names is not None and len(table.names) != table.values.shape[1]:
             raise InputError(f"there are {len(table.names)} names for {table.values.shape[1]} features",
                              "names")
-        if labels is not None and classes is None:
+        if labels is not None and classes is not None:
+            labels = _arrays.indices_of(labels, len(table.values))
+        elif labels is not None:
             labels, classes = _arrays.labels_of(labels, len(table.values), task)
             task = task or "auto"
         self._lend(table, labels, label_name, classes, None if classes else task)

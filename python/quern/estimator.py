@@ -79,13 +79,22 @@ class _Network(BaseEstimator):
         data = Data.__new__(Data)
         data._lend(table, labels)
         options = self._options(*table.values.shape, model)
-        self.model_ = train(data, progress=False, **options)
+        made = train(data, progress=False, **options)
+        self._check(made)
+        self.model_ = made
         return self
+
+    def _check(self, made):
+        """Raises InputError for a model whose outputs do not fit the labels."""
 
     def _options(self, items, features, model):
         """The options for so many items, with defaults that suit small tables."""
-        batch = self.batch or max(1, min(64, max(8, items // 4), items))
-        steps = math.ceil(items / batch)
+        batch = self.batch
+        if batch is None:
+            batch = max(1, min(64, max(8, items // 4), items))
+        epochs = self.epochs
+        if epochs is None:
+            epochs = min(50, max(10, math.ceil(1000 / math.ceil(items / max(1, batch)))))
         lr = self.lr
         if lr is None and self.optimizer in ("adam", "adamw"):
             lr = 0.005
@@ -93,7 +102,7 @@ class _Network(BaseEstimator):
         if threads is None and devices is None and items * features <= SMALL:
             threads, devices = 1, "cpu"  # starting more takes longer than they would save
         given = {"model": model, "batch": batch, "lr": lr,
-                 "epochs": self.epochs or min(50, max(10, math.ceil(1000 / steps))),
+                 "epochs": epochs,
                  "optimizer": self.optimizer, "loss": self.loss, "scale": self.scale,
                  "schedule": self.schedule, "weight_decay": self.weight_decay,
                  "valid": self.valid, "arith": self.arith, "seed": self.seed,
@@ -248,6 +257,12 @@ class Classifier(ClassifierMixin, _Network):
         model = self.model or "dense 100 relu; dense {classes} softmax"
         return self._train(X, labels.astype(np.int32), model.replace("{classes}", str(len(classes))))
 
+    def _check(self, made):
+        outputs, classes = made.outputs, len(self.classes_)
+        if outputs != classes and (outputs, classes) != (1, 2):
+            raise InputError(f"the network has {outputs} outputs, and there are {classes} classes", "y",
+                             'write "{classes}" in the model instead of the number')
+
     def predict(self, X):
         """The class of each item.
 
@@ -326,6 +341,8 @@ def _array(X):
         values = _arrays.array_of(X)
     if values.dtype.kind == "c":
         raise ValueError("Complex data not supported")
+    if values.dtype.kind in "Mm":
+        raise ValueError("X holds dates, times or spans of time; convert them to numbers")
     if values.ndim != 2:
         raise ValueError(f"Expected 2D array, got {values.ndim}D array instead. Reshape your data "
                          "with .reshape(-1, 1) for one feature, .reshape(1, -1) for one item")
@@ -370,7 +387,7 @@ def _vector(y, items):
 
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
-    y = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
+    y = _arrays.array_of(y, "y")
     if y.ndim == 2 and y.shape[1] == 1:
         warnings.warn("A column-vector y was passed when a 1d array was expected. Please change the "
                       "shape of y to (n_samples,), for example using ravel().",
@@ -384,4 +401,6 @@ def _vector(y, items):
         raise ValueError("Complex data not supported")
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise InputError("Input y contains NaN or infinity", "y")
+    if y.dtype == object and any(map(_arrow.is_missing, y)):
+        raise InputError("Input y contains NaN or None", "y", "leave these items out")
     return y

@@ -237,7 +237,11 @@ class _Run:
         """Calls what the user passed."""
         if kind == "note":
             self.on_note(value)
-        elif self.on_epoch(value) is False:
+            return
+        import numpy as np
+
+        answer = self.on_epoch(value)
+        if isinstance(answer, (bool, np.bool_)) and not answer:
             self.stop()
 
     def run(self):

@@ -1,0 +1,184 @@
+"""Values and labels as they come from programs of others: masked, bytes, dates, columns without texts
+as names; and lists that do not fit the items."""
+
+import datetime
+
+import pytest
+
+import python_package
+
+np = pytest.importorskip("numpy")
+
+TWO = [[1.5], [2.5]]
+SMALL = {"epochs": 2, "threads": 1, "devices": "cpu", "model": "dense 4 relu; dense 2 softmax"}
+
+
+@pytest.fixture(scope="module")
+def q():
+    python_package.folder()
+    import quern
+
+    return quern
+
+
+@pytest.fixture(scope="module")
+def pandas():
+    return pytest.importorskip("pandas")
+
+
+@pytest.mark.parametrize("labels, words", [
+    ([0], "1 labels for 2 items"), ([0, 1, 0], "3 labels for 2 items"), ([0, 0.5], "whole number"),
+    (["x", "y"], "indices"), ([0, 2**32], "beyond 32 bits"), ([0, None], "missing"),
+    ([[0, 1], [1, 0]], "one dimension")])
+def test_indices_into_classes_are_checked(q, labels, words):
+    with pytest.raises(q.InputError, match=words):
+        q.Data(TWO, labels, classes=["x", "y"])
+    good = q.Data(TWO, [False, True], classes=["x", "y"])
+    assert good.labels.tolist() == [0, 1] and good.class_names == ["x", "y"]
+
+
+@pytest.mark.parametrize("kind", ["<f4", ">f8", "i2", object])
+def test_masked_values_are_missing(q, kind):
+    """NumPy's own conversion forgets the mask and shows the values under it."""
+    values = np.ma.masked_array([[1, 2], [3, 4]], [[False, True], [False, False]], dtype=kind)
+    found = q.Data(values, [0, 1])
+    np.testing.assert_array_equal(found.values, [[1, np.nan], [3, 4]])
+    assert q.Data(np.ma.masked_array([[1, 2]], dtype=np.uint8)).values.dtype == np.uint8
+    with pytest.raises(q.InputError, match="finite|missing"):
+        q.Data(TWO, np.ma.masked_array([0, 1], [True, False], dtype=kind))
+    with pytest.raises(q.InputError, match="NaN"):
+        q.Classifier(epochs=1).fit(values, [0, 1])
+
+
+def test_bytes_are_texts(q):
+    """Arrays of NumPy's type S, as scipy.io.arff and h5py give them."""
+    data = q.Data(np.array([[b"a"], ["ü".encode()]]), [b"yes", "nö".encode()])
+    assert data.categories == [["a", "ü"]] and data.class_names == ["nö", "yes"]
+
+
+DATES = [datetime.date(2026, 1, 1), datetime.date(2026, 1, 2)]
+
+
+@pytest.mark.parametrize("make", [
+    lambda p: p.to_datetime(DATES), lambda p: p.to_datetime(DATES).tz_localize("UTC"),
+    lambda p: p.to_timedelta([1, 2], unit="s"), lambda p: p.period_range("2026", periods=2),
+    lambda p: p.Series(DATES, dtype=object), lambda p: p.Series([[1, 2], [3]], dtype=object)])
+def test_dates_and_lists_are_refused_by_name(q, pandas, make):
+    frame = pandas.DataFrame({"a": [1, 2], "day": make(pandas)})
+    with pytest.raises(q.InputError, match="day.*(dates|lists)"):
+        q.Data(frame, [0, 1])
+    assert q.Data(frame, [0, 1], drop="day").names == ["a"]
+    with pytest.raises(ValueError, match="dates|lists"):
+        q.Classifier(epochs=1).fit(frame, [0, 1])
+
+
+def test_arrays_of_dates_are_refused(q):
+    days = np.array([DATES], "M8[D]").T
+    for refused in (days, days - days[0], days.astype(object)):
+        with pytest.raises(q.InputError, match="dates"):
+            q.Data(refused)
+        if refused.dtype != object:
+            with pytest.raises(ValueError, match="dates"):
+                q.Classifier(epochs=1).fit(refused, [0, 1])
+
+
+def test_labels_of_pyarrow(q):
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install pyarrow)")
+    for labels in (pa.array(["u", "v"]), pa.chunked_array([["u"], ["v"]])):
+        assert q.Data(TWO, labels).class_names == ["u", "v"]
+        assert q.Classifier(epochs=1).fit(TWO, labels).classes_.tolist() == ["u", "v"]
+    assert q.Data(TWO, pa.array([1.5, 2.0])).targets.tolist() == [1.5, 2]
+    for gaps in (pa.array(["u", None]), pa.array([1, None])):
+        with pytest.raises(q.InputError, match="missing|finite"):
+            q.Data(TWO, gaps)
+
+
+@pytest.mark.parametrize("given", [None, 3, {"a": [1, 2]}, iter([[1], [2]])])
+def test_what_is_no_table(q, given):
+    with pytest.raises(q.InputError, match=f"no table.*{type(given).__name__}.*DataFrame"):
+        q.Data(given, [0, 1])
+
+
+def test_what_is_no_table_yet(q, pandas):
+    with pytest.raises(q.InputError, match="to_frame"):
+        q.Data(pandas.Series([1, 2]), [0, 1])
+    for empty in (pandas.DataFrame(), pandas.DataFrame(index=[1, 2])):
+        with pytest.raises(q.InputError, match="at least one"):
+            q.Data(empty)
+        with pytest.raises(q.InputError, match="at least one"):
+            q.Classifier().fit(empty, [])
+
+
+def test_a_polars_table_that_is_not_read_yet(q):
+    polars = pytest.importorskip("polars", reason="polars is not installed (pip install polars)")
+    with pytest.raises(q.InputError, match="collect"):
+        q.Data(polars.LazyFrame({"a": [1, 2]}), [0, 1])
+
+
+def test_columns_with_and_without_texts_as_names(q, pandas):
+    """An array with a column of labels at its side, as table["y"] = ... makes it."""
+    values = np.random.default_rng(1).normal(size=(40, 3)).astype(np.float32)
+    frame = pandas.DataFrame(values)
+    frame["y"] = np.where(values[:, 0] > 0, "p", "n")
+    model = q.train(frame, label="y", **SMALL)
+    assert model.names is None and model.classes == ["n", "p"]
+    assert (model.predict(frame) == model.predict(values)).all()
+
+
+def test_numbers_as_names_are_no_places(q, pandas):
+    """pandas counts columns from 0, a label's number counts from 1."""
+    frame = pandas.DataFrame([[1, 2, 0], [3, 4, 1]])
+    with pytest.raises(q.UsageError, match="columns=str"):
+        q.Data(frame, label=2)
+    assert q.Data(frame.rename(columns=str), label="2").labels.tolist() == [0, 1]
+    assert q.Data(frame, label=3).labels.tolist() == [0, 1]
+    assert q.Data(frame, label="2").class_names == ["2", "4"]
+
+
+def test_lists_of_columns(q, pandas, tmp_path):
+    frame = pandas.DataFrame({"a,b": [1, 2], 'c"': [3, 4], "d": [5, 6], "y": [0, 1]})
+    file = tmp_path / "t.csv"
+    frame.to_csv(file, index=False)
+    for given in (frame, file):
+        read = q.open if given is file else q.Data
+        assert read(given, label="y", drop=["a,b", 'c"']).names == ["d"]
+        assert read(given, label="y", features=['c"', 1]).names == ["a,b", 'c"']
+
+
+def test_batches_of_columns_in_another_order(q, pandas):
+    first = pandas.DataFrame({"a": [1.0], "b": [2.0]})
+    with pytest.raises(q.InputError, match="batch 1.*b, a"):
+        q.Data.from_batches([first, first[["b", "a"]]])
+
+
+def test_texts_end_where_they_end(q):
+    """A C string would end at the null character, and "a" would stand for both."""
+    for names in ({"names": ["a\0b", "c"]}, {"classes": ["a\0b", "c"]}):
+        with pytest.raises(q.InputError, match="null"):
+            q.Data([[1, 2]], [0], **names)
+    with pytest.raises(q.UsageError, match="model"):
+        q.train(TWO, [0, 1], **{**SMALL, "model": "dense 2 softmax\0; dense 3"})
+
+
+def test_a_callback_may_say_false_in_numpy(q):
+    model = q.train(TWO, [0, 1], on_epoch=lambda epoch: np.float64(1) < 0, **SMALL)
+    assert len(model.history) == 1
+
+
+@pytest.mark.parametrize("option", ["epochs", "batch"])
+def test_zero_is_no_word_for_the_default(q, option):
+    with pytest.raises(q.UsageError, match=option):
+        q.Classifier(**{option: 0}).fit(TWO, [0, 1])
+
+
+def test_a_classifier_has_an_output_for_each_class(q):
+    made = q.Classifier("dense 3 softmax", epochs=1)
+    with pytest.raises(q.InputError, match="3 outputs.*2 classes.*{classes}"):
+        made.fit(TWO, [0, 1])
+    assert not hasattr(made, "model_")
+
+
+@pytest.mark.parametrize("labels", [["a", None], ["a", float("nan")]])
+def test_an_estimator_wants_all_labels(q, labels):
+    with pytest.raises(q.InputError, match="None"):
+        q.Classifier().fit(TWO, np.array(labels, object))
