@@ -148,6 +148,7 @@ static void summary(const predict_flags *f, const ending *e, double seconds) {
         json_begin("predictions");
         json_text("file", f->out);
         json_count("items", items);
+        json_count("predicted", qn_predictions_items(e->predictions));
         if (real)
             report_error_fields(&score);
         else
@@ -162,7 +163,8 @@ static void summary(const predict_flags *f, const ending *e, double seconds) {
     print_score(to, &score, real);
     if (to_stdout(f) && message_output(EXIT_DONE) != EXIT_DONE)
         return; /* results are missing */
-    fprintf(to, "%s predictions in %s, %.3f s, %s items/s\n", format_count(items, number),
+    fprintf(to, "%s predictions in %s, %.3f s, %s items/s\n",
+            format_count(qn_predictions_items(e->predictions), number),
             to_stdout(f) ? "the standard output" : f->out, seconds,
             format_rate(seconds > 0 ? (double)items / seconds : 0, rate));
 }

@@ -261,6 +261,7 @@ static void test_prediction(void **state) {
     REFUSED(qn_predictions_score, "predictions", NULL, &score);
     REFUSED(qn_predictions_score, "score", have.predictions, NULL);
     assert_int_equal(qn_predictions_correct(NULL), 0);
+    assert_int_equal(qn_predictions_items(NULL), 0);
     qn_predictions_free(NULL);
 }
 

@@ -181,6 +181,7 @@ def test_prediction_of_items_that_lack_values(files, run_quern, tmp_path):
     assert complete == [{k: v for k, v in r.items() if k != "item"} for r in told["whole"][1]]
     right = sum(r["label"] == r["prediction"] for r in complete)
     assert f"({right} of {len(complete)})" in done.stdout
+    assert f"{len(complete)} predictions in " in done.stdout
     nothing = write(tmp_path / "none.csv", [r for r, bad in zip(files["tests"], lacks) if bad])
     done = run_quern("predict", tmp_path / "a.st", "--data", nothing, "--label", "bought", status=1)
     assert "every one of the" in done.stderr and "--missing mean" in done.stderr

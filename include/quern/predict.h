@@ -60,6 +60,10 @@ QN_API qn_status qn_predictions_make(const qn_model *model, const qn_data *data,
 QN_API qn_status qn_predictions_write(const qn_predictions *predictions, const char *path,
                                       qn_error *err);
 
+/* Number of items that have a prediction: all, but with `missing` "drop" those that lack nothing. 0
+ * for NULL. */
+QN_API uint64_t qn_predictions_items(const qn_predictions *predictions);
+
 /* Number of items whose predicted class is their label; 0 without labels and for NULL. */
 QN_API uint64_t qn_predictions_correct(const qn_predictions *predictions);
 

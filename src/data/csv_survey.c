@@ -227,7 +227,9 @@ static qn_status refuse_texts(const qn__csv_survey *s, const qn__special *specia
     qn__csv_at_column(s->header, special->column, err);
     if (special->kind == QN__COLUMN_CATEGORY)
         return qn__remedy(err, QN_INPUT, "leave the column out with `data.drop`");
-    return qn__remedy(err, QN_INPUT, "name the label with `data.label_column`");
+    return qn__remedy(err, QN_INPUT,
+                      "name the column of the classes with `data.label_column`; where there are no "
+                      "labels, set `data.unlabelled`");
 }
 
 /* What all threads have, sorted. */

@@ -189,6 +189,7 @@ struct qn_predictions {
     uint32_t outputs;
     int real; /* 1: `scores` are the predictions, and there are no classes */
     qn_score score;
+    uint64_t predicted; /* items that have a prediction */
     int32_t *classes;
     float *scores;
     float *output;           /* items x outputs, or NULL if not requested */
@@ -307,17 +308,16 @@ static qn_status make_room(qn_predictions *p, int all_outputs, qn_error *err) {
 /* The score against the labels of `data`, of which the predictions are. */
 static void count(qn_predictions *p, const qn_data *data) {
     p->score = qn__score_of(&(qn__tally){0});
-    uint64_t predicted = 0;
     for (uint64_t i = 0; i < data->items; ++i)
-        predicted += (uint64_t)has_prediction(p, i);
+        p->predicted += (uint64_t)has_prediction(p, i);
     if (p->real && data->targets) {
         const qn__target_errors errors = qn__targets_compare(data->targets, p->scores, data->items);
-        p->score.items = predicted;
+        p->score.items = p->predicted;
         qn__score_errors(&p->score, &errors);
     }
     if (p->real || !data->labels)
         return;
-    p->score.items = predicted;
+    p->score.items = p->predicted;
     for (uint64_t i = 0; i < data->items; ++i)
         p->score.correct += has_prediction(p, i) && p->classes[i] == data->labels[i];
 }
@@ -364,6 +364,8 @@ qn_status qn_predictions_make(const qn_model *model, const qn_data *data, const 
     *out = p;
     return QN_OK;
 }
+
+uint64_t qn_predictions_items(const qn_predictions *p) { return p ? p->predicted : 0; }
 
 uint64_t qn_predictions_correct(const qn_predictions *p) { return p ? p->score.correct : 0; }
 
