@@ -292,6 +292,15 @@ def test_class_weights_need_classes(tmp_path):
     assert "real labels have no classes" in said
 
 
+def test_weights_that_are_all_0(tmp_path):
+    lines = rows()
+    for line in lines[1:]:
+        line[3] = "0"
+    table = write(tmp_path / "t.csv", lines)
+    said = quern("data", "info", table, "--label", "town", "--weight", "weight", fails=1)
+    assert "the weight of every item is 0" in said and str(table) in said
+
+
 def test_what_is_kept_must_fit(tmp_path):
     table, start = write(tmp_path / "t.csv", rows()), tmp_path / "start.st"
     common = ["train", "--data", table, "--label", "town", *SMALL, "--init-from", start]

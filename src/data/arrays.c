@@ -200,7 +200,7 @@ static int is_task(const char *task) {
 static qn_status take_weights(qn_data *data, const qn_data_arrays *a, qn_error *err) {
     const qn_status status = take_labels(data, a->weights, (void **)&data->weights, err);
     return status == QN_OK && data->weights
-               ? qn__data_check_weights(data->weights, data->items, err)
+               ? qn__data_check_weights(data->weights, data->items, "", err)
                : status;
 }
 

@@ -230,7 +230,9 @@ static qn_status fill_weights(filling *f, qn_error *err) {
     if (!f->data->weights)
         return QN_MEMORY;
     const qn_status status = qn__arrow_each(f->table, f->column, take_weight, f, err);
-    return status == QN_OK ? qn__data_check_weights(f->data->weights, f->data->items, err) : status;
+    return status == QN_OK
+               ? qn__data_check_weights(f->data->weights, f->data->items, "the Arrow stream", err)
+               : status;
 }
 
 /* ------------------------------------------------------------------ the table */

@@ -290,7 +290,7 @@ static qn_status fill(table *t, qn__pool *pool, const qn_data_options *options, 
     data->weights = t->weights;
     t->weights = NULL;
     return status == QN_OK && data->weights
-               ? qn__data_check_weights(data->weights, data->items, err)
+               ? qn__data_check_weights(data->weights, data->items, t->header->path, err)
                : status;
 }
 

@@ -79,9 +79,9 @@ qn_status qn__data_finish(qn_data *data, qn__pool *pool, qn_error *err);
 qn_status qn__data_check_arrays(qn_data_type type, uint64_t items, uint32_t features,
                                 const void *values, const int32_t *labels, qn_error *err);
 
-/* Checks that weights are finite, none below 0 and one of them above; -0 becomes +0. `where` has
- * the item (from 0) that is wrong. Fails with QN_INPUT. */
-qn_status qn__data_check_weights(float *weights, uint64_t items, qn_error *err);
+/* Checks that weights are finite, none below 0 and one of them above; -0 becomes +0. Fails with
+ * QN_INPUT; `where` is then `place`, which may be "", and the item (from 0) that is wrong. */
+qn_status qn__data_check_weights(float *weights, uint64_t items, const char *place, qn_error *err);
 
 /* Checks that the values are finite. Unless `missing` is NULL, they may be NaN too, and *missing
  * becomes 1 when one is, else 0. */

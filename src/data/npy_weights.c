@@ -46,5 +46,6 @@ qn_status qn__npy_read_weights(const qn__npy_bytes *in, qn_data *data, qn_error 
         return QN_MEMORY;
     weighing w = {.array = &array, .weight = data->weights};
     status = qn__npy_each(in, &array, take, &w, err);
-    return status == QN_OK ? qn__data_check_weights(data->weights, data->items, err) : status;
+    return status == QN_OK ? qn__data_check_weights(data->weights, data->items, in->path, err)
+                           : status;
 }

@@ -32,13 +32,13 @@ qn_status qn__data_check_arrays(qn_data_type type, uint64_t items, uint32_t feat
     return QN_OK;
 }
 
-qn_status qn__data_check_weights(float *weights, uint64_t items, qn_error *err) {
+qn_status qn__data_check_weights(float *weights, uint64_t items, const char *place, qn_error *err) {
     float greatest = 0.0f;
     for (uint64_t i = 0; i < items; i++) {
         if (!isfinite(weights[i]) || weights[i] < 0.0f) {
             qn__fail(err, QN_INPUT, "the weight %g is not a finite number from 0",
                      (double)weights[i]);
-            qn__at(err, "item %llu", (unsigned long long)i);
+            qn__at(err, "%s%sitem %llu", place, *place ? ", " : "", (unsigned long long)i);
             return qn__remedy(err, QN_INPUT, "weights are 0 or more; 0 leaves an item out");
         }
         weights[i] = weights[i] == 0.0f ? 0.0f : weights[i];
@@ -47,6 +47,7 @@ qn_status qn__data_check_weights(float *weights, uint64_t items, qn_error *err) 
     if (greatest > 0.0f)
         return QN_OK;
     qn__fail(err, QN_INPUT, "the weight of every item is 0");
+    qn__at(err, "%s", place);
     return qn__remedy(err, QN_INPUT, "give at least one item a weight above 0");
 }
 

@@ -18,6 +18,9 @@ static void check_labels(const qn_data *data) {
     }
     for (uint64_t i = 0; targets && i < qn_data_items(data); i++)
         FUZZ_MUST(targets[i] - targets[i] == 0);
+    const float *weights = qn_data_weights(data);
+    for (uint64_t i = 0; weights && i < qn_data_items(data); i++)
+        FUZZ_MUST(weights[i] >= 0 && weights[i] - weights[i] == 0);
 }
 
 static void check_values(const qn_data *data) {
@@ -60,6 +63,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     qn_data_options_init(&options);
     options.threads = 1;
     open_one(path, &options);
+    options.weight = "y";
+    open_one(path, &options);
+    options.weight = NULL;
     options.labels_path = path;
     for (int i = 0; i < 3; i++) {
         options.task = tasks[i];

@@ -47,6 +47,9 @@ static void check_columns(const qn_data *data) {
     const float *targets = qn_data_targets(data);
     for (uint64_t i = 0; targets && i < qn_data_items(data); i++)
         FUZZ_MUST(targets[i] - targets[i] == 0);
+    const float *weights = qn_data_weights(data);
+    for (uint64_t i = 0; weights && i < qn_data_items(data); i++)
+        FUZZ_MUST(weights[i] >= 0 && weights[i] - weights[i] == 0);
     FUZZ_MUST(!qn_data_note(data) || *qn_data_note(data));
 }
 
@@ -86,7 +89,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     options.drop = NULL;
     options.features = "a,2";
     open_one(path, &options);
-    options.task = options.header = options.features = NULL;
+    options.weight = "last";
+    open_one(path, &options);
+    options.weight = NULL;
+    options.expected_weight = "b";
+    options.features = NULL;
+    open_one(path, &options);
+    options.task = options.header = options.expected_weight = NULL;
     options.labels_path = path;
     open_one(fuzz_file(1, two_images, sizeof two_images), &options);
     return 0;
