@@ -322,6 +322,10 @@ int train_options_check(const train_flags *f, const arguments *given) {
         options_given(&train_command, given, "momentum"))
         code = message_usage("write --optimizer sgd, or a momentum greater than 0",
                              "--optimizer momentum does nothing with --momentum 0");
+    if (code < 0 && f->init_scale && !f->init_from)
+        code = message_usage("name the model to start from with --init-from, or leave --init-scale "
+                             "out",
+                             "--init-scale needs --init-from");
     static const char *const adams[] = {"beta1", "beta2", "epsilon"};
     for (size_t i = 0; i < sizeof adams / sizeof *adams && code < 0; i++)
         code = check_use(given, adams[i], adam, with, "optimizer adam or adamw");

@@ -28,7 +28,7 @@ JOBS = {
                  "--grain": 3},
     "real": {"--label": "size", "--missing": "drop", "--scale": "standard",
              "--model": "dense 5 sigmoid; dense 1 tanh", "--loss": "huber", "--delta": "0.5",
-             "--valid": "0.25", "--optimizer": "adam", "--arith": "i14"},
+             "--valid": "0.25", "--keep": "best", "--optimizer": "adam", "--arith": "i14"},
 }
 
 
@@ -197,6 +197,14 @@ def test_replay_finds_the_weights(tmp_path):
     renamed = write(tmp_path / "renamed.csv", [[*head[:3], "w", head[4]], *items])
     assert "no column of weights \"weight\"" in quern("replay", model, "--data", renamed, fails=1)
     assert "replay: identical" in quern("replay", model, "--data", renamed, "--weight", "w")
+    other = ["train", "--data", renamed, "--label", "town", "--weight", "w", *SMALL]
+    quern(*other, "--init-from", model, "-o", tmp_path / "next.st")
+    assert recipe_of(tmp_path / "next.st")["weight"] == "w"
+    assert "replay: identical" in quern("replay", tmp_path / "next.st", "--data", renamed,
+                                        "--init-from", model)
+    quern(*other[:5], *SMALL, "--drop", "w", "-o", tmp_path / "plain.st")
+    assert "had no weights" in quern("replay", tmp_path / "plain.st", "--data", renamed, "--weight",
+                                     "w", fails=1)
     items[3][3] = "5"
     changed = write(tmp_path / "changed.csv", [head, *items])
     assert "not the data that the model was trained on" in quern("replay", model, "--data", changed,
@@ -276,7 +284,8 @@ def test_cells_that_are_no_weights(column, what, tmp_path):
     (("--class-weight", "Ulm=-1"), "is not a finite number from 0", 2),
     (("--class-weight", "Berlin=2"), "the classes are Bern, Wabern, Ulm, Zug", 2),
     (("--class-weight", "Ulm=0,Zug=0,\"Bern, Wabern\"=0"), "the weight of every item is 0", 1),
-    (("--init-scale", "keep"), "--init-from", 2),
+    (("--init-scale", "keep"), "--init-scale needs --init-from", 2),
+    (("--init-scale", "fit"), "--init-scale needs --init-from", 2),
 ])
 def test_options_that_are_refused(words, what, code, tmp_path):
     table = write(tmp_path / "t.csv", rows())

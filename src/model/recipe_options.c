@@ -227,7 +227,9 @@ static qn_status find_table(const qn_train_options *o, const qn_data *data, qn__
 static qn_status find_weights(const qn_train_options *o, const qn_data *data, qn__recipe *r,
                               qn_error *err) {
     const qn__class_names names = qn__recipe_class_names(r);
-    const char *known = o->table_of ? qn__model_recipe_of(o->table_of)->weight : NULL;
+    /* A replay reads another file, perhaps, but writes the recipe that it replays. */
+    const qn_model *same = o->table_of != o->init_from ? o->table_of : NULL;
+    const char *known = same ? qn__model_recipe_of(same)->weight : NULL;
     const char *name = known ? known : data->weight_name ? data->weight_name : "";
     if (data->weights && !(r->weight = qn__copy_text(name, err)))
         return QN_MEMORY;

@@ -38,6 +38,18 @@ qn_status qn__train_options_take(const char *function, const char *argument,
     return status;
 }
 
+/* Whether both have weights of items, or neither has. */
+static qn_status check_weighted(const qn__recipe *recipe, const qn_data *data, qn_error *err) {
+    if (!recipe->weight == !data->weights)
+        return QN_OK;
+    qn__fail(err, QN_MISMATCH,
+             recipe->weight ? "the items of the training had weights, these have none"
+                            : "the items of the training had no weights, these have some");
+    return qn__remedy(err, QN_MISMATCH,
+                      recipe->weight ? "name their column with `data.weight`, as for the training"
+                                     : "leave `data.weight` out");
+}
+
 /* Whether the data, its columns in the order of the recipe's, is what the recipe was made for. */
 static qn_status check_digest(const qn__recipe *recipe, const qn_data *data, qn_error *err) {
     qn__fitting to = qn__fitting_of(recipe, "the training data");
@@ -45,11 +57,9 @@ static qn_status check_digest(const qn__recipe *recipe, const qn_data *data, qn_
     qn_data *made;
     qn_status status = qn__encode(&to, data, QN__UNKNOWN_REFUSED, &made, err);
     const char *digest = qn_data_digest(made ? made : data);
-    if (status == QN_OK && recipe->weight && !data->weights) {
-        qn__fail(err, QN_MISMATCH, "the items of the training had weights, these have none");
-        status = qn__remedy(err, QN_MISMATCH,
-                            "name their column with `data.weight`, as for the training");
-    } else if (status == QN_OK && strcmp(recipe->data, digest) != 0) {
+    if (status == QN_OK)
+        status = check_weighted(recipe, data, err);
+    if (status == QN_OK && strcmp(recipe->data, digest) != 0) {
         qn__fail(err, QN_MISMATCH, "this is not the data that the model was trained on");
         qn__at(err, "digest of the data %s, in the recipe %s", digest, recipe->data);
         status = qn__remedy(
