@@ -121,6 +121,157 @@ def test_missing_values(Classifier):
         Classifier().fit(values, labels)
 
 
+def weighted_table():
+    """Items with whole weights, of which some are 0, in an order of their own; and repeated items."""
+    draw = np.random.default_rng(7)
+    values, labels = table()
+    weights = draw.integers(0, 4, len(values))
+    assert set(labels[weights > 0]) == set(labels)
+    order = draw.permutation(len(values))
+    repeated = np.repeat(values, weights, axis=0), np.repeat(labels, weights)
+    return (values[order], labels[order], weights[order]), repeated
+
+
+@pytest.mark.parametrize("name", ["Classifier", "Regressor"])
+def test_whole_weights_are_repeated_items(Classifier, name):
+    """To the bit, whatever the order of the items."""
+    import quern
+
+    def fitted(values, labels, weights=None):
+        y = labels if name == "Classifier" else np.searchsorted(["ant", "bee", "cow"], labels) / 3
+        return getattr(quern, name)(epochs=5).fit(values, y, sample_weight=weights)
+
+    weighted, repeated = weighted_table()
+    want = fitted(*repeated)
+    assert fitted(*weighted).model_.digest == want.model_.digest
+    assert fitted(weighted[0], weighted[1]).model_.digest != want.model_.digest
+    turned = [part[::-1] for part in repeated]
+    assert fitted(*turned, np.ones(len(turned[0]))).model_.digest == want.model_.digest
+
+
+def test_what_was_fitted_can_be_replayed(Classifier):
+    """Also where items were put in order, or repeated."""
+    import quern
+
+    for values, labels, weights in (*[part for part in weighted_table()[:1]],
+                                    (*table(), np.linspace(0, 1, 120)), (*table(), None)):
+        c = Classifier(epochs=3).fit(values, labels, weights)
+        again = quern.replay(c.model_, c.data(values, labels, weights))
+        assert again.digest == c.model_.digest
+        r = quern.Regressor(epochs=3).fit(values, values[:, 0], weights)
+        assert quern.replay(r.model_, r.data(values, values[:, 0], weights)).digest == r.model_.digest
+    with pytest.raises(ValueError, match="not fitted"):
+        Classifier().data(values, labels)
+
+
+def test_other_weights_are_the_library_s(Classifier):
+    import quern
+
+    values, labels = table()
+    values = values.astype(np.float32)
+    weights = np.random.default_rng(3).random(len(values)) + 0.1
+    weights[::5] = 0
+    there = weights > 0
+    c = Classifier(epochs=5, batch=30).fit(values, labels, sample_weight=weights)
+    data = quern.Data(values[there], np.searchsorted(c.classes_, labels[there]),
+                      weights=weights[there])
+    made = quern.train(data, scale="standard", lr=0.005, model="dense 100 relu; dense 3 softmax",
+                       epochs=5, batch=30, optimizer="adam")
+    assert c.model_.digest == made.digest
+    assert np.array_equal(data.weights, weights[there].astype(np.float32))
+    left = Classifier(epochs=5, batch=30).fit(values[there], labels[there], weights[there])
+    assert left.model_.digest == made.digest
+    plain = Classifier(epochs=5, batch=30).fit(values, labels)
+    assert plain.model_.digest != made.digest
+    equal = Classifier(epochs=5, batch=30).fit(values, labels, np.full(len(values), 0.7))
+    assert equal.model_.digest == plain.model_.digest
+
+
+def test_weights_count(Classifier):
+    """Where classes cannot be told apart, the heavier one is predicted."""
+    values = np.zeros((40, 2))
+    labels = np.arange(40) % 2
+    for heavy in (0, 1):
+        c = Classifier(epochs=200).fit(values, labels, np.where(labels == heavy, 1.5, 0.5))
+        assert (c.predict(values) == heavy).all()
+        assert np.allclose(c.predict_proba(values)[0, heavy], 0.75, atol=0.02)
+        c = Classifier(epochs=200, class_weight={heavy: 3}).fit(values, labels)
+        assert np.allclose(c.predict_proba(values)[0, heavy], 0.75, atol=0.02)
+    c = Classifier(epochs=200, class_weight="balanced").fit(values, np.arange(40) < 10)
+    assert np.allclose(c.predict_proba(values)[0], 0.5, atol=0.02)
+
+
+def test_class_weights_are_those_of_the_command(Classifier):
+    import quern
+
+    values, labels = table()
+    values = values.astype(np.float32)
+    numbers = np.searchsorted(["ant", "bee", "cow"], labels)
+    for given, text in (({"bee": 2.5, "cow": 0.1}, "1=2.5,2=0.1"), ("balanced", "balanced")):
+        c = Classifier(epochs=5, batch=30, class_weight=given).fit(values, labels)
+        made = quern.train(values, numbers, scale="standard", lr=0.005, epochs=5, batch=30,
+                           model="dense 100 relu; dense 3 softmax", optimizer="adam",
+                           class_weight=text)
+        assert c.model_.digest == made.digest
+
+
+@pytest.mark.parametrize("weights, words", [
+    ([1, -1], "negative"), ([1, np.inf], "not a finite"), ([1, 1e39], "not a finite"),
+    ([0, 0], "all zero"), ([1, 2, 3], "2 items"), ([[1, 2]], "2 items"), ([0, 1], "1 class")])
+def test_weights_that_are_refused(Classifier, weights, words):
+    with pytest.raises(ValueError, match=words):
+        Classifier().fit([[1.0], [2.0]], ["a", "b"], sample_weight=weights)
+
+
+@pytest.mark.parametrize("given, words", [
+    ("even", "balanced"), (3, "balanced"), ({"a": 2, "c": 1}, "not in y")])
+def test_class_weights_that_are_refused(Classifier, given, words):
+    with pytest.raises(ValueError, match=words):
+        Classifier(class_weight=given).fit([[1.0], [2.0]], ["a", "b"])
+
+
+def test_partial_fit_goes_on(Classifier):
+    """Each call is a training from the model before, with the scaling of the first call."""
+    import quern
+
+    values, labels = table()
+    values = values.astype(np.float32) * 10 + 500
+    classes = ["ant", "bee", "cow"]
+    numbers = np.searchsorted(classes, labels)
+    c = Classifier(batch=10)
+    model = None
+    for first in range(0, 120, 40):
+        part = slice(first, first + 40)
+        c.partial_fit(values[part], labels[part], classes if model is None else None)
+        options = {"model": "dense 100 relu; dense 3 softmax", "epochs": 1, "batch": 10, "lr": 0.005,
+                   "optimizer": "adam"}
+        how = {"scale": "standard"} if model is None else {"init_from": model, "init_scale": "keep"}
+        model = quern.train(values[part], numbers[part], **options, **how)
+        assert c.model_.digest == model.digest
+    for _ in range(10):
+        c = pickle.loads(pickle.dumps(c)).partial_fit(values, labels)
+    assert c.score(values, labels) > 0.9
+    r = quern.Regressor()
+    for _ in range(30):
+        r.partial_fit(values, values[:, 0])
+    assert r.score(values, values[:, 0]) > 0.8
+
+
+def test_what_partial_fit_refuses(Classifier):
+    values, labels = table()
+    with pytest.raises(ValueError, match="classes must be passed"):
+        Classifier().partial_fit(values, labels)
+    with pytest.raises(ValueError, match="not among"):
+        Classifier().partial_fit(values, labels, classes=["ant", "bee"])
+    with pytest.raises(ValueError, match="balanced"):
+        Classifier(class_weight="balanced").partial_fit(values, labels, classes=["ant", "bee", "cow"])
+    c = Classifier().partial_fit(values[:1], labels[:1], classes=["ant", "bee", "cow"])
+    with pytest.raises(ValueError, match="first call"):
+        c.partial_fit(values, labels, classes=["ant", "bee"])
+    with pytest.raises(ValueError, match="features"):
+        c.partial_fit(values[:, :2], labels)
+
+
 def test_a_regressor(Classifier):
     import quern
 

@@ -143,6 +143,13 @@ def test_columns_that_cannot_be_read(q, of, column, words):
         q.Data(of({"a": [1, 2, 3], "odd": column, "t": ["x", "y", "x"]}))
 
 
+def test_numbers_can_be_categories(q):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"plan": [3, 1, 3], "x": [1.5, 2.5, 3.5]})
+    data = q.Data(frame, [0, 1, 0], category="plan")
+    assert data.values[:, 0].tolist() == [1, 0, 1] and data.categories == [["1", "3"], None]
+
+
 def test_only_named_columns_can_be_chosen(q):
     values = np.ones((3, 2))
     for choice in ({"label": "a"}, {"features": "1"}, {"drop": "1"}):
@@ -186,7 +193,46 @@ def test_texts_of_digits_stay_texts(q):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"postcode": ["01", "2", "01"], "x": [1.5, 2.5, 3.5]})
     assert q.Data(frame).values[:, 0].tolist() == [0, 1, 0]
-    assert q.Data(frame)._categories == [["01", "2"], None]
+    assert q.Data(frame).categories == [["01", "2"], None]
+
+
+# ---------------------------------------------------------------- weights
+
+@pytest.mark.parametrize("of", [pandas_table, polars_table, arrow_table])
+def test_a_column_of_weights(q, tmp_path, of):
+    """It is read as in a CSV file, is no feature, and is known again by its name."""
+    made = columns()
+    made = {"w": np.random.default_rng(9).random(200).astype(np.float32).tolist(), **made}
+    file = csv_of(made, tmp_path / "t.csv")
+    data = q.Data(of(made), label="sick", weight="w")
+    assert data.digest == q.open(file, label="sick", weight="w").digest
+    assert data.weights.tolist() == made["w"] and data.weight_name == "w"
+    assert data.names == ["city", "size", "count"]
+    model = q.train(of(made), label="sick", weight="w", missing="mean", test=of(made), **SMALL)
+    same = q.train(file, label="sick", weight="w", missing="mean", test=file, **SMALL)
+    assert bytes(model) == bytes(same) and model.report.test.loss == same.report.test.loss
+    assert q.replay(model, of(made)).digest == q.replay(model, file).digest == model.digest
+    assert (model.predict(of(made)) == model.predict(file)).all()
+    plain = q.train(of(made), label="sick", drop="w", missing="mean", **SMALL)
+    assert plain.digest != model.digest
+    apart = q.Data(of({k: v for k, v in made.items() if k not in ("w", "sick")}), made["sick"],
+                   weights=made["w"], label_name="sick")
+    assert np.array_equal(apart.weights, data.weights) and apart.names == data.names
+    both = q.Data(of({k: v for k, v in made.items() if k != "sick"}), made["sick"], weight="w")
+    assert np.array_equal(both.weights, data.weights)
+
+
+def test_weights_of_arrays(q):
+    values, labels = np.arange(8.0).reshape(4, 2), [0, 1, 0, 1]
+    data = q.Data(values, labels, weights=[1, 0, 2.5, 1])
+    assert data.weights.tolist() == [1, 0, 2.5, 1] and q.Data(values, labels).weights is None
+    assert data.digest != q.Data(values, labels).digest
+    for weights, words in (([1, 2], "4 items"), ([1, -1, 1, 1], "weight"), ([0] * 4, "weight"),
+                           ([1, np.nan, 1, 1], "weight"), ([1, 1e39, 1, 1], "weight")):
+        with pytest.raises(q.InputError, match=words):
+            q.Data(values, labels, weights=weights)
+    with pytest.raises(TypeError, match="weight: only for files and tables"):
+        q.Data(values, labels, weight="w")
 
 
 # ---------------------------------------------------------------- DLPack
@@ -261,8 +307,9 @@ def test_sparse_matrices(q, monkeypatch, form):
 def test_values_of_one_place_are_added(q):
     """As SciPy adds them: before the sum is rounded to float32."""
     scipy = pytest.importorskip("scipy.sparse")
-    given = ([1.0, 2.0**-24, 2.0**-24, 5.0], ([0, 0, 0, 1], [1, 1, 1, 0]))
-    for form in (scipy.coo_array(given), scipy.csr_array(given)):
+    given, rows, columns = [1.0, 2.0**-24, 2.0**-24, 5.0], [0, 0, 0, 1], [1, 1, 1, 0]
+    for form in (scipy.coo_array((given, (rows, columns))),
+                 scipy.csr_array((given, columns, [0, 3, 4]))):
         assert q.Data(form).values.tolist() == [[0, 1 + 2.0**-23], [5, 0]]
 
 
@@ -275,6 +322,17 @@ def test_a_sparse_matrix_that_is_too_large(q):
     assert isinstance(caught.value, q.OutOfMemory) and "TruncatedSVD" in caught.value.remedy
     with pytest.raises(MemoryError):
         q.Classifier().fit(large, np.arange(10**6) % 2)
+
+
+def test_the_memory_of_a_container_counts(q, monkeypatch, tmp_path):
+    from quern import _arrays
+
+    (tmp_path / "limit").write_text("123456\n")
+    (tmp_path / "none").write_text("max\n")
+    assert _arrays.available_memory() > 123456
+    for paths, most in (((tmp_path / "limit", tmp_path / "none"), 123456), ((tmp_path / "none",), None)):
+        monkeypatch.setattr(_arrays, "_LIMITS", paths)
+        assert (_arrays.available_memory() == 123456) == (most == 123456)
 
 
 # ---------------------------------------------------------------- estimators
@@ -339,9 +397,19 @@ def test_batches_are_one_table(q, labels):
     for values in (draw.normal(size=(500, 4)).astype(np.float32),
                    draw.integers(0, 256, (500, 4)).astype(np.uint8)):
         whole = q.Data(values, labels)
-        for cuts in ([], [1, 2, 3], [400], list(range(1, 500))):
+        for cuts in ([], [1, 2, 3], [0, 400, 400], list(range(1, 500))):
             data = q.Data.from_batches(batches(values, labels, cuts))
             assert data.digest == whole.digest and data.class_names == whole.class_names
+
+
+def test_batches_with_weights(q):
+    values, weights = np.arange(40.0).reshape(20, 2), np.arange(20) / 7
+    labels = np.arange(20) % 2
+    data = q.Data.from_batches((values[k:k + 6], labels[k:k + 6], weights[k:k + 6])
+                               for k in range(0, 20, 6))
+    assert data.digest == q.Data(values, labels, weights=weights).digest
+    with pytest.raises(q.InputError, match="batch 1: .*weights"):
+        q.Data.from_batches([(values, labels, weights), (values, labels)])
 
 
 def test_batches_of_tables_and_lists(q):

@@ -39,7 +39,8 @@ class Epoch(NamedTuple):
 
 class Data:
     def __init__(self, values: Any, labels: Any = None, *, label: Union[str, int, None] = None,
-                 features: Columns = None, drop: Columns = None,
+                 features: Columns = None, drop: Columns = None, category: Columns = None,
+                 weights: Any = None, weight: Union[str, int, None] = None,
                  names: Optional[Sequence[str]] = None, label_name: Optional[str] = None,
                  classes: Optional[Sequence[str]] = None, task: Optional[str] = None) -> None: ...
     @classmethod
@@ -56,6 +57,10 @@ class Data:
     def labels(self) -> Optional[NDArray[np.int32]]: ...
     @property
     def targets(self) -> Optional[NDArray[np.float32]]: ...
+    @property
+    def weights(self) -> Optional[NDArray[np.float32]]: ...
+    @property
+    def weight_name(self) -> Optional[str]: ...
     @property
     def classes(self) -> int: ...
     @property

@@ -98,14 +98,26 @@ def numbers(values):
 _BLOCK = 1 << 22
 
 
+# Where Linux says how much memory a container may use; "max" or a huge number: no limit.
+_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
 def available_memory():
     """Bytes that can be allocated, or None where the system does not say."""
+    found = []
     try:
         with open("/proc/meminfo") as lines:
-            found = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
-        return 1024 * int(found[0])
-    except (OSError, IndexError, ValueError):
-        return None
+            found += [1024 * int(line.split()[1]) for line in lines
+                      if line.startswith("MemAvailable:")]
+    except (OSError, ValueError):
+        pass
+    for path in _LIMITS:
+        try:
+            with open(path) as file:
+                found.append(int(file.read()))
+        except (OSError, ValueError):
+            pass
+    return min(found, default=None)
 
 
 def dense(given):

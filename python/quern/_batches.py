@@ -12,9 +12,10 @@ class Batches:
     batch that has items."""
 
     def __init__(self, batches):
-        self.source, self.number, self.labels = iter(batches), -1, []
+        self.source, self.number = iter(batches), -1
         self.kind = self.features = self.names = None
-        self.failure, self.ended, self.labelled = None, False, None
+        self.failure, self.ended = None, False
+        self.kept = None  # labels and weights of all batches
         self.current = self._next()
         if self.current is None:
             raise InputError("there are no batches with items", "", "give at least one item")
@@ -23,11 +24,11 @@ class Batches:
         """The values of the next batch that has items; None at the end."""
         for given in self.source:
             self.number += 1
-            apart = isinstance(given, tuple) and len(given) == 2
-            values, labels = given if apart else (given, None)
+            apart = isinstance(given, tuple) and len(given) in (2, 3)
+            values, *more = given if apart else (given,)
             values = self._values(values)
             if len(values):
-                self._keep(labels, len(values))
+                self._keep(dict(zip(("labels", "weights"), more)), len(values))
                 return values
         self.ended = True
         return None
@@ -56,18 +57,22 @@ class Batches:
         with np.errstate(over="ignore"):
             return np.ascontiguousarray(values, self.kind)
 
-    def _keep(self, labels, items):
-        if self.labelled is None:
-            self.labelled = labels is not None
-        if self.labelled != (labels is not None):
-            self._refuse("it differs from those before in whether it has labels",
-                         "give labels with every batch or with none")
-        if labels is None:
-            return
-        labels = _arrays.array_of(labels, "y")
-        if len(labels) != items:
-            self._refuse(f"there are {len(labels)} labels for {items} items")
-        self.labels.append(labels)
+    def _keep(self, more, items):
+        more = {what: _arrays.array_of(array, what) for what, array in more.items()
+                if array is not None}
+        if self.kept is None:
+            self.kept = {what: [] for what in more}
+        if set(more) != set(self.kept):
+            self._refuse("it differs from those before in whether it has labels and weights",
+                         "give them with every batch or with none")
+        for what, array in more.items():
+            if len(array) != items:
+                self._refuse(f"there are {len(array)} {what} for {items} items")
+            self.kept[what].append(array)
+
+    def all_of(self, what):
+        """The labels or the weights of all batches, or None."""
+        return np.concatenate(self.kept[what]) if what in self.kept else None
 
     def _give(self, _, batch, error):
         try:

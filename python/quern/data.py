@@ -27,6 +27,12 @@ class Data:
         1, or "last".
     features, drop : str or list of str, optional
         The columns of such a table to read beside the label, or to leave out: "age,3-7".
+    category : str, optional
+        Columns of such a table that hold categories although they are numbers.
+    weights : array_like, optional
+        The weight of each item, from 0; by default all count alike.
+    weight : str or int, optional
+        The column of weights of a table, named as `label` is.
     names : list of str, optional
         Names of the features. By default those of the table's columns.
     label_name : str, optional
@@ -45,46 +51,53 @@ class Data:
         A sparse matrix that is too large as a dense one.
     """
 
-    def __init__(self, values, labels=None, *, label=None, features=None, drop=None, names=None,
-                 label_name=None, classes=None, task=None):
-        self._make(values, labels, {"label_column": label, "features": features, "drop": drop},
-                   names=names, label_name=label_name, classes=classes, task=task)
+    def __init__(self, values, labels=None, *, label=None, features=None, drop=None, category=None,
+                 weights=None, weight=None, names=None, label_name=None, classes=None, task=None):
+        columns = {"label_column": label, "features": features, "drop": drop, "category": category,
+                   "weight": weight}
+        self._make(values, labels, columns, weights, names=names, label_name=label_name,
+                   classes=classes, task=task)
 
-    def _make(self, values, labels, columns, names=None, label_name=None, classes=None, task=None,
-              expected=None):
-        """`columns` are members of qn_data_options; `expected` is the label column of other data."""
-        from . import _arrays, _arrow
+    def _make(self, values, labels, columns, weights=None, names=None, label_name=None, classes=None,
+              task=None, expected=()):
+        """`columns` are members of qn_data_options; `expected` are such members of other data."""
+        from . import _arrow
 
         columns = {word: value for word, value in columns.items() if value is not None}
-        if labels is None and _arrow.has_column(values, expected):
-            columns.setdefault("label_column", expected)
+        for word, column in dict(expected).items():
+            if _arrow.has_column(values, column) and (word != "label_column" or labels is None):
+                columns.setdefault(word, column)
+        for word in ("label_column", "weight"):
+            if word in columns:
+                columns[word] = _column(values, columns[word], _abi.OPTIONS[f"data.{word}"])
         stream = _arrow.stream_of(values, chosen=bool(columns))
         label = columns.get("label_column")
-        if not isinstance(label, str) and _arrow.has_column(values, label):
-            raise UsageError(f"label={label!r} is the name of a column, and a number counts from 1", "",
-                             "make the names texts, such as by table.rename(columns=str)")
         if stream is None and columns:
             words = ", ".join(_abi.OPTIONS[f"data.{word}"] for word in columns)
             raise TypeError(f"{words}: only for files and tables with named columns")
-        if label is not None and labels is not None:
-            raise UsageError("labels and a label column were both given")
-        if label is not None:
-            columns.update(label_column=str(label), task=task)
-            self._take(stream.read(**columns))
+        for word, column, array in (("label", label, labels), ("weight", columns.get("weight"), weights)):
+            if column is not None and array is not None:
+                raise UsageError(f"{word}s and a column of {word}s were both given")
+        if label is not None and weights is None:
+            self._take(stream.read(task=task, **columns))
             return
-        if stream is not None and labels is None and names is None:
+        if stream is not None and labels is None and weights is None and names is None:
             self._take(stream.read(unlabelled=1, **columns))
             return
-        table = _table(values, stream, columns)
+        if label is not None:
+            raise UsageError("weights in an array need labels in an array, too", "",
+                             "name the column of weights with weight")
+        table, own = _table(values, stream, columns)
+        weights = own if weights is None else weights
         if names is not None:
             table = table._replace(names=list(names))
         if label_name is None:
             given = getattr(labels, "name", None)
             label_name = given if isinstance(given, str) else None
-        self._describe(table, labels, label_name, classes, task)
+        self._describe(table, labels, weights, label_name, classes, task)
 
-    def _describe(self, table, labels, label_name, classes, task):
-        """Makes the data set of a table and of labels as a user gives them."""
+    def _describe(self, table, labels, weights, label_name, classes, task):
+        """Makes the data set of a table, and of labels and weights as a user gives them."""
         from . import _arrays
 
         if table.names is not None and len(table.names) != table.values.shape[1]:
@@ -95,10 +108,15 @@ class Data:
         elif labels is not None:
             labels, classes = _arrays.labels_of(labels, len(table.values), task)
             task = task or "auto"
-        self._lend(table, labels, label_name, classes, None if classes else task)
+        if weights is not None:
+            weights = _arrays.array_of(weights, "weights")
+            if weights.shape != (len(table.values),):
+                raise InputError(f"there are {len(table.values)} items, and weights of the shape "
+                                 f"{weights.shape}", "weights", "give one weight for each item")
+        self._lend(table, labels, label_name, classes, None if classes else task, weights)
         return self
 
-    def _lend(self, table, labels=None, label_name=None, classes=None, task=None):
+    def _lend(self, table, labels=None, label_name=None, classes=None, task=None, weights=None):
         import numpy as np
 
         values = table.values
@@ -115,6 +133,10 @@ class Data:
                 labels.ctypes.data, C.POINTER(C.c_float if real else C.c_int32)))
             arrays.task = None if real else text(task)
             arrays.label_name = text(label_name)
+        if weights is not None:
+            with np.errstate(over="ignore"):
+                weights = np.ascontiguousarray(weights, np.float32)
+            arrays.weights = C.cast(weights.ctypes.data, C.POINTER(C.c_float))
         arrays.feature_name = _texts(table.names)
         if classes is not None:
             arrays.class_name, arrays.classes = _texts(classes), len(classes)
@@ -134,8 +156,9 @@ class Data:
         Parameters
         ----------
         batches : iterable
-            Tables of numbers, or pairs of a table and its labels. Values are stored as bytes where
-            the first batch is an array of uint8 or bool, else as float32.
+            Tables of numbers; or pairs of a table and its labels; or such a pair and the weights of
+            its items. Values are stored as bytes where the first batch is an array of uint8 or
+            bool, else as float32.
         names, label_name, classes, task
             As for `Data`. The names of the features are by default those of the first batch.
 
@@ -154,15 +177,11 @@ class Data:
         given = Batches(batches)
         made = cls._of(given.read())
         names = given.names if names is None else list(names)
-        if not given.labels and names is None:
+        labels, weights = given.all_of("labels"), given.all_of("weights")
+        if labels is None and weights is None and names is None:
             return made
         table = _arrays.Table(made.values, names, None)
-        labels = None
-        if given.labels:
-            import numpy as np
-
-            labels = np.concatenate(given.labels)
-        return cls.__new__(cls)._describe(table, labels, label_name, classes, task)
+        return cls.__new__(cls)._describe(table, labels, weights, label_name, classes, task)
 
     def _take(self, address):
         self._address = address
@@ -201,6 +220,17 @@ class Data:
         """One real label for each item, float32, or None."""
         address = C.cast(library().qn_data_targets(self._address), C.c_void_p).value
         return _view(self, address, (self.items,), "=f4") if address else None
+
+    @property
+    def weights(self):
+        """One weight for each item, float32, or None."""
+        address = C.cast(library().qn_data_weights(self._address), C.c_void_p).value
+        return _view(self, address, (self.items,), "=f4") if address else None
+
+    @property
+    def weight_name(self):
+        """Name of the column of weights, or None."""
+        return said(library().qn_data_weight_name(self._address))
 
     @property
     def classes(self):
@@ -264,18 +294,28 @@ class Data:
         return f"<quern.Data: {self.items} items of {self.features} features{labels}>"
 
 
+def _column(values, given, word):
+    """The column of a table that is meant by a name, or by a number from 1, as a text."""
+    from . import _arrow
+
+    if not isinstance(given, str) and _arrow.has_column(values, given):
+        raise UsageError(f"{word}={given!r} is the name of a column, and a number counts from 1", "",
+                         "make the names texts, such as by table.rename(columns=str)")
+    return str(given)
+
+
 def _table(values, stream, columns):
-    """The table of what a user gave, as values, names and categories."""
+    """The table of what a user gave, and the weights that it holds, or None."""
     from . import _arrays, _arrow
 
     if stream is None:
         names = _arrow.column_names(values)
         values = _arrays.values_of(values)
         if values.dtype.kind in "biuf":
-            return _arrays.table_of(values, names)
+            return _arrays.table_of(values, names), None
         stream = _arrow.objects(values, names)
     read = Data._of(stream.read(unlabelled=1, **columns))
-    return _arrays.Table(read.values, read.names, read.categories)
+    return _arrays.Table(read.values, read.names, read.categories), read.weights
 
 
 def _texts(names):
@@ -323,7 +363,8 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
         For reading; 0: every core.
     **more
         Other members of qn_data_options in <quern/data.h>: the texts ``task``, ``header``
-        ("yes", "no"), ``features``, ``drop`` and ``category`` ("age,3-7"), as for the command.
+        ("yes", "no"), ``features``, ``drop`` and ``category`` ("age,3-7"), and ``weight``, as for
+        the command.
 
     Returns
     -------
@@ -374,7 +415,9 @@ def data_of(given, labels=None, **columns):
     if isinstance(given, (str, os.PathLike)):
         task = columns.pop("expected_task", None)
         return open(given, labels=labels, **{"task": task, **columns})
-    task, expected = columns.pop("task", None), columns.pop("expected_label", None)
+    task = columns.pop("task", None)
+    expected = {"label_column": columns.pop("expected_label", None),
+                "expected_weight": columns.pop("expected_weight", None)}
     for word in ("classes", "expected_categories", "expected_task"):  # of files alone
         columns.pop(word, None)
     if isinstance(given, Data):
@@ -384,7 +427,8 @@ def data_of(given, labels=None, **columns):
     if labels is None and isinstance(given, tuple) and len(given) == 2:
         given, labels = given
     members = {"label_column": columns.pop("label", None), "features": columns.pop("features", None),
-               "drop": columns.pop("drop", None), "category": columns.pop("category", None)}
+               "drop": columns.pop("drop", None), "category": columns.pop("category", None),
+               "weight": columns.pop("weight", None)}
     if columns:
         raise TypeError(f"{', '.join(sorted(columns))}: only for files")
     made = Data.__new__(Data)
@@ -392,10 +436,11 @@ def data_of(given, labels=None, **columns):
     return made
 
 
-def as_in(columns, real, label, categories, classes=0):
+def as_in(columns, real, label, categories, classes=0, weight=None):
     """The options with which other data is read as the training data was.
 
-    `categories`: for each feature its name, or None, and how many categories it has."""
+    `categories`: for each feature its name, or None, and how many categories it has. `weight`: the
+    column of weights, or None. Other data has none."""
     known = {"task": "regress"} if real else {"expected_task": "classify"}
     if label is not None:
         known["expected_label"] = label
@@ -407,4 +452,6 @@ def as_in(columns, real, label, categories, classes=0):
             for k, name in places)
     if classes:
         known["classes"] = classes
+    if weight:
+        known["expected_weight"] = weight
     return {**known, **columns}

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from . import _arrays, _arrow
+from . import _arrays, _arrow, _weights
 from .data import Data
 from .errors import InputError
 from .training import train
@@ -31,15 +31,18 @@ except ImportError:
     class ClassifierMixin:
         """The share of items whose class is found, as the score."""
 
-        def score(self, X, y):
-            return float(np.mean(self.predict(X) == np.asarray(y)))
+        def score(self, X, y, sample_weight=None):
+            right = self.predict(X) == np.asarray(y)
+            return float(np.average(right, weights=sample_weight))
 
     class RegressorMixin:
         """The coefficient of determination as the score."""
 
-        def score(self, X, y):
+        def score(self, X, y, sample_weight=None):
             y = np.asarray(y, np.float64)
-            return float(1 - np.sum((y - self.predict(X)) ** 2) / np.sum((y - y.mean()) ** 2))
+            mean = np.average(y, weights=sample_weight)
+            rest = np.average((y - self.predict(X)) ** 2, weights=sample_weight)
+            return float(1 - rest / np.average((y - mean) ** 2, weights=sample_weight))
 
     class NotFittedError(ValueError, AttributeError):
         """`predict` was called before `fit`."""
@@ -75,17 +78,46 @@ class _Network(BaseEstimator):
         self.threads = threads
         self.devices = devices
 
-    def _train(self, table, labels, model):
-        data = Data.__new__(Data)
-        data._lend(table, labels)
-        options = self._options(*table.values.shape, model)
-        made = train(data, progress=False, **options)
+    def _train(self, table, labels, model, weights, **more):
+        """Trains on items of weights above 0. `more` replaces options."""
+        data = _data(table, labels, weights)
+        options = {**self._options(data.items, data.features, model), **more}
+        made = train(data, progress=False,
+                     **{word: value for word, value in options.items() if value is not None})
         self._check(made)
         self.model_ = made
         return self
 
     def _check(self, made):
         """Raises InputError for a model whose outputs do not fit the labels."""
+
+    def data(self, X, y, sample_weight=None):
+        """The data set that `fit` trains on, for ``quern.replay(estimator.model_, data)``.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As `fit` had them.
+
+        Returns
+        -------
+        Data
+        """
+        self._need_fitted()
+        table = self._table(X, fitting=False)
+        table, y, weights = _weighted(table, self._checked(y, len(table.values)), sample_weight)
+        return _data(table, self._numbers(y), weights)
+
+    def _need_fitted(self):
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet: call fit")
+
+    def _go_on(self, table, labels, model, weights, class_weight=None):
+        """Trains one epoch more, with the scaling of the first call."""
+        more = {"epochs": 1, "valid": None, "class_weight": class_weight}
+        if self.__sklearn_is_fitted__():
+            more.update(init_from=self.model_, init_scale="keep", scale=None, missing=None)
+        return self._train(table, labels, model, weights, **more)
 
     def _options(self, items, features, model):
         """The options for so many items, with defaults that suit small tables."""
@@ -107,8 +139,8 @@ class _Network(BaseEstimator):
                  "schedule": self.schedule, "weight_decay": self.weight_decay,
                  "valid": self.valid, "arith": self.arith, "seed": self.seed,
                  "missing": self.missing,
-                 "threads": threads, "devices": devices, **(self.options or {})}
-        return {word: value for word, value in given.items() if value is not None}
+                 "threads": threads, "devices": devices}
+        return {**given, **(self.options or {})}
 
     def _table(self, X, fitting):
         """The table with values as float32, checked as scikit-learn asks for."""
@@ -146,10 +178,8 @@ class _Network(BaseEstimator):
                              f"{self.n_features_in_} features as input")
 
     def _outputs(self, X, outputs):
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet: call fit")
-        data = Data.__new__(Data)
-        data._lend(self._table(X, fitting=False))
+        self._need_fitted()
+        data = _data(self._table(X, fitting=False))
         threads, devices = self.threads, self.devices
         if threads is None and devices is None and data.items * data.features <= SMALL:
             threads, devices = 1, "cpu"
@@ -199,6 +229,9 @@ class Classifier(ClassifierMixin, _Network):
         What becomes of a NaN: "error", "mean", "median", "zero".
     seed : int
         Of all that is random. The same seed gives the same bytes.
+    class_weight : "balanced" or dict, optional
+        Weights of the classes, 1 for those that the dict does not name. "balanced" gives all
+        classes the same sum of weights.
     options : dict, optional
         Further options of `quern.train`, such as ``{"momentum": 0.8}``.
     threads : int, optional
@@ -219,8 +252,11 @@ class Classifier(ClassifierMixin, _Network):
 
     Notes
     -----
-    Weights of items and classes (`sample_weight`, `class_weight`) and `partial_fit` are not
-    supported: the library has no exact form of them.
+    An item of weight 2 counts as two items do, and one of weight 0 as none. In tables of up to 1000
+    items, counted with their weights, whole weights repeat items, and where items are equal all are
+    put in order by their values. So `fit` gives the same bytes for a weight of 2 as for an item that
+    is there twice, wherever it stands. Other weights go to the library, which divides them by their
+    mean; results then agree up to rounding and the division into batches.
 
     Examples
     --------
@@ -230,7 +266,16 @@ class Classifier(ClassifierMixin, _Network):
     array(['a', 'b'], dtype='<U1')
     """
 
-    def fit(self, X, y):
+    def __init__(self, model=None, *, epochs=None, batch=None, lr=None, optimizer="adam", loss=None,
+                 scale="standard", schedule=None, weight_decay=0.0, valid=None, arith=None, seed=1,
+                 missing="error", class_weight=None, options=None, threads=None, devices=None):
+        super().__init__(model, epochs=epochs, batch=batch, lr=lr, optimizer=optimizer, loss=loss,
+                         scale=scale, schedule=schedule, weight_decay=weight_decay, valid=valid,
+                         arith=arith, seed=seed, missing=missing, options=options, threads=threads,
+                         devices=devices)
+        self.class_weight = class_weight
+
+    def fit(self, X, y, sample_weight=None):
         """Trains on items with their classes.
 
         Parameters
@@ -240,22 +285,73 @@ class Classifier(ClassifierMixin, _Network):
             become one input for each category; a category that `fit` did not see is none of them.
         y : array_like
             The class of each item, numbers or texts.
+        sample_weight : array_like, optional
+            The weight of each item, from 0. See the notes.
 
         Returns
         -------
         Classifier
             Itself.
         """
-        X = self._table(X, fitting=True)
-        y = _vector(y, len(X.values))
+        table = self._table(X, fitting=True)
+        table, y, weights = _weighted(table, self._checked(y, len(table.values)), sample_weight)
+        self.classes_ = np.unique(y)
+        if len(self.classes_) < 2:
+            raise InputError("the classifier needs two classes or more, and this has 1 class", "y")
+        return self._train(table, self._numbers(y), self._layers(), weights,
+                           class_weight=_weights.of_classes(self.class_weight, self.classes_))
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Trains one epoch more on these items.
+
+        The first call after the constructor also fits the scaling of features and the numbers for
+        missing values, and later calls keep them. The momentum of the optimiser starts anew in each
+        call, and the learning rate is that of the first epoch.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+        classes : array_like
+            All classes that will ever occur. Needed in the first call.
+
+        Returns
+        -------
+        Classifier
+            Itself.
+        """
+        first = not self.__sklearn_is_fitted__()
+        table = self._table(X, fitting=first)
+        y = self._checked(y, len(table.values))
+        if first and classes is None:
+            raise ValueError("classes must be passed in the first call of partial_fit")
+        if first:
+            self.classes_ = np.unique(classes)
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"the classes {np.unique(classes)} are not those of the first call, "
+                             f"{self.classes_}")
+        if isinstance(self.class_weight, str):
+            raise ValueError('class_weight="balanced" needs all items at once; give partial_fit a '
+                             "dict of weights")
+        table, y, weights = _weighted(table, y, sample_weight)
+        return self._go_on(table, self._numbers(y), self._layers(), weights,
+                           _weights.of_classes(self.class_weight, self.classes_))
+
+    def _checked(self, y, items):
+        """The classes of the items as a vector."""
+        y = _vector(y, items)
         if y.dtype.kind == "f" and (y != np.floor(y)).any():
             raise ValueError("Unknown label type: continuous. A classifier needs classes")
-        classes, labels = np.unique(y, return_inverse=True)
-        self.classes_ = classes
-        if len(classes) < 2:
-            raise InputError("the classifier needs two classes or more, and this has 1 class", "y")
+        return y
+
+    def _numbers(self, y):
+        if not np.isin(y, self.classes_).all():
+            raise ValueError(f"y has classes that are not among {self.classes_}")
+        return np.searchsorted(self.classes_, y).astype(np.int32)
+
+    def _layers(self):
         model = self.model or "dense 100 relu; dense {classes} softmax"
-        return self._train(X, labels.astype(np.int32), model.replace("{classes}", str(len(classes))))
+        return model.replace("{classes}", str(len(self.classes_)))
 
     def _check(self, made):
         outputs, classes = made.outputs, len(self.classes_)
@@ -296,7 +392,7 @@ class Classifier(ClassifierMixin, _Network):
 class Regressor(RegressorMixin, _Network):
     """A network that predicts a number.
 
-    The parameters are those of `Classifier`, except the defaults of two. `model`: "dense 100 relu;
+    The parameters are those of `Classifier` without `class_weight`, except the defaults of two. `model`: "dense 100 relu;
     dense 1 none". `loss`: "mse"; "mae" and "huber" are the others. Labels are float32 and scaled by
     the library, so that predictions are in their units.
 
@@ -306,14 +402,13 @@ class Regressor(RegressorMixin, _Network):
         As for `Classifier`.
     """
 
-    def fit(self, X, y):
+    def fit(self, X, y, sample_weight=None):
         """Trains on items with their numbers.
 
         Parameters
         ----------
-        X : array_like, DataFrame, Arrow table or sparse matrix
-            Items x features. Columns of texts and categories in a DataFrame or an Arrow table
-            become one input for each category; a category that `fit` did not see is none of them.
+        X, sample_weight
+            As for `Classifier.fit`.
         y : array_like
             The number of each item.
 
@@ -322,15 +417,46 @@ class Regressor(RegressorMixin, _Network):
         Regressor
             Itself.
         """
-        X = self._table(X, fitting=True)
-        y = _vector(y, len(X.values))
+        table = self._table(X, fitting=True)
+        table, y, weights = _weighted(table, self._checked(y, len(table.values)), sample_weight)
+        return self._train(table, self._numbers(y), self._layers(), weights)
+
+    def partial_fit(self, X, y, sample_weight=None):
+        """Trains one epoch more on these items, as `Classifier.partial_fit`.
+
+        The first call also fits the scaling of the targets.
+        """
+        table = self._table(X, fitting=not self.__sklearn_is_fitted__())
+        table, y, weights = _weighted(table, self._checked(y, len(table.values)), sample_weight)
+        return self._go_on(table, self._numbers(y), self._layers(), weights)
+
+    def _checked(self, y, items):
+        return _vector(y, items)
+
+    def _numbers(self, y):
         with np.errstate(over="ignore"):
-            y = y.astype(np.float32)
-        return self._train(X, y, self.model or "dense 100 relu; dense 1 none")
+            return y.astype(np.float32)
+
+    def _layers(self):
+        return self.model or "dense 100 relu; dense 1 none"
 
     def predict(self, X):
         """The number of each item, float32."""
         return self._outputs(X, False)
+
+
+def _data(table, labels=None, weights=None):
+    """The data set of a table with the numbers of classes or with targets."""
+    if labels is not None:
+        table, labels, weights = _weights.settled(table, labels, weights)
+    data = Data.__new__(Data)
+    data._lend(table, labels, weights=weights)
+    return data
+
+
+def _weighted(table, y, sample_weight):
+    """Table, labels and weights of the items whose weight is above 0."""
+    return _weights.present(table, y, _weights.of_items(sample_weight, len(y)))
 
 
 def _array(X):

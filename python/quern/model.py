@@ -157,7 +157,8 @@ class Model:
                        library().qn_model_categories(self._address, k))
                       for k in range(self.recipe["features"])]
         return as_in(columns, self.real, label, categories,
-                     library().qn_model_classes(self._address))
+                     library().qn_model_classes(self._address),
+                     said(library().qn_model_weight_name(self._address)))
 
     def _without_others(self, data, columns):
         """Leaves out columns of a table that the model does not have, such as dates and labels."""
@@ -170,6 +171,7 @@ class Model:
         others = [name for name in names if name not in known]
         if "label" not in columns and 0 < len(others) < len(names):
             columns.pop("expected_label", None)
+            columns.pop("expected_weight", None)
             columns["drop"] = ",".join('"%s"' % name.replace('"', '""') for name in others)
         return columns
 

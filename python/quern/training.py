@@ -3,6 +3,7 @@
 import ctypes as C
 import difflib
 import numbers
+import os
 import queue
 import sys
 import threading
@@ -381,8 +382,11 @@ def _sets(data, labels, valid, test, columns):
         data = digits(20000)
         test = digits(4000, first=20000) if test is None else test
     first = data_of(data, labels, **columns)
-    columns = as_in(columns, first.targets is not None, first.label_name, first._kinds)
-    chosen = ("label", "features", "drop", "category")  # these are of the first table
+    weight = first.weight_name or columns.pop("weight", None)  # of the first table alone
+    columns.pop("weight", None)
+    columns = as_in(columns, first.targets is not None, first.label_name, first._kinds,
+                    weight=weight)
+    chosen = ("label", "features", "drop", "category")
     rest = {word: value for word, value in columns.items() if word not in chosen}
     return (first, *(data_of(other, **(rest if isinstance(other, (Data, tuple)) else columns))
                      if other is not None else None for other in (valid, test)))
@@ -424,9 +428,14 @@ def replay(model, data=None, labels=None, *, valid=None, init_from=None, progres
     MismatchError
         The data is not that of the recipe.
     """
+    from . import _arrow
+
     model = model if isinstance(model, Model) else load(model)
     columns = {word: compute.pop(word) for word in list(compute) if word in FILE}
-    sets = _sets(data, labels, valid, None, model._as_trained(columns))
+    columns = model._as_trained(columns)
+    if isinstance(data, (str, os.PathLike)) or _arrow.is_table(data):
+        columns.setdefault("weight", columns.pop("expected_weight", None))
+    sets = _sets(data, labels, valid, None, columns)
     o = _abi.qn_train_options()
     library().qn_train_options_init(o)
     start = _start(o, init_from)

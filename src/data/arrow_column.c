@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Types by the letter of their format; "vu" is 'v' here. */
-static const char integers[] = "bcsil", unsigned_integers[] = "CSIL", floats[] = "efg";
+static const char integers[] = "bcsil", unsigned_integers[] = "CSIL";
 
 enum { VIEW = 16, VIEW_INSIDE = 12 }; /* bytes of a utf8_view, and of a text inside it */
 
@@ -17,6 +17,8 @@ static char letter_of(const char *format) {
 }
 
 static int is_text(char letter) { return letter == 'u' || letter == 'U' || letter == 'v'; }
+
+static int is_float(char letter) { return letter >= 'e' && letter <= 'g'; }
 
 static int is_index(char letter) {
     return letter && letter != 'b' &&
@@ -53,7 +55,7 @@ qn_status qn__arrow_kind_of(const qn__arrow_table *table, uint64_t column, qn__a
     else if (strchr(unsigned_integers, letter))
         *kind = QN__ARROW_UINT;
     else
-        *kind = strchr(floats, letter) ? QN__ARROW_FLOAT : QN__ARROW_EMPTY;
+        *kind = is_float(letter) ? QN__ARROW_FLOAT : QN__ARROW_EMPTY;
     return QN_OK;
 }
 
@@ -150,26 +152,26 @@ static int text_at(char letter, const struct ArrowArray *a, int64_t at, qn__arro
 
 /* ------------------------------------------------------------------ cells */
 
-static int cell_at(const struct ArrowSchema *type, const struct ArrowArray *a, int64_t at,
+/* `letter` is that of the column's format, `inner` that of its dictionary, or 0: reading them again
+ * for each cell takes longer than the cell. */
+static int cell_at(char letter, char inner, const struct ArrowArray *a, int64_t at,
                    qn__arrow_cell *cell) {
-    const char letter = letter_of(type->format);
     cell->missing = letter == 'n' || is_null(a, at);
     if (cell->missing)
         return 1;
     if (a->n_buffers < 2 || !a->buffers[1])
         return 0;
-    if (type->dictionary) {
+    if (inner) {
         const struct ArrowArray *values = a->dictionary;
         const int64_t index = whole_at(letter, a->buffers[1], at);
         if (index < 0 || index >= values->length)
             return 0;
         cell->missing = is_null(values, values->offset + index);
-        return cell->missing ||
-               text_at(letter_of(type->dictionary->format), values, values->offset + index, cell);
+        return cell->missing || text_at(inner, values, values->offset + index, cell);
     }
     if (is_text(letter))
         return text_at(letter, a, at, cell);
-    if (strchr(floats, letter))
+    if (is_float(letter))
         cell->number = float_at(letter, a->buffers[1], at);
     else
         cell->whole = whole_at(letter, a->buffers[1], at);
@@ -179,13 +181,15 @@ static int cell_at(const struct ArrowSchema *type, const struct ArrowArray *a, i
 qn_status qn__arrow_each(const qn__arrow_table *table, uint64_t column, qn__arrow_take *take,
                          void *user, qn_error *err) {
     const struct ArrowSchema *type = table->schema.children[column];
+    const char letter = letter_of(type->format);
+    const char inner = type->dictionary ? letter_of(type->dictionary->format) : '\0';
     uint64_t item = 0;
     for (uint64_t p = 0; p < table->parts; p++) {
         const struct ArrowArray *part = &table->part[p], *a = part->children[column];
         const int64_t begin = part->offset + a->offset;
         for (int64_t i = 0; i < part->length; i++, item++) {
             qn__arrow_cell cell = {0};
-            if (!cell_at(type, a, begin + i, &cell)) {
+            if (!cell_at(letter, inner, a, begin + i, &cell)) {
                 qn__fail(err, QN_INPUT, "the value contradicts the Arrow format");
                 return qn__arrow_refuse(table, column, item,
                                         "correct the program that made the stream", err);

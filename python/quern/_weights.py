@@ -1,0 +1,84 @@
+"""Weights of items and classes for the estimators."""
+
+import numpy as np
+
+from . import _arrays
+from .errors import InputError
+
+# Up to so many items a whole weight repeats its item, and equal items are put in order.
+REPEATED = 1000
+
+
+def of_items(given, items):
+    """Weights as float64, or None. Each is finite and not negative, and one is above 0."""
+    if given is None:
+        return None
+    weights = _arrays.array_of(given, "sample_weight")
+    if weights.ndim == 0:
+        weights = np.full(items, weights)
+    if weights.shape != (items,):
+        raise InputError(f"there are {items} items, and weights of the shape {weights.shape}",
+                         "sample_weight", "give one weight for each item")
+    with np.errstate(over="ignore"):
+        weights = weights.astype(np.float64)
+        small = weights.astype(np.float32)
+    if not (np.isfinite(small) & (weights >= 0)).all():
+        raise InputError("a weight is negative or not a finite number", "sample_weight")
+    if not small.any():
+        raise InputError("the weights are all zero", "sample_weight",
+                         "give at least one item a weight above 0")
+    return weights
+
+
+def present(table, labels, weights):
+    """Table, labels and weights without the items of weight 0."""
+    if weights is None or weights.astype(np.float32).all():
+        return table, labels, weights
+    there = weights.astype(np.float32) > 0
+    return table._replace(values=table.values[there]), labels[there], weights[there]
+
+
+def of_classes(given, classes):
+    """The option `class_weight` for classes that are numbered, or None."""
+    if given is None or isinstance(given, str) and given == "balanced":
+        return given
+    if not hasattr(given, "items"):
+        raise ValueError(f'class_weight is "balanced", a dict or None, and not {given!r}')
+    known = {key: k for k, key in enumerate(classes.tolist())}
+    strange = [key for key in given if key not in known]
+    if strange and len(given) - len(strange) < len(known):
+        raise ValueError(f"class_weight names the classes {strange}, which are not in y")
+    return ",".join(f"{known[key]}={float(weight)!r}" for key, weight in given.items()
+                    if key in known)
+
+
+def settled(table, labels, weights):
+    """Table, labels and weights by which equal weighted items give equal bytes.
+
+    A whole weight says that its item is there so many times, and in small tables it is put there so
+    many times. Batches depend on the order of the items. Where items are equal it becomes that of
+    their bytes, so that it does not matter how often, with which weights and in which places an item
+    was written. The weights that are left are float32, for the library.
+    """
+    values = table.values
+    if weights is not None:
+        if (weights == np.floor(weights)).all() and weights.sum() <= REPEATED:
+            counts = weights.astype(np.int64)
+            values, labels, weights = values.repeat(counts, 0), labels.repeat(counts), None
+        elif (weights == weights[0]).all():
+            weights = None
+    if weights is not None:
+        weights = weights.astype(np.float32)
+    elif len(values) <= REPEATED:
+        order = in_order(values, labels)
+        values, labels = (values, labels) if order is None else (values[order], labels[order])
+    return table._replace(values=np.ascontiguousarray(values)), labels, weights
+
+
+def in_order(values, labels):
+    """The places of the items by their bytes, or None where all items differ."""
+    values, labels = values.astype(">f4"), labels.astype(labels.dtype.newbyteorder(">"))
+    keys = [row.tobytes() + label.tobytes() for row, label in zip(values, labels)]
+    if len(set(keys)) == len(keys):
+        return None
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__))
