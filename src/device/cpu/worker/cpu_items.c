@@ -12,7 +12,7 @@ void qn__cpu_dropout(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, u
     const qn__program *p = pass->worker->program;
     const qn__layer *l = &p->layer[layer];
     for (uint32_t i = first; i < first + rows; ++i, from += QN__PANEL, to += QN__PANEL) {
-        const uint64_t item = qn__cpu_item(pass->batch, i);
+        const uint64_t item = pass->worker->item[pass->worker->current][i];
         for (uint32_t c = 0; c < QN__PANEL; c += 4) {
             uint32_t word[4];
             qn__words(p->seed, QN__PURPOSE_DROPOUT, layer, pass->batch->epoch, item,

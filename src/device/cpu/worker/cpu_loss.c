@@ -156,11 +156,12 @@ INLINE void spread(const uint32_t lanes, const float *from, uint32_t rows, uint3
 
 INLINE void find_labels(const uint32_t lanes, const qn__cpu_pass *pass, uint32_t first,
                         uint32_t rows, const float *z, loss_state *o) {
-    const qn__program *p = pass->worker->program;
+    const qn__worker *w = pass->worker;
+    const qn__program *p = w->program;
     const qn__feed *feed = pass->batch->feed;
     const float scale = ldexpf(1.0f, (int)p->gradient_scale);
     for (uint32_t i = 0; i < rows; ++i) {
-        const uint64_t item = qn__cpu_item(pass->batch, first + i);
+        const uint64_t item = w->item[w->current][first + i];
         const int32_t label = feed->labels[item];
         const uint32_t at = p->real || p->loss == QN__LOSS_BINARY ? 0 : (uint32_t)label;
         o->label[i] = p->real ? -1 : label;
@@ -252,8 +253,10 @@ void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase) {
                          : pass->training ? l->input
                                           : w->layer[last - 1].output;
     const int fused = pass->training && last > 0 && l->layer->out <= QN__FUSE_OUTPUTS;
+    const size_t panel_weights = (size_t)l->out_panels * QN__PANEL * QN__PANEL;
     const uint32_t block = last_block(w, pass->items);
     const qn__cpu_grid grid = {(pass->items + block - 1) / block, 1, 1};
+    int transposed = 0;
     for (uint32_t task, row; qn__cpu_take(w, thread, phase, grid, &task, &row);) {
         const uint32_t first = task * block;
         const uint32_t rows = pass->items - first < block ? pass->items - first : block;
@@ -280,9 +283,12 @@ void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase) {
                 core->absmax_error[last] = bits;
         }
         for (uint32_t panel = 0; fused && panel < l->in_panels; ++panel) {
-            qn__cpu_transpose(l, panel, core->scratch);
-            qn__cpu_errors(pass, core, last, panel, core->scratch, first, rows);
+            float *to = core->scratch + panel * panel_weights;
+            if (!transposed)
+                qn__cpu_transpose(l, panel, to);
+            qn__cpu_errors(pass, core, last, panel, to, first, rows);
         }
+        transposed = 1;
     }
 }
 

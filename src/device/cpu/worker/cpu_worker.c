@@ -91,11 +91,16 @@ static void carve_layer(arena *a, qn__worker *w, uint32_t index) {
     l->dropped = l->layer->drop_threshold ? carve(a, outputs * w->room, sizeof(float)) : NULL;
 }
 
-static size_t widest(const qn__worker *w) {
+/* Panels of 16 x 16 weights that a core transposes at a time. */
+static size_t transposed_panels(const qn__worker *w) {
+    const qn__cpu_layer *last = &w->layer[w->program->layers - 1];
     size_t panels = 1;
     for (uint32_t l = 0; l < w->program->layers; ++l)
         panels = w->layer[l].out_panels > panels ? w->layer[l].out_panels : panels;
-    return panels * QN__PANEL;
+    const size_t fused = !w->bits && last->layer->out <= QN__FUSE_OUTPUTS
+                             ? (size_t)last->in_panels * last->out_panels
+                             : 0;
+    return fused > panels ? fused : panels;
 }
 
 /* Memory for one block of inputs or errors of the last layer, or for the operands of one group of
@@ -120,6 +125,7 @@ static void carve_all(arena *a, qn__worker *w) {
     for (int i = 0; i < 2; ++i) {
         const size_t tiles = qn__cpu_tiles((uint32_t)w->room, w->kernels->rows);
         w->inputs[i] = carve(a, inputs * w->room, sizeof(float));
+        w->item[i] = carve(a, w->room, sizeof(uint64_t));
         if (w->bits) {
             carve_rows(a, w, w->layer[0].layer->in, &w->rows[i]);
             w->rows[i].bytes = carve(a, (w->room + QN__PANEL - 1) / QN__PANEL,
@@ -138,7 +144,7 @@ static void carve_all(arena *a, qn__worker *w) {
     w->label = carve(a, w->room, sizeof(int32_t));
     for (int t = 0; t < w->threads; ++t) {
         qn__cpu_core core = {0};
-        core.scratch = carve(a, widest(w) * QN__PANEL, sizeof(float));
+        core.scratch = carve(a, transposed_panels(w) * QN__PANEL * QN__PANEL, sizeof(float));
         core.rows = carve(a, 2 * outputs * QN__PANEL, sizeof(float));
         core.absmax_input = carve(a, layers + 1, sizeof(uint32_t));
         core.absmax_error = carve(a, layers + 1, sizeof(uint32_t));

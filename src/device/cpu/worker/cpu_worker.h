@@ -36,7 +36,8 @@ typedef struct qn__cpu_layer {
 
 /* The memory of one core, on cache lines of its own. */
 typedef struct qn__cpu_core {
-    _Alignas(64) float *scratch; /* one transposed panel of weights */
+    _Alignas(64) float *scratch; /* one transposed panel of weights; of the last layer all, where
+                                    its errors go back in the phase of the loss */
     float *rows;                 /* outputs and errors of the last layer, of 16 items */
     uint32_t
         *absmax_input; /* for each layer: bits of the largest |input| and |delta| of the step */
@@ -84,6 +85,7 @@ struct qn__worker {
     size_t room; /* the largest number of rows of a panel of batch arrays */
     qn__cpu_layer *layer;
     float *inputs[2];       /* in panels; one for the current batch, one to fetch the next batch */
+    uint64_t *item[2];      /* of each of inputs[]: the numbers of its items */
     qn__cpu_zeros zeros[2]; /* of each of inputs[], in float32 */
     qn__cpu_rows rows[2];   /* the same inputs as operands, in integer arithmetic */
     int current;            /* which of the two the step uses */
