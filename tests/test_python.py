@@ -311,6 +311,20 @@ def test_items_that_lack_values_have_no_prediction(q):
         fitted.predict(values)
 
 
+def test_a_validation_set_decides(q):
+    draw = np.random.default_rng(4)
+    (data, labels), (valid, own) = ((draw.normal(size=(n, 5)).astype(np.float32),
+                                     draw.integers(0, 2, n)) for n in (90, 40))
+    model = q.train(data, labels, valid=(valid, own), early_stopping=2, epochs=30, lr=0.5,
+                    model="dense 6 tanh; dense 2 softmax")
+    assert model.recipe["valid_data"] == q.Data(valid, own).digest
+    assert q.replay(model, data, labels, valid=(valid, own)).digest == model.digest
+    with pytest.raises(q.MismatchError, match="a validation file decided"):
+        q.replay(model, data, labels)
+    with pytest.raises(q.MismatchError, match="not the validation file"):
+        q.replay(model, data, labels, valid=(valid + 1, own))
+
+
 def test_files_are_read_as_the_training_data_was(q, tmp_path):
     """Codes that were categories are categories in any file, with and without a header."""
     rows = [(f"{i % 4}", f"{i * 7 % 5 / 2}", "no" if i % 4 < 2 else "yes") for i in range(80)]
