@@ -18,15 +18,23 @@ static uint64_t number_in(const char *path) {
     return value;
 }
 
-static uint64_t of_system(void) {
+/* The number behind a word at the beginning of a line; UINT64_MAX: no line has it. */
+static uint64_t number_of(const char *path, const char *word) {
+    const size_t length = strlen(word);
     char line[128];
-    uint64_t kib = UINT64_MAX;
-    FILE *file = fopen("/proc/meminfo", "re");
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "MemAvailable: %" SCNu64, &kib) == 1)
-            break;
+    uint64_t value = UINT64_MAX;
+    FILE *file = fopen(path, "re");
+    while (file && value == UINT64_MAX && fgets(line, sizeof line, file))
+        if (strncmp(line, word, length) != 0 || line[length] != ' ' ||
+            sscanf(line + length, "%" SCNu64, &value) != 1)
+            value = UINT64_MAX;
     if (file)
         fclose(file);
+    return value;
+}
+
+static uint64_t of_system(void) {
+    const uint64_t kib = number_of("/proc/meminfo", "MemAvailable:");
     return kib < UINT64_MAX / 1024 ? kib * 1024 : UINT64_MAX;
 }
 
@@ -36,16 +44,24 @@ static uint64_t left_of(uint64_t limit, uint64_t used) {
     return limit == UINT64_MAX || used == UINT64_MAX ? UINT64_MAX : limit - least(limit, used);
 }
 
+/* Of a control group by its files. What it used includes the page cache, which gives way. */
+static uint64_t of_files(const char *limit, const char *used, const char *statistics,
+                         const char *cached) {
+    const uint64_t all = number_in(used);
+    uint64_t cache = number_of(statistics, cached), kept = number_of(statistics, "shmem");
+    cache = cache == UINT64_MAX ? 0 : cache;
+    kept = kept == UINT64_MAX ? 0 : kept;
+    const uint64_t gives_way = cache - least(cache, kept);
+    return left_of(number_in(limit), all == UINT64_MAX ? all : all - least(all, gives_way));
+}
+
 /* Of the group whose files a container sees as the root: version 2, then 1. */
 static uint64_t of_group(void) {
-    const char *const v2 = "/sys/fs/cgroup/", *const v1 = "/sys/fs/cgroup/memory/";
-    char limit[64], used[64];
-    snprintf(limit, sizeof limit, "%smemory.max", v2);
-    snprintf(used, sizeof used, "%smemory.current", v2);
-    const uint64_t left = left_of(number_in(limit), number_in(used));
-    snprintf(limit, sizeof limit, "%smemory.limit_in_bytes", v1);
-    snprintf(used, sizeof used, "%smemory.usage_in_bytes", v1);
-    return least(left, left_of(number_in(limit), number_in(used)));
+    return least(of_files("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current",
+                          "/sys/fs/cgroup/memory.stat", "file"),
+                 of_files("/sys/fs/cgroup/memory/memory.limit_in_bytes",
+                          "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+                          "/sys/fs/cgroup/memory/memory.stat", "cache"));
 }
 
 static uint64_t of_address_space(void) {
