@@ -10,6 +10,7 @@ from .errors import InputError, OutOfMemory
 # What holds memory that NumPy can read in place, by DLPack's numbers: CPU, and pinned or managed
 # memory of a GPU.
 _HOST = (1, 3, 11, 13)
+_from_dlpack = getattr(np, "from_dlpack", None)  # since NumPy 1.23; tensors are arrays before, too
 _DEVICES = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 10: "ROCm", 14: "oneAPI"}
 
 
@@ -26,7 +27,8 @@ def array_of(given, where="X"):
     if isinstance(given, np.ma.MaskedArray):
         return unmasked(given)
     arrow = hasattr(given, "__arrow_c_array__")  # DLPack has neither texts nor gaps
-    if isinstance(given, np.ndarray) or arrow or not hasattr(given, "__dlpack__"):
+    tensor = hasattr(given, "__dlpack__") and not arrow and _from_dlpack is not None
+    if isinstance(given, np.ndarray) or not tensor:
         plain = hasattr(given, "__array__") or not hasattr(given, "to_numpy")
         return np.asarray(given if plain else given.to_numpy())
     device, number = given.__dlpack_device__()
@@ -35,7 +37,7 @@ def array_of(given, where="X"):
         raise InputError(f"the values are in the memory of a device ({kind}, number {number})", where,
                          "copy them to the CPU first, such as with .cpu()")
     try:
-        return np.from_dlpack(given)
+        return _from_dlpack(given)
     except (BufferError, RuntimeError, TypeError) as failure:
         raise InputError(f"the memory cannot be read: {failure}", where,
                          "give a plain float32 array, such as by .detach().float()") from None
