@@ -327,7 +327,7 @@ def test_refused_archives(tmp_path, run_quern):
     refused("no such file", name="b.npz:x")
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("xl/workbook.xml", "<a/>")
-    refused("without arrays", "spreadsheet")
+    refused("without NumPy arrays", "spreadsheet")
     with zipfile.ZipFile(path, "w", zipfile.ZIP_BZIP2) as archive:
         archive.writestr("x.npy", saved(array))
     refused("method 12")
