@@ -182,3 +182,33 @@ def test_a_classifier_has_an_output_for_each_class(q):
 def test_an_estimator_wants_all_labels(q, labels):
     with pytest.raises(q.InputError, match="None"):
         q.Classifier().fit(TWO, np.array(labels, object))
+
+
+def test_labels_beside_a_data_set(q):
+    """They would be ignored: the data set has labels or none."""
+    with pytest.raises(q.UsageError, match="holds its own"):
+        q.train(q.Data(TWO, [0, 1]), [1, 0], **SMALL)
+
+
+@pytest.mark.parametrize("items", [2.5, "5", -1, 2**64 + 5])
+def test_a_number_of_digits_is_whole(q, items):
+    with pytest.raises(q.UsageError, match="items"):
+        q.digits(items)
+
+
+def test_weights_of_classes_by_a_dict(q):
+    labels = ["a,b", 'c"=', "a,b", 'c"=']
+    data = q.Data([[1.5], [2.5], [3.5], [4.5]], labels)
+    asked = {"a,b": 1, 'c"=': 3}
+    weighted = q.train(data, class_weight=asked, **SMALL)
+    assert weighted.digest == q.train(data, class_weight='"a,b"=1,"c""="=3', **SMALL).digest
+    assert weighted.digest != q.train(data, **SMALL).digest
+
+
+@pytest.mark.parametrize("gone", ["sys.stderr.close()", "sys.stderr = None"])
+@pytest.mark.parametrize("progress", [None, True])
+def test_no_place_for_progress(gone, progress):
+    """As in a service or under pythonw."""
+    script = (f"import quern, sys\n{gone}\n"
+              f"quern.train([[1.5], [2.5]], [0, 1], epochs=2, progress={progress})")
+    assert python_package.python(script) == ""

@@ -68,7 +68,11 @@ def said(value):
 
 def _quoted(column):
     """A column as the library takes it in a list: a number, or a name in quotes."""
-    return str(column) if isinstance(column, int) else '"%s"' % column.replace('"', '""')
+    return str(column) if isinstance(column, int) else _in_quotes(column)
+
+
+def _in_quotes(name):
+    return '"%s"' % name.replace('"', '""')
 
 
 def assign(struct, member, value):
@@ -80,6 +84,8 @@ def assign(struct, member, value):
     kind = dict(struct._fields_)[member]
     if member in ("features", "drop", "category") and isinstance(value, (list, tuple)):
         value = ",".join(map(_quoted, value))
+    if member == "class_weight" and isinstance(value, dict):
+        value = ",".join(f"{_in_quotes(str(name))}={float(weight)!r}" for name, weight in value.items())
     if kind is C.c_char_p:
         value = text(value)
     elif kind in (C.c_float, C.c_double):

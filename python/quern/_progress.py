@@ -46,9 +46,10 @@ class Line:
         ranks has one."""
         from . import ranks
 
+        there = sys.stderr is not None and not getattr(sys.stderr, "closed", False)
         if progress is None:
-            progress = sys.stderr is not None and (sys.stderr.isatty() or _in_notebook())
-        if not progress or not ranks.is_writer():
+            progress = there and (sys.stderr.isatty() or _in_notebook())
+        if not progress or not there or not ranks.is_writer():
             return None
         return Notebook() if _in_notebook() else Line(sys.stderr)
 

@@ -1,6 +1,7 @@
 """Data sets: tables of items from arrays or files."""
 
 import ctypes as C
+import numbers
 import os
 
 from . import _abi, ranks
@@ -407,7 +408,10 @@ def digits(items, seed=1, first=0):
     -------
     Data
     """
-    return Data._of(new("qn_data_synth_digits", seed, first, items))
+    for word, value in (("items", items), ("seed", seed), ("first", first)):
+        if not isinstance(value, numbers.Integral) or not 0 <= value < 2**64:  # ctypes would wrap it
+            raise UsageError(f"{word} cannot be {value!r}", "", "give a whole number from 0")
+    return Data._of(new("qn_data_synth_digits", int(seed), int(first), int(items)))
 
 
 def data_of(given, labels=None, **columns):
@@ -423,6 +427,9 @@ def data_of(given, labels=None, **columns):
     if isinstance(given, Data):
         if columns:
             raise TypeError(f"{', '.join(sorted(columns))}: only for files and tables")
+        if labels is not None:
+            raise UsageError("labels were given beside a data set, which holds its own", "",
+                             "make a data set of the values and these labels")
         return given
     if labels is None and isinstance(given, tuple) and len(given) == 2:
         given, labels = given
