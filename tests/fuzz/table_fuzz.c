@@ -95,7 +95,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     options.expected_weight = "b";
     options.features = NULL;
     open_one(path, &options);
-    options.task = options.header = options.expected_weight = NULL;
+    options.expected_weight = NULL;
+    options.category = "1,last";
+    options.label_column = "2";
+    open_one(path, &options);
+    options.category = options.label_column = NULL;
+    options.expected_categories = "\"a\",2,\"\"";
+    open_one(path, &options);
+    options.expected_categories = NULL;
+    options.task = options.header = NULL;
     options.labels_path = path;
     open_one(fuzz_file(1, two_images, sizeof two_images), &options);
     return 0;
