@@ -360,6 +360,19 @@ def test_an_estimator_takes_texts(q, of):
     assert r.predict(of(made)).shape == (200,)
 
 
+@pytest.mark.parametrize("of", [pandas_table, polars_table])
+def test_partial_fit_keeps_the_categories_of_its_first_call(q, of):
+    """Later parts may have fewer, others, and in another order."""
+    y = ["a", "b", "a", "b"]
+    first = {"c": ["u", "v", "w", "u"], "x": [1.0, 2.0, 3.0, 4.0]}
+    c = q.Classifier(lr=1e-30).partial_fit(of(first), y, classes=["a", "b"])  # it learns nothing
+    want = c.predict_proba(of(first))
+    for texts in (["v", "u", "v", "u"], ["w", "a", "z", "u"]):
+        c.partial_fit(of(dict(first, c=texts)), y)
+        assert c.model_.tensor("layer0.weight").shape == (100, 4)
+        assert np.array_equal(c.predict_proba(of(first)), want)
+
+
 def test_an_estimator_takes_sparse_matrices(q):
     scipy = pytest.importorskip("scipy.sparse")
     values = sparse_values()

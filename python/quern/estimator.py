@@ -304,8 +304,8 @@ class Classifier(ClassifierMixin, _Network):
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Trains one epoch more on these items.
 
-        The first call after the constructor also fits the scaling of features and the numbers for
-        missing values, and later calls keep them. The momentum of the optimiser starts anew in each
+        The first call after the constructor also fits the scaling of features, the numbers for
+        missing values and the categories, and later calls keep them. The momentum of the optimiser starts anew in each
         call, and the learning rate is that of the first epoch.
 
         Parameters
