@@ -368,7 +368,7 @@ def test_partial_fit_keeps_the_categories_of_its_first_call(q, of):
     c = q.Classifier(lr=1e-30).partial_fit(of(first), y, classes=["a", "b"])  # it learns nothing
     want = c.predict_proba(of(first))
     for texts in (["v", "u", "v", "u"], ["w", "a", "z", "u"]):
-        c.partial_fit(of(dict(first, c=texts)), y)
+        c.partial_fit(of({"c": texts, "x": [70.0, -5.0, 0.0, 8.0]}), y)
         assert c.model_.tensor("layer0.weight").shape == (100, 4)
         assert np.array_equal(c.predict_proba(of(first)), want)
 
