@@ -15,6 +15,7 @@ import pytest
 import deaths
 import hosts
 import launch
+import machine
 from cluster_job import Job
 
 # Kinds that run on one machine under Open MPI; all others are started by hand, at a drawn place.
@@ -44,7 +45,14 @@ def net():
         yield made
 
 
-@pytest.mark.parametrize("kind", deaths.KINDS, ids=lambda kind: kind.name.replace(" ", "-"))
+# Others of the same make meet the same code.
+REPEATED = ["in recovery", "last in checkpoint", "all but one", "stop of the speaker", "one-way cut",
+            "cut between two", "long outage", "two outages", "delay", "loss of 1 %", "bit in a head",
+            "reset and outage", "kill in an outage", "power cut of most"]
+
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=[machine.LONG] * (kind.name in REPEATED),
+                                               id=kind.name.replace(" ", "-")) for kind in deaths.KINDS])
 def test_failure(kind, jobs, request, tmp_path):
     launcher = BY_MPI.get(kind.name, "meet")
     launch.need(launcher)

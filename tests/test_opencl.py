@@ -151,9 +151,10 @@ def test_refused_as_the_driver_says(run_quern, fake, tmp_path, plan, says):
 
 # What a driver does not say is found when the device is opened.
 @pytest.mark.parametrize("plan, says, remedy", [
-    ("flush=1", "it flushes subnormal numbers to zero", "newer driver"),
+    pytest.param("flush=1", "it flushes subnormal numbers to zero", "newer driver", marks=machine.LONG),
     ("fma=0", "has no fma of its own or a wrong one: it rounds twice", "newer driver"),
-    ("wrong=1", "it rounds 64-bit integers to numbers wrongly", "newer driver"),
+    pytest.param("wrong=1", "it rounds 64-bit integers to numbers wrongly", "newer driver",
+                 marks=machine.LONG),
     ("groups=32", "in groups of at most 32, and 128 are needed", "leave it out"),
     ("build=1", "CL_BUILD_PROGRAM_FAILURE: program:7:1: error: the fake dislikes this",
      "newer driver"),
@@ -256,7 +257,7 @@ def test_a_device_alone(run_quern, fake, files, tmp_path, plan, name):
     same_bytes(out, name)
 
 
-@pytest.mark.parametrize("plan, says", [("dots=2", "it multiplies packed bytes wrongly"),
+@pytest.mark.parametrize("plan, says", [pytest.param("dots=2", "it multiplies packed bytes wrongly", marks=machine.LONG),
                                         pytest.param("dots=3", "", marks=machine.LONG),
                                         ("dots=4", "failed to run qn_trial: CL_OUT_OF_RESOURCES")])
 def test_products_of_bytes_are_tried(run_quern, fake, files, tmp_path, plan, says):
