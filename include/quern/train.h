@@ -183,8 +183,7 @@ QN_API qn_status qn_train_options_from_model(const qn_model *model, const qn_dat
 /* Checks all options and prepares the run; with options->resume it continues from the last complete
  * checkpoint. `train` must have labels. `valid` and `test` may be NULL: no such set. The three data
  * sets must outlive *out. Options and their texts are copied. Where `valid` decides on the best
- * epoch
- * (`patience`, `keep`), the recipe has its digest, and a replay needs the same set.
+ * epoch (`patience`, `keep`), the recipe has its digest, and a replay needs the same set.
  *
  * On success *out is owned by the caller, for qn_train_close. After a failure it is NULL, and no
  * checkpoint, record or trace has changed. Fails with QN_USAGE (an option), QN_INPUT (labels) or
