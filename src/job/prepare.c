@@ -87,7 +87,7 @@ static qn_status weigh(const qn__recipe *recipe, qn__training_items *out, qn_err
         return QN_MEMORY;
     memcpy(out->shares, out->weights, out->train->items * sizeof *out->shares);
     qn__weights_share(out->shares, out->train->items);
-    if (out->valid_shares)
+    if (out->valid && out->valid_shares)
         qn__weights_share(out->valid_shares, out->valid->items);
     return QN_OK;
 }
