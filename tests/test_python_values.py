@@ -212,3 +212,23 @@ def test_no_place_for_progress(gone, progress):
     script = (f"import quern, sys\n{gone}\n"
               f"quern.train([[1.5], [2.5]], [0, 1], epochs=2, progress={progress})")
     assert python_package.python(script) == ""
+
+
+def test_labels_of_a_file_are_not_an_array(q, tmp_path):
+    (tmp_path / "t.csv").write_text("y,a\n0,1\n1,2\n")
+    with pytest.raises(q.UsageError, match="column"):
+        q.train(tmp_path / "t.csv", [0, 1], **SMALL)
+
+
+def test_numbers_of_classes_come_back_as_texts_or_as_they_were(q):
+    assert set(q.train(TWO, [3, 7], **SMALL).predict(TWO)) <= {"3", "7"}
+    assert set(q.Classifier(epochs=1).fit(TWO, [3, 7]).predict(TWO).tolist()) <= {3, 7}
+
+
+def test_a_fit_that_fails_leaves_no_model_of_other_classes(q):
+    made = q.Classifier(epochs=1).fit(TWO, ["a", "b"])
+    made.epochs = 0
+    with pytest.raises(q.UsageError):
+        made.fit(TWO, ["c", "d"])
+    with pytest.raises((ValueError, AttributeError), match="not fitted"):
+        made.predict(TWO)

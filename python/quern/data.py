@@ -371,6 +371,9 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
     -------
     Data
     """
+    if not isinstance(labels, (str, bytes, os.PathLike, type(None))):
+        raise UsageError("the labels of a file are a column of it, or a file of their own", "",
+                         "give label=, the name of the column, or read the file into a table first")
     options = _abi.qn_data_options()
     library().qn_data_options_init(options)
     options.labels_path = text(labels)

@@ -165,6 +165,7 @@ class _Network(BaseEstimator):
     def _match(self, features, names, fitting):
         """Remembers the features of `fit`, or compares with them."""
         if fitting:
+            vars(self).pop("model_", None)  # if this fit fails, it would not belong to the new classes
             self.n_features_in_ = features
             if names is not None:
                 self.feature_names_in_ = np.array(names, dtype=object)
