@@ -47,8 +47,7 @@ bench: build/quern ## build the benchmarks into build/bench
 	@cmake --build build --target bench
 
 clean: ## remove every build tree (.venv stays)
-	rm -rf build build-debug build-asan build-tsan build-clang build-clang-debug build-fuzz build-aarch64 .cache \
-		build-shared dist build-armhf build-i386 build-musl build-riscv64 build-s390x
+	rm -rf build build-* dist .cache
 
 help: ## this list
 	@grep -E '^[a-z/-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18

@@ -4,6 +4,7 @@
 #include "message.h"
 #include "suggest.h"
 #include "synonyms.h"
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -184,16 +185,20 @@ static int is_name(const char *word) {
     return word[0] == '-' && (word[1] == '-' || (isalpha((unsigned char)word[1]) && !word[2]));
 }
 
+static int has(const options_set *given, int index) {
+    assert(index < MOST_OPTIONS);
+    return (given->word[index / 64] >> index % 64) & 1;
+}
+
 /* Stores the value of option `index` of a table, which argv[*at] names. Returns -1 or an exit
  * code. */
 static int take_value(const option_row *row, int index, int argc, char **argv, int *at,
-                      void *values, uint64_t *given) {
+                      void *values, options_set *given) {
     const char *word = argv[*at];
     const option *o = row->option;
-    uint64_t bit = UINT64_C(1) << index;
-    if ((*given & bit) && o->kind != OPTION_TEXTS)
+    if (has(given, index) && o->kind != OPTION_TEXTS)
         return message_usage("leave one of them out", "--%s is given twice", o->name);
-    *given |= bit;
+    given->word[index / 64] |= UINT64_C(1) << index % 64;
     const char *equals = word[1] == '-' ? strchr(word, '=') : NULL;
     if (o->kind == OPTION_FLAG) {
         if (equals)
@@ -262,7 +267,7 @@ int options_read(const command *self, int argc, char **argv, void *values, argum
     return -1;
 }
 
-int options_pick(const option *table, int argc, char **argv, void *values, uint64_t *given) {
+int options_pick(const option *table, int argc, char **argv, void *values, options_set *given) {
     option_row row;
     int code = -1;
     for (int i = 0; code < 0 && i < argc && strcmp(argv[i], "--") != 0; i++) {
@@ -273,14 +278,14 @@ int options_pick(const option *table, int argc, char **argv, void *values, uint6
     return code;
 }
 
-int options_picked(const option *table, uint64_t given, const char *name) {
+int options_picked(const option *table, const options_set *given, const char *name) {
     option_row row;
     for (int i = 0; options_row(table, i, &row); i++)
         if (strcmp(row.option->name, name) == 0)
-            return (given >> i) & 1;
+            return has(given, i);
     return 0;
 }
 
 int options_given(const command *self, const arguments *words, const char *name) {
-    return options_picked(self->options, words->given, name);
+    return options_picked(self->options, &words->given, name);
 }

@@ -87,8 +87,14 @@ int options_row(const option *table, int index, option_row *row);
 enum { MOST_OPERANDS = 3 };
 
 /* The options that were given, and the operands. */
+/* Which options of a table were on the command line. */
+enum { MOST_OPTIONS = 128 };
+typedef struct options_set {
+    uint64_t word[MOST_OPTIONS / 64]; /* bit i % 64 of word i / 64: option i */
+} options_set;
+
 typedef struct arguments {
-    uint64_t given; /* bit i: option i of the table was given */
+    options_set given;
     const char *operand[MOST_OPERANDS];
     int operands;
 } arguments;
@@ -101,10 +107,10 @@ int options_read(const command *self, int argc, char **argv, void *values, argum
 int options_given(const command *self, const arguments *words, const char *name);
 
 /* Parses only the options of `table`, wherever they are among others, and leaves everything else to
- * options_read. *given: bit i for option i. Returns -1, or an exit code after a message. */
-int options_pick(const option *table, int argc, char **argv, void *values, uint64_t *given);
+ * options_read. *given: those that were there. Returns -1, or an exit code after a message. */
+int options_pick(const option *table, int argc, char **argv, void *values, options_set *given);
 /* 1 if the option of that name was among them. */
-int options_picked(const option *table, uint64_t given, const char *name);
+int options_picked(const option *table, const options_set *given, const char *name);
 
 /* Parses the whole decimal text as a finite float, rounded once; 0 if it is invalid. */
 int read_float(const char *text, float *out);

@@ -112,7 +112,7 @@ static int is_launched(void) {
 }
 
 /* Refuses options that need several ranks. */
-static int check_use(const ranks_flags *f, uint64_t given) {
+static int check_use(const ranks_flags *f, const options_set *given) {
     static const char *const theirs[] = {"interface", "meet-timeout", "rank-timeout",
                                          "data-from-rank0"};
     if (f->rendezvous || (is_launched() && !f->alone))
@@ -196,7 +196,7 @@ static int join(const ranks_flags *f, const char *key) {
 
 int ranks_join(int argc, char **argv) {
     ranks_flags f = {0};
-    uint64_t given = 0;
+    options_set given = {.word = {0}};
     char key[SECRET_ROOM];
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
@@ -205,9 +205,9 @@ int ranks_join(int argc, char **argv) {
     }
     int code = options_pick(ranks_options, argc, argv, &f, &given);
     if (code < 0)
-        code = check_meet(&f, options_picked(ranks_options, given, "rank"));
+        code = check_meet(&f, options_picked(ranks_options, &given, "rank"));
     if (code < 0)
-        code = check_use(&f, given);
+        code = check_use(&f, &given);
     if (code < 0 && f.key_file)
         code = secret_read(f.key_file, key);
     if (code < 0)

@@ -35,7 +35,9 @@ foreach(_source IN LISTS _tests)
     # A test's own assert() must speak in a Release build too.
     target_compile_options(${_target} PRIVATE -UNDEBUG)
     # Half of the time to compile them went into optimising them; what is tested is in the library.
-    if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+    if(CMAKE_BUILD_TYPE STREQUAL "Debug")
+        target_compile_options(${_target} PRIVATE -O0)
+    else()
         target_compile_options(${_target} PRIVATE -O1)
     endif()
     target_include_directories(${_target} PRIVATE "${PROJECT_SOURCE_DIR}/src"

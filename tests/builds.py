@@ -31,6 +31,7 @@ NEEDS = {
     "clang": ["clang"],
     "clang-debug": ["clang"],
     "aarch64": ["aarch64-linux-gnu-gcc", "qemu-aarch64"],
+    "aarch64-quick": ["aarch64-linux-gnu-gcc", "qemu-aarch64"],
     "armhf": ["arm-linux-gnueabihf-gcc", "qemu-arm"],
     "i386": ["i686-linux-gnu-gcc"],
     "musl": ["musl-gcc"],

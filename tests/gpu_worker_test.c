@@ -360,6 +360,7 @@ static void test_a_device_may_fail_anywhere(void **state) {
             plan.fail_at += plan.fail_at == 0;
             counts.calls = 0;
             c.used = used;
+            memset(sums, 0, c.program.parameters * sizeof *sums);
             status = open_worker(0, &(qn_compute){0}, &c.program, &w, &err);
             if (status == QN_OK)
                 status = everything(w, &c, &e, sums, &after, &err);

@@ -169,7 +169,7 @@ def test_all_die(job, tmp_path):
 def test_launcher_that_ends_all(quern, tmp_path):
     """MPICH's mpiexec kills the others when a rank is killed, and Open MPI's unless it is told not
     to: the run ends, and started again it goes on from its checkpoint."""
-    job = Job(quern, tmp_path, epochs=60)
+    job = Job(quern, tmp_path, epochs=150)
     for launcher in launch.MPIS:
         launch.need(launcher)
         out, checkpoints = tmp_path / launcher, tmp_path / f"{launcher}-checkpoints"

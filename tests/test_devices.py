@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import builds
+import machine
 
 
 def events(text):
@@ -111,9 +112,10 @@ def test_absence_is_explained(run_quern, fake_gpu, plan, part, says, remedy):
 
 @pytest.mark.parametrize("plan, refused, says, remedy", [
     ("prohibited=1", True, 'compute mode is "prohibited"', "nvidia-smi -c DEFAULT"),
-    ("flush=1", True, "flushes subnormal numbers to zero", "--devices"),
-    ("retain=2", False, "CUDA_ERROR_OUT_OF_MEMORY", "nvidia-smi"),
-    ("alloc=3", False, "is out of memory", "end other programs on that GPU"),
+    pytest.param("flush=1", True, "flushes subnormal numbers to zero", "--devices", marks=machine.LONG),
+    pytest.param("retain=2", False, "CUDA_ERROR_OUT_OF_MEMORY", "nvidia-smi", marks=machine.LONG),
+    pytest.param("alloc=3", False, "is out of memory", "end other programs on that GPU",
+                 marks=machine.LONG),
     ("hang=2", False, "did not end its work within 1 s", "a longer time limit"),
     ("capability=30", False, "knows no device as old as", "NVRTC of an older CUDA version"),
 ])

@@ -86,7 +86,7 @@ def test_sanitizer_builds(build, files, tmp_path):
 @pytest.mark.parametrize("name", ["dropout", "batch-50-grain-7"])
 def test_arm_beside_intel(name, quern, files, tmp_path):
     """Processors of two makes in one step, one of them emulated; they even share their memory."""
-    program = builds.command("aarch64", builds.ready("aarch64") / "quern")
+    program = builds.command("aarch64-quick", builds.ready("aarch64-quick") / "quern")
     done = ranks.run(quern, 3, *words_of(name, files), "--json", "-o", tmp_path / "m",
                      programs={1: program})
     assert recipes.sha256(tmp_path / "m") == recipes.table()[name]

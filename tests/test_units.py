@@ -29,7 +29,7 @@ def name_of(source):
 FEWER = {"device.conformance": {"QN_TEST_CASES": "15"},
          "cluster.reduction.reduction": {"QN_TEST_CASES": "40"},
          "cluster.membership.view": {"QN_TEST_CASES": "40"},
-         "tests.gpu_kernels": {"QN_TEST_CASES": "9"},
+         "tests.gpu_kernels": {"QN_TEST_CASES": "3"},
          "tests.gpu_worker": {"QN_TEST_CASES": "30", "QN_TEST_STRIDE": "2"}}
 
 # Programs that a sanitizer would keep at work for minutes are given fewer cases there. They run in
@@ -41,7 +41,7 @@ SANITIZED = {"device.conformance": {"QN_TEST_CASES": "4"},
              "cluster.death": {"QN_TEST_CASES": "8"},
              "cluster.membership.view": {"QN_TEST_CASES": "6"},
              "tests.ranks_deaths": {"QN_TEST_CASES": "10"},
-             "tests.gpu_kernels": {"QN_TEST_CASES": "9"},  # three kinds on three sizes of GPUs
+             "tests.gpu_kernels": {"QN_TEST_CASES": "3"},
              "tests.gpu_worker": {"QN_TEST_CASES": "10", "QN_TEST_STRIDE": "7"}}
 
 # Those among them that have one thread and so nothing for the thread sanitizer. In the release build
@@ -83,7 +83,7 @@ LONG_SANITIZED = ["tests.gpu_intgemm", "device.cpu.integer.intgemm", "num.elemen
 # Where threads meet. The others run under the thread sanitizer with QUERN_LONG_TESTS=yes.
 THREADS = ["base.cores", "base.threads", "base.trace", "data.csv", "team.queue", "tests.team", "tests.ranks",
            "tests.ranks_deaths", "tests.team_apply", "run.trainer", "cluster.rendezvous.rendezvous",
-           "cluster.transport.socket_transport", "cluster.transport.reconnect"]
+           "cluster.transport.reconnect"]
 
 
 def is_long(preset, name):
