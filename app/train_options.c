@@ -304,7 +304,9 @@ static int check_use(const arguments *given, const char *name, int used, const c
 
 int train_options_check(const train_flags *f, const arguments *given) {
     const int has_momentum = options_given(&train_command, given, "momentum") && f->momentum != 0;
-    const char *optimizer = f->optimizer ? f->optimizer : has_momentum ? "momentum" : "sgd";
+    const int regress = f->from.task && strcmp(f->from.task, "regress") == 0;
+    const char *usual = has_momentum ? "momentum" : regress ? "adam" : "sgd";
+    const char *optimizer = f->optimizer ? f->optimizer : usual;
     const int adam = strncmp(optimizer, "adam", 4) == 0;
     const int stepwise = f->schedule && strcmp(f->schedule, "step") == 0;
     const int huber = f->loss && strcmp(f->loss, "huber") == 0;

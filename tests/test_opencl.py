@@ -259,7 +259,8 @@ def test_a_device_alone(run_quern, fake, files, tmp_path, plan, name):
 
 @pytest.mark.parametrize("plan, says", [pytest.param("dots=2", "it multiplies packed bytes wrongly", marks=machine.LONG),
                                         pytest.param("dots=3", "", marks=machine.LONG),
-                                        ("dots=4", "failed to run qn_trial: CL_OUT_OF_RESOURCES")])
+                                        pytest.param("dots=4", "failed to run qn_trial: CL_OUT_OF_RESOURCES",
+                                                     marks=machine.LONG)])
 def test_products_of_bytes_are_tried(run_quern, fake, files, tmp_path, plan, says):
     """A device that has them uses them; one that has wrong ones goes on without, and says so."""
     out = tmp_path / "model"

@@ -13,8 +13,8 @@ import machine
 import ranks
 import recipes
 
-PLATFORMS = ["aarch64-quick", "armhf", "riscv64", "s390x",
-             *(pytest.param(name, marks=machine.LONG) for name in ("i386", "musl"))]
+PLATFORMS = ["aarch64-quick", "armhf", "s390x",
+             *(pytest.param(name, marks=machine.LONG) for name in ("i386", "musl", "riscv64"))]
 # Decimals that are hard to round, integers with all that is random, subnormal numbers.
 RECIPES = ["hard-standard", "i14-deep-dropout", "tiny-adam"]
 # One recipe with the state of an optimiser, in steps enough for two checkpoints.
@@ -89,7 +89,7 @@ def together(quern, name, files, out):
 
 
 def test_ranks_of_one_layout(quern, files, tmp_path):
-    assert [code for code, _, _ in together(quern, "riscv64", files, tmp_path / "m")] == [0, 0]
+    assert [code for code, _, _ in together(quern, "aarch64-quick", files, tmp_path / "m")] == [0, 0]
     run([quern], "train", *[word.format(**files) for word in JOB[:-2]], "-o", tmp_path / "alone")
     assert (tmp_path / "m").read_bytes() == (tmp_path / "alone").read_bytes()
 

@@ -37,6 +37,16 @@ def predictions(run_quern, model, data, *more):
     return list(csv.DictReader(done.stdout.splitlines())), done.stderr
 
 
+def test_options_of_the_optimizer_that_regress_takes(run_quern, made, tmp_path):
+    """Without --optimizer it is adam, whose options then mean something."""
+    digests = []
+    for more in ([], ["--optimizer", "adam"]):
+        run_quern("train", "--data", made[0], "--task", "regress", "--beta1", "0.7", "--epochs", "2",
+                  "--quiet", *more, "-o", tmp_path / "m", cwd=tmp_path)
+        digests.append((tmp_path / "m").read_bytes())
+    assert digests[0] == digests[1]
+
+
 def metadata(model):
     header = model.read_bytes()
     return json.loads(header[8:8 + int.from_bytes(header[:8], "little")])

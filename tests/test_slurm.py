@@ -123,7 +123,7 @@ def start_now(slurm, job):
     """Instead of waiting until Slurm lets a requeued job start.
 
     A node takes no orders for a job that are of the same second as those that ended it."""
-    end = time.monotonic() + 40
+    end = time.monotonic() + 90
     while (told := slurm.job(job)).get("Restarts") == "0" or told.get("JobState") == "COMPLETING":
         assert time.monotonic() < end, f"never queued again\n{slurm.logs()}"
         time.sleep(0.1)

@@ -39,7 +39,7 @@ SANITIZED = {"device.conformance": {"QN_TEST_CASES": "4"},
              "device.cpu.float.map": {"QN_TEST_STRIDE": "16381"},
              "cluster.reduction.reduction": {"QN_TEST_CASES": "20"},
              "cluster.death": {"QN_TEST_CASES": "8"},
-             "cluster.membership.view": {"QN_TEST_CASES": "6"},
+             "cluster.membership.view": {"QN_TEST_CASES": "2"},
              "tests.ranks_deaths": {"QN_TEST_CASES": "10"},
              "tests.gpu_kernels": {"QN_TEST_CASES": "3"},
              "tests.gpu_worker": {"QN_TEST_CASES": "10", "QN_TEST_STRIDE": "7"}}
