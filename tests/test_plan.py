@@ -1,4 +1,4 @@
-"""`quern plan`: a training on a team that need not exist, on a clock that is made up."""
+"""`quern plan`: a simulated training, on devices that the machine need not have."""
 
 import json
 import re

@@ -66,3 +66,13 @@ char *qn__copy_text(const char *text, qn_error *err) {
         memcpy(copy, text, size);
     return copy;
 }
+
+char *qn__copy_unquoted(const char *text, size_t size, int quoted, qn_error *err) {
+    char *copy = qn__alloc(size + 1, 1, err);
+    size_t length = 0;
+    for (size_t i = 0; copy && i < size; ++i) {
+        copy[length++] = text[i];
+        i += quoted && text[i] == '"';
+    }
+    return copy;
+}

@@ -21,4 +21,8 @@ void qn__ask_for_large_pages(void *block, size_t bytes, int filled);
 /* A copy of a NUL-terminated text, released with qn__free. */
 char *qn__copy_text(const char *text, qn_error *err);
 
+/* A copy of `size` bytes as a text, released with qn__free. Where they stood between quotes
+ * (`quoted`), two quotes stand for one. */
+char *qn__copy_unquoted(const char *text, size_t size, int quoted, qn_error *err);
+
 #endif

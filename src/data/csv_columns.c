@@ -108,17 +108,6 @@ static qn_status mark_word(const list *l, const char *word, int quoted, qn_error
     return status;
 }
 
-/* A word of the list, with doubled quotes made single. */
-static char *copy_word(const qn__cell *cell, qn_error *err) {
-    char *word = qn__alloc(cell->size + 1, 1, err);
-    size_t size = 0;
-    for (size_t i = 0; word && i < cell->size; i++) {
-        word[size++] = cell->text[i];
-        i += cell->quoted && cell->text[i] == '"';
-    }
-    return word;
-}
-
 static qn_status mark_columns(const list *l, const char *text, qn_error *err) {
     const char *at = text, *end = text + strlen(text);
     for (;; at++) {
@@ -128,7 +117,7 @@ static qn_status mark_columns(const list *l, const char *text, qn_error *err) {
             qn__fail(err, QN_USAGE, "the quotes in the list of columns do not pair");
             return qn__remedy(err, QN_USAGE, "separate the columns in `%s` by commas", l->field);
         }
-        char *word = copy_word(&cell, err);
+        char *word = qn__copy_unquoted(cell.text, cell.size, cell.quoted, err);
         const qn_status status = word ? l->take(l, word, cell.quoted, err) : QN_MEMORY;
         qn__free(word);
         if (status != QN_OK || at == end)
@@ -233,7 +222,7 @@ static qn_status check_features(const qn__csv_header *header, uint64_t features,
     return qn__csv_refuse_line(header->path, 1, "check that the file has line ends", err);
 }
 
-/* Whether a column is no plain feature. */
+/* Whether a column is the label, the weights, or left out. */
 static int is_special(const qn__csv_shape *shape, const uint8_t *mark, uint8_t keep, uint64_t left,
                       uint64_t column) {
     return column == shape->label || column == shape->weight || column == left ||

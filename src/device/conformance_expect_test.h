@@ -156,9 +156,7 @@ static void expect_apply(test_case *c, qn__reference *r, expected *e) {
         e->scores[i] = qn__reference_score(r);
         e->tally.correct += (uint64_t)qn__reference_right(r, item.label);
         e->tally.items += 1;
-        const float own = qn__reference_loss(r, item.label);
-        const float weighted = item.weight ? own * *item.weight : own;
-        loss = loss + weighted;
+        loss = loss + qn__reference_loss(r, &item);
         if (i + 1 < e->items && (i + 1) % grain != 0)
             continue;
         e->loss_fails |= !(fabsf(loss) < QN__LOSS_LIMIT);

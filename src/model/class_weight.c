@@ -46,7 +46,7 @@ static const char *entry_end(const char *at) {
     return at;
 }
 
-/* The `=` behind the name. Behind a quoted one it is the first, else the last. */
+/* The `=` behind the name: the last one outside quotes. */
 static const char *find_equals(const char *at, const char *end) {
     const char *found = NULL;
     int quoted = 0;
@@ -74,17 +74,6 @@ static qn_status read_entry(const char *at, const char *end, entry *e, qn_error 
         e->name_size -= 2;
     }
     return QN_OK;
-}
-
-/* The name with doubled quotes made single, for qn__free. */
-static char *copy_name(const entry *e, qn_error *err) {
-    char *name = qn__alloc(e->name_size + 1, 1, err);
-    size_t size = 0;
-    for (size_t i = 0; name && i < e->name_size; ++i) {
-        name[size++] = e->name[i];
-        i += e->quoted && e->name[i] == '"';
-    }
-    return name;
 }
 
 /* ------------------------------------------------------------------------------------- classes */
@@ -126,7 +115,7 @@ static qn_status take_entry(const entry *e, const qn__class_names *names, uint8_
     char *name;
     if (!qn__parse_float(e->number, e->number_size, &value) || !isfinite(value) || value < 0)
         return refuse(e->number, e->number_size, "is not a finite number from 0", err);
-    if (!(name = copy_name(e, err)))
+    if (!(name = qn__copy_unquoted(e->name, e->name_size, e->quoted, err)))
         return QN_MEMORY;
     const uint32_t at = find_class(names, name);
     qn_status status = QN_OK;

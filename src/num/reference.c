@@ -273,7 +273,7 @@ static float loss_binary(float z, uint32_t label) {
 }
 
 /* 7.2, 7.3, 7.6 */
-float qn__reference_loss(const qn__reference *r, uint32_t label) {
+static float own_loss(const qn__reference *r, uint32_t label) {
     const uint32_t last = r->program->layers - 1;
     const made *m = &r->made[last];
     float loss = 0.0f;
@@ -284,6 +284,15 @@ float qn__reference_loss(const qn__reference *r, uint32_t label) {
     for (uint32_t j = 0; j < r->program->layer[last].out; ++j)
         loss = loss_chain(r->program, m->y[j] - target(r->program, j, label), loss);
     return loss;
+}
+
+static float weight_of(const qn__reference_item *item) {
+    return item->weight ? *item->weight : 1.0f;
+}
+
+/* 7.7 */
+float qn__reference_loss(const qn__reference *r, const qn__reference_item *item) {
+    return own_loss(r, item->label) * weight_of(item);
 }
 
 /* 8.5: the error e, before the activation whose output is y. */
@@ -300,10 +309,6 @@ static float derive(qn__activation activation, float y, float e) {
         break;
     }
     return e;
-}
-
-static float weight_of(const qn__reference_item *item) {
-    return item->weight ? *item->weight : 1.0f;
 }
 
 /* 8.2, 8.3: delta of the last layer. */
@@ -383,8 +388,7 @@ void qn__reference_grain_begin(qn__reference *r) {
 void qn__reference_grain_item(qn__reference *r, const float *parameters,
                               const qn__reference_item *item, uint32_t epoch) {
     forward(r, parameters, item, 1, epoch);
-    const float loss = qn__reference_loss(r, item->label) * weight_of(item); /* 7.7 */
-    r->loss = r->loss + loss;                                                /* 7.4 */
+    r->loss = r->loss + qn__reference_loss(r, item); /* 7.4 */
     r->correct += (uint64_t)qn__reference_right(r, item->label);
     last_error(r, item);
     for (uint32_t l = r->program->layers - 1; l > 0; --l)

@@ -55,11 +55,11 @@ const float *qn__reference_apply(qn__reference *reference, const float *paramete
                                  const qn__reference_item *item);
 
 /* 6.6 and 7 for the last item that was applied: its class (0 for real targets) and its score; its
- * loss, given its label, without its weight; whether the class is the label, never for real
+ * loss, given its label and with its weight (7.7); whether the class is the label, never for real
  * targets. */
 int32_t qn__reference_class(const qn__reference *reference);
 float qn__reference_score(const qn__reference *reference);
-float qn__reference_loss(const qn__reference *reference, uint32_t label);
+float qn__reference_loss(const qn__reference *reference, const qn__reference_item *item);
 int qn__reference_right(const qn__reference *reference, uint32_t label);
 
 /* A grain: its partial gradients and its loss start at +0, and each item adds to them (7.4, 8.6).

@@ -19,13 +19,13 @@ qn_status qn__train_sets_first(const qn_train_options *options, qn__train_sets *
 qn_status qn__train_sets_others(const qn_train_options *options, const qn__recipe *recipe,
                                 qn__train_sets *sets, qn_error *err);
 
-/* Frees what was made. */
 /* Puts the digest of the validation set into the recipe where it decides on the best epoch, and
  * compares it with that of the model that is replayed. After the others; fails with QN_USAGE (there
  * is none), QN_MISMATCH (another one) or QN_MEMORY. */
 qn_status qn__train_sets_judge(const qn_train_options *options, const qn__train_sets *sets,
                                qn__recipe *recipe, qn_error *err);
 
+/* Frees what was made. */
 void qn__train_sets_release(qn__train_sets *sets);
 
 /* What a table has to fit, to be used with the model of this recipe; `what` names it. */

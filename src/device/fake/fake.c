@@ -355,9 +355,7 @@ static qn_status apply_item(qn__worker *w, const qn__batch *batch, uint32_t inde
     if (applied && applied->scores)
         applied->scores[index] = qn__reference_score(w->reference);
     if (tally && batch->feed->labels) {
-        const float own = qn__reference_loss(w->reference, item.label);
-        const float weighted = item.weight ? own * *item.weight : own;
-        *loss = *loss + weighted;
+        *loss = *loss + qn__reference_loss(w->reference, &item);
         tally->correct += (uint64_t)qn__reference_right(w->reference, item.label);
         tally->items += 1;
     }
