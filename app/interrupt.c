@@ -10,7 +10,8 @@ static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
 
 static _Atomic(qn_train *) watched;
-static atomic_int heard, prints;
+static _Atomic(const char *) answer;
+static atomic_int heard, exit_code = EXIT_INTERRUPTED;
 static _Atomic(const char *) own_file, own_folder;
 
 static void say(const char *text) {
@@ -26,7 +27,7 @@ _Noreturn static void end_now(void) {
         unlink(file);
     if (folder)
         rmdir(folder);
-    _exit(EXIT_INTERRUPTED);
+    _exit(atomic_load(&exit_code));
 }
 
 /* qn_train_stop and qn_files_abandon are documented as async-signal-safe. */
@@ -38,8 +39,9 @@ static void on_signal(int number) {
     if (!train || before > 0)
         end_now();
     qn_train_stop(train);
-    if (atomic_load(&prints))
-        say("\nstopping at the end of this step; press Ctrl-C again to stop at once\n");
+    const char *text = atomic_load(&answer);
+    if (text)
+        say(text);
 }
 
 void interrupt_start(void) {
@@ -54,9 +56,15 @@ void interrupt_start(void) {
     }
 }
 
-void interrupt_watch(qn_train *train, int print) {
-    atomic_store(&prints, print);
+void interrupt_watch(qn_train *train, const char *text) {
+    atomic_store(&answer, text);
     atomic_store(&watched, train);
+}
+
+int interrupt_conclude(int code) {
+    atomic_store(&exit_code, code);
+    interrupt_watch(NULL, NULL);
+    return code;
 }
 
 void interrupt_removes(const char *file, const char *folder) {

@@ -10,9 +10,14 @@
 /* Called first: from now on an interruption ends the program cleanly. */
 void interrupt_start(void);
 
-/* From now on an interruption stops `train`; NULL: it ends the program. `print`: 1 to confirm the
- * request on stderr. */
-void interrupt_watch(qn_train *train, int print);
+/* From now on an interruption stops `train`; NULL: it ends the program. `text` confirms the request
+ * on stderr, NULL: nothing does. It stays the caller's, and valid. */
+void interrupt_watch(qn_train *train, const char *text);
+
+/* The results are written and reported, and the output is flushed: from now on an interruption ends
+ * the program with `code`, because 130 would ask the user to repeat what is done. Returns `code`.
+ */
+int interrupt_conclude(int code);
 
 /* What an interruption removes when it ends the program, besides the library's temporary files: a
  * file and then a folder. NULL: none. The texts stay the caller's, and valid. */

@@ -124,5 +124,5 @@ int main(int argc, char **argv) {
     signal(SIGXFSZ, SIG_IGN);
     interrupt_start();
     /* A full disk behind `>` is an error like any other. */
-    return message_output(dispatch(argc, argv));
+    return interrupt_conclude(message_output(dispatch(argc, argv)));
 }

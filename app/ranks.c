@@ -243,7 +243,7 @@ int ranks_agree(int code, const qn_agreement *item, uint32_t count, int more) {
 int ranks_conclude(const qn_error *err, int (*last)(void *user), void *user) {
     int code = EXIT_FAILED, spoke = 0, over = 0;
     if (!us.cluster)
-        return last(user);
+        return interrupt_conclude(message_output(last(user)));
     while (!(over = qn_cluster_over(us.cluster, &code))) {
         spoke = 1;
         us.left = (qn_error){0};
@@ -263,7 +263,7 @@ int ranks_conclude(const qn_error *err, int (*last)(void *user), void *user) {
         message_common(why);
     else if (why)
         message_aside(why->what, why->remedy);
-    return code;
+    return interrupt_conclude(code);
 }
 
 int ranks_unwritten(const qn_error *err) {

@@ -14,6 +14,12 @@
 
 enum { NAMED_CLASSES = 5 };
 
+/* What confirms an interruption while the run trains, and after its last step. */
+static const char stopping[] =
+    "\nstopping at the end of this step; press Ctrl-C again to stop at once\n";
+static const char finishing[] =
+    "\nthe last step is done, the result is being written; press Ctrl-C again to stop at once\n";
+
 static void on_step(void *user, const qn_step_event *event) {
     if (ranks_is_writer())
         progress_step(&((session *)user)->bar, event);
@@ -317,7 +323,8 @@ int session_open(session *s, qn_train_options *options) {
     if (qn_train_open(options, s->from->train, s->from->valid, s->from->test, &s->train, &err) !=
         QN_OK)
         return ranks_failed(&err);
-    interrupt_watch(s->train, !s->quiet && !s->json && ranks_is_writer());
+    s->answers = !s->quiet && !s->json && ranks_is_writer();
+    interrupt_watch(s->train, s->answers ? stopping : NULL);
     compute_note(&options->compute);
     if (ranks_is_writer())
         note_empty_classes(s);
@@ -340,6 +347,8 @@ int session_open(session *s, qn_train_options *options) {
 
 qn_status session_run(session *s, qn_error *err) {
     qn_status status = qn_train_run(s->train, err);
+    if (status == QN_OK)
+        interrupt_watch(s->train, s->answers ? finishing : NULL);
     progress_clear(&s->bar);
     return status;
 }
@@ -354,7 +363,7 @@ void session_print(const session *s, const qn_train_report *report) {
 }
 
 void session_close(session *s) {
-    interrupt_watch(NULL, 0);
+    interrupt_watch(NULL, NULL);
     progress_clear(&s->bar);
     qn_train_close(s->train);
     s->train = NULL;

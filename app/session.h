@@ -13,6 +13,7 @@ typedef struct session {
     const char *data_path; /* for the announcement; NULL: the built-in digits */
     progress bar;
     qn_train *train;
+    int answers; /* whether an interruption is confirmed on stderr */
 } session;
 
 /* These calls are collective among ranks; only the writer rank prints anything.

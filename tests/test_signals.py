@@ -5,6 +5,7 @@ it is not yet in its place. What `quern train` does with a signal while it train
 test_interrupt.py.
 """
 
+import hashlib
 import os
 import signal
 import subprocess
@@ -85,6 +86,50 @@ def test_twice_while_a_model_is_written(quern, made, tmp_path, args):
     interrupted(quern, [words.get(word, word) for word in args], folder, signal.SIGINT,
                 LD_PRELOAD=str(twice))
     assert not os.listdir(folder)
+
+
+# Sends the signal when the model is in its place: while the team of threads ends, or at the exit.
+LATE = r"""
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static void late(const char *where) {
+    if (strcmp(where, getenv("QUERN_TEST_WHERE")) == 0 && access("m.csv", F_OK) == 0)
+        raise(atoi(getenv("QUERN_TEST_SIGNAL")));
+}
+int pthread_join(pthread_t thread, void **result) {
+    late("join");
+    return ((int (*)(pthread_t, void **))dlsym(RTLD_NEXT, "pthread_join"))(thread, result);
+}
+__attribute__((destructor)) static void end(void) { late("exit"); }
+"""
+
+
+@pytest.mark.parametrize("where, args", [
+    ("join", ["train", "--data", "{t}", "--epochs", 1, "--threads", 2, "-o", "m.csv"]),
+    ("exit", ["train", "--data", "{t}", "--epochs", 1, "-o", "m.csv"]),
+    ("join", ["replay", "{m}", "--data", "{t}", "--threads", 2, "-o", "m.csv"]),
+    ("exit", ["predict", "{m}", "--data", "{t}", "-o", "m.csv"]),
+    ("exit", ["data", "synth", "digits", "--items", 10, "-o", "m.csv"]),
+], ids=lambda value: value if isinstance(value, str) else value[0])
+def test_a_signal_after_the_result(quern, made, tmp_path, args, where):
+    """What is written and reported is done: the code does not ask to do it again."""
+    late = midwrite.compiled(tmp_path, "late", LATE)
+    folder = tmp_path / "here"
+    folder.mkdir()
+    words = {"{m}": str(made / "m"), "{t}": str(made / "t.csv")}
+    done = subprocess.run([quern, *(words.get(word, str(word)) for word in args)],
+                          cwd=folder, preexec_fn=attentive, timeout=60, capture_output=True, text=True,
+                          env={**os.environ, "QUERN_TEST_SIGNAL": str(int(signal.SIGTERM)),
+                               "QUERN_TEST_WHERE": where, "LD_PRELOAD": str(late)})
+    assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
+    assert os.listdir(folder) == ["m.csv"] and "interrupted" not in done.stderr
+    if args[0] == "train":
+        digest = hashlib.sha256((folder / "m.csv").read_bytes()).hexdigest()
+        assert done.stdout.splitlines()[-1].split() == [digest, "m.csv"]
 
 
 def test_the_old_file_stays(quern, made, library, tmp_path):
