@@ -29,14 +29,8 @@ static inline void make_job(job *j, int real, uint32_t grains) {
         values[i] = (uint8_t)(i * 2654435761u >> 24);
     for (int i = 0; i < ROWS; ++i)
         labels[i] = i % 4;
-    const uint64_t first = (uint64_t)hidden * features;
-    j->layer[0] =
-        (qn__layer){.in = features, .out = hidden, .activation = QN__ACT_TANH, .biases = first};
-    j->layer[1] = (qn__layer){.in = hidden,
-                              .out = outputs,
-                              .activation = QN__ACT_SOFTMAX,
-                              .weights = first + hidden,
-                              .biases = first + hidden + (uint64_t)outputs * hidden};
+    j->layer[0] = qn__layer_flat(features, hidden, QN__ACT_TANH, 0);
+    j->layer[1] = qn__layer_flat(hidden, outputs, QN__ACT_SOFTMAX, j->layer[0].biases + hidden);
     j->program = (qn__program){.layers = 2,
                                .layer = j->layer,
                                .parameters = j->layer[1].biases + outputs,

@@ -87,13 +87,8 @@ static inline void fill(float *to, uint64_t count, float most, uint32_t seed) {
 static inline void make_network(network *net, uint32_t n) {
     const uint64_t first = (uint64_t)n * NARROW, second = (uint64_t)n * n;
     *net = (network){.n = n, .count = first + n + second + n};
-    net->layer[0] =
-        (qn__layer){.in = NARROW, .out = n, .activation = QN__ACT_TANH, .biases = first};
-    net->layer[1] = (qn__layer){.in = n,
-                                .out = n,
-                                .activation = QN__ACT_SOFTMAX,
-                                .weights = first + n,
-                                .biases = first + n + second};
+    net->layer[0] = qn__layer_flat(NARROW, n, QN__ACT_TANH, 0);
+    net->layer[1] = qn__layer_flat(n, n, QN__ACT_SOFTMAX, first + n);
     net->parameters = room(net->count, sizeof(float));
     net->values = room(first, sizeof(float));
     net->labels = room(n, sizeof(int32_t));

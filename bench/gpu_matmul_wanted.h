@@ -13,10 +13,8 @@ static inline int bits_of(const trained *t) { return qn__arith_bits(t->program.a
 static inline float wanted_output(const trained *t, const network *net, uint32_t r, uint32_t o) {
     const qn__layer *l = &net->layer[1];
     const float *a = t->inputs + r * (size_t)qn__gpu_ld(net->n);
-    const qn__layer one = {.in = l->in,
-                           .out = 1,
-                           .weights = l->weights + (uint64_t)o * l->in,
-                           .biases = l->biases + o};
+    qn__layer one = qn__layer_flat(l->in, 1, QN__ACT_NONE, l->weights + (uint64_t)o * l->in);
+    one.biases = l->biases + o;
     float z = net->parameters[one.biases];
     if (bits_of(t)) {
         qn__intgemm_forward(bits_of(t), &one, net->parameters, a, &z);

@@ -68,7 +68,7 @@ static void test_names(void **state) {
 
 static void expect_small(const qn_data *data, qn__arith arith, uint32_t count,
                          const uint32_t *feature) {
-    const qn__layer layer = {.in = FEATURES, .out = 3};
+    const qn__layer layer = qn__layer_flat(FEATURES, 3, QN__ACT_NONE, 0);
     const qn__program p = {.layers = 1, .layer = &layer, .arith = arith, .scale = QN__SCALE_NONE};
     qn__small_features found;
     assert_int_equal(qn__find_small_features(&p, data, &found, NULL), QN_OK);
@@ -93,7 +93,7 @@ static void test_many(void **state) {
     (void)state;
     enum { WIDTH = 40 };
     static float values[ITEMS][WIDTH];
-    const qn__layer layer = {.in = WIDTH, .out = 3};
+    const qn__layer layer = qn__layer_flat(WIDTH, 3, QN__ACT_NONE, 0);
     const qn__program p = {
         .layers = 1, .layer = &layer, .arith = QN__ARITH_I14, .scale = QN__SCALE_NONE};
     qn__small_features found;

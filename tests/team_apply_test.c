@@ -19,8 +19,7 @@ enum { ITEMS = 9000, FEATURES = 3, OUT = 4, PARAMETERS = OUT * (FEATURES + 1) };
 
 static float values[ITEMS * FEATURES];
 static int32_t labels[ITEMS];
-static const qn__layer layer = {
-    .in = FEATURES, .out = OUT, .activation = QN__ACT_SOFTMAX, .biases = OUT * FEATURES};
+static qn__layer layer;
 static const qn__program program = {.layers = 1,
                                     .layer = &layer,
                                     .parameters = PARAMETERS,
@@ -45,6 +44,7 @@ typedef struct results {
 static int make_values(void **state) {
     (void)state;
     uint64_t z = 1;
+    layer = qn__layer_flat(FEATURES, OUT, QN__ACT_SOFTMAX, 0);
     for (int i = 0; i < ITEMS * FEATURES; ++i) {
         z = z * 6364136223846793005u + 1442695040888963407u;
         values[i] = (float)(int32_t)(z >> 32) * 0x1p-30f;

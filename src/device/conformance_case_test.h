@@ -136,8 +136,7 @@ static void draw_loss(test_case *c) {
         return;
     if (p->loss == QN__LOSS_CROSS_ENTROPY)
         p->loss = sums[c->seed / 3 % 3];
-    last->out = 1;
-    last->biases = last->weights + last->in;
+    *last = qn__layer_dense(last->from, 1, last->activation, last->weights);
     p->parameters = last->biases + 1;
 }
 
@@ -150,7 +149,7 @@ static void draw_layers(test_case *c) {
     for (uint32_t i = 0; i < p->layers; ++i) {
         qn__layer *l = &c->layer[i];
         const int last = i + 1 == p->layers;
-        *l = (qn__layer){.in = in, .out = width(c)};
+        *l = qn__layer_flat(in, width(c), QN__ACT_NONE, p->parameters);
         l->activation = (qn__activation)below(c, last ? 5 : 4);
         if (last && below(c, 2))
             l->activation = QN__ACT_SOFTMAX;
@@ -159,8 +158,6 @@ static void draw_layers(test_case *c) {
             l->drop_threshold = (uint32_t)((double)probability * 0x1p32 + 0.5);
             l->drop_keep = 1.0f / (1.0f - probability);
         }
-        l->weights = p->parameters;
-        l->biases = l->weights + (uint64_t)l->in * l->out;
         p->parameters = l->biases + l->out;
         in = l->out;
     }

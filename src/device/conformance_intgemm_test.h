@@ -215,9 +215,7 @@ static void long_begin(test_case *c, qn__arith arith, uint32_t layers, const uin
     p->layers = layers;
     p->layer = c->layer;
     for (uint32_t l = 0, in = 1; l < layers; in = width[l++]) {
-        c->layer[l] = (qn__layer){.in = in, .out = width[l], .activation = QN__ACT_NONE};
-        c->layer[l].weights = p->parameters;
-        c->layer[l].biases = p->parameters + (uint64_t)in * width[l];
+        c->layer[l] = qn__layer_flat(in, width[l], QN__ACT_NONE, p->parameters);
         p->parameters = c->layer[l].biases + width[l];
     }
     p->arith = arith;

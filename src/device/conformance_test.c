@@ -237,8 +237,10 @@ static void test_padding_does_not_decide(void **state) {
     case_begin(&c, 1);
     c.random = 1;
     c.kind = PLAIN;
-    c.layer[0] = (qn__layer){4, 3, QN__ACT_SIGMOID, 0xe6666666u, 10.0f, 0, 12};
-    c.layer[1] = (qn__layer){3, 2, QN__ACT_NONE, 0, 0.0f, 15, 21};
+    c.layer[0] = qn__layer_flat(4, 3, QN__ACT_SIGMOID, 0);
+    c.layer[0].drop_threshold = 0xe6666666u;
+    c.layer[0].drop_keep = 10.0f;
+    c.layer[1] = qn__layer_flat(3, 2, QN__ACT_NONE, 15);
     c.program.layers = 2;
     c.program.parameters = 23;
     c.program.loss = QN__LOSS_MSE;

@@ -98,7 +98,7 @@ static void test_auto(void **state) {
 /* Every weight of a larger layer is within the bound, none is 0, and the mean is near 0. */
 static void test_spread(void **state) {
     (void)state;
-    qn__layer layer = {.in = 301, .out = 67, .weights = 0, .biases = 301 * 67};
+    qn__layer layer = qn__layer_flat(301, 67, QN__ACT_NONE, 0);
     float *parameter = malloc((301 * 67 + 67) * sizeof *parameter);
     assert_non_null(parameter);
     qn__initial_parameters(&layer, 1, QN__INIT_LECUN, 1, parameter);

@@ -233,15 +233,13 @@ qn_status qn__network_program(const qn__network *network, uint32_t inputs, qn__l
                               uint64_t *parameters, qn_error *err) {
     /* 255 layers of at most 2^24 x 2^32 weights are below 2^64, so the sum cannot overflow. */
     uint64_t at = 0;
-    uint32_t in = inputs;
+    qn__shape shape = {inputs, 1, 1};
     for (uint32_t l = 0; l < network->layers; ++l) {
         const qn__network_layer *from = &network->layer[l];
-        layer[l] = (qn__layer){.in = in, .out = from->out, .activation = from->activation};
+        layer[l] = qn__layer_dense(shape, from->out, from->activation, at);
         dropout_numbers(from->dropout, &layer[l]);
-        layer[l].weights = at;
-        layer[l].biases = at + (uint64_t)in * from->out;
         at = layer[l].biases + from->out;
-        in = from->out;
+        shape = layer[l].to;
     }
     /* Sizes in bytes, of several arrays together, must not overflow. */
     if (at > (uint64_t)(SIZE_MAX / 64)) {

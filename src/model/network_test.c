@@ -188,6 +188,16 @@ static void test_program(void **state) {
         assert_int_equal(layer[l].out, expected[l][1]);
         assert_int_equal(layer[l].weights, expected[l][2]);
         assert_int_equal(layer[l].biases, expected[l][3]);
+        assert_int_equal(layer[l].kind, QN__LAYER_DENSE);
+        assert_int_equal(layer[l].depth, expected[l][0]);
+        assert_int_equal(qn__shape_volume(layer[l].from), expected[l][0]);
+        assert_int_equal(qn__shape_volume(layer[l].to), expected[l][1]);
+        for (int d = 0; d < 2; ++d) {
+            assert_int_equal(layer[l].window.kernel[d], 1);
+            assert_int_equal(layer[l].window.stride[d], 1);
+            assert_int_equal(layer[l].window.pad[d], 0);
+            assert_int_equal(layer[l].window.dilation[d], 1);
+        }
     }
     /* RN(0.2) * 2^32 = 858993472, and 1 / RN(1 - RN(0.2)) is 1.25 rounded: exact fractions in
      * Python. */

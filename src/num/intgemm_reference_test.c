@@ -233,7 +233,7 @@ static void test_products_of_vectors(void **state) {
         const int bits = layer_vectors[v].bits;
         const uint32_t in = layer_vectors[v].in, out = layer_vectors[v].out;
         const uint32_t items = layer_vectors[v].items;
-        const qn__layer l = {.in = in, .out = out, .weights = 0, .biases = (uint64_t)in * out};
+        const qn__layer l = qn__layer_flat(in, out, QN__ACT_NONE, 0);
         float parameters[(MOST_IN + 1) * MOST_OUT], a[MOST_IN * MOST_ITEMS];
         float d[MOST_OUT * MOST_ITEMS], z[MOST_OUT * MOST_ITEMS], e[MOST_IN * MOST_ITEMS];
         int64_t sums[MOST_IN], units[MOST_IN * MOST_OUT];
@@ -258,7 +258,7 @@ static void test_products_of_vectors(void **state) {
 /* 3 and 1/2 are 48 and 8 times 2^-4 in 7 bits, the weights 1 and -1/4 are 32 and -8 times 2^-5. */
 static void test_by_hand(void **state) {
     (void)state;
-    const qn__layer l = {.in = 2, .out = 1, .weights = 0, .biases = 2};
+    const qn__layer l = qn__layer_flat(2, 1, QN__ACT_NONE, 0);
     const float parameters[] = {1.0f, -0.25f, 0.5f}, a[] = {3.0f, 0.5f}, d[] = {2.0f};
     float z, e[2];
     int64_t sums[2], units[2];
@@ -285,7 +285,7 @@ static void test_by_hand(void **state) {
 /* A block that is not finite makes exactly those results not finite that use it. */
 static void test_products_that_are_not_finite(void **state) {
     (void)state;
-    const qn__layer l = {.in = 2, .out = 2, .weights = 0, .biases = 4};
+    const qn__layer l = qn__layer_flat(2, 2, QN__ACT_NONE, 0);
     float parameters[] = {1.0f, 2.0f, 3.0f, 4.0f, 0.0f, 0.0f}, z[2], e[2];
     const float fine[] = {1.0f, 2.0f}, bad[] = {0.0f, INFINITY};
     int64_t sums[2], units[4];

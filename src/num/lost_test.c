@@ -40,11 +40,11 @@ static void test_not_finite(void **state) {
 
 /* Two inputs, two units without activation, two outputs. With i7 a value keeps some bits from a
  * 64th of its block's largest value on, which is a power of two here. */
-static const qn__layer layers[] = {{2, 2, QN__ACT_NONE, 0, 0, 0, 4},
-                                   {2, 2, QN__ACT_NONE, 0, 0, 6, 10}};
 static const float parameters[] = {1, 0x1p-10f, 0x1p-10f, 1, 0, 0, 1, 1, 0x1p-9f, 0, 0, 0};
 
 static void test_grain(void **state) {
+    const qn__layer layers[] = {qn__layer_flat(2, 2, QN__ACT_NONE, 0),
+                                qn__layer_flat(2, 2, QN__ACT_NONE, 6)};
     const qn__program p = {.layers = 2,
                            .layer = layers,
                            .parameters = 12,

@@ -42,15 +42,61 @@ typedef enum qn__arith { QN__ARITH_F32, QN__ARITH_I7, QN__ARITH_I14, QN__ARITH_I
 
 enum { QN__MAX_LAYERS = 255 };
 
+typedef enum qn__layer_kind { QN__LAYER_DENSE } qn__layer_kind;
+
+/* One item's values before or after a layer: `channels` of them for each pixel. Features without
+ * pixels are {n, 1, 1}. */
+typedef struct qn__shape {
+    uint32_t channels, height, width;
+} qn__shape;
+
+/* The input pixels that an output pixel reads; [0] is vertical, [1] horizontal. Tap k of output
+ * pixel i reads input pixel i * stride - pad + k * dilation, for k < kernel. */
+typedef struct qn__window {
+    uint32_t kernel[2], stride[2], pad[2], dilation[2];
+} qn__window;
+
 typedef struct qn__layer {
-    uint32_t in, out;
+    qn__layer_kind kind;
+    qn__shape from, to;
+    qn__window window;
+    uint32_t in, out; /* values of an item: the volumes of `from` and `to` */
+    uint32_t depth;   /* factors of one output: the taps of the window times from.channels */
     qn__activation activation;
     uint32_t drop_threshold; /* 0: no dropout; docs/exactness.md 6.5 */
     float drop_keep;
-    /* Where the layer's parameters begin in the flat array of all: weights [out][in], then biases
-     * [out]. */
+    /* Where the layer's parameters begin in the flat array of all: weights
+     * [to.channels][kernel height][kernel width][from.channels], then biases [to.channels]. */
     uint64_t weights, biases;
 } qn__layer;
+
+static inline uint32_t qn__shape_volume(qn__shape shape) {
+    return shape.channels * shape.height * shape.width;
+}
+
+/* A dense layer without dropout, whose parameters begin at `first`. It is a convolution whose
+ * window is the whole input: 1x1 pixels for features. */
+static inline qn__layer qn__layer_dense(qn__shape from, uint32_t out, qn__activation activation,
+                                        uint64_t first) {
+    const uint32_t in = qn__shape_volume(from);
+    return (qn__layer){.kind = QN__LAYER_DENSE,
+                       .from = from,
+                       .to = {out, 1, 1},
+                       .window = {{from.height, from.width}, {1, 1}, {0, 0}, {1, 1}},
+                       .in = in,
+                       .out = out,
+                       .depth = in,
+                       .activation = activation,
+                       .drop_keep = 1.0f,
+                       .weights = first,
+                       .biases = first + (uint64_t)in * out};
+}
+
+/* The same for `in` features. */
+static inline qn__layer qn__layer_flat(uint32_t in, uint32_t out, qn__activation activation,
+                                       uint64_t first) {
+    return qn__layer_dense((qn__shape){in, 1, 1}, out, activation, first);
+}
 
 typedef struct qn__program {
     uint32_t layers;

@@ -26,8 +26,7 @@ static qn__reference *reference_of(const qn__program *program) {
 
 static void test_a_step_by_hand(void **state) {
     (void)state;
-    const qn__layer layer = {
-        .in = 2, .out = 2, .activation = QN__ACT_NONE, .weights = 0, .biases = 4};
+    const qn__layer layer = qn__layer_flat(2, 2, QN__ACT_NONE, 0);
     const qn__program program = {.layers = 1,
                                  .layer = &layer,
                                  .parameters = 6,
@@ -67,8 +66,7 @@ static void test_a_step_by_hand(void **state) {
 
 static void test_the_first_of_equals_is_the_class(void **state) {
     (void)state;
-    const qn__layer layer = {
-        .in = 1, .out = 4, .activation = QN__ACT_RELU, .weights = 0, .biases = 4};
+    const qn__layer layer = qn__layer_flat(1, 4, QN__ACT_RELU, 0);
     const qn__program program = {.layers = 1,
                                  .layer = &layer,
                                  .parameters = 8,
@@ -87,7 +85,7 @@ static void test_the_first_of_equals_is_the_class(void **state) {
 
 static void test_scalings(void **state) {
     (void)state;
-    const qn__layer layer = {.in = 2, .out = 1};
+    const qn__layer layer = qn__layer_flat(2, 1, QN__ACT_NONE, 0);
     const float mean[2] = {128.0f, 0.5f}, inverse[2] = {0.25f, 0.0f};
     qn__program program = {.layers = 1, .layer = &layer, .mean = mean, .inverse = inverse};
     const uint8_t bytes[2] = {51, 255};
@@ -122,8 +120,7 @@ static void test_losses_of_real_targets_by_hand(void **state) {
         {QN__LOSS_HUBER, 2.0f, 1.5f, 1.125f, 24}, {QN__LOSS_HUBER, 1.0f, 1.5f, 1.0f, 16},
         {QN__LOSS_HUBER, 0.5f, 5.0f, 0.875f, -8}, {QN__LOSS_HUBER, 1.0f, 2.0f, 0.5f, 16},
     };
-    const qn__layer layer = {
-        .in = 1, .out = 1, .activation = QN__ACT_NONE, .weights = 0, .biases = 1};
+    const qn__layer layer = qn__layer_flat(1, 1, QN__ACT_NONE, 0);
     const float parameters[2] = {1.0f, 1.0f}, x = 2.0f;
     for (size_t i = 0; i < sizeof known / sizeof *known; ++i) {
         const qn__program program = {.layers = 1,
@@ -155,8 +152,7 @@ static void test_losses_of_real_targets_by_hand(void **state) {
 /* Two classes and one output: the class by the half, the loss from far away on either side. */
 static void test_binary(void **state) {
     (void)state;
-    const qn__layer layer = {
-        .in = 1, .out = 1, .activation = QN__ACT_SIGMOID, .weights = 0, .biases = 1};
+    const qn__layer layer = qn__layer_flat(1, 1, QN__ACT_SIGMOID, 0);
     const qn__program program = {.layers = 1,
                                  .layer = &layer,
                                  .parameters = 2,
@@ -194,9 +190,8 @@ typedef struct network {
 
 static network make(qn__activation hidden, qn__activation last, qn__loss loss, float dropout) {
     network n = {
-        .layer = {{IN, HIDDEN, hidden, 0, 0, 0, IN * HIDDEN},
-                  {HIDDEN, MIDDLE, hidden, 0, 0, 36, 36 + HIDDEN * MIDDLE},
-                  {MIDDLE, OUT, last, 0, 0, 64, 64 + MIDDLE * OUT}},
+        .layer = {qn__layer_flat(IN, HIDDEN, hidden, 0), qn__layer_flat(HIDDEN, MIDDLE, hidden, 36),
+                  qn__layer_flat(MIDDLE, OUT, last, 64)},
         .program = {.layers = 3, .parameters = 79, .loss = loss, .batch = ITEMS, .grain = ITEMS}};
     n.program.gradient_scale = 40;
     n.program.seed = 77;
@@ -337,8 +332,7 @@ static void test_gradients_are_derivatives(void **state) {
 /* The network of `make` with one output, and targets or two classes. */
 static network make_single(qn__activation last, qn__loss loss) {
     network n = make(QN__ACT_TANH, last, loss, 0.4f);
-    n.layer[2].out = 1;
-    n.layer[2].biases = n.layer[2].weights + MIDDLE;
+    n.layer[2] = qn__layer_flat(MIDDLE, 1, last, n.layer[2].weights);
     n.program.parameters = n.layer[2].biases + 1;
     for (uint32_t i = 0; i < ITEMS; ++i) {
         const float target = (float)i * 0.75f - 1.0f;
@@ -372,8 +366,7 @@ static void test_gradients_of_other_losses(void **state) {
 
 static void test_out_of_range(void **state) {
     (void)state;
-    const qn__layer layer = {
-        .in = 1, .out = 1, .activation = QN__ACT_NONE, .weights = 0, .biases = 1};
+    const qn__layer layer = qn__layer_flat(1, 1, QN__ACT_NONE, 0);
     qn__program program = {.layers = 1,
                            .layer = &layer,
                            .parameters = 2,

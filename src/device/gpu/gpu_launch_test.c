@@ -43,7 +43,7 @@ static const qn__gpu_driver driver = {.launch = note_launch, .clear = note_clear
 
 /* Launches a step of a network of one layer. */
 static void launch_step(uint32_t in, uint32_t out, uint32_t items, uint32_t units) {
-    const qn__layer layer = {.in = in, .out = out, .biases = (uint64_t)in * out};
+    const qn__layer layer = qn__layer_flat(in, out, QN__ACT_NONE, 0);
     const qn__program program = {.layers = 1, .layer = &layer, .batch = items, .grain = 32};
     const qn__gpu_facts facts = {.compute_units = units, .atomics = 1};
     qn__gpu_layer place = {.layer = &layer};
@@ -79,8 +79,8 @@ static void test_many_inputs_have_a_grid(void **state) {
 /* A step of a network of two layers with integer products on a device with matrix instructions.
  * Returns how many of its five products use them. */
 static uint32_t by_matrix(uint32_t in, uint32_t middle, uint32_t grain) {
-    const qn__layer layers[2] = {{.in = in, .out = middle, .biases = (uint64_t)in * middle},
-                                 {.in = middle, .out = 10, .biases = (uint64_t)middle * 10}};
+    const qn__layer layers[2] = {qn__layer_flat(in, middle, QN__ACT_NONE, 0),
+                                 qn__layer_flat(middle, 10, QN__ACT_NONE, 0)};
     const qn__program program = {.layers = 2, .layer = layers, .batch = 256, .grain = grain};
     const qn__gpu_facts facts = {.compute_units = 132, .atomics = 1, .matrix = 1};
     qn__gpu_layer places[2] = {{.layer = &layers[0]}, {.layer = &layers[1]}};
