@@ -179,6 +179,41 @@ def test_resume(made, run_quern, tmp_path):
     assert 'table column 0 "size" and column 0 "SIZE"' in done.stderr
 
 
+def test_bytes_beside_columns_of_others(quern, run_quern, tmp_path):
+    """A column that the model does not have makes no floats of its bytes: not in a prediction, a
+    validation or a replay, and not among ranks."""
+    draw = random.Random(3)
+    items = [{"a": draw.randrange(256), "b": draw.randrange(256), "y": i % 2, "z": draw.random(),
+              "city": draw.choice(["Bern", "Ulm"])} for i in range(60)]
+    bytes_, wide = (write(tmp_path / name, items, columns) for name, columns in
+                    [("bytes.csv", ["y", "a", "b"]), ("wide.csv", ["z", "b", "city", "y", "a"])])
+    words = ["--label", "y", "--scale", "unit", "--model", "dense 3 tanh; dense 2 softmax",
+             "--epochs", "3", "--keep", "best", "--quiet"]
+    models = [tmp_path / "m", tmp_path / "w", tmp_path / "r"]
+    for model, valid in zip(models, (bytes_, wide)):
+        run_quern("train", "--data", bytes_, *words, "--valid", valid, "--test", wide, "-o", model)
+    ranks.run(quern, 2, "train", "--data", bytes_, *words, "--valid", wide, "-o", models[2],
+              "--data-from-rank0")
+    assert len({model.read_bytes() for model in models}) == 1
+    done = run_quern("replay", models[0], "--data", wide, "--valid", wide)
+    assert "replay: identical" in done.stdout
+    one, two = (run_quern("predict", models[0], "--data", data).stdout for data in (bytes_, wide))
+    assert one == two
+
+
+@pytest.mark.parametrize("cell", ["5.0", "+5", "-0", "256", ""])
+def test_what_is_no_byte(cell, run_quern, tmp_path):
+    """As it is written, and not as what it is worth."""
+    lines = [f"{k % 2},{k},{k * 3 % 7}" for k in range(40)]
+    (tmp_path / "t.csv").write_text("\n".join(["y,a,b", *lines]) + "\n")
+    lines[7] = f"1,{cell},3"
+    (tmp_path / "v.csv").write_text("\n".join(["y,a,b,x", *(f"{line},1.5" for line in lines)]) + "\n")
+    done = run_quern("train", "--data", tmp_path / "t.csv", "--valid", tmp_path / "v.csv", "--scale",
+                     "unit", "--model", "dense 2 softmax", "--epochs", "1", "-o", tmp_path / "m",
+                     status=1)
+    assert "bytes" in done.stderr
+
+
 def test_a_wide_table(quern, run_quern, tmp_path):
     """Names that fill more than ranks send to compare, and more than a small header."""
     wide = tmp_path / "wide.csv"

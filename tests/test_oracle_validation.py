@@ -42,6 +42,23 @@ def test_a_validation_file(more, tmp_path):
     assert (b"valid_data" in (tmp_path / "m.st").read_bytes()) == (len(more) > 2)
 
 
+@pytest.mark.parametrize("scale", ["unit", "fraction", "standard"])
+def test_a_validation_file_with_other_columns(scale, tmp_path):
+    """The model's columns hold bytes, and others that the file has hold floats, texts and gaps."""
+    generator = np.random.default_rng(10)
+
+    def draw(count):
+        return [(*generator.integers(0, 256, 2), generator.choice(["u", "v"]),
+                 f"{generator.normal():.2f}", "") for _ in range(count)]
+
+    data = judged(tmp_path, "d.csv", [row[:3] for row in draw(80)], "a,b,kind")
+    valid = judged(tmp_path, "v.csv", [(x, b, gap, kind, kind, a) for a, b, kind, x, gap in draw(40)],
+                   "x,b,gap,kind,twin,a")
+    train(["--data", data, "--label", "kind", "--valid", valid, "--scale", scale, "--model",
+           "dense 6 tanh; dense 2 softmax", "--loss", "cross-entropy", "--lr", "0.3", "--batch", "20",
+           "--grain", "7", "--epochs", "9", "--seed", "5", "--keep", "best"], tmp_path / "m.st")
+
+
 @pytest.mark.parametrize("header", ["y,a,b", None])
 def test_a_validation_file_of_real_labels(header, tmp_path):
     generator = np.random.default_rng(9)

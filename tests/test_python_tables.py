@@ -123,6 +123,25 @@ def test_training_on_a_table(q, tmp_path, of):
         model.predict(of({k: v for k, v in made.items() if k != "count"}))
 
 
+@pytest.mark.parametrize("of", [pandas_table, polars_table, arrow_table])
+def test_bytes_beside_columns_that_a_model_does_not_have(q, of):
+    """As in a file; the label is a column of the table, or an array beside it."""
+    draw = np.random.default_rng(2)
+    made = {name: draw.integers(0, 256, 50).tolist() for name in "ab"}
+    labels = draw.integers(0, 2, 50)
+    more = {"note": ["x", None] * 25, "size": draw.normal(size=50).tolist(), **made}
+    words = {**SMALL, "scale": "unit", "keep": "best"}
+    model = q.train(of(made), labels, valid=q.Data(of(made), labels), **words)
+    for data in (q.Data(of(more), labels), (of(more), labels)):
+        assert q.train(of(made), labels, valid=data, **words).digest == model.digest
+    beside = q.Data(of({**more, "y": labels.tolist()}), label="y")
+    assert q.train(of(made), labels, valid=beside, **words).digest == model.digest
+    assert q.replay(model, beside, valid=beside).digest == model.digest
+    more["a"] = [float(value) for value in made["a"]]  # its type makes floats of bytes
+    with pytest.raises(q.QuernError, match="bytes"):
+        q.train(of(made), labels, valid=(of(more), labels), **words)
+
+
 @pytest.mark.parametrize("of", PROGRAMS)
 def test_labels_beside_a_table(q, of):
     made = columns()

@@ -132,6 +132,10 @@ typedef struct qn_data_arrays {
     void *owner;                  /* passed to `release` */
     void (*release)(void *owner); /* called when the values are no longer needed */
     const float *weights; /* one for each item: finite, from 0, one of them above 0; copied */
+    /* `features` numbers, 1 for a feature that holds whole numbers from 0 to 255 and lacks none.
+     * Where QN_F32 comes of the other features alone, and a model does not have those, the table
+     * counts as one of QN_U8 for the model. NULL: all are 0. */
+    const uint8_t *feature_bytes;
 } qn_data_arrays;
 
 /* Sets `size`, `type` to QN_F32, and every other member to 0 or NULL. */
@@ -145,8 +149,8 @@ QN_API void qn_data_arrays_init(qn_data_arrays *arrays);
  * On success *out is owned by the caller, for qn_data_close, and `release` is called once: by
  * qn_data_close, on the thread that calls it, or before this function returns when the values were
  * copied. After a failure it is never called. Fails as qn_data_from_arrays does, and with QN_USAGE
- * for members that contradict each other. Fails with QN_INPUT for a class or a category that is out
- * of range, texts that do not ascend, a target that is not finite, and
+ * for members that contradict each other. Fails with QN_INPUT for a class, a category or one of
+ * `feature_bytes` that is out of range, texts that do not ascend, a target that is not finite, and
  * weights out of range. */
 QN_API qn_status qn_data_lend(const qn_data_arrays *arrays, qn_data **out, qn_error *err);
 
@@ -245,6 +249,10 @@ QN_API const char *qn_data_format(const qn_data *data);
  * Owned by the data set. NULL when there is no such name: the file had no header, or `k` is too
  * large. */
 QN_API const char *qn_data_feature_name(const qn_data *data, uint32_t k);
+
+/* The type of a table that has feature `k` alone: QN_U8 in a table of QN_F32 where others make it
+ * so. 0 when `data` is NULL or `k` is too large. */
+QN_API qn_data_type qn_data_feature_type(const qn_data *data, uint32_t k);
 
 /* Number of categories of feature `k`; 0 for a column of numbers. The values of a category are
  * indices from 0, or NaN where it is missing. */

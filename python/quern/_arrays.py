@@ -20,6 +20,8 @@ class Table(NamedTuple):
     values: np.ndarray  # items x features, uint8 or float32, C order; NaN: missing
     names: Optional[list]  # of the columns, or None
     categories: Optional[list]  # of each column: None, or its texts; None: all are numbers
+    bytes: Optional[list] = None  # of each column of float32: whether it holds whole numbers from 0
+    # to 255 alone; None: not known
 
 
 def array_of(given, where="X"):

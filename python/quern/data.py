@@ -139,6 +139,8 @@ class Data:
                 weights = np.ascontiguousarray(weights, np.float32)
             arrays.weights = C.cast(weights.ctypes.data, C.POINTER(C.c_float))
         arrays.feature_name = _texts(table.names)
+        if table.bytes is not None and values.dtype == np.float32:
+            arrays.feature_bytes = (C.c_uint8 * len(table.bytes))(*table.bytes)
         if classes is not None:
             arrays.class_name, arrays.classes = _texts(classes), len(classes)
         if table.categories is not None:
@@ -316,7 +318,9 @@ def _table(values, stream, columns):
             return _arrays.table_of(values, names), None
         stream = _arrow.objects(values, names)
     read = Data._of(stream.read(unlabelled=1, **columns))
-    return _arrays.Table(read.values, read.names, read.categories), read.weights
+    whole = [library().qn_data_feature_type(read._address, k) == _abi.QN_U8
+             for k in range(read.features)]
+    return _arrays.Table(read.values, read.names, read.categories, whole), read.weights
 
 
 def _texts(names):

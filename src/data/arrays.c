@@ -119,13 +119,15 @@ static int copy_names(char ***to, const char *const *from, uint32_t count, uint3
 
 static int take_column(qn__feature *to, const qn_data_arrays *a, uint32_t k, qn_error *err) {
     const uint32_t count = a->categories ? a->categories[k] : 0;
+    to->bytes = a->type == QN_F32 && a->feature_bytes && a->feature_bytes[k];
     if (a->feature_name && !copy_name(&to->name, a->feature_name[k], err))
         return 0;
     return count == 0 || copy_names(&to->category, a->category[k], count, &to->categories, err);
 }
 
 static qn_status take_names(qn_data *data, const qn_data_arrays *a, qn_error *err) {
-    if (!a->feature_name && !a->label_name && !a->class_name && !a->categories && !a->targets)
+    if (!a->feature_name && !a->label_name && !a->class_name && !a->categories && !a->targets &&
+        !a->feature_bytes)
         return QN_OK;
     qn__schema *s = data->schema = qn__schema_create(data->features, err);
     if (!s || !copy_name(&s->label, a->label_name, err))
@@ -192,6 +194,21 @@ static qn_status check_column(const qn_data_arrays *a, uint32_t k, qn_error *err
     return QN_OK;
 }
 
+/* Columns that a caller says to hold bytes. */
+static qn_status check_bytes(const qn_data_arrays *a, uint32_t k, qn_error *err) {
+    if (a->categories && a->categories[k])
+        return qn__fail(err, QN_USAGE, "feature %u holds bytes and categories", (unsigned)k);
+    for (uint64_t i = 0; i < a->items; i++) {
+        const double value = value_at(a, i, k);
+        if (value >= 0 && value <= 255 && value == (uint8_t)value && !signbit(value))
+            continue;
+        qn__fail(err, QN_INPUT, "%g is not a whole number from 0 to 255", value);
+        qn__at(err, "item %llu, feature %u", (unsigned long long)i, (unsigned)k);
+        return QN_INPUT;
+    }
+    return QN_OK;
+}
+
 static int is_task(const char *task) {
     return !task || strcmp(task, "auto") == 0 || strcmp(task, "classify") == 0 ||
            strcmp(task, "regress") == 0;
@@ -219,6 +236,10 @@ static qn_status check(const qn_data_arrays *a, int *missing, qn_error *err) {
         status = check_classes(a, err);
     for (uint32_t k = 0; status == QN_OK && a->categories && k < a->features; k++)
         status = check_column(a, k, err);
+    for (uint32_t k = 0;
+         status == QN_OK && a->type == QN_F32 && a->feature_bytes && k < a->features; k++)
+        if (a->feature_bytes[k])
+            status = check_bytes(a, k, err);
     return status;
 }
 

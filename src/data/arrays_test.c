@@ -124,6 +124,37 @@ static void test_categories_and_missing_values(void **state) {
     assert_int_equal(calls, 2);
 }
 
+static void test_features_of_bytes(void **state) {
+    (void)state;
+    float values[8] = {0, 1.5f, 255, 2, 7, 3, 1, 4};
+    const uint8_t first[] = {1, 0}, both[] = {1, 1};
+    static const float others[] = {-0.0f, 256, 0.5f, NAN};
+    qn_data *data;
+    qn_error err;
+    qn_data_arrays a = four_items(values, NULL, NULL);
+    a.release = NULL;
+    a.missing = 1;
+    assert_int_equal(qn_data_lend(&a, &data, NULL), QN_OK);
+    assert_int_equal(qn_data_feature_type(data, 0), QN_F32);
+    qn_data_close(data);
+    a.feature_bytes = first;
+    assert_int_equal(qn_data_lend(&a, &data, NULL), QN_OK);
+    assert_int_equal(qn_data_feature_type(data, 0), QN_U8);
+    assert_int_equal(qn_data_feature_type(data, 1), QN_F32);
+    assert_int_equal(qn_data_feature_type(data, 2), 0);
+    qn_data_close(data);
+    a.feature_bytes = both;
+    assert_int_equal(qn_data_lend(&a, &data, &err), QN_INPUT);
+    assert_string_equal(err.what, "1.5 is not a whole number from 0 to 255");
+    assert_string_equal(err.where, "item 0, feature 1");
+    a.feature_bytes = first;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        values[4] = others[i];
+        assert_int_equal(qn_data_lend(&a, &data, &err), QN_INPUT);
+        assert_string_equal(err.where, "item 2, feature 0");
+    }
+}
+
 static void test_what_labels_mean(void **state) {
     (void)state;
     static const float values[8] = {0}, targets[4] = {0.5f, -1, 2, 3}, odd[4] = {0, NAN, 0, 0};
@@ -209,6 +240,7 @@ int main(void) {
         cmocka_unit_test(test_values_that_are_copied),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_categories_and_missing_values),
+        cmocka_unit_test(test_features_of_bytes),
         cmocka_unit_test(test_what_labels_mean),
         cmocka_unit_test(test_refusals),
     };

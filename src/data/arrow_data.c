@@ -68,6 +68,7 @@ static qn_status put_float(void *user, uint64_t item, const qn__arrow_cell *cell
     *to = f->kind == QN__ARROW_FLOAT ? (float)cell->number
           : f->kind == QN__ARROW_INT ? (float)cell->whole
                                      : (float)(uint64_t)cell->whole;
+    f->odd |= f->kind == QN__ARROW_FLOAT || cell->missing || (uint64_t)cell->whole > 255;
     if (cell->missing || isnan(*to))
         put_missing(f, to);
     return isinf(*to) ? refuse_number(f, item, cell->number, err) : QN_OK;
@@ -132,6 +133,8 @@ static qn_status fill_feature(filling *f, qn_error *err) {
     const int text = f->kind == QN__ARROW_TEXT || f->category;
     qn__arrow_take *put = text ? put_text : f->data->type == QN_U8 ? put_byte : put_float;
     const qn_status status = qn__arrow_each(f->table, f->column, put, f, err);
+    f->data->schema->feature[f->feature].bytes =
+        !text && !f->odd && f->kind != QN__ARROW_EMPTY && f->data->type == QN_F32;
     return status == QN_OK && text ? settle_category(f, err) : status;
 }
 

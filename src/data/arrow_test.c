@@ -173,6 +173,8 @@ static void test_mixed(void **state) {
     assert_string_equal(qn_data_feature_name(data, 1), "weight");
     assert_int_equal(qn_data_categories(data, 2), 3);
     assert_string_equal(qn_data_category(data, 2, 0), "bird");
+    for (uint32_t k = 0; k < 3; k++)
+        assert_int_equal(qn_data_feature_type(data, k), k == 0 ? QN_U8 : QN_F32);
     const float wanted[] = {31, 1.5f, 0, 42, -2, 1, 53, NAN, 0, 64, 3.25f, 2};
     const float *values = qn_data_values(data);
     for (int i = 0; i < 12; i++)

@@ -38,6 +38,7 @@ typedef struct table {
     uint8_t *values;
     void *labels; /* int32_t or float, or NULL */
     float *weights;
+    uint8_t *odd; /* threads x features: a cell that is no byte; NULL: for bytes, without names */
     atomic_size_t next;
     atomic_size_t failed; /* the lowest block with an invalid row, or SIZE_MAX */
     pthread_mutex_t lock; /* for failure */
@@ -108,12 +109,12 @@ static int block_lines(const table *t, int thread, size_t block, const char **at
 
 static const char *parse_row(table *t, int thread, uint64_t row, const char *at, const char *end,
                              qn__row_failure *failure) {
-    (void)thread;
-    const size_t stride = (size_t)t->shape->features * (t->type == QN_F32 ? sizeof(float) : 1);
-    void *values = t->values + (size_t)row * stride;
+    const size_t features = t->shape->features;
+    void *values = t->values + (size_t)row * features * (t->type == QN_F32 ? sizeof(float) : 1);
     const qn__row_places places = {.label = t->labels ? (int32_t *)t->labels + row
                                                       : NULL, /* a float is as large */
-                                   .weight = t->weights ? t->weights + row : NULL};
+                                   .weight = t->weights ? t->weights + row : NULL,
+                                   .odd = t->odd ? t->odd + (size_t)thread * features : NULL};
     return t->type == QN_U8 ? qn__row_bytes(t->shape, at, end, values, &places)
                             : qn__row_floats(t->shape, at, end, values, &places, failure);
 }
@@ -189,14 +190,19 @@ static qn_status find_short_row(table *t, qn_error *err) {
 
 /* Allocates the table as one type. The size of the text bounds it: each cell but the last needs a
  * separator. */
-static qn_status make_room(table *t, qn_data *data, qn_data_type type, qn_error *err) {
+static qn_status make_room(table *t, int threads, qn_data *data, qn_data_type type, qn_error *err) {
     qn__free(data->memory);
+    qn__free(t->odd);
+    t->odd = NULL;
     data->type = type;
     data->release = qn__free;
     data->memory = qn__alloc(data->items, qn__data_stride(data), err);
     data->values = data->memory;
     t->type = type;
     t->values = data->memory;
+    if (data->memory && type == QN_F32 && t->header->names &&
+        !(t->odd = qn__alloc((uint64_t)threads, data->features, err)))
+        return QN_MEMORY;
     return data->memory ? QN_OK : QN_MEMORY;
 }
 
@@ -204,7 +210,7 @@ static qn_status make_room(table *t, qn_data *data, qn_data_type type, qn_error 
  * but not for bytes. */
 static qn_status parse(table *t, qn__pool *pool, qn_data *data, qn_data_type type, int *wrong,
                        qn_error *err) {
-    qn_status status = make_room(t, data, type, err);
+    qn_status status = make_room(t, qn__pool_threads(pool), data, type, err);
     if (status != QN_OK)
         return status;
     *wrong = !take_rows(t, pool, parse_row);
@@ -296,6 +302,16 @@ static qn_status fill(table *t, qn__pool *pool, const qn_data_options *options, 
 
 /* ------------------------------------------------------------------ the schema */
 
+/* Columns whose cells were all bytes, in a table of floats. */
+static void note_bytes(const table *t, int threads, qn_data *data) {
+    for (uint32_t k = 0; t->odd && k < data->features; k++) {
+        int odd = 0;
+        for (int thread = 0; thread < threads; thread++)
+            odd |= t->odd[(size_t)thread * data->features + k];
+        data->schema->feature[k].bytes = !odd;
+    }
+}
+
 /* What the columns are called and hold; none where there is nothing to tell. */
 static qn_status make_schema(table *t, qn__csv_header *header, qn_data *data, qn_error *err) {
     if (data->weights)
@@ -342,12 +358,15 @@ static qn_status read_table(qn__csv_text *text, const char *path, const qn_data_
     if (status == QN_OK)
         status = make_schema(&t, &header, data, err);
     if (status == QN_OK)
+        note_bytes(&t, qn__pool_threads(pool), data);
+    if (status == QN_OK)
         status = qn__csv_look_back(&header, t.shape, options, data, err);
     pthread_mutex_destroy(&t.lock);
     qn__csv_survey_free(t.survey);
     qn__free(t.first_row);
     qn__free(t.labels);
     qn__free(t.weights);
+    qn__free(t.odd);
     qn__csv_header_release(&header);
     return status;
 }

@@ -119,6 +119,7 @@ qn__row_fault qn__decimal_to_label(const qn__decimal *decimal, int32_t *label);
 typedef struct qn__row_places {
     void *label; /* int32_t or float as the shape says; not written when it has none */
     float *weight;
+    uint8_t *odd; /* of each feature: 1 once a cell was no byte; NULL: that is of no interest */
 } qn__row_places;
 
 /* Parses the line at `at` into `features` bytes, a label and a weight. Returns the beginning of the

@@ -259,12 +259,21 @@ static const char *fail_row(const qn__csv_shape *shape, const char *line, const 
     return fail_cell(failure, fault, column, cell);
 }
 
+/* Notes a cell that is no byte. */
+static void note_odd(uint8_t *odd, const char *at, const char *end, char separator) {
+    uint8_t byte;
+    if (!*odd)
+        *odd = !take_byte(at, end, separator, &byte);
+}
+
 const char *qn__row_floats(const qn__csv_shape *shape, const char *at, const char *end,
                            float *values, const qn__row_places *places, qn__row_failure *failure) {
     const qn__special *special = shape->special;
     const uint64_t columns = shape->columns;
     const char separator = shape->separator, *line = at;
     uint64_t next = special->column;
+    uint8_t none = 1, *odd = places->odd ? places->odd : &none;
+    const int step = places->odd != NULL;
     int done = 0;
     for (uint64_t column = 0; column < columns; column++) {
         qn__cell cell;
@@ -275,9 +284,15 @@ const char *qn__row_floats(const qn__csv_shape *shape, const char *at, const cha
             at = take_special(special, at, end, separator, values, places, &cell, &fault);
             if (columns == 1 && cell.size == 0 && !cell.quoted) /* no missing value */
                 return fail_ragged(shape, line, end, failure);
-            values += is_feature(special->kind);
+            if (is_feature(special->kind)) {
+                *odd = 1;
+                odd += step;
+                values++;
+            }
             next = (++special)->column;
         } else {
+            note_odd(odd, at, end, separator);
+            odd += step;
             at = take_float(at, end, separator, values++, &cell, &fault);
         }
         if (fault != QN__ROW_FINE)

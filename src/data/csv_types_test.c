@@ -324,6 +324,38 @@ static void test_threads(void **state) {
     free(text);
 }
 
+/* Which features alone would make a table of bytes: a letter for each. The odd cell is in the last
+ * line, which another thread may read than the first one. */
+static void check_bytes(const char *first, const char *line, const char *last, const char *wanted) {
+    enum { LINES = 200000 };
+    const size_t size = strlen(line);
+    char *text = malloc(2 * 64 + LINES * size), *at = text;
+    at += sprintf(at, "%s", first);
+    for (int i = 0; i < LINES; i++, at += size)
+        memcpy(at, line, size);
+    at += sprintf(at, "%s", last);
+    for (int threads = 1; threads <= 4; threads += 3) {
+        qn_data_options options;
+        qn_data_options_init(&options);
+        options.threads = threads;
+        qn_data *data;
+        assert_int_equal(open_bytes("bytes.csv", text, (size_t)(at - text), &options, &data, NULL),
+                         QN_OK);
+        for (uint32_t k = 0; k < 3; k++)
+            assert_int_equal(qn_data_feature_type(data, k), wanted[k] == 'b' ? QN_U8 : QN_F32);
+        qn_data_close(data);
+    }
+    free(text);
+}
+
+static void test_bytes_beside_floats(void **state) {
+    (void)state;
+    check_bytes("y,a,b,c\n", "1,7,255,3\n", "0,8,1,2\n", "bbb");
+    check_bytes("y,a,b,c\n", "1,7,\"255\",3\n", "0,008,1.0,2\n", "bfb");
+    check_bytes("y,a,b,c\n", "1,7,x,3\n", "0,+8,y,2\n", "ffb"); /* a category */
+    check_bytes("y,a,b,c\n", "1,7,25,0\n", "0,,256,-0\n", "fff");
+}
+
 /* More texts than are held. */
 static void test_too_many(void **state) {
     (void)state;
@@ -347,8 +379,11 @@ static void test_too_many(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cases),    cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_notes),    cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_cases),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_bytes_beside_floats),
         cmocka_unit_test(test_too_many),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

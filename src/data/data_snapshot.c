@@ -1,7 +1,7 @@
 /* The snapshot: a head, the values with their margin, the labels or targets with theirs, the
- * weights with theirs, and three texts that end in NUL: the schema as JSON, the note, and the name
- * of the weights. Each part begins at a multiple of 64 bytes.
- * Numbers are little-endian, as everywhere in memory here (digest.c). */
+ * weights with theirs, and four texts that end in NUL: the schema as JSON, the note, the name of
+ * the weights, and a digit for each column of a schema: whether it holds bytes. Each part begins at
+ * a multiple of 64 bytes. Numbers are little-endian, as everywhere in memory here (digest.c). */
 #include "data/commas.h"
 #include "data/data_snapshot.h"
 #include "base/memory.h"
@@ -69,6 +69,9 @@ static qn__text texts_of(const qn_data *table) {
     qn__schema_add_json(table->schema, &text);
     qn__text_add(&text, "%c%s%c", '\0', table->note ? table->note : "", '\0');
     qn__text_add(&text, "%s%c", table->weight_name ? table->weight_name : "", '\0');
+    for (uint32_t k = 0; table->schema && k < table->features; k++)
+        qn__text_add(&text, "%c", table->schema->feature[k].bytes ? '1' : '0');
+    qn__text_add(&text, "%c", '\0');
     return text;
 }
 
@@ -184,6 +187,17 @@ static qn_status copy_text(const char *text, char **to, qn_error *err) {
     return *to ? QN_OK : QN_MEMORY;
 }
 
+/* Digits, one for each column. 0: some are no whole numbers from 0 to 255, so a table of floats
+ * cannot become one of bytes. */
+static int take_bytes(const char *digits, qn_data *data) {
+    const uint32_t features = data->schema ? data->schema->features : 0;
+    if (strlen(digits) != features || strspn(digits, "01") != features)
+        return 0;
+    for (uint32_t k = 0; k < features; k++)
+        data->schema->feature[k].bytes = digits[k] == '1';
+    return 1;
+}
+
 /* Reads the texts, `size` bytes: the schema, the note, and the name of the weights where there is
  * one (`named`). */
 static qn_status read_texts(const char *text, size_t size, int named, qn_data *data,
@@ -192,7 +206,8 @@ static qn_status read_texts(const char *text, size_t size, int named, qn_data *d
     size_t left = end ? size - (size_t)(end + 1 - text) : 0;
     const char *note = end ? next_text(&behind, &left) : NULL;
     const char *name = note ? next_text(&behind, &left) : NULL;
-    if (!name || left != 0)
+    const char *bytes = name ? next_text(&behind, &left) : NULL;
+    if (!bytes || left != 0)
         return refuse(err, "what was shared with the data is no text");
     qn__json *document;
     qn_status status = qn__json_parse(text, (size_t)(end - text), &document, err);
@@ -204,7 +219,7 @@ static qn_status read_texts(const char *text, size_t size, int named, qn_data *d
         status = copy_text(note, &data->note, err);
     if (status == QN_OK && named)
         status = copy_text(name, &data->weight_name, err);
-    if (status == QN_OK && !is_fitting(data))
+    if (status == QN_OK && !(take_bytes(bytes, data) && is_fitting(data)))
         status = refuse(err, "the names of the shared data do not fit it");
     return status;
 }

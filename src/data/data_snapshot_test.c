@@ -128,7 +128,7 @@ static void test_negative_label(void **state) {
 /* Names, categories, missing values, notes and targets arrive as well. */
 static void test_typed(void **state) {
     (void)state;
-    static const char csv[] = "price,city,size\n1.5,Bern,\n2.5,Basel,3\n";
+    static const char csv[] = "price,city,size,age\n1.5,Bern,,30\n2.5,Basel,3,40\n";
     qn_data *data, *again;
     uint64_t bytes;
     assert_int_equal(open_bytes("t.csv", csv, strlen(csv), NULL, &data, NULL), QN_OK);
@@ -143,6 +143,8 @@ static void test_typed(void **state) {
     assert_string_equal(qn_data_note(again), qn_data_note(data));
     assert_string_equal(qn_data_digest(again), qn_data_digest(data));
     assert_int_equal(again->missing, 1);
+    for (uint32_t k = 0; k < 3; ++k)
+        assert_int_equal(qn_data_feature_type(again, k), k == 2 ? QN_U8 : QN_F32);
     qn_data_close(again);
     /* the texts, and that they fit the table: every byte of them may be wrong */
     const size_t texts = (size_t)bytes - (strlen(qn_data_note(data)) + 200 + 128) / 64 * 64;

@@ -50,11 +50,38 @@ static qn_status copy_labels(const qn_data *data, const int32_t *label, qn_data 
     return QN_OK;
 }
 
+/* The type of the table that these columns alone make: others have no influence. */
+static qn_data_type type_of(const qn_data *data, const uint32_t *column, uint32_t features) {
+    uint32_t bytes = 0;
+    if (data->type == QN_F32)
+        while (bytes < features && data->schema->feature[column[bytes]].bytes)
+            ++bytes;
+    return data->type == QN_F32 && bytes < features ? QN_F32 : QN_U8;
+}
+
+/* Whatever a table that another process shares may hold. */
+static uint8_t byte_of(float value) {
+    return value >= 0.0f && value <= 255.0f ? (uint8_t)value : 0;
+}
+
+static void copy_item(const qn_data *data, uint64_t i, const uint32_t *column, qn_data_type type,
+                      uint32_t features, void *item) {
+    const void *from = qn__data_item(data, i);
+    for (uint32_t k = 0; k < features; ++k)
+        if (type == QN_F32)
+            ((float *)item)[k] = ((const float *)from)[column[k]];
+        else if (data->type == QN_F32)
+            ((uint8_t *)item)[k] = byte_of(((const float *)from)[column[k]]);
+        else
+            ((uint8_t *)item)[k] = ((const uint8_t *)from)[column[k]];
+}
+
 /* Values of its own: feature k of an item is column[k] of the table. */
 static qn_status copy_columns(const qn__fitting *to, const qn_data *data, const uint32_t *column,
                               qn_data *made, qn_error *err) {
     const uint32_t features = to->features;
     made->features = features;
+    made->type = type_of(data, column, features);
     made->rows = made->columns = 0;
     const size_t stride = qn__data_stride(made), items = (size_t)data->items;
     if (stride > 0 && items > (SIZE_MAX - QN__DATA_MARGIN) / stride)
@@ -63,15 +90,8 @@ static qn_status copy_columns(const qn__fitting *to, const qn_data *data, const 
     made->values = made->memory;
     if (!made->memory)
         return QN_MEMORY;
-    for (size_t i = 0; i < items; ++i) {
-        const void *from = qn__data_item(data, i);
-        void *item = (uint8_t *)made->memory + i * stride;
-        for (uint32_t k = 0; k < features; ++k)
-            if (data->type == QN_F32)
-                ((float *)item)[k] = ((const float *)from)[column[k]];
-            else
-                ((uint8_t *)item)[k] = ((const uint8_t *)from)[column[k]];
-    }
+    for (size_t i = 0; i < items; ++i)
+        copy_item(data, i, column, made->type, features, (uint8_t *)made->memory + i * stride);
     return QN_OK;
 }
 

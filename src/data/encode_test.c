@@ -185,6 +185,31 @@ static void test_bytes(void **state) {
     qn__schema_free(model);
 }
 
+/* Floats that come of a column which the model does not have make no floats of the others. */
+static void test_bytes_beside_floats(void **state) {
+    (void)state;
+    static const uint8_t wanted[6] = {3, 0, 13, 10, 23, 20};
+    qn__schema *model = columns("ab", NULL);
+    qn_data *data = table(columns("bxca", NULL), labels), *made, *same;
+    const qn__fitting f = to(model, 2);
+    for (int all = 0; all < 2; ++all) {
+        data->schema->feature[0].bytes = data->schema->feature[2].bytes = 1;
+        data->schema->feature[3].bytes = all;
+        assert_int_equal(qn__encode(&f, data, QN__UNKNOWN_REFUSED, &made, NULL), QN_OK);
+        assert_int_equal(qn_data_type_of(made), all ? QN_U8 : QN_F32);
+        assert_int_equal(qn_data_feature_type(made, 1), QN_U8);
+        if (all) {
+            assert_memory_equal(qn_data_values(made), wanted, sizeof wanted);
+            assert_int_equal(qn_data_from_arrays(QN_U8, 3, 2, wanted, labels, &same, NULL), QN_OK);
+            assert_string_equal(qn_data_digest(made), qn_data_digest(same));
+            qn_data_close(same);
+        }
+        qn_data_close(made);
+    }
+    qn_data_close(data);
+    qn__schema_free(model);
+}
+
 static void refused(const char *model_columns, const char *data_columns, const char *what,
                     const char *where) {
     qn__schema *model = columns(model_columns, "y");
@@ -285,15 +310,11 @@ static void test_numbers_and_names(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_columns),
-        cmocka_unit_test(test_other_order),
-        cmocka_unit_test(test_unnamed_column),
-        cmocka_unit_test(test_numbered_columns),
-        cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_missing_columns),
-        cmocka_unit_test(test_class_names),
-        cmocka_unit_test(test_unknown_classes),
-        cmocka_unit_test(test_numbers_and_names),
+        cmocka_unit_test(test_same_columns),    cmocka_unit_test(test_other_order),
+        cmocka_unit_test(test_unnamed_column),  cmocka_unit_test(test_numbered_columns),
+        cmocka_unit_test(test_bytes),           cmocka_unit_test(test_bytes_beside_floats),
+        cmocka_unit_test(test_missing_columns), cmocka_unit_test(test_class_names),
+        cmocka_unit_test(test_unknown_classes), cmocka_unit_test(test_numbers_and_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

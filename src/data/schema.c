@@ -51,6 +51,7 @@ static int copy_texts(char ***to, char *const *from, uint32_t count, qn_error *e
 
 static int copy_feature(qn__feature *to, const qn__feature *from, qn_error *err) {
     to->categories = from->categories;
+    to->bytes = from->bytes;
     return copy_text(&to->name, from->name, err) &&
            copy_texts(&to->category, from->category, from->categories, err);
 }

@@ -23,6 +23,8 @@ typedef struct qn__feature {
     char *name;          /* in the header; NULL: it has none */
     uint32_t categories; /* 0: a column of numbers */
     char **category;     /* ascending bytewise, without duplicates; NULL: numbers */
+    int bytes;           /* 1: a table of floats would be one of bytes if all columns were like this
+                            one. It belongs to a table, not to a model: recipes do not have it */
 } qn__feature;
 
 typedef enum qn__target {

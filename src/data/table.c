@@ -120,6 +120,13 @@ const char *qn_data_feature_name(const qn_data *data, uint32_t k) {
     return schema && k < schema->features ? schema->feature[k].name : NULL;
 }
 
+qn_data_type qn_data_feature_type(const qn_data *data, uint32_t k) {
+    const qn__schema *schema = data ? data->schema : NULL;
+    if (!data || k >= data->features)
+        return (qn_data_type)0;
+    return schema && schema->feature[k].bytes ? QN_U8 : data->type;
+}
+
 uint32_t qn_data_categories(const qn_data *data, uint32_t k) {
     const qn__schema *schema = data ? data->schema : NULL;
     return schema && k < schema->features ? schema->feature[k].categories : 0;

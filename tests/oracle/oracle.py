@@ -222,7 +222,8 @@ def validation_file(args, names, labels):
     where it decides on nothing."""
     task = "regress" if labels.dtype == np.float32 else "classify"
     table, own, has = data.read(args.valid_file, args.valid_labels, args.label, task, args.weight,
-                                known=validation.known_categories(names))
+                                known=validation.known_categories(names),
+                                alone=validation.names_of(names))
     table, own, digest = validation.as_model(table, own, has, names)
     return (table, own), digest if args.keep == "best" or args.patience else ""
 

@@ -328,10 +328,10 @@ def weights(content, word):
 
 
 def read(content, word=None, task="auto", header="auto", keep=None, drop=None, outputs=0,
-         weight=None, category=(), known=(set(), set())):
+         weight=None, category=(), known=(set(), set()), alone=()):
     """`word`: of the label; None: the first; "": none. `weight`: of the weights, which are left
     out. `category`: columns that a user calls categories; `known`: names and places of those of a
-    model."""
+    model; `alone`: names of all columns of a model, which has no use for others."""
     names, rows = read_lines(content, header)
     width = len(rows[0])
     names = names or [None] * width
@@ -349,6 +349,8 @@ def read(content, word=None, task="auto", header="auto", keep=None, drop=None, o
         called |= {k for k in chosen if names[k] in known[0]}
     else:
         called |= {k for place, k in enumerate(chosen) if place in known[1]}
+    if any(names) and any(alone) and len(chosen) > len(alone):  # 11.7
+        chosen = [k for k in chosen if names[k] in alone]
     columns = [feature([row[k] for row in rows], k in called) for k in chosen]
     kinds = [(list("x") if categories else []) for _, categories in columns]
     u8 = not any(kinds) and all(is_byte(row[k][0]) for row in rows for k in chosen)

@@ -42,6 +42,11 @@ def known_categories(names):
             {k for k, (_, categories) in enumerate(features) if categories})
 
 
+def names_of(names):
+    """Of the features of a model."""
+    return [parts(feature)[0] for feature in names["features"]] if names else []
+
+
 def as_model(table, labels, own, names):
     """The columns and labels of a file in the order and with the numbers of the model; and the
     digest of 2.8. `own` and `names` are the tables of 11.6, or None."""
