@@ -23,6 +23,7 @@ static const option info_options[] = {
     {.heading = "Options", .more = source_label_options, AT(from)},
     {.more = source_weight_options, AT(from)},
     {.more = source_column_options, AT(from)},
+    {.more = source_image_options, AT(from)},
     {.more = source_unlabelled_options, AT(from)},
     {.name = "show",
      .kind = OPTION_COUNT,
@@ -120,6 +121,7 @@ static void print_json(const char *path, const qn_data *data, const summary *s) 
     json_number("max", s->greatest);
     json_count("rows", s->rows);
     json_count("columns", s->columns);
+    json_count("channels", qn_data_image_channels(data));
     if (s->rows == 0)
         columns_print_json(data, s->column);
     json_message("note", qn_data_note(data));
@@ -190,13 +192,21 @@ static void print_weights(const qn_data *data) {
                greatest);
 }
 
+static void print_size(const qn_data *data, const summary *s) {
+    if (qn_data_image_channels(data) > 1)
+        printf(" (%" PRIu32 "x%" PRIu32 "x%" PRIu32 ")", qn_data_image_channels(data), s->rows,
+               s->columns);
+    else
+        printf(" (%" PRIu32 "x%" PRIu32 ")", s->rows, s->columns);
+}
+
 static void print_text(const char *path, const qn_data *data, const summary *s) {
     char number[32];
     printf("file      %s (%s)\n", path, qn_data_format(data));
     printf("items     %s\n", format_count(qn_data_items(data), number));
     printf("features  %" PRIu32, qn_data_features(data));
     if (s->rows > 0)
-        printf(" (%" PRIu32 "x%" PRIu32 ")", s->rows, s->columns);
+        print_size(data, s);
     char from[32], to[32];
     printf(", %s, from %s to %s\n", qn_data_type_of(data) == QN_U8 ? "bytes" : "32-bit floats",
            format_quantity(s->least, from), format_quantity(s->greatest, to));
@@ -270,9 +280,10 @@ static int run(const command *self, int argc, char **argv) {
 
 const command data_info_command = {
     .name = "data info",
-    .summary = "describe a file of data",
+    .summary = "describe a file or folder of data",
     .usage = "quern data info FILE [options]",
-    .about = "Reads CSV, IDX, NPY or NPZ, plain or gzipped. Prints the number of items and "
+    .about = "Reads CSV, IDX, NPY or NPZ, plain or gzipped, or a folder or archive of images. "
+             "Prints the number of items and "
              "features, what "
              "each column holds, the classes, the range and the digest. The digest covers the "
              "content, not the format; "
@@ -280,5 +291,6 @@ const command data_info_command = {
     .operand = "FILE",
     .options = info_options,
     .examples = "quern data info train.csv\n"
-                "quern data info images.idx.gz --labels labels.idx.gz --show 3",
+                "quern data info images.idx.gz --labels labels.idx.gz --show 3\n"
+                "quern data info photos --skip-broken",
     .run = run};

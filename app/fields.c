@@ -21,6 +21,7 @@ static const struct {
     {"data.label_column", "label"},
     {"data.labels_path", "labels"},
     {"data.path", "data"},
+    {"data.skip_broken", "skip-broken"},
     {"data.task", "task"},
     {"data.unlabelled", "unlabelled"},
     {"data.weight", "weight"},

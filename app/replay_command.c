@@ -34,6 +34,7 @@ static const option replay_options[] = {
     {.more = source_label_options, AT(from)},
     {.more = source_weight_options, AT(from)},
     {.more = source_column_options, AT(from)},
+    {.more = source_image_options, AT(from)},
     {.more = source_test_options, AT(from)},
     {.name = "valid",
      .kind = OPTION_TEXT,

@@ -99,6 +99,13 @@ const option source_test_options[] = {
      .help = "IDX, NPY: labels of the test set"},
     {.name = NULL}};
 
+const option source_image_options[] = {
+    {.name = "skip-broken",
+     .kind = OPTION_FLAG,
+     AT(skip_broken),
+     .help = "images: leave out files that cannot be read, and say which"},
+    {.name = NULL}};
+
 /* What a rank opens, if it is the one that reads. */
 typedef struct request {
     const char *path;
@@ -148,6 +155,7 @@ int source_open(const char *path, const char *labels, const source_flags *flags,
     r.options.expected_categories = flags->categories;
     r.options.weight = flags->expected_weight ? NULL : flags->weight;
     r.options.expected_weight = flags->expected_weight;
+    r.options.skip_broken = flags->skip_broken;
     return share(open_file, &r, out);
 }
 
@@ -245,6 +253,9 @@ static int need_labels(const qn_data *data, const char *path, const char *option
         return message_fail(QN_INPUT, "no column has the name of the label", path,
                             "name the label in the header as in the training data, or name its "
                             "column with --label");
+    if (strncmp(qn_data_format(data), "images", 6) == 0)
+        return message_fail(QN_INPUT, "the data has no labels", path,
+                            "put the images of each class into a folder of its name");
     snprintf(remedy, sizeof remedy, "add --%s FILE, the file that holds them", option_name);
     return message_fail(QN_INPUT, "the data has no labels", path, remedy);
 }

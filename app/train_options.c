@@ -15,12 +15,14 @@ const option train_options[] = {
      .kind = OPTION_TEXT,
      AT(from.data),
      .value = "FILE",
-     .help = "training data: CSV, IDX, NPY or NPZ, plain or gzipped; the format is found from the "
-             "content; FILE.npz:NAME is one array of an archive",
+     .help =
+         "training data: CSV, IDX, NPY or NPZ, plain or gzipped, or a folder or archive of "
+         "images; the format is found from the content; FILE.npz:NAME is one array of an archive",
      .fallback = "20,000 built-in digits, with 4,000 more as test set"},
     {.more = source_label_options, AT(from)},
     {.more = source_weight_options, AT(from)},
     {.more = source_column_options, AT(from)},
+    {.more = source_image_options, AT(from)},
     {.more = source_test_options, AT(from)},
     {.name = "valid",
      .kind = OPTION_TEXT,

@@ -4,6 +4,7 @@
 #include "fields.h"
 #include "message.h"
 #include <quern/cluster.h>
+#include <quern/data.h>
 #include <quern/version.h>
 #include <stdio.h>
 
@@ -32,12 +33,25 @@ static void print_cluster(void) {
         printf("started by: %s\n", mpi.launcher);
 }
 
+/* Opened when the first image of their kind is read. */
+static void print_images(void) {
+    static const struct {
+        const char *kind, *name, *missing;
+    } kinds[] = {{"jpeg", "JPEG", "none (Debian: libturbojpeg0)"},
+                 {"png", "PNG", "none (Debian: libpng16-16)"}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const char *about = qn_data_image_library(kinds[i].kind);
+        printf("%s images: %s\n", kinds[i].name, *about ? about : kinds[i].missing);
+    }
+}
+
 static int run(const command *self, int argc, char **argv) {
     arguments given;
     int code = options_read(self, argc - 2, argv + 2, NULL, &given);
     if (code >= 0)
         return code;
     printf("quern %s\nexactness contract: %d\n%s", qn_version(), QN_CONTRACT, qn_build_info());
+    print_images();
     print_cluster();
     return EXIT_DONE;
 }
@@ -47,7 +61,8 @@ const command version_command = {
     .summary = "print the version and what was built in",
     .usage = "quern version",
     .about = "Prints the versions of the program and of the exactness contract, how the program "
-             "was built, and the MPI library that can start ranks.",
+             "was built, the libraries that decode images, and the MPI library that "
+             "can start ranks.",
     .options = version_options,
     .examples = "quern version",
     .run = run};

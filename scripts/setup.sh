@@ -42,6 +42,8 @@ s390x-linux-gnu-gcc | gcc-s390x-linux-gnu | the build for IBM Z
 @/usr/s390x-linux-gnu/include/stdio.h | libc6-dev-s390x-cross | the build for IBM Z
 musl-gcc        | musl-tools            | the build with musl
 qemu-aarch64    | qemu-user             | runs the builds for other processors
+=libturbojpeg.so.0 | libturbojpeg0      | reads JPEG images
+=libpng16.so.16 | libpng16-16           | reads PNG images
 =libOpenCL.so.1 | ocl-icd-libopencl1    | opens OpenCL devices
 @/etc/OpenCL/vendors/pocl.icd | pocl-opencl-icd | an OpenCL device that every processor can be
 pkg-config      | pkg-config            | finds the installed library as users do

@@ -133,6 +133,8 @@ static void test_questions_of_data(void **state) {
     qn_data_image_size(NULL, &rows, &columns);
     assert_int_equal(rows + columns, 0);
     qn_data_image_size(have.data, NULL, NULL);
+    assert_int_equal(qn_data_image_channels(NULL), 0);
+    assert_string_equal(qn_data_image_library(NULL), "");
 }
 
 static void test_models(void **state) {

@@ -75,17 +75,22 @@ typedef struct qn_data_options {
     /* CSV: the column of weights in other data (qn_data_weight_name, or what `weight` was): it is
      * left out. Skipped where the file has no such column, and with `weight`. NULL: none. */
     const char *expected_weight;
+    /* Folders and archives of images: 1: files that are broken, or no images, are left out, and
+     * qn_data_note names them; 0: the first one is an error. Other files: QN_INPUT. */
+    int skip_broken;
 } qn_data_options;
 
 /* Sets `size`, and every other member to 0 or NULL, its default. */
 QN_API void qn_data_options_init(qn_data_options *options);
 
 /* Reads the regular file `path`: CSV, IDX, NPY or NPZ (docs/exactness.md 2.1), all but NPZ plain or
- * gzipped. The content decides which, not the name. "FILE.npz:NAME" is the array NAME of an
- * archive, with the labels that belong to it (docs/formats.md). `options` may be NULL: the
- * defaults. The type is QN_U8 for IDX and for arrays of integers from 0 to 255. For CSV it is QN_U8
- * where every feature is written as a plain whole number from 0 to 255. In CSV, a column of texts
- * is a category. A missing value of any column is a NaN.
+ * gzipped. Or images: a folder, or a tar (plain or gzipped) or ZIP archive of it, of JPEG and PNG
+ * files in a folder for each class (docs/images.md); the values are bytes, [channel][row][column].
+ * The content decides which, not the name. "FILE.npz:NAME" is the array NAME of an archive, with
+ * the labels that belong to it (docs/formats.md). `options` may be NULL: the defaults. The type is
+ * QN_U8 for IDX and for arrays of integers from 0 to 255. For CSV it is QN_U8 where every feature
+ * is written as a plain whole number from 0 to 255. In CSV, a column of texts is a category. A
+ * missing value of any column is a NaN.
  *
  * On success *out is owned by the caller, for qn_data_close. Fails with QN_USAGE (options),
  * QN_INPUT (the file is missing or malformed; `where` has line and column, or the byte), QN_IO or
@@ -238,11 +243,18 @@ QN_API uint32_t qn_data_classes(const qn_data *data);
  * NULL. Owned by the data set. */
 QN_API const char *qn_data_digest(const qn_data *data);
 /* Height and width of an image in pixels. Both are 0 when they are unknown; they are known for
- * digits of qn_data_synth_digits and IDX files of three dimensions. `rows` and `columns` may be
- * NULL. */
+ * digits of qn_data_synth_digits, for images, and for IDX and NPY files of three dimensions. `rows`
+ * and `columns` may be NULL. */
 QN_API void qn_data_image_size(const qn_data *data, uint32_t *rows, uint32_t *columns);
-/* What the data was made from: "csv", "idx", "npy", each with ".gz" where it was gzipped, "npz",
- * "array", "arrow", "synth"; "" for NULL. The text is static. */
+/* 3 for images of colours (red, green, blue), 1 for grey ones and where else the size is known, 0
+ * where it is not. The values of an item stand channel by channel, each row after row. */
+QN_API uint32_t qn_data_image_channels(const qn_data *data);
+/* The library that decodes images of a kind, "jpeg" or "png", with what it is called and its
+ * version where it tells one; "" for another kind, and where the library is not installed. Static.
+ */
+QN_API const char *qn_data_image_library(const char *kind);
+/* What the data was made from: "csv", "idx", "npy", "images", each with ".gz" where it was gzipped,
+ * "npz", "array", "arrow", "synth"; "" for NULL. The text is static. */
 QN_API const char *qn_data_format(const qn_data *data);
 
 /* The name of feature `k`, counted from 0 without the label column, from the header of a CSV file.

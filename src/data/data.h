@@ -30,14 +30,14 @@ struct qn_data {
     qn_data_type type;
     uint64_t items;
     uint32_t features;
-    uint32_t classes;       /* largest label + 1, 0 without labels */
-    uint32_t rows, columns; /* of a picture, else 0 */
-    const char *format;     /* a constant text */
-    char digest[65];        /* of the whole table, in a view too */
-    const uint8_t *values;  /* items x features elements; a view points into its table */
-    int32_t *labels;        /* one for each item, or NULL; from qn__alloc */
-    float *targets;         /* real labels, one for each item, or NULL; from qn__alloc */
-    float *weights;         /* of each item, finite, from +0, or NULL: all count alike; qn__alloc */
+    uint32_t classes;                 /* largest label + 1, 0 without labels */
+    uint32_t channels, rows, columns; /* of an image, `[channel][row][column]`; else all are 0 */
+    const char *format;               /* a constant text */
+    char digest[65];                  /* of the whole table, in a view too */
+    const uint8_t *values;            /* items x features elements; a view points into its table */
+    int32_t *labels;                  /* one for each item, or NULL; from qn__alloc */
+    float *targets;                   /* real labels, one for each item, or NULL; from qn__alloc */
+    float *weights;     /* of each item, finite, from +0, or NULL: all count alike; qn__alloc */
     char *weight_name;  /* of the column of weights; NULL: it has none. A view's is its table's */
     qn__schema *schema; /* NULL: schema.h says what then holds. A view has its table's */
     int missing;        /* 1: a value may be missing, a NaN; 0: none is */

@@ -20,7 +20,7 @@ typedef struct head {
     uint32_t labelled; /* 0: no labels; 1: labels; 2: targets */
     uint32_t doubt, missing, comma;
     uint32_t weighted; /* 0: no weights; 1: weights; 2: weights with a name */
-    uint32_t unused;
+    uint32_t channels;
     uint64_t label_values;
     uint64_t text; /* bytes of the texts */
     char format[16];
@@ -79,6 +79,7 @@ static head head_of(const qn_data *table, const qn__text *text) {
     head h = {.magic = MAGIC,
               .type = (uint32_t)table->type,
               .features = table->features,
+              .channels = table->channels,
               .rows = table->rows,
               .columns = table->columns,
               .items = table->items,
@@ -126,6 +127,12 @@ static int is_digest(const char *text) {
     return strspn(text, "0123456789abcdef") == 64 && text[64] == '\0';
 }
 
+static int has_pixels(const head *h) {
+    uint64_t area;
+    return !__builtin_mul_overflow((uint64_t)h->rows * h->columns, (uint64_t)h->channels, &area) &&
+           area == h->features;
+}
+
 /* Reads and checks the header, and terminates its texts; 0 if it does not match `bytes`. It is
  * copied first, because another process may still write to it. */
 static int read_head(const void *snapshot, uint64_t bytes, head *h, places *p) {
@@ -136,7 +143,7 @@ static int read_head(const void *snapshot, uint64_t bytes, head *h, places *p) {
     return memcmp(h->magic, MAGIC, sizeof MAGIC) == 0 && (h->type == QN_U8 || h->type == QN_F32) &&
            h->items > 0 && h->items <= QN__ITEMS_MAX && h->features > 0 && h->labelled <= 2 &&
            h->weighted <= 2 && h->doubt <= QN__DOUBT_ID && (h->rows == 0) == (h->columns == 0) &&
-           (h->rows == 0 || (uint64_t)h->rows * h->columns == h->features) &&
+           (h->rows == 0) == (h->channels == 0) && (h->rows == 0 || has_pixels(h)) &&
            qn__format_name(h->format) && is_digest(h->digest) && place(h, p) && p->bytes == bytes;
 }
 
@@ -237,6 +244,7 @@ static void take_head(qn_data *data, const head *h) {
     data->type = (qn_data_type)h->type;
     data->items = h->items;
     data->features = h->features;
+    data->channels = h->channels;
     data->rows = h->rows;
     data->columns = h->columns;
     data->format = qn__format_name(h->format);

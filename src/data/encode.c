@@ -82,7 +82,7 @@ static qn_status copy_columns(const qn__fitting *to, const qn_data *data, const 
     const uint32_t features = to->features;
     made->features = features;
     made->type = type_of(data, column, features);
-    made->rows = made->columns = 0;
+    made->channels = made->rows = made->columns = 0;
     const size_t stride = qn__data_stride(made), items = (size_t)data->items;
     if (stride > 0 && items > (SIZE_MAX - QN__DATA_MARGIN) / stride)
         return qn__fail_memory(err, items, stride);

@@ -173,6 +173,7 @@ static qn_status read_items(qn__source *source, const qn_data_options *options, 
     data->items = head.items;
     data->features = (uint32_t)head.features;
     if (head.dimensions == 3) {
+        data->channels = 1;
         data->rows = head.second;
         data->columns = head.third;
     }

@@ -234,6 +234,7 @@ qn_status qn__npy_read_values(const qn__npy_bytes *in, qn_data *data, qn_error *
     data->items = array.items;
     data->features = (uint32_t)array.features;
     if (array.dimensions == 3 || (array.dimensions == 4 && array.shape[3] == 1)) {
+        data->channels = 1;
         data->rows = (uint32_t)array.shape[1];
         data->columns = (uint32_t)array.shape[2];
     }

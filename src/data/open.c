@@ -23,7 +23,8 @@ static qn_status check_format(const qn__reader *reader, const qn__source *source
         return refuse_option(source, err, "unpack it with gunzip");
     }
     if (o->labels_path && !reader->read_labels) {
-        qn__fail(err, QN_INPUT, "a %s file holds its labels itself, and a file of labels was given",
+        qn__fail(err, QN_INPUT,
+                 "data of the format %s holds its labels itself, and a file of labels was given",
                  reader->name);
         return refuse_option(source, err, reader->labels_remedy);
     }
@@ -31,6 +32,11 @@ static qn_status check_format(const qn__reader *reader, const qn__source *source
         qn__fail(err, QN_INPUT, "a file of the format %s holds no weights of items", reader->name);
         return refuse_option(source, err,
                              "leave `data.weight` out, or give the arrays in an NPZ file");
+    }
+    if (o->skip_broken && !reader->files) {
+        qn__fail(err, QN_INPUT, "an item of the format %s is no file, so none can be broken",
+                 reader->name);
+        return refuse_option(source, err, "leave `data.skip_broken` out");
     }
     if (reader->columns)
         return QN_OK;
@@ -63,23 +69,34 @@ static qn_status read_with(const qn__reader *reader, qn__source *source,
     return status == QN_OK ? qn__data_finish(data, pool, err) : status;
 }
 
-static qn_status read_into(qn__source *source, const qn_data_options *options, qn_data *data,
-                           qn_error *err) {
+/* A folder can only hold images. */
+static qn_status find_reader(qn__source *source, const qn__reader **reader, qn_error *err) {
     uint8_t first[QN__PROBE_BYTES];
     size_t got = 0;
-    qn_status status = qn__source_peek(source, first, sizeof first, &got, err);
+    *reader = &qn__image_reader;
+    if (qn__source_is_folder(source))
+        return QN_OK;
+    const qn_status status = qn__source_peek(source, first, sizeof first, &got, err);
     if (status != QN_OK)
         return status;
     if (got == 0) {
         qn__fail(err, QN_INPUT, "the file is empty once unpacked");
         return refuse_option(source, err, "give a file with at least one item");
     }
-    const qn__reader *reader = qn__reader_for(first, got, qn__source_path(source));
-    status = check_format(reader, source, options, err);
+    *reader = qn__reader_for(first, got, qn__source_path(source));
+    return QN_OK;
+}
+
+static qn_status read_into(qn__source *source, const qn_data_options *options, qn_data *data,
+                           qn_error *err) {
+    const qn__reader *reader = NULL;
+    qn_status status = find_reader(source, &reader, err);
+    if (status == QN_OK)
+        status = check_format(reader, source, options, err);
     if (status != QN_OK)
         return status;
     int threads = options->threads ? options->threads : qn__cores();
-    if (qn__source_file_size(source) < WORTH_THREADS)
+    if (!qn__source_is_folder(source) && qn__source_file_size(source) < WORTH_THREADS)
         threads = 1;
     qn__pool *pool;
     status = qn__pool_create(threads, 0, &pool, err);
@@ -102,7 +119,7 @@ qn_status qn_data_open(const char *path, const qn_data_options *given, qn_data *
     if (status != QN_OK)
         return status;
     qn__source *source;
-    status = qn__source_open(path, &source, err);
+    status = qn__source_open_any(path, &source, err);
     if (status != QN_OK)
         return status;
     qn_data *data = qn__alloc(1, sizeof *data, err);

@@ -7,10 +7,16 @@
 #include "data/source.h"
 
 /* How sure a reader is that a file is its own. The reader that is surest takes it. */
-enum { QN__PROBE_NO = 0, QN__PROBE_REST = 1, QN__PROBE_NAME = 2, QN__PROBE_MAGIC = 3 };
+enum {
+    QN__PROBE_NO = 0,
+    QN__PROBE_REST = 1,
+    QN__PROBE_NAME = 2,
+    QN__PROBE_MAGIC = 3,
+    QN__PROBE_BOTH = 4
+};
 
 /* The first bytes that a probe sees, at most. */
-enum { QN__PROBE_BYTES = 16 };
+enum { QN__PROBE_BYTES = 512 };
 
 typedef struct qn__reader {
     const char *name; /* what qn_data_format says; at most 15 bytes, as gzip_name */
@@ -19,6 +25,7 @@ typedef struct qn__reader {
     const char *gzip_name;
     int columns;    /* 1: it has columns, so the options about columns and headers mean something */
     int weights;    /* 1: it can hold weights of items (qn_data_options.weight) */
+    int files;      /* 1: an item is a file, which can be broken (qn_data_options.skip_broken) */
     int quantities; /* 1: labels may be quantities, so that many different ones are a doubt */
     /* Where to find labels, as a remedy for `data.label_column` in a format without columns or for
      * `data.labels_path` in one without read_labels. */
@@ -34,7 +41,8 @@ typedef struct qn__reader {
                              qn_error *err);
 } qn__reader;
 
-extern const qn__reader qn__csv_reader, qn__idx_reader, qn__npy_reader, qn__npz_reader;
+extern const qn__reader qn__csv_reader, qn__idx_reader, qn__npy_reader, qn__npz_reader,
+    qn__image_reader;
 
 /* All readers; the last is NULL. */
 extern const qn__reader *const qn__readers[];

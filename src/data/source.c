@@ -12,14 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PEEK_MAX 16
+#define PEEK_MAX 512
 /* First estimate of the size of a decompressed file; doubled as needed. */
 #define FIRST_ROOM ((size_t)1 << 20)
 
 struct qn__source {
     char *path;
     char *part; /* of the archive that the path names; NULL: none */
-    int fd;
+    int fd, folder;
     uint64_t file_size;
     qn__gzip *gzip; /* NULL for a plain file */
     uint8_t peeked[PEEK_MAX];
@@ -86,7 +86,7 @@ static qn_status cut_part(qn__source *source, qn_error *err) {
     return source->part ? QN_OK : QN_MEMORY;
 }
 
-static qn_status open_into(qn__source *source, const char *given, qn_error *err) {
+static qn_status open_into(qn__source *source, const char *given, int folders, qn_error *err) {
     source->fd = -1;
     source->path = qn__copy_text(given, err);
     if (!source->path || cut_part(source, err) != QN_OK)
@@ -99,6 +99,9 @@ static qn_status open_into(qn__source *source, const char *given, qn_error *err)
     struct stat info;
     if (fstat(source->fd, &info) != 0)
         return qn__fail_errno(err, "read", path);
+    source->folder = folders && S_ISDIR(info.st_mode);
+    if (source->folder)
+        return QN_OK;
     qn_status status = check_kind(path, &info, err);
     if (status != QN_OK)
         return status;
@@ -106,18 +109,26 @@ static qn_status open_into(qn__source *source, const char *given, qn_error *err)
     return find_gzip(source, err);
 }
 
-qn_status qn__source_open(const char *path, qn__source **out, qn_error *err) {
+static qn_status open_source(const char *path, int folders, qn__source **out, qn_error *err) {
     *out = NULL;
     qn__source *source = qn__alloc(1, sizeof *source, err);
     if (!source)
         return QN_MEMORY;
-    qn_status status = open_into(source, path, err);
+    qn_status status = open_into(source, path, folders, err);
     if (status != QN_OK) {
         qn__source_close(source);
         return status;
     }
     *out = source;
     return QN_OK;
+}
+
+qn_status qn__source_open(const char *path, qn__source **out, qn_error *err) {
+    return open_source(path, 0, out, err);
+}
+
+qn_status qn__source_open_any(const char *path, qn__source **out, qn_error *err) {
+    return open_source(path, 1, out, err);
 }
 
 void qn__source_close(qn__source *source) {
@@ -130,6 +141,8 @@ void qn__source_close(qn__source *source) {
     qn__free(source->part);
     qn__free(source);
 }
+
+int qn__source_is_folder(const qn__source *source) { return source->folder; }
 
 int qn__source_is_gzip(const qn__source *source) { return source->gzip != NULL; }
 

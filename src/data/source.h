@@ -15,6 +15,10 @@ typedef struct qn__source qn__source;
 qn_status qn__source_open(const char *path, qn__source **out, qn_error *err);
 void qn__source_close(qn__source *source); /* accepts NULL */
 
+/* The same, and a folder is no failure: it has no bytes to read. */
+qn_status qn__source_open_any(const char *path, qn__source **out, qn_error *err);
+int qn__source_is_folder(const qn__source *source);
+
 int qn__source_is_gzip(const qn__source *source);
 const char *qn__source_path(const qn__source *source);
 /* What stands behind the colon of "PATH.npz:PART"; NULL: no part was named. */
@@ -26,7 +30,7 @@ uint64_t qn__source_file_size(const qn__source *source);
 
 /* Copies the next `size` bytes; *got is the number of bytes: fewer only at the end. */
 qn_status qn__source_read(qn__source *source, void *bytes, size_t size, size_t *got, qn_error *err);
-/* The first bytes, at most 16, without consuming them: only before the first read. */
+/* The first bytes, at most 512, without consuming them: only before the first read. */
 qn_status qn__source_peek(qn__source *source, uint8_t *bytes, size_t size, size_t *got,
                           qn_error *err);
 

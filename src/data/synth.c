@@ -314,6 +314,7 @@ static qn_status make_table(qn_data *data, uint64_t items, qn_error *err) {
     data->type = QN_U8;
     data->items = items;
     data->features = PIXELS;
+    data->channels = 1;
     data->rows = SIDE;
     data->columns = SIDE;
     data->format = "synth";

@@ -115,6 +115,8 @@ void qn_data_image_size(const qn_data *data, uint32_t *rows, uint32_t *columns) 
         *columns = data ? data->columns : 0;
 }
 
+uint32_t qn_data_image_channels(const qn_data *data) { return data ? data->channels : 0; }
+
 const char *qn_data_feature_name(const qn_data *data, uint32_t k) {
     const qn__schema *schema = data ? data->schema : NULL;
     return schema && k < schema->features ? schema->feature[k].name : NULL;

@@ -15,15 +15,17 @@ static void put_word(uint8_t *to, uint32_t value) {
         to[i] = (uint8_t)(value >> (24 - 8 * i));
 }
 
-/* Type 8, then the dimensions: items x rows x columns for images, items x features for tables,
- * items for labels (features == 0). */
-static size_t idx_header(const qn_data *data, int labels, uint8_t header[16]) {
-    uint32_t sizes[3] = {(uint32_t)data->items, data->features, 0};
+/* Type 8, then the dimensions: items x rows x columns for images, with the channels before the rows
+ * where there are several; items x features for tables; items for labels (features == 0). */
+static size_t idx_header(const qn_data *data, int labels, uint8_t header[20]) {
+    uint32_t sizes[4] = {(uint32_t)data->items, data->features};
     uint32_t dimensions = labels ? 1 : 2;
     if (!labels && data->rows) {
-        sizes[1] = data->rows;
-        sizes[2] = data->columns;
-        dimensions = 3;
+        dimensions = 1;
+        if (data->channels > 1)
+            sizes[dimensions++] = data->channels;
+        sizes[dimensions++] = data->rows;
+        sizes[dimensions++] = data->columns;
     }
     put_word(header, 0x0800 | dimensions);
     for (uint32_t i = 0; i < dimensions; i++)
@@ -81,7 +83,7 @@ static qn_status add_labels(const qn_data *data, qn__writer *writer, qn_error *e
 /* Writes one IDX file without the commit; drops the writer on failure. */
 static qn_status build_idx(const qn_data *data, const char *path, int labels, qn__writer **out,
                            qn_error *err) {
-    uint8_t header[16];
+    uint8_t header[20];
     qn_status status = qn__writer_create(path, out, err);
     if (status != QN_OK) {
         *out = NULL;
@@ -182,8 +184,8 @@ static qn_status add_name(const qn_data *data, uint32_t i, lines *out, qn_error 
     if (name)
         return add_text(out, name, err);
     out->size +=
-        (size_t)(data->columns ? sprintf(to, "r%uc%u", i / data->columns, i % data->columns)
-                               : sprintf(to, "f%u", i));
+        (size_t)(data->channels == 1 ? sprintf(to, "r%uc%u", i / data->columns, i % data->columns)
+                                     : sprintf(to, "f%u", i));
     return room(out, err);
 }
 

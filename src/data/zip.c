@@ -21,7 +21,7 @@ static uint64_t load8(const uint8_t *at) { return load4(at) | (uint64_t)load4(at
 static qn_status refuse(const qn__zip *zip, uint64_t byte, qn_error *err, const char *what) {
     qn__fail(err, QN_INPUT, "%s", what);
     qn__at(err, "%s, byte %llu", zip->path, (unsigned long long)byte);
-    return qn__remedy(err, QN_INPUT, "write the archive again with numpy.savez, or copy it again");
+    return qn__remedy(err, QN_INPUT, "write the archive again, or copy it again");
 }
 
 static qn_status read_at(const qn__zip *zip, uint64_t from, void *bytes, size_t size,

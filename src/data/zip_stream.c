@@ -26,7 +26,7 @@ struct qn__zip_stream {
 static qn_status refuse(const qn__zip_stream *s, qn_error *err, const char *what) {
     qn__fail(err, QN_INPUT, "%s", what);
     qn__at(err, "%s, byte %llu, entry %s", s->zip->path, (unsigned long long)s->at, s->entry->name);
-    return qn__remedy(err, QN_INPUT, "write the archive again with numpy.savez, or copy it again");
+    return qn__remedy(err, QN_INPUT, "write the archive again, or copy it again");
 }
 
 /* The bytes begin behind the entry's local header, whose texts may differ from the list's. */
@@ -61,8 +61,7 @@ static qn_status start(qn__zip_stream *s, qn_error *err) {
                  "stored and deflated ones are read",
                  e->name, (unsigned)e->method);
         qn__at(err, "%s", s->zip->path);
-        return qn__remedy(err, QN_UNSUPPORTED,
-                          "write it with numpy.savez or numpy.savez_compressed");
+        return qn__remedy(err, QN_UNSUPPORTED, "write it again, deflated or stored");
     }
     if (e->method == STORED && e->packed != e->size)
         return refuse(s, err, "the ZIP archive's list gives a stored entry two sizes");
@@ -175,10 +174,10 @@ qn_status qn__zip_begin(const qn__zip *zip, const qn__zip_entry *entry, qn__zip_
                         qn_error *err) {
     (void)entry;
     *out = NULL;
-    qn__fail(err, QN_UNSUPPORTED, "this is an NPZ archive, and Quern was built without zlib");
+    qn__fail(err, QN_UNSUPPORTED, "this is a ZIP or NPZ archive, and Quern was built without zlib");
     qn__at(err, "%s", zip->path);
     return qn__remedy(err, QN_UNSUPPORTED,
-                      "write the arrays as NPY files, or install zlib (Debian: zlib1g-dev) and "
+                      "unpack it, or install zlib (Debian: zlib1g-dev) and "
                       "build Quern again");
 }
 

@@ -1,0 +1,97 @@
+#include "data/folder.h"
+#include "base/memory.h"
+#include "data/descriptor.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Links may lead in circles. */
+enum { DEEPEST = 32 };
+
+typedef struct walk {
+    const char *root;
+    qn__tar_file each;
+    void *user;
+    size_t below;        /* where the path below the folder begins in `path` */
+    char path[PATH_MAX]; /* of the entry that is looked at */
+} walk;
+
+static qn_status walk_folder(walk *w, size_t length, int depth, qn_error *err);
+
+static qn_status take_entry(walk *w, size_t length, int depth, qn_error *err) {
+    struct stat info;
+    if (stat(w->path, &info) != 0)
+        return qn__fail_errno(err, "read", w->path);
+    if (S_ISDIR(info.st_mode) && depth < DEEPEST)
+        return walk_folder(w, length, depth + 1, err);
+    if (S_ISREG(info.st_mode))
+        return w->each(w->user, w->path + w->below, 0, (uint64_t)info.st_size, err);
+    qn__fail(err, QN_INPUT,
+             S_ISDIR(info.st_mode) ? "folders are nested too deeply"
+                                   : "this is not a regular file");
+    qn__at(err, "%s", w->path);
+    return qn__remedy(err, QN_INPUT, "remove it from the folder");
+}
+
+/* `length` is that of the folder's path, which stands in w->path. */
+static qn_status walk_folder(walk *w, size_t length, int depth, qn_error *err) {
+    DIR *folder = opendir(w->path);
+    if (!folder)
+        return qn__fail_errno(err, "open", w->path);
+    qn_status status = QN_OK;
+    const struct dirent *entry;
+    for (errno = 0; status == QN_OK && (entry = readdir(folder)); errno = 0) {
+        if (entry->d_name[0] == '.')
+            continue;
+        const size_t size = strlen(entry->d_name);
+        if (length + size + 2 > sizeof w->path) {
+            qn__fail(err, QN_INPUT, "the path of a file is too long");
+            qn__at(err, "%s", w->root);
+            status = qn__remedy(err, QN_INPUT, "move the folder to a shorter path");
+            break;
+        }
+        w->path[length] = '/';
+        memcpy(w->path + length + 1, entry->d_name, size + 1);
+        status = take_entry(w, length + 1 + size, depth, err);
+    }
+    w->path[length] = '\0';
+    if (status == QN_OK && errno != 0)
+        status = qn__fail_errno(err, "read", w->path);
+    closedir(folder);
+    return status;
+}
+
+qn_status qn__folder_list(const char *path, qn__tar_file each, void *user, qn_error *err) {
+    walk *w = qn__alloc(1, sizeof *w, err);
+    if (!w)
+        return QN_MEMORY;
+    const int length = snprintf(w->path, sizeof w->path, "%s", path);
+    *w = (walk){.root = path, .each = each, .user = user};
+    qn_status status = QN_INPUT;
+    if (length > 0 && (size_t)length < sizeof w->path) {
+        memcpy(w->path, path, (size_t)length + 1);
+        w->below = (size_t)length + 1;
+        status = walk_folder(w, (size_t)length, 0, err);
+    } else {
+        qn__fail(err, QN_INPUT, "the path of the folder is too long");
+    }
+    qn__free(w);
+    return status;
+}
+
+qn_status qn__folder_read(const char *path, const char *name, void *bytes, size_t size,
+                          qn_error *err) {
+    char whole[PATH_MAX];
+    snprintf(whole, sizeof whole, "%s/%s", path, name); /* the list has checked its length */
+    const int file = open(whole, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0)
+        return qn__fail_errno(err, "open", whole);
+    const qn_status status = qn__descriptor_read_at(file, whole, 0, bytes, size, err);
+    close(file);
+    return status;
+}

@@ -1,0 +1,307 @@
+/* Folders and archives of images: a table of bytes, an item a file, `[channel][row][column]`.
+ *
+ * The heads of all files come first: they say how large an item is, so that every image is decoded
+ * to its place at once. Threads take files from a counter. Of several bad files, the first by name
+ * is the one that is reported, whichever thread came to it. */
+#include "base/float_state.h"
+#include "base/memory.h"
+#include "data/image_classes.h"
+#include "data/image_files.h"
+#include "data/readers.h"
+#include "image/decode.h"
+#include "image/planes.h"
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Bytes of a file that nearly always hold its head, and broken files that a note names. */
+enum { HEAD_BYTES = 1 << 14, NAMED = 5 };
+
+typedef struct reading {
+    const qn__image_files *files;
+    qn_data *data;
+    qn__image_head *head; /* of each file */
+    uint8_t *broken;      /* 1: the file is left out */
+    int skip;             /* broken files are left out */
+    size_t stride;        /* bytes of an item */
+    _Atomic uint64_t next;
+    _Atomic uint64_t failed; /* the first file that failed; UINT64_MAX: none has */
+    qn_status (*each)(struct reading *r, uint64_t i, qn__decoder *decoder, qn__image_bytes *bytes,
+                      qn__image_bytes *pixels, qn_error *err);
+    struct failure {
+        uint64_t file;
+        qn_error err;
+        qn_status status;
+    } * failure; /* of each thread */
+} reading;
+
+/* A file that cannot be read is left out, if that is allowed. Memory, devices and missing libraries
+ * are no fault of the file. */
+static void note_failure(reading *r, int thread, uint64_t i, qn_status status, const qn_error *e) {
+    if (status == QN_INPUT && r->skip) {
+        r->broken[i] = 1;
+        return;
+    }
+    r->failure[thread] = (struct failure){i, *e, status};
+    uint64_t first = atomic_load(&r->failed);
+    while (i < first && !atomic_compare_exchange_weak(&r->failed, &first, i)) {
+    }
+}
+
+static void work(void *context, int thread) {
+    reading *r = context;
+    qn__decoder decoder = {0};
+    qn__image_bytes bytes = {0}, pixels = {0};
+    qn_error err = {0};
+    for (;;) {
+        const uint64_t i = atomic_fetch_add(&r->next, 1);
+        if (i >= r->files->count || i > atomic_load(&r->failed))
+            break;
+        if (r->broken[i])
+            continue;
+        const qn_status status = r->each(r, i, &decoder, &bytes, &pixels, &err);
+        if (status == QN_OK)
+            continue;
+        note_failure(r, thread, i, status, &err);
+        if (atomic_load(&r->failed) != UINT64_MAX)
+            break; /* what this thread would take next lies behind */
+    }
+    qn__decoder_release(&decoder);
+    qn__image_bytes_release(&bytes);
+    qn__image_bytes_release(&pixels);
+}
+
+static qn_status over_all(reading *r, qn__pool *pool, qn_error *err) {
+    const int threads = qn__pool_threads(pool);
+    r->failure = qn__alloc((uint64_t)threads, sizeof *r->failure, err);
+    if (!r->failure)
+        return QN_MEMORY;
+    atomic_store(&r->next, 0);
+    atomic_store(&r->failed, UINT64_MAX);
+    qn__pool_run(pool, work, r);
+    qn_status status = QN_OK;
+    for (int t = 0; t < threads; t++)
+        if (r->failure[t].status != QN_OK && r->failure[t].file == atomic_load(&r->failed)) {
+            status = r->failure[t].status;
+            if (err)
+                *err = r->failure[t].err;
+        }
+    qn__free(r->failure);
+    r->failure = NULL;
+    return status;
+}
+
+/* ------------------------------------------------------------------ the heads */
+
+static qn_status read_head(reading *r, uint64_t i, qn__decoder *decoder, qn__image_bytes *bytes,
+                           qn__image_bytes *pixels, qn_error *err) {
+    (void)decoder, (void)pixels;
+    qn_status status = QN_OK;
+    for (size_t most = HEAD_BYTES;; most = SIZE_MAX) {
+        status = qn__image_files_read(r->files, i, most, bytes, err);
+        if (status != QN_OK)
+            return status;
+        status = qn__image_head_read(bytes->data, bytes->size, &r->head[i], err);
+        /* Thumbnails and colour profiles can stand before the frame. */
+        if (status != QN_INPUT || bytes->size == r->files->file[i].size)
+            break;
+    }
+    if (status != QN_OK)
+        qn__image_files_at(r->files, i, err);
+    return status;
+}
+
+static qn_status refuse_sizes(const reading *r, uint64_t i, uint64_t other, qn_error *err) {
+    const qn__image_head *a = &r->head[i], *b = &r->head[other];
+    qn__fail(err, QN_INPUT, "the images differ in size: %ux%u here, %ux%u in %s",
+             (unsigned)b->height, (unsigned)b->width, (unsigned)a->height, (unsigned)a->width,
+             r->files->file[i].name);
+    qn__image_files_at(r->files, other, err);
+    return qn__remedy(err, QN_INPUT, "bring all to one size before, height x width");
+}
+
+static qn_status refuse_all(const reading *r, qn_error *err) {
+    qn__fail(err, QN_INPUT, "none of the %llu files is an image that can be read",
+             (unsigned long long)r->files->count);
+    qn__at(err, "%s", r->files->path);
+    return qn__remedy(err, QN_INPUT, "give a folder or an archive of JPEG or PNG files");
+}
+
+/* The size and the channels of all items, from the heads. */
+static qn_status find_shape(reading *r, qn_error *err) {
+    uint64_t first = 0;
+    while (first < r->files->count && r->broken[first])
+        first++;
+    if (first == r->files->count)
+        return refuse_all(r, err);
+    uint32_t channels = 1;
+    const qn__image_head *head = &r->head[first];
+    for (uint64_t i = first; i < r->files->count; i++) {
+        if (r->broken[i])
+            continue;
+        channels = r->head[i].channels > channels ? r->head[i].channels : channels;
+        if (r->head[i].height != head->height || r->head[i].width != head->width)
+            return refuse_sizes(r, first, i, err);
+    }
+    r->data->channels = channels;
+    r->data->rows = head->height;
+    r->data->columns = head->width;
+    return QN_OK;
+}
+
+/* ------------------------------------------------------------------ the pixels */
+
+static qn_status decode(reading *r, uint64_t i, qn__decoder *decoder, qn__image_bytes *bytes,
+                        qn__image_bytes *pixels, qn_error *err) {
+    const qn__image_head *head = &r->head[i];
+    const uint32_t channels = r->data->channels;
+    const size_t size = (size_t)head->height * head->width * channels;
+    qn_status status = qn__image_files_read(r->files, i, SIZE_MAX, bytes, err);
+    if (status != QN_OK)
+        return status;
+    status = qn__image_bytes_room(pixels, size, err);
+    if (status == QN_OK)
+        status =
+            qn__image_decode(decoder, bytes->data, bytes->size, head, channels, pixels->data, err);
+    if (status == QN_OK)
+        qn__planes_of(pixels->data, head->height, head->width, channels,
+                      (uint8_t *)r->data->memory + i * r->stride);
+    else if (status == QN_INPUT)
+        qn__image_files_at(r->files, i, err);
+    return status;
+}
+
+static qn_status make_room(reading *r, qn_error *err) {
+    qn_data *data = r->data;
+    const uint64_t features = (uint64_t)data->rows * data->columns * data->channels;
+    if (features > UINT32_MAX)
+        return qn__fail_memory(err, r->files->count, features);
+    data->type = QN_U8;
+    data->features = (uint32_t)features;
+    r->stride = (size_t)features;
+    data->memory = qn__alloc(r->files->count, features, err);
+    data->values = data->memory;
+    data->release = qn__free;
+    return data->memory ? QN_OK : QN_MEMORY;
+}
+
+/* Only the images that could be read stay. When all of these are grey, so is the table. */
+static void close_gaps(reading *r) {
+    qn_data *data = r->data;
+    uint8_t *values = data->memory;
+    uint32_t channels = 1;
+    data->items = 0;
+    for (uint64_t i = 0; i < r->files->count; i++)
+        if (!r->broken[i])
+            channels = r->head[i].channels > channels ? r->head[i].channels : channels;
+    const size_t stride = r->stride / data->channels * channels;
+    for (uint64_t i = 0; i < r->files->count; i++)
+        if (!r->broken[i])
+            memmove(values + stride * data->items++, values + r->stride * i, stride);
+    data->channels = channels;
+    data->features = (uint32_t)stride;
+}
+
+static void add_broken(const reading *r, qn__text *note) {
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < r->files->count; i++)
+        count += r->broken[i];
+    if (count == 0)
+        return;
+    qn__text_add(note,
+                 "%llu of %llu files cannot be read and are left out: ", (unsigned long long)count,
+                 (unsigned long long)r->files->count);
+    uint64_t named = 0;
+    for (uint64_t i = 0; named < NAMED && i < r->files->count; i++)
+        if (r->broken[i])
+            qn__text_add(note, "%s%s", named++ ? ", " : "", r->files->file[i].name);
+    if (count > named)
+        qn__text_add(note, " and %llu more", (unsigned long long)(count - named));
+}
+
+/* What was left out is told to people. */
+static qn_status write_note(const reading *r, qn_error *err) {
+    qn__text note = {0};
+    add_broken(r, &note);
+    if (note.data)
+        r->data->note = qn__copy_text(note.data, err);
+    const int failed = note.failed || (note.data && !r->data->note);
+    qn__text_release(&note);
+    return failed ? QN_MEMORY : QN_OK;
+}
+
+static qn_status read_images(reading *r, qn__pool *pool, qn_error *err) {
+    r->each = read_head;
+    qn_status status = over_all(r, pool, err);
+    if (status == QN_OK)
+        status = find_shape(r, err);
+    if (status == QN_OK)
+        status = make_room(r, err);
+    r->each = decode;
+    if (status == QN_OK)
+        status = over_all(r, pool, err);
+    if (status != QN_OK)
+        return status;
+    close_gaps(r);
+    return r->data->items ? write_note(r, err) : refuse_all(r, err);
+}
+
+static qn_status read_files(const qn__image_files *files, const qn_data_options *options,
+                            qn__pool *pool, qn_data *data, qn_error *err) {
+    reading r = {.files = files, .data = data, .skip = options->skip_broken};
+    r.head = qn__alloc(files->count, sizeof *r.head, err);
+    r.broken = r.head ? qn__alloc(files->count, 1, err) : NULL;
+    qn_status status = QN_MEMORY;
+    if (r.broken)
+        status = read_images(&r, pool, err);
+    if (status == QN_OK && !options->unlabelled)
+        status = qn__image_classes(files, r.broken, options, data, err);
+    qn__free(r.head);
+    qn__free(r.broken);
+    return status;
+}
+
+static qn_status read(qn__source *source, const qn_data_options *options, qn__pool *pool,
+                      qn_data *data, qn_error *err) {
+    qn__image_files files;
+    qn_status status = qn__image_files_open(source, &files, err);
+    if (status == QN_OK)
+        status = read_files(&files, options, pool, data, err);
+    qn__image_files_release(&files);
+    return status;
+}
+
+const char *qn_data_image_library(const char *kind) {
+    QN__OWN_FLOATS; /* libraries are loaded */
+    const char *about = NULL;
+    if (kind && strcmp(kind, "jpeg") == 0)
+        about = qn__image_library(QN__IMAGE_JPEG);
+    if (kind && strcmp(kind, "png") == 0)
+        about = qn__image_library(QN__IMAGE_PNG);
+    return about ? about : "";
+}
+
+static int ends_with(const char *text, const char *end) {
+    const size_t size = strlen(text), more = strlen(end);
+    return size >= more && strcmp(text + size - more, end) == 0;
+}
+
+/* Old archives have no mark. The mark of a ZIP archive is that of an NPZ archive too. */
+static int probe(const uint8_t *first, size_t size, const char *path) {
+    if (qn__tar_is(first, size))
+        return QN__PROBE_MAGIC;
+    if (size >= 4 && memcmp(first, "PK\3\4", 4) == 0 && ends_with(path, ".zip"))
+        return QN__PROBE_BOTH;
+    return ends_with(path, ".tar") || ends_with(path, ".tar.gz") || ends_with(path, ".tgz")
+               ? QN__PROBE_NAME
+               : QN__PROBE_NO;
+}
+
+const qn__reader qn__image_reader = {
+    .name = "images",
+    .gzip_name = "images.gz",
+    .labels_remedy = "put the images of each class into a folder of its name",
+    .files = 1,
+    .probe = probe,
+    .read = read,
+};

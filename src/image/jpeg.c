@@ -1,0 +1,104 @@
+#include "image/jpeg.h"
+#include "base/float_state.h"
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+
+/* Own declarations of the parts of libturbojpeg.so.0 in use (turbojpeg.h of version 1.5 to 3). */
+enum { PIXELS_RGB = 0, PIXELS_GREY = 6, STOP_ON_WARNING = 8192 };
+
+typedef struct turbo {
+    void *library;
+    void *(*create)(void);
+    int (*head)(void *handle, const unsigned char *bytes, unsigned long size, int *width,
+                int *height, int *subsampling, int *colours);
+    int (*decode)(void *handle, const unsigned char *bytes, unsigned long size,
+                  unsigned char *pixels, int width, int pitch, int height, int format, int flags);
+    const char *(*text)(void *handle);
+    int (*destroy)(void *handle);
+} turbo;
+
+static turbo the;
+static pthread_once_t opened = PTHREAD_ONCE_INIT;
+
+typedef void (*function)(void);
+
+/* dlsym returns a function's address as void *; memcpy is the portable conversion. */
+static function find(const char *name) {
+    void *const address = dlsym(the.library, name);
+    function found;
+    memcpy(&found, &address, sizeof found);
+    return found;
+}
+
+static void open_library(void) {
+    the.library = dlopen("libturbojpeg.so.0", RTLD_NOW | RTLD_LOCAL);
+    qn__float_state_set();
+    if (!the.library)
+        return;
+    the.create = (void *(*)(void))find("tjInitDecompress");
+    the.head = (int (*)(void *, const unsigned char *, unsigned long, int *, int *, int *,
+                        int *))find("tjDecompressHeader3");
+    the.decode = (int (*)(void *, const unsigned char *, unsigned long, unsigned char *, int, int,
+                          int, int, int))find("tjDecompress2");
+    the.text = (const char *(*)(void *))find("tjGetErrorStr2");
+    the.destroy = (int (*)(void *))find("tjDestroy");
+    if (the.create && the.head && the.decode && the.text && the.destroy)
+        return;
+    dlclose(the.library);
+    the.library = NULL;
+}
+
+static qn_status need_library(qn_error *err) {
+    pthread_once(&opened, open_library);
+    if (the.library)
+        return QN_OK;
+    qn__fail(err, QN_UNSUPPORTED,
+             "JPEG files need libjpeg-turbo, and there is no "
+             "libturbojpeg.so.0 here");
+    return qn__remedy(err, QN_UNSUPPORTED,
+                      "install it (Debian: libturbojpeg0; Fedora: turbojpeg), or convert the "
+                      "images to PNG");
+}
+
+const char *qn__jpeg_library(void) {
+    pthread_once(&opened, open_library);
+    return the.library ? "libjpeg-turbo (libturbojpeg.so.0)" : NULL;
+}
+
+static qn_status refuse(void *handle, qn_error *err) {
+    qn__fail(err, QN_INPUT, "the JPEG file is broken: %s", the.text(handle));
+    return qn__remedy(err, QN_INPUT,
+                      "replace or remove the file; `data.skip_broken` leaves out all that cannot "
+                      "be read");
+}
+
+qn_status qn__jpeg_decode(void **handle, const uint8_t *bytes, size_t size,
+                          const qn__image_head *head, uint32_t channels, uint8_t *pixels,
+                          qn_error *err) {
+    const qn_status status = need_library(err);
+    if (status != QN_OK)
+        return status;
+    if (!*handle)
+        *handle = the.create();
+    if (!*handle)
+        return qn__fail_memory(err, 1, 1 << 16);
+    int width = 0, height = 0, subsampling = 0, colours = 0;
+    if (the.head(*handle, bytes, size, &width, &height, &subsampling, &colours) != 0)
+        return refuse(*handle, err);
+    /* The library would scale an image of another size to what it is told. */
+    if (width != (int)head->width || height != (int)head->height) {
+        qn__fail(err, QN_INPUT, "the JPEG file changed while it was read, or has several frames");
+        return qn__remedy(err, QN_INPUT, "replace or remove the file");
+    }
+    /* A warning means that pixels were guessed, as behind the end of a truncated file. */
+    if (the.decode(*handle, bytes, size, pixels, width, width * (int)channels, height,
+                   channels == 1 ? PIXELS_GREY : PIXELS_RGB, STOP_ON_WARNING) != 0)
+        return refuse(*handle, err);
+    return QN_OK;
+}
+
+void qn__jpeg_end(void *handle) {
+    if (handle)
+        the.destroy(handle);
+}

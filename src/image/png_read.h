@@ -1,0 +1,13 @@
+/* PNG by libpng, opened at run time. */
+#ifndef QN_IMAGE_PNG_READ_H
+#define QN_IMAGE_PNG_READ_H
+
+#include "image/image_head.h"
+
+/* As qn__image_decode. */
+qn_status qn__png_decode(const uint8_t *bytes, size_t size, const qn__image_head *head,
+                         uint32_t channels, uint8_t *pixels, qn_error *err);
+
+const char *qn__png_library(void);
+
+#endif

@@ -1,0 +1,404 @@
+"""Folders and archives of images: what is read is what Pillow reads, byte by byte, and each odd case
+has its answer (docs/images.md)."""
+
+import gzip
+import io
+import json
+import os
+import struct
+import tarfile
+import zipfile
+import zlib
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import data_vectors
+
+
+@pytest.fixture
+def info(run_quern):
+    def ask(*args):
+        return json.loads(run_quern("data", "info", *args, "--json").stdout)
+    return ask
+
+
+@pytest.fixture
+def refused(run_quern):
+    """What is said of data that cannot be read."""
+    def ask(*args):
+        return run_quern("data", "info", *args, status=1).stderr
+    return ask
+
+
+def digest(images, labels):
+    """Of docs/exactness.md 2.2 for 2.1.10; images is [item][row][column] or [...][channel]."""
+    images = np.asarray(images)
+    planes = images if images.ndim == 3 else np.moveaxis(images, 3, 1)
+    values = np.ascontiguousarray(planes.reshape(len(planes), -1), np.uint8)
+    known = None if labels is None else np.asarray(labels, "<i4").tobytes()
+    return data_vectors.digest_of(1, *values.shape, values.tobytes(), known)
+
+
+def photograph(seed, height=21, width=30, channels=3):
+    """Something smooth with an edge and some noise."""
+    draw = np.random.default_rng(seed)
+    y, x = np.mgrid[0:height, 0:width]
+    image = np.stack([128 + 100 * np.sin(x / draw.uniform(3, 9) + k) * np.cos(y / draw.uniform(3, 9))
+                      for k in range(channels)], axis=-1)
+    image[y > x] += 40
+    image = np.clip(image + draw.normal(size=image.shape) * 6, 0, 255).astype(np.uint8)
+    return image if channels == 3 else image[..., 0]
+
+
+def packed(image, kind="PNG", **options):
+    made = io.BytesIO()
+    image = image if isinstance(image, Image.Image) else Image.fromarray(image)
+    image.save(made, kind, **options)
+    return made.getvalue()
+
+
+def png(width, height, depth, colour, data, *chunks, interlace=0):
+    """A PNG file of its parts; data: the filtered rows."""
+    def chunk(name, content):
+        return (struct.pack(">I", len(content)) + name + content
+                + struct.pack(">I", zlib.crc32(name + content)))
+    head = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, interlace)
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + b"".join(chunk(*c) for c in chunks)
+            + chunk(b"IDAT", zlib.compress(data)) + chunk(b"IEND", b""))
+
+
+def folder(path, files):
+    for name, content in files.items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_bytes(content)
+    return path
+
+
+def pillow(content, mode="RGB"):
+    return np.asarray(Image.open(io.BytesIO(content)).convert(mode))
+
+
+def classes_of(names):
+    known = sorted({n.split("/")[0] for n in names})
+    return [known.index(n.split("/")[0]) for n in sorted(names)]
+
+
+# ---------------------------------------------------------------- pixels
+
+JPEG = {"444": dict(quality=90, subsampling=0), "422": dict(quality=70, subsampling=1),
+        "420": dict(quality=40, subsampling=2), "progressive": dict(progressive=True),
+        "restart": dict(restart_marker_rows=1), "optimised": dict(quality=95, optimize=True)}
+
+
+@pytest.mark.parametrize("kind", JPEG)
+def test_jpeg(tmp_path, info, kind):
+    files = {f"{'ab'[i % 2]}/{i}.jpg": packed(photograph(i), "JPEG", **JPEG[kind]) for i in range(8)}
+    told = info(folder(tmp_path, files))
+    assert (told["format"], told["items"], told["features"]) == ("images", 8, 3 * 21 * 30)
+    assert (told["rows"], told["columns"], told["channels"]) == (21, 30, 3)
+    assert told["class_names"] == ["a", "b"] and told["counts"] == [4, 4]
+    assert told["digest"] == digest([pillow(files[n]) for n in sorted(files)], classes_of(files))
+
+
+def test_grey_jpeg(tmp_path, info):
+    files = {f"a/{i}.jpeg": packed(photograph(i, channels=1), "JPEG") for i in range(3)}
+    told = info(folder(tmp_path, files))
+    assert (told["features"], told["channels"]) == (21 * 30, 1)
+    assert told["digest"] == digest([pillow(files[n], "L") for n in sorted(files)], [0] * 3)
+
+
+def test_grey_among_colours(tmp_path, info):
+    grey, colour = photograph(1, channels=1), photograph(2)
+    files = {"a/1": packed(grey), "a/2": packed(colour), "b/3": packed(grey, "JPEG")}
+    told = info(folder(tmp_path, files))
+    assert told["channels"] == 3
+    assert told["digest"] == digest([pillow(files[n]) for n in sorted(files)], [0, 0, 1])
+
+
+def sixteen(samples):
+    """Rows of 16 bit samples, without a filter."""
+    return b"".join(b"\0" + row.astype(">u2").tobytes() for row in samples)
+
+
+def adam7(image):
+    """The seven passes of an interlaced image of bytes, without filters."""
+    made = b""
+    for y, x, dy, dx in [(0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2),
+                         (0, 1, 2, 2), (1, 0, 2, 1)]:
+        for row in image[y::dy, x::dx]:
+            made += b"\0" + row.tobytes() if row.size else b""
+    return made
+
+
+def test_png_colours(tmp_path, info):
+    """Every kind of PNG that has colours, beside what it means."""
+    rgb = photograph(3)
+    alpha = np.dstack([rgb, photograph(4, channels=1)])
+    palette = Image.fromarray(rgb).quantize(17)
+    seen = packed(palette, transparency=2)
+    wide = np.random.default_rng(5).integers(0, 65536, (21, 90))
+    cases = {"rgb": (packed(rgb), rgb), "rgba": (packed(alpha), rgb),
+             "palette": (packed(palette), np.asarray(palette.convert("RGB"))),
+             "seen": (seen, np.asarray(palette.convert("RGB"))),
+             "wide": (png(30, 21, 16, 2, sixteen(wide)), (wide >> 8).reshape(21, 30, 3)),
+             "gamma": (png(30, 21, 8, 2, b"".join(b"\0" + r.tobytes() for r in rgb),
+                           (b"gAMA", struct.pack(">I", 100000))), rgb),
+             "laced": (png(30, 21, 8, 2, adam7(rgb), interlace=1), rgb)}
+    told = info(folder(tmp_path, {f"a/{k}": v[0] for k, v in cases.items()}))
+    assert told["digest"] == digest([cases[k][1] for k in sorted(cases)], [0] * len(cases))
+
+
+def test_png_greys(tmp_path, info):
+    grey = photograph(3, channels=1)
+    wide = np.random.default_rng(5).integers(0, 65536, (21, 30))
+    bits = Image.fromarray(grey).convert("1")
+    quarter = np.random.default_rng(6).integers(0, 4, (21, 32))
+    rows = np.pad(quarter[:, :30], ((0, 0), (0, 2))).reshape(21, 8, 4) @ [64, 16, 4, 1]
+    two = b"".join(b"\0" + row.astype(np.uint8).tobytes() for row in rows)
+    cases = {"grey": (packed(grey), grey),
+             "alpha": (packed(np.dstack([grey, 255 - grey])), grey),
+             "wide": (png(30, 21, 16, 0, sixteen(wide)), wide >> 8),
+             "one": (packed(bits), np.asarray(bits.convert("L"))),
+             "two": (png(30, 21, 2, 0, two), quarter[:, :30] * 85),
+             "clear": (png(30, 21, 2, 0, two, (b"tRNS", b"\0\2")), quarter[:, :30] * 85)}
+    told = info(folder(tmp_path, {f"a/{k}": v[0] for k, v in cases.items()}))
+    assert told["channels"] == 1
+    assert told["digest"] == digest([cases[k][1] for k in sorted(cases)], [0] * len(cases))
+
+
+# ---------------------------------------------------------------- folders and archives
+
+def some_files():
+    files = {f"{kind}/{i:02}.png": packed(photograph(7 * i + len(kind), 5, 6))
+             for kind in ("cat", "dog", "éléphant") for i in range(6)}
+    return {**files, "dog/very/" + "deep/" * 20 + "x" * 120 + ".png": packed(photograph(99, 5, 6))}
+
+
+def tar(path, files, mode="w", form=tarfile.PAX_FORMAT, top=""):
+    with tarfile.open(path, mode, format=form) as archive:
+        for name in reversed(sorted(files)):
+            entry = tarfile.TarInfo(top + name)
+            entry.size = len(files[name])
+            archive.addfile(entry, io.BytesIO(files[name]))
+    return path
+
+
+def zip_of(path, files, method=zipfile.ZIP_DEFLATED):
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.mkdir("cat")
+        for name in reversed(sorted(files)):
+            archive.writestr(name, files[name])
+    return path
+
+
+def test_archives(tmp_path, info):
+    """However it is packed, it is the same data."""
+    files = some_files()
+    want = digest([pillow(files[n]) for n in sorted(files)], classes_of(files))
+    packed_as = [folder(tmp_path / "all", files), folder(tmp_path / "above" / "one", files).parent,
+                 tar(tmp_path / "pax.tar", files), tar(tmp_path / "noname", files),
+                 tar(tmp_path / "gnu.tar", files, form=tarfile.GNU_FORMAT),
+                 tar(tmp_path / "below.tar", files, top="./photographs/"),
+                 tar(tmp_path / "packed.tar.gz", files, "w:gz"),
+                 zip_of(tmp_path / "deflated.zip", files),
+                 zip_of(tmp_path / "stored.zip", files, zipfile.ZIP_STORED)]
+    for path in packed_as:
+        told = info(path)
+        assert told["digest"] == want, path
+        assert told["class_names"] == ["cat", "dog", "éléphant"]
+        assert told["format"] == ("images.gz" if path.name.endswith("gz") else "images")
+
+
+def test_ustar(tmp_path, info):
+    """A long name in two parts, which the format of 1988 has."""
+    files = {f"dog/{'deep/' * 20}{'x' * 80}.png": packed(photograph(1)), "cat/1": packed(photograph(2))}
+    told = info(tar(tmp_path / "a.tar", files, form=tarfile.USTAR_FORMAT))
+    assert told["digest"] == digest([pillow(files[n]) for n in sorted(files)], [0, 1])
+
+
+def test_hidden_files(tmp_path, info):
+    files = {"a/1.png": packed(photograph(1)), "b/1.png": packed(photograph(2))}
+    want = info(folder(tmp_path / "plain", files))["digest"]
+    more = {**files, ".DS_Store": b"x", "a/._1.png": b"x", ".git/config": b"x", "__MACOSX/a/._1.png": b"x"}
+    (tmp_path / "more" / "empty").mkdir(parents=True)
+    assert info(folder(tmp_path / "more", more))["digest"] == want
+    assert info(tar(tmp_path / "more.tar", more))["digest"] == want
+    assert info(zip_of(tmp_path / "more.zip", more))["digest"] == want
+
+
+def test_the_same_model(tmp_path, run_quern):
+    """From a folder, from an archive, and from an IDX file of the same pixels and class numbers."""
+    images = [photograph(i, 9, 9, 1) for i in range(60)]
+    files = {f"{i % 3}/{i:02}.png": packed(image) for i, image in enumerate(images)}
+    order = sorted(range(60), key=lambda i: (i % 3, i))
+    pixels = np.stack([images[i] for i in order])
+    (tmp_path / "x.idx").write_bytes(bytes([0, 0, 8, 3]) + struct.pack(">3I", *pixels.shape)
+                                     + pixels.tobytes())
+    (tmp_path / "y.idx").write_bytes(bytes([0, 0, 8, 1]) + struct.pack(">I", 60)
+                                     + bytes(i % 3 for i in order))
+    sources = {"folder": [folder(tmp_path / "all", files)], "tar": [tar(tmp_path / "all.tar", files)],
+               "idx": [tmp_path / "x.idx", "--labels", tmp_path / "y.idx"]}
+    models = {}
+    for name, source in sources.items():
+        run_quern("train", "--data", *source, "--model", "dense 8 relu; dense 3 softmax", "--epochs", "2", "--batch", "10", "-o",
+                  tmp_path / name)
+        models[name] = (tmp_path / name).read_bytes()
+    assert models["folder"] == models["tar"] == models["idx"]
+
+
+def test_predictions(tmp_path, run_quern):
+    """A folder without classes is predicted; so is one that has only some of them."""
+    files = {f"{kind}/{i}.png": packed(np.full((4, 4), 60 * k + 20 + i, np.uint8))
+             for k, kind in enumerate(("dark", "grey", "light")) for i in range(9)}
+    model = tmp_path / "model"
+    run_quern("train", "--data", folder(tmp_path / "all", files), "--model", "dense 8 relu; dense 3 softmax", "--epochs", "300",
+              "--batch", "9", "--lr", "0.2", "-o", model)
+    flat = folder(tmp_path / "flat", {n.replace("/", "-"): c for n, c in files.items()})
+    lines = run_quern("predict", model, "--data", flat).stdout.splitlines()
+    assert [line.split(",")[1] for line in lines[1:]] == ["dark"] * 9 + ["grey"] * 9 + ["light"] * 9
+    light = folder(tmp_path / "some", {n: c for n, c in files.items() if n[0] == "l"})
+    assert "accuracy 100.00 %" in run_quern("predict", model, "--data", light).stderr
+    assert "no labels" in run_quern("train", "--data", flat, "--model",
+                                     "dense 3 softmax", "-o", tmp_path / "m", status=1).stderr
+
+
+# ---------------------------------------------------------------- what cannot be read
+
+GOOD = packed(photograph(1))
+BROKEN = {
+    "text": (b"no image\n", "neither JPEG nor PNG"),
+    "empty": (b"", "the file is empty"),
+    "gif": (packed(photograph(1), "GIF"), "the file is GIF"),
+    "bmp": (packed(photograph(1), "BMP"), "the file is BMP"),
+    "webp": (b"RIFF\0\0\0\0WEBPVP8 ", "the file is WebP"),
+    "cut png": (GOOD[:-40], "the PNG file is broken"),
+    "changed png": (GOOD[:200] + bytes([GOOD[200] ^ 4]) + GOOD[201:], "the PNG file is broken"),
+    "head of png": (GOOD[:20], "cut off in its head"),
+    "cut jpeg": (packed(photograph(1), "JPEG")[:-60], "the JPEG file is broken"),
+    "head of jpeg": (packed(photograph(1), "JPEG")[:100], "cut off in its head"),
+    "cmyk": (packed(Image.fromarray(photograph(1)).convert("CMYK"), "JPEG"), "CMYK"),
+    "no pixels": (png(0, 5, 8, 2, b""), "has no pixels"),
+    "huge": (png(60000, 60000, 8, 2, b""), "claims a height of 60000"),
+    "wide": (png(70000, 2, 8, 2, b""), "a width of 70000"),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_broken(tmp_path, info, refused, kind):
+    content, words = BROKEN[kind]
+    good = {f"a/{i}": packed(photograph(i)) for i in range(3)}
+    path = folder(tmp_path / "all", {**good, "a/1x": content})
+    for where in path, tar(tmp_path / "a.tar", {**good, "a/1x": content}):
+        told = refused(where)
+        assert words in told and "a/1x" in told and "--skip-broken" in told
+        told = info(where, "--skip-broken")
+        assert told["digest"] == digest([pillow(good[n]) for n in sorted(good)], [0] * 3)
+        assert told["note"] == "1 of 4 files cannot be read and are left out: a/1x"
+
+
+def test_the_first_by_name_is_told(tmp_path, refused):
+    """Whichever thread comes first."""
+    files = {f"a/{i:03}": b"text" if i in (170, 171, 190) else GOOD for i in range(200)}
+    path = folder(tmp_path, files)
+    for _ in range(5):
+        assert "a/170" in refused(path)
+
+
+def test_all_broken(tmp_path, refused):
+    assert "none of the 2 files" in refused(folder(tmp_path, {"a/1": b"x", "a/2": b""}), "--skip-broken")
+
+
+def test_a_broken_colour_makes_no_colours(tmp_path, info):
+    """What is left out has no influence."""
+    files = {"a/1": packed(photograph(1, channels=1)), "a/2": GOOD[:-40]}
+    told = info(folder(tmp_path, files), "--skip-broken")
+    assert told["channels"] == 1 and told["digest"] == digest([pillow(files["a/1"], "L")], [0])
+
+
+def test_sizes_differ(tmp_path, refused):
+    told = refused(folder(tmp_path, {"a/1": GOOD, "b/2": packed(photograph(1, 7, 8))}))
+    assert "differ in size: 7x8 here, 21x30 in a/1" in told and "b/2" in told
+
+
+def test_files_at_the_top(tmp_path, info, refused):
+    path = folder(tmp_path, {"a/1": GOOD, "b/2": GOOD, "stray.png": GOOD})
+    assert "stray.png" in refused(path)
+    assert info(path, "--unlabelled")["target"] == "none"
+
+
+def test_empty_folders(tmp_path, refused):
+    assert "there is no file" in refused(tmp_path)
+    (tmp_path / "a").mkdir()
+    assert "there is no file" in refused(tmp_path)
+
+
+def test_links_and_pipes(tmp_path, info, refused):
+    path = folder(tmp_path / "all", {"a/1": GOOD})
+    (path / "a" / "2").symlink_to(path / "a" / "1")
+    assert info(path)["items"] == 2
+    os.mkfifo(path / "a" / "3")
+    assert "not a regular file" in refused(path)
+
+
+def test_options_without_use(tmp_path, run_quern):
+    path = tmp_path / "a.csv"
+    path.write_text("1,2\n3,4\n")
+    assert "--skip-broken" in run_quern("data", "info", path, "--skip-broken", status=1).stderr
+    images = folder(tmp_path / "all", {"a/1": GOOD})
+    for option in ("--label", "--features"):
+        assert "has no columns" in run_quern("data", "info", images, option, "1", status=1).stderr
+
+
+# ---------------------------------------------------------------- archives that are broken
+
+def entry(kind, name="a/2", **values):
+    made = tarfile.TarInfo(name)
+    made.type = kind
+    for key, value in values.items():
+        setattr(made, key, value)
+    return made
+
+
+@pytest.mark.parametrize("made, words", [
+    (entry(tarfile.SYMTYPE, linkname="1"), "a link"), (entry(tarfile.LNKTYPE, linkname="a/1"), "a link"),
+    (entry(tarfile.GNUTYPE_SPARSE), "sparse"), (entry(tarfile.FIFOTYPE), "no regular file"),
+    (entry(tarfile.REGTYPE, pax_headers={"GNU.sparse.major": "1"}), "sparse"),
+    (entry(tarfile.REGTYPE, "a/1"), "twice")])
+def test_entries(tmp_path, refused, info, made, words):
+    with tarfile.open(tmp_path / "a.tar", "w") as archive:
+        archive.addfile(entry(tarfile.REGTYPE, "a/1", size=len(GOOD)), io.BytesIO(GOOD))
+        archive.addfile(made, io.BytesIO())
+    told = refused(tmp_path / "a.tar")
+    assert words in told and (made.name in told or made.pax_headers)
+    if words != "twice" and not made.pax_headers:
+        made.name = "a/.2"  # hidden files may be anything
+        with tarfile.open(tmp_path / "b.tar", "w") as archive:
+            archive.addfile(entry(tarfile.REGTYPE, "a/1", size=len(GOOD)), io.BytesIO(GOOD))
+            archive.addfile(made, io.BytesIO())
+        assert info(tmp_path / "b.tar")["items"] == 1
+
+
+def test_cut_archives(tmp_path, refused):
+    whole = tar(tmp_path / "a.tar", {"a/1": GOOD, "a/2": GOOD}).read_bytes()
+    cut = tmp_path / "cut.tar"
+    for size in 700, 1024 + 600, len(whole) // 2:
+        cut.write_bytes(whole[:size])
+        if any(whole[i:i + 512] == bytes(512) for i in range(0, size - 511, 512)):
+            continue
+        assert "cut off" in refused(cut)
+    cut.write_bytes(whole[:5] + b"x" + whole[6:])
+    assert "check sum" in refused(cut)
+    cut.write_bytes(gzip.compress(whole)[:-9])
+    assert "cut off" in refused(cut)
+    archive = zip_of(tmp_path / "a.zip", {"a/1": GOOD}).read_bytes()
+    (tmp_path / "b.zip").write_bytes(archive[:60] + bytes([archive[60] ^ 1]) + archive[61:])
+    assert "a/1" in refused(tmp_path / "b.zip")
+
+
+def test_names_that_lead_elsewhere(tmp_path, info):
+    files = {"a/1": GOOD, "../b/1": GOOD, "/b/2": GOOD, "./b//3": GOOD}
+    told = info(tar(tmp_path / "a.tar", files))
+    assert told["class_names"] == ["a", "b"] and told["counts"] == [1, 2]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.tar"]
