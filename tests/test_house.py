@@ -14,7 +14,8 @@ import pytest
 from builds import ROOT
 
 # Lowest first. A file may include headers of its own floor and of those before it.
-FLOORS = ["quern", "base", "num", "kernels", "device", "cluster", "team", "image", "data", "model", "job", "run"]
+FLOORS = ["quern", "base", "num", "layer", "kernels", "device", "cluster", "team", "image", "data", "model",
+          "job", "run"]
 # Folders beside each other: what each may include of the others. A folder that is not here includes
 # none of its neighbours. No chain of these comes back to where it began (test_folders).
 FOLDERS = {
@@ -30,7 +31,7 @@ BUILT_UP = ["cluster"]
 WITHOUT_CIRCLES = ["cluster", "cluster/transport", "cluster/rendezvous", "cluster/membership",
                    "cluster/reduction", "data", "image", "device", "device/cpu", "device/cpu/worker",
                    "device/cpu/float", "device/cpu/integer", "device/gpu", "device/cuda",
-                   "device/opencl", "job", "kernels", "model", "num", "team"]
+                   "device/opencl", "job", "kernels", "layer", "model", "num", "team"]
 C_FILES = {".c", ".h", ".inc", ".cl"}
 CODE_FILES = C_FILES | {".py", ".sh", ".cmake"}
 MOST_LINES = 800
@@ -533,7 +534,7 @@ def test_exports_refused(tmp_path):
 KINDS = {"activation": "QN_+ACT_TANH", "loss": "QN_+LOSS_MAE",
          "loss with its own activation": "QN_+LOSS_(CROSS_ENTROPY|BINARY)",
          "optimiser": "QN_+OPT_(MOMENTUM|ADAM|ADAMW)", "schedule": "QN_+SCHEDULE_(STEP|COSINE)",
-         "initialisation": "QN_+INIT_(GLOROT|LECUN)"}
+         "initialisation": "QN_+INIT_(GLOROT|LECUN)", "layer kind": "QN_+LAYER_DENSE"}
 
 
 @pytest.mark.parametrize("kind", KINDS)

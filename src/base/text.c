@@ -294,3 +294,14 @@ void qn__text_release(qn__text *text) {
     free(text->data);
     *text = (qn__text){0};
 }
+
+static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
+
+int qn__same_word(const char *name, const char *word, size_t size) {
+    if (strlen(name) != size)
+        return 0;
+    for (size_t i = 0; i < size; ++i)
+        if (lower(word[i]) != name[i])
+            return 0;
+    return 1;
+}

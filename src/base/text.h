@@ -21,6 +21,9 @@ void qn__float_plain(float value, char text[40]);
 int qn__parse_float(const char *text, size_t size, float *out);
 int qn__parse_u64(const char *text, size_t size, uint64_t *out);
 
+/* Whether `name`, in lower case, equals the `size` bytes at `word`, whose case does not matter. */
+int qn__same_word(const char *name, const char *word, size_t size);
+
 /* The entry of the NULL-terminated list nearest to `word` by edit distance (the first of several).
  * NULL when none is near: when more than max(2, a third of its letters), or all of them, would
  * change. */

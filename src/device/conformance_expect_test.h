@@ -1,11 +1,11 @@
-/* The expected results of a case, computed with num/reference.h. Static functions for the
+/* The expected results of a case, computed with layer/reference.h. Static functions for the
  * conformance suite. */
 #ifndef QN_DEVICE_CONFORMANCE_EXPECT_TEST_H
 #define QN_DEVICE_CONFORMANCE_EXPECT_TEST_H
 
 #include "device/conformance_case_test.h"
 #include "num/optimise.h"
-#include "num/reference.h"
+#include "layer/reference.h"
 
 /* One step: its sums before the update, the state after the update. */
 typedef struct expected_step {

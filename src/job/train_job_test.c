@@ -16,7 +16,7 @@
 #include "model/recipe_options.h"
 #include "num/permutation.h"
 #include "num/philox.h"
-#include "num/reference.h"
+#include "layer/reference.h"
 
 enum { ITEMS = 53, FEATURES = 7, CLASSES = 3 };
 

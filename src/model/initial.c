@@ -6,15 +6,15 @@
 
 /* The bound of a layer's weights. */
 static float limit_of(const qn__layer *layer, qn__init init) {
-    const float in = (float)layer->in;
+    const float in = (float)layer->depth;
     if (init == QN__INIT_AUTO)
         init = layer->activation == QN__ACT_RELU ? QN__INIT_HE : QN__INIT_GLOROT;
     if (init == QN__INIT_HE)
         return sqrtf(6.0f / in);
     if (init == QN__INIT_LECUN)
         return sqrtf(3.0f / in);
-    /* The sum of the two widths is a whole number; it becomes a float once. */
-    return sqrtf(6.0f / (float)((uint64_t)layer->in + layer->out));
+    /* The sum of the two counts is a whole number; it becomes a float once. */
+    return sqrtf(6.0f / (float)(layer->depth + qn__layer_ops_of(layer->kind)->fan_out(layer)));
 }
 
 /* The 24 high bits of a word as an odd multiple of 2^-24 between -1 and 1, times the limit. Both
@@ -25,12 +25,13 @@ static float weight_of(uint32_t word, float limit) {
     return m * limit;
 }
 
-/* One output's row of weights: in[l] floats, four from each block of random words. */
-static void fill_row(float *row, uint32_t in, uint32_t l, uint32_t o, uint64_t seed, float limit) {
-    for (uint32_t k = 0; k < in;) {
+/* One output's row of weights: `depth` floats, four from each block of random words. */
+static void fill_row(float *row, uint32_t depth, uint32_t l, uint32_t o, uint64_t seed,
+                     float limit) {
+    for (uint32_t k = 0; k < depth;) {
         uint32_t word[4];
         qn__words(seed, QN__PURPOSE_INIT, l, 0, o, k / 4, word);
-        for (uint32_t j = 0; j < 4 && k < in; ++j, ++k)
+        for (uint32_t j = 0; j < 4 && k < depth; ++j, ++k)
             row[k] = weight_of(word[j], limit);
     }
 }
@@ -39,9 +40,9 @@ void qn__initial_parameters(const qn__layer *layer, uint32_t layers, qn__init in
                             float *parameter) {
     for (uint32_t l = 0; l < layers; ++l) {
         const float limit = limit_of(&layer[l], init);
-        for (uint32_t o = 0; o < layer[l].out; ++o)
-            fill_row(parameter + layer[l].weights + (uint64_t)o * layer[l].in, layer[l].in, l, o,
-                     seed, limit);
-        memset(parameter + layer[l].biases, 0, (size_t)layer[l].out * sizeof *parameter);
+        for (uint32_t o = 0; o < layer[l].to.channels; ++o)
+            fill_row(parameter + layer[l].weights + (uint64_t)o * layer[l].depth, layer[l].depth, l,
+                     o, seed, limit);
+        memset(parameter + layer[l].biases, 0, (size_t)layer[l].to.channels * sizeof *parameter);
     }
 }

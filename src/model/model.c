@@ -64,9 +64,9 @@ static void list_tensors(qn_model *m) {
     for (uint32_t l = 0; l < m->recipe.network.layers; ++l) {
         const qn__layer *layer = &m->layer[l];
         snprintf(m->name[m->tensors], NAME_SIZE, "layer%u.weight", l);
-        add_tensor(m, layer->out, layer->in, m->parameter + layer->weights);
+        add_tensor(m, layer->to.channels, layer->depth, m->parameter + layer->weights);
         snprintf(m->name[m->tensors], NAME_SIZE, "layer%u.bias", l);
-        add_tensor(m, layer->out, 0, m->parameter + layer->biases);
+        add_tensor(m, layer->to.channels, 0, m->parameter + layer->biases);
     }
     list_fitted(m);
     if (m->recipe.task != QN__TASK_REGRESS)

@@ -4,193 +4,120 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A tokenizer. The current token is `size` bytes at text + at. A semicolon is a token of its own,
- * and at the end of the text the token is empty. */
-typedef struct parser {
-    const char *text;
-    size_t at, size;
-    size_t softmax_at, dropout_at; /* positions of these words in the current layer */
-    qn_error *err;
-} parser;
+/* Where words of the current layer stand; SIZE_MAX: nowhere. */
+typedef struct marks {
+    size_t softmax, dropout;
+} marks;
 
-static int is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
-static void next_word(parser *p) {
-    size_t at = p->at + p->size;
-    while (is_space(p->text[at]))
-        ++at;
-    p->at = at;
-    p->size = 0;
-    if (p->text[at] == ';') {
-        p->size = 1;
-        return;
-    }
-    for (char c = p->text[at]; c != '\0' && c != ';' && !is_space(c); c = p->text[at + p->size])
-        ++p->size;
+static qn_status parse_kind(qn__tokens *w, qn__layer_kind *kind) {
+    if (qn__tokens_ended(w))
+        return qn__tokens_fail(w, w->at, "a layer is empty",
+                               "write a layer, such as \"dense 500 tanh\", or take the semicolon "
+                               "out");
+    const qn_status status = qn__layer_find(w, kind);
+    if (status == QN_OK)
+        qn__tokens_next(w);
+    return status;
 }
 
-static int at_layer_end(const parser *p) { return p->size == 0 || p->text[p->at] == ';'; }
-
-static int is_word(const parser *p, const char *name) {
-    const qn__choice row = {.name = name};
-    const qn__table one = {NULL, NULL, 1, &row};
-    return qn__table_row(&one, p->text + p->at, p->size) != NULL;
-}
-
-/* The current token for messages, cut at 60 bytes. */
-static const char *quoted(const parser *p, char word[64]) {
-    const size_t size = p->size < 60 ? p->size : 60;
-    memcpy(word, p->text + p->at, size);
-    word[size] = '\0';
-    return word;
-}
-
-static void point_at(const parser *p, size_t at) { qn__point_at(p->err, "model", p->text, at); }
-
-/* Fails at byte `at` with two fixed texts. */
-static qn_status fail_at(const parser *p, size_t at, const char *what, const char *remedy) {
-    qn__fail(p->err, QN_USAGE, "%s", what);
-    point_at(p, at);
-    return qn__remedy(p->err, QN_USAGE, "%s", remedy);
-}
-
-static qn_status parse_kind(parser *p) {
-    static const char *const kinds[] = {"dense", NULL};
-    char word[64];
-    if (at_layer_end(p))
-        return fail_at(p, p->at, "a layer is empty",
-                       "write a layer, such as \"dense 500 tanh\", "
-                       "or take the semicolon out");
-    if (is_word(p, "dense")) {
-        next_word(p);
-        return QN_OK;
-    }
-    const char *near = qn__nearest(quoted(p, word), kinds);
-    qn__fail(p->err, QN_USAGE, "unknown layer \"%s\"", word);
-    point_at(p, p->at);
-    return qn__remedy(p->err, QN_USAGE, "%sthere are: dense",
-                      near != NULL ? "did you mean \"dense\"? " : "");
-}
-
-static qn_status parse_width(parser *p, uint32_t *out) {
-    static const char *const help =
-        "a width is a whole number from 1 to 16777216: \"dense 500 tanh\"";
-    uint64_t width;
-    char word[64];
-    if (at_layer_end(p))
-        return fail_at(p, p->at, "the layer's width is missing", help);
-    if (!qn__parse_u64(p->text + p->at, p->size, &width)) {
-        qn__fail(p->err, QN_USAGE, "invalid layer width \"%s\"", quoted(p, word));
-        point_at(p, p->at);
-        return qn__remedy(p->err, QN_USAGE, "%s", help);
-    }
-    if (width == 0)
-        return fail_at(p, p->at, "a layer of width 0 has no outputs", help);
-    if (width > QN__MAX_WIDTH)
-        return fail_at(p, p->at, "the layer is too wide", help);
-    *out = (uint32_t)width;
-    next_word(p);
-    return QN_OK;
-}
-
-/* The activation, unless the next token is "dropout" or the end of the layer. */
-static qn_status parse_activation(parser *p, qn__activation *out) {
+/* The activation, unless the next word is "dropout" or the end of the layer. */
+static qn_status parse_activation(qn__tokens *w, marks *at, qn__activation *out) {
     *out = QN__ACT_NONE;
-    if (at_layer_end(p) || is_word(p, "dropout"))
+    if (qn__tokens_ended(w) || qn__tokens_is(w, "dropout"))
         return QN_OK;
-    const qn__choice *row = qn__table_row(&qn__activations, p->text + p->at, p->size);
+    const qn__choice *row = qn__table_row(&qn__activations, w->text + w->at, w->size);
     if (row == NULL) {
-        char word[64], advice[256];
-        qn__table_advise(&qn__activations, quoted(p, word), advice, sizeof advice);
-        qn__fail(p->err, QN_USAGE, "unknown activation \"%s\"", word);
-        point_at(p, p->at);
-        return qn__remedy(p->err, QN_USAGE,
-                          "%s; then perhaps dropout; layers are separated by \";\"", advice);
+        char word[64], advice[256], remedy[384];
+        qn__table_advise(&qn__activations, qn__tokens_quote(w, word), advice, sizeof advice);
+        snprintf(remedy, sizeof remedy, "%s; then perhaps dropout; layers are separated by \";\"",
+                 advice);
+        return qn__tokens_invalid(w, "unknown activation", remedy);
     }
     *out = (qn__activation)row->value;
     if (*out == QN__ACT_SOFTMAX)
-        p->softmax_at = p->at;
-    next_word(p);
+        at->softmax = w->at;
+    qn__tokens_next(w);
     return QN_OK;
 }
 
-static qn_status parse_dropout(parser *p, float *out) {
+static qn_status parse_dropout(qn__tokens *w, marks *at, float *out) {
     static const char *const help = "a dropout probability lies between 0 and 1: \"dropout 0.2\"";
     *out = 0.0f;
-    if (at_layer_end(p) || !is_word(p, "dropout"))
+    if (qn__tokens_ended(w) || !qn__tokens_is(w, "dropout"))
         return QN_OK;
-    p->dropout_at = p->at;
-    next_word(p);
+    at->dropout = w->at;
+    qn__tokens_next(w);
     float chance;
-    char word[64];
-    if (at_layer_end(p))
-        return fail_at(p, p->at, "the dropout's probability is missing", help);
-    if (!qn__parse_float(p->text + p->at, p->size, &chance)) {
-        qn__fail(p->err, QN_USAGE, "invalid dropout probability \"%s\"", quoted(p, word));
-        point_at(p, p->at);
-        return qn__remedy(p->err, QN_USAGE, "%s", help);
-    }
+    if (qn__tokens_ended(w))
+        return qn__tokens_fail(w, w->at, "the dropout's probability is missing", help);
+    if (!qn__parse_float(w->text + w->at, w->size, &chance))
+        return qn__tokens_invalid(w, "invalid dropout probability", help);
     if (!(chance > 0.0f && chance < 1.0f))
-        return fail_at(p, p->at, "the dropout's probability is not between 0 and 1",
-                       "0 and 1 themselves are excluded; without dropout, leave the word out");
+        return qn__tokens_fail(
+            w, w->at, "the dropout's probability is not between 0 and 1",
+            "0 and 1 themselves are excluded; without dropout, leave the word out");
     *out = chance;
-    next_word(p);
+    qn__tokens_next(w);
     return QN_OK;
 }
 
 /* One layer and the semicolon after it. */
-static qn_status parse_layer(parser *p, qn__network_layer *layer) {
-    p->softmax_at = p->dropout_at = SIZE_MAX;
-    qn_status status = parse_kind(p);
-    if (status == QN_OK)
-        status = parse_width(p, &layer->out);
-    if (status == QN_OK)
-        status = parse_activation(p, &layer->activation);
-    if (status == QN_OK)
-        status = parse_dropout(p, &layer->dropout);
+static qn_status parse_layer(qn__tokens *w, marks *at, qn__layer_text *layer) {
+    *at = (marks){SIZE_MAX, SIZE_MAX};
+    qn_status status = parse_kind(w, &layer->kind);
     if (status != QN_OK)
         return status;
-    if (!at_layer_end(p)) {
-        char word[64];
-        qn__fail(p->err, QN_USAGE, "\"%s\" does not belong here", quoted(p, word));
-        point_at(p, p->at);
-        return qn__remedy(p->err, QN_USAGE,
-                          "a layer is: dense WIDTH ACTIVATION dropout P; the last two parts may be "
-                          "left out; layers are separated by \";\"");
+    const qn__layer_ops *ops = qn__layer_ops_of(layer->kind);
+    status = ops->parse(w, layer);
+    if (status == QN_OK)
+        status = parse_activation(w, at, &layer->activation);
+    if (status == QN_OK)
+        status = parse_dropout(w, at, &layer->dropout);
+    if (status != QN_OK)
+        return status;
+    if (!qn__tokens_ended(w)) {
+        char word[64], what[128], remedy[256];
+        snprintf(what, sizeof what, "\"%s\" does not belong here", qn__tokens_quote(w, word));
+        snprintf(remedy, sizeof remedy,
+                 "a layer is: %s; the last two parts may be left out; layers are separated by "
+                 "\";\"",
+                 ops->syntax);
+        return qn__tokens_fail(w, w->at, what, remedy);
     }
-    if (p->size > 0)
-        next_word(p);
+    if (w->size > 0)
+        qn__tokens_next(w);
     return QN_OK;
 }
 
 /* Checks that depend on the position of the layer that was just read. */
-static qn_status check_place(const parser *p) {
-    const int last = p->size == 0;
-    if (!last && p->softmax_at != SIZE_MAX)
-        return fail_at(
-            p, p->softmax_at, "softmax stands before the last layer",
+static qn_status check_place(const qn__tokens *w, const marks *at) {
+    const int last = w->size == 0;
+    if (!last && at->softmax != SIZE_MAX)
+        return qn__tokens_fail(
+            w, at->softmax, "softmax stands before the last layer",
             "softmax turns the last outputs into probabilities; use relu, tanh or sigmoid here");
-    if (last && p->dropout_at != SIZE_MAX)
-        return fail_at(p, p->dropout_at, "the last layer has dropout",
-                       "outputs cannot be dropped: take the dropout out of the last layer");
+    if (last && at->dropout != SIZE_MAX)
+        return qn__tokens_fail(w, at->dropout, "the last layer has dropout",
+                               "outputs cannot be dropped: take the dropout out of the last layer");
     return QN_OK;
 }
 
 qn_status qn__network_parse(const char *text, qn__network *out, qn_error *err) {
-    parser p = {text != NULL ? text : "", 0, 0, SIZE_MAX, SIZE_MAX, err};
+    qn__tokens w = {text != NULL ? text : "", 0, 0, err};
     qn__network network = {0};
-    next_word(&p);
-    if (p.size == 0)
-        return fail_at(&p, 0, "the model has no layers",
-                       "name them from the first to the last: "
-                       "`train.model` \"dense 500 tanh; dense 10 softmax\"");
-    while (p.size > 0) {
+    marks at;
+    qn__tokens_next(&w);
+    if (w.size == 0)
+        return qn__tokens_fail(&w, 0, "the model has no layers",
+                               "name them from the first to the last: "
+                               "`train.model` \"dense 500 tanh; dense 10 softmax\"");
+    while (w.size > 0) {
         if (network.layers == QN__MAX_LAYERS)
-            return fail_at(&p, p.at, "the model has more than 255 layers",
-                           "255 layers are the most that a model can have");
-        qn_status status = parse_layer(&p, &network.layer[network.layers]);
+            return qn__tokens_fail(&w, w.at, "the model has more than 255 layers",
+                                   "255 layers are the most that a model can have");
+        qn_status status = parse_layer(&w, &at, &network.layer[network.layers]);
         if (status == QN_OK)
-            status = check_place(&p);
+            status = check_place(&w, &at);
         if (status != QN_OK)
             return status;
         ++network.layers;
@@ -199,9 +126,11 @@ qn_status qn__network_parse(const char *text, qn__network *out, qn_error *err) {
     return QN_OK;
 }
 
-void qn__network_layer_text(const qn__network_layer *layer, qn__text *text) {
-    qn__text_add(text, "dense %u %s", layer->out,
-                 qn__table_name(&qn__activations, (int)layer->activation));
+void qn__network_layer_text(const qn__layer_text *layer, qn__text *text) {
+    const qn__layer_ops *ops = qn__layer_ops_of(layer->kind);
+    qn__text_add(text, "%s", ops->word);
+    ops->write(layer, text);
+    qn__text_add(text, " %s", qn__table_name(&qn__activations, (int)layer->activation));
     if (layer->dropout != 0.0f) {
         char number[32];
         qn__float_text(layer->dropout, number);
@@ -235,10 +164,13 @@ qn_status qn__network_program(const qn__network *network, uint32_t inputs, qn__l
     uint64_t at = 0;
     qn__shape shape = {inputs, 1, 1};
     for (uint32_t l = 0; l < network->layers; ++l) {
-        const qn__network_layer *from = &network->layer[l];
-        layer[l] = qn__layer_dense(shape, from->out, from->activation, at);
+        const qn__layer_text *from = &network->layer[l];
+        const qn_status status =
+            qn__layer_ops_of(from->kind)->make(from, shape, at, &layer[l], err);
+        if (status != QN_OK)
+            return status;
         dropout_numbers(from->dropout, &layer[l]);
-        at = layer[l].biases + from->out;
+        at = layer[l].biases + layer[l].to.channels;
         shape = layer[l].to;
     }
     /* Sizes in bytes, of several arrays together, must not overflow. */

@@ -5,20 +5,11 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "num/program.h"
-
-/* The widest layer. */
-#define QN__MAX_WIDTH ((uint32_t)1 << 24)
-
-typedef struct qn__network_layer {
-    uint32_t out; /* 1 .. QN__MAX_WIDTH */
-    qn__activation activation;
-    float dropout; /* probability, 0: none */
-} qn__network_layer;
+#include "layer/layer.h"
 
 typedef struct qn__network {
     uint32_t layers; /* 1 .. QN__MAX_LAYERS */
-    qn__network_layer layer[QN__MAX_LAYERS];
+    qn__layer_text layer[QN__MAX_LAYERS];
 } qn__network;
 
 /* Parses a model text. Words are case-insensitive, white space is free, the activation is optional
@@ -29,7 +20,7 @@ qn_status qn__network_parse(const char *text, qn__network *out, qn_error *err);
 /* Appends the canonical text of the network, as in recipes. */
 void qn__network_text(const qn__network *network, qn__text *text);
 /* The same for one layer. */
-void qn__network_layer_text(const qn__network_layer *layer, qn__text *text);
+void qn__network_layer_text(const qn__layer_text *layer, qn__text *text);
 
 /* Fills layer[0 .. network->layers-1] for a network with `inputs` features, and the total number of
  * parameters. Their order in the flat array is that of num/program.h: layer by layer, the weights

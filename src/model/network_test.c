@@ -94,8 +94,8 @@ static void test_refusals(void **state) {
     check_refused("dense tanh", "invalid layer width \"tanh\"", 7, "dense 500 tanh");
     check_refused("dense -3", "invalid layer width \"-3\"", 7, "whole number");
     check_refused("dense 3.5", "invalid layer width \"3.5\"", 7, "whole number");
-    check_refused("dense 0", "a layer of width 0 has no outputs", 7, "from 1");
-    check_refused("dense 16777217", "the layer is too wide", 7, "16777216");
+    check_refused("dense 0", "the layer's width is 0", 7, "from 1");
+    check_refused("dense 16777217", "the layer's width is too large", 7, "16777216");
     check_refused("dense 18446744073709551616", "invalid layer width \"18446744073709551616\"", 7,
                   "16777216");
     check_refused("dense 5 softmax; dense 3", "softmax stands before the last layer", 9, "relu");
@@ -223,7 +223,8 @@ static void test_thresholds(void **state) {
         {0.5f, 2147483648u},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
-        qn__network network = {2, {{3, QN__ACT_RELU, cases[i].chance}, {2, QN__ACT_NONE, 0}}};
+        qn__network network = {
+            2, {{.out = 3, .activation = QN__ACT_RELU, .dropout = cases[i].chance}, {.out = 2}}};
         qn__layer layer[2];
         uint64_t parameters;
         assert_int_equal(qn__network_program(&network, 1, layer, &parameters, NULL), QN_OK);

@@ -183,7 +183,7 @@ static qn_status refuse_network(const char *remedy, qn_status status, qn_error *
 
 /* The last layer of two classes with one output. */
 static qn_status check_binary(const qn__recipe *r, qn_error *err) {
-    const qn__network_layer *last = &r->network.layer[r->network.layers - 1];
+    const qn__layer_text *last = &r->network.layer[r->network.layers - 1];
     if (last->out == 1 && last->activation == QN__ACT_SIGMOID)
         return QN_OK;
     return refuse_network("end the model with \"dense 1 sigmoid\", or use `train.loss` "
@@ -198,7 +198,7 @@ static qn_status check_binary(const qn__recipe *r, qn_error *err) {
 
 /* What the task says of loss and last layer. */
 static qn_status check_task(const qn__recipe *r, qn_error *err) {
-    const qn__network_layer *last = &r->network.layer[r->network.layers - 1];
+    const qn__layer_text *last = &r->network.layer[r->network.layers - 1];
     if (r->task == QN__TASK_CLASSIFY)
         return QN_OK;
     if (r->loss == QN__LOSS_CROSS_ENTROPY || r->loss == QN__LOSS_BINARY)

@@ -111,19 +111,9 @@ const qn__table qn__init_scales = {"choice of the scaling", "`train.init_scale`"
 
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
 
-/* Whether `name`, in lower case, equals the `size` bytes at `word`, ignoring case. */
-static int same_word(const char *name, const char *word, size_t size) {
-    if (strlen(name) != size)
-        return 0;
-    for (size_t i = 0; i < size; ++i)
-        if (lower(word[i]) != name[i])
-            return 0;
-    return 1;
-}
-
 const qn__choice *qn__table_row(const qn__table *table, const char *word, size_t size) {
     for (size_t i = 0; i < table->count; ++i)
-        if (same_word(table->row[i].name, word, size))
+        if (qn__same_word(table->row[i].name, word, size))
             return &table->row[i];
     return NULL;
 }

@@ -44,6 +44,8 @@ enum { QN__MAX_LAYERS = 255 };
 
 typedef enum qn__layer_kind { QN__LAYER_DENSE } qn__layer_kind;
 
+enum { QN__LAYER_KINDS = QN__LAYER_DENSE + 1 };
+
 /* One item's values before or after a layer: `channels` of them for each pixel. Features without
  * pixels are {n, 1, 1}. */
 typedef struct qn__shape {

@@ -4,7 +4,7 @@
 #include "num/intgemm_reference.h"
 #include "num/permutation.h"
 #include "num/philox.h"
-#include "num/reference.h"
+#include "layer/reference.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The device table over num/reference.h, with the behaviour of a plan. A worker computes the real
+/* The device table over layer/reference.h, with the behaviour of a plan. A worker computes the real
  * result, then sleeps until its rate is met. The registered table has no train_step, so that a team
  * of one fake device uses the queue like any other team; two more tables have one. */
 #include "device/fake/fake.h"
@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "num/optimise.h"
 #include "num/philox.h"
-#include "num/reference.h"
+#include "layer/reference.h"
 #include "num/sums.h"
 #include <math.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "num/philox.h"
-#include "num/reference.h"
+#include "layer/reference.h"
 #include "num/sums.h"
 #include <math.h>
 #include <stdio.h>

@@ -1,9 +1,10 @@
 /* To be read together with docs/exactness.md; the numbers in comments are its paragraphs. Nothing
  * here is tiled, reordered or shared with the kernels, except the functions of section 13. */
-#include "num/reference.h"
+#include "layer/reference.h"
 
 #include "base/memory.h"
 #include "num/elementary.h"
+#include "layer/layer.h"
 #include "num/intgemm_reference.h"
 #include "num/philox.h"
 #include "num/sums.h"
@@ -17,10 +18,9 @@ typedef struct made {
     float *next;      /* out: the next layer's input, after dropout */
     float *delta;     /* out: the error before the activation, in units (8) */
     uint8_t *dropped; /* out: 1 if dropout removed the output */
-    /* Integers only: the grain's items one after the other; the end of the grain needs all of them
-     * (15.6). */
+    /* The grain's items one after the other: a gradient goes through all of them (8.6, 15.6). */
     float *inputs, *deltas; /* in, out of each item */
-    int64_t *sums;          /* out */
+    int64_t *sums;          /* out; working memory of integer products */
 } made;
 
 struct qn__reference {
@@ -55,13 +55,11 @@ static qn_status make(const qn__program *p, int gradients, qn__reference **out, 
         m->next = qn__alloc(n, sizeof *m->next, err);
         m->delta = qn__alloc(n, sizeof *m->delta, err);
         m->dropped = qn__alloc(n, sizeof *m->dropped, err);
-        whole = m->z && m->y && m->next && m->delta && m->dropped;
-        if (!whole || qn__arith_bits(p->arith) == 0)
-            continue;
         m->inputs = qn__alloc((uint64_t)p->grain * p->layer[l].in, sizeof *m->inputs, err);
         m->deltas = qn__alloc((uint64_t)p->grain * n, sizeof *m->deltas, err);
         m->sums = qn__alloc(n, sizeof *m->sums, err);
-        whole = m->inputs && m->deltas && m->sums;
+        whole =
+            m->z && m->y && m->next && m->delta && m->dropped && m->inputs && m->deltas && m->sums;
     }
     if (!whole) {
         qn__reference_destroy(r);
@@ -120,17 +118,6 @@ void qn__reference_input(const qn__program *p, const qn__reference_item *item, f
     }
 }
 
-/* 6.3 */
-static void product(const qn__layer *l, const float *parameters, const float *a, float *z) {
-    for (uint32_t o = 0; o < l->out; ++o) {
-        const float *w = parameters + l->weights + (size_t)o * l->in;
-        float acc = parameters[l->biases + o];
-        for (uint32_t k = 0; k < l->in; ++k)
-            acc = fmaf(a[k], w[k], acc);
-        z[o] = acc;
-    }
-}
-
 /* 6.4, softmax */
 static void softmax(qn__reference *r, uint32_t n, const float *z, float *y) {
     float m = z[0];
@@ -148,22 +135,30 @@ static void softmax(qn__reference *r, uint32_t n, const float *z, float *y) {
     r->sum = s;
 }
 
+/* 6.4, the others */
+static float activated(qn__activation activation, float z) {
+    switch (activation) {
+    case QN__ACT_RELU:
+        return z <= 0.0f ? 0.0f : z;
+    case QN__ACT_TANH:
+        return qn__tanh(z);
+    case QN__ACT_SIGMOID:
+        return qn__sigmoid(z);
+    case QN__ACT_NONE:
+    case QN__ACT_SOFTMAX:
+        break;
+    }
+    return z;
+}
+
 /* 6.4 */
 static void activate(qn__reference *r, const qn__layer *l, const float *z, float *y) {
     if (l->activation == QN__ACT_SOFTMAX) {
         softmax(r, l->out, z, y);
         return;
     }
-    for (uint32_t o = 0; o < l->out; ++o) {
-        if (l->activation == QN__ACT_RELU)
-            y[o] = z[o] <= 0.0f ? 0.0f : z[o];
-        else if (l->activation == QN__ACT_TANH)
-            y[o] = qn__tanh(z[o]);
-        else if (l->activation == QN__ACT_SIGMOID)
-            y[o] = qn__sigmoid(z[o]);
-        else
-            y[o] = z[o];
-    }
+    for (uint32_t o = 0; o < l->out; ++o)
+        y[o] = activated(l->activation, z[o]);
 }
 
 /* 6.5. With `item` NULL there is no dropout. */
@@ -193,13 +188,11 @@ static void forward(qn__reference *r, const float *parameters, const qn__referen
     const qn__program *p = r->program;
     qn__reference_input(p, item, r->x);
     for (uint32_t l = 0; l < p->layers; ++l) {
+        const qn__layer *layer = &p->layer[l];
         made *m = &r->made[l];
-        if (qn__arith_bits(p->arith))
-            qn__intgemm_forward(qn__arith_bits(p->arith), &p->layer[l], parameters, input_of(r, l),
-                                m->z);
-        else
-            product(&p->layer[l], parameters, input_of(r, l), m->z);
-        activate(r, &p->layer[l], m->z, m->y);
+        qn__layer_ops_of(layer->kind)
+            ->forward(layer, qn__arith_bits(p->arith), parameters, input_of(r, l), m->z);
+        activate(r, layer, m->z, m->y);
         drop(p, l, training ? item : NULL, epoch, m);
     }
 }
@@ -249,20 +242,34 @@ static float target(const qn__program *p, uint32_t j, uint32_t label) {
 /* 7.3: the chain of the loss goes on with the error d of an output. */
 static float loss_chain(const qn__program *p, float d, float acc) {
     const float a = fabsf(d), m = a < p->delta ? a : p->delta;
-    if (p->loss == QN__LOSS_MAE)
+    switch (p->loss) {
+    case QN__LOSS_MAE:
         return acc + a;
-    if (p->loss == QN__LOSS_HUBER)
+    case QN__LOSS_HUBER:
         return acc + m * (a - 0.5f * m);
-    return fmaf(d, d, acc);
+    case QN__LOSS_MSE:
+        return fmaf(d, d, acc);
+    case QN__LOSS_CROSS_ENTROPY: /* 7.2 */
+    case QN__LOSS_BINARY:        /* 7.6 */
+        break;
+    }
+    return acc;
 }
 
 /* 8.3: the derivative of the loss by an output. */
 static float loss_slope(const qn__program *p, float d) {
-    if (p->loss == QN__LOSS_MAE)
+    switch (p->loss) {
+    case QN__LOSS_MAE:
         return d > 0.0f ? 1.0f : d < 0.0f ? -1.0f : 0.0f;
-    if (p->loss == QN__LOSS_HUBER)
+    case QN__LOSS_HUBER:
         return fabsf(d) < p->delta ? d : d > 0.0f ? p->delta : -p->delta;
-    return 2.0f * d;
+    case QN__LOSS_MSE:
+        return 2.0f * d;
+    case QN__LOSS_CROSS_ENTROPY: /* 8.2 */
+    case QN__LOSS_BINARY:
+        break;
+    }
+    return d;
 }
 
 /* 7.6 */
@@ -333,25 +340,13 @@ static void last_error(qn__reference *r, const qn__reference_item *item) {
                                                     : derive(l->activation, y[j], delta[j]);
 }
 
-/* 8.4 */
-static void errors(const qn__layer *l, const float *parameters, const float *delta, float *e) {
-    for (uint32_t k = 0; k < l->in; ++k) {
-        e[k] = 0.0f;
-        for (uint32_t o = 0; o < l->out; ++o)
-            e[k] = fmaf(delta[o], parameters[l->weights + (size_t)o * l->in + k], e[k]);
-    }
-}
-
 /* 8.4, 8.5: delta of the layer below `layer`. */
 static void error_below(qn__reference *r, const float *parameters, uint32_t layer) {
     const qn__layer *l = &r->program->layer[layer], *below = l - 1;
-    const int bits = qn__arith_bits(r->program->arith);
     made *m = &r->made[layer - 1];
     float *e = m->delta;
-    if (bits)
-        qn__intgemm_backward(bits, l, parameters, r->made[layer].delta, m->sums, e);
-    else
-        errors(l, parameters, r->made[layer].delta, e);
+    qn__layer_ops_of(l->kind)->backward(l, qn__arith_bits(r->program->arith), parameters, m->next,
+                                        r->made[layer].delta, m->sums, e);
     for (uint32_t k = 0; k < l->in; ++k) {
         if (below->drop_threshold != 0)
             e[k] = m->dropped[k] ? 0.0f : e[k] * below->drop_keep;
@@ -359,28 +354,38 @@ static void error_below(qn__reference *r, const float *parameters, uint32_t laye
     }
 }
 
-/* 8.6: adds one item to every sum of the grain. With integers (15.6) only biases are summed here;
- * the factors of the weights' partials are kept. */
-static void add_partials(qn__reference *r, uint32_t layer) {
+/* 8.6, 15.6 need the factors of all items of the grain. */
+static void keep_factors(qn__reference *r, uint32_t layer) {
     const qn__layer *l = &r->program->layer[layer];
-    const float *a = input_of(r, layer), *delta = r->made[layer].delta;
-    const int integer = qn__arith_bits(r->program->arith) != 0;
-    if (integer) {
-        memcpy(r->made[layer].inputs + r->items * l->in, a, l->in * sizeof *a);
-        memcpy(r->made[layer].deltas + r->items * l->out, delta, l->out * sizeof *delta);
-    }
-    for (uint32_t o = 0; r->partial && o < l->out; ++o) {
-        float *weights = r->partial + l->weights + (size_t)o * l->in;
-        float *bias = r->partial + l->biases + o;
-        for (uint32_t k = 0; k < l->in && !integer; ++k)
-            weights[k] = fmaf(delta[o], a[k], weights[k]);
-        *bias = *bias + delta[o];
+    made *m = &r->made[layer];
+    memcpy(m->inputs + r->items * l->in, input_of(r, layer), l->in * sizeof(float));
+    memcpy(m->deltas + r->items * l->out, m->delta, l->out * sizeof(float));
+}
+
+/* 8.6, biases: pixels in their order, the items of each in theirs. */
+static void add_biases(const qn__reference *r, const qn__layer *l, const float *deltas) {
+    for (uint32_t at = 0; at < l->out; ++at)
+        for (uint64_t i = 0; i < r->items; ++i) {
+            float *bias = r->partial + l->biases + at % l->to.channels;
+            *bias = *bias + deltas[i * l->out + at];
+        }
+}
+
+/* 8.6. With integers (15.6) only biases are summed here. */
+static void make_partials(qn__reference *r) {
+    const qn__program *p = r->program;
+    memset(r->partial, 0, p->parameters * sizeof *r->partial);
+    for (uint32_t l = 0; l < p->layers; ++l) {
+        const qn__layer *layer = &p->layer[l];
+        const made *m = &r->made[l];
+        add_biases(r, layer, m->deltas);
+        if (qn__arith_bits(p->arith) == 0)
+            qn__layer_ops_of(layer->kind)
+                ->gradient(layer, r->items, m->inputs, m->deltas, r->partial + layer->weights);
     }
 }
 
 void qn__reference_grain_begin(qn__reference *r) {
-    if (r->partial)
-        memset(r->partial, 0, r->program->parameters * sizeof *r->partial);
     r->loss = 0.0f;
     r->correct = r->items = 0;
 }
@@ -394,7 +399,7 @@ void qn__reference_grain_item(qn__reference *r, const float *parameters,
     for (uint32_t l = r->program->layers - 1; l > 0; --l)
         error_below(r, parameters, l);
     for (uint32_t l = 0; l < r->program->layers; ++l)
-        add_partials(r, l);
+        keep_factors(r, l);
     r->items += 1;
 }
 
@@ -412,6 +417,7 @@ static int intgemm_partials(const qn__reference *r, int64_t *sums) {
 /* 7.4, 8.7. The comparisons are false for a NaN. */
 qn__grain_end qn__reference_grain_end(qn__reference *r, int64_t *sums, qn__tally *tally) {
     const uint64_t count = r->program->parameters;
+    make_partials(r);
     if (!(fabsf(r->loss) < QN__LOSS_LIMIT))
         return QN__GRAIN_LOSS;
     for (uint64_t i = 0; i < count; ++i) {
@@ -439,9 +445,9 @@ static void lost_in_layer(qn__reference *r, const float *parameters, uint32_t la
     const float *w = parameters + l->weights;
     for (uint64_t i = 0; i < r->items; ++i)
         qn__lost_block(bits, l->in, m->inputs + i * l->in, layer ? &to->activations : &to->inputs);
-    for (uint32_t o = 0; o < l->out; ++o, w += l->in) {
-        const float factor = qn__block_factor(qn__block_exponent(bits, qn__absmax(l->in, w, 1)));
-        qn__lost_block(bits, l->in, w, &to->weights);
+    for (uint32_t o = 0; o < l->out; ++o, w += l->depth) {
+        const float factor = qn__block_factor(qn__block_exponent(bits, qn__absmax(l->depth, w, 1)));
+        qn__lost_block(bits, l->depth, w, &to->weights);
         m->z[o] = factor;
     }
     qn__lost_block(bits, r->items * l->in, m->inputs,

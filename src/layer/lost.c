@@ -1,4 +1,4 @@
-#include "num/lost.h"
+#include "layer/lost.h"
 
 #include "num/intgemm_reference.h"
 

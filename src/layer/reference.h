@@ -1,5 +1,5 @@
 /* The reference: docs/exactness.md, sections 5 to 8 and 15, as plain loops over one item and one
- * grain at a time.
+ * grain at a time. What a layer's kind decides is in the kind's file (layer/layer.h).
  *
  * It is slow and easy to read, and every backend is compared with it byte for byte. Section 9, the
  * update, is qn__update_one in num/optimise.h. Parameters are in the canonical order of
@@ -17,7 +17,7 @@
 #define QN_NUM_REFERENCE_H
 
 #include "base/error.h"
-#include "num/lost.h"
+#include "layer/lost.h"
 #include "num/program.h"
 
 typedef struct qn__reference qn__reference;
@@ -42,8 +42,8 @@ typedef enum qn__grain_end {
 qn_status qn__reference_create(const qn__program *program, qn__reference **out, qn_error *err);
 void qn__reference_destroy(qn__reference *reference);
 
-/* The same for integers, without the large memory for gradients: only qn__reference_grain_begin and
- * _item, qn__reference_lost and the functions for one item may be called. */
+/* The same without the large memory for gradients: only qn__reference_grain_begin and _item,
+ * qn__reference_lost and the functions for one item may be called. */
 qn_status qn__reference_watch(const qn__program *program, qn__reference **out, qn_error *err);
 
 /* 5.1: x[0 .. in[0]-1] from the item's values. */
@@ -62,9 +62,9 @@ float qn__reference_score(const qn__reference *reference);
 float qn__reference_loss(const qn__reference *reference, const qn__reference_item *item);
 int qn__reference_right(const qn__reference *reference, uint32_t label);
 
-/* A grain: its partial gradients and its loss start at +0, and each item adds to them (7.4, 8.6).
- * At the end they become integers, which are added to sums[program->parameters] and *tally. If the
- * result is not QN__GRAIN_FINE, neither is changed. */
+/* A grain of at most program->grain items: its loss starts at +0, and each item adds to it (7.4).
+ * At the end its partial gradients (8.6) and its loss become integers, which are added to
+ * sums[program->parameters] and *tally. If the result is not QN__GRAIN_FINE, neither is changed. */
 void qn__reference_grain_begin(qn__reference *reference);
 void qn__reference_grain_item(qn__reference *reference, const float *parameters,
                               const qn__reference_item *item, uint32_t epoch);
@@ -74,8 +74,8 @@ qn__grain_end qn__reference_grain_end(qn__reference *reference, int64_t *sums, q
  * whole grain, and in the weights. Integers only; overwrites the state of the last item. */
 void qn__reference_lost(qn__reference *reference, const float *parameters, qn__losses *losses);
 
-/* The partial gradients of the grain so far, in units, as sums in float32 (with integers only those
- * of biases); they belong to the reference. */
+/* The partial gradients of the grain that ended last, in units, as sums in float32 (with integers
+ * only those of biases); they belong to the reference. */
 const float *qn__reference_partials(const qn__reference *reference);
 
 #endif

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "num/lost.h"
-#include "num/reference.h"
+#include "layer/lost.h"
+#include "layer/reference.h"
 
 static void expect(const qn__lost *l, uint64_t values, uint64_t lost) {
     assert_int_equal(l->values, values);

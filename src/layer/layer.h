@@ -1,0 +1,61 @@
+/* The kinds of layers. One kind is one file and one line of the list in layer.c. What a kind means
+ * is here: its words in a model text, its shapes, its parameters and its reference. A device has
+ * its own arithmetic for a kind, or refuses the program. */
+#ifndef QN_LAYER_LAYER_H
+#define QN_LAYER_LAYER_H
+
+#include "base/text.h"
+#include "layer/tokens.h"
+#include "num/program.h"
+
+/* The widest layer. */
+#define QN__MAX_WIDTH ((uint32_t)1 << 24)
+
+/* A layer as a model text says it, before its input is known. */
+typedef struct qn__layer_text {
+    qn__layer_kind kind;
+    uint32_t out; /* channels of the output: 1 .. QN__MAX_WIDTH */
+    qn__activation activation;
+    float dropout; /* probability, 0: none */
+} qn__layer_text;
+
+typedef struct qn__layer_ops {
+    const char *word;   /* the first of the layer's text */
+    const char *syntax; /* all of them, for messages */
+
+    /* Reads the words between the first and the activation. Fails with QN_USAGE. */
+    qn_status (*parse)(qn__tokens *tokens, qn__layer_text *layer);
+    /* Appends these words, each after a blank, in their one canonical form. */
+    void (*write)(const qn__layer_text *layer, qn__text *text);
+
+    /* The layer behind an output of this shape, whose parameters begin at `first`; without dropout.
+     * Fails with QN_USAGE. */
+    qn_status (*make)(const qn__layer_text *text, qn__shape from, uint64_t first, qn__layer *layer,
+                      qn_error *err);
+
+    /* Outputs that one input reaches, for initial weights (6.2). */
+    uint64_t (*fan_out)(const qn__layer *layer);
+
+    /* The reference, docs/exactness.md 6.3, 8.4, 8.6 and 15. Values of an item stand in the order
+     * [height][width][channels]. `bits`: of integer products, 0 for float32.
+     *
+     * z[out] of one item from a[in]. */
+    void (*forward)(const qn__layer *layer, int bits, const float *parameters, const float *a,
+                    float *z);
+    /* e[in] of one item from delta[out]; sums[in] is working memory. */
+    void (*backward)(const qn__layer *layer, int bits, const float *parameters, const float *a,
+                     const float *delta, int64_t *sums, float *e);
+    /* float32: adds to partial[to.channels][depth] the chains of a grain's weights, from inputs
+     * a[items][in] and errors delta[items][out]. */
+    void (*gradient)(const qn__layer *layer, uint64_t items, const float *a, const float *delta,
+                     float *partial);
+} qn__layer_ops;
+
+extern const qn__layer_ops qn__dense;
+
+const qn__layer_ops *qn__layer_ops_of(qn__layer_kind kind);
+
+/* The kind of the current word, in *kind. Fails with QN_USAGE and names the nearest kind. */
+qn_status qn__layer_find(const qn__tokens *tokens, qn__layer_kind *kind);
+
+#endif

@@ -1,0 +1,14 @@
+/* Products of a layer with a window, as plain loops: what dense layers and convolutions share
+ * (docs/exactness.md 6.3, 8.4, 8.6). Arguments are those of qn__layer_ops. */
+#ifndef QN_LAYER_PRODUCT_H
+#define QN_LAYER_PRODUCT_H
+
+#include "num/program.h"
+
+void qn__product_forward(const qn__layer *layer, const float *parameters, const float *a, float *z);
+void qn__product_backward(const qn__layer *layer, const float *parameters, const float *delta,
+                          float *e);
+void qn__product_gradient(const qn__layer *layer, uint64_t items, const float *a,
+                          const float *delta, float *partial);
+
+#endif

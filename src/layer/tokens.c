@@ -1,0 +1,64 @@
+#include "layer/tokens.h"
+
+#include "base/text.h"
+#include <stdio.h>
+#include <string.h>
+
+static int is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+void qn__tokens_next(qn__tokens *w) {
+    size_t at = w->at + w->size;
+    while (is_space(w->text[at]))
+        ++at;
+    w->at = at;
+    w->size = 0;
+    if (w->text[at] == ';') {
+        w->size = 1;
+        return;
+    }
+    for (char c = w->text[at]; c != '\0' && c != ';' && !is_space(c); c = w->text[at + w->size])
+        ++w->size;
+}
+
+int qn__tokens_ended(const qn__tokens *w) { return w->size == 0 || w->text[w->at] == ';'; }
+
+int qn__tokens_is(const qn__tokens *w, const char *name) {
+    return qn__same_word(name, w->text + w->at, w->size);
+}
+
+const char *qn__tokens_quote(const qn__tokens *w, char word[64]) {
+    const size_t size = w->size < 60 ? w->size : 60;
+    memcpy(word, w->text + w->at, size);
+    word[size] = '\0';
+    return word;
+}
+
+qn_status qn__tokens_fail(const qn__tokens *w, size_t at, const char *what, const char *remedy) {
+    qn__fail(w->err, QN_USAGE, "%s", what);
+    qn__point_at(w->err, "model", w->text, at);
+    return qn__remedy(w->err, QN_USAGE, "%s", remedy);
+}
+
+qn_status qn__tokens_invalid(const qn__tokens *w, const char *what, const char *remedy) {
+    char word[64], text[160];
+    snprintf(text, sizeof text, "%.80s \"%s\"", what, qn__tokens_quote(w, word));
+    return qn__tokens_fail(w, w->at, text, remedy);
+}
+
+qn_status qn__tokens_count(qn__tokens *w, const char *name, uint32_t most, const char *remedy,
+                           uint32_t *out) {
+    uint64_t value;
+    char what[64];
+    snprintf(what, sizeof what, "the layer's %s is missing", name);
+    if (qn__tokens_ended(w))
+        return qn__tokens_fail(w, w->at, what, remedy);
+    snprintf(what, sizeof what, "invalid layer %s", name);
+    if (!qn__parse_u64(w->text + w->at, w->size, &value))
+        return qn__tokens_invalid(w, what, remedy);
+    snprintf(what, sizeof what, "the layer's %s is %s", name, value == 0 ? "0" : "too large");
+    if (value == 0 || value > most)
+        return qn__tokens_fail(w, w->at, what, remedy);
+    *out = (uint32_t)value;
+    qn__tokens_next(w);
+    return QN_OK;
+}

@@ -1,0 +1,40 @@
+/* The words of a model text, one at a time, and messages that point at them. */
+#ifndef QN_LAYER_TOKENS_H
+#define QN_LAYER_TOKENS_H
+
+#include "base/error.h"
+#include <stddef.h>
+#include <stdint.h>
+
+/* The current word is `size` bytes at text + at. A semicolon is a word of its own, and at the end
+ * of the text the word is empty. Begin with {text, 0, 0, err} and qn__tokens_next. */
+typedef struct qn__tokens {
+    const char *text;
+    size_t at, size;
+    qn_error *err;
+} qn__tokens;
+
+void qn__tokens_next(qn__tokens *tokens);
+
+/* Whether the words of the layer are used up. */
+int qn__tokens_ended(const qn__tokens *tokens);
+
+/* Whether the current word is `name`, in lower case; the word's own case does not matter. */
+int qn__tokens_is(const qn__tokens *tokens, const char *name);
+
+/* The current word for messages, cut at 60 bytes. */
+const char *qn__tokens_quote(const qn__tokens *tokens, char word[64]);
+
+/* Fails with QN_USAGE at byte `at`; both texts are fixed. */
+qn_status qn__tokens_fail(const qn__tokens *tokens, size_t at, const char *what,
+                          const char *remedy);
+
+/* The same at the current word, which is quoted after `what`. */
+qn_status qn__tokens_invalid(const qn__tokens *tokens, const char *what, const char *remedy);
+
+/* A number from 1 to `most` and the step behind it. `name` is "width": messages are "the layer's
+ * width is missing" and "invalid layer width". */
+qn_status qn__tokens_count(qn__tokens *tokens, const char *name, uint32_t most, const char *remedy,
+                           uint32_t *out);
+
+#endif
