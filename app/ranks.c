@@ -1,5 +1,6 @@
 #include "ranks.h"
 #include "command.h"
+#include "interrupt.h"
 #include "jsonline.h"
 #include "message.h"
 #include "progress.h"

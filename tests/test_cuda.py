@@ -33,8 +33,11 @@ def files(quern, tmp_path_factory):
 
 @pytest.fixture
 def gpu(fakes, tmp_path, monkeypatch):
-    """gpu("devices=2", driver=folder, nvrtc=...) puts the fakes before every real library."""
+    """gpu("devices=2", driver=folder, nvrtc=...) puts the fakes before every real library. OpenCL has
+    no device here: its kernels would be compiled anew, and other tests run them."""
     monkeypatch.setenv("QUERN_CACHE", str(tmp_path / "cache"))
+    for variable in ("OCL_ICD_VENDORS", "OCL_ICD_FILENAMES"):
+        monkeypatch.setenv(variable, "/nowhere")
 
     def put(plan="", driver=None, nvrtc=None):
         folders = [driver or fakes, fakes]

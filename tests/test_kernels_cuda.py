@@ -257,7 +257,7 @@ def test_programs(products):
 ])
 def test_ptx_refused(option, other, says):
     """The checks above find a text compiled otherwise."""
-    wrong = complaints(compiled(80, ((option, other),)))
+    wrong = complaints(compiled(80, ((option, other),), 1))
     assert any(says in w for w in wrong), wrong
 
 

@@ -38,10 +38,12 @@ def fill_of(table, kinds, rule, weights=None):
     fill = np.zeros(len(kinds), dtype=np.float32)
     weights = np.ones(len(table)) if weights is None else weights
     for k, categories in enumerate(kinds):
+        if rule not in ("mean", "median") or categories is not None:
+            continue
         there = ~np.isnan(table[:, k].astype(np.float32)) & (weights > 0)
         values = [Fraction(float(v)) for v in table[there, k]]
         own = [Fraction(float(w)) for w in weights[there]]
-        if rule in ("mean", "median") and categories is None and values:
+        if values:
             exact = (sum(w * v for w, v in zip(own, values)) / sum(own) if rule == "mean"
                      else middle(values, own))
             fill[k] = nearest(exact) + ZERO  # adding +0 makes +0 of -0
