@@ -22,6 +22,7 @@ static uint32_t items = 128, inputs = 784, outputs = 512;
 static struct {
     float *a, *w, *d, *c, *inverse, *factor, *start;
     uint32_t *list;
+    size_t *in_blocks, *out_blocks, *weight_blocks; /* where panels begin */
     char *left, *right, *transposed, *rows, *columns;
     double *sums;
 } m;
@@ -51,6 +52,13 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static size_t *spaced(size_t count, size_t stride) {
+    size_t *at = room(count * sizeof *at);
+    for (size_t i = 0; i < count; ++i)
+        at[i] = i * stride;
+    return at;
+}
+
 static void make(void) {
     const size_t in = panels_of(inputs), out = panels_of(outputs), deep = in * P;
     const size_t values = (items + deep + out * P) * P;
@@ -64,6 +72,9 @@ static void make(void) {
     m.list = room(items * sizeof *m.list);
     for (uint32_t i = 0; i < items; ++i)
         m.list[i] = i;
+    m.in_blocks = spaced(in, (size_t)items * P);
+    m.out_blocks = spaced(out, deep * P);
+    m.weight_blocks = spaced(in, P * P);
     /* Room for any table: 16 bytes per value. */
     m.left = room((size_t)panels_of(items) * P * deep * 16);
     m.right = room(out * P * deep * 16);
@@ -88,8 +99,9 @@ static void scale(int width) {
 }
 
 static void float_product(void) {
-    kernels->matmul(items, inputs, m.a, (size_t)items * P, m.w, (size_t)panels_of(inputs) * P * P,
-                    m.c, (size_t)items * P, m.start, panels_of(outputs));
+    const qn__cpu_chain chain = {inputs, m.in_blocks, m.weight_blocks};
+    kernels->matmul(items, &chain, m.a, m.w, (size_t)panels_of(inputs) * P * P, m.c,
+                    (size_t)items * P, m.start, panels_of(outputs));
 }
 
 static void float_outer(void) {
@@ -102,8 +114,8 @@ static void float_outer(void) {
 
 static void left(void) {
     for (uint32_t i = 0; i < items; i += P)
-        table->left(bits, items - i < P ? items - i : P, inputs, m.a + (size_t)i * P,
-                    (size_t)items * P, NULL, m.inverse, m.left + i / P * table->size(bits, inputs));
+        table->left(bits, items - i < P ? items - i : P, inputs, m.a + (size_t)i * P, m.in_blocks,
+                    NULL, m.inverse, m.left + i / P * table->size(bits, inputs));
 }
 
 static void right(void) {
@@ -114,8 +126,7 @@ static void right(void) {
 
 static void transposed(void) {
     for (uint32_t p = 0; p < panels_of(inputs); ++p)
-        table->right_transposed(bits, P, outputs, m.w + (size_t)p * P * P,
-                                (size_t)panels_of(inputs) * P * P, m.inverse,
+        table->right_transposed(bits, P, outputs, m.w + (size_t)p * P * P, m.out_blocks, m.inverse,
                                 m.transposed + p * table->size(bits, outputs));
 }
 

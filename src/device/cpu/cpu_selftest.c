@@ -48,13 +48,17 @@ static float draw(trial *t, int low, int high) {
 
 /* Products whose sums are near one, and near the smallest normal number. */
 static const char *try_products(const qn__cpu_kernels *k, trial *t) {
+    size_t blocks[PANELS];
+    const qn__cpu_chain chain = {DEPTH, blocks, blocks};
     for (uint32_t i = 0; i < PANELS * CELLS; ++i) {
         t->a[i] = draw(t, i % 3 ? -3 : -70, i % 3 ? 3 : -60);
         t->b[i] = draw(t, i % 5 ? -3 : -70, i % 5 ? 3 : -60);
     }
     for (uint32_t c = 0; c < SIDE; ++c)
         t->start[c] = c % 2 ? draw(t, -3, 3) : 0.0f;
-    k->matmul(k->rows, DEPTH, t->a, CELLS, t->b, 0, t->c, 0, t->start, 1);
+    for (size_t i = 0; i < PANELS; ++i)
+        blocks[i] = i * CELLS;
+    k->matmul(k->rows, &chain, t->a, t->b, 0, t->c, 0, t->start, 1);
     for (uint32_t r = 0; r < k->rows; ++r)
         for (uint32_t c = 0; c < SIDE; ++c) {
             float sum = t->start[c];

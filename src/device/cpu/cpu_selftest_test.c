@@ -32,14 +32,14 @@ static void test_all_that_is_here(void **state) {
 
 static const qn__cpu_isa *good;
 
-static void wrong_matmul(uint32_t rows, uint32_t k, const float *a, size_t a_stride, const float *b,
+static void wrong_matmul(uint32_t rows, const qn__cpu_chain *chain, const float *a, const float *b,
                          size_t b_stride, float *c, size_t c_stride, const float *start,
                          uint32_t panels) {
-    good->kernels->matmul(rows, k, a, a_stride, b, b_stride, c, c_stride, start, panels);
+    good->kernels->matmul(rows, chain, a, b, b_stride, c, c_stride, start, panels);
     for (uint32_t r = 0; r < rows; ++r) {
         float sum = start[3]; /* with the product rounded, in one lane */
-        for (uint32_t i = 0; i < k; ++i) {
-            volatile float product = a[i / 16 * a_stride + r * 16 + i % 16] * b[i * 16 + 3];
+        for (uint32_t i = 0; i < chain->k; ++i) {
+            volatile float product = a[chain->a[i / 16] + r * 16 + i % 16] * b[i * 16 + 3];
             sum += product;
         }
         c[r * 16 + 3] = sum;

@@ -34,24 +34,32 @@ typedef enum qn__partial {
     QN__PARTIAL_ADD    /* double: rounded to an integer and added */
 } qn__partial;
 
+/* The chains of a product: all its elements run over the same k, in blocks of 16 of which the last
+ * may be shorter. a[t / 16] and b[t / 16] are where the block of t begins in the left operand and
+ * in the weights, in floats. So a block is any panel of a layer's inputs at any offset of rows. */
+typedef struct qn__cpu_chain {
+    uint32_t k;
+    const size_t *a, *b;
+} qn__cpu_chain;
+
 typedef struct qn__cpu_kernels {
     const char *name; /* "scalar", "avx2", "avx512", "neon" */
     uint32_t rows;    /* of a tile of matmul and matmul_some, 12 at most */
     uint32_t panels;  /* the number of panels for which matmul and matmul_some are fastest */
 
-    /* c[i][0..15] = chain over t = 0..k-1 of fma(a(i, t), b[t][0..15]) from start[0..15] (from +0
-     * when start is NULL), for `rows` rows and `panels` panels of c. a(i, t) = a[(t / 16) *
-     * a_stride + i * 16 + t % 16]: rows of panels that are a_stride floats apart. Panel p of b, c
-     * and start is at the offsets p * b_stride, p * c_stride and p * 16. */
-    void (*matmul)(uint32_t rows, uint32_t k, const float *a, size_t a_stride, const float *b,
+    /* c[i][0..15] = chain over t = 0..k-1 of fma(a(i, t), b(t)[0..15]) from start[0..15] (from +0
+     * when start is NULL), for `rows` rows and `panels` panels of c. a(i, t) = a[chain->a[t / 16] +
+     * i * 16 + t % 16], b(t) = b + chain->b[t / 16] + t % 16 * 16. Panel p of b, c and start is at
+     * the offsets p * b_stride, p * c_stride and p * 16. */
+    void (*matmul)(uint32_t rows, const qn__cpu_chain *chain, const float *a, const float *b,
                    size_t b_stride, float *c, size_t c_stride, const float *start, uint32_t panels);
 
     /* The same chains over only the `count` values of t in `list` (ascending). The result is that
      * of matmul if every a(i, t) that is left out is +0 and the weights are finite; but an element
      * may be -0 where matmul gives +0. At most `rows` rows (of a tile) and `panels` panels. */
-    void (*matmul_some)(uint32_t rows, uint32_t count, const uint32_t *list, const float *a,
-                        size_t a_stride, const float *b, size_t b_stride, float *c, size_t c_stride,
-                        const float *start, uint32_t panels);
+    void (*matmul_some)(uint32_t rows, uint32_t count, const uint32_t *list,
+                        const qn__cpu_chain *chain, const float *a, const float *b, size_t b_stride,
+                        float *c, size_t c_stride, const float *start, uint32_t panels);
 
     /* Bit t: the bits of x[t] are not those of +0. */
     uint32_t (*nonzero)(const float x[QN__PANEL]);

@@ -111,33 +111,46 @@ static void every_isa(void (*body)(const qn__cpu_kernels *k)) {
 
 /* ---- products */
 
+/* The blocks of an operand `stride` apart, in an order of its own for each seed. */
+static const size_t *blocks_of(uint32_t depth, size_t stride, uint32_t seed) {
+    const uint32_t count = (depth + 15) / 16;
+    size_t *blocks = guard(count * sizeof *blocks);
+    for (uint32_t i = 0; i < count; ++i)
+        blocks[i] = (seed % 3 == 0   ? i
+                     : seed % 3 == 1 ? count - 1 - i
+                                     : (i + seed) % count) *
+                    stride;
+    return blocks;
+}
+
 static void check_matmul(const qn__cpu_kernels *k, uint32_t rows, uint32_t depth, uint32_t panels,
                          int with_start, size_t gap) {
     const uint32_t a_panels = (depth + 15) / 16;
-    const size_t a_stride = rows * 16 + gap, b_stride = depth * 16 + gap;
+    const size_t a_stride = rows * 16 + gap, b_stride = a_panels * 256 + gap;
     const size_t c_stride = rows * 16 + gap;
-    const size_t a_count = a_panels ? (a_panels - 1) * a_stride + rows * 16 : 0;
+    const size_t a_count = (a_panels - 1) * a_stride + rows * 16;
+    const qn__cpu_chain chain = {depth, blocks_of(depth, a_stride, rows),
+                                 blocks_of(depth, 256, panels)};
     const size_t c_count = (panels - 1) * c_stride + rows * 16;
     float *a = guarded_numbers(a_count, 0);
-    const float *b = guarded_numbers((panels - 1) * b_stride + depth * 16, 0);
+    const float *b = guarded_numbers((panels - 1) * b_stride + a_panels * 256, 0);
     const float *start = guarded_numbers(panels * 16, 0);
     float *c = guarded_numbers(c_count, 0), *want = copy_of(c, c_count);
     snprintf(how, sizeof how, "rows %u, k %u, panels %u, start %d", rows, depth, panels,
              with_start);
     for (uint32_t i = 0; i < rows; ++i) /* the padding of a is not used */
         for (uint32_t t = depth; t < a_panels * 16; ++t)
-            a[t / 16 * a_stride + i * 16 + t % 16] = NAN;
+            a[chain.a[t / 16] + i * 16 + t % 16] = NAN;
     for (uint32_t p = 0; p < panels; ++p)
         for (uint32_t i = 0; i < rows; ++i)
             for (uint32_t o = 0; o < 16; ++o) {
                 float acc = with_start ? start[p * 16 + o] : 0.0f;
                 for (uint32_t t = 0; t < depth; ++t)
-                    acc = fmaf(a[t / 16 * a_stride + i * 16 + t % 16], b[p * b_stride + t * 16 + o],
-                               acc);
+                    acc = fmaf(a[chain.a[t / 16] + i * 16 + t % 16],
+                               b[p * b_stride + chain.b[t / 16] + t % 16 * 16 + o], acc);
                 want[p * c_stride + i * 16 + o] = acc;
             }
-    k->matmul(rows, depth, a, a_stride, b, b_stride, c, c_stride, with_start ? start : NULL,
-              panels);
+    k->matmul(rows, &chain, a, b, b_stride, c, c_stride, with_start ? start : NULL, panels);
     same(k, "matmul", c, want, c_count); /* the gaps too: nothing may be written there */
     release();
 }
@@ -177,17 +190,17 @@ static uint32_t bits_of(float x) {
 }
 
 /* The expected c after chains over the list, in plain loops. */
-static void plain_some(uint32_t rows, uint32_t count, const uint32_t *list, const float *a,
-                       size_t a_stride, const float *b, size_t b_stride, float *c, size_t c_stride,
-                       const float *start, uint32_t panels) {
+static void plain_some(uint32_t rows, uint32_t count, const uint32_t *list,
+                       const qn__cpu_chain *chain, const float *a, const float *b, size_t b_stride,
+                       float *c, size_t c_stride, const float *start, uint32_t panels) {
     for (uint32_t p = 0; p < panels; ++p)
         for (uint32_t i = 0; i < rows; ++i)
             for (uint32_t o = 0; o < 16; ++o) {
                 float acc = start ? start[p * 16 + o] : 0.0f;
                 for (uint32_t n = 0; n < count; ++n) {
                     const uint32_t t = list[n];
-                    acc = fmaf(a[t / 16 * a_stride + i * 16 + t % 16], b[p * b_stride + t * 16 + o],
-                               acc);
+                    acc = fmaf(a[chain->a[t / 16] + i * 16 + t % 16],
+                               b[p * b_stride + chain->b[t / 16] + t % 16 * 16 + o], acc);
                 }
                 c[p * c_stride + i * 16 + o] = acc;
             }
@@ -212,14 +225,17 @@ static uint32_t same_but_zeros(const qn__cpu_kernels *k, const float *some, cons
  * against matmul. Returns the number of zeros of different sign. */
 static uint32_t check_matmul_some(const qn__cpu_kernels *k, uint32_t rows, uint32_t depth,
                                   uint32_t panels, uint32_t density, int with_start) {
-    const size_t gap = rows % 2 ? 16 : 0, a_stride = rows * 16 + gap, b_stride = depth * 16 + gap;
+    const size_t gap = rows % 2 ? 16 : 0, a_stride = rows * 16 + gap;
+    const size_t b_stride = (depth + 15) / 16 * 256 + gap;
     const size_t a_count = ((depth + 15) / 16 - 1) * a_stride + rows * 16;
-    const size_t b_count = (panels - 1) * b_stride + depth * 16, c_stride = rows * 16 + gap;
+    const size_t b_count = panels * b_stride - gap, c_stride = rows * 16 + gap;
     const size_t c_count = (panels - 1) * c_stride + rows * 16;
     float *a = guarded_numbers(a_count, 0), *b = guarded_numbers(b_count, 0);
     float *a_nan = guard(a_count * sizeof *a), *b_nan = guard(b_count * sizeof *b);
     float *c = guarded_numbers(c_count, 0), *want = copy_of(c, c_count), *all = copy_of(c, c_count);
     const float *start = with_start ? guarded_numbers(panels * 16, 0) : NULL;
+    const qn__cpu_chain chain = {depth, blocks_of(depth, a_stride, rows),
+                                 blocks_of(depth, 256, panels)};
     uint32_t count;
     const uint32_t *list = draw_list(depth, density, &count);
     for (size_t i = 0; i < a_count; ++i)
@@ -230,20 +246,22 @@ static uint32_t check_matmul_some(const qn__cpu_kernels *k, uint32_t rows, uint3
         const int listed = n < count && list[n] == t;
         n += (uint32_t)listed;
         for (uint32_t i = 0; i < rows; ++i) {
-            float *x = &a[t / 16 * a_stride + i * 16 + t % 16];
-            *x = listed ? *x : 0.0f;
-            a_nan[t / 16 * a_stride + i * 16 + t % 16] = listed ? *x : NAN;
+            const size_t at = chain.a[t / 16] + i * 16 + t % 16;
+            a[at] = listed ? a[at] : 0.0f;
+            a_nan[at] = listed ? a[at] : NAN;
         }
-        for (uint32_t p = 0; listed && p < panels; ++p)
-            memcpy(b_nan + p * b_stride + t * 16, b + p * b_stride + t * 16, 16 * sizeof *b);
+        for (uint32_t p = 0; listed && p < panels; ++p) {
+            const size_t at = p * b_stride + chain.b[t / 16] + t % 16 * 16;
+            memcpy(b_nan + at, b + at, 16 * sizeof *b);
+        }
     }
     snprintf(how, sizeof how, "rows %u, %u of k %u, panels %u, start %d", rows, count, depth,
              panels, with_start);
-    plain_some(rows, count, list, a, a_stride, b, b_stride, want, c_stride, start, panels);
-    k->matmul_some(rows, count, list, a_nan, a_stride, b_nan, b_stride, c, c_stride, start, panels);
+    plain_some(rows, count, list, &chain, a, b, b_stride, want, c_stride, start, panels);
+    k->matmul_some(rows, count, list, &chain, a_nan, b_nan, b_stride, c, c_stride, start, panels);
     same(k, "matmul_some", c, want, c_count); /* the gaps too */
-    k->matmul_some(rows, count, list, a, a_stride, b, b_stride, c, c_stride, start, panels);
-    k->matmul(rows, depth, a, a_stride, b, b_stride, all, c_stride, start, panels);
+    k->matmul_some(rows, count, list, &chain, a, b, b_stride, c, c_stride, start, panels);
+    k->matmul(rows, &chain, a, b, b_stride, all, c_stride, start, panels);
     const uint32_t differ = same_but_zeros(k, c, all, c_count);
     release();
     return differ;

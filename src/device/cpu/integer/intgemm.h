@@ -4,8 +4,8 @@
  * *right* operand of panels of 16 columns; both have k values along the sum. Each table defines the
  * format of a block or panel. It takes size(bits, k) bytes and begins at a multiple of 64; the
  * blocks or panels of one operand follow one another without gaps. Values come from arrays of
- * floats in panels (cpu_kernels.h): element (row, column) of an array is at from[column / 16 *
- * stride + row * 16 + column % 16]. A value v becomes the integer qn__quantize(v, inverse) of
+ * floats in panels (cpu_kernels.h): element (row, column) of an array is at from[blocks[column /
+ * 16] + row * 16 + column % 16]. A value v becomes the integer qn__quantize(v, inverse) of
  * num/intgemm_reference.h, with the inverse of its block; an inverse of 0 (a block that is not
  * finite) may give any integers. Columns beyond the last are not used and count as 0. */
 #ifndef QN_DEVICE_CPU_INTEGER_CPU_INTEGERS_H
@@ -64,12 +64,12 @@ typedef struct qn__intgemm {
 
     /* absmax[r] = bits of the largest |from(r, c) * times[c]| over c < k (times NULL: of the value
      * itself), for r < rows, rows <= 16. A NaN is larger than everything. */
-    void (*absmax)(uint32_t rows, uint32_t k, const float *from, size_t stride, const float *times,
-                   uint32_t *absmax);
+    void (*absmax)(uint32_t rows, uint32_t k, const float *from, const size_t *blocks,
+                   const float *times, uint32_t *absmax);
 
     /* One block of a left operand, from `rows` <= 16 rows: element (r, c) is RN(from(r, c) *
      * times[c]), with inverse[r]. */
-    void (*left)(int bits, uint32_t rows, uint32_t k, const float *from, size_t stride,
+    void (*left)(int bits, uint32_t rows, uint32_t k, const float *from, const size_t *blocks,
                  const float *times, const float *inverse, void *to);
 
     /* One panel of a right operand, from one panel of an array: element (t, c) is from[t * 16 + c],
@@ -87,7 +87,7 @@ typedef struct qn__intgemm {
      * columns
      * <= 16, with inverse[t]; other columns are 0. */
     void (*right_transposed)(int bits, uint32_t columns, uint32_t k, const float *from,
-                             size_t stride, const float *inverse, void *to);
+                             const size_t *blocks, const float *inverse, void *to);
 
     /* Both operands of a sum over items, for `outer`: from one panel of an array with an item to a
      * row. Depth t is item list[t], t < count, with inverse[t]. left_items: element (r, t) is

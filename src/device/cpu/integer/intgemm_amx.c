@@ -537,20 +537,21 @@ static size_t qn_cpu_size_int_amx(int bits, uint32_t k) {
     return steps_of(k) * left_step_size(own_width(bits)) + filled_size(steps_of(k));
 }
 
-static void qn_cpu_absmax_int_amx(uint32_t rows, uint32_t k, const float *from, size_t stride,
-                                  const float *times, uint32_t *absmax) {
+static void qn_cpu_absmax_int_amx(uint32_t rows, uint32_t k, const float *from,
+                                  const size_t *blocks, const float *times, uint32_t *absmax) {
     if (times)
-        absmax_of(rows, k, from, stride, times, absmax);
+        absmax_of(rows, k, from, blocks, times, absmax);
     else
-        absmax_of(rows, k, from, stride, NULL, absmax);
+        absmax_of(rows, k, from, blocks, NULL, absmax);
 }
 
 static void qn_cpu_left_int_amx(int bits, uint32_t rows, uint32_t k, const float *from,
-                                size_t stride, const float *times, const float *inverse, void *to) {
+                                const size_t *blocks, const float *times, const float *inverse,
+                                void *to) {
     if (is_shallow(bits, k))
-        qn__intgemm_vnni.left(bits, rows, k, from, stride, times, inverse, to);
+        qn__intgemm_vnni.left(bits, rows, k, from, blocks, times, inverse, to);
     else
-        EACH_WIDTH(bits, pack_left, rows, k, from, stride, times, inverse, to);
+        EACH_WIDTH(bits, pack_left, rows, k, from, blocks, times, inverse, to);
 }
 
 static void qn_cpu_right_int_amx(int bits, uint32_t k, const float *from,
@@ -571,12 +572,12 @@ static void qn_cpu_right_part_int_amx(int bits, uint32_t k, uint32_t first, uint
 }
 
 static void qn_cpu_right_transposed_int_amx(int bits, uint32_t columns, uint32_t k,
-                                            const float *from, size_t stride, const float *inverse,
-                                            void *to) {
+                                            const float *from, const size_t *blocks,
+                                            const float *inverse, void *to) {
     if (is_shallow(bits, k))
-        qn__intgemm_vnni.right_transposed(bits, columns, k, from, stride, inverse, to);
+        qn__intgemm_vnni.right_transposed(bits, columns, k, from, blocks, inverse, to);
     else
-        EACH_WIDTH(bits, pack_right_transposed, columns, k, from, stride, inverse, to);
+        EACH_WIDTH(bits, pack_right_transposed, columns, k, from, blocks, inverse, to);
 }
 
 static void qn_cpu_left_items_int_amx(int bits, uint32_t count, const uint32_t *list,
@@ -608,7 +609,8 @@ static void qn_cpu_absmax_bytes_int_amx(uint32_t rows, uint32_t k, const uint8_t
     absmax_of_bytes(rows, k, from, absmax);
 }
 
-/* Consecutive integer operands of VNNI. */
+/* Consecutive integer operands of VNNI, in panels of 16 rows. */
+static const size_t few_blocks[] = {0, WIDE *WIDE};
 #define FOUR(x) x, x, x, x
 static const float ones[WIDE * 2] = {FOUR(1), FOUR(1), FOUR(1), FOUR(1),
                                      FOUR(1), FOUR(1), FOUR(1), FOUR(1)};
@@ -622,7 +624,7 @@ static void qn_cpu_left_bytes_int_amx(int bits, uint32_t rows, uint32_t k,
     if (is_shallow(bits, k)) {
         float floats[STEP / 2 * WIDE];
         floats_of_rows(rows, k, from, inverse, digits, floats);
-        qn__intgemm_vnni.left(bits, rows, k, floats, WIDE * WIDE, NULL, ones, to);
+        qn__intgemm_vnni.left(bits, rows, k, floats, few_blocks, NULL, ones, to);
     } else
         EACH_WIDTH(bits, pack_left_bytes, rows, k, from, inverse, digits, to);
 }
@@ -645,7 +647,7 @@ static void qn_cpu_left_raw_int_amx(int bits, uint32_t rows, uint32_t k, const u
     if (is_shallow(bits, k)) {
         float floats[STEP / 2 * WIDE];
         raw_floats_of_rows(rows, k, from, floats);
-        qn__intgemm_vnni.left(bits, rows, k, floats, WIDE * WIDE, NULL, ones, to);
+        qn__intgemm_vnni.left(bits, rows, k, floats, few_blocks, NULL, ones, to);
     } else
         pack_raw(BYTES_14, rows, k, from, to);
 }

@@ -11,16 +11,16 @@ static size_t qn_cpu_size_int_scalar(int bits, uint32_t k) {
 }
 
 /* from(row, column) of intgemm.h. */
-static float at(const float *from, size_t stride, uint32_t row, uint32_t column) {
-    return from[column / P * stride + (size_t)row * P + column % P];
+static float at(const float *from, const size_t *blocks, uint32_t row, uint32_t column) {
+    return from[blocks[column / P] + (size_t)row * P + column % P];
 }
 
-static void qn_cpu_absmax_int_scalar(uint32_t rows, uint32_t k, const float *from, size_t stride,
-                                     const float *times, uint32_t *absmax) {
+static void qn_cpu_absmax_int_scalar(uint32_t rows, uint32_t k, const float *from,
+                                     const size_t *blocks, const float *times, uint32_t *absmax) {
     for (uint32_t r = 0; r < rows; ++r) {
         absmax[r] = 0;
         for (uint32_t c = 0; c < k; ++c) {
-            const float v = times ? at(from, stride, r, c) * times[c] : at(from, stride, r, c);
+            const float v = times ? at(from, blocks, r, c) * times[c] : at(from, blocks, r, c);
             uint32_t bits;
             memcpy(&bits, &v, sizeof bits);
             bits &= 0x7fffffffu;
@@ -30,13 +30,13 @@ static void qn_cpu_absmax_int_scalar(uint32_t rows, uint32_t k, const float *fro
 }
 
 static void qn_cpu_left_int_scalar(int bits, uint32_t rows, uint32_t k, const float *from,
-                                   size_t stride, const float *times, const float *inverse,
+                                   const size_t *blocks, const float *times, const float *inverse,
                                    void *to) {
     int32_t *q = to;
     (void)bits;
     for (uint32_t c = 0; c < k; ++c, q += P)
         for (uint32_t r = 0; r < P; ++r) {
-            const float v = r < rows ? at(from, stride, r, c) * (times ? times[c] : 1.0f) : 0.0f;
+            const float v = r < rows ? at(from, blocks, r, c) * (times ? times[c] : 1.0f) : 0.0f;
             q[r] = r < rows ? qn__quantize(v, inverse[r]) : 0;
         }
 }
@@ -51,13 +51,13 @@ static void qn_cpu_right_int_scalar(int bits, uint32_t k, const float *from,
 }
 
 static void qn_cpu_right_transposed_int_scalar(int bits, uint32_t columns, uint32_t k,
-                                               const float *from, size_t stride,
+                                               const float *from, const size_t *blocks,
                                                const float *inverse, void *to) {
     int32_t *q = to;
     (void)bits;
     for (uint32_t t = 0; t < k; ++t, q += P)
         for (uint32_t c = 0; c < P; ++c)
-            q[c] = c < columns ? qn__quantize(at(from, stride, c, t), inverse[t]) : 0;
+            q[c] = c < columns ? qn__quantize(at(from, blocks, c, t), inverse[t]) : 0;
 }
 
 /* Left and right have the same format here. */

@@ -16,7 +16,7 @@
 #include "device/cpu/cpu_isa.h"
 #include "device/cpu/integer/intgemm_room_test.h"
 
-enum { DEEPEST = 131, MOST_ROWS = 37, HIGHEST = 277, MOST_PANELS = 5 };
+enum { DEEPEST = 131, MOST_ROWS = 37, HIGHEST = 277, MOST_PANELS = 5, MOST_BLOCKS = 8197 };
 
 static const char *const isas[] = {"scalar", "avx2", "avx512", "vnni", "amx", "neon", "dotprod"};
 static const int widths[] = {7, 14, 21};
@@ -26,7 +26,8 @@ typedef struct bench {
     const qn__intgemm *table;
     int bits;
     uint32_t rows, k, panels;
-    size_t stride; /* of the arrays of values */
+    /* Where the panels of both arrays of values begin; those of the left one in any order. */
+    size_t left_blocks[MOST_BLOCKS], right_blocks[MOST_BLOCKS];
     float *left, *right;
     float left_inverse[HIGHEST + P], right_inverse[MOST_PANELS * P];
     float row[HIGHEST + P], column[MOST_PANELS * P], start[MOST_PANELS * P];
@@ -51,8 +52,17 @@ static float *values(size_t count) {
     return v;
 }
 
-static float at(const float *from, size_t stride, uint32_t row, uint32_t column) {
-    return from[column / P * stride + (size_t)row * P + column % P];
+/* Values of k columns in panels `stride` apart, in a different order for each k. */
+static float *spread(uint32_t k, size_t stride, size_t *blocks) {
+    const uint32_t panels = (k + P - 1) / P;
+    assert_in_range(panels, 1, MOST_BLOCKS);
+    for (uint32_t p = 0; p < panels; ++p)
+        blocks[p] = (k % 2 ? p : panels - 1 - p) * stride;
+    return values(panels * stride);
+}
+
+static float at(const float *from, const size_t *blocks, uint32_t row, uint32_t column) {
+    return from[blocks[column / P] + (size_t)row * P + column % P];
 }
 
 static int same(float a, float b) {
@@ -89,11 +99,11 @@ static void pack_left(bench *b, const float *times) {
     for (uint32_t r = 0; r < b->rows; r += P) {
         const uint32_t rows = b->rows - r < P ? b->rows - r : P;
         uint32_t absmax[P];
-        b->table->absmax(rows, b->k, b->left + (size_t)r * P, b->stride, times, absmax);
+        b->table->absmax(rows, b->k, b->left + (size_t)r * P, b->left_blocks, times, absmax);
         for (uint32_t i = 0; i < rows; ++i) {
             uint32_t expected = 0;
             for (uint32_t c = 0; c < b->k; ++c) {
-                const float v = at(b->left, b->stride, r + i, c) * (times ? times[c] : 1.0f);
+                const float v = at(b->left, b->left_blocks, r + i, c) * (times ? times[c] : 1.0f);
                 const uint32_t own = qn__absmax(1, &v, 1);
                 expected = own > expected ? own : expected;
             }
@@ -101,7 +111,7 @@ static void pack_left(bench *b, const float *times) {
                              expected > 0x7f800000u ? UINT32_MAX : expected);
             block_of(b, absmax[i], b->row + r + i, b->left_inverse + r + i);
         }
-        b->table->left(b->bits, rows, b->k, b->left + (size_t)r * P, b->stride, times,
+        b->table->left(b->bits, rows, b->k, b->left + (size_t)r * P, b->left_blocks, times,
                        b->left_inverse + r, (char *)b->packed_left + r / P * size);
     }
 }
@@ -117,12 +127,12 @@ static void check_product(const bench *b, const float *times, int forward,
         for (uint32_t j = 0; j < b->panels * P; ++j) {
             int64_t n = 0;
             for (uint32_t t = 0; t < b->k; ++t) {
-                const float v = at(b->left, b->stride, i, t) * (times ? times[t] : 1.0f);
+                const float v = at(b->left, b->left_blocks, i, t) * (times ? times[t] : 1.0f);
                 n += (int64_t)qn__quantize(v, b->left_inverse[i]) * q(b, t, j);
             }
             const float expected = forward ? fmaf((float)n, b->row[i] * b->column[j], b->start[j])
                                            : (float)n * b->row[i];
-            const float found = at(c, stride, i, j);
+            const float found = c[j / P * stride + (size_t)i * P + j % P];
             if (!same(found, expected))
                 fail_msg("%s, %d bits, %u x %u by %u panels: row %u, column %u: %a, not %a",
                          b->table->name, b->bits, b->rows, b->k, b->panels, i, j, (double)found,
@@ -157,13 +167,12 @@ static void right_parts(const bench *b) {
 }
 
 /* Makes most depths zeros, in all rows or in the first half of each block of 16: tables may skip
- * them. The rest is as large as possible. Depth t of row r is at v[t / 16 * stride + r * 16 + t %
- * 16]. */
-static void hollow_depths(float *v, size_t stride, uint32_t rows, uint32_t k) {
+ * them. The rest is as large as possible. The panel of depth t begins at blocks[t / 16]. */
+static void hollow_depths(float *v, const size_t *blocks, uint32_t rows, uint32_t k) {
     for (uint32_t t = 0; t < k; ++t) {
         const uint32_t kind = draw() % 4;
         for (uint32_t r = 0; r < rows; ++r)
-            v[t / P * stride + (size_t)r * P + t % P] =
+            v[blocks[t / P] + (size_t)r * P + t % P] =
                 (kind < 2 || (kind == 2 && r % P < P / 2) ? 0.0f : 1.99f) * (draw() % 2 ? 1 : -1);
     }
 }
@@ -182,16 +191,15 @@ static void forward_case(const qn__intgemm *table, int bits, uint32_t rows, uint
                          uint32_t panels) {
     bench b;
     begin(&b, table, bits, rows, k, panels);
-    b.stride = (size_t)(rows + 1) * P;
-    b.left = values((k + P - 1) / P * b.stride);
+    b.left = spread(k, (size_t)(rows + 1) * P, b.left_blocks);
     b.right = values((size_t)panels * k * P);
     for (uint32_t t = 64; t < k && t < 128; ++t)
         for (uint32_t r = 0; r < rows && r < P; ++r)
-            b.left[t / P * b.stride + r * P + t % P] = 0.0f;
+            b.left[b.left_blocks[t / P] + r * P + t % P] = 0.0f;
     if (rows % 2)
-        hollow_depths(b.left, b.stride, rows, k);
+        hollow_depths(b.left, b.left_blocks, rows, k);
     if (k % 3 == 0)
-        b.left[0] = k % 2 ? NAN : -INFINITY;
+        b.left[b.left_blocks[0]] = k % 2 ? NAN : -INFINITY;
     for (uint32_t j = 0; j < panels * P; ++j)
         block_of(&b, qn__absmax(k, b.right + (size_t)j / P * k * P + j % P, P), b.column + j,
                  b.right_inverse + j);
@@ -207,9 +215,8 @@ static void forward_case(const qn__intgemm *table, int bits, uint32_t rows, uint
 /* 15.5: depth t is an output of an array of weights in panels, column j an input of it. The depth
  * is at most MOST_PANELS panels here. */
 static int32_t transposed_weight(const bench *b, uint32_t t, uint32_t column) {
-    const size_t inputs = (size_t)b->panels * P;
-    return column < inputs - 1
-               ? qn__quantize(at(b->right, inputs * P, column, t), b->right_inverse[t])
+    return column < b->panels * P - 1
+               ? qn__quantize(at(b->right, b->right_blocks, column, t), b->right_inverse[t])
                : 0;
 }
 
@@ -218,17 +225,16 @@ static void backward_case(const qn__intgemm *table, int bits, uint32_t rows, uin
     const size_t inputs = (size_t)panels * P;
     bench b;
     begin(&b, table, bits, rows, k, panels);
-    b.stride = (size_t)rows * P;
-    b.left = values((k + P - 1) / P * b.stride);
-    b.right = values((k + P - 1) / P * inputs * P);
+    b.left = spread(k, (size_t)rows * P, b.left_blocks);
+    b.right = spread(k, inputs * P, b.right_blocks);
     for (uint32_t t = 0; t < k; ++t)
-        block_of(&b, qn__absmax(inputs, b.right + (size_t)t / P * inputs * P + t % P, P),
-                 b.column + t, b.right_inverse + t);
+        block_of(&b, qn__absmax(inputs, b.right + b.right_blocks[t / P] + t % P, P), b.column + t,
+                 b.right_inverse + t);
     pack_left(&b, b.column);
     /* All columns but the last are inputs. */
     for (uint32_t p = 0; p < panels; ++p)
         table->right_transposed(bits, p + 1 < panels ? P : P - 1, k, b.right + (size_t)p * P * P,
-                                inputs * P, b.right_inverse,
+                                b.right_blocks, b.right_inverse,
                                 (char *)b.packed_right + p * table->size(bits, k));
     check_product(&b, b.column, 0, transposed_weight);
     end(&b);
@@ -356,12 +362,15 @@ static void left_bytes_case(const qn__intgemm *table, int bits, qn__scale scale,
                             uint32_t k, const qn__cpu_digits *digits) {
     const size_t size = table->size(bits, k);
     void *expected = room(size), *found = room(size);
+    size_t blocks[DEEPEST / P + 1];
     uint8_t absmax[P];
     byte_rows b;
     begin_bytes(&b, bits, scale, rows, k);
     table->absmax_bytes(rows, k, b.row, absmax);
     assert_memory_equal(absmax, b.absmax, rows);
-    table->left(bits, rows, k, b.floats, (size_t)rows * P, NULL, b.inverse, expected);
+    for (uint32_t p = 0; p * P < k; ++p)
+        blocks[p] = (size_t)p * rows * P;
+    table->left(bits, rows, k, b.floats, blocks, NULL, b.inverse, expected);
     table->left_bytes(bits, rows, k, b.row, b.inverse, digits, found);
     assert_memory_equal(found, expected, size);
     end_bytes(&b);

@@ -15,7 +15,8 @@ enum {
     FEW_DOUBLED = 64, /* a step whose doubled integers of 14 bits still fit 16 bits */
     SIDE = QN__PANEL,
     CELLS = SIDE * SIDE,
-    FLOATS = (DEPTH + SIDE - 1) / SIDE * CELLS,
+    PANELS = (DEPTH + SIDE - 1) / SIDE,
+    FLOATS = PANELS * CELLS,
     ROOM = DEPTH * SIDE * 8
 };
 
@@ -42,11 +43,14 @@ static void multiply(const qn__intgemm *table, int bits, const float *a, const f
                      trial *to) {
     uint32_t list[DEPTH];
     float ones[DEPTH], start[SIDE] = {0};
+    size_t blocks[PANELS];
+    for (size_t i = 0; i < PANELS; ++i)
+        blocks[i] = i * CELLS;
     for (uint32_t i = 0; i < DEPTH; ++i) {
         list[i] = i;
         ones[i] = 1.0f;
     }
-    table->left(bits, SIDE, DEPTH, a, CELLS, NULL, ones, to->left);
+    table->left(bits, SIDE, DEPTH, a, blocks, NULL, ones, to->left);
     table->right(bits, DEPTH, b, ones, to->right);
     table->product(bits, SIDE, DEPTH, to->left, 1, to->right, ones, ones, start, to->product,
                    CELLS);

@@ -215,23 +215,24 @@ INLINE __m512i either(const int bits, __m512i any, const __m512i row[3]) {
  * `inverse` has one value for each row. If `along` is not NULL, it has one value for each depth
  * instead. Returns the OR of the rows' bits. */
 INLINE __m512i pack_along(const int bits, uint32_t rows, uint32_t at, uint32_t k, const float *from,
-                          size_t stride, const float *times, const float *inverse,
+                          const size_t *blocks, const float *times, const float *inverse,
                           const float *along, char *to) {
     __m512 factor[4], shared[4];
     __mmask16 mask[4];
+    const float *own[4];
     __m512i any = _mm512_setzero_si512();
     for (uint32_t i = 0; i < 4; ++i) {
         mask[i] = lanes(at + i * WIDE, k);
-        const __mmask16 own = mask[i];
         const uint32_t t = at + i * WIDE;
-        factor[i] = times ? _mm512_maskz_loadu_ps(own, times + t) : _mm512_setzero_ps();
-        shared[i] = along ? _mm512_maskz_loadu_ps(own, along + t) : _mm512_setzero_ps();
+        /* Depths behind the last block are masked. */
+        own[i] = from + blocks[(t < k ? t : at) / WIDE];
+        factor[i] = times ? _mm512_maskz_loadu_ps(mask[i], times + t) : _mm512_setzero_ps();
+        shared[i] = along ? _mm512_maskz_loadu_ps(mask[i], along + t) : _mm512_setzero_ps();
     }
-    const float *own = from + at / WIDE * stride;
-    for (uint32_t r = 0; r < rows; ++r, own += WIDE, to += 64) {
+    for (uint32_t r = 0; r < rows; ++r, to += 64) {
         __m512i u[4], row[3];
         for (uint32_t i = 0; i < 4; ++i) {
-            __m512 v = _mm512_maskz_loadu_ps(mask[i], own + i * stride);
+            __m512 v = _mm512_maskz_loadu_ps(mask[i], own[i] + (size_t)r * WIDE);
             if (times)
                 v = _mm512_mul_ps(v, factor[i]);
             u[i] = quantized(bits, v, along ? shared[i] : _mm512_set1_ps(inverse[r]));
@@ -247,23 +248,23 @@ INLINE __m512i pack_along(const int bits, uint32_t rows, uint32_t at, uint32_t k
     return any;
 }
 
-INLINE void pack_left(const int bits, uint32_t rows, uint32_t k, const float *from, size_t stride,
-                      const float *times, const float *inverse, char *to) {
+INLINE void pack_left(const int bits, uint32_t rows, uint32_t k, const float *from,
+                      const size_t *blocks, const float *times, const float *inverse, char *to) {
     const uint32_t steps = steps_of(k);
     filled *list = filled_of(bits, steps, to);
     list->count = 0;
     for (uint32_t i = 0; i < steps; ++i, to += step_size(bits)) {
         const __m512i any =
-            times ? pack_along(bits, rows, i * STEP, k, from, stride, times, inverse, NULL, to)
-                  : pack_along(bits, rows, i * STEP, k, from, stride, NULL, inverse, NULL, to);
+            times ? pack_along(bits, rows, i * STEP, k, from, blocks, times, inverse, NULL, to)
+                  : pack_along(bits, rows, i * STEP, k, from, blocks, NULL, inverse, NULL, to);
         note(list, i, any);
     }
 }
 
 INLINE void pack_right_transposed(const int bits, uint32_t columns, uint32_t k, const float *from,
-                                  size_t stride, const float *inverse, char *to) {
+                                  const size_t *blocks, const float *inverse, char *to) {
     for (uint32_t at = 0; at < k; at += STEP, to += step_size(bits)) {
-        pack_along(bits, columns, at, k, from, stride, NULL, NULL, inverse, to);
+        pack_along(bits, columns, at, k, from, blocks, NULL, NULL, inverse, to);
         transpose_tiles(bits, to);
     }
 }
@@ -340,19 +341,20 @@ INLINE void pack_items(const int bits, uint32_t count, const uint32_t *items, co
 }
 
 /* The largest of the bits of |v| in each of `rows` rows. */
-INLINE void absmax_of(uint32_t rows, uint32_t k, const float *from, size_t stride,
+INLINE void absmax_of(uint32_t rows, uint32_t k, const float *from, const size_t *blocks,
                       const float *times, uint32_t *absmax) {
     const __m512i size = _mm512_set1_epi32(0x7fffffff);
     __m512i most[WIDE];
     for (uint32_t r = 0; r < rows; ++r)
         most[r] = _mm512_setzero_si512();
-    for (uint32_t c = 0; c < k; c += WIDE, from += stride) {
+    for (uint32_t c = 0; c < k; c += WIDE) {
         const __mmask16 mask = lanes(c, k);
-        const size_t ahead = c + AHEAD * WIDE < k ? AHEAD * stride : 0;
+        const float *own = from + blocks[c / WIDE];
+        const float *ahead = from + blocks[(c + AHEAD * WIDE < k ? c + AHEAD * WIDE : c) / WIDE];
         const __m512 factor = times ? _mm512_maskz_loadu_ps(mask, times + c) : _mm512_setzero_ps();
         for (uint32_t r = 0; r < rows; ++r) {
-            __m512 v = _mm512_maskz_loadu_ps(mask, from + (size_t)r * WIDE);
-            _mm_prefetch((const char *)(from + ahead + (size_t)r * WIDE), _MM_HINT_T0);
+            __m512 v = _mm512_maskz_loadu_ps(mask, own + (size_t)r * WIDE);
+            _mm_prefetch((const char *)(ahead + (size_t)r * WIDE), _MM_HINT_T0);
             if (times)
                 v = _mm512_mul_ps(v, factor);
             most[r] = _mm512_max_epu32(most[r], _mm512_and_si512(_mm512_castps_si512(v), size));

@@ -66,7 +66,8 @@ static void fetch_tile(const qn__cpu_pass *pass, const qn__batch *batch, int int
         fetch_one(w, batch->feed, row[i], inputs + (size_t)(at.first + i) * QN__PANEL, stride,
                   absmax);
     if (w->bits)
-        qn__cpu_intgemm_fetched(w, at.first, at.items, inputs, stride, &w->rows[into]);
+        qn__cpu_intgemm_fetched(w, at.first, at.items, inputs, w->input_blocks[into],
+                                &w->rows[into]);
     else
         qn__cpu_note_zeros(w, &w->zeros[into], tile, at, inputs, stride);
 }
@@ -129,24 +130,23 @@ static void product_some(const qn__cpu_pass *pass, uint32_t block, uint32_t pane
     const qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[0];
     const qn__cpu_zeros *zeros = &w->zeros[w->current];
-    const size_t stride = pass->stride, weights = (size_t)l->in_panels * QN__PANEL * QN__PANEL;
+    const size_t stride = l->out_stride, weights = (size_t)l->in_panels * QN__PANEL * QN__PANEL;
     const uint32_t height = w->kernels->rows, whole = QN__BLOCK_ITEMS / height;
     const float *b = l->weights + panel * weights, *start = l->bias + panel * QN__PANEL;
     for (uint32_t tile = block * whole; tile < (block + 1) * whole; ++tile) {
-        const qn__cpu_tile at = qn__cpu_tile_at(pass->items, height, tile);
+        const qn__cpu_tile at = qn__cpu_tile_at(l->rows, height, tile);
         const float *a = w->inputs[w->current] + (size_t)at.first * QN__PANEL;
         float *c = l->output + panel * stride + (size_t)at.first * QN__PANEL;
         int redo = 0;
         if (at.items == 0)
             break;
         w->kernels->matmul_some(at.items, zeros->count[tile],
-                                zeros->list + (size_t)tile * l->in_panels * QN__PANEL, a, stride, b,
-                                weights, c, stride, start, panels);
+                                zeros->list + (size_t)tile * l->in_panels * QN__PANEL, &l->forward,
+                                a, b, weights, c, stride, start, panels);
         for (uint32_t p = 0; p < panels; ++p)
             redo |= has_minus_zero((size_t)at.items * QN__PANEL, c + p * stride);
         if (redo)
-            w->kernels->matmul(at.items, l->layer->in, a, stride, b, weights, c, stride, start,
-                               panels);
+            w->kernels->matmul(at.items, &l->forward, a, b, weights, c, stride, start, panels);
     }
 }
 
@@ -155,7 +155,7 @@ static void product(const qn__cpu_pass *pass, uint32_t layer, int some, uint32_t
                     uint32_t rows, uint32_t panel, uint32_t panels) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    const size_t stride = pass->stride, first = (size_t)item * QN__PANEL;
+    const size_t first = (size_t)item * QN__PANEL;
     const size_t weights = (size_t)l->in_panels * QN__PANEL * QN__PANEL;
     const float *input = layer ? l->input : w->inputs[w->current];
     if (w->bits) {
@@ -168,8 +168,8 @@ static void product(const qn__cpu_pass *pass, uint32_t layer, int some, uint32_t
     }
     if (layer && !pass->training)
         input = w->layer[layer - 1].output;
-    w->kernels->matmul(rows, l->layer->in, input + first, stride, l->weights + panel * weights,
-                       weights, l->output + panel * stride + first, stride,
+    w->kernels->matmul(rows, &l->forward, input + first, l->weights + panel * weights, weights,
+                       l->output + panel * l->out_stride + first, l->out_stride,
                        l->bias + panel * QN__PANEL, panels);
 }
 
@@ -177,34 +177,35 @@ static void product(const qn__cpu_pass *pass, uint32_t layer, int some, uint32_t
  * Then only this core reads the operands that it packed and the outputs that it computed, but it
  * reads all weights. That is better if a batch is larger than the weights, by the bytes that move
  * between cores: 2 for each integer, 4 for each output. */
-static int is_by_items(const qn__cpu_pass *pass, const qn__layer *l) {
-    const uint64_t threads = (uint64_t)pass->worker->threads, in = l->in, out = l->out;
-    if (!pass->worker->bits || pass->items < 2 * QN__PANEL * threads)
+static int is_by_items(const qn__cpu_pass *pass, const qn__cpu_layer *l) {
+    const uint64_t threads = (uint64_t)pass->worker->threads;
+    const uint64_t in = l->layer->in, out = l->layer->out;
+    if (!pass->worker->bits || l->rows < 2 * QN__PANEL * threads)
         return 0;
-    return threads * in * out * 2 < pass->items * (threads * in * 2 + out * 4);
+    return threads * in * out * 2 < l->rows * (threads * in * 2 + out * 4);
 }
 
 void qn__cpu_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    const int by_items = is_by_items(pass, l->layer);
+    const int by_items = is_by_items(pass, l);
     const uint32_t width = w->bits ? QN__OUT_GROUP : w->kernels->panels;
     const uint32_t groups = (l->out_panels + width - 1) / width;
     const uint32_t height =
-        w->bits ? qn__cpu_intgemm_items(pass, l->intgemm.right_size, by_items ? 1 : groups)
+        w->bits ? qn__cpu_intgemm_items(pass, l->rows, l->intgemm.right_size, by_items ? 1 : groups)
                 : QN__BLOCK_ITEMS;
-    const uint32_t blocks = (pass->items + height - 1) / height;
+    const uint32_t blocks = (l->rows + height - 1) / height;
     const qn__cpu_grid grid = {by_items ? blocks : groups, by_items ? groups : blocks, 0};
     const int some = layer == 0 && qn__cpu_mostly_zero(pass);
     for (uint32_t column, row; qn__cpu_take(w, thread, phase, grid, &column, &row);) {
         const uint32_t panel = (by_items ? row : column) * width;
         const uint32_t first = (by_items ? column : row) * height;
-        const uint32_t left = pass->items - first;
+        const uint32_t left = l->rows - first;
         const uint32_t rows = left < height ? left : height;
         const uint32_t panels = l->out_panels - panel < width ? l->out_panels - panel : width;
-        float *out = l->output + panel * pass->stride + (size_t)first * QN__PANEL;
+        float *out = l->output + panel * l->out_stride + (size_t)first * QN__PANEL;
         product(pass, layer, some, first, rows, panel, panels);
         for (uint32_t p = 0; p < panels; ++p)
-            after_product(pass, thread, layer, panel + p, first, rows, out + p * pass->stride);
+            after_product(pass, thread, layer, panel + p, first, rows, out + p * l->out_stride);
     }
 }

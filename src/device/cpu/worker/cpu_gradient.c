@@ -59,31 +59,32 @@ static summing choose_intgemm(const qn__cpu_pass *pass, uint32_t layer) {
         how.update = *pass->update;
         how.update.gradient = ldexpf(how.update.gradient, how.plan->shift);
         how.strips =
-            pass->items > FEW_ITEMS && how.plan->packed && how.plan->kind != QN__SUMS_INT64;
+            pass->batch->items > FEW_ITEMS && how.plan->packed && how.plan->kind != QN__SUMS_INT64;
     }
     return how;
 }
 
 /* Partials of all grains, summed without checks: in doubles, which are flushed to integers before
  * they can overflow. A single grain's partials stay floats. */
-static void sum_narrow(const qn__cpu_pass *pass, const float *a, const uint16_t *some,
-                       const float *d, uint32_t panels, uint32_t flush_every, qn__cpu_sums *s) {
+static void sum_narrow(const qn__cpu_pass *pass, const qn__cpu_layer *l, const float *a,
+                       const uint16_t *some, const float *d, uint32_t panels, uint32_t flush_every,
+                       qn__cpu_sums *s) {
     const qn__worker *w = pass->worker;
-    const size_t stride = pass->stride, count = (size_t)panels * BLOCK;
+    const size_t stride = l->out_stride, count = (size_t)panels * BLOCK;
     const uint32_t grain = w->program->grain;
     uint32_t held = 0;
     s->kind = QN__SUMS_DOUBLE;
-    if (pass->items <= grain) {
+    if (l->rows <= grain) {
         s->kind = QN__SUMS_FLOAT;
-        w->kernels->outer(pass->items, a, some, d, stride, QN__PARTIAL_ONLY, s->partial, panels);
+        w->kernels->outer(l->rows, a, some, d, stride, QN__PARTIAL_ONLY, s->partial, panels);
         return;
     }
-    if ((pass->items + grain - 1) / grain > flush_every) {
+    if ((l->rows + grain - 1) / grain > flush_every) {
         s->kind = QN__SUMS_INT64;
         memset(s->wide, 0, count * sizeof *s->wide);
     }
-    for (uint32_t i = 0; i < pass->items; i += grain) {
-        const uint32_t n = pass->items - i < grain ? pass->items - i : grain;
+    for (uint32_t i = 0; i < l->rows; i += grain) {
+        const uint32_t n = l->rows - i < grain ? l->rows - i : grain;
         if (held == flush_every) {
             w->kernels->flush(count, s->narrow, s->wide);
             held = 0;
@@ -99,16 +100,16 @@ static void sum_narrow(const qn__cpu_pass *pass, const float *a, const uint16_t 
 /* The same when each partial must be checked. Returns 1 when one was out of range. Only the first
  * `rows` rows of a block are inputs. The rows behind them are padding (1/2 for sigmoid) and must
  * not be checked. */
-static int sum_wide(const qn__cpu_pass *pass, const float *a, const float *d, uint32_t panels,
-                    uint32_t rows, qn__cpu_sums *s) {
+static int sum_wide(const qn__cpu_pass *pass, const qn__cpu_layer *l, const float *a,
+                    const float *d, uint32_t panels, uint32_t rows, qn__cpu_sums *s) {
     const qn__worker *w = pass->worker;
-    const size_t stride = pass->stride, count = (size_t)panels * BLOCK;
+    const size_t stride = l->out_stride, count = (size_t)panels * BLOCK;
     const uint32_t grain = w->program->grain;
     int bad = 0;
     s->kind = QN__SUMS_INT64;
     memset(s->wide, 0, count * sizeof *s->wide);
-    for (uint32_t i = 0; i < pass->items; i += grain) {
-        const uint32_t n = pass->items - i < grain ? pass->items - i : grain;
+    for (uint32_t i = 0; i < l->rows; i += grain) {
+        const uint32_t n = l->rows - i < grain ? l->rows - i : grain;
         w->kernels->outer(n, a + (size_t)i * QN__PANEL, NULL, d + (size_t)i * QN__PANEL, stride,
                           QN__PARTIAL_RAW, s->partial, panels);
         for (size_t at = 0; at < count; at += BLOCK)
@@ -170,9 +171,8 @@ static int weights_task(const qn__cpu_pass *pass, int thread, uint32_t layer, co
                         qn__cpu_patch at) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    const size_t stride = pass->stride;
-    const float *a = (layer ? l->input : w->inputs[w->current]) + at.in * stride;
-    const float *d = l->error + at.out * stride;
+    const float *a = (layer ? l->input : w->inputs[w->current]) + at.in * l->in_stride;
+    const float *d = l->error + at.out * l->out_stride;
     const uint32_t left = l->layer->in - at.in * QN__PANEL, most = at.blocks * QN__PANEL;
     const uint32_t rows = left < most ? left : most;
     qn__cpu_sums s;
@@ -183,9 +183,9 @@ static int weights_task(const qn__cpu_pass *pass, int thread, uint32_t layer, co
         if (sum_intgemm(pass, &w->core[thread], how->plan, layer, at, rows, &s))
             return 1;
     } else if (how->narrow)
-        sum_narrow(pass, a, how->some ? w->zeros[w->current].some + at.in * w->room : NULL, d,
+        sum_narrow(pass, l, a, how->some ? w->zeros[w->current].some + at.in * w->room : NULL, d,
                    at.panels, how->flush_every, &s);
-    else if (sum_wide(pass, a, d, at.panels, rows, &s))
+    else if (sum_wide(pass, l, a, d, at.panels, rows, &s))
         return 1;
     for (uint32_t p = 0; p < at.panels; ++p) {
         const size_t from = (size_t)p * at.blocks * BLOCK;
@@ -250,7 +250,7 @@ void qn__cpu_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint
     const qn__cpu_layer *l = &w->layer[layer];
     const summing how = w->bits ? choose_intgemm(pass, layer) : choose(pass, layer);
     const uint32_t groups = qn__cpu_groups(l), inputs = inputs_of_task(pass, l);
-    const int once = w->bits && !pass->outlet && pass->items > MANY_ITEMS;
+    const int once = w->bits && !pass->outlet && l->rows > MANY_ITEMS;
     const qn__cpu_grid grid = {groups, (l->in_panels + inputs - 1) / inputs, !once};
     for (uint32_t group, row; qn__cpu_take(w, thread, phase, grid, &group, &row);) {
         if (pass->outlet)

@@ -86,7 +86,7 @@ int qn__cpu_bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {
     const uint64_t most =
         (uint64_t)grain * (QN__OUT_GROUP * QN__PANEL); /* the capacity of the buffer */
     const qn__cpu_layer *l = &w->layer[layer];
-    const float *d = l->error + out * pass->stride;
+    const float *d = l->error + out * l->out_stride;
     qn__cpu_sums s;
     int bad = 0;
     s.kind = QN__SUMS_INT64;
@@ -94,8 +94,8 @@ int qn__cpu_bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {
     s.update = pass->update;
     s.absmax = NULL;
     memset(s.wide, 0, QN__PANEL * sizeof *s.wide);
-    for (uint64_t i = 0; i < pass->items; i += most) {
-        const uint32_t n = (uint32_t)(pass->items - i < most ? pass->items - i : most);
+    for (uint64_t i = 0; i < l->rows; i += most) {
+        const uint32_t n = (uint32_t)(l->rows - i < most ? l->rows - i : most);
         w->kernels->bias_partials(n, grain, d + i * QN__PANEL, s.partial);
         bad |= qn__cpu_add_partials(w, (n - 1) / grain + 1, QN__PANEL, s.partial, s.wide);
     }

@@ -71,8 +71,8 @@ void qn__cpu_pack_transposed(const qn__cpu_pass *pass, int thread, uint32_t laye
     for (uint32_t panel, row; qn__cpu_take(w, thread, phase, grid, &panel, &row);) {
         const uint32_t left = l->layer->in - panel * QN__PANEL;
         w->intgemm->right_transposed(w->bits, left < QN__PANEL ? left : QN__PANEL, l->layer->out,
-                                     l->weights + (size_t)panel * BLOCK,
-                                     (size_t)l->in_panels * BLOCK, packed->inverse,
+                                     l->weights + (size_t)panel * BLOCK, l->transposed_blocks,
+                                     packed->inverse,
                                      (char *)packed->transposed + panel * packed->transposed_size);
     }
 }
@@ -81,34 +81,34 @@ void qn__cpu_pack_transposed(const qn__cpu_pass *pass, int thread, uint32_t laye
 
 /* Packs at most 16 rows of length k to one block of a left operand. */
 static void pack_rows(const qn__worker *w, uint32_t rows, uint32_t k, const float *from,
-                      size_t stride, const float *times, void *left, float *factor,
+                      const size_t *blocks, const float *times, void *left, float *factor,
                       uint32_t *absmax) {
     float inverse[QN__PANEL];
-    w->intgemm->absmax(rows, k, from, stride, times, absmax);
+    w->intgemm->absmax(rows, k, from, blocks, times, absmax);
     qn__cpu_block_scales(w->bits, rows, absmax, factor, inverse);
-    w->intgemm->left(w->bits, rows, k, from, stride, times, inverse, left);
+    w->intgemm->left(w->bits, rows, k, from, blocks, times, inverse, left);
 }
 
 /* Packs the block of `rows` that begins with item `first`, a multiple of 16. */
 static void pack_block(const qn__worker *w, uint32_t first, uint32_t rows, uint32_t k,
-                       const float *from, size_t stride, const float *times, uint32_t *absmax,
-                       const qn__cpu_rows *to) {
+                       const float *from, const size_t *blocks, const float *times,
+                       uint32_t *absmax, const qn__cpu_rows *to) {
     const size_t size = w->intgemm->size(w->bits, k);
-    pack_rows(w, rows, k, from + (size_t)first * QN__PANEL, stride, times,
+    pack_rows(w, rows, k, from + (size_t)first * QN__PANEL, blocks, times,
               (char *)to->left + first / QN__PANEL * size, to->factor + first, absmax);
 }
 
 void qn__cpu_intgemm_fetched(const qn__worker *w, uint32_t first, uint32_t rows,
-                             const float *inputs, size_t stride, qn__cpu_rows *to) {
-    pack_block(w, first, rows, w->layer[0].layer->in, inputs, stride, NULL, to->absmax + first, to);
+                             const float *inputs, const size_t *blocks, qn__cpu_rows *to) {
+    pack_block(w, first, rows, w->layer[0].layer->in, inputs, blocks, NULL, to->absmax + first, to);
 }
 
 static uint32_t at_most_16(uint32_t items, uint32_t first) {
     return items - first < QN__PANEL ? items - first : QN__PANEL;
 }
 
-static qn__cpu_grid blocks_of(const qn__cpu_pass *pass) {
-    return (qn__cpu_grid){(pass->items + QN__PANEL - 1) / QN__PANEL, 1, 1};
+static qn__cpu_grid blocks_of(const qn__cpu_layer *l) {
+    return (qn__cpu_grid){(l->rows + QN__PANEL - 1) / QN__PANEL, 1, 1};
 }
 
 void qn__cpu_pack_inputs(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
@@ -116,10 +116,10 @@ void qn__cpu_pack_inputs(const qn__cpu_pass *pass, int thread, uint32_t layer, u
     const qn__cpu_layer *l = &w->layer[layer];
     const qn__cpu_rows *to = &l->intgemm.input;
     const float *input = pass->training ? l->input : w->layer[layer - 1].output;
-    for (uint32_t block, row; qn__cpu_take(w, thread, phase, blocks_of(pass), &block, &row);) {
+    for (uint32_t block, row; qn__cpu_take(w, thread, phase, blocks_of(l), &block, &row);) {
         const uint32_t first = block * QN__PANEL;
-        pack_block(w, first, at_most_16(pass->items, first), l->layer->in, input, pass->stride,
-                   NULL, to->absmax + first, to);
+        pack_block(w, first, at_most_16(l->rows, first), l->layer->in, input, l->forward.a, NULL,
+                   to->absmax + first, to);
     }
 }
 
@@ -128,13 +128,13 @@ void qn__cpu_pack_errors(const qn__cpu_pass *pass, int thread, uint32_t layer, u
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     const qn__cpu_rows *to = &l->intgemm.error;
-    for (uint32_t block, row; qn__cpu_take(w, thread, phase, blocks_of(pass), &block, &row);) {
-        const uint32_t first = block * QN__PANEL, rows = at_most_16(pass->items, first);
+    for (uint32_t block, row; qn__cpu_take(w, thread, phase, blocks_of(l), &block, &row);) {
+        const uint32_t first = block * QN__PANEL, rows = at_most_16(l->rows, first);
         uint32_t absmax[QN__PANEL];
-        w->intgemm->absmax(rows, l->layer->out, l->error + (size_t)first * QN__PANEL, pass->stride,
+        w->intgemm->absmax(rows, l->layer->out, l->error + (size_t)first * QN__PANEL, l->backward.a,
                            NULL, to->absmax + first);
         if (layer > 0)
-            pack_block(w, first, rows, l->layer->out, l->error, pass->stride, l->intgemm.factor,
+            pack_block(w, first, rows, l->layer->out, l->error, l->backward.a, l->intgemm.factor,
                        absmax, to);
     }
 }
@@ -142,7 +142,7 @@ void qn__cpu_pack_errors(const qn__cpu_pass *pass, int thread, uint32_t layer, u
 uint32_t qn__cpu_not_finite(const qn__cpu_pass *pass) {
     const qn__worker *w = pass->worker;
     for (uint32_t l = 0; l < w->program->layers; ++l)
-        for (uint32_t i = 0; i < pass->items; ++i)
+        for (uint32_t i = 0; i < w->layer[l].rows; ++i)
             if (w->layer[l].intgemm.input.absmax[i] >= QN__INFINITE)
                 return l;
     return w->program->layers;
@@ -152,12 +152,13 @@ uint32_t qn__cpu_not_finite(const qn__cpu_pass *pass) {
 
 /* As many items as fit the L2 cache beside a group of panels, so that panels are read rarely; but
  * fewer if cores would be idle. */
-uint32_t qn__cpu_intgemm_items(const qn__cpu_pass *pass, size_t size, uint32_t groups) {
+uint32_t qn__cpu_intgemm_items(const qn__cpu_pass *pass, uint32_t rows, size_t size,
+                               uint32_t groups) {
     const uint64_t tasks = 2 * (uint64_t)pass->worker->threads;
     uint32_t items = MOST_ITEMS;
     while (items > QN__PANEL && items / QN__PANEL * size > MOST_BYTES)
         items /= 2;
-    while (items > QN__PANEL && (pass->items + items - 1) / items * (uint64_t)groups < tasks)
+    while (items > QN__PANEL && (rows + items - 1) / items * (uint64_t)groups < tasks)
         items /= 2;
     return items;
 }
@@ -169,12 +170,12 @@ void qn__cpu_intgemm_product(const qn__cpu_pass *pass, uint32_t layer, uint32_t 
     const qn__cpu_intgemm *packed = &l->intgemm;
     const int width = qn__cpu_width(pass, layer);
     const size_t size = w->intgemm->size(width, l->layer->in);
-    w->intgemm->product(width, rows, l->layer->in,
-                        (const char *)packed->input.left + first / QN__PANEL * size, panels,
-                        (const char *)packed->right + panel * packed->right_size,
-                        packed->input.factor + first, packed->factor + (size_t)panel * QN__PANEL,
-                        l->bias + (size_t)panel * QN__PANEL,
-                        l->output + panel * pass->stride + (size_t)first * QN__PANEL, pass->stride);
+    w->intgemm->product(
+        width, rows, l->layer->in, (const char *)packed->input.left + first / QN__PANEL * size,
+        panels, (const char *)packed->right + panel * packed->right_size,
+        packed->input.factor + first, packed->factor + (size_t)panel * QN__PANEL,
+        l->bias + (size_t)panel * QN__PANEL,
+        l->output + panel * l->out_stride + (size_t)first * QN__PANEL, l->out_stride);
 }
 
 void qn__cpu_intgemm_last(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t first,
@@ -188,11 +189,11 @@ void qn__cpu_intgemm_last(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t
         qn__cpu_intgemm_product(pass, 0, first, rows, 0, l->out_panels);
         return;
     }
-    pack_rows(w, rows, l->layer->in, input + (size_t)first * QN__PANEL, pass->stride, NULL,
+    pack_rows(w, rows, l->layer->in, input + (size_t)first * QN__PANEL, l->forward.a, NULL,
               core->operand, factor, packed->input.absmax + first);
     w->intgemm->product(w->bits, rows, l->layer->in, core->operand, l->out_panels, packed->right,
                         factor, packed->factor, l->bias, l->output + (size_t)first * QN__PANEL,
-                        pass->stride);
+                        l->out_stride);
 }
 
 /* Computes the errors before the activation of the layer below from the errors of `layer`, for some
@@ -202,7 +203,7 @@ static void through_below(const qn__cpu_pass *pass, uint32_t layer, uint32_t pan
     const qn__worker *w = pass->worker;
     const qn__cpu_layer *below = &w->layer[layer - 1];
     for (uint32_t p = panel; p < panel + panels; ++p) {
-        const size_t at = p * pass->stride + (size_t)first * QN__PANEL;
+        const size_t at = p * below->out_stride + (size_t)first * QN__PANEL;
         if (below->dropped)
             qn__cpu_dropout(pass, layer - 1, p, first, rows, below->error + at, below->error + at);
         w->kernels->derive(below->layer->activation, (size_t)rows * QN__PANEL, below->output + at,
@@ -217,12 +218,12 @@ void qn__cpu_intgemm_fused(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_
     const qn__cpu_layer *l = &w->layer[last], *below = l - 1;
     float factor[QN__PANEL], *error = below->error + (size_t)first * QN__PANEL;
     uint32_t absmax[QN__PANEL];
-    pack_rows(w, rows, l->layer->out, l->error + (size_t)first * QN__PANEL, pass->stride,
+    pack_rows(w, rows, l->layer->out, l->error + (size_t)first * QN__PANEL, l->backward.a,
               l->intgemm.factor, core->operand, factor, absmax);
     w->intgemm->product(w->bits, rows, l->layer->out, core->operand, l->in_panels,
-                        l->intgemm.transposed, factor, NULL, NULL, error, pass->stride);
+                        l->intgemm.transposed, factor, NULL, NULL, error, below->out_stride);
     through_below(pass, last, 0, l->in_panels, first, rows);
-    w->intgemm->absmax(rows, below->layer->out, error, pass->stride, NULL,
+    w->intgemm->absmax(rows, below->layer->out, error, below->backward.a, NULL,
                        below->intgemm.error.absmax + first);
 }
 
@@ -232,11 +233,11 @@ void qn__cpu_intgemm_backward(const qn__cpu_pass *pass, int thread, uint32_t lay
     const qn__cpu_layer *l = &w->layer[layer], *below = l - 1;
     const qn__cpu_intgemm *packed = &l->intgemm;
     const uint32_t groups = (l->in_panels + QN__OUT_GROUP - 1) / QN__OUT_GROUP;
-    const uint32_t height = qn__cpu_intgemm_items(pass, packed->transposed_size, groups);
-    const qn__cpu_grid grid = {groups, (pass->items + height - 1) / height, 0};
+    const uint32_t height = qn__cpu_intgemm_items(pass, l->rows, packed->transposed_size, groups);
+    const qn__cpu_grid grid = {groups, (l->rows + height - 1) / height, 0};
     for (uint32_t group, block; qn__cpu_take(w, thread, phase, grid, &group, &block);) {
         const uint32_t panel = group * QN__OUT_GROUP, first = block * height;
-        const uint32_t left = pass->items - first, beside = l->in_panels - panel;
+        const uint32_t left = l->rows - first, beside = l->in_panels - panel;
         const uint32_t rows = left < height ? left : height;
         const uint32_t panels = beside < QN__OUT_GROUP ? beside : QN__OUT_GROUP;
         w->intgemm->product(
@@ -244,7 +245,8 @@ void qn__cpu_intgemm_backward(const qn__cpu_pass *pass, int thread, uint32_t lay
             (const char *)packed->error.left + first / QN__PANEL * packed->transposed_size, panels,
             (const char *)packed->transposed + panel * packed->transposed_size,
             packed->error.factor + first, NULL, NULL,
-            below->error + panel * pass->stride + (size_t)first * QN__PANEL, pass->stride);
+            below->error + panel * below->out_stride + (size_t)first * QN__PANEL,
+            below->out_stride);
         through_below(pass, layer, panel, panels, first, rows);
     }
 }

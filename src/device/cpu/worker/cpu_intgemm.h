@@ -100,7 +100,7 @@ void qn__cpu_pack_weights(qn__worker *worker);
 
 /* Items first .. first + rows - 1 (at most 16) of the batch fetched last, in `inputs`. */
 void qn__cpu_intgemm_fetched(const qn__worker *worker, uint32_t first, uint32_t rows,
-                             const float *inputs, size_t stride, qn__cpu_rows *to);
+                             const float *inputs, const size_t *blocks, qn__cpu_rows *to);
 
 /* Whether the items of a feed become operands without floats. Their bytes are then stored in blocks
  * of 16 items: for each panel of features a row of 16 bytes for each item. */
@@ -133,9 +133,10 @@ void qn__cpu_intgemm_backward(const struct qn__cpu_pass *pass, int thread, uint3
 void qn__cpu_pack_operands(const struct qn__cpu_pass *pass, int thread, uint32_t layer,
                            uint32_t phase);
 
-/* Items of one task of a product by `groups` groups of panels: a multiple of 16. `size`: the bytes
- * of a block of 16 of them. */
-uint32_t qn__cpu_intgemm_items(const struct qn__cpu_pass *pass, size_t size, uint32_t groups);
+/* Rows of one task of a product of `rows` by `groups` groups of panels: a multiple of 16. `size`:
+ * the bytes of a block of 16 of them. */
+uint32_t qn__cpu_intgemm_items(const struct qn__cpu_pass *pass, uint32_t rows, size_t size,
+                               uint32_t groups);
 
 /* Products of the phases that are shared with float32: of a layer's forward pass, `rows` items from
  * `first` (a multiple of 16) by `panels` panels; of the last layer, with at most 16 rows from any

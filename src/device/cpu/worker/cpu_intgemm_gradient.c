@@ -71,7 +71,7 @@ static double inspect_grain(const qn__cpu_pass *pass, const qn__cpu_layer *l, ui
                                 absmax_of(items, l->intgemm.error.absmax + first)};
     const int32_t ta = raw ? raw_exponent(w) : qn__block_exponent(w->bits, absmax[0]);
     const int32_t td = qn__block_exponent(w->bits, absmax[1]);
-    const int32_t largest = w->intgemm->largest(w->bits, pass->items);
+    const int32_t largest = w->intgemm->largest(w->bits, pass->batch->items);
     const int32_t widest = raw ? QN__WIDEST : largest;
     float factor[2], inverse[2];
     *grain = (qn__cpu_grain){.exponent = QN__NOT_FINITE};
@@ -102,8 +102,8 @@ typedef struct bounds {
 static bounds look_at_all(const qn__cpu_pass *pass, const qn__cpu_layer *l, qn__cpu_grain *grain) {
     const qn__program *p = pass->worker->program;
     bounds b = {0};
-    for (uint32_t first = 0; first < pass->items; first += p->grain, ++grain) {
-        const uint32_t left = pass->items - first;
+    for (uint32_t first = 0; first < pass->batch->items; first += p->grain, ++grain) {
+        const uint32_t left = pass->batch->items - first;
         const double most = inspect_grain(pass, l, first, left < p->grain ? left : p->grain, grain);
         b.bad |= grain->exponent == QN__NOT_FINITE;
         if (!grain->waits)
@@ -140,7 +140,7 @@ static void add_grain(making *m, uint32_t index, int32_t doublings) {
     group->errors_doubled |= errors > 0;
     group->wide |= errors > grain->narrow_room;
     group->inputs_doubled |= inputs > 0;
-    for (uint32_t i = first; i < m->pass->items && i - first < size; ++i, ++m->items) {
+    for (uint32_t i = first; i < m->pass->batch->items && i - first < size; ++i, ++m->items) {
         p->list[m->items] = i;
         p->input_inverse[m->items] = grain->input;
         p->error_inverse[m->items] = grain->error;
@@ -230,7 +230,7 @@ static int are_neighbours(const qn__cpu_plan *plan, uint32_t grains, int32_t low
 static void plan_gradient(const qn__cpu_pass *pass, uint32_t layer, qn__cpu_plan *plan) {
     const qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    const uint32_t grains = (pass->items + w->program->grain - 1) / w->program->grain;
+    const uint32_t grains = (pass->batch->items + w->program->grain - 1) / w->program->grain;
     const bounds b = look_at_all(pass, l, plan->grain);
     const int shift = b.any && b.lowest > 0 ? b.lowest : 0;
     const int known = !b.wide && may_shift(pass, shift);
@@ -263,7 +263,7 @@ static const float *floats_of(const qn__cpu_pass *pass, uint32_t layer, int erro
     const qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     const float *input = layer ? l->input : w->inputs[w->current];
-    return (errors ? l->error : input) + panel * pass->stride;
+    return errors ? l->error + panel * l->out_stride : input + panel * l->in_stride;
 }
 
 /* The width to pass to tables with a group's inputs, in products too, or with its errors. */

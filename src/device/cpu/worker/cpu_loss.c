@@ -178,7 +178,7 @@ INLINE void losses(const uint32_t lanes, const qn__cpu_pass *pass, qn__cpu_core 
     const qn__program *p = w->program;
     const qn__cpu_layer *l = &w->layer[p->layers - 1];
     const uint32_t out = l->layer->out;
-    const size_t stride = pass->stride, at = (size_t)first * QN__PANEL;
+    const size_t stride = l->out_stride, at = (size_t)first * QN__PANEL;
     float *y = core->rows, *delta = core->rows + (size_t)l->out_panels * QN__PANEL * LANES;
     int32_t class[LANES];
     loss_state o = {.label = {0}, .target = {0}, .at_label = {0}, .sum = {0}, .factor = {0}};
@@ -229,11 +229,11 @@ void qn__cpu_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer
                     const float *transposed, uint32_t first, uint32_t rows) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer], *below = l - 1;
-    const size_t stride = pass->stride, at = panel * stride + (size_t)first * QN__PANEL;
+    const size_t at = panel * below->out_stride + (size_t)first * QN__PANEL;
     const size_t count = (size_t)rows * QN__PANEL;
     float *error = below->error + at;
-    w->kernels->matmul(rows, l->layer->out, l->error + (size_t)first * QN__PANEL, stride,
-                       transposed, 0, error, 0, NULL, 1);
+    w->kernels->matmul(rows, &l->backward, l->error + (size_t)first * QN__PANEL, transposed, 0,
+                       error, 0, NULL, 1);
     if (below->dropped)
         qn__cpu_dropout(pass, layer - 1, panel, first, rows, error, error);
     w->kernels->derive(below->layer->activation, count, below->output + at, error);
@@ -247,31 +247,31 @@ void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     qn__cpu_core *core = &w->core[thread];
     const uint32_t last = w->program->layers - 1;
     const qn__cpu_layer *l = &w->layer[last];
-    const size_t stride = pass->stride;
+    const size_t stride = l->out_stride;
     const size_t weights = (size_t)l->in_panels * QN__PANEL * QN__PANEL;
     const float *input = last == 0        ? w->inputs[w->current]
                          : pass->training ? l->input
                                           : w->layer[last - 1].output;
     const int fused = pass->training && last > 0 && l->layer->out <= QN__FUSE_OUTPUTS;
     const size_t panel_weights = (size_t)l->out_panels * QN__PANEL * QN__PANEL;
-    const uint32_t block = last_block(w, pass->items);
-    const qn__cpu_grid grid = {(pass->items + block - 1) / block, 1, 1};
+    const uint32_t block = last_block(w, l->rows);
+    const qn__cpu_grid grid = {(l->rows + block - 1) / block, 1, 1};
     int transposed = 0;
     for (uint32_t task, row; qn__cpu_take(w, thread, phase, grid, &task, &row);) {
         const uint32_t first = task * block;
-        const uint32_t rows = pass->items - first < block ? pass->items - first : block;
+        const uint32_t rows = l->rows - first < block ? l->rows - first : block;
         if (w->bits)
             qn__cpu_intgemm_last(pass, core, first, rows, input);
         else
-            w->kernels->matmul(rows, l->layer->in, input + (size_t)first * QN__PANEL, stride,
-                               l->weights, weights, l->output + (size_t)first * QN__PANEL, stride,
-                               l->bias, l->out_panels);
+            w->kernels->matmul(rows, &l->forward, input + (size_t)first * QN__PANEL, l->weights,
+                               weights, l->output + (size_t)first * QN__PANEL, stride, l->bias,
+                               l->out_panels);
         qn__cpu_loss(pass, core, first, rows);
         if (!pass->training)
             continue;
         if (w->bits) {
-            w->intgemm->absmax(rows, l->layer->out, l->error + (size_t)first * QN__PANEL, stride,
-                               NULL, l->intgemm.error.absmax + first);
+            w->intgemm->absmax(rows, l->layer->out, l->error + (size_t)first * QN__PANEL,
+                               l->backward.a, NULL, l->intgemm.error.absmax + first);
             if (fused)
                 qn__cpu_intgemm_fused(pass, core, first, rows);
             continue;
@@ -299,6 +299,6 @@ void qn__cpu_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint
     const qn__cpu_grid grid = {l->in_panels, 1, 1};
     for (uint32_t panel, row; qn__cpu_take(w, thread, phase, grid, &panel, &row);) {
         qn__cpu_transpose(l, panel, core->scratch);
-        qn__cpu_errors(pass, core, layer, panel, core->scratch, 0, pass->items);
+        qn__cpu_errors(pass, core, layer, panel, core->scratch, 0, l->rows);
     }
 }

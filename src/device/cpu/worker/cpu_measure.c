@@ -25,9 +25,10 @@ typedef struct bench {
     const qn__cpu_isa *isa;
     qn__pool *pool;
     int threads;
-    uint32_t m, k, n; /* the product: a is m x k, b k x n */
-    float *a, *b;     /* in panels; stride of a: m rows, of b: k rows */
-    float *c;         /* of each core: the panels of its task, ROWS rows, `room` floats */
+    uint32_t m, k, n;            /* the product: a is m x k, b k x n */
+    float *a, *b;                /* in panels; stride of a: m rows, of b: k rows */
+    size_t *a_blocks, *b_blocks; /* where the panels of a and the blocks of a panel of b begin */
+    float *c; /* of each core: the panels of its task, ROWS rows, `room` floats */
     size_t room;
     int bits; /* of the integers, whose operands are these: */
     char *left, *right;
@@ -58,6 +59,14 @@ static void finish(bench *b, double begun, uint64_t done) {
         ;
 }
 
+/* Where `count` panels or blocks begin that are `stride` floats apart. */
+static size_t *spaced(uint32_t count, size_t stride, qn_error *err) {
+    size_t *at = qn__alloc(count, sizeof *at, err);
+    for (size_t i = 0; at && i < count; ++i)
+        at[i] = i * stride;
+    return at;
+}
+
 /* Allocates the results of the cores' tasks. Each task has its own memory: a delayed core may still
  * compute a task when another core takes the same task again. */
 static void allocate_all(bench *x, uint32_t panels, qn_error *err) {
@@ -71,11 +80,12 @@ static void multiply(void *context, int thread) {
     bench *x = context;
     const uint32_t width = x->isa->kernels->panels, groups = x->n / QN__PANEL / width;
     const uint32_t blocks = x->m / ROWS;
+    const qn__cpu_chain chain = {x->k, x->a_blocks, x->b_blocks};
     uint64_t done = 0;
     do {
         const uint64_t task = atomic_fetch_add(&x->tasks, 1) % ((uint64_t)groups * blocks);
         const size_t panel = task / blocks * width, row = task % blocks * ROWS;
-        x->isa->kernels->matmul(ROWS, x->k, x->a + row * QN__PANEL, (size_t)x->m * QN__PANEL,
+        x->isa->kernels->matmul(ROWS, &chain, x->a + row * QN__PANEL,
                                 x->b + panel * x->k * QN__PANEL, (size_t)x->k * QN__PANEL,
                                 x->c + x->room * (size_t)thread, ROWS * QN__PANEL, NULL, width);
         done += 2 * (uint64_t)ROWS * x->k * width * QN__PANEL;
@@ -148,11 +158,11 @@ static double rate_of(bench *x, void (*body)(void *context, int thread)) {
 /* One tile against the scalar kernel, bit for bit: wrong products are not measured. */
 static qn_status check_product(const bench *x, qn_error *err) {
     _Alignas(64) float expected[ROWS * QN__PANEL];
-    const size_t stride = (size_t)x->m * QN__PANEL;
-    x->isa->kernels->matmul(ROWS, x->k, x->a, stride, x->b, (size_t)x->k * QN__PANEL, x->c,
+    const qn__cpu_chain chain = {x->k, x->a_blocks, x->b_blocks};
+    x->isa->kernels->matmul(ROWS, &chain, x->a, x->b, (size_t)x->k * QN__PANEL, x->c,
                             ROWS * QN__PANEL, NULL, 1);
-    qn__cpu_kernels_scalar.matmul(ROWS, x->k, x->a, stride, x->b, (size_t)x->k * QN__PANEL,
-                                  expected, ROWS * QN__PANEL, NULL, 1);
+    qn__cpu_kernels_scalar.matmul(ROWS, &chain, x->a, x->b, (size_t)x->k * QN__PANEL, expected,
+                                  ROWS * QN__PANEL, NULL, 1);
     if (memcmp(expected, x->c, sizeof expected) == 0)
         return QN_OK;
     qn__fail(err, QN_UNSUPPORTED, "cpu computes an incorrect product with %s", x->isa->name);
@@ -166,8 +176,10 @@ static qn_status measure_product(bench *x, uint32_t size, double *rate, qn_error
     x->n = size; /* a multiple of every kernel's panels */
     x->a = qn__alloc((uint64_t)x->m * x->k, sizeof(float), err);
     x->b = qn__alloc((uint64_t)x->k * x->n, sizeof(float), err);
+    x->a_blocks = spaced(x->k / QN__PANEL, (size_t)x->m * QN__PANEL, err);
+    x->b_blocks = spaced(x->k / QN__PANEL, QN__PANEL * QN__PANEL, err);
     allocate_all(x, x->isa->kernels->panels, err);
-    qn_status status = x->a && x->b && x->c ? QN_OK : QN_MEMORY;
+    qn_status status = x->a && x->b && x->c && x->a_blocks && x->b_blocks ? QN_OK : QN_MEMORY;
     if (status == QN_OK) {
         fill(x->a, (size_t)x->m * x->k);
         fill(x->b, (size_t)x->k * x->n);
@@ -177,19 +189,22 @@ static qn_status measure_product(bench *x, uint32_t size, double *rate, qn_error
         *rate = rate_of(x, multiply);
     qn__free(x->a);
     qn__free(x->b);
+    qn__free(x->a_blocks);
+    qn__free(x->b_blocks);
     qn__free(x->c);
     return status;
 }
 
 /* Packs both operands as a table does; all values are between -1 and 1 and have one scale. */
-static void pack(const bench *x, const qn__intgemm *intgemm, char *left, char *right) {
+static void pack(const bench *x, const qn__intgemm *intgemm, const size_t *blocks, char *left,
+                 char *right) {
     const size_t size = intgemm->size(x->bits, x->k);
     float inverse[QN__PANEL];
     for (int i = 0; i < QN__PANEL; ++i)
         inverse[i] = qn__block_inverse(qn__block_exponent(x->bits, 0x3f800000u));
     for (uint32_t r = 0; r < x->m; r += QN__PANEL)
-        intgemm->left(x->bits, QN__PANEL, x->k, x->a + (size_t)r * QN__PANEL,
-                      (size_t)x->m * QN__PANEL, NULL, inverse, left + r / QN__PANEL * size);
+        intgemm->left(x->bits, QN__PANEL, x->k, x->a + (size_t)r * QN__PANEL, blocks, NULL, inverse,
+                      left + r / QN__PANEL * size);
     for (uint32_t p = 0; p < x->n / QN__PANEL; ++p)
         intgemm->right(x->bits, x->k, x->b + (size_t)p * x->k * QN__PANEL, inverse,
                        right + p * size);
@@ -206,11 +221,12 @@ static qn_status check_integers(bench *x, qn_error *err) {
     y.left = qn__alloc(ROWS / QN__PANEL, size, err);
     y.right = qn__alloc(1, size, err);
     y.c = qn__alloc(2 * stride, sizeof(float), err);
-    qn_status status = y.a && y.left && y.right && y.c ? QN_OK : QN_MEMORY;
+    y.a_blocks = spaced(x->k / QN__PANEL, stride, err);
+    qn_status status = y.a && y.left && y.right && y.c && y.a_blocks ? QN_OK : QN_MEMORY;
     if (status == QN_OK) {
         for (uint32_t p = 0; p < x->k / QN__PANEL; ++p)
             memcpy(y.a + p * stride, x->a + (size_t)p * x->m * QN__PANEL, stride * sizeof(float));
-        pack(&y, scalar, y.left, y.right);
+        pack(&y, scalar, y.a_blocks, y.left, y.right);
         multiply_intgemm(&y, scalar, 0, 0, 1, y.c, stride);
         multiply_intgemm(x, x->isa->intgemm, 0, 0, 1, y.c + stride, stride);
         if (memcmp(y.c, y.c + stride, stride * sizeof(float)) != 0) {
@@ -224,6 +240,7 @@ static qn_status check_integers(bench *x, qn_error *err) {
     qn__free(y.left);
     qn__free(y.right);
     qn__free(y.c);
+    qn__free(y.a_blocks);
     return status;
 }
 
@@ -239,14 +256,15 @@ static qn_status measure_intgemm(bench *x, int bits, double *rate, qn_error *err
     x->left = qn__alloc(x->m / QN__PANEL, size, err);
     x->right = qn__alloc(x->n / QN__PANEL, size, err);
     x->factor = qn__alloc(x->m, sizeof(float), err);
-    const int whole = x->a && x->b && x->c && x->left && x->right && x->factor;
+    x->a_blocks = spaced(x->k / QN__PANEL, (size_t)x->m * QN__PANEL, err);
+    const int whole = x->a_blocks && x->a && x->b && x->c && x->left && x->right && x->factor;
     qn_status status = whole ? QN_OK : QN_MEMORY;
     if (status == QN_OK) {
         fill(x->a, cells);
         fill(x->b, cells);
         for (uint32_t i = 0; i < x->m; ++i)
             x->factor[i] = qn__block_factor(qn__block_exponent(bits, 0x3f800000u));
-        pack(x, intgemm, x->left, x->right);
+        pack(x, intgemm, x->a_blocks, x->left, x->right);
         status = check_integers(x, err);
     }
     if (status == QN_OK)
@@ -254,6 +272,7 @@ static qn_status measure_intgemm(bench *x, int bits, double *rate, qn_error *err
     qn__free(x->a);
     qn__free(x->b);
     qn__free(x->c);
+    qn__free(x->a_blocks);
     qn__free(x->left);
     qn__free(x->right);
     qn__free(x->factor);

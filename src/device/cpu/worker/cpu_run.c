@@ -27,9 +27,9 @@ static void forget(qn__worker *w, qn__cpu_core *core) {
 static void inspect(const qn__cpu_pass *pass, int thread) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[w->program->layers - 1];
-    const size_t stride = pass->stride;
+    const size_t stride = l->out_stride;
     w->core[thread].bad_position = UINT64_MAX;
-    for (uint32_t i = (uint32_t)thread; i < pass->items; i += (uint32_t)w->threads) {
+    for (uint32_t i = (uint32_t)thread; i < l->rows; i += (uint32_t)w->threads) {
         for (uint32_t o = 0; o < l->layer->out; ++o) {
             const float y =
                 l->output[o / QN__PANEL * stride + (size_t)i * QN__PANEL + o % QN__PANEL];
@@ -142,9 +142,9 @@ static int has_finite_inputs(const qn__cpu_pass *pass, uint32_t layer) {
     const qn__cpu_layer *l = &pass->worker->layer[layer];
     const float *input = pass->training ? l->input : pass->worker->layer[layer - 1].output;
     for (uint32_t k = 0; k < l->layer->in; ++k)
-        for (uint32_t i = 0; i < pass->items; ++i)
+        for (uint32_t i = 0; i < pass->batch->items; ++i)
             if (!isfinite(
-                    input[k / QN__PANEL * pass->stride + (size_t)i * QN__PANEL + k % QN__PANEL]))
+                    input[k / QN__PANEL * l->in_stride + (size_t)i * QN__PANEL + k % QN__PANEL]))
                 return 0;
     return 1;
 }
@@ -164,10 +164,11 @@ static uint32_t first_invalid(const qn__cpu_pass *pass) {
  * does not depend on their order: GPUs have no order. */
 static qn_status add_tally(const qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
     const qn__worker *w = pass->worker;
+    const uint32_t items = pass->batch->items;
     int nan = 0, large = 0, full = 0;
-    for (uint32_t first = 0; first < pass->items; first += w->program->grain) {
+    for (uint32_t first = 0; first < items; first += w->program->grain) {
         float loss = 0.0f;
-        for (uint32_t i = first; i < pass->items && i - first < w->program->grain; ++i) {
+        for (uint32_t i = first; i < items && i - first < w->program->grain; ++i) {
             loss = loss + w->loss[i];
             tally->correct += w->chosen[i] == w->label[i];
         }
@@ -176,8 +177,7 @@ static qn_status add_tally(const qn__cpu_pass *pass, qn__tally *tally, qn_error 
         if (!nan && !large)
             full |= __builtin_add_overflow(tally->loss, qn__to_units(loss * QN__LOSS_UNIT),
                                            &tally->loss);
-        tally->items +=
-            pass->items - first < w->program->grain ? pass->items - first : w->program->grain;
+        tally->items += items - first < w->program->grain ? items - first : w->program->grain;
     }
     if (nan || large)
         return qn__fail_loss(nan, first_invalid(pass), w->program->layers, err);
@@ -201,15 +201,38 @@ static qn_status check(const qn__cpu_pass *pass, qn_error *err) {
     return QN_OK;
 }
 
+/* Where `panels` panels of `rows` rows begin. Returns the distance between two of them. */
+static size_t set_panels(uint32_t panels, uint32_t rows, size_t *blocks) {
+    const size_t stride = qn__cpu_stride(rows);
+    for (size_t p = 0; p < panels; ++p)
+        blocks[p] = p * stride;
+    return stride;
+}
+
+/* Sets the rows, strides and chains of all layers. */
+static void set_rows(const qn__cpu_pass *pass) {
+    qn__worker *w = pass->worker;
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
+        qn__cpu_layer *l = &w->layer[i];
+        size_t *in = i ? l->blocks : w->input_blocks[w->current], *out = l->blocks + l->in_panels;
+        l->rows = pass->batch->items;
+        l->in_stride = set_panels(l->in_panels, l->rows, in);
+        l->out_stride = set_panels(l->out_panels, l->rows, out);
+        l->forward = (qn__cpu_chain){l->layer->in, in, w->weight_blocks};
+        l->backward = (qn__cpu_chain){l->layer->out, out, w->weight_blocks};
+    }
+    if (pass->next)
+        set_panels(w->layer[0].in_panels, pass->next->items, w->input_blocks[1 - w->current]);
+}
+
 qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
     qn__worker *w = pass->worker;
     qn__cpu_begin_phases(w);
-    pass->items = pass->batch->items;
-    pass->stride = qn__cpu_stride(pass->items);
     if (same_batch(&w->fetched, pass->batch))
         w->current = 1 - w->current;
     else
         w->fetched.items = 0;
+    set_rows(pass);
     w->layer[0].input = w->inputs[w->current];
     w->layer[0].intgemm.input = w->rows[w->current];
     qn__pool_run(w->pool, phases, pass);

@@ -86,6 +86,8 @@ static void carve_layer(arena *a, qn__worker *w, uint32_t index) {
     }
     if (w->bits)
         carve_intgemm(a, w, index);
+    l->blocks = carve(a, (size_t)l->in_panels + l->out_panels, sizeof(size_t));
+    l->transposed_blocks = carve(a, l->out_panels, sizeof(size_t));
     l->output = carve(a, outputs * w->room, sizeof(float));
     l->error = carve(a, outputs * w->room, sizeof(float));
     l->dropped = l->layer->drop_threshold ? carve(a, outputs * w->room, sizeof(float)) : NULL;
@@ -116,6 +118,16 @@ static void carve_lists(arena *a, const qn__worker *w, qn__cpu_core *core) {
     carve_plan(a, p, &core->plan);
 }
 
+/* The largest number of panels of a layer's inputs or outputs. */
+static uint32_t most_panels(const qn__worker *w) {
+    uint32_t most = 0;
+    for (uint32_t l = 0; l < w->program->layers; ++l) {
+        most = w->layer[l].in_panels > most ? w->layer[l].in_panels : most;
+        most = w->layer[l].out_panels > most ? w->layer[l].out_panels : most;
+    }
+    return most;
+}
+
 static void carve_all(arena *a, qn__worker *w) {
     const uint32_t layers = w->program->layers;
     const size_t inputs = (size_t)w->layer[0].in_panels * QN__PANEL;
@@ -126,6 +138,7 @@ static void carve_all(arena *a, qn__worker *w) {
         const size_t tiles = qn__cpu_tiles((uint32_t)w->room, w->kernels->rows);
         w->inputs[i] = carve(a, inputs * w->room, sizeof(float));
         w->item[i] = carve(a, w->room, sizeof(uint64_t));
+        w->input_blocks[i] = carve(a, w->layer[0].in_panels, sizeof(size_t));
         if (w->bits) {
             carve_rows(a, w, w->layer[0].layer->in, &w->rows[i]);
             w->rows[i].bytes = carve(a, (w->room + QN__PANEL - 1) / QN__PANEL,
@@ -136,6 +149,7 @@ static void carve_all(arena *a, qn__worker *w) {
         w->zeros[i].list = carve(a, tiles * inputs, sizeof(uint32_t));
         w->zeros[i].count = carve(a, tiles, sizeof(uint32_t));
     }
+    w->weight_blocks = carve(a, most_panels(w), sizeof(size_t));
     w->mean = carve(a, inputs, sizeof(float));
     w->inverse = carve(a, inputs, sizeof(float));
     w->digits = w->bits ? carve(a, 1, sizeof *w->digits) : NULL;
@@ -157,6 +171,11 @@ static void carve_all(arena *a, qn__worker *w) {
 
 static void connect(qn__worker *w) {
     const qn__program *p = w->program;
+    for (size_t i = 0; i < most_panels(w); ++i)
+        w->weight_blocks[i] = i * QN__PANEL * QN__PANEL;
+    for (uint32_t l = 0; l < p->layers; ++l)
+        for (size_t i = 0; i < w->layer[l].out_panels; ++i)
+            w->layer[l].transposed_blocks[i] = i * w->layer[l].in_panels * QN__PANEL * QN__PANEL;
     for (uint32_t l = 1; l < p->layers; ++l)
         w->layer[l].input =
             w->layer[l - 1].dropped ? w->layer[l - 1].dropped : w->layer[l - 1].output;

@@ -15,13 +15,20 @@ enum {
         64 /* the task of the loss also computes the errors below last layers up to this width */
 };
 
-/* One layer's arrays, all in panels (cpu_kernels.h). Batch arrays have an item in each row; their
- * panels are qn__cpu_stride apart. */
+/* One layer's arrays, all in panels (cpu_kernels.h). Batch arrays have an item in each row. */
 typedef struct qn__cpu_layer {
     const qn__layer *layer;
     uint32_t in_panels, out_panels;
-    float *weights; /* out_panels x (in_panels * 16) x 16 */
-    float *bias;    /* out_panels x 16 */
+    /* Of the current pass: rows of outputs, floats between two panels of inputs and of outputs. */
+    uint32_t rows;
+    size_t in_stride, out_stride;
+    /* Of the current pass: the chains of inputs by weights, and of errors by transposed weights, of
+     * the first row. `blocks` is their memory: in_panels (not in layer 0), then out_panels. */
+    qn__cpu_chain forward, backward;
+    size_t *blocks;
+    size_t *transposed_blocks; /* [p]: where the weights of panel p of outputs begin */
+    float *weights;            /* out_panels x (in_panels * 16) x 16 */
+    float *bias;               /* out_panels x 16 */
     float *weight_slot[2], *bias_slot[2];
     int64_t *weight_sums, *bias_sums; /* allocated when train_grains is first used */
     const float *input; /* in_panels x rows x 16: the outputs of the layer below, or the inputs */
@@ -84,17 +91,19 @@ struct qn__worker {
     uint32_t slots;
     size_t room; /* the largest number of rows of a panel of batch arrays */
     qn__cpu_layer *layer;
-    float *inputs[2];       /* in panels; one for the current batch, one to fetch the next batch */
-    uint64_t *item[2];      /* of each of inputs[]: the numbers of its items */
-    qn__cpu_zeros zeros[2]; /* of each of inputs[], in float32 */
-    qn__cpu_rows rows[2];   /* the same inputs as operands, in integer arithmetic */
-    int current;            /* which of the two the step uses */
-    qn__batch fetched;      /* the batch in inputs[1 - current]; items 0: none */
-    float *mean, *inverse;  /* padded with zeros */
-    qn__cpu_digits *digits; /* integers for each byte, in integer arithmetic */
-    float *loss;            /* of each item */
-    int32_t *chosen;        /* class of each item */
-    int32_t *label;         /* label of each item, -1 for real targets */
+    float *inputs[2];        /* in panels; one for the current batch, one to fetch the next batch */
+    uint64_t *item[2];       /* of each of inputs[]: the numbers of its items */
+    qn__cpu_zeros zeros[2];  /* of each of inputs[], in float32 */
+    qn__cpu_rows rows[2];    /* the same inputs as operands, in integer arithmetic */
+    int current;             /* which of the two the step uses */
+    qn__batch fetched;       /* the batch in inputs[1 - current]; items 0: none */
+    float *mean, *inverse;   /* padded with zeros */
+    size_t *input_blocks[2]; /* of each of inputs[]: where its panels begin */
+    size_t *weight_blocks;   /* [p] = p * 256: where the blocks of weights of a panel begin */
+    qn__cpu_digits *digits;  /* integers for each byte, in integer arithmetic */
+    float *loss;             /* of each item */
+    int32_t *chosen;         /* class of each item */
+    int32_t *label;          /* label of each item, -1 for real targets */
     qn__tally tally;
     qn__cpu_core *core;
     qn__cpu_counter *counter; /* tasks taken in each phase: phase * threads + thread */
@@ -117,14 +126,12 @@ typedef struct qn__cpu_pass {
     int64_t *into;         /* collect only */
     qn__applied *applied;  /* apply only */
     int training;
-    uint32_t items;
-    size_t stride; /* qn__cpu_stride(items) */
 } qn__cpu_pass;
 
-/* Floats between two panels of a batch of `items`. Panels are as close as possible, but not a
+/* Floats between two panels of `rows` rows. Panels are as close as possible, but not a
  * multiple of 2 KiB apart: equal rows of all panels would then share a few cache sets. */
-static inline size_t qn__cpu_stride(uint32_t items) {
-    return ((size_t)items + (items % 32 == 0)) * QN__PANEL;
+static inline size_t qn__cpu_stride(uint32_t rows) {
+    return ((size_t)rows + (rows % 32 == 0)) * QN__PANEL;
 }
 
 /* Groups of panels of outputs: the columns of the gradient's grid. */

@@ -44,7 +44,7 @@ void qn__cpu_note_zeros(const qn__worker *w, qn__cpu_zeros *zeros, uint32_t tile
  * is between. */
 int qn__cpu_mostly_zero(const qn__cpu_pass *pass) {
     const qn__worker *w = pass->worker;
-    const uint32_t tiles = qn__cpu_tiles(pass->items, w->kernels->rows);
+    const uint32_t tiles = qn__cpu_tiles(w->layer[0].rows, w->kernels->rows);
     uint64_t listed = 0;
     if (w->bits)
         return 0; /* lists of zeros are for float32 */
