@@ -21,6 +21,8 @@ static const struct {
     {"data.label_column", "label"},
     {"data.labels_path", "labels"},
     {"data.path", "data"},
+    {"data.resize", "resize"},
+    {"data.shape", "shape"},
     {"data.skip_broken", "skip-broken"},
     {"data.task", "task"},
     {"data.unlabelled", "unlabelled"},

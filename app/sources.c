@@ -100,6 +100,19 @@ const option source_test_options[] = {
     {.name = NULL}};
 
 const option source_image_options[] = {
+    {.name = "shape",
+     .kind = OPTION_TEXT,
+     AT(shape),
+     .value = "SHAPE",
+     .help = "CSV, IDX, NPY: the image that an item is: 28x28, or 3x32x32 with its channels first",
+     .fallback = "as the file tells"},
+    {.name = "resize",
+     .kind = OPTION_TEXT,
+     AT(resize),
+     .value = "HOW",
+     .help = "images: make all HEIGHTxWIDTH, as 32x32; or \"short 36 crop 32\", which keeps "
+             "proportions and cuts out the middle",
+     .fallback = "as they are"},
     {.name = "skip-broken",
      .kind = OPTION_FLAG,
      AT(skip_broken),
@@ -156,6 +169,8 @@ int source_open(const char *path, const char *labels, const source_flags *flags,
     r.options.weight = flags->expected_weight ? NULL : flags->weight;
     r.options.expected_weight = flags->expected_weight;
     r.options.skip_broken = flags->skip_broken;
+    r.options.resize = flags->resize;
+    r.options.shape = flags->shape;
     return share(open_file, &r, out);
 }
 

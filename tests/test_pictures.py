@@ -6,15 +6,20 @@ import io
 import json
 import os
 import struct
+import sys
 import tarfile
 import zipfile
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
 import data_vectors
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "oracle"))
+import images as reference  # noqa: E402  (needs the line above)
 
 
 @pytest.fixture
@@ -264,6 +269,61 @@ def test_predictions(tmp_path, run_quern):
                                      "dense 3 softmax", "-o", tmp_path / "m", status=1).stderr
 
 
+# ---------------------------------------------------------------- sizes
+
+def test_resize(tmp_path, info):
+    """Against the second implementation, for every kind of axis."""
+    sizes = [(21, 30), (5, 7), (1, 1), (8, 3), (64, 64), (33, 10), (9, 8)]
+    images = [photograph(i, *size) for i, size in enumerate(sizes)]
+    path = folder(tmp_path / "all", {f"a/{i}": packed(image) for i, image in enumerate(images)})
+    for how in ("8x8", "13x4", "1x1", "40x50", "short 9 crop 8", "short 4 crop 3x4", "short 50 crop 1x49"):
+        told = info(path, "--resize", how)
+        assert told["digest"] == digest([reference.resize(i, how) for i in images], [0] * 7), how
+    flat = folder(tmp_path / "flat", {"a/1": packed(np.full((37, 41), 201, np.uint8))})
+    told = info(flat, "--resize", "8x9")
+    assert (told["min"], told["max"], told["rows"], told["columns"]) == (201, 201, 8, 9)
+
+
+def test_resize_is_near_others(tmp_path):
+    """The average over an area of whole pixels is Pillow's box filter but for its two roundings; so
+    is interpolation its bilinear filter."""
+    image = photograph(3, 48, 60)
+    for how, size, kind in (("16x12", (12, 16), Image.Resampling.BOX),
+                            ("95x122", (122, 95), Image.Resampling.BILINEAR)):
+        other = np.asarray(Image.fromarray(image).resize(size, kind)).astype(int)
+        assert np.abs(reference.resize(image, how).astype(int) - other).max() <= 1
+
+
+@pytest.mark.parametrize("how", ["32", "0x3", "3x", "x", "32x32x3", "32 x 32", "5000x5", "-1x3",
+                                 "short 36", "short 36 crop", "short 30 crop 32", "short 0 crop 0",
+                                 "short 36 crop 32x37", "32x32 "])
+def test_no_size(tmp_path, run_quern, how):
+    told = run_quern("data", "info", folder(tmp_path, {"a/1": GOOD}), "--resize", how, status=2).stderr
+    assert "does not say how to resize" in told and "--resize" in told
+
+
+def test_sides_that_differ_too_much(tmp_path, refused, info):
+    path = folder(tmp_path, {"a/1": packed(np.zeros((1, 60000), np.uint8))})
+    assert "a/1" in refused(path, "--resize", "short 36 crop 32")
+    assert info(path, "--resize", "2x3")["features"] == 6
+
+
+def test_shape(tmp_path, info, run_quern):
+    np.save(tmp_path / "a.npy", np.zeros((3, 12), np.uint8))
+    told = info(tmp_path / "a.npy", "--shape", "2x3x2")
+    assert (told["channels"], told["rows"], told["columns"]) == (2, 3, 2)
+    told = info(tmp_path / "a.npy", "--shape", "3x4")
+    assert (told["channels"], told["rows"], told["columns"]) == (1, 3, 4)
+    assert told["digest"] == info(tmp_path / "a.npy")["digest"]
+    for shape in "12", "1x2x3x2", "0x12", "ax3", "3x4x":
+        assert "not the shape" in run_quern("data", "info", tmp_path / "a.npy", "--shape", shape,
+                                            status=2).stderr
+    assert "12 features" in run_quern("data", "info", tmp_path / "a.npy", "--shape", "3x5", status=1).stderr
+    images = folder(tmp_path / "all", {"a/1": GOOD})
+    assert "--shape" in run_quern("data", "info", images, "--shape", "3x4", status=1).stderr
+    assert "--resize" in run_quern("data", "info", tmp_path / "a.npy", "--resize", "3x4", status=1).stderr
+
+
 # ---------------------------------------------------------------- what cannot be read
 
 GOOD = packed(photograph(1))
@@ -319,7 +379,7 @@ def test_a_broken_colour_makes_no_colours(tmp_path, info):
 
 def test_sizes_differ(tmp_path, refused):
     told = refused(folder(tmp_path, {"a/1": GOOD, "b/2": packed(photograph(1, 7, 8))}))
-    assert "differ in size: 7x8 here, 21x30 in a/1" in told and "b/2" in told
+    assert "differ in size: 7x8 here, 21x30 in a/1" in told and "b/2" in told and "--resize" in told
 
 
 def test_files_at_the_top(tmp_path, info, refused):

@@ -78,6 +78,14 @@ typedef struct qn_data_options {
     /* Folders and archives of images: 1: files that are broken, or no images, are left out, and
      * qn_data_note names them; 0: the first one is an error. Other files: QN_INPUT. */
     int skip_broken;
+    /* Folders and archives of images: what to make of each. "32x48": this height and width. "short
+     * 36 crop 32" (or "32x32"): the shorter side becomes 36, the other in proportion, and the
+     * middle is cut out (docs/exactness.md 2.9). Other files: QN_INPUT. NULL: they stay as they
+     * are, and all have the same size. */
+    const char *resize;
+    /* CSV, IDX, NPY, NPZ: what image an item is: "28x28" (height x width) or "3x32x32" (channels x
+     * height x width). Images: QN_INPUT. NULL: as the file tells. */
+    const char *shape;
 } qn_data_options;
 
 /* Sets `size`, and every other member to 0 or NULL, its default. */
@@ -243,7 +251,8 @@ QN_API uint32_t qn_data_classes(const qn_data *data);
  * NULL. Owned by the data set. */
 QN_API const char *qn_data_digest(const qn_data *data);
 /* Height and width of an image in pixels. Both are 0 when they are unknown; they are known for
- * digits of qn_data_synth_digits, for images, and for IDX and NPY files of three dimensions. `rows`
+ * digits of qn_data_synth_digits, for images, for IDX and NPY files of three dimensions, and where
+ * qn_data_options.shape tells them. `rows`
  * and `columns` may be NULL. */
 QN_API void qn_data_image_size(const qn_data *data, uint32_t *rows, uint32_t *columns);
 /* 3 for images of colours (red, green, blue), 1 for grey ones and where else the size is known, 0

@@ -1,5 +1,6 @@
 #include "data/data_options.h"
 #include "base/sized.h"
+#include "image/resize.h"
 #include <string.h>
 
 void qn_data_options_init(qn_data_options *options) {
@@ -37,6 +38,9 @@ qn_status qn__data_options_take(const char *function, const qn_data_options *giv
         qn__fail(err, QN_USAGE, "\"%s\" does not say whether there is a header", options->header);
         return qn__remedy(err, QN_USAGE, "`data.header` is auto, yes or no");
     }
+    qn__resize resize;
+    if (qn__resize_parse(options->resize, &resize, err) != QN_OK)
+        return QN_USAGE;
     if (options->features && options->drop) {
         qn__fail(err, QN_USAGE, "columns to keep and columns to leave out were both given");
         return qn__remedy(err, QN_USAGE, "give `data.features` or `data.drop`, not both");

@@ -10,6 +10,7 @@
 #include "data/readers.h"
 #include "image/decode.h"
 #include "image/planes.h"
+#include "image/resize.h"
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +24,8 @@ typedef struct reading {
     qn__image_head *head; /* of each file */
     uint8_t *broken;      /* 1: the file is left out */
     int skip;             /* broken files are left out */
-    size_t stride;        /* bytes of an item */
+    qn__resize resize;
+    size_t stride; /* bytes of an item */
     _Atomic uint64_t next;
     _Atomic uint64_t failed; /* the first file that failed; UINT64_MAX: none has */
     qn_status (*each)(struct reading *r, uint64_t i, qn__decoder *decoder, qn__image_bytes *bytes,
@@ -117,7 +119,8 @@ static qn_status refuse_sizes(const reading *r, uint64_t i, uint64_t other, qn_e
              (unsigned)b->height, (unsigned)b->width, (unsigned)a->height, (unsigned)a->width,
              r->files->file[i].name);
     qn__image_files_at(r->files, other, err);
-    return qn__remedy(err, QN_INPUT, "bring all to one size before, height x width");
+    return qn__remedy(err, QN_INPUT,
+                      "bring all to one size, height x width, as with `data.resize` 32x32");
 }
 
 static qn_status refuse_all(const reading *r, qn_error *err) {
@@ -140,12 +143,13 @@ static qn_status find_shape(reading *r, qn_error *err) {
         if (r->broken[i])
             continue;
         channels = r->head[i].channels > channels ? r->head[i].channels : channels;
-        if (r->head[i].height != head->height || r->head[i].width != head->width)
+        if (r->resize.height == 0 &&
+            (r->head[i].height != head->height || r->head[i].width != head->width))
             return refuse_sizes(r, first, i, err);
     }
     r->data->channels = channels;
-    r->data->rows = head->height;
-    r->data->columns = head->width;
+    r->data->rows = r->resize.height ? r->resize.height : head->height;
+    r->data->columns = r->resize.height ? r->resize.width : head->width;
     return QN_OK;
 }
 
@@ -163,10 +167,13 @@ static qn_status decode(reading *r, uint64_t i, qn__decoder *decoder, qn__image_
     if (status == QN_OK)
         status =
             qn__image_decode(decoder, bytes->data, bytes->size, head, channels, pixels->data, err);
-    if (status == QN_OK)
-        qn__planes_of(pixels->data, head->height, head->width, channels,
-                      (uint8_t *)r->data->memory + i * r->stride);
-    else if (status == QN_INPUT)
+    uint8_t *planes = (uint8_t *)r->data->memory + i * r->stride;
+    if (status == QN_OK && r->resize.height)
+        status = qn__resize_planes(&r->resize, pixels->data, head->height, head->width, channels,
+                                   planes, err);
+    else if (status == QN_OK)
+        qn__planes_of(pixels->data, head->height, head->width, channels, planes);
+    if (status == QN_INPUT)
         qn__image_files_at(r->files, i, err);
     return status;
 }
@@ -249,9 +256,12 @@ static qn_status read_images(reading *r, qn__pool *pool, qn_error *err) {
 static qn_status read_files(const qn__image_files *files, const qn_data_options *options,
                             qn__pool *pool, qn_data *data, qn_error *err) {
     reading r = {.files = files, .data = data, .skip = options->skip_broken};
+    qn_status status = qn__resize_parse(options->resize, &r.resize, err);
+    if (status != QN_OK)
+        return status;
     r.head = qn__alloc(files->count, sizeof *r.head, err);
     r.broken = r.head ? qn__alloc(files->count, 1, err) : NULL;
-    qn_status status = QN_MEMORY;
+    status = QN_MEMORY;
     if (r.broken)
         status = read_images(&r, pool, err);
     if (status == QN_OK && !options->unlabelled)

@@ -5,6 +5,7 @@
 #include "data/data_options.h"
 #include "data/labels.h"
 #include "data/readers.h"
+#include "data/shape.h"
 #include "num/host.h"
 
 /* Smaller files are read before a second thread would have started. */
@@ -38,6 +39,17 @@ static qn_status check_format(const qn__reader *reader, const qn__source *source
                  reader->name);
         return refuse_option(source, err, "leave `data.skip_broken` out");
     }
+    if (o->resize && !reader->files) {
+        qn__fail(err, QN_INPUT, "items of the format %s cannot be resized; image files can",
+                 reader->name);
+        return refuse_option(source, err, "leave `data.resize` out");
+    }
+    if (o->shape && reader->files) {
+        qn__fail(err, QN_INPUT, "images tell their shape themselves");
+        return refuse_option(source, err,
+                             "leave `data.shape` out, or say what to make of them "
+                             "with `data.resize`");
+    }
     if (reader->columns)
         return QN_OK;
     if (o->label_column) {
@@ -62,6 +74,8 @@ static qn_status read_with(const qn__reader *reader, qn__source *source,
                            qn_error *err) {
     data->format = qn__source_is_gzip(source) ? reader->gzip_name : reader->name;
     qn_status status = reader->read(source, options, pool, data, err);
+    if (status == QN_OK && options->shape)
+        status = qn__shape_set(data, options->shape, qn__source_path(source), err);
     if (status == QN_OK && options->labels_path)
         status = reader->read_labels(options->labels_path, options, data, err);
     if (status == QN_OK)

@@ -1,0 +1,58 @@
+#include "data/shape.h"
+#include "base/text.h"
+#include <string.h>
+
+/* Two or three numbers from 1 between crosses; 0 when there are others. */
+static int read_shape(const char *text, uint32_t shape[3]) {
+    uint32_t side[4] = {0};
+    size_t count = 0;
+    for (const char *at = text; count < 4;) {
+        const size_t size = strcspn(at, "x");
+        uint64_t value = 0;
+        if (!qn__parse_u64(at, size, &value) || value < 1 || value > UINT32_MAX)
+            return 0;
+        side[count++] = (uint32_t)value;
+        if (!at[size])
+            break;
+        at += size + 1;
+    }
+    if (count != 2 && count != 3)
+        return 0;
+    shape[0] = count == 3 ? side[0] : 1;
+    shape[1] = side[count - 2];
+    shape[2] = side[count - 1];
+    return 1;
+}
+
+static int has_categories(const qn_data *data) {
+    for (uint32_t k = 0; data->schema && k < data->features; k++)
+        if (data->schema->feature[k].categories)
+            return 1;
+    return 0;
+}
+
+qn_status qn__shape_set(qn_data *data, const char *text, const char *path, qn_error *err) {
+    uint32_t shape[3];
+    uint64_t area = 0, product = 0;
+    if (!read_shape(text, shape)) {
+        qn__fail(err, QN_USAGE, "\"%s\" is not the shape of an image", text);
+        return qn__remedy(err, QN_USAGE,
+                          "`data.shape` is HEIGHTxWIDTH, as 28x28, or CHANNELSxHEIGHTxWIDTH, as "
+                          "3x32x32");
+    }
+    area = (uint64_t)shape[1] * shape[2];
+    const int fits = !__builtin_mul_overflow(area, (uint64_t)shape[0], &product) &&
+                     product == data->features && !has_categories(data);
+    if (!fits) {
+        qn__fail(err, QN_INPUT, "an item has %u features, which are no image of the shape %s",
+                 (unsigned)data->features, text);
+        qn__at(err, "%s", path);
+        return qn__remedy(err, QN_INPUT,
+                          "all features are numbers, as many as channels x height x width in "
+                          "`data.shape`");
+    }
+    data->channels = shape[0];
+    data->rows = shape[1];
+    data->columns = shape[2];
+    return QN_OK;
+}

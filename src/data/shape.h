@@ -1,0 +1,12 @@
+/* The geometry of items whose format does not tell it. */
+#ifndef QN_DATA_SHAPE_H
+#define QN_DATA_SHAPE_H
+
+#include "data/data.h"
+
+/* Sets channels, rows and columns of the table by a text "28x28" (rows x columns) or "3x32x32"
+ * (channels x rows x columns). Fails with QN_USAGE (no such text) or QN_INPUT (its product is not
+ * the number of features, or some features are categories); `path` is for messages. */
+qn_status qn__shape_set(qn_data *data, const char *text, const char *path, qn_error *err);
+
+#endif

@@ -1,0 +1,210 @@
+#include "image/resize.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include <string.h>
+
+/* Of the longer side in proportion, so that the sums below fit their types. */
+enum { LONGEST = 65535 };
+
+/* ------------------------------------------------------------------ the text */
+
+static qn_status refuse(const char *text, qn_error *err) {
+    qn__fail(err, QN_USAGE, "\"%s\" does not say how to resize images", text);
+    return qn__remedy(err, QN_USAGE,
+                      "`data.resize` is HEIGHTxWIDTH, as 32x32, or \"short 36 crop 32\"; sides are "
+                      "from 1 to %d, and the crop is not above the shorter side",
+                      QN__RESIZE_MAX);
+}
+
+/* Reads a side up to `end`; 0 when there is none. */
+static int read_side(const char *text, const char *end, uint32_t *out) {
+    uint64_t value = 0;
+    const int read = qn__parse_u64(text, (size_t)(end - text), &value);
+    *out = (uint32_t)value;
+    return read && value >= 1 && value <= QN__RESIZE_MAX;
+}
+
+static int read_sides(const char *text, uint32_t *height, uint32_t *width) {
+    const char *cross = strchr(text, 'x'), *end = text + strlen(text);
+    return cross && read_side(text, cross, height) && read_side(cross + 1, end, width);
+}
+
+static int read_crop(const char *text, qn__resize *out) {
+    static const char crop[] = " crop ";
+    const char *at = strstr(text, crop);
+    if (!at || !read_side(text, at, &out->shorter))
+        return 0;
+    at += sizeof crop - 1;
+    if (!read_sides(at, &out->height, &out->width)) {
+        if (!read_side(at, at + strlen(at), &out->height))
+            return 0;
+        out->width = out->height;
+    }
+    return out->height <= out->shorter && out->width <= out->shorter;
+}
+
+qn_status qn__resize_parse(const char *text, qn__resize *out, qn_error *err) {
+    *out = (qn__resize){0};
+    if (!text)
+        return QN_OK;
+    if (strncmp(text, "short ", 6) == 0)
+        return read_crop(text + 6, out) ? QN_OK : refuse(text, err);
+    return read_sides(text, &out->height, &out->width) ? QN_OK : refuse(text, err);
+}
+
+/* ------------------------------------------------------------------ the pixels */
+
+/* Pixels of one axis of the result: each is a weighted sum of neighbours. */
+typedef struct axis {
+    uint32_t count, whole;  /* pixels; the sum of each one's weights */
+    uint32_t *first, *taps; /* the first neighbour of each pixel, and how many it has */
+    uint32_t *begin;        /* where its weights begin */
+    uint32_t *weight;
+} axis;
+
+static void release(axis *a) {
+    qn__free(a->first);
+    qn__free(a->taps);
+    qn__free(a->begin);
+    qn__free(a->weight);
+}
+
+/* Pixel j of `to` covers [j * from, (j + 1) * from) where a pixel of the image is `to` wide. */
+static uint32_t average(axis *a, uint32_t j, uint32_t at, uint32_t from, uint32_t to,
+                        uint32_t used) {
+    const uint64_t begin = (uint64_t)j * from, end = begin + from;
+    a->first[at] = (uint32_t)(begin / to);
+    a->taps[at] = (uint32_t)((end - 1) / to) - a->first[at] + 1;
+    for (uint32_t t = 0; t < a->taps[at]; t++) {
+        const uint64_t low = ((uint64_t)a->first[at] + t) * to, high = low + to;
+        a->weight[used++] = (uint32_t)((high < end ? high : end) - (low > begin ? low : begin));
+    }
+    return used;
+}
+
+/* The middle of pixel j, in units of 1 / (2 * to) behind the middle of the first pixel. */
+static uint32_t interpolate(axis *a, uint32_t j, uint32_t at, uint32_t from, uint32_t to,
+                            uint32_t used) {
+    const int64_t unit = 2 * (int64_t)to, last = unit * ((int64_t)from - 1);
+    int64_t place = (2 * (int64_t)j + 1) * from - to;
+    place = place < 0 ? 0 : place > last ? last : place;
+    a->first[at] = (uint32_t)(place / unit);
+    a->taps[at] = a->first[at] + 1 < from ? 2 : 1;
+    a->weight[used++] = (uint32_t)(unit - place % unit);
+    if (a->taps[at] == 2)
+        a->weight[used++] = (uint32_t)(place % unit);
+    return used;
+}
+
+/* `count` pixels from `offset` on of an axis of `from` pixels that become `to`. */
+static qn_status make_axis(uint32_t from, uint32_t to, uint32_t offset, uint32_t count, axis *a,
+                           qn_error *err) {
+    *a = (axis){.count = count, .whole = to < from ? from : 2 * to};
+    a->first = qn__alloc(count, sizeof *a->first, err);
+    a->taps = qn__alloc(count, sizeof *a->taps, err);
+    a->begin = qn__alloc(count, sizeof *a->begin, err);
+    /* Averages share at most the pixel between two of them. */
+    a->weight =
+        qn__alloc(to < from ? (uint64_t)from + count : 2 * (uint64_t)count, sizeof *a->weight, err);
+    if (!a->first || !a->taps || !a->begin || !a->weight)
+        return QN_MEMORY;
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        a->begin[i] = used;
+        used = to < from ? average(a, offset + i, i, from, to, used)
+                         : interpolate(a, offset + i, i, from, to, used);
+    }
+    return QN_OK;
+}
+
+/* An image being resized. Sums along a row of the last two rows that were needed are kept: the next
+ * row of the result begins with the row or the two with which this one ends. */
+typedef struct resizing {
+    axis x, y;
+    uint32_t channels;
+    const uint8_t *pixels; /* of rows of `stride` bytes */
+    size_t stride;
+    uint32_t *row[2]; /* sums of [column][channel] */
+    uint64_t kept[2]; /* 1 + the row whose sums they are; 0: none */
+    uint64_t *sum;    /* of a row of the result */
+} resizing;
+
+static const uint32_t *sum_row(resizing *r, uint32_t y) {
+    uint32_t *to = r->row[y % 2];
+    if (r->kept[y % 2] == (uint64_t)y + 1)
+        return to;
+    r->kept[y % 2] = (uint64_t)y + 1;
+    const uint8_t *from = r->pixels + y * r->stride;
+    for (uint32_t i = 0; i < r->x.count; i++)
+        for (uint32_t c = 0; c < r->channels; c++) {
+            const uint32_t *weight = r->x.weight + r->x.begin[i];
+            const uint8_t *at = from + (size_t)r->x.first[i] * r->channels + c;
+            uint32_t sum = 0; /* at most 255 * 2 * 65535 */
+            for (uint32_t t = 0; t < r->x.taps[i]; t++)
+                sum += weight[t] * at[(size_t)t * r->channels];
+            to[(size_t)i * r->channels + c] = sum;
+        }
+    return to;
+}
+
+static void make_row(resizing *r, uint32_t i, uint8_t *planes) {
+    const size_t count = (size_t)r->x.count * r->channels;
+    const uint64_t whole = (uint64_t)r->x.whole * r->y.whole;
+    memset(r->sum, 0, count * sizeof *r->sum);
+    for (uint32_t t = 0; t < r->y.taps[i]; t++) {
+        const uint64_t weight = r->y.weight[r->y.begin[i] + t];
+        const uint32_t *row = sum_row(r, r->y.first[i] + t);
+        for (size_t k = 0; k < count; k++)
+            r->sum[k] += weight * row[k];
+    }
+    const size_t plane = (size_t)r->x.count * r->y.count;
+    for (size_t k = 0; k < count; k++)
+        planes[k % r->channels * plane + (size_t)i * r->x.count + k / r->channels] =
+            (uint8_t)((2 * r->sum[k] + whole) / (2 * whole));
+}
+
+/* The longer side in proportion to the shorter one, to the nearest pixel, halves up. */
+static uint32_t longer(uint32_t shorter, uint32_t long_side, uint32_t short_side) {
+    return (uint32_t)((2 * (uint64_t)long_side * shorter + short_side) /
+                      (2 * (uint64_t)short_side));
+}
+
+static qn_status make_axes(const qn__resize *to, uint32_t height, uint32_t width, resizing *r,
+                           qn_error *err) {
+    uint32_t rows = to->height, columns = to->width;
+    if (to->shorter) {
+        rows = height <= width ? to->shorter : longer(to->shorter, height, width);
+        columns = width <= height ? to->shorter : longer(to->shorter, width, height);
+    }
+    if (rows > LONGEST || columns > LONGEST) {
+        qn__fail(err, QN_INPUT, "the sides of the image differ too much: %u and %u pixels",
+                 (unsigned)height, (unsigned)width);
+        return qn__remedy(err, QN_INPUT,
+                          "leave it out, or give both sides with `data.resize`, as 32x32");
+    }
+    qn_status status = make_axis(height, rows, (rows - to->height) / 2, to->height, &r->y, err);
+    if (status == QN_OK)
+        status = make_axis(width, columns, (columns - to->width) / 2, to->width, &r->x, err);
+    return status;
+}
+
+qn_status qn__resize_planes(const qn__resize *resize, const uint8_t *pixels, uint32_t height,
+                            uint32_t width, uint32_t channels, uint8_t *planes, qn_error *err) {
+    resizing r = {.channels = channels, .pixels = pixels, .stride = (size_t)width * channels};
+    qn_status status = make_axes(resize, height, width, &r, err);
+    const uint64_t count = (uint64_t)resize->width * channels;
+    if (status == QN_OK) {
+        r.row[0] = qn__alloc(count, sizeof *r.row[0], err);
+        r.row[1] = qn__alloc(count, sizeof *r.row[1], err);
+        r.sum = qn__alloc(count, sizeof *r.sum, err);
+        status = r.row[0] && r.row[1] && r.sum ? QN_OK : QN_MEMORY;
+    }
+    for (uint32_t i = 0; status == QN_OK && i < resize->height; i++)
+        make_row(&r, i, planes);
+    qn__free(r.row[0]);
+    qn__free(r.row[1]);
+    qn__free(r.sum);
+    release(&r.x);
+    release(&r.y);
+    return status;
+}
