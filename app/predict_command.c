@@ -49,7 +49,9 @@ static const option predict_options[] = {
      .kind = OPTION_TEXT,
      AT(out),
      .value = "FILE",
-     .help = "CSV with the columns item, label (if known), prediction, score; - is stdout",
+     .help =
+         "CSV with the columns item, file (of images), label (if known), prediction, score; - is "
+         "stdout",
      .fallback = "-"},
     {.name = "outputs",
      .kind = OPTION_FLAG,

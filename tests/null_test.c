@@ -134,6 +134,7 @@ static void test_questions_of_data(void **state) {
     assert_int_equal(rows + columns, 0);
     qn_data_image_size(have.data, NULL, NULL);
     assert_int_equal(qn_data_image_channels(NULL), 0);
+    assert_null(qn_data_item_name(NULL, 0));
     assert_string_equal(qn_data_image_library(NULL), "");
 }
 

@@ -262,9 +262,13 @@ def test_predictions(tmp_path, run_quern):
               "--batch", "9", "--lr", "0.2", "-o", model)
     flat = folder(tmp_path / "flat", {n.replace("/", "-"): c for n, c in files.items()})
     lines = run_quern("predict", model, "--data", flat).stdout.splitlines()
-    assert [line.split(",")[1] for line in lines[1:]] == ["dark"] * 9 + ["grey"] * 9 + ["light"] * 9
+    assert lines[0] == "item,file,prediction,score"
+    assert [line.split(",")[1] for line in lines[1:]] == sorted(n.replace("/", "-") for n in files)
+    assert [line.split(",")[2] for line in lines[1:]] == ["dark"] * 9 + ["grey"] * 9 + ["light"] * 9
     light = folder(tmp_path / "some", {n: c for n, c in files.items() if n[0] == "l"})
-    assert "accuracy 100.00 %" in run_quern("predict", model, "--data", light).stderr
+    done = run_quern("predict", model, "--data", light)
+    assert "accuracy 100.00 %" in done.stderr
+    assert done.stdout.splitlines()[1].startswith("0,light/0.png,light,light,")
     assert "no labels" in run_quern("train", "--data", flat, "--model",
                                      "dense 3 softmax", "-o", tmp_path / "m", status=1).stderr
 

@@ -255,6 +255,10 @@ QN_API const char *qn_data_digest(const qn_data *data);
  * qn_data_options.shape tells them. `rows`
  * and `columns` may be NULL. */
 QN_API void qn_data_image_size(const qn_data *data, uint32_t *rows, uint32_t *columns);
+/* The name of the file that item `item` was read from, below its folder or in its archive: bytes,
+ * perhaps not UTF-8. NULL for data of other formats, and when there is no such item. Owned by the
+ * data set. */
+QN_API const char *qn_data_item_name(const qn_data *data, uint64_t item);
 /* 3 for images of colours (red, green, blue), 1 for grey ones and where else the size is known, 0
  * where it is not. The values of an item stand channel by channel, each row after row. */
 QN_API uint32_t qn_data_image_channels(const qn_data *data);

@@ -47,11 +47,11 @@ QN_API qn_status qn_predictions_make(const qn_model *model, const qn_data *data,
                                      const qn_compute *compute, int all_outputs,
                                      qn_predictions **out, qn_error *err);
 
-/* Writes the results as CSV, one line for each item: "item,prediction,score". "label" stands after
- * "item" where the data has labels. Columns "p0,p1,..." follow where all outputs were kept. `item`
- * counts from 0. A model of real labels has neither "score" nor "p0": the prediction is the number.
- * Cells behind the label are empty for an item without a prediction. It writes a temporary file in
- * the folder of `path`, syncs it and renames it to `path`.
+/* Writes the results as CSV, one line for each item: "item,prediction,score". "file" stands after
+ * "item" for images, and then "label" where the data has labels. Columns "p0,p1,..." follow where
+ * all outputs were kept. `item` counts from 0. A model of real labels has neither "score" nor "p0":
+ * the prediction is the number. Cells behind the label are empty for an item without a prediction.
+ * It writes a temporary file in the folder of `path`, syncs it and renames it to `path`.
  *
  * Among ranks only the writer (qn_cluster_is_writer) calls this. Right before the renaming it asks
  * all other ranks whether they still count on this one, and fails with QN_CLUSTER when they do not.

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/threads.h"
+#include "data/item_names.h"
 #include "data/schema.h"
 #include <quern/data.h>
 #include <stddef.h>
@@ -45,6 +46,7 @@ struct qn_data {
     uint64_t label_values; /* different labels in the table, where they were counted; else 0 */
     uint32_t comma;        /* 1 + a column that may hold numbers with a decimal comma; 0: none */
     char *note;            /* what a reader decided in doubt, for people; NULL: nothing */
+    qn__item_names *names; /* of files; NULL: items have none. A view has its table's */
     uint64_t *index;       /* view: the table's row of each item; table: NULL */
     int mapped;            /* the values and labels belong to someone else (data_snapshot.h) */
     void *memory;          /* the memory of the values, or NULL in a view and if they are mapped */

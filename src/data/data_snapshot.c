@@ -1,7 +1,8 @@
 /* The snapshot: a head, the values with their margin, the labels or targets with theirs, the
  * weights with theirs, and four texts that end in NUL: the schema as JSON, the note, the name of
- * the weights, and a digit for each column of a schema: whether it holds bytes. Each part begins at
- * a multiple of 64 bytes. Numbers are little-endian, as everywhere in memory here (digest.c). */
+ * the weights, and a digit for each column of a schema: whether it holds bytes. Behind them stand
+ * the names of all items, where they have some. Each part begins at a multiple of 64 bytes. Numbers
+ * are little-endian, as everywhere in memory here (digest.c). */
 #include "data/commas.h"
 #include "data/data_snapshot.h"
 #include "base/memory.h"
@@ -22,7 +23,8 @@ typedef struct head {
     uint32_t weighted; /* 0: no weights; 1: weights; 2: weights with a name */
     uint32_t channels;
     uint64_t label_values;
-    uint64_t text; /* bytes of the texts */
+    uint64_t text;  /* bytes of the texts, names of items included */
+    uint64_t names; /* bytes of the names of items; 0: there are none */
     char format[16];
     char digest[72];
 } head;
@@ -72,6 +74,8 @@ static qn__text texts_of(const qn_data *table) {
     for (uint32_t k = 0; table->schema && k < table->features; k++)
         qn__text_add(&text, "%c", table->schema->feature[k].bytes ? '1' : '0');
     qn__text_add(&text, "%c", '\0');
+    for (uint64_t i = 0; table->names && i < table->items; i++)
+        qn__text_add(&text, "%s%c", table->names->text + table->names->at[i], '\0');
     return text;
 }
 
@@ -89,7 +93,8 @@ static head head_of(const qn_data *table, const qn__text *text) {
               .missing = table->missing != 0,
               .weighted = table->weights ? 1 + (table->weight_name != NULL) : 0,
               .label_values = table->label_values,
-              .text = text->size};
+              .text = text->size,
+              .names = table->names ? table->names->size : 0};
     strncpy(h.format, table->format, sizeof h.format - 1);
     memcpy(h.digest, table->digest, sizeof table->digest);
     return h;
@@ -142,9 +147,10 @@ static int read_head(const void *snapshot, uint64_t bytes, head *h, places *p) {
     h->format[sizeof h->format - 1] = h->digest[sizeof h->digest - 1] = '\0';
     return memcmp(h->magic, MAGIC, sizeof MAGIC) == 0 && (h->type == QN_U8 || h->type == QN_F32) &&
            h->items > 0 && h->items <= QN__ITEMS_MAX && h->features > 0 && h->labelled <= 2 &&
-           h->weighted <= 2 && h->doubt <= QN__DOUBT_ID && (h->rows == 0) == (h->columns == 0) &&
-           (h->rows == 0) == (h->channels == 0) && (h->rows == 0 || has_pixels(h)) &&
-           qn__format_name(h->format) && is_digest(h->digest) && place(h, p) && p->bytes == bytes;
+           h->weighted <= 2 && h->doubt <= QN__DOUBT_ID && h->names <= h->text &&
+           (h->rows == 0) == (h->columns == 0) && (h->rows == 0) == (h->channels == 0) &&
+           (h->rows == 0 || has_pixels(h)) && qn__format_name(h->format) && is_digest(h->digest) &&
+           place(h, p) && p->bytes == bytes;
 }
 
 static qn_status refuse(qn_error *err, const char *what) {
@@ -256,6 +262,12 @@ static void take_head(qn_data *data, const head *h) {
     memcpy(data->digest, h->digest, sizeof data->digest);
 }
 
+static qn_status take_names(const char *text, uint64_t size, qn_data *data, qn_error *err) {
+    const qn_status status = qn__item_names_take(text, size, data->items, &data->names, err);
+    return status == QN_FORMAT ? refuse(err, "the names of the shared items do not fit them")
+                               : status;
+}
+
 qn_status qn__data_snapshot_map(const void *snapshot, uint64_t bytes, qn_data **out,
                                 qn_error *err) {
     const uint8_t *from = snapshot;
@@ -278,9 +290,11 @@ qn_status qn__data_snapshot_map(const void *snapshot, uint64_t bytes, qn_data **
         status = refuse(err, "a weight of the shared data is negative or not finite");
     else if (!count_classes(data))
         status = refuse(err, "a label of the shared data is negative");
+    const char *text = (const char *)from + p.text;
     if (status == QN_OK)
-        status =
-            read_texts((const char *)from + p.text, (size_t)h.text, h.weighted == 2, data, err);
+        status = read_texts(text, (size_t)(h.text - h.names), h.weighted == 2, data, err);
+    if (status == QN_OK && h.names)
+        status = take_names(text + h.text - h.names, h.names, data, err);
     if (status != QN_OK)
         qn_data_close(data);
     else

@@ -24,12 +24,40 @@ static void check_equal(const qn_data *a, const qn_data *b) {
     qn_data_image_size(b, &rows[1], &columns[1]);
     assert_int_equal(rows[0], rows[1]);
     assert_int_equal(columns[0], columns[1]);
+    assert_int_equal(qn_data_image_channels(a), qn_data_image_channels(b));
     assert_memory_equal(qn_data_values(a), qn_data_values(b),
                         (size_t)qn_data_items(a) * qn__data_stride(a));
     assert_int_equal(qn_data_labels(a) == NULL, qn_data_labels(b) == NULL);
     if (qn_data_labels(a))
         assert_memory_equal(qn_data_labels(a), qn_data_labels(b),
                             (size_t)qn_data_items(a) * sizeof(int32_t));
+}
+
+/* Names of files, in a view too. */
+static void test_names(void **state) {
+    (void)state;
+    static const char text[] = "a/1\0a/2\0b/\xff";
+    qn_data *data = NULL, *again = NULL, *train = NULL, *valid = NULL;
+    qn_error err;
+    uint64_t bytes;
+    assert_int_equal(qn_data_synth_digits(3, 0, 3, &data, NULL), QN_OK);
+    assert_int_equal(qn__item_names_take(text, sizeof text, 2, &data->names, &err), QN_FORMAT);
+    assert_int_equal(qn__item_names_take(text, sizeof text, 4, &data->names, &err), QN_FORMAT);
+    assert_int_equal(qn__item_names_take(text, sizeof text - 1, 3, &data->names, &err), QN_FORMAT);
+    assert_int_equal(qn__item_names_take(text, sizeof text, 3, &data->names, &err), QN_OK);
+    void *snapshot = snapshot_of(data, &bytes);
+    assert_int_equal(qn__data_snapshot_map(snapshot, bytes, &again, NULL), QN_OK);
+    assert_string_equal(qn_data_item_name(again, 0), "a/1");
+    assert_string_equal(qn_data_item_name(again, 2), "b/\xff");
+    assert_null(qn_data_item_name(again, 3));
+    assert_int_equal(qn__data_split(again, 0.34f, 7, &train, &valid, NULL), QN_OK);
+    assert_string_equal(qn_data_item_name(valid, 0), qn_data_item_name(again, valid->index[0]));
+    assert_null(qn_data_item_name(valid, 1));
+    qn_data_close(train);
+    qn_data_close(valid);
+    qn_data_close(again);
+    qn__free(snapshot);
+    qn_data_close(data);
 }
 
 static void check_round_trip(qn_data *data) {
@@ -161,9 +189,8 @@ static void test_typed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trips),
-        cmocka_unit_test(test_hostile_heads),
-        cmocka_unit_test(test_negative_label),
+        cmocka_unit_test(test_names),         cmocka_unit_test(test_round_trips),
+        cmocka_unit_test(test_hostile_heads), cmocka_unit_test(test_negative_label),
         cmocka_unit_test(test_typed),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

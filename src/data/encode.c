@@ -17,6 +17,7 @@ static qn_data *begin(const qn_data *data, qn_error *err) {
     made->weights = NULL;
     made->weight_name = NULL;
     made->note = NULL;
+    made->names = NULL;
     made->mapped = 0;
     made->memory = NULL;
     made->release = qn__free; /* it owns a schema, as a table does */

@@ -237,6 +237,25 @@ static qn_status write_note(const reading *r, qn_error *err) {
     return failed ? QN_MEMORY : QN_OK;
 }
 
+/* The items' names are those of their files. */
+static qn_status take_names(const reading *r, qn_error *err) {
+    uint64_t size = 0;
+    for (uint64_t i = 0; i < r->files->count; i++)
+        size += r->broken[i] ? 0 : strlen(r->files->file[i].name) + 1;
+    char *text = qn__alloc(size, 1, err), *to = text;
+    if (!text)
+        return QN_MEMORY;
+    for (uint64_t i = 0; i < r->files->count; i++)
+        if (!r->broken[i]) {
+            const size_t bytes = strlen(r->files->file[i].name) + 1;
+            memcpy(to, r->files->file[i].name, bytes);
+            to += bytes;
+        }
+    const qn_status status = qn__item_names_take(text, size, r->data->items, &r->data->names, err);
+    qn__free(text);
+    return status;
+}
+
 static qn_status read_images(reading *r, qn__pool *pool, qn_error *err) {
     r->each = read_head;
     qn_status status = over_all(r, pool, err);
@@ -250,7 +269,10 @@ static qn_status read_images(reading *r, qn__pool *pool, qn_error *err) {
     if (status != QN_OK)
         return status;
     close_gaps(r);
-    return r->data->items ? write_note(r, err) : refuse_all(r, err);
+    if (r->data->items == 0)
+        return refuse_all(r, err);
+    status = take_names(r, err);
+    return status == QN_OK ? write_note(r, err) : status;
 }
 
 static qn_status read_files(const qn__image_files *files, const qn_data_options *options,

@@ -82,6 +82,7 @@ void qn_data_close(qn_data *data) {
         data->release(data->memory);
     if (data->release || data->mapped) { /* a table, no view of one */
         qn__free(data->note);
+        qn__item_names_free(data->names);
         qn__free(data->weight_name);
         qn__schema_free(data->schema);
     }
@@ -113,6 +114,12 @@ void qn_data_image_size(const qn_data *data, uint32_t *rows, uint32_t *columns) 
         *rows = data ? data->rows : 0;
     if (columns)
         *columns = data ? data->columns : 0;
+}
+
+const char *qn_data_item_name(const qn_data *data, uint64_t item) {
+    if (!data || !data->names || item >= data->items)
+        return NULL;
+    return data->names->text + data->names->at[data->index ? data->index[item] : item];
 }
 
 uint32_t qn_data_image_channels(const qn_data *data) { return data ? data->channels : 0; }

@@ -198,7 +198,8 @@ struct qn_predictions {
 
 static void add_header(qn__text *text, const qn_predictions *p) {
     const int labelled = p->real ? p->data->targets != NULL : p->data->labels != NULL;
-    qn__text_add(text, "item,%sprediction%s", labelled ? "label," : "", p->real ? "" : ",score");
+    qn__text_add(text, "item,%s%sprediction%s", qn_data_item_name(p->data, 0) ? "file," : "",
+                 labelled ? "label," : "", p->real ? "" : ",score");
     for (uint32_t o = 0; p->output && o < p->outputs; ++o)
         qn__text_add(text, ",p%u", o);
     qn__text_add(text, "\n");
@@ -248,6 +249,9 @@ static void add_nothing(qn__text *text, const qn_predictions *p) {
 
 static void add_line(qn__text *text, const qn_predictions *p, uint64_t item) {
     qn__text_add(text, "%llu", (unsigned long long)item);
+    const char *name = qn_data_item_name(p->data, item);
+    if (name)
+        add_text(text, name);
     if (p->real && p->data->targets)
         add_number(text, p->data->targets[item] + 0.0f); /* no "-0" */
     if (!p->real && p->data->labels)
