@@ -60,6 +60,13 @@ if(QUERN_SANITIZE AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
     foreach(isa avx2 avx512 amx)
         list(APPEND QUERN_FLAGS_${isa} -Og)
     endforeach()
+    # Two thirds of the rest are checks of addresses, which the address sanitizer makes as well.
+    if(QUERN_SANITIZE MATCHES "address")
+        foreach(isa avx2 avx512 vnni amx)
+            list(APPEND QUERN_FLAGS_${isa}
+                -fno-sanitize=null,object-size,alignment,pointer-overflow)
+        endforeach()
+    endif()
 endif()
 # clang takes minutes for them, and no fuzz target computes.
 if(QUERN_FUZZ)

@@ -27,8 +27,8 @@ NO_PROGRAM = {"test_hosts", "test_house", "test_lint", "test_units"}
 
 
 # Their tests are long: whoever begins with them is not left alone with one in the end.
-LONG = {"test_cuda", "test_image", "test_install", "test_lint", "test_mnist", "test_opencl",
-        "test_units"}
+LONG = {"test_cuda", "test_image", "test_install", "test_kernels_cuda", "test_lint", "test_mnist",
+        "test_opencl", "test_platforms", "test_units"}
 
 # Their tests mostly wait, for ranks that end, time limits and batch systems. They run beside the
 # others, on workers of their own; the second half of the list takes about as long as the first.
