@@ -5,6 +5,7 @@
 #include "format.h"
 #include "jsonline.h"
 #include "message.h"
+#include "paths.h"
 #include "sources.h"
 #include <inttypes.h>
 #include <math.h>
@@ -14,6 +15,7 @@
 typedef struct info_flags {
     source_flags from;
     uint64_t show;
+    const char *sheet;
     int json;
 } info_flags;
 
@@ -32,6 +34,11 @@ static const option info_options[] = {
      .high = 1000,
      .help = "draw the first N items, if they are images",
      .fallback = "0"},
+    {.name = "sheet",
+     .kind = OPTION_TEXT,
+     AT(sheet),
+     .value = "FILE.png",
+     .help = "write a contact sheet: the first images of each class in a row"},
     {.name = "json", .kind = OPTION_FLAG, AT(json), .help = "print one JSON object instead"},
     {.name = NULL}};
 
@@ -251,6 +258,11 @@ static int show(const qn_data *data, const summary *s, uint64_t count) {
     return EXIT_DONE;
 }
 
+static int write_sheet(const qn_data *data, const char *path) {
+    qn_error err;
+    return qn_data_write_sheet(data, path, &err) == QN_OK ? -1 : message_error(&err);
+}
+
 static int run(const command *self, int argc, char **argv) {
     info_flags f = {0};
     arguments given;
@@ -262,9 +274,17 @@ static int run(const command *self, int argc, char **argv) {
     message_setup(self->name, 0, f.json);
     if (f.json && options_given(self, &given, "show"))
         return message_usage("leave one of them out", "--show does nothing with --json");
-    code = source_open(given.operand[0], f.from.labels, &f.from, 0, NULL, &data);
+    paths files = {.count = 0};
+    paths_add(&files, QN_FILE_READ, "FILE", given.operand[0]);
+    paths_add(&files, QN_FILE_READ, "--labels", f.from.labels);
+    paths_add(&files, QN_FILE_WRITE, "--sheet", f.sheet);
+    code = paths_check(&files, 1);
+    if (code < 0)
+        code = source_open(given.operand[0], f.from.labels, &f.from, 0, NULL, &data);
     if (code < 0)
         code = summarise(data, &s);
+    if (code < 0 && f.sheet)
+        code = write_sheet(data, f.sheet);
     if (code < 0 && f.json) {
         print_json(given.operand[0], data, &s);
         code = EXIT_DONE;
@@ -292,5 +312,5 @@ const command data_info_command = {
     .options = info_options,
     .examples = "quern data info train.csv\n"
                 "quern data info images.idx.gz --labels labels.idx.gz --show 3\n"
-                "quern data info photos --skip-broken",
+                "quern data info photos --skip-broken --sheet sheet.png",
     .run = run};

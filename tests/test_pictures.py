@@ -328,6 +328,39 @@ def test_shape(tmp_path, info, run_quern):
     assert "--resize" in run_quern("data", "info", tmp_path / "a.npy", "--resize", "3x4", status=1).stderr
 
 
+# ---------------------------------------------------------------- looking at data
+
+def test_sheet(tmp_path, run_quern):
+    """A row for each class, from the left, on white."""
+    files = {f"{kind}/{i:02}": packed(photograph(10 * k + i, 6, 9))
+             for k, kind in enumerate("ab") for i in range(20 if k else 3)}
+    run_quern("data", "info", folder(tmp_path / "all", files), "--sheet", tmp_path / "s.png")
+    sheet = pillow((tmp_path / "s.png").read_bytes())
+    want = np.full((2 + 2 * 8, 2 + 16 * 11, 3), 255, np.uint8)
+    for k, kind in enumerate("ab"):
+        for i in range(16 if k else 3):
+            want[2 + 8 * k:8 + 8 * k, 2 + 11 * i:11 + 11 * i] = pillow(files[f"{kind}/{i:02}"])
+    assert np.array_equal(sheet, want)
+
+
+def test_sheet_of_large_images(tmp_path, run_quern):
+    image = photograph(1, 300, 120, 1)
+    np.save(tmp_path / "a.npy", image.reshape(1, -1))
+    run_quern("data", "info", tmp_path / "a.npy", "--shape", "300x120", "--sheet", tmp_path / "s.png")
+    sheet = pillow((tmp_path / "s.png").read_bytes(), "L")
+    assert sheet.shape == (100, 2 + 16 * 40)
+    assert np.array_equal(sheet[2:98, 2:40], reference.resize(image, "96x38"))
+
+
+def test_no_sheet(tmp_path, run_quern):
+    np.save(tmp_path / "a.npy", np.zeros((3, 12), np.uint8))
+    told = run_quern("data", "info", tmp_path / "a.npy", "--sheet", tmp_path / "s.png", status=1).stderr
+    assert "--shape" in told and not (tmp_path / "s.png").exists()
+    told = run_quern("data", "info", tmp_path / "a.npy", "--shape", "3x4", "--sheet", tmp_path / "a.npy",
+                     status=2).stderr
+    assert "--sheet" in told and np.load(tmp_path / "a.npy").shape == (3, 12)
+
+
 # ---------------------------------------------------------------- what cannot be read
 
 GOOD = packed(photograph(1))

@@ -310,8 +310,8 @@ QN_API const char *qn_data_class_name(const qn_data *data, uint32_t k);
  * as in messages. NULL when there was no doubt. Owned by the data set. */
 QN_API const char *qn_data_note(const qn_data *data);
 
-/* Both functions write a temporary file in the folder of the path, sync it and rename it to the
- * path. A device, a pipe or a name such as /dev/stdout is written to directly. Both fail with QN_IO
+/* These functions write a temporary file in the folder of the path, sync it and rename it to the
+ * path. A device, a pipe or a name such as /dev/stdout is written to directly. They fail with QN_IO
  * or QN_MEMORY, and leave the old file as it was. */
 
 /* Writes the values as IDX, and the labels into a second file; `labels_path` may be NULL: only the
@@ -327,6 +327,10 @@ QN_API qn_status qn_data_write_idx(const qn_data *data, const char *images_path,
  * classes are written with their names, and a missing value as an empty cell. Floats have the
  * digits that give the same float32 when read. */
 QN_API qn_status qn_data_write_csv(const qn_data *data, const char *path, qn_error *err);
+/* Writes a contact sheet as PNG: the first 16 images of each class in a row, for the first 40
+ * classes; without labels the first 640 images. Images of more than 96 pixels a side are made
+ * smaller. Also fails with QN_INPUT when the items are no images of bytes. */
+QN_API qn_status qn_data_write_sheet(const qn_data *data, const char *path, qn_error *err);
 
 #ifdef __cplusplus
 }

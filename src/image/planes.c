@@ -9,7 +9,10 @@ void qn__planes_of(const uint8_t *pixels, uint32_t height, uint32_t width, uint3
         memcpy(planes, pixels, area);
         return;
     }
-    for (size_t i = 0; i < area; i++)
-        for (uint32_t c = 0; c < channels; c++)
-            planes[c * area + i] = pixels[i * channels + c];
+    uint8_t *red = planes, *green = planes + area, *blue = planes + 2 * area;
+    for (size_t i = 0; i < area; i++, pixels += 3) {
+        red[i] = pixels[0];
+        green[i] = pixels[1];
+        blue[i] = pixels[2];
+    }
 }

@@ -1,0 +1,109 @@
+/* PNG (ISO/IEC 15948) around a zlib stream (RFC 1950) of stored blocks (RFC 1951): no compression
+ * needs no library, and the bytes are the same everywhere. */
+#include "image/png_write.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include <string.h>
+
+enum { STORED_MAX = 65535, HEAD_BYTES = 13, ADLER = 65521 };
+
+/* A file as it grows; the check sum is that of the chunk being written. */
+typedef struct output {
+    uint8_t *at;
+    uint32_t crc;
+} output;
+
+/* CRC-32 of PNG's annex D, bit by bit: a contact sheet has some 100 kB. */
+static void put(output *o, const void *bytes, size_t size) {
+    const uint8_t *from = bytes;
+    memcpy(o->at, bytes, size);
+    o->at += size;
+    for (size_t i = 0; i < size; i++) {
+        o->crc ^= from[i];
+        for (int bit = 0; bit < 8; bit++)
+            o->crc = o->crc >> 1 ^ (0xEDB88320u & (0u - (o->crc & 1)));
+    }
+}
+
+static void put_word(output *o, uint32_t value) {
+    const uint8_t bytes[] = {(uint8_t)(value >> 24), (uint8_t)(value >> 16), (uint8_t)(value >> 8),
+                             (uint8_t)value};
+    put(o, bytes, sizeof bytes);
+}
+
+static void begin_chunk(output *o, size_t size, const char name[5]) {
+    put_word(o, (uint32_t)size);
+    o->crc = UINT32_MAX;
+    put(o, name, 4);
+}
+
+static void end_chunk(output *o) { put_word(o, ~o->crc); }
+
+static uint32_t adler(const uint8_t *bytes, size_t size) {
+    uint32_t a = 1, b = 0;
+    for (size_t i = 0; i < size; i++) {
+        a = (a + bytes[i]) % ADLER;
+        b = (b + a) % ADLER;
+    }
+    return b << 16 | a;
+}
+
+static void put_stored(output *o, const uint8_t *bytes, size_t size) {
+    put(o, "\x78\x01", 2);
+    for (size_t at = 0; at < size;) {
+        const size_t now = size - at < STORED_MAX ? size - at : STORED_MAX;
+        const uint8_t block[] = {at + now == size, (uint8_t)now, (uint8_t)(now >> 8), (uint8_t)~now,
+                                 (uint8_t)(~now >> 8)};
+        put(o, block, sizeof block);
+        put(o, bytes + at, now);
+        at += now;
+    }
+    put_word(o, adler(bytes, size));
+}
+
+static void put_file(output *o, const uint8_t *rows, size_t size, uint32_t height, uint32_t width,
+                     uint32_t channels) {
+    const size_t packed = 2 + size + (size + STORED_MAX - 1) / STORED_MAX * 5 + 4;
+    const uint8_t kind[] = {8, channels == 1 ? 0 : 2, 0, 0, 0};
+    put(o, "\x89PNG\r\n\x1a\n", 8);
+    begin_chunk(o, HEAD_BYTES, "IHDR");
+    put_word(o, width);
+    put_word(o, height);
+    put(o, kind, sizeof kind);
+    end_chunk(o);
+    begin_chunk(o, packed, "IDAT");
+    put_stored(o, rows, size);
+    end_chunk(o);
+    begin_chunk(o, 0, "IEND");
+    end_chunk(o);
+}
+
+static qn_status write_file(const char *path, const uint8_t *bytes, size_t size, qn_error *err) {
+    qn__writer *writer = NULL;
+    qn_status status = qn__writer_create(path, &writer, err);
+    if (status != QN_OK)
+        return status;
+    status = qn__writer_add(writer, bytes, size, err);
+    if (status == QN_OK)
+        return qn__writer_commit(writer, err);
+    qn__writer_drop(writer);
+    return status;
+}
+
+qn_status qn__png_write(const char *path, const uint8_t *pixels, uint32_t height, uint32_t width,
+                        uint32_t channels, qn_error *err) {
+    const size_t row = (size_t)width * channels, size = height * (row + 1);
+    uint8_t *rows = qn__alloc(height, row + 1, err);
+    uint8_t *file = rows ? qn__alloc(size + size / STORED_MAX * 5 + 128, 1, err) : NULL;
+    qn_status status = QN_MEMORY;
+    if (file) {
+        for (uint32_t y = 0; y < height; y++) /* each behind a byte 0: it has no filter */
+            memcpy(rows + y * (row + 1) + 1, pixels + y * row, row);
+        output o = {.at = file};
+        put_file(&o, rows, size, height, width, channels);
+        status = write_file(path, file, (size_t)(o.at - file), err);
+    }
+    qn__free(rows);
+    qn__free(file);
+    return status;
+}
