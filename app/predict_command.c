@@ -200,6 +200,9 @@ static int check_shape(const predict_flags *f, const char *model_path, const qn_
         remedy = "if the file holds no labels, add --unlabelled";
     if (strncmp(qn_data_format(data), "csv", 3) == 0 && has == wants + 1 && f->from.unlabelled)
         remedy = "if the file holds labels, leave --unlabelled out";
+    if (strncmp(qn_data_format(data), "images", 6) == 0)
+        remedy = "bring the images to the size of those in training, with --resize; a model of "
+                 "grey images needs grey ones";
     snprintf(what, sizeof what,
              "the data has %" PRIu32 " features, but the model was trained on %" PRIu32, has,
              wants);
@@ -259,6 +262,7 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
     from.categories = categories;
     const char *weight = code < 0 ? qn_model_weight_name(model) : NULL;
     from.expected_weight = weight && *weight ? weight : NULL;
+    from.expected_features = code < 0 ? qn_model_inputs(model) : 0;
     if (code < 0)
         code = source_open(f->from.data, f->from.labels, &from, f->compute.threads,
                            qn_model_label_name(model), &data);

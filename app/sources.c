@@ -83,7 +83,9 @@ const option source_column_options[] = {
 const option source_unlabelled_options[] = {{.name = "unlabelled",
                                              .kind = OPTION_FLAG,
                                              AT(unlabelled),
-                                             .help = "CSV: the file has no column of labels"},
+                                             .help =
+                                                 "CSV: the file has no column of labels; images: "
+                                                 "folders are no classes"},
                                             {.name = NULL}};
 
 const option source_test_options[] = {
@@ -170,6 +172,7 @@ int source_open(const char *path, const char *labels, const source_flags *flags,
     r.options.expected_weight = flags->expected_weight;
     r.options.skip_broken = flags->skip_broken;
     r.options.resize = flags->resize;
+    r.options.expected_features = flags->expected_features;
     r.options.shape = flags->shape;
     return share(open_file, &r, out);
 }
@@ -356,6 +359,7 @@ static int open_all(const source_flags *f, uint64_t threads, const char *label, 
                                  : f->weight;
     char *categories = code < 0 ? source_categories_of_data(out->train) : NULL;
     others.categories = categories;
+    others.expected_features = code < 0 ? qn_data_features(out->train) : 0;
     if (code < 0 && f->test)
         code = source_open(f->test, f->test_labels, &others, threads, label, &out->test);
     out->valid_fraction = valid_fraction(f);

@@ -23,6 +23,7 @@ typedef struct source_flags {
     int unlabelled;              /* CSV: no column of labels (predict, data info) */
     int skip_broken;             /* images, as in qn_data_options */
     const char *resize, *shape;  /* the same */
+    uint32_t expected_features;  /* no option: the same of qn_data_options */
     const char *categories;      /* no option: qn_data_options.expected_categories */
     const char *expected_weight; /* no option: the same of qn_data_options */
 } source_flags;

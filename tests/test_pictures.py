@@ -6,6 +6,7 @@ import io
 import json
 import os
 import struct
+import subprocess
 import sys
 import tarfile
 import zipfile
@@ -173,6 +174,25 @@ def test_png_greys(tmp_path, info):
     assert told["digest"] == digest([cases[k][1] for k in sorted(cases)], [0] * len(cases))
 
 
+def test_grey_for_a_model_of_colours(tmp_path, run_quern):
+    """Three equal channels in a prediction and in a test set; one elsewhere."""
+    colours = {f"{k}/{i}": packed(photograph(10 * i + len(k))) for k in ("x", "yy") for i in range(5)}
+    grey = {n: packed(photograph(7, channels=1)) for n in colours}
+    equal = {n: packed(np.repeat(photograph(7, channels=1)[..., None], 3, axis=2)) for n in colours}
+    train, one, three = (folder(tmp_path / name, files) for name, files in
+                         (("train", colours), ("one", grey), ("three", equal)))
+    told = []
+    for test in one, three:
+        run_quern("train", "--data", train, "--test", test, "--model", "dense 2 softmax", "--epochs",
+                  "1", "--batch", "5", "-o", tmp_path / "m")
+        told.append(run_quern("predict", tmp_path / "m", "--data", test).stdout)
+    assert told[0] == told[1] and told[0].count("\n") == 11
+    run_quern("train", "--data", one, "--model", "dense 2 softmax", "--epochs", "1", "--batch", "5",
+              "-o", tmp_path / "m")
+    told = run_quern("predict", tmp_path / "m", "--data", train, status=None).stderr
+    assert "needs grey ones" in told
+
+
 # ---------------------------------------------------------------- folders and archives
 
 def some_files():
@@ -269,6 +289,9 @@ def test_predictions(tmp_path, run_quern):
     done = run_quern("predict", model, "--data", light)
     assert "accuracy 100.00 %" in done.stderr
     assert done.stdout.splitlines()[1].startswith("0,light/0.png,light,light,")
+    large = folder(tmp_path / "large", {"1.png": packed(np.full((9, 5), 150, np.uint8))})
+    assert "--resize" in run_quern("predict", model, "--data", large, status=None).stderr
+    assert ",1.png,light," in run_quern("predict", model, "--data", large, "--resize", "4x4").stdout
     assert "no labels" in run_quern("train", "--data", flat, "--model",
                                      "dense 3 softmax", "-o", tmp_path / "m", status=1).stderr
 
@@ -401,6 +424,33 @@ def test_the_first_by_name_is_told(tmp_path, refused):
     path = folder(tmp_path, files)
     for _ in range(5):
         assert "a/170" in refused(path)
+
+
+HIDES = r"""
+#include <dlfcn.h>
+#include <string.h>
+void *dlopen(const char *name, int flags) {
+    void *(*next)(const char *, int);
+    void *found = dlsym(RTLD_NEXT, "dlopen");
+    memcpy(&next, &found, sizeof next);
+    return name && (strstr(name, "turbojpeg") || strstr(name, "libpng")) ? NULL : next(name, flags);
+}
+"""
+
+
+def test_missing_libraries(tmp_path, run_quern):
+    """They are named, with the package; no file is to blame."""
+    hides = tmp_path / "hides.so"
+    subprocess.run(["cc", "-w", "-D_GNU_SOURCE", "-shared", "-fPIC", "-x", "c", "-o", hides, "-"],
+                   input=HIDES, text=True, check=True)
+    hidden = {**os.environ, "LD_PRELOAD": str(hides)}
+    for kind, package in ("JPEG", "libturbojpeg0"), ("PNG", "libpng16-16"):
+        path = folder(tmp_path / kind, {"a/1": packed(photograph(1), kind)})
+        for option in ["--unlabelled"], ["--skip-broken"]:
+            told = run_quern("data", "info", path, *option, status=None, env=hidden)
+            assert told.returncode != 0 and package in told.stderr and kind in told.stderr
+        assert package in run_quern("version", env=hidden).stdout
+        assert package not in run_quern("version").stdout
 
 
 def test_all_broken(tmp_path, refused):

@@ -38,8 +38,8 @@ typedef struct qn_data_options {
     /* CSV: the label column: a name in the header, a number from 1, or "last". NULL: the first
      * column. Other files have no columns: QN_INPUT. */
     const char *label_column;
-    /* 1: CSV: no column is the label; NPZ: the archive's labels are not read. QN_USAGE with one of
-     * the two above. */
+    /* 1: CSV: no column is the label; NPZ: the archive's labels are not read; images: folders are
+     * no classes. QN_USAGE with one of the two above. */
     int unlabelled;
     int threads; /* for reading and digests, at most 4096; 0: every core the process may use */
     /* What labels are: "classify": classes; "regress": real numbers; NULL or "auto": IDX:
@@ -86,6 +86,9 @@ typedef struct qn_data_options {
     /* CSV, IDX, NPY, NPZ: what image an item is: "28x28" (height x width) or "3x32x32" (channels x
      * height x width). Images: QN_INPUT. NULL: as the file tells. */
     const char *shape;
+    /* Images: the number of features of the data that these are compared with, or of the model's
+     * inputs: grey images get three equal channels where they then have that number. 0: unknown. */
+    uint32_t expected_features;
 } qn_data_options;
 
 /* Sets `size`, and every other member to 0 or NULL, its default. */

@@ -348,7 +348,8 @@ def _view(owner, address, shape, kind):
 
 
 def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
-    """Reads a file of items: CSV, IDX, NPY or NPZ; all but NPZ plain or gzipped.
+    """Reads a file of items: CSV, IDX, NPY or NPZ, all but NPZ plain or gzipped; or a folder or an
+    archive of images.
 
     Among ranks all call this together: one rank of each machine reads the file, and the others
     share its memory.
@@ -363,13 +364,13 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
     label : str or int, optional
         CSV: the label column: a name in the header, a number from 1, or "last". Default: the first.
     unlabelled : bool
-        CSV: no column is the label.
+        CSV: no column is the label. Images: folders are no classes.
     threads : int
         For reading; 0: every core.
     **more
         Other members of qn_data_options in <quern/data.h>: the texts ``task``, ``header``
-        ("yes", "no"), ``features``, ``drop`` and ``category`` ("age,3-7"), and ``weight``, as for
-        the command.
+        ("yes", "no"), ``features``, ``drop`` and ``category`` ("age,3-7"), ``weight``, ``resize``
+        and ``shape``, and ``skip_broken``, as for the command.
 
     Returns
     -------

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of one image, before memory is taken: an archive can claim any size. */
+static const uint64_t FILE_MAX = (uint64_t)1 << 30;
+
 /* A name in an archive without what means nothing: "./", "/" before it, and "//". */
 static void tidy_name(char *name) {
     const char *from = name;
@@ -166,6 +169,12 @@ static qn_status read_zip(const qn__image_files *f, uint64_t i, qn__image_bytes 
 qn_status qn__image_files_read(const qn__image_files *files, uint64_t i, size_t most,
                                qn__image_bytes *bytes, qn_error *err) {
     const qn__image_file *file = &files->file[i];
+    if (file->size > FILE_MAX) {
+        qn__fail(err, QN_INPUT, "the file has %llu bytes, which is too much for an image",
+                 (unsigned long long)file->size);
+        qn__image_files_at(files, i, err);
+        return qn__remedy(err, QN_INPUT, "at most 1 GiB is read; make the image smaller");
+    }
     const uint64_t size = file->size < most ? file->size : most;
     if (qn__image_bytes_room(bytes, (size_t)size + 1, err) != QN_OK)
         return QN_MEMORY;

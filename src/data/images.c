@@ -25,7 +25,8 @@ typedef struct reading {
     uint8_t *broken;      /* 1: the file is left out */
     int skip;             /* broken files are left out */
     qn__resize resize;
-    size_t stride; /* bytes of an item */
+    uint32_t expected; /* qn_data_options.expected_features */
+    size_t stride;     /* bytes of an item */
     _Atomic uint64_t next;
     _Atomic uint64_t failed; /* the first file that failed; UINT64_MAX: none has */
     qn_status (*each)(struct reading *r, uint64_t i, qn__decoder *decoder, qn__image_bytes *bytes,
@@ -130,6 +131,15 @@ static qn_status refuse_all(const reading *r, qn_error *err) {
     return qn__remedy(err, QN_INPUT, "give a folder or an archive of JPEG or PNG files");
 }
 
+/* 3 where some image that is not left out has colours, and where the other data does, of which only
+ * the number of features is known; else 1. */
+static uint32_t find_channels(const reading *r) {
+    for (uint64_t i = 0; i < r->files->count; i++)
+        if (!r->broken[i] && r->head[i].channels == 3)
+            return 3;
+    return 3 * (uint64_t)r->data->rows * r->data->columns == r->expected ? 3 : 1;
+}
+
 /* The size and the channels of all items, from the heads. */
 static qn_status find_shape(reading *r, qn_error *err) {
     uint64_t first = 0;
@@ -137,19 +147,13 @@ static qn_status find_shape(reading *r, qn_error *err) {
         first++;
     if (first == r->files->count)
         return refuse_all(r, err);
-    uint32_t channels = 1;
     const qn__image_head *head = &r->head[first];
-    for (uint64_t i = first; i < r->files->count; i++) {
-        if (r->broken[i])
-            continue;
-        channels = r->head[i].channels > channels ? r->head[i].channels : channels;
-        if (r->resize.height == 0 &&
-            (r->head[i].height != head->height || r->head[i].width != head->width))
+    for (uint64_t i = first; r->resize.height == 0 && i < r->files->count; i++)
+        if (!r->broken[i] && (r->head[i].height != head->height || r->head[i].width != head->width))
             return refuse_sizes(r, first, i, err);
-    }
-    r->data->channels = channels;
     r->data->rows = r->resize.height ? r->resize.height : head->height;
     r->data->columns = r->resize.height ? r->resize.width : head->width;
+    r->data->channels = find_channels(r);
     return QN_OK;
 }
 
@@ -196,11 +200,8 @@ static qn_status make_room(reading *r, qn_error *err) {
 static void close_gaps(reading *r) {
     qn_data *data = r->data;
     uint8_t *values = data->memory;
-    uint32_t channels = 1;
+    const uint32_t channels = find_channels(r);
     data->items = 0;
-    for (uint64_t i = 0; i < r->files->count; i++)
-        if (!r->broken[i])
-            channels = r->head[i].channels > channels ? r->head[i].channels : channels;
     const size_t stride = r->stride / data->channels * channels;
     for (uint64_t i = 0; i < r->files->count; i++)
         if (!r->broken[i])
@@ -277,7 +278,10 @@ static qn_status read_images(reading *r, qn__pool *pool, qn_error *err) {
 
 static qn_status read_files(const qn__image_files *files, const qn_data_options *options,
                             qn__pool *pool, qn_data *data, qn_error *err) {
-    reading r = {.files = files, .data = data, .skip = options->skip_broken};
+    reading r = {.files = files,
+                 .data = data,
+                 .skip = options->skip_broken,
+                 .expected = options->expected_features};
     qn_status status = qn__resize_parse(options->resize, &r.resize, err);
     if (status != QN_OK)
         return status;

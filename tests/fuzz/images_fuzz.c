@@ -35,6 +35,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     options.skip_broken = 1;
     open_one(path, &options);
     options.unlabelled = 1;
+    options.resize = "3x5";
+    open_one(path, &options);
+    options.resize = "short 9 crop 4";
     open_one(path, &options);
     return 0;
 }
