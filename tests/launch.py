@@ -173,6 +173,7 @@ class Run:
 
     def until(self, what, seconds=30):
         """Waits till `what` was printed, or is true."""
+        seconds *= machine.PATIENCE
         end = time.monotonic() + seconds
         while not (what() if callable(what) else what in self.text()):
             if time.monotonic() > end or self.over() and not self.pids():
@@ -197,6 +198,7 @@ class Run:
 
     def wait(self, seconds=60):
         """Exit codes of what was started; a run that does not end fails the test."""
+        seconds *= machine.PATIENCE
         end = time.monotonic() + seconds
         for process in self.processes:
             try:

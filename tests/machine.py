@@ -17,6 +17,10 @@ import pytest
 LONG = pytest.mark.skipif("QUERN_LONG_TESTS" not in os.environ,
                           reason="takes long; QUERN_LONG_TESTS=yes runs it")
 
+# Time limits that only end what hangs are so many times what an idle machine needs: neighbours may
+# take most of the processor.
+PATIENCE = 4
+
 # name: (programs, root only, script). A script runs in an empty folder of its own.
 ABILITIES = {
     "user namespaces": (["unshare"], False, "unshare --user --map-root-user -- true"),

@@ -147,7 +147,7 @@ class Slurm:
         self.first.wait(timeout=20)
 
     def _wait(self, condition, seconds, complaint):
-        end = time.monotonic() + seconds
+        end = time.monotonic() + seconds * machine.PATIENCE
         while not (found := condition()):
             if time.monotonic() > end:
                 pytest.fail(f"{complaint}\n{self.logs()}", pytrace=False)
@@ -163,7 +163,7 @@ class Slurm:
             children = f.read().split()
         return children[0] if children else None
 
-    def run(self, *command, timeout=30, **kwargs):
+    def run(self, *command, timeout=120, **kwargs):
         """Run a command where Slurm is seen."""
         inside = self._inside()
         if inside is None:
@@ -175,7 +175,7 @@ class Slurm:
 
     def _out(self, *command):
         try:
-            return self.run(*command, timeout=5).stdout.strip()
+            return self.run(*command, timeout=20).stdout.strip()
         except subprocess.TimeoutExpired:
             return ""
 

@@ -172,11 +172,9 @@ def test_other_counts(quern, tmp_path):
     own = {1: ["--meet-timeout", "5"]}
     wrap = ["sh", "-c", 'for w; do shift; [ "$w" = 2 ] && w=3; set -- "$@" "$w"; done; exec "$@"',
             "sh"]
-    start = time.monotonic()
     done = ranks.run(quern, 2, *SMALL, "-o", tmp_path / "m", status=1, own=own,
                      wrap=lambda i: wrap if i == 1 else [])
     assert "as one of 3" in done[0][2] and "as one of 3" in done[1][2]
-    assert time.monotonic() - start < 30
 
 
 def test_two_runs_at_one_place(quern, tmp_path):

@@ -128,7 +128,7 @@ def test_stopped_rank(rank, job, tmp_path):
         stopped = time.monotonic()
         lost = f"rank {rank} on {socket.gethostname()} was silent too long"
         run.until(lambda: any(lost in row["text"] for row in run.events("ranks")), TIMEOUT + 10)
-        assert 0.5 * TIMEOUT < time.monotonic() - stopped < TIMEOUT + 10
+        assert 0.5 * TIMEOUT < time.monotonic() - stopped
         others = [r for r in range(3) if r != rank]
         run.until(lambda: all(run.processes[r].poll() is not None for r in others), 30)
         assert [run.processes[r].returncode for r in others] == [0, 0], run.story()

@@ -19,6 +19,7 @@ import pytest
 import builds
 import hosts
 import launch
+import machine
 from builds import ROOT
 
 yaml = pytest.importorskip("yaml", reason="scripts/setup.sh installs it")
@@ -181,7 +182,7 @@ class Operator:
 
     def wait(self, process, seconds=60):
         try:
-            return process.wait(seconds)
+            return process.wait(seconds * machine.PATIENCE)
         except subprocess.TimeoutExpired:
             process.kill()
             pytest.fail(f"it hangs after {seconds} s\n{self.log.read_text()}", pytrace=False)
@@ -232,7 +233,7 @@ def wanted(run_quern, tmp_path_factory):
 
 
 def until_checkpoint(job, process, seconds=40):
-    end = time.monotonic() + seconds
+    end = time.monotonic() + seconds * machine.PATIENCE
     while not list((job.folder / "m.checkpoint").glob("checkpoint-*")):
         assert time.monotonic() < end and process.poll() is None, job.log.read_text()
         time.sleep(0.01)

@@ -96,7 +96,7 @@ def script(quern, tmp_path):
 @pytest.fixture
 def until_checkpoint(tmp_path):
     def wait(name="digits.safetensors", seconds=40):
-        end = time.monotonic() + seconds
+        end = time.monotonic() + seconds * machine.PATIENCE
         while not list((tmp_path / f"{name}.checkpoint").glob("checkpoint-*")):
             assert time.monotonic() < end, "there never was a checkpoint"
             time.sleep(0.01)
@@ -123,7 +123,7 @@ def start_now(slurm, job):
     """Instead of waiting until Slurm lets a requeued job start.
 
     A node takes no orders for a job that are of the same second as those that ended it."""
-    end = time.monotonic() + 90
+    end = time.monotonic() + 90 * machine.PATIENCE
     while (told := slurm.job(job)).get("Restarts") == "0" or told.get("JobState") == "COMPLETING":
         assert time.monotonic() < end, f"never queued again\n{slurm.logs()}"
         time.sleep(0.1)
@@ -177,7 +177,7 @@ def test_a_notice_of_the_time_limit(slurm, script, wanted, tmp_path, until_check
         status = open(f"/proc/{run}/status").read()
         return int(re.search(r"ShdPnd:\s*(\w+)", status)[1], 16) >> (signal.SIGUSR2 - 1) & 1
 
-    end = time.monotonic() + 70
+    end = time.monotonic() + 70 * machine.PATIENCE
     while not noticed():
         assert time.monotonic() < end, slurm.logs()
         time.sleep(0.2)
