@@ -173,7 +173,7 @@ def test_launcher_that_ends_all(quern, tmp_path):
     for launcher in launch.MPIS:
         launch.need(launcher)
         out, checkpoints = tmp_path / launcher, tmp_path / f"{launcher}-checkpoints"
-        words = job.train(out, "--checkpoint", checkpoints, "--checkpoint-every", 5)
+        words = job.train(out, "--checkpoint", checkpoints, "--checkpoint-every", 40)
         with launch.Run(job.quern, launcher, 3, words) as run:
             run.until(lambda: any(checkpoints.glob("checkpoint-*.safetensors")))
             run.kill(1)

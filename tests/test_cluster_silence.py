@@ -15,7 +15,7 @@ import launch
 import midwrite
 from cluster_job import Job
 
-TIMEOUT = 1.5  # seconds of silence, in the tests where they count
+TIMEOUT = 2.5  # seconds of silence, in the tests where they count
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,10 @@ rounding; nothing is flushed to zero, contracted or done in double precision; no
 Where NVRTC, ptxas or nvdisasm is not on the machine, that part is skipped.
 """
 
+import base64
 import ctypes
 import functools
+import hashlib
 import os
 import re
 import shutil
@@ -112,13 +114,29 @@ def options():
     return re.search(r'QN__CUDA_C\s*\?\s*"([^"]*)"', source)[1].split()
 
 
+def kept(name, make, *parts):
+    """The text make() for these parts, made by one process for all of them, and kept from run to run."""
+    key = hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()
+    path = builds.CACHE / f"cuda-{name}-{key[:32]}"
+    with builds.untimed(), builds.alone(path.name):
+        if not path.exists():
+            path.with_suffix(".part").write_text(make())
+            path.with_suffix(".part").rename(path)
+    return path.read_text()
+
+
 @functools.cache
 def compiled(arch, changed=(), products=63):
     """PTX of the text; `changed` maps options of the library to others, for tests of the tests."""
-    library, program, size = nvrtc(), ctypes.c_void_p(), ctypes.c_size_t()
     arch = newest() if arch == "newest" else arch
     given = [dict(changed).get(o, o) for o in options()] + [f"-DQN_PRODUCTS={products}",
                                                             f"--gpu-architecture=compute_{arch}"]
+    library = Path(nvrtc_path())
+    return kept("ptx", lambda: compile_text(given), text(), given, library, library.stat().st_mtime_ns)
+
+
+def compile_text(given):
+    library, program, size = nvrtc(), ctypes.c_void_p(), ctypes.c_size_t()
     words = (ctypes.c_char_p * len(given))(*(o.encode() for o in given))
     assert library.nvrtcCreateProgram(ctypes.byref(program), text(), b"quern.cu", 0, None, None) == 0
     result = library.nvrtcCompileProgram(program, len(given), words)
@@ -140,11 +158,18 @@ def assembled(arch, folder):
     ptxas = tool("ptxas")
     arch = newest() if arch == "newest" else arch
     source, code = Path(folder) / f"{arch}.ptx", Path(folder) / f"{arch}.cubin"
-    source.write_text(compiled(arch))
-    done = subprocess.run([ptxas, "-v", f"-arch=sm_{arch}", source, "-o", code],
-                          capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stderr, code
+    ptx = compiled(arch)
+
+    def assemble():
+        source.write_text(ptx)
+        done = subprocess.run([ptxas, "-v", f"-arch=sm_{arch}", source, "-o", code],
+                              capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stderr + "\0" + base64.b64encode(code.read_bytes()).decode()
+
+    said, _, machine_code = kept("code", assemble, ptx, ptxas, os.stat(ptxas).st_mtime_ns).partition("\0")
+    code.write_bytes(base64.b64decode(machine_code))
+    return said, code
 
 
 @pytest.fixture(scope="session")
