@@ -72,16 +72,19 @@ def pytest_collection_modifyitems(items):
 
 def in_order(items):
     """The order in which pytest-xdist shares the tests out: each worker begins with a run of the
-    list. The first half of the workers begins with what computes, the others with what waits."""
+    list. The last two begin with what waits, the others with what computes."""
     module = lambda item: item.module.__name__
     computing = sorted((i for i in items if module(i) not in WAITING), key=lambda i: module(i) not in LONG)
     halves = WAITING[:len(WAITING) // 2], WAITING[len(WAITING) // 2:]
     waiting = [sorted((i for i in items if module(i) in half), key=lambda i: half.index(module(i)))
                for half in halves]
-    quarter = len(items) // 4
-    first, rest = computing[:2 * quarter], computing[2 * quarter:]
-    filler = max(0, quarter - len(waiting[0]))
-    return [*first[0::2], *first[1::2], *waiting[0], *rest[:filler], *waiting[1], *rest[filler:]]
+    workers = max(3, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "3")))
+    run = len(items) // workers
+    others = workers - 2
+    first, rest = computing[:others * run], computing[others * run:]
+    filler = max(0, run - len(waiting[0]))
+    return [*(item for i in range(others) for item in first[i::others]), *waiting[0], *rest[:filler],
+            *waiting[1], *rest[filler:]]
 
 
 @contextlib.contextmanager
