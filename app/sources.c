@@ -181,10 +181,11 @@ int source_open(const char *path, const char *labels, const source_flags *flags,
 static int make_room(char **list, size_t more) {
     const size_t used = *list ? strlen(*list) : 0;
     char *longer = realloc(*list, used + more + 1);
-    if (longer)
-        longer[used] = '\0';
-    *list = longer ? longer : *list;
-    return longer != NULL;
+    if (!longer)
+        return 0;
+    longer[used] = '\0';
+    *list = longer;
+    return 1;
 }
 
 /* Appends a name in quotes. Without memory the list ends. */

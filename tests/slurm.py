@@ -9,6 +9,7 @@ names are nobody else's, and it dies with its first process, however the tests e
 shall see it are started through `slurm.run`.
 """
 
+import contextlib
 import ctypes
 import os
 import re
@@ -105,6 +106,12 @@ def _read(pid, what):
         return Path(f"/proc/{pid}/{what}").read_bytes().decode(errors="replace")
     except OSError:
         return ""
+
+
+def _signal(pids, number):
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):  # it has just ended
+            os.kill(pid, number)
 
 
 def _parent(pid):
@@ -223,18 +230,24 @@ class Slurm:
         self._wait(free, 60, "the nodes did not become idle")
 
     def lose_node(self, node):
-        """The node's slurmd and all that it started are killed, as by a power cut: those first that
-        could tell of it."""
+        """The node's slurmd and all that it started are killed, as by a power cut: at one moment.
+
+        All are halted first, those that could tell of it before the others. A script whose srun is
+        killed before it would go on, and end the job in another way."""
+        halted = []
+        while new := [pid for pid in self._of_node(node) if pid not in halted]:
+            _signal(new, signal.SIGSTOP)
+            halted += new
+        _signal(halted, signal.SIGKILL)
+
+    def _of_node(self, node):
+        """Numbers of these processes: its slurmd, then Slurm's others, then what they run."""
         here = {pid: set(_read(pid, "environ").split("\0")) for pid in self.processes()}
         daemon = [p for p in here if f"QUERN_NODE={node}" in here[p]]
         work = [p for p in here if f"SLURMD_NODENAME={node}" in here[p]]
         # Slurm's own processes between the two have an environment without the node's name.
         between = {parent for parent in map(_parent, work) if _read(parent, "comm").startswith("slurmstepd")}
-        for pid in [*daemon, *between, *work]:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+        return [*daemon, *between, *work]
 
     def mend_node(self, node):
         """Its slurmd runs again, and it takes jobs."""
