@@ -155,6 +155,7 @@ static void zsh_words(const option *o) {
 }
 
 static void zsh_option(const option *o) {
+    char about[HELP_ROOM];
     const completes_to to = manual_completes(o);
     const char *equals = o->kind == OPTION_FLAG ? "" : "=";
     fputs(" \\\n        '", stdout);
@@ -163,7 +164,7 @@ static void zsh_option(const option *o) {
                o->name, equals);
     else
         printf("%s--%s%s[", o->kind == OPTION_TEXTS ? "*" : "", o->name, equals);
-    put_quoted(o->help, "[]:\\");
+    put_quoted(options_about(o, about, sizeof about), "[]:\\");
     putchar(']');
     if (o->kind != OPTION_FLAG) {
         putchar(':');
@@ -241,6 +242,7 @@ static void complete_zsh(void) {
 /* ---------------------------------------------------------------- fish */
 
 static void fish_option(const command *c, const option *o) {
+    char about[HELP_ROOM];
     const completes_to to = manual_completes(o);
     option_word word;
     printf("complete -c quern -n '__quern_in \"%s\"' -l %s", c->name, o->name);
@@ -262,7 +264,7 @@ static void fish_option(const command *c, const option *o) {
         fputs(" -x", stdout);
     }
     fputs(" -d '", stdout);
-    put(o->help, "'\\", "\\");
+    put(options_about(o, about, sizeof about), "'\\", "\\");
     puts("'");
 }
 

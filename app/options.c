@@ -47,6 +47,24 @@ int options_word(const option *o, uint32_t index, option_word *word) {
     return word->name != NULL;
 }
 
+const char *options_user(const option *o, uint32_t index) {
+    const char *name, *member = o->field ? strchr(o->field, '.') : NULL;
+    for (uint32_t i = 0; member && (name = qn_choice_name(o->only, i)) != NULL; i++)
+        if (qn_choice_takes(o->only, name, member + 1) && index-- == 0)
+            return name;
+    return NULL;
+}
+
+const char *options_about(const option *o, char *text, size_t size) {
+    const char *name;
+    size_t used = 0;
+    for (uint32_t i = 0; used < size && (name = options_user(o, i)) != NULL; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? ", " : "", name);
+    if (used < size)
+        snprintf(text + used, size - used, "%s%s", used ? ": " : "", o->help);
+    return text;
+}
+
 const char *options_fallback(const option *o, char *text, size_t size) {
     char fields[FALLBACK_ROOM];
     text[0] = '\0';

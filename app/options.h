@@ -59,6 +59,7 @@ struct option {
     int brief;            /* 1: the help names the words without a line for each */
     uint64_t low, high;   /* limits of a count */
     const char *field;    /* member of the library's struct with the default (<quern/defaults.h>) */
+    qn_choice_kind only;  /* only names of this kind that take the field use the option */
     const char *fallback; /* or the default as a text for the help; NULL: none */
     const char *help;
     int dashes;          /* 1: its value may begin with dashes, because it consists of options */
@@ -80,6 +81,15 @@ enum { FALLBACK_ROOM = 160 };
 
 /* The default of an option for the help, written to text; empty if it has none. Returns text. */
 const char *options_fallback(const option *option, char *text, size_t size);
+
+enum { HELP_ROOM = 480 };
+
+/* The help of an option, with the names that alone use it before: "adam, adamw: decay ...". Written
+ * to text, which is returned. */
+const char *options_about(const option *option, char *text, size_t size);
+
+/* Name number `index`, counted from 0, that uses an option with `only`; NULL after the last. */
+const char *options_user(const option *option, uint32_t index);
 
 /* Option `index` of a table, with the rows of inserted tables; returns 0 after the last. */
 int options_row(const option *table, int index, option_row *row);

@@ -71,12 +71,12 @@ static void add(char *text, size_t size, const char *piece) {
 }
 
 static void print_option(const option *o) {
-    char left[80], fallback[FALLBACK_ROOM], text[640] = "";
+    char left[80], fallback[FALLBACK_ROOM], text[640];
     option_word word;
     const char *value = o->kind == OPTION_FLAG ? "" : o->value;
     snprintf(left, sizeof left, "%s%c%s--%s%s%s", o->letter ? "-" : "", o->letter ? o->letter : ' ',
              o->letter ? ", " : "", o->name, *value ? " " : "", value);
-    add(text, sizeof text, o->help);
+    options_about(o, text, sizeof text);
     for (uint32_t i = 0; o->brief && options_word(o, i, &word); i++) {
         add(text, sizeof text, i > 0 ? ", " : "");
         add(text, sizeof text, word.name);

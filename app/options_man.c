@@ -122,7 +122,7 @@ static void put_words(const option *o) {
 }
 
 static void put_option(const option *o) {
-    char fallback[FALLBACK_ROOM];
+    char fallback[FALLBACK_ROOM], about[HELP_ROOM];
     puts(".TP");
     if (o->letter)
         printf("\\fB\\-%c\\fR, ", o->letter);
@@ -135,7 +135,7 @@ static void put_option(const option *o) {
         fputs("\\fR", stdout);
     }
     putchar('\n');
-    put(o->help);
+    put(options_about(o, about, sizeof about));
     putchar('\n');
     if (o->brief)
         put_words(o);

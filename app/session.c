@@ -248,8 +248,8 @@ static void note_empty_classes(session *s) {
 }
 
 static const char *optimiser(const qn_train_options *o, char *text, size_t size) {
-    if (strcmp(o->optimizer, "momentum") == 0)
-        snprintf(text, size, "momentum %g", (double)o->momentum);
+    if (qn_choice_takes(QN_CHOICE_OPTIMIZER, o->optimizer, "momentum"))
+        snprintf(text, size, "%s %g", o->optimizer, (double)o->momentum);
     else
         snprintf(text, size, "%s", o->optimizer);
     return text;

@@ -4,6 +4,7 @@
 #include "command.h"
 #include "message.h"
 #include "train_flags.h"
+#include <quern/defaults.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -212,34 +213,38 @@ const option train_options[] = {
      .kind = OPTION_FLOAT,
      AT(momentum),
      .value = "X",
-     .help = "momentum of --optimizer\tmomentum",
-     .field = "train.momentum"},
+     .help = "how much of the step before is kept",
+     .field = "train.momentum",
+     .only = QN_CHOICE_OPTIMIZER},
     {.name = "delta",
      .kind = OPTION_FLOAT,
      AT(delta),
      .value = "X",
-     .help =
-         "huber: an error greater than X counts by its absolute value, not its square; for real "
-         "labels, in their standard deviations",
-     .field = "train.delta"},
+     .help = "an error greater than X counts by its absolute value, not its square; for real "
+             "labels, in their standard deviations",
+     .field = "train.delta",
+     .only = QN_CHOICE_LOSS},
     {.name = "beta1",
      .kind = OPTION_FLOAT,
      AT(beta1),
      .value = "X",
-     .help = "adam, adamw: decay of the mean of gradients",
-     .field = "train.beta1"},
+     .help = "decay of the mean of gradients",
+     .field = "train.beta1",
+     .only = QN_CHOICE_OPTIMIZER},
     {.name = "beta2",
      .kind = OPTION_FLOAT,
      AT(beta2),
      .value = "X",
-     .help = "adam, adamw: decay of the mean of squared gradients",
-     .field = "train.beta2"},
+     .help = "decay of the mean of squared gradients",
+     .field = "train.beta2",
+     .only = QN_CHOICE_OPTIMIZER},
     {.name = "epsilon",
      .kind = OPTION_FLOAT,
      AT(epsilon),
      .value = "X",
-     .help = "adam, adamw: added to the denominator",
-     .field = "train.epsilon"},
+     .help = "added to the denominator",
+     .field = "train.epsilon",
+     .only = QN_CHOICE_OPTIMIZER},
     {.name = "warmup",
      .kind = OPTION_COUNT,
      AT(warmup),
@@ -253,14 +258,16 @@ const option train_options[] = {
      .value = "N",
      .low = 1,
      .high = UINT32_MAX,
-     .help = "schedule step: epochs between two reductions",
-     .field = "train.lr_step"},
+     .help = "epochs between two reductions",
+     .field = "train.lr_step",
+     .only = QN_CHOICE_SCHEDULE},
     {.name = "lr-gamma",
      .kind = OPTION_FLOAT,
      AT(lr_gamma),
      .value = "X",
-     .help = "schedule step: factor of a reduction",
-     .field = "train.lr_gamma"},
+     .help = "factor of a reduction",
+     .field = "train.lr_gamma",
+     .only = QN_CHOICE_SCHEDULE},
     {.name = "init",
      .kind = OPTION_CHOICE,
      AT(init),
@@ -294,48 +301,98 @@ const option train_options[] = {
     {.heading = RANKS_HEADING, .more = ranks_options, AT(ranks)},
     {.name = NULL}};
 
+/* The default of a name for real labels, or for classes: what stands before or behind the
+ * semicolon. */
+static const char *usual(const char *field, int real, char *text, size_t size) {
+    static const char mark[] = "; real labels: ";
+    qn_default_text(field, text, size);
+    char *behind = strstr(text, mark);
+    if (behind && real)
+        return behind + sizeof mark - 1;
+    if (behind)
+        *behind = '\0';
+    return text;
+}
+
+static int has_real_labels(const train_flags *f) {
+    return f->from.task && strcmp(f->from.task, "regress") == 0;
+}
+
+/* The row of the option --NAME. */
+static const option *row_of(const char *name) {
+    const option *o = train_options;
+    while (!o->name || strcmp(o->name, name) != 0)
+        o++;
+    return o;
+}
+
+/* The optimiser as given, or as it is without a word about it: a momentum alone chooses the one
+ * that takes it. */
+static const char *optimizer_of(const train_flags *f, const arguments *given, char *text,
+                                size_t size) {
+    const int real = has_real_labels(f);
+    if (f->optimizer)
+        return f->optimizer;
+    if (options_given(&train_command, given, "momentum") && (f->momentum != 0 || !real))
+        return options_user(row_of("momentum"), 0);
+    return usual("train.optimizer", real, text, size);
+}
+
+/* The name that decides whether an option has an effect. */
+static const char *chosen(const train_flags *f, const option *o, const arguments *given, char *text,
+                          size_t size) {
+    switch (o->only) {
+    case QN_CHOICE_LOSS:
+        return f->loss ? f->loss : usual("train.loss", has_real_labels(f), text, size);
+    case QN_CHOICE_SCHEDULE:
+        return f->schedule ? f->schedule : usual("train.schedule", 0, text, size);
+    default:
+        return optimizer_of(f, given, text, size);
+    }
+}
+
+/* The option that chooses the names of this kind. */
+static const char *chooser(qn_choice_kind kind) {
+    const option *o = train_options;
+    while (o->from != kind || o->kind != OPTION_CHOICE)
+        o++;
+    return o->name;
+}
+
 /* Refuses an option that would have no effect, before hours are spent. */
-static int check_use(const arguments *given, const char *name, int used, const char *with,
-                     const char *whose) {
-    char remedy[96];
-    if (used || !options_given(&train_command, given, name))
+static int check_use(const train_flags *f, const option *o, const arguments *given) {
+    char text[96], remedy[160];
+    size_t used;
+    const char *name, *with = chosen(f, o, given, text, sizeof text);
+    if (!options_given(&train_command, given, o->name) ||
+        qn_choice_takes(o->only, with, strchr(o->field, '.') + 1))
         return -1;
-    snprintf(remedy, sizeof remedy, "write --%s, or leave --%s out", whose, name);
-    return message_usage(remedy, "--%s does nothing with --%s", name, with);
+    used = (size_t)snprintf(remedy, sizeof remedy, "write --%s ", chooser(o->only));
+    for (uint32_t i = 0; used < sizeof remedy && (name = options_user(o, i)) != NULL; i++)
+        used +=
+            (size_t)snprintf(remedy + used, sizeof remedy - used, "%s%s", i ? " or " : "", name);
+    if (used < sizeof remedy)
+        snprintf(remedy + used, sizeof remedy - used, ", or leave --%s out", o->name);
+    return message_usage(remedy, "--%s does nothing with --%s %s", o->name, chooser(o->only), with);
 }
 
 int train_options_check(const train_flags *f, const arguments *given) {
-    const int has_momentum = options_given(&train_command, given, "momentum") && f->momentum != 0;
-    const int regress = f->from.task && strcmp(f->from.task, "regress") == 0;
-    const char *usual = has_momentum ? "momentum" : regress ? "adam" : "sgd";
-    const char *optimizer = f->optimizer ? f->optimizer : usual;
-    const int adam = strncmp(optimizer, "adam", 4) == 0;
-    const int stepwise = f->schedule && strcmp(f->schedule, "step") == 0;
-    const int huber = f->loss && strcmp(f->loss, "huber") == 0;
-    char with[48], schedule[48], loss[48];
-    snprintf(loss, sizeof loss, "loss %.20s", f->loss ? f->loss : "cross-entropy");
-    snprintf(with, sizeof with, "optimizer %.20s", optimizer);
-    snprintf(schedule, sizeof schedule, "schedule %.20s", f->schedule ? f->schedule : "constant");
-    const int plain = f->optimizer && strcmp(f->optimizer, "sgd") == 0;
-    int code = f->quiet && f->verbose
-                   ? message_usage("leave one of them out", "--quiet contradicts --verbose")
-                   : -1;
-    if (code < 0)
-        code = check_use(given, "momentum", !adam && !plain, with, "optimizer momentum");
-    if (code < 0 && f->optimizer && !adam && !plain && f->momentum == 0 &&
-        options_given(&train_command, given, "momentum"))
-        code = message_usage("write --optimizer sgd, or a momentum greater than 0",
-                             "--optimizer momentum does nothing with --momentum 0");
-    if (code < 0 && f->init_scale && !f->init_from)
-        code = message_usage("name the model to start from with --init-from, or leave --init-scale "
+    char text[96], remedy[160];
+    if (f->quiet && f->verbose)
+        return message_usage("leave one of them out", "--quiet contradicts --verbose");
+    for (const option *o = train_options; o->name || o->more; o++) {
+        const int code = o->only != QN_CHOICE_NONE ? check_use(f, o, given) : -1;
+        if (code >= 0)
+            return code;
+    }
+    if (f->optimizer && f->momentum == 0 && options_given(&train_command, given, "momentum")) {
+        snprintf(remedy, sizeof remedy, "write --optimizer %s, or a momentum greater than 0",
+                 usual("train.optimizer", 0, text, sizeof text));
+        return message_usage(remedy, "--optimizer %s does nothing with --momentum 0", f->optimizer);
+    }
+    if (f->init_scale && !f->init_from)
+        return message_usage("name the model to start from with --init-from, or leave --init-scale "
                              "out",
                              "--init-scale needs --init-from");
-    static const char *const adams[] = {"beta1", "beta2", "epsilon"};
-    for (size_t i = 0; i < sizeof adams / sizeof *adams && code < 0; i++)
-        code = check_use(given, adams[i], adam, with, "optimizer adam or adamw");
-    if (code < 0)
-        code = check_use(given, "delta", huber, loss, "loss huber");
-    if (code < 0)
-        code = check_use(given, "lr-step", stepwise, schedule, "schedule step");
-    return code < 0 ? check_use(given, "lr-gamma", stepwise, schedule, "schedule step") : code;
+    return -1;
 }

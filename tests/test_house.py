@@ -417,7 +417,7 @@ def test_writing_allowed(tmp_path, text):
 # wish to stop (which a signal handler may make), and what only frees memory.
 NO_FLOATS = re.compile(
     r"qn_(version|build_info|status_name|train_stop|files_abandon|plan_report_of"
-    r"|predictions_correct|choice_(about|name|near)"
+    r"|predictions_correct|choice_(about|name|near|takes)"
     r"|(train|data|plan|cluster)_options_init|data_arrays_init|(model|plan|predictions)_free"
     r"|cluster_(rank|ranks|alive|local|name|is_writer|stop)"
     r"|data_(close|items|item_name|features|inputs|type_of|values|labels|classes|digest|image_(size|channels)|format"

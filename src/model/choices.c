@@ -2,6 +2,7 @@
 #include <quern/choices.h>
 
 #include "model/tables.h"
+#include <string.h>
 
 static const qn__table *find_table(qn_choice_kind kind) {
     static const qn__table *const tables[] = {
@@ -35,4 +36,10 @@ const char *qn_choice_about(qn_choice_kind kind, uint32_t index) {
 const char *qn_choice_near(qn_choice_kind kind, const char *word) {
     const qn__table *table = find_table(kind);
     return table && word ? qn__table_near(table, word) : NULL;
+}
+
+int qn_choice_takes(qn_choice_kind kind, const char *name, const char *member) {
+    const qn__table *table = find_table(kind);
+    const qn__choice *row = table && name ? qn__table_row(table, name, strlen(name)) : NULL;
+    return row && member ? qn__table_takes(table, row->value, member) : 0;
 }

@@ -47,11 +47,19 @@ void qn_train_options_init(qn_train_options *options) {
 float qn__default_learning_rate(qn__task task, qn__optimizer optimizer) {
     if (task == QN__TASK_REGRESS)
         return 0.01f;
-    return optimizer == QN__OPT_ADAM || optimizer == QN__OPT_ADAMW ? 0.001f : 0.1f;
+    switch (optimizer) {
+    case QN__OPT_ADAM:
+    case QN__OPT_ADAMW:
+        return 0.001f;
+    case QN__OPT_SGD:
+    case QN__OPT_MOMENTUM:
+        break;
+    }
+    return 0.1f;
 }
 
 float qn__default_momentum(qn__optimizer optimizer) {
-    return optimizer == QN__OPT_MOMENTUM ? 0.9f : 0;
+    return qn__table_takes(&qn__optimizers, (int)optimizer, "momentum") ? 0.9f : 0;
 }
 
 qn__loss qn__default_loss(qn__task task) {

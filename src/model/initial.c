@@ -9,10 +9,15 @@ static float limit_of(const qn__layer *layer, qn__init init) {
     const float in = (float)layer->depth;
     if (init == QN__INIT_AUTO)
         init = layer->activation == QN__ACT_RELU ? QN__INIT_HE : QN__INIT_GLOROT;
-    if (init == QN__INIT_HE)
+    switch (init) {
+    case QN__INIT_HE:
         return sqrtf(6.0f / in);
-    if (init == QN__INIT_LECUN)
+    case QN__INIT_LECUN:
         return sqrtf(3.0f / in);
+    case QN__INIT_AUTO:
+    case QN__INIT_GLOROT:
+        break;
+    }
     /* The sum of the two counts is a whole number; it becomes a float once. */
     return sqrtf(6.0f / (float)(layer->depth + qn__layer_ops_of(layer->kind)->fan_out(layer)));
 }

@@ -48,22 +48,43 @@ static void plain_zero(float *number) {
         *number = 0.0f;
 }
 
+static int optimizer_takes(const qn__recipe *r, const char *member) {
+    return qn__table_takes(&qn__optimizers, (int)r->optimizer, member);
+}
+
+static int schedule_takes(const qn__recipe *r, const char *member) {
+    return qn__table_takes(&qn__schedules, (int)r->schedule, member);
+}
+
+static int loss_takes(const qn__recipe *r, const char *member) {
+    return qn__table_takes(&qn__losses, (int)r->loss, member);
+}
+
+/* Sets to 0 what the names do not take (docs/exactness.md 11.3). */
+static void drop_unused(qn__recipe *r) {
+    const struct {
+        float *number;
+        int taken;
+    } numbers[] = {{&r->momentum, optimizer_takes(r, "momentum")},
+                   {&r->beta1, optimizer_takes(r, "beta1")},
+                   {&r->beta2, optimizer_takes(r, "beta2")},
+                   {&r->epsilon, optimizer_takes(r, "epsilon")},
+                   {&r->lr_gamma, schedule_takes(r, "lr_gamma")},
+                   {&r->delta, loss_takes(r, "delta")}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i)
+        if (!numbers[i].taken)
+            *numbers[i].number = 0.0f;
+    if (!schedule_takes(r, "lr_step"))
+        r->lr_step = 0;
+}
+
 void qn__recipe_tidy(qn__recipe *r) {
     /* sgd and momentum are one rule with and without a coefficient (docs/exactness.md 9.7). */
     if (r->optimizer == QN__OPT_SGD && r->momentum != 0.0f)
         r->optimizer = QN__OPT_MOMENTUM;
     if (r->optimizer == QN__OPT_MOMENTUM && r->momentum == 0.0f)
         r->optimizer = QN__OPT_SGD;
-    if (r->optimizer != QN__OPT_MOMENTUM)
-        r->momentum = 0.0f;
-    if (r->optimizer != QN__OPT_ADAM && r->optimizer != QN__OPT_ADAMW)
-        r->beta1 = r->beta2 = r->epsilon = 0.0f;
-    if (r->schedule != QN__SCHEDULE_STEP) {
-        r->lr_step = 0;
-        r->lr_gamma = 0.0f;
-    }
-    if (r->loss != QN__LOSS_HUBER)
-        r->delta = 0.0f;
+    drop_unused(r);
     float *const numbers[] = {&r->valid,         &r->momentum, &r->beta1,
                               &r->beta2,         &r->epsilon,  &r->weight_decay,
                               &r->learning_rate, &r->lr_gamma, &r->delta};
@@ -112,16 +133,15 @@ static qn_status check_ranges(const range *ranges, size_t count, qn_error *err) 
 
 static qn_status check_optimizer(const qn__recipe *r, qn_error *err) {
     static const char *const share = "give a number from 0 to below 1, such as 0.9";
-    const int adam = r->optimizer == QN__OPT_ADAM || r->optimizer == QN__OPT_ADAMW;
     const range ranges[] = {
         {"`train.learning_rate`", "the learning rate", r->learning_rate, 0.0f, FINITE_MAX, 1, 0,
          "give a number greater than 0, such as 0.1"},
         {"`train.momentum`", "the momentum", r->momentum, 0.0f, 1.0f, 0, 1, share},
         {"`train.beta1`", "beta1", r->beta1, 0.0f, 1.0f, 0, 1, share},
         {"`train.beta2`", "beta2", r->beta2, 0.0f, 1.0f, 0, 1, share},
-        /* Without Adam it is unused and 0. */
-        {"`train.epsilon`", "epsilon", r->epsilon, 0.0f, FINITE_MAX, adam, 0,
-         "give a number greater than 0, such as 1e-8"},
+        /* Where it is not used it is 0. */
+        {"`train.epsilon`", "epsilon", r->epsilon, 0.0f, FINITE_MAX, optimizer_takes(r, "epsilon"),
+         0, "give a number greater than 0, such as 1e-8"},
         {"`train.weight_decay`", "the weight decay", r->weight_decay, 0.0f, FINITE_MAX, 0, 0,
          "give 0 or a small number, such as 1e-4"},
     };
@@ -129,12 +149,13 @@ static qn_status check_optimizer(const qn__recipe *r, qn_error *err) {
 }
 
 static qn_status check_schedule(const qn__recipe *r, qn_error *err) {
-    if (r->schedule != QN__SCHEDULE_STEP)
+    if (!schedule_takes(r, "lr_step"))
         return QN_OK;
     if (r->lr_step == 0)
         return refuse(
             err, "`train.lr_step`", "give the number of epochs between two reductions, such as 10",
-            qn__fail(err, QN_USAGE, "the schedule \"step\" has 0 epochs between two reductions"));
+            qn__fail(err, QN_USAGE, "the schedule \"%s\" has 0 epochs between two reductions",
+                     qn__table_name(&qn__schedules, (int)r->schedule)));
     const range gamma = {"`train.lr_gamma`",
                          "the factor of a reduction",
                          r->lr_gamma,
@@ -223,7 +244,7 @@ static qn_status check_delta(const qn__recipe *r, qn_error *err) {
                          1,
                          0,
                          "give a number greater than 0, such as 1"};
-    return r->loss == QN__LOSS_HUBER ? check_range(&delta, err) : QN_OK;
+    return loss_takes(r, "delta") ? check_range(&delta, err) : QN_OK;
 }
 
 static qn_status check_network(const qn__recipe *r, qn_error *err) {

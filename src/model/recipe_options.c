@@ -299,7 +299,7 @@ void qn__recipe_to_options(const qn__recipe *r, const char *model_text, qn_train
     o->beta2 = r->beta2;
     o->epsilon = r->epsilon;
     o->weight_decay = r->weight_decay;
-    o->delta = r->loss == QN__LOSS_HUBER ? r->delta : o->delta;
+    o->delta = qn__table_takes(&qn__losses, (int)r->loss, "delta") ? r->delta : o->delta;
     o->lr_step = r->lr_step;
     o->lr_gamma = r->lr_gamma;
     o->warmup = r->warmup;

@@ -111,6 +111,19 @@ const qn__table qn__init_scales = {"choice of the scaling", "`train.init_scale`"
 
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
 
+/* The members of qn_train_options, separated by blanks, that some rows use and others do not. */
+static const struct {
+    const qn__table *table;
+    int value;
+    const char *members;
+} uses[] = {
+    {&qn__losses, QN__LOSS_HUBER, "delta"},
+    {&qn__optimizers, QN__OPT_MOMENTUM, "momentum"},
+    {&qn__optimizers, QN__OPT_ADAM, "beta1 beta2 epsilon"},
+    {&qn__optimizers, QN__OPT_ADAMW, "beta1 beta2 epsilon"},
+    {&qn__schedules, QN__SCHEDULE_STEP, "lr_step lr_gamma"},
+};
+
 const qn__choice *qn__table_row(const qn__table *table, const char *word, size_t size) {
     for (size_t i = 0; i < table->count; ++i)
         if (qn__same_word(table->row[i].name, word, size))
@@ -150,6 +163,13 @@ static int is_listed(const char *list, const char *word) {
             return 1;
         list += length + (list[length] == ' ');
     }
+    return 0;
+}
+
+int qn__table_takes(const qn__table *table, int value, const char *member) {
+    for (size_t i = 0; i < sizeof uses / sizeof *uses; ++i)
+        if (uses[i].table == table && uses[i].value == value)
+            return is_listed(uses[i].members, member);
     return 0;
 }
 

@@ -44,6 +44,10 @@ qn_status qn__table_find(const qn__table *table, const char *word, int *value, q
 /* The name of a value of the table's enum; "?" for other values. */
 const char *qn__table_name(const qn__table *table, int value);
 
+/* Whether the row of `value` uses this member of qn_train_options, such as "beta1", and not all
+ * rows do. */
+int qn__table_takes(const qn__table *table, int value, const char *member);
+
 /* The name that `word` most likely means, or NULL: one that differs in case and signs only, one
  * with `word` among its other names, or the nearest by spelling. */
 const char *qn__table_near(const qn__table *table, const char *word);

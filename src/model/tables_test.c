@@ -148,11 +148,39 @@ static void test_public_list(void **state) {
     assert_null(qn_choice_about((qn_choice_kind)99, 0));
 }
 
+static void test_members_of_some_names_only(void **state) {
+    (void)state;
+    static const struct {
+        qn_choice_kind kind;
+        const char *name, *member;
+        int takes;
+    } cases[] = {
+        {QN_CHOICE_OPTIMIZER, "adam", "beta1", 1},
+        {QN_CHOICE_OPTIMIZER, "AdamW", "epsilon", 1},
+        {QN_CHOICE_OPTIMIZER, "sgd", "beta1", 0},
+        {QN_CHOICE_OPTIMIZER, "momentum", "momentum", 1},
+        {QN_CHOICE_OPTIMIZER, "adam", "batch", 0},
+        {QN_CHOICE_OPTIMIZER, "adam", "beta", 0},
+        {QN_CHOICE_SCHEDULE, "step", "lr_gamma", 1},
+        {QN_CHOICE_SCHEDULE, "cosine", "lr_step", 0},
+        {QN_CHOICE_LOSS, "huber", "delta", 1},
+        {QN_CHOICE_LOSS, "none", "delta", 0},
+        {QN_CHOICE_NONE, "adam", "beta1", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
+        assert_int_equal(qn_choice_takes(cases[i].kind, cases[i].name, cases[i].member),
+                         cases[i].takes);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_row_is_found),   cmocka_unit_test(test_values_are_all_there),
-        cmocka_unit_test(test_failures_give_advice), cmocka_unit_test(test_odd_words),
-        cmocka_unit_test(test_other_names),          cmocka_unit_test(test_public_list),
+        cmocka_unit_test(test_every_row_is_found),
+        cmocka_unit_test(test_values_are_all_there),
+        cmocka_unit_test(test_failures_give_advice),
+        cmocka_unit_test(test_odd_words),
+        cmocka_unit_test(test_other_names),
+        cmocka_unit_test(test_public_list),
+        cmocka_unit_test(test_members_of_some_names_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
