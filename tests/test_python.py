@@ -169,7 +169,8 @@ def test_options_have_the_command_s_words(q, run_quern):
     command = {"quiet", "verbose", "json", "help", "output", "data", "labels", "test", "test-labels",
                "valid-labels", "label", "meet", "ranks", "rank", "key-file", "interface",
                "meet-timeout", "rank-timeout", "data-from-rank0", "alone", "checkpoint-every",
-               "task", "header", "features", "drop", "weight", "category", "init-from"}
+               "task", "header", "features", "drop", "weight", "category", "init-from", "resize",
+               "shape", "skip-broken"}
     known = {word.replace("_", "-") for word in q.options()}
     assert words - command - known == set()
     assert {"lr", "seed", "unit", "checkpoint"} <= known
