@@ -235,6 +235,7 @@ static void test_training(void **state) {
     REFUSED(qn_train_report_get, "report", have.train, NULL);
     qn_train_options_init(NULL);
     qn_train_stop(NULL);
+    qn_epoch_keep(NULL, NULL);
     qn_train_close(NULL);
     assert_null(qn_train_workers(NULL, NULL));
     assert_non_null(qn_train_workers(have.train, NULL));

@@ -416,7 +416,7 @@ def test_writing_allowed(tmp_path, text):
 # Public functions that compute nothing with floats: questions about what is there, defaults, a
 # wish to stop (which a signal handler may make), and what only frees memory.
 NO_FLOATS = re.compile(
-    r"qn_(version|build_info|status_name|train_stop|files_abandon|plan_report_of"
+    r"qn_(version|build_info|status_name|train_stop|epoch_keep|files_abandon|plan_report_of"
     r"|predictions_correct|choice_(about|name|near|takes)"
     r"|(train|data|plan|cluster)_options_init|data_arrays_init|(model|plan|predictions)_free"
     r"|cluster_(rank|ranks|alive|local|name|is_writer|stop)"

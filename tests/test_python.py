@@ -476,6 +476,54 @@ print(quern.train(data, epochs=4, **options).digest == whole.digest)
 """
 
 
+@pytest.mark.parametrize("more", [{}, {"early_stopping": 1, "lr": 3.0}])
+def test_a_short_training_is_one_on_a_thread(q, monkeypatch, more):
+    """It runs on the thread that calls, and the library keeps its epochs."""
+    from quern import training
+
+    draw = np.random.default_rng(5)
+    values, labels = draw.normal(size=(80, 3)), np.arange(80) % 2
+    words = {"model": "dense 4 tanh; dense 2 softmax", "epochs": 30, "valid": 0.25, **more}
+    threads = []
+
+    def train():
+        begin = threading.Thread.start
+        monkeypatch.setattr(threading.Thread, "start", lambda t: threads.append(t) or begin(t))
+        model = q.train(values, labels, **words)
+        return model.digest, [(e.epoch, e.train, e.valid, e.lr) for e in model.history]
+
+    digest, history = train()
+    assert not threads and 0 < len(history) <= 30 and (len(history) < 30) == bool(more)
+    assert [epoch for epoch, *_ in history] == list(range(1, len(history) + 1))
+    monkeypatch.setattr(training._Run, "_is_short", lambda run: False)
+    assert train() == (digest, history) and len(threads) == 1
+    monkeypatch.setattr(training, "MOST_KEPT", 0)  # epochs are told one by one
+    assert train() == (digest, history)
+
+
+def test_a_short_training_loses_no_signal(q):
+    """One that arrives while the library trains is heard when it has."""
+    python('''
+import signal, quern, numpy
+
+class Rung(Exception):
+    pass
+
+def ring(*_):
+    raise Rung
+
+signal.signal(signal.SIGALRM, ring)
+values, labels = numpy.random.default_rng(1).normal(size=(100, 4)), numpy.arange(100) % 2
+for turn in range(40):
+    signal.setitimer(signal.ITIMER_REAL, 0.002 + turn * 0.0003)
+    try:
+        while True:
+            quern.train(values, labels, model="dense 60 relu; dense 2 softmax", epochs=30)
+    except Rung:
+        pass
+''')
+
+
 def test_ctrl_c_ends_with_a_checkpoint(tmp_path):
     assert python(INTERRUPTED, tmp_path / "c") == "interrupted True\nTrue\n"
 

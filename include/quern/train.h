@@ -71,6 +71,20 @@ typedef struct qn_epoch_event {
     int reports;
 } qn_epoch_event;
 
+/* Epochs that qn_epoch_keep kept. */
+typedef struct qn_epoch_list {
+    size_t size;           /* sizeof(qn_epoch_list) */
+    size_t event_size;     /* sizeof(qn_epoch_event) */
+    qn_epoch_event *event; /* the caller's memory, for `room` events */
+    uint64_t room;
+    uint64_t count; /* events that are in it */
+} qn_epoch_list;
+
+/* For on_epoch: appends the event to the qn_epoch_list at `user`, for a caller who reads the epochs
+ * after the training. Does nothing when the list is full, when a size is not one of a list and of
+ * its events, or when `user`, its memory or the event is NULL. */
+QN_API void qn_epoch_keep(void *user, const qn_epoch_event *event);
+
 /* With compute.cluster the ranks of a run train one model together. Every rank calls qn_train_open,
  * qn_train_run and qn_train_report_get in this order, with the same recipe and the same data. Each
  * has the whole state, so any may fail: the others do its part and continue. Callbacks run on all

@@ -1,6 +1,7 @@
 """The shared library: found beside this file, loaded once, called with errors as exceptions."""
 
 import ctypes as C
+import functools
 import os
 import threading
 import weakref
@@ -75,13 +76,19 @@ def _in_quotes(name):
     return '"%s"' % name.replace('"', '""')
 
 
+@functools.lru_cache(maxsize=None)
+def kinds_of(struct):
+    """The types of the members of a struct of the library."""
+    return dict(struct._fields_)
+
+
 def assign(struct, member, value):
     """Sets a member from Python's value. Returns what must stay alive.
 
     Raises TypeError, ValueError or OverflowError for a value of the wrong kind. ctypes alone would
     take a whole number for the address of a text.
     """
-    kind = dict(struct._fields_)[member]
+    kind = kinds_of(type(struct))[member]
     if member in ("features", "drop", "category") and isinstance(value, (list, tuple)):
         value = ",".join(map(_quoted, value))
     if member == "class_weight" and isinstance(value, dict):

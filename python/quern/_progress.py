@@ -46,6 +46,8 @@ class Line:
         ranks has one."""
         from . import ranks
 
+        if progress is not None and not progress:
+            return None
         there = sys.stderr is not None and not getattr(sys.stderr, "closed", False)
         if progress is None:
             progress = there and (sys.stderr.isatty() or _in_notebook())

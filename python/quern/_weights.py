@@ -75,10 +75,28 @@ def settled(table, labels, weights):
     return table._replace(values=np.ascontiguousarray(values)), labels, weights
 
 
+def _all_differ(values, labels):
+    """Whether hash values show that all items differ. False: they may be equal."""
+    columns = values.shape[1] + 1
+    factors = np.arange(1, 2 * columns, 2, np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    bits = np.empty((len(values), columns), np.uint64)
+    bits[:, :-1] = values.view(np.uint32)
+    bits[:, -1] = labels.view(np.uint32)
+    return len(np.unique(bits @ factors)) == len(values)
+
+
+def _cut(array):
+    """The bytes of each item."""
+    content, size = array.tobytes(), array.nbytes // len(array)
+    return [content[at:at + size] for at in range(0, len(content), size)]
+
+
 def in_order(values, labels):
     """The places of the items by their bytes, or None where all items differ."""
+    if _all_differ(values, labels):
+        return None
     values, labels = values.astype(">f4"), labels.astype(labels.dtype.newbyteorder(">"))
-    keys = [row.tobytes() + label.tobytes() for row, label in zip(values, labels)]
+    keys = [row + label for row, label in zip(_cut(values), _cut(labels))]
     if len(set(keys)) == len(keys):
         return None
     return np.array(sorted(range(len(keys)), key=keys.__getitem__))

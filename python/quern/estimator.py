@@ -144,8 +144,9 @@ class _Network(BaseEstimator):
 
     def _table(self, X, fitting):
         """The table with values as float32, checked as scikit-learn asks for."""
-        names = _arrow.column_names(X)
-        stream = _arrow.stream_of(X)
+        plain = type(X) is np.ndarray  # by far the most frequent
+        names = None if plain else _arrow.column_names(X)
+        stream = None if plain else _arrow.stream_of(X)
         categories = None
         if stream is not None:
             read = Data._of(stream.read(unlabelled=1))
@@ -155,8 +156,8 @@ class _Network(BaseEstimator):
         self._match(values.shape[1], names, fitting)
         with np.errstate(over="ignore"):
             values = np.ascontiguousarray(values, np.float32)
-        known = np.isfinite(values) | (np.isnan(values) & (self.missing != "error"))
-        if not known.all():
+        known = np.isfinite(values)
+        if not known.all() and not (known | (np.isnan(values) & (self.missing != "error"))).all():
             kind = "NaN" if np.isnan(values).any() else "infinity"
             raise InputError(f"Input X contains {kind}, or values beyond float32", "X",
                              "leave out or replace these values, or set missing")
@@ -346,9 +347,14 @@ class Classifier(ClassifierMixin, _Network):
         return y
 
     def _numbers(self, y):
-        if not np.isin(y, self.classes_).all():
+        try:
+            found = np.searchsorted(self.classes_, y)
+            strange = (self.classes_.take(found, mode="clip") != y).any()
+        except TypeError:  # texts among numbers
+            strange = True
+        if strange:
             raise ValueError(f"y has classes that are not among {self.classes_}")
-        return np.searchsorted(self.classes_, y).astype(np.int32)
+        return found.astype(np.int32)
 
     def _layers(self):
         model = self.model or "dense 100 relu; dense {classes} softmax"

@@ -5,12 +5,13 @@ import difflib
 import numbers
 import os
 import queue
+import re
 import sys
 import threading
 from typing import NamedTuple, Optional
 
 from . import _abi, ranks
-from ._library import assign, call, library, new, owned, said, sized, text
+from ._library import assign, call, kinds_of, library, new, owned, said, sized, text
 from ._progress import Line
 from .data import Data, as_in, data_of
 from .errors import DiffersError, QuernError, UsageError, of
@@ -175,6 +176,11 @@ def _fill(o, given):
 
 # ------------------------------------------------------------------------------------- running
 
+# More epochs than these are told one by one.
+MOST_KEPT = 10000
+_WIDTHS = re.compile(r"dense\s+(\d+)")
+
+
 class _Run:
     """One training. The library trains on a thread of its own, so that Python hears Ctrl-C at once;
     what a user passed runs on the thread that called."""
@@ -186,15 +192,29 @@ class _Run:
         self.failure, self.stopped = None, False
         self.status, self.error = None, None
         self.caller = threading.get_ident()
-        kinds = dict(o._fields_)
-        o.on_epoch = kinds["on_epoch"](self._epoch)
-        o.on_note = kinds["on_note"](self._note)
-        if line:
-            o.on_step = kinds["on_step"](lambda _, event: self._show(line.step(event.contents)))
         o.compute.cluster = ranks.current()
+        self._listen()
         addresses = (s._address if s is not None else None for s in sets)
         self.address = new("qn_train_open", o, *addresses)
         self.release = owned(self, "qn_train_close", self.address)
+
+    def _listen(self):
+        """Sets the callbacks. Where nobody waits for what they tell, the library keeps the epochs by
+        itself: a call of Python takes longer than an epoch of a small table."""
+        o, kinds, self.kept = self.options, kinds_of(_abi.qn_train_options), None
+        if self.line or self.on_note:
+            o.on_note = kinds["on_note"](self._note)
+        if self.line:
+            o.on_step = kinds["on_step"](lambda _, event: self._show(self.line.step(event.contents)))
+        if self.line or self.on_epoch or o.compute.cluster or o.epochs > MOST_KEPT:
+            o.on_epoch = kinds["on_epoch"](self._epoch)
+            return
+        self.events = (_abi.qn_epoch_event * o.epochs)()
+        self.kept = sized(_abi.qn_epoch_list)
+        self.kept.event, self.kept.room = self.events, o.epochs
+        self.kept.event_size = C.sizeof(_abi.qn_epoch_event)
+        o.on_epoch = C.cast(library().qn_epoch_keep, kinds["on_epoch"])
+        o.user = C.addressof(self.kept)
 
     def _epoch(self, _, event):
         event = _abi.qn_epoch_event.from_buffer_copy(event.contents)
@@ -247,6 +267,9 @@ class _Run:
 
     def run(self):
         """Trains. Returns True when all epochs were done; raises what a callback raised."""
+        if self._is_short():
+            self._work()
+            return self._ended()
         thread = threading.Thread(target=self._work, name="quern", daemon=True)
         thread.start()
         while thread.is_alive() or not self.inbox.empty():
@@ -259,6 +282,19 @@ class _Run:
         if self.line:
             self.line.end(self.status == _abi.QN_OK)
         return self._ended()
+
+    def _is_short(self):
+        """Whether the training takes less than Ctrl-C can wait, so that a thread of its own would be
+        the greater part of it."""
+        o = self.options
+        widths = [int(width) for width in _WIDTHS.findall(said(o.model) or "")]
+        if self.kept is None or not widths or not o.batch:
+            return False
+        items = sum(len(data) for data in self.sets if data is not None)
+        steps = o.epochs * -(-items // o.batch)
+        inputs = [library().qn_data_inputs(self.sets[0]._address), *widths]
+        weights = sum((before + 1) * width for before, width in zip(inputs, widths))
+        return steps <= 2000 and o.epochs * items * weights <= 10**8
 
     def _serve(self):
         """Waits for something to do and does it."""
@@ -290,7 +326,10 @@ class _Run:
                       *scores)
 
     def model(self, complete):
-        made = Model(new("qn_train_model", self.address), self.events, None, complete)
+        events = self.events
+        if self.kept and self.kept.count < len(events):
+            events = events[:self.kept.count]
+        made = Model(new("qn_train_model", self.address), events, None, complete)
         if complete:
             made.report = self.report(made.real)
         return made
@@ -382,6 +421,8 @@ def _sets(data, labels, valid, test, columns):
         data = digits(20000)
         test = digits(4000, first=20000) if test is None else test
     first = data_of(data, labels, **columns)
+    if valid is None and test is None:
+        return first, None, None
     weight = first.weight_name or columns.pop("weight", None)  # of the first table alone
     columns.pop("weight", None)
     columns = as_in(columns, first.targets is not None, first.label_name, first._kinds,

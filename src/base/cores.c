@@ -1,9 +1,11 @@
 #include "base/cores.h"
 
+#include "base/clock.h"
 #include "base/threads.h"
 
 #include <fcntl.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,8 +132,21 @@ static int mask_cores(void) {
     return online > 0 ? (int)online : 1;
 }
 
+/* The quota of this process, read at most once in a second: that takes 15 system calls, and a
+ * training of a small table asks several times. */
+static int own_quota(void) {
+    static _Atomic double due;
+    static atomic_int known;
+    const double now = qn__now();
+    if (now >= atomic_load(&due)) {
+        atomic_store(&known, qn__quota_cores("/proc/self/cgroup", "/sys/fs/cgroup"));
+        atomic_store(&due, now + 1);
+    }
+    return atomic_load(&known);
+}
+
 int qn__cores(void) {
     const int mask = mask_cores();
-    const int quota = qn__quota_cores("/proc/self/cgroup", "/sys/fs/cgroup");
+    const int quota = own_quota();
     return quota > 0 && quota < mask ? quota : mask;
 }

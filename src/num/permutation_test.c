@@ -27,6 +27,25 @@ static void check_bijection(uint64_t n, uint64_t seed, uint32_t epoch, uint8_t *
     }
 }
 
+/* Images of a run are those of its positions. */
+static void test_runs(void **state) {
+    (void)state;
+    static const uint64_t sizes[] = {1, 2, 5, 16, 17, 100, 60000, ((uint64_t)1 << 33) + 7};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; ++s)
+        for (uint32_t count = 1; count <= 50 && count <= sizes[s]; ++count) {
+            qn__permutation p;
+            uint64_t image[51], last = sizes[s] - count;
+            qn__permutation_begin(&p, sizes[s], s, QN__PURPOSE_ORDER, count);
+            for (uint64_t first = 0; first <= last; first += 1 + last / 7) {
+                image[count] = 77;
+                qn__permutation_run(&p, first, count, image);
+                for (uint32_t i = 0; i < count; ++i)
+                    assert_int_equal(image[i], qn__permutation_at(&p, first + i));
+                assert_int_equal(image[count], 77);
+            }
+        }
+}
+
 static void test_bijection_for_small_n(void **state) {
     (void)state;
     static uint8_t seen[2000];
@@ -140,6 +159,7 @@ int main(void) {
         cmocka_unit_test(test_large_n_sampled),
         cmocka_unit_test(test_known_values),
         cmocka_unit_test(test_no_correlation),
+        cmocka_unit_test(test_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,18 @@
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "run/trainer_state.h"
+#include <string.h>
+
+void qn_epoch_keep(void *user, const qn_epoch_event *event) {
+    qn_epoch_list *list = user;
+    if (!list || !event || list->size < sizeof *list || !list->event || list->count >= list->room ||
+        list->event_size < sizeof event->size)
+        return;
+    const size_t size = list->event_size < event->size ? list->event_size : event->size;
+    qn_epoch_event *to = (void *)((char *)list->event + list->count++ * list->event_size);
+    memcpy(to, event, size); /* an older caller knows fewer members */
+    to->size = size;
+}
 
 static void call(const qn_train *t, const qn_epoch_event *event, int reports) {
     qn_epoch_event own = *event;

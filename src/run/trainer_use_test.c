@@ -172,10 +172,41 @@ static int end(void **state) {
     return rmdir(folder); /* nothing was written */
 }
 
+/* A list of epochs, of an older caller too, and one without room. */
+static void test_epochs_are_kept(void **state) {
+    (void)state;
+    enum { OLDER = offsetof(qn_epoch_event, train) };
+    unsigned char memory[3 * OLDER + 8] = {0};
+    const qn_epoch_event event = {.size = sizeof event, .epoch = 7, .learning_rate = 0.5};
+    qn_epoch_list list = {.size = sizeof list, .event_size = OLDER, .event = (void *)memory};
+    qn_epoch_event first, back;
+    memset(memory + sizeof memory - 8, 9, 8);
+    qn_epoch_keep(&list, &event);
+    assert_int_equal(list.count, 0);
+    list.room = 3;
+    for (int i = 0; i < 4; ++i)
+        qn_epoch_keep(&list, &event);
+    assert_int_equal(list.count, 3);
+    memcpy(&back, memory + (size_t)2 * OLDER, OLDER);
+    assert_int_equal(back.size, OLDER);
+    assert_int_equal(back.epoch, 7);
+    assert_true(back.learning_rate == 0.5);
+    for (size_t i = sizeof memory - 8; i < sizeof memory; ++i)
+        assert_int_equal(memory[i], 9);
+    list = (qn_epoch_list){
+        .size = sizeof list, .event_size = sizeof first, .event = &first, .room = 1};
+    qn_epoch_keep(&list, &event);
+    assert_memory_equal(&first, &event, sizeof event);
+    list.count = list.size = 0; /* of no version */
+    qn_epoch_keep(&list, &event);
+    assert_int_equal(list.count, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_callbacks),
         cmocka_unit_test(test_child),
+        cmocka_unit_test(test_epochs_are_kept),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

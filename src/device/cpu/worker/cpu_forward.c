@@ -53,11 +53,10 @@ static void fetch_tile(const qn__cpu_pass *pass, const qn__batch *batch, int int
     const size_t stride = qn__cpu_stride(batch->items);
     float *inputs = w->inputs[into];
     const void *row[QN__PANEL];
-    for (uint32_t i = 0; i < at.items; ++i) {
-        const uint64_t item = qn__cpu_item(batch, at.first + i);
-        w->item[into][at.first + i] = item;
-        row[i] = prefetch_item(batch->feed, item);
-    }
+    uint64_t *item = w->item[into] + at.first;
+    qn__cpu_find_items(batch, at.first, at.items, item);
+    for (uint32_t i = 0; i < at.items; ++i)
+        row[i] = prefetch_item(batch->feed, item[i]);
     if (qn__cpu_from_bytes(w, batch->feed)) {
         qn__cpu_bytes_fetched(w, at.first, at.items, (const uint8_t *const *)row, &w->rows[into]);
         return;

@@ -2,9 +2,12 @@
 #include "device/cpu/worker/cpu_worker.h"
 #include "num/philox.h"
 
-uint64_t qn__cpu_item(const qn__batch *batch, uint32_t index) {
-    const uint64_t position = batch->first + index;
-    return batch->order ? qn__permutation_at(batch->order, position) : position;
+void qn__cpu_find_items(const qn__batch *batch, uint32_t first, uint32_t count, uint64_t *item) {
+    if (batch->order)
+        qn__permutation_run(batch->order, batch->first + first, count, item);
+    else
+        for (uint32_t i = 0; i < count; ++i)
+            item[i] = batch->first + first + i;
 }
 
 void qn__cpu_dropout(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, uint32_t first,

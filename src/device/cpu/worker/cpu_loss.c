@@ -219,10 +219,14 @@ void qn__cpu_loss(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t first, 
 void qn__cpu_transpose(const qn__cpu_layer *layer, uint32_t panel, float *to) {
     const size_t weights = (size_t)layer->in_panels * QN__PANEL * QN__PANEL;
     const float *from = layer->weights + (size_t)panel * QN__PANEL * QN__PANEL;
-    for (uint32_t p = 0; p < layer->out_panels; ++p, from += weights, to += QN__PANEL * QN__PANEL)
-        for (uint32_t o = 0; o < QN__PANEL; ++o)
+    uint32_t left = layer->layer->out;
+    for (; left > 0; from += weights, to += QN__PANEL * QN__PANEL) {
+        const uint32_t outputs = left < QN__PANEL ? left : QN__PANEL;
+        left -= outputs;
+        for (uint32_t o = 0; o < outputs; ++o)
             for (uint32_t k = 0; k < QN__PANEL; ++k)
                 to[o * QN__PANEL + k] = from[k * QN__PANEL + o];
+    }
 }
 
 void qn__cpu_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer, uint32_t panel,

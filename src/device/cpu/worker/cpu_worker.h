@@ -193,8 +193,8 @@ void qn__cpu_transpose(const qn__cpu_layer *layer, uint32_t panel, float *to);
 void qn__cpu_dropout(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, uint32_t first,
                      uint32_t rows, const float *from, float *to);
 
-/* The item at a position of a batch. */
-uint64_t qn__cpu_item(const qn__batch *batch, uint32_t index);
+/* The items at `count` positions of a batch, from `first`. */
+void qn__cpu_find_items(const qn__batch *batch, uint32_t first, uint32_t count, uint64_t *item);
 
 /* Whether enough inputs of the current batch are zero that skipping them is faster. */
 int qn__cpu_mostly_zero(const qn__cpu_pass *pass);
