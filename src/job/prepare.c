@@ -115,7 +115,8 @@ qn_status qn__training_items_make(const qn__recipe *recipe, const qn_data *data,
         status = weigh(recipe, out, err);
     if (status == QN_OK)
         status = fit(recipe, fill, threads, out, err);
-    const qn__encoding how = qn__recipe_encoding(recipe, out->fill);
+    qn__encoding how = qn__recipe_encoding(recipe, out->fill);
+    how.by_value = 0; /* its categories are the recipe's */
     if (status == QN_OK)
         status = encode(&how, notes, &out->all, err);
     /* What was split are the columns, which are not the inputs any more. */

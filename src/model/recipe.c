@@ -443,7 +443,8 @@ qn__encoding qn__recipe_encoding(const qn__recipe *recipe, const float *fill) {
     return (qn__encoding){.table = recipe->table,
                           .features = recipe->features,
                           .missing = recipe->missing,
-                          .fill = fill};
+                          .fill = fill,
+                          .by_value = 1};
 }
 
 int qn__recipe_needs_bytes(const qn__recipe *recipe) {

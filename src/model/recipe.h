@@ -97,7 +97,8 @@ uint32_t qn__recipe_inputs(const qn__recipe *recipe);
 /* Whether it holds a number for each column that may lack values. */
 int qn__recipe_fills(const qn__recipe *recipe);
 
-/* How its model sees a table; `fill` as qn__fill_fit makes it, or NULL. The result borrows both. */
+/* How its model sees another table than that of its training; `fill` as qn__fill_fit makes it, or
+ * NULL. The result borrows both. */
 qn__encoding qn__recipe_encoding(const qn__recipe *recipe, const float *fill);
 
 /* Whether its scaling is for data of bytes only. */

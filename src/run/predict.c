@@ -54,8 +54,7 @@ static const char *wanted(const qn__apply_results *results) {
 /* The inputs of the data. What there is to tell is the same on all ranks. */
 static qn_status make_inputs(const qn_model *model, const qn_data *data, const qn_compute *compute,
                              qn__prepared *made, qn_error *err) {
-    qn__encoding how = qn__model_encoding(model);
-    how.by_value = 1;
+    const qn__encoding how = qn__model_encoding(model);
     const qn__encoding_notes notes = {.what = "the data",
                                       .dropped = "have no prediction",
                                       .tell = qn_cluster_is_writer(compute->cluster) ? tell : NULL};

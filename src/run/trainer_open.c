@@ -408,8 +408,7 @@ static qn_status take_set(qn_train *t, const char *what, qn__prepared *own, cons
                           qn_error *err) {
     if (!*set)
         return QN_OK;
-    qn__encoding how = qn__train_job_encoding(&t->job);
-    how.by_value = 1;
+    const qn__encoding how = qn__train_job_encoding(&t->job);
     const qn__encoding_notes notes = notes_of(t, what);
     qn_status status = qn__train_job_fits(&t->job, *set, what, err);
     if (status == QN_OK)
