@@ -44,6 +44,7 @@ static const option plan_options[] = {
      .help = "training data; only its items and features are counted",
      .fallback = "20,000 built-in digits"},
     {.more = source_label_options, AT(from)},
+    {.more = source_weight_options, AT(from)},
     {.name = "items",
      .kind = OPTION_COUNT,
      AT(items),
@@ -304,9 +305,11 @@ static int check_flags(const plan_flags *f, const arguments *given) {
         if (options_given(&plan_command, given, instead[i]))
             return message_usage("leave one of them out", "--%s and --data exclude each other",
                                  instead[i]);
-    if ((f->from.labels || f->from.label) && !f->from.data)
+    if ((f->from.labels || f->from.label || f->from.weight) && !f->from.data)
         return message_usage("name the file of the items too", "--%s needs --data",
-                             f->from.labels ? "labels" : "label");
+                             f->from.labels  ? "labels"
+                             : f->from.label ? "label"
+                                             : "weight");
     if (f->team.count == 0)
         return message_usage("describe one, as in --team \"4*host(cpu 60k); net 50us 1GB/s\"",
                              "--team is required");

@@ -99,6 +99,8 @@ def test_data_says_how_many_items(run_quern, tmp_path):
     file.write_text("".join(f"{n % 3},{n},{n}\n" for n in range(300)))
     text = run_quern("plan", "--team", "host(cpu 1k)", "--data", file).stdout
     assert text.startswith("dense 500 tanh; dense 3 softmax: 3,003 parameters\n10 epochs of 300 items")
+    text = run_quern("plan", "--team", "host(cpu 1k)", "--data", file, "--weight", 2).stdout
+    assert "softmax: 2,503 parameters\n" in text  # the column of weights is no feature
 
 
 def test_a_machine_as_it_was_measured(run_quern, tmp_path):
@@ -162,6 +164,7 @@ def test_nonsense_is_pointed_at(run_quern, team, complaint, column):
     (["--team", "host(cpu 1k)", "--model", "dense 5 tan"], "tan"),
     (["--team", "host(cpu 1k)", "--data", "x", "--items", "5"], "exclude"),
     (["--team", "host(cpu 1k)", "--labels", "x"], "needs --data"),
+    (["--team", "host(cpu 1k)", "--weight", "w"], "--weight needs --data"),
     (["--team", "host(cpu 1k)"] * 65, "more than 64 times"),
     (["--team", "host(cpu 1k); die 1 at 1s"], "no host 1"),
     (["--team", "host(cpu 1k | cpu 1k); die 0.2 at 1s"], "host 0 has no rank 2"),
