@@ -220,8 +220,29 @@ def test_labels_of_a_file_are_not_an_array(q, tmp_path):
         q.train(tmp_path / "t.csv", [0, 1], **SMALL)
 
 
-def test_numbers_of_classes_come_back_as_texts_or_as_they_were(q):
-    assert set(q.train(TWO, [3, 7], **SMALL).predict(TWO)) <= {"3", "7"}
+@pytest.mark.parametrize("labels", [[3, 7], ["3", "7"], [-7, 1000000000], ["12345678901", "5"]])
+def test_classes_that_are_whole_numbers_come_back_as_numbers(q, labels):
+    model = q.train(TWO, labels, **SMALL)
+    told, best = model.predict(TWO), model.predict(TWO, outputs=True).argmax(axis=1)
+    assert told.dtype == np.int64 and sorted(model.classes) == sorted(map(str, labels))
+    assert told.tolist() == [int(model.classes[k]) for k in best]
+
+
+@pytest.mark.parametrize("labels", [["03", "7"], ["-0", "7"], ["3", "x"], ["1" * 19, "2"]])
+def test_other_classes_come_back_as_texts(q, labels):
+    told = q.train(TWO, labels, **SMALL).predict(TWO)
+    assert told.dtype == object and set(told) <= set(labels)
+
+
+def test_numbers_of_classes_where_an_item_lacks_a_value(q):
+    values = np.array([[0.5], [1.5], [np.nan], [2.5]], np.float32)
+    model = q.train(values, [3, 7, 3, 7], missing="drop", **SMALL)
+    told = model.predict(values).tolist()
+    assert told[2] is None and set(told) <= {3, 7, None} and type(told[0]) is int
+    assert model.predict(values[:2]).dtype == np.int64
+
+
+def test_a_classifier_gives_classes_as_they_were(q):
     assert set(q.Classifier(epochs=1).fit(TWO, [3, 7]).predict(TWO).tolist()) <= {3, 7}
 
 

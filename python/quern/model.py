@@ -3,12 +3,17 @@
 import ctypes as C
 import json
 import os
+import re
 import tempfile
 
 from . import _abi, ranks
 from ._library import call, library, new, owned, said, text
 from .data import as_in, data_of
 from .errors import UsageError
+
+
+# Names of classes that are whole numbers, as the library writes them: below 2^31, and texts longer.
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
 class Model:
@@ -124,9 +129,11 @@ class Model:
         Returns
         -------
         ndarray
-            The class of each item: numbers, or names where the classes have names. float32 for a
+            The class of each item: numbers, or names where the classes have names. Names that are
+            all whole numbers, such as "3" and "-7", come as numbers too (int64). float32 for a
             model of real labels. With `outputs` float32, items x outputs. A model trained with
-            ``missing="drop"`` gives -1, None or NaN for an item that lacks a value.
+            ``missing="drop"`` gives NaN for an item that lacks a value, and None among names and
+            numbers from names, or else -1.
         """
         import numpy as np
 
@@ -147,8 +154,14 @@ class Model:
         call("qn_predict", self._address, data._address, choice, classes, scores, numbers)
         del kept
         names = None if floats else self.classes
+        if names is None:
+            return results
+        if all(map(_WHOLE.fullmatch, names)):
+            names = [int(name) for name in names]
+            if not (results < 0).any():
+                return np.array(names, np.int64)[results]
         # An item that lacks a value (missing="drop") has the number -1, and so the last name.
-        return results if names is None else np.array([*names, None], dtype=object)[results]
+        return np.array([*names, None], dtype=object)[results]
 
     def _as_trained(self, columns):
         """Options for data that is read as the training data was."""
