@@ -484,13 +484,12 @@ def test_a_short_training_is_one_on_a_thread(q, monkeypatch, more):
     draw = np.random.default_rng(5)
     values, labels = draw.normal(size=(80, 3)), np.arange(80) % 2
     words = {"model": "dense 4 tanh; dense 2 softmax", "epochs": 30, "valid": 0.25, **more}
-    threads = []
+    threads, begin = [], threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", lambda t: threads.append(t) or begin(t))
 
     def train():
-        begin = threading.Thread.start
-        monkeypatch.setattr(threading.Thread, "start", lambda t: threads.append(t) or begin(t))
         model = q.train(values, labels, **words)
-        return model.digest, [(e.epoch, e.train, e.valid, e.lr) for e in model.history]
+        return model.digest, [(e.epoch, str(e.train), str(e.valid), e.lr) for e in model.history]
 
     digest, history = train()
     assert not threads and 0 < len(history) <= 30 and (len(history) < 30) == bool(more)

@@ -156,12 +156,18 @@ class _Network(BaseEstimator):
         self._match(values.shape[1], names, fitting)
         with np.errstate(over="ignore"):
             values = np.ascontiguousarray(values, np.float32)
+        self._must_be_numbers(values)
+        return _arrays.Table(values, names, categories)
+
+    def _must_be_numbers(self, values):
+        with np.errstate(all="ignore"):
+            if np.isfinite(values.sum()):  # which needs no second table, as the rest does
+                return
         known = np.isfinite(values)
         if not known.all() and not (known | (np.isnan(values) & (self.missing != "error"))).all():
             kind = "NaN" if np.isnan(values).any() else "infinity"
             raise InputError(f"Input X contains {kind}, or values beyond float32", "X",
                              "leave out or replace these values, or set missing")
-        return _arrays.Table(values, names, categories)
 
     def _match(self, features, names, fitting):
         """Remembers the features of `fit`, or compares with them."""
@@ -307,8 +313,9 @@ class Classifier(ClassifierMixin, _Network):
         """Trains one epoch more on these items.
 
         The first call after the constructor also fits the scaling of features, the numbers for
-        missing values and the categories, and later calls keep them. The momentum of the optimiser starts anew in each
-        call, and the learning rate is that of the first epoch.
+        missing values and the categories, and later calls keep them. What the optimiser has
+        gathered (momentum, and the moments of adam) is in no model, so it starts anew in each call;
+        the learning rate is that of the first epoch.
 
         Parameters
         ----------
@@ -399,8 +406,8 @@ class Classifier(ClassifierMixin, _Network):
 class Regressor(RegressorMixin, _Network):
     """A network that predicts a number.
 
-    The parameters are those of `Classifier` without `class_weight`, except the defaults of two. `model`: "dense 100 relu;
-    dense 1 none". `loss`: "mse"; "mae" and "huber" are the others. Labels are float32 and scaled by
+    The parameters are those of `Classifier` without `class_weight`, except the defaults of two.
+    `model`: "dense 100 relu; dense 1 none". `loss`: "mse"; "mae" and "huber" are the others. Labels are float32 and scaled by
     the library, so that predictions are in their units.
 
     Attributes

@@ -3,6 +3,7 @@
 import ctypes as C
 import difflib
 import numbers
+import operator
 import os
 import queue
 import re
@@ -176,6 +177,9 @@ def _fill(o, given):
 
 # ------------------------------------------------------------------------------------- running
 
+# Takes notes that nobody hears, which otherwise wait for the next training. A function of C, in which
+# no signal handler of Python runs: what that raises would be lost in a callback.
+_UNHEARD = _abi.qn_note_fn(operator.is_)
 # More epochs than these are told one by one.
 MOST_KEPT = 10000
 _WIDTHS = re.compile(r"dense\s+(\d+)")
@@ -202,8 +206,7 @@ class _Run:
         """Sets the callbacks. Where nobody waits for what they tell, the library keeps the epochs by
         itself: a call of Python takes longer than an epoch of a small table."""
         o, kinds, self.kept = self.options, kinds_of(_abi.qn_train_options), None
-        if self.line or self.on_note:
-            o.on_note = kinds["on_note"](self._note)
+        o.on_note = kinds["on_note"](self._note) if self.line or self.on_note else _UNHEARD
         if self.line:
             o.on_step = kinds["on_step"](lambda _, event: self._show(self.line.step(event.contents)))
         if self.line or self.on_epoch or o.compute.cluster or o.epochs > MOST_KEPT:

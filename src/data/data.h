@@ -73,7 +73,8 @@ static inline const void *qn__data_item(const qn_data *data, uint64_t i) {
 }
 
 /* Completes a table whose other fields are set: classes from the labels, then the digest, with the
- * threads of `pool` (NULL: the caller's alone). On failure the caller still owns `data`. */
+ * threads of `pool` (NULL: all cores for a large table, else the caller's alone). On failure the
+ * caller still owns `data`. */
 qn_status qn__data_finish(qn_data *data, qn__pool *pool, qn_error *err);
 
 /* Checks type, sizes and labels of a caller's arrays, as qn_data_from_arrays. `labels` may be NULL.
