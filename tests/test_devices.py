@@ -121,11 +121,12 @@ def test_absence_is_explained(run_quern, fake_gpu, plan, part, says, remedy):
 ])
 def test_a_device_that_fails_is_explained(run_quern, fake_gpu, cache, plan, refused, says, remedy):
     env, limit = fake_gpu(plan), 1 if "hang" in plan else 20
-    done = run_quern("devices", "--json", "--device-timeout", limit, env=env)
+    options = ["--device-timeout", limit, *([] if refused else ["--devices", "cuda:0"])]
+    done = run_quern("devices", "--json", *options, env=env)
     gpu = [d for d in of("device", events(done.stdout)) if d["id"] == "cuda:0"][0]
     assert gpu["refused"] is refused and gpu["matmul_flop_per_s"] is None
     assert says in gpu["reason"] and remedy in gpu["reason"]
-    text = run_quern("devices", "--device-timeout", limit, env=env).stdout
+    text = run_quern("devices", *options, env=env).stdout
     assert re.search(rf"^ +(failed|cannot be used): .*{re.escape(says)}", text, re.M)
 
 

@@ -193,8 +193,9 @@ def test_oracle(name, files, tmp_path):
         if option not in arguments:
             arguments += [option, value]
     model = tmp_path / "model"
+    kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}  # compile once
     done = subprocess.run([sys.executable, builds.ROOT / "tests" / "oracle" / "oracle.py",
-                           *arguments, "-o", model], capture_output=True, text=True)
+                           *arguments, "-o", model], capture_output=True, text=True, env=kept)
     assert done.returncode == 0, done.stderr
     assert recipes.sha256(model) == recipes.table()[name]
 

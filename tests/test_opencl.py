@@ -82,7 +82,7 @@ def fake(bare, real, pocl):
 # ---------------------------------------------------------------- what is there
 
 def test_pocl_is_listed(run_quern, pocl):
-    listed = events(run_quern("devices", "--json", "--measure", "all").stdout)
+    listed = events(run_quern("devices", "--json", "--devices", "opencl:all").stdout)
     for i, device in enumerate(devices(listed)):
         assert device["id"] == f"opencl:{i}" and device["cores"] > 0 and device["driver"]
         assert device["memory"] > 1 << 20 and device["name"].strip() == device["name"] != ""

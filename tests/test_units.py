@@ -26,10 +26,10 @@ def name_of(source):
 
 # Programs with random cases are given fewer in the release build; all of them with
 # QUERN_LONG_TESTS=yes.
-FEWER = {"device.conformance": {"QN_TEST_CASES": "15"},
+FEWER = {"device.conformance": {"QN_TEST_CASES": "11"},
          "cluster.reduction.reduction": {"QN_TEST_CASES": "40"},
-         "cluster.membership.view": {"QN_TEST_CASES": "40"},
-         "tests.gpu_kernels": {"QN_TEST_CASES": "3"},
+         "cluster.membership.view": {"QN_TEST_CASES": "20"},
+         "tests.gpu_kernels": {"QN_TEST_CASES": "2"},
          "tests.gpu_worker": {"QN_TEST_CASES": "30", "QN_TEST_STRIDE": "2"}}
 
 # Programs that a sanitizer would keep at work for minutes are given fewer cases there. They run in
@@ -37,12 +37,12 @@ FEWER = {"device.conformance": {"QN_TEST_CASES": "15"},
 SANITIZED = {"device.conformance": {"QN_TEST_CASES": "4"},
              "device.cpu.float.kernels": {"QN_TEST_STRIDE": "4"},
              "device.cpu.float.map": {"QN_TEST_STRIDE": "16381"},
-             "cluster.reduction.reduction": {"QN_TEST_CASES": "20"},
+             "cluster.reduction.reduction": {"QN_TEST_CASES": "10"},
              "cluster.death": {"QN_TEST_CASES": "8"},
              "cluster.membership.view": {"QN_TEST_CASES": "2"},
              "tests.ranks_deaths": {"QN_TEST_CASES": "10"},
              "tests.gpu_kernels": {"QN_TEST_CASES": "3"},
-             "tests.gpu_worker": {"QN_TEST_CASES": "10", "QN_TEST_STRIDE": "7"}}
+             "tests.gpu_worker": {"QN_TEST_CASES": "6", "QN_TEST_STRIDE": "7"}}
 
 # Those among them that have one thread and so nothing for the thread sanitizer. In the release build
 # a function in the place of pthread_create sees to it that this is so.
@@ -78,7 +78,8 @@ def no_threads(tmp_path_factory):
 
 
 # These take long under the address sanitizer; others reach the same code.
-LONG_SANITIZED = ["tests.gpu_intgemm", "device.cpu.integer.intgemm", "num.elementary", "team.virtual_ranks"]
+LONG_SANITIZED = ["tests.gpu_intgemm", "device.cpu.integer.intgemm", "device.cpu.worker.cpu_measure", "num.elementary",
+                  "team.virtual_ranks"]
 
 # Where threads meet. The others run under the thread sanitizer with QUERN_LONG_TESTS=yes.
 THREADS = ["base.cores", "base.threads", "base.trace", "data.csv", "team.queue", "tests.team", "tests.ranks",
