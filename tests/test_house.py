@@ -530,10 +530,10 @@ def test_exports_refused(tmp_path):
 
 # ---------------------------------------------------------------- CONTRIBUTING.md
 
-# Constants that stand wherever the arithmetic of a kind is.
-KINDS = {"activation": "QN_+ACT_TANH", "loss": "QN_+LOSS_MAE",
-         "loss with its own activation": "QN_+LOSS_(CROSS_ENTROPY|BINARY)",
-         "optimiser": "QN_+OPT_(MOMENTUM|ADAM|ADAMW)", "schedule": "QN_+SCHEDULE_(STEP|COSINE)",
+# Constants, rows and functions that stand wherever the arithmetic of a kind is.
+KINDS = {"activation": r"(QN_+ACT_TANH|KIND\(TANH|activate_tanh)", "loss": r"(QN_+LOSS_MAE|SUM\(MAE)",
+         "loss with its own activation": r"(QN_+LOSS_(CROSS_ENTROPY|BINARY)|OWN\(BINARY)",
+         "optimiser": r"(QN_+OPT_(MOMENTUM|ADAM|ADAMW)|KIND\(ADAM|update_adamw)", "schedule": "QN_+SCHEDULE_(STEP|COSINE)",
          "initialisation": "QN_+INIT_(GLOROT|LECUN)", "layer kind": "QN_+LAYER_DENSE"}
 
 

@@ -1,6 +1,45 @@
 /* Collects the items of a batch. A group processes an item at a time: its first lane computes the
  * number of the item, all lanes scale the inputs. Bytes moved: each feature is read once, its float
  * is written once. */
+
+/* 5.1: what a scaling reads beside the value. */
+typedef struct qn_scaling {
+    qn_u32 bytes;
+    QN_GLOBAL const float *unit, *mean, *inverse;
+} qn_scaling;
+
+/* A row of QN_SCALES (step.h) has a function scale_NAME of the value v in column k. */
+QN_FN float qn_scale_none(const qn_scaling *scaling, float v, qn_u32 k) {
+    (void)scaling;
+    (void)k;
+    return v;
+}
+
+QN_FN float qn_scale_unit(const qn_scaling *scaling, float v, qn_u32 k) {
+    (void)k;
+    return scaling->bytes != 0u ? scaling->unit[(qn_u32)v] : qn_div(v, 255.0f);
+}
+
+QN_FN float qn_scale_standard(const qn_scaling *scaling, float v, qn_u32 k) {
+    return (v - scaling->mean[k]) * scaling->inverse[k];
+}
+
+QN_FN float qn_scale_fraction(const qn_scaling *scaling, float v, qn_u32 k) {
+    (void)scaling;
+    (void)k;
+    return v * 0x1p-8f;
+}
+
+/* A number that is in no row gives a NaN, which ends the run. */
+QN_FN float qn_scaled(const qn_scaling *scaling, qn_u32 scale, float v, qn_u32 k) {
+#define QN_KIND(NAME, name)                                                                        \
+    if (scale == QN_SCALE_##NAME)                                                                  \
+        return qn_scale_##name(scaling, v, k);
+    QN_SCALES(QN_KIND)
+#undef QN_KIND
+    return qn_as_float(0x7fc00000);
+}
+
 QN_KERNEL(128)
 qn_fetch(QN_GLOBAL const qn_step *step, QN_GLOBAL const void *values, QN_GLOBAL const qn_u64 *rows,
          QN_GLOBAL const qn_i32 *labels, QN_GLOBAL const float *weights,
@@ -10,6 +49,7 @@ qn_fetch(QN_GLOBAL const qn_step *step, QN_GLOBAL const void *values, QN_GLOBAL 
          qn_u32 features, qn_u32 bytes, qn_u32 scale, qn_u32 flags) {
     QN_LOCAL qn_u64 row[1];
     const qn_u32 ld = qn_ld(features);
+    const qn_scaling scaling = {bytes, unit, mean, inverse};
     for (qn_u32 place = qn_group(0); place < step->items; place += qn_groups(0)) {
         if (qn_lane() == 0u) {
             const qn_u64 number = qn_item_at(step, step->first + place);
@@ -29,15 +69,8 @@ qn_fetch(QN_GLOBAL const qn_step *step, QN_GLOBAL const void *values, QN_GLOBAL 
         QN_GLOBAL float *x = X + (qn_u64)place * ld;
         for (qn_u32 k = qn_lane(); k < ld; k += 128u) {
             float v = 0.0f;
-            if (k < features) {
-                v = bytes != 0u ? (float)small[k] : wide[k];
-                if (scale == QN_SCALE_UNIT)
-                    v = bytes != 0u ? unit[small[k]] : qn_div(v, 255.0f);
-                if (scale == QN_SCALE_STANDARD)
-                    v = (v - mean[k]) * inverse[k];
-                if (scale == QN_SCALE_FRACTION)
-                    v *= 0x1p-8f;
-            }
+            if (k < features)
+                v = qn_scaled(&scaling, scale, bytes != 0u ? (float)small[k] : wide[k], k);
             x[k] = v;
         }
         /* The first lane overwrites row[0] for the next item only after all lanes have read it. */

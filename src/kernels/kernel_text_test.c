@@ -22,24 +22,27 @@ static void test_numbers(void **state) {
     assert_int_equal(QN_WITH_I7, qn__kernel_products(QN__ARITH_I7));
     assert_int_equal(QN_WITH_I14, qn__kernel_products(QN__ARITH_I14));
     assert_int_equal(QN_WITH_I21, qn__kernel_products(QN__ARITH_I21));
-    assert_int_equal(QN_ACT_NONE, QN__ACT_NONE);
-    assert_int_equal(QN_ACT_RELU, QN__ACT_RELU);
-    assert_int_equal(QN_ACT_TANH, QN__ACT_TANH);
-    assert_int_equal(QN_ACT_SIGMOID, QN__ACT_SIGMOID);
-    assert_int_equal(QN_ACT_SOFTMAX, QN__ACT_SOFTMAX);
-    assert_int_equal(QN_LOSS_CROSS_ENTROPY, QN__LOSS_CROSS_ENTROPY);
-    assert_int_equal(QN_LOSS_MSE, QN__LOSS_MSE);
-    assert_int_equal(QN_LOSS_MAE, QN__LOSS_MAE);
-    assert_int_equal(QN_LOSS_HUBER, QN__LOSS_HUBER);
-    assert_int_equal(QN_LOSS_BINARY, QN__LOSS_BINARY);
-    assert_int_equal(QN_OPT_SGD, QN__OPT_SGD);
-    assert_int_equal(QN_OPT_MOMENTUM, QN__OPT_MOMENTUM);
-    assert_int_equal(QN_OPT_ADAM, QN__OPT_ADAM);
-    assert_int_equal(QN_OPT_ADAMW, QN__OPT_ADAMW);
-    assert_int_equal(QN_SCALE_NONE, QN__SCALE_NONE);
-    assert_int_equal(QN_SCALE_UNIT, QN__SCALE_UNIT);
-    assert_int_equal(QN_SCALE_STANDARD, QN__SCALE_STANDARD);
-    assert_int_equal(QN_SCALE_FRACTION, QN__SCALE_FRACTION);
+#define SAME(NAME, name)                                                                           \
+    assert_int_equal(QN_ACT_##NAME, QN__ACT_##NAME);                                               \
+    assert_int_equal(QN_ACT_##NAME, qn__kernel_activation(QN__ACT_##NAME));
+    QN_ACTIVATIONS(SAME)
+#undef SAME
+#define SAME(NAME, name, slots)                                                                    \
+    assert_int_equal(QN_OPT_##NAME, QN__OPT_##NAME);                                               \
+    assert_int_equal(QN_OPT_##NAME, qn__kernel_optimizer(QN__OPT_##NAME));                         \
+    assert_int_equal(slots, qn__optimizer_slots(QN__OPT_##NAME));
+    QN_OPTIMIZERS(SAME)
+#undef SAME
+#define SAME(NAME, name)                                                                           \
+    assert_int_equal(QN_SCALE_##NAME, QN__SCALE_##NAME);                                           \
+    assert_int_equal(QN_SCALE_##NAME, qn__kernel_scale(QN__SCALE_##NAME));
+    QN_SCALES(SAME)
+#undef SAME
+#define SAME(NAME, name)                                                                           \
+    assert_int_equal(QN_LOSS_##NAME, QN__LOSS_##NAME);                                             \
+    assert_int_equal(QN_LOSS_##NAME, qn__kernel_loss(QN__LOSS_##NAME));
+    QN_LOSSES(SAME, SAME)
+#undef SAME
 }
 
 /* The structs have no padding, so that host and kernel compilers lay them out alike. */

@@ -3,8 +3,14 @@
 #include "base/sha256.h"
 #include "kernel_text.h"
 #include "kernels/step.h"
+#include "num/elementary.h"
+#include "num/elementary_scalar.h"
 #include <pthread.h>
 #include <string.h>
+
+#define V_FN static inline
+#define V_NAME(f) qn__##f
+#include "kernels/losses.inc"
 
 #define SHAPE(KERNEL, NAME, ARGUMENTS, LANES, ROWS, COLUMNS, SHARE, PRODUCTS)                      \
     {"qn_" #NAME, ARGUMENTS, {LANES, 1}, ROWS, COLUMNS, SHARE, (LANES) == 1, PRODUCTS},
@@ -20,7 +26,64 @@ int qn__kernel_belongs(qn__kernel kernel, qn__language language, uint32_t produc
            !(s->opencl_only && language == QN__CUDA_C);
 }
 
-uint32_t qn__kernel_products(qn__arith arith) { return UINT32_C(1) << arith; }
+/* The compiler demands a case for each value of an enum (-Wswitch). */
+uint32_t qn__kernel_products(qn__arith arith) {
+    switch (arith) {
+    case QN__ARITH_F32:
+        return QN_WITH_F32;
+    case QN__ARITH_I7:
+        return QN_WITH_I7;
+    case QN__ARITH_I14:
+        return QN_WITH_I14;
+    case QN__ARITH_I21:
+        return QN_WITH_I21;
+    }
+    return 0;
+}
+
+uint32_t qn__kernel_activation(qn__activation activation) {
+    switch (activation) {
+#define CASE(NAME, name)                                                                           \
+    case QN__ACT_##NAME:                                                                           \
+        return QN_ACT_##NAME;
+        QN_ACTIVATIONS(CASE)
+#undef CASE
+    }
+    return QN_ACT_KINDS;
+}
+
+uint32_t qn__kernel_optimizer(qn__optimizer optimizer) {
+    switch (optimizer) {
+#define CASE(NAME, name, slots)                                                                    \
+    case QN__OPT_##NAME:                                                                           \
+        return QN_OPT_##NAME;
+        QN_OPTIMIZERS(CASE)
+#undef CASE
+    }
+    return QN_OPT_KINDS;
+}
+
+uint32_t qn__kernel_scale(qn__scale scale) {
+    switch (scale) {
+#define CASE(NAME, name)                                                                           \
+    case QN__SCALE_##NAME:                                                                         \
+        return QN_SCALE_##NAME;
+        QN_SCALES(CASE)
+#undef CASE
+    }
+    return QN_SCALE_KINDS;
+}
+
+uint32_t qn__kernel_loss(qn__loss loss) {
+    switch (loss) {
+#define CASE(NAME, name)                                                                           \
+    case QN__LOSS_##NAME:                                                                          \
+        return QN_LOSS_##NAME;
+        QN_LOSSES(CASE, CASE)
+#undef CASE
+    }
+    return QN_LOSS_KINDS;
+}
 
 qn__kernel qn__kernel_vector(qn__kernel kernel) {
     const int has_one = shapes[kernel].tile_rows == 0 && kernel + 1 < QN__KERNELS &&

@@ -139,14 +139,12 @@ qn_loss(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL const qn_i3
             finite[item] = out_of_range == 0u ? 1u : 0u;
             classes[item] = binary != 0u ? (qn_i32)qn_loss_class(value[0]) : (qn_i32)place[0];
             scores[item] = binary != 0u ? qn_loss_score(value[0]) : value[0];
-            float lost = 0.0f;
-            if (labels != 0u && binary != 0u)
-                lost = qn_loss_binary(m, qn_target(of, 0u));
-            else if (labels != 0u)
-                lost = kind == QN_LOSS_CROSS_ENTROPY ? qn_log(s) - (result[1] - m)
-                                                     : qn_sum_loss(y, out, of);
-            if (labels != 0u)
+            if (labels != 0u) {
+                const float lost = qn_loss_own_error(kind) != 0u
+                                       ? qn_loss_own(kind, m, result[1], s, qn_target(of, 0u))
+                                       : qn_sum_loss(y, out, of);
                 loss[item] = lost * weight[item];
+            }
         }
         const qn_u32 own = qn_loss_own_error(kind);
         const qn_u32 inner = train != 0u && own == 0u && softmax != 0u ? 1u : 0u;

@@ -1,26 +1,4 @@
-/* Functions of one number of a layer: activations and their derivatives. */
-
-/* 6.4. LOSS applies softmax. */
-QN_FN float qn_activate(qn_u32 activation, float z) {
-    if (activation == QN_ACT_RELU)
-        return z <= 0.0f ? 0.0f : z;
-    if (activation == QN_ACT_TANH)
-        return qn_tanh(z);
-    if (activation == QN_ACT_SIGMOID)
-        return qn_sigmoid(z);
-    return z;
-}
-
-/* 8.5 */
-QN_FN float qn_derive(qn_u32 activation, float y, float e) {
-    if (activation == QN_ACT_RELU)
-        return y > 0.0f ? e : 0.0f;
-    if (activation == QN_ACT_TANH)
-        return e * qn_fma(-y, y, 1.0f);
-    if (activation == QN_ACT_SIGMOID)
-        return e * (y * (1.0f - y));
-    return e;
-}
+/* Functions of one number of a layer, beside those of activations.inc. */
 
 /* 6.5, 8.4: the number y after dropout. */
 QN_FN float qn_dropped(qn_u32 word, qn_u32 threshold, float keep, float y) {

@@ -68,7 +68,7 @@ QN_TILE(qn_errors)(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *E,
                    qn_u32 layer, qn_u32 activation, qn_u32 threshold, float keep, qn_u64 seed) {
     QN_LOCAL qn_float4 room[2u * QN_SIDE / 4u];
     QN_LOCAL_POINTER float *tile = (QN_LOCAL_POINTER float *)room;
-    const qn_u32 items = step->items, ld = qn_ld(in);
+    const qn_u32 items = step->items;
     const qn_u32 row = qn_group(1) * QN_TILE_ROWS, column = qn_group(0) * QN_TILE_COLUMNS;
     if (row >= items)
         return;

@@ -3,7 +3,9 @@
  * in vector_loss.cl. */
 #include "kernels/vector_words.cl"
 #include "num/elementary.inc"
+#include "kernels/activations.inc"
 #include "kernels/vector_pointwise.cl"
+#include "kernels/optimizers.inc"
 #include "kernels/epilogue.cl"
 #include "kernels/vector_products.cl"
 #include "kernels/vector_gradient.cl"

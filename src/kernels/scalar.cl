@@ -15,6 +15,7 @@ QN_FN vf v_fnma(vf a, vf b, vf c) { return qn_fma(-a, b, c); }
 QN_FN vf v_min(vf a, vf b) { return a < b ? a : b; }
 QN_FN vf v_max(vf a, vf b) { return a > b ? a : b; }
 QN_FN vf v_sel_lt(vf a, vf b, vf x, vf y) { return a < b ? x : y; }
+QN_FN vf v_sel_le(vf a, vf b, vf x, vf y) { return a <= b ? x : y; }
 QN_FN vi v_bits(vf a) { return qn_as_i32(a); }
 QN_FN vf v_float(vi i) { return qn_as_float(i); }
 QN_FN vf v_cvt(vi i) { return (float)i; }

@@ -58,6 +58,9 @@ typedef struct qn_status_words {
 #ifndef QN_PRODUCTS
 #define QN_PRODUCTS (QN_WITH_ALL | QN_WITH_LARGE)
 #endif
+#if (QN_PRODUCTS & QN_WITH_ALL) == 0 || QN_PRODUCTS > 127
+#error "QN_PRODUCTS names no arithmetic of this text, or one that it lacks"
+#endif
 /* The largest number of terms of a sum by matrix instructions (kernels/matrix.cl). */
 #define QN_MATRIX_DEPTH 131072u
 
@@ -75,21 +78,35 @@ typedef struct qn_status_words {
 #define QN_QUANTIZE_INPUTS 8u
 #define QN_QUANTIZE_BY_INPUT 1u
 
-/* Equal to the enums of num/program.h; kernel_text_test.c compares them. Those of losses are in
- * losses.inc. */
-#define QN_ACT_NONE 0u
-#define QN_ACT_RELU 1u
-#define QN_ACT_TANH 2u
-#define QN_ACT_SIGMOID 3u
-#define QN_ACT_SOFTMAX 4u
-#define QN_OPT_SGD 0u
-#define QN_OPT_MOMENTUM 1u
-#define QN_OPT_ADAM 2u
-#define QN_OPT_ADAMW 3u
-#define QN_SCALE_NONE 0u
-#define QN_SCALE_UNIT 1u
-#define QN_SCALE_STANDARD 2u
-#define QN_SCALE_FRACTION 3u
+/* The choices of num/program.h: a row KIND(NAME, name) each, for optimisers with the number of
+ * slots. Losses are in losses.inc. A value of the host's enum without a row does not compile in
+ * kernels.c. A row without its functions does not compile in any language: activations.inc,
+ * optimizers.inc and fetch.cl call them by name. */
+#define QN_ACTIVATIONS(KIND)                                                                       \
+    KIND(NONE, none)                                                                               \
+    KIND(RELU, relu)                                                                               \
+    KIND(TANH, tanh)                                                                               \
+    KIND(SIGMOID, sigmoid)                                                                         \
+    KIND(SOFTMAX, softmax)
+#define QN_OPTIMIZERS(KIND)                                                                        \
+    KIND(SGD, sgd, 0u)                                                                             \
+    KIND(MOMENTUM, momentum, 1u)                                                                   \
+    KIND(ADAM, adam, 2u)                                                                           \
+    KIND(ADAMW, adamw, 2u)
+#define QN_SCALES(KIND)                                                                            \
+    KIND(NONE, none)                                                                               \
+    KIND(UNIT, unit)                                                                               \
+    KIND(STANDARD, standard)                                                                       \
+    KIND(FRACTION, fraction)
+#define QN_KIND(NAME, name) QN_ACT_##NAME,
+enum { QN_ACTIVATIONS(QN_KIND) QN_ACT_KINDS };
+#undef QN_KIND
+#define QN_KIND(NAME, name, slots) QN_OPT_##NAME,
+enum { QN_OPTIMIZERS(QN_KIND) QN_OPT_KINDS };
+#undef QN_KIND
+#define QN_KIND(NAME, name) QN_SCALE_##NAME,
+enum { QN_SCALES(QN_KIND) QN_SCALE_KINDS };
+#undef QN_KIND
 
 /* Operations of the kernel MAP. */
 #define QN_MAP_COPY 0u

@@ -230,6 +230,15 @@ QN_INLINE long16 qn_bias_lanes(QN_GLOBAL const float *e, qn_u32 ld, qn_u32 items
     return total;
 }
 
+/* Sixteen parameters from i on, from their sums. */
+QN_INLINE void qn_update_lanes(const qn_update_rule *rule, QN_GLOBAL float *parameters,
+                               QN_GLOBAL float *slot0, QN_GLOBAL float *slot1, qn_u64 i,
+                               long16 sum) {
+    const vf g = convert_float16(sum) * v_set(rule->gradient);
+    qn_write_lanes(parameters + i,
+                   qn_updated_lanes(rule, qn_read_lanes(parameters + i), g, slot0 + i, slot1 + i));
+}
+
 /* LEARN: GRADIENT, BIAS and UPDATE of a layer in one pass, for a step with one device: the sums
  * stay in private memory. The groups of the first inputs also update the biases. */
 QN_KERNEL(1)
@@ -241,15 +250,18 @@ qn_learn_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A, QN_GLOB
                 float decay) {
     long16 total[QN_GROUP_INPUTS * QN_TILE_WIDTH];
     const qn_group_place p = qn_place_of(step, in, out, 1u, limit);
-    qn_update_rule rule = {optimizer,       momentum,        beta1,   beta2,
-                           one_minus_beta1, one_minus_beta2, epsilon, decay};
+    qn_update_rule rule = qn_update_rule_of(step, optimizer, momentum, beta1, beta2,
+                                            one_minus_beta1, one_minus_beta2, epsilon, decay);
     QN_GLOBAL const float *const ahead[3] = {parameters + weights, slot0 + weights,
                                              slot1 + weights};
-    const qn_u32 arrays = optimizer == QN_OPT_SGD ? 1u : optimizer == QN_OPT_MOMENTUM ? 2u : 3u;
+    qn_u32 arrays = 1u;
+#define QN_KIND(NAME, name, slots) arrays += optimizer == QN_OPT_##NAME ? slots : 0u;
+    QN_OPTIMIZERS(QN_KIND)
+#undef QN_KIND
     qn_u32 bad = qn_group_sums(&p, A, E, (QN_GLOBAL qn_i64 *)0, 0u, total, ahead, arrays);
     for (qn_u32 r = 0u; r < p.inputs; ++r)
         for (qn_u32 j = 0u; j < p.width; ++j)
-            qn_update_lanes(step, &rule, parameters, slot0, slot1,
+            qn_update_lanes(&rule, parameters, slot0, slot1,
                             weights + (qn_u64)(p.row + r) * p.ld + p.column + 16u * j,
                             total[r * QN_TILE_WIDTH + j]);
     if (p.row == 0u) {
@@ -258,8 +270,8 @@ qn_learn_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A, QN_GLOB
         for (qn_u32 j = 0u; j < p.width; ++j) {
             const qn_u32 column = p.column + 16u * j;
             const long16 sum = qn_bias_lanes(E + column, p.ld, p.items, p.grain, limit, &outside);
-            qn_update_lanes(step, &rule, parameters, slot0, slot1,
-                            weights + (qn_u64)in * p.ld + column, sum);
+            qn_update_lanes(&rule, parameters, slot0, slot1, weights + (qn_u64)in * p.ld + column,
+                            sum);
         }
         bad |= any(outside) ? 1u : 0u;
     }

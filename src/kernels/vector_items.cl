@@ -11,15 +11,28 @@ QN_INLINE vf qn_unit_lanes(vf v) {
     return v_fma(v_fnma(q, v_set(255.0f), v), r, q);
 }
 
-QN_INLINE vf qn_scaled_lanes(vf v, qn_u32 k, qn_u32 bytes, qn_u32 scale,
-                             QN_GLOBAL const float *mean, QN_GLOBAL const float *inverse) {
-    if (scale == QN_SCALE_UNIT)
-        return bytes != 0u ? qn_unit_lanes(v) : qn_div_lanes(v, v_set(255.0f));
-    if (scale == QN_SCALE_STANDARD)
-        return (v - vload16(0, mean + k)) * vload16(0, inverse + k);
-    if (scale == QN_SCALE_FRACTION)
-        return v * v_set(0x1p-8f);
-    return v;
+/* The functions of fetch.cl, for columns k .. k+15. */
+QN_INLINE vf qn_scale_none_lanes(const qn_scaling *scaling, vf v, qn_u32 k) { return v; }
+
+QN_INLINE vf qn_scale_unit_lanes(const qn_scaling *scaling, vf v, qn_u32 k) {
+    return scaling->bytes != 0u ? qn_unit_lanes(v) : qn_div_lanes(v, v_set(255.0f));
+}
+
+QN_INLINE vf qn_scale_standard_lanes(const qn_scaling *scaling, vf v, qn_u32 k) {
+    return (v - vload16(0, scaling->mean + k)) * vload16(0, scaling->inverse + k);
+}
+
+QN_INLINE vf qn_scale_fraction_lanes(const qn_scaling *scaling, vf v, qn_u32 k) {
+    return v * v_set(0x1p-8f);
+}
+
+QN_INLINE vf qn_scaled_lanes(const qn_scaling *scaling, qn_u32 scale, vf v, qn_u32 k) {
+#define QN_KIND(NAME, name)                                                                        \
+    if (scale == QN_SCALE_##NAME)                                                                  \
+        return qn_scale_##name##_lanes(scaling, v, k);
+    QN_SCALES(QN_KIND)
+#undef QN_KIND
+    return v_float(vi_set(0x7fc00000));
 }
 
 /* Columns k .. k+15 of a row as floats. Nothing behind the end of the row is read. */
@@ -43,6 +56,7 @@ qn_fetch_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const void *values,
                 QN_GLOBAL qn_u64 *numbers, QN_GLOBAL qn_i32 *targets, QN_GLOBAL float *weight,
                 qn_u32 features, qn_u32 bytes, qn_u32 scale, qn_u32 flags) {
     const qn_u32 ld = qn_ld(features), first = qn_group(0) * QN_FETCH_SHARE;
+    const qn_scaling scaling = {bytes, unit, mean, inverse};
     const qn_u32 end = first + QN_FETCH_SHARE < step->items ? first + QN_FETCH_SHARE : step->items;
     for (qn_u32 place = first; place < end; ++place) {
         const qn_u64 number = qn_item_at(step, step->first + place);
@@ -56,12 +70,12 @@ qn_fetch_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const void *values,
         for (qn_u32 k = 0u; k < ld; k += 16u) {
             vf v = qn_row_lanes(values, row * features, k, features, bytes);
             if (features - k >= 16u || scale != QN_SCALE_STANDARD) {
-                v = qn_scaled_lanes(v, k, bytes, scale, mean, inverse);
+                v = qn_scaled_lanes(&scaling, scale, v, k);
             } else {
                 float last[16];
                 vstore16(v, 0, last);
                 for (qn_u32 i = 0u; k + i < features; ++i)
-                    last[i] = (last[i] - mean[k + i]) * inverse[k + i];
+                    last[i] = qn_scale_standard(&scaling, last[i], k + i);
                 v = vload16(0, last);
             }
             qn_write_lanes(X + (qn_u64)place * ld + k, v);
@@ -94,9 +108,9 @@ qn_update_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL float *parameters, QN_
                  float one_minus_beta2, float epsilon, float decay) {
     const qn_u64 first = (qn_u64)qn_group(0) * QN_UPDATE_SHARE;
     const qn_u64 end = first + QN_UPDATE_SHARE < count ? first + QN_UPDATE_SHARE : count;
-    const qn_update_rule rule = {optimizer,       momentum,        beta1,   beta2,
-                                 one_minus_beta1, one_minus_beta2, epsilon, decay};
+    const qn_update_rule rule = qn_update_rule_of(step, optimizer, momentum, beta1, beta2,
+                                                  one_minus_beta1, one_minus_beta2, epsilon, decay);
     for (qn_u64 n = first; n < end; n += 16u)
-        qn_update_lanes(step, &rule, parameters, slot0, slot1, begin + n,
+        qn_update_lanes(&rule, parameters, slot0, slot1, begin + n,
                         *(QN_GLOBAL const long16 *)(sums + begin + n));
 }

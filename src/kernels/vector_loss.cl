@@ -198,10 +198,8 @@ qn_loss_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL cons
         seen.absmax = qn_loss_score_lanes(seen.absmax);
     }
     vf lost = v_set(0.0f);
-    if ((flags & QN_LOSS_LABELS) != 0u && kind == QN_LOSS_CROSS_ENTROPY)
-        lost = qn_log_lanes(sum) - (before.label - before.absmax);
-    else if ((flags & QN_LOSS_LABELS) != 0u && kind == QN_LOSS_BINARY)
-        lost = qn_loss_binary_lanes(before.absmax, qn_target_lanes(&of, 0u));
+    if ((flags & QN_LOSS_LABELS) != 0u && qn_loss_own_error_lanes(kind) != 0u)
+        lost = qn_loss_own_lanes(kind, before.absmax, before.label, sum, qn_target_lanes(&of, 0u));
     else if ((flags & QN_LOSS_LABELS) != 0u)
         lost = qn_sum_lanes(&items, Y, &of, 0u);
     qn_i32 class[16], wrong[16];

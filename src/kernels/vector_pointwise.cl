@@ -1,24 +1,4 @@
 /* Functions of sixteen numbers of a row: 6.4, 6.5, 8.5, and the rounding to integers, 8.7. */
-QN_INLINE vf qn_activate_lanes(qn_u32 activation, vf z) {
-    if (activation == QN_ACT_RELU)
-        return select(z, v_set(0.0f), z <= v_set(0.0f));
-    if (activation == QN_ACT_TANH)
-        return qn_tanh_lanes(z);
-    if (activation == QN_ACT_SIGMOID)
-        return qn_sigmoid_lanes(z);
-    return z;
-}
-
-QN_INLINE vf qn_derive_lanes(qn_u32 activation, vf y, vf e) {
-    if (activation == QN_ACT_RELU)
-        return v_sel_lt(v_set(0.0f), y, e, v_set(0.0f));
-    if (activation == QN_ACT_TANH)
-        return e * v_fnma(y, y, v_set(1.0f));
-    if (activation == QN_ACT_SIGMOID)
-        return e * (y * (v_set(1.0f) - y));
-    return e;
-}
-
 /* The dropout words of columns 4*quad .. 4*quad+15: Philox (3.1) of four quads, one in each
  * lane. */
 QN_INLINE uint16 qn_dropout_lanes(qn_u64 seed, qn_u32 layer, qn_u32 epoch, qn_u64 item,
@@ -110,40 +90,6 @@ QN_INLINE void qn_transpose(vf x[16]) {
         for (qn_u32 i = 0u; i < 16u; ++i)
             x[i] = y[i];
     }
-}
-
-/* Section 9 for sixteen parameters from i on. The decay is 0 for biases. */
-typedef struct qn_update_rule {
-    qn_u32 optimizer;
-    float momentum, beta1, beta2, one_minus_beta1, one_minus_beta2, epsilon, decay;
-} qn_update_rule;
-
-QN_INLINE void qn_update_lanes(QN_GLOBAL const qn_step *step, const qn_update_rule *rule,
-                               QN_GLOBAL float *parameters, QN_GLOBAL float *slot0,
-                               QN_GLOBAL float *slot1, qn_u64 i, long16 sum) {
-    vf w = qn_read_lanes(parameters + i);
-    vf g = convert_float16(sum) * v_set(step->gradient);
-    if (rule->decay != 0.0f && rule->optimizer != QN_OPT_ADAMW)
-        g = v_fma(v_set(rule->decay), w, g);
-    if (rule->optimizer == QN_OPT_SGD) {
-        w = v_fma(v_set(-step->rate), g, w);
-    } else if (rule->optimizer == QN_OPT_MOMENTUM) {
-        const vf v = v_fma(v_set(rule->momentum), qn_read_lanes(slot0 + i), g);
-        qn_write_lanes(slot0 + i, v);
-        w = v_fma(v_set(-step->rate), v, w);
-    } else {
-        if (rule->decay != 0.0f && rule->optimizer == QN_OPT_ADAMW)
-            w = v_fma(v_set(-(step->rate * rule->decay)), w, w);
-        const vf m =
-            v_fma(v_set(rule->beta1), qn_read_lanes(slot0 + i), v_set(rule->one_minus_beta1) * g);
-        const vf v = v_fma(v_set(rule->beta2), qn_read_lanes(slot1 + i),
-                           (v_set(rule->one_minus_beta2) * g) * g);
-        qn_write_lanes(slot0 + i, m);
-        qn_write_lanes(slot1 + i, v);
-        const vf d = qn_sqrt_lanes(v * v_set(step->adam_r)) + v_set(rule->epsilon);
-        w = w - qn_div_lanes(v_set(step->adam_a) * m, d);
-    }
-    qn_write_lanes(parameters + i, w);
 }
 
 /* The epilogue for sixteen numbers and their dropout words. */

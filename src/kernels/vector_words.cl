@@ -32,6 +32,7 @@
 #define v_min(a, b) v_sel_lt(a, b, a, b)
 #define v_max(a, b) v_sel_lt(b, a, a, b)
 #define v_sel_lt(a, b, x, y) select(y, x, (a) < (b))
+#define v_sel_le(a, b, x, y) select(y, x, (a) <= (b))
 #define v_bits(a) as_int16(a)
 #define v_float(i) as_float16(i)
 #define v_cvt(i) convert_float16(i)

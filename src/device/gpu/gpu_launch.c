@@ -36,7 +36,7 @@ void qn__gpu_push_outputs(const qn__worker *w, uint32_t layer, int drops, qn__gp
     /* LOSS applies the sigmoid of binary, whose loss needs what stands before it. */
     const int later = layer + 1 == w->program->layers && w->program->loss == QN__LOSS_BINARY;
     qn__push_arg(c, layer);
-    qn__push_arg(c, (uint32_t)(later ? QN__ACT_NONE : l->activation));
+    qn__push_arg(c, qn__kernel_activation(later ? QN__ACT_NONE : l->activation));
     qn__push_arg(c, drops ? l->drop_threshold : 0);
     qn__push_float_arg(c, l->drop_keep);
     qn__push_wide_arg(c, w->program->seed);
@@ -49,7 +49,7 @@ void qn__gpu_push_state(const qn__worker *w, qn__gpu_call *c) {
 }
 
 void qn__gpu_push_rule(const qn__program *p, float decay, qn__gpu_call *c) {
-    qn__push_arg(c, (uint32_t)p->optimizer);
+    qn__push_arg(c, qn__kernel_optimizer(p->optimizer));
     qn__push_float_arg(c, p->momentum);
     qn__push_float_arg(c, p->beta1);
     qn__push_float_arg(c, p->beta2);

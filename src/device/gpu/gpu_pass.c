@@ -22,7 +22,7 @@ void qn__gpu_launch_fetch(qn__gpu_pass *pass) {
     qn__push_memory_arg(&c, &w->weight);
     qn__push_arg(&c, w->program->layer[0].in);
     qn__push_arg(&c, source->bytes);
-    qn__push_arg(&c, (uint32_t)w->program->scale);
+    qn__push_arg(&c, qn__kernel_scale(w->program->scale));
     qn__push_arg(&c, source->flags);
     qn__gpu_launch_over(pass, QN__K_FETCH, pass->items, &c);
 }
@@ -49,8 +49,8 @@ void qn__gpu_launch_loss(qn__gpu_pass *pass, uint32_t flags) {
     qn__push_memory_arg(&c, &w->finite);
     qn__push_memory_arg(&c, qn__gpu_errors_of(w, last));
     qn__push_arg(&c, l->out);
-    qn__push_arg(&c, (uint32_t)l->activation);
-    qn__push_arg(&c, (uint32_t)w->program->loss);
+    qn__push_arg(&c, qn__kernel_activation(l->activation));
+    qn__push_arg(&c, qn__kernel_loss(w->program->loss));
     qn__push_float_arg(&c, w->program->delta);
     qn__push_float_arg(&c, ldexpf(1.0f, (int)w->program->gradient_scale));
     qn__push_arg(&c, flags | (w->program->real ? QN_LOSS_REAL : 0));
