@@ -158,9 +158,11 @@ static void make_row(resizing *r, uint32_t i, uint8_t *planes) {
             r->sum[k] += weight * row[k];
     }
     const size_t plane = (size_t)r->x.count * r->y.count;
-    for (size_t k = 0; k < count; k++)
-        planes[k % r->channels * plane + (size_t)i * r->x.count + k / r->channels] =
-            (uint8_t)((2 * r->sum[k] + whole) / (2 * whole));
+    const uint64_t *sum = r->sum;
+    for (uint32_t x = 0; x < r->x.count; x++)
+        for (uint32_t c = 0; c < r->channels; c++)
+            planes[c * plane + (size_t)i * r->x.count + x] =
+                (uint8_t)((2 * *sum++ + whole) / (2 * whole));
 }
 
 /* The longer side in proportion to the shorter one, to the nearest pixel, halves up. */
@@ -179,8 +181,8 @@ static qn_status make_axes(const qn__resize *to, uint32_t height, uint32_t width
     if (rows > LONGEST || columns > LONGEST) {
         qn__fail(err, QN_INPUT, "the sides of the image differ too much: %u and %u pixels",
                  (unsigned)height, (unsigned)width);
-        return qn__remedy(err, QN_INPUT,
-                          "leave it out, or give both sides with `data.resize`, as 32x32");
+        qn__remedy(err, QN_INPUT, "leave it out, or give both sides with `data.resize`, as 32x32");
+        return QN_INPUT;
     }
     qn_status status = make_axis(height, rows, (rows - to->height) / 2, to->height, &r->y, err);
     if (status == QN_OK)
