@@ -533,7 +533,9 @@ def test_exports_refused(tmp_path):
 # Constants, rows and functions that stand wherever the arithmetic of a kind is.
 KINDS = {"activation": r"(QN_+ACT_TANH|KIND\(TANH|activate_tanh)", "loss": r"(QN_+LOSS_MAE|SUM\(MAE)",
          "loss with its own activation": r"(QN_+LOSS_(CROSS_ENTROPY|BINARY)|OWN\(BINARY)",
-         "optimiser": r"(QN_+OPT_(MOMENTUM|ADAM|ADAMW)|KIND\(ADAM|update_adamw)", "schedule": "QN_+SCHEDULE_(STEP|COSINE)",
+         "optimiser": r"(QN_+OPT_(MOMENTUM|ADAM|ADAMW)|KIND\(ADAM|update_adamw)",
+         "scaling": r"(QN_+SCALE_FRACTION|KIND\(FRACTION|qn_scale_fraction(_lanes)?)",
+         "schedule": "QN_+SCHEDULE_(STEP|COSINE)",
          "initialisation": "QN_+INIT_(GLOROT|LECUN)", "layer kind": "QN_+LAYER_DENSE"}
 
 
