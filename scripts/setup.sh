@@ -3,6 +3,7 @@
 #
 #   scripts/setup.sh         everything
 #   scripts/setup.sh build   packages for building the program only
+#   scripts/setup.sh packages, scripts/setup.sh python   everything, in two parts
 #
 # Debian's packages are installed by apt-get, as root or with sudo without a password. Otherwise the
 # command is printed, and the script continues with the installed packages. The Python packages of
@@ -78,6 +79,7 @@ is_there() {
     esac
 }
 
+[ "$what" != python ] || needed=
 missing=()
 reasons=()
 while IFS='|' read -r sign package reason; do
@@ -124,7 +126,7 @@ if [ ${#missing[@]} -gt 0 ]; then
     fi
 fi
 
-if [ "$what" != build ]; then
+if [ "$what" = all ] || [ "$what" = python ]; then
     if [ ! -x .venv/bin/python ] || ! cmp -s tests/requirements.txt .venv/installed.txt; then
         echo "setup: making .venv with the packages of tests/requirements.txt"
         log=$(mktemp)

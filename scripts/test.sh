@@ -13,7 +13,17 @@ cd "$(dirname "$0")/.."
 
 echo "test: setting up"
 unset QUERN_TEST_INSTALLED
-if scripts/setup.sh; then
+installed=yes
+scripts/setup.sh packages || installed=
+# All tests wait for the release build, so it is made while pip waits for the network and the disk.
+# tests/builds.py asks for the same; if this fails, it says why.
+if [ $# -eq 0 ] && [ -n "$installed" ]; then
+    { cmake --preset release -DQUERN_WERROR=ON && cmake --build build --target quern-program; } \
+        >/dev/null 2>&1 &
+fi
+scripts/setup.sh python || installed=
+wait
+if [ -n "$installed" ]; then
     export QUERN_TEST_INSTALLED=yes # tests/conftest.py: a missing package fails
 else
     echo "test: going on with what is here"
