@@ -108,6 +108,18 @@ static void test_memory(void **state) {
         qn__free(block);
     }
     qn__free(NULL);
+    for (size_t size = 1; size < 20000; size += 4000) {
+        unsigned char *pages = qn__alloc_pages(size, NULL);
+        assert_non_null(pages);
+        assert_int_equal((uintptr_t)pages % 64, 0);
+        unsigned sum = 0;
+        for (size_t i = 0; i < size + 64; i++)
+            sum += pages[i];
+        assert_int_equal(sum, 0);
+        memset(pages, 1, size); /* those of the next turn are clear again */
+        qn__free_pages(pages, size);
+    }
+    qn__free_pages(NULL, 5);
     char *copy = qn__copy_text("grain", NULL);
     assert_string_equal(copy, "grain");
     qn__free(copy);
@@ -121,6 +133,10 @@ static void test_impossible_memory(void **state) {
     assert_null(qn__alloc(SIZE_MAX / 2 + 1, 2, &err));
     assert_null(qn__alloc(SIZE_MAX, 1, &err));
     assert_null(qn__alloc(1, SIZE_MAX - 64, NULL));
+    err = (qn_error){0};
+    assert_null(qn__alloc_pages(SIZE_MAX, &err));
+    assert_int_equal(err.status, QN_MEMORY);
+    assert_null(qn__alloc_pages(SIZE_MAX - 64, NULL));
 }
 
 static void test_utf8_of_every_code(void **state) {

@@ -51,6 +51,24 @@ void *qn__alloc(uint64_t count, uint64_t size, qn_error *err) {
     return block;
 }
 
+void *qn__alloc_pages(size_t bytes, qn_error *err) {
+    void *block = MAP_FAILED;
+    if (bytes <= SIZE_MAX - BEHIND)
+        block =
+            mmap(NULL, bytes + BEHIND, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (block == MAP_FAILED) {
+        qn__fail_memory(err, bytes, 1);
+        return NULL;
+    }
+    qn__ask_for_large_pages(block, bytes, 0);
+    return block;
+}
+
+void qn__free_pages(void *memory, size_t bytes) {
+    if (memory)
+        munmap(memory, bytes + BEHIND);
+}
+
 void qn__free(void *memory) {
     if (!memory)
         return;

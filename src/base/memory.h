@@ -12,6 +12,12 @@
 void *qn__alloc(uint64_t count, uint64_t size, qn_error *err);
 void qn__free(void *memory);
 
+/* The same for `bytes` of which few may be used. qn__alloc clears a block that was in use before;
+ * these are always new pages, which cost nothing until somebody uses them. Released with
+ * qn__free_pages, which accepts NULL. */
+void *qn__alloc_pages(size_t bytes, qn_error *err);
+void qn__free_pages(void *memory, size_t bytes);
+
 /* Requests large pages for a block of memory that is large enough, if the system grants them on
  * request. Random access then has fewer TLB misses. `filled`: its pages are in use, and are merged
  * now, even if the system does not grant large pages on request. Otherwise large pages are used at

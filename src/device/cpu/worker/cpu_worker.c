@@ -211,9 +211,10 @@ static qn_status allocate(qn__worker *w, qn_error *err) {
     carve_all(&count, w);
     if (count.overflow)
         return qn__fail_memory(err, SIZE_MAX, 1);
-    w->block = qn__alloc(count.used, 1, err);
+    w->block = qn__alloc_pages(count.used, err); /* a small batch does not use most of the room */
     if (!w->block)
         return QN_MEMORY;
+    w->block_size = count.used;
     arena fill = {.base = w->block};
     carve_all(&fill, w);
     connect(w);
@@ -263,7 +264,7 @@ void qn__cpu_close(qn__worker *w) {
         qn__free(w->layer[l].weight_sums);
         qn__free(w->layer[l].bias_sums);
     }
-    qn__free(w->block);
+    qn__free_pages(w->block, w->block_size);
     qn__free(w->counter);
     qn__free(w->done);
     qn__free(w->core);

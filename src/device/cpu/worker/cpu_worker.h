@@ -113,6 +113,7 @@ struct qn__worker {
     uint32_t next_layer, next_group;
     uint64_t told;
     void *block; /* the one allocation that holds all arrays of floats */
+    size_t block_size;
 };
 
 /* One pass of all cores over a batch. */
