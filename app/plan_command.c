@@ -45,6 +45,7 @@ static const option plan_options[] = {
      .fallback = "20,000 built-in digits"},
     {.more = source_label_options, AT(from)},
     {.more = source_weight_options, AT(from)},
+    {.more = source_image_options, AT(from)},
     {.name = "items",
      .kind = OPTION_COUNT,
      AT(items),

@@ -160,6 +160,24 @@ def test_texts_end_where_they_end(q):
         q.train(TWO, [0, 1], **{**SMALL, "model": "dense 2 softmax\0; dense 3"})
 
 
+def test_images(q, tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    pixels = np.arange(2 * 4 * 6 * 3, dtype=np.uint8).reshape(2, 4, 6, 3)
+    for i, kind in enumerate("ab"):
+        (tmp_path / kind).mkdir()
+        image.fromarray(pixels[i]).save(tmp_path / kind / "x.png")
+    data = q.open(tmp_path)
+    assert data.image_shape == (3, 4, 6) and data.files == ["a/x.png", "b/x.png"]
+    assert np.array_equal(data.values.reshape(-1, 3, 4, 6), pixels.transpose(0, 3, 1, 2))
+    assert data.class_names == ["a", "b"] and data.labels.tolist() == [0, 1]
+    assert q.open(tmp_path, resize="2x3").image_shape == (3, 2, 3)
+    assert q.Data(data.values).image_shape is None and q.Data(data.values).files is None
+    (tmp_path / "b" / "y.png").write_bytes(b"")
+    with pytest.raises(q.InputError, match="empty"):
+        q.open(tmp_path)
+    assert len(q.open(tmp_path, skip_broken=True)) == 2
+
+
 def test_a_callback_may_say_false_in_numpy(q):
     model = q.train(TWO, [0, 1], on_epoch=lambda epoch: np.float64(1) < 0, **SMALL)
     assert len(model.history) == 1

@@ -288,6 +288,26 @@ class Data:
         """What it was made from: "array", "synth", or a file's format such as "csv" or "npy.gz"."""
         return library().qn_data_format(self._address).decode()
 
+    @property
+    def image_shape(self):
+        """(channels, rows, columns) of an item that is an image; None where no shape is known.
+
+        ``data.values.reshape(-1, *data.image_shape)`` are the images.
+        """
+        rows, columns = C.c_uint32(), C.c_uint32()
+        library().qn_data_image_size(self._address, rows, columns)
+        if not rows.value:
+            return None
+        return library().qn_data_image_channels(self._address), rows.value, columns.value
+
+    @property
+    def files(self):
+        """The name of the file that each item was read from, below its folder; None without files."""
+        if not library().qn_data_item_name(self._address, 0):
+            return None
+        return [os.fsdecode(library().qn_data_item_name(self._address, i))
+                for i in range(self.items)]
+
     def __len__(self):
         return self.items
 
