@@ -485,6 +485,10 @@ def test_links_and_pipes(tmp_path, info, refused):
     path = folder(tmp_path / "all", {"a/1": GOOD})
     (path / "a" / "2").symlink_to(path / "a" / "1")
     assert info(path)["items"] == 2
+    (path / "a" / "b").mkdir()
+    (path / "a" / "b" / "up").symlink_to(path / "a")
+    assert "a link leads to a folder in which it lies" in refused(path)
+    (path / "a" / "b" / "up").unlink()
     os.mkfifo(path / "a" / "3")
     assert "not a regular file" in refused(path)
 

@@ -10,30 +10,42 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Links may lead in circles. */
 enum { DEEPEST = 32 };
 
 typedef struct walk {
     const char *root;
     qn__tar_file each;
     void *user;
-    size_t below;        /* where the path below the folder begins in `path` */
-    char path[PATH_MAX]; /* of the entry that is looked at */
+    struct stat above[DEEPEST + 1]; /* of the folders on the way to it */
+    size_t below;                   /* where the path below the folder begins in `path` */
+    char path[PATH_MAX];            /* of the entry that is looked at */
 } walk;
 
 static qn_status walk_folder(walk *w, size_t length, int depth, qn_error *err);
+
+/* Whether the folder holds itself, by a link: then it would be read without end. */
+static int holds_itself(const walk *w, const struct stat *info, int depth) {
+    for (int i = 0; i <= depth; i++)
+        if (w->above[i].st_dev == info->st_dev && w->above[i].st_ino == info->st_ino)
+            return 1;
+    return 0;
+}
 
 static qn_status take_entry(walk *w, size_t length, int depth, qn_error *err) {
     struct stat info;
     if (stat(w->path, &info) != 0)
         return qn__fail_errno(err, "read", w->path);
-    if (S_ISDIR(info.st_mode) && depth < DEEPEST)
+    const int circle = S_ISDIR(info.st_mode) && holds_itself(w, &info, depth);
+    if (S_ISDIR(info.st_mode) && depth < DEEPEST && !circle) {
+        w->above[depth + 1] = info;
         return walk_folder(w, length, depth + 1, err);
+    }
     if (S_ISREG(info.st_mode))
         return w->each(w->user, w->path + w->below, 0, (uint64_t)info.st_size, err);
     qn__fail(err, QN_INPUT,
-             S_ISDIR(info.st_mode) ? "folders are nested too deeply"
-                                   : "this is not a regular file");
+             circle                  ? "a link leads to a folder in which it lies"
+             : S_ISDIR(info.st_mode) ? "folders are nested too deeply"
+                                     : "this is not a regular file");
     qn__at(err, "%s", w->path);
     return qn__remedy(err, QN_INPUT, "remove it from the folder");
 }
@@ -76,7 +88,8 @@ qn_status qn__folder_list(const char *path, qn__tar_file each, void *user, qn_er
     if (length > 0 && (size_t)length < sizeof w->path) {
         memcpy(w->path, path, (size_t)length + 1);
         w->below = (size_t)length + 1;
-        status = walk_folder(w, (size_t)length, 0, err);
+        status = stat(path, &w->above[0]) == 0 ? walk_folder(w, (size_t)length, 0, err)
+                                               : qn__fail_errno(err, "read", path);
     } else {
         qn__fail(err, QN_INPUT, "the path of the folder is too long");
     }
