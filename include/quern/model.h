@@ -70,9 +70,10 @@ QN_API uint64_t qn_model_parameters(const qn_model *model);
 QN_API void qn_model_layer_text(const qn_model *model, uint32_t layer, char *text, size_t size);
 
 /* The tensor with this name in the file, and its shape. "layer0.weight" is outputs x inputs, row
- * after row. "layer0.bias", "scale.mean" and "scale.deviation" are vectors of *rows elements, with
- * *columns 0. `rows` and `columns` may be NULL. Returns NULL, and writes nothing, when there is no
- * such tensor. */
+ * after row; of a convolution channels x (channels of the input x height x width of the window).
+ * "layer0.bias", "scale.mean" and "scale.deviation" are vectors of *rows elements, with *columns 0.
+ * `rows` and `columns` may be NULL. Returns NULL, and writes nothing, when there is no such tensor.
+ */
 QN_API const float *qn_model_tensor(const qn_model *model, const char *name, uint64_t *rows,
                                     uint64_t *columns);
 

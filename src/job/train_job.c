@@ -15,7 +15,7 @@ static qn_status make_program(qn__train_job *job, qn_error *err) {
     qn__program *p = &job->program;
     const uint64_t items = qn_data_items(job->items.train);
     qn_status status =
-        qn__network_program(&r->network, qn__recipe_inputs(r), job->layer, &p->parameters, err);
+        qn__network_program(&r->network, qn__recipe_input(r), job->layer, &p->parameters, err);
     if (status != QN_OK)
         return status;
     p->layers = r->network.layers;

@@ -22,12 +22,16 @@ static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first
 
 static uint64_t fan_out(const qn__layer *l) { return l->out; }
 
+static int has_pixels(const qn__layer *l) { return l->from.height > 1 || l->from.width > 1; }
+
 static void forward(const qn__layer *l, int bits, const float *parameters, const float *a,
                     float *z) {
     if (bits)
         qn__intgemm_forward(bits, l, parameters, a, z);
     else
         qn__product_forward(l, parameters, a, z);
+    if (has_pixels(l))
+        qn__plain_zeros(l->out, z);
 }
 
 static void backward(const qn__layer *l, int bits, const float *parameters, const float *a,
@@ -37,6 +41,8 @@ static void backward(const qn__layer *l, int bits, const float *parameters, cons
         qn__intgemm_backward(bits, l, parameters, delta, sums, e);
     else
         qn__product_backward(l, parameters, delta, e);
+    if (has_pixels(l))
+        qn__plain_zeros(l->in, e);
 }
 
 const qn__layer_ops qn__dense = {.word = "dense",

@@ -6,6 +6,14 @@ const qn__layer_ops *qn__layer_ops_of(qn__layer_kind kind) {
     switch (kind) {
     case QN__LAYER_DENSE:
         return &qn__dense;
+    case QN__LAYER_CONV:
+        return &qn__conv;
+    case QN__LAYER_MAXPOOL:
+        return &qn__maxpool;
+    case QN__LAYER_AVGPOOL:
+        return &qn__avgpool;
+    case QN__LAYER_GLOBALPOOL:
+        return &qn__globalpool;
     }
     return NULL;
 }

@@ -14,7 +14,8 @@
 /* A layer as a model text says it, before its input is known. */
 typedef struct qn__layer_text {
     qn__layer_kind kind;
-    uint32_t out; /* channels of the output: 1 .. QN__MAX_WIDTH */
+    uint32_t out;      /* dense, conv: channels of the output, 1 .. QN__MAX_WIDTH */
+    qn__window window; /* conv, maxpool, avgpool */
     qn__activation activation;
     float dropout; /* probability, 0: none */
 } qn__layer_text;
@@ -22,6 +23,7 @@ typedef struct qn__layer_text {
 typedef struct qn__layer_ops {
     const char *word;   /* the first of the layer's text */
     const char *syntax; /* all of them, for messages */
+    int bare;           /* 1: neither activation nor dropout follow */
 
     /* Reads the words between the first and the activation. Fails with QN_USAGE. */
     qn_status (*parse)(qn__tokens *tokens, qn__layer_text *layer);
@@ -33,11 +35,12 @@ typedef struct qn__layer_ops {
     qn_status (*make)(const qn__layer_text *text, qn__shape from, uint64_t first, qn__layer *layer,
                       qn_error *err);
 
-    /* Outputs that one input reaches, for initial weights (6.2). */
+    /* Outputs that one input reaches, for initial weights (6.2). NULL without parameters, and so is
+     * `gradient`. */
     uint64_t (*fan_out)(const qn__layer *layer);
 
-    /* The reference, docs/exactness.md 6.3, 8.4, 8.6 and 15. Values of an item stand in the order
-     * [height][width][channels]. `bits`: of integer products, 0 for float32.
+    /* The reference, docs/exactness.md 6.3, 8.4, 8.6, 15 and 16. Values of an item stand in the
+     * order [height][width][channels]. `bits`: of integer products, 0 for float32.
      *
      * z[out] of one item from a[in]. */
     void (*forward)(const qn__layer *layer, int bits, const float *parameters, const float *a,
@@ -51,7 +54,7 @@ typedef struct qn__layer_ops {
                      float *partial);
 } qn__layer_ops;
 
-extern const qn__layer_ops qn__dense;
+extern const qn__layer_ops qn__dense, qn__conv, qn__maxpool, qn__avgpool, qn__globalpool;
 
 const qn__layer_ops *qn__layer_ops_of(qn__layer_kind kind);
 

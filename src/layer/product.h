@@ -11,4 +11,7 @@ void qn__product_backward(const qn__layer *layer, const float *parameters, const
 void qn__product_gradient(const qn__layer *layer, uint64_t items, const float *a,
                           const float *delta, float *partial);
 
+/* 16.4: -0 becomes +0. */
+void qn__plain_zeros(uint64_t count, float *v);
+
 #endif

@@ -96,26 +96,30 @@ void qn__reference_destroy(qn__reference *r) {
     qn__free(r);
 }
 
-/* 5.1 */
-void qn__reference_input(const qn__program *p, const qn__reference_item *item, float *x) {
-    for (uint32_t k = 0; k < p->layer[0].in; ++k) {
-        const float v = item->bytes ? (float)((const uint8_t *)item->values)[k]
-                                    : ((const float *)item->values)[k];
-        switch (p->scale) {
-        case QN__SCALE_NONE:
-            x[k] = v;
-            break;
-        case QN__SCALE_UNIT:
-            x[k] = v / 255.0f;
-            break;
-        case QN__SCALE_STANDARD:
-            x[k] = (v - p->mean[k]) * p->inverse[k];
-            break;
-        case QN__SCALE_FRACTION:
-            x[k] = v / 256.0f;
-            break;
-        }
+/* 5.1: one input from its value, which is number k of the item. */
+static float scaled(const qn__program *p, const qn__reference_item *item, uint32_t k) {
+    const float v =
+        item->bytes ? (float)((const uint8_t *)item->values)[k] : ((const float *)item->values)[k];
+    switch (p->scale) {
+    case QN__SCALE_NONE:
+        break;
+    case QN__SCALE_UNIT:
+        return v / 255.0f;
+    case QN__SCALE_STANDARD:
+        return (v - p->mean[k]) * p->inverse[k];
+    case QN__SCALE_FRACTION:
+        return v / 256.0f;
     }
+    return v;
+}
+
+/* 5.1, 16.2: data has the values of a channel one after the other, the network those of a pixel. */
+void qn__reference_input(const qn__program *p, const qn__reference_item *item, float *x) {
+    const qn__shape from = p->layer[0].from;
+    const uint32_t pixels = from.height * from.width;
+    for (uint32_t at = 0; at < pixels; ++at)
+        for (uint32_t c = 0; c < from.channels; ++c)
+            x[at * from.channels + c] = scaled(p, item, c * pixels + at);
 }
 
 /* 6.4, softmax */
@@ -378,6 +382,8 @@ static void make_partials(qn__reference *r) {
     for (uint32_t l = 0; l < p->layers; ++l) {
         const qn__layer *layer = &p->layer[l];
         const made *m = &r->made[l];
+        if (layer->depth == 0)
+            continue;
         add_biases(r, layer, m->deltas);
         if (qn__arith_bits(p->arith) == 0)
             qn__layer_ops_of(layer->kind)

@@ -62,3 +62,26 @@ qn_status qn__tokens_count(qn__tokens *w, const char *name, uint32_t most, const
     qn__tokens_next(w);
     return QN_OK;
 }
+
+qn_status qn__tokens_pair(qn__tokens *w, const char *name, uint32_t least, uint32_t most,
+                          const char *remedy, uint32_t out[2]) {
+    const char *text = w->text + w->at, *by = memchr(text, 'x', w->size);
+    const size_t first = by ? (size_t)(by - text) : w->size;
+    uint64_t height, width;
+    char what[64];
+    snprintf(what, sizeof what, "the layer's %s is missing", name);
+    if (qn__tokens_ended(w))
+        return qn__tokens_fail(w, w->at, what, remedy);
+    snprintf(what, sizeof what, "invalid layer %s", name);
+    if (!qn__parse_u64(text, first, &height))
+        return qn__tokens_invalid(w, what, remedy);
+    width = height;
+    if (by && !qn__parse_u64(by + 1, w->size - first - 1, &width))
+        return qn__tokens_invalid(w, what, remedy);
+    if (height < least || height > most || width < least || width > most)
+        return qn__tokens_invalid(w, what, remedy);
+    out[0] = (uint32_t)height;
+    out[1] = (uint32_t)width;
+    qn__tokens_next(w);
+    return QN_OK;
+}

@@ -37,4 +37,9 @@ qn_status qn__tokens_invalid(const qn__tokens *tokens, const char *what, const c
 qn_status qn__tokens_count(qn__tokens *tokens, const char *name, uint32_t most, const char *remedy,
                            uint32_t *out);
 
+/* A number for height and width, "3", or two, "3x5", in out[2], and the step behind them. Each is
+ * from `least` to `most`. */
+qn_status qn__tokens_pair(qn__tokens *tokens, const char *name, uint32_t least, uint32_t most,
+                          const char *remedy, uint32_t out[2]);
+
 #endif

@@ -25,6 +25,8 @@ struct qn_model {
     qn__layer layer[QN__MAX_LAYERS];
     uint64_t parameters;
     float *parameter;
+    float
+        *filed; /* the same in the order of the file (12.2, 16.8); the same memory without pixels */
     float *mean, *deviation, *inverse; /* inputs each, NULL without the scaling "standard" */
     float *fill; /* features: what stands for missing values; NULL without a fitted rule */
     float target_mean, target_deviation; /* of real labels */
@@ -42,7 +44,7 @@ float qn__scale_inverse(float deviation) {
 
 static void add_tensor(qn_model *m, uint64_t rows, uint64_t columns, const float *data) {
     const uint32_t t = m->tensors++;
-    m->tensor[t] = (qn__tensor){m->name[t], rows, columns, data};
+    m->tensor[t] = (qn__tensor){m->name[t], rows, columns, data, {0, 0}};
 }
 
 static void list_fitted(qn_model *m) {
@@ -63,10 +65,17 @@ static void list_fitted(qn_model *m) {
 static void list_tensors(qn_model *m) {
     for (uint32_t l = 0; l < m->recipe.network.layers; ++l) {
         const qn__layer *layer = &m->layer[l];
+        if (layer->depth == 0)
+            continue;
         snprintf(m->name[m->tensors], NAME_SIZE, "layer%u.weight", l);
-        add_tensor(m, layer->to.channels, layer->depth, m->parameter + layer->weights);
+        add_tensor(m, layer->to.channels, layer->depth, m->filed + layer->weights);
+        if (layer->kind == QN__LAYER_CONV) {
+            qn__tensor *weights = &m->tensor[m->tensors - 1];
+            weights->columns = layer->from.channels;
+            memcpy(weights->taps, layer->window.kernel, sizeof weights->taps);
+        }
         snprintf(m->name[m->tensors], NAME_SIZE, "layer%u.bias", l);
-        add_tensor(m, layer->to.channels, 0, m->parameter + layer->biases);
+        add_tensor(m, layer->to.channels, 0, m->filed + layer->biases);
     }
     list_fitted(m);
     if (m->recipe.task != QN__TASK_REGRESS)
@@ -93,8 +102,10 @@ static qn_status make_texts(qn_model *m, qn_error *err) {
 
 static qn_status allocate_arrays(qn_model *m, qn_error *err) {
     const uint32_t inputs = qn__recipe_inputs(&m->recipe);
-    m->parameter = qn__alloc(m->parameters, sizeof(float), err);
-    if (m->parameter == NULL)
+    m->parameter = m->filed = qn__alloc(m->parameters, sizeof(float), err);
+    if (m->parameter && qn__network_has_pixels(&m->recipe.network))
+        m->filed = qn__alloc(m->parameters, sizeof(float), err);
+    if (m->filed == NULL)
         return QN_MEMORY;
     if (qn__recipe_fills(&m->recipe) &&
         !(m->fill = qn__alloc(m->recipe.features, sizeof(float), err)))
@@ -115,7 +126,7 @@ static qn_status make_blank(const qn__recipe *recipe, qn_model **out, qn_error *
         return QN_MEMORY;
     qn_status status = qn__recipe_copy(recipe, &m->recipe, err);
     if (status == QN_OK)
-        status = qn__network_program(&recipe->network, qn__recipe_inputs(recipe), m->layer,
+        status = qn__network_program(&recipe->network, qn__recipe_input(recipe), m->layer,
                                      &m->parameters, err);
     if (status == QN_OK)
         status = make_texts(m, err);
@@ -134,7 +145,7 @@ static qn_status make_blank(const qn__recipe *recipe, qn_model **out, qn_error *
 static qn_status check_numbers(const qn_model *m, qn_status status, qn_error *err) {
     for (uint32_t t = 0; t < m->tensors; ++t) {
         const qn__tensor *tensor = &m->tensor[t];
-        const uint64_t count = tensor->columns ? tensor->rows * tensor->columns : tensor->rows;
+        const uint64_t count = qn__tensor_count(tensor);
         for (uint64_t i = 0; i < count; ++i) {
             if (isfinite(tensor->data[i]))
                 continue;
@@ -148,6 +159,27 @@ static qn_status check_numbers(const qn_model *m, qn_status status, qn_error *er
         }
     }
     return QN_OK;
+}
+
+/* Copies all parameters to the order of the file, or back: there the taps of a window are the
+ * innermost, here the channels are. */
+static void reorder(qn_model *m, int back) {
+    for (uint32_t l = 0; m->filed != m->parameter && l < m->recipe.network.layers; ++l) {
+        const qn__layer *layer = &m->layer[l];
+        const uint64_t first = layer->weights, rest = qn__layer_end(layer) - layer->biases;
+        const uint32_t channels = layer->from.channels,
+                       taps = channels ? layer->depth / channels : 0;
+        for (uint64_t i = 0; i < layer->biases - first; ++i) {
+            const uint64_t row = i / layer->depth * layer->depth, k = i % layer->depth;
+            const uint64_t other = row + k % channels * taps + k / channels;
+            *(back ? m->parameter + first + i : m->filed + first + other) =
+                *(back ? m->filed + first + other : m->parameter + first + i);
+        }
+        if (back)
+            memcpy(m->parameter + layer->biases, m->filed + layer->biases, rest * sizeof(float));
+        else
+            memcpy(m->filed + layer->biases, m->parameter + layer->biases, rest * sizeof(float));
+    }
 }
 
 static void make_inverse(qn_model *m) {
@@ -172,6 +204,7 @@ qn_status qn__model_create(const qn__recipe *recipe, const qn__fitted *fitted, q
     if (status != QN_OK)
         return status;
     memcpy(m->parameter, fitted->parameter, (size_t)m->parameters * sizeof(float));
+    reorder(m, 0);
     if (m->mean != NULL) {
         memcpy(m->mean, fitted->mean, m->layer[0].in * sizeof(float));
         memcpy(m->deviation, fitted->deviation, m->layer[0].in * sizeof(float));
@@ -243,13 +276,16 @@ static qn_status check_tensors(const qn__tensors *file, const char *path, const 
     const uint64_t fill = (uint64_t)qn__recipe_fills(recipe), inputs = qn__recipe_inputs(recipe);
     const uint64_t target = recipe->task == QN__TASK_REGRESS ? 2 : 0;
     const qn_status status =
-        qn__network_program(&recipe->network, (uint32_t)inputs, layer, &parameters, err);
+        qn__network_program(&recipe->network, qn__recipe_input(recipe), layer, &parameters, err);
     if (status != QN_OK)
         return status;
     uint64_t floats = 0;
     for (size_t i = 0; i < qn__tensors_count(file); ++i)
         floats += qn__tensors_at(file, i)->count;
-    if (qn__tensors_count(file) != 2 * (uint64_t)recipe->network.layers + scale + fill + target ||
+    uint64_t weighted = 0;
+    for (uint32_t l = 0; l < recipe->network.layers; ++l)
+        weighted += layer[l].depth > 0;
+    if (qn__tensors_count(file) != 2 * weighted + scale + fill + target ||
         floats != parameters + scale * inputs + fill * recipe->features + target)
         return bad_model(err, path, "the tensors in the file are not those of the recipe's model",
                          "the file was changed or damaged: copy or make it again");
@@ -261,7 +297,8 @@ static qn_status copy_tensors(const qn__tensors *file, const char *path, qn_mode
     for (uint32_t t = 0; t < m->tensors; ++t) {
         const qn__tensor *want = &m->tensor[t];
         const qn__tensor_view *have = qn__tensors_find(file, want->name);
-        if (have == NULL || have->rows != want->rows || have->columns != want->columns) {
+        if (have == NULL || have->rows != want->rows || have->columns != want->columns ||
+            have->taps[0] != want->taps[0] || have->taps[1] != want->taps[1]) {
             qn__fail(err, QN_FORMAT,
                      have ? "a tensor has another shape than the recipe's model"
                           : "a tensor of the recipe's model is missing");
@@ -319,6 +356,7 @@ static qn_status load_from(const qn__tensors *file, const char *path, qn_model *
         qn_model_free(m);
         return status;
     }
+    reorder(m, 1);
     make_inverse(m);
     qn__tensors_file_digest(file, digest);
     qn__hex(digest, m->digest);
@@ -383,6 +421,8 @@ void qn_model_free(qn_model *model) {
     qn__recipe_release(&model->recipe);
     qn__free(model->recipe_json);
     qn__free(model->text);
+    if (model->filed != model->parameter)
+        qn__free(model->filed);
     qn__free(model->parameter);
     qn__free(model->mean);
     qn__free(model->deviation);
@@ -431,7 +471,9 @@ const float *qn_model_tensor(const qn_model *model, const char *name, uint64_t *
         if (rows != NULL)
             *rows = model->tensor[t].rows;
         if (columns != NULL)
-            *columns = model->tensor[t].columns;
+            *columns = model->tensor[t].taps[0]
+                           ? qn__tensor_count(&model->tensor[t]) / model->tensor[t].rows
+                           : model->tensor[t].columns;
         return model->tensor[t].data;
     }
     return NULL;

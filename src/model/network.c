@@ -69,19 +69,17 @@ static qn_status parse_layer(qn__tokens *w, marks *at, qn__layer_text *layer) {
         return status;
     const qn__layer_ops *ops = qn__layer_ops_of(layer->kind);
     status = ops->parse(w, layer);
-    if (status == QN_OK)
+    if (status == QN_OK && !ops->bare)
         status = parse_activation(w, at, &layer->activation);
-    if (status == QN_OK)
+    if (status == QN_OK && !ops->bare)
         status = parse_dropout(w, at, &layer->dropout);
     if (status != QN_OK)
         return status;
     if (!qn__tokens_ended(w)) {
         char word[64], what[128], remedy[256];
         snprintf(what, sizeof what, "\"%s\" does not belong here", qn__tokens_quote(w, word));
-        snprintf(remedy, sizeof remedy,
-                 "a layer is: %s; the last two parts may be left out; layers are separated by "
-                 "\";\"",
-                 ops->syntax);
+        snprintf(remedy, sizeof remedy, "a layer is: %s%s; layers are separated by \";\"",
+                 ops->syntax, ops->bare ? "" : "; the last two parts may be left out");
         return qn__tokens_fail(w, w->at, what, remedy);
     }
     if (w->size > 0)
@@ -89,8 +87,9 @@ static qn_status parse_layer(qn__tokens *w, marks *at, qn__layer_text *layer) {
     return QN_OK;
 }
 
-/* Checks that depend on the position of the layer that was just read. */
-static qn_status check_place(const qn__tokens *w, const marks *at) {
+/* Checks that depend on the position of the layer that was just read, which began at `begin`. */
+static qn_status check_place(const qn__tokens *w, const marks *at, size_t begin,
+                             qn__layer_kind kind) {
     const int last = w->size == 0;
     if (!last && at->softmax != SIZE_MAX)
         return qn__tokens_fail(
@@ -99,6 +98,9 @@ static qn_status check_place(const qn__tokens *w, const marks *at) {
     if (last && at->dropout != SIZE_MAX)
         return qn__tokens_fail(w, at->dropout, "the last layer has dropout",
                                "outputs cannot be dropped: take the dropout out of the last layer");
+    if (last && kind != QN__LAYER_DENSE)
+        return qn__tokens_fail(w, begin, "the last layer is not dense",
+                               "end the model with a dense layer, such as \"dense 10 softmax\"");
     return QN_OK;
 }
 
@@ -115,9 +117,11 @@ qn_status qn__network_parse(const char *text, qn__network *out, qn_error *err) {
         if (network.layers == QN__MAX_LAYERS)
             return qn__tokens_fail(&w, w.at, "the model has more than 255 layers",
                                    "255 layers are the most that a model can have");
-        qn_status status = parse_layer(&w, &at, &network.layer[network.layers]);
+        const size_t begin = w.at;
+        qn__layer_text *layer = &network.layer[network.layers];
+        qn_status status = parse_layer(&w, &at, layer);
         if (status == QN_OK)
-            status = check_place(&w, &at);
+            status = check_place(&w, &at, begin, layer->kind);
         if (status != QN_OK)
             return status;
         ++network.layers;
@@ -130,6 +134,8 @@ void qn__network_layer_text(const qn__layer_text *layer, qn__text *text) {
     const qn__layer_ops *ops = qn__layer_ops_of(layer->kind);
     qn__text_add(text, "%s", ops->word);
     ops->write(layer, text);
+    if (ops->bare)
+        return;
     qn__text_add(text, " %s", qn__table_name(&qn__activations, (int)layer->activation));
     if (layer->dropout != 0.0f) {
         char number[32];
@@ -158,19 +164,30 @@ static void dropout_numbers(float chance, qn__layer *layer) {
     layer->drop_keep = 1.0f / (1.0f - chance);
 }
 
-qn_status qn__network_program(const qn__network *network, uint32_t inputs, qn__layer *layer,
+int qn__network_has_pixels(const qn__network *network) {
+    int other = 0;
+    for (uint32_t l = 0; l < network->layers; ++l)
+        other |= network->layer[l].kind != QN__LAYER_DENSE;
+    return other;
+}
+
+qn_status qn__network_program(const qn__network *network, qn__shape input, qn__layer *layer,
                               uint64_t *parameters, qn_error *err) {
     /* 255 layers of at most 2^24 x 2^32 weights are below 2^64, so the sum cannot overflow. */
     uint64_t at = 0;
-    qn__shape shape = {inputs, 1, 1};
+    qn__shape shape = input;
+    if (network->layer[0].kind == QN__LAYER_DENSE)
+        shape = (qn__shape){qn__shape_volume(input), 1, 1};
     for (uint32_t l = 0; l < network->layers; ++l) {
         const qn__layer_text *from = &network->layer[l];
         const qn_status status =
             qn__layer_ops_of(from->kind)->make(from, shape, at, &layer[l], err);
-        if (status != QN_OK)
+        if (status != QN_OK) {
+            qn__at(err, "model, layer %u", l);
             return status;
+        }
         dropout_numbers(from->dropout, &layer[l]);
-        at = layer[l].biases + layer[l].to.channels;
+        at = qn__layer_end(&layer[l]);
         shape = layer[l].to;
     }
     /* Sizes in bytes, of several arrays together, must not overflow. */

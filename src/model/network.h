@@ -22,10 +22,15 @@ void qn__network_text(const qn__network *network, qn__text *text);
 /* The same for one layer. */
 void qn__network_layer_text(const qn__layer_text *layer, qn__text *text);
 
-/* Fills layer[0 .. network->layers-1] for a network with `inputs` features, and the total number of
- * parameters. Their order in the flat array is that of num/program.h: layer by layer, the weights
- * [out][in] before the biases. Fails with QN_USAGE if they exceed the address space. */
-qn_status qn__network_program(const qn__network *network, uint32_t inputs, qn__layer *layer,
+/* Whether a layer is not dense: the network is one of contract 5, and if it is the first, the input
+ * must have pixels. */
+int qn__network_has_pixels(const qn__network *network);
+
+/* Fills layer[0 .. network->layers-1] for a network with this input, and the total number of
+ * parameters. A first layer that is dense takes the input's values as features. The order of
+ * parameters in the flat array is that of num/program.h: layer by layer, weights before biases.
+ * Fails with QN_USAGE if a window does not fit or the parameters exceed the address space. */
+qn_status qn__network_program(const qn__network *network, qn__shape input, qn__layer *layer,
                               uint64_t *parameters, qn_error *err);
 
 #endif

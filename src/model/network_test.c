@@ -180,7 +180,8 @@ static void test_program(void **state) {
     assert_int_equal(
         qn__network_parse("dense 5 relu dropout 0.2; dense 3 tanh; dense 2", &network, NULL),
         QN_OK);
-    assert_int_equal(qn__network_program(&network, 7, layer, &parameters, NULL), QN_OK);
+    assert_int_equal(qn__network_program(&network, (qn__shape){7, 1, 1}, layer, &parameters, NULL),
+                     QN_OK);
     assert_int_equal(parameters, 7 * 5 + 5 + 5 * 3 + 3 + 3 * 2 + 2);
     const uint64_t expected[3][4] = {{7, 5, 0, 35}, {5, 3, 40, 55}, {3, 2, 58, 64}};
     for (int l = 0; l < 3; ++l) {
@@ -227,7 +228,8 @@ static void test_thresholds(void **state) {
             2, {{.out = 3, .activation = QN__ACT_RELU, .dropout = cases[i].chance}, {.out = 2}}};
         qn__layer layer[2];
         uint64_t parameters;
-        assert_int_equal(qn__network_program(&network, 1, layer, &parameters, NULL), QN_OK);
+        assert_int_equal(
+            qn__network_program(&network, (qn__shape){1, 1, 1}, layer, &parameters, NULL), QN_OK);
         assert_int_equal(layer[0].drop_threshold, cases[i].threshold);
     }
 }
@@ -240,7 +242,9 @@ static void test_too_many_parameters(void **state) {
     qn_error err = {0};
     for (int l = 0; l < QN__MAX_LAYERS; ++l)
         network.layer[l].out = QN__MAX_WIDTH;
-    assert_int_equal(qn__network_program(&network, UINT32_MAX, layer, &parameters, &err), QN_OK);
+    assert_int_equal(
+        qn__network_program(&network, (qn__shape){UINT32_MAX, 1, 1}, layer, &parameters, &err),
+        QN_OK);
     /* 2^24 * (2^32 - 1) + 2^24 + 254 * (2^48 + 2^24), in Python */
     assert_true(parameters == 143552242383847424u);
 }

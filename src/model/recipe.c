@@ -40,7 +40,10 @@ static int uses_contract_2(const qn__recipe *r) {
 static int uses_contract_3(const qn__recipe *r) {
     return r->weight || r->class_weight || r->init_scale != QN__INIT_SCALE_FIT;
 }
+
 static int uses_contract_4(const qn__recipe *r) { return r->valid_data[0] != '\0'; }
+
+static int uses_contract_5(const qn__recipe *r) { return qn__network_has_pixels(&r->network); }
 
 /* -0 equals 0, so this is where the two become one. */
 static void plain_zero(float *number) {
@@ -90,7 +93,13 @@ void qn__recipe_tidy(qn__recipe *r) {
                               &r->learning_rate, &r->lr_gamma, &r->delta};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i)
         plain_zero(numbers[i]);
-    r->contract = uses_contract_4(r) ? 4 : uses_contract_3(r) ? 3 : uses_contract_2(r) ? 2 : 1;
+    if (r->network.layer[0].kind == QN__LAYER_DENSE)
+        r->shape = (qn__shape){0};
+    r->contract = uses_contract_5(r)   ? 5
+                  : uses_contract_4(r) ? 4
+                  : uses_contract_3(r) ? 3
+                  : uses_contract_2(r) ? 2
+                                       : 1;
 }
 
 /* --------------------------------------------------------------------------------------- checks */
@@ -247,6 +256,27 @@ static qn_status check_delta(const qn__recipe *r, qn_error *err) {
     return loss_takes(r, "delta") ? check_range(&delta, err) : QN_OK;
 }
 
+/* A first layer with a window needs items with pixels. */
+static qn_status check_shape(const qn__recipe *r, qn_error *err) {
+    const uint64_t pixels = (uint64_t)r->shape.height * r->shape.width;
+    if (r->network.layer[0].kind == QN__LAYER_DENSE)
+        return QN_OK;
+    if (pixels == 0)
+        return refuse(err, "`train.model`",
+                      "give images, whose height and width are known, or begin the model with a "
+                      "dense layer",
+                      qn__fail(err, QN_USAGE,
+                               "the first layer is \"%s\", and the data has no pixels",
+                               qn__layer_ops_of(r->network.layer[0].kind)->word));
+    if (r->shape.channels == 0 || pixels > UINT32_MAX ||
+        pixels * r->shape.channels != qn__recipe_inputs(r))
+        return refuse(err, "`data.path`", "make the recipe again",
+                      qn__fail(err, QN_USAGE, "%ux%ux%u pixels are not %u inputs",
+                               r->shape.channels, r->shape.height, r->shape.width,
+                               qn__recipe_inputs(r)));
+    return QN_OK;
+}
+
 static qn_status check_network(const qn__recipe *r, qn_error *err) {
     const qn__activation last = r->network.layer[r->network.layers - 1].activation;
     qn_status status = check_task(r, err);
@@ -261,9 +291,12 @@ static qn_status check_network(const qn__recipe *r, qn_error *err) {
                      "the loss \"cross-entropy\" needs softmax in the last layer, which has \"%s\"",
                      qn__table_name(&qn__activations, (int)last)),
             err);
+    status = check_shape(r, err);
+    if (status != QN_OK)
+        return status;
     qn__layer layer[QN__MAX_LAYERS];
     uint64_t parameters;
-    return qn__network_program(&r->network, qn__recipe_inputs(r), layer, &parameters, err);
+    return qn__network_program(&r->network, qn__recipe_input(r), layer, &parameters, err);
 }
 
 static qn_status check_data(const qn__recipe *r, qn_error *err) {
@@ -291,6 +324,9 @@ static qn_status check_arith(const qn__recipe *r, qn_error *err) {
     uint64_t grain = r->grain < r->batch ? r->grain : r->batch;
     if (r->arith == QN__ARITH_F32)
         return QN_OK;
+    if (qn__network_has_pixels(&r->network))
+        return refuse(err, "`train.arith`", "use `train.arith` f32, or dense layers",
+                      qn__fail(err, QN_USAGE, "integer arithmetic has dense layers only"));
     grain = grain < r->items ? grain : r->items;
     if (grain > QN__INTGEMM_LONGEST)
         return refuse(err, "`train.grain`", remedy,
@@ -431,6 +467,10 @@ qn_status qn__recipe_check_classes(const qn__recipe *recipe, uint32_t classes, q
                       classes, classes - 1);
 }
 
+qn__shape qn__recipe_input(const qn__recipe *recipe) {
+    return recipe->shape.channels ? recipe->shape : (qn__shape){qn__recipe_inputs(recipe), 1, 1};
+}
+
 uint32_t qn__recipe_inputs(const qn__recipe *recipe) {
     return (uint32_t)qn__inputs(recipe->table, recipe->features);
 }
@@ -493,6 +533,14 @@ static void add_contract_4(const qn__recipe *r, qn__text *text) {
     qn__text_add(text, ",\"valid_data\":\"%s\"", r->valid_data);
 }
 
+static void add_contract_5(const qn__recipe *r, qn__text *text) {
+    const qn__shape *s = &r->shape;
+    if (s->channels)
+        qn__text_add(text, ",\"shape\":\"%ux%ux%u\"", s->channels, s->height, s->width);
+    else
+        qn__text_add(text, ",\"shape\":\"\"");
+}
+
 /* The keys in the order of 11.1, which is the order of the struct's members. */
 static void add_members(const qn__recipe *r, qn__text *text) {
     qn__text_add(text, "{\"contract\":%u", r->contract);
@@ -529,6 +577,8 @@ static void add_members(const qn__recipe *r, qn__text *text) {
         add_contract_3(r, text);
     if (r->contract >= 4)
         add_contract_4(r, text);
+    if (r->contract >= 5)
+        add_contract_5(r, text);
     qn__text_add(text, "}");
 }
 

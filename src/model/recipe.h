@@ -58,6 +58,8 @@ typedef struct qn__recipe {
     qn__init_scale init_scale;
     /* From here on contract 4. */
     char valid_data[65]; /* digest of the validation file that tells the best epoch; "": none */
+    /* From here on contract 5. */
+    qn__shape shape; /* of the items, where the first layer is not dense; else all are 0 */
 } qn__recipe;
 
 /* A deep copy. QN_MEMORY: *to is empty, and needs no release. */
@@ -93,6 +95,9 @@ qn_status qn__recipe_check_classes(const qn__recipe *recipe, uint32_t classes, q
 
 /* Inputs of its network: those of the columns of its data. */
 uint32_t qn__recipe_inputs(const qn__recipe *recipe);
+
+/* The input of its network: pixels, or features without any. */
+qn__shape qn__recipe_input(const qn__recipe *recipe);
 
 /* Whether it holds a number for each column that may lack values. */
 int qn__recipe_fills(const qn__recipe *recipe);

@@ -134,6 +134,8 @@ static qn_status find_network(const qn_train_options *o, const qn_data *data, qn
     char model[QN__DEFAULT_MODEL_ROOM] = "";
     if (o->model == NULL)
         qn__default_model(r->task, r->loss, qn_data_classes(data), model);
+    r->shape.channels = qn_data_image_channels(data);
+    qn_data_image_size(data, &r->shape.height, &r->shape.width);
     return qn__network_parse(o->model != NULL ? o->model : model, &r->network, err);
 }
 
@@ -148,6 +150,12 @@ static qn_status check_scale(const qn__recipe *r, const qn_data *data, qn_error 
     return qn__remedy(err, QN_USAGE, "use `train.scale` standard, or `train.scale` none");
 }
 
+static int is_alike(const qn__layer *a, const qn__layer *b) {
+    return a->kind == b->kind && memcmp(&a->from, &b->from, sizeof a->from) == 0 &&
+           memcmp(&a->to, &b->to, sizeof a->to) == 0 &&
+           memcmp(&a->window, &b->window, sizeof a->window) == 0;
+}
+
 /* The parameters of `model` must be those of the recipe's network. */
 static qn_status check_start(const qn_model *model, const qn__recipe *r, qn_error *err) {
     qn__layer layer[QN__MAX_LAYERS];
@@ -157,10 +165,10 @@ static qn_status check_start(const qn_model *model, const qn__recipe *r, qn_erro
     qn__program from;
     qn__model_program(model, &from);
     qn_status status =
-        qn__network_program(&r->network, qn__recipe_inputs(r), layer, &parameters, err);
+        qn__network_program(&r->network, qn__recipe_input(r), layer, &parameters, err);
     uint32_t l = 0;
     while (status == QN_OK && l < from.layers && l < r->network.layers &&
-           from.layer[l].in == layer[l].in && from.layer[l].out == layer[l].out)
+           is_alike(&from.layer[l], &layer[l]))
         ++l;
     if (status != QN_OK || (l == from.layers && l == r->network.layers))
         return status;
@@ -168,10 +176,12 @@ static qn_status check_start(const qn_model *model, const qn__recipe *r, qn_erro
         qn__fail(err, QN_MISMATCH, "the model to start from has %u layers, this network has %u",
                  from.layers, r->network.layers);
     else
-        qn__fail(err, QN_MISMATCH,
-                 "layer %u of the model to start from is %u x %u, that of this network %u x %u "
-                 "(inputs x outputs)",
-                 l, from.layer[l].in, from.layer[l].out, layer[l].in, layer[l].out);
+        qn__fail(
+            err, QN_MISMATCH,
+            "layer %u of the model to start from is a %s of %u x %u, that of this network a %s of "
+            "%u x %u (inputs x outputs)",
+            l, qn__layer_ops_of(from.layer[l].kind)->word, from.layer[l].in, from.layer[l].out,
+            qn__layer_ops_of(layer[l].kind)->word, layer[l].in, layer[l].out);
     qn__at(err, "`train.init_from`");
     return qn__remedy(err, QN_MISMATCH, "give `train.model` and the columns of that model");
 }

@@ -17,12 +17,15 @@ static const char *const keys[] = {
     /* from contract 3 on */
     "weight", "class_weight", "init_scale",
     /* from contract 4 on */
-    "valid_data"};
+    "valid_data",
+    /* from contract 5 on */
+    "shape"};
 enum { KEYS = sizeof keys / sizeof keys[0] };
 
 /* The first keys, which a recipe of this contract has. */
 static size_t keys_of(uint64_t contract) {
-    return contract == 1 ? KEYS - 11 : contract == 2 ? KEYS - 4 : contract == 3 ? KEYS - 1 : KEYS;
+    static const size_t later[] = {12, 12, 5, 2, 1, 0}; /* keys of later contracts */
+    return KEYS - later[contract < 5 ? contract : 5];
 }
 
 #define REMADE "the file was changed, or made by another program: make it again with quern train"
@@ -189,6 +192,17 @@ static void read_contract_4(reader *r, qn__recipe *out) {
         read_digest(r, "valid_data", out->valid_data);
 }
 
+static void read_contract_5(reader *r, qn__recipe *out) {
+    const char *text = read_text(r, "shape");
+    unsigned channels, height, width;
+    if (!*text)
+        return;
+    if (sscanf(text, "%9ux%9ux%9u", &channels, &height, &width) == 3)
+        out->shape = (qn__shape){channels, height, width};
+    else
+        bad(r, "shape", "the value is not a shape", REMADE);
+}
+
 /* Writing what was read must give the text again. So a recipe has one form only, and whatever the
  * reader was lenient about (upper case, "1.0" for "1", numbers that the optimiser ignores) is found
  * here. */
@@ -228,6 +242,8 @@ static void read_members(reader *r, qn__recipe *out) {
         read_contract_3(r, out);
     if (r->status == QN_OK && out->contract >= 4)
         read_contract_4(r, out);
+    if (r->status == QN_OK && out->contract >= 5)
+        read_contract_5(r, out);
 }
 
 static qn_status check_whole(const qn__recipe *recipe, const char *json, size_t size,

@@ -55,17 +55,20 @@ static qn_status bad_tensor(const checker *c, const char *name, const char *what
 static qn_status read_shape(const checker *c, const qn__json_node *node, const char *name,
                             qn__tensor_view *view) {
     const size_t dimensions = qn__json_count(node);
-    uint64_t side[2] = {0, 0};
-    if (!qn__json_is_array(node) || dimensions < 1 || dimensions > 2)
-        return bad_tensor(c, name, "a shape must have one or two dimensions");
+    uint64_t side[4] = {0, 0, 0, 0};
+    if (!qn__json_is_array(node) || dimensions < 1 || dimensions > 4 || dimensions == 3)
+        return bad_tensor(c, name, "a shape must have one, two or four dimensions");
     for (size_t i = 0; i < dimensions; ++i)
         if (!qn__json_u64(qn__json_at(node, i), &side[i]) || side[i] == 0)
             return bad_tensor(c, name, "a dimension is not a whole number from 1");
     view->rows = side[0];
     view->columns = side[1];
+    view->taps[0] = side[2];
+    view->taps[1] = side[3];
     view->count = side[0];
-    if (dimensions == 2 && __builtin_mul_overflow(side[0], side[1], &view->count))
-        return bad_tensor(c, name, "the shape is larger than any file");
+    for (size_t i = 1; i < dimensions; ++i)
+        if (__builtin_mul_overflow(view->count, side[i], &view->count))
+            return bad_tensor(c, name, "the shape is larger than any file");
     if (view->count > c->data_size / 4)
         return bad_tensor(c, name, "the shape is larger than the file");
     return QN_OK;

@@ -15,12 +15,17 @@ typedef struct qn__tensor_note {
     const char *key, *value;
 } qn__tensor_note;
 
-/* A tensor to write: rows x columns floats, or a vector of `rows` if columns is 0. */
+/* A tensor to write: rows x columns x taps[0] x taps[1] floats; a matrix if taps are 0, a vector of
+ * `rows` if columns is 0 too. */
 typedef struct qn__tensor {
     const char *name;
     uint64_t rows, columns;
     const float *data;
+    uint32_t taps[2];
 } qn__tensor;
+
+/* Floats of the tensor. */
+uint64_t qn__tensor_count(const qn__tensor *tensor);
 
 /* The contents of a file to write, in order. */
 typedef struct qn__tensor_list {
@@ -47,11 +52,13 @@ typedef struct qn__tensors qn__tensors;
 typedef struct qn__tensor_view {
     const char *name;
     uint64_t rows, columns; /* columns is 0 for a vector */
+    uint64_t taps[2];       /* 0 but for four dimensions */
     uint64_t count;         /* floats */
     const uint8_t *bytes;   /* 4 * count bytes, unaligned: copy them */
 } qn__tensor_view;
 
-/* Reads a file; only dtype F32 and one or two dimensions, none of them 0, are accepted. Fails with
+/* Reads a file; only dtype F32 and one, two or four dimensions, none of them 0, are
+ * accepted. Fails with
  * QN_FORMAT (the message names the tensor or the byte), QN_IO, QN_MEMORY. */
 qn_status qn__tensors_read(const char *path, qn__tensors **out, qn_error *err);
 /* The same from bytes that outlive *out; `name` is used in messages in place of the path. */

@@ -16,8 +16,9 @@ static qn_status put(void *sink_to, const void *bytes, size_t size, qn_error *er
     return to->writer != NULL ? qn__writer_add(to->writer, bytes, size, err) : QN_OK;
 }
 
-static uint64_t count_of(const qn__tensor *tensor) {
-    return tensor->columns == 0 ? tensor->rows : tensor->rows * tensor->columns;
+uint64_t qn__tensor_count(const qn__tensor *tensor) {
+    const uint64_t taps = tensor->taps[0] ? (uint64_t)tensor->taps[0] * tensor->taps[1] : 1;
+    return tensor->columns == 0 ? tensor->rows : tensor->rows * tensor->columns * taps;
 }
 
 static void add_notes(qn__text *text, const qn__tensor_list *list) {
@@ -33,12 +34,14 @@ static void add_notes(qn__text *text, const qn__tensor_list *list) {
 
 /* Appends ,"NAME":{...} of a tensor whose bytes begin at `begin`; returns their end. */
 static uint64_t add_tensor(qn__text *text, const qn__tensor *tensor, uint64_t begin) {
-    const uint64_t end = begin + 4 * count_of(tensor);
+    const uint64_t end = begin + 4 * qn__tensor_count(tensor);
     qn__text_add(text, ",");
     qn__text_add_json(text, tensor->name);
     qn__text_add(text, ":{\"dtype\":\"F32\",\"shape\":[%llu", (unsigned long long)tensor->rows);
     if (tensor->columns != 0)
         qn__text_add(text, ",%llu", (unsigned long long)tensor->columns);
+    if (tensor->taps[0] != 0)
+        qn__text_add(text, ",%u,%u", tensor->taps[0], tensor->taps[1]);
     qn__text_add(text, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)begin,
                  (unsigned long long)end);
     return end;
@@ -70,8 +73,8 @@ static qn_status put_all(sink *to, const qn__tensor_list *list, qn_error *err) {
     if (status == QN_OK)
         status = put(to, header.data, header.size, err);
     for (size_t i = 0; i < list->tensors && status == QN_OK; ++i)
-        status =
-            qn__each_little(list->tensor[i].data, (size_t)count_of(&list->tensor[i]), put, to, err);
+        status = qn__each_little(list->tensor[i].data, (size_t)qn__tensor_count(&list->tensor[i]),
+                                 put, to, err);
     qn__text_release(&header);
     return status;
 }

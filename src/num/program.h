@@ -3,6 +3,7 @@
 #ifndef QN_NUM_PROGRAM_H
 #define QN_NUM_PROGRAM_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 typedef enum qn__activation {
@@ -42,9 +43,15 @@ typedef enum qn__arith { QN__ARITH_F32, QN__ARITH_I7, QN__ARITH_I14, QN__ARITH_I
 
 enum { QN__MAX_LAYERS = 255 };
 
-typedef enum qn__layer_kind { QN__LAYER_DENSE } qn__layer_kind;
+typedef enum qn__layer_kind {
+    QN__LAYER_DENSE,
+    QN__LAYER_CONV,
+    QN__LAYER_MAXPOOL,
+    QN__LAYER_AVGPOOL,
+    QN__LAYER_GLOBALPOOL
+} qn__layer_kind;
 
-enum { QN__LAYER_KINDS = QN__LAYER_DENSE + 1 };
+enum { QN__LAYER_KINDS = QN__LAYER_GLOBALPOOL + 1 };
 
 /* One item's values before or after a layer: `channels` of them for each pixel. Features without
  * pixels are {n, 1, 1}. */
@@ -63,7 +70,8 @@ typedef struct qn__layer {
     qn__shape from, to;
     qn__window window;
     uint32_t in, out; /* values of an item: the volumes of `from` and `to` */
-    uint32_t depth;   /* factors of one output: the taps of the window times from.channels */
+    uint32_t depth;   /* weights of one output: the taps of the window times from.channels; 0: the
+                         layer has no parameters */
     qn__activation activation;
     uint32_t drop_threshold; /* 0: no dropout; docs/exactness.md 6.5 */
     float drop_keep;
@@ -71,6 +79,11 @@ typedef struct qn__layer {
      * [to.channels][kernel height][kernel width][from.channels], then biases [to.channels]. */
     uint64_t weights, biases;
 } qn__layer;
+
+/* Where the parameters of the layer end. */
+static inline uint64_t qn__layer_end(const qn__layer *layer) {
+    return layer->biases + (layer->depth ? layer->to.channels : 0);
+}
 
 static inline uint32_t qn__shape_volume(qn__shape shape) {
     return shape.channels * shape.height * shape.width;
@@ -117,6 +130,14 @@ typedef struct qn__program {
     uint32_t gradient_scale; /* gradients are summed in multiples of 2^-gradient_scale */
     float partial_limit;     /* a grain's partial gradient must stay below it, in units; 8.7 */
 } qn__program;
+
+/* The first layer that is not dense, or NULL: what a device of dense layers cannot do. */
+static inline const qn__layer *qn__program_window(const qn__program *program) {
+    for (uint32_t l = 0; l < program->layers; ++l)
+        if (program->layer[l].kind != QN__LAYER_DENSE)
+            return &program->layer[l];
+    return NULL;
+}
 
 /* Classes that the last outputs can tell apart; 1 for real targets, which have none. */
 static inline uint32_t qn__program_classes(const qn__program *program) {

@@ -84,7 +84,8 @@ static qn_status read_job(const qn_plan_options *o, qn_plan *p, qn_error *err) {
     qn__recipe recipe = {0};
     qn_status status = recipe_of(o, &recipe, err);
     if (status == QN_OK)
-        status = qn__network_program(&recipe.network, o->features, layer, &p->job.parameters, err);
+        status = qn__network_program(&recipe.network, qn__recipe_input(&recipe), layer,
+                                     &p->job.parameters, err);
     if (status == QN_OK) {
         qn__network_text(&recipe.network, &p->model);
         status = p->model.failed ? qn__fail_memory(err, 1, QN__MAX_LAYERS) : QN_OK;

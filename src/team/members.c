@@ -4,6 +4,7 @@
 #include "base/float_state.h"
 #include "base/sized.h"
 #include "base/text.h"
+#include "layer/layer.h"
 #include "num/intgemm_reference.h"
 #include "team/queue.h"
 #include <math.h>
@@ -272,6 +273,12 @@ qn_status qn__member_lacks(const char *name, const qn__program *program, qn_erro
     char able[NAMES] = "";
     const int bits = qn__arith_bits(program->arith);
     qn__fail(err, QN_UNSUPPORTED, "%s cannot compute this model exactly", name);
+    const qn__layer *window = qn__program_window(program);
+    if (window) {
+        qn__fail(err, QN_UNSUPPORTED, "%s does not compute the layer \"%s\"", name,
+                 qn__layer_ops_of(window->kind)->word);
+        return qn__remedy(err, QN_UNSUPPORTED, "leave the device out");
+    }
     if (bits == 0)
         return qn__remedy(err, QN_UNSUPPORTED, "leave the device out");
     for (int k = 0; qn__devices[k]; ++k) {

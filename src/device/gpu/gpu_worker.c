@@ -4,7 +4,9 @@
 #include "base/memory.h"
 #include "num/intgemm_reference.h"
 
-int qn__gpu_supports(const qn__program *program) { return program->arith <= QN__ARITH_I21; }
+int qn__gpu_supports(const qn__program *program) {
+    return program->arith <= QN__ARITH_I21 && !qn__program_window(program);
+}
 
 /* Writes the constant data: the scaled bytes, mean and inverse. */
 static qn_status fill(qn__worker *w, qn_error *err) {

@@ -1,0 +1,135 @@
+/* conv N KxL [stride S] [pad same|none|P] [dilation D]: N channels, each from a window over all
+ * channels of the input. */
+#include "layer/product.h"
+#include "layer/window.h"
+
+#define HELP                                                                                       \
+    "write \"conv 32 3x3 relu\": channels, height and width of the window; then perhaps stride "   \
+    "2, "                                                                                          \
+    "pad none, dilation 2"
+
+/* The padding of `same`, which keeps height and width at stride 1. Only odd windows have one. */
+static int same_pad(const qn__window *w, uint32_t pad[2]) {
+    for (int d = 0; d < 2; ++d)
+        pad[d] = w->dilation[d] * (w->kernel[d] - 1) / 2;
+    return w->kernel[0] % 2 && w->kernel[1] % 2;
+}
+
+/* Without a word it is `same` for odd windows, and none for others. */
+static void default_pad(const qn__window *w, uint32_t pad[2]) {
+    if (!same_pad(w, pad))
+        pad[0] = pad[1] = 0;
+}
+
+static qn_status parse_pad(qn__tokens *tokens, int *same, qn__window *w) {
+    static const char *const help = "a padding is \"same\", \"none\", or as many pixels, 0 to 255: "
+                                    "\"pad 1\"";
+    *same = qn__tokens_is(tokens, "same");
+    w->pad[0] = w->pad[1] = 0;
+    if (!*same && !qn__tokens_is(tokens, "none"))
+        return qn__tokens_pair(tokens, "padding", 0, 255, help, w->pad);
+    if (*same && (w->kernel[0] % 2 == 0 || w->kernel[1] % 2 == 0))
+        return qn__tokens_fail(tokens, tokens->at, "only an odd window has the padding \"same\"",
+                               "use an odd height and width, such as 3x3, or as many pixels: "
+                               "\"pad 1\"");
+    qn__tokens_next(tokens);
+    return QN_OK;
+}
+
+/* The words behind the window, in any order, each once. */
+static qn_status parse_words(qn__tokens *tokens, qn__window *w) {
+    static const char *const word[] = {"stride", "pad", "dilation"};
+    int seen[3] = {0, 0, 0}, same = 0;
+    qn_status status = QN_OK;
+    for (int i = 0; i < 3 && status == QN_OK; ++i) {
+        if (!qn__tokens_is(tokens, word[i]))
+            continue;
+        if (seen[i]++)
+            return qn__tokens_invalid(tokens, "a layer has only one", HELP);
+        if (i == 1) {
+            qn__tokens_next(tokens);
+            status = parse_pad(tokens, &same, w);
+        } else if (i == 0) {
+            status = qn__window_stride(tokens, w);
+        } else {
+            qn__tokens_next(tokens);
+            status = qn__tokens_pair(tokens, "dilation", 1, 255, HELP, w->dilation);
+        }
+        i = -1;
+    }
+    if (!seen[1] || same)
+        default_pad(w, w->pad);
+    return status;
+}
+
+static qn_status parse(qn__tokens *tokens, qn__layer_text *layer) {
+    qn_status status =
+        qn__tokens_count(tokens, "number of channels", QN__MAX_WIDTH, HELP, &layer->out);
+    if (status == QN_OK)
+        status = qn__window_kernel(tokens, &layer->window);
+    return status == QN_OK ? parse_words(tokens, &layer->window) : status;
+}
+
+static void write(const qn__layer_text *layer, qn__text *text) {
+    const qn__window *w = &layer->window;
+    uint32_t usual[2];
+    default_pad(w, usual);
+    qn__text_add(text, " %u %ux%u", layer->out, w->kernel[0], w->kernel[1]);
+    if (w->stride[0] != 1 || w->stride[1] != 1)
+        qn__window_write("stride", w->stride, text);
+    if (w->pad[0] == usual[0] && w->pad[1] == usual[1])
+        ;
+    else if (w->pad[0] == 0 && w->pad[1] == 0)
+        qn__text_add(text, " pad none");
+    else
+        qn__window_write("pad", w->pad, text);
+    if (w->dilation[0] != 1 || w->dilation[1] != 1)
+        qn__window_write("dilation", w->dilation, text);
+}
+
+static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first, qn__layer *layer,
+                      qn_error *err) {
+    const qn_status status = qn__window_make(text, from, text->out, first, layer, err);
+    if (status != QN_OK)
+        return status;
+    const uint64_t depth = (uint64_t)qn__window_taps(layer) * from.channels;
+    if (depth > QN__MAX_WIDTH) {
+        qn__fail(err, QN_USAGE, "a window of %ux%u pixels with %u channels is too large",
+                 text->window.kernel[0], text->window.kernel[1], from.channels);
+        return qn__remedy(err, QN_USAGE, "make the window smaller");
+    }
+    layer->depth = (uint32_t)depth;
+    layer->biases = first + depth * text->out;
+    return QN_OK;
+}
+
+static uint64_t fan_out(const qn__layer *l) {
+    return (uint64_t)qn__window_taps(l) * l->to.channels;
+}
+
+static void forward(const qn__layer *l, int bits, const float *parameters, const float *a,
+                    float *z) {
+    (void)bits; /* a recipe with integers has no convolution (16.1) */
+    qn__product_forward(l, parameters, a, z);
+    qn__plain_zeros(l->out, z);
+}
+
+static void backward(const qn__layer *l, int bits, const float *parameters, const float *a,
+                     const float *delta, int64_t *sums, float *e) {
+    (void)bits;
+    (void)a;
+    (void)sums;
+    qn__product_backward(l, parameters, delta, e);
+    qn__plain_zeros(l->in, e);
+}
+
+const qn__layer_ops qn__conv = {
+    .word = "conv",
+    .syntax = "conv CHANNELS HEIGHTxWIDTH stride S pad same|none|P dilation D ACTIVATION dropout P",
+    .parse = parse,
+    .write = write,
+    .make = make,
+    .fan_out = fan_out,
+    .forward = forward,
+    .backward = backward,
+    .gradient = qn__product_gradient};

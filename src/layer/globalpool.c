@@ -1,0 +1,29 @@
+/* globalpool: the mean of each channel over all pixels. */
+#include "layer/pool.h"
+
+static qn_status parse(qn__tokens *tokens, qn__layer_text *layer) {
+    (void)tokens;
+    (void)layer;
+    return QN_OK;
+}
+
+static void write(const qn__layer_text *layer, qn__text *text) {
+    (void)layer;
+    (void)text;
+}
+
+static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first, qn__layer *layer,
+                      qn_error *err) {
+    qn__layer_text whole = *text;
+    whole.window = (qn__window){{from.height, from.width}, {1, 1}, {0, 0}, {1, 1}};
+    return qn__window_make(&whole, from, from.channels, first, layer, err);
+}
+
+const qn__layer_ops qn__globalpool = {.word = "globalpool",
+                                      .syntax = "globalpool",
+                                      .bare = 1,
+                                      .parse = parse,
+                                      .write = write,
+                                      .make = make,
+                                      .forward = qn__mean_forward,
+                                      .backward = qn__mean_backward};

@@ -1,0 +1,19 @@
+/* What the pools share. */
+#ifndef QN_LAYER_POOL_H
+#define QN_LAYER_POOL_H
+
+#include "layer/window.h"
+
+/* "maxpool 2 stride 2": without a stride, windows do not overlap. */
+qn_status qn__pool_parse(qn__tokens *tokens, qn__layer_text *layer);
+void qn__pool_write(const qn__layer_text *layer, qn__text *text);
+qn_status qn__pool_make(const qn__layer_text *text, qn__shape from, uint64_t first,
+                        qn__layer *layer, qn_error *err);
+
+/* 16.6: means of windows. */
+void qn__mean_forward(const qn__layer *layer, int bits, const float *parameters, const float *a,
+                      float *z);
+void qn__mean_backward(const qn__layer *layer, int bits, const float *parameters, const float *a,
+                       const float *delta, int64_t *sums, float *e);
+
+#endif

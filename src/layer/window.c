@@ -1,0 +1,84 @@
+#include "layer/window.h"
+
+#include <stdio.h>
+
+#define HELP "height and width are whole numbers from 1 to 255: \"3x3\", or \"3\" for both"
+
+int qn__tap_find(const qn__layer *l, qn__tap t, qn__places *at) {
+    const qn__window *w = &l->window;
+    const int64_t y = (int64_t)t.y * w->stride[0] - w->pad[0] + (int64_t)t.ky * w->dilation[0];
+    const int64_t x = (int64_t)t.x * w->stride[1] - w->pad[1] + (int64_t)t.kx * w->dilation[1];
+    if (y < 0 || x < 0 || y >= l->from.height || x >= l->from.width)
+        return 0;
+    at->input = ((size_t)y * l->from.width + (size_t)x) * l->from.channels;
+    at->output = ((size_t)t.y * l->to.width + t.x) * l->to.channels;
+    at->weights = ((size_t)t.ky * w->kernel[1] + t.kx) * l->from.channels;
+    return 1;
+}
+
+int qn__tap_next(const qn__layer *l, qn__tap *t) {
+    if (++t->kx < l->window.kernel[1])
+        return 1;
+    t->kx = 0;
+    if (++t->ky < l->window.kernel[0])
+        return 1;
+    t->ky = 0;
+    if (++t->x < l->to.width)
+        return 1;
+    t->x = 0;
+    return ++t->y < l->to.height;
+}
+
+qn_status qn__window_kernel(qn__tokens *tokens, qn__window *window) {
+    *window = (qn__window){.stride = {1, 1}, .dilation = {1, 1}};
+    return qn__tokens_pair(tokens, "window", 1, 255, HELP, window->kernel);
+}
+
+qn_status qn__window_stride(qn__tokens *tokens, qn__window *window) {
+    if (!qn__tokens_is(tokens, "stride"))
+        return QN_OK;
+    qn__tokens_next(tokens);
+    return qn__tokens_pair(tokens, "stride", 1, 255, HELP, window->stride);
+}
+
+void qn__window_write(const char *word, const uint32_t pair[2], qn__text *text) {
+    qn__text_add(text, " %s %u", word, pair[0]);
+    if (pair[0] != pair[1])
+        qn__text_add(text, "x%u", pair[1]);
+}
+
+/* Pixels of the output in one direction; 0 where the window is larger than the input. */
+static uint32_t pixels(const qn__window *w, int d, uint32_t from) {
+    const uint64_t extent = (uint64_t)w->dilation[d] * (w->kernel[d] - 1) + 1;
+    const uint64_t whole = (uint64_t)from + 2 * (uint64_t)w->pad[d];
+    return whole < extent ? 0 : (uint32_t)((whole - extent) / w->stride[d] + 1);
+}
+
+qn_status qn__window_make(const qn__layer_text *text, qn__shape from, uint32_t channels,
+                          uint64_t first, qn__layer *layer, qn_error *err) {
+    const qn__window *w = &text->window;
+    const qn__shape to = {channels, pixels(w, 0, from.height), pixels(w, 1, from.width)};
+    const uint64_t size = (uint64_t)to.height * to.width;
+    *layer = (qn__layer){.kind = text->kind,
+                         .from = from,
+                         .to = to,
+                         .window = *w,
+                         .in = qn__shape_volume(from),
+                         .out = qn__shape_volume(to),
+                         .activation = text->activation,
+                         .drop_keep = 1.0f,
+                         .weights = first,
+                         .biases = first};
+    if (size == 0) {
+        qn__fail(err, QN_USAGE, "a window of %ux%u pixels does not fit into %ux%u pixels",
+                 w->kernel[0], w->kernel[1], from.height, from.width);
+        return qn__remedy(err, QN_USAGE,
+                          "make the window smaller, or the strides and pools before it");
+    }
+    if (size * channels <= QN__MAX_WIDTH)
+        return QN_OK;
+    qn__fail(err, QN_USAGE, "%u channels of %ux%u pixels are too many outputs", channels, to.height,
+             to.width);
+    return qn__remedy(err, QN_USAGE,
+                      "a layer has at most 16777216 outputs: use fewer channels, or pool before");
+}

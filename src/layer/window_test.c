@@ -1,0 +1,258 @@
+/* Layers with windows: their reference by hand, and against numerical derivatives of loops in
+ * doubles that share no code with it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "layer/layer.h"
+#include "layer/reference.h"
+#include "num/philox.h"
+#include "num/sums.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_LAYERS = 4, MOST_VALUES = 512, MOST_PARAMETERS = 1024, ITEMS = 3 };
+
+typedef struct network {
+    qn__layer layer[MOST_LAYERS];
+    qn__program program;
+    float parameters[MOST_PARAMETERS];
+    float values[ITEMS][MOST_VALUES]; /* in the order of the data: [channel][y][x] */
+} network;
+
+/* Kernel, stride, padding, dilation of both directions. */
+static qn__window window(uint32_t k, uint32_t s, uint32_t p, uint32_t d) {
+    return (qn__window){{k, k + 1}, {s, 1}, {p, p ? p + 1 : 0}, {d, 1}};
+}
+
+static void add(network *n, qn__layer_text text) {
+    qn__program *p = &n->program;
+    const qn__shape from = n->layer[p->layers ? p->layers - 1 : 0].to;
+    qn__layer *l = &n->layer[p->layers];
+    const qn_status status = qn__layer_ops_of(text.kind)->make(
+        &text, p->layers ? from : n->layer[0].from, p->parameters, l, NULL);
+    assert_int_equal(status, QN_OK);
+    p->parameters = qn__layer_end(l);
+    p->layers += 1;
+    assert_true(p->parameters <= MOST_PARAMETERS && l->in <= MOST_VALUES && l->out <= MOST_VALUES);
+}
+
+static float drawn(uint32_t stream, uint32_t i) {
+    uint32_t word[4];
+    qn__words(5, 9, stream, 0, i, 0, word);
+    return (float)(word[0] * 0x1p-31 - 1.0);
+}
+
+static network begin(uint32_t channels, uint32_t height, uint32_t width) {
+    network n = {.layer = {{.from = {channels, height, width}}},
+                 .program = {.loss = QN__LOSS_MSE,
+                             .batch = ITEMS,
+                             .grain = ITEMS,
+                             .gradient_scale = 40,
+                             .partial_limit = qn__partial_limit(1)}};
+    for (uint32_t i = 0; i < MOST_PARAMETERS; ++i)
+        n.parameters[i] = 0.5f * drawn(0, i);
+    for (uint32_t i = 0; i < ITEMS; ++i)
+        for (uint32_t k = 0; k < MOST_VALUES; ++k)
+            n.values[i][k] = drawn(1 + i, k);
+    return n;
+}
+
+static void end(network *n, uint32_t out) {
+    add(n, (qn__layer_text){.kind = QN__LAYER_DENSE, .out = out});
+    n->program.layer = n->layer;
+}
+
+/* ---- the same in doubles: an image is image[channel][y][x] */
+
+static double *at(double *image, qn__shape s, uint32_t c, int64_t y, int64_t x) {
+    static double outside;
+    outside = 0;
+    if (y < 0 || x < 0 || y >= s.height || x >= s.width)
+        return &outside;
+    return image + ((size_t)c * s.height + (size_t)y) * s.width + (size_t)x;
+}
+
+/* One output, from the input `a`. */
+static double output(const qn__layer *l, const double *p, double *a, uint32_t o, uint32_t y,
+                     uint32_t x) {
+    const qn__window *w = &l->window;
+    const int one = l->kind != QN__LAYER_CONV && l->kind != QN__LAYER_DENSE;
+    double sum = one ? 0 : p[l->biases + o], most = -INFINITY;
+    for (uint32_t c = one ? o : 0; c < (one ? o + 1 : l->from.channels); ++c)
+        for (uint32_t ky = 0; ky < w->kernel[0]; ++ky)
+            for (uint32_t kx = 0; kx < w->kernel[1]; ++kx) {
+                const double v =
+                    *at(a, l->from, c, (int64_t)y * w->stride[0] - w->pad[0] + ky * w->dilation[0],
+                        (int64_t)x * w->stride[1] - w->pad[1] + kx * w->dilation[1]);
+                const uint64_t k = (ky * w->kernel[1] + kx) * l->from.channels + c;
+                sum += one ? v : v * p[l->weights + o * (uint64_t)l->depth + k];
+                most = v > most ? v : most;
+            }
+    if (l->kind == QN__LAYER_MAXPOOL)
+        return most;
+    return one ? sum / (w->kernel[0] * w->kernel[1]) : sum;
+}
+
+static double loss_of(const network *n, const double *p, uint32_t item) {
+    static double a[MOST_VALUES], y[MOST_VALUES];
+    double loss = 0;
+    for (uint32_t k = 0; k < n->layer[0].in; ++k)
+        a[k] = (double)n->values[item][k];
+    for (uint32_t l = 0; l < n->program.layers; ++l) {
+        const qn__layer *layer = &n->layer[l];
+        for (uint32_t o = 0; o < layer->to.channels; ++o)
+            for (uint32_t i = 0; i < layer->to.height; ++i)
+                for (uint32_t j = 0; j < layer->to.width; ++j) {
+                    const double z = output(layer, p, a, o, i, j);
+                    *at(y, layer->to, o, i, j) = layer->activation == QN__ACT_TANH ? tanh(z) : z;
+                }
+        memcpy(a, y, sizeof a);
+    }
+    for (uint32_t j = 0; j < n->layer[n->program.layers - 1].out; ++j)
+        loss += (a[j] - (j == item % 2)) * (a[j] - (j == item % 2));
+    return loss;
+}
+
+static double grain_of(const network *n, const double *p) {
+    double loss = 0;
+    for (uint32_t i = 0; i < ITEMS; ++i)
+        loss += loss_of(n, p, i);
+    return loss;
+}
+
+static void check(const network *n, const char *name) {
+    static int64_t sums[MOST_PARAMETERS];
+    static double p[MOST_PARAMETERS];
+    qn__tally tally = {0};
+    qn__reference *r;
+    memset(sums, 0, sizeof sums);
+    assert_int_equal(qn__reference_create(&n->program, &r, NULL), QN_OK);
+    qn__reference_grain_begin(r);
+    for (uint32_t i = 0; i < ITEMS; ++i) {
+        const qn__reference_item item = {.values = n->values[i], .number = i, .label = i % 2};
+        qn__reference_grain_item(r, n->parameters, &item, 0);
+    }
+    assert_int_equal(qn__reference_grain_end(r, sums, &tally), QN__GRAIN_FINE);
+    qn__reference_destroy(r);
+    for (uint64_t i = 0; i < n->program.parameters; ++i)
+        p[i] = (double)n->parameters[i];
+    const double loss = grain_of(n, p);
+    if (fabs((double)tally.loss * 0x1p-32 - loss) > 1e-5 * (1 + loss))
+        fail_msg("%s: the loss is %g, in doubles %g", name, (double)tally.loss * 0x1p-32, loss);
+    for (uint64_t i = 0; i < n->program.parameters; ++i) {
+        const double here = p[i], step = 1e-6, got = (double)sums[i] * 0x1p-40;
+        p[i] = here + step;
+        const double up = grain_of(n, p);
+        p[i] = here - step;
+        const double slope = (up - grain_of(n, p)) / (2 * step);
+        p[i] = here;
+        if (fabs(got - slope) > 1e-4 * (0.1 + fabs(slope)))
+            fail_msg("%s: the gradient of parameter %llu is %g, numerically %g", name,
+                     (unsigned long long)i, got, slope);
+    }
+}
+
+static void test_gradients_are_derivatives(void **state) {
+    (void)state;
+    static const qn__layer_kind pools[] = {QN__LAYER_MAXPOOL, QN__LAYER_AVGPOOL,
+                                           QN__LAYER_GLOBALPOOL, QN__LAYER_CONV};
+    for (uint32_t stride = 1; stride < 4; ++stride)
+        for (uint32_t pad = 0; pad < 3; ++pad)
+            for (uint32_t dilation = 1; dilation < 3; ++dilation)
+                for (uint32_t k = 0; k < 4; ++k) {
+                    char name[96];
+                    network n = begin(2, 7, 6);
+                    snprintf(name, sizeof name, "stride %u, pad %u, dilation %u, %s behind it",
+                             stride, pad, dilation, qn__layer_ops_of(pools[k])->word);
+                    add(&n, (qn__layer_text){.kind = QN__LAYER_CONV,
+                                             .out = 3,
+                                             .window = window(2 + pad / 2, stride, pad, dilation),
+                                             .activation = QN__ACT_TANH});
+                    add(&n, (qn__layer_text){.kind = pools[k],
+                                             .out = 2,
+                                             .window = {{2, 2}, {1, 2}, {0, 0}, {1, 1}}});
+                    end(&n, 2);
+                    check(&n, name);
+                }
+}
+
+/* ---- by hand */
+
+static const qn__layer_text one_pool = {.window = {{2, 2}, {1, 1}, {0, 0}, {1, 1}}};
+
+static qn__layer pool(qn__layer_kind kind, uint32_t height, uint32_t width) {
+    qn__layer_text text = one_pool;
+    qn__layer l;
+    text.kind = kind;
+    assert_int_equal(
+        qn__layer_ops_of(kind)->make(&text, (qn__shape){1, height, width}, 0, &l, NULL), QN_OK);
+    return l;
+}
+
+static void test_the_first_of_equals_gets_the_error(void **state) {
+    (void)state;
+    const qn__layer l = pool(QN__LAYER_MAXPOOL, 2, 3);
+    const float a[] = {1, 2, 2, 2, 0, -1}, delta[] = {1, 8};
+    float z[2], e[6];
+    qn__maxpool.forward(&l, 0, NULL, a, z);
+    assert_true(z[0] == 2 && z[1] == 2);
+    qn__maxpool.backward(&l, 0, NULL, a, delta, NULL, e);
+    assert_memory_equal(e, ((const float[]){0, 9, 0, 0, 0, 0}), sizeof e);
+}
+
+static void test_no_negative_zero_leaves_a_window(void **state) {
+    (void)state;
+    const qn__layer l = pool(QN__LAYER_MAXPOOL, 2, 2);
+    const float a[] = {-0.0f, -1, -1, -1};
+    float z[1];
+    qn__maxpool.forward(&l, 0, NULL, a, z);
+    assert_true(z[0] == 0 && !signbit(z[0]));
+    const qn__layer_text text = {
+        .kind = QN__LAYER_CONV, .out = 1, .window = {{1, 1}, {1, 1}, {0, 0}, {1, 1}}};
+    qn__layer c;
+    assert_int_equal(qn__conv.make(&text, (qn__shape){1, 1, 1}, 0, &c, NULL), QN_OK);
+    qn__conv.forward(&c, 0, (const float[]){-1, -0.0f}, (const float[]){0}, z);
+    assert_true(z[0] == 0 && !signbit(z[0]));
+}
+
+/* The sum first, in the order of the window, then one product. */
+static void test_a_mean_is_rounded_as_written(void **state) {
+    (void)state;
+    const qn__layer l = pool(QN__LAYER_AVGPOOL, 2, 2);
+    float z[1], e[4];
+    qn__avgpool.forward(&l, 0, NULL, (const float[]){0x1p24f, 1, 1, -0x1p24f}, z);
+    assert_true(z[0] == 0);
+    qn__avgpool.forward(&l, 0, NULL, (const float[]){1, 1, 0x1p24f, -0x1p24f}, z);
+    assert_true(z[0] == 0.5f);
+    qn__avgpool.backward(&l, 0, NULL, NULL, (const float[]){6}, NULL, e);
+    assert_memory_equal(e, ((const float[]){1.5f, 1.5f, 1.5f, 1.5f}), sizeof e);
+}
+
+static void test_windows_that_do_not_fit(void **state) {
+    (void)state;
+    qn__layer l;
+    qn_error err = {0};
+    assert_int_equal(qn__maxpool.make(&one_pool, (qn__shape){3, 1, 5}, 0, &l, &err), QN_USAGE);
+    assert_string_equal(err.what, "a window of 2x2 pixels does not fit into 1x5 pixels");
+    qn__layer_text wide = one_pool;
+    wide.out = QN__MAX_WIDTH;
+    assert_int_equal(qn__conv.make(&wide, (qn__shape){3, 9, 9}, 0, &l, &err), QN_USAGE);
+    assert_string_equal(err.what, "16777216 channels of 8x8 pixels are too many outputs");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gradients_are_derivatives),
+        cmocka_unit_test(test_the_first_of_equals_gets_the_error),
+        cmocka_unit_test(test_no_negative_zero_leaves_a_window),
+        cmocka_unit_test(test_a_mean_is_rounded_as_written),
+        cmocka_unit_test(test_windows_that_do_not_fit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
