@@ -26,7 +26,7 @@ struct qn_model {
     uint64_t parameters;
     float *parameter;
     float
-        *filed; /* the same in the order of the file (12.2, 16.8); the same memory without pixels */
+        *filed; /* the same in the order of the file (12.2, 16.9); the same memory without pixels */
     float *mean, *deviation, *inverse; /* inputs each, NULL without the scaling "standard" */
     float *fill; /* features: what stands for missing values; NULL without a fitted rule */
     float target_mean, target_deviation; /* of real labels */

@@ -19,6 +19,8 @@ MORE = {"task": "classify", "delta": 0, "missing": "error", "table": None, "keep
 THIRD = {"weight": None, "class_weight": "", "init_scale": "fit"}
 # 11.9, that of contract 4.
 FOURTH = {"valid_data": ""}
+# 16.8: that of contract 5, which a recipe has where a layer is not dense.
+FIFTH = {"shape"}
 ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
 
@@ -73,8 +75,8 @@ def recipe_text(recipe):
         more["table"] = None
     second = more != MORE or recipe["loss"] not in ("cross-entropy", "mse")
     fourth = {key: recipe.get(key, default) for key, default in FOURTH.items()}
-    assert set(recipe) - set(MORE) - set(THIRD) - set(FOURTH) == set(KEYS) - {"contract"}
-    recipe = {**recipe, "contract": 4 if fourth != FOURTH else 3 if third != THIRD else
+    assert set(recipe) - set(MORE) - set(THIRD) - set(FOURTH) - FIFTH == set(KEYS) - {"contract"}
+    recipe = {**recipe, "contract": 5 if "shape" in recipe else 4 if fourth != FOURTH else 3 if third != THIRD else
               2 if second else 1}
     pairs = [f'"{key}":{json_value(recipe[key])}' for key in KEYS]
     if recipe["contract"] >= 2:
@@ -84,6 +86,8 @@ def recipe_text(recipe):
         pairs += [f'"{key}":{names_text(value)}' for key, value in third.items()]
     if recipe["contract"] >= 4:
         pairs += [f'"{key}":{names_text(value)}' for key, value in fourth.items()]
+    if recipe["contract"] >= 5:
+        pairs.append(f'"shape":{names_text(recipe["shape"])}')
     return "{" + ",".join(pairs) + "}"
 
 
@@ -103,13 +107,31 @@ def model_bytes(recipe, tensors):
     return len(header).to_bytes(8, "little") + header + body
 
 
+def to_file(layer):
+    """16.9: the weights as the file has them."""
+    if layer.window:
+        return np.ascontiguousarray(layer.weight.transpose(0, 3, 1, 2))
+    channels, height, width = layer.shape
+    own = layer.weight.reshape(-1, height, width, channels)
+    return np.ascontiguousarray(own.transpose(0, 3, 1, 2)).reshape(layer.weight.shape)
+
+
+def from_file(layer, array):
+    """The other way."""
+    if layer.window:
+        return np.ascontiguousarray(array.transpose(0, 2, 3, 1))
+    own = array.reshape(-1, *layer.shape)
+    return np.ascontiguousarray(own.transpose(0, 2, 3, 1)).reshape(array.shape)
+
+
 def tensors_of(layers, stats, target=None, fill=None):
     """12.2: names and arrays; `stats` is (mean, deviation, inverse) or None, `target` is (mean,
     deviation) of real labels or None, `fill` that of 2.6 or None."""
     tensors = []
     for l, layer in enumerate(layers):
-        tensors.append((f"layer{l}.weight", layer.weight))
-        tensors.append((f"layer{l}.bias", layer.bias))
+        if layer.has_parameters:
+            tensors.append((f"layer{l}.weight", to_file(layer)))
+            tensors.append((f"layer{l}.bias", layer.bias))
     if stats is not None:
         tensors.append(("scale.mean", stats[0]))
         tensors.append(("scale.deviation", stats[1]))

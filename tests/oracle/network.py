@@ -1,4 +1,5 @@
-"""Sections 6, 7 and 8 of the contract: the network, the loss, errors and gradients.
+"""Sections 6, 7 and 8 of the contract: the network, the loss, errors and gradients. What section 16
+has instead is in pixels.py.
 
 Everything here works on the items of one batch together. The text orders the operations within a
 chain only, so arrays stand for the items and outputs that have nothing to do with each other, and
@@ -8,7 +9,7 @@ Python's `for` walks the index of the chain.
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from math import floor
+from math import floor, prod
 
 import numpy as np
 
@@ -16,6 +17,7 @@ import elementary
 from binary32 import F, ONE, ZERO, fma, from_text, integer, to_text
 from order import grains
 from philox import DROPOUT, WEIGHTS, word
+from pixels import image, parse
 from products import Chains, units_of
 
 CHAINS = Chains()
@@ -24,14 +26,55 @@ ACTIVATIONS = ("none", "relu", "tanh", "sigmoid", "softmax")
 
 @dataclass
 class Layer:
-    """6.1: a dense layer; `dropout` is 0 where there is none. W is (out, in), b is (out)."""
+    """6.1, 16.1: a layer; `dropout` is 0 where there is none. W is (out, in), b is (out) of a dense
+    layer, whose `window` is None. W of a convolution is (out, K, L, C); pools have None."""
 
-    inputs: int
+    shape: tuple  # of the input, (C, H, W)
     outputs: int
     activation: str
     dropout: np.float32
+    window: object = None
     weight: np.ndarray = None
     bias: np.ndarray = None
+
+    @property
+    def inputs(self):
+        return prod(self.shape)
+
+    @property
+    def out(self):
+        """The shape of the output."""
+        return self.window.out if self.window else (self.outputs, 1, 1)
+
+    @property
+    def has_parameters(self):
+        return not self.window or self.window.kind == "conv"
+
+    @property
+    def has_pixels(self):
+        """16.4: whether a dense layer stands behind more than one pixel."""
+        return not self.window and self.shape[1:] != (1, 1)
+
+    def forward(self, a, product):
+        """z (items, out) from a (items, in)."""
+        if self.window:
+            return self.window.forward(image(a, self.shape), self.weight, self.bias).reshape(len(a), -1)
+        z = product.forward(a, self.weight, self.bias)
+        return z + ZERO if self.has_pixels else z
+
+    def backward(self, a, delta, product):
+        """e (items, in) from delta (items, out)."""
+        if self.window:
+            e = self.window.backward(image(a, self.shape), self.weight, image(delta, self.out))
+            return e.reshape(len(a), -1)
+        e = product.backward(delta, self.weight)
+        return e + ZERO if self.has_pixels else e
+
+    def gradient(self, delta, a, limit, product):
+        """8.6, 8.7: units of weights and biases from one grain."""
+        if self.window:
+            return self.window.gradient(image(delta, self.out), image(a, self.shape), limit)
+        return product.gradient(delta, a, limit), units_of(bias_partials(delta), limit)
 
 
 @dataclass
@@ -44,55 +87,67 @@ class Pass:
     dropped: np.ndarray = None  # (items, out), true where dropped
 
 
-def parse_model(text, features):
-    """11.2, read liberally: layers of 6.1 without parameters."""
+def parse_model(text, shape):
+    """11.2, 16.7, read liberally: layers without parameters. `shape` is that of the input (16.2); a
+    dense layer takes it without pixels. A number stands for so many features."""
+    shape = shape if isinstance(shape, tuple) else (shape, 1, 1)
     layers = []
     for part in text.lower().strip().removesuffix(";").split(";"):
+        window, rest = parse(part, shape)
         found = re.fullmatch(
-            r"\s*dense\s+(\d+)(?:\s+(none|relu|tanh|sigmoid|softmax))?(?:\s+dropout\s+(\S+))?\s*",
-            part,
+            ("" if window else r"\s*dense\s+(?P<outputs>\d+)")
+            + r"\s*(?P<activation>none|relu|tanh|sigmoid|softmax)?(?:\s*dropout\s+(?P<p>\S+))?\s*",
+            rest,
         )
         if not found:
             raise SystemExit(f"oracle: no layer: {part!r}")
-        outputs, activation, dropout = found.groups()
-        layers.append(
-            Layer(
-                layers[-1].outputs if layers else features,
-                int(outputs),
-                activation or "none",
-                from_text(dropout) if dropout else ZERO,
-            )
-        )
+        found = found.groupdict()
+        if not window and not layers:
+            shape = (prod(shape), 1, 1)
+        outputs = prod(window.out) if window else int(found["outputs"])
+        dropout = from_text(found["p"]) if found["p"] else ZERO
+        layers.append(Layer(shape, outputs, found["activation"] or "none", dropout, window))
+        shape = layers[-1].out
     return layers
 
 
 def model_text(layers):
-    """11.2, as it is written in a recipe."""
+    """11.2 and 16.7, as it is written in a recipe."""
     return "; ".join(
-        f"dense {layer.outputs} {layer.activation}"
+        (layer.window.text() if layer.window else f"dense {layer.outputs}")
+        + (f" {layer.activation}" if layer.has_parameters else "")
         + (f" dropout {to_text(layer.dropout)}" if layer.dropout else "")
         for layer in layers
     )
 
 
 def initialise(layers, seed, rule):
-    """6.2: weights and biases before the first step."""
+    """6.2 and 16.7: weights and biases before the first step."""
     for l, layer in enumerate(layers):
+        if not layer.has_parameters:
+            continue
+        rows, depth, reached = layer.outputs, layer.inputs, layer.outputs
+        if layer.window:
+            taps = prod(layer.window.size)
+            rows, depth = layer.out[0], taps * layer.shape[0]
+            reached = taps * rows
         kind = rule
         if rule == "auto":
             kind = "he" if layer.activation == "relu" else "glorot"
         if kind == "glorot":
-            limit = np.sqrt(F(6) / integer(layer.inputs + layer.outputs))
+            limit = np.sqrt(F(6) / integer(depth + reached))
         elif kind == "he":
-            limit = np.sqrt(F(6) / integer(layer.inputs))
+            limit = np.sqrt(F(6) / integer(depth))
         else:
-            limit = np.sqrt(F(3) / integer(layer.inputs))
-        o = np.arange(layer.outputs)[:, None]
-        k = np.arange(layer.inputs)[None, :]
+            limit = np.sqrt(F(3) / integer(depth))
+        o = np.arange(rows)[:, None]
+        k = np.arange(depth)[None, :]
         top = (word(seed, WEIGHTS, l, 0, o, k) >> np.uint64(8)).astype(np.int64)
         m = (2 * top + 1 - 2**24).astype(np.float32) / F(2**24)  # both exact
         layer.weight = m * limit
-        layer.bias = np.zeros(layer.outputs, dtype=np.float32)
+        if layer.window:
+            layer.weight = layer.weight.reshape(rows, *layer.window.size, -1)
+        layer.bias = np.zeros(rows, dtype=np.float32)
 
 
 def softmax(z):
@@ -136,7 +191,7 @@ def forward(layers, x, seed=None, epoch=None, items=None, product=CHAINS):
     passes = []
     a = x
     for l, layer in enumerate(layers):
-        z = product.forward(a, layer.weight, layer.bias)
+        z = layer.forward(a, product)
         y = activate(layer.activation, z)
         passes.append(Pass(a, z, y))
         a = y
@@ -241,7 +296,7 @@ def deltas(loss, layers, passes, labels, unit, product=CHAINS, delta=ZERO, share
     result = [last_delta(loss, layers[-1], passes[-1].y, labels, unit, delta, shares)]
     for l in range(len(layers) - 1, 0, -1):
         below = passes[l - 1]
-        e = product.backward(result[0], layers[l].weight)
+        e = layers[l].backward(passes[l].a, result[0], product)
         if below.dropped is not None:
             e = np.where(below.dropped, ZERO, e * keep_factor(layers[l - 1]))
         result.insert(0, through(layers[l - 1].activation, e, below.y))
@@ -257,13 +312,14 @@ def bias_partials(delta):
 
 
 def sums(layers, passes, layer_deltas, grain, limit, product=CHAINS):
-    """8.7: for every layer the sums S of a batch, arrays (out, in) and (out) of int64."""
+    """8.7: for every layer with parameters the sums S of a batch, arrays of int64 like W and b."""
     result = []
     for layer, one, delta in zip(layers, passes, layer_deltas):
-        weight = np.zeros((layer.outputs, layer.inputs), dtype=np.int64)
-        bias = np.zeros(layer.outputs, dtype=np.int64)
+        if not layer.has_parameters:
+            continue
+        pair = [np.zeros(array.shape, dtype=np.int64) for array in (layer.weight, layer.bias)]
         for begin, end in grains(len(delta), grain):
-            weight += product.gradient(delta[begin:end], one.a[begin:end], limit)
-            bias += units_of(bias_partials(delta[begin:end]), limit)
-        result.append([weight, bias])
+            units = layer.gradient(delta[begin:end], one.a[begin:end], limit, product)
+            pair = [total + own for total, own in zip(pair, units)]
+        result.append(pair)
     return result

@@ -2,7 +2,7 @@
 
 A second program beside `quern train`, written from the text alone: see README.md in this folder.
 The modules follow the text: binary32 (1), data and columns (2), philox (3), order (4), scale (5),
-network and products (6 to 8, 15), weights (7.7), optimise (9, 10), model_file (11, 12), elementary
+network and products (6 to 8, 15), pixels (16), weights (7.7), optimise (9, 10), model_file (11, 12), elementary
 (13).
 """
 
@@ -20,10 +20,11 @@ import scale
 import validation
 import weights as weighing
 from binary32 import ONE, ZERO, from_text
-from model_file import model_bytes, tensors_in, tensors_of
+from model_file import from_file, model_bytes, tensors_in, tensors_of
 from optimise import Optimiser, Schedule, Settings
 from order import permutation
 from philox import ORDER
+from pixels import from_data
 
 
 def number(text):
@@ -41,6 +42,7 @@ def arguments():
     p.add_argument("--category", type=lambda text: text.split(","), default=[])
     p.add_argument("--scale", choices=("unit", "fraction", "none", "standard"), required=True)
     p.add_argument("--model", required=True)
+    p.add_argument("--shape", type=lambda text: tuple(map(int, text.split("x"))))
     p.add_argument("--init", choices=("auto", "glorot", "he", "lecun"), default="auto")
     p.add_argument("--loss", choices=("mse", "mae", "huber", "binary", "cross-entropy"), required=True)
     p.add_argument("--delta", type=number, default=ONE)
@@ -171,7 +173,7 @@ def train(args, layers, settings, x, labels, shares, held):
         start_from(args.init_from, layers)
     best = None  # 7.5: the loss, the epoch from 1, the parameters
     optimiser = Optimiser(settings, parameters_of(layers))
-    is_weight = [True, False] * len(layers)
+    is_weight = [True, False] * len(weighted(layers))
     for epoch in range(args.epochs):
         order = permutation(args.seed, n, ORDER, epoch)
         loss, right = 0, 0
@@ -189,32 +191,37 @@ def train(args, layers, settings, x, labels, shares, held):
             flat = [total for pair in sums for total in pair]
             lr = schedule.lr(epoch * steps + s, epoch)
             new = optimiser.step(parameters_of(layers), flat, is_weight, len(items), args.unit, lr)
-            for l, layer in enumerate(layers):
+            for l, layer in enumerate(weighted(layers)):
                 layer.weight, layer.bias = new[2 * l : 2 * l + 2]
         print(f"epoch {epoch + 1} loss {loss / 2**32 / n:.9g} accuracy {right / n:.6f}")
         if held and (args.keep == "best" or args.patience):
             value = held_loss(args, layers, product, held, n)
             if best is None or value < best[0]:
-                best = value, epoch + 1, [(layer.weight, layer.bias) for layer in layers]
+                best = value, epoch + 1, parameters_of(layers)
             if args.patience and epoch + 1 >= best[1] + args.patience:
                 break
     if args.keep == "best":
-        for layer, (layer.weight, layer.bias) in zip(layers, best[2]):
-            pass
+        for l, layer in enumerate(weighted(layers)):
+            layer.weight, layer.bias = best[2][2 * l : 2 * l + 2]
 
 
 def start_from(path, layers):
     """6.2: the parameters of a model."""
     tensors = tensors_in(path)
     for l, layer in enumerate(layers):
-        weight, bias = tensors[f"layer{l}.weight"], tensors[f"layer{l}.bias"]
-        assert weight.shape == layer.weight.shape
-        layer.weight, layer.bias = weight, bias
+        if layer.has_parameters:
+            own = from_file(layer, tensors[f"layer{l}.weight"])
+            assert own.shape == layer.weight.shape
+            layer.weight, layer.bias = own, tensors[f"layer{l}.bias"]
     assert f"layer{len(layers)}.weight" not in tensors
 
 
+def weighted(layers):
+    return [layer for layer in layers if layer.has_parameters]
+
+
 def parameters_of(layers):
-    return [array for layer in layers for array in (layer.weight, layer.bias)]
+    return [array for layer in weighted(layers) for array in (layer.weight, layer.bias)]
 
 
 def validation_file(args, names, labels):
@@ -250,7 +257,7 @@ def main():
         raise SystemExit("oracle: there are not as many labels as items")
     kinds = columns.kinds_of(names, table.shape[1])
     width = sum(1 if categories is None else len(categories) for categories in kinds)
-    layers = network.parse_model(args.model, width)
+    layers = network.parse_model(args.model, args.shape or width)
     real = labels.dtype == np.float32
     known = 2 if args.loss == "binary" else layers[-1].outputs
     if real and (layers[-1].outputs != 1 or args.loss not in ("mse", "mae", "huber")):
@@ -264,6 +271,8 @@ def main():
     if args.class_weight:
         args.class_weight = weighing.canonical(args.class_weight, classes)
     recipe = recipe_of(args, table, labels, names, layers, settings, own)
+    if any(layer.window for layer in layers):
+        recipe["shape"] = "x".join(map(str, args.shape)) if layers[0].window else ""
     own = own[0]
     beside = None
     if args.valid_file:
@@ -287,13 +296,14 @@ def main():
     if args.scale == "standard":
         stats = (scale.kept(kept, "scale") if kept
                  else columns.unscaled_categories(scale.statistics(table[chosen], own), kinds))
-    x = scale.inputs(table, args.scale, stats)
+    x = from_data(scale.inputs(table, args.scale, stats), layers[0].shape)
     target = None
     if real:
         labels, target = scale.targets(labels, chosen, own, kept and scale.kept(kept, "target"))
     held = None
     if beside:
         held = validation_items(args, kinds, fill, stats, target, *beside)
+        held = from_data(held[0], layers[0].shape), *held[1:]
     if len(others):
         held = x[others], labels[others], None if shares is None else shares[others]
     train(args, layers, settings, x[chosen], labels[chosen],

@@ -269,8 +269,8 @@ static qn_status make_update(qn__worker *w, const qn__update *numbers, const int
         return fail(w, err);
     for (uint32_t l = 0; l < w->program->layers && !w->behaviour.idle; ++l) {
         const qn__layer *layer = &w->program->layer[l];
-        update_range(w, numbers, 1, layer->weights, (uint64_t)layer->in * layer->out, sums);
-        update_range(w, numbers, 0, layer->biases, layer->out, sums);
+        update_range(w, numbers, 1, layer->weights, layer->biases - layer->weights, sums);
+        update_range(w, numbers, 0, layer->biases, qn__layer_end(layer) - layer->biases, sums);
     }
     return QN_OK;
 }

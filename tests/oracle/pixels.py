@@ -1,0 +1,171 @@
+"""Section 16 of the contract: convolutions and pools.
+
+An image is an array (items, H, W, C). The text orders the operations of a chain, and chains have
+nothing to do with each other: `for` walks taps and channels, arrays stand for items, pixels and
+outputs.
+"""
+
+import re
+
+import numpy as np
+
+from binary32 import F, ONE, ZERO, fma, integer
+from products import units_of
+
+ODD_WORDS = re.compile(r"(stride|pad|dilation)\s+(\S+)\s*")
+
+
+def pair(text):
+    """16.7: `3` or `3x5`."""
+    first, _, second = text.partition("x")
+    return int(first), int(second or first)
+
+
+def plain(pair_of):
+    return str(pair_of[0]) if pair_of[0] == pair_of[1] else f"{pair_of[0]}x{pair_of[1]}"
+
+
+class Window:
+    """16.3: a window over an input (C, H, W)."""
+
+    def __init__(self, kind, shape, size, stride=(1, 1), pad=(0, 0), dilation=(1, 1), channels=None):
+        self.kind, self.shape, self.size, self.stride = kind, shape, size, stride
+        self.pad, self.dilation = pad, dilation
+        self.out = (channels or shape[0],) + tuple(
+            (shape[1 + d] + 2 * pad[d] - (dilation[d] * (size[d] - 1) + 1)) // stride[d] + 1
+            for d in (0, 1))
+        if min(self.out) < 1:
+            raise SystemExit("oracle: a window is larger than its input")
+
+    def taps(self):
+        return [(i, j) for i in range(self.size[0]) for j in range(self.size[1])]
+
+    def at(self, d, tap):
+        """The input's rows (d = 0) or columns (1) at a tap of all output pixels."""
+        return np.arange(self.out[1 + d]) * self.stride[d] - self.pad[d] + tap * self.dilation[d]
+
+    def read(self, a, i, j):
+        """The values (items, H', W', C) at a tap, and where (H', W') it lies inside."""
+        y, x = self.at(0, i), self.at(1, j)
+        inside = ((y >= 0) & (y < self.shape[1]))[:, None] & ((x >= 0) & (x < self.shape[2]))
+        y, x = y.clip(0, self.shape[1] - 1), x.clip(0, self.shape[2] - 1)
+        return a[:, y][:, :, x], inside[:, :, None]
+
+    def text(self):
+        """16.7, without activation and dropout."""
+        if self.kind == "globalpool":
+            return self.kind
+        words = [self.kind, *([str(self.out[0])] if self.kind == "conv" else []),
+                 f"{self.size[0]}x{self.size[1]}"]
+        if self.stride != ((1, 1) if self.kind == "conv" else self.size):
+            words.append(f"stride {plain(self.stride)}")
+        if self.pad != (usual(self.size, self.dilation) if self.kind == "conv" else (0, 0)):
+            words.append("pad none" if self.pad == (0, 0) else f"pad {plain(self.pad)}")
+        if self.dilation != (1, 1):
+            words.append(f"dilation {plain(self.dilation)}")
+        return " ".join(words)
+
+    # ---- 16.4 to 16.6; a and delta are images
+
+    def forward(self, a, weight, bias):
+        """z of every item."""
+        if self.kind == "maxpool":
+            return self.greatest(a)[0] + ZERO
+        if self.kind != "conv":
+            s = np.zeros((len(a), *self.out[1:], self.out[0]), dtype=np.float32)
+            for i, j in self.taps():
+                s = s + self.read(a, i, j)[0]
+            return s * self.share() + ZERO
+        acc = np.broadcast_to(bias, (len(a), *self.out[1:], self.out[0])).astype(np.float32)
+        for i, j in self.taps():
+            value, inside = self.read(a, i, j)
+            for c in range(self.shape[0]):
+                acc = np.where(inside, fma(value[..., c : c + 1], weight[:, i, j, c], acc), acc)
+        return acc + ZERO
+
+    def share(self):
+        """16.6: r."""
+        return ONE / integer(self.size[0] * self.size[1])
+
+    def greatest(self, a):
+        """16.5: m, and the number of the tap that gave it."""
+        for number, (i, j) in enumerate(self.taps()):
+            value = self.read(a, i, j)[0]
+            if number == 0:
+                m, tap = value, np.zeros(value.shape, dtype=np.int64)
+            m, tap = np.where(value > m, value, m), np.where(value > m, number, tap)
+        return m, tap
+
+    def backward(self, a, weight, delta):
+        """e of every item, an image like a. For one input pixel, output pixels row after row are its
+        taps from the last to the first."""
+        e = np.zeros(a.shape, dtype=np.float32)
+        tap = self.greatest(a)[1] if self.kind == "maxpool" else None
+        for number, (i, j) in reversed(list(enumerate(self.taps()))):
+            y, x = self.at(0, i), self.at(1, j)
+            rows = np.flatnonzero((y >= 0) & (y < self.shape[1]))
+            columns = np.flatnonzero((x >= 0) & (x < self.shape[2]))
+            here = np.ix_(np.arange(len(a)), y[rows], x[columns])
+            there = np.ix_(np.arange(len(a)), rows, columns)
+            old, d = e[here], delta[there]
+            if self.kind == "conv":
+                for o in range(self.out[0]):
+                    old = fma(d[..., o : o + 1], weight[o, i, j], old)
+            elif self.kind == "maxpool":
+                old = np.where(tap[there] == number, old + d, old)
+            else:
+                old = old + d * self.share()
+            e[here] = old
+        return e + ZERO
+
+    def gradient(self, delta, a, limit):
+        """16.4 and 8.7: units (O, K, L, C) and (O) from one grain, of `conv`."""
+        weight = np.zeros((self.out[0], *self.size, self.shape[0]), dtype=np.float32)
+        bias = np.zeros(self.out[0], dtype=np.float32)
+        reads = [(i, j, *self.read(a, i, j)) for i, j in self.taps()]
+        for y in range(self.out[1]):
+            for x in range(self.out[2]):
+                for item in range(len(a)):
+                    d = delta[item, y, x]
+                    bias = bias + d
+                    for i, j, value, inside in reads:
+                        if inside[y, x, 0]:
+                            weight[:, i, j] = fma(d[:, None], value[item, y, x], weight[:, i, j])
+        return units_of(weight, limit), units_of(bias, limit)
+
+
+def usual(size, dilation):
+    """16.7: the padding without a word about it."""
+    odd = size[0] % 2 and size[1] % 2
+    return tuple(dilation[d] * (size[d] - 1) // 2 if odd else 0 for d in (0, 1))
+
+
+def parse(text, shape):
+    """16.7: a Window of the text's beginning, and the rest of the text; None for other layers."""
+    found = re.match(r"\s*(conv|maxpool|avgpool|globalpool)\b\s*", text)
+    if not found:
+        return None, text
+    kind, text = found[1], text[found.end():]
+    if kind == "globalpool":
+        return Window(kind, shape, shape[1:]), text
+    numbers = re.match(r"(\d+)\s+(\S+)\s*" if kind == "conv" else r"()(\S+)\s*", text)
+    text, size, words = text[numbers.end():], pair(numbers[2]), {}
+    while (more := ODD_WORDS.match(text)):
+        words[more[1]], text = more[2], text[more.end():]
+    stride = pair(words["stride"]) if "stride" in words else (1, 1) if kind == "conv" else size
+    dilation = pair(words.get("dilation", "1"))
+    if kind != "conv":
+        return Window(kind, shape, size, stride), text
+    pad = words.get("pad", "same")
+    pad = ((0, 0) if pad == "none" else usual(size, dilation) if pad == "same" else pair(pad))
+    return Window(kind, shape, size, stride, pad, dilation, int(numbers[1])), text
+
+
+def image(flat, shape):
+    """Rows of values (items, C*H*W) in the order of 16.2 as images (items, H, W, C)."""
+    return flat.reshape(len(flat), shape[1], shape[2], shape[0])
+
+
+def from_data(x, shape):
+    """16.2: rows of values as in the data, channel after channel, in the order of the network."""
+    return x.reshape(len(x), *shape).transpose(0, 2, 3, 1).reshape(len(x), -1)
