@@ -129,6 +129,53 @@ static void test_saved_and_loaded(void **state) {
 }
 
 /* A model of real labels keeps their scaling; in a file it is checked like any other. */
+/* In the file the taps of a window are the innermost, as PyTorch has them; in memory the channels
+ * are. A dense layer behind pixels has channel after channel, too. */
+static void test_windows_have_the_order_of_the_file(void **state) {
+    (void)state;
+    enum { CONV = 2 * 2 * 2 * 3 + 2, ALL = CONV + 2 * 8 + 2 };
+    qn__recipe r = example();
+    qn__recipe_release(&r);
+    r.features = 2 * 4 * 5;
+    r.shape = (qn__shape){2, 4, 5};
+    r.scale = QN__SCALE_NONE;
+    assert_int_equal(
+        qn__network_parse("conv 2 2x3 tanh; avgpool 2x2 stride 1; dense 2", &r.network, NULL),
+        QN_OK);
+    qn__recipe_tidy(&r);
+    float parameter[ALL];
+    const qn__fitted fitted = {.parameter = parameter};
+    qn_model *m, *back;
+    uint64_t rows, columns;
+    for (int i = 0; i < ALL; ++i)
+        parameter[i] = (float)i;
+    qn_error err = {0};
+    if (qn__model_create(&r, &fitted, &m, &err) != QN_OK)
+        fail_msg("%s", err.what);
+    assert_int_equal(qn_model_save(m, PATH, NULL), QN_OK);
+    if (qn_model_load(PATH, &back, &err) != QN_OK)
+        fail_msg("%s, %s", err.what, err.where);
+    const float *w = qn_model_tensor(back, "layer0.weight", &rows, &columns);
+    assert_int_equal(rows, 2);
+    assert_int_equal(columns, 12);
+    for (uint32_t o = 0; o < 2; ++o)
+        for (uint32_t c = 0; c < 2; ++c)
+            for (uint32_t ky = 0; ky < 2; ++ky)
+                for (uint32_t kx = 0; kx < 3; ++kx)
+                    assert_true(w[((o * 2 + c) * 2 + ky) * 3 + kx] ==
+                                (float)(((o * 2 + ky) * 3 + kx) * 2 + c));
+    assert_null(qn_model_tensor(back, "layer1.weight", NULL, NULL));
+    w = qn_model_tensor(back, "layer2.weight", &rows, &columns);
+    assert_int_equal(columns, 2 * 2 * 2);
+    for (uint32_t k = 0; k < 8; ++k) /* 2 channels of 2x2 pixels */
+        assert_true(w[k % 2 * 4 + k / 2] == (float)(CONV + k));
+    assert_memory_equal(qn__model_parameters(back), parameter, sizeof parameter);
+    assert_string_equal(qn_model_digest(m), qn_model_digest(back));
+    qn_model_free(m);
+    qn_model_free(back);
+    unlink(PATH);
+}
+
 static void test_real_labels(void **state) {
     (void)state;
     qn__recipe r = example();
@@ -344,6 +391,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_digest_is_that_of_the_file),
         cmocka_unit_test(test_saved_and_loaded),
+        cmocka_unit_test(test_windows_have_the_order_of_the_file),
         cmocka_unit_test(test_real_labels),
         cmocka_unit_test(test_numbers_must_be_finite),
         cmocka_unit_test(test_inverse),

@@ -38,6 +38,28 @@ static void test_canonical_text(void **state) {
     check_canonical("dense 7 DROPOUT 1e-3; dense 2", "dense 7 none dropout 0.001; dense 2 none");
 }
 
+/* What is usual is not written, and the order of the words is one. */
+static void test_windows(void **state) {
+    (void)state;
+    check_canonical("conv 8 3 relu; dense 2", "conv 8 3x3 relu; dense 2 none");
+    check_canonical("CONV 8 3x5 PAD Same STRIDE 1 Dilation 1; dense 2",
+                    "conv 8 3x5 none; dense 2 none");
+    check_canonical("conv 8 3 pad 1x1; dense 2", "conv 8 3x3 none; dense 2 none");
+    check_canonical("conv 8 3 dilation 2 pad 2; dense 2",
+                    "conv 8 3x3 dilation 2 none; dense 2 none");
+    check_canonical("conv 8 3 dilation 2 pad 1; dense 2",
+                    "conv 8 3x3 pad 1 dilation 2 none; dense 2 none");
+    check_canonical("conv 8 3 pad none; dense 2", "conv 8 3x3 pad none none; dense 2 none");
+    check_canonical("conv 8 3 pad 0 dilation 1x2 stride 2; dense 2",
+                    "conv 8 3x3 stride 2 pad none dilation 1x2 none; dense 2 none");
+    check_canonical("conv 8 2 pad none; dense 2", "conv 8 2x2 none; dense 2 none");
+    check_canonical("conv 8 2x3 pad 0x1; dense 2", "conv 8 2x3 pad 0x1 none; dense 2 none");
+    check_canonical("conv 8 1 tanh dropout 0.5; dense 2",
+                    "conv 8 1x1 tanh dropout 0.5; dense 2 none");
+    check_canonical("maxpool 2; avgpool 3 stride 2; maxpool 2x3 stride 2x3; GlobalPool; dense 2",
+                    "maxpool 2x2; avgpool 3x3 stride 2; maxpool 2x3; globalpool; dense 2 none");
+}
+
 static void test_most_layers(void **state) {
     (void)state;
     char text[256 * 8 + 1] = "";
@@ -86,7 +108,8 @@ static void test_refusals(void **state) {
     check_refused("dense 500 tanh, dense 10 softmax", "unknown activation \"tanh,\"", 11,
                   "layers are separated by \";\"");
     check_refused("dens 500", "unknown layer \"dens\"", 1, "did you mean \"dense\"?");
-    check_refused("dense 5; conv 3", "unknown layer \"conv\"", 10, "there are: dense");
+    check_refused("dense 5; rnn 3", "unknown layer \"rnn\"", 10,
+                  "there are: dense, conv, maxpool, avgpool, globalpool");
     check_refused("dense 5;; dense 3", "a layer is empty", 9, "take the semicolon out");
     check_refused(";", "a layer is empty", 1, "take the semicolon out");
     check_refused("dense", "the layer's width is missing", 6, "from 1 to 16777216");
@@ -115,6 +138,35 @@ static void test_refusals(void **state) {
     check_refused("dense 5 tanh relu", "\"relu\" does not belong here", 14, "may be left out");
     check_refused("dense 5 dropout 0.5 tanh; dense 3", "\"tanh\" does not belong here", 21,
                   "dense WIDTH ACTIVATION dropout P");
+}
+
+static void test_refused_windows(void **state) {
+    (void)state;
+    check_refused("conv", "the layer's number of channels is missing", 5, "conv 32 3x3 relu");
+    check_refused("conv 3x3", "invalid layer number of channels \"3x3\"", 6, "conv 32 3x3 relu");
+    check_refused("conv 8", "the layer's window is missing", 7, "from 1 to 255");
+    check_refused("conv 8 relu; dense 2", "invalid layer window \"relu\"", 8, "3x3");
+    check_refused("conv 8 3x; dense 2", "invalid layer window \"3x\"", 8, "3x3");
+    check_refused("conv 8 x3; dense 2", "invalid layer window \"x3\"", 8, "3x3");
+    check_refused("conv 8 3x3x3; dense 2", "invalid layer window \"3x3x3\"", 8, "3x3");
+    check_refused("conv 8 0; dense 2", "invalid layer window \"0\"", 8, "from 1 to 255");
+    check_refused("conv 8 256; dense 2", "invalid layer window \"256\"", 8, "from 1 to 255");
+    check_refused("conv 8 3 stride; dense 2", "the layer's stride is missing", 16, "whole numbers");
+    check_refused("conv 8 3 stride 0; dense 2", "invalid layer stride \"0\"", 17, "whole numbers");
+    check_refused("conv 8 3 stride 2 pad 1 stride 2; dense 2", "a layer has only one \"stride\"",
+                  25, "conv 32 3x3 relu");
+    check_refused("conv 8 3 pad some; dense 2", "invalid layer padding \"some\"", 14, "same");
+    check_refused("conv 8 2 pad same; dense 2", "only an odd window has the padding \"same\"", 14,
+                  "odd height");
+    check_refused("conv 8 3 relu stride 2; dense 2", "\"stride\" does not belong here", 15,
+                  "CHANNELS HEIGHTxWIDTH stride S");
+    check_refused("maxpool 2 relu; dense 2", "\"relu\" does not belong here", 11,
+                  "maxpool HEIGHTxWIDTH stride S; layers");
+    check_refused("maxpool 2 pad 1; dense 2", "\"pad\" does not belong here", 11,
+                  "stride S; layers");
+    check_refused("globalpool 2; dense 2", "\"2\" does not belong here", 12, "globalpool; layers");
+    check_refused("dense 2; conv 8 3", "the last layer is not dense", 10, "dense 10 softmax");
+    check_refused("maxpool 2;", "the last layer is not dense", 1, "dense 10 softmax");
 }
 
 static void test_exact_place(void **state) {
@@ -147,9 +199,10 @@ static void test_hostile_text(void **state) {
  * point. */
 static void test_random_texts(void **state) {
     (void)state;
-    static const char *const words[] = {"dense 5",     "dense 10", "dense", "tanh", "softmax",
-                                        "dropout 0.5", "dropout",  "0.2",   ";",    ";",
-                                        ";",           "x",        "1e9"};
+    static const char *const words[] = {
+        "dense 5", "dense 10", "dense",      "tanh", "softmax",   "dropout 0.5", "dropout",
+        "0.2",     ";",        ";",          ";",    "x",         "1e9",         "conv 3 3x2",
+        "pad",     "same",     "stride 2x1", "none", "maxpool 2", "dilation 2",  "; dense 3"};
     uint32_t seed = 12345, accepted = 0;
     for (int round = 0; round < 20000; ++round) {
         char text[256] = "";
@@ -208,6 +261,51 @@ static void test_program(void **state) {
     assert_true(layer[1].drop_keep == 1.0f);
 }
 
+/* Shapes from layer to layer; pools have no parameters, and a dense layer takes all pixels. */
+static void test_shapes(void **state) {
+    (void)state;
+    static const uint32_t to[][3] = {{8, 14, 15}, {8, 7, 7}, {5, 9, 4},
+                                     {5, 1, 1},   {4, 1, 1}, {2, 1, 1}};
+    static const uint64_t ends[] = {8 * 27 + 8, 224, 224 + 5 * 48 + 5, 469, 469 + 24, 493 + 10};
+    qn__network network;
+    qn__layer layer[QN__MAX_LAYERS];
+    uint64_t parameters;
+    qn_error err = {0};
+    assert_int_equal(
+        qn__network_parse("conv 8 3 stride 2x1; maxpool 2; conv 5 1x6 pad 1 dilation 1x1; "
+                          "globalpool; dense 4; dense 2",
+                          &network, NULL),
+        QN_OK);
+    assert_int_equal(
+        qn__network_program(&network, (qn__shape){3, 28, 15}, layer, &parameters, NULL), QN_OK);
+    for (uint32_t l = 0; l < network.layers; ++l) {
+        assert_memory_equal(&layer[l].to, to[l], sizeof to[l]);
+        assert_int_equal(qn__layer_end(&layer[l]), ends[l]);
+        assert_int_equal(layer[l].out, to[l][0] * to[l][1] * to[l][2]);
+        assert_memory_equal(&layer[l].from, l ? to[l - 1] : (const uint32_t[]){3, 28, 15},
+                            sizeof to[l]);
+    }
+    assert_int_equal(layer[2].depth, 48);
+    assert_int_equal(parameters, 503);
+    /* Nothing is left of 3x3 pixels for the second pool. */
+    assert_int_equal(qn__network_parse("maxpool 2; maxpool 2; dense 2", &network, NULL), QN_OK);
+    assert_int_equal(qn__network_program(&network, (qn__shape){1, 3, 3}, layer, &parameters, &err),
+                     QN_USAGE);
+    assert_string_equal(err.what, "a window of 2x2 pixels does not fit into 1x1 pixels");
+    assert_string_equal(err.where, "model, layer 1");
+    /* The same pixels are features for a dense layer, and all of a picture behind a pool. */
+    assert_int_equal(qn__network_parse("dense 2", &network, NULL), QN_OK);
+    assert_int_equal(
+        qn__network_program(&network, (qn__shape){3, 28, 15}, layer, &parameters, NULL), QN_OK);
+    assert_int_equal(layer[0].from.channels, 3 * 28 * 15);
+    assert_int_equal(qn__network_parse("avgpool 2; dense 2", &network, NULL), QN_OK);
+    assert_int_equal(
+        qn__network_program(&network, (qn__shape){3, 28, 15}, layer, &parameters, NULL), QN_OK);
+    assert_int_equal(layer[1].window.kernel[0], 14);
+    assert_int_equal(layer[1].window.kernel[1], 7);
+    assert_int_equal(layer[1].depth, 3 * 14 * 7);
+}
+
 /* The threshold of 6.5 at the ends of the range, where rounding is critical. */
 static void test_thresholds(void **state) {
     (void)state;
@@ -251,15 +349,12 @@ static void test_too_many_parameters(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_canonical_text),
-        cmocka_unit_test(test_most_layers),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_exact_place),
-        cmocka_unit_test(test_hostile_text),
-        cmocka_unit_test(test_random_texts),
-        cmocka_unit_test(test_program),
-        cmocka_unit_test(test_thresholds),
-        cmocka_unit_test(test_too_many_parameters),
+        cmocka_unit_test(test_canonical_text),  cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_refused_windows), cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_most_layers),     cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_exact_place),     cmocka_unit_test(test_hostile_text),
+        cmocka_unit_test(test_random_texts),    cmocka_unit_test(test_program),
+        cmocka_unit_test(test_thresholds),      cmocka_unit_test(test_too_many_parameters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

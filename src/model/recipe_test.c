@@ -571,6 +571,47 @@ static void test_contract_3(void **state) {
 }
 
 /* A validation file that tells the best epoch. */
+/* A network with pixels has the shape of its input; one that begins dense has none. */
+static void test_contract_5(void **state) {
+    (void)state;
+    static const char *const models[] = {"conv 8 3x3 relu; maxpool 2x2; dense 10 softmax",
+                                         "dense 12 relu; globalpool; dense 10 softmax"};
+    static const char *const ends[] = {",\"valid_data\":\"\",\"shape\":\"1x28x28\"}",
+                                       ",\"valid_data\":\"\",\"shape\":\"\"}"};
+    for (int i = 0; i < 2; ++i) {
+        qn__recipe r = example(), back;
+        char *json;
+        qn_error err = {0};
+        assert_int_equal(qn__network_parse(models[i], &r.network, NULL), QN_OK);
+        r.shape = (qn__shape){1, 28, 28};
+        qn__recipe_tidy(&r);
+        assert_int_equal(r.contract, 5);
+        assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
+        assert_int_equal(qn__recipe_json(&r, &json, NULL), QN_OK);
+        assert_non_null(strstr(json, ends[i]));
+        if (qn__recipe_parse(json, strlen(json), &back, &err) != QN_OK)
+            fail_msg("%s, %s", err.what, err.where);
+        assert_memory_equal(&back.shape, &r.shape, sizeof r.shape);
+        qn__recipe_release(&back);
+        char *number = strstr(json, "28x28");
+        if (number)
+            number[1] = '9'; /* 1x29x28 pixels are not 784 */
+        assert_int_equal(qn__recipe_parse(json, strlen(json), &back, &err), i ? QN_OK : QN_FORMAT);
+        if (i)
+            qn__recipe_release(&back);
+        qn__free(json);
+    }
+    qn__recipe r = example();
+    qn_error err = {0};
+    assert_int_equal(qn__network_parse(models[0], &r.network, NULL), QN_OK);
+    assert_int_equal(qn__recipe_check(&r, &err), QN_USAGE);
+    assert_string_equal(err.what, "the first layer is \"conv\", and the data has no pixels");
+    r.shape = (qn__shape){1, 28, 28};
+    r.arith = QN__ARITH_I14;
+    assert_int_equal(qn__recipe_check(&r, &err), QN_USAGE);
+    assert_string_equal(err.what, "integer arithmetic has dense layers only");
+}
+
 static void test_contract_4(void **state) {
     (void)state;
     static const char rest[] =
@@ -653,27 +694,17 @@ static void test_names_that_differ(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_schedule),
-        cmocka_unit_test(test_loss_and_layers),
-        cmocka_unit_test(test_tidy),
-        cmocka_unit_test(test_other_versions),
-        cmocka_unit_test(test_malformed),
-        cmocka_unit_test(test_other_forms),
-        cmocka_unit_test(test_mutations),
-        cmocka_unit_test(test_truncations),
-        cmocka_unit_test(test_differences),
-        cmocka_unit_test(test_arithmetic),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_names_that_are_none),
-        cmocka_unit_test(test_second_refused),
-        cmocka_unit_test(test_contract_3),
-        cmocka_unit_test(test_contract_4),
-        cmocka_unit_test(test_too_many_names),
-        cmocka_unit_test(test_names_that_differ),
+        cmocka_unit_test(test_text),           cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_counts),         cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_schedule),       cmocka_unit_test(test_loss_and_layers),
+        cmocka_unit_test(test_tidy),           cmocka_unit_test(test_other_versions),
+        cmocka_unit_test(test_malformed),      cmocka_unit_test(test_other_forms),
+        cmocka_unit_test(test_mutations),      cmocka_unit_test(test_truncations),
+        cmocka_unit_test(test_differences),    cmocka_unit_test(test_arithmetic),
+        cmocka_unit_test(test_names),          cmocka_unit_test(test_names_that_are_none),
+        cmocka_unit_test(test_second_refused), cmocka_unit_test(test_contract_3),
+        cmocka_unit_test(test_contract_4),     cmocka_unit_test(test_contract_5),
+        cmocka_unit_test(test_too_many_names), cmocka_unit_test(test_names_that_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
