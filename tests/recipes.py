@@ -215,9 +215,10 @@ RECIPES |= {
     "class-weight-binary": SMALL + '--model "dense 24 tanh dropout 0.2; dense 1 sigmoid" --data {pair}'
                            " --scale standard --loss binary --lr 0.2 --class-weight 1=0.3",
 }
+FLOATS = list(RECIPES)  # names of those above
 # Pixels (docs/exactness.md 16): few and many channels, windows of all shapes, borders.
 PIXELS = IDX + "--epochs 1 --seed 3 --batch 64 --loss cross-entropy --lr 0.05 "
-RECIPES |= {f"pixels-{name}": PIXELS + f'--model "{model}; dense 10 softmax" {more}' for name, model, more in [
+WINDOWS = {f"pixels-{name}": PIXELS + f'--model "{model}; dense 10 softmax" {more}' for name, model, more in [
     ("lenet", "conv 8 5x5 relu; maxpool 2; conv 16 5x5 relu; maxpool 2; dense 32 relu", "--momentum 0.9"),
     ("one-channel", "conv 1 3x3 relu; maxpool 4", ""),
     ("panels", "conv 33 3x3 stride 4 relu; conv 17 3x3 tanh", ""),
@@ -260,7 +261,7 @@ RECIPES |= {f"pixels-{name}": PIXELS + f'--model "{model}; dense 10 softmax" {mo
     ("many-channels", "conv 20 3x3 relu; maxpool 3", "--shape 49x4x4"),
     ("one-row", "conv 6 1x5 relu; maxpool 1x4", "--shape 7x1x112"),
 ]}
-FLOATS = list(RECIPES)  # names of those above
+RECIPES |= WINDOWS
 RECIPES |= {name: f"{words} --arith {name.split('-')[0]}" for name, words in INTEGERS.items()}
 SAME_AS = {name: "tanh-mse-sgd" for name in ("from-idx-gz", "from-csv", "from-csv-gz")}
 

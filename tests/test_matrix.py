@@ -59,9 +59,23 @@ INTEGER_BUILDS = {
 }
 
 
+# Convolutions and pools; threads share rows and panels.
+WINDOWS = list(recipes.WINDOWS)
+FEW_WINDOWS = ["pixels-panels", "pixels-dropout", "pixels-batch-5"]
+WINDOW_BUILDS = {
+    "release": (WINDOWS, [1, 3]),
+    "clang": (FEW_WINDOWS, [2]),
+    "debug": (FEW_WINDOWS, [5]),
+    "clang-debug": (FEW_WINDOWS[1:], [3]),
+    "aarch64": (FEW_WINDOWS, [3]),
+    "asan": (FEW_WINDOWS, [3]),
+    "tsan": (FEW_WINDOWS[2:], [4]),
+}
+
+
 def cases():
     """(build, instruction set, recipe, threads); what is not on this machine is one skipped case."""
-    for table, integers in ((BUILDS, False), (INTEGER_BUILDS, True)):
+    for table, integers in ((BUILDS, False), (WINDOW_BUILDS, False), (INTEGER_BUILDS, True)):
         for build, (names, threads) in table.items():
             if build in LONG_BUILDS and not LONG:
                 kind = "integer" if integers else "float32"
