@@ -69,7 +69,7 @@ static void list_tensors(qn_model *m) {
             continue;
         snprintf(m->name[m->tensors], NAME_SIZE, "layer%u.weight", l);
         add_tensor(m, layer->to.channels, layer->depth, m->filed + layer->weights);
-        if (layer->kind == QN__LAYER_CONV) {
+        if (layer->kind != QN__LAYER_DENSE) {
             qn__tensor *weights = &m->tensor[m->tensors - 1];
             weights->columns = layer->from.channels;
             memcpy(weights->taps, layer->window.kernel, sizeof weights->taps);
