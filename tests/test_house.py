@@ -536,7 +536,7 @@ KINDS = {"activation": r"(QN_+ACT_TANH|KIND\(TANH|activate_tanh)", "loss": r"(QN
          "optimiser": r"(QN_+OPT_(MOMENTUM|ADAM|ADAMW)|KIND\(ADAM|update_adamw)",
          "scaling": r"(QN_+SCALE_FRACTION|KIND\(FRACTION|qn_scale_fraction(_lanes)?)",
          "schedule": "QN_+SCHEDULE_(STEP|COSINE)",
-         "initialisation": "QN_+INIT_(GLOROT|LECUN)", "layer kind": "QN_+LAYER_DENSE"}
+         "initialisation": "QN_+INIT_(GLOROT|LECUN)", "layer kind": "QN_+LAYER_(CONV|MAXPOOL)"}
 
 
 @pytest.mark.parametrize("kind", KINDS)
