@@ -135,7 +135,6 @@ static void test_windows_have_the_order_of_the_file(void **state) {
     (void)state;
     enum { CONV = 2 * 2 * 2 * 3 + 2, ALL = CONV + 2 * 8 + 2 };
     qn__recipe r = example();
-    qn__recipe_release(&r);
     r.features = 2 * 4 * 5;
     r.shape = (qn__shape){2, 4, 5};
     r.scale = QN__SCALE_NONE;
@@ -260,8 +259,11 @@ static void forge(forged *f, const qn_model *m) {
     memcpy(f->number + 11, mean, sizeof mean);
     memcpy(f->number + 14, deviation, sizeof deviation);
     for (int i = 0; i < 6; ++i)
-        f->tensor[i] = (qn__tensor){parts[i].name, (uint64_t)parts[i].rows,
-                                    (uint64_t)parts[i].columns, f->number + parts[i].at};
+        f->tensor[i] = (qn__tensor){parts[i].name,
+                                    (uint64_t)parts[i].rows,
+                                    (uint64_t)parts[i].columns,
+                                    f->number + parts[i].at,
+                                    {0, 0}};
     f->note[0] = (qn__tensor_note){"format", "quern-model-1"};
     f->note[1] = (qn__tensor_note){"recipe", qn_model_recipe(m)};
     f->list = (qn__tensor_list){2, f->note, 6, f->tensor, NULL, NULL};
@@ -316,7 +318,7 @@ static void test_forged_tensors(void **state) {
     f.list.tensors = 5;
     check_load(&f, "not those of the recipe's model", "");
     forge(&f, m);
-    f.tensor[6] = (qn__tensor){"extra", 1, 0, f.number};
+    f.tensor[6] = (qn__tensor){"extra", 1, 0, f.number, {0, 0}};
     f.list.tensors = 7;
     check_load(&f, "not those of the recipe's model", "");
     forge(&f, m);

@@ -266,6 +266,7 @@ static void test_shapes(void **state) {
     (void)state;
     static const uint32_t to[][3] = {{8, 14, 15}, {8, 7, 7}, {5, 9, 4},
                                      {5, 1, 1},   {4, 1, 1}, {2, 1, 1}};
+    static const uint32_t input[] = {3, 28, 15};
     static const uint64_t ends[] = {8 * 27 + 8, 224, 224 + 5 * 48 + 5, 469, 469 + 24, 493 + 10};
     qn__network network;
     qn__layer layer[QN__MAX_LAYERS];
@@ -282,8 +283,7 @@ static void test_shapes(void **state) {
         assert_memory_equal(&layer[l].to, to[l], sizeof to[l]);
         assert_int_equal(qn__layer_end(&layer[l]), ends[l]);
         assert_int_equal(layer[l].out, to[l][0] * to[l][1] * to[l][2]);
-        assert_memory_equal(&layer[l].from, l ? to[l - 1] : (const uint32_t[]){3, 28, 15},
-                            sizeof to[l]);
+        assert_memory_equal(&layer[l].from, l ? to[l - 1] : input, sizeof input);
     }
     assert_int_equal(layer[2].depth, 48);
     assert_int_equal(parameters, 503);
