@@ -217,8 +217,16 @@ RECIPES |= {
 }
 FLOATS = list(RECIPES)  # names of those above
 # Pixels (docs/exactness.md 16): few and many channels, windows of all shapes, borders.
-PIXELS = IDX + "--epochs 1 --seed 3 --batch 64 --loss cross-entropy --lr 0.05 "
-WINDOWS = {f"pixels-{name}": PIXELS + f'--model "{model}; dense 10 softmax" {more}' for name, model, more in [
+def pixels(model, more):
+    """The recipe of a model, with other options in place of the usual ones."""
+    own = more.split()
+    options = {"--scale": "unit", "--epochs": "1", "--seed": "3", "--batch": "64",
+               "--loss": "cross-entropy", "--lr": "0.05", **dict(zip(own[::2], own[1::2]))}
+    return (f'--data {{images}} --labels {{labels}} --model "{model}; dense 10 softmax" '
+            + " ".join(f"{option} {value}" for option, value in options.items()))
+
+
+WINDOWS = {f"pixels-{name}": pixels(model, more) for name, model, more in [
     ("lenet", "conv 8 5x5 relu; maxpool 2; conv 16 5x5 relu; maxpool 2; dense 32 relu", "--momentum 0.9"),
     ("one-channel", "conv 1 3x3 relu; maxpool 4", ""),
     ("panels", "conv 33 3x3 stride 4 relu; conv 17 3x3 tanh", ""),
