@@ -1,5 +1,5 @@
 /* avgpool K [stride S]: the mean of each window, channel by channel. */
-#include "layer/pool.h"
+#include "layer/pooling.h"
 
 /* 16.6 */
 static float share(const qn__layer *l) { return 1.0f / (float)qn__window_taps(l); }

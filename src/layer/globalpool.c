@@ -1,5 +1,5 @@
 /* globalpool: the mean of each channel over all pixels. */
-#include "layer/pool.h"
+#include "layer/pooling.h"
 
 static qn_status parse(qn__tokens *tokens, qn__layer_text *layer) {
     (void)tokens;

@@ -1,5 +1,5 @@
 /* maxpool K [stride S]: the greatest value of each window, channel by channel. */
-#include "layer/pool.h"
+#include "layer/pooling.h"
 
 /* 16.5: where the greatest value of a window stands in the input; the first one of equals. */
 static size_t greatest(const qn__layer *l, uint32_t y, uint32_t x, uint32_t c, const float *a) {

@@ -1,4 +1,4 @@
-#include "layer/pool.h"
+#include "layer/pooling.h"
 
 qn_status qn__pool_parse(qn__tokens *tokens, qn__layer_text *layer) {
     const qn_status status = qn__window_kernel(tokens, &layer->window);

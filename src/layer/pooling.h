@@ -1,6 +1,6 @@
 /* What the pools share. */
-#ifndef QN_LAYER_POOL_H
-#define QN_LAYER_POOL_H
+#ifndef QN_LAYER_POOLING_H
+#define QN_LAYER_POOLING_H
 
 #include "layer/window.h"
 
