@@ -413,7 +413,7 @@ MODELS = {
     "header is not JSON": lambda d: d[:8] + b"x" + d[9:],
     "deep JSON": lambda d: with_header(d, b"[" * 100000),
     "future format": replaced(b"quern-model-1", b"quern-model-2"),
-    "future contract": replaced(rb'\"contract\":2', rb'\"contract\":5'),
+    "future contract": replaced(rb'\"contract\":2', rb'\"contract\":6'),
     "another arithmetic": replaced(rb"\"arith\":\"f32\"", rb"\"arith\":\"f64\""),
     "hostile network": replaced(rb"dense 3 softmax", rb"dense 4000000000 softmax"),
     "wider network": replaced(rb"dense 3 softmax", rb"dense 4 softmax"),

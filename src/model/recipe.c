@@ -263,8 +263,8 @@ static qn_status check_shape(const qn__recipe *r, qn_error *err) {
         return QN_OK;
     if (pixels == 0)
         return refuse(err, "`train.model`",
-                      "give images, whose height and width are known, or begin the model with a "
-                      "dense layer",
+                      "give images, or their shape (`data.shape`), or begin the model with a dense "
+                      "layer",
                       qn__fail(err, QN_USAGE,
                                "the first layer is \"%s\", and the data has no pixels",
                                qn__layer_ops_of(r->network.layer[0].kind)->word));

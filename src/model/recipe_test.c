@@ -295,8 +295,9 @@ static void check_unreadable(const char *from, const char *to, const char *what,
 
 static void test_other_versions(void **state) {
     (void)state;
-    check_unreadable("\"contract\":1", "\"contract\":5",
-                     "keeps version 5 of the contract; this is version 4", "contract", "newer");
+    check_unreadable("\"contract\":1", "\"contract\":6",
+                     "keeps version 6 of the contract; this is version 5", "contract", "newer");
+    check_unreadable("\"contract\":1", "\"contract\":5", "the key is missing", "task", "changed");
     check_unreadable("\"contract\":1", "\"contract\":4", "the key is missing", "task", "changed");
     check_unreadable("\"contract\":1", "\"contract\":3", "the key is missing", "task", "changed");
     check_unreadable("\"contract\":1", "\"contract\":2", "the key is missing", "task", "changed");

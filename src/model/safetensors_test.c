@@ -22,7 +22,7 @@ static const float two[3] = {-1, 0.5f, 0x1.16c2p-133f}; /* the last is subnormal
 
 static const qn__tensor_note notes[2] = {{"format", "quern-test-00001"},
                                          {"said", "a \"b\" \\ c\n"}};
-static const qn__tensor tensors[2] = {{"one", 2, 3, one}, {"two", 3, 0, two}};
+static const qn__tensor tensors[2] = {{"one", 2, 3, one, {0, 0}}, {"two", 3, 0, two, {0, 0}}};
 static const qn__tensor_list list = {2, notes, 2, tensors, NULL, NULL};
 
 #define HEADER                                                                                     \
@@ -196,9 +196,13 @@ static void test_bad_headers(void **state) {
 
 static void test_bad_shapes(void **state) {
     (void)state;
-    check_bad("{\"a\":" T("[]", "[0,0]") "}", 0, "one or two dimensions", "\"a\"");
-    check_bad("{\"a\":" T("[1,1,1]", "[0,4]") "}", 4, "one or two dimensions", "\"a\"");
-    check_bad("{\"a\":" T("7", "[0,4]") "}", 4, "one or two dimensions", "\"a\"");
+    check_bad("{\"a\":" T("[]", "[0,0]") "}", 0, "one, two or four dimensions", "\"a\"");
+    check_bad("{\"a\":" T("[1,1,1]", "[0,4]") "}", 4, "one, two or four dimensions", "\"a\"");
+    check_bad("{\"a\":" T("[1,1,1,1,1]", "[0,4]") "}", 4, "one, two or four dimensions", "\"a\"");
+    check_bad("{\"a\":" T("[1,1,1,0]", "[0,0]") "}", 0, "not a whole number from 1", "\"a\"");
+    check_bad("{\"a\":" T("[65536,65536,65536,65536]", "[0,4]") "}", 4, "larger than any file",
+              "\"a\"");
+    check_bad("{\"a\":" T("7", "[0,4]") "}", 4, "one, two or four dimensions", "\"a\"");
     check_bad("{\"a\":" T("[0]", "[0,0]") "}", 0, "whole number from 1", "\"a\"");
     check_bad("{\"a\":" T("[-1]", "[0,4]") "}", 4, "whole number from 1", "\"a\"");
     check_bad("{\"a\":" T("[1.0]", "[0,4]") "}", 4, "whole number from 1", "\"a\"");
