@@ -99,7 +99,7 @@ static void scale(int width) {
 }
 
 static void float_product(void) {
-    const qn__cpu_chain chain = {inputs, m.in_blocks, m.weight_blocks};
+    const qn__cpu_chain chain = {.k = inputs, .a = m.in_blocks, .b = m.weight_blocks};
     kernels->matmul(items, &chain, m.a, m.w, (size_t)panels_of(inputs) * P * P, m.c,
                     (size_t)items * P, m.start, panels_of(outputs));
 }
@@ -107,9 +107,10 @@ static void float_product(void) {
 static void float_outer(void) {
     for (uint32_t i = 0; i < panels_of(inputs); ++i)
         for (uint32_t t = 0; t < items; t += 32)
-            kernels->outer(items - t < 32 ? items - t : 32, m.a + ((size_t)i * items + t) * P, NULL,
-                           m.d + (size_t)t * P, (size_t)items * P,
-                           t ? QN__PARTIAL_ADD : QN__PARTIAL_FIRST, m.sums, panels_of(outputs));
+            kernels->outer(
+                &(qn__cpu_span){.items = items - t < 32 ? items - t : 32, .columns = 1, .rows = 1},
+                m.a + ((size_t)i * items + t) * P, NULL, m.d + (size_t)t * P, (size_t)items * P,
+                NULL, t ? QN__PARTIAL_ADD : QN__PARTIAL_FIRST, m.sums, panels_of(outputs));
 }
 
 static void left(void) {

@@ -35,7 +35,7 @@ FEWER = {"device.conformance": {"QN_TEST_CASES": "11"},
 # Programs that a sanitizer would keep at work for minutes are given fewer cases there. They run in
 # full in the release build, the conformance of devices with QUERN_LONG_TESTS=yes.
 SANITIZED = {"device.conformance": {"QN_TEST_CASES": "4"},
-             "device.cpu.float.kernels": {"QN_TEST_STRIDE": "4"},
+             "device.cpu.float.outer": {"QN_TEST_STRIDE": "4"},
              "device.cpu.float.map": {"QN_TEST_STRIDE": "16381"},
              "cluster.reduction.reduction": {"QN_TEST_CASES": "10"},
              "cluster.death": {"QN_TEST_CASES": "8"},
@@ -47,7 +47,7 @@ SANITIZED = {"device.conformance": {"QN_TEST_CASES": "4"},
 # Those among them that have one thread and so nothing for the thread sanitizer. In the release build
 # a function in the place of pthread_create sees to it that this is so.
 ONE_THREAD = ["base.json", "base.text", "cluster.reduction.reduction", "cluster.reduction.shares", "cluster.membership.view",
-              "data.gzip", "device.cpu.integer.intgemm", "device.cpu.float.kernels",
+              "data.gzip", "device.cpu.integer.intgemm", "device.cpu.float.kernels", "device.cpu.float.outer",
               "device.cpu.float.map", "device.gpu.gpu_selftest", "model.model",
               "model.recipe", "model.safetensors", "num.elementary", "run.plan", "team.chooser",
               "base.siphash", "team.virtual_ranks",
@@ -63,7 +63,8 @@ int pthread_create(void) {
 
 # Where the processor has no AVX-512 its kernels are run through plain C; tests/avx512_emulated.
 EMULATED = [f"avx512_emulated.device.{name}"
-            for name in ("cpu.float.map", "cpu.float.kernels", "cpu.integer.intgemm", "conformance")
+            for name in ("cpu.float.map", "cpu.float.kernels", "cpu.float.outer", "cpu.integer.intgemm",
+                         "conformance")
             if dict(processor.instruction_sets()).get("avx512")]
 
 

@@ -38,8 +38,9 @@ typedef struct test_case {
     qn__state state;
     qn__batch batch[CASE_BATCHES];
     float rate;
-    int brief; /* 1: only its first step is checked */
-    char text[512];
+    int brief;            /* 1: only its first step is checked */
+    uint32_t apply_items; /* of one call of apply; 0: as many as a batch */
+    char text[1024];
     /* All arrays of the case are allocated from this one block. */
     char *room;
     size_t used, size; /* of `room`; 0: CASE_ROOM */
@@ -257,7 +258,7 @@ static void draw_state(test_case *c) {
     for (uint32_t i = 0; i < p->layers; ++i) {
         const qn__layer *l = &c->layer[i];
         const float size = sqrtf(3.0f / (float)l->in) * (below(c, 8) == 0 ? 4.0f : 1.0f);
-        for (uint64_t k = l->weights; k < l->biases + l->out; ++k)
+        for (uint64_t k = l->weights; k < qn__layer_end(l); ++k)
             c->state.parameters[k] = number(c, size);
     }
     for (uint32_t s = 0; s < qn__optimizer_slots(p->optimizer); ++s) {
@@ -294,8 +295,8 @@ static void describe_case(test_case *c) {
                                  (unsigned long long)c->seed, flavour_names[c->kind],
                                  c->layer[0].in, c->feed.bytes ? "u8" : "f32", scales[p->scale]);
     for (uint32_t i = 0; i < p->layers; ++i)
-        at += (size_t)snprintf(c->text + at, sizeof c->text - at, "; dense %u %s%s",
-                               c->layer[i].out, activations[c->layer[i].activation],
+        at += (size_t)snprintf(c->text + at, sizeof c->text - at, "; %u %s%s", c->layer[i].out,
+                               activations[c->layer[i].activation],
                                c->layer[i].drop_threshold ? " dropout" : "");
     snprintf(c->text + at, sizeof c->text - at,
              "; %s%s, %s, decay %g, rate %g, batch %u, grain %u, unit %u", p->real ? "real " : "",

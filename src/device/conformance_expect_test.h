@@ -69,7 +69,7 @@ static void apply_update(const test_case *c, const qn__state *before, expected_s
     for (uint32_t s = 0; s < slots; ++s)
         memcpy(e->after.slot[s], before->slot[s], size);
     for (uint32_t l = 0; l < p->layers; ++l)
-        for (uint64_t i = p->layer[l].weights; i < p->layer[l].biases + p->layer[l].out; ++i)
+        for (uint64_t i = p->layer[l].weights; i < qn__layer_end(&p->layer[l]); ++i)
             qn__update_one(p, &e->update,
                            i<p->layer[l].biases, e->sums[i], &e->after.parameters[i], slots> 0
                                ? &e->after.slot[0][i]
@@ -137,7 +137,8 @@ static void put_limit_at_edge(test_case *c, qn__reference *r) {
 
 static void expect_apply(test_case *c, qn__reference *r, expected *e) {
     const uint32_t outputs = c->layer[c->program.layers - 1].out, grain = c->program.grain;
-    const qn__batch batch = {.feed = &c->feed, .first = 1, .items = c->program.batch};
+    const qn__batch batch = {
+        .feed = &c->feed, .first = 1, .items = c->apply_items ? c->apply_items : c->program.batch};
     float loss = 0.0f;
     e->items = batch.items;
     e->classes = cut(c, e->items, sizeof *e->classes);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "device/conformance_intgemm_test.h"
+#include "device/conformance_picture_test.h"
 #include "device/conformance_subject_test.h"
 #include "device/conformance_zeros_test.h"
 #include "device/fake/fake.h"
@@ -116,6 +117,33 @@ static void test_every_backend_gives_the_reference_bytes(void **state) {
                   failing);
     for (int k = 0; k < FLAVOURS; ++k)
         print_message("  %-9s %u cases\n", flavour_names[k], kinds[k]);
+}
+
+/* Only devices that compute convolutions take part. */
+static void test_pictures_give_the_reference_bytes(void **state) {
+    (void)state;
+    const uint64_t first = setting("QN_TEST_SEED", 1), cases = setting("QN_TEST_CASES", 150);
+    uint32_t kinds[QN__LAYER_KINDS] = {0}, steps = 0, failing = 0;
+    const qn__fake_plan one_fake = {.count = 1};
+    static test_case c;
+    static expected e;
+    qn__fake_set(&one_fake);
+    for (uint64_t seed = first; seed < first + cases; ++seed) {
+        pictures_begin(&c, seed);
+        assert_true(expect(&c, &e));
+        steps += e.steps;
+        failing += e.step[e.steps - 1].fails != 0;
+        for (uint32_t l = 0; l < c.program.layers; ++l)
+            ++kinds[c.layer[l].kind];
+        for (int i = 0; qn__devices[i]; ++i)
+            if (qn__devices[i]->supports(&c.program))
+                check_device(qn__devices[i], &c, &e, 0);
+    }
+    case_end(&c);
+    qn__fake_set(NULL);
+    print_message("%u steps, %u cases that leave the range\n", steps, failing);
+    for (int k = 0; cases >= 50 && k < QN__LAYER_KINDS; ++k)
+        assert_true(kinds[k] > 5);
 }
 
 /* Counts the reference's outputs of +0 and of -0, to show that cases about them have some. */
@@ -281,6 +309,7 @@ static int say_what_was_there(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_padding_does_not_decide),
+        cmocka_unit_test(test_pictures_give_the_reference_bytes),
         cmocka_unit_test(test_far_out_of_range),
         cmocka_unit_test(test_zeros_change_nothing),
         cmocka_unit_test(test_every_backend_gives_the_reference_bytes),

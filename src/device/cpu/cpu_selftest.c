@@ -49,7 +49,7 @@ static float draw(trial *t, int low, int high) {
 /* Products whose sums are near one, and near the smallest normal number. */
 static const char *try_products(const qn__cpu_kernels *k, trial *t) {
     size_t blocks[PANELS];
-    const qn__cpu_chain chain = {DEPTH, blocks, blocks};
+    const qn__cpu_chain chain = {.k = DEPTH, .a = blocks, .b = blocks};
     for (uint32_t i = 0; i < PANELS * CELLS; ++i) {
         t->a[i] = draw(t, i % 3 ? -3 : -70, i % 3 ? 3 : -60);
         t->b[i] = draw(t, i % 5 ? -3 : -70, i % 5 ? 3 : -60);

@@ -366,6 +366,7 @@ static qn_status apply(qn__worker *w, const qn__batch *batch, qn__applied *appli
                        qn__tally *tally, qn_error *err) {
     const double begun = qn__now();
     const uint32_t grain = w->program->grain;
+    int lost = 0; /* a loss failed; an output that is not finite is reported instead */
     if (fails(w, &w->applies, w->behaviour.fail_apply))
         return fail(w, err);
     for (uint32_t first = 0; first < batch->items; first += grain) {
@@ -376,13 +377,13 @@ static qn_status apply(qn__worker *w, const qn__batch *batch, qn__applied *appli
             if (status != QN_OK)
                 return status;
         }
-        if (!(fabsf(loss) < QN__LOSS_LIMIT))
-            return qn__fail(err, QN_NUMERIC, "the loss became NaN or too large to be summed");
-        if (tally)
+        lost |= !(fabsf(loss) < QN__LOSS_LIMIT);
+        if (tally && !lost)
             tally->loss += qn__to_units(loss * QN__LOSS_UNIT);
     }
     keep_pace(w, begun, batch->items);
-    return QN_OK;
+    return lost ? qn__fail(err, QN_NUMERIC, "the loss became NaN or too large to be summed")
+                : QN_OK;
 }
 
 static int busy(const qn__worker *w, double *seconds, int room) {

@@ -40,7 +40,15 @@ typedef enum qn__partial {
 typedef struct qn__cpu_chain {
     uint32_t k;
     const size_t *a, *b;
+    int positive; /* +0 is added at the end: a zero has no sign then */
 } qn__cpu_chain;
+
+/* The rows of a sum over items, for both operands: `items` consecutive rows of each of columns x
+ * rows pixels. Pixels are these distances apart, in floats. */
+typedef struct qn__cpu_span {
+    uint32_t items, columns, rows;
+    size_t a_column, a_row, d_column, d_row;
+} qn__cpu_span;
 
 typedef struct qn__cpu_kernels {
     const char *name; /* "scalar", "avx2", "avx512", "neon" */
@@ -65,17 +73,21 @@ typedef struct qn__cpu_kernels {
     uint32_t (*nonzero)(const float x[QN__PANEL]);
 
     /* Partial gradients of one grain for `panels` blocks of 16 x 16: for each k, o: the chain over
-     * i of fma(d[i][o], a[i][k]) from +0, i < items. a and d are rows of 16. Block p of d is at the
-     * offset p * d_stride. `how` says what is done with the partial in out[p][k][o], an array of
-     * floats or of doubles. `some`, when not NULL, holds for each item the result of `nonzero` for
-     * a[i]. Then items that would add only zeros to a tile are skipped (not with QN__PARTIAL_RAW).
-     * This can change only the sign of a zero, which integers do not have. */
-    void (*outer)(uint32_t items, const float *a, const uint16_t *some, const float *d,
-                  size_t d_stride, qn__partial how, void *out, uint32_t panels);
+     * the rows i of the span of fma(d[i][o], a[i][k]), rows of pixels outermost, items innermost;
+     * from start[p][k][o], or from +0 when start is NULL. a and d are rows of 16. Block p of d is
+     * at the offset p * d_stride. `how` says what is done with the partial in out[p][k][o], an
+     * array of floats or of doubles; it may be `start`. `some` requires a span of one pixel.
+     * `some`, when not NULL, holds for each item the result of `nonzero` for a[i]. Then items that
+     * would add only zeros to a tile are skipped (not with QN__PARTIAL_RAW). This can change only
+     * the sign of a zero, which integers do not have. */
+    void (*outer)(const qn__cpu_span *span, const float *a, const uint16_t *some, const float *d,
+                  size_t d_stride, const float *start, qn__partial how, void *out, uint32_t panels);
 
     /* The same for biases, of all grains of `items` items; the last grain may be shorter. partial[g
-     * * 16 + o] = chain of additions of d[i][o] from +0, over the items i of grain g. */
-    void (*bias_partials)(uint32_t items, uint32_t grain, const float *d, float *partial);
+     * * 16 + o] = chain of additions of d[i][o] from +0, over `pixels` pixels that are `apart`
+     * floats apart and, within each, the items i of grain g. */
+    void (*bias_partials)(uint32_t items, uint32_t grain, uint32_t pixels, size_t apart,
+                          const float *d, float *partial);
 
     /* Moves integers from doubles (below 2^51 in magnitude) to 64-bit integers: wide[i] +=
      * narrow[i], narrow[i] = 0. */
@@ -108,6 +120,16 @@ typedef struct qn__cpu_kernels {
     void (*activate)(qn__activation activation, size_t count, float *z);
     /* e = e times the derivative at output y (8.5), in place; not softmax. */
     void (*derive)(qn__activation activation, size_t count, const float *y, float *e);
+    /* Pooling, element by element over count (a multiple of 16) numbers. raise: y = x where x > y.
+     * add: y = y + x. scale: y = y * c + 0, rounded twice. add_scaled: e = e + d * c, rounded
+     * twice. add_first: e = e
+     * + d where x is not below y, and earlier[j] is below y for all j < n. */
+    void (*raise)(size_t count, const float *x, float *y);
+    void (*add)(size_t count, const float *x, float *y);
+    void (*scale)(size_t count, float c, float *y);
+    void (*add_scaled)(size_t count, float c, const float *d, float *e);
+    void (*add_first)(size_t count, uint32_t n, const float *const *earlier, const float *x,
+                      const float *y, const float *d, float *e);
     /* y[i] = exp(x[i]), log(x[i]); x and y may be the same array. */
     void (*exp)(size_t count, const float *x, float *y);
     void (*log)(size_t count, const float *x, float *y);

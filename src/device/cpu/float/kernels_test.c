@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "device/cpu/cpu_isa.h"
+#include "device/cpu/float/kernels_room_test.h"
 #include "num/elementary.h"
 #include "num/intgemm_reference.h"
 #include "num/optimise.h"
@@ -15,99 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-static const char *const isas[] = {"scalar", "avx2", "avx512", "neon"};
-
-static uint64_t random_state = 1;
-
-static uint32_t word(void) {
-    uint64_t z = (random_state += 0x9E3779B97F4A7C15u);
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return (uint32_t)((z ^ (z >> 31)) >> 32);
-}
-
-/* Mostly ordinary numbers; also multiples of 1/4, which give ties in sums, and zeros of both signs.
- * With `strange` also NaNs, infinities and subnormals. */
-static float number(int strange) {
-    static const float odd[] = {NAN,       INFINITY,   -INFINITY,    0x1.fffffep127f, -0x1p-149f,
-                                0x1p-126f, -0x1p-127f, 0x1.62e43p6f, -104.0f,         1e30f};
-    const uint32_t luck = word() % 16;
-    if (strange && luck < 4)
-        return odd[word() % (sizeof odd / sizeof *odd)];
-    if (luck < 6)
-        return luck == 4 ? 0.0f : -0.0f;
-    if (luck < 9)
-        return (float)(int32_t)(word() % 33) * 0.25f - 4.0f;
-    return (float)(int32_t)word() * 0x1p-30f;
-}
-
-/* ---- arrays between two inaccessible pages */
-
-enum { ARRAYS = 12 };
-static struct guarded {
-    void *map;
-    size_t size;
-} arrays[ARRAYS];
-static int used;
-
-/* `bytes` bytes that end at a page's end. */
-static void *guard(size_t bytes) {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE), inside = (bytes + page - 1) / page * page;
-    struct guarded *g = &arrays[used++];
-    assert_in_range(used, 1, ARRAYS);
-    g->size = inside + 2 * page;
-    g->map = mmap(NULL, g->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_true(g->map != MAP_FAILED);
-    char *begin = (char *)g->map + page;
-    assert_int_equal(mprotect(begin, inside ? inside : page, PROT_READ | PROT_WRITE), 0);
-    return begin + inside - bytes;
-}
-
-static void release(void) {
-    while (used > 0) {
-        --used;
-        munmap(arrays[used].map, arrays[used].size);
-    }
-}
-
-static float *guarded_numbers(size_t count, int strange) {
-    float *x = guard(count * sizeof *x);
-    for (size_t i = 0; i < count; ++i)
-        x[i] = number(strange);
-    return x;
-}
-
-static float *copy_of(const float *from, size_t count) {
-    return memcpy(guard(count * sizeof *from), from, count * sizeof *from);
-}
-
-/* ---- comparisons; `how` names the sizes */
-
-static char how[160];
-
-static void same(const qn__cpu_kernels *k, const char *kernel, const float *got, const float *want,
-                 size_t count) {
-    for (size_t i = 0; i < count; ++i)
-        if (memcmp(&got[i], &want[i], sizeof *got) != 0 && !(isnan(got[i]) && isnan(want[i])))
-            fail_msg("%s %s, %s: element %zu is %a, plain loops give %a", k->name, kernel, how, i,
-                     (double)got[i], (double)want[i]);
-}
-
-static void every_isa(void (*body)(const qn__cpu_kernels *k)) {
-    for (size_t i = 0; i < sizeof isas / sizeof *isas; ++i) {
-        const qn__cpu_isa *isa = qn__cpu_isa_find(isas[i]);
-        if (!isa)
-            print_message("  not on this machine: %s\n", isas[i]);
-        /* Only once when instruction sets share the float kernels. */
-        if (!isa || strcmp(isa->kernels->name, isas[i]) != 0)
-            continue;
-        random_state = 1;
-        body(isa->kernels);
-    }
-}
 
 /* ---- products */
 
@@ -129,8 +36,10 @@ static void check_matmul(const qn__cpu_kernels *k, uint32_t rows, uint32_t depth
     const size_t a_stride = rows * 16 + gap, b_stride = a_panels * 256 + gap;
     const size_t c_stride = rows * 16 + gap;
     const size_t a_count = (a_panels - 1) * a_stride + rows * 16;
-    const qn__cpu_chain chain = {depth, blocks_of(depth, a_stride, rows),
-                                 blocks_of(depth, 256, panels)};
+    const qn__cpu_chain chain = {.k = depth,
+                                 .a = blocks_of(depth, a_stride, rows),
+                                 .b = blocks_of(depth, 256, panels),
+                                 .positive = rows % 3 == 0};
     const size_t c_count = (panels - 1) * c_stride + rows * 16;
     float *a = guarded_numbers(a_count, 0);
     const float *b = guarded_numbers((panels - 1) * b_stride + a_panels * 256, 0);
@@ -148,7 +57,7 @@ static void check_matmul(const qn__cpu_kernels *k, uint32_t rows, uint32_t depth
                 for (uint32_t t = 0; t < depth; ++t)
                     acc = fmaf(a[chain.a[t / 16] + i * 16 + t % 16],
                                b[p * b_stride + chain.b[t / 16] + t % 16 * 16 + o], acc);
-                want[p * c_stride + i * 16 + o] = acc;
+                want[p * c_stride + i * 16 + o] = chain.positive ? acc + 0.0f : acc;
             }
     k->matmul(rows, &chain, a, b, b_stride, c, c_stride, with_start ? start : NULL, panels);
     same(k, "matmul", c, want, c_count); /* the gaps too: nothing may be written there */
@@ -181,12 +90,6 @@ static const uint32_t *draw_list(uint32_t depth, uint32_t density, uint32_t *cou
         if (word() % 100 < density)
             chosen[(*count)++] = t;
     return memcpy(guard(*count * sizeof *chosen), chosen, *count * sizeof *chosen);
-}
-
-static uint32_t bits_of(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
 }
 
 /* The expected c after chains over the list, in plain loops. */
@@ -234,8 +137,8 @@ static uint32_t check_matmul_some(const qn__cpu_kernels *k, uint32_t rows, uint3
     float *a_nan = guard(a_count * sizeof *a), *b_nan = guard(b_count * sizeof *b);
     float *c = guarded_numbers(c_count, 0), *want = copy_of(c, c_count), *all = copy_of(c, c_count);
     const float *start = with_start ? guarded_numbers(panels * 16, 0) : NULL;
-    const qn__cpu_chain chain = {depth, blocks_of(depth, a_stride, rows),
-                                 blocks_of(depth, 256, panels)};
+    const qn__cpu_chain chain = {
+        .k = depth, .a = blocks_of(depth, a_stride, rows), .b = blocks_of(depth, 256, panels)};
     uint32_t count;
     const uint32_t *list = draw_list(depth, density, &count);
     for (size_t i = 0; i < a_count; ++i)
@@ -312,141 +215,6 @@ static void nonzero_body(const qn__cpu_kernels *k) {
 static void test_nonzero(void **state) {
     (void)state;
     every_isa(nonzero_body);
-}
-
-/* ---- partial gradients */
-
-/* The expected results of `nonzero` for each item, in plain loops. */
-static const uint16_t *masks_of(const float *a, uint32_t items) {
-    uint16_t *some = guard(items * sizeof *some);
-    for (uint32_t i = 0; i < items; ++i) {
-        some[i] = 0;
-        for (uint32_t t = 0; t < 16; ++t)
-            if (bits_of(a[i * 16 + t]) != 0)
-                some[i] = (uint16_t)(some[i] | 1u << t);
-    }
-    return some;
-}
-
-/* Makes all but `density` of 100 values +0; every fifth item altogether. */
-static void thin_out(float *a, uint32_t items, uint32_t density) {
-    for (uint32_t i = 0; i < items * 16; ++i)
-        if (word() % 100 >= density || (density < 100 && i / 16 % 5 == 4))
-            a[i] = 0.0f;
-}
-
-/* The partial after each `how`, in both types of array. Zeros of either sign are equal: they
- * represent integers. */
-static void check_outer(const qn__cpu_kernels *k, uint32_t items, uint32_t panels, qn__partial kind,
-                        int with_some, uint32_t density) {
-    const int doubles = kind == QN__PARTIAL_FIRST || kind == QN__PARTIAL_ADD;
-    const size_t d_stride = items * 16 + 32, count = panels * 256u;
-    float *a = guarded_numbers(items * 16, 0);
-    const float *d = guarded_numbers((panels - 1) * d_stride + items * 16, 0);
-    float *floats = doubles ? NULL : guard(count * sizeof *floats);
-    double *sums = doubles ? guard(count * sizeof *sums) : NULL;
-    double before[5 * 256];
-    thin_out(a, items, density);
-    const uint16_t *some = with_some ? masks_of(a, items) : NULL;
-    for (size_t i = 0; doubles && i < count; ++i)
-        before[i] = sums[i] = (double)(int32_t)word();
-    k->outer(items, a, some, d, d_stride, kind, doubles ? (void *)sums : (void *)floats, panels);
-    for (uint32_t p = 0; p < panels; ++p)
-        for (uint32_t at = 0; at < 256; ++at) {
-            float acc = 0.0f;
-            for (uint32_t i = 0; i < items; ++i)
-                acc = fmaf(d[p * d_stride + i * 16 + at % 16], a[i * 16 + at / 16], acc);
-            double want = (double)(kind == QN__PARTIAL_RAW ? acc : rintf(acc));
-            want += kind == QN__PARTIAL_ADD ? before[p * 256 + at] : 0.0;
-            const double got = doubles ? sums[p * 256 + at] : (double)floats[p * 256 + at];
-            if (got != want)
-                fail_msg("%s outer, kind %d, %u items, density %u, some %d, panel %u of %u, "
-                         "element %u: %a, want %a",
-                         k->name, (int)kind, items, density, with_some, p, panels, at, got, want);
-        }
-    release();
-}
-
-static void outer_body(const qn__cpu_kernels *k) {
-    static const qn__partial kinds[] = {QN__PARTIAL_RAW, QN__PARTIAL_ONLY, QN__PARTIAL_FIRST,
-                                        QN__PARTIAL_ADD};
-    for (uint32_t items = 1; items <= 35; ++items)
-        for (int kind = 0; kind < 4; ++kind)
-            check_outer(k, items, 1 + (items + (uint32_t)kind) % 5, kinds[kind], 0, 100);
-}
-
-/* Numbers of items around 256, the capacity of a list. Each with all densities, or with one in
- * QN_TEST_STRIDE of them, in turn. */
-static void outer_some_body(const qn__cpu_kernels *k) {
-    const char *text = getenv("QN_TEST_STRIDE");
-    const uint32_t stride = text ? (uint32_t)strtoul(text, NULL, 10) : 1;
-    static const uint32_t densities[] = {0, 10, 50, 100}, many[] = {255, 256, 257, 300};
-    for (uint32_t n = 1; n <= 74; ++n)
-        for (int kind = QN__PARTIAL_RAW; kind <= QN__PARTIAL_ADD; ++kind)
-            for (uint32_t density = (n + (uint32_t)kind) % stride; density < 4; density += stride)
-                check_outer(k, n <= 70 ? n : many[n - 71], 1 + (n + (uint32_t)kind + density) % 5,
-                            (qn__partial)kind, 1, densities[density]);
-}
-
-/* Grains of all sizes up to 35 items, and up to ten of them. */
-static void check_bias(const qn__cpu_kernels *k, uint32_t items, uint32_t grain) {
-    const uint32_t grains = (items + grain - 1) / grain;
-    const float *d = guarded_numbers(items * 16, 0);
-    float *partial = guard(grains * 16 * sizeof *partial), want[160] = {0};
-    for (uint32_t i = 0; i < items; ++i)
-        for (uint32_t o = 0; o < 16; ++o)
-            want[i / grain * 16 + o] = want[i / grain * 16 + o] + d[i * 16 + o];
-    k->bias_partials(items, grain, d, partial);
-    snprintf(how, sizeof how, "%u items in grains of %u", items, grain);
-    same(k, "bias_partials", partial, want, (size_t)grains * 16);
-    release();
-}
-
-static void bias_body(const qn__cpu_kernels *k) {
-    for (uint32_t items = 1; items <= 35; ++items) {
-        check_bias(k, items, 35);
-        check_bias(k, items, (items + 9) / 10);
-        check_bias(k, items, (items + 3) / 4);
-    }
-}
-
-static void flush_body(const qn__cpu_kernels *k) {
-    static const double edges[] = {0.0,        -0.0,          1.0,    -1.0,
-                                   0x1p51 - 1, -(0x1p51 - 1), 0x1p50, -0x1p32};
-    for (size_t count = 16; count <= 256; count += 16) {
-        double *narrow = guard(count * sizeof *narrow);
-        int64_t *wide = guard(count * sizeof *wide), want[256];
-        for (size_t i = 0; i < count; ++i) {
-            narrow[i] = i < 8 ? edges[i] : (double)((int64_t)word() * (int32_t)word() >> 13);
-            wide[i] = (int64_t)word() << 20;
-            want[i] = wide[i] + (int64_t)narrow[i];
-        }
-        k->flush(count, narrow, wide);
-        assert_memory_equal(wide, want, count * sizeof *wide);
-        for (size_t i = 0; i < count; ++i)
-            assert_true(narrow[i] == 0.0);
-        release();
-    }
-}
-
-static void test_outer(void **state) {
-    (void)state;
-    every_isa(outer_body);
-}
-
-static void test_outer_some(void **state) {
-    (void)state;
-    every_isa(outer_some_body);
-}
-
-static void test_bias_partials(void **state) {
-    (void)state;
-    every_isa(bias_body);
-}
-
-static void test_flush(void **state) {
-    (void)state;
-    every_isa(flush_body);
 }
 
 /* ---- between panels and the canonical order */
@@ -745,9 +513,7 @@ static void test_find(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_matmul),      cmocka_unit_test(test_matmul_some),
-        cmocka_unit_test(test_nonzero),     cmocka_unit_test(test_outer),
-        cmocka_unit_test(test_outer_some),  cmocka_unit_test(test_bias_partials),
-        cmocka_unit_test(test_flush),       cmocka_unit_test(test_update),
+        cmocka_unit_test(test_nonzero),     cmocka_unit_test(test_update),
         cmocka_unit_test(test_input),       cmocka_unit_test(test_activate_and_derive),
         cmocka_unit_test(test_exp_and_log), cmocka_unit_test(test_absmax),
         cmocka_unit_test(test_find),        cmocka_unit_test(test_integers),

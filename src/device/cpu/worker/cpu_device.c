@@ -61,7 +61,7 @@ static qn_status describe(uint32_t index, qn_device_info *info, qn_error *err) {
 }
 
 static int supports(const qn__program *program) {
-    return !qn__program_window(program);
+    return program->arith == QN__ARITH_F32 || !qn__program_window(program);
 }
 
 const qn__device_table qn__cpu_device = {

@@ -18,6 +18,7 @@ static uint32_t input_bound(qn__scale scale, int bytes) {
 
 static void fetch_one(const qn__worker *w, const qn__feed *feed, const void *row, float *to,
                       size_t stride, uint32_t *absmax) {
+    const uint32_t panels = (feed->features + QN__PANEL - 1) / QN__PANEL;
     const qn__program *p = w->program;
     const uint32_t bound = input_bound(p->scale, feed->bytes);
     if (feed->bytes)
@@ -29,7 +30,7 @@ static void fetch_one(const qn__worker *w, const qn__feed *feed, const void *row
     if (w->bits)
         return;
     raise_to(absmax, bound);
-    for (uint32_t panel = 0; !bound && panel < w->layer[0].in_panels; ++panel)
+    for (uint32_t panel = 0; !bound && panel < panels; ++panel)
         raise_to(absmax, w->kernels->absmax(QN__PANEL, to + panel * stride));
 }
 
@@ -48,10 +49,13 @@ static const void *prefetch_item(const qn__feed *feed, uint64_t item) {
 
 /* Fetches items at.first .. of a batch, with their zeros or as operands. */
 static void fetch_tile(const qn__cpu_pass *pass, const qn__batch *batch, int into, uint32_t tile,
-                       qn__cpu_tile at, uint32_t *absmax) {
+                       qn__cpu_tile at, float *scratch, uint32_t *absmax) {
     qn__worker *w = pass->worker;
-    const size_t stride = qn__cpu_stride(batch->items);
+    const qn__cpu_layer *l = &w->layer[0];
+    const size_t stride = qn__cpu_stride(batch->items * l->in_pixels);
     float *inputs = w->inputs[into];
+    float *padded =
+        scratch + (size_t)(batch->feed->features + QN__PANEL - 1) / QN__PANEL * QN__PANEL;
     const void *row[QN__PANEL];
     uint64_t *item = w->item[into] + at.first;
     qn__cpu_find_items(batch, at.first, at.items, item);
@@ -61,6 +65,13 @@ static void fetch_tile(const qn__cpu_pass *pass, const qn__batch *batch, int int
         qn__cpu_bytes_fetched(w, at.first, at.items, (const uint8_t *const *)row, &w->rows[into]);
         return;
     }
+    for (uint32_t i = 0; i < at.items && l->walks; ++i) {
+        fetch_one(w, batch->feed, row[i], scratch, QN__PANEL, absmax);
+        qn__cpu_unfold(l, w->factors, scratch, padded, batch->items, stride,
+                       inputs + (size_t)(at.first + i) * QN__PANEL);
+    }
+    if (l->walks)
+        return;
     for (uint32_t i = 0; i < at.items; ++i)
         fetch_one(w, batch->feed, row[i], inputs + (size_t)(at.first + i) * QN__PANEL, stride,
                   absmax);
@@ -81,27 +92,36 @@ void qn__cpu_fetch(const qn__cpu_pass *pass, const qn__batch *batch, int into, i
         const uint32_t first = tile * QN__PANEL, left = batch->items - first;
         const qn__cpu_tile block = {first, left < QN__PANEL ? left : QN__PANEL};
         fetch_tile(pass, batch, into, tile,
-                   w->bits ? block : qn__cpu_tile_at(batch->items, height, tile), absmax);
+                   w->bits ? block : qn__cpu_tile_at(batch->items, height, tile),
+                   w->core[thread].scratch, absmax);
     }
 }
 
-/* Clears columns behind the last output, where sigmoid(0) is 1/2: they do not count for the absmax
- * of a block and could exceed its integers. */
+/* Columns behind the last output hold 1/2 after sigmoid, and NaN where an input is infinite. They
+ * do not count for the absmax of a block of integers. The chains of a layer above with several taps
+ * or pixels run over them, and multiply them by weights of 0. */
+static int padding_matters(const qn__worker *w, uint32_t layer) {
+    const qn__cpu_layer *l = &w->layer[layer], *above = l + 1;
+    if (w->bits)
+        return l->layer->activation == QN__ACT_SIGMOID;
+    return layer + 1 < w->program->layers && (above->walks || above->taps > 1) &&
+           l->layer->to.channels % QN__PANEL > 0;
+}
+
 static void clear_padding(uint32_t columns, uint32_t rows, float *out) {
     for (uint32_t i = 0; i < rows; ++i, out += QN__PANEL)
         memset(out + columns, 0, (QN__PANEL - columns) * sizeof *out);
 }
 
-/* The epilogue of the product in one panel of a layer's outputs: activation, dropout, absmax. */
-static void after_product(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t panel,
-                          uint32_t first, uint32_t rows, float *out) {
+void qn__cpu_after_product(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t panel,
+                           uint32_t first, uint32_t rows, float *out) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     const size_t count = (size_t)rows * QN__PANEL;
     const float *result = out;
     w->kernels->activate(l->layer->activation, count, out);
-    if (w->bits && l->layer->activation == QN__ACT_SIGMOID && panel + 1 == l->out_panels)
-        clear_padding(l->layer->out - panel * QN__PANEL, rows, out);
+    if (panel + 1 == l->out_panels && padding_matters(w, layer))
+        clear_padding(l->layer->to.channels - panel * QN__PANEL, rows, out);
     if (!pass->training || (w->bits && !l->dropped))
         return;
     if (l->dropped) {
@@ -129,7 +149,8 @@ static void product_some(const qn__cpu_pass *pass, uint32_t block, uint32_t pane
     const qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[0];
     const qn__cpu_zeros *zeros = &w->zeros[w->current];
-    const size_t stride = l->out_stride, weights = (size_t)l->in_panels * QN__PANEL * QN__PANEL;
+    const size_t stride = l->out_stride,
+                 weights = (size_t)qn__cpu_blocks(l) * QN__PANEL * QN__PANEL;
     const uint32_t height = w->kernels->rows, whole = QN__BLOCK_ITEMS / height;
     const float *b = l->weights + panel * weights, *start = l->bias + panel * QN__PANEL;
     for (uint32_t tile = block * whole; tile < (block + 1) * whole; ++tile) {
@@ -155,7 +176,7 @@ static void product(const qn__cpu_pass *pass, uint32_t layer, int some, uint32_t
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     const size_t first = (size_t)item * QN__PANEL;
-    const size_t weights = (size_t)l->in_panels * QN__PANEL * QN__PANEL;
+    const size_t weights = (size_t)qn__cpu_blocks(l) * QN__PANEL * QN__PANEL;
     const float *input = layer ? l->input : w->inputs[w->current];
     if (w->bits) {
         qn__cpu_intgemm_product(pass, layer, item, rows, panel, panels);
@@ -205,6 +226,7 @@ void qn__cpu_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint3
         float *out = l->output + panel * l->out_stride + (size_t)first * QN__PANEL;
         product(pass, layer, some, first, rows, panel, panels);
         for (uint32_t p = 0; p < panels; ++p)
-            after_product(pass, thread, layer, panel + p, first, rows, out + p * l->out_stride);
+            qn__cpu_after_product(pass, thread, layer, panel + p, first, rows,
+                                  out + p * l->out_stride);
     }
 }

@@ -11,22 +11,6 @@ enum {
     MOST_INPUTS = 32
 };
 
-/* How this step may sum a layer's partials. A partial is at most grain * |a| * |delta| in
- * magnitude; the factor covers the rounding errors of its chain. If that bound times the number of
- * grains is below 2^51, doubles hold the integers exactly and no partial can leave its range. Then
- * no element needs a check. */
-typedef struct summing {
-    int narrow;
-    uint32_t flush_every; /* grains */
-    int some;             /* skip inputs that are zero */
-    /* For integer arithmetic: the plan (NULL: floats), the update in its units, and whether the
-     * panels of inputs of a strip are summed and updated together. That takes fewer calls, but for
-     * few items the sums of a strip are a large part of a cache. */
-    const qn__cpu_plan *plan;
-    qn__update update;
-    int strips;
-} summing;
-
 static float absmax_of(const qn__worker *w, uint32_t layer, int errors) {
     uint32_t bits = 0;
     float value;
@@ -38,23 +22,24 @@ static float absmax_of(const qn__worker *w, uint32_t layer, int errors) {
     return value;
 }
 
-static summing choose(const qn__cpu_pass *pass, uint32_t layer) {
+qn__cpu_summing qn__cpu_choose_sums(const qn__cpu_pass *pass, uint32_t layer) {
     const qn__worker *w = pass->worker;
     const qn__program *p = w->program;
     const double input = fmax(absmax_of(w, layer, 0), 1.0), error = absmax_of(w, layer, 1);
-    const double bound = p->grain * (1.0 + 1e-6 * p->grain) * input * error + 1.0;
+    const double length = (double)p->grain * w->layer[layer].out_pixels;
+    const double bound = length * (1.0 + 1e-6 * length) * input * error + 1.0;
     const float largest = absmax_of(w, layer, 0) + absmax_of(w, layer, 1);
     /* The first comparison is false for a NaN and for an infinity. */
     if (!(largest < INFINITY) || !(bound < 0x1p51) || !(bound < p->partial_limit))
-        return (summing){.flush_every = 1};
+        return (qn__cpu_summing){.flush_every = 1};
     const double grains = 0x1p51 / bound;
-    return (summing){.narrow = 1,
-                     .flush_every = grains > 0x1p20 ? 1u << 20 : (uint32_t)grains,
-                     .some = layer == 0 && qn__cpu_mostly_zero(pass)};
+    return (qn__cpu_summing){.narrow = 1,
+                             .flush_every = grains > 0x1p20 ? 1u << 20 : (uint32_t)grains,
+                             .some = layer == 0 && qn__cpu_mostly_zero(pass)};
 }
 
-static summing choose_intgemm(const qn__cpu_pass *pass, uint32_t layer) {
-    summing how = {.plan = &pass->worker->layer[layer].intgemm.plan};
+static qn__cpu_summing choose_intgemm(const qn__cpu_pass *pass, uint32_t layer) {
+    qn__cpu_summing how = {.plan = &pass->worker->layer[layer].intgemm.plan};
     if (pass->update) {
         how.update = *pass->update;
         how.update.gradient = ldexpf(how.update.gradient, how.plan->shift);
@@ -76,7 +61,8 @@ static void sum_narrow(const qn__cpu_pass *pass, const qn__cpu_layer *l, const f
     s->kind = QN__SUMS_DOUBLE;
     if (l->rows <= grain) {
         s->kind = QN__SUMS_FLOAT;
-        w->kernels->outer(l->rows, a, some, d, stride, QN__PARTIAL_ONLY, s->partial, panels);
+        const qn__cpu_span all = {l->rows, 1, 1, 0, 0, 0, 0};
+        w->kernels->outer(&all, a, some, d, stride, NULL, QN__PARTIAL_ONLY, s->partial, panels);
         return;
     }
     if ((l->rows + grain - 1) / grain > flush_every) {
@@ -89,8 +75,9 @@ static void sum_narrow(const qn__cpu_pass *pass, const qn__cpu_layer *l, const f
             w->kernels->flush(count, s->narrow, s->wide);
             held = 0;
         }
-        w->kernels->outer(n, a + (size_t)i * QN__PANEL, some ? some + i : NULL,
-                          d + (size_t)i * QN__PANEL, stride,
+        const qn__cpu_span span = {n, 1, 1, 0, 0, 0, 0};
+        w->kernels->outer(&span, a + (size_t)i * QN__PANEL, some ? some + i : NULL,
+                          d + (size_t)i * QN__PANEL, stride, NULL,
                           held++ ? QN__PARTIAL_ADD : QN__PARTIAL_FIRST, s->narrow, panels);
     }
     if (s->kind == QN__SUMS_INT64)
@@ -110,8 +97,9 @@ static int sum_wide(const qn__cpu_pass *pass, const qn__cpu_layer *l, const floa
     memset(s->wide, 0, count * sizeof *s->wide);
     for (uint32_t i = 0; i < l->rows; i += grain) {
         const uint32_t n = l->rows - i < grain ? l->rows - i : grain;
-        w->kernels->outer(n, a + (size_t)i * QN__PANEL, NULL, d + (size_t)i * QN__PANEL, stride,
-                          QN__PARTIAL_RAW, s->partial, panels);
+        const qn__cpu_span span = {n, 1, 1, 0, 0, 0, 0};
+        w->kernels->outer(&span, a + (size_t)i * QN__PANEL, NULL, d + (size_t)i * QN__PANEL, stride,
+                          NULL, QN__PARTIAL_RAW, s->partial, panels);
         for (size_t at = 0; at < count; at += BLOCK)
             bad |=
                 qn__cpu_add_partials(w, 1, (size_t)rows * QN__PANEL, s->partial + at, s->wide + at);
@@ -167,15 +155,15 @@ static uint32_t *strip_of(const qn__cpu_layer *l, uint32_t in, uint32_t out) {
 
 /* Sums of a patch. It has a single panel of inputs, unless an update follows and `how` sums whole
  * strips: then it is within one strip. */
-static int weights_task(const qn__cpu_pass *pass, int thread, uint32_t layer, const summing *how,
-                        qn__cpu_patch at) {
+static int weights_task(const qn__cpu_pass *pass, int thread, uint32_t layer,
+                        const qn__cpu_summing *how, qn__cpu_patch at) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    const float *a = (layer ? l->input : w->inputs[w->current]) + at.in * l->in_stride;
+    const float *a = l->input + l->forward.a[at.in];
     const float *d = l->error + at.out * l->out_stride;
-    const uint32_t left = l->layer->in - at.in * QN__PANEL, most = at.blocks * QN__PANEL;
-    const uint32_t rows = left < most ? left : most;
-    qn__cpu_sums s;
+    const uint32_t rows = (at.blocks - 1) * QN__PANEL + qn__cpu_rows_of(l, at.in + at.blocks - 1);
+    qn__cpu_sums_room room;
+    qn__cpu_sums s = {.narrow = room.narrow, .wide = room.wide, .partial = room.partial};
     s.shift = 0;
     s.update = pass->update;
     if (how->plan) {
@@ -191,11 +179,11 @@ static int weights_task(const qn__cpu_pass *pass, int thread, uint32_t layer, co
         const size_t from = (size_t)p * at.blocks * BLOCK;
         s.absmax = w->bits && pass->update ? strip_of(l, at.in, at.out + p) : NULL;
         if (pass->outlet)
-            qn__cpu_put_weights(pass, l->layer, at.in, rows, at.out + p, &s, from);
+            qn__cpu_put_weights(pass, l, at.in, rows, at.out + p, &s, from);
         else
             qn__cpu_finish_sums(pass, 1, rows,
-                                ((size_t)(at.out + p) * l->in_panels + at.in) * BLOCK, &s, from,
-                                l->weights, l->weight_slot, l->weight_sums);
+                                ((size_t)(at.out + p) * qn__cpu_blocks(l) + at.in) * BLOCK, &s,
+                                from, l->weights, l->weight_slot, l->weight_sums);
     }
     return 0;
 }
@@ -215,13 +203,13 @@ static uint32_t inputs_of_task(const qn__cpu_pass *pass, const qn__cpu_layer *l)
 
 /* A group of panels of outputs by some panels of inputs. Returns 1 when a number was out of
  * range. */
-static int gradient_task(const qn__cpu_pass *pass, int thread, uint32_t layer, const summing *how,
-                         uint32_t first, uint32_t group) {
+static int gradient_task(const qn__cpu_pass *pass, int thread, uint32_t layer,
+                         const qn__cpu_summing *how, uint32_t first, uint32_t group) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     const uint32_t out = group * QN__OUT_GROUP, beside = l->out_panels - out;
     const uint32_t panels = beside < QN__OUT_GROUP ? beside : QN__OUT_GROUP;
-    const uint32_t left = l->in_panels - first, most = inputs_of_task(pass, l);
+    const uint32_t left = qn__cpu_blocks(l) - first, most = inputs_of_task(pass, l);
     const uint32_t end = first + (left < most ? left : most);
     const int packs = w->bits && pass->update;
     const uint32_t step = how->strips ? QN__STRIP : 1;
@@ -248,10 +236,11 @@ static int gradient_task(const qn__cpu_pass *pass, int thread, uint32_t layer, c
 void qn__cpu_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    const summing how = w->bits ? choose_intgemm(pass, layer) : choose(pass, layer);
+    const qn__cpu_summing how =
+        w->bits ? choose_intgemm(pass, layer) : qn__cpu_choose_sums(pass, layer);
     const uint32_t groups = qn__cpu_groups(l), inputs = inputs_of_task(pass, l);
     const int once = w->bits && !pass->outlet && l->rows > MANY_ITEMS;
-    const qn__cpu_grid grid = {groups, (l->in_panels + inputs - 1) / inputs, !once};
+    const qn__cpu_grid grid = {groups, (qn__cpu_blocks(l) + inputs - 1) / inputs, !once};
     for (uint32_t group, row; qn__cpu_take(w, thread, phase, grid, &group, &row);) {
         if (pass->outlet)
             group = groups - 1 - group;
@@ -265,7 +254,7 @@ void qn__cpu_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint
 void qn__cpu_biases(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    const qn__cpu_grid grid = {l->out_panels, 1, 1};
+    const qn__cpu_grid grid = {l->taps ? l->out_panels : 0, 1, 1};
     for (uint32_t panel, row; qn__cpu_take(w, thread, phase, grid, &panel, &row);) {
         if (qn__cpu_bias_task(pass, layer, panel))
             qn__cpu_failed(&w->core[thread], layer);

@@ -63,20 +63,22 @@ void qn__cpu_finish_sums(const qn__cpu_pass *pass, int is_weight, uint32_t rows,
         total[at + i] += more[i];
 }
 
-void qn__cpu_put_weights(const qn__cpu_pass *pass, const qn__layer *l, uint32_t in, uint32_t rows,
-                         uint32_t panel, qn__cpu_sums *s, size_t from) {
-    const uint32_t out = panel * QN__PANEL, left = l->out - out;
-    int64_t *to = pass->outlet->sums + l->weights + (uint64_t)out * l->in + in * QN__PANEL;
+void qn__cpu_put_weights(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t block,
+                         uint32_t rows, uint32_t panel, qn__cpu_sums *s, size_t from) {
+    const uint32_t out = panel * QN__PANEL, left = qn__cpu_outputs(l) - out;
+    const uint32_t depth = l->layer->depth;
+    int64_t *to =
+        pass->outlet->sums + l->layer->weights + (uint64_t)out * depth + qn__cpu_first_of(l, block);
     const int64_t *sum = integers_of(pass->worker, s, from, (size_t)rows * QN__PANEL);
     pass->worker->kernels->transpose(rows, left < QN__PANEL ? left : QN__PANEL, sum, QN__PANEL, to,
-                                     l->in);
+                                     depth);
 }
 
-static void put_biases(const qn__cpu_pass *pass, const qn__layer *l, uint32_t panel,
+static void put_biases(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
                        qn__cpu_sums *s) {
-    const uint32_t out = panel * QN__PANEL, left = l->out - out;
+    const uint32_t out = panel * QN__PANEL, left = qn__cpu_outputs(l) - out;
     const int64_t *sum = integers_of(pass->worker, s, 0, QN__PANEL);
-    memcpy(pass->outlet->sums + l->biases + out, sum,
+    memcpy(pass->outlet->sums + l->layer->biases + out, sum,
            (left < QN__PANEL ? left : QN__PANEL) * sizeof *sum);
 }
 
@@ -87,20 +89,23 @@ int qn__cpu_bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {
         (uint64_t)grain * (QN__OUT_GROUP * QN__PANEL); /* the capacity of the buffer */
     const qn__cpu_layer *l = &w->layer[layer];
     const float *d = l->error + out * l->out_stride;
-    qn__cpu_sums s;
+    const uint32_t items = pass->batch->items;
+    qn__cpu_sums_room room;
+    qn__cpu_sums s = {.narrow = room.narrow, .wide = room.wide, .partial = room.partial};
     int bad = 0;
     s.kind = QN__SUMS_INT64;
     s.shift = 0;
     s.update = pass->update;
     s.absmax = NULL;
     memset(s.wide, 0, QN__PANEL * sizeof *s.wide);
-    for (uint64_t i = 0; i < l->rows; i += most) {
-        const uint32_t n = (uint32_t)(l->rows - i < most ? l->rows - i : most);
-        w->kernels->bias_partials(n, grain, d + i * QN__PANEL, s.partial);
+    for (uint64_t i = 0; i < items; i += most) {
+        const uint32_t n = (uint32_t)(items - i < most ? items - i : most);
+        w->kernels->bias_partials(n, grain, l->out_pixels, (size_t)items * QN__PANEL,
+                                  d + i * QN__PANEL, s.partial);
         bad |= qn__cpu_add_partials(w, (n - 1) / grain + 1, QN__PANEL, s.partial, s.wide);
     }
     if (!bad && pass->outlet)
-        put_biases(pass, l->layer, out, &s);
+        put_biases(pass, l, out, &s);
     else if (!bad)
         qn__cpu_finish_sums(pass, 0, 1, (size_t)out * QN__PANEL, &s, 0, l->bias, l->bias_slot,
                             l->bias_sums);

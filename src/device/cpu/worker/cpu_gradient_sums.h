@@ -5,11 +5,18 @@
 
 #include "device/cpu/worker/cpu_worker.h"
 
-/* The sums of a task, on its stack. */
-typedef struct qn__cpu_sums {
+/* The memory of the sums of a task that is not a convolution's, on its stack. */
+typedef struct qn__cpu_sums_room {
     _Alignas(64) double narrow[QN__STRIP * QN__OUT_GROUP * QN__PANEL * QN__PANEL];
     _Alignas(64) int64_t wide[QN__OUT_GROUP * QN__PANEL * QN__PANEL];
     _Alignas(64) float partial[QN__STRIP * QN__OUT_GROUP * QN__PANEL * QN__PANEL];
+} qn__cpu_sums_room;
+
+/* The sums of a task. */
+typedef struct qn__cpu_sums {
+    double *narrow;
+    int64_t *wide;
+    float *partial;
     qn__sums kind; /* which of them holds the result */
     int shift;     /* they count in units of 2^shift */
     const qn__update *update;
@@ -28,7 +35,24 @@ void qn__cpu_finish_sums(const qn__cpu_pass *pass, int is_weight, uint32_t rows,
                          int64_t *total);
 
 /* Writes the sums of a block to the outlet: a row of 16 inputs for each output. */
-void qn__cpu_put_weights(const qn__cpu_pass *pass, const qn__layer *l, uint32_t in, uint32_t rows,
-                         uint32_t panel, qn__cpu_sums *s, size_t from);
+void qn__cpu_put_weights(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t block,
+                         uint32_t rows, uint32_t panel, qn__cpu_sums *s, size_t from);
+
+/* How this step may sum a layer's partials. A partial is at most grain * pixels * |a| * |delta| in
+ * magnitude; the factor covers the rounding errors of its chain. If that bound times the number of
+ * grains is below 2^51, doubles hold the integers exactly and no partial can leave its range. Then
+ * no element needs a check. */
+typedef struct qn__cpu_summing {
+    int narrow;
+    uint32_t flush_every; /* grains */
+    int some;             /* skip inputs that are zero */
+    /* For integer arithmetic: the plan (NULL: floats), the update in its units, and whether the
+     * panels of inputs of a strip are summed and updated together. That takes fewer calls, but for
+     * few items the sums of a strip are a large part of a cache. */
+    const qn__cpu_plan *plan;
+    qn__update update;
+    int strips;
+} qn__cpu_summing;
+qn__cpu_summing qn__cpu_choose_sums(const qn__cpu_pass *pass, uint32_t layer);
 
 #endif

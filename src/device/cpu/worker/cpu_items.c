@@ -14,14 +14,16 @@ void qn__cpu_dropout(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, u
                      uint32_t rows, const float *from, float *to) {
     const qn__program *p = pass->worker->program;
     const qn__layer *l = &p->layer[layer];
+    const uint32_t items = pass->batch->items;
     for (uint32_t i = first; i < first + rows; ++i, from += QN__PANEL, to += QN__PANEL) {
-        const uint64_t item = pass->worker->item[pass->worker->current][i];
-        for (uint32_t c = 0; c < QN__PANEL; c += 4) {
-            uint32_t word[4];
-            qn__words(p->seed, QN__PURPOSE_DROPOUT, layer, pass->batch->epoch, item,
-                      (panel * QN__PANEL + c) / 4, word);
-            for (uint32_t j = 0; j < 4; ++j)
-                to[c + j] = word[j] < l->drop_threshold ? 0.0f : from[c + j] * l->drop_keep;
+        const uint64_t item = pass->worker->item[pass->worker->current][i % items];
+        const uint64_t element = (uint64_t)(i / items) * l->to.channels + panel * QN__PANEL;
+        uint32_t word[4];
+        for (uint32_t c = 0; c < QN__PANEL; ++c) {
+            if (c == 0 || (element + c) % 4 == 0)
+                qn__words(p->seed, QN__PURPOSE_DROPOUT, layer, pass->batch->epoch, item,
+                          (uint32_t)((element + c) / 4), word);
+            to[c] = word[(element + c) % 4] < l->drop_threshold ? 0.0f : from[c] * l->drop_keep;
         }
     }
 }

@@ -229,15 +229,13 @@ void qn__cpu_transpose(const qn__cpu_layer *layer, uint32_t panel, float *to) {
     }
 }
 
-void qn__cpu_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer, uint32_t panel,
-                    const float *transposed, uint32_t first, uint32_t rows) {
-    qn__worker *w = pass->worker;
-    const qn__cpu_layer *l = &w->layer[layer], *below = l - 1;
+void qn__cpu_after_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer,
+                          uint32_t panel, uint32_t first, uint32_t rows) {
+    const qn__worker *w = pass->worker;
+    const qn__cpu_layer *below = &w->layer[layer - 1];
     const size_t at = panel * below->out_stride + (size_t)first * QN__PANEL;
     const size_t count = (size_t)rows * QN__PANEL;
     float *error = below->error + at;
-    w->kernels->matmul(rows, &l->backward, l->error + (size_t)first * QN__PANEL, transposed, 0,
-                       error, 0, NULL, 1);
     if (below->dropped)
         qn__cpu_dropout(pass, layer - 1, panel, first, rows, error, error);
     w->kernels->derive(below->layer->activation, count, below->output + at, error);
@@ -246,17 +244,28 @@ void qn__cpu_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer
         core->absmax_error[layer - 1] = bits;
 }
 
+void qn__cpu_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer, uint32_t panel,
+                    const float *transposed, uint32_t first, uint32_t rows) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer], *below = l - 1;
+    const size_t at = panel * below->out_stride + (size_t)first * QN__PANEL;
+    float *error = below->error + at;
+    w->kernels->matmul(rows, &l->backward, l->error + (size_t)first * QN__PANEL, transposed, 0,
+                       error, 0, NULL, 1);
+    qn__cpu_after_errors(pass, core, layer, panel, first, rows);
+}
+
 void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     qn__worker *w = pass->worker;
     qn__cpu_core *core = &w->core[thread];
     const uint32_t last = w->program->layers - 1;
     const qn__cpu_layer *l = &w->layer[last];
     const size_t stride = l->out_stride;
-    const size_t weights = (size_t)l->in_panels * QN__PANEL * QN__PANEL;
+    const size_t weights = (size_t)qn__cpu_blocks(l) * QN__PANEL * QN__PANEL;
     const float *input = last == 0        ? w->inputs[w->current]
                          : pass->training ? l->input
                                           : w->layer[last - 1].output;
-    const int fused = pass->training && last > 0 && l->layer->out <= QN__FUSE_OUTPUTS;
+    const int fused = pass->training && last > 0 && qn__cpu_is_fused(w);
     const size_t panel_weights = (size_t)l->out_panels * QN__PANEL * QN__PANEL;
     const uint32_t block = last_block(w, l->rows);
     const qn__cpu_grid grid = {(l->rows + block - 1) / block, 1, 1};

@@ -80,7 +80,7 @@ static void multiply(void *context, int thread) {
     bench *x = context;
     const uint32_t width = x->isa->kernels->panels, groups = x->n / QN__PANEL / width;
     const uint32_t blocks = x->m / ROWS;
-    const qn__cpu_chain chain = {x->k, x->a_blocks, x->b_blocks};
+    const qn__cpu_chain chain = {.k = x->k, .a = x->a_blocks, .b = x->b_blocks};
     uint64_t done = 0;
     do {
         const uint64_t task = atomic_fetch_add(&x->tasks, 1) % ((uint64_t)groups * blocks);
@@ -158,7 +158,7 @@ static double rate_of(bench *x, void (*body)(void *context, int thread)) {
 /* One tile against the scalar kernel, bit for bit: wrong products are not measured. */
 static qn_status check_product(const bench *x, qn_error *err) {
     _Alignas(64) float expected[ROWS * QN__PANEL];
-    const qn__cpu_chain chain = {x->k, x->a_blocks, x->b_blocks};
+    const qn__cpu_chain chain = {.k = x->k, .a = x->a_blocks, .b = x->b_blocks};
     x->isa->kernels->matmul(ROWS, &chain, x->a, x->b, (size_t)x->k * QN__PANEL, x->c,
                             ROWS * QN__PANEL, NULL, 1);
     qn__cpu_kernels_scalar.matmul(ROWS, &chain, x->a, x->b, (size_t)x->k * QN__PANEL, expected,

@@ -6,6 +6,9 @@
 #include <math.h>
 #include <string.h>
 
+/* Rows of a run: its blocks stay in the L2 cache while all panels of outputs use them. */
+enum { RUN_ROWS = 128 };
+
 static int same_batch(const qn__batch *a, const qn__batch *b) {
     return a->items == b->items && a->first == b->first && a->epoch == b->epoch &&
            a->feed == b->feed && a->order == b->order && a->items > 0;
@@ -47,18 +50,15 @@ static void inspect(const qn__cpu_pass *pass, int thread) {
     }
 }
 
-static int is_fused(const qn__worker *w) {
-    return w->layer[w->program->layers - 1].layer->out <= QN__FUSE_OUTPUTS;
-}
-
 /* Computes the errors down to the first layer. Returns the next phase. */
 static uint32_t back(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     qn__worker *w = pass->worker;
     const uint32_t last = w->program->layers - 1;
     for (uint32_t l = last; l > 0; --l) {
-        if (l == last && is_fused(w))
+        if (l == last && qn__cpu_is_fused(w))
             continue;
-        qn__cpu_backward(pass, thread, l, phase++);
+        (w->layer[l].inputs.panels ? qn__cpu_walk_backward : qn__cpu_backward)(pass, thread, l,
+                                                                               phase++);
         barrier(w, thread);
     }
     return phase;
@@ -69,7 +69,7 @@ static uint32_t back_intgemm(const qn__cpu_pass *pass, int thread, uint32_t phas
     qn__worker *w = pass->worker;
     const uint32_t last = w->program->layers - 1;
     for (uint32_t l = last; l > 0; --l) {
-        if (l == last && is_fused(w))
+        if (l == last && qn__cpu_is_fused(w))
             continue;
         qn__cpu_pack_transposed(pass, thread, l, phase++);
         qn__cpu_pack_errors(pass, thread, l, phase++);
@@ -77,7 +77,7 @@ static uint32_t back_intgemm(const qn__cpu_pass *pass, int thread, uint32_t phas
         qn__cpu_intgemm_backward(pass, thread, l, phase++);
         barrier(w, thread);
     }
-    if (last > 1 || (last == 1 && !is_fused(w))) {
+    if (last > 1 || (last == 1 && !qn__cpu_is_fused(w))) {
         qn__cpu_pack_errors(pass, thread, 0, phase++);
         barrier(w, thread);
     }
@@ -87,15 +87,20 @@ static uint32_t back_intgemm(const qn__cpu_pass *pass, int thread, uint32_t phas
     return phase;
 }
 
+static void gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    const int walks = pass->worker->layer[layer].walks;
+    (walks ? qn__cpu_walk_gradient : qn__cpu_gradient)(pass, thread, layer, phase);
+}
+
 static void training_phases(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     qn__worker *w = pass->worker;
     const uint32_t last = w->program->layers - 1;
     phase = w->bits ? back_intgemm(pass, thread, phase) : back(pass, thread, phase);
     for (uint32_t l = 0; l <= last && !pass->outlet; ++l)
-        qn__cpu_gradient(pass, thread, l, phase++);
+        gradient(pass, thread, l, phase++);
     for (uint32_t l = last + 1; l-- > 0 && pass->outlet;) {
         qn__cpu_biases(pass, thread, l, phase++);
-        qn__cpu_gradient(pass, thread, l, phase++);
+        gradient(pass, thread, l, phase++);
     }
     if (pass->next) {
         w->core[thread].next_input = 0;
@@ -124,11 +129,15 @@ static void phases(void *context, int thread) {
             qn__cpu_pack_inputs(pass, thread, l, phase++);
             barrier(w, thread);
         }
-        if (w->bits && pass->training && l + 1 == last && is_fused(w))
+        if (w->bits && pass->training && l + 1 == last && qn__cpu_is_fused(w))
             qn__cpu_pack_transposed(pass, thread, last, phase++);
-        qn__cpu_forward(pass, thread, l, phase++);
+        if (pass->training && w->layer[l].transposed)
+            qn__cpu_walk_transpose(pass, thread, l, phase++);
+        (w->layer[l].walks ? qn__cpu_walk_forward : qn__cpu_forward)(pass, thread, l, phase++);
         barrier(w, thread);
     }
+    if (pass->training && w->layer[last].transposed)
+        qn__cpu_walk_transpose(pass, thread, last, phase++);
     qn__cpu_last(pass, thread, phase++);
     barrier(w, thread);
     if (pass->training)
@@ -141,8 +150,8 @@ static void phases(void *context, int thread) {
 static int has_finite_inputs(const qn__cpu_pass *pass, uint32_t layer) {
     const qn__cpu_layer *l = &pass->worker->layer[layer];
     const float *input = pass->training ? l->input : pass->worker->layer[layer - 1].output;
-    for (uint32_t k = 0; k < l->layer->in; ++k)
-        for (uint32_t i = 0; i < pass->batch->items; ++i)
+    for (uint32_t k = 0; k < l->channels; ++k)
+        for (uint32_t i = 0; i < l->in_rows; ++i)
             if (!isfinite(
                     input[k / QN__PANEL * l->in_stride + (size_t)i * QN__PANEL + k % QN__PANEL]))
                 return 0;
@@ -162,8 +171,10 @@ static uint32_t first_invalid(const qn__cpu_pass *pass) {
 
 /* 7.4: the loss of each grain is a sum in the order of positions. Of several failures the report
  * does not depend on their order: GPUs have no order. */
-static qn_status add_tally(const qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
+qn_status qn__cpu_add_tally(const qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
     const qn__worker *w = pass->worker;
+    if (!tally || !pass->batch->feed->labels)
+        return QN_OK;
     const uint32_t items = pass->batch->items;
     int nan = 0, large = 0, full = 0;
     for (uint32_t first = 0; first < items; first += w->program->grain) {
@@ -201,28 +212,41 @@ static qn_status check(const qn__cpu_pass *pass, qn_error *err) {
     return QN_OK;
 }
 
-/* Where `panels` panels of `rows` rows begin. Returns the distance between two of them. */
-static size_t set_panels(uint32_t panels, uint32_t rows, size_t *blocks) {
-    const size_t stride = qn__cpu_stride(rows);
-    for (size_t p = 0; p < panels; ++p)
-        blocks[p] = p * stride;
-    return stride;
+/* The chains of a layer that computes one matrix: of the blocks of all its taps. */
+static void set_chains(const qn__worker *w, qn__cpu_layer *l, uint32_t items) {
+    size_t *in = l->blocks, *out = in + qn__cpu_blocks(l);
+    const int positive = l->taps > 1;
+    for (size_t tap = 0; tap < l->taps; ++tap)
+        for (size_t p = 0; p < l->in_panels; ++p)
+            in[tap * l->in_panels + p] = p * l->in_stride + tap * items * QN__PANEL;
+    for (size_t p = 0; p < l->out_panels; ++p)
+        out[p] = p * l->out_stride;
+    const uint32_t k = l->taps > 1 ? qn__cpu_blocks(l) * QN__PANEL : l->channels;
+    l->forward = (qn__cpu_chain){k, in, w->weight_blocks, positive};
+    l->backward = (qn__cpu_chain){l->layer->out, out, w->weight_blocks, positive};
 }
 
-/* Sets the rows, strides and chains of all layers. */
+/* Sets the rows, strides, chains and walks of all layers. */
 static void set_rows(const qn__cpu_pass *pass) {
     qn__worker *w = pass->worker;
+    const uint32_t items = pass->batch->items;
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         qn__cpu_layer *l = &w->layer[i];
-        size_t *in = i ? l->blocks : w->input_blocks[w->current], *out = l->blocks + l->in_panels;
-        l->rows = pass->batch->items;
-        l->in_stride = set_panels(l->in_panels, l->rows, in);
-        l->out_stride = set_panels(l->out_panels, l->rows, out);
-        l->forward = (qn__cpu_chain){l->layer->in, in, w->weight_blocks};
-        l->backward = (qn__cpu_chain){l->layer->out, out, w->weight_blocks};
+        l->in_rows = items * l->in_pixels;
+        l->rows = items * l->out_pixels;
+        l->in_stride = qn__cpu_stride(l->in_rows);
+        l->out_stride = qn__cpu_stride(l->rows);
+        if (l->walks)
+            qn__cpu_walk_begin(&l->outputs, items, RUN_ROWS);
+        else
+            set_chains(w, l, items);
+        if (l->inputs.panels)
+            qn__cpu_walk_begin(&l->inputs, items, RUN_ROWS);
     }
-    if (pass->next)
-        set_panels(w->layer[0].in_panels, pass->next->items, w->input_blocks[1 - w->current]);
+    for (size_t p = 0; pass->next && p < w->layer[0].in_panels; ++p)
+        w->input_blocks[1 - w->current][p] = p * qn__cpu_stride(pass->next->items);
+    for (size_t p = 0; p < w->layer[0].in_panels; ++p)
+        w->input_blocks[w->current][p] = p * w->layer[0].in_stride;
 }
 
 qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
@@ -241,7 +265,7 @@ qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
         w->fetched = *pass->next;
     /* Outside training the first invalid item is more useful than the loss of its grain. */
     qn_status status = pass->training ? QN_OK : check(pass, err);
-    if (status == QN_OK && tally && pass->batch->feed->labels)
-        status = add_tally(pass, tally, err);
+    if (status == QN_OK)
+        status = qn__cpu_add_tally(pass, tally, err);
     return status == QN_OK && pass->training ? check(pass, err) : status;
 }

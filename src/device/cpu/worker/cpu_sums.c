@@ -28,12 +28,12 @@ void qn__cpu_begin_progress(qn__worker *w) {
 static int is_complete(const qn__worker *w, uint64_t *first) {
     const qn__cpu_layer *l = &w->layer[w->next_layer - 1];
     const uint32_t groups = qn__cpu_groups(l), group = w->next_group;
-    const uint32_t tasks = group == groups ? l->out_panels : l->in_panels;
+    const uint32_t tasks = l->taps == 0 ? 0 : group == groups ? l->out_panels : l->tasks;
     if (atomic_load_explicit(&l->done[group], memory_order_acquire) < tasks)
         return 0;
-    *first = group == groups
-                 ? l->layer->biases
-                 : l->layer->weights + (uint64_t)group * QN__OUT_GROUP * QN__PANEL * l->layer->in;
+    *first = group == groups ? l->layer->biases
+                             : l->layer->weights +
+                                   (uint64_t)group * QN__OUT_GROUP * QN__PANEL * l->layer->depth;
     return 1;
 }
 
@@ -60,18 +60,16 @@ void qn__cpu_progress(const qn__cpu_pass *pass, int thread, uint32_t layer, uint
 
 /* A block of weights, possibly cut at the border, in both layouts. */
 typedef struct block {
-    const qn__layer *layer;
     size_t panels;          /* offset in panels */
     uint64_t canonical;     /* of its first weight */
     uint32_t rows, columns; /* inputs, outputs */
 } block;
 
 static block block_at(const qn__cpu_layer *l, uint32_t panel, uint32_t in) {
-    const uint32_t out = panel * QN__PANEL, left = l->layer->out - out;
-    const uint32_t first = in * QN__PANEL, below = l->layer->in - first;
-    return (block){l->layer, ((size_t)panel * l->in_panels + in) * BLOCK,
-                   l->layer->weights + (uint64_t)out * l->layer->in + first,
-                   below < QN__PANEL ? below : QN__PANEL, left < QN__PANEL ? left : QN__PANEL};
+    const uint32_t out = panel * QN__PANEL, left = qn__cpu_outputs(l) - out;
+    return (block){((size_t)panel * qn__cpu_blocks(l) + in) * BLOCK,
+                   l->layer->weights + (uint64_t)out * l->layer->depth + qn__cpu_first_of(l, in),
+                   qn__cpu_rows_of(l, in), left < QN__PANEL ? left : QN__PANEL};
 }
 
 static void collect_block(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
@@ -81,7 +79,7 @@ static void collect_block(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint
     pass->worker->kernels->transpose(b.rows, b.columns, sums, QN__PANEL, transposed, QN__PANEL);
     for (uint32_t o = 0; o < b.columns; ++o)
         for (uint32_t k = 0; k < b.rows; ++k)
-            pass->into[b.canonical + (uint64_t)o * l->layer->in + k] +=
+            pass->into[b.canonical + (uint64_t)o * l->layer->depth + k] +=
                 transposed[o * QN__PANEL + k];
     memset(sums, 0, BLOCK * sizeof *sums);
 }
@@ -104,7 +102,7 @@ static void update_block(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint3
     int64_t sums[BLOCK];
     if (b.columns < QN__PANEL)
         memset(sums, 0, sizeof sums);
-    w->kernels->transpose(b.columns, b.rows, pass->totals + b.canonical, l->layer->in, sums,
+    w->kernels->transpose(b.columns, b.rows, pass->totals + b.canonical, l->layer->depth, sums,
                           QN__PANEL);
     w->kernels->update(w->program, pass->update, 1, (size_t)b.rows * QN__PANEL, QN__SUMS_INT64,
                        sums, l->weights + b.panels,
@@ -147,7 +145,7 @@ static void new_weights(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32
 static void one_task(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
                      uint32_t row) {
     const uint32_t first = row * TASK_PANELS;
-    const uint32_t left = l->in_panels - first;
+    const uint32_t left = qn__cpu_blocks(l) - first;
     const uint32_t end = first + (left < TASK_PANELS ? left : TASK_PANELS);
     for (uint32_t in = first; in < end; ++in)
         if (pass->into)
@@ -168,8 +166,8 @@ static void all_tasks(void *context, int thread) {
     const double begun = qn__now();
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__cpu_layer *l = &w->layer[i];
-        const qn__cpu_grid grid = {l->out_panels, (l->in_panels + TASK_PANELS - 1) / TASK_PANELS,
-                                   1};
+        const qn__cpu_grid grid = {l->out_panels,
+                                   (qn__cpu_blocks(l) + TASK_PANELS - 1) / TASK_PANELS, 1};
         for (uint32_t panel, row; qn__cpu_take(w, thread, i, grid, &panel, &row);)
             one_task(pass, l, panel, row);
     }
@@ -187,7 +185,7 @@ static void run(qn__cpu_pass *pass) {
 
 qn_status qn__cpu_collect(qn__worker *w, int64_t *sums, qn__tally *tally, qn_error *err) {
     qn__cpu_pass pass = {.worker = w, .into = sums};
-    if (w->layer[0].weight_sums)
+    if (w->layer[w->program->layers - 1].weight_sums)
         run(&pass); /* otherwise no grains were ever trained */
     const int failed = qn__tally_add(tally, &w->tally);
     w->tally = (qn__tally){0};

@@ -5,29 +5,49 @@
 #include "base/threads.h"
 #include "device/cpu/float/cpu_kernels.h"
 #include "device/cpu/worker/cpu_intgemm.h"
+#include "device/cpu/worker/cpu_walk.h"
 #include "device/cpu/worker/cpu_zeros.h"
 #include "device/device.h"
 #include <stdatomic.h>
 
 enum {
     QN__OUT_GROUP = 4, /* panels of outputs in one task of the gradient phase */
+    /* Taps of one task of a convolution's gradient; its memory: partials, sums in floats, doubles
+     * and integers. */
+    QN__WALK_TAPS = 9,
+    QN__WALK_CELLS = QN__WALK_TAPS * QN__OUT_GROUP * QN__PANEL * QN__PANEL,
+    QN__WALK_GRADIENT = QN__WALK_CELLS * (2 * sizeof(float) + sizeof(double) + sizeof(int64_t)),
     QN__FUSE_OUTPUTS =
         64 /* the task of the loss also computes the errors below last layers up to this width */
 };
 
-/* One layer's arrays, all in panels (cpu_kernels.h). Batch arrays have an item in each row. */
+/* One layer's arrays, all in panels (cpu_kernels.h). Rows of batch arrays are (pixel, item), items
+ * fastest; features have one pixel. Rows of a panel of weights are (tap, input): each tap begins a
+ * new block of 16. */
 typedef struct qn__cpu_layer {
     const qn__layer *layer;
-    uint32_t in_panels, out_panels;
-    /* Of the current pass: rows of outputs, floats between two panels of inputs and of outputs. */
-    uint32_t rows;
+    uint32_t in_panels, out_panels; /* of a pixel */
+    uint32_t in_pixels, out_pixels;
+    /* Factors of a chain for each tap, and taps: one for features and for pictures that are
+     * unfolded when they are fetched; 0 for pooling, which has no weights. */
+    uint32_t channels, taps;
+    /* Tasks of the gradient for each group of panels of outputs, with an outlet or if the layer
+     * walks; taps of each of them. */
+    uint32_t tasks, task_taps;
+    int walks;            /* the layer computes run by run (cpu_walk.h), not as one matrix */
+    qn__cpu_walk outputs; /* forward: over its outputs */
+    qn__cpu_walk inputs;  /* backward: over its inputs, where they are a picture */
+    float *transposed;    /* weights for this: [input panel][tap][output panel][16][16] */
+    /* Of the current pass: rows, floats between two panels. */
+    uint32_t in_rows, rows;
     size_t in_stride, out_stride;
-    /* Of the current pass: the chains of inputs by weights, and of errors by transposed weights, of
-     * the first row. `blocks` is their memory: in_panels (not in layer 0), then out_panels. */
+    /* The same: the chains of inputs by weights, and of errors by transposed weights, of the first
+     * row; not for layers that walk. `blocks` is their memory: of all weights' blocks, then of
+     * out_panels. */
     qn__cpu_chain forward, backward;
     size_t *blocks;
     size_t *transposed_blocks; /* [p]: where the weights of panel p of outputs begin */
-    float *weights;            /* out_panels x (in_panels * 16) x 16 */
+    float *weights;            /* out_panels x (qn__cpu_blocks * 16) x 16 */
     float *bias;               /* out_panels x 16 */
     float *weight_slot[2], *bias_slot[2];
     int64_t *weight_sums, *bias_sums; /* allocated when train_grains is first used */
@@ -45,6 +65,9 @@ typedef struct qn__cpu_layer {
 typedef struct qn__cpu_core {
     _Alignas(64) float *scratch; /* one transposed panel of weights; of the last layer all, where
                                     its errors go back in the phase of the loss */
+    size_t *blocks;              /* of the chain of a run, twice `run_blocks` */
+    const float **taps;          /* of a window, `run_blocks` */
+    float *gradient;             /* sums of a task of a convolution's gradient */
     float *rows;                 /* outputs and errors of the last layer, of 16 items */
     uint32_t
         *absmax_input; /* for each layer: bits of the largest |input| and |delta| of the step */
@@ -99,6 +122,8 @@ struct qn__worker {
     qn__batch fetched;       /* the batch in inputs[1 - current]; items 0: none */
     float *mean, *inverse;   /* padded with zeros */
     size_t *input_blocks[2]; /* of each of inputs[]: where its panels begin */
+    size_t *factors;         /* of layer 0's outputs, where it walks: cpu_unfold.c */
+    size_t run_blocks;       /* the most of a run's chain */
     size_t *weight_blocks;   /* [p] = p * 256: where the blocks of weights of a panel begin */
     qn__cpu_digits *digits;  /* integers for each byte, in integer arithmetic */
     float *loss;             /* of each item */
@@ -135,6 +160,31 @@ static inline size_t qn__cpu_stride(uint32_t rows) {
     return ((size_t)rows + (rows % 32 == 0)) * QN__PANEL;
 }
 
+/* Blocks of 16 rows in a panel of weights. */
+static inline uint32_t qn__cpu_blocks(const qn__cpu_layer *layer) {
+    return layer->taps * layer->in_panels;
+}
+
+/* Outputs of a layer's weights; 0 for pooling. */
+static inline uint32_t qn__cpu_outputs(const qn__cpu_layer *layer) {
+    return layer->taps ? layer->layer->to.channels : 0;
+}
+
+/* The first factor of a block among those of an output, and the number of its factors. */
+static inline uint32_t qn__cpu_first_of(const qn__cpu_layer *layer, uint32_t block) {
+    return block / layer->in_panels * layer->channels + block % layer->in_panels * QN__PANEL;
+}
+static inline uint32_t qn__cpu_rows_of(const qn__cpu_layer *layer, uint32_t block) {
+    const uint32_t left = layer->channels - block % layer->in_panels * QN__PANEL;
+    return left < QN__PANEL ? left : QN__PANEL;
+}
+
+/* Whether the task of the loss also computes the errors of the layer below. */
+static inline int qn__cpu_is_fused(const qn__worker *w) {
+    const qn__cpu_layer *last = &w->layer[w->program->layers - 1];
+    return last->layer->out <= QN__FUSE_OUTPUTS && last->in_pixels == 1;
+}
+
 /* Groups of panels of outputs: the columns of the gradient's grid. */
 static inline uint32_t qn__cpu_groups(const qn__cpu_layer *layer) {
     return (layer->out_panels + QN__OUT_GROUP - 1) / QN__OUT_GROUP;
@@ -153,7 +203,7 @@ static inline uint32_t *qn__cpu_strip_absmax(const qn__cpu_layer *layer, uint32_
 
 /* The largest number of phases of a pass. */
 static inline size_t qn__cpu_phases(const qn__program *program) {
-    return (program->arith == QN__ARITH_F32 ? 4 : 9) * ((size_t)program->layers + 1);
+    return (program->arith == QN__ARITH_F32 ? 5 : 9) * ((size_t)program->layers + 1);
 }
 void qn__cpu_begin_phases(qn__worker *worker);
 
@@ -166,6 +216,12 @@ void qn__cpu_fetch(const qn__cpu_pass *pass, const qn__batch *batch, int into, i
                    uint32_t phase, uint32_t *absmax);
 void qn__cpu_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase);
+/* The same of layers that walk, and the phase before a walk backward: it needs no barrier from the
+ * forward pass of its layer. */
+void qn__cpu_walk_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
+void qn__cpu_walk_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
+void qn__cpu_walk_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
+void qn__cpu_walk_transpose(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 /* Sums the biases of a panel of outputs and applies or stores them. Returns 1 when a partial was
@@ -182,6 +238,13 @@ void qn__cpu_progress(const qn__cpu_pass *pass, int thread, uint32_t layer, uint
 /* Parts of the last phase. For the items in the rows first .. first+rows-1, at most 16: computes
  * outputs, losses, classes and (in training) delta from the outputs before the activation. */
 void qn__cpu_loss(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t first, uint32_t rows);
+/* After a product: activation, dropout and absmax of rows of a panel of a layer's outputs, from row
+ * `first` on, which begins at `out`. */
+void qn__cpu_after_product(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t panel,
+                           uint32_t first, uint32_t rows, float *out);
+/* The same for errors of the outputs of the layer below `layer`: dropout, derivative, absmax. */
+void qn__cpu_after_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer,
+                          uint32_t panel, uint32_t first, uint32_t rows);
 /* Errors of the layer below for the rows first .. first+rows-1, one panel of its outputs.
  * `transposed`: that panel's weights, a row of 16 for each output of `layer`. */
 void qn__cpu_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer, uint32_t panel,
@@ -200,8 +263,21 @@ void qn__cpu_find_items(const qn__batch *batch, uint32_t first, uint32_t count, 
 /* Whether enough inputs of the current batch are zero that skipping them is faster. */
 int qn__cpu_mostly_zero(const qn__cpu_pass *pass);
 
+/* Allocates all memory of a worker whose threads and kernels are chosen. */
+qn_status qn__cpu_allocate(qn__worker *worker, qn_error *err);
+
 /* Runs a pass: all phases on all cores. Adds to the tally; QN_NUMERIC as the device table says. */
 qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err);
+/* Adds the losses of a pass that was run; does nothing without a tally or labels. */
+qn_status qn__cpu_add_tally(const qn__cpu_pass *pass, qn__tally *tally, qn_error *err);
+
+/* Unfolds an item's picture, features in the order (c, y, x), to rows of layer 0's inputs: row
+ * `items` * pixel has the factors of that output pixel, or the channels of that pixel. `factors`:
+ * where they are in a padded picture, of which `padded` has room for one, in floats. */
+size_t qn__cpu_unfold_room(const qn__cpu_layer *layer);
+void qn__cpu_unfold_begin(const qn__cpu_layer *layer, size_t *factors);
+void qn__cpu_unfold(const qn__cpu_layer *layer, const size_t *factors, const float *from,
+                    float *padded, uint32_t items, size_t stride, float *to);
 
 /* Converts canonical arrays to panels and back. */
 void qn__cpu_pack(const qn__cpu_layer *layer, const float *weights, const float *bias, float *to,

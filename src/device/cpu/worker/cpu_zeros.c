@@ -46,8 +46,8 @@ int qn__cpu_mostly_zero(const qn__cpu_pass *pass) {
     const qn__worker *w = pass->worker;
     const uint32_t tiles = qn__cpu_tiles(w->layer[0].rows, w->kernels->rows);
     uint64_t listed = 0;
-    if (w->bits)
-        return 0; /* lists of zeros are for float32 */
+    if (w->bits || w->layer[0].walks)
+        return 0; /* lists of zeros are for float32, and for features */
     for (uint32_t t = 0; t < tiles; ++t)
         listed += w->zeros[w->current].count[t];
     return listed * 3 < (uint64_t)tiles * w->layer[0].layer->in * 2;

@@ -1,0 +1,133 @@
+/* Random cases with pictures, convolutions and pooling. Static functions for the conformance
+ * suite. */
+#ifndef QN_DEVICE_CONFORMANCE_PICTURE_TEST_H
+#define QN_DEVICE_CONFORMANCE_PICTURE_TEST_H
+
+#include "device/conformance_case_test.h"
+
+/* Output pixels of a window along one direction; 0: it does not fit. */
+static uint32_t fitting(const qn__window *w, int d, uint32_t in) {
+    const uint32_t reach = w->dilation[d] * (w->kernel[d] - 1) + 1, padded = in + 2 * w->pad[d];
+    return padded < reach ? 0 : (padded - reach) / w->stride[d] + 1;
+}
+
+/* A window that fits. Pools have no padding and no dilation; every convolution output reads at
+ * least one pixel. */
+static void draw_window(test_case *c, qn__layer *l) {
+    qn__window *w = &l->window;
+    uint32_t *out[2] = {&l->to.height, &l->to.width};
+    const uint32_t in[2] = {l->from.height, l->from.width};
+    const int conv = l->kind == QN__LAYER_CONV;
+    for (int d = 0; d < 2; ++d)
+        do {
+            w->kernel[d] = 1 + below(c, in[d] < 5 ? in[d] : 5);
+            w->stride[d] = below(c, 2) ? 1 : 1 + below(c, 3);
+            w->dilation[d] = conv && below(c, 4) == 0 ? 1 + below(c, 3) : 1;
+            w->pad[d] = conv ? below(c, w->dilation[d] * (w->kernel[d] - 1) / 2 + 1) : 0;
+            if (l->kind == QN__LAYER_GLOBALPOOL)
+                w->kernel[d] = in[d];
+            if (l->kind == QN__LAYER_GLOBALPOOL)
+                w->stride[d] = 1;
+            *out[d] = fitting(w, d, in[d]);
+        } while (*out[d] == 0);
+}
+
+static void draw_layer(test_case *c, qn__layer *l, qn__layer_kind kind, qn__shape from) {
+    qn__program *p = &c->program;
+    static const uint32_t widths[] = {1, 3, 8, 15, 16, 17, 32, 33, 40, 64, 70};
+    const int conv = kind == QN__LAYER_CONV;
+    *l = (qn__layer){.kind = kind, .from = from, .drop_keep = 1.0f};
+    l->to.channels = conv ? one_of(c, widths, 11) : from.channels;
+    draw_window(c, l);
+    l->in = qn__shape_volume(from);
+    l->out = qn__shape_volume(l->to);
+    l->depth = conv ? l->window.kernel[0] * l->window.kernel[1] * from.channels : 0;
+    l->activation = conv ? (qn__activation)below(c, 4) : QN__ACT_NONE;
+    if (conv && below(c, 3) == 0) {
+        l->drop_threshold = 0x4ccccccdu;
+        l->drop_keep = 1.0f / 0.7f;
+    }
+    l->weights = p->parameters;
+    l->biases = p->parameters + (uint64_t)l->depth * l->to.channels;
+    p->parameters = qn__layer_end(l);
+}
+
+/* One to three layers of any kind, then the dense one of the loss. The first is no dense layer:
+ * its input would be features. */
+static void draw_pictures(test_case *c) {
+    static const qn__layer_kind kinds[] = {QN__LAYER_CONV,      QN__LAYER_CONV,  QN__LAYER_MAXPOOL,
+                                           QN__LAYER_AVGPOOL,   QN__LAYER_DENSE, QN__LAYER_CONV,
+                                           QN__LAYER_GLOBALPOOL};
+    qn__program *p = &c->program;
+    qn__shape from = {1 + below(c, 4), 1 + below(c, 9), 1 + below(c, 9)};
+    if (below(c, 4) == 0)
+        from.channels = 1 + below(c, 20);
+    p->layers = 2 + below(c, CASE_LAYERS - 1);
+    p->layer = c->layer;
+    p->parameters = 0;
+    for (uint32_t i = 0; i + 1 < p->layers; ++i) {
+        const qn__layer_kind kind = i == 0 ? kinds[below(c, 4)] : kinds[below(c, 7)];
+        if (kind == QN__LAYER_DENSE) {
+            c->layer[i] =
+                qn__layer_dense(from, width(c), (qn__activation)below(c, 4), p->parameters);
+            p->parameters = qn__layer_end(&c->layer[i]);
+        } else
+            draw_layer(c, &c->layer[i], kind, from);
+        from = c->layer[i].to;
+    }
+    c->layer[p->layers - 1] =
+        qn__layer_dense(from, width(c), (qn__activation)below(c, 5), p->parameters);
+    p->parameters = qn__layer_end(&c->layer[p->layers - 1]);
+    draw_loss(c);
+}
+
+/* Multiplications of an item. */
+static uint64_t work_of(const qn__program *p) {
+    uint64_t work = 0;
+    for (uint32_t l = 0; l < p->layers; ++l)
+        work += p->layer[l].out * (uint64_t)(p->layer[l].depth ? p->layer[l].depth : 25);
+    return work;
+}
+
+static void describe_pictures(test_case *c) {
+    static const char *const kinds[] = {"dense", "conv", "maxpool", "avgpool", "globalpool"};
+    size_t at = strlen(c->text);
+    for (uint32_t i = 0; i < c->program.layers && at < sizeof c->text; ++i) {
+        const qn__layer *l = &c->layer[i];
+        const qn__window *w = &l->window;
+        at += (size_t)snprintf(c->text + at, sizeof c->text - at,
+                               "; %s %ux%ux%u kernel %ux%u stride %ux%u pad %ux%u dilation %ux%u",
+                               kinds[l->kind], l->from.channels, l->from.height, l->from.width,
+                               w->kernel[0], w->kernel[1], w->stride[0], w->stride[1], w->pad[0],
+                               w->pad[1], w->dilation[0], w->dilation[1]);
+    }
+}
+
+static void pictures_begin(test_case *c, uint64_t seed) {
+    static const uint32_t grains[] = {1, 2, 3, 7, 32};
+    enum { ROOM = 4 * CASE_ROOM };
+    char *room = c->room ? c->room : qn__alloc(ROOM, 1, NULL);
+    *c = (test_case){.seed = seed, .random = seed, .room = room, .size = ROOM};
+    c->kind = (flavour)below(c, 2 * FLAVOURS);
+    c->kind = c->kind >= FLAVOURS ? PLAIN : c->kind;
+    qn__program *p = &c->program;
+    do {
+        draw_pictures(c);
+        p->batch = below(c, 5) == 0 ? 90 + below(c, 160) : 1 + below(c, 20);
+    } while (work_of(p) * p->batch > 400000 || p->parameters > 40000 ||
+             p->batch * c->layer[0].in > 60000);
+    p->grain = one_of(c, grains, sizeof grains / sizeof *grains);
+    if (p->grain > p->batch)
+        p->grain = p->batch;
+    draw_numbers(c);
+    draw_data(c);
+    draw_state(c);
+    draw_batches(c);
+    c->apply_items = (uint32_t)c->feed.items - 1; /* more than a batch */
+    if (c->apply_items > qn__apply_room(p))
+        c->apply_items = qn__apply_room(p);
+    describe_case(c);
+    describe_pictures(c);
+}
+
+#endif

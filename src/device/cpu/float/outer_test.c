@@ -1,0 +1,241 @@
+/* The kernels of partial gradients and of pooling against plain loops. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "device/cpu/float/kernels_room_test.h"
+#include <stdlib.h>
+
+/* ---- partial gradients */
+
+/* The expected results of `nonzero` for each item, in plain loops. */
+static const uint16_t *masks_of(const float *a, uint32_t items) {
+    uint16_t *some = guard(items * sizeof *some);
+    for (uint32_t i = 0; i < items; ++i) {
+        some[i] = 0;
+        for (uint32_t t = 0; t < 16; ++t)
+            if (bits_of(a[i * 16 + t]) != 0)
+                some[i] = (uint16_t)(some[i] | 1u << t);
+    }
+    return some;
+}
+
+/* Makes all but `density` of 100 values +0; every fifth item altogether. */
+static void thin_out(float *a, uint32_t items, uint32_t density) {
+    for (uint32_t i = 0; i < items * 16; ++i)
+        if (word() % 100 >= density || (density < 100 && i / 16 % 5 == 4))
+            a[i] = 0.0f;
+}
+
+/* The partial after each `how`, in both types of array. Zeros of either sign are equal: they
+ * represent integers. */
+static void check_outer(const qn__cpu_kernels *k, uint32_t items, uint32_t panels, qn__partial kind,
+                        int with_some, uint32_t density) {
+    const qn__cpu_span span = {items, 1, 1, 0, 0, 0, 0};
+    const int doubles = kind == QN__PARTIAL_FIRST || kind == QN__PARTIAL_ADD;
+    const size_t d_stride = items * 16 + 32, count = panels * 256u;
+    float *a = guarded_numbers(items * 16, 0);
+    const float *d = guarded_numbers((panels - 1) * d_stride + items * 16, 0);
+    float *floats = doubles ? NULL : guard(count * sizeof *floats);
+    double *sums = doubles ? guard(count * sizeof *sums) : NULL;
+    double before[5 * 256];
+    thin_out(a, items, density);
+    const uint16_t *some = with_some ? masks_of(a, items) : NULL;
+    for (size_t i = 0; doubles && i < count; ++i)
+        before[i] = sums[i] = (double)(int32_t)word();
+    k->outer(&span, a, some, d, d_stride, NULL, kind, doubles ? (void *)sums : (void *)floats,
+             panels);
+    for (uint32_t p = 0; p < panels; ++p)
+        for (uint32_t at = 0; at < 256; ++at) {
+            float acc = 0.0f;
+            for (uint32_t i = 0; i < items; ++i)
+                acc = fmaf(d[p * d_stride + i * 16 + at % 16], a[i * 16 + at / 16], acc);
+            double want = (double)(kind == QN__PARTIAL_RAW ? acc : rintf(acc));
+            want += kind == QN__PARTIAL_ADD ? before[p * 256 + at] : 0.0;
+            const double got = doubles ? sums[p * 256 + at] : (double)floats[p * 256 + at];
+            if (got != want)
+                fail_msg("%s outer, kind %d, %u items, density %u, some %d, panel %u of %u, "
+                         "element %u: %a, want %a",
+                         k->name, (int)kind, items, density, with_some, p, panels, at, got, want);
+        }
+    release();
+}
+
+/* Sums over pixels, in any distance of each other, that begin from a sum. */
+static void check_span(const qn__cpu_kernels *k, qn__cpu_span span, uint32_t panels) {
+    const uint32_t pixels = span.rows * span.columns;
+    const size_t a_count = 16 * (size_t)(pixels * span.items) * 3, d_stride = a_count + 32;
+    const float *a = guarded_numbers(a_count, 0), *d = guarded_numbers(panels * d_stride, 0);
+    float *sums = guarded_numbers(panels * 256, 0), *want = copy_of(sums, panels * 256);
+    span.a_column = 16 * (size_t)span.items * 2;
+    span.d_column = 16 * (size_t)span.items;
+    span.a_row = span.columns * span.a_column;
+    span.d_row = span.columns * span.d_column + 32;
+    for (uint32_t at = 0; at < panels * 256; ++at)
+        for (uint32_t i = 0; i < pixels * span.items; ++i) {
+            const uint32_t y = i / span.items / span.columns, x = i / span.items % span.columns;
+            const size_t item = 16 * (size_t)(i % span.items);
+            want[at] =
+                fmaf(d[at / 256 * d_stride + y * span.d_row + x * span.d_column + item + at % 16],
+                     a[y * span.a_row + x * span.a_column + item + at / 16 % 16], want[at]);
+        }
+    k->outer(&span, a, NULL, d, d_stride, sums, QN__PARTIAL_RAW, sums, panels);
+    snprintf(how, sizeof how, "%u items of %u x %u pixels", span.items, span.rows, span.columns);
+    same(k, "outer", sums, want, panels * 256);
+    release();
+}
+
+static void span_body(const qn__cpu_kernels *k) {
+    for (uint32_t items = 1; items <= 9; ++items)
+        for (uint32_t pixels = 0; pixels < 9; ++pixels)
+            check_span(
+                k,
+                (qn__cpu_span){.items = items, .rows = 1 + pixels / 3, .columns = 1 + pixels % 3},
+                1 + (items + pixels) % 5);
+}
+
+static void test_outer_span(void **state) {
+    (void)state;
+    every_isa(span_body);
+}
+
+static void outer_body(const qn__cpu_kernels *k) {
+    static const qn__partial kinds[] = {QN__PARTIAL_RAW, QN__PARTIAL_ONLY, QN__PARTIAL_FIRST,
+                                        QN__PARTIAL_ADD};
+    for (uint32_t items = 1; items <= 35; ++items)
+        for (int kind = 0; kind < 4; ++kind)
+            check_outer(k, items, 1 + (items + (uint32_t)kind) % 5, kinds[kind], 0, 100);
+}
+
+/* Numbers of items around 256, the capacity of a list. Each with all densities, or with one in
+ * QN_TEST_STRIDE of them, in turn. */
+static void outer_some_body(const qn__cpu_kernels *k) {
+    const char *text = getenv("QN_TEST_STRIDE");
+    const uint32_t stride = text ? (uint32_t)strtoul(text, NULL, 10) : 1;
+    static const uint32_t densities[] = {0, 10, 50, 100}, many[] = {255, 256, 257, 300};
+    for (uint32_t n = 1; n <= 74; ++n)
+        for (int kind = QN__PARTIAL_RAW; kind <= QN__PARTIAL_ADD; ++kind)
+            for (uint32_t density = (n + (uint32_t)kind) % stride; density < 4; density += stride)
+                check_outer(k, n <= 70 ? n : many[n - 71], 1 + (n + (uint32_t)kind + density) % 5,
+                            (qn__partial)kind, 1, densities[density]);
+}
+
+/* Grains of all sizes up to 35 items, and up to ten of them. */
+static void check_bias(const qn__cpu_kernels *k, uint32_t items, uint32_t grain) {
+    const uint32_t grains = (items + grain - 1) / grain, pixels = 1 + items % 3;
+    const size_t apart = items * 16 + 16 * (items % 2);
+    const float *d = guarded_numbers(pixels * apart, 0);
+    float *partial = guard(grains * 16 * sizeof *partial), want[160] = {0};
+    for (uint32_t i = 0; i < pixels * items; ++i)
+        for (uint32_t o = 0; o < 16; ++o)
+            want[i % items / grain * 16 + o] += d[i / items * apart + i % items * 16 + o];
+    k->bias_partials(items, grain, pixels, apart, d, partial);
+    snprintf(how, sizeof how, "%u items in grains of %u", items, grain);
+    same(k, "bias_partials", partial, want, (size_t)grains * 16);
+    release();
+}
+
+static void bias_body(const qn__cpu_kernels *k) {
+    for (uint32_t items = 1; items <= 35; ++items) {
+        check_bias(k, items, 35);
+        check_bias(k, items, (items + 9) / 10);
+        check_bias(k, items, (items + 3) / 4);
+    }
+}
+
+/* Pooling: equal numbers and zeros of both signs are frequent. */
+static void pool_body(const qn__cpu_kernels *k) {
+    enum { COUNT = 64, EARLIER = 4 };
+    const float *x = guarded_numbers(COUNT, 0), *d = guarded_numbers(COUNT, 0), *earlier[EARLIER];
+    float *got = guard(COUNT * sizeof *got), want[COUNT], *y = guard(COUNT * sizeof *y);
+    for (uint32_t n = 0; n <= EARLIER; ++n) {
+        if (n > 0)
+            earlier[n - 1] = guarded_numbers(COUNT, 0);
+        for (uint32_t i = 0; i < COUNT; ++i) {
+            int first = i % 3 > 0;
+            y[i] = first ? x[i] : fabsf(x[i]) + 1;
+            for (uint32_t j = 0; j < n; ++j) {
+                if (i % 7 == j)
+                    ((float *)(uintptr_t)earlier[j])[i] = y[i];
+                y[i] = earlier[j][i] > y[i] ? earlier[j][i] : y[i];
+            }
+            first = !(x[i] < y[i]);
+            for (uint32_t j = 0; j < n; ++j)
+                first = first && earlier[j][i] < y[i];
+            got[i] = (float)i - 7;
+            want[i] = got[i] + (first ? d[i] : 0.0f);
+        }
+        snprintf(how, sizeof how, "%u earlier", n);
+        k->add_first(COUNT, n, earlier, x, y, d, got);
+        same(k, "add_first", got, want, COUNT);
+    }
+    for (uint32_t i = 0; i < COUNT; ++i)
+        want[i] = x[i] > got[i] ? x[i] : got[i];
+    k->raise(COUNT, x, got);
+    same(k, "raise", got, want, COUNT);
+    for (uint32_t i = 0; i < COUNT; ++i) {
+        volatile float product = d[i] * 0.3f, sum = (got[i] + x[i]) * 0.7f;
+        want[i] = sum + product;
+    }
+    k->add(COUNT, x, got);
+    k->scale(COUNT, 0.7f, got);
+    k->add_scaled(COUNT, 0.3f, d, got);
+    same(k, "add, scale and add_scaled", got, want, COUNT);
+    release();
+}
+
+static void test_pool(void **state) {
+    (void)state;
+    every_isa(pool_body);
+}
+
+static void flush_body(const qn__cpu_kernels *k) {
+    static const double edges[] = {0.0,        -0.0,          1.0,    -1.0,
+                                   0x1p51 - 1, -(0x1p51 - 1), 0x1p50, -0x1p32};
+    for (size_t count = 16; count <= 256; count += 16) {
+        double *narrow = guard(count * sizeof *narrow);
+        int64_t *wide = guard(count * sizeof *wide), want[256];
+        for (size_t i = 0; i < count; ++i) {
+            narrow[i] = i < 8 ? edges[i] : (double)((int64_t)word() * (int32_t)word() >> 13);
+            wide[i] = (int64_t)word() << 20;
+            want[i] = wide[i] + (int64_t)narrow[i];
+        }
+        k->flush(count, narrow, wide);
+        assert_memory_equal(wide, want, count * sizeof *wide);
+        for (size_t i = 0; i < count; ++i)
+            assert_true(narrow[i] == 0.0);
+        release();
+    }
+}
+
+static void test_outer(void **state) {
+    (void)state;
+    every_isa(outer_body);
+}
+
+static void test_outer_some(void **state) {
+    (void)state;
+    every_isa(outer_some_body);
+}
+
+static void test_bias_partials(void **state) {
+    (void)state;
+    every_isa(bias_body);
+}
+
+static void test_flush(void **state) {
+    (void)state;
+    every_isa(flush_body);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_outer),      cmocka_unit_test(test_outer_some),
+        cmocka_unit_test(test_outer_span), cmocka_unit_test(test_bias_partials),
+        cmocka_unit_test(test_flush),      cmocka_unit_test(test_pool),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

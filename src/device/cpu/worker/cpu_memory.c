@@ -1,0 +1,290 @@
+/* The shapes of a CPU worker's layers, and its memory. */
+#include "base/memory.h"
+#include "device/cpu/worker/cpu_worker.h"
+#include <string.h>
+
+/* An arena in the worker's one block of memory. With base NULL it only counts bytes. */
+typedef struct arena {
+    char *base;
+    size_t used;
+    int overflow;
+} arena;
+
+static void *carve(arena *a, size_t count, size_t size) {
+    size_t bytes, end;
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - 128 ||
+        __builtin_add_overflow(a->used, (bytes + 63) / 64 * 64 + 64, &end)) {
+        a->overflow = 1;
+        return NULL;
+    }
+    void *at = a->base ? a->base + a->used : NULL;
+    a->used = end;
+    return at;
+}
+
+static void carve_rows(arena *a, const qn__worker *w, uint32_t k, qn__cpu_rows *rows) {
+    const size_t blocks = (w->room + QN__PANEL - 1) / QN__PANEL;
+    rows->left = carve(a, blocks, w->intgemm->size(w->bits, k));
+    rows->factor = carve(a, w->room, sizeof(float));
+    rows->absmax = carve(a, w->room, sizeof(uint32_t));
+}
+
+static void carve_plan(arena *a, const qn__program *p, qn__cpu_plan *plan) {
+    const size_t items = p->batch, grains = (items + p->grain - 1) / p->grain;
+    plan->grain = carve(a, grains, sizeof *plan->grain);
+    plan->group = carve(a, grains, sizeof *plan->group);
+    plan->list = carve(a, items, sizeof *plan->list);
+    plan->input_inverse = carve(a, items, sizeof(float));
+    plan->error_inverse = carve(a, items, sizeof(float));
+    plan->input_doubled = carve(a, items, 1);
+    plan->error_doubled = carve(a, items, 1);
+}
+
+/* The width with the largest operands of sums over items. */
+static int widest_items(const qn__worker *w) {
+    return w->bits | (w->intgemm->left_raw ? QN__WIDE : 0);
+}
+
+/* Layer 0 uses the worker's two sets of inputs. */
+static void carve_intgemm(arena *a, const qn__worker *w, uint32_t index) {
+    const qn__program *p = w->program;
+    const qn__intgemm *intgemm = w->intgemm;
+    qn__cpu_layer *l = &w->layer[index];
+    qn__cpu_intgemm *packed = &l->intgemm;
+    const size_t outputs = (size_t)l->out_panels * QN__PANEL;
+    packed->right_size = intgemm->size(w->bits, l->layer->in);
+    packed->transposed_size = intgemm->size(w->bits, l->layer->out);
+    packed->right = carve(a, l->out_panels, packed->right_size);
+    packed->transposed = index ? carve(a, l->in_panels, packed->transposed_size) : NULL;
+    packed->factor = carve(a, outputs, sizeof(float));
+    packed->inverse = carve(a, outputs, sizeof(float));
+    packed->strip_absmax = carve(a, outputs * qn__cpu_strips(l), sizeof(uint32_t));
+    packed->changed = carve(a, qn__cpu_groups(l), sizeof(qn__cpu_counter));
+    if (index)
+        carve_rows(a, w, l->layer->in, &packed->input);
+    carve_rows(a, w, l->layer->out, &packed->error);
+    packed->operands = qn__cpu_operands(intgemm, widest_items(w), p->batch, p->grain);
+    packed->input_items = carve(a, l->in_panels, packed->operands);
+    packed->error_items = carve(a, l->out_panels, packed->operands);
+    carve_plan(a, p, &packed->plan);
+}
+
+static void carve_layer(arena *a, qn__worker *w, uint32_t index) {
+    qn__cpu_layer *l = &w->layer[index];
+    const size_t weights = (size_t)qn__cpu_blocks(l) * l->out_panels * QN__PANEL * QN__PANEL;
+    const size_t outputs = (size_t)l->out_panels * QN__PANEL;
+    const size_t room = (w->room - 1) * l->out_pixels + 1;
+    l->weights = carve(a, weights, sizeof(float));
+    l->bias = carve(a, outputs, sizeof(float));
+    for (uint32_t s = 0; s < w->slots; ++s) {
+        l->weight_slot[s] = carve(a, weights, sizeof(float));
+        l->bias_slot[s] = carve(a, outputs, sizeof(float));
+    }
+    if (w->bits)
+        carve_intgemm(a, w, index);
+    l->blocks = carve(a, (size_t)qn__cpu_blocks(l) + l->out_panels, sizeof(size_t));
+    l->outputs.begin = l->walks ? carve(a, l->outputs.axis[1].size + 1, sizeof(uint32_t)) : NULL;
+    l->inputs.begin = carve(a, l->inputs.axis[1].size + 1, sizeof(uint32_t));
+    l->transposed = l->inputs.axis[1].size && l->taps ? carve(a, weights, sizeof(float)) : NULL;
+    l->transposed_blocks = carve(a, l->out_panels, sizeof(size_t));
+    l->output = carve(a, outputs * room, sizeof(float));
+    l->error = carve(a, outputs * room, sizeof(float));
+    l->dropped = l->layer->drop_threshold ? carve(a, outputs * room, sizeof(float)) : NULL;
+}
+
+/* Panels of 16 x 16 weights that a core transposes at a time. */
+static size_t transposed_panels(const qn__worker *w) {
+    const qn__cpu_layer *last = &w->layer[w->program->layers - 1];
+    size_t panels = 1;
+    for (uint32_t l = 0; l < w->program->layers; ++l)
+        panels = w->layer[l].out_panels > panels ? w->layer[l].out_panels : panels;
+    const size_t fused =
+        !w->bits && qn__cpu_is_fused(w) ? (size_t)last->in_panels * last->out_panels : 0;
+    const size_t most = fused > panels ? fused : panels;
+    if (!w->layer[0].walks)
+        return most;
+    /* Or an item's features, and then its padded picture, before they are unfolded. */
+    const size_t floats = w->layer[0].layer->in + QN__PANEL + qn__cpu_unfold_room(&w->layer[0]);
+    const size_t fetched = floats / (QN__PANEL * QN__PANEL) + 1;
+    return fetched > most ? fetched : most;
+}
+
+/* Memory for one block of inputs or errors of the last layer, or for the operands of one group of
+ * grains; and for a plan of the gradient. */
+static void carve_lists(arena *a, const qn__worker *w, qn__cpu_core *core) {
+    const qn__program *p = w->program;
+    const qn__intgemm *intgemm = w->intgemm;
+    const qn__layer *last = &p->layer[p->layers - 1];
+    const size_t in = intgemm->size(w->bits, last->in), out = intgemm->size(w->bits, last->out);
+    const size_t block = in > out ? in : out;
+    const size_t operands = (1 + QN__OUT_GROUP) * intgemm->size(widest_items(w), p->batch);
+    core->operand = carve(a, block > operands ? block : operands, 1);
+    carve_plan(a, p, &core->plan);
+}
+
+/* The largest number of blocks of a panel of weights, or of panels of outputs. */
+static uint32_t most_panels(const qn__worker *w) {
+    uint32_t most = 0;
+    for (uint32_t l = 0; l < w->program->layers; ++l) {
+        const uint32_t blocks = qn__cpu_blocks(&w->layer[l]);
+        most = blocks > most ? blocks : most;
+        most = w->layer[l].out_panels > most ? w->layer[l].out_panels : most;
+    }
+    return most;
+}
+
+/* The largest number of blocks of a run's chain; 0 when no layer walks. */
+static size_t most_run_blocks(const qn__worker *w) {
+    size_t most = 0;
+    for (uint32_t l = 0; l < w->program->layers; ++l)
+        for (int back = 0; back < 2; ++back) {
+            const qn__cpu_walk *walk = back ? &w->layer[l].inputs : &w->layer[l].outputs;
+            const size_t taps = (size_t)walk->axis[0].kernel * walk->axis[1].kernel;
+            most = taps * walk->panels > most ? taps * walk->panels : most;
+        }
+    return most;
+}
+
+static void carve_all(arena *a, qn__worker *w) {
+    const uint32_t layers = w->program->layers;
+    const size_t inputs = (size_t)w->layer[0].in_panels * QN__PANEL;
+    const size_t outputs = (size_t)w->layer[layers - 1].out_panels * QN__PANEL;
+    const size_t room = (w->room - 1) * w->layer[0].in_pixels + 1;
+    w->run_blocks = most_run_blocks(w);
+    for (uint32_t l = 0; l < layers; ++l)
+        carve_layer(a, w, l);
+    for (int i = 0; i < 2; ++i) {
+        const size_t tiles = qn__cpu_tiles((uint32_t)w->room, w->kernels->rows);
+        w->inputs[i] = carve(a, inputs * room, sizeof(float));
+        w->item[i] = carve(a, w->room, sizeof(uint64_t));
+        w->input_blocks[i] = carve(a, w->layer[0].in_panels, sizeof(size_t));
+        if (w->bits) {
+            carve_rows(a, w, w->layer[0].layer->in, &w->rows[i]);
+            w->rows[i].bytes = carve(a, (w->room + QN__PANEL - 1) / QN__PANEL,
+                                     (size_t)w->layer[0].in_panels * QN__BYTE_PANEL);
+            continue;
+        }
+        w->zeros[i].some = carve(a, (size_t)w->layer[0].in_panels * w->room, sizeof(uint16_t));
+        w->zeros[i].list = carve(a, tiles * inputs, sizeof(uint32_t));
+        w->zeros[i].count = carve(a, tiles, sizeof(uint32_t));
+    }
+    w->factors = w->layer[0].walks ? carve(a, w->layer[0].channels, sizeof(size_t)) : NULL;
+    w->weight_blocks = carve(a, most_panels(w), sizeof(size_t));
+    const size_t features = ((size_t)w->layer[0].layer->in + QN__PANEL - 1) / QN__PANEL * QN__PANEL;
+    w->mean = carve(a, features, sizeof(float));
+    w->inverse = carve(a, features, sizeof(float));
+    w->digits = w->bits ? carve(a, 1, sizeof *w->digits) : NULL;
+    w->loss = carve(a, w->room, sizeof(float));
+    w->chosen = carve(a, w->room, sizeof(int32_t));
+    w->label = carve(a, w->room, sizeof(int32_t));
+    for (int t = 0; t < w->threads; ++t) {
+        qn__cpu_core core = {0};
+        core.scratch = carve(a, transposed_panels(w) * QN__PANEL * QN__PANEL, sizeof(float));
+        core.blocks = carve(a, 2 * w->run_blocks, sizeof(size_t));
+        core.taps = carve(a, w->run_blocks, sizeof *core.taps);
+        core.gradient = w->run_blocks ? carve(a, QN__WALK_GRADIENT, 1) : NULL;
+        core.rows = carve(a, 2 * outputs * QN__PANEL, sizeof(float));
+        core.absmax_input = carve(a, layers + 1, sizeof(uint32_t));
+        core.absmax_error = carve(a, layers + 1, sizeof(uint32_t));
+        if (w->bits)
+            carve_lists(a, w, &core);
+        if (a->base)
+            w->core[t] = core;
+    }
+}
+
+static void connect(qn__worker *w) {
+    const qn__program *p = w->program;
+    if (w->layer[0].walks)
+        qn__cpu_unfold_begin(&w->layer[0], w->factors);
+    for (size_t i = 0; i < most_panels(w); ++i)
+        w->weight_blocks[i] = i * QN__PANEL * QN__PANEL;
+    for (uint32_t l = 0; l < p->layers; ++l)
+        for (size_t i = 0; i < w->layer[l].out_panels; ++i)
+            w->layer[l].transposed_blocks[i] =
+                i * qn__cpu_blocks(&w->layer[l]) * QN__PANEL * QN__PANEL;
+    for (uint32_t l = 1; l < p->layers; ++l)
+        w->layer[l].input =
+            w->layer[l - 1].dropped ? w->layer[l - 1].dropped : w->layer[l - 1].output;
+    if (w->bits && p->scale != QN__SCALE_STANDARD)
+        qn__cpu_make_digits(w->bits, p->scale, w->digits);
+    if (p->scale == QN__SCALE_STANDARD) {
+        memcpy(w->mean, p->mean, p->layer[0].in * sizeof *w->mean);
+        memcpy(w->inverse, p->inverse, p->layer[0].in * sizeof *w->inverse);
+    }
+}
+
+static uint32_t panels_of(uint32_t columns) { return (columns + QN__PANEL - 1) / QN__PANEL; }
+
+/* A convolution of the first layer unfolds its inputs: they have few channels, so that panels of
+ * them would be mostly empty. It is then a convolution by a window of one pixel. */
+static void shape_layer(qn__cpu_layer *l, const qn__layer *layer, int first) {
+    const qn__shape from = layer->from, to = layer->to;
+    const int dense = layer->kind == QN__LAYER_DENSE, conv = layer->kind == QN__LAYER_CONV;
+    qn__layer own = *layer;
+    l->layer = layer;
+    l->walks = !dense;
+    l->channels = from.channels;
+    l->taps = conv || dense ? layer->window.kernel[0] * layer->window.kernel[1] : 0;
+    l->in_pixels = from.height * from.width;
+    l->out_pixels = to.height * to.width;
+    if (first && conv) {
+        l->channels = layer->depth;
+        l->taps = 1;
+        l->in_pixels = l->out_pixels;
+        own.from = own.to;
+        own.window = (qn__window){{1, 1}, {1, 1}, {0, 0}, {1, 1}};
+    }
+    l->in_panels = panels_of(l->channels);
+    l->out_panels = panels_of(to.channels);
+    if (l->walks) {
+        qn__cpu_walk_axes(&own, 0, l->outputs.axis);
+        l->outputs.panels = l->in_panels;
+    }
+    if (!first && (l->walks || l->in_pixels > 1)) {
+        qn__cpu_walk_axes(&own, 1, l->inputs.axis);
+        l->inputs.panels = l->out_panels;
+    }
+}
+
+/* A task of a convolution's gradient has fewer taps where there would be few tasks. */
+static void divide_gradient(qn__cpu_layer *l, int threads) {
+    const uint32_t most = l->walks ? QN__WALK_TAPS : 1, enough = 2 * (uint32_t)threads;
+    uint32_t taps = l->taps < most ? l->taps : most;
+    while (taps > 1 && qn__cpu_groups(l) * l->in_panels * ((l->taps + taps - 1) / taps) < enough)
+        taps = (taps + 1) / 2;
+    l->task_taps = taps;
+    l->tasks = taps ? l->in_panels * ((l->taps + taps - 1) / taps) : 0;
+}
+
+qn_status qn__cpu_allocate(qn__worker *w, qn_error *err) {
+    const qn__program *p = w->program;
+    w->layer = qn__alloc(p->layers, sizeof *w->layer, err);
+    w->core = qn__alloc((size_t)w->threads, sizeof *w->core, err);
+    w->counter = qn__alloc(qn__cpu_phases(p) * (size_t)w->threads, sizeof *w->counter, err);
+    if (!w->layer || !w->core || !w->counter)
+        return QN_MEMORY;
+    size_t done = 0;
+    for (uint32_t l = 0; l < p->layers; ++l) {
+        shape_layer(&w->layer[l], &p->layer[l], l == 0);
+        divide_gradient(&w->layer[l], w->threads);
+        done += qn__cpu_groups(&w->layer[l]) + 1;
+    }
+    w->done = qn__alloc(done, sizeof *w->done, err);
+    if (!w->done)
+        return QN_MEMORY;
+    for (uint32_t l = p->layers; l-- > 0;)
+        w->layer[l].done = w->done + (done -= qn__cpu_groups(&w->layer[l]) + 1);
+    arena count = {0};
+    carve_all(&count, w);
+    if (count.overflow)
+        return qn__fail_memory(err, SIZE_MAX, 1);
+    w->block = qn__alloc_pages(count.used, err); /* a small batch does not use most of the room */
+    if (!w->block)
+        return QN_MEMORY;
+    w->block_size = count.used;
+    arena fill = {.base = w->block};
+    carve_all(&fill, w);
+    connect(w);
+    return QN_OK;
+}

@@ -1,0 +1,70 @@
+/* Pictures of the first layer, when they are fetched: a row of its inputs has all factors of an
+ * output pixel, or, below a pool, the channels of a pixel. A picture is first copied with its
+ * padding. Then factor t of every output pixel is at the same place relative to the pixel. */
+#include "device/cpu/worker/cpu_worker.h"
+#include <string.h>
+
+/* A pool reads single pixels. */
+static qn__window window_of(const qn__cpu_layer *l) {
+    const qn__window one = {{1, 1}, {1, 1}, {0, 0}, {1, 1}};
+    return l->taps ? l->layer->window : one;
+}
+
+static qn__shape shape_of(const qn__cpu_layer *l) {
+    return l->taps ? l->layer->to : l->layer->from;
+}
+
+/* Height or width of the part of a padded picture that is read. */
+static size_t extent(const qn__cpu_layer *l, int d) {
+    const qn__window w = window_of(l);
+    const qn__shape to = shape_of(l);
+    const size_t pixels = d ? to.width : to.height;
+    return (pixels - 1) * w.stride[d] + (size_t)(w.kernel[d] - 1) * w.dilation[d] + 1;
+}
+
+size_t qn__cpu_unfold_room(const qn__cpu_layer *l) {
+    return l->layer->from.channels * extent(l, 0) * extent(l, 1);
+}
+
+void qn__cpu_unfold_begin(const qn__cpu_layer *l, size_t *factors) {
+    const size_t height = extent(l, 0), width = extent(l, 1);
+    const qn__window w = window_of(l);
+    for (size_t ky = 0; ky < w.kernel[0]; ++ky)
+        for (size_t kx = 0; kx < w.kernel[1]; ++kx)
+            for (size_t c = 0; c < l->layer->from.channels; ++c)
+                *factors++ = (c * height + ky * w.dilation[0]) * width + kx * w.dilation[1];
+}
+
+/* Copies a picture, (channel, y, x), to the middle of zeros. */
+static void pad(const qn__cpu_layer *l, const float *from, float *to) {
+    const size_t height = extent(l, 0), width = extent(l, 1);
+    const qn__shape shape = l->layer->from;
+    const qn__window w = window_of(l);
+    const size_t left = w.pad[1] < width ? w.pad[1] : width;
+    const size_t inside = width - left < shape.width ? width - left : shape.width;
+    memset(to, 0, shape.channels * height * width * sizeof *to);
+    for (uint32_t c = 0; c < shape.channels; ++c)
+        for (size_t y = w.pad[0]; y < height && y - w.pad[0] < shape.height; ++y)
+            memcpy(to + (c * height + y) * width + left,
+                   from + ((size_t)c * shape.height + y - w.pad[0]) * shape.width,
+                   inside * sizeof *to);
+}
+
+void qn__cpu_unfold(const qn__cpu_layer *l, const size_t *factors, const float *from, float *padded,
+                    uint32_t items, size_t stride, float *to) {
+    const size_t width = extent(l, 1);
+    const qn__window w = window_of(l);
+    const qn__shape shape = shape_of(l);
+    pad(l, from, padded);
+    for (size_t y = 0; y < shape.height; ++y)
+        for (size_t x = 0; x < shape.width; ++x, to += (size_t)items * QN__PANEL) {
+            const float *pixel = padded + y * w.stride[0] * width + x * w.stride[1];
+            for (uint32_t p = 0; p < l->in_panels; ++p) {
+                const uint32_t first = p * QN__PANEL, left = l->channels - first;
+                float row[QN__PANEL] = {0};
+                for (uint32_t t = 0; t < QN__PANEL && t < left; ++t)
+                    row[t] = pixel[factors[first + t]];
+                memcpy(to + p * stride, row, sizeof row);
+            }
+        }
+}

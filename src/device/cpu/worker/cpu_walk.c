@@ -1,0 +1,98 @@
+#include "device/cpu/worker/cpu_walk.h"
+
+#include "device/cpu/float/cpu_kernels.h"
+
+int64_t qn__cpu_reads(const qn__cpu_axis *axis, uint32_t at, uint32_t k) {
+    const int64_t offset = (int64_t)k * axis->dilation - axis->pad;
+    int64_t from;
+    if (axis->back) {
+        from = (int64_t)at - offset;
+        if (from < 0 || from % axis->stride != 0)
+            return -1;
+        from /= axis->stride;
+    } else
+        from = (int64_t)at * axis->stride + offset;
+    return from >= 0 && from < axis->limit ? from : -1;
+}
+
+void qn__cpu_walk_axes(const qn__layer *layer, int back, qn__cpu_axis axis[2]) {
+    const qn__window *w = &layer->window;
+    const uint32_t in[2] = {layer->from.height, layer->from.width};
+    const uint32_t out[2] = {layer->to.height, layer->to.width};
+    int single = 1;
+    for (int d = 0; d < 2; ++d) {
+        axis[d] = (qn__cpu_axis){back ? in[d] : out[d],
+                                 back ? out[d] : in[d],
+                                 w->kernel[d],
+                                 w->stride[d],
+                                 w->pad[d],
+                                 w->dilation[d],
+                                 back};
+        single &= w->kernel[d] == 1 && w->stride[d] == 1 && w->pad[d] == 0;
+    }
+    if (!single)
+        return;
+    axis[1].size = axis[1].limit = in[0] * in[1];
+    axis[0].size = axis[0].limit = 1;
+}
+
+/* Whether neighbours `at` and at + 1 read the same taps, at neighbouring positions. */
+static int alike(const qn__cpu_axis *axis, uint32_t at) {
+    if (axis->stride != 1)
+        return 0;
+    for (uint32_t k = 0; k < axis->kernel; ++k)
+        if ((qn__cpu_reads(axis, at, k) < 0) != (qn__cpu_reads(axis, at + 1, k) < 0))
+            return 0;
+    return 1;
+}
+
+void qn__cpu_walk_begin(qn__cpu_walk *walk, uint32_t items, uint32_t most) {
+    const qn__cpu_axis *axis = &walk->axis[1];
+    const uint32_t pixels = items < most ? most / items : 1;
+    uint32_t first = 0;
+    walk->items = items;
+    walk->parts = (items + most - 1) / most;
+    walk->pieces = 0;
+    for (uint32_t x = 0; x < axis->size; ++x)
+        if (x == 0 || x - first >= pixels || !alike(axis, x - 1))
+            walk->begin[walk->pieces++] = first = x;
+    walk->begin[walk->pieces] = axis->size;
+}
+
+qn__cpu_walk_run qn__cpu_run_at(const qn__cpu_walk *walk, uint32_t index) {
+    const uint32_t part = index % walk->parts, piece = index / walk->parts % walk->pieces;
+    const uint32_t y = index / walk->parts / walk->pieces;
+    const uint32_t first = (uint32_t)((uint64_t)walk->items * part / walk->parts);
+    const uint32_t end = (uint32_t)((uint64_t)walk->items * (part + 1) / walk->parts);
+    const uint32_t x = walk->begin[piece], pixels = walk->begin[piece + 1] - x;
+    return (qn__cpu_walk_run){.y = y,
+                              .x = x,
+                              .pixels = pixels,
+                              .item = first,
+                              .rows = pixels * (end - first),
+                              .row = ((size_t)y * walk->axis[1].size + x) * walk->items + first};
+}
+
+uint32_t qn__cpu_run_blocks(const qn__cpu_walk *walk, const qn__cpu_walk_run *run, size_t stride,
+                            size_t *a, size_t *b) {
+    const qn__cpu_axis *vertical = &walk->axis[0], *horizontal = &walk->axis[1];
+    uint32_t count = 0;
+    for (uint32_t j = 0; j < vertical->kernel; ++j) {
+        const uint32_t ky = vertical->back ? vertical->kernel - 1 - j : j;
+        const int64_t y = qn__cpu_reads(vertical, run->y, ky);
+        for (uint32_t i = 0; y >= 0 && i < horizontal->kernel; ++i) {
+            const uint32_t kx = horizontal->back ? horizontal->kernel - 1 - i : i;
+            const int64_t x = qn__cpu_reads(horizontal, run->x, kx);
+            if (x < 0)
+                continue;
+            const size_t pixel = (size_t)y * horizontal->limit + (size_t)x;
+            const size_t row = pixel * walk->items + run->item;
+            const size_t tap = ((size_t)ky * horizontal->kernel + kx) * walk->panels;
+            for (size_t p = 0; p < walk->panels; ++p, ++count) {
+                a[count] = p * stride + row * QN__PANEL;
+                b[count] = (tap + p) * QN__PANEL * QN__PANEL;
+            }
+        }
+    }
+    return count;
+}

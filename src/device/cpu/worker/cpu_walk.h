@@ -1,0 +1,60 @@
+/* How a phase goes over the pixels of a layer with a picture: which rows one product computes, and
+ * which blocks its chains read.
+ *
+ * Rows are (pixel, item), items fastest. So the items of a pixel are consecutive rows, and so are
+ * those of neighbouring pixels. Where neighbours read the same taps of their window, they are one
+ * run: every block of its chain begins at one offset for all its rows. At a border each pixel is a
+ * run of its own, and taps outside the picture are left out of its chain. */
+#ifndef QN_DEVICE_CPU_WORKER_CPU_WALK_H
+#define QN_DEVICE_CPU_WORKER_CPU_WALK_H
+
+#include "num/program.h"
+#include <stddef.h>
+
+/* One direction of a window. Forward, position i of the outputs reads i * stride - pad + k *
+ * dilation of the inputs at tap k. Backward, position i of the inputs reads the outputs that read
+ * it at tap k. */
+typedef struct qn__cpu_axis {
+    uint32_t size;  /* positions that are computed */
+    uint32_t limit; /* positions that can be read */
+    uint32_t kernel, stride, pad, dilation;
+    int back;
+} qn__cpu_axis;
+
+/* The position that `at` reads at tap k; -1 when there is none. */
+int64_t qn__cpu_reads(const qn__cpu_axis *axis, uint32_t at, uint32_t k);
+
+typedef struct qn__cpu_walk {
+    qn__cpu_axis axis[2];          /* vertical, horizontal */
+    uint32_t panels;               /* of a pixel that is read */
+    uint32_t *begin;               /* of each piece of a row of pixels, then the row's width */
+    uint32_t pieces, parts, items; /* pieces of a row; parts of the items; items of a pixel */
+} qn__cpu_walk;
+
+/* Rows that one product computes: `pixels` neighbours, all their items, or one pixel and some. */
+typedef struct qn__cpu_walk_run {
+    uint32_t y, x, pixels;
+    uint32_t item, rows; /* first item of each pixel; number of rows */
+    size_t row;          /* first row of what is computed */
+} qn__cpu_walk_run;
+
+/* The axes of a layer's forward or backward pass. Windows of one pixel are one row of pixels. */
+void qn__cpu_walk_axes(const qn__layer *layer, int back, qn__cpu_axis axis[2]);
+
+/* Divides the rows for `items` items into runs of about `most` rows. walk->axis and the memory at
+ * walk->begin, of the width and 1, are set. */
+void qn__cpu_walk_begin(qn__cpu_walk *walk, uint32_t items, uint32_t most);
+
+static inline uint32_t qn__cpu_runs(const qn__cpu_walk *walk) {
+    return walk->axis[0].size * walk->pieces * walk->parts;
+}
+qn__cpu_walk_run qn__cpu_run_at(const qn__cpu_walk *walk, uint32_t index);
+
+/* The blocks of a run's chain, in ascending order of (pixel that is read, panel): forward these are
+ * the taps in their order, backward in the reverse one. Where each begins in an
+ * operand whose panels are `stride` floats apart, and its number times 256, in the whole window.
+ * Returns how many there are. */
+uint32_t qn__cpu_run_blocks(const qn__cpu_walk *walk, const qn__cpu_walk_run *run, size_t stride,
+                            size_t *a, size_t *b);
+
+#endif

@@ -1,0 +1,177 @@
+/* Layers over pictures, run by run: forward, errors of the layer below, pooling. */
+#include "device/cpu/worker/cpu_worker.h"
+#include <string.h>
+
+enum { BLOCK = QN__PANEL * QN__PANEL, TASKS = 4 /* for each core, if there are runs enough */ };
+
+/* ----------------------------------------------------------------------------------- products */
+
+/* The panels of a walk's results in groups, so that there are tasks for all cores. */
+static qn__cpu_grid grid_of(const qn__worker *w, const qn__cpu_walk *walk, uint32_t panels,
+                            uint32_t *width) {
+    const uint32_t runs = qn__cpu_runs(walk), least = w->kernels->panels;
+    uint32_t groups = 1;
+    while (runs * groups < TASKS * (uint32_t)w->threads && groups < (panels + least - 1) / least)
+        ++groups;
+    const uint32_t each = (panels + groups - 1) / groups;
+    *width = (each + least - 1) / least * least;
+    return (qn__cpu_grid){runs, (panels + *width - 1) / *width, 1};
+}
+
+/* Products of a run: `panels` panels of c from `panel` on. `weights` floats in a panel of b. */
+static void run_product(const qn__cpu_pass *pass, int thread, const qn__cpu_walk *walk,
+                        const qn__cpu_walk_run *run, uint32_t most, const float *a, size_t a_stride,
+                        const float *b, size_t weights, float *c, size_t c_stride,
+                        const float *start, uint32_t panels) {
+    const qn__worker *w = pass->worker;
+    size_t *blocks = w->core[thread].blocks;
+    qn__cpu_chain chain = {0, blocks, blocks + w->run_blocks, 1};
+    chain.k = qn__cpu_run_blocks(walk, run, a_stride, blocks, blocks + w->run_blocks) * QN__PANEL;
+    chain.k = chain.k < most ? chain.k : most;
+    w->kernels->matmul(run->rows, &chain, a, b, weights, c + run->row * QN__PANEL, c_stride, start,
+                       panels);
+}
+
+/* Pooling of a run, one panel. Windows are within the picture. */
+static void pool(const qn__cpu_pass *pass, const qn__cpu_layer *l, const qn__cpu_walk_run *run,
+                 const float *a, float *to) {
+    const qn__cpu_kernels *k = pass->worker->kernels;
+    const qn__cpu_axis *axis = l->outputs.axis;
+    const size_t count = (size_t)run->rows / run->pixels * QN__PANEL;
+    const size_t pixel = (size_t)pass->batch->items * QN__PANEL;
+    const uint32_t taps = axis[0].kernel * axis[1].kernel;
+    for (uint32_t p = 0; p < run->pixels; ++p, to += pixel) {
+        memset(to, 0, count * sizeof *to);
+        for (uint32_t tap = 0; tap < taps; ++tap) {
+            const int64_t y = qn__cpu_reads(&axis[0], run->y, tap / axis[1].kernel);
+            const int64_t x = qn__cpu_reads(&axis[1], run->x + p, tap % axis[1].kernel);
+            const float *from =
+                a + (size_t)(y * axis[1].limit + x) * pixel + (size_t)run->item * QN__PANEL;
+            if (tap > 0 && l->layer->kind == QN__LAYER_MAXPOOL)
+                k->raise(count, from, to);
+            else
+                k->add(count, from, to);
+        }
+        if (l->layer->kind != QN__LAYER_MAXPOOL)
+            k->scale(count, 1.0f / (float)taps, to);
+    }
+}
+
+void qn__cpu_walk_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const size_t weights = (size_t)qn__cpu_blocks(l) * BLOCK;
+    const float *input = layer && !pass->training ? w->layer[layer - 1].output : l->input;
+    const uint32_t most = l->taps == 1 ? l->channels : UINT32_MAX;
+    uint32_t width;
+    const qn__cpu_grid grid = grid_of(w, &l->outputs, l->out_panels, &width);
+    for (uint32_t index, group; qn__cpu_take(w, thread, phase, grid, &index, &group);) {
+        const qn__cpu_walk_run run = qn__cpu_run_at(&l->outputs, index);
+        const uint32_t panel = group * width, left = l->out_panels - panel;
+        const uint32_t panels = left < width ? left : width;
+        float *out = l->output + panel * l->out_stride;
+        if (l->taps)
+            run_product(pass, thread, &l->outputs, &run, most, input, l->in_stride,
+                        l->weights + panel * weights, weights, out, l->out_stride,
+                        l->bias + panel * QN__PANEL, panels);
+        for (uint32_t p = 0; p < panels; ++p) {
+            float *to = out + p * l->out_stride + run.row * QN__PANEL;
+            if (l->taps == 0)
+                pool(pass, l, &run, input + (panel + p) * l->in_stride, to);
+            qn__cpu_after_product(pass, thread, layer, panel + p, (uint32_t)run.row, run.rows, to);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------- errors */
+
+/* The weights of a panel of inputs, transposed: see qn__cpu_layer. */
+void qn__cpu_walk_transpose(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const qn__cpu_grid grid = {l->in_panels, l->taps, 1};
+    for (uint32_t panel, tap; qn__cpu_take(w, thread, phase, grid, &panel, &tap);) {
+        float *to = l->transposed + ((size_t)panel * l->taps + tap) * l->out_panels * BLOCK;
+        for (uint32_t out = 0; out < l->out_panels; ++out, to += BLOCK) {
+            const float *from =
+                l->weights +
+                ((size_t)out * qn__cpu_blocks(l) + (size_t)tap * l->in_panels + panel) * BLOCK;
+            for (uint32_t o = 0; o < QN__PANEL; ++o)
+                for (uint32_t k = 0; k < QN__PANEL; ++k)
+                    to[o * QN__PANEL + k] = from[k * QN__PANEL + o];
+        }
+    }
+}
+
+/* The error that one window passes to a pixel of its picture at tap (ky, kx). `y`, `x`: the window.
+ */
+static void unpool_one(const qn__cpu_pass *pass, const qn__cpu_layer *l,
+                       const qn__cpu_walk_run *run, uint32_t panel, uint32_t tap, int64_t y,
+                       int64_t x, const float **earlier, float *error) {
+    const qn__cpu_kernels *k = pass->worker->kernels;
+    const qn__cpu_axis *axis = l->outputs.axis;
+    const size_t count = (size_t)run->rows / run->pixels * QN__PANEL;
+    const size_t item = (size_t)run->item * QN__PANEL, pixel = pass->batch->items * QN__PANEL;
+    const size_t at = (size_t)(y * axis[1].size + x) * pixel + item + panel * l->out_stride;
+    const float *input = l->input + panel * l->in_stride + item, *own = NULL;
+    for (uint32_t t = 0; t <= tap; ++t) {
+        const int64_t iy = qn__cpu_reads(&axis[0], (uint32_t)y, t / axis[1].kernel);
+        const int64_t ix = qn__cpu_reads(&axis[1], (uint32_t)x, t % axis[1].kernel);
+        own = input + (size_t)(iy * axis[1].limit + ix) * pixel;
+        if (t < tap)
+            earlier[t] = own;
+    }
+    k->add_first(count, tap, earlier, own, l->output + at, l->error + at, error);
+}
+
+/* The errors of a run, one panel: windows in ascending order. */
+static void unpool(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l,
+                   const qn__cpu_walk_run *run, uint32_t panel, float *error) {
+    const qn__cpu_kernels *k = pass->worker->kernels;
+    const qn__cpu_axis *axis = l->inputs.axis;
+    const size_t count = (size_t)run->rows / run->pixels * QN__PANEL;
+    const size_t pixel = (size_t)pass->batch->items * QN__PANEL;
+    const uint32_t taps = axis[0].kernel * axis[1].kernel;
+    for (uint32_t p = 0; p < run->pixels; ++p, error += pixel) {
+        memset(error, 0, count * sizeof *error);
+        for (uint32_t tap = taps; tap-- > 0;) {
+            const int64_t y = qn__cpu_reads(&axis[0], run->y, tap / axis[1].kernel);
+            const int64_t x = qn__cpu_reads(&axis[1], run->x + p, tap % axis[1].kernel);
+            if (y < 0 || x < 0)
+                continue;
+            if (l->layer->kind == QN__LAYER_MAXPOOL)
+                unpool_one(pass, l, run, panel, tap, y, x, pass->worker->core[thread].taps, error);
+            else
+                k->add_scaled(count, 1.0f / (float)taps,
+                              l->error + panel * l->out_stride +
+                                  (size_t)(y * axis[1].limit + x) * pixel +
+                                  (size_t)run->item * QN__PANEL,
+                              error);
+        }
+    }
+}
+
+void qn__cpu_walk_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer], *below = l - 1;
+    const size_t weights = (size_t)l->taps * l->out_panels * BLOCK;
+    uint32_t width;
+    const qn__cpu_grid grid = grid_of(w, &l->inputs, l->in_panels, &width);
+    for (uint32_t index, group; qn__cpu_take(w, thread, phase, grid, &index, &group);) {
+        const qn__cpu_walk_run run = qn__cpu_run_at(&l->inputs, index);
+        const uint32_t panel = group * width, left = l->in_panels - panel;
+        const uint32_t panels = left < width ? left : width;
+        float *error = below->error + panel * below->out_stride;
+        if (l->taps)
+            run_product(pass, thread, &l->inputs, &run, UINT32_MAX, l->error, l->out_stride,
+                        l->transposed + panel * weights, weights, error, below->out_stride, NULL,
+                        panels);
+        for (uint32_t p = 0; p < panels; ++p) {
+            if (l->taps == 0)
+                unpool(pass, thread, l, &run, panel + p,
+                       error + p * below->out_stride + run.row * QN__PANEL);
+            qn__cpu_after_errors(pass, &w->core[thread], layer, panel + p, (uint32_t)run.row,
+                                 run.rows);
+        }
+    }
+}
