@@ -57,9 +57,10 @@ const option train_options[] = {
      AT(model),
      .value = "TEXT",
      .from = QN_CHOICE_ACTIVATION,
-     .help = "layers from first to last, such as \"dense 500 tanh dropout 0.2; dense 10 softmax\", or "
-             "for images \"conv 32 3x3 relu; maxpool 2; globalpool; dense 10 softmax\"; the "
-             "activations are",
+     .help =
+         "layers from first to last, such as \"dense 500 tanh dropout 0.2; dense 10 softmax\", or "
+         "for images \"conv 32 3x3 relu; maxpool 2; globalpool; dense 10 softmax\"; the "
+         "activations are",
      .field = "train.model"},
     {.name = "loss",
      .kind = OPTION_CHOICE,
