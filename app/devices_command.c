@@ -20,7 +20,7 @@ typedef struct devices_flags {
     compute_flags compute;
     const char *measure, *model;
     uint64_t features, batch, grain, ranks;
-    const char *optimizer, *arith, *data, *labels;
+    const char *optimizer, *arith, *data, *labels, *shape;
     float seconds;
     int json, costs;
 } devices_flags;
@@ -63,6 +63,12 @@ static const option devices_options[] = {
      .high = 1 << 24,
      .help = "features of an item, one byte each",
      .fallback = "784"},
+    {.name = "shape",
+     .kind = OPTION_TEXT,
+     AT(shape),
+     .value = "SHAPE",
+     .help = "instead: the image that an item is, 28x28, or 3x32x32 with its channels first",
+     .fallback = "28x28"},
     {.name = "batch",
      .kind = OPTION_COUNT,
      AT(batch),
@@ -398,6 +404,7 @@ static int try_model(const devices_flags *f) {
     advice->size = sizeof *advice;
     qn_train_options_init(&options);
     options.model = f->model;
+    options.shape = f->shape;
     options.loss = compute_loss(f->model);
     options.arith = f->arith;
     options.batch = (uint32_t)f->batch;
@@ -457,6 +464,7 @@ static qn_train_options costs_job(const devices_flags *f) {
     qn_train_options job;
     qn_train_options_init(&job);
     job.model = f->model;
+    job.shape = f->shape;
     job.loss = compute_loss(f->model);
     job.arith = f->arith;
     job.optimizer = f->optimizer;
@@ -497,7 +505,7 @@ static int report_costs(const devices_flags *f) {
 }
 
 static int check_flags(const devices_flags *f, const arguments *given) {
-    static const char *const theirs[] = {"features", "batch", "arith",
+    static const char *const theirs[] = {"features", "shape", "batch", "arith",
                                          "seconds",  "costs", "shares"};
     static const char *const of_costs[] = {"ranks", "grain", "optimizer", "data", "labels"};
     int code = compute_check(&f->compute);
@@ -532,6 +540,9 @@ static int run(const command *self, int argc, char **argv) {
         return code;
     message_setup(self->name, 0, f.json);
     code = check_flags(&f, &given);
+    if (code < 0)
+        code = source_shape(&f.shape, &f.features, f.data != NULL,
+                            options_given(self, &given, "features"));
     if (code < 0)
         code = f.costs ? report_costs(&f) : list(&f);
     if (code < 0 && f.model && !f.costs)

@@ -23,6 +23,7 @@ static const struct {
     {"data.path", "data"},
     {"data.resize", "resize"},
     {"data.shape", "shape"},
+    {"train.shape", "shape"},
     {"data.skip_broken", "skip-broken"},
     {"data.task", "task"},
     {"data.unlabelled", "unlabelled"},

@@ -319,6 +319,8 @@ static int check_flags(const plan_flags *f, const arguments *given) {
 
 /* Takes the properties of the job from the data, if any. Returns -1 or an exit code. */
 static int look_at_data(plan_flags *f) {
+    static char shape[40];
+    uint32_t rows, columns;
     qn_data *data;
     if (!f->from.data)
         return -1;
@@ -328,6 +330,10 @@ static int look_at_data(plan_flags *f) {
     f->items = qn_data_items(data);
     f->features = qn_data_inputs(data);
     f->real = qn_data_target(data) == QN_TARGET_REAL;
+    qn_data_image_size(data, &rows, &columns);
+    snprintf(shape, sizeof shape, "%" PRIu32 "x%" PRIu32 "x%" PRIu32, qn_data_image_channels(data),
+             rows, columns);
+    f->from.shape = rows > 0 ? shape : NULL;
     f->classes = qn_data_classes(data) > 0 ? qn_data_classes(data) : DIGIT_CLASSES;
     qn_data_close(data);
     return -1;
@@ -349,6 +355,7 @@ static int plan(plan_flags *f) {
     qn_train_options_init(&job);
     qn_default_model((uint32_t)f->classes, model, sizeof model);
     job.model = f->model ? f->model : model;
+    job.shape = f->from.shape;
     if (f->real && !f->model)
         job.model = of_real_labels("train.model", model, sizeof model);
     job.loss = compute_loss(job.model);
@@ -391,6 +398,9 @@ static int run(const command *self, int argc, char **argv) {
         return code;
     message_setup(self->name, 0, f.json);
     code = check_flags(&f, &given);
+    if (code < 0)
+        code = source_shape(&f.from.shape, &f.features, f.from.data != NULL,
+                            options_given(self, &given, "features"));
     if (code < 0)
         code = look_at_data(&f);
     return code < 0 ? plan(&f) : code;

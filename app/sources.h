@@ -69,4 +69,9 @@ int source_open(const char *path, const char *labels, const source_flags *flags,
 char *source_categories_of_data(const qn_data *data);
 char *source_categories_of_model(const qn_model *model);
 
+/* Shape and features of items that no data tells. A shape that is given has so many features;
+ * without one, the usual items are the built-in digits. `has_data`: 1 when the data tells both;
+ * `has_features`: 1 when their number was given. Returns -1, or the exit code after a message. */
+int source_shape(const char **shape, uint64_t *features, int has_data, int has_features);
+
 #endif

@@ -181,6 +181,9 @@ typedef struct qn_train_options {
                                are fitted to the training items; "keep": they are those of that
                                model, as are `scale` where it is NULL and `missing` where it is
                                "error" or NULL; NULL: "fit" */
+    const char *shape;      /* of an item, for a model that begins with a layer on pixels: "28x28",
+                               or "3x32x32" with the channels first; NULL: that of the data
+                               (qn_data_image_size), else that of `table_of` */
 } qn_train_options;
 
 /* Sets every member to its default: the recipe as docs/exactness.md 11.4 says, `compute` as zeros

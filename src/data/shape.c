@@ -31,15 +31,20 @@ static int has_categories(const qn_data *data) {
     return 0;
 }
 
+qn_status qn__shape_read(const char *text, const char *field, uint32_t shape[3], qn_error *err) {
+    if (read_shape(text, shape))
+        return QN_OK;
+    qn__fail(err, QN_USAGE, "\"%s\" is not the shape of an image", text);
+    return qn__remedy(err, QN_USAGE,
+                      "%s is HEIGHTxWIDTH, as 28x28, or CHANNELSxHEIGHTxWIDTH, as 3x32x32", field);
+}
+
 qn_status qn__shape_set(qn_data *data, const char *text, const char *path, qn_error *err) {
     uint32_t shape[3];
     uint64_t area = 0, product = 0;
-    if (!read_shape(text, shape)) {
-        qn__fail(err, QN_USAGE, "\"%s\" is not the shape of an image", text);
-        return qn__remedy(err, QN_USAGE,
-                          "`data.shape` is HEIGHTxWIDTH, as 28x28, or CHANNELSxHEIGHTxWIDTH, as "
-                          "3x32x32");
-    }
+    const qn_status status = qn__shape_read(text, "`data.shape`", shape, err);
+    if (status != QN_OK)
+        return status;
     area = (uint64_t)shape[1] * shape[2];
     const int fits = !__builtin_mul_overflow(area, (uint64_t)shape[0], &product) &&
                      product == data->features && !has_categories(data);

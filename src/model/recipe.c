@@ -262,18 +262,18 @@ static qn_status check_shape(const qn__recipe *r, qn_error *err) {
     if (r->network.layer[0].kind == QN__LAYER_DENSE)
         return QN_OK;
     if (pixels == 0)
-        return refuse(err, "`train.model`",
-                      "give images, or their shape (`data.shape`), or begin the model with a dense "
-                      "layer",
-                      qn__fail(err, QN_USAGE,
-                               "the first layer is \"%s\", and the data has no pixels",
-                               qn__layer_ops_of(r->network.layer[0].kind)->word));
+        return refuse(
+            err, "`train.model`",
+            "give images, or their shape (`train.shape`), or begin the model with a dense "
+            "layer",
+            qn__fail(err, QN_USAGE, "the first layer is \"%s\", and the data has no pixels",
+                     qn__layer_ops_of(r->network.layer[0].kind)->word));
     if (r->shape.channels == 0 || pixels > UINT32_MAX ||
         pixels * r->shape.channels != qn__recipe_inputs(r))
-        return refuse(err, "`data.path`", "make the recipe again",
-                      qn__fail(err, QN_USAGE, "%ux%ux%u pixels are not %u inputs",
-                               r->shape.channels, r->shape.height, r->shape.width,
-                               qn__recipe_inputs(r)));
+        return refuse(
+            err, "`train.shape`", "give channels, height and width of an item, as 3x32x32",
+            qn__fail(err, QN_USAGE, "%ux%ux%u pixels are not %u inputs", r->shape.channels,
+                     r->shape.height, r->shape.width, qn__recipe_inputs(r)));
     return QN_OK;
 }
 

@@ -5,6 +5,7 @@
 #include "data/data.h"
 #include "data/inputs.h"
 #include "data/picture.h"
+#include "data/shape.h"
 #include "model/defaults.h"
 #include "model/model.h"
 #include "model/tables.h"
@@ -129,13 +130,27 @@ static void copy_numbers(const qn_train_options *o, qn__recipe *r) {
     r->gradient_scale = o->gradient_scale;
 }
 
+/* What is asked for, what the data knows, or what it was when the model was made. */
+static qn_status find_shape(const qn_train_options *o, const qn_data *data, qn__recipe *r,
+                            qn_error *err) {
+    uint32_t given[3] = {qn_data_image_channels(data), 0, 0};
+    qn_data_image_size(data, &given[1], &given[2]);
+    const qn_status status =
+        o->shape ? qn__shape_read(o->shape, "`train.shape`", given, err) : QN_OK;
+    r->shape = (qn__shape){given[0], given[1], given[2]};
+    if (!given[0] && o->table_of)
+        r->shape = qn__model_recipe_of(o->table_of)->shape;
+    return status;
+}
+
 static qn_status find_network(const qn_train_options *o, const qn_data *data, qn__recipe *r,
                               qn_error *err) {
     char model[QN__DEFAULT_MODEL_ROOM] = "";
     if (o->model == NULL)
         qn__default_model(r->task, r->loss, qn_data_classes(data), model);
-    r->shape.channels = qn_data_image_channels(data);
-    qn_data_image_size(data, &r->shape.height, &r->shape.width);
+    const qn_status status = find_shape(o, data, r, err);
+    if (status != QN_OK)
+        return status;
     return qn__network_parse(o->model != NULL ? o->model : model, &r->network, err);
 }
 

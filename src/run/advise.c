@@ -32,6 +32,7 @@ static qn_train_options trial_options(const qn_train_options *options, trial *t)
     qn_train_options o;
     qn_train_options_init(&o);
     o.model = options->model;
+    o.shape = options->shape;
     o.arith = options->arith;
     o.loss = options->loss;
     o.optimizer = options->optimizer;
