@@ -163,6 +163,20 @@ def test_the_label_column_of_a_file(q, tmp_path):
         q.train(values, labels, label="last")
 
 
+def test_the_shape_of_an_item(q, tmp_path):
+    """Arrays say nothing of channels; a file gives the same model."""
+    values, labels = table()
+    path = write_csv(tmp_path / "t.csv", values, labels)
+    count = values.shape[1]
+    options = {"model": "conv 3 1x2 relu; dense 2 softmax", "epochs": 1, "threads": 1, "devices": "cpu"}
+    with pytest.raises(q.UsageError, match="`shape`"):
+        q.train(values, labels, **options)
+    model = q.train(values, labels, shape=f"1x{count}", **options)
+    assert model.recipe["shape"] == f"1x1x{count}"
+    assert q.train(path, shape=f"1x{count}", **options).digest == model.digest
+    assert q.replay(model, path).digest == model.digest
+
+
 def test_options_have_the_command_s_words(q, run_quern):
     """Each option of the help is one of train(), or of those that belong to the command alone."""
     words = set(re.findall(r"^ +(?:-\w, )?--([a-z0-9-]+)", run_quern("train", "--help").stdout, re.M))
@@ -170,7 +184,7 @@ def test_options_have_the_command_s_words(q, run_quern):
                "valid-labels", "label", "meet", "ranks", "rank", "key-file", "interface",
                "meet-timeout", "rank-timeout", "data-from-rank0", "alone", "checkpoint-every",
                "task", "header", "features", "drop", "weight", "category", "init-from", "resize",
-               "shape", "skip-broken"}
+               "skip-broken"}
     known = {word.replace("_", "-") for word in q.options()}
     assert words - command - known == set()
     assert {"lr", "seed", "unit", "checkpoint"} <= known

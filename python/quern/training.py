@@ -390,7 +390,8 @@ def train(data=None, labels=None, *, test=None, valid=None, init_from=None, outp
     library().qn_train_options_init(o)
     if isinstance(valid, numbers.Real):  # NumPy's numbers too
         options["valid"], valid = valid, None
-    columns = {word: options.pop(word) for word in list(options) if word in FILE}
+    # The shape is one of the training, too, so that arrays can have it.
+    columns = {word: options.pop(word) for word in list(options) if word in FILE - {"shape"}}
     kept = _fill(o, options)
     sets = _sets(data, labels, valid, test, columns)
     start = _start(o, init_from)
