@@ -338,13 +338,15 @@ static int open_start(const train_flags *f, qn_model **out) {
     return ranks_failed(&err);
 }
 
-/* Outputs of the last layer of a model text, "dense N ..."; 0: unknown. The library says what is
- * wrong with the text. */
+/* Outputs of the last layer of a model text, "dense N ..."; 0: unknown. The last `;` may end the
+ * text. The library says what is wrong with the text. */
 static uint32_t outputs_of(const char *model) {
-    const char *last = model ? strrchr(model, ';') : NULL;
+    const char *last = model;
     char digits[16];
     uint64_t outputs = 0;
-    last = last && strpbrk(last, "0123456789") ? last : model;
+    for (const char *end = model; end && (end = strchr(end, ';')); end++)
+        if (strpbrk(end, "0123456789"))
+            last = end;
     last = last ? strpbrk(last, "0123456789") : NULL;
     if (!last)
         return 0;

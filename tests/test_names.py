@@ -254,3 +254,18 @@ def test_replay_with_numbers_in_names(header, run_quern, tmp_path):
               "dense 2 softmax", "-o", model)
     done = run_quern("replay", model, "--data", tmp_path / "named.csv", "--label", "last")
     assert "replay: identical" in done.stdout
+
+
+@pytest.mark.parametrize("end", ["", ";", " ; "])
+@pytest.mark.parametrize("model,outputs,numbers", [("dense 3 softmax", 3, False), ("dense 9 softmax", 9, True),
+                                                   ("dense 20 tanh; dense 8 softmax", 8, False),
+                                                   ("dense 3 tanh; dense 9 softmax", 9, True)])
+def test_the_last_layer_makes_class_numbers(model, outputs, numbers, end, run_quern, tmp_path):
+    """Labels 0 and 8 are class numbers where the last layer has an output for 8, else names. A
+    semicolon may end the text of the network."""
+    (tmp_path / "t.csv").write_text("0,1.5\n8,2.5\n" * 4)
+    run_quern("train", "--data", tmp_path / "t.csv", "--model", model + end, "--epochs", "1", "--quiet",
+              "-o", tmp_path / "m")
+    recipe = recipe_of(tmp_path / "m")
+    assert recipe["model"].endswith(f"dense {outputs} softmax")
+    assert (recipe.get("table") is None) == numbers
