@@ -93,6 +93,8 @@ qn_loss(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL const qn_i3
     const qn_u32 softmax = activation == QN_ACT_SOFTMAX ? 1u : 0u;
     const qn_u32 labels = flags & QN_LOSS_LABELS, train = flags & QN_LOSS_TRAIN;
     const qn_u32 binary = kind == QN_LOSS_BINARY ? 1u : 0u;
+    /* Before the loop: within it ptxas spills for sm_90. */
+    const qn_u32 own = qn_loss_own_error(kind);
     qn_loss_of of;
     of.kind = kind;
     of.real = flags & QN_LOSS_REAL;
@@ -140,13 +142,12 @@ qn_loss(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL const qn_i3
             classes[item] = binary != 0u ? (qn_i32)qn_loss_class(value[0]) : (qn_i32)place[0];
             scores[item] = binary != 0u ? qn_loss_score(value[0]) : value[0];
             if (labels != 0u) {
-                const float lost = qn_loss_own_error(kind) != 0u
-                                       ? qn_loss_own(kind, m, result[1], s, qn_target(of, 0u))
-                                       : qn_sum_loss(y, out, of);
+                const float lost =
+                    own != 0u ? qn_loss_own(kind, m, result[1], result[0], qn_target(of, 0u))
+                              : qn_sum_loss(y, out, of);
                 loss[item] = lost * weight[item];
             }
         }
-        const qn_u32 own = qn_loss_own_error(kind);
         const qn_u32 inner = train != 0u && own == 0u && softmax != 0u ? 1u : 0u;
         /* A lane of another warp, so that this sum runs at the same time as the loss in lane 0. */
         if (lane == QN_LOSS_LANES / 2u)
