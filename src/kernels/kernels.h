@@ -175,8 +175,7 @@ int qn__kernel_belongs(qn__kernel kernel, qn__language language, uint32_t produc
 /* The products (QN_WITH_...) that a program for an arithmetic needs. */
 uint32_t qn__kernel_products(qn__arith arith);
 
-/* The numbers that kernels take for the host's choices; one that the text does not know gives
- * NaNs. */
+/* The numbers that kernels take for the host's choices. */
 uint32_t qn__kernel_activation(qn__activation activation);
 uint32_t qn__kernel_optimizer(qn__optimizer optimizer);
 uint32_t qn__kernel_scale(qn__scale scale);
