@@ -47,6 +47,25 @@ static const void *prefetch_item(const qn__feed *feed, uint64_t item) {
     return from;
 }
 
+/* Pictures of the items at.first .., with their values at `row`. */
+static void fetch_pictures(const qn__worker *w, const qn__batch *batch, const void *const *row,
+                           qn__cpu_tile at, float *scratch, size_t stride, float *inputs,
+                           uint32_t *absmax) {
+    const qn__cpu_layer *l = &w->layer[0];
+    const size_t room = qn__cpu_unfold_room(l), features = batch->feed->features;
+    const uint32_t most = qn__cpu_unfold_items(l);
+    float *padded = scratch + (features + QN__PANEL - 1) / QN__PANEL * QN__PANEL;
+    for (uint32_t i = 0; i < at.items; i += most) {
+        const uint32_t count = at.items - i < most ? at.items - i : most;
+        for (uint32_t j = 0; j < count; ++j) {
+            fetch_one(w, batch->feed, row[i + j], scratch, QN__PANEL, absmax);
+            qn__cpu_pad(l, scratch, padded + j * room);
+        }
+        qn__cpu_unfold(l, w->factors, padded, count, batch->items, stride,
+                       inputs + (size_t)(at.first + i) * QN__PANEL);
+    }
+}
+
 /* Fetches items at.first .. of a batch, with their zeros or as operands. */
 static void fetch_tile(const qn__cpu_pass *pass, const qn__batch *batch, int into, uint32_t tile,
                        qn__cpu_tile at, float *scratch, uint32_t *absmax) {
@@ -54,8 +73,6 @@ static void fetch_tile(const qn__cpu_pass *pass, const qn__batch *batch, int int
     const qn__cpu_layer *l = &w->layer[0];
     const size_t stride = qn__cpu_stride(batch->items * l->in_pixels);
     float *inputs = w->inputs[into];
-    float *padded =
-        scratch + (size_t)(batch->feed->features + QN__PANEL - 1) / QN__PANEL * QN__PANEL;
     const void *row[QN__PANEL];
     uint64_t *item = w->item[into] + at.first;
     qn__cpu_find_items(batch, at.first, at.items, item);
@@ -65,13 +82,10 @@ static void fetch_tile(const qn__cpu_pass *pass, const qn__batch *batch, int int
         qn__cpu_bytes_fetched(w, at.first, at.items, (const uint8_t *const *)row, &w->rows[into]);
         return;
     }
-    for (uint32_t i = 0; i < at.items && l->walks; ++i) {
-        fetch_one(w, batch->feed, row[i], scratch, QN__PANEL, absmax);
-        qn__cpu_unfold(l, w->factors, scratch, padded, batch->items, stride,
-                       inputs + (size_t)(at.first + i) * QN__PANEL);
-    }
-    if (l->walks)
+    if (l->walks) {
+        fetch_pictures(w, batch, row, at, scratch, stride, inputs, absmax);
         return;
+    }
     for (uint32_t i = 0; i < at.items; ++i)
         fetch_one(w, batch->feed, row[i], inputs + (size_t)(at.first + i) * QN__PANEL, stride,
                   absmax);

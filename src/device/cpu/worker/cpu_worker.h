@@ -271,13 +271,16 @@ qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err);
 /* Adds the losses of a pass that was run; does nothing without a tally or labels. */
 qn_status qn__cpu_add_tally(const qn__cpu_pass *pass, qn__tally *tally, qn_error *err);
 
-/* Unfolds an item's picture, features in the order (c, y, x), to rows of layer 0's inputs: row
- * `items` * pixel has the factors of that output pixel, or the channels of that pixel. `factors`:
- * where they are in a padded picture, of which `padded` has room for one, in floats. */
+/* Pictures of the first layer. _pad copies one, features in the order (c, y, x), with its padding;
+ * that takes qn__cpu_unfold_room floats. _unfold takes `count` of them, at most _unfold_items, to
+ * rows of the layer's inputs: row `items` * pixel + i has the factors of that output pixel, or the
+ * channels of that pixel. `factors`: where they are in a padded picture. */
 size_t qn__cpu_unfold_room(const qn__cpu_layer *layer);
+uint32_t qn__cpu_unfold_items(const qn__cpu_layer *layer);
 void qn__cpu_unfold_begin(const qn__cpu_layer *layer, size_t *factors);
-void qn__cpu_unfold(const qn__cpu_layer *layer, const size_t *factors, const float *from,
-                    float *padded, uint32_t items, size_t stride, float *to);
+void qn__cpu_pad(const qn__cpu_layer *layer, const float *from, float *to);
+void qn__cpu_unfold(const qn__cpu_layer *layer, const size_t *factors, const float *padded,
+                    uint32_t count, uint32_t items, size_t stride, float *to);
 
 /* Converts canonical arrays to panels and back. */
 void qn__cpu_pack(const qn__cpu_layer *layer, const float *weights, const float *bias, float *to,
