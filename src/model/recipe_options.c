@@ -12,6 +12,7 @@
 #include <quern/defaults.h>
 #include <quern/version.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Categories that a column may have however few items there are. */
@@ -171,6 +172,24 @@ static int is_alike(const qn__layer *a, const qn__layer *b) {
            memcmp(&a->window, &b->window, sizeof a->window) == 0;
 }
 
+/* Layers that are not alike differ in what this tells: text, or shape of the input. */
+static void tell_layer(qn__text *to, const qn__layer_text *text, qn__shape input) {
+    qn__text_add(to, "\"");
+    qn__network_layer_text(text, to);
+    qn__text_add(to, "\" for an input of %ux%ux%u", input.channels, input.height, input.width);
+}
+
+static void fail_layer(const qn_model *model, const qn__recipe *r, uint32_t l, qn__shape from,
+                       qn__shape to, qn_error *err) {
+    qn__text one = {0}, other = {0};
+    tell_layer(&one, &qn__model_recipe_of(model)->network.layer[l], from);
+    tell_layer(&other, &r->network.layer[l], to);
+    qn__fail(err, QN_MISMATCH, "layer %u of the model to start from is %s, that of this network %s",
+             l, one.data ? one.data : "another", other.data ? other.data : "another");
+    free(one.data);
+    free(other.data);
+}
+
 /* The parameters of `model` must be those of the recipe's network. */
 static qn_status check_start(const qn_model *model, const qn__recipe *r, qn_error *err) {
     qn__layer layer[QN__MAX_LAYERS];
@@ -191,12 +210,7 @@ static qn_status check_start(const qn_model *model, const qn__recipe *r, qn_erro
         qn__fail(err, QN_MISMATCH, "the model to start from has %u layers, this network has %u",
                  from.layers, r->network.layers);
     else
-        qn__fail(
-            err, QN_MISMATCH,
-            "layer %u of the model to start from is a %s of %u x %u, that of this network a %s of "
-            "%u x %u (inputs x outputs)",
-            l, qn__layer_ops_of(from.layer[l].kind)->word, from.layer[l].in, from.layer[l].out,
-            qn__layer_ops_of(layer[l].kind)->word, layer[l].in, layer[l].out);
+        fail_layer(model, r, l, from.layer[l].from, layer[l].from, err);
     qn__at(err, "`train.init_from`");
     return qn__remedy(err, QN_MISMATCH, "give `train.model` and the columns of that model");
 }

@@ -351,8 +351,9 @@ static void test_start_from_a_model(void **state) {
     qn_error err;
     o.init_from = narrow;
     assert_int_equal(qn_train_open(&o, data, NULL, NULL, &running, &err), QN_MISMATCH);
-    assert_string_equal(err.what, "layer 0 of the model to start from is a dense of 784 x 11, that "
-                                  "of this network a dense of 784 x 12 (inputs x outputs)");
+    assert_string_equal(err.what,
+                        "layer 0 of the model to start from is \"dense 11 relu\" for an input of "
+                        "784x1x1, that of this network \"dense 12 relu\" for an input of 784x1x1");
     o.model = "dense 10 softmax";
     o.init_from = start;
     assert_int_equal(qn_train_open(&o, data, NULL, NULL, &running, &err), QN_MISMATCH);
