@@ -553,3 +553,44 @@ def test_names_that_lead_elsewhere(tmp_path, info):
     told = info(tar(tmp_path / "a.tar", files))
     assert told["class_names"] == ["a", "b"] and told["counts"] == [1, 2]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.tar"]
+
+
+def test_the_shape_of_a_model(tmp_path, run_quern):
+    """The same numbers as other pixels are other data: refused where a file tells its shape, and taken
+    for those of the training where it tells none."""
+    pixels = np.random.default_rng(5).integers(0, 256, (40, 12, 10), np.uint8)
+    labels, table = tmp_path / "labels", tmp_path / "table.csv"
+    labels.write_bytes(struct.pack(">2I", 0x801, 40) + bytes(range(2)) * 20)
+    np.savetxt(table, np.c_[np.arange(40) % 2, pixels.reshape(40, -1)], fmt="%d", delimiter=",")
+    file = {}
+    for sides in (12, 10), (10, 12):
+        file[sides] = tmp_path / f"{sides[0]}-images"
+        file[sides].write_bytes(struct.pack(">4I", 0x803, 40, *sides) + pixels.tobytes())
+    model, other = tmp_path / "m.safetensors", tmp_path / "other"
+    job = ["--labels", labels, "--model", "conv 2 3x3 relu; globalpool; dense 2 softmax",
+           "--epochs", "1", "--quiet"]
+    run_quern("train", "--data", file[12, 10], *job, "-o", model)
+    run_quern("replay", model, "--data", table)
+    run_quern("replay", model, "--data", file[10, 12], "--labels", labels, "--shape", "12x10")
+    for words in (["predict", model, "--data", file[10, 12], "-o", other],
+                  ["replay", model, "--data", file[10, 12], "--labels", labels],
+                  ["train", "--data", file[12, 10], *job, "-o", other, "--test", file[10, 12],
+                   "--test-labels", labels]):
+        said = run_quern(*words, status=1).stderr
+        assert "items of 1x10x12, the model takes 1x12x10" in said and "--shape" in said
+    said = run_quern("train", "--data", file[10, 12], *job, "-o", other, "--init-from", model,
+                     status=1).stderr
+    assert "for an input of 1x12x10" in said and "for an input of 1x10x12" in said
+    assert not other.exists()
+
+
+def test_plan_of_images(tmp_path, run_quern):
+    data = folder(tmp_path / "f", some_files())
+    run_quern("plan", "--data", data, "--model", "conv 2 3x3 relu; globalpool; dense 3 softmax",
+              "--team", "host(cpu 60k)")
+
+
+def test_a_single_image(tmp_path, run_quern):
+    (tmp_path / "1.png").write_bytes(GOOD)
+    said = run_quern("data", "info", tmp_path / "1.png", status=1).stderr
+    assert "this is a PNG image" in said and "give the folder" in said

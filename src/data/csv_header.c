@@ -34,8 +34,10 @@ static qn_status check_text(const char *text, size_t size, const char *path, qn_
         return QN_OK;
     qn__fail(err, QN_INPUT, "Quern does not read such files: this is %s", name);
     qn__at(err, "%s", path);
-    return qn__remedy(err, QN_INPUT,
-                      "convert it to CSV in UTF-8, or to IDX or NPY; all may be gzipped");
+    return qn__remedy(err, QN_INPUT, "%s",
+                      strstr(name, "image")
+                          ? "give the folder in which it lies"
+                          : "convert it to CSV in UTF-8, or to IDX or NPY; all may be gzipped");
 }
 
 /* The one of , ; and tab that the first line has most of outside quotes, a comma before the others.

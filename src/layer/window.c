@@ -47,11 +47,15 @@ void qn__window_write(const char *word, const uint32_t pair[2], qn__text *text) 
         qn__text_add(text, "x%u", pair[1]);
 }
 
+/* Pixels from the first to the last tap in one direction. */
+static uint32_t extent(const qn__window *w, int d) {
+    return w->dilation[d] * (w->kernel[d] - 1) + 1;
+}
+
 /* Pixels of the output in one direction; 0 where the window is larger than the input. */
 static uint32_t pixels(const qn__window *w, int d, uint32_t from) {
-    const uint64_t extent = (uint64_t)w->dilation[d] * (w->kernel[d] - 1) + 1;
     const uint64_t whole = (uint64_t)from + 2 * (uint64_t)w->pad[d];
-    return whole < extent ? 0 : (uint32_t)((whole - extent) / w->stride[d] + 1);
+    return whole < extent(w, d) ? 0 : (uint32_t)((whole - extent(w, d)) / w->stride[d] + 1);
 }
 
 qn_status qn__window_make(const qn__layer_text *text, qn__shape from, uint32_t channels,
@@ -70,8 +74,10 @@ qn_status qn__window_make(const qn__layer_text *text, qn__shape from, uint32_t c
                          .weights = first,
                          .biases = first};
     if (size == 0) {
-        qn__fail(err, QN_USAGE, "a window of %ux%u pixels does not fit into %ux%u pixels",
-                 w->kernel[0], w->kernel[1], from.height, from.width);
+        qn__fail(err, QN_USAGE, "a window of %ux%u pixels%s does not fit into %ux%u pixels",
+                 extent(w, 0), extent(w, 1),
+                 w->dilation[0] > 1 || w->dilation[1] > 1 ? ", its dilation included," : "",
+                 from.height, from.width);
         return qn__remedy(err, QN_USAGE,
                           "make the window smaller, or the strides and pools before it");
     }

@@ -244,6 +244,11 @@ static void test_windows_that_do_not_fit(void **state) {
     wide.out = QN__MAX_WIDTH;
     assert_int_equal(qn__conv.make(&wide, (qn__shape){3, 9, 9}, 0, &l, &err), QN_USAGE);
     assert_string_equal(err.what, "16777216 channels of 8x8 pixels are too many outputs");
+    wide.window.dilation[0] = 9;
+    assert_int_equal(qn__conv.make(&wide, (qn__shape){3, 9, 9}, 0, &l, &err), QN_USAGE);
+    assert_string_equal(err.what,
+                        "a window of 10x2 pixels, its dilation included, does not fit into "
+                        "9x9 pixels");
 }
 
 int main(void) {

@@ -65,7 +65,7 @@ static qn_status check_digest(const qn__recipe *recipe, const qn_data *data, qn_
         status = qn__remedy(
             err, QN_MISMATCH,
             "give the training data as it was: the same items in the same order, with the "
-            "same `data.label_column`");
+            "same `data.label_column` and `data.resize`");
     }
     qn_data_close(made);
     return status;

@@ -10,6 +10,20 @@ qn__fitting qn__fitting_of(const qn__recipe *recipe, const char *what) {
                          .what = what};
 }
 
+qn_status qn__shape_check(const qn__recipe *recipe, const qn_data *data, const char *what,
+                          qn_error *err) {
+    const qn__shape *s = &recipe->shape;
+    if (s->channels == 0 || data->channels == 0 || data->features != recipe->features ||
+        (data->channels == s->channels && data->rows == s->height && data->columns == s->width))
+        return QN_OK;
+    qn__fail(err, QN_MISMATCH,
+             "%s has items of %ux%ux%u, the model takes %ux%ux%u (channels x height x width)", what,
+             data->channels, data->rows, data->columns, s->channels, s->height, s->width);
+    return qn__remedy(err, QN_MISMATCH,
+                      "bring images to that size with `data.resize`; of other data, `data.shape` "
+                      "says the shape");
+}
+
 /* Replaces *set by what the model takes; `place` is where that is kept for its release. */
 static qn_status fit(const qn_train_options *o, const qn__recipe *recipe, const char *what,
                      const qn_data **set, qn_data **place, qn_error *err) {
@@ -21,7 +35,9 @@ static qn_status fit(const qn_train_options *o, const qn__recipe *recipe, const 
         to.note = o->on_note;
         to.user = o->user;
     }
-    const qn_status status = qn__encode(&to, *set, QN__UNKNOWN_REFUSED, place, err);
+    qn_status status = o->shape ? QN_OK : qn__shape_check(recipe, *set, what, err);
+    if (status == QN_OK)
+        status = qn__encode(&to, *set, QN__UNKNOWN_REFUSED, place, err);
     if (*place)
         *set = *place;
     return status;
