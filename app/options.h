@@ -60,9 +60,9 @@ struct option {
     uint64_t low, high;   /* limits of a count */
     const char *field;    /* member of the library's struct with the default (<quern/defaults.h>) */
     qn_choice_kind only;  /* only names of this kind that take the field use the option */
+    int dashes;           /* 1: its value may begin with dashes, because it consists of options */
     const char *fallback; /* or the default as a text for the help; NULL: none */
     const char *help;
-    int dashes;          /* 1: its value may begin with dashes, because it consists of options */
     const char *heading; /* starts a group of options in the help, or NULL */
     const option *more;  /* a table without such rows; its places count from .place of this row */
 };

@@ -397,7 +397,6 @@ void sources_close(sources *from) {
 }
 
 int source_shape(const char **shape, uint64_t *features, int has_data, int has_features) {
-    const char *at = *shape;
     uint64_t product = 1;
     if (*shape && has_features)
         return message_usage("leave one of them out", "--shape and --features exclude each other");
@@ -405,8 +404,10 @@ int source_shape(const char **shape, uint64_t *features, int has_data, int has_f
         return -1;
     if (!*shape)
         *shape = "28x28";
-    for (at = *shape; at && product <= 1u << 24; at = strchr(at, 'x') ? strchr(at, 'x') + 1 : NULL)
+    for (const char *at = *shape; at && product <= 1u << 24; at = strchr(at, 'x')) {
+        at += *at == 'x';
         product *= strtoull(at, NULL, 10);
+    }
     *features = product;
     return -1;
 }

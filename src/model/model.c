@@ -167,9 +167,9 @@ static void reorder(qn_model *m, int back) {
     for (uint32_t l = 0; m->filed != m->parameter && l < m->recipe.network.layers; ++l) {
         const qn__layer *layer = &m->layer[l];
         const uint64_t first = layer->weights, rest = qn__layer_end(layer) - layer->biases;
-        const uint32_t channels = layer->from.channels,
-                       taps = channels ? layer->depth / channels : 0;
-        for (uint64_t i = 0; i < layer->biases - first; ++i) {
+        const uint32_t channels = layer->from.channels;
+        const uint64_t taps = channels ? layer->depth / channels : 0;
+        for (uint64_t i = 0; taps && i < layer->biases - first; ++i) {
             const uint64_t row = i / layer->depth * layer->depth, k = i % layer->depth;
             const uint64_t other = row + k % channels * taps + k / channels;
             *(back ? m->parameter + first + i : m->filed + first + other) =
