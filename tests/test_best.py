@@ -72,7 +72,7 @@ def test_start_from_a_model(data, quern, run_quern, tmp_path):
     assert "d.csv" in done.stderr
     narrow = [w.replace("12", "11") if "dense" in str(w) else w for w in words(data, out)]
     done = run_quern(*narrow, "--init-from", start, status=1)
-    assert "is 784 x 12, that of this network 784 x 11" in done.stderr
+    assert 'is "dense 12 relu" for an input of 784x1x1, that of this network "dense 11 relu"' in done.stderr
     # Ranks that were told different things notice.
     done = ranks.run(quern, 2, *words(data, out, "--epochs", "1"), "--threads", "1",
                      own={1: ["--init-from", start]}, status=None)
