@@ -21,6 +21,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import builds  # noqa: E402  (needs the line above)
+import machine  # noqa: E402
 
 # These build for themselves what they need, or need no program.
 NO_PROGRAM = {"test_hosts", "test_house", "test_lint", "test_units"}
@@ -65,9 +66,17 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(items):
     # A test that takes the program from the environment must not meet an old one or none.
     for item in items:
+        if is_long(item):
+            item.add_marker(machine.LONG)
         if item.module.__name__ not in NO_PROGRAM and "quern" not in item.fixturenames:
             item.fixturenames.insert(0, "quern")
     items[:] = in_order(items)
+
+
+def is_long(item):
+    """The thread sanitizer needs a build of its own and slows its programs down: together a tenth of
+    the whole run's time."""
+    return hasattr(item, "callspec") and any(v == "tsan" for v in item.callspec.params.values())
 
 
 def in_order(items):

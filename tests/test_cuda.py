@@ -112,7 +112,8 @@ def test_conformance_sanitized(gpu, monkeypatch):
     run_conformance(folder / "tests" / "device.conformance", "asan", 1)
 
 
-# Up to its failure such a run is like any other.
+# Up to its failure such a run is like any other. test_matrix.py has a shorter one.
+@machine.LONG
 @pytest.mark.parametrize("preset, plan", [("asan", "devices=2,on=1,launch=70"),
                                           ("tsan", "devices=2,on=1,hang=70")])
 def test_together_sanitized(preset, plan, gpu, files, tmp_path, monkeypatch):

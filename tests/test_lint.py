@@ -36,7 +36,7 @@ def test_cppcheck():
     builds.require("cppcheck")
     files = touched(CHECKED)
     if not files:
-        pytest.skip("no file has changed in 10 commits; make lint looks at all")
+        pytest.skip(f"no file has changed in {COMMITS} commits; make lint looks at all")
     clean(["cppcheck", "--quiet", "--std=c11", "--enable=warning,performance,portability",
            "--inline-suppr", "--suppress=missingIncludeSystem",
            "--suppress=internalAstError", "--suppress=uninitvar",
@@ -52,6 +52,9 @@ def folder_of(path):
 
 # The analyzer inside clang-tidy spends 5 to 15 times longer when it follows calls from function to
 # function. `make lint` lets it (QUERN_LINT=deep), a test run only in files that have just changed.
+# Files of so many last commits are looked at; make lint looks at all.
+COMMITS = 4
+
 SHALLOW = ["--extra-arg=-Xclang", "--extra-arg=-analyzer-config", "--extra-arg=-Xclang",
            "--extra-arg=mode=shallow"]
 
@@ -69,8 +72,8 @@ def changed(commits):
 
 
 def touched(files):
-    """Those of the last ten commits. What was not touched lately was looked at before."""
-    lately = None if os.environ.get("QUERN_LINT") == "deep" else changed(10)
+    """Those of the last commits. What was not touched lately was looked at before."""
+    lately = None if os.environ.get("QUERN_LINT") == "deep" else changed(COMMITS)
     return files if lately is None else [f for f in files if f in lately]
 
 
@@ -89,7 +92,7 @@ def test_clang_tidy(folder, tmp_path):
     deep = files if os.environ.get("QUERN_LINT") == "deep" else \
         [f for f in files if f in (changed(1) or ())]
     if not files:
-        pytest.skip(f"no file of {folder} has changed in 10 commits; make lint looks at all")
+        pytest.skip(f"no file of {folder} has changed in {COMMITS} commits; make lint looks at all")
     for some, how in ((deep, []), ([f for f in files if f not in deep], SHALLOW)):
         if some:
             clean(["clang-tidy", "--quiet", *how, "-p", tmp_path, *some])

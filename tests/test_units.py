@@ -82,37 +82,20 @@ def no_threads(tmp_path_factory):
 LONG_SANITIZED = ["tests.gpu_intgemm", "device.cpu.integer.intgemm", "device.cpu.worker.cpu_measure", "num.elementary",
                   "team.virtual_ranks"]
 
-# Where threads meet. The others run under the thread sanitizer with QUERN_LONG_TESTS=yes.
-THREADS = ["base.cores", "base.threads", "base.trace", "data.csv", "team.queue", "tests.team", "tests.ranks",
-           "tests.ranks_deaths", "tests.team_apply", "run.trainer", "cluster.rendezvous.rendezvous",
-           "cluster.transport.reconnect"]
-
-
-def is_long(preset, name):
-    return name in LONG_SANITIZED if preset == "asan" else preset == "tsan" and name not in THREADS
-
 
 def cases():
     for preset in ("release", "asan", "tsan"):
         for name in map(name_of, SOURCES):
             if preset != "tsan" or name not in ONE_THREAD:
-                marks = [machine.LONG] if is_long(preset, name) else []
+                marks = [machine.LONG] if preset == "asan" and name in LONG_SANITIZED else []
                 yield pytest.param(preset, name, marks=marks)
     for name in EMULATED:
         yield pytest.param("release", name)
 
 
-def targets(preset, name):
-    """All tests at once, or the one where most of the others are not wanted."""
-    if preset != "tsan" or "QUERN_LONG_TESTS" in os.environ:
-        return ["tests"]
-    known = (builds.ready(preset) / "build.ninja").read_text()
-    return [f"test.{name}"] if f"tests/{name}:" in known else []
-
-
 @pytest.mark.parametrize("preset, name", list(cases()))
 def test_program(preset, name, no_threads, tmp_path):
-    folder = builds.ready(preset, *targets(preset, name))
+    folder = builds.ready(preset, "tests")
     program = folder / "tests" / name
     if not program.exists():
         pytest.skip("no cmocka (or SIMDe) here; scripts/setup.sh says how to get it")
