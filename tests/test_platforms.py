@@ -99,3 +99,17 @@ def test_ranks_of_unlike_layouts_refuse_each_other(quern, name, files, tmp_path)
     for code, _, said in together(quern, name, files, tmp_path / "m"):
         assert code == 1 and "has another layout of numbers in memory" in said
     assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize("name", ["armhf", pytest.param("i386", marks=machine.LONG)])
+def test_sizes_beyond_32_bits(name, tmp_path):
+    """16,449 pictures of 511 x 511 pixels, which the padding makes of one each, have 2^32 + 212,033
+    rows: more than the memory of a process, and no small number of them."""
+    command = builds.command(name, builds.ready(name) / "quern")
+    table = tmp_path / "t.csv"
+    table.write_text("".join(f"{i % 2},{i % 9}\n" for i in range(16449)))
+    done = subprocess.run([*command, "train", "--data", str(table), "--shape", "1x1", "--model",
+                           "conv 1 1x1 pad 255; globalpool; dense 2 softmax", "--batch", "20000",
+                           "--devices", "cpu", "-o", str(tmp_path / "m")],
+                          capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1 and "out of memory" in done.stderr

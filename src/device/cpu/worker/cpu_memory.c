@@ -22,6 +22,14 @@ static void *carve(arena *a, size_t count, size_t size) {
     return at;
 }
 
+/* Rows of a layer with so many pixels, and the one that separates panels. SIZE_MAX: more than 32
+ * bits count, which carve refuses. */
+static size_t rows_of(const qn__worker *w, uint32_t pixels) {
+    size_t rows;
+    return __builtin_mul_overflow(w->room - 1, pixels, &rows) || rows == SIZE_MAX ? SIZE_MAX
+                                                                                  : rows + 1;
+}
+
 static void carve_rows(arena *a, const qn__worker *w, uint32_t k, qn__cpu_rows *rows) {
     const size_t blocks = (w->room + QN__PANEL - 1) / QN__PANEL;
     rows->left = carve(a, blocks, w->intgemm->size(w->bits, k));
@@ -73,7 +81,7 @@ static void carve_layer(arena *a, qn__worker *w, uint32_t index) {
     qn__cpu_layer *l = &w->layer[index];
     const size_t weights = (size_t)qn__cpu_blocks(l) * l->out_panels * QN__PANEL * QN__PANEL;
     const size_t outputs = (size_t)l->out_panels * QN__PANEL;
-    const size_t room = (w->room - 1) * l->out_pixels + 1;
+    const size_t room = rows_of(w, l->out_pixels), row = outputs * sizeof(float);
     l->weights = carve(a, weights, sizeof(float));
     l->bias = carve(a, outputs, sizeof(float));
     for (uint32_t s = 0; s < w->slots; ++s) {
@@ -87,9 +95,9 @@ static void carve_layer(arena *a, qn__worker *w, uint32_t index) {
     l->inputs.begin = carve(a, l->inputs.axis[1].size + 1, sizeof(uint32_t));
     l->transposed = l->inputs.axis[1].size && l->taps ? carve(a, weights, sizeof(float)) : NULL;
     l->transposed_blocks = carve(a, l->out_panels, sizeof(size_t));
-    l->output = carve(a, outputs * room, sizeof(float));
-    l->error = carve(a, outputs * room, sizeof(float));
-    l->dropped = l->layer->drop_threshold ? carve(a, outputs * room, sizeof(float)) : NULL;
+    l->output = carve(a, room, row);
+    l->error = carve(a, room, row);
+    l->dropped = l->layer->drop_threshold ? carve(a, room, row) : NULL;
 }
 
 /* Panels of 16 x 16 weights that a core transposes at a time. */
@@ -150,13 +158,13 @@ static void carve_all(arena *a, qn__worker *w) {
     const uint32_t layers = w->program->layers;
     const size_t inputs = (size_t)w->layer[0].in_panels * QN__PANEL;
     const size_t outputs = (size_t)w->layer[layers - 1].out_panels * QN__PANEL;
-    const size_t room = (w->room - 1) * w->layer[0].in_pixels + 1;
+    const size_t room = rows_of(w, w->layer[0].in_pixels);
     w->run_blocks = most_run_blocks(w);
     for (uint32_t l = 0; l < layers; ++l)
         carve_layer(a, w, l);
     for (int i = 0; i < 2; ++i) {
         const size_t tiles = qn__cpu_tiles((uint32_t)w->room, w->kernels->rows);
-        w->inputs[i] = carve(a, inputs * room, sizeof(float));
+        w->inputs[i] = carve(a, room, inputs * sizeof(float));
         w->item[i] = carve(a, w->room, sizeof(uint64_t));
         w->input_blocks[i] = carve(a, w->layer[0].in_panels, sizeof(size_t));
         if (w->bits) {
@@ -165,8 +173,8 @@ static void carve_all(arena *a, qn__worker *w) {
                                      (size_t)w->layer[0].in_panels * QN__BYTE_PANEL);
             continue;
         }
-        w->zeros[i].some = carve(a, (size_t)w->layer[0].in_panels * w->room, sizeof(uint16_t));
-        w->zeros[i].list = carve(a, tiles * inputs, sizeof(uint32_t));
+        w->zeros[i].some = carve(a, w->room, w->layer[0].in_panels * sizeof(uint16_t));
+        w->zeros[i].list = carve(a, tiles, inputs * sizeof(uint32_t));
         w->zeros[i].count = carve(a, tiles, sizeof(uint32_t));
     }
     w->factors = w->layer[0].walks ? carve(a, w->layer[0].channels, sizeof(size_t)) : NULL;
