@@ -76,7 +76,8 @@ def pytest_collection_modifyitems(items):
 def is_long(item):
     """The thread sanitizer needs a build of its own and slows its programs down: together a tenth of
     the whole run's time."""
-    return hasattr(item, "callspec") and any(isinstance(v, str) and v == "tsan" for v in item.callspec.params.values())
+    values = item.callspec.params.values() if hasattr(item, "callspec") else []
+    return any(isinstance(value, str) and value == "tsan" for value in values)
 
 
 def in_order(items):
