@@ -175,6 +175,24 @@ static int is_feature(qn__column_kind kind) {
     return kind == QN__COLUMN_GAPS || kind == QN__COLUMN_CATEGORY;
 }
 
+/* One to three digits and the separator behind them, as in nearly all cells of bytes. Returns the
+ * start of the next cell, or NULL where the cell has another form. */
+static inline const char *take_digits(const char *at, const char *end, char separator,
+                                      uint8_t *value) {
+    if (end - at < 4)
+        return NULL;
+    unsigned sum = 0;
+    for (int i = 0; i < 4; i++) {
+        const unsigned digit = (unsigned char)at[i] - (unsigned)'0';
+        if (digit > 9) {
+            *value = (uint8_t)sum;
+            return at[i] == separator && i > 0 && sum <= 255 ? at + i + 1 : NULL;
+        }
+        sum = sum * 10 + digit;
+    }
+    return NULL;
+}
+
 /* The cells of `count` plain features; NULL where one is no byte, or missing. */
 static const char *take_bytes(const char *at, const char *end, char separator, uint64_t count,
                               uint8_t *values, int *done) {
@@ -182,6 +200,11 @@ static const char *take_bytes(const char *at, const char *end, char separator, u
     for (uint64_t i = 0; i < count; i++) {
         if (last)
             return NULL;
+        const char *const next = take_digits(at, end, separator, &values[i]);
+        if (next) {
+            at = next;
+            continue;
+        }
         at = take_byte(at, end, separator, &values[i]);
         if (!at)
             return NULL;
