@@ -183,7 +183,8 @@ static void drop(const qn__program *p, uint32_t layer, const qn__reference_item 
 
 /* The input of a layer for the current item. */
 static const float *input_of(const qn__reference *r, uint32_t layer) {
-    return layer == 0 ? r->x : r->made[layer - 1].next;
+    const int32_t source = qn__layer_source(r->program->layer, layer);
+    return source < 0 ? r->x : r->made[source].next;
 }
 
 /* 5.1, 6.3 - 6.5 */
@@ -344,10 +345,13 @@ static void last_error(qn__reference *r, const qn__reference_item *item) {
                                                     : derive(l->activation, y[j], delta[j]);
 }
 
-/* 8.4, 8.5: delta of the layer below `layer`. */
+/* 8.4, 8.5: delta of the layer whose output `layer` reads. */
 static void error_below(qn__reference *r, const float *parameters, uint32_t layer) {
-    const qn__layer *l = &r->program->layer[layer], *below = l - 1;
-    made *m = &r->made[layer - 1];
+    const int32_t source = qn__layer_source(r->program->layer, layer);
+    if (source < 0)
+        return;
+    const qn__layer *l = &r->program->layer[layer], *below = &r->program->layer[source];
+    made *m = &r->made[source];
     float *e = m->delta;
     qn__layer_ops_of(l->kind)->backward(l, qn__arith_bits(r->program->arith), parameters, m->next,
                                         r->made[layer].delta, m->sums, e);

@@ -67,6 +67,9 @@ typedef struct qn__window {
 
 typedef struct qn__layer {
     qn__layer_kind kind;
+    /* Layers between this one and its source, the layer whose output it reads: 0, the source is the
+     * layer before. See qn__layer_source. */
+    uint32_t skip;
     qn__shape from, to;
     qn__window window;
     uint32_t in, out; /* values of an item: the volumes of `from` and `to` */
@@ -130,6 +133,12 @@ typedef struct qn__program {
     uint32_t gradient_scale; /* gradients are summed in multiples of 2^-gradient_scale */
     float partial_limit;     /* a grain's partial gradient must stay below it, in units; 8.7 */
 } qn__program;
+
+/* The number of the layer whose output layer `index` of the array reads; -1: the network's input.
+ */
+static inline int32_t qn__layer_source(const qn__layer *layer, uint32_t index) {
+    return (int32_t)index - 1 - (int32_t)layer[index].skip;
+}
 
 /* The first layer that is not dense, or NULL: what a device of dense layers cannot do. */
 static inline const qn__layer *qn__program_window(const qn__program *program) {

@@ -191,7 +191,6 @@ static void product(const qn__cpu_pass *pass, uint32_t layer, int some, uint32_t
     const qn__cpu_layer *l = &w->layer[layer];
     const size_t first = (size_t)item * QN__PANEL;
     const size_t weights = (size_t)qn__cpu_blocks(l) * QN__PANEL * QN__PANEL;
-    const float *input = layer ? l->input : w->inputs[w->current];
     if (w->bits) {
         qn__cpu_intgemm_product(pass, layer, item, rows, panel, panels);
         return;
@@ -200,9 +199,8 @@ static void product(const qn__cpu_pass *pass, uint32_t layer, int some, uint32_t
         product_some(pass, item / QN__BLOCK_ITEMS, panel, panels);
         return;
     }
-    if (layer && !pass->training)
-        input = w->layer[layer - 1].output;
-    w->kernels->matmul(rows, &l->forward, input + first, l->weights + panel * weights, weights,
+    w->kernels->matmul(rows, &l->forward, qn__cpu_input(pass, l) + first,
+                       l->weights + panel * weights, weights,
                        l->output + panel * l->out_stride + first, l->out_stride,
                        l->bias + panel * QN__PANEL, panels);
 }

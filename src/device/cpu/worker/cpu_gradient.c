@@ -12,11 +12,13 @@ enum {
 };
 
 static float absmax_of(const qn__worker *w, uint32_t layer, int errors) {
+    const uint32_t source = (uint32_t)(qn__layer_source(w->program->layer, layer) + 1);
     uint32_t bits = 0;
     float value;
     for (int t = 0; t < w->threads; ++t) {
-        const uint32_t *own = errors ? w->core[t].absmax_error : w->core[t].absmax_input;
-        bits = own[layer] > bits ? own[layer] : bits;
+        const uint32_t own =
+            errors ? w->core[t].absmax_error[layer] : w->core[t].absmax_input[source];
+        bits = own > bits ? own : bits;
     }
     memcpy(&value, &bits, sizeof value);
     return value;

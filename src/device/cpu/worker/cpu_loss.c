@@ -232,22 +232,23 @@ void qn__cpu_transpose(const qn__cpu_layer *layer, uint32_t panel, float *to) {
 void qn__cpu_after_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer,
                           uint32_t panel, uint32_t first, uint32_t rows) {
     const qn__worker *w = pass->worker;
-    const qn__cpu_layer *below = &w->layer[layer - 1];
+    const qn__cpu_layer *below = w->layer[layer].below;
+    const uint32_t source = (uint32_t)(below - w->layer);
     const size_t at = panel * below->out_stride + (size_t)first * QN__PANEL;
     const size_t count = (size_t)rows * QN__PANEL;
     float *error = below->error + at;
     if (below->dropped)
-        qn__cpu_dropout(pass, layer - 1, panel, first, rows, error, error);
+        qn__cpu_dropout(pass, source, panel, first, rows, error, error);
     w->kernels->derive(below->layer->activation, count, below->output + at, error);
     const uint32_t bits = w->kernels->absmax(count, error);
-    if (bits > core->absmax_error[layer - 1])
-        core->absmax_error[layer - 1] = bits;
+    if (bits > core->absmax_error[source])
+        core->absmax_error[source] = bits;
 }
 
 void qn__cpu_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer, uint32_t panel,
                     const float *transposed, uint32_t first, uint32_t rows) {
     qn__worker *w = pass->worker;
-    const qn__cpu_layer *l = &w->layer[layer], *below = l - 1;
+    const qn__cpu_layer *l = &w->layer[layer], *below = l->below;
     const size_t at = panel * below->out_stride + (size_t)first * QN__PANEL;
     float *error = below->error + at;
     w->kernels->matmul(rows, &l->backward, l->error + (size_t)first * QN__PANEL, transposed, 0,
@@ -262,10 +263,8 @@ void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     const qn__cpu_layer *l = &w->layer[last];
     const size_t stride = l->out_stride;
     const size_t weights = (size_t)qn__cpu_blocks(l) * QN__PANEL * QN__PANEL;
-    const float *input = last == 0        ? w->inputs[w->current]
-                         : pass->training ? l->input
-                                          : w->layer[last - 1].output;
-    const int fused = pass->training && last > 0 && qn__cpu_is_fused(w);
+    const float *input = qn__cpu_input(pass, l);
+    const int fused = pass->training && l->below && qn__cpu_is_fused(w);
     const size_t panel_weights = (size_t)l->out_panels * QN__PANEL * QN__PANEL;
     const uint32_t block = last_block(w, l->rows);
     const qn__cpu_grid grid = {(l->rows + block - 1) / block, 1, 1};

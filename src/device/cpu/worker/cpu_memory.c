@@ -212,9 +212,11 @@ static void connect(qn__worker *w) {
         for (size_t i = 0; i < w->layer[l].out_panels; ++i)
             w->layer[l].transposed_blocks[i] =
                 i * qn__cpu_blocks(&w->layer[l]) * QN__PANEL * QN__PANEL;
-    for (uint32_t l = 1; l < p->layers; ++l)
-        w->layer[l].input =
-            w->layer[l - 1].dropped ? w->layer[l - 1].dropped : w->layer[l - 1].output;
+    for (uint32_t l = 0; l < p->layers; ++l) {
+        const qn__cpu_layer *below = w->layer[l].below;
+        if (below)
+            w->layer[l].input = below->dropped ? below->dropped : below->output;
+    }
     if (w->bits && p->scale != QN__SCALE_STANDARD)
         qn__cpu_make_digits(w->bits, p->scale, w->digits);
     if (p->scale == QN__SCALE_STANDARD) {
@@ -227,7 +229,7 @@ static uint32_t panels_of(uint32_t columns) { return (columns + QN__PANEL - 1) /
 
 /* A convolution of the first layer unfolds its inputs: they have few channels, so that panels of
  * them would be mostly empty. It is then a convolution by a window of one pixel. */
-static void shape_layer(qn__cpu_layer *l, const qn__layer *layer, int first) {
+static void shape_layer(qn__cpu_layer *l, const qn__layer *layer) {
     const qn__shape from = layer->from, to = layer->to;
     const int dense = layer->kind == QN__LAYER_DENSE, conv = layer->kind == QN__LAYER_CONV;
     qn__layer own = *layer;
@@ -237,7 +239,7 @@ static void shape_layer(qn__cpu_layer *l, const qn__layer *layer, int first) {
     l->taps = conv || dense ? layer->window.kernel[0] * layer->window.kernel[1] : 0;
     l->in_pixels = from.height * from.width;
     l->out_pixels = to.height * to.width;
-    if (first && conv) {
+    if (!l->below && conv) {
         l->channels = layer->depth;
         l->taps = 1;
         l->in_pixels = l->out_pixels;
@@ -250,7 +252,7 @@ static void shape_layer(qn__cpu_layer *l, const qn__layer *layer, int first) {
         qn__cpu_walk_axes(&own, 0, l->outputs.axis);
         l->outputs.panels = l->in_panels;
     }
-    if (!first && (l->walks || l->in_pixels > 1)) {
+    if (l->below && (l->walks || l->in_pixels > 1)) {
         qn__cpu_walk_axes(&own, 1, l->inputs.axis);
         l->inputs.panels = l->out_panels;
     }
@@ -275,7 +277,9 @@ qn_status qn__cpu_allocate(qn__worker *w, qn_error *err) {
         return QN_MEMORY;
     size_t done = 0;
     for (uint32_t l = 0; l < p->layers; ++l) {
-        shape_layer(&w->layer[l], &p->layer[l], l == 0);
+        const int32_t source = qn__layer_source(p->layer, l);
+        w->layer[l].below = source < 0 ? NULL : &w->layer[source];
+        shape_layer(&w->layer[l], &p->layer[l]);
         divide_gradient(&w->layer[l], w->threads);
         done += qn__cpu_groups(&w->layer[l]) + 1;
     }

@@ -55,7 +55,7 @@ static uint32_t back(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     qn__worker *w = pass->worker;
     const uint32_t last = w->program->layers - 1;
     for (uint32_t l = last; l > 0; --l) {
-        if (l == last && qn__cpu_is_fused(w))
+        if (!w->layer[l].below || (l == last && qn__cpu_is_fused(w)))
             continue;
         (w->layer[l].inputs.panels ? qn__cpu_walk_backward : qn__cpu_backward)(pass, thread, l,
                                                                                phase++);
@@ -149,7 +149,7 @@ static void phases(void *context, int thread) {
 
 static int has_finite_inputs(const qn__cpu_pass *pass, uint32_t layer) {
     const qn__cpu_layer *l = &pass->worker->layer[layer];
-    const float *input = pass->training ? l->input : pass->worker->layer[layer - 1].output;
+    const float *input = qn__cpu_input(pass, l);
     for (uint32_t k = 0; k < l->channels; ++k)
         for (uint32_t i = 0; i < l->in_rows; ++i)
             if (!isfinite(
@@ -257,7 +257,9 @@ qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
     else
         w->fetched.items = 0;
     set_rows(pass);
-    w->layer[0].input = w->inputs[w->current];
+    for (uint32_t l = 0; l < w->program->layers; ++l)
+        if (!w->layer[l].below)
+            w->layer[l].input = w->inputs[w->current];
     w->layer[0].intgemm.input = w->rows[w->current];
     qn__pool_run(w->pool, phases, pass);
     w->fetched.items = 0;

@@ -61,7 +61,7 @@ void qn__cpu_walk_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, 
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     const size_t weights = (size_t)qn__cpu_blocks(l) * BLOCK;
-    const float *input = layer && !pass->training ? w->layer[layer - 1].output : l->input;
+    const float *input = qn__cpu_input(pass, l);
     const uint32_t most = l->taps == 1 ? l->channels : UINT32_MAX;
     uint32_t width;
     const qn__cpu_grid grid = grid_of(w, &l->outputs, l->out_panels, &width);
@@ -153,7 +153,7 @@ static void unpool(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l,
 
 void qn__cpu_walk_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
-    const qn__cpu_layer *l = &w->layer[layer], *below = l - 1;
+    const qn__cpu_layer *l = &w->layer[layer], *below = l->below;
     const size_t weights = (size_t)l->taps * l->out_panels * BLOCK;
     uint32_t width;
     const qn__cpu_grid grid = grid_of(w, &l->inputs, l->in_panels, &width);

@@ -26,6 +26,7 @@ enum {
  * new block of 16. */
 typedef struct qn__cpu_layer {
     const qn__layer *layer;
+    struct qn__cpu_layer *below;    /* the layer whose outputs it reads; NULL: the inputs */
     uint32_t in_panels, out_panels; /* of a pixel */
     uint32_t in_pixels, out_pixels;
     /* Factors of a chain for each tap, and taps: one for features and for pictures that are
@@ -51,7 +52,8 @@ typedef struct qn__cpu_layer {
     float *bias;               /* out_panels x 16 */
     float *weight_slot[2], *bias_slot[2];
     int64_t *weight_sums, *bias_sums; /* allocated when train_grains is first used */
-    const float *input; /* in_panels x rows x 16: the outputs of the layer below, or the inputs */
+    const float *input; /* in_panels x rows x 16: in training the outputs of the layer below after
+                           dropout; or the inputs */
     float *output;      /* out_panels x rows x 16, before dropout */
     float *dropped;     /* the same after dropout; NULL without */
     float *error;       /* delta of 8.2 - 8.5 */
@@ -69,9 +71,9 @@ typedef struct qn__cpu_core {
     const float **taps;          /* of a window, `run_blocks` */
     float *gradient;             /* sums of a task of a convolution's gradient */
     float *rows;                 /* outputs and errors of the last layer, of 16 items */
-    uint32_t
-        *absmax_input; /* for each layer: bits of the largest |input| and |delta| of the step */
-    uint32_t *absmax_error;
+    /* Bits of the largest |value| of the step: of the inputs, then of each layer's outputs; and of
+     * each layer's errors. */
+    uint32_t *absmax_input, *absmax_error;
     uint32_t next_input; /* bits of the largest input fetched for the next step */
     int failed_layer;    /* layer + 1 of a partial out of range; 0: none */
     uint64_t
@@ -153,6 +155,11 @@ typedef struct qn__cpu_pass {
     qn__applied *applied;  /* apply only */
     int training;
 } qn__cpu_pass;
+
+/* The values that a layer reads in this pass: there is dropout in training only. */
+static inline const float *qn__cpu_input(const qn__cpu_pass *pass, const qn__cpu_layer *layer) {
+    return layer->below && !pass->training ? layer->below->output : layer->input;
+}
 
 /* Floats between two panels of `rows` rows. Panels are as close as possible, but not a
  * multiple of 2 KiB apart: equal rows of all panels would then share a few cache sets. */
