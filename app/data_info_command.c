@@ -46,7 +46,7 @@ static const option info_options[] = {
 typedef struct summary {
     double least, greatest;
     uint64_t *counts; /* items of each class; NULL without labels, or with too many classes */
-    column *column;   /* of each feature */
+    column *column;   /* of each feature; NULL for images of bytes */
     uint32_t classes, rows, columns;
 } summary;
 
@@ -72,6 +72,19 @@ static void find_size(const qn_data *data, uint32_t *rows, uint32_t *columns) {
         *rows = *columns = side;
 }
 
+/* Images of bytes are many, and nobody asks for the range of a pixel's place. */
+static void find_range_of_bytes(const qn_data *data, summary *s) {
+    const uint8_t *value = qn_data_values(data);
+    const uint64_t count = qn_data_items(data) * qn_data_features(data);
+    uint8_t least = UINT8_MAX, greatest = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        least = value[i] < least ? value[i] : least;
+        greatest = value[i] > greatest ? value[i] : greatest;
+    }
+    s->least = least;
+    s->greatest = greatest;
+}
+
 /* The least and the greatest value of all columns, where a value is not missing. */
 static void find_range(const qn_data *data, summary *s) {
     for (uint32_t k = 0; k < qn_data_features(data); k++) {
@@ -89,10 +102,13 @@ static int summarise(const qn_data *data, summary *s) {
     const uint64_t n = qn_data_items(data);
     const int32_t *labels = qn_data_labels(data);
     *s = (summary){.least = HUGE_VAL, .greatest = -HUGE_VAL, .classes = qn_data_classes(data)};
-    if (!(s->column = columns_find(data)))
-        return message_fail(QN_MEMORY, "out of memory", "", "");
-    find_range(data, s);
     find_size(data, &s->rows, &s->columns);
+    if (s->rows > 0 && qn_data_type_of(data) == QN_U8)
+        find_range_of_bytes(data, s);
+    else if ((s->column = columns_find(data)))
+        find_range(data, s);
+    else
+        return message_fail(QN_MEMORY, "out of memory", "", "");
     /* A single large label must not cause gigabytes of counters. */
     if (!labels || s->classes > MOST_COUNTED)
         return -1;

@@ -386,6 +386,15 @@ def test_no_sheet(tmp_path, run_quern):
 
 # ---------------------------------------------------------------- what cannot be read
 
+def two_frames():
+    """A second frame of another height behind the first: the decoder must not take it."""
+    content = packed(photograph(1), "JPEG")
+    begin = content.index(b"\xff\xc0")
+    end = begin + 2 + int.from_bytes(content[begin + 2:begin + 4], "big")
+    other = content[begin:begin + 5] + b"\0\7" + content[begin + 7:end]
+    return content[:end] + other + content[end:]
+
+
 GOOD = packed(photograph(1))
 BROKEN = {
     "text": (b"no image\n", "neither JPEG nor PNG"),
@@ -398,6 +407,7 @@ BROKEN = {
     "head of png": (GOOD[:20], "cut off in its head"),
     "cut jpeg": (packed(photograph(1), "JPEG")[:-60], "the JPEG file is broken"),
     "head of jpeg": (packed(photograph(1), "JPEG")[:100], "cut off in its head"),
+    "two frames": (two_frames(), "the JPEG file is broken"),
     "cmyk": (packed(Image.fromarray(photograph(1)).convert("CMYK"), "JPEG"), "CMYK"),
     "no pixels": (png(0, 5, 8, 2, b""), "has no pixels"),
     "huge": (png(60000, 60000, 8, 2, b""), "claims a height of 60000"),

@@ -10,8 +10,6 @@ enum { PIXELS_RGB = 0, PIXELS_GREY = 6, STOP_ON_WARNING = 8192 };
 typedef struct turbo {
     void *library;
     void *(*create)(void);
-    int (*head)(void *handle, const unsigned char *bytes, unsigned long size, int *width,
-                int *height, int *subsampling, int *colours);
     int (*decode)(void *handle, const unsigned char *bytes, unsigned long size,
                   unsigned char *pixels, int width, int pitch, int height, int format, int flags);
     const char *(*text)(void *handle);
@@ -37,13 +35,11 @@ static void open_library(void) {
     if (!the.library)
         return;
     the.create = (void *(*)(void))find("tjInitDecompress");
-    the.head = (int (*)(void *, const unsigned char *, unsigned long, int *, int *, int *,
-                        int *))find("tjDecompressHeader3");
     the.decode = (int (*)(void *, const unsigned char *, unsigned long, unsigned char *, int, int,
                           int, int, int))find("tjDecompress2");
     the.text = (const char *(*)(void *))find("tjGetErrorStr2");
     the.destroy = (int (*)(void *))find("tjDestroy");
-    if (the.create && the.head && the.decode && the.text && the.destroy)
+    if (the.create && the.decode && the.text && the.destroy)
         return;
     dlclose(the.library);
     the.library = NULL;
@@ -73,24 +69,35 @@ static qn_status refuse(void *handle, qn_error *err) {
                       "be read");
 }
 
+/* The library would scale an image of another size to what it is told, and the file may have
+ * changed since its head was read. The library takes the first frame, as the head does, and refuses
+ * a second one; asking it for the size would make it read all tables twice. */
+static qn_status check_head(const uint8_t *bytes, size_t size, const qn__image_head *head,
+                            qn_error *err) {
+    qn__image_head now;
+    const qn_status status = qn__image_head_read(bytes, size, &now, err);
+    if (status != QN_OK)
+        return status;
+    if (now.kind == head->kind && now.width == head->width && now.height == head->height)
+        return QN_OK;
+    qn__fail(err, QN_INPUT, "the JPEG file changed while it was read");
+    return qn__remedy(err, QN_INPUT, "start again when nothing writes to it");
+}
+
 qn_status qn__jpeg_decode(void **handle, const uint8_t *bytes, size_t size,
                           const qn__image_head *head, uint32_t channels, uint8_t *pixels,
                           qn_error *err) {
-    const qn_status status = need_library(err);
+    qn_status status = need_library(err);
     if (status != QN_OK)
         return status;
     if (!*handle)
         *handle = the.create();
     if (!*handle)
         return qn__fail_memory(err, 1, 1 << 16);
-    int width = 0, height = 0, subsampling = 0, colours = 0;
-    if (the.head(*handle, bytes, size, &width, &height, &subsampling, &colours) != 0)
-        return refuse(*handle, err);
-    /* The library would scale an image of another size to what it is told. */
-    if (width != (int)head->width || height != (int)head->height) {
-        qn__fail(err, QN_INPUT, "the JPEG file changed while it was read, or has several frames");
-        return qn__remedy(err, QN_INPUT, "replace or remove the file");
-    }
+    status = check_head(bytes, size, head, err);
+    if (status != QN_OK)
+        return status;
+    const int width = (int)head->width, height = (int)head->height;
     /* A warning means that pixels were guessed, as behind the end of a truncated file. */
     if (the.decode(*handle, bytes, size, pixels, width, width * (int)channels, height,
                    channels == 1 ? PIXELS_GREY : PIXELS_RGB, STOP_ON_WARNING) != 0)
