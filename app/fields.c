@@ -55,6 +55,7 @@ static const struct {
     {"train.missing", "missing"},
     {"train.model", "model"},
     {"train.momentum", "momentum"},
+    {"train.nesterov", "nesterov"},
     {"train.optimizer", "optimizer"},
     {"train.learning_rate", "lr"},
     {"train.patience", "early-stopping"},

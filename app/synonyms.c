@@ -47,7 +47,6 @@ static const synonym synonyms[] = {
     {"beta adambeta1 betas", "beta1", NULL},
     {"adambeta2", "beta2", NULL},
     {"eps adamepsilon", "epsilon", NULL},
-    {"nesterov", "optimizer", "there is no Nesterov momentum; --optimizer momentum is the nearest"},
     {"gradclip clipnorm clipvalue clip maxgradnorm gradientclipping gradientclipval", NULL,
      "there is no gradient clipping; a smaller --lr can help"},
     {"gradientaccumulationsteps accumulategradbatches gradaccum accumulate", "batch",

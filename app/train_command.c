@@ -81,6 +81,7 @@ static void fill_recipe(const train_flags *f, const sources *from, qn_train_opti
     o->schedule = f->schedule;
     o->learning_rate = f->learning_rate;
     o->momentum = f->momentum;
+    o->nesterov = f->nesterov;
     o->beta1 = f->beta1;
     o->beta2 = f->beta2;
     o->epsilon = f->epsilon;

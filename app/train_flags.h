@@ -16,7 +16,7 @@ typedef struct train_flags {
     compute_flags compute;
     ranks_flags ranks;
     const char *trace, *checkpoint, *checkpoint_every, *run_dir, *out;
-    int resume, quiet, verbose, json;
+    int nesterov, resume, quiet, verbose, json;
 } train_flags;
 
 extern const option train_options[];

@@ -9,7 +9,7 @@ import random
 from fractions import Fraction
 from math import isqrt
 
-OPTIMIZERS = ["SGD", "MOMENTUM", "ADAM", "ADAMW"]
+OPTIMIZERS = ["SGD", "MOMENTUM", "ADAM", "ADAMW", "NESTEROV"]
 CASES = 24
 TINY = Fraction(1, 2**149)
 
@@ -107,6 +107,9 @@ def update(name, p, u, is_weight, total, w, m, v):
     if name == "MOMENTUM":
         m = fma(p["momentum"], m, g)
         return fma(neg(u["rate"]), m, w), m, v
+    if name == "NESTEROV":
+        m = fma(p["momentum"], m, g)
+        return fma(neg(u["rate"]), fma(p["momentum"], m, g), w), m, v
     if decays and name == "ADAMW":
         w = fma(neg(mul(u["rate"], p["decay"])), w, w)
     m = fma(p["beta1"], m, mul(sub(ONE, p["beta1"]), g))

@@ -271,6 +271,12 @@ WINDOWS = {f"pixels-{name}": pixels(model, more) for name, model, more in [
 ]}
 RECIPES |= WINDOWS
 RECIPES |= {name: f"{words} --arith {name.split('-')[0]}" for name, words in INTEGERS.items()}
+# Contract 6 (docs/exactness.md 17).
+SIXTH = {
+    "nesterov": IDX + SMALL + TWO + "--loss cross-entropy --momentum 0.8 --nesterov --lr 0.05"
+                " --weight-decay 0.001",
+}
+RECIPES |= SIXTH
 SAME_AS = {name: "tanh-mse-sgd" for name in ("from-idx-gz", "from-csv", "from-csv-gz")}
 
 

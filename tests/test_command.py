@@ -116,6 +116,7 @@ def test_every_option_of_train_is_in_its_help(run_quern):
     (["train", "-o", "x", "--lr-step", "3"], "--schedule step"),
     (["train", "-o", "x", "--momentum", "0.9", "--optimizer", "adam"], "--optimizer momentum"),
     (["train", "-o", "x", "--beta2", "0.9"], "--optimizer adam"),
+    (["train", "-o", "x", "--nesterov"], "--optimizer momentum"),
     (["train", "-o", "x", "--isa", "AVX2"], 'did you mean "avx2"?'),
     (["train", "-o", "x", "--ep", "3"], "did you mean --epochs?"),
     (["train", "-o", "x", "--devices", "cpu,cpu"], "cpu is in the list of devices twice"),

@@ -72,10 +72,24 @@ WINDOW_BUILDS = {
     "tsan": (FEW_WINDOWS[2:], [4]),
 }
 
+# Contract 6.
+SIXTH = list(recipes.SIXTH)
+FEW_SIXTH = ["nesterov"]
+SIXTH_BUILDS = {
+    "release": (SIXTH, [1, 3]),
+    "clang": (FEW_SIXTH, [2]),
+    "debug": (SIXTH, [5]),
+    "clang-debug": (FEW_SIXTH, [3]),
+    "aarch64": (SIXTH, [3]),
+    "asan": (FEW_SIXTH, [3]),
+    "tsan": (FEW_SIXTH, [4]),
+}
+
 
 def cases():
     """(build, instruction set, recipe, threads); what is not on this machine is one skipped case."""
-    for table, integers in ((BUILDS, False), (WINDOW_BUILDS, False), (INTEGER_BUILDS, True)):
+    for table, integers in ((BUILDS, False), (WINDOW_BUILDS, False), (INTEGER_BUILDS, True),
+                            (SIXTH_BUILDS, False)):
         for build, (names, threads) in table.items():
             if build in LONG_BUILDS and not LONG:
                 kind = "integer" if integers else "float32"
@@ -136,7 +150,7 @@ def on_kinds(*lists):
             for case in itertools.product(devices.KINDS, *lists)]
 
 
-@pytest.mark.parametrize("kind, name", on_kinds(ALL + SOME_INTEGERS))
+@pytest.mark.parametrize("kind, name", on_kinds(ALL + SOME_INTEGERS + SIXTH))
 def test_one_device(kind, name, files, tmp_path):
     """A device alone gives every model: its grains, its sums, its updates."""
     names, environment = devices.KINDS[kind]()
@@ -155,7 +169,7 @@ def test_two_devices(kind, name, files, tmp_path):
 
 
 @pytest.mark.parametrize("kind, name, shares", [
-    *on_kinds(A_FEW + ["i21-unit-20"], ["3,2"]), *on_kinds(MANY_GRAINS, ["1,5", "7,2"]),
+    *on_kinds(A_FEW + ["i21-unit-20", *FEW_SIXTH], ["3,2"]), *on_kinds(MANY_GRAINS, ["1,5", "7,2"]),
     *on_kinds(["i7-adamw", "i14-batch-50-grain-7"], ["2,5"])])
 def test_device_beside_the_processor(kind, name, shares, files, tmp_path):
     """Both in every step, unevenly: what one computes the other goes on from."""
@@ -199,7 +213,7 @@ SLOW_IN_PYTHON = ["batch-1", "best", "from-csv-gz", "from-idx-gz", "unit-30", "r
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[machine.LONG] * (name in SLOW_IN_PYTHON))
-                                  for name in ALL + INTEGERS])
+                                  for name in ALL + INTEGERS + SIXTH])
 def test_oracle(name, files, tmp_path):
     """The second program, written from docs/exactness.md alone, gives the same table."""
     arguments = [a.format(**files) for a in shlex.split(recipes.RECIPES[name])]

@@ -184,6 +184,7 @@ typedef struct qn_train_options {
     const char *shape;      /* of an item, for a model that begins with a layer on pixels: "28x28",
                                or "3x32x32" with the channels first; NULL: that of the data
                                (qn_data_image_size), else that of `table_of` */
+    int nesterov;           /* "momentum": 1: Nesterov's form of it; 0 */
 } qn_train_options;
 
 /* Sets every member to its default: the recipe as docs/exactness.md 11.4 says, `compute` as zeros

@@ -182,7 +182,7 @@ static void draw_sizes(test_case *c) {
 static void draw_numbers(test_case *c) {
     static const uint32_t units[] = {0, 20, 38, 42, 44, 44, 44, 46, 47, 48};
     qn__program *p = &c->program;
-    p->optimizer = (qn__optimizer)below(c, 4);
+    p->optimizer = (qn__optimizer)below(c, 5);
     p->momentum = 0.9f;
     p->beta1 = 0.9f;
     p->beta2 = 0.999f;
@@ -287,7 +287,7 @@ static void draw_batches(test_case *c) {
 
 static void describe_case(test_case *c) {
     static const char *const activations[] = {"none", "relu", "tanh", "sigmoid", "softmax"};
-    static const char *const optimizers[] = {"sgd", "momentum", "adam", "adamw"};
+    static const char *const optimizers[] = {"sgd", "momentum", "adam", "adamw", "nesterov"};
     static const char *const scales[] = {"none", "unit", "standard", "fraction"};
     static const char *const losses[] = {"cross-entropy", "mse", "mae", "huber", "binary"};
     const qn__program *p = &c->program;

@@ -92,7 +92,8 @@ typedef struct qn_status_words {
     KIND(SGD, sgd, 0u)                                                                             \
     KIND(MOMENTUM, momentum, 1u)                                                                   \
     KIND(ADAM, adam, 2u)                                                                           \
-    KIND(ADAMW, adamw, 2u)
+    KIND(ADAMW, adamw, 2u)                                                                         \
+    KIND(NESTEROV, nesterov, 1u)
 #define QN_SCALES(KIND)                                                                            \
     KIND(NONE, none)                                                                               \
     KIND(UNIT, unit)                                                                               \

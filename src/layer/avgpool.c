@@ -43,6 +43,7 @@ void qn__mean_backward(const qn__layer *l, int bits, const float *parameters, co
 const qn__layer_ops qn__avgpool = {.word = "avgpool",
                                    .syntax = "avgpool HEIGHTxWIDTH stride S",
                                    .bare = 1,
+                                   .contract = 5,
                                    .parse = qn__pool_parse,
                                    .write = qn__pool_write,
                                    .make = qn__pool_make,

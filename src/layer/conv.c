@@ -126,6 +126,7 @@ static void backward(const qn__layer *l, int bits, const float *parameters, cons
 const qn__layer_ops qn__conv = {
     .word = "conv",
     .syntax = "conv CHANNELS HEIGHTxWIDTH stride S pad same|none|P dilation D ACTIVATION dropout P",
+    .contract = 5,
     .parse = parse,
     .write = write,
     .make = make,

@@ -22,6 +22,7 @@ static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first
 const qn__layer_ops qn__globalpool = {.word = "globalpool",
                                       .syntax = "globalpool",
                                       .bare = 1,
+                                      .contract = 5,
                                       .parse = parse,
                                       .write = write,
                                       .make = make,

@@ -24,6 +24,7 @@ typedef struct qn__layer_ops {
     const char *word;   /* the first of the layer's text */
     const char *syntax; /* all of them, for messages */
     int bare;           /* 1: neither activation nor dropout follow */
+    int contract;       /* the version of the contract from which on the kind exists */
 
     /* Reads the words between the first and the activation. Fails with QN_USAGE. */
     qn_status (*parse)(qn__tokens *tokens, qn__layer_text *layer);

@@ -42,6 +42,7 @@ static void backward(const qn__layer *l, int bits, const float *parameters, cons
 const qn__layer_ops qn__maxpool = {.word = "maxpool",
                                    .syntax = "maxpool HEIGHTxWIDTH stride S",
                                    .bare = 1,
+                                   .contract = 5,
                                    .parse = qn__pool_parse,
                                    .write = qn__pool_write,
                                    .make = qn__pool_make,

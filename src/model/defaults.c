@@ -53,6 +53,7 @@ float qn__default_learning_rate(qn__task task, qn__optimizer optimizer) {
         return 0.001f;
     case QN__OPT_SGD:
     case QN__OPT_MOMENTUM:
+    case QN__OPT_NESTEROV:
         break;
     }
     return 0.1f;

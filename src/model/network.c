@@ -171,6 +171,15 @@ int qn__network_has_pixels(const qn__network *network) {
     return other;
 }
 
+int qn__network_contract(const qn__network *network) {
+    int most = 1;
+    for (uint32_t l = 0; l < network->layers; ++l) {
+        const int own = qn__layer_ops_of(network->layer[l].kind)->contract;
+        most = own > most ? own : most;
+    }
+    return most;
+}
+
 qn_status qn__network_program(const qn__network *network, qn__shape input, qn__layer *layer,
                               uint64_t *parameters, qn_error *err) {
     /* 255 layers of at most 2^24 x 2^32 weights are below 2^64, so the sum cannot overflow. */

@@ -26,6 +26,9 @@ void qn__network_layer_text(const qn__layer_text *layer, qn__text *text);
  * must have pixels. */
 int qn__network_has_pixels(const qn__network *network);
 
+/* The lowest version of the contract that has all words of the text. */
+int qn__network_contract(const qn__network *network);
+
 /* Fills layer[0 .. network->layers-1] for a network with this input, and the total number of
  * parameters. A first layer that is dense takes the input's values as features. The order of
  * parameters in the flat array is that of num/program.h: layer by layer, weights before biases.

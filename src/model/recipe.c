@@ -4,6 +4,7 @@
 #include "model/tables.h"
 #include "num/intgemm_reference.h"
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,11 +13,48 @@ static int copy_text(const char *from, char **to, qn_error *err) {
     return !from || *to;
 }
 
+const qn__recipe_key qn__recipe_keys[] = {
+    {"nesterov", QN__KEY_FLAG, offsetof(qn__recipe, nesterov)},
+    {NULL, QN__KEY_FLAG, 0},
+};
+
+/* The member of a key. */
+static const void *member_of(const qn__recipe *r, const qn__recipe_key *key) {
+    return (const char *)r + key->offset;
+}
+
+static char **text_of(qn__recipe *r, const qn__recipe_key *key) {
+    return (char **)((char *)r + key->offset);
+}
+
+int qn__recipe_has(const qn__recipe *r, const qn__recipe_key *key) {
+    switch (key->form) {
+    case QN__KEY_FLAG:
+        return *(const uint32_t *)member_of(r, key) != 0;
+    case QN__KEY_FLOAT:
+        return *(const float *)member_of(r, key) != 0.0f;
+    case QN__KEY_TEXT:
+        return *(char *const *)member_of(r, key) != NULL;
+    }
+    return 0;
+}
+
+static int copy_key_texts(const qn__recipe *from, qn__recipe *to, qn_error *err) {
+    int whole = 1;
+    for (const qn__recipe_key *key = qn__recipe_keys; key->name; ++key)
+        if (key->form == QN__KEY_TEXT) {
+            *text_of(to, key) = NULL;
+            whole = whole && copy_text(*(char *const *)member_of(from, key), text_of(to, key), err);
+        }
+    return whole;
+}
+
 qn_status qn__recipe_copy(const qn__recipe *from, qn__recipe *to, qn_error *err) {
     *to = *from;
     to->weight = to->class_weight = NULL;
+    const int whole = copy_key_texts(from, to, err);
     to->table = qn__schema_copy(from->table, err);
-    if ((to->table || !from->table) && copy_text(from->weight, &to->weight, err) &&
+    if (whole && (to->table || !from->table) && copy_text(from->weight, &to->weight, err) &&
         copy_text(from->class_weight, &to->class_weight, err))
         return QN_OK;
     qn__recipe_release(to);
@@ -27,6 +65,9 @@ void qn__recipe_release(qn__recipe *recipe) {
     qn__schema_free(recipe->table);
     qn__free(recipe->weight);
     qn__free(recipe->class_weight);
+    for (const qn__recipe_key *key = qn__recipe_keys; key->name; ++key)
+        if (key->form == QN__KEY_TEXT)
+            qn__free(*text_of(recipe, key));
     *recipe = (qn__recipe){0};
 }
 
@@ -43,7 +84,19 @@ static int uses_contract_3(const qn__recipe *r) {
 
 static int uses_contract_4(const qn__recipe *r) { return r->valid_data[0] != '\0'; }
 
-static int uses_contract_5(const qn__recipe *r) { return qn__network_has_pixels(&r->network); }
+static int uses_contract_5(const qn__recipe *r) { return qn__network_contract(&r->network) >= 5; }
+
+static int uses_contract_6(const qn__recipe *r) {
+    int uses = qn__network_contract(&r->network) >= 6 ||
+               (r->arith != QN__ARITH_F32 && qn__network_has_pixels(&r->network));
+    for (const qn__recipe_key *key = qn__recipe_keys; key->name; ++key)
+        uses = uses || qn__recipe_has(r, key);
+    return uses;
+}
+
+qn__optimizer qn__recipe_rule(const qn__recipe *r) {
+    return r->nesterov ? QN__OPT_NESTEROV : r->optimizer;
+}
 
 /* -0 equals 0, so this is where the two become one. */
 static void plain_zero(float *number) {
@@ -95,7 +148,8 @@ void qn__recipe_tidy(qn__recipe *r) {
         plain_zero(numbers[i]);
     if (r->network.layer[0].kind == QN__LAYER_DENSE)
         r->shape = (qn__shape){0};
-    r->contract = uses_contract_5(r)   ? 5
+    r->contract = uses_contract_6(r)   ? 6
+                  : uses_contract_5(r) ? 5
                   : uses_contract_4(r) ? 4
                   : uses_contract_3(r) ? 3
                   : uses_contract_2(r) ? 2
@@ -155,6 +209,14 @@ static qn_status check_optimizer(const qn__recipe *r, qn_error *err) {
          "give 0 or a small number, such as 1e-4"},
     };
     return check_ranges(ranges, sizeof ranges / sizeof ranges[0], err);
+}
+
+static qn_status check_nesterov(const qn__recipe *r, qn_error *err) {
+    if (!r->nesterov || optimizer_takes(r, "nesterov"))
+        return QN_OK;
+    return refuse(err, "`train.nesterov`", "use `train.optimizer` momentum, or leave it out",
+                  qn__fail(err, QN_USAGE, "the optimizer \"%s\" has no Nesterov momentum",
+                           qn__table_name(&qn__optimizers, (int)r->optimizer)));
 }
 
 static qn_status check_schedule(const qn__recipe *r, qn_error *err) {
@@ -434,6 +496,8 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
     if (status == QN_OK)
         status = check_optimizer(recipe, err);
     if (status == QN_OK)
+        status = check_nesterov(recipe, err);
+    if (status == QN_OK)
         status = check_delta(recipe, err);
     if (status == QN_OK)
         status = check_schedule(recipe, err);
@@ -541,6 +605,21 @@ static void add_contract_5(const qn__recipe *r, qn__text *text) {
         qn__text_add(text, ",\"shape\":\"\"");
 }
 
+static void add_contract_6(const qn__recipe *r, qn__text *text) {
+    for (const qn__recipe_key *key = qn__recipe_keys; key->name; ++key) {
+        if (!qn__recipe_has(r, key))
+            continue;
+        if (key->form == QN__KEY_FLAG)
+            add_count(text, key->name, 1);
+        if (key->form == QN__KEY_FLOAT)
+            add_float(text, key->name, *(const float *)member_of(r, key));
+        if (key->form == QN__KEY_TEXT) {
+            qn__text_add(text, ",\"%s\":", key->name);
+            qn__text_add_json(text, *(char *const *)member_of(r, key));
+        }
+    }
+}
+
 /* The keys in the order of 11.1, which is the order of the struct's members. */
 static void add_members(const qn__recipe *r, qn__text *text) {
     qn__text_add(text, "{\"contract\":%u", r->contract);
@@ -579,6 +658,8 @@ static void add_members(const qn__recipe *r, qn__text *text) {
         add_contract_4(r, text);
     if (r->contract >= 5)
         add_contract_5(r, text);
+    if (r->contract >= 6)
+        add_contract_6(r, text);
     qn__text_add(text, "}");
 }
 

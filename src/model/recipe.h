@@ -60,7 +60,26 @@ typedef struct qn__recipe {
     char valid_data[65]; /* digest of the validation file that tells the best epoch; "": none */
     /* From here on contract 5. */
     qn__shape shape; /* of the items, where the first layer is not dense; else all are 0 */
+    /* From here on contract 6: a row of qn__recipe_keys each, written where it is not 0. */
+    uint32_t nesterov; /* 1: Nesterov's momentum */
 } qn__recipe;
+
+/* A key that only a recipe has in which it differs from its default, 0 or "" (docs/exactness.md
+ * 17.1). A text is a char * that the recipe owns, NULL for "". */
+typedef struct qn__recipe_key {
+    const char *name;
+    enum { QN__KEY_FLAG, QN__KEY_FLOAT, QN__KEY_TEXT } form;
+    size_t offset; /* of the member: uint32_t, float, char * */
+} qn__recipe_key;
+
+/* In the order of 17.1; ends with a row without a name. */
+extern const qn__recipe_key qn__recipe_keys[];
+
+/* Whether the recipe has the key. */
+int qn__recipe_has(const qn__recipe *recipe, const qn__recipe_key *key);
+
+/* The rule of the updates: the optimiser, or a variant of it that has no name of its own. */
+qn__optimizer qn__recipe_rule(const qn__recipe *recipe);
 
 /* A deep copy. QN_MEMORY: *to is empty, and needs no release. */
 qn_status qn__recipe_copy(const qn__recipe *from, qn__recipe *to, qn_error *err);

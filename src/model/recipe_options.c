@@ -115,6 +115,7 @@ static void copy_numbers(const qn_train_options *o, qn__recipe *r) {
                            ? qn__default_learning_rate(r->task, r->optimizer)
                            : o->learning_rate;
     r->momentum = o->momentum == QN_BY_OPTIMIZER ? qn__default_momentum(r->optimizer) : o->momentum;
+    r->nesterov = o->nesterov != 0;
     r->beta1 = o->beta1;
     r->beta2 = o->beta2;
     r->epsilon = o->epsilon;
@@ -334,6 +335,7 @@ void qn__recipe_to_options(const qn__recipe *r, const char *model_text, qn_train
     o->schedule = qn__table_name(&qn__schedules, (int)r->schedule);
     o->learning_rate = r->learning_rate;
     o->momentum = r->momentum;
+    o->nesterov = (int)r->nesterov;
     o->beta1 = r->beta1;
     o->beta2 = r->beta2;
     o->epsilon = r->epsilon;

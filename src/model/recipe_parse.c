@@ -28,6 +28,14 @@ static size_t keys_of(uint64_t contract) {
     return KEYS - later[contract < 5 ? contract : 5];
 }
 
+/* Whether it is one that a recipe of contract 6 may have. */
+static int is_extra(const char *name) {
+    const qn__recipe_key *key = qn__recipe_keys;
+    while (key->name && strcmp(key->name, name) != 0)
+        ++key;
+    return key->name != NULL;
+}
+
 #define REMADE "the file was changed, or made by another program: make it again with quern train"
 #define NEWER "it was made by a newer version of Quern: use that one"
 
@@ -103,7 +111,7 @@ static void check_keys(reader *r) {
         size_t k = 0;
         while (k < wanted && strcmp(keys[k], key) != 0)
             ++k;
-        if (k == wanted)
+        if (k == wanted && (contract < 6 || !is_extra(key)))
             bad(r, key, "unknown key", NEWER);
     }
 }
@@ -203,6 +211,20 @@ static void read_contract_5(reader *r, qn__recipe *out) {
         bad(r, "shape", "the value is not a shape", REMADE);
 }
 
+static void read_contract_6(reader *r, qn__recipe *out) {
+    for (const qn__recipe_key *key = qn__recipe_keys; key->name; ++key) {
+        void *to = (char *)out + key->offset;
+        if (qn__json_get(r->object, key->name) == NULL)
+            continue;
+        if (key->form == QN__KEY_FLAG)
+            *(uint32_t *)to = (uint32_t)read_count(r, key->name, 1);
+        if (key->form == QN__KEY_FLOAT)
+            *(float *)to = read_float(r, key->name);
+        if (key->form == QN__KEY_TEXT && *read_text(r, key->name))
+            copy_text(r, read_text(r, key->name), (char **)to);
+    }
+}
+
 /* Writing what was read must give the text again. So a recipe has one form only, and whatever the
  * reader was lenient about (upper case, "1.0" for "1", numbers that the optimiser ignores) is found
  * here. */
@@ -244,6 +266,8 @@ static void read_members(reader *r, qn__recipe *out) {
         read_contract_4(r, out);
     if (r->status == QN_OK && out->contract >= 5)
         read_contract_5(r, out);
+    if (r->status == QN_OK && out->contract >= 6)
+        read_contract_6(r, out);
 }
 
 static qn_status check_whole(const qn__recipe *recipe, const char *json, size_t size,
@@ -317,23 +341,30 @@ static void append(char *text, size_t size, const char *more) {
         memcpy(text + size - 4, "...", 4);
 }
 
+/* 1 when the values of the key differ, which are appended behind `count` others. */
+static size_t difference(const qn__json_node *one, const qn__json_node *other, const char *key,
+                         size_t count, char *text, size_t size) {
+    char a[128], b[128], line[320];
+    if (strcmp(key, "table") == 0) {
+        table_texts(one, other, a, b);
+    } else {
+        value_text(one, key, a);
+        value_text(other, key, b);
+    }
+    if (strcmp(a, b) == 0)
+        return 0;
+    snprintf(line, sizeof line, "%s%s %s and %s", count > 0 ? ", " : "", key, a, b);
+    append(text, size, line);
+    return 1;
+}
+
 static size_t differences(const qn__json_node *one, const qn__json_node *other, char *text,
                           size_t size) {
     size_t count = 0;
-    for (size_t i = 0; i < KEYS; ++i) {
-        char a[128], b[128], line[320];
-        if (strcmp(keys[i], "table") == 0) {
-            table_texts(one, other, a, b);
-        } else {
-            value_text(one, keys[i], a);
-            value_text(other, keys[i], b);
-        }
-        if (strcmp(a, b) == 0)
-            continue;
-        snprintf(line, sizeof line, "%s%s %s and %s", count > 0 ? ", " : "", keys[i], a, b);
-        append(text, size, line);
-        ++count;
-    }
+    for (size_t i = 0; i < KEYS; ++i)
+        count += difference(one, other, keys[i], count, text, size);
+    for (const qn__recipe_key *key = qn__recipe_keys; key->name; ++key)
+        count += difference(one, other, key->name, count, text, size);
     return count;
 }
 

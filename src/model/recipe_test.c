@@ -247,6 +247,43 @@ static void test_arithmetic(void **state) {
     assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
 }
 
+/* 17.1: a key that is written only where it differs from its default. */
+static void test_contract_6(void **state) {
+    (void)state;
+    static const char end[] = "\"valid_data\":\"\",\"shape\":\"\",\"nesterov\":1}";
+    qn__recipe r = example(), back, copy;
+    char *json, text[1024];
+    r.nesterov = 1;
+    check_refused(&r, "the optimizer \"adam\" has no Nesterov momentum", "`train.nesterov`");
+    r.optimizer = QN__OPT_MOMENTUM;
+    r.momentum = 0.9f;
+    qn__recipe_tidy(&r);
+    assert_int_equal(r.contract, 6);
+    assert_int_equal(qn__recipe_rule(&r), QN__OPT_NESTEROV);
+    assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
+    assert_int_equal(qn__recipe_copy(&r, &copy, NULL), QN_OK);
+    assert_int_equal(qn__recipe_json(&copy, &json, NULL), QN_OK);
+    assert_non_null(strstr(json, end));
+    assert_int_equal(qn__recipe_parse(json, strlen(json), &back, NULL), QN_OK);
+    assert_int_equal(back.nesterov, 1);
+    qn__recipe_differences(TEXT, json, text, sizeof text);
+    assert_non_null(strstr(text, "contract 1 and 6"));
+    assert_non_null(strstr(text, "nesterov nothing and 1"));
+    /* The default is not written, and no other number is read. */
+    char *number = strstr(json, end) + strlen(end) - 2;
+    *number = '0';
+    assert_int_equal(qn__recipe_parse(json, strlen(json), &copy, NULL), QN_FORMAT);
+    *number = '2';
+    assert_int_equal(qn__recipe_parse(json, strlen(json), &copy, NULL), QN_FORMAT);
+    qn__free(json);
+    qn__recipe_release(&copy);
+    qn__recipe_release(&back);
+    r.nesterov = 0;
+    qn__recipe_tidy(&r);
+    assert_int_equal(r.contract, 1);
+    assert_int_equal(qn__recipe_rule(&r), QN__OPT_MOMENTUM);
+}
+
 static void test_tidy(void **state) {
     (void)state;
     qn__recipe r = example();
@@ -295,8 +332,9 @@ static void check_unreadable(const char *from, const char *to, const char *what,
 
 static void test_other_versions(void **state) {
     (void)state;
-    check_unreadable("\"contract\":1", "\"contract\":6",
-                     "keeps version 6 of the contract; this is version 5", "contract", "newer");
+    check_unreadable("\"contract\":1", "\"contract\":7",
+                     "keeps version 7 of the contract; this is version 6", "contract", "newer");
+    check_unreadable("\"contract\":1", "\"contract\":6", "the key is missing", "task", "changed");
     check_unreadable("\"contract\":1", "\"contract\":5", "the key is missing", "task", "changed");
     check_unreadable("\"contract\":1", "\"contract\":4", "the key is missing", "task", "changed");
     check_unreadable("\"contract\":1", "\"contract\":3", "the key is missing", "task", "changed");
@@ -305,6 +343,8 @@ static void test_other_versions(void **state) {
     check_unreadable("\"contract\":1,", "", "does not say which version", "contract", "changed");
     check_unreadable("\"f32\"", "\"i12\"", "unknown arithmetic \"i12\"", "arith", "newer");
     check_unreadable("\"unit\":44", "\"unit\":44,\"mesh\":1", "unknown key", "mesh", "newer");
+    check_unreadable("\"unit\":44", "\"unit\":44,\"nesterov\":1", "unknown key", "nesterov",
+                     "newer");
     check_unreadable("\"adam\"", "\"lion\"", "unknown optimizer \"lion\"", "optimizer", "newer");
     check_unreadable("\"unit\",", "\"rank\",", "unknown scaling \"rank\"", "scale", "newer");
     check_unreadable("500 tanh", "500 gelu", "unknown activation \"gelu\"", "model", "changed");
@@ -695,17 +735,29 @@ static void test_names_that_differ(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),           cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_counts),         cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_schedule),       cmocka_unit_test(test_loss_and_layers),
-        cmocka_unit_test(test_tidy),           cmocka_unit_test(test_other_versions),
-        cmocka_unit_test(test_malformed),      cmocka_unit_test(test_other_forms),
-        cmocka_unit_test(test_mutations),      cmocka_unit_test(test_truncations),
-        cmocka_unit_test(test_differences),    cmocka_unit_test(test_arithmetic),
-        cmocka_unit_test(test_names),          cmocka_unit_test(test_names_that_are_none),
-        cmocka_unit_test(test_second_refused), cmocka_unit_test(test_contract_3),
-        cmocka_unit_test(test_contract_4),     cmocka_unit_test(test_contract_5),
-        cmocka_unit_test(test_too_many_names), cmocka_unit_test(test_names_that_differ),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_schedule),
+        cmocka_unit_test(test_loss_and_layers),
+        cmocka_unit_test(test_tidy),
+        cmocka_unit_test(test_contract_6),
+        cmocka_unit_test(test_other_versions),
+        cmocka_unit_test(test_malformed),
+        cmocka_unit_test(test_other_forms),
+        cmocka_unit_test(test_mutations),
+        cmocka_unit_test(test_truncations),
+        cmocka_unit_test(test_differences),
+        cmocka_unit_test(test_arithmetic),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_names_that_are_none),
+        cmocka_unit_test(test_second_refused),
+        cmocka_unit_test(test_contract_3),
+        cmocka_unit_test(test_contract_4),
+        cmocka_unit_test(test_contract_5),
+        cmocka_unit_test(test_too_many_names),
+        cmocka_unit_test(test_names_that_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -118,7 +118,7 @@ static const struct {
     const char *members;
 } uses[] = {
     {&qn__losses, QN__LOSS_HUBER, "delta"},
-    {&qn__optimizers, QN__OPT_MOMENTUM, "momentum"},
+    {&qn__optimizers, QN__OPT_MOMENTUM, "momentum nesterov"},
     {&qn__optimizers, QN__OPT_ADAM, "beta1 beta2 epsilon"},
     {&qn__optimizers, QN__OPT_ADAMW, "beta1 beta2 epsilon"},
     {&qn__schedules, QN__SCHEDULE_STEP, "lr_step lr_gamma"},

@@ -8,6 +8,7 @@ uint32_t qn__optimizer_slots(qn__optimizer optimizer) {
     case QN__OPT_SGD:
         return 0;
     case QN__OPT_MOMENTUM:
+    case QN__OPT_NESTEROV:
         return 1;
     case QN__OPT_ADAM:
     case QN__OPT_ADAMW:
@@ -46,6 +47,10 @@ void qn__update_one(const qn__program *p, const qn__update *u, int is_weight, in
     case QN__OPT_MOMENTUM:
         *s0 = fmaf(p->momentum, *s0, g);
         *w = fmaf(-u->rate, *s0, *w);
+        break;
+    case QN__OPT_NESTEROV:
+        *s0 = fmaf(p->momentum, *s0, g);
+        *w = fmaf(-u->rate, fmaf(p->momentum, *s0, g), *w);
         break;
     case QN__OPT_ADAMW:
         if (decays)

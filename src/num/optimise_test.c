@@ -70,6 +70,7 @@ static void test_slots(void **state) {
     assert_int_equal(qn__optimizer_slots(QN__OPT_MOMENTUM), 1);
     assert_int_equal(qn__optimizer_slots(QN__OPT_ADAM), 2);
     assert_int_equal(qn__optimizer_slots(QN__OPT_ADAMW), 2);
+    assert_int_equal(qn__optimizer_slots(QN__OPT_NESTEROV), 1);
 }
 
 int main(void) {

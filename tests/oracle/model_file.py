@@ -21,6 +21,8 @@ THIRD = {"weight": None, "class_weight": "", "init_scale": "fit"}
 FOURTH = {"valid_data": ""}
 # 16.8: that of contract 5, which a recipe has where a layer is not dense.
 FIFTH = {"shape"}
+# 17.1: those of contract 6, which a recipe has where they differ from this.
+SIXTH = {"nesterov": 0}
 ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
 
@@ -67,7 +69,7 @@ def json_value(value):
 
 
 def recipe_text(recipe):
-    """11.1, 11.5, 11.8, 11.9: the recipe, a dictionary with the keys of 11.1 but `contract`, and any
+    """11.1, 11.5, 11.8, 11.9, 17.1: the recipe, a dictionary with the keys of 11.1 but `contract`, and any
     of the others."""
     third = {key: recipe.get(key, default) for key, default in THIRD.items()}
     more = {key: recipe.get(key, default) for key, default in MORE.items()}
@@ -75,9 +77,11 @@ def recipe_text(recipe):
         more["table"] = None
     second = more != MORE or recipe["loss"] not in ("cross-entropy", "mse")
     fourth = {key: recipe.get(key, default) for key, default in FOURTH.items()}
-    assert set(recipe) - set(MORE) - set(THIRD) - set(FOURTH) - FIFTH == set(KEYS) - {"contract"}
-    recipe = {**recipe, "contract": 5 if "shape" in recipe else 4 if fourth != FOURTH else 3 if third != THIRD else
-              2 if second else 1}
+    sixth = {key: recipe[key] for key, default in SIXTH.items() if recipe.get(key, default) != default}
+    assert (set(recipe) - set(MORE) - set(THIRD) - set(FOURTH) - FIFTH - set(SIXTH)
+            == set(KEYS) - {"contract"})
+    recipe = {**recipe, "contract": 6 if sixth else 5 if "shape" in recipe else 4 if fourth != FOURTH else
+              3 if third != THIRD else 2 if second else 1}
     pairs = [f'"{key}":{json_value(recipe[key])}' for key in KEYS]
     if recipe["contract"] >= 2:
         pairs += [f'"{key}":{table_text(value) if key == "table" else json_value(value)}'
@@ -87,7 +91,8 @@ def recipe_text(recipe):
     if recipe["contract"] >= 4:
         pairs += [f'"{key}":{names_text(value)}' for key, value in fourth.items()]
     if recipe["contract"] >= 5:
-        pairs.append(f'"shape":{names_text(recipe["shape"])}')
+        pairs.append(f'"shape":{names_text(recipe.get("shape", ""))}')
+    pairs += [f'"{key}":{json_value(value)}' for key, value in sixth.items()]
     return "{" + ",".join(pairs) + "}"
 
 

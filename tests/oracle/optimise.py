@@ -18,6 +18,7 @@ class Settings:
     beta2: np.float32
     epsilon: np.float32
     decay: np.float32
+    nesterov: bool = False  # 17.5
 
 
 class Optimiser:
@@ -50,7 +51,8 @@ class Optimiser:
                 w = fma(-lr, g, w)
             elif kind == "momentum":
                 self.v[p] = fma(self.settings.momentum, self.v[p], g)
-                w = fma(-lr, self.v[p], w)
+                ahead = fma(self.settings.momentum, self.v[p], g) if self.settings.nesterov else self.v[p]
+                w = fma(-lr, ahead, w)
             else:
                 w = self.adam(p, w, g)
             result.append(w)

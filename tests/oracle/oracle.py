@@ -49,6 +49,7 @@ def arguments():
     p.add_argument("--task", choices=("auto", "classify", "regress"), default="auto")
     p.add_argument("--optimizer", choices=("sgd", "momentum", "adam", "adamw"), default="sgd")
     p.add_argument("--momentum", type=number, default=ZERO)
+    p.add_argument("--nesterov", action="store_true")
     p.add_argument("--beta1", type=number, default=from_text("0.9"))
     p.add_argument("--beta2", type=number, default=from_text("0.999"))
     p.add_argument("--epsilon", type=number, default=from_text("1e-8"))
@@ -93,6 +94,7 @@ def settings_of(args):
         args.beta2 if adam else ZERO,
         args.epsilon if adam else ZERO,
         args.weight_decay,
+        args.nesterov,
     )
 
 
@@ -135,6 +137,7 @@ def recipe_of(args, table, labels, names, layers, settings, own):
         "weight": None if weights is None else column or "",
         "class_weight": args.class_weight,
         "init_scale": args.init_scale,
+        "nesterov": int(args.nesterov),
     }
 
 
