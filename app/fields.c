@@ -63,6 +63,7 @@ static const struct {
     {"train.run_dir", "run-dir"},
     {"train.scale", "scale"},
     {"train.schedule", "schedule"},
+    {"train.smoothing", "smoothing"},
     {"train.trace", "trace"},
     {"train.gradient_scale", "unit"},
     {"train.valid_fraction", "valid"},

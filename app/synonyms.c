@@ -47,6 +47,7 @@ static const synonym synonyms[] = {
     {"beta adambeta1 betas", "beta1", NULL},
     {"adambeta2", "beta2", NULL},
     {"eps adamepsilon", "epsilon", NULL},
+    {"labelsmoothing labelsmooth smooth labelsmoothingfactor", "smoothing", NULL},
     {"gradclip clipnorm clipvalue clip maxgradnorm gradientclipping gradientclipval", NULL,
      "there is no gradient clipping; a smaller --lr can help"},
     {"gradientaccumulationsteps accumulategradbatches gradaccum accumulate", "batch",

@@ -87,6 +87,7 @@ static void fill_recipe(const train_flags *f, const sources *from, qn_train_opti
     o->epsilon = f->epsilon;
     o->weight_decay = f->weight_decay;
     o->delta = f->delta;
+    o->smoothing = f->smoothing;
     o->lr_step = (uint32_t)f->lr_step;
     o->lr_gamma = f->lr_gamma;
     o->warmup = (uint32_t)f->warmup;
@@ -430,6 +431,7 @@ static train_flags default_flags(void) {
                          .epsilon = o.epsilon,
                          .weight_decay = o.weight_decay,
                          .delta = o.delta,
+                         .smoothing = o.smoothing,
                          .lr_step = o.lr_step,
                          .lr_gamma = o.lr_gamma,
                          .warmup = o.warmup,

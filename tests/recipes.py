@@ -273,6 +273,8 @@ RECIPES |= WINDOWS
 RECIPES |= {name: f"{words} --arith {name.split('-')[0]}" for name, words in INTEGERS.items()}
 # Contract 6 (docs/exactness.md 17).
 SIXTH = {
+    "smoothing": IDX + SMALL + TWO + "--loss cross-entropy --smoothing 0.1 --lr 0.2"
+                 " --class-weight 3=2.5,7=0.01",
     "nesterov": IDX + SMALL + TWO + "--loss cross-entropy --momentum 0.8 --nesterov --lr 0.05"
                 " --weight-decay 0.001",
 }

@@ -117,6 +117,7 @@ def test_every_option_of_train_is_in_its_help(run_quern):
     (["train", "-o", "x", "--momentum", "0.9", "--optimizer", "adam"], "--optimizer momentum"),
     (["train", "-o", "x", "--beta2", "0.9"], "--optimizer adam"),
     (["train", "-o", "x", "--nesterov"], "--optimizer momentum"),
+    (["train", "-o", "x", "--smoothing", "0.1", "--loss", "mse"], "--loss cross-entropy"),
     (["train", "-o", "x", "--isa", "AVX2"], 'did you mean "avx2"?'),
     (["train", "-o", "x", "--ep", "3"], "did you mean --epochs?"),
     (["train", "-o", "x", "--devices", "cpu,cpu"], "cpu is in the list of devices twice"),
@@ -199,7 +200,7 @@ def test_options_may_be_written_either_way(run_quern, digits, tmp_path):
 
 def test_version_and_devices(run_quern):
     version = run_quern("version").stdout
-    assert re.match(r"quern \d+\.\d+\.\d+\nexactness contract: 5\n", version)
+    assert re.match(r"quern \d+\.\d+\.\d+\nexactness contract: 6\n", version)
     assert "compiler" in version
     devices = events(run_quern("devices", "--json").stdout)
     assert devices[0]["kind"] == "cpu"

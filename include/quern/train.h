@@ -185,6 +185,8 @@ typedef struct qn_train_options {
                                or "3x32x32" with the channels first; NULL: that of the data
                                (qn_data_image_size), else that of `table_of` */
     int nesterov;           /* "momentum": 1: Nesterov's form of it; 0 */
+    float smoothing; /* loss "cross-entropy": label smoothing, 0 to below 1: the part of a target
+                        that all classes share. Losses are reported without it; 0 */
 } qn_train_options;
 
 /* Sets every member to its default: the recipe as docs/exactness.md 11.4 says, `compute` as zeros

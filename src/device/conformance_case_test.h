@@ -128,6 +128,7 @@ static void draw_loss(test_case *c) {
     p->loss = last->activation == QN__ACT_SOFTMAX && below(c, 4) ? QN__LOSS_CROSS_ENTROPY
                                                                  : sums[c->seed / 3 % 3];
     p->delta = c->seed % 2 ? 1.0f : 0.3f;
+    p->smoothing = c->seed % 5 < 2 ? 0.1f : 0.0f;
     p->real = c->seed % 4 == 1;
     if (c->seed % 4 == 3 && c->seed % 8 != 7) {
         p->loss = QN__LOSS_BINARY;

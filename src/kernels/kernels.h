@@ -57,8 +57,9 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * activation u, kind u, delta f, factor f, flags u For each item: softmax if it is the activation
  * (in place), sigmoid likewise where the loss is binary, class, score, and finite = 1 if all
  * outputs are finite. With QN_LOSS_LABELS also the loss, with QN_LOSS_TRAIN the errors E
- * (8.2, 8.3). With QN_LOSS_REAL targets are the bits of floats. delta is that of huber; factor is
- * 2^u. The weight of an item multiplies its loss and its factor (7.7, 8.1).
+ * (8.2, 8.3). With QN_LOSS_REAL targets are the bits of floats. delta is that of huber, or the
+ * smoothing of cross-entropy; factor is 2^u. The weight of an item multiplies its loss and its
+ * factor (7.7, 8.1).
  *
  * ERRORS_*: step M, E M, parameters M, weights U, Y M, B M, numbers M, in u, out u, layer u,
  * activation u, threshold u, keep f, seed U

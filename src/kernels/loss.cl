@@ -36,16 +36,17 @@ QN_FN void qn_max_all(qn_u32 n, QN_LOCAL_POINTER float *value, QN_LOCAL_POINTER 
 typedef struct qn_loss_of {
     qn_u32 kind, real; /* QN_LOSS_*; 1: the label is the bits of the target */
     float delta, factor;
+    float on, off; /* targets of the label's output and of others */
     qn_u32 label;
 } qn_loss_of;
 
-/* 7.1 */
+/* 7.1; 17.3 in errors of cross-entropy */
 QN_FN float qn_target(qn_loss_of loss, qn_u32 j) {
     if (loss.real != 0u)
         return qn_as_float((qn_i32)loss.label);
     if (loss.kind == QN_LOSS_BINARY)
         return loss.label != 0u ? 1.0f : 0.0f;
-    return j == loss.label ? 1.0f : 0.0f;
+    return j == loss.label ? loss.on : loss.off;
 }
 
 /* 8.2, and the g of 8.3 */
@@ -99,6 +100,8 @@ qn_loss(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL const qn_i3
     of.kind = kind;
     of.real = flags & QN_LOSS_REAL;
     of.delta = delta;
+    of.off = kind == QN_LOSS_CROSS_ENTROPY ? qn_div(delta, (float)out) : 0.0f;
+    of.on = kind == QN_LOSS_CROSS_ENTROPY ? (1.0f - delta) + of.off : 1.0f;
     for (qn_u32 item = qn_group(0); item < step->items; item += qn_groups(0)) {
         QN_GLOBAL float *y = Y + (qn_u64)item * ld;
         QN_GLOBAL float *e = E + (qn_u64)item * ld;

@@ -83,19 +83,19 @@ QN_INLINE vf qn_softmax_lanes(const qn_items *items, QN_GLOBAL float *y, vf m) {
 
 /* What a loss is, beside its outputs. */
 typedef struct qn_loss_lanes_of {
-    qn_u32 kind, real; /* QN_LOSS_*; 1: labels are the bits of targets */
-    float delta;
+    qn_u32 kind, real;    /* QN_LOSS_*; 1: labels are the bits of targets */
+    float delta, on, off; /* targets of the label's output and of others */
     vf factor;
     vi label;
 } qn_loss_lanes_of;
 
-/* 7.1 */
+/* 7.1; 17.3 in errors of cross-entropy */
 QN_INLINE vf qn_target_lanes(const qn_loss_lanes_of *loss, qn_u32 j) {
     if (loss->real != 0u)
         return v_float(loss->label);
     if (loss->kind == QN_LOSS_BINARY)
         return select(v_set(0.0f), v_set(1.0f), loss->label != vi_set(0));
-    return select(v_set(0.0f), v_set(1.0f), loss->label == vi_set((qn_i32)j));
+    return select(v_set(loss->off), v_set(loss->on), loss->label == vi_set((qn_i32)j));
 }
 
 /* 8.2, and the g of 8.3 */
@@ -182,6 +182,8 @@ qn_loss_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL cons
     of.kind = kind;
     of.real = flags & QN_LOSS_REAL;
     of.delta = delta;
+    of.off = kind == QN_LOSS_CROSS_ENTROPY ? qn_div(delta, (float)out) : 0.0f;
+    of.on = kind == QN_LOSS_CROSS_ENTROPY ? (1.0f - delta) + of.off : 1.0f;
     of.factor = weighed * v_set(factor);
     of.label = label;
 

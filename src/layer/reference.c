@@ -330,10 +330,13 @@ static void last_error(qn__reference *r, const qn__reference_item *item) {
     const made *m = &r->made[p->layers - 1];
     const float scale = ldexpf(weight_of(item), (int)p->gradient_scale);
     const float *y = m->y;
-    const int through = p->loss != QN__LOSS_CROSS_ENTROPY && p->loss != QN__LOSS_BINARY;
+    const int smooth = p->loss == QN__LOSS_CROSS_ENTROPY;
+    const int through = !smooth && p->loss != QN__LOSS_BINARY;
     float *delta = m->delta, c = 0.0f;
     for (uint32_t j = 0; j < l->out; ++j) {
-        const float d = y[j] - target(p, j, item->label);
+        const float own = smooth ? qn__smoothed_target(p, j == item->label) /* 17.3 */
+                                 : target(p, j, item->label);
+        const float d = y[j] - own;
         delta[j] = (through ? loss_slope(p, d) : d) * scale;
     }
     if (!through)

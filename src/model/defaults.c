@@ -202,6 +202,7 @@ static const struct {
     MEMBER(arith, WORD),
     BY_RULE(loss, put_loss),
     MEMBER(delta, FLOAT),
+    MEMBER(smoothing, FLOAT),
     MEMBER(init, WORD),
     MEMBER(schedule, WORD),
     MEMBER(missing, WORD),

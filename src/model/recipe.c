@@ -14,6 +14,7 @@ static int copy_text(const char *from, char **to, qn_error *err) {
 }
 
 const qn__recipe_key qn__recipe_keys[] = {
+    {"smoothing", QN__KEY_FLOAT, offsetof(qn__recipe, smoothing)},
     {"nesterov", QN__KEY_FLAG, offsetof(qn__recipe, nesterov)},
     {NULL, QN__KEY_FLAG, 0},
 };
@@ -141,9 +142,9 @@ void qn__recipe_tidy(qn__recipe *r) {
     if (r->optimizer == QN__OPT_MOMENTUM && r->momentum == 0.0f)
         r->optimizer = QN__OPT_SGD;
     drop_unused(r);
-    float *const numbers[] = {&r->valid,         &r->momentum, &r->beta1,
-                              &r->beta2,         &r->epsilon,  &r->weight_decay,
-                              &r->learning_rate, &r->lr_gamma, &r->delta};
+    float *const numbers[] = {&r->valid,   &r->momentum,     &r->beta1,         &r->beta2,
+                              &r->epsilon, &r->weight_decay, &r->learning_rate, &r->lr_gamma,
+                              &r->delta,   &r->smoothing};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i)
         plain_zero(numbers[i]);
     if (r->network.layer[0].kind == QN__LAYER_DENSE)
@@ -316,6 +317,23 @@ static qn_status check_delta(const qn__recipe *r, qn_error *err) {
                          0,
                          "give a number greater than 0, such as 1"};
     return loss_takes(r, "delta") ? check_range(&delta, err) : QN_OK;
+}
+
+static qn_status check_smoothing(const qn__recipe *r, qn_error *err) {
+    const range smoothing = {"`train.smoothing`",
+                             "the label smoothing",
+                             r->smoothing,
+                             0.0f,
+                             1.0f,
+                             0,
+                             1,
+                             "give a number from 0 to below 1, such as 0.1"};
+    const qn_status status = check_range(&smoothing, err);
+    if (status != QN_OK || r->smoothing == 0.0f || loss_takes(r, "smoothing"))
+        return status;
+    return refuse(err, "`train.smoothing`", "use `train.loss` cross-entropy, or leave it out",
+                  qn__fail(err, QN_USAGE, "the loss \"%s\" has no label smoothing",
+                           qn__table_name(&qn__losses, (int)r->loss)));
 }
 
 /* A first layer with a window needs items with pixels. */
@@ -499,6 +517,8 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
         status = check_nesterov(recipe, err);
     if (status == QN_OK)
         status = check_delta(recipe, err);
+    if (status == QN_OK)
+        status = check_smoothing(recipe, err);
     if (status == QN_OK)
         status = check_schedule(recipe, err);
     if (status == QN_OK)

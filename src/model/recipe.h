@@ -61,6 +61,7 @@ typedef struct qn__recipe {
     /* From here on contract 5. */
     qn__shape shape; /* of the items, where the first layer is not dense; else all are 0 */
     /* From here on contract 6: a row of qn__recipe_keys each, written where it is not 0. */
+    float smoothing;   /* of labels, with the loss cross-entropy */
     uint32_t nesterov; /* 1: Nesterov's momentum */
 } qn__recipe;
 

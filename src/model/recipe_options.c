@@ -121,6 +121,7 @@ static void copy_numbers(const qn_train_options *o, qn__recipe *r) {
     r->epsilon = o->epsilon;
     r->weight_decay = o->weight_decay;
     r->delta = o->delta;
+    r->smoothing = o->smoothing;
     r->lr_step = o->lr_step;
     r->lr_gamma = o->lr_gamma;
     r->warmup = o->warmup;
@@ -341,6 +342,7 @@ void qn__recipe_to_options(const qn__recipe *r, const char *model_text, qn_train
     o->epsilon = r->epsilon;
     o->weight_decay = r->weight_decay;
     o->delta = qn__table_takes(&qn__losses, (int)r->loss, "delta") ? r->delta : o->delta;
+    o->smoothing = r->smoothing;
     o->lr_step = r->lr_step;
     o->lr_gamma = r->lr_gamma;
     o->warmup = r->warmup;

@@ -279,9 +279,19 @@ static void test_contract_6(void **state) {
     qn__recipe_release(&copy);
     qn__recipe_release(&back);
     r.nesterov = 0;
+    r.smoothing = -0.0f;
     qn__recipe_tidy(&r);
     assert_int_equal(r.contract, 1);
     assert_int_equal(qn__recipe_rule(&r), QN__OPT_MOMENTUM);
+    r.smoothing = 0.1f;
+    qn__recipe_tidy(&r);
+    assert_int_equal(qn__recipe_json(&r, &json, NULL), QN_OK);
+    assert_non_null(strstr(json, "\"shape\":\"\",\"smoothing\":0.1}"));
+    qn__free(json);
+    r.loss = QN__LOSS_MSE;
+    check_refused(&r, "the loss \"mse\" has no label smoothing", "`train.smoothing`");
+    r.smoothing = 1;
+    check_refused(&r, "the label smoothing is 1", "`train.smoothing`");
 }
 
 static void test_tidy(void **state) {

@@ -117,6 +117,7 @@ static const struct {
     int value;
     const char *members;
 } uses[] = {
+    {&qn__losses, QN__LOSS_CROSS_ENTROPY, "smoothing"},
     {&qn__losses, QN__LOSS_HUBER, "delta"},
     {&qn__optimizers, QN__OPT_MOMENTUM, "momentum nesterov"},
     {&qn__optimizers, QN__OPT_ADAM, "beta1 beta2 epsilon"},

@@ -125,6 +125,7 @@ typedef struct qn__program {
     qn__loss loss;
     int real;    /* 1: labels are the bits of float targets and there is one output; 0: classes */
     float delta; /* of huber, greater than 0; otherwise without meaning */
+    float smoothing; /* of cross-entropy, 0 to below 1: label smoothing; docs/exactness.md 17.3 */
     qn__optimizer optimizer;
     float momentum, beta1, beta2, epsilon, weight_decay;
     qn__scale scale;
@@ -152,6 +153,18 @@ static inline const qn__layer *qn__program_window(const qn__program *program) {
 /* Classes that the last outputs can tell apart; 1 for real targets, which have none. */
 static inline uint32_t qn__program_classes(const qn__program *program) {
     return program->loss == QN__LOSS_BINARY ? 2 : program->layer[program->layers - 1].out;
+}
+
+/* The target of an output of cross-entropy: of the label's, or of another. */
+static inline float qn__smoothed_target(const qn__program *program, int is_label) {
+    const uint32_t outputs = program->layer[program->layers - 1].out;
+    const float off = program->smoothing / (float)outputs;
+    return is_label ? (1.0f - program->smoothing) + off : off;
+}
+
+/* The number that belongs to the loss. */
+static inline float qn__program_loss_number(const qn__program *program) {
+    return program->loss == QN__LOSS_CROSS_ENTROPY ? program->smoothing : program->delta;
 }
 
 /* Loss in units of 2^-32 and right answers (0 for real targets), over some grains. They are

@@ -275,11 +275,15 @@ def through(activation, e, y):
     return e
 
 
-def last_delta(loss, layer, y, labels, unit, delta=ZERO, shares=None):
-    """8.2, 8.3: delta of the last layer, in units of 2^-unit."""
+def last_delta(loss, layer, y, labels, unit, delta=ZERO, shares=None, smoothing=ZERO):
+    """8.2, 8.3, 17.3: delta of the last layer, in units of 2^-unit."""
     factor = F(2.0**unit) if shares is None else (shares * F(2.0**unit))[:, None]
     d = y - targets(loss, labels, layer.outputs)
-    if loss in ("cross-entropy", "binary"):
+    if loss == "cross-entropy":
+        off = smoothing / integer(layer.outputs)
+        is_label = labels[:, None] == np.arange(layer.outputs)
+        return (y - np.where(is_label, (ONE - smoothing) + off, off)) * factor
+    if loss == "binary":
         return d * factor
     g = slope(loss, d, delta) * factor
     if layer.activation != "softmax":
@@ -290,10 +294,11 @@ def last_delta(loss, layer, y, labels, unit, delta=ZERO, shares=None):
     return y * (g - c[:, None])
 
 
-def deltas(loss, layers, passes, labels, unit, product=CHAINS, delta=ZERO, shares=None):
+def deltas(loss, layers, passes, labels, unit, product=CHAINS, delta=ZERO, shares=None,
+           smoothing=ZERO):
     """8.2 to 8.5: delta (items, out) of every layer; `delta` is that of huber, `shares` are the
     weights of 7.7."""
-    result = [last_delta(loss, layers[-1], passes[-1].y, labels, unit, delta, shares)]
+    result = [last_delta(loss, layers[-1], passes[-1].y, labels, unit, delta, shares, smoothing)]
     for l in range(len(layers) - 1, 0, -1):
         below = passes[l - 1]
         e = layers[l].backward(passes[l].a, result[0], product)

@@ -49,6 +49,7 @@ def arguments():
     p.add_argument("--task", choices=("auto", "classify", "regress"), default="auto")
     p.add_argument("--optimizer", choices=("sgd", "momentum", "adam", "adamw"), default="sgd")
     p.add_argument("--momentum", type=number, default=ZERO)
+    p.add_argument("--smoothing", type=number, default=ZERO)
     p.add_argument("--nesterov", action="store_true")
     p.add_argument("--beta1", type=number, default=from_text("0.9"))
     p.add_argument("--beta2", type=number, default=from_text("0.999"))
@@ -137,6 +138,7 @@ def recipe_of(args, table, labels, names, layers, settings, own):
         "weight": None if weights is None else column or "",
         "class_weight": args.class_weight,
         "init_scale": args.init_scale,
+        "smoothing": args.smoothing,
         "nesterov": int(args.nesterov),
     }
 
@@ -189,7 +191,7 @@ def train(args, layers, settings, x, labels, shares, held):
             loss += network.loss_units(values, args.grain)
             right += int((network.classes(passes, args.loss) == labels[items]).sum())
             deltas = network.deltas(args.loss, layers, passes, labels[items], args.unit, product,
-                                    args.delta, own)
+                                    args.delta, own, args.smoothing)
             sums = network.sums(layers, passes, deltas, args.grain, limit, product)
             flat = [total for pair in sums for total in pair]
             lr = schedule.lr(epoch * steps + s, epoch)

@@ -51,7 +51,7 @@ void qn__gpu_launch_loss(qn__gpu_pass *pass, uint32_t flags) {
     qn__push_arg(&c, l->out);
     qn__push_arg(&c, qn__kernel_activation(l->activation));
     qn__push_arg(&c, qn__kernel_loss(w->program->loss));
-    qn__push_float_arg(&c, w->program->delta);
+    qn__push_float_arg(&c, qn__program_loss_number(w->program));
     qn__push_float_arg(&c, ldexpf(1.0f, (int)w->program->gradient_scale));
     qn__push_arg(&c, flags | (w->program->real ? QN_LOSS_REAL : 0));
     qn__gpu_launch_over(pass, QN__K_LOSS, pass->items, &c);

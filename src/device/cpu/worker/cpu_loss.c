@@ -90,12 +90,13 @@ typedef struct loss_state {
     float weight[LANES], factor[LANES]; /* of the item; the same in units: times 2^u (8.1) */
 } loss_state;
 
-/* 7.2, 8.2 */
-INLINE void cross_entropy(const uint32_t lanes, const qn__cpu_kernels *k, uint32_t out,
-                          const float *y, loss_state *o, float *delta) {
+/* 7.2, 8.2, 17.3 */
+INLINE void cross_entropy(const uint32_t lanes, const qn__program *p, const qn__cpu_kernels *k,
+                          uint32_t out, const float *y, loss_state *o, float *delta) {
+    const float on = qn__smoothed_target(p, 1), off = qn__smoothed_target(p, 0);
     for (uint32_t j = 0; j < out; ++j)
         for (uint32_t i = 0; i < lanes; ++i) {
-            const float target = (int32_t)j == o->label[i] ? 1.0f : 0.0f;
+            const float target = (int32_t)j == o->label[i] ? on : off;
             delta[j * lanes + i] = (y[j * lanes + i] - target) * o->factor[i];
         }
     k->log(lanes, o->sum, o->loss);
@@ -193,7 +194,7 @@ INLINE void losses(const uint32_t lanes, const qn__cpu_pass *pass, qn__cpu_core 
     memcpy(w->chosen + first, class, rows * sizeof *class);
     if (pass->batch->feed->labels) {
         if (p->loss == QN__LOSS_CROSS_ENTROPY)
-            cross_entropy(lanes, w->kernels, out, y, &o, delta);
+            cross_entropy(lanes, p, w->kernels, out, y, &o, delta);
         else if (p->loss == QN__LOSS_BINARY)
             binary(lanes, y, &o, delta);
         else
