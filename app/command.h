@@ -33,6 +33,8 @@ extern const command train_command;
 extern const command predict_command;
 extern const command replay_command;
 extern const command plan_command;
+extern const command model_list_command;
+extern const command model_show_command;
 extern const command submit_command;
 extern const command jobs_command;
 extern const command help_command;

@@ -6,6 +6,7 @@
 #include "format.h"
 #include "jsonline.h"
 #include "message.h"
+#include "model_text.h"
 #include "sources.h"
 #include <inttypes.h>
 #include <math.h>
@@ -19,6 +20,7 @@
 typedef struct devices_flags {
     compute_flags compute;
     const char *measure, *model;
+    char *layers; /* the model's text without names of files, for free() */
     uint64_t features, batch, grain, ranks;
     const char *optimizer, *arith, *data, *labels, *shape;
     float seconds;
@@ -392,12 +394,23 @@ static void report_trial(const devices_flags *f, const qn_advice *advice, uint32
     json_end();
 }
 
-static int try_model(const devices_flags *f) {
+/* Puts the layers in place of a file or of a ready model, for measurements on items of another
+ * machine. Data that is not there has ten classes, as in qn_advise. Returns -1, or an exit code. */
+enum { CLASSES = 10 };
+static int take_model(devices_flags *f, const char *shape, uint64_t features, uint32_t classes) {
+    int code = model_read(f->model, shape, features, classes, &f->layers);
+    f->model = code < 0 ? f->layers : f->model;
+    return code;
+}
+
+static int try_model(devices_flags *f) {
     uint32_t room = qn_device_count(), count;
     qn_train_options options;
     qn_error err;
     double rate;
-    int code = -1;
+    int code = take_model(f, f->shape, f->features, CLASSES);
+    if (code >= 0)
+        return code;
     qn_advice *advice = calloc(room, sizeof *advice);
     if (!advice)
         return message_fail(QN_MEMORY, "out of memory", "", "");
@@ -475,9 +488,8 @@ static qn_train_options costs_job(const devices_flags *f) {
 }
 
 /* Measures calls, and prints them in the format that quern plan reads. */
-static int report_costs(const devices_flags *f) {
+static int report_costs(devices_flags *f) {
     static qn_plan_cost cost[MOST_COSTS];
-    const qn_train_options job = costs_job(f);
     const source_flags from = {.data = f->data, .labels = f->labels};
     cost->size = sizeof *cost;
     uint64_t features = f->features;
@@ -490,8 +502,11 @@ static int report_costs(const devices_flags *f) {
         return code;
     if (data)
         features = qn_data_features(data);
-    if (qn_plan_measure(&job, data, (uint32_t)features, (uint32_t)f->ranks, (double)f->seconds,
-                        cost, MOST_COSTS, &count, &err) != QN_OK)
+    code = take_model(f, data ? NULL : f->shape, data ? 0 : features,
+                      data ? qn_data_classes(data) : CLASSES);
+    const qn_train_options job = costs_job(f);
+    if (code < 0 && qn_plan_measure(&job, data, (uint32_t)features, (uint32_t)f->ranks,
+                                    (double)f->seconds, cost, MOST_COSTS, &count, &err) != QN_OK)
         code = message_error(&err);
     for (uint32_t i = 0; code < 0 && i < count; i++) {
         if (f->json)
@@ -547,6 +562,7 @@ static int run(const command *self, int argc, char **argv) {
         code = f.costs ? report_costs(&f) : list(&f);
     if (code < 0 && f.model && !f.costs)
         code = try_model(&f);
+    free(f.layers);
     return code < 0 ? EXIT_DONE : code;
 }
 

@@ -74,6 +74,13 @@ static void join_words(const arguments *given, char *name, size_t size) {
             (size_t)snprintf(name + used, size - used, "%s%s", i > 0 ? " " : "", given->operand[i]);
 }
 
+/* The commands of a group. */
+static void print_both(const command *one, const command *other) {
+    options_help(one);
+    putchar('\n');
+    options_help(other);
+}
+
 static int print(const help_flags *f, const char *name, const command *about) {
     if (f->completion)
         manual_completion(f->completion);
@@ -81,11 +88,11 @@ static int print(const help_flags *f, const char *name, const command *about) {
         manual_page(about);
     else if (about)
         options_help(about);
-    else if (strcmp(name, "data") == 0) {
-        options_help(&data_info_command);
-        putchar('\n');
-        options_help(&data_synth_digits_command);
-    } else
+    else if (strcmp(name, "data") == 0)
+        print_both(&data_info_command, &data_synth_digits_command);
+    else if (strcmp(name, "model") == 0)
+        print_both(&model_list_command, &model_show_command);
+    else
         long_help();
     return EXIT_DONE;
 }
@@ -106,7 +113,8 @@ static int run(const command *self, int argc, char **argv) {
     const command *about = *name ? command_named(name) : NULL;
     if (f.completion && (f.man || *name))
         return message_usage("write it alone", "--completion is for all commands together");
-    if (*name && !about && (f.man || strcmp(name, "data") != 0))
+    const int group = strcmp(name, "data") == 0 || strcmp(name, "model") == 0;
+    if (*name && !about && (f.man || !group))
         return message_usage("\"quern help\" lists the commands", "there is no help on \"%s\"",
                              name);
     return print(&f, name, about);

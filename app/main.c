@@ -19,6 +19,8 @@ const command *const all_commands[] = {&train_command,
                                        &jobs_command,
                                        &data_info_command,
                                        &data_synth_digits_command,
+                                       &model_list_command,
+                                       &model_show_command,
                                        &devices_command,
                                        &plan_command,
                                        &version_command,
@@ -55,6 +57,11 @@ const command *command_named(const char *name) {
     return NULL;
 }
 
+/* A word that begins the names of several commands. */
+static int is_group(const char *word) {
+    return strcmp(word, "data") == 0 || strcmp(word, "model") == 0;
+}
+
 /* "quern data", "quern data synth" and misspelled names. */
 static int no_such_command(int argc, char **argv) {
     static const char list[] = "\"quern help\" lists the commands";
@@ -64,12 +71,15 @@ static int no_such_command(int argc, char **argv) {
     for (int i = 0; all_commands[i]; i++)
         names[count++] = all_commands[i]->name;
     /* Compares both words: "data inof" is similar to "data info". */
-    int longest = strcmp(argv[1], "data") == 0 ? 3 : 1;
+    int longest = is_group(argv[1]) ? 3 : 1;
     for (int i = 1; i < argc && i <= longest && argv[i][0] != '-'; i++)
         used += (size_t)snprintf(typed + used, sizeof typed - used, "%s%.30s", i > 1 ? " " : "",
                                  argv[i]);
     if (argv[1][0] == '-')
         snprintf(typed, sizeof typed, "%.60s", argv[1]);
+    if (strcmp(typed, "model") == 0)
+        return message_usage("write quern model list, or quern model show TEXT",
+                             "\"model\" needs a subcommand: list or show");
     if (strcmp(typed, "data") == 0)
         return message_usage("write quern data info FILE, or quern data synth digits",
                              "\"data\" needs a subcommand: info or synth digits");
@@ -101,8 +111,7 @@ static int dispatch(int argc, char **argv) {
         printf("quern %s\n", qn_version());
         return EXIT_DONE;
     }
-    if (argc > 2 && strcmp(argv[1], "data") == 0 && argv[2][0] == '-' &&
-        has_word(argc, argv, "--help"))
+    if (argc > 2 && is_group(argv[1]) && argv[2][0] == '-' && has_word(argc, argv, "--help"))
         return help_command.run(&help_command, 3, (char *[]){argv[0], argv[0], argv[1]});
     const command *c = command_find(argc, argv, &words);
     if (!c)

@@ -5,12 +5,14 @@
 #include "format.h"
 #include "jsonline.h"
 #include "message.h"
+#include "model_text.h"
 #include "sources.h"
 #include <inttypes.h>
 #include <math.h>
 #include <quern/defaults.h>
 #include <quern/plan.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_ROWS = 24, DIGIT_FEATURES = 784, DIGIT_CLASSES = 10 };
@@ -68,7 +70,7 @@ static const option plan_options[] = {
      .value = "N",
      .low = 1,
      .high = 1 << 24,
-     .help = "instead of --data: classes, for the network used without --model",
+     .help = "instead of --data: classes, for a ready model and without --model",
      .fallback = "10"},
     {.name = "model",
      .kind = OPTION_TEXT,
@@ -346,18 +348,34 @@ static const char *of_real_labels(const char *field, char *text, size_t room) {
     return at ? at + strlen(before) : text;
 }
 
+/* Plans for the options `o`, which are complete. */
+static int plan_for(const plan_flags *f, const qn_plan_options *o) {
+    qn_plan *p;
+    qn_error err;
+    if (qn_plan_make(o, &p, &err) != QN_OK)
+        return message_error(&err);
+    if (f->json)
+        print_json(qn_plan_report_of(p));
+    else
+        print_plan(f, o, qn_plan_report_of(p));
+    qn_plan_free(p);
+    return EXIT_DONE;
+}
+
 static int plan(plan_flags *f) {
     qn_train_options job;
     qn_plan_options o;
-    qn_error err;
-    qn_plan *p;
-    char model[160], optimizer[96];
+    char model[160], optimizer[96], *text = NULL;
     qn_train_options_init(&job);
     qn_default_model((uint32_t)f->classes, model, sizeof model);
     job.model = f->model ? f->model : model;
     job.shape = f->from.shape;
     if (f->real && !f->model)
         job.model = of_real_labels("train.model", model, sizeof model);
+    int code = model_read(job.model, job.shape, f->features, f->real ? 0 : f->classes, &text);
+    if (code >= 0)
+        return code;
+    job.model = text;
     job.loss = compute_loss(job.model);
     job.arith = f->arith;
     job.optimizer = f->optimizer;
@@ -372,14 +390,9 @@ static int plan(plan_flags *f) {
     o.items = f->items;
     o.team = f->team.at;
     o.teams = f->team.count;
-    if (qn_plan_make(&o, &p, &err) != QN_OK)
-        return message_error(&err);
-    if (f->json)
-        print_json(qn_plan_report_of(p));
-    else
-        print_plan(f, &o, qn_plan_report_of(p));
-    qn_plan_free(p);
-    return EXIT_DONE;
+    code = plan_for(f, &o);
+    free(text);
+    return code;
 }
 
 static int run(const command *self, int argc, char **argv) {

@@ -142,6 +142,8 @@ static const struct {
     {"info inspect describe show head summary", "data info"},
     {"synth synthesize generate digits", "data synth digits"},
     {"gpu gpus hardware benchmark bench nvidiasmi clinfo", "devices"},
+    {"models zoo pretrained", "model list"},
+    {"network layers flops torchinfo", "model show"},
     {"estimate simulate profile cost", "plan"},
     {"v about", "version"},
     {"man usage commands", "help"},

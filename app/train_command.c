@@ -4,6 +4,7 @@
 #include "format.h"
 #include "jsonline.h"
 #include "message.h"
+#include "model_text.h"
 #include "paths.h"
 #include "ranks.h"
 #include "report.h"
@@ -322,6 +323,7 @@ int train_check_paths(const train_flags *f, const char *hostfile, int writes) {
     paths_add_sources(&files, &f->from, &f->ranks);
     paths_add(&files, QN_FILE_READ, "--hostfile", hostfile);
     paths_add(&files, QN_FILE_READ, "--init-from", f->init_from);
+    paths_add(&files, QN_FILE_READ, "--model", model_file(f->model));
     paths_add(&files, QN_FILE_WRITE, "-o", f->out);
     paths_add(&files, QN_FILE_WRITE, "--trace", f->trace);
     paths_add(&files, QN_FOLDER_RUN, "--run-dir", f->run_dir);
@@ -340,28 +342,11 @@ static int open_start(const train_flags *f, qn_model **out) {
     return ranks_failed(&err);
 }
 
-/* Outputs of the last layer of a model text, "dense N ..."; 0: unknown. The last `;` may end the
- * text. The library says what is wrong with the text. */
-static uint32_t outputs_of(const char *model) {
-    const char *last = model;
-    char digits[16];
-    uint64_t outputs = 0;
-    for (const char *end = model; end && (end = strchr(end, ';')); end++)
-        if (strpbrk(end, "0123456789"))
-            last = end;
-    last = last ? strpbrk(last, "0123456789") : NULL;
-    if (!last)
-        return 0;
-    snprintf(digits, sizeof digits, "%.*s", (int)strspn(last, "0123456789"), last);
-    return read_count(digits, &outputs) && outputs <= UINT32_MAX ? (uint32_t)outputs : 0;
-}
-
 static int open_and_train(const train_flags *f, int argc, char **argv) {
     qn_train_options options;
     sources from;
     qn_model *start;
     source_flags flags = f->from;
-    flags.outputs = outputs_of(f->model);
     int code = open_start(f, &start);
     char *categories = code < 0 && start ? source_categories_of_model(start) : NULL;
     flags.categories = categories;
@@ -405,6 +390,8 @@ static int read_command_line(const command *self, int argc, char **argv, train_f
         code = compute_check(&f->compute);
     if (code < 0)
         code = train_check_paths(f, NULL, ranks_is_writer());
+    if (code < 0)
+        code = model_outputs(f->model, &f->from.outputs);
     sources_agreed(&f->from, self->name, same);
     same[SOURCES_AGREED] =
         (qn_agreement){sizeof *same, "--init-from", f->init_from ? "a model" : "none",

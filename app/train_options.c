@@ -55,11 +55,12 @@ const option train_options[] = {
      .name = "model",
      .kind = OPTION_TEXT,
      AT(model),
-     .value = "TEXT",
+     .value = "TEXT|NAME|@PATH",
      .from = QN_CHOICE_ACTIVATION,
      .help =
          "layers from first to last, such as \"dense 500 tanh dropout 0.2; dense 10 softmax\", or "
-         "for images \"conv 32 3x3 relu; maxpool 2; globalpool; dense 10 softmax\"; the "
+         "for images \"conv 32 3x3 relu; maxpool 2; globalpool; dense 10 softmax\"; @PATH is a "
+         "file of them, NAME one that \"quern\tmodel\tlist\" lists; the "
          "activations are",
      .field = "train.model"},
     {.name = "loss",

@@ -305,6 +305,25 @@ static void test_plans(void **state) {
     REFUSED(qn_advise, "count", &have.options, 1, 0.1, &advice, 1, NULL, NULL);
 }
 
+static void test_networks(void **state) {
+    (void)state;
+    qn_network *out;
+    qn_layer_info info = {.size = sizeof info};
+    REFUSED(qn_network_open, "job", NULL, 0, 1, &out);
+    assert_null(out);
+    REFUSED(qn_network_open, "out", &have.options, 0, 1, NULL);
+    assert_int_equal(qn_network_open(&have.options, 4, 1, &out, NULL), QN_OK);
+    REFUSED(qn_network_layer, "network", NULL, 0, &info);
+    REFUSED(qn_network_layer, "info", out, 0, NULL);
+    assert_int_equal(qn_network_layer(out, 1, &info, NULL), QN_USAGE);
+    qn_network_free(out);
+    qn_network_free(NULL);
+    assert_string_equal(qn_network_text(NULL), "");
+    assert_null(qn_network_ready(NULL));
+    assert_int_equal(qn_network_layers(NULL) + qn_network_parameters(NULL), 0);
+    REFUSED(qn_ready_get, "model", 0, NULL);
+}
+
 static void test_clusters(void **state) {
     (void)state;
     qn_cluster *out;
@@ -338,7 +357,7 @@ int main(void) {
         cmocka_unit_test(test_files),      cmocka_unit_test(test_devices),
         cmocka_unit_test(test_training),   cmocka_unit_test(test_texts_of_options),
         cmocka_unit_test(test_prediction), cmocka_unit_test(test_plans),
-        cmocka_unit_test(test_clusters),
+        cmocka_unit_test(test_clusters),   cmocka_unit_test(test_networks),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -143,7 +143,14 @@ static void test_filled(void **state) {
     for (size_t i = sizeof info; i < newer; ++i)
         assert_int_equal(((unsigned char *)f)[i], 0);
     is_kept(f);
+    qn_network *network;
+    const qn_train_options small_one = small();
+    assert_int_equal(qn_network_open(&small_one, 4, 1, &network, &err), QN_OK);
     for (int i = 0; i < ODD; ++i) {
+        qn_ready_model model = {.size = odd[i]};
+        qn_layer_info layer = {.size = odd[i]};
+        is_refused(qn_ready_get(0, &model, &err), &err, "qn_ready_model");
+        is_refused(qn_network_layer(network, 0, &layer, &err), &err, "qn_layer_info");
         qn_device_rates rates = {.size = odd[i]};
         qn_cluster_library library = {.size = odd[i]};
         info.size = odd[i];
@@ -151,6 +158,7 @@ static void test_filled(void **state) {
         is_refused(qn_device_measure(0, NULL, &rates, &err), &err, "qn_device_rates");
         is_refused(qn_cluster_library_get(&library, &err), &err, "qn_cluster_library");
     }
+    qn_network_free(network);
 }
 
 /* The report's pointers lead to structs of the library's own sizes, one address each, so that a

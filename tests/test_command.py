@@ -27,7 +27,7 @@ import python_package
 from builds import ROOT
 
 COMMANDS = ["version", "devices", "plan", "data info", "data synth digits", "train", "predict", "replay",
-            "help"]
+            "model list", "model show", "help"]
 SMALL = ["--model", "dense 24 tanh; dense 10 softmax", "--epochs", "3", "--momentum", "0.9"]
 HEX = re.compile(r"\b[0-9a-f]{64}\b")
 
@@ -97,6 +97,8 @@ def test_every_option_of_train_is_in_its_help(run_quern):
     (["trian"], 'did you mean "train"'),
     (["data", "inof", "x"], 'did you mean "data info"'),
     (["data"], "quern data info FILE"),
+    (["model", "shwo"], 'did you mean "model show"'),
+    (["model"], "quern model list"),
     (["train", "--epcohs", "3"], "did you mean --epochs?"),
     (["train", "--lerning-rate", "3"], "quern train --help"),
     (["train", "--loss", "mes"], 'did you mean "mse"'),
@@ -628,7 +630,7 @@ def test_pages_to_type_along(quern, tmp_path, page):
 
 
 @pytest.mark.parametrize("command", ["train", "predict", "replay", "plan", "devices", "submit",
-                                     "jobs", "data info", "data synth digits"])
+                                     "jobs", "data info", "data synth digits", "model show"])
 def test_notes_fit_the_command(quern, command):
     """A remedy for an option of another program names options of this command only."""
     source = (pathlib.Path(__file__).parent.parent / "app/synonyms.c").read_text()

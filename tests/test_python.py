@@ -175,6 +175,10 @@ def test_the_shape_of_an_item(q, tmp_path):
     assert model.recipe["shape"] == f"1x1x{count}"
     assert q.train(path, shape=f"1x{count}", **options).digest == model.digest
     assert q.replay(model, path).digest == model.digest
+    (tmp_path / "net.txt").write_text("conv 3 1x2 relu  # a window\ndense 2 softmax\n")
+    for named in (tmp_path / "net.txt", f"@{tmp_path}/net.txt"):
+        again = q.train(values, labels, shape=f"1x{count}", **{**options, "model": named})
+        assert again.digest == model.digest
 
 
 def test_options_have_the_command_s_words(q, run_quern):

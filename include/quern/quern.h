@@ -12,6 +12,7 @@
 #include <quern/export.h>
 #include <quern/files.h>
 #include <quern/model.h>
+#include <quern/network.h>
 #include <quern/plan.h>
 #include <quern/predict.h>
 #include <quern/score.h>

@@ -93,6 +93,8 @@ def assign(struct, member, value):
         value = ",".join(map(_quoted, value))
     if member == "class_weight" and isinstance(value, dict):
         value = ",".join(f"{_in_quotes(str(name))}={float(weight)!r}" for name, weight in value.items())
+    if member == "model" and isinstance(value, os.PathLike):
+        value = "@" + os.fspath(value)
     if kind is C.c_char_p:
         value = text(value)
     elif kind in (C.c_float, C.c_double):

@@ -210,8 +210,8 @@ class Classifier(ClassifierMixin, _Network):
 
     Parameters
     ----------
-    model : str, optional
-        The layers. "{classes}" stands for the number of classes. Default: "dense 100 relu; dense
+    model : str or os.PathLike, optional
+        The layers, or the path of a file of them. "{classes}" stands for the number of classes. Default: "dense 100 relu; dense
         {classes} softmax".
     epochs : int, optional
         Passes over the items. Default: as many as give 1000 steps, between 10 and 50.
@@ -365,6 +365,8 @@ class Classifier(ClassifierMixin, _Network):
 
     def _layers(self):
         model = self.model or "dense 100 relu; dense {classes} softmax"
+        if not isinstance(model, str):  # the path of a file
+            return model
         return model.replace("{classes}", str(len(self.classes_)))
 
     def _check(self, made):

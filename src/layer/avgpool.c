@@ -47,5 +47,6 @@ const qn__layer_ops qn__avgpool = {.word = "avgpool",
                                    .parse = qn__pool_parse,
                                    .write = qn__pool_write,
                                    .make = qn__pool_make,
+                                   .flops = qn__pool_flops,
                                    .forward = qn__mean_forward,
                                    .backward = qn__mean_backward};

@@ -131,6 +131,7 @@ const qn__layer_ops qn__conv = {
     .write = write,
     .make = make,
     .fan_out = fan_out,
+    .flops = qn__product_flops,
     .forward = forward,
     .backward = backward,
     .gradient = qn__product_gradient};

@@ -52,6 +52,7 @@ const qn__layer_ops qn__dense = {.word = "dense",
                                  .write = write,
                                  .make = make,
                                  .fan_out = fan_out,
+                                 .flops = qn__product_flops,
                                  .forward = forward,
                                  .backward = backward,
                                  .gradient = qn__product_gradient};

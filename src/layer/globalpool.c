@@ -26,5 +26,6 @@ const qn__layer_ops qn__globalpool = {.word = "globalpool",
                                       .parse = parse,
                                       .write = write,
                                       .make = make,
+                                      .flops = qn__pool_flops,
                                       .forward = qn__mean_forward,
                                       .backward = qn__mean_backward};

@@ -18,6 +18,10 @@ const qn__layer_ops *qn__layer_ops_of(qn__layer_kind kind) {
     return NULL;
 }
 
+qn__flops qn__layer_flops(const qn__layer *layer) {
+    return qn__layer_ops_of(layer->kind)->flops(layer);
+}
+
 static const char *word_of(int kind) { return qn__layer_ops_of((qn__layer_kind)kind)->word; }
 
 qn_status qn__layer_find(const qn__tokens *tokens, qn__layer_kind *kind) {

@@ -20,6 +20,11 @@ typedef struct qn__layer_text {
     float dropout; /* probability, 0: none */
 } qn__layer_text;
 
+/* Floating-point operations of one item. */
+typedef struct qn__flops {
+    uint64_t forward, backward, gradient;
+} qn__flops;
+
 typedef struct qn__layer_ops {
     const char *word;   /* the first of the layer's text */
     const char *syntax; /* all of them, for messages */
@@ -40,6 +45,10 @@ typedef struct qn__layer_ops {
      * `gradient`. */
     uint64_t (*fan_out)(const qn__layer *layer);
 
+    /* What one item costs: multiplications and additions of products, and one operation for each
+     * value that a pool or a normalisation reads. `backward`: the errors of the layer's source. */
+    qn__flops (*flops)(const qn__layer *layer);
+
     /* The reference, docs/exactness.md 6.3, 8.4, 8.6, 15 and 16. Values of an item stand in the
      * order [height][width][channels]. `bits`: of integer products, 0 for float32.
      *
@@ -58,6 +67,9 @@ typedef struct qn__layer_ops {
 extern const qn__layer_ops qn__dense, qn__conv, qn__maxpool, qn__avgpool, qn__globalpool;
 
 const qn__layer_ops *qn__layer_ops_of(qn__layer_kind kind);
+
+/* The cost of one item in this layer. */
+qn__flops qn__layer_flops(const qn__layer *layer);
 
 /* The kind of the current word, in *kind. Fails with QN_USAGE and names the nearest kind. */
 qn_status qn__layer_find(const qn__tokens *tokens, qn__layer_kind *kind);

@@ -46,5 +46,6 @@ const qn__layer_ops qn__maxpool = {.word = "maxpool",
                                    .parse = qn__pool_parse,
                                    .write = qn__pool_write,
                                    .make = qn__pool_make,
+                                   .flops = qn__pool_flops,
                                    .forward = forward,
                                    .backward = backward};

@@ -20,3 +20,8 @@ qn_status qn__pool_make(const qn__layer_text *text, qn__shape from, uint64_t fir
                         qn__layer *layer, qn_error *err) {
     return qn__window_make(text, from, from.channels, first, layer, err);
 }
+
+qn__flops qn__pool_flops(const qn__layer *layer) {
+    const uint64_t flops = (uint64_t)layer->out * qn__window_taps(layer);
+    return (qn__flops){flops, flops, 0};
+}

@@ -10,6 +10,9 @@ void qn__pool_write(const qn__layer_text *layer, qn__text *text);
 qn_status qn__pool_make(const qn__layer_text *text, qn__shape from, uint64_t first,
                         qn__layer *layer, qn_error *err);
 
+/* A window reads each of its values once. */
+qn__flops qn__pool_flops(const qn__layer *layer);
+
 /* 16.6: means of windows. */
 void qn__mean_forward(const qn__layer *layer, int bits, const float *parameters, const float *a,
                       float *z);

@@ -66,3 +66,8 @@ void qn__plain_zeros(uint64_t count, float *v) {
     for (uint64_t i = 0; i < count; ++i)
         v[i] = v[i] + 0.0f;
 }
+
+qn__flops qn__product_flops(const qn__layer *layer) {
+    const uint64_t flops = 2 * (uint64_t)layer->out * layer->depth;
+    return (qn__flops){flops, flops, flops};
+}

@@ -3,13 +3,16 @@
 #ifndef QN_LAYER_PRODUCT_H
 #define QN_LAYER_PRODUCT_H
 
-#include "num/program.h"
+#include "layer/layer.h"
 
 void qn__product_forward(const qn__layer *layer, const float *parameters, const float *a, float *z);
 void qn__product_backward(const qn__layer *layer, const float *parameters, const float *delta,
                           float *e);
 void qn__product_gradient(const qn__layer *layer, uint64_t items, const float *a,
                           const float *delta, float *partial);
+
+/* Every output is a chain of `depth` products, which goes into all three passes. */
+qn__flops qn__product_flops(const qn__layer *layer);
 
 /* 16.4: -0 becomes +0. */
 void qn__plain_zeros(uint64_t count, float *v);

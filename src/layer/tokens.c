@@ -33,9 +33,54 @@ const char *qn__tokens_quote(const qn__tokens *w, char word[64]) {
     return word;
 }
 
+/* Each of these ends a layer: the sum of a residual block is a layer of its own, behind the "}". */
+static int ends_layer(char c) { return c == ';' || c == '|' || c == '}'; }
+
+size_t qn__tokens_layer_begin(const char *text, uint32_t layer) {
+    size_t at = 0;
+    for (uint32_t l = 0; l < layer && text[at] != '\0'; ++at)
+        l += (uint32_t)ends_layer(text[at]);
+    while (is_space(text[at]))
+        ++at;
+    return at;
+}
+
+/* The layer's own text is what the message shows: a comment behind it would take its place. */
+static void point_at_line(qn_error *err, const char *name, const char *text, const char *lines,
+                          size_t at) {
+    enum { LINE = 256, NAME = 200 };
+    char shown[LINE], title[NAME + 64];
+    size_t line = 1, layer = 0, begin = 0;
+    const int ended = text[at] == '\0';
+    while (ended && at > 0 && is_space(text[at - 1]))
+        --at; /* the end of the last layer, not an empty line behind it */
+    for (size_t i = 0; i < at; ++i) {
+        layer += (size_t)ends_layer(text[i]);
+        line += lines[i] == '\n';
+        begin = lines[i] == '\n' ? i + 1 : begin;
+    }
+    const size_t skipped = at - begin > LINE / 2 ? at - LINE / 2 - begin : 0;
+    size_t size = strcspn(lines + begin + skipped, "\n");
+    size = size < LINE ? size : LINE - 1;
+    memcpy(shown, lines + begin + skipped, size);
+    shown[size] = '\0';
+    const size_t length = strlen(name), cut = length > NAME ? length - NAME : 0;
+    snprintf(title, sizeof title, "%s%s, line %zu, layer %zu", cut ? "..." : "", name + cut, line,
+             layer);
+    qn__point_at(err, title, shown, at - begin - skipped);
+}
+
+void qn__tokens_point(qn_error *err, const char *name, const char *text, const char *lines,
+                      size_t at) {
+    if (lines)
+        point_at_line(err, name, text, lines, at);
+    else
+        qn__point_at(err, name ? name : "model", text, at);
+}
+
 qn_status qn__tokens_fail(const qn__tokens *w, size_t at, const char *what, const char *remedy) {
     qn__fail(w->err, QN_USAGE, "%s", what);
-    qn__point_at(w->err, "model", w->text, at);
+    qn__tokens_point(w->err, w->name, w->text, w->lines, at);
     return qn__remedy(w->err, QN_USAGE, "%s", remedy);
 }
 

@@ -12,9 +12,18 @@ typedef struct qn__tokens {
     const char *text;
     size_t at, size;
     qn_error *err;
+    const char *name, *lines; /* for messages: as of qn__tokens_point; NULL: "model", one line */
 } qn__tokens;
 
 void qn__tokens_next(qn__tokens *tokens);
+
+/* Makes `where` point at byte `at` of a text. With `lines`, the same bytes as they were written, it
+ * names the line, counted from 1, and the layer, counted from 0; `name` is that of the file. */
+void qn__tokens_point(qn_error *err, const char *name, const char *text, const char *lines,
+                      size_t at);
+
+/* Where a layer's text begins, by its number in the flat list of all layers. */
+size_t qn__tokens_layer_begin(const char *text, uint32_t layer);
 
 /* Whether the words of the layer are used up. */
 int qn__tokens_ended(const qn__tokens *tokens);

@@ -13,9 +13,9 @@
 
 /* The network of a recipe without a model text; the number of classes is appended. Real targets
  * have a smaller one: their tables are mostly small, and their loss is steeper. */
-static const char HIDDEN_LAYERS[] = "dense 500 tanh", LAST_ACTIVATION[] = "softmax";
-static const char OF_TWO_CLASSES[] = "dense 500 tanh; dense 1 sigmoid";
-static const char OF_REAL_TARGETS[] = "dense 100 relu; dense 1 none";
+static const char HIDDEN_LAYERS[] = "dense 500 tanh", HIDDEN_OF_REAL[] = "dense 100 relu";
+static const char LAST_ACTIVATION[] = "softmax", LAST_OF_TWO[] = "dense 1 sigmoid";
+static const char LAST_OF_REAL[] = "dense 1 none";
 
 void qn_train_options_init(qn_train_options *options) {
     if (!options)
@@ -176,8 +176,8 @@ static void put_scale(output *out) {
 }
 
 static void put_model(output *out) {
-    put(out, "%s; dense CLASSES %s; real labels: %s", HIDDEN_LAYERS, LAST_ACTIVATION,
-        OF_REAL_TARGETS);
+    put(out, "%s; dense CLASSES %s; real labels: %s; %s", HIDDEN_LAYERS, LAST_ACTIVATION,
+        HIDDEN_OF_REAL, LAST_OF_REAL);
 }
 
 /* The types of members with a fixed default, and those with a rule. */
@@ -253,13 +253,24 @@ int qn_default_text(const char *field, char *text, size_t room) {
     return finish(&out);
 }
 
-void qn__default_model(qn__task task, qn__loss loss, uint32_t classes, char *text) {
+void qn__default_last(qn__task task, qn__loss loss, uint32_t classes, char *text) {
+    *text = '\0';
     if (task == QN__TASK_REGRESS)
-        snprintf(text, QN__DEFAULT_MODEL_ROOM, "%s", OF_REAL_TARGETS);
+        snprintf(text, QN__DEFAULT_LAST_ROOM, "%s", LAST_OF_REAL);
     else if (loss == QN__LOSS_BINARY)
-        snprintf(text, QN__DEFAULT_MODEL_ROOM, "%s", OF_TWO_CLASSES);
-    else
-        qn_default_model(classes, text, QN__DEFAULT_MODEL_ROOM);
+        snprintf(text, QN__DEFAULT_LAST_ROOM, "%s", LAST_OF_TWO);
+    else if (classes > 0)
+        snprintf(text, QN__DEFAULT_LAST_ROOM, "dense %" PRIu32 " %s", classes, LAST_ACTIVATION);
+}
+
+void qn__default_model(qn__task task, qn__loss loss, uint32_t classes, char *text) {
+    char last[QN__DEFAULT_LAST_ROOM];
+    qn__default_last(task, loss, classes, last);
+    snprintf(text, QN__DEFAULT_MODEL_ROOM, "%s%s%s",
+             !*last                     ? ""
+             : task == QN__TASK_REGRESS ? HIDDEN_OF_REAL
+                                        : HIDDEN_LAYERS,
+             *last ? "; " : "", last);
 }
 
 int qn_default_model(uint32_t classes, char *text, size_t room) {

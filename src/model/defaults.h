@@ -7,11 +7,14 @@
 #include <quern/data.h>
 
 /* "dense 500 tanh; dense 10 softmax" and its NUL, for any number of classes. */
-enum { QN__DEFAULT_MODEL_ROOM = 64 };
+enum { QN__DEFAULT_MODEL_ROOM = 64, QN__DEFAULT_LAST_ROOM = 32 };
 
 /* The network of a task and a loss. `classes`: of the data; not read where the network has one
  * output. `text` has QN__DEFAULT_MODEL_ROOM bytes; empty where there are no classes. */
 void qn__default_model(qn__task task, qn__loss loss, uint32_t classes, char *text);
+
+/* Its last layer alone; `text` has QN__DEFAULT_LAST_ROOM bytes. */
+void qn__default_last(qn__task task, qn__loss loss, uint32_t classes, char *text);
 
 qn__loss qn__default_loss(qn__task task);
 float qn__default_learning_rate(qn__task task, qn__optimizer optimizer);

@@ -105,7 +105,12 @@ static qn_status check_place(const qn__tokens *w, const marks *at, size_t begin,
 }
 
 qn_status qn__network_parse(const char *text, qn__network *out, qn_error *err) {
-    qn__tokens w = {text != NULL ? text : "", 0, 0, err};
+    return qn__network_parse_lines(text, NULL, NULL, out, err);
+}
+
+qn_status qn__network_parse_lines(const char *text, const char *lines, const char *name,
+                                  qn__network *out, qn_error *err) {
+    qn__tokens w = {text != NULL ? text : "", 0, 0, err, name, lines};
     qn__network network = {0};
     marks at;
     qn__tokens_next(&w);

@@ -17,6 +17,11 @@ typedef struct qn__network {
  * caret under the error. `*out` is written only on success. */
 qn_status qn__network_parse(const char *text, qn__network *out, qn_error *err);
 
+/* The same for a text that was written on several lines, or in a file: `lines` and `name` are for
+ * messages, as qn__tokens_point says. Both may be NULL. */
+qn_status qn__network_parse_lines(const char *text, const char *lines, const char *name,
+                                  qn__network *out, qn_error *err);
+
 /* Appends the canonical text of the network, as in recipes. */
 void qn__network_text(const qn__network *network, qn__text *text);
 /* The same for one layer. */

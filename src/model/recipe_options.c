@@ -8,6 +8,7 @@
 #include "data/shape.h"
 #include "model/defaults.h"
 #include "model/model.h"
+#include "model/model_source.h"
 #include "model/tables.h"
 #include <quern/defaults.h>
 #include <quern/version.h>
@@ -147,14 +148,15 @@ static qn_status find_shape(const qn_train_options *o, const qn_data *data, qn__
 }
 
 static qn_status find_network(const qn_train_options *o, const qn_data *data, qn__recipe *r,
-                              qn_error *err) {
+                              qn__model_source *source, qn_error *err) {
+    const qn__labels_like labels = {r->task, r->loss, qn_data_classes(data)};
     char model[QN__DEFAULT_MODEL_ROOM] = "";
     if (o->model == NULL)
         qn__default_model(r->task, r->loss, qn_data_classes(data), model);
-    const qn_status status = find_shape(o, data, r, err);
-    if (status != QN_OK)
-        return status;
-    return qn__network_parse(o->model != NULL ? o->model : model, &r->network, err);
+    qn_status status = find_shape(o, data, r, err);
+    if (status == QN_OK)
+        status = qn__model_source_open(o->model != NULL ? o->model : model, &labels, source, err);
+    return status == QN_OK ? qn__model_source_parse(source, &r->network, err) : status;
 }
 
 static qn_status check_scale(const qn__recipe *r, const qn_data *data, qn_error *err) {
@@ -280,14 +282,14 @@ static qn_status find_weights(const qn_train_options *o, const qn_data *data, qn
 }
 
 static qn_status fill(const qn_train_options *options, const qn_data *data, qn__recipe *r,
-                      qn_error *err) {
+                      qn__model_source *source, qn_error *err) {
     snprintf(r->data, sizeof r->data, "%s", qn_data_digest(data));
     r->items = qn_data_items(data);
     r->features = qn_data_features(data);
     r->task = data->targets ? QN__TASK_REGRESS : QN__TASK_CLASSIFY;
     qn_status status = find_names(options, data, r, err);
     if (status == QN_OK)
-        status = find_network(options, data, r, err);
+        status = find_network(options, data, r, source, err);
     if (status == QN_OK)
         status = find_table(options, data, r, err);
     if (status == QN_OK)
@@ -313,11 +315,15 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
 qn_status qn__recipe_from_options(const qn_train_options *options, const qn_data *data,
                                   qn__recipe *out, qn_error *err) {
     qn__recipe recipe = {0};
-    const qn_status status = fill(options, data, &recipe, err);
+    qn__model_source source = {0};
+    const qn_status status = fill(options, data, &recipe, &source, err);
     if (status == QN_OK)
         *out = recipe;
     else
         qn__recipe_release(&recipe);
+    if (status != QN_OK)
+        qn__model_source_place(&source, err);
+    qn__model_source_release(&source);
     return status;
 }
 

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/float_state.h"
 #include "base/sized.h"
-#include "model/network.h"
+#include "model/model_source.h"
 #include "run/random_items.h"
 #include "run/trainer.h"
 #include <stdio.h>
@@ -138,7 +138,8 @@ static qn_status check(const qn_train_options *options, uint32_t features, doubl
                    "give `train.model`, `plan.features` and `train.batch` as for a training");
         return status;
     }
-    return qn__network_parse(options->model, network, err);
+    const qn__labels_like labels = qn__random_labels();
+    return qn__model_source_read(options->model, &labels, network, err);
 }
 
 qn_status qn_advise(const qn_train_options *options, uint32_t features, double seconds,

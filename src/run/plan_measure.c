@@ -9,6 +9,7 @@
 #include "base/sized.h"
 #include "base/threads.h"
 #include "job/train_job.h"
+#include "model/model_source.h"
 #include "model/recipe_options.h"
 #include "num/philox.h"
 #include "run/random_items.h"
@@ -360,7 +361,8 @@ static qn_status check(const qn_train_options *o, const qn_data *data, uint32_t 
             err, status,
             "give `train.model`, `plan.features`, `train.batch` and 1 to %d `plan.ranks`",
             MOST_RANKS);
-    status = qn__network_parse(o->model, &network, err);
+    const qn__labels_like labels = qn__random_labels();
+    status = qn__model_source_read(o->model, &labels, &network, err);
     if (status == QN_OK)
         *classes = network.layer[network.layers - 1].out;
     return status;

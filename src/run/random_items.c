@@ -2,10 +2,15 @@
 
 #include "base/little_endian.h"
 #include "base/memory.h"
+#include "model/defaults.h"
 #include "num/philox.h"
 
 /* Enough for several batches, and at most about so many bytes. */
 enum { LEAST_ITEMS = 4096, LEAST_BATCHES = 8, MOST_BYTES = 1 << 24 };
+
+qn__labels_like qn__random_labels(void) {
+    return (qn__labels_like){QN__TASK_CLASSIFY, qn__default_loss(QN__TASK_CLASSIFY), 10};
+}
 
 static uint64_t items_of(uint32_t batch, uint32_t features) {
     uint64_t items = (uint64_t)batch * LEAST_BATCHES;

@@ -2,7 +2,11 @@
 #ifndef QN_RUN_RANDOM_ITEMS_H
 #define QN_RUN_RANDOM_ITEMS_H
 
+#include "model/ready.h"
 #include <quern/data.h>
+
+/* What the last layer of a ready model follows where there is no data: ten classes. */
+qn__labels_like qn__random_labels(void);
 
 /* Random bytes, and each class in turn: enough items for several batches. */
 qn_status qn__random_items(uint32_t batch, uint32_t features, uint32_t classes, qn_data **out,

@@ -1,13 +1,17 @@
 /* Model texts: what is read and written again is the same network. */
 #include "fuzz/fuzz.h"
 
-#include "model/network.h"
+#include "model/model_source.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     static qn__network network, again;
     qn_error err = {0};
     qn__text first = {0}, second = {0};
     char *text = fuzz_text(bytes, size);
+    /* Another name than that of a file: lines, comments, ready models. */
+    static const qn__labels_like labels = {QN__TASK_CLASSIFY, QN__LOSS_CROSS_ENTROPY, 3};
+    if (!strchr(text, '@') && qn__model_source_read(text, &labels, &network, &err) != QN_OK)
+        fuzz_check_refusal(err.status, NULL, &err);
     const qn_status status = qn__network_parse(text, &network, &err);
     free(text);
     if (status != QN_OK) {

@@ -1,0 +1,318 @@
+/* quern model list, quern model show: networks without data and without training. */
+
+#include "command.h"
+#include "format.h"
+#include "jsonline.h"
+#include "message.h"
+#include "model_text.h"
+#include "paths.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { USUAL_CLASSES = 10 };
+
+typedef struct model_flags {
+    const char *input, *svg;
+    uint64_t classes;
+    int json;
+} model_flags;
+
+#define AT(member) .place = offsetof(model_flags, member)
+
+static const option list_options[] = {{.heading = "Options",
+                                       .name = "json",
+                                       .kind = OPTION_FLAG,
+                                       AT(json),
+                                       .help = "print one JSON object a line instead"},
+                                      {.name = NULL}};
+
+static const option show_options[] = {
+    {.heading = "Options",
+     .name = "input",
+     .kind = OPTION_TEXT,
+     AT(input),
+     .value = "SHAPE",
+     .help = "what an item is: 3x32x32 (channels x height x width), 28x28, or a number of features",
+     .fallback = "of a ready model: what it was designed for"},
+    {.name = "classes",
+     .kind = OPTION_COUNT,
+     AT(classes),
+     .value = "N",
+     .low = 1,
+     .high = 1 << 24,
+     .help = "classes of the data, which the last layer of a ready model follows",
+     .fallback = "10"},
+    {.name = "svg",
+     .kind = OPTION_TEXT,
+     AT(svg),
+     .value = "FILE",
+     .help = "draw the network to this file"},
+    {.name = "json",
+     .kind = OPTION_FLAG,
+     AT(json),
+     .help = "one JSON object a line: layer, network"},
+    {.name = NULL}};
+
+/* ----------------------------------------------------------------------------------------- list */
+
+/* The sums over all layers. */
+typedef struct totals {
+    uint64_t flops, training, activation;
+} totals;
+
+static totals sum_of(const qn_network *network) {
+    totals sum = {0};
+    for (uint32_t l = 0; l < qn_network_layers(network); l++) {
+        qn_layer_info info = {.size = sizeof info};
+        if (qn_network_layer(network, l, &info, NULL) != QN_OK)
+            continue;
+        sum.flops += info.flops;
+        sum.training += info.training;
+        sum.activation += info.activation;
+    }
+    return sum;
+}
+
+static void print_ready(const qn_ready_model *m, const qn_network *network, int json) {
+    char number[32];
+    const totals sum = sum_of(network);
+    if (!json) {
+        printf("%-15s %-8s %11s %7.1f  %s\n", m->name, m->shape,
+               format_count(qn_network_parameters(network), number), 1e-6 * (double)sum.flops,
+               m->about);
+        return;
+    }
+    json_begin("model");
+    json_text("name", m->name);
+    json_text("about", m->about);
+    json_text("input", m->shape);
+    json_text("text", qn_network_text(network));
+    json_count("parameters", qn_network_parameters(network));
+    json_count("flops", sum.flops);
+    json_count("training_flops", sum.training);
+    json_end();
+}
+
+static int list_one(uint32_t index, int json) {
+    qn_ready_model m = {.size = sizeof m};
+    qn_train_options job;
+    qn_network *network;
+    qn_error err;
+    qn_train_options_init(&job);
+    if (qn_ready_get(index, &m, &err) != QN_OK)
+        return message_error(&err);
+    job.model = m.name;
+    job.shape = m.shape;
+    if (qn_network_open(&job, 0, USUAL_CLASSES, &network, &err) != QN_OK)
+        return message_error(&err);
+    print_ready(&m, network, json);
+    qn_network_free(network);
+    return -1;
+}
+
+static int run_list(const command *self, int argc, char **argv) {
+    model_flags f = {0};
+    arguments given;
+    int code = options_read(self, argc - 3, argv + 3, &f, &given);
+    if (code >= 0)
+        return code;
+    message_setup(self->name, 0, f.json);
+    if (!f.json)
+        printf("%-15s %-8s %11s %7s\n", "model", "input", "parameters", "MFLOP");
+    for (uint32_t i = 0; code < 0 && i < qn_ready_count(); i++)
+        code = list_one(i, f.json);
+    if (code < 0 && !f.json)
+        puts("\nMFLOP: forward, of one item of this input, with 10 classes.");
+    return code < 0 ? EXIT_DONE : code;
+}
+
+/* ----------------------------------------------------------------------------------------- show */
+
+static char *shape_text(const uint32_t shape[3], char text[40]) {
+    if (shape[1] == 1 && shape[2] == 1)
+        snprintf(text, 40, "%" PRIu32, shape[0]);
+    else
+        snprintf(text, 40, "%" PRIu32 "x%" PRIu32 "x%" PRIu32, shape[0], shape[1], shape[2]);
+    return text;
+}
+
+static void shape_field(const char *key, const uint32_t shape[3]) {
+    json_open(key, '[');
+    for (int i = 0; i < 3; i++)
+        json_count(NULL, shape[i]);
+    json_close(']');
+}
+
+static void layer_event(uint32_t index, const qn_layer_info *l) {
+    json_begin("layer");
+    json_count("layer", index);
+    json_text("text", l->text);
+    json_number("source", l->source);
+    if (l->second >= -1)
+        json_number("second", l->second);
+    shape_field("input", l->input);
+    shape_field("output", l->output);
+    json_count("parameters", l->parameters);
+    json_count("flops", l->flops);
+    json_count("training_flops", l->training);
+    json_count("activation_bytes", l->activation);
+    json_end();
+}
+
+static void network_event(const qn_network *network, const totals *sum) {
+    json_begin("network");
+    json_text("text", qn_network_text(network));
+    json_count("parameters", qn_network_parameters(network));
+    json_count("flops", sum->flops);
+    json_count("training_flops", sum->training);
+    json_count("activation_bytes", sum->activation);
+    json_end();
+}
+
+static void print_layer(uint32_t index, const qn_layer_info *l, int width) {
+    char shape[40], parameters[32], bytes[24];
+    printf("%4" PRIu32 "  %-*s  %-11s %11s  %9.3f  %9.3f  %10s\n", index, width, l->text,
+           shape_text(l->output, shape), format_count(l->parameters, parameters),
+           1e-6 * (double)l->flops, 1e-6 * (double)l->training, format_bytes(l->activation, bytes));
+}
+
+/* The width of the column of texts. */
+static int widest(const qn_network *network) {
+    int width = 5;
+    for (uint32_t l = 0; l < qn_network_layers(network); l++) {
+        qn_layer_info info = {.size = sizeof info};
+        if (qn_network_layer(network, l, &info, NULL) == QN_OK && (int)strlen(info.text) > width)
+            width = (int)strlen(info.text);
+    }
+    return width;
+}
+
+static int print_network(const qn_network *network, int json) {
+    const totals sum = sum_of(network);
+    const int width = json ? 0 : widest(network);
+    char number[32], bytes[24];
+    qn_error err;
+    if (!json)
+        printf("%4s  %-*s  %-11s %11s  %9s  %9s  %10s\n", "", width, "layer", "output",
+               "parameters", "MFLOP", "training", "activation");
+    for (uint32_t l = 0; l < qn_network_layers(network); l++) {
+        qn_layer_info info = {.size = sizeof info};
+        if (qn_network_layer(network, l, &info, &err) != QN_OK)
+            return message_error(&err);
+        if (json)
+            layer_event(l, &info);
+        else
+            print_layer(l, &info, width);
+    }
+    if (json)
+        network_event(network, &sum);
+    else
+        printf("%4s  %-*s  %-11s %11s  %9.3f  %9.3f  %10s\n", "", width, "all", "",
+               format_count(qn_network_parameters(network), number), 1e-6 * (double)sum.flops,
+               1e-6 * (double)sum.training, format_bytes(sum.activation, bytes));
+    return EXIT_DONE;
+}
+
+/* The shape that a ready model was designed for; "" for other texts. */
+static void usual_input(const char *model, char shape[32]) {
+    qn_network *network = NULL;
+    qn_train_options job;
+    qn_train_options_init(&job);
+    job.model = model;
+    *shape = '\0';
+    const char *name =
+        qn_network_open(&job, 0, 1, &network, NULL) == QN_OK ? qn_network_ready(network) : NULL;
+    for (uint32_t i = 0; name && i < qn_ready_count(); i++) {
+        qn_ready_model m = {.size = sizeof m};
+        if (qn_ready_get(i, &m, NULL) == QN_OK && strcmp(m.name, name) == 0)
+            snprintf(shape, 32, "%s", m.shape);
+    }
+    qn_network_free(network);
+}
+
+/* The library's name for the option, which has another one here. */
+static void spell_input(qn_error *err) {
+    static const char field[] = "`train.shape`", ours[] = "--input";
+    char *at = strstr(err->remedy, field), *behind = at ? at + sizeof field - 1 : NULL;
+    if (!at)
+        return;
+    memcpy(at, ours, sizeof ours - 1);
+    memmove(at + sizeof ours - 1, behind, strlen(behind) + 1);
+}
+
+/* Opens the network of the text for items of --input. Returns -1 or an exit code. */
+static int open_network(const model_flags *f, const char *model, qn_network **out) {
+    char usual[32];
+    uint64_t features = 0;
+    qn_train_options job;
+    qn_error err;
+    usual_input(model, usual);
+    qn_train_options_init(&job);
+    job.model = model;
+    job.shape = f->input ? f->input : *usual ? usual : NULL;
+    if (f->input && read_count(f->input, &features)) {
+        if (features < 1 || features > 1 << 24)
+            return message_usage("it is a number from 1 to 16777216, or a shape such as 3x32x32",
+                                 "--input cannot be %s", f->input);
+        job.shape = NULL;
+    }
+    if (qn_network_open(&job, (uint32_t)features, (uint32_t)f->classes, out, &err) != QN_OK) {
+        spell_input(&err);
+        return message_error(&err);
+    }
+    if (job.shape || features)
+        return -1;
+    qn_network_free(*out);
+    return message_usage("add --input 3x32x32, or the number of features: --input 784",
+                         "the shapes of layers follow from what an item is");
+}
+
+static int run_show(const command *self, int argc, char **argv) {
+    model_flags f = {.classes = USUAL_CLASSES};
+    arguments given;
+    qn_network *network = NULL;
+    paths files = {.count = 0};
+    int code = options_read(self, argc - 3, argv + 3, &f, &given);
+    if (code >= 0)
+        return code;
+    message_setup(self->name, 0, f.json);
+    paths_add(&files, QN_FILE_READ, "MODEL", model_file(given.operand[0]));
+    paths_add(&files, QN_FILE_WRITE, "--svg", f.svg);
+    code = paths_check(&files, 1);
+    if (code < 0)
+        code = open_network(&f, given.operand[0], &network);
+    if (code >= 0)
+        return code;
+    code = print_network(network, f.json);
+    qn_network_free(network);
+    return code;
+}
+
+const command model_list_command = {
+    .name = "model list",
+    .summary = "list the ready models",
+    .usage = "quern model list [options]",
+    .about = "A ready model is a network with a name, which can stand for its layers wherever a "
+             "model text can: quern train --model lenet. Its last layer follows the labels of the "
+             "data.",
+    .options = list_options,
+    .examples = "quern model list\n"
+                "quern train --data photos --resize 32x32 --model vgg8 -o m.safetensors",
+    .run = run_list};
+
+const command model_show_command = {
+    .name = "model show",
+    .summary = "show the layers of a network: shapes, parameters, cost",
+    .usage = "quern model show TEXT|NAME|@PATH [options]",
+    .about = "Needs no data and trains nothing. MFLOP are millions of floating-point operations of "
+             "one item: forward, and in a training step. They count products, and what pools and "
+             "normalisations read, not activation functions and updates. The activation is the "
+             "memory of a layer's outputs of one item, in float32.",
+    .operand = "MODEL",
+    .options = show_options,
+    .examples = "quern model show lenet\n"
+                "quern model show \"conv 16 3x3 relu; dense 10 softmax\" --input 3x32x32\n"
+                "quern model show @net.txt --input 28x28 --json",
+    .run = run_show};

@@ -1,0 +1,59 @@
+#include "model_text.h"
+#include "message.h"
+#include "options.h"
+#include <stdlib.h>
+#include <string.h>
+
+const char *model_file(const char *model) {
+    const char *start = model ? model + strspn(model, " \t") : "";
+    return *start == '@' ? start + 1 : NULL;
+}
+
+static int open_network(const char *model, const char *shape, uint64_t features, uint64_t classes,
+                        qn_network **out) {
+    qn_train_options job;
+    qn_error err;
+    qn_train_options_init(&job);
+    job.model = model;
+    job.shape = shape;
+    return qn_network_open(&job, (uint32_t)features, (uint32_t)classes, out, &err) == QN_OK
+               ? -1
+               : message_error(&err);
+}
+
+int model_read(const char *model, const char *shape, uint64_t features, uint64_t classes,
+               char **text) {
+    qn_network *network;
+    *text = NULL;
+    int code = open_network(model, shape, features, classes, &network);
+    if (code >= 0)
+        return code;
+    *text = strdup(qn_network_text(network));
+    qn_network_free(network);
+    return *text ? -1 : message_fail(QN_MEMORY, "out of memory", "", "");
+}
+
+/* The number behind the first word of the last layer: "dense N ...". */
+static uint32_t last_number(const char *text) {
+    const char *last = strrchr(text, ';');
+    char digits[16] = "";
+    uint64_t outputs = 0;
+    last = strpbrk(last ? last : text, "0123456789");
+    if (last)
+        strncat(digits, last, strspn(last, "0123456789") < 15 ? strspn(last, "0123456789") : 15);
+    return read_count(digits, &outputs) && outputs <= UINT32_MAX ? (uint32_t)outputs : 0;
+}
+
+int model_outputs(const char *model, uint32_t *outputs) {
+    qn_network *network;
+    *outputs = 0;
+    if (!model)
+        return -1;
+    int code = open_network(model, NULL, 0, 1, &network);
+    if (code >= 0)
+        return code;
+    if (!qn_network_ready(network))
+        *outputs = last_number(qn_network_text(network));
+    qn_network_free(network);
+    return -1;
+}

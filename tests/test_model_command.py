@@ -1,0 +1,125 @@
+"""Model texts in files, ready models, and `quern model`."""
+
+import json
+import subprocess
+
+import numpy as np
+import pytest
+
+FILE = """\ufeff# two layers, and comments; with "separators" | in { them }
+
+CONV 5 3x2 stride 2x1 tanh;   # the first\r
+maxpool 2x1
+
+dense 3 softmax"""
+TEXT = "conv 5 3x2 stride 2x1 tanh; maxpool 2x1; dense 3 softmax"
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """30 items of 1 x 8 x 6 pixels with three classes, or numbers, in the first column."""
+    generator = np.random.default_rng(7)
+    path = tmp_path_factory.mktemp("models") / "t.csv"
+    rows = [f"{k % 3}," + ",".join(map(str, generator.integers(0, 90, 48))) + "\n" for k in range(30)]
+    path.write_text("".join(rows))
+    return path
+
+
+def run(quern, *words, **more):
+    return subprocess.run([quern, *map(str, words)], capture_output=True, text=True, timeout=60, **more)
+
+
+def train(quern, table, out, model, *more):
+    return run(quern, "train", "--data", table, "--shape", "1x8x6", "--model", model, "--epochs", 1,
+               "--devices", "cpu", "--threads", 1, "-o", out, *more)
+
+
+def recipe(path):
+    content = path.read_bytes()
+    return json.loads(json.loads(content[8:8 + int.from_bytes(content[:8], "little")])
+                      ["__metadata__"]["recipe"])
+
+
+def test_a_file_gives_the_bytes_of_its_text(quern, table, tmp_path):
+    (tmp_path / "net.txt").write_text(FILE, encoding="utf-8", newline="")
+    for name, model in (("a", f"@{tmp_path}/net.txt"), ("b", TEXT), ("c", TEXT.replace("; ", "\n"))):
+        done = train(quern, table, tmp_path / name, model)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes() == (tmp_path / "c").read_bytes()
+    assert recipe(tmp_path / "a")["model"] == TEXT
+    done = run(quern, "plan", "--model", f"@{tmp_path}/net.txt", "--shape", "1x8x6", "--team", "host(cpu 9k)")
+    assert done.stdout.startswith(f"{TEXT}: "), done.stderr
+
+
+@pytest.mark.parametrize("content, said", [
+    (b"dense 9 relu\n# c\ndense 3 sofmax # d\n", ["n.txt, line 3, layer 1, column 9:", "dense 3 sofmax"]),
+    (b"conv 3 2\nmaxpool\n\n", ["n.txt, line 2, layer 1, column 8:"]),
+    (b"conv 3 2x2\n\nmaxpool 2; conv 3 9x9 pad none\ndense 3 softmax",
+     ["n.txt, line 3, layer 2, column 12:", "does not fit into 3x2 pixels"]),
+    (b"\n# nothing\n", ["the model has no layers"]),
+    (b"dense\0 3", ["the file is no model text", "byte 5"]),
+    (b"#" * (1 << 20) + b"\n", ["at most 1048576 bytes"]),
+])
+def test_faults_of_a_file_name_its_line(quern, table, tmp_path, content, said):
+    (tmp_path / "n.txt").write_bytes(content)
+    done = run(quern, "train", "--data", table, "--shape", "1x8x6", "--model", "@n.txt", "-o", "m",
+               cwd=tmp_path)
+    assert done.returncode == 2 and len(done.stderr.splitlines()) > 2
+    assert all(words in done.stderr for words in said), done.stderr
+
+
+@pytest.mark.parametrize("model, said", [
+    ("@nothing.txt", "cannot open nothing.txt"), ("@.", "it is a folder"), ("@", "no file is named"),
+    ("lenat", 'did you mean the ready model "lenet"?'), ("lenet; dense 3", 'unknown layer "lenet"'),
+])
+def test_what_is_no_file_and_no_model(quern, table, tmp_path, model, said):
+    for command in (["train", "--data", table, "-o", "m"], ["plan", "--team", "host(cpu 9k)"], ["devices"]):
+        done = run(quern, *command, "--model", model, cwd=tmp_path)
+        assert done.returncode != 0 and said in done.stderr and len(done.stderr.splitlines()) > 1
+
+
+def test_a_ready_model_follows_the_labels(quern, table, tmp_path):
+    two = tmp_path / "two.csv"
+    two.write_text("".join(line for line in table.read_text().splitlines(True) if line[0] != "2"))
+    for data, more, last in ((table, [], "dense 3 softmax"), (two, ["--loss", "binary"], "dense 1 sigmoid"),
+                             (table, ["--task", "regress", "--lr", "1e-5"], "dense 1 none")):
+        done = train(quern, data, tmp_path / "m", "LeNet", *more)
+        assert done.returncode == 0, done.stderr
+        text = "conv 32 5x5 relu; maxpool 2x2; conv 64 5x5 relu; maxpool 2x2; dense 512 relu; "
+        assert recipe(tmp_path / "m")["model"] == text + last
+    done = run(quern, "plan", "--model", "lenet", "--classes", 7, "--team", "host(cpu 9k)")
+    assert "dense 7 softmax" in done.stdout
+    done = run(quern, "train", "--data", table, "--model", "lenet", "-o", tmp_path / "n")
+    assert "the data has no pixels" in done.stderr and "--shape" in done.stderr
+
+
+def events(done):
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_ready_models_are_listed(quern):
+    models = {m["name"]: m for m in events(run(quern, "model", "list", "--json"))}
+    lenet = [28 * 28 * 32 * 25, 14 * 14 * 64 * 25 * 32, 64 * 7 * 7 * 512, 512 * 10]
+    pools = 4 * (14 * 14 * 32 + 7 * 7 * 64)
+    assert models["lenet"]["flops"] == 2 * sum(lenet) + pools
+    assert models["lenet"]["training_flops"] == 6 * sum(lenet) + 2 * pools - 2 * lenet[0]
+    assert models["lenet"]["parameters"] == 26 * 32 + 801 * 64 + 3137 * 512 + 5130
+    shown = run(quern, "model", "list").stdout
+    assert all(name in shown and m["input"] in shown for name, m in models.items())
+    for name, m in models.items():  # the text is what the name stands for
+        assert events(run(quern, "model", "show", name, "--json"))[-1] == events(
+            run(quern, "model", "show", m["text"], "--input", m["input"], "--json"))[-1]
+
+
+def test_layers_are_shown(quern):
+    text = "conv 6 3x3 stride 2 pad none relu; avgpool 3; dense 4 tanh; dense 2 softmax"
+    conv, pool, first, last, network = events(run(quern, "model", "show", text, "--input", "3x20x16", "--json"))
+    assert (conv["output"], pool["output"], first["output"]) == ([6, 9, 7], [6, 3, 2], [4, 1, 1])
+    assert [layer["parameters"] for layer in (conv, pool, first, last)] == [6 * 28, 0, 37 * 4, 10]
+    assert [layer["flops"] for layer in (conv, pool, first, last)] == [2 * 63 * 6 * 27, 9 * 36, 2 * 36 * 4, 16]
+    assert [layer["source"] for layer in (conv, pool, first, last)] == [-1, 0, 1, 2]
+    assert network["parameters"] == 326 and network["activation_bytes"] == 4 * (378 + 36 + 4 + 2)
+    done = run(quern, "model", "show", "conv 3 3; dense 2", "--input", 12)
+    assert "has no pixels" in done.stderr and "--input 3x32x32" in done.stderr
+    assert "--input" in run(quern, "model", "show", "dense 2").stderr
