@@ -120,9 +120,8 @@ static void test_every_backend_gives_the_reference_bytes(void **state) {
 }
 
 /* Only devices that compute convolutions take part. */
-static void test_pictures_give_the_reference_bytes(void **state) {
-    (void)state;
-    const uint64_t first = setting("QN_TEST_SEED", 1), cases = setting("QN_TEST_CASES", 150);
+static void check_pictures(int exact, uint64_t cases) {
+    const uint64_t first = setting("QN_TEST_SEED", 1);
     uint32_t kinds[QN__LAYER_KINDS] = {0}, steps = 0, failing = 0;
     const qn__fake_plan one_fake = {.count = 1};
     static test_case c;
@@ -130,6 +129,8 @@ static void test_pictures_give_the_reference_bytes(void **state) {
     qn__fake_set(&one_fake);
     for (uint64_t seed = first; seed < first + cases; ++seed) {
         pictures_begin(&c, seed);
+        if (exact)
+            c.program.arith = (qn__arith)(QN__ARITH_I7 + seed % 3);
         assert_true(expect(&c, &e));
         steps += e.steps;
         failing += e.step[e.steps - 1].fails != 0;
@@ -144,6 +145,16 @@ static void test_pictures_give_the_reference_bytes(void **state) {
     print_message("%u steps, %u cases that leave the range\n", steps, failing);
     for (int k = 0; cases >= 50 && k < QN__LAYER_KINDS; ++k)
         assert_true(kinds[k] > 5);
+}
+
+static void test_pictures_give_the_reference_bytes(void **state) {
+    (void)state;
+    check_pictures(0, setting("QN_TEST_CASES", 150));
+}
+
+static void test_pictures_of_integers_give_the_reference_bytes(void **state) {
+    (void)state;
+    check_pictures(1, setting("QN_TEST_CASES", 90));
 }
 
 /* Counts the reference's outputs of +0 and of -0, to show that cases about them have some. */
@@ -310,6 +321,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_padding_does_not_decide),
         cmocka_unit_test(test_pictures_give_the_reference_bytes),
+        cmocka_unit_test(test_pictures_of_integers_give_the_reference_bytes),
         cmocka_unit_test(test_far_out_of_range),
         cmocka_unit_test(test_zeros_change_nothing),
         cmocka_unit_test(test_every_backend_gives_the_reference_bytes),

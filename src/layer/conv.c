@@ -109,17 +109,20 @@ static uint64_t fan_out(const qn__layer *l) {
 
 static void forward(const qn__layer *l, int bits, const float *parameters, const float *a,
                     float *z) {
-    (void)bits; /* a recipe with integers has no convolution (16.1) */
-    qn__product_forward(l, parameters, a, z);
+    if (bits)
+        qn__product_intgemm_forward(bits, l, parameters, a, z);
+    else
+        qn__product_forward(l, parameters, a, z);
     qn__plain_zeros(l->out, z);
 }
 
 static void backward(const qn__layer *l, int bits, const float *parameters, const float *a,
                      const float *delta, int64_t *sums, float *e) {
-    (void)bits;
     (void)a;
-    (void)sums;
-    qn__product_backward(l, parameters, delta, e);
+    if (bits)
+        qn__product_intgemm_backward(bits, l, parameters, delta, sums, e);
+    else
+        qn__product_backward(l, parameters, delta, e);
     qn__plain_zeros(l->in, e);
 }
 
@@ -134,4 +137,5 @@ const qn__layer_ops qn__conv = {
     .flops = qn__product_flops,
     .forward = forward,
     .backward = backward,
-    .gradient = qn__product_gradient};
+    .gradient = qn__product_gradient,
+    .intgemm_gradient = qn__product_intgemm_gradient};

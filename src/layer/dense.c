@@ -55,4 +55,5 @@ const qn__layer_ops qn__dense = {.word = "dense",
                                  .flops = qn__product_flops,
                                  .forward = forward,
                                  .backward = backward,
-                                 .gradient = qn__product_gradient};
+                                 .gradient = qn__product_gradient,
+                                 .intgemm_gradient = qn__intgemm_gradient};

@@ -41,16 +41,16 @@ typedef struct qn__layer_ops {
     qn_status (*make)(const qn__layer_text *text, qn__shape from, uint64_t first, qn__layer *layer,
                       qn_error *err);
 
-    /* Outputs that one input reaches, for initial weights (6.2). NULL without parameters, and so is
-     * `gradient`. */
+    /* Outputs that one input reaches, for initial weights (6.2). NULL without parameters, and so
+     * are `gradient` and `intgemm_gradient`. */
     uint64_t (*fan_out)(const qn__layer *layer);
 
     /* What one item costs: multiplications and additions of products, and one operation for each
      * value that a pool or a normalisation reads. `backward`: the errors of the layer's source. */
     qn__flops (*flops)(const qn__layer *layer);
 
-    /* The reference, docs/exactness.md 6.3, 8.4, 8.6, 15 and 16. Values of an item stand in the
-     * order [height][width][channels]. `bits`: of integer products, 0 for float32.
+    /* The reference, docs/exactness.md 6.3, 8.4, 8.6, 15, 16 and 17.12. Values of an item stand in
+     * the order [height][width][channels]. `bits`: of integer products, 0 for float32.
      *
      * z[out] of one item from a[in]. */
     void (*forward)(const qn__layer *layer, int bits, const float *parameters, const float *a,
@@ -62,6 +62,10 @@ typedef struct qn__layer_ops {
      * a[items][in] and errors delta[items][out]. */
     void (*gradient)(const qn__layer *layer, uint64_t items, const float *a, const float *delta,
                      float *partial);
+    /* Integers: writes the same partials in units to `to`. Returns 0 when one is not below `limit`;
+     * `to` is undefined then. */
+    int (*intgemm_gradient)(int bits, const qn__layer *layer, uint64_t items, const float *a,
+                            const float *delta, float limit, int64_t *to);
 } qn__layer_ops;
 
 extern const qn__layer_ops qn__dense, qn__conv, qn__maxpool, qn__avgpool, qn__globalpool;

@@ -1,5 +1,6 @@
 /* Products of a layer with a window, as plain loops: what dense layers and convolutions share
- * (docs/exactness.md 6.3, 8.4, 8.6). Arguments are those of qn__layer_ops. */
+ * (docs/exactness.md 6.3, 8.4, 8.6), and those of integers (17.12). Arguments are those of
+ * qn__layer_ops. */
 #ifndef QN_LAYER_PRODUCT_H
 #define QN_LAYER_PRODUCT_H
 
@@ -10,6 +11,13 @@ void qn__product_backward(const qn__layer *layer, const float *parameters, const
                           float *e);
 void qn__product_gradient(const qn__layer *layer, uint64_t items, const float *a,
                           const float *delta, float *partial);
+
+void qn__product_intgemm_forward(int bits, const qn__layer *layer, const float *parameters,
+                                 const float *a, float *z);
+void qn__product_intgemm_backward(int bits, const qn__layer *layer, const float *parameters,
+                                  const float *delta, int64_t *sums, float *e);
+int qn__product_intgemm_gradient(int bits, const qn__layer *layer, uint64_t items, const float *a,
+                                 const float *d, float limit, int64_t *to);
 
 /* Every output is a chain of `depth` products, which goes into all three passes. */
 qn__flops qn__product_flops(const qn__layer *layer);

@@ -419,11 +419,14 @@ void qn__reference_grain_item(qn__reference *r, const float *parameters,
 /* 15.6: the weights of all layers, to `sums`. 0 when one of the partials is out of range. */
 static int intgemm_partials(const qn__reference *r, int64_t *sums) {
     const qn__program *p = r->program;
-    for (uint32_t l = 0; l < p->layers; ++l)
-        if (!qn__intgemm_gradient(qn__arith_bits(p->arith), &p->layer[l], r->items,
-                                  r->made[l].inputs, r->made[l].deltas, p->partial_limit,
-                                  sums + p->layer[l].weights))
+    for (uint32_t l = 0; l < p->layers; ++l) {
+        const qn__layer *layer = &p->layer[l];
+        if (layer->depth > 0 && !qn__layer_ops_of(layer->kind)
+                                     ->intgemm_gradient(qn__arith_bits(p->arith), layer, r->items,
+                                                        r->made[l].inputs, r->made[l].deltas,
+                                                        p->partial_limit, sums + layer->weights))
             return 0;
+    }
     return 1;
 }
 
@@ -449,16 +452,19 @@ qn__grain_end qn__reference_grain_end(qn__reference *r, int64_t *sums, qn__tally
     return QN__GRAIN_FINE;
 }
 
-/* The blocks of 15.4 to 15.6 of one layer. z may be overwritten: its results have been used. */
+/* The blocks of 15.4 to 15.6 of one layer; none of a pool. z may be overwritten: its results have
+ * been used. */
 static void lost_in_layer(qn__reference *r, const float *parameters, uint32_t layer,
                           qn__losses *to) {
     const qn__layer *l = &r->program->layer[layer];
     const int bits = qn__arith_bits(r->program->arith);
     const made *m = &r->made[layer];
     const float *w = parameters + l->weights;
+    if (l->depth == 0)
+        return;
     for (uint64_t i = 0; i < r->items; ++i)
         qn__lost_block(bits, l->in, m->inputs + i * l->in, layer ? &to->activations : &to->inputs);
-    for (uint32_t o = 0; o < l->out; ++o, w += l->depth) {
+    for (uint32_t o = 0; o < l->to.channels; ++o, w += l->depth) {
         const float factor = qn__block_factor(qn__block_exponent(bits, qn__absmax(l->depth, w, 1)));
         qn__lost_block(bits, l->depth, w, &to->weights);
         m->z[o] = factor;
@@ -471,7 +477,7 @@ static void lost_in_layer(qn__reference *r, const float *parameters, uint32_t la
     for (uint64_t i = 0; layer > 0 && i < r->items; ++i) {
         float *c = m->deltas + i * l->out;
         for (uint32_t o = 0; o < l->out; ++o)
-            c[o] = c[o] * m->z[o];
+            c[o] = c[o] * m->z[o % l->to.channels];
         qn__lost_block(bits, l->out, c, &to->errors);
     }
 }

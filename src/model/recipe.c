@@ -396,34 +396,45 @@ static qn_status check_data(const qn__recipe *r, qn_error *err) {
     return check_range(&valid, err);
 }
 
-/* 15.1: sums of products have to fit 63 bits. */
+static const char *const smaller =
+    "use `train.arith` f32, which has no such limit, or make it smaller";
+
+/* 15.1, 17.12: sums of products have to fit 63 bits. */
+static qn_status check_sums(const qn__layer *layer, uint32_t l, uint64_t grain, qn_error *err) {
+    const uint32_t in = layer->in, out = layer->out, most = in > out ? in : out;
+    const uint64_t pixels = (uint64_t)layer->to.height * layer->to.width;
+    if (layer->depth > 0 && most > QN__INTGEMM_LONGEST)
+        return refuse(err, "`train.model`, `train.arith`", smaller,
+                      qn__fail(err, QN_USAGE,
+                               "layer %u has %u %s; integer arithmetic takes at most %u", l, most,
+                               in > out ? "inputs" : "outputs", QN__INTGEMM_LONGEST));
+    if (layer->depth > 0 && pixels * grain > QN__INTGEMM_LONGEST)
+        return refuse(err, "`train.grain`", smaller,
+                      qn__fail(err, QN_USAGE,
+                               "a grain of %llu items has %llu pixels behind layer %u; integer "
+                               "arithmetic takes at most %u",
+                               (unsigned long long)grain, (unsigned long long)(pixels * grain), l,
+                               QN__INTGEMM_LONGEST));
+    return QN_OK;
+}
+
 static qn_status check_arith(const qn__recipe *r, qn_error *err) {
-    static const char *const remedy =
-        "use `train.arith` f32, which has no such limit, or make it smaller";
-    uint32_t in = qn__recipe_inputs(r);
-    uint64_t grain = r->grain < r->batch ? r->grain : r->batch;
+    qn__layer layer[QN__MAX_LAYERS];
+    uint64_t grain = r->grain < r->batch ? r->grain : r->batch, parameters;
     if (r->arith == QN__ARITH_F32)
         return QN_OK;
-    if (qn__network_has_pixels(&r->network))
-        return refuse(err, "`train.arith`", "use `train.arith` f32, or dense layers",
-                      qn__fail(err, QN_USAGE, "integer arithmetic has dense layers only"));
     grain = grain < r->items ? grain : r->items;
     if (grain > QN__INTGEMM_LONGEST)
-        return refuse(err, "`train.grain`", remedy,
+        return refuse(err, "`train.grain`", smaller,
                       qn__fail(err, QN_USAGE,
                                "a grain of %llu items is too large for integer arithmetic, which "
                                "takes at most %u",
                                (unsigned long long)grain, QN__INTGEMM_LONGEST));
-    for (uint32_t l = 0; l < r->network.layers; ++l) {
-        const uint32_t out = r->network.layer[l].out, most = in > out ? in : out;
-        if (most > QN__INTGEMM_LONGEST)
-            return refuse(err, "`train.model`, `train.arith`", remedy,
-                          qn__fail(err, QN_USAGE,
-                                   "layer %u has %u %s; integer arithmetic takes at most %u", l,
-                                   most, in > out ? "inputs" : "outputs", QN__INTGEMM_LONGEST));
-        in = out;
-    }
-    return QN_OK;
+    qn_status status =
+        qn__network_program(&r->network, qn__recipe_input(r), layer, &parameters, err);
+    for (uint32_t l = 0; status == QN_OK && l < r->network.layers; ++l)
+        status = check_sums(&layer[l], l, grain, err);
+    return status;
 }
 
 static qn_status refuse_more_than_two(uint32_t classes, qn_error *err) {

@@ -1,5 +1,5 @@
-"""Sections 6, 7 and 8 of the contract: the network, the loss, errors and gradients. What section 16
-has instead is in pixels.py.
+"""Sections 6, 7 and 8 of the contract: the network, the loss, errors and gradients. What sections 16
+and 17.12 have instead is in pixels.py.
 
 Everything here works on the items of one batch together. The text orders the operations within a
 chain only, so arrays stand for the items and outputs that have nothing to do with each other, and
@@ -55,17 +55,30 @@ class Layer:
         """16.4: whether a dense layer stands behind more than one pixel."""
         return not self.window and self.shape[1:] != (1, 1)
 
+    def multiplies_integers(self, product):
+        """17.12: a convolution in integer arithmetic."""
+        return self.has_parameters and product.bits > 0
+
     def forward(self, a, product):
         """z (items, out) from a (items, in)."""
         if self.window:
-            return self.window.forward(image(a, self.shape), self.weight, self.bias).reshape(len(a), -1)
+            a = image(a, self.shape)
+            if self.multiplies_integers(product):
+                z = self.window.forward_integers(a, self.weight, self.bias, product)
+            else:
+                z = self.window.forward(a, self.weight, self.bias)
+            return z.reshape(len(a), -1)
         z = product.forward(a, self.weight, self.bias)
         return z + ZERO if self.has_pixels else z
 
     def backward(self, a, delta, product):
         """e (items, in) from delta (items, out)."""
         if self.window:
-            e = self.window.backward(image(a, self.shape), self.weight, image(delta, self.out))
+            a, delta = image(a, self.shape), image(delta, self.out)
+            if self.multiplies_integers(product):
+                e = self.window.backward_integers(a, self.weight, delta, product)
+            else:
+                e = self.window.backward(a, self.weight, delta)
             return e.reshape(len(a), -1)
         e = product.backward(delta, self.weight)
         return e + ZERO if self.has_pixels else e
@@ -73,7 +86,12 @@ class Layer:
     def gradient(self, delta, a, limit, product):
         """8.6, 8.7: units of weights and biases from one grain."""
         if self.window:
-            return self.window.gradient(image(delta, self.out), image(a, self.shape), limit)
+            a, delta = image(a, self.shape), image(delta, self.out)
+            if self.multiplies_integers(product):
+                return (self.window.gradient_integers(delta, a, limit, product),
+                        units_of(bias_partials(delta.transpose(1, 2, 0, 3).reshape(-1, self.out[0])),
+                                 limit))
+            return self.window.gradient(delta, a, limit)
         return product.gradient(delta, a, limit), units_of(bias_partials(delta), limit)
 
 

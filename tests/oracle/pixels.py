@@ -1,4 +1,4 @@
-"""Section 16 of the contract: convolutions and pools.
+"""Sections 16 and 17.12 of the contract: convolutions and pools.
 
 An image is an array (items, H, W, C). The text orders the operations of a chain, and chains have
 nothing to do with each other: `for` walks taps and channels, arrays stand for items, pixels and
@@ -82,6 +82,51 @@ class Window:
             for c in range(self.shape[0]):
                 acc = np.where(inside, fma(value[..., c : c + 1], weight[:, i, j, c], acc), acc)
         return acc + ZERO
+
+    def inside(self):
+        """Each tap (i, j) with the output's rows and columns where it lies inside, as arrays, and the
+        input's rows and columns there."""
+        for i, j in self.taps():
+            y, x = self.at(0, i), self.at(1, j)
+            rows = np.flatnonzero((y >= 0) & (y < self.shape[1]))
+            columns = np.flatnonzero((x >= 0) & (x < self.shape[2]))
+            yield i, j, rows[:, None], columns, y[rows][:, None], x[columns]
+
+    # ---- 17.12; a and delta are images, `integers` is of products.py
+
+    def forward_integers(self, a, weight, bias, integers):
+        """z of every item."""
+        qa, _, factor_a = integers.block(a.reshape(len(a), -1), 1)
+        qw, _, factor_w = integers.block(weight.reshape(len(weight), -1), 1)
+        qa, qw = qa.reshape(a.shape), qw.reshape(weight.shape)
+        n = np.zeros((len(a), *self.out[1:], self.out[0]), dtype=np.int64)
+        for i, j, rows, columns, y, x in self.inside():
+            n[:, rows, columns] += qa[:, y, x] @ qw[:, i, j].T
+        factor = (factor_a * factor_w.T)[:, None, None, :]
+        return fma(integer(n), factor, bias) + ZERO
+
+    def backward_integers(self, a, weight, delta, integers):
+        """e of every item, an image like a."""
+        qw, _, factor_w = integers.block(weight.reshape(len(weight), -1), 1)
+        c = (delta * factor_w[:, 0]).reshape(len(a), -1)
+        qc, _, factor_c = integers.block(c, 1)
+        qw, qc = qw.reshape(weight.shape), qc.reshape(delta.shape)
+        n = np.zeros(a.shape, dtype=np.int64)
+        for i, j, rows, columns, y, x in self.inside():
+            n[:, y, x] += qc[:, rows, columns] @ qw[:, i, j]
+        return integer(n) * factor_c[:, :, None, None] + ZERO
+
+    def gradient_integers(self, delta, a, limit, integers):
+        """Units (O, K, L, C) of the weights from one grain."""
+        qa, ta, factor_a = integers.block(a, None)
+        qd, td, factor_d = integers.block(delta, None)
+        n = np.zeros((self.out[0], *self.size, self.shape[0]), dtype=np.int64)
+        for i, j, rows, columns, y, x in self.inside():
+            d = qd[:, rows, columns].reshape(-1, self.out[0])
+            n[:, i, j] = d.T @ qa[:, y, x].reshape(-1, self.shape[0])
+        return integers.units(n, ta, factor_a, td, factor_d, limit)
+
+    # ---- 16.6
 
     def share(self):
         """16.6: r."""

@@ -1,4 +1,5 @@
 """6.3, 8.4 and 8.6 of the contract, and section 15 in their place: the three products of a layer.
+Those of a convolution are in pixels.py.
 
 `Chains` computes them as chains of `float`, `Integers` as exact sums of integers; network.py takes
 either. Arrays are (items, in), (items, out) and (out, in). Both give the partial gradient of a
@@ -28,6 +29,8 @@ def units_of(partial, limit):
 
 class Chains:
     """Arithmetic `f32`."""
+
+    bits = 0
 
     def forward(self, a, weight, bias):
         """6.3: z (items, out)."""
@@ -86,7 +89,10 @@ class Integers:
         """15.6, 8.7: the partials of the weights of one grain as integers."""
         qa, ta, factor_a = self.block(a, None)
         qd, td, factor_d = self.block(delta, None)
-        n = qd.T @ qa
+        return self.units(qd.T @ qa, ta, factor_a, td, factor_d, limit)
+
+    def units(self, n, ta, factor_a, td, factor_d, limit):
+        """15.6, 8.7: the partials N * 2^(ta+td) as integers."""
         shift = int(ta.item() + td.item())
         largest = Fraction(2) ** shift * int(abs(n).max())
         if np.isnan(factor_a * factor_d).any() or not largest < Fraction(float(limit)):

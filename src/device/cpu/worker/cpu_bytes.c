@@ -11,14 +11,14 @@
 
 int qn__cpu_from_bytes(const qn__worker *w, const qn__feed *feed) {
     return w->bits && feed->bytes && w->program->scale != QN__SCALE_STANDARD &&
-           w->intgemm->left_bytes;
+           w->intgemm->left_bytes && !w->layer[0].walks;
 }
 
 /* Whether a feed's bytes are operands themselves. */
 static int are_raw(const qn__worker *w) {
     const qn__scale scale = w->program->scale;
     return w->bits >= 14 && (scale == QN__SCALE_NONE || scale == QN__SCALE_FRACTION) &&
-           w->intgemm->left_raw;
+           w->intgemm->left_raw && !w->layer[0].walks;
 }
 
 int qn__cpu_is_raw(const qn__worker *w, const qn__feed *feed) { return feed->bytes && are_raw(w); }

@@ -61,7 +61,8 @@ static qn_status describe(uint32_t index, qn_device_info *info, qn_error *err) {
 }
 
 static int supports(const qn__program *program) {
-    return program->arith == QN__ARITH_F32 || !qn__program_window(program);
+    (void)program;
+    return 1;
 }
 
 const qn__device_table qn__cpu_device = {

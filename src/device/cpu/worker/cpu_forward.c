@@ -47,10 +47,11 @@ static const void *prefetch_item(const qn__feed *feed, uint64_t item) {
     return from;
 }
 
-/* Pictures of the items at.first .., with their values at `row`. */
+/* Pictures of the items at.first .., with their values at `row`. `items`: in integer arithmetic, the
+ * absmax of each. */
 static void fetch_pictures(const qn__worker *w, const qn__batch *batch, const void *const *row,
                            qn__cpu_tile at, float *scratch, size_t stride, float *inputs,
-                           uint32_t *absmax) {
+                           uint32_t *absmax, uint32_t *items) {
     const qn__cpu_layer *l = &w->layer[0];
     const size_t room = qn__cpu_unfold_room(l), features = batch->feed->features;
     const uint32_t most = qn__cpu_unfold_items(l);
@@ -59,6 +60,8 @@ static void fetch_pictures(const qn__worker *w, const qn__batch *batch, const vo
         const uint32_t count = at.items - i < most ? at.items - i : most;
         for (uint32_t j = 0; j < count; ++j) {
             fetch_one(w, batch->feed, row[i + j], scratch, QN__PANEL, absmax);
+            if (w->bits)
+                items[at.first + i + j] = qn__absmax(features, scratch, 1);
             qn__cpu_pad(l, scratch, padded + j * room);
         }
         qn__cpu_unfold(l, w->factors, padded, count, batch->items, stride,
@@ -83,7 +86,7 @@ static void fetch_tile(const qn__cpu_pass *pass, const qn__batch *batch, int int
         return;
     }
     if (l->walks) {
-        fetch_pictures(w, batch, row, at, scratch, stride, inputs, absmax);
+        fetch_pictures(w, batch, row, at, scratch, stride, inputs, absmax, w->rows[into].absmax);
         return;
     }
     for (uint32_t i = 0; i < at.items; ++i)
@@ -240,5 +243,7 @@ void qn__cpu_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint3
         for (uint32_t p = 0; p < panels; ++p)
             qn__cpu_after_product(pass, thread, layer, panel + p, first, rows,
                                   out + p * l->out_stride);
+        if (w->bits)
+            qn__cpu_note_outputs(pass, layer, first, rows, panel, panels);
     }
 }

@@ -198,7 +198,7 @@ static uint32_t inputs_of_task(const qn__cpu_pass *pass, const qn__cpu_layer *l)
     uint32_t panels = QN__STRIP;
     if (!pass->worker->bits || pass->outlet)
         return 1;
-    while (panels < MOST_INPUTS && qn__cpu_groups(l) * (l->in_panels / (2 * panels)) >= enough)
+    while (panels < MOST_INPUTS && qn__cpu_groups(l) * (qn__cpu_blocks(l) / (2 * panels)) >= enough)
         panels *= 2;
     return panels;
 }

@@ -29,19 +29,21 @@ static void pack_panel(const qn__worker *w, const qn__cpu_layer *l, uint32_t pan
     qn__cpu_block_scales(w->bits, QN__PANEL, absmax, factor, inverse);
     if (w->intgemm->right_part && memcmp(before, inverse, sizeof before) == 0)
         return;
-    w->intgemm->right(w->bits, l->layer->in, l->weights + (size_t)panel * l->in_panels * BLOCK,
-                      inverse, (char *)packed->right + panel * packed->right_size);
+    w->intgemm->right(w->bits, qn__cpu_depth(l),
+                      l->weights + (size_t)panel * qn__cpu_blocks(l) * BLOCK, inverse,
+                      (char *)packed->right + panel * packed->right_size);
 }
 
 void qn__cpu_strip_changed(const qn__worker *w, uint32_t layer, uint32_t out, uint32_t strip) {
     const qn__cpu_layer *l = &w->layer[layer];
     const qn__cpu_intgemm *packed = &l->intgemm;
     const qn__intgemm *intgemm = w->intgemm;
-    const uint32_t first = strip * QN__STRIP * QN__PANEL, left = l->layer->in - first;
+    const uint32_t first = strip * QN__STRIP * QN__PANEL, left = qn__cpu_depth(l) - first;
     const uint32_t rows = left < QN__STRIP * QN__PANEL ? left : QN__STRIP * QN__PANEL;
-    const float *weights = l->weights + ((size_t)out * l->in_panels + strip * QN__STRIP) * BLOCK;
+    const float *weights =
+        l->weights + ((size_t)out * qn__cpu_blocks(l) + strip * QN__STRIP) * BLOCK;
     if (intgemm->right_part)
-        intgemm->right_part(w->bits, l->layer->in, first, rows, weights,
+        intgemm->right_part(w->bits, qn__cpu_depth(l), first, rows, weights,
                             packed->inverse + (size_t)out * QN__PANEL,
                             (char *)packed->right + out * packed->right_size);
 }
@@ -67,14 +69,12 @@ void qn__cpu_pack_transposed(const qn__cpu_pass *pass, int thread, uint32_t laye
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     const qn__cpu_intgemm *packed = &l->intgemm;
-    const qn__cpu_grid grid = {l->in_panels, 1, 1};
-    for (uint32_t panel, row; qn__cpu_take(w, thread, phase, grid, &panel, &row);) {
-        const uint32_t left = l->layer->in - panel * QN__PANEL;
-        w->intgemm->right_transposed(w->bits, left < QN__PANEL ? left : QN__PANEL, l->layer->out,
-                                     l->weights + (size_t)panel * BLOCK, l->transposed_blocks,
+    const qn__cpu_grid grid = {qn__cpu_blocks(l), 1, 1};
+    for (uint32_t block, row; qn__cpu_take(w, thread, phase, grid, &block, &row);)
+        w->intgemm->right_transposed(w->bits, qn__cpu_rows_of(l, block), l->layer->out,
+                                     l->weights + (size_t)block * BLOCK, l->transposed_blocks,
                                      packed->inverse,
-                                     (char *)packed->transposed + panel * packed->transposed_size);
-    }
+                                     (char *)packed->transposed + block * packed->transposed_size);
 }
 
 /* --------------------------------------------------------------------------------------- rows */
@@ -115,15 +115,15 @@ void qn__cpu_pack_inputs(const qn__cpu_pass *pass, int thread, uint32_t layer, u
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     const qn__cpu_rows *to = &l->intgemm.input;
-    const float *input = pass->training ? l->input : w->layer[layer - 1].output;
+    const float *input = qn__cpu_input(pass, l);
     for (uint32_t block, row; qn__cpu_take(w, thread, phase, blocks_of(l), &block, &row);) {
         const uint32_t first = block * QN__PANEL;
-        pack_block(w, first, at_most_16(l->rows, first), l->layer->in, input, l->forward.a, NULL,
-                   to->absmax + first, to);
+        pack_block(w, first, at_most_16(l->rows, first), qn__cpu_depth(l), input, l->forward.a,
+                   NULL, to->absmax + first, to);
     }
 }
 
-/* Layer 0 needs only the absmax: there is no layer below. */
+/* A first layer needs only the absmax: there is no layer below. */
 void qn__cpu_pack_errors(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
@@ -133,7 +133,7 @@ void qn__cpu_pack_errors(const qn__cpu_pass *pass, int thread, uint32_t layer, u
         uint32_t absmax[QN__PANEL];
         w->intgemm->absmax(rows, l->layer->out, l->error + (size_t)first * QN__PANEL, l->backward.a,
                            NULL, to->absmax + first);
-        if (layer > 0)
+        if (l->below)
             pack_block(w, first, rows, l->layer->out, l->error, l->backward.a, l->intgemm.factor,
                        absmax, to);
     }
@@ -142,7 +142,7 @@ void qn__cpu_pack_errors(const qn__cpu_pass *pass, int thread, uint32_t layer, u
 uint32_t qn__cpu_not_finite(const qn__cpu_pass *pass) {
     const qn__worker *w = pass->worker;
     for (uint32_t l = 0; l < w->program->layers; ++l)
-        for (uint32_t i = 0; i < w->layer[l].rows; ++i)
+        for (uint32_t i = 0; w->layer[l].taps && i < pass->batch->items; ++i)
             if (w->layer[l].intgemm.input.absmax[i] >= QN__INFINITE)
                 return l;
     return w->program->layers;
@@ -169,13 +169,15 @@ void qn__cpu_intgemm_product(const qn__cpu_pass *pass, uint32_t layer, uint32_t 
     const qn__cpu_layer *l = &w->layer[layer];
     const qn__cpu_intgemm *packed = &l->intgemm;
     const int width = qn__cpu_width(pass, layer);
-    const size_t size = w->intgemm->size(width, l->layer->in);
+    const size_t size = w->intgemm->size(width, qn__cpu_depth(l));
+    float *c = l->output + panel * l->out_stride + (size_t)first * QN__PANEL;
     w->intgemm->product(
-        width, rows, l->layer->in, (const char *)packed->input.left + first / QN__PANEL * size,
+        width, rows, qn__cpu_depth(l), (const char *)packed->input.left + first / QN__PANEL * size,
         panels, (const char *)packed->right + panel * packed->right_size,
         packed->input.factor + first, packed->factor + (size_t)panel * QN__PANEL,
-        l->bias + (size_t)panel * QN__PANEL,
-        l->output + panel * l->out_stride + (size_t)first * QN__PANEL, l->out_stride);
+        l->bias + (size_t)panel * QN__PANEL, c, l->out_stride);
+    for (uint32_t p = 0; p < panels && l->taps > 1; ++p)
+        qn__cpu_plain_zeros(w, (size_t)rows * QN__PANEL, c + p * l->out_stride);
 }
 
 void qn__cpu_intgemm_last(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t first,
@@ -184,69 +186,69 @@ void qn__cpu_intgemm_last(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t
     const uint32_t last = w->program->layers - 1;
     const qn__cpu_layer *l = &w->layer[last];
     const qn__cpu_intgemm *packed = &l->intgemm;
-    float factor[QN__PANEL];
+    float factor[QN__PANEL], *c = l->output + (size_t)first * QN__PANEL;
     if (last == 0) {
         qn__cpu_intgemm_product(pass, 0, first, rows, 0, l->out_panels);
         return;
     }
-    pack_rows(w, rows, l->layer->in, input + (size_t)first * QN__PANEL, l->forward.a, NULL,
+    pack_rows(w, rows, qn__cpu_depth(l), input + (size_t)first * QN__PANEL, l->forward.a, NULL,
               core->operand, factor, packed->input.absmax + first);
-    w->intgemm->product(w->bits, rows, l->layer->in, core->operand, l->out_panels, packed->right,
-                        factor, packed->factor, l->bias, l->output + (size_t)first * QN__PANEL,
-                        l->out_stride);
+    w->intgemm->product(w->bits, rows, qn__cpu_depth(l), core->operand, l->out_panels,
+                        packed->right, factor, packed->factor, l->bias, c, l->out_stride);
+    for (uint32_t p = 0; p < l->out_panels && l->taps > 1; ++p)
+        qn__cpu_plain_zeros(w, (size_t)rows * QN__PANEL, c + p * l->out_stride);
 }
 
 /* Computes the errors before the activation of the layer below from the errors of `layer`, for some
  * rows and some panels of outputs below. */
-static void through_below(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, uint32_t panels,
-                          uint32_t first, uint32_t rows) {
+static void through_below(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer,
+                          uint32_t panel, uint32_t panels, uint32_t first, uint32_t rows) {
     const qn__worker *w = pass->worker;
-    const qn__cpu_layer *below = &w->layer[layer - 1];
-    for (uint32_t p = panel; p < panel + panels; ++p) {
-        const size_t at = p * below->out_stride + (size_t)first * QN__PANEL;
-        if (below->dropped)
-            qn__cpu_dropout(pass, layer - 1, p, first, rows, below->error + at, below->error + at);
-        w->kernels->derive(below->layer->activation, (size_t)rows * QN__PANEL, below->output + at,
-                           below->error + at);
-    }
+    for (uint32_t p = panel; p < panel + panels; ++p)
+        qn__cpu_after_errors(pass, core, layer, p, first, rows);
+    qn__cpu_note_errors(pass, (uint32_t)(w->layer[layer].below - w->layer), first, rows, panel,
+                        panels);
 }
 
 void qn__cpu_intgemm_fused(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t first,
                            uint32_t rows) {
     const qn__worker *w = pass->worker;
     const uint32_t last = w->program->layers - 1;
-    const qn__cpu_layer *l = &w->layer[last], *below = l - 1;
+    const qn__cpu_layer *l = &w->layer[last], *below = l->below;
     float factor[QN__PANEL], *error = below->error + (size_t)first * QN__PANEL;
     uint32_t absmax[QN__PANEL];
     pack_rows(w, rows, l->layer->out, l->error + (size_t)first * QN__PANEL, l->backward.a,
               l->intgemm.factor, core->operand, factor, absmax);
     w->intgemm->product(w->bits, rows, l->layer->out, core->operand, l->in_panels,
                         l->intgemm.transposed, factor, NULL, NULL, error, below->out_stride);
-    through_below(pass, last, 0, l->in_panels, first, rows);
-    w->intgemm->absmax(rows, below->layer->out, error, below->backward.a, NULL,
-                       below->intgemm.error.absmax + first);
+    through_below(pass, core, last, 0, l->in_panels, first, rows);
+    if (!below->walks)
+        w->intgemm->absmax(rows, below->layer->out, error, below->backward.a, NULL,
+                           below->intgemm.error.absmax + first);
 }
 
 void qn__cpu_intgemm_backward(const qn__cpu_pass *pass, int thread, uint32_t layer,
                               uint32_t phase) {
     qn__worker *w = pass->worker;
-    const qn__cpu_layer *l = &w->layer[layer], *below = l - 1;
+    const qn__cpu_layer *l = &w->layer[layer], *below = l->below;
     const qn__cpu_intgemm *packed = &l->intgemm;
-    const uint32_t groups = (l->in_panels + QN__OUT_GROUP - 1) / QN__OUT_GROUP;
-    const uint32_t height = qn__cpu_intgemm_items(pass, l->rows, packed->transposed_size, groups);
-    const qn__cpu_grid grid = {groups, (l->rows + height - 1) / height, 0};
+    const uint32_t groups = (l->in_panels + QN__OUT_GROUP - 1) / QN__OUT_GROUP; /* of a pixel */
+    const uint32_t height =
+        qn__cpu_intgemm_items(pass, l->rows, packed->transposed_size, groups * l->taps);
+    const qn__cpu_grid grid = {groups * l->taps, (l->rows + height - 1) / height, 0};
     for (uint32_t group, block; qn__cpu_take(w, thread, phase, grid, &group, &block);) {
-        const uint32_t panel = group * QN__OUT_GROUP, first = block * height;
+        const uint32_t tap = group / groups, panel = group % groups * QN__OUT_GROUP;
+        const uint32_t first = block * height, row = tap * l->rows + first; /* of the errors */
         const uint32_t left = l->rows - first, beside = l->in_panels - panel;
         const uint32_t rows = left < height ? left : height;
         const uint32_t panels = beside < QN__OUT_GROUP ? beside : QN__OUT_GROUP;
         w->intgemm->product(
             w->bits, rows, l->layer->out,
             (const char *)packed->error.left + first / QN__PANEL * packed->transposed_size, panels,
-            (const char *)packed->transposed + panel * packed->transposed_size,
+            (const char *)packed->transposed +
+                ((size_t)tap * l->in_panels + panel) * packed->transposed_size,
             packed->error.factor + first, NULL, NULL,
-            below->error + panel * below->out_stride + (size_t)first * QN__PANEL,
-            below->out_stride);
-        through_below(pass, layer, panel, panels, first, rows);
+            below->error + panel * below->out_stride + (size_t)row * QN__PANEL, below->out_stride);
+        through_below(pass, &w->core[thread], layer, panel, panels, row, rows);
     }
 }

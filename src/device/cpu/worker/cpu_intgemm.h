@@ -17,6 +17,7 @@ struct qn__cpu_pass;
 struct qn__cpu_core;
 struct qn__cpu_layer;
 struct qn__cpu_counter;
+struct qn__cpu_walk_run;
 
 /* Weights: `blocks` panels of inputs from `in` on by `panels` panels of outputs from `out` on. */
 typedef struct qn__cpu_patch {
@@ -27,13 +28,24 @@ enum { QN__STRIP = 4 }; /* panels of inputs whose weights are packed together: 6
 
 enum { QN__BYTE_PANEL = QN__PANEL * QN__PANEL }; /* bytes of 16 items in a panel */
 
-/* Rows of a batch, each a block of 15.2, as left operands in blocks of 16. */
+/* Rows of a batch, each a block of 15.2, as left operands in blocks of 16. Convolutions have only
+ * `absmax`: their operands are made run by run. */
 typedef struct qn__cpu_rows {
     void *left;
     float *factor;    /* 2^t of each row of `left` */
     uint32_t *absmax; /* of each item: bits of the largest magnitude of its inputs or errors */
     uint8_t *bytes;   /* of the first layer's inputs, if they are bytes: see below */
 } qn__cpu_rows;
+
+enum { QN__CHUNK = 512 }; /* depths of a convolution's gradient that are packed at a time */
+
+/* Memory of one core for convolutions. */
+typedef struct qn__cpu_rows_room {
+    float *factor;     /* of each row of a run */
+    uint32_t *list[2]; /* rows of the inputs and of the errors, for QN__CHUNK depths */
+    float *inverse[2]; /* of each of them */
+    void *right;       /* behind `operand`: errors */
+} qn__cpu_rows_room;
 
 /* A grain in the gradient of a layer. */
 typedef struct qn__cpu_grain {
@@ -71,12 +83,16 @@ typedef struct qn__cpu_plan {
 typedef struct qn__cpu_intgemm {
     size_t right_size, transposed_size; /* bytes of one panel */
     void *right;                        /* weights: out_panels panels, k is the number of inputs */
-    void *transposed;        /* in_panels panels, k is the number of outputs; not in layer 0 */
-    float *factor, *inverse; /* 2^tw and 2^-tw of each output */
+    /* Weights for errors: a panel for each block (convolutions: for each panel of inputs), k is the
+     * number of outputs, for each tap of a convolution. NULL if no layer is below. */
+    void *transposed;
+    float *factor, *inverse; /* 2^tw and 2^-tw of each output; convolutions: for each tap again */
     uint32_t *strip_absmax;  /* out_panels x qn__cpu_strips x 16: of each column of a strip */
     struct qn__cpu_counter *changed; /* strips of each group of panels with new weights */
     qn__cpu_rows input;              /* 15.4 */
     qn__cpu_rows error;              /* 15.5: `left` is c, `absmax` of delta */
+    uint32_t *scaled_absmax;         /* convolutions: of c of each item */
+    uint32_t *output_absmax;         /* of each item's outputs, if a convolution reads them */
     /* Operands of 15.6, of inputs and of errors. The panels are `operands` bytes apart. */
     size_t operands;
     void *input_items, *error_items;
@@ -97,6 +113,37 @@ void qn__cpu_count_strips(qn__worker *worker, uint32_t layer, uint32_t group, ui
 void qn__cpu_begin_changes(qn__worker *worker);
 /* Packs all weights. */
 void qn__cpu_pack_weights(qn__worker *worker);
+
+/* Raises the absmax of items to those of rows (pixel, item) from `first` on: of `columns` columns
+ * from `from` on, whose panels are `stride` floats apart, each times times[c] (NULL: 1). Several
+ * cores may do this at the same time. */
+void qn__cpu_note_rows(const qn__worker *worker, uint32_t items, size_t first, uint32_t rows,
+                       uint32_t columns, const float *from, size_t stride, const float *times,
+                       uint32_t *absmax);
+/* The same for the outputs of a layer that is `noted`, and for the errors of a convolution, after
+ * everything that changes them: some panels. Nothing for other layers. */
+void qn__cpu_note_outputs(const struct qn__cpu_pass *pass, uint32_t layer, size_t first,
+                          uint32_t rows, uint32_t panel, uint32_t panels);
+void qn__cpu_note_errors(const struct qn__cpu_pass *pass, uint32_t layer, size_t first,
+                         uint32_t rows, uint32_t panel, uint32_t panels);
+/* Clears what these have noted, for so many items. */
+void qn__cpu_begin_notes(qn__worker *worker, uint32_t items);
+
+/* v + 0: -0 becomes +0 (16.4). */
+void qn__cpu_plain_zeros(const qn__worker *worker, size_t count, float *v);
+
+/* Rows of a run whose operand of depth k stays in the L2 cache. */
+uint32_t qn__cpu_run_rows(const qn__worker *worker, uint32_t k);
+/* Convolutions: packs the weights if they have changed, then for the errors below (a phase after a
+ * barrier). */
+void qn__cpu_walk_pack(const struct qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
+void qn__cpu_walk_pack_transposed(const struct qn__cpu_pass *pass, int thread, uint32_t layer,
+                                  uint32_t phase);
+/* Products of a run: forward, and errors of the layer below before 8.5. */
+void qn__cpu_walk_product(const struct qn__cpu_pass *pass, int thread, uint32_t layer,
+                          const struct qn__cpu_walk_run *run, uint32_t panel, uint32_t panels);
+void qn__cpu_walk_errors(const struct qn__cpu_pass *pass, int thread, uint32_t layer,
+                         const struct qn__cpu_walk_run *run, uint32_t panel, uint32_t panels);
 
 /* Items first .. first + rows - 1 (at most 16) of the batch fetched last, in `inputs`. */
 void qn__cpu_intgemm_fetched(const qn__worker *worker, uint32_t first, uint32_t rows,
@@ -129,6 +176,9 @@ void qn__cpu_pack_errors(const struct qn__cpu_pass *pass, int thread, uint32_t l
 /* Computes the errors of the layer below: */
 void qn__cpu_intgemm_backward(const struct qn__cpu_pass *pass, int thread, uint32_t layer,
                               uint32_t phase);
+/* Makes the plan of a convolution's gradient: each grain by itself. `kind` is QN__SUMS_DOUBLE if
+ * doubles hold all sums exactly, otherwise QN__SUMS_INT64. */
+void qn__cpu_plan_walk(const struct qn__cpu_pass *pass, uint32_t layer, qn__cpu_plan *plan);
 /* Makes the plan of the gradient and its operands, in two phases of the counter: */
 void qn__cpu_pack_operands(const struct qn__cpu_pass *pass, int thread, uint32_t layer,
                            uint32_t phase);

@@ -88,7 +88,7 @@ static double inspect_grain(const qn__cpu_pass *pass, const qn__cpu_layer *l, ui
                              .input_room = raw ? 0 : doublings_of(input, largest),
                              .error_room = doublings_of(error, widest),
                              .narrow_room = doublings_of(error, largest)};
-    return items * input * error;
+    return (double)items * l->out_pixels * input * error;
 }
 
 /* Bounds over all grains. */
@@ -255,15 +255,25 @@ static void plan_gradient(const qn__cpu_pass *pass, uint32_t layer, qn__cpu_plan
     plan->packed = place_groups(w, plan, l->intgemm.operands);
 }
 
+/* Chunks of a grain are added one after the other, so all of it must be in units of whole numbers:
+ * no exponent below 0. */
+void qn__cpu_plan_walk(const qn__cpu_pass *pass, uint32_t layer, qn__cpu_plan *plan) {
+    const bounds b = look_at_all(pass, &pass->worker->layer[layer], plan->grain);
+    const int shift = b.any && b.lowest > 0 ? b.lowest : 0;
+    const int known = !b.wide && may_shift(pass, shift) && (!b.any || b.lowest >= 0);
+    plan->bad = b.bad;
+    plan->kind =
+        known && b.units < ldexp(0x1p51, shift) ? QN__SUMS_DOUBLE : QN__SUMS_INT64;
+    plan->shift = plan->kind == QN__SUMS_DOUBLE ? shift : 0;
+}
+
 /* ----------------------------------------------------------------------------------- operands */
 
-/* The floats of a panel of a layer's inputs or errors. */
+/* The floats of a block of a layer's inputs, or of a panel of its errors. */
 static const float *floats_of(const qn__cpu_pass *pass, uint32_t layer, int errors,
                               uint32_t panel) {
-    const qn__worker *w = pass->worker;
-    const qn__cpu_layer *l = &w->layer[layer];
-    const float *input = layer ? l->input : w->inputs[w->current];
-    return errors ? l->error + panel * l->out_stride : input + panel * l->in_stride;
+    const qn__cpu_layer *l = &pass->worker->layer[layer];
+    return errors ? l->error + panel * l->out_stride : l->input + l->forward.a[panel];
 }
 
 /* The width to pass to tables with a group's inputs, in products too, or with its errors. */
@@ -312,7 +322,7 @@ static char *place_of(const qn__cpu_pass *pass, uint32_t layer, const qn__cpu_gr
     const size_t size = w->intgemm->size(width_of(pass, layer, group, errors), group->count);
     const size_t at = panel * size;
     return errors ? (char *)l->intgemm.error_items + l->out_panels * group->at + at
-                  : (char *)l->intgemm.input_items + l->in_panels * group->at + at;
+                  : (char *)l->intgemm.input_items + qn__cpu_blocks(l) * group->at + at;
 }
 
 /* Packs all groups of one panel. */
@@ -332,7 +342,7 @@ void qn__cpu_pack_operands(const qn__cpu_pass *pass, int thread, uint32_t layer,
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     qn__cpu_plan *plan = thread == 0 ? &w->layer[layer].intgemm.plan : &w->core[thread].plan;
-    const qn__cpu_grid inputs = {l->in_panels, 1, 1}, errors = {l->out_panels, 1, 1};
+    const qn__cpu_grid inputs = {qn__cpu_blocks(l), 1, 1}, errors = {l->out_panels, 1, 1};
     uint32_t panel, row;
     plan_gradient(pass, layer, plan);
     while (plan->packed && qn__cpu_take(w, thread, phase, inputs, &panel, &row))

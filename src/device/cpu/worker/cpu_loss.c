@@ -241,6 +241,8 @@ void qn__cpu_after_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t
     if (below->dropped)
         qn__cpu_dropout(pass, source, panel, first, rows, error, error);
     w->kernels->derive(below->layer->activation, count, below->output + at, error);
+    if (w->bits)
+        return;
     const uint32_t bits = w->kernels->absmax(count, error);
     if (bits > core->absmax_error[source])
         core->absmax_error[source] = bits;

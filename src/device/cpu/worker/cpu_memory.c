@@ -30,9 +30,10 @@ static size_t rows_of(const qn__worker *w, uint32_t pixels) {
                                                                                   : rows + 1;
 }
 
+/* `k` 0: without operands. */
 static void carve_rows(arena *a, const qn__worker *w, uint32_t k, qn__cpu_rows *rows) {
     const size_t blocks = (w->room + QN__PANEL - 1) / QN__PANEL;
-    rows->left = carve(a, blocks, w->intgemm->size(w->bits, k));
+    rows->left = k ? carve(a, blocks, w->intgemm->size(w->bits, k)) : NULL;
     rows->factor = carve(a, w->room, sizeof(float));
     rows->absmax = carve(a, w->room, sizeof(uint32_t));
 }
@@ -53,28 +54,42 @@ static int widest_items(const qn__worker *w) {
     return w->bits | (w->intgemm->left_raw ? QN__WIDE : 0);
 }
 
-/* Layer 0 uses the worker's two sets of inputs. */
-static void carve_intgemm(arena *a, const qn__worker *w, uint32_t index) {
+/* Operands of a layer that does not walk. */
+static void carve_operands(arena *a, const qn__worker *w, qn__cpu_layer *l) {
     const qn__program *p = w->program;
+    const size_t each = qn__cpu_operands(w->intgemm, widest_items(w), p->batch, p->grain);
+    l->intgemm.operands = each;
+    l->intgemm.input_items = carve(a, qn__cpu_blocks(l), each);
+    l->intgemm.error_items = carve(a, l->out_panels, each);
+    carve_plan(a, p, &l->intgemm.plan);
+}
+
+/* A first layer uses the worker's two sets of inputs. */
+static void carve_intgemm(arena *a, const qn__worker *w, uint32_t index) {
     const qn__intgemm *intgemm = w->intgemm;
     qn__cpu_layer *l = &w->layer[index];
     qn__cpu_intgemm *packed = &l->intgemm;
     const size_t outputs = (size_t)l->out_panels * QN__PANEL;
-    packed->right_size = intgemm->size(w->bits, l->layer->in);
-    packed->transposed_size = intgemm->size(w->bits, l->layer->out);
-    packed->right = carve(a, l->out_panels, packed->right_size);
-    packed->transposed = index ? carve(a, l->in_panels, packed->transposed_size) : NULL;
-    packed->factor = carve(a, outputs, sizeof(float));
-    packed->inverse = carve(a, outputs, sizeof(float));
-    packed->strip_absmax = carve(a, outputs * qn__cpu_strips(l), sizeof(uint32_t));
+    const size_t factors = l->walks ? outputs * l->taps : outputs;
+    packed->output_absmax = l->noted ? carve(a, w->room, sizeof(uint32_t)) : NULL;
     packed->changed = carve(a, qn__cpu_groups(l), sizeof(qn__cpu_counter));
-    if (index)
-        carve_rows(a, w, l->layer->in, &packed->input);
-    carve_rows(a, w, l->layer->out, &packed->error);
-    packed->operands = qn__cpu_operands(intgemm, widest_items(w), p->batch, p->grain);
-    packed->input_items = carve(a, l->in_panels, packed->operands);
-    packed->error_items = carve(a, l->out_panels, packed->operands);
-    carve_plan(a, p, &packed->plan);
+    if (l->taps == 0)
+        return;
+    packed->right_size = intgemm->size(w->bits, qn__cpu_depth(l));
+    packed->transposed_size = intgemm->size(w->bits, qn__cpu_back_depth(l));
+    packed->right = carve(a, l->out_panels, packed->right_size);
+    packed->transposed = l->below ? carve(a, l->walks ? l->in_panels : qn__cpu_blocks(l),
+                                          packed->transposed_size)
+                                  : NULL;
+    packed->factor = carve(a, factors, sizeof(float));
+    packed->inverse = carve(a, factors, sizeof(float));
+    packed->strip_absmax = carve(a, outputs * qn__cpu_strips(l), sizeof(uint32_t));
+    packed->scaled_absmax = l->walks && l->below ? carve(a, w->room, sizeof(uint32_t)) : NULL;
+    if (l->below && !l->walks)
+        carve_rows(a, w, qn__cpu_depth(l), &packed->input);
+    carve_rows(a, w, l->walks ? 0 : l->layer->out, &packed->error);
+    if (!l->walks)
+        carve_operands(a, w, l);
 }
 
 static void carve_layer(arena *a, qn__worker *w, uint32_t index) {
@@ -93,8 +108,10 @@ static void carve_layer(arena *a, qn__worker *w, uint32_t index) {
     l->blocks = carve(a, (size_t)qn__cpu_blocks(l) + l->out_panels, sizeof(size_t));
     l->outputs.begin = l->walks ? carve(a, l->outputs.axis[1].size + 1, sizeof(uint32_t)) : NULL;
     l->inputs.begin = carve(a, l->inputs.axis[1].size + 1, sizeof(uint32_t));
-    l->transposed = l->inputs.axis[1].size && l->taps ? carve(a, weights, sizeof(float)) : NULL;
-    l->transposed_blocks = carve(a, l->out_panels, sizeof(size_t));
+    l->transposed =
+        l->inputs.axis[1].size && l->taps && !w->bits ? carve(a, weights, sizeof(float)) : NULL;
+    l->transposed_blocks =
+        carve(a, (size_t)l->out_panels * (l->walks ? l->taps : 1), sizeof(size_t));
     l->output = carve(a, room, row);
     l->error = carve(a, room, row);
     l->dropped = l->layer->drop_threshold ? carve(a, room, row) : NULL;
@@ -118,16 +135,45 @@ static size_t transposed_panels(const qn__worker *w) {
     return fetched > most ? fetched : most;
 }
 
+static size_t greater(size_t a, size_t b) { return a > b ? a : b; }
+
+/* The most bytes of the operand of a run. */
+static size_t most_of_run(const qn__worker *w) {
+    size_t most = 0;
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
+        const qn__cpu_layer *l = &w->layer[i];
+        const uint32_t depths[2] = {qn__cpu_depth(l), qn__cpu_back_depth(l)};
+        for (int d = 0; d < 2 && l->walks && l->taps; ++d)
+            most = greater(most, qn__cpu_run_rows(w, depths[d]) / QN__PANEL *
+                                     w->intgemm->size(w->bits, depths[d]));
+    }
+    return most;
+}
+
+/* For convolutions: lists, and the errors of a chunk of a gradient. */
+static void carve_room(arena *a, size_t chunk, qn__cpu_rows_room *room) {
+    room->factor = carve(a, QN__RUN_ROWS, sizeof(float));
+    room->right = carve(a, QN__OUT_GROUP, chunk);
+    for (int i = 0; i < 2; ++i) {
+        room->list[i] = carve(a, QN__CHUNK, sizeof(uint32_t));
+        room->inverse[i] = carve(a, QN__CHUNK, sizeof(float));
+    }
+}
+
 /* Memory for one block of inputs or errors of the last layer, or for the operands of one group of
- * grains; and for a plan of the gradient. */
+ * grains, or of a run or a chunk of a convolution; and for a plan of the gradient. */
 static void carve_lists(arena *a, const qn__worker *w, qn__cpu_core *core) {
     const qn__program *p = w->program;
     const qn__intgemm *intgemm = w->intgemm;
-    const qn__layer *last = &p->layer[p->layers - 1];
-    const size_t in = intgemm->size(w->bits, last->in), out = intgemm->size(w->bits, last->out);
-    const size_t block = in > out ? in : out;
+    const qn__cpu_layer *last = &w->layer[p->layers - 1];
+    const size_t in = intgemm->size(w->bits, qn__cpu_depth(last));
+    const size_t out = intgemm->size(w->bits, last->layer->out);
     const size_t operands = (1 + QN__OUT_GROUP) * intgemm->size(widest_items(w), p->batch);
-    core->operand = carve(a, block > operands ? block : operands, 1);
+    const size_t chunk = w->run_blocks ? intgemm->size(w->bits, QN__CHUNK) : 0;
+    core->operand =
+        carve(a, greater(greater(greater(in, out), operands), greater(chunk, most_of_run(w))), 1);
+    if (w->run_blocks)
+        carve_room(a, chunk, &core->room);
     carve_plan(a, p, &core->plan);
 }
 
@@ -168,7 +214,7 @@ static void carve_all(arena *a, qn__worker *w) {
         w->item[i] = carve(a, w->room, sizeof(uint64_t));
         w->input_blocks[i] = carve(a, w->layer[0].in_panels, sizeof(size_t));
         if (w->bits) {
-            carve_rows(a, w, w->layer[0].layer->in, &w->rows[i]);
+            carve_rows(a, w, w->layer[0].walks ? 0 : w->layer[0].layer->in, &w->rows[i]);
             w->rows[i].bytes = carve(a, (w->room + QN__PANEL - 1) / QN__PANEL,
                                      (size_t)w->layer[0].in_panels * QN__BYTE_PANEL);
             continue;
@@ -200,6 +246,14 @@ static void carve_all(arena *a, qn__worker *w) {
         if (a->base)
             w->core[t] = core;
     }
+    w->nothing = carve(a, (size_t)QN__RUN_ROWS * QN__PANEL, sizeof(float));
+}
+
+static void set_transposed_blocks(qn__cpu_layer *l) {
+    size_t *at = l->transposed_blocks;
+    for (size_t tap = 0; tap < (l->walks ? l->taps : 1); ++tap)
+        for (size_t p = 0; p < l->out_panels; ++p)
+            *at++ = (p * qn__cpu_blocks(l) + tap * l->in_panels) * QN__PANEL * QN__PANEL;
 }
 
 static void connect(qn__worker *w) {
@@ -209,13 +263,14 @@ static void connect(qn__worker *w) {
     for (size_t i = 0; i < most_panels(w); ++i)
         w->weight_blocks[i] = i * QN__PANEL * QN__PANEL;
     for (uint32_t l = 0; l < p->layers; ++l)
-        for (size_t i = 0; i < w->layer[l].out_panels; ++i)
-            w->layer[l].transposed_blocks[i] =
-                i * qn__cpu_blocks(&w->layer[l]) * QN__PANEL * QN__PANEL;
+        set_transposed_blocks(&w->layer[l]);
     for (uint32_t l = 0; l < p->layers; ++l) {
         const qn__cpu_layer *below = w->layer[l].below;
-        if (below)
-            w->layer[l].input = below->dropped ? below->dropped : below->output;
+        if (!below)
+            continue;
+        w->layer[l].input = below->dropped ? below->dropped : below->output;
+        if (below->noted && w->layer[l].walks)
+            w->layer[l].intgemm.input.absmax = below->intgemm.output_absmax;
     }
     if (w->bits && p->scale != QN__SCALE_STANDARD)
         qn__cpu_make_digits(w->bits, p->scale, w->digits);
@@ -258,14 +313,16 @@ static void shape_layer(qn__cpu_layer *l, const qn__layer *layer) {
     }
 }
 
-/* A task of a convolution's gradient has fewer taps where there would be few tasks. */
-static void divide_gradient(qn__cpu_layer *l, int threads) {
+/* A task of a convolution's gradient has fewer taps where there would be few tasks. In integer
+ * arithmetic it has blocks instead, of any panels of inputs. */
+static void divide_gradient(qn__cpu_layer *l, int bits, int threads) {
     const uint32_t most = l->walks ? QN__WALK_TAPS : 1, enough = 2 * (uint32_t)threads;
-    uint32_t taps = l->taps < most ? l->taps : most;
-    while (taps > 1 && qn__cpu_groups(l) * l->in_panels * ((l->taps + taps - 1) / taps) < enough)
+    const uint32_t all = bits ? qn__cpu_blocks(l) : l->taps, panels = bits ? 1 : l->in_panels;
+    uint32_t taps = all < most ? all : most;
+    while (taps > 1 && qn__cpu_groups(l) * panels * ((all + taps - 1) / taps) < enough)
         taps = (taps + 1) / 2;
     l->task_taps = taps;
-    l->tasks = taps ? l->in_panels * ((l->taps + taps - 1) / taps) : 0;
+    l->tasks = taps ? panels * ((all + taps - 1) / taps) : 0;
 }
 
 qn_status qn__cpu_allocate(qn__worker *w, qn_error *err) {
@@ -280,7 +337,9 @@ qn_status qn__cpu_allocate(qn__worker *w, qn_error *err) {
         const int32_t source = qn__layer_source(p->layer, l);
         w->layer[l].below = source < 0 ? NULL : &w->layer[source];
         shape_layer(&w->layer[l], &p->layer[l]);
-        divide_gradient(&w->layer[l], w->threads);
+        divide_gradient(&w->layer[l], w->bits, w->threads);
+        if (w->bits && w->layer[l].below && w->layer[l].walks && w->layer[l].taps)
+            w->layer[l].below->noted = 1;
         done += qn__cpu_groups(&w->layer[l]) + 1;
     }
     w->done = qn__alloc(done, sizeof *w->done, err);

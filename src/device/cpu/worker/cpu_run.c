@@ -6,9 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Rows of a run: its blocks stay in the L2 cache while all panels of outputs use them. */
-enum { RUN_ROWS = 128 };
-
 static int same_batch(const qn__batch *a, const qn__batch *b) {
     return a->items == b->items && a->first == b->first && a->epoch == b->epoch &&
            a->feed == b->feed && a->order == b->order && a->items > 0;
@@ -69,27 +66,33 @@ static uint32_t back_intgemm(const qn__cpu_pass *pass, int thread, uint32_t phas
     qn__worker *w = pass->worker;
     const uint32_t last = w->program->layers - 1;
     for (uint32_t l = last; l > 0; --l) {
-        if (l == last && qn__cpu_is_fused(w))
+        if (!w->layer[l].below || (l == last && qn__cpu_is_fused(w)))
             continue;
-        qn__cpu_pack_transposed(pass, thread, l, phase++);
-        qn__cpu_pack_errors(pass, thread, l, phase++);
-        barrier(w, thread);
-        qn__cpu_intgemm_backward(pass, thread, l, phase++);
+        if (!w->layer[l].walks) {
+            qn__cpu_pack_transposed(pass, thread, l, phase++);
+            qn__cpu_pack_errors(pass, thread, l, phase++);
+            barrier(w, thread);
+        }
+        (w->layer[l].walks ? qn__cpu_walk_backward : qn__cpu_intgemm_backward)(pass, thread, l,
+                                                                               phase++);
         barrier(w, thread);
     }
-    if (last > 1 || (last == 1 && !qn__cpu_is_fused(w))) {
+    if (!w->layer[0].walks && (last > 1 || (last == 1 && !qn__cpu_is_fused(w)))) {
         qn__cpu_pack_errors(pass, thread, 0, phase++);
         barrier(w, thread);
     }
     for (uint32_t l = 0; l <= last; ++l, phase += 2)
-        qn__cpu_pack_operands(pass, thread, l, phase);
+        if (!w->layer[l].walks)
+            qn__cpu_pack_operands(pass, thread, l, phase);
     barrier(w, thread);
     return phase;
 }
 
 static void gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
-    const int walks = pass->worker->layer[layer].walks;
-    (walks ? qn__cpu_walk_gradient : qn__cpu_gradient)(pass, thread, layer, phase);
+    const qn__worker *w = pass->worker;
+    (!w->layer[layer].walks ? qn__cpu_gradient
+     : w->bits              ? qn__cpu_walk_intgemm_gradient
+                            : qn__cpu_walk_gradient)(pass, thread, layer, phase);
 }
 
 static void training_phases(const qn__cpu_pass *pass, int thread, uint32_t phase) {
@@ -106,6 +109,22 @@ static void training_phases(const qn__cpu_pass *pass, int thread, uint32_t phase
         w->core[thread].next_input = 0;
         qn__cpu_fetch(pass, pass->next, 1 - w->current, thread, phase, &w->core[thread].next_input);
     }
+}
+
+/* Packs what a layer's forward pass reads. Returns the next phase. */
+static uint32_t pack_intgemm(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    if (l->walks && l->taps && w->stale) {
+        qn__cpu_walk_pack(pass, thread, layer, phase);
+        barrier(w, thread);
+    } else if (!l->walks && l->below) {
+        qn__cpu_pack_inputs(pass, thread, layer, phase);
+        barrier(w, thread);
+    }
+    if (l->walks && l->taps && l->below && pass->training)
+        qn__cpu_walk_pack_transposed(pass, thread, layer, phase + 1);
+    return phase + 2;
 }
 
 static void phases(void *context, int thread) {
@@ -125,10 +144,8 @@ static void phases(void *context, int thread) {
     }
     ++phase;
     for (uint32_t l = 0; l < last; ++l) {
-        if (w->bits && l > 0) {
-            qn__cpu_pack_inputs(pass, thread, l, phase++);
-            barrier(w, thread);
-        }
+        if (w->bits)
+            phase = pack_intgemm(pass, thread, l, phase);
         if (w->bits && pass->training && l + 1 == last && qn__cpu_is_fused(w))
             qn__cpu_pack_transposed(pass, thread, last, phase++);
         if (pass->training && w->layer[l].transposed)
@@ -226,6 +243,11 @@ static void set_chains(const qn__worker *w, qn__cpu_layer *l, uint32_t items) {
     l->backward = (qn__cpu_chain){l->layer->out, out, w->weight_blocks, positive};
 }
 
+/* Rows of a run of products of depth k. */
+static uint32_t run_rows(const qn__worker *w, const qn__cpu_layer *l, uint32_t k) {
+    return w->bits && l->taps ? qn__cpu_run_rows(w, k) : QN__RUN_ROWS;
+}
+
 /* Sets the rows, strides, chains and walks of all layers. */
 static void set_rows(const qn__cpu_pass *pass) {
     qn__worker *w = pass->worker;
@@ -237,11 +259,11 @@ static void set_rows(const qn__cpu_pass *pass) {
         l->in_stride = qn__cpu_stride(l->in_rows);
         l->out_stride = qn__cpu_stride(l->rows);
         if (l->walks)
-            qn__cpu_walk_begin(&l->outputs, items, RUN_ROWS);
+            qn__cpu_walk_begin(&l->outputs, items, run_rows(w, l, qn__cpu_depth(l)));
         else
             set_chains(w, l, items);
         if (l->inputs.panels)
-            qn__cpu_walk_begin(&l->inputs, items, RUN_ROWS);
+            qn__cpu_walk_begin(&l->inputs, items, run_rows(w, l, qn__cpu_back_depth(l)));
     }
     for (size_t p = 0; pass->next && p < w->layer[0].in_panels; ++p)
         w->input_blocks[1 - w->current][p] = p * qn__cpu_stride(pass->next->items);
@@ -258,10 +280,14 @@ qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
         w->fetched.items = 0;
     set_rows(pass);
     for (uint32_t l = 0; l < w->program->layers; ++l)
-        if (!w->layer[l].below)
+        if (!w->layer[l].below) {
             w->layer[l].input = w->inputs[w->current];
-    w->layer[0].intgemm.input = w->rows[w->current];
+            w->layer[l].intgemm.input = w->rows[w->current];
+        }
+    if (w->bits)
+        qn__cpu_begin_notes(w, pass->batch->items);
     qn__pool_run(w->pool, phases, pass);
+    w->stale = pass->update != NULL;
     w->fetched.items = 0;
     if (pass->next)
         w->fetched = *pass->next;

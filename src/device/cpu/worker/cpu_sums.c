@@ -131,11 +131,11 @@ static void new_weights(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32
     const uint32_t layer = (uint32_t)(l - w->layer), strip = first / QN__STRIP;
     const uint32_t strips = (end - first + QN__STRIP - 1) / QN__STRIP;
     for (uint32_t s = strip; s < strip + strips; ++s) {
-        const uint32_t in = s * QN__STRIP, left = l->in_panels - in;
+        const uint32_t in = s * QN__STRIP, left = qn__cpu_blocks(l) - in;
         uint32_t *absmax = qn__cpu_strip_absmax(l, panel, s);
         memset(absmax, 0, QN__PANEL * sizeof *absmax);
         w->kernels->absmax_columns((left < QN__STRIP ? left : QN__STRIP) * QN__PANEL,
-                                   l->weights + ((size_t)panel * l->in_panels + in) * BLOCK,
+                                   l->weights + ((size_t)panel * qn__cpu_blocks(l) + in) * BLOCK,
                                    absmax);
         qn__cpu_strip_changed(w, layer, panel, s);
     }
@@ -152,7 +152,7 @@ static void one_task(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t 
             collect_block(pass, l, panel, in);
         else if (pass->totals)
             update_block(pass, l, panel, in);
-    if (!pass->into && pass->worker->bits)
+    if (!pass->into && pass->worker->bits && !l->walks)
         new_weights(pass, l, panel, first, end);
     if (row == 0 && pass->into)
         collect_biases(pass, l, panel);
@@ -196,12 +196,14 @@ qn_status qn__cpu_update(qn__worker *w, const qn__update *update, const int64_t 
                          qn_error *err) {
     qn__cpu_pass pass = {.worker = w, .update = update, .totals = sums};
     (void)err;
+    w->stale = 1;
     run(&pass);
     return QN_OK;
 }
 
 void qn__cpu_pack_weights(qn__worker *w) {
     qn__cpu_pass pass = {.worker = w};
+    w->stale = 1;
     qn__cpu_begin_changes(w);
     run(&pass);
 }

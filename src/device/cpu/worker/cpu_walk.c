@@ -96,3 +96,18 @@ uint32_t qn__cpu_run_blocks(const qn__cpu_walk *walk, const qn__cpu_walk_run *ru
     }
     return count;
 }
+
+void qn__cpu_run_taps(const qn__cpu_walk *walk, const qn__cpu_walk_run *run, size_t stride,
+                      size_t nothing, size_t *a) {
+    const qn__cpu_axis *vertical = &walk->axis[0], *horizontal = &walk->axis[1];
+    for (uint32_t ky = 0; ky < vertical->kernel; ++ky) {
+        const int64_t y = qn__cpu_reads(vertical, run->y, ky);
+        for (uint32_t kx = 0; kx < horizontal->kernel; ++kx) {
+            const int64_t x = qn__cpu_reads(horizontal, run->x, kx);
+            const size_t pixel = (size_t)(y * horizontal->limit + x);
+            const size_t row = pixel * walk->items + run->item;
+            for (size_t p = 0; p < walk->panels; ++p)
+                *a++ = y < 0 || x < 0 ? nothing : p * stride + row * QN__PANEL;
+        }
+    }
+}

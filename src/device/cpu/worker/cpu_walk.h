@@ -57,4 +57,8 @@ qn__cpu_walk_run qn__cpu_run_at(const qn__cpu_walk *walk, uint32_t index);
 uint32_t qn__cpu_run_blocks(const qn__cpu_walk *walk, const qn__cpu_walk_run *run, size_t stride,
                             size_t *a, size_t *b);
 
+/* The blocks of all taps in their order, in both directions; at `nothing` where a tap has none. */
+void qn__cpu_run_taps(const qn__cpu_walk *walk, const qn__cpu_walk_run *run, size_t stride,
+                      size_t nothing, size_t *a);
+
 #endif

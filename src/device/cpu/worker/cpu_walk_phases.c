@@ -2,7 +2,8 @@
 #include "device/cpu/worker/cpu_worker.h"
 #include <string.h>
 
-enum { BLOCK = QN__PANEL * QN__PANEL, TASKS = 4 /* for each core, if there are runs enough */ };
+/* Tasks for each core, if there are runs enough. Each task of integers packs its run. */
+enum { BLOCK = QN__PANEL * QN__PANEL, TASKS = 4, INTEGER_TASKS = 2 };
 
 /* ----------------------------------------------------------------------------------- products */
 
@@ -10,8 +11,9 @@ enum { BLOCK = QN__PANEL * QN__PANEL, TASKS = 4 /* for each core, if there are r
 static qn__cpu_grid grid_of(const qn__worker *w, const qn__cpu_walk *walk, uint32_t panels,
                             uint32_t *width) {
     const uint32_t runs = qn__cpu_runs(walk), least = w->kernels->panels;
+    const uint32_t enough = (w->bits ? INTEGER_TASKS : TASKS) * (uint32_t)w->threads;
     uint32_t groups = 1;
-    while (runs * groups < TASKS * (uint32_t)w->threads && groups < (panels + least - 1) / least)
+    while (runs * groups < enough && groups < (panels + least - 1) / least)
         ++groups;
     const uint32_t each = (panels + groups - 1) / groups;
     *width = (each + least - 1) / least * least;
@@ -70,7 +72,9 @@ void qn__cpu_walk_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, 
         const uint32_t panel = group * width, left = l->out_panels - panel;
         const uint32_t panels = left < width ? left : width;
         float *out = l->output + panel * l->out_stride;
-        if (l->taps)
+        if (l->taps && w->bits)
+            qn__cpu_walk_product(pass, thread, layer, &run, panel, panels);
+        else if (l->taps)
             run_product(pass, thread, &l->outputs, &run, most, input, l->in_stride,
                         l->weights + panel * weights, weights, out, l->out_stride,
                         l->bias + panel * QN__PANEL, panels);
@@ -80,6 +84,8 @@ void qn__cpu_walk_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, 
                 pool(pass, l, &run, input + (panel + p) * l->in_stride, to);
             qn__cpu_after_product(pass, thread, layer, panel + p, (uint32_t)run.row, run.rows, to);
         }
+        if (w->bits)
+            qn__cpu_note_outputs(pass, layer, run.row, run.rows, panel, panels);
     }
 }
 
@@ -162,7 +168,9 @@ void qn__cpu_walk_backward(const qn__cpu_pass *pass, int thread, uint32_t layer,
         const uint32_t panel = group * width, left = l->in_panels - panel;
         const uint32_t panels = left < width ? left : width;
         float *error = below->error + panel * below->out_stride;
-        if (l->taps)
+        if (l->taps && w->bits)
+            qn__cpu_walk_errors(pass, thread, layer, &run, panel, panels);
+        else if (l->taps)
             run_product(pass, thread, &l->inputs, &run, UINT32_MAX, l->error, l->out_stride,
                         l->transposed + panel * weights, weights, error, below->out_stride, NULL,
                         panels);
@@ -173,5 +181,8 @@ void qn__cpu_walk_backward(const qn__cpu_pass *pass, int thread, uint32_t layer,
             qn__cpu_after_errors(pass, &w->core[thread], layer, panel + p, (uint32_t)run.row,
                                  run.rows);
         }
+        if (w->bits)
+            qn__cpu_note_errors(pass, (uint32_t)(below - w->layer), run.row, run.rows, panel,
+                                panels);
     }
 }

@@ -21,6 +21,9 @@ enum {
         64 /* the task of the loss also computes the errors below last layers up to this width */
 };
 
+enum { QN__RUN_ROWS = 128 }; /* of a run, at most: its blocks stay in the L2 cache while all panels
+                                of outputs use them */
+
 /* One layer's arrays, all in panels (cpu_kernels.h). Rows of batch arrays are (pixel, item), items
  * fastest; features have one pixel. Rows of a panel of weights are (tap, input): each tap begins a
  * new block of 16. */
@@ -33,9 +36,10 @@ typedef struct qn__cpu_layer {
      * unfolded when they are fetched; 0 for pooling, which has no weights. */
     uint32_t channels, taps;
     /* Tasks of the gradient for each group of panels of outputs, with an outlet or if the layer
-     * walks; taps of each of them. */
+     * walks; taps of each of them, in integer arithmetic blocks. */
     uint32_t tasks, task_taps;
     int walks;            /* the layer computes run by run (cpu_walk.h), not as one matrix */
+    int noted;            /* integer arithmetic: a convolution reads the outputs */
     qn__cpu_walk outputs; /* forward: over its outputs */
     qn__cpu_walk inputs;  /* backward: over its inputs, where they are a picture */
     float *transposed;    /* weights for this: [input panel][tap][output panel][16][16] */
@@ -47,7 +51,9 @@ typedef struct qn__cpu_layer {
      * out_panels. */
     qn__cpu_chain forward, backward;
     size_t *blocks;
-    size_t *transposed_blocks; /* [p]: where the weights of panel p of outputs begin */
+    /* [tap][p]: where the weights of a tap begin in panel p of outputs. One tap but for
+     * convolutions in integer arithmetic. */
+    size_t *transposed_blocks;
     float *weights;            /* out_panels x (qn__cpu_blocks * 16) x 16 */
     float *bias;               /* out_panels x 16 */
     float *weight_slot[2], *bias_slot[2];
@@ -83,6 +89,7 @@ typedef struct qn__cpu_core {
      * packed. */
     void *operand;
     qn__cpu_plan plan;
+    qn__cpu_rows_room room; /* of convolutions */
 } qn__cpu_core;
 
 /* A partial of a layer's gradient was out of range on this core. Of several layers the last one is
@@ -126,6 +133,8 @@ struct qn__worker {
     size_t *input_blocks[2]; /* of each of inputs[]: where its panels begin */
     size_t *factors;         /* of layer 0's outputs, where it walks: cpu_unfold.c */
     size_t run_blocks;       /* the most of a run's chain */
+    const float *nothing;    /* QN__RUN_ROWS rows of zeros, behind all other arrays */
+    int stale;               /* weights of convolutions in integer arithmetic are not packed */
     size_t *weight_blocks;   /* [p] = p * 256: where the blocks of weights of a panel begin */
     qn__cpu_digits *digits;  /* integers for each byte, in integer arithmetic */
     float *loss;             /* of each item */
@@ -177,6 +186,16 @@ static inline uint32_t qn__cpu_outputs(const qn__cpu_layer *layer) {
     return layer->taps ? layer->layer->to.channels : 0;
 }
 
+/* Depths of a product of the layer's inputs by its weights: blocks are whole where there are several
+ * taps. The same of its errors by transposed weights. */
+static inline uint32_t qn__cpu_depth(const qn__cpu_layer *layer) {
+    return layer->taps > 1 ? qn__cpu_blocks(layer) * QN__PANEL : layer->channels;
+}
+static inline uint32_t qn__cpu_back_depth(const qn__cpu_layer *layer) {
+    const uint32_t channels = layer->layer->to.channels;
+    return layer->walks && layer->taps > 1 ? layer->taps * layer->out_panels * QN__PANEL : channels;
+}
+
 /* The first factor of a block among those of an output, and the number of its factors. */
 static inline uint32_t qn__cpu_first_of(const qn__cpu_layer *layer, uint32_t block) {
     return block / layer->in_panels * layer->channels + block % layer->in_panels * QN__PANEL;
@@ -197,9 +216,9 @@ static inline uint32_t qn__cpu_groups(const qn__cpu_layer *layer) {
     return (layer->out_panels + QN__OUT_GROUP - 1) / QN__OUT_GROUP;
 }
 
-/* Strips of inputs of integer arithmetic. */
+/* Strips of blocks of integer arithmetic. */
 static inline uint32_t qn__cpu_strips(const qn__cpu_layer *layer) {
-    return (layer->in_panels + QN__STRIP - 1) / QN__STRIP;
+    return (qn__cpu_blocks(layer) + QN__STRIP - 1) / QN__STRIP;
 }
 
 /* The absmax of a strip's 16 columns. */
@@ -229,6 +248,8 @@ void qn__cpu_walk_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, 
 void qn__cpu_walk_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_walk_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_walk_transpose(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
+void qn__cpu_walk_intgemm_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer,
+                                   uint32_t phase);
 void qn__cpu_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 /* Sums the biases of a panel of outputs and applies or stores them. Returns 1 when a partial was

@@ -1,0 +1,211 @@
+/* The weight gradient of a convolution in integer arithmetic (docs/exactness.md 17.12).
+ *
+ * The depths of a product are the output pixels of a grain, and within each its items. They are
+ * packed in chunks that stay in the L2 cache. A task has some blocks of weights (a tap and a panel
+ * of inputs each) and a group of panels of outputs: the errors of a chunk are packed once for all
+ * its blocks. Sums over chunks are exact, so their order does not matter. */
+#include "device/cpu/worker/cpu_gradient_sums.h"
+#include "num/sums.h"
+#include <math.h>
+#include <string.h>
+
+enum { BLOCK = QN__PANEL * QN__PANEL };
+
+typedef struct task {
+    const qn__cpu_pass *pass;
+    qn__cpu_core *core;
+    const qn__cpu_layer *l;
+    const qn__cpu_plan *plan;
+    uint32_t first, blocks; /* of weights */
+    uint32_t out, panels;   /* panels of outputs */
+} task;
+
+/* A grain, and `count` of its depths from `from` on. */
+typedef struct chunk {
+    uint32_t item, items;
+    uint64_t from;
+    uint32_t count;
+} chunk;
+
+/* The rows of the errors, in units of 16 floats. */
+static void list_errors(const task *t, const chunk *c, uint32_t *list) {
+    const uint32_t all = t->pass->batch->items;
+    uint64_t pixel = c->from / c->items;
+    uint32_t item = (uint32_t)(c->from % c->items);
+    for (uint32_t i = 0; i < c->count; ++i) {
+        list[i] = (uint32_t)(pixel * all + c->item + item);
+        if (++item == c->items) {
+            item = 0;
+            ++pixel;
+        }
+    }
+}
+
+/* The rows of the inputs at a tap; `outside` where it is outside the picture. */
+static void list_inputs(const task *t, const chunk *c, uint32_t tap, uint32_t outside,
+                        uint32_t *list) {
+    const qn__cpu_axis *axis = t->l->outputs.axis;
+    const uint32_t width = axis[1].size, all = t->pass->batch->items;
+    uint32_t pixel = (uint32_t)(c->from / c->items), item = (uint32_t)(c->from % c->items);
+    for (uint32_t i = 0; i < c->count; ++pixel, item = 0) {
+        const int64_t y = qn__cpu_reads(&axis[0], pixel / width, tap / axis[1].kernel);
+        const int64_t x = qn__cpu_reads(&axis[1], pixel % width, tap % axis[1].kernel);
+        const int inside = y >= 0 && x >= 0;
+        const uint64_t from = inside ? (uint64_t)(y * axis[1].limit + x) * all + c->item : 0;
+        for (; item < c->items && i < c->count; ++item, ++i)
+            list[i] = inside ? (uint32_t)(from + item) : outside;
+    }
+}
+
+/* Multiplies a chunk; block after block to sums(block), with `how`. */
+static void multiply(const task *t, const chunk *c, qn__intgemm_out how, double factor,
+                     double *doubles, int64_t *exact) {
+    const qn__worker *w = t->pass->worker;
+    const qn__cpu_layer *l = t->l;
+    qn__cpu_rows_room *room = &t->core->room;
+    const size_t size = w->intgemm->size(w->bits, c->count), cells = (size_t)t->panels * BLOCK;
+    list_errors(t, c, room->list[1]);
+    for (uint32_t p = 0; p < t->panels; ++p)
+        w->intgemm->right_items(w->bits, c->count, room->list[1], room->inverse[1], NULL,
+                                l->error + (t->out + p) * l->out_stride,
+                                (char *)room->right + p * size);
+    for (uint32_t b = 0; b < t->blocks; ++b) {
+        const uint32_t block = t->first + b;
+        const float *from = l->input + block % l->in_panels * l->in_stride;
+        int64_t some[QN__OUT_GROUP * BLOCK];
+        list_inputs(t, c, block / l->in_panels, (uint32_t)((w->nothing - from) / QN__PANEL),
+                    room->list[0]);
+        w->intgemm->left_items(w->bits, c->count, room->list[0], room->inverse[0], NULL, from,
+                               t->core->operand);
+        w->intgemm->outer(w->bits, c->count, 1, t->core->operand, t->panels, room->right, how,
+                          factor, how == QN__INTGEMM_ADD ? (void *)(doubles + b * cells) : some);
+        for (size_t i = 0; how == QN__INTGEMM_INTEGER && i < cells; ++i)
+            exact[b * cells + i] += some[i];
+    }
+}
+
+/* Multiplies all chunks of a grain. */
+static void multiply_grain(const task *t, uint32_t item, uint32_t items, const qn__cpu_grain *grain,
+                           qn__intgemm_out how, double *doubles, int64_t *exact) {
+    const uint64_t depths = (uint64_t)items * t->l->out_pixels;
+    const double factor = ldexp(1.0, grain->exponent - t->plan->shift);
+    qn__cpu_rows_room *room = &t->core->room;
+    for (uint32_t i = 0; i < QN__CHUNK; ++i) {
+        room->inverse[0][i] = grain->input;
+        room->inverse[1][i] = grain->error;
+    }
+    for (uint64_t from = 0; from < depths; from += QN__CHUNK) {
+        const uint64_t left = depths - from;
+        const chunk c = {item, items, from, left < QN__CHUNK ? (uint32_t)left : QN__CHUNK};
+        multiply(t, &c, how, factor, doubles, exact);
+    }
+}
+
+/* Adds a grain's integers in units to the sums. Returns 1 when one is out of range. */
+static int add_units(const task *t, const qn__cpu_grain *grain, const int64_t *exact,
+                     int64_t *wide) {
+    const float limit = t->pass->worker->program->partial_limit;
+    const size_t cells = (size_t)t->panels * BLOCK;
+    int bad = 0;
+    for (uint32_t b = 0; b < t->blocks; ++b) {
+        const size_t rows = (size_t)qn__cpu_rows_of(t->l, t->first + b) * QN__PANEL;
+        for (size_t i = 0; i < cells; ++i) {
+            int64_t units;
+            if (i % BLOCK >= rows)
+                continue;
+            if (qn__intgemm_units(exact[b * cells + i], grain->exponent, limit, &units))
+                wide[b * cells + i] += units;
+            else
+                bad = 1;
+        }
+    }
+    return bad;
+}
+
+/* Sums over all grains. Returns 1 when a partial was out of range. */
+static int sum_all(const task *t, int64_t *exact, qn__cpu_sums *s) {
+    const size_t count = (size_t)t->blocks * t->panels * BLOCK;
+    const uint32_t grain = t->pass->worker->program->grain, all = t->pass->batch->items;
+    const qn__cpu_grain *own = t->plan->grain;
+    int bad = t->plan->bad;
+    s->kind = t->plan->kind;
+    s->shift = t->plan->shift;
+    if (s->kind == QN__SUMS_DOUBLE)
+        memset(s->narrow, 0, count * sizeof *s->narrow);
+    else
+        memset(s->wide, 0, count * sizeof *s->wide);
+    for (uint32_t item = 0; item < all && !bad; item += grain, ++own) {
+        const uint32_t items = all - item < grain ? all - item : grain;
+        if (!own->waits)
+            continue;
+        if (s->kind == QN__SUMS_DOUBLE) {
+            multiply_grain(t, item, items, own, QN__INTGEMM_ADD, s->narrow, NULL);
+            continue;
+        }
+        memset(exact, 0, count * sizeof *exact);
+        multiply_grain(t, item, items, own, QN__INTGEMM_INTEGER, NULL, exact);
+        bad |= add_units(t, own, exact, s->wide);
+    }
+    return bad;
+}
+
+static int gradient_task(const task *t, const qn__update *update) {
+    const qn__cpu_pass *pass = t->pass;
+    const qn__cpu_layer *l = t->l;
+    int64_t *exact = (int64_t *)(void *)t->core->gradient;
+    qn__cpu_sums s = {.update = update, .partial = NULL, .absmax = NULL};
+    s.narrow = (double *)(void *)(exact + QN__WALK_CELLS);
+    s.wide = (int64_t *)(void *)(s.narrow + QN__WALK_CELLS);
+    if (sum_all(t, exact, &s))
+        return 1;
+    for (uint32_t b = 0; b < t->blocks; ++b)
+        for (uint32_t p = 0; p < t->panels; ++p) {
+            const uint32_t block = t->first + b, rows = qn__cpu_rows_of(l, block);
+            const size_t from = ((size_t)b * t->panels + p) * BLOCK;
+            if (pass->outlet)
+                qn__cpu_put_weights(pass, l, block, rows, t->out + p, &s, from);
+            else
+                qn__cpu_finish_sums(pass, 1, rows,
+                                    ((size_t)(t->out + p) * qn__cpu_blocks(l) + block) * BLOCK, &s,
+                                    from, l->weights, l->weight_slot, l->weight_sums);
+        }
+    return 0;
+}
+
+void qn__cpu_walk_intgemm_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer,
+                                   uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    qn__cpu_core *core = &w->core[thread];
+    const uint32_t groups = qn__cpu_groups(l), all = qn__cpu_blocks(l);
+    const qn__cpu_grid grid = {groups, l->tasks, 1};
+    qn__update update = {0};
+    if (l->taps == 0)
+        return;
+    qn__cpu_plan_walk(pass, layer, &core->plan);
+    if (pass->update) {
+        update = *pass->update;
+        update.gradient = ldexpf(update.gradient, core->plan.shift);
+    }
+    for (uint32_t group, row; qn__cpu_take(w, thread, phase, grid, &group, &row);) {
+        if (pass->outlet)
+            group = groups - 1 - group;
+        const uint32_t out = group * QN__OUT_GROUP, beside = l->out_panels - out;
+        const uint32_t first = row * l->task_taps, left = all - first;
+        const task t = {.pass = pass,
+                        .core = core,
+                        .l = l,
+                        .plan = &core->plan,
+                        .first = first,
+                        .blocks = left < l->task_taps ? left : l->task_taps,
+                        .out = out,
+                        .panels = beside < QN__OUT_GROUP ? beside : QN__OUT_GROUP};
+        int bad = gradient_task(&t, &update);
+        for (uint32_t p = out; row == 0 && p < out + t.panels && !pass->outlet; ++p)
+            bad |= qn__cpu_bias_task(pass, layer, p);
+        if (bad)
+            qn__cpu_failed(core, layer);
+        if (pass->outlet)
+            qn__cpu_progress(pass, thread, layer, group);
+    }
+}
