@@ -270,6 +270,22 @@ WINDOWS = {f"pixels-{name}": pixels(model, more) for name, model, more in [
     ("one-row", "conv 6 1x5 relu; maxpool 1x4", "--shape 7x1x112"),
 ]}
 RECIPES |= WINDOWS
+# Products of integers over pixels (docs/exactness.md 17.12).
+INTEGER_WINDOWS = {f"pixels-{name}": f"{pixels(model, more)} --arith {name.split('-')[0]}"
+                   for name, model, more in [
+    ("i14-lenet", "conv 8 5x5 relu; maxpool 4; conv 16 5x5 relu; maxpool 2; dense 32 relu", "--momentum 0.9"),
+    ("i7-dropout", "conv 6 3x3 stride 2 relu dropout 0.3; maxpool 2; conv 18 3x3 tanh dropout 0.5;"
+                   " dense 16 sigmoid dropout 0.2", "--optimizer adam --lr 0.002"),
+    ("i21-dilated", "conv 4 3x3 dilation 2 stride 2 relu; conv 6 3x3 dilation 3x2 relu", ""),
+    ("i14-wide-pad", "conv 4 3x3 pad 4 stride 2 sigmoid; conv 5 3x3 pad 3x2 stride 4 relu", ""),
+    ("i7-standard", "avgpool 3 stride 2; conv 17 3x3 stride 2 tanh; conv 33 3x3 stride 2 none; globalpool",
+     "--scale standard"),
+    ("i21-grain-7", "conv 5 3x3 stride 3 relu; conv 7 1x1 sigmoid; conv 3 1x1 none", "--batch 50 --grain 7"),
+    ("i14-features", "dense 18 relu; globalpool; conv 7 1x1 tanh", ""),
+    ("i14-fraction", "maxpool 2; conv 20 3x3 stride 2 relu; conv 20 3x3 stride 2 tanh",
+     "--scale fraction --optimizer adamw --lr 0.002 --weight-decay 0.1 --unit 20"),
+]}
+RECIPES |= INTEGER_WINDOWS
 RECIPES |= {name: f"{words} --arith {name.split('-')[0]}" for name, words in INTEGERS.items()}
 # Contract 6 (docs/exactness.md 17).
 SIXTH = {

@@ -1,4 +1,5 @@
-"""Section 16 of docs/exactness.md: `quern train` against the oracle, on networks with pixels."""
+"""Sections 16 and 17.12 of docs/exactness.md: `quern train` against the oracle, on networks with
+pixels."""
 
 import re
 
@@ -68,6 +69,47 @@ JOBS = {
             "--model": "conv 4 2x2 dilation 2 none; dense 5 tanh; dense 4 softmax",
             "--loss": "mse",
             "--init": "lecun",
+            "--lr": "0.5",
+        },
+    ),
+    "conv-integers": (
+        "idx",
+        {
+            "--shape": "1x7x6",
+            "--scale": "unit",
+            "--arith": "i14",
+            "--model": "conv 5 3x3 relu dropout 0.2; maxpool 2; conv 19 3x2 pad 1 tanh dropout 0.25; "
+                       "dense 10 softmax",
+            "--loss": "cross-entropy",
+            "--optimizer": "momentum",
+            "--momentum": "0.9",
+            "--batch": 19,
+            "--grain": 5,
+        },
+    ),
+    "conv-colour-integers": (
+        "csv-u8-gz",
+        {
+            "--shape": "2x2x2",
+            "--scale": "standard",
+            "--arith": "i21",
+            "--model": "conv 17 2 pad 1 sigmoid; avgpool 2 stride 1; conv 3 1 none; globalpool; "
+                       "dense 4 softmax",
+            "--loss": "mse",
+            "--lr": "0.3",
+        },
+    ),
+    "conv-strides-of-7-bits": (
+        "csv-f32",
+        {
+            "--shape": "1x3x3",
+            "--label": "kind",
+            "--scale": "standard",
+            "--arith": "i7",
+            "--model": "conv 4 2x2 stride 2 pad 1 tanh; conv 6 2x3 stride 1x2 pad 1x2 dilation 2x1 none; "
+                       "dense 5 tanh; dense 4 softmax",
+            "--loss": "mse",
+            "--unit": 20,
             "--lr": "0.5",
         },
     ),

@@ -40,8 +40,7 @@ void qn__product_intgemm_forward(int bits, const qn__layer *l, const float *para
         const float factor = qn__block_factor(ta) * qn__block_factor(tw);
         qn__tap t = {0, 0, 0, 0};
         for (uint32_t at = o; at < l->out; at += l->to.channels) {
-            const int64_t n =
-                output_of(l, t, w, qn__block_inverse(tw), a, qn__block_inverse(ta));
+            const int64_t n = output_of(l, t, w, qn__block_inverse(tw), a, qn__block_inverse(ta));
             z[at] = fmaf((float)n, factor, parameters[l->biases + o]);
             if (++t.x == l->to.width) {
                 t.x = 0;
@@ -90,8 +89,7 @@ void qn__product_intgemm_backward(int bits, const qn__layer *l, const float *par
 
 /* N of the weight of channel o, tap (t.ky, t.kx) and input channel k. */
 static int64_t weight_of(const qn__layer *l, qn__tap t, uint64_t items, const float *a,
-                         float a_inverse, uint32_t k, const float *d, float d_inverse,
-                         uint32_t o) {
+                         float a_inverse, uint32_t k, const float *d, float d_inverse, uint32_t o) {
     int64_t n = 0;
     qn__places at;
     for (t.y = 0; t.y < l->to.height; ++t.y)

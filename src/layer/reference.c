@@ -421,10 +421,10 @@ static int intgemm_partials(const qn__reference *r, int64_t *sums) {
     const qn__program *p = r->program;
     for (uint32_t l = 0; l < p->layers; ++l) {
         const qn__layer *layer = &p->layer[l];
-        if (layer->depth > 0 && !qn__layer_ops_of(layer->kind)
-                                     ->intgemm_gradient(qn__arith_bits(p->arith), layer, r->items,
-                                                        r->made[l].inputs, r->made[l].deltas,
-                                                        p->partial_limit, sums + layer->weights))
+        if (layer->depth > 0 &&
+            !qn__layer_ops_of(layer->kind)
+                 ->intgemm_gradient(qn__arith_bits(p->arith), layer, r->items, r->made[l].inputs,
+                                    r->made[l].deltas, p->partial_limit, sums + layer->weights))
             return 0;
     }
     return 1;

@@ -659,8 +659,16 @@ static void test_contract_5(void **state) {
     assert_string_equal(err.what, "the first layer is \"conv\", and the data has no pixels");
     r.shape = (qn__shape){1, 28, 28};
     r.arith = QN__ARITH_I14;
-    assert_int_equal(qn__recipe_check(&r, &err), QN_USAGE);
-    assert_string_equal(err.what, "integer arithmetic has dense layers only");
+    assert_int_equal(qn__recipe_check(&r, &err), QN_OK);
+    qn__recipe_tidy(&r);
+    assert_int_equal(r.contract, 6);
+    r.grain = r.batch = 5349; /* 5349 * 28 * 28 is the last product below 2^22 */
+    assert_int_equal(qn__recipe_check(&r, &err), QN_OK);
+    r.grain = r.batch = 5350;
+    check_refused(&r,
+                  "a grain of 5350 items has 4194400 pixels behind layer 0; integer arithmetic "
+                  "takes at most 4194304",
+                  "`train.grain`");
 }
 
 static void test_contract_4(void **state) {

@@ -140,7 +140,10 @@ static double share(const qn__lost *l) {
 
 /* The number of items examined: a grain, or less for large networks. */
 static uint32_t items_to_look_at(const qn__program *p) {
-    const uint64_t fit = MOST_WORK / p->parameters;
+    uint64_t work = 1;
+    for (uint32_t l = 0; l < p->layers; ++l)
+        work += p->layer[l].out * (uint64_t)p->layer[l].depth;
+    const uint64_t fit = MOST_WORK / work;
     return fit >= p->grain ? p->grain : fit ? (uint32_t)fit : 1;
 }
 

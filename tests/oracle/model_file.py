@@ -80,7 +80,8 @@ def recipe_text(recipe):
     sixth = {key: recipe[key] for key, default in SIXTH.items() if recipe.get(key, default) != default}
     assert (set(recipe) - set(MORE) - set(THIRD) - set(FOURTH) - FIFTH - set(SIXTH)
             == set(KEYS) - {"contract"})
-    recipe = {**recipe, "contract": 6 if sixth else 5 if "shape" in recipe else 4 if fourth != FOURTH else
+    integer_pixels = "shape" in recipe and recipe["arith"] != "f32"
+    recipe = {**recipe, "contract": 6 if sixth or integer_pixels else 5 if "shape" in recipe else 4 if fourth != FOURTH else
               3 if third != THIRD else 2 if second else 1}
     pairs = [f'"{key}":{json_value(recipe[key])}' for key in KEYS]
     if recipe["contract"] >= 2:

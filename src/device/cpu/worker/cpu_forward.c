@@ -47,8 +47,8 @@ static const void *prefetch_item(const qn__feed *feed, uint64_t item) {
     return from;
 }
 
-/* Pictures of the items at.first .., with their values at `row`. `items`: in integer arithmetic, the
- * absmax of each. */
+/* Pictures of the items at.first .., with their values at `row`. `items`: in integer arithmetic,
+ * the absmax of each. */
 static void fetch_pictures(const qn__worker *w, const qn__batch *batch, const void *const *row,
                            qn__cpu_tile at, float *scratch, size_t stride, float *inputs,
                            uint32_t *absmax, uint32_t *items) {

@@ -171,11 +171,11 @@ void qn__cpu_intgemm_product(const qn__cpu_pass *pass, uint32_t layer, uint32_t 
     const int width = qn__cpu_width(pass, layer);
     const size_t size = w->intgemm->size(width, qn__cpu_depth(l));
     float *c = l->output + panel * l->out_stride + (size_t)first * QN__PANEL;
-    w->intgemm->product(
-        width, rows, qn__cpu_depth(l), (const char *)packed->input.left + first / QN__PANEL * size,
-        panels, (const char *)packed->right + panel * packed->right_size,
-        packed->input.factor + first, packed->factor + (size_t)panel * QN__PANEL,
-        l->bias + (size_t)panel * QN__PANEL, c, l->out_stride);
+    w->intgemm->product(width, rows, qn__cpu_depth(l),
+                        (const char *)packed->input.left + first / QN__PANEL * size, panels,
+                        (const char *)packed->right + panel * packed->right_size,
+                        packed->input.factor + first, packed->factor + (size_t)panel * QN__PANEL,
+                        l->bias + (size_t)panel * QN__PANEL, c, l->out_stride);
     for (uint32_t p = 0; p < panels && l->taps > 1; ++p)
         qn__cpu_plain_zeros(w, (size_t)rows * QN__PANEL, c + p * l->out_stride);
 }
@@ -201,13 +201,19 @@ void qn__cpu_intgemm_last(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t
 
 /* Computes the errors before the activation of the layer below from the errors of `layer`, for some
  * rows and some panels of outputs below. */
-static void through_below(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer,
-                          uint32_t panel, uint32_t panels, uint32_t first, uint32_t rows) {
+static void through_below(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, uint32_t panels,
+                          uint32_t first, uint32_t rows) {
     const qn__worker *w = pass->worker;
-    for (uint32_t p = panel; p < panel + panels; ++p)
-        qn__cpu_after_errors(pass, core, layer, p, first, rows);
-    qn__cpu_note_errors(pass, (uint32_t)(w->layer[layer].below - w->layer), first, rows, panel,
-                        panels);
+    const qn__cpu_layer *below = w->layer[layer].below;
+    const uint32_t source = (uint32_t)(below - w->layer);
+    for (uint32_t p = panel; p < panel + panels; ++p) {
+        const size_t at = p * below->out_stride + (size_t)first * QN__PANEL;
+        if (below->dropped)
+            qn__cpu_dropout(pass, source, p, first, rows, below->error + at, below->error + at);
+        w->kernels->derive(below->layer->activation, (size_t)rows * QN__PANEL, below->output + at,
+                           below->error + at);
+    }
+    qn__cpu_note_errors(pass, source, first, rows, panel, panels);
 }
 
 void qn__cpu_intgemm_fused(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t first,
@@ -221,7 +227,7 @@ void qn__cpu_intgemm_fused(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_
               l->intgemm.factor, core->operand, factor, absmax);
     w->intgemm->product(w->bits, rows, l->layer->out, core->operand, l->in_panels,
                         l->intgemm.transposed, factor, NULL, NULL, error, below->out_stride);
-    through_below(pass, core, last, 0, l->in_panels, first, rows);
+    through_below(pass, last, 0, l->in_panels, first, rows);
     if (!below->walks)
         w->intgemm->absmax(rows, below->layer->out, error, below->backward.a, NULL,
                            below->intgemm.error.absmax + first);
@@ -249,6 +255,6 @@ void qn__cpu_intgemm_backward(const qn__cpu_pass *pass, int thread, uint32_t lay
                 ((size_t)tap * l->in_panels + panel) * packed->transposed_size,
             packed->error.factor + first, NULL, NULL,
             below->error + panel * below->out_stride + (size_t)row * QN__PANEL, below->out_stride);
-        through_below(pass, &w->core[thread], layer, panel, panels, row, rows);
+        through_below(pass, layer, panel, panels, row, rows);
     }
 }

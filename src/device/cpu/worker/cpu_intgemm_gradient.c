@@ -262,8 +262,7 @@ void qn__cpu_plan_walk(const qn__cpu_pass *pass, uint32_t layer, qn__cpu_plan *p
     const int shift = b.any && b.lowest > 0 ? b.lowest : 0;
     const int known = !b.wide && may_shift(pass, shift) && (!b.any || b.lowest >= 0);
     plan->bad = b.bad;
-    plan->kind =
-        known && b.units < ldexp(0x1p51, shift) ? QN__SUMS_DOUBLE : QN__SUMS_INT64;
+    plan->kind = known && b.units < ldexp(0x1p51, shift) ? QN__SUMS_DOUBLE : QN__SUMS_INT64;
     plan->shift = plan->kind == QN__SUMS_DOUBLE ? shift : 0;
 }
 

@@ -78,9 +78,9 @@ static void carve_intgemm(arena *a, const qn__worker *w, uint32_t index) {
     packed->right_size = intgemm->size(w->bits, qn__cpu_depth(l));
     packed->transposed_size = intgemm->size(w->bits, qn__cpu_back_depth(l));
     packed->right = carve(a, l->out_panels, packed->right_size);
-    packed->transposed = l->below ? carve(a, l->walks ? l->in_panels : qn__cpu_blocks(l),
-                                          packed->transposed_size)
-                                  : NULL;
+    packed->transposed =
+        l->below ? carve(a, l->walks ? l->in_panels : qn__cpu_blocks(l), packed->transposed_size)
+                 : NULL;
     packed->factor = carve(a, factors, sizeof(float));
     packed->inverse = carve(a, factors, sizeof(float));
     packed->strip_absmax = carve(a, outputs * qn__cpu_strips(l), sizeof(uint32_t));

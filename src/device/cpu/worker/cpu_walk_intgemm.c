@@ -26,8 +26,8 @@ void qn__cpu_plain_zeros(const qn__worker *w, size_t count, float *v) {
 
 static void raise_to(uint32_t *absmax, uint32_t bits) {
     uint32_t old = __atomic_load_n(absmax, __ATOMIC_RELAXED);
-    while (old < bits && !__atomic_compare_exchange_n(absmax, &old, bits, 1, __ATOMIC_RELAXED,
-                                                      __ATOMIC_RELAXED))
+    while (old < bits &&
+           !__atomic_compare_exchange_n(absmax, &old, bits, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         ;
 }
 
@@ -84,8 +84,7 @@ void qn__cpu_note_errors(const qn__cpu_pass *pass, uint32_t layer, size_t first,
                       l->intgemm.error.absmax);
     if (l->below)
         qn__cpu_note_rows(w, items, first, rows, columns, error, l->out_stride,
-                          l->intgemm.factor + (size_t)panel * QN__PANEL,
-                          l->intgemm.scaled_absmax);
+                          l->intgemm.factor + (size_t)panel * QN__PANEL, l->intgemm.scaled_absmax);
 }
 
 void qn__cpu_begin_notes(qn__worker *w, uint32_t items) {
@@ -173,9 +172,8 @@ void qn__cpu_walk_product(const qn__cpu_pass *pass, int thread, uint32_t layer,
     pack_run(w, core, &l->outputs, run, qn__cpu_depth(l), qn__cpu_input(pass, l), l->in_stride,
              NULL, packed->input.absmax);
     w->intgemm->product(w->bits, run->rows, qn__cpu_depth(l), core->operand, panels,
-                        (const char *)packed->right + panel * packed->right_size,
-                        core->room.factor, packed->factor + column, l->bias + column, c,
-                        l->out_stride);
+                        (const char *)packed->right + panel * packed->right_size, core->room.factor,
+                        packed->factor + column, l->bias + column, c, l->out_stride);
     for (uint32_t p = 0; p < panels; ++p)
         qn__cpu_plain_zeros(w, (size_t)run->rows * QN__PANEL, c + p * l->out_stride);
 }
@@ -189,9 +187,8 @@ void qn__cpu_walk_errors(const qn__cpu_pass *pass, int thread, uint32_t layer,
     qn__cpu_core *core = &w->core[thread];
     pack_run(w, core, &l->inputs, run, qn__cpu_back_depth(l), l->error, l->out_stride,
              packed->factor, packed->scaled_absmax);
-    w->intgemm->product(w->bits, run->rows, qn__cpu_back_depth(l), core->operand, panels,
-                        (const char *)packed->transposed + panel * packed->transposed_size,
-                        core->room.factor, NULL, NULL,
-                        below->error + panel * below->out_stride + run->row * QN__PANEL,
-                        below->out_stride);
+    w->intgemm->product(
+        w->bits, run->rows, qn__cpu_back_depth(l), core->operand, panels,
+        (const char *)packed->transposed + panel * packed->transposed_size, core->room.factor, NULL,
+        NULL, below->error + panel * below->out_stride + run->row * QN__PANEL, below->out_stride);
 }

@@ -21,8 +21,8 @@ enum {
         64 /* the task of the loss also computes the errors below last layers up to this width */
 };
 
-enum { QN__RUN_ROWS = 128 }; /* of a run, at most: its blocks stay in the L2 cache while all panels
-                                of outputs use them */
+/* Rows of a run, at most: its blocks stay in the L2 cache while all panels of outputs use them. */
+enum { QN__RUN_ROWS = 128 };
 
 /* One layer's arrays, all in panels (cpu_kernels.h). Rows of batch arrays are (pixel, item), items
  * fastest; features have one pixel. Rows of a panel of weights are (tap, input): each tap begins a
@@ -54,8 +54,8 @@ typedef struct qn__cpu_layer {
     /* [tap][p]: where the weights of a tap begin in panel p of outputs. One tap but for
      * convolutions in integer arithmetic. */
     size_t *transposed_blocks;
-    float *weights;            /* out_panels x (qn__cpu_blocks * 16) x 16 */
-    float *bias;               /* out_panels x 16 */
+    float *weights; /* out_panels x (qn__cpu_blocks * 16) x 16 */
+    float *bias;    /* out_panels x 16 */
     float *weight_slot[2], *bias_slot[2];
     int64_t *weight_sums, *bias_sums; /* allocated when train_grains is first used */
     const float *input; /* in_panels x rows x 16: in training the outputs of the layer below after
@@ -186,8 +186,8 @@ static inline uint32_t qn__cpu_outputs(const qn__cpu_layer *layer) {
     return layer->taps ? layer->layer->to.channels : 0;
 }
 
-/* Depths of a product of the layer's inputs by its weights: blocks are whole where there are several
- * taps. The same of its errors by transposed weights. */
+/* Depths of a product of the layer's inputs by its weights: blocks are whole where there are
+ * several taps. The same of its errors by transposed weights. */
 static inline uint32_t qn__cpu_depth(const qn__cpu_layer *layer) {
     return layer->taps > 1 ? qn__cpu_blocks(layer) * QN__PANEL : layer->channels;
 }
