@@ -19,7 +19,8 @@ const fact manual_environment[] = {
     {"NO_COLOR", "if set, no colours"},
     {"LC_ALL, LC_CTYPE, LANG", "with a UTF-8 locale the progress bar is finer"},
     {"TMPDIR", "where predict -o - keeps its output until it is complete"},
-    {"QUERN_CACHE, XDG_CACHE_HOME", "folder of compiled GPU programs [~/.cache/quern]"},
+    {"QUERN_CACHE, XDG_CACHE_HOME",
+     "folder of compiled GPU programs and decoded images [~/.cache/quern]"},
     {"QUERN_JOBS, XDG_STATE_HOME", "folder of submitted jobs [~/.local/state/quern/jobs]"},
     {NULL, NULL}};
 

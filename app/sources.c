@@ -119,6 +119,10 @@ const option source_image_options[] = {
      .kind = OPTION_FLAG,
      AT(skip_broken),
      .help = "images: leave out files that cannot be read, and say which"},
+    {.name = "no-cache",
+     .kind = OPTION_FLAG,
+     AT(no_cache),
+     .help = "images: do not keep decoded images in the cache folder, nor use those there"},
     {.name = NULL}};
 
 /* What a rank opens, if it is the one that reads. */
@@ -172,6 +176,7 @@ int source_open(const char *path, const char *labels, const source_flags *flags,
     r.options.expected_weight = flags->expected_weight;
     r.options.skip_broken = flags->skip_broken;
     r.options.resize = flags->resize;
+    r.options.no_cache = flags->no_cache;
     r.options.expected_features = flags->expected_features;
     r.options.shape = flags->shape;
     return share(open_file, &r, out);

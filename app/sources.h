@@ -23,6 +23,7 @@ typedef struct source_flags {
     int unlabelled;              /* CSV: no column of labels (predict, data info) */
     int skip_broken;             /* images, as in qn_data_options */
     const char *resize, *shape;  /* the same */
+    int no_cache;                /* the same */
     uint32_t expected_features;  /* no option: the same of qn_data_options */
     const char *categories;      /* no option: qn_data_options.expected_categories */
     const char *expected_weight; /* no option: the same of qn_data_options */
@@ -34,7 +35,8 @@ extern const option source_weight_options[];     /* --weight */
 extern const option source_column_options[];     /* --task, --header, --features, --drop,
                                                      --category */
 extern const option source_unlabelled_options[]; /* --unlabelled */
-extern const option source_image_options[];      /* --shape, --resize, --skip-broken */
+extern const option source_image_options[];      /* --shape, --resize, --skip-broken,
+                                                     --no-cache */
 extern const option source_test_options[];       /* --test, --test-labels */
 
 typedef struct sources {

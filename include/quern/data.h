@@ -89,6 +89,9 @@ typedef struct qn_data_options {
     /* Images: the number of features of the data that these are compared with, or of the model's
      * inputs: grey images get three equal channels where they then have that number. 0: unknown. */
     uint32_t expected_features;
+    /* Images: 1: decoded images are neither looked for in the user's cache folder nor kept there
+     * (docs/images.md); 0: large ones are. */
+    int no_cache;
 } qn_data_options;
 
 /* Sets `size`, and every other member to 0 or NULL, its default. */

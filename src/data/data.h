@@ -36,6 +36,8 @@ struct qn_data {
     const char *format;               /* a constant text */
     char digest[65];                  /* of the whole table, in a view too */
     const uint8_t *values;            /* items x features elements; a view points into its table */
+    const uint8_t *values_digest;     /* D(values) of docs/exactness.md 2.2, 32 bytes beside the
+                                         values, where a reader knows it; else NULL */
     int32_t *labels;                  /* one for each item, or NULL; from qn__alloc */
     float *targets;                   /* real labels, one for each item, or NULL; from qn__alloc */
     float *weights;     /* of each item, finite, from +0, or NULL: all count alike; qn__alloc */
@@ -95,7 +97,12 @@ qn_status qn__data_check_values(qn_data_type type, uint64_t items, uint32_t feat
  * failure they are still the caller's. */
 qn_status qn__data_take(const qn_data_arrays *arrays, qn_data **out, qn_error *err);
 
-/* The digest of docs/exactness.md 2.2 as 64 hexadecimal digits and a NUL. */
+/* D(values) of docs/exactness.md 2.2: of all values of a table. */
+qn_status qn__data_values_digest(const qn_data *table, qn__pool *pool, uint8_t digest[32],
+                                 qn_error *err);
+
+/* The digest of docs/exactness.md 2.2 as 64 hexadecimal digits and a NUL. Takes D(values) from
+ * data->values_digest where that is known. */
 qn_status qn__data_digest(const qn_data *data, qn__pool *pool, char text[65], qn_error *err);
 
 /* A view of the `count` items whose bit in `marks` is `mark`, in ascending order; `all` must

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "data/data.h"
 #include <stdatomic.h>
+#include <string.h>
 
 #define BLOCK ((size_t)1 << 20)
 
@@ -59,10 +60,19 @@ static void add_number(qn__sha256 *hash, uint64_t number) {
     qn__sha256_add(hash, bytes, sizeof bytes);
 }
 
+qn_status qn__data_values_digest(const qn_data *table, qn__pool *pool, uint8_t digest[32],
+                                 qn_error *err) {
+    return hash_in_blocks(table->values, (size_t)table->items * qn__data_stride(table),
+                          table->type == QN_F32, pool, digest, err);
+}
+
 qn_status qn__data_digest(const qn_data *data, qn__pool *pool, char text[65], qn_error *err) {
     uint8_t values[32], labels[32], weights[32], whole[32];
-    qn_status status = hash_in_blocks(data->values, (size_t)data->items * qn__data_stride(data),
-                                      data->type == QN_F32, pool, values, err);
+    qn_status status = QN_OK;
+    if (data->values_digest)
+        memcpy(values, data->values_digest, sizeof values);
+    else
+        status = qn__data_values_digest(data, pool, values, err);
     const void *given = data->targets ? (const void *)data->targets : data->labels;
     if (status == QN_OK && given)
         status = hash_in_blocks(given, (size_t)data->items * sizeof(int32_t), 1, pool, labels, err);

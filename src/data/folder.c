@@ -14,7 +14,7 @@ enum { DEEPEST = 32 };
 
 typedef struct walk {
     const char *root;
-    qn__tar_file each;
+    qn__folder_file each;
     void *user;
     struct stat above[DEEPEST + 1]; /* of the folders on the way to it */
     size_t below;                   /* where the path below the folder begins in `path` */
@@ -41,7 +41,7 @@ static qn_status take_entry(walk *w, size_t length, int depth, qn_error *err) {
         return walk_folder(w, length, depth + 1, err);
     }
     if (S_ISREG(info.st_mode))
-        return w->each(w->user, w->path + w->below, 0, (uint64_t)info.st_size, err);
+        return w->each(w->user, w->path + w->below, &info, err);
     qn__fail(err, QN_INPUT,
              circle                  ? "a link leads to a folder in which it lies"
              : S_ISDIR(info.st_mode) ? "folders are nested too deeply"
@@ -78,7 +78,7 @@ static qn_status walk_folder(walk *w, size_t length, int depth, qn_error *err) {
     return status;
 }
 
-qn_status qn__folder_list(const char *path, qn__tar_file each, void *user, qn_error *err) {
+qn_status qn__folder_list(const char *path, qn__folder_file each, void *user, qn_error *err) {
     walk *w = qn__alloc(1, sizeof *w, err);
     if (!w)
         return QN_MEMORY;

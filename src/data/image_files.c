@@ -61,6 +61,11 @@ static qn_status add(void *user, const char *name, uint64_t begin, uint64_t size
     return QN_OK;
 }
 
+static qn_status add_listed(void *user, const char *name, const struct stat *info, qn_error *err) {
+    qn__image_files *f = user;
+    return add(f, name, qn__image_stamp_of(info, &f->stamp), (uint64_t)info->st_size, err);
+}
+
 static qn_status list_zip(qn__source *source, qn__image_files *f, qn_error *err) {
     qn_status status = qn__zip_open(qn__source_descriptor(source), f->path,
                                     qn__source_file_size(source), &f->zip, err);
@@ -115,14 +120,38 @@ qn_status qn__image_files_open(qn__source *source, qn__image_files *out, qn_erro
         (qn__image_files){.path = qn__source_path(source), .folder = qn__source_is_folder(source)};
     qn_status status = QN_OK;
     if (out->folder) {
-        status = qn__folder_list(out->path, add, out, err);
+        status = qn__folder_list(out->path, add_listed, out, err);
     } else {
         status = qn__source_peek(source, first, sizeof first, &got, err);
         if (status == QN_OK)
             status = memcmp(first, "PK\3\4", 4) == 0 ? list_zip(source, out, err)
                                                      : list_tar(source, out, err);
     }
-    return status == QN_OK ? sort(out, err) : status;
+    if (status == QN_OK)
+        status = sort(out, err);
+    for (uint64_t i = 0; status == QN_OK && out->folder && i < out->count; i++)
+        qn__image_stamp_add(&out->stamp, out->file[i].name, out->file[i].begin);
+    return status;
+}
+
+qn_status qn__image_files_named(const qn__source *source, const char *text, size_t size,
+                                uint64_t count, qn__image_files *out, qn_error *err) {
+    qn_status status = QN_OK;
+    *out =
+        (qn__image_files){.path = qn__source_path(source), .folder = qn__source_is_folder(source)};
+    while (status == QN_OK && size > 0 && out->count < count) {
+        const size_t length = strnlen(text, size);
+        if (length == size)
+            break;
+        status = add(out, text, 0, 0, err);
+        text += length + 1;
+        size -= length + 1;
+    }
+    if (status == QN_OK && (size > 0 || out->count != count))
+        status = qn__fail(err, QN_FORMAT, "the names are not as many as the files");
+    if (status != QN_OK)
+        qn__image_files_release(out);
+    return status;
 }
 
 void qn__image_files_release(qn__image_files *files) {

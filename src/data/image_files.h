@@ -5,13 +5,15 @@
 #ifndef QN_DATA_IMAGE_FILES_H
 #define QN_DATA_IMAGE_FILES_H
 
+#include "data/image_stamp.h"
 #include "data/source.h"
 #include "data/tar.h"
 #include "data/zip.h"
 
 typedef struct qn__image_file {
     char *name;
-    uint64_t begin, size; /* tar: where the bytes are; ZIP: begin is the number of the entry */
+    uint64_t begin, size; /* tar: where the bytes are; ZIP: begin is the number of the entry;
+                             folder: begin is qn__image_stamp_of */
 } qn__image_file;
 
 typedef struct qn__image_files {
@@ -22,12 +24,19 @@ typedef struct qn__image_files {
     qn__zip *zip;          /* NULL: no ZIP archive */
     qn__image_file *file;
     uint64_t count, room;
+    qn__image_stamp stamp; /* of a folder */
 } qn__image_files;
 
 /* Lists the files; `source` must outlive *out, which is released in any case. Fails with QN_INPUT
  * (no files, one name twice, a malformed archive, what is no regular file), QN_IO or QN_MEMORY. */
 qn_status qn__image_files_open(qn__source *source, qn__image_files *out, qn_error *err);
 void qn__image_files_release(qn__image_files *files);
+
+/* The same with `count` names that were listed before, in order: `text` has `size` bytes, each name
+ * with its NUL. Their bytes cannot be read then. Fails with QN_FORMAT (fewer or more names) or
+ * QN_MEMORY. */
+qn_status qn__image_files_named(const qn__source *source, const char *text, size_t size,
+                                uint64_t count, qn__image_files *out, qn_error *err);
 
 /* Bytes of one file after another, in one block of memory. Begins as {0}. */
 typedef struct qn__image_bytes {

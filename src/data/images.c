@@ -3,10 +3,12 @@
  * The heads of all files come first: they say how large an item is, so that every image is decoded
  * to its place at once. Threads take files from a counter. Of several bad files, the first by name
  * is the one that is reported, whichever thread came to it. */
+#include "base/available.h"
 #include "base/float_state.h"
 #include "base/memory.h"
+#include "data/image_cache.h"
 #include "data/image_classes.h"
-#include "data/image_files.h"
+#include "data/image_names.h"
 #include "data/readers.h"
 #include "image/decode.h"
 #include "image/planes.h"
@@ -15,18 +17,26 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of a file that nearly always hold its head, and broken files that a note names. */
-enum { HEAD_BYTES = 1 << 14, NAMED = 5 };
+/* Bytes of a file that nearly always hold its head. */
+enum { HEAD_BYTES = 1 << 14 };
+
+/* Pixels that are decoded sooner than a cached entry of them would be worth its place: a twentieth
+ * of a second. */
+static const uint64_t WORTH_CACHING = (uint64_t)4 << 20;
 
 typedef struct reading {
     const qn__image_files *files;
     qn_data *data;
     qn__image_head *head; /* of each file */
     uint8_t *broken;      /* 1: the file is left out */
-    int skip;             /* broken files are left out */
+    qn__image_cache cache;
+    qn__image_entry entry; /* of the cache */
+    int cached;            /* the entry was found */
+    int skip;              /* broken files are left out */
     qn__resize resize;
     uint32_t expected; /* qn_data_options.expected_features */
     size_t stride;     /* bytes of an item */
+    uint8_t *values;   /* items are decoded to */
     _Atomic uint64_t next;
     _Atomic uint64_t failed; /* the first file that failed; UINT64_MAX: none has */
     qn_status (*each)(struct reading *r, uint64_t i, qn__decoder *decoder, qn__image_bytes *bytes,
@@ -171,7 +181,7 @@ static qn_status decode(reading *r, uint64_t i, qn__decoder *decoder, qn__image_
     if (status == QN_OK)
         status =
             qn__image_decode(decoder, bytes->data, bytes->size, head, channels, pixels->data, err);
-    uint8_t *planes = (uint8_t *)r->data->memory + i * r->stride;
+    uint8_t *planes = r->values + i * r->stride;
     if (status == QN_OK && r->resize.height)
         status = qn__resize_planes(&r->resize, pixels->data, head->height, head->width, channels,
                                    planes, err);
@@ -182,6 +192,51 @@ static qn_status decode(reading *r, uint64_t i, qn__decoder *decoder, qn__image_
     return status;
 }
 
+/* Whether the images are kept in the cache. Not where their channels come of other data. */
+static int is_worth_caching(const reading *r) {
+    uint64_t pixels = 0;
+    int colours = 0;
+    for (uint64_t i = 0; i < r->files->count; i++)
+        if (!r->broken[i]) {
+            pixels += (uint64_t)r->head[i].height * r->head[i].width;
+            colours |= r->head[i].channels == 3;
+        }
+    return pixels >= WORTH_CACHING && (colours || r->data->channels == 1);
+}
+
+/* Values that the data owns with the file they lie in. */
+static void take_file(reading *r) {
+    qn_data *data = r->data;
+    data->values = r->values = r->entry.values;
+    data->memory = qn__image_cache_take(&r->cache);
+    data->release = qn__mapped_file_close;
+}
+
+static qn_status refuse_memory(const reading *r, uint64_t bytes, uint64_t left, qn_error *err) {
+    qn__fail(err, QN_MEMORY,
+             "the decoded images take %llu MiB, and %llu MiB of memory are available",
+             (unsigned long long)bytes >> 20, (unsigned long long)left >> 20);
+    qn__at(err, "%s", r->files->path);
+    return qn__remedy(err, QN_MEMORY,
+                      "make them smaller with `data.resize`, or set QUERN_CACHE to a folder on a "
+                      "disk with twice that room: they are then decoded into a file there");
+}
+
+static qn_status take_memory(reading *r, uint64_t features, qn_error *err) {
+    const uint64_t left = qn__available_memory();
+    uint64_t bytes;
+    if (__builtin_mul_overflow(r->files->count, features, &bytes))
+        bytes = UINT64_MAX;
+    if (bytes > left)
+        return refuse_memory(r, bytes, left, err);
+    r->data->memory = qn__alloc(r->files->count, features, err);
+    r->data->values = r->values = r->data->memory;
+    r->data->release = qn__free;
+    return r->data->memory ? QN_OK : QN_MEMORY;
+}
+
+/* Images are decoded into a file of the cache, where they may be more than memory holds; else into
+ * memory. */
 static qn_status make_room(reading *r, qn_error *err) {
     qn_data *data = r->data;
     const uint64_t features = (uint64_t)data->rows * data->columns * data->channels;
@@ -190,16 +245,24 @@ static qn_status make_room(reading *r, qn_error *err) {
     data->type = QN_U8;
     data->features = (uint32_t)features;
     r->stride = (size_t)features;
-    data->memory = qn__alloc(r->files->count, features, err);
-    data->values = data->memory;
-    data->release = qn__free;
-    return data->memory ? QN_OK : QN_MEMORY;
+    r->entry = (qn__image_entry){.rows = data->rows,
+                                 .columns = data->columns,
+                                 .channels = data->channels,
+                                 .items = r->files->count,
+                                 .files = r->files->count};
+    for (uint64_t i = 0; i < r->files->count; i++)
+        r->entry.text += strlen(r->files->file[i].name) + 1;
+    r->cache.off |= !is_worth_caching(r);
+    if (!qn__image_cache_make(&r->cache, &r->entry))
+        return take_memory(r, features, err);
+    r->values = r->entry.values;
+    return QN_OK;
 }
 
 /* Only the images that could be read stay. When all of these are grey, so is the table. */
 static void close_gaps(reading *r) {
     qn_data *data = r->data;
-    uint8_t *values = data->memory;
+    uint8_t *values = r->values;
     const uint32_t channels = find_channels(r);
     data->items = 0;
     const size_t stride = r->stride / data->channels * channels;
@@ -210,52 +273,58 @@ static void close_gaps(reading *r) {
     data->features = (uint32_t)stride;
 }
 
-static void add_broken(const reading *r, qn__text *note) {
-    uint64_t count = 0;
-    for (uint64_t i = 0; i < r->files->count; i++)
-        count += r->broken[i];
-    if (count == 0)
-        return;
-    qn__text_add(note,
-                 "%llu of %llu files cannot be read and are left out: ", (unsigned long long)count,
-                 (unsigned long long)r->files->count);
-    uint64_t named = 0;
-    for (uint64_t i = 0; named < NAMED && i < r->files->count; i++)
-        if (r->broken[i])
-            qn__text_add(note, "%s%s", named++ ? ", " : "", r->files->file[i].name);
-    if (count > named)
-        qn__text_add(note, " and %llu more", (unsigned long long)(count - named));
-}
+/* ------------------------------------------------------------------ the cache */
 
-/* What was left out is told to people. */
-static qn_status write_note(const reading *r, qn_error *err) {
-    qn__text note = {0};
-    add_broken(r, &note);
-    if (note.data)
-        r->data->note = qn__copy_text(note.data, err);
-    const int failed = note.failed || (note.data && !r->data->note);
-    qn__text_release(&note);
-    return failed ? QN_MEMORY : QN_OK;
-}
-
-/* The items' names are those of their files. */
-static qn_status take_names(const reading *r, qn_error *err) {
-    uint64_t size = 0;
-    for (uint64_t i = 0; i < r->files->count; i++)
-        size += r->broken[i] ? 0 : strlen(r->files->file[i].name) + 1;
-    char *text = qn__alloc(size, 1, err), *to = text;
-    if (!text)
-        return QN_MEMORY;
-    for (uint64_t i = 0; i < r->files->count; i++)
-        if (!r->broken[i]) {
-            const size_t bytes = strlen(r->files->file[i].name) + 1;
-            memcpy(to, r->files->file[i].name, bytes);
-            to += bytes;
-        }
-    const qn_status status = qn__item_names_take(text, size, r->data->items, &r->data->names, err);
-    qn__free(text);
+/* Keeps what was decoded; the digest of the values is then known. */
+static qn_status keep(reading *r, qn__pool *pool, qn_error *err) {
+    uint8_t digest[32];
+    char *names = qn__alloc(r->entry.text, 1, err), *to = names;
+    qn_data *data = r->data;
+    data->values = r->values;
+    const qn_status status = names ? qn__data_values_digest(data, pool, digest, err) : QN_MEMORY;
+    if (status == QN_OK) {
+        for (uint64_t i = 0; i < r->files->count; i++)
+            to = stpcpy(to, r->files->file[i].name) + 1;
+        r->entry.items = data->items;
+        r->entry.channels = data->channels;
+        r->entry.values_digest = digest;
+        r->entry.names = names;
+        r->entry.broken = r->broken;
+        qn__image_cache_keep(&r->cache, &r->entry);
+        take_file(r);
+        data->values_digest = r->entry.values_digest;
+    }
+    qn__free(names);
     return status;
 }
+
+/* Takes the entry that was found: as if its files had been decoded now. */
+static void take_entry(reading *r) {
+    qn_data *data = r->data;
+    data->type = QN_U8;
+    data->rows = r->entry.rows;
+    data->columns = r->entry.columns;
+    data->channels = r->entry.channels;
+    data->features = data->rows * data->columns * data->channels;
+    data->items = r->entry.items;
+    memcpy(r->broken, r->entry.broken, (size_t)r->entry.files);
+    take_file(r);
+    data->values_digest = r->entry.values_digest;
+}
+
+/* An entry of grey images does not serve where their channels come of other data. */
+static int find_entry(reading *r, qn__pool *pool) {
+    if (!qn__image_cache_load(&r->cache, pool, &r->entry))
+        return 0;
+    const uint64_t area = (uint64_t)r->entry.rows * r->entry.columns;
+    r->cached = (r->entry.channels == 3 || 3 * area != r->expected) &&
+                (!r->files->folder || r->entry.files == r->files->count);
+    if (!r->cached)
+        qn__mapped_file_close(qn__image_cache_take(&r->cache));
+    return r->cached;
+}
+
+/* ------------------------------------------------------------------ all of it */
 
 static qn_status read_images(reading *r, qn__pool *pool, qn_error *err) {
     r->each = read_head;
@@ -272,37 +341,56 @@ static qn_status read_images(reading *r, qn__pool *pool, qn_error *err) {
     close_gaps(r);
     if (r->data->items == 0)
         return refuse_all(r, err);
-    status = take_names(r, err);
-    return status == QN_OK ? write_note(r, err) : status;
+    return r->data->memory ? QN_OK : keep(r, pool, err);
 }
 
-static qn_status read_files(const qn__image_files *files, const qn_data_options *options,
-                            qn__pool *pool, qn_data *data, qn_error *err) {
-    reading r = {.files = files,
-                 .data = data,
-                 .skip = options->skip_broken,
-                 .expected = options->expected_features};
-    qn_status status = qn__resize_parse(options->resize, &r.resize, err);
+static qn_status read_files(reading *r, const qn_data_options *options, qn__pool *pool,
+                            qn_error *err) {
+    r->head = qn__alloc(r->files->count, sizeof *r->head, err);
+    r->broken = r->head ? qn__alloc(r->files->count, 1, err) : NULL;
+    qn_status status = r->broken ? QN_OK : QN_MEMORY;
+    if (status == QN_OK && r->cached)
+        take_entry(r);
+    else if (status == QN_OK)
+        status = read_images(r, pool, err);
+    if (status == QN_OK)
+        status = qn__image_names(r->files, r->broken, r->data, err);
+    if (status == QN_OK)
+        status = qn__image_note(r->files, r->broken, r->cache.note, r->data, err);
+    if (status == QN_OK && !options->unlabelled)
+        status = qn__image_classes(r->files, r->broken, options, r->data, err);
+    qn__free(r->head);
+    qn__free(r->broken);
+    return status;
+}
+
+/* A folder is listed to know its stamp. An archive need not be, where the cache has its names. */
+static qn_status list_files(reading *r, qn__source *source, const qn_data_options *options,
+                            qn__pool *pool, qn__image_files *files, qn_error *err) {
+    const int folder = qn__source_is_folder(source);
+    qn_status status = folder ? qn__image_files_open(source, files, err) : QN_OK;
     if (status != QN_OK)
         return status;
-    r.head = qn__alloc(files->count, sizeof *r.head, err);
-    r.broken = r.head ? qn__alloc(files->count, 1, err) : NULL;
-    status = QN_MEMORY;
-    if (r.broken)
-        status = read_images(&r, pool, err);
-    if (status == QN_OK && !options->unlabelled)
-        status = qn__image_classes(files, r.broken, options, data, err);
-    qn__free(r.head);
-    qn__free(r.broken);
-    return status;
+    qn__image_cache_begin(&r->cache, source, folder ? files : NULL, options);
+    if (find_entry(r, pool) && !folder)
+        return qn__image_files_named(source, r->entry.names, (size_t)r->entry.text, r->entry.files,
+                                     files, err);
+    return folder ? QN_OK : qn__image_files_open(source, files, err);
 }
 
 static qn_status read(qn__source *source, const qn_data_options *options, qn__pool *pool,
                       qn_data *data, qn_error *err) {
-    qn__image_files files;
-    qn_status status = qn__image_files_open(source, &files, err);
+    qn__image_files files = {0};
+    reading r = {.files = &files,
+                 .data = data,
+                 .skip = options->skip_broken,
+                 .expected = options->expected_features};
+    qn_status status = qn__resize_parse(options->resize, &r.resize, err);
     if (status == QN_OK)
-        status = read_files(&files, options, pool, data, err);
+        status = list_files(&r, source, options, pool, &files, err);
+    if (status == QN_OK)
+        status = read_files(&r, options, pool, err);
+    qn__image_cache_end(&r.cache);
     qn__image_files_release(&files);
     return status;
 }

@@ -418,6 +418,7 @@ qn_status qn__inputs_digest(const qn__encoding *how, const qn_data *raw, char di
     table.type = QN_F32;
     table.index = NULL;
     table.values = (const uint8_t *)values;
+    table.values_digest = NULL;
     if (status == QN_OK)
         status = qn__data_digest(&table, NULL, digest, err);
     release(&e);

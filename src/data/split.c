@@ -49,6 +49,7 @@ qn_data *qn__data_view(const qn_data *all, const uint64_t *marks, uint64_t mark,
         return NULL;
     *view = *all;
     view->items = count;
+    view->values_digest = NULL; /* of other items */
     view->memory = NULL;
     view->release = NULL;
     view->mapped = 0; /* it owns its labels */

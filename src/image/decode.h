@@ -5,6 +5,7 @@
 #ifndef QN_IMAGE_DECODE_H
 #define QN_IMAGE_DECODE_H
 
+#include "base/text.h"
 #include "image/image_head.h"
 
 /* What one thread needs to decode; begins as {0}. */
@@ -20,6 +21,10 @@ void qn__decoder_release(qn__decoder *decoder);
 qn_status qn__image_decode(qn__decoder *decoder, const uint8_t *bytes, size_t size,
                            const qn__image_head *head, uint32_t channels, uint8_t *pixels,
                            qn_error *err);
+
+/* The file of each library, its size and when it changed: where a later run finds the same, its
+ * decoder gives the same pixels. */
+void qn__image_libraries_add(qn__text *to);
 
 /* One line about the library of a kind, for `quern version`: its name and version, or that it is
  * missing. The text is static. */

@@ -62,6 +62,11 @@ const char *qn__jpeg_library(void) {
     return the.library ? "libjpeg-turbo (libturbojpeg.so.0)" : NULL;
 }
 
+void *qn__jpeg_handle(void) {
+    pthread_once(&opened, open_library);
+    return the.library;
+}
+
 static qn_status refuse(void *handle, qn_error *err) {
     qn__fail(err, QN_INPUT, "the JPEG file is broken: %s", the.text(handle));
     return qn__remedy(err, QN_INPUT,

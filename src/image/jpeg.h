@@ -12,5 +12,7 @@ qn_status qn__jpeg_decode(void **handle, const uint8_t *bytes, size_t size,
 void qn__jpeg_end(void *handle); /* accepts NULL */
 
 const char *qn__jpeg_library(void);
+/* What dlopen gave; NULL: it is not there. */
+void *qn__jpeg_handle(void);
 
 #endif

@@ -87,6 +87,11 @@ static void open_library(void) {
         snprintf(about, sizeof about, "libpng %.20s (libpng16.so.16)", the.version(NULL));
 }
 
+void *qn__png_handle(void) {
+    pthread_once(&opened, open_library);
+    return the.library;
+}
+
 const char *qn__png_library(void) {
     pthread_once(&opened, open_library);
     return the.library ? about : NULL;

@@ -9,5 +9,7 @@ qn_status qn__png_decode(const uint8_t *bytes, size_t size, const qn__image_head
                          uint32_t channels, uint8_t *pixels, qn_error *err);
 
 const char *qn__png_library(void);
+/* What dlopen gave; NULL: it is not there. */
+void *qn__png_handle(void);
 
 #endif

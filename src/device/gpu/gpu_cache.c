@@ -1,5 +1,6 @@
 /* Built programs on disk. A cached program is used only if it is ours: this user owns the folder
  * and the file, no other user may write to them, and the file's digest is correct. */
+#include "base/cache_folder.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/sha256.h"
@@ -8,9 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -42,83 +41,20 @@ static void note_error(char *note, const qn_error *err) {
              NOTE - 80, err->what);
 }
 
-/* A folder of the environment: "" when the variable is not set. */
-static const char *variable(const char *name) {
-    const char *value = getenv(name);
-    return value ? value : "";
-}
-
-/* The first folder that the environment names; 0 when it names none, or one whose name is too long.
- * XDG_CACHE_HOME must be absolute, as its specification requires. */
-static int folder_name(char folder[PATH_MAX]) {
-    const char *const own = variable("QUERN_CACHE"), *const xdg = variable("XDG_CACHE_HOME"),
-                      *const home = variable("HOME");
-    int length = 0;
-    if (own[0])
-        length = snprintf(folder, PATH_MAX, "%s", own);
-    else if (xdg[0] == '/')
-        length = snprintf(folder, PATH_MAX, "%s/quern", xdg);
-    else if (home[0] == '/')
-        length = snprintf(folder, PATH_MAX, "%s/.cache/quern", home);
-    return length > 0 && length < PATH_MAX - 80;
-}
-
-/* Makes the folder and its parents, for this user only. */
-static qn_status make_folder(char *folder, qn_error *err) {
-    for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        const int failed = mkdir(folder, 0700) != 0 && errno != EEXIST;
-        if (failed)
-            qn__fail_errno(err, "create the folder", folder);
-        *slash = '/';
-        if (failed)
-            return QN_IO;
-    }
-    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
-        return qn__fail_errno(err, "create the folder", folder);
-    return QN_OK;
-}
-
-/* Refuses what other users may change: a program from it would run with this user's rights. */
-static qn_status trust(const struct stat *info, const char *path, qn_error *err) {
-    if (info->st_uid != geteuid())
-        return qn__fail(err, QN_IO, "%s belongs to another user", path);
-    if (info->st_mode & (S_IWGRP | S_IWOTH))
-        return qn__fail(err, QN_IO, "others may write to %s (chmod go-w fixes it)", path);
-    return QN_OK;
-}
-
 /* The file of a key. Without a usable folder a note is left; no note if it merely does not exist
  * and `make` is 0. */
 static int path_of(const char *key, int make, char path[PATH_MAX], char *note) {
     qn_error err = {0};
-    struct stat info;
     uint8_t digest[32];
     char hex[65];
     note[0] = '\0';
-    if (!folder_name(path)) {
-        snprintf(note, NOTE,
-                 "programs are not cached: no folder is named by QUERN_CACHE, "
-                 "XDG_CACHE_HOME or HOME");
-        return 0;
-    }
-    if (make && make_folder(path, &err) != QN_OK) {
+    const qn_status status = qn__cache_folder(make, path, &err);
+    if (status == QN_USAGE)
+        snprintf(note, NOTE, "programs are not cached: %.*s", NOTE - 80, err.what);
+    else if (status != QN_OK)
         note_error(note, &err);
+    if (path[0] == '\0')
         return 0;
-    }
-    if (stat(path, &info) != 0) {
-        if (errno != ENOENT) {
-            qn__fail_errno(&err, "use the folder", path);
-            note_error(note, &err);
-        }
-        return 0;
-    }
-    if (!S_ISDIR(info.st_mode))
-        qn__fail(&err, QN_IO, "%s is no folder", path);
-    if (err.status != QN_OK || trust(&info, path, &err) != QN_OK) {
-        note_error(note, &err);
-        return 0;
-    }
     qn__sha256_of(key, strlen(key), digest);
     qn__hex(digest, hex);
     const size_t used = strlen(path);
@@ -162,7 +98,7 @@ static void *read_program(int file, const char *path, const char *key, size_t *b
         qn__fail(err, QN_FORMAT, "%s is no regular file", path);
         return NULL;
     }
-    if (trust(&info, path, err) != QN_OK)
+    if (qn__cache_trust(&info, path, err) != QN_OK)
         return NULL;
     if (!read_exactly(file, &head, sizeof head) || !fits(&head, key, (uint64_t)info.st_size)) {
         qn__fail(err, QN_FORMAT, "%s is broken or no cached program", path);

@@ -1,0 +1,184 @@
+"""Decoded images in the cache folder (docs/images.md, "The cache"): the same data with and without it,
+and whatever is wrong with an entry costs time only."""
+
+import io
+import json
+import os
+import subprocess
+import tarfile
+import time
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import data_vectors
+import machine
+
+SIDE = 1024  # five such images are more pixels than the least that is cached
+
+
+def picture(k):
+    y, x = np.mgrid[0:SIDE, 0:SIDE]
+    return ((x + k * y) % 251).astype(np.uint8)
+
+
+def png(k):
+    made = io.BytesIO()
+    Image.fromarray(picture(k)).save(made, "PNG", compress_level=1)
+    return made.getvalue()
+
+
+FILES = [f"{'ab'[k % 2]}/{k}.png" for k in range(5)]
+ORDER = sorted(range(5), key=lambda k: FILES[k])
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    """A folder and an archive with one broken file, old enough that their stamps count."""
+    top = tmp_path_factory.mktemp("images")
+    content = {name: png(k) for k, name in enumerate(FILES)}
+    content["b/x.png"] = content[FILES[0]][:-9]
+    for name, data in content.items():
+        (top / "all" / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / "all" / name).write_bytes(data)
+    with tarfile.open(top / "all.tar", "w") as archive:
+        for name, data in content.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+    time.sleep(2.1)
+    return top
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("QUERN_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def info(run_quern):
+    def ask(*args):
+        return json.loads(run_quern("data", "info", *args, "--skip-broken", "--json").stdout)
+    return ask
+
+
+def entries(cache):
+    """Where each entry lies; a new one has another number."""
+    return {path.name: path.stat().st_ino for path in cache.iterdir()} if cache.exists() else {}
+
+
+def digest():
+    values = np.stack([picture(k) for k in ORDER])
+    labels = np.array(["ab".index(FILES[k][0]) for k in ORDER], "<i4")
+    return data_vectors.digest_of(1, 5, SIDE * SIDE, values.tobytes(), labels.tobytes())
+
+
+@pytest.mark.parametrize("kind", ["all", "all.tar"])
+def test_it_is_used(sources, cache, info, kind):
+    made = info(sources / kind)
+    assert made["digest"] == digest() and made["counts"] == [3, 2]
+    assert made["note"] == "1 of 6 files cannot be read and are left out: b/x.png"
+    first = entries(cache)
+    assert len(first) == 1
+    assert info(sources / kind) == made
+    assert entries(cache) == first, "it was not decoded again"
+    plain = info(sources / kind, "--unlabelled")
+    assert plain["target"] == "none" and entries(cache) == first, "labels are no part of an entry"
+    small = info(sources / kind, "--resize", "3x4")
+    assert len(entries(cache)) == 2
+    assert info(sources / kind, "--resize", "3x4") == small
+    assert info(sources / kind, "--resize", "3x4", "--no-cache") == small
+
+
+def test_no_cache(sources, cache, info):
+    assert info(sources / "all.tar", "--no-cache")["digest"] == digest()
+    assert not cache.exists()
+
+
+def test_one_model(sources, cache, run_quern, tmp_path):
+    for model, *more in ("decoded",), ("cached",), ("plain", "--no-cache"):
+        run_quern("train", "--data", sources / "all.tar", "--resize", "9x9", "--skip-broken", "--model",
+                  "dense 2 softmax", "--epochs", "2", "--batch", "2", "-o", tmp_path / model, *more)
+    models = [(tmp_path / model).read_bytes() for model in ("decoded", "cached", "plain")]
+    assert models[0] == models[1] == models[2] and len(entries(cache)) == 1
+
+
+def test_changed_images(sources, cache, info, tmp_path):
+    """With the size and the time that they had: another pixel is other data."""
+    for kind in "all", "all.tar":
+        subprocess.run(["cp", "-a", sources / kind, tmp_path / kind], check=True)
+    time.sleep(2.1)
+    for kind in "all", "all.tar":
+        assert info(tmp_path / kind)["digest"] == digest()
+        file = tmp_path / kind / FILES[4] if kind == "all" else tmp_path / kind
+        old, content = file.stat(), file.read_bytes()
+        file.write_bytes(content.replace(png(4), png(3).ljust(len(png(4)), b"\0")))
+        os.utime(file, ns=(old.st_atime_ns, old.st_mtime_ns))
+        new = file.stat()
+        assert (new.st_size, new.st_mtime_ns) == (old.st_size, old.st_mtime_ns)
+    first = entries(cache)
+    time.sleep(2.1)
+    for kind in "all", "all.tar":
+        after = info(tmp_path / kind)
+        assert after["digest"] != digest() and after == info(tmp_path / kind, "--no-cache")
+    second = entries(cache)
+    assert first.keys() == second.keys() and all(first[name] != second[name] for name in first)
+
+
+@pytest.mark.parametrize("place, byte", [("head", 30), ("values", 5000), ("names", -10), ("cut", 0),
+                                         ("empty", 0)])
+def test_damage(sources, cache, info, place, byte):
+    want = info(sources / "all.tar")
+    (name, number), = entries(cache).items()
+    content = bytearray((cache / name).read_bytes())
+    if place == "cut":
+        content = content[:-1]
+    elif place == "empty":
+        content = b""
+    else:
+        content[byte] ^= 1
+    (cache / name).write_bytes(content)
+    told = info(sources / "all.tar")
+    assert "cached images" in told["note"] and "decoded again" in told["note"]
+    assert told["digest"] == want["digest"] == digest()
+    assert entries(cache)[name] != number
+    assert info(sources / "all.tar") == want, "it was replaced"
+
+
+def test_two_at_once(sources, cache, quern):
+    runs = [subprocess.Popen([quern, "data", "info", sources / "all", "--skip-broken", "--json"],
+                             stdout=subprocess.PIPE) for _ in range(3)]
+    told = [json.loads(run.communicate()[0]) for run in runs]
+    assert {one["digest"] for one in told} == {digest()}
+    assert [name.endswith(".images") for name in entries(cache)] == [True]
+
+
+def test_no_place(sources, cache, info, quern, tmp_path):
+    """A file in place of the folder; a limit below the size of the entry."""
+    cache.write_text("")
+    told = info(sources / "all.tar")
+    assert told["digest"] == digest()
+    assert "not cached" in told["note"] and "QUERN_CACHE" in told["note"]
+    cache.unlink()
+    done = subprocess.run(["sh", "-c", 'ulimit -f 100; exec "$@"', "sh", quern, "data", "info",
+                           sources / "all.tar", "--skip-broken", "--json"], capture_output=True, text=True)
+    told = json.loads(done.stdout)
+    assert told["digest"] == digest() and "not cached" in told["note"]
+    assert entries(cache) == {}
+
+
+def test_room(sources, cache, quern, tmp_path):
+    """Entries of 1 MiB on a disk of 6: two stay, and the one that was used last is one of them."""
+    machine.need("mounting a disk")
+    cache.mkdir()
+    script = r"""mount -t tmpfs -o size=6m tmpfs "$QUERN_CACHE"; chmod 700 "$QUERN_CACHE"
+    for size in 448 449 448 450 448; do
+        "$@" --resize ${size}x${size} >/dev/null; ls -i "$QUERN_CACHE"; echo; done"""
+    done = subprocess.run(["unshare", "--mount", "sh", "-ec", script, "sh", quern, "data", "info",
+                           sources / "all.tar", "--skip-broken"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    one, two, same, third, last = [set(step.split("\n")) - {""} for step in done.stdout.split("\n\n")[:5]]
+    assert len(one) == 1 and len(two) == 2 and two == same and one < two
+    assert third == last and one < third and len(third) == 2
