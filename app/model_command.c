@@ -274,6 +274,7 @@ static int run_show(const command *self, int argc, char **argv) {
     arguments given;
     qn_network *network = NULL;
     paths files = {.count = 0};
+    qn_error err;
     int code = options_read(self, argc - 3, argv + 3, &f, &given);
     if (code >= 0)
         return code;
@@ -286,6 +287,8 @@ static int run_show(const command *self, int argc, char **argv) {
     if (code >= 0)
         return code;
     code = print_network(network, f.json);
+    if (f.svg && qn_network_write_svg(network, f.svg, &err) != QN_OK)
+        code = message_error(&err);
     qn_network_free(network);
     return code;
 }

@@ -315,6 +315,8 @@ static void test_networks(void **state) {
     assert_int_equal(qn_network_open(&have.options, 4, 1, &out, NULL), QN_OK);
     REFUSED(qn_network_layer, "network", NULL, 0, &info);
     REFUSED(qn_network_layer, "info", out, 0, NULL);
+    REFUSED(qn_network_write_svg, "network", NULL, "a");
+    REFUSED(qn_network_write_svg, "path", out, NULL);
     assert_int_equal(qn_network_layer(out, 1, &info, NULL), QN_USAGE);
     qn_network_free(out);
     qn_network_free(NULL);

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -123,3 +124,25 @@ def test_layers_are_shown(quern):
     done = run(quern, "model", "show", "conv 3 3; dense 2", "--input", 12)
     assert "has no pixels" in done.stderr and "--input 3x32x32" in done.stderr
     assert "--input" in run(quern, "model", "show", "dense 2").stderr
+
+
+def test_a_network_is_drawn(quern, tmp_path):
+    """A box for each layer below the other, with its text inside; numbers beside it; two schemes of colours."""
+    done = run(quern, "model", "show", "lenet", "--svg", tmp_path / "net.svg")
+    assert done.returncode == 0, done.stderr
+    root = ElementTree.parse(tmp_path / "net.svg").getroot()
+    ns = "{http://www.w3.org/2000/svg}"
+    boxes = [{k: float(e.get(k)) for k in ("x", "y", "width", "height")} for e in root.findall(f"{ns}rect")][1:]
+    assert len(boxes) == 1 + 6
+    assert all(a["y"] + a["height"] < b["y"] for a, b in zip(boxes, boxes[1:]))
+    texts = [(float(e.get("x")), float(e.get("y")), e.text) for e in root.findall(f"{ns}text")]
+    for box, words in zip(boxes, ["input", "conv 32 5x5 relu", "maxpool 2x2", "conv 64 5x5 relu", "maxpool 2x2",
+                                  "dense 512 relu", "dense 10 softmax"]):
+        inside = [t for x, y, t in texts if box["x"] < x < box["x"] + box["width"] and
+                  box["y"] < y < box["y"] + box["height"]]
+        assert inside[0] == words and len(inside) == 2
+    assert {"1x28x28", "32x14x14", "1,606,144", "24.584"} <= {t for _, _, t in texts}
+    assert all(b["x"] + b["width"] < float(root.get("width")) for b in boxes)
+    assert "prefers-color-scheme: dark" in root.find(f"{ns}style").text
+    done = run(quern, "model", "show", "dense 3", "--input", 4, "--svg", tmp_path / "none" / "net.svg")
+    assert done.returncode != 0 and "net.svg" in done.stderr

@@ -57,6 +57,12 @@ QN_API uint64_t qn_network_parameters(const qn_network *network);
 QN_API qn_status qn_network_layer(const qn_network *network, uint32_t layer, qn_layer_info *info,
                                   qn_error *err);
 
+/* Draws the network to an SVG file: a box for each layer, with its text, output, parameters and
+ * cost. Colours follow the reader's light or dark scheme. Writes to a temporary file and renames
+ * it. Fails with QN_USAGE (the input is unknown), QN_IO or QN_MEMORY; an old file is then as
+ * before. */
+QN_API qn_status qn_network_write_svg(const qn_network *network, const char *path, qn_error *err);
+
 /* A ready model: a network with a name, for qn_train_options.model. */
 typedef struct qn_ready_model {
     size_t size;     /* sizeof(qn_ready_model) */
