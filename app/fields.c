@@ -41,6 +41,7 @@ static const struct {
     {"train.beta2", "beta2"},
     {"train.checkpoint_dir", "checkpoint"},
     {"train.checkpoint_seconds", "checkpoint-every"},
+    {"train.clip", "clip"},
     {"train.epochs", "epochs"},
     {"train.epsilon", "epsilon"},
     {"train.grain", "grain"},

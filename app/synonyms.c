@@ -48,8 +48,10 @@ static const synonym synonyms[] = {
     {"adambeta2", "beta2", NULL},
     {"eps adamepsilon", "epsilon", NULL},
     {"labelsmoothing labelsmooth smooth labelsmoothingfactor", "smoothing", NULL},
-    {"gradclip clipnorm clipvalue clip maxgradnorm gradientclipping gradientclipval", NULL,
-     "there is no gradient clipping; a smaller --lr can help"},
+    {"gradclip clipnorm clipgradnorm maxgradnorm maxnorm gradientclipping gradientclipval "
+     "globalclipnorm",
+     "clip", NULL},
+    {"clipvalue clipgradvalue", "clip", "it limits the norm, not each value"},
     {"gradientaccumulationsteps accumulategradbatches gradaccum accumulate", "batch",
      "a batch of any size is divided by itself"},
     {"patience earlystoppingrounds niternochange earlystop", "early-stopping",

@@ -89,6 +89,7 @@ static void fill_recipe(const train_flags *f, const sources *from, qn_train_opti
     o->weight_decay = f->weight_decay;
     o->delta = f->delta;
     o->smoothing = f->smoothing;
+    o->clip = f->clip;
     o->lr_step = (uint32_t)f->lr_step;
     o->lr_gamma = f->lr_gamma;
     o->warmup = (uint32_t)f->warmup;
@@ -419,6 +420,7 @@ static train_flags default_flags(void) {
                          .weight_decay = o.weight_decay,
                          .delta = o.delta,
                          .smoothing = o.smoothing,
+                         .clip = o.clip,
                          .lr_step = o.lr_step,
                          .lr_gamma = o.lr_gamma,
                          .warmup = o.warmup,

@@ -11,7 +11,8 @@ typedef struct train_flags {
     source_flags from;
     const char *arith, *scale, *model, *loss, *optimizer, *init, *schedule, *missing, *keep,
         *init_from, *init_scale, *class_weight;
-    float learning_rate, momentum, beta1, beta2, epsilon, weight_decay, delta, smoothing, lr_gamma;
+    float learning_rate, momentum, beta1, beta2, epsilon, weight_decay, delta, smoothing, clip,
+        lr_gamma;
     uint64_t patience, lr_step, warmup, batch, grain, epochs, seed, gradient_scale;
     compute_flags compute;
     ranks_flags ranks;

@@ -291,6 +291,9 @@ RECIPES |= {name: f"{words} --arith {name.split('-')[0]}" for name, words in INT
 SIXTH = {
     "smoothing": IDX + SMALL + TWO + "--loss cross-entropy --smoothing 0.1 --lr 0.2"
                  " --class-weight 3=2.5,7=0.01",
+    "clip": IDX + SMALL + TWO + "--loss cross-entropy --clip 1 --lr 0.5 --weight-decay 0.001",
+    "clip-adam": IDX + SMALL + '--model "dense 10 softmax" --loss cross-entropy --clip 1.1 --optimizer'
+                 " adam --lr 0.002 --unit 53 --grain 7",
     "nesterov": IDX + SMALL + TWO + "--loss cross-entropy --momentum 0.8 --nesterov --lr 0.05"
                 " --weight-decay 0.001",
 }

@@ -74,7 +74,7 @@ WINDOW_BUILDS = {
 
 # Contract 6.
 SIXTH = list(recipes.SIXTH)
-FEW_SIXTH = ["nesterov"]
+FEW_SIXTH = ["nesterov", "clip"]
 SIXTH_BUILDS = {
     "release": (SIXTH, [1, 3]),
     "clang": (FEW_SIXTH, [2]),

@@ -187,6 +187,8 @@ typedef struct qn_train_options {
     int nesterov;           /* "momentum": 1: Nesterov's form of it; 0 */
     float smoothing; /* loss "cross-entropy": label smoothing, 0 to below 1: the part of a target
                         that all classes share. Losses are reported without it; 0 */
+    float clip;      /* the largest norm of a step's gradient over all parameters: a longer one is
+                        shortened to it; 0: none */
 } qn_train_options;
 
 /* Sets every member to its default: the recipe as docs/exactness.md 11.4 says, `compute` as zeros

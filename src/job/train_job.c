@@ -25,6 +25,7 @@ static qn_status make_program(qn__train_job *job, qn_error *err) {
     p->real = r->task == QN__TASK_REGRESS;
     p->delta = r->delta;
     p->smoothing = r->smoothing;
+    p->clip = r->clip;
     p->optimizer = qn__recipe_rule(r);
     p->momentum = r->momentum;
     p->beta1 = r->beta1;

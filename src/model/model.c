@@ -542,6 +542,7 @@ void qn__model_program(const qn_model *model, qn__program *program) {
                              .real = r->task == QN__TASK_REGRESS,
                              .delta = r->delta,
                              .smoothing = r->smoothing,
+                             .clip = r->clip,
                              .optimizer = qn__recipe_rule(r),
                              .momentum = r->momentum,
                              .beta1 = r->beta1,

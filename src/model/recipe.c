@@ -15,6 +15,7 @@ static int copy_text(const char *from, char **to, qn_error *err) {
 
 const qn__recipe_key qn__recipe_keys[] = {
     {"smoothing", QN__KEY_FLOAT, offsetof(qn__recipe, smoothing)},
+    {"clip", QN__KEY_FLOAT, offsetof(qn__recipe, clip)},
     {"nesterov", QN__KEY_FLAG, offsetof(qn__recipe, nesterov)},
     {NULL, QN__KEY_FLAG, 0},
 };
@@ -144,7 +145,7 @@ void qn__recipe_tidy(qn__recipe *r) {
     drop_unused(r);
     float *const numbers[] = {&r->valid,   &r->momentum,     &r->beta1,         &r->beta2,
                               &r->epsilon, &r->weight_decay, &r->learning_rate, &r->lr_gamma,
-                              &r->delta,   &r->smoothing};
+                              &r->delta,   &r->smoothing,    &r->clip};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i)
         plain_zero(numbers[i]);
     if (r->network.layer[0].kind == QN__LAYER_DENSE)
@@ -208,6 +209,8 @@ static qn_status check_optimizer(const qn__recipe *r, qn_error *err) {
          0, "give a number greater than 0, such as 1e-8"},
         {"`train.weight_decay`", "the weight decay", r->weight_decay, 0.0f, FINITE_MAX, 0, 0,
          "give 0 or a small number, such as 1e-4"},
+        {"`train.clip`", "the largest norm of the gradient", r->clip, 0.0f, FINITE_MAX, 0, 0,
+         "give a number greater than 0, such as 1, or leave it out"},
     };
     return check_ranges(ranges, sizeof ranges / sizeof ranges[0], err);
 }

@@ -62,6 +62,7 @@ typedef struct qn__recipe {
     qn__shape shape; /* of the items, where the first layer is not dense; else all are 0 */
     /* From here on contract 6: a row of qn__recipe_keys each, written where it is not 0. */
     float smoothing;   /* of labels, with the loss cross-entropy */
+    float clip;        /* the largest norm of the gradient */
     uint32_t nesterov; /* 1: Nesterov's momentum */
 } qn__recipe;
 

@@ -123,6 +123,7 @@ static void copy_numbers(const qn_train_options *o, qn__recipe *r) {
     r->weight_decay = o->weight_decay;
     r->delta = o->delta;
     r->smoothing = o->smoothing;
+    r->clip = o->clip;
     r->lr_step = o->lr_step;
     r->lr_gamma = o->lr_gamma;
     r->warmup = o->warmup;
@@ -349,6 +350,7 @@ void qn__recipe_to_options(const qn__recipe *r, const char *model_text, qn_train
     o->weight_decay = r->weight_decay;
     o->delta = qn__table_takes(&qn__losses, (int)r->loss, "delta") ? r->delta : o->delta;
     o->smoothing = r->smoothing;
+    o->clip = r->clip;
     o->lr_step = r->lr_step;
     o->lr_gamma = r->lr_gamma;
     o->warmup = r->warmup;

@@ -145,6 +145,11 @@ static void test_ranges(void **state) {
          "the weight decay",
          {0, 1, 10},
          {-1, -2, INFINITY}},
+        {&r.clip,
+         "`train.clip`",
+         "the largest norm of the gradient",
+         {0, 1, 3e38f},
+         {-1, -0.5f, INFINITY}},
         {&r.lr_gamma,
          "`train.lr_gamma`",
          "the factor of a reduction",
@@ -284,9 +289,10 @@ static void test_contract_6(void **state) {
     assert_int_equal(r.contract, 1);
     assert_int_equal(qn__recipe_rule(&r), QN__OPT_MOMENTUM);
     r.smoothing = 0.1f;
+    r.clip = 2;
     qn__recipe_tidy(&r);
     assert_int_equal(qn__recipe_json(&r, &json, NULL), QN_OK);
-    assert_non_null(strstr(json, "\"shape\":\"\",\"smoothing\":0.1}"));
+    assert_non_null(strstr(json, "\"shape\":\"\",\"smoothing\":0.1,\"clip\":2}"));
     qn__free(json);
     r.loss = QN__LOSS_MSE;
     check_refused(&r, "the loss \"mse\" has no label smoothing", "`train.smoothing`");

@@ -128,6 +128,7 @@ typedef struct qn__program {
     float smoothing; /* of cross-entropy, 0 to below 1: label smoothing; docs/exactness.md 17.3 */
     qn__optimizer optimizer;
     float momentum, beta1, beta2, epsilon, weight_decay;
+    float clip; /* the largest norm of the gradient, 0: any; docs/exactness.md 17.4 */
     qn__scale scale;
     const float *mean, *inverse; /* of each feature, for QN__SCALE_STANDARD */
     uint32_t batch, grain;       /* batch: the largest number of items in one step */

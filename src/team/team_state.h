@@ -131,6 +131,7 @@ typedef struct qn__call {
     const qn__batch *asked, *asked_next; /* the caller's arguments, in its memory */
     const qn__batch *batch, *next;
     const qn__update *update;
+    qn__update clipped; /* the same, for the sums of this step (docs/exactness.md 17.4) */
     const qn__state *state;
     const qn__team_member
         *direct;           /* collects directly into the reduction's part; NULL: no member does */

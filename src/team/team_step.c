@@ -1,6 +1,7 @@
 /* One step: the members, their grains, their sums, the update; repeated if it was lost. */
 #include "base/clock.h"
 #include "base/memory.h"
+#include "num/clip.h"
 #include "team/team_reduction.h"
 #include <stdio.h>
 #include <string.h>
@@ -188,7 +189,7 @@ static void update_body(void *context, int index) {
     qn__team *t = context;
     qn__team_member *m = &t->member[index];
     const double begun = qn__now();
-    m->device->update(m->worker, t->call.update, t->call.summed, &m->error);
+    m->device->update(m->worker, &t->call.clipped, t->call.summed, &m->error);
     const double seconds = qn__now() - begun;
     m->busy += seconds;
     m->training += seconds;
@@ -249,8 +250,11 @@ static qn_status shared_step(qn__team *t, uint64_t set, int alone, qn_error *err
     qn__tally step;
     qn_status status = alone ? sums_alone(t, set, &step, err) : sums_of_ranks(t, set, &step, err);
     const double begun = qn__now();
-    if (status == QN_OK)
+    if (status == QN_OK) {
+        t->call.clipped = *t->call.update;
+        qn__update_clip(t->program, t->call.summed, &t->call.clipped);
         status = qn__team_add(t, &step, err);
+    }
     if (status == QN_OK)
         status = qn__team_do(t, set, update_body, err);
     if (status == QN_OK && !(set & qn__team_alive(t)))
@@ -367,7 +371,9 @@ static qn_status attempt(qn__team *t, qn_error *err) {
     const uint32_t first = (uint32_t)__builtin_ctzll(set);
     /* This rank alone repeats a step that was done before and lost. */
     const int alone = !t->cluster || t->history.version < t->history.done;
-    const int lone = !qn__many(set) && t->member[first].device->train_step && alone;
+    /* Its update would begin before the norm of the whole gradient is known. */
+    const int clips = t->program->clip != 0.0f;
+    const int lone = !qn__many(set) && t->member[first].device->train_step && alone && !clips;
     qn_status status = open_account(t, err);
     if (status == QN_OK)
         status = qn__team_wait(t, lone ? set : 0, err);

@@ -1,11 +1,12 @@
 """Sections 9 and 10 of the contract: optimisers and the learning rate."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 import elementary
-from binary32 import F, ONE, fma, integer
+from binary32 import F, ONE, fma, integer, nearest_root
 
 
 @dataclass
@@ -19,6 +20,7 @@ class Settings:
     epsilon: np.float32
     decay: np.float32
     nesterov: bool = False  # 17.5
+    clip: np.float32 = F(0)  # 17.4
 
 
 class Optimiser:
@@ -37,6 +39,9 @@ class Optimiser:
         kind = self.settings.optimizer
         decay = self.settings.decay
         c = (ONE / integer(count)) * F(2.0**-unit)
+        if self.settings.clip != 0:
+            root = nearest_root(Fraction(sum(int(s) ** 2 for array in sums for s in array.flat)))
+            c = self.settings.clip / root if root * c > self.settings.clip else c
         if kind in ("adam", "adamw"):
             self.begin_adam(lr)
         result = []

@@ -50,6 +50,7 @@ def arguments():
     p.add_argument("--optimizer", choices=("sgd", "momentum", "adam", "adamw"), default="sgd")
     p.add_argument("--momentum", type=number, default=ZERO)
     p.add_argument("--smoothing", type=number, default=ZERO)
+    p.add_argument("--clip", type=number, default=ZERO)
     p.add_argument("--nesterov", action="store_true")
     p.add_argument("--beta1", type=number, default=from_text("0.9"))
     p.add_argument("--beta2", type=number, default=from_text("0.999"))
@@ -96,6 +97,7 @@ def settings_of(args):
         args.epsilon if adam else ZERO,
         args.weight_decay,
         args.nesterov,
+        args.clip,
     )
 
 
@@ -139,6 +141,7 @@ def recipe_of(args, table, labels, names, layers, settings, own):
         "class_weight": args.class_weight,
         "init_scale": args.init_scale,
         "smoothing": args.smoothing,
+        "clip": args.clip,
         "nesterov": int(args.nesterov),
     }
 
