@@ -66,7 +66,7 @@ static int compute(qn__team *t, qn__team_member *m, qn__chunk chunk) {
     /* Only one thread may call the reduction, and it is this one only if no other member takes
      * part. The part of a worker that may be lost may be computed again, so nothing of it is sent
      * early. */
-    const int announces = !qn__many(t->call.adding) && !m->can_be_lost;
+    const int announces = t->cluster && !qn__many(t->call.adding) && !m->can_be_lost;
     const qn__outlet outlet = {t->call.into, announces ? ready : NULL, t};
     t->reduction.blank = 0;
     m->has_sums = 1;
@@ -197,12 +197,29 @@ static void update_body(void *context, int index) {
                    (qn__trace_value){"step", t->call.update->step}, none);
 }
 
+/* The only member of a step writes its sums once, as it does for a reduction, whose part they
+ * become. */
+static qn_status prepare_direct(qn__team *t, uint64_t set, qn_error *err) {
+    qn__team_member *m = &t->member[__builtin_ctzll(set)];
+    if (t->cluster || qn__many(set) || !m->device->train_share)
+        return QN_OK;
+    if (!m->sums && !(m->sums = qn__alloc(t->program->parameters, sizeof *m->sums, err)))
+        return QN_MEMORY;
+    t->call.direct = m;
+    t->call.into = t->reduction.part = m->sums;
+    t->reduction.words = t->program->parameters;
+    t->reduction.blank = 1;
+    return QN_OK;
+}
+
 /* All grains of the step by this rank alone. */
 static qn_status sums_alone(qn__team *t, uint64_t set, qn__tally *step, qn_error *err) {
     t->call.direct = NULL;
     t->call.into = NULL;
     *step = (qn__tally){0};
-    qn_status status = share_grains(t, set, (qn__chunk){0, grains_of(t)}, err);
+    qn_status status = prepare_direct(t, set, err);
+    if (status == QN_OK)
+        status = share_grains(t, set, (qn__chunk){0, grains_of(t)}, err);
     if (status == QN_OK)
         status = add_up(t, set, step, err);
     t->call.summed = t->call.into;
