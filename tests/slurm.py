@@ -119,6 +119,13 @@ def _parent(pid):
     return int(fields[1]) if fields else 0
 
 
+def _ancestors(pid):
+    found = []
+    while pid := _parent(pid):
+        found.append(pid)
+    return found
+
+
 class Slurm:
     def __init__(self, folder):
         lacking = _lacking()
@@ -233,12 +240,14 @@ class Slurm:
         """The node's slurmd and all that it started are killed, as by a power cut: at one moment.
 
         All are halted first, those that could tell of it before the others. A script whose srun is
-        killed before it would go on, and end the job in another way."""
+        killed before it would go on, and end the job in another way. They are killed from the last
+        descendant up: when a parent ends before its halted children, the kernel may send them SIGHUP
+        and let them run, and a rank would tell the others to stop."""
         halted = []
         while new := [pid for pid in self._of_node(node) if pid not in halted]:
             _signal(new, signal.SIGSTOP)
             halted += new
-        _signal(halted, signal.SIGKILL)
+        _signal(sorted(halted, key=lambda pid: len(_ancestors(pid)), reverse=True), signal.SIGKILL)
 
     def _of_node(self, node):
         """Numbers of these processes: its slurmd, then Slurm's others, then what they run."""

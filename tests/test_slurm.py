@@ -291,7 +291,7 @@ def test_a_node_of_several_goes_and_the_others_go_on(slurm, script, wanted, tmp_
 # the job ended.
 @pytest.mark.parametrize("name, nodes, how", [
     ("train.sbatch", [3], "taken"),
-    pytest.param("train.sbatch", [3], "lost", marks=machine.LONG),
+    ("train.sbatch", [3], "lost"),
     pytest.param("train_mpirun.sbatch", [3], "taken", marks=machine.LONG),
     pytest.param("heterogeneous.sbatch", [2, 1], "taken", marks=machine.LONG)])
 def test_the_first_node_of_several_goes(slurm, script, wanted, tmp_path, until_checkpoint, name, nodes, how):
