@@ -71,7 +71,7 @@ def alone(name):
 
 def ready(preset, *targets):
     """Build the program of `preset` and these targets unless this session already has; return its
-    build directory."""
+    build directory. A target may be several, separated by blanks."""
     require("cmake", "ninja", *NEEDS[preset])
     stamp, log = CACHE / f"{preset}.json", CACHE / f"{preset}.log"
     session = os.environ["QUERN_TEST_SESSION"]  # set by conftest.py
@@ -95,7 +95,7 @@ def ready(preset, *targets):
 
 
 def _build(preset, target, log):
-    command = ["cmake", "--build", str(directory(preset)), "--parallel", JOBS, "--target", target]
+    command = ["cmake", "--build", str(directory(preset)), "--parallel", JOBS, "--target", *target.split()]
     if target == "configure":
         command = ["cmake", "--preset", preset, "-DQUERN_WERROR=ON"]
     with open(log, "a") as out:
