@@ -32,6 +32,7 @@ class Peer:
     name = "peer"
     devices = ("cpu",)
     sizes, rate, device, tf32 = (784, 500, 10), 0.1, "cpu", False
+    network = shape = None  # of the peers of train_cnn.py: cnnlib.py
 
     def __init__(self, threads):
         """Import the library and hold it to that many threads."""
@@ -170,6 +171,8 @@ def arguments():
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--hidden", default="500", help="units of the hidden layers, as 500,500")
+    parser.add_argument("--network", help="a model text, for the peers of train_cnn.py")
+    parser.add_argument("--shape", help="of an image, as 3x32x32, for them")
     parser.add_argument("--rate", type=float, default=0.1)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--products", choices=("float32", "tf32"), default="float32")
@@ -187,6 +190,7 @@ def run(kind):
         return
     kind.device, kind.rate = options.device, options.rate
     kind.tf32 = options.products == "tf32"
+    kind.network, kind.shape = options.network, options.shape
     kind.sizes = (784, *map(int, options.hidden.split(",")), 10)
     try:
         peer = kind(options.threads)

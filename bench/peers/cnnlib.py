@@ -1,0 +1,87 @@
+"""What the peers of train_cnn.py share: Quern's model text as a list of layers.
+
+A text such as "conv 32 5x5 relu; maxpool 2; dense 10 softmax" becomes dictionaries with `kind`,
+numbers and `activation`; "residual { A; B | C } relu" becomes one with `main` and `shortcut`. Only
+what the networks of train_cnn.py use is understood; anything else stops the benchmark.
+"""
+
+import sys
+
+import peerlib
+
+ACTIVATIONS = ("relu", "tanh", "sigmoid", "none", "softmax")
+
+
+def split(text, mark):
+    """Parts of a text between marks that stand outside of braces."""
+    parts, depth, start = [], 0, 0
+    for i, letter in enumerate(text):
+        depth += (letter == "{") - (letter == "}")
+        if letter == mark and depth == 0:
+            parts.append(text[start:i])
+            start = i + 1
+    return [part.strip() for part in [*parts, text[start:]]]
+
+
+def pair(word):
+    numbers = [int(n) for n in word.split("x")]
+    return (numbers * 2)[:2]
+
+
+def plain(text):
+    """One layer that is no block."""
+    words = text.split()
+    layer = {"kind": words.pop(0), "activation": "none"}
+    if words and words[-1] in ACTIVATIONS:
+        layer["activation"] = words.pop()
+    if layer["kind"] in ("dense", "conv"):
+        layer["out"] = int(words.pop(0))
+    if layer["kind"] in ("conv", "maxpool"):
+        layer["kernel"] = pair(words.pop(0))
+        layer["stride"] = [1, 1] if layer["kind"] == "conv" else layer["kernel"]
+        if words[:1] == ["stride"]:
+            layer["stride"] = pair(words[1])
+            del words[:2]
+        odd = layer["kind"] == "conv" and all(n % 2 for n in layer["kernel"])
+        layer["pad"] = [n // 2 if odd else 0 for n in layer["kernel"]]
+    if words or layer["kind"] not in ("dense", "conv", "maxpool", "globalpool", "batchnorm"):
+        sys.exit(f"the peers of this benchmark do not know the layer '{text}'")
+    return layer
+
+
+def parse(text):
+    layers = []
+    for part in split(text, ";"):
+        if part.startswith("residual"):
+            inner, _, activation = part.partition("{")[2].rpartition("}")
+            main, *shortcut = split(inner, "|")
+            layers.append({"kind": "residual", "main": parse(main),
+                           "shortcut": parse(shortcut[0]) if shortcut else [],
+                           "activation": activation.strip() or "none"})
+        else:
+            layers.append(plain(part))
+    return layers
+
+
+def after(layer, image):
+    """The shape (channels, height, width) behind a layer."""
+    if layer["kind"] == "dense":
+        return (layer["out"], 1, 1)
+    if layer["kind"] == "globalpool":
+        return (image[0], 1, 1)
+    if layer["kind"] == "residual":
+        for inner in layer["main"]:
+            image = after(inner, image)
+        return image
+    if layer["kind"] == "batchnorm":
+        return image
+    sides = [(size + 2 * pad - kernel) // stride + 1
+             for size, pad, kernel, stride in zip(image[1:], layer["pad"], layer["kernel"], layer["stride"])]
+    return (layer.get("out", image[0]), *sides)
+
+
+class Cnn(peerlib.Peer):
+    """A peer that takes --network TEXT and --shape CxHxW."""
+
+    def network_of(self):
+        return parse(self.network), tuple(int(n) for n in self.shape.split("x"))

@@ -1,0 +1,74 @@
+"""PyTorch with convolutions, eager, channels_last: images resident, batches by index."""
+
+import cnnlib
+import peerlib
+import torch_mlp
+
+
+class TorchCnn(torch_mlp.Torch, cnnlib.Cnn):
+    name = "torch"
+    devices = ("cpu",)
+
+    def version(self):
+        return f"torch {self.torch.__version__}, eager, channels_last"
+
+    def modules(self, layers, image):
+        """nn modules for a list of layers, and the shape behind them."""
+        nn, found = self.torch.nn, []
+        for layer in layers:
+            kind = layer["kind"]
+            if kind == "conv":
+                found.append(nn.Conv2d(image[0], layer["out"], layer["kernel"], layer["stride"], layer["pad"]))
+            elif kind == "maxpool":
+                found.append(nn.MaxPool2d(layer["kernel"], layer["stride"]))
+            elif kind == "globalpool":
+                found.append(nn.AdaptiveAvgPool2d(1))
+            elif kind == "batchnorm":
+                found.append(nn.BatchNorm2d(image[0]))
+            elif kind == "dense":
+                found += [nn.Flatten(), nn.Linear(image[0] * image[1] * image[2], layer["out"])]
+            else:
+                found.append(self.block(layer, image))
+            image = cnnlib.after(layer, image)
+            if layer["activation"] in ("relu", "tanh", "sigmoid"):
+                found.append({"relu": nn.ReLU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid}[layer["activation"]]())
+        return nn.Sequential(*found)
+
+    def block(self, layer, image):
+        torch = self.torch
+        main, shortcut = self.modules(layer["main"], image), self.modules(layer["shortcut"], image)
+
+        class Residual(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.main, self.shortcut = main, shortcut
+
+            def forward(self, x):
+                return self.main(x) + self.shortcut(x)
+
+        return Residual()
+
+    def network_here(self):
+        layers, image = self.network_of()
+        return self.modules(layers, image).to(memory_format=self.torch.channels_last)
+
+    def begin(self, images, labels, batch, seed):
+        torch = self.torch
+        torch.manual_seed(seed)
+        _, image = self.network_of()
+        self.images = torch.from_numpy(images.reshape(-1, *image)).to(memory_format=torch.channels_last)
+        self.labels = torch.from_numpy(labels)
+        self.batch, self.model = batch, self.network_here()
+        self.optimiser = torch.optim.SGD(self.model.parameters(), self.rate, peerlib.MOMENTUM, fused=True)
+        self.criterion = torch.nn.CrossEntropyLoss()
+        self.prepare()
+
+    def loss(self):
+        with self.torch.inference_mode():
+            parts = [self.criterion(self.model(x), y) * len(y)
+                     for x, y in zip(self.images.split(256), self.labels.split(256))]
+            return float(sum(parts) / len(self.labels))
+
+
+if __name__ == "__main__":
+    peerlib.run(TorchCnn)
