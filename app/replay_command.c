@@ -291,6 +291,7 @@ static int replay(const replay_flags *f, const char *path) {
     const char *weight = code < 0 ? qn_model_weight_name(model) : NULL;
     if (!flags.weight && weight && *weight && f->from.data)
         flags.weight = weight;
+    flags.expected_resize = code < 0 ? qn_model_resize(model) : NULL;
     if (code < 0 && !qn_model_class_name(model, 0)) /* class numbers, whatever gaps they have */
         flags.outputs = qn_model_outputs(model);
     char *categories = code < 0 ? source_categories_of_model(model) : NULL;

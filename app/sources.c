@@ -176,6 +176,7 @@ int source_open(const char *path, const char *labels, const source_flags *flags,
     r.options.expected_weight = flags->expected_weight;
     r.options.skip_broken = flags->skip_broken;
     r.options.resize = flags->resize;
+    r.options.expected_resize = flags->expected_resize;
     r.options.no_cache = flags->no_cache;
     r.options.expected_features = flags->expected_features;
     r.options.shape = flags->shape;

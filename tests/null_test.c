@@ -173,6 +173,7 @@ static void test_questions_of_models(void **state) {
     assert_null(qn_model_class_name(NULL, 0));
     assert_null(qn_model_label_name(NULL));
     assert_null(qn_model_weight_name(NULL));
+    assert_null(qn_model_resize(NULL));
     qn_model_layer_text(NULL, 0, text, sizeof text);
     assert_string_equal(text, "");
     qn_model_layer_text(have.model, 0, NULL, 8);

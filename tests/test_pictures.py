@@ -311,6 +311,46 @@ def test_resize(tmp_path, info):
     assert (told["min"], told["max"], told["rows"], told["columns"]) == (201, 201, 8, 9)
 
 
+def recipe_of(model):
+    content = model.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    return json.loads(json.loads(content[8:8 + size])["__metadata__"]["recipe"])
+
+
+def test_resize_is_remembered(tmp_path, run_quern):
+    """By the model: whatever images come to it are resized as those of its training."""
+    files = {f"{'ab'[i % 2]}/{i:02}": packed(photograph(i, 9, 11 + i)) for i in range(12)}
+    path, model, plain = folder(tmp_path / "all", files), tmp_path / "m", tmp_path / "plain"
+    job = ["--model", "dense 2 softmax", "--epochs", "2", "--batch", "4"]
+    run_quern("train", "--data", path, "--test", path, "--resize", "short 6 crop 5", *job, "-o", model)
+    recipe = recipe_of(model)
+    assert (recipe["contract"], recipe["resize"], list(recipe)[-1]) == (6, "short 6 crop 5x5", "resize")
+    told = run_quern("predict", model, "--data", path).stdout
+    assert told == run_quern("predict", model, "--data", path, "--resize", "short 6 crop 5x5").stdout
+    other = run_quern("predict", model, "--data", path, "--resize", "5x5", status=2).stderr
+    assert '"short 6 crop 5x5"' in other and "--resize" in other
+    assert "identical" in run_quern("replay", model, "--data", path).stdout
+    for size in b"4x5", b"05x":
+        wrong = tmp_path / "wrong"
+        wrong.write_bytes(model.read_bytes().replace(b"crop 5x5", b"crop " + size))
+        told = run_quern("predict", wrong, "--data", path, status=None)
+        assert told.returncode and not told.stdout
+
+    # The same pixels without the images: no key, another model file, and any size may be asked for.
+    order = sorted(files)
+    pixels = np.stack([np.moveaxis(reference.resize(pillow(files[n]), "short 6 crop 5"), 2, 0) for n in order])
+    np.savez(tmp_path / "p.npz", x=pixels.reshape(12, -1), y=np.array([n[0] for n in order]))
+    run_quern("train", "--data", tmp_path / "p.npz", *job, "-o", plain)
+    known = recipe_of(plain)
+    assert "resize" not in known and known["contract"] == 2
+    assert {**recipe, "contract": 2} == {**recipe, **known}
+    assert "identical" in run_quern("replay", model, "--data", tmp_path / "p.npz").stdout
+    assert "identical" in run_quern("replay", plain, "--data", path, "--resize", "short 6 crop 5").stdout
+    run_quern("predict", plain, "--data", path, "--resize", "5x5")
+    told = run_quern("predict", plain, "--data", path, status=1).stderr
+    assert "differ in size" in told and "--resize" in told
+
+
 def test_resize_is_near_others(tmp_path):
     """The average over an area of whole pixels is Pillow's box filter but for its two roundings; so
     is interpolation its bilinear filter."""

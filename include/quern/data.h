@@ -92,6 +92,9 @@ typedef struct qn_data_options {
     /* Images: 1: decoded images are neither looked for in the user's cache folder nor kept there
      * (docs/images.md); 0: large ones are. */
     int no_cache;
+    /* Images: how those of the model were resized (qn_model_resize): these are too. QN_USAGE where
+     * `resize` says another way. Other files: it is skipped. NULL: unknown, or not at all. */
+    const char *expected_resize;
 } qn_data_options;
 
 /* Sets `size`, and every other member to 0 or NULL, its default. */

@@ -450,7 +450,7 @@ def data_of(given, labels=None, **columns):
     task = columns.pop("task", None)
     expected = {"label_column": columns.pop("expected_label", None),
                 "expected_weight": columns.pop("expected_weight", None)}
-    for word in ("classes", "expected_categories", "expected_task"):  # of files alone
+    for word in ("classes", "expected_categories", "expected_task", "expected_resize"):  # of files alone
         columns.pop(word, None)
     if isinstance(given, Data):
         if columns:
@@ -471,11 +471,11 @@ def data_of(given, labels=None, **columns):
     return made
 
 
-def as_in(columns, real, label, categories, classes=0, weight=None):
+def as_in(columns, real, label, categories, classes=0, weight=None, resize=None):
     """The options with which other data is read as the training data was.
 
     `categories`: for each feature its name, or None, and how many categories it has. `weight`: the
-    column of weights, or None. Other data has none."""
+    column of weights, or None. Other data has none. `resize`: how images were resized, or None."""
     known = {"task": "regress"} if real else {"expected_task": "classify"}
     if label is not None:
         known["expected_label"] = label
@@ -489,4 +489,6 @@ def as_in(columns, real, label, categories, classes=0, weight=None):
         known["classes"] = classes
     if weight:
         known["expected_weight"] = weight
+    if resize:
+        known["expected_resize"] = resize
     return {**known, **columns}

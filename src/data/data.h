@@ -11,6 +11,7 @@
 #include "base/threads.h"
 #include "data/item_names.h"
 #include "data/schema.h"
+#include "image/resize.h"
 #include <quern/data.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,6 +34,7 @@ struct qn_data {
     uint32_t features;
     uint32_t classes;                 /* largest label + 1, 0 without labels */
     uint32_t channels, rows, columns; /* of an image, `[channel][row][column]`; else all are 0 */
+    qn__resize resize;                /* how images were made equal; all 0: they were not */
     const char *format;               /* a constant text */
     char digest[65];                  /* of the whole table, in a view too */
     const uint8_t *values;            /* items x features elements; a view points into its table */

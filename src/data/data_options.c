@@ -13,6 +13,25 @@ static int is_one_of(const char *word, const char *first, const char *second, co
            strcmp(word, third) == 0;
 }
 
+/* Images of another size would not fit the model; of the same size, made in another way, they would
+ * be predicted worse, and nobody would know why. */
+static qn_status check_resize(const qn_data_options *options, qn_error *err) {
+    qn__resize given, expected;
+    char text[QN__RESIZE_TEXT];
+    if (qn__resize_parse(options->resize, &given, err) != QN_OK ||
+        qn__resize_parse(options->expected_resize, &expected, err) != QN_OK)
+        return QN_USAGE;
+    if (!options->resize || !options->expected_resize ||
+        memcmp(&given, &expected, sizeof given) == 0)
+        return QN_OK;
+    qn__resize_text(&expected, text);
+    qn__fail(err, QN_USAGE,
+             "the model was trained on images that were resized by \"%s\", and \"%s\" "
+             "is asked for",
+             text, options->resize);
+    return qn__remedy(err, QN_USAGE, "leave `data.resize` out: it is known from the model");
+}
+
 qn_status qn__data_options_take(const char *function, const qn_data_options *given,
                                 qn_data_options *options, qn_error *err) {
     qn_data_options_init(options);
@@ -38,8 +57,7 @@ qn_status qn__data_options_take(const char *function, const qn_data_options *giv
         qn__fail(err, QN_USAGE, "\"%s\" does not say whether there is a header", options->header);
         return qn__remedy(err, QN_USAGE, "`data.header` is auto, yes or no");
     }
-    qn__resize resize;
-    if (qn__resize_parse(options->resize, &resize, err) != QN_OK)
+    if (check_resize(options, err) != QN_OK)
         return QN_USAGE;
     if (options->features && options->drop) {
         qn__fail(err, QN_USAGE, "columns to keep and columns to leave out were both given");

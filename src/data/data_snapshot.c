@@ -22,6 +22,8 @@ typedef struct head {
     uint32_t doubt, missing, comma;
     uint32_t weighted; /* 0: no weights; 1: weights; 2: weights with a name */
     uint32_t channels;
+    qn__resize resize;
+    uint32_t reserved;
     uint64_t label_values;
     uint64_t text;  /* bytes of the texts, names of items included */
     uint64_t names; /* bytes of the names of items; 0: there are none */
@@ -84,6 +86,7 @@ static head head_of(const qn_data *table, const qn__text *text) {
               .type = (uint32_t)table->type,
               .features = table->features,
               .channels = table->channels,
+              .resize = table->resize,
               .rows = table->rows,
               .columns = table->columns,
               .items = table->items,
@@ -251,6 +254,7 @@ static void take_head(qn_data *data, const head *h) {
     data->items = h->items;
     data->features = h->features;
     data->channels = h->channels;
+    data->resize = h->resize;
     data->rows = h->rows;
     data->columns = h->columns;
     data->format = qn__format_name(h->format);

@@ -4,6 +4,7 @@
 #include "image/decode.h"
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,16 +37,17 @@ static void add_libraries_and_stamp(qn__image_cache *cache, qn__image_stamp *sta
 }
 
 void qn__image_cache_begin(qn__image_cache *cache, const qn__source *source,
-                           const qn__image_files *files, const qn_data_options *options) {
+                           const qn__image_files *files, const qn__resize *resize,
+                           int skip_broken) {
+    char how[QN__RESIZE_TEXT];
     qn__image_stamp stamp = {0};
     struct stat info;
     uint8_t digest[32];
-    *cache = (qn__image_cache){.off = options->no_cache};
     if (cache->off)
         return;
+    qn__resize_text(resize, how);
     char *path = realpath(qn__source_path(source), NULL);
-    qn__text_add(&cache->key, "%s\n%s\n%s\n", path ? path : "",
-                 options->resize ? options->resize : "", options->skip_broken ? "skip" : "");
+    qn__text_add(&cache->key, "%s\n%s\n%s\n", path ? path : "", how, skip_broken ? "skip" : "");
     cache->off = !path || cache->key.failed;
     free(path);
     if (files)

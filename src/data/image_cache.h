@@ -12,8 +12,7 @@
 #include "base/threads.h"
 #include "data/image_files.h"
 #include "data/source.h"
-#include <limits.h>
-#include <quern/data.h>
+#include "image/resize.h"
 
 /* What an entry holds. Pointers lead into its file. */
 typedef struct qn__image_entry {
@@ -36,10 +35,10 @@ typedef struct qn__image_cache {
     char note[512]; /* for people; "": nothing */
 } qn__image_cache;
 
-/* Decides whether entries are used, and which. `files` are those of a folder, or NULL. Never fails:
- * without memory there is no cache. */
+/* Decides which entry is used, unless cache->off. `files` are those of a folder, or NULL. Never
+ * fails: without memory there is no cache. */
 void qn__image_cache_begin(qn__image_cache *cache, const qn__source *source,
-                           const qn__image_files *files, const qn_data_options *options);
+                           const qn__image_files *files, const qn__resize *resize, int skip_broken);
 void qn__image_cache_end(qn__image_cache *cache);
 
 /* Finds the entry and checks it, with the threads of `pool`. 0: there is none. */

@@ -365,13 +365,13 @@ static qn_status read_files(reading *r, const qn_data_options *options, qn__pool
 }
 
 /* A folder is listed to know its stamp. An archive need not be, where the cache has its names. */
-static qn_status list_files(reading *r, qn__source *source, const qn_data_options *options,
-                            qn__pool *pool, qn__image_files *files, qn_error *err) {
+static qn_status list_files(reading *r, qn__source *source, qn__pool *pool, qn__image_files *files,
+                            qn_error *err) {
     const int folder = qn__source_is_folder(source);
     qn_status status = folder ? qn__image_files_open(source, files, err) : QN_OK;
     if (status != QN_OK)
         return status;
-    qn__image_cache_begin(&r->cache, source, folder ? files : NULL, options);
+    qn__image_cache_begin(&r->cache, source, folder ? files : NULL, &r->resize, r->skip);
     if (find_entry(r, pool) && !folder)
         return qn__image_files_named(source, r->entry.names, (size_t)r->entry.text, r->entry.files,
                                      files, err);
@@ -384,10 +384,13 @@ static qn_status read(qn__source *source, const qn_data_options *options, qn__po
     reading r = {.files = &files,
                  .data = data,
                  .skip = options->skip_broken,
+                 .cache = {.off = options->no_cache},
                  .expected = options->expected_features};
-    qn_status status = qn__resize_parse(options->resize, &r.resize, err);
+    const char *resize = options->resize ? options->resize : options->expected_resize;
+    qn_status status = qn__resize_parse(resize, &r.resize, err);
+    data->resize = r.resize;
     if (status == QN_OK)
-        status = list_files(&r, source, options, pool, &files, err);
+        status = list_files(&r, source, pool, &files, err);
     if (status == QN_OK)
         status = read_files(&r, options, pool, err);
     qn__image_cache_end(&r.cache);

@@ -1,6 +1,7 @@
 #include "image/resize.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include <stdio.h>
 #include <string.h>
 
 /* Of the longer side in proportion, so that the sums below fit their types. */
@@ -50,6 +51,15 @@ qn_status qn__resize_parse(const char *text, qn__resize *out, qn_error *err) {
     if (strncmp(text, "short ", 6) == 0)
         return read_crop(text + 6, out) ? QN_OK : refuse(text, err);
     return read_sides(text, &out->height, &out->width) ? QN_OK : refuse(text, err);
+}
+
+void qn__resize_text(const qn__resize *r, char text[QN__RESIZE_TEXT]) {
+    text[0] = '\0';
+    if (r->shorter)
+        snprintf(text, QN__RESIZE_TEXT, "short %u crop %ux%u", (unsigned)r->shorter,
+                 (unsigned)r->height, (unsigned)r->width);
+    else if (r->height)
+        snprintf(text, QN__RESIZE_TEXT, "%ux%u", (unsigned)r->height, (unsigned)r->width);
 }
 
 /* ------------------------------------------------------------------ the pixels */

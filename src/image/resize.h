@@ -23,6 +23,11 @@ typedef struct qn__resize {
  * as they are. Fails with QN_USAGE. */
 qn_status qn__resize_parse(const char *text, qn__resize *out, qn_error *err);
 
+/* The one way to write it that recipes have: "32x48", "short 36 crop 32x32"; "" where images stay
+ * as they are. */
+enum { QN__RESIZE_TEXT = 40 };
+void qn__resize_text(const qn__resize *resize, char text[QN__RESIZE_TEXT]);
+
 /* Makes resize->height x resize->width pixels as planes, [channel][row][column], of `height` x
  * `width` pixels, [row][column][channel]; 1 or 3 channels, sides from 1 to 65,535. Fails with
  * QN_INPUT (sides of the image differ too much) or QN_MEMORY. */

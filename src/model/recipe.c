@@ -1,6 +1,7 @@
 #include "model/recipe.h"
 
 #include "base/memory.h"
+#include "image/resize.h"
 #include "model/tables.h"
 #include "num/intgemm_reference.h"
 #include <math.h>
@@ -17,6 +18,7 @@ const qn__recipe_key qn__recipe_keys[] = {
     {"smoothing", QN__KEY_FLOAT, offsetof(qn__recipe, smoothing)},
     {"clip", QN__KEY_FLOAT, offsetof(qn__recipe, clip)},
     {"nesterov", QN__KEY_FLAG, offsetof(qn__recipe, nesterov)},
+    {"resize", QN__KEY_TEXT, offsetof(qn__recipe, resize)},
     {NULL, QN__KEY_FLAG, 0},
 };
 
@@ -519,6 +521,24 @@ static qn_status check_init_scale(const qn__recipe *r, qn_error *err) {
                   qn__fail(err, QN_USAGE, "there is no model whose scaling could be kept"));
 }
 
+/* The sizes are those of the items. */
+static qn_status check_resize(const qn__recipe *r, qn_error *err) {
+    qn__resize resize;
+    char text[QN__RESIZE_TEXT];
+    if (!r->resize)
+        return QN_OK;
+    const qn_status status = qn__resize_parse(r->resize, &resize, err);
+    if (status != QN_OK)
+        return status;
+    const uint64_t area = (uint64_t)resize.height * resize.width;
+    qn__resize_text(&resize, text);
+    if (strcmp(text, r->resize) == 0 && (r->features == area || r->features == 3 * area))
+        return QN_OK;
+    return refuse(err, "`data.resize`", "give `data.resize` as quern train takes it",
+                  qn__fail(err, QN_USAGE, "images resized by \"%s\" do not have %u values",
+                           r->resize, r->features));
+}
+
 qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
     qn_status status = check_data(recipe, err);
     if (status == QN_OK)
@@ -543,6 +563,8 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
         status = check_class_weight(recipe, err);
     if (status == QN_OK)
         status = check_init_scale(recipe, err);
+    if (status == QN_OK)
+        status = check_resize(recipe, err);
     return status;
 }
 

@@ -64,6 +64,7 @@ typedef struct qn__recipe {
     float smoothing;   /* of labels, with the loss cross-entropy */
     float clip;        /* the largest norm of the gradient */
     uint32_t nesterov; /* 1: Nesterov's momentum */
+    char *resize;      /* of images, as qn__resize_text writes it; NULL: none */
 } qn__recipe;
 
 /* A key that only a recipe has in which it differs from its default, 0 or "" (docs/exactness.md

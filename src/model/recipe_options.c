@@ -282,6 +282,18 @@ static qn_status find_weights(const qn_train_options *o, const qn_data *data, qn
     return qn__class_weight_tidy(o->class_weight, &names, &r->class_weight, err);
 }
 
+/* How the images were made, or those of the recipe that is replayed: the data may be their pixels.
+ */
+static qn_status find_resize(const qn_train_options *o, const qn_data *data, qn__recipe *r,
+                             qn_error *err) {
+    char text[QN__RESIZE_TEXT];
+    const qn_model *same = o->table_of != o->init_from ? o->table_of : NULL;
+    qn__resize_text(&data->resize, text);
+    const char *how = same ? qn__model_recipe_of(same)->resize : *text ? text : NULL;
+    r->resize = how ? qn__copy_text(how, err) : NULL;
+    return r->resize || !how ? QN_OK : QN_MEMORY;
+}
+
 static qn_status fill(const qn_train_options *options, const qn_data *data, qn__recipe *r,
                       qn__model_source *source, qn_error *err) {
     snprintf(r->data, sizeof r->data, "%s", qn_data_digest(data));
@@ -295,6 +307,8 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
         status = find_table(options, data, r, err);
     if (status == QN_OK)
         status = find_weights(options, data, r, err);
+    if (status == QN_OK)
+        status = find_resize(options, data, r, err);
     if (status != QN_OK)
         return status;
     copy_numbers(options, r);
