@@ -42,6 +42,7 @@ static void check_cases(const qn__device_table *device, uint32_t index) {
             zeros_begin(&c, seed);
         else
             integers_begin(&c, seed);
+        augment_some(&c);
         assert_true(expect(&c, &e));
         told.compute_units = units[seed / 3 % 3];
         check_subject(&s);

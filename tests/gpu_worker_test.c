@@ -81,6 +81,7 @@ static void test_every_way_gives_the_reference_bytes(void **state) {
             zeros_begin(&c, seed);
         else
             integers_begin(&c, seed);
+        augment_some(&c);
         assert_true(expect(&c, &e));
         driver = below(&c, 2) ? &recording : &one_by_one;
         plan.compute_units = one_of(&c, units, sizeof units / sizeof *units);

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "device/device.h"
+#include "num/augment.h"
 #include "num/sums.h"
 #include <math.h>
 #include <stdio.h>
@@ -33,6 +34,7 @@ typedef struct test_case {
     flavour kind;
     qn__layer layer[CASE_LAYERS];
     qn__program program;
+    qn__augment augment;
     qn__feed feed;
     qn__permutation order;
     qn__state state;
@@ -284,6 +286,41 @@ static void draw_batches(test_case *c) {
                         .items = left < c->program.batch ? (uint32_t)left : c->program.batch,
                         .epoch = epoch};
     }
+}
+
+/* A side of the picture, 1 or a divisor of `features`. */
+static uint32_t divisor(test_case *c, uint32_t features) {
+    uint32_t side = 1 + below(c, features < 12 ? features : 12);
+    while (features % side > 0)
+        --side;
+    return side;
+}
+
+/* Augments the items of one case in four. Call it after the case is made. */
+static void augment_some(test_case *c) {
+    qn__augment *a = &c->augment;
+    qn__shape picture = c->layer[0].from;
+    const uint32_t features = c->layer[0].in, drawn = below(c, 32);
+    size_t at = strlen(c->text);
+    if (drawn >= 8)
+        return;
+    if (picture.height * picture.width == 1) {
+        picture.width = divisor(c, features);
+        picture.height = divisor(c, features / picture.width);
+        picture.channels = features / picture.width / picture.height;
+    }
+    a->shape = picture;
+    if (drawn & 1) {
+        a->word[a->words++] = (qn__augment_word){QN__AUGMENT_PAD, 1 + below(c, 3)};
+        a->word[a->words++] = (qn__augment_word){QN__AUGMENT_CROP, 0};
+    }
+    if (drawn & 2)
+        a->word[a->words++] = (qn__augment_word){QN__AUGMENT_CUTOUT, 1 + below(c, 4)};
+    if ((drawn & 4) || a->words == 0)
+        a->word[a->words++] = (qn__augment_word){QN__AUGMENT_FLIP, 0};
+    c->program.augment = a;
+    snprintf(c->text + at, sizeof c->text - at, "; augmented %ux%ux%u by %u words",
+             picture.channels, picture.height, picture.width, a->words);
 }
 
 static void describe_case(test_case *c) {

@@ -104,6 +104,7 @@ static void test_every_backend_gives_the_reference_bytes(void **state) {
     qn__fake_set(&one_fake);
     for (uint64_t seed = first; seed < first + cases; ++seed) {
         case_begin(&c, seed);
+        augment_some(&c);
         assert_true(expect(&c, &e));
         ++kinds[c.kind];
         steps += e.steps;
@@ -131,6 +132,7 @@ static void check_pictures(int exact, uint64_t cases) {
         pictures_begin(&c, seed);
         if (exact)
             c.program.arith = (qn__arith)(QN__ARITH_I7 + seed % 3);
+        augment_some(&c);
         assert_true(expect(&c, &e));
         steps += e.steps;
         failing += e.step[e.steps - 1].fails != 0;
@@ -202,6 +204,7 @@ static void test_integers_give_the_reference_bytes(void **state) {
     qn__fake_set(&one_fake);
     for (uint64_t seed = first; seed < first + cases; ++seed) {
         const integers how = integers_begin(&c, seed);
+        augment_some(&c);
         assert_true(expect(&c, &e));
         ++kinds[how];
         ++ariths[c.program.arith];

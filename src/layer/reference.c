@@ -3,8 +3,9 @@
 #include "layer/reference.h"
 
 #include "base/memory.h"
-#include "num/elementary.h"
 #include "layer/layer.h"
+#include "num/augment.h"
+#include "num/elementary.h"
 #include "num/intgemm_reference.h"
 #include "num/philox.h"
 #include "num/sums.h"
@@ -25,7 +26,8 @@ typedef struct made {
 
 struct qn__reference {
     const qn__program *program;
-    float *x; /* in[0]: the scaled input */
+    char *values; /* of an augmented item */
+    float *x;     /* in[0]: the scaled input */
     made made[QN__MAX_LAYERS];
     float max, sum; /* m and s of 6.4 */
     float *partial; /* of each parameter: the grain's partial gradient */
@@ -41,7 +43,8 @@ static qn_status make(const qn__program *p, int gradients, qn__reference **out, 
         return QN_MEMORY;
     r->program = p;
     r->x = qn__alloc(p->layer[0].in, sizeof *r->x, err);
-    int whole = r->x != NULL;
+    r->values = qn__alloc(p->augment ? p->layer[0].in : 1, sizeof(float), err);
+    int whole = r->x && r->values;
     if (whole && gradients) {
         r->partial = qn__alloc(p->parameters, sizeof *r->partial, err);
         r->units = qn__alloc(p->parameters, sizeof *r->units, err);
@@ -90,6 +93,7 @@ void qn__reference_destroy(qn__reference *r) {
         qn__free(r->made[l].deltas);
         qn__free(r->made[l].sums);
     }
+    qn__free(r->values);
     qn__free(r->x);
     qn__free(r->partial);
     qn__free(r->units);
@@ -403,8 +407,22 @@ void qn__reference_grain_begin(qn__reference *r) {
     r->correct = r->items = 0;
 }
 
+/* 17.10 */
+static qn__reference_item augmented(const qn__reference *r, const qn__reference_item *item,
+                                    uint32_t epoch) {
+    const qn__program *p = r->program;
+    qn__reference_item out = *item;
+    if (!p->augment)
+        return out;
+    const qn__augment_view view = qn__augment_view_of(p->augment, p->seed, epoch, item->number);
+    qn__augment_values(p->augment, &view, item->bytes ? 1 : sizeof(float), item->values, r->values);
+    out.values = r->values;
+    return out;
+}
+
 void qn__reference_grain_item(qn__reference *r, const float *parameters,
-                              const qn__reference_item *item, uint32_t epoch) {
+                              const qn__reference_item *given, uint32_t epoch) {
+    const qn__reference_item shown = augmented(r, given, epoch), *item = &shown;
     forward(r, parameters, item, 1, epoch);
     r->loss = r->loss + qn__reference_loss(r, item); /* 7.4 */
     r->correct += (uint64_t)qn__reference_right(r, item->label);

@@ -130,8 +130,9 @@ typedef struct qn__program {
     float momentum, beta1, beta2, epsilon, weight_decay;
     float clip; /* the largest norm of the gradient, 0: any; docs/exactness.md 17.4 */
     qn__scale scale;
-    const float *mean, *inverse; /* of each feature, for QN__SCALE_STANDARD */
-    uint32_t batch, grain;       /* batch: the largest number of items in one step */
+    const float *mean, *inverse;       /* of each feature, for QN__SCALE_STANDARD */
+    const struct qn__augment *augment; /* of the items of training (num/augment.h); NULL: none */
+    uint32_t batch, grain;             /* batch: the largest number of items in one step */
     uint64_t seed;
     uint32_t gradient_scale; /* gradients are summed in multiples of 2^-gradient_scale */
     float partial_limit;     /* a grain's partial gradient must stay below it, in units; 8.7 */

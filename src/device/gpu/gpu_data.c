@@ -4,8 +4,10 @@
  * once and identified by its pointers. A feed of apply may be freed after the call, and another one
  * may get the same address; so it is never kept. It still uses values on the device when its own
  * values are those of a feed that was trained on: that array does not change, and validation items
- * are rows of the same table. */
+ * are rows of the same table. A feed whose items are augmented is not kept: the host augments and
+ * sends those of each step. */
 #include "device/gpu/gpu_worker.h"
+#include "num/augment.h"
 #include <string.h>
 
 static size_t item_bytes(const qn__feed *feed) {
@@ -128,19 +130,35 @@ static qn_status feed_entry(qn__worker *w, const qn__feed *feed, qn__gpu_feed **
     return upload_feed(w, f, err);
 }
 
+/* The values of an item to the stage; `augment`: of the items, or NULL. */
+static void stage_values(qn__worker *w, const qn__batch *batch, uint32_t place,
+                         const qn__augment *augment, char *to) {
+    const qn__feed *feed = batch->feed;
+    const size_t item = item_bytes(feed);
+    const char *from = (const char *)feed->values + row_at(batch, place) * item;
+    if (augment) {
+        const qn__augment_view view =
+            qn__augment_view_of(augment, w->program->seed, batch->epoch, item_at(batch, place));
+        qn__augment_values(augment, &view, feed->bytes ? 1 : sizeof(float), from, to);
+    } else {
+        memcpy(to, from, item);
+    }
+}
+
 /* Writes the values of the batch's items, one after the other, to sent_values. */
-static qn_status send_values(qn__worker *w, const qn__batch *batch, qn_error *err) {
+static qn_status send_values(qn__worker *w, const qn__batch *batch, const qn__augment *augment,
+                             qn_error *err) {
     const qn__feed *feed = batch->feed;
     const size_t item = item_bytes(feed);
     const char *values = feed->values;
     qn_status status = QN_OK;
-    if (!feed->rows && !batch->order)
+    if (!feed->rows && !batch->order && !augment)
         return w->driver->write(w->gpu, &w->sent_values, 0, values + batch->first * item,
                                 batch->items * item, err);
     for (uint32_t first = 0, next; status == QN_OK && first < batch->items; first = next) {
         size_t used = 0;
         for (next = first; next < batch->items && used + item <= w->stage_bytes; ++next) {
-            memcpy(w->stage + used, values + row_at(batch, next) * item, item);
+            stage_values(w, batch, next, augment, w->stage + used);
             used += item;
         }
         status = w->driver->write(w->gpu, &w->sent_values, first * item, w->stage, used, err);
@@ -148,8 +166,8 @@ static qn_status send_values(qn__worker *w, const qn__batch *batch, qn_error *er
     return status;
 }
 
-static qn_status send_items(qn__worker *w, const qn__batch *batch, qn__gpu_source *source,
-                            qn_error *err) {
+static qn_status send_items(qn__worker *w, const qn__batch *batch, const qn__augment *augment,
+                            qn__gpu_source *source, qn_error *err) {
     *source = (qn__gpu_source){.values = &w->sent_values,
                                .rows = &w->step,
                                .labels = &w->step,
@@ -157,7 +175,7 @@ static qn_status send_items(qn__worker *w, const qn__batch *batch, qn__gpu_sourc
                                .flags = QN_FETCH_GATHERED,
                                .bytes = batch->feed->bytes != 0,
                                .sent = 1};
-    return send_values(w, batch, err);
+    return send_values(w, batch, augment, err);
 }
 
 static void source_held(const qn__worker *w, const qn__gpu_feed *f, qn__gpu_source *source) {
@@ -175,11 +193,13 @@ static void source_held(const qn__worker *w, const qn__gpu_feed *f, qn__gpu_sour
 qn_status qn__gpu_source_of(qn__worker *w, const qn__batch *batch, qn__gpu_source *source,
                             qn_error *err) {
     qn__gpu_feed *f;
+    if (w->program->augment)
+        return send_items(w, batch, w->program->augment, source, err);
     const qn_status status = feed_entry(w, batch->feed, &f, err);
     if (status != QN_OK)
         return status;
     if (f->held == 0)
-        return send_items(w, batch, source, err);
+        return send_items(w, batch, NULL, source, err);
     source_held(w, f, source);
     return QN_OK;
 }
@@ -212,7 +232,7 @@ qn_status qn__gpu_source_once(qn__worker *w, const qn__batch *batch, qn__gpu_sou
         return w->driver->write(w->gpu, &w->sent_rows, 0, w->stage, batch->items * sizeof(uint64_t),
                                 err);
     }
-    status = send_items(w, batch, source, err);
+    status = send_items(w, batch, NULL, source, err);
     source->by_place = 1;
     return status;
 }

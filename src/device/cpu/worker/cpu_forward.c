@@ -71,7 +71,7 @@ static void fetch_pictures(const qn__worker *w, const qn__batch *batch, const vo
 
 /* Fetches items at.first .. of a batch, with their zeros or as operands. */
 static void fetch_tile(const qn__cpu_pass *pass, const qn__batch *batch, int into, uint32_t tile,
-                       qn__cpu_tile at, float *scratch, uint32_t *absmax) {
+                       qn__cpu_tile at, const qn__cpu_core *core, uint32_t *absmax) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[0];
     const size_t stride = qn__cpu_stride(batch->items * l->in_pixels);
@@ -81,12 +81,15 @@ static void fetch_tile(const qn__cpu_pass *pass, const qn__batch *batch, int int
     qn__cpu_find_items(batch, at.first, at.items, item);
     for (uint32_t i = 0; i < at.items; ++i)
         row[i] = prefetch_item(batch->feed, item[i]);
+    if (pass->training && w->program->augment)
+        qn__cpu_augment(w, batch, core, at.items, item, row);
     if (qn__cpu_from_bytes(w, batch->feed)) {
         qn__cpu_bytes_fetched(w, at.first, at.items, (const uint8_t *const *)row, &w->rows[into]);
         return;
     }
     if (l->walks) {
-        fetch_pictures(w, batch, row, at, scratch, stride, inputs, absmax, w->rows[into].absmax);
+        fetch_pictures(w, batch, row, at, core->scratch, stride, inputs, absmax,
+                       w->rows[into].absmax);
         return;
     }
     for (uint32_t i = 0; i < at.items; ++i)
@@ -109,8 +112,8 @@ void qn__cpu_fetch(const qn__cpu_pass *pass, const qn__batch *batch, int into, i
         const uint32_t first = tile * QN__PANEL, left = batch->items - first;
         const qn__cpu_tile block = {first, left < QN__PANEL ? left : QN__PANEL};
         fetch_tile(pass, batch, into, tile,
-                   w->bits ? block : qn__cpu_tile_at(batch->items, height, tile),
-                   w->core[thread].scratch, absmax);
+                   w->bits ? block : qn__cpu_tile_at(batch->items, height, tile), &w->core[thread],
+                   absmax);
     }
 }
 

@@ -1,5 +1,6 @@
 /* The items of a batch, and their dropout. */
 #include "device/cpu/worker/cpu_worker.h"
+#include "num/augment.h"
 #include "num/philox.h"
 
 void qn__cpu_find_items(const qn__batch *batch, uint32_t first, uint32_t count, uint64_t *item) {
@@ -8,6 +9,19 @@ void qn__cpu_find_items(const qn__batch *batch, uint32_t first, uint32_t count, 
     else
         for (uint32_t i = 0; i < count; ++i)
             item[i] = batch->first + first + i;
+}
+
+void qn__cpu_augment(const qn__worker *w, const qn__batch *batch, const qn__cpu_core *core,
+                     uint32_t count, const uint64_t *item, const void **row) {
+    const qn__augment *augment = w->program->augment;
+    const size_t size = batch->feed->bytes ? 1 : sizeof(float);
+    char *to = core->augmented;
+    for (uint32_t i = 0; i < count; ++i, to += batch->feed->features * size) {
+        const qn__augment_view view =
+            qn__augment_view_of(augment, w->program->seed, batch->epoch, item[i]);
+        qn__augment_values(augment, &view, size, row[i], to);
+        row[i] = to;
+    }
 }
 
 void qn__cpu_dropout(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, uint32_t first,

@@ -201,7 +201,8 @@ static size_t most_run_blocks(const qn__worker *w) {
 }
 
 static void carve_all(arena *a, qn__worker *w) {
-    const uint32_t layers = w->program->layers;
+    const qn__program *p = w->program;
+    const uint32_t layers = p->layers;
     const size_t inputs = (size_t)w->layer[0].in_panels * QN__PANEL;
     const size_t outputs = (size_t)w->layer[layers - 1].out_panels * QN__PANEL;
     const size_t room = rows_of(w, w->layer[0].in_pixels);
@@ -237,6 +238,8 @@ static void carve_all(arena *a, qn__worker *w) {
         core.scratch = carve(a, transposed_panels(w) * QN__PANEL * QN__PANEL, sizeof(float));
         core.blocks = carve(a, 2 * w->run_blocks, sizeof(size_t));
         core.taps = carve(a, w->run_blocks, sizeof *core.taps);
+        core.augmented =
+            p->augment ? carve(a, (size_t)w->layer[0].layer->in * QN__PANEL, sizeof(float)) : NULL;
         core.gradient = w->run_blocks ? carve(a, QN__WALK_GRADIENT, 1) : NULL;
         core.rows = carve(a, 2 * outputs * QN__PANEL, sizeof(float));
         core.absmax_input = carve(a, layers + 1, sizeof(uint32_t));

@@ -75,6 +75,7 @@ typedef struct qn__cpu_core {
                                     its errors go back in the phase of the loss */
     size_t *blocks;              /* of the chain of a run, twice `run_blocks` */
     const float **taps;          /* of a window, `run_blocks` */
+    char *augmented;             /* values of QN__PANEL items; NULL without augmentation */
     float *gradient;             /* sums of a task of a convolution's gradient */
     float *rows;                 /* outputs and errors of the last layer, of 16 items */
     /* Bits of the largest |value| of the step: of the inputs, then of each layer's outputs; and of
@@ -284,6 +285,12 @@ void qn__cpu_transpose(const qn__cpu_layer *layer, uint32_t panel, float *to);
  * when from == to. Rows as in qn__cpu_errors. */
 void qn__cpu_dropout(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, uint32_t first,
                      uint32_t rows, const float *from, float *to);
+
+/* Training: replaces the values of `count` items, at most QN__PANEL, by augmented ones of this
+ * core.
+ */
+void qn__cpu_augment(const qn__worker *worker, const qn__batch *batch, const qn__cpu_core *core,
+                     uint32_t count, const uint64_t *item, const void **row);
 
 /* The items at `count` positions of a batch, from `first`. */
 void qn__cpu_find_items(const qn__batch *batch, uint32_t first, uint32_t count, uint64_t *item);

@@ -1,0 +1,116 @@
+#include "image/augment_text.h"
+
+#include "layer/tokens.h"
+#include <stdio.h>
+
+/* By qn__augment_kind; `size`: what its number is, NULL for none. */
+static const struct {
+    const char *name, *size;
+} words[QN__AUGMENT_KINDS] = {
+    [QN__AUGMENT_PAD] = {"pad", "pixels"},
+    [QN__AUGMENT_CROP] = {"crop", NULL},
+    [QN__AUGMENT_FLIP] = {"flip", NULL},
+    [QN__AUGMENT_CUTOUT] = {"cutout", "the side of the square"},
+};
+
+static const char EXAMPLE[] = "an augmentation is one or more of pad N, crop, flip and cutout N, "
+                              "as \"pad 4; crop; flip; cutout 8\"";
+
+static qn_status refuse(const qn__tokens *t, size_t at, const char *what, const char *remedy) {
+    qn__fail(t->err, QN_USAGE, "%s", what);
+    qn__point_at(t->err, "augmentation", t->text, at);
+    return qn__remedy(t->err, QN_USAGE, "%s", remedy);
+}
+
+static int has(const qn__augment *a, qn__augment_kind kind) {
+    for (uint32_t i = 0; i < a->words; ++i)
+        if (a->word[i].kind == kind)
+            return 1;
+    return 0;
+}
+
+static qn_status read_size(qn__tokens *t, qn__augment_kind kind, uint32_t *out) {
+    uint64_t value = 0;
+    char what[96], remedy[96];
+    snprintf(what, sizeof what, "\"%s\" needs a number, %s", words[kind].name, words[kind].size);
+    snprintf(remedy, sizeof remedy, "write a whole number from 1 to %d, as \"%s 4\"",
+             QN__AUGMENT_MAX, words[kind].name);
+    if (qn__tokens_ended(t) || !qn__parse_u64(t->text + t->at, t->size, &value) || value == 0 ||
+        value > QN__AUGMENT_MAX)
+        return refuse(t, t->at, what, remedy);
+    *out = (uint32_t)value;
+    qn__tokens_next(t);
+    return QN_OK;
+}
+
+static qn_status read_word(qn__tokens *t, qn__augment *out) {
+    char what[96], quote[64];
+    const size_t at = t->at;
+    int kind = 0;
+    while (kind < QN__AUGMENT_KINDS && !qn__tokens_is(t, words[kind].name))
+        ++kind;
+    snprintf(what, sizeof what, "unknown word \"%s\"", qn__tokens_quote(t, quote));
+    if (kind == QN__AUGMENT_KINDS)
+        return refuse(t, at, what, EXAMPLE);
+    snprintf(what, sizeof what, "\"%s\" stands here twice", words[kind].name);
+    if (has(out, (qn__augment_kind)kind))
+        return refuse(t, at, what, "write each word once");
+    if (kind == QN__AUGMENT_CROP && !has(out, QN__AUGMENT_PAD))
+        return refuse(t, at, "\"crop\" has only one place to take its window from",
+                      "write pad before it, as \"pad 4; crop\"");
+    qn__augment_word *word = &out->word[out->words++];
+    *word = (qn__augment_word){(qn__augment_kind)kind, 0};
+    qn__tokens_next(t);
+    const qn_status status =
+        words[kind].size ? read_size(t, (qn__augment_kind)kind, &word->size) : QN_OK;
+    if (status == QN_OK && !qn__tokens_ended(t))
+        return refuse(t, t->at, "words are separated by semicolons", EXAMPLE);
+    return status;
+}
+
+qn_status qn__augment_parse(const char *text, qn__augment *out, qn_error *err) {
+    qn__tokens t = {text, 0, 0, err};
+    size_t pad = 0;
+    *out = (qn__augment){.words = 0};
+    if (!text)
+        return QN_OK;
+    qn__tokens_next(&t);
+    while (t.size > 0) {
+        pad = qn__tokens_is(&t, "pad") ? t.at : pad;
+        const qn_status status = read_word(&t, out);
+        if (status != QN_OK)
+            return status;
+        if (t.size > 0)
+            qn__tokens_next(&t);
+    }
+    if (has(out, QN__AUGMENT_PAD) && !has(out, QN__AUGMENT_CROP))
+        return refuse(&t, pad, "\"pad\" alone would make the images larger",
+                      "write crop behind it, as \"pad 4; crop\"");
+    return QN_OK;
+}
+
+qn_status qn__augment_check(const qn__augment *a, qn_error *err) {
+    const uint32_t height = a->shape.height, width = a->shape.width;
+    const uint32_t side = height < width ? height : width;
+    for (uint32_t i = 0; i < a->words; ++i) {
+        const qn__augment_word word = a->word[i];
+        /* A window beside the image would have nothing of it. */
+        const uint32_t most = word.kind == QN__AUGMENT_PAD ? side - 1 : side;
+        if (word.size <= most)
+            continue;
+        qn__fail(err, QN_USAGE, "\"%s %u\" is too much for images of %ux%u", words[word.kind].name,
+                 word.size, height, width);
+        qn__at(err, "`train.augment`");
+        return qn__remedy(err, QN_USAGE, most ? "use %u at most" : "leave it out", most);
+    }
+    return QN_OK;
+}
+
+void qn__augment_add_text(const qn__augment *a, qn__text *text) {
+    for (uint32_t i = 0; i < a->words; ++i) {
+        const qn__augment_word word = a->word[i];
+        qn__text_add(text, "%s%s", i ? "; " : "", words[word.kind].name);
+        if (word.size)
+            qn__text_add(text, " %u", word.size);
+    }
+}

@@ -1,0 +1,129 @@
+#include "num/augment.h"
+
+#include "num/philox.h"
+#include <string.h>
+
+/* Elements of the words that an item draws (docs/exactness.md 17.10). */
+enum { CROP_ROW, CROP_COLUMN, MIRROR, CUT_ROW = 4, CUT_COLUMN, ELEMENTS = 8 };
+
+/* What a word of an augmentation acts on: rows and columns of the picture, and what is drawn. */
+typedef struct stage {
+    int64_t side[2];
+    uint32_t drawn[ELEMENTS];
+} stage;
+
+/* A number below `count`. */
+static int64_t draw(const stage *s, int element, int64_t count) {
+    return (int64_t)(((uint64_t)s->drawn[element] * (uint64_t)count) >> 32);
+}
+
+/* The square in pixels of the result, of which `view` is the part after it. */
+static void cut(const stage *s, uint32_t side, qn__augment_view *view, const int64_t size[2]) {
+    for (int d = 0; d < 2; ++d) {
+        const int64_t first = draw(s, CUT_ROW + d, s->side[d]) - side / 2;
+        int64_t from = first - (d ? view->left : view->top);
+        if (d && view->mirrored)
+            from = view->left - (first + side - 1);
+        const int64_t end = from + side;
+        view->cut[d][0] = (uint32_t)(from < 0 ? 0 : from < size[d] ? from : size[d]);
+        view->cut[d][1] = (uint32_t)(end < 0 ? 0 : end < size[d] ? end : size[d]);
+    }
+}
+
+/* Puts a word before the words of the view. `s` has the sides of the picture before it. */
+static void put_before(const stage *s, qn__augment_word word, qn__augment_view *view,
+                       const int64_t size[2]) {
+    switch (word.kind) {
+    case QN__AUGMENT_PAD:
+        view->top -= word.size;
+        view->left -= word.size;
+        break;
+    case QN__AUGMENT_CROP:
+        view->top += draw(s, CROP_ROW, s->side[0] - size[0] + 1);
+        view->left += draw(s, CROP_COLUMN, s->side[1] - size[1] + 1);
+        break;
+    case QN__AUGMENT_FLIP:
+        if (draw(s, MIRROR, 2) == 0)
+            break;
+        view->mirrored = !view->mirrored;
+        view->left = s->side[1] - 1 - view->left;
+        break;
+    case QN__AUGMENT_CUTOUT:
+        cut(s, word.size, view, size);
+        break;
+    case QN__AUGMENT_KINDS:
+        break;
+    }
+}
+
+/* From the last word to the first: a word changes where the view looks in the picture before it.
+ */
+qn__augment_view qn__augment_view_of(const qn__augment *augment, uint64_t seed, uint32_t epoch,
+                                     uint64_t item) {
+    const int64_t size[2] = {augment->shape.height, augment->shape.width};
+    stage s = {{size[0], size[1]}, {0}};
+    qn__augment_view view = {0};
+    for (uint32_t quad = 0; quad < ELEMENTS / 4; ++quad)
+        qn__words(seed, QN__PURPOSE_AUGMENT, 0, epoch, item, quad, s.drawn + 4 * quad);
+    for (uint32_t i = augment->words; i-- > 0;) {
+        int64_t pad = 0;
+        for (uint32_t j = 0; j < i; ++j) {
+            const qn__augment_word earlier = augment->word[j];
+            pad = earlier.kind == QN__AUGMENT_PAD    ? earlier.size
+                  : earlier.kind == QN__AUGMENT_CROP ? 0
+                                                     : pad;
+        }
+        s.side[0] = size[0] + 2 * pad;
+        s.side[1] = size[1] + 2 * pad;
+        put_before(&s, augment->word[i], &view, size);
+    }
+    return view;
+}
+
+/* Columns of the result that show a pixel of the picture: from at[0] to at[1] - 1. */
+static void shown(const qn__augment_view *view, int64_t width, int64_t at[2]) {
+    at[0] = view->mirrored ? view->left - width + 1 : -view->left;
+    at[1] = at[0] + width;
+    for (int i = 0; i < 2; ++i)
+        at[i] = at[i] < 0 ? 0 : at[i] < width ? at[i] : width;
+}
+
+static void mirror(size_t size, const void *last, size_t count, void *to) {
+    const char *from = last;
+    char *out = to;
+    if (size == 1)
+        for (size_t i = 0; i < count; ++i)
+            out[i] = *(from - i);
+    else
+        for (size_t i = 0; i < count; ++i)
+            memcpy(out + 4 * i, from - 4 * i, 4);
+}
+
+void qn__augment_values(const qn__augment *augment, const qn__augment_view *view, size_t size,
+                        const void *from, void *to) {
+    const int64_t height = augment->shape.height, width = augment->shape.width;
+    const size_t line = (size_t)width * size;
+    int64_t at[2];
+    shown(view, width, at);
+    const size_t count = at[1] > at[0] ? (size_t)(at[1] - at[0]) : 0;
+    const size_t cut = view->cut[1][1] - view->cut[1][0];
+    char *out = to;
+    for (uint32_t c = 0; c < augment->shape.channels; ++c) {
+        const char *plane = (const char *)from + (size_t)c * (size_t)height * line;
+        for (int64_t y = 0; y < height; ++y, out += line) {
+            const int64_t row = view->top + y;
+            if (count < (size_t)width || row < 0 || row >= height)
+                memset(out, 0, line);
+            if (count > 0 && row >= 0 && row < height) {
+                const int64_t first = view->mirrored ? view->left - at[0] : view->left + at[0];
+                const char *source = plane + (size_t)row * line + (size_t)first * size;
+                if (view->mirrored)
+                    mirror(size, source, count, out + (size_t)at[0] * size);
+                else
+                    memcpy(out + (size_t)at[0] * size, source, count * size);
+            }
+            if (y >= view->cut[0][0] && y < view->cut[0][1])
+                memset(out + view->cut[1][0] * size, 0, cut * size);
+        }
+    }
+}
