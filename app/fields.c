@@ -36,6 +36,7 @@ static const struct {
     {"synth.first", "first"},
     {"synth.items", "items"},
     {"train.arith", "arith"},
+    {"train.augment", "augment"},
     {"train.batch", "batch"},
     {"train.beta1", "beta1"},
     {"train.beta2", "beta2"},

@@ -158,6 +158,8 @@ static void start_event(const session *s, const qn_train_options *o, const facts
         json_text("weight", qn_data_weight_name(s->from->train));
     if (o->class_weight)
         json_text("class_weight", o->class_weight);
+    if (o->augment)
+        json_text("augment", o->augment);
     json_count("epochs", o->epochs);
     json_count("steps", f->steps);
     json_open("workers", '[');
@@ -303,10 +305,11 @@ static void announce(const session *s, const qn_train_options *o, const facts *f
                  format_count(qn_model_parameters(f->model), number));
     const int integers = strcmp(o->arith, "f32") != 0;
     message_note("recipe  loss %s, %s, learning rate %g, batch %" PRIu32 ", scale %s, seed %" PRIu64
-                 "%s%s%s%.200s",
+                 "%s%s%s%.200s%s%.100s",
                  o->loss, optimiser(o, how, sizeof how), (double)o->learning_rate, o->batch,
                  o->scale, o->seed, integers ? ", arith " : "", integers ? o->arith : "",
-                 o->class_weight ? ", class weights " : "", o->class_weight ? o->class_weight : "");
+                 o->class_weight ? ", class weights " : "", o->class_weight ? o->class_weight : "",
+                 o->augment ? ", augment " : "", o->augment ? o->augment : "");
     announce_ranks();
     announce_run(o, f);
 }

@@ -100,6 +100,7 @@ static void fill_recipe(const train_flags *f, const sources *from, qn_train_opti
     o->seed = f->seed;
     o->gradient_scale = (uint32_t)f->gradient_scale;
     o->class_weight = f->class_weight;
+    o->augment = f->augment;
     o->init_scale = f->init_scale;
 }
 

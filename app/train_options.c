@@ -148,6 +148,13 @@ const option train_options[] = {
      .help = "how much the items of each class count: balanced (all classes together alike), or "
              "\"cat=2,dog=0.5\"; others 1",
      .fallback = "all 1"},
+    {.name = "augment",
+     .kind = OPTION_TEXT,
+     AT(augment),
+     .value = "TEXT",
+     .help = "change training images anew in each epoch: \"pad 4; crop; flip; cutout 8\", or some "
+             "of these words",
+     .fallback = "nothing"},
     {.name = "seed",
      .kind = OPTION_COUNT,
      AT(seed),

@@ -296,6 +296,17 @@ SIXTH = {
                  " adam --lr 0.002 --unit 53 --grain 7",
     "nesterov": IDX + SMALL + TWO + "--loss cross-entropy --momentum 0.8 --nesterov --lr 0.05"
                 " --weight-decay 0.001",
+    # pictures changed in each epoch: bytes and floats, dense networks, windows, integers
+    "augment-conv": pixels("conv 4 3x3 stride 4 relu", "--shape 1x28x28 --epochs 2")
+                    + " --augment 'pad 4; crop; flip; cutout 8'",
+    "augment-order": pixels("conv 5 3x3 stride 3 relu", "--shape 4x14x14 --scale none --lr 0.0005")
+                     + " --augment 'cutout 5; flip; pad 3; crop'",
+    "augment-dense": IDX + TWO + "--shape 1x28x28 --loss cross-entropy --lr 0.1 --epochs 3 --seed 5"
+                     " --batch 50 --grain 7 --valid 0.2 --augment 'pad 27; cutout 28; crop'",
+    "augment-floats": SMALL + TWO + "--data {decimals} --label last --shape 1x7x7 --scale standard"
+                      " --loss cross-entropy --lr 0.05 --augment 'flip; pad 2; cutout 3; crop'",
+    "augment-i14": IDX.replace("unit", "fraction") + SMALL + TWO + "--shape 1x28x28 --loss cross-entropy --lr 0.2"
+                   " --arith i14 --augment 'flip; pad 2; crop'",
 }
 RECIPES |= SIXTH
 SAME_AS = {name: "tanh-mse-sgd" for name in ("from-idx-gz", "from-csv", "from-csv-gz")}

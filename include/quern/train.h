@@ -181,7 +181,8 @@ typedef struct qn_train_options {
                                are fitted to the training items; "keep": they are those of that
                                model, as are `scale` where it is NULL and `missing` where it is
                                "error" or NULL; NULL: "fit" */
-    const char *shape;      /* of an item, for a model that begins with a layer on pixels: "28x28",
+    const char *shape;      /* of an item, for a model that begins with a layer on pixels, and for
+                               `augment`: "28x28",
                                or "3x32x32" with the channels first; NULL: that of the data
                                (qn_data_image_size), else that of `table_of` */
     int nesterov;           /* "momentum": 1: Nesterov's form of it; 0 */
@@ -189,6 +190,9 @@ typedef struct qn_train_options {
                         that all classes share. Losses are reported without it; 0 */
     float clip;      /* the largest norm of a step's gradient over all parameters: a longer one is
                         shortened to it; 0: none */
+    const char *augment; /* what is done to training items that are images, anew in each epoch:
+                            "pad 4; crop; flip; cutout 8", words in the order in which they act.
+                            docs/images.md describes them; NULL or "": nothing */
 } qn_train_options;
 
 /* Sets every member to its default: the recipe as docs/exactness.md 11.4 says, `compute` as zeros

@@ -16,12 +16,6 @@ static const struct {
 static const char EXAMPLE[] = "an augmentation is one or more of pad N, crop, flip and cutout N, "
                               "as \"pad 4; crop; flip; cutout 8\"";
 
-static qn_status refuse(const qn__tokens *t, size_t at, const char *what, const char *remedy) {
-    qn__fail(t->err, QN_USAGE, "%s", what);
-    qn__point_at(t->err, "augmentation", t->text, at);
-    return qn__remedy(t->err, QN_USAGE, "%s", remedy);
-}
-
 static int has(const qn__augment *a, qn__augment_kind kind) {
     for (uint32_t i = 0; i < a->words; ++i)
         if (a->word[i].kind == kind)
@@ -37,7 +31,7 @@ static qn_status read_size(qn__tokens *t, qn__augment_kind kind, uint32_t *out) 
              QN__AUGMENT_MAX, words[kind].name);
     if (qn__tokens_ended(t) || !qn__parse_u64(t->text + t->at, t->size, &value) || value == 0 ||
         value > QN__AUGMENT_MAX)
-        return refuse(t, t->at, what, remedy);
+        return qn__tokens_fail(t, t->at, what, remedy);
     *out = (uint32_t)value;
     qn__tokens_next(t);
     return QN_OK;
@@ -51,25 +45,25 @@ static qn_status read_word(qn__tokens *t, qn__augment *out) {
         ++kind;
     snprintf(what, sizeof what, "unknown word \"%s\"", qn__tokens_quote(t, quote));
     if (kind == QN__AUGMENT_KINDS)
-        return refuse(t, at, what, EXAMPLE);
+        return qn__tokens_fail(t, at, what, EXAMPLE);
     snprintf(what, sizeof what, "\"%s\" stands here twice", words[kind].name);
     if (has(out, (qn__augment_kind)kind))
-        return refuse(t, at, what, "write each word once");
+        return qn__tokens_fail(t, at, what, "write each word once");
     if (kind == QN__AUGMENT_CROP && !has(out, QN__AUGMENT_PAD))
-        return refuse(t, at, "\"crop\" has only one place to take its window from",
-                      "write pad before it, as \"pad 4; crop\"");
+        return qn__tokens_fail(t, at, "\"crop\" has only one place to take its window from",
+                               "write pad before it, as \"pad 4; crop\"");
     qn__augment_word *word = &out->word[out->words++];
     *word = (qn__augment_word){(qn__augment_kind)kind, 0};
     qn__tokens_next(t);
     const qn_status status =
         words[kind].size ? read_size(t, (qn__augment_kind)kind, &word->size) : QN_OK;
     if (status == QN_OK && !qn__tokens_ended(t))
-        return refuse(t, t->at, "words are separated by semicolons", EXAMPLE);
+        return qn__tokens_fail(t, t->at, "words are separated by semicolons", EXAMPLE);
     return status;
 }
 
 qn_status qn__augment_parse(const char *text, qn__augment *out, qn_error *err) {
-    qn__tokens t = {text, 0, 0, err};
+    qn__tokens t = {text, 0, 0, err, "augmentation", NULL};
     size_t pad = 0;
     *out = (qn__augment){.words = 0};
     if (!text)
@@ -84,8 +78,8 @@ qn_status qn__augment_parse(const char *text, qn__augment *out, qn_error *err) {
             qn__tokens_next(&t);
     }
     if (has(out, QN__AUGMENT_PAD) && !has(out, QN__AUGMENT_CROP))
-        return refuse(&t, pad, "\"pad\" alone would make the images larger",
-                      "write crop behind it, as \"pad 4; crop\"");
+        return qn__tokens_fail(&t, pad, "\"pad\" alone would make the images larger",
+                               "write crop behind it, as \"pad 4; crop\"");
     return QN_OK;
 }
 

@@ -35,6 +35,8 @@ static qn_status make_program(qn__train_job *job, qn_error *err) {
     p->scale = r->scale;
     p->mean = job->mean;
     p->inverse = job->inverse;
+    job->augment = qn__recipe_augment(r);
+    p->augment = job->augment.words ? &job->augment : NULL;
     p->batch = r->batch < items ? r->batch : (uint32_t)items;
     p->grain = r->grain < p->batch ? r->grain : p->batch;
     p->seed = r->seed;

@@ -23,6 +23,7 @@ typedef struct qn__train_job {
     char *recipe_json;
     qn__layer layer[QN__MAX_LAYERS];
     qn__program program;
+    qn__augment augment;
     qn__training_items items; /* items.train is what is trained on */
     qn__feed feed;
     float *mean, *deviation, *inverse;   /* scaling "standard" */

@@ -1,6 +1,7 @@
 #include "model/recipe.h"
 
 #include "base/memory.h"
+#include "image/augment_text.h"
 #include "image/resize.h"
 #include "model/tables.h"
 #include "num/intgemm_reference.h"
@@ -18,6 +19,7 @@ const qn__recipe_key qn__recipe_keys[] = {
     {"smoothing", QN__KEY_FLOAT, offsetof(qn__recipe, smoothing)},
     {"clip", QN__KEY_FLOAT, offsetof(qn__recipe, clip)},
     {"nesterov", QN__KEY_FLAG, offsetof(qn__recipe, nesterov)},
+    {"augment", QN__KEY_TEXT, offsetof(qn__recipe, augment)},
     {"resize", QN__KEY_TEXT, offsetof(qn__recipe, resize)},
     {NULL, QN__KEY_FLAG, 0},
 };
@@ -150,7 +152,7 @@ void qn__recipe_tidy(qn__recipe *r) {
                               &r->delta,   &r->smoothing,    &r->clip};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i)
         plain_zero(numbers[i]);
-    if (r->network.layer[0].kind == QN__LAYER_DENSE)
+    if (!qn__recipe_needs_shape(r))
         r->shape = (qn__shape){0};
     r->contract = uses_contract_6(r)   ? 6
                   : uses_contract_5(r) ? 5
@@ -341,18 +343,26 @@ static qn_status check_smoothing(const qn__recipe *r, qn_error *err) {
                            qn__table_name(&qn__losses, (int)r->loss)));
 }
 
-/* A first layer with a window needs items with pixels. */
-static qn_status check_shape(const qn__recipe *r, qn_error *err) {
-    const uint64_t pixels = (uint64_t)r->shape.height * r->shape.width;
-    if (r->network.layer[0].kind == QN__LAYER_DENSE)
-        return QN_OK;
-    if (pixels == 0)
+/* Items without pixels, where something needs them. */
+static qn_status refuse_features(const qn__recipe *r, qn_error *err) {
+    if (r->network.layer[0].kind != QN__LAYER_DENSE)
         return refuse(
             err, "`train.model`",
             "give images, or their shape (`train.shape`), or begin the model with a dense "
             "layer",
             qn__fail(err, QN_USAGE, "the first layer is \"%s\", and the data has no pixels",
                      qn__layer_ops_of(r->network.layer[0].kind)->word));
+    return refuse(err, "`train.augment`",
+                  "give images, or their shape (`train.shape`), or leave it out",
+                  qn__fail(err, QN_USAGE, "the data has no pixels that could be augmented"));
+}
+
+static qn_status check_shape(const qn__recipe *r, qn_error *err) {
+    const uint64_t pixels = (uint64_t)r->shape.height * r->shape.width;
+    if (!qn__recipe_needs_shape(r))
+        return QN_OK;
+    if (pixels == 0)
+        return refuse_features(r, err);
     if (r->shape.channels == 0 || pixels > UINT32_MAX ||
         pixels * r->shape.channels != qn__recipe_inputs(r))
         return refuse(
@@ -539,6 +549,25 @@ static qn_status check_resize(const qn__recipe *r, qn_error *err) {
                            r->resize, r->features));
 }
 
+/* The text must have the form that recipes have; check_shape was called. */
+static qn_status check_augment(const qn__recipe *r, qn_error *err) {
+    qn__augment augment;
+    qn__text form = {0};
+    qn_status status = qn__augment_parse(r->augment, &augment, err);
+    augment.shape = r->shape;
+    if (status == QN_OK)
+        status = qn__augment_check(&augment, err);
+    if (status != QN_OK || !r->augment)
+        return status;
+    qn__augment_add_text(&augment, &form);
+    if (form.failed)
+        status = qn__fail_memory(err, form.size + 1, 1);
+    else if (augment.words == 0 || strcmp(form.data, r->augment) != 0)
+        status = qn__fail(err, QN_USAGE, "the augmentation is not written the way it is");
+    qn__text_release(&form);
+    return status;
+}
+
 qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
     qn_status status = check_data(recipe, err);
     if (status == QN_OK)
@@ -557,6 +586,8 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
         status = check_schedule(recipe, err);
     if (status == QN_OK)
         status = check_network(recipe, err);
+    if (status == QN_OK)
+        status = check_augment(recipe, err);
     if (status == QN_OK)
         status = check_arith(recipe, err);
     if (status == QN_OK)
@@ -587,8 +618,22 @@ qn_status qn__recipe_check_classes(const qn__recipe *recipe, uint32_t classes, q
                       classes, classes - 1);
 }
 
+int qn__recipe_needs_shape(const qn__recipe *r) {
+    return r->network.layer[0].kind != QN__LAYER_DENSE || r->augment;
+}
+
+qn__augment qn__recipe_augment(const qn__recipe *recipe) {
+    qn__augment augment;
+    if (qn__augment_parse(recipe->augment, &augment, NULL) != QN_OK)
+        augment.words = 0;
+    augment.shape = recipe->shape;
+    return augment;
+}
+
+/* A dense layer takes features, whatever shape they have. */
 qn__shape qn__recipe_input(const qn__recipe *recipe) {
-    return recipe->shape.channels ? recipe->shape : (qn__shape){qn__recipe_inputs(recipe), 1, 1};
+    const int pixels = recipe->network.layer[0].kind != QN__LAYER_DENSE && recipe->shape.channels;
+    return pixels ? recipe->shape : (qn__shape){qn__recipe_inputs(recipe), 1, 1};
 }
 
 uint32_t qn__recipe_inputs(const qn__recipe *recipe) {

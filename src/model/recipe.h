@@ -5,6 +5,7 @@
 #include "data/inputs.h"
 #include "model/class_weight.h"
 #include "model/network.h"
+#include "num/augment.h"
 
 typedef enum qn__init { QN__INIT_AUTO, QN__INIT_GLOROT, QN__INIT_HE, QN__INIT_LECUN } qn__init;
 
@@ -59,11 +60,12 @@ typedef struct qn__recipe {
     /* From here on contract 4. */
     char valid_data[65]; /* digest of the validation file that tells the best epoch; "": none */
     /* From here on contract 5. */
-    qn__shape shape; /* of the items, where the first layer is not dense; else all are 0 */
+    qn__shape shape; /* of the items, where qn__recipe_needs_shape; else all are 0 */
     /* From here on contract 6: a row of qn__recipe_keys each, written where it is not 0. */
     float smoothing;   /* of labels, with the loss cross-entropy */
     float clip;        /* the largest norm of the gradient */
     uint32_t nesterov; /* 1: Nesterov's momentum */
+    char *augment;     /* as qn__augment_add_text writes it; NULL: none */
     char *resize;      /* of images, as qn__resize_text writes it; NULL: none */
 } qn__recipe;
 
@@ -117,6 +119,12 @@ qn_status qn__recipe_check_classes(const qn__recipe *recipe, uint32_t classes, q
 
 /* Inputs of its network: those of the columns of its data. */
 uint32_t qn__recipe_inputs(const qn__recipe *recipe);
+
+/* Whether pixels matter: to the first layer, or to what is done to items before it. */
+int qn__recipe_needs_shape(const qn__recipe *recipe);
+
+/* How training items are augmented; without words if they are not. `recipe` was checked. */
+qn__augment qn__recipe_augment(const qn__recipe *recipe);
 
 /* The input of its network: pixels, or features without any. */
 qn__shape qn__recipe_input(const qn__recipe *recipe);

@@ -6,6 +6,7 @@
 #include "data/inputs.h"
 #include "data/picture.h"
 #include "data/shape.h"
+#include "image/augment_text.h"
 #include "model/defaults.h"
 #include "model/model.h"
 #include "model/model_source.h"
@@ -146,6 +147,22 @@ static qn_status find_shape(const qn_train_options *o, const qn_data *data, qn__
     if (!given[0] && o->table_of)
         r->shape = qn__model_recipe_of(o->table_of)->shape;
     return status;
+}
+
+/* In the form that recipes have. */
+static qn_status find_augment(const qn_train_options *o, qn__recipe *r, qn_error *err) {
+    qn__augment augment;
+    qn__text text = {0};
+    const qn_status status = qn__augment_parse(o->augment, &augment, err);
+    if (status != QN_OK || augment.words == 0)
+        return status;
+    qn__augment_add_text(&augment, &text);
+    if (text.failed)
+        qn__fail_memory(err, text.size + 1, 1);
+    else
+        r->augment = qn__copy_text(text.data, err);
+    qn__text_release(&text);
+    return r->augment ? QN_OK : QN_MEMORY;
 }
 
 static qn_status find_network(const qn_train_options *o, const qn_data *data, qn__recipe *r,
@@ -304,6 +321,8 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
     if (status == QN_OK)
         status = find_network(options, data, r, source, err);
     if (status == QN_OK)
+        status = find_augment(options, r, err);
+    if (status == QN_OK)
         status = find_table(options, data, r, err);
     if (status == QN_OK)
         status = find_weights(options, data, r, err);
@@ -358,6 +377,7 @@ void qn__recipe_to_options(const qn__recipe *r, const char *model_text, qn_train
     o->learning_rate = r->learning_rate;
     o->momentum = r->momentum;
     o->nesterov = (int)r->nesterov;
+    o->augment = r->augment;
     o->beta1 = r->beta1;
     o->beta2 = r->beta2;
     o->epsilon = r->epsilon;

@@ -12,6 +12,7 @@ from math import ceil
 
 import numpy as np
 
+import augment
 import columns
 import data
 import network
@@ -43,6 +44,7 @@ def arguments():
     p.add_argument("--scale", choices=("unit", "fraction", "none", "standard"), required=True)
     p.add_argument("--model", required=True)
     p.add_argument("--shape", type=lambda text: tuple(map(int, text.split("x"))))
+    p.add_argument("--augment", default="")
     p.add_argument("--init", choices=("auto", "glorot", "he", "lecun"), default="auto")
     p.add_argument("--loss", choices=("mse", "mae", "huber", "binary", "cross-entropy"), required=True)
     p.add_argument("--delta", type=number, default=ONE)
@@ -143,6 +145,7 @@ def recipe_of(args, table, labels, names, layers, settings, own):
         "smoothing": args.smoothing,
         "clip": args.clip,
         "nesterov": int(args.nesterov),
+        "augment": augment.canonical(args.augment),
     }
 
 
@@ -160,13 +163,13 @@ def held_loss(args, layers, product, held, n):
     return network.loss_units(values, min(args.grain, args.batch, n))
 
 
-def train(args, layers, settings, x, labels, shares, held):
-    """Sections 4 and 6 to 10: trains the layers in place on inputs x (n, F).
+def train(args, layers, settings, fetch, labels, shares, held):
+    """Sections 4 and 6 to 10: trains the layers in place.
 
-    `shares` are the weights of 7.7, or None. `held` are inputs, labels and shares of the
+    `fetch` takes items and an epoch, and gives the inputs of these items in it. `shares` are the weights of 7.7, or None. `held` are inputs, labels and shares of the
     validation items, or None.
     """
-    n = len(x)
+    n = len(labels)
     steps = ceil(n / args.batch)
     schedule = Schedule(
         args.schedule, args.lr, args.warmup, args.lr_step, args.lr_gamma, args.epochs * steps
@@ -187,7 +190,7 @@ def train(args, layers, settings, x, labels, shares, held):
         loss, right = 0, 0
         for s in range(steps):
             items = order[s * args.batch : (s + 1) * args.batch]
-            passes = network.forward(layers, x[items], args.seed, epoch, items, product)
+            passes = network.forward(layers, fetch(items, epoch), args.seed, epoch, items, product)
             values = network.losses(args.loss, passes, labels[items], args.delta)
             own = None if shares is None else shares[items]
             values = values if own is None else values * own
@@ -279,8 +282,9 @@ def main():
     if args.class_weight:
         args.class_weight = weighing.canonical(args.class_weight, classes)
     recipe = recipe_of(args, table, labels, names, layers, settings, own)
-    if any(layer.window for layer in layers):
-        recipe["shape"] = "x".join(map(str, args.shape)) if layers[0].window else ""
+    if any(layer.window for layer in layers) or args.augment:
+        pixels = layers[0].window or args.augment
+        recipe["shape"] = "x".join(map(str, args.shape)) if pixels else ""
     own = own[0]
     beside = None
     if args.valid_file:
@@ -314,7 +318,15 @@ def main():
         held = from_data(held[0], layers[0].shape), *held[1:]
     if len(others):
         held = x[others], labels[others], None if shares is None else shares[others]
-    train(args, layers, settings, x[chosen], labels[chosen],
+    values = table[chosen]
+
+    def fetch(items, epoch):
+        if not args.augment:
+            return x[chosen][items]
+        own = augment.values(args.augment, values, args.shape, args.seed, epoch, items)
+        return from_data(scale.inputs(own, args.scale, stats), layers[0].shape)
+
+    train(args, layers, settings, fetch, labels[chosen],
           None if shares is None else shares[chosen], held)
 
     if not all(np.isfinite(array).all() for array in parameters_of(layers)):

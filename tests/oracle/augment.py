@@ -1,0 +1,57 @@
+"""Section 17.10 of the contract: augmentation, one item after the other and word after word."""
+
+import numpy as np
+
+from philox import word
+
+AUGMENT = 6  # the purpose of 17.10
+
+
+def parse(text):
+    """The words as (name, number or None)."""
+    parts = [part.split() for part in text.lower().split(";") if part.strip()]
+    return [(part[0], int(part[1]) if part[1:] else None) for part in parts]
+
+
+def canonical(text):
+    return "; ".join(name if number is None else f"{name} {number}" for name, number in parse(text))
+
+
+def zeros_around(picture, pixels):
+    channels, height, width = picture.shape
+    larger = np.zeros((channels, height + 2 * pixels, width + 2 * pixels), picture.dtype)
+    larger[:, pixels:pixels + height, pixels:pixels + width] = picture
+    return larger
+
+
+def of_item(words, picture, seed, epoch, item):
+    """A picture (C, H, W) in the place of another."""
+    _, high, wide = picture.shape
+    drawn = [int(w) for w in word(seed, AUGMENT, 0, epoch, item, np.arange(6))]
+    for name, number in words:
+        rows, columns = picture.shape[1:]
+
+        def r(j, m):
+            return drawn[j] * m // 2**32
+
+        if name == "pad":
+            picture = zeros_around(picture, number)
+        elif name == "crop":
+            top, left = r(0, rows - high + 1), r(1, columns - wide + 1)
+            picture = picture[:, top:top + high, left:left + wide]
+        elif name == "flip":
+            picture = picture[:, :, ::-1] if r(2, 2) == 1 else picture
+        elif name == "cutout":
+            y, x = r(4, rows) - number // 2, r(5, columns) - number // 2
+            picture = picture.copy()
+            picture[:, max(y, 0):max(y + number, 0), max(x, 0):max(x + number, 0)] = 0
+        else:
+            raise SystemExit(f"oracle: {name} does not augment")
+    return picture
+
+
+def values(text, table, shape, seed, epoch, items):
+    """The values (items, F) that stand for those of the items of the table."""
+    words = parse(text)
+    return np.stack([of_item(words, table[i].reshape(shape), seed, epoch, int(i)).reshape(-1)
+                     for i in items])
