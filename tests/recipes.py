@@ -299,7 +299,7 @@ SIXTH = {
     # pictures changed in each epoch: bytes and floats, dense networks, windows, integers
     "augment-conv": pixels("conv 4 3x3 stride 4 relu", "--shape 1x28x28 --epochs 2")
                     + " --augment 'pad 4; crop; flip; cutout 8'",
-    "augment-order": pixels("conv 5 3x3 stride 3 relu", "--shape 4x14x14 --scale none --lr 0.0005")
+    "augment-order": pixels("conv 5 3x3 stride 3 relu", "--shape 4x14x14 --scale fraction --arith i14")
                      + " --augment 'cutout 5; flip; pad 3; crop'",
     "augment-dense": IDX + TWO + "--shape 1x28x28 --loss cross-entropy --lr 0.1 --epochs 3 --seed 5"
                      " --batch 50 --grain 7 --valid 0.2 --augment 'pad 27; cutout 28; crop'",

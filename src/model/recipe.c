@@ -563,7 +563,9 @@ static qn_status check_augment(const qn__recipe *r, qn_error *err) {
     if (form.failed)
         status = qn__fail_memory(err, form.size + 1, 1);
     else if (augment.words == 0 || strcmp(form.data, r->augment) != 0)
-        status = qn__fail(err, QN_USAGE, "the augmentation is not written the way it is");
+        status =
+            refuse(err, "`train.augment`", "make the recipe again with quern train",
+                   qn__fail(err, QN_USAGE, "\"%s\" is not how a recipe writes it", r->augment));
     qn__text_release(&form);
     return status;
 }

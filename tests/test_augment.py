@@ -1,0 +1,72 @@
+"""Augmented images (docs/exactness.md 17.10) in whole runs: what interrupts or divides a run changes
+no byte, and what cannot be augmented is refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+MODEL = "conv 4 3x3 stride 2 relu; dense 3 softmax"
+WORDS = "pad 2; crop; flip; cutout 3"
+
+
+@pytest.fixture
+def images(tmp_path):
+    """Bytes and floats of 3 x 9 x 7, with their labels."""
+    random = np.random.default_rng(5)
+    labels = random.integers(0, 3, 70)
+    values = random.integers(0, 200, (70, 189)) + 25 * labels[:, None]
+    for name, table in (("bytes", values.astype(np.uint8)), ("floats", values.astype("<f4") / 7)):
+        np.savez(tmp_path / f"{name}.npz", X=table, y=labels)
+    return tmp_path
+
+
+def train(run_quern, images, *more, kind="bytes", out="m", status=0):
+    scale = "unit" if kind == "bytes" else "standard"
+    return run_quern("train", "--data", images / f"{kind}.npz", "--shape", "3x9x7",
+                     "--model", MODEL, "--scale", scale, "--lr", "0.02", "--epochs", "3", "--batch", "16",
+                     "--seed", "4", "--augment", WORDS, *more, "-o", images / out, status=status)
+
+
+@pytest.mark.parametrize("kind", ["bytes", "floats"])
+def test_a_resumed_run_and_a_replay(run_quern, images, kind):
+    """Interrupted in the middle of an epoch, by a checkpoint that is later than its beginning."""
+    train(run_quern, images, kind=kind)
+    train(run_quern, images, "--threads", "3", "--checkpoint", images / "c", "--checkpoint-every", "7",
+          kind=kind, out="again")
+    assert (images / "again").read_bytes() == (images / "m").read_bytes()
+    end = max((images / "c").glob("checkpoint-*"))
+    assert "15" in end.name
+    end.unlink()
+    train(run_quern, images, "--checkpoint", images / "c", "--resume", kind=kind, out="resumed")
+    assert (images / "resumed").read_bytes() == (images / "m").read_bytes()
+    run_quern("replay", images / "m", "--data", images / f"{kind}.npz",
+              "--shape", "3x9x7")
+
+
+def test_only_training_items_change(run_quern, images):
+    """The losses of a validation set do not tell of words that a run did not train with."""
+    losses = []
+    for more in ([], ["--augment", WORDS]):
+        done = run_quern("train", "--data", images / "bytes.npz", "--shape", "3x9x7", "--model", MODEL,
+                         "--valid", "0.3", "--scale", "unit", "--epochs", "1", "--lr", "1e-30", *more,
+                         "--json", "-o", images / "m")
+        epoch, = (json.loads(line) for line in done.stdout.splitlines() if '"event":"epoch"' in line)
+        losses.append((epoch["train_loss"], epoch["valid_loss"]))
+    assert losses[0][0] != losses[1][0]
+    assert losses[0][1] == losses[1][1]
+
+
+@pytest.mark.parametrize("more, says", [
+    (["--augment", "pad 4"], ["write crop behind it"]),
+    (["--augment", "flip; turn"], ["augmentation, column 7", 'unknown word "turn"']),
+    (["--augment", "pad 7; crop"], ["too much for images of 9x7", "use 6 at most", "--augment"]),
+    (["--augment", "cutout 8"], ["too much for images of 9x7", "use 7 at most"]),
+    (["--model", "dense 3 softmax", "--augment", "flip"], ["no pixels", "--augment", "--shape"]),
+])
+def test_nonsense_is_refused(run_quern, images, more, says):
+    shape = [] if "--model" in more else ["--shape", "3x9x7", "--model", MODEL]
+    done = run_quern("train", "--data", images / "bytes.npz", *shape, *more,
+                     "-o", images / "m", status=2)
+    for words in says:
+        assert words in done.stderr
