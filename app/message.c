@@ -129,6 +129,8 @@ int message_usage(const char *remedy, const char *format, ...) {
     return message_fail(QN_USAGE, what, "", remedy);
 }
 
+int message_is_quiet(void) { return voice.quiet || voice.json; }
+
 void message_note(const char *format, ...) {
     char text[8192]; /* longer than any path */
     if (voice.quiet || voice.json)

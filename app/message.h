@@ -28,6 +28,9 @@ int message_fail(qn_status status, const char *what, const char *where, const ch
 int message_usage(const char *remedy, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Whether notes are suppressed. */
+int message_is_quiet(void);
+
 /* A line on stderr for the user. */
 void message_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

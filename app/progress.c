@@ -105,6 +105,34 @@ static void draw(progress *p, const qn_step_event *e) {
     drawn = p;
 }
 
+static void draw_count(progress *p, const char *what, uint64_t done, uint64_t all) {
+    char line[ROOM], tail[80], number[2][32];
+    const int width = terminal_width() - 1;
+    int used = (int)strlen(what) + 1;
+    used += snprintf(tail, sizeof tail, "  %s/%s", format_count(done, number[0]),
+                     format_count(all, number[1]));
+    if (width < used + NARROWEST_BAR + 2)
+        return;
+    const int bar = width - used - 2 < WIDEST_BAR ? width - used - 2 : WIDEST_BAR;
+    char *to = line + sprintf(line, "\r%s ", what);
+    to = draw_bar(p, to, bar, all > 0 ? (double)done / (double)all : 0);
+    to = stpcpy(to, tail);
+    stpcpy(to, "\033[K");
+    fputs(line, stderr);
+    fflush(stderr);
+    p->drawn = 1;
+    drawn = p;
+}
+
+void progress_count(progress *p, const char *what, uint64_t done, uint64_t all) {
+    const double t = p->live ? now() : 0;
+    if (!p->live || (p->last_draw >= 0 && t - p->last_draw < REDRAW))
+        return;
+    if (p->last_draw >= 0)
+        draw_count(p, what, done, all);
+    p->last_draw = t;
+}
+
 /* For long epochs only: the interval restarts with each. */
 static void print_line(const qn_step_event *e) {
     char text[256];

@@ -4,6 +4,7 @@
 #define APP_PROGRESS_H
 
 #include <quern/train.h>
+#include <stdint.h>
 
 typedef struct progress {
     int quiet;  /* no output */
@@ -20,6 +21,9 @@ void progress_init(progress *p, int quiet);
 /* Draws the bar, at most eight times a second, or prints a line every half minute. */
 void progress_step(progress *p, const qn_step_event *event);
 void progress_epoch(progress *p, const qn_epoch_event *event);
+/* A bar for `done` of `all` things that are not steps, on a terminal only and not in the first
+ * moment: "decoding". */
+void progress_count(progress *p, const char *what, uint64_t done, uint64_t all);
 /* Removes the bar, so that other output can be printed. */
 void progress_clear(progress *p);
 /* The same for any current bar. */

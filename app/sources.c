@@ -1,5 +1,6 @@
 #include "sources.h"
 #include "message.h"
+#include "progress.h"
 #include "ranks.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -145,11 +146,22 @@ static qn_status draw_digits(void *user, qn_data **out, qn_error *err) {
     return qn_data_synth_digits(EMBEDDED_SEED, r->first, r->items, out, err);
 }
 
+static void draw_decoded(void *user, uint64_t done, uint64_t all) {
+    progress_count(user, "decoding", done, all);
+}
+
 /* Opened once on each machine, or by the first rank for all. */
 static int share(qn_data_opener open, request *r, qn_data **out) {
     qn_error err;
+    progress bar;
     *out = NULL;
-    if (qn_data_share(ranks_cluster(), ranks_data_from_first(), open, r, out, &err) != QN_OK)
+    progress_init(&bar, message_is_quiet() || !ranks_is_writer());
+    r->options.decoded = draw_decoded;
+    r->options.decoded_user = &bar;
+    const qn_status status =
+        qn_data_share(ranks_cluster(), ranks_data_from_first(), open, r, out, &err);
+    progress_clear(&bar);
+    if (status != QN_OK)
         return ranks_failed(&err);
     if (qn_data_note(*out) && ranks_is_writer())
         message_note("note: %s: %s", r->path, qn_data_note(*out));

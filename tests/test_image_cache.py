@@ -4,6 +4,7 @@ and whatever is wrong with an entry costs time only."""
 import io
 import json
 import os
+import pty
 import subprocess
 import tarfile
 import time
@@ -182,3 +183,36 @@ def test_room(sources, cache, quern, tmp_path):
     one, two, same, third, last = [set(step.split("\n")) - {""} for step in done.stdout.split("\n\n")[:5]]
     assert len(one) == 1 and len(two) == 2 and two == same and one < two
     assert third == last and one < third and len(third) == 2
+
+
+def on_terminal(*args):
+    """What is said on a terminal, by a program on one core."""
+    master, slave = pty.openpty()
+    core = min(os.sched_getaffinity(0))
+    run = subprocess.Popen(list(map(str, args)), stdout=subprocess.DEVNULL, stderr=slave,
+                           preexec_fn=lambda: os.sched_setaffinity(0, {core}),
+                           env={**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8"})
+    os.close(slave)
+    said = b""
+    while True:
+        try:
+            said += (more := os.read(master, 65536))
+        except OSError:  # the last writer is gone
+            more = b""
+        if not more:
+            os.close(master)
+            assert run.wait() == 0, said
+            return said.decode()
+
+
+def test_the_bar(sources, cache, quern, tmp_path):
+    """While images are decoded, and not where they are mapped; gone behind them."""
+    (tmp_path / "many").mkdir()
+    (tmp_path / "one.png").write_bytes(png(1))
+    for k in range(80):
+        os.link(tmp_path / "one.png", tmp_path / "many" / f"{k}.png")
+    time.sleep(2.1)
+    job = [quern, "data", "info", tmp_path / "many", "--resize", "9x9"]
+    said = on_terminal(*job)
+    assert "decoding " in said and "/80" in said and said.endswith("\r\033[K")
+    assert on_terminal(*job) == ""

@@ -27,6 +27,9 @@ typedef enum qn_data_type {
     QN_F32 = 2 /* float, finite, or NaN: missing (CSV, NPY) */
 } qn_data_type;
 
+/* Told how many of `all` images are decoded. `user` is qn_data_options.decoded_user. */
+typedef void (*qn_data_decoded)(void *user, uint64_t done, uint64_t all);
+
 /* How to read a file. Fill with qn_data_options_init, then change members. Texts are read during
  * the call only. Each may be NULL. */
 typedef struct qn_data_options {
@@ -95,6 +98,10 @@ typedef struct qn_data_options {
     /* Images: how those of the model were resized (qn_model_resize): these are too. QN_USAGE where
      * `resize` says another way. Other files: it is skipped. NULL: unknown, or not at all. */
     const char *expected_resize;
+    /* Images: called on the caller's thread while they are decoded, after each that this thread has
+     * decoded, and once when all are; not where the cache has them. NULL: nobody. */
+    qn_data_decoded decoded;
+    void *decoded_user;
 } qn_data_options;
 
 /* Sets `size`, and every other member to 0 or NULL, its default. */

@@ -34,9 +34,11 @@ typedef struct reading {
     int cached;            /* the entry was found */
     int skip;              /* broken files are left out */
     qn__resize resize;
-    uint32_t expected; /* qn_data_options.expected_features */
-    size_t stride;     /* bytes of an item */
-    uint8_t *values;   /* items are decoded to */
+    uint32_t expected;       /* qn_data_options.expected_features */
+    qn_data_decoded decoded; /* the same */
+    void *user;
+    size_t stride;   /* bytes of an item */
+    uint8_t *values; /* items are decoded to */
     _Atomic uint64_t next;
     _Atomic uint64_t failed; /* the first file that failed; UINT64_MAX: none has */
     qn_status (*each)(struct reading *r, uint64_t i, qn__decoder *decoder, qn__image_bytes *bytes,
@@ -47,6 +49,17 @@ typedef struct reading {
         qn_status status;
     } * failure; /* of each thread */
 } reading;
+
+static qn_status decode(reading *r, uint64_t i, qn__decoder *decoder, qn__image_bytes *bytes,
+                        qn__image_bytes *pixels, qn_error *err);
+
+/* The caller's thread is the only one that may call it. */
+static void tell(const reading *r, int thread, uint64_t done) {
+    if (thread != 0 || !r->decoded || r->each != decode)
+        return;
+    r->decoded(r->user, done < r->files->count ? done : r->files->count, r->files->count);
+    qn__float_state_set();
+}
 
 /* A file that cannot be read is left out, if that is allowed. Memory, devices and missing libraries
  * are no fault of the file. */
@@ -73,6 +86,7 @@ static void work(void *context, int thread) {
         if (r->broken[i])
             continue;
         const qn_status status = r->each(r, i, &decoder, &bytes, &pixels, &err);
+        tell(r, thread, i);
         if (status == QN_OK)
             continue;
         note_failure(r, thread, i, status, &err);
@@ -338,6 +352,7 @@ static qn_status read_images(reading *r, qn__pool *pool, qn_error *err) {
         status = over_all(r, pool, err);
     if (status != QN_OK)
         return status;
+    tell(r, 0, r->files->count);
     close_gaps(r);
     if (r->data->items == 0)
         return refuse_all(r, err);
@@ -385,7 +400,9 @@ static qn_status read(qn__source *source, const qn_data_options *options, qn__po
                  .data = data,
                  .skip = options->skip_broken,
                  .cache = {.off = options->no_cache},
-                 .expected = options->expected_features};
+                 .expected = options->expected_features,
+                 .decoded = options->decoded,
+                 .user = options->decoded_user};
     const char *resize = options->resize ? options->resize : options->expected_resize;
     qn_status status = qn__resize_parse(resize, &r.resize, err);
     data->resize = r.resize;
