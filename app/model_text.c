@@ -57,3 +57,16 @@ int model_outputs(const char *model, uint32_t *outputs) {
     qn_network_free(network);
     return -1;
 }
+
+model_totals model_sum(const qn_network *network) {
+    model_totals sum = {0};
+    for (uint32_t l = 0; l < qn_network_layers(network); l++) {
+        qn_layer_info info = {.size = sizeof info};
+        if (qn_network_layer(network, l, &info, NULL) != QN_OK)
+            continue;
+        sum.flops += info.flops;
+        sum.training += info.training;
+        sum.activation += info.activation;
+    }
+    return sum;
+}

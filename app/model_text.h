@@ -17,4 +17,15 @@ int model_read(const char *model, const char *shape, uint64_t features, uint64_t
  * data. Returns -1, or an exit code after a message. */
 int model_outputs(const char *model, uint32_t *outputs);
 
+/* For which a ready model is shown where no data tell. */
+enum { MODEL_USUAL_CLASSES = 10 };
+
+/* Sums over all layers, of one item: operations forward, and in a training step; bytes of outputs.
+ */
+typedef struct model_totals {
+    uint64_t flops, training, activation;
+} model_totals;
+
+model_totals model_sum(const qn_network *network);
+
 #endif

@@ -562,6 +562,29 @@ def test_contributing_names_files_that_exist():
 PUBLIC = sorted((ROOT / "include" / "quern").glob("*.h"))
 
 
+def misplaced_commands(folder):
+    """The build makes a manual page of each file NAME_command.c for the command NAME."""
+    wrong = []
+    for file in sorted(folder.glob("*_command.c")):
+        command = file.name.removesuffix("_command.c").replace("_", " ")
+        names = re.findall(r"^const command \w+ = \{\s*\.name = \"(.*?)\"", file.read_text(), re.M)
+        if names != [command]:
+            wrong.append(f"{file.name} has the commands {names}, not {command!r} alone")
+    return wrong
+
+
+def test_a_command_has_the_file_of_its_name():
+    assert misplaced_commands(ROOT / "app") == []
+
+
+def test_a_file_of_two_commands_is_found(tmp_path):
+    text = 'const command one = {\n    .name = "%s",\n'
+    (tmp_path / "a_b_command.c").write_text(text % "a b")
+    assert misplaced_commands(tmp_path) == []
+    (tmp_path / "a_command.c").write_text(text % "a c" + text % "a d")
+    assert len(misplaced_commands(tmp_path)) == 1
+
+
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 # Command lines that a message quotes whole, and options of compilers.
 QUOTED = re.compile(r"mpirun |quern devices |^%u --grain|^ --arith $|--fmad|--gpu-architecture")

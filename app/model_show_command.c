@@ -1,4 +1,4 @@
-/* quern model list, quern model show: networks without data and without training. */
+/* quern model show: the layers of a network, without data and without training. */
 
 #include "command.h"
 #include "format.h"
@@ -8,10 +8,7 @@
 #include "paths.h"
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-enum { USUAL_CLASSES = 10 };
 
 typedef struct model_flags {
     const char *input, *svg;
@@ -20,13 +17,6 @@ typedef struct model_flags {
 } model_flags;
 
 #define AT(member) .place = offsetof(model_flags, member)
-
-static const option list_options[] = {{.heading = "Options",
-                                       .name = "json",
-                                       .kind = OPTION_FLAG,
-                                       AT(json),
-                                       .help = "print one JSON object a line instead"},
-                                      {.name = NULL}};
 
 static const option show_options[] = {
     {.heading = "Options",
@@ -54,81 +44,6 @@ static const option show_options[] = {
      AT(json),
      .help = "one JSON object a line: layer, network"},
     {.name = NULL}};
-
-/* ----------------------------------------------------------------------------------------- list */
-
-/* The sums over all layers. */
-typedef struct totals {
-    uint64_t flops, training, activation;
-} totals;
-
-static totals sum_of(const qn_network *network) {
-    totals sum = {0};
-    for (uint32_t l = 0; l < qn_network_layers(network); l++) {
-        qn_layer_info info = {.size = sizeof info};
-        if (qn_network_layer(network, l, &info, NULL) != QN_OK)
-            continue;
-        sum.flops += info.flops;
-        sum.training += info.training;
-        sum.activation += info.activation;
-    }
-    return sum;
-}
-
-static void print_ready(const qn_ready_model *m, const qn_network *network, int json) {
-    char number[32];
-    const totals sum = sum_of(network);
-    if (!json) {
-        printf("%-15s %-8s %11s %7.1f  %s\n", m->name, m->shape,
-               format_count(qn_network_parameters(network), number), 1e-6 * (double)sum.flops,
-               m->about);
-        return;
-    }
-    json_begin("model");
-    json_text("name", m->name);
-    json_text("about", m->about);
-    json_text("input", m->shape);
-    json_text("text", qn_network_text(network));
-    json_count("parameters", qn_network_parameters(network));
-    json_count("flops", sum.flops);
-    json_count("training_flops", sum.training);
-    json_end();
-}
-
-static int list_one(uint32_t index, int json) {
-    qn_ready_model m = {.size = sizeof m};
-    qn_train_options job;
-    qn_network *network;
-    qn_error err;
-    qn_train_options_init(&job);
-    if (qn_ready_get(index, &m, &err) != QN_OK)
-        return message_error(&err);
-    job.model = m.name;
-    job.shape = m.shape;
-    if (qn_network_open(&job, 0, USUAL_CLASSES, &network, &err) != QN_OK)
-        return message_error(&err);
-    print_ready(&m, network, json);
-    qn_network_free(network);
-    return -1;
-}
-
-static int run_list(const command *self, int argc, char **argv) {
-    model_flags f = {0};
-    arguments given;
-    int code = options_read(self, argc - 3, argv + 3, &f, &given);
-    if (code >= 0)
-        return code;
-    message_setup(self->name, 0, f.json);
-    if (!f.json)
-        printf("%-15s %-8s %11s %7s\n", "model", "input", "parameters", "MFLOP");
-    for (uint32_t i = 0; code < 0 && i < qn_ready_count(); i++)
-        code = list_one(i, f.json);
-    if (code < 0 && !f.json)
-        puts("\nMFLOP: forward, of one item of this input, with 10 classes.");
-    return code < 0 ? EXIT_DONE : code;
-}
-
-/* ----------------------------------------------------------------------------------------- show */
 
 static char *shape_text(const uint32_t shape[3], char text[40]) {
     if (shape[1] == 1 && shape[2] == 1)
@@ -161,7 +76,7 @@ static void layer_event(uint32_t index, const qn_layer_info *l) {
     json_end();
 }
 
-static void network_event(const qn_network *network, const totals *sum) {
+static void network_event(const qn_network *network, const model_totals *sum) {
     json_begin("network");
     json_text("text", qn_network_text(network));
     json_count("parameters", qn_network_parameters(network));
@@ -190,7 +105,7 @@ static int widest(const qn_network *network) {
 }
 
 static int print_network(const qn_network *network, int json) {
-    const totals sum = sum_of(network);
+    const model_totals sum = model_sum(network);
     const int width = json ? 0 : widest(network);
     char number[32], bytes[24];
     qn_error err;
@@ -269,8 +184,8 @@ static int open_network(const model_flags *f, const char *model, qn_network **ou
                          "the shapes of layers follow from what an item is");
 }
 
-static int run_show(const command *self, int argc, char **argv) {
-    model_flags f = {.classes = USUAL_CLASSES};
+static int run(const command *self, int argc, char **argv) {
+    model_flags f = {.classes = MODEL_USUAL_CLASSES};
     arguments given;
     qn_network *network = NULL;
     paths files = {.count = 0};
@@ -293,18 +208,6 @@ static int run_show(const command *self, int argc, char **argv) {
     return code;
 }
 
-const command model_list_command = {
-    .name = "model list",
-    .summary = "list the ready models",
-    .usage = "quern model list [options]",
-    .about = "A ready model is a network with a name, which can stand for its layers wherever a "
-             "model text can: quern train --model lenet. Its last layer follows the labels of the "
-             "data.",
-    .options = list_options,
-    .examples = "quern model list\n"
-                "quern train --data photos --resize 32x32 --model vgg8 -o m.safetensors",
-    .run = run_list};
-
 const command model_show_command = {
     .name = "model show",
     .summary = "show the layers of a network: shapes, parameters, cost",
@@ -318,4 +221,4 @@ const command model_show_command = {
     .examples = "quern model show lenet\n"
                 "quern model show \"conv 16 3x3 relu; dense 10 softmax\" --input 3x32x32\n"
                 "quern model show @net.txt --input 28x28 --json",
-    .run = run_show};
+    .run = run};
