@@ -168,6 +168,7 @@ static void print_json(const qn_plan_report *r) {
     json_count("hosts", r->hosts);
     json_count("devices", r->devices);
     json_number("parameters", r->parameters);
+    json_number("memory_bytes", r->memory);
     json_count("deaths", r->deaths);
     json_count("late_events", r->late);
     json_number("items_again", r->items_again);
@@ -254,6 +255,8 @@ static void print_head(const plan_flags *f, const qn_plan_options *o, const qn_p
            format_count((uint64_t)r->parameters, parameters), f->epochs,
            format_count(o->items, items), batch, format_count(r->steps, steps),
            (batch + f->grain - 1) / f->grain, batch > f->grain ? "s" : "");
+    printf("%s of memory beside the data, where a rank has the CPU of this machine\n",
+           format_bytes((uint64_t)r->memory, steps));
     print_many(r->hosts, "host", ", ");
     print_many(r->ranks, "rank", ", ");
     print_many(r->devices, "device", "\n\n");

@@ -94,6 +94,7 @@ typedef struct facts {
     uint32_t workers;
     int threads; /* of the CPU's worker; 0: it takes no part */
     char isa[16], device[128];
+    qn_memory memory;
 } facts;
 
 /* Items without a missing value. */
@@ -125,6 +126,8 @@ static void gather(const session *s, const qn_train_options *o, facts *f) {
     f->steps_of_epoch = (f->items + o->batch - 1) / o->batch;
     f->steps = f->steps_of_epoch * o->epochs;
     f->worker = qn_train_workers(s->train, &f->workers);
+    f->memory = (qn_memory){.size = sizeof f->memory};
+    (void)qn_train_memory(s->train, &f->memory, NULL);
     f->threads = 0;
     f->isa[0] = f->device[0] = '\0';
     for (uint32_t i = 0; i < f->workers; i++)
@@ -162,6 +165,9 @@ static void start_event(const session *s, const qn_train_options *o, const facts
         json_text("augment", o->augment);
     json_count("epochs", o->epochs);
     json_count("steps", f->steps);
+    json_count("memory_bytes", f->memory.all);
+    json_count("memory_batch_bytes", f->memory.batch);
+    json_count("memory_parameters_bytes", f->memory.parameters);
     json_open("workers", '[');
     for (uint32_t i = 0; i < f->workers; i++)
         if (is_there(f->worker[i]))
@@ -294,7 +300,7 @@ static void announce_run(const qn_train_options *o, const facts *f) {
 }
 
 static void announce(const session *s, const qn_train_options *o, const facts *f) {
-    char layer[128], model[512] = "", number[32], how[48];
+    char layer[128], model[512] = "", number[32], how[48], all[24], batch[24], parameters[24];
     for (uint32_t i = 0; i < qn_model_layers(f->model); i++) {
         qn_model_layer_text(f->model, i, layer, sizeof layer);
         size_t used = strlen(model);
@@ -310,6 +316,9 @@ static void announce(const session *s, const qn_train_options *o, const facts *f
                  o->scale, o->seed, integers ? ", arith " : "", integers ? o->arith : "",
                  o->class_weight ? ", class weights " : "", o->class_weight ? o->class_weight : "",
                  o->augment ? ", augment " : "", o->augment ? o->augment : "");
+    message_note("memory  about %s beside the data: %s for a batch, %s for the parameters",
+                 format_bytes(f->memory.all, all), format_bytes(f->memory.batch, batch),
+                 format_bytes(f->memory.parameters, parameters));
     announce_ranks();
     announce_run(o, f);
 }

@@ -238,6 +238,9 @@ static void test_training(void **state) {
     qn_train_stop(NULL);
     qn_epoch_keep(NULL, NULL);
     qn_train_close(NULL);
+    qn_memory memory = {.size = sizeof memory};
+    REFUSED(qn_train_memory, "train", NULL, &memory);
+    REFUSED(qn_train_memory, "memory", have.train, NULL);
     assert_null(qn_train_workers(NULL, NULL));
     assert_non_null(qn_train_workers(have.train, NULL));
 }

@@ -375,6 +375,20 @@ typedef struct qn_train_report {
  * qn_train_run. NULL for NULL. */
 QN_API const qn_worker_report *const *qn_train_workers(qn_train *train, uint32_t *count);
 
+/* The memory of this rank's process that a training takes beside its data, in bytes, as it was
+ * estimated before the run: qn_train_open fails with QN_MEMORY where the machine has less. Memory
+ * of GPUs and of their drivers is not counted. */
+typedef struct qn_memory {
+    size_t size;         /* sizeof(qn_memory) */
+    uint64_t all;        /* the sum of the others */
+    uint64_t batch;      /* inputs, outputs and errors of a batch */
+    uint64_t parameters; /* weights and biases, the optimiser's state, sums, copies */
+    uint64_t program;    /* the program itself */
+} qn_memory;
+
+/* Fills *memory, whose size is set before. Fails with QN_USAGE. */
+QN_API qn_status qn_train_memory(const qn_train *train, qn_memory *memory, qn_error *err);
+
 /* Evaluates the validation and test sets, unless that was done after the last step, fills *report
  * and completes the record of the run. After qn_train_run; among ranks all call this together.
  *

@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 /* Version of this table's layout; a backend of another version is not registered. */
-enum { QN__DEVICE_VERSION = 3 };
+enum { QN__DEVICE_VERSION = 4 };
 
 /* Items to read from; owned by the caller. A feed that is trained on, and all that it points to,
  * must not change while the worker is open: it may be kept on a device. A feed of apply need only
@@ -165,6 +165,10 @@ typedef struct qn__device_table {
     /* Optional. Reads the device's energy counter in joules; 0 when it has none that can be read.
      * The difference of two readings is the energy used in between. */
     int (*energy)(uint32_t index, double *joules);
+
+    /* Optional. Bytes of the host's memory that a worker uses in training with batches of `items`
+     * items; 0 items: what does not depend on them. UINT64_MAX: more than can be counted. */
+    uint64_t (*memory)(const qn_compute *compute, const qn__program *program, uint32_t items);
 } qn__device_table;
 
 /* The registered backends in a fixed order; ends with NULL. */

@@ -5,6 +5,7 @@
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "base/sized.h"
+#include "job/memory_need.h"
 #include "model/recipe_options.h"
 #include "model/tables.h"
 #include "run/plan_run.h"
@@ -19,6 +20,7 @@ struct qn_plan {
     qn__plan_team team;
     qn__plan_subject subject;
     qn__plan_job job;
+    double memory;
     qn__text model; /* canonical */
     qn_plan_report report;
     qn_plan_rank *rank;
@@ -79,6 +81,27 @@ static void take_job(const qn__recipe *recipe, const qn_plan_options *o, qn_plan
                            .grain = recipe->grain};
 }
 
+/* The memory of one CPU with the threads of the options. */
+static qn_status find_memory(const qn__recipe *recipe, const qn__layer *layer,
+                             const qn_plan_options *o, qn_plan *p, qn_error *err) {
+    const qn__member cpu = {.device = qn__device_find("cpu")};
+    const qn__program program = {.layers = recipe->network.layers,
+                                 .layer = layer,
+                                 .parameters = p->job.parameters,
+                                 .arith = recipe->arith,
+                                 .loss = recipe->loss,
+                                 .optimizer = qn__recipe_rule(recipe),
+                                 .scale = recipe->scale,
+                                 .batch =
+                                     o->items < recipe->batch ? (uint32_t)o->items : recipe->batch,
+                                 .grain = recipe->grain};
+    qn__memory_need need;
+    const qn_status status = qn__memory_need_of(&program, qn__recipe_judges(recipe),
+                                                &o->job->compute, &cpu, 1, &need, err);
+    p->memory = (double)need.all;
+    return status;
+}
+
 static qn_status read_job(const qn_plan_options *o, qn_plan *p, qn_error *err) {
     qn__layer layer[QN__MAX_LAYERS];
     qn__recipe recipe = {0};
@@ -92,6 +115,8 @@ static qn_status read_job(const qn_plan_options *o, qn_plan *p, qn_error *err) {
     }
     if (status == QN_OK)
         take_job(&recipe, o, p);
+    if (status == QN_OK)
+        status = find_memory(&recipe, layer, o, p, err);
     qn__recipe_release(&recipe);
     return status;
 }
@@ -178,6 +203,7 @@ static qn_status report(qn_plan *p, const qn__plan_run *run, double items, qn_er
     r->events = p->team.events;
     r->late = late_events(&p->team, run->seconds);
     r->parameters = (double)p->job.parameters;
+    r->memory = p->memory;
     r->items_again = run->team->chunks_again * p->job.grain;
     for (uint32_t i = 0; i < r->ranks; ++i) {
         report_rank(run, i, units, p->job.grain, &p->rank[i]);

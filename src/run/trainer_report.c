@@ -42,6 +42,23 @@ const qn_worker_report *const *qn_train_workers(qn_train *t, uint32_t *count) {
     return t->own_worker_at;
 }
 
+qn_status qn_train_memory(const qn_train *train, qn_memory *memory, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(train, err);
+    QN__NEED(memory, err);
+    const qn_status status = qn__sized_check(QN__SIZED("memory", qn_memory), memory, err);
+    if (status != QN_OK)
+        return status;
+    const qn__memory_need *need = &train->job.memory;
+    const qn_memory own = {.size = sizeof own,
+                           .all = need->all,
+                           .batch = need->batch,
+                           .parameters = need->parameters,
+                           .program = need->program};
+    qn__sized_give(QN__SIZED("memory", qn_memory), &own, memory, memory->size);
+    return QN_OK;
+}
+
 double qn__train_waiting(const qn_train *t) {
     qn__rank_traffic traffic;
     if (!t->cluster || t->run_begun <= 0)

@@ -84,4 +84,5 @@ const qn__device_table qn__cpu_device = {
     .busy = qn__cpu_busy,
     .measure = qn__cpu_measure,
     .energy = qn__cpu_energy,
+    .memory = qn__cpu_memory,
 };

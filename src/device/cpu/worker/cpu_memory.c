@@ -328,13 +328,9 @@ static void divide_gradient(qn__cpu_layer *l, int bits, int threads) {
     l->tasks = taps ? panels * ((all + taps - 1) / taps) : 0;
 }
 
-qn_status qn__cpu_allocate(qn__worker *w, qn_error *err) {
+/* Returns the number of counters of their gradients. */
+static size_t shape_layers(qn__worker *w) {
     const qn__program *p = w->program;
-    w->layer = qn__alloc(p->layers, sizeof *w->layer, err);
-    w->core = qn__alloc((size_t)w->threads, sizeof *w->core, err);
-    w->counter = qn__alloc(qn__cpu_phases(p) * (size_t)w->threads, sizeof *w->counter, err);
-    if (!w->layer || !w->core || !w->counter)
-        return QN_MEMORY;
     size_t done = 0;
     for (uint32_t l = 0; l < p->layers; ++l) {
         const int32_t source = qn__layer_source(p->layer, l);
@@ -345,6 +341,29 @@ qn_status qn__cpu_allocate(qn__worker *w, qn_error *err) {
             w->layer[l].below->noted = 1;
         done += qn__cpu_groups(&w->layer[l]) + 1;
     }
+    return done;
+}
+
+size_t qn__cpu_count_memory(qn__worker *w) {
+    arena count = {0};
+    w->layer = qn__alloc(w->program->layers, sizeof *w->layer, NULL);
+    if (!w->layer)
+        return SIZE_MAX;
+    shape_layers(w);
+    carve_all(&count, w);
+    qn__free(w->layer);
+    w->layer = NULL;
+    return count.overflow ? SIZE_MAX : count.used;
+}
+
+qn_status qn__cpu_allocate(qn__worker *w, qn_error *err) {
+    const qn__program *p = w->program;
+    w->layer = qn__alloc(p->layers, sizeof *w->layer, err);
+    w->core = qn__alloc((size_t)w->threads, sizeof *w->core, err);
+    w->counter = qn__alloc(qn__cpu_phases(p) * (size_t)w->threads, sizeof *w->counter, err);
+    if (!w->layer || !w->core || !w->counter)
+        return QN_MEMORY;
+    size_t done = shape_layers(w);
     w->done = qn__alloc(done, sizeof *w->done, err);
     if (!w->done)
         return QN_MEMORY;

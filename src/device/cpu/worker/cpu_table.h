@@ -26,6 +26,7 @@ int qn__cpu_busy(const qn__worker *worker, double *seconds, int room);
 qn_status qn__cpu_measure(uint32_t index, const qn_compute *compute, qn_device_rates *rates,
                           qn_error *err);
 int qn__cpu_energy(uint32_t index, double *joules);
+uint64_t qn__cpu_memory(const qn_compute *compute, const qn__program *program, uint32_t items);
 
 extern const qn__device_table qn__cpu_device;
 

@@ -8,6 +8,29 @@
 #include "num/sums.h"
 #include <string.h>
 
+static void describe(qn__worker *w, const qn_compute *compute, const qn__program *program,
+                     const qn__cpu_isa *isa) {
+    w->program = program;
+    w->kernels = isa->kernels;
+    w->intgemm = isa->intgemm;
+    w->threads = compute->threads ? compute->threads : qn__cores();
+    w->bits = qn__arith_bits(program->arith);
+    w->slots = qn__optimizer_slots(program->optimizer);
+}
+
+/* Of the room for predictions, which may be larger, only what a training uses. */
+uint64_t qn__cpu_memory(const qn_compute *compute, const qn__program *program, uint32_t items) {
+    qn__worker w = {0};
+    qn__program own = *program;
+    own.batch = items ? items : 1;
+    own.grain = own.grain < own.batch ? own.grain : own.batch;
+    const qn__cpu_isa *isa = qn__cpu_isa_find(compute->isa);
+    describe(&w, compute, &own, isa ? isa : qn__cpu_isa_find(NULL));
+    w.room = (size_t)items + 1;
+    const size_t bytes = qn__cpu_count_memory(&w);
+    return bytes == SIZE_MAX ? UINT64_MAX : bytes;
+}
+
 qn_status qn__cpu_open(uint32_t index, const qn_compute *compute, const qn__program *program,
                        qn__worker **out, qn_error *err) {
     (void)index;
@@ -22,12 +45,7 @@ qn_status qn__cpu_open(uint32_t index, const qn_compute *compute, const qn__prog
     qn__worker *w = qn__alloc(1, sizeof *w, err);
     if (!w)
         return QN_MEMORY;
-    w->program = program;
-    w->kernels = isa->kernels;
-    w->intgemm = isa->intgemm;
-    w->threads = compute->threads ? compute->threads : qn__cores();
-    w->bits = qn__arith_bits(program->arith);
-    w->slots = qn__optimizer_slots(program->optimizer);
+    describe(w, compute, program, isa);
     /* A picture may take a megabyte in each layer: apply takes a batch of them at a time. */
     w->room = qn__program_window(program) ? program->batch : qn__apply_room(program);
     if (program->batch > w->room)

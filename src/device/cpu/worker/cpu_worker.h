@@ -298,6 +298,10 @@ void qn__cpu_find_items(const qn__batch *batch, uint32_t first, uint32_t count, 
 /* Whether enough inputs of the current batch are zero that skipping them is faster. */
 int qn__cpu_mostly_zero(const qn__cpu_pass *pass);
 
+/* Bytes of the one block of memory of a worker whose threads, kernels and room are chosen;
+ * SIZE_MAX: more than can be counted. */
+size_t qn__cpu_count_memory(qn__worker *worker);
+
 /* Allocates all memory of a worker whose threads and kernels are chosen. */
 qn_status qn__cpu_allocate(qn__worker *worker, qn_error *err);
 
