@@ -1,6 +1,7 @@
 #include "base/available.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -44,24 +45,68 @@ static uint64_t left_of(uint64_t limit, uint64_t used) {
     return limit == UINT64_MAX || used == UINT64_MAX ? UINT64_MAX : limit - least(limit, used);
 }
 
-/* Of a control group by its files. What it used includes the page cache, which gives way. */
-static uint64_t of_files(const char *limit, const char *used, const char *statistics,
-                         const char *cached) {
-    const uint64_t all = number_in(used);
-    uint64_t cache = number_of(statistics, cached), kept = number_of(statistics, "shmem");
-    cache = cache == UINT64_MAX ? 0 : cache;
-    kept = kept == UINT64_MAX ? 0 : kept;
-    const uint64_t gives_way = cache - least(cache, kept);
+/* The names of a control group's files and of what its statistics tell. */
+typedef struct version {
+    const char *folder, *limit, *used, *cached, *shared;
+} version;
+
+static const version versions[] = {
+    {"", "memory.max", "memory.current", "file", "shmem"},
+    {"/unified", "memory.max", "memory.current", "file", "shmem"},
+    {"/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache", "total_shmem"},
+};
+
+static uint64_t or_none(uint64_t value) { return value == UINT64_MAX ? 0 : value; }
+
+/* Of one group. What it used includes the page cache, which gives way. */
+static uint64_t of_group(const char *root, const version *v, const char *group) {
+    char limit[PATH_MAX], used[PATH_MAX], statistics[PATH_MAX];
+    snprintf(limit, PATH_MAX, "%s%s%s/%s", root, v->folder, group, v->limit);
+    snprintf(used, PATH_MAX, "%s%s%s/%s", root, v->folder, group, v->used);
+    snprintf(statistics, PATH_MAX, "%s%s%s/memory.stat", root, v->folder, group);
+    const uint64_t all = number_in(used), cache = or_none(number_of(statistics, v->cached));
+    const uint64_t gives_way = cache - least(cache, or_none(number_of(statistics, v->shared)));
     return left_of(number_in(limit), all == UINT64_MAX ? all : all - least(all, gives_way));
 }
 
-/* Of the group whose files a container sees as the root: version 2, then 1. */
-static uint64_t of_group(void) {
-    return least(of_files("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current",
-                          "/sys/fs/cgroup/memory.stat", "file"),
-                 of_files("/sys/fs/cgroup/memory/memory.limit_in_bytes",
-                          "/sys/fs/cgroup/memory/memory.usage_in_bytes",
-                          "/sys/fs/cgroup/memory/memory.stat", "cache"));
+/* Of a group and those around it. In a container the root is the container's group, and the group
+ * may have the path that it has outside: then only the root is found. */
+static uint64_t of_groups(const char *root, const version *v, char *group) {
+    uint64_t left = UINT64_MAX;
+    for (char *end = group + strlen(group); end; end = strrchr(group, '/')) {
+        *end = 0;
+        left = least(left, of_group(root, v, group));
+    }
+    return left;
+}
+
+/* Whether a line of the list, "ID:CONTROLLERS:PATH", is about memory; version 2 names none. */
+static int of_memory(const char *controllers, size_t size) {
+    const char word[] = "memory";
+    for (const char *at = controllers; at < controllers + size; at += strcspn(at, ",:") + 1)
+        if (strcspn(at, ",:") == sizeof word - 1 && strncmp(at, word, sizeof word - 1) == 0)
+            return 1;
+    return size == 0;
+}
+
+uint64_t qn__available_in_groups(const char *list, const char *root) {
+    char line[PATH_MAX], group[PATH_MAX];
+    uint64_t left = UINT64_MAX;
+    FILE *file = fopen(list, "re");
+    while (file && fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = 0;
+        const char *controllers = strchr(line, ':'), *path;
+        if (!controllers || !(path = strchr(++controllers, ':')) ||
+            !of_memory(controllers, (size_t)(path - controllers)))
+            continue;
+        for (size_t v = 0; v < sizeof versions / sizeof *versions; ++v) {
+            snprintf(group, sizeof group, "%s", path + 1);
+            left = least(left, of_groups(root, &versions[v], group));
+        }
+    }
+    if (file)
+        fclose(file);
+    return left;
 }
 
 static uint64_t of_address_space(void) {
@@ -75,5 +120,6 @@ static uint64_t of_address_space(void) {
 }
 
 uint64_t qn__available_memory(void) {
-    return least(of_system(), least(of_group(), of_address_space()));
+    return least(of_system(), least(qn__available_in_groups("/proc/self/cgroup", "/sys/fs/cgroup"),
+                                    of_address_space()));
 }

@@ -9,4 +9,9 @@
  * and release memory at any moment. */
 uint64_t qn__available_memory(void);
 
+/* The least that a control group of this process leaves, of its own and those around it;
+ * UINT64_MAX: none has a limit. `list` is a file like /proc/self/cgroup, `root` where the groups'
+ * files are. */
+uint64_t qn__available_in_groups(const char *list, const char *root);
+
 #endif

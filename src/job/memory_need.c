@@ -1,6 +1,5 @@
 #include "job/memory_need.h"
 
-#include "base/available.h"
 #include "device/device.h"
 #include "team/members.h"
 #include "team/queue.h"
@@ -10,49 +9,96 @@
 /* What a process of the command takes before it has a job: measured, 14 MiB. */
 #define PROGRAM ((uint64_t)16 << 20)
 
+/* A job whose members are known, as its devices see it. */
+typedef struct subject {
+    qn_compute compute;
+    const qn__member *members;
+    uint32_t count;
+    int best; /* the parameters of the best epoch are kept */
+    qn__program program;
+} subject;
+
 static uint64_t sum(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
 
 /* The host's state, a model to write, the best epoch's parameters; and where several devices or
  * ranks share a step, each one's sums and the copy for a device that fails. */
-static uint64_t of_job(const qn__program *p, int best, uint32_t members, int ranks) {
-    const uint64_t state = 1 + qn__optimizer_slots(p->optimizer), words = sizeof(int64_t);
-    uint64_t bytes = (state + 1 + (uint64_t)best) * sizeof(float);
-    if (members > 1)
-        bytes += 2 * members * words + state * sizeof(float);
-    if (ranks)
+static uint64_t of_job(const subject *s) {
+    const uint64_t state = 1 + qn__optimizer_slots(s->program.optimizer), words = sizeof(int64_t);
+    uint64_t bytes = (state + 1 + (uint64_t)s->best) * sizeof(float);
+    if (s->count > 1)
+        bytes += 2 * s->count * words + state * sizeof(float);
+    if (qn_cluster_ranks(s->compute.cluster) > 1)
         bytes += 2 * words;
-    return bytes * p->parameters; /* below 2^64: qn__network_program */
+    return bytes * s->program.parameters; /* below 2^64: qn__network_program */
 }
 
-static void fill(const qn__program *p, int best, const qn_compute *compute,
-                 const qn__member *members, uint32_t count, qn__memory_need *out) {
-    *out = (qn__memory_need){.program = PROGRAM};
-    for (uint32_t i = 0; i < count; ++i) {
-        if (!members[i].device->memory)
+static qn__memory_need need_of(const subject *s) {
+    qn__memory_need need = {.program = PROGRAM, .parameters = of_job(s)};
+    for (uint32_t i = 0; i < s->count; ++i) {
+        const qn__member *m = &s->members[i];
+        qn_compute own = s->compute;
+        if (m->threads)
+            own.threads = m->threads;
+        if (!m->device->memory)
             continue;
-        qn_compute own = *compute;
-        own.threads = members[i].threads ? members[i].threads : compute->threads;
-        const uint64_t fixed = members[i].device->memory(&own, p, 0);
-        const uint64_t all = members[i].device->memory(&own, p, p->batch);
-        out->parameters = sum(out->parameters, fixed);
-        out->batch = sum(out->batch, all - fixed);
+        const uint64_t fixed = m->device->memory(&own, &s->program, 0);
+        need.parameters = sum(need.parameters, fixed);
+        need.batch =
+            sum(need.batch, m->device->memory(&own, &s->program, s->program.batch) - fixed);
     }
-    out->parameters =
-        sum(out->parameters, of_job(p, best, count, qn_cluster_ranks(compute->cluster) > 1));
-    out->all = sum(sum(out->batch, out->parameters), out->program);
+    need.all = sum(sum(need.batch, need.parameters), need.program);
+    return need;
 }
 
-qn_status qn__memory_need_of(const qn__program *program, int best, const qn_compute *compute,
-                             const qn__member *members, uint32_t count, qn__memory_need *out,
-                             qn_error *err) {
+/* `layer` and `found` are the room for layers and members; they live as long as *out. */
+static qn_status examine(const qn__memory_job *job, qn__layer *layer, qn__member *found,
+                         subject *out, qn_error *err) {
+    const qn__recipe *r = job->recipe;
+    *out = (subject){.compute = *job->compute,
+                     .members = job->members,
+                     .count = job->count,
+                     .best = qn__recipe_judges(r),
+                     .program = {.layers = r->network.layers,
+                                 .layer = layer,
+                                 .arith = r->arith,
+                                 .loss = r->loss,
+                                 .optimizer = qn__recipe_rule(r),
+                                 .scale = r->scale,
+                                 .batch = job->items < r->batch ? (uint32_t)job->items : r->batch,
+                                 .grain = r->grain}};
+    const qn_status status =
+        qn__network_program(&r->network, qn__recipe_input(r), layer, &out->program.parameters, err);
+    if (status != QN_OK || job->members)
+        return status;
+    out->members = found;
+    return qn__members_of(job->compute, found, QN__MAX_WORKERS, &out->count, err);
+}
+
+qn_status qn__memory_need_of(const qn__memory_job *job, qn__memory_need *out, qn_error *err) {
+    qn__layer layer[QN__MAX_LAYERS];
     qn__member found[QN__MAX_WORKERS];
-    if (!members) {
-        const qn_status status = qn__members_of(compute, found, QN__MAX_WORKERS, &count, err);
-        if (status != QN_OK)
-            return status;
-    }
-    fill(program, best, compute, members ? members : found, count, out);
-    return QN_OK;
+    subject s;
+    const qn_status status = examine(job, layer, found, &s, err);
+    *out = status == QN_OK ? need_of(&s) : (qn__memory_need){0};
+    return status;
+}
+
+/* Bytes that the ranks of this machine take now: the programs are there already, and a step's items
+ * are divided among the ranks. */
+static uint64_t of_ranks(const qn__memory_need *need, uint32_t ranks) {
+    return sum(need->batch,
+               need->parameters > UINT64_MAX / ranks ? UINT64_MAX : need->parameters * ranks);
+}
+
+/* What a machine has. */
+typedef struct machine {
+    uint64_t available;
+    uint32_t ranks;
+} machine;
+
+static int fits(const subject *s, const machine *m) {
+    const qn__memory_need need = need_of(s);
+    return of_ranks(&need, m->ranks) <= m->available;
 }
 
 /* "1.5 GiB" */
@@ -63,44 +109,53 @@ static const char *show(uint64_t bytes, char text[24]) {
     return text;
 }
 
-/* The largest half, quarter and so on of the batch that fits; 0: none does. */
-static uint32_t fitting(const qn__program *program, int best, const qn_compute *compute,
-                        const qn__member *members, uint32_t count, uint64_t most) {
-    qn__program smaller = *program;
-    qn__memory_need need;
-    for (smaller.batch /= 2; smaller.batch > 0; smaller.batch /= 2) {
-        smaller.grain = smaller.grain < smaller.batch ? smaller.grain : smaller.batch;
-        if (qn__memory_need_of(&smaller, best, compute, members, count, &need, NULL) == QN_OK &&
-            need.all - need.program <= most)
-            return smaller.batch;
-    }
-    return 0;
+static void say(const subject *s, const machine *m, const qn__memory_need *need, qn_error *err) {
+    char all[24], batch[24], parameters[24], left[24], ranks[48] = "the training takes";
+    if (m->ranks > 1)
+        snprintf(ranks, sizeof ranks, "the %u ranks on this machine take", m->ranks);
+    qn__fail(err, QN_MEMORY,
+             "%s about %s of memory beside the data (%s for a batch of %u items, %s for the "
+             "parameters%s), and %s are available",
+             ranks, show(of_ranks(need, m->ranks), all), show(need->batch, batch), s->program.batch,
+             show(need->parameters, parameters), m->ranks > 1 ? " of each" : "",
+             show(m->available, left));
 }
 
-qn_status qn__memory_need_check(const qn__program *program, int best, const qn_compute *compute,
-                                const qn__member *members, uint32_t count, qn__memory_need *out,
-                                qn_error *err) {
-    uint32_t index = 0, ranks = 1;
-    char all[24], batch[24], parameters[24], left[24];
-    const qn_status status = qn__memory_need_of(program, best, compute, members, count, out, err);
-    const qn__memory_need need = *out;
-    if (status != QN_OK)
-        return status;
-    qn_cluster_local(compute->cluster, &index, &ranks);
-    const uint64_t available = qn__available_memory() / (ranks ? ranks : 1);
-    if (need.all - need.program <= available)
-        return QN_OK;
-    qn__fail(err, QN_MEMORY,
-             "the training takes about %s of memory beside its data (%s for a batch of %u items, "
-             "%s for the parameters), and %s are available%s",
-             show(need.all, all), show(need.batch, batch), program->batch,
-             show(need.parameters, parameters), show(available, left),
-             ranks > 1 ? " for each rank on this machine" : "");
-    const uint32_t fits = fitting(program, best, compute, members, count, available);
-    qn__at(err, fits ? "`train.batch`" : "`train.model`");
-    if (fits)
+/* The batch, halved until it fits, or one thread. */
+static qn_status advise(const subject *s, const machine *m, qn_error *err) {
+    subject less = *s;
+    while ((less.program.batch /= 2) > 0)
+        if (fits(&less, m)) {
+            qn__at(err, "`train.batch`");
+            return qn__remedy(err, QN_MEMORY,
+                              "with `train.batch` %u it fits; or use a machine with more memory",
+                              less.program.batch);
+        }
+    less = *s;
+    less.compute.threads = 1;
+    if (fits(&less, m)) {
+        qn__at(err, "`compute.threads`");
         return qn__remedy(err, QN_MEMORY,
-                          "with `train.batch` %u it fits; or use a machine with more memory", fits);
+                          "with `compute.threads` 1 it fits; or use a machine with more memory");
+    }
+    qn__at(err, "`train.model`");
     return qn__remedy(err, QN_MEMORY,
                       "make the layers narrower, or use a machine with more memory");
+}
+
+qn_status qn__memory_need_check(const qn__memory_job *job, uint64_t available, qn__memory_need *out,
+                                qn_error *err) {
+    qn__layer layer[QN__MAX_LAYERS];
+    qn__member found[QN__MAX_WORKERS];
+    subject s;
+    uint32_t index = 0;
+    machine m = {available, 1};
+    const qn_status status = examine(job, layer, found, &s, err);
+    *out = status == QN_OK ? need_of(&s) : (qn__memory_need){0};
+    if (job->compute->cluster)
+        qn_cluster_local(job->compute->cluster, &index, &m.ranks);
+    if (status != QN_OK || of_ranks(out, m.ranks) <= available)
+        return status;
+    say(&s, &m, out, err);
+    return advise(&s, &m, err);
 }

@@ -13,16 +13,21 @@ typedef struct qn__memory_need {
     uint64_t all;        /* the sum */
 } qn__memory_need;
 
-/* What `program` takes on the members of a team; `members` as in qn__team_create. `best`: 1 when
- * the parameters of the best epoch are kept. Fails as qn__members_of. */
-qn_status qn__memory_need_of(const qn__program *program, int best, const qn_compute *compute,
-                             const qn__member *members, uint32_t count, qn__memory_need *out,
-                             qn_error *err);
+/* What decides it. `members` as in qn__team_create. */
+typedef struct qn__memory_job {
+    const qn__recipe *recipe;
+    uint64_t items; /* of the training data */
+    const qn_compute *compute;
+    const qn__member *members;
+    uint32_t count;
+} qn__memory_job;
 
-/* The same, and fails with QN_MEMORY when the machine has less than all ranks on it need; the
- * remedy names a smaller batch where one fits. */
-qn_status qn__memory_need_check(const qn__program *program, int best, const qn_compute *compute,
-                                const qn__member *members, uint32_t count, qn__memory_need *out,
+/* What the job takes. Fails as qn__network_program and qn__members_of. */
+qn_status qn__memory_need_of(const qn__memory_job *job, qn__memory_need *out, qn_error *err);
+
+/* The same, and fails with QN_MEMORY when `available` bytes are fewer than all ranks on this
+ * machine need; the remedy names a smaller batch or fewer threads where they fit. */
+qn_status qn__memory_need_check(const qn__memory_job *job, uint64_t available, qn__memory_need *out,
                                 qn_error *err);
 
 #endif

@@ -129,12 +129,6 @@ static qn_status first_state(qn__train_job *job, qn_error *err) {
     return QN_OK;
 }
 
-static qn_status check_memory(qn__train_job *job, const qn_compute *compute,
-                              const qn__member *members, uint32_t count, qn_error *err) {
-    return qn__memory_need_check(&job->program, qn__recipe_judges(&job->recipe), compute, members,
-                                 count, &job->memory, err);
-}
-
 qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, const qn_data *data,
                                const qn__fitted *kept, const qn__encoding_notes *notes,
                                const qn_compute *compute, const qn__member *members, uint32_t count,
@@ -151,8 +145,6 @@ qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, con
         status = fit_targets(job, kept, compute, err);
     if (status == QN_OK)
         status = make_program(job, err);
-    if (status == QN_OK)
-        status = check_memory(job, compute, members, count, err);
     if (status == QN_OK)
         status = first_state(job, err);
     if (status == QN_OK)

@@ -4,7 +4,6 @@
 #define QN_JOB_TRAIN_JOB_H
 
 #include "data/data.h"
-#include "job/memory_need.h"
 #include "job/prepare.h"
 #include "job/targets.h"
 #include "model/model.h"
@@ -33,7 +32,6 @@ typedef struct qn__train_job {
     qn__state state;     /* in canonical order; as of `kept` */
     qn__train_mark kept; /* of the last qn__train_job_push or _pull */
     qn__team *team;
-    qn__memory_need memory;          /* beside the data */
     uint64_t steps_per_epoch, steps; /* of the whole run */
     uint64_t step;                   /* done */
     qn__tally running; /* of the current epoch; kept after its end until the next step */

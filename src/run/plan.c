@@ -82,22 +82,16 @@ static void take_job(const qn__recipe *recipe, const qn_plan_options *o, qn_plan
 }
 
 /* The memory of one CPU with the threads of the options. */
-static qn_status find_memory(const qn__recipe *recipe, const qn__layer *layer,
-                             const qn_plan_options *o, qn_plan *p, qn_error *err) {
+static qn_status find_memory(const qn__recipe *recipe, const qn_plan_options *o, qn_plan *p,
+                             qn_error *err) {
     const qn__member cpu = {.device = qn__device_find("cpu")};
-    const qn__program program = {.layers = recipe->network.layers,
-                                 .layer = layer,
-                                 .parameters = p->job.parameters,
-                                 .arith = recipe->arith,
-                                 .loss = recipe->loss,
-                                 .optimizer = qn__recipe_rule(recipe),
-                                 .scale = recipe->scale,
-                                 .batch =
-                                     o->items < recipe->batch ? (uint32_t)o->items : recipe->batch,
-                                 .grain = recipe->grain};
+    const qn__memory_job job = {.recipe = recipe,
+                                .items = o->items,
+                                .compute = &o->job->compute,
+                                .members = &cpu,
+                                .count = 1};
     qn__memory_need need;
-    const qn_status status = qn__memory_need_of(&program, qn__recipe_judges(recipe),
-                                                &o->job->compute, &cpu, 1, &need, err);
+    const qn_status status = qn__memory_need_of(&job, &need, err);
     p->memory = (double)need.all;
     return status;
 }
@@ -116,7 +110,7 @@ static qn_status read_job(const qn_plan_options *o, qn_plan *p, qn_error *err) {
     if (status == QN_OK)
         take_job(&recipe, o, p);
     if (status == QN_OK)
-        status = find_memory(&recipe, layer, o, p, err);
+        status = find_memory(&recipe, o, p, err);
     qn__recipe_release(&recipe);
     return status;
 }

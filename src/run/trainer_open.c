@@ -1,5 +1,6 @@
 /* Opening and closing a training: its options, their consistency, and where it continues from. */
 #include "base/argument.h"
+#include "base/available.h"
 #include "base/clock.h"
 #include "base/float_state.h"
 #include "base/memory.h"
@@ -480,9 +481,23 @@ static qn_status prepare(qn_train *t, const qn_train_options *options, const qn_
     return status;
 }
 
-/* The checks before anything is created. Ranks compare their inputs, and all fail alike. */
+/* A rank whose devices cannot be used is told so later, when it may leave the others. */
+static qn_status check_memory(qn__memory_job *job, const qn__recipe *recipe, const qn_data *data,
+                              qn__memory_need *need, qn_error *err) {
+    qn_error found;
+    job->recipe = recipe;
+    job->items = qn_data_items(data);
+    if (qn__memory_need_check(job, qn__available_memory(), need, &found) != QN_MEMORY)
+        return QN_OK;
+    *err = found;
+    return QN_MEMORY;
+}
+
+/* The checks before anything is created. Ranks compare their inputs, and all fail alike; none has
+ * taken its memory before all have looked at what there is. */
 static qn_status check_all(const qn_train_options *options, qn__train_sets *sets,
-                           qn__recipe *recipe, qn_error *err) {
+                           qn__memory_job *job, qn__recipe *recipe, qn__memory_need *need,
+                           qn_error *err) {
     qn_status status = check_options(options, sets->valid, err);
     if (status == QN_OK)
         status = check_labels(sets->train, err);
@@ -494,6 +509,8 @@ static qn_status check_all(const qn_train_options *options, qn__train_sets *sets
         status = qn__train_sets_others(options, recipe, sets, err);
     if (status == QN_OK)
         status = qn__train_sets_judge(options, sets, recipe, err);
+    if (status == QN_OK)
+        status = check_memory(job, recipe, sets->train, need, err);
     return qn__agree_to_train(options, recipe, sets->train, sets->valid, sets->test, status, err);
 }
 
@@ -529,10 +546,12 @@ qn_status qn__train_open_on(const qn_train_options *options, const qn_data *trai
     const double opened = qn__now();
     qn__recipe recipe = {0};
     qn__train_sets sets = {.train = train, .valid = valid, .test = test};
+    qn__memory_job job = {.compute = &options->compute, .members = members, .count = count};
+    qn__memory_need need = {0};
     qn_error unheard;
     *out = NULL;
     err = err ? err : &unheard;
-    qn_status status = check_all(options, &sets, &recipe, err);
+    qn_status status = check_all(options, &sets, &job, &recipe, &need, err);
     if (status != QN_OK) {
         qn__train_sets_release(&sets);
         qn__recipe_release(&recipe);
@@ -540,6 +559,8 @@ qn_status qn__train_open_on(const qn_train_options *options, const qn_data *trai
     }
     status = open_on(options, &recipe, &sets, members, count, opened, out, err);
     qn__recipe_release(&recipe);
+    if (status == QN_OK)
+        (*out)->memory = need;
     /* No rank begins without the others, but for those whose devices break at once. */
     if (status == QN_DEVICE && qn__cluster_withdraw(options->compute.cluster))
         qn__remedy(err, QN_DEVICE, "the other ranks continue without this one");

@@ -49,7 +49,7 @@ qn_status qn_train_memory(const qn_train *train, qn_memory *memory, qn_error *er
     const qn_status status = qn__sized_check(QN__SIZED("memory", qn_memory), memory, err);
     if (status != QN_OK)
         return status;
-    const qn__memory_need *need = &train->job.memory;
+    const qn__memory_need *need = &train->memory;
     const qn_memory own = {.size = sizeof own,
                            .all = need->all,
                            .batch = need->batch,

@@ -2,6 +2,7 @@
 #ifndef QN_RUN_TRAINER_STATE_H
 #define QN_RUN_TRAINER_STATE_H
 
+#include "job/memory_need.h"
 #include "job/train_job.h"
 #include "run/checkpoint.h"
 #include "run/record.h"
@@ -41,6 +42,7 @@ struct qn_train {
     int began_record;    /* by this rank or an earlier one */
     qn__train_sets sets; /* the caller's, or made from them */
     qn__train_job job;
+    qn__memory_need memory;      /* beside the data */
     const qn_data *valid, *test; /* their inputs */
     qn__prepared own[2];         /* made of the caller's sets: validation, test */
     qn__comparison real[2];      /* of these two, where labels are real */

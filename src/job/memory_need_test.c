@@ -1,0 +1,112 @@
+/* The estimate of a training's memory, and the remedy where a machine has less. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "job/memory_need.h"
+#include "model/recipe_options.h"
+
+enum { ITEMS = 4096, FEATURES = 3072 };
+
+typedef struct place {
+    qn_data *data;
+    qn__recipe recipe;
+    qn_compute compute;
+    qn__memory_job job;
+} place;
+
+static void take(place *p, const char *model, uint32_t batch, const char *arith) {
+    static uint8_t values[FEATURES];
+    static const int32_t label = 9;
+    qn_train_options o;
+    qn_train_options_init(&o);
+    o.model = model;
+    o.shape = "3x32x32";
+    o.batch = batch;
+    o.arith = arith;
+    o.optimizer = "adam";
+    assert_int_equal(qn_data_from_arrays(QN_U8, 1, FEATURES, values, &label, &p->data, NULL), 0);
+    assert_int_equal(qn__recipe_from_options(&o, p->data, &p->recipe, NULL), QN_OK);
+    p->compute = o.compute;
+    p->compute.threads = 2;
+    p->compute.devices = "cpu";
+    p->job = (qn__memory_job){.recipe = &p->recipe, .items = ITEMS, .compute = &p->compute};
+}
+
+static void leave(place *p) {
+    qn__recipe_release(&p->recipe);
+    qn_data_close(p->data);
+}
+
+static qn__memory_need need_of(const char *model, uint32_t batch, const char *arith) {
+    place p;
+    qn__memory_need need;
+    take(&p, model, batch, arith);
+    assert_int_equal(qn__memory_need_of(&p.job, &need, NULL), QN_OK);
+    assert_int_equal(need.all, need.batch + need.parameters + need.program);
+    leave(&p);
+    return need;
+}
+
+/* A dense layer of n to m: at least its weights, their sums and Adam's two averages; outputs and
+ * errors of a batch. Not many times as much. */
+static void test_dense(void **state) {
+    (void)state;
+    const double weights = 3072.0 * 4000 + 4000 * 4000, outputs = 2 * 4000 * 4.0 * 512;
+    const qn__memory_need need = need_of("dense 4000 relu; dense 4000 relu; dense 10", 512, "f32");
+    assert_true((double)need.parameters > 20 * weights && (double)need.parameters < 60 * weights);
+    assert_true((double)need.batch > 2 * outputs && (double)need.batch < 6 * outputs);
+}
+
+static void test_what_it_follows(void **state) {
+    (void)state;
+    const char *model = "conv 32 3x3 relu; maxpool 2; dense 10 softmax";
+    const qn__memory_need one = need_of(model, 128, "f32"), two = need_of(model, 256, "f32");
+    assert_true(two.batch > one.batch * 19 / 10 && two.batch < one.batch * 21 / 10);
+    assert_int_equal(two.parameters, one.parameters);
+    assert_true(need_of(model, 128, "i14").batch > one.batch);
+    /* a batch is no larger than the data */
+    assert_int_equal(need_of(model, 2 * ITEMS, "f32").batch, need_of(model, ITEMS, "f32").batch);
+}
+
+static qn_status check(place *p, uint64_t available, qn_error *err) {
+    qn__memory_need need;
+    memset(err, 0, sizeof *err);
+    return qn__memory_need_check(&p->job, available, &need, err);
+}
+
+static void test_remedies(void **state) {
+    (void)state;
+    place p;
+    qn_error err;
+    qn__memory_need need;
+    take(&p, "conv 32 3x3 relu; dense 10 softmax", 256, "f32");
+    assert_int_equal(qn__memory_need_of(&p.job, &need, NULL), QN_OK);
+    const uint64_t least = need.batch + need.parameters;
+    assert_int_equal(check(&p, least, &err), QN_OK);
+    assert_int_equal(check(&p, least - 1, &err), QN_MEMORY);
+    assert_non_null(strstr(err.what, "for a batch of 256 items"));
+    assert_string_equal(err.where, "`train.batch`");
+    assert_non_null(strstr(err.remedy, "with `train.batch` 128 it fits"));
+    assert_int_equal(check(&p, need.parameters + need.batch / 4, &err), QN_MEMORY);
+    assert_non_null(strstr(err.remedy, "with `train.batch` 64 it fits"));
+    assert_int_equal(check(&p, 1 << 20, &err), QN_MEMORY);
+    assert_string_equal(err.where, "`train.model`");
+    p.compute.threads = 256;
+    assert_int_equal(check(&p, need.parameters + need.batch / 256, &err), QN_MEMORY);
+    assert_string_equal(err.where, "`compute.threads`");
+    leave(&p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_dense),
+        cmocka_unit_test(test_what_it_follows),
+        cmocka_unit_test(test_remedies),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
