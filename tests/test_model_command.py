@@ -1,6 +1,8 @@
 """Model texts in files, ready models, and `quern model`."""
 
 import json
+import re
+import resource
 import subprocess
 from xml.etree import ElementTree
 
@@ -146,3 +148,26 @@ def test_a_network_is_drawn(quern, tmp_path):
     assert "prefers-color-scheme: dark" in root.find(f"{ns}style").text
     done = run(quern, "model", "show", "dense 3", "--input", 4, "--svg", tmp_path / "none" / "net.svg")
     assert done.returncode != 0 and "net.svg" in done.stderr
+
+
+def test_a_training_that_does_not_fit_is_refused(quern, table, tmp_path):
+    """Memory is counted before any is taken; the batch that the message names does fit."""
+    def limited():
+        resource.setrlimit(resource.RLIMIT_AS, (144 << 20, 144 << 20))
+    words = ["--model", "conv 16 3x3 relu; dense 3 softmax", "--shape", "1x32x32"]
+    big = tmp_path / "big.npz"
+    np.savez(big, x=np.zeros((1024, 32, 32), np.uint8), y=np.arange(1024) % 3)
+    started = run(quern, "train", "--data", big, *words, "--batch", 1024, "-o", tmp_path / "a", preexec_fn=limited)
+    assert started.returncode == 1, started.stderr
+    assert "memory beside the data" in started.stderr and "for a batch of 1024 items" in started.stderr
+    assert "at --batch\n" in started.stderr and not (tmp_path / "a").exists()
+    fits = re.search(r"with --batch (\d+) it fits", started.stderr)[1]
+    done = run(quern, "train", "--data", big, *words, "--batch", fits, "--epochs", 1, "-o", tmp_path / "a", "--json",
+               preexec_fn=limited)
+    assert done.returncode == 0, done.stderr
+    start = json.loads(done.stdout.splitlines()[0])
+    assert 0 < start["memory_batch_bytes"] < start["memory_bytes"] < 1 << 30
+    planned = run(quern, "plan", "--json", "--items", 1024, "--classes", 3, *words,
+                  "--batch", fits, "--team", "host(cpu 9k)")
+    assert planned.returncode == 0, planned.stderr
+    assert json.loads(planned.stdout.splitlines()[0])["memory_bytes"] == start["memory_bytes"]

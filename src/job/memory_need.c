@@ -28,7 +28,7 @@ static uint64_t of_job(const subject *s) {
     if (s->count > 1)
         bytes += 2 * s->count * words + state * sizeof(float);
     if (qn_cluster_ranks(s->compute.cluster) > 1)
-        bytes += 2 * words;
+        bytes += 3 * words;
     return bytes * s->program.parameters; /* below 2^64: qn__network_program */
 }
 
