@@ -170,4 +170,4 @@ def test_a_training_that_does_not_fit_is_refused(quern, table, tmp_path):
     planned = run(quern, "plan", "--json", "--items", 1024, "--classes", 3, *words,
                   "--batch", fits, "--team", "host(cpu 9k)")
     assert planned.returncode == 0, planned.stderr
-    assert json.loads(planned.stdout.splitlines()[0])["memory_bytes"] == start["memory_bytes"]
+    assert json.loads(planned.stdout.splitlines()[-1])["memory_bytes"] == start["memory_bytes"]
