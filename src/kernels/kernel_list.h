@@ -21,6 +21,10 @@
 #define QN__INTGEMM_ERRORS_TAKES "MMMMMMMuuuuufU"
 #define QN__INTGEMM_GRADIENT_TAKES "MMMMMMUuuuuufuu"
 
+#define QN__UNFOLD_TAKES "MMMMMuuuuuu"
+#define QN__PIXELS_FORWARD_TAKES "MMMMMMMMUUuuuuuuufU"
+#define QN__PIXELS_ERRORS_TAKES "MMMMMMMMuuuuuuuufU"
+
 /* Rows of an integer product of B bits: one for tiles of a size, one for matrix instructions. */
 #define QN__INTGEMM_ROW(ROW, P, p, B, b, T, t, LANES, ROWS, COLUMNS, TILES)                        \
     ROW(INTGEMM_##P##_##B##_##T, intgemm_##p##_##b##_##t, QN__INTGEMM_##P##_TAKES, LANES, ROWS,    \
@@ -51,6 +55,12 @@
     ROW(BIAS_VECTOR, bias_vector, "MMMMUuufu", 1, 0, 0, 64, QN_WITH_ALL)                           \
     ROW(UPDATE, update, "MMMMMUUufffffff", 256, 0, 0, 256, QN_WITH_ALL)                            \
     ROW(UPDATE_VECTOR, update_vector, "MMMMMUUufffffff", 1, 0, 0, 4096, QN_WITH_ALL)               \
+    ROW(UNFOLD, unfold, QN__UNFOLD_TAKES, 128, 0, 0, 128, QN_WITH_F32)                             \
+    ROW(TURN, turn, "MMUuuu", 128, 0, 0, 8, QN_WITH_F32)                                           \
+    ROW(PIXELS_FORWARD, pixels_forward, QN__PIXELS_FORWARD_TAKES, 128, 0, 0, 8, QN_WITH_F32)       \
+    ROW(PIXELS_ERRORS, pixels_errors, QN__PIXELS_ERRORS_TAKES, 128, 0, 0, 8, QN_WITH_F32)          \
+    ROW(POOL_FORWARD, pool_forward, "MMMMuuf", 128, 0, 0, 8, QN_WITH_F32)                          \
+    ROW(POOL_ERRORS, pool_errors, "MMMMMuuf", 128, 0, 0, 8, QN_WITH_F32)                           \
     ROW(QUANTIZE_ITEMS, quantize_items, "MMMMMMMuuuuuu", 128, 0, 0, 1, QN_WITH_INTGEMM)            \
     ROW(QUANTIZE_GRAINS, quantize_grains, "MMMMuuu", 256, 0, 0, 1, QN_WITH_INTGEMM)                \
     ROW(ABSMAX, absmax, "MMUuuu", 256, 0, 0, 1, QN_WITH_INTGEMM)                                   \

@@ -82,6 +82,40 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *     9.1 to 9.6 for parameters begin .. begin+count-1, both multiples of QN_LD. decay is 0 for
  *     biases. With adamw the kernel computes RN(lr * decay) from the step's rate.
  *
+ * Layers with pixels (docs/exactness.md 16) have one row for each pixel of each item: grain, pixel,
+ * item of the grain. Arrays are [rows][ld(channels)]. `index` is a place in an array of qn_taps
+ * (kernels/step.h). Rows first .. first+count-1 are processed, a chunk; buffers of a chunk begin
+ * with its first row.
+ *
+ * UNFOLD: step M, taps M, from M, to M, rows M, index u, first u, count u, column u, columns u,
+ * grain u
+ *     to[count][ld(columns)] = columns column .. of what the rows read, tap after tap, each with
+ *     all channels; +0 for taps outside. The column behind the last tap is 1: with it GRADIENT has
+ *     the biases in its last row. `rows` becomes the step of products over this chunk, whose grains
+ *     have `grain` rows.
+ *
+ * TURN: parameters M, to M, weights U, taps u, in u, out u
+ *     The weights by output, the last tap first, [taps][out][ld(in)], then a row of zeros: with
+ *     them, and unfolded errors, FORWARD computes the errors of the layer below.
+ *
+ * PIXELS_FORWARD: step M, taps M, from M, A M, parameters M, Y M, D M, numbers M, weights U, biases
+ * U, index u, first u, count u, out u, layer u, activation u, threshold u, keep f, seed U
+ *     The epilogue of FORWARD for the chains from[count][ld(out)] of a chunk, after z = RN(chain +
+ *     (+0)). A tap outside of the input multiplied +0, which gives a NaN if the weight is not
+ *     finite. So a chain that is a NaN is computed again, from A and the weights.
+ *
+ * PIXELS_ERRORS: step M, taps M, from M, E M, weights M, Y M, B M, numbers M, index u, first u,
+ * count u, in u, flags u, layer u, activation u, threshold u, keep f, seed U
+ *     The epilogue of ERRORS likewise, for the chains from[count][ld(in)], or all rows of
+ *     [items][ld(pixels * in)] with QN_PIXELS_FLAT. `weights` are those of TURN, used with
+ *     QN_PIXELS_CHAINS only.
+ *
+ * POOL_FORWARD: step M, taps M, A M, Y M, index u, flags u, factor f
+ *     16.5 with QN_POOL_MAX in flags, else 16.6; factor is r.
+ *
+ * POOL_ERRORS: step M, taps M, A M, E M, B M, index u, flags u, factor f
+ *     The errors B of the pool's inputs A, from those of its outputs, E.
+ *
  * LEARN_VECTOR: step M, A M, E M, parameters M, slot0 M, slot1 M, status M, weights U, in u, out
  * u, layer u, limit f, optimizer u, momentum f, beta1 f, beta2 f, one_minus_beta1 f,
  * one_minus_beta2 f, epsilon f, decay f
@@ -157,11 +191,14 @@ typedef struct qn__kernel_shape {
                                          Rows are items (FORWARD, ERRORS) or inputs k (GRADIENT);
                                          columns are outputs (FORWARD, GRADIENT) or inputs (ERRORS).
                                          Directions of the grid: 0 columns, 1 rows, 2 k-blocks. */
-    uint32_t share;  /* of a kernel without tiles: pieces of work that one group does. The grid has
+    uint32_t
+        share;       /* of a kernel without tiles: pieces of work that one group does. The grid has
                         work / share groups, rounded up, in direction 0; with 0 always one group.
                         The pieces are items (FETCH, LOSS), outputs (BIAS), parameters (UPDATE:
-                        `count`), weights and biases with their padding (SUMS_*: (in + 1) *
-                        ld(out)), elements (MAP, TRIAL). Groups beyond the work's end do nothing. */
+                        `count`), vectors of four columns in 16 rows (UNFOLD), 16 columns of a row
+                        (TURN, PIXELS_*, POOL_*), weights and biases with their padding (SUMS_*: (in + 1)
+                        *       ld(out)), elements (MAP, TRIAL). Groups beyond the work's end do nothing.
+                      */
     int opencl_only; /* 1: a vector kernel, not in the CUDA text */
     uint32_t products; /* QN_WITH_...: a program with any of these arithmetics has the kernel, if it
                           also has its kind of tiles */

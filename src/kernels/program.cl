@@ -35,6 +35,10 @@
 #include "kernels/tile_gradient_small.cl"
 #include "kernels/tile.cl"
 #include "kernels/gradient.cl"
+#include "kernels/pixels.cl"
+#include "kernels/unfold.cl"
+#include "kernels/pixels_run.cl"
+#include "kernels/pools.cl"
 #endif
 #if QN_PRODUCTS & QN_WITH_I7
 #include "kernels/intgemm_i7.cl"

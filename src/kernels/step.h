@@ -42,6 +42,20 @@ typedef struct qn_status_words {
                          is not finite; 0: none */
 } qn_status_words;
 
+/* What a row of a layer with pixels reads, in the order of its chain: tap (i, j) of pixel (y, x) is
+ * the pixel at (y * stride + first + i * dilation) / divisor, and columns likewise, where this is a
+ * whole number inside the array that is read. [0] is vertical, [1] horizontal. */
+typedef struct qn_taps {
+    qn_u32 height, width;           /* pixels of the rows */
+    qn_u32 from_height, from_width; /* pixels of the array that is read */
+    qn_u32 window[2];
+    qn_u32 stride[2];
+    qn_i32 first[2];
+    qn_u32 dilation[2], divisor[2];
+    qn_u32 channels; /* of the array that is read */
+    qn_u32 planar;   /* 1: that array is [items][ld(channels * pixels)], channel after channel */
+} qn_taps;
+
 /* The products of a program, one bit for each arithmetic (num/program.h). Others are left out:
  * compiling one kernel takes 0.1 s or more. */
 #define QN_WITH_F32 1u
@@ -72,6 +86,9 @@ typedef struct qn_status_words {
 #define QN_LOSS_TRAIN 2u
 #define QN_LOSS_REAL 4u /* targets are the bits of floats */
 #define QN_GRADIENT_ADD 1u
+#define QN_PIXELS_FLAT 1u   /* sums are [items][ld(pixels * channels)] */
+#define QN_PIXELS_CHAINS 2u /* a NaN may come from a tap outside: its chain is computed again */
+#define QN_POOL_MAX 1u
 #define QN_QUANTIZE_WEIGHED 1u
 #define QN_QUANTIZE_GRAINS 2u
 #define QN_QUANTIZE_WORDS 4u

@@ -100,6 +100,24 @@ WIDTH(i7)
 WIDTH(i14)
 WIDTH(i21)
 
+static void unfold(void *const *a) {
+    qn_unfold(M(0), M(1), M(2), M(3), M(4), u(5), u(6), u(7), u(8), u(9), u(10));
+}
+static void turn(void *const *a) { qn_turn(M(0), M(1), U(2), u(3), u(4), u(5)); }
+static void pixels_forward(void *const *a) {
+    qn_pixels_forward(M(0), M(1), M(2), M(3), M(4), M(5), M(6), M(7), U(8), U(9), u(10), u(11),
+                      u(12), u(13), u(14), u(15), u(16), f(17), U(18));
+}
+static void pixels_errors(void *const *a) {
+    qn_pixels_errors(M(0), M(1), M(2), M(3), M(4), M(5), M(6), M(7), u(8), u(9), u(10), u(11),
+                     u(12), u(13), u(14), u(15), f(16), U(17));
+}
+static void pool_forward(void *const *a) {
+    qn_pool_forward(M(0), M(1), M(2), M(3), u(4), u(5), f(6));
+}
+static void pool_errors(void *const *a) {
+    qn_pool_errors(M(0), M(1), M(2), M(3), M(4), u(5), u(6), f(7));
+}
 static void quantize_items(void *const *a) {
     qn_quantize_items(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10), u(11),
                       u(12));
@@ -129,6 +147,12 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_sums_out", "MMUuuU", sums_out},
     {"qn_sums_in", "MMUuuU", sums_in},
     {"qn_map", "MMUu", map},
+    {"qn_unfold", "MMMMMuuuuuu", unfold},
+    {"qn_turn", "MMUuuu", turn},
+    {"qn_pixels_forward", "MMMMMMMMUUuuuuuuufU", pixels_forward},
+    {"qn_pixels_errors", "MMMMMMMMuuuuuuuufU", pixels_errors},
+    {"qn_pool_forward", "MMMMuuf", pool_forward},
+    {"qn_pool_errors", "MMMMMuuf", pool_errors},
 #define INTGEMM_KERNEL_FORWARD(name)                                                               \
     { "qn_intgemm_forward_" #name, "MMMMMMUMMMuuuuuufU", intgemm_forward_##name }
 #define INTGEMM_KERNEL_ERRORS(name)                                                                \

@@ -37,6 +37,7 @@ typedef struct qn__gpu_facts {
     uint32_t compute_units; /* groups that run at the same time, about */
     uint64_t memory;        /* bytes in total */
     uint64_t largest;       /* bytes of the largest single buffer */
+    uint64_t chunk;         /* bytes of pixels that are unfolded together; 0: the usual number */
     int atomics;            /* 1: 64-bit integers can be added atomically (k-blocks of GRADIENT) */
     int matrix;             /* 1: the program has integer products by matrix instructions */
     /* The instructions of integer products, as in qn_device_rates; NULL: the program has none. */

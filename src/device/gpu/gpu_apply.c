@@ -34,8 +34,10 @@ static qn_status read_applied(qn__worker *w, uint32_t items, const qn__applied *
     return status;
 }
 
-qn_status qn__gpu_apply(qn__worker *w, const qn__batch *batch, qn__applied *applied,
-                        qn__tally *tally, qn_error *err) {
+/* A loss that cannot be added is in *lost: an output that is not finite is more useful to
+ * report. */
+static qn_status apply_piece(qn__worker *w, const qn__batch *batch, const qn__applied *applied,
+                             qn__tally *tally, qn_status *lost, qn_error *err) {
     const int counts = tally && batch->feed->labels;
     const uint32_t flags = counts ? QN_LOSS_LABELS : 0;
     qn__gpu_source source;
@@ -57,9 +59,34 @@ qn_status qn__gpu_apply(qn__worker *w, const qn__batch *batch, qn__applied *appl
     if (pass.status == QN_OK && words.bad_item)
         return qn__fail(err, QN_NUMERIC, "the network gives no finite output for item %llu",
                         (unsigned long long)(batch->first + (0xffffffffu - words.bad_item)));
-    if (pass.status == QN_OK && counts)
-        pass.status = qn__gpu_add_tally(w, &words, tally, err);
     if (pass.status == QN_OK && applied)
         pass.status = read_applied(w, batch->items, applied, err);
+    if (pass.status == QN_OK && counts && *lost == QN_OK)
+        *lost = qn__gpu_add_tally(w, &words, tally, err);
     return pass.status;
+}
+
+/* What is asked of the items from `at` on. */
+static qn__applied rest_of(const qn__applied *applied, uint32_t at, uint32_t outputs) {
+    qn__applied rest = *applied;
+    rest.classes = rest.classes ? rest.classes + at : NULL;
+    rest.scores = rest.scores ? rest.scores + at : NULL;
+    rest.outputs = rest.outputs ? rest.outputs + (size_t)at * outputs : NULL;
+    return rest;
+}
+
+/* Pieces of whole grains, as the losses are added by grain. */
+qn_status qn__gpu_apply(qn__worker *w, const qn__batch *batch, qn__applied *applied,
+                        qn__tally *tally, qn_error *err) {
+    const uint32_t grain = w->program->grain, outputs = w->layer[w->program->layers - 1].layer->out;
+    const uint32_t most = batch->items <= w->room ? batch->items : w->room / grain * grain;
+    qn_status status = QN_OK, lost = QN_OK;
+    for (uint32_t at = 0; status == QN_OK && at < batch->items; at += most) {
+        qn__batch part = *batch;
+        const qn__applied own = applied ? rest_of(applied, at, outputs) : (qn__applied){0};
+        part.first += at;
+        part.items = batch->items - at < most ? batch->items - at : most;
+        status = apply_piece(w, &part, &own, tally, &lost, err);
+    }
+    return status == QN_OK ? lost : status;
 }

@@ -246,7 +246,8 @@ void qn__gpu_launch_intgemm_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
                     inputs_place(pass, i));
     quantize_grains(pass, qn__gpu_errors_of(w, i), &w->quantized_errors, l->layer->out,
                     errors_place(pass, i));
-    p.groups[2] = qn__gpu_k_blocks(pass, i, p.groups[0], add);
+    p.groups[2] = qn__gpu_k_blocks(pass, qn__gpu_pieces(pass->items, w->program->grain),
+                                   p.groups[0], l->weights, l->biases, add);
     qn__gpu_call c = {0};
     qn__push_memory_arg(&c, &w->step);
     qn__push_memory_arg(&c, &w->quantized_inputs);

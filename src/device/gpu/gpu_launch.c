@@ -73,22 +73,19 @@ const qn__gpu_memory *qn__gpu_errors_of(const qn__worker *w, uint32_t l) {
 
 /* If the tiles of a gradient are too few for the device, several groups share the grains of each
  * tile. */
-static uint32_t k_blocks_of(const qn__gpu_pass *pass, uint64_t tiles) {
-    const qn__worker *w = pass->worker;
-    const uint64_t grains = qn__gpu_pieces(pass->items, w->program->grain);
+static uint32_t k_blocks_of(const qn__worker *w, uint64_t grains, uint64_t tiles) {
     if (!w->facts->atomics || w->facts->vectors || tiles * 2 > w->facts->compute_units)
         return 1;
     const uint64_t wanted = w->facts->compute_units / tiles;
     return (uint32_t)(wanted < grains ? wanted : grains);
 }
 
-uint32_t qn__gpu_k_blocks(qn__gpu_pass *pass, uint32_t layer, uint64_t tiles, int add) {
+uint32_t qn__gpu_k_blocks(qn__gpu_pass *pass, uint64_t grains, uint64_t tiles, uint64_t first,
+                          uint64_t end, int add) {
     const qn__worker *w = pass->worker;
-    const qn__gpu_layer *l = &w->layer[layer];
-    const uint32_t k_blocks = k_blocks_of(pass, tiles);
+    const uint32_t k_blocks = k_blocks_of(w, grains, tiles);
     if (k_blocks > 1 && !add && pass->status == QN_OK)
-        pass->status =
-            w->driver->clear(w->gpu, &w->sums, (size_t)l->weights * sizeof(int64_t),
-                             (size_t)(l->biases - l->weights) * sizeof(int64_t), pass->err);
+        pass->status = w->driver->clear(w->gpu, &w->sums, (size_t)first * sizeof(int64_t),
+                                        (size_t)(end - first) * sizeof(int64_t), pass->err);
     return k_blocks;
 }

@@ -9,10 +9,11 @@ void qn__gpu_place(qn__worker *w) {
         const qn__layer *layer = &w->program->layer[l];
         w->layer[l].layer = layer;
         w->layer[l].weights = w->padded;
-        w->layer[l].biases = w->padded + layer->in * qn__gpu_ld(layer->out);
-        w->padded = w->layer[l].biases + qn__gpu_ld(layer->out);
+        const uint64_t ld = layer->depth ? qn__gpu_ld(layer->to.channels) : 0;
+        w->layer[l].biases = w->padded + layer->depth * ld;
+        w->padded = w->layer[l].biases + ld;
         w->layer[l].output_place = (uint32_t)outputs;
-        outputs += qn__gpu_ld(layer->out);
+        outputs += ld;
     }
 }
 
@@ -22,7 +23,7 @@ typedef struct piece {
     uint64_t bytes;
 } piece;
 
-enum { FIXED_PIECES = 21, INTGEMM_PIECES = 6, LAYER_PIECES = 4 };
+enum { FIXED_PIECES = 21, PIXELS_PIECES = 5, INTGEMM_PIECES = 6, LAYER_PIECES = 4 };
 
 static uint64_t row_bytes(const qn__worker *w, uint64_t n) {
     return qn__gpu_ld(n) * w->room * sizeof(float);
@@ -35,10 +36,24 @@ static uint64_t widest(const qn__program *p) {
     return outputs;
 }
 
+/* Bytes of a batch's outputs of a layer. */
+static uint64_t outputs_bytes(const qn__worker *w, const qn__layer *l) {
+    return row_bytes(w, l->to.channels) * qn__gpu_pixels(l);
+}
+
+static uint64_t errors_bytes(const qn__worker *w) {
+    uint64_t bytes = 0;
+    for (uint32_t l = 0; l < w->program->layers; ++l) {
+        const uint64_t own = outputs_bytes(w, &w->program->layer[l]);
+        bytes = own > bytes ? own : bytes;
+    }
+    return bytes;
+}
+
 /* Buffers that do not depend on the number of layers; returns how many. */
 static uint32_t fixed_pieces(qn__worker *w, piece *pieces) {
     const uint64_t parameters = w->padded * sizeof(float), items = w->room;
-    const uint64_t inputs = w->program->layer[0].in, errors = row_bytes(w, widest(w->program));
+    const uint64_t inputs = w->program->layer[0].in, errors = errors_bytes(w);
     const int standard = w->program->scale == QN__SCALE_STANDARD;
     const piece all[FIXED_PIECES] = {
         {&w->step, sizeof(qn_step)},
@@ -66,6 +81,24 @@ static uint32_t fixed_pieces(qn__worker *w, piece *pieces) {
     for (uint32_t i = 0; i < FIXED_PIECES; ++i)
         pieces[i] = all[i];
     return FIXED_PIECES;
+}
+
+/* Buffers of layers with pixels. */
+static uint32_t pixels_pieces(qn__worker *w, piece *pieces) {
+    uint64_t chains, turned;
+    qn__gpu_pixels_needs(w, &chains, &turned);
+    if (!qn__program_window(w->program))
+        return 0;
+    const piece all[PIXELS_PIECES] = {
+        {&w->taps, w->program->layers * (QN__GPU_TAPS * sizeof(qn_taps))},
+        {&w->unfolded, w->unfolded_floats * sizeof(float)},
+        {&w->chains, chains},
+        {&w->turned, turned},
+        {&w->rows, sizeof(qn_step)},
+    };
+    for (uint32_t i = 0; i < PIXELS_PIECES; ++i)
+        pieces[i] = all[i];
+    return PIXELS_PIECES;
 }
 
 /* Bytes of `rows` rows of words of the program's digits. */
@@ -102,7 +135,7 @@ static uint32_t intgemm_pieces(qn__worker *w, piece *pieces) {
 
 static void layer_pieces(qn__worker *w, uint32_t layer, piece pieces[LAYER_PIECES]) {
     qn__gpu_layer *l = &w->layer[layer];
-    const uint64_t in = l->layer->in, out = l->layer->out, bytes = row_bytes(w, out);
+    const uint64_t in = l->layer->in, out = l->layer->out, bytes = outputs_bytes(w, l->layer);
     pieces[0] = (piece){&l->output, bytes};
     pieces[1] = (piece){&l->dropped, l->layer->drop_threshold ? bytes : 0};
     pieces[2] = (piece){&l->by_output, words_bytes(w, out, qn__gpu_words(in))};
@@ -112,8 +145,9 @@ static void layer_pieces(qn__worker *w, uint32_t layer, piece pieces[LAYER_PIECE
 /* Calls `each` for all buffers; stops at the first failure. */
 static qn_status walk(qn__worker *w, qn_status (*each)(qn__worker *, piece, void *, qn_error *),
                       void *context, qn_error *err) {
-    piece pieces[FIXED_PIECES + INTGEMM_PIECES];
+    piece pieces[FIXED_PIECES + PIXELS_PIECES + INTGEMM_PIECES];
     uint32_t count = fixed_pieces(w, pieces);
+    count += pixels_pieces(w, pieces + count);
     count += intgemm_pieces(w, pieces + count);
     qn_status status = QN_OK;
     for (uint32_t i = 0; status == QN_OK && i < count; ++i)

@@ -28,10 +28,17 @@ void qn__gpu_launch_fetch(qn__gpu_pass *pass) {
 }
 
 void qn__gpu_launch_forward(qn__gpu_pass *pass) {
-    if (pass->worker->bits)
+    const qn__worker *w = pass->worker;
+    if (w->bits) {
         qn__gpu_launch_intgemm_forward(pass);
-    else
-        qn__gpu_launch_float_forward(pass);
+        return;
+    }
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
+        if (qn__gpu_has_pixels(w->layer[i].layer))
+            qn__gpu_launch_pixels_forward(pass, i);
+        else
+            qn__gpu_launch_float_forward(pass, i);
+    }
 }
 
 void qn__gpu_launch_loss(qn__gpu_pass *pass, uint32_t flags) {
@@ -85,17 +92,37 @@ static void launch_update_of(qn__gpu_pass *pass, uint64_t begin, uint64_t count,
     qn__gpu_launch_over(pass, QN__K_UPDATE, count, &c);
 }
 
+static void launch_update_layer(qn__gpu_pass *pass, uint32_t i) {
+    const qn__gpu_layer *l = &pass->worker->layer[i];
+    const float decay = pass->worker->program->weight_decay;
+    const uint64_t weights = l->biases - l->weights, biases = qn__gpu_ld(l->layer->to.channels);
+    if (!l->layer->depth)
+        return;
+    if (decay == 0.0f) {
+        launch_update_of(pass, l->weights, weights + biases, 0.0f);
+        return;
+    }
+    launch_update_of(pass, l->weights, weights, decay);
+    launch_update_of(pass, l->biases, biases, 0.0f);
+}
+
 void qn__gpu_launch_update(qn__gpu_pass *pass) {
     const qn__worker *w = pass->worker;
-    const float decay = w->program->weight_decay;
-    if (decay == 0.0f)
+    if (w->program->weight_decay == 0.0f)
         launch_update_of(pass, 0, w->padded, 0.0f);
-    for (uint32_t i = 0; decay != 0.0f && i < w->program->layers; ++i) {
-        const qn__gpu_layer *l = &w->layer[i];
-        launch_update_of(pass, l->weights, l->biases - l->weights, decay);
-        launch_update_of(pass, l->biases, qn__gpu_ld(l->layer->out), 0.0f);
-    }
+    else
+        for (uint32_t i = 0; i < w->program->layers; ++i)
+            launch_update_layer(pass, i);
     qn__gpu_launch_weights(pass);
+}
+
+/* Errors, gradients and, with `update`, the update of a layer with pixels. */
+static void launch_pixels_backward(qn__gpu_pass *pass, uint32_t i, int add, int update) {
+    if (i > 0)
+        qn__gpu_launch_pixels_errors(pass, i);
+    qn__gpu_launch_pixels_gradient(pass, i, add);
+    if (update)
+        launch_update_layer(pass, i);
 }
 
 void qn__gpu_launch_backward(qn__gpu_pass *pass, int add, int update) {
@@ -103,10 +130,14 @@ void qn__gpu_launch_backward(qn__gpu_pass *pass, int add, int update) {
     const int integer = pass->worker->bits != 0;
     const int fused = update && pass->worker->facts->vectors && !integer;
     for (uint32_t i = pass->worker->program->layers; i-- > 0;) {
+        if (qn__gpu_has_pixels(pass->worker->layer[i].layer)) {
+            launch_pixels_backward(pass, i, add, fused);
+            continue;
+        }
         if (integer)
             qn__gpu_launch_intgemm_errors(pass, i);
         else if (i > 0)
-            qn__gpu_launch_float_errors(pass, i);
+            qn__gpu_launch_float_errors(pass, i, NULL);
         if (fused) {
             qn__gpu_launch_learn(pass, i);
             continue;
@@ -138,14 +169,16 @@ void qn__gpu_launch_sums(qn__gpu_pass *pass, qn__kernel kernel) {
     const qn__worker *w = pass->worker;
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__gpu_layer *l = &w->layer[i];
+        const uint32_t depth = l->layer->depth, out = l->layer->to.channels;
         qn__gpu_call c = {0};
+        if (!depth)
+            continue;
         qn__push_memory_arg(&c, &w->sums);
         qn__push_memory_arg(&c, &w->canonical);
         qn__push_wide_arg(&c, l->weights);
-        qn__push_arg(&c, l->layer->in);
-        qn__push_arg(&c, l->layer->out);
+        qn__push_arg(&c, depth);
+        qn__push_arg(&c, out);
         qn__push_wide_arg(&c, l->layer->weights);
-        qn__gpu_launch_over(pass, kernel, (l->layer->in + (uint64_t)1) * qn__gpu_ld(l->layer->out),
-                            &c);
+        qn__gpu_launch_over(pass, kernel, (depth + (uint64_t)1) * qn__gpu_ld(out), &c);
     }
 }

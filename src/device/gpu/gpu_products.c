@@ -36,30 +36,55 @@ static product choose(const qn__worker *w, qn__kernel large, uint64_t rows, uint
     return w->facts->vectors ? product_of(k, rows, columns) : best;
 }
 
-void qn__gpu_launch_float_forward(qn__gpu_pass *pass) {
+void qn__gpu_launch_float_forward(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
-    for (uint32_t i = 0; i < w->program->layers; ++i) {
-        const qn__gpu_layer *l = &w->layer[i];
-        const int drops = pass->training && l->dropped.bytes;
-        const product p = choose(w, QN__K_FORWARD_LARGE, pass->items, l->layer->out);
-        qn__gpu_call c = {0};
-        qn__push_memory_arg(&c, &w->step);
-        qn__push_memory_arg(&c, qn__gpu_input_of(pass, i));
-        qn__push_memory_arg(&c, &w->parameters);
-        qn__push_wide_arg(&c, l->weights);
-        qn__push_wide_arg(&c, l->biases);
-        qn__push_memory_arg(&c, &l->output);
-        qn__push_memory_arg(&c, drops ? &l->dropped : &w->step);
-        qn__push_memory_arg(&c, &w->numbers);
-        qn__push_arg(&c, l->layer->in);
-        qn__push_arg(&c, l->layer->out);
-        qn__gpu_push_outputs(w, i, drops, &c);
-        qn__gpu_launch(pass, p.kernel, p.groups, &c);
-    }
+    const qn__gpu_layer *l = &w->layer[i];
+    const int drops = pass->training && l->dropped.bytes;
+    const product p = choose(w, QN__K_FORWARD_LARGE, pass->items, l->layer->out);
+    qn__gpu_call c = {0};
+    qn__push_memory_arg(&c, &w->step);
+    qn__push_memory_arg(&c, qn__gpu_input_of(pass, i));
+    qn__push_memory_arg(&c, &w->parameters);
+    qn__push_wide_arg(&c, l->weights);
+    qn__push_wide_arg(&c, l->biases);
+    qn__push_memory_arg(&c, &l->output);
+    qn__push_memory_arg(&c, drops ? &l->dropped : &w->step);
+    qn__push_memory_arg(&c, &w->numbers);
+    qn__push_arg(&c, l->layer->in);
+    qn__push_arg(&c, l->layer->out);
+    qn__gpu_push_outputs(w, i, drops, &c);
+    qn__gpu_launch(pass, p.kernel, p.groups, &c);
+}
+
+/* The outputs of a layer that has neither activation nor dropout. */
+static void push_plain(const qn__worker *w, qn__gpu_call *c) {
+    qn__push_arg(c, 0);
+    qn__push_arg(c, qn__kernel_activation(QN__ACT_NONE));
+    qn__push_arg(c, 0);
+    qn__push_float_arg(c, 1.0f);
+    qn__push_wide_arg(c, w->program->seed);
+}
+
+void qn__gpu_launch_chains(qn__gpu_pass *pass, const qn__gpu_factors *f) {
+    const qn__worker *w = pass->worker;
+    const product p = choose(w, QN__K_FORWARD_LARGE, f->rows, f->out);
+    qn__gpu_call c = {0};
+    qn__push_memory_arg(&c, f->step);
+    qn__push_memory_arg(&c, f->a);
+    qn__push_memory_arg(&c, f->weights);
+    qn__push_wide_arg(&c, f->first);
+    qn__push_wide_arg(&c, f->first + f->in * qn__gpu_ld(f->out));
+    qn__push_memory_arg(&c, f->to);
+    qn__push_memory_arg(&c, &w->step);
+    qn__push_memory_arg(&c, &w->numbers);
+    qn__push_arg(&c, f->in);
+    qn__push_arg(&c, f->out);
+    push_plain(w, &c);
+    qn__gpu_launch(pass, p.kernel, p.groups, &c);
 }
 
 /* 8.4, 8.5 */
-void qn__gpu_launch_float_errors(qn__gpu_pass *pass, uint32_t i) {
+void qn__gpu_launch_float_errors(qn__gpu_pass *pass, uint32_t i, const qn__gpu_memory *plain) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i], *below = l - 1;
     const product p = choose(w, QN__K_ERRORS_LARGE, pass->items, l->layer->in);
@@ -69,33 +94,49 @@ void qn__gpu_launch_float_errors(qn__gpu_pass *pass, uint32_t i) {
     qn__push_memory_arg(&c, &w->parameters);
     qn__push_wide_arg(&c, l->weights);
     qn__push_memory_arg(&c, &below->output);
-    qn__push_memory_arg(&c, qn__gpu_errors_of(w, i - 1));
+    qn__push_memory_arg(&c, plain ? plain : qn__gpu_errors_of(w, i - 1));
     qn__push_memory_arg(&c, &w->numbers);
     qn__push_arg(&c, l->layer->in);
     qn__push_arg(&c, l->layer->out);
-    qn__gpu_push_outputs(w, i - 1, 1, &c);
+    if (plain)
+        push_plain(w, &c);
+    else
+        qn__gpu_push_outputs(w, i - 1, 1, &c);
+    qn__gpu_launch(pass, p.kernel, p.groups, &c);
+}
+
+void qn__gpu_launch_gradient(qn__gpu_pass *pass, uint32_t i, const qn__gpu_factors *f,
+                             uint64_t grains, int add) {
+    const qn__worker *w = pass->worker;
+    product p = choose(w, QN__K_GRADIENT_LARGE, f->in, f->out);
+    p.groups[2] = qn__gpu_k_blocks(pass, grains, (uint64_t)p.groups[0] * p.groups[1], f->first,
+                                   f->first + f->in * qn__gpu_ld(f->out), add);
+    qn__gpu_call c = {0};
+    qn__push_memory_arg(&c, f->step);
+    qn__push_memory_arg(&c, f->a);
+    qn__push_memory_arg(&c, f->e);
+    qn__push_memory_arg(&c, &w->sums);
+    qn__push_memory_arg(&c, &w->status);
+    qn__push_wide_arg(&c, f->first);
+    qn__push_arg(&c, f->in);
+    qn__push_arg(&c, f->out);
+    qn__push_arg(&c, i);
+    qn__push_float_arg(&c, w->program->partial_limit);
+    qn__push_arg(&c, p.groups[2]);
+    qn__push_arg(&c, add || p.groups[2] > 1 ? QN_GRADIENT_ADD : 0);
     qn__gpu_launch(pass, p.kernel, p.groups, &c);
 }
 
 void qn__gpu_launch_float_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
-    product p = choose(w, QN__K_GRADIENT_LARGE, l->layer->in, l->layer->out);
-    p.groups[2] = qn__gpu_k_blocks(pass, i, (uint64_t)p.groups[0] * p.groups[1], add);
-    qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, qn__gpu_input_of(pass, i));
-    qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
-    qn__push_memory_arg(&c, &w->sums);
-    qn__push_memory_arg(&c, &w->status);
-    qn__push_wide_arg(&c, l->weights);
-    qn__push_arg(&c, l->layer->in);
-    qn__push_arg(&c, l->layer->out);
-    qn__push_arg(&c, i);
-    qn__push_float_arg(&c, w->program->partial_limit);
-    qn__push_arg(&c, p.groups[2]);
-    qn__push_arg(&c, add || p.groups[2] > 1 ? QN_GRADIENT_ADD : 0);
-    qn__gpu_launch(pass, p.kernel, p.groups, &c);
+    const qn__gpu_factors f = {.step = &w->step,
+                               .a = qn__gpu_input_of(pass, i),
+                               .e = qn__gpu_errors_of(w, i),
+                               .first = l->weights,
+                               .in = l->layer->in,
+                               .out = l->layer->out};
+    qn__gpu_launch_gradient(pass, i, &f, qn__gpu_pieces(pass->items, w->program->grain), add);
 }
 
 void qn__gpu_launch_learn(qn__gpu_pass *pass, uint32_t i) {

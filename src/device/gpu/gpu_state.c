@@ -10,29 +10,31 @@ enum { BLOCK = 16 }; /* rows and columns that are transposed together, for the c
 /* to[row - first][o] for the device's rows first .. end-1 of a layer, with +0 behind column out. */
 static void to_device(const qn__layer *l, const float *from, uint32_t first, uint32_t end,
                       float *to) {
-    const size_t ld = (size_t)qn__gpu_ld(l->out);
-    const uint32_t weights = end <= l->in ? end : l->in;
+    const uint32_t in = l->depth, out = l->to.channels;
+    const size_t ld = (size_t)qn__gpu_ld(out);
+    const uint32_t weights = end <= in ? end : in;
     for (uint32_t k0 = first; k0 < weights; k0 += BLOCK)
-        for (uint32_t o = 0; o < l->out; ++o)
+        for (uint32_t o = 0; o < out; ++o)
             for (uint32_t k = k0; k < weights && k - k0 < BLOCK; ++k)
-                to[(k - first) * ld + o] = from[l->weights + (uint64_t)o * l->in + k];
-    if (end > l->in)
-        memcpy(to + (l->in - first) * ld, from + l->biases, l->out * sizeof *to);
+                to[(k - first) * ld + o] = from[l->weights + (uint64_t)o * in + k];
+    if (end > in)
+        memcpy(to + (in - first) * ld, from + l->biases, out * sizeof *to);
     for (uint32_t k = first; k < end; ++k)
-        memset(to + (k - first) * ld + l->out, 0, (ld - l->out) * sizeof *to);
+        memset(to + (k - first) * ld + out, 0, (ld - out) * sizeof *to);
 }
 
 /* The inverse. */
 static void to_host(const qn__layer *l, const float *from, uint32_t first, uint32_t end,
                     float *to) {
-    const size_t ld = (size_t)qn__gpu_ld(l->out);
-    const uint32_t weights = end <= l->in ? end : l->in;
+    const uint32_t in = l->depth, out = l->to.channels;
+    const size_t ld = (size_t)qn__gpu_ld(out);
+    const uint32_t weights = end <= in ? end : in;
     for (uint32_t k0 = first; k0 < weights; k0 += BLOCK)
-        for (uint32_t o = 0; o < l->out; ++o)
+        for (uint32_t o = 0; o < out; ++o)
             for (uint32_t k = k0; k < weights && k - k0 < BLOCK; ++k)
-                to[l->weights + (uint64_t)o * l->in + k] = from[(k - first) * ld + o];
-    if (end > l->in)
-        memcpy(to + l->biases, from + (l->in - first) * ld, l->out * sizeof *to);
+                to[l->weights + (uint64_t)o * in + k] = from[(k - first) * ld + o];
+    if (end > in)
+        memcpy(to + l->biases, from + (in - first) * ld, out * sizeof *to);
 }
 
 /* Copies one canonical array: to the device from `from`, or to the host, to `to`, if `from` is
@@ -43,8 +45,9 @@ static qn_status move(qn__worker *w, const qn__gpu_memory *memory, const float *
     qn_status status = QN_OK;
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__gpu_layer *l = &w->layer[i];
-        const size_t row = (size_t)qn__gpu_ld(l->layer->out) * sizeof *stage;
-        const uint32_t rows = l->layer->in + 1, most = (uint32_t)(w->stage_bytes / row);
+        const size_t row = (size_t)qn__gpu_ld(l->layer->to.channels) * sizeof *stage;
+        const uint32_t rows = l->layer->depth ? l->layer->depth + 1 : 0;
+        const uint32_t most = (uint32_t)(w->stage_bytes / row);
         for (uint32_t first = 0, end; status == QN_OK && first < rows; first = end) {
             const size_t at = (size_t)l->weights * sizeof *stage + first * row;
             end = rows - first < most ? rows : first + most;

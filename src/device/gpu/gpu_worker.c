@@ -4,8 +4,33 @@
 #include "base/memory.h"
 #include "num/intgemm_reference.h"
 
+/* Kinds that others may add are refused until they have kernels. */
+static int has_kernels(const qn__layer *l) {
+    return l->kind == QN__LAYER_DENSE || l->kind == QN__LAYER_CONV ||
+           l->kind == QN__LAYER_MAXPOOL || l->kind == QN__LAYER_AVGPOOL ||
+           l->kind == QN__LAYER_GLOBALPOOL;
+}
+
 int qn__gpu_supports(const qn__program *program) {
-    return program->arith <= QN__ARITH_I21 && !qn__program_window(program);
+    int all = 1;
+    for (uint32_t l = 0; l < program->layers; ++l)
+        all &= has_kernels(&program->layer[l]);
+    return program->arith <= QN__ARITH_I21 && all &&
+           (program->arith == QN__ARITH_F32 || !qn__program_window(program));
+}
+
+static qn_status write_taps(qn__worker *w, qn_error *err) {
+    const qn__program *p = w->program;
+    if (!w->taps.bytes)
+        return QN_OK;
+    qn_taps *taps = qn__alloc(p->layers, QN__GPU_TAPS * sizeof *taps, err);
+    if (!taps)
+        return QN_MEMORY;
+    for (uint32_t l = 0; l < p->layers; ++l)
+        qn__gpu_taps_of(&p->layer[l], l == 0, taps + l * QN__GPU_TAPS);
+    const qn_status status = w->driver->write(w->gpu, &w->taps, 0, taps, w->taps.bytes, err);
+    qn__free(taps);
+    return status;
 }
 
 /* Writes the constant data: the scaled bytes, mean and inverse. */
@@ -33,7 +58,8 @@ qn_status qn__gpu_open(const qn__gpu_driver *driver, uint32_t index, const qn_co
     w->program = program;
     w->slots = qn__optimizer_slots(program->optimizer);
     w->bits = (uint32_t)qn__arith_bits(program->arith);
-    w->room = qn__apply_room(program);
+    /* A picture may take a megabyte in each layer: apply takes a batch of them at a time. */
+    w->room = qn__program_window(program) ? program->batch : qn__apply_room(program);
     if (program->batch > w->room)
         w->room = program->batch;
     w->layer = qn__alloc(program->layers, sizeof *w->layer, err);
@@ -49,6 +75,8 @@ qn_status qn__gpu_open(const qn__gpu_driver *driver, uint32_t index, const qn_co
     }
     if (status == QN_OK)
         status = fill(w, err);
+    if (status == QN_OK)
+        status = write_taps(w, err);
     if (status != QN_OK) {
         qn__gpu_close(w);
         return status;

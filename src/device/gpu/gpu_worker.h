@@ -16,7 +16,7 @@ enum {
 typedef struct qn__gpu_layer {
     const qn__layer *layer;
     uint64_t weights, biases; /* in floats; the biases follow the weights like one more row */
-    qn__gpu_memory output;    /* [rows][ld(out)], before dropout */
+    qn__gpu_memory output;    /* [rows][ld(channels)], before dropout */
     qn__gpu_memory dropped;   /* after it; no bytes without dropout */
     /* For integer products (docs/exactness.md 15): weights as words along the inputs and, except in
      * the first layer, along the outputs; the offset in absmax_outputs. */
@@ -66,7 +66,7 @@ struct qn__worker {
     qn__traffic before; /* bytes and time of the self-test */
     double busy_before;
     uint32_t slots;
-    uint32_t room;   /* rows of the batch arrays */
+    uint32_t room;   /* items of the batch arrays */
     uint64_t padded; /* floats of all parameters in the device's layout */
     uint64_t bytes;  /* that the worker has allocated there */
     qn__gpu_layer *layer;
@@ -75,6 +75,11 @@ struct qn__worker {
         canonical; /* sums in canonical order; allocated when the worker first shares a step */
     qn__gpu_memory unit, mean, inverse, inputs, errors[2];
     qn__gpu_memory numbers, targets, weight, loss, classes, scores, finite; /* of each item */
+    /* For layers with pixels (gpu_pixels.c): what rows read, QN__GPU_TAPS for each layer; a chunk
+     * of unfolded rows, of `unfolded_floats`; its chains; weights by output; the step of a chunk's
+     * products. No bytes without such layers. */
+    qn__gpu_memory taps, unfolded, chains, turned, rows;
+    uint64_t unfolded_floats;
     /* For integer products: absmax of the blocks (of each layer's outputs; of items; of each
      * grain's inputs, layer after layer, then of its errors), and operands as words, of one product
      * at a time. */
@@ -104,6 +109,16 @@ typedef struct qn__gpu_pass {
     qn_status status;
     qn_error *err;
 } qn__gpu_pass;
+
+enum { QN__GPU_TAPS = 3 }; /* forward, backward, rows as they are */
+
+/* Pixels of a layer's outputs. */
+static inline uint32_t qn__gpu_pixels(const qn__layer *l) { return l->to.height * l->to.width; }
+
+/* 1 for layers that gpu_pixels.c computes: all but dense layers behind one pixel. */
+static inline int qn__gpu_has_pixels(const qn__layer *l) {
+    return l->kind != QN__LAYER_DENSE || l->from.height > 1 || l->from.width > 1;
+}
 
 static inline uint64_t qn__gpu_ld(uint64_t n) { return (n + QN_LD - 1) / QN_LD * QN_LD; }
 
@@ -149,10 +164,11 @@ const qn__gpu_memory *qn__gpu_input_of(const qn__gpu_pass *pass, uint32_t layer)
 const qn__gpu_memory *qn__gpu_errors_of(const qn__worker *worker, uint32_t layer);
 /* The estimated time of a product's variant with `tiles` tiles. */
 uint64_t qn__gpu_cost(const qn__worker *worker, qn__kernel kernel, uint64_t tiles);
-/* The number of groups that share the grains of a layer's gradient, for `tiles` tiles. If it is
- * more than one and the sums are to be overwritten (`add` 0), enqueues a clear of the sums
- * first. */
-uint32_t qn__gpu_k_blocks(qn__gpu_pass *pass, uint32_t layer, uint64_t tiles, int add);
+/* The number of groups that share `grains` grains of a gradient, for `tiles` tiles. If it is more
+ * than one and the sums are to be overwritten (`add` 0), enqueues a clear of the sums first ..
+ * end-1. */
+uint32_t qn__gpu_k_blocks(qn__gpu_pass *pass, uint64_t grains, uint64_t tiles, uint64_t first,
+                          uint64_t end, int add);
 /* Pushes the arguments that describe the outputs of a layer, forward or backward. */
 void qn__gpu_push_outputs(const qn__worker *worker, uint32_t layer, int drops, qn__gpu_call *call);
 /* Pushes the arguments for the parameters, the optimiser's state and the optimiser's settings. */
@@ -166,12 +182,40 @@ void qn__gpu_launch_over(qn__gpu_pass *pass, qn__kernel kernel, uint64_t work,
                          const qn__gpu_call *arguments);
 
 /* gpu_products.c: products of floats. Errors are computed from those of a layer for the layer
- * below. */
-void qn__gpu_launch_float_forward(qn__gpu_pass *pass);
-void qn__gpu_launch_float_errors(qn__gpu_pass *pass, uint32_t layer);
+ * below; with `plain` without its dropout and activation, to that memory. */
+void qn__gpu_launch_float_forward(qn__gpu_pass *pass, uint32_t layer);
+void qn__gpu_launch_float_errors(qn__gpu_pass *pass, uint32_t layer, const qn__gpu_memory *plain);
 void qn__gpu_launch_float_gradient(qn__gpu_pass *pass, uint32_t layer, int add);
 /* Gradients, biases and update of a layer in one kernel, for devices that are CPUs. */
 void qn__gpu_launch_learn(qn__gpu_pass *pass, uint32_t layer);
+
+/* Matrices of a product. */
+typedef struct qn__gpu_factors {
+    const qn__gpu_memory *step; /* with the number of rows, and of the rows of a grain */
+    const qn__gpu_memory *a, *e;
+    const qn__gpu_memory *weights;
+    uint64_t first; /* weight, of `weights` or of the sums */
+    uint32_t rows, in, out;
+    const qn__gpu_memory *to;
+} qn__gpu_factors;
+
+/* FORWARD without an activation: to[rows][ld(out)] = the chains of a[rows][ld(in)] and the weights,
+ * from the biases behind these. */
+void qn__gpu_launch_chains(qn__gpu_pass *pass, const qn__gpu_factors *f);
+/* GRADIENT of a part of layer `layer`: of a and e, over `grains` grains. */
+void qn__gpu_launch_gradient(qn__gpu_pass *pass, uint32_t layer, const qn__gpu_factors *f,
+                             uint64_t grains, int add);
+
+/* gpu_pixels.c: layers with pixels (docs/exactness.md 16). */
+
+/* Fills the records for the kernels, QN__GPU_TAPS of a layer. */
+void qn__gpu_taps_of(const qn__layer *layer, int first, qn_taps *taps);
+/* Sets unfolded_floats; returns the bytes of `chains` and `turned`. */
+void qn__gpu_pixels_needs(qn__worker *worker, uint64_t *chains, uint64_t *turned);
+void qn__gpu_launch_pixels_forward(qn__gpu_pass *pass, uint32_t layer);
+void qn__gpu_launch_pixels_errors(qn__gpu_pass *pass, uint32_t layer);
+/* Gradients of weights and biases; nothing for a layer without parameters. */
+void qn__gpu_launch_pixels_gradient(qn__gpu_pass *pass, uint32_t layer, int add);
 
 /* gpu_pass.c: each function enqueues its kernels for all items of the pass. */
 void qn__gpu_launch_fetch(qn__gpu_pass *pass);

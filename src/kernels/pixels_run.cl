@@ -1,0 +1,88 @@
+/* PIXELS_FORWARD and PIXELS_ERRORS: what follows the chains of layers with pixels. A lane has one
+ * number. */
+
+/* The chain of column o in the order of 16.4, from `acc`. Taps outside are left out. */
+QN_FN float qn_chain_of(QN_GLOBAL const qn_taps *taps, qn_pixel p, QN_GLOBAL const float *from,
+                        QN_GLOBAL const float *weights, qn_u32 ld, qn_u32 o, float acc) {
+    const qn_u32 channels = taps->channels, count = taps->window[0] * taps->window[1];
+    QN_ROLLED
+    for (qn_u32 tap = 0u; tap < count; ++tap) {
+        const qn_u32 i = tap / taps->window[1], j = tap - i * taps->window[1];
+        const qn_u32 y =
+            qn_tap_at((qn_i32)(p.y * taps->stride[0] + i * taps->dilation[0]) + taps->first[0],
+                      taps->divisor[0], taps->from_height);
+        const qn_u32 x =
+            qn_tap_at((qn_i32)(p.x * taps->stride[1] + j * taps->dilation[1]) + taps->first[1],
+                      taps->divisor[1], taps->from_width);
+        if (y == QN_OUTSIDE || x == QN_OUTSIDE)
+            continue;
+        QN_ROLLED
+        for (qn_u32 c = 0u; c < channels; ++c)
+            acc = qn_fma(from[qn_place_of_tap(taps, p, y, x, c)],
+                         weights[(qn_u64)(tap * channels + c) * ld + o], acc);
+    }
+    return acc;
+}
+
+/* The dropout word of channel c of a row. */
+QN_FN qn_u32 qn_pixel_word(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_u64 *numbers,
+                           qn_pixel p, qn_u32 width, qn_u32 channels, qn_u32 c, qn_u32 layer,
+                           qn_u64 seed) {
+    const qn_u32 k = (p.y * width + p.x) * channels + c;
+    return qn_word_of(qn_dropout_words(seed, layer, step->epoch, numbers[p.begin + p.item], k / 4u),
+                      k, 2u);
+}
+
+QN_KERNEL(128)
+qn_pixels_forward(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
+                  QN_GLOBAL const float *from, QN_GLOBAL const float *A,
+                  QN_GLOBAL const float *parameters, QN_GLOBAL float *Y, QN_GLOBAL float *D,
+                  QN_GLOBAL const qn_u64 *numbers, qn_u64 weights, qn_u64 biases, qn_u32 index,
+                  qn_u32 first, qn_u32 count, qn_u32 out, qn_u32 layer, qn_u32 activation,
+                  qn_u32 threshold, float keep, qn_u64 seed) {
+    QN_GLOBAL const qn_taps *taps = all + index;
+    const qn_u32 ld = qn_ld(out);
+    const qn_sixteen s = qn_sixteen_of(ld);
+    if (s.row >= count)
+        return;
+    const qn_u32 c = s.column, inside = c < out ? 1u : 0u;
+    const qn_pixel p = qn_pixel_of(step, taps->height, taps->width, first + s.row);
+    float z = from[(qn_u64)s.row * ld + c];
+    qn_u32 word = 0u;
+    if (z != z && inside != 0u)
+        z = qn_chain_of(taps, p, A, parameters + weights, ld, c, parameters[biases + c]);
+    if (threshold != 0u && inside != 0u)
+        word = qn_pixel_word(step, numbers, p, taps->width, out, c, layer, seed);
+    const qn_u64 at = (qn_u64)(first + s.row) * ld + c;
+    Y[at] = z + 0.0f;
+    qn_finish_forward(Y + at, D + at, c, out, activation, threshold, keep, word);
+}
+
+QN_KERNEL(128)
+qn_pixels_errors(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
+                 QN_GLOBAL const float *from, QN_GLOBAL const float *E,
+                 QN_GLOBAL const float *weights, QN_GLOBAL const float *Y, QN_GLOBAL float *B,
+                 QN_GLOBAL const qn_u64 *numbers, qn_u32 index, qn_u32 first, qn_u32 count,
+                 qn_u32 in, qn_u32 flags, qn_u32 layer, qn_u32 activation, qn_u32 threshold,
+                 float keep, qn_u64 seed) {
+    QN_GLOBAL const qn_taps *taps = all + index;
+    const qn_u32 ld = qn_ld(in), height = taps->height, width = taps->width;
+    const qn_sixteen s = qn_sixteen_of(ld);
+    if (s.row >= count)
+        return;
+    const qn_u32 c = s.column, inside = c < in ? 1u : 0u;
+    const qn_pixel p = qn_pixel_of(step, height, width, first + s.row);
+    qn_u64 place = (qn_u64)s.row * ld + c;
+    if ((flags & QN_PIXELS_FLAT) != 0u)
+        place =
+            (qn_u64)(p.begin + p.item) * qn_ld(height * width * in) + (p.y * width + p.x) * in + c;
+    float e = inside != 0u ? from[place] : 0.0f;
+    qn_u32 word = 0u;
+    if (e != e && (flags & QN_PIXELS_CHAINS) != 0u)
+        e = qn_chain_of(taps, p, E, weights, ld, c, 0.0f);
+    if (threshold != 0u && inside != 0u)
+        word = qn_pixel_word(step, numbers, p, width, in, c, layer, seed);
+    const qn_u64 at = (qn_u64)(first + s.row) * ld + c;
+    B[at] = e + 0.0f;
+    qn_finish_errors(B + at, Y + at, c, in, activation, threshold, keep, word);
+}
