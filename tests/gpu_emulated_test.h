@@ -15,6 +15,7 @@
 typedef struct emulated_plan {
     uint64_t memory, largest;
     uint64_t refuse;  /* allocations of at least so many bytes fail although they fit; 0: none */
+    uint64_t chunk;   /* bytes that are unfolded together */
     uint64_t fail_at; /* the call, counted from 1, at which the device fails for good; 0: never */
     uint32_t compute_units;
     int atomics, matrix;
@@ -73,6 +74,7 @@ static qn_status emulated_open(uint32_t index, uint32_t products, const qn_compu
     (*out)->facts.memory = plan.memory;
     (*out)->facts.largest = plan.largest;
     (*out)->facts.atomics = plan.atomics;
+    (*out)->facts.chunk = plan.chunk;
     (*out)->recording = -1;
     (*out)->products = products | (plan.matrix ? QN_WITH_MATRIX : QN_WITH_LARGE);
     (*out)->facts.matrix = plan.matrix;

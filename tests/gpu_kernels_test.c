@@ -3,6 +3,7 @@
  * ones and large ones in turn, so that every variant runs. QN_TEST_SEED and QN_TEST_CASES as in the
  * conformance suite. */
 #include "device/conformance_intgemm_test.h"
+#include "device/conformance_picture_test.h"
 #include "device/conformance_subject_test.h"
 #include "device/conformance_zeros_test.h"
 #include "device/gpu/gpu_worker.h"
@@ -31,20 +32,22 @@ static uint64_t setting(const char *name, uint64_t otherwise) {
 
 static void check_cases(const qn__device_table *device, uint32_t index) {
     static const uint32_t units[] = {1, 12, 1000}; /* large tiles; some; small ones and k-blocks */
-    const uint64_t first = setting("QN_TEST_SEED", 1), cases = setting("QN_TEST_CASES", 18);
+    const uint64_t first = setting("QN_TEST_SEED", 1), cases = setting("QN_TEST_CASES", 24);
     static test_case c;
     static expected e;
     for (uint64_t seed = first; seed < first + cases; ++seed) {
         subject s = {.device = device, .index = index, .threads = 1, .c = &c, .e = &e};
-        if (seed % 3 == 0)
+        if (seed % 4 == 0)
             case_begin(&c, seed);
-        else if (seed % 3 == 1)
+        else if (seed % 4 == 1)
             zeros_begin(&c, seed);
-        else
+        else if (seed % 4 == 2)
             integers_begin(&c, seed);
+        else
+            pictures_begin(&c, seed);
         augment_some(&c);
         assert_true(expect(&c, &e));
-        told.compute_units = units[seed / 3 % 3];
+        told.compute_units = units[seed / 4 % 3];
         check_subject(&s);
     }
     case_end(&c);

@@ -2,6 +2,7 @@
  * a real one, such as a memory that is too small. QN_TEST_SEED and QN_TEST_CASES as there;
  * with QN_TEST_STRIDE=7 only every seventh call fails in its turn. */
 #include "device/conformance_intgemm_test.h"
+#include "device/conformance_picture_test.h"
 #include "device/conformance_subject_test.h"
 #include "device/conformance_zeros_test.h"
 #include "gpu_emulated_test.h"
@@ -100,6 +101,37 @@ static void test_every_way_gives_the_reference_bytes(void **state) {
     case_end(&c);
     print_message("%llu cases, %u of them in pieces, %u recorded\n", (unsigned long long)cases,
                   in_pieces, recorded);
+}
+
+/* Pictures in chunks of one row, of some rows, of whole batches: of gradients also a part of the
+ * weights. Values that are not finite meet the weights of taps outside of a picture. */
+static void test_pictures_in_chunks_give_the_reference_bytes(void **state) {
+    (void)state;
+    static const uint32_t units[] = {1, 8, 1000}, bytes[] = {4, 3000, 50000, 0};
+    const uint64_t first = setting("QN_TEST_SEED", 1), cases = setting("QN_TEST_CASES", 60);
+    static test_case c;
+    static expected e;
+    uint64_t launches[4] = {0};
+    for (uint64_t seed = first; seed < first + cases; ++seed) {
+        subject s = {.device = &device, .threads = 1, .c = &c, .e = &e};
+        const uint32_t luck = (uint32_t)seed % 4;
+        begin(NULL);
+        pictures_begin(&c, seed);
+        assert_true(expect(&c, &e));
+        driver = below(&c, 2) ? &recording : &one_by_one;
+        plan.compute_units = one_of(&c, units, sizeof units / sizeof *units);
+        plan.atomics = below(&c, 2) != 0;
+        plan.chunk = bytes[luck];
+        check_subject(&s);
+        assert_int_equal(counts.allocated, 0);
+        launches[luck] += counts.launches;
+    }
+    case_end(&c);
+    print_message("launches by size of chunk: %llu, %llu, %llu, %llu\n",
+                  (unsigned long long)launches[0], (unsigned long long)launches[1],
+                  (unsigned long long)launches[2], (unsigned long long)launches[3]);
+    if (cases >= 60)
+        assert_true(2 * launches[0] > 3 * launches[3]);
 }
 
 /* A program of two layers, its items and one step. */
@@ -389,6 +421,7 @@ int main(void) {
         cmocka_unit_test_setup(test_apply_sees_what_the_feed_holds_now, begin),
         cmocka_unit_test_setup(test_a_device_may_fail_anywhere, begin),
         cmocka_unit_test_setup(test_every_way_gives_the_reference_bytes, begin),
+        cmocka_unit_test_setup(test_pictures_in_chunks_give_the_reference_bytes, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

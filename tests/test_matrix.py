@@ -74,7 +74,9 @@ WINDOW_BUILDS = {
 
 # Contract 6.
 SIXTH = list(recipes.SIXTH)
-SIXTH_DENSE = [name for name, words in recipes.SIXTH.items() if "conv" not in words]
+# GPUs lack integers with pixels.
+SIXTH_DEVICES = [name for name, words in recipes.SIXTH.items()
+                 if "conv" not in words or "--arith" not in words]
 FEW_SIXTH = ["nesterov", "clip"]
 SIXTH_BUILDS = {
     "release": (SIXTH, [1, 3]),
@@ -163,7 +165,15 @@ def on_kinds(*lists):
             for case in itertools.product(devices.KINDS, *lists)]
 
 
-@pytest.mark.parametrize("kind, name", on_kinds(ALL + SOME_INTEGERS + SIXTH_DENSE))
+# A few networks with pixels run on devices by default. The emulated CUDA devices take seconds for the
+# larger ones.
+DEVICE_WINDOWS = ["pixels-panels", "pixels-dropout", "pixels-maxpool-overlap", "pixels-mse"]
+MORE_WINDOWS = [pytest.param(*case, id="-".join(case), marks=machine.LONG)
+                for case in itertools.product(devices.KINDS, WINDOWS) if case[1] not in DEVICE_WINDOWS]
+
+
+@pytest.mark.parametrize("kind, name",
+                         on_kinds(ALL + SOME_INTEGERS + SIXTH_DEVICES + DEVICE_WINDOWS) + MORE_WINDOWS)
 def test_one_device(kind, name, files, tmp_path):
     """A device alone gives every model: its grains, its sums, its updates."""
     names, environment = devices.KINDS[kind]()
@@ -183,7 +193,9 @@ def test_two_devices(kind, name, files, tmp_path):
 
 @pytest.mark.parametrize("kind, name, shares", [
     *on_kinds(A_FEW + ["i21-unit-20", *FEW_SIXTH], ["3,2"]), *on_kinds(MANY_GRAINS, ["1,5", "7,2"]),
-    *on_kinds(["i7-adamw", "i14-batch-50-grain-7"], ["2,5"])])
+    *on_kinds(["i7-adamw", "i14-batch-50-grain-7"], ["2,5"]), *on_kinds(["pixels-dropout"], ["2,3"]),
+    *(pytest.param(*case, "3,2", id="-".join(case), marks=machine.LONG)
+      for case in itertools.product(devices.KINDS, WINDOWS))])
 def test_device_beside_the_processor(kind, name, shares, files, tmp_path):
     """Both in every step, unevenly: what one computes the other goes on from."""
     names, environment = devices.KINDS[kind]()
@@ -210,7 +222,7 @@ def test_device_in_sanitizer_builds(build, kind, name, files, tmp_path):
         assert list(grains) == taking and min(grains.values()) > 0
 
 
-@pytest.mark.parametrize("name", [*A_FEW[:2], "i14-batch-50-grain-7"])
+@pytest.mark.parametrize("name", [*A_FEW[:2], "i14-batch-50-grain-7", "pixels-dropout"])
 def test_all_kinds_at_once(name, files, tmp_path):
     """The processor, two OpenCL devices and two CUDA devices in one job, by measured speed."""
     opencl, environment = devices.pocl(2)

@@ -4,8 +4,11 @@
 #include "base/memory.h"
 #include "num/intgemm_reference.h"
 
-/* Kinds that others may add are refused until they have kernels. */
+/* Kinds that others may add are refused until they have kernels, and so are layers that do not read
+ * the layer before. */
 static int has_kernels(const qn__layer *l) {
+    if (l->skip)
+        return 0;
     return l->kind == QN__LAYER_DENSE || l->kind == QN__LAYER_CONV ||
            l->kind == QN__LAYER_MAXPOOL || l->kind == QN__LAYER_AVGPOOL ||
            l->kind == QN__LAYER_GLOBALPOOL;
