@@ -120,7 +120,7 @@ static void test_every_backend_gives_the_reference_bytes(void **state) {
         print_message("  %-9s %u cases\n", flavour_names[k], kinds[k]);
 }
 
-/* Only devices that compute convolutions take part. */
+/* Only devices that compute these layers take part. */
 static void check_pictures(int exact, uint64_t cases) {
     const uint64_t first = setting("QN_TEST_SEED", 1);
     uint32_t kinds[QN__LAYER_KINDS] = {0}, steps = 0, failing = 0;
@@ -157,6 +157,59 @@ static void test_pictures_give_the_reference_bytes(void **state) {
 static void test_pictures_of_integers_give_the_reference_bytes(void **state) {
     (void)state;
     check_pictures(1, setting("QN_TEST_CASES", 90));
+}
+
+/* Windows of 3x3 over a picture of one pixel: eight taps lie outside, and in the second layer their
+ * weights are not finite. A device that multiplies them by zero gets a NaN. The chain of the first
+ * layer ends at -0, which becomes +0; the dense layer makes the sign visible. */
+static void test_taps_outside_are_left_out(void **state) {
+    (void)state;
+    static test_case c;
+    static expected e;
+    pictures_begin(&c, 1);
+    c.kind = PLAIN;
+    c.apply_items = 0;
+    for (uint32_t l = 0; l < 2; ++l)
+        c.layer[l] = (qn__layer){.kind = QN__LAYER_CONV,
+                                 .from = {1, 1, 1},
+                                 .to = {1, 1, 1},
+                                 .window = {{3, 3}, {1, 1}, {1, 1}, {1, 1}},
+                                 .in = 1,
+                                 .out = 1,
+                                 .depth = 9,
+                                 .drop_keep = 1.0f,
+                                 .weights = l * 10,
+                                 .biases = l * 10 + 9};
+    c.layer[2] = qn__layer_flat(1, 2, QN__ACT_NONE, 20);
+    c.program.layers = 3;
+    c.program.parameters = 24;
+    c.program.loss = QN__LOSS_MSE;
+    c.program.real = 0;
+    c.program.optimizer = QN__OPT_SGD;
+    c.program.weight_decay = 0.0f;
+    draw_data(&c);
+    c.feed.bytes = 1; /* inputs are not negative */
+    c.feed.values = cut(&c, c.feed.items + 3, 1);
+    memset((void *)(uintptr_t)c.feed.values, 200, c.feed.items + 3);
+    c.program.scale = QN__SCALE_UNIT;
+    draw_state(&c);
+    for (int i = 0; i < 20; ++i)
+        c.state.parameters[i] = i % 10 == 9 || i == 4 ? -0.0f
+                                : i == 14             ? 0.0f
+                                : i < 10              ? 1.0f
+                                                      : -INFINITY;
+    for (int i = 20; i < 24; ++i)
+        c.state.parameters[i] = i < 22 ? -1.0f : -0.0f;
+    draw_batches(&c);
+    describe_case(&c);
+    assert_true(expect(&c, &e));
+    assert_int_equal(e.step[0].fails, 0);
+    for (uint32_t i = 0; i < 2 * e.items; ++i)
+        assert_true(e.outputs[i] == 0.0f && signbit(e.outputs[i]));
+    for (int i = 0; qn__devices[i]; ++i)
+        if (qn__devices[i]->supports(&c.program))
+            check_device(qn__devices[i], &c, &e, 1);
+    case_end(&c);
 }
 
 /* Counts the reference's outputs of +0 and of -0, to show that cases about them have some. */
@@ -324,6 +377,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_padding_does_not_decide),
         cmocka_unit_test(test_pictures_give_the_reference_bytes),
+        cmocka_unit_test(test_taps_outside_are_left_out),
         cmocka_unit_test(test_pictures_of_integers_give_the_reference_bytes),
         cmocka_unit_test(test_far_out_of_range),
         cmocka_unit_test(test_zeros_change_nothing),

@@ -232,7 +232,7 @@ static qn_status leave_out(const measuring *m, qn__member *member, uint32_t *mem
         }
         member[i].device->describe(member[i].index, &info, NULL);
         if (!member[i].optional)
-            return qn__member_lacks(info.id, &m->job.program, err);
+            return qn__member_lacks(info.id, member[i].device, &m->job.program, err);
     }
     *members = kept;
     return QN_OK;

@@ -269,29 +269,55 @@ qn_status qn__members_of(const qn_compute *compute, qn__member *members, uint32_
     return status;
 }
 
-qn_status qn__member_lacks(const char *name, const qn__program *program, qn_error *err) {
-    char able[NAMES] = "";
-    const int bits = qn__arith_bits(program->arith);
-    qn__fail(err, QN_UNSUPPORTED, "%s cannot compute this model exactly", name);
-    const qn__layer *window = qn__program_window(program);
-    if (window) {
-        qn__fail(err, QN_UNSUPPORTED, "%s does not compute the layer \"%s\"", name,
-                 qn__layer_ops_of(window->kind)->word);
-        return qn__remedy(err, QN_UNSUPPORTED, "leave the device out");
+/* The word of the first layer that the device cannot compute in this arithmetic, or NULL. */
+static const char *layer_lacking(const qn__device_table *device, const qn__program *program,
+                                 qn__arith arith) {
+    for (uint32_t l = 0; l < program->layers; ++l) {
+        qn__layer layer = program->layer[l];
+        qn__program one = *program;
+        layer.skip = 0;
+        one.layer = &layer;
+        one.layers = 1;
+        one.arith = arith;
+        if (!device->supports(&one))
+            return qn__layer_ops_of(layer.kind)->word;
     }
-    if (bits == 0)
-        return qn__remedy(err, QN_UNSUPPORTED, "leave the device out");
+    return NULL;
+}
+
+/* What is lacking is the arithmetic. */
+static qn_status lacks_integers(const qn__program *program, qn_error *err) {
+    char able[NAMES] = "";
     for (int k = 0; qn__devices[k]; ++k) {
         const size_t used = strlen(able);
         if (devices_of(qn__devices[k]) > 0 && qn__devices[k]->supports(program))
             snprintf(able + used, sizeof able - used, "%s%s", used ? " or " : "`compute.devices` ",
                      qn__devices[k]->name);
     }
-    qn__fail(err, QN_UNSUPPORTED, "%s does not compute with integers (`train.arith` i%d)", name,
-             bits);
     if (!*able)
         return qn__remedy(err, QN_UNSUPPORTED, "no device here does: use `train.arith` f32");
     return qn__remedy(err, QN_UNSUPPORTED, "use %s, which does, or `train.arith` f32", able);
+}
+
+qn_status qn__member_lacks(const char *name, const qn__device_table *device,
+                           const qn__program *program, qn_error *err) {
+    const int bits = qn__arith_bits(program->arith);
+    const char *floats = layer_lacking(device, program, QN__ARITH_F32);
+    const char *integers = bits ? layer_lacking(device, program, program->arith) : NULL;
+    if (floats)
+        qn__fail(err, QN_UNSUPPORTED, "%s does not compute the layer \"%s\"", name, floats);
+    else if (integers)
+        qn__fail(err, QN_UNSUPPORTED,
+                 "%s does not compute the layer \"%s\" with integers (`train.arith` i%d)", name,
+                 integers, bits);
+    else if (bits)
+        qn__fail(err, QN_UNSUPPORTED, "%s does not compute with integers (`train.arith` i%d)", name,
+                 bits);
+    else
+        qn__fail(err, QN_UNSUPPORTED, "%s cannot compute this model exactly", name);
+    if (floats || !bits)
+        return qn__remedy(err, QN_UNSUPPORTED, "leave the device out");
+    return lacks_integers(program, err);
 }
 
 static qn_status check_compute(const qn_compute *compute, qn_error *err) {

@@ -13,6 +13,7 @@ qn_status qn__members_of(const qn_compute *compute, qn__member *members, uint32_
 
 /* Fails with QN_UNSUPPORTED: the device `name` does not support the program. The remedy names kinds
  * of devices on this machine that do. */
-qn_status qn__member_lacks(const char *name, const qn__program *program, qn_error *err);
+qn_status qn__member_lacks(const char *name, const qn__device_table *device,
+                           const qn__program *program, qn_error *err);
 
 #endif

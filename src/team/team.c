@@ -53,7 +53,7 @@ static void open_body(void *context, int index) {
     if (o->members[index].threads)
         compute.threads = o->members[index].threads;
     if (!m->device->supports(o->team->program)) {
-        qn__member_lacks(m->name, o->team->program, &m->error);
+        qn__member_lacks(m->name, m->device, o->team->program, &m->error);
         return;
     }
     m->device->open(m->index, &compute, o->team->program, &m->worker, &m->error);

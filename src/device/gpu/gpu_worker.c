@@ -4,11 +4,8 @@
 #include "base/memory.h"
 #include "num/intgemm_reference.h"
 
-/* Kinds that others may add are refused until they have kernels, and so are layers that do not read
- * the layer before. */
+/* Kinds that have no kernels yet are refused. */
 static int has_kernels(const qn__layer *l) {
-    if (l->skip)
-        return 0;
     return l->kind == QN__LAYER_DENSE || l->kind == QN__LAYER_CONV ||
            l->kind == QN__LAYER_MAXPOOL || l->kind == QN__LAYER_AVGPOOL ||
            l->kind == QN__LAYER_GLOBALPOOL;
@@ -16,8 +13,8 @@ static int has_kernels(const qn__layer *l) {
 
 int qn__gpu_supports(const qn__program *program) {
     int all = 1;
-    for (uint32_t l = 0; l < program->layers; ++l)
-        all &= has_kernels(&program->layer[l]);
+    for (uint32_t l = 0; l < program->layers; ++l) /* each reads the one before */
+        all &= has_kernels(&program->layer[l]) && !program->layer[l].skip;
     return program->arith <= QN__ARITH_I21 && all &&
            (program->arith == QN__ARITH_F32 || !qn__program_window(program));
 }
