@@ -207,7 +207,7 @@ static void test_taps_outside_are_left_out(void **state) {
     for (uint32_t i = 0; i < 2 * e.items; ++i)
         assert_true(e.outputs[i] == 0.0f && signbit(e.outputs[i]));
     for (int i = 0; qn__devices[i]; ++i)
-        if (qn__devices[i]->supports(&c.program))
+        if (qn__devices[i]->count() > 0 && qn__devices[i]->supports(&c.program))
             check_device(qn__devices[i], &c, &e, 1);
     case_end(&c);
 }
