@@ -1,4 +1,5 @@
-/* quern data synth digits: handwriting-like digits, written as IDX or CSV. */
+/* quern data synth digits: handwriting-like digits, written as IDX, CSV or an archive of PNG
+ * images. */
 
 #include "command.h"
 #include "format.h"
@@ -24,8 +25,9 @@ static const option synth_options[] = {
      .kind = OPTION_TEXT,
      AT(out),
      .value = "FILE",
-     .help = "file to write; required. CSV if the name ends in .csv; IDX if it ends in .idx or "
-             "-ubyte, or with --labels"},
+     .help = "file to write; required. CSV if the name ends in .csv; PNG images in an archive, a "
+             "folder for each digit, if it ends in .tar; IDX if it ends in .idx or -ubyte, or with "
+             "--labels"},
     {.name = "labels",
      .kind = OPTION_TEXT,
      AT(labels),
@@ -58,15 +60,20 @@ static const option synth_options[] = {
 
 static int is_csv(const synth_flags *f) { return ends_with(f->out, ".csv"); }
 
+static int is_tar(const synth_flags *f) { return ends_with(f->out, ".tar"); }
+
 static int check_flags(const synth_flags *f) {
     if (!f->out)
-        return message_usage("add -o digits.csv, or -o images.idx --labels labels.idx",
+        return message_usage("add -o digits.csv, or -o images.idx --labels labels.idx\n"
+                             "quern data synth digits --items 500 -o digits.tar",
                              "-o FILE is required");
-    if (is_csv(f) && f->labels)
+    if ((is_csv(f) || is_tar(f)) && f->labels)
         return message_usage("leave --labels out, or name an .idx file with -o",
-                             "a CSV file holds the labels itself");
-    if (!is_csv(f) && !f->labels && !ends_with(f->out, ".idx") && !ends_with(f->out, "-ubyte"))
-        return message_usage("end it in .csv or .idx, or add --labels FILE for IDX",
+                             is_csv(f) ? "a CSV file holds the labels itself"
+                                       : "the folders of the archive are the labels");
+    if (!is_csv(f) && !is_tar(f) && !f->labels && !ends_with(f->out, ".idx") &&
+        !ends_with(f->out, "-ubyte"))
+        return message_usage("end it in .csv, .tar or .idx, or add --labels FILE for IDX",
                              "the name \"%s\" has no known ending", f->out);
     paths files = {.count = 0};
     paths_add(&files, QN_FILE_WRITE, "-o", f->out);
@@ -89,13 +96,17 @@ static int run(const command *self, int argc, char **argv) {
     qn_status status = qn_data_synth_digits(f.seed, f.first, f.items, &data, &err);
     if (status == QN_OK && is_csv(&f))
         status = qn_data_write_csv(data, f.out, &err);
+    else if (status == QN_OK && is_tar(&f))
+        status = qn_data_write_tar(data, f.out, &err);
     else if (status == QN_OK)
         status = qn_data_write_idx(data, f.out, f.labels, &err);
     if (status == QN_OK && !f.quiet) {
         char number[32];
-        printf("%s digits of 28x28 in %s%s%s, digest %s\n", format_count(f.items, number), f.out,
-               f.labels ? " and " : "", f.labels ? f.labels : "", qn_data_digest(data));
-        if (!is_csv(&f) && !f.labels)
+        printf("%s digits of 28x28 in %s%s%s", format_count(f.items, number), f.out,
+               f.labels ? " and " : "", f.labels ? f.labels : "");
+        /* An archive is read in the order of its names, so its digest is another. */
+        printf(is_tar(&f) ? "\n" : ", digest %s\n", qn_data_digest(data));
+        if (!is_csv(&f) && !is_tar(&f) && !f.labels)
             message_note("note: the labels were not written; --labels FILE keeps them");
     }
     qn_data_close(data);
@@ -104,7 +115,7 @@ static int run(const command *self, int argc, char **argv) {
 
 const command data_synth_digits_command = {
     .name = "data synth digits",
-    .summary = "draw images of digits and write them as IDX or CSV",
+    .summary = "draw images of digits and write them as IDX, CSV or PNG",
     .usage = "quern data synth digits [options] -o FILE [--labels FILE]",
     .about = "Draws varied digits of 28x28 bytes with labels 0 to 9, the same bytes on every "
              "machine. Item K of a seed does not depend on how many items are drawn.",

@@ -105,6 +105,8 @@ static void test_data(void **state) {
     REFUSED(qn_data_write_csv, "path", have.data, NULL);
     REFUSED(qn_data_write_sheet, "data", NULL, "a.png");
     REFUSED(qn_data_write_sheet, "path", have.data, NULL);
+    REFUSED(qn_data_write_tar, "data", NULL, "a.tar");
+    REFUSED(qn_data_write_tar, "path", have.data, NULL);
 }
 
 static void test_questions_of_data(void **state) {

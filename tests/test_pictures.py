@@ -98,6 +98,22 @@ JPEG = {"444": dict(quality=90, subsampling=0), "422": dict(quality=70, subsampl
         "restart": dict(restart_marker_rows=1), "optimised": dict(quality=95, optimize=True)}
 
 
+def test_digits_as_an_archive(tmp_path, run_quern, info):
+    """What tarfile and Pillow read, in the order of the names, is what Quern reads: the digits."""
+    archive, images, labels = tmp_path / "d.tar", tmp_path / "d.idx", tmp_path / "l.idx"
+    run_quern("data", "synth", "digits", "--items", 12, "-o", archive)
+    run_quern("data", "synth", "digits", "--items", 12, "-o", images, "--labels", labels)
+    drawn = np.frombuffer(images.read_bytes()[16:], np.uint8).reshape(12, 28, 28)
+    classes = labels.read_bytes()[8:]
+    with tarfile.open(archive) as packed:
+        names = packed.getnames()
+        read = [np.asarray(Image.open(packed.extractfile(name))) for name in names]
+    assert names == [f"{label}/{i:02}.png" for i, label in enumerate(classes)]
+    assert np.array_equal(read, drawn)
+    order = sorted(range(12), key=names.__getitem__)
+    assert info(archive)["digest"] == digest(drawn[order], [classes[i] for i in order])
+
+
 @pytest.mark.parametrize("kind", JPEG)
 def test_jpeg(tmp_path, info, kind):
     files = {f"{'ab'[i % 2]}/{i}.jpg": packed(photograph(i), "JPEG", **JPEG[kind]) for i in range(8)}

@@ -347,6 +347,11 @@ QN_API qn_status qn_data_write_csv(const qn_data *data, const char *path, qn_err
  * classes; without labels the first 640 images. Images of more than 96 pixels a side are made
  * smaller. Also fails with QN_INPUT when the items are no images of bytes. */
 QN_API qn_status qn_data_write_sheet(const qn_data *data, const char *path, qn_error *err);
+/* Writes the images as PNG in a tar archive, as qn_data_open reads it: a folder for each class,
+ * CLASS/NUMBER.png with the number of the item, from 0; without labels NUMBER.png. Also fails with
+ * QN_INPUT when the items are no images of bytes with 1 or 3 channels, or the name of a class
+ * cannot be that of a folder. */
+QN_API qn_status qn_data_write_tar(const qn_data *data, const char *path, qn_error *err);
 
 #ifdef __cplusplus
 }

@@ -4,7 +4,7 @@
 #include "base/argument.h"
 #include "base/float_state.h"
 #include "base/memory.h"
-#include "data/data.h"
+#include "data/drawn.h"
 #include "image/png_write.h"
 #include "image/resize.h"
 #include <string.h>
@@ -23,16 +23,6 @@ typedef struct sheet {
     uint8_t *planes;     /* the same in the size of the sheet */
     uint32_t used[DOWN]; /* images in each row */
 } sheet;
-
-static qn_status check(const qn_data *data, qn_error *err) {
-    if (data->type == QN_U8 && (data->channels == 1 || data->channels == 3))
-        return QN_OK;
-    qn__fail(err, QN_INPUT,
-             data->channels ? "only images of bytes with 1 or 3 channels are drawn"
-                            : "the items are not known to be images");
-    return qn__remedy(err, QN_INPUT,
-                      "give images, or say with `data.shape` what image an item is, as 28x28");
-}
 
 /* A channel that is no smaller than 1 and no larger than it was. */
 static uint32_t fit(uint32_t side, uint32_t longest) {
@@ -63,13 +53,9 @@ static qn_status make_room(sheet *s, qn_error *err) {
 /* Draws an item as image `column` of a row. */
 static qn_status draw(sheet *s, uint64_t item, uint32_t row, uint32_t column, qn_error *err) {
     const qn_data *data = s->data;
-    const uint8_t *value = qn__data_item(data, item);
-    const size_t area = (size_t)data->rows * data->columns;
     const size_t drawn = (size_t)s->side[0] * s->side[1];
     const qn__resize to = {.height = s->side[0], .width = s->side[1]};
-    for (size_t i = 0; i < area; i++)
-        for (uint32_t c = 0; c < s->channels; c++)
-            s->image[i * s->channels + c] = value[c * area + i];
+    qn__drawn_pixels(data, item, s->image);
     const qn_status status =
         qn__resize_planes(&to, s->image, data->rows, data->columns, s->channels, s->planes, err);
     if (status != QN_OK)
@@ -105,7 +91,7 @@ qn_status qn_data_write_sheet(const qn_data *data, const char *path, qn_error *e
     QN__NEED(data, err);
     QN__NEED(path, err);
     sheet s = {.data = data};
-    qn_status status = check(data, err);
+    qn_status status = qn__drawn_check(data, err);
     if (status == QN_OK)
         status = make_room(&s, err);
     if (status == QN_OK)

@@ -90,20 +90,29 @@ static qn_status write_file(const char *path, const uint8_t *bytes, size_t size,
     return status;
 }
 
-qn_status qn__png_write(const char *path, const uint8_t *pixels, uint32_t height, uint32_t width,
-                        uint32_t channels, qn_error *err) {
-    const size_t row = (size_t)width * channels, size = height * (row + 1);
+qn_status qn__png_encode(const uint8_t *pixels, uint32_t height, uint32_t width, uint32_t channels,
+                         uint8_t **file, size_t *size, qn_error *err) {
+    const size_t row = (size_t)width * channels, all = height * (row + 1);
     uint8_t *rows = qn__alloc(height, row + 1, err);
-    uint8_t *file = rows ? qn__alloc(size + size / STORED_MAX * 5 + 128, 1, err) : NULL;
-    qn_status status = QN_MEMORY;
-    if (file) {
+    *file = rows ? qn__alloc(all + all / STORED_MAX * 5 + 128, 1, err) : NULL;
+    if (*file) {
         for (uint32_t y = 0; y < height; y++) /* each behind a byte 0: it has no filter */
             memcpy(rows + y * (row + 1) + 1, pixels + y * row, row);
-        output o = {.at = file};
-        put_file(&o, rows, size, height, width, channels);
-        status = write_file(path, file, (size_t)(o.at - file), err);
+        output o = {.at = *file};
+        put_file(&o, rows, all, height, width, channels);
+        *size = (size_t)(o.at - *file);
     }
     qn__free(rows);
+    return *file ? QN_OK : QN_MEMORY;
+}
+
+qn_status qn__png_write(const char *path, const uint8_t *pixels, uint32_t height, uint32_t width,
+                        uint32_t channels, qn_error *err) {
+    uint8_t *file = NULL;
+    size_t size = 0;
+    qn_status status = qn__png_encode(pixels, height, width, channels, &file, &size, err);
+    if (status == QN_OK)
+        status = write_file(path, file, size, err);
     qn__free(file);
     return status;
 }
