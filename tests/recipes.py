@@ -307,6 +307,14 @@ SIXTH = {
                       " --loss cross-entropy --lr 0.05 --augment 'flip; pad 2; cutout 3; crop'",
     "augment-i14": IDX.replace("unit", "fraction") + SMALL + TWO + "--shape 1x28x28 --loss cross-entropy --lr 0.2"
                    " --arith i14 --augment 'flip; pad 2; crop'",
+    # a mean and a deviation for each channel: bytes and floats, with weights, integers
+    "channel-conv": pixels("conv 5 3x3 stride 2 relu; maxpool 2", "--shape 4x14x14 --scale channel --valid 0.3")
+                    + " --augment 'pad 2; crop; flip'",
+    "channel-dense": IDX.replace("unit", "channel") + SMALL + TWO + "--shape 98x4x2 --loss cross-entropy"
+                     " --lr 0.05 --class-weight 3=2.5,7=0.01",
+    "channel-floats": SMALL + TWO + "--data {decimals} --label last --shape 7x7x1 --scale channel"
+                      " --loss cross-entropy --lr 0.05",
+    "channel-i7": pixels("conv 5 3x3 stride 2 relu", "--shape 1x28x28 --scale channel --arith i7"),
 }
 RECIPES |= SIXTH
 SAME_AS = {name: "tanh-mse-sgd" for name in ("from-idx-gz", "from-csv", "from-csv-gz")}

@@ -1,10 +1,11 @@
-"""Augmented images (docs/exactness.md 17.10) in whole runs: what interrupts or divides a run changes
-no byte, and what cannot be augmented is refused."""
+"""Augmented images and scaling per channel (docs/exactness.md 17.10, 17.11) in whole runs: what
+interrupts or divides a run changes no byte, and what has no pixels is refused."""
 
 import json
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 MODEL = "conv 4 3x3 stride 2 relu; dense 3 softmax"
 WORDS = "pad 2; crop; flip; cutout 3"
@@ -70,3 +71,34 @@ def test_nonsense_is_refused(run_quern, images, more, says):
                      "-o", images / "m", status=2)
     for words in says:
         assert words in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["bytes", "floats"])
+def test_channels_have_a_mean_each(run_quern, images, kind):
+    """NumPy's mean and deviation; predictions are those of the formula."""
+    data = ["--data", images / f"{kind}.npz", "--shape", "3x9x7"]
+    model = "dense 3 softmax"
+    run_quern("train", *data, "--model", model, "--scale", "channel", "--epochs", "1",
+              "-o", images / "m")
+    values, made = np.load(images / f"{kind}.npz")["X"].reshape(-1, 3, 63), load_file(images / "m")
+    assert made["scale.mean"].shape == made["scale.deviation"].shape == (3,)
+    np.testing.assert_allclose(made["scale.mean"], values.mean((0, 2), dtype=float), rtol=1e-6)
+    np.testing.assert_allclose(made["scale.deviation"], values.std((0, 2), dtype=float), rtol=1e-6)
+    run_quern("predict", images / "m", *data, "--outputs", "-o", images / "p.csv")
+    x = (values - made["scale.mean"][:, None]) / made["scale.deviation"][:, None]
+    z = x.reshape(len(x), -1) @ made["layer0.weight"].T + made["layer0.bias"]
+    scores = np.exp(z - z.max(1, keepdims=True))
+    found = np.genfromtxt(images / "p.csv", delimiter=",", skip_header=1)
+    np.testing.assert_allclose(found[:, -3:], scores / scores.sum(1, keepdims=True), atol=1e-5)
+    run_quern("replay", images / "m", *data)
+
+
+def test_scaling_of_channels_is_kept_or_refused(run_quern, images):
+    data = ["--data", images / "bytes.npz", "--model", "dense 3 softmax", "--epochs", "1"]
+    run_quern("train", *data, "--shape", "3x9x7", "--scale", "channel", "-o", images / "m")
+    more = ["--data", images / "floats.npz", *data[2:], "--init-from", images / "m", "--init-scale", "keep", "-o", images / "n"]
+    run_quern("train", *more, "--shape", "3x7x9", "--seed", "2")
+    assert (load_file(images / "m")["scale.mean"] == load_file(images / "n")["scale.mean"]).all()
+    assert "number of channels" in run_quern("train", *more, "--shape", "9x3x7", status=1).stderr
+    done = run_quern("train", *data, "--scale", "channel", "-o", images / "n", status=2)
+    assert 'the scaling "channel" is for images' in done.stderr and "--shape" in done.stderr

@@ -124,4 +124,9 @@ qn_status qn__data_split(const qn_data *all, float fraction, uint64_t seed, qn_d
 qn_status qn__scale_fit(const qn_data *train, const float *weights, int threads, float *mean,
                         float *deviation, qn_error *err);
 
+/* The same of groups of `width` neighbouring features, such as the pixels of a channel (17.11).
+ * `width` divides their number; `mean` and `deviation` hold a number for each group. */
+qn_status qn__scale_fit_groups(const qn_data *train, uint32_t width, const float *weights,
+                               int threads, float *mean, float *deviation, qn_error *err);
+
 #endif

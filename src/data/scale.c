@@ -1,6 +1,7 @@
-/* Standardisation: mean and deviation of each feature, from exact sums.
+/* Standardisation: mean and deviation of each feature, or of each group of features, from exact
+ * sums.
  *
- * Features are processed in tiles, so that the sums of a tile fit a core's cache. Each thread sums
+ * Groups are processed in tiles, so that the sums of a tile fit a core's cache. Each thread sums
  * its share of the items; the threads' sums are then added, which gives the same result in any
  * order. */
 #include "base/memory.h"
@@ -9,7 +10,7 @@
 #include <float.h>
 #include <string.h>
 
-/* Features of a tile: 64 * 2 sums of 552 bytes. */
+/* Groups of a tile: 64 * 2 sums of 552 bytes. */
 #define TILE 64
 
 /* Sums of one thread: exact ones, and 64-bit integers in front of them for bytes. */
@@ -19,6 +20,7 @@ typedef struct sums {
 
 typedef struct fit {
     const qn_data *data;
+    uint32_t width;          /* features of a group */
     const float *weights;    /* of the items; NULL: all are 1 */
     qn__exact_sum *together; /* of the weights */
     int threads;
@@ -43,38 +45,73 @@ static void sum_bytes(const qn_data *data, uint64_t from, uint64_t to, uint32_t 
     }
 }
 
-/* The square of a float has at most 48 bits and an exponent in binary64's range: it is exact. */
-static void sum_floats(const qn_data *data, uint64_t from, uint64_t to, uint32_t feature,
-                       uint32_t count, sums *out) {
-    for (uint64_t i = from; i < to; i++) {
-        const float *values = (const float *)qn__data_item(data, i) + feature;
-        for (uint32_t k = 0; k < count; k++) {
-            double value = (double)values[k];
-            if (value == 0)
-                continue;
-            qn__exact_add(&out->first[k], value);
-            qn__exact_add(&out->second[k], value * value);
+/* The same for a group: blocks of bytes have sums of 32 bits. */
+static void sum_group(const uint8_t *values, uint32_t width, uint64_t *first, uint64_t *second) {
+    enum { BLOCK = 4096 };
+    for (uint32_t from = 0; from < width; from += BLOCK) {
+        const uint32_t end = width - from < BLOCK ? width : from + BLOCK;
+        uint32_t sum = 0, squares = 0;
+        for (uint32_t p = from; p < end; p++) {
+            sum += values[p];
+            squares += (uint32_t)values[p] * values[p];
         }
+        *first += sum;
+        *second += squares;
     }
 }
 
-static float value_at(const qn_data *data, uint64_t item, uint32_t feature) {
+static void sum_byte_groups(const fit *work, uint64_t from, uint64_t to, uint32_t group,
+                            uint32_t count, sums *out) {
+    uint64_t first[TILE] = {0}, second[TILE] = {0};
+    for (uint64_t i = from; i < to; i++) {
+        const uint8_t *item = qn__data_item(work->data, i);
+        for (uint32_t k = 0; k < count; k++)
+            sum_group(item + (size_t)(group + k) * work->width, work->width, &first[k], &second[k]);
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        qn__exact_add_u64(&out->first[k], first[k]);
+        qn__exact_add_u64(&out->second[k], second[k]);
+    }
+}
+
+/* The square of a float has at most 48 bits and an exponent in binary64's range: it is exact. */
+static void add_float(float of, qn__exact_sum *first, qn__exact_sum *second) {
+    const double value = (double)of;
+    if (value == 0)
+        return;
+    qn__exact_add(first, value);
+    qn__exact_add(second, value * value);
+}
+
+static void sum_floats(const fit *work, uint64_t from, uint64_t to, uint32_t group, uint32_t count,
+                       sums *out) {
+    const size_t width = work->width;
+    for (uint64_t i = from; i < to; i++) {
+        const float *values = (const float *)qn__data_item(work->data, i) + group * width;
+        for (uint32_t k = 0; k < count; k++, values += width)
+            for (size_t p = 0; p < width; p++)
+                add_float(values[p], &out->first[k], &out->second[k]);
+    }
+}
+
+static float value_at(const qn_data *data, uint64_t item, size_t feature) {
     const void *values = qn__data_item(data, item);
     return data->type == QN_U8 ? (float)((const uint8_t *)values)[feature]
                                : ((const float *)values)[feature];
 }
 
 /* Each product of a weight and a value is exact in binary64, with up to 48 bits. */
-static void sum_weighted(const fit *work, uint64_t from, uint64_t to, uint32_t feature,
+static void sum_weighted(const fit *work, uint64_t from, uint64_t to, uint32_t group,
                          uint32_t count, sums *out) {
+    const size_t width = work->width;
     for (uint64_t i = from; i < to; i++) {
         const float weight = work->weights[i];
-        for (uint32_t k = 0; weight != 0 && k < count; k++) {
-            const float value = value_at(work->data, i, feature + k);
+        for (size_t v = 0; weight != 0 && v < count * width; v++) {
+            const float value = value_at(work->data, i, group * width + v);
             if (value == 0)
                 continue;
-            qn__exact_add(&out->first[k], (double)weight * (double)value);
-            qn__exact_add_square(&out->second[k], value, weight);
+            qn__exact_add(&out->first[v / width], (double)weight * (double)value);
+            qn__exact_add_square(&out->second[v / width], value, weight);
         }
     }
 }
@@ -85,8 +122,8 @@ static uint64_t share(uint64_t whole, int t, int threads) {
     return each * (uint64_t)t + ((uint64_t)t < over ? (uint64_t)t : over);
 }
 
-static void finish_feature(fit *work, uint32_t feature, uint32_t k) {
-    uint64_t n = work->data->items;
+static void finish_group(fit *work, uint32_t group, uint32_t k) {
+    uint64_t n = work->data->items * work->width;
     qn__exact_sum *first = &work->parts[0].first[k], *second = &work->parts[0].second[k];
     for (int t = 1; t < work->threads; t++) {
         qn__exact_merge(first, &work->parts[t].first[k]);
@@ -101,9 +138,9 @@ static void finish_feature(fit *work, uint32_t feature, uint32_t k) {
         mean = qn__exact_mean(first, n);
         deviation = qn__exact_deviation(first, second, n);
     }
-    work->mean[feature] = mean;
+    work->mean[group] = mean;
     /* below the smallest normal number a feature counts as constant */
-    work->deviation[feature] = deviation >= FLT_MIN ? deviation : 0.0f;
+    work->deviation[group] = deviation >= FLT_MIN ? deviation : 0.0f;
 }
 
 typedef struct step {
@@ -117,33 +154,43 @@ static void fit_tiles(void *context, int thread) {
     const qn_data *data = work->data;
     uint64_t from = share(data->items, thread, work->threads);
     uint64_t to = share(data->items, thread + 1, work->threads);
-    for (uint64_t feature = 0; feature < data->features; feature += TILE) {
-        uint32_t left = data->features - (uint32_t)feature, count = left < TILE ? left : TILE;
+    const uint32_t groups = data->features / work->width;
+    for (uint64_t group = 0; group < groups; group += TILE) {
+        uint32_t left = groups - (uint32_t)group, count = left < TILE ? left : TILE;
         sums *mine = &work->parts[thread];
         memset(mine, 0, sizeof *mine);
         if (work->weights)
-            sum_weighted(work, from, to, (uint32_t)feature, count, mine);
-        else if (data->type == QN_U8)
-            sum_bytes(data, from, to, (uint32_t)feature, count, mine);
+            sum_weighted(work, from, to, (uint32_t)group, count, mine);
+        else if (data->type != QN_U8)
+            sum_floats(work, from, to, (uint32_t)group, count, mine);
+        else if (work->width > 1)
+            sum_byte_groups(work, from, to, (uint32_t)group, count, mine);
         else
-            sum_floats(data, from, to, (uint32_t)feature, count, mine);
+            sum_bytes(data, from, to, (uint32_t)group, count, mine);
         qn__pool_barrier(s->pool, thread);
         for (uint64_t k = (uint64_t)thread; k < count; k += (uint64_t)work->threads)
-            finish_feature(work, (uint32_t)(feature + k), (uint32_t)k);
+            finish_group(work, (uint32_t)(group + k), (uint32_t)k);
         qn__pool_barrier(s->pool, thread);
     }
 }
 
-qn_status qn__scale_fit(const qn_data *train, const float *weights, int threads, float *mean,
-                        float *deviation, qn_error *err) {
+/* The weight of a group is `width` times that of its item, in two exact products. */
+static void add_weight(qn__exact_sum *together, float weight, uint32_t width) {
+    qn__exact_add(together, (double)weight * (double)(width & 0xFFFF));
+    qn__exact_add(together, (double)weight * (double)(width & 0xFFFF0000));
+}
+
+qn_status qn__scale_fit_groups(const qn_data *train, uint32_t width, const float *weights,
+                               int threads, float *mean, float *deviation, qn_error *err) {
     qn__exact_sum together = {.pending = 0};
     qn__pool *pool;
     qn_status status = qn__pool_create(threads, 0, &pool, err);
     if (status != QN_OK)
         return status;
     for (uint64_t i = 0; weights && i < train->items; i++)
-        qn__exact_add(&together, (double)weights[i]);
+        add_weight(&together, weights[i], width);
     fit work = {.data = train,
+                .width = width,
                 .weights = weights,
                 .together = &together,
                 .threads = threads,
@@ -155,4 +202,9 @@ qn_status qn__scale_fit(const qn_data *train, const float *weights, int threads,
     qn__pool_destroy(pool);
     qn__free(work.parts);
     return work.parts ? QN_OK : QN_MEMORY;
+}
+
+qn_status qn__scale_fit(const qn_data *train, const float *weights, int threads, float *mean,
+                        float *deviation, qn_error *err) {
+    return qn__scale_fit_groups(train, 1, weights, threads, mean, deviation, err);
 }

@@ -107,6 +107,38 @@ static void test_scale(void **state) {
     qn_data_close(floats);
 }
 
+/* A group is one feature of as many times more items; 14 neighbouring features are a group. */
+static void test_groups(void **state) {
+    (void)state;
+    enum { WIDTH = 14, GROUPS = FEATURES / WIDTH };
+    static float moved[ITEMS * FEATURES], weights[ITEMS], often[ITEMS * WIDTH];
+    qn_data *set[] = {make(QN_U8), make(QN_F32)}, *columns;
+    float want[2][GROUPS], got[2][GROUPS];
+    for (uint64_t i = 0; i < ITEMS; i++) {
+        const float *item = qn__data_item(set[1], i);
+        weights[i] = (float)(i % 5) * 0.3f;
+        for (uint64_t k = 0; k < FEATURES; k++) {
+            moved[(i * WIDTH + k % WIDTH) * GROUPS + k / WIDTH] = item[k];
+            often[i * WIDTH + k % WIDTH] = weights[i];
+        }
+    }
+    assert_int_equal(
+        qn_data_from_arrays(QN_F32, ITEMS * WIDTH, GROUPS, moved, NULL, &columns, NULL), QN_OK);
+    for (int weighted = 0; weighted < 2; weighted++) {
+        assert_int_equal(qn__scale_fit(columns, weighted ? often : NULL, 1, want[0], want[1], NULL),
+                         QN_OK);
+        for (int run = 0; run < 4; run++) {
+            assert_int_equal(qn__scale_fit_groups(set[run % 2], WIDTH, weighted ? weights : NULL,
+                                                  1 + run, got[0], got[1], NULL),
+                             QN_OK);
+            assert_memory_equal(got, want, sizeof want);
+        }
+    }
+    qn_data_close(columns);
+    qn_data_close(set[0]);
+    qn_data_close(set[1]);
+}
+
 /* 1, 2, 3, 4: mean 2.5, deviation sqrt(1.25); and values whose deviation is subnormal. */
 static void test_small(void **state) {
     (void)state;
@@ -122,10 +154,8 @@ static void test_small(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_scale),
-        cmocka_unit_test(test_small),
+        cmocka_unit_test(test_parts),  cmocka_unit_test(test_counts), cmocka_unit_test(test_scale),
+        cmocka_unit_test(test_groups), cmocka_unit_test(test_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

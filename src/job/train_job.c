@@ -32,8 +32,8 @@ static qn_status make_program(qn__train_job *job, qn_error *err) {
     p->beta2 = r->beta2;
     p->epsilon = r->epsilon;
     p->weight_decay = r->weight_decay;
-    p->scale = r->scale;
-    p->mean = job->mean;
+    p->scale = qn__scale_of_program(r);
+    p->mean = job->shift;
     p->inverse = job->inverse;
     job->augment = qn__recipe_augment(r);
     p->augment = job->augment.words ? &job->augment : NULL;
@@ -51,25 +51,27 @@ static int threads_of(const qn_compute *compute) {
 
 static qn_status fit_scale(qn__train_job *job, const qn__fitted *kept, const qn_compute *compute,
                            qn_error *err) {
-    const uint32_t features = qn__recipe_inputs(&job->recipe);
-    if (job->recipe.scale != QN__SCALE_STANDARD)
+    const uint32_t count = qn__scale_count(&job->recipe);
+    const uint32_t inputs = qn__recipe_inputs(&job->recipe);
+    if (count == 0)
         return QN_OK;
-    job->mean = qn__alloc(features, sizeof(float), err);
-    job->deviation = qn__alloc(features, sizeof(float), err);
-    job->inverse = qn__alloc(features, sizeof(float), err);
-    if (!job->mean || !job->deviation || !job->inverse)
+    job->mean = qn__alloc(count, sizeof(float), err);
+    job->deviation = qn__alloc(count, sizeof(float), err);
+    job->shift = qn__alloc(inputs, sizeof(float), err);
+    job->inverse = qn__alloc(inputs, sizeof(float), err);
+    if (!job->mean || !job->deviation || !job->shift || !job->inverse)
         return QN_MEMORY;
     qn_status status = QN_OK;
     if (kept) {
-        memcpy(job->mean, kept->mean, features * sizeof(float));
-        memcpy(job->deviation, kept->deviation, features * sizeof(float));
+        memcpy(job->mean, kept->mean, count * sizeof(float));
+        memcpy(job->deviation, kept->deviation, count * sizeof(float));
     } else {
-        status = qn__scale_fit(job->items.train, job->items.weights, threads_of(compute), job->mean,
-                               job->deviation, err);
+        status = qn__scale_fit_groups(job->items.train, inputs / count, job->items.weights,
+                                      threads_of(compute), job->mean, job->deviation, err);
     }
-    qn__keep_categories(job->recipe.table, job->mean, job->deviation);
-    for (uint32_t f = 0; status == QN_OK && f < features; ++f)
-        job->inverse[f] = qn__scale_inverse(job->deviation[f]);
+    if (job->recipe.scale == QN__SCALE_STANDARD)
+        qn__keep_categories(job->recipe.table, job->mean, job->deviation);
+    qn__scale_inputs(&job->recipe, job->mean, job->deviation, job->shift, job->inverse);
     return status;
 }
 
@@ -163,6 +165,7 @@ void qn__train_job_destroy(qn__train_job *job) {
     qn__free(job->state.slot[1]);
     qn__free(job->mean);
     qn__free(job->deviation);
+    qn__free(job->shift);
     qn__free(job->inverse);
     qn__free(job->targets);
     qn__training_items_release(&job->items);

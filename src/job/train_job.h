@@ -26,7 +26,8 @@ typedef struct qn__train_job {
     qn__augment augment;
     qn__training_items items; /* items.train is what is trained on */
     qn__feed feed;
-    float *mean, *deviation, *inverse;   /* scaling "standard" */
+    float *mean, *deviation;             /* of the scaling, as in qn__fitted */
+    float *shift, *inverse;              /* the same for each input */
     float target_mean, target_deviation; /* of real labels */
     int32_t *targets;    /* real labels: those of the training items, scaled (exactness.md 5.3) */
     qn__state state;     /* in canonical order; as of `kept` */

@@ -70,6 +70,8 @@ uint32_t qn__kernel_scale(qn__scale scale) {
         return QN_SCALE_##NAME;
         QN_SCALES(CASE)
 #undef CASE
+    case QN__SCALE_CHANNEL:
+        break;
     }
     return QN_SCALE_KINDS;
 }

@@ -27,7 +27,8 @@ struct qn_model {
     float *parameter;
     float
         *filed; /* the same in the order of the file (12.2, 16.9); the same memory without pixels */
-    float *mean, *deviation, *inverse; /* inputs each, NULL without the scaling "standard" */
+    float *mean, *deviation; /* qn__scale_count each; NULL if that is 0 */
+    float *shift, *inverse;  /* the same for each input */
     float *fill; /* features: what stands for missing values; NULL without a fitted rule */
     float target_mean, target_deviation; /* of real labels */
     char digest[65];
@@ -40,6 +41,26 @@ float qn__scale_inverse(float deviation) {
     return deviation >= 0x1p-126f ? 1.0f / deviation : 0.0f;
 }
 
+uint32_t qn__scale_count(const qn__recipe *recipe) {
+    return recipe->scale == QN__SCALE_STANDARD  ? qn__recipe_inputs(recipe)
+           : recipe->scale == QN__SCALE_CHANNEL ? recipe->shape.channels
+                                                : 0;
+}
+
+qn__scale qn__scale_of_program(const qn__recipe *recipe) {
+    return recipe->scale == QN__SCALE_CHANNEL ? QN__SCALE_STANDARD : recipe->scale;
+}
+
+void qn__scale_inputs(const qn__recipe *recipe, const float *mean, const float *deviation,
+                      float *shift, float *inverse) {
+    const uint32_t count = qn__scale_count(recipe), inputs = qn__recipe_inputs(recipe);
+    const uint32_t share = count ? inputs / count : inputs;
+    for (uint32_t k = 0; count && k < inputs; ++k) {
+        shift[k] = mean[k / share];
+        inverse[k] = qn__scale_inverse(deviation[k / share]);
+    }
+}
+
 /* --------------------------------------------------------------------------------------- create */
 
 static void add_tensor(qn_model *m, uint64_t rows, uint64_t columns, const float *data) {
@@ -48,12 +69,12 @@ static void add_tensor(qn_model *m, uint64_t rows, uint64_t columns, const float
 }
 
 static void list_fitted(qn_model *m) {
-    const uint32_t inputs = qn__recipe_inputs(&m->recipe);
-    if (m->recipe.scale == QN__SCALE_STANDARD) {
+    const uint32_t count = qn__scale_count(&m->recipe);
+    if (count > 0) {
         snprintf(m->name[m->tensors], NAME_SIZE, "scale.mean");
-        add_tensor(m, inputs, 0, m->mean);
+        add_tensor(m, count, 0, m->mean);
         snprintf(m->name[m->tensors], NAME_SIZE, "scale.deviation");
-        add_tensor(m, inputs, 0, m->deviation);
+        add_tensor(m, count, 0, m->deviation);
     }
     if (qn__recipe_fills(&m->recipe)) {
         snprintf(m->name[m->tensors], NAME_SIZE, "table.fill");
@@ -102,6 +123,7 @@ static qn_status make_texts(qn_model *m, qn_error *err) {
 
 static qn_status allocate_arrays(qn_model *m, qn_error *err) {
     const uint32_t inputs = qn__recipe_inputs(&m->recipe);
+    const uint32_t count = qn__scale_count(&m->recipe);
     m->parameter = m->filed = qn__alloc(m->parameters, sizeof(float), err);
     if (m->parameter && qn__network_has_pixels(&m->recipe.network))
         m->filed = qn__alloc(m->parameters, sizeof(float), err);
@@ -110,11 +132,12 @@ static qn_status allocate_arrays(qn_model *m, qn_error *err) {
     if (qn__recipe_fills(&m->recipe) &&
         !(m->fill = qn__alloc(m->recipe.features, sizeof(float), err)))
         return QN_MEMORY;
-    if (m->recipe.scale != QN__SCALE_STANDARD)
+    if (count == 0)
         return QN_OK;
-    m->mean = qn__alloc(inputs, sizeof(float), err);
-    m->deviation = m->mean ? qn__alloc(inputs, sizeof(float), err) : NULL;
-    m->inverse = m->deviation ? qn__alloc(inputs, sizeof(float), err) : NULL;
+    m->mean = qn__alloc(count, sizeof(float), err);
+    m->deviation = m->mean ? qn__alloc(count, sizeof(float), err) : NULL;
+    m->shift = m->deviation ? qn__alloc(inputs, sizeof(float), err) : NULL;
+    m->inverse = m->shift ? qn__alloc(inputs, sizeof(float), err) : NULL;
     return m->inverse != NULL ? QN_OK : QN_MEMORY;
 }
 
@@ -182,10 +205,8 @@ static void reorder(qn_model *m, int back) {
     }
 }
 
-static void make_inverse(qn_model *m) {
-    if (m->inverse != NULL)
-        for (uint32_t k = 0; k < m->layer[0].in; ++k)
-            m->inverse[k] = qn__scale_inverse(m->deviation[k]);
+static void scale_inputs(qn_model *m) {
+    qn__scale_inputs(&m->recipe, m->mean, m->deviation, m->shift, m->inverse);
 }
 
 static qn__tensor_list list_of(const qn_model *m, qn__tensor_note note[2]) {
@@ -206,14 +227,14 @@ qn_status qn__model_create(const qn__recipe *recipe, const qn__fitted *fitted, q
     memcpy(m->parameter, fitted->parameter, (size_t)m->parameters * sizeof(float));
     reorder(m, 0);
     if (m->mean != NULL) {
-        memcpy(m->mean, fitted->mean, m->layer[0].in * sizeof(float));
-        memcpy(m->deviation, fitted->deviation, m->layer[0].in * sizeof(float));
+        memcpy(m->mean, fitted->mean, qn__scale_count(recipe) * sizeof(float));
+        memcpy(m->deviation, fitted->deviation, qn__scale_count(recipe) * sizeof(float));
     }
     if (m->fill != NULL)
         memcpy(m->fill, fitted->fill, recipe->features * sizeof(float));
     m->target_mean = fitted->target_mean;
     m->target_deviation = fitted->target_deviation;
-    make_inverse(m);
+    scale_inputs(m);
     status = check_numbers(m, QN_NUMERIC, err);
     if (status == QN_OK) {
         const qn__tensor_list list = list_of(m, note);
@@ -272,8 +293,8 @@ static qn_status check_tensors(const qn__tensors *file, const char *path, const 
                                qn_error *err) {
     qn__layer layer[QN__MAX_LAYERS];
     uint64_t parameters;
-    const uint64_t scale = recipe->scale == QN__SCALE_STANDARD ? 2 : 0;
-    const uint64_t fill = (uint64_t)qn__recipe_fills(recipe), inputs = qn__recipe_inputs(recipe);
+    const uint64_t scales = qn__scale_count(recipe), scale = scales ? 2 : 0;
+    const uint64_t fill = (uint64_t)qn__recipe_fills(recipe);
     const uint64_t target = recipe->task == QN__TASK_REGRESS ? 2 : 0;
     const qn_status status =
         qn__network_program(&recipe->network, qn__recipe_input(recipe), layer, &parameters, err);
@@ -286,7 +307,7 @@ static qn_status check_tensors(const qn__tensors *file, const char *path, const 
     for (uint32_t l = 0; l < recipe->network.layers; ++l)
         weighted += layer[l].depth > 0;
     if (qn__tensors_count(file) != 2 * weighted + scale + fill + target ||
-        floats != parameters + scale * inputs + fill * recipe->features + target)
+        floats != parameters + scale * scales + fill * recipe->features + target)
         return bad_model(err, path, "the tensors in the file are not those of the recipe's model",
                          "the file was changed or damaged: copy or make it again");
     return QN_OK;
@@ -325,7 +346,7 @@ static qn_status check_deviation(const char *tensor, uint32_t k, float d, qn_err
 
 static qn_status check_deviations(const qn_model *m, qn_error *err) {
     qn_status status = QN_OK;
-    for (uint32_t k = 0; status == QN_OK && m->deviation != NULL && k < m->layer[0].in; ++k)
+    for (uint32_t k = 0; status == QN_OK && k < qn__scale_count(&m->recipe); ++k)
         status = check_deviation("scale.deviation", k, m->deviation[k], err);
     if (status == QN_OK && m->recipe.task == QN__TASK_REGRESS)
         status = check_deviation("target.deviation", 0, m->target_deviation, err);
@@ -357,7 +378,7 @@ static qn_status load_from(const qn__tensors *file, const char *path, qn_model *
         return status;
     }
     reorder(m, 1);
-    make_inverse(m);
+    scale_inputs(m);
     qn__tensors_file_digest(file, digest);
     qn__hex(digest, m->digest);
     *out = m;
@@ -426,6 +447,7 @@ void qn_model_free(qn_model *model) {
     qn__free(model->parameter);
     qn__free(model->mean);
     qn__free(model->deviation);
+    qn__free(model->shift);
     qn__free(model->inverse);
     qn__free(model->fill);
     qn__free(model);
@@ -551,8 +573,8 @@ void qn__model_program(const qn_model *model, qn__program *program) {
                              .beta2 = r->beta2,
                              .epsilon = r->epsilon,
                              .weight_decay = r->weight_decay,
-                             .scale = r->scale,
-                             .mean = model->mean,
+                             .scale = qn__scale_of_program(r),
+                             .mean = model->shift,
                              .inverse = model->inverse,
                              .batch = r->batch,
                              .grain = r->grain,

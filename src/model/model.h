@@ -9,7 +9,7 @@
 /* The numbers of a model beside its recipe. */
 typedef struct qn__fitted {
     const float *parameter;              /* of all layers, in the flat order of num/program.h */
-    const float *mean, *deviation;       /* qn__recipe_inputs each, for the scaling "standard" */
+    const float *mean, *deviation;       /* qn__scale_count each */
     const float *fill;                   /* recipe->features, where qn__recipe_fills */
     float target_mean, target_deviation; /* of real labels */
 } qn__fitted;
@@ -43,6 +43,17 @@ void qn__model_target_scale(const qn_model *model, float *mean, float *deviation
 
 /* 1 / deviation as defined in docs/exactness.md 5.2: 0 for a constant feature. */
 float qn__scale_inverse(float deviation);
+
+/* Means and deviations of a model: of each input, of each channel, or 0. */
+uint32_t qn__scale_count(const qn__recipe *recipe);
+
+/* How programs of the recipe scale inputs. */
+qn__scale qn__scale_of_program(const qn__recipe *recipe);
+
+/* Fills `shift` and `inverse`, of qn__recipe_inputs floats each, from means and deviations of
+ * qn__scale_count: what a program has for each input. */
+void qn__scale_inputs(const qn__recipe *recipe, const float *mean, const float *deviation,
+                      float *shift, float *inverse);
 
 /* qn_model_save with a callback before the final rename, as in qn__writer_ask: QN_BUSY if it
  * returns 0. */

@@ -93,7 +93,7 @@ static int uses_contract_4(const qn__recipe *r) { return r->valid_data[0] != '\0
 static int uses_contract_5(const qn__recipe *r) { return qn__network_contract(&r->network) >= 5; }
 
 static int uses_contract_6(const qn__recipe *r) {
-    int uses = qn__network_contract(&r->network) >= 6 ||
+    int uses = qn__network_contract(&r->network) >= 6 || r->scale == QN__SCALE_CHANNEL ||
                (r->arith != QN__ARITH_F32 && qn__network_has_pixels(&r->network));
     for (const qn__recipe_key *key = qn__recipe_keys; key->name; ++key)
         uses = uses || qn__recipe_has(r, key);
@@ -352,6 +352,12 @@ static qn_status refuse_features(const qn__recipe *r, qn_error *err) {
             "layer",
             qn__fail(err, QN_USAGE, "the first layer is \"%s\", and the data has no pixels",
                      qn__layer_ops_of(r->network.layer[0].kind)->word));
+    if (r->scale == QN__SCALE_CHANNEL)
+        return refuse(
+            err, "`train.scale`",
+            "give images, or their shape (`train.shape`), or use `train.scale` standard",
+            qn__fail(err, QN_USAGE,
+                     "the scaling \"channel\" is for images, and the data has no pixels"));
     return refuse(err, "`train.augment`",
                   "give images, or their shape (`train.shape`), or leave it out",
                   qn__fail(err, QN_USAGE, "the data has no pixels that could be augmented"));
@@ -621,7 +627,8 @@ qn_status qn__recipe_check_classes(const qn__recipe *recipe, uint32_t classes, q
 }
 
 int qn__recipe_needs_shape(const qn__recipe *r) {
-    return r->network.layer[0].kind != QN__LAYER_DENSE || r->augment;
+    return r->network.layer[0].kind != QN__LAYER_DENSE || r->augment ||
+           r->scale == QN__SCALE_CHANNEL;
 }
 
 qn__augment qn__recipe_augment(const qn__recipe *recipe) {

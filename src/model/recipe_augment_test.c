@@ -1,4 +1,4 @@
-/* Recipes with augmentation: their text, and what cannot be augmented. */
+/* Recipes with augmentation or scaling per channel: their text, and what has no pixels. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "model/recipe.h"
+#include "model/model.h"
 
 #include <string.h>
 
@@ -74,7 +74,43 @@ static void test_augment(void **state) {
     assert_int_equal(r.shape.height, 0);
 }
 
+/* 17.11: the shape says how many numbers the scaling has. */
+static void test_channel(void **state) {
+    (void)state;
+    qn__recipe r = example(), back;
+    char *json;
+    float shift[784], inverse[784];
+    const float mean[4] = {1, 2, 3, 4}, deviation[4] = {2, 0, 8, 16};
+    r.scale = QN__SCALE_CHANNEL;
+    check_refused(&r, "the scaling \"channel\" is for images, and the data has no pixels",
+                  "`train.scale`");
+    r.shape = (qn__shape){4, 14, 14};
+    qn__recipe_tidy(&r);
+    assert_int_equal(r.contract, 6);
+    assert_int_equal(qn__scale_count(&r), 4);
+    assert_int_equal(qn__scale_of_program(&r), QN__SCALE_STANDARD);
+    assert_int_equal(qn__recipe_needs_bytes(&r), 0);
+    assert_int_equal(qn__recipe_json(&r, &json, NULL), QN_OK);
+    assert_non_null(strstr(json, "\"scale\":\"channel\""));
+    assert_non_null(strstr(json, "\"shape\":\"4x14x14\"}"));
+    assert_int_equal(qn__recipe_parse(json, strlen(json), &back, NULL), QN_OK);
+    assert_int_equal(back.scale, QN__SCALE_CHANNEL);
+    qn__recipe_release(&back);
+    /* No earlier contract has it. */
+    json[strlen("{\"contract\":")] = '5';
+    assert_int_equal(qn__recipe_parse(json, strlen(json), &back, NULL), QN_FORMAT);
+    qn__free(json);
+    qn__scale_inputs(&r, mean, deviation, shift, inverse);
+    assert_true(shift[0] == 1 && shift[195] == 1 && shift[196] == 2 && shift[783] == 4);
+    assert_true(inverse[0] == 0.5f && inverse[391] == 0 && inverse[392] == 0.125f);
+    r.scale = QN__SCALE_STANDARD;
+    assert_int_equal(qn__scale_count(&r), 784);
+    r.scale = QN__SCALE_UNIT;
+    assert_int_equal(qn__scale_count(&r), 0);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_augment)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_augment),
+                                       cmocka_unit_test(test_channel)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,11 +65,12 @@ static qn_status check_keep(const qn_model *model, const qn__recipe *r, qn_error
     if (r->init_scale == QN__INIT_SCALE_FIT)
         return QN_OK;
     const qn__recipe *from = qn__model_recipe_of(model);
-    const char *what = from->scale != r->scale         ? "scaling"
-                       : from->missing != r->missing   ? "rule for missing values"
-                       : from->task != r->task         ? "task"
-                       : from->features != r->features ? "number of columns"
-                                                       : NULL;
+    const char *what = from->scale != r->scale                       ? "scaling"
+                       : from->missing != r->missing                 ? "rule for missing values"
+                       : from->task != r->task                       ? "task"
+                       : from->features != r->features               ? "number of columns"
+                       : qn__scale_count(from) != qn__scale_count(r) ? "number of channels"
+                                                                     : NULL;
     return what ? refuse_keep(what, err) : QN_OK;
 }
 

@@ -57,6 +57,9 @@ static const qn__choice scalings[] = {
     {"standard", QN__SCALE_STANDARD,
      "each feature shifted to mean 0 and scaled to standard deviation 1",
      "zscore standardize standardise standardscaler normalize normalise"},
+    {"channel", QN__SCALE_CHANNEL,
+     "each channel of images shifted to mean 0 and scaled to standard deviation 1",
+     "channels perchannel channelwise imagenet rgb"},
 };
 const qn__table qn__scalings = {"scaling", "`train.scale`", ROWS(scalings)};
 

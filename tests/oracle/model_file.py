@@ -81,7 +81,8 @@ def recipe_text(recipe):
     assert (set(recipe) - set(MORE) - set(THIRD) - set(FOURTH) - FIFTH - set(SIXTH)
             == set(KEYS) - {"contract"})
     integer_pixels = "shape" in recipe and recipe["arith"] != "f32"
-    recipe = {**recipe, "contract": 6 if sixth or integer_pixels else 5 if "shape" in recipe else 4 if fourth != FOURTH else
+    channel = recipe["scale"] == "channel"
+    recipe = {**recipe, "contract": 6 if sixth or channel or integer_pixels else 5 if "shape" in recipe else 4 if fourth != FOURTH else
               3 if third != THIRD else 2 if second else 1}
     pairs = [f'"{key}":{json_value(recipe[key])}' for key in KEYS]
     if recipe["contract"] >= 2:

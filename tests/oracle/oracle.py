@@ -41,7 +41,7 @@ def arguments():
     p.add_argument("--valid")
     p.add_argument("--valid-labels")
     p.add_argument("--category", type=lambda text: text.split(","), default=[])
-    p.add_argument("--scale", choices=("unit", "fraction", "none", "standard"), required=True)
+    p.add_argument("--scale", choices=("unit", "fraction", "none", "standard", "channel"), required=True)
     p.add_argument("--model", required=True)
     p.add_argument("--shape", type=lambda text: tuple(map(int, text.split("x"))))
     p.add_argument("--augment", default="")
@@ -282,8 +282,9 @@ def main():
     if args.class_weight:
         args.class_weight = weighing.canonical(args.class_weight, classes)
     recipe = recipe_of(args, table, labels, names, layers, settings, own)
-    if any(layer.window for layer in layers) or args.augment:
-        pixels = layers[0].window or args.augment
+    shaped = args.augment or args.scale == "channel"
+    if any(layer.window for layer in layers) or shaped:
+        pixels = layers[0].window or shaped
         recipe["shape"] = "x".join(map(str, args.shape)) if pixels else ""
     own = own[0]
     beside = None
@@ -305,9 +306,12 @@ def main():
         fill = kept["table.fill"]
     table = columns.inputs_of(table, kinds, fill)
     stats = None
-    if args.scale == "standard":
-        stats = (scale.kept(kept, "scale") if kept
-                 else columns.unscaled_categories(scale.statistics(table[chosen], own), kinds))
+    if args.scale in ("standard", "channel") and kept:
+        stats = scale.kept(kept, "scale")
+    elif args.scale == "channel":
+        stats = scale.of_channels(table[chosen], args.shape, own)
+    elif args.scale == "standard":
+        stats = columns.unscaled_categories(scale.statistics(table[chosen], own), kinds)
     x = from_data(scale.inputs(table, args.scale, stats), layers[0].shape)
     target = None
     if real:

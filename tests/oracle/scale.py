@@ -30,6 +30,18 @@ def statistics(table, weights=None):
     return tuple(np.array(a, dtype=np.float32) for a in (mean, deviation, inverse))
 
 
+def of_channels(table, shape, weights=None):
+    """17.11: the same for each channel, as arrays (F). A channel's values stand in one column."""
+    channels, pixels = shape[0], shape[1] * shape[2]
+    column = table.reshape(len(table), channels, pixels).transpose(0, 2, 1).reshape(-1, channels)
+    return statistics(column, None if weights is None else np.repeat(weights, pixels))
+
+
+def for_inputs(stats, width):
+    """17.11: what the inputs of a channel share, for each of them."""
+    return tuple(np.repeat(a, width // len(a)) for a in stats)
+
+
 def inputs(table, scaling, stats):
     """5.1: the array (n, F) of inputs."""
     x = table.astype(np.float32)
@@ -37,8 +49,8 @@ def inputs(table, scaling, stats):
         if table.dtype != np.uint8:
             raise SystemExit(f"oracle: the scaling {scaling} is for data of bytes only")
         return x / F(255 if scaling == "unit" else 256)
-    if scaling == "standard":
-        mean, _, inverse = stats
+    if scaling in ("standard", "channel"):
+        mean, _, inverse = for_inputs(stats, table.shape[1])
         return (x - mean) * inverse
     return x
 
