@@ -14,6 +14,8 @@ const qn__layer_ops *qn__layer_ops_of(qn__layer_kind kind) {
         return &qn__avgpool;
     case QN__LAYER_GLOBALPOOL:
         return &qn__globalpool;
+    case QN__LAYER_BATCHNORM:
+        return &qn__batchnorm;
     }
     return NULL;
 }

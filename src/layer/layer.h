@@ -59,16 +59,30 @@ typedef struct qn__layer_ops {
     void (*backward)(const qn__layer *layer, int bits, const float *parameters, const float *a,
                      const float *delta, int64_t *sums, float *e);
     /* float32: adds to partial[to.channels][depth] the chains of a grain's weights, from inputs
-     * a[items][in] and errors delta[items][out]. */
+     * a[items][in] and errors delta[items][out]. A normalisation adds to partial[vectors][vector]
+     * what its grain contributes to each sum. */
     void (*gradient)(const qn__layer *layer, uint64_t items, const float *a, const float *delta,
                      float *partial);
     /* Integers: writes the same partials in units to `to`. Returns 0 when one is not below `limit`;
      * `to` is undefined then. */
     int (*intgemm_gradient)(int bits, const qn__layer *layer, uint64_t items, const float *a,
                             const float *delta, float limit, int64_t *to);
+
+    /* Only of a kind whose outputs depend on all items of a grain: the same in training, of
+     * `items` items one after the other. `forward` is then that of a prediction. */
+    void (*forward_grain)(const qn__layer *layer, const float *parameters, uint64_t items,
+                          const float *a, float *z);
+    void (*backward_grain)(const qn__layer *layer, const float *parameters, uint64_t items,
+                           const float *a, const float *delta, float *e);
+
+    /* Only of a kind with `vectors`: its initial parameters, and the name of each array in a model
+     * file. */
+    void (*begin)(const qn__layer *layer, float *parameters);
+    const char *const *names;
 } qn__layer_ops;
 
-extern const qn__layer_ops qn__dense, qn__conv, qn__maxpool, qn__avgpool, qn__globalpool;
+extern const qn__layer_ops qn__dense, qn__conv, qn__maxpool, qn__avgpool, qn__globalpool,
+    qn__batchnorm;
 
 const qn__layer_ops *qn__layer_ops_of(qn__layer_kind kind);
 

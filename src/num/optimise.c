@@ -1,5 +1,6 @@
 #include "num/optimise.h"
 
+#include "num/norm.h"
 #include "num/sums.h"
 #include <math.h>
 
@@ -61,4 +62,11 @@ void qn__update_one(const qn__program *p, const qn__update *u, int is_weight, in
         adam(p, u, g, w, s0, s1);
         break;
     }
+}
+
+void qn__update_running(const qn__program *p, const qn__update *u, int64_t sum, float *average) {
+    /* u->gradient is 1 / items in units of the gradients; this changes its exponent only. */
+    const float share = ldexpf(u->gradient, (int)p->gradient_scale) * 0x1p-32f;
+    const float mean = qn__from_units(sum) * share;
+    *average = fmaf(QN__RUNNING_RATE, mean - *average, *average);
 }

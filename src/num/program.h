@@ -51,10 +51,11 @@ typedef enum qn__layer_kind {
     QN__LAYER_CONV,
     QN__LAYER_MAXPOOL,
     QN__LAYER_AVGPOOL,
-    QN__LAYER_GLOBALPOOL
+    QN__LAYER_GLOBALPOOL,
+    QN__LAYER_BATCHNORM
 } qn__layer_kind;
 
-enum { QN__LAYER_KINDS = QN__LAYER_GLOBALPOOL + 1 };
+enum { QN__LAYER_KINDS = QN__LAYER_BATCHNORM + 1 };
 
 /* One item's values before or after a layer: `channels` of them for each pixel. Features without
  * pixels are {n, 1, 1}. */
@@ -84,11 +85,22 @@ typedef struct qn__layer {
     /* Where the layer's parameters begin in the flat array of all: weights
      * [to.channels][kernel height][kernel width][from.channels], then biases [to.channels]. */
     uint64_t weights, biases;
+    /* A normalisation has no weights of products. At `biases` it has so many arrays of `vector`
+     * parameters: weight, bias, and for batchnorm the running mean and variance. */
+    uint32_t vectors, vector;
+    uint32_t running; /* the last parameters of the layer that are running averages (17.8) */
 } qn__layer;
 
 /* Where the parameters of the layer end. */
 static inline uint64_t qn__layer_end(const qn__layer *layer) {
-    return layer->biases + (layer->depth ? layer->to.channels : 0);
+    return layer->biases +
+           (layer->depth ? layer->to.channels : (uint64_t)layer->vectors * layer->vector);
+}
+
+/* Where its running averages begin: they have sums, but no optimiser, decay or gradient. The end
+ * of the layer where there are none. */
+static inline uint64_t qn__layer_running(const qn__layer *layer) {
+    return qn__layer_end(layer) - layer->running;
 }
 
 static inline uint32_t qn__shape_volume(qn__shape shape) {

@@ -1,0 +1,20 @@
+/* Numbers of the layers that normalise (docs/exactness.md 17.8, 17.9). */
+#ifndef QN_NUM_NORM_H
+#define QN_NUM_NORM_H
+
+#include <math.h>
+
+#define QN__NORM_EPSILON 1e-5f
+#define QN__RUNNING_RATE 0.1f
+/* A grain's mean and variance are summed in multiples of 2^-32, whatever `unit` is. */
+#define QN__RUNNING_UNIT 0x1p32f
+
+/* r: what deviations from the mean are multiplied by. */
+static inline float qn__norm_inverse(float variance) {
+    return 1.0f / sqrtf(variance + QN__NORM_EPSILON);
+}
+
+/* A sum of squares that rounding has made negative; a NaN stays. */
+static inline float qn__norm_squares(float w) { return w <= 0.0f ? 0.0f : w; }
+
+#endif
