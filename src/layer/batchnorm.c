@@ -160,8 +160,8 @@ static void forward(const qn__layer *l, int bits, const float *parameters, const
         const uint32_t c = o % l->vector;
         const float factor = parameter(l, parameters, WEIGHT, c) *
                              qn__norm_inverse(parameter(l, parameters, VARIANCE, c));
-        const float rest = fmaf(-parameter(l, parameters, MEAN, c), factor,
-                                parameter(l, parameters, BIAS, c));
+        const float rest =
+            fmaf(-parameter(l, parameters, MEAN, c), factor, parameter(l, parameters, BIAS, c));
         z[o] = fmaf(a[o], factor, rest) + 0.0f;
     }
 }

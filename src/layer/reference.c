@@ -19,16 +19,32 @@ typedef struct made {
     float *next;      /* out: the next layer's input, after dropout */
     float *delta;     /* out: the error before the activation, in units (8) */
     uint8_t *dropped; /* out: 1 if dropout removed the output */
-    /* The grain's items one after the other: a gradient goes through all of them (8.6, 15.6). */
-    float *inputs, *deltas; /* in, out of each item */
-    int64_t *sums;          /* out; working memory of integer products */
+    int64_t *sums;    /* out; working memory of integer products */
 } made;
+
+/* The values of one layer for the grain's items, one after the other: a gradient goes through all
+ * of them (8.6, 15.6). */
+typedef struct kept {
+    float *inputs, *deltas; /* in, out of each item */
+    float *results;         /* the larger one of in and out; only of a layer over whole grains */
+} kept;
 
 struct qn__reference {
     const qn__program *program;
     char *values; /* of an augmented item */
-    float *x;     /* in[0]: the scaled input */
-    made made[QN__MAX_LAYERS];
+    /* The state of the current item. Where a layer goes over whole grains (17.8) each item of a
+     * grain has one, and the layers are computed at the end of the grain. */
+    float *x; /* in[0]: the scaled input */
+    made *made;
+    int over_grains;
+    uint64_t states;
+    float *all_x;
+    struct made *all_made;    /* of each state all layers */
+    qn__reference_item *item; /* of each state; its values are in x */
+    float *weight;            /* of each item */
+    const float *parameters;
+    uint32_t epoch;
+    kept kept[QN__MAX_LAYERS];
     float max, sum; /* m and s of 6.4 */
     float *partial; /* of each parameter: the grain's partial gradient */
     int64_t *units; /* the same as integers, at the end of the grain */
@@ -36,38 +52,72 @@ struct qn__reference {
     uint64_t correct, items;
 };
 
+static int over_grain(const qn__layer *l) {
+    return qn__layer_ops_of(l->kind)->forward_grain != NULL;
+}
+
+static int has_grain_layer(const qn__program *p) {
+    int has = 0;
+    for (uint32_t l = 0; l < p->layers; ++l)
+        has |= over_grain(&p->layer[l]);
+    return has;
+}
+
+/* Makes the item of a state the current one. */
+static void select_state(qn__reference *r, uint64_t state) {
+    r->x = r->all_x + state * r->program->layer[0].in;
+    r->made = r->all_made + state * r->program->layers;
+}
+
+static int make_layer(const qn__layer *l, made *m, qn_error *err) {
+    const uint32_t n = l->out;
+    m->z = qn__alloc(n, sizeof *m->z, err);
+    m->y = qn__alloc(n, sizeof *m->y, err);
+    m->next = qn__alloc(n, sizeof *m->next, err);
+    m->delta = qn__alloc(n, sizeof *m->delta, err);
+    m->dropped = qn__alloc(n, sizeof *m->dropped, err);
+    m->sums = qn__alloc(n, sizeof *m->sums, err);
+    return m->z && m->y && m->next && m->delta && m->dropped && m->sums;
+}
+
+static int make_kept(const qn__program *p, const qn__layer *l, kept *k, qn_error *err) {
+    const uint64_t most = l->in > l->out ? l->in : l->out;
+    k->inputs = qn__alloc((uint64_t)p->grain * l->in, sizeof *k->inputs, err);
+    k->deltas = qn__alloc((uint64_t)p->grain * l->out, sizeof *k->deltas, err);
+    if (!over_grain(l))
+        return k->inputs && k->deltas;
+    k->results = qn__alloc(p->grain * most, sizeof *k->results, err);
+    return k->inputs && k->deltas && k->results;
+}
+
 static qn_status make(const qn__program *p, int gradients, qn__reference **out, qn_error *err) {
     *out = NULL;
     qn__reference *r = qn__alloc(1, sizeof *r, err);
     if (!r)
         return QN_MEMORY;
     r->program = p;
-    r->x = qn__alloc(p->layer[0].in, sizeof *r->x, err);
+    r->over_grains = has_grain_layer(p);
+    r->states = r->over_grains ? p->grain : 1;
+    r->all_x = qn__alloc(r->states * p->layer[0].in, sizeof *r->x, err);
+    r->all_made = qn__alloc(r->states * p->layers, sizeof *r->made, err);
+    r->item = qn__alloc(r->states, sizeof *r->item, err);
+    r->weight = qn__alloc(r->states, sizeof *r->weight, err);
     r->values = qn__alloc(p->augment ? p->layer[0].in : 1, sizeof(float), err);
-    int whole = r->x && r->values;
+    int whole = r->values && r->all_x && r->all_made && r->item && r->weight;
     if (whole && gradients) {
         r->partial = qn__alloc(p->parameters, sizeof *r->partial, err);
         r->units = qn__alloc(p->parameters, sizeof *r->units, err);
         whole = r->partial && r->units;
     }
-    for (uint32_t l = 0; whole && l < p->layers; ++l) {
-        made *m = &r->made[l];
-        const uint32_t n = p->layer[l].out;
-        m->z = qn__alloc(n, sizeof *m->z, err);
-        m->y = qn__alloc(n, sizeof *m->y, err);
-        m->next = qn__alloc(n, sizeof *m->next, err);
-        m->delta = qn__alloc(n, sizeof *m->delta, err);
-        m->dropped = qn__alloc(n, sizeof *m->dropped, err);
-        m->inputs = qn__alloc((uint64_t)p->grain * p->layer[l].in, sizeof *m->inputs, err);
-        m->deltas = qn__alloc((uint64_t)p->grain * n, sizeof *m->deltas, err);
-        m->sums = qn__alloc(n, sizeof *m->sums, err);
-        whole =
-            m->z && m->y && m->next && m->delta && m->dropped && m->inputs && m->deltas && m->sums;
-    }
+    for (uint64_t i = 0; whole && i < r->states * p->layers; ++i)
+        whole = make_layer(&p->layer[i % p->layers], &r->all_made[i], err);
+    for (uint32_t l = 0; whole && l < p->layers; ++l)
+        whole = make_kept(p, &p->layer[l], &r->kept[l], err);
     if (!whole) {
         qn__reference_destroy(r);
         return QN_MEMORY;
     }
+    select_state(r, 0);
     *out = r;
     return QN_OK;
 }
@@ -83,18 +133,25 @@ qn_status qn__reference_watch(const qn__program *p, qn__reference **out, qn_erro
 void qn__reference_destroy(qn__reference *r) {
     if (!r)
         return;
-    for (uint32_t l = 0; l < QN__MAX_LAYERS; ++l) {
-        qn__free(r->made[l].z);
-        qn__free(r->made[l].y);
-        qn__free(r->made[l].next);
-        qn__free(r->made[l].delta);
-        qn__free(r->made[l].dropped);
-        qn__free(r->made[l].inputs);
-        qn__free(r->made[l].deltas);
-        qn__free(r->made[l].sums);
+    for (uint64_t i = 0; r->all_made && i < r->states * r->program->layers; ++i) {
+        made *m = &r->all_made[i];
+        qn__free(m->z);
+        qn__free(m->y);
+        qn__free(m->next);
+        qn__free(m->delta);
+        qn__free(m->dropped);
+        qn__free(m->sums);
     }
     qn__free(r->values);
-    qn__free(r->x);
+    for (uint32_t l = 0; l < QN__MAX_LAYERS; ++l) {
+        qn__free(r->kept[l].inputs);
+        qn__free(r->kept[l].deltas);
+        qn__free(r->kept[l].results);
+    }
+    qn__free(r->all_made);
+    qn__free(r->all_x);
+    qn__free(r->item);
+    qn__free(r->weight);
     qn__free(r->partial);
     qn__free(r->units);
     qn__free(r);
@@ -192,24 +249,29 @@ static const float *input_of(const qn__reference *r, uint32_t layer) {
     return source < 0 ? r->x : r->made[source].next;
 }
 
-/* 5.1, 6.3 - 6.5 */
-static void forward(qn__reference *r, const float *parameters, const qn__reference_item *item,
-                    int training, uint32_t epoch) {
-    const qn__program *p = r->program;
-    qn__reference_input(p, item, r->x);
-    for (uint32_t l = 0; l < p->layers; ++l) {
-        const qn__layer *layer = &p->layer[l];
-        made *m = &r->made[l];
-        qn__layer_ops_of(layer->kind)
-            ->forward(layer, qn__arith_bits(p->arith), parameters, input_of(r, l), m->z);
-        activate(r, layer, m->z, m->y);
-        drop(p, l, training ? item : NULL, epoch, m);
-    }
+/* 6.4, 6.5: what follows z. In a prediction `item` is NULL. */
+static void finish_layer(qn__reference *r, uint32_t layer, const qn__reference_item *item,
+                         uint32_t epoch) {
+    made *m = &r->made[layer];
+    activate(r, &r->program->layer[layer], m->z, m->y);
+    drop(r->program, layer, item, epoch, m);
+}
+
+/* 6.3 */
+static void forward_layer(qn__reference *r, const float *parameters, uint32_t layer) {
+    const qn__layer *l = &r->program->layer[layer];
+    qn__layer_ops_of(l->kind)->forward(l, qn__arith_bits(r->program->arith), parameters,
+                                       input_of(r, layer), r->made[layer].z);
 }
 
 const float *qn__reference_apply(qn__reference *r, const float *parameters,
                                  const qn__reference_item *item) {
-    forward(r, parameters, item, 0, 0);
+    select_state(r, 0);
+    qn__reference_input(r->program, item, r->x);
+    for (uint32_t l = 0; l < r->program->layers; ++l) {
+        forward_layer(r, parameters, l);
+        finish_layer(r, l, NULL, 0);
+    }
     return r->made[r->program->layers - 1].y;
 }
 
@@ -353,29 +415,24 @@ static void last_error(qn__reference *r, const qn__reference_item *item) {
                                                     : derive(l->activation, y[j], delta[j]);
 }
 
-/* 8.4, 8.5: delta of the layer whose output `layer` reads. */
-static void error_below(qn__reference *r, const float *parameters, uint32_t layer) {
-    const int32_t source = qn__layer_source(r->program->layer, layer);
-    if (source < 0)
-        return;
-    const qn__layer *l = &r->program->layer[layer], *below = &r->program->layer[source];
-    made *m = &r->made[source];
-    float *e = m->delta;
+/* 8.4: the error of the layer whose output `layer` reads, without dropout and activation. */
+static void pass_error(qn__reference *r, const float *parameters, uint32_t layer) {
+    const qn__layer *l = &r->program->layer[layer];
+    made *m = &r->made[qn__layer_source(r->program->layer, layer)];
     qn__layer_ops_of(l->kind)->backward(l, qn__arith_bits(r->program->arith), parameters, m->next,
-                                        r->made[layer].delta, m->sums, e);
-    for (uint32_t k = 0; k < l->in; ++k) {
-        if (below->drop_threshold != 0)
-            e[k] = m->dropped[k] ? 0.0f : e[k] * below->drop_keep;
-        e[k] = derive(below->activation, m->y[k], e[k]);
-    }
+                                        r->made[layer].delta, m->sums, m->delta);
 }
 
-/* 8.6, 15.6 need the factors of all items of the grain. */
-static void keep_factors(qn__reference *r, uint32_t layer) {
+/* 8.4, 8.5: delta of a layer from its error. */
+static void finish_error(qn__reference *r, uint32_t layer) {
     const qn__layer *l = &r->program->layer[layer];
     made *m = &r->made[layer];
-    memcpy(m->inputs + r->items * l->in, input_of(r, layer), l->in * sizeof(float));
-    memcpy(m->deltas + r->items * l->out, m->delta, l->out * sizeof(float));
+    for (uint32_t k = 0; k < l->out; ++k) {
+        float *e = &m->delta[k];
+        if (l->drop_threshold != 0)
+            *e = m->dropped[k] ? 0.0f : *e * l->drop_keep;
+        *e = derive(l->activation, m->y[k], *e);
+    }
 }
 
 /* 8.6, biases: pixels in their order, the items of each in theirs. */
@@ -393,14 +450,77 @@ static void make_partials(qn__reference *r) {
     memset(r->partial, 0, p->parameters * sizeof *r->partial);
     for (uint32_t l = 0; l < p->layers; ++l) {
         const qn__layer *layer = &p->layer[l];
-        const made *m = &r->made[l];
-        if (layer->depth == 0)
-            continue;
-        add_biases(r, layer, m->deltas);
-        if (qn__arith_bits(p->arith) == 0)
-            qn__layer_ops_of(layer->kind)
-                ->gradient(layer, r->items, m->inputs, m->deltas, r->partial + layer->weights);
+        const qn__layer_ops *ops = qn__layer_ops_of(layer->kind);
+        const kept *k = &r->kept[l];
+        if (layer->depth > 0)
+            add_biases(r, layer, k->deltas);
+        if (ops->gradient && qn__arith_bits(p->arith) == 0)
+            ops->gradient(layer, r->items, k->inputs, k->deltas, r->partial + layer->weights);
     }
+}
+
+/* ------------------------------------------------------------------------------- the grain's items
+ *
+ * `count` items, numbers first .. of the grain, go through the layers together; item first + i has
+ * state i. That is one item, or a whole grain. */
+
+typedef struct part {
+    uint64_t first, count;
+} part;
+
+/* One layer forward; its inputs are kept for the gradient (8.6, 15.6). */
+static void part_forward(qn__reference *r, const float *parameters, uint32_t layer, part at) {
+    const qn__layer *l = &r->program->layer[layer];
+    kept *k = &r->kept[layer];
+    for (uint64_t i = 0; i < at.count; ++i) {
+        select_state(r, i);
+        memcpy(k->inputs + (at.first + i) * l->in, input_of(r, layer), l->in * sizeof(float));
+        if (!over_grain(l))
+            forward_layer(r, parameters, layer);
+    }
+    if (over_grain(l))
+        qn__layer_ops_of(l->kind)->forward_grain(l, parameters, at.count, k->inputs, k->results);
+    for (uint64_t i = 0; i < at.count; ++i) {
+        select_state(r, i);
+        if (over_grain(l))
+            memcpy(r->made[layer].z, k->results + i * l->out, l->out * sizeof(float));
+        finish_layer(r, layer, &r->item[i], r->epoch);
+        if (layer + 1 < r->program->layers)
+            continue;
+        r->loss = r->loss + qn__reference_loss(r, &r->item[i]); /* 7.4 */
+        r->correct += (uint64_t)qn__reference_right(r, r->item[i].label);
+        last_error(r, &r->item[i]);
+    }
+}
+
+/* One layer backward; its errors are kept. */
+static void part_backward(qn__reference *r, const float *parameters, uint32_t layer, part at) {
+    const qn__layer *l = &r->program->layer[layer];
+    const int32_t source = qn__layer_source(r->program->layer, layer);
+    kept *k = &r->kept[layer];
+    for (uint64_t i = 0; i < at.count; ++i) {
+        select_state(r, i);
+        if (layer + 1 < r->program->layers)
+            finish_error(r, layer);
+        memcpy(k->deltas + (at.first + i) * l->out, r->made[layer].delta, l->out * sizeof(float));
+        if (source >= 0 && !over_grain(l))
+            pass_error(r, parameters, layer);
+    }
+    if (source < 0 || !over_grain(l))
+        return;
+    qn__layer_ops_of(l->kind)->backward_grain(l, parameters, at.count, k->inputs, k->deltas,
+                                              k->results);
+    for (uint64_t i = 0; i < at.count; ++i) {
+        select_state(r, i);
+        memcpy(r->made[source].delta, k->results + i * l->in, l->in * sizeof(float));
+    }
+}
+
+static void run_part(qn__reference *r, const float *parameters, part at) {
+    for (uint32_t l = 0; l < r->program->layers; ++l)
+        part_forward(r, parameters, l, at);
+    for (uint32_t l = r->program->layers; l-- > 0;)
+        part_backward(r, parameters, l, at);
 }
 
 void qn__reference_grain_begin(qn__reference *r) {
@@ -422,16 +542,18 @@ static qn__reference_item augmented(const qn__reference *r, const qn__reference_
 }
 
 void qn__reference_grain_item(qn__reference *r, const float *parameters,
-                              const qn__reference_item *given, uint32_t epoch) {
-    const qn__reference_item shown = augmented(r, given, epoch), *item = &shown;
-    forward(r, parameters, item, 1, epoch);
-    r->loss = r->loss + qn__reference_loss(r, item); /* 7.4 */
-    r->correct += (uint64_t)qn__reference_right(r, item->label);
-    last_error(r, item);
-    for (uint32_t l = r->program->layers - 1; l > 0; --l)
-        error_below(r, parameters, l);
-    for (uint32_t l = 0; l < r->program->layers; ++l)
-        keep_factors(r, l);
+                              const qn__reference_item *item, uint32_t epoch) {
+    const uint64_t state = r->over_grains ? r->items : 0;
+    select_state(r, state);
+    const qn__reference_item shown = augmented(r, item, epoch);
+    qn__reference_input(r->program, &shown, r->x);
+    r->weight[state] = weight_of(item);
+    r->item[state] = *item;
+    r->item[state].weight = &r->weight[state];
+    r->parameters = parameters;
+    r->epoch = epoch;
+    if (!r->over_grains)
+        run_part(r, parameters, (part){r->items, 1});
     r->items += 1;
 }
 
@@ -442,8 +564,8 @@ static int intgemm_partials(const qn__reference *r, int64_t *sums) {
         const qn__layer *layer = &p->layer[l];
         if (layer->depth > 0 &&
             !qn__layer_ops_of(layer->kind)
-                 ->intgemm_gradient(qn__arith_bits(p->arith), layer, r->items, r->made[l].inputs,
-                                    r->made[l].deltas, p->partial_limit, sums + layer->weights))
+                 ->intgemm_gradient(qn__arith_bits(p->arith), layer, r->items, r->kept[l].inputs,
+                                    r->kept[l].deltas, p->partial_limit, sums + layer->weights))
             return 0;
     }
     return 1;
@@ -452,6 +574,8 @@ static int intgemm_partials(const qn__reference *r, int64_t *sums) {
 /* 7.4, 8.7. The comparisons are false for a NaN. */
 qn__grain_end qn__reference_grain_end(qn__reference *r, int64_t *sums, qn__tally *tally) {
     const uint64_t count = r->program->parameters;
+    if (r->over_grains)
+        run_part(r, r->parameters, (part){0, r->items});
     make_partials(r);
     if (!(fabsf(r->loss) < QN__LOSS_LIMIT))
         return QN__GRAIN_LOSS;
@@ -478,23 +602,24 @@ static void lost_in_layer(qn__reference *r, const float *parameters, uint32_t la
     const qn__layer *l = &r->program->layer[layer];
     const int bits = qn__arith_bits(r->program->arith);
     const made *m = &r->made[layer];
+    const kept *k = &r->kept[layer];
     const float *w = parameters + l->weights;
     if (l->depth == 0)
         return;
     for (uint64_t i = 0; i < r->items; ++i)
-        qn__lost_block(bits, l->in, m->inputs + i * l->in, layer ? &to->activations : &to->inputs);
+        qn__lost_block(bits, l->in, k->inputs + i * l->in, layer ? &to->activations : &to->inputs);
     for (uint32_t o = 0; o < l->to.channels; ++o, w += l->depth) {
         const float factor = qn__block_factor(qn__block_exponent(bits, qn__absmax(l->depth, w, 1)));
         qn__lost_block(bits, l->depth, w, &to->weights);
         m->z[o] = factor;
     }
-    qn__lost_block(bits, r->items * l->in, m->inputs,
+    qn__lost_block(bits, r->items * l->in, k->inputs,
                    layer ? &to->grain_activations : &to->grain_inputs);
-    qn__lost_block(bits, r->items * l->out, m->deltas, &to->grain_errors);
+    qn__lost_block(bits, r->items * l->out, k->deltas, &to->grain_errors);
     /* There are no errors below the lowest layer. The kept errors are no longer needed and are
      * overwritten. */
     for (uint64_t i = 0; layer > 0 && i < r->items; ++i) {
-        float *c = m->deltas + i * l->out;
+        float *c = k->deltas + i * l->out;
         for (uint32_t o = 0; o < l->out; ++o)
             c[o] = c[o] * m->z[o % l->to.channels];
         qn__lost_block(bits, l->out, c, &to->errors);

@@ -44,6 +44,8 @@ static void fill_row(float *row, uint32_t depth, uint32_t l, uint32_t o, uint64_
 void qn__initial_parameters(const qn__layer *layer, uint32_t layers, qn__init init, uint64_t seed,
                             float *parameter) {
     for (uint32_t l = 0; l < layers; ++l) {
+        if (layer[l].vectors)
+            qn__layer_ops_of(layer[l].kind)->begin(&layer[l], parameter);
         if (layer[l].depth == 0)
             continue;
         const float limit = limit_of(&layer[l], init);

@@ -15,9 +15,9 @@
 
 #define FORMAT "quern-model-1"
 
-/* Tensors of a file: two for each layer, two for the scaling, one for missing values, two for real
- * labels. */
-enum { TENSORS_MAX = 2 * QN__MAX_LAYERS + 5, NAME_SIZE = 24 };
+/* Tensors of a file: four at most for each layer, two for the scaling, one for missing values, two
+ * for real labels. */
+enum { TENSORS_MAX = 4 * QN__MAX_LAYERS + 5, NAME_SIZE = 24 };
 
 struct qn_model {
     qn__recipe recipe;
@@ -82,10 +82,21 @@ static void list_fitted(qn_model *m) {
     }
 }
 
+/* Those of a normalisation: 17.8. */
+static void list_vectors(qn_model *m, uint32_t l) {
+    const qn__layer *layer = &m->layer[l];
+    const char *const *names = qn__layer_ops_of(layer->kind)->names;
+    for (uint32_t v = 0; v < layer->vectors; ++v) {
+        snprintf(m->name[m->tensors], NAME_SIZE, "layer%u.%s", l, names[v]);
+        add_tensor(m, layer->vector, 0, m->filed + layer->biases + (uint64_t)v * layer->vector);
+    }
+}
+
 /* Names and shapes of 12.2; the arrays they point into need not be filled yet. */
 static void list_tensors(qn_model *m) {
     for (uint32_t l = 0; l < m->recipe.network.layers; ++l) {
         const qn__layer *layer = &m->layer[l];
+        list_vectors(m, l);
         if (layer->depth == 0)
             continue;
         snprintf(m->name[m->tensors], NAME_SIZE, "layer%u.weight", l);
@@ -305,8 +316,8 @@ static qn_status check_tensors(const qn__tensors *file, const char *path, const 
         floats += qn__tensors_at(file, i)->count;
     uint64_t weighted = 0;
     for (uint32_t l = 0; l < recipe->network.layers; ++l)
-        weighted += layer[l].depth > 0;
-    if (qn__tensors_count(file) != 2 * weighted + scale + fill + target ||
+        weighted += layer[l].depth > 0 ? 2 : layer[l].vectors;
+    if (qn__tensors_count(file) != weighted + scale + fill + target ||
         floats != parameters + scale * scales + fill * recipe->features + target)
         return bad_model(err, path, "the tensors in the file are not those of the recipe's model",
                          "the file was changed or damaged: copy or make it again");
