@@ -10,6 +10,7 @@ qn_status qn__fail_loss(int nan, uint32_t bad, uint32_t layers, qn_error *err) {
                     bad - 1, bad < layers || nan ? "not finite" : "too large");
 }
 
-qn_status qn__fail_gradient(uint32_t layer, qn_error *err) {
-    return qn__fail(err, QN_NUMERIC, "a gradient of layer %u left the range of its sum", layer);
+qn_status qn__fail_gradient(uint32_t layer, int averages, qn_error *err) {
+    return qn__fail(err, QN_NUMERIC, "a gradient%s of layer %u left the range of its sum",
+                    averages ? ", or a grain's mean or variance," : "", layer);
 }

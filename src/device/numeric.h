@@ -14,8 +14,8 @@
  * finite, or so far from the targets that the loss is too large. Returns QN_NUMERIC. */
 qn_status qn__fail_loss(int nan, uint32_t bad, uint32_t layers, qn_error *err);
 
-/* A partial of the gradient of a layer is out of range; of several layers the last one. Returns
- * QN_NUMERIC. */
-qn_status qn__fail_gradient(uint32_t layer, qn_error *err);
+/* A partial of the gradient of a layer is out of range; of several layers the last one. `averages`:
+ * or what a grain adds to its running averages. Returns QN_NUMERIC. */
+qn_status qn__fail_gradient(uint32_t layer, int averages, qn_error *err);
 
 #endif

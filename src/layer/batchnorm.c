@@ -170,6 +170,7 @@ static const char *const names[] = {"weight", "bias", "running_mean", "running_v
 
 const qn__layer_ops qn__batchnorm = {.word = "batchnorm",
                                      .syntax = "batchnorm ACTIVATION dropout P",
+                                     .contract = 6,
                                      .parse = parse,
                                      .write = write,
                                      .make = make,

@@ -24,6 +24,7 @@ void qn__update_begin(const qn__program *program, float rate, uint64_t items,
     powers->p2 = powers->p2 * program->beta2;
     update->rate = rate;
     update->gradient = ldexpf(1.0f / (float)items, -(int)program->gradient_scale);
+    update->running = 1.0f / (float)items / QN__RUNNING_UNIT;
     update->adam_a = rate / (1.0f - powers->p1);
     update->adam_r = 1.0f / (1.0f - powers->p2);
 }
@@ -64,9 +65,7 @@ void qn__update_one(const qn__program *p, const qn__update *u, int is_weight, in
     }
 }
 
-void qn__update_running(const qn__program *p, const qn__update *u, int64_t sum, float *average) {
-    /* u->gradient is 1 / items in units of the gradients; this changes its exponent only. */
-    const float share = ldexpf(u->gradient, (int)p->gradient_scale) * 0x1p-32f;
-    const float mean = qn__from_units(sum) * share;
+void qn__update_running(const qn__update *u, int64_t sum, float *average) {
+    const float mean = qn__from_units(sum) * u->running;
     *average = fmaf(QN__RUNNING_RATE, mean - *average, *average);
 }

@@ -23,6 +23,8 @@ FOURTH = {"valid_data": ""}
 FIFTH = {"shape"}
 # 17.1: those of contract 6, which a recipe has where they differ from this.
 SIXTH = {"smoothing": 0, "clip": 0, "nesterov": 0, "augment": "", "resize": ""}
+# 17.8
+NAMES = ("weight", "bias", "running_mean", "running_var")
 ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
 
@@ -136,7 +138,9 @@ def tensors_of(layers, stats, target=None, fill=None):
     deviation) of real labels or None, `fill` that of 2.6 or None."""
     tensors = []
     for l, layer in enumerate(layers):
-        if layer.has_parameters:
+        if layer.normalises:
+            tensors += [(f"layer{l}.{name}", array) for name, array in zip(NAMES, layer.arrays)]
+        elif layer.has_parameters:
             tensors.append((f"layer{l}.weight", to_file(layer)))
             tensors.append((f"layer{l}.bias", layer.bias))
     if stats is not None:

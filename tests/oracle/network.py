@@ -14,6 +14,7 @@ from math import floor, prod
 import numpy as np
 
 import elementary
+import norms
 from binary32 import F, ONE, ZERO, fma, from_text, integer, to_text
 from order import grains
 from philox import DROPOUT, WEIGHTS, word
@@ -36,6 +37,7 @@ class Layer:
     window: object = None
     weight: np.ndarray = None
     bias: np.ndarray = None
+    running: tuple = ()  # 17.8: the running averages
 
     @property
     def inputs(self):
@@ -48,7 +50,25 @@ class Layer:
 
     @property
     def has_parameters(self):
-        return not self.window or self.window.kind == "conv"
+        return not self.window or self.window.kind in ("conv", "batchnorm")
+
+    @property
+    def normalises(self):
+        return self.window is not None and self.window.kind == "batchnorm"
+
+    @property
+    def arrays(self):
+        """The parameters, in the order of 12.2."""
+        return [self.weight, self.bias, *self.running] if self.has_parameters else []
+
+    @arrays.setter
+    def arrays(self, new):
+        self.weight, self.bias, *self.running = new
+
+    @property
+    def rules(self):
+        """How section 9 treats each of them."""
+        return ["bias" if self.normalises else "weight", "bias", *("running" for _ in self.running)]
 
     @property
     def has_pixels(self):
@@ -57,10 +77,12 @@ class Layer:
 
     def multiplies_integers(self, product):
         """17.12: a convolution in integer arithmetic."""
-        return self.has_parameters and product.bits > 0
+        return self.window.kind == "conv" and product.bits > 0
 
-    def forward(self, a, product):
-        """z (items, out) from a (items, in)."""
+    def forward(self, a, product, grain):
+        """z (items, out) from a (items, in); `grain` is None outside training."""
+        if self.normalises:
+            return self.window.forward(image(a, self.shape), self, grain).reshape(len(a), -1)
         if self.window:
             a = image(a, self.shape)
             if self.multiplies_integers(product):
@@ -71,8 +93,11 @@ class Layer:
         z = product.forward(a, self.weight, self.bias)
         return z + ZERO if self.has_pixels else z
 
-    def backward(self, a, delta, product):
+    def backward(self, a, delta, product, grain):
         """e (items, in) from delta (items, out)."""
+        if self.normalises:
+            e = self.window.backward(image(a, self.shape), self, image(delta, self.out), grain)
+            return e.reshape(len(a), -1)
         if self.window:
             a, delta = image(a, self.shape), image(delta, self.out)
             if self.multiplies_integers(product):
@@ -112,6 +137,8 @@ def parse_model(text, shape):
     layers = []
     for part in text.lower().strip().removesuffix(";").split(";"):
         window, rest = parse(part, shape)
+        if not window:
+            window, rest = norms.parse(part, shape)
         found = re.fullmatch(
             ("" if window else r"\s*dense\s+(?P<outputs>\d+)")
             + r"\s*(?P<activation>none|relu|tanh|sigmoid|softmax)?(?:\s*dropout\s+(?P<p>\S+))?\s*",
@@ -142,7 +169,9 @@ def model_text(layers):
 def initialise(layers, seed, rule):
     """6.2 and 16.7: weights and biases before the first step."""
     for l, layer in enumerate(layers):
-        if not layer.has_parameters:
+        if layer.normalises:
+            layer.arrays = layer.window.initial()
+        if not layer.has_parameters or layer.normalises:
             continue
         rows, depth, reached = layer.outputs, layer.inputs, layer.outputs
         if layer.window:
@@ -200,16 +229,16 @@ def keep_factor(layer):
     return ONE / (ONE - layer.dropout)
 
 
-def forward(layers, x, seed=None, epoch=None, items=None, product=CHAINS):
+def forward(layers, x, seed=None, epoch=None, items=None, product=CHAINS, grain=None):
     """6.3 to 6.5: one Pass for each layer, for inputs x (items, F).
 
     `items` are the indices of the items in training, which dropout asks for; None outside training.
-    `product` is the arithmetic, of products.py.
+    `product` is the arithmetic, of products.py. `grain`: its items, in training.
     """
     passes = []
     a = x
     for l, layer in enumerate(layers):
-        z = layer.forward(a, product)
+        z = layer.forward(a, product, grain)
         y = activate(layer.activation, z)
         passes.append(Pass(a, z, y))
         a = y
@@ -313,13 +342,13 @@ def last_delta(loss, layer, y, labels, unit, delta=ZERO, shares=None, smoothing=
 
 
 def deltas(loss, layers, passes, labels, unit, product=CHAINS, delta=ZERO, shares=None,
-           smoothing=ZERO):
+           smoothing=ZERO, grain=None):
     """8.2 to 8.5: delta (items, out) of every layer; `delta` is that of huber, `shares` are the
     weights of 7.7."""
     result = [last_delta(loss, layers[-1], passes[-1].y, labels, unit, delta, shares, smoothing)]
     for l in range(len(layers) - 1, 0, -1):
         below = passes[l - 1]
-        e = layers[l].backward(passes[l].a, result[0], product)
+        e = layers[l].backward(passes[l].a, result[0], product, grain)
         if below.dropped is not None:
             e = np.where(below.dropped, ZERO, e * keep_factor(layers[l - 1]))
         result.insert(0, through(layers[l - 1].activation, e, below.y))
@@ -340,7 +369,7 @@ def sums(layers, passes, layer_deltas, grain, limit, product=CHAINS):
     for layer, one, delta in zip(layers, passes, layer_deltas):
         if not layer.has_parameters:
             continue
-        pair = [np.zeros(array.shape, dtype=np.int64) for array in (layer.weight, layer.bias)]
+        pair = [np.zeros(array.shape, dtype=np.int64) for array in layer.arrays]
         for begin, end in grains(len(delta), grain):
             units = layer.gradient(delta[begin:end], one.a[begin:end], limit, product)
             pair = [total + own for total, own in zip(pair, units)]

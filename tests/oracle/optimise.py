@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 import elementary
+import norms
 from binary32 import F, ONE, fma, integer, nearest_root
 
 
@@ -34,20 +35,25 @@ class Optimiser:
         self.power1 = ONE
         self.power2 = ONE
 
-    def step(self, parameters, sums, is_weight, count, unit, lr):
-        """9.1 to 9.6: the new parameters after a step over `count` items."""
+    def step(self, parameters, sums, rules, count, unit, lr):
+        """9.1 to 9.6: the new parameters after a step over `count` items. `rules`: for each array
+        "weight", "bias", or "running" (17.8)."""
         kind = self.settings.optimizer
         decay = self.settings.decay
         c = (ONE / integer(count)) * F(2.0**-unit)
         if self.settings.clip != 0:
-            root = nearest_root(Fraction(sum(int(s) ** 2 for array in sums for s in array.flat)))
+            clipped = (array for array, rule in zip(sums, rules) if rule != "running")
+            root = nearest_root(Fraction(sum(int(s) ** 2 for array in clipped for s in array.flat)))
             c = self.settings.clip / root if root * c > self.settings.clip else c
         if kind in ("adam", "adamw"):
             self.begin_adam(lr)
         result = []
         for p, w in enumerate(parameters):
+            if rules[p] == "running":
+                result.append(norms.running(w, sums[p], count))
+                continue
             g = integer(sums[p]) * c
-            decays = is_weight[p] and decay != 0
+            decays = rules[p] == "weight" and decay != 0
             if decays and kind == "adamw":
                 w = fma(-(lr * decay), w, w)
             elif decays:

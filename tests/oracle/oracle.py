@@ -21,7 +21,7 @@ import scale
 import validation
 import weights as weighing
 from binary32 import ONE, ZERO, from_text
-from model_file import from_file, model_bytes, tensors_in, tensors_of
+from model_file import NAMES, from_file, model_bytes, tensors_in, tensors_of
 from optimise import Optimiser, Schedule, Settings
 from order import permutation
 from philox import ORDER
@@ -184,26 +184,25 @@ def train(args, layers, settings, fetch, labels, shares, held):
         start_from(args.init_from, layers)
     best = None  # 7.5: the loss, the epoch from 1, the parameters
     optimiser = Optimiser(settings, parameters_of(layers))
-    is_weight = [True, False] * len(weighted(layers))
+    rules = [rule for layer in weighted(layers) for rule in layer.rules]
     for epoch in range(args.epochs):
         order = permutation(args.seed, n, ORDER, epoch)
         loss, right = 0, 0
         for s in range(steps):
             items = order[s * args.batch : (s + 1) * args.batch]
-            passes = network.forward(layers, fetch(items, epoch), args.seed, epoch, items, product)
+            passes = network.forward(layers, fetch(items, epoch), args.seed, epoch, items, product, args.grain)
             values = network.losses(args.loss, passes, labels[items], args.delta)
             own = None if shares is None else shares[items]
             values = values if own is None else values * own
             loss += network.loss_units(values, args.grain)
             right += int((network.classes(passes, args.loss) == labels[items]).sum())
             deltas = network.deltas(args.loss, layers, passes, labels[items], args.unit, product,
-                                    args.delta, own, args.smoothing)
+                                    args.delta, own, args.smoothing, args.grain)
             sums = network.sums(layers, passes, deltas, args.grain, limit, product)
             flat = [total for pair in sums for total in pair]
             lr = schedule.lr(epoch * steps + s, epoch)
-            new = optimiser.step(parameters_of(layers), flat, is_weight, len(items), args.unit, lr)
-            for l, layer in enumerate(weighted(layers)):
-                layer.weight, layer.bias = new[2 * l : 2 * l + 2]
+            new = optimiser.step(parameters_of(layers), flat, rules, len(items), args.unit, lr)
+            set_parameters(layers, new)
         print(f"epoch {epoch + 1} loss {loss / 2**32 / n:.9g} accuracy {right / n:.6f}")
         if held and (args.keep == "best" or args.patience):
             value = held_loss(args, layers, product, held, n)
@@ -212,15 +211,16 @@ def train(args, layers, settings, fetch, labels, shares, held):
             if args.patience and epoch + 1 >= best[1] + args.patience:
                 break
     if args.keep == "best":
-        for l, layer in enumerate(weighted(layers)):
-            layer.weight, layer.bias = best[2][2 * l : 2 * l + 2]
+        set_parameters(layers, best[2])
 
 
 def start_from(path, layers):
     """6.2: the parameters of a model."""
     tensors = tensors_in(path)
     for l, layer in enumerate(layers):
-        if layer.has_parameters:
+        if layer.normalises:
+            layer.arrays = [tensors[f"layer{l}.{name}"] for name in NAMES[: len(layer.arrays)]]
+        elif layer.has_parameters:
             own = from_file(layer, tensors[f"layer{l}.weight"])
             assert own.shape == layer.weight.shape
             layer.weight, layer.bias = own, tensors[f"layer{l}.bias"]
@@ -232,7 +232,13 @@ def weighted(layers):
 
 
 def parameters_of(layers):
-    return [array for layer in weighted(layers) for array in (layer.weight, layer.bias)]
+    return [array for layer in weighted(layers) for array in layer.arrays]
+
+
+def set_parameters(layers, new):
+    new = list(new)
+    for layer in weighted(layers):
+        layer.arrays = [new.pop(0) for _ in layer.arrays]
 
 
 def validation_file(args, names, labels):

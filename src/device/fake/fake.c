@@ -270,7 +270,10 @@ static qn_status make_update(qn__worker *w, const qn__update *numbers, const int
     for (uint32_t l = 0; l < w->program->layers && !w->behaviour.idle; ++l) {
         const qn__layer *layer = &w->program->layer[l];
         update_range(w, numbers, 1, layer->weights, layer->biases - layer->weights, sums);
-        update_range(w, numbers, 0, layer->biases, qn__layer_end(layer) - layer->biases, sums);
+        const uint64_t running = qn__layer_running(layer);
+        update_range(w, numbers, 0, layer->biases, running - layer->biases, sums);
+        for (uint64_t i = running; i < running + layer->running; ++i)
+            qn__update_running(numbers, sums[i], &w->parameters[i]);
     }
     return QN_OK;
 }

@@ -130,6 +130,20 @@ typedef struct qn__cpu_kernels {
     void (*add_scaled)(size_t count, float c, const float *d, float *e);
     void (*add_first)(size_t count, uint32_t n, const float *const *earlier, const float *x,
                       const float *y, const float *d, float *e);
+    /* batchnorm, a panel of a grain: `items` rows of 16 in each of `pixels` pixels, which are
+     * `apart` floats apart. All other arrays are of 16 channels. The sums are those of 17.8: a
+     * chain over the items of each pixel, then over the pixels. moments: of x - shift and its
+     * square. slopes: of delta, and of delta by x - mean. */
+    void (*moments)(uint32_t items, uint32_t pixels, size_t apart, const float *x,
+                    const float *shift, float *sum, float *squares);
+    void (*slopes)(uint32_t items, uint32_t pixels, size_t apart, const float *delta,
+                   const float *x, const float *mean, float *sum, float *products);
+    /* Rows of 16: y = fma(x - mean, factor, bias) + 0, in place when x == y;
+     * e = factor * fma(-(x - mean), k, delta - h) + 0. */
+    void (*normalise)(uint32_t rows, const float *x, const float *mean, const float *factor,
+                      const float *bias, float *y);
+    void (*normalise_errors)(uint32_t rows, const float *delta, const float *x, const float *mean,
+                             const float *factor, const float *h, const float *k, float *e);
     /* y[i] = exp(x[i]), log(x[i]); x and y may be the same array. */
     void (*exp)(size_t count, const float *x, float *y);
     void (*log)(size_t count, const float *x, float *y);

@@ -92,17 +92,29 @@ static void carve_intgemm(arena *a, const qn__worker *w, uint32_t index) {
         carve_operands(a, w, l);
 }
 
+static void carve_norm(arena *a, const qn__worker *w, qn__cpu_layer *l) {
+    const qn__program *p = w->program;
+    const size_t grains = (p->batch + p->grain - 1) / p->grain;
+    const size_t row = (size_t)l->out_panels * QN__PANEL * sizeof(float);
+    l->norm.mean = carve(a, grains, row);
+    l->norm.inverse = carve(a, grains, row);
+    for (uint32_t v = 0; v < l->vectors; ++v)
+        l->norm.partial[v] = carve(a, grains, row);
+}
+
 static void carve_layer(arena *a, qn__worker *w, uint32_t index) {
     qn__cpu_layer *l = &w->layer[index];
     const size_t weights = (size_t)qn__cpu_blocks(l) * l->out_panels * QN__PANEL * QN__PANEL;
     const size_t outputs = (size_t)l->out_panels * QN__PANEL;
     const size_t room = rows_of(w, l->out_pixels), row = outputs * sizeof(float);
     l->weights = carve(a, weights, sizeof(float));
-    l->bias = carve(a, outputs, sizeof(float));
+    l->bias = carve(a, l->vectors * l->vector, sizeof(float));
     for (uint32_t s = 0; s < w->slots; ++s) {
         l->weight_slot[s] = carve(a, weights, sizeof(float));
-        l->bias_slot[s] = carve(a, outputs, sizeof(float));
+        l->bias_slot[s] = carve(a, l->vectors * l->vector, sizeof(float));
     }
+    if (l->layer->vectors)
+        carve_norm(a, w, l);
     if (w->bits)
         carve_intgemm(a, w, index);
     l->blocks = carve(a, (size_t)qn__cpu_blocks(l) + l->out_panels, sizeof(size_t));
@@ -306,6 +318,9 @@ static void shape_layer(qn__cpu_layer *l, const qn__layer *layer) {
     }
     l->in_panels = panels_of(l->channels);
     l->out_panels = panels_of(to.channels);
+    l->vectors = l->taps ? 1 : layer->vectors;
+    l->vector_pixels = l->taps ? 1 : layer->vector / to.channels;
+    l->vector = (size_t)l->out_panels * l->vector_pixels * QN__PANEL;
     if (l->walks) {
         qn__cpu_walk_axes(&own, 0, l->outputs.axis);
         l->outputs.panels = l->in_panels;

@@ -47,6 +47,20 @@ static void inspect(const qn__cpu_pass *pass, int thread) {
     }
 }
 
+static void forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    const qn__cpu_layer *l = &pass->worker->layer[layer];
+    (l->layer->vectors ? qn__cpu_norm_forward
+     : l->walks        ? qn__cpu_walk_forward
+                       : qn__cpu_forward)(pass, thread, layer, phase);
+}
+
+static void backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    const qn__cpu_layer *l = &pass->worker->layer[layer];
+    (l->layer->vectors  ? qn__cpu_norm_backward
+     : l->inputs.panels ? qn__cpu_walk_backward
+                        : qn__cpu_backward)(pass, thread, layer, phase);
+}
+
 /* Computes the errors down to the first layer. Returns the next phase. */
 static uint32_t back(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     qn__worker *w = pass->worker;
@@ -54,8 +68,7 @@ static uint32_t back(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     for (uint32_t l = last; l > 0; --l) {
         if (!w->layer[l].below || (l == last && qn__cpu_is_fused(w)))
             continue;
-        (w->layer[l].inputs.panels ? qn__cpu_walk_backward : qn__cpu_backward)(pass, thread, l,
-                                                                               phase++);
+        backward(pass, thread, l, phase++);
         barrier(w, thread);
     }
     return phase;
@@ -90,9 +103,15 @@ static uint32_t back_intgemm(const qn__cpu_pass *pass, int thread, uint32_t phas
 
 static void gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     const qn__worker *w = pass->worker;
-    (!w->layer[layer].walks ? qn__cpu_gradient
-     : w->bits              ? qn__cpu_walk_intgemm_gradient
-                            : qn__cpu_walk_gradient)(pass, thread, layer, phase);
+    const qn__cpu_layer *l = &w->layer[layer];
+    if (l->layer->vectors) {
+        if (!pass->outlet)
+            qn__cpu_biases(pass, thread, layer, phase);
+        return;
+    }
+    (!l->walks ? qn__cpu_gradient
+     : w->bits ? qn__cpu_walk_intgemm_gradient
+               : qn__cpu_walk_gradient)(pass, thread, layer, phase);
 }
 
 static void training_phases(const qn__cpu_pass *pass, int thread, uint32_t phase) {
@@ -150,7 +169,7 @@ static void phases(void *context, int thread) {
             qn__cpu_pack_transposed(pass, thread, last, phase++);
         if (pass->training && w->layer[l].transposed)
             qn__cpu_walk_transpose(pass, thread, l, phase++);
-        (w->layer[l].walks ? qn__cpu_walk_forward : qn__cpu_forward)(pass, thread, l, phase++);
+        forward(pass, thread, l, phase++);
         barrier(w, thread);
     }
     if (pass->training && w->layer[last].transposed)
@@ -222,7 +241,8 @@ static qn_status check(const qn__cpu_pass *pass, qn_error *err) {
             bad = w->core[t].bad_position;
     }
     if (pass->training && failed)
-        return qn__fail_gradient((uint32_t)failed - 1, err);
+        return qn__fail_gradient((uint32_t)failed - 1, w->program->layer[failed - 1].running > 0,
+                                 err);
     if (bad != UINT64_MAX)
         return qn__fail(err, QN_NUMERIC, "the network gives no finite output for item %llu",
                         (unsigned long long)(pass->batch->first + bad));

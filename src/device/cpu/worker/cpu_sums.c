@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "device/cpu/worker/cpu_table.h"
 #include "device/cpu/worker/cpu_worker.h"
+#include "num/optimise.h"
 #include "num/sums.h"
 #include <string.h>
 
@@ -28,7 +29,7 @@ void qn__cpu_begin_progress(qn__worker *w) {
 static int is_complete(const qn__worker *w, uint64_t *first) {
     const qn__cpu_layer *l = &w->layer[w->next_layer - 1];
     const uint32_t groups = qn__cpu_groups(l), group = w->next_group;
-    const uint32_t tasks = l->taps == 0 ? 0 : group == groups ? l->out_panels : l->tasks;
+    const uint32_t tasks = l->vectors == 0 ? 0 : group == groups ? l->out_panels : l->tasks;
     if (atomic_load_explicit(&l->done[group], memory_order_acquire) < tasks)
         return 0;
     *first = group == groups ? l->layer->biases
@@ -85,11 +86,13 @@ static void collect_block(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint
 }
 
 static void collect_biases(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel) {
-    const block b = block_at(l, panel, 0);
-    int64_t *sums = l->bias_sums + panel * QN__PANEL;
-    for (uint32_t o = 0; o < b.columns; ++o)
-        pass->into[l->layer->biases + panel * QN__PANEL + o] += sums[o];
-    memset(sums, 0, QN__PANEL * sizeof *sums);
+    for (uint32_t i = 0; i < qn__cpu_pieces(l); ++i) {
+        const qn__cpu_piece p = qn__cpu_piece_at(l, panel, i);
+        int64_t *sums = l->bias_sums + p.at;
+        for (uint32_t o = 0; o < p.columns; ++o)
+            pass->into[p.canonical + o] += sums[o];
+        memset(sums, 0, QN__PANEL * sizeof *sums);
+    }
 }
 
 /* -------------------------------------------------------------------------------- the update */
@@ -110,15 +113,23 @@ static void update_block(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint3
                        w->slots > 1 ? l->weight_slot[1] + b.panels : NULL, NULL);
 }
 
+void qn__cpu_update_piece(const qn__worker *w, const qn__update *update, const qn__cpu_layer *l,
+                          const qn__cpu_piece *p, const int64_t *sums) {
+    for (uint32_t o = 0; p->running && o < p->columns; ++o)
+        qn__update_running(update, sums[o], l->bias + p->at + o);
+    if (!p->running)
+        w->kernels->update(w->program, update, 0, QN__PANEL, QN__SUMS_INT64, sums, l->bias + p->at,
+                           w->slots > 0 ? l->bias_slot[0] + p->at : NULL,
+                           w->slots > 1 ? l->bias_slot[1] + p->at : NULL, NULL);
+}
+
 static void update_biases(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel) {
-    const qn__worker *w = pass->worker;
-    const block b = block_at(l, panel, 0);
-    const size_t at = (size_t)panel * QN__PANEL;
-    int64_t sums[QN__PANEL] = {0};
-    memcpy(sums, pass->totals + l->layer->biases + at, b.columns * sizeof *sums);
-    w->kernels->update(w->program, pass->update, 0, QN__PANEL, QN__SUMS_INT64, sums, l->bias + at,
-                       w->slots > 0 ? l->bias_slot[0] + at : NULL,
-                       w->slots > 1 ? l->bias_slot[1] + at : NULL, NULL);
+    for (uint32_t i = 0; i < qn__cpu_pieces(l); ++i) {
+        const qn__cpu_piece p = qn__cpu_piece_at(l, panel, i);
+        int64_t sums[QN__PANEL] = {0};
+        memcpy(sums, pass->totals + p.canonical, p.columns * sizeof *sums);
+        qn__cpu_update_piece(pass->worker, pass->update, l, &p, sums);
+    }
 }
 
 /* ------------------------------------------------------------------------------------ all blocks
@@ -166,8 +177,9 @@ static void all_tasks(void *context, int thread) {
     const double begun = qn__now();
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__cpu_layer *l = &w->layer[i];
-        const qn__cpu_grid grid = {l->out_panels,
-                                   (qn__cpu_blocks(l) + TASK_PANELS - 1) / TASK_PANELS, 1};
+        const uint32_t rows = (qn__cpu_blocks(l) + TASK_PANELS - 1) / TASK_PANELS;
+        const uint32_t least = l->vectors > 0; /* row 0 has them */
+        const qn__cpu_grid grid = {l->out_panels, rows > least ? rows : least, 1};
         for (uint32_t panel, row; qn__cpu_take(w, thread, i, grid, &panel, &row);)
             one_task(pass, l, panel, row);
     }

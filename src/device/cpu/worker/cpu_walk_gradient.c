@@ -151,8 +151,6 @@ static int gradient_task(const qn__cpu_pass *pass, int thread, const task *t) {
 void qn__cpu_walk_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    if (l->taps == 0)
-        return;
     const qn__cpu_summing how = qn__cpu_choose_sums(pass, layer);
     const uint32_t groups = qn__cpu_groups(l), taps = l->task_taps;
     const qn__cpu_grid grid = {groups, l->tasks, 1};

@@ -85,13 +85,27 @@ static size_t place(const qn__cpu_layer *l, uint32_t o, uint32_t k) {
     return (at * QN__PANEL + k % l->channels % QN__PANEL) * QN__PANEL + o % QN__PANEL;
 }
 
+qn__cpu_piece qn__cpu_piece_at(const qn__cpu_layer *l, uint32_t panel, uint32_t index) {
+    const uint32_t channels = l->layer->to.channels, left = channels - panel * QN__PANEL;
+    const uint32_t vector = index / l->vector_pixels, pixel = index % l->vector_pixels;
+    const uint64_t canonical = ((uint64_t)vector * l->vector_pixels + pixel) * channels;
+    return (qn__cpu_piece){.at = vector * l->vector +
+                                 ((size_t)panel * l->vector_pixels + pixel) * QN__PANEL,
+                           .canonical = l->layer->biases + canonical + (uint64_t)panel * QN__PANEL,
+                           .columns = left < QN__PANEL ? left : QN__PANEL,
+                           .running = l->layer->biases + canonical >= qn__layer_running(l->layer)};
+}
+
 void qn__cpu_pack(const qn__cpu_layer *l, const float *weights, const float *bias, float *to,
                   float *to_bias) {
     const uint32_t outputs = qn__cpu_outputs(l), depth = l->taps * l->channels;
     for (uint32_t o = 0; o < outputs; ++o)
         for (uint32_t k = 0; k < depth; ++k)
             to[place(l, o, k)] = weights[(size_t)o * depth + k];
-    memcpy(to_bias, bias, outputs * sizeof *bias);
+    for (uint32_t i = 0; i < l->out_panels * qn__cpu_pieces(l); ++i) {
+        const qn__cpu_piece p = qn__cpu_piece_at(l, i % l->out_panels, i / l->out_panels);
+        memcpy(to_bias + p.at, bias + (p.canonical - l->layer->biases), p.columns * sizeof *bias);
+    }
 }
 
 void qn__cpu_unpack(const qn__cpu_layer *l, const float *from, const float *from_bias,
@@ -100,7 +114,10 @@ void qn__cpu_unpack(const qn__cpu_layer *l, const float *from, const float *from
     for (uint32_t o = 0; o < outputs; ++o)
         for (uint32_t k = 0; k < depth; ++k)
             weights[(size_t)o * depth + k] = from[place(l, o, k)];
-    memcpy(bias, from_bias, outputs * sizeof *bias);
+    for (uint32_t i = 0; i < l->out_panels * qn__cpu_pieces(l); ++i) {
+        const qn__cpu_piece p = qn__cpu_piece_at(l, i % l->out_panels, i / l->out_panels);
+        memcpy(bias + (p.canonical - l->layer->biases), from_bias + p.at, p.columns * sizeof *bias);
+    }
 }
 
 static void clear_sums(qn__worker *w) {
@@ -111,7 +128,7 @@ static void clear_sums(qn__worker *w) {
         if (!l->weight_sums)
             continue;
         memset(l->weight_sums, 0, outputs * qn__cpu_blocks(l) * QN__PANEL * sizeof *l->weight_sums);
-        memset(l->bias_sums, 0, outputs * sizeof *l->bias_sums);
+        memset(l->bias_sums, 0, l->vectors * l->vector * sizeof *l->bias_sums);
     }
 }
 
@@ -149,9 +166,9 @@ static qn_status need_sums(qn__worker *w, qn_error *err) {
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         qn__cpu_layer *l = &w->layer[i];
         const size_t outputs = (size_t)l->out_panels * QN__PANEL;
-        if (l->weight_sums || l->taps == 0)
+        if (l->weight_sums || l->vectors == 0)
             continue;
-        l->bias_sums = qn__alloc(outputs, sizeof(int64_t), err);
+        l->bias_sums = qn__alloc(l->vectors * l->vector, sizeof(int64_t), err);
         l->weight_sums = qn__alloc(outputs * qn__cpu_blocks(l) * QN__PANEL, sizeof(int64_t), err);
         if (!l->weight_sums || !l->bias_sums)
             return QN_MEMORY;

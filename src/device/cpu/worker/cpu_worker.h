@@ -24,6 +24,12 @@ enum {
 /* Rows of a run, at most: its blocks stay in the L2 cache while all panels of outputs use them. */
 enum { QN__RUN_ROWS = 128 };
 
+/* A normalisation's numbers for the grains of a batch, each [out panel][grain][16]. */
+typedef struct qn__cpu_norm {
+    float *mean, *inverse; /* of batchnorm: the grain's mean, and r of 17.8 */
+    float *partial[4];     /* what a grain contributes to the sums of each vector */
+} qn__cpu_norm;
+
 /* One layer's arrays, all in panels (cpu_kernels.h). Rows of batch arrays are (pixel, item), items
  * fastest; features have one pixel. Rows of a panel of weights are (tap, input): each tap begins a
  * new block of 16. */
@@ -55,7 +61,12 @@ typedef struct qn__cpu_layer {
      * convolutions in integer arithmetic. */
     size_t *transposed_blocks;
     float *weights; /* out_panels x (qn__cpu_blocks * 16) x 16 */
-    float *bias;    /* out_panels x 16 */
+    /* The parameters behind the weights: `vectors` arrays of `vector` floats. Each array has
+     * `vector_pixels` x 16 of them for a panel of outputs: see qn__cpu_piece_at. */
+    float *bias;
+    uint32_t vectors, vector_pixels;
+    size_t vector;
+    qn__cpu_norm norm; /* of a normalisation only */
     float *weight_slot[2], *bias_slot[2];
     int64_t *weight_sums, *bias_sums; /* allocated when train_grains is first used */
     const float *input; /* in_panels x rows x 16: in training the outputs of the layer below after
@@ -253,10 +264,15 @@ void qn__cpu_walk_intgemm_gradient(const qn__cpu_pass *pass, int thread, uint32_
                                    uint32_t phase);
 void qn__cpu_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
+/* A normalisation's phases, and the sums of a panel. */
+void qn__cpu_norm_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
+void qn__cpu_norm_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
+int qn__cpu_norm_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel);
+
 /* Sums the biases of a panel of outputs and applies or stores them. Returns 1 when a partial was
  * out of range. */
 int qn__cpu_bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out);
-/* Those of a layer, to an outlet. */
+/* Those of a layer: to an outlet, or of a layer that has nothing else. */
 void qn__cpu_biases(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 
 void qn__cpu_begin_progress(qn__worker *worker);
@@ -320,6 +336,26 @@ void qn__cpu_unfold_begin(const qn__cpu_layer *layer, size_t *factors);
 void qn__cpu_pad(const qn__cpu_layer *layer, const float *from, float *to);
 void qn__cpu_unfold(const qn__cpu_layer *layer, const size_t *factors, const float *padded,
                     uint32_t count, uint32_t items, size_t stride, float *to);
+
+/* Sixteen parameters behind the weights, or fewer at the end: where they are in l->bias and in the
+ * canonical array. */
+typedef struct qn__cpu_piece {
+    size_t at;
+    uint64_t canonical;
+    uint32_t columns;
+    int running; /* 1: running averages */
+} qn__cpu_piece;
+
+/* Those of a panel of outputs: `index` is below vectors * vector_pixels. */
+static inline uint32_t qn__cpu_pieces(const qn__cpu_layer *layer) {
+    return layer->vectors * layer->vector_pixels;
+}
+qn__cpu_piece qn__cpu_piece_at(const qn__cpu_layer *layer, uint32_t panel, uint32_t index);
+
+/* The update of one piece by its sums; `s` must be of 16 integers. */
+void qn__cpu_update_piece(const qn__worker *worker, const qn__update *update,
+                          const qn__cpu_layer *layer, const qn__cpu_piece *piece,
+                          const int64_t *sums);
 
 /* Converts canonical arrays to panels and back. */
 void qn__cpu_pack(const qn__cpu_layer *layer, const float *weights, const float *bias, float *to,

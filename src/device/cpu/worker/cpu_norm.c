@@ -1,0 +1,202 @@
+/* batchnorm: docs/exactness.md 17.8.
+ *
+ * A task has a panel of a grain. It measures the panel, and then goes over it again from the last
+ * pixel to the first one: what it read last is still in the caches. So a pass reads its values
+ * about once from memory, and writes its results once. */
+#include "device/cpu/worker/cpu_gradient_sums.h"
+#include "num/norm.h"
+#include <math.h>
+#include <string.h>
+
+enum { WEIGHT, BIAS, MEAN, VARIANCE, APPLY_ROWS = 256 };
+
+/* A panel of a grain: its first item, items, floats between two of its pixels. */
+typedef struct part {
+    uint32_t panel, grain, item, items, pixels;
+    size_t apart;
+    float count; /* m of 17.8 */
+} part;
+
+static uint32_t grains_of(const qn__cpu_pass *pass) {
+    const uint32_t grain = pass->worker->program->grain;
+    return (pass->batch->items + grain - 1) / grain;
+}
+
+static part part_of(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
+                    uint32_t grain) {
+    const uint32_t size = pass->worker->program->grain, all = pass->batch->items;
+    const uint32_t first = grain * size, items = all - first < size ? all - first : size;
+    return (part){panel,
+                  grain,
+                  first,
+                  items,
+                  l->out_pixels,
+                  (size_t)all * QN__PANEL,
+                  (float)((uint64_t)items * l->out_pixels)};
+}
+
+/* Where the part begins in an array of the batch. */
+static size_t begin_of(const part *p, size_t stride) {
+    return p->panel * stride + (size_t)p->item * QN__PANEL;
+}
+
+/* The numbers of the part among those of all grains. */
+static size_t numbers_of(const qn__cpu_pass *pass, const part *p) {
+    return ((size_t)p->panel * grains_of(pass) + p->grain) * QN__PANEL;
+}
+
+static const float *vector_of(const qn__cpu_layer *l, uint32_t vector, uint32_t panel) {
+    return l->bias + vector * l->vector + (size_t)panel * QN__PANEL;
+}
+
+/* Mean and r of a part, and what it contributes to the running averages. */
+static void measure(const qn__cpu_pass *pass, const qn__cpu_layer *l, const part *p) {
+    const qn__cpu_kernels *k = pass->worker->kernels;
+    const float *x = qn__cpu_input(pass, l) + begin_of(p, l->in_stride);
+    const size_t at = numbers_of(pass, p);
+    float *mean = l->norm.mean + at, *inverse = l->norm.inverse + at;
+    const float items = (float)p->items;
+    const float others = (float)((uint64_t)p->items * p->pixels - 1);
+    _Alignas(64) float shift[QN__PANEL], sum[QN__PANEL], squares[QN__PANEL];
+    k->bias_partials(p->items, p->items, 1, p->apart, x, shift);
+    for (int c = 0; c < QN__PANEL; ++c)
+        shift[c] = shift[c] / items;
+    k->moments(p->items, p->pixels, p->apart, x, shift, sum, squares);
+    for (int c = 0; c < QN__PANEL; ++c) {
+        const float u = sum[c] / p->count;
+        const float w = qn__norm_squares(fmaf(-u, sum[c], squares[c]));
+        mean[c] = shift[c] + u;
+        inverse[c] = qn__norm_inverse(w / p->count);
+        l->norm.partial[MEAN][at + (size_t)c] = items * mean[c] * QN__RUNNING_UNIT;
+        l->norm.partial[VARIANCE][at + (size_t)c] =
+            items * (others > 0.0f ? w / others : 0.0f) * QN__RUNNING_UNIT;
+    }
+}
+
+static void forward_part(const qn__cpu_pass *pass, int thread, uint32_t layer, const part *p) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const size_t at = numbers_of(pass, p);
+    const float *input = qn__cpu_input(pass, l) + begin_of(p, l->in_stride);
+    float *output = l->output + begin_of(p, l->out_stride), factor[QN__PANEL];
+    measure(pass, l, p);
+    for (int c = 0; c < QN__PANEL; ++c)
+        factor[c] = vector_of(l, WEIGHT, p->panel)[c] * l->norm.inverse[at + (size_t)c];
+    for (uint32_t pixel = p->pixels; pixel-- > 0;) {
+        float *to = output + pixel * p->apart;
+        w->kernels->normalise(p->items, input + pixel * p->apart, l->norm.mean + at, factor,
+                              vector_of(l, BIAS, p->panel), to);
+        qn__cpu_after_product(pass, thread, layer, p->panel, pixel * pass->batch->items + p->item,
+                              p->items, to);
+    }
+}
+
+/* A prediction: one multiplication and addition by the running averages. */
+static void apply_rows(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t panel,
+                       uint32_t first, uint32_t rows) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const float zero[QN__PANEL] = {0};
+    const size_t row = (size_t)first * QN__PANEL;
+    float factor[QN__PANEL], rest[QN__PANEL], *to = l->output + panel * l->out_stride + row;
+    for (int c = 0; c < QN__PANEL; ++c) {
+        factor[c] =
+            vector_of(l, WEIGHT, panel)[c] * qn__norm_inverse(vector_of(l, VARIANCE, panel)[c]);
+        rest[c] = fmaf(-vector_of(l, MEAN, panel)[c], factor[c], vector_of(l, BIAS, panel)[c]);
+    }
+    w->kernels->normalise(rows, qn__cpu_input(pass, l) + panel * l->in_stride + row, zero, factor,
+                          rest, to);
+    qn__cpu_after_product(pass, thread, layer, panel, first, rows, to);
+}
+
+void qn__cpu_norm_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const uint32_t parts =
+        pass->training ? grains_of(pass) : (l->rows + APPLY_ROWS - 1) / APPLY_ROWS;
+    const qn__cpu_grid grid = {l->out_panels, parts, 1};
+    for (uint32_t panel, row; qn__cpu_take(w, thread, phase, grid, &panel, &row);) {
+        const part p = part_of(pass, l, panel, row);
+        const uint32_t first = row * APPLY_ROWS, left = l->rows - first;
+        if (pass->training)
+            forward_part(pass, thread, layer, &p);
+        else
+            apply_rows(pass, thread, layer, panel, first, left < APPLY_ROWS ? left : APPLY_ROWS);
+    }
+}
+
+/* The sums of a part's errors, B and G * r of 17.8: what it contributes to bias and weight. */
+static void sum_errors(const qn__cpu_pass *pass, const qn__cpu_layer *l, const part *p) {
+    const size_t at = numbers_of(pass, p);
+    float *weight = l->norm.partial[WEIGHT] + at;
+    pass->worker->kernels->slopes(p->items, p->pixels, p->apart,
+                                  l->error + begin_of(p, l->out_stride),
+                                  l->input + begin_of(p, l->in_stride), l->norm.mean + at,
+                                  l->norm.partial[BIAS] + at, weight);
+    for (size_t c = 0; c < QN__PANEL; ++c)
+        weight[c] = weight[c] * l->norm.inverse[at + c];
+}
+
+static void backward_part(const qn__cpu_pass *pass, int thread, uint32_t layer, const part *p) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer], *below = l->below;
+    const size_t at = numbers_of(pass, p);
+    const float *delta = l->error + begin_of(p, l->out_stride);
+    const float *input = l->input + begin_of(p, l->in_stride);
+    float *error = below->error + begin_of(p, below->out_stride);
+    float factor[QN__PANEL], h[QN__PANEL], k[QN__PANEL];
+    sum_errors(pass, l, p);
+    for (size_t c = 0; c < QN__PANEL; ++c) {
+        const float inverse = l->norm.inverse[at + c];
+        factor[c] = vector_of(l, WEIGHT, p->panel)[c] * inverse;
+        h[c] = l->norm.partial[BIAS][at + c] / p->count;
+        k[c] = l->norm.partial[WEIGHT][at + c] * inverse / p->count;
+    }
+    for (uint32_t pixel = p->pixels; pixel-- > 0;) {
+        const size_t from = pixel * p->apart;
+        w->kernels->normalise_errors(p->items, delta + from, input + from, l->norm.mean + at,
+                                     factor, h, k, error + from);
+        qn__cpu_after_errors(pass, &w->core[thread], layer, p->panel,
+                             pixel * pass->batch->items + p->item, p->items);
+    }
+}
+
+void qn__cpu_norm_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const qn__cpu_grid grid = {l->out_panels, grains_of(pass), 1};
+    for (uint32_t panel, grain; qn__cpu_take(w, thread, phase, grid, &panel, &grain);) {
+        const part p = part_of(pass, l, panel, grain);
+        backward_part(pass, thread, layer, &p);
+    }
+}
+
+/* The sums over grains of one vector's panel. */
+static int finish_vector(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
+                         uint32_t vector) {
+    const qn__cpu_piece piece = qn__cpu_piece_at(l, panel, vector);
+    const uint32_t grains = grains_of(pass);
+    int64_t sums[QN__PANEL] = {0};
+    if (qn__cpu_add_partials(pass->worker, grains, QN__PANEL,
+                             l->norm.partial[vector] + (size_t)panel * grains * QN__PANEL, sums))
+        return 1;
+    if (pass->update)
+        qn__cpu_update_piece(pass->worker, pass->update, l, &piece, sums);
+    else if (pass->outlet)
+        memcpy(pass->outlet->sums + piece.canonical, sums, piece.columns * sizeof *sums);
+    for (uint32_t c = 0; !pass->update && !pass->outlet && c < piece.columns; ++c)
+        l->bias_sums[piece.at + c] += sums[c];
+    return 0;
+}
+
+int qn__cpu_norm_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel) {
+    const qn__cpu_layer *l = &pass->worker->layer[layer];
+    int bad = 0;
+    for (uint32_t grain = 0; !l->below && grain < grains_of(pass); ++grain) {
+        const part p = part_of(pass, l, panel, grain);
+        sum_errors(pass, l, &p); /* no errors went below */
+    }
+    for (uint32_t v = 0; v < l->vectors; ++v)
+        bad |= finish_vector(pass, l, panel, v);
+    return bad;
+}
