@@ -286,6 +286,20 @@ INTEGER_WINDOWS = {f"pixels-{name}": f"{pixels(model, more)} --arith {name.split
      "--scale fraction --optimizer adamw --lr 0.002 --weight-decay 0.1 --unit 20"),
 ]}
 RECIPES |= INTEGER_WINDOWS
+# Normalisation over grains (docs/exactness.md 17.8).
+NORMS = {f"batchnorm-{name}": pixels(model, more) for name, model, more in [
+    ("conv", "conv 20 3x3 stride 3; batchnorm relu; conv 17 3x3; batchnorm tanh", "--grain 16 --momentum 0.9"),
+    ("adam", "conv 6 3x3 stride 3; batchnorm relu dropout 0.3; maxpool 2; batchnorm",
+     "--optimizer adam --lr 0.002 --weight-decay 0.01"),
+    ("dense", "dense 20; batchnorm relu; dense 17; batchnorm sigmoid", "--batch 50 --grain 7 --clip 0.4"),
+    ("first", "batchnorm; conv 4 3x3 stride 4 relu", "--scale none --init glorot"),
+    ("grain-1", "conv 4 3x3 stride 4; batchnorm relu; dense 9; batchnorm", "--batch 5 --grain 1"),
+    ("best", "conv 4 3x3 stride 4; batchnorm relu; globalpool", "--epochs 3 --valid 0.3 --keep best"),
+    ("weights", "conv 33 5x5 stride 5; batchnorm tanh", "--class-weight balanced --unit 30"),
+    ("grain-beyond", "conv 3 4x4 stride 4; batchnorm relu", "--batch 150 --grain 1000 --optimizer adamw"
+     " --weight-decay 0.1 --lr 0.002"),
+]}
+RECIPES |= NORMS
 RECIPES |= {name: f"{words} --arith {name.split('-')[0]}" for name, words in INTEGERS.items()}
 # Contract 6 (docs/exactness.md 17).
 SIXTH = {

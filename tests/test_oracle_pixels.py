@@ -1,5 +1,4 @@
-"""Sections 16 and 17.12 of docs/exactness.md: `quern train` against the oracle, on networks with
-pixels."""
+"""Sections 16 and 17 of docs/exactness.md: `quern train` against the oracle, on networks with pixels."""
 
 import re
 
@@ -123,6 +122,21 @@ JOBS = {
             "--lr": "0.1",
         },
     ),
+    "batchnorm": (
+        "idx",
+        {
+            "--shape": "1x7x6",
+            "--scale": "unit",
+            "--model": "conv 3 3x3 stride 2; batchnorm relu dropout 0.2; dense 9; batchnorm tanh; "
+                       "dense 10 softmax",
+            "--loss": "cross-entropy",
+            "--optimizer": "momentum",
+            "--momentum": "0.5",
+            "--weight-decay": "0.01",
+            "--batch": 19,
+            "--grain": 6,
+        },
+    ),
 }
 
 
@@ -133,5 +147,6 @@ def test_model_files_are_the_same(job, sets, tmp_path):  # noqa: F811
 
 def test_the_jobs_reach_every_word():
     models = " ".join(own["--model"] for _, own in JOBS.values())
-    for word in ("conv", "maxpool", "avgpool", "globalpool", "stride", "pad", "dilation", "dropout"):
+    for word in ("conv", "maxpool", "avgpool", "globalpool", "stride", "pad", "dilation", "dropout",
+                 "batchnorm"):
         assert re.search(rf"\b{word}\b", models), word

@@ -4,6 +4,7 @@
 #define QN_DEVICE_CONFORMANCE_PICTURE_TEST_H
 
 #include "device/conformance_case_test.h"
+#include "layer/layer.h"
 
 /* Output pixels of a window along one direction; 0: it does not fit. */
 static uint32_t fitting(const qn__window *w, int d, uint32_t in) {
@@ -52,6 +53,18 @@ static void draw_layer(test_case *c, qn__layer *l, qn__layer_kind kind, qn__shap
     p->parameters = qn__layer_end(l);
 }
 
+static void draw_norm(test_case *c, qn__layer *l, qn__shape from) {
+    qn__program *p = &c->program;
+    const qn__layer_text text = {.kind = QN__LAYER_BATCHNORM,
+                                 .activation = (qn__activation)below(c, 4)};
+    qn__layer_ops_of(text.kind)->make(&text, from, p->parameters, l, NULL);
+    if (below(c, 4) == 0) {
+        l->drop_threshold = 0x4ccccccdu;
+        l->drop_keep = 1.0f / 0.7f;
+    }
+    p->parameters = qn__layer_end(l);
+}
+
 /* One to three layers of any kind, then the dense one of the loss. The first is no dense layer:
  * its input would be features. */
 static void draw_pictures(test_case *c) {
@@ -66,12 +79,16 @@ static void draw_pictures(test_case *c) {
     p->layer = c->layer;
     p->parameters = 0;
     for (uint32_t i = 0; i + 1 < p->layers; ++i) {
-        const qn__layer_kind kind = i == 0 ? kinds[below(c, 4)] : kinds[below(c, 7)];
+        qn__layer_kind kind = i == 0 ? kinds[below(c, 4)] : kinds[below(c, 7)];
+        if (c->seed % 3 == 0 && i == c->seed / 3 % 2)
+            kind = QN__LAYER_BATCHNORM;
         if (kind == QN__LAYER_DENSE) {
             c->layer[i] =
                 qn__layer_dense(from, width(c), (qn__activation)below(c, 4), p->parameters);
             p->parameters = qn__layer_end(&c->layer[i]);
-        } else
+        } else if (kind == QN__LAYER_BATCHNORM)
+            draw_norm(c, &c->layer[i], from);
+        else
             draw_layer(c, &c->layer[i], kind, from);
         from = c->layer[i].to;
     }
@@ -90,17 +107,23 @@ static uint64_t work_of(const qn__program *p) {
 }
 
 static void describe_pictures(test_case *c) {
-    static const char *const kinds[] = {"dense", "conv", "maxpool", "avgpool", "globalpool"};
     size_t at = strlen(c->text);
     for (uint32_t i = 0; i < c->program.layers && at < sizeof c->text; ++i) {
         const qn__layer *l = &c->layer[i];
         const qn__window *w = &l->window;
         at += (size_t)snprintf(c->text + at, sizeof c->text - at,
                                "; %s %ux%ux%u kernel %ux%u stride %ux%u pad %ux%u dilation %ux%u",
-                               kinds[l->kind], l->from.channels, l->from.height, l->from.width,
-                               w->kernel[0], w->kernel[1], w->stride[0], w->stride[1], w->pad[0],
-                               w->pad[1], w->dilation[0], w->dilation[1]);
+                               qn__layer_ops_of(l->kind)->word, l->from.channels, l->from.height,
+                               l->from.width, w->kernel[0], w->kernel[1], w->stride[0],
+                               w->stride[1], w->pad[0], w->pad[1], w->dilation[0], w->dilation[1]);
     }
+}
+
+/* A variance is not negative. */
+static void clear_signs(test_case *c) {
+    for (uint32_t l = 0; l < c->program.layers; ++l)
+        for (uint64_t i = qn__layer_running(&c->layer[l]); i < qn__layer_end(&c->layer[l]); ++i)
+            c->state.parameters[i] = fabsf(c->state.parameters[i]);
 }
 
 static void pictures_begin(test_case *c, uint64_t seed) {
@@ -122,6 +145,7 @@ static void pictures_begin(test_case *c, uint64_t seed) {
     draw_numbers(c);
     draw_data(c);
     draw_state(c);
+    clear_signs(c);
     draw_batches(c);
     c->apply_items = (uint32_t)c->feed.items - 1; /* more than a batch */
     if (c->apply_items > qn__apply_room(p))

@@ -38,6 +38,13 @@ static void test_canonical_text(void **state) {
     check_canonical("dense 7 DROPOUT 1e-3; dense 2", "dense 7 none dropout 0.001; dense 2 none");
 }
 
+static void test_normalisations(void **state) {
+    (void)state;
+    check_canonical("conv 8 3; BatchNorm RELU dropout .5; dense 2",
+                    "conv 8 3x3 none; batchnorm relu dropout 0.5; dense 2 none");
+    check_canonical("dense 7; batchnorm; dense 2", "dense 7 none; batchnorm none; dense 2 none");
+}
+
 /* What is usual is not written, and the order of the words is one. */
 static void test_windows(void **state) {
     (void)state;
@@ -349,12 +356,19 @@ static void test_too_many_parameters(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_canonical_text),  cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_refused_windows), cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_most_layers),     cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_exact_place),     cmocka_unit_test(test_hostile_text),
-        cmocka_unit_test(test_random_texts),    cmocka_unit_test(test_program),
-        cmocka_unit_test(test_thresholds),      cmocka_unit_test(test_too_many_parameters),
+        cmocka_unit_test(test_canonical_text),
+        cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_normalisations),
+        cmocka_unit_test(test_refused_windows),
+        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_most_layers),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_exact_place),
+        cmocka_unit_test(test_hostile_text),
+        cmocka_unit_test(test_random_texts),
+        cmocka_unit_test(test_program),
+        cmocka_unit_test(test_thresholds),
+        cmocka_unit_test(test_too_many_parameters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

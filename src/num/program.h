@@ -195,9 +195,9 @@ typedef struct qn__tally {
 typedef struct qn__update {
     float rate;           /* lr */
     float gradient;       /* c: the factor of a sum */
-    float running;        /* the same for running averages (17.8) */
     float adam_a, adam_r; /* A and R of 9.5 */
     uint64_t step;        /* of the run, from 1; only for messages */
+    float running;        /* the factor of a running average's sum (17.8) */
 } qn__update;
 
 /* State arrays that an optimiser keeps for each parameter: 0, 1 or 2. */

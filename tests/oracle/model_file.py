@@ -23,6 +23,8 @@ FOURTH = {"valid_data": ""}
 FIFTH = {"shape"}
 # 17.1: those of contract 6, which a recipe has where they differ from this.
 SIXTH = {"smoothing": 0, "clip": 0, "nesterov": 0, "augment": "", "resize": ""}
+# Words of section 17 in a model text.
+SIXTH_WORDS = re.compile(r"\b(batchnorm)\b")
 # 17.8
 NAMES = ("weight", "bias", "running_mean", "running_var")
 ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
@@ -83,8 +85,10 @@ def recipe_text(recipe):
     assert (set(recipe) - set(MORE) - set(THIRD) - set(FOURTH) - FIFTH - set(SIXTH)
             == set(KEYS) - {"contract"})
     integer_pixels = "shape" in recipe and recipe["arith"] != "f32"
+    words = SIXTH_WORDS.search(recipe["model"])
     channel = recipe["scale"] == "channel"
-    recipe = {**recipe, "contract": 6 if sixth or channel or integer_pixels else 5 if "shape" in recipe else 4 if fourth != FOURTH else
+    is_sixth = sixth or words or channel or integer_pixels
+    recipe = {**recipe, "contract": 6 if is_sixth else 5 if "shape" in recipe else 4 if fourth != FOURTH else
               3 if third != THIRD else 2 if second else 1}
     pairs = [f'"{key}":{json_value(recipe[key])}' for key in KEYS]
     if recipe["contract"] >= 2:

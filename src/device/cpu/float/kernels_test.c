@@ -307,7 +307,7 @@ static void make_idle(size_t count, float *w, float *s0) {
 
 static void check_update(const qn__cpu_kernels *k, const qn__program *program, qn__sums kind,
                          int is_weight, size_t count) {
-    const qn__update u = {0.01f, ldexpf(1.0f / 37, -44), 0.3f, 7.0f, 1};
+    const qn__update u = {0.01f, ldexpf(1.0f / 37, -44), 0.3f, 7.0f, 1, 0};
     const uint32_t slots = qn__optimizer_slots(program->optimizer);
     void *sums = guard(count * (kind == QN__SUMS_FLOAT ? 4 : 8));
     float *w = guarded_numbers(count, 0), *want = copy_of(w, count);

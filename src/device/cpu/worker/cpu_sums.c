@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "device/cpu/worker/cpu_table.h"
 #include "device/cpu/worker/cpu_worker.h"
-#include "num/optimise.h"
 #include "num/sums.h"
 #include <string.h>
 
@@ -111,16 +110,6 @@ static void update_block(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint3
                        sums, l->weights + b.panels,
                        w->slots > 0 ? l->weight_slot[0] + b.panels : NULL,
                        w->slots > 1 ? l->weight_slot[1] + b.panels : NULL, NULL);
-}
-
-void qn__cpu_update_piece(const qn__worker *w, const qn__update *update, const qn__cpu_layer *l,
-                          const qn__cpu_piece *p, const int64_t *sums) {
-    for (uint32_t o = 0; p->running && o < p->columns; ++o)
-        qn__update_running(update, sums[o], l->bias + p->at + o);
-    if (!p->running)
-        w->kernels->update(w->program, update, 0, QN__PANEL, QN__SUMS_INT64, sums, l->bias + p->at,
-                           w->slots > 0 ? l->bias_slot[0] + p->at : NULL,
-                           w->slots > 1 ? l->bias_slot[1] + p->at : NULL, NULL);
 }
 
 static void update_biases(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel) {

@@ -85,17 +85,6 @@ static size_t place(const qn__cpu_layer *l, uint32_t o, uint32_t k) {
     return (at * QN__PANEL + k % l->channels % QN__PANEL) * QN__PANEL + o % QN__PANEL;
 }
 
-qn__cpu_piece qn__cpu_piece_at(const qn__cpu_layer *l, uint32_t panel, uint32_t index) {
-    const uint32_t channels = l->layer->to.channels, left = channels - panel * QN__PANEL;
-    const uint32_t vector = index / l->vector_pixels, pixel = index % l->vector_pixels;
-    const uint64_t canonical = ((uint64_t)vector * l->vector_pixels + pixel) * channels;
-    return (qn__cpu_piece){.at = vector * l->vector +
-                                 ((size_t)panel * l->vector_pixels + pixel) * QN__PANEL,
-                           .canonical = l->layer->biases + canonical + (uint64_t)panel * QN__PANEL,
-                           .columns = left < QN__PANEL ? left : QN__PANEL,
-                           .running = l->layer->biases + canonical >= qn__layer_running(l->layer)};
-}
-
 void qn__cpu_pack(const qn__cpu_layer *l, const float *weights, const float *bias, float *to,
                   float *to_bias) {
     const uint32_t outputs = qn__cpu_outputs(l), depth = l->taps * l->channels;

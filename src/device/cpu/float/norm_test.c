@@ -1,0 +1,100 @@
+/* The kernels of batchnorm, in each instruction set, against plain loops. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "device/cpu/float/kernels_room_test.h"
+
+/* Sums over pixels of chains over items: of a - shift and its square, or of b and b by a - shift.
+ */
+static void sums_of(uint32_t items, uint32_t pixels, size_t apart, const float *a,
+                    const float *shift, const float *b, float *first, float *second) {
+    for (uint32_t c = 0; c < QN__PANEL; ++c) {
+        first[c] = second[c] = 0.0f;
+        for (uint32_t p = 0; p < pixels; ++p) {
+            float one = 0.0f, other = 0.0f;
+            for (uint32_t i = 0; i < items; ++i) {
+                const size_t at = p * apart + i * QN__PANEL + c;
+                const float d = a[at] - shift[c];
+                one = one + (b ? b[at] : d);
+                other = fmaf(b ? b[at] : d, d, other);
+            }
+            first[c] = first[c] + one;
+            second[c] = second[c] + other;
+        }
+    }
+}
+
+static void check_sums(const qn__cpu_kernels *k, uint32_t items, uint32_t pixels, uint32_t beside) {
+    const size_t apart = (items + beside) * QN__PANEL;
+    const size_t count = (pixels - 1) * apart + items * QN__PANEL;
+    const float *a = guarded_numbers(count, 0), *b = guarded_numbers(count, 0);
+    const float *shift = guarded_numbers(QN__PANEL, 0);
+    float *first = guarded_numbers(QN__PANEL, 0), *second = guarded_numbers(QN__PANEL, 0);
+    float want[2][QN__PANEL];
+    snprintf(how, sizeof how, "%u items, %u pixels, %u items beside", items, pixels, beside);
+    sums_of(items, pixels, apart, a, shift, NULL, want[0], want[1]);
+    k->moments(items, pixels, apart, a, shift, first, second);
+    same(k, "moments, the sum", first, want[0], QN__PANEL);
+    same(k, "moments, the squares", second, want[1], QN__PANEL);
+    sums_of(items, pixels, apart, a, shift, b, want[0], want[1]);
+    k->slopes(items, pixels, apart, b, a, shift, first, second);
+    same(k, "slopes, the sum", first, want[0], QN__PANEL);
+    same(k, "slopes, the products", second, want[1], QN__PANEL);
+    release();
+}
+
+static void sums_body(const qn__cpu_kernels *k) {
+    for (uint32_t items = 1; items < 6; ++items)
+        for (uint32_t pixels = 1; pixels < 11; ++pixels)
+            check_sums(k, items, pixels, pixels % 3);
+}
+
+static void test_sums(void **state) {
+    (void)state;
+    every_isa(sums_body);
+}
+
+static void check_rows(const qn__cpu_kernels *k, uint32_t rows) {
+    const size_t count = rows * QN__PANEL;
+    float *x = guarded_numbers(count, 0), *y = guarded_numbers(count, 0);
+    const float *delta = guarded_numbers(count, 0), *mean = guarded_numbers(QN__PANEL, 0);
+    const float *factor = guarded_numbers(QN__PANEL, 0), *bias = guarded_numbers(QN__PANEL, 0);
+    const float *slope = guarded_numbers(QN__PANEL, 0);
+    float *want = copy_of(x, count);
+    snprintf(how, sizeof how, "%u rows", rows);
+    for (size_t i = 0; i < count; ++i) {
+        const size_t c = i % QN__PANEL;
+        want[i] = factor[c] * fmaf(-(x[i] - mean[c]), slope[c], delta[i] - bias[c]) + 0.0f;
+    }
+    k->normalise_errors(rows, delta, x, mean, factor, bias, slope, y);
+    same(k, "normalise_errors", y, want, count);
+    for (size_t i = 0; i < count; ++i)
+        want[i] =
+            fmaf(x[i] - mean[i % QN__PANEL], factor[i % QN__PANEL], bias[i % QN__PANEL]) + 0.0f;
+    k->normalise(rows, x, mean, factor, bias, y);
+    same(k, "normalise", y, want, count);
+    k->normalise(rows, x, mean, factor, bias, x);
+    same(k, "normalise in place", x, want, count);
+    for (size_t i = 0; i < count; ++i)
+        assert_true(bits_of(x[i]) != 0x80000000u); /* no zero has a sign */
+    release();
+}
+
+static void rows_body(const qn__cpu_kernels *k) {
+    for (uint32_t rows = 1; rows <= 8; ++rows)
+        check_rows(k, rows);
+}
+
+static void test_rows(void **state) {
+    (void)state;
+    every_isa(rows_body);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sums), cmocka_unit_test(test_rows)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,24 @@
+/* The parameters behind a layer's weights, 16 at a time: biases, and those of a normalisation. */
+#include "device/cpu/worker/cpu_worker.h"
+#include "num/optimise.h"
+
+qn__cpu_piece qn__cpu_piece_at(const qn__cpu_layer *l, uint32_t panel, uint32_t index) {
+    const uint32_t channels = l->layer->to.channels, left = channels - panel * QN__PANEL;
+    const uint32_t vector = index / l->vector_pixels, pixel = index % l->vector_pixels;
+    const uint64_t canonical = ((uint64_t)vector * l->vector_pixels + pixel) * channels;
+    return (qn__cpu_piece){.at = vector * l->vector +
+                                 ((size_t)panel * l->vector_pixels + pixel) * QN__PANEL,
+                           .canonical = l->layer->biases + canonical + (uint64_t)panel * QN__PANEL,
+                           .columns = left < QN__PANEL ? left : QN__PANEL,
+                           .running = l->layer->biases + canonical >= qn__layer_running(l->layer)};
+}
+
+void qn__cpu_update_piece(const qn__worker *w, const qn__update *update, const qn__cpu_layer *l,
+                          const qn__cpu_piece *p, const int64_t *sums) {
+    for (uint32_t o = 0; p->running && o < p->columns; ++o)
+        qn__update_running(update, sums[o], l->bias + p->at + o);
+    if (!p->running)
+        w->kernels->update(w->program, update, 0, QN__PANEL, QN__SUMS_INT64, sums, l->bias + p->at,
+                           w->slots > 0 ? l->bias_slot[0] + p->at : NULL,
+                           w->slots > 1 ? l->bias_slot[1] + p->at : NULL, NULL);
+}
