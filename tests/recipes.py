@@ -298,6 +298,8 @@ NORMS = {f"batchnorm-{name}": pixels(model, more) for name, model, more in [
     ("weights", "conv 33 5x5 stride 5; batchnorm tanh", "--class-weight balanced --unit 30"),
     ("grain-beyond", "conv 3 4x4 stride 4; batchnorm relu", "--batch 150 --grain 1000 --optimizer adamw"
      " --weight-decay 0.1 --lr 0.002"),
+    ("i14", "conv 18 3x3 stride 4; batchnorm relu dropout 0.2; conv 5 3x3; batchnorm; dense 9; batchnorm tanh",
+     "--arith i14 --grain 16"),
 ]}
 RECIPES |= NORMS
 RECIPES |= {name: f"{words} --arith {name.split('-')[0]}" for name, words in INTEGERS.items()}

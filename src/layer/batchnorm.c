@@ -64,6 +64,9 @@ static size_t place(const channel *ch, uint64_t item, uint32_t pixel) {
     return item * ch->l->out + (size_t)pixel * ch->l->to.channels + ch->c;
 }
 
+/* A prediction reads a value once; training once more for the sums, and backward likewise. */
+static qn__flops flops(const qn__layer *l) { return (qn__flops){l->in, l->in, l->in}; }
+
 typedef struct moments {
     float mean, squares, inverse; /* W and r of 17.8 */
 } moments;
@@ -174,6 +177,7 @@ const qn__layer_ops qn__batchnorm = {.word = "batchnorm",
                                      .parse = parse,
                                      .write = write,
                                      .make = make,
+                                     .flops = flops,
                                      .forward = forward,
                                      .forward_grain = forward_grain,
                                      .backward_grain = backward_grain,

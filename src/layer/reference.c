@@ -444,7 +444,7 @@ static void add_biases(const qn__reference *r, const qn__layer *l, const float *
         }
 }
 
-/* 8.6. With integers (15.6) only biases are summed here. */
+/* 8.6. With integers (15.6) the weights of products are not summed here. */
 static void make_partials(qn__reference *r) {
     const qn__program *p = r->program;
     memset(r->partial, 0, p->parameters * sizeof *r->partial);
@@ -454,7 +454,7 @@ static void make_partials(qn__reference *r) {
         const kept *k = &r->kept[l];
         if (layer->depth > 0)
             add_biases(r, layer, k->deltas);
-        if (ops->gradient && qn__arith_bits(p->arith) == 0)
+        if (ops->gradient && (layer->depth == 0 || qn__arith_bits(p->arith) == 0))
             ops->gradient(layer, r->items, k->inputs, k->deltas, r->partial + layer->weights);
     }
 }
@@ -627,6 +627,8 @@ static void lost_in_layer(qn__reference *r, const float *parameters, uint32_t la
 }
 
 void qn__reference_lost(qn__reference *r, const float *parameters, qn__losses *losses) {
+    if (r->over_grains)
+        run_part(r, parameters, (part){0, r->items});
     for (uint32_t l = 0; l < r->program->layers; ++l)
         lost_in_layer(r, parameters, l, losses);
 }

@@ -73,6 +73,13 @@ static void measure(const qn__cpu_pass *pass, const qn__cpu_layer *l, const part
     }
 }
 
+static void finish_rows(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t panel,
+                        uint32_t first, uint32_t rows, float *out) {
+    qn__cpu_after_product(pass, thread, layer, panel, first, rows, out);
+    if (pass->worker->bits)
+        qn__cpu_note_outputs(pass, layer, first, rows, panel, 1);
+}
+
 static void forward_part(const qn__cpu_pass *pass, int thread, uint32_t layer, const part *p) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
@@ -86,8 +93,8 @@ static void forward_part(const qn__cpu_pass *pass, int thread, uint32_t layer, c
         float *to = output + pixel * p->apart;
         w->kernels->normalise(p->items, input + pixel * p->apart, l->norm.mean + at, factor,
                               vector_of(l, BIAS, p->panel), to);
-        qn__cpu_after_product(pass, thread, layer, p->panel, pixel * pass->batch->items + p->item,
-                              p->items, to);
+        finish_rows(pass, thread, layer, p->panel, pixel * pass->batch->items + p->item, p->items,
+                    to);
     }
 }
 
@@ -106,7 +113,7 @@ static void apply_rows(const qn__cpu_pass *pass, int thread, uint32_t layer, uin
     }
     w->kernels->normalise(rows, qn__cpu_input(pass, l) + panel * l->in_stride + row, zero, factor,
                           rest, to);
-    qn__cpu_after_product(pass, thread, layer, panel, first, rows, to);
+    finish_rows(pass, thread, layer, panel, first, rows, to);
 }
 
 void qn__cpu_norm_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
@@ -156,8 +163,10 @@ static void backward_part(const qn__cpu_pass *pass, int thread, uint32_t layer, 
         const size_t from = pixel * p->apart;
         w->kernels->normalise_errors(p->items, delta + from, input + from, l->norm.mean + at,
                                      factor, h, k, error + from);
-        qn__cpu_after_errors(pass, &w->core[thread], layer, p->panel,
-                             pixel * pass->batch->items + p->item, p->items);
+        const uint32_t first = pixel * pass->batch->items + p->item;
+        qn__cpu_after_errors(pass, &w->core[thread], layer, p->panel, first, p->items);
+        if (w->bits)
+            qn__cpu_note_errors(pass, (uint32_t)(below - w->layer), first, p->items, p->panel, 1);
     }
 }
 

@@ -86,8 +86,7 @@ static uint32_t back_intgemm(const qn__cpu_pass *pass, int thread, uint32_t phas
             qn__cpu_pack_errors(pass, thread, l, phase++);
             barrier(w, thread);
         }
-        (w->layer[l].walks ? qn__cpu_walk_backward : qn__cpu_intgemm_backward)(pass, thread, l,
-                                                                               phase++);
+        (w->layer[l].walks ? backward : qn__cpu_intgemm_backward)(pass, thread, l, phase++);
         barrier(w, thread);
     }
     if (!w->layer[0].walks && (last > 1 || (last == 1 && !qn__cpu_is_fused(w)))) {
