@@ -190,7 +190,8 @@ def train(args, layers, settings, fetch, labels, shares, held):
         loss, right = 0, 0
         for s in range(steps):
             items = order[s * args.batch : (s + 1) * args.batch]
-            passes = network.forward(layers, fetch(items, epoch), args.seed, epoch, items, product, args.grain)
+            shown = fetch(items, epoch)
+            passes = network.forward(layers, shown, args.seed, epoch, items, product, args.grain)
             values = network.losses(args.loss, passes, labels[items], args.delta)
             own = None if shares is None else shares[items]
             values = values if own is None else values * own
