@@ -88,9 +88,22 @@ SIXTH_BUILDS = {
     "tsan": (FEW_SIXTH, [4]),
 }
 
+# Normalisation.
+NORMS = [name for name in recipes.NORMS if "i14" not in name]
+FEW_NORMS = ["batchnorm-weights", "batchnorm-dense"]
+NORM_BUILDS = {
+    "release": (NORMS, [1, 3]),
+    "clang": (FEW_NORMS, [2]),
+    "debug": (NORMS, [5]),
+    "clang-debug": (FEW_NORMS, [3]),
+    "aarch64": (NORMS, [3]),
+    "asan": (FEW_NORMS, [3]),
+    "tsan": (FEW_NORMS[1:], [4]),
+}
+
 
 # Both: few recipes, whose operands every instruction set packs in its own way.
-INTEGER_WINDOWS = list(recipes.INTEGER_WINDOWS)
+INTEGER_WINDOWS = [*recipes.INTEGER_WINDOWS, "batchnorm-i14"]
 INTEGER_WINDOW_BUILDS = {
     "release": (INTEGER_WINDOWS, [3]),
     "debug": (INTEGER_WINDOWS[1:3], [2]),
@@ -103,7 +116,8 @@ INTEGER_WINDOW_BUILDS = {
 def cases():
     """(build, instruction set, recipe, threads); what is not on this machine is one skipped case."""
     for table, integers in ((BUILDS, False), (WINDOW_BUILDS, False), (INTEGER_BUILDS, True),
-                            (SIXTH_BUILDS, False), (INTEGER_WINDOW_BUILDS, True)):
+                            (SIXTH_BUILDS, False), (NORM_BUILDS, False),
+                            (INTEGER_WINDOW_BUILDS, True)):
         for build, (names, threads) in table.items():
             if build in LONG_BUILDS and not LONG:
                 kind = "integer" if integers else "float32"
@@ -234,15 +248,15 @@ def test_all_kinds_at_once(name, files, tmp_path):
 
 # These take long in Python, and others are like them.
 SLOW_IN_PYTHON = ["batch-1", "best", "from-csv-gz", "from-idx-gz", "unit-30", "relu-last", "sgd-decay",
-                  "tanh-last", "scale-none", "step", *INTEGER_WINDOWS]
+                  "tanh-last", "scale-none", "step", *INTEGER_WINDOWS, *NORMS[2:]]
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[machine.LONG] * (name in SLOW_IN_PYTHON))
-                                  for name in ALL + INTEGERS + INTEGER_WINDOWS + SIXTH])
+                                  for name in ALL + INTEGERS + INTEGER_WINDOWS + SIXTH + NORMS])
 def test_oracle(name, files, tmp_path):
     """The second program, written from docs/exactness.md alone, gives the same table."""
     arguments = [a.format(**files) for a in shlex.split(recipes.RECIPES[name])]
-    own = [("--shape", "1x28x28")] if name in INTEGER_WINDOWS else []
+    own = [("--shape", "1x28x28")] if name in INTEGER_WINDOWS + NORMS else []
     for option, value in (("--grain", "32"), ("--label", "1"), *own):  # it has no defaults
         if option not in arguments:
             arguments += [option, value]
