@@ -15,7 +15,7 @@
 typedef struct info_flags {
     source_flags from;
     uint64_t show;
-    const char *sheet;
+    const char *sheet, *augment;
     int json;
 } info_flags;
 
@@ -39,6 +39,12 @@ static const option info_options[] = {
      AT(sheet),
      .value = "FILE.png",
      .help = "write a contact sheet: the first images of each class in a row"},
+    {.name = "augment",
+     .kind = OPTION_TEXT,
+     AT(augment),
+     .value = "TEXT",
+     .help = "with --sheet: a row is the first image of a class, and how training with this "
+             "--augment sees it in 15 epochs"},
     {.name = "json", .kind = OPTION_FLAG, AT(json), .help = "print one JSON object instead"},
     {.name = NULL}};
 
@@ -274,9 +280,10 @@ static int show(const qn_data *data, const summary *s, uint64_t count) {
     return EXIT_DONE;
 }
 
-static int write_sheet(const qn_data *data, const char *path) {
+static int write_sheet(const qn_data *data, const info_flags *f) {
     qn_error err;
-    return qn_data_write_sheet(data, path, &err) == QN_OK ? -1 : message_error(&err);
+    return qn_data_write_sheet(data, f->augment, f->sheet, &err) == QN_OK ? -1
+                                                                          : message_error(&err);
 }
 
 static int run(const command *self, int argc, char **argv) {
@@ -290,6 +297,9 @@ static int run(const command *self, int argc, char **argv) {
     message_setup(self->name, 0, f.json);
     if (f.json && options_given(self, &given, "show"))
         return message_usage("leave one of them out", "--show does nothing with --json");
+    if (f.augment && !f.sheet)
+        return message_usage("name the file of the sheet, as --sheet sheet.png",
+                             "--augment does nothing without --sheet");
     paths files = {.count = 0};
     paths_add(&files, QN_FILE_READ, "FILE", given.operand[0]);
     paths_add(&files, QN_FILE_READ, "--labels", f.from.labels);
@@ -300,7 +310,7 @@ static int run(const command *self, int argc, char **argv) {
     if (code < 0)
         code = summarise(data, &s);
     if (code < 0 && f.sheet)
-        code = write_sheet(data, f.sheet);
+        code = write_sheet(data, &f);
     if (code < 0 && f.json) {
         print_json(given.operand[0], data, &s);
         code = EXIT_DONE;

@@ -103,8 +103,8 @@ static void test_data(void **state) {
     REFUSED(qn_data_write_idx, "images_path", have.data, NULL, NULL);
     REFUSED(qn_data_write_csv, "data", NULL, "a.csv");
     REFUSED(qn_data_write_csv, "path", have.data, NULL);
-    REFUSED(qn_data_write_sheet, "data", NULL, "a.png");
-    REFUSED(qn_data_write_sheet, "path", have.data, NULL);
+    REFUSED(qn_data_write_sheet, "data", NULL, NULL, "a.png");
+    REFUSED(qn_data_write_sheet, "path", have.data, NULL, NULL);
     REFUSED(qn_data_write_tar, "data", NULL, "a.tar");
     REFUSED(qn_data_write_tar, "path", have.data, NULL);
 }

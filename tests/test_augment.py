@@ -2,10 +2,16 @@
 interrupts or divides a run changes no byte, and what has no pixels is refused."""
 
 import json
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 from safetensors.numpy import load_file
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "oracle"))
+import augment  # noqa: E402
 
 MODEL = "conv 4 3x3 stride 2 relu; dense 3 softmax"
 WORDS = "pad 2; crop; flip; cutout 3"
@@ -102,3 +108,23 @@ def test_scaling_of_channels_is_kept_or_refused(run_quern, images):
     assert "number of channels" in run_quern("train", *more, "--shape", "9x3x7", status=1).stderr
     done = run_quern("train", *data, "--scale", "channel", "-o", images / "n", status=2)
     assert 'the scaling "channel" is for images' in done.stderr and "--shape" in done.stderr
+
+
+def test_sheet_shows_what_training_sees(run_quern, images):
+    """A row is the first image of a class, and the oracle's in 15 epochs with seed 1."""
+    file = images / "bytes.npz"
+    run_quern("data", "info", file, "--shape", "3x9x7", "--sheet", images / "s.png", "--augment", WORDS)
+    sheet = np.asarray(Image.open(images / "s.png"))
+    values, labels = np.load(file)["X"], np.load(file)["y"]
+    want = np.full((2 + 3 * 11, 2 + 16 * 9, 3), 255, np.uint8)
+    for kind in range(3):
+        item = int(np.argmax(labels == kind))
+        drawn = [values[item:item + 1]] + [augment.values(WORDS, values, (3, 9, 7), 1, epoch, [item])
+                                           for epoch in range(15)]
+        for i, picture in enumerate(drawn):
+            want[2 + 11 * kind:11 + 11 * kind, 2 + 9 * i:9 + 9 * i] = picture.reshape(3, 9, 7).transpose(1, 2, 0)
+    assert np.array_equal(sheet, want)
+    more = ["data", "info", file, "--shape", "3x9x7", "--augment"]
+    assert "--sheet" in run_quern(*more, "flip", status=2).stderr
+    told = run_quern(*more, "cutout 9", "--sheet", images / "t.png", status=2).stderr
+    assert "use 7 at most" in told and not (images / "t.png").exists()

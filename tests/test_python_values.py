@@ -176,6 +176,11 @@ def test_images(q, tmp_path):
     with pytest.raises(q.InputError, match="empty"):
         q.open(tmp_path)
     assert len(q.open(tmp_path, skip_broken=True)) == 2
+    data.write_sheet(tmp_path / "sheet.png", augment="pad 1; crop; flip")
+    sheet = np.asarray(image.open(tmp_path / "sheet.png"))
+    assert sheet.shape == (2 + 2 * 6, 2 + 16 * 8, 3) and np.array_equal(sheet[2:6, 2:8], pixels[0])
+    with pytest.raises(q.UsageError, match="turn"):
+        data.write_sheet(tmp_path / "sheet.png", augment="turn")
 
 
 def test_a_callback_may_say_false_in_numpy(q):
@@ -271,3 +276,21 @@ def test_a_fit_that_fails_leaves_no_model_of_other_classes(q):
         made.fit(TWO, ["c", "d"])
     with pytest.raises((ValueError, AttributeError), match="not fitted"):
         made.predict(TWO)
+
+
+def test_images_are_augmented_and_scaled_by_channel(q):
+    """What the options mean is told by whole runs of the command; here they arrive."""
+    values = np.arange(40 * 27, dtype=np.uint32).reshape(40, 27).astype(np.uint8)
+    labels = np.arange(40) % 2
+    options = {"shape": "3x3x3", "scale": "channel", "augment": "pad 1; crop"}
+    made = q.train(values, labels, **SMALL, **options)
+    assert made.recipe["contract"] == 6 and made.recipe["scale"] == "channel"
+    assert made.recipe["augment"] == "pad 1; crop"
+    want = values.reshape(40, 3, 9).mean((0, 2))
+    np.testing.assert_allclose(made.tensor("scale.mean"), want, rtol=1e-6)
+    assert q.replay(made, values, labels).digest == made.digest
+    assert q.train(values, labels, **SMALL, **{**options, "augment": "flip"}).digest != made.digest
+    own = q.Classifier(epochs=2, scale="channel", options={"shape": "3x3x3", "augment": "flip"})
+    assert own.fit(values, labels).model_.recipe["augment"] == "flip"
+    own.partial_fit(values / 2, labels)
+    np.testing.assert_allclose(own.model_.tensor("scale.mean"), want, rtol=1e-6)

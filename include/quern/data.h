@@ -344,9 +344,13 @@ QN_API qn_status qn_data_write_idx(const qn_data *data, const char *images_path,
  * digits that give the same float32 when read. */
 QN_API qn_status qn_data_write_csv(const qn_data *data, const char *path, qn_error *err);
 /* Writes a contact sheet as PNG: the first 16 images of each class in a row, for the first 40
- * classes; without labels the first 640 images. Images of more than 96 pixels a side are made
- * smaller. Also fails with QN_INPUT when the items are no images of bytes. */
-QN_API qn_status qn_data_write_sheet(const qn_data *data, const char *path, qn_error *err);
+ * classes; without labels the first 640 images. With `augment`, as in qn_train_options, a row has
+ * the first image of a class (without labels any image), and how a training with seed 1 and without
+ * a part for validation sees it in epochs 1 to 15; NULL: none. Images of more than 96 pixels a side
+ * are made smaller. Also fails with QN_INPUT when the items are no images of bytes, and with
+ * QN_USAGE when `augment` is refused. */
+QN_API qn_status qn_data_write_sheet(const qn_data *data, const char *augment, const char *path,
+                                     qn_error *err);
 /* Writes the images as PNG in a tar archive, as qn_data_open reads it: a folder for each class,
  * CLASS/NUMBER.png with the number of the item, from 0; without labels NUMBER.png. Also fails with
  * QN_INPUT when the items are no images of bytes with 1 or 3 channels, or the name of a class

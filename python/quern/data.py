@@ -5,7 +5,7 @@ import numbers
 import os
 
 from . import _abi, ranks
-from ._library import assign, library, new, owned, said, text
+from ._library import assign, call, library, new, owned, said, text
 from .errors import InputError, UsageError, spelled
 
 
@@ -307,6 +307,19 @@ class Data:
             return None
         return [os.fsdecode(library().qn_data_item_name(self._address, i))
                 for i in range(self.items)]
+
+    def write_sheet(self, path, augment=None):
+        """Writes a contact sheet as PNG: the first 16 images of each class in a row.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        augment : str, optional
+            As `train` takes it. A row is then the first image of a class, and how a training with
+            seed 1 and all items sees it in epochs 1 to 15.
+        """
+        call("qn_data_write_sheet", self._address, text(augment), text(path))
 
     def __len__(self):
         return self.items

@@ -224,7 +224,7 @@ class Classifier(ClassifierMixin, _Network):
     loss : str, optional
         "cross-entropy" or "mse".
     scale : str
-        How features are scaled: "standard", "none", "unit", "fraction".
+        How features are scaled: "standard", "none", "unit", "fraction", and for images "channel".
     schedule : str, optional
         "constant", "step", "cosine".
     weight_decay : float

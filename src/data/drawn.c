@@ -10,8 +10,7 @@ qn_status qn__drawn_check(const qn_data *data, qn_error *err) {
                       "give images, or say with `data.shape` what image an item is, as 28x28");
 }
 
-void qn__drawn_pixels(const qn_data *data, uint64_t item, uint8_t *out) {
-    const uint8_t *value = qn__data_item(data, item);
+void qn__drawn_pixels(const qn_data *data, const uint8_t *value, uint8_t *out) {
     const size_t area = (size_t)data->rows * data->columns;
     for (size_t i = 0; i < area; i++)
         for (uint32_t c = 0; c < data->channels; c++)

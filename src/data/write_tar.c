@@ -62,7 +62,7 @@ static qn_status add_item(const qn_data *data, uint64_t item, uint8_t *pixels, q
     /* Numbers of equal length have the order of the items. */
     const int digits = snprintf(NULL, 0, "%" PRIu64, data->items - 1);
     snprintf(name, sizeof name, "%s%0*" PRIu64 ".png", folder, digits, item);
-    qn__drawn_pixels(data, item, pixels);
+    qn__drawn_pixels(data, qn__data_item(data, item), pixels);
     status = qn__png_encode(pixels, data->rows, data->columns, data->channels, &file, &size, err);
     if (status == QN_OK) {
         make_head(name, size, head);

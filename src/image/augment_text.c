@@ -1,6 +1,7 @@
 #include "image/augment_text.h"
 
 #include "layer/tokens.h"
+#include <ctype.h>
 #include <stdio.h>
 
 /* By qn__augment_kind; `size`: what its number is, NULL for none. */
@@ -57,6 +58,10 @@ static qn_status read_word(qn__tokens *t, qn__augment *out) {
     qn__tokens_next(t);
     const qn_status status =
         words[kind].size ? read_size(t, (qn__augment_kind)kind, &word->size) : QN_OK;
+    snprintf(what, sizeof what, "\"%s\" takes no number", words[kind].name);
+    if (status == QN_OK && !words[kind].size && t->size > 0 &&
+        isdigit((unsigned char)t->text[t->at]))
+        return qn__tokens_fail(t, t->at, what, "leave the number out; images keep their size");
     if (status == QN_OK && !qn__tokens_ended(t))
         return qn__tokens_fail(t, t->at, "words are separated by semicolons", EXAMPLE);
     return status;
