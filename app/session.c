@@ -299,13 +299,17 @@ static void announce_run(const qn_train_options *o, const facts *f) {
     }
 }
 
+/* The text of the network as the recipe has it; a long one is cut. */
+static void model_line(const qn_model *model, char text[512]) {
+    const char *begin = strstr(qn_model_recipe(model), "\"model\":\"");
+    begin += strlen("\"model\":\"");
+    const size_t size = strcspn(begin, "\"");
+    snprintf(text, 512, "%.*s%s", (int)(size < 500 ? size : 500), begin, size < 500 ? "" : " ...");
+}
+
 static void announce(const session *s, const qn_train_options *o, const facts *f) {
-    char layer[128], model[512] = "", number[32], how[48], all[24], batch[24], parameters[24];
-    for (uint32_t i = 0; i < qn_model_layers(f->model); i++) {
-        qn_model_layer_text(f->model, i, layer, sizeof layer);
-        size_t used = strlen(model);
-        snprintf(model + used, sizeof model - used, "%s%s", i > 0 ? "; " : "", layer);
-    }
+    char model[512], number[32], how[48], all[24], batch[24], parameters[24];
+    model_line(f->model, model);
     announce_data(s, f);
     message_note("model   %s (%s parameters)", model,
                  format_count(qn_model_parameters(f->model), number));

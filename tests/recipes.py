@@ -222,6 +222,7 @@ def pixels(model, more):
     own = more.split()
     options = {"--scale": "unit", "--epochs": "1", "--seed": "3", "--batch": "64",
                "--loss": "cross-entropy", "--lr": "0.05", **dict(zip(own[::2], own[1::2]))}
+    model = model.replace("{", "{{").replace("}", "}}")  # of residual blocks; {words} are files
     return (f'--data {{images}} --labels {{labels}} --model "{model}; dense 10 softmax" '
             + " ".join(f"{option} {value}" for option, value in options.items()))
 
@@ -332,7 +333,31 @@ SIXTH = {
                       " --loss cross-entropy --lr 0.05",
     "channel-i7": pixels("conv 5 3x3 stride 2 relu", "--shape 1x28x28 --scale channel --arith i7"),
 }
-RECIPES |= SIXTH
+# Residual blocks (17.7): at both ends of a network, with and without layers in the shortcut, an
+# activation at the end of a path, dropout in all places.
+BLOCKS = {f"residual-{name}": pixels(model, more) for name, model, more in [
+    ("identity", "conv 8 3x3 stride 4 relu; residual { conv 8 3x3 relu; conv 8 3x3 } relu; globalpool",
+     "--momentum 0.9"),
+    ("strided", "conv 6 3x3 stride 4 relu; residual { conv 20 3x3 stride 2 relu; conv 20 3x3 | conv 20 1x1"
+                " stride 2 } relu; residual { conv 20 3x3 relu; conv 20 1x3 } relu; globalpool", ""),
+    ("first", "residual { conv 3 3x3 stride 4 tanh | conv 3 1x1 stride 4 }; dense 9 tanh", ""),
+    ("input", "residual { conv 4 3x3 tanh } tanh; avgpool 2; dense 9 tanh",
+     "--scale standard --shape 4x14x14"),
+    ("pools", "maxpool 2; conv 5 3x3 relu; residual { maxpool 3 stride 2 | avgpool 3 stride 2 }; globalpool",
+     ""),
+    ("activations", "conv 7 3x3 stride 4; residual { conv 7 3x3 tanh | conv 7 1x3 sigmoid; conv 7 1x1 relu }"
+                    " tanh; residual { conv 7 3x3 relu } none; maxpool 3", "--optimizer adam --lr 0.002"),
+    ("dropout", "conv 17 3x3 stride 5 relu dropout 0.2; residual { conv 17 1x3 dropout 0.1 } relu dropout"
+                " 0.3; residual { conv 9 3x3 stride 2 | conv 9 1x1 stride 2 tanh dropout 0.2 } dropout 0.1",
+     "--grain 7 --batch 50"),
+    ("dense", "dense 24 tanh; residual { dense 24 relu; dense 24 } relu; residual { dense 9 | dense 9 tanh }",
+     ""),
+    ("batchnorm", "conv 8 3x3 stride 4; batchnorm relu; residual { conv 8 3x3; batchnorm relu; conv 8 3x3;"
+                  " batchnorm } relu; residual { conv 17 3x3 stride 2; batchnorm relu; conv 17 3x3; batchnorm |"
+                  " conv 17 1x1 stride 2; batchnorm } relu; residual { batchnorm relu; conv 17 3x3 | batchnorm }"
+                  " dropout 0.2; globalpool", "--momentum 0.9 --epochs 2 --valid 0.2"),
+]}
+RECIPES |= SIXTH | BLOCKS
 SAME_AS = {name: "tanh-mse-sgd" for name in ("from-idx-gz", "from-csv", "from-csv-gz")}
 
 

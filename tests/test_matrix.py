@@ -113,10 +113,22 @@ INTEGER_WINDOW_BUILDS = {
 }
 
 
+# Residual blocks.
+BLOCKS = list(recipes.BLOCKS)
+FEW_BLOCKS = ["residual-dropout", "residual-dense"]
+BLOCK_BUILDS = {
+    "release": (BLOCKS, [3]),
+    "debug": (FEW_BLOCKS, [2]),
+    "aarch64": (BLOCKS, [2]),
+    "asan": (FEW_BLOCKS, [3]),
+    "tsan": (FEW_BLOCKS[:1], [4]),
+}
+
+
 def cases():
     """(build, instruction set, recipe, threads); what is not on this machine is one skipped case."""
     for table, integers in ((BUILDS, False), (WINDOW_BUILDS, False), (INTEGER_BUILDS, True),
-                            (SIXTH_BUILDS, False), (NORM_BUILDS, False),
+                            (SIXTH_BUILDS, False), (NORM_BUILDS, False), (BLOCK_BUILDS, False),
                             (INTEGER_WINDOW_BUILDS, True)):
         for build, (names, threads) in table.items():
             if build in LONG_BUILDS and not LONG:
@@ -248,15 +260,15 @@ def test_all_kinds_at_once(name, files, tmp_path):
 
 # These take long in Python, and others are like them.
 SLOW_IN_PYTHON = ["batch-1", "best", "from-csv-gz", "from-idx-gz", "unit-30", "relu-last", "sgd-decay",
-                  "tanh-last", "scale-none", "step", *INTEGER_WINDOWS, *NORMS[2:]]
+                  "tanh-last", "scale-none", "step", *INTEGER_WINDOWS, *NORMS[2:], *BLOCKS]
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[machine.LONG] * (name in SLOW_IN_PYTHON))
-                                  for name in ALL + INTEGERS + INTEGER_WINDOWS + SIXTH + NORMS])
+                                  for name in ALL + INTEGERS + INTEGER_WINDOWS + SIXTH + NORMS + BLOCKS])
 def test_oracle(name, files, tmp_path):
     """The second program, written from docs/exactness.md alone, gives the same table."""
     arguments = [a.format(**files) for a in shlex.split(recipes.RECIPES[name])]
-    own = [("--shape", "1x28x28")] if name in INTEGER_WINDOWS + NORMS else []
+    own = [("--shape", "1x28x28")] if name in INTEGER_WINDOWS + NORMS + BLOCKS else []
     for option, value in (("--grain", "32"), ("--label", "1"), *own):  # it has no defaults
         if option not in arguments:
             arguments += [option, value]

@@ -128,6 +128,22 @@ def test_layers_are_shown(quern):
     assert "--input" in run(quern, "model", "show", "dense 2").stderr
 
 
+def test_blocks_are_shown(quern, tmp_path):
+    """On several lines, with the layers that each one reads; errors name the layer of the list."""
+    text = ("conv 4 3 relu\nresidual {\n  conv 8 3 stride 2 relu;\n  conv 8 3 # none\n| conv 8 1 stride 2;\n"
+            "} relu\nresidual { maxpool 1 }\ndense 2")
+    *layers, network = events(run(quern, "model", "show", text, "--input", "1x6x6", "--json"))
+    assert network["text"] == ("conv 4 3x3 relu; residual { conv 8 3x3 stride 2 relu; conv 8 3x3 none | conv 8 1x1 "
+                               "stride 2 none } relu; residual { maxpool 1x1 } none; dense 2 none")
+    assert [(layer["source"], layer.get("second")) for layer in layers] == [
+        (-1, None), (0, None), (1, None), (0, None), (2, 3), (4, None), (5, 4), (6, None)]
+    assert layers[4]["flops"] == layers[4]["training_flops"] == 8 * 3 * 3
+    done = run(quern, "model", "show", text.replace("conv 8 1 stride", "conv 7 1 stride"), "--input", "1x6x6")
+    assert "different shapes: 8x3x3 of layer 2 and 7x3x3 of layer 3\n  at model, line 6, layer 4" in done.stderr
+    done = run(quern, "model", "show", text.replace("maxpool 1", "maxpool 9"), "--input", "1x6x6")
+    assert "at model, line 7, layer 5" in done.stderr
+
+
 def test_a_network_is_drawn(quern, tmp_path):
     """A box for each layer below the other, with its text inside; numbers beside it; two schemes of colours."""
     done = run(quern, "model", "show", "lenet", "--svg", tmp_path / "net.svg")

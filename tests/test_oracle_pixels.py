@@ -112,6 +112,41 @@ JOBS = {
             "--lr": "0.5",
         },
     ),
+    "residual": (
+        "idx",
+        {
+            "--shape": "1x7x6",
+            "--scale": "unit",
+            "--model": "conv 5 3x3 stride 2 relu; residual { conv 6 3x3 stride 2 relu; conv 6 3x3 dropout 0.2 "
+                       "| conv 6 1x1 stride 2; batchnorm } relu dropout 0.1; residual { conv 6 3x3; batchnorm } tanh; "
+                       "dense 10 softmax",
+            "--loss": "cross-entropy",
+            "--optimizer": "momentum",
+            "--momentum": "0.9",
+        },
+    ),
+    "residual-first": (
+        "csv-u8-gz",
+        {
+            "--shape": "2x2x2",
+            "--scale": "standard",
+            "--model": "RESIDUAL{conv 2 3 tanh;}relu;residual { conv 3 1x1; avgpool 2|maxpool 2; conv 3 1 "
+                       "sigmoid dropout 0.25 }; dense 4 softmax",
+            "--loss": "mse",
+            "--lr": "0.3",
+        },
+    ),
+    "residual-features": (
+        "csv-f32",
+        {
+            "--label": "kind",
+            "--scale": "standard",
+            "--model": "dense 12 relu; residual { dense 7 relu; dense 12 }; residual { dense 5 | dense 5 tanh } "
+                       "relu; dense 4 softmax",
+            "--loss": "cross-entropy",
+            "--lr": "0.1",
+        },
+    ),
     "pool-behind-features": (
         "csv-f32",
         {
@@ -148,5 +183,5 @@ def test_model_files_are_the_same(job, sets, tmp_path):  # noqa: F811
 def test_the_jobs_reach_every_word():
     models = " ".join(own["--model"] for _, own in JOBS.values())
     for word in ("conv", "maxpool", "avgpool", "globalpool", "stride", "pad", "dilation", "dropout",
-                 "batchnorm"):
+                 "batchnorm", "residual"):
         assert re.search(rf"\b{word}\b", models), word

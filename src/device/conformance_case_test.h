@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CASE_LAYERS = 4, CASE_BATCHES = 3, CASE_ROOM = 4 << 20 };
+enum { CASE_LAYERS = 4, CASE_MOST = 6 /* of pictures */, CASE_BATCHES = 3, CASE_ROOM = 4 << 20 };
 
 /* The kind of numbers in a case. */
 typedef enum flavour {
@@ -32,7 +32,7 @@ static const char *const flavour_names[] = {"plain",    "large",     "subnormal"
 typedef struct test_case {
     uint64_t seed, random;
     flavour kind;
-    qn__layer layer[CASE_LAYERS];
+    qn__layer layer[CASE_MOST];
     qn__program program;
     qn__augment augment;
     qn__feed feed;

@@ -65,9 +65,55 @@ static void draw_norm(test_case *c, qn__layer *l, qn__shape from) {
     p->parameters = qn__layer_end(l);
 }
 
-/* One to three layers of any kind, then the dense one of the loss. The first is no dense layer:
- * its input would be features. */
-static void draw_pictures(test_case *c) {
+static void draw_add(test_case *c, uint32_t i, uint32_t skip, uint32_t other) {
+    const qn__layer *main = &c->layer[i - 1 - skip];
+    c->layer[i] = (qn__layer){.kind = QN__LAYER_ADD,
+                              .skip = skip,
+                              .other = other,
+                              .from = main->to,
+                              .to = main->to,
+                              .window = {{1, 1}, {1, 1}, {0, 0}, {1, 1}},
+                              .in = main->out,
+                              .out = main->out,
+                              .activation = (qn__activation)below(c, 4),
+                              .drop_keep = 1.0f,
+                              .weights = c->program.parameters,
+                              .biases = c->program.parameters};
+    if (below(c, 4) == 0) {
+        c->layer[i].drop_threshold = 0x4ccccccdu;
+        c->layer[i].drop_keep = 1.0f / 0.7f;
+    }
+}
+
+/* A residual block of two or three layers from layer i on: a convolution, normalisation or pool,
+ * and perhaps another one with the same window as its shortcut. Returns the first layer behind it.
+ */
+static uint32_t draw_block(test_case *c, uint32_t i, qn__shape from) {
+    qn__layer *main = &c->layer[i];
+    if (c->seed % 3 == 0 && below(c, 2))
+        draw_norm(c, main, from);
+    else
+        draw_layer(c, main, below(c, 3) ? QN__LAYER_CONV : QN__LAYER_AVGPOOL, from);
+    if (memcmp(&main->to, &from, sizeof from) == 0 && below(c, 3)) {
+        draw_add(c, i + 1, 0, 1);
+        return i + 2;
+    }
+    main[1] = main[0];
+    main[1].skip = 1;
+    if (main->kind == QN__LAYER_AVGPOOL)
+        main[1].kind = QN__LAYER_MAXPOOL;
+    else
+        main[1].activation = (qn__activation)below(c, 4);
+    main[1].weights = c->program.parameters;
+    main[1].biases = c->program.parameters + (main->biases - main->weights);
+    c->program.parameters = qn__layer_end(&main[1]);
+    draw_add(c, i + 2, 1, 0);
+    return i + 3;
+}
+
+/* One to five layers of any kind, then the dense one of the loss. `blocks`: some end residual
+ * blocks. The first is no dense layer: its input would be features. */
+static void draw_pictures(test_case *c, int blocks) {
     static const qn__layer_kind kinds[] = {QN__LAYER_CONV,      QN__LAYER_CONV,  QN__LAYER_MAXPOOL,
                                            QN__LAYER_AVGPOOL,   QN__LAYER_DENSE, QN__LAYER_CONV,
                                            QN__LAYER_GLOBALPOOL};
@@ -75,10 +121,15 @@ static void draw_pictures(test_case *c) {
     qn__shape from = {1 + below(c, 4), 1 + below(c, 9), 1 + below(c, 9)};
     if (below(c, 4) == 0)
         from.channels = 1 + below(c, 20);
-    p->layers = 2 + below(c, CASE_LAYERS - 1);
+    p->layers = 2 + below(c, CASE_MOST - 1);
     p->layer = c->layer;
     p->parameters = 0;
     for (uint32_t i = 0; i + 1 < p->layers; ++i) {
+        if (i + 3 < p->layers && blocks && below(c, 2)) {
+            i = draw_block(c, i, from) - 1;
+            from = c->layer[i].to;
+            continue;
+        }
         qn__layer_kind kind = i == 0 ? kinds[below(c, 4)] : kinds[below(c, 7)];
         if (c->seed % 3 == 0 && i == c->seed / 3 % 2)
             kind = QN__LAYER_BATCHNORM;
@@ -126,7 +177,7 @@ static void clear_signs(test_case *c) {
             c->state.parameters[i] = fabsf(c->state.parameters[i]);
 }
 
-static void pictures_begin(test_case *c, uint64_t seed) {
+static void pictures_begin(test_case *c, uint64_t seed, int blocks) {
     static const uint32_t grains[] = {1, 2, 3, 7, 32};
     enum { ROOM = 4 * CASE_ROOM };
     char *room = c->room ? c->room : qn__alloc(ROOM, 1, NULL);
@@ -135,7 +186,7 @@ static void pictures_begin(test_case *c, uint64_t seed) {
     c->kind = c->kind >= FLAVOURS ? PLAIN : c->kind;
     qn__program *p = &c->program;
     do {
-        draw_pictures(c);
+        draw_pictures(c, blocks);
         p->batch = below(c, 5) == 0 ? 90 + below(c, 160) : 1 + below(c, 20);
     } while (work_of(p) * p->batch > 400000 || p->parameters > 40000 ||
              p->batch * c->layer[0].in > 60000);

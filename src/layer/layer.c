@@ -16,6 +16,8 @@ const qn__layer_ops *qn__layer_ops_of(qn__layer_kind kind) {
         return &qn__globalpool;
     case QN__LAYER_BATCHNORM:
         return &qn__batchnorm;
+    case QN__LAYER_ADD:
+        return &qn__residual;
     }
     return NULL;
 }

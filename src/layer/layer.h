@@ -14,8 +14,9 @@
 /* A layer as a model text says it, before its input is known. */
 typedef struct qn__layer_text {
     qn__layer_kind kind;
-    uint32_t out;      /* dense, conv: channels of the output, 1 .. QN__MAX_WIDTH */
-    qn__window window; /* conv, maxpool, avgpool */
+    uint32_t skip, other; /* as in qn__layer */
+    uint32_t out;         /* dense, conv: channels of the output, 1 .. QN__MAX_WIDTH */
+    qn__window window;    /* conv, maxpool, avgpool */
     qn__activation activation;
     float dropout; /* probability, 0: none */
 } qn__layer_text;
@@ -30,8 +31,10 @@ typedef struct qn__layer_ops {
     const char *syntax; /* all of them, for messages */
     int bare;           /* 1: neither activation nor dropout follow */
     int contract;       /* the version of the contract from which on the kind exists */
+    int block;          /* 1: the layers of a block follow the first word; the kind is its end */
 
-    /* Reads the words between the first and the activation. Fails with QN_USAGE. */
+    /* Reads the words between the first and the activation. Fails with QN_USAGE. NULL for a block,
+     * and so is `write`: see model/network.h. */
     qn_status (*parse)(qn__tokens *tokens, qn__layer_text *layer);
     /* Appends these words, each after a blank, in their one canonical form. */
     void (*write)(const qn__layer_text *layer, qn__text *text);
@@ -55,7 +58,10 @@ typedef struct qn__layer_ops {
      * z[out] of one item from a[in]. */
     void (*forward)(const qn__layer *layer, int bits, const float *parameters, const float *a,
                     float *z);
-    /* e[in] of one item from delta[out]; sums[in] is working memory. */
+    /* z[out], which `forward` made, with the second output b[out]. NULL for kinds without one. */
+    void (*join)(const qn__layer *layer, const float *b, float *z);
+    /* e[in] of one item from delta[out]; sums[in] is working memory. It is the error of a second
+     * output, too. */
     void (*backward)(const qn__layer *layer, int bits, const float *parameters, const float *a,
                      const float *delta, int64_t *sums, float *e);
     /* float32: adds to partial[to.channels][depth] the chains of a grain's weights, from inputs
@@ -82,7 +88,7 @@ typedef struct qn__layer_ops {
 } qn__layer_ops;
 
 extern const qn__layer_ops qn__dense, qn__conv, qn__maxpool, qn__avgpool, qn__globalpool,
-    qn__batchnorm;
+    qn__batchnorm, qn__residual;
 
 const qn__layer_ops *qn__layer_ops_of(qn__layer_kind kind);
 

@@ -18,6 +18,8 @@ typedef struct made {
     float *y;         /* out: after it, before dropout */
     float *next;      /* out: the next layer's input, after dropout */
     float *delta;     /* out: the error before the activation, in units (8) */
+    float *e;         /* out: working memory, an error that one reader gives */
+    int has_error;    /* delta is the error of a reader already, after the activation (17.7) */
     uint8_t *dropped; /* out: 1 if dropout removed the output */
     int64_t *sums;    /* out; working memory of integer products */
 } made;
@@ -75,9 +77,10 @@ static int make_layer(const qn__layer *l, made *m, qn_error *err) {
     m->y = qn__alloc(n, sizeof *m->y, err);
     m->next = qn__alloc(n, sizeof *m->next, err);
     m->delta = qn__alloc(n, sizeof *m->delta, err);
+    m->e = qn__alloc(n, sizeof *m->e, err);
     m->dropped = qn__alloc(n, sizeof *m->dropped, err);
     m->sums = qn__alloc(n, sizeof *m->sums, err);
-    return m->z && m->y && m->next && m->delta && m->dropped && m->sums;
+    return m->z && m->y && m->next && m->delta && m->e && m->dropped && m->sums;
 }
 
 static int make_kept(const qn__program *p, const qn__layer *l, kept *k, qn_error *err) {
@@ -139,6 +142,7 @@ void qn__reference_destroy(qn__reference *r) {
         qn__free(m->y);
         qn__free(m->next);
         qn__free(m->delta);
+        qn__free(m->e);
         qn__free(m->dropped);
         qn__free(m->sums);
     }
@@ -243,10 +247,13 @@ static void drop(const qn__program *p, uint32_t layer, const qn__reference_item 
     }
 }
 
-/* The input of a layer for the current item. */
-static const float *input_of(const qn__reference *r, uint32_t layer) {
-    const int32_t source = qn__layer_source(r->program->layer, layer);
+/* The output that a layer reads for the current item; -1: the network's input. */
+static const float *output_of(const qn__reference *r, int32_t source) {
     return source < 0 ? r->x : r->made[source].next;
+}
+
+static const float *input_of(const qn__reference *r, uint32_t layer) {
+    return output_of(r, qn__layer_source(r->program->layer, layer));
 }
 
 /* 6.4, 6.5: what follows z. In a prediction `item` is NULL. */
@@ -260,8 +267,11 @@ static void finish_layer(qn__reference *r, uint32_t layer, const qn__reference_i
 /* 6.3 */
 static void forward_layer(qn__reference *r, const float *parameters, uint32_t layer) {
     const qn__layer *l = &r->program->layer[layer];
-    qn__layer_ops_of(l->kind)->forward(l, qn__arith_bits(r->program->arith), parameters,
-                                       input_of(r, layer), r->made[layer].z);
+    const qn__layer_ops *ops = qn__layer_ops_of(l->kind);
+    float *z = r->made[layer].z;
+    ops->forward(l, qn__arith_bits(r->program->arith), parameters, input_of(r, layer), z);
+    if (ops->join)
+        ops->join(l, output_of(r, qn__layer_other(r->program->layer, layer)), z);
 }
 
 const float *qn__reference_apply(qn__reference *r, const float *parameters,
@@ -415,12 +425,30 @@ static void last_error(qn__reference *r, const qn__reference_item *item) {
                                                     : derive(l->activation, y[j], delta[j]);
 }
 
-/* 8.4: the error of the layer whose output `layer` reads, without dropout and activation. */
-static void pass_error(qn__reference *r, const float *parameters, uint32_t layer) {
+/* The error e of layer `source`, from one of the layers that read it. Of two the main path's comes
+ * last (17.7): layers are gone through from the last to the first. */
+static void give_error(qn__reference *r, int32_t source, const float *e) {
+    made *m = &r->made[source];
+    for (uint32_t k = 0; k < r->program->layer[source].out; ++k)
+        m->delta[k] = m->has_error ? e[k] + m->delta[k] : e[k];
+    m->has_error = 1;
+}
+
+/* 8.4: the errors of the outputs that `layer` reads. An add reads a layer first; only its shortcut
+ * may be the network's input. */
+static void pass_errors(qn__reference *r, const float *parameters, uint32_t layer) {
     const qn__layer *l = &r->program->layer[layer];
-    made *m = &r->made[qn__layer_source(r->program->layer, layer)];
-    qn__layer_ops_of(l->kind)->backward(l, qn__arith_bits(r->program->arith), parameters, m->next,
-                                        r->made[layer].delta, m->sums, m->delta);
+    const qn__layer_ops *ops = qn__layer_ops_of(l->kind);
+    const int32_t source = qn__layer_source(r->program->layer, layer);
+    const int32_t other = ops->join ? qn__layer_other(r->program->layer, layer) : -1;
+    if (source < 0)
+        return;
+    made *m = &r->made[source];
+    ops->backward(l, qn__arith_bits(r->program->arith), parameters, input_of(r, layer),
+                  r->made[layer].delta, m->sums, m->e);
+    give_error(r, source, m->e);
+    if (other >= 0)
+        give_error(r, other, m->e);
 }
 
 /* 8.4, 8.5: delta of a layer from its error. */
@@ -433,6 +461,7 @@ static void finish_error(qn__reference *r, uint32_t layer) {
             *e = m->dropped[k] ? 0.0f : *e * l->drop_keep;
         *e = derive(l->activation, m->y[k], *e);
     }
+    m->has_error = 0;
 }
 
 /* 8.6, biases: pixels in their order, the items of each in theirs. */
@@ -504,7 +533,7 @@ static void part_backward(qn__reference *r, const float *parameters, uint32_t la
             finish_error(r, layer);
         memcpy(k->deltas + (at.first + i) * l->out, r->made[layer].delta, l->out * sizeof(float));
         if (source >= 0 && !over_grain(l))
-            pass_error(r, parameters, layer);
+            pass_errors(r, parameters, layer);
     }
     if (source < 0 || !over_grain(l))
         return;
@@ -512,7 +541,7 @@ static void part_backward(qn__reference *r, const float *parameters, uint32_t la
                                               k->results);
     for (uint64_t i = 0; i < at.count; ++i) {
         select_state(r, i);
-        memcpy(r->made[source].delta, k->results + i * l->in, l->in * sizeof(float));
+        give_error(r, source, k->results + i * l->in);
     }
 }
 

@@ -6,21 +6,26 @@
 
 static int is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
+/* Words of one character, also without blanks around them. */
+static int is_mark(char c) { return c == ';' || c == '{' || c == '|' || c == '}'; }
+
 void qn__tokens_next(qn__tokens *w) {
     size_t at = w->at + w->size;
     while (is_space(w->text[at]))
         ++at;
     w->at = at;
     w->size = 0;
-    if (w->text[at] == ';') {
+    if (is_mark(w->text[at])) {
         w->size = 1;
         return;
     }
-    for (char c = w->text[at]; c != '\0' && c != ';' && !is_space(c); c = w->text[at + w->size])
+    for (char c = w->text[at]; c != '\0' && !is_mark(c) && !is_space(c); c = w->text[at + w->size])
         ++w->size;
 }
 
-int qn__tokens_ended(const qn__tokens *w) { return w->size == 0 || w->text[w->at] == ';'; }
+int qn__tokens_ended(const qn__tokens *w) {
+    return w->size == 0 || (is_mark(w->text[w->at]) && w->text[w->at] != '{');
+}
 
 int qn__tokens_is(const qn__tokens *w, const char *name) {
     return qn__same_word(name, w->text + w->at, w->size);
@@ -33,13 +38,20 @@ const char *qn__tokens_quote(const qn__tokens *w, char word[64]) {
     return word;
 }
 
-/* Each of these ends a layer: the sum of a residual block is a layer of its own, behind the "}". */
-static int ends_layer(char c) { return c == ';' || c == '|' || c == '}'; }
+/* Whether a layer ends at `at`. The sum of a residual block is a layer of its own, behind the "}".
+ * A semicolon before that or before "|" has ended the layer already. */
+static int ends_layer(const char *text, size_t at) {
+    size_t before = at;
+    while (before > 0 && is_space(text[before - 1]))
+        --before;
+    return text[at] == ';' ||
+           ((text[at] == '|' || text[at] == '}') && (before == 0 || text[before - 1] != ';'));
+}
 
 size_t qn__tokens_layer_begin(const char *text, uint32_t layer) {
     size_t at = 0;
     for (uint32_t l = 0; l < layer && text[at] != '\0'; ++at)
-        l += (uint32_t)ends_layer(text[at]);
+        l += (uint32_t)ends_layer(text, at);
     while (is_space(text[at]))
         ++at;
     return at;
@@ -55,7 +67,7 @@ static void point_at_line(qn_error *err, const char *name, const char *text, con
     while (ended && at > 0 && is_space(text[at - 1]))
         --at; /* the end of the last layer, not an empty line behind it */
     for (size_t i = 0; i < at; ++i) {
-        layer += (size_t)ends_layer(text[i]);
+        layer += (size_t)ends_layer(text, i);
         line += lines[i] == '\n';
         begin = lines[i] == '\n' ? i + 1 : begin;
     }

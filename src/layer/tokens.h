@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The current word is `size` bytes at text + at. A semicolon is a word of its own, and at the end
- * of the text the word is empty. Begin with {text, 0, 0, err} and qn__tokens_next. */
+/* The current word is `size` bytes at text + at. Each of ; { | } is a word of its own, and at the
+ * end of the text the word is empty. Begin with {text, 0, 0, err} and qn__tokens_next. */
 typedef struct qn__tokens {
     const char *text;
     size_t at, size;
@@ -25,7 +25,7 @@ void qn__tokens_point(qn_error *err, const char *name, const char *text, const c
 /* Where a layer's text begins, by its number in the flat list of all layers. */
 size_t qn__tokens_layer_begin(const char *text, uint32_t layer);
 
-/* Whether the words of the layer are used up. */
+/* Whether the words of the layer are used up: at ; | } or the end. */
 int qn__tokens_ended(const qn__tokens *tokens);
 
 /* Whether the current word is `name`, in lower case; the word's own case does not matter. */

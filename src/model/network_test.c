@@ -67,6 +67,22 @@ static void test_windows(void **state) {
                     "maxpool 2x2; avgpool 3x3 stride 2; maxpool 2x3; globalpool; dense 2 none");
 }
 
+/* A shortcut without layers, one with layers, and blocks at both ends of a text. */
+static void test_blocks(void **state) {
+    (void)state;
+    check_canonical("residual{conv 8 3;conv 8 3}relu;dense 2",
+                    "residual { conv 8 3x3 none; conv 8 3x3 none } relu; dense 2 none");
+    check_canonical(
+        "dense 7; RESIDUAL { dense 7 relu ; } ; residual { dense 7 | dense 7 dropout .5; "
+        "dense 7 } tanh dropout 0.25; dense 2",
+        "dense 7 none; residual { dense 7 relu } none; residual { dense 7 none | dense 7 "
+        "none dropout 0.5; dense 7 none } tanh dropout 0.25; dense 2 none");
+    check_canonical(
+        "residual { maxpool 2; conv 4 1 | avgpool 2; conv 4 1 }; dense 2",
+        "residual { maxpool 2x2; conv 4 1x1 none | avgpool 2x2; conv 4 1x1 none } none; "
+        "dense 2 none");
+}
+
 static void test_most_layers(void **state) {
     (void)state;
     char text[256 * 8 + 1] = "";
@@ -116,7 +132,7 @@ static void test_refusals(void **state) {
                   "layers are separated by \";\"");
     check_refused("dens 500", "unknown layer \"dens\"", 1, "did you mean \"dense\"?");
     check_refused("dense 5; rnn 3", "unknown layer \"rnn\"", 10,
-                  "there are: dense, conv, maxpool, avgpool, globalpool");
+                  "there are: dense, conv, maxpool, avgpool, globalpool, residual");
     check_refused("dense 5;; dense 3", "a layer is empty", 9, "take the semicolon out");
     check_refused(";", "a layer is empty", 1, "take the semicolon out");
     check_refused("dense", "the layer's width is missing", 6, "from 1 to 16777216");
@@ -176,6 +192,30 @@ static void test_refused_windows(void **state) {
     check_refused("maxpool 2;", "the last layer is not dense", 1, "dense 10 softmax");
 }
 
+static void test_refused_blocks(void **state) {
+    (void)state;
+    check_refused("residual conv 8 3", "the block's \"{\" is missing", 10, "residual { conv");
+    check_refused("residual { dense 2; residual { dense 2 } }; dense 2",
+                  "a residual block stands in another one", 21, "blocks do not nest");
+    check_refused("residual { }; dense 2", "the block has no layers", 12, "residual { conv");
+    check_refused("residual { | dense 2 }; dense 2", "the block has no layers", 12, "conv");
+    check_refused("residual { dense 2 | }; dense 2", "the shortcut has no layers", 22,
+                  "without \"|\" the shortcut is the block's input itself");
+    check_refused("residual { dense 2 | dense 2 | dense 2 }; dense 2",
+                  "the block has a second shortcut", 30, "at most one \"|\"");
+    check_refused("dense 2 }; dense 2", "no residual block is open at \"}\"", 9, "residual {");
+    check_refused("dense 2 | dense 2", "no residual block is open at \"|\"", 9, "residual {");
+    check_refused("residual { dense 2", "the block's \"}\" is missing", 1, "residual {");
+    check_refused("residual { dense 2 softmax }; dense 2", "softmax stands before the last layer",
+                  20, "relu");
+    check_refused("residual { dense 2 } softmax; dense 2", "softmax stands before the last layer",
+                  22, "relu");
+    check_refused("dense 3; residual { dense 2 }", "the last layer is not dense", 10, "dense 10");
+    check_refused("dense 3 {; dense 2", "unknown activation \"{\"", 9, "relu");
+    check_refused("residual { dense 2 } relu relu; dense 2", "\"relu\" does not belong here", 27,
+                  "residual { LAYERS | LAYERS } ACTIVATION");
+}
+
 static void test_exact_place(void **state) {
     (void)state;
     qn__network network;
@@ -206,12 +246,33 @@ static void test_hostile_text(void **state) {
  * point. */
 static void test_random_texts(void **state) {
     (void)state;
-    static const char *const words[] = {
-        "dense 5", "dense 10", "dense",      "tanh", "softmax",   "dropout 0.5", "dropout",
-        "0.2",     ";",        ";",          ";",    "x",         "1e9",         "conv 3 3x2",
-        "pad",     "same",     "stride 2x1", "none", "maxpool 2", "dilation 2",  "; dense 3"};
-    uint32_t seed = 12345, accepted = 0;
-    for (int round = 0; round < 20000; ++round) {
+    static const char *const words[] = {"dense 5",
+                                        "dense 10",
+                                        "dense",
+                                        "tanh",
+                                        "softmax",
+                                        "dropout 0.5",
+                                        "dropout",
+                                        "0.2",
+                                        ";",
+                                        ";",
+                                        ";",
+                                        "x",
+                                        "1e9",
+                                        "conv 3 3x2",
+                                        "pad",
+                                        "same",
+                                        "stride 2x1",
+                                        "none",
+                                        "maxpool 2",
+                                        "dilation 2",
+                                        "; dense 3",
+                                        "residual { dense 3 }",
+                                        "residual { dense 3 ;",
+                                        "| dense 2",
+                                        "} relu;"};
+    uint32_t seed = 12345, accepted = 0, blocks = 0;
+    for (int round = 0; round < 30000; ++round) {
         char text[256] = "";
         for (int i = 0; i < 2 + round % 7; ++i) {
             seed = seed * 1664525u + 1013904223u;
@@ -223,11 +284,12 @@ static void test_random_texts(void **state) {
         ++accepted;
         qn__text again = {0};
         qn__network_text(&one, &again);
+        blocks += strstr(again.data, "residual") != NULL;
         assert_int_equal(qn__network_parse(again.data, &other, NULL), QN_OK);
         assert_memory_equal(&one, &other, sizeof one);
         qn__text_release(&again);
     }
-    assert_true(accepted > 100);
+    assert_true(accepted > 100 && blocks > 10);
 }
 
 /* -------------------------------------------------------------------------------------- numbers */
@@ -313,6 +375,51 @@ static void test_shapes(void **state) {
     assert_int_equal(layer[1].depth, 3 * 14 * 7);
 }
 
+/* What the layers of blocks read: both paths their block's input, the sum both paths. */
+static void test_block_sources(void **state) {
+    (void)state;
+    static const int32_t source[] = {-1, 0, -1, 1, 3, 4, 5}, other[] = {[3] = 2, [5] = 3};
+    qn__network network;
+    qn__layer layer[QN__MAX_LAYERS];
+    uint64_t parameters;
+    qn_error err = {0};
+    assert_int_equal(
+        qn__network_parse("residual { conv 8 3 stride 2; conv 8 1 | maxpool 1 stride 2 }; "
+                          "residual { conv 8 3 } relu dropout 0.5; dense 2",
+                          &network, NULL),
+        QN_OK);
+    assert_int_equal(network.layers, 7);
+    assert_int_equal(qn__network_contract(&network), 6);
+    assert_int_equal(qn__network_program(&network, (qn__shape){8, 6, 5}, layer, &parameters, NULL),
+                     QN_OK);
+    for (uint32_t l = 0; l < 7; ++l) {
+        const int add = layer[l].kind == QN__LAYER_ADD;
+        const qn__shape from = source[l] < 0 ? layer[0].from : layer[source[l]].to;
+        assert_int_equal(qn__layer_source(layer, l), source[l]);
+        assert_int_equal(add, l == 3 || l == 5);
+        assert_memory_equal(&layer[l].from, &from, sizeof from);
+        if (add)
+            assert_int_equal(qn__layer_other(layer, l), other[l]);
+    }
+    assert_int_equal(layer[5].activation, QN__ACT_RELU);
+    assert_true(layer[5].drop_keep == 2.0f);
+    assert_int_equal(parameters, 8 * 72 + 8 + 8 * 8 + 8 + 8 * 72 + 8 + 8 * 9 * 2 + 2);
+    assert_int_equal(qn__network_program(&network, (qn__shape){3, 6, 5}, layer, &parameters, &err),
+                     QN_USAGE);
+    assert_string_equal(err.what,
+                        "a residual block adds outputs of different shapes: 8x3x3 of layer 1 "
+                        "and 3x3x3 of layer 2");
+    assert_string_equal(err.where, "model, layer 3");
+    assert_non_null(strstr(err.remedy, "give the block a shortcut"));
+    assert_int_equal(qn__network_parse("residual { dense 3 } tanh; dense 2", &network, NULL),
+                     QN_OK);
+    assert_int_equal(qn__network_program(&network, (qn__shape){2, 2, 1}, layer, &parameters, &err),
+                     QN_USAGE);
+    assert_string_equal(err.what,
+                        "a residual block adds outputs of different shapes: 3x1x1 of layer 0 "
+                        "and 4x1x1 of the network's input");
+}
+
 /* The threshold of 6.5 at the ends of the range, where rounding is critical. */
 static void test_thresholds(void **state) {
     (void)state;
@@ -356,19 +463,14 @@ static void test_too_many_parameters(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_canonical_text),
-        cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_normalisations),
-        cmocka_unit_test(test_refused_windows),
-        cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_most_layers),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_exact_place),
-        cmocka_unit_test(test_hostile_text),
-        cmocka_unit_test(test_random_texts),
-        cmocka_unit_test(test_program),
-        cmocka_unit_test(test_thresholds),
-        cmocka_unit_test(test_too_many_parameters),
+        cmocka_unit_test(test_canonical_text),  cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_refused_blocks),  cmocka_unit_test(test_block_sources),
+        cmocka_unit_test(test_windows),         cmocka_unit_test(test_normalisations),
+        cmocka_unit_test(test_refused_windows), cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_most_layers),     cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_exact_place),     cmocka_unit_test(test_hostile_text),
+        cmocka_unit_test(test_random_texts),    cmocka_unit_test(test_program),
+        cmocka_unit_test(test_thresholds),      cmocka_unit_test(test_too_many_parameters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -675,6 +675,9 @@ static void test_contract_5(void **state) {
                   "a grain of 5350 items has 4194400 pixels behind layer 0; integer arithmetic "
                   "takes at most 4194304",
                   "`train.grain`");
+    assert_int_equal(qn__network_parse("residual { dense 9 | dense 9 }; dense 10", &r.network, 0),
+                     0);
+    check_refused(&r, "integer arithmetic has no residual blocks", "`train.arith`");
 }
 
 static void test_contract_4(void **state) {

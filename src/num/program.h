@@ -52,10 +52,11 @@ typedef enum qn__layer_kind {
     QN__LAYER_MAXPOOL,
     QN__LAYER_AVGPOOL,
     QN__LAYER_GLOBALPOOL,
-    QN__LAYER_BATCHNORM
+    QN__LAYER_BATCHNORM,
+    QN__LAYER_ADD /* the end of a residual block: the sum of two outputs */
 } qn__layer_kind;
 
-enum { QN__LAYER_KINDS = QN__LAYER_BATCHNORM + 1 };
+enum { QN__LAYER_KINDS = QN__LAYER_ADD + 1 };
 
 /* One item's values before or after a layer: `channels` of them for each pixel. Features without
  * pixels are {n, 1, 1}. */
@@ -74,6 +75,7 @@ typedef struct qn__layer {
     /* Layers between this one and its source, the layer whose output it reads: 0, the source is the
      * layer before. See qn__layer_source. */
     uint32_t skip;
+    uint32_t other; /* add: the same for the second output; see qn__layer_other */
     qn__shape from, to;
     qn__window window;
     uint32_t in, out; /* values of an item: the volumes of `from` and `to` */
@@ -156,6 +158,12 @@ typedef struct qn__program {
  */
 static inline int32_t qn__layer_source(const qn__layer *layer, uint32_t index) {
     return (int32_t)index - 1 - (int32_t)layer[index].skip;
+}
+
+/* The second one of an add, the block's shortcut: its last layer, or the block's input. The first
+ * one is the last layer of the main path. */
+static inline int32_t qn__layer_other(const qn__layer *layer, uint32_t index) {
+    return (int32_t)index - 1 - (int32_t)layer[index].other;
 }
 
 /* The first layer that is not dense, or NULL: what a device of dense layers cannot do. */

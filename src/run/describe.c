@@ -153,6 +153,8 @@ static void tell_layer(const qn_network *n, uint32_t index, qn_layer_info *own) 
     tell_shape(l->from, own->input);
     tell_shape(l->to, own->output);
     own->source = qn__layer_source(n->layer, index);
+    if (qn__layer_ops_of(l->kind)->join)
+        own->second = qn__layer_other(n->layer, index);
     own->parameters = qn__layer_end(l) - l->weights;
     own->flops = flops.forward;
     own->training = flops.forward + flops.gradient + (own->source >= 0 ? flops.backward : 0);

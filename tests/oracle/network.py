@@ -18,10 +18,11 @@ import norms
 from binary32 import F, ONE, ZERO, fma, from_text, integer, to_text
 from order import grains
 from philox import DROPOUT, WEIGHTS, word
-from pixels import image, parse
+from pixels import Sum, image, parse
 from products import Chains, units_of
 
 CHAINS = Chains()
+PARTS = re.compile(r"\s*residual\s*{|[|]|}[^;|}]*|[^;{|}]*[^;{|}\s][^;{|}]*")
 ACTIVATIONS = ("none", "relu", "tanh", "sigmoid", "softmax")
 
 
@@ -35,6 +36,8 @@ class Layer:
     activation: str
     dropout: np.float32
     window: object = None
+    source: int = -1  # the layer whose output it reads; -1: the network's input
+    other: int = None  # 17.7: of the end of a residual block, the end of its shortcut
     weight: np.ndarray = None
     bias: np.ndarray = None
     running: tuple = ()  # 17.8: the running averages
@@ -134,11 +137,27 @@ def parse_model(text, shape):
     """11.2, 16.7, read liberally: layers without parameters. `shape` is that of the input (16.2); a
     dense layer takes it without pixels. A number stands for so many features."""
     shape = shape if isinstance(shape, tuple) else (shape, 1, 1)
-    layers = []
-    for part in text.lower().strip().removesuffix(";").split(";"):
-        window, rest = parse(part, shape)
-        if not window:
-            window, rest = norms.parse(part, shape)
+    layers, begin, shortcut = [], None, None
+    for part in PARTS.findall(text.lower().strip()):
+        source, other = len(layers) - 1, None
+        if re.fullmatch(r"\s*residual\s*{\s*", part):
+            begin, shortcut = source, None
+            continue
+        if part == "|":
+            shortcut = len(layers)
+            continue
+        if part.startswith("}"):
+            other = begin if shortcut is None else source
+            source = source if shortcut is None else shortcut - 1
+            window, rest = Sum(layers[source].out), part[1:]
+            if (layers[other].out if other >= 0 else first) != window.out:
+                raise SystemExit("oracle: a residual block adds different shapes")
+        else:
+            source = begin if shortcut == len(layers) else source
+            shape = layers[source].out if source >= 0 else shape if not layers else first
+            window, rest = parse(part, shape)
+            if not window:
+                window, rest = norms.parse(part, shape)
         found = re.fullmatch(
             ("" if window else r"\s*dense\s+(?P<outputs>\d+)")
             + r"\s*(?P<activation>none|relu|tanh|sigmoid|softmax)?(?:\s*dropout\s+(?P<p>\S+))?\s*",
@@ -147,23 +166,35 @@ def parse_model(text, shape):
         if not found:
             raise SystemExit(f"oracle: no layer: {part!r}")
         found = found.groupdict()
-        if not window and not layers:
-            shape = (prod(shape), 1, 1)
+        if not layers:
+            shape = first = shape if window else (prod(shape), 1, 1)
+        shape = window.shape if window else shape
         outputs = prod(window.out) if window else int(found["outputs"])
         dropout = from_text(found["p"]) if found["p"] else ZERO
-        layers.append(Layer(shape, outputs, found["activation"] or "none", dropout, window))
-        shape = layers[-1].out
+        layers.append(Layer(shape, outputs, found["activation"] or "none", dropout, window, source, other))
     return layers
 
 
 def model_text(layers):
-    """11.2 and 16.7, as it is written in a recipe."""
-    return "; ".join(
-        (layer.window.text() if layer.window else f"dense {layer.outputs}")
-        + (f" {layer.activation}" if layer.has_parameters else "")
-        + (f" dropout {to_text(layer.dropout)}" if layer.dropout else "")
-        for layer in layers
-    )
+    """11.2, 16.7 and 17.7, as it is written in a recipe."""
+    ends = [l for l, layer in enumerate(layers) if layer.other is not None]
+    begins = {}  # the first layer of a path: what stands before it
+    for l in ends:
+        has_shortcut = layers[l].other == l - 1
+        first = next(k for k in range(layers[l].source, -1, -1)
+                     if k == 0 or k - 1 == (layers[layers[l].source + 1].source if has_shortcut
+                                            else layers[l].other))
+        begins[first] = "residual { "
+        if has_shortcut:
+            begins[layers[l].source + 1] = " | "
+    text = ""
+    for l, layer in enumerate(layers):
+        sign = begins.get(l, "")
+        text += "" if l == 0 or sign == " | " or l in ends else "; "
+        text += (sign + (layer.window.text() if layer.window else f"dense {layer.outputs}")
+                 + (f" {layer.activation}" if layer.has_parameters or l in ends else "")
+                 + (f" dropout {to_text(layer.dropout)}" if layer.dropout else ""))
+    return text
 
 
 def initialise(layers, seed, rule):
@@ -235,18 +266,18 @@ def forward(layers, x, seed=None, epoch=None, items=None, product=CHAINS, grain=
     `items` are the indices of the items in training, which dropout asks for; None outside training.
     `product` is the arithmetic, of products.py. `grain`: its items, in training.
     """
-    passes = []
-    a = x
+    passes, outputs = [], {-1: x}
     for l, layer in enumerate(layers):
-        z = layer.forward(a, product, grain)
+        a = outputs[layer.source]
+        z = layer.forward(a, product, grain) if layer.other is None else a + outputs[layer.other] + ZERO
         y = activate(layer.activation, z)
         passes.append(Pass(a, z, y))
-        a = y
+        outputs[l] = y
         if layer.dropout and items is not None:
             threshold = floor(Fraction(float(layer.dropout)) * 2**32 + Fraction(1, 2))
             words = word(seed, DROPOUT, l, epoch, items[:, None], np.arange(layer.outputs))
             passes[-1].dropped = words < np.uint64(threshold)
-            a = np.where(passes[-1].dropped, ZERO, y * keep_factor(layer))
+            outputs[l] = np.where(passes[-1].dropped, ZERO, y * keep_factor(layer))
     return passes
 
 
@@ -345,13 +376,23 @@ def deltas(loss, layers, passes, labels, unit, product=CHAINS, delta=ZERO, share
            smoothing=ZERO, grain=None):
     """8.2 to 8.5: delta (items, out) of every layer; `delta` is that of huber, `shares` are the
     weights of 7.7."""
-    result = [last_delta(loss, layers[-1], passes[-1].y, labels, unit, delta, shares, smoothing)]
-    for l in range(len(layers) - 1, 0, -1):
-        below = passes[l - 1]
-        e = layers[l].backward(passes[l].a, result[0], product, grain)
-        if below.dropped is not None:
-            e = np.where(below.dropped, ZERO, e * keep_factor(layers[l - 1]))
-        result.insert(0, through(layers[l - 1].activation, e, below.y))
+    errors = {}  # 17.7: e of each output, once all layers that read it are done
+    result = []
+    for l in range(len(layers) - 1, -1, -1):
+        layer, own = layers[l], passes[l]
+        if l == len(layers) - 1:
+            d = last_delta(loss, layer, own.y, labels, unit, delta, shares, smoothing)
+        else:
+            e = errors[l]
+            if own.dropped is not None:
+                e = np.where(own.dropped, ZERO, e * keep_factor(layer))
+            d = through(layer.activation, e, own.y)
+        result.insert(0, d)
+        if layer.other is not None:
+            errors[layer.source] = errors[layer.other] = d + ZERO
+        elif layer.source >= 0:
+            e = layer.backward(own.a, d, product, grain)
+            errors[layer.source] = e + errors[layer.source] if layer.source in errors else e
     return result
 
 

@@ -179,6 +179,18 @@ class Window:
         return units_of(weight, limit), units_of(bias, limit)
 
 
+class Sum:
+    """17.7: the end of a residual block, whose arithmetic is in network.py."""
+
+    kind = "residual"
+
+    def __init__(self, shape):
+        self.shape = self.out = shape
+
+    def text(self):
+        return " }"
+
+
 def usual(size, dilation):
     """16.7: the padding without a word about it."""
     odd = size[0] % 2 and size[1] % 2

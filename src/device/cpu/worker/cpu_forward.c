@@ -121,11 +121,10 @@ void qn__cpu_fetch(const qn__cpu_pass *pass, const qn__batch *batch, int into, i
  * do not count for the absmax of a block of integers. The chains of a layer above with several taps
  * or pixels run over them, and multiply them by weights of 0. */
 static int padding_matters(const qn__worker *w, uint32_t layer) {
-    const qn__cpu_layer *l = &w->layer[layer], *above = l + 1;
+    const qn__cpu_layer *l = &w->layer[layer];
     if (w->bits)
         return l->layer->activation == QN__ACT_SIGMOID;
-    return layer + 1 < w->program->layers && (above->walks || above->taps > 1) &&
-           l->layer->to.channels % QN__PANEL > 0;
+    return l->clears && l->layer->to.channels % QN__PANEL > 0;
 }
 
 static void clear_padding(uint32_t columns, uint32_t rows, float *out) {

@@ -16,8 +16,8 @@ static float absmax_of(const qn__worker *w, uint32_t layer, int errors) {
     uint32_t bits = 0;
     float value;
     for (int t = 0; t < w->threads; ++t) {
-        const uint32_t own =
-            errors ? w->core[t].absmax_error[layer] : w->core[t].absmax_input[source];
+        const uint32_t own = errors ? w->core[t].absmax_error[w->layer[layer].error_of]
+                                    : w->core[t].absmax_input[source];
         bits = own > bits ? own : bits;
     }
     memcpy(&value, &bits, sizeof value);

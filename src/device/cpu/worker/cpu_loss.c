@@ -230,22 +230,31 @@ void qn__cpu_transpose(const qn__cpu_layer *layer, uint32_t panel, float *to) {
     }
 }
 
-void qn__cpu_after_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer,
-                          uint32_t panel, uint32_t first, uint32_t rows) {
+void qn__cpu_finish_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer,
+                           uint32_t panel, uint32_t first, uint32_t rows) {
     const qn__worker *w = pass->worker;
-    const qn__cpu_layer *below = w->layer[layer].below;
-    const uint32_t source = (uint32_t)(below - w->layer);
-    const size_t at = panel * below->out_stride + (size_t)first * QN__PANEL;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const size_t at = panel * l->out_stride + (size_t)first * QN__PANEL;
     const size_t count = (size_t)rows * QN__PANEL;
-    float *error = below->error + at;
-    if (below->dropped)
-        qn__cpu_dropout(pass, source, panel, first, rows, error, error);
-    w->kernels->derive(below->layer->activation, count, below->output + at, error);
+    float *error = l->error + at;
+    if (l->side)
+        w->kernels->add(count, l->side + at, error);
+    if (l->dropped)
+        qn__cpu_dropout(pass, layer, panel, first, rows, error, error);
+    w->kernels->derive(l->layer->activation, count, l->output + at, error);
     if (w->bits)
         return;
     const uint32_t bits = w->kernels->absmax(count, error);
-    if (bits > core->absmax_error[source])
-        core->absmax_error[source] = bits;
+    if (bits > core->absmax_error[layer])
+        core->absmax_error[layer] = bits;
+}
+
+void qn__cpu_after_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer,
+                          uint32_t panel, uint32_t first, uint32_t rows) {
+    const qn__cpu_layer *l = &pass->worker->layer[layer];
+    if (!l->branch)
+        qn__cpu_finish_errors(pass, core, (uint32_t)(l->below - pass->worker->layer), panel, first,
+                              rows);
 }
 
 void qn__cpu_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer, uint32_t panel,
@@ -253,7 +262,7 @@ void qn__cpu_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer], *below = l->below;
     const size_t at = panel * below->out_stride + (size_t)first * QN__PANEL;
-    float *error = below->error + at;
+    float *error = qn__cpu_passes(l) + at;
     w->kernels->matmul(rows, &l->backward, l->error + (size_t)first * QN__PANEL, transposed, 0,
                        error, 0, NULL, 1);
     qn__cpu_after_errors(pass, core, layer, panel, first, rows);

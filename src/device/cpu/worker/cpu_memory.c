@@ -126,6 +126,10 @@ static void carve_layer(arena *a, qn__worker *w, uint32_t index) {
         carve(a, (size_t)l->out_panels * (l->walks ? l->taps : 1), sizeof(size_t));
     l->output = carve(a, room, row);
     l->error = carve(a, room, row);
+    l->branch =
+        l->below && l->layer->skip && l->layer->kind != QN__LAYER_ADD
+            ? carve(a, rows_of(w, l->in_pixels), (size_t)l->in_panels * QN__PANEL * sizeof(float))
+            : NULL;
     l->dropped = l->layer->drop_threshold ? carve(a, room, row) : NULL;
 }
 
@@ -271,6 +275,33 @@ static void set_transposed_blocks(qn__cpu_layer *l) {
             *at++ = (p * qn__cpu_blocks(l) + tap * l->in_panels) * QN__PANEL * QN__PANEL;
 }
 
+/* The last layer of a path that passes its errors on unchanged has those of its add. */
+static void share_errors(qn__worker *w, uint32_t add, qn__cpu_layer *path) {
+    if (w->bits || path->layer->activation != QN__ACT_NONE || path->dropped)
+        return;
+    path->error = w->layer[add].error;
+    path->error_of = add;
+}
+
+static void connect_blocks(qn__worker *w) {
+    for (uint32_t l = 0; l < w->program->layers; ++l)
+        w->layer[l].error_of = l;
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
+        qn__cpu_layer *l = &w->layer[i];
+        if (l->branch)
+            l->below->side = l->branch;
+        if (l->layer->kind != QN__LAYER_ADD)
+            continue;
+        if (l->other)
+            l->second = l->other->dropped ? l->other->dropped : l->other->output;
+        share_errors(w, i, l->below);
+        if (l->layer->skip)
+            share_errors(w, i, l->other);
+        else if (l->other)
+            l->other->side = l->error;
+    }
+}
+
 static void connect(qn__worker *w) {
     const qn__program *p = w->program;
     if (w->layer[0].walks)
@@ -287,6 +318,7 @@ static void connect(qn__worker *w) {
         if (below->noted && w->layer[l].walks)
             w->layer[l].intgemm.input.absmax = below->intgemm.output_absmax;
     }
+    connect_blocks(w);
     if (w->bits && p->scale != QN__SCALE_STANDARD)
         qn__cpu_make_digits(w->bits, p->scale, w->digits);
     if (p->scale == QN__SCALE_STANDARD) {
@@ -298,8 +330,9 @@ static void connect(qn__worker *w) {
 static uint32_t panels_of(uint32_t columns) { return (columns + QN__PANEL - 1) / QN__PANEL; }
 
 /* A convolution of the first layer unfolds its inputs: they have few channels, so that panels of
- * them would be mostly empty. It is then a convolution by a window of one pixel. */
-static void shape_layer(qn__cpu_layer *l, const qn__layer *layer) {
+ * them would be mostly empty. It is then a convolution by a window of one pixel. `shared`: several
+ * layers read the inputs, and none unfolds them. */
+static void shape_layer(qn__cpu_layer *l, const qn__layer *layer, int shared) {
     const qn__shape from = layer->from, to = layer->to;
     const int dense = layer->kind == QN__LAYER_DENSE, conv = layer->kind == QN__LAYER_CONV;
     qn__layer own = *layer;
@@ -309,7 +342,8 @@ static void shape_layer(qn__cpu_layer *l, const qn__layer *layer) {
     l->taps = conv || dense ? layer->window.kernel[0] * layer->window.kernel[1] : 0;
     l->in_pixels = from.height * from.width;
     l->out_pixels = to.height * to.width;
-    if (!l->below && conv) {
+    l->unfolds = !l->below && conv && !shared;
+    if (l->unfolds) {
         l->channels = layer->depth;
         l->taps = 1;
         l->in_pixels = l->out_pixels;
@@ -343,14 +377,38 @@ static void divide_gradient(qn__cpu_layer *l, int bits, int threads) {
     l->tasks = taps ? panels * ((all + taps - 1) / taps) : 0;
 }
 
+static qn__cpu_layer *layer_at(const qn__worker *w, int32_t index) {
+    return index < 0 ? NULL : &w->layer[index];
+}
+
+/* The layers that each one reads. Returns whether several read the network's input. */
+static int connect_sources(qn__worker *w) {
+    const qn__layer *layer = w->program->layer;
+    int readers = 0;
+    for (uint32_t l = 0; l < w->program->layers; ++l) {
+        qn__cpu_layer *own = &w->layer[l];
+        own->below = layer_at(w, qn__layer_source(layer, l));
+        readers += !own->below;
+        if (layer[l].kind != QN__LAYER_ADD)
+            continue;
+        own->other = layer_at(w, qn__layer_other(layer, l));
+        readers += !own->other;
+    }
+    return readers > 1;
+}
+
 /* Returns the number of counters of their gradients. */
 static size_t shape_layers(qn__worker *w) {
     const qn__program *p = w->program;
     size_t done = 0;
+    const int shared = connect_sources(w);
     for (uint32_t l = 0; l < p->layers; ++l) {
-        const int32_t source = qn__layer_source(p->layer, l);
-        w->layer[l].below = source < 0 ? NULL : &w->layer[source];
-        shape_layer(&w->layer[l], &p->layer[l]);
+        qn__cpu_layer *own = &w->layer[l];
+        shape_layer(own, &p->layer[l], shared);
+        if (own->below && (own->walks || own->taps > 1))
+            own->below->clears = 1;
+        if (own->other)
+            own->other->clears = 1;
         divide_gradient(&w->layer[l], w->bits, w->threads);
         if (w->bits && w->layer[l].below && w->layer[l].walks && w->layer[l].taps)
             w->layer[l].below->noted = 1;

@@ -150,7 +150,7 @@ static void backward_part(const qn__cpu_pass *pass, int thread, uint32_t layer, 
     const size_t at = numbers_of(pass, p);
     const float *delta = l->error + begin_of(p, l->out_stride);
     const float *input = l->input + begin_of(p, l->in_stride);
-    float *error = below->error + begin_of(p, below->out_stride);
+    float *error = qn__cpu_passes(l) + begin_of(p, below->out_stride);
     float factor[QN__PANEL], h[QN__PANEL], k[QN__PANEL];
     sum_errors(pass, l, p);
     for (size_t c = 0; c < QN__PANEL; ++c) {

@@ -56,9 +56,10 @@ static void forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32
 
 static void backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     const qn__cpu_layer *l = &pass->worker->layer[layer];
-    (l->layer->vectors  ? qn__cpu_norm_backward
-     : l->inputs.panels ? qn__cpu_walk_backward
-                        : qn__cpu_backward)(pass, thread, layer, phase);
+    (l->layer->vectors                 ? qn__cpu_norm_backward
+     : l->layer->kind == QN__LAYER_ADD ? qn__cpu_walk_split
+     : l->inputs.panels                ? qn__cpu_walk_backward
+                                       : qn__cpu_backward)(pass, thread, layer, phase);
 }
 
 /* Computes the errors down to the first layer. Returns the next phase. */
@@ -185,7 +186,7 @@ static void phases(void *context, int thread) {
 static int has_finite_inputs(const qn__cpu_pass *pass, uint32_t layer) {
     const qn__cpu_layer *l = &pass->worker->layer[layer];
     const float *input = qn__cpu_input(pass, l);
-    for (uint32_t k = 0; k < l->channels; ++k)
+    for (uint32_t k = 0; l->below && k < l->channels; ++k)
         for (uint32_t i = 0; i < l->in_rows; ++i)
             if (!isfinite(
                     input[k / QN__PANEL * l->in_stride + (size_t)i * QN__PANEL + k % QN__PANEL]))
@@ -298,11 +299,14 @@ qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
     else
         w->fetched.items = 0;
     set_rows(pass);
-    for (uint32_t l = 0; l < w->program->layers; ++l)
+    for (uint32_t l = 0; l < w->program->layers; ++l) {
+        if (!w->layer[l].other)
+            w->layer[l].second = w->inputs[w->current];
         if (!w->layer[l].below) {
             w->layer[l].input = w->inputs[w->current];
             w->layer[l].intgemm.input = w->rows[w->current];
         }
+    }
     if (w->bits)
         qn__cpu_begin_notes(w, pass->batch->items);
     qn__pool_run(w->pool, phases, pass);

@@ -6,14 +6,14 @@
 #include "device/cpu/worker/cpu_worker.h"
 #include <string.h>
 
-/* A pool reads single pixels. */
+/* Layers that do not unfold read single pixels. */
 static qn__window window_of(const qn__cpu_layer *l) {
     const qn__window one = {{1, 1}, {1, 1}, {0, 0}, {1, 1}};
-    return l->taps ? l->layer->window : one;
+    return l->unfolds ? l->layer->window : one;
 }
 
 static qn__shape shape_of(const qn__cpu_layer *l) {
-    return l->taps ? l->layer->to : l->layer->from;
+    return l->unfolds ? l->layer->to : l->layer->from;
 }
 
 /* Height or width of the part of a padded picture that is read. */

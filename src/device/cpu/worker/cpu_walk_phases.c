@@ -59,6 +59,17 @@ static void pool(const qn__cpu_pass *pass, const qn__cpu_layer *l, const qn__cpu
     }
 }
 
+/* 17.7: the sum of two outputs, rows of one panel. */
+static void add(const qn__cpu_pass *pass, const qn__cpu_layer *l, const qn__cpu_walk_run *run,
+                uint32_t panel, float *to) {
+    const qn__cpu_kernels *k = pass->worker->kernels;
+    const size_t count = (size_t)run->rows * QN__PANEL;
+    const size_t at = panel * l->in_stride + run->row * QN__PANEL;
+    memset(to, 0, count * sizeof *to);
+    k->add(count, qn__cpu_input(pass, l) + at, to);
+    k->add(count, qn__cpu_second(pass, l) + at, to);
+}
+
 void qn__cpu_walk_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
@@ -80,7 +91,9 @@ void qn__cpu_walk_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, 
                         l->bias + panel * QN__PANEL, panels);
         for (uint32_t p = 0; p < panels; ++p) {
             float *to = out + p * l->out_stride + run.row * QN__PANEL;
-            if (l->taps == 0)
+            if (l->layer->kind == QN__LAYER_ADD)
+                add(pass, l, &run, panel + p, to);
+            else if (l->taps == 0)
                 pool(pass, l, &run, input + (panel + p) * l->in_stride, to);
             qn__cpu_after_product(pass, thread, layer, panel + p, (uint32_t)run.row, run.rows, to);
         }
@@ -157,6 +170,26 @@ static void unpool(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l,
     }
 }
 
+/* The errors of an add go to the last layers of both paths, unless these share them. A shortcut
+ * without layers has them as `side`. */
+void qn__cpu_walk_split(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    qn__cpu_layer *const to[2] = {l->below, l->layer->skip ? l->other : NULL};
+    const qn__cpu_grid grid = {qn__cpu_runs(&l->inputs), l->in_panels, 1};
+    for (uint32_t index, panel; qn__cpu_take(w, thread, phase, grid, &index, &panel);) {
+        const qn__cpu_walk_run run = qn__cpu_run_at(&l->inputs, index);
+        const size_t at = panel * l->out_stride + run.row * QN__PANEL;
+        for (int i = 0; i < 2; ++i) {
+            if (!to[i] || to[i]->error == l->error)
+                continue;
+            memcpy(to[i]->error + at, l->error + at, (size_t)run.rows * QN__PANEL * sizeof(float));
+            qn__cpu_finish_errors(pass, &w->core[thread], (uint32_t)(to[i] - w->layer), panel,
+                                  (uint32_t)run.row, run.rows);
+        }
+    }
+}
+
 void qn__cpu_walk_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer], *below = l->below;
@@ -167,7 +200,7 @@ void qn__cpu_walk_backward(const qn__cpu_pass *pass, int thread, uint32_t layer,
         const qn__cpu_walk_run run = qn__cpu_run_at(&l->inputs, index);
         const uint32_t panel = group * width, left = l->in_panels - panel;
         const uint32_t panels = left < width ? left : width;
-        float *error = below->error + panel * below->out_stride;
+        float *error = qn__cpu_passes(l) + panel * below->out_stride;
         if (l->taps && w->bits)
             qn__cpu_walk_errors(pass, thread, layer, &run, panel, panels);
         else if (l->taps)

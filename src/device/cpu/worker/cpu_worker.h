@@ -36,6 +36,7 @@ typedef struct qn__cpu_norm {
 typedef struct qn__cpu_layer {
     const qn__layer *layer;
     struct qn__cpu_layer *below;    /* the layer whose outputs it reads; NULL: the inputs */
+    struct qn__cpu_layer *other;    /* add: the same for the shortcut */
     uint32_t in_panels, out_panels; /* of a pixel */
     uint32_t in_pixels, out_pixels;
     /* Factors of a chain for each tap, and taps: one for features and for pictures that are
@@ -45,6 +46,8 @@ typedef struct qn__cpu_layer {
      * walks; taps of each of them, in integer arithmetic blocks. */
     uint32_t tasks, task_taps;
     int walks;            /* the layer computes run by run (cpu_walk.h), not as one matrix */
+    int unfolds;          /* its inputs are unfolded when they are fetched (cpu_unfold.c) */
+    int clears;           /* columns behind the last output must be 0: a layer above reads them */
     int noted;            /* integer arithmetic: a convolution reads the outputs */
     qn__cpu_walk outputs; /* forward: over its outputs */
     qn__cpu_walk inputs;  /* backward: over its inputs, where they are a picture */
@@ -69,11 +72,19 @@ typedef struct qn__cpu_layer {
     qn__cpu_norm norm; /* of a normalisation only */
     float *weight_slot[2], *bias_slot[2];
     int64_t *weight_sums, *bias_sums; /* allocated when train_grains is first used */
-    const float *input; /* in_panels x rows x 16: in training the outputs of the layer below after
-                           dropout; or the inputs */
-    float *output;      /* out_panels x rows x 16, before dropout */
-    float *dropped;     /* the same after dropout; NULL without */
-    float *error;       /* delta of 8.2 - 8.5 */
+    const float *input;  /* in_panels x rows x 16: in training the outputs of the layer below after
+                            dropout; or the inputs */
+    float *output;       /* out_panels x rows x 16, before dropout */
+    float *dropped;      /* the same after dropout; NULL without */
+    const float *second; /* add: as `input`, for the shortcut */
+    /* delta of 8.2 - 8.5. The last layer of a path without an activation has that of its add: then
+     * error_of is the number of the add, else its own. So a backward pass only reads it. */
+    float *error;
+    uint32_t error_of;
+    /* Residual blocks. The first layer of a shortcut passes its errors to `branch`, others pass
+     * them to below->error. `side`: of outputs that two layers read, the errors of the shortcut. */
+    float *branch;
+    const float *side;
     /* Completed tasks of the gradient for each group of panels, then those of the biases. Counted
      * only when an outlet reports progress. */
     atomic_uint *done;
@@ -182,6 +193,15 @@ static inline const float *qn__cpu_input(const qn__cpu_pass *pass, const qn__cpu
     return layer->below && !pass->training ? layer->below->output : layer->input;
 }
 
+static inline const float *qn__cpu_second(const qn__cpu_pass *pass, const qn__cpu_layer *layer) {
+    return layer->other && !pass->training ? layer->other->output : layer->second;
+}
+
+/* Where the errors go that a layer passes to the one whose outputs it reads. */
+static inline float *qn__cpu_passes(const qn__cpu_layer *layer) {
+    return layer->branch ? layer->branch : layer->below->error;
+}
+
 /* Floats between two panels of `rows` rows. Panels are as close as possible, but not a
  * multiple of 2 KiB apart: equal rows of all panels would then share a few cache sets. */
 static inline size_t qn__cpu_stride(uint32_t rows) {
@@ -258,6 +278,7 @@ void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase);
  * forward pass of its layer. */
 void qn__cpu_walk_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_walk_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
+void qn__cpu_walk_split(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_walk_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_walk_transpose(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_walk_intgemm_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer,
@@ -287,9 +308,13 @@ void qn__cpu_loss(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t first, 
  * `first` on, which begins at `out`. */
 void qn__cpu_after_product(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t panel,
                            uint32_t first, uint32_t rows, float *out);
-/* The same for errors of the outputs of the layer below `layer`: dropout, derivative, absmax. */
+/* The same for errors that `layer` passed (qn__cpu_passes): of two errors of an output the sum,
+ * then dropout, derivative, absmax. */
 void qn__cpu_after_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer,
                           uint32_t panel, uint32_t first, uint32_t rows);
+/* The same for the errors of outputs of `layer` itself. */
+void qn__cpu_finish_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer,
+                           uint32_t panel, uint32_t first, uint32_t rows);
 /* Errors of the layer below for the rows first .. first+rows-1, one panel of its outputs.
  * `transposed`: that panel's weights, a row of 16 for each output of `layer`. */
 void qn__cpu_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer, uint32_t panel,
