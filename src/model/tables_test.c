@@ -71,7 +71,7 @@ static void test_failures_give_advice(void **state) {
     check_failure(&qn__schedules, "", "unknown schedule \"\"", "`train.schedule`",
                   "there are: constant, step, cosine");
     check_failure(&qn__scalings, NULL, "unknown scaling \"\"", "`train.scale`",
-                  "there are: none, unit, fraction, standard");
+                  "there are: none, unit, fraction, standard, channel");
     check_failure(&qn__initialisations, "zeros", "unknown initialisation \"zeros\"", "`train.init`",
                   "there are: auto, glorot, he, lecun");
 }
