@@ -116,6 +116,31 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * POOL_ERRORS: step M, taps M, A M, E M, B M, index u, flags u, factor f
  *     The errors B of the pool's inputs A, from those of its outputs, E.
  *
+ * Batchnorm (17.8): `moments` is [QN_NORM_ARRAYS][grains][ld(channels)], QN_NORM_... each.
+ * `weights` is where the layer's parameters begin, [4][ld(channels)].
+ *
+ * NORM_SUMS: step M, taps M, A M, E M, moments M, to M, index u, grains u, flags u
+ *     to[2][grains][pixels][ld(channels)] = t and q of each pixel of a grain, with QN_NORM_ERRORS
+ *     b and g, from the errors E and the moments.
+ *
+ * NORM_MOMENTS: step M, taps M, A M, sums M, moments M, index u, grains u, flags u
+ *     The moments of the layer's inputs A, from `sums` of NORM_SUMS; with QN_NORM_ERRORS those of
+ *     the errors.
+ *
+ * NORM_FORWARD: step M, taps M, A M, parameters M, moments M, Y M, D M, numbers M, weights U,
+ * index u, grains u, layer u, activation u, threshold u, keep f, seed U
+ *     The outputs, as FORWARD. grains 0: by the running averages.
+ *
+ * NORM_ERRORS: step M, taps M, A M, parameters M, moments M, E M, B M, weights U, index u, grains u
+ *     The errors B of the inputs A.
+ *
+ * NORM_GRADIENT: step M, moments M, sums M, status M, weights U, channels u, pixels u, grains u,
+ * layer u, limit f, flags u
+ *     GRADIENT of weight and bias, and what the grains add to the running averages.
+ *
+ * NORM_UPDATE: step M, parameters M, sums M, begin U, count u
+ *     The running averages begin .. begin+count-1.
+ *
  * LEARN_VECTOR: step M, A M, E M, parameters M, slot0 M, slot1 M, status M, weights U, in u, out
  * u, layer u, limit f, optimizer u, momentum f, beta1 f, beta2 f, one_minus_beta1 f,
  * one_minus_beta2 f, epsilon f, decay f
@@ -196,7 +221,8 @@ typedef struct qn__kernel_shape {
                         work / share groups, rounded up, in direction 0; with 0 always one group.
                         The pieces are items (FETCH, LOSS), outputs (BIAS), parameters (UPDATE:
                         `count`), vectors of four columns in 16 rows (UNFOLD), 16 columns of a row
-                        (TURN, PIXELS_*, POOL_*), weights and biases with their padding (SUMS_*: (in + 1)
+                        (TURN, PIXELS_*, POOL_*, NORM_* but the next), channels (NORM_GRADIENT,
+                        NORM_UPDATE), weights and biases with their padding (SUMS_*: (in + 1)
                         *       ld(out)), elements (MAP, TRIAL). Groups beyond the work's end do nothing.
                       */
     int opencl_only; /* 1: a vector kernel, not in the CUDA text */

@@ -39,6 +39,7 @@
 #include "kernels/unfold.cl"
 #include "kernels/pixels_run.cl"
 #include "kernels/pools.cl"
+#include "kernels/norm.cl"
 #endif
 #if QN_PRODUCTS & QN_WITH_I7
 #include "kernels/intgemm_i7.cl"

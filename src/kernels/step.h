@@ -24,7 +24,7 @@ typedef struct qn_step {
     float rate; /* this and the next three: arguments of qn__update */
     float gradient;
     float adam_a, adam_r;
-    qn_u32 unused;
+    float running; /* of qn__update too */
 } qn_step;
 
 /* Kernels add to these, the host reads and clears them. A sum of losses may exceed 64 bits, so it
@@ -89,6 +89,15 @@ typedef struct qn_taps {
 #define QN_PIXELS_FLAT 1u   /* sums are [items][ld(pixels * channels)] */
 #define QN_PIXELS_CHAINS 2u /* a NaN may come from a tap outside: its chain is computed again */
 #define QN_POOL_MAX 1u
+#define QN_NORM_ERRORS 1u
+/* Arrays of the moments of a batchnorm; the first is the mean. Of the errors (17.8): B, p, h, k. */
+#define QN_NORM_INVERSE 1u
+#define QN_NORM_SQUARES 2u
+#define QN_NORM_BIAS 3u
+#define QN_NORM_WEIGHT 4u
+#define QN_NORM_H 5u
+#define QN_NORM_K 6u
+#define QN_NORM_ARRAYS 7u
 #define QN_QUANTIZE_WEIGHED 1u
 #define QN_QUANTIZE_GRAINS 2u
 #define QN_QUANTIZE_WORDS 4u

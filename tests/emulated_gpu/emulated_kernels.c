@@ -118,6 +118,23 @@ static void pool_forward(void *const *a) {
 static void pool_errors(void *const *a) {
     qn_pool_errors(M(0), M(1), M(2), M(3), M(4), u(5), u(6), f(7));
 }
+static void norm_sums(void *const *a) {
+    qn_norm_sums(M(0), M(1), M(2), M(3), M(4), M(5), u(6), u(7), u(8));
+}
+static void norm_moments(void *const *a) {
+    qn_norm_moments(M(0), M(1), M(2), M(3), M(4), u(5), u(6), u(7));
+}
+static void norm_forward(void *const *a) {
+    qn_norm_forward(M(0), M(1), M(2), M(3), M(4), M(5), M(6), M(7), U(8), u(9), u(10), u(11), u(12),
+                    u(13), f(14), U(15));
+}
+static void norm_errors(void *const *a) {
+    qn_norm_errors(M(0), M(1), M(2), M(3), M(4), M(5), M(6), U(7), u(8), u(9));
+}
+static void norm_gradient(void *const *a) {
+    qn_norm_gradient(M(0), M(1), M(2), M(3), U(4), u(5), u(6), u(7), u(8), f(9), u(10));
+}
+static void norm_update(void *const *a) { qn_norm_update(M(0), M(1), M(2), U(3), u(4)); }
 static void quantize_items(void *const *a) {
     qn_quantize_items(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10), u(11),
                       u(12));
@@ -153,6 +170,12 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_pixels_errors", "MMMMMMMMuuuuuuuufU", pixels_errors},
     {"qn_pool_forward", "MMMMuuf", pool_forward},
     {"qn_pool_errors", "MMMMMuuf", pool_errors},
+    {"qn_norm_sums", "MMMMMMuuu", norm_sums},
+    {"qn_norm_moments", "MMMMMuuu", norm_moments},
+    {"qn_norm_forward", "MMMMMMMMUuuuuufU", norm_forward},
+    {"qn_norm_errors", "MMMMMMMUuu", norm_errors},
+    {"qn_norm_gradient", "MMMMUuuuufu", norm_gradient},
+    {"qn_norm_update", "MMMUu", norm_update},
 #define INTGEMM_KERNEL_FORWARD(name)                                                               \
     { "qn_intgemm_forward_" #name, "MMMMMMUMMMuuuuuufU", intgemm_forward_##name }
 #define INTGEMM_KERNEL_ERRORS(name)                                                                \

@@ -9,9 +9,9 @@ void qn__gpu_place(qn__worker *w) {
         const qn__layer *layer = &w->program->layer[l];
         w->layer[l].layer = layer;
         w->layer[l].weights = w->padded;
-        const uint64_t ld = layer->depth ? qn__gpu_ld(layer->to.channels) : 0;
+        const uint64_t ld = qn__gpu_ld(layer->to.channels);
         w->layer[l].biases = w->padded + layer->depth * ld;
-        w->padded = w->layer[l].biases + ld;
+        w->padded = w->layer[l].biases + qn__gpu_vectors(layer) * ld;
         w->layer[l].output_place = (uint32_t)outputs;
         outputs += ld;
     }
@@ -23,7 +23,7 @@ typedef struct piece {
     uint64_t bytes;
 } piece;
 
-enum { FIXED_PIECES = 21, PIXELS_PIECES = 5, INTGEMM_PIECES = 6, LAYER_PIECES = 4 };
+enum { FIXED_PIECES = 21, PIXELS_PIECES = 5, INTGEMM_PIECES = 6, LAYER_PIECES = 5 };
 
 static uint64_t row_bytes(const qn__worker *w, uint64_t n) {
     return qn__gpu_ld(n) * w->room * sizeof(float);
@@ -139,6 +139,7 @@ static void layer_pieces(qn__worker *w, uint32_t layer, piece pieces[LAYER_PIECE
     pieces[0] = (piece){&l->output, bytes};
     pieces[1] = (piece){&l->dropped, l->layer->drop_threshold ? bytes : 0};
     pieces[2] = (piece){&l->by_output, words_bytes(w, out, qn__gpu_words(in))};
+    pieces[4] = (piece){&l->moments, qn__gpu_moments_bytes(w, l->layer)};
     pieces[3] = (piece){&l->by_input, layer > 0 ? words_bytes(w, in, qn__gpu_words(out)) : 0};
 }
 

@@ -34,7 +34,9 @@ void qn__gpu_launch_forward(qn__gpu_pass *pass) {
         return;
     }
     for (uint32_t i = 0; i < w->program->layers; ++i) {
-        if (qn__gpu_has_pixels(w->layer[i].layer))
+        if (qn__gpu_normalises(w->layer[i].layer))
+            qn__gpu_launch_norm_forward(pass, i);
+        else if (qn__gpu_has_pixels(w->layer[i].layer))
             qn__gpu_launch_pixels_forward(pass, i);
         else
             qn__gpu_launch_float_forward(pass, i);
@@ -95,9 +97,15 @@ static void launch_update_of(qn__gpu_pass *pass, uint64_t begin, uint64_t count,
 static void launch_update_layer(qn__gpu_pass *pass, uint32_t i) {
     const qn__gpu_layer *l = &pass->worker->layer[i];
     const float decay = pass->worker->program->weight_decay;
-    const uint64_t weights = l->biases - l->weights, biases = qn__gpu_ld(l->layer->to.channels);
-    if (!l->layer->depth)
+    const uint64_t weights = l->biases - l->weights, ld = qn__gpu_ld(l->layer->to.channels);
+    const uint64_t biases = qn__gpu_vectors(l->layer) * ld;
+    if (biases == 0)
         return;
+    if (qn__gpu_normalises(l->layer)) {
+        launch_update_of(pass, l->weights, 2 * ld, 0.0f);
+        qn__gpu_launch_norm_update(pass, i);
+        return;
+    }
     if (decay == 0.0f) {
         launch_update_of(pass, l->weights, weights + biases, 0.0f);
         return;
@@ -108,7 +116,10 @@ static void launch_update_layer(qn__gpu_pass *pass, uint32_t i) {
 
 void qn__gpu_launch_update(qn__gpu_pass *pass) {
     const qn__worker *w = pass->worker;
-    if (w->program->weight_decay == 0.0f)
+    int normalises = 0;
+    for (uint32_t i = 0; i < w->program->layers; ++i)
+        normalises |= qn__gpu_normalises(w->layer[i].layer);
+    if (w->program->weight_decay == 0.0f && !normalises)
         launch_update_of(pass, 0, w->padded, 0.0f);
     else
         for (uint32_t i = 0; i < w->program->layers; ++i)
@@ -116,11 +127,16 @@ void qn__gpu_launch_update(qn__gpu_pass *pass) {
     qn__gpu_launch_weights(pass);
 }
 
-/* Errors, gradients and, with `update`, the update of a layer with pixels. */
+/* Errors, gradients and, with `update`, the update of a layer that is none of features. */
 static void launch_pixels_backward(qn__gpu_pass *pass, uint32_t i, int add, int update) {
-    if (i > 0)
-        qn__gpu_launch_pixels_errors(pass, i);
-    qn__gpu_launch_pixels_gradient(pass, i, add);
+    if (qn__gpu_normalises(pass->worker->layer[i].layer)) {
+        qn__gpu_launch_norm_errors(pass, i);
+        qn__gpu_launch_norm_gradient(pass, i, add);
+    } else {
+        if (i > 0)
+            qn__gpu_launch_pixels_errors(pass, i);
+        qn__gpu_launch_pixels_gradient(pass, i, add);
+    }
     if (update)
         launch_update_layer(pass, i);
 }
@@ -169,16 +185,17 @@ void qn__gpu_launch_sums(qn__gpu_pass *pass, qn__kernel kernel) {
     const qn__worker *w = pass->worker;
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__gpu_layer *l = &w->layer[i];
-        const uint32_t depth = l->layer->depth, out = l->layer->to.channels;
-        qn__gpu_call c = {0};
-        if (!depth)
-            continue;
-        qn__push_memory_arg(&c, &w->sums);
-        qn__push_memory_arg(&c, &w->canonical);
-        qn__push_wide_arg(&c, l->weights);
-        qn__push_arg(&c, depth);
-        qn__push_arg(&c, out);
-        qn__push_wide_arg(&c, l->layer->weights);
-        qn__gpu_launch_over(pass, kernel, (depth + (uint64_t)1) * qn__gpu_ld(out), &c);
+        const uint32_t out = l->layer->to.channels;
+        for (uint32_t v = 0; v < qn__gpu_vectors(l->layer); ++v) {
+            const uint32_t depth = l->layer->depth;
+            qn__gpu_call c = {0};
+            qn__push_memory_arg(&c, &w->sums);
+            qn__push_memory_arg(&c, &w->canonical);
+            qn__push_wide_arg(&c, l->weights + v * qn__gpu_ld(out));
+            qn__push_arg(&c, depth);
+            qn__push_arg(&c, out);
+            qn__push_wide_arg(&c, l->layer->weights + (uint64_t)v * out);
+            qn__gpu_launch_over(pass, kernel, (depth + (uint64_t)1) * qn__gpu_ld(out), &c);
+        }
     }
 }

@@ -127,7 +127,7 @@ void qn__gpu_pixels_needs(qn__worker *w, uint64_t *chains, uint64_t *turned) {
         *chains = greater(*chains, chunk_rows(w, error_depth(l), inputs) * below);
         *turned = greater(*turned, (error_depth(l) + (uint64_t)1) * below);
     }
-    *chains *= sizeof(float);
+    *chains = greater(*chains * sizeof(float), qn__gpu_norm_needs(w));
     *turned *= sizeof(float);
 }
 
@@ -253,6 +253,13 @@ static void finish_errors(qn__gpu_pass *pass, uint32_t i, const qn__gpu_memory *
     qn__gpu_launch_over(pass, QN__K_PIXELS_ERRORS, sixteens(k->count, in), &c);
 }
 
+void qn__gpu_finish_errors(qn__gpu_pass *pass, uint32_t i) {
+    const qn__layer *l = pass->worker->layer[i].layer, *below = l - 1;
+    const chunk k = {.index = i * QN__GPU_TAPS + 1, .count = pass->items * from_pixels(l)};
+    if (below->activation != QN__ACT_NONE || below->drop_threshold)
+        finish_errors(pass, i, qn__gpu_errors_of(pass->worker, i - 1), &k, 0);
+}
+
 static void launch_turn(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
     const qn__layer *l = w->layer[i].layer;
@@ -269,13 +276,12 @@ static void launch_turn(qn__gpu_pass *pass, uint32_t i) {
 
 void qn__gpu_launch_pixels_errors(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
-    const qn__layer *l = w->layer[i].layer, *below = l - 1;
+    const qn__layer *l = w->layer[i].layer;
     const uint32_t rows = pass->items * from_pixels(l), links = error_depth(l);
     chunk k = {.index = i * QN__GPU_TAPS + 1, .count = rows, .columns = links};
     if (!l->depth) {
         launch_pool(pass, i, 1);
-        if (below->activation != QN__ACT_NONE || below->drop_threshold)
-            finish_errors(pass, i, qn__gpu_errors_of(w, i - 1), &k, 0);
+        qn__gpu_finish_errors(pass, i);
         return;
     }
     if (!is_conv(l)) {

@@ -1,6 +1,7 @@
 /* Parameters, the optimiser's state and sums, converted between the host's order, W[out][in], and
  * the device's, W[in][ld(out)]. A layer's biases follow its weights like those of one more input,
- * so that a layer is copied as one matrix of in + 1 rows. */
+ * so that a layer is copied as one matrix of in + 1 rows. Of a normalisation, all vectors are such
+ * rows. */
 #include "device/gpu/gpu_worker.h"
 #include "num/sums.h"
 #include <string.h>
@@ -17,8 +18,8 @@ static void to_device(const qn__layer *l, const float *from, uint32_t first, uin
         for (uint32_t o = 0; o < out; ++o)
             for (uint32_t k = k0; k < weights && k - k0 < BLOCK; ++k)
                 to[(k - first) * ld + o] = from[l->weights + (uint64_t)o * in + k];
-    if (end > in)
-        memcpy(to + (in - first) * ld, from + l->biases, out * sizeof *to);
+    for (uint32_t k = first > in ? first : in; k < end; ++k)
+        memcpy(to + (k - first) * ld, from + l->biases + (k - in) * out, out * sizeof *to);
     for (uint32_t k = first; k < end; ++k)
         memset(to + (k - first) * ld + out, 0, (ld - out) * sizeof *to);
 }
@@ -33,8 +34,8 @@ static void to_host(const qn__layer *l, const float *from, uint32_t first, uint3
         for (uint32_t o = 0; o < out; ++o)
             for (uint32_t k = k0; k < weights && k - k0 < BLOCK; ++k)
                 to[l->weights + (uint64_t)o * in + k] = from[(k - first) * ld + o];
-    if (end > in)
-        memcpy(to + l->biases, from + (in - first) * ld, out * sizeof *to);
+    for (uint32_t k = first > in ? first : in; k < end; ++k)
+        memcpy(to + l->biases + (k - in) * out, from + (k - first) * ld, out * sizeof *to);
 }
 
 /* Copies one canonical array: to the device from `from`, or to the host, to `to`, if `from` is
@@ -46,7 +47,7 @@ static qn_status move(qn__worker *w, const qn__gpu_memory *memory, const float *
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__gpu_layer *l = &w->layer[i];
         const size_t row = (size_t)qn__gpu_ld(l->layer->to.channels) * sizeof *stage;
-        const uint32_t rows = l->layer->depth ? l->layer->depth + 1 : 0;
+        const uint32_t rows = l->layer->depth + qn__gpu_vectors(l->layer);
         const uint32_t most = (uint32_t)(w->stage_bytes / row);
         for (uint32_t first = 0, end; status == QN_OK && first < rows; first = end) {
             const size_t at = (size_t)l->weights * sizeof *stage + first * row;

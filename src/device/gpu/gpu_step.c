@@ -68,7 +68,8 @@ static qn_status judge(const qn__worker *w, const qn_status_words *words, qn__ta
                        qn_error *err) {
     const qn_status status = qn__gpu_add_tally(w, words, tally, err);
     if (status == QN_OK && words->bad_layer)
-        return qn__fail_gradient(words->bad_layer - 1, 0, err);
+        return qn__fail_gradient(words->bad_layer - 1,
+                                 w->layer[words->bad_layer - 1].layer->running > 0, err);
     return status;
 }
 

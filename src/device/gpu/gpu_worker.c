@@ -8,7 +8,7 @@
 static int has_kernels(const qn__layer *l) {
     return l->kind == QN__LAYER_DENSE || l->kind == QN__LAYER_CONV ||
            l->kind == QN__LAYER_MAXPOOL || l->kind == QN__LAYER_AVGPOOL ||
-           l->kind == QN__LAYER_GLOBALPOOL;
+           l->kind == QN__LAYER_GLOBALPOOL || l->kind == QN__LAYER_BATCHNORM;
 }
 
 int qn__gpu_supports(const qn__program *program) {

@@ -18,6 +18,7 @@ typedef struct qn__gpu_layer {
     uint64_t weights, biases; /* in floats; the biases follow the weights like one more row */
     qn__gpu_memory output;    /* [rows][ld(channels)], before dropout */
     qn__gpu_memory dropped;   /* after it; no bytes without dropout */
+    qn__gpu_memory moments;   /* batchnorm: of the grains of the last pass of training */
     /* For integer products (docs/exactness.md 15): weights as words along the inputs and, except in
      * the first layer, along the outputs; the offset in absmax_outputs. */
     qn__gpu_memory by_output, by_input;
@@ -120,6 +121,12 @@ static inline int qn__gpu_has_pixels(const qn__layer *l) {
     return l->kind != QN__LAYER_DENSE || l->from.height > 1 || l->from.width > 1;
 }
 
+/* 1 for layers that gpu_norm.c computes. */
+static inline int qn__gpu_normalises(const qn__layer *l) { return l->kind == QN__LAYER_BATCHNORM; }
+
+/* Rows of ld(channels) behind the weights of a layer: its biases, or what a normalisation has. */
+static inline uint32_t qn__gpu_vectors(const qn__layer *l) { return l->depth ? 1 : l->vectors; }
+
 static inline uint64_t qn__gpu_ld(uint64_t n) { return (n + QN_LD - 1) / QN_LD * QN_LD; }
 
 /* gpu_memory.c */
@@ -216,6 +223,19 @@ void qn__gpu_launch_pixels_forward(qn__gpu_pass *pass, uint32_t layer);
 void qn__gpu_launch_pixels_errors(qn__gpu_pass *pass, uint32_t layer);
 /* Gradients of weights and biases; nothing for a layer without parameters. */
 void qn__gpu_launch_pixels_gradient(qn__gpu_pass *pass, uint32_t layer, int add);
+
+/* Applies dropout and activation of the layer below to its errors, in place. */
+void qn__gpu_finish_errors(qn__gpu_pass *pass, uint32_t layer);
+
+/* gpu_norm.c: batchnorm (17.8). */
+uint64_t qn__gpu_moments_bytes(const qn__worker *worker, const qn__layer *layer);
+/* Bytes of `chains` that a step needs. */
+uint64_t qn__gpu_norm_needs(const qn__worker *worker);
+void qn__gpu_launch_norm_forward(qn__gpu_pass *pass, uint32_t layer);
+/* The moments of the errors and, if a layer is below, its errors. */
+void qn__gpu_launch_norm_errors(qn__gpu_pass *pass, uint32_t layer);
+void qn__gpu_launch_norm_gradient(qn__gpu_pass *pass, uint32_t layer, int add);
+void qn__gpu_launch_norm_update(qn__gpu_pass *pass, uint32_t layer);
 
 /* gpu_pass.c: each function enqueues its kernels for all items of the pass. */
 void qn__gpu_launch_fetch(qn__gpu_pass *pass);

@@ -1,0 +1,134 @@
+/* Batchnorm (docs/exactness.md 17.8): its statistics are those of a grain, whose rows follow one
+ * another. Sums go over the items of a pixel first, then over the pixels. */
+#include "device/gpu/gpu_call.h"
+#include "device/gpu/gpu_worker.h"
+
+static uint64_t grains_of(const qn__worker *w, uint32_t items) {
+    const uint32_t grain = w->program->grain;
+    return items <= grain ? 1 : qn__gpu_pieces(items, grain);
+}
+
+uint64_t qn__gpu_moments_bytes(const qn__worker *w, const qn__layer *l) {
+    if (!qn__gpu_normalises(l))
+        return 0;
+    return QN_NORM_ARRAYS * grains_of(w, w->room) * qn__gpu_ld(l->to.channels) * sizeof(float);
+}
+
+uint64_t qn__gpu_norm_needs(const qn__worker *w) {
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
+        const qn__layer *l = w->layer[i].layer;
+        const uint64_t rows = grains_of(w, w->room) * qn__gpu_pixels(l);
+        const uint64_t bytes = 2 * rows * qn__gpu_ld(l->to.channels) * sizeof(float);
+        if (qn__gpu_normalises(l) && bytes > most)
+            most = bytes;
+    }
+    return most;
+}
+
+/* Launches over blocks of sixteen columns of some rows. */
+static void launch(qn__gpu_pass *pass, qn__kernel kernel, uint64_t rows, uint32_t i,
+                   const qn__gpu_call *c) {
+    const uint32_t channels = pass->worker->layer[i].layer->to.channels;
+    qn__gpu_launch_over(pass, kernel, rows * (qn__gpu_ld(channels) / QN_LD), c);
+}
+
+/* The first arguments of all kernels here. */
+static void push_inputs(const qn__gpu_pass *pass, uint32_t i, qn__gpu_call *c) {
+    qn__push_memory_arg(c, &pass->worker->step);
+    qn__push_memory_arg(c, &pass->worker->taps);
+    qn__push_memory_arg(c, qn__gpu_input_of(pass, i));
+}
+
+/* The moments of a layer's inputs, or with QN_NORM_ERRORS those of its errors. */
+static void launch_moments(qn__gpu_pass *pass, uint32_t i, uint32_t flags) {
+    const qn__worker *w = pass->worker;
+    const uint32_t grains = (uint32_t)grains_of(w, pass->items);
+    qn__gpu_call c = {0}, d = {0};
+    push_inputs(pass, i, &c);
+    qn__push_memory_arg(&c, flags ? qn__gpu_errors_of(w, i) : &w->step);
+    qn__push_memory_arg(&c, &w->layer[i].moments);
+    qn__push_memory_arg(&c, &w->chains);
+    qn__push_arg(&c, i * QN__GPU_TAPS);
+    qn__push_arg(&c, grains);
+    qn__push_arg(&c, flags);
+    launch(pass, QN__K_NORM_SUMS, (uint64_t)grains * qn__gpu_pixels(w->layer[i].layer), i, &c);
+    push_inputs(pass, i, &d);
+    qn__push_memory_arg(&d, &w->chains);
+    qn__push_memory_arg(&d, &w->layer[i].moments);
+    qn__push_arg(&d, i * QN__GPU_TAPS);
+    qn__push_arg(&d, grains);
+    qn__push_arg(&d, flags);
+    launch(pass, QN__K_NORM_MOMENTS, grains, i, &d);
+}
+
+void qn__gpu_launch_norm_forward(qn__gpu_pass *pass, uint32_t i) {
+    const qn__worker *w = pass->worker;
+    const qn__gpu_layer *l = &w->layer[i];
+    const int drops = pass->training && l->dropped.bytes;
+    qn__gpu_call c = {0};
+    if (pass->training)
+        launch_moments(pass, i, 0);
+    push_inputs(pass, i, &c);
+    qn__push_memory_arg(&c, &w->parameters);
+    qn__push_memory_arg(&c, &l->moments);
+    qn__push_memory_arg(&c, &l->output);
+    qn__push_memory_arg(&c, drops ? &l->dropped : &w->step);
+    qn__push_memory_arg(&c, &w->numbers);
+    qn__push_wide_arg(&c, l->weights);
+    qn__push_arg(&c, i * QN__GPU_TAPS);
+    qn__push_arg(&c, pass->training ? (uint32_t)grains_of(w, pass->items) : 0);
+    qn__gpu_push_outputs(w, i, drops, &c);
+    launch(pass, QN__K_NORM_FORWARD, (uint64_t)pass->items * qn__gpu_pixels(l->layer), i, &c);
+}
+
+void qn__gpu_launch_norm_errors(qn__gpu_pass *pass, uint32_t i) {
+    const qn__worker *w = pass->worker;
+    const qn__gpu_layer *l = &w->layer[i];
+    qn__gpu_call c = {0};
+    launch_moments(pass, i, QN_NORM_ERRORS);
+    if (i == 0)
+        return;
+    push_inputs(pass, i, &c);
+    qn__push_memory_arg(&c, &w->parameters);
+    qn__push_memory_arg(&c, &l->moments);
+    qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
+    qn__push_memory_arg(&c, qn__gpu_errors_of(w, i - 1));
+    qn__push_wide_arg(&c, l->weights);
+    qn__push_arg(&c, i * QN__GPU_TAPS);
+    qn__push_arg(&c, (uint32_t)grains_of(w, pass->items));
+    launch(pass, QN__K_NORM_ERRORS, (uint64_t)pass->items * qn__gpu_pixels(l->layer), i, &c);
+    qn__gpu_finish_errors(pass, i);
+}
+
+void qn__gpu_launch_norm_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
+    const qn__worker *w = pass->worker;
+    const qn__gpu_layer *l = &w->layer[i];
+    const uint32_t channels = l->layer->to.channels;
+    qn__gpu_call c = {0};
+    qn__push_memory_arg(&c, &w->step);
+    qn__push_memory_arg(&c, &l->moments);
+    qn__push_memory_arg(&c, &w->sums);
+    qn__push_memory_arg(&c, &w->status);
+    qn__push_wide_arg(&c, l->weights);
+    qn__push_arg(&c, channels);
+    qn__push_arg(&c, qn__gpu_pixels(l->layer));
+    qn__push_arg(&c, (uint32_t)grains_of(w, pass->items));
+    qn__push_arg(&c, i);
+    qn__push_float_arg(&c, w->program->partial_limit);
+    qn__push_arg(&c, add ? QN_GRADIENT_ADD : 0);
+    qn__gpu_launch_over(pass, QN__K_NORM_GRADIENT, qn__gpu_ld(channels), &c);
+}
+
+void qn__gpu_launch_norm_update(qn__gpu_pass *pass, uint32_t i) {
+    const qn__worker *w = pass->worker;
+    const qn__gpu_layer *l = &w->layer[i];
+    const uint64_t ld = qn__gpu_ld(l->layer->to.channels);
+    qn__gpu_call c = {0};
+    qn__push_memory_arg(&c, &w->step);
+    qn__push_memory_arg(&c, &w->parameters);
+    qn__push_memory_arg(&c, &w->sums);
+    qn__push_wide_arg(&c, l->weights + 2 * ld);
+    qn__push_arg(&c, (uint32_t)(2 * ld));
+    qn__gpu_launch_over(pass, QN__K_NORM_UPDATE, 2 * ld, &c);
+}
