@@ -194,12 +194,15 @@ def on_kinds(*lists):
 # A few networks with pixels run on devices by default. The emulated CUDA devices take seconds for the
 # larger ones.
 DEVICE_WINDOWS = ["pixels-panels", "pixels-dropout", "pixels-maxpool-overlap", "pixels-mse"]
+DEVICE_NORMS = ["batchnorm-grain-1", "batchnorm-grain-beyond"]
 MORE_WINDOWS = [pytest.param(*case, id="-".join(case), marks=machine.LONG)
-                for case in itertools.product(devices.KINDS, WINDOWS) if case[1] not in DEVICE_WINDOWS]
+                for case in itertools.product(devices.KINDS, WINDOWS + NORMS)
+                if case[1] not in DEVICE_WINDOWS + DEVICE_NORMS]
 
 
 @pytest.mark.parametrize("kind, name",
-                         on_kinds(ALL + SOME_INTEGERS + SIXTH_DEVICES + DEVICE_WINDOWS) + MORE_WINDOWS)
+                         on_kinds(ALL + SOME_INTEGERS + SIXTH_DEVICES + DEVICE_WINDOWS + DEVICE_NORMS)
+                         + MORE_WINDOWS)
 def test_one_device(kind, name, files, tmp_path):
     """A device alone gives every model: its grains, its sums, its updates."""
     names, environment = devices.KINDS[kind]()
@@ -219,9 +222,10 @@ def test_two_devices(kind, name, files, tmp_path):
 
 @pytest.mark.parametrize("kind, name, shares", [
     *on_kinds(A_FEW + ["i21-unit-20", *FEW_SIXTH], ["3,2"]), *on_kinds(MANY_GRAINS, ["1,5", "7,2"]),
-    *on_kinds(["i7-adamw", "i14-batch-50-grain-7"], ["2,5"]), *on_kinds(["pixels-dropout"], ["2,3"]),
+    *on_kinds(["i7-adamw", "i14-batch-50-grain-7"], ["2,5"]),
+    *on_kinds(["pixels-dropout", "batchnorm-dense"], ["2,3"]),
     *(pytest.param(*case, "3,2", id="-".join(case), marks=machine.LONG)
-      for case in itertools.product(devices.KINDS, WINDOWS))])
+      for case in itertools.product(devices.KINDS, WINDOWS + NORMS))])
 def test_device_beside_the_processor(kind, name, shares, files, tmp_path):
     """Both in every step, unevenly: what one computes the other goes on from."""
     names, environment = devices.KINDS[kind]()
