@@ -85,6 +85,7 @@ static uint32_t fixed_pieces(qn__worker *w, piece *pieces) {
 
 /* Buffers of layers with pixels. */
 static uint32_t pixels_pieces(qn__worker *w, piece *pieces) {
+    const uint64_t sums = qn__gpu_norm_needs(w);
     uint64_t chains, turned;
     qn__gpu_pixels_needs(w, &chains, &turned);
     if (!qn__program_window(w->program))
@@ -92,7 +93,7 @@ static uint32_t pixels_pieces(qn__worker *w, piece *pieces) {
     const piece all[PIXELS_PIECES] = {
         {&w->taps, w->program->layers * (QN__GPU_TAPS * sizeof(qn_taps))},
         {&w->unfolded, w->unfolded_floats * sizeof(float)},
-        {&w->chains, chains},
+        {&w->chains, chains > sums ? chains : sums},
         {&w->turned, turned},
         {&w->rows, sizeof(qn_step)},
     };

@@ -127,7 +127,7 @@ void qn__gpu_pixels_needs(qn__worker *w, uint64_t *chains, uint64_t *turned) {
         *chains = greater(*chains, chunk_rows(w, error_depth(l), inputs) * below);
         *turned = greater(*turned, (error_depth(l) + (uint64_t)1) * below);
     }
-    *chains = greater(*chains * sizeof(float), qn__gpu_norm_needs(w));
+    *chains *= sizeof(float);
     *turned *= sizeof(float);
 }
 
