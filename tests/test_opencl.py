@@ -273,6 +273,7 @@ def test_products_of_bytes_are_tried(run_quern, fake, files, tmp_path, plan, say
     assert says in text
 
 
+@machine.LONG
 def test_products_of_bytes_are_barred(run_quern, fake, files, tmp_path):
     """With --gpu-isa plain they do not run: these would fail."""
     out = tmp_path / "model"

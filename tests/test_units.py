@@ -39,7 +39,7 @@ SANITIZED = {"device.conformance": {"QN_TEST_CASES": "2"},
              "device.cpu.float.map": {"QN_TEST_STRIDE": "16381"},
              "cluster.reduction.reduction": {"QN_TEST_CASES": "10"},
              "cluster.death": {"QN_TEST_CASES": "8"},
-             "cluster.membership.view": {"QN_TEST_CASES": "2"},
+             "cluster.membership.view": {"QN_TEST_CASES": "1"},
              "tests.ranks_deaths": {"QN_TEST_CASES": "10"},
              "tests.gpu_kernels": {"QN_TEST_CASES": "3"},
              "tests.gpu_worker": {"QN_TEST_CASES": "6", "QN_TEST_STRIDE": "7"}}
@@ -79,8 +79,8 @@ def no_threads(tmp_path_factory):
 
 
 # These take long under the address sanitizer; others reach the same code.
-LONG_SANITIZED = ["tests.gpu_intgemm", "device.cpu.integer.intgemm", "device.cpu.worker.cpu_measure", "num.elementary",
-                  "team.virtual_ranks"]
+LONG_SANITIZED = ["tests.gpu_intgemm", "device.cpu.integer.intgemm", "device.cpu.worker.cpu_measure", "layer.window",
+                  "num.elementary", "team.virtual_ranks"]
 
 
 # What the optimiser may change: numbers and kernels. The default run has the other programs in the
