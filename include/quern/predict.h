@@ -25,8 +25,10 @@ extern "C" {
  * are ignored. Labels are matched by the names of classes. A column or a label that the model does
  * not have is reported by qn_device_note.
  *
- * `compute` may be NULL: the defaults. With compute->cluster all ranks call this together with the
- * same arguments, and each gets all results.
+ * `compute` may be NULL: the defaults. Where the CPU computes alone, the model keeps its threads
+ * and packed parameters for the next call with the same `compute`, so that single items are
+ * predicted fast. Several threads may predict with one model at once. With compute->cluster all
+ * ranks call this together with the same arguments, and each gets all results.
  *
  * Fails with QN_USAGE, QN_MISMATCH (other columns, or values that are not bytes for a
  * model of bytes; ranks that differ), QN_NUMERIC (an output is not finite; the item is named),

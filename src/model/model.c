@@ -9,6 +9,7 @@
 #include "model/safetensors.h"
 #include "num/sums.h"
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,7 @@ struct qn_model {
     uint32_t tensors;
     qn__tensor tensor[TENSORS_MAX]; /* in the order of the file */
     char name[TENSORS_MAX][NAME_SIZE];
+    _Atomic(qn__model_extra *) extra;
 };
 
 float qn__scale_inverse(float deviation) {
@@ -447,9 +449,17 @@ qn_status qn_model_save_among(const qn_model *model, const char *path, qn_cluste
     return status == QN_BUSY && cluster ? qn__cluster_refuse(cluster, err) : status;
 }
 
+qn__model_extra *qn__model_exchange(const qn_model *model, qn__model_extra *extra) {
+    /* The model itself does not change by what is kept with it. */
+    return atomic_exchange(&((qn_model *)(uintptr_t)model)->extra, extra);
+}
+
 void qn_model_free(qn_model *model) {
     if (model == NULL)
         return;
+    qn__model_extra *const extra = qn__model_exchange(model, NULL);
+    if (extra)
+        extra->release(extra);
     qn__recipe_release(&model->recipe);
     qn__free(model->recipe_json);
     qn__free(model->text);

@@ -47,6 +47,15 @@ float qn__scale_inverse(float deviation);
 /* Means and deviations of a model: of each input, of each channel, or 0. */
 uint32_t qn__scale_count(const qn__recipe *recipe);
 
+/* What another part of the library keeps with a model: the first member of its struct. */
+typedef struct qn__model_extra {
+    void (*release)(struct qn__model_extra *extra);
+} qn__model_extra;
+
+/* Puts `extra` (NULL: nothing) in the place of what is kept, and returns that. The model releases
+ * what it keeps at its end. Several threads may call this at once, for a constant model too. */
+qn__model_extra *qn__model_exchange(const qn_model *model, qn__model_extra *extra);
+
 /* How programs of the recipe scale inputs. */
 qn__scale qn__scale_of_program(const qn__recipe *recipe);
 

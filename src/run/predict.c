@@ -14,6 +14,7 @@
 #include "job/targets.h"
 #include "model/model.h"
 #include "run/agree.h"
+#include "run/kept_team.h"
 #include "run/score.h"
 #include "run/trainer_sets.h"
 #include <math.h>
@@ -109,28 +110,17 @@ static void spread(const qn_data *complete, uint64_t items, uint32_t outputs,
 /* Forward over the set, unless `status` is already an error. */
 static qn_status apply(const qn_model *model, const qn_data *data, const qn_compute *compute,
                        const qn__apply_results *results, qn_status status, qn_error *err) {
-    qn__program program;
-    qn__team *team = NULL;
+    qn__kept_team *kept = NULL;
     qn__prepared made = {0};
     status = check(model, data, compute, results, &made, status, err);
     if (status != QN_OK) {
         qn__prepared_release(&made);
         return status;
     }
-    qn__model_program(model, &program);
-    /* Prediction has no optimiser state, and without losses no grains. */
-    program.optimizer = QN__OPT_SGD;
-    program.batch = program.grain = 1;
-    status = qn__team_create(&program, compute, NULL, 0, &team, err);
-    if (status == QN_OK) {
-        qn__team_notes(team, tell, NULL);
-        /* load reads the arrays only. */
-        const qn__state state = {.parameters = (float *)(uintptr_t)qn__model_parameters(model)};
-        status = qn__team_load(team, &state, err);
-    }
+    status = qn__kept_team_take(model, compute, made.inputs->items, tell, &kept, err);
     if (status == QN_OK)
-        status = qn__apply_all(team, &program, made.inputs, results, err);
-    if (status == QN_OK && program.real)
+        status = qn__apply_all(kept->team, &kept->program, made.inputs, results, err);
+    if (status == QN_OK && kept->program.real)
         status = scale_back(model, made.inputs->items, results, err);
     if (status == QN_OK && made.complete)
         spread(made.complete, data->items, qn_model_outputs(model), results);
@@ -141,7 +131,7 @@ static qn_status apply(const qn_model *model, const qn_data *data, const qn_comp
     else if (status != QN_OK && status != QN_CLUSTER && status != QN_DEVICE &&
              status != QN_NUMERIC && compute->cluster)
         qn__cluster_fail(compute->cluster, err);
-    qn__team_destroy(team);
+    qn__kept_team_give(model, kept, status);
     qn__prepared_release(&made);
     return status;
 }

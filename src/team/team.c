@@ -21,6 +21,10 @@ uint32_t qn__team_workers(const qn__team *t) {
     return (uint32_t)__builtin_popcountll(qn__team_alive(t));
 }
 
+int qn__team_is_the_cpu(const qn__team *t) {
+    return t->count == 1 && !t->cluster && t->member[0].device == qn__device_find("cpu");
+}
+
 qn_status qn__team_no_worker(qn_error *err) {
     qn__fail(err, QN_DEVICE, "no worker is left");
     return qn__remedy(err, QN_DEVICE,

@@ -97,6 +97,9 @@ void qn__team_meter(qn__team *team, int begin);
 uint32_t qn__team_ranks(const qn__team *team);
 void qn__team_counted(const qn__team *team, uint64_t *out, uint64_t *in);
 
+/* 1 if the CPU of this process is the only member. */
+int qn__team_is_the_cpu(const qn__team *team);
+
 /* The number of live members. */
 uint32_t qn__team_workers(const qn__team *team);
 
