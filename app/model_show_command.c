@@ -86,11 +86,32 @@ static void network_event(const qn_network *network, const model_totals *sum) {
     json_end();
 }
 
+static const char *source_text(int32_t source, char text[16]) {
+    if (source < 0)
+        return "input";
+    snprintf(text, 16, "%" PRId32, source);
+    return text;
+}
+
+/* The layer's text, and what it reads where that is not the layer before it alone. */
+static const char *text_of(uint32_t index, const qn_layer_info *l, char text[200]) {
+    char one[16], two[16];
+    const char *source = source_text(l->source, one);
+    if (l->second > -2)
+        snprintf(text, 200, "%s, %s + %s", l->text, source, source_text(l->second, two));
+    else if (l->source != (int32_t)index - 1)
+        snprintf(text, 200, "%s, of %s", l->text, source);
+    else
+        snprintf(text, 200, "%s", l->text);
+    return text;
+}
+
 static void print_layer(uint32_t index, const qn_layer_info *l, int width) {
-    char shape[40], parameters[32], bytes[24];
-    printf("%4" PRIu32 "  %-*s  %-11s %11s  %9.3f  %9.3f  %10s\n", index, width, l->text,
-           shape_text(l->output, shape), format_count(l->parameters, parameters),
-           1e-6 * (double)l->flops, 1e-6 * (double)l->training, format_bytes(l->activation, bytes));
+    char text[200], shape[40], parameters[32], bytes[24];
+    printf("%4" PRIu32 "  %-*s  %-11s %11s  %9.3f  %9.3f  %10s\n", index, width,
+           text_of(index, l, text), shape_text(l->output, shape),
+           format_count(l->parameters, parameters), 1e-6 * (double)l->flops,
+           1e-6 * (double)l->training, format_bytes(l->activation, bytes));
 }
 
 /* The width of the column of texts. */
@@ -98,8 +119,10 @@ static int widest(const qn_network *network) {
     int width = 5;
     for (uint32_t l = 0; l < qn_network_layers(network); l++) {
         qn_layer_info info = {.size = sizeof info};
-        if (qn_network_layer(network, l, &info, NULL) == QN_OK && (int)strlen(info.text) > width)
-            width = (int)strlen(info.text);
+        char text[200];
+        if (qn_network_layer(network, l, &info, NULL) == QN_OK &&
+            (int)strlen(text_of(l, &info, text)) > width)
+            width = (int)strlen(text);
     }
     return width;
 }

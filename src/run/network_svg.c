@@ -30,7 +30,7 @@ typedef struct picture {
     uint32_t layers, rows;
     uint32_t row[QN__MAX_LAYERS]; /* from 1; the input has row 0 */
     int aside[QN__MAX_LAYERS];    /* 1: in the column of shortcuts */
-    int shortcuts;                /* 1: there is such a column */
+    int shortcuts, boxes;         /* 1: there are shortcuts; and such with boxes */
     uint32_t width;               /* of a box */
     qn__text text;
 } picture;
@@ -103,7 +103,8 @@ static void place(picture *p) {
             aside = info.source < 0 ? 0 : p->row[info.source];
         }
         p->aside[l] = beside;
-        p->shortcuts |= beside || info.second > -2;
+        p->boxes |= beside;
+        p->shortcuts |= info.second > -2;
         p->row[l] = beside ? ++aside : ++main;
         p->rows = larger(p->rows, p->row[l]);
     }
@@ -207,8 +208,8 @@ static void draw_layer(picture *p, uint32_t l, uint32_t main) {
 
 static void draw_all(picture *p) {
     const qn_layer_info first = info_of(p, 0);
-    const uint32_t width =
-        LEFT + p->width + EDGE + (p->shortcuts ? ASIDE + p->width + 7 * EDGE : 0);
+    const uint32_t beside = p->boxes ? ASIDE + p->width + 7 * EDGE : p->shortcuts ? ASIDE / 2 : 0;
+    const uint32_t width = LEFT + p->width + EDGE + beside;
     const uint32_t height = top_of(p->rows + 1) + BOX + EDGE / 2;
     uint64_t flops = 0;
     uint32_t main = 0;
