@@ -2,6 +2,22 @@
 
 #include "model/defaults.h"
 
+/* Residual networks for small images (He et al. 2015, section 4.2): a convolution, then three
+ * stages of blocks; the first block of the second and third stage halves the image and has a
+ * convolution of 1x1 in its shortcut. */
+#define NORMED(N, KERNEL) "conv " N " " KERNEL "; batchnorm"
+#define BLOCK(N) "; residual { " NORMED(N, "3x3") " relu; " NORMED(N, "3x3") " } relu"
+#define HALF(N)                                                                                    \
+    "; residual { " NORMED(N, "3x3 stride 2") " relu; " NORMED(N, "3x3") " | " NORMED(             \
+        N, "1x1 stride 2") " } relu"
+#define RESNET(MORE)                                                                               \
+    NORMED("16", "3x3")                                                                            \
+    " relu" BLOCK("16") MORE(BLOCK("16")) HALF("32") MORE(BLOCK("32")) HALF("64")                  \
+        MORE(BLOCK("64")) "; globalpool"
+#define NONE(TEXT)
+#define TWO(TEXT) TEXT TEXT
+#define EIGHT(TEXT) TEXT TEXT TEXT TEXT TEXT TEXT TEXT TEXT
+
 /* A model is one row. The last layer is not in it: it is that of the default model. */
 static const qn__ready rows[] = {
     {"lenet",
@@ -13,6 +29,12 @@ static const qn__ready rows[] = {
      {3, 32, 32},
      "conv 64 3x3 relu; conv 64 3x3 relu; maxpool 2; conv 128 3x3 relu; conv 128 3x3 relu; "
      "maxpool 2; conv 256 3x3 relu; conv 256 3x3 relu; maxpool 2; dense 256 relu"},
+    {"resnet8", "residual, three stages of one block with batchnorm", {3, 32, 32}, RESNET(NONE)},
+    {"resnet20", "residual, three stages of three blocks with batchnorm", {3, 32, 32}, RESNET(TWO)},
+    {"resnet56",
+     "residual, three stages of nine blocks with batchnorm",
+     {3, 32, 32},
+     RESNET(EIGHT)},
 };
 
 enum { ROWS = sizeof rows / sizeof *rows };
