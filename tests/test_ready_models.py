@@ -128,6 +128,8 @@ def test_blocks_are_drawn(quern, tmp_path):
     ns = "{http://www.w3.org/2000/svg}"
     boxes = [[float(e.get(k)) for k in ("x", "y", "width", "height")] for e in root.findall(f"{ns}rect")][1:]
     layers = events(quern, "model", "show", "resnet8")[:-1]
+    shown = [re.search(r"(?:, of |relu, )(.*?)  ", line) for line in run(quern, "model", "show", "resnet8").splitlines()]
+    assert [line[1] for line in shown if line] == ["5 + 1", "6", "10 + 12", "13", "17 + 19"]
     assert len(boxes) == 1 + len(layers)
     main = boxes[0][0]
     aside = [k for k, (x, *_) in enumerate(boxes[1:]) if x > main]
