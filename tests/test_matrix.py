@@ -194,9 +194,9 @@ def on_kinds(*lists):
 # A few networks with pixels run on devices by default. The emulated CUDA devices take seconds for the
 # larger ones.
 DEVICE_WINDOWS = ["pixels-panels", "pixels-dropout", "pixels-maxpool-overlap", "pixels-mse"]
-DEVICE_NORMS = ["batchnorm-grain-1", "batchnorm-grain-beyond"]
+DEVICE_NORMS = ["batchnorm-grain-1", "batchnorm-grain-beyond", "residual-dense", "residual-first"]
 MORE_WINDOWS = [pytest.param(*case, id="-".join(case), marks=machine.LONG)
-                for case in itertools.product(devices.KINDS, WINDOWS + NORMS)
+                for case in itertools.product(devices.KINDS, WINDOWS + NORMS + BLOCKS)
                 if case[1] not in DEVICE_WINDOWS + DEVICE_NORMS]
 
 
@@ -225,7 +225,7 @@ def test_two_devices(kind, name, files, tmp_path):
     *on_kinds(["i7-adamw", "i14-batch-50-grain-7"], ["2,5"]),
     *on_kinds(["pixels-dropout", "batchnorm-dense"], ["2,3"]),
     *(pytest.param(*case, "3,2", id="-".join(case), marks=machine.LONG)
-      for case in itertools.product(devices.KINDS, WINDOWS + NORMS))])
+      for case in itertools.product(devices.KINDS, WINDOWS + NORMS + BLOCKS))])
 def test_device_beside_the_processor(kind, name, shares, files, tmp_path):
     """Both in every step, unevenly: what one computes the other goes on from."""
     names, environment = devices.KINDS[kind]()

@@ -61,10 +61,11 @@
     ROW(PIXELS_ERRORS, pixels_errors, QN__PIXELS_ERRORS_TAKES, 128, 0, 0, 8, QN_WITH_F32)          \
     ROW(POOL_FORWARD, pool_forward, "MMMMuuf", 128, 0, 0, 8, QN_WITH_F32)                          \
     ROW(POOL_ERRORS, pool_errors, "MMMMMuuf", 128, 0, 0, 8, QN_WITH_F32)                           \
+    ROW(ADD_FORWARD, add_forward, "MMMMMMMuuuufU", 128, 0, 0, 8, QN_WITH_F32)                      \
     ROW(NORM_SUMS, norm_sums, "MMMMMMuuu", 128, 0, 0, 8, QN_WITH_F32)                              \
     ROW(NORM_MOMENTS, norm_moments, "MMMMMuuu", 128, 0, 0, 8, QN_WITH_F32)                         \
     ROW(NORM_FORWARD, norm_forward, "MMMMMMMMUuuuuufU", 128, 0, 0, 8, QN_WITH_F32)                 \
-    ROW(NORM_ERRORS, norm_errors, "MMMMMMMUuu", 128, 0, 0, 8, QN_WITH_F32)                         \
+    ROW(NORM_ERRORS, norm_errors, "MMMMMMMUuuu", 128, 0, 0, 8, QN_WITH_F32)                        \
     ROW(NORM_GRADIENT, norm_gradient, "MMMMUuuuufu", 128, 0, 0, 128, QN_WITH_F32)                  \
     ROW(NORM_UPDATE, norm_update, "MMMUu", 128, 0, 0, 128, QN_WITH_F32)                            \
     ROW(QUANTIZE_ITEMS, quantize_items, "MMMMMMMuuuuuu", 128, 0, 0, 1, QN_WITH_INTGEMM)            \

@@ -108,13 +108,18 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * count u, in u, flags u, layer u, activation u, threshold u, keep f, seed U
  *     The epilogue of ERRORS likewise, for the chains from[count][ld(in)], or all rows of
  *     [items][ld(pixels * in)] with QN_PIXELS_FLAT. `weights` are those of TURN, used with
- *     QN_PIXELS_CHAINS only.
+ *     QN_PIXELS_CHAINS only. With QN_PIXELS_ADD the errors that B has are added first.
  *
  * POOL_FORWARD: step M, taps M, A M, Y M, index u, flags u, factor f
  *     16.5 with QN_POOL_MAX in flags, else 16.6; factor is r.
  *
  * POOL_ERRORS: step M, taps M, A M, E M, B M, index u, flags u, factor f
- *     The errors B of the pool's inputs A, from those of its outputs, E.
+ *     The errors B of the pool's inputs A, from those of its outputs, E; with QN_POOL_ADD those are
+ *     added that B has.
+ *
+ * ADD_FORWARD: step M, taps M, A M, other M, Y M, D M, numbers M, index u, layer u, activation u,
+ * threshold u, keep f, seed U
+ *     17.7: the outputs of A, which has the rows of Y, and of `other`, which may be planar.
  *
  * Batchnorm (17.8): `moments` is [QN_NORM_ARRAYS][grains][ld(channels)], QN_NORM_... each.
  * `weights` is where the layer's parameters begin, [4][ld(channels)].
@@ -131,8 +136,8 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * index u, grains u, layer u, activation u, threshold u, keep f, seed U
  *     The outputs, as FORWARD. grains 0: by the running averages.
  *
- * NORM_ERRORS: step M, taps M, A M, parameters M, moments M, E M, B M, weights U, index u, grains u
- *     The errors B of the inputs A.
+ * NORM_ERRORS: step M, taps M, A M, parameters M, moments M, E M, B M, weights U, index u, grains
+ * u, flags u The errors B of the inputs A; with QN_NORM_ADD those are added that B has.
  *
  * NORM_GRADIENT: step M, moments M, sums M, status M, weights U, channels u, pixels u, grains u,
  * layer u, limit f, flags u
@@ -221,8 +226,9 @@ typedef struct qn__kernel_shape {
                         work / share groups, rounded up, in direction 0; with 0 always one group.
                         The pieces are items (FETCH, LOSS), outputs (BIAS), parameters (UPDATE:
                         `count`), vectors of four columns in 16 rows (UNFOLD), 16 columns of a row
-                        (TURN, PIXELS_*, POOL_*, NORM_* but the next), channels (NORM_GRADIENT,
-                        NORM_UPDATE), weights and biases with their padding (SUMS_*: (in + 1)
+                        (TURN, PIXELS_*, POOL_*, ADD_FORWARD, NORM_* but the next), channels
+                        (NORM_GRADIENT,       NORM_UPDATE), weights and biases with their padding (SUMS_*: (in +
+                        1)
                         *       ld(out)), elements (MAP, TRIAL). Groups beyond the work's end do nothing.
                       */
     int opencl_only; /* 1: a vector kernel, not in the CUDA text */

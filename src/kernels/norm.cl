@@ -142,7 +142,7 @@ QN_KERNEL(128)
 qn_norm_errors(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
                QN_GLOBAL const float *A, QN_GLOBAL const float *parameters,
                QN_GLOBAL const float *moments, QN_GLOBAL const float *E, QN_GLOBAL float *B,
-               qn_u64 weights, qn_u32 index, qn_u32 grains) {
+               qn_u64 weights, qn_u32 index, qn_u32 grains, qn_u32 flags) {
     QN_GLOBAL const qn_taps *taps = all + index;
     const qn_u32 ld = qn_ld(taps->channels), height = taps->height, width = taps->width;
     const qn_sixteen s = qn_sixteen_of(ld);
@@ -158,7 +158,8 @@ qn_norm_errors(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
         const float factor = parameters[weights + c] * of[QN_NORM_INVERSE * array];
         e = factor * qn_fma(-d, of[QN_NORM_K * array], E[at] - of[QN_NORM_H * array]);
     }
-    B[at] = e + 0.0f;
+    e = e + 0.0f;
+    B[at] = (flags & QN_NORM_ADD) != 0u ? e + B[at] : e;
 }
 
 QN_KERNEL(128)

@@ -1,5 +1,5 @@
-/* PIXELS_FORWARD and PIXELS_ERRORS: what follows the chains of layers with pixels. A lane has one
- * number. */
+/* PIXELS_FORWARD and PIXELS_ERRORS: what follows the chains of layers with pixels; and ADD_FORWARD.
+ * A lane has one number. */
 
 /* The chain of column o in the order of 16.4, from `acc`. Taps outside are left out. */
 QN_FN float qn_chain_of(QN_GLOBAL const qn_taps *taps, qn_pixel p, QN_GLOBAL const float *from,
@@ -83,6 +83,32 @@ qn_pixels_errors(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
     if (threshold != 0u && inside != 0u)
         word = qn_pixel_word(step, numbers, p, width, in, c, layer, seed);
     const qn_u64 at = (qn_u64)(first + s.row) * ld + c;
-    B[at] = e + 0.0f;
+    e = e + 0.0f;
+    B[at] = (flags & QN_PIXELS_ADD) != 0u ? e + B[at] : e;
     qn_finish_errors(B + at, Y + at, c, in, activation, threshold, keep, word);
+}
+
+/* 17.7 */
+QN_KERNEL(128)
+qn_add_forward(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
+               QN_GLOBAL const float *A, QN_GLOBAL const float *other, QN_GLOBAL float *Y,
+               QN_GLOBAL float *D, QN_GLOBAL const qn_u64 *numbers, qn_u32 index, qn_u32 layer,
+               qn_u32 activation, qn_u32 threshold, float keep, qn_u64 seed) {
+    QN_GLOBAL const qn_taps *taps = all + index;
+    const qn_u32 ld = qn_ld(taps->channels), height = taps->height, width = taps->width;
+    const qn_sixteen s = qn_sixteen_of(ld);
+    if (s.row >= step->items * height * width)
+        return;
+    const qn_u32 c = s.column;
+    const qn_u64 at = (qn_u64)s.row * ld + c;
+    float z = 0.0f;
+    qn_u32 word = 0u;
+    if (c < taps->channels) {
+        const qn_pixel p = qn_pixel_of(step, height, width, s.row);
+        z = A[at] + other[qn_place_of_tap(taps, p, p.y, p.x, c)];
+        if (threshold != 0u)
+            word = qn_pixel_word(step, numbers, p, width, taps->channels, c, layer, seed);
+    }
+    Y[at] = z + 0.0f;
+    qn_finish_forward(Y + at, D + at, c, taps->channels, activation, threshold, keep, word);
 }

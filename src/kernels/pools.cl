@@ -95,5 +95,6 @@ qn_pool_errors(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
                 e = e + delta;
         }
     }
-    B[(qn_u64)s.row * ld + s.column] = e;
+    const qn_u64 at = (qn_u64)s.row * ld + s.column;
+    B[at] = (flags & QN_POOL_ADD) != 0u ? e + B[at] : e;
 }

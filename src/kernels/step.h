@@ -88,8 +88,11 @@ typedef struct qn_taps {
 #define QN_GRADIENT_ADD 1u
 #define QN_PIXELS_FLAT 1u   /* sums are [items][ld(pixels * channels)] */
 #define QN_PIXELS_CHAINS 2u /* a NaN may come from a tap outside: its chain is computed again */
+#define QN_PIXELS_ADD 4u    /* to the errors that another reader of the layer gave (17.7) */
 #define QN_POOL_MAX 1u
+#define QN_POOL_ADD 2u
 #define QN_NORM_ERRORS 1u
+#define QN_NORM_ADD 2u
 /* Arrays of the moments of a batchnorm; the first is the mean. Of the errors (17.8): B, p, h, k. */
 #define QN_NORM_INVERSE 1u
 #define QN_NORM_SQUARES 2u

@@ -118,6 +118,9 @@ static void pool_forward(void *const *a) {
 static void pool_errors(void *const *a) {
     qn_pool_errors(M(0), M(1), M(2), M(3), M(4), u(5), u(6), f(7));
 }
+static void add_forward(void *const *a) {
+    qn_add_forward(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10), f(11), U(12));
+}
 static void norm_sums(void *const *a) {
     qn_norm_sums(M(0), M(1), M(2), M(3), M(4), M(5), u(6), u(7), u(8));
 }
@@ -129,7 +132,7 @@ static void norm_forward(void *const *a) {
                     u(13), f(14), U(15));
 }
 static void norm_errors(void *const *a) {
-    qn_norm_errors(M(0), M(1), M(2), M(3), M(4), M(5), M(6), U(7), u(8), u(9));
+    qn_norm_errors(M(0), M(1), M(2), M(3), M(4), M(5), M(6), U(7), u(8), u(9), u(10));
 }
 static void norm_gradient(void *const *a) {
     qn_norm_gradient(M(0), M(1), M(2), M(3), U(4), u(5), u(6), u(7), u(8), f(9), u(10));
@@ -170,10 +173,11 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_pixels_errors", "MMMMMMMMuuuuuuuufU", pixels_errors},
     {"qn_pool_forward", "MMMMuuf", pool_forward},
     {"qn_pool_errors", "MMMMMuuf", pool_errors},
+    {"qn_add_forward", "MMMMMMMuuuufU", add_forward},
     {"qn_norm_sums", "MMMMMMuuu", norm_sums},
     {"qn_norm_moments", "MMMMMuuu", norm_moments},
     {"qn_norm_forward", "MMMMMMMMUuuuuufU", norm_forward},
-    {"qn_norm_errors", "MMMMMMMUuu", norm_errors},
+    {"qn_norm_errors", "MMMMMMMUuuu", norm_errors},
     {"qn_norm_gradient", "MMMMUuuuufu", norm_gradient},
     {"qn_norm_update", "MMMUu", norm_update},
 #define INTGEMM_KERNEL_FORWARD(name)                                                               \

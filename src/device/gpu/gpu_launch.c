@@ -42,6 +42,14 @@ void qn__gpu_push_outputs(const qn__worker *w, uint32_t layer, int drops, qn__gp
     qn__push_wide_arg(c, w->program->seed);
 }
 
+void qn__gpu_push_plain(const qn__worker *w, qn__gpu_call *c) {
+    qn__push_arg(c, 0);
+    qn__push_arg(c, qn__kernel_activation(QN__ACT_NONE));
+    qn__push_arg(c, 0);
+    qn__push_float_arg(c, 1.0f);
+    qn__push_wide_arg(c, w->program->seed);
+}
+
 void qn__gpu_push_state(const qn__worker *w, qn__gpu_call *c) {
     qn__push_memory_arg(c, &w->parameters);
     qn__push_memory_arg(c, w->slots > 0 ? &w->slot[0] : &w->step);
@@ -59,16 +67,19 @@ void qn__gpu_push_rule(const qn__program *p, float decay, qn__gpu_call *c) {
     qn__push_float_arg(c, decay);
 }
 
-const qn__gpu_memory *qn__gpu_input_of(const qn__gpu_pass *pass, uint32_t l) {
+const qn__gpu_memory *qn__gpu_output_of(const qn__gpu_pass *pass, int32_t l) {
     const qn__worker *w = pass->worker;
-    if (l == 0)
+    if (l < 0)
         return &w->inputs;
-    return pass->training && w->layer[l - 1].dropped.bytes ? &w->layer[l - 1].dropped
-                                                           : &w->layer[l - 1].output;
+    return pass->training && w->layer[l].dropped.bytes ? &w->layer[l].dropped : &w->layer[l].output;
+}
+
+const qn__gpu_memory *qn__gpu_input_of(const qn__gpu_pass *pass, uint32_t l) {
+    return qn__gpu_output_of(pass, pass->worker->layer[l].source);
 }
 
 const qn__gpu_memory *qn__gpu_errors_of(const qn__worker *w, uint32_t l) {
-    return &w->errors[(w->program->layers - 1 - l) % 2];
+    return &w->errors[w->layer[l].errors];
 }
 
 /* If the tiles of a gradient are too few for the device, several groups share the grains of each

@@ -2,6 +2,53 @@
 #include "base/memory.h"
 #include "device/gpu/gpu_worker.h"
 
+/* An output and the layer that reads it. */
+static void read_by(qn__worker *w, int32_t source, uint32_t reader) {
+    if (source < 0)
+        return;
+    uint32_t *readers = w->layer[source].readers;
+    readers[0] = readers[1] ? readers[0] : reader; /* no reader has number 0 */
+    readers[1] = reader;
+}
+
+static void place_edges(qn__worker *w) {
+    for (uint32_t l = 0; l < w->program->layers; ++l) {
+        w->layer[l].readers[1] = 0;
+        const int adds = w->program->layer[l].kind == QN__LAYER_ADD;
+        w->layer[l].source = qn__layer_source(w->program->layer, l);
+        w->layer[l].other = adds ? qn__layer_other(w->program->layer, l) : -1;
+        read_by(w, w->layer[l].source, l);
+        read_by(w, w->layer[l].other, l);
+    }
+}
+
+/* Gives a layer the first array of errors that is free, unless it has one. */
+static void take_errors(qn__worker *w, int32_t l, uint32_t *taken) {
+    uint32_t array = 0;
+    if (l < 0 || w->layer[l].errors < QN__GPU_ERRORS)
+        return;
+    while (*taken >> array & 1)
+        ++array;
+    *taken |= 1u << array;
+    w->layer[l].errors = array;
+    w->errors_used = array < w->errors_used ? w->errors_used : array + 1;
+}
+
+/* An array is free again behind its layer: the step goes from the last layer to the first. */
+static void place_errors(qn__worker *w) {
+    const uint32_t layers = w->program->layers;
+    uint32_t taken = 0;
+    w->errors_used = 0;
+    for (uint32_t l = 0; l < layers; ++l)
+        w->layer[l].errors = QN__GPU_ERRORS;
+    take_errors(w, (int32_t)layers - 1, &taken);
+    for (uint32_t l = layers; l-- > 0;) {
+        take_errors(w, w->layer[l].source, &taken);
+        take_errors(w, w->layer[l].other, &taken);
+        taken &= ~(1u << w->layer[l].errors);
+    }
+}
+
 void qn__gpu_place(qn__worker *w) {
     uint64_t outputs = 0;
     w->padded = 0;
@@ -15,6 +62,8 @@ void qn__gpu_place(qn__worker *w) {
         w->layer[l].output_place = (uint32_t)outputs;
         outputs += ld;
     }
+    place_edges(w);
+    place_errors(w);
 }
 
 /* A buffer that the worker needs, and its size. */
@@ -23,7 +72,7 @@ typedef struct piece {
     uint64_t bytes;
 } piece;
 
-enum { FIXED_PIECES = 21, PIXELS_PIECES = 5, INTGEMM_PIECES = 6, LAYER_PIECES = 5 };
+enum { FIXED_PIECES = 22, PIXELS_PIECES = 5, INTGEMM_PIECES = 6, LAYER_PIECES = 5 };
 
 static uint64_t row_bytes(const qn__worker *w, uint64_t n) {
     return qn__gpu_ld(n) * w->room * sizeof(float);
@@ -67,7 +116,8 @@ static uint32_t fixed_pieces(qn__worker *w, piece *pieces) {
         {&w->inverse, standard ? inputs * sizeof(float) : 0},
         {&w->inputs, row_bytes(w, inputs)},
         {&w->errors[0], errors},
-        {&w->errors[1], w->program->layers > 1 ? errors : 0},
+        {&w->errors[1], w->errors_used > 1 ? errors : 0},
+        {&w->errors[2], w->errors_used > 2 ? errors : 0},
         {&w->numbers, items * sizeof(uint64_t)},
         {&w->targets, items * sizeof(int32_t)},
         {&w->weight, items * sizeof(float)},

@@ -87,16 +87,17 @@ void qn__gpu_launch_norm_errors(qn__gpu_pass *pass, uint32_t i) {
     const qn__gpu_layer *l = &w->layer[i];
     qn__gpu_call c = {0};
     launch_moments(pass, i, QN_NORM_ERRORS);
-    if (i == 0)
+    if (l->source < 0)
         return;
     push_inputs(pass, i, &c);
     qn__push_memory_arg(&c, &w->parameters);
     qn__push_memory_arg(&c, &l->moments);
     qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
-    qn__push_memory_arg(&c, qn__gpu_errors_of(w, i - 1));
+    qn__push_memory_arg(&c, qn__gpu_errors_of(w, (uint32_t)l->source));
     qn__push_wide_arg(&c, l->weights);
     qn__push_arg(&c, i * QN__GPU_TAPS);
     qn__push_arg(&c, (uint32_t)grains_of(w, pass->items));
+    qn__push_arg(&c, qn__gpu_gives_first(w, i, l->source) ? 0 : QN_NORM_ADD);
     launch(pass, QN__K_NORM_ERRORS, (uint64_t)pass->items * qn__gpu_pixels(l->layer), i, &c);
     qn__gpu_finish_errors(pass, i);
 }

@@ -36,6 +36,8 @@ void qn__gpu_launch_forward(qn__gpu_pass *pass) {
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         if (qn__gpu_normalises(w->layer[i].layer))
             qn__gpu_launch_norm_forward(pass, i);
+        else if (w->layer[i].layer->kind == QN__LAYER_ADD)
+            qn__gpu_launch_add_forward(pass, i);
         else if (qn__gpu_has_pixels(w->layer[i].layer))
             qn__gpu_launch_pixels_forward(pass, i);
         else
@@ -132,9 +134,10 @@ static void launch_pixels_backward(qn__gpu_pass *pass, uint32_t i, int add, int 
     if (qn__gpu_normalises(pass->worker->layer[i].layer)) {
         qn__gpu_launch_norm_errors(pass, i);
         qn__gpu_launch_norm_gradient(pass, i, add);
+    } else if (pass->worker->layer[i].layer->kind == QN__LAYER_ADD) {
+        qn__gpu_launch_add_errors(pass, i);
     } else {
-        if (i > 0)
-            qn__gpu_launch_pixels_errors(pass, i);
+        qn__gpu_launch_pixels_errors(pass, i);
         qn__gpu_launch_pixels_gradient(pass, i, add);
     }
     if (update)
@@ -152,6 +155,8 @@ void qn__gpu_launch_backward(qn__gpu_pass *pass, int add, int update) {
         }
         if (integer)
             qn__gpu_launch_intgemm_errors(pass, i);
+        else if (qn__gpu_shares_source(pass->worker, i))
+            qn__gpu_launch_pixels_errors(pass, i);
         else if (i > 0)
             qn__gpu_launch_float_errors(pass, i, NULL);
         if (fused) {

@@ -18,7 +18,7 @@ static int is_conv(const qn__layer *l) { return l->kind == QN__LAYER_CONV; }
 /* The links of a chain of errors. */
 static uint32_t error_depth(const qn__layer *l) { return taps_of(l) * l->to.channels; }
 
-void qn__gpu_taps_of(const qn__layer *l, int first, qn_taps *taps) {
+void qn__gpu_taps_of(const qn__layer *l, int planar, qn_taps *taps) {
     const qn__window *w = &l->window;
     const qn_taps forward = {.height = l->to.height,
                              .width = l->to.width,
@@ -30,7 +30,7 @@ void qn__gpu_taps_of(const qn__layer *l, int first, qn_taps *taps) {
                              .dilation = {w->dilation[0], w->dilation[1]},
                              .divisor = {1, 1},
                              .channels = l->from.channels,
-                             .planar = first != 0};
+                             .planar = planar != 0};
     qn_taps backward = {.height = l->from.height,
                         .width = l->from.width,
                         .from_height = l->to.height,
@@ -96,11 +96,11 @@ static void chunk_bounds(const qn__worker *w, uint32_t i, uint64_t *least, uint6
     *least = greater(*least, qn__gpu_ld(l->depth + 1));
     *least = greater(*least, grain * qn__gpu_pixels(l) * QN_LD);
     *most = greater(*most, rows * qn__gpu_ld(l->depth + 1));
-    if (i > 0 && is_conv(l)) {
+    if (w->layer[i].source >= 0 && is_conv(l)) {
         *least = greater(*least, qn__gpu_ld(error_depth(l)));
         *most = greater(*most, (uint64_t)w->room * from_pixels(l) * qn__gpu_ld(error_depth(l)));
     }
-    if (i > 0 && !is_conv(l)) /* all errors of a dense layer */
+    if (w->layer[i].source >= 0 && !is_conv(l)) /* all errors of a dense layer */
         *least = greater(*least, w->room * qn__gpu_ld(l->in));
 }
 
@@ -110,7 +110,7 @@ void qn__gpu_pixels_needs(qn__worker *w, uint64_t *chains, uint64_t *turned) {
         usual = w->facts->chunk / sizeof(float);
     *chains = *turned = 0;
     for (uint32_t i = 0; !w->bits && i < w->program->layers; ++i)
-        if (qn__gpu_has_pixels(w->layer[i].layer))
+        if (qn__gpu_has_pixels(w->layer[i].layer) || qn__gpu_shares_source(w, i))
             chunk_bounds(w, i, &least, &most);
     w->unfolded_floats = greater(least, most < usual ? most : usual);
     for (uint32_t i = 0; !w->bits && i < w->program->layers; ++i) {
@@ -121,7 +121,7 @@ void qn__gpu_pixels_needs(qn__worker *w, uint64_t *chains, uint64_t *turned) {
             continue;
         *chains = greater(*chains, chunk_rows(w, l->depth, rows) * ld);
         *chains = greater(*chains, part_of(w, l, w->room).rows * ld);
-        if (i == 0 || !is_conv(l))
+        if (w->layer[i].source < 0 || !is_conv(l))
             continue;
         const uint64_t inputs = (uint64_t)w->room * from_pixels(l);
         *chains = greater(*chains, chunk_rows(w, error_depth(l), inputs) * below);
@@ -164,6 +164,7 @@ static uint64_t sixteens(uint64_t rows, uint64_t columns) {
 
 static void launch_pool(qn__gpu_pass *pass, uint32_t i, int backward) {
     const qn__worker *w = pass->worker;
+    const int32_t source = w->layer[i].source;
     const qn__layer *l = w->layer[i].layer;
     const uint32_t pixels = backward ? from_pixels(l) : qn__gpu_pixels(l);
     qn__gpu_call c = {0};
@@ -172,9 +173,11 @@ static void launch_pool(qn__gpu_pass *pass, uint32_t i, int backward) {
     qn__push_memory_arg(&c, qn__gpu_input_of(pass, i));
     if (backward)
         qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
-    qn__push_memory_arg(&c, backward ? qn__gpu_errors_of(w, i - 1) : &w->layer[i].output);
+    qn__push_memory_arg(&c,
+                        backward ? qn__gpu_errors_of(w, (uint32_t)source) : &w->layer[i].output);
     qn__push_arg(&c, i * QN__GPU_TAPS);
-    qn__push_arg(&c, l->kind == QN__LAYER_MAXPOOL ? QN_POOL_MAX : 0);
+    qn__push_arg(&c, (l->kind == QN__LAYER_MAXPOOL ? QN_POOL_MAX : 0) |
+                         (backward && !qn__gpu_gives_first(w, i, source) ? QN_POOL_ADD : 0));
     qn__push_float_arg(&c, 1.0f / (float)taps_of(l));
     qn__gpu_launch_over(pass, backward ? QN__K_POOL_ERRORS : QN__K_POOL_FORWARD,
                         sixteens((uint64_t)pass->items * pixels, l->from.channels), &c);
@@ -230,9 +233,10 @@ void qn__gpu_launch_pixels_forward(qn__gpu_pass *pass, uint32_t i) {
     }
 }
 
-/* Writes the errors of the layer below layer i. */
-static void finish_errors(qn__gpu_pass *pass, uint32_t i, const qn__gpu_memory *from,
-                          const chunk *k, uint32_t flags) {
+/* Writes the errors of layer `source`, which layer i reads. The layers of both paths of a block
+ * read its input: the last one that gives errors applies dropout and activation to their sum. */
+static void finish_errors(qn__gpu_pass *pass, uint32_t i, int32_t source,
+                          const qn__gpu_memory *from, const chunk *k, uint32_t flags) {
     const qn__worker *w = pass->worker;
     const uint32_t in = w->layer[i].layer->from.channels;
     qn__gpu_call c = {0};
@@ -241,23 +245,64 @@ static void finish_errors(qn__gpu_pass *pass, uint32_t i, const qn__gpu_memory *
     qn__push_memory_arg(&c, from);
     qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
     qn__push_memory_arg(&c, flags & QN_PIXELS_CHAINS ? &w->turned : &w->step);
-    qn__push_memory_arg(&c, &w->layer[i - 1].output);
-    qn__push_memory_arg(&c, qn__gpu_errors_of(w, i - 1));
+    qn__push_memory_arg(&c, &w->layer[source].output);
+    qn__push_memory_arg(&c, qn__gpu_errors_of(w, (uint32_t)source));
     qn__push_memory_arg(&c, &w->numbers);
     qn__push_arg(&c, k->index);
     qn__push_arg(&c, k->first);
     qn__push_arg(&c, k->count);
     qn__push_arg(&c, in);
     qn__push_arg(&c, flags);
-    qn__gpu_push_outputs(w, i - 1, 1, &c);
+    if (qn__gpu_gives_last(w, i, source))
+        qn__gpu_push_outputs(w, (uint32_t)source, 1, &c);
+    else
+        qn__gpu_push_plain(w, &c);
     qn__gpu_launch_over(pass, QN__K_PIXELS_ERRORS, sixteens(k->count, in), &c);
 }
 
+/* QN_PIXELS_ADD, unless layer i is the first to give errors to layer `source`. */
+static uint32_t adds(const qn__worker *w, uint32_t i, int32_t source) {
+    return qn__gpu_gives_first(w, i, source) ? 0 : QN_PIXELS_ADD;
+}
+
 void qn__gpu_finish_errors(qn__gpu_pass *pass, uint32_t i) {
-    const qn__layer *l = pass->worker->layer[i].layer, *below = l - 1;
-    const chunk k = {.index = i * QN__GPU_TAPS + 1, .count = pass->items * from_pixels(l)};
-    if (below->activation != QN__ACT_NONE || below->drop_threshold)
-        finish_errors(pass, i, qn__gpu_errors_of(pass->worker, i - 1), &k, 0);
+    const qn__worker *w = pass->worker;
+    const int32_t source = w->layer[i].source;
+    const qn__layer *below = w->layer[source].layer;
+    const chunk k = {.index = i * QN__GPU_TAPS + 1,
+                     .count = pass->items * from_pixels(w->layer[i].layer)};
+    if (qn__gpu_gives_last(w, i, source) &&
+        (below->activation != QN__ACT_NONE || below->drop_threshold))
+        finish_errors(pass, i, source, qn__gpu_errors_of(w, (uint32_t)source), &k, 0);
+}
+
+void qn__gpu_launch_add_errors(qn__gpu_pass *pass, uint32_t i) {
+    const qn__worker *w = pass->worker;
+    const int32_t source[2] = {w->layer[i].source, w->layer[i].other};
+    const chunk k = {.index = i * QN__GPU_TAPS + 1,
+                     .count = pass->items * qn__gpu_pixels(w->layer[i].layer)};
+    for (int s = 0; s < 2; ++s)
+        if (source[s] >= 0)
+            finish_errors(pass, i, source[s], qn__gpu_errors_of(w, i), &k, adds(w, i, source[s]));
+}
+
+void qn__gpu_launch_add_forward(qn__gpu_pass *pass, uint32_t i) {
+    const qn__worker *w = pass->worker;
+    const qn__gpu_layer *l = &w->layer[i];
+    const int drops = pass->training && l->dropped.bytes;
+    qn__gpu_call c = {0};
+    qn__push_memory_arg(&c, &w->step);
+    qn__push_memory_arg(&c, &w->taps);
+    qn__push_memory_arg(&c, qn__gpu_input_of(pass, i));
+    qn__push_memory_arg(&c, qn__gpu_output_of(pass, l->other));
+    qn__push_memory_arg(&c, &l->output);
+    qn__push_memory_arg(&c, drops ? &l->dropped : &w->step);
+    qn__push_memory_arg(&c, &w->numbers);
+    qn__push_arg(&c, i * QN__GPU_TAPS);
+    qn__gpu_push_outputs(w, i, drops, &c);
+    qn__gpu_launch_over(
+        pass, QN__K_ADD_FORWARD,
+        sixteens((uint64_t)pass->items * qn__gpu_pixels(l->layer), l->layer->to.channels), &c);
 }
 
 static void launch_turn(qn__gpu_pass *pass, uint32_t i) {
@@ -277,7 +322,11 @@ static void launch_turn(qn__gpu_pass *pass, uint32_t i) {
 void qn__gpu_launch_pixels_errors(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
     const qn__layer *l = w->layer[i].layer;
+    const int32_t source = w->layer[i].source;
+    if (source < 0)
+        return;
     const uint32_t rows = pass->items * from_pixels(l), links = error_depth(l);
+    const uint32_t add = adds(w, i, source);
     chunk k = {.index = i * QN__GPU_TAPS + 1, .count = rows, .columns = links};
     if (!l->depth) {
         launch_pool(pass, i, 1);
@@ -286,7 +335,7 @@ void qn__gpu_launch_pixels_errors(qn__gpu_pass *pass, uint32_t i) {
     }
     if (!is_conv(l)) {
         qn__gpu_launch_float_errors(pass, i, &w->unfolded);
-        finish_errors(pass, i, &w->unfolded, &k, QN_PIXELS_FLAT);
+        finish_errors(pass, i, source, &w->unfolded, &k, QN_PIXELS_FLAT | add);
         return;
     }
     launch_turn(pass, i);
@@ -302,7 +351,7 @@ void qn__gpu_launch_pixels_errors(qn__gpu_pass *pass, uint32_t i) {
                                    .to = &w->chains};
         unfold(pass, &k, qn__gpu_errors_of(w, i), &w->unfolded);
         qn__gpu_launch_chains(pass, &f);
-        finish_errors(pass, i, &w->chains, &k, QN_PIXELS_CHAINS);
+        finish_errors(pass, i, source, &w->chains, &k, QN_PIXELS_CHAINS | add);
     }
 }
 

@@ -56,15 +56,6 @@ void qn__gpu_launch_float_forward(qn__gpu_pass *pass, uint32_t i) {
     qn__gpu_launch(pass, p.kernel, p.groups, &c);
 }
 
-/* The outputs of a layer that has neither activation nor dropout. */
-static void push_plain(const qn__worker *w, qn__gpu_call *c) {
-    qn__push_arg(c, 0);
-    qn__push_arg(c, qn__kernel_activation(QN__ACT_NONE));
-    qn__push_arg(c, 0);
-    qn__push_float_arg(c, 1.0f);
-    qn__push_wide_arg(c, w->program->seed);
-}
-
 void qn__gpu_launch_chains(qn__gpu_pass *pass, const qn__gpu_factors *f) {
     const qn__worker *w = pass->worker;
     const product p = choose(w, QN__K_FORWARD_LARGE, f->rows, f->out);
@@ -79,14 +70,15 @@ void qn__gpu_launch_chains(qn__gpu_pass *pass, const qn__gpu_factors *f) {
     qn__push_memory_arg(&c, &w->numbers);
     qn__push_arg(&c, f->in);
     qn__push_arg(&c, f->out);
-    push_plain(w, &c);
+    qn__gpu_push_plain(w, &c);
     qn__gpu_launch(pass, p.kernel, p.groups, &c);
 }
 
 /* 8.4, 8.5 */
 void qn__gpu_launch_float_errors(qn__gpu_pass *pass, uint32_t i, const qn__gpu_memory *plain) {
     const qn__worker *w = pass->worker;
-    const qn__gpu_layer *l = &w->layer[i], *below = l - 1;
+    const qn__gpu_layer *l = &w->layer[i], *below = &w->layer[l->source];
+    const uint32_t source = (uint32_t)l->source;
     const product p = choose(w, QN__K_ERRORS_LARGE, pass->items, l->layer->in);
     qn__gpu_call c = {0};
     qn__push_memory_arg(&c, &w->step);
@@ -94,14 +86,14 @@ void qn__gpu_launch_float_errors(qn__gpu_pass *pass, uint32_t i, const qn__gpu_m
     qn__push_memory_arg(&c, &w->parameters);
     qn__push_wide_arg(&c, l->weights);
     qn__push_memory_arg(&c, &below->output);
-    qn__push_memory_arg(&c, plain ? plain : qn__gpu_errors_of(w, i - 1));
+    qn__push_memory_arg(&c, plain ? plain : qn__gpu_errors_of(w, source));
     qn__push_memory_arg(&c, &w->numbers);
     qn__push_arg(&c, l->layer->in);
     qn__push_arg(&c, l->layer->out);
     if (plain)
-        push_plain(w, &c);
+        qn__gpu_push_plain(w, &c);
     else
-        qn__gpu_push_outputs(w, i - 1, 1, &c);
+        qn__gpu_push_outputs(w, source, 1, &c);
     qn__gpu_launch(pass, p.kernel, p.groups, &c);
 }
 

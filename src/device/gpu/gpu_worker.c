@@ -8,15 +8,22 @@
 static int has_kernels(const qn__layer *l) {
     return l->kind == QN__LAYER_DENSE || l->kind == QN__LAYER_CONV ||
            l->kind == QN__LAYER_MAXPOOL || l->kind == QN__LAYER_AVGPOOL ||
-           l->kind == QN__LAYER_GLOBALPOOL || l->kind == QN__LAYER_BATCHNORM;
+           l->kind == QN__LAYER_GLOBALPOOL || l->kind == QN__LAYER_BATCHNORM ||
+           l->kind == QN__LAYER_ADD;
 }
 
 int qn__gpu_supports(const qn__program *program) {
     int all = 1;
-    for (uint32_t l = 0; l < program->layers; ++l) /* each reads the one before */
-        all &= has_kernels(&program->layer[l]) && !program->layer[l].skip;
+    for (uint32_t l = 0; l < program->layers; ++l)
+        all &= has_kernels(&program->layer[l]);
     return program->arith <= QN__ARITH_I21 && all &&
            (program->arith == QN__ARITH_F32 || !qn__program_window(program));
+}
+
+/* Whether the array that a layer gathers from is that of the network's inputs. An add gathers the
+ * output of its shortcut. */
+static int reads_inputs(const qn__gpu_layer *l) {
+    return (l->layer->kind == QN__LAYER_ADD ? l->other : l->source) < 0;
 }
 
 static qn_status write_taps(qn__worker *w, qn_error *err) {
@@ -27,7 +34,7 @@ static qn_status write_taps(qn__worker *w, qn_error *err) {
     if (!taps)
         return QN_MEMORY;
     for (uint32_t l = 0; l < p->layers; ++l)
-        qn__gpu_taps_of(&p->layer[l], l == 0, taps + l * QN__GPU_TAPS);
+        qn__gpu_taps_of(&p->layer[l], reads_inputs(&w->layer[l]), taps + l * QN__GPU_TAPS);
     const qn_status status = w->driver->write(w->gpu, &w->taps, 0, taps, w->taps.bytes, err);
     qn__free(taps);
     return status;

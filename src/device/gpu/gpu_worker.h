@@ -12,6 +12,10 @@ enum {
     QN__GPU_STAGE = 4 << 20  /* bytes of the buffer on the host in which arrays are rearranged */
 };
 
+/* Arrays of errors: while a block's shortcut is gone through, those of the end of its main path, of
+ * a layer and of the layer that it reads. */
+enum { QN__GPU_ERRORS = 3 };
+
 /* One layer: its offset in the device's arrays of parameters, and its arrays of a batch. */
 typedef struct qn__gpu_layer {
     const qn__layer *layer;
@@ -23,6 +27,9 @@ typedef struct qn__gpu_layer {
      * the first layer, along the outputs; the offset in absmax_outputs. */
     qn__gpu_memory by_output, by_input;
     uint32_t output_place;
+    int32_t source, other; /* layers whose outputs it reads, -1: the inputs; `other` of an add */
+    uint32_t readers[2];   /* the first and the last layer that read its output */
+    uint32_t errors;       /* the array that has its errors */
 } qn__gpu_layer;
 
 /* A set of items that was trained on, which does not change while the worker is open. */
@@ -74,7 +81,8 @@ struct qn__worker {
     qn__gpu_memory step, status, parameters, slot[2], sums;
     qn__gpu_memory
         canonical; /* sums in canonical order; allocated when the worker first shares a step */
-    qn__gpu_memory unit, mean, inverse, inputs, errors[2];
+    qn__gpu_memory unit, mean, inverse, inputs, errors[QN__GPU_ERRORS];
+    uint32_t errors_used;                                                   /* of these arrays */
     qn__gpu_memory numbers, targets, weight, loss, classes, scores, finite; /* of each item */
     /* For layers with pixels (gpu_pixels.c): what rows read, QN__GPU_TAPS for each layer; a chunk
      * of unfolded rows, of `unfolded_floats`; its chains; weights by output; the step of a chunk's
@@ -121,6 +129,21 @@ static inline int qn__gpu_has_pixels(const qn__layer *l) {
     return l->kind != QN__LAYER_DENSE || l->from.height > 1 || l->from.width > 1;
 }
 
+/* Whether a layer that reads the output of `source` is the first of the step that gives it errors:
+ * layers are gone through from the last to the first. */
+static inline int qn__gpu_gives_first(const qn__worker *w, uint32_t layer, int32_t source) {
+    return w->layer[source].readers[1] == layer;
+}
+static inline int qn__gpu_gives_last(const qn__worker *w, uint32_t layer, int32_t source) {
+    return w->layer[source].readers[0] == layer;
+}
+
+/* Whether another layer gives errors to the layer that this one reads. */
+static inline int qn__gpu_shares_source(const qn__worker *w, uint32_t layer) {
+    const int32_t source = w->layer[layer].source;
+    return source >= 0 && w->layer[source].readers[0] != w->layer[source].readers[1];
+}
+
 /* 1 for layers that gpu_norm.c computes. */
 static inline int qn__gpu_normalises(const qn__layer *l) { return l->kind == QN__LAYER_BATCHNORM; }
 
@@ -164,10 +187,12 @@ qn_status qn__gpu_send_step(qn__worker *worker, const qn__batch *batch,
 
 /* gpu_launch.c */
 
-/* The input of layer `layer`, in training after dropout. */
+/* The output of a layer, in training after dropout; of layer -1 the inputs of the network. */
+const qn__gpu_memory *qn__gpu_output_of(const qn__gpu_pass *pass, int32_t layer);
+/* The input of layer `layer`. */
 const qn__gpu_memory *qn__gpu_input_of(const qn__gpu_pass *pass, uint32_t layer);
-/* The errors of a layer. Two arrays alternate: those of a layer are no longer needed when the layer
- * below has its own. */
+/* The errors of a layer. A few arrays alternate: those of a layer are no longer needed when the
+ * layers that it reads have their own. */
 const qn__gpu_memory *qn__gpu_errors_of(const qn__worker *worker, uint32_t layer);
 /* The estimated time of a product's variant with `tiles` tiles. */
 uint64_t qn__gpu_cost(const qn__worker *worker, qn__kernel kernel, uint64_t tiles);
@@ -178,6 +203,8 @@ uint32_t qn__gpu_k_blocks(qn__gpu_pass *pass, uint64_t grains, uint64_t tiles, u
                           uint64_t end, int add);
 /* Pushes the arguments that describe the outputs of a layer, forward or backward. */
 void qn__gpu_push_outputs(const qn__worker *worker, uint32_t layer, int drops, qn__gpu_call *call);
+/* The same of a layer that has neither activation nor dropout. */
+void qn__gpu_push_plain(const qn__worker *worker, qn__gpu_call *call);
 /* Pushes the arguments for the parameters, the optimiser's state and the optimiser's settings. */
 void qn__gpu_push_state(const qn__worker *worker, qn__gpu_call *call);
 void qn__gpu_push_rule(const qn__program *program, float decay, qn__gpu_call *call);
@@ -216,7 +243,7 @@ void qn__gpu_launch_gradient(qn__gpu_pass *pass, uint32_t layer, const qn__gpu_f
 /* gpu_pixels.c: layers with pixels (docs/exactness.md 16). */
 
 /* Fills the records for the kernels, QN__GPU_TAPS of a layer. */
-void qn__gpu_taps_of(const qn__layer *layer, int first, qn_taps *taps);
+void qn__gpu_taps_of(const qn__layer *layer, int planar, qn_taps *taps);
 /* Sets unfolded_floats; returns the bytes of `chains` and `turned`. */
 void qn__gpu_pixels_needs(qn__worker *worker, uint64_t *chains, uint64_t *turned);
 void qn__gpu_launch_pixels_forward(qn__gpu_pass *pass, uint32_t layer);
@@ -224,8 +251,12 @@ void qn__gpu_launch_pixels_errors(qn__gpu_pass *pass, uint32_t layer);
 /* Gradients of weights and biases; nothing for a layer without parameters. */
 void qn__gpu_launch_pixels_gradient(qn__gpu_pass *pass, uint32_t layer, int add);
 
-/* Applies dropout and activation of the layer below to its errors, in place. */
+/* Applies dropout and activation of the layer that `layer` reads to its errors, in place, unless
+ * another reader has still to give some. */
 void qn__gpu_finish_errors(qn__gpu_pass *pass, uint32_t layer);
+void qn__gpu_launch_add_forward(qn__gpu_pass *pass, uint32_t layer);
+/* The errors of both layers that an add reads. */
+void qn__gpu_launch_add_errors(qn__gpu_pass *pass, uint32_t layer);
 
 /* gpu_norm.c: batchnorm (17.8). */
 uint64_t qn__gpu_moments_bytes(const qn__worker *worker, const qn__layer *layer);
