@@ -221,17 +221,14 @@ typedef struct qn__kernel_shape {
                                          Rows are items (FORWARD, ERRORS) or inputs k (GRADIENT);
                                          columns are outputs (FORWARD, GRADIENT) or inputs (ERRORS).
                                          Directions of the grid: 0 columns, 1 rows, 2 k-blocks. */
-    uint32_t
-        share;       /* of a kernel without tiles: pieces of work that one group does. The grid has
-                        work / share groups, rounded up, in direction 0; with 0 always one group.
-                        The pieces are items (FETCH, LOSS), outputs (BIAS), parameters (UPDATE:
-                        `count`), vectors of four columns in 16 rows (UNFOLD), 16 columns of a row
-                        (TURN, PIXELS_*, POOL_*, ADD_FORWARD, NORM_* but the next), channels
-                        (NORM_GRADIENT,       NORM_UPDATE), weights and biases with their padding (SUMS_*: (in +
-                        1)
-                        *       ld(out)), elements (MAP, TRIAL). Groups beyond the work's end do nothing.
-                      */
-    int opencl_only; /* 1: a vector kernel, not in the CUDA text */
+    /* Of a kernel without tiles: pieces of work that one group does. The grid has work / share
+     * groups, rounded up, in direction 0; with 0 always one group. The pieces are items (FETCH,
+     * LOSS), outputs (BIAS), parameters (UPDATE: `count`), vectors of four columns in 16 rows
+     * (UNFOLD), 16 columns of a row (TURN, PIXELS_*, POOL_*, ADD_FORWARD, NORM_* but the next),
+     * channels (NORM_GRADIENT, NORM_UPDATE), weights and biases with their padding (SUMS_*: (in +
+     * 1) * ld(out)), elements (MAP, TRIAL). Groups beyond the work's end do nothing. */
+    uint32_t share;
+    int opencl_only;   /* 1: a vector kernel, not in the CUDA text */
     uint32_t products; /* QN_WITH_...: a program with any of these arithmetics has the kernel, if it
                           also has its kind of tiles */
 } qn__kernel_shape;
