@@ -28,6 +28,11 @@ static const struct function {
     {"log", QN_MAP_LOG, 0xf5f5c2ae24dac282u, 0xcfc624c3ab5e0ae0u},
     {"tanh", QN_MAP_TANH, 0x042d7fc3732c6f3au, 0x35a87040e0df74bau},
     {"sigmoid", QN_MAP_SIGMOID, 0x8f26d74e385986dcu, 0x7915e23944b3b243u},
+    /* 17.2 */
+    {"gelu", QN_MAP_GELU, 0x587705adbb539f4cu, 0x38f92ccb4943a642u},
+    {"gelu_slope", QN_MAP_GELU_SLOPE, 0x556de6d1f7caa378u, 0x275ebefd53907f0eu},
+    {"silu", QN_MAP_SILU, 0xa50adea9ecda1110u, 0xbce332d436d12f87u},
+    {"silu_slope", QN_MAP_SILU_SLOPE, 0xa13ae13e77340a9eu, 0xe90d8417f4b9d628u},
 };
 
 static const struct kind {

@@ -308,6 +308,18 @@ RECIPES |= {name: f"{words} --arith {name.split('-')[0]}" for name, words in INT
 SIXTH = {
     "smoothing": IDX + SMALL + TWO + "--loss cross-entropy --smoothing 0.1 --lr 0.2"
                  " --class-weight 3=2.5,7=0.01",
+    "leaky-relu": IDX + SMALL + '--model "dense 33 leaky_relu dropout 0.2; dense 10 leaky_relu" --loss mse'
+                  " --lr 0.1",
+    "gelu": IDX + SMALL + '--model "dense 33 gelu; dense 19 gelu dropout 0.2; dense 10 softmax"'
+            " --loss cross-entropy --lr 0.2",
+    "silu": IDX + SMALL + '--model "dense 33 silu dropout 0.2; dense 19 silu; dense 10 softmax"'
+            " --loss cross-entropy --optimizer adam --lr 0.005",
+    "pixels-gelu": pixels("conv 6 3x3 stride 2 gelu dropout 0.2; maxpool 2; conv 9 3x3 leaky_relu; dense 16 silu", "--lr 0.1"),
+    "i14-silu": IDX + SMALL + '--model "dense 33 silu; dense 18 gelu dropout 0.2; dense 10 softmax"'
+                " --loss cross-entropy --lr 0.2 --arith i14",
+    "batchnorm-silu": pixels("conv 5 3x3 stride 3; batchnorm silu; maxpool 2; dense 12; batchnorm gelu", "--lr 0.1"),
+    "residual-gelu": pixels("conv 5 3x3 stride 3 silu; residual { conv 5 3x3 leaky_relu; conv 5 3x3 } gelu;"
+                            " dense 12 gelu", "--lr 0.1"),
     "clip": IDX + SMALL + TWO + "--loss cross-entropy --clip 1 --lr 0.5 --weight-decay 0.001",
     "clip-adam": IDX + SMALL + '--model "dense 10 softmax" --loss cross-entropy --clip 1.1 --optimizer'
                  " adam --lr 0.002 --unit 53 --grain 7",

@@ -7,6 +7,7 @@ oracle itself is checked against fractions, published test vectors and numerical
 
 import gzip
 import json
+import math
 import os
 import re
 import subprocess
@@ -217,12 +218,16 @@ def test_constants_of_the_text_are_consistent_and_those_of_the_oracle():
 
 
 def test_elementary_functions_give_the_results_in_the_text():
-    """The tables of 13.14."""
-    rows = re.findall(r"^\| `([0-9a-f]{8})` \|(.*)\|$", TEXT.read_text(), re.MULTILINE)
-    assert len(rows) > 20
-    for argument, results in rows:
+    """The tables of 13.14 and 17.2."""
+    text = TEXT.read_text()
+    later = text.index("17.2 **")
+    rows = list(re.finditer(r"^\| `([0-9a-f]{8})` \|(.*)\|$", text, re.MULTILINE))
+    assert len(rows) > 40
+    for row in rows:
+        argument, results = row.groups()
         wanted = [result.strip(" `") for result in results.split("|")]
         names = ["exp", "log", "tanh", "sigmoid"] if len(wanted) == 4 else ["cospi"]
+        names = ["gelu", "gelu_slope", "silu", "silu_slope"] if row.start() > later else names
         for name, want in zip(names, wanted, strict=True):
             got = getattr(elementary, name)(elementary.from_bits(int(argument, 16)))
             assert ("NaN" if np.isnan(got) else f"{int(elementary.bits(got)):08x}") == want, (
@@ -287,6 +292,9 @@ def network_in_doubles(layers, x, labels, loss):
             "tanh": np.tanh(z),
             "sigmoid": 1 / (1 + np.exp(-z)),
             "softmax": np.exp(z) / np.exp(z).sum(axis=1, keepdims=True),
+            "leaky_relu": np.where(z > 0, z, 0.01 * z),
+            "gelu": z * np.vectorize(math.erfc)(-z / math.sqrt(2)) / 2,
+            "silu": z / (1 + np.exp(-z)),
         }[activation]
     rows = np.arange(len(x))
     if loss == "cross-entropy":
@@ -307,12 +315,12 @@ def network_in_doubles(layers, x, labels, loss):
 DELTA = F(0.3)  # of huber
 
 
-@pytest.mark.parametrize("hidden", ["relu", "tanh", "sigmoid"])
+@pytest.mark.parametrize("hidden", ["relu", "tanh", "sigmoid", "leaky_relu", "gelu", "silu"])
 @pytest.mark.parametrize(
     "last,loss",
     [("softmax", "cross-entropy"), ("sigmoid", "binary"), ("none", "real mae"), ("tanh", "real huber"),
      ("none", "real mse"), ("softmax", "mae"), ("sigmoid", "huber"), ("softmax", "huber")]
-    + [(a, "mse") for a in ("none", "relu", "tanh", "sigmoid", "softmax")],
+    + [(a, "mse") for a in ("none", "relu", "tanh", "sigmoid", "softmax", "leaky_relu")],
 )
 def test_gradients_are_derivatives(hidden, last, loss):
     """The text's formulas are the gradient's; two programs would agree on a fault in them."""
@@ -540,6 +548,31 @@ JOBS = {
             "--label": 1,
         },
     ),
+    "gated-smoothing-clip-nesterov": (
+        "idx",
+        {
+            "--scale": "unit",
+            "--model": "dense 17 gelu; dense 9 silu dropout 0.3; dense 10 softmax",
+            "--loss": "cross-entropy",
+            "--smoothing": "0.1",
+            **{"--momentum": "0.8", "--nesterov": None, "--clip": "0.7"},
+            **{"--weight-decay": "0.002", "--lr": "0.3", "--optimizer": "momentum"},
+        },
+    ),
+    "leaky-clip-integers": (
+        "csv-f32",
+        {
+            "--scale": "standard",
+            "--model": "dense 8 silu; dense 7 gelu dropout 0.2; dense 4 leaky_relu",
+            "--loss": "huber",
+            "--optimizer": "adamw",
+            "--clip": "0.05",
+            "--lr": "0.01",
+            "--label": "kind",
+            "--arith": "i14",
+            "--grain": 5,
+        },
+    ),
     "raw-bytes-mse-relu": (
         "csv-odd",
         {
@@ -628,7 +661,7 @@ def sets(tmp_path_factory):
 def options(sets, job):
     name, own = job if isinstance(job, tuple) else JOBS[job]
     merged = {**BASE, "--init": "auto", "--unit": 44, **sets[name], **own}
-    return [str(part) for pair in merged.items() for part in pair]
+    return [str(part) for pair in merged.items() for part in pair if part is not None]
 
 
 def tensors(content):

@@ -25,7 +25,7 @@ JOBS = {
         {
             "--shape": "2x2x2",
             "--scale": "standard",
-            "--model": "conv 17 2 pad 1 sigmoid; avgpool 2 stride 1; conv 3 1 none; globalpool; "
+            "--model": "conv 17 2 pad 1 sigmoid; avgpool 2 stride 1; conv 3 1 leaky_relu; globalpool; "
                        "dense 4 softmax",
             "--loss": "cross-entropy",
             "--init": "glorot",
@@ -65,7 +65,7 @@ JOBS = {
             "--shape": "1x3x3",
             "--label": "kind",
             "--scale": "standard",
-            "--model": "conv 4 2x2 dilation 2 none; dense 5 tanh; dense 4 softmax",
+            "--model": "conv 4 2x2 dilation 2 gelu; dense 5 silu dropout 0.1; dense 4 softmax",
             "--loss": "mse",
             "--init": "lecun",
             "--lr": "0.5",
@@ -105,8 +105,8 @@ JOBS = {
             "--label": "kind",
             "--scale": "standard",
             "--arith": "i7",
-            "--model": "conv 4 2x2 stride 2 pad 1 tanh; conv 6 2x3 stride 1x2 pad 1x2 dilation 2x1 none; "
-                       "dense 5 tanh; dense 4 softmax",
+            "--model": "conv 4 2x2 stride 2 pad 1 silu; conv 6 2x3 stride 1x2 pad 1x2 dilation 2x1 none; "
+                       "dense 5 gelu; dense 4 softmax",
             "--loss": "mse",
             "--unit": 20,
             "--lr": "0.5",
@@ -162,7 +162,7 @@ JOBS = {
         {
             "--shape": "1x7x6",
             "--scale": "unit",
-            "--model": "conv 3 3x3 stride 2; batchnorm relu dropout 0.2; dense 9; batchnorm tanh; "
+            "--model": "conv 3 3x3 stride 2; batchnorm silu dropout 0.2; dense 9; batchnorm tanh; "
                        "dense 10 softmax",
             "--loss": "cross-entropy",
             "--optimizer": "momentum",

@@ -41,6 +41,7 @@
     ROW(FORWARD_MEDIUM, forward_medium, QN__FORWARD_TAKES, 128, 64, 64, 0, QN_WITH_F32)            \
     ROW(FORWARD_SMALL, forward_small, QN__FORWARD_TAKES, 128, 16, 32, 0, QN_WITH_F32)              \
     ROW(FORWARD_VECTOR, forward_vector, QN__FORWARD_TAKES, 1, 96, 32, 0, QN_WITH_ALL)              \
+    ROW(GATE, gate, "MMMMMuuuuuufU", 256, 0, 0, 256, QN_WITH_ALL)                                  \
     ROW(LOSS, loss, QN__LOSS_TAKES, 64, 0, 0, 1, QN_WITH_ALL)                                      \
     ROW(LOSS_VECTOR, loss_vector, QN__LOSS_TAKES, 1, 0, 0, 16, QN_WITH_ALL)                        \
     ROW(ERRORS_LARGE, errors_large, QN__ERRORS_TAKES, 256, 128, 128, 0, QN_WITH_F32)               \

@@ -53,6 +53,12 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *     D = Y after dropout, 6.5; without it D is not written. weights, biases: offsets in
  *     `parameters`, in floats.
  *
+ * GATE: step M, Y M, S M, D M, numbers M, height u, width u, out u, layer u, activation u,
+ * threshold u, keep f, seed U
+ *     For gelu and silu (17.2), which FORWARD leaves out: Y[items * pixels][ld(out)] =
+ *     activation(Y), and S
+ *     the derivative there, which ERRORS takes for Y. With threshold, D = Y after dropout.
+ *
  * LOSS: step M, Y M, targets M, weight M, loss M, classes M, scores M, finite M, E M, out u,
  * activation u, kind u, delta f, factor f, flags u For each item: softmax if it is the activation
  * (in place), sigmoid likewise where the loss is binary, class, score, and finite = 1 if all
@@ -223,10 +229,11 @@ typedef struct qn__kernel_shape {
                                          Directions of the grid: 0 columns, 1 rows, 2 k-blocks. */
     /* Of a kernel without tiles: pieces of work that one group does. The grid has work / share
      * groups, rounded up, in direction 0; with 0 always one group. The pieces are items (FETCH,
-     * LOSS), outputs (BIAS), parameters (UPDATE: `count`), vectors of four columns in 16 rows
-     * (UNFOLD), 16 columns of a row (TURN, PIXELS_*, POOL_*, ADD_FORWARD, NORM_* but the next),
-     * channels (NORM_GRADIENT, NORM_UPDATE), weights and biases with their padding (SUMS_*: (in +
-     * 1) * ld(out)), elements (MAP, TRIAL). Groups beyond the work's end do nothing. */
+     * LOSS), numbers with their padding (GATE), outputs (BIAS), parameters (UPDATE: `count`),
+     * vectors of four columns in 16 rows (UNFOLD), 16 columns of a row (TURN, PIXELS_*, POOL_*,
+     * ADD_FORWARD, NORM_* but the next), channels (NORM_GRADIENT, NORM_UPDATE), weights and biases
+     * with their padding (SUMS_*: (in + 1) * ld(out)), elements (MAP, TRIAL). Groups beyond the
+     * work's end do nothing. */
     uint32_t share;
     int opencl_only;   /* 1: a vector kernel, not in the CUDA text */
     uint32_t products; /* QN_WITH_...: a program with any of these arithmetics has the kernel, if it

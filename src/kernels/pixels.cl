@@ -53,6 +53,15 @@ QN_FN qn_u32 qn_row_of(qn_pixel p, qn_u32 pixels, qn_u32 at) {
     return p.begin * pixels + at * p.items + p.item;
 }
 
+/* The dropout word of channel c of a row. */
+QN_FN qn_u32 qn_pixel_word(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_u64 *numbers,
+                           qn_pixel p, qn_u32 width, qn_u32 channels, qn_u32 c, qn_u32 layer,
+                           qn_u64 seed) {
+    const qn_u32 k = (p.y * width + p.x) * channels + c;
+    return qn_word_of(qn_dropout_words(seed, layer, step->epoch, numbers[p.begin + p.item], k / 4u),
+                      k, 2u);
+}
+
 #define QN_OUTSIDE 0xffffffffu
 
 /* A coordinate of a tap, or QN_OUTSIDE. */

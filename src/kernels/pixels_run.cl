@@ -24,15 +24,6 @@ QN_FN float qn_chain_of(QN_GLOBAL const qn_taps *taps, qn_pixel p, QN_GLOBAL con
     return acc;
 }
 
-/* The dropout word of channel c of a row. */
-QN_FN qn_u32 qn_pixel_word(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_u64 *numbers,
-                           qn_pixel p, qn_u32 width, qn_u32 channels, qn_u32 c, qn_u32 layer,
-                           qn_u64 seed) {
-    const qn_u32 k = (p.y * width + p.x) * channels + c;
-    return qn_word_of(qn_dropout_words(seed, layer, step->epoch, numbers[p.begin + p.item], k / 4u),
-                      k, 2u);
-}
-
 QN_KERNEL(128)
 qn_pixels_forward(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
                   QN_GLOBAL const float *from, QN_GLOBAL const float *A,

@@ -116,7 +116,10 @@ typedef struct qn_taps {
     KIND(RELU, relu)                                                                               \
     KIND(TANH, tanh)                                                                               \
     KIND(SIGMOID, sigmoid)                                                                         \
-    KIND(SOFTMAX, softmax)
+    KIND(SOFTMAX, softmax)                                                                         \
+    KIND(LEAKY_RELU, leaky_relu)                                                                   \
+    KIND(GELU, gelu)                                                                               \
+    KIND(SILU, silu)
 #define QN_OPTIMIZERS(KIND)                                                                        \
     KIND(SGD, sgd, 0u)                                                                             \
     KIND(MOMENTUM, momentum, 1u)                                                                   \
@@ -146,6 +149,10 @@ enum { QN_SCALES(QN_KIND) QN_SCALE_KINDS };
 #define QN_MAP_SIGMOID 4u
 #define QN_MAP_COSPI 5u
 #define QN_MAP_SQRT 6u
+#define QN_MAP_GELU 7u /* from here on no vector variants */
+#define QN_MAP_GELU_SLOPE 8u
+#define QN_MAP_SILU 9u
+#define QN_MAP_SILU_SLOPE 10u
 
 /* Operations of the kernel TRIAL. Floats are passed and returned as their 32 bits. */
 #define QN_TRIAL_ADD 0u

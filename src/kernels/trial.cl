@@ -13,6 +13,14 @@ QN_FN float qn_map_one(float x, qn_u32 op) {
         return qn_cospi(x);
     if (op == QN_MAP_SQRT)
         return qn_sqrt(x);
+    if (op == QN_MAP_GELU)
+        return qn_gelu(x);
+    if (op == QN_MAP_GELU_SLOPE)
+        return qn_gelu_slope(x);
+    if (op == QN_MAP_SILU)
+        return qn_silu(x);
+    if (op == QN_MAP_SILU_SLOPE)
+        return qn_silu_slope(x);
     return x;
 }
 

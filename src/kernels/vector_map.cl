@@ -1,6 +1,6 @@
 /* MAP for CPU devices, the vector variant of trial.cl's. It calls the same functions as the other
  * vector kernels, so that tests over all arguments and measurements cover them. None of them calls
- * cospi. */
+ * cospi, gelu or silu. */
 #define QN_MAP_SHARE 4096u
 
 QN_INLINE vf qn_map_lanes(vf x, qn_u32 op) {
@@ -22,7 +22,7 @@ qn_map_vector(QN_GLOBAL const float *in, QN_GLOBAL float *out, qn_u64 count, qn_
     const qn_u64 first = (qn_u64)qn_group(0) * QN_MAP_SHARE;
     const qn_u64 end = first + QN_MAP_SHARE < count ? first + QN_MAP_SHARE : count;
     qn_u64 i = first;
-    for (; op != QN_MAP_COSPI && i + 16u <= end; i += 16u)
+    for (; op != QN_MAP_COSPI && op < QN_MAP_GELU && i + 16u <= end; i += 16u)
         vstore16(qn_map_lanes(vload16(0, in + i), op), 0, out + i);
     for (; i < end; ++i)
         out[i] = qn_map_one(in[i], op);

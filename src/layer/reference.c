@@ -214,6 +214,12 @@ static float activated(qn__activation activation, float z) {
         return qn__tanh(z);
     case QN__ACT_SIGMOID:
         return qn__sigmoid(z);
+    case QN__ACT_LEAKY_RELU:
+        return z > 0.0f ? z : z * 0.01f;
+    case QN__ACT_GELU:
+        return qn__gelu(z);
+    case QN__ACT_SILU:
+        return qn__silu(z);
     case QN__ACT_NONE:
     case QN__ACT_SOFTMAX:
         break;
@@ -384,8 +390,8 @@ float qn__reference_loss(const qn__reference *r, const qn__reference_item *item)
     return own_loss(r, item->label) * weight_of(item);
 }
 
-/* 8.5: the error e, before the activation whose output is y. */
-static float derive(qn__activation activation, float y, float e) {
+/* 8.5, 17.2: the error e, before the activation of z whose output is y. */
+static float derive(qn__activation activation, float z, float y, float e) {
     switch (activation) {
     case QN__ACT_RELU:
         return y > 0.0f ? e : 0.0f;
@@ -393,6 +399,12 @@ static float derive(qn__activation activation, float y, float e) {
         return e * fmaf(-y, y, 1.0f);
     case QN__ACT_SIGMOID:
         return e * (y * (1.0f - y));
+    case QN__ACT_LEAKY_RELU:
+        return y > 0.0f ? e : e * 0.01f;
+    case QN__ACT_GELU:
+        return e * qn__gelu_slope(z);
+    case QN__ACT_SILU:
+        return e * qn__silu_slope(z);
     case QN__ACT_NONE:
     case QN__ACT_SOFTMAX: /* 8.3 handles it */
         break;
@@ -421,8 +433,9 @@ static void last_error(qn__reference *r, const qn__reference_item *item) {
     for (uint32_t j = 0; j < l->out; ++j)
         c = fmaf(delta[j], y[j], c);
     for (uint32_t j = 0; j < l->out; ++j)
-        delta[j] = l->activation == QN__ACT_SOFTMAX ? y[j] * (delta[j] - c)
-                                                    : derive(l->activation, y[j], delta[j]);
+        delta[j] = l->activation == QN__ACT_SOFTMAX
+                       ? y[j] * (delta[j] - c)
+                       : derive(l->activation, m->z[j], y[j], delta[j]);
 }
 
 /* The error e of layer `source`, from one of the layers that read it. Of two the main path's comes
@@ -459,7 +472,7 @@ static void finish_error(qn__reference *r, uint32_t layer) {
         float *e = &m->delta[k];
         if (l->drop_threshold != 0)
             *e = m->dropped[k] ? 0.0f : *e * l->drop_keep;
-        *e = derive(l->activation, m->y[k], *e);
+        *e = derive(l->activation, m->z[k], m->y[k], *e);
     }
     m->has_error = 0;
 }

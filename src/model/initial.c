@@ -4,11 +4,16 @@
 #include <math.h>
 #include <string.h>
 
+/* Whether it passes positive sums on and stops negative ones, more or less (6.2, 17.2). */
+static int is_rectifier(qn__activation activation) {
+    return activation == QN__ACT_RELU || activation >= QN__ACT_LEAKY_RELU;
+}
+
 /* The bound of a layer's weights. */
 static float limit_of(const qn__layer *layer, qn__init init) {
     const float in = (float)layer->depth;
     if (init == QN__INIT_AUTO)
-        init = layer->activation == QN__ACT_RELU ? QN__INIT_HE : QN__INIT_GLOROT;
+        init = is_rectifier(layer->activation) ? QN__INIT_HE : QN__INIT_GLOROT;
     switch (init) {
     case QN__INIT_HE:
         return sqrtf(6.0f / in);

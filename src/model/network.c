@@ -6,7 +6,7 @@
 
 /* Where words of the current layer stand; SIZE_MAX: nowhere. */
 typedef struct marks {
-    size_t softmax, dropout;
+    size_t softmax, dropout, gated;
 } marks;
 
 static qn_status parse_kind(qn__tokens *w, qn__layer_kind *kind) {
@@ -36,6 +36,8 @@ static qn_status parse_activation(qn__tokens *w, marks *at, qn__activation *out)
     *out = (qn__activation)row->value;
     if (*out == QN__ACT_SOFTMAX)
         at->softmax = w->at;
+    if (qn__keeps_slope(*out))
+        at->gated = w->at;
     qn__tokens_next(w);
     return QN_OK;
 }
@@ -139,7 +141,7 @@ static qn_status close_block(qn__tokens *w, marks *at, block *b, uint32_t layers
 static qn_status parse_layer(qn__tokens *w, marks *at, block *b, uint32_t layers,
                              qn__layer_text *layer, int *made) {
     const size_t begin = w->at;
-    *at = (marks){SIZE_MAX, SIZE_MAX};
+    *at = (marks){SIZE_MAX, SIZE_MAX, SIZE_MAX};
     *layer = (qn__layer_text){0};
     *made = !qn__tokens_is(w, "|");
     if (qn__tokens_is(w, "}"))
@@ -178,6 +180,9 @@ static qn_status check_place(const qn__tokens *w, const marks *at, size_t begin,
     if (last && at->dropout != SIZE_MAX)
         return qn__tokens_fail(w, at->dropout, "the last layer has dropout",
                                "outputs cannot be dropped: take the dropout out of the last layer");
+    if (last && at->gated != SIZE_MAX)
+        return qn__tokens_fail(w, at->gated, "the last layer has gelu or silu",
+                               "they stand in layers before the last: use none or softmax here");
     if (last && kind != QN__LAYER_DENSE)
         return qn__tokens_fail(w, begin, "the last layer is not dense",
                                "end the model with a dense layer, such as \"dense 10 softmax\"");
@@ -299,6 +304,7 @@ int qn__network_contract(const qn__network *network) {
     for (uint32_t l = 0; l < network->layers; ++l) {
         const int own = qn__layer_ops_of(network->layer[l].kind)->contract;
         most = own > most ? own : most;
+        most = network->layer[l].activation >= QN__ACT_LEAKY_RELU ? 6 : most;
     }
     return most;
 }

@@ -9,11 +9,14 @@
 
 static const qn__choice activations[] = {
     {"none", QN__ACT_NONE, "the sums unchanged", "linear identity"},
-    {"relu", QN__ACT_RELU, "negative sums become 0",
-     "relu6 leakyrelu prelu elu selu gelu silu swish"},
+    {"relu", QN__ACT_RELU, "negative sums become 0", "relu6 elu selu"},
     {"tanh", QN__ACT_TANH, "hyperbolic tangent, -1 to 1", "hardtanh"},
     {"sigmoid", QN__ACT_SIGMOID, "logistic function, 0 to 1", "logistic expit hardsigmoid"},
     {"softmax", QN__ACT_SOFTMAX, "class probabilities; only for the last layer", "logsoftmax"},
+    {"leaky_relu", QN__ACT_LEAKY_RELU, "negative sums are multiplied by 0.01", "lrelu prelu rrelu"},
+    {"gelu", QN__ACT_GELU, "the sum times the normal distribution function of it; not last",
+     "geluexact gelunew gelutanh"},
+    {"silu", QN__ACT_SILU, "the sum times its sigmoid; not last", "swish swish1 hardswish mish"},
 };
 const qn__table qn__activations = {"activation", NULL, ROWS(activations)};
 
@@ -42,7 +45,7 @@ static const qn__choice optimizers[] = {
 const qn__table qn__optimizers = {"optimizer", "`train.optimizer`", ROWS(optimizers)};
 
 static const qn__choice initialisations[] = {
-    {"auto", QN__INIT_AUTO, "he for layers with relu, glorot for others", "default"},
+    {"auto", QN__INIT_AUTO, "he for relu, leaky_relu, gelu and silu, glorot for others", "default"},
     {"glorot", QN__INIT_GLOROT, "uniform up to sqrt(6 / (inputs + outputs))",
      "xavier xavieruniform glorotuniform"},
     {"he", QN__INIT_HE, "uniform up to sqrt(6 / inputs)", "kaiming kaiminguniform heuniform"},

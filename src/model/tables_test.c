@@ -39,7 +39,7 @@ static void test_every_row_is_found(void **state) {
 static void test_values_are_all_there(void **state) {
     (void)state;
     const size_t counts[TABLES] = {
-        QN__ACT_SOFTMAX + 1,   QN__LOSS_BINARY + 1,     QN__OPT_ADAMW + 1, QN__INIT_LECUN + 1,
+        QN__ACT_SILU + 1,      QN__LOSS_BINARY + 1,     QN__OPT_ADAMW + 1, QN__INIT_LECUN + 1,
         QN__SCALE_CHANNEL + 1, QN__SCHEDULE_COSINE + 1, QN__ARITH_I21 + 1};
     for (size_t t = 0; t < TABLES; ++t) {
         assert_int_equal(all[t]->count, counts[t]);

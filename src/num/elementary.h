@@ -25,4 +25,12 @@ float qn__sigmoid(float x);
 /* cos(pi t), for 0 <= t <= 1 only. Exact at 0, 1/2 and 1. */
 float qn__cospi(float t);
 
+/* z times the normal distribution function of z (docs/exactness.md 17.2), and its derivative. */
+float qn__gelu(float z);
+float qn__gelu_slope(float z);
+
+/* z times sigmoid z, and its derivative. */
+float qn__silu(float z);
+float qn__silu_slope(float z);
+
 #endif

@@ -11,8 +11,17 @@ typedef enum qn__activation {
     QN__ACT_RELU,
     QN__ACT_TANH,
     QN__ACT_SIGMOID,
-    QN__ACT_SOFTMAX /* last layer only */
+    QN__ACT_SOFTMAX, /* last layer only */
+    QN__ACT_LEAKY_RELU,
+    QN__ACT_GELU, /* this and the next: not in the last layer */
+    QN__ACT_SILU
 } qn__activation;
+
+/* Whether the derivative needs the sum before the activation (docs/exactness.md 17.2); that of
+ * others needs their output alone. */
+static inline int qn__keeps_slope(qn__activation activation) {
+    return activation == QN__ACT_GELU || activation == QN__ACT_SILU;
+}
 
 typedef enum qn__loss {
     QN__LOSS_CROSS_ENTROPY,

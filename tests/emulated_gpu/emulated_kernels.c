@@ -62,6 +62,9 @@ static void update(void *const *a) {
     qn_update(M(0), M(1), M(2), M(3), M(4), U(5), U(6), u(7), f(8), f(9), f(10), f(11), f(12),
               f(13), f(14));
 }
+static void gate(void *const *a) {
+    qn_gate(M(0), M(1), M(2), M(3), M(4), u(5), u(6), u(7), u(8), u(9), u(10), f(11), U(12));
+}
 static void tally(void *const *a) { qn_tally(M(0), M(1), M(2), M(3), M(4), M(5), u(6)); }
 static void sums_out(void *const *a) { qn_sums_out(M(0), M(1), U(2), u(3), u(4), U(5)); }
 static void sums_in(void *const *a) { qn_sums_in(M(0), M(1), U(2), u(3), u(4), U(5)); }
@@ -155,6 +158,7 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_forward_large", "MMMUUMMMuuuuufU", forward_large},
     {"qn_forward_medium", "MMMUUMMMuuuuufU", forward_medium},
     {"qn_forward_small", "MMMUUMMMuuuuufU", forward_small},
+    {"qn_gate", "MMMMMuuuuuufU", gate},
     {"qn_loss", "MMMMMMMMMuuuffu", loss},
     {"qn_errors_large", "MMMUMMMuuuuufU", errors_large},
     {"qn_errors_medium", "MMMUMMMuuuuufU", errors_medium},

@@ -1,4 +1,4 @@
-"""Section 13 of the contract: elementary functions.
+"""Section 13 of the contract: elementary functions; and those of 17.2.
 
 The numbers beside the lines are those of the operations in the text. Everything works on arrays
 of float32; the branches of the text become numpy.where, both sides being computed.
@@ -187,3 +187,54 @@ def cospi(t):
     c4 = fma(c3, v2, ONE)
     outer = np.where(t < X("0x1p-1"), c4, ZERO - c4)
     return np.where(abs(u) < X("0x1p-2"), middle, outer)[()]
+
+
+def magnitude(z):
+    """`a` of 17.2."""
+    return lesser(X("0x1.dp+3"), from_bits(bits(z) & np.uint32(0x7FFFFFFF)))
+
+
+def bell(z):
+    """17.2."""
+    a = magnitude(z)
+    h = a * a  # 1
+    l = X("0x1p-1") * fnma(a, a, h)  # 2
+    g = exp(X("-0x1p-1") * h)  # 3
+    return fma(l, g, g)  # 4
+
+
+def normal(z):
+    """17.2."""
+    a = magnitude(z)
+    d = fma(X("0x1p-2"), a, ONE)  # 1
+    r = recip(d)  # 2
+    t = fma(fnma(r, d, ONE), r, r)  # 3
+    t2 = t * t  # 4
+    p4 = fma(X("0x1.14c402p-6"), t, X("-0x1.08584cp-4"))  # 5
+    p3 = fma(p4, t2, fma(X("0x1.c9c49p-5"), t, X("0x1.7272d2p-6")))  # 6
+    p2 = fma(p3, t2, fma(X("0x1.229296p-6"), t, X("0x1.577424p-4")))  # 7
+    p1 = fma(p2, t2, fma(X("0x1.2b0f9p-4"), t, X("0x1.864c8ap-4")))  # 8
+    p0 = fma(p1, t2, fma(X("0x1.97a3d2p-4"), t, X("0x1.988f9cp-4")))  # 9
+    q = bell(z) * (t * p0)  # 10
+    return np.where(z < 0, q, ONE - q)  # 11
+
+
+def gelu(z):
+    """17.2."""
+    return z * normal(z)
+
+
+def gelu_slope(z):
+    """17.2."""
+    return fma(z, bell(z) * X("0x1.988454p-2"), normal(z))
+
+
+def silu(z):
+    """17.2."""
+    return z * sigmoid(z)
+
+
+def silu_slope(z):
+    """17.2."""
+    s = sigmoid(z)
+    return fma(z * s, ONE - s, s)

@@ -23,7 +23,8 @@ from products import Chains, units_of
 
 CHAINS = Chains()
 PARTS = re.compile(r"\s*residual\s*{|[|]|}[^;|}]*|[^;{|}]*[^;{|}\s][^;{|}]*")
-ACTIVATIONS = ("none", "relu", "tanh", "sigmoid", "softmax")
+ACTIVATIONS = ("none", "relu", "tanh", "sigmoid", "softmax", "leaky_relu", "gelu", "silu")
+SLOPE = F(0.01)  # 17.2
 
 
 @dataclass
@@ -160,7 +161,7 @@ def parse_model(text, shape):
                 window, rest = norms.parse(part, shape)
         found = re.fullmatch(
             ("" if window else r"\s*dense\s+(?P<outputs>\d+)")
-            + r"\s*(?P<activation>none|relu|tanh|sigmoid|softmax)?(?:\s*dropout\s+(?P<p>\S+))?\s*",
+            + rf"\s*(?P<activation>{'|'.join(ACTIVATIONS)})?(?:\s*dropout\s+(?P<p>\S+))?\s*",
             rest,
         )
         if not found:
@@ -211,7 +212,7 @@ def initialise(layers, seed, rule):
             reached = taps * rows
         kind = rule
         if rule == "auto":
-            kind = "he" if layer.activation == "relu" else "glorot"
+            kind = "he" if layer.activation in ("relu", "leaky_relu", "gelu", "silu") else "glorot"
         if kind == "glorot":
             limit = np.sqrt(F(6) / integer(depth + reached))
         elif kind == "he":
@@ -250,6 +251,12 @@ def activate(activation, z):
         return elementary.tanh(z)
     if activation == "sigmoid":
         return elementary.sigmoid(z)
+    if activation == "leaky_relu":
+        return np.where(z > 0, z, z * SLOPE)
+    if activation == "gelu":
+        return elementary.gelu(z)
+    if activation == "silu":
+        return elementary.silu(z)
     if activation == "softmax":
         return softmax(z)[2]
     return z
@@ -342,18 +349,24 @@ def loss_units(values, grain):
     return total
 
 
-def through(activation, e, y):
-    """8.5: delta from e and the output y of the activation."""
+def through(activation, e, y, z):
+    """8.5, 17.2: delta from e, the output y of the activation and its argument z."""
     if activation == "relu":
         return np.where(y > 0, e, ZERO)
     if activation == "tanh":
         return e * fma(-y, y, ONE)
     if activation == "sigmoid":
         return e * (y * (ONE - y))
+    if activation == "leaky_relu":
+        return np.where(y > 0, e, e * SLOPE)
+    if activation == "gelu":
+        return e * elementary.gelu_slope(z)
+    if activation == "silu":
+        return e * elementary.silu_slope(z)
     return e
 
 
-def last_delta(loss, layer, y, labels, unit, delta=ZERO, shares=None, smoothing=ZERO):
+def last_delta(loss, layer, y, z, labels, unit, delta=ZERO, shares=None, smoothing=ZERO):
     """8.2, 8.3, 17.3: delta of the last layer, in units of 2^-unit."""
     factor = F(2.0**unit) if shares is None else (shares * F(2.0**unit))[:, None]
     d = y - targets(loss, labels, layer.outputs)
@@ -365,7 +378,7 @@ def last_delta(loss, layer, y, labels, unit, delta=ZERO, shares=None, smoothing=
         return d * factor
     g = slope(loss, d, delta) * factor
     if layer.activation != "softmax":
-        return through(layer.activation, g, y)
+        return through(layer.activation, g, y, z)
     c = np.zeros(len(y), dtype=np.float32)
     for j in range(layer.outputs):
         c = fma(g[:, j], y[:, j], c)
@@ -381,12 +394,12 @@ def deltas(loss, layers, passes, labels, unit, product=CHAINS, delta=ZERO, share
     for l in range(len(layers) - 1, -1, -1):
         layer, own = layers[l], passes[l]
         if l == len(layers) - 1:
-            d = last_delta(loss, layer, own.y, labels, unit, delta, shares, smoothing)
+            d = last_delta(loss, layer, own.y, own.z, labels, unit, delta, shares, smoothing)
         else:
             e = errors[l]
             if own.dropped is not None:
                 e = np.where(own.dropped, ZERO, e * keep_factor(layer))
-            d = through(layer.activation, e, own.y)
+            d = through(layer.activation, e, own.y, own.z)
         result.insert(0, d)
         if layer.other is not None:
             errors[layer.source] = errors[layer.other] = d + ZERO

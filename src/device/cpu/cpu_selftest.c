@@ -111,10 +111,11 @@ static const char *try_functions(const qn__maps *maps, trial *t) {
         size_t map;
         float (*right)(float x);
         const char *name;
-    } functions[] = {{offsetof(qn__maps, exp), qn__exp, "exp"},
-                     {offsetof(qn__maps, log), qn__log, "log"},
-                     {offsetof(qn__maps, tanh), qn__tanh, "tanh"},
-                     {offsetof(qn__maps, sigmoid), qn__sigmoid, "sigmoid"}};
+    } functions[] = {
+#define ROW(f, none) {offsetof(qn__maps, f), qn__##f, #f},
+        QN__MAPS(ROW, )
+#undef ROW
+    };
     static const uint32_t special[] = {0,          0x80000000, 1,          0x807fffff, 0x3f800000,
                                        0x7f800000, 0xff800000, 0x42b17218, 0xc2cff1b5, 0x7fc00000};
     enum { SPECIALS = sizeof special / sizeof *special };

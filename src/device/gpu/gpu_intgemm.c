@@ -157,7 +157,7 @@ static void quantize_items(qn__gpu_pass *pass, uint32_t layer, const qn__gpu_mem
 static void launch_forward(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
-    const int drops = pass->training && l->dropped.bytes;
+    const int drops = qn__gpu_drops(pass, i);
     const product p =
         choose(w, &forward, l->layer->in <= QN_MATRIX_DEPTH, pass->items, l->layer->out);
     qn__gpu_call c = {0};
@@ -176,6 +176,7 @@ static void launch_forward(qn__gpu_pass *pass, uint32_t i) {
     qn__push_arg(&c, l->output_place);
     qn__gpu_push_outputs(w, i, drops, &c);
     qn__gpu_launch(pass, p.kernel, p.groups, &c);
+    qn__gpu_launch_gate(pass, i);
 }
 
 void qn__gpu_launch_intgemm_forward(qn__gpu_pass *pass) {
@@ -193,7 +194,7 @@ void qn__gpu_launch_intgemm_forward(qn__gpu_pass *pass) {
 /* 15.5 */
 void qn__gpu_launch_intgemm_errors(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
-    const qn__gpu_layer *l = &w->layer[i], *below = l - 1;
+    const qn__gpu_layer *l = &w->layer[i];
     const uint32_t product_of_errors = i > 0 ? QN_QUANTIZE_WORDS | QN_QUANTIZE_WEIGHED : 0;
     quantize_items(pass, i, qn__gpu_errors_of(w, i), l->layer->out, errors_place(pass, i),
                    QN_QUANTIZE_GRAINS | product_of_errors);
@@ -206,7 +207,7 @@ void qn__gpu_launch_intgemm_errors(qn__gpu_pass *pass, uint32_t i) {
     qn__push_memory_arg(&c, &w->quantized_items);
     qn__push_memory_arg(&c, &w->absmax_items);
     qn__push_memory_arg(&c, &l->by_input);
-    qn__push_memory_arg(&c, &below->output);
+    qn__push_memory_arg(&c, qn__gpu_derived_of(w, i - 1));
     qn__push_memory_arg(&c, qn__gpu_errors_of(w, i - 1));
     qn__push_memory_arg(&c, &w->numbers);
     qn__push_arg(&c, l->layer->in);

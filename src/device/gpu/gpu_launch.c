@@ -50,6 +50,37 @@ void qn__gpu_push_plain(const qn__worker *w, qn__gpu_call *c) {
     qn__push_wide_arg(c, w->program->seed);
 }
 
+int qn__gpu_drops(const qn__gpu_pass *pass, uint32_t layer) {
+    const qn__gpu_layer *l = &pass->worker->layer[layer];
+    return pass->training && l->dropped.bytes && !l->slope.bytes;
+}
+
+void qn__gpu_launch_gate(qn__gpu_pass *pass, uint32_t layer) {
+    const qn__worker *w = pass->worker;
+    const qn__gpu_layer *l = &w->layer[layer];
+    const int drops = pass->training && l->dropped.bytes;
+    if (!l->slope.bytes)
+        return;
+    qn__gpu_call c = {0};
+    qn__push_memory_arg(&c, &w->step);
+    qn__push_memory_arg(&c, &l->output);
+    qn__push_memory_arg(&c, &l->slope);
+    qn__push_memory_arg(&c, drops ? &l->dropped : &l->output);
+    qn__push_memory_arg(&c, &w->numbers);
+    qn__push_arg(&c, l->layer->to.height);
+    qn__push_arg(&c, l->layer->to.width);
+    qn__push_arg(&c, l->layer->to.channels);
+    qn__gpu_push_outputs(w, layer, drops, &c);
+    qn__gpu_launch_over(
+        pass, QN__K_GATE,
+        (uint64_t)pass->items * qn__gpu_pixels(l->layer) * qn__gpu_ld(l->layer->to.channels), &c);
+}
+
+const qn__gpu_memory *qn__gpu_derived_of(const qn__worker *w, uint32_t layer) {
+    const qn__gpu_layer *l = &w->layer[layer];
+    return l->slope.bytes ? &l->slope : &l->output;
+}
+
 void qn__gpu_push_state(const qn__worker *w, qn__gpu_call *c) {
     qn__push_memory_arg(c, &w->parameters);
     qn__push_memory_arg(c, w->slots > 0 ? &w->slot[0] : &w->step);

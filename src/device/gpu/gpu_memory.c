@@ -72,7 +72,7 @@ typedef struct piece {
     uint64_t bytes;
 } piece;
 
-enum { FIXED_PIECES = 22, PIXELS_PIECES = 5, INTGEMM_PIECES = 6, LAYER_PIECES = 5 };
+enum { FIXED_PIECES = 22, PIXELS_PIECES = 5, INTGEMM_PIECES = 6, LAYER_PIECES = 6 };
 
 static uint64_t row_bytes(const qn__worker *w, uint64_t n) {
     return qn__gpu_ld(n) * w->room * sizeof(float);
@@ -192,6 +192,7 @@ static void layer_pieces(qn__worker *w, uint32_t layer, piece pieces[LAYER_PIECE
     pieces[2] = (piece){&l->by_output, words_bytes(w, out, qn__gpu_words(in))};
     pieces[4] = (piece){&l->moments, qn__gpu_moments_bytes(w, l->layer)};
     pieces[3] = (piece){&l->by_input, layer > 0 ? words_bytes(w, in, qn__gpu_words(out)) : 0};
+    pieces[5] = (piece){&l->slope, qn__keeps_slope(l->layer->activation) ? bytes : 0};
 }
 
 /* Calls `each` for all buffers; stops at the first failure. */

@@ -65,7 +65,7 @@ static void launch_moments(qn__gpu_pass *pass, uint32_t i, uint32_t flags) {
 void qn__gpu_launch_norm_forward(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
-    const int drops = pass->training && l->dropped.bytes;
+    const int drops = qn__gpu_drops(pass, i);
     qn__gpu_call c = {0};
     if (pass->training)
         launch_moments(pass, i, 0);
@@ -80,6 +80,7 @@ void qn__gpu_launch_norm_forward(qn__gpu_pass *pass, uint32_t i) {
     qn__push_arg(&c, pass->training ? (uint32_t)grains_of(w, pass->items) : 0);
     qn__gpu_push_outputs(w, i, drops, &c);
     launch(pass, QN__K_NORM_FORWARD, (uint64_t)pass->items * qn__gpu_pixels(l->layer), i, &c);
+    qn__gpu_launch_gate(pass, i);
 }
 
 void qn__gpu_launch_norm_errors(qn__gpu_pass *pass, uint32_t i) {

@@ -186,7 +186,7 @@ static void launch_pool(qn__gpu_pass *pass, uint32_t i, int backward) {
 static void finish_forward(qn__gpu_pass *pass, uint32_t i, const chunk *k) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
-    const int drops = pass->training && l->dropped.bytes;
+    const int drops = qn__gpu_drops(pass, i);
     const uint32_t out = l->layer->to.channels;
     qn__gpu_call c = {0};
     qn__push_memory_arg(&c, &w->step);
@@ -231,6 +231,7 @@ void qn__gpu_launch_pixels_forward(qn__gpu_pass *pass, uint32_t i) {
         qn__gpu_launch_chains(pass, &f);
         finish_forward(pass, i, &k);
     }
+    qn__gpu_launch_gate(pass, i);
 }
 
 /* Writes the errors of layer `source`, which layer i reads. The layers of both paths of a block
@@ -245,7 +246,7 @@ static void finish_errors(qn__gpu_pass *pass, uint32_t i, int32_t source,
     qn__push_memory_arg(&c, from);
     qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
     qn__push_memory_arg(&c, flags & QN_PIXELS_CHAINS ? &w->turned : &w->step);
-    qn__push_memory_arg(&c, &w->layer[source].output);
+    qn__push_memory_arg(&c, qn__gpu_derived_of(w, (uint32_t)source));
     qn__push_memory_arg(&c, qn__gpu_errors_of(w, (uint32_t)source));
     qn__push_memory_arg(&c, &w->numbers);
     qn__push_arg(&c, k->index);
@@ -289,7 +290,7 @@ void qn__gpu_launch_add_errors(qn__gpu_pass *pass, uint32_t i) {
 void qn__gpu_launch_add_forward(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
-    const int drops = pass->training && l->dropped.bytes;
+    const int drops = qn__gpu_drops(pass, i);
     qn__gpu_call c = {0};
     qn__push_memory_arg(&c, &w->step);
     qn__push_memory_arg(&c, &w->taps);
@@ -303,6 +304,7 @@ void qn__gpu_launch_add_forward(qn__gpu_pass *pass, uint32_t i) {
     qn__gpu_launch_over(
         pass, QN__K_ADD_FORWARD,
         sixteens((uint64_t)pass->items * qn__gpu_pixels(l->layer), l->layer->to.channels), &c);
+    qn__gpu_launch_gate(pass, i);
 }
 
 static void launch_turn(qn__gpu_pass *pass, uint32_t i) {

@@ -39,7 +39,7 @@ static product choose(const qn__worker *w, qn__kernel large, uint64_t rows, uint
 void qn__gpu_launch_float_forward(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
-    const int drops = pass->training && l->dropped.bytes;
+    const int drops = qn__gpu_drops(pass, i);
     const product p = choose(w, QN__K_FORWARD_LARGE, pass->items, l->layer->out);
     qn__gpu_call c = {0};
     qn__push_memory_arg(&c, &w->step);
@@ -54,6 +54,7 @@ void qn__gpu_launch_float_forward(qn__gpu_pass *pass, uint32_t i) {
     qn__push_arg(&c, l->layer->out);
     qn__gpu_push_outputs(w, i, drops, &c);
     qn__gpu_launch(pass, p.kernel, p.groups, &c);
+    qn__gpu_launch_gate(pass, i);
 }
 
 void qn__gpu_launch_chains(qn__gpu_pass *pass, const qn__gpu_factors *f) {
@@ -77,7 +78,7 @@ void qn__gpu_launch_chains(qn__gpu_pass *pass, const qn__gpu_factors *f) {
 /* 8.4, 8.5 */
 void qn__gpu_launch_float_errors(qn__gpu_pass *pass, uint32_t i, const qn__gpu_memory *plain) {
     const qn__worker *w = pass->worker;
-    const qn__gpu_layer *l = &w->layer[i], *below = &w->layer[l->source];
+    const qn__gpu_layer *l = &w->layer[i];
     const uint32_t source = (uint32_t)l->source;
     const product p = choose(w, QN__K_ERRORS_LARGE, pass->items, l->layer->in);
     qn__gpu_call c = {0};
@@ -85,7 +86,7 @@ void qn__gpu_launch_float_errors(qn__gpu_pass *pass, uint32_t i, const qn__gpu_m
     qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
     qn__push_memory_arg(&c, &w->parameters);
     qn__push_wide_arg(&c, l->weights);
-    qn__push_memory_arg(&c, &below->output);
+    qn__push_memory_arg(&c, qn__gpu_derived_of(w, source));
     qn__push_memory_arg(&c, plain ? plain : qn__gpu_errors_of(w, source));
     qn__push_memory_arg(&c, &w->numbers);
     qn__push_arg(&c, l->layer->in);

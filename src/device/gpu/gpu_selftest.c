@@ -328,7 +328,11 @@ static const struct function {
                  {QN_MAP_TANH, "tanh", qn__tanh},
                  {QN_MAP_SIGMOID, "sigmoid", qn__sigmoid},
                  {QN_MAP_COSPI, "cospi", qn__cospi},
-                 {QN_MAP_SQRT, "sqrt", root}};
+                 {QN_MAP_SQRT, "sqrt", root},
+                 {QN_MAP_GELU, "gelu", qn__gelu},
+                 {QN_MAP_GELU_SLOPE, "gelu_slope", qn__gelu_slope},
+                 {QN_MAP_SILU, "silu", qn__silu},
+                 {QN_MAP_SILU_SLOPE, "silu_slope", qn__silu_slope}};
 
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 

@@ -23,6 +23,7 @@ typedef struct qn__gpu_layer {
     qn__gpu_memory output;    /* [rows][ld(channels)], before dropout */
     qn__gpu_memory dropped;   /* after it; no bytes without dropout */
     qn__gpu_memory moments;   /* batchnorm: of the grains of the last pass of training */
+    qn__gpu_memory slope;     /* of gelu and silu; no bytes for others */
     /* For integer products (docs/exactness.md 15): weights as words along the inputs and, except in
      * the first layer, along the outputs; the offset in absmax_outputs. */
     qn__gpu_memory by_output, by_input;
@@ -205,6 +206,12 @@ uint32_t qn__gpu_k_blocks(qn__gpu_pass *pass, uint64_t grains, uint64_t tiles, u
 void qn__gpu_push_outputs(const qn__worker *worker, uint32_t layer, int drops, qn__gpu_call *call);
 /* The same of a layer that has neither activation nor dropout. */
 void qn__gpu_push_plain(const qn__worker *worker, qn__gpu_call *call);
+/* Whether FORWARD applies the dropout of a layer; GATE does where it is enqueued behind it. */
+int qn__gpu_drops(const qn__gpu_pass *pass, uint32_t layer);
+/* Enqueues GATE if the layer's activation needs it. */
+void qn__gpu_launch_gate(qn__gpu_pass *pass, uint32_t layer);
+/* What ERRORS derives the activation of a layer from: its outputs, or its slopes. */
+const qn__gpu_memory *qn__gpu_derived_of(const qn__worker *worker, uint32_t layer);
 /* Pushes the arguments for the parameters, the optimiser's state and the optimiser's settings. */
 void qn__gpu_push_state(const qn__worker *worker, qn__gpu_call *call);
 void qn__gpu_push_rule(const qn__program *program, float decay, qn__gpu_call *call);

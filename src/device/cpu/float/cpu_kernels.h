@@ -118,6 +118,8 @@ typedef struct qn__cpu_kernels {
 
     /* y = activation(z) in place over count (a multiple of 16) numbers; not softmax. */
     void (*activate)(qn__activation activation, size_t count, float *z);
+    /* slope = its derivative at z, of activations that keep it (qn__keeps_slope). */
+    void (*slope)(qn__activation activation, size_t count, const float *z, float *slope);
     /* e = e times the derivative at output y (8.5), in place; not softmax. */
     void (*derive)(qn__activation activation, size_t count, const float *y, float *e);
     /* Pooling, element by element over count (a multiple of 16) numbers. raise: y = x where x > y.

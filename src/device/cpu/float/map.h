@@ -16,59 +16,44 @@
 
 typedef void qn__map_function(size_t n, const float *x, float *y);
 
+/* The functions: ITEM(exp, ...) and so on. */
+#define QN__MAPS(ITEM, ...)                                                                        \
+    ITEM(exp, __VA_ARGS__)                                                                         \
+    ITEM(log, __VA_ARGS__)                                                                         \
+    ITEM(tanh, __VA_ARGS__)                                                                        \
+    ITEM(sigmoid, __VA_ARGS__)                                                                     \
+    ITEM(gelu, __VA_ARGS__)                                                                        \
+    ITEM(gelu_slope, __VA_ARGS__)                                                                  \
+    ITEM(silu, __VA_ARGS__)                                                                        \
+    ITEM(silu_slope, __VA_ARGS__)
+
 /* The forms of one instruction set. */
+#define QN__MAP_MEMBER(f, type) type *f;
 typedef struct qn__maps {
     const char *name; /* "scalar", "avx2", "avx512", "neon" */
-    qn__map_function *exp;
-    qn__map_function *log;
-    qn__map_function *tanh;
-    qn__map_function *sigmoid;
+    QN__MAPS(QN__MAP_MEMBER, qn__map_function)
 } qn__maps;
 
+#define QN__MAP_FORMS(f, isa)                                                                      \
+    qn__map_function qn_cpu_map_##f##_f32_##isa;                                                   \
+    qn__map_function qn__cpu_map_##f##_f32_##isa;
+
 /* For every machine; slow if the compiler may not use an fma instruction. */
-qn__map_function qn_cpu_map_exp_f32_scalar;
-qn__map_function qn_cpu_map_log_f32_scalar;
-qn__map_function qn_cpu_map_tanh_f32_scalar;
-qn__map_function qn_cpu_map_sigmoid_f32_scalar;
-qn__map_function qn__cpu_map_exp_f32_scalar;
-qn__map_function qn__cpu_map_log_f32_scalar;
-qn__map_function qn__cpu_map_tanh_f32_scalar;
-qn__map_function qn__cpu_map_sigmoid_f32_scalar;
+QN__MAPS(QN__MAP_FORMS, scalar)
 extern const qn__maps qn__maps_scalar;
 
 #if defined(__x86_64__)
 /* AVX2 and FMA. */
-qn__map_function qn_cpu_map_exp_f32_avx2;
-qn__map_function qn_cpu_map_log_f32_avx2;
-qn__map_function qn_cpu_map_tanh_f32_avx2;
-qn__map_function qn_cpu_map_sigmoid_f32_avx2;
-qn__map_function qn__cpu_map_exp_f32_avx2;
-qn__map_function qn__cpu_map_log_f32_avx2;
-qn__map_function qn__cpu_map_tanh_f32_avx2;
-qn__map_function qn__cpu_map_sigmoid_f32_avx2;
+QN__MAPS(QN__MAP_FORMS, avx2)
 extern const qn__maps qn__maps_avx2;
 
 /* AVX-512 F, DQ, VL and BW. */
-qn__map_function qn_cpu_map_exp_f32_avx512;
-qn__map_function qn_cpu_map_log_f32_avx512;
-qn__map_function qn_cpu_map_tanh_f32_avx512;
-qn__map_function qn_cpu_map_sigmoid_f32_avx512;
-qn__map_function qn__cpu_map_exp_f32_avx512;
-qn__map_function qn__cpu_map_log_f32_avx512;
-qn__map_function qn__cpu_map_tanh_f32_avx512;
-qn__map_function qn__cpu_map_sigmoid_f32_avx512;
+QN__MAPS(QN__MAP_FORMS, avx512)
 extern const qn__maps qn__maps_avx512;
 #endif
 
 #if defined(__aarch64__)
-qn__map_function qn_cpu_map_exp_f32_neon;
-qn__map_function qn_cpu_map_log_f32_neon;
-qn__map_function qn_cpu_map_tanh_f32_neon;
-qn__map_function qn_cpu_map_sigmoid_f32_neon;
-qn__map_function qn__cpu_map_exp_f32_neon;
-qn__map_function qn__cpu_map_log_f32_neon;
-qn__map_function qn__cpu_map_tanh_f32_neon;
-qn__map_function qn__cpu_map_sigmoid_f32_neon;
+QN__MAPS(QN__MAP_FORMS, neon)
 extern const qn__maps qn__maps_neon;
 #endif
 

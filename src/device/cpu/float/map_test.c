@@ -1,4 +1,4 @@
-/* The array forms of exp, log, tanh and sigmoid, for every instruction set of this machine. They
+/* The array forms of the elementary functions, for every instruction set of this machine. They
  * give the bits of the scalar reference on a dense sample of all floats, for every short length and
  * alignment, in place too. They write nothing outside the arrays. */
 #include "device/cpu/float/map.h"
@@ -15,10 +15,12 @@
 
 #include <cmocka.h>
 
-enum { FUNCTIONS = 4, LONGEST = 67 };
+enum { FUNCTIONS = 8, LONGEST = 67 };
 
-static float (*const reference[FUNCTIONS])(float) = {qn__exp, qn__log, qn__tanh, qn__sigmoid};
-static const char *const names[FUNCTIONS] = {"exp", "log", "tanh", "sigmoid"};
+#define REFERENCE(f, none) qn__##f,
+#define NAME(f, none) #f,
+static float (*const reference[FUNCTIONS])(float) = {QN__MAPS(REFERENCE, )};
+static const char *const names[FUNCTIONS] = {QN__MAPS(NAME, )};
 
 static uint32_t to_bits(float x) {
     uint32_t bits;
@@ -78,7 +80,8 @@ static void tails(const qn__maps *maps, int f, qn__map_function *map) {
 }
 
 static void conforms(const qn__maps *maps) {
-    qn__map_function *const map[FUNCTIONS] = {maps->exp, maps->log, maps->tanh, maps->sigmoid};
+#define MAP(f, none) maps->f,
+    qn__map_function *const map[FUNCTIONS] = {QN__MAPS(MAP, )};
     for (int f = 0; f < FUNCTIONS; f++) {
         tails(maps, f, map[f]);
         sample(maps, f, map[f]);

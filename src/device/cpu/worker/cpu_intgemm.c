@@ -210,8 +210,8 @@ static void through_below(const qn__cpu_pass *pass, uint32_t layer, uint32_t pan
         const size_t at = p * below->out_stride + (size_t)first * QN__PANEL;
         if (below->dropped)
             qn__cpu_dropout(pass, source, p, first, rows, below->error + at, below->error + at);
-        w->kernels->derive(below->layer->activation, (size_t)rows * QN__PANEL, below->output + at,
-                           below->error + at);
+        w->kernels->derive(below->layer->activation, (size_t)rows * QN__PANEL,
+                           (below->slope ? below->slope : below->output) + at, below->error + at);
     }
     qn__cpu_note_errors(pass, source, first, rows, panel, panels);
 }

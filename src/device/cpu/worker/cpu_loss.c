@@ -241,7 +241,7 @@ void qn__cpu_finish_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_
         w->kernels->add(count, l->side + at, error);
     if (l->dropped)
         qn__cpu_dropout(pass, layer, panel, first, rows, error, error);
-    w->kernels->derive(l->layer->activation, count, l->output + at, error);
+    w->kernels->derive(l->layer->activation, count, (l->slope ? l->slope : l->output) + at, error);
     if (w->bits)
         return;
     const uint32_t bits = w->kernels->absmax(count, error);

@@ -131,6 +131,7 @@ static void carve_layer(arena *a, qn__worker *w, uint32_t index) {
             ? carve(a, rows_of(w, l->in_pixels), (size_t)l->in_panels * QN__PANEL * sizeof(float))
             : NULL;
     l->dropped = l->layer->drop_threshold ? carve(a, room, row) : NULL;
+    l->slope = qn__keeps_slope(l->layer->activation) ? carve(a, room, row) : NULL;
 }
 
 /* Panels of 16 x 16 weights that a core transposes at a time. */

@@ -76,6 +76,7 @@ typedef struct qn__cpu_layer {
                             dropout; or the inputs */
     float *output;       /* out_panels x rows x 16, before dropout */
     float *dropped;      /* the same after dropout; NULL without */
+    float *slope;        /* the derivative of the activation in training; NULL: from the outputs */
     const float *second; /* add: as `input`, for the shortcut */
     /* delta of 8.2 - 8.5. The last layer of a path without an activation has that of its add: then
      * error_of is the number of the add, else its own. So a backward pass only reads it. */
