@@ -302,6 +302,17 @@ NORMS = {f"batchnorm-{name}": pixels(model, more) for name, model, more in [
     ("i14", "conv 18 3x3 stride 4; batchnorm relu dropout 0.2; conv 5 3x3; batchnorm; dense 9; batchnorm tanh",
      "--arith i14 --grain 16"),
 ]}
+# Normalisation of each item (17.9): groups inside panels, across them and of several.
+NORMS |= {f"groupnorm-{name}": pixels(model, more) for name, model, more in [
+    ("conv", "conv 20 3x3 stride 3; groupnorm 5 relu; conv 33 3x3; groupnorm 3 tanh", "--grain 16 --momentum 0.9"),
+    ("adam", "conv 32 3x3 stride 3; groupnorm 2 relu dropout 0.3; maxpool 2; layernorm; globalpool",
+     "--optimizer adam --lr 0.002 --weight-decay 0.01 --batch 37 --grain 5"),
+    ("first", "groupnorm 1; conv 4 3x3 stride 4; groupnorm 4 sigmoid; dense 48; groupnorm 3 relu", "--scale none"),
+    ("residual", "conv 6 3x3 stride 4; groupnorm 3 relu; residual { layernorm relu; conv 6 3x3; groupnorm 2 |"
+                 " groupnorm 1 } relu; globalpool", ""),
+    ("layernorm", "dense 40; layernorm relu; dense 17; layernorm tanh", "--clip 0.4 --batch 50 --grain 7"),
+    ("i14", "conv 18 3x3 stride 4; groupnorm 3 relu; conv 5 3x3; layernorm; dense 9; layernorm tanh", "--arith i14"),
+]}
 RECIPES |= NORMS
 RECIPES |= {name: f"{words} --arith {name.split('-')[0]}" for name, words in INTEGERS.items()}
 # Contract 6 (docs/exactness.md 17).

@@ -89,8 +89,9 @@ SIXTH_BUILDS = {
 }
 
 # Normalisation.
-NORMS = [name for name in recipes.NORMS if "i14" not in name]
-FEW_NORMS = ["batchnorm-weights", "batchnorm-dense"]
+NORMS = [name for name in recipes.NORMS if not name.endswith("i14")]
+BATCHNORMS = [name for name in NORMS if name.startswith("batchnorm")]
+FEW_NORMS = ["batchnorm-weights", "groupnorm-first"]
 NORM_BUILDS = {
     "release": (NORMS, [1, 3]),
     "clang": (FEW_NORMS, [2]),
@@ -103,7 +104,7 @@ NORM_BUILDS = {
 
 
 # Both: few recipes, whose operands every instruction set packs in its own way.
-INTEGER_WINDOWS = [*recipes.INTEGER_WINDOWS, "batchnorm-i14"]
+INTEGER_WINDOWS = [*recipes.INTEGER_WINDOWS, "batchnorm-i14", "groupnorm-i14"]
 INTEGER_WINDOW_BUILDS = {
     "release": (INTEGER_WINDOWS, [3]),
     "debug": (INTEGER_WINDOWS[1:3], [2]),
@@ -196,7 +197,7 @@ def on_kinds(*lists):
 DEVICE_WINDOWS = ["pixels-panels", "pixels-dropout", "pixels-maxpool-overlap", "pixels-mse"]
 DEVICE_NORMS = ["batchnorm-grain-1", "batchnorm-grain-beyond", "residual-dense", "residual-first"]
 MORE_WINDOWS = [pytest.param(*case, id="-".join(case), marks=machine.LONG)
-                for case in itertools.product(devices.KINDS, WINDOWS + NORMS + BLOCKS)
+                for case in itertools.product(devices.KINDS, WINDOWS + BATCHNORMS + BLOCKS)
                 if case[1] not in DEVICE_WINDOWS + DEVICE_NORMS]
 
 
@@ -225,7 +226,7 @@ def test_two_devices(kind, name, files, tmp_path):
     *on_kinds(["i7-adamw", "i14-batch-50-grain-7"], ["2,5"]),
     *on_kinds(["pixels-dropout", "batchnorm-dense"], ["2,3"]),
     *(pytest.param(*case, "3,2", id="-".join(case), marks=machine.LONG)
-      for case in itertools.product(devices.KINDS, WINDOWS + NORMS + BLOCKS))])
+      for case in itertools.product(devices.KINDS, WINDOWS + BATCHNORMS + BLOCKS))])
 def test_device_beside_the_processor(kind, name, shares, files, tmp_path):
     """Both in every step, unevenly: what one computes the other goes on from."""
     names, environment = devices.KINDS[kind]()
@@ -264,7 +265,7 @@ def test_all_kinds_at_once(name, files, tmp_path):
 
 # These take long in Python, and others are like them.
 SLOW_IN_PYTHON = ["batch-1", "best", "from-csv-gz", "from-idx-gz", "unit-30", "relu-last", "sgd-decay",
-                  "tanh-last", "scale-none", "step", *INTEGER_WINDOWS, *NORMS[2:], *BLOCKS]
+                  "tanh-last", "scale-none", "step", *INTEGER_WINDOWS, *NORMS[2:-2], *BLOCKS]
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[machine.LONG] * (name in SLOW_IN_PYTHON))

@@ -162,8 +162,8 @@ JOBS = {
         {
             "--shape": "1x7x6",
             "--scale": "unit",
-            "--model": "conv 3 3x3 stride 2; batchnorm silu dropout 0.2; dense 9; batchnorm tanh; "
-                       "dense 10 softmax",
+            "--model": "conv 3 3x3 stride 2; batchnorm silu dropout 0.2; groupnorm 3; dense 9; "
+                       "batchnorm tanh; layernorm gelu; dense 10 softmax",
             "--loss": "cross-entropy",
             "--optimizer": "momentum",
             "--momentum": "0.5",
@@ -183,5 +183,5 @@ def test_model_files_are_the_same(job, sets, tmp_path):  # noqa: F811
 def test_the_jobs_reach_every_word():
     models = " ".join(own["--model"] for _, own in JOBS.values())
     for word in ("conv", "maxpool", "avgpool", "globalpool", "stride", "pad", "dilation", "dropout",
-                 "batchnorm", "residual"):
+                 "batchnorm", "groupnorm", "layernorm", "residual"):
         assert re.search(rf"\b{word}\b", models), word

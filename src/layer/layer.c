@@ -16,6 +16,10 @@ const qn__layer_ops *qn__layer_ops_of(qn__layer_kind kind) {
         return &qn__globalpool;
     case QN__LAYER_BATCHNORM:
         return &qn__batchnorm;
+    case QN__LAYER_GROUPNORM:
+        return &qn__groupnorm;
+    case QN__LAYER_LAYERNORM:
+        return &qn__layernorm;
     case QN__LAYER_ADD:
         return &qn__residual;
     }

@@ -17,6 +17,7 @@ typedef struct qn__layer_text {
     uint32_t skip, other; /* as in qn__layer */
     uint32_t out;         /* dense, conv: channels of the output, 1 .. QN__MAX_WIDTH */
     qn__window window;    /* conv, maxpool, avgpool */
+    uint32_t groups;      /* groupnorm: of channels */
     qn__activation activation;
     float dropout; /* probability, 0: none */
 } qn__layer_text;
@@ -88,7 +89,7 @@ typedef struct qn__layer_ops {
 } qn__layer_ops;
 
 extern const qn__layer_ops qn__dense, qn__conv, qn__maxpool, qn__avgpool, qn__globalpool,
-    qn__batchnorm, qn__residual;
+    qn__batchnorm, qn__groupnorm, qn__layernorm, qn__residual;
 
 const qn__layer_ops *qn__layer_ops_of(qn__layer_kind kind);
 

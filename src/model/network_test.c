@@ -42,6 +42,8 @@ static void test_normalisations(void **state) {
     (void)state;
     check_canonical("conv 8 3; BatchNorm RELU dropout .5; dense 2",
                     "conv 8 3x3 none; batchnorm relu dropout 0.5; dense 2 none");
+    check_canonical("conv 8 3; GROUPNORM 04 tanh; layernorm dropout .5; dense 2",
+                    "conv 8 3x3 none; groupnorm 4 tanh; layernorm none dropout 0.5; dense 2 none");
     check_canonical("dense 7; batchnorm; dense 2", "dense 7 none; batchnorm none; dense 2 none");
 }
 
@@ -131,8 +133,10 @@ static void test_refusals(void **state) {
     check_refused("dense 500 tanh, dense 10 softmax", "unknown activation \"tanh,\"", 11,
                   "layers are separated by \";\"");
     check_refused("dens 500", "unknown layer \"dens\"", 1, "did you mean \"dense\"?");
-    check_refused("dense 5; rnn 3", "unknown layer \"rnn\"", 10,
-                  "there are: dense, conv, maxpool, avgpool, globalpool, residual");
+    check_refused(
+        "dense 5; rnn 3", "unknown layer \"rnn\"", 10,
+        "there are: dense, conv, maxpool, avgpool, globalpool, batchnorm, groupnorm, layernorm, "
+        "residual");
     check_refused("dense 5;; dense 3", "a layer is empty", 9, "take the semicolon out");
     check_refused(";", "a layer is empty", 1, "take the semicolon out");
     check_refused("dense", "the layer's width is missing", 6, "from 1 to 16777216");

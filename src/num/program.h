@@ -62,6 +62,8 @@ typedef enum qn__layer_kind {
     QN__LAYER_AVGPOOL,
     QN__LAYER_GLOBALPOOL,
     QN__LAYER_BATCHNORM,
+    QN__LAYER_GROUPNORM,
+    QN__LAYER_LAYERNORM,
     QN__LAYER_ADD /* the end of a residual block: the sum of two outputs */
 } qn__layer_kind;
 
@@ -99,6 +101,7 @@ typedef struct qn__layer {
     /* A normalisation has no weights of products. At `biases` it has so many arrays of `vector`
      * parameters: weight, bias, and for batchnorm the running mean and variance. */
     uint32_t vectors, vector;
+    uint32_t groups;  /* groupnorm, layernorm: of channels, each normalised for itself; others: 0 */
     uint32_t running; /* the last parameters of the layer that are running averages (17.8) */
 } qn__layer;
 

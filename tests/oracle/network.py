@@ -54,11 +54,11 @@ class Layer:
 
     @property
     def has_parameters(self):
-        return not self.window or self.window.kind in ("conv", "batchnorm")
+        return not self.window or self.window.kind in ("conv", *norms.KINDS)
 
     @property
     def normalises(self):
-        return self.window is not None and self.window.kind == "batchnorm"
+        return self.window is not None and self.window.kind in norms.KINDS
 
     @property
     def arrays(self):

@@ -1,4 +1,4 @@
-"""17.8 of the contract: normalisation over a grain.
+"""17.8 and 17.9 of the contract: normalisation over a grain, and over groups of an item's channels.
 
 Values of a grain are arrays (items, H, W, C); `for` walks pixels and items, whose chains are
 ordered, and arrays stand for the channels.
@@ -104,7 +104,84 @@ def running(average, total, count):
     return fma(RATE, value - average, average)
 
 
+class GroupNorm:
+    """`groups` is None for layernorm."""
+
+    def __init__(self, shape, groups):
+        self.shape = self.out = shape
+        self.kind = "groupnorm" if groups else "layernorm"
+        self.groups = groups or 1
+        self.each = shape[0] // self.groups
+        self.count = integer(self.each * shape[1] * shape[2])
+
+    def text(self):
+        return f"groupnorm {self.groups}" if self.kind == "groupnorm" else self.kind
+
+    def initial(self):
+        return [np.ones(self.shape[0], np.float32), np.zeros(self.shape[0], np.float32)]
+
+    def total(self, values):
+        """S: (items, C), the sum of each group at each of its channels."""
+        lanes = np.zeros((len(values), self.groups, 16), np.float32)
+        for c in range(self.shape[0]):
+            lanes[:, c // self.each, c % 16] += values[:, c]
+        result = np.zeros(lanes.shape[:2], np.float32)
+        for k in range(16):
+            result = result + lanes[:, :, k]
+        return np.repeat(result, self.each, axis=1)
+
+    def pixels(self, a):
+        return (a[:, y, x] for y in range(self.shape[1]) for x in range(self.shape[2]))
+
+    def measure(self, a):
+        """mean and r, each (items, C)"""
+        s = self.total(a[:, 0, 0]) / integer(self.each)
+        t, q = np.zeros_like(s), np.zeros_like(s)
+        for x in self.pixels(a):
+            d = x - s
+            t, q = t + d, fma(d, d, q)
+        total = self.total(t)
+        u = total / self.count
+        w = fma(-u, total, self.total(q))
+        w = np.where(w <= 0, ZERO, w)
+        return s + u, inverse(w / self.count)
+
+    def slopes(self, a, delta, mean):
+        """b and g, each (items, C)"""
+        b, g = np.zeros_like(mean), np.zeros_like(mean)
+        for x, e in zip(self.pixels(a), self.pixels(delta)):
+            b, g = b + e, fma(e, x - mean, g)
+        return b, g
+
+    def forward(self, a, layer, _):
+        mean, r = (v[:, None, None] for v in self.measure(a))
+        return fma(a - mean, layer.weight * r, layer.bias) + ZERO
+
+    def backward(self, a, layer, delta, _):
+        mean, r = self.measure(a)
+        b, g = self.slopes(a, delta, mean)
+        h = self.total(layer.weight * b) / self.count
+        k = (self.total(layer.weight * g) * r) * r / self.count
+        mean, r, h, k = (v[:, None, None] for v in (mean, r, h, k))
+        return r * fma(-(a - mean), k, fma(layer.weight, delta, -h)) + ZERO
+
+    def gradient(self, delta, a, limit):
+        mean, r = self.measure(a)
+        b, g = self.slopes(a, delta, mean)
+        partials = [np.zeros_like(b[0]), np.zeros_like(b[0])]
+        for own in zip(g * r, b):
+            partials = [total + x for total, x in zip(partials, own)]
+        return [units_of(partial, limit) for partial in partials]
+
+
+KINDS = ("batchnorm", "groupnorm", "layernorm")
+
+
 def parse(text, shape):
     """A normalisation of the text's beginning, and the rest of the text; None for other layers."""
-    found = re.match(r"\s*batchnorm\b\s*", text)
-    return (BatchNorm(shape), text[found.end():]) if found else (None, text)
+    found = re.match(r"\s*(batchnorm|layernorm|groupnorm\s+(\d+))\b\s*", text)
+    if not found:
+        return None, text
+    groups = int(found[2]) if found[2] else None
+    layer = BatchNorm(shape) if found[1] == "batchnorm" else GroupNorm(shape, groups)
+    return layer, text[found.end():]

@@ -146,6 +146,20 @@ typedef struct qn__cpu_kernels {
                       const float *bias, float *y);
     void (*normalise_errors)(uint32_t rows, const float *delta, const float *x, const float *mean,
                              const float *factor, const float *h, const float *k, float *e);
+    /* groupnorm, a panel of `items` items: as `moments` and `slopes`, but each item has its own
+     * row in all arrays, and its sums are a chain over its pixels. */
+    void (*item_moments)(uint32_t items, uint32_t pixels, size_t apart, const float *x,
+                         const float *shift, float *sum, float *squares);
+    void (*item_slopes)(uint32_t items, uint32_t pixels, size_t apart, const float *delta,
+                        const float *x, const float *mean, float *sum, float *products);
+    /* A pixel of `items` items, with rows of 16 for each item in all arrays but bias and weight:
+     * y = fma(x - mean, factor, bias) + 0, in place when x == y;
+     * e = inverse * fma(-(x - mean), k, fma(weight, delta, -h)) + 0. */
+    void (*item_normalise)(uint32_t items, const float *x, const float *mean, const float *factor,
+                           const float *bias, float *y);
+    void (*item_errors)(uint32_t items, const float *delta, const float *x, const float *mean,
+                        const float *inverse, const float *weight, const float *h, const float *k,
+                        float *e);
     /* y[i] = exp(x[i]), log(x[i]); x and y may be the same array. */
     void (*exp)(size_t count, const float *x, float *y);
     void (*log)(size_t count, const float *x, float *y);

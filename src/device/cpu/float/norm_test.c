@@ -94,7 +94,86 @@ static void test_rows(void **state) {
     every_isa(rows_body);
 }
 
+/* Each item's sums of chains over pixels, as `sums_of`. */
+static void item_sums(uint32_t items, uint32_t pixels, size_t apart, const float *a,
+                      const float *shift, const float *b, float *first, float *second) {
+    for (uint32_t i = 0; i < items * QN__PANEL; ++i) {
+        first[i] = second[i] = 0.0f;
+        for (uint32_t p = 0; p < pixels; ++p) {
+            const size_t at = p * apart + i;
+            const float d = a[at] - shift[i];
+            first[i] = first[i] + (b ? b[at] : d);
+            second[i] = fmaf(b ? b[at] : d, d, second[i]);
+        }
+    }
+}
+
+enum { FEW = 9 };
+
+static void check_item_sums(const qn__cpu_kernels *k, uint32_t items, uint32_t pixels) {
+    const size_t rows = (size_t)items * QN__PANEL, apart = rows + QN__PANEL;
+    const size_t count = (pixels - 1) * apart + rows;
+    const float *a = guarded_numbers(count, 0), *b = guarded_numbers(count, 0);
+    const float *shift = guarded_numbers(rows, 0);
+    float *first = guarded_numbers(rows, 0), *second = guarded_numbers(rows, 0);
+    float want[2][FEW * QN__PANEL];
+    snprintf(how, sizeof how, "%u items, %u pixels", items, pixels);
+    item_sums(items, pixels, apart, a, shift, NULL, want[0], want[1]);
+    k->item_moments(items, pixels, apart, a, shift, first, second);
+    same(k, "item_moments, the sum", first, want[0], rows);
+    same(k, "item_moments, the squares", second, want[1], rows);
+    item_sums(items, pixels, apart, a, shift, b, want[0], want[1]);
+    k->item_slopes(items, pixels, apart, b, a, shift, first, second);
+    same(k, "item_slopes, the sum", first, want[0], rows);
+    same(k, "item_slopes, the products", second, want[1], rows);
+    release();
+}
+
+static void item_sums_body(const qn__cpu_kernels *k) {
+    for (uint32_t items = 1; items <= FEW; ++items)
+        for (uint32_t pixels = 1; pixels < 4; ++pixels)
+            check_item_sums(k, items, pixels);
+}
+
+static void test_item_sums(void **state) {
+    (void)state;
+    every_isa(item_sums_body);
+}
+
+static void check_items(const qn__cpu_kernels *k, uint32_t items) {
+    const size_t count = items * QN__PANEL;
+    float *x = guarded_numbers(count, 0), *e = guarded_numbers(count, 0);
+    const float *delta = guarded_numbers(count, 0), *mean = guarded_numbers(count, 0);
+    const float *factor = guarded_numbers(count, 0), *h = guarded_numbers(count, 0);
+    const float *slope = guarded_numbers(count, 0), *row = guarded_numbers(QN__PANEL, 0);
+    float *want = copy_of(x, count);
+    snprintf(how, sizeof how, "%u items", items);
+    for (size_t i = 0; i < count; ++i)
+        want[i] = factor[i] *
+                      fmaf(-(x[i] - mean[i]), slope[i], fmaf(row[i % QN__PANEL], delta[i], -h[i])) +
+                  0.0f;
+    k->item_errors(items, delta, x, mean, factor, row, h, slope, e);
+    same(k, "item_errors", e, want, count);
+    for (size_t i = 0; i < count; ++i)
+        want[i] = fmaf(x[i] - mean[i], factor[i], row[i % QN__PANEL]) + 0.0f;
+    k->item_normalise(items, x, mean, factor, row, x);
+    same(k, "item_normalise in place", x, want, count);
+    release();
+}
+
+static void items_body(const qn__cpu_kernels *k) {
+    for (uint32_t items = 1; items <= FEW; ++items)
+        check_items(k, items);
+}
+
+static void test_items(void **state) {
+    (void)state;
+    every_isa(items_body);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sums), cmocka_unit_test(test_rows)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sums), cmocka_unit_test(test_rows),
+                                       cmocka_unit_test(test_item_sums),
+                                       cmocka_unit_test(test_items)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,6 +102,14 @@ static void carve_norm(arena *a, const qn__worker *w, qn__cpu_layer *l) {
         l->norm.partial[v] = carve(a, grains, row);
 }
 
+static void carve_group_norm(arena *a, const qn__worker *w, qn__cpu_layer *l) {
+    const size_t row = (size_t)l->out_panels * QN__PANEL * sizeof(float);
+    float **const array[] = {&l->norm.mean,       &l->norm.inverse, &l->norm.partial[0],
+                             &l->norm.partial[1], &l->norm.h,       &l->norm.k};
+    for (size_t i = 0; i < sizeof array / sizeof *array; ++i)
+        *array[i] = carve(a, w->room, row);
+}
+
 static void carve_layer(arena *a, qn__worker *w, uint32_t index) {
     qn__cpu_layer *l = &w->layer[index];
     const size_t weights = (size_t)qn__cpu_blocks(l) * l->out_panels * QN__PANEL * QN__PANEL;
@@ -114,7 +122,7 @@ static void carve_layer(arena *a, qn__worker *w, uint32_t index) {
         l->bias_slot[s] = carve(a, l->vectors * l->vector, sizeof(float));
     }
     if (l->layer->vectors)
-        carve_norm(a, w, l);
+        (l->layer->groups ? carve_group_norm : carve_norm)(a, w, l);
     if (w->bits)
         carve_intgemm(a, w, index);
     l->blocks = carve(a, (size_t)qn__cpu_blocks(l) + l->out_panels, sizeof(size_t));

@@ -73,8 +73,8 @@ static void measure(const qn__cpu_pass *pass, const qn__cpu_layer *l, const part
     }
 }
 
-static void finish_rows(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t panel,
-                        uint32_t first, uint32_t rows, float *out) {
+void qn__cpu_norm_finish(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t panel,
+                         uint32_t first, uint32_t rows, float *out) {
     qn__cpu_after_product(pass, thread, layer, panel, first, rows, out);
     if (pass->worker->bits)
         qn__cpu_note_outputs(pass, layer, first, rows, panel, 1);
@@ -93,8 +93,8 @@ static void forward_part(const qn__cpu_pass *pass, int thread, uint32_t layer, c
         float *to = output + pixel * p->apart;
         w->kernels->normalise(p->items, input + pixel * p->apart, l->norm.mean + at, factor,
                               vector_of(l, BIAS, p->panel), to);
-        finish_rows(pass, thread, layer, p->panel, pixel * pass->batch->items + p->item, p->items,
-                    to);
+        qn__cpu_norm_finish(pass, thread, layer, p->panel, pixel * pass->batch->items + p->item,
+                            p->items, to);
     }
 }
 
@@ -113,7 +113,7 @@ static void apply_rows(const qn__cpu_pass *pass, int thread, uint32_t layer, uin
     }
     w->kernels->normalise(rows, qn__cpu_input(pass, l) + panel * l->in_stride + row, zero, factor,
                           rest, to);
-    finish_rows(pass, thread, layer, panel, first, rows, to);
+    qn__cpu_norm_finish(pass, thread, layer, panel, first, rows, to);
 }
 
 void qn__cpu_norm_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
@@ -180,21 +180,26 @@ void qn__cpu_norm_backward(const qn__cpu_pass *pass, int thread, uint32_t layer,
     }
 }
 
-/* The sums over grains of one vector's panel. */
-static int finish_vector(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
-                         uint32_t vector) {
+void qn__cpu_norm_put(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
+                      uint32_t vector, const int64_t *sums) {
     const qn__cpu_piece piece = qn__cpu_piece_at(l, panel, vector);
-    const uint32_t grains = grains_of(pass);
-    int64_t sums[QN__PANEL] = {0};
-    if (qn__cpu_add_partials(pass->worker, grains, QN__PANEL,
-                             l->norm.partial[vector] + (size_t)panel * grains * QN__PANEL, sums))
-        return 1;
     if (pass->update)
         qn__cpu_update_piece(pass->worker, pass->update, l, &piece, sums);
     else if (pass->outlet)
         memcpy(pass->outlet->sums + piece.canonical, sums, piece.columns * sizeof *sums);
     for (uint32_t c = 0; !pass->update && !pass->outlet && c < piece.columns; ++c)
         l->bias_sums[piece.at + c] += sums[c];
+}
+
+/* The sums over grains of one vector's panel. */
+static int finish_vector(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
+                         uint32_t vector) {
+    const uint32_t grains = grains_of(pass);
+    int64_t sums[QN__PANEL] = {0};
+    if (qn__cpu_add_partials(pass->worker, grains, QN__PANEL,
+                             l->norm.partial[vector] + (size_t)panel * grains * QN__PANEL, sums))
+        return 1;
+    qn__cpu_norm_put(pass, l, panel, vector, sums);
     return 0;
 }
 

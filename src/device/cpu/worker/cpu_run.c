@@ -49,14 +49,16 @@ static void inspect(const qn__cpu_pass *pass, int thread) {
 
 static void forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     const qn__cpu_layer *l = &pass->worker->layer[layer];
-    (l->layer->vectors ? qn__cpu_norm_forward
-     : l->walks        ? qn__cpu_walk_forward
-                       : qn__cpu_forward)(pass, thread, layer, phase);
+    (l->layer->groups    ? qn__cpu_group_norm_forward
+     : l->layer->vectors ? qn__cpu_norm_forward
+     : l->walks          ? qn__cpu_walk_forward
+                         : qn__cpu_forward)(pass, thread, layer, phase);
 }
 
 static void backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     const qn__cpu_layer *l = &pass->worker->layer[layer];
-    (l->layer->vectors                 ? qn__cpu_norm_backward
+    (l->layer->groups                  ? qn__cpu_group_norm_backward
+     : l->layer->vectors               ? qn__cpu_norm_backward
      : l->layer->kind == QN__LAYER_ADD ? qn__cpu_walk_split
      : l->inputs.panels                ? qn__cpu_walk_backward
                                        : qn__cpu_backward)(pass, thread, layer, phase);

@@ -24,10 +24,14 @@ enum {
 /* Rows of a run, at most: its blocks stay in the L2 cache while all panels of outputs use them. */
 enum { QN__RUN_ROWS = 128 };
 
-/* A normalisation's numbers for the grains of a batch, each [out panel][grain][16]. */
+/* A normalisation's numbers. Those of batchnorm are for the grains of a batch, each
+ * [out panel][grain][16]. */
 typedef struct qn__cpu_norm {
     float *mean, *inverse; /* of batchnorm: the grain's mean, and r of 17.8 */
     float *partial[4];     /* what a grain contributes to the sums of each vector */
+    /* Of groupnorm, each [out panel][item][16], as mean, inverse and partial are then: h and k of
+     * 17.9. */
+    float *h, *k;
 } qn__cpu_norm;
 
 /* One layer's arrays, all in panels (cpu_kernels.h). Rows of batch arrays are (pixel, item), items
@@ -290,6 +294,17 @@ void qn__cpu_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint
 void qn__cpu_norm_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_norm_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 int qn__cpu_norm_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel);
+void qn__cpu_group_norm_forward(const qn__cpu_pass *pass, int thread, uint32_t layer,
+                                uint32_t phase);
+void qn__cpu_group_norm_backward(const qn__cpu_pass *pass, int thread, uint32_t layer,
+                                 uint32_t phase);
+int qn__cpu_group_norm_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel);
+/* Activates rows of results, and what follows. */
+void qn__cpu_norm_finish(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t panel,
+                         uint32_t first, uint32_t rows, float *out);
+/* Applies or stores the sums of one vector's panel. */
+void qn__cpu_norm_put(const qn__cpu_pass *pass, const qn__cpu_layer *layer, uint32_t panel,
+                      uint32_t vector, const int64_t *sums);
 
 /* Sums the biases of a panel of outputs and applies or stores them. Returns 1 when a partial was
  * out of range. */

@@ -1,0 +1,207 @@
+/* groupnorm G: each item's channels, in G groups, get the mean 0 and the variance 1 over the
+ * channels and pixels of a group, then a weight and a bias for each channel (Wu and He 2018).
+ * layernorm has one group. Training and predictions are the same. */
+#include "layer/layer.h"
+#include "num/norm.h"
+
+enum { WEIGHT, BIAS, VECTORS };
+
+static qn_status parse(qn__tokens *tokens, qn__layer_text *layer) {
+    return qn__tokens_count(tokens, "group count", QN__MAX_WIDTH,
+                            "give the number of groups of channels, as in \"groupnorm 8\"",
+                            &layer->groups);
+}
+
+static void write(const qn__layer_text *layer, qn__text *text) {
+    qn__text_add(text, " %u", layer->groups);
+}
+
+static qn_status parse_none(qn__tokens *tokens, qn__layer_text *layer) {
+    (void)tokens;
+    layer->groups = 1;
+    return QN_OK;
+}
+
+static void write_none(const qn__layer_text *layer, qn__text *text) {
+    (void)layer;
+    (void)text;
+}
+
+static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first, qn__layer *layer,
+                      qn_error *err) {
+    *layer = (qn__layer){.kind = text->kind,
+                         .from = from,
+                         .to = from,
+                         .window = {{1, 1}, {1, 1}, {0, 0}, {1, 1}},
+                         .in = qn__shape_volume(from),
+                         .out = qn__shape_volume(from),
+                         .activation = text->activation,
+                         .drop_keep = 1.0f,
+                         .weights = first,
+                         .biases = first,
+                         .vectors = VECTORS,
+                         .vector = from.channels,
+                         .groups = text->groups};
+    if (from.channels % text->groups == 0)
+        return QN_OK;
+    qn__fail(err, QN_USAGE, "%u channels cannot be divided into %u equal groups", from.channels,
+             text->groups);
+    return qn__remedy(err, QN_USAGE, "the number of groups must divide that of the channels");
+}
+
+static qn__flops flops(const qn__layer *l) { return (qn__flops){l->in, l->in, l->in}; }
+
+static void begin(const qn__layer *l, float *parameters) {
+    for (uint32_t c = 0; c < l->vector; ++c) {
+        parameters[l->biases + c] = 1.0f;
+        parameters[l->biases + l->vector + c] = 0.0f;
+    }
+}
+
+/* A group of an item. The value of channel c at pixel p is number p * channels + c. */
+typedef struct group {
+    const qn__layer *l;
+    const float *a;
+    uint32_t first, end, pixels; /* channels first .. end - 1 */
+    float mean, inverse, count;  /* r and m of 17.9 */
+} group;
+
+/* S of 17.9: a chain for each remainder of the channel by 16, then a chain over these. */
+typedef struct lanes {
+    float lane[16];
+} lanes;
+
+static float sum_of(const lanes *sums) {
+    float sum = 0.0f;
+    for (int k = 0; k < 16; ++k)
+        sum = sum + sums->lane[k];
+    return sum;
+}
+
+static void add(lanes *sums, uint32_t channel, float value) {
+    sums->lane[channel % 16] = sums->lane[channel % 16] + value;
+}
+
+static float shift_of(const group *g) {
+    lanes sums = {{0}};
+    for (uint32_t c = g->first; c < g->end; ++c)
+        add(&sums, c, g->a[c]);
+    return sum_of(&sums) / (float)(g->end - g->first);
+}
+
+static group measure(const qn__layer *l, const float *a, uint32_t index) {
+    const uint32_t each = l->from.channels / l->groups, pixels = l->from.height * l->from.width;
+    group g = {l,      a,    index * each, (index + 1) * each,
+               pixels, 0.0f, 0.0f,         (float)((uint64_t)each * pixels)};
+    const float shift = shift_of(&g);
+    lanes sums = {{0}}, squares = {{0}};
+    for (uint32_t c = g.first; c < g.end; ++c) {
+        float t = 0.0f, q = 0.0f;
+        for (uint32_t p = 0; p < pixels; ++p) {
+            const float d = a[(size_t)p * l->from.channels + c] - shift;
+            t = t + d;
+            q = fmaf(d, d, q);
+        }
+        add(&sums, c, t);
+        add(&squares, c, q);
+    }
+    const float t = sum_of(&sums), u = t / g.count;
+    const float w = qn__norm_squares(fmaf(-u, t, sum_of(&squares)));
+    g.mean = shift + u;
+    g.inverse = qn__norm_inverse(w / g.count);
+    return g;
+}
+
+/* b and g of 17.9, of one channel. */
+static void sum_errors(const group *g, const float *delta, uint32_t c, float *errors,
+                       float *products) {
+    *errors = *products = 0.0f;
+    for (uint32_t p = 0; p < g->pixels; ++p) {
+        const size_t at = (size_t)p * g->l->from.channels + c;
+        *errors = *errors + delta[at];
+        *products = fmaf(delta[at], g->a[at] - g->mean, *products);
+    }
+}
+
+static void forward(const qn__layer *l, int bits, const float *parameters, const float *a,
+                    float *z) {
+    const float *weight = parameters + l->biases, *bias = weight + l->vector;
+    (void)bits; /* with integers, too, it is float32 */
+    for (uint32_t i = 0; i < l->groups; ++i) {
+        const group g = measure(l, a, i);
+        for (uint32_t p = 0; p < g.pixels; ++p)
+            for (uint32_t c = g.first; c < g.end; ++c) {
+                const size_t at = (size_t)p * l->from.channels + c;
+                z[at] = fmaf(a[at] - g.mean, weight[c] * g.inverse, bias[c]) + 0.0f;
+            }
+    }
+}
+
+static void backward(const qn__layer *l, int bits, const float *parameters, const float *a,
+                     const float *delta, int64_t *unused, float *e) {
+    const float *weight = parameters + l->biases;
+    (void)bits;
+    (void)unused;
+    for (uint32_t i = 0; i < l->groups; ++i) {
+        const group g = measure(l, a, i);
+        lanes sums = {{0}}, slopes = {{0}};
+        for (uint32_t c = g.first; c < g.end; ++c) {
+            float errors, products;
+            sum_errors(&g, delta, c, &errors, &products);
+            add(&sums, c, weight[c] * errors);
+            add(&slopes, c, weight[c] * products);
+        }
+        const float h = sum_of(&sums) / g.count;
+        const float k = sum_of(&slopes) * g.inverse * g.inverse / g.count;
+        for (uint32_t p = 0; p < g.pixels; ++p)
+            for (uint32_t c = g.first; c < g.end; ++c) {
+                const size_t at = (size_t)p * l->from.channels + c;
+                const float own = fmaf(weight[c], delta[at], -h);
+                e[at] = g.inverse * fmaf(-(a[at] - g.mean), k, own) + 0.0f;
+            }
+    }
+}
+
+static void gradient(const qn__layer *l, uint64_t items, const float *a, const float *delta,
+                     float *partial) {
+    float *bias = partial + l->vector;
+    for (uint64_t item = 0; item < items; ++item, a += l->in, delta += l->out)
+        for (uint32_t i = 0; i < l->groups; ++i) {
+            const group g = measure(l, a, i);
+            for (uint32_t c = g.first; c < g.end; ++c) {
+                float errors, products;
+                sum_errors(&g, delta, c, &errors, &products);
+                const float own = products * g.inverse;
+                partial[c] = partial[c] + own;
+                bias[c] = bias[c] + errors;
+            }
+        }
+}
+
+static const char *const names[] = {"weight", "bias"};
+
+const qn__layer_ops qn__groupnorm = {.word = "groupnorm",
+                                     .syntax = "groupnorm GROUPS ACTIVATION dropout P",
+                                     .contract = 6,
+                                     .parse = parse,
+                                     .write = write,
+                                     .make = make,
+                                     .flops = flops,
+                                     .forward = forward,
+                                     .backward = backward,
+                                     .gradient = gradient,
+                                     .begin = begin,
+                                     .names = names};
+
+const qn__layer_ops qn__layernorm = {.word = "layernorm",
+                                     .syntax = "layernorm ACTIVATION dropout P",
+                                     .contract = 6,
+                                     .parse = parse_none,
+                                     .write = write_none,
+                                     .make = make,
+                                     .flops = flops,
+                                     .forward = forward,
+                                     .backward = backward,
+                                     .gradient = gradient,
+                                     .begin = begin,
+                                     .names = names};

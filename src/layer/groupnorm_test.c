@@ -1,0 +1,121 @@
+/* groupnorm's reference against the same formulas and numerical derivatives in doubles. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "layer/layer.h"
+#include "num/norm.h"
+#include "num/philox.h"
+#include <string.h>
+
+enum { CHANNELS = 34, GROUPS = 2, EACH = CHANNELS / GROUPS, PIXELS = 4, OUT = CHANNELS * PIXELS };
+
+static float drawn(uint32_t stream, uint32_t i) {
+    uint32_t word[4];
+    qn__words(5, 9, stream, 0, i, 0, word);
+    return (float)(word[0] * 0x1p-31 - 1.0);
+}
+
+static void moments(const double *a, uint32_t group, double *mean, double *variance) {
+    *mean = *variance = 0;
+    for (uint32_t i = 0; i < OUT; ++i)
+        if (i % CHANNELS / EACH == group)
+            *mean += a[i] / (EACH * PIXELS);
+    for (uint32_t i = 0; i < OUT; ++i)
+        if (i % CHANNELS / EACH == group)
+            *variance += (a[i] - *mean) * (a[i] - *mean) / (EACH * PIXELS);
+}
+
+/* The sum of g times the outputs of one item. */
+static double loss_of(const double *p, const double *a, const float *g) {
+    double loss = 0, mean[GROUPS], variance[GROUPS];
+    for (uint32_t i = 0; i < GROUPS; ++i)
+        moments(a, i, &mean[i], &variance[i]);
+    for (uint32_t i = 0; i < OUT; ++i) {
+        const uint32_t c = i % CHANNELS, group = c / EACH;
+        const double x = (a[i] - mean[group]) / sqrt(variance[group] + 1e-5);
+        loss += (double)g[i] * (x * p[c] + p[CHANNELS + c]);
+    }
+    return loss;
+}
+
+static double slope(const double *p, const double *a, const float *g, double *of) {
+    const double here = *of, step = 1e-6;
+    *of = here + step;
+    const double up = loss_of(p, a, g);
+    *of = here - step;
+    const double result = (up - loss_of(p, a, g)) / (2 * step);
+    *of = here;
+    return result;
+}
+
+static void expect_near(const char *what, uint32_t i, double got, double want) {
+    if (fabs(got - want) > 2e-5 * (1 + fabs(want)))
+        fail_msg("%s %u is %g, in doubles %g", what, i, got, want);
+}
+
+static void test_two_items(void **state) {
+    (void)state;
+    const qn__layer_text text = {.kind = QN__LAYER_GROUPNORM, .groups = GROUPS};
+    float a[2 * OUT], delta[2 * OUT], z[OUT], e[OUT], p[2 * CHANNELS], partial[2 * CHANNELS] = {0};
+    double wide[2][OUT], parameters[2 * CHANNELS];
+    qn__layer l;
+    assert_int_equal(qn__groupnorm.make(&text, (qn__shape){CHANNELS, 2, PIXELS / 2}, 0, &l, NULL),
+                     QN_OK);
+    for (uint32_t i = 0; i < 2 * OUT; ++i) {
+        wide[i / OUT][i % OUT] = (double)(a[i] = 3 + drawn(1, i) * (float)(1 + i % CHANNELS / 9));
+        delta[i] = drawn(2, i);
+    }
+    for (uint32_t i = 0; i < 2 * CHANNELS; ++i)
+        parameters[i] = (double)(p[i] = 0.5f + drawn(3, i));
+    for (uint32_t item = 0; item < 2; ++item) {
+        const float *own = delta + item * OUT;
+        double loss = 0;
+        qn__groupnorm.forward(&l, 0, p, a + item * OUT, z);
+        qn__groupnorm.backward(&l, 0, p, a + item * OUT, own, NULL, e);
+        for (uint32_t i = 0; i < OUT; ++i)
+            loss += (double)(own[i] * z[i]);
+        expect_near("the loss", item, loss, loss_of(parameters, wide[item], own));
+        for (uint32_t i = 0; i < OUT; ++i)
+            expect_near("the error", i, (double)e[i],
+                        slope(parameters, wide[item], own, &wide[item][i]));
+    }
+    qn__groupnorm.gradient(&l, 2, a, delta, partial);
+    for (uint32_t i = 0; i < 2 * CHANNELS; ++i)
+        expect_near("the gradient", i, (double)partial[i],
+                    slope(parameters, wide[0], delta, &parameters[i]) +
+                        slope(parameters, wide[1], delta + OUT, &parameters[i]));
+}
+
+/* Equal inputs have no deviation. */
+static void test_a_constant_item(void **state) {
+    (void)state;
+    const qn__layer_text text = {.kind = QN__LAYER_LAYERNORM, .groups = 1};
+    const float p[] = {2, 3, -0.5f, 0.25f}, a[] = {0.1f, 0.1f, 0.1f, 0.1f};
+    float z[4];
+    qn__layer l;
+    assert_int_equal(qn__layernorm.make(&text, (qn__shape){2, 1, 2}, 0, &l, NULL), QN_OK);
+    qn__layernorm.forward(&l, 0, p, a, z);
+    assert_memory_equal(z, ((const float[]){-0.5f, 0.25f, -0.5f, 0.25f}), sizeof z);
+}
+
+static void test_groups_divide_channels(void **state) {
+    (void)state;
+    const qn__layer_text text = {.kind = QN__LAYER_GROUPNORM, .groups = 4};
+    qn_error err = {0};
+    qn__layer l;
+    assert_int_equal(qn__groupnorm.make(&text, (qn__shape){18, 2, 2}, 0, &l, &err), QN_USAGE);
+    assert_non_null(strstr(err.what, "18 channels cannot be divided into 4 equal groups"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_two_items),
+        cmocka_unit_test(test_a_constant_item),
+        cmocka_unit_test(test_groups_divide_channels),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
