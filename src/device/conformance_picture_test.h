@@ -43,7 +43,8 @@ static void draw_layer(test_case *c, qn__layer *l, qn__layer_kind kind, qn__shap
     l->in = qn__shape_volume(from);
     l->out = qn__shape_volume(l->to);
     l->depth = conv ? l->window.kernel[0] * l->window.kernel[1] * from.channels : 0;
-    l->activation = conv ? (qn__activation)below(c, 4) : QN__ACT_NONE;
+    l->activation =
+        conv ? hidden_activation(c, (uint32_t)(l - c->layer), below(c, 4)) : QN__ACT_NONE;
     if (conv && below(c, 3) == 0) {
         l->drop_threshold = 0x4ccccccdu;
         l->drop_keep = 1.0f / 0.7f;

@@ -221,6 +221,12 @@ static double activated(qn__activation activation, double z) {
         return tanh(z);
     case QN__ACT_SIGMOID:
         return 1 / (1 + exp(-z));
+    case QN__ACT_LEAKY_RELU:
+        return z > 0 ? z : 0.01 * z;
+    case QN__ACT_GELU:
+        return z * erfc(-z / sqrt(2)) / 2;
+    case QN__ACT_SILU:
+        return z / (1 + exp(-z));
     case QN__ACT_NONE:
     case QN__ACT_SOFTMAX:
         break;
@@ -316,9 +322,10 @@ static void check_gradient(network *n, const char *name) {
 static void test_gradients_are_derivatives(void **state) {
     (void)state;
     char name[64];
-    for (int hidden = QN__ACT_NONE; hidden < QN__ACT_SOFTMAX; ++hidden)
+    for (int hidden = QN__ACT_NONE; hidden <= QN__ACT_SILU; ++hidden)
         for (int last = QN__ACT_NONE; last <= QN__ACT_SOFTMAX; ++last)
-            for (int loss = 0; loss < (last == QN__ACT_SOFTMAX ? 2 : 1); ++loss)
+            for (int loss = hidden == QN__ACT_SOFTMAX ? 2 : 0; /* it stands last only */
+                 loss < (last == QN__ACT_SOFTMAX ? 2 : 1); ++loss)
                 for (int dropout = 0; dropout < 2; ++dropout) {
                     network n =
                         make((qn__activation)hidden, (qn__activation)last,

@@ -40,6 +40,7 @@ typedef enum defect {
     INT32_CUT_OFF,
     UNITS_TIES_UP,
     EXP_OF_LIBM,
+    SILU_OF_EXP,
     TANH_ONE_OFF,
     FAILS_TO_LAUNCH,
     FAILS_TO_ALLOCATE
@@ -243,6 +244,14 @@ static float mapped(defect d, uint32_t op, float x) {
         return qn__sigmoid(x);
     case QN_MAP_COSPI:
         return qn__cospi(x);
+    case QN_MAP_GELU:
+        return qn__gelu(x);
+    case QN_MAP_GELU_SLOPE:
+        return qn__gelu_slope(x);
+    case QN_MAP_SILU:
+        return d == SILU_OF_EXP ? x / (1.0f + qn__exp(-x)) : qn__silu(x);
+    case QN_MAP_SILU_SLOPE:
+        return qn__silu_slope(x);
     default:
         return sqrtf(x);
     }
@@ -325,6 +334,7 @@ static void test_every_defect_is_named(void **state) {
         {INT32_CUT_OFF, "rounds numbers to 32-bit integers wrongly"},
         {UNITS_TIES_UP, "rounds scaled 64-bit integers wrongly"},
         {EXP_OF_LIBM, "its exp is not the contract's"},
+        {SILU_OF_EXP, "its silu is not the contract's"},
         {TANH_ONE_OFF, "its tanh is not the contract's"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {

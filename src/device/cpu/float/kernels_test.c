@@ -414,34 +414,42 @@ static void test_input(void **state) {
 /* ---- activations */
 
 static float activated(qn__activation activation, float z) {
-    return activation == QN__ACT_RELU      ? (z <= 0.0f ? 0.0f : z)
-           : activation == QN__ACT_TANH    ? qn__tanh(z)
-           : activation == QN__ACT_SIGMOID ? qn__sigmoid(z)
-                                           : z;
+    return activation == QN__ACT_RELU         ? (z <= 0.0f ? 0.0f : z)
+           : activation == QN__ACT_TANH       ? qn__tanh(z)
+           : activation == QN__ACT_SIGMOID    ? qn__sigmoid(z)
+           : activation == QN__ACT_LEAKY_RELU ? (z > 0.0f ? z : z * 0.01f)
+           : activation == QN__ACT_GELU       ? qn__gelu(z)
+           : activation == QN__ACT_SILU       ? qn__silu(z)
+                                              : z;
 }
 
 static float derived(qn__activation activation, float y, float e) {
-    return activation == QN__ACT_RELU      ? (y > 0.0f ? e : 0.0f)
-           : activation == QN__ACT_TANH    ? e * fmaf(-y, y, 1.0f)
-           : activation == QN__ACT_SIGMOID ? e * (y * (1.0f - y))
-                                           : e;
+    return activation == QN__ACT_RELU         ? (y > 0.0f ? e : 0.0f)
+           : activation == QN__ACT_TANH       ? e * fmaf(-y, y, 1.0f)
+           : activation == QN__ACT_SIGMOID    ? e * (y * (1.0f - y))
+           : activation == QN__ACT_LEAKY_RELU ? (y > 0.0f ? e : e * 0.01f)
+           : qn__keeps_slope(activation)      ? e * y
+                                              : e;
 }
 
 static void pointwise_body(const qn__cpu_kernels *k) {
-    for (int activation = QN__ACT_NONE; activation <= QN__ACT_SIGMOID; ++activation)
+    for (int activation = QN__ACT_NONE; activation <= QN__ACT_SILU; ++activation)
         for (size_t count = 16; count <= 208; count += 16) {
             const qn__activation act = (qn__activation)activation;
             float *z = guarded_numbers(count, 1), *y = guarded_numbers(count, 1);
-            float *e = guarded_numbers(count, 1), want[208], down[208];
+            float *e = guarded_numbers(count, 1), want[208], down[208], slope[208];
             for (size_t i = 0; i < count; ++i) {
                 want[i] = activated(act, z[i]);
                 down[i] = derived(act, y[i], e[i]);
+                slope[i] = act == QN__ACT_GELU ? qn__gelu_slope(y[i]) : qn__silu_slope(y[i]);
             }
             snprintf(how, sizeof how, "activation %d, count %zu", activation, count);
             k->activate(act, count, z);
             same(k, "activate", z, want, count);
             k->derive(act, count, y, e);
             same(k, "derive", e, down, count);
+            k->slope(act, count, y, e);
+            same(k, "slope", e, qn__keeps_slope(act) ? slope : down, count);
             release();
         }
 }
