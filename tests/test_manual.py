@@ -18,7 +18,7 @@ WORDS = {"loss": ["cross-entropy", "mse", "mae", "huber", "binary"], "optimizer"
          "init": ["auto", "glorot", "he", "lecun"], "schedule": ["constant", "step", "cosine"],
          "scale": ["none", "unit", "fraction", "standard", "channel"], "arith": ["f32", "i7", "i14", "i21"],
          "missing": ["error", "mean", "median", "zero", "drop"]}
-ACTIVATIONS = ["none", "relu", "tanh", "sigmoid", "softmax"]
+ACTIVATIONS = ["none", "relu", "tanh", "sigmoid", "softmax", "leaky_relu", "gelu", "silu"]
 WIDTH = 80
 
 
@@ -94,7 +94,7 @@ def test_rows_of_the_tables_supply_the_help(run_quern):
     text = run_quern("train", "--help").stdout
     for option, words in (*WORDS.items(), ("model", ACTIVATIONS)):
         block = re.search(rf"^  --{option} .*\n((?:   .*\n)+)", text, re.M)[1]
-        assert re.findall(r"^      ([a-z0-9-]+)  +\S", block, re.M) == words, option
+        assert re.findall(r"^      ([a-z0-9_-]+)  +\S", block, re.M) == words, option
     for command in ("plan", "devices"):
         text = " ".join(run_quern(command, "--help").stdout.split())
         assert "sgd, momentum, adam, adamw [sgd; real labels: adam]" in text and "f32, i7, i14, i21 [f32]" in text
