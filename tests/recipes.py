@@ -380,7 +380,21 @@ BLOCKS = {f"residual-{name}": pixels(model, more) for name, model, more in [
                   " conv 17 1x1 stride 2; batchnorm } relu; residual { batchnorm relu; conv 17 3x3 | batchnorm }"
                   " dropout 0.2; globalpool", "--momentum 0.9 --epochs 2 --valid 0.2"),
 ]}
-RECIPES |= SIXTH | BLOCKS
+# Convolutions with groups (17.6): few and many channels of a group, several outputs of each channel.
+GROUPS = {f"groups-{name}": pixels(model, more) for name, model, more in [
+    ("depthwise", "conv 20 3x3 stride 4 relu; conv 20 3x3 depthwise tanh; conv 9 1x1 relu; globalpool",
+     "--momentum 0.9"),
+    ("multiplier", "conv 5 3x3 stride 4 relu; conv 35 3x2 stride 2 pad 1 depthwise relu dropout 0.2; maxpool 2",
+     "--optimizer adam --lr 0.002"),
+    ("few", "conv 12 3x3 stride 3 relu; conv 18 3x3 groups 3 relu; conv 20 1x1 groups 2 tanh; maxpool 3", ""),
+    ("first", "conv 4 5x5 stride 3 depthwise relu; conv 6 3x3 stride 2 dilation 2 groups 2 tanh",
+     "--shape 4x14x14 --grain 7 --batch 50"),
+    ("many-taps", "conv 34 1x1 stride 7 relu; conv 34 6x6 pad 3 groups 2 relu; globalpool", "--scale standard"),
+    ("residual", "conv 16 3x3 stride 4 relu; residual { conv 32 1x1; batchnorm relu; conv 32 3x3 stride 2 depthwise;"
+                 " batchnorm relu; conv 24 1x1; batchnorm | conv 24 1x1 stride 2 groups 8 } relu; globalpool",
+     "--momentum 0.9 --valid 0.2"),
+]}
+RECIPES |= SIXTH | BLOCKS | GROUPS
 SAME_AS = {name: "tanh-mse-sgd" for name in ("from-idx-gz", "from-csv", "from-csv-gz")}
 
 

@@ -114,9 +114,9 @@ INTEGER_WINDOW_BUILDS = {
 }
 
 
-# Residual blocks.
-BLOCKS = list(recipes.BLOCKS)
-FEW_BLOCKS = ["residual-dropout", "residual-dense"]
+# Residual blocks, and groups.
+BLOCKS = [*recipes.BLOCKS, *recipes.GROUPS]
+FEW_BLOCKS = ["residual-dropout", "residual-dense", "groups-first"]
 BLOCK_BUILDS = {
     "release": (BLOCKS, [3]),
     "debug": (FEW_BLOCKS, [2]),

@@ -125,6 +125,19 @@ JOBS = {
             "--momentum": "0.9",
         },
     ),
+    "groups": (
+        "idx",
+        {
+            "--shape": "1x7x6",
+            "--scale": "unit",
+            "--model": "conv 6 3x3 stride 2 groups 1 relu; conv 12 3x2 pad 1 depthwise stride 2 tanh dropout 0.2; "
+                       "conv 8 3x3 groups 4 relu; conv 8 1x1 depthwise; dense 10 softmax",
+            "--loss": "cross-entropy",
+            "--init": "glorot",
+            "--optimizer": "momentum",
+            "--momentum": "0.9",
+        },
+    ),
     "residual-first": (
         "csv-u8-gz",
         {
@@ -183,5 +196,6 @@ def test_model_files_are_the_same(job, sets, tmp_path):  # noqa: F811
 def test_the_jobs_reach_every_word():
     models = " ".join(own["--model"] for _, own in JOBS.values())
     for word in ("conv", "maxpool", "avgpool", "globalpool", "stride", "pad", "dilation", "dropout",
-                 "batchnorm", "groupnorm", "layernorm", "residual"):
+                 "batchnorm", "groupnorm", "layernorm", "residual",
+                 "groups", "depthwise"):
         assert re.search(rf"\b{word}\b", models), word

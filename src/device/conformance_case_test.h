@@ -33,6 +33,7 @@ typedef struct test_case {
     uint64_t seed, random;
     flavour kind;
     qn__layer layer[CASE_MOST];
+    int blocks; /* pictures: residual blocks and groups */
     qn__program program;
     qn__augment augment;
     qn__feed feed;

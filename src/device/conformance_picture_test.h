@@ -33,6 +33,16 @@ static void draw_window(test_case *c, qn__layer *l) {
         } while (*out[d] == 0);
 }
 
+/* Depthwise, or any number of groups. */
+static void draw_groups(test_case *c, qn__layer *l) {
+    l->conv_groups = l->from.channels;
+    while (below(c, 2) && (l->from.channels % --l->conv_groups != 0 || l->conv_groups < 2))
+        l->conv_groups = l->conv_groups < 3 ? l->from.channels + 1 : l->conv_groups;
+    if (l->from.channels % l->conv_groups != 0)
+        l->conv_groups = l->from.channels;
+    l->to.channels = l->conv_groups * (1 + below(c, 3));
+}
+
 static void draw_layer(test_case *c, qn__layer *l, qn__layer_kind kind, qn__shape from) {
     qn__program *p = &c->program;
     static const uint32_t widths[] = {1, 3, 8, 15, 16, 17, 32, 33, 40, 64, 70};
@@ -41,8 +51,10 @@ static void draw_layer(test_case *c, qn__layer *l, qn__layer_kind kind, qn__shap
     l->to.channels = conv ? one_of(c, widths, 11) : from.channels;
     draw_window(c, l);
     l->in = qn__shape_volume(from);
+    if (conv && c->blocks && from.channels > 1 && below(c, 3) == 0)
+        draw_groups(c, l);
     l->out = qn__shape_volume(l->to);
-    l->depth = conv ? l->window.kernel[0] * l->window.kernel[1] * from.channels : 0;
+    l->depth = conv ? l->window.kernel[0] * l->window.kernel[1] * qn__layer_reads(l) : 0;
     l->activation =
         conv ? hidden_activation(c, (uint32_t)(l - c->layer), below(c, 4)) : QN__ACT_NONE;
     if (conv && below(c, 3) == 0) {
@@ -185,6 +197,7 @@ static void clear_signs(test_case *c) {
 
 static void pictures_begin(test_case *c, uint64_t seed, int blocks) {
     static const uint32_t grains[] = {1, 2, 3, 7, 32};
+    c->blocks = blocks;
     enum { ROOM = 4 * CASE_ROOM };
     char *room = c->room ? c->room : qn__alloc(ROOM, 1, NULL);
     *c = (test_case){.seed = seed, .random = seed, .room = room, .size = ROOM};

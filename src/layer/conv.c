@@ -1,5 +1,5 @@
-/* conv N KxL [stride S] [pad same|none|P] [dilation D]: N channels, each from a window over all
- * channels of the input. */
+/* conv N KxL [stride S] [pad same|none|P] [dilation D] [groups G|depthwise]: N channels, each from
+ * a window over all channels of the input. */
 #include "layer/product.h"
 #include "layer/window.h"
 
@@ -36,21 +36,38 @@ static qn_status parse_pad(qn__tokens *tokens, int *same, qn__window *w) {
     return QN_OK;
 }
 
-/* The words behind the window, in any order, each once. */
-static qn_status parse_words(qn__tokens *tokens, qn__window *w) {
-    static const char *const word[] = {"stride", "pad", "dilation"};
-    int seen[3] = {0, 0, 0}, same = 0;
+/* "groups G" or "depthwise" */
+static qn_status parse_groups(qn__tokens *tokens, uint32_t *groups) {
+    const int depthwise = qn__tokens_is(tokens, "depthwise");
     qn_status status = QN_OK;
-    for (int i = 0; i < 3 && status == QN_OK; ++i) {
+    qn__tokens_next(tokens);
+    if (depthwise)
+        *groups = QN__DEPTHWISE;
+    else
+        status = qn__tokens_count(tokens, "number of groups", QN__MAX_WIDTH, HELP, groups);
+    if (*groups == 1)
+        *groups = 0;
+    return status;
+}
+
+/* The words behind the window, in any order, each once. */
+static qn_status parse_words(qn__tokens *tokens, qn__layer_text *layer) {
+    static const char *const word[] = {"stride", "pad", "dilation", "groups", "depthwise"};
+    qn__window *w = &layer->window;
+    int seen[4] = {0, 0, 0, 0}, same = 0;
+    qn_status status = QN_OK;
+    for (int i = 0; i < 5 && status == QN_OK; ++i) {
         if (!qn__tokens_is(tokens, word[i]))
             continue;
-        if (seen[i]++)
+        if (seen[i < 3 ? i : 3]++)
             return qn__tokens_invalid(tokens, "a layer has only one", HELP);
         if (i == 1) {
             qn__tokens_next(tokens);
             status = parse_pad(tokens, &same, w);
         } else if (i == 0) {
             status = qn__window_stride(tokens, w);
+        } else if (i > 2) {
+            status = parse_groups(tokens, &layer->conv_groups);
         } else {
             qn__tokens_next(tokens);
             status = qn__tokens_pair(tokens, "dilation", 1, 255, HELP, w->dilation);
@@ -67,7 +84,7 @@ static qn_status parse(qn__tokens *tokens, qn__layer_text *layer) {
         qn__tokens_count(tokens, "number of channels", QN__MAX_WIDTH, HELP, &layer->out);
     if (status == QN_OK)
         status = qn__window_kernel(tokens, &layer->window);
-    return status == QN_OK ? parse_words(tokens, &layer->window) : status;
+    return status == QN_OK ? parse_words(tokens, layer) : status;
 }
 
 static void write(const qn__layer_text *layer, qn__text *text) {
@@ -85,14 +102,35 @@ static void write(const qn__layer_text *layer, qn__text *text) {
         qn__window_write("pad", w->pad, text);
     if (w->dilation[0] != 1 || w->dilation[1] != 1)
         qn__window_write("dilation", w->dilation, text);
+    if (layer->conv_groups == QN__DEPTHWISE)
+        qn__text_add(text, " depthwise");
+    else if (layer->conv_groups)
+        qn__text_add(text, " groups %u", layer->conv_groups);
+}
+
+/* The channels of both sides must be those of whole groups. */
+static qn_status make_groups(const qn__layer_text *text, qn__layer *l, qn_error *err) {
+    const uint32_t in = l->from.channels, out = l->to.channels;
+    const uint32_t groups = text->conv_groups == QN__DEPTHWISE ? in : text->conv_groups;
+    l->conv_groups = groups > 1 ? groups : 0;
+    if (groups < 2 || (in % groups == 0 && out % groups == 0))
+        return QN_OK;
+    qn__fail(err, QN_USAGE, "%u channels%s cannot be divided into %u groups",
+             in % groups ? in : out, in % groups ? " of the input" : "", groups);
+    return qn__remedy(err, QN_USAGE,
+                      text->conv_groups == QN__DEPTHWISE
+                          ? "give the layer as many channels as its input has, or a multiple"
+                          : "use a number that divides the channels of the layer and of its input");
 }
 
 static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first, qn__layer *layer,
                       qn_error *err) {
-    const qn_status status = qn__window_make(text, from, text->out, first, layer, err);
+    qn_status status = qn__window_make(text, from, text->out, first, layer, err);
+    if (status == QN_OK)
+        status = make_groups(text, layer, err);
     if (status != QN_OK)
         return status;
-    const uint64_t depth = (uint64_t)qn__window_taps(layer) * from.channels;
+    const uint64_t depth = (uint64_t)qn__window_taps(layer) * qn__layer_reads(layer);
     if (depth > QN__MAX_WIDTH) {
         qn__fail(err, QN_USAGE, "a window of %ux%u pixels with %u channels is too large",
                  text->window.kernel[0], text->window.kernel[1], from.channels);
@@ -104,7 +142,7 @@ static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first
 }
 
 static uint64_t fan_out(const qn__layer *l) {
-    return (uint64_t)qn__window_taps(l) * l->to.channels;
+    return (uint64_t)qn__window_taps(l) * l->to.channels / (l->conv_groups ? l->conv_groups : 1);
 }
 
 static void forward(const qn__layer *l, int bits, const float *parameters, const float *a,
@@ -128,7 +166,8 @@ static void backward(const qn__layer *l, int bits, const float *parameters, cons
 
 const qn__layer_ops qn__conv = {
     .word = "conv",
-    .syntax = "conv CHANNELS HEIGHTxWIDTH stride S pad same|none|P dilation D ACTIVATION dropout P",
+    .syntax = "conv CHANNELS HEIGHTxWIDTH stride S pad same|none|P dilation D groups G|depthwise "
+              "ACTIVATION dropout P",
     .contract = 5,
     .parse = parse,
     .write = write,

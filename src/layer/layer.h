@@ -11,6 +11,9 @@
 /* The widest layer. */
 #define QN__MAX_WIDTH ((uint32_t)1 << 24)
 
+/* As many groups as the input has channels. */
+#define QN__DEPTHWISE UINT32_MAX
+
 /* A layer as a model text says it, before its input is known. */
 typedef struct qn__layer_text {
     qn__layer_kind kind;
@@ -18,6 +21,7 @@ typedef struct qn__layer_text {
     uint32_t out;         /* dense, conv: channels of the output, 1 .. QN__MAX_WIDTH */
     qn__window window;    /* conv, maxpool, avgpool */
     uint32_t groups;      /* groupnorm: of channels */
+    uint32_t conv_groups; /* conv: as in qn__layer, or QN__DEPTHWISE */
     qn__activation activation;
     float dropout; /* probability, 0: none */
 } qn__layer_text;

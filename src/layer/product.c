@@ -1,12 +1,17 @@
-/* To be read together with docs/exactness.md. A tap outside the input would multiply +0, which
- * changes no chain but for the sign of a zero; it is left out. */
+/* To be read together with docs/exactness.md 16.4 and 17.6. A tap outside the input would multiply
+ * +0, which changes no chain but for the sign of a zero; it is left out. */
 #include "layer/product.h"
 
 #include "layer/window.h"
 #include <math.h>
 
+/* The first channel that output channel o reads. */
+static uint32_t first_channel(const qn__layer *l, uint32_t o) {
+    return l->conv_groups ? o / (l->to.channels / l->conv_groups) * qn__layer_reads(l) : 0;
+}
+
 void qn__product_forward(const qn__layer *l, const float *parameters, const float *a, float *z) {
-    const uint32_t channels = l->from.channels;
+    const uint32_t channels = qn__layer_reads(l);
     for (uint32_t o = 0; o < l->out; ++o)
         z[o] = parameters[l->biases + o % l->to.channels];
     qn__tap t = {0, 0, 0, 0};
@@ -16,9 +21,10 @@ void qn__product_forward(const qn__layer *l, const float *parameters, const floa
             continue;
         for (uint32_t o = 0; o < l->to.channels; ++o) {
             const float *w = parameters + l->weights + (size_t)o * l->depth + at.weights;
+            const float *own = a + at.input + first_channel(l, o);
             float acc = z[at.output + o];
             for (uint32_t c = 0; c < channels; ++c)
-                acc = fmaf(a[at.input + c], w[c], acc);
+                acc = fmaf(own[c], w[c], acc);
             z[at.output + o] = acc;
         }
     } while (qn__tap_next(l, &t));
@@ -35,8 +41,9 @@ void qn__product_backward(const qn__layer *l, const float *parameters, const flo
             continue;
         for (uint32_t o = 0; o < l->to.channels; ++o) {
             const float *w = parameters + l->weights + (size_t)o * l->depth + at.weights;
-            for (uint32_t c = 0; c < l->from.channels; ++c)
-                e[at.input + c] = fmaf(delta[at.output + o], w[c], e[at.input + c]);
+            float *own = e + at.input + first_channel(l, o);
+            for (uint32_t c = 0; c < qn__layer_reads(l); ++c)
+                own[c] = fmaf(delta[at.output + o], w[c], own[c]);
         }
     } while (qn__tap_next(l, &t));
 }
@@ -45,8 +52,9 @@ static void add_item(const qn__layer *l, const qn__places *at, const float *a, c
                      float *partial) {
     for (uint32_t o = 0; o < l->to.channels; ++o) {
         float *w = partial + (size_t)o * l->depth + at->weights;
-        for (uint32_t c = 0; c < l->from.channels; ++c)
-            w[c] = fmaf(delta[at->output + o], a[at->input + c], w[c]);
+        const float *own = a + at->input + first_channel(l, o);
+        for (uint32_t c = 0; c < qn__layer_reads(l); ++c)
+            w[c] = fmaf(delta[at->output + o], own[c], w[c]);
     }
 }
 

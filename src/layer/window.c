@@ -12,7 +12,7 @@ int qn__tap_find(const qn__layer *l, qn__tap t, qn__places *at) {
         return 0;
     at->input = ((size_t)y * l->from.width + (size_t)x) * l->from.channels;
     at->output = ((size_t)t.y * l->to.width + t.x) * l->to.channels;
-    at->weights = ((size_t)t.ky * w->kernel[1] + t.kx) * l->from.channels;
+    at->weights = ((size_t)t.ky * w->kernel[1] + t.kx) * qn__layer_reads(l);
     return 1;
 }
 

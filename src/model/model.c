@@ -105,7 +105,7 @@ static void list_tensors(qn_model *m) {
         add_tensor(m, layer->to.channels, layer->depth, m->filed + layer->weights);
         if (layer->kind != QN__LAYER_DENSE) {
             qn__tensor *weights = &m->tensor[m->tensors - 1];
-            weights->columns = layer->from.channels;
+            weights->columns = qn__layer_reads(layer);
             memcpy(weights->taps, layer->window.kernel, sizeof weights->taps);
         }
         snprintf(m->name[m->tensors], NAME_SIZE, "layer%u.bias", l);
@@ -203,7 +203,7 @@ static void reorder(qn_model *m, int back) {
     for (uint32_t l = 0; m->filed != m->parameter && l < m->recipe.network.layers; ++l) {
         const qn__layer *layer = &m->layer[l];
         const uint64_t first = layer->weights, rest = qn__layer_end(layer) - layer->biases;
-        const uint32_t channels = layer->from.channels;
+        const uint32_t channels = qn__layer_reads(layer);
         const uint64_t taps = channels ? layer->depth / channels : 0;
         for (uint64_t i = 0; taps && i < layer->biases - first; ++i) {
             const uint64_t row = i / layer->depth * layer->depth, k = i % layer->depth;

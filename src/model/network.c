@@ -302,7 +302,8 @@ int qn__network_has_pixels(const qn__network *network) {
 int qn__network_contract(const qn__network *network) {
     int most = 1;
     for (uint32_t l = 0; l < network->layers; ++l) {
-        const int own = qn__layer_ops_of(network->layer[l].kind)->contract;
+        const int kind = qn__layer_ops_of(network->layer[l].kind)->contract;
+        const int own = network->layer[l].conv_groups ? 6 : kind;
         most = own > most ? own : most;
         most = network->layer[l].activation >= QN__ACT_LEAKY_RELU ? 6 : most;
     }

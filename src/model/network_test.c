@@ -196,6 +196,40 @@ static void test_refused_windows(void **state) {
     check_refused("maxpool 2;", "the last layer is not dense", 1, "dense 10 softmax");
 }
 
+static void test_groups(void **state) {
+    (void)state;
+    check_canonical(
+        "conv 8 3 groups 4 stride 2 relu; conv 8 3 DEPTHWISE pad 2; dense 2",
+        "conv 8 3x3 stride 2 groups 4 relu; conv 8 3x3 pad 2 depthwise none; dense 2 none");
+    check_canonical("conv 8 3 groups 1; dense 2", "conv 8 3x3 none; dense 2 none");
+    check_refused("conv 8 3 groups; dense 2", "the layer's number of groups is missing", 16,
+                  "conv 32");
+    check_refused("conv 8 3 groups 0; dense 2", "the layer's number of groups is 0", 17, "conv 32");
+    check_refused("conv 8 3 groups 2 depthwise; dense 2", "a layer has only one \"depthwise\"", 19,
+                  "conv");
+    static const char *const texts[] = {"conv 6 3 groups 4; dense 2", "conv 6 3 groups 3; dense 2",
+                                        "conv 12 2 depthwise; dense 2",
+                                        "conv 6 3 depthwise; dense 2"};
+    static const char *const said[] = {"6 channels cannot be divided into 4 groups",
+                                       "4 channels of the input cannot be divided into 3 groups",
+                                       NULL, "6 channels cannot be divided into 4 groups"};
+    for (int i = 0; i < 4; ++i) {
+        qn__network network;
+        qn__layer layer[QN__MAX_LAYERS];
+        uint64_t parameters;
+        qn_error err = {0};
+        assert_int_equal(qn__network_parse(texts[i], &network, NULL), QN_OK);
+        assert_int_equal(qn__network_contract(&network), 6);
+        assert_int_equal(
+            qn__network_program(&network, (qn__shape){4, 3, 3}, layer, &parameters, &err),
+            said[i] ? QN_USAGE : QN_OK);
+        if (said[i])
+            assert_string_equal(err.what, said[i]);
+        else
+            assert_int_equal(parameters, 12 * 4 + 12 + 12 * 4 * 2 + 2);
+    }
+}
+
 static void test_refused_blocks(void **state) {
     (void)state;
     check_refused("residual conv 8 3", "the block's \"{\" is missing", 10, "residual { conv");
@@ -467,14 +501,23 @@ static void test_too_many_parameters(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_canonical_text),  cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_refused_blocks),  cmocka_unit_test(test_block_sources),
-        cmocka_unit_test(test_windows),         cmocka_unit_test(test_normalisations),
-        cmocka_unit_test(test_refused_windows), cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_most_layers),     cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_exact_place),     cmocka_unit_test(test_hostile_text),
-        cmocka_unit_test(test_random_texts),    cmocka_unit_test(test_program),
-        cmocka_unit_test(test_thresholds),      cmocka_unit_test(test_too_many_parameters),
+        cmocka_unit_test(test_canonical_text),
+        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_refused_blocks),
+        cmocka_unit_test(test_block_sources),
+        cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_normalisations),
+        cmocka_unit_test(test_refused_windows),
+        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_most_layers),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_exact_place),
+        cmocka_unit_test(test_hostile_text),
+        cmocka_unit_test(test_random_texts),
+        cmocka_unit_test(test_program),
+        cmocka_unit_test(test_thresholds),
+        cmocka_unit_test(test_too_many_parameters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -427,6 +427,9 @@ static qn_status check_sums(const qn__layer *layer, uint32_t l, uint64_t grain, 
     if (qn__layer_ops_of(layer->kind)->join)
         return refuse(err, "`train.arith`", "use `train.arith` f32, or leave the blocks out",
                       qn__fail(err, QN_USAGE, "integer arithmetic has no residual blocks"));
+    if (layer->conv_groups)
+        return refuse(err, "`train.arith`", "use `train.arith` f32, or convolutions without groups",
+                      qn__fail(err, QN_USAGE, "integer arithmetic has no convolutions of groups"));
     if (layer->depth > 0 && most > QN__INTGEMM_LONGEST)
         return refuse(err, "`train.model`, `train.arith`", smaller,
                       qn__fail(err, QN_USAGE,

@@ -191,6 +191,7 @@ static qn_status check_scale(const qn__recipe *r, const qn_data *data, qn_error 
 
 static int is_alike(const qn__layer *a, const qn__layer *b) {
     return a->kind == b->kind && a->skip == b->skip && a->other == b->other &&
+           a->groups == b->groups && a->conv_groups == b->conv_groups &&
            memcmp(&a->from, &b->from, sizeof a->from) == 0 &&
            memcmp(&a->to, &b->to, sizeof a->to) == 0 &&
            memcmp(&a->window, &b->window, sizeof a->window) == 0;

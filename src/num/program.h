@@ -90,13 +90,14 @@ typedef struct qn__layer {
     qn__shape from, to;
     qn__window window;
     uint32_t in, out; /* values of an item: the volumes of `from` and `to` */
-    uint32_t depth;   /* weights of one output: the taps of the window times from.channels; 0: the
+    uint32_t depth;   /* weights of one output: the taps of the window times qn__layer_reads; 0: the
                          layer has no parameters */
+    uint32_t conv_groups; /* conv: of channels, each by itself (17.6); 0: there is one */
     qn__activation activation;
     uint32_t drop_threshold; /* 0: no dropout; docs/exactness.md 6.5 */
     float drop_keep;
     /* Where the layer's parameters begin in the flat array of all: weights
-     * [to.channels][kernel height][kernel width][from.channels], then biases [to.channels]. */
+     * [to.channels][kernel height][kernel width][qn__layer_reads], then biases [to.channels]. */
     uint64_t weights, biases;
     /* A normalisation has no weights of products. At `biases` it has so many arrays of `vector`
      * parameters: weight, bias, and for batchnorm the running mean and variance. */
@@ -109,6 +110,11 @@ typedef struct qn__layer {
 static inline uint64_t qn__layer_end(const qn__layer *layer) {
     return layer->biases +
            (layer->depth ? layer->to.channels : (uint64_t)layer->vectors * layer->vector);
+}
+
+/* Channels of a pixel that an output reads. */
+static inline uint32_t qn__layer_reads(const qn__layer *layer) {
+    return layer->conv_groups ? layer->from.channels / layer->conv_groups : layer->from.channels;
 }
 
 /* Where its running averages begin: they have sums, but no optimiser, decay or gradient. The end

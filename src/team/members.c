@@ -280,7 +280,7 @@ static const char *layer_lacking(const qn__device_table *device, const qn__progr
         one.layers = 1;
         one.arith = arith;
         if (!device->supports(&one))
-            return qn__layer_ops_of(layer.kind)->word;
+            return layer.conv_groups ? "conv groups" : qn__layer_ops_of(layer.kind)->word;
     }
     return NULL;
 }

@@ -24,7 +24,7 @@ FIFTH = {"shape"}
 # 17.1: those of contract 6, which a recipe has where they differ from this.
 SIXTH = {"smoothing": 0, "clip": 0, "nesterov": 0, "augment": "", "resize": ""}
 # Words of section 17 in a model text.
-SIXTH_WORDS = re.compile(r"\b(batchnorm|groupnorm|layernorm|residual|leaky_relu|gelu|silu)\b")
+SIXTH_WORDS = re.compile(r"\b(batchnorm|groupnorm|layernorm|residual|groups|depthwise|leaky_relu|gelu|silu)\b")
 # 17.8
 NAMES = ("weight", "bias", "running_mean", "running_var")
 ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}

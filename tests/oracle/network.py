@@ -208,8 +208,8 @@ def initialise(layers, seed, rule):
         rows, depth, reached = layer.outputs, layer.inputs, layer.outputs
         if layer.window:
             taps = prod(layer.window.size)
-            rows, depth = layer.out[0], taps * layer.shape[0]
-            reached = taps * rows
+            rows, depth = layer.out[0], taps * layer.window.reads
+            reached = taps * rows // layer.window.groups
         kind = rule
         if rule == "auto":
             kind = "he" if layer.activation in ("relu", "leaky_relu", "gelu", "silu") else "glorot"

@@ -12,7 +12,7 @@ import numpy as np
 from binary32 import F, ONE, ZERO, fma, integer
 from products import units_of
 
-ODD_WORDS = re.compile(r"(stride|pad|dilation)\s+(\S+)\s*")
+ODD_WORDS = re.compile(r"(stride|pad|dilation|groups)\s+(\S+)\s*")
 
 
 def pair(text):
@@ -28,14 +28,21 @@ def plain(pair_of):
 class Window:
     """16.3: a window over an input (C, H, W)."""
 
-    def __init__(self, kind, shape, size, stride=(1, 1), pad=(0, 0), dilation=(1, 1), channels=None):
+    def __init__(self, kind, shape, size, stride=(1, 1), pad=(0, 0), dilation=(1, 1), channels=None,
+                 groups=1, depthwise=False):
         self.kind, self.shape, self.size, self.stride = kind, shape, size, stride
         self.pad, self.dilation = pad, dilation
+        self.groups, self.depthwise = shape[0] if depthwise else groups, depthwise
+        self.reads = shape[0] // self.groups if kind == "conv" else shape[0]
         self.out = (channels or shape[0],) + tuple(
             (shape[1 + d] + 2 * pad[d] - (dilation[d] * (size[d] - 1) + 1)) // stride[d] + 1
             for d in (0, 1))
         if min(self.out) < 1:
             raise SystemExit("oracle: a window is larger than its input")
+
+    def channels(self, c):
+        """17.6: the input's channel that each output multiplies as its c-th."""
+        return np.arange(self.out[0]) // (self.out[0] // self.groups) * self.reads + c
 
     def taps(self):
         return [(i, j) for i in range(self.size[0]) for j in range(self.size[1])]
@@ -63,6 +70,8 @@ class Window:
             words.append("pad none" if self.pad == (0, 0) else f"pad {plain(self.pad)}")
         if self.dilation != (1, 1):
             words.append(f"dilation {plain(self.dilation)}")
+        if self.depthwise or self.groups > 1:
+            words.append("depthwise" if self.depthwise else f"groups {self.groups}")
         return " ".join(words)
 
     # ---- 16.4 to 16.6; a and delta are images
@@ -79,8 +88,8 @@ class Window:
         acc = np.broadcast_to(bias, (len(a), *self.out[1:], self.out[0])).astype(np.float32)
         for i, j in self.taps():
             value, inside = self.read(a, i, j)
-            for c in range(self.shape[0]):
-                acc = np.where(inside, fma(value[..., c : c + 1], weight[:, i, j, c], acc), acc)
+            for c in range(self.reads):
+                acc = np.where(inside, fma(value[..., self.channels(c)], weight[:, i, j, c], acc), acc)
         return acc + ZERO
 
     def inside(self):
@@ -154,8 +163,11 @@ class Window:
             there = np.ix_(np.arange(len(a)), rows, columns)
             old, d = e[here], delta[there]
             if self.kind == "conv":
-                for o in range(self.out[0]):
-                    old = fma(d[..., o : o + 1], weight[o, i, j], old)
+                each = self.out[0] // self.groups
+                own = np.arange(self.shape[0]) // self.reads * each  # of each input, 17.6
+                for o in range(each):
+                    w = weight[own + o, i, j, np.arange(self.shape[0]) % self.reads]
+                    old = fma(d[..., own + o], w, old)
             elif self.kind == "maxpool":
                 old = np.where(tap[there] == number, old + d, old)
             else:
@@ -165,7 +177,8 @@ class Window:
 
     def gradient(self, delta, a, limit):
         """16.4 and 8.7: units (O, K, L, C) and (O) from one grain, of `conv`."""
-        weight = np.zeros((self.out[0], *self.size, self.shape[0]), dtype=np.float32)
+        weight = np.zeros((self.out[0], *self.size, self.reads), dtype=np.float32)
+        own = np.stack([self.channels(c) for c in range(self.reads)], axis=1)
         bias = np.zeros(self.out[0], dtype=np.float32)
         reads = [(i, j, *self.read(a, i, j)) for i, j in self.taps()]
         for y in range(self.out[1]):
@@ -175,7 +188,7 @@ class Window:
                     bias = bias + d
                     for i, j, value, inside in reads:
                         if inside[y, x, 0]:
-                            weight[:, i, j] = fma(d[:, None], value[item, y, x], weight[:, i, j])
+                            weight[:, i, j] = fma(d[:, None], value[item, y, x][own], weight[:, i, j])
         return units_of(weight, limit), units_of(bias, limit)
 
 
@@ -207,7 +220,7 @@ def parse(text, shape):
         return Window(kind, shape, shape[1:]), text
     numbers = re.match(r"(\d+)\s+(\S+)\s*" if kind == "conv" else r"()(\S+)\s*", text)
     text, size, words = text[numbers.end():], pair(numbers[2]), {}
-    while (more := ODD_WORDS.match(text)):
+    while (more := ODD_WORDS.match(text) or re.match(r"(depthwise)\b()\s*", text)):
         words[more[1]], text = more[2], text[more.end():]
     stride = pair(words["stride"]) if "stride" in words else (1, 1) if kind == "conv" else size
     dilation = pair(words.get("dilation", "1"))
@@ -215,7 +228,8 @@ def parse(text, shape):
         return Window(kind, shape, size, stride), text
     pad = words.get("pad", "same")
     pad = ((0, 0) if pad == "none" else usual(size, dilation) if pad == "same" else pair(pad))
-    return Window(kind, shape, size, stride, pad, dilation, int(numbers[1])), text
+    return Window(kind, shape, size, stride, pad, dilation, int(numbers[1]), int(words.get("groups", 1)),
+                  "depthwise" in words), text
 
 
 def image(flat, shape):

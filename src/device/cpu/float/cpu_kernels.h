@@ -132,6 +132,14 @@ typedef struct qn__cpu_kernels {
     void (*add_scaled)(size_t count, float c, const float *d, float *e);
     void (*add_first)(size_t count, uint32_t n, const float *const *earlier, const float *x,
                       const float *y, const float *d, float *e);
+    /* Convolutions with groups: chains of each of 16 lanes by itself. lanes: y[i][o] = chain over t
+     * < count of fma(x[a[t] + i * 16 + o], w[b[t] + o]) from start[i * apart + o], + 0; start may
+     * be y. lane_sums: sums[to[t] + o] goes on with the chain over the items i of fma(d[i * 16 +
+     * o], x[a[t] + i * 16 + o]). */
+    void (*lanes)(uint32_t rows, uint32_t count, const size_t *a, const float *x, const size_t *b,
+                  const float *w, const float *start, size_t apart, float *y);
+    void (*lane_sums)(uint32_t items, uint32_t count, const size_t *a, const float *x,
+                      const float *d, const size_t *to, float *sums);
     /* batchnorm, a panel of a grain: `items` rows of 16 in each of `pixels` pixels, which are
      * `apart` floats apart. All other arrays are of 16 channels. The sums are those of 17.8: a
      * chain over the items of each pixel, then over the pixels. moments: of x - shift and its

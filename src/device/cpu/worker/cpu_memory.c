@@ -128,8 +128,9 @@ static void carve_layer(arena *a, qn__worker *w, uint32_t index) {
     l->blocks = carve(a, (size_t)qn__cpu_blocks(l) + l->out_panels, sizeof(size_t));
     l->outputs.begin = l->walks ? carve(a, l->outputs.axis[1].size + 1, sizeof(uint32_t)) : NULL;
     l->inputs.begin = carve(a, l->inputs.axis[1].size + 1, sizeof(uint32_t));
-    l->transposed =
-        l->inputs.axis[1].size && l->taps && !w->bits ? carve(a, weights, sizeof(float)) : NULL;
+    l->transposed = l->inputs.axis[1].size && l->taps && !l->layer->conv_groups && !w->bits
+                        ? carve(a, weights, sizeof(float))
+                        : NULL;
     l->transposed_blocks =
         carve(a, (size_t)l->out_panels * (l->walks ? l->taps : 1), sizeof(size_t));
     l->output = carve(a, room, row);
@@ -351,7 +352,7 @@ static void shape_layer(qn__cpu_layer *l, const qn__layer *layer, int shared) {
     l->taps = conv || dense ? layer->window.kernel[0] * layer->window.kernel[1] : 0;
     l->in_pixels = from.height * from.width;
     l->out_pixels = to.height * to.width;
-    l->unfolds = !l->below && conv && !shared;
+    l->unfolds = !l->below && conv && !shared && !layer->conv_groups;
     if (l->unfolds) {
         l->channels = layer->depth;
         l->taps = 1;
@@ -360,17 +361,24 @@ static void shape_layer(qn__cpu_layer *l, const qn__layer *layer, int shared) {
         own.window = (qn__window){{1, 1}, {1, 1}, {0, 0}, {1, 1}};
     }
     l->in_panels = panels_of(l->channels);
+    l->weight_channels = l->channels;
+    l->weight_panels = l->in_panels;
+    if (layer->conv_groups) {
+        l->taps = 1;
+        l->weight_channels = layer->depth;
+        l->weight_panels = panels_of(layer->depth);
+    }
     l->out_panels = panels_of(to.channels);
     l->vectors = l->taps ? 1 : layer->vectors;
     l->vector_pixels = l->taps ? 1 : layer->vector / to.channels;
     l->vector = (size_t)l->out_panels * l->vector_pixels * QN__PANEL;
     if (l->walks) {
         qn__cpu_walk_axes(&own, 0, l->outputs.axis);
-        l->outputs.panels = l->in_panels;
+        l->outputs.panels = layer->conv_groups ? 1 : l->in_panels;
     }
     if (l->below && (l->walks || l->in_pixels > 1)) {
         qn__cpu_walk_axes(&own, 1, l->inputs.axis);
-        l->inputs.panels = l->out_panels;
+        l->inputs.panels = layer->conv_groups ? 1 : l->out_panels;
     }
 }
 
@@ -384,6 +392,8 @@ static void divide_gradient(qn__cpu_layer *l, int bits, int threads) {
         taps = (taps + 1) / 2;
     l->task_taps = taps;
     l->tasks = taps ? panels * ((all + taps - 1) / taps) : 0;
+    if (l->layer->conv_groups)
+        l->tasks = QN__OUT_GROUP;
 }
 
 static qn__cpu_layer *layer_at(const qn__worker *w, int32_t index) {

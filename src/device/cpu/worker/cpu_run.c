@@ -49,15 +49,17 @@ static void inspect(const qn__cpu_pass *pass, int thread) {
 
 static void forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     const qn__cpu_layer *l = &pass->worker->layer[layer];
-    (l->layer->groups    ? qn__cpu_group_norm_forward
-     : l->layer->vectors ? qn__cpu_norm_forward
-     : l->walks          ? qn__cpu_walk_forward
-                         : qn__cpu_forward)(pass, thread, layer, phase);
+    (l->layer->conv_groups ? qn__cpu_group_forward
+     : l->layer->groups    ? qn__cpu_group_norm_forward
+     : l->layer->vectors   ? qn__cpu_norm_forward
+     : l->walks            ? qn__cpu_walk_forward
+                           : qn__cpu_forward)(pass, thread, layer, phase);
 }
 
 static void backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     const qn__cpu_layer *l = &pass->worker->layer[layer];
-    (l->layer->groups                  ? qn__cpu_group_norm_backward
+    (l->layer->conv_groups             ? qn__cpu_group_backward
+     : l->layer->groups                ? qn__cpu_group_norm_backward
      : l->layer->vectors               ? qn__cpu_norm_backward
      : l->layer->kind == QN__LAYER_ADD ? qn__cpu_walk_split
      : l->inputs.panels                ? qn__cpu_walk_backward
@@ -111,9 +113,10 @@ static void gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint3
             qn__cpu_biases(pass, thread, layer, phase);
         return;
     }
-    (!l->walks ? qn__cpu_gradient
-     : w->bits ? qn__cpu_walk_intgemm_gradient
-               : qn__cpu_walk_gradient)(pass, thread, layer, phase);
+    (!l->walks               ? qn__cpu_gradient
+     : l->layer->conv_groups ? qn__cpu_group_gradient
+     : w->bits               ? qn__cpu_walk_intgemm_gradient
+                             : qn__cpu_walk_gradient)(pass, thread, layer, phase);
 }
 
 static void training_phases(const qn__cpu_pass *pass, int thread, uint32_t phase) {

@@ -80,14 +80,15 @@ void qn__cpu_close(qn__worker *w) {
 
 /* Position of weight (output o, input k) in panels. */
 static size_t place(const qn__cpu_layer *l, uint32_t o, uint32_t k) {
-    const size_t block = (size_t)k / l->channels * l->in_panels + k % l->channels / QN__PANEL;
+    const uint32_t row = k % l->weight_channels;
+    const size_t block = (size_t)k / l->weight_channels * l->weight_panels + row / QN__PANEL;
     const size_t at = (size_t)(o / QN__PANEL) * qn__cpu_blocks(l) + block;
-    return (at * QN__PANEL + k % l->channels % QN__PANEL) * QN__PANEL + o % QN__PANEL;
+    return (at * QN__PANEL + row % QN__PANEL) * QN__PANEL + o % QN__PANEL;
 }
 
 void qn__cpu_pack(const qn__cpu_layer *l, const float *weights, const float *bias, float *to,
                   float *to_bias) {
-    const uint32_t outputs = qn__cpu_outputs(l), depth = l->taps * l->channels;
+    const uint32_t outputs = qn__cpu_outputs(l), depth = l->layer->depth;
     for (uint32_t o = 0; o < outputs; ++o)
         for (uint32_t k = 0; k < depth; ++k)
             to[place(l, o, k)] = weights[(size_t)o * depth + k];
@@ -99,7 +100,7 @@ void qn__cpu_pack(const qn__cpu_layer *l, const float *weights, const float *bia
 
 void qn__cpu_unpack(const qn__cpu_layer *l, const float *from, const float *from_bias,
                     float *weights, float *bias) {
-    const uint32_t outputs = qn__cpu_outputs(l), depth = l->taps * l->channels;
+    const uint32_t outputs = qn__cpu_outputs(l), depth = l->layer->depth;
     for (uint32_t o = 0; o < outputs; ++o)
         for (uint32_t k = 0; k < depth; ++k)
             weights[(size_t)o * depth + k] = from[place(l, o, k)];

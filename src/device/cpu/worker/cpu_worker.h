@@ -46,6 +46,9 @@ typedef struct qn__cpu_layer {
     /* Factors of a chain for each tap, and taps: one for features and for pictures that are
      * unfolded when they are fetched; 0 for pooling, which has no weights. */
     uint32_t channels, taps;
+    /* The same for weights, and blocks of 16 rows for each tap. With groups all factors of an
+     * output count as one tap's: a row of weights is (tap, channel of the group). */
+    uint32_t weight_channels, weight_panels;
     /* Tasks of the gradient for each group of panels of outputs, with an outlet or if the layer
      * walks; taps of each of them, in integer arithmetic blocks. */
     uint32_t tasks, task_taps;
@@ -215,7 +218,7 @@ static inline size_t qn__cpu_stride(uint32_t rows) {
 
 /* Blocks of 16 rows in a panel of weights. */
 static inline uint32_t qn__cpu_blocks(const qn__cpu_layer *layer) {
-    return layer->taps * layer->in_panels;
+    return layer->taps * layer->weight_panels;
 }
 
 /* Outputs of a layer's weights; 0 for pooling. */
@@ -235,10 +238,11 @@ static inline uint32_t qn__cpu_back_depth(const qn__cpu_layer *layer) {
 
 /* The first factor of a block among those of an output, and the number of its factors. */
 static inline uint32_t qn__cpu_first_of(const qn__cpu_layer *layer, uint32_t block) {
-    return block / layer->in_panels * layer->channels + block % layer->in_panels * QN__PANEL;
+    return block / layer->weight_panels * layer->weight_channels +
+           block % layer->weight_panels * QN__PANEL;
 }
 static inline uint32_t qn__cpu_rows_of(const qn__cpu_layer *layer, uint32_t block) {
-    const uint32_t left = layer->channels - block % layer->in_panels * QN__PANEL;
+    const uint32_t left = layer->weight_channels - block % layer->weight_panels * QN__PANEL;
     return left < QN__PANEL ? left : QN__PANEL;
 }
 
@@ -283,6 +287,10 @@ void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase);
  * forward pass of its layer. */
 void qn__cpu_walk_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_walk_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
+/* A convolution with groups (cpu_group.c). */
+void qn__cpu_group_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
+void qn__cpu_group_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
+void qn__cpu_group_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_walk_split(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_walk_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_walk_transpose(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
