@@ -678,6 +678,10 @@ static void test_contract_5(void **state) {
     assert_int_equal(qn__network_parse("residual { maxpool 1 }; dense 10 softmax", &r.network, 0),
                      0);
     check_refused(&r, "integer arithmetic has no residual blocks", "`train.arith`");
+    assert_int_equal(
+        qn__network_parse("conv 4 3; conv 4 3 depthwise; dense 10 softmax", &r.network, 0), 0);
+    r.grain = r.batch = 32;
+    check_refused(&r, "integer arithmetic has no convolutions of groups", "`train.arith`");
 }
 
 static void test_contract_4(void **state) {
