@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 # Weights without biases of convolutions, which batchnorm makes superfluous, and without running averages.
-PUBLISHED = {"resnet8": 78_042, "resnet20": 272_474, "resnet56": 855_770}
+PUBLISHED = {"resnet8": 78_042, "resnet20": 272_474, "resnet56": 855_770, "mobilenet-small": 213_072 + 2570}
 SHAPE = (1, 8, 8)
 TUTORIAL = pathlib.Path(__file__).parent.parent / "docs" / "tutorial.md"
 
@@ -54,12 +54,12 @@ def test_parameters_are_the_published_ones(quern, name):
     biases = sum(layer["output"][0] for layer in of["conv"])
     averages = sum(2 * layer["output"][0] for layer in of["batchnorm"])
     assert network["parameters"] - biases - averages == PUBLISHED[name]
-    blocks = (int(name[6:]) - 2) // 2
-    assert len(of["conv"]) == len(of["batchnorm"]) == 1 + 2 * blocks + 2
+    blocks = (int(name[6:]) - 2) // 2 if name.startswith("resnet") else 0
+    assert len(of["conv"]) == len(of["batchnorm"]) == (1 + 2 * blocks + 2 if blocks else 1 + 2 * 13)
     assert sum("second" in layer for layer in layers) == blocks
 
 
-@pytest.mark.parametrize("name", ["resnet20", "resnet56"])
+@pytest.mark.parametrize("name", ["resnet20", "resnet56", "mobilenet-small"])
 def test_it_learns(quern, items, tmp_path, name):
     losses = [e["train_loss"] for e in events(quern, "train", "--data", items[0], "--shape", "1x8x8", "--model", name,
               "--epochs", 3, "--batch", 32, "--lr", "0.05", "-o", tmp_path / "m") if e["event"] == "epoch"]

@@ -18,6 +18,18 @@
 #define TWO(TEXT) TEXT TEXT
 #define EIGHT(TEXT) TEXT TEXT TEXT TEXT TEXT TEXT TEXT TEXT
 
+/* MobileNet (Howard et al. 2017) of a quarter of its width; for small images the first convolution
+ * has stride 1. */
+#define PAIR(IN, STRIDE, OUT)                                                                      \
+    "; " NORMED(IN, "3x3 " STRIDE "depthwise") " relu; " NORMED(OUT, "1x1") " relu"
+#define SAME(N) PAIR(N, "", N)
+#define FEWER(IN, OUT) PAIR(IN, "stride 2 ", OUT)
+#define MOBILENET                                                                                  \
+    NORMED("8", "3x3")                                                                             \
+    " relu" PAIR("8", "", "16") FEWER("16", "32") SAME("32") FEWER("32", "64") SAME("64")          \
+        FEWER("64", "128") SAME("128") SAME("128") SAME("128") SAME("128") SAME("128")             \
+            FEWER("128", "256") SAME("256") "; globalpool"
+
 /* A model is one row. The last layer is not in it: it is that of the default model. */
 static const qn__ready rows[] = {
     {"lenet",
@@ -35,6 +47,10 @@ static const qn__ready rows[] = {
      "residual, three stages of nine blocks with batchnorm",
      {3, 32, 32},
      RESNET(EIGHT)},
+    {"mobilenet-small",
+     "depthwise and 1x1 convolutions, a quarter of MobileNet's width",
+     {3, 32, 32},
+     MOBILENET},
 };
 
 enum { ROWS = sizeof rows / sizeof *rows };
