@@ -185,7 +185,7 @@ static void forward_panel(const qn__cpu_pass *pass, int thread, uint32_t layer, 
     const float *weight = vector_of(l, WEIGHT, panel);
     float *output = l->output + value_at(p, panel, l->out_stride);
     float *factor = l->norm.partial[BIAS] + at;
-    for (uint32_t i = 0; i < p->items * QN__PANEL; ++i)
+    for (size_t i = 0; i < (size_t)p->items * QN__PANEL; ++i)
         factor[i] = weight[i % QN__PANEL] * l->norm.inverse[at + i];
     for (uint32_t pixel = l->out_pixels; pixel-- > 0;) {
         const size_t from = pixel * apart_of(pass);
@@ -231,7 +231,7 @@ static void scale_products(const qn__cpu_pass *pass, const qn__cpu_layer *l, con
                            uint32_t panel) {
     const size_t at = number_at(pass, p, panel);
     float *products = l->norm.partial[WEIGHT] + at;
-    for (uint32_t i = 0; i < p->items * QN__PANEL; ++i)
+    for (size_t i = 0; i < (size_t)p->items * QN__PANEL; ++i)
         products[i] = products[i] * l->norm.inverse[at + i];
 }
 
