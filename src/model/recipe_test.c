@@ -363,7 +363,7 @@ static void test_other_versions(void **state) {
                      "newer");
     check_unreadable("\"adam\"", "\"lion\"", "unknown optimizer \"lion\"", "optimizer", "newer");
     check_unreadable("\"unit\",", "\"rank\",", "unknown scaling \"rank\"", "scale", "newer");
-    check_unreadable("500 tanh", "500 gelu", "unknown activation \"gelu\"", "model", "changed");
+    check_unreadable("500 tanh", "500 mish", "unknown activation \"mish\"", "model", "changed");
 }
 
 static void test_malformed(void **state) {
