@@ -171,9 +171,9 @@ static void usual_input(const char *model, char shape[32]) {
 }
 
 /* The library's name for the option, which has another one here. */
-static void spell_input(qn_error *err) {
+static void spell_input(char *text) {
     static const char field[] = "`train.shape`", ours[] = "--input";
-    char *at = strstr(err->remedy, field), *behind = at ? at + sizeof field - 1 : NULL;
+    char *at = strstr(text, field), *behind = at ? at + sizeof field - 1 : NULL;
     if (!at)
         return;
     memcpy(at, ours, sizeof ours - 1);
@@ -197,7 +197,8 @@ static int open_network(const model_flags *f, const char *model, qn_network **ou
         job.shape = NULL;
     }
     if (qn_network_open(&job, (uint32_t)features, (uint32_t)f->classes, out, &err) != QN_OK) {
-        spell_input(&err);
+        spell_input(err.where);
+        spell_input(err.remedy);
         return message_error(&err);
     }
     if (job.shape || features)

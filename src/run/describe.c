@@ -31,11 +31,16 @@ static qn_status find_input(const qn_train_options *job, uint32_t features, qn__
     *input = (qn__shape){shape[0], shape[1], shape[2]};
     if (status != QN_OK)
         return status;
-    const uint64_t values = (uint64_t)shape[0] * shape[1] * shape[2];
-    if (values <= QN__MAX_WIDTH && (features == 0 || values == features))
+    uint64_t values = (uint64_t)shape[1] * shape[2];
+    const int huge = __builtin_mul_overflow(values, (uint64_t)shape[0], &values);
+    if (!huge && values <= QN__MAX_WIDTH && (features == 0 || values == features))
         return QN_OK;
-    qn__fail(err, QN_USAGE, "%ux%ux%u pixels are not %u features", shape[0], shape[1], shape[2],
-             features);
+    if (huge || values > QN__MAX_WIDTH)
+        qn__fail(err, QN_USAGE, "an item of %ux%ux%u has more than %u values", shape[0], shape[1],
+                 shape[2], QN__MAX_WIDTH);
+    else
+        qn__fail(err, QN_USAGE, "%ux%ux%u pixels are not %u features", shape[0], shape[1], shape[2],
+                 features);
     qn__at(err, "`train.shape`");
     return qn__remedy(err, QN_USAGE, "give channels, height and width of an item, as 3x32x32");
 }
