@@ -165,6 +165,10 @@ static qn_status parse_layer(qn__tokens *w, marks *at, block *b, uint32_t layers
     return status == QN_OK ? parse_end(w, at, layer) : status;
 }
 
+static qn_status refuse_open(const qn__tokens *w, const block *b) {
+    return qn__tokens_fail(w, b->begin, "the block's \"}\" is missing", BLOCK_HELP);
+}
+
 static qn_status refuse_softmax(const qn__tokens *w, const marks *at) {
     return qn__tokens_fail(
         w, at->softmax, "softmax stands before the last layer",
@@ -216,13 +220,13 @@ qn_status qn__network_parse_lines(const char *text, const char *lines, const cha
             status = check_place(&w, &at, qn__layer_ops_of(layer->kind)->block ? open.begin : begin,
                                  layer->kind);
         if (status == QN_OK && made && at.softmax != SIZE_MAX && open.open)
-            status = refuse_softmax(&w, &at);
+            status = w.size > 0 ? refuse_softmax(&w, &at) : refuse_open(&w, &open);
         if (status != QN_OK)
             return status;
         network.layers += (uint32_t)made;
     }
     if (open.open)
-        return qn__tokens_fail(&w, open.begin, "the block's \"}\" is missing", BLOCK_HELP);
+        return refuse_open(&w, &open);
     *out = network;
     return QN_OK;
 }

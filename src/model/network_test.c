@@ -244,6 +244,8 @@ static void test_refused_blocks(void **state) {
     check_refused("dense 2 }; dense 2", "no residual block is open at \"}\"", 9, "residual {");
     check_refused("dense 2 | dense 2", "no residual block is open at \"|\"", 9, "residual {");
     check_refused("residual { dense 2", "the block's \"}\" is missing", 1, "residual {");
+    check_refused("dense 2; residual { dense 2; dense 2 softmax", "the block's \"}\" is missing",
+                  10, "residual {");
     check_refused("residual { dense 2 softmax }; dense 2", "softmax stands before the last layer",
                   20, "relu");
     check_refused("residual { dense 2 } softmax; dense 2", "softmax stands before the last layer",
