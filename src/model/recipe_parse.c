@@ -302,13 +302,29 @@ qn_status qn__recipe_parse(const char *json, size_t size, qn__recipe *out, qn_er
 
 /* --------------------------------------------------------------------------------- comparison */
 
-/* The value of a key as text, cut for a message; "nothing" if it is missing. */
-static void value_text(const qn__json_node *object, const char *key, char text[128]) {
+/* Where the first 100 bytes of two texts are alike: what a message leaves out of both, so that it
+ * shows where they differ. */
+static size_t common_part(const char *a, const char *b) {
+    enum { SHOWN = 100, KEPT = 30 };
+    size_t same = 0;
+    while (a != NULL && b != NULL && a[same] != '\0' && a[same] == b[same])
+        ++same;
+    if (same < SHOWN - KEPT)
+        return 0;
+    same -= KEPT;
+    while (((unsigned char)a[same] & 0xc0) == 0x80) /* inside a UTF-8 character */
+        --same;
+    return same;
+}
+
+/* The value of a key as text, cut for a message, of a string without its first `skip` bytes;
+ * "nothing" if it is missing. */
+static void value_text(const qn__json_node *object, const char *key, size_t skip, char text[128]) {
     const qn__json_node *node = qn__json_get(object, key);
     uint64_t count;
     float number;
     if (qn__json_string(node) != NULL)
-        snprintf(text, 128, "\"%.100s\"", qn__json_string(node));
+        snprintf(text, 128, "\"%s%.100s\"", skip > 0 ? "..." : "", qn__json_string(node) + skip);
     else if (qn__json_is_null(node))
         snprintf(text, 128, "null");
     else if (qn__json_u64(node, &count))
@@ -348,8 +364,10 @@ static size_t difference(const qn__json_node *one, const qn__json_node *other, c
     if (strcmp(key, "table") == 0) {
         table_texts(one, other, a, b);
     } else {
-        value_text(one, key, a);
-        value_text(other, key, b);
+        const size_t skip = common_part(qn__json_string(qn__json_get(one, key)),
+                                        qn__json_string(qn__json_get(other, key)));
+        value_text(one, key, skip, a);
+        value_text(other, key, skip, b);
     }
     if (strcmp(a, b) == 0)
         return 0;

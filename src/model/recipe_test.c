@@ -471,6 +471,12 @@ static void test_differences(void **state) {
     assert_string_equal(text, "model \"dense 500 tanh dropout 0.2; dense 10 softmax\" and "
                               "\"dense 501 tanh dropout 0.2; dense 10 softmax\"");
     free(other);
+    char one[128], two[128];
+    sprintf(one, "{\"model\":\"%0100d\"}", 1);
+    sprintf(two, "{\"model\":\"%0100d\"}", 2);
+    assert_int_equal(qn__recipe_differences(one, two, text, sizeof text), 1);
+    assert_non_null(strstr(text, "model \"...00"));
+    assert_non_null(strstr(text, "001\" and \"...00"));
     assert_int_equal(qn__recipe_differences(TEXT, "garbage", text, sizeof text), 1);
     assert_string_equal(text, "the recipe's text");
 }
