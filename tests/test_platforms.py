@@ -112,4 +112,4 @@ def test_sizes_beyond_32_bits(name, tmp_path):
                            "conv 1 1x1 pad 255; globalpool; dense 2 softmax", "--batch", "20000",
                            "--devices", "cpu", "-o", str(tmp_path / "m")],
                           capture_output=True, text=True, timeout=120)
-    assert done.returncode == 1 and "out of memory" in done.stderr
+    assert done.returncode == 1 and "of memory beside the data" in done.stderr

@@ -403,7 +403,7 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
     **more
         Other members of qn_data_options in <quern/data.h>: the texts ``task``, ``header``
         ("yes", "no"), ``features``, ``drop`` and ``category`` ("age,3-7"), ``weight``, ``resize``
-        and ``shape``, and ``skip_broken``, as for the command.
+        and ``shape``, ``skip_broken`` and ``no_cache``, as for the command.
 
     Returns
     -------
