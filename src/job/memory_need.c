@@ -56,7 +56,8 @@ static qn_status examine(const qn__memory_job *job, qn__layer *layer, qn__member
     const qn__recipe *r = job->recipe;
     *out = (subject){.compute = *job->compute,
                      .members = job->members,
-                     .count = job->count,
+                     /* A team refuses more members before it looks at them. */
+                     .count = job->count <= QN__MAX_WORKERS ? job->count : 0,
                      .best = qn__recipe_judges(r),
                      .program = {.layers = r->network.layers,
                                  .layer = layer,
