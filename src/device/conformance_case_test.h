@@ -332,7 +332,8 @@ static void augment_some(test_case *c) {
 }
 
 static void describe_case(test_case *c) {
-    static const char *const activations[] = {"none", "relu", "tanh", "sigmoid", "softmax"};
+    static const char *const activations[] = {"none",    "relu",       "tanh", "sigmoid",
+                                              "softmax", "leaky_relu", "gelu", "silu"};
     static const char *const optimizers[] = {"sgd", "momentum", "adam", "adamw", "nesterov"};
     static const char *const scales[] = {"none", "unit", "standard", "fraction"};
     static const char *const losses[] = {"cross-entropy", "mse", "mae", "huber", "binary"};
