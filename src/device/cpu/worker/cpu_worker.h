@@ -268,9 +268,11 @@ static inline uint32_t *qn__cpu_strip_absmax(const qn__cpu_layer *layer, uint32_
     return layer->intgemm.strip_absmax + ((size_t)out * qn__cpu_strips(layer) + strip) * QN__PANEL;
 }
 
-/* The largest number of phases of a pass. */
+/* The largest number of phases of a pass (cpu_run.c). For each layer: its window transposed,
+ * forward, backward, biases and gradient; with integers also two to pack what it reads, two more
+ * backward, two for the operands of the gradient. And the items of this pass and the next. */
 static inline size_t qn__cpu_phases(const qn__program *program) {
-    return (program->arith == QN__ARITH_F32 ? 5 : 9) * ((size_t)program->layers + 1);
+    return (program->arith == QN__ARITH_F32 ? 5 : 11) * ((size_t)program->layers + 1);
 }
 void qn__cpu_begin_phases(qn__worker *worker);
 
