@@ -265,7 +265,7 @@ def test_all_kinds_at_once(name, files, tmp_path):
 
 # These take long in Python, and others are like them.
 SLOW_IN_PYTHON = ["batch-1", "best", "from-csv-gz", "from-idx-gz", "unit-30", "relu-last", "sgd-decay",
-                  "tanh-last", "scale-none", "step", *INTEGER_WINDOWS, *NORMS[2:-2], *BLOCKS]
+                  "tanh-last", "scale-none", "step", *INTEGER_WINDOWS, *NORMS[2:-2], *BLOCKS, "batchnorm-silu", "residual-gelu"]
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[machine.LONG] * (name in SLOW_IN_PYTHON))
@@ -273,7 +273,7 @@ SLOW_IN_PYTHON = ["batch-1", "best", "from-csv-gz", "from-idx-gz", "unit-30", "r
 def test_oracle(name, files, tmp_path):
     """The second program, written from docs/exactness.md alone, gives the same table."""
     arguments = [a.format(**files) for a in shlex.split(recipes.RECIPES[name])]
-    own = [("--shape", "1x28x28")] if name in INTEGER_WINDOWS + NORMS + BLOCKS else []
+    own = [("--shape", "1x28x28")] if "conv " in recipes.RECIPES[name] or name in NORMS else []
     for option, value in (("--grain", "32"), ("--label", "1"), *own):  # it has no defaults
         if option not in arguments:
             arguments += [option, value]
