@@ -265,7 +265,9 @@ def test_all_kinds_at_once(name, files, tmp_path):
 
 # These take long in Python, and others are like them.
 SLOW_IN_PYTHON = ["batch-1", "best", "from-csv-gz", "from-idx-gz", "unit-30", "relu-last", "sgd-decay",
-                  "tanh-last", "scale-none", "step", *INTEGER_WINDOWS, *NORMS[2:-2], *BLOCKS, "batchnorm-silu", "residual-gelu"]
+                  "tanh-last", "scale-none", "step", "augment-conv", "channel-conv", "batchnorm-silu", "residual-gelu",
+                  *INTEGER_WINDOWS, *BLOCKS,
+                  *(name for name in NORMS if name not in ("batchnorm-grain-beyond", "groupnorm-layernorm"))]
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[machine.LONG] * (name in SLOW_IN_PYTHON))

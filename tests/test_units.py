@@ -26,7 +26,7 @@ def name_of(source):
 
 # Programs with random cases are given fewer in the release build; all of them with
 # QUERN_LONG_TESTS=yes.
-FEWER = {"device.conformance": {"QN_TEST_CASES": "11"},
+FEWER = {"device.conformance": {"QN_TEST_CASES": "5"},
          "cluster.reduction.reduction": {"QN_TEST_CASES": "40"},
          "cluster.membership.view": {"QN_TEST_CASES": "20"},
          "tests.gpu_kernels": {"QN_TEST_CASES": "2"},
