@@ -31,12 +31,14 @@ const char *qn_status_name(qn_status status) {
 
 /* Copies `from` into the field `to` of 512 bytes. Messages quote untrusted cells and keys, and are
  * written to terminals: bytes that are not printable UTF-8 become '?', so that no file can send
- * escape sequences. A UTF-8 sequence that was cut at the end of the field is removed. */
-static void put(char to[512], const char *from) {
+ * escape sequences. With `lines` the ends of lines stay. A UTF-8 sequence that was cut at the end
+ * of the field is removed. */
+static void put(char to[512], const char *from, int lines) {
     size_t left = strlen(from), at = 0;
     while (left > 0) {
         size_t length = qn__utf8_length(from, left);
-        const int control = length == 1 && ((unsigned char)*from < 0x20 || *from == 0x7f);
+        const int control = length == 1 && ((unsigned char)*from < 0x20 || *from == 0x7f) &&
+                            !(lines && *from == '\n');
         /* U+0080 to U+009F are control characters too. */
         const int control_8bit =
             length == 2 && (unsigned char)from[0] == 0xc2 && (unsigned char)from[1] < 0xa0;
@@ -66,7 +68,7 @@ static void format_into(char to[512], const char *format, va_list arguments) {
     if (vsnprintf(text, sizeof text, format, arguments) < 0)
         text[0] = 0;
     uselocale(before);
-    put(to, text);
+    put(to, text, 0);
     errno = kept;
 }
 
@@ -90,6 +92,14 @@ void qn__at(qn_error *err, const char *format, ...) {
     va_start(arguments, format);
     format_into(err->where, format, arguments);
     va_end(arguments);
+}
+
+void qn__at_of(qn_error *err, const char *where) {
+    char text[512];
+    if (!err)
+        return;
+    snprintf(text, sizeof text, "%.511s", where);
+    put(err->where, text, 1);
 }
 
 /* Writes the field directly, because it has three lines. Bytes that are not plain ASCII become '?'

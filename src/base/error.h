@@ -22,6 +22,8 @@ qn_status qn__fail(qn_error *err, qn_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Sets `where`. */
 void qn__at(qn_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Sets `where` to that of another error, which may be untrusted, with its lines. */
+void qn__at_of(qn_error *err, const char *where);
 /* Sets `where` to the text with a caret under byte `at`, below "NAME, column N:"; of a long text,
  * the part around it. */
 void qn__point_at(qn_error *err, const char *name, const char *text, size_t at);

@@ -52,6 +52,17 @@ static void test_hostile_bytes(void **state) {
     assert_string_equal(err.what, "a?[2J????\xc3\xa9???");
 }
 
+static void test_the_place_of_another_error_keeps_its_lines(void **state) {
+    (void)state;
+    qn_error err = {0}, own = {0};
+    qn__point_at(&err, "model", "conv 4 4 rleu", 9);
+    qn__at_of(&own, err.where);
+    assert_string_equal(own.where, "model, column 10:\n  conv 4 4 rleu\n           ^");
+    qn__at_of(&own, "a\x1b[31m\n\tb\xff");
+    assert_string_equal(own.where, "a?[31m\n?b?");
+    qn__at_of(NULL, "nowhere");
+}
+
 static void test_long_texts_are_cut_between_characters(void **state) {
     (void)state;
     qn_error err;
@@ -167,6 +178,7 @@ int main(void) {
         cmocka_unit_test(test_three_texts),
         cmocka_unit_test(test_no_error_is_wanted),
         cmocka_unit_test(test_hostile_bytes),
+        cmocka_unit_test(test_the_place_of_another_error_keeps_its_lines),
         cmocka_unit_test(test_long_texts_are_cut_between_characters),
         cmocka_unit_test(test_messages_of_the_system),
         cmocka_unit_test(test_every_status_has_a_name),

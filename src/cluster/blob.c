@@ -52,7 +52,7 @@ void qn__cluster_name_error(const qn_cluster *c, uint32_t rank, qn_error *err) {
     const qn_status status = err->status;
     qn__fail(err, status, "%s: %s", qn_cluster_name(c, rank), what);
     if (*where)
-        qn__at(err, "%s", where);
+        qn__at_of(err, where);
     if (*remedy)
         qn__remedy(err, status, "%s", remedy);
 }
@@ -103,7 +103,7 @@ static qn_status listen(blob *b, qn_error *err) {
         const announcement *w = &b->announced[r];
         if (w->status != QN_OK) {
             qn__fail(err, (qn_status)w->status, "%.511s", w->what);
-            qn__at(err, "%.511s", w->where);
+            qn__at_of(err, w->where);
             qn__remedy(err, (qn_status)w->status, "%.511s", w->remedy);
             qn__cluster_name_error(b->c, r, err);
             return (qn_status)w->status;

@@ -74,7 +74,7 @@ static qn_status verdict_on_failures(const qn_cluster *c, const record *all, qn_
     const record *told = &all[who];
     const qn_status status = (qn_status)all[lowest].status;
     qn__fail(err, status, "%.511s", told->what);
-    qn__at(err, "%.511s", told->where);
+    qn__at_of(err, told->where);
     qn__remedy(err, status, "%.511s", told->remedy);
     if (alike < present)
         qn__cluster_name_error(c, who, err);
