@@ -260,7 +260,7 @@ int qn__image_cache_make(qn__image_cache *cache, qn__image_entry *entry) {
         return 0;
     if (qn__cache_folder(1, folder, &err) == QN_OK && !make_room(folder, cache->name, tail + rest))
         qn__fail(&err, QN_IO, "they need %llu MiB, and half of the disk's free space is less",
-                 (unsigned long long)(tail + rest) >> 20);
+                 ((unsigned long long)(tail + rest) + 0xfffff) >> 20);
     if (err.status == QN_OK)
         qn__mapped_file_create(folder, tail + (size_t)rest, &cache->file, &err);
     if (cache->file) {
