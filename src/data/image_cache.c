@@ -164,7 +164,7 @@ static int is_right(const qn__image_cache *cache, qn__pool *pool, const qn__mapp
     if (memcmp(digest, h.rest_digest, sizeof digest) != 0)
         return 0;
     *damaged = 0;
-    if (h.key != cache->key.size + 1 || memcmp(bytes + at, cache->key.data, h.key) != 0 ||
+    if (h.key != cache->key.size + 1 || memcmp(bytes + at, cache->key.data, (size_t)h.key) != 0 ||
         memcmp(bytes + at + h.key, cache->stamp, sizeof cache->stamp) != 0)
         return 0;
     take_head(&h, bytes, bytes + at, out);
