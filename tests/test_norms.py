@@ -121,3 +121,19 @@ def test_a_grain_of_one_item_behind_features_learns_its_bias_only(quern, tmp_pat
         "--grain", 1, "-o", tmp_path / "m")
     _, weights = tensors(tmp_path / "m")
     assert (weights["layer1.weight"] == 1).all() and (weights["layer1.bias"] != 0).all()
+
+
+@pytest.mark.parametrize("where", ["predict", "init"])
+def test_a_negative_variance_is_refused(quern, table, trained, tmp_path, where):  # noqa: F811
+    """Of a damaged file: its root would be NaN in a prediction, and nothing in a training."""
+    data = bytearray(trained.read_bytes())
+    size = int.from_bytes(data[:8], "little")
+    begin = json.loads(data[8:8 + size])["layer1.running_var"]["data_offsets"][0]
+    data[8 + size + begin:8 + size + begin + 4] = np.float32(-0.5).tobytes()
+    bad = tmp_path / "bad"
+    bad.write_bytes(data)
+    words = (["predict", bad, "--data", table[0]] if where == "predict" else
+             ["train", "--data", table[0], "--shape", "2x8x3", "--model", MODEL, "--init-from", bad])
+    done = subprocess.run([quern, *map(str, words), "-o", tmp_path / "out"], capture_output=True, text=True)
+    assert done.returncode == 1 and "a variance is negative" in done.stderr
+    assert "layer1.running_var" in done.stderr and not (tmp_path / "out").exists()

@@ -6,7 +6,7 @@
 #define HELP                                                                                       \
     "write \"conv 32 3x3 relu\": channels, height and width of the window; then perhaps stride "   \
     "2, "                                                                                          \
-    "pad none, dilation 2"
+    "pad none, dilation 2, groups 4 or depthwise"
 
 /* The padding of `same`, which keeps height and width at stride 1. Only odd windows have one. */
 static int same_pad(const qn__window *w, uint32_t pad[2]) {

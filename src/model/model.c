@@ -357,6 +357,23 @@ static qn_status check_deviation(const char *tensor, uint32_t k, float d, qn_err
     return qn__remedy(err, QN_FORMAT, "the file was changed or damaged: copy or make it again");
 }
 
+/* Variances of batchnorm (docs/exactness.md 17.8): their root is taken. */
+static qn_status check_variances(const qn_model *m, qn_error *err) {
+    for (uint32_t t = 0; t < m->tensors; ++t) {
+        const qn__tensor *tensor = &m->tensor[t];
+        const uint64_t count = strstr(tensor->name, ".running_var") ? qn__tensor_count(tensor) : 0;
+        for (uint64_t i = 0; i < count; ++i) {
+            if (tensor->data[i] >= 0)
+                continue;
+            qn__fail(err, QN_FORMAT, "a variance is negative");
+            qn__at(err, "tensor \"%s\", element %llu", tensor->name, (unsigned long long)i);
+            return qn__remedy(err, QN_FORMAT,
+                              "the file was changed or damaged: copy or make it again");
+        }
+    }
+    return QN_OK;
+}
+
 static qn_status check_deviations(const qn_model *m, qn_error *err) {
     qn_status status = QN_OK;
     for (uint32_t k = 0; status == QN_OK && k < qn__scale_count(&m->recipe); ++k)
@@ -382,6 +399,8 @@ static qn_status load_from(const qn__tensors *file, const char *path, qn_model *
         status = check_numbers(m, QN_FORMAT, err);
         if (status == QN_OK)
             status = check_deviations(m, err);
+        if (status == QN_OK)
+            status = check_variances(m, err);
         if (status != QN_OK)
             name_file(err, path);
     }
