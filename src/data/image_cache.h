@@ -45,8 +45,7 @@ void qn__image_cache_end(qn__image_cache *cache);
 int qn__image_cache_load(qn__image_cache *cache, qn__pool *pool, qn__image_entry *out);
 
 /* Makes a file for `entry`, of which all but values, values_digest and broken is known: its values
- * are to be written to entry->values. 0: there is no place for them; the caller decodes into
- * memory. */
+ * are to be written to entry->values. 0: no file could be made; the caller decodes into memory. */
 int qn__image_cache_make(qn__image_cache *cache, qn__image_entry *entry);
 
 /* Keeps the entry that was made; items, channels, values_digest and broken are now set, and the

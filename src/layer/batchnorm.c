@@ -5,17 +5,6 @@
 
 enum { WEIGHT, BIAS, MEAN, VARIANCE, VECTORS };
 
-static qn_status parse(qn__tokens *tokens, qn__layer_text *layer) {
-    (void)tokens;
-    (void)layer;
-    return QN_OK;
-}
-
-static void write(const qn__layer_text *layer, qn__text *text) {
-    (void)layer;
-    (void)text;
-}
-
 static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first, qn__layer *layer,
                       qn_error *err) {
     (void)err;
@@ -174,8 +163,6 @@ static const char *const names[] = {"weight", "bias", "running_mean", "running_v
 const qn__layer_ops qn__batchnorm = {.word = "batchnorm",
                                      .syntax = "batchnorm ACTIVATION dropout P",
                                      .contract = 6,
-                                     .parse = parse,
-                                     .write = write,
                                      .make = make,
                                      .flops = flops,
                                      .forward = forward,

@@ -1,17 +1,6 @@
 /* globalpool: the mean of each channel over all pixels. */
 #include "layer/pooling.h"
 
-static qn_status parse(qn__tokens *tokens, qn__layer_text *layer) {
-    (void)tokens;
-    (void)layer;
-    return QN_OK;
-}
-
-static void write(const qn__layer_text *layer, qn__text *text) {
-    (void)layer;
-    (void)text;
-}
-
 static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first, qn__layer *layer,
                       qn_error *err) {
     qn__layer_text whole = *text;
@@ -23,8 +12,6 @@ const qn__layer_ops qn__globalpool = {.word = "globalpool",
                                       .syntax = "globalpool",
                                       .bare = 1,
                                       .contract = 5,
-                                      .parse = parse,
-                                      .write = write,
                                       .make = make,
                                       .flops = qn__pool_flops,
                                       .forward = qn__mean_forward,

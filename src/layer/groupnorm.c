@@ -22,11 +22,6 @@ static qn_status parse_none(qn__tokens *tokens, qn__layer_text *layer) {
     return QN_OK;
 }
 
-static void write_none(const qn__layer_text *layer, qn__text *text) {
-    (void)layer;
-    (void)text;
-}
-
 static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first, qn__layer *layer,
                       qn_error *err) {
     *layer = (qn__layer){.kind = text->kind,
@@ -197,7 +192,6 @@ const qn__layer_ops qn__layernorm = {.word = "layernorm",
                                      .syntax = "layernorm ACTIVATION dropout P",
                                      .contract = 6,
                                      .parse = parse_none,
-                                     .write = write_none,
                                      .make = make,
                                      .flops = flops,
                                      .forward = forward,

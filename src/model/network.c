@@ -161,7 +161,8 @@ static qn_status parse_layer(qn__tokens *w, marks *at, block *b, uint32_t layers
     }
     if (b->open && b->shortcut == layers)
         layer->skip = layers - b->main;
-    status = ops->parse(w, layer);
+    if (ops->parse)
+        status = ops->parse(w, layer);
     return status == QN_OK ? parse_end(w, at, layer) : status;
 }
 
