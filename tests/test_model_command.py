@@ -81,6 +81,18 @@ def test_what_is_no_file_and_no_model(quern, table, tmp_path, model, said):
         assert done.returncode != 0 and said in done.stderr and len(done.stderr.splitlines()) > 1
 
 
+def test_a_word_that_is_no_layer(quern, tmp_path):
+    """It may have been meant as the name of a model or of a file."""
+    (tmp_path / "net.txt").write_text("dense 2\n")
+    ready = '"quern model list" names the ready models; @FILE'
+    for word, said in (("gru", "there are: dense, conv,"), ("gru", ready), (" lenat\n", ready),
+                       ("net.txt", "if you mean the file, write @net.txt\n")):
+        done = run(quern, "model", "show", word, "--input", 5, cwd=tmp_path)
+        assert done.returncode == 2 and said in done.stderr, done.stderr
+    for word in ("gru; dense 2", "dense"):
+        assert "@FILE" not in run(quern, "model", "show", word, "--input", 5, cwd=tmp_path).stderr
+
+
 def test_a_ready_model_follows_the_labels(quern, table, tmp_path):
     two = tmp_path / "two.csv"
     two.write_text("".join(line for line in table.read_text().splitlines(True) if line[0] != "2"))

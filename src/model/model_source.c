@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "layer/layer.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -131,17 +132,30 @@ void qn__model_source_release(qn__model_source *text) {
     *text = (qn__model_source){0};
 }
 
-/* A single word may be meant as the name of a ready model. */
+/* A single word that is no layer may be meant as the name of a ready model, or of a file. */
 static void advise(const qn__model_source *text, qn_error *err) {
-    char word[64];
-    const char *start = skip(text->text);
-    const size_t size = strcspn(start, " \t\n\v\f\r;");
-    if (*skip(start + size) != '\0' || size >= sizeof word || !err)
+    qn__tokens tokens = {.text = text->text};
+    char word[256], known[340];
+    struct stat about;
+    qn__layer_kind kind;
+    qn__tokens_next(&tokens);
+    if (!err || qn__tokens_ended(&tokens) || tokens.size >= sizeof word ||
+        *skip(text->text + tokens.at + tokens.size) != '\0' ||
+        qn__layer_find(&tokens, &kind) == QN_OK)
         return;
-    snprintf(word, sizeof word, "%.*s", (int)size, start);
+    snprintf(word, sizeof word, "%.*s", (int)tokens.size, text->text + tokens.at);
     const char *near = qn__ready_near(word);
     if (near)
-        qn__remedy(err, QN_USAGE, "did you mean the ready model \"%s\"?", near);
+        snprintf(known, sizeof known, "did you mean the ready model \"%s\"? ", near);
+    else
+        snprintf(known, sizeof known, "%.320s; ", err->remedy);
+    if (stat(word, &about) == 0 && S_ISREG(about.st_mode))
+        qn__remedy(err, QN_USAGE, "if you mean the file, write @%s", word);
+    else
+        qn__remedy(err, QN_USAGE,
+                   "%s\"quern model list\" names the ready models; @FILE stands for the text in a "
+                   "file",
+                   known);
 }
 
 qn_status qn__model_source_parse(const qn__model_source *text, qn__network *out, qn_error *err) {
