@@ -6,33 +6,8 @@
 
 #include <cmocka.h>
 
-#include "base/memory.h"
 #include "model/model.h"
-
-#include <string.h>
-
-static qn__recipe example(void) {
-    qn__recipe r = {.items = 100,
-                    .features = 784,
-                    .scale = QN__SCALE_UNIT,
-                    .learning_rate = 1e-3f,
-                    .batch = 64,
-                    .grain = 32,
-                    .epochs = 10,
-                    .gradient_scale = 44};
-    memset(r.data, '7', sizeof r.data - 1);
-    assert_int_equal(qn__network_parse("dense 10 softmax", &r.network, NULL), QN_OK);
-    return r;
-}
-
-static void check_refused(const qn__recipe *r, const char *what, const char *where) {
-    qn_error err = {0};
-    assert_int_equal(qn__recipe_check(r, &err), QN_USAGE);
-    assert_string_equal(err.what, what);
-    assert_string_equal(err.where, where);
-    assert_true(strlen(err.remedy) > 10);
-    assert_int_equal(qn__recipe_check(r, NULL), QN_USAGE);
-}
+#include "model/recipe_example_test.h"
 
 /* 17.10: the shape stands beside the text, although the network takes features. */
 static void test_augment(void **state) {
