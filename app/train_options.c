@@ -415,7 +415,12 @@ int train_options_check(const train_flags *f, const arguments *given) {
         if (code >= 0)
             return code;
     }
-    if (f->optimizer && f->momentum == 0 && options_given(&train_command, given, "momentum")) {
+    const int zero = f->momentum == 0 && options_given(&train_command, given, "momentum");
+    if (f->nesterov && zero)
+        return message_usage("write a momentum greater than 0, such as --momentum 0.9, or leave "
+                             "--nesterov out",
+                             "--nesterov does nothing with --momentum 0");
+    if (f->optimizer && zero) {
         snprintf(remedy, sizeof remedy, "write --optimizer %s, or a momentum greater than 0",
                  usual("train.optimizer", 0, text, sizeof text));
         return message_usage(remedy, "--optimizer %s does nothing with --momentum 0", f->optimizer);

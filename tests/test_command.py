@@ -119,6 +119,8 @@ def test_every_option_of_train_is_in_its_help(run_quern):
     (["train", "-o", "x", "--momentum", "0.9", "--optimizer", "adam"], "--optimizer momentum"),
     (["train", "-o", "x", "--beta2", "0.9"], "--optimizer adam"),
     (["train", "-o", "x", "--nesterov"], "--optimizer momentum"),
+    (["train", "-o", "x", "--nesterov", "--momentum", "0"], "write a momentum greater than 0"),
+    (["train", "-o", "x", "--nesterov", "--momentum", "0", "--optimizer", "momentum"], "--nesterov does nothing"),
     (["train", "-o", "x", "--smoothing", "0.1", "--loss", "mse"], "--loss cross-entropy"),
     (["train", "-o", "x", "--isa", "AVX2"], 'did you mean "avx2"?'),
     (["train", "-o", "x", "--ep", "3"], "did you mean --epochs?"),

@@ -644,6 +644,7 @@ def test_fork_while_another_thread_trains():
 @pytest.mark.parametrize("options, kind, words", [
     ({"batch": 0}, "UsageError", "`batch`: the batch is 0; give"),
     ({"optimizer": "adamm"}, "UsageError", 'did you mean "adam"'),
+    ({"nesterov": True, "momentum": 0}, "UsageError", "`nesterov`: Nesterov's form needs a momentum greater than 0"),
     ({"lr": "fast"}, "UsageError", "lr cannot be 'fast'"),
     ({"batch": -1}, "UsageError", "batch cannot be -1"),
     ({"batch": 1.5}, "UsageError", "batch cannot be 1.5"),

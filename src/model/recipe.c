@@ -222,9 +222,10 @@ static qn_status check_optimizer(const qn__recipe *r, qn_error *err) {
 static qn_status check_nesterov(const qn__recipe *r, qn_error *err) {
     if (!r->nesterov || optimizer_takes(r, "nesterov"))
         return QN_OK;
-    return refuse(err, "`train.nesterov`", "use `train.optimizer` momentum, or leave it out",
-                  qn__fail(err, QN_USAGE, "the optimizer \"%s\" has no Nesterov momentum",
-                           qn__table_name(&qn__optimizers, (int)r->optimizer)));
+    return refuse(err, "`train.nesterov`",
+                  "use `train.optimizer` momentum with a `train.momentum` greater than 0, such as "
+                  "0.9, or leave it out",
+                  qn__fail(err, QN_USAGE, "Nesterov's form needs a momentum greater than 0"));
 }
 
 static qn_status check_schedule(const qn__recipe *r, qn_error *err) {

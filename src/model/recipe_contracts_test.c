@@ -306,7 +306,11 @@ static void test_contract_6(void **state) {
     qn__recipe r = example(), back, copy;
     char *json, text[1024];
     r.nesterov = 1;
-    check_refused(&r, "the optimizer \"adam\" has no Nesterov momentum", "`train.nesterov`");
+    check_refused(&r, "Nesterov's form needs a momentum greater than 0", "`train.nesterov`");
+    r.optimizer = QN__OPT_MOMENTUM;
+    r.momentum = 0.0f;
+    qn__recipe_tidy(&r); /* plain gradient descent */
+    check_refused(&r, "Nesterov's form needs a momentum greater than 0", "`train.nesterov`");
     r.optimizer = QN__OPT_MOMENTUM;
     r.momentum = 0.9f;
     qn__recipe_tidy(&r);
