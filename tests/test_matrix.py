@@ -195,7 +195,7 @@ def on_kinds(*lists):
 # A few networks with pixels run on devices by default. The emulated CUDA devices take seconds for the
 # larger ones.
 DEVICE_WINDOWS = ["pixels-panels", "pixels-dropout", "pixels-maxpool-overlap", "pixels-mse"]
-DEVICE_NORMS = ["batchnorm-grain-1", "batchnorm-grain-beyond", "residual-dense", "residual-first"]
+DEVICE_NORMS = ["batchnorm-grain-1", "batchnorm-grain-beyond", "residual-dense", "residual-first", "groups-first"]
 MORE_WINDOWS = [pytest.param(*case, id="-".join(case), marks=machine.LONG)
                 for case in itertools.product(devices.KINDS, WINDOWS + BATCHNORMS + BLOCKS)
                 if case[1] not in DEVICE_WINDOWS + DEVICE_NORMS]

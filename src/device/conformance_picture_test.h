@@ -197,10 +197,10 @@ static void clear_signs(test_case *c) {
 
 static void pictures_begin(test_case *c, uint64_t seed, int blocks) {
     static const uint32_t grains[] = {1, 2, 3, 7, 32};
-    c->blocks = blocks;
     enum { ROOM = 4 * CASE_ROOM };
     char *room = c->room ? c->room : qn__alloc(ROOM, 1, NULL);
     *c = (test_case){.seed = seed, .random = seed, .room = room, .size = ROOM};
+    c->blocks = blocks;
     c->kind = (flavour)below(c, 2 * FLAVOURS);
     c->kind = c->kind >= FLAVOURS ? PLAIN : c->kind;
     qn__program *p = &c->program;

@@ -69,6 +69,9 @@
     ROW(NORM_ERRORS, norm_errors, "MMMMMMMUuuu", 128, 0, 0, 8, QN_WITH_F32)                        \
     ROW(NORM_GRADIENT, norm_gradient, "MMMMUuuuufu", 128, 0, 0, 128, QN_WITH_F32)                  \
     ROW(NORM_UPDATE, norm_update, "MMMUu", 128, 0, 0, 128, QN_WITH_F32)                            \
+    ROW(GROUPED_FORWARD, grouped_forward, "MMMMMMMUUuuuuuufU", 128, 0, 0, 8, QN_WITH_F32)          \
+    ROW(GROUPED_ERRORS, grouped_errors, "MMMMMMMUuuuuuuufU", 128, 0, 0, 8, QN_WITH_F32)            \
+    ROW(GROUPED_GRADIENT, grouped_gradient, "MMMMMMUuuuufuu", 128, 0, 0, 8, QN_WITH_F32)           \
     ROW(QUANTIZE_ITEMS, quantize_items, "MMMMMMMuuuuuu", 128, 0, 0, 1, QN_WITH_INTGEMM)            \
     ROW(QUANTIZE_GRAINS, quantize_grains, "MMMMuuu", 256, 0, 0, 1, QN_WITH_INTGEMM)                \
     ROW(ABSMAX, absmax, "MMUuuu", 256, 0, 0, 1, QN_WITH_INTGEMM)                                   \

@@ -152,6 +152,21 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * NORM_UPDATE: step M, parameters M, sums M, begin U, count u
  *     The running averages begin .. begin+count-1.
  *
+ * Convolutions with groups (17.6), without UNFOLD, TURN and products:
+ *
+ * GROUPED_FORWARD: step M, taps M, A M, parameters M, Y M, D M, numbers M, weights U, biases U,
+ * index u, out u, groups u, layer u, activation u, threshold u, keep f, seed U
+ *     The outputs, as FORWARD.
+ *
+ * GROUPED_ERRORS: step M, taps M, E M, parameters M, Y M, B M, numbers M, weights U, index u, in u,
+ * groups u, flags u, layer u, activation u, threshold u, keep f, seed U
+ *     As ERRORS; with QN_PIXELS_ADD the errors that B has are added first. index: what the rows of
+ *     B read.
+ *
+ * GROUPED_GRADIENT: step M, taps M, A M, E M, sums M, status M, weights U, index u, out u, groups
+ * u, layer u, limit f, k_blocks u, flags u
+ *     As GRADIENT, biases included.
+ *
  * LEARN_VECTOR: step M, A M, E M, parameters M, slot0 M, slot1 M, status M, weights U, in u, out
  * u, layer u, limit f, optimizer u, momentum f, beta1 f, beta2 f, one_minus_beta1 f,
  * one_minus_beta2 f, epsilon f, decay f
@@ -231,9 +246,9 @@ typedef struct qn__kernel_shape {
      * groups, rounded up, in direction 0; with 0 always one group. The pieces are items (FETCH,
      * LOSS), numbers with their padding (GATE), outputs (BIAS), parameters (UPDATE: `count`),
      * vectors of four columns in 16 rows (UNFOLD), 16 columns of a row (TURN, PIXELS_*, POOL_*,
-     * ADD_FORWARD, NORM_* but the next), channels (NORM_GRADIENT, NORM_UPDATE), weights and biases
-     * with their padding (SUMS_*: (in + 1) * ld(out)), elements (MAP, TRIAL). Groups beyond the
-     * work's end do nothing. */
+     * ADD_FORWARD, GROUPED_*, NORM_* but the next), channels (NORM_GRADIENT, NORM_UPDATE), weights
+     * and biases with their padding (SUMS_*: (in + 1) * ld(out)), elements (MAP, TRIAL). Groups
+     * beyond the work's end do nothing. */
     uint32_t share;
     int opencl_only;   /* 1: a vector kernel, not in the CUDA text */
     uint32_t products; /* QN_WITH_...: a program with any of these arithmetics has the kernel, if it

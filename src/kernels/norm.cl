@@ -1,23 +1,6 @@
 /* NORM_*: batchnorm (docs/exactness.md 17.8). A lane has one channel: of a pixel of a grain, of a
  * grain, or of a row. moments is [QN_NORM_ARRAYS][grains][ld(channels)]. */
 
-/* Numbers of a channel at a pixel of a grain: that of item i is at + i * stride. */
-typedef struct qn_series {
-    qn_u64 at, stride;
-    qn_u32 items;
-} qn_series;
-
-QN_FN qn_series qn_series_of(QN_GLOBAL const qn_taps *taps, qn_pixel p, qn_u32 y, qn_u32 x,
-                             qn_u32 c) {
-    qn_series s;
-    p.item = 0u;
-    s.at = qn_place_of_tap(taps, p, y, x, c);
-    s.stride = taps->planar != 0u ? qn_ld(taps->channels * taps->from_height * taps->from_width)
-                                  : qn_ld(taps->channels);
-    s.items = p.items;
-    return s;
-}
-
 /* s of 17.8 */
 QN_FN float qn_norm_shift(QN_GLOBAL const qn_taps *taps, QN_GLOBAL const float *A, qn_pixel p,
                           qn_u32 c) {
@@ -30,15 +13,6 @@ QN_FN float qn_norm_shift(QN_GLOBAL const qn_taps *taps, QN_GLOBAL const float *
 }
 
 QN_FN float qn_norm_inverse(float variance) { return qn_div(1.0f, qn_sqrt(variance + 1e-5f)); }
-
-/* The first pixel of grain g. */
-QN_FN qn_pixel qn_grain_pixel(QN_GLOBAL const qn_step *step, qn_u32 g) {
-    qn_pixel p;
-    p.begin = g * qn_grain_of(step);
-    p.items = qn_grain_items(step, p.begin);
-    p.item = p.y = p.x = 0u;
-    return p;
-}
 
 QN_KERNEL(128)
 qn_norm_sums(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all, QN_GLOBAL const float *A,

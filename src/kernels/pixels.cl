@@ -75,6 +75,17 @@ QN_FN qn_u32 qn_tap_at(qn_i32 at, qn_u32 divisor, qn_u32 limit) {
     return (qn_u32)q < limit ? (qn_u32)q : QN_OUTSIDE;
 }
 
+/* The pixel that tap number `tap` of pixel p reads, in *y and *x. 0: it lies outside. */
+QN_FN qn_u32 qn_find_tap(QN_GLOBAL const qn_taps *taps, qn_pixel p, qn_u32 tap, qn_u32 *y,
+                         qn_u32 *x) {
+    const qn_u32 i = tap / taps->window[1], j = tap - i * taps->window[1];
+    *y = qn_tap_at((qn_i32)(p.y * taps->stride[0] + i * taps->dilation[0]) + taps->first[0],
+                   taps->divisor[0], taps->from_height);
+    *x = qn_tap_at((qn_i32)(p.x * taps->stride[1] + j * taps->dilation[1]) + taps->first[1],
+                   taps->divisor[1], taps->from_width);
+    return *y != QN_OUTSIDE && *x != QN_OUTSIDE ? 1u : 0u;
+}
+
 /* The place of channel c at pixel (y, x) of the row's item, in the array that is read. */
 QN_FN qn_u64 qn_place_of_tap(QN_GLOBAL const qn_taps *taps, qn_pixel p, qn_u32 y, qn_u32 x,
                              qn_u32 c) {
@@ -83,6 +94,32 @@ QN_FN qn_u64 qn_place_of_tap(QN_GLOBAL const qn_taps *taps, qn_pixel p, qn_u32 y
     if (taps->planar != 0u)
         return (qn_u64)(p.begin + p.item) * qn_ld(channels * pixels) + c * pixels + at;
     return (qn_u64)qn_row_of(p, pixels, at) * qn_ld(channels) + c;
+}
+
+/* The first pixel of grain g. */
+QN_FN qn_pixel qn_grain_pixel(QN_GLOBAL const qn_step *step, qn_u32 g) {
+    qn_pixel p;
+    p.begin = g * qn_grain_of(step);
+    p.items = qn_grain_items(step, p.begin);
+    p.item = p.y = p.x = 0u;
+    return p;
+}
+
+/* Numbers of a channel at a pixel of a grain: that of item i is at + i * stride. */
+typedef struct qn_series {
+    qn_u64 at, stride;
+    qn_u32 items;
+} qn_series;
+
+QN_FN qn_series qn_series_of(QN_GLOBAL const qn_taps *taps, qn_pixel p, qn_u32 y, qn_u32 x,
+                             qn_u32 c) {
+    qn_series s;
+    p.item = 0u;
+    s.at = qn_place_of_tap(taps, p, y, x, c);
+    s.stride = taps->planar != 0u ? qn_ld(taps->channels * taps->from_height * taps->from_width)
+                                  : qn_ld(taps->channels);
+    s.items = p.items;
+    return s;
 }
 
 /* The 16 columns of a row that a run of 16 lanes processes. */

@@ -7,14 +7,8 @@ QN_FN float qn_chain_of(QN_GLOBAL const qn_taps *taps, qn_pixel p, QN_GLOBAL con
     const qn_u32 channels = taps->channels, count = taps->window[0] * taps->window[1];
     QN_ROLLED
     for (qn_u32 tap = 0u; tap < count; ++tap) {
-        const qn_u32 i = tap / taps->window[1], j = tap - i * taps->window[1];
-        const qn_u32 y =
-            qn_tap_at((qn_i32)(p.y * taps->stride[0] + i * taps->dilation[0]) + taps->first[0],
-                      taps->divisor[0], taps->from_height);
-        const qn_u32 x =
-            qn_tap_at((qn_i32)(p.x * taps->stride[1] + j * taps->dilation[1]) + taps->first[1],
-                      taps->divisor[1], taps->from_width);
-        if (y == QN_OUTSIDE || x == QN_OUTSIDE)
+        qn_u32 y, x;
+        if (qn_find_tap(taps, p, tap, &y, &x) == 0u)
             continue;
         QN_ROLLED
         for (qn_u32 c = 0u; c < channels; ++c)

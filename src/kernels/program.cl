@@ -42,6 +42,7 @@
 #include "kernels/pixels_run.cl"
 #include "kernels/pools.cl"
 #include "kernels/norm.cl"
+#include "kernels/grouped.cl"
 #endif
 #if QN_PRODUCTS & QN_WITH_I7
 #include "kernels/intgemm_i7.cl"

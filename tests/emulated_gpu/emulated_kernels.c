@@ -141,6 +141,18 @@ static void norm_gradient(void *const *a) {
     qn_norm_gradient(M(0), M(1), M(2), M(3), U(4), u(5), u(6), u(7), u(8), f(9), u(10));
 }
 static void norm_update(void *const *a) { qn_norm_update(M(0), M(1), M(2), U(3), u(4)); }
+static void grouped_forward(void *const *a) {
+    qn_grouped_forward(M(0), M(1), M(2), M(3), M(4), M(5), M(6), U(7), U(8), u(9), u(10), u(11),
+                       u(12), u(13), u(14), f(15), U(16));
+}
+static void grouped_errors(void *const *a) {
+    qn_grouped_errors(M(0), M(1), M(2), M(3), M(4), M(5), M(6), U(7), u(8), u(9), u(10), u(11),
+                      u(12), u(13), u(14), f(15), U(16));
+}
+static void grouped_gradient(void *const *a) {
+    qn_grouped_gradient(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), u(9), u(10), f(11),
+                        u(12), u(13));
+}
 static void quantize_items(void *const *a) {
     qn_quantize_items(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10), u(11),
                       u(12));
@@ -184,6 +196,9 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_norm_errors", "MMMMMMMUuuu", norm_errors},
     {"qn_norm_gradient", "MMMMUuuuufu", norm_gradient},
     {"qn_norm_update", "MMMUu", norm_update},
+    {"qn_grouped_forward", "MMMMMMMUUuuuuuufU", grouped_forward},
+    {"qn_grouped_errors", "MMMMMMMUuuuuuuufU", grouped_errors},
+    {"qn_grouped_gradient", "MMMMMMUuuuufuu", grouped_gradient},
 #define INTGEMM_KERNEL_FORWARD(name)                                                               \
     { "qn_intgemm_forward_" #name, "MMMMMMUMMMuuuuuufU", intgemm_forward_##name }
 #define INTGEMM_KERNEL_ERRORS(name)                                                                \

@@ -38,6 +38,8 @@ void qn__gpu_launch_forward(qn__gpu_pass *pass) {
             qn__gpu_launch_norm_forward(pass, i);
         else if (w->layer[i].layer->kind == QN__LAYER_ADD)
             qn__gpu_launch_add_forward(pass, i);
+        else if (w->layer[i].layer->conv_groups)
+            qn__gpu_launch_grouped_forward(pass, i);
         else if (qn__gpu_has_pixels(w->layer[i].layer))
             qn__gpu_launch_pixels_forward(pass, i);
         else
@@ -136,6 +138,9 @@ static void launch_pixels_backward(qn__gpu_pass *pass, uint32_t i, int add, int 
         qn__gpu_launch_norm_gradient(pass, i, add);
     } else if (pass->worker->layer[i].layer->kind == QN__LAYER_ADD) {
         qn__gpu_launch_add_errors(pass, i);
+    } else if (pass->worker->layer[i].layer->conv_groups) {
+        qn__gpu_launch_grouped_errors(pass, i);
+        qn__gpu_launch_grouped_gradient(pass, i, add);
     } else {
         qn__gpu_launch_pixels_errors(pass, i);
         qn__gpu_launch_pixels_gradient(pass, i, add);

@@ -91,7 +91,7 @@ static void chunk_bounds(const qn__worker *w, uint32_t i, uint64_t *least, uint6
     const qn__layer *l = w->layer[i].layer;
     const uint64_t rows = (uint64_t)w->room * qn__gpu_pixels(l);
     const uint64_t grain = w->program->grain < w->room ? w->program->grain : w->room;
-    if (!l->depth)
+    if (!l->depth || l->conv_groups)
         return;
     *least = greater(*least, qn__gpu_ld(l->depth + 1));
     *least = greater(*least, grain * qn__gpu_pixels(l) * QN_LD);
@@ -117,7 +117,7 @@ void qn__gpu_pixels_needs(qn__worker *w, uint64_t *chains, uint64_t *turned) {
         const qn__layer *l = w->layer[i].layer;
         const uint64_t rows = (uint64_t)w->room * qn__gpu_pixels(l);
         const uint64_t ld = qn__gpu_ld(l->to.channels), below = qn__gpu_ld(l->from.channels);
-        if (!qn__gpu_has_pixels(l) || !l->depth)
+        if (!qn__gpu_has_pixels(l) || !l->depth || l->conv_groups)
             continue;
         *chains = greater(*chains, chunk_rows(w, l->depth, rows) * ld);
         *chains = greater(*chains, part_of(w, l, w->room).rows * ld);

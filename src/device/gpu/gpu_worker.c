@@ -15,7 +15,7 @@ static int has_kernels(const qn__layer *l) {
 int qn__gpu_supports(const qn__program *program) {
     int all = 1;
     for (uint32_t l = 0; l < program->layers; ++l)
-        all &= has_kernels(&program->layer[l]) && !program->layer[l].conv_groups;
+        all &= has_kernels(&program->layer[l]);
     return program->arith <= QN__ARITH_I21 && all &&
            (program->arith == QN__ARITH_F32 || !qn__program_window(program));
 }

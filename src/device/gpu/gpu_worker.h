@@ -265,6 +265,12 @@ void qn__gpu_launch_add_forward(qn__gpu_pass *pass, uint32_t layer);
 /* The errors of both layers that an add reads. */
 void qn__gpu_launch_add_errors(qn__gpu_pass *pass, uint32_t layer);
 
+/* gpu_grouped.c: convolutions with groups (17.6). */
+void qn__gpu_launch_grouped_forward(qn__gpu_pass *pass, uint32_t layer);
+/* Nothing if no layer is below. */
+void qn__gpu_launch_grouped_errors(qn__gpu_pass *pass, uint32_t layer);
+void qn__gpu_launch_grouped_gradient(qn__gpu_pass *pass, uint32_t layer, int add);
+
 /* gpu_norm.c: batchnorm (17.8). */
 uint64_t qn__gpu_moments_bytes(const qn__worker *worker, const qn__layer *layer);
 /* Bytes of `chains` that a step needs. */
