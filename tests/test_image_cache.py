@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pty
+import stat
 import subprocess
 import tarfile
 import time
@@ -154,6 +155,26 @@ def test_two_at_once(sources, cache, quern):
     told = [json.loads(run.communicate()[0]) for run in runs]
     assert {one["digest"] for one in told} == {digest()}
     assert [name.endswith(".images") for name in entries(cache)] == [True]
+
+
+@pytest.mark.parametrize("kind", ["folder", "link", "pipe"])
+def test_no_file_in_the_place_of_an_entry(sources, cache, info, kind):
+    """What is not a folder is replaced; a folder is not, and the note says what to do."""
+    info(sources / "all.tar")
+    (name, number), = entries(cache).items()
+    (cache / name).unlink()
+    if kind == "folder":
+        (cache / name / "in").mkdir(parents=True)
+    elif kind == "link":
+        (cache / name).symlink_to("nothing")
+    else:
+        os.mkfifo(cache / name)
+    told = info(sources / "all.tar")
+    assert told["digest"] == digest()
+    if kind == "folder":
+        assert f"{name}: Is a directory; remove this folder" in told["note"] and "QUERN_CACHE" in told["note"]
+    else:
+        assert "decoded again" in told["note"] and stat.S_ISREG((cache / name).lstat().st_mode)
 
 
 def test_no_place(sources, cache, info, quern, tmp_path):

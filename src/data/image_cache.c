@@ -279,6 +279,7 @@ static uint8_t *put(uint8_t *to, const void *bytes, size_t size) {
 
 void qn__image_cache_keep(qn__image_cache *cache, qn__image_entry *entry) {
     char path[PATH_MAX];
+    struct stat info;
     qn_error err = {0};
     uint8_t *bytes = qn__mapped_file_bytes(cache->file);
     const size_t tail = tail_of(entry->items, features_of(entry));
@@ -304,7 +305,11 @@ void qn__image_cache_keep(qn__image_cache *cache, qn__image_entry *entry) {
         snprintf(path + strlen(path), QN__CACHE_NAME, "/%s", cache->name);
         qn__mapped_file_publish(cache->file, path, (size_t)(to - bytes), &err);
     }
-    if (err.status != QN_OK)
-        snprintf(cache->note, sizeof cache->note, "decoded images are not cached: %.300s",
-                 err.what);
+    if (err.status == QN_OK)
+        return;
+    /* All else that may lie in its place is replaced, if the folder lets us. */
+    const int in_place = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+    snprintf(cache->note, sizeof cache->note, "decoded images are not cached: %.300s; %s", err.what,
+             in_place ? "remove this folder, or name another cache folder with QUERN_CACHE"
+                      : "QUERN_CACHE names another folder");
 }
