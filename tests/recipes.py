@@ -380,6 +380,20 @@ BLOCKS = {f"residual-{name}": pixels(model, more) for name, model, more in [
                   " conv 17 1x1 stride 2; batchnorm } relu; residual { batchnorm relu; conv 17 3x3 | batchnorm }"
                   " dropout 0.2; globalpool", "--momentum 0.9 --epochs 2 --valid 0.2"),
 ]}
+# The same of integers: a block's input is that of the network, bytes too; dense and other layers in one.
+INTEGER_BLOCKS = {f"residual-{name}": f"{pixels(model, more)} --arith {name.split('-')[0]}"
+                  for name, model, more in [
+    ("i14-batchnorm", "conv 8 3x3 stride 4; batchnorm relu; residual { conv 8 3x3; batchnorm relu; conv 8 3x3;"
+                      " batchnorm } relu; residual { conv 17 3x3 stride 2; batchnorm relu; conv 17 3x3 | conv 17"
+                      " 1x1 stride 2; batchnorm } relu; globalpool", "--momentum 0.9 --grain 16 --valid 0.2"),
+    ("i21-dropout", "conv 17 3x3 stride 5 relu dropout 0.2; residual { conv 17 1x3 dropout 0.1 } relu dropout"
+                    " 0.3; residual { maxpool 2; conv 9 1x1 | conv 9 1x1 stride 2 tanh dropout 0.2 } sigmoid",
+     "--grain 7 --batch 50"),
+    ("i7-input", "residual { conv 4 3x3 tanh } tanh; avgpool 2; dense 9 tanh", "--scale standard --shape 4x14x14"),
+    ("i14-first", "residual { conv 9 28x28 pad none tanh | dense 9 silu }; dense 17 tanh", "--scale fraction"),
+    ("i14-dense", "residual { dense 20 | conv 20 1x1 tanh }; residual { dense 20 relu; dense 20 } relu;"
+                  " residual { dense 9 | dense 9 tanh }", "--scale fraction --optimizer adam --lr 0.002"),
+]}
 # Convolutions with groups (17.6): few and many channels of a group, several outputs of each channel.
 GROUPS = {f"groups-{name}": pixels(model, more) for name, model, more in [
     ("depthwise", "conv 20 3x3 stride 4 relu; conv 20 3x3 depthwise tanh; conv 9 1x1 relu; globalpool",
@@ -394,7 +408,7 @@ GROUPS = {f"groups-{name}": pixels(model, more) for name, model, more in [
                  " batchnorm relu; conv 24 1x1; batchnorm | conv 24 1x1 stride 2 groups 8 } relu; globalpool",
      "--momentum 0.9 --valid 0.2"),
 ]}
-RECIPES |= SIXTH | BLOCKS | GROUPS
+RECIPES |= SIXTH | BLOCKS | INTEGER_BLOCKS | GROUPS
 SAME_AS = {name: "tanh-mse-sgd" for name in ("from-idx-gz", "from-csv", "from-csv-gz")}
 
 

@@ -104,11 +104,11 @@ NORM_BUILDS = {
 
 
 # Both: few recipes, whose operands every instruction set packs in its own way.
-INTEGER_WINDOWS = [*recipes.INTEGER_WINDOWS, "batchnorm-i14", "groupnorm-i14"]
+INTEGER_WINDOWS = [*recipes.INTEGER_WINDOWS, *recipes.INTEGER_BLOCKS, "batchnorm-i14", "groupnorm-i14"]
 INTEGER_WINDOW_BUILDS = {
     "release": (INTEGER_WINDOWS, [3]),
     "debug": (INTEGER_WINDOWS[1:3], [2]),
-    "aarch64": (INTEGER_WINDOWS[:4], [2]),
+    "aarch64": (INTEGER_WINDOWS[:4] + ["residual-i14-dense"], [2]),
     "asan": (INTEGER_WINDOWS[-2:], [3]),
     "tsan": (INTEGER_WINDOWS[-1:], [4]),
 }

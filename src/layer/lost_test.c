@@ -83,11 +83,49 @@ static void test_grain(void **state) {
     qn__reference_destroy(r);
 }
 
+/* Both paths of a block read the network's input: its values count for each of them, and neither
+ * layer has errors to pass on. */
+static void test_two_readers(void **state) {
+    qn__layer layers[] = {
+        qn__layer_flat(2, 2, QN__ACT_NONE, 0), qn__layer_flat(2, 2, QN__ACT_NONE, 6),
+        qn__layer_flat(2, 2, QN__ACT_NONE, 12), qn__layer_flat(2, 2, QN__ACT_NONE, 12)};
+    const qn__program p = {.layers = 4,
+                           .layer = layers,
+                           .parameters = 18,
+                           .arith = QN__ARITH_I7,
+                           .loss = QN__LOSS_MSE,
+                           .scale = QN__SCALE_NONE,
+                           .batch = 1,
+                           .grain = 1,
+                           .gradient_scale = 0,
+                           .partial_limit = 0x1p61f};
+    static const float x[2] = {64, 0.5f};
+    float ones[18];
+    qn__reference *r;
+    qn__losses l = {0};
+    (void)state;
+    layers[1].skip = 1;
+    layers[2].kind = QN__LAYER_ADD;
+    layers[2].depth = 0;
+    layers[2].skip = 1;
+    for (int i = 0; i < 18; ++i)
+        ones[i] = 1.0f;
+    assert_int_equal(qn__reference_watch(&p, &r, NULL), QN_OK);
+    qn__reference_grain_begin(r);
+    qn__reference_grain_item(r, ones, &(qn__reference_item){.values = x, .label = 1}, 0);
+    qn__reference_lost(r, ones, &l);
+    expect(&l.inputs, 4, 2);
+    expect(&l.activations, 2, 0);
+    expect(&l.errors, 2, 0);
+    qn__reference_destroy(r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_block),
         cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_grain),
+        cmocka_unit_test(test_two_readers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

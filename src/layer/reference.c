@@ -643,24 +643,26 @@ static void lost_in_layer(qn__reference *r, const float *parameters, uint32_t la
                           qn__losses *to) {
     const qn__layer *l = &r->program->layer[layer];
     const int bits = qn__arith_bits(r->program->arith);
+    const int reads_layer = qn__layer_source(r->program->layer, layer) >= 0;
     const made *m = &r->made[layer];
     const kept *k = &r->kept[layer];
     const float *w = parameters + l->weights;
     if (l->depth == 0)
         return;
     for (uint64_t i = 0; i < r->items; ++i)
-        qn__lost_block(bits, l->in, k->inputs + i * l->in, layer ? &to->activations : &to->inputs);
+        qn__lost_block(bits, l->in, k->inputs + i * l->in,
+                       reads_layer ? &to->activations : &to->inputs);
     for (uint32_t o = 0; o < l->to.channels; ++o, w += l->depth) {
         const float factor = qn__block_factor(qn__block_exponent(bits, qn__absmax(l->depth, w, 1)));
         qn__lost_block(bits, l->depth, w, &to->weights);
         m->z[o] = factor;
     }
     qn__lost_block(bits, r->items * l->in, k->inputs,
-                   layer ? &to->grain_activations : &to->grain_inputs);
+                   reads_layer ? &to->grain_activations : &to->grain_inputs);
     qn__lost_block(bits, r->items * l->out, k->deltas, &to->grain_errors);
-    /* There are no errors below the lowest layer. The kept errors are no longer needed and are
+    /* There are no errors of the network's input. The kept errors are no longer needed and are
      * overwritten. */
-    for (uint64_t i = 0; layer > 0 && i < r->items; ++i) {
+    for (uint64_t i = 0; reads_layer && i < r->items; ++i) {
         float *c = k->deltas + i * l->out;
         for (uint32_t o = 0; o < l->out; ++o)
             c[o] = c[o] * m->z[o % l->to.channels];

@@ -425,9 +425,6 @@ static const char *const smaller =
 static qn_status check_sums(const qn__layer *layer, uint32_t l, uint64_t grain, qn_error *err) {
     const uint32_t in = layer->in, out = layer->out, most = in > out ? in : out;
     const uint64_t pixels = (uint64_t)layer->to.height * layer->to.width;
-    if (qn__layer_ops_of(layer->kind)->join)
-        return refuse(err, "`train.arith`", "use `train.arith` f32, or leave the blocks out",
-                      qn__fail(err, QN_USAGE, "integer arithmetic has no residual blocks"));
     if (layer->conv_groups)
         return refuse(err, "`train.arith`", "use `train.arith` f32, or convolutions without groups",
                       qn__fail(err, QN_USAGE, "integer arithmetic has no convolutions of groups"));

@@ -5,20 +5,22 @@
  *
  * A byte times a power of two is the byte itself in every block of 14 bits or more, up to a power
  * of two. It needs no lookup, and one AMX tile instead of two or three. The bytes of a batch are
- * kept for the gradient, which has other blocks. */
+ * kept for the gradient, which has other blocks.
+ *
+ * Where several layers read the inputs (a residual block), they get floats. */
 #include "device/cpu/worker/cpu_worker.h"
 #include <string.h>
 
 int qn__cpu_from_bytes(const qn__worker *w, const qn__feed *feed) {
     return w->bits && feed->bytes && w->program->scale != QN__SCALE_STANDARD &&
-           w->intgemm->left_bytes && !w->layer[0].walks;
+           w->intgemm->left_bytes && !w->layer[0].walks && !w->shared;
 }
 
 /* Whether a feed's bytes are operands themselves. */
 static int are_raw(const qn__worker *w) {
     const qn__scale scale = w->program->scale;
     return w->bits >= 14 && (scale == QN__SCALE_NONE || scale == QN__SCALE_FRACTION) &&
-           w->intgemm->left_raw && !w->layer[0].walks;
+           w->intgemm->left_raw && !w->layer[0].walks && !w->shared;
 }
 
 int qn__cpu_is_raw(const qn__worker *w, const qn__feed *feed) { return feed->bytes && are_raw(w); }

@@ -251,7 +251,7 @@ static void backward_panel(const qn__cpu_pass *pass, int thread, uint32_t layer,
                                 l->norm.k + at, error + from);
         qn__cpu_after_errors(pass, &w->core[thread], layer, panel, first, p->items);
         if (w->bits)
-            qn__cpu_note_errors(pass, (uint32_t)(below - w->layer), first, p->items, panel, 1);
+            qn__cpu_note_passed(pass, layer, first, p->items, panel, 1);
     }
 }
 

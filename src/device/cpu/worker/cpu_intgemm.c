@@ -199,21 +199,12 @@ void qn__cpu_intgemm_last(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t
         qn__cpu_plain_zeros(w, (size_t)rows * QN__PANEL, c + p * l->out_stride);
 }
 
-/* Computes the errors before the activation of the layer below from the errors of `layer`, for some
- * rows and some panels of outputs below. */
-static void through_below(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, uint32_t panels,
-                          uint32_t first, uint32_t rows) {
-    const qn__worker *w = pass->worker;
-    const qn__cpu_layer *below = w->layer[layer].below;
-    const uint32_t source = (uint32_t)(below - w->layer);
-    for (uint32_t p = panel; p < panel + panels; ++p) {
-        const size_t at = p * below->out_stride + (size_t)first * QN__PANEL;
-        if (below->dropped)
-            qn__cpu_dropout(pass, source, p, first, rows, below->error + at, below->error + at);
-        w->kernels->derive(below->layer->activation, (size_t)rows * QN__PANEL,
-                           (below->slope ? below->slope : below->output) + at, below->error + at);
-    }
-    qn__cpu_note_errors(pass, source, first, rows, panel, panels);
+/* What follows the errors that `layer` passed, for some rows and some panels of outputs below. */
+static void after_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer,
+                         uint32_t panel, uint32_t panels, uint32_t first, uint32_t rows) {
+    for (uint32_t p = panel; p < panel + panels; ++p)
+        qn__cpu_after_errors(pass, core, layer, p, first, rows);
+    qn__cpu_note_passed(pass, layer, first, rows, panel, panels);
 }
 
 void qn__cpu_intgemm_fused(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t first,
@@ -227,7 +218,7 @@ void qn__cpu_intgemm_fused(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_
               l->intgemm.factor, core->operand, factor, absmax);
     w->intgemm->product(w->bits, rows, l->layer->out, core->operand, l->in_panels,
                         l->intgemm.transposed, factor, NULL, NULL, error, below->out_stride);
-    through_below(pass, last, 0, l->in_panels, first, rows);
+    after_errors(pass, core, last, 0, l->in_panels, first, rows);
     if (!below->walks)
         w->intgemm->absmax(rows, below->layer->out, error, below->backward.a, NULL,
                            below->intgemm.error.absmax + first);
@@ -254,7 +245,8 @@ void qn__cpu_intgemm_backward(const qn__cpu_pass *pass, int thread, uint32_t lay
             (const char *)packed->transposed +
                 ((size_t)tap * l->in_panels + panel) * packed->transposed_size,
             packed->error.factor + first, NULL, NULL,
-            below->error + panel * below->out_stride + (size_t)row * QN__PANEL, below->out_stride);
-        through_below(pass, layer, panel, panels, row, rows);
+            qn__cpu_passes(l) + panel * below->out_stride + (size_t)row * QN__PANEL,
+            below->out_stride);
+        after_errors(pass, &w->core[thread], layer, panel, panels, row, rows);
     }
 }

@@ -126,6 +126,9 @@ void qn__cpu_note_outputs(const struct qn__cpu_pass *pass, uint32_t layer, size_
                           uint32_t rows, uint32_t panel, uint32_t panels);
 void qn__cpu_note_errors(const struct qn__cpu_pass *pass, uint32_t layer, size_t first,
                          uint32_t rows, uint32_t panel, uint32_t panels);
+/* The same for errors that `layer` passed, unless they go to a branch. */
+void qn__cpu_note_passed(const struct qn__cpu_pass *pass, uint32_t layer, size_t first,
+                         uint32_t rows, uint32_t panel, uint32_t panels);
 /* Clears what these have noted, for so many items. */
 void qn__cpu_begin_notes(qn__worker *worker, uint32_t items);
 

@@ -85,7 +85,7 @@ static void carve_intgemm(arena *a, const qn__worker *w, uint32_t index) {
     packed->inverse = carve(a, factors, sizeof(float));
     packed->strip_absmax = carve(a, outputs * qn__cpu_strips(l), sizeof(uint32_t));
     packed->scaled_absmax = l->walks && l->below ? carve(a, w->room, sizeof(uint32_t)) : NULL;
-    if (l->below && !l->walks)
+    if (qn__cpu_packs_inputs(w, l))
         carve_rows(a, w, qn__cpu_depth(l), &packed->input);
     carve_rows(a, w, l->walks ? 0 : l->layer->out, &packed->error);
     if (!l->walks)
@@ -285,9 +285,10 @@ static void set_transposed_blocks(qn__cpu_layer *l) {
             *at++ = (p * qn__cpu_blocks(l) + tap * l->in_panels) * QN__PANEL * QN__PANEL;
 }
 
-/* The last layer of a path that passes its errors on unchanged has those of its add. */
+/* The last layer of a path that passes its errors on unchanged has those of its add. In integer
+ * arithmetic products have absmax of their own errors. */
 static void share_errors(qn__worker *w, uint32_t add, qn__cpu_layer *path) {
-    if (w->bits || path->layer->activation != QN__ACT_NONE || path->dropped)
+    if ((w->bits && path->taps) || path->layer->activation != QN__ACT_NONE || path->dropped)
         return;
     path->error = w->layer[add].error;
     path->error_of = add;
@@ -340,8 +341,8 @@ static void connect(qn__worker *w) {
 static uint32_t panels_of(uint32_t columns) { return (columns + QN__PANEL - 1) / QN__PANEL; }
 
 /* A convolution of the first layer unfolds its inputs: they have few channels, so that panels of
- * them would be mostly empty. It is then a convolution by a window of one pixel. `shared`: several
- * layers read the inputs, and none unfolds them. */
+ * them would be mostly empty. It is then a convolution by a window of one pixel. `shared`: see
+ * qn__worker. */
 static void shape_layer(qn__cpu_layer *l, const qn__layer *layer, int shared) {
     const qn__shape from = layer->from, to = layer->to;
     const int dense = layer->kind == QN__LAYER_DENSE, conv = layer->kind == QN__LAYER_CONV;
@@ -420,10 +421,10 @@ static int connect_sources(qn__worker *w) {
 static size_t shape_layers(qn__worker *w) {
     const qn__program *p = w->program;
     size_t done = 0;
-    const int shared = connect_sources(w);
+    w->shared = connect_sources(w);
     for (uint32_t l = 0; l < p->layers; ++l) {
         qn__cpu_layer *own = &w->layer[l];
-        shape_layer(own, &p->layer[l], shared);
+        shape_layer(own, &p->layer[l], w->shared);
         if (own->below && (own->walks || own->taps > 1))
             own->below->clears = 1;
         if (own->other)

@@ -166,7 +166,7 @@ static void backward_part(const qn__cpu_pass *pass, int thread, uint32_t layer, 
         const uint32_t first = pixel * pass->batch->items + p->item;
         qn__cpu_after_errors(pass, &w->core[thread], layer, p->panel, first, p->items);
         if (w->bits)
-            qn__cpu_note_errors(pass, (uint32_t)(below - w->layer), first, p->items, p->panel, 1);
+            qn__cpu_note_passed(pass, layer, first, p->items, p->panel, 1);
     }
 }
 

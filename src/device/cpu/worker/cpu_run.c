@@ -94,10 +94,14 @@ static uint32_t back_intgemm(const qn__cpu_pass *pass, int thread, uint32_t phas
         (w->layer[l].walks ? backward : qn__cpu_intgemm_backward)(pass, thread, l, phase++);
         barrier(w, thread);
     }
-    if (!w->layer[0].walks && (last > 1 || (last == 1 && !qn__cpu_is_fused(w)))) {
-        qn__cpu_pack_errors(pass, thread, 0, phase++);
+    /* Those that read the inputs: the last phase has noted the errors of the last two layers. */
+    uint32_t packed = phase;
+    for (uint32_t l = 0; l < last; ++l)
+        if (!w->layer[l].below && !w->layer[l].walks && !(last == 1 && qn__cpu_is_fused(w)))
+            qn__cpu_pack_errors(pass, thread, l, packed++);
+    if (packed > phase)
         barrier(w, thread);
-    }
+    phase = packed;
     for (uint32_t l = 0; l <= last; ++l, phase += 2)
         if (!w->layer[l].walks)
             qn__cpu_pack_operands(pass, thread, l, phase);
@@ -142,7 +146,7 @@ static uint32_t pack_intgemm(const qn__cpu_pass *pass, int thread, uint32_t laye
     if (l->walks && l->taps && w->stale) {
         qn__cpu_walk_pack(pass, thread, layer, phase);
         barrier(w, thread);
-    } else if (!l->walks && l->below) {
+    } else if (qn__cpu_packs_inputs(w, l)) {
         qn__cpu_pack_inputs(pass, thread, layer, phase);
         barrier(w, thread);
     }
@@ -309,7 +313,8 @@ qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
             w->layer[l].second = w->inputs[w->current];
         if (!w->layer[l].below) {
             w->layer[l].input = w->inputs[w->current];
-            w->layer[l].intgemm.input = w->rows[w->current];
+            if (!qn__cpu_packs_inputs(w, &w->layer[l]))
+                w->layer[l].intgemm.input = w->rows[w->current];
         }
     }
     if (w->bits)

@@ -87,6 +87,14 @@ void qn__cpu_note_errors(const qn__cpu_pass *pass, uint32_t layer, size_t first,
                           l->intgemm.factor + (size_t)panel * QN__PANEL, l->intgemm.scaled_absmax);
 }
 
+void qn__cpu_note_passed(const qn__cpu_pass *pass, uint32_t layer, size_t first, uint32_t rows,
+                         uint32_t panel, uint32_t panels) {
+    const qn__cpu_layer *l = &pass->worker->layer[layer];
+    if (!l->branch)
+        qn__cpu_note_errors(pass, (uint32_t)(l->below - pass->worker->layer), first, rows, panel,
+                            panels);
+}
+
 void qn__cpu_begin_notes(qn__worker *w, uint32_t items) {
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         qn__cpu_layer *l = &w->layer[i];
@@ -187,8 +195,9 @@ void qn__cpu_walk_errors(const qn__cpu_pass *pass, int thread, uint32_t layer,
     qn__cpu_core *core = &w->core[thread];
     pack_run(w, core, &l->inputs, run, qn__cpu_back_depth(l), l->error, l->out_stride,
              packed->factor, packed->scaled_absmax);
-    w->intgemm->product(
-        w->bits, run->rows, qn__cpu_back_depth(l), core->operand, panels,
-        (const char *)packed->transposed + panel * packed->transposed_size, core->room.factor, NULL,
-        NULL, below->error + panel * below->out_stride + run->row * QN__PANEL, below->out_stride);
+    w->intgemm->product(w->bits, run->rows, qn__cpu_back_depth(l), core->operand, panels,
+                        (const char *)packed->transposed + panel * packed->transposed_size,
+                        core->room.factor, NULL, NULL,
+                        qn__cpu_passes(l) + panel * below->out_stride + run->row * QN__PANEL,
+                        below->out_stride);
 }

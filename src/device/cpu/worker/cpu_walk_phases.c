@@ -184,8 +184,10 @@ void qn__cpu_walk_split(const qn__cpu_pass *pass, int thread, uint32_t layer, ui
             if (!to[i] || to[i]->error == l->error)
                 continue;
             memcpy(to[i]->error + at, l->error + at, (size_t)run.rows * QN__PANEL * sizeof(float));
-            qn__cpu_finish_errors(pass, &w->core[thread], (uint32_t)(to[i] - w->layer), panel,
-                                  (uint32_t)run.row, run.rows);
+            const uint32_t path = (uint32_t)(to[i] - w->layer);
+            qn__cpu_finish_errors(pass, &w->core[thread], path, panel, (uint32_t)run.row, run.rows);
+            if (w->bits)
+                qn__cpu_note_errors(pass, path, run.row, run.rows, panel, 1);
         }
     }
 }
@@ -215,7 +217,6 @@ void qn__cpu_walk_backward(const qn__cpu_pass *pass, int thread, uint32_t layer,
                                  run.rows);
         }
         if (w->bits)
-            qn__cpu_note_errors(pass, (uint32_t)(below - w->layer), run.row, run.rows, panel,
-                                panels);
+            qn__cpu_note_passed(pass, layer, run.row, run.rows, panel, panels);
     }
 }

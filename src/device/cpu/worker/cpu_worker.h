@@ -154,6 +154,7 @@ struct qn__worker {
     uint32_t slots;
     size_t room; /* the largest number of rows of a panel of batch arrays */
     qn__cpu_layer *layer;
+    int shared;              /* several layers read the inputs, which are not unfolded then */
     float *inputs[2];        /* in panels; one for the current batch, one to fetch the next batch */
     uint64_t *item[2];       /* of each of inputs[]: the numbers of its items */
     qn__cpu_zeros zeros[2];  /* of each of inputs[], in float32 */
@@ -208,6 +209,12 @@ static inline const float *qn__cpu_second(const qn__cpu_pass *pass, const qn__cp
 /* Where the errors go that a layer passes to the one whose outputs it reads. */
 static inline float *qn__cpu_passes(const qn__cpu_layer *layer) {
     return layer->branch ? layer->branch : layer->below->error;
+}
+
+/* In integer arithmetic: whether the layer packs rows that it multiplies. Those of inputs are
+ * packed when they are fetched, if the first layer is dense. */
+static inline int qn__cpu_packs_inputs(const qn__worker *worker, const qn__cpu_layer *layer) {
+    return !layer->walks && (layer->below || worker->layer[0].walks);
 }
 
 /* Floats between two panels of `rows` rows. Panels are as close as possible, but not a
