@@ -1,4 +1,4 @@
-/* The items of a batch, and their dropout. */
+/* The items of a batch, their dropout, and what follows errors of their outputs. */
 #include "device/cpu/worker/cpu_worker.h"
 #include "num/augment.h"
 #include "num/philox.h"
@@ -40,4 +40,31 @@ void qn__cpu_dropout(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, u
             to[c] = word[(element + c) % 4] < l->drop_threshold ? 0.0f : from[c] * l->drop_keep;
         }
     }
+}
+
+void qn__cpu_finish_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer,
+                           uint32_t panel, uint32_t first, uint32_t rows) {
+    const qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const size_t at = panel * l->out_stride + (size_t)first * QN__PANEL;
+    const size_t count = (size_t)rows * QN__PANEL;
+    float *error = l->error + at;
+    if (l->side)
+        w->kernels->add(count, l->side + at, error);
+    if (l->dropped)
+        qn__cpu_dropout(pass, layer, panel, first, rows, error, error);
+    w->kernels->derive(l->layer->activation, count, (l->slope ? l->slope : l->output) + at, error);
+    if (w->bits)
+        return;
+    const uint32_t bits = w->kernels->absmax(count, error);
+    if (bits > core->absmax_error[layer])
+        core->absmax_error[layer] = bits;
+}
+
+void qn__cpu_after_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer,
+                          uint32_t panel, uint32_t first, uint32_t rows) {
+    const qn__cpu_layer *l = &pass->worker->layer[layer];
+    if (!l->branch)
+        qn__cpu_finish_errors(pass, core, (uint32_t)(l->below - pass->worker->layer), panel, first,
+                              rows);
 }

@@ -230,33 +230,6 @@ void qn__cpu_transpose(const qn__cpu_layer *layer, uint32_t panel, float *to) {
     }
 }
 
-void qn__cpu_finish_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer,
-                           uint32_t panel, uint32_t first, uint32_t rows) {
-    const qn__worker *w = pass->worker;
-    const qn__cpu_layer *l = &w->layer[layer];
-    const size_t at = panel * l->out_stride + (size_t)first * QN__PANEL;
-    const size_t count = (size_t)rows * QN__PANEL;
-    float *error = l->error + at;
-    if (l->side)
-        w->kernels->add(count, l->side + at, error);
-    if (l->dropped)
-        qn__cpu_dropout(pass, layer, panel, first, rows, error, error);
-    w->kernels->derive(l->layer->activation, count, (l->slope ? l->slope : l->output) + at, error);
-    if (w->bits)
-        return;
-    const uint32_t bits = w->kernels->absmax(count, error);
-    if (bits > core->absmax_error[layer])
-        core->absmax_error[layer] = bits;
-}
-
-void qn__cpu_after_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer,
-                          uint32_t panel, uint32_t first, uint32_t rows) {
-    const qn__cpu_layer *l = &pass->worker->layer[layer];
-    if (!l->branch)
-        qn__cpu_finish_errors(pass, core, (uint32_t)(l->below - pass->worker->layer), panel, first,
-                              rows);
-}
-
 void qn__cpu_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer, uint32_t panel,
                     const float *transposed, uint32_t first, uint32_t rows) {
     qn__worker *w = pass->worker;
