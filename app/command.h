@@ -18,6 +18,9 @@ struct command {
     const char *about; /* paragraphs for --help, each one line of source text, or NULL. A line that
                           begins with a blank is printed as it is. A tab is a non-breaking blank */
     const option *options; /* ends with an entry whose name is NULL */
+    const command *like;   /* a command whose options are taken too, without being listed in the
+                              help: a line of it can be copied; NULL: none */
+    size_t like_place;     /* of its values in this command's own struct */
     const char *operand;   /* the positional argument, such as "MODEL"; NULL: none */
     int most_operands;     /* maximum number of operands, up to MOST_OPERANDS; 0: one */
     int optional;          /* 1: operands may be missing */

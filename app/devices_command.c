@@ -398,7 +398,11 @@ static void report_trial(const devices_flags *f, const qn_advice *advice, uint32
  * machine. Data that is not there has ten classes, as in qn_advise. Returns -1, or an exit code. */
 enum { CLASSES = 10 };
 static int take_model(devices_flags *f, const char *shape, uint64_t features, uint32_t classes) {
-    int code = model_read(f->model, shape, features, classes, &f->layers);
+    qn_train_options job;
+    qn_train_options_init(&job);
+    job.model = f->model;
+    job.shape = shape;
+    int code = model_read(&job, features, classes, &f->layers);
     f->model = code < 0 ? f->layers : f->model;
     return code;
 }

@@ -9,25 +9,12 @@ const char *model_file(const char *model) {
     return *start == '@' ? start + 1 : NULL;
 }
 
-static int open_network(const char *model, const char *shape, uint64_t features, uint64_t classes,
-                        qn_network **out) {
-    qn_train_options job;
-    qn_error err;
-    qn_train_options_init(&job);
-    job.model = model;
-    job.shape = shape;
-    return qn_network_open(&job, (uint32_t)features, (uint32_t)classes, out, &err) == QN_OK
-               ? -1
-               : message_error(&err);
-}
-
-int model_read(const char *model, const char *shape, uint64_t features, uint64_t classes,
-               char **text) {
+int model_read(const qn_train_options *job, uint64_t features, uint64_t classes, char **text) {
     qn_network *network;
+    qn_error err;
     *text = NULL;
-    int code = open_network(model, shape, features, classes, &network);
-    if (code >= 0)
-        return code;
+    if (qn_network_open(job, (uint32_t)features, (uint32_t)classes, &network, &err) != QN_OK)
+        return message_error(&err);
     *text = strdup(qn_network_text(network));
     qn_network_free(network);
     return *text ? -1 : message_fail(QN_MEMORY, "out of memory", "", "");
@@ -46,12 +33,15 @@ static uint32_t last_number(const char *text) {
 
 int model_outputs(const char *model, uint32_t *outputs) {
     qn_network *network;
+    qn_train_options job;
+    qn_error err;
     *outputs = 0;
     if (!model)
         return -1;
-    int code = open_network(model, NULL, 0, 1, &network);
-    if (code >= 0)
-        return code;
+    qn_train_options_init(&job);
+    job.model = model;
+    if (qn_network_open(&job, 0, 1, &network, &err) != QN_OK)
+        return message_error(&err);
     if (!qn_network_ready(network))
         *outputs = last_number(qn_network_text(network));
     qn_network_free(network);

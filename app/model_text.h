@@ -7,11 +7,10 @@
 /* The file that a model text names: what stands behind its "@"; NULL: it names none. */
 const char *model_file(const char *model);
 
-/* Reads the text that `model` names, for `classes` classes (0: real labels) and items of `features`
- * values or this shape (0 and NULL: unknown), as qn_network_open does. *text is for free(). Returns
- * -1, or an exit code after a message. */
-int model_read(const char *model, const char *shape, uint64_t features, uint64_t classes,
-               char **text);
+/* Reads the text that the model of the job names, for `classes` classes (0: real labels) and items
+ * of `features` values (0: unknown), as qn_network_open does. *text is for free(). Returns -1, or
+ * an exit code after a message. */
+int model_read(const qn_train_options *job, uint64_t features, uint64_t classes, char **text);
 
 /* Sets *outputs to those of the last layer; 0 for a ready model and for NULL, which follow the
  * data. Returns -1, or an exit code after a message. */

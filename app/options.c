@@ -208,6 +208,10 @@ static int has(const options_set *given, int index) {
     return (given->word[index / 64] >> index % 64) & 1;
 }
 
+static void add_to(options_set *given, int index) {
+    given->word[index / 64] |= UINT64_C(1) << index % 64;
+}
+
 /* Stores the value of option `index` of a table, which argv[*at] names. Returns -1 or an exit
  * code. */
 static int take_value(const option_row *row, int index, int argc, char **argv, int *at,
@@ -216,7 +220,7 @@ static int take_value(const option_row *row, int index, int argc, char **argv, i
     const option *o = row->option;
     if (has(given, index) && o->kind != OPTION_TEXTS)
         return message_usage("leave one of them out", "--%s is given twice", o->name);
-    given->word[index / 64] |= UINT64_C(1) << index % 64;
+    add_to(given, index);
     const char *equals = word[1] == '-' ? strchr(word, '=') : NULL;
     if (o->kind == OPTION_FLAG) {
         if (equals)
@@ -238,10 +242,17 @@ static int take_value(const option_row *row, int index, int argc, char **argv, i
 /* Parses the option at argv[*at] and its value. Returns -1 or an exit code. */
 static int take_option(const command *self, int argc, char **argv, int *at, void *values,
                        arguments *out) {
-    option_row row;
+    option_row row, other;
     int index = find(self->options, argv[*at], &row);
-    if (index < 0)
+    int there = self->like ? find(self->like->options, argv[*at], &other) : -1;
+    if (index < 0 && there < 0)
         return unknown(self, argv[*at]);
+    if (index < 0) {
+        other.base += self->like_place;
+        return take_value(&other, there, argc, argv, at, values, &out->like);
+    }
+    if (there >= 0)
+        add_to(&out->like, there);
     return take_value(&row, index, argc, argv, at, values, &out->given);
 }
 

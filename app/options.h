@@ -105,6 +105,7 @@ typedef struct options_set {
 
 typedef struct arguments {
     options_set given;
+    options_set like; /* the same of the command that this one is like (command.h) */
     const char *operand[MOST_OPERANDS];
     int operands;
 } arguments;

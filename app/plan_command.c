@@ -7,6 +7,7 @@
 #include "message.h"
 #include "model_text.h"
 #include "sources.h"
+#include "train_flags.h"
 #include <inttypes.h>
 #include <math.h>
 #include <quern/defaults.h>
@@ -18,12 +19,10 @@
 enum { MOST_ROWS = 24, DIGIT_FEATURES = 784, DIGIT_CLASSES = 10 };
 
 typedef struct plan_flags {
-    source_flags from;
-    uint64_t items, features, classes, batch, grain, epochs;
-    const char *model, *optimizer, *arith;
+    train_flags train; /* of a line of train, as it is written there */
+    uint64_t items, features, classes;
     int real; /* 1: the data has real labels */
     text_list team;
-    int json;
 } plan_flags;
 
 #define AT(member) .place = offsetof(plan_flags, member)
@@ -41,13 +40,13 @@ static const option plan_options[] = {
     {.heading = "Job",
      .name = "data",
      .kind = OPTION_TEXT,
-     AT(from.data),
+     AT(train.from.data),
      .value = "FILE",
      .help = "training data; only its items and features are counted",
      .fallback = "20,000 built-in digits"},
-    {.more = source_label_options, AT(from)},
-    {.more = source_weight_options, AT(from)},
-    {.more = source_image_options, AT(from)},
+    {.more = source_label_options, AT(train.from)},
+    {.more = source_weight_options, AT(train.from)},
+    {.more = source_image_options, AT(train.from)},
     {.name = "items",
      .kind = OPTION_COUNT,
      AT(items),
@@ -57,13 +56,11 @@ static const option plan_options[] = {
      .help = "instead of --data: items of an epoch",
      .fallback = "20000"},
     {.name = "features",
-     .kind = OPTION_COUNT,
-     AT(features),
-     .value = "N",
-     .low = 1,
-     .high = 1 << 24,
-     .help = "instead of --data: features of an item",
-     .fallback = "784"},
+     .kind = OPTION_TEXT,
+     AT(train.from.features),
+     .value = "N|LIST",
+     .help = "without --data: features of an item; with it: columns, as in train",
+     .fallback = "784, or all"},
     {.name = "classes",
      .kind = OPTION_COUNT,
      AT(classes),
@@ -74,13 +71,13 @@ static const option plan_options[] = {
      .fallback = "10"},
     {.name = "model",
      .kind = OPTION_TEXT,
-     AT(model),
+     AT(train.model),
      .value = "TEXT",
      .help = "layers, written as in train",
      .field = "train.model"},
     {.name = "epochs",
      .kind = OPTION_COUNT,
-     AT(epochs),
+     AT(train.epochs),
      .value = "N",
      .low = 1,
      .high = UINT32_MAX,
@@ -88,7 +85,7 @@ static const option plan_options[] = {
      .field = "train.epochs"},
     {.name = "batch",
      .kind = OPTION_COUNT,
-     AT(batch),
+     AT(train.batch),
      .value = "N",
      .low = 1,
      .high = 1 << 24,
@@ -96,7 +93,7 @@ static const option plan_options[] = {
      .field = "train.batch"},
     {.name = "optimizer",
      .kind = OPTION_CHOICE,
-     AT(optimizer),
+     AT(train.optimizer),
      .value = "NAME",
      .from = QN_CHOICE_OPTIMIZER,
      .brief = 1,
@@ -104,7 +101,7 @@ static const option plan_options[] = {
      .field = "train.optimizer"},
     {.name = "arith",
      .kind = OPTION_CHOICE,
-     AT(arith),
+     AT(train.arith),
      .value = "NAME",
      .from = QN_CHOICE_ARITH,
      .brief = 1,
@@ -112,7 +109,7 @@ static const option plan_options[] = {
      .field = "train.arith"},
     {.name = "grain",
      .kind = OPTION_COUNT,
-     AT(grain),
+     AT(train.grain),
      .value = "N",
      .low = 1,
      .high = UINT32_MAX,
@@ -122,7 +119,7 @@ static const option plan_options[] = {
     {.heading = "Output",
      .name = "json",
      .kind = OPTION_FLAG,
-     AT(json),
+     AT(train.json),
      .help = "one JSON object a line: rank, more, plan"},
     {.name = NULL}};
 
@@ -247,14 +244,14 @@ static void print_many(uint32_t count, const char *what, const char *behind) {
 
 static void print_head(const plan_flags *f, const qn_plan_options *o, const qn_plan_report *r) {
     char parameters[32], items[32], steps[32];
-    const uint64_t batch = f->batch < o->items ? f->batch : o->items;
-    const int integers = strcmp(f->arith, "f32") != 0;
+    const uint64_t batch = f->train.batch < o->items ? f->train.batch : o->items;
+    const int integers = strcmp(f->train.arith, "f32") != 0;
     printf("%s%s%s: %s parameters\n%" PRIu64 " epochs of %s items in batches of %" PRIu64
            ": %s steps of %" PRIu64 " grain%s\n",
-           o->job->model, integers ? " in " : "", integers ? f->arith : "",
-           format_count((uint64_t)r->parameters, parameters), f->epochs,
+           o->job->model, integers ? " in " : "", integers ? f->train.arith : "",
+           format_count((uint64_t)r->parameters, parameters), f->train.epochs,
            format_count(o->items, items), batch, format_count(r->steps, steps),
-           (batch + f->grain - 1) / f->grain, batch > f->grain ? "s" : "");
+           (batch + f->train.grain - 1) / f->train.grain, batch > f->train.grain ? "s" : "");
     printf("%s of memory beside the data, where a rank has the CPU of this machine\n",
            format_bytes((uint64_t)r->memory, steps));
     print_many(r->hosts, "host", ", ");
@@ -305,21 +302,33 @@ static void print_plan(const plan_flags *f, const qn_plan_options *o, const qn_p
 
 /* -------------------------------------------------------------------------------------- the job */
 
-static int check_flags(const plan_flags *f, const arguments *given) {
-    static const char *const instead[] = {"items", "features", "classes"};
-    for (size_t i = 0; i < sizeof instead / sizeof *instead && f->from.data; i++)
+/* --features without data is a number; with it, columns, which the reader looks at. */
+static int read_features(plan_flags *f) {
+    const char *text = f->train.from.features;
+    if (!text || f->train.from.data)
+        return -1;
+    f->train.from.features = NULL;
+    if (read_count(text, &f->features) && f->features >= 1 && f->features <= 1 << 24)
+        return -1;
+    return message_usage("it is a whole number from 1 to 16777216; columns need --data",
+                         "--features cannot be \"%s\"", text);
+}
+
+/* Refuses what train would refuse, and what is of the plan alone. */
+static int check_flags(plan_flags *f, const arguments *given) {
+    static const char *const instead[] = {"items", "classes"};
+    const arguments of_train = {.given = given->like};
+    for (size_t i = 0; i < sizeof instead / sizeof *instead && f->train.from.data; i++)
         if (options_given(&plan_command, given, instead[i]))
             return message_usage("leave one of them out", "--%s and --data exclude each other",
                                  instead[i]);
-    if ((f->from.labels || f->from.label || f->from.weight) && !f->from.data)
-        return message_usage("name the file of the items too", "--%s needs --data",
-                             f->from.labels  ? "labels"
-                             : f->from.label ? "label"
-                                             : "weight");
     if (f->team.count == 0)
         return message_usage("describe one, as in --team \"4*host(cpu 60k); net 50us 1GB/s\"",
                              "--team is required");
-    return -1;
+    int code = train_options_check(&f->train, &of_train);
+    if (code < 0)
+        code = sources_check(&f->train.from);
+    return code < 0 ? read_features(f) : code;
 }
 
 /* Takes the properties of the job from the data, if any. Returns -1 or an exit code. */
@@ -327,9 +336,10 @@ static int look_at_data(plan_flags *f) {
     static char shape[40];
     uint32_t rows, columns;
     qn_data *data;
-    if (!f->from.data)
+    if (!f->train.from.data)
         return -1;
-    int code = source_open(f->from.data, f->from.labels, &f->from, 0, NULL, &data);
+    int code =
+        source_open(f->train.from.data, f->train.from.labels, &f->train.from, 0, NULL, &data);
     if (code >= 0)
         return code;
     f->items = qn_data_items(data);
@@ -338,7 +348,7 @@ static int look_at_data(plan_flags *f) {
     qn_data_image_size(data, &rows, &columns);
     snprintf(shape, sizeof shape, "%" PRIu32 "x%" PRIu32 "x%" PRIu32, qn_data_image_channels(data),
              rows, columns);
-    f->from.shape = rows > 0 ? shape : NULL;
+    f->train.from.shape = rows > 0 ? shape : NULL;
     f->classes = qn_data_classes(data) > 0 ? qn_data_classes(data) : DIGIT_CLASSES;
     qn_data_close(data);
     return -1;
@@ -357,7 +367,7 @@ static int plan_for(const plan_flags *f, const qn_plan_options *o) {
     qn_error err;
     if (qn_plan_make(o, &p, &err) != QN_OK)
         return message_error(&err);
-    if (f->json)
+    if (f->train.json)
         print_json(qn_plan_report_of(p));
     else
         print_plan(f, o, qn_plan_report_of(p));
@@ -365,28 +375,36 @@ static int plan_for(const plan_flags *f, const qn_plan_options *o) {
     return EXIT_DONE;
 }
 
-static int plan(plan_flags *f) {
+/* The options of the job that the plan depends on: the plan's own data are none that all options
+ * would suit. */
+static void fill_job(const plan_flags *f, qn_train_options *job) {
+    qn_train_options_init(job);
+    job->model = f->train.model;
+    job->shape = f->train.from.shape;
+    job->loss = f->train.loss;
+    job->scale = f->train.scale;
+    job->augment = f->train.augment;
+    job->arith = f->train.arith;
+    job->optimizer = f->train.optimizer;
+    job->momentum = f->train.momentum;
+    job->batch = (uint32_t)f->train.batch;
+    job->grain = (uint32_t)f->train.grain;
+    job->epochs = (uint32_t)f->train.epochs;
+    job->compute.threads = (int)f->train.compute.threads;
+}
+
+static int plan(const plan_flags *f) {
     qn_train_options job;
     qn_plan_options o;
-    char model[160], optimizer[96], *text = NULL;
-    qn_train_options_init(&job);
-    qn_default_model((uint32_t)f->classes, model, sizeof model);
-    job.model = f->model ? f->model : model;
-    job.shape = f->from.shape;
-    if (f->real && !f->model)
-        job.model = of_real_labels("train.model", model, sizeof model);
-    int code = model_read(job.model, job.shape, f->features, f->real ? 0 : f->classes, &text);
+    char optimizer[96], *text = NULL;
+    fill_job(f, &job);
+    int code = model_read(&job, f->features, f->real ? 0 : f->classes, &text);
     if (code >= 0)
         return code;
     job.model = text;
     job.loss = compute_loss(job.model);
-    job.arith = f->arith;
-    job.optimizer = f->optimizer;
-    if (f->real && !f->optimizer)
+    if (f->real && !job.optimizer && job.momentum == QN_BY_OPTIMIZER)
         job.optimizer = of_real_labels("train.optimizer", optimizer, sizeof optimizer);
-    job.batch = (uint32_t)f->batch;
-    job.grain = (uint32_t)f->grain;
-    job.epochs = (uint32_t)f->epochs;
     qn_plan_options_init(&o);
     o.job = &job;
     o.features = (uint32_t)f->features;
@@ -399,27 +417,26 @@ static int plan(plan_flags *f) {
 }
 
 static int run(const command *self, int argc, char **argv) {
-    qn_train_options job;
-    qn_train_options_init(&job);
-    plan_flags f = {.items = EMBEDDED_TRAIN,
+    plan_flags f = {.train = train_flags_default(),
+                    .items = EMBEDDED_TRAIN,
                     .features = DIGIT_FEATURES,
-                    .classes = DIGIT_CLASSES,
-                    .arith = job.arith,
-                    .batch = job.batch,
-                    .grain = job.grain,
-                    .epochs = job.epochs};
+                    .classes = DIGIT_CLASSES};
     arguments given;
     int code = options_read(self, argc - 2, argv + 2, &f, &given);
     if (code >= 0)
         return code;
-    message_setup(self->name, 0, f.json);
+    message_setup(self->name, 0, f.train.json);
     code = check_flags(&f, &given);
     if (code < 0)
-        code = source_shape(&f.from.shape, &f.features, f.from.data != NULL,
-                            options_given(self, &given, "features"));
+        code = source_shape(&f.train.from.shape, &f.features, f.train.from.data != NULL,
+                            !f.train.from.data && options_given(self, &given, "features"));
     if (code < 0)
         code = look_at_data(&f);
-    return code < 0 ? plan(&f) : code;
+    if (code >= 0)
+        return code;
+    if (!options_given(self, &given, "items"))
+        f.items -= sources_set_aside(&f.train.from, f.items);
+    return plan(&f);
 }
 
 const command plan_command = {
@@ -436,8 +453,13 @@ const command plan_command = {
         "  memory 10GB/s       speed at which a rank adds sums and updates weights\n"
         "A host can also be a measured machine: host(a.json), or --team\ta.json.\n\n"
         "Only training is simulated: no validation, no checkpoints, no reading of data. "
+        "A line of \"quern\ttrain\" can be copied: its other options are taken too. Of these, "
+        "--valid\tFRACTION, --loss, --momentum, --scale, --augment, --threads, --task, --header, "
+        "--drop and --category count as there. The rest changes nothing in the prediction.\n\n"
         "docs/cluster.md describes the model and how it was checked.",
     .options = plan_options,
+    .like = &train_command,
+    .like_place = offsetof(plan_flags, train),
     .examples = "quern plan --items 1000000 --batch 4096 \\\n"
                 "      --team \"3*host(cpu 20k) host(cpu 20k + gpu 60k); net 50us 1GB/s\"\n"
                 "quern devices --costs --model \"dense 500 tanh; dense 10 softmax\" \\\n"

@@ -332,6 +332,10 @@ static float valid_fraction(const source_flags *flags) {
     return flags->valid && read_float(flags->valid, &fraction) ? fraction : 0;
 }
 
+uint64_t sources_set_aside(const source_flags *flags, uint64_t items) {
+    return (uint64_t)((double)valid_fraction(flags) * (double)items + 0.5);
+}
+
 static int is_number(const char *text) {
     float number;
     return read_float(text, &number);

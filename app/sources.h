@@ -50,6 +50,9 @@ typedef struct sources {
  * an exit code after a message. */
 int sources_check(const source_flags *flags);
 
+/* How many of so many items --valid FRACTION sets aside. */
+uint64_t sources_set_aside(const source_flags *flags, uint64_t items);
+
 /* Among ranks all have to open the same sets, for the same command (`what`): fills SOURCES_AGREED
  * items. */
 enum { SOURCES_AGREED = 5 };

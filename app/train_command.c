@@ -401,39 +401,8 @@ static int read_command_line(const command *self, int argc, char **argv, train_f
     return ranks_agree(code, same, SOURCES_AGREED + 1, 1);
 }
 
-/* The defaults of the recipe, from the library. */
-static train_flags default_flags(void) {
-    qn_train_options o;
-    qn_train_options_init(&o);
-    return (train_flags){.model = o.model,
-                         .arith = o.arith,
-                         .loss = o.loss,
-                         .optimizer = o.optimizer,
-                         .init = o.init,
-                         .scale = o.scale,
-                         .missing = o.missing,
-                         .schedule = o.schedule,
-                         .learning_rate = o.learning_rate,
-                         .momentum = o.momentum,
-                         .beta1 = o.beta1,
-                         .beta2 = o.beta2,
-                         .epsilon = o.epsilon,
-                         .weight_decay = o.weight_decay,
-                         .delta = o.delta,
-                         .smoothing = o.smoothing,
-                         .clip = o.clip,
-                         .lr_step = o.lr_step,
-                         .lr_gamma = o.lr_gamma,
-                         .warmup = o.warmup,
-                         .batch = o.batch,
-                         .grain = o.grain,
-                         .epochs = o.epochs,
-                         .seed = o.seed,
-                         .gradient_scale = o.gradient_scale};
-}
-
 static int run(const command *self, int argc, char **argv) {
-    train_flags f = default_flags();
+    train_flags f = train_flags_default();
     arguments given;
     int code = ranks_join(argc - 2, argv + 2);
     if (code >= 0)

@@ -22,6 +22,9 @@ typedef struct train_flags {
 
 extern const option train_options[];
 
+/* The defaults of the recipe, from the library. */
+train_flags train_flags_default(void);
+
 /* Refuses options without effect, which need another option. Returns -1, or the exit code after a
  * message. */
 int train_options_check(const train_flags *flags, const arguments *given);

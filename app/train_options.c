@@ -5,6 +5,7 @@
 #include "message.h"
 #include "train_flags.h"
 #include <quern/defaults.h>
+#include <quern/train.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -330,6 +331,36 @@ const option train_options[] = {
 
     {.heading = RANKS_HEADING, .more = ranks_options, AT(ranks)},
     {.name = NULL}};
+
+train_flags train_flags_default(void) {
+    qn_train_options o;
+    qn_train_options_init(&o);
+    return (train_flags){.model = o.model,
+                         .arith = o.arith,
+                         .loss = o.loss,
+                         .optimizer = o.optimizer,
+                         .init = o.init,
+                         .scale = o.scale,
+                         .missing = o.missing,
+                         .schedule = o.schedule,
+                         .learning_rate = o.learning_rate,
+                         .momentum = o.momentum,
+                         .beta1 = o.beta1,
+                         .beta2 = o.beta2,
+                         .epsilon = o.epsilon,
+                         .weight_decay = o.weight_decay,
+                         .delta = o.delta,
+                         .smoothing = o.smoothing,
+                         .clip = o.clip,
+                         .lr_step = o.lr_step,
+                         .lr_gamma = o.lr_gamma,
+                         .warmup = o.warmup,
+                         .batch = o.batch,
+                         .grain = o.grain,
+                         .epochs = o.epochs,
+                         .seed = o.seed,
+                         .gradient_scale = o.gradient_scale};
+}
 
 /* The default of a name for real labels, or for classes: what stands before or behind the
  * semicolon. */

@@ -103,6 +103,34 @@ def test_data_says_how_many_items(run_quern, tmp_path):
     assert "softmax: 2,503 parameters\n" in text  # the column of weights is no feature
 
 
+def test_every_option_of_train_is_known(run_quern):
+    names = re.findall(r"^  (?:-\w, )?--([a-z0-9-]+)", run_quern("train", "--help").stdout, re.M)
+    assert {"lr", "augment", "nesterov", "output", "meet", "trace"} < set(names) and len(names) > 55
+    for name in set(names) - {"help"}:
+        said = run_quern("plan", "--" + name, status=2).stderr
+        assert "requires a value" in said or "--team is required" in said or name == "nesterov", said
+    for wrong, said in (["--nesterov"], "does nothing"), (["--test", "x"], "needs --data"), (["--seed", "x"], "--seed"), (
+            ["--augment", "flip", "--features", "9"], "no pixels"), (["--features", "2-5"], "columns need --data"):
+        assert said in run_quern("plan", "--team", "host(cpu 1k)", *wrong, status=2).stderr
+
+
+def test_a_line_of_train_can_be_copied(run_quern, tmp_path):
+    """What counts in the job counts in the plan."""
+    file = tmp_path / "d.csv"
+    file.write_text("y,a,b,c,d,e\n" + "".join(f"{n % 3},{n},{n},{n},{n},{n}\n" for n in range(300)))
+    line = ["--data", file, "--features", "2-5", "--shape", "1x2x2", "--valid", "0.1", "--test", file, "--model",
+            "conv 4 3 relu; dense 3 softmax", "--augment", "flip", "--scale", "channel", "--clip", "2", "--smoothing",
+            "0.1", "--lr", "0.02", "--threads", "1", "--epochs", "2", "--seed", "7", "--schedule", "cosine",
+            "--momentum", "0.8", "--nesterov", "-o", tmp_path / "m", "--quiet"]
+    run_quern("train", *line)
+    planned = run_quern("plan", *line, "--team", "host(cpu 1k)").stdout
+    assert "\n2 epochs of 270 items" in planned and ": 91 parameters\n" in planned
+    memory = [json.loads(run_quern("plan", "--json", "--team", "host(cpu 1k)", *more).stdout.splitlines()[-1])
+              ["memory_bytes"] for more in ([], ["--momentum", "0.8"], ["--optimizer", "momentum"])]
+    assert memory[0] + 4 * 397510 < memory[1] == memory[2]
+    assert "1 sigmoid" in run_quern("plan", "--team", "host(cpu 1k)", "--loss", "binary", "--classes", 2).stdout
+
+
 def test_a_machine_as_it_was_measured(run_quern, tmp_path):
     job = ["--model", "dense 24 tanh; dense 10 softmax", "--batch", "128"]
     file = tmp_path / "here.json"
