@@ -90,7 +90,6 @@ SIXTH_BUILDS = {
 
 # Normalisation.
 NORMS = [name for name in recipes.NORMS if not name.endswith("i14")]
-BATCHNORMS = [name for name in NORMS if name.startswith("batchnorm")]
 FEW_NORMS = ["batchnorm-weights", "groupnorm-first"]
 NORM_BUILDS = {
     "release": (NORMS, [1, 3]),
@@ -195,9 +194,10 @@ def on_kinds(*lists):
 # A few networks with pixels run on devices by default. The emulated CUDA devices take seconds for the
 # larger ones.
 DEVICE_WINDOWS = ["pixels-panels", "pixels-dropout", "pixels-maxpool-overlap", "pixels-mse"]
-DEVICE_NORMS = ["batchnorm-grain-1", "batchnorm-grain-beyond", "residual-dense", "residual-first", "groups-first"]
+DEVICE_NORMS = ["batchnorm-grain-1", "batchnorm-grain-beyond", "residual-dense", "residual-first", "groups-first",
+                "groupnorm-residual"]
 MORE_WINDOWS = [pytest.param(*case, id="-".join(case), marks=machine.LONG)
-                for case in itertools.product(devices.KINDS, WINDOWS + BATCHNORMS + BLOCKS)
+                for case in itertools.product(devices.KINDS, WINDOWS + NORMS + BLOCKS)
                 if case[1] not in DEVICE_WINDOWS + DEVICE_NORMS]
 
 
@@ -226,7 +226,7 @@ def test_two_devices(kind, name, files, tmp_path):
     *on_kinds(["i7-adamw", "i14-batch-50-grain-7"], ["2,5"]),
     *on_kinds(["pixels-dropout", "batchnorm-dense"], ["2,3"]),
     *(pytest.param(*case, "3,2", id="-".join(case), marks=machine.LONG)
-      for case in itertools.product(devices.KINDS, WINDOWS + BATCHNORMS + BLOCKS))])
+      for case in itertools.product(devices.KINDS, WINDOWS + NORMS + BLOCKS))])
 def test_device_beside_the_processor(kind, name, shares, files, tmp_path):
     """Both in every step, unevenly: what one computes the other goes on from."""
     names, environment = devices.KINDS[kind]()

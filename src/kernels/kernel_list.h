@@ -69,6 +69,11 @@
     ROW(NORM_ERRORS, norm_errors, "MMMMMMMUuuu", 128, 0, 0, 8, QN_WITH_F32)                        \
     ROW(NORM_GRADIENT, norm_gradient, "MMMMUuuuufu", 128, 0, 0, 128, QN_WITH_F32)                  \
     ROW(NORM_UPDATE, norm_update, "MMMUu", 128, 0, 0, 128, QN_WITH_F32)                            \
+    ROW(ITEM_NORM_SUMS, item_norm_sums, "MMMMMMuuu", 128, 0, 0, 8, QN_WITH_F32)                    \
+    ROW(ITEM_NORM_MOMENTS, item_norm_moments, "MMMMMMUuuu", 128, 0, 0, 8, QN_WITH_F32)             \
+    ROW(ITEM_NORM_FORWARD, item_norm_forward, "MMMMMMMMUuuuuufU", 128, 0, 0, 8, QN_WITH_F32)       \
+    ROW(ITEM_NORM_ERRORS, item_norm_errors, "MMMMMMMUuuu", 128, 0, 0, 8, QN_WITH_F32)              \
+    ROW(ITEM_NORM_GRADIENT, item_norm_gradient, "MMMMMUuuufu", 128, 0, 0, 128, QN_WITH_F32)        \
     ROW(GROUPED_FORWARD, grouped_forward, "MMMMMMMUUuuuuuufU", 128, 0, 0, 8, QN_WITH_F32)          \
     ROW(GROUPED_ERRORS, grouped_errors, "MMMMMMMUuuuuuuufU", 128, 0, 0, 8, QN_WITH_F32)            \
     ROW(GROUPED_GRADIENT, grouped_gradient, "MMMMMMUuuuufuu", 128, 0, 0, 8, QN_WITH_F32)           \

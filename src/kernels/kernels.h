@@ -152,6 +152,29 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * NORM_UPDATE: step M, parameters M, sums M, begin U, count u
  *     The running averages begin .. begin+count-1.
  *
+ * Groupnorm and layernorm (17.9): `moments` is [QN_ITEM_ARRAYS][items][groups], QN_ITEM_... each,
+ * `sums` [2][items][ld(channels)], `groups` the number of groups.
+ *
+ * ITEM_NORM_SUMS: step M, taps M, A M, E M, moments M, to M, index u, groups u, flags u
+ *     to = t and q of each channel of an item, with QN_NORM_ERRORS b and g, from the errors E.
+ *
+ * ITEM_NORM_MOMENTS: step M, taps M, A M, parameters M, sums M, moments M, weights U, index u,
+ * groups u, flags u
+ *     With QN_NORM_SHIFT s of each group, from A; else mean and r, from `sums`; with QN_NORM_ERRORS
+ *     h and k. In this order, sums before each of the last two.
+ *
+ * ITEM_NORM_FORWARD: step M, taps M, A M, parameters M, moments M, Y M, D M, numbers M, weights U,
+ * index u, groups u, layer u, activation u, threshold u, keep f, seed U
+ *     The outputs, as FORWARD.
+ *
+ * ITEM_NORM_ERRORS: step M, taps M, A M, parameters M, moments M, E M, B M, weights U, index u,
+ * groups u, flags u
+ *     As NORM_ERRORS.
+ *
+ * ITEM_NORM_GRADIENT: step M, from M, moments M, sums M, status M, weights U, channels u, groups u,
+ * layer u, limit f, flags u
+ *     GRADIENT of weight and bias, from the sums of the errors.
+ *
  * Convolutions with groups (17.6), without UNFOLD, TURN and products:
  *
  * GROUPED_FORWARD: step M, taps M, A M, parameters M, Y M, D M, numbers M, weights U, biases U,
@@ -246,9 +269,10 @@ typedef struct qn__kernel_shape {
      * groups, rounded up, in direction 0; with 0 always one group. The pieces are items (FETCH,
      * LOSS), numbers with their padding (GATE), outputs (BIAS), parameters (UPDATE: `count`),
      * vectors of four columns in 16 rows (UNFOLD), 16 columns of a row (TURN, PIXELS_*, POOL_*,
-     * ADD_FORWARD, GROUPED_*, NORM_* but the next), channels (NORM_GRADIENT, NORM_UPDATE), weights
-     * and biases with their padding (SUMS_*: (in + 1) * ld(out)), elements (MAP, TRIAL). Groups
-     * beyond the work's end do nothing. */
+     * ADD_FORWARD, GROUPED_*, and of NORM_* and ITEM_NORM_* all but the next), groups of channels
+     * of an item (ITEM_NORM_MOMENTS), channels (NORM_GRADIENT, NORM_UPDATE, ITEM_NORM_GRADIENT),
+     * weights and biases with their padding (SUMS_*: (in + 1) * ld(out)), elements (MAP, TRIAL).
+     * Groups beyond the work's end do nothing. */
     uint32_t share;
     int opencl_only;   /* 1: a vector kernel, not in the CUDA text */
     uint32_t products; /* QN_WITH_...: a program with any of these arithmetics has the kernel, if it

@@ -42,6 +42,7 @@
 #include "kernels/pixels_run.cl"
 #include "kernels/pools.cl"
 #include "kernels/norm.cl"
+#include "kernels/item_norm.cl"
 #include "kernels/grouped.cl"
 #endif
 #if QN_PRODUCTS & QN_WITH_I7

@@ -93,6 +93,7 @@ typedef struct qn_taps {
 #define QN_POOL_ADD 2u
 #define QN_NORM_ERRORS 1u
 #define QN_NORM_ADD 2u
+#define QN_NORM_SHIFT 4u
 /* Arrays of the moments of a batchnorm; the first is the mean. Of the errors (17.8): B, p, h, k. */
 #define QN_NORM_INVERSE 1u
 #define QN_NORM_SQUARES 2u
@@ -101,6 +102,11 @@ typedef struct qn_taps {
 #define QN_NORM_H 5u
 #define QN_NORM_K 6u
 #define QN_NORM_ARRAYS 7u
+/* Arrays of the moments of a groupnorm; the first is s and then the mean (17.9). */
+#define QN_ITEM_INVERSE 1u
+#define QN_ITEM_H 2u
+#define QN_ITEM_K 3u
+#define QN_ITEM_ARRAYS 4u
 #define QN_QUANTIZE_WEIGHED 1u
 #define QN_QUANTIZE_GRAINS 2u
 #define QN_QUANTIZE_WORDS 4u

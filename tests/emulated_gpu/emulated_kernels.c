@@ -141,6 +141,22 @@ static void norm_gradient(void *const *a) {
     qn_norm_gradient(M(0), M(1), M(2), M(3), U(4), u(5), u(6), u(7), u(8), f(9), u(10));
 }
 static void norm_update(void *const *a) { qn_norm_update(M(0), M(1), M(2), U(3), u(4)); }
+static void item_norm_sums(void *const *a) {
+    qn_item_norm_sums(M(0), M(1), M(2), M(3), M(4), M(5), u(6), u(7), u(8));
+}
+static void item_norm_moments(void *const *a) {
+    qn_item_norm_moments(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), u(9));
+}
+static void item_norm_forward(void *const *a) {
+    qn_item_norm_forward(M(0), M(1), M(2), M(3), M(4), M(5), M(6), M(7), U(8), u(9), u(10), u(11),
+                         u(12), u(13), f(14), U(15));
+}
+static void item_norm_errors(void *const *a) {
+    qn_item_norm_errors(M(0), M(1), M(2), M(3), M(4), M(5), M(6), U(7), u(8), u(9), u(10));
+}
+static void item_norm_gradient(void *const *a) {
+    qn_item_norm_gradient(M(0), M(1), M(2), M(3), M(4), U(5), u(6), u(7), u(8), f(9), u(10));
+}
 static void grouped_forward(void *const *a) {
     qn_grouped_forward(M(0), M(1), M(2), M(3), M(4), M(5), M(6), U(7), U(8), u(9), u(10), u(11),
                        u(12), u(13), u(14), f(15), U(16));
@@ -196,6 +212,11 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_norm_errors", "MMMMMMMUuuu", norm_errors},
     {"qn_norm_gradient", "MMMMUuuuufu", norm_gradient},
     {"qn_norm_update", "MMMUu", norm_update},
+    {"qn_item_norm_sums", "MMMMMMuuu", item_norm_sums},
+    {"qn_item_norm_moments", "MMMMMMUuuu", item_norm_moments},
+    {"qn_item_norm_forward", "MMMMMMMMUuuuuufU", item_norm_forward},
+    {"qn_item_norm_errors", "MMMMMMMUuuu", item_norm_errors},
+    {"qn_item_norm_gradient", "MMMMMUuuufu", item_norm_gradient},
     {"qn_grouped_forward", "MMMMMMMUUuuuuuufU", grouped_forward},
     {"qn_grouped_errors", "MMMMMMMUuuuuuuufU", grouped_errors},
     {"qn_grouped_gradient", "MMMMMMUuuuufuu", grouped_gradient},

@@ -1,5 +1,5 @@
-/* Batchnorm (docs/exactness.md 17.8): its statistics are those of a grain, whose rows follow one
- * another. Sums go over the items of a pixel first, then over the pixels. */
+/* Normalisations. Batchnorm (docs/exactness.md 17.8): its statistics are those of a grain, whose
+ * rows follow one another. Sums go over the items of a pixel first, then over the pixels. */
 #include "device/gpu/gpu_call.h"
 #include "device/gpu/gpu_worker.h"
 
@@ -11,6 +11,8 @@ static uint64_t grains_of(const qn__worker *w, uint32_t items) {
 uint64_t qn__gpu_moments_bytes(const qn__worker *w, const qn__layer *l) {
     if (!qn__gpu_normalises(l))
         return 0;
+    if (l->groups)
+        return (uint64_t)QN_ITEM_ARRAYS * w->room * l->groups * sizeof(float);
     return QN_NORM_ARRAYS * grains_of(w, w->room) * qn__gpu_ld(l->to.channels) * sizeof(float);
 }
 
@@ -18,7 +20,7 @@ uint64_t qn__gpu_norm_needs(const qn__worker *w) {
     uint64_t most = 0;
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__layer *l = w->layer[i].layer;
-        const uint64_t rows = grains_of(w, w->room) * qn__gpu_pixels(l);
+        const uint64_t rows = l->groups ? w->room : grains_of(w, w->room) * qn__gpu_pixels(l);
         const uint64_t bytes = 2 * rows * qn__gpu_ld(l->to.channels) * sizeof(float);
         if (qn__gpu_normalises(l) && bytes > most)
             most = bytes;
@@ -67,6 +69,10 @@ void qn__gpu_launch_norm_forward(qn__gpu_pass *pass, uint32_t i) {
     const qn__gpu_layer *l = &w->layer[i];
     const int drops = qn__gpu_drops(pass, i);
     qn__gpu_call c = {0};
+    if (l->layer->groups) {
+        qn__gpu_launch_item_norm_forward(pass, i);
+        return;
+    }
     if (pass->training)
         launch_moments(pass, i, 0);
     push_inputs(pass, i, &c);
@@ -87,6 +93,10 @@ void qn__gpu_launch_norm_errors(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
     qn__gpu_call c = {0};
+    if (l->layer->groups) {
+        qn__gpu_launch_item_norm_errors(pass, i);
+        return;
+    }
     launch_moments(pass, i, QN_NORM_ERRORS);
     if (l->source < 0)
         return;
@@ -108,6 +118,10 @@ void qn__gpu_launch_norm_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
     const qn__gpu_layer *l = &w->layer[i];
     const uint32_t channels = l->layer->to.channels;
     qn__gpu_call c = {0};
+    if (l->layer->groups) {
+        qn__gpu_launch_item_norm_gradient(pass, i, add);
+        return;
+    }
     qn__push_memory_arg(&c, &w->step);
     qn__push_memory_arg(&c, &l->moments);
     qn__push_memory_arg(&c, &w->sums);

@@ -107,7 +107,8 @@ static void launch_update_layer(qn__gpu_pass *pass, uint32_t i) {
         return;
     if (qn__gpu_normalises(l->layer)) {
         launch_update_of(pass, l->weights, 2 * ld, 0.0f);
-        qn__gpu_launch_norm_update(pass, i);
+        if (l->layer->running)
+            qn__gpu_launch_norm_update(pass, i);
         return;
     }
     if (decay == 0.0f) {

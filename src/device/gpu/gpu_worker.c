@@ -4,19 +4,8 @@
 #include "base/memory.h"
 #include "num/intgemm_reference.h"
 
-/* Kinds that have no kernels yet are refused. */
-static int has_kernels(const qn__layer *l) {
-    return l->kind == QN__LAYER_DENSE || l->kind == QN__LAYER_CONV ||
-           l->kind == QN__LAYER_MAXPOOL || l->kind == QN__LAYER_AVGPOOL ||
-           l->kind == QN__LAYER_GLOBALPOOL || l->kind == QN__LAYER_BATCHNORM ||
-           l->kind == QN__LAYER_ADD;
-}
-
 int qn__gpu_supports(const qn__program *program) {
-    int all = 1;
-    for (uint32_t l = 0; l < program->layers; ++l)
-        all &= has_kernels(&program->layer[l]);
-    return program->arith <= QN__ARITH_I21 && all &&
+    return program->arith <= QN__ARITH_I21 &&
            (program->arith == QN__ARITH_F32 || !qn__program_window(program));
 }
 

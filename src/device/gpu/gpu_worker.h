@@ -145,8 +145,8 @@ static inline int qn__gpu_shares_source(const qn__worker *w, uint32_t layer) {
     return source >= 0 && w->layer[source].readers[0] != w->layer[source].readers[1];
 }
 
-/* 1 for layers that gpu_norm.c computes. */
-static inline int qn__gpu_normalises(const qn__layer *l) { return l->kind == QN__LAYER_BATCHNORM; }
+/* 1 for layers that gpu_norm.c computes, of batches or of items. */
+static inline int qn__gpu_normalises(const qn__layer *l) { return l->vectors > 0; }
 
 /* Rows of ld(channels) behind the weights of a layer: its biases, or what a normalisation has. */
 static inline uint32_t qn__gpu_vectors(const qn__layer *l) { return l->depth ? 1 : l->vectors; }
@@ -280,6 +280,13 @@ void qn__gpu_launch_norm_forward(qn__gpu_pass *pass, uint32_t layer);
 void qn__gpu_launch_norm_errors(qn__gpu_pass *pass, uint32_t layer);
 void qn__gpu_launch_norm_gradient(qn__gpu_pass *pass, uint32_t layer, int add);
 void qn__gpu_launch_norm_update(qn__gpu_pass *pass, uint32_t layer);
+
+/* gpu_item_norm.c: groupnorm and layernorm (17.9), which gpu_norm.c calls. */
+void qn__gpu_launch_item_norm_forward(qn__gpu_pass *pass, uint32_t layer);
+/* Sums of the errors and, if a layer is below, its errors. */
+void qn__gpu_launch_item_norm_errors(qn__gpu_pass *pass, uint32_t layer);
+/* From the sums of the errors, which must be there still. */
+void qn__gpu_launch_item_norm_gradient(qn__gpu_pass *pass, uint32_t layer, int add);
 
 /* gpu_pass.c: each function enqueues its kernels for all items of the pass. */
 void qn__gpu_launch_fetch(qn__gpu_pass *pass);
