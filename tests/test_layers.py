@@ -91,6 +91,34 @@ def test_refusals(quern, table, tmp_path, words, said):
     assert not (tmp_path / "m").exists()
 
 
+def test_a_start_from_other_layers(quern, tmp_path):
+    """Shapes and parameters agree in all of these networks: what differs is how they are used."""
+    file = tmp_path / "t.csv"
+    file.write_text("".join(f"{k % 3}" + f",{k},{9 * k % 7}" * 8 + "\n" for k in range(12)))
+    body = "conv 8 3; {norm}; residual {{ conv 8 3 | conv 8 1 }} relu; {pool}; dense 3 softmax"
+
+    def train(out, text, *more):
+        return run(quern, "train", "--data", file, "--shape", "1x4x4", "--epochs", 1, "--model", text, "-o",
+                   tmp_path / out, *more)
+    usual = {"norm": "groupnorm 4", "pool": "maxpool 2"}
+    assert train("a", body.format(**usual)).returncode == 0
+    start = ["--init-from", tmp_path / "a"]
+    plain = body.format(**usual)
+    for text, said in ((body.format(**usual | {"norm": "groupnorm 2"}), '"groupnorm 4 none" for an input of 8x4x4, that '
+                        'of this network "groupnorm 2 none"'),
+                       (body.format(**usual | {"pool": "avgpool 2"}), '"avgpool 2x2"'),
+                       (body.format(**usual | {"pool": "maxpool 1 stride 2"}), '"maxpool 1x1 stride 2"'),
+                       (plain.replace("conv 8 3;", "conv 8 3 dilation 2;"), '"conv 8 3x3 dilation 2 none"'),
+                       (plain.replace("{ conv 8 3 |", "{ conv 8 3 groups 2 |"), '"conv 8 3x3 groups 2 none"'),
+                       (plain.replace("residual {", "").replace("} relu", "").replace("|", ";"),
+                        '"conv 8 1x1 none" for an input of 8x4x4 from layer 1, that of this network "conv 8 1x1 none" for '
+                        'an input of 8x4x4 from layer 2\n')):
+        done = train("b", text, *start)
+        assert done.returncode == 1 and said in done.stderr and "at --init-from" in done.stderr, done.stderr
+    for text in (plain, plain.replace("4;", "4 tanh dropout 0.5;").replace("relu", "gelu")):
+        assert train("b", text, *start).returncode == 0
+
+
 def test_plans_and_trials_know_the_shape(quern):
     team = ["--team", "host(cpu 10k)"]
     # 28x28: 8 * 9 + 8, then 8 * 14 * 14 * 10 + 10; 3x6x4: 8 * 27 + 8, then 8 * 3 * 2 * 10 + 10

@@ -197,18 +197,30 @@ static int is_alike(const qn__layer *a, const qn__layer *b) {
            memcmp(&a->window, &b->window, sizeof a->window) == 0;
 }
 
-/* Layers that are not alike differ in what this tells: text, or shape of the input. */
-static void tell_layer(qn__text *to, const qn__layer_text *text, qn__shape input) {
+/* Layers that are not alike differ in what this tells: text, shape of the input, and in blocks also
+ * the layers that they read. */
+static void tell_layer(qn__text *to, const qn__layer_text *text, const qn__layer *layer, uint32_t l,
+                       int reads) {
+    const qn__shape input = layer[l].from;
     qn__text_add(to, "\"");
     qn__network_layer_text(text, to);
     qn__text_add(to, "\" for an input of %ux%ux%u", input.channels, input.height, input.width);
+    if (reads && qn__layer_source(layer, l) < 0)
+        qn__text_add(to, ", which is the network's");
+    else if (reads)
+        qn__text_add(to, " from layer %d", qn__layer_source(layer, l));
+    if (reads && layer[l].kind == QN__LAYER_ADD && qn__layer_other(layer, l) < 0)
+        qn__text_add(to, " and the network's");
+    else if (reads && layer[l].kind == QN__LAYER_ADD)
+        qn__text_add(to, " and layer %d", qn__layer_other(layer, l));
 }
 
-static void fail_layer(const qn_model *model, const qn__recipe *r, uint32_t l, qn__shape from,
-                       qn__shape to, qn_error *err) {
+static void fail_layer(const qn_model *model, const qn__recipe *r, uint32_t l,
+                       const qn__layer *from, const qn__layer *layer, qn_error *err) {
+    const int reads = from[l].skip != layer[l].skip || from[l].other != layer[l].other;
     qn__text one = {0}, other = {0};
-    tell_layer(&one, &qn__model_recipe_of(model)->network.layer[l], from);
-    tell_layer(&other, &r->network.layer[l], to);
+    tell_layer(&one, &qn__model_recipe_of(model)->network.layer[l], from, l, reads);
+    tell_layer(&other, &r->network.layer[l], layer, l, reads);
     qn__fail(err, QN_MISMATCH, "layer %u of the model to start from is %s, that of this network %s",
              l, one.data ? one.data : "another", other.data ? other.data : "another");
     free(one.data);
@@ -235,7 +247,7 @@ static qn_status check_start(const qn_model *model, const qn__recipe *r, qn_erro
         qn__fail(err, QN_MISMATCH, "the model to start from has %u layers, this network has %u",
                  from.layers, r->network.layers);
     else
-        fail_layer(model, r, l, from.layer[l].from, layer[l].from, err);
+        fail_layer(model, r, l, from.layer, layer, err);
     qn__at(err, "`train.init_from`");
     return qn__remedy(err, QN_MISMATCH, "give `train.model` and the columns of that model");
 }
