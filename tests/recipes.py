@@ -408,7 +408,18 @@ GROUPS = {f"groups-{name}": pixels(model, more) for name, model, more in [
                  " batchnorm relu; conv 24 1x1; batchnorm | conv 24 1x1 stride 2 groups 8 } relu; globalpool",
      "--momentum 0.9 --valid 0.2"),
 ]}
-RECIPES |= SIXTH | BLOCKS | INTEGER_BLOCKS | GROUPS
+# Products of floats, since they have groups, between products of integers (17.12).
+INTEGER_BLOCKS |= {f"groups-{name}": f"{pixels(model, more)} --arith {name.split('-')[0]}"
+                   for name, model, more in [
+    ("i14-depthwise", "conv 20 3x3 stride 4 relu; conv 20 3x3 depthwise tanh dropout 0.2; conv 9 1x1 relu;"
+                      " globalpool", "--momentum 0.9"),
+    ("i7-first", "conv 4 5x5 stride 3 depthwise sigmoid; conv 6 3x3 stride 2 dilation 2 groups 2; conv 18 2x2 relu",
+     "--shape 4x14x14 --grain 7 --batch 50"),
+    ("i21-residual", "conv 16 3x3 stride 4 relu; residual { conv 32 1x1; batchnorm relu; conv 32 3x3 stride 2"
+                     " depthwise; batchnorm relu; conv 24 1x1 | conv 24 1x1 stride 2 groups 8 } relu; globalpool",
+     "--momentum 0.9 --valid 0.2"),
+]}
+RECIPES |= SIXTH | BLOCKS | GROUPS | INTEGER_BLOCKS
 SAME_AS = {name: "tanh-mse-sgd" for name in ("from-idx-gz", "from-csv", "from-csv-gz")}
 
 

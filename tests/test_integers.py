@@ -37,7 +37,7 @@ def words_of(name, files):
 # ---------------------------------------------------------------- one run, many processors
 
 @pytest.mark.parametrize("name", ["i7-adamw", "i14-batch-50-grain-7", "i21-batch-300-grain-1",
-                                  "i14-bytes-fraction"])
+                                  "i14-bytes-fraction", "residual-i21-dropout", "groups-i7-first"])
 def test_every_instruction_set_in_one_run(name, quern, files, tmp_path):
     """A rank for each that this machine has: scalar beside VNNI beside AMX, in every step, which
     has 8 grains or more."""
@@ -93,7 +93,7 @@ def test_ranks_that_die(seed, job, tmp_path):
 
 # ---------------------------------------------------------------- replay and predictions
 
-@pytest.mark.parametrize("name", ["i14-relu-momentum", "i14-bytes-fraction"])
+@pytest.mark.parametrize("name", ["i14-relu-momentum", "i14-bytes-fraction", "residual-i14-batchnorm"])
 def test_replay(quern, run_quern, files, tmp_path, name):
     """By the slowest instruction set and by the fastest; with other bits it is another model."""
     model, data = tmp_path / "m", ["--data", files["images"], "--labels", files["labels"]]

@@ -33,7 +33,7 @@ typedef struct test_case {
     uint64_t seed, random;
     flavour kind;
     qn__layer layer[CASE_MOST];
-    int blocks; /* pictures: 1: residual blocks and groups; 2: blocks alone */
+    int blocks; /* pictures: residual blocks and groups */
     qn__program program;
     qn__augment augment;
     qn__feed feed;

@@ -51,7 +51,7 @@ static void draw_layer(test_case *c, qn__layer *l, qn__layer_kind kind, qn__shap
     l->to.channels = conv ? one_of(c, widths, 11) : from.channels;
     draw_window(c, l);
     l->in = qn__shape_volume(from);
-    if (conv && c->blocks == 1 && from.channels > 1 && below(c, 3) == 0)
+    if (conv && c->blocks && from.channels > 1 && below(c, 3) == 0)
         draw_groups(c, l);
     l->out = qn__shape_volume(l->to);
     l->depth = conv ? l->window.kernel[0] * l->window.kernel[1] * qn__layer_reads(l) : 0;

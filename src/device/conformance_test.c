@@ -129,7 +129,7 @@ static void check_pictures(int exact, uint64_t cases) {
     static expected e;
     qn__fake_set(&one_fake);
     for (uint64_t seed = first; seed < first + cases; ++seed) {
-        pictures_begin(&c, seed, 1 + exact);
+        pictures_begin(&c, seed, 1);
         if (exact)
             c.program.arith = (qn__arith)(QN__ARITH_I7 + seed % 3);
         augment_some(&c);

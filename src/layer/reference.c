@@ -275,7 +275,7 @@ static void forward_layer(qn__reference *r, const float *parameters, uint32_t la
     const qn__layer *l = &r->program->layer[layer];
     const qn__layer_ops *ops = qn__layer_ops_of(l->kind);
     float *z = r->made[layer].z;
-    ops->forward(l, qn__arith_bits(r->program->arith), parameters, input_of(r, layer), z);
+    ops->forward(l, qn__layer_bits(r->program->arith, l), parameters, input_of(r, layer), z);
     if (ops->join)
         ops->join(l, output_of(r, qn__layer_other(r->program->layer, layer)), z);
 }
@@ -457,7 +457,7 @@ static void pass_errors(qn__reference *r, const float *parameters, uint32_t laye
     if (source < 0)
         return;
     made *m = &r->made[source];
-    ops->backward(l, qn__arith_bits(r->program->arith), parameters, input_of(r, layer),
+    ops->backward(l, qn__layer_bits(r->program->arith, l), parameters, input_of(r, layer),
                   r->made[layer].delta, m->sums, m->e);
     give_error(r, source, m->e);
     if (other >= 0)
@@ -496,7 +496,7 @@ static void make_partials(qn__reference *r) {
         const kept *k = &r->kept[l];
         if (layer->depth > 0)
             add_biases(r, layer, k->deltas);
-        if (ops->gradient && (layer->depth == 0 || qn__arith_bits(p->arith) == 0))
+        if (ops->gradient && qn__layer_bits(p->arith, layer) == 0)
             ops->gradient(layer, r->items, k->inputs, k->deltas, r->partial + layer->weights);
     }
 }
@@ -604,10 +604,11 @@ static int intgemm_partials(const qn__reference *r, int64_t *sums) {
     const qn__program *p = r->program;
     for (uint32_t l = 0; l < p->layers; ++l) {
         const qn__layer *layer = &p->layer[l];
-        if (layer->depth > 0 &&
+        const int bits = qn__layer_bits(p->arith, layer);
+        if (bits &&
             !qn__layer_ops_of(layer->kind)
-                 ->intgemm_gradient(qn__arith_bits(p->arith), layer, r->items, r->kept[l].inputs,
-                                    r->kept[l].deltas, p->partial_limit, sums + layer->weights))
+                 ->intgemm_gradient(bits, layer, r->items, r->kept[l].inputs, r->kept[l].deltas,
+                                    p->partial_limit, sums + layer->weights))
             return 0;
     }
     return 1;
@@ -637,17 +638,17 @@ qn__grain_end qn__reference_grain_end(qn__reference *r, int64_t *sums, qn__tally
     return QN__GRAIN_FINE;
 }
 
-/* The blocks of 15.4 to 15.6 of one layer; none of a pool. z may be overwritten: its results have
- * been used. */
+/* The blocks of 15.4 to 15.6 of one layer, if it has integer products. z may be overwritten: its
+ * results have been used. */
 static void lost_in_layer(qn__reference *r, const float *parameters, uint32_t layer,
                           qn__losses *to) {
     const qn__layer *l = &r->program->layer[layer];
-    const int bits = qn__arith_bits(r->program->arith);
+    const int bits = qn__layer_bits(r->program->arith, l);
     const int reads_layer = qn__layer_source(r->program->layer, layer) >= 0;
     const made *m = &r->made[layer];
     const kept *k = &r->kept[layer];
     const float *w = parameters + l->weights;
-    if (l->depth == 0)
+    if (bits == 0)
         return;
     for (uint64_t i = 0; i < r->items; ++i)
         qn__lost_block(bits, l->in, k->inputs + i * l->in,

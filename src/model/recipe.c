@@ -425,15 +425,14 @@ static const char *const smaller =
 static qn_status check_sums(const qn__layer *layer, uint32_t l, uint64_t grain, qn_error *err) {
     const uint32_t in = layer->in, out = layer->out, most = in > out ? in : out;
     const uint64_t pixels = (uint64_t)layer->to.height * layer->to.width;
-    if (layer->conv_groups)
-        return refuse(err, "`train.arith`", "use `train.arith` f32, or convolutions without groups",
-                      qn__fail(err, QN_USAGE, "integer arithmetic has no convolutions of groups"));
-    if (layer->depth > 0 && most > QN__INTGEMM_LONGEST)
+    if (!qn__layer_is_integer(layer))
+        return QN_OK;
+    if (most > QN__INTGEMM_LONGEST)
         return refuse(err, "`train.model`, `train.arith`", smaller,
                       qn__fail(err, QN_USAGE,
                                "layer %u has %u %s; integer arithmetic takes at most %u", l, most,
                                in > out ? "inputs" : "outputs", QN__INTGEMM_LONGEST));
-    if (layer->depth > 0 && pixels * grain > QN__INTGEMM_LONGEST)
+    if (pixels * grain > QN__INTGEMM_LONGEST)
         return refuse(err, "`train.grain`", smaller,
                       qn__fail(err, QN_USAGE,
                                "a grain of %llu items has %llu pixels behind layer %u; integer "

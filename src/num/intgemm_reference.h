@@ -19,6 +19,11 @@
 /* B: 7, 14 or 21; 0 for float32. */
 static inline int qn__arith_bits(qn__arith arith) { return 7 * (int)arith; }
 
+/* The same of a layer's products. */
+static inline int qn__layer_bits(qn__arith arith, const qn__layer *layer) {
+    return qn__layer_is_integer(layer) ? qn__arith_bits(arith) : 0;
+}
+
 /* 15.2: t, from the bits of the block's absmax. */
 static inline int32_t qn__block_exponent(int bits, uint32_t absmax) {
     const int32_t e = (int32_t)((absmax + (UINT32_C(1) << (24 - bits))) >> 23);

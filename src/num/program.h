@@ -117,6 +117,12 @@ static inline uint32_t qn__layer_reads(const qn__layer *layer) {
     return layer->conv_groups ? layer->from.channels / layer->conv_groups : layer->from.channels;
 }
 
+/* Whether integer arithmetic replaces the layer's products; other layers compute with float
+ * (17.12). */
+static inline int qn__layer_is_integer(const qn__layer *layer) {
+    return layer->depth > 0 && !layer->conv_groups;
+}
+
 /* Where its running averages begin: they have sums, but no optimiser, decay or gradient. The end
  * of the layer where there are none. */
 static inline uint64_t qn__layer_running(const qn__layer *layer) {

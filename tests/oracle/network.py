@@ -80,8 +80,8 @@ class Layer:
         return not self.window and self.shape[1:] != (1, 1)
 
     def multiplies_integers(self, product):
-        """17.12: a convolution in integer arithmetic."""
-        return self.window.kind == "conv" and product.bits > 0
+        """17.12: a convolution in integer arithmetic, without groups."""
+        return self.window.kind == "conv" and self.window.groups == 1 and product.bits > 0
 
     def forward(self, a, product, grain):
         """z (items, out) from a (items, in); `grain` is None outside training."""

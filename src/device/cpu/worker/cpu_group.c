@@ -162,6 +162,8 @@ void qn__cpu_group_forward(const qn__cpu_pass *pass, int thread, uint32_t layer,
         float *to = l->output + panel * l->out_stride + run.row * QN__PANEL;
         forward_run(pass, thread, l, &run, panel, to);
         qn__cpu_after_product(pass, thread, layer, panel, (uint32_t)run.row, run.rows, to);
+        if (w->bits)
+            qn__cpu_note_outputs(pass, layer, run.row, run.rows, panel, 1);
     }
 }
 
@@ -174,6 +176,8 @@ void qn__cpu_group_backward(const qn__cpu_pass *pass, int thread, uint32_t layer
         backward_run(pass, thread, l, &run, panel,
                      qn__cpu_passes(l) + panel * l->below->out_stride + run.row * QN__PANEL);
         qn__cpu_after_errors(pass, &w->core[thread], layer, panel, (uint32_t)run.row, run.rows);
+        if (w->bits)
+            qn__cpu_note_passed(pass, layer, run.row, run.rows, panel, 1);
     }
 }
 

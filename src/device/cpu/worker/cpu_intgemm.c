@@ -142,7 +142,8 @@ void qn__cpu_pack_errors(const qn__cpu_pass *pass, int thread, uint32_t layer, u
 uint32_t qn__cpu_not_finite(const qn__cpu_pass *pass) {
     const qn__worker *w = pass->worker;
     for (uint32_t l = 0; l < w->program->layers; ++l)
-        for (uint32_t i = 0; w->layer[l].taps && i < pass->batch->items; ++i)
+        for (uint32_t i = 0; i < pass->batch->items && qn__layer_is_integer(&w->program->layer[l]);
+             ++i)
             if (w->layer[l].intgemm.input.absmax[i] >= QN__INFINITE)
                 return l;
     return w->program->layers;

@@ -73,7 +73,7 @@ static void carve_intgemm(arena *a, const qn__worker *w, uint32_t index) {
     const size_t factors = l->walks ? outputs * l->taps : outputs;
     packed->output_absmax = l->noted ? carve(a, w->room, sizeof(uint32_t)) : NULL;
     packed->changed = carve(a, qn__cpu_groups(l), sizeof(qn__cpu_counter));
-    if (l->taps == 0)
+    if (!qn__layer_is_integer(l->layer))
         return;
     packed->right_size = intgemm->size(w->bits, qn__cpu_depth(l));
     packed->transposed_size = intgemm->size(w->bits, qn__cpu_back_depth(l));
@@ -169,7 +169,7 @@ static size_t most_of_run(const qn__worker *w) {
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__cpu_layer *l = &w->layer[i];
         const uint32_t depths[2] = {qn__cpu_depth(l), qn__cpu_back_depth(l)};
-        for (int d = 0; d < 2 && l->walks && l->taps; ++d)
+        for (int d = 0; d < 2 && qn__cpu_walks_integers(l); ++d)
             most = greater(most, qn__cpu_run_rows(w, depths[d]) / QN__PANEL *
                                      w->intgemm->size(w->bits, depths[d]));
     }
@@ -430,7 +430,7 @@ static size_t shape_layers(qn__worker *w) {
         if (own->other)
             own->other->clears = 1;
         divide_gradient(&w->layer[l], w->bits, w->threads);
-        if (w->bits && w->layer[l].below && w->layer[l].walks && w->layer[l].taps)
+        if (w->bits && w->layer[l].below && qn__cpu_walks_integers(&w->layer[l]))
             w->layer[l].below->noted = 1;
         done += qn__cpu_groups(&w->layer[l]) + 1;
     }

@@ -143,14 +143,14 @@ static void training_phases(const qn__cpu_pass *pass, int thread, uint32_t phase
 static uint32_t pack_intgemm(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    if (l->walks && l->taps && w->stale) {
+    if (qn__cpu_walks_integers(l) && w->stale) {
         qn__cpu_walk_pack(pass, thread, layer, phase);
         barrier(w, thread);
     } else if (qn__cpu_packs_inputs(w, l)) {
         qn__cpu_pack_inputs(pass, thread, layer, phase);
         barrier(w, thread);
     }
-    if (l->walks && l->taps && l->below && pass->training)
+    if (qn__cpu_walks_integers(l) && l->below && pass->training)
         qn__cpu_walk_pack_transposed(pass, thread, layer, phase + 1);
     return phase + 2;
 }
@@ -274,7 +274,7 @@ static void set_chains(const qn__worker *w, qn__cpu_layer *l, uint32_t items) {
 
 /* Rows of a run of products of depth k. */
 static uint32_t run_rows(const qn__worker *w, const qn__cpu_layer *l, uint32_t k) {
-    return w->bits && l->taps ? qn__cpu_run_rows(w, k) : QN__RUN_ROWS;
+    return w->bits && qn__layer_is_integer(l->layer) ? qn__cpu_run_rows(w, k) : QN__RUN_ROWS;
 }
 
 /* Sets the rows, strides, chains and walks of all layers. */

@@ -78,7 +78,7 @@ void qn__cpu_note_errors(const qn__cpu_pass *pass, uint32_t layer, size_t first,
     const qn__cpu_layer *l = &w->layer[layer];
     const uint32_t items = pass->batch->items, columns = columns_of(l, panel, panels);
     const float *error = l->error + panel * l->out_stride + first * QN__PANEL;
-    if (!l->walks || l->taps == 0)
+    if (!qn__cpu_walks_integers(l))
         return;
     qn__cpu_note_rows(w, items, first, rows, columns, error, l->out_stride, NULL,
                       l->intgemm.error.absmax);
@@ -101,7 +101,7 @@ void qn__cpu_begin_notes(qn__worker *w, uint32_t items) {
         const size_t size = items * sizeof(uint32_t);
         if (l->noted)
             memset(l->intgemm.output_absmax, 0, size);
-        if (!l->walks || l->taps == 0)
+        if (!qn__cpu_walks_integers(l))
             continue;
         memset(l->intgemm.error.absmax, 0, size);
         if (l->below)

@@ -211,7 +211,12 @@ static inline float *qn__cpu_passes(const qn__cpu_layer *layer) {
     return layer->branch ? layer->branch : layer->below->error;
 }
 
-/* In integer arithmetic: whether the layer packs rows that it multiplies. Those of inputs are
+/* In integer arithmetic: a convolution of integers. */
+static inline int qn__cpu_walks_integers(const qn__cpu_layer *layer) {
+    return layer->walks && qn__layer_is_integer(layer->layer);
+}
+
+/* The same: whether the layer packs rows that it multiplies. Those of inputs are
  * packed when they are fetched, if the first layer is dense. */
 static inline int qn__cpu_packs_inputs(const qn__worker *worker, const qn__cpu_layer *layer) {
     return !layer->walks && (layer->below || worker->layer[0].walks);
