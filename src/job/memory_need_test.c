@@ -74,6 +74,18 @@ static void test_what_it_follows(void **state) {
     assert_int_equal(need_of(model, 2 * ITEMS, "f32").batch, need_of(model, ITEMS, "f32").batch);
 }
 
+/* Outputs of all layers, but errors of two or three: eight outputs of the same size, and the inputs
+ * of the first one, which has 27 factors in 32 places. */
+static void test_errors_share(void **state) {
+    (void)state;
+    const char *model = "conv 32 3x3 relu; conv 32 3x3 relu; conv 32 3x3 relu; conv 32 3x3 relu;"
+                        "conv 32 3x3 relu; conv 32 3x3 relu; conv 32 3x3 relu; conv 32 3x3 relu;"
+                        "dense 10 softmax";
+    const double output = 128 * 32 * 1024 * sizeof(float);
+    const qn__memory_need need = need_of(model, 128, "f32");
+    assert_true((double)need.batch > 11 * output && (double)need.batch < 11.3 * output);
+}
+
 static qn_status check(place *p, uint64_t available, qn_error *err) {
     qn__memory_need need;
     memset(err, 0, sizeof *err);
@@ -110,6 +122,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dense),
         cmocka_unit_test(test_what_it_follows),
+        cmocka_unit_test(test_errors_share),
         cmocka_unit_test(test_remedies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,6 +30,15 @@ static size_t rows_of(const qn__worker *w, uint32_t pixels) {
                                                                                   : rows + 1;
 }
 
+/* Bytes of an array of so many pixels; SIZE_MAX: too many. */
+static size_t bytes_of(const qn__worker *w, uint32_t pixels, uint32_t panels) {
+    size_t bytes;
+    return __builtin_mul_overflow(rows_of(w, pixels), panels * QN__PANEL * sizeof(float), &bytes) ||
+                   bytes > SIZE_MAX - 64
+               ? SIZE_MAX
+               : bytes + 64;
+}
+
 /* `k` 0: without operands. */
 static void carve_rows(arena *a, const qn__worker *w, uint32_t k, qn__cpu_rows *rows) {
     const size_t blocks = (w->room + QN__PANEL - 1) / QN__PANEL;
@@ -128,17 +137,10 @@ static void carve_layer(arena *a, qn__worker *w, uint32_t index) {
     l->blocks = carve(a, (size_t)qn__cpu_blocks(l) + l->out_panels, sizeof(size_t));
     l->outputs.begin = l->walks ? carve(a, l->outputs.axis[1].size + 1, sizeof(uint32_t)) : NULL;
     l->inputs.begin = carve(a, l->inputs.axis[1].size + 1, sizeof(uint32_t));
-    l->transposed = l->inputs.axis[1].size && l->taps && !l->layer->conv_groups && !w->bits
-                        ? carve(a, weights, sizeof(float))
-                        : NULL;
+    l->transposed = l->transposed_weights ? carve(a, weights, sizeof(float)) : NULL;
     l->transposed_blocks =
         carve(a, (size_t)l->out_panels * (l->walks ? l->taps : 1), sizeof(size_t));
     l->output = carve(a, room, row);
-    l->error = carve(a, room, row);
-    l->branch =
-        l->below && l->layer->skip && l->layer->kind != QN__LAYER_ADD
-            ? carve(a, rows_of(w, l->in_pixels), (size_t)l->in_panels * QN__PANEL * sizeof(float))
-            : NULL;
     l->dropped = l->layer->drop_threshold ? carve(a, room, row) : NULL;
     l->slope = qn__keeps_slope(l->layer->activation) ? carve(a, room, row) : NULL;
 }
@@ -226,6 +228,18 @@ static size_t most_run_blocks(const qn__worker *w) {
     return most;
 }
 
+static void carve_errors(arena *a, qn__worker *w) {
+    char *begin = carve(a, w->error_bytes, 1);
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
+        qn__cpu_layer *l = &w->layer[i];
+        const qn__cpu_layer *own = &w->layer[l->error_of];
+        if (!a->base)
+            continue;
+        l->error = (float *)(void *)(begin + own->error_place.at);
+        l->branch = l->branch_place.bytes ? (float *)(void *)(begin + l->branch_place.at) : NULL;
+    }
+}
+
 static void carve_all(arena *a, qn__worker *w) {
     const qn__program *p = w->program;
     const uint32_t layers = p->layers;
@@ -237,7 +251,8 @@ static void carve_all(arena *a, qn__worker *w) {
         carve_layer(a, w, l);
     for (int i = 0; i < 2; ++i) {
         const size_t tiles = qn__cpu_tiles((uint32_t)w->room, w->kernels->rows);
-        w->inputs[i] = carve(a, room, inputs * sizeof(float));
+        w->inputs[i] =
+            i > 0 && qn__cpu_one_input(w) ? w->inputs[0] : carve(a, room, inputs * sizeof(float));
         w->item[i] = carve(a, w->room, sizeof(uint64_t));
         w->input_blocks[i] = carve(a, w->layer[0].in_panels, sizeof(size_t));
         if (w->bits) {
@@ -276,6 +291,7 @@ static void carve_all(arena *a, qn__worker *w) {
             w->core[t] = core;
     }
     w->nothing = carve(a, (size_t)QN__RUN_ROWS * QN__PANEL, sizeof(float));
+    carve_errors(a, w);
 }
 
 static void set_transposed_blocks(qn__cpu_layer *l) {
@@ -285,30 +301,15 @@ static void set_transposed_blocks(qn__cpu_layer *l) {
             *at++ = (p * qn__cpu_blocks(l) + tap * l->in_panels) * QN__PANEL * QN__PANEL;
 }
 
-/* The last layer of a path that passes its errors on unchanged has those of its add. In integer
- * arithmetic products have absmax of their own errors. */
-static void share_errors(qn__worker *w, uint32_t add, qn__cpu_layer *path) {
-    if ((w->bits && path->taps) || path->layer->activation != QN__ACT_NONE || path->dropped)
-        return;
-    path->error = w->layer[add].error;
-    path->error_of = add;
-}
-
 static void connect_blocks(qn__worker *w) {
-    for (uint32_t l = 0; l < w->program->layers; ++l)
-        w->layer[l].error_of = l;
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         qn__cpu_layer *l = &w->layer[i];
         if (l->branch)
             l->below->side = l->branch;
-        if (l->layer->kind != QN__LAYER_ADD)
+        if (l->layer->kind != QN__LAYER_ADD || !l->other)
             continue;
-        if (l->other)
-            l->second = l->other->dropped ? l->other->dropped : l->other->output;
-        share_errors(w, i, l->below);
-        if (l->layer->skip)
-            share_errors(w, i, l->other);
-        else if (l->other)
+        l->second = l->other->dropped ? l->other->dropped : l->other->output;
+        if (!l->layer->skip)
             l->other->side = l->error;
     }
 }
@@ -383,6 +384,33 @@ static void shape_layer(qn__cpu_layer *l, const qn__layer *layer, int shared) {
     }
 }
 
+/* The last layer of a path that passes its errors on unchanged has those of its add. In integer
+ * arithmetic products have absmax of their own errors. */
+static void share_errors(qn__worker *w, uint32_t add, qn__cpu_layer *path) {
+    if (!(w->bits && path->taps) && path->layer->activation == QN__ACT_NONE &&
+        !path->layer->drop_threshold)
+        path->error_of = add;
+}
+
+/* Whose errors a layer has, and the bytes of each array of them. */
+static void size_errors(qn__worker *w) {
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
+        qn__cpu_layer *l = &w->layer[i];
+        if (l->layer->kind == QN__LAYER_ADD) {
+            share_errors(w, i, l->below);
+            if (l->layer->skip)
+                share_errors(w, i, l->other);
+        } else if (l->below && l->layer->skip) {
+            l->branch_place.bytes = bytes_of(w, l->in_pixels, l->in_panels);
+        }
+    }
+    for (uint32_t i = 0; i < w->program->layers; ++i)
+        if (w->layer[i].error_of == i)
+            w->layer[i].error_place.bytes =
+                bytes_of(w, w->layer[i].out_pixels, w->layer[i].out_panels);
+    qn__cpu_place_errors(w);
+}
+
 /* A task of a convolution's gradient has fewer taps where there would be few tasks. In integer
  * arithmetic it has blocks instead, of any panels of inputs. */
 static void divide_gradient(qn__cpu_layer *l, int bits, int threads) {
@@ -425,6 +453,9 @@ static size_t shape_layers(qn__worker *w) {
     for (uint32_t l = 0; l < p->layers; ++l) {
         qn__cpu_layer *own = &w->layer[l];
         shape_layer(own, &p->layer[l], w->shared);
+        own->error_of = l;
+        own->transposed_weights =
+            own->inputs.axis[1].size && own->taps && !p->layer[l].conv_groups && !w->bits;
         if (own->below && (own->walks || own->taps > 1))
             own->below->clears = 1;
         if (own->other)
@@ -434,6 +465,7 @@ static size_t shape_layers(qn__worker *w) {
             w->layer[l].below->noted = 1;
         done += qn__cpu_groups(&w->layer[l]) + 1;
     }
+    size_errors(w);
     return done;
 }
 

@@ -66,25 +66,13 @@ static void backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint3
                                        : qn__cpu_backward)(pass, thread, layer, phase);
 }
 
-/* Computes the errors down to the first layer. Returns the next phase. */
-static uint32_t back(const qn__cpu_pass *pass, int thread, uint32_t phase) {
-    qn__worker *w = pass->worker;
-    const uint32_t last = w->program->layers - 1;
-    for (uint32_t l = last; l > 0; --l) {
-        if (!w->layer[l].below || (l == last && qn__cpu_is_fused(w)))
-            continue;
-        backward(pass, thread, l, phase++);
-        barrier(w, thread);
-    }
-    return phase;
-}
-
-/* The same in integer arithmetic, then the operands of the gradients. */
+/* Computes the errors down to the first layer in integer arithmetic, then the operands of the
+ * gradients. Returns the next phase. */
 static uint32_t back_intgemm(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     qn__worker *w = pass->worker;
     const uint32_t last = w->program->layers - 1;
     for (uint32_t l = last; l > 0; --l) {
-        if (!w->layer[l].below || (l == last && qn__cpu_is_fused(w)))
+        if (!qn__cpu_goes_back(w, l))
             continue;
         if (!w->layer[l].walks) {
             qn__cpu_pack_transposed(pass, thread, l, phase++);
@@ -123,16 +111,44 @@ static void gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint3
                              : qn__cpu_walk_gradient)(pass, thread, layer, phase);
 }
 
+/* A layer's gradient. Its biases are a phase of their own with an outlet. Returns the next phase.
+ */
+static uint32_t gradients(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    if (pass->outlet)
+        qn__cpu_biases(pass, thread, layer, phase++);
+    gradient(pass, thread, layer, phase++);
+    return phase;
+}
+
+/* The errors down to the first layer, and each layer's gradient as soon as it has its errors: they
+ * are still in the caches, and their memory can be used again (cpu_windows.c). Tasks of a gradient
+ * are large. So they come before those of the errors where they may, and there is little to wait
+ * for. Returns the next phase. */
+static uint32_t back(const qn__cpu_pass *pass, int thread, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    for (uint32_t l = w->program->layers; l-- > 0;) {
+        const int goes = qn__cpu_goes_back(w, l);
+        const int before = !goes || qn__cpu_keeps_parameters(&w->layer[l]);
+        if (before)
+            phase = gradients(pass, thread, l, phase);
+        if (goes) {
+            backward(pass, thread, l, phase++);
+            barrier(w, thread);
+        }
+        if (!before)
+            phase = gradients(pass, thread, l, phase);
+    }
+    return phase;
+}
+
 static void training_phases(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     qn__worker *w = pass->worker;
-    const uint32_t last = w->program->layers - 1;
+    const uint32_t layers = w->program->layers;
     phase = w->bits ? back_intgemm(pass, thread, phase) : back(pass, thread, phase);
-    for (uint32_t l = 0; l <= last && !pass->outlet; ++l)
-        gradient(pass, thread, l, phase++);
-    for (uint32_t l = last + 1; l-- > 0 && pass->outlet;) {
-        qn__cpu_biases(pass, thread, l, phase++);
-        gradient(pass, thread, l, phase++);
-    }
+    for (uint32_t i = 0; w->bits && i < layers; ++i)
+        phase = gradients(pass, thread, pass->outlet ? layers - 1 - i : i, phase);
+    if (pass->next && qn__cpu_one_input(w))
+        barrier(w, thread);
     if (pass->next) {
         w->core[thread].next_input = 0;
         qn__cpu_fetch(pass, pass->next, 1 - w->current, thread, phase, &w->core[thread].next_input);

@@ -34,6 +34,13 @@ typedef struct qn__cpu_norm {
     float *h, *k;
 } qn__cpu_norm;
 
+/* An array of errors: bytes, where it begins in the memory that these arrays share, and the first
+ * and the last window of a backward pass that use it (cpu_windows.c). */
+typedef struct qn__cpu_place {
+    size_t bytes, at;
+    uint32_t first, last;
+} qn__cpu_place;
+
 /* One layer's arrays, all in panels (cpu_kernels.h). Rows of batch arrays are (pixel, item), items
  * fastest; features have one pixel. Rows of a panel of weights are (tap, input): each tap begins a
  * new block of 16. */
@@ -52,13 +59,14 @@ typedef struct qn__cpu_layer {
     /* Tasks of the gradient for each group of panels of outputs, with an outlet or if the layer
      * walks; taps of each of them, in integer arithmetic blocks. */
     uint32_t tasks, task_taps;
-    int walks;            /* the layer computes run by run (cpu_walk.h), not as one matrix */
-    int unfolds;          /* its inputs are unfolded when they are fetched (cpu_unfold.c) */
-    int clears;           /* columns behind the last output must be 0: a layer above reads them */
-    int noted;            /* integer arithmetic: a convolution reads the outputs */
-    qn__cpu_walk outputs; /* forward: over its outputs */
-    qn__cpu_walk inputs;  /* backward: over its inputs, where they are a picture */
-    float *transposed;    /* weights for this: [input panel][tap][output panel][16][16] */
+    int walks;              /* the layer computes run by run (cpu_walk.h), not as one matrix */
+    int unfolds;            /* its inputs are unfolded when they are fetched (cpu_unfold.c) */
+    int clears;             /* columns behind the last output must be 0: a layer above reads them */
+    int noted;              /* integer arithmetic: a convolution reads the outputs */
+    qn__cpu_walk outputs;   /* forward: over its outputs */
+    qn__cpu_walk inputs;    /* backward: over its inputs, where they are a picture */
+    int transposed_weights; /* this goes by: */
+    float *transposed;      /* weights: [input panel][tap][output panel][16][16], or NULL */
     /* Of the current pass: rows, floats between two panels. */
     uint32_t in_rows, rows;
     size_t in_stride, out_stride;
@@ -93,6 +101,7 @@ typedef struct qn__cpu_layer {
      * them to below->error. `side`: of outputs that two layers read, the errors of the shortcut. */
     float *branch;
     const float *side;
+    qn__cpu_place error_place, branch_place;
     /* Completed tasks of the gradient for each group of panels, then those of the biases. Counted
      * only when an outlet reports progress. */
     atomic_uint *done;
@@ -180,7 +189,8 @@ struct qn__worker {
      * from `told` on were reported. */
     uint32_t next_layer, next_group;
     uint64_t told;
-    void *block; /* the one allocation that holds all arrays of floats */
+    size_t error_bytes; /* the memory that all arrays of errors share */
+    void *block;        /* the one allocation that holds all arrays of floats */
     size_t block_size;
 };
 
@@ -263,6 +273,20 @@ static inline int qn__cpu_is_fused(const qn__worker *w) {
     const qn__cpu_layer *last = &w->layer[w->program->layers - 1];
     return last->layer->out <= QN__FUSE_OUTPUTS && last->in_pixels == 1;
 }
+
+/* Whether a phase computes what a layer passes to the one below; else it is the task of the loss,
+ * or there is none. */
+static inline int qn__cpu_goes_back(const qn__worker *w, uint32_t layer) {
+    return w->layer[layer].below && !(layer + 1 == w->program->layers && qn__cpu_is_fused(w));
+}
+
+/* Whether the errors of a layer go back with parameters that its gradient does not update. */
+static inline int qn__cpu_keeps_parameters(const qn__cpu_layer *layer) {
+    return layer->transposed_weights || layer->vectors == 0;
+}
+
+/* Whether both inputs[] are one array: unfolded pictures are large. */
+static inline int qn__cpu_one_input(const qn__worker *w) { return !w->bits && w->layer[0].walks; }
 
 /* Groups of panels of outputs: the columns of the gradient's grid. */
 static inline uint32_t qn__cpu_groups(const qn__cpu_layer *layer) {
@@ -376,6 +400,10 @@ void qn__cpu_find_items(const qn__batch *batch, uint32_t first, uint32_t count, 
 
 /* Whether enough inputs of the current batch are zero that skipping them is faster. */
 int qn__cpu_mostly_zero(const qn__cpu_pass *pass);
+
+/* Places the arrays of errors of a pass, whose bytes are known: sets `at` of each and
+ * worker->error_bytes. */
+void qn__cpu_place_errors(qn__worker *worker);
 
 /* Bytes of the one block of memory of a worker whose threads, kernels and room are chosen;
  * SIZE_MAX: more than can be counted. */

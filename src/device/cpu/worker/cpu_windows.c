@@ -1,0 +1,119 @@
+/* Which arrays of errors share memory.
+ *
+ * A backward pass has windows: what runs between two barriers. An array of errors is used from the
+ * window that computes it to the one with the gradient of its layer. Arrays whose windows differ
+ * may have the same memory: that of the largest two or three is enough, and it stays in the caches.
+ * The order of the windows is that of `back` in cpu_run.c. */
+#include "device/cpu/worker/cpu_worker.h"
+
+static void use(qn__cpu_place *place, uint32_t window) {
+    place->first = window < place->first ? window : place->first;
+    place->last = window > place->last ? window : place->last;
+}
+
+static void use_errors(qn__worker *w, const qn__cpu_layer *l, uint32_t window) {
+    use(&w->layer[l->error_of].error_place, window);
+}
+
+/* Errors that come to the outputs of a layer: of an output that two layers read, the shortcut's are
+ * added. */
+static void use_finished(qn__worker *w, const qn__cpu_layer *l, uint32_t window) {
+    use_errors(w, l, window);
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
+        qn__cpu_layer *other = &w->layer[i];
+        if (other->below == l && other->branch_place.bytes)
+            use(&other->branch_place, window);
+        if (other->other == l && !other->layer->skip)
+            use_errors(w, other, window);
+    }
+}
+
+static void use_passed(qn__worker *w, qn__cpu_layer *l, uint32_t window) {
+    if (l->branch_place.bytes)
+        use(&l->branch_place, window);
+    else
+        use_finished(w, l->below, window);
+    if (l->layer->kind == QN__LAYER_ADD && l->layer->skip && l->other)
+        use_finished(w, l->other, window);
+}
+
+static void find_windows(qn__worker *w) {
+    const uint32_t last = w->program->layers - 1;
+    uint32_t window = 1; /* 0: the phase of the loss */
+    use_errors(w, &w->layer[last], 0);
+    if (w->layer[last].below && !qn__cpu_goes_back(w, last))
+        use_passed(w, &w->layer[last], 0);
+    for (uint32_t i = last + 1; i-- > 0;) {
+        qn__cpu_layer *l = &w->layer[i];
+        use_errors(w, l, window);
+        if (!qn__cpu_goes_back(w, i))
+            continue;
+        use_passed(w, l, window++);
+        if (!qn__cpu_keeps_parameters(l))
+            use_errors(w, l, window);
+    }
+}
+
+static int meet(const qn__cpu_place *a, const qn__cpu_place *b) {
+    return b->bytes && a->first <= b->last && b->first <= a->last;
+}
+
+static size_t end_of(size_t at, size_t bytes) {
+    size_t end;
+    return __builtin_add_overflow(at, bytes, &end) ? SIZE_MAX : end;
+}
+
+/* Where `place` ends, if it is placed, meets `own` and covers bytes at .. end - 1; else 0. */
+static size_t covers(const qn__cpu_place *place, const qn__cpu_place *own, size_t at, size_t end) {
+    const int placed = place->at != SIZE_MAX;
+    const size_t last = end_of(place->at, place->bytes);
+    return placed && meet(own, place) && place->at < end && at < last ? last : 0;
+}
+
+/* The lowest place for an array beside those that are placed. Integer arithmetic packs the operands
+ * of all gradients at the end: no array shares memory then. */
+static void put(qn__worker *w, qn__cpu_place *own) {
+    size_t at = w->bits ? w->error_bytes : 0, taken = !w->bits;
+    while (taken > 0) {
+        const size_t end = end_of(at, own->bytes);
+        taken = 0;
+        for (uint32_t i = 0; i < w->program->layers && taken == 0; ++i) {
+            taken = covers(&w->layer[i].error_place, own, at, end);
+            if (taken == 0)
+                taken = covers(&w->layer[i].branch_place, own, at, end);
+        }
+        at = taken > 0 ? taken : at;
+    }
+    const size_t end = end_of(at, own->bytes);
+    own->at = at < SIZE_MAX ? at : SIZE_MAX - 1; /* placed, where no memory is */
+    w->error_bytes = end > w->error_bytes ? end : w->error_bytes;
+}
+
+/* The largest array that is not placed; NULL: none. */
+static qn__cpu_place *largest(qn__worker *w) {
+    qn__cpu_place *most = NULL;
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
+        qn__cpu_place *const both[2] = {&w->layer[i].error_place, &w->layer[i].branch_place};
+        for (int j = 0; j < 2; ++j)
+            if (both[j]->bytes && both[j]->at == SIZE_MAX &&
+                (!most || both[j]->bytes > most->bytes))
+                most = both[j];
+    }
+    return most;
+}
+
+void qn__cpu_place_errors(qn__worker *w) {
+    const qn__cpu_place nowhere = {.at = SIZE_MAX, .first = UINT32_MAX};
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
+        qn__cpu_place *const both[2] = {&w->layer[i].error_place, &w->layer[i].branch_place};
+        for (int j = 0; j < 2; ++j) {
+            const size_t bytes = both[j]->bytes;
+            *both[j] = nowhere;
+            both[j]->bytes = bytes;
+        }
+    }
+    w->error_bytes = 0;
+    find_windows(w);
+    for (qn__cpu_place *next = largest(w); next; next = largest(w))
+        put(w, next);
+}

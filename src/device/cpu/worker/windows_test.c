@@ -1,0 +1,140 @@
+/* Arrays of errors share memory only where no window of a backward pass uses both. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "device/cpu/worker/cpu_worker.h"
+
+enum { MOST = 8 };
+
+typedef struct net {
+    qn__worker w;
+    qn__program program;
+    qn__layer layer[MOST];
+    qn__cpu_layer own[MOST];
+} net;
+
+/* A chain of layers with 100 bytes of errors each, which go back by transposed weights. */
+static void chain(net *n, uint32_t layers) {
+    memset(n, 0, sizeof *n);
+    n->w.program = &n->program;
+    n->w.layer = n->own;
+    n->program.layers = layers;
+    n->program.layer = n->layer;
+    for (uint32_t i = 0; i < layers; ++i) {
+        n->layer[i].kind = QN__LAYER_CONV;
+        n->layer[i].out = QN__FUSE_OUTPUTS + 1;
+        n->own[i].layer = &n->layer[i];
+        n->own[i].below = i ? &n->own[i - 1] : NULL;
+        n->own[i].error_of = i;
+        n->own[i].error_place.bytes = 100;
+        n->own[i].vectors = 1;
+        n->own[i].transposed_weights = 1;
+    }
+}
+
+static int apart(const qn__cpu_place *a, const qn__cpu_place *b) {
+    return a->at + a->bytes <= b->at || b->at + b->bytes <= a->at;
+}
+
+static void test_chain(void **state) {
+    (void)state;
+    net n;
+    chain(&n, MOST);
+    qn__cpu_place_errors(&n.w);
+    assert_int_equal(n.w.error_bytes, 200);
+    for (uint32_t i = 1; i < MOST; ++i)
+        assert_true(apart(&n.own[i - 1].error_place, &n.own[i].error_place));
+}
+
+/* The gradient of a layer whose own weights its errors go back by is in the next window. */
+static void test_parameters(void **state) {
+    (void)state;
+    net n;
+    chain(&n, MOST);
+    for (uint32_t i = 0; i < MOST; ++i)
+        n.own[i].transposed_weights = 0;
+    qn__cpu_place_errors(&n.w);
+    assert_int_equal(n.w.error_bytes, 300);
+    for (uint32_t i = 2; i < MOST; ++i)
+        assert_true(apart(&n.own[i - 2].error_place, &n.own[i].error_place));
+}
+
+/* Layers 1 and 2 are the main path, 3 adds. The errors of the add are those of layer 2, too; those
+ * of its shortcut go to layer 0 with those of layer 1. */
+static void block(net *n, int has_shortcut) {
+    const uint32_t add = has_shortcut ? 4 : 3;
+    chain(n, add + 2);
+    n->layer[add].kind = QN__LAYER_ADD;
+    n->own[2].error_of = add;
+    n->own[2].error_place.bytes = 0;
+    n->own[add].vectors = 0;
+    n->own[add].below = &n->own[2];
+    n->own[add].other = &n->own[has_shortcut ? 3 : 0];
+    if (has_shortcut) {
+        n->layer[add].skip = 1;
+        n->layer[3].skip = 2;
+        n->own[3].below = &n->own[0];
+        n->own[3].branch_place.bytes = 50;
+    }
+    qn__cpu_place_errors(&n->w);
+}
+
+static void test_shortcut(void **state) {
+    (void)state;
+    net n;
+    block(&n, 0);
+    assert_true(apart(&n.own[3].error_place, &n.own[1].error_place));
+    assert_true(apart(&n.own[3].error_place, &n.own[0].error_place));
+    assert_true(apart(&n.own[1].error_place, &n.own[0].error_place));
+    assert_int_equal(n.w.error_bytes, 300);
+}
+
+static void test_branch(void **state) {
+    (void)state;
+    net n;
+    block(&n, 1);
+    for (uint32_t i = 0; i < 5; ++i)
+        assert_true(apart(&n.own[3].branch_place, &n.own[i].error_place));
+    assert_true(apart(&n.own[3].error_place, &n.own[4].error_place));
+    assert_true(apart(&n.own[1].error_place, &n.own[4].error_place));
+}
+
+/* Integer arithmetic computes all gradients at the end. */
+static void test_integers(void **state) {
+    (void)state;
+    net n;
+    chain(&n, MOST);
+    n.w.bits = 14;
+    qn__cpu_place_errors(&n.w);
+    assert_int_equal(n.w.error_bytes, 100 * MOST);
+}
+
+static void test_overflow(void **state) {
+    (void)state;
+    net n;
+    chain(&n, 3);
+    n.own[1].error_place.bytes = SIZE_MAX - 50;
+    qn__cpu_place_errors(&n.w);
+    assert_true(n.w.error_bytes == SIZE_MAX);
+    chain(&n, 4);
+    for (uint32_t i = 0; i < 4; ++i) {
+        n.own[i].transposed_weights = 0;
+        n.own[i].error_place.bytes = SIZE_MAX / 2 + 1;
+    }
+    qn__cpu_place_errors(&n.w);
+    assert_true(n.w.error_bytes == SIZE_MAX);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_chain),    cmocka_unit_test(test_parameters),
+        cmocka_unit_test(test_shortcut), cmocka_unit_test(test_branch),
+        cmocka_unit_test(test_integers), cmocka_unit_test(test_overflow),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
