@@ -64,12 +64,26 @@ static void score_fields(const char *set, int real, const qn_score *score) {
     score_field(set, "r2", score, score->r2);
 }
 
+/* Says once that the network does no better than guessing, whose loss is log(classes), and that
+ * this does not change. */
+static void note_guessing(session *s, const qn_epoch_event *e) {
+    const int last = e->epoch == e->epochs, falls = !(e->train.loss >= s->loss_before);
+    s->loss_before = e->train.loss;
+    if (s->guessing <= 0 || !(e->train.loss > s->guessing) || (!last && (falls || e->epoch == 1)))
+        return;
+    message_note("note: the loss is above %.3f, that of guessing: %s", s->guessing,
+                 last ? "a lower --lr, another --scale or more epochs may help"
+                      : "if it does not fall, take a lower --lr");
+    s->guessing = 0;
+}
+
 static void on_epoch(void *user, const qn_epoch_event *e) {
     session *s = user;
     if (!e->reports)
         return;
     if (!s->json) {
         progress_epoch(&s->bar, e);
+        note_guessing(s, e);
         return;
     }
     json_begin("epoch");
@@ -351,6 +365,8 @@ int session_open(session *s, qn_train_options *options) {
     /* The recipe that the options became: with names and numbers in place of defaults. */
     qn_train_options recipe = *options;
     qn_status status = qn_train_options_from_model(untrained, s->from->train, &recipe, &err);
+    if (strcmp(recipe.loss, "cross-entropy") == 0)
+        s->guessing = log(qn_data_classes(s->from->train));
     gather(s, &recipe, &f);
     f.model = untrained;
     if (status == QN_OK && s->json)

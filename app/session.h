@@ -12,6 +12,8 @@ typedef struct session {
     const sources *from;
     const char *data_path; /* for the announcement; NULL: the built-in digits */
     progress bar;
+    double guessing;    /* the mean loss of equal probabilities; 0: unknown, or compared already */
+    double loss_before; /* of the epoch before */
     qn_train *train;
     int answers; /* whether an interruption is confirmed on stderr */
 } session;

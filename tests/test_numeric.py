@@ -52,5 +52,24 @@ def test_all_say_the_same(team, table, tmp_path, case, arith):
     if arith == "f32" and not device.startswith("cpu"):
         where = ""
     assert done.returncode == 1
-    assert f"quern train: {words}{where}\n  at step {step}, epoch 1\n" in done.stderr
+    diverged = "the training diverged: " if step > 1 else ""
+    assert f"quern train: {diverged}{words}{where}\n  at step {step}, epoch 1\n" in done.stderr
+    assert ("take a --lr below " if step > 1 else "a smaller --unit") in done.stderr
     assert not list(tmp_path.glob("m*"))
+
+
+def test_a_loss_above_that_of_guessing(table, tmp_path):
+    """It is told once: where it does not fall, or at the end. A run that learns says nothing."""
+    program = builds.ready("release") / "quern"
+
+    def notes(*more):
+        done = subprocess.run([program, "train", "--data", table, "-o", "m", *more],
+                              cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        return [line for line in (done.stdout + done.stderr).splitlines() if "guessing" in line]
+    wild = ["--model=dense 3 softmax", "--scale", "none", "--lr", "3", "--devices", "cpu"]
+    assert notes(*wild, "--epochs", "4") == ["note: the loss is above 1.099, that of guessing: if it does not fall, "
+                                             "take a lower --lr"]
+    assert ["more epochs may help" in note for note in notes(*wild, "--epochs", "1")] == [True]
+    assert notes(wild[0], "--epochs", "30", "--lr", "0.5") == notes(*wild, "--epochs", "1", "--quiet") == []
+    assert notes("--epochs", "1", "--loss", "mse", "--model=dense 3") == []

@@ -7,6 +7,7 @@
 #include "model/tables.h"
 #include "num/philox.h"
 #include "num/sums.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -196,6 +197,22 @@ void qn__train_job_salvage(qn__train_job *job) {
     job->powers = job->kept.powers;
 }
 
+/* Numbers of the first step come from the data and the initial weights. Those of later steps come
+ * from the updates before: the training diverged. */
+static qn_status name_cause(const qn__train_job *job, unsigned long long step, qn_error *err) {
+    char what[sizeof err->what];
+    if (!err || step < 2)
+        return qn__remedy(err, QN_NUMERIC,
+                          "scale the inputs (`train.scale` standard); sums leave their range later "
+                          "with a smaller `train.gradient_scale`");
+    snprintf(what, sizeof what, "%s", err->what);
+    qn__fail(err, QN_NUMERIC, "the training diverged: %.480s", what);
+    return qn__remedy(err, QN_NUMERIC,
+                      "take a `train.learning_rate` below %.3g, or a warm-up; inputs that are not "
+                      "scaled (`train.scale`) cause it too, and `train.clip` limits a step",
+                      (double)job->recipe.learning_rate);
+}
+
 /* Adds the step to a QN_NUMERIC. A device that works asynchronously reports late, with the step
  * (device/device.h). */
 static qn_status name_step(qn__train_job *job, qn_status status, qn_error *err) {
@@ -206,11 +223,10 @@ static qn_status name_step(qn__train_job *job, qn_status status, qn_error *err) 
         step = strtoull(err->where + 5, NULL, 10);
     if (step > 0 && step <= job->step)
         job->step = step - 1;
+    status = name_cause(job, step, err);
     qn__at(err, "step %llu, epoch %llu", step,
            (unsigned long long)(job->step / job->steps_per_epoch + 1));
-    return qn__remedy(err, status,
-                      "a lower `train.learning_rate`, `train.scale` standard or a warm-up usually "
-                      "helps; sums leave their range later with a smaller `train.gradient_scale`");
+    return status;
 }
 
 qn_status qn__train_job_flush(qn__train_job *job, qn_error *err) {
