@@ -11,7 +11,8 @@
 #define MM_ROWS 12
 #define MM_PANELS 2
 #define OUT_ROWS 8
-#define OUT_PANELS 2
+#define OUT_PANELS 3
+#define OUT_ALONE 16
 
 static inline vf v_load_bytes(const uint8_t *p) {
     return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p)));

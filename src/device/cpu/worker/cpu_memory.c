@@ -411,14 +411,21 @@ static void size_errors(qn__worker *w) {
     qn__cpu_place_errors(w);
 }
 
-/* A task of a convolution's gradient has fewer taps where there would be few tasks. In integer
- * arithmetic it has blocks instead, of any panels of inputs. */
+/* In integer arithmetic a task of a convolution's gradient has blocks of any panels of inputs,
+ * fewer where there would be few tasks. */
+static uint32_t blocks_of_task(const qn__cpu_layer *l, int threads) {
+    const uint32_t all = qn__cpu_blocks(l), enough = 2 * (uint32_t)threads;
+    uint32_t blocks = all < QN__WALK_TAPS ? all : QN__WALK_TAPS;
+    while (blocks > 1 && qn__cpu_groups(l) * ((all + blocks - 1) / blocks) < enough)
+        blocks = (blocks + 1) / 2;
+    return blocks;
+}
+
 static void divide_gradient(qn__cpu_layer *l, int bits, int threads) {
-    const uint32_t most = l->walks ? QN__WALK_TAPS : 1, enough = 2 * (uint32_t)threads;
     const uint32_t all = bits ? qn__cpu_blocks(l) : l->taps, panels = bits ? 1 : l->in_panels;
-    uint32_t taps = all < most ? all : most;
-    while (taps > 1 && qn__cpu_groups(l) * panels * ((all + taps - 1) / taps) < enough)
-        taps = (taps + 1) / 2;
+    const uint32_t taps = !l->walks ? l->taps > 0
+                          : bits    ? blocks_of_task(l, threads)
+                                    : qn__cpu_walk_taps(l, threads);
     l->task_taps = taps;
     l->tasks = taps ? panels * ((all + taps - 1) / taps) : 0;
     if (l->layer->conv_groups)

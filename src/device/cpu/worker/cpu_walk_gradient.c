@@ -16,7 +16,23 @@ typedef struct task {
     uint32_t in, tap, taps; /* a panel of inputs, taps from `tap` on */
     uint32_t out, panels;   /* panels of outputs */
     uint32_t items;         /* of the batch */
+    int by_rows;            /* neighbouring taps in one call of the kernel */
 } task;
+
+/* Where the sums of a tap by a panel of outputs are, in blocks. The kernel's panels follow one
+ * another: those of outputs, or taps of a row, the last one first. */
+static size_t place(const task *t, uint32_t panel, uint32_t tap) {
+    return t->by_rows ? (size_t)panel * t->taps + (t->tap + t->taps - 1 - tap)
+                      : (size_t)(tap - t->tap) * t->panels + panel;
+}
+
+/* Pixels of a piece. */
+static uint32_t piece_of(uint32_t items) { return items < PIECE_ROWS ? PIECE_ROWS / items : 1; }
+
+/* Whether neighbouring outputs read neighbouring inputs, and pieces are not of several rows. */
+static int goes_by_rows(const qn__cpu_axis *axis, uint32_t items) {
+    return axis->stride == 1 && axis->kernel > 1 && piece_of(items) < 2 * axis->size;
+}
 
 /* Narrows the positions *from .. *to - 1 to those that read an input at tap k. */
 static void narrow_to(const qn__cpu_axis *axis, uint32_t k, uint32_t *from, uint32_t *to) {
@@ -57,28 +73,100 @@ static void add_piece(const qn__worker *w, const task *t, uint32_t tap, uint32_t
                       t->panels);
 }
 
-/* The partials of one grain. */
+/* Adds products of `columns` neighbouring pixels to the partials of `taps` neighbours. The kernel
+ * takes them for panels of errors: input x by tap k belongs to the output at x + pad - k *
+ * dilation. So it loads each input once for all of them. */
+static void add_row(const qn__worker *w, const task *t, const float *a, const float *d,
+                    uint32_t items, uint32_t columns, uint32_t taps, size_t apart, float *partial) {
+    const size_t pixel = t->items * (size_t)QN__PANEL;
+    qn__cpu_span span = {items, columns, 1, pixel, 0, pixel, 0};
+    if (items == t->items) { /* neighbours are consecutive rows */
+        span.items *= columns;
+        span.columns = 1;
+    }
+    w->kernels->outer(&span, a, NULL, d, apart, partial, QN__PARTIAL_RAW, partial, taps);
+}
+
+/* The taps of a row that read column `x` of the inputs: *from .. *to - 1. */
+static void taps_at(const qn__cpu_axis *axis, uint32_t x, uint32_t *from, uint32_t *to) {
+    const int64_t at = (int64_t)x + axis->pad, d = axis->dilation, most = (int64_t)axis->size - 1;
+    const int64_t least = at > most ? (at - most + d - 1) / d : 0, last = at / d;
+    *from = least < axis->kernel ? (uint32_t)least : axis->kernel;
+    *to = last + 1 < axis->kernel ? (uint32_t)last + 1 : axis->kernel;
+    *to = *to < *from ? *from : *to;
+}
+
+/* Adds columns x .. x_end - 1 of the inputs for output row y. Taps `from` .. `to` - 1 of each row
+ * of taps read all of them. */
+static void add_columns(const qn__worker *w, const task *t, uint32_t y, uint32_t x, uint32_t x_end,
+                        uint32_t from, uint32_t to, uint32_t item, uint32_t items, float *partial) {
+    const qn__cpu_layer *l = t->l;
+    const qn__cpu_axis *axis = l->outputs.axis;
+    const uint32_t width = axis[1].kernel;
+    const size_t row = QN__PANEL, pixel = t->items * row, apart = axis[1].dilation * pixel;
+    for (uint32_t p = 0; p < t->panels; ++p)
+        for (uint32_t ky = t->tap / width; ky * width < t->tap + t->taps; ++ky) {
+            const int64_t iy = qn__cpu_reads(&axis[0], y, ky);
+            const uint32_t first = ky * width + from > t->tap ? ky * width + from : t->tap;
+            const uint32_t own = t->tap + t->taps, last = ky * width + to;
+            const uint32_t end = last < own ? last : own;
+            if (iy < 0 || first >= end)
+                continue;
+            const size_t kx = end - 1 - ky * width;
+            const size_t read = (size_t)iy * axis[1].limit + x;
+            const size_t column = x + axis[1].pad - kx * axis[1].dilation;
+            const size_t made = (size_t)y * axis[1].size + column;
+            add_row(w, t, l->input + t->in * l->in_stride + read * pixel + item * row,
+                    l->error + (t->out + p) * l->out_stride + made * pixel + item * row, items,
+                    x_end - x, end - first, apart, partial + place(t, p, end - 1) * BLOCK);
+        }
+}
+
+/* The partials of one grain, where the task goes by rows: through the inputs of each output row in
+ * pieces. So each tap meets its outputs in their order. */
+static void add_grain_by_rows(const qn__worker *w, const task *t, uint32_t item, uint32_t items,
+                              uint32_t columns, float *partial) {
+    const qn__cpu_axis *axis = t->l->outputs.axis;
+    for (uint32_t y = 0; y < axis[0].size; ++y)
+        for (uint32_t x = 0, end; x < axis[1].limit; x = end) {
+            uint32_t from, to, next_from, next_to;
+            taps_at(&axis[1], x, &from, &to);
+            for (end = x + 1; end < axis[1].limit && end - x < columns; ++end) {
+                taps_at(&axis[1], end, &next_from, &next_to);
+                if (next_from != from || next_to != to)
+                    break;
+            }
+            if (from < to)
+                add_columns(w, t, y, x, end, from, to, item, items, partial);
+        }
+}
+
+/* The partials of one grain: see `place`. */
 static void add_grain(const qn__worker *w, const task *t, uint32_t item, uint32_t items,
                       float *partial) {
     const qn__cpu_axis *axis = t->l->outputs.axis;
     const uint32_t height = axis[0].size, width = axis[1].size;
-    const uint32_t pixels = items < PIECE_ROWS ? PIECE_ROWS / items : 1;
+    const uint32_t pixels = piece_of(items);
     const uint32_t columns = pixels < width ? pixels : width;
     const uint32_t rows = pixels / width > 1 ? pixels / width : 1;
     memset(partial, 0, (size_t)t->taps * t->panels * BLOCK * sizeof *partial);
+    if (t->by_rows) {
+        add_grain_by_rows(w, t, item, items, columns, partial);
+        return;
+    }
     for (uint32_t y = 0; y < height; y += rows)
         for (uint32_t x = 0; x < width; x += columns)
             for (uint32_t k = 0; k < t->taps; ++k)
                 add_piece(w, t, t->tap + k, y, y + rows < height ? y + rows : height, x,
                           x + columns < width ? x + columns : width, item, items,
-                          partial + (size_t)k * t->panels * BLOCK);
+                          partial + place(t, 0, t->tap + k) * BLOCK);
 }
 
 /* Adds the partials of a grain to the sums, as sum_narrow and sum_wide of cpu_gradient.c. */
 static int keep(const qn__worker *w, const task *t, const float *partial, int *held,
                 qn__cpu_sums *s) {
     static const qn__cpu_span nothing;
-    const size_t cells = (size_t)t->panels * BLOCK, count = t->taps * cells;
+    const size_t count = (size_t)t->taps * t->panels * BLOCK;
     const uint32_t rows = qn__cpu_rows_of(t->l, t->in);
     int bad = 0;
     if (!t->how->narrow) {
@@ -94,11 +182,9 @@ static int keep(const qn__worker *w, const task *t, const float *partial, int *h
                             : *held                   ? QN__PARTIAL_ADD
                                                       : QN__PARTIAL_FIRST;
     ++*held;
-    for (size_t at = 0; at < count; at += cells)
-        w->kernels->outer(&nothing, partial, NULL, partial, 0, partial + at, how,
-                          s->kind == QN__SUMS_FLOAT ? (void *)(s->partial + at)
-                                                    : (void *)(s->narrow + at),
-                          t->panels);
+    w->kernels->outer(&nothing, partial, NULL, partial, 0, partial, how,
+                      s->kind == QN__SUMS_FLOAT ? (void *)s->partial : (void *)s->narrow,
+                      t->taps * t->panels);
     return 0;
 }
 
@@ -137,7 +223,7 @@ static int gradient_task(const qn__cpu_pass *pass, int thread, const task *t) {
     for (uint32_t k = 0; k < t->taps; ++k)
         for (uint32_t p = 0; p < t->panels; ++p) {
             const uint32_t block = (t->tap + k) * l->in_panels + t->in;
-            const size_t from = ((size_t)k * t->panels + p) * BLOCK;
+            const size_t from = place(t, p, t->tap + k) * BLOCK;
             if (pass->outlet)
                 qn__cpu_put_weights(pass, l, block, rows, t->out + p, &s, from);
             else
@@ -148,11 +234,25 @@ static int gradient_task(const qn__cpu_pass *pass, int thread, const task *t) {
     return 0;
 }
 
+uint32_t qn__cpu_walk_taps(const qn__cpu_layer *l, int threads) {
+    const uint32_t width = l->unfolds ? 1 : l->layer->window.kernel[1];
+    const uint32_t panels = l->out_panels < QN__OUT_GROUP ? l->out_panels : QN__OUT_GROUP;
+    const uint64_t all = (uint64_t)qn__cpu_blocks(l) * l->out_panels * (l->below ? 2 : 1);
+    uint32_t taps = l->taps < QN__WALK_TAPS ? l->taps : QN__WALK_TAPS;
+    if (taps > width)
+        taps -= taps % width;
+    while (taps > 1 && (uint64_t)taps * panels * (uint32_t)threads > all)
+        taps = taps > width ? taps - width : (taps + 1) / 2;
+    return taps;
+}
+
 void qn__cpu_walk_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     const qn__cpu_summing how = qn__cpu_choose_sums(pass, layer);
-    const uint32_t groups = qn__cpu_groups(l), taps = l->task_taps;
+    const uint32_t groups = qn__cpu_groups(l), taps = l->task_taps, grain = w->program->grain;
+    const uint32_t items = pass->batch->items < grain ? pass->batch->items : grain;
+    const int by_rows = goes_by_rows(&l->outputs.axis[1], items);
     const qn__cpu_grid grid = {groups, l->tasks, 1};
     for (uint32_t group, row; qn__cpu_take(w, thread, phase, grid, &group, &row);) {
         if (pass->outlet)
@@ -166,7 +266,8 @@ void qn__cpu_walk_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer,
                         .taps = left < taps ? left : taps,
                         .out = out,
                         .panels = beside < QN__OUT_GROUP ? beside : QN__OUT_GROUP,
-                        .items = pass->batch->items};
+                        .items = pass->batch->items,
+                        .by_rows = by_rows};
         int bad = gradient_task(pass, thread, &t);
         for (uint32_t p = out; row == 0 && p < out + t.panels && !pass->outlet; ++p)
             bad |= qn__cpu_bias_task(pass, layer, p);

@@ -312,6 +312,11 @@ static inline size_t qn__cpu_phases(const qn__program *program) {
 }
 void qn__cpu_begin_phases(qn__worker *worker);
 
+/* Taps of one task of a convolution's gradient in float32. Each task reads all inputs and errors.
+ * So it has as many taps as it may, whole rows of them. But a thread has no more than its part of
+ * the layer's gradient and of the errors below, which follow without a barrier. */
+uint32_t qn__cpu_walk_taps(const qn__cpu_layer *layer, int threads);
+
 /* The next task of a phase for a thread; 0 when none is left. */
 int qn__cpu_take(qn__worker *worker, int thread, uint32_t phase, qn__cpu_grid grid,
                  uint32_t *column, uint32_t *row);
