@@ -7,6 +7,10 @@ import time
 from pathlib import Path
 
 NETWORK = "dense 60 tanh dropout 0.2; dense 10 softmax"
+# Kinds of layers with a state or a geometry of their own, and images that change in each epoch.
+LAYERS = ("conv 6 5x5 stride 4; batchnorm relu; residual { conv 6 3x3 relu; batchnorm } relu; maxpool 2; "
+          "dense 10 softmax")
+AUGMENT = ["--augment", "pad 2; crop; flip; cutout 6"]
 
 
 def digest(path):
@@ -17,7 +21,7 @@ class Job:
     """The arguments of one recipe, the digest of its model, and the seconds one process takes."""
 
     def __init__(self, quern, folder, items=1000, epochs=30, batch=100, network=NETWORK, grain=10,
-                 valid="0.5", every=7, arith="f32"):
+                 valid="0.5", every=7, arith="f32", more=()):
         self.quern, self.folder = quern, Path(folder)
         self.images, self.labels = self.folder / "images.idx", self.folder / "labels.idx"
         self.batch, self.epochs, self.every = batch, epochs, every
@@ -25,7 +29,7 @@ class Job:
                   "--labels", self.labels)
         self.recipe = ["--model", network, "--optimizer", "adam", "--schedule", "cosine",
                        "--batch", batch, "--grain", grain, "--valid", valid, "--epochs", epochs,
-                       "--arith", arith]
+                       "--arith", arith, *more]
         began = time.monotonic()
         self._run("train", *self.data(), *self.recipe, "--quiet", "-o", self.folder / "alone")
         self.seconds = time.monotonic() - began

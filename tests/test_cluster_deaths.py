@@ -16,7 +16,7 @@ import deaths
 import hosts
 import launch
 import machine
-from cluster_job import Job
+from cluster_job import AUGMENT, LAYERS, Job
 
 # Kinds that run on one machine under Open MPI; all others are started by hand, at a drawn place.
 BY_MPI = {"two at once": "openmpi5", "one after another": "openmpi4", "end": "openmpi5",
@@ -27,16 +27,20 @@ TRIES = 5  # seeds, until the fault meets a run that is not over
 LIMIT = 40  # seconds until a run counts as one that hangs
 
 
+# Kinds that hit the job with convolutions, batchnorm, a residual block and augmentation.
+LAYERED = ["one", "two at once", "checkpoint", "cut", "power cut"]
+
+
 @pytest.fixture(scope="module")
-def jobs(quern, tmp_path_factory):
-    return {"usual": Job(quern, tmp_path_factory.mktemp("job"), epochs=60),
+def jobs(quern, job, tmp_path_factory):
+    return {"usual": Job(quern, tmp_path_factory.mktemp("job"), epochs=60), "layers": job,
             "large": Job(quern, tmp_path_factory.mktemp("large"), items=6000, epochs=5, batch=256,
                          every=25, network="dense 500 tanh; dense 10 softmax", grain=32)}
 
 
 @pytest.fixture(scope="module")
 def job(quern, tmp_path_factory):
-    return Job(quern, tmp_path_factory.mktemp("small"))
+    return Job(quern, tmp_path_factory.mktemp("small"), epochs=20, network=LAYERS, more=AUGMENT)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +66,8 @@ def test_failure(kind, jobs, request, tmp_path):
         net = request.getfixturevalue("net") if drawn.place in deaths.ON_HOSTS else None
         folder = tmp_path / str(seed)
         folder.mkdir()
-        trial = deaths.trial(jobs[kind.job], folder, launcher, seed, kind, place=place, net=net,
+        job = jobs["layers" if kind.name in LAYERED else kind.job]
+        trial = deaths.trial(job, folder, launcher, seed, kind, place=place, net=net,
                              limit=LIMIT)
         print(trial)
         assert not trial.wrong, f"{trial}: {trial.class_}: {trial.wrong}"
