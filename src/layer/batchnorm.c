@@ -1,34 +1,14 @@
 /* batchnorm: each channel gets the mean 0 and the variance 1 over the pixels and items of a grain,
  * then a weight and a bias (Ioffe and Szegedy 2015). A prediction takes running averages. */
-#include "layer/layer.h"
+#include "layer/normalisation.h"
 #include "num/norm.h"
-
-enum { WEIGHT, BIAS, MEAN, VARIANCE, VECTORS };
 
 static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first, qn__layer *layer,
                       qn_error *err) {
     (void)err;
-    *layer = (qn__layer){.kind = QN__LAYER_BATCHNORM,
-                         .from = from,
-                         .to = from,
-                         .window = {{1, 1}, {1, 1}, {0, 0}, {1, 1}},
-                         .in = qn__shape_volume(from),
-                         .out = qn__shape_volume(from),
-                         .activation = text->activation,
-                         .drop_keep = 1.0f,
-                         .weights = first,
-                         .biases = first,
-                         .vectors = VECTORS,
-                         .vector = from.channels,
-                         .running = 2 * from.channels};
+    *layer = qn__normalisation_make(text, from, first, QN__NORM_VECTORS);
+    layer->running = 2 * from.channels;
     return QN_OK;
-}
-
-static void begin(const qn__layer *l, float *parameters) {
-    for (uint32_t v = 0; v < VECTORS; ++v)
-        for (uint32_t c = 0; c < l->vector; ++c)
-            parameters[l->biases + (uint64_t)v * l->vector + c] =
-                v == WEIGHT || v == VARIANCE ? 1.0f : 0.0f;
 }
 
 /* Parameter `v` of channel c. */
@@ -52,9 +32,6 @@ static channel channel_of(const qn__layer *l, uint64_t items, uint32_t c) {
 static size_t place(const channel *ch, uint64_t item, uint32_t pixel) {
     return item * ch->l->out + (size_t)pixel * ch->l->to.channels + ch->c;
 }
-
-/* A prediction reads a value once; training once more for the sums, and backward likewise. */
-static qn__flops flops(const qn__layer *l) { return (qn__flops){l->in, l->in, l->in}; }
 
 typedef struct moments {
     float mean, squares, inverse; /* W and r of 17.8 */
@@ -101,8 +78,8 @@ static void forward_grain(const qn__layer *l, const float *parameters, uint64_t 
     for (uint32_t c = 0; c < l->vector; ++c) {
         const channel ch = channel_of(l, items, c);
         const moments m = measure(&ch, a);
-        const float factor = parameter(l, parameters, WEIGHT, c) * m.inverse;
-        const float bias = parameter(l, parameters, BIAS, c);
+        const float factor = parameter(l, parameters, QN__NORM_WEIGHT, c) * m.inverse;
+        const float bias = parameter(l, parameters, QN__NORM_BIAS, c);
         for (uint32_t p = 0; p < ch.pixels; ++p)
             for (uint64_t i = 0; i < items; ++i) {
                 const size_t at = place(&ch, i, p);
@@ -118,7 +95,7 @@ static void backward_grain(const qn__layer *l, const float *parameters, uint64_t
         const moments m = measure(&ch, a);
         float b, g;
         sum_errors(&ch, m.mean, a, delta, &b, &g);
-        const float factor = parameter(l, parameters, WEIGHT, c) * m.inverse;
+        const float factor = parameter(l, parameters, QN__NORM_WEIGHT, c) * m.inverse;
         const float h = b / ch.count, k = g * m.inverse * m.inverse / ch.count;
         for (uint32_t p = 0; p < ch.pixels; ++p)
             for (uint64_t i = 0; i < items; ++i) {
@@ -136,10 +113,10 @@ static void gradient(const qn__layer *l, uint64_t items, const float *a, const f
         const float others = (float)(items * ch.pixels - 1);
         float b, g;
         sum_errors(&ch, m.mean, a, delta, &b, &g);
-        partial[WEIGHT * l->vector + c] = g * m.inverse;
-        partial[BIAS * l->vector + c] = b;
-        partial[MEAN * l->vector + c] = (float)items * m.mean * QN__RUNNING_UNIT;
-        partial[VARIANCE * l->vector + c] =
+        partial[QN__NORM_WEIGHT * l->vector + c] = g * m.inverse;
+        partial[QN__NORM_BIAS * l->vector + c] = b;
+        partial[QN__NORM_MEAN * l->vector + c] = (float)items * m.mean * QN__RUNNING_UNIT;
+        partial[QN__NORM_VARIANCE * l->vector + c] =
             (float)items * (others > 0.0f ? m.squares / others : 0.0f) * QN__RUNNING_UNIT;
     }
 }
@@ -150,10 +127,10 @@ static void forward(const qn__layer *l, int bits, const float *parameters, const
     (void)bits; /* a recipe with integers has no batchnorm */
     for (uint32_t o = 0; o < l->out; ++o) {
         const uint32_t c = o % l->vector;
-        const float factor = parameter(l, parameters, WEIGHT, c) *
-                             qn__norm_inverse(parameter(l, parameters, VARIANCE, c));
-        const float rest =
-            fmaf(-parameter(l, parameters, MEAN, c), factor, parameter(l, parameters, BIAS, c));
+        const float factor = parameter(l, parameters, QN__NORM_WEIGHT, c) *
+                             qn__norm_inverse(parameter(l, parameters, QN__NORM_VARIANCE, c));
+        const float rest = fmaf(-parameter(l, parameters, QN__NORM_MEAN, c), factor,
+                                parameter(l, parameters, QN__NORM_BIAS, c));
         z[o] = fmaf(a[o], factor, rest) + 0.0f;
     }
 }
@@ -164,10 +141,10 @@ const qn__layer_ops qn__batchnorm = {.word = "batchnorm",
                                      .syntax = "batchnorm ACTIVATION dropout P",
                                      .contract = 6,
                                      .make = make,
-                                     .flops = flops,
+                                     .flops = qn__normalisation_flops,
                                      .forward = forward,
                                      .forward_grain = forward_grain,
                                      .backward_grain = backward_grain,
                                      .gradient = gradient,
-                                     .begin = begin,
+                                     .begin = qn__normalisation_begin,
                                      .names = names};

@@ -8,9 +8,9 @@
 #include <cmocka.h>
 
 #include "layer/layer.h"
+#include "layer/slopes_test.h"
 #include "num/norm.h"
 #include "num/optimise.h"
-#include "num/philox.h"
 #include <string.h>
 
 enum { CHANNELS = 3, PIXELS = 4, ITEMS = 5, OUT = CHANNELS * PIXELS, MANY = OUT * ITEMS };
@@ -20,12 +20,6 @@ static qn__layer layer_of(qn__shape shape) {
     qn__layer l;
     assert_int_equal(qn__batchnorm.make(&text, shape, 0, &l, NULL), QN_OK);
     return l;
-}
-
-static float drawn(uint32_t stream, uint32_t i) {
-    uint32_t word[4];
-    qn__words(5, 9, stream, 0, i, 0, word);
-    return (float)(word[0] * 0x1p-31 - 1.0);
 }
 
 static void test_parameters(void **state) {
@@ -58,21 +52,6 @@ static double loss_of(const double *p, const double *a, const float *g) {
     return loss;
 }
 
-static double slope(const double *p, const double *a, const float *g, double *of) {
-    const double here = *of, step = 1e-6;
-    *of = here + step;
-    const double up = loss_of(p, a, g);
-    *of = here - step;
-    const double result = (up - loss_of(p, a, g)) / (2 * step);
-    *of = here;
-    return result;
-}
-
-static void expect_near(const char *what, uint32_t i, double got, double want) {
-    if (fabs(got - want) > 2e-5 * (1 + fabs(want)))
-        fail_msg("%s %u is %g, in doubles %g", what, i, got, want);
-}
-
 static void test_a_grain(void **state) {
     (void)state;
     const qn__layer l = layer_of((qn__shape){CHANNELS, 2, 2});
@@ -91,10 +70,11 @@ static void test_a_grain(void **state) {
         loss += (double)(delta[i] * z[i]);
     expect_near("the loss", 0, loss, loss_of(parameters, wide, delta));
     for (uint32_t i = 0; i < MANY; ++i)
-        expect_near("the error", i, (double)e[i], slope(parameters, wide, delta, &wide[i]));
+        expect_near("the error", i, (double)e[i],
+                    slope(loss_of, parameters, wide, delta, &wide[i]));
     for (uint32_t i = 0; i < 2 * CHANNELS; ++i)
         expect_near("the gradient", i, (double)partial[i],
-                    slope(parameters, wide, delta, &parameters[i]));
+                    slope(loss_of, parameters, wide, delta, &parameters[i]));
     for (uint32_t c = 0; c < CHANNELS; ++c) {
         double mean, variance;
         moments(wide, c, &mean, &variance);

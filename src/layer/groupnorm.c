@@ -1,10 +1,8 @@
 /* groupnorm G: each item's channels, in G groups, get the mean 0 and the variance 1 over the
  * channels and pixels of a group, then a weight and a bias for each channel (Wu and He 2018).
  * layernorm has one group. Training and predictions are the same. */
-#include "layer/layer.h"
+#include "layer/normalisation.h"
 #include "num/norm.h"
-
-enum { WEIGHT, BIAS, VECTORS };
 
 static qn_status parse(qn__tokens *tokens, qn__layer_text *layer) {
     return qn__tokens_count(tokens, "group count", QN__MAX_WIDTH,
@@ -24,33 +22,13 @@ static qn_status parse_none(qn__tokens *tokens, qn__layer_text *layer) {
 
 static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first, qn__layer *layer,
                       qn_error *err) {
-    *layer = (qn__layer){.kind = text->kind,
-                         .from = from,
-                         .to = from,
-                         .window = {{1, 1}, {1, 1}, {0, 0}, {1, 1}},
-                         .in = qn__shape_volume(from),
-                         .out = qn__shape_volume(from),
-                         .activation = text->activation,
-                         .drop_keep = 1.0f,
-                         .weights = first,
-                         .biases = first,
-                         .vectors = VECTORS,
-                         .vector = from.channels,
-                         .groups = text->groups};
+    *layer = qn__normalisation_make(text, from, first, QN__NORM_MEAN); /* those before it */
+    layer->groups = text->groups;
     if (from.channels % text->groups == 0)
         return QN_OK;
     qn__fail(err, QN_USAGE, "%u channels cannot be divided into %u equal groups", from.channels,
              text->groups);
     return qn__remedy(err, QN_USAGE, "the number of groups must divide that of the channels");
-}
-
-static qn__flops flops(const qn__layer *l) { return (qn__flops){l->in, l->in, l->in}; }
-
-static void begin(const qn__layer *l, float *parameters) {
-    for (uint32_t c = 0; c < l->vector; ++c) {
-        parameters[l->biases + c] = 1.0f;
-        parameters[l->biases + l->vector + c] = 0.0f;
-    }
 }
 
 /* A group of an item. The value of channel c at pixel p is number p * channels + c. */
@@ -181,11 +159,11 @@ const qn__layer_ops qn__groupnorm = {.word = "groupnorm",
                                      .parse = parse,
                                      .write = write,
                                      .make = make,
-                                     .flops = flops,
+                                     .flops = qn__normalisation_flops,
                                      .forward = forward,
                                      .backward = backward,
                                      .gradient = gradient,
-                                     .begin = begin,
+                                     .begin = qn__normalisation_begin,
                                      .names = names};
 
 const qn__layer_ops qn__layernorm = {.word = "layernorm",
@@ -193,9 +171,9 @@ const qn__layer_ops qn__layernorm = {.word = "layernorm",
                                      .contract = 6,
                                      .parse = parse_none,
                                      .make = make,
-                                     .flops = flops,
+                                     .flops = qn__normalisation_flops,
                                      .forward = forward,
                                      .backward = backward,
                                      .gradient = gradient,
-                                     .begin = begin,
+                                     .begin = qn__normalisation_begin,
                                      .names = names};

@@ -7,17 +7,11 @@
 #include <cmocka.h>
 
 #include "layer/layer.h"
+#include "layer/slopes_test.h"
 #include "num/norm.h"
-#include "num/philox.h"
 #include <string.h>
 
 enum { CHANNELS = 34, GROUPS = 2, EACH = CHANNELS / GROUPS, PIXELS = 4, OUT = CHANNELS * PIXELS };
-
-static float drawn(uint32_t stream, uint32_t i) {
-    uint32_t word[4];
-    qn__words(5, 9, stream, 0, i, 0, word);
-    return (float)(word[0] * 0x1p-31 - 1.0);
-}
 
 static void moments(const double *a, uint32_t group, double *mean, double *variance) {
     *mean = *variance = 0;
@@ -40,21 +34,6 @@ static double loss_of(const double *p, const double *a, const float *g) {
         loss += (double)g[i] * (x * p[c] + p[CHANNELS + c]);
     }
     return loss;
-}
-
-static double slope(const double *p, const double *a, const float *g, double *of) {
-    const double here = *of, step = 1e-6;
-    *of = here + step;
-    const double up = loss_of(p, a, g);
-    *of = here - step;
-    const double result = (up - loss_of(p, a, g)) / (2 * step);
-    *of = here;
-    return result;
-}
-
-static void expect_near(const char *what, uint32_t i, double got, double want) {
-    if (fabs(got - want) > 2e-5 * (1 + fabs(want)))
-        fail_msg("%s %u is %g, in doubles %g", what, i, got, want);
 }
 
 static void test_two_items(void **state) {
@@ -81,13 +60,13 @@ static void test_two_items(void **state) {
         expect_near("the loss", item, loss, loss_of(parameters, wide[item], own));
         for (uint32_t i = 0; i < OUT; ++i)
             expect_near("the error", i, (double)e[i],
-                        slope(parameters, wide[item], own, &wide[item][i]));
+                        slope(loss_of, parameters, wide[item], own, &wide[item][i]));
     }
     qn__groupnorm.gradient(&l, 2, a, delta, partial);
     for (uint32_t i = 0; i < 2 * CHANNELS; ++i)
         expect_near("the gradient", i, (double)partial[i],
-                    slope(parameters, wide[0], delta, &parameters[i]) +
-                        slope(parameters, wide[1], delta + OUT, &parameters[i]));
+                    slope(loss_of, parameters, wide[0], delta, &parameters[i]) +
+                        slope(loss_of, parameters, wide[1], delta + OUT, &parameters[i]));
 }
 
 /* Equal inputs have no deviation. */

@@ -9,9 +9,8 @@
 
 #include "layer/layer.h"
 #include "layer/reference.h"
-#include "num/philox.h"
+#include "layer/slopes_test.h"
 #include "num/sums.h"
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,12 +39,6 @@ static void add(network *n, qn__layer_text text) {
     p->parameters = qn__layer_end(l);
     p->layers += 1;
     assert_true(p->parameters <= MOST_PARAMETERS && l->in <= MOST_VALUES && l->out <= MOST_VALUES);
-}
-
-static float drawn(uint32_t stream, uint32_t i) {
-    uint32_t word[4];
-    qn__words(5, 9, stream, 0, i, 0, word);
-    return (float)(word[0] * 0x1p-31 - 1.0);
 }
 
 static network begin(uint32_t channels, uint32_t height, uint32_t width) {
