@@ -157,11 +157,12 @@ void qn__cpu_group_forward(const qn__cpu_pass *pass, int thread, uint32_t layer,
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     const qn__cpu_grid grid = {qn__cpu_runs(&l->outputs), l->out_panels, 1};
+    float *output = qn__cpu_target(pass, l)->output;
     for (uint32_t index, panel; qn__cpu_take(w, thread, phase, grid, &index, &panel);) {
         const qn__cpu_walk_run run = qn__cpu_run_at(&l->outputs, index);
-        float *to = l->output + panel * l->out_stride + run.row * QN__PANEL;
+        float *to = output + panel * l->out_stride + run.row * QN__PANEL;
         forward_run(pass, thread, l, &run, panel, to);
-        qn__cpu_after_product(pass, thread, layer, panel, (uint32_t)run.row, run.rows, to);
+        qn__cpu_follow(pass, thread, layer, panel, (uint32_t)run.row, run.rows, to);
         if (w->bits)
             qn__cpu_note_outputs(pass, layer, run.row, run.rows, panel, 1);
     }

@@ -107,6 +107,8 @@ static void carve_norm(arena *a, const qn__worker *w, qn__cpu_layer *l) {
     const size_t row = (size_t)l->out_panels * QN__PANEL * sizeof(float);
     l->norm.mean = carve(a, grains, row);
     l->norm.inverse = carve(a, grains, row);
+    l->norm.factor = carve(a, 1, row);
+    l->norm.rest = carve(a, 1, row);
     for (uint32_t v = 0; v < l->vectors; ++v)
         l->norm.partial[v] = carve(a, grains, row);
 }
@@ -473,6 +475,7 @@ static size_t shape_layers(qn__worker *w) {
         done += qn__cpu_groups(&w->layer[l]) + 1;
     }
     size_errors(w);
+    qn__cpu_find_followers(w);
     return done;
 }
 

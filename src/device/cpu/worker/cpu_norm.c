@@ -98,21 +98,29 @@ static void forward_part(const qn__cpu_pass *pass, int thread, uint32_t layer, c
     }
 }
 
+void qn__cpu_fold(qn__worker *w) {
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
+        const qn__cpu_layer *l = &w->layer[i];
+        const size_t channels = (size_t)l->out_panels * QN__PANEL;
+        const float *mean = l->bias + MEAN * l->vector, *bias = l->bias + BIAS * l->vector;
+        const float *variance = l->bias + VARIANCE * l->vector;
+        for (size_t c = 0; l->norm.factor && c < channels; ++c) {
+            l->norm.factor[c] = l->bias[c] * qn__norm_inverse(variance[c]);
+            l->norm.rest[c] = fmaf(-mean[c], l->norm.factor[c], bias[c]);
+        }
+    }
+    w->folded = 1;
+}
+
 /* A prediction: one multiplication and addition by the running averages. */
 static void apply_rows(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t panel,
                        uint32_t first, uint32_t rows) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    const float zero[QN__PANEL] = {0};
-    const size_t row = (size_t)first * QN__PANEL;
-    float factor[QN__PANEL], rest[QN__PANEL], *to = l->output + panel * l->out_stride + row;
-    for (int c = 0; c < QN__PANEL; ++c) {
-        factor[c] =
-            vector_of(l, WEIGHT, panel)[c] * qn__norm_inverse(vector_of(l, VARIANCE, panel)[c]);
-        rest[c] = fmaf(-vector_of(l, MEAN, panel)[c], factor[c], vector_of(l, BIAS, panel)[c]);
-    }
-    w->kernels->normalise(rows, qn__cpu_input(pass, l) + panel * l->in_stride + row, zero, factor,
-                          rest, to);
+    const size_t row = (size_t)first * QN__PANEL, at = (size_t)panel * QN__PANEL;
+    float *to = l->output + panel * l->out_stride + row;
+    w->kernels->normalise(rows, qn__cpu_input(pass, l) + panel * l->in_stride + row, w->nothing,
+                          l->norm.factor + at, l->norm.rest + at, to);
     qn__cpu_norm_finish(pass, thread, layer, panel, first, rows, to);
 }
 

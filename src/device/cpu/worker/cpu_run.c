@@ -194,6 +194,8 @@ static void phases(void *context, int thread) {
             qn__cpu_pack_transposed(pass, thread, last, phase++);
         if (pass->training && w->layer[l].transposed)
             qn__cpu_walk_transpose(pass, thread, l, phase++);
+        if (l > 0 && qn__cpu_is_followed(pass, &w->layer[l - 1]))
+            continue;
         forward(pass, thread, l, phase++);
         barrier(w, thread);
     }
@@ -219,12 +221,19 @@ static int has_finite_inputs(const qn__cpu_pass *pass, uint32_t layer) {
     return 1;
 }
 
-/* The first layer with inputs that are not finite; the number of layers when there is none. */
+/* The first layer with inputs that are not finite; the number of layers when there is none. A pass
+ * whose layers follow one another has not kept the outputs of all: it is run again. */
 static uint32_t first_invalid(const qn__cpu_pass *pass) {
-    const qn__worker *w = pass->worker;
+    qn__worker *w = pass->worker;
     uint32_t l = 1;
     if (w->bits)
         return qn__cpu_not_finite(pass);
+    if (pass->follows) {
+        qn__cpu_pass again = *pass;
+        again.follows = 0;
+        qn__cpu_begin_phases(w);
+        qn__pool_run(w->pool, phases, &again);
+    }
     while (l < w->program->layers && has_finite_inputs(pass, l))
         ++l;
     return l;
@@ -318,6 +327,11 @@ static void set_rows(const qn__cpu_pass *pass) {
 
 qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
     qn__worker *w = pass->worker;
+    pass->follows = !pass->training && !w->bits;
+    if (pass->training)
+        w->folded = 0;
+    else if (!w->folded)
+        qn__cpu_fold(w);
     qn__cpu_begin_phases(w);
     if (same_batch(&w->fetched, pass->batch))
         w->current = 1 - w->current;

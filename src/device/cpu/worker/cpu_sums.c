@@ -198,6 +198,7 @@ qn_status qn__cpu_update(qn__worker *w, const qn__update *update, const int64_t 
     qn__cpu_pass pass = {.worker = w, .update = update, .totals = sums};
     (void)err;
     w->stale = 1;
+    w->folded = 0;
     run(&pass);
     return QN_OK;
 }

@@ -29,6 +29,7 @@ typedef struct qn__cpu_walk {
     uint32_t panels;               /* of a pixel that is read */
     uint32_t *begin;               /* of each piece of a row of pixels, then the row's width */
     uint32_t pieces, parts, items; /* pieces of a row; parts of the items; items of a pixel */
+    uint32_t most;                 /* of the last qn__cpu_walk_begin */
 } qn__cpu_walk;
 
 /* Rows that one product computes: `pixels` neighbours, all their items, or one pixel and some. */
@@ -42,7 +43,7 @@ typedef struct qn__cpu_walk_run {
 void qn__cpu_walk_axes(const qn__layer *layer, int back, qn__cpu_axis axis[2]);
 
 /* Divides the rows for `items` items into runs of about `most` rows. walk->axis and the memory at
- * walk->begin, of the width and 1, are set. */
+ * walk->begin, of the width and 1, are set; items and most are 0 before the first call. */
 void qn__cpu_walk_begin(qn__cpu_walk *walk, uint32_t items, uint32_t most);
 
 static inline uint32_t qn__cpu_runs(const qn__cpu_walk *walk) {

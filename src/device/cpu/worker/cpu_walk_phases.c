@@ -76,13 +76,14 @@ void qn__cpu_walk_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, 
     const size_t weights = (size_t)qn__cpu_blocks(l) * BLOCK;
     const float *input = qn__cpu_input(pass, l);
     const uint32_t most = l->taps == 1 ? l->channels : UINT32_MAX;
+    float *output = qn__cpu_target(pass, l)->output;
     uint32_t width;
     const qn__cpu_grid grid = grid_of(w, &l->outputs, l->out_panels, &width);
     for (uint32_t index, group; qn__cpu_take(w, thread, phase, grid, &index, &group);) {
         const qn__cpu_walk_run run = qn__cpu_run_at(&l->outputs, index);
         const uint32_t panel = group * width, left = l->out_panels - panel;
         const uint32_t panels = left < width ? left : width;
-        float *out = l->output + panel * l->out_stride;
+        float *out = output + panel * l->out_stride;
         if (l->taps && w->bits)
             qn__cpu_walk_product(pass, thread, layer, &run, panel, panels);
         else if (l->taps)
@@ -95,7 +96,7 @@ void qn__cpu_walk_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, 
                 add(pass, l, &run, panel + p, to);
             else if (l->taps == 0)
                 pool(pass, l, &run, input + (panel + p) * l->in_stride, to);
-            qn__cpu_after_product(pass, thread, layer, panel + p, (uint32_t)run.row, run.rows, to);
+            qn__cpu_follow(pass, thread, layer, panel + p, (uint32_t)run.row, run.rows, to);
         }
         if (w->bits)
             qn__cpu_note_outputs(pass, layer, run.row, run.rows, panel, panels);

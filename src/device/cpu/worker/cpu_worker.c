@@ -133,6 +133,7 @@ qn_status qn__cpu_load(qn__worker *w, const qn__state *state, qn_error *err) {
                          l->bias_slot[s]);
     }
     clear_sums(w);
+    w->folded = 0;
     if (w->bits)
         qn__cpu_pack_weights(w);
     return QN_OK;

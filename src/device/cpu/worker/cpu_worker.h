@@ -28,7 +28,9 @@ enum { QN__RUN_ROWS = 128 };
  * [out panel][grain][16]. */
 typedef struct qn__cpu_norm {
     float *mean, *inverse; /* of batchnorm: the grain's mean, and r of 17.8 */
-    float *partial[4];     /* what a grain contributes to the sums of each vector */
+    /* Of batchnorm outside training, each [out panel][16]: z = fma(x, factor, rest) + 0. */
+    float *factor, *rest;
+    float *partial[4]; /* what a grain contributes to the sums of each vector */
     /* Of groupnorm, each [out panel][item][16], as mean, inverse and partial are then: h and k of
      * 17.9. */
     float *h, *k;
@@ -63,6 +65,7 @@ typedef struct qn__cpu_layer {
     int unfolds;            /* its inputs are unfolded when they are fetched (cpu_unfold.c) */
     int clears;             /* columns behind the last output must be 0: a layer above reads them */
     int noted;              /* integer arithmetic: a convolution reads the outputs */
+    int followed;           /* the next layer can be computed with this one: qn__cpu_follow */
     qn__cpu_walk outputs;   /* forward: over its outputs */
     qn__cpu_walk inputs;    /* backward: over its inputs, where they are a picture */
     int transposed_weights; /* this goes by: */
@@ -176,6 +179,7 @@ struct qn__worker {
     size_t run_blocks;       /* the most of a run's chain */
     const float *nothing;    /* QN__RUN_ROWS rows of zeros, behind all other arrays */
     int stale;               /* weights of convolutions in integer arithmetic are not packed */
+    int folded;              /* the factors of normalisations are those of the parameters */
     size_t *weight_blocks;   /* [p] = p * 256: where the blocks of weights of a panel begin */
     qn__cpu_digits *digits;  /* integers for each byte, in integer arithmetic */
     float *loss;             /* of each item */
@@ -205,7 +209,21 @@ typedef struct qn__cpu_pass {
     int64_t *into;         /* collect only */
     qn__applied *applied;  /* apply only */
     int training;
+    int follows; /* layers that are `followed` are computed with the next one */
 } qn__cpu_pass;
+
+static inline int qn__cpu_is_followed(const qn__cpu_pass *pass, const qn__cpu_layer *layer) {
+    return pass->follows && layer->followed;
+}
+
+/* The layer whose outputs are computed with those of `layer`: itself, or the last that follows it.
+ */
+static inline const qn__cpu_layer *qn__cpu_target(const qn__cpu_pass *pass,
+                                                  const qn__cpu_layer *layer) {
+    while (qn__cpu_is_followed(pass, layer))
+        ++layer;
+    return layer;
+}
 
 /* The values that a layer reads in this pass: there is dropout in training only. */
 static inline const float *qn__cpu_input(const qn__cpu_pass *pass, const qn__cpu_layer *layer) {
@@ -375,6 +393,13 @@ void qn__cpu_loss(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t first, 
  * `first` on, which begins at `out`. */
 void qn__cpu_after_product(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t panel,
                            uint32_t first, uint32_t rows, float *out);
+/* The same, and then all that follows the layer in this pass, in place. */
+void qn__cpu_follow(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t panel,
+                    uint32_t first, uint32_t rows, float *out);
+/* Finds the layers that are `followed`. */
+void qn__cpu_find_followers(qn__worker *worker);
+/* Outside training: the factors of normalisations, after parameters have changed. */
+void qn__cpu_fold(qn__worker *worker);
 /* The same for errors that `layer` passed (qn__cpu_passes): of two errors of an output the sum,
  * then dropout, derivative, absmax. */
 void qn__cpu_after_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer,
