@@ -41,6 +41,10 @@ typedef struct qn__cpu_chain {
     uint32_t k;
     const size_t *a, *b;
     int positive; /* +0 is added at the end: a zero has no sign then */
+    /* Rows of the left operand, after which the next ones begin `gap` floats further on; 0: all of
+     * them follow one another. */
+    uint32_t segment;
+    size_t gap;
 } qn__cpu_chain;
 
 /* The rows of a sum over items, for both operands: `items` consecutive rows of each of columns x
@@ -57,8 +61,8 @@ typedef struct qn__cpu_kernels {
 
     /* c[i][0..15] = chain over t = 0..k-1 of fma(a(i, t), b(t)[0..15]) from start[0..15] (from +0
      * when start is NULL), for `rows` rows and `panels` panels of c. a(i, t) = a[chain->a[t / 16] +
-     * i * 16 + t % 16], b(t) = b + chain->b[t / 16] + t % 16 * 16. Panel p of b, c and start is at
-     * the offsets p * b_stride, p * c_stride and p * 16. */
+     * i * 16 + i / segment * gap + t % 16], b(t) = b + chain->b[t / 16] + t % 16 * 16. Panel p of
+     * b, c and start is at the offsets p * b_stride, p * c_stride and p * 16. */
     void (*matmul)(uint32_t rows, const qn__cpu_chain *chain, const float *a, const float *b,
                    size_t b_stride, float *c, size_t c_stride, const float *start, uint32_t panels);
 

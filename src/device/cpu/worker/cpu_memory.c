@@ -283,6 +283,7 @@ static void carve_all(arena *a, qn__worker *w) {
         core.taps = carve(a, w->run_blocks, sizeof *core.taps);
         core.augmented =
             p->augment ? carve(a, (size_t)w->layer[0].layer->in * QN__PANEL, sizeof(float)) : NULL;
+        core.picture = carve(a, qn__cpu_few_room(w), sizeof(float));
         core.gradient = w->run_blocks ? carve(a, QN__WALK_GRADIENT, 1) : NULL;
         core.rows = carve(a, 2 * outputs * QN__PANEL, sizeof(float));
         core.absmax_input = carve(a, layers + 1, sizeof(uint32_t));
@@ -469,6 +470,7 @@ static size_t shape_layers(qn__worker *w) {
             own->below->clears = 1;
         if (own->other)
             own->other->clears = 1;
+        own->few = !w->bits && qn__cpu_shape_few(own);
         divide_gradient(&w->layer[l], w->bits, w->threads);
         if (w->bits && w->layer[l].below && qn__cpu_walks_integers(&w->layer[l]))
             w->layer[l].below->noted = 1;

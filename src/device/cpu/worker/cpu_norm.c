@@ -98,9 +98,22 @@ static void forward_part(const qn__cpu_pass *pass, int thread, uint32_t layer, c
     }
 }
 
+static int all_finite(size_t count, const float *x) {
+    uint32_t bits, most = 0;
+    for (size_t i = 0; i < count; ++i) {
+        memcpy(&bits, x + i, sizeof bits);
+        bits &= 0x7f800000u;
+        most = bits > most ? bits : most;
+    }
+    return most < 0x7f800000u;
+}
+
 void qn__cpu_fold(qn__worker *w) {
+    w->finite = 1;
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__cpu_layer *l = &w->layer[i];
+        const size_t weights = (size_t)qn__cpu_blocks(l) * l->out_panels * QN__PANEL * QN__PANEL;
+        w->finite = w->finite && (!l->few || all_finite(weights, l->weights));
         const size_t channels = (size_t)l->out_panels * QN__PANEL;
         const float *mean = l->bias + MEAN * l->vector, *bias = l->bias + BIAS * l->vector;
         const float *variance = l->bias + VARIANCE * l->vector;

@@ -49,11 +49,12 @@ static void inspect(const qn__cpu_pass *pass, int thread) {
 
 static void forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     const qn__cpu_layer *l = &pass->worker->layer[layer];
-    (l->layer->conv_groups ? qn__cpu_group_forward
-     : l->layer->groups    ? qn__cpu_group_norm_forward
-     : l->layer->vectors   ? qn__cpu_norm_forward
-     : l->walks            ? qn__cpu_walk_forward
-                           : qn__cpu_forward)(pass, thread, layer, phase);
+    (l->layer->conv_groups     ? qn__cpu_group_forward
+     : l->layer->groups        ? qn__cpu_group_norm_forward
+     : l->layer->vectors       ? qn__cpu_norm_forward
+     : qn__cpu_is_few(pass, l) ? qn__cpu_few_forward
+     : l->walks                ? qn__cpu_walk_forward
+                               : qn__cpu_forward)(pass, thread, layer, phase);
 }
 
 static void backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
@@ -293,8 +294,9 @@ static void set_chains(const qn__worker *w, qn__cpu_layer *l, uint32_t items) {
     for (size_t p = 0; p < l->out_panels; ++p)
         out[p] = p * l->out_stride;
     const uint32_t k = l->taps > 1 ? qn__cpu_blocks(l) * QN__PANEL : l->channels;
-    l->forward = (qn__cpu_chain){k, in, w->weight_blocks, positive};
-    l->backward = (qn__cpu_chain){l->layer->out, out, w->weight_blocks, positive};
+    l->forward = (qn__cpu_chain){.k = k, .a = in, .b = w->weight_blocks, .positive = positive};
+    l->backward =
+        (qn__cpu_chain){.k = l->layer->out, .a = out, .b = w->weight_blocks, .positive = positive};
 }
 
 /* Rows of a run of products of depth k. */

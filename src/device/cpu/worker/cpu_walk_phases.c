@@ -27,7 +27,7 @@ static void run_product(const qn__cpu_pass *pass, int thread, const qn__cpu_walk
                         const float *start, uint32_t panels) {
     const qn__worker *w = pass->worker;
     size_t *blocks = w->core[thread].blocks;
-    qn__cpu_chain chain = {0, blocks, blocks + w->run_blocks, 1};
+    qn__cpu_chain chain = {.a = blocks, .b = blocks + w->run_blocks, .positive = 1};
     chain.k = qn__cpu_run_blocks(walk, run, a_stride, blocks, blocks + w->run_blocks) * QN__PANEL;
     chain.k = chain.k < most ? chain.k : most;
     w->kernels->matmul(run->rows, &chain, a, b, weights, c + run->row * QN__PANEL, c_stride, start,

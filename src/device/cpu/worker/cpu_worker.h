@@ -65,6 +65,7 @@ typedef struct qn__cpu_layer {
     int unfolds;            /* its inputs are unfolded when they are fetched (cpu_unfold.c) */
     int clears;             /* columns behind the last output must be 0: a layer above reads them */
     int noted;              /* integer arithmetic: a convolution reads the outputs */
+    int few;                /* with few items it is computed by qn__cpu_few_forward */
     int followed;           /* the next layer can be computed with this one: qn__cpu_follow */
     qn__cpu_walk outputs;   /* forward: over its outputs */
     qn__cpu_walk inputs;    /* backward: over its inputs, where they are a picture */
@@ -118,6 +119,7 @@ typedef struct qn__cpu_core {
     size_t *blocks;              /* of the chain of a run, twice `run_blocks` */
     const float **taps;          /* of a window, `run_blocks` */
     char *augmented;             /* values of QN__PANEL items; NULL without augmentation */
+    float *picture;              /* part of a picture with its padding: cpu_few.c */
     float *gradient;             /* sums of a task of a convolution's gradient */
     float *rows;                 /* outputs and errors of the last layer, of 16 items */
     /* Bits of the largest |value| of the step: of the inputs, then of each layer's outputs; and of
@@ -180,6 +182,7 @@ struct qn__worker {
     const float *nothing;    /* QN__RUN_ROWS rows of zeros, behind all other arrays */
     int stale;               /* weights of convolutions in integer arithmetic are not packed */
     int folded;              /* the factors of normalisations are those of the parameters */
+    int finite;              /* the same moment: all weights of layers that are `few` are finite */
     size_t *weight_blocks;   /* [p] = p * 256: where the blocks of weights of a panel begin */
     qn__cpu_digits *digits;  /* integers for each byte, in integer arithmetic */
     float *loss;             /* of each item */
@@ -348,6 +351,12 @@ void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase);
  * forward pass of its layer. */
 void qn__cpu_walk_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_walk_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
+/* A convolution of few items (cpu_few.c): whether a pass has them, whether a layer can be computed
+ * this way, floats of a core's picture. */
+void qn__cpu_few_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
+int qn__cpu_is_few(const qn__cpu_pass *pass, const qn__cpu_layer *layer);
+int qn__cpu_shape_few(const qn__cpu_layer *layer);
+size_t qn__cpu_few_room(const qn__worker *worker);
 /* A convolution with groups (cpu_group.c). */
 void qn__cpu_group_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_group_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);

@@ -1,0 +1,177 @@
+/* Convolutions of few items, outside training.
+ *
+ * Where a pixel is few rows, runs are short: borders and strides divide a row of pixels, and a
+ * product of one row waits for each of its fmas. Here a task first copies the part of a picture
+ * that it reads, with zeros around it and its columns sorted by their remainder modulo the stride.
+ * Then a tap of a whole row of output pixels is one run, and all rows of pixels have one chain.
+ *
+ * Taps in the zeros are left out of the exact chain. A product with zero changes only the sign of
+ * an accumulator that is zero, if the weight is finite, and +0 at the end removes that sign. */
+#include "device/cpu/worker/cpu_worker.h"
+#include <string.h>
+
+/* Items, at most, and floats of a core's copy. */
+enum { FEW = 8, ROOM = 1 << 16 };
+
+size_t qn__cpu_few_room(const qn__worker *w) {
+    for (uint32_t l = 0; l < w->program->layers; ++l)
+        if (w->layer[l].few)
+            return ROOM;
+    return 0;
+}
+
+int qn__cpu_shape_few(const qn__cpu_layer *l) {
+    const qn__cpu_axis *axis = l->outputs.axis;
+    return l->walks && l->taps && !l->layer->conv_groups &&
+           (l->taps > 1 || axis[0].stride > 1 || axis[1].stride > 1);
+}
+
+/* Positions from the first to the last one that `count` neighbours read. */
+static size_t span(const qn__cpu_axis *axis, uint32_t count) {
+    return (size_t)(count - 1) * axis->stride + (size_t)(axis->kernel - 1) * axis->dilation + 1;
+}
+
+/* The columns of a copy with the same remainder. */
+static size_t columns(const qn__cpu_axis *axis) {
+    return (span(axis, axis->size) + axis->stride - 1) / axis->stride;
+}
+
+/* Floats of a row of pixels in a copy. */
+static size_t row_of(const qn__cpu_axis *axis, uint32_t items) {
+    return axis->stride * columns(axis) * items * QN__PANEL;
+}
+
+/* The rows of output pixels for which a copy has room. */
+static uint32_t most_rows(const qn__cpu_layer *l, uint32_t items) {
+    const qn__cpu_axis *vertical = &l->outputs.axis[0];
+    const size_t row = row_of(&l->outputs.axis[1], items) * l->in_panels;
+    const size_t fit = ROOM / row, least = span(vertical, 1);
+    if (fit < least)
+        return 0;
+    const size_t most = (fit - least) / vertical->stride + 1;
+    return most < vertical->size ? (uint32_t)most : vertical->size;
+}
+
+int qn__cpu_is_few(const qn__cpu_pass *pass, const qn__cpu_layer *l) {
+    return pass->follows && l->few && pass->worker->finite && pass->batch->items <= FEW &&
+           most_rows(l, pass->batch->items) > 0;
+}
+
+/* Whether a tap reads position q of the padded picture. */
+static int is_read(const qn__cpu_axis *axis, size_t q) {
+    for (uint32_t k = 0; k < axis->kernel; ++k)
+        if ((size_t)k * axis->dilation % axis->stride == q % axis->stride)
+            return 1;
+    return 0;
+}
+
+/* A row of pixels, one panel, with its zeros. `from` NULL: it is outside the picture. */
+static void copy_row(const qn__cpu_axis *axis, uint32_t items, const float *from, float *to) {
+    const size_t pixel = (size_t)items * QN__PANEL, length = columns(axis);
+    const size_t end = span(axis, axis->size), bytes = pixel * sizeof(float);
+    if (!from) {
+        memset(to, 0, axis->stride * length * bytes);
+        return;
+    }
+    if (axis->stride == 1) {
+        const size_t side = axis->pad * pixel, inside = axis->limit * pixel;
+        memset(to, 0, side * sizeof *to);
+        memcpy(to + side, from, inside * sizeof *to);
+        memset(to + side + inside, 0, side * sizeof *to);
+        return;
+    }
+    for (size_t q = 0; q < end; ++q) {
+        float *at = to + (q % axis->stride * length + q / axis->stride) * pixel;
+        if (!is_read(axis, q))
+            continue;
+        if (q < axis->pad || q - axis->pad >= axis->limit)
+            memset(at, 0, bytes);
+        else
+            memcpy(at, from + (q - axis->pad) * pixel, bytes);
+    }
+}
+
+/* The rows of pixels that `rows` rows of output pixels from y on read, `row` floats each. Returns
+ * the floats of a panel. */
+static size_t copy(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t y, uint32_t rows,
+                   size_t row, float *to) {
+    const qn__cpu_axis *vertical = &l->outputs.axis[0], *horizontal = &l->outputs.axis[1];
+    const uint32_t items = pass->batch->items;
+    const size_t height = span(vertical, rows);
+    const size_t pixels = (size_t)horizontal->limit * items * QN__PANEL;
+    for (uint32_t p = 0; p < l->in_panels; ++p) {
+        const float *from = qn__cpu_input(pass, l) + p * l->in_stride;
+        for (size_t q = 0; q < height; ++q, to += row) {
+            const size_t at = (size_t)y * vertical->stride + q - vertical->pad;
+            if (is_read(vertical, q))
+                copy_row(horizontal, items, at < vertical->limit ? from + at * pixels : NULL, to);
+        }
+    }
+    return height * row;
+}
+
+/* The blocks of all taps in a copy. Returns how many there are. */
+static uint32_t set_blocks(const qn__cpu_layer *l, uint32_t items, size_t row, size_t panel,
+                           size_t *a, size_t *b) {
+    const qn__cpu_axis *vertical = &l->outputs.axis[0], *horizontal = &l->outputs.axis[1];
+    uint32_t count = 0;
+    for (size_t ky = 0; ky < vertical->kernel; ++ky)
+        for (size_t kx = 0; kx < horizontal->kernel; ++kx) {
+            const size_t x = kx * horizontal->dilation;
+            const size_t column =
+                x % horizontal->stride * columns(horizontal) + x / horizontal->stride;
+            for (size_t p = 0; p < l->in_panels; ++p, ++count) {
+                a[count] = p * panel + ky * vertical->dilation * row + column * items * QN__PANEL;
+                b[count] = (size_t)count * QN__PANEL * QN__PANEL;
+            }
+        }
+    return count;
+}
+
+/* The product of a task: `rows` rows of output pixels from y on, some panels of outputs. */
+static void product(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l, uint32_t y,
+                    uint32_t rows, uint32_t panel, uint32_t panels, float *out) {
+    const qn__worker *w = pass->worker;
+    const qn__cpu_core *core = &w->core[thread];
+    const uint32_t items = pass->batch->items, pixels = l->outputs.axis[1].size * items;
+    const size_t row = row_of(&l->outputs.axis[1], items);
+    const size_t weights = (size_t)qn__cpu_blocks(l) * QN__PANEL * QN__PANEL;
+    const size_t apart = copy(pass, l, y, rows, row, core->picture);
+    qn__cpu_chain chain = {.a = core->blocks,
+                           .b = core->blocks + w->run_blocks,
+                           .positive = 1,
+                           .segment = pixels,
+                           .gap = l->outputs.axis[0].stride * row - (size_t)pixels * QN__PANEL};
+    chain.k =
+        set_blocks(l, items, row, apart, core->blocks, core->blocks + w->run_blocks) * QN__PANEL;
+    if (l->taps == 1)
+        chain.k = l->channels;
+    w->kernels->matmul(rows * pixels, &chain, core->picture, l->weights + panel * weights, weights,
+                       out, l->out_stride, l->bias + panel * QN__PANEL, panels);
+}
+
+void qn__cpu_few_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const uint32_t height = l->outputs.axis[0].size, threads = (uint32_t)w->threads;
+    const uint32_t pixels = l->outputs.axis[1].size * pass->batch->items;
+    const uint32_t most = most_rows(l, pass->batch->items), least = w->kernels->panels;
+    const uint32_t pairs = (l->out_panels + least - 1) / least;
+    const uint32_t groups = pairs < threads ? pairs : threads;
+    const uint32_t width = (pairs + groups - 1) / groups * least;
+    const uint32_t fit = (height + most - 1) / most,
+                   enough = threads > 1 ? 2 * threads / groups : 1;
+    const uint32_t want = fit > enough ? fit : enough, bands = want < height ? want : height;
+    const qn__cpu_grid grid = {bands, (l->out_panels + width - 1) / width, 1};
+    float *output = qn__cpu_target(pass, l)->output;
+    for (uint32_t band, group; qn__cpu_take(w, thread, phase, grid, &band, &group);) {
+        const uint32_t y = height * band / bands, rows = height * (band + 1) / bands - y;
+        const uint32_t panel = group * width, left = l->out_panels - panel;
+        const uint32_t panels = left < width ? left : width, first = y * pixels;
+        float *out = output + panel * l->out_stride + (size_t)first * QN__PANEL;
+        product(pass, thread, l, y, rows, panel, panels, out);
+        for (uint32_t p = 0; p < panels; ++p)
+            qn__cpu_follow(pass, thread, layer, panel + p, first, rows * pixels,
+                           out + p * l->out_stride);
+    }
+}
