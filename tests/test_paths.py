@@ -29,7 +29,8 @@ def here(model, tmp_path):
     (tmp_path / "m").write_bytes((model / "m").read_bytes())
     (tmp_path / "key").write_text("a secret of more than sixteen characters\n")
     (tmp_path / "key").chmod(0o600)
-    (tmp_path / "rd").mkdir()
+    (tmp_path / "rd" / "a").mkdir(parents=True)
+    (tmp_path / "rd" / "a" / "1.png").write_bytes(b"an image")
     (tmp_path / "to-rd").symlink_to("rd")
     (tmp_path / "to-t.csv").symlink_to("t.csv")
     os.link(tmp_path / "t.csv", tmp_path / "hard.csv")
@@ -74,6 +75,13 @@ REFUSED = {
     "-o rd/lock": [*TRAIN, "-o", "rd/lock", "--checkpoint", "rd"],
     "-o rd/checkpoint": [*TRAIN, "-o", "rd/checkpoint-000000000012.safetensors", "--checkpoint",
                          "rd"],
+    # a folder of images
+    "-o image": ["train", "--data", "rd", *NET, "-o", "rd/a/1.png"],
+    "-o folder": ["train", "--data", "to-rd", *NET, "-o", "./rd/../rd/new"],
+    "-o of --test": [*TRAIN, "--test", "rd", "-o", "to-rd/new"],
+    "--run-dir folder": ["train", "--data", "rd", *NET, "-o", "x", "--run-dir", "rd/a/new"],
+    "--sheet": ["data", "info", "rd", "--sheet", "rd/a/1.png"],
+    "predict folder": ["predict", "m", "--data", "rd", "-o", "rd/predictions.csv"],
     # other commands
     "predict": ["predict", "m", "--data", "t.csv", "-o", "m"],
     "predict --data": ["predict", "m", "--data", "t.csv", "-o", "hard.csv"],

@@ -29,10 +29,10 @@ typedef struct qn_file {
 } qn_file;
 
 /* Fails when writing one file of the `count` elements would destroy another one, or when two
- * outputs name the same file. The files that a run keeps in its folders count too. Paths are
- * compared as files: symbolic links, "." and ".." make no difference, and a file that does not
- * exist yet is compared by the place it would have. Several streams may name one file. `files` may
- * be NULL when `count` is 0.
+ * outputs name the same file. The files that a run keeps in its folders count too, and all files in
+ * a folder that is read. Paths are compared as files: symbolic links, "." and ".." make no
+ * difference, and a file that does not exist yet is compared by the place it would have. Several
+ * streams may name one file. `files` may be NULL when `count` is 0.
  *
  * Changes nothing. Fails with QN_USAGE (the message names both files) or QN_MEMORY. */
 QN_API qn_status qn_files_compare(const qn_file *files, uint32_t count, qn_error *err);

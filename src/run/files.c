@@ -84,6 +84,37 @@ static qn_status refuse_same(const qn_file *out, const qn_file *other, qn_error 
     return other_file(other->use == QN_FILE_STREAM ? other : out, "", "", err);
 }
 
+/* Whether a path lies in an existing folder, at any depth. */
+static int lies_in(const char *folder, const char *path) {
+    char top[PATH_MAX], above[PATH_MAX], real[PATH_MAX];
+    if (!realpath(folder, top) || snprintf(above, sizeof above, "%s", path) >= (int)sizeof above)
+        return 0;
+    while (!realpath(*above ? above : ".", real)) {
+        size_t length = strlen(above);
+        while (length > 0 && above[length - 1] == '/')
+            length--;
+        while (length > 0 && above[length - 1] != '/')
+            length--;
+        if (*above == '\0' || length == 1) /* the folder "." is lost; a name in "/" */
+            return 0;
+        above[length] = '\0';
+    }
+    const size_t length = strlen(top);
+    return strncmp(real, top, length) == 0 && (real[length] == '/' || real[length] == '\0');
+}
+
+/* All files of a folder of images are data: one would be overwritten, or be one more. */
+static qn_status compare_images(const qn_file *data, const qn__place *place, const qn_file *out,
+                                qn_error *err) {
+    if (data->use != QN_FILE_READ || !S_ISDIR(place->mode) || out->use == QN_FILE_READ ||
+        out->use == QN_FILE_STREAM || !lies_in(data->path, out->path))
+        return QN_OK;
+    qn__fail(err, QN_USAGE, "%s is in the folder of %s, whose files are all data", out->name,
+             data->name);
+    qn__at(err, "%s", out->path);
+    return other_file(out, ", in another folder than ", data->name, err);
+}
+
 static qn_status compare_two(const qn_file *a, const qn__place *at_a, const qn_file *b,
                              const qn__place *at_b, qn_error *err) {
     qn_status status = QN_OK;
@@ -91,6 +122,10 @@ static qn_status compare_two(const qn_file *a, const qn__place *at_a, const qn_f
         status = compare_folder(a, at_a, b, at_b, err);
     if (status == QN_OK && is_folder(b))
         status = compare_folder(b, at_b, a, at_a, err);
+    if (status == QN_OK)
+        status = compare_images(a, at_a, b, err);
+    if (status == QN_OK)
+        status = compare_images(b, at_b, a, err);
     if (status != QN_OK || is_folder(a) || is_folder(b) || !qn__place_same(at_a, at_b))
         return status;
     if (a->use == b->use && a->use != QN_FILE_WRITE)
