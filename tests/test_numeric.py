@@ -73,3 +73,13 @@ def test_a_loss_above_that_of_guessing(table, tmp_path):
     assert ["more epochs may help" in note for note in notes(*wild, "--epochs", "1")] == [True]
     assert notes(wild[0], "--epochs", "30", "--lr", "0.5") == notes(*wild, "--epochs", "1", "--quiet") == []
     assert notes("--epochs", "1", "--loss", "mse", "--model=dense 3") == []
+
+
+def test_outputs_that_are_added_at_once(table, tmp_path):
+    """The processor does not keep what the end of a residual path gives, and says whether that was
+    finite all the same."""
+    done = subprocess.run([builds.ready("release") / "quern", "train", "--data", table, "--scale", "none",
+                           "--shape", "1x1x5", "--batch", "32", "--epochs", "3", "--quiet", "--devices", "cpu:2",
+                           "--lr", "3e38", "--model", "residual { batchnorm } relu; dense 3 softmax", "-o", "m"],
+                          cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert "the loss became NaN: outputs of layer 0 are not finite" in done.stderr

@@ -152,10 +152,11 @@ typedef struct qn__cpu_kernels {
                     const float *shift, float *sum, float *squares);
     void (*slopes)(uint32_t items, uint32_t pixels, size_t apart, const float *delta,
                    const float *x, const float *mean, float *sum, float *products);
-    /* Rows of 16: y = fma(x - mean, factor, bias) + 0, in place when x == y;
+    /* Rows of 16, in place when x == y: z = fma(x - mean, factor, bias) + 0, then z + other unless
+     * that is NULL; y = z, or relu of z. Returns what absmax gives for y. normalise_errors:
      * e = factor * fma(-(x - mean), k, delta - h) + 0. */
-    void (*normalise)(uint32_t rows, const float *x, const float *mean, const float *factor,
-                      const float *bias, float *y);
+    uint32_t (*normalise)(uint32_t rows, const float *x, const float *mean, const float *factor,
+                          const float *bias, const float *other, int relu, float *y);
     void (*normalise_errors)(uint32_t rows, const float *delta, const float *x, const float *mean,
                              const float *factor, const float *h, const float *k, float *e);
     /* groupnorm, a panel of `items` items: as `moments` and `slopes`, but each item has its own

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -72,15 +73,27 @@ static void check_rows(const qn__cpu_kernels *k, uint32_t rows) {
     }
     k->normalise_errors(rows, delta, x, mean, factor, bias, slope, y);
     same(k, "normalise_errors", y, want, count);
-    for (size_t i = 0; i < count; ++i)
-        want[i] =
-            fmaf(x[i] - mean[i % QN__PANEL], factor[i % QN__PANEL], bias[i % QN__PANEL]) + 0.0f;
-    k->normalise(rows, x, mean, factor, bias, y);
-    same(k, "normalise", y, want, count);
-    k->normalise(rows, x, mean, factor, bias, x);
-    same(k, "normalise in place", x, want, count);
-    for (size_t i = 0; i < count; ++i)
-        assert_true(bits_of(x[i]) != 0x80000000u); /* no zero has a sign */
+    for (int relu = 0; relu < 2; ++relu)
+        for (int adds = 0; adds < 2; ++adds) {
+            uint32_t most = 0;
+            snprintf(how, sizeof how, "%u rows, relu %d, sum %d", rows, relu, adds);
+            for (size_t i = 0; i < count; ++i) {
+                const size_t c = i % QN__PANEL;
+                want[i] = fmaf(x[i] - mean[c], factor[c], bias[c]) + 0.0f;
+                want[i] = adds ? want[i] + delta[i] : want[i];
+                want[i] = relu && want[i] <= 0.0f ? 0.0f : want[i];
+                const uint32_t bits = bits_of(want[i]) & 0x7fffffffu;
+                most = bits > most ? bits : most;
+            }
+            assert_int_equal(
+                k->normalise(rows, x, mean, factor, bias, adds ? delta : NULL, relu, y), most);
+            same(k, "normalise", y, want, count);
+            memcpy(y, x, count * sizeof *y);
+            k->normalise(rows, y, mean, factor, bias, adds ? delta : NULL, relu, y);
+            same(k, "normalise in place", y, want, count);
+            for (size_t i = 0; i < count; ++i)
+                assert_true(bits_of(y[i]) != 0x80000000u); /* no zero has a sign */
+        }
     release();
 }
 

@@ -49,7 +49,7 @@ void qn__cpu_follow(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32
                       (size_t)rows * QN__PANEL, out);
         else
             w->kernels->normalise(rows, out, w->nothing, next->norm.factor + vector,
-                                  next->norm.rest + vector, out);
+                                  next->norm.rest + vector, NULL, 0, out);
         qn__cpu_after_product(pass, thread, layer + 1, panel, first, rows, out);
     }
 }

@@ -132,6 +132,20 @@ static void clear_padding(uint32_t columns, uint32_t rows, float *out) {
         memset(out + columns, 0, (QN__PANEL - columns) * sizeof *out);
 }
 
+int qn__cpu_is_plain(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel) {
+    const qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const qn__activation activation = l->layer->activation;
+    return !w->bits && (activation == QN__ACT_RELU || activation == QN__ACT_NONE) &&
+           !(panel + 1 == l->out_panels && padding_matters(w, layer)) &&
+           !(l->dropped && pass->training);
+}
+
+void qn__cpu_note_absmax(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t bits) {
+    if (pass->training)
+        raise_to(&pass->worker->core[thread].absmax_input[layer + 1], bits);
+}
+
 void qn__cpu_after_product(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t panel,
                            uint32_t first, uint32_t rows, float *out) {
     qn__worker *w = pass->worker;

@@ -142,7 +142,7 @@ static void carve_layer(arena *a, qn__worker *w, uint32_t index) {
     l->transposed = l->transposed_weights ? carve(a, weights, sizeof(float)) : NULL;
     l->transposed_blocks =
         carve(a, (size_t)l->out_panels * (l->walks ? l->taps : 1), sizeof(size_t));
-    l->output = carve(a, room, row);
+    l->output = l->norm.add ? NULL : carve(a, room, row);
     l->dropped = l->layer->drop_threshold ? carve(a, room, row) : NULL;
     l->slope = qn__keeps_slope(l->layer->activation) ? carve(a, room, row) : NULL;
 }
@@ -307,6 +307,8 @@ static void set_transposed_blocks(qn__cpu_layer *l) {
 static void connect_blocks(qn__worker *w) {
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         qn__cpu_layer *l = &w->layer[i];
+        if (l->norm.add)
+            l->output = l->norm.add->output;
         if (l->branch)
             l->below->side = l->branch;
         if (l->layer->kind != QN__LAYER_ADD || !l->other)
@@ -395,11 +397,21 @@ static void share_errors(qn__worker *w, uint32_t add, qn__cpu_layer *path) {
         path->error_of = add;
 }
 
+/* The last layer of a path that ends just before its add, with nothing between. */
+static void add_at_once(const qn__worker *w, qn__cpu_layer *add) {
+    qn__cpu_layer *last = add - 1;
+    const int is_path = add->below == last || (add->layer->skip && add->other == last);
+    if (!w->bits && is_path && last->layer->kind == QN__LAYER_BATCHNORM &&
+        last->layer->activation == QN__ACT_NONE && !last->layer->drop_threshold)
+        last->norm.add = add;
+}
+
 /* Whose errors a layer has, and the bytes of each array of them. */
 static void size_errors(qn__worker *w) {
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         qn__cpu_layer *l = &w->layer[i];
         if (l->layer->kind == QN__LAYER_ADD) {
+            add_at_once(w, l);
             share_errors(w, i, l->below);
             if (l->layer->skip)
                 share_errors(w, i, l->other);

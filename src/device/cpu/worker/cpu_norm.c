@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { WEIGHT, BIAS, MEAN, VARIANCE, APPLY_ROWS = 256 };
+enum { WEIGHT, BIAS, MEAN, VARIANCE, APPLY_ROWS = 256, INFINITE = 0x7f800000 };
 
 /* A panel of a grain: its first item, items, floats between two of its pixels. */
 typedef struct part {
@@ -49,6 +49,12 @@ static const float *vector_of(const qn__cpu_layer *l, uint32_t vector, uint32_t 
     return l->bias + vector * l->vector + (size_t)panel * QN__PANEL;
 }
 
+static void factors_of(const qn__cpu_layer *l, uint32_t panel, const float *inverse,
+                       float factor[QN__PANEL]) {
+    for (int c = 0; c < QN__PANEL; ++c)
+        factor[c] = vector_of(l, WEIGHT, panel)[c] * inverse[c];
+}
+
 /* Mean and r of a part, and what it contributes to the running averages. */
 static void measure(const qn__cpu_pass *pass, const qn__cpu_layer *l, const part *p) {
     const qn__cpu_kernels *k = pass->worker->kernels;
@@ -80,22 +86,38 @@ void qn__cpu_norm_finish(const qn__cpu_pass *pass, int thread, uint32_t layer, u
         qn__cpu_note_outputs(pass, layer, first, rows, panel, 1);
 }
 
-static void forward_part(const qn__cpu_pass *pass, int thread, uint32_t layer, const part *p) {
+/* Rows of a panel, from row `first` on: their outputs and, at the end of a path, the sums with
+ * those of the other path. */
+static void finish_rows(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t panel,
+                        size_t first, uint32_t rows, const float *mean, const float *factor,
+                        const float *bias) {
     qn__worker *w = pass->worker;
-    const qn__cpu_layer *l = &w->layer[layer];
+    const qn__cpu_layer *l = &w->layer[layer], *add = l->norm.add, *to = add ? add : l;
+    const uint32_t target = (uint32_t)(to - w->layer);
+    const size_t at = panel * l->out_stride + first * QN__PANEL;
+    const float *input = qn__cpu_input(pass, l) + panel * l->in_stride + first * QN__PANEL;
+    const float *other = !add              ? NULL
+                         : add->below == l ? qn__cpu_second(pass, add) + at
+                                           : qn__cpu_input(pass, add) + at;
+    const int plain = qn__cpu_is_plain(pass, target, panel);
+    const uint32_t bits =
+        w->kernels->normalise(rows, input, mean, factor, bias, other,
+                              plain && to->layer->activation == QN__ACT_RELU, to->output + at);
+    if (plain)
+        qn__cpu_note_absmax(pass, thread, target, bits);
+    else
+        qn__cpu_norm_finish(pass, thread, target, panel, (uint32_t)first, rows, to->output + at);
+}
+
+static void forward_part(const qn__cpu_pass *pass, int thread, uint32_t layer, const part *p) {
+    const qn__cpu_layer *l = &pass->worker->layer[layer];
     const size_t at = numbers_of(pass, p);
-    const float *input = qn__cpu_input(pass, l) + begin_of(p, l->in_stride);
-    float *output = l->output + begin_of(p, l->out_stride), factor[QN__PANEL];
+    float factor[QN__PANEL];
     measure(pass, l, p);
-    for (int c = 0; c < QN__PANEL; ++c)
-        factor[c] = vector_of(l, WEIGHT, p->panel)[c] * l->norm.inverse[at + (size_t)c];
-    for (uint32_t pixel = p->pixels; pixel-- > 0;) {
-        float *to = output + pixel * p->apart;
-        w->kernels->normalise(p->items, input + pixel * p->apart, l->norm.mean + at, factor,
-                              vector_of(l, BIAS, p->panel), to);
-        qn__cpu_norm_finish(pass, thread, layer, p->panel, pixel * pass->batch->items + p->item,
-                            p->items, to);
-    }
+    factors_of(l, p->panel, l->norm.inverse + at, factor);
+    for (uint32_t pixel = p->pixels; pixel-- > 0;)
+        finish_rows(pass, thread, layer, p->panel, (size_t)pixel * pass->batch->items + p->item,
+                    p->items, l->norm.mean + at, factor, vector_of(l, BIAS, p->panel));
 }
 
 static int all_finite(size_t count, const float *x) {
@@ -128,13 +150,11 @@ void qn__cpu_fold(qn__worker *w) {
 /* A prediction: one multiplication and addition by the running averages. */
 static void apply_rows(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t panel,
                        uint32_t first, uint32_t rows) {
-    qn__worker *w = pass->worker;
-    const qn__cpu_layer *l = &w->layer[layer];
-    const size_t row = (size_t)first * QN__PANEL, at = (size_t)panel * QN__PANEL;
-    float *to = l->output + panel * l->out_stride + row;
-    w->kernels->normalise(rows, qn__cpu_input(pass, l) + panel * l->in_stride + row, w->nothing,
-                          l->norm.factor + at, l->norm.rest + at, to);
-    qn__cpu_norm_finish(pass, thread, layer, panel, first, rows, to);
+    const qn__worker *w = pass->worker;
+    const qn__cpu_norm *norm = &w->layer[layer].norm;
+    const size_t at = (size_t)panel * QN__PANEL;
+    finish_rows(pass, thread, layer, panel, first, rows, w->nothing, norm->factor + at,
+                norm->rest + at);
 }
 
 void qn__cpu_norm_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
@@ -151,6 +171,46 @@ void qn__cpu_norm_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, 
         else
             apply_rows(pass, thread, layer, panel, first, left < APPLY_ROWS ? left : APPLY_ROWS);
     }
+}
+
+/* Rows of a panel, computed once more. */
+static int finite_rows(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
+                       size_t first, uint32_t rows, const float *mean, const float *factor,
+                       const float *bias) {
+    float y[APPLY_ROWS * QN__PANEL];
+    const float *x = qn__cpu_input(pass, l) + panel * l->in_stride + first * QN__PANEL;
+    uint32_t bits = 0;
+    for (uint32_t i = 0; i < rows && bits < INFINITE; i += APPLY_ROWS)
+        bits = pass->worker->kernels->normalise(rows - i < APPLY_ROWS ? rows - i : APPLY_ROWS,
+                                                x + (size_t)i * QN__PANEL, mean, factor, bias, NULL,
+                                                0, y);
+    return bits < INFINITE;
+}
+
+static int finite_part(const qn__cpu_pass *pass, const qn__cpu_layer *l, const part *p) {
+    const size_t at = numbers_of(pass, p);
+    float factor[QN__PANEL];
+    int finite = 1;
+    factors_of(l, p->panel, l->norm.inverse + at, factor);
+    for (uint32_t pixel = 0; pixel < p->pixels; ++pixel)
+        finite &= finite_rows(pass, l, p->panel, (size_t)pixel * pass->batch->items + p->item,
+                              p->items, l->norm.mean + at, factor, vector_of(l, BIAS, p->panel));
+    return finite;
+}
+
+int qn__cpu_norm_is_finite(const qn__cpu_pass *pass, const qn__cpu_layer *l) {
+    int finite = 1;
+    for (uint32_t panel = 0; panel < l->out_panels; ++panel) {
+        for (uint32_t grain = 0; pass->training && grain < grains_of(pass); ++grain) {
+            const part p = part_of(pass, l, panel, grain);
+            finite &= finite_part(pass, l, &p);
+        }
+        const size_t at = (size_t)panel * QN__PANEL;
+        if (!pass->training)
+            finite &= finite_rows(pass, l, panel, 0, l->rows, pass->worker->nothing,
+                                  l->norm.factor + at, l->norm.rest + at);
+    }
+    return finite;
 }
 
 /* The sums of a part's errors, B and G * r of 17.8: what it contributes to bias and weight. */

@@ -195,7 +195,7 @@ static void phases(void *context, int thread) {
             qn__cpu_pack_transposed(pass, thread, last, phase++);
         if (pass->training && w->layer[l].transposed)
             qn__cpu_walk_transpose(pass, thread, l, phase++);
-        if (l > 0 && qn__cpu_is_followed(pass, &w->layer[l - 1]))
+        if (qn__cpu_is_added(w, l) || (l > 0 && qn__cpu_is_followed(pass, &w->layer[l - 1])))
             continue;
         forward(pass, thread, l, phase++);
         barrier(w, thread);
@@ -213,6 +213,8 @@ static void phases(void *context, int thread) {
 
 static int has_finite_inputs(const qn__cpu_pass *pass, uint32_t layer) {
     const qn__cpu_layer *l = &pass->worker->layer[layer];
+    if (l->below && l->below->norm.add == l)
+        return qn__cpu_norm_is_finite(pass, l->below);
     const float *input = qn__cpu_input(pass, l);
     for (uint32_t k = 0; l->below && k < l->channels; ++k)
         for (uint32_t i = 0; i < l->in_rows; ++i)

@@ -34,6 +34,9 @@ typedef struct qn__cpu_norm {
     /* Of groupnorm, each [out panel][item][16], as mean, inverse and partial are then: h and k of
      * 17.9. */
     float *h, *k;
+    /* batchnorm at the end of a path: the layer behind it that adds its outputs to others at once.
+     * Its own outputs are not stored then. NULL: there is none. */
+    struct qn__cpu_layer *add;
 } qn__cpu_norm;
 
 /* An array of errors: bytes, where it begins in the memory that these arrays share, and the first
@@ -306,6 +309,11 @@ static inline int qn__cpu_keeps_parameters(const qn__cpu_layer *layer) {
     return layer->transposed_weights || layer->vectors == 0;
 }
 
+/* Whether a layer that adds has its outputs from the one before it. */
+static inline int qn__cpu_is_added(const qn__worker *w, uint32_t layer) {
+    return layer > 0 && w->layer[layer - 1].norm.add == &w->layer[layer];
+}
+
 /* Whether both inputs[] are one array: unfolded pictures are large. */
 static inline int qn__cpu_one_input(const qn__worker *w) { return !w->bits && w->layer[0].walks; }
 
@@ -384,6 +392,9 @@ void qn__cpu_norm_finish(const qn__cpu_pass *pass, int thread, uint32_t layer, u
 void qn__cpu_norm_put(const qn__cpu_pass *pass, const qn__cpu_layer *layer, uint32_t panel,
                       uint32_t vector, const int64_t *sums);
 
+/* Whether all outputs of a batchnorm are finite that has added them to others. */
+int qn__cpu_norm_is_finite(const qn__cpu_pass *pass, const qn__cpu_layer *layer);
+
 /* Sums the biases of a panel of outputs and applies or stores them. Returns 1 when a partial was
  * out of range. */
 int qn__cpu_bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out);
@@ -409,6 +420,10 @@ void qn__cpu_follow(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32
 void qn__cpu_find_followers(qn__worker *worker);
 /* Outside training: the factors of normalisations, after parameters have changed. */
 void qn__cpu_fold(qn__worker *worker);
+/* Whether this does no more than `relu` or nothing, and the absmax. */
+int qn__cpu_is_plain(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel);
+/* Raises the absmax of the outputs that others read. */
+void qn__cpu_note_absmax(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t bits);
 /* The same for errors that `layer` passed (qn__cpu_passes): of two errors of an output the sum,
  * then dropout, derivative, absmax. */
 void qn__cpu_after_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer,
