@@ -47,6 +47,15 @@ typedef struct qn__cpu_chain {
     size_t gap;
 } qn__cpu_chain;
 
+/* A convolution by windows of three columns, stride and dilation 1: `rows` (at least `slide_rows`)
+ * times `columns` (at least 2) pixels of results, one panel, by the rows of windows and panels of
+ * the left operand. The others are floats from one row, column, panel or row of a window to the
+ * next one. */
+typedef struct qn__cpu_slide {
+    uint32_t rows, columns, windows, panels;
+    size_t a_row, a_column, a_panel, a_window, c_row, c_column;
+} qn__cpu_slide;
+
 /* The rows of a sum over items, for both operands: `items` consecutive rows of each of columns x
  * rows pixels. Pixels are these distances apart, in floats. */
 typedef struct qn__cpu_span {
@@ -66,9 +75,17 @@ typedef struct qn__cpu_kernels {
     void (*matmul)(uint32_t rows, const qn__cpu_chain *chain, const float *a, const float *b,
                    size_t b_stride, float *c, size_t c_stride, const float *start, uint32_t panels);
 
-    /* The same chains over only the `count` values of t in `list` (ascending). The result is that
-     * of matmul if every a(i, t) that is left out is +0 and the weights are finite; but an element
-     * may be -0 where matmul gives +0. At most `rows` rows (of a tile) and `panels` panels. */
+    /* The same for the chains of a convolution, with +0 at the end: over the rows of windows, the
+     * three taps of each, the panels of a, and 16 factors. b is as they are, without gaps. NULL:
+     * this instruction set has too few registers. */
+    void (*slide)(const qn__cpu_slide *slide, const float *a, const float *b, float *c,
+                  const float *start);
+    uint32_t slide_rows;
+
+    /* The chains of matmul over only the `count` values of t in `list` (ascending). The result is
+     * that of matmul if every a(i, t) that is left out is +0 and the weights are finite; but an
+     * element may be -0 where matmul gives +0. At most `rows` rows (of a tile) and `panels` panels.
+     */
     void (*matmul_some)(uint32_t rows, uint32_t count, const uint32_t *list,
                         const qn__cpu_chain *chain, const float *a, const float *b, size_t b_stride,
                         float *c, size_t c_stride, const float *start, uint32_t panels);

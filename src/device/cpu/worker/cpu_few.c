@@ -128,6 +128,37 @@ static uint32_t set_blocks(const qn__cpu_layer *l, uint32_t items, size_t row, s
     return count;
 }
 
+/* Whether the kernel that slides can compute so many rows of output pixels. */
+static int slides(const qn__worker *w, const qn__cpu_layer *l, uint32_t rows) {
+    const qn__cpu_axis *axis = &l->outputs.axis[1];
+    return w->kernels->slide && rows >= w->kernels->slide_rows && axis->kernel == 3 &&
+           axis->stride == 1 && axis->dilation == 1 && axis->size > 1;
+}
+
+/* The same product by the kernel that slides, for each item by itself. */
+static void slide(const qn__cpu_pass *pass, const qn__cpu_core *core, const qn__cpu_layer *l,
+                  uint32_t rows, size_t row, size_t apart, uint32_t panel, uint32_t panels,
+                  float *out) {
+    const qn__cpu_axis *axis = l->outputs.axis;
+    const size_t pixel = (size_t)pass->batch->items * QN__PANEL;
+    const size_t weights = (size_t)qn__cpu_blocks(l) * QN__PANEL * QN__PANEL;
+    const qn__cpu_slide s = {.rows = rows,
+                             .columns = axis[1].size,
+                             .windows = axis[0].kernel,
+                             .panels = l->in_panels,
+                             .a_row = axis[0].stride * row,
+                             .a_column = pixel,
+                             .a_panel = apart,
+                             .a_window = axis[0].dilation * row,
+                             .c_row = axis[1].size * pixel,
+                             .c_column = pixel};
+    for (uint32_t p = 0; p < panels; ++p)
+        for (size_t i = 0; i < pixel; i += QN__PANEL)
+            pass->worker->kernels->slide(&s, core->picture + i, l->weights + (panel + p) * weights,
+                                         out + p * l->out_stride + i,
+                                         l->bias + (panel + p) * QN__PANEL);
+}
+
 /* The product of a task: `rows` rows of output pixels from y on, some panels of outputs. */
 static void product(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l, uint32_t y,
                     uint32_t rows, uint32_t panel, uint32_t panels, float *out) {
@@ -137,6 +168,10 @@ static void product(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l
     const size_t row = row_of(&l->outputs.axis[1], items);
     const size_t weights = (size_t)qn__cpu_blocks(l) * QN__PANEL * QN__PANEL;
     const size_t apart = copy(pass, l, y, rows, row, core->picture);
+    if (slides(w, l, rows)) {
+        slide(pass, core, l, rows, row, apart, panel, panels, out);
+        return;
+    }
     qn__cpu_chain chain = {.a = core->blocks,
                            .b = core->blocks + w->run_blocks,
                            .positive = 1,
