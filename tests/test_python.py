@@ -175,10 +175,41 @@ def test_the_shape_of_an_item(q, tmp_path):
     assert model.recipe["shape"] == f"1x1x{count}"
     assert q.train(path, shape=f"1x{count}", **options).digest == model.digest
     assert q.replay(model, path).digest == model.digest
+    assert q.train(values, labels, shape=(1, 1, count), **options).digest == model.digest
     (tmp_path / "net.txt").write_text("conv 3 1x2 relu  # a window\ndense 2 softmax\n")
     for named in (tmp_path / "net.txt", f"@{tmp_path}/net.txt"):
         again = q.train(values, labels, shape=f"1x{count}", **{**options, "model": named})
         assert again.digest == model.digest
+
+
+def test_arrays_of_images(q):
+    """Channels, rows and columns of the array are those of its items; channels that come last are not
+    taken for rows."""
+    images, labels = np.random.default_rng(3).integers(0, 99, (30, 3, 5, 4)).astype(np.uint8), np.arange(30) % 2
+    options = {"model": "conv 2 3; globalpool; dense 2 softmax", "epochs": 1, "threads": 1, "devices": "cpu"}
+    model = q.train(images, labels, **options)
+    assert model.recipe["shape"] == "3x5x4" and q.Data(images).image_shape == (3, 5, 4)
+    for given, more in ((list(images), {}), (images, {"shape": "3x5x4"}), (images.reshape(30, 60), {"shape": (3, 5, 4)})):
+        assert q.train(given, labels, **more, **options).digest == model.digest
+    assert q.train(images[:, 0], labels, **options).recipe["shape"] == "1x5x4"
+    assert q.replay(model, images, labels).digest == model.digest
+    assert (model.predict(images.reshape(30, 60)) == model.predict(images)).all()
+    last = images.transpose(0, 2, 3, 1)
+    with pytest.raises(q.UsageError, match="no pixels"):
+        q.train(last, labels, **options)
+    with pytest.raises(q.UsageError, match=r"are 5x4x3, and the shape is 3x5x4.*transpose\(0, 3, 1, 2\)"):
+        q.train(last, labels, shape="3x5x4", **options)
+    with pytest.raises(q.UsageError, match=r"transpose\(0, 3, 1, 2\)"):
+        q.train(images, labels, valid=(last, labels), **options)
+    with pytest.raises(q.UsageError, match=r"transpose\(0, 3, 1, 2\)"):
+        model.predict(last)
+    with pytest.raises(q.UsageError, match=r"are 1x5x4, and the shape is 3x5x4.*values\[None\]"):
+        model.predict(images[0])
+    with pytest.raises(q.InputError, match="at least one item"):
+        q.train(images[:0], labels[:0], **options)
+    block = "residual { conv 3 1x1 none | batchnorm none } relu; globalpool; dense 2 softmax"
+    assert repr(q.train(images, labels, **{**options, "model": block})) == f"<quern.Model: {block}>"
+    assert "shape" not in q.train(last, labels, **{**options, "model": "dense 2 softmax"}).recipe
 
 
 def test_options_have_the_command_s_words(q, run_quern):

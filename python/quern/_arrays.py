@@ -62,7 +62,7 @@ def values_of(given):
         return dense(given)
     values = array_of(given)
     if values.ndim > 2:  # pictures
-        values = values.reshape(len(values), -1)
+        values = values.reshape(len(values), int(np.prod(values.shape[1:])))
     if values.ndim == 0:
         kind = type(given).__name__
         remedy = "give an array, a DataFrame or an Arrow table of items x features"

@@ -52,6 +52,8 @@ class Data:
         A sparse matrix that is too large as a dense one.
     """
 
+    _image = None  # of an array: (channels, rows, columns)
+
     def __init__(self, values, labels=None, *, label=None, features=None, drop=None, category=None,
                  weights=None, weight=None, names=None, label_name=None, classes=None, task=None):
         columns = {"label_column": label, "features": features, "drop": drop, "category": category,
@@ -88,6 +90,7 @@ class Data:
         if label is not None:
             raise UsageError("weights in an array need labels in an array, too", "",
                              "name the column of weights with weight")
+        self._image = _image_of(values)
         table, own = _table(values, stream, columns)
         weights = own if weights is None else weights
         if names is not None:
@@ -297,7 +300,7 @@ class Data:
         rows, columns = C.c_uint32(), C.c_uint32()
         library().qn_data_image_size(self._address, rows, columns)
         if not rows.value:
-            return None
+            return self._image
         return library().qn_data_image_channels(self._address), rows.value, columns.value
 
     @property
@@ -338,6 +341,37 @@ def _column(values, given, word):
         raise UsageError(f"{word}={given!r} is the name of a column, and a number counts from 1", "",
                          "make the names texts, such as by table.rename(columns=str)")
     return str(given)
+
+
+def _image_of(given):
+    """(channels, rows, columns) of the items of an array of three or four dimensions, or None."""
+    shape = getattr(given, "shape", None)
+    if shape is None and isinstance(given, (list, tuple)) and len(given):
+        shape = (len(given), *getattr(given[0], "shape", ()))
+    if shape is None or len(shape) not in (3, 4) or 0 in shape:
+        return None
+    return (*(1,) * (4 - len(shape)), *(int(side) for side in shape[1:]))
+
+
+def shape_text(given):
+    """(3, 32, 32) as the text that options are."""
+    return "x".join(map(str, given)) if isinstance(given, (tuple, list)) else given
+
+
+def shape_of(data, given):
+    """The shape of the items for a training: as given, or that of an array, whose channels come
+    first. Where they come last, the array says nothing by itself."""
+    image = data._image
+    if image is None or not isinstance(given, (str, type(None))):
+        return given
+    last = image[0] not in (1, 3, 4) and image[2] in (1, 3, 4)
+    if given is None:
+        return None if last else shape_text(image)
+    if ("1x" + given if given.count("x") == 1 else given) == shape_text(image):
+        return given
+    remedy = ("give values.transpose(0, 3, 1, 2)" if last else
+              "give items x channels x rows x columns; a single item is values[None]")
+    raise UsageError(f"the items of the array are {shape_text(image)}, and the shape is {given}", "", remedy)
 
 
 def _table(values, stream, columns):
@@ -418,6 +452,8 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
     options.label_column = text(str(label)) if label is not None else None
     options.unlabelled, options.threads = int(unlabelled), threads
     members = {name for name, _ in options._fields_}
+    if "shape" in more:
+        more["shape"] = shape_text(more["shape"])
     for name, value in more.items():
         if name not in members:
             raise TypeError(f"open() has no option {name!r}")

@@ -8,7 +8,7 @@ import tempfile
 
 from . import _abi, ranks
 from ._library import call, library, new, owned, said, text
-from .data import as_in, data_of
+from .data import as_in, data_of, shape_of
 from .errors import UsageError
 
 
@@ -141,6 +141,8 @@ class Model:
 
         columns = {word: compute.pop(word) for word in list(compute) if word in FILE}
         data = data_of(data, **self._without_others(data, self._as_trained(columns)))
+        if data._image is not None:
+            shape_of(data, self.recipe.get("shape") or None)
         choice = _abi.qn_compute()
         kept = fill_compute(choice, compute)
         choice.cluster = ranks.current()
@@ -219,7 +221,7 @@ class Model:
         return _from_bytes, (bytes(self),)
 
     def __repr__(self):
-        return f"<quern.Model: {'; '.join(self.layers)}>"
+        return f"<quern.Model: {self.recipe['model']}>"
 
 
 def load(path):

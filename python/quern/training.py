@@ -14,7 +14,7 @@ from typing import NamedTuple, Optional
 from . import _abi, ranks
 from ._library import assign, call, kinds_of, library, new, owned, said, sized, text
 from ._progress import Line
-from .data import Data, as_in, data_of
+from .data import Data, as_in, data_of, shape_of, shape_text
 from .errors import DiffersError, QuernError, UsageError, of
 from .model import Model, load
 
@@ -392,8 +392,14 @@ def train(data=None, labels=None, *, test=None, valid=None, init_from=None, outp
         options["valid"], valid = valid, None
     # The shape is one of the training, too, so that arrays can have it.
     columns = {word: options.pop(word) for word in list(options) if word in FILE - {"shape"}}
+    shape = shape_text(options.pop("shape", None))
     kept = _fill(o, options)
     sets = _sets(data, labels, valid, test, columns)
+    shape = shape_of(sets[0], shape)
+    for other in sets[1:]:
+        if other is not None:
+            shape_of(other, shape)
+    _set(o, "shape", shape, "shape", kept)
     start = _start(o, init_from)
     o.command_line = text(" ".join(sys.argv) or "python")
     run = _Run(o, sets, on_epoch, on_note, Line.wanted(progress))

@@ -208,7 +208,7 @@ static qn_status name_cause(const qn__train_job *job, unsigned long long step, q
     snprintf(what, sizeof what, "%s", err->what);
     qn__fail(err, QN_NUMERIC, "the training diverged: %.480s", what);
     return qn__remedy(err, QN_NUMERIC,
-                      "take a `train.learning_rate` below %.3g, or a warm-up; inputs that are not "
+                      "take a `train.learning_rate` below %g, or a warm-up; inputs that are not "
                       "scaled (`train.scale`) cause it too, and `train.clip` limits a step",
                       (double)job->recipe.learning_rate);
 }
