@@ -476,6 +476,7 @@ static size_t shape_layers(qn__worker *w) {
         qn__cpu_layer *own = &w->layer[l];
         shape_layer(own, &p->layer[l], w->shared);
         own->error_of = l;
+        w->walks |= own->walks;
         own->transposed_weights =
             own->inputs.axis[1].size && own->taps && !p->layer[l].conv_groups && !w->bits;
         if (own->below && (own->walks || own->taps > 1))

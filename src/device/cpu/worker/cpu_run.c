@@ -67,37 +67,6 @@ static void backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint3
                                        : qn__cpu_backward)(pass, thread, layer, phase);
 }
 
-/* Computes the errors down to the first layer in integer arithmetic, then the operands of the
- * gradients. Returns the next phase. */
-static uint32_t back_intgemm(const qn__cpu_pass *pass, int thread, uint32_t phase) {
-    qn__worker *w = pass->worker;
-    const uint32_t last = w->program->layers - 1;
-    for (uint32_t l = last; l > 0; --l) {
-        if (!qn__cpu_goes_back(w, l))
-            continue;
-        if (!w->layer[l].walks) {
-            qn__cpu_pack_transposed(pass, thread, l, phase++);
-            qn__cpu_pack_errors(pass, thread, l, phase++);
-            barrier(w, thread);
-        }
-        (w->layer[l].walks ? backward : qn__cpu_intgemm_backward)(pass, thread, l, phase++);
-        barrier(w, thread);
-    }
-    /* Those that read the inputs: the last phase has noted the errors of the last two layers. */
-    uint32_t packed = phase;
-    for (uint32_t l = 0; l < last; ++l)
-        if (!w->layer[l].below && !w->layer[l].walks && !(last == 1 && qn__cpu_is_fused(w)))
-            qn__cpu_pack_errors(pass, thread, l, packed++);
-    if (packed > phase)
-        barrier(w, thread);
-    phase = packed;
-    for (uint32_t l = 0; l <= last; ++l, phase += 2)
-        if (!w->layer[l].walks)
-            qn__cpu_pack_operands(pass, thread, l, phase);
-    barrier(w, thread);
-    return phase;
-}
-
 static void gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     const qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
@@ -121,33 +90,68 @@ static uint32_t gradients(const qn__cpu_pass *pass, int thread, uint32_t layer, 
     return phase;
 }
 
+/* Integer products of a layer that does not walk: its operands for the errors of the layer below,
+ * and for its gradient if `gradient`. The last phase has noted the errors of the last two layers.
+ * Returns the next phase. */
+static uint32_t pack_back(const qn__cpu_pass *pass, int thread, uint32_t layer, int gradient,
+                          uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const uint32_t last = w->program->layers - 1;
+    const int goes = qn__cpu_goes_back(w, layer);
+    if (goes)
+        qn__cpu_pack_transposed(pass, thread, layer, phase++);
+    if (goes || (layer < last && !(last == 1 && qn__cpu_is_fused(w)))) {
+        qn__cpu_pack_errors(pass, thread, layer, phase++);
+        barrier(w, thread);
+    }
+    if (!gradient)
+        return phase;
+    qn__cpu_pack_operands(pass, thread, layer, phase);
+    barrier(w, thread);
+    return phase + 2;
+}
+
 /* The errors down to the first layer, and each layer's gradient as soon as it has its errors: they
  * are still in the caches, and their memory can be used again (cpu_windows.c). Tasks of a gradient
  * are large. So they come before those of the errors where they may, and there is little to wait
  * for. Returns the next phase. */
 static uint32_t back(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     qn__worker *w = pass->worker;
+    const int now = !qn__cpu_gradients_wait(w);
     for (uint32_t l = w->program->layers; l-- > 0;) {
-        const int goes = qn__cpu_goes_back(w, l);
-        const int before = !goes || qn__cpu_keeps_parameters(&w->layer[l]);
-        if (before)
+        const int goes = qn__cpu_goes_back(w, l), packs = w->bits && !w->layer[l].walks;
+        const int before = !goes || qn__cpu_keeps_parameters(w, &w->layer[l]);
+        if (packs)
+            phase = pack_back(pass, thread, l, now, phase);
+        if (now && before)
             phase = gradients(pass, thread, l, phase);
         if (goes) {
-            backward(pass, thread, l, phase++);
+            (packs ? qn__cpu_intgemm_backward : backward)(pass, thread, l, phase++);
             barrier(w, thread);
         }
-        if (!before)
+        if (now && !before)
             phase = gradients(pass, thread, l, phase);
     }
     return phase;
 }
 
-static void training_phases(const qn__cpu_pass *pass, int thread, uint32_t phase) {
+/* The gradients that waited. Returns the next phase. */
+static uint32_t late_gradients(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     qn__worker *w = pass->worker;
     const uint32_t layers = w->program->layers;
-    phase = w->bits ? back_intgemm(pass, thread, phase) : back(pass, thread, phase);
-    for (uint32_t i = 0; w->bits && i < layers; ++i)
+    for (uint32_t l = 0; l < layers; ++l, phase += 2)
+        qn__cpu_pack_operands(pass, thread, l, phase);
+    barrier(w, thread);
+    for (uint32_t i = 0; i < layers; ++i)
         phase = gradients(pass, thread, pass->outlet ? layers - 1 - i : i, phase);
+    return phase;
+}
+
+static void training_phases(const qn__cpu_pass *pass, int thread, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    phase = back(pass, thread, phase);
+    if (qn__cpu_gradients_wait(w))
+        phase = late_gradients(pass, thread, phase);
     if (pass->next && qn__cpu_one_input(w))
         barrier(w, thread);
     if (pass->next) {

@@ -49,7 +49,7 @@ static void find_windows(qn__worker *w) {
         if (!qn__cpu_goes_back(w, i))
             continue;
         use_passed(w, l, window++);
-        if (!qn__cpu_keeps_parameters(l))
+        if (!qn__cpu_keeps_parameters(w, l))
             use_errors(w, l, window);
     }
 }
@@ -70,10 +70,11 @@ static size_t covers(const qn__cpu_place *place, const qn__cpu_place *own, size_
     return placed && meet(own, place) && place->at < end && at < last ? last : 0;
 }
 
-/* The lowest place for an array beside those that are placed. Integer arithmetic packs the operands
- * of all gradients at the end: no array shares memory then. */
+/* The lowest place for an array beside those that are placed. Where gradients wait, no array shares
+ * memory. */
 static void put(qn__worker *w, qn__cpu_place *own) {
-    size_t at = w->bits ? w->error_bytes : 0, taken = !w->bits;
+    const int wait = qn__cpu_gradients_wait(w);
+    size_t at = wait ? w->error_bytes : 0, taken = !wait;
     while (taken > 0) {
         const size_t end = end_of(at, own->bytes);
         taken = 0;

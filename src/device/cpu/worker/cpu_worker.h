@@ -171,6 +171,7 @@ struct qn__worker {
     uint32_t slots;
     size_t room; /* the largest number of rows of a panel of batch arrays */
     qn__cpu_layer *layer;
+    int walks;               /* a layer does */
     int shared;              /* several layers read the inputs, which are not unfolded then */
     float *inputs[2];        /* in panels; one for the current batch, one to fetch the next batch */
     uint64_t *item[2];       /* of each of inputs[]: the numbers of its items */
@@ -304,15 +305,21 @@ static inline int qn__cpu_goes_back(const qn__worker *w, uint32_t layer) {
     return w->layer[layer].below && !(layer + 1 == w->program->layers && qn__cpu_is_fused(w));
 }
 
-/* Whether the errors of a layer go back with parameters that its gradient does not update. */
-static inline int qn__cpu_keeps_parameters(const qn__cpu_layer *layer) {
-    return layer->transposed_weights || layer->vectors == 0;
+/* Whether the errors of a layer go back with parameters that its gradient does not update: those of
+ * integers are packed. */
+static inline int qn__cpu_keeps_parameters(const qn__worker *w, const qn__cpu_layer *layer) {
+    return layer->transposed_weights || layer->vectors == 0 ||
+           (w->bits && qn__layer_is_integer(layer->layer));
 }
 
 /* Whether a layer that adds has its outputs from the one before it. */
 static inline int qn__cpu_is_added(const qn__worker *w, uint32_t layer) {
     return layer > 0 && w->layer[layer - 1].norm.add == &w->layer[layer];
 }
+
+/* Whether all gradients come after all errors. Dense layers of integers pack operands first, which
+ * takes a barrier: one for all of them is enough. */
+static inline int qn__cpu_gradients_wait(const qn__worker *w) { return w->bits && !w->walks; }
 
 /* Whether both inputs[] are one array: unfolded pictures are large. */
 static inline int qn__cpu_one_input(const qn__worker *w) { return !w->bits && w->layer[0].walks; }
