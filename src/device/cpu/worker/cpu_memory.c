@@ -398,10 +398,10 @@ static void share_errors(qn__worker *w, uint32_t add, qn__cpu_layer *path) {
 }
 
 /* The last layer of a path that ends just before its add, with nothing between. */
-static void add_at_once(const qn__worker *w, qn__cpu_layer *add) {
+static void add_at_once(qn__cpu_layer *add) {
     qn__cpu_layer *last = add - 1;
     const int is_path = add->below == last || (add->layer->skip && add->other == last);
-    if (!w->bits && is_path && last->layer->kind == QN__LAYER_BATCHNORM &&
+    if (is_path && last->layer->kind == QN__LAYER_BATCHNORM &&
         last->layer->activation == QN__ACT_NONE && !last->layer->drop_threshold)
         last->norm.add = add;
 }
@@ -411,7 +411,7 @@ static void size_errors(qn__worker *w) {
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         qn__cpu_layer *l = &w->layer[i];
         if (l->layer->kind == QN__LAYER_ADD) {
-            add_at_once(w, l);
+            add_at_once(l);
             share_errors(w, i, l->below);
             if (l->layer->skip)
                 share_errors(w, i, l->other);
