@@ -22,6 +22,11 @@ if [ $# -eq 0 ] && [ -n "$installed" ]; then
         >/dev/null 2>&1 &
 fi
 scripts/setup.sh python || installed=
+# Each worker reads all tests. What pytest makes of their text is kept for the next one to read.
+unset PYTHONDONTWRITEBYTECODE
+if [ $# -eq 0 ] && [ -n "$installed" ]; then
+    .venv/bin/python -m pytest -p no:cacheprovider --collect-only -qq tests >/dev/null 2>&1 || true
+fi
 wait
 if [ -n "$installed" ]; then
     export QUERN_TEST_INSTALLED=yes # tests/conftest.py: a missing package fails
