@@ -146,14 +146,16 @@ def pytest_runtest_protocol(item):
 
 def costs(item):
     """With QUERN_TEST_COSTS=FILE: a line for each test, its seconds of processor time, its seconds by
-    the clock, and its name. What a loaded machine does to the second, it does not do to the first."""
+    the clock, its name, the worker and when it ended. A loaded machine changes the second
+    much more than the first."""
     before = os.times()
     yield
     after = os.times()
     if "QUERN_TEST_COSTS" in os.environ:
         with open(os.environ["QUERN_TEST_COSTS"], "a") as out:
             out.write(f"{sum(after[:4]) - sum(before[:4]):9.2f} {after.elapsed - before.elapsed:9.2f} "
-                      f"{item.nodeid}\n")
+                      f"{item.nodeid} {os.environ.get('PYTEST_XDIST_WORKER', '')} "
+                      f"{time.strftime('%H:%M:%S')}\n")
 
 
 # How a test says that it misses what scripts/setup.sh installs.
