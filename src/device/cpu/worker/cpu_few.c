@@ -80,14 +80,14 @@ static void copy_row(const qn__cpu_axis *axis, uint32_t items, const float *from
         memset(to + side + inside, 0, side * sizeof *to);
         return;
     }
-    for (size_t q = 0; q < end; ++q) {
-        float *at = to + (q % axis->stride * length + q / axis->stride) * pixel;
-        if (!is_read(axis, q))
-            continue;
-        if (q < axis->pad || q - axis->pad >= axis->limit)
-            memset(at, 0, bytes);
-        else
-            memcpy(at, from + (q - axis->pad) * pixel, bytes);
+    for (size_t rest = 0; rest < axis->stride; ++rest, to += length * pixel) {
+        const int read = is_read(axis, rest);
+        float *at = to;
+        for (size_t q = rest; q < end && read; q += axis->stride, at += pixel)
+            if (q < axis->pad || q - axis->pad >= axis->limit)
+                memset(at, 0, bytes);
+            else
+                memcpy(at, from + (q - axis->pad) * pixel, bytes);
     }
 }
 

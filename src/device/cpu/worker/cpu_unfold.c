@@ -62,11 +62,12 @@ void qn__cpu_pad(const qn__cpu_layer *l, const float *from, float *to) {
 /* A row of each of `count` pictures, one panel. */
 static void unfold_pixel(const float *pixel, size_t room, uint32_t count, const size_t *factors,
                          uint32_t left, float *to) {
+    const size_t end = left < QN__PANEL ? left : QN__PANEL;
     for (uint32_t i = 0; i < count; ++i, pixel += room, to += QN__PANEL) {
-        float row[QN__PANEL] = {0};
-        for (uint32_t t = 0; t < QN__PANEL && t < left; ++t)
-            row[t] = pixel[factors[t]];
-        memcpy(to, row, sizeof row);
+        for (size_t t = 0; t < end; ++t)
+            to[t] = pixel[factors[t]];
+        for (size_t t = end; t < QN__PANEL; ++t)
+            to[t] = 0.0f;
     }
 }
 
