@@ -180,12 +180,7 @@ static int weights_task(const qn__cpu_pass *pass, int thread, uint32_t layer,
     for (uint32_t p = 0; p < at.panels; ++p) {
         const size_t from = (size_t)p * at.blocks * BLOCK;
         s.absmax = w->bits && pass->update ? strip_of(l, at.in, at.out + p) : NULL;
-        if (pass->outlet)
-            qn__cpu_put_weights(pass, l, at.in, rows, at.out + p, &s, from);
-        else
-            qn__cpu_finish_sums(pass, 1, rows,
-                                ((size_t)(at.out + p) * qn__cpu_blocks(l) + at.in) * BLOCK, &s,
-                                from, l->weights, l->weight_slot, l->weight_sums);
+        qn__cpu_keep_weights(pass, l, at.in, rows, at.out + p, &s, from);
     }
     return 0;
 }

@@ -48,9 +48,11 @@ static const int64_t *integers_of(const qn__worker *w, qn__cpu_sums *s, size_t f
     return s->wide + from;
 }
 
-void qn__cpu_finish_sums(const qn__cpu_pass *pass, int is_weight, uint32_t rows, size_t at,
-                         qn__cpu_sums *s, size_t from, float *w, float *const slot[2],
-                         int64_t *total) {
+/* Applies or stores the sums of blocks of 16 x 16 weights (or of 16 biases) of which `rows` rows
+ * are inputs. They begin at element `from` of s, the parameters at element `at`. */
+static void finish_sums(const qn__cpu_pass *pass, int is_weight, uint32_t rows, size_t at,
+                        qn__cpu_sums *s, size_t from, float *w, float *const slot[2],
+                        int64_t *total) {
     const size_t count = (size_t)rows * QN__PANEL;
     if (pass->update) {
         pass->worker->kernels->update(pass->worker->program, s->update, is_weight, count, s->kind,
@@ -63,8 +65,9 @@ void qn__cpu_finish_sums(const qn__cpu_pass *pass, int is_weight, uint32_t rows,
         total[at + i] += more[i];
 }
 
-void qn__cpu_put_weights(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t block,
-                         uint32_t rows, uint32_t panel, qn__cpu_sums *s, size_t from) {
+/* Writes the sums of a block to the outlet: a row of 16 inputs for each output. */
+static void put_weights(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t block,
+                        uint32_t rows, uint32_t panel, qn__cpu_sums *s, size_t from) {
     const uint32_t out = panel * QN__PANEL, left = qn__cpu_outputs(l) - out;
     const uint32_t depth = l->layer->depth;
     int64_t *to =
@@ -72,6 +75,15 @@ void qn__cpu_put_weights(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint3
     const int64_t *sum = integers_of(pass->worker, s, from, (size_t)rows * QN__PANEL);
     pass->worker->kernels->transpose(rows, left < QN__PANEL ? left : QN__PANEL, sum, QN__PANEL, to,
                                      depth);
+}
+
+void qn__cpu_keep_weights(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t block,
+                          uint32_t rows, uint32_t panel, qn__cpu_sums *s, size_t from) {
+    const size_t at = ((size_t)panel * qn__cpu_blocks(l) + block) * QN__PANEL * QN__PANEL;
+    if (pass->outlet)
+        put_weights(pass, l, block, rows, panel, s, from);
+    else
+        finish_sums(pass, 1, rows, at, s, from, l->weights, l->weight_slot, l->weight_sums);
 }
 
 static void put_biases(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
@@ -107,7 +119,33 @@ int qn__cpu_bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {
     if (!bad && pass->outlet)
         put_biases(pass, l, out, &s);
     else if (!bad)
-        qn__cpu_finish_sums(pass, 0, 1, (size_t)out * QN__PANEL, &s, 0, l->bias, l->bias_slot,
-                            l->bias_sums);
+        finish_sums(pass, 0, 1, (size_t)out * QN__PANEL, &s, 0, l->bias, l->bias_slot,
+                    l->bias_sums);
     return bad;
+}
+
+int qn__cpu_take_walk(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase,
+                      qn__cpu_walk_task *task) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const uint32_t groups = qn__cpu_groups(l);
+    const qn__cpu_grid grid = {groups, l->tasks, 1};
+    uint32_t group, row;
+    if (!qn__cpu_take(w, thread, phase, grid, &group, &row))
+        return 0;
+    group = pass->outlet ? groups - 1 - group : group;
+    const uint32_t out = group * QN__OUT_GROUP, beside = l->out_panels - out;
+    *task = (qn__cpu_walk_task){group, row, out, beside < QN__OUT_GROUP ? beside : QN__OUT_GROUP};
+    return 1;
+}
+
+void qn__cpu_end_walk(const qn__cpu_pass *pass, int thread, uint32_t layer,
+                      const qn__cpu_walk_task *task, int bad) {
+    const uint32_t panels = task->row == 0 && !pass->outlet ? task->panels : 0;
+    for (uint32_t p = task->out; p < task->out + panels; ++p)
+        bad |= qn__cpu_bias_task(pass, layer, p);
+    if (bad)
+        qn__cpu_failed(&pass->worker->core[thread], layer);
+    if (pass->outlet)
+        qn__cpu_progress(pass, thread, layer, task->group);
 }

@@ -28,15 +28,23 @@ typedef struct qn__cpu_sums {
 int qn__cpu_add_partials(const qn__worker *w, size_t grains, size_t count, const float *partial,
                          int64_t *wide);
 
-/* Applies or stores the sums of blocks of 16 x 16 weights (or of 16 biases) of which `rows` rows
- * are inputs. They begin at element `from` of s, the parameters at element `at`. */
-void qn__cpu_finish_sums(const qn__cpu_pass *pass, int is_weight, uint32_t rows, size_t at,
-                         qn__cpu_sums *s, size_t from, float *w, float *const slot[2],
-                         int64_t *total);
+/* Applies or stores the sums of `rows` rows of weights of a panel of outputs, from `block` on:
+ * those that begin at element `from` of s. An outlet gets one block at a time. */
+void qn__cpu_keep_weights(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t block,
+                          uint32_t rows, uint32_t panel, qn__cpu_sums *s, size_t from);
 
-/* Writes the sums of a block to the outlet: a row of 16 inputs for each output. */
-void qn__cpu_put_weights(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t block,
-                         uint32_t rows, uint32_t panel, qn__cpu_sums *s, size_t from);
+/* A task of the gradient of a layer that walks: panels of outputs, and a row of the grid. */
+typedef struct qn__cpu_walk_task {
+    uint32_t group, row, out, panels;
+} qn__cpu_walk_task;
+
+/* Takes the next one. With an outlet groups run from the last to the first (cpu_gradient.c). */
+int qn__cpu_take_walk(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase,
+                      qn__cpu_walk_task *task);
+/* What follows its weights: biases, with row 0; a report that a number was out of range, if `bad`;
+ * progress. */
+void qn__cpu_end_walk(const qn__cpu_pass *pass, int thread, uint32_t layer,
+                      const qn__cpu_walk_task *task, int bad);
 
 /* How this step may sum a layer's partials. A partial is at most grain * pixels * |a| * |delta| in
  * magnitude; the factor covers the rounding errors of its chain. If that bound times the number of

@@ -259,12 +259,7 @@ static int gradient_task(const qn__cpu_pass *pass, int thread, const task *t) {
     for (size_t from = 0; from < cells && !bad; from += BLOCK) {
         const uint32_t block = t->first / QN__PANEL + (uint32_t)(from / BLOCK);
         const uint32_t rows = qn__cpu_rows_of(l, block);
-        if (pass->outlet)
-            qn__cpu_put_weights(pass, l, block, rows, t->panel, &s, from);
-        else
-            qn__cpu_finish_sums(pass, 1, rows,
-                                ((size_t)t->panel * qn__cpu_blocks(l) + block) * BLOCK, &s, from,
-                                l->weights, l->weight_slot, l->weight_sums);
+        qn__cpu_keep_weights(pass, l, block, rows, t->panel, &s, from);
     }
     return bad;
 }

@@ -224,12 +224,7 @@ static int gradient_task(const qn__cpu_pass *pass, int thread, const task *t) {
         for (uint32_t p = 0; p < t->panels; ++p) {
             const uint32_t block = (t->tap + k) * l->in_panels + t->in;
             const size_t from = place(t, p, t->tap + k) * BLOCK;
-            if (pass->outlet)
-                qn__cpu_put_weights(pass, l, block, rows, t->out + p, &s, from);
-            else
-                qn__cpu_finish_sums(pass, 1, rows,
-                                    ((size_t)(t->out + p) * qn__cpu_blocks(l) + block) * BLOCK, &s,
-                                    from, l->weights, l->weight_slot, l->weight_sums);
+            qn__cpu_keep_weights(pass, l, block, rows, t->out + p, &s, from);
         }
     return 0;
 }
@@ -250,30 +245,20 @@ void qn__cpu_walk_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer,
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     const qn__cpu_summing how = qn__cpu_choose_sums(pass, layer);
-    const uint32_t groups = qn__cpu_groups(l), taps = l->task_taps, grain = w->program->grain;
+    const uint32_t taps = l->task_taps, grain = w->program->grain;
     const uint32_t items = pass->batch->items < grain ? pass->batch->items : grain;
     const int by_rows = goes_by_rows(&l->outputs.axis[1], items);
-    const qn__cpu_grid grid = {groups, l->tasks, 1};
-    for (uint32_t group, row; qn__cpu_take(w, thread, phase, grid, &group, &row);) {
-        if (pass->outlet)
-            group = groups - 1 - group;
-        const uint32_t out = group * QN__OUT_GROUP, beside = l->out_panels - out;
-        const uint32_t tap = row / l->in_panels * taps, left = l->taps - tap;
+    for (qn__cpu_walk_task own; qn__cpu_take_walk(pass, thread, layer, phase, &own);) {
+        const uint32_t tap = own.row / l->in_panels * taps, left = l->taps - tap;
         const task t = {.l = l,
                         .how = &how,
-                        .in = row % l->in_panels,
+                        .in = own.row % l->in_panels,
                         .tap = tap,
                         .taps = left < taps ? left : taps,
-                        .out = out,
-                        .panels = beside < QN__OUT_GROUP ? beside : QN__OUT_GROUP,
+                        .out = own.out,
+                        .panels = own.panels,
                         .items = pass->batch->items,
                         .by_rows = by_rows};
-        int bad = gradient_task(pass, thread, &t);
-        for (uint32_t p = out; row == 0 && p < out + t.panels && !pass->outlet; ++p)
-            bad |= qn__cpu_bias_task(pass, layer, p);
-        if (bad)
-            qn__cpu_failed(&w->core[thread], layer);
-        if (pass->outlet)
-            qn__cpu_progress(pass, thread, layer, group);
+        qn__cpu_end_walk(pass, thread, layer, &own, gradient_task(pass, thread, &t));
     }
 }

@@ -162,12 +162,7 @@ static int gradient_task(const task *t, const qn__update *update) {
         for (uint32_t p = 0; p < t->panels; ++p) {
             const uint32_t block = t->first + b, rows = qn__cpu_rows_of(l, block);
             const size_t from = ((size_t)b * t->panels + p) * BLOCK;
-            if (pass->outlet)
-                qn__cpu_put_weights(pass, l, block, rows, t->out + p, &s, from);
-            else
-                qn__cpu_finish_sums(pass, 1, rows,
-                                    ((size_t)(t->out + p) * qn__cpu_blocks(l) + block) * BLOCK, &s,
-                                    from, l->weights, l->weight_slot, l->weight_sums);
+            qn__cpu_keep_weights(pass, l, block, rows, t->out + p, &s, from);
         }
     return 0;
 }
@@ -177,8 +172,6 @@ void qn__cpu_walk_intgemm_gradient(const qn__cpu_pass *pass, int thread, uint32_
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     qn__cpu_core *core = &w->core[thread];
-    const uint32_t groups = qn__cpu_groups(l), all = qn__cpu_blocks(l);
-    const qn__cpu_grid grid = {groups, l->tasks, 1};
     qn__update update = {0};
     if (l->taps == 0)
         return;
@@ -187,25 +180,16 @@ void qn__cpu_walk_intgemm_gradient(const qn__cpu_pass *pass, int thread, uint32_
         update = *pass->update;
         update.gradient = ldexpf(update.gradient, core->plan.shift);
     }
-    for (uint32_t group, row; qn__cpu_take(w, thread, phase, grid, &group, &row);) {
-        if (pass->outlet)
-            group = groups - 1 - group;
-        const uint32_t out = group * QN__OUT_GROUP, beside = l->out_panels - out;
-        const uint32_t first = row * l->task_taps, left = all - first;
+    for (qn__cpu_walk_task own; qn__cpu_take_walk(pass, thread, layer, phase, &own);) {
+        const uint32_t first = own.row * l->task_taps, left = qn__cpu_blocks(l) - first;
         const task t = {.pass = pass,
                         .core = core,
                         .l = l,
                         .plan = &core->plan,
                         .first = first,
                         .blocks = left < l->task_taps ? left : l->task_taps,
-                        .out = out,
-                        .panels = beside < QN__OUT_GROUP ? beside : QN__OUT_GROUP};
-        int bad = gradient_task(&t, &update);
-        for (uint32_t p = out; row == 0 && p < out + t.panels && !pass->outlet; ++p)
-            bad |= qn__cpu_bias_task(pass, layer, p);
-        if (bad)
-            qn__cpu_failed(core, layer);
-        if (pass->outlet)
-            qn__cpu_progress(pass, thread, layer, group);
+                        .out = own.out,
+                        .panels = own.panels};
+        qn__cpu_end_walk(pass, thread, layer, &own, gradient_task(&t, &update));
     }
 }
