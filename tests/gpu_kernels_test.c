@@ -45,6 +45,8 @@ static void check_cases(const qn__device_table *device, uint32_t index) {
             integers_begin(&c, seed);
         else
             pictures_begin(&c, seed, 1);
+        if (seed % 8 == 7)
+            c.program.arith = (qn__arith)(QN__ARITH_I7 + seed / 8 % 3);
         if (!device->supports(&c.program))
             continue;
         augment_some(&c);

@@ -61,13 +61,13 @@ def host(root):
                    root / "kernels" / "kernels.c")
 
 
-def as_c(root, products=31):
+def as_c(root, products=159):
     return said_by("cc", "-std=c17", "-Wall", "-Werror", "-fsyntax-only", "-I", root,
                    f"-DQN_PRODUCTS={products}", "-x", "c", "-",
                    given='#include "kernels/prelude_c.h"\n#include "kernels/program.cl"\n')
 
 
-def as_opencl(root, products=31):
+def as_opencl(root, products=159):
     builds.require("clang")
     text = text_of(root, "kernels/prelude_opencl.cl", "kernels/program.cl",
                    "kernels/program_opencl.cl")
@@ -129,6 +129,6 @@ def test_a_value_without_a_row(choice, tmp_path):
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("products", [16, 128 + 1])
+@pytest.mark.parametrize("products", [16, 256 + 1])
 def test_products_that_the_text_does_not_know(products, language, tmp_path):
     assert "QN_PRODUCTS names no arithmetic" in LANGUAGES[language](copied(tmp_path), products)

@@ -74,7 +74,7 @@ WINDOW_BUILDS = {
 
 # Contract 6.
 SIXTH = list(recipes.SIXTH)
-# GPUs lack integers with pixels.
+# Integers with pixels are long on devices.
 SIXTH_DEVICES = [name for name, words in recipes.SIXTH.items()
                  if "conv" not in words or "--arith" not in words]
 FEW_SIXTH = ["nesterov", "clip"]
@@ -198,9 +198,10 @@ def on_kinds(*lists):
 # larger ones.
 DEVICE_WINDOWS = ["pixels-panels", "pixels-dropout", "pixels-maxpool-overlap", "pixels-mse"]
 DEVICE_NORMS = ["batchnorm-grain-1", "batchnorm-grain-beyond", "residual-dense", "residual-first", "groups-first",
-                "groupnorm-residual"]
+                "groupnorm-residual", "pixels-i14-fraction"]
+ON_DEVICES = WINDOWS + NORMS + BLOCKS + INTEGER_WINDOWS + [n for n in SIXTH if n not in SIXTH_DEVICES]
 MORE_WINDOWS = [pytest.param(*case, id="-".join(case), marks=machine.LONG)
-                for case in itertools.product(devices.KINDS, WINDOWS + NORMS + BLOCKS)
+                for case in itertools.product(devices.KINDS, ON_DEVICES)
                 if case[1] not in DEVICE_WINDOWS + DEVICE_NORMS]
 
 
@@ -229,7 +230,7 @@ def test_two_devices(kind, name, files, tmp_path):
     *on_kinds(["i7-adamw", "i14-batch-50-grain-7"], ["2,5"]),
     *on_kinds(["pixels-dropout", "batchnorm-dense"], ["2,3"]),
     *(pytest.param(*case, "3,2", id="-".join(case), marks=machine.LONG)
-      for case in itertools.product(devices.KINDS, WINDOWS + NORMS + BLOCKS))])
+      for case in itertools.product(devices.KINDS, ON_DEVICES))])
 def test_device_beside_the_processor(kind, name, shares, files, tmp_path):
     """Both in every step, unevenly: what one computes the other goes on from."""
     names, environment = devices.KINDS[kind]()

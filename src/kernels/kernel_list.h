@@ -22,7 +22,7 @@
 #define QN__INTGEMM_GRADIENT_TAKES "MMMMMMUuuuuufuu"
 
 #define QN__UNFOLD_TAKES "MMMMMuuuuuu"
-#define QN__PIXELS_FORWARD_TAKES "MMMMMMMMUUuuuuuuufU"
+#define QN__PIXELS_FORWARD_TAKES "MMMMMMMMUUuuuuuuuufU"
 #define QN__PIXELS_ERRORS_TAKES "MMMMMMMMuuuuuuuufU"
 
 /* Rows of an integer product of B bits: one for tiles of a size, one for matrix instructions. */
@@ -31,6 +31,10 @@
         COLUMNS, 0, QN_WITH_##B | TILES)
 #define QN__MATRIX_ROW(ROW, P, p, B, b, T, t, LANES, ROWS, COLUMNS)                                \
     QN__INTGEMM_ROW(ROW, P, p, B, b, MATRIX_##T, matrix_##t, LANES, ROWS, COLUMNS, QN_WITH_MATRIX)
+
+/* Layers with pixels have the same kernels in all arithmetics. */
+#define QN__WITH_PIXELS (QN_WITH_ALL | QN_WITH_PIXELS)
+#define QN__WITH_PIXELS_INTGEMM (QN_WITH_INTGEMM | QN_WITH_PIXELS)
 
 /* ROW(number, name, arguments, lanes, rows and columns of a tile, share, products): the members of
  * qn__kernel_shape. A kernel of one lane is a vector kernel, for CPU devices. */
@@ -56,31 +60,34 @@
     ROW(BIAS_VECTOR, bias_vector, "MMMMUuufu", 1, 0, 0, 64, QN_WITH_ALL)                           \
     ROW(UPDATE, update, "MMMMMUUufffffff", 256, 0, 0, 256, QN_WITH_ALL)                            \
     ROW(UPDATE_VECTOR, update_vector, "MMMMMUUufffffff", 1, 0, 0, 4096, QN_WITH_ALL)               \
-    ROW(UNFOLD, unfold, QN__UNFOLD_TAKES, 128, 0, 0, 128, QN_WITH_F32)                             \
-    ROW(TURN, turn, "MMUuuu", 128, 0, 0, 8, QN_WITH_F32)                                           \
-    ROW(PIXELS_FORWARD, pixels_forward, QN__PIXELS_FORWARD_TAKES, 128, 0, 0, 8, QN_WITH_F32)       \
-    ROW(PIXELS_ERRORS, pixels_errors, QN__PIXELS_ERRORS_TAKES, 128, 0, 0, 8, QN_WITH_F32)          \
-    ROW(POOL_FORWARD, pool_forward, "MMMMuuf", 128, 0, 0, 8, QN_WITH_F32)                          \
-    ROW(POOL_ERRORS, pool_errors, "MMMMMuuf", 128, 0, 0, 8, QN_WITH_F32)                           \
-    ROW(ADD_FORWARD, add_forward, "MMMMMMMuuuufU", 128, 0, 0, 8, QN_WITH_F32)                      \
-    ROW(NORM_SUMS, norm_sums, "MMMMMMuuu", 128, 0, 0, 8, QN_WITH_F32)                              \
-    ROW(NORM_MOMENTS, norm_moments, "MMMMMuuu", 128, 0, 0, 8, QN_WITH_F32)                         \
-    ROW(NORM_FORWARD, norm_forward, "MMMMMMMMUuuuuufU", 128, 0, 0, 8, QN_WITH_F32)                 \
-    ROW(NORM_ERRORS, norm_errors, "MMMMMMMUuuu", 128, 0, 0, 8, QN_WITH_F32)                        \
-    ROW(NORM_GRADIENT, norm_gradient, "MMMMUuuuufu", 128, 0, 0, 128, QN_WITH_F32)                  \
-    ROW(NORM_UPDATE, norm_update, "MMMUu", 128, 0, 0, 128, QN_WITH_F32)                            \
-    ROW(ITEM_NORM_SUMS, item_norm_sums, "MMMMMMuuu", 128, 0, 0, 8, QN_WITH_F32)                    \
-    ROW(ITEM_NORM_MOMENTS, item_norm_moments, "MMMMMMUuuu", 128, 0, 0, 8, QN_WITH_F32)             \
-    ROW(ITEM_NORM_FORWARD, item_norm_forward, "MMMMMMMMUuuuuufU", 128, 0, 0, 8, QN_WITH_F32)       \
-    ROW(ITEM_NORM_ERRORS, item_norm_errors, "MMMMMMMUuuu", 128, 0, 0, 8, QN_WITH_F32)              \
-    ROW(ITEM_NORM_GRADIENT, item_norm_gradient, "MMMMMUuuufu", 128, 0, 0, 128, QN_WITH_F32)        \
-    ROW(GROUPED_FORWARD, grouped_forward, "MMMMMMMUUuuuuuufU", 128, 0, 0, 8, QN_WITH_F32)          \
-    ROW(GROUPED_ERRORS, grouped_errors, "MMMMMMMUuuuuuuufU", 128, 0, 0, 8, QN_WITH_F32)            \
-    ROW(GROUPED_GRADIENT, grouped_gradient, "MMMMMMUuuuufuu", 128, 0, 0, 8, QN_WITH_F32)           \
+    ROW(UNFOLD, unfold, QN__UNFOLD_TAKES, 128, 0, 0, 128, QN__WITH_PIXELS)                         \
+    ROW(TURN, turn, "MMUuuu", 128, 0, 0, 8, QN__WITH_PIXELS)                                       \
+    ROW(PIXELS_FORWARD, pixels_forward, QN__PIXELS_FORWARD_TAKES, 128, 0, 0, 8, QN__WITH_PIXELS)   \
+    ROW(PIXELS_ERRORS, pixels_errors, QN__PIXELS_ERRORS_TAKES, 128, 0, 0, 8, QN__WITH_PIXELS)      \
+    ROW(POOL_FORWARD, pool_forward, "MMMMuuf", 128, 0, 0, 8, QN__WITH_PIXELS)                      \
+    ROW(POOL_ERRORS, pool_errors, "MMMMMuuf", 128, 0, 0, 8, QN__WITH_PIXELS)                       \
+    ROW(ADD_FORWARD, add_forward, "MMMMMMMuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)                  \
+    ROW(NORM_SUMS, norm_sums, "MMMMMMuuu", 128, 0, 0, 8, QN__WITH_PIXELS)                          \
+    ROW(NORM_MOMENTS, norm_moments, "MMMMMuuu", 128, 0, 0, 8, QN__WITH_PIXELS)                     \
+    ROW(NORM_FORWARD, norm_forward, "MMMMMMMMUuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)             \
+    ROW(NORM_ERRORS, norm_errors, "MMMMMMMUuuu", 128, 0, 0, 8, QN__WITH_PIXELS)                    \
+    ROW(NORM_GRADIENT, norm_gradient, "MMMMUuuuufu", 128, 0, 0, 128, QN__WITH_PIXELS)              \
+    ROW(NORM_UPDATE, norm_update, "MMMUu", 128, 0, 0, 128, QN__WITH_PIXELS)                        \
+    ROW(ITEM_NORM_SUMS, item_norm_sums, "MMMMMMuuu", 128, 0, 0, 8, QN__WITH_PIXELS)                \
+    ROW(ITEM_NORM_MOMENTS, item_norm_moments, "MMMMMMUuuu", 128, 0, 0, 8, QN__WITH_PIXELS)         \
+    ROW(ITEM_NORM_FORWARD, item_norm_forward, "MMMMMMMMUuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)   \
+    ROW(ITEM_NORM_ERRORS, item_norm_errors, "MMMMMMMUuuu", 128, 0, 0, 8, QN__WITH_PIXELS)          \
+    ROW(ITEM_NORM_GRADIENT, item_norm_gradient, "MMMMMUuuufu", 128, 0, 0, 128, QN__WITH_PIXELS)    \
+    ROW(GROUPED_FORWARD, grouped_forward, "MMMMMMMUUuuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)      \
+    ROW(GROUPED_ERRORS, grouped_errors, "MMMMMMMUuuuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)        \
+    ROW(GROUPED_GRADIENT, grouped_gradient, "MMMMMMUuuuufuu", 128, 0, 0, 8, QN__WITH_PIXELS)       \
     ROW(QUANTIZE_ITEMS, quantize_items, "MMMMMMMuuuuuu", 128, 0, 0, 1, QN_WITH_INTGEMM)            \
     ROW(QUANTIZE_GRAINS, quantize_grains, "MMMMuuu", 256, 0, 0, 1, QN_WITH_INTGEMM)                \
     ROW(ABSMAX, absmax, "MMUuuu", 256, 0, 0, 1, QN_WITH_INTGEMM)                                   \
     ROW(QUANTIZE_WEIGHTS, quantize_weights, "MMMMUuuuuu", 256, 0, 0, 1, QN_WITH_INTGEMM)           \
+    ROW(PIXELS_ABSMAX, pixels_absmax, "MMMMMMuuuuuuu", 128, 0, 0, 1, QN__WITH_PIXELS_INTGEMM)      \
+    ROW(QUANTIZE_ROWS, quantize_rows, "MMMMMMMuuuuuuuu", 128, 0, 0, 128, QN__WITH_PIXELS_INTGEMM)  \
+    ROW(QUANTIZE_TURNED, quantize_turned, "MMMUuuuuu", 128, 0, 0, 128, QN__WITH_PIXELS_INTGEMM)    \
     QN__INTGEMM_ROW(ROW, FORWARD, forward, I7, i7, LARGE, large, 256, 64, 64, QN_WITH_LARGE)       \
     QN__INTGEMM_ROW(ROW, FORWARD, forward, I7, i7, SMALL, small, 128, 16, 32, 0u)                  \
     QN__INTGEMM_ROW(ROW, FORWARD, forward, I14, i14, LARGE, large, 256, 64, 64, QN_WITH_LARGE)     \

@@ -105,7 +105,7 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *     them, and unfolded errors, FORWARD computes the errors of the layer below.
  *
  * PIXELS_FORWARD: step M, taps M, from M, A M, parameters M, Y M, D M, numbers M, weights U, biases
- * U, index u, first u, count u, out u, layer u, activation u, threshold u, keep f, seed U
+ * U, index u, first u, count u, out u, flags u, layer u, activation u, threshold u, keep f, seed U
  *     The epilogue of FORWARD for the chains from[count][ld(out)] of a chunk, after z = RN(chain +
  *     (+0)). A tap outside of the input multiplied +0, which gives a NaN if the weight is not
  *     finite. So a chain that is a NaN is computed again, from A and the weights.
@@ -219,6 +219,21 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *     A batch array as words along the items of each grain, [columns] rows; absmax[first + g] is
  *     that of grain g.
  *
+ * Layers with pixels (17.12) have these besides, in rows as above:
+ *
+ * PIXELS_ABSMAX: step M, from M, outputs M, items M, grains M, status M, columns u, pixels u, bits
+ * u, output u, grain u, layer u, flags u
+ *     items[i] = absmax of the `pixels` rows of item i, and QN_QUANTIZE_... as QUANTIZE_ITEMS,
+ * which writes no words here. The network's inputs have one row for each item.
+ *
+ * QUANTIZE_ROWS: step M, taps M, from M, outputs M, items M, rows M, to M, index u, first u, count
+ * u, columns u, channels u, bits u, output u, flags u
+ *     A chunk from[count][ld(columns)] as words of rows, by the absmax of their items, which is
+ *     written to rows[count]. With QN_QUANTIZE_WEIGHED column k belongs to output k mod channels.
+ *
+ * QUANTIZE_TURNED: parameters M, outputs M, to M, weights U, taps u, in u, out u, output u, bits u
+ *     The weights of TURN as words along taps and outputs, [in] rows.
+ *
  * INTGEMM_FORWARD_*: step M, A M, absmax M, W M, outputs M, parameters M, biases U, Y M, D M,
  * numbers M, in u, out u, output u, layer u, activation u, threshold u, keep f, seed U
  *     FORWARD of items as words (15.4); absmax is that of the items.
@@ -271,6 +286,7 @@ typedef struct qn__kernel_shape {
      * vectors of four columns in 16 rows (UNFOLD), 16 columns of a row (TURN, PIXELS_*, POOL_*,
      * ADD_FORWARD, GROUPED_*, and of NORM_* and ITEM_NORM_* all but the next), groups of channels
      * of an item (ITEM_NORM_MOMENTS), channels (NORM_GRADIENT, NORM_UPDATE, ITEM_NORM_GRADIENT),
+     * words (QUANTIZE_ROWS, QUANTIZE_TURNED), items (PIXELS_ABSMAX),
      * weights and biases with their padding (SUMS_*: (in + 1) * ld(out)), elements (MAP, TRIAL).
      * Groups beyond the work's end do nothing. */
     uint32_t share;

@@ -23,8 +23,8 @@ qn_pixels_forward(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
                   QN_GLOBAL const float *from, QN_GLOBAL const float *A,
                   QN_GLOBAL const float *parameters, QN_GLOBAL float *Y, QN_GLOBAL float *D,
                   QN_GLOBAL const qn_u64 *numbers, qn_u64 weights, qn_u64 biases, qn_u32 index,
-                  qn_u32 first, qn_u32 count, qn_u32 out, qn_u32 layer, qn_u32 activation,
-                  qn_u32 threshold, float keep, qn_u64 seed) {
+                  qn_u32 first, qn_u32 count, qn_u32 out, qn_u32 flags, qn_u32 layer,
+                  qn_u32 activation, qn_u32 threshold, float keep, qn_u64 seed) {
     QN_GLOBAL const qn_taps *taps = all + index;
     const qn_u32 ld = qn_ld(out);
     const qn_sixteen s = qn_sixteen_of(ld);
@@ -34,7 +34,7 @@ qn_pixels_forward(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
     const qn_pixel p = qn_pixel_of(step, taps->height, taps->width, first + s.row);
     float z = from[(qn_u64)s.row * ld + c];
     qn_u32 word = 0u;
-    if (z != z && inside != 0u)
+    if (z != z && inside != 0u && (flags & QN_PIXELS_CHAINS) != 0u)
         z = qn_chain_of(taps, p, A, parameters + weights, ld, c, parameters[biases + c]);
     if (threshold != 0u && inside != 0u)
         word = qn_pixel_word(step, numbers, p, taps->width, out, c, layer, seed);

@@ -38,12 +38,17 @@
 #include "kernels/tile_gradient_small.cl"
 #include "kernels/tile.cl"
 #include "kernels/gradient.cl"
+#endif
+#if QN_PRODUCTS & QN_WITH_PIXELS
 #include "kernels/unfold.cl"
 #include "kernels/pixels_run.cl"
 #include "kernels/pools.cl"
 #include "kernels/norm.cl"
 #include "kernels/item_norm.cl"
 #include "kernels/grouped.cl"
+#if QN_PRODUCTS & QN_WITH_INTGEMM
+#include "kernels/quantize_pixels.cl"
+#endif
 #endif
 #if QN_PRODUCTS & QN_WITH_I7
 #include "kernels/intgemm_i7.cl"

@@ -69,10 +69,12 @@ typedef struct qn_taps {
 #define QN_WITH_MATRIX 32u
 /* Byte products use plain integer arithmetic, even if the device has an instruction for them. */
 #define QN_WITH_PLAIN 64u
+/* The kernels of layers with pixels, residual blocks and normalisations. */
+#define QN_WITH_PIXELS 128u
 #ifndef QN_PRODUCTS
-#define QN_PRODUCTS (QN_WITH_ALL | QN_WITH_LARGE)
+#define QN_PRODUCTS (QN_WITH_ALL | QN_WITH_LARGE | QN_WITH_PIXELS)
 #endif
-#if (QN_PRODUCTS & QN_WITH_ALL) == 0 || QN_PRODUCTS > 127
+#if (QN_PRODUCTS & QN_WITH_ALL) == 0 || QN_PRODUCTS > 255
 #error "QN_PRODUCTS names no arithmetic of this text, or one that it lacks"
 #endif
 /* The largest number of terms of a sum by matrix instructions (kernels/matrix.cl). */

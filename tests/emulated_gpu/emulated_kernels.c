@@ -3,7 +3,7 @@
 
 #include "emulated_matrix.h"
 /* All that any program has. */
-#define QN_PRODUCTS 63u
+#define QN_PRODUCTS 191u
 #include "kernels/prelude_c.h"
 
 uint32_t qn_lane(void) { return qn_emulated_now.lane; }
@@ -109,7 +109,7 @@ static void unfold(void *const *a) {
 static void turn(void *const *a) { qn_turn(M(0), M(1), U(2), u(3), u(4), u(5)); }
 static void pixels_forward(void *const *a) {
     qn_pixels_forward(M(0), M(1), M(2), M(3), M(4), M(5), M(6), M(7), U(8), U(9), u(10), u(11),
-                      u(12), u(13), u(14), u(15), u(16), f(17), U(18));
+                      u(12), u(13), u(14), u(15), u(16), u(17), f(18), U(19));
 }
 static void pixels_errors(void *const *a) {
     qn_pixels_errors(M(0), M(1), M(2), M(3), M(4), M(5), M(6), M(7), u(8), u(9), u(10), u(11),
@@ -180,6 +180,17 @@ static void absmax(void *const *a) { qn_absmax(M(0), M(1), U(2), u(3), u(4), u(5
 static void quantize_weights(void *const *a) {
     qn_quantize_weights(M(0), M(1), M(2), M(3), U(4), u(5), u(6), u(7), u(8), u(9));
 }
+static void pixels_absmax(void *const *a) {
+    qn_pixels_absmax(M(0), M(1), M(2), M(3), M(4), M(5), u(6), u(7), u(8), u(9), u(10), u(11),
+                     u(12));
+}
+static void quantize_rows(void *const *a) {
+    qn_quantize_rows(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10), u(11),
+                     u(12), u(13), u(14));
+}
+static void quantize_turned(void *const *a) {
+    qn_quantize_turned(M(0), M(1), M(2), U(3), u(4), u(5), u(6), u(7), u(8));
+}
 
 static const qn_emulated_kernel kernels[] = {
     {"qn_fetch", "MMMMMMMMMMMMuuuu", fetch},
@@ -201,7 +212,7 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_map", "MMUu", map},
     {"qn_unfold", "MMMMMuuuuuu", unfold},
     {"qn_turn", "MMUuuu", turn},
-    {"qn_pixels_forward", "MMMMMMMMUUuuuuuuufU", pixels_forward},
+    {"qn_pixels_forward", "MMMMMMMMUUuuuuuuuufU", pixels_forward},
     {"qn_pixels_errors", "MMMMMMMMuuuuuuuufU", pixels_errors},
     {"qn_pool_forward", "MMMMuuf", pool_forward},
     {"qn_pool_errors", "MMMMMuuf", pool_errors},
@@ -238,6 +249,9 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_quantize_items", "MMMMMMMuuuuuu", quantize_items},
     {"qn_quantize_grains", "MMMMuuu", quantize_grains},
     {"qn_absmax", "MMUuuu", absmax},
+    {"qn_pixels_absmax", "MMMMMMuuuuuuu", pixels_absmax},
+    {"qn_quantize_rows", "MMMMMMMuuuuuuuu", quantize_rows},
+    {"qn_quantize_turned", "MMMUuuuuu", quantize_turned},
     {"qn_quantize_weights", "MMMMUuuuuu", quantize_weights},
     {"qn_trial", "MMMMUu", trial},
 };

@@ -7,7 +7,7 @@
 #include "kernels/step.h"
 #include <pthread.h>
 
-enum { QN__CUDA_DEVICES = 64, QN__CUDA_PROGRAMS = 128 };
+enum { QN__CUDA_DEVICES = 64, QN__CUDA_PROGRAMS = 256 };
 
 /* A program that is kept between openings, and whether the device has passed its self-test with
  * it. */

@@ -103,7 +103,7 @@ static void begin(opening *o, const qn_compute *compute) {
 static uint32_t products_of(const opening *o) {
     static const uint32_t of_way[QN__GPU_ISAS] = {QN_WITH_MATRIX, QN_WITH_LARGE,
                                                   QN_WITH_LARGE | QN_WITH_PLAIN};
-    return (o->products & QN_WITH_ALL) | of_way[o->isa];
+    return (o->products & (QN_WITH_ALL | QN_WITH_PIXELS)) | of_way[o->isa];
 }
 
 static void choose_products(const opening *o, qn__gpu *gpu) {

@@ -27,12 +27,12 @@ qn_status qn__gpu_compute_check(const qn_compute *compute, qn_error *err) {
 uint64_t qn__gpu_words(uint64_t n) { return (n + 31) / 32 * 8; }
 
 /* The same as in the kernels (intgemm_words.cl). */
-static uint64_t words_of_grain(uint64_t grain) {
+uint64_t qn__gpu_words_of_grain(uint64_t grain) {
     return grain > 16 ? qn__gpu_pieces(grain, 16) * 4 : qn__gpu_pieces(grain, 4);
 }
 
 uint64_t qn__gpu_grain_words(const qn__program *p) {
-    return qn__gpu_pieces(p->batch, p->grain) * words_of_grain(p->grain);
+    return qn__gpu_pieces(p->batch, p->grain) * qn__gpu_words_of_grain(p->grain);
 }
 
 static void clear(qn__gpu_pass *pass, const qn__gpu_memory *memory) {
@@ -91,12 +91,68 @@ static product choose(const qn__worker *w, const variants *v, int suits, uint64_
 }
 
 /* Offsets in absmax_grains. */
-static uint32_t inputs_place(const qn__gpu_pass *pass, uint32_t layer) {
+uint32_t qn__gpu_inputs_place(const qn__gpu_pass *pass, uint32_t layer) {
     const qn__program *p = pass->worker->program;
     return layer * (p->batch / p->grain + 1);
 }
-static uint32_t errors_place(const qn__gpu_pass *pass, uint32_t layer) {
-    return inputs_place(pass, pass->worker->program->layers + layer);
+uint32_t qn__gpu_errors_place(const qn__gpu_pass *pass, uint32_t layer) {
+    return qn__gpu_inputs_place(pass, pass->worker->program->layers + layer);
+}
+
+/* The absmax of each output's weights. */
+static void launch_absmax(qn__gpu_pass *pass, uint32_t i) {
+    const qn__worker *w = pass->worker;
+    const qn__gpu_layer *l = &w->layer[i];
+    const uint32_t in = l->layer->depth, out = l->layer->to.channels;
+    qn__gpu_call c = {0};
+    qn__push_memory_arg(&c, &w->parameters);
+    qn__push_memory_arg(&c, &w->absmax_outputs);
+    qn__push_wide_arg(&c, l->weights);
+    qn__push_arg(&c, in);
+    qn__push_arg(&c, out);
+    qn__push_arg(&c, l->output_place);
+    qn__gpu_launch_over(pass, QN__K_ABSMAX, qn__gpu_ld(out) / QN_LD * qn__gpu_pieces(in, 64), &c);
+}
+
+/* The words for errors of a convolution, which unfolds the errors. */
+static void launch_turned(qn__gpu_pass *pass, uint32_t i) {
+    const qn__worker *w = pass->worker;
+    const qn__gpu_layer *l = &w->layer[i];
+    const uint32_t *kernel = l->layer->window.kernel, taps = kernel[0] * kernel[1];
+    const uint32_t in = l->layer->from.channels, out = l->layer->to.channels;
+    qn__gpu_call c = {0};
+    qn__push_memory_arg(&c, &w->parameters);
+    qn__push_memory_arg(&c, &w->absmax_outputs);
+    qn__push_memory_arg(&c, &l->by_input);
+    qn__push_wide_arg(&c, l->weights);
+    qn__push_arg(&c, taps);
+    qn__push_arg(&c, in);
+    qn__push_arg(&c, out);
+    qn__push_arg(&c, l->output_place);
+    qn__push_arg(&c, w->bits);
+    qn__gpu_launch_over(pass, QN__K_QUANTIZE_TURNED, in * qn__gpu_words((uint64_t)taps * out), &c);
+}
+
+static void launch_words(qn__gpu_pass *pass, uint32_t i) {
+    const qn__worker *w = pass->worker;
+    const qn__gpu_layer *l = &w->layer[i];
+    const uint32_t in = l->layer->depth, out = l->layer->to.channels;
+    const int dense = l->layer->kind == QN__LAYER_DENSE, both = dense && l->source >= 0;
+    qn__gpu_call c = {0};
+    qn__push_memory_arg(&c, &w->parameters);
+    qn__push_memory_arg(&c, &w->absmax_outputs);
+    qn__push_memory_arg(&c, &l->by_output);
+    qn__push_memory_arg(&c, both ? &l->by_input : &l->by_output);
+    qn__push_wide_arg(&c, l->weights);
+    qn__push_arg(&c, in);
+    qn__push_arg(&c, out);
+    qn__push_arg(&c, l->output_place);
+    qn__push_arg(&c, w->bits);
+    qn__push_arg(&c, both ? QN_QUANTIZE_BY_INPUT : 0);
+    qn__gpu_launch_over(pass, QN__K_QUANTIZE_WEIGHTS,
+                        qn__gpu_pieces(out, 32) * qn__gpu_pieces(in, 32), &c);
+    if (!dense && l->source >= 0)
+        launch_turned(pass, i);
 }
 
 void qn__gpu_launch_weights(qn__gpu_pass *pass) {
@@ -104,32 +160,11 @@ void qn__gpu_launch_weights(qn__gpu_pass *pass) {
     if (!w->bits)
         return;
     clear(pass, &w->absmax_outputs);
-    for (uint32_t i = 0; i < w->program->layers; ++i) {
-        const qn__gpu_layer *l = &w->layer[i];
-        const uint32_t in = l->layer->in, out = l->layer->out;
-        qn__gpu_call c = {0};
-        qn__push_memory_arg(&c, &w->parameters);
-        qn__push_memory_arg(&c, &w->absmax_outputs);
-        qn__push_wide_arg(&c, l->weights);
-        qn__push_arg(&c, in);
-        qn__push_arg(&c, out);
-        qn__push_arg(&c, l->output_place);
-        qn__gpu_launch_over(pass, QN__K_ABSMAX, qn__gpu_ld(out) / QN_LD * qn__gpu_pieces(in, 64),
-                            &c);
-        c = (qn__gpu_call){0};
-        qn__push_memory_arg(&c, &w->parameters);
-        qn__push_memory_arg(&c, &w->absmax_outputs);
-        qn__push_memory_arg(&c, &l->by_output);
-        qn__push_memory_arg(&c, i > 0 ? &l->by_input : &l->by_output);
-        qn__push_wide_arg(&c, l->weights);
-        qn__push_arg(&c, in);
-        qn__push_arg(&c, out);
-        qn__push_arg(&c, l->output_place);
-        qn__push_arg(&c, w->bits);
-        qn__push_arg(&c, i > 0 ? QN_QUANTIZE_BY_INPUT : 0);
-        qn__gpu_launch_over(pass, QN__K_QUANTIZE_WEIGHTS,
-                            qn__gpu_pieces(out, 32) * qn__gpu_pieces(in, 32), &c);
-    }
+    for (uint32_t i = 0; i < w->program->layers; ++i)
+        if (qn__gpu_takes_integers(w->layer[i].layer)) {
+            launch_absmax(pass, i);
+            launch_words(pass, i);
+        }
 }
 
 /* Quantizes rows of a layer's batch array: absmax of each item, in training of each grain, and the
@@ -154,75 +189,118 @@ static void quantize_items(qn__gpu_pass *pass, uint32_t layer, const qn__gpu_mem
     qn__gpu_launch_over(pass, QN__K_QUANTIZE_ITEMS, pass->items, &c);
 }
 
-static void launch_forward(qn__gpu_pass *pass, uint32_t i) {
+/* The arguments of a forward product up to those of its outputs. */
+static void push_forward(const qn__gpu_pass *pass, uint32_t i, const qn__gpu_rows *rows,
+                         const qn__gpu_memory *to, const qn__gpu_memory *dropped, qn__gpu_call *c) {
+    const qn__worker *w = pass->worker;
+    const qn__gpu_layer *l = &w->layer[i];
+    qn__push_memory_arg(c, rows->step);
+    qn__push_memory_arg(c, &w->quantized_items);
+    qn__push_memory_arg(c, rows->absmax);
+    qn__push_memory_arg(c, &l->by_output);
+    qn__push_memory_arg(c, &w->absmax_outputs);
+    qn__push_memory_arg(c, &w->parameters);
+    qn__push_wide_arg(c, l->biases);
+    qn__push_memory_arg(c, to);
+    qn__push_memory_arg(c, dropped);
+    qn__push_memory_arg(c, &w->numbers);
+    qn__push_arg(c, l->layer->depth);
+    qn__push_arg(c, l->layer->to.channels);
+    qn__push_arg(c, l->output_place);
+}
+
+static product choose_forward(const qn__worker *w, const qn__layer *l, uint32_t rows) {
+    return choose(w, &forward, l->depth <= QN_MATRIX_DEPTH, rows, l->to.channels);
+}
+
+void qn__gpu_launch_intgemm_chains(qn__gpu_pass *pass, uint32_t i, const qn__gpu_rows *rows,
+                                   const qn__gpu_memory *to) {
+    const qn__worker *w = pass->worker;
+    const product p = choose_forward(w, w->layer[i].layer, rows->count);
+    qn__gpu_call c = {0};
+    push_forward(pass, i, rows, to, &w->step, &c);
+    qn__gpu_push_plain(w, &c);
+    qn__gpu_launch(pass, p.kernel, p.groups, &c);
+}
+
+void qn__gpu_launch_intgemm_begin(qn__gpu_pass *pass) {
+    if (pass->worker->bits && pass->training)
+        clear(pass, &pass->worker->absmax_grains);
+}
+
+/* The items of the pass as rows. */
+static qn__gpu_rows items_of(const qn__gpu_pass *pass) {
+    const qn__worker *w = pass->worker;
+    return (qn__gpu_rows){&w->step, &w->absmax_items, pass->items, w->program->grain};
+}
+
+void qn__gpu_launch_intgemm_forward(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
     const int drops = qn__gpu_drops(pass, i);
-    const product p =
-        choose(w, &forward, l->layer->in <= QN_MATRIX_DEPTH, pass->items, l->layer->out);
+    const product p = choose_forward(w, l->layer, pass->items);
+    const qn__gpu_rows rows = items_of(pass);
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, &w->quantized_items);
-    qn__push_memory_arg(&c, &w->absmax_items);
-    qn__push_memory_arg(&c, &l->by_output);
-    qn__push_memory_arg(&c, &w->absmax_outputs);
-    qn__push_memory_arg(&c, &w->parameters);
-    qn__push_wide_arg(&c, l->biases);
-    qn__push_memory_arg(&c, &l->output);
-    qn__push_memory_arg(&c, drops ? &l->dropped : &w->step);
-    qn__push_memory_arg(&c, &w->numbers);
-    qn__push_arg(&c, l->layer->in);
-    qn__push_arg(&c, l->layer->out);
-    qn__push_arg(&c, l->output_place);
+    quantize_items(pass, i, qn__gpu_input_of(pass, i), l->layer->in, qn__gpu_inputs_place(pass, i),
+                   QN_QUANTIZE_WORDS | QN_QUANTIZE_INPUTS |
+                       (pass->training ? QN_QUANTIZE_GRAINS : 0));
+    push_forward(pass, i, &rows, &l->output, drops ? &l->dropped : &w->step, &c);
     qn__gpu_push_outputs(w, i, drops, &c);
     qn__gpu_launch(pass, p.kernel, p.groups, &c);
     qn__gpu_launch_gate(pass, i);
 }
 
-void qn__gpu_launch_intgemm_forward(qn__gpu_pass *pass) {
+/* Rows of `out` words to rows of `in` errors. The caller pushes what describes these. */
+static product push_errors(const qn__gpu_pass *pass, uint32_t i, const qn__gpu_rows *rows,
+                           uint32_t in, uint32_t out, const qn__gpu_memory *derived,
+                           const qn__gpu_memory *to, qn__gpu_call *c) {
     const qn__worker *w = pass->worker;
-    if (pass->training)
-        clear(pass, &w->absmax_grains);
-    for (uint32_t i = 0; i < w->program->layers; ++i) {
-        quantize_items(
-            pass, i, qn__gpu_input_of(pass, i), w->layer[i].layer->in, inputs_place(pass, i),
-            QN_QUANTIZE_WORDS | QN_QUANTIZE_INPUTS | (pass->training ? QN_QUANTIZE_GRAINS : 0));
-        launch_forward(pass, i);
-    }
+    qn__push_memory_arg(c, rows->step);
+    qn__push_memory_arg(c, &w->quantized_items);
+    qn__push_memory_arg(c, rows->absmax);
+    qn__push_memory_arg(c, &w->layer[i].by_input);
+    qn__push_memory_arg(c, derived);
+    qn__push_memory_arg(c, to);
+    qn__push_memory_arg(c, &w->numbers);
+    qn__push_arg(c, in);
+    qn__push_arg(c, out);
+    return choose(w, &backward, out <= QN_MATRIX_DEPTH, rows->count, in);
+}
+
+void qn__gpu_launch_intgemm_sums(qn__gpu_pass *pass, uint32_t i, const qn__gpu_rows *rows,
+                                 uint32_t in, uint32_t out, const qn__gpu_memory *to) {
+    qn__gpu_call c = {0};
+    const product p = push_errors(pass, i, rows, in, out, to, to, &c);
+    qn__gpu_push_plain(pass->worker, &c);
+    qn__gpu_launch(pass, p.kernel, p.groups, &c);
 }
 
 /* 15.5 */
 void qn__gpu_launch_intgemm_errors(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
-    const uint32_t product_of_errors = i > 0 ? QN_QUANTIZE_WORDS | QN_QUANTIZE_WEIGHED : 0;
-    quantize_items(pass, i, qn__gpu_errors_of(w, i), l->layer->out, errors_place(pass, i),
-                   QN_QUANTIZE_GRAINS | product_of_errors);
-    if (i == 0)
+    const qn__gpu_rows rows = items_of(pass);
+    const uint32_t below =
+        l->source >= 0 ? QN_QUANTIZE_WORDS | QN_QUANTIZE_WEIGHED : 0; /* a product follows */
+    quantize_items(pass, i, qn__gpu_errors_of(w, i), l->layer->out, qn__gpu_errors_place(pass, i),
+                   QN_QUANTIZE_GRAINS | below);
+    if (l->source < 0)
         return;
-    const product p =
-        choose(w, &backward, l->layer->out <= QN_MATRIX_DEPTH, pass->items, l->layer->in);
+    const uint32_t source = (uint32_t)l->source;
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, &w->quantized_items);
-    qn__push_memory_arg(&c, &w->absmax_items);
-    qn__push_memory_arg(&c, &l->by_input);
-    qn__push_memory_arg(&c, qn__gpu_derived_of(w, i - 1));
-    qn__push_memory_arg(&c, qn__gpu_errors_of(w, i - 1));
-    qn__push_memory_arg(&c, &w->numbers);
-    qn__push_arg(&c, l->layer->in);
-    qn__push_arg(&c, l->layer->out);
-    qn__gpu_push_outputs(w, i - 1, 1, &c);
+    const product p = push_errors(pass, i, &rows, l->layer->in, l->layer->out,
+                                  qn__gpu_derived_of(w, source), qn__gpu_errors_of(w, source), &c);
+    qn__gpu_push_outputs(w, source, 1, &c);
     qn__gpu_launch(pass, p.kernel, p.groups, &c);
 }
 
-/* A batch array as words along the items of each grain. */
-static void quantize_grains(qn__gpu_pass *pass, const qn__gpu_memory *from,
-                            const qn__gpu_memory *to, uint32_t columns, uint32_t grain_place) {
+void qn__gpu_quantize_grains(qn__gpu_pass *pass, const qn__gpu_rows *rows,
+                             const qn__gpu_memory *from, const qn__gpu_memory *to, uint32_t columns,
+                             uint32_t grain_place) {
     const qn__worker *w = pass->worker;
-    const uint64_t grain = w->program->grain, grains = qn__gpu_pieces(pass->items, grain);
+    const uint64_t grains = qn__gpu_pieces(rows->count, rows->grain);
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
+    qn__push_memory_arg(&c, rows->step);
     qn__push_memory_arg(&c, from);
     qn__push_memory_arg(&c, &w->absmax_grains);
     qn__push_memory_arg(&c, to);
@@ -230,40 +308,51 @@ static void quantize_grains(qn__gpu_pass *pass, const qn__gpu_memory *from,
     qn__push_arg(&c, w->bits);
     qn__push_arg(&c, grain_place);
     qn__gpu_launch_over(pass, QN__K_QUANTIZE_GRAINS,
-                        grains * qn__gpu_pieces(grain, 32) * qn__gpu_pieces(columns, 32), &c);
+                        grains * qn__gpu_pieces(rows->grain, 32) * qn__gpu_pieces(columns, 32), &c);
 }
 
 /* Whether matrix instructions can process the grains: their words must be a multiple of four. */
-static int grains_suit(const qn__program *p) {
-    return words_of_grain(p->grain) % 4 == 0 && p->grain <= QN_MATRIX_DEPTH;
+static int grains_suit(uint32_t grain) {
+    return qn__gpu_words_of_grain(grain) % 4 == 0 && grain <= QN_MATRIX_DEPTH;
 }
 
-/* 15.6 */
-void qn__gpu_launch_intgemm_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
+void qn__gpu_launch_intgemm_partials(qn__gpu_pass *pass, uint32_t i, const qn__gpu_rows *rows,
+                                     uint32_t column, uint32_t columns, uint32_t first_grain,
+                                     int add) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
-    product p = choose(w, &gradient, grains_suit(w->program), l->layer->in, l->layer->out);
-    quantize_grains(pass, qn__gpu_input_of(pass, i), &w->quantized_inputs, l->layer->in,
-                    inputs_place(pass, i));
-    quantize_grains(pass, qn__gpu_errors_of(w, i), &w->quantized_errors, l->layer->out,
-                    errors_place(pass, i));
-    p.groups[2] = qn__gpu_k_blocks(pass, qn__gpu_pieces(pass->items, w->program->grain),
-                                   p.groups[0], l->weights, l->biases, add);
+    const uint32_t out = l->layer->to.channels;
+    const uint64_t weights = l->weights + column * qn__gpu_ld(out);
+    product p = choose(w, &gradient, grains_suit(rows->grain), columns, out);
+    p.groups[2] = qn__gpu_k_blocks(pass, qn__gpu_pieces(rows->count, rows->grain), p.groups[0],
+                                   weights, weights + columns * qn__gpu_ld(out), add);
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
+    qn__push_memory_arg(&c, rows->step);
     qn__push_memory_arg(&c, &w->quantized_inputs);
     qn__push_memory_arg(&c, &w->quantized_errors);
     qn__push_memory_arg(&c, &w->absmax_grains);
     qn__push_memory_arg(&c, &w->sums);
     qn__push_memory_arg(&c, &w->status);
-    qn__push_wide_arg(&c, l->weights);
-    qn__push_arg(&c, l->layer->in);
-    qn__push_arg(&c, l->layer->out);
+    qn__push_wide_arg(&c, weights);
+    qn__push_arg(&c, columns);
+    qn__push_arg(&c, out);
     qn__push_arg(&c, i);
-    qn__push_arg(&c, inputs_place(pass, i));
-    qn__push_arg(&c, errors_place(pass, i));
+    qn__push_arg(&c, qn__gpu_inputs_place(pass, i) + first_grain);
+    qn__push_arg(&c, qn__gpu_errors_place(pass, i) + first_grain);
     qn__push_float_arg(&c, w->program->partial_limit);
     qn__push_arg(&c, p.groups[2]);
     qn__push_arg(&c, add || p.groups[2] > 1 ? QN_GRADIENT_ADD : 0);
     qn__gpu_launch(pass, p.kernel, p.groups, &c);
+}
+
+/* 15.6 */
+void qn__gpu_launch_intgemm_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
+    const qn__worker *w = pass->worker;
+    const qn__layer *l = w->layer[i].layer;
+    const qn__gpu_rows rows = items_of(pass);
+    qn__gpu_quantize_grains(pass, &rows, qn__gpu_input_of(pass, i), &w->quantized_inputs, l->in,
+                            qn__gpu_inputs_place(pass, i));
+    qn__gpu_quantize_grains(pass, &rows, qn__gpu_errors_of(w, i), &w->quantized_errors, l->out,
+                            qn__gpu_errors_place(pass, i));
+    qn__gpu_launch_intgemm_partials(pass, i, &rows, 0, l->in, 0, add);
 }

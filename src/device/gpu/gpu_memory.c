@@ -72,7 +72,7 @@ typedef struct piece {
     uint64_t bytes;
 } piece;
 
-enum { FIXED_PIECES = 22, PIXELS_PIECES = 5, INTGEMM_PIECES = 6, LAYER_PIECES = 6 };
+enum { FIXED_PIECES = 22, PIXELS_PIECES = 5, INTGEMM_PIECES = 7, LAYER_PIECES = 6 };
 
 static uint64_t row_bytes(const qn__worker *w, uint64_t n) {
     return qn__gpu_ld(n) * w->room * sizeof(float);
@@ -163,35 +163,54 @@ static uint32_t intgemm_pieces(qn__worker *w, piece *pieces) {
     if (!w->bits)
         return 0;
     const uint64_t along = qn__gpu_grain_words(p), grains = p->batch / p->grain + 1;
-    uint64_t outputs = 0, items = 0, inputs = 0;
+    uint64_t outputs = 0, items, inputs, errors, rows;
+    qn__gpu_pixels_words(w, &inputs, &errors, &rows);
+    items = inputs;
     for (uint32_t l = 0; l < p->layers; ++l) {
-        const uint64_t in = p->layer[l].in, out = l > 0 ? p->layer[l].out : 0;
-        const uint64_t words = qn__gpu_words(in > out ? in : out);
-        outputs += qn__gpu_ld(p->layer[l].out);
+        const uint64_t in = p->layer[l].in, out = p->layer[l].out;
+        const uint64_t words = w->room * qn__gpu_words(in > out ? in : out);
+        outputs += qn__gpu_ld(p->layer[l].to.channels);
+        if (p->layer[l].kind != QN__LAYER_DENSE)
+            continue;
         items = words > items ? words : items;
-        inputs = in > inputs ? in : inputs;
+        inputs = in * along > inputs ? in * along : inputs;
+        errors = out * along > errors ? out * along : errors;
     }
     const piece all[INTGEMM_PIECES] = {
         {&w->absmax_outputs, outputs * sizeof(uint32_t)},
         {&w->absmax_items, w->room * sizeof(uint32_t)},
+        {&w->absmax_rows, rows * sizeof(uint32_t)},
         {&w->absmax_grains, 2 * p->layers * grains * sizeof(uint32_t)},
-        {&w->quantized_items, words_bytes(w, w->room, items)},
-        {&w->quantized_inputs, words_bytes(w, inputs, along)},
-        {&w->quantized_errors, words_bytes(w, widest(p), along)},
+        {&w->quantized_items, words_bytes(w, 1, items)},
+        {&w->quantized_inputs, words_bytes(w, 1, inputs)},
+        {&w->quantized_errors, words_bytes(w, 1, errors)},
     };
     for (uint32_t i = 0; i < INTGEMM_PIECES; ++i)
         pieces[i] = all[i];
     return INTGEMM_PIECES;
 }
 
+/* Bytes of the words for the errors of a layer: a row for each input, or each channel of a
+ * convolution's inputs. */
+static uint64_t words_by_input(const qn__worker *w, const qn__layer *l) {
+    const uint64_t taps = (uint64_t)l->window.kernel[0] * l->window.kernel[1];
+    if (!qn__gpu_takes_integers(l))
+        return 0;
+    if (l->kind == QN__LAYER_DENSE)
+        return words_bytes(w, l->depth, qn__gpu_words(l->to.channels));
+    return words_bytes(w, l->from.channels, qn__gpu_words(taps * l->to.channels));
+}
+
 static void layer_pieces(qn__worker *w, uint32_t layer, piece pieces[LAYER_PIECES]) {
     qn__gpu_layer *l = &w->layer[layer];
-    const uint64_t in = l->layer->in, out = l->layer->out, bytes = outputs_bytes(w, l->layer);
+    const uint64_t in = qn__gpu_takes_integers(l->layer) ? l->layer->depth : 0,
+                   out = in ? l->layer->to.channels : 0;
+    const uint64_t bytes = outputs_bytes(w, l->layer);
     pieces[0] = (piece){&l->output, bytes};
     pieces[1] = (piece){&l->dropped, l->layer->drop_threshold ? bytes : 0};
     pieces[2] = (piece){&l->by_output, words_bytes(w, out, qn__gpu_words(in))};
     pieces[4] = (piece){&l->moments, qn__gpu_moments_bytes(w, l->layer)};
-    pieces[3] = (piece){&l->by_input, layer > 0 ? words_bytes(w, in, qn__gpu_words(out)) : 0};
+    pieces[3] = (piece){&l->by_input, l->source >= 0 ? words_by_input(w, l->layer) : 0};
     pieces[5] = (piece){&l->slope, qn__keeps_slope(l->layer->activation) ? bytes : 0};
 }
 

@@ -29,11 +29,9 @@ void qn__gpu_launch_fetch(qn__gpu_pass *pass) {
 
 void qn__gpu_launch_forward(qn__gpu_pass *pass) {
     const qn__worker *w = pass->worker;
-    if (w->bits) {
-        qn__gpu_launch_intgemm_forward(pass);
-        return;
-    }
+    qn__gpu_launch_intgemm_begin(pass);
     for (uint32_t i = 0; i < w->program->layers; ++i) {
+        const int integer = w->bits && qn__gpu_takes_integers(w->layer[i].layer);
         if (qn__gpu_normalises(w->layer[i].layer))
             qn__gpu_launch_norm_forward(pass, i);
         else if (w->layer[i].layer->kind == QN__LAYER_ADD)
@@ -41,9 +39,10 @@ void qn__gpu_launch_forward(qn__gpu_pass *pass) {
         else if (w->layer[i].layer->conv_groups)
             qn__gpu_launch_grouped_forward(pass, i);
         else if (qn__gpu_has_pixels(w->layer[i].layer))
-            qn__gpu_launch_pixels_forward(pass, i);
+            (integer ? qn__gpu_launch_pixels_intgemm_forward : qn__gpu_launch_pixels_forward)(pass,
+                                                                                              i);
         else
-            qn__gpu_launch_float_forward(pass, i);
+            (integer ? qn__gpu_launch_intgemm_forward : qn__gpu_launch_float_forward)(pass, i);
     }
 }
 
@@ -142,6 +141,9 @@ static void launch_pixels_backward(qn__gpu_pass *pass, uint32_t i, int add, int 
     } else if (pass->worker->layer[i].layer->conv_groups) {
         qn__gpu_launch_grouped_errors(pass, i);
         qn__gpu_launch_grouped_gradient(pass, i, add);
+    } else if (pass->worker->bits && pass->worker->layer[i].layer->depth) {
+        qn__gpu_launch_pixels_intgemm_errors(pass, i);
+        qn__gpu_launch_pixels_intgemm_gradient(pass, i, add);
     } else {
         qn__gpu_launch_pixels_errors(pass, i);
         qn__gpu_launch_pixels_gradient(pass, i, add);
@@ -159,11 +161,13 @@ void qn__gpu_launch_backward(qn__gpu_pass *pass, int add, int update) {
             launch_pixels_backward(pass, i, add, fused);
             continue;
         }
-        if (integer)
+        if (integer && qn__gpu_shares_source(pass->worker, i))
+            qn__gpu_launch_pixels_intgemm_errors(pass, i);
+        else if (integer)
             qn__gpu_launch_intgemm_errors(pass, i);
         else if (qn__gpu_shares_source(pass->worker, i))
             qn__gpu_launch_pixels_errors(pass, i);
-        else if (i > 0)
+        else if (pass->worker->layer[i].source >= 0)
             qn__gpu_launch_float_errors(pass, i, NULL);
         if (fused) {
             qn__gpu_launch_learn(pass, i);

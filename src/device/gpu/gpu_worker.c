@@ -4,10 +4,7 @@
 #include "base/memory.h"
 #include "num/intgemm_reference.h"
 
-int qn__gpu_supports(const qn__program *program) {
-    return program->arith <= QN__ARITH_I21 &&
-           (program->arith == QN__ARITH_F32 || !qn__program_window(program));
-}
+int qn__gpu_supports(const qn__program *program) { return program->arith <= QN__ARITH_I21; }
 
 /* Whether the array that a layer gathers from is that of the network's inputs. An add gathers the
  * output of its shortcut. */
@@ -44,6 +41,10 @@ static qn_status fill(qn__worker *w, qn_error *err) {
     return status;
 }
 
+static uint32_t products_of(const qn__program *program) {
+    return qn__kernel_products(program->arith) | (qn__program_window(program) ? QN_WITH_PIXELS : 0);
+}
+
 qn_status qn__gpu_open(const qn__gpu_driver *driver, uint32_t index, const qn_compute *compute,
                        const qn__program *program, qn__worker **out, qn_error *err) {
     *out = NULL;
@@ -61,7 +62,7 @@ qn_status qn__gpu_open(const qn__gpu_driver *driver, uint32_t index, const qn_co
     w->layer = qn__alloc(program->layers, sizeof *w->layer, err);
     qn_status status = w->layer ? QN_OK : QN_MEMORY;
     if (status == QN_OK)
-        status = driver->open(index, qn__kernel_products(program->arith), compute, &w->gpu, err);
+        status = driver->open(index, products_of(program), compute, &w->gpu, err);
     if (status == QN_OK) {
         w->facts = driver->facts(w->gpu);
         driver->traffic(w->gpu, &w->before);

@@ -94,7 +94,7 @@ struct qn__worker {
      * grain's inputs, layer after layer, then of its errors), and operands as words, of one product
      * at a time. */
     uint32_t bits; /* 0: products are chains of floats */
-    qn__gpu_memory absmax_outputs, absmax_items, absmax_grains;
+    qn__gpu_memory absmax_outputs, absmax_items, absmax_rows, absmax_grains;
     qn__gpu_memory quantized_items, quantized_inputs, quantized_errors;
     qn__gpu_memory sent_values, sent_rows; /* of one batch, if its feed is not on the device */
     qn__gpu_feed feed[QN__GPU_FEEDS];
@@ -143,6 +143,11 @@ static inline int qn__gpu_gives_last(const qn__worker *w, uint32_t layer, int32_
 static inline int qn__gpu_shares_source(const qn__worker *w, uint32_t layer) {
     const int32_t source = w->layer[layer].source;
     return source >= 0 && w->layer[source].readers[0] != w->layer[source].readers[1];
+}
+
+/* 1 for layers whose products are of integers in integer arithmetic (17.12). */
+static inline int qn__gpu_takes_integers(const qn__layer *l) {
+    return l->depth > 0 && !l->conv_groups;
 }
 
 /* 1 for layers that gpu_norm.c computes, of batches or of items. */
@@ -302,12 +307,53 @@ void qn__gpu_launch_sums(qn__gpu_pass *pass, qn__kernel kernel);
 /* gpu_intgemm.c: the same for integer products; layer by layer. */
 void qn__gpu_launch_weights(
     qn__gpu_pass *pass); /* the words of all layers; after every change of the weights */
-void qn__gpu_launch_intgemm_forward(qn__gpu_pass *pass);
+/* Before the layers of a pass. */
+void qn__gpu_launch_intgemm_begin(qn__gpu_pass *pass);
+void qn__gpu_launch_intgemm_forward(qn__gpu_pass *pass, uint32_t layer);
 void qn__gpu_launch_intgemm_errors(qn__gpu_pass *pass, uint32_t layer);
 void qn__gpu_launch_intgemm_gradient(qn__gpu_pass *pass, uint32_t layer, int add);
+
+/* Rows of a product. */
+typedef struct qn__gpu_rows {
+    const qn__gpu_memory *step;   /* with the number of rows, and of the rows of a grain */
+    const qn__gpu_memory *absmax; /* of each row */
+    uint32_t count, grain;
+} qn__gpu_rows;
+
+/* Products of the rows in quantized_items: to[rows][ld(channels)], the layer's outputs without
+ * activation. */
+void qn__gpu_launch_intgemm_chains(qn__gpu_pass *pass, uint32_t layer, const qn__gpu_rows *rows,
+                                   const qn__gpu_memory *to);
+/* The same for errors: to[rows][ld(in)], of `out` weighed errors in a row. */
+void qn__gpu_launch_intgemm_sums(qn__gpu_pass *pass, uint32_t layer, const qn__gpu_rows *rows,
+                                 uint32_t in, uint32_t out, const qn__gpu_memory *to);
+/* from[rows][ld(columns)] as words along the rows of each grain. grain_place: of the first grain in
+ * absmax_grains. */
+void qn__gpu_quantize_grains(qn__gpu_pass *pass, const qn__gpu_rows *rows,
+                             const qn__gpu_memory *from, const qn__gpu_memory *to, uint32_t columns,
+                             uint32_t grain_place);
+/* GRADIENT of inputs `column` .. of the weights, from quantized_inputs and quantized_errors. */
+void qn__gpu_launch_intgemm_partials(qn__gpu_pass *pass, uint32_t layer, const qn__gpu_rows *rows,
+                                     uint32_t column, uint32_t columns, uint32_t first_grain,
+                                     int add);
+/* Where a layer's inputs and its errors begin in absmax_grains. */
+uint32_t qn__gpu_inputs_place(const qn__gpu_pass *pass, uint32_t layer);
+uint32_t qn__gpu_errors_place(const qn__gpu_pass *pass, uint32_t layer);
 /* The number of values in a row of words: along n numbers, and along a batch of grains. */
 uint64_t qn__gpu_words(uint64_t n);
 uint64_t qn__gpu_grain_words(const qn__program *program);
+/* The same along a single grain. */
+uint64_t qn__gpu_words_of_grain(uint64_t grain);
+
+/* gpu_pixels_intgemm.c: the same for convolutions and dense layers behind pixels (17.12). Errors
+ * are also those of a dense layer whose source has other readers. */
+void qn__gpu_launch_pixels_intgemm_forward(qn__gpu_pass *pass, uint32_t layer);
+void qn__gpu_launch_pixels_intgemm_errors(qn__gpu_pass *pass, uint32_t layer);
+void qn__gpu_launch_pixels_intgemm_gradient(qn__gpu_pass *pass, uint32_t layer, int add);
+/* Values of words that chunks of rows need, in quantized_items and quantized_inputs; in
+ * quantized_errors; and rows. */
+void qn__gpu_pixels_words(const qn__worker *worker, uint64_t *words, uint64_t *errors,
+                          uint64_t *rows);
 
 /* gpu_step.c */
 

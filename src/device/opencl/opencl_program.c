@@ -91,7 +91,8 @@ static int keeps_its_own(const qn__cl_entry *e) {
 }
 
 uint32_t qn__cl_products(const qn__cl_entry *entry, uint32_t products) {
-    return (keeps_its_own(entry) ? QN_WITH_ALL : products) | QN_WITH_LARGE;
+    const uint32_t all = QN_WITH_ALL | QN_WITH_PIXELS;
+    return (keeps_its_own(entry) ? all : products) | QN_WITH_LARGE;
 }
 
 /* Stores the built program. A failure here is ignored: the next run builds it again. */

@@ -1,0 +1,113 @@
+/* What rows of layers with pixels read, and how many of them a chunk has. All sizes give the same
+ * bytes. */
+#include "device/gpu/gpu_pixels.h"
+
+enum { CPU_FLOATS = 1 << 20, GPU_FLOATS = 8 << 20 }; /* of a chunk, if the driver says nothing */
+
+void qn__gpu_taps_of(const qn__layer *l, int planar, qn_taps *taps) {
+    const qn__window *w = &l->window;
+    const qn_taps forward = {.height = l->to.height,
+                             .width = l->to.width,
+                             .from_height = l->from.height,
+                             .from_width = l->from.width,
+                             .window = {w->kernel[0], w->kernel[1]},
+                             .stride = {w->stride[0], w->stride[1]},
+                             .first = {-(int32_t)w->pad[0], -(int32_t)w->pad[1]},
+                             .dilation = {w->dilation[0], w->dilation[1]},
+                             .divisor = {1, 1},
+                             .channels = l->from.channels,
+                             .planar = planar != 0};
+    qn_taps backward = {.height = l->from.height,
+                        .width = l->from.width,
+                        .from_height = l->to.height,
+                        .from_width = l->to.width,
+                        .stride = {1, 1},
+                        .channels = l->to.channels};
+    for (int d = 0; d < 2; ++d) {
+        backward.window[d] = w->kernel[d];
+        backward.dilation[d] = w->dilation[d];
+        backward.divisor[d] = w->stride[d];
+        /* The last tap comes first: it belongs to the first output pixel. */
+        backward.first[d] = (int32_t)w->pad[d] - (int32_t)(w->dilation[d] * (w->kernel[d] - 1));
+    }
+    taps[0] = forward;
+    taps[1] = backward;
+    taps[2] = (qn_taps){.height = l->to.height,
+                        .width = l->to.width,
+                        .from_height = l->to.height,
+                        .from_width = l->to.width,
+                        .window = {1, 1},
+                        .stride = {1, 1},
+                        .dilation = {1, 1},
+                        .divisor = {1, 1},
+                        .channels = l->to.channels};
+}
+
+uint32_t qn__gpu_chunk_rows(const qn__worker *w, uint64_t columns, uint64_t rows) {
+    const uint64_t most = w->unfolded_floats / qn__gpu_ld(columns);
+    if (rows <= most)
+        return (uint32_t)rows;
+    return (uint32_t)(most > 128 ? most / 128 * 128 : most);
+}
+
+qn__gpu_part qn__gpu_part_of(const qn__worker *w, const qn__layer *l, uint32_t items) {
+    const uint32_t grain = w->program->grain < items ? w->program->grain : items;
+    qn__gpu_part p = {.span = grain * qn__gpu_pixels(l), .columns = l->depth + 1};
+    const uint64_t grains = w->unfolded_floats / p.span / qn__gpu_ld(p.columns);
+    const uint64_t rows = (uint64_t)items * qn__gpu_pixels(l);
+    p.rows = p.span;
+    if (grains > 0)
+        p.rows = (uint32_t)(grains * p.span < rows ? grains * p.span : rows);
+    else
+        p.columns = (uint32_t)(w->unfolded_floats / p.span / QN_LD * QN_LD);
+    return p;
+}
+
+static uint64_t greater(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* The least that a chunk must have for a layer, and what would take all of it in one. */
+static void chunk_bounds(const qn__worker *w, uint32_t i, uint64_t *least, uint64_t *most) {
+    const qn__layer *l = w->layer[i].layer;
+    const uint64_t rows = (uint64_t)w->room * qn__gpu_pixels(l);
+    const uint64_t grain = w->program->grain < w->room ? w->program->grain : w->room;
+    if (!l->depth || l->conv_groups)
+        return;
+    *least = greater(*least, qn__gpu_ld(l->depth + 1));
+    *least = greater(*least, grain * qn__gpu_pixels(l) * QN_LD);
+    *most = greater(*most, rows * qn__gpu_ld(l->depth + 1));
+    if (w->layer[i].source >= 0 && qn__gpu_is_conv(l)) {
+        *least = greater(*least, qn__gpu_ld(qn__gpu_error_depth(l)));
+        *most = greater(*most, (uint64_t)w->room * qn__gpu_from_pixels(l) *
+                                   qn__gpu_ld(qn__gpu_error_depth(l)));
+    }
+    if (w->layer[i].source >= 0 && !qn__gpu_is_conv(l)) /* all errors of a dense layer */
+        *least = greater(*least, w->room * qn__gpu_ld(l->in));
+}
+
+void qn__gpu_pixels_needs(qn__worker *w, uint64_t *chains, uint64_t *turned) {
+    uint64_t least = 0, most = 0, usual = w->facts->vectors ? CPU_FLOATS : GPU_FLOATS;
+    if (w->facts->chunk)
+        usual = w->facts->chunk / sizeof(float);
+    *chains = *turned = 0;
+    for (uint32_t i = 0; i < w->program->layers; ++i)
+        if (qn__gpu_has_pixels(w->layer[i].layer) || qn__gpu_shares_source(w, i))
+            chunk_bounds(w, i, &least, &most);
+    w->unfolded_floats = greater(least, most < usual ? most : usual);
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
+        const qn__layer *l = w->layer[i].layer;
+        const uint64_t rows = (uint64_t)w->room * qn__gpu_pixels(l);
+        const uint64_t ld = qn__gpu_ld(l->to.channels), below = qn__gpu_ld(l->from.channels);
+        if (!qn__gpu_has_pixels(l) || !l->depth || l->conv_groups)
+            continue;
+        *chains = greater(*chains, qn__gpu_chunk_rows(w, l->depth, rows) * ld);
+        *chains = greater(*chains, qn__gpu_part_of(w, l, w->room).rows * ld);
+        if (w->layer[i].source < 0 || !qn__gpu_is_conv(l))
+            continue;
+        const uint64_t inputs = (uint64_t)w->room * qn__gpu_from_pixels(l);
+        *chains = greater(*chains, qn__gpu_chunk_rows(w, qn__gpu_error_depth(l), inputs) * below);
+        if (!w->bits)
+            *turned = greater(*turned, (qn__gpu_error_depth(l) + (uint64_t)1) * below);
+    }
+    *chains *= sizeof(float);
+    *turned *= sizeof(float);
+}

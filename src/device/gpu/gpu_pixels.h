@@ -1,0 +1,61 @@
+/* Rows of layers with pixels in chunks, for gpu_chunks.c, gpu_pixels.c and gpu_pixels_intgemm.c. */
+#ifndef QN_DEVICE_GPU_GPU_PIXELS_H
+#define QN_DEVICE_GPU_GPU_PIXELS_H
+
+#include "device/gpu/gpu_worker.h"
+
+/* Rows of an array, and the columns of them, that are unfolded together. */
+typedef struct qn__gpu_chunk {
+    uint32_t index; /* of the taps */
+    uint32_t first, count, column, columns;
+    uint32_t span; /* rows of a grain */
+} qn__gpu_chunk;
+
+/* A chunk of a gradient: whole grains, and all inputs of the weights or some, with that of the
+ * biases as the last. */
+typedef struct qn__gpu_part {
+    uint32_t span, rows, columns; /* span: rows of a grain */
+} qn__gpu_part;
+
+static inline uint32_t qn__gpu_from_pixels(const qn__layer *l) {
+    return l->from.height * l->from.width;
+}
+
+/* Taps of a window. */
+static inline uint32_t qn__gpu_window_of(const qn__layer *l) {
+    return l->window.kernel[0] * l->window.kernel[1];
+}
+
+static inline int qn__gpu_is_conv(const qn__layer *l) {
+    return l->depth > 0 && l->kind != QN__LAYER_DENSE;
+}
+
+/* The links of a chain of errors. */
+static inline uint32_t qn__gpu_error_depth(const qn__layer *l) {
+    return qn__gpu_window_of(l) * l->to.channels;
+}
+
+/* gpu_chunks.c */
+
+/* Rows of a chunk whose rows have `columns`, whole tiles if it has several. */
+uint32_t qn__gpu_chunk_rows(const qn__worker *worker, uint64_t columns, uint64_t rows);
+qn__gpu_part qn__gpu_part_of(const qn__worker *worker, const qn__layer *layer, uint32_t items);
+
+/* gpu_pixels.c */
+
+/* Unfolds a chunk of `from`; `rows` becomes the step of products over it. */
+void qn__gpu_unfold(qn__gpu_pass *pass, const qn__gpu_chunk *chunk, const qn__gpu_memory *from,
+                    const qn__gpu_memory *to);
+/* Writes the outputs of a layer, for a chunk of rows whose sums are in `chains`. flags:
+ * QN_PIXELS_CHAINS for chains of floats. */
+void qn__gpu_finish_chains(qn__gpu_pass *pass, uint32_t layer, const qn__gpu_chunk *chunk,
+                           uint32_t flags);
+/* Writes the errors of the layer that `layer` reads, from sums. flags: QN_PIXELS_FLAT or
+ * QN_PIXELS_CHAINS. */
+void qn__gpu_finish_sums(qn__gpu_pass *pass, uint32_t layer, const qn__gpu_memory *sums,
+                         const qn__gpu_chunk *chunk, uint32_t flags);
+/* The errors of a chunk of rows: those of the array, or unfolded to `chains` if it has more. */
+const qn__gpu_memory *qn__gpu_errors_of_chunk(qn__gpu_pass *pass, uint32_t layer,
+                                              const qn__gpu_chunk *chunk);
+
+#endif

@@ -1,0 +1,183 @@
+/* Integer products of convolutions and of dense layers behind pixels (docs/exactness.md 17.12).
+ * Chunks of rows are unfolded as for floats and then quantized: a row has the block of its item.
+ * For gradients they are quantized along the rows of each grain. */
+#include "device/gpu/gpu_call.h"
+#include "device/gpu/gpu_pixels.h"
+
+/* The absmax of items, and with QN_QUANTIZE_GRAINS of grains, of an array with `pixels` rows of
+ * `columns` for each item. */
+static void absmax(qn__gpu_pass *pass, uint32_t i, const qn__gpu_memory *from, uint32_t columns,
+                   uint32_t pixels, uint32_t grain_place, uint32_t flags) {
+    const qn__worker *w = pass->worker;
+    qn__gpu_call c = {0};
+    qn__push_memory_arg(&c, &w->step);
+    qn__push_memory_arg(&c, from);
+    qn__push_memory_arg(&c, &w->absmax_outputs);
+    qn__push_memory_arg(&c, &w->absmax_items);
+    qn__push_memory_arg(&c, &w->absmax_grains);
+    qn__push_memory_arg(&c, &w->status);
+    qn__push_arg(&c, columns);
+    qn__push_arg(&c, pixels);
+    qn__push_arg(&c, w->bits);
+    qn__push_arg(&c, w->layer[i].output_place);
+    qn__push_arg(&c, grain_place);
+    qn__push_arg(&c, i);
+    qn__push_arg(&c, flags);
+    qn__gpu_launch_over(pass, QN__K_PIXELS_ABSMAX, pass->items, &c);
+}
+
+/* Rows of a chunk as words along their columns, which are repetitions of the layer's outputs if
+ * they are weighed. */
+static void quantize_rows(qn__gpu_pass *pass, uint32_t i, const qn__gpu_chunk *k,
+                          const qn__gpu_memory *from, uint32_t flags) {
+    const qn__worker *w = pass->worker;
+    qn__gpu_call c = {0};
+    qn__push_memory_arg(&c, &w->step);
+    qn__push_memory_arg(&c, &w->taps);
+    qn__push_memory_arg(&c, from);
+    qn__push_memory_arg(&c, &w->absmax_outputs);
+    qn__push_memory_arg(&c, &w->absmax_items);
+    qn__push_memory_arg(&c, &w->absmax_rows);
+    qn__push_memory_arg(&c, &w->quantized_items);
+    qn__push_arg(&c, k->index);
+    qn__push_arg(&c, k->first);
+    qn__push_arg(&c, k->count);
+    qn__push_arg(&c, k->columns);
+    qn__push_arg(&c, w->layer[i].layer->to.channels);
+    qn__push_arg(&c, w->bits);
+    qn__push_arg(&c, w->layer[i].output_place);
+    qn__push_arg(&c, flags);
+    qn__gpu_launch_over(pass, QN__K_QUANTIZE_ROWS, k->count * qn__gpu_words(k->columns), &c);
+}
+
+/* The network's inputs have one row for each item. */
+static void absmax_of_inputs(qn__gpu_pass *pass, uint32_t i) {
+    const qn__layer *l = pass->worker->layer[i].layer;
+    const int planar = pass->worker->layer[i].source < 0;
+    absmax(pass, i, qn__gpu_input_of(pass, i), planar ? l->in : l->from.channels,
+           planar ? 1 : qn__gpu_from_pixels(l), qn__gpu_inputs_place(pass, i),
+           QN_QUANTIZE_INPUTS | (pass->training ? QN_QUANTIZE_GRAINS : 0));
+}
+
+void qn__gpu_launch_pixels_intgemm_forward(qn__gpu_pass *pass, uint32_t i) {
+    const qn__worker *w = pass->worker;
+    const qn__layer *l = w->layer[i].layer;
+    const uint32_t rows = pass->items * qn__gpu_pixels(l);
+    const uint32_t most = qn__gpu_chunk_rows(w, l->depth, rows);
+    qn__gpu_chunk k = {.index = i * QN__GPU_TAPS, .columns = l->depth};
+    absmax_of_inputs(pass, i);
+    for (; k.first < rows; k.first += most) {
+        k.count = k.span = rows - k.first < most ? rows - k.first : most;
+        const qn__gpu_rows own = {&w->rows, &w->absmax_rows, k.count, k.span};
+        qn__gpu_unfold(pass, &k, qn__gpu_input_of(pass, i), &w->unfolded);
+        quantize_rows(pass, i, &k, &w->unfolded, 0);
+        qn__gpu_launch_intgemm_chains(pass, i, &own, &w->chains);
+        qn__gpu_finish_chains(pass, i, &k, 0);
+    }
+    qn__gpu_launch_gate(pass, i);
+}
+
+/* A dense layer: the errors of an item are one row. */
+static void errors_of_dense(qn__gpu_pass *pass, uint32_t i) {
+    const qn__worker *w = pass->worker;
+    const qn__layer *l = w->layer[i].layer;
+    const qn__gpu_rows items = {&w->step, &w->absmax_items, pass->items, w->program->grain};
+    const qn__gpu_chunk own = {
+        .index = i * QN__GPU_TAPS + 2, .count = pass->items, .columns = l->out};
+    const qn__gpu_chunk below = {.index = i * QN__GPU_TAPS + 1,
+                                 .count = pass->items * qn__gpu_from_pixels(l)};
+    quantize_rows(pass, i, &own, qn__gpu_errors_of(w, i), QN_QUANTIZE_WEIGHED);
+    qn__gpu_launch_intgemm_sums(pass, i, &items, l->in, l->out, &w->unfolded);
+    qn__gpu_finish_sums(pass, i, &w->unfolded, &below, QN_PIXELS_FLAT);
+}
+
+void qn__gpu_launch_pixels_intgemm_errors(qn__gpu_pass *pass, uint32_t i) {
+    const qn__worker *w = pass->worker;
+    const qn__layer *l = w->layer[i].layer;
+    const int product = w->layer[i].source >= 0;
+    const uint32_t rows = pass->items * qn__gpu_from_pixels(l), links = qn__gpu_error_depth(l);
+    const uint32_t most = qn__gpu_chunk_rows(w, links, rows);
+    qn__gpu_chunk k = {.index = i * QN__GPU_TAPS + 1, .columns = links};
+    absmax(pass, i, qn__gpu_errors_of(w, i), l->to.channels, qn__gpu_pixels(l),
+           qn__gpu_errors_place(pass, i), QN_QUANTIZE_GRAINS | (product ? QN_QUANTIZE_WEIGHED : 0));
+    if (product && !qn__gpu_is_conv(l))
+        errors_of_dense(pass, i);
+    for (; product && qn__gpu_is_conv(l) && k.first < rows; k.first += most) {
+        k.count = k.span = rows - k.first < most ? rows - k.first : most;
+        const qn__gpu_rows own = {&w->rows, &w->absmax_rows, k.count, k.span};
+        qn__gpu_unfold(pass, &k, qn__gpu_errors_of(w, i), &w->unfolded);
+        quantize_rows(pass, i, &k, &w->unfolded, QN_QUANTIZE_WEIGHED);
+        qn__gpu_launch_intgemm_sums(pass, i, &own, l->from.channels, links, &w->chains);
+        qn__gpu_finish_sums(pass, i, &w->chains, &k, 0);
+    }
+}
+
+/* Biases are chains of floats. */
+static void launch_biases(qn__gpu_pass *pass, uint32_t i, const qn__gpu_memory *e, int add) {
+    const qn__worker *w = pass->worker;
+    const uint32_t out = w->layer[i].layer->to.channels;
+    qn__gpu_call c = {0};
+    qn__push_memory_arg(&c, &w->rows);
+    qn__push_memory_arg(&c, e);
+    qn__push_memory_arg(&c, &w->sums);
+    qn__push_memory_arg(&c, &w->status);
+    qn__push_wide_arg(&c, w->layer[i].biases);
+    qn__push_arg(&c, out);
+    qn__push_arg(&c, i);
+    qn__push_float_arg(&c, w->program->partial_limit);
+    qn__push_arg(&c, add ? QN_GRADIENT_ADD : 0);
+    qn__gpu_launch_over(pass, QN__K_BIAS, out, &c);
+}
+
+/* The gradients of a chunk of whole grains. */
+static void gradient_of_grains(qn__gpu_pass *pass, uint32_t i, const qn__gpu_part *p,
+                               qn__gpu_chunk k, int add) {
+    const qn__worker *w = pass->worker;
+    const qn__layer *l = w->layer[i].layer;
+    const uint32_t grain = k.first / p->span;
+    const qn__gpu_rows rows = {&w->rows, NULL, k.count, k.span};
+    const qn__gpu_memory *e = qn__gpu_errors_of_chunk(pass, i, &k);
+    for (k.column = 0; k.column < l->depth; k.column += p->columns) {
+        k.columns = l->depth - k.column < p->columns ? l->depth - k.column : p->columns;
+        qn__gpu_unfold(pass, &k, qn__gpu_input_of(pass, i), &w->unfolded);
+        qn__gpu_quantize_grains(pass, &rows, &w->unfolded, &w->quantized_inputs, k.columns,
+                                qn__gpu_inputs_place(pass, i) + grain);
+        if (k.column == 0) { /* UNFOLD has written the step of these rows */
+            qn__gpu_quantize_grains(pass, &rows, e, &w->quantized_errors, l->to.channels,
+                                    qn__gpu_errors_place(pass, i) + grain);
+            launch_biases(pass, i, e, add);
+        }
+        qn__gpu_launch_intgemm_partials(pass, i, &rows, k.column, k.columns, grain, add);
+    }
+}
+
+void qn__gpu_launch_pixels_intgemm_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
+    const qn__worker *w = pass->worker;
+    const qn__layer *l = w->layer[i].layer;
+    const uint32_t rows = pass->items * qn__gpu_pixels(l);
+    const qn__gpu_part p = qn__gpu_part_of(w, l, pass->items);
+    for (uint32_t first = 0; first < rows; first += p.rows) {
+        const qn__gpu_chunk k = {.index = i * QN__GPU_TAPS,
+                                 .first = first,
+                                 .count = rows - first < p.rows ? rows - first : p.rows,
+                                 .span = p.span};
+        gradient_of_grains(pass, i, &p, k, add || first > 0);
+    }
+}
+
+/* A word has four numbers of a row or of a grain. So chunks have no more words than floats, also
+ * where each row of a grain has a word of its own. */
+void qn__gpu_pixels_words(const qn__worker *w, uint64_t *words, uint64_t *errors, uint64_t *rows) {
+    *words = w->unfolded_floats;
+    *rows = w->unfolded_floats / QN_LD;
+    *errors = 0;
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
+        const qn__layer *l = w->layer[i].layer;
+        if (!qn__gpu_takes_integers(l) || !qn__gpu_has_pixels(l))
+            continue;
+        const qn__gpu_part p = qn__gpu_part_of(w, l, w->room);
+        const uint64_t own =
+            l->to.channels * qn__gpu_pieces(p.rows, p.span) * qn__gpu_words_of_grain(p.span);
+        *errors = own > *errors ? own : *errors;
+    }
+}
