@@ -174,8 +174,9 @@ typedef struct qn__cpu_kernels {
      * e = factor * fma(-(x - mean), k, delta - h) + 0. */
     uint32_t (*normalise)(uint32_t rows, const float *x, const float *mean, const float *factor,
                           const float *bias, const float *other, int relu, float *y);
-    void (*normalise_errors)(uint32_t rows, const float *delta, const float *x, const float *mean,
-                             const float *factor, const float *h, const float *k, float *e);
+    uint32_t (*normalise_errors)(uint32_t rows, const float *delta, const float *x,
+                                 const float *mean, const float *factor, const float *h,
+                                 const float *k, float *sums, float *e);
     /* groupnorm, a panel of `items` items: as `moments` and `slopes`, but each item has its own
      * row in all arrays, and its sums are a chain over its pixels. */
     void (*item_moments)(uint32_t items, uint32_t pixels, size_t apart, const float *x,

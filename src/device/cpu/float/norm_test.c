@@ -65,14 +65,24 @@ static void check_rows(const qn__cpu_kernels *k, uint32_t rows) {
     const float *delta = guarded_numbers(count, 0), *mean = guarded_numbers(QN__PANEL, 0);
     const float *factor = guarded_numbers(QN__PANEL, 0), *bias = guarded_numbers(QN__PANEL, 0);
     const float *slope = guarded_numbers(QN__PANEL, 0);
+    float *sums = guarded_numbers(QN__PANEL, 0), *chain = copy_of(sums, QN__PANEL);
     float *want = copy_of(x, count);
+    uint32_t largest = 0;
     snprintf(how, sizeof how, "%u rows", rows);
     for (size_t i = 0; i < count; ++i) {
         const size_t c = i % QN__PANEL;
         want[i] = factor[c] * fmaf(-(x[i] - mean[c]), slope[c], delta[i] - bias[c]) + 0.0f;
+        chain[c] = chain[c] + want[i];
+        const uint32_t bits = bits_of(want[i]) & 0x7fffffffu;
+        largest = bits > largest ? bits : largest;
     }
-    k->normalise_errors(rows, delta, x, mean, factor, bias, slope, y);
+    assert_int_equal(k->normalise_errors(rows, delta, x, mean, factor, bias, slope, NULL, y),
+                     largest);
     same(k, "normalise_errors", y, want, count);
+    assert_int_equal(k->normalise_errors(rows, delta, x, mean, factor, bias, slope, sums, y),
+                     largest);
+    same(k, "normalise_errors, with sums", y, want, count);
+    same(k, "normalise_errors, the sums", sums, chain, QN__PANEL);
     for (int relu = 0; relu < 2; ++relu)
         for (int adds = 0; adds < 2; ++adds) {
             uint32_t most = 0;

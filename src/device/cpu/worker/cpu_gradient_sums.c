@@ -110,7 +110,11 @@ int qn__cpu_bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {
     s.update = pass->update;
     s.absmax = NULL;
     memset(s.wide, 0, QN__PANEL * sizeof *s.wide);
-    for (uint64_t i = 0; i < items; i += most) {
+    const uint32_t grains = (items - 1) / grain + 1;
+    if (l->summed)
+        bad = qn__cpu_add_partials(w, grains, QN__PANEL,
+                                   l->bias_partials + (size_t)out * grains * QN__PANEL, s.wide);
+    for (uint64_t i = 0; i < items && !l->summed; i += most) {
         const uint32_t n = (uint32_t)(items - i < most ? items - i : most);
         w->kernels->bias_partials(n, grain, l->out_pixels, (size_t)items * QN__PANEL,
                                   d + i * QN__PANEL, s.partial);

@@ -56,9 +56,9 @@ void qn__cpu_finish_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_
     w->kernels->derive(l->layer->activation, count, (l->slope ? l->slope : l->output) + at, error);
     if (w->bits)
         return;
-    const uint32_t bits = w->kernels->absmax(count, error);
-    if (bits > core->absmax_error[layer])
-        core->absmax_error[layer] = bits;
+    qn__cpu_note_error(core, layer, w->kernels->absmax(count, error));
+    for (int i = 0; i < 2 && l->sums[i]; ++i)
+        qn__cpu_norm_sum(pass, l->sums[i], panel, first, rows);
 }
 
 void qn__cpu_after_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer,

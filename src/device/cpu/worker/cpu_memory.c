@@ -111,6 +111,8 @@ static void carve_norm(arena *a, const qn__worker *w, qn__cpu_layer *l) {
     l->norm.rest = carve(a, 1, row);
     for (uint32_t v = 0; v < l->vectors; ++v)
         l->norm.partial[v] = carve(a, grains, row);
+    if (l->norm.sums_at && qn__cpu_norm_passes_all(w, l) && l->below->taps)
+        l->below->bias_partials = carve(a, grains, row);
 }
 
 static void carve_group_norm(arena *a, const qn__worker *w, qn__cpu_layer *l) {
@@ -238,6 +240,8 @@ static void carve_errors(arena *a, qn__worker *w) {
         if (!a->base)
             continue;
         l->error = (float *)(void *)(begin + own->error_place.at);
+        if (l->norm.sums_at)
+            l->norm.sums = (float *)(void *)(begin + own->error_place.at + l->norm.sums_at);
         l->branch = l->branch_place.bytes ? (float *)(void *)(begin + l->branch_place.at) : NULL;
     }
 }
@@ -406,6 +410,20 @@ static void add_at_once(qn__cpu_layer *add) {
         last->norm.add = add;
 }
 
+/* Sums of a batchnorm's errors stand behind them. Those of features would be as large. */
+static void size_sums(const qn__worker *w, qn__cpu_layer *l) {
+    qn__cpu_layer *own = &w->layer[l->error_of];
+    const qn__program *p = w->program;
+    const size_t grains = (p->batch + p->grain - 1) / p->grain;
+    const size_t pixels = (size_t)l->out_panels * l->out_pixels;
+    size_t bytes;
+    l->norm.sums_at = own->error_place.bytes;
+    if (__builtin_mul_overflow(grains * 2 * QN__PANEL * sizeof(float), pixels, &bytes) ||
+        __builtin_add_overflow(own->error_place.bytes, bytes, &own->error_place.bytes))
+        own->error_place.bytes = SIZE_MAX;
+    own->sums[own->sums[0] != NULL] = l;
+}
+
 /* Whose errors a layer has, and the bytes of each array of them. */
 static void size_errors(qn__worker *w) {
     for (uint32_t i = 0; i < w->program->layers; ++i) {
@@ -423,6 +441,10 @@ static void size_errors(qn__worker *w) {
         if (w->layer[i].error_of == i)
             w->layer[i].error_place.bytes =
                 bytes_of(w, w->layer[i].out_pixels, w->layer[i].out_panels);
+    for (uint32_t i = 0; i < w->program->layers; ++i)
+        if (w->layer[i].layer->kind == QN__LAYER_BATCHNORM && !w->bits &&
+            w->layer[i].out_pixels > 1)
+            size_sums(w, &w->layer[i]);
     qn__cpu_place_errors(w);
 }
 

@@ -213,42 +213,83 @@ int qn__cpu_norm_is_finite(const qn__cpu_pass *pass, const qn__cpu_layer *l) {
     return finite;
 }
 
+/* Sums over the pixels. */
+static void add_sums(const qn__cpu_pass *pass, const qn__cpu_layer *l, const part *p, float *bias,
+                     float *weight) {
+    const float *from = qn__cpu_norm_sums_of(pass, l, p->panel, p->grain);
+    float b[QN__PANEL] = {0}, g[QN__PANEL] = {0};
+    for (uint32_t pixel = 0; pixel < p->pixels; ++pixel, from += 2 * QN__PANEL)
+        for (size_t c = 0; c < QN__PANEL; ++c) {
+            b[c] = b[c] + from[c];
+            g[c] = g[c] + from[QN__PANEL + c];
+        }
+    memcpy(bias, b, sizeof b);
+    memcpy(weight, g, sizeof g);
+}
+
 /* The sums of a part's errors, B and G * r of 17.8: what it contributes to bias and weight. */
 static void sum_errors(const qn__cpu_pass *pass, const qn__cpu_layer *l, const part *p) {
     const size_t at = numbers_of(pass, p);
-    float *weight = l->norm.partial[WEIGHT] + at;
-    pass->worker->kernels->slopes(p->items, p->pixels, p->apart,
-                                  l->error + begin_of(p, l->out_stride),
-                                  l->input + begin_of(p, l->in_stride), l->norm.mean + at,
-                                  l->norm.partial[BIAS] + at, weight);
+    float *weight = l->norm.partial[WEIGHT] + at, *bias = l->norm.partial[BIAS] + at;
+    if (l->norm.summed)
+        add_sums(pass, l, p, bias, weight);
+    else
+        pass->worker->kernels->slopes(
+            p->items, p->pixels, p->apart, l->error + begin_of(p, l->out_stride),
+            l->input + begin_of(p, l->in_stride), l->norm.mean + at, bias, weight);
     for (size_t c = 0; c < QN__PANEL; ++c)
         weight[c] = weight[c] * l->norm.inverse[at + c];
 }
 
-static void backward_part(const qn__cpu_pass *pass, int thread, uint32_t layer, const part *p) {
-    qn__worker *w = pass->worker;
-    const qn__cpu_layer *l = &w->layer[layer], *below = l->below;
-    const size_t at = numbers_of(pass, p);
-    const float *delta = l->error + begin_of(p, l->out_stride);
-    const float *input = l->input + begin_of(p, l->in_stride);
-    float *error = qn__cpu_passes(l) + begin_of(p, below->out_stride);
+/* The factors of a part's errors. */
+typedef struct error_factors {
     float factor[QN__PANEL], h[QN__PANEL], k[QN__PANEL];
-    sum_errors(pass, l, p);
+} error_factors;
+
+static error_factors error_factors_of(const qn__cpu_pass *pass, const qn__cpu_layer *l,
+                                      const part *p) {
+    const size_t at = numbers_of(pass, p);
+    error_factors f;
     for (size_t c = 0; c < QN__PANEL; ++c) {
         const float inverse = l->norm.inverse[at + c];
-        factor[c] = vector_of(l, WEIGHT, p->panel)[c] * inverse;
-        h[c] = l->norm.partial[BIAS][at + c] / p->count;
-        k[c] = l->norm.partial[WEIGHT][at + c] * inverse / p->count;
+        f.factor[c] = vector_of(l, WEIGHT, p->panel)[c] * inverse;
+        f.h[c] = l->norm.partial[BIAS][at + c] / p->count;
+        f.k[c] = l->norm.partial[WEIGHT][at + c] * inverse / p->count;
     }
-    for (uint32_t pixel = p->pixels; pixel-- > 0;) {
-        const size_t from = pixel * p->apart;
-        w->kernels->normalise_errors(p->items, delta + from, input + from, l->norm.mean + at,
-                                     factor, h, k, error + from);
-        const uint32_t first = pixel * pass->batch->items + p->item;
+    return f;
+}
+
+/* The errors of a pixel of a part. `sums`: of those of biases below, or NULL. */
+static void backward_pixel(const qn__cpu_pass *pass, int thread, uint32_t layer, const part *p,
+                           uint32_t pixel, const error_factors *f, float *sums) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer], *below = l->below;
+    const size_t from = pixel * p->apart;
+    const uint32_t first = pixel * pass->batch->items + p->item;
+    const uint32_t bits = w->kernels->normalise_errors(
+        p->items, l->error + begin_of(p, l->out_stride) + from,
+        l->input + begin_of(p, l->in_stride) + from, l->norm.mean + numbers_of(pass, p), f->factor,
+        f->h, f->k, sums, qn__cpu_passes(l) + begin_of(p, below->out_stride) + from);
+    if (qn__cpu_norm_passes_all(w, l) && !below->sums[0])
+        qn__cpu_note_error(&w->core[thread], (uint32_t)(below - w->layer), bits);
+    else
         qn__cpu_after_errors(pass, &w->core[thread], layer, p->panel, first, p->items);
-        if (w->bits)
-            qn__cpu_note_passed(pass, layer, first, p->items, p->panel, 1);
-    }
+    if (w->bits)
+        qn__cpu_note_passed(pass, layer, first, p->items, p->panel, 1);
+}
+
+/* Where the errors were summed before, the pass over them is the first. It is in order then, so
+ * that the sums for the biases below can be made, too. */
+static void backward_part(const qn__cpu_pass *pass, int thread, uint32_t layer, const part *p) {
+    const qn__cpu_layer *l = &pass->worker->layer[layer], *below = l->below;
+    sum_errors(pass, l, p);
+    const error_factors f = error_factors_of(pass, l, p);
+    float *sums = below->summed ? below->bias_partials + numbers_of(pass, p) : NULL;
+    if (sums)
+        memset(sums, 0, QN__PANEL * sizeof *sums);
+    for (uint32_t pixel = 0; pixel < p->pixels; ++pixel)
+        backward_pixel(pass, thread, layer, p, l->norm.summed ? pixel : p->pixels - 1 - pixel, &f,
+                       sums);
 }
 
 void qn__cpu_norm_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {

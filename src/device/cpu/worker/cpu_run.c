@@ -327,6 +327,7 @@ static void set_rows(const qn__cpu_pass *pass) {
         if (l->inputs.panels)
             qn__cpu_walk_begin(&l->inputs, items, run_rows(w, l, qn__cpu_back_depth(l)));
     }
+    qn__cpu_norm_begin(w, items);
     for (size_t p = 0; pass->next && p < w->layer[0].in_panels; ++p)
         w->input_blocks[1 - w->current][p] = p * qn__cpu_stride(pass->next->items);
     for (size_t p = 0; p < w->layer[0].in_panels; ++p)

@@ -37,6 +37,12 @@ typedef struct qn__cpu_norm {
     /* batchnorm at the end of a path: the layer behind it that adds its outputs to others at once.
      * Its own outputs are not stored then. NULL: there is none. */
     struct qn__cpu_layer *add;
+    /* batchnorm: the sums of a grain's errors in each pixel, b and g of 17.8:
+     * [out panel][grain][pixel][2][16]. `sums_at`: where they are behind the errors. In a pass with
+     * `summed` whoever computes errors also sums them. */
+    float *sums;
+    size_t sums_at;
+    int summed;
 } qn__cpu_norm;
 
 /* An array of errors: bytes, where it begins in the memory that these arrays share, and the first
@@ -108,6 +114,11 @@ typedef struct qn__cpu_layer {
      * them to below->error. `side`: of outputs that two layers read, the errors of the shortcut. */
     float *branch;
     const float *side;
+    const struct qn__cpu_layer *sums[2]; /* batchnorms that sum these errors; NULL behind them */
+    /* Partials of the biases, [out panel][grain][16], if a batchnorm has summed the errors that it
+     * passed (`summed`). */
+    float *bias_partials;
+    int summed;
     qn__cpu_place error_place, branch_place;
     /* Completed tasks of the gradient for each group of panels, then those of the biases. Counted
      * only when an outlet reports progress. */
@@ -145,6 +156,12 @@ typedef struct qn__cpu_core {
 static inline void qn__cpu_failed(qn__cpu_core *core, uint32_t layer) {
     if (core->failed_layer <= (int)layer)
         core->failed_layer = (int)layer + 1;
+}
+
+/* Raises the absmax of a layer's errors. */
+static inline void qn__cpu_note_error(qn__cpu_core *core, uint32_t layer, uint32_t bits) {
+    if (bits > core->absmax_error[layer])
+        core->absmax_error[layer] = bits;
 }
 
 /* The number of tasks of a range that are taken or complete. Counters are two cache lines apart:
@@ -312,6 +329,13 @@ static inline int qn__cpu_keeps_parameters(const qn__worker *w, const qn__cpu_la
            (w->bits && qn__layer_is_integer(layer->layer));
 }
 
+/* Whether the errors that a batchnorm passes are those of the layer below at once. */
+static inline int qn__cpu_norm_passes_all(const qn__worker *w, const qn__cpu_layer *l) {
+    const qn__cpu_layer *below = l->below;
+    return !w->bits && below && !l->layer->skip && below->layer->activation == QN__ACT_NONE &&
+           !below->layer->drop_threshold && !below->side;
+}
+
 /* Whether a layer that adds has its outputs from the one before it. */
 static inline int qn__cpu_is_added(const qn__worker *w, uint32_t layer) {
     return layer > 0 && w->layer[layer - 1].norm.add == &w->layer[layer];
@@ -398,6 +422,15 @@ void qn__cpu_norm_finish(const qn__cpu_pass *pass, int thread, uint32_t layer, u
 /* Applies or stores the sums of one vector's panel. */
 void qn__cpu_norm_put(const qn__cpu_pass *pass, const qn__cpu_layer *layer, uint32_t panel,
                       uint32_t vector, const int64_t *sums);
+
+/* The sums of a batchnorm's errors in rows of one panel, which have whole grains. */
+void qn__cpu_norm_sum(const qn__cpu_pass *pass, const qn__cpu_layer *layer, uint32_t panel,
+                      uint32_t first, uint32_t rows);
+/* The sums of a grain's errors: see qn__cpu_norm. */
+float *qn__cpu_norm_sums_of(const qn__cpu_pass *pass, const qn__cpu_layer *layer, uint32_t panel,
+                            uint32_t grain);
+/* Decides which batchnorms have their errors `summed` in passes over so many items. */
+void qn__cpu_norm_begin(qn__worker *worker, uint32_t items);
 
 /* Whether all outputs of a batchnorm are finite that has added them to others. */
 int qn__cpu_norm_is_finite(const qn__cpu_pass *pass, const qn__cpu_layer *layer);

@@ -1,0 +1,56 @@
+/* batchnorm: the sums b and g of a grain's errors in a pixel (docs/exactness.md 17.8). Whoever
+ * computes errors of whole grains makes them at once, while the errors are in the L1 cache. */
+#include "device/cpu/worker/cpu_worker.h"
+
+/* Whether each run has whole grains. */
+static int has_whole_grains(const qn__cpu_walk *walk, uint32_t items, uint32_t grain) {
+    for (uint32_t i = 1; i < walk->parts; ++i)
+        if ((uint64_t)items * i / walk->parts % grain != 0)
+            return 0;
+    return 1;
+}
+
+/* Whether who computes the errors of `own` has whole grains of a pixel at a time. */
+static int come_in_grains(const qn__worker *w, const qn__cpu_layer *own, uint32_t items) {
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
+        const qn__cpu_layer *l = &w->layer[i];
+        if (l->below != own || l->branch)
+            continue;
+        const int walks = !l->layer->vectors && !l->layer->conv_groups && l->inputs.panels;
+        if (l->layer->kind == QN__LAYER_ADD || !(l->norm.sums_at || walks) ||
+            (walks && !has_whole_grains(&l->inputs, items, w->program->grain)))
+            return 0;
+    }
+    return 1;
+}
+
+void qn__cpu_norm_begin(qn__worker *w, uint32_t items) {
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
+        qn__cpu_layer *l = &w->layer[i];
+        l->norm.summed = l->norm.sums_at && come_in_grains(w, &w->layer[l->error_of], items);
+        if (l->norm.sums_at && l->below && l->below->bias_partials)
+            l->below->summed = l->norm.summed && qn__cpu_norm_passes_all(w, l);
+    }
+}
+
+float *qn__cpu_norm_sums_of(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
+                            uint32_t grain) {
+    const uint32_t size = pass->worker->program->grain, items = pass->batch->items;
+    const size_t grains = (items - 1) / size + 1;
+    return l->norm.sums + (panel * grains + grain) * l->out_pixels * 2 * QN__PANEL;
+}
+
+void qn__cpu_norm_sum(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
+                      uint32_t first, uint32_t rows) {
+    const uint32_t items = pass->batch->items, size = pass->worker->program->grain;
+    const size_t grains = (items - 1) / size + 1;
+    for (uint32_t n; rows > 0 && l->norm.summed; rows -= n, first += n) {
+        const uint32_t pixel = first / items, item = first % items, grain = item / size;
+        const size_t at = (size_t)first * QN__PANEL;
+        float *sums = qn__cpu_norm_sums_of(pass, l, panel, grain) + (size_t)pixel * 2 * QN__PANEL;
+        n = items - item < size ? items - item : size;
+        pass->worker->kernels->slopes(
+            n, 1, 0, l->error + panel * l->out_stride + at, l->input + panel * l->in_stride + at,
+            l->norm.mean + (panel * grains + grain) * QN__PANEL, sums, sums + QN__PANEL);
+    }
+}
