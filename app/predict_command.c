@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -278,22 +279,28 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
 }
 
 /* Data in the place of the model is a common mistake. */
-static int need_data(const char *model_path) {
-    static const char *const tables[] = {".csv", ".csv.gz", ".tsv", ".txt",
-                                         ".idx", ".idx.gz", ".npy", ".npz"};
-    char remedy[512];
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        if (ends_with(model_path, tables[i])) {
-            snprintf(remedy, sizeof remedy, "quern predict MODEL --data %.400s", model_path);
-            return message_usage(remedy, "\"%.400s\" looks like data, not like a model",
-                                 model_path);
-        }
-    return message_usage("add --data FILE", "--data FILE is required");
+static int has_name_of_data(const char *path) {
+    static const char *const data[] = {".csv", ".csv.gz", ".tsv", ".txt",    ".idx", ".idx.gz",
+                                       ".npy", ".npz",    ".tar", ".tar.gz", ".tgz", ".zip"};
+    for (size_t i = 0; i < sizeof data / sizeof *data; i++)
+        if (ends_with(path, data[i]))
+            return 1;
+    return 0;
+}
+
+static int is_folder(const char *path) {
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
 static int check_flags(const predict_flags *f, const char *model_path) {
+    char remedy[512];
+    if (is_folder(model_path) || (!f->from.data && has_name_of_data(model_path))) {
+        snprintf(remedy, sizeof remedy, "quern predict MODEL --data %.400s", model_path);
+        return message_usage(remedy, "\"%.400s\" looks like data, not like a model", model_path);
+    }
     if (!f->from.data)
-        return need_data(model_path);
+        return message_usage("add --data FILE", "--data FILE is required");
     if (f->json && to_stdout(f))
         return message_usage("add -o predictions.csv",
                              "--json and the predictions both write to the standard output");

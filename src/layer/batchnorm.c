@@ -138,6 +138,7 @@ static void forward(const qn__layer *l, int bits, const float *parameters, const
 static const char *const names[] = {"weight", "bias", "running_mean", "running_var"};
 
 const qn__layer_ops qn__batchnorm = {.word = "batchnorm",
+                                     .also = "bn batchnorm2d batchnormalization",
                                      .syntax = "batchnorm ACTIVATION dropout P",
                                      .contract = 6,
                                      .make = make,

@@ -166,6 +166,7 @@ static void backward(const qn__layer *l, int bits, const float *parameters, cons
 
 const qn__layer_ops qn__conv = {
     .word = "conv",
+    .also = "conv2d convolution convolution2d depthwiseconv2d",
     .syntax = "conv CHANNELS HEIGHTxWIDTH stride S pad same|none|P dilation D groups G|depthwise "
               "ACTIVATION dropout P",
     .contract = 5,

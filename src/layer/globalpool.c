@@ -8,11 +8,14 @@ static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first
     return qn__window_make(&whole, from, from.channels, first, layer, err);
 }
 
-const qn__layer_ops qn__globalpool = {.word = "globalpool",
-                                      .syntax = "globalpool",
-                                      .bare = 1,
-                                      .contract = 5,
-                                      .make = make,
-                                      .flops = qn__pool_flops,
-                                      .forward = qn__mean_forward,
-                                      .backward = qn__mean_backward};
+const qn__layer_ops qn__globalpool = {
+    .word = "globalpool",
+    .also = "gap globalavgpool globalaveragepool globalaveragepooling2d adaptiveavgpool2d "
+            "adaptiveavgpool",
+    .syntax = "globalpool",
+    .bare = 1,
+    .contract = 5,
+    .make = make,
+    .flops = qn__pool_flops,
+    .forward = qn__mean_forward,
+    .backward = qn__mean_backward};

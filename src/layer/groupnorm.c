@@ -154,6 +154,7 @@ static void gradient(const qn__layer *l, uint64_t items, const float *a, const f
 static const char *const names[] = {"weight", "bias"};
 
 const qn__layer_ops qn__groupnorm = {.word = "groupnorm",
+                                     .also = "gn groupnormalization",
                                      .syntax = "groupnorm GROUPS ACTIVATION dropout P",
                                      .contract = 6,
                                      .parse = parse,
@@ -167,6 +168,7 @@ const qn__layer_ops qn__groupnorm = {.word = "groupnorm",
                                      .names = names};
 
 const qn__layer_ops qn__layernorm = {.word = "layernorm",
+                                     .also = "ln layernormalization",
                                      .syntax = "layernorm ACTIVATION dropout P",
                                      .contract = 6,
                                      .parse = parse_none,

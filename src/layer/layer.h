@@ -33,6 +33,7 @@ typedef struct qn__flops {
 
 typedef struct qn__layer_ops {
     const char *word;   /* the first of the layer's text */
+    const char *also;   /* names of the kind in other tools, as in qn__choice; NULL: none */
     const char *syntax; /* all of them, for messages */
     int bare;           /* 1: neither activation nor dropout follow */
     int contract;       /* the version of the contract from which on the kind exists */
@@ -100,7 +101,7 @@ const qn__layer_ops *qn__layer_ops_of(qn__layer_kind kind);
 /* The cost of one item in this layer. */
 qn__flops qn__layer_flops(const qn__layer *layer);
 
-/* The kind of the current word, in *kind. Fails with QN_USAGE and names the nearest kind. */
-qn_status qn__layer_find(const qn__tokens *tokens, qn__layer_kind *kind);
+/* The kind of the current word, in *kind; 0 where there is none. */
+int qn__layer_find(const qn__tokens *tokens, qn__layer_kind *kind);
 
 #endif

@@ -140,8 +140,7 @@ static void advise(const qn__model_source *text, qn_error *err) {
     qn__layer_kind kind;
     qn__tokens_next(&tokens);
     if (!err || qn__tokens_ended(&tokens) || tokens.size >= sizeof word ||
-        *skip(text->text + tokens.at + tokens.size) != '\0' ||
-        qn__layer_find(&tokens, &kind) == QN_OK)
+        *skip(text->text + tokens.at + tokens.size) != '\0' || qn__layer_find(&tokens, &kind))
         return;
     snprintf(word, sizeof word, "%.*s", (int)tokens.size, text->text + tokens.at);
     const char *near = qn__ready_near(word);

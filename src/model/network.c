@@ -9,15 +9,40 @@ typedef struct marks {
     size_t softmax, dropout, gated;
 } marks;
 
+/* Words that other tools have for what is no layer here; NULL: it is another word. */
+static const char *advise_other(const qn__tokens *w) {
+    if (qn__tokens_is(w, "flatten"))
+        return "leave it out: a dense layer reads all values of an image";
+    if (qn__tokens_is(w, "dropout"))
+        return "write it behind the words of a layer: \"dense 500 relu dropout 0.2\"";
+    if (qn__table_row(&qn__activations, w->text + w->at, w->size))
+        return "write an activation behind the words of its layer: \"conv 32 3x3 relu\"";
+    return NULL;
+}
+
+static qn_status refuse_kind(const qn__tokens *w) {
+    qn__choice row[QN__LAYER_KINDS] = {{0}};
+    const qn__table kinds = {.count = QN__LAYER_KINDS, .row = row};
+    char word[64], remedy[256];
+    const char *other = advise_other(w);
+    for (int k = 0; k < QN__LAYER_KINDS; ++k) {
+        const qn__layer_ops *ops = qn__layer_ops_of((qn__layer_kind)k);
+        row[k] = (qn__choice){.name = ops->word, .value = k, .also = ops->also};
+    }
+    qn__table_advise(&kinds, qn__tokens_quote(w, word), remedy, sizeof remedy);
+    return qn__tokens_invalid(w, other ? "this is no layer:" : "unknown layer",
+                              other ? other : remedy);
+}
+
 static qn_status parse_kind(qn__tokens *w, qn__layer_kind *kind) {
     if (qn__tokens_ended(w))
         return qn__tokens_fail(w, w->at, "a layer is empty",
                                "write a layer, such as \"dense 500 tanh\", or take the semicolon "
                                "out");
-    const qn_status status = qn__layer_find(w, kind);
-    if (status == QN_OK)
-        qn__tokens_next(w);
-    return status;
+    if (!qn__layer_find(w, kind))
+        return refuse_kind(w);
+    qn__tokens_next(w);
+    return QN_OK;
 }
 
 /* The activation, unless the next word is "dropout" or the end of the layer. */

@@ -137,6 +137,12 @@ static void test_refusals(void **state) {
         "dense 5; rnn 3", "unknown layer \"rnn\"", 10,
         "there are: dense, conv, maxpool, avgpool, globalpool, batchnorm, groupnorm, layernorm, "
         "residual");
+    check_refused("dense 5; Conv2D 3", "unknown layer \"Conv2D\"", 10, "did you mean \"conv\"?");
+    check_refused("linear 5", "unknown layer \"linear\"", 1, "did you mean \"dense\"?");
+    check_refused("dense 5; flatten", "this is no layer: \"flatten\"", 10, "leave it out");
+    check_refused("dropout 0.5", "this is no layer: \"dropout\"", 1, "dense 500 relu dropout 0.2");
+    check_refused("dense 5; relu", "this is no layer: \"relu\"", 10,
+                  "behind the words of its layer");
     check_refused("dense 5;; dense 3", "a layer is empty", 9, "take the semicolon out");
     check_refused(";", "a layer is empty", 1, "take the semicolon out");
     check_refused("dense", "the layer's width is missing", 6, "from 1 to 16777216");
