@@ -124,7 +124,7 @@ static double peak(const qn__cpu_kernels *k) {
         static _Alignas(64) float a[ROWS * DEPTH], b[2 * DEPTH * QN__PANEL],
             c[2 * ROWS * QN__PANEL];
         static const size_t at[DEPTH / QN__PANEL] = {0, 192, 384, 576}, bt[] = {0, 256, 512, 768};
-        const qn__cpu_chain chain = {DEPTH, at, bt, 0};
+        const qn__cpu_chain chain = {.k = DEPTH, .a = at, .b = bt};
         const double begun = now();
         for (int i = 0; i < TIMES; ++i)
             k->matmul(ROWS, &chain, a, b, DEPTH * QN__PANEL, c, ROWS * QN__PANEL, NULL, 2);

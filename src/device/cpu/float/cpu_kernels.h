@@ -54,6 +54,7 @@ typedef struct qn__cpu_chain {
 typedef struct qn__cpu_slide {
     uint32_t rows, columns, windows, panels;
     size_t a_row, a_column, a_panel, a_window, c_row, c_column;
+    int back; /* the weights are in the reverse order of windows and of taps */
 } qn__cpu_slide;
 
 /* The rows of a sum over items, for both operands: `items` consecutive rows of each of columns x

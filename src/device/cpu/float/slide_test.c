@@ -16,11 +16,14 @@ static float chain_of(const qn__cpu_slide *s, uint32_t r, uint32_t x, size_t o, 
                       const float *b, float sum) {
     for (uint32_t j = 0; j < s->windows; ++j)
         for (uint32_t i = 0; i < WIDE; ++i)
-            for (uint32_t p = 0; p < s->panels; ++p, b += BLOCK)
+            for (uint32_t p = 0; p < s->panels; ++p) {
+                const uint32_t tap = j * WIDE + i, last = s->windows * WIDE - 1;
+                const size_t block = (size_t)(s->back ? last - tap : tap) * s->panels + p;
                 for (size_t t = 0; t < QN__PANEL; ++t)
                     sum = fmaf(a[r * s->a_row + (x + i) * s->a_column + p * s->a_panel +
                                  j * s->a_window + t],
-                               b[t * QN__PANEL + o], sum);
+                               b[block * BLOCK + t * QN__PANEL + o], sum);
+            }
     return sum + 0.0f;
 }
 
@@ -38,7 +41,8 @@ static void check_slide(const qn__cpu_kernels *k, uint32_t rows, uint32_t column
                              .a_panel = panel,
                              .a_window = row,
                              .c_row = columns * pixel,
-                             .c_column = pixel};
+                             .c_column = pixel,
+                             .back = (rows + columns) % 2};
     const size_t count = rows * s.c_row;
     const float *a = guarded_numbers(panels * panel, 0);
     const float *b = guarded_numbers((size_t)windows * WIDE * panels * BLOCK, 0);
@@ -58,8 +62,14 @@ static void check_slide(const qn__cpu_kernels *k, uint32_t rows, uint32_t column
 /* A chain of -0 alone ends as +0. */
 static void check_sign(const qn__cpu_kernels *k) {
     const uint32_t rows = k->slide_rows;
-    const qn__cpu_slide s = {rows,          2,        1, 1, 4 * QN__PANEL, QN__PANEL, 0, 0,
-                             2 * QN__PANEL, QN__PANEL};
+    const qn__cpu_slide s = {.rows = rows,
+                             .columns = 2,
+                             .windows = 1,
+                             .panels = 1,
+                             .a_row = 4 * QN__PANEL,
+                             .a_column = QN__PANEL,
+                             .c_row = 2 * QN__PANEL,
+                             .c_column = QN__PANEL};
     const size_t count = rows * s.c_row;
     float *a = guarded_numbers(rows * s.a_row, 0), *b = guarded_numbers((size_t)WIDE * BLOCK, 0);
     float *start = guarded_numbers(QN__PANEL, 0), *c = guarded_numbers(count, 0);

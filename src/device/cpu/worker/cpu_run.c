@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { SLIDE_TASKS = 4 }; /* rows of pixels for each core, at least */
+
 static int same_batch(const qn__batch *a, const qn__batch *b) {
     return a->items == b->items && a->first == b->first && a->epoch == b->epoch &&
            a->feed == b->feed && a->order == b->order && a->items > 0;
@@ -310,6 +312,26 @@ static uint32_t run_rows(const qn__worker *w, const qn__cpu_layer *l, uint32_t k
     return w->bits && qn__layer_is_integer(l->layer) ? qn__cpu_run_rows(w, k) : QN__RUN_ROWS;
 }
 
+/* Whether a walk in float32 with so many panels of results slides: a product of one panel loads a
+ * value for each fma. There must be rows of pixels for all cores. */
+static int slides(const qn__worker *w, const qn__cpu_layer *l, const qn__cpu_walk *walk,
+                  uint32_t panels, uint32_t items) {
+    int can = w->kernels->slide && !w->bits && l->taps && !l->layer->conv_groups && panels == 1 &&
+              items >= w->kernels->slide_rows && walk->axis[1].kernel == 3 &&
+              walk->axis[0].size / SLIDE_TASKS >= (uint32_t)w->threads;
+    for (int d = 0; d < 2; ++d)
+        can &= walk->axis[d].stride == 1 && walk->axis[d].dilation == 1;
+    return can;
+}
+
+/* Divides the rows of a walk: where windows slide, a run is as long as its row of pixels. */
+static void begin_walk(const qn__worker *w, const qn__cpu_layer *l, qn__cpu_walk *walk,
+                       uint32_t panels, uint32_t depth, uint32_t items) {
+    walk->slides = slides(w, l, walk, panels, items);
+    qn__cpu_walk_begin(walk, items,
+                       walk->slides ? items * walk->axis[1].size : run_rows(w, l, depth));
+}
+
 /* Sets the rows, strides, chains and walks of all layers. */
 static void set_rows(const qn__cpu_pass *pass) {
     qn__worker *w = pass->worker;
@@ -321,11 +343,11 @@ static void set_rows(const qn__cpu_pass *pass) {
         l->in_stride = qn__cpu_stride(l->in_rows);
         l->out_stride = qn__cpu_stride(l->rows);
         if (l->walks)
-            qn__cpu_walk_begin(&l->outputs, items, run_rows(w, l, qn__cpu_depth(l)));
+            begin_walk(w, l, &l->outputs, l->out_panels, qn__cpu_depth(l), items);
         else
             set_chains(w, l, items);
         if (l->inputs.panels)
-            qn__cpu_walk_begin(&l->inputs, items, run_rows(w, l, qn__cpu_back_depth(l)));
+            begin_walk(w, l, &l->inputs, l->in_panels, qn__cpu_back_depth(l), items);
     }
     qn__cpu_norm_begin(w, items);
     for (size_t p = 0; pass->next && p < w->layer[0].in_panels; ++p)

@@ -30,6 +30,7 @@ typedef struct qn__cpu_walk {
     uint32_t *begin;               /* of each piece of a row of pixels, then the row's width */
     uint32_t pieces, parts, items; /* pieces of a row; parts of the items; items of a pixel */
     uint32_t most;                 /* of the last qn__cpu_walk_begin */
+    int slides;                    /* runs with all taps slide (cpu_kernels.h) */
 } qn__cpu_walk;
 
 /* Rows that one product computes: `pixels` neighbours, all their items, or one pixel and some. */

@@ -20,12 +20,49 @@ static qn__cpu_grid grid_of(const qn__worker *w, const qn__cpu_walk *walk, uint3
     return (qn__cpu_grid){runs, (panels + *width - 1) / *width, 1};
 }
 
+/* The same of a run with one panel of results whose windows slide. Returns 0 for others: those
+ * without some column of taps, at a border. */
+static int slide(const qn__worker *w, const qn__cpu_walk *walk, const qn__cpu_walk_run *run,
+                 const float *a, size_t a_stride, const float *b, float *c, const float *start) {
+    const qn__cpu_axis *vertical = &walk->axis[0], *horizontal = &walk->axis[1];
+    const int64_t left = qn__cpu_reads(horizontal, run->x, horizontal->back ? 2 : 0);
+    const int64_t right = qn__cpu_reads(horizontal, run->x, horizontal->back ? 0 : 2);
+    const size_t pixel = (size_t)walk->items * QN__PANEL, width = horizontal->limit;
+    uint32_t first = 0, end = vertical->kernel;
+    if (!walk->slides || run->pixels < 2 || left < 0 || right < 0)
+        return 0;
+    while (first < end && qn__cpu_reads(vertical, run->y, first) < 0)
+        ++first;
+    while (first < end && qn__cpu_reads(vertical, run->y, end - 1) < 0)
+        --end;
+    if (first == end)
+        return 0;
+    const int64_t top = qn__cpu_reads(vertical, run->y, vertical->back ? end - 1 : first);
+    const qn__cpu_slide s = {.rows = walk->items,
+                             .columns = run->pixels,
+                             .windows = end - first,
+                             .panels = walk->panels,
+                             .a_row = QN__PANEL,
+                             .a_column = pixel,
+                             .a_panel = a_stride,
+                             .a_window = width * pixel,
+                             .c_row = QN__PANEL,
+                             .c_column = pixel,
+                             .back = horizontal->back};
+    w->kernels->slide(&s, a + ((size_t)top * width + (size_t)left) * pixel,
+                      b + (size_t)first * horizontal->kernel * walk->panels * BLOCK,
+                      c + run->row * QN__PANEL, start ? start : w->nothing);
+    return 1;
+}
+
 /* Products of a run: `panels` panels of c from `panel` on. `weights` floats in a panel of b. */
 static void run_product(const qn__cpu_pass *pass, int thread, const qn__cpu_walk *walk,
                         const qn__cpu_walk_run *run, uint32_t most, const float *a, size_t a_stride,
                         const float *b, size_t weights, float *c, size_t c_stride,
                         const float *start, uint32_t panels) {
     const qn__worker *w = pass->worker;
+    if (slide(w, walk, run, a, a_stride, b, c, start))
+        return;
     size_t *blocks = w->core[thread].blocks;
     qn__cpu_chain chain = {.a = blocks, .b = blocks + w->run_blocks, .positive = 1};
     chain.k = qn__cpu_run_blocks(walk, run, a_stride, blocks, blocks + w->run_blocks) * QN__PANEL;
