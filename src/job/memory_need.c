@@ -1,6 +1,8 @@
 #include "job/memory_need.h"
 
 #include "device/device.h"
+#include "layer/lost.h"
+#include "layer/reference.h"
 #include "team/members.h"
 #include "team/queue.h"
 #include <quern/cluster.h>
@@ -46,6 +48,8 @@ static qn__memory_need need_of(const subject *s) {
         need.batch =
             sum(need.batch, m->device->memory(&own, &s->program, s->program.batch) - fixed);
     }
+    if (s->program.arith != QN__ARITH_F32) /* for the report of rounding */
+        need.batch = sum(need.batch, qn__reference_bytes(&s->program, qn__lost_items(&s->program)));
     need.all = sum(sum(need.batch, need.parameters), need.program);
     return need;
 }

@@ -2,6 +2,9 @@
 
 #include "num/intgemm_reference.h"
 
+/* Multiplications of the items of a report, in one direction. */
+#define MOST_WORK (UINT64_C(1) << 23)
+
 void qn__lost_block(int bits, uint64_t count, const float *values, qn__lost *to) {
     const int32_t t = qn__block_exponent(bits, qn__absmax(count, values, 1));
     if (t == QN__NOT_FINITE)
@@ -12,4 +15,12 @@ void qn__lost_block(int bits, uint64_t count, const float *values, qn__lost *to)
         to->values += (uint64_t)there;
         to->lost += (uint64_t)(there && qn__quantize(values[i], inverse) == 0);
     }
+}
+
+uint32_t qn__lost_items(const qn__program *p) {
+    uint64_t work = 1;
+    for (uint32_t l = 0; l < p->layers; ++l)
+        work += p->layer[l].out * (uint64_t)p->layer[l].depth;
+    const uint64_t fit = MOST_WORK / work;
+    return fit >= p->grain ? p->grain : fit ? (uint32_t)fit : 1;
 }

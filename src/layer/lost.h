@@ -3,7 +3,7 @@
 #ifndef QN_NUM_LOST_H
 #define QN_NUM_LOST_H
 
-#include <stdint.h>
+#include "num/program.h"
 
 typedef struct qn__lost {
     uint64_t values; /* that are not zero */
@@ -22,5 +22,8 @@ typedef struct qn__losses {
 /* Counts the values of one block, which must be complete. A block that is not finite counts
  * nothing. */
 void qn__lost_block(int bits, uint64_t count, const float *values, qn__lost *to);
+
+/* The number of items that a report looks at: a grain, or less for large networks. */
+uint32_t qn__lost_items(const qn__program *program);
 
 #endif

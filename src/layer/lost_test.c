@@ -83,6 +83,19 @@ static void test_grain(void **state) {
     qn__reference_destroy(r);
 }
 
+/* A report looks at whole grains of small networks, and at one item of the largest; the memory for
+ * it grows with what is kept of each: inputs and errors. */
+static void test_items(void **state) {
+    const qn__layer layers[] = {qn__layer_flat(3000, 3000, QN__ACT_NONE, 0)};
+    const qn__layer small[] = {qn__layer_flat(30, 30, QN__ACT_NONE, 0)};
+    qn__program p = {.layers = 1, .layer = layers, .grain = 32};
+    (void)state;
+    assert_int_equal(qn__lost_items(&p), 1);
+    assert_int_equal(qn__reference_bytes(&p, 5) - qn__reference_bytes(&p, 1), 4 * 6000 * 4);
+    p.layer = small;
+    assert_int_equal(qn__lost_items(&p), 32);
+}
+
 /* Both paths of a block read the network's input: its values count for each of them, and neither
  * layer has errors to pass on. */
 static void test_two_readers(void **state) {
@@ -122,9 +135,8 @@ static void test_two_readers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_block),
-        cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_grain),
+        cmocka_unit_test(test_block),       cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_grain),       cmocka_unit_test(test_items),
         cmocka_unit_test(test_two_readers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,10 +18,8 @@ typedef struct made {
     float *y;         /* out: after it, before dropout */
     float *next;      /* out: the next layer's input, after dropout */
     float *delta;     /* out: the error before the activation, in units (8) */
-    float *e;         /* out: working memory, an error that one reader gives */
     int has_error;    /* delta is the error of a reader already, after the activation (17.7) */
     uint8_t *dropped; /* out: 1 if dropout removed the output */
-    int64_t *sums;    /* out; working memory of integer products */
 } made;
 
 /* The values of one layer for the grain's items, one after the other: a gradient goes through all
@@ -47,6 +45,10 @@ struct qn__reference {
     const float *parameters;
     uint32_t epoch;
     kept kept[QN__MAX_LAYERS];
+    /* Working memory for the outputs of the widest layer: an error that one reader gives, and sums
+     * of integer products. */
+    float *e;
+    int64_t *sums;
     float max, sum; /* m and s of 6.4 */
     float *partial; /* of each parameter: the grain's partial gradient */
     int64_t *units; /* the same as integers, at the end of the grain */
@@ -71,16 +73,32 @@ static void select_state(qn__reference *r, uint64_t state) {
     r->made = r->all_made + state * r->program->layers;
 }
 
+static uint32_t widest(const qn__program *p) {
+    uint32_t most = 0;
+    for (uint32_t l = 0; l < p->layers; ++l)
+        most = p->layer[l].out > most ? p->layer[l].out : most;
+    return most;
+}
+
+uint64_t qn__reference_bytes(const qn__program *p, uint64_t items) {
+    const uint64_t states = has_grain_layer(p) ? items : 1;
+    uint64_t floats = states * p->layer[0].in + 3 * (uint64_t)widest(p);
+    for (uint32_t l = 0; l < p->layers; ++l) {
+        const qn__layer *own = &p->layer[l];
+        const uint64_t results = over_grain(own) ? (own->in > own->out ? own->in : own->out) : 0;
+        floats += states * 17 * own->out / 4 + items * (own->in + own->out + results);
+    }
+    return floats * sizeof(float);
+}
+
 static int make_layer(const qn__layer *l, made *m, qn_error *err) {
     const uint32_t n = l->out;
     m->z = qn__alloc(n, sizeof *m->z, err);
     m->y = qn__alloc(n, sizeof *m->y, err);
     m->next = qn__alloc(n, sizeof *m->next, err);
     m->delta = qn__alloc(n, sizeof *m->delta, err);
-    m->e = qn__alloc(n, sizeof *m->e, err);
     m->dropped = qn__alloc(n, sizeof *m->dropped, err);
-    m->sums = qn__alloc(n, sizeof *m->sums, err);
-    return m->z && m->y && m->next && m->delta && m->e && m->dropped && m->sums;
+    return m->z && m->y && m->next && m->delta && m->dropped;
 }
 
 static int make_kept(const qn__program *p, const qn__layer *l, kept *k, qn_error *err) {
@@ -106,7 +124,9 @@ static qn_status make(const qn__program *p, int gradients, qn__reference **out, 
     r->item = qn__alloc(r->states, sizeof *r->item, err);
     r->weight = qn__alloc(r->states, sizeof *r->weight, err);
     r->values = qn__alloc(p->augment ? p->layer[0].in : 1, sizeof(float), err);
-    int whole = r->values && r->all_x && r->all_made && r->item && r->weight;
+    r->e = qn__alloc(widest(p), sizeof *r->e, err);
+    r->sums = qn__alloc(widest(p), sizeof *r->sums, err);
+    int whole = r->values && r->all_x && r->all_made && r->item && r->weight && r->e && r->sums;
     if (whole && gradients) {
         r->partial = qn__alloc(p->parameters, sizeof *r->partial, err);
         r->units = qn__alloc(p->parameters, sizeof *r->units, err);
@@ -142,11 +162,11 @@ void qn__reference_destroy(qn__reference *r) {
         qn__free(m->y);
         qn__free(m->next);
         qn__free(m->delta);
-        qn__free(m->e);
         qn__free(m->dropped);
-        qn__free(m->sums);
     }
     qn__free(r->values);
+    qn__free(r->e);
+    qn__free(r->sums);
     for (uint32_t l = 0; l < QN__MAX_LAYERS; ++l) {
         qn__free(r->kept[l].inputs);
         qn__free(r->kept[l].deltas);
@@ -456,12 +476,11 @@ static void pass_errors(qn__reference *r, const float *parameters, uint32_t laye
     const int32_t other = ops->join ? qn__layer_other(r->program->layer, layer) : -1;
     if (source < 0)
         return;
-    made *m = &r->made[source];
     ops->backward(l, qn__layer_bits(r->program->arith, l), parameters, input_of(r, layer),
-                  r->made[layer].delta, m->sums, m->e);
-    give_error(r, source, m->e);
+                  r->made[layer].delta, r->sums, r->e);
+    give_error(r, source, r->e);
     if (other >= 0)
-        give_error(r, other, m->e);
+        give_error(r, other, r->e);
 }
 
 /* 8.4, 8.5: delta of a layer from its error. */

@@ -46,6 +46,9 @@ void qn__reference_destroy(qn__reference *reference);
  * qn__reference_lost and the functions for one item may be called. */
 qn_status qn__reference_watch(const qn__program *program, qn__reference **out, qn_error *err);
 
+/* What that takes for grains of `items` items, in bytes. */
+uint64_t qn__reference_bytes(const qn__program *program, uint64_t items);
+
 /* 5.1: x[0 .. in[0]-1] from the item's values. */
 void qn__reference_input(const qn__program *program, const qn__reference_item *item, float *x);
 

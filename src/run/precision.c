@@ -9,10 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Maximum values examined for small features, and multiplications of the check of a grain in one
- * direction. */
+/* Maximum values examined for small features. */
 #define MOST_VALUES (UINT64_C(1) << 21)
-#define MOST_WORK (UINT64_C(1) << 23)
 /* Fewer items than this prove nothing about a feature. */
 #define LEAST_ITEMS 64
 /* Rounding to a step moves values by a quarter of it on average; three bits are eight steps. */
@@ -138,19 +136,10 @@ static double share(const qn__lost *l) {
     return l->values ? (double)l->lost / (double)l->values : (double)NAN;
 }
 
-/* The number of items examined: a grain, or less for large networks. */
-static uint32_t items_to_look_at(const qn__program *p) {
-    uint64_t work = 1;
-    for (uint32_t l = 0; l < p->layers; ++l)
-        work += p->layer[l].out * (uint64_t)p->layer[l].depth;
-    const uint64_t fit = MOST_WORK / work;
-    return fit >= p->grain ? p->grain : fit ? (uint32_t)fit : 1;
-}
-
 qn_status qn__precision_of(const qn__train_job *job, qn_rounding *rounding, qn_error *err) {
     const uint64_t step = job->step > 0 ? job->step - 1 : 0;
     const uint32_t epoch = (uint32_t)(step / job->steps_per_epoch);
-    const uint32_t items = items_to_look_at(&job->program);
+    const uint32_t items = qn__lost_items(&job->program);
     qn__program program = job->program;
     qn__reference *reference;
     qn__permutation order;
