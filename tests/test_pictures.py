@@ -555,6 +555,9 @@ def test_links_and_pipes(tmp_path, info, refused):
     (path / "a" / "b" / "up").symlink_to(path / "a")
     assert "a link leads to a folder in which it lies" in refused(path)
     (path / "a" / "b" / "up").unlink()
+    (path / "a" / "gone").symlink_to("nothing")
+    assert "a link leads to nothing" in refused(path)
+    (path / "a" / "gone").unlink()
     os.mkfifo(path / "a" / "3")
     assert "not a regular file" in refused(path)
 

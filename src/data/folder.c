@@ -31,10 +31,21 @@ static int holds_itself(const walk *w, const struct stat *info, int depth) {
     return 0;
 }
 
+static qn_status refuse(const walk *w, const char *what, qn_error *err) {
+    qn__fail(err, QN_INPUT, "%s", what);
+    qn__at(err, "%s", w->path);
+    return qn__remedy(err, QN_INPUT, "remove it from the folder");
+}
+
 static qn_status take_entry(walk *w, size_t length, int depth, qn_error *err) {
-    struct stat info;
-    if (stat(w->path, &info) != 0)
+    struct stat info, link;
+    if (stat(w->path, &info) != 0) {
+        const int why = errno;
+        if (why == ENOENT && lstat(w->path, &link) == 0 && S_ISLNK(link.st_mode))
+            return refuse(w, "a link leads to nothing", err);
+        errno = why;
         return qn__fail_errno(err, "read", w->path);
+    }
     const int circle = S_ISDIR(info.st_mode) && holds_itself(w, &info, depth);
     if (S_ISDIR(info.st_mode) && depth < DEEPEST && !circle) {
         w->above[depth + 1] = info;
@@ -42,12 +53,11 @@ static qn_status take_entry(walk *w, size_t length, int depth, qn_error *err) {
     }
     if (S_ISREG(info.st_mode))
         return w->each(w->user, w->path + w->below, &info, err);
-    qn__fail(err, QN_INPUT,
-             circle                  ? "a link leads to a folder in which it lies"
-             : S_ISDIR(info.st_mode) ? "folders are nested too deeply"
-                                     : "this is not a regular file");
-    qn__at(err, "%s", w->path);
-    return qn__remedy(err, QN_INPUT, "remove it from the folder");
+    return refuse(w,
+                  circle                  ? "a link leads to a folder in which it lies"
+                  : S_ISDIR(info.st_mode) ? "folders are nested too deeply"
+                                          : "this is not a regular file",
+                  err);
 }
 
 /* `length` is that of the folder's path, which stands in w->path. */
