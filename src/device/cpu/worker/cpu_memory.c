@@ -162,7 +162,7 @@ static size_t transposed_panels(const qn__worker *w) {
         return most;
     /* Or an item's features, and then padded pictures, before they are unfolded. */
     const size_t pictures = qn__cpu_unfold_items(&w->layer[0]) * qn__cpu_unfold_room(&w->layer[0]);
-    const size_t floats = w->layer[0].layer->in + QN__PANEL + pictures;
+    const size_t floats = w->layer[0].layer->in + 2 * QN__PANEL + pictures;
     const size_t fetched = floats / (QN__PANEL * QN__PANEL) + 1;
     return fetched > most ? fetched : most;
 }

@@ -1,8 +1,9 @@
 /* Pictures of the first layer, when they are fetched: a row of its inputs has all factors of an
  * output pixel, or, below a pool, the channels of a pixel. A picture is first copied with its
- * padding. Then factor t of every output pixel is at the same place relative to the pixel. Several
- * items are unfolded together: their rows of a pixel follow one another, those of two pixels are
- * far apart. */
+ * padding, the channels of a pixel beside one another. Then factor t of every output pixel is at
+ * the same place relative to the pixel, and the factors of a row of its window follow one another.
+ * Several items are unfolded together: their rows of a pixel follow one another, those of two
+ * pixels are far apart. */
 #include "device/cpu/worker/cpu_worker.h"
 #include <string.h>
 
@@ -28,13 +29,19 @@ size_t qn__cpu_unfold_room(const qn__cpu_layer *l) {
     return l->layer->from.channels * extent(l, 0) * extent(l, 1);
 }
 
+/* Factors that follow one another. */
+static size_t segment_of(const qn__cpu_layer *l) {
+    const qn__window w = window_of(l);
+    return l->layer->from.channels * (w.dilation[1] == 1 ? w.kernel[1] : (size_t)1);
+}
+
 void qn__cpu_unfold_begin(const qn__cpu_layer *l, size_t *factors) {
-    const size_t height = extent(l, 0), width = extent(l, 1);
+    const size_t width = extent(l, 1), channels = l->layer->from.channels;
     const qn__window w = window_of(l);
     for (size_t ky = 0; ky < w.kernel[0]; ++ky)
         for (size_t kx = 0; kx < w.kernel[1]; ++kx)
-            for (size_t c = 0; c < l->layer->from.channels; ++c)
-                *factors++ = (c * height + ky * w.dilation[0]) * width + kx * w.dilation[1];
+            for (size_t c = 0; c < channels; ++c)
+                *factors++ = (ky * w.dilation[0] * width + kx * w.dilation[1]) * channels + c;
 }
 
 /* Pictures of one call, within half a megabyte. */
@@ -52,11 +59,13 @@ void qn__cpu_pad(const qn__cpu_layer *l, const float *from, float *to) {
     const size_t left = w.pad[1] < width ? w.pad[1] : width;
     const size_t inside = width - left < shape.width ? width - left : shape.width;
     memset(to, 0, qn__cpu_unfold_room(l) * sizeof *to);
-    for (uint32_t c = 0; c < shape.channels; ++c)
-        for (size_t y = w.pad[0]; y < height && y - w.pad[0] < shape.height; ++y)
-            memcpy(to + (c * height + y) * width + left,
-                   from + ((size_t)c * shape.height + y - w.pad[0]) * shape.width,
-                   inside * sizeof *to);
+    for (size_t y = w.pad[0]; y < height && y - w.pad[0] < shape.height; ++y)
+        for (uint32_t c = 0; c < shape.channels; ++c) {
+            const float *row = from + ((size_t)c * shape.height + y - w.pad[0]) * shape.width;
+            float *pixel = to + (y * width + left) * shape.channels + c;
+            for (size_t x = 0; x < inside; ++x)
+                pixel[x * shape.channels] = row[x];
+        }
 }
 
 /* A row of each of `count` pictures, one panel. */
@@ -71,14 +80,40 @@ static void unfold_pixel(const float *pixel, size_t room, uint32_t count, const 
     }
 }
 
+/* Panels of a row that is put together before it is written. */
+enum { ROW_PANELS = 16 };
+
+/* The same for all panels, segment by segment: each copies whole vectors, and the next one
+ * overwrites what was too much. */
+static void unfold_segments(const float *pixel, size_t room, uint32_t count, const size_t *factors,
+                            const qn__cpu_layer *l, size_t segment, size_t stride, float *to) {
+    const size_t all = l->channels, end = (size_t)l->in_panels * QN__PANEL;
+    float row[(ROW_PANELS + 1) * QN__PANEL];
+    for (uint32_t i = 0; i < count; ++i, pixel += room, to += QN__PANEL) {
+        for (size_t t = 0; t < all; t += segment)
+            for (size_t k = 0; k < segment; k += QN__PANEL)
+                memcpy(row + t + k, pixel + factors[t] + k, QN__PANEL * sizeof *row);
+        memset(row + all, 0, (end - all) * sizeof *row);
+        for (size_t p = 0; p < l->in_panels; ++p)
+            memcpy(to + p * stride, row + p * QN__PANEL, QN__PANEL * sizeof *row);
+    }
+}
+
 void qn__cpu_unfold(const qn__cpu_layer *l, const size_t *factors, const float *padded,
                     uint32_t count, uint32_t items, size_t stride, float *to) {
     const size_t width = extent(l, 1), room = qn__cpu_unfold_room(l);
+    const size_t segment = segment_of(l), channels = l->layer->from.channels;
     const qn__window w = window_of(l);
     const qn__shape shape = shape_of(l);
     for (size_t y = 0; y < shape.height; ++y)
-        for (size_t x = 0; x < shape.width; ++x, to += (size_t)items * QN__PANEL)
+        for (size_t x = 0; x < shape.width; ++x, to += (size_t)items * QN__PANEL) {
+            const float *pixel = padded + (y * w.stride[0] * width + x * w.stride[1]) * channels;
+            if (l->in_panels <= ROW_PANELS) {
+                unfold_segments(pixel, room, count, factors, l, segment, stride, to);
+                continue;
+            }
             for (uint32_t p = 0; p < l->in_panels; ++p)
-                unfold_pixel(padded + y * w.stride[0] * width + x * w.stride[1], room, count,
-                             factors + p * QN__PANEL, l->channels - p * QN__PANEL, to + p * stride);
+                unfold_pixel(pixel, room, count, factors + p * QN__PANEL,
+                             l->channels - p * QN__PANEL, to + p * stride);
+        }
 }
