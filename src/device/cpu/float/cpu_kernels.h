@@ -144,11 +144,14 @@ typedef struct qn__cpu_kernels {
     void (*slope)(qn__activation activation, size_t count, const float *z, float *slope);
     /* e = e times the derivative at output y (8.5), in place; not softmax. */
     void (*derive)(qn__activation activation, size_t count, const float *y, float *e);
-    /* Pooling, element by element over count (a multiple of 16) numbers. raise: y = x where x > y.
-     * add: y = y + x. scale: y = y * c + 0, rounded twice. add_scaled: e = e + d * c, rounded
-     * twice. add_first: e = e
+    /* Pooling. A pixel has `count` (a multiple of 16) numbers; those of y follow one another, those
+     * of x are `step` floats apart. pool: y[i] = the greatest of x[a[t] + i] over the taps t, in
+     * their order, or with c other than 0 their sum times c, rounded twice; + 0. Others are over
+     * count numbers. add: y = y + x. scale: y = y * c + 0, rounded twice. add_scaled: e = e + d *
+     * c, rounded twice. add_first: e = e
      * + d where x is not below y, and earlier[j] is below y for all j < n. */
-    void (*raise)(size_t count, const float *x, float *y);
+    void (*pool)(uint32_t pixels, size_t count, uint32_t taps, const size_t *a, size_t step,
+                 const float *x, float c, float *y);
     void (*add)(size_t count, const float *x, float *y);
     void (*scale)(size_t count, float c, float *y);
     void (*add_scaled)(size_t count, float c, const float *d, float *e);

@@ -172,10 +172,6 @@ static void pool_body(const qn__cpu_kernels *k) {
         k->add_first(COUNT, n, earlier, x, y, d, got);
         same(k, "add_first", got, want, COUNT);
     }
-    for (uint32_t i = 0; i < COUNT; ++i)
-        want[i] = x[i] > got[i] ? x[i] : got[i];
-    k->raise(COUNT, x, got);
-    same(k, "raise", got, want, COUNT);
     for (uint32_t i = 0; i < COUNT; ++i) {
         volatile float product = d[i] * 0.3f, sum = (got[i] + x[i]) * 0.7f;
         want[i] = sum + product;
@@ -187,8 +183,40 @@ static void pool_body(const qn__cpu_kernels *k) {
     release();
 }
 
+/* Windows of three taps, two pixels apart; `c` 0: the greatest. */
+static void check_windows(const qn__cpu_kernels *k, uint32_t pixels, size_t count, float c) {
+    enum { TAPS = 3 };
+    const size_t step = 2 * count, a[TAPS] = {0, 3 * count, count};
+    const float *x = guarded_numbers((pixels - 1) * step + 4 * count, 1);
+    float *got = guarded_numbers(pixels * count, 0), *want = copy_of(got, pixels * count);
+    for (size_t p = 0; p < pixels; ++p)
+        for (size_t i = 0; i < count; ++i) {
+            volatile float z = 0.0f + x[p * step + i];
+            for (int t = 1; t < TAPS; ++t) {
+                const float own = x[p * step + a[t] + i];
+                z = c != 0.0f ? z + own : own > z ? own : z;
+            }
+            if (c != 0.0f)
+                z = z * c;
+            want[p * count + i] = c != 0.0f ? z + 0.0f : z;
+        }
+    snprintf(how, sizeof how, "%u pixels of %zu, times %g", pixels, count, (double)c);
+    k->pool(pixels, count, TAPS, a, step, x, c, got);
+    same(k, "pool", got, want, pixels * count);
+    release();
+}
+
+static void windows_body(const qn__cpu_kernels *k) {
+    for (uint32_t pixels = 1; pixels < 5; ++pixels)
+        for (size_t count = 16; count < 64; count += 16) {
+            check_windows(k, pixels, count, 0.0f);
+            check_windows(k, pixels, count, 0.3f);
+        }
+}
+
 static void test_pool(void **state) {
     (void)state;
+    every_isa(windows_body);
     every_isa(pool_body);
 }
 

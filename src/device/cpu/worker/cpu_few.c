@@ -20,11 +20,20 @@ size_t qn__cpu_few_room(const qn__worker *w) {
     return 0;
 }
 
+/* Each output reads the channel of its own number. */
+static int is_depthwise(const qn__layer *l) {
+    return l->conv_groups && qn__layer_reads(l) == 1 && l->to.channels == l->from.channels;
+}
+
 int qn__cpu_shape_few(const qn__cpu_layer *l) {
     const qn__cpu_axis *axis = l->outputs.axis;
-    return l->walks && l->taps && !l->layer->conv_groups &&
-           (l->taps > 1 || axis[0].stride > 1 || axis[1].stride > 1);
+    const int window = axis[0].kernel * axis[1].kernel > 1;
+    return l->walks && l->taps && (!l->layer->conv_groups || is_depthwise(l->layer)) &&
+           (window || axis[0].stride > 1 || axis[1].stride > 1);
 }
+
+/* Panels of a copy. */
+static uint32_t copied(const qn__cpu_layer *l) { return l->layer->conv_groups ? 1 : l->in_panels; }
 
 /* Positions from the first to the last one that `count` neighbours read. */
 static size_t span(const qn__cpu_axis *axis, uint32_t count) {
@@ -44,7 +53,7 @@ static size_t row_of(const qn__cpu_axis *axis, uint32_t items) {
 /* The rows of output pixels for which a copy has room. */
 static uint32_t most_rows(const qn__cpu_layer *l, uint32_t items) {
     const qn__cpu_axis *vertical = &l->outputs.axis[0];
-    const size_t row = row_of(&l->outputs.axis[1], items) * l->in_panels;
+    const size_t row = row_of(&l->outputs.axis[1], items) * copied(l);
     const size_t fit = ROOM / row, least = span(vertical, 1);
     if (fit < least)
         return 0;
@@ -91,15 +100,15 @@ static void copy_row(const qn__cpu_axis *axis, uint32_t items, const float *from
     }
 }
 
-/* The rows of pixels that `rows` rows of output pixels from y on read, `row` floats each. Returns
- * the floats of a panel. */
-static size_t copy(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t y, uint32_t rows,
-                   size_t row, float *to) {
+/* The rows of pixels that `rows` rows of output pixels from y on read, `row` floats each, of panels
+ * from `first` on. Returns the floats of a panel. */
+static size_t copy(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t first, uint32_t y,
+                   uint32_t rows, size_t row, float *to) {
     const qn__cpu_axis *vertical = &l->outputs.axis[0], *horizontal = &l->outputs.axis[1];
     const uint32_t items = pass->batch->items;
     const size_t height = span(vertical, rows);
     const size_t pixels = (size_t)horizontal->limit * items * QN__PANEL;
-    for (uint32_t p = 0; p < l->in_panels; ++p) {
+    for (uint32_t p = first; p < first + copied(l); ++p) {
         const float *from = qn__cpu_input(pass, l) + p * l->in_stride;
         for (size_t q = 0; q < height; ++q, to += row) {
             const size_t at = (size_t)y * vertical->stride + q - vertical->pad;
@@ -120,7 +129,7 @@ static uint32_t set_blocks(const qn__cpu_layer *l, uint32_t items, size_t row, s
             const size_t x = kx * horizontal->dilation;
             const size_t column =
                 x % horizontal->stride * columns(horizontal) + x / horizontal->stride;
-            for (size_t p = 0; p < l->in_panels; ++p, ++count) {
+            for (size_t p = 0; p < copied(l); ++p, ++count) {
                 a[count] = p * panel + ky * vertical->dilation * row + column * items * QN__PANEL;
                 b[count] = (size_t)count * QN__PANEL * QN__PANEL;
             }
@@ -159,6 +168,24 @@ static void slide(const qn__cpu_pass *pass, const qn__cpu_core *core, const qn__
                                          l->bias + (panel + p) * QN__PANEL);
 }
 
+/* The same of a depthwise layer. */
+static void lanes(const qn__cpu_pass *pass, const qn__cpu_core *core, const qn__cpu_layer *l,
+                  uint32_t y, uint32_t rows, uint32_t panel, float *out) {
+    const qn__worker *w = pass->worker;
+    const uint32_t items = pass->batch->items, pixels = l->outputs.axis[1].size * items;
+    const size_t row = row_of(&l->outputs.axis[1], items);
+    const size_t apart = copy(pass, l, panel, y, rows, row, core->picture);
+    const float *weights = l->weights + (size_t)panel * qn__cpu_blocks(l) * QN__PANEL * QN__PANEL;
+    size_t *a = core->blocks, *b = core->blocks + w->run_blocks;
+    const uint32_t taps = set_blocks(l, items, row, apart, a, b);
+    for (uint32_t t = 0; t < taps; ++t)
+        b[t] = (size_t)t * QN__PANEL;
+    for (uint32_t r = 0; r < rows; ++r)
+        w->kernels->lanes(pixels, taps, a, core->picture + r * l->outputs.axis[0].stride * row, b,
+                          weights, l->bias + panel * QN__PANEL, 0,
+                          out + (size_t)r * pixels * QN__PANEL);
+}
+
 /* The product of a task: `rows` rows of output pixels from y on, some panels of outputs. */
 static void product(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l, uint32_t y,
                     uint32_t rows, uint32_t panel, uint32_t panels, float *out) {
@@ -167,7 +194,11 @@ static void product(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l
     const uint32_t items = pass->batch->items, pixels = l->outputs.axis[1].size * items;
     const size_t row = row_of(&l->outputs.axis[1], items);
     const size_t weights = (size_t)qn__cpu_blocks(l) * QN__PANEL * QN__PANEL;
-    const size_t apart = copy(pass, l, y, rows, row, core->picture);
+    for (uint32_t p = 0; l->layer->conv_groups && p < panels; ++p)
+        lanes(pass, core, l, y, rows, panel + p, out + p * l->out_stride);
+    if (l->layer->conv_groups)
+        return;
+    const size_t apart = copy(pass, l, 0, y, rows, row, core->picture);
     if (slides(w, l, rows)) {
         slide(pass, core, l, rows, row, apart, panel, panels, out);
         return;

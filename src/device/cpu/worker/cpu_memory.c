@@ -385,6 +385,7 @@ static void shape_layer(qn__cpu_layer *l, const qn__layer *layer, int shared) {
     l->vector = (size_t)l->out_panels * l->vector_pixels * QN__PANEL;
     if (l->walks) {
         qn__cpu_walk_axes(&own, 0, l->outputs.axis);
+        l->outputs.any = !l->taps;
         l->outputs.panels = layer->conv_groups ? 1 : l->in_panels;
     }
     if (l->below && (l->walks || l->in_pixels > 1)) {

@@ -57,7 +57,7 @@ void qn__cpu_walk_begin(qn__cpu_walk *walk, uint32_t items, uint32_t most) {
     walk->parts = (items + most - 1) / most;
     walk->pieces = 0;
     for (uint32_t x = 0; x < axis->size; ++x)
-        if (x == 0 || x - first >= pixels || !alike(axis, x - 1))
+        if (x == 0 || x - first >= pixels || (!walk->any && !alike(axis, x - 1)))
             walk->begin[walk->pieces++] = first = x;
     walk->begin[walk->pieces] = axis->size;
 }

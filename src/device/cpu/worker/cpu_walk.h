@@ -29,6 +29,7 @@ typedef struct qn__cpu_walk {
     uint32_t panels;               /* of a pixel that is read */
     uint32_t *begin;               /* of each piece of a row of pixels, then the row's width */
     uint32_t pieces, parts, items; /* pieces of a row; parts of the items; items of a pixel */
+    int any;                       /* neighbours are a run, whatever they read: pools */
     uint32_t most;                 /* of the last qn__cpu_walk_begin */
     int slides;                    /* runs with all taps slide (cpu_kernels.h) */
 } qn__cpu_walk;

@@ -72,28 +72,21 @@ static void run_product(const qn__cpu_pass *pass, int thread, const qn__cpu_walk
 }
 
 /* Pooling of a run, one panel. Windows are within the picture. */
-static void pool(const qn__cpu_pass *pass, const qn__cpu_layer *l, const qn__cpu_walk_run *run,
-                 const float *a, float *to) {
-    const qn__cpu_kernels *k = pass->worker->kernels;
+static void pool(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l,
+                 const qn__cpu_walk_run *run, const float *a, float *to) {
     const qn__cpu_axis *axis = l->outputs.axis;
+    const size_t pixel = (size_t)pass->batch->items * QN__PANEL, row = axis[1].limit * pixel;
     const size_t count = (size_t)run->rows / run->pixels * QN__PANEL;
-    const size_t pixel = (size_t)pass->batch->items * QN__PANEL;
-    const uint32_t taps = axis[0].kernel * axis[1].kernel;
-    for (uint32_t p = 0; p < run->pixels; ++p, to += pixel) {
-        memset(to, 0, count * sizeof *to);
-        for (uint32_t tap = 0; tap < taps; ++tap) {
-            const int64_t y = qn__cpu_reads(&axis[0], run->y, tap / axis[1].kernel);
-            const int64_t x = qn__cpu_reads(&axis[1], run->x + p, tap % axis[1].kernel);
-            const float *from =
-                a + (size_t)(y * axis[1].limit + x) * pixel + (size_t)run->item * QN__PANEL;
-            if (tap > 0 && l->layer->kind == QN__LAYER_MAXPOOL)
-                k->raise(count, from, to);
-            else
-                k->add(count, from, to);
-        }
-        if (l->layer->kind != QN__LAYER_MAXPOOL)
-            k->scale(count, 1.0f / (float)taps, to);
-    }
+    const float *from = a + run->y * axis[0].stride * row + run->x * axis[1].stride * pixel +
+                        (size_t)run->item * QN__PANEL;
+    size_t *tap = pass->worker->core[thread].blocks;
+    uint32_t taps = 0;
+    for (size_t y = 0; y < axis[0].kernel; ++y)
+        for (size_t x = 0; x < axis[1].kernel; ++x)
+            tap[taps++] = y * row + x * pixel;
+    pass->worker->kernels->pool(run->pixels, count, taps, tap, axis[1].stride * pixel, from,
+                                l->layer->kind == QN__LAYER_MAXPOOL ? 0.0f : 1.0f / (float)taps,
+                                to);
 }
 
 /* 17.7: the sum of two outputs, rows of one panel. */
@@ -132,7 +125,7 @@ void qn__cpu_walk_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, 
             if (l->layer->kind == QN__LAYER_ADD)
                 add(pass, l, &run, panel + p, to);
             else if (l->taps == 0)
-                pool(pass, l, &run, input + (panel + p) * l->in_stride, to);
+                pool(pass, thread, l, &run, input + (panel + p) * l->in_stride, to);
             qn__cpu_follow(pass, thread, layer, panel + p, (uint32_t)run.row, run.rows, to);
         }
         if (w->bits)
