@@ -198,7 +198,7 @@ def on_kinds(*lists):
 # larger ones.
 DEVICE_WINDOWS = ["pixels-panels", "pixels-dropout", "pixels-maxpool-overlap", "pixels-mse"]
 DEVICE_NORMS = ["batchnorm-grain-1", "batchnorm-grain-beyond", "residual-dense", "residual-first", "groups-first",
-                "groupnorm-residual", "pixels-i14-fraction"]
+                "groupnorm-conv", "groups-i14-depthwise"]
 ON_DEVICES = WINDOWS + NORMS + BLOCKS + INTEGER_WINDOWS + [n for n in SIXTH if n not in SIXTH_DEVICES]
 MORE_WINDOWS = [pytest.param(*case, id="-".join(case), marks=machine.LONG)
                 for case in itertools.product(devices.KINDS, ON_DEVICES)
