@@ -12,7 +12,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 
 import pytest
 
@@ -21,6 +20,7 @@ import devices
 import machine
 import processor
 import recipes
+from test_oracle import run_oracle
 
 ALL = recipes.FLOATS
 INTEGERS = list(recipes.INTEGERS)
@@ -284,10 +284,7 @@ def test_oracle(name, files, tmp_path):
         if option not in arguments:
             arguments += [option, value]
     model = tmp_path / "model"
-    kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}  # compile once
-    done = subprocess.run([sys.executable, builds.ROOT / "tests" / "oracle" / "oracle.py",
-                           *arguments, "-o", model], capture_output=True, text=True, env=kept)
-    assert done.returncode == 0, done.stderr
+    run_oracle(arguments, model)
     assert recipes.sha256(model) == recipes.table()[name]
 
 
