@@ -20,7 +20,7 @@ import devices
 import machine
 import processor
 import recipes
-from test_oracle import run_oracle
+from oracle_runs import run_oracle
 
 ALL = recipes.FLOATS
 INTEGERS = list(recipes.INTEGERS)

@@ -12,7 +12,6 @@ import os
 import re
 import subprocess
 import sys
-import traceback
 from fractions import Fraction
 from pathlib import Path
 
@@ -28,10 +27,10 @@ import data  # noqa: E402
 import elementary  # noqa: E402
 import network  # noqa: E402
 import optimise  # noqa: E402
-import oracle  # noqa: E402
 import order  # noqa: E402
 import philox  # noqa: E402
 import scale  # noqa: E402
+from oracle_runs import run_oracle  # noqa: E402
 
 F = np.float32
 
@@ -698,35 +697,6 @@ def difference(quern, oracle):
                 f"quern {ours[name][at]!r}, oracle {theirs[name][at]!r}"
             )
     return "\n".join(lines) or "the files differ outside header and tensors"
-
-
-def run_oracle(arguments, output):
-    """What it printed. A copy of this process runs it, because a new one would first load NumPy, which
-    takes longer than many of the jobs."""
-    said = output.with_suffix(".said")
-    with open(said, "w+") as out:
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                os.dup2(out.fileno(), 1)
-                os.dup2(out.fileno(), 2)
-                sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)
-                sys.argv = ["oracle", *map(str, arguments), "-o", str(output)]
-                oracle.main()
-                code = 0
-            except SystemExit as end:
-                print(end)
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                sys.stdout.flush()
-                os._exit(code)
-        ended = os.waitpid(child, 0)[1]
-        out.seek(0)
-        text = out.read()
-    assert ended == 0, text
-    return text
 
 
 def train(arguments, output):
