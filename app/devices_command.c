@@ -22,7 +22,8 @@ typedef struct devices_flags {
     const char *measure, *model;
     char *layers; /* the model's text without names of files, for free() */
     uint64_t features, batch, grain, ranks;
-    const char *optimizer, *arith, *data, *labels, *shape;
+    source_flags from;
+    const char *optimizer, *arith;
     float seconds;
     int json, costs;
 } devices_flags;
@@ -65,12 +66,7 @@ static const option devices_options[] = {
      .high = 1 << 24,
      .help = "features of an item, one byte each",
      .fallback = "784"},
-    {.name = "shape",
-     .kind = OPTION_TEXT,
-     AT(shape),
-     .value = "SHAPE",
-     .help = "instead: the image that an item is, 28x28, or 3x32x32 with its channels first",
-     .fallback = "28x28"},
+    {.more = source_image_options, AT(from)},
     {.name = "batch",
      .kind = OPTION_COUNT,
      AT(batch),
@@ -128,13 +124,13 @@ static const option devices_options[] = {
      .field = "train.optimizer"},
     {.name = "data",
      .kind = OPTION_TEXT,
-     AT(data),
+     AT(from.data),
      .value = "FILE",
      .help = "items to measure with; zeros among them make a difference",
      .fallback = "random bytes"},
     {.name = "labels",
      .kind = OPTION_TEXT,
-     AT(labels),
+     AT(from.labels),
      .value = "FILE",
      .help = "IDX, NPY: file of the labels"},
     {.name = NULL}};
@@ -412,7 +408,7 @@ static int try_model(devices_flags *f) {
     qn_train_options options;
     qn_error err;
     double rate;
-    int code = take_model(f, f->shape, f->features, CLASSES);
+    int code = take_model(f, f->from.shape, f->features, CLASSES);
     if (code >= 0)
         return code;
     qn_advice *advice = calloc(room, sizeof *advice);
@@ -421,7 +417,7 @@ static int try_model(devices_flags *f) {
     advice->size = sizeof *advice;
     qn_train_options_init(&options);
     options.model = f->model;
-    options.shape = f->shape;
+    options.shape = f->from.shape;
     options.loss = compute_loss(f->model);
     options.arith = f->arith;
     options.batch = (uint32_t)f->batch;
@@ -481,7 +477,7 @@ static qn_train_options costs_job(const devices_flags *f) {
     qn_train_options job;
     qn_train_options_init(&job);
     job.model = f->model;
-    job.shape = f->shape;
+    job.shape = f->from.shape;
     job.loss = compute_loss(f->model);
     job.arith = f->arith;
     job.optimizer = f->optimizer;
@@ -494,19 +490,19 @@ static qn_train_options costs_job(const devices_flags *f) {
 /* Measures calls, and prints them in the format that quern plan reads. */
 static int report_costs(devices_flags *f) {
     static qn_plan_cost cost[MOST_COSTS];
-    const source_flags from = {.data = f->data, .labels = f->labels};
     cost->size = sizeof *cost;
     uint64_t features = f->features;
     uint32_t count;
     qn_data *data = NULL;
     qn_error err;
-    int code =
-        f->data ? source_open(f->data, f->labels, &from, f->compute.threads, NULL, &data) : -1;
+    int code = f->from.data ? source_open(f->from.data, f->from.labels, &f->from,
+                                          f->compute.threads, NULL, &data)
+                            : -1;
     if (code >= 0)
         return code;
     if (data)
         features = qn_data_features(data);
-    code = take_model(f, data ? NULL : f->shape, data ? 0 : features,
+    code = take_model(f, data ? NULL : f->from.shape, data ? 0 : features,
                       data ? qn_data_classes(data) : CLASSES);
     const qn_train_options job = costs_job(f);
     if (code < 0 && qn_plan_measure(&job, data, (uint32_t)features, (uint32_t)f->ranks,
@@ -526,7 +522,8 @@ static int report_costs(devices_flags *f) {
 static int check_flags(const devices_flags *f, const arguments *given) {
     static const char *const theirs[] = {"features", "shape", "batch", "arith",
                                          "seconds",  "costs", "shares"};
-    static const char *const of_costs[] = {"ranks", "grain", "optimizer", "data", "labels"};
+    static const char *const of_costs[] = {"ranks",  "grain",  "optimizer",   "data",
+                                           "labels", "resize", "skip-broken", "no-cache"};
     int code = compute_check(&f->compute);
     if (code >= 0)
         return code;
@@ -537,6 +534,11 @@ static int check_flags(const devices_flags *f, const arguments *given) {
         if (options_given(&devices_command, given, theirs[i]))
             return message_usage("add --model TEXT, the network to try", "--%s needs --model",
                                  theirs[i]);
+    if (f->costs && (f->from.resize || f->from.skip_broken || f->from.no_cache) && !f->from.data)
+        return message_usage("name the images, or leave it out", "--%s needs --data",
+                             f->from.resize        ? "resize"
+                             : f->from.skip_broken ? "skip-broken"
+                                                   : "no-cache");
     if (!(f->seconds >= 0.1f && f->seconds <= 3600))
         return message_usage("it is a number of seconds from 0.1 to 3600", "--seconds cannot be %g",
                              (double)f->seconds);
@@ -560,7 +562,7 @@ static int run(const command *self, int argc, char **argv) {
     message_setup(self->name, 0, f.json);
     code = check_flags(&f, &given);
     if (code < 0)
-        code = source_shape(&f.shape, &f.features, f.data != NULL,
+        code = source_shape(&f.from.shape, &f.features, f.from.data != NULL,
                             options_given(self, &given, "features"));
     if (code < 0)
         code = f.costs ? report_costs(&f) : list(&f);

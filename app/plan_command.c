@@ -327,8 +327,8 @@ static int check_flags(plan_flags *f, const arguments *given) {
                              "--team is required");
     int code = train_options_check(&f->train, &of_train);
     if (code < 0)
-        code = sources_check(&f->train.from);
-    return code < 0 ? read_features(f) : code;
+        code = read_features(f);
+    return code < 0 ? sources_check(&f->train.from) : code;
 }
 
 /* Takes the properties of the job from the data, if any. Returns -1 or an exit code. */

@@ -65,11 +65,11 @@ static void score_fields(const char *set, int real, const qn_score *score) {
 }
 
 /* Says once that the network does no better than guessing, whose loss is log(classes), and that
- * this does not change. */
+ * this does not change. The first epoch begins with weights that know nothing. */
 static void note_guessing(session *s, const qn_epoch_event *e) {
     const int last = e->epoch == e->epochs, falls = !(e->train.loss >= s->loss_before);
     s->loss_before = e->train.loss;
-    if (s->guessing <= 0 || !(e->train.loss > s->guessing) || (!last && (falls || e->epoch == 1)))
+    if (s->guessing <= 0 || !(e->train.loss > s->guessing) || e->epoch == 1 || (falls && !last))
         return;
     message_note("note: the loss is above %.3f, that of guessing: %s", s->guessing,
                  last ? "a lower --lr, another --scale or more epochs may help"

@@ -305,6 +305,22 @@ static int draw_embedded(sources *out) {
     return code < 0 ? share(draw_digits, &test, &out->test) : code;
 }
 
+/* The built-in digits are read from no file. */
+static int check_reading(const source_flags *flags) {
+    const struct {
+        const char *name;
+        int given;
+    } reading[] = {{"task", flags->task != NULL},         {"header", flags->header != NULL},
+                   {"features", flags->features != NULL}, {"drop", flags->drop != NULL},
+                   {"category", flags->category != NULL}, {"resize", flags->resize != NULL},
+                   {"skip-broken", flags->skip_broken},   {"no-cache", flags->no_cache}};
+    for (size_t i = 0; i < sizeof reading / sizeof *reading && !flags->data; i++)
+        if (reading[i].given)
+            return message_usage("it is about how a file is read: name one, or leave it out",
+                                 "--%s needs --data", reading[i].name);
+    return -1;
+}
+
 /* A labels file without its data file would be ignored silently. */
 static int check_pairs(const source_flags *flags) {
     static const char remedy[] = "name the file of the items too";
@@ -323,7 +339,7 @@ static int check_pairs(const source_flags *flags) {
         return message_usage("name the training data too, or leave --test out: the built-in digits "
                              "come with a test set",
                              "--test needs --data");
-    return -1;
+    return check_reading(flags);
 }
 
 /* The value of --valid: a fraction (returned), or a file's name (0). */

@@ -439,7 +439,7 @@ def test_model_file(refuse, model, tmp_path, case, little_memory):
 def test_model_missing(refuse, tmp_path):
     (tmp_path / "good.csv").write_text(CSV)
     refuse(["predict", "gone", "--data", "good.csv"], 1, "gone")
-    refuse(["predict", ".", "--data", "good.csv"], 1)
+    refuse(["predict", ".", "--data", "good.csv"], 2, "looks like data, not like a model")
 
 
 def test_predict_of_other_columns(refuse, model, tmp_path):

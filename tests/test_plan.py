@@ -167,6 +167,22 @@ def test_a_machine_as_it_was_measured(run_quern, tmp_path):
     assert text.startswith("dense 24 tanh; dense 10 softmax in i14: ")
 
 
+def test_a_machine_as_it_was_measured_with_images(run_quern, tmp_path):
+    """The command that a message gives is taken, also for a network on pixels and a long one."""
+    run_quern("data", "synth", "digits", "--items", 64, "--quiet", "-o", tmp_path / "d.tar")
+    line = ["--data", tmp_path / "d.tar", "--resize", "9x8", "--batch", "32"]
+    for model, named in (("conv 2 3; globalpool; dense 10", '"conv 2 3x3 none; globalpool; dense 10 none"'),
+                         ("conv 2 3; " * 30 + "dense 10", "MODEL")):
+        run = ["--model", model, *line]
+        (tmp_path / "a.json").write_text("{}\n")
+        said = run_quern("plan", *run, "--team", tmp_path / "a.json", status=1).stderr
+        assert f"--costs --model {named} --shape 1x9x8 --batch 32 --grain 32 --optimizer sgd > " in said, said
+        for how in (run[:2] + ["--shape", "1x9x8", "--batch", "32"], run):
+            (tmp_path / "a.json").write_text(run_quern("devices", "--json", "--costs", "--devices", "cpu:1", "--seconds",
+                                                       "0.1", *how).stdout)
+            assert "64 items" in run_quern("plan", *run, "--team", tmp_path / "a.json").stdout
+
+
 # ---------------------------------------------------------------- what is refused
 
 @pytest.mark.parametrize("team, complaint, column", [

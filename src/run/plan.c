@@ -78,7 +78,8 @@ static void take_job(const qn__recipe *recipe, const qn_plan_options *o, qn_plan
                            .arith = qn__table_name(&qn__arithmetics, (int)recipe->arith),
                            .features = o->features,
                            .batch = recipe->batch,
-                           .grain = recipe->grain};
+                           .grain = recipe->grain,
+                           .shape = recipe->shape};
 }
 
 /* The memory of one CPU with the threads of the options. */

@@ -11,6 +11,8 @@
 
 /* Larger files are refused. */
 enum { MOST_BYTES = 1 << 22 };
+/* The text of a model that has room in a remedy. */
+enum { LONGEST_MODEL = 240 };
 
 /* The arithmetic if a line does not name one. */
 static const char F32[] = "f32";
@@ -28,13 +30,19 @@ typedef struct reader {
 
 static qn_status measure_again(const reader *r, qn_status status) {
     const qn__plan_subject *s = r->subject;
-    const int integers = strcmp(s->arith, F32) != 0;
-    return qn__remedy(
-        r->err, status,
-        "measure it with: quern devices --json --costs --model \"%s\" --features %u --batch "
-        "%u --grain %u --optimizer %s%s%s > %s",
-        s->model, s->features, s->batch, s->grain, s->optimizer, integers ? " --arith " : "",
-        integers ? s->arith : "", r->name);
+    const int integers = strcmp(s->arith, F32) != 0, shown = strlen(s->model) <= LONGEST_MODEL;
+    char item[64];
+    if (s->shape.height)
+        snprintf(item, sizeof item, "--shape %ux%ux%u", s->shape.channels, s->shape.height,
+                 s->shape.width);
+    else
+        snprintf(item, sizeof item, "--features %u", s->features);
+    return qn__remedy(r->err, status,
+                      "measure it with: quern devices --json --costs --model %s%s%s %s --batch %u "
+                      "--grain %u --optimizer %s%s%s > %s",
+                      shown ? "\"" : "", shown ? s->model : "MODEL", shown ? "\"" : "", item,
+                      s->batch, s->grain, s->optimizer, integers ? " --arith " : "",
+                      integers ? s->arith : "", r->name);
 }
 
 static qn_status bad(const reader *r, const char *what) {

@@ -4,6 +4,7 @@
 #define QN_RUN_PLAN_TEAM_H
 
 #include "base/error.h"
+#include "num/program.h"
 #include "team/virtual.h"
 
 enum {
@@ -50,6 +51,7 @@ typedef struct qn__plan_subject {
     const char *model; /* canonical text */
     const char *optimizer, *arith;
     uint32_t features, batch, grain;
+    qn__shape shape; /* of an item, where the network needs it; else 0 */
 } qn__plan_subject;
 
 typedef struct qn__plan_team {
