@@ -278,7 +278,7 @@ def test_all_kinds_at_once(name, files, tmp_path):
 
 
 # These take long in Python, and others are like them.
-SLOW_IN_PYTHON = ["batch-1", "best", "from-csv-gz", "from-idx-gz", "unit-30", "relu-last", "sgd-decay",
+SLOW_IN_PYTHON = ["batch-1", "best", "best-file", "early-stopping", "from-csv-gz", "from-idx-gz", "unit-30", "relu-last", "sgd-decay",
                   "tanh-last", "scale-none", "step", "augment-conv", "channel-conv", "batchnorm-silu", "residual-gelu",
                   *INTEGER_WINDOWS, *BLOCKS,
                   *(name for name in NORMS if name not in ("batchnorm-grain-beyond", "groupnorm-layernorm"))]
