@@ -301,7 +301,7 @@ static int run(const command *self, int argc, char **argv) {
         return message_usage("name the file of the sheet, as --sheet sheet.png",
                              "--augment does nothing without --sheet");
     paths files = {.count = 0};
-    paths_add(&files, QN_FILE_READ, "FILE", given.operand[0]);
+    paths_add_data(&files, "FILE", given.operand[0]);
     paths_add(&files, QN_FILE_READ, "--labels", f.from.labels);
     paths_add(&files, QN_FILE_WRITE, "--sheet", f.sheet);
     code = paths_check(&files, 1);

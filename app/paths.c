@@ -3,20 +3,34 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-void paths_add(paths *p, qn_file_use use, const char *name, const char *path) {
+static void add(paths *p, qn_file_use use, const char *name, const char *path) {
     if (path && p->count < MOST_PATHS)
         p->file[p->count++] =
             (qn_file){.size = sizeof(qn_file), .path = path, .name = name, .use = use};
 }
 
+static int is_folder(const char *path) {
+    struct stat about;
+    return path && stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+void paths_add(paths *p, qn_file_use use, const char *name, const char *path) {
+    if (use != QN_FILE_READ || !is_folder(path)) /* whoever reads it says what is wrong */
+        add(p, use, name, path);
+}
+
+void paths_add_data(paths *p, const char *name, const char *path) {
+    add(p, QN_FILE_READ, name, path);
+}
+
 void paths_add_sources(paths *p, const source_flags *from, const ranks_flags *ranks) {
     float fraction;
     const int file = from->valid && !read_float(from->valid, &fraction);
-    paths_add(p, QN_FILE_READ, "--data", from->data);
+    paths_add_data(p, "--data", from->data);
     paths_add(p, QN_FILE_READ, "--labels", from->labels);
-    paths_add(p, QN_FILE_READ, "--test", from->test);
+    paths_add_data(p, "--test", from->test);
     paths_add(p, QN_FILE_READ, "--test-labels", from->test_labels);
-    paths_add(p, QN_FILE_READ, "--valid", file ? from->valid : NULL);
+    paths_add_data(p, "--valid", file ? from->valid : NULL);
     paths_add(p, QN_FILE_READ, "--valid-labels", from->valid_labels);
     paths_add(p, QN_FILE_READ, "--key-file", ranks->key_file);
 }

@@ -17,6 +17,9 @@ typedef struct paths {
 /* Adds a path; NULL adds nothing. `name` is its option. */
 void paths_add(paths *p, qn_file_use use, const char *name, const char *path);
 
+/* Adds a data set: a file, or a folder of images. */
+void paths_add_data(paths *p, const char *name, const char *path);
+
 /* Adds the data sets, and the key file of the ranks. */
 void paths_add_sources(paths *p, const source_flags *from, const ranks_flags *ranks);
 
