@@ -8,7 +8,9 @@
 #include "device/cpu/worker/cpu_gradient_sums.h"
 #include <string.h>
 
-enum { BLOCK = QN__PANEL * QN__PANEL, PIECE_ROWS = 96 };
+/* A piece has one panel of inputs and all panels of outputs of a task. By rows, each call reads one
+ * panel of each: longer pieces stay in the cache too, and need fewer calls. */
+enum { BLOCK = QN__PANEL * QN__PANEL, PIECE_ROWS = 96, LONG_PIECE_ROWS = 192 };
 
 typedef struct task {
     const qn__cpu_layer *l;
@@ -26,12 +28,12 @@ static size_t place(const task *t, uint32_t panel, uint32_t tap) {
                       : (size_t)(tap - t->tap) * t->panels + panel;
 }
 
-/* Pixels of a piece. */
-static uint32_t piece_of(uint32_t items) { return items < PIECE_ROWS ? PIECE_ROWS / items : 1; }
+/* Pixels of a piece of that many rows. */
+static uint32_t piece_of(uint32_t rows, uint32_t items) { return items < rows ? rows / items : 1; }
 
 /* Whether neighbouring outputs read neighbouring inputs, and pieces are not of several rows. */
 static int goes_by_rows(const qn__cpu_axis *axis, uint32_t items) {
-    return axis->stride == 1 && axis->kernel > 1 && piece_of(items) < 2 * axis->size;
+    return axis->stride == 1 && axis->kernel > 1 && piece_of(PIECE_ROWS, items) < 2 * axis->size;
 }
 
 /* Narrows the positions *from .. *to - 1 to those that read an input at tap k. */
@@ -146,7 +148,7 @@ static void add_grain(const qn__worker *w, const task *t, uint32_t item, uint32_
                       float *partial) {
     const qn__cpu_axis *axis = t->l->outputs.axis;
     const uint32_t height = axis[0].size, width = axis[1].size;
-    const uint32_t pixels = piece_of(items);
+    const uint32_t pixels = piece_of(t->by_rows ? LONG_PIECE_ROWS : PIECE_ROWS, items);
     const uint32_t columns = pixels < width ? pixels : width;
     const uint32_t rows = pixels / width > 1 ? pixels / width : 1;
     memset(partial, 0, (size_t)t->taps * t->panels * BLOCK * sizeof *partial);
