@@ -3,11 +3,6 @@
 #include "device/gpu/gpu_call.h"
 #include "device/gpu/gpu_worker.h"
 
-/* Sixteen columns of a row are a piece of work. */
-static uint64_t sixteens(uint64_t rows, uint64_t columns) {
-    return rows * (qn__gpu_ld(columns) / QN_LD);
-}
-
 void qn__gpu_launch_grouped_forward(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
@@ -28,7 +23,8 @@ void qn__gpu_launch_grouped_forward(qn__gpu_pass *pass, uint32_t i) {
     qn__push_arg(&c, l->layer->conv_groups);
     qn__gpu_push_outputs(w, i, drops, &c);
     qn__gpu_launch_over(pass, QN__K_GROUPED_FORWARD,
-                        sixteens((uint64_t)pass->items * qn__gpu_pixels(l->layer), out), &c);
+                        qn__gpu_sixteens((uint64_t)pass->items * qn__gpu_pixels(l->layer), out),
+                        &c);
     qn__gpu_launch_gate(pass, i);
 }
 
@@ -56,7 +52,7 @@ void qn__gpu_launch_grouped_errors(qn__gpu_pass *pass, uint32_t i) {
     else
         qn__gpu_push_plain(w, &c);
     const uint64_t rows = (uint64_t)pass->items * l->from.height * l->from.width;
-    qn__gpu_launch_over(pass, QN__K_GROUPED_ERRORS, sixteens(rows, l->from.channels), &c);
+    qn__gpu_launch_over(pass, QN__K_GROUPED_ERRORS, qn__gpu_sixteens(rows, l->from.channels), &c);
 }
 
 void qn__gpu_launch_grouped_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
@@ -65,7 +61,7 @@ void qn__gpu_launch_grouped_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
     const uint32_t out = l->layer->to.channels;
     const uint64_t rows = l->layer->depth + (uint64_t)1; /* the last one: the biases */
     uint32_t groups[3];
-    qn__gpu_grid(QN__K_GROUPED_GRADIENT, sixteens(rows, out), groups);
+    qn__gpu_grid(QN__K_GROUPED_GRADIENT, qn__gpu_sixteens(rows, out), groups);
     groups[2] = qn__gpu_k_blocks(pass, qn__gpu_pieces(pass->items, w->program->grain), groups[0],
                                  l->weights, l->weights + rows * qn__gpu_ld(out), add);
     qn__gpu_call c = {0};

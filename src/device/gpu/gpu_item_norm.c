@@ -4,15 +4,13 @@
 #include "device/gpu/gpu_call.h"
 #include "device/gpu/gpu_worker.h"
 
-/* Launches over blocks of sixteen columns of some rows. */
-static void launch(qn__gpu_pass *pass, qn__kernel kernel, uint64_t rows, uint32_t i,
-                   const qn__gpu_call *c) {
+void qn__gpu_launch_norm(qn__gpu_pass *pass, qn__kernel kernel, uint64_t rows, uint32_t i,
+                         const qn__gpu_call *c) {
     const uint32_t channels = pass->worker->layer[i].layer->to.channels;
-    qn__gpu_launch_over(pass, kernel, rows * (qn__gpu_ld(channels) / QN_LD), c);
+    qn__gpu_launch_over(pass, kernel, qn__gpu_sixteens(rows, channels), c);
 }
 
-/* The first arguments of all kernels here but the gradient. */
-static void push_inputs(const qn__gpu_pass *pass, uint32_t i, qn__gpu_call *c) {
+void qn__gpu_push_norm_inputs(const qn__gpu_pass *pass, uint32_t i, qn__gpu_call *c) {
     qn__push_memory_arg(c, &pass->worker->step);
     qn__push_memory_arg(c, &pass->worker->taps);
     qn__push_memory_arg(c, qn__gpu_input_of(pass, i));
@@ -22,21 +20,21 @@ static void push_inputs(const qn__gpu_pass *pass, uint32_t i, qn__gpu_call *c) {
 static void launch_sums(qn__gpu_pass *pass, uint32_t i, uint32_t flags) {
     const qn__worker *w = pass->worker;
     qn__gpu_call c = {0};
-    push_inputs(pass, i, &c);
+    qn__gpu_push_norm_inputs(pass, i, &c);
     qn__push_memory_arg(&c, flags ? qn__gpu_errors_of(w, i) : &w->step);
     qn__push_memory_arg(&c, &w->layer[i].moments);
     qn__push_memory_arg(&c, &w->chains);
     qn__push_arg(&c, i * QN__GPU_TAPS);
     qn__push_arg(&c, w->layer[i].layer->groups);
     qn__push_arg(&c, flags);
-    launch(pass, QN__K_ITEM_NORM_SUMS, pass->items, i, &c);
+    qn__gpu_launch_norm(pass, QN__K_ITEM_NORM_SUMS, pass->items, i, &c);
 }
 
 static void launch_moments(qn__gpu_pass *pass, uint32_t i, uint32_t flags) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
     qn__gpu_call c = {0};
-    push_inputs(pass, i, &c);
+    qn__gpu_push_norm_inputs(pass, i, &c);
     qn__push_memory_arg(&c, &w->parameters);
     qn__push_memory_arg(&c, &w->chains);
     qn__push_memory_arg(&c, &l->moments);
@@ -56,7 +54,7 @@ void qn__gpu_launch_item_norm_forward(qn__gpu_pass *pass, uint32_t i) {
     launch_moments(pass, i, QN_NORM_SHIFT);
     launch_sums(pass, i, 0);
     launch_moments(pass, i, 0);
-    push_inputs(pass, i, &c);
+    qn__gpu_push_norm_inputs(pass, i, &c);
     qn__push_memory_arg(&c, &w->parameters);
     qn__push_memory_arg(&c, &l->moments);
     qn__push_memory_arg(&c, &l->output);
@@ -66,7 +64,8 @@ void qn__gpu_launch_item_norm_forward(qn__gpu_pass *pass, uint32_t i) {
     qn__push_arg(&c, i * QN__GPU_TAPS);
     qn__push_arg(&c, l->layer->groups);
     qn__gpu_push_outputs(w, i, drops, &c);
-    launch(pass, QN__K_ITEM_NORM_FORWARD, (uint64_t)pass->items * qn__gpu_pixels(l->layer), i, &c);
+    qn__gpu_launch_norm(pass, QN__K_ITEM_NORM_FORWARD,
+                        (uint64_t)pass->items * qn__gpu_pixels(l->layer), i, &c);
     qn__gpu_launch_gate(pass, i);
 }
 
@@ -78,7 +77,7 @@ void qn__gpu_launch_item_norm_errors(qn__gpu_pass *pass, uint32_t i) {
     if (l->source < 0)
         return;
     launch_moments(pass, i, QN_NORM_ERRORS);
-    push_inputs(pass, i, &c);
+    qn__gpu_push_norm_inputs(pass, i, &c);
     qn__push_memory_arg(&c, &w->parameters);
     qn__push_memory_arg(&c, &l->moments);
     qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
@@ -87,7 +86,8 @@ void qn__gpu_launch_item_norm_errors(qn__gpu_pass *pass, uint32_t i) {
     qn__push_arg(&c, i * QN__GPU_TAPS);
     qn__push_arg(&c, l->layer->groups);
     qn__push_arg(&c, qn__gpu_gives_first(w, i, l->source) ? 0 : QN_NORM_ADD);
-    launch(pass, QN__K_ITEM_NORM_ERRORS, (uint64_t)pass->items * qn__gpu_pixels(l->layer), i, &c);
+    qn__gpu_launch_norm(pass, QN__K_ITEM_NORM_ERRORS,
+                        (uint64_t)pass->items * qn__gpu_pixels(l->layer), i, &c);
     qn__gpu_finish_errors(pass, i);
 }
 

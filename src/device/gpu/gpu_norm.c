@@ -28,40 +28,27 @@ uint64_t qn__gpu_norm_needs(const qn__worker *w) {
     return most;
 }
 
-/* Launches over blocks of sixteen columns of some rows. */
-static void launch(qn__gpu_pass *pass, qn__kernel kernel, uint64_t rows, uint32_t i,
-                   const qn__gpu_call *c) {
-    const uint32_t channels = pass->worker->layer[i].layer->to.channels;
-    qn__gpu_launch_over(pass, kernel, rows * (qn__gpu_ld(channels) / QN_LD), c);
-}
-
-/* The first arguments of all kernels here. */
-static void push_inputs(const qn__gpu_pass *pass, uint32_t i, qn__gpu_call *c) {
-    qn__push_memory_arg(c, &pass->worker->step);
-    qn__push_memory_arg(c, &pass->worker->taps);
-    qn__push_memory_arg(c, qn__gpu_input_of(pass, i));
-}
-
 /* The moments of a layer's inputs, or with QN_NORM_ERRORS those of its errors. */
 static void launch_moments(qn__gpu_pass *pass, uint32_t i, uint32_t flags) {
     const qn__worker *w = pass->worker;
     const uint32_t grains = (uint32_t)grains_of(w, pass->items);
     qn__gpu_call c = {0}, d = {0};
-    push_inputs(pass, i, &c);
+    qn__gpu_push_norm_inputs(pass, i, &c);
     qn__push_memory_arg(&c, flags ? qn__gpu_errors_of(w, i) : &w->step);
     qn__push_memory_arg(&c, &w->layer[i].moments);
     qn__push_memory_arg(&c, &w->chains);
     qn__push_arg(&c, i * QN__GPU_TAPS);
     qn__push_arg(&c, grains);
     qn__push_arg(&c, flags);
-    launch(pass, QN__K_NORM_SUMS, (uint64_t)grains * qn__gpu_pixels(w->layer[i].layer), i, &c);
-    push_inputs(pass, i, &d);
+    qn__gpu_launch_norm(pass, QN__K_NORM_SUMS, (uint64_t)grains * qn__gpu_pixels(w->layer[i].layer),
+                        i, &c);
+    qn__gpu_push_norm_inputs(pass, i, &d);
     qn__push_memory_arg(&d, &w->chains);
     qn__push_memory_arg(&d, &w->layer[i].moments);
     qn__push_arg(&d, i * QN__GPU_TAPS);
     qn__push_arg(&d, grains);
     qn__push_arg(&d, flags);
-    launch(pass, QN__K_NORM_MOMENTS, grains, i, &d);
+    qn__gpu_launch_norm(pass, QN__K_NORM_MOMENTS, grains, i, &d);
 }
 
 void qn__gpu_launch_norm_forward(qn__gpu_pass *pass, uint32_t i) {
@@ -75,7 +62,7 @@ void qn__gpu_launch_norm_forward(qn__gpu_pass *pass, uint32_t i) {
     }
     if (pass->training)
         launch_moments(pass, i, 0);
-    push_inputs(pass, i, &c);
+    qn__gpu_push_norm_inputs(pass, i, &c);
     qn__push_memory_arg(&c, &w->parameters);
     qn__push_memory_arg(&c, &l->moments);
     qn__push_memory_arg(&c, &l->output);
@@ -85,7 +72,8 @@ void qn__gpu_launch_norm_forward(qn__gpu_pass *pass, uint32_t i) {
     qn__push_arg(&c, i * QN__GPU_TAPS);
     qn__push_arg(&c, pass->training ? (uint32_t)grains_of(w, pass->items) : 0);
     qn__gpu_push_outputs(w, i, drops, &c);
-    launch(pass, QN__K_NORM_FORWARD, (uint64_t)pass->items * qn__gpu_pixels(l->layer), i, &c);
+    qn__gpu_launch_norm(pass, QN__K_NORM_FORWARD, (uint64_t)pass->items * qn__gpu_pixels(l->layer),
+                        i, &c);
     qn__gpu_launch_gate(pass, i);
 }
 
@@ -100,7 +88,7 @@ void qn__gpu_launch_norm_errors(qn__gpu_pass *pass, uint32_t i) {
     launch_moments(pass, i, QN_NORM_ERRORS);
     if (l->source < 0)
         return;
-    push_inputs(pass, i, &c);
+    qn__gpu_push_norm_inputs(pass, i, &c);
     qn__push_memory_arg(&c, &w->parameters);
     qn__push_memory_arg(&c, &l->moments);
     qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
@@ -109,7 +97,8 @@ void qn__gpu_launch_norm_errors(qn__gpu_pass *pass, uint32_t i) {
     qn__push_arg(&c, i * QN__GPU_TAPS);
     qn__push_arg(&c, (uint32_t)grains_of(w, pass->items));
     qn__push_arg(&c, qn__gpu_gives_first(w, i, l->source) ? 0 : QN_NORM_ADD);
-    launch(pass, QN__K_NORM_ERRORS, (uint64_t)pass->items * qn__gpu_pixels(l->layer), i, &c);
+    qn__gpu_launch_norm(pass, QN__K_NORM_ERRORS, (uint64_t)pass->items * qn__gpu_pixels(l->layer),
+                        i, &c);
     qn__gpu_finish_errors(pass, i);
 }
 

@@ -26,11 +26,6 @@ void qn__gpu_unfold(qn__gpu_pass *pass, const qn__gpu_chunk *k, const qn__gpu_me
                         qn__gpu_pieces(k->count, 16) * (qn__gpu_ld(k->columns) / 4), &c);
 }
 
-/* Sixteen columns of a row are a piece of work. */
-static uint64_t sixteens(uint64_t rows, uint64_t columns) {
-    return rows * (qn__gpu_ld(columns) / QN_LD);
-}
-
 static void launch_pool(qn__gpu_pass *pass, uint32_t i, int backward) {
     const qn__worker *w = pass->worker;
     const int32_t source = w->layer[i].source;
@@ -49,7 +44,7 @@ static void launch_pool(qn__gpu_pass *pass, uint32_t i, int backward) {
                          (backward && !qn__gpu_gives_first(w, i, source) ? QN_POOL_ADD : 0));
     qn__push_float_arg(&c, 1.0f / (float)qn__gpu_window_of(l));
     qn__gpu_launch_over(pass, backward ? QN__K_POOL_ERRORS : QN__K_POOL_FORWARD,
-                        sixteens((uint64_t)pass->items * pixels, l->from.channels), &c);
+                        qn__gpu_sixteens((uint64_t)pass->items * pixels, l->from.channels), &c);
 }
 
 void qn__gpu_finish_chains(qn__gpu_pass *pass, uint32_t i, const qn__gpu_chunk *k, uint32_t flags) {
@@ -74,7 +69,7 @@ void qn__gpu_finish_chains(qn__gpu_pass *pass, uint32_t i, const qn__gpu_chunk *
     qn__push_arg(&c, out);
     qn__push_arg(&c, flags);
     qn__gpu_push_outputs(w, i, drops, &c);
-    qn__gpu_launch_over(pass, QN__K_PIXELS_FORWARD, sixteens(k->count, out), &c);
+    qn__gpu_launch_over(pass, QN__K_PIXELS_FORWARD, qn__gpu_sixteens(k->count, out), &c);
 }
 
 void qn__gpu_launch_pixels_forward(qn__gpu_pass *pass, uint32_t i) {
@@ -128,7 +123,7 @@ static void finish_errors(qn__gpu_pass *pass, uint32_t i, int32_t source,
         qn__gpu_push_outputs(w, (uint32_t)source, 1, &c);
     else
         qn__gpu_push_plain(w, &c);
-    qn__gpu_launch_over(pass, QN__K_PIXELS_ERRORS, sixteens(k->count, in), &c);
+    qn__gpu_launch_over(pass, QN__K_PIXELS_ERRORS, qn__gpu_sixteens(k->count, in), &c);
 }
 
 /* QN_PIXELS_ADD, unless layer i is the first to give errors to layer `source`. */
@@ -179,7 +174,8 @@ void qn__gpu_launch_add_forward(qn__gpu_pass *pass, uint32_t i) {
     qn__gpu_push_outputs(w, i, drops, &c);
     qn__gpu_launch_over(
         pass, QN__K_ADD_FORWARD,
-        sixteens((uint64_t)pass->items * qn__gpu_pixels(l->layer), l->layer->to.channels), &c);
+        qn__gpu_sixteens((uint64_t)pass->items * qn__gpu_pixels(l->layer), l->layer->to.channels),
+        &c);
     qn__gpu_launch_gate(pass, i);
 }
 
@@ -194,7 +190,8 @@ static void launch_turn(qn__gpu_pass *pass, uint32_t i) {
     qn__push_arg(&c, l->from.channels);
     qn__push_arg(&c, l->to.channels);
     qn__gpu_launch_over(pass, QN__K_TURN,
-                        sixteens(qn__gpu_error_depth(l) + (uint64_t)1, l->from.channels), &c);
+                        qn__gpu_sixteens(qn__gpu_error_depth(l) + (uint64_t)1, l->from.channels),
+                        &c);
 }
 
 void qn__gpu_launch_pixels_errors(qn__gpu_pass *pass, uint32_t i) {

@@ -158,6 +158,11 @@ static inline uint32_t qn__gpu_vectors(const qn__layer *l) { return l->depth ? 1
 
 static inline uint64_t qn__gpu_ld(uint64_t n) { return (n + QN_LD - 1) / QN_LD * QN_LD; }
 
+/* Pieces of work of kernels that take sixteen columns of a row each. */
+static inline uint64_t qn__gpu_sixteens(uint64_t rows, uint64_t columns) {
+    return rows * (qn__gpu_ld(columns) / QN_LD);
+}
+
 /* gpu_memory.c */
 
 /* Assigns the offsets of the layers' parameters; sets `padded`. */
@@ -287,6 +292,11 @@ void qn__gpu_launch_norm_gradient(qn__gpu_pass *pass, uint32_t layer, int add);
 void qn__gpu_launch_norm_update(qn__gpu_pass *pass, uint32_t layer);
 
 /* gpu_item_norm.c: groupnorm and layernorm (17.9), which gpu_norm.c calls. */
+/* Launches a normalisation's kernel over sixteen columns of each of some rows. */
+void qn__gpu_launch_norm(qn__gpu_pass *pass, qn__kernel kernel, uint64_t rows, uint32_t layer,
+                         const qn__gpu_call *arguments);
+/* The first arguments of all its kernels but those of gradients. */
+void qn__gpu_push_norm_inputs(const qn__gpu_pass *pass, uint32_t layer, qn__gpu_call *call);
 void qn__gpu_launch_item_norm_forward(qn__gpu_pass *pass, uint32_t layer);
 /* Sums of the errors and, if a layer is below, its errors. */
 void qn__gpu_launch_item_norm_errors(qn__gpu_pass *pass, uint32_t layer);
