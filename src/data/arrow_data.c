@@ -234,7 +234,7 @@ static qn_status fill_weights(filling *f, qn_error *err) {
         return QN_MEMORY;
     const qn_status status = qn__arrow_each(f->table, f->column, take_weight, f, err);
     return status == QN_OK
-               ? qn__data_check_weights(f->data->weights, f->data->items, "the Arrow stream", err)
+               ? qn__data_check_weights(f->data->weights, f->data->items, f->table->name, err)
                : status;
 }
 
@@ -243,7 +243,7 @@ static qn_status fill_weights(filling *f, qn_error *err) {
 /* The columns that the options choose, by the rules for CSV. */
 static qn_status choose_columns(const qn__arrow_table *table, const qn_data_options *options,
                                 qn__csv_header *header, qn_error *err) {
-    *header = (qn__csv_header){.path = "the Arrow stream"};
+    *header = (qn__csv_header){.path = table->name};
     header->shape.columns = table->columns;
     header->names = qn__alloc(table->columns + 1, sizeof *header->names, err);
     if (!header->names)
@@ -253,11 +253,9 @@ static qn_status choose_columns(const qn__arrow_table *table, const qn_data_opti
         if (!(header->names[i] = qn__copy_text(name ? name : "", err)))
             return QN_MEMORY;
     }
-    qn_data_options own = *options;
-    own.expected_categories = NULL; /* a column has its type */
-    const qn_status status = qn__csv_choose_columns(header, &own, err);
+    const qn_status status = qn__csv_choose_columns(header, options, err);
     if (status == QN_INPUT)
-        qn__at(err, "the schema of the Arrow stream");
+        qn__at(err, "the schema of %s", table->name);
     return status;
 }
 
@@ -294,7 +292,6 @@ static qn_status make_room(const qn__arrow_table *table, const qn__csv_header *h
                            qn_data *data, qn_error *err) {
     data->items = table->items;
     data->features = header->shape.features;
-    data->format = "arrow";
     data->release = qn__free; /* first: without it the schema is a view's */
     if (qn__data_need_schema(data, err) != QN_OK)
         return QN_MEMORY;
@@ -343,16 +340,43 @@ static qn_status fill_columns(const qn__arrow_table *table, const qn__csv_header
     return status;
 }
 
-static qn_status fill(const qn__arrow_table *table, const qn_data_options *options, qn_data *data,
-                      qn_error *err) {
+/* A column is of use unless the options leave it out. */
+static qn_status tell_wanted(const qn__arrow_source *source, const qn__csv_header *header,
+                             qn_error *err) {
+    const uint64_t columns = header->shape.columns;
+    uint8_t *wanted = qn__alloc(columns, 1, err);
+    if (!wanted)
+        return QN_MEMORY;
+    memset(wanted, 1, columns);
+    for (const qn__special *s = header->special; s->column < columns; s++)
+        wanted[s->column] = s->kind != QN__COLUMN_SKIP;
+    source->want(source->stream, wanted);
+    qn__free(wanted);
+    return QN_OK;
+}
+
+static qn_status fill(const qn__arrow_source *source, qn__arrow_table *table,
+                      const qn_data_options *options, qn_data *data, qn_error *err) {
     qn__csv_header header;
     qn_status status = choose_columns(table, options, &header, err);
+    if (status == QN_OK && source->want)
+        status = tell_wanted(source, &header, err);
+    if (status == QN_OK)
+        status = qn__arrow_read_parts(source, table, err);
     if (status == QN_OK)
         status = fill_columns(table, &header, options->task, data, err);
     qn__csv_header_release(&header);
+    return status;
+}
+
+qn_status qn__arrow_fill(const qn__arrow_source *source, const qn_data_options *options,
+                         qn_data *data, qn_error *err) {
+    qn__arrow_table table;
+    qn_status status = qn__arrow_read_schema(source, &table, err);
     if (status == QN_OK)
-        status = qn__labels_settle(data, options, 1, "the Arrow stream", err);
-    return status == QN_OK ? qn__data_finish(data, NULL, err) : status;
+        status = fill(source, &table, options, data, err);
+    qn__arrow_release(&table);
+    return status;
 }
 
 static qn_status take_options(const qn_data_options *given, qn_data_options *options,
@@ -374,12 +398,17 @@ static qn_status open_stream(struct ArrowArrayStream *stream, const qn_data_opti
         status = qn__host_check(err);
     if (status != QN_OK)
         return status;
-    qn__arrow_table table = {0};
+    const qn__arrow_source source = {.stream = stream, .name = "the Arrow stream"};
     qn_data *data = qn__alloc(1, sizeof *data, err);
-    status = data ? qn__arrow_read(stream, &table, err) : QN_MEMORY;
+    if (!data)
+        return QN_MEMORY;
+    data->format = "arrow";
+    options.expected_categories = NULL; /* a column has its type */
+    status = qn__arrow_fill(&source, &options, data, err);
     if (status == QN_OK)
-        status = fill(&table, &options, data, err);
-    qn__arrow_release(&table);
+        status = qn__labels_settle(data, &options, 1, source.name, err);
+    if (status == QN_OK)
+        status = qn__data_finish(data, NULL, err);
     if (status != QN_OK) {
         qn_data_close(data);
         return status;

@@ -12,37 +12,45 @@ static const char *name_of(const qn__arrow_table *table, uint64_t column) {
 qn_status qn__arrow_refuse(const qn__arrow_table *table, uint64_t column, uint64_t item,
                            const char *remedy, qn_error *err) {
     const char *name = name_of(table, column);
-    qn__at(err, "the Arrow stream, item %llu, column %llu%s%.80s", (unsigned long long)item,
+    qn__at(err, "%s, item %llu, column %llu%s%.80s", table->name, (unsigned long long)item,
            (unsigned long long)column + 1, *name ? ", " : "", name);
     return qn__remedy(err, QN_INPUT, "%s", remedy);
 }
 
 /* ------------------------------------------------------------------ the stream */
 
-static qn_status refuse_stream(qn_error *err, const char *remedy) {
-    qn__at(err, "the Arrow stream");
+static qn_status refuse_table(const qn__arrow_table *table, qn_error *err, const char *remedy) {
+    qn__at(err, "%s", table->name);
     return qn__remedy(err, QN_INPUT, "%s", remedy);
 }
 
-static qn_status fail_stream(struct ArrowArrayStream *stream, int code, qn_error *err) {
+static qn_status fail_stream(const qn__arrow_source *source, int code, qn_error *err) {
+    struct ArrowArrayStream *stream = source->stream;
+    if (source->status && *source->status != QN_OK)
+        return *source->status;
+    if (source->status)
+        return qn__fail_memory(err, 1, 1 << 16);
     const char *told = stream->get_last_error ? stream->get_last_error(stream) : NULL;
     qn__fail(err, QN_INPUT, "the Arrow stream failed: %.200s", told ? told : strerror(code));
-    return refuse_stream(err, "correct the error in the program that made the stream");
+    qn__at(err, "%s", source->name);
+    return qn__remedy(err, QN_INPUT, "correct the error in the program that made the stream");
 }
 
-static qn_status check_schema(const struct ArrowSchema *schema, qn_error *err) {
+static qn_status check_schema(const qn__arrow_table *table, qn_error *err) {
+    const struct ArrowSchema *schema = &table->schema;
     int whole = schema->release && schema->format && schema->n_children >= 0 &&
                 schema->n_children <= UINT32_MAX;
     if (whole && strcmp(schema->format, "+s") != 0) {
         qn__fail(err, QN_INPUT, "the Arrow stream has the type \"%.20s\", which is no table",
                  schema->format);
-        return refuse_stream(err, "give a stream of record batches (\"+s\"), such as a table's");
+        return refuse_table(table, err,
+                            "give a stream of record batches (\"+s\"), such as a table's");
     }
     for (int64_t i = 0; whole && i < schema->n_children; i++)
         whole = schema->children && schema->children[i] && schema->children[i]->format;
     if (!whole || schema->n_children == 0) {
-        qn__fail(err, QN_INPUT, "the Arrow stream's table has no columns");
-        return refuse_stream(err, "give a table with at least one column");
+        qn__fail(err, QN_INPUT, "the table has no columns");
+        return refuse_table(table, err, "give a table with at least one column");
     }
     return QN_OK;
 }
@@ -76,12 +84,12 @@ static qn_status check_part(const qn__arrow_table *table, const struct ArrowArra
                 (!type->dictionary || is_whole(column->dictionary, type->dictionary, 0));
     }
     if (!whole) {
-        qn__fail(err, QN_INPUT, "a part of the Arrow stream does not have the shape of its schema");
-        return refuse_stream(err, "correct the program that made the stream");
+        qn__fail(err, QN_INPUT, "a part of the table does not have the shape of its schema");
+        return refuse_table(table, err, "correct the program that made the stream");
     }
     if (has_null_rows(part)) {
-        qn__fail(err, QN_INPUT, "the Arrow stream has rows that are null as a whole");
-        return refuse_stream(err, "leave these rows out");
+        qn__fail(err, QN_INPUT, "the table has rows that are null as a whole");
+        return refuse_table(table, err, "leave these rows out");
     }
     return QN_OK;
 }
@@ -105,13 +113,13 @@ static qn_status keep_part(qn__arrow_table *table, struct ArrowArray *part, qn_e
     return QN_OK;
 }
 
-static qn_status read_parts(struct ArrowArrayStream *stream, qn__arrow_table *table,
-                            qn_error *err) {
+static qn_status take_parts(const qn__arrow_source *source, qn__arrow_table *table, qn_error *err) {
+    struct ArrowArrayStream *stream = source->stream;
     for (;;) {
         struct ArrowArray part = {0};
         const int code = stream->get_next(stream, &part);
         if (code != 0)
-            return fail_stream(stream, code, err);
+            return fail_stream(source, code, err);
         if (!part.release)
             return QN_OK;
         qn_status status = check_part(table, &part, err);
@@ -124,24 +132,30 @@ static qn_status read_parts(struct ArrowArrayStream *stream, qn__arrow_table *ta
     }
 }
 
-qn_status qn__arrow_read(struct ArrowArrayStream *stream, qn__arrow_table *table, qn_error *err) {
-    *table = (qn__arrow_table){0};
+qn_status qn__arrow_read_schema(const qn__arrow_source *source, qn__arrow_table *table,
+                                qn_error *err) {
+    struct ArrowArrayStream *stream = source->stream;
+    *table = (qn__arrow_table){.name = source->name};
     if (!stream->release) {
         qn__fail(err, QN_INPUT, "the Arrow stream is released already");
-        return refuse_stream(err, "a stream can be read once: export the table again");
+        return refuse_table(table, err, "a stream can be read once: export the table again");
     }
     const int code = stream->get_schema(stream, &table->schema);
     if (code != 0)
-        return fail_stream(stream, code, err);
-    qn_status status = check_schema(&table->schema, err);
-    if (status != QN_OK)
-        return status;
-    table->columns = (uint64_t)table->schema.n_children;
-    status = read_parts(stream, table, err);
+        return fail_stream(source, code, err);
+    const qn_status status = check_schema(table, err);
+    if (status == QN_OK)
+        table->columns = (uint64_t)table->schema.n_children;
+    return status;
+}
+
+qn_status qn__arrow_read_parts(const qn__arrow_source *source, qn__arrow_table *table,
+                               qn_error *err) {
+    const qn_status status = take_parts(source, table, err);
     if (status != QN_OK || table->items > 0)
         return status;
-    qn__fail(err, QN_INPUT, "the Arrow stream's table has no rows");
-    return refuse_stream(err, "give a table with at least one row");
+    qn__fail(err, QN_INPUT, "the table has no rows");
+    return refuse_table(table, err, "give a table with at least one row");
 }
 
 void qn__arrow_release(qn__arrow_table *table) {

@@ -3,10 +3,24 @@
 #define QN_DATA_ARROW_TABLE_H
 
 #include "base/error.h"
+#include "data/data.h"
 #include <quern/arrow.h>
 #include <stddef.h>
 
+/* Where a table comes from: another program, or a reader of files. */
+typedef struct qn__arrow_source {
+    struct ArrowArrayStream *stream;
+    const char *name; /* in messages: the path of a file, or "the Arrow stream" */
+    /* Of a reader of files, else NULL: what a function of the stream failed with. The reader gave
+     * the stream the same `err` that it gives qn__arrow_fill, and filled it. */
+    const qn_status *status;
+    /* Tells a reader, after the schema, which columns have a use: wanted[column] is 1. In the parts
+     * the others need no buffers. NULL: nobody asks. */
+    void (*want)(struct ArrowArrayStream *stream, const uint8_t *wanted);
+} qn__arrow_source;
+
 typedef struct qn__arrow_table {
+    const char *name; /* as in the source */
     struct ArrowSchema schema;
     uint64_t columns;
     struct ArrowArray *part; /* with at least one row each */
@@ -14,10 +28,19 @@ typedef struct qn__arrow_table {
     uint64_t items;
 } qn__arrow_table;
 
-/* Takes all parts of the stream, and checks their shapes. The caller releases *table, in any case,
- * and the stream. Fails with QN_INPUT or QN_MEMORY. */
-qn_status qn__arrow_read(struct ArrowArrayStream *stream, qn__arrow_table *table, qn_error *err);
+/* Takes the schema of the stream, and checks its shape. The caller releases *table, in any case,
+ * and the stream. Fails with QN_INPUT, QN_MEMORY or the source's own status. */
+qn_status qn__arrow_read_schema(const qn__arrow_source *source, qn__arrow_table *table,
+                                qn_error *err);
+/* Then takes all parts, and checks their shapes. Fails as above. */
+qn_status qn__arrow_read_parts(const qn__arrow_source *source, qn__arrow_table *table,
+                               qn_error *err);
 void qn__arrow_release(qn__arrow_table *table);
+
+/* Reads all of the source's stream into `data`, as a reader does (data/readers.h): by the options,
+ * with the rules of qn_data_from_arrow. The caller releases the stream. Fails as above. */
+qn_status qn__arrow_fill(const qn__arrow_source *source, const qn_data_options *options,
+                         qn_data *data, qn_error *err);
 
 typedef enum qn__arrow_kind {
     QN__ARROW_INT, /* booleans too */

@@ -1,4 +1,5 @@
 /* Tables by the Arrow C interfaces, built here by hand as the specification says. */
+#include "data/arrow_build.h"
 #include "data/testing.h"
 #include <errno.h>
 #include <math.h>
@@ -438,6 +439,76 @@ static void test_digest(void **state) {
     qn_data_close(data);
 }
 
+/* ------------------------------------------------------------------ columns that grow */
+
+/* Ten rows of an id, a column that becomes real at row 3, one that is empty until row 8, a text
+ * with a gap, a float and a truth value. */
+static qn__arrow_build *grow_columns(void) {
+    static const struct {
+        const char *name;
+        qn__build_type type;
+    } added[] = {{"id", QN__BUILD_INT},      {"size", QN__BUILD_INT},    {"late", QN__BUILD_EMPTY},
+                 {"kind", QN__BUILD_TEXT},   {"share", QN__BUILD_FLOAT}, {"truth", QN__BUILD_BOOL},
+                 {"other", QN__BUILD_EMPTY}, {"none", QN__BUILD_EMPTY}};
+    qn__arrow_build *b;
+    qn_status status;
+    assert_int_equal(qn__build_create(&b, NULL), QN_OK);
+    for (size_t i = 0; i < sizeof added / sizeof *added; i++)
+        assert_int_equal(
+            qn__build_add(b, added[i].name, strlen(added[i].name), added[i].type, NULL), QN_OK);
+    for (uint64_t row = 0; row < 10; row++) {
+        assert_int_equal(qn__build_put_whole(b, 0, (int64_t)row % 3, NULL), QN_OK);
+        if (row == 3) {
+            assert_int_equal(qn__build_widen(b, 1, QN__BUILD_TEXT, &status, NULL), 0);
+            assert_int_equal(qn__build_widen(b, 1, QN__BUILD_DOUBLE, &status, NULL), 1);
+        }
+        if (row < 3)
+            assert_int_equal(qn__build_put_whole(b, 1, -(int64_t)row, NULL), QN_OK);
+        else
+            assert_int_equal(qn__build_put_number(b, 1, (double)row + 0.5, NULL), QN_OK);
+        if (row == 8)
+            assert_int_equal(qn__build_widen(b, 2, QN__BUILD_TEXT, &status, NULL), 1);
+        if (row == 9)
+            assert_int_equal(qn__build_put_text(b, 2, "z", 1, NULL), QN_OK);
+        if (row != 4)
+            assert_int_equal(qn__build_put_text(b, 3, row % 2 ? "odd!" : "even", 4, NULL), QN_OK);
+        assert_int_equal(qn__build_put_number(b, 4, 0.1, NULL), QN_OK);
+        assert_int_equal(qn__build_put_whole(b, 5, row > 8, NULL), QN_OK);
+        assert_int_equal(qn__build_pad(b, row + 1, NULL), QN_OK);
+    }
+    assert_int_equal(qn__build_widen(b, 6, QN__BUILD_INT, &status, NULL), 1);
+    assert_true(qn__build_columns(b) == 8 && qn__build_rows(b, 7) == 10);
+    assert_int_equal(qn__build_type_of(b, 6), QN__BUILD_INT);
+    assert_true(qn__build_bytes(b) > 10 * 4 * 8);
+    return b;
+}
+
+static void test_build(void **state) {
+    (void)state;
+    static const float want[10][7] = {
+        {0, NAN, 0, 0.1f, 0, NAN, NAN},      {-1, NAN, 1, 0.1f, 0, NAN, NAN},
+        {-2, NAN, 0, 0.1f, 0, NAN, NAN},     {3.5f, NAN, 1, 0.1f, 0, NAN, NAN},
+        {4.5f, NAN, NAN, 0.1f, 0, NAN, NAN}, {5.5f, NAN, 1, 0.1f, 0, NAN, NAN},
+        {6.5f, NAN, 0, 0.1f, 0, NAN, NAN},   {7.5f, NAN, 1, 0.1f, 0, NAN, NAN},
+        {8.5f, NAN, 0, 0.1f, 0, NAN, NAN},   {9.5f, 0, 1, 0.1f, 1, NAN, NAN}};
+    struct ArrowArrayStream stream;
+    qn_data *data;
+    qn__build_stream(grow_columns(), &stream);
+    assert_int_equal(qn_data_from_arrow(&stream, NULL, &data, NULL), QN_OK);
+    assert_null(stream.release);
+    assert_int_equal(qn_data_items(data), 10);
+    assert_int_equal(qn_data_features(data), 7);
+    const float *values = qn_data_values(data);
+    for (int i = 0; i < 70; i++)
+        assert_true(isnan((&want[0][0])[i]) ? isnan(values[i]) : values[i] == (&want[0][0])[i]);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(qn_data_labels(data)[i], i % 3);
+    assert_string_equal(qn_data_category(data, 1, 0), "z");
+    assert_string_equal(qn_data_category(data, 2, 1), "odd!");
+    assert_string_equal(qn_data_feature_name(data, 6), "none");
+    qn_data_close(data);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mixed),         cmocka_unit_test(test_parts),
@@ -445,6 +516,7 @@ int main(void) {
         cmocka_unit_test(test_label_choice),  cmocka_unit_test(test_codes),
         cmocka_unit_test(test_large_targets), cmocka_unit_test(test_refused),
         cmocka_unit_test(test_usage),         cmocka_unit_test(test_digest),
+        cmocka_unit_test(test_build),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

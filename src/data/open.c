@@ -7,6 +7,7 @@
 #include "data/readers.h"
 #include "data/shape.h"
 #include "num/host.h"
+#include <string.h>
 
 /* Smaller files are read before a second thread would have started. */
 #define WORTH_THREADS ((uint64_t)1 << 19)
@@ -49,6 +50,11 @@ static qn_status check_format(const qn__reader *reader, const qn__source *source
         return refuse_option(source, err,
                              "leave `data.shape` out, or say what to make of them "
                              "with `data.resize`");
+    }
+    if (reader->typed && o->header && strcmp(o->header, "auto") != 0) {
+        qn__fail(err, QN_INPUT, "a file of the format %s has no header line: it names its columns",
+                 reader->name);
+        return refuse_option(source, err, "leave `data.header` out");
     }
     if (reader->columns)
         return QN_OK;

@@ -23,7 +23,8 @@ typedef struct qn__reader {
     /* The same where the file is gzipped. NULL: the format is not read from gzip, and the file is
      * refused. Probes and reads get the unpacked bytes (source.h). */
     const char *gzip_name;
-    int columns;    /* 1: it has columns, so the options about columns and headers mean something */
+    int columns;    /* 1: it has columns, so the options about columns mean something */
+    int typed;      /* 1: its columns have names and types of their own, so there is no header */
     int weights;    /* 1: it can hold weights of items (qn_data_options.weight) */
     int files;      /* 1: an item is a file, which can be broken (qn_data_options.skip_broken) */
     int quantities; /* 1: labels may be quantities, so that many different ones are a doubt */
