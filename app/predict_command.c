@@ -37,7 +37,8 @@ static const option predict_options[] = {
      .kind = OPTION_TEXT,
      AT(from.data),
      .value = "FILE",
-     .help = "data to predict: CSV, IDX, NPY or NPZ, plain or gzipped, or a folder or archive of "
+     .help = "data to predict: CSV, IDX, NPY, NPZ or LIBSVM, plain or gzipped, or a folder or "
+             "archive of "
              "images; required"},
     {.more = source_label_options, AT(from)},
     {.more = source_column_options, AT(from)},

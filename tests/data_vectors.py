@@ -179,10 +179,11 @@ def blocks(data):
     return hashlib.sha256(inner).digest()
 
 
-def digest_of(kind, items, features, values, labels):
-    """docs/exactness.md 2.2; `values` and `labels` are bytes, `labels` may be None."""
+def digest_of(kind, items, features, values, labels, real=False):
+    """docs/exactness.md 2.2; `values` and `labels` are bytes, `labels` may be None, and are targets where
+    `real`."""
     head = (b"quern data 1\n" + bytes([kind]) + struct.pack("<QQ", items, features)
-            + bytes([labels is not None]))
+            + bytes([2 if real else labels is not None]))
     return hashlib.sha256(head + blocks(values) + (blocks(labels) if labels is not None else b"")
                           ).hexdigest()
 

@@ -415,8 +415,8 @@ def _view(owner, address, shape, kind):
 
 
 def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
-    """Reads a file of items: CSV, IDX, NPY or NPZ, all but NPZ plain or gzipped; or a folder or an
-    archive of images.
+    """Reads a file of items: CSV, IDX, NPY, NPZ or LIBSVM, all but NPZ plain or gzipped; or a folder
+    or an archive of images.
 
     Among ranks all call this together: one rank of each machine reads the file, and the others
     share its memory.
@@ -499,7 +499,8 @@ def data_of(given, labels=None, **columns):
     task = columns.pop("task", None)
     expected = {"label_column": columns.pop("expected_label", None),
                 "expected_weight": columns.pop("expected_weight", None)}
-    for word in ("classes", "expected_categories", "expected_task", "expected_resize"):  # of files alone
+    for word in ("classes", "expected_categories", "expected_task", "expected_resize",
+                 "expected_features"):  # of files alone
         columns.pop(word, None)
     if isinstance(given, Data):
         if columns:
@@ -520,11 +521,13 @@ def data_of(given, labels=None, **columns):
     return made
 
 
-def as_in(columns, real, label, categories, classes=0, weight=None, resize=None):
+def as_in(columns, real, label, categories, classes=0, weight=None, resize=None,
+          features=0):
     """The options with which other data is read as the training data was.
 
     `categories`: for each feature its name, or None, and how many categories it has. `weight`: the
-    column of weights, or None. Other data has none. `resize`: how images were resized, or None."""
+    column of weights, or None. Other data has none. `resize`: how images were resized, or None.
+    `features`: how many the training data has."""
     known = {"task": "regress"} if real else {"expected_task": "classify"}
     if label is not None:
         known["expected_label"] = label
@@ -540,4 +543,6 @@ def as_in(columns, real, label, categories, classes=0, weight=None, resize=None)
         known["expected_weight"] = weight
     if resize:
         known["expected_resize"] = resize
+    if features:
+        known["expected_features"] = features
     return {**known, **columns}

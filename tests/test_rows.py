@@ -1,0 +1,98 @@
+"""Formats of rows beside CSV: LIBSVM text. What other readers make of the same file is the oracle; the
+digest is that of the same values as arrays of NumPy."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+import data_vectors
+
+MISSING = np.array([0x7FC00000], "<u4").view("<f4")[0]
+
+
+@pytest.fixture
+def info(run_quern):
+    def ask(*args):
+        return json.loads(run_quern("data", "info", *args, "--json").stdout)
+    return ask
+
+
+def digest(values, labels=None):
+    """Of docs/exactness.md 2.2. Labels of floats are targets."""
+    values = np.ascontiguousarray(values)
+    if values.dtype != np.uint8:
+        values = values.astype("<f4")
+        values[np.isnan(values)] = MISSING
+    real = labels is not None and np.asarray(labels).dtype.kind == "f"
+    known = None if labels is None else np.asarray(labels, "<f4" if real else "<i4").tobytes()
+    return data_vectors.digest_of(1 if values.dtype == np.uint8 else 2, *values.shape, values.tobytes(),
+                                  known, real)
+
+
+@pytest.mark.parametrize("zero_based", [True, False])
+@pytest.mark.parametrize("kind", ["bytes", "floats"])
+def test_libsvm_as_scikit_learn_reads_it(tmp_path, info, kind, zero_based):
+    datasets = pytest.importorskip("sklearn.datasets")
+    draw = np.random.default_rng(3)
+    items = 20_000 if (kind, zero_based) == ("floats", True) else 50  # blocks of 1 MiB, for several threads
+    x = np.where(draw.random((items, 9)) < 0.4, 0, draw.integers(1, 256, (items, 9))).astype(float)
+    y = draw.integers(0, 3, items)
+    if kind == "floats":
+        x *= draw.normal(size=x.shape) * 10.0 ** draw.integers(-30, 30, x.shape)
+        y = draw.normal(size=items)
+    x[0, [0, 8]] = 1
+    path = str(tmp_path / "a.svm")
+    datasets.dump_svmlight_file(x, y, path, zero_based=zero_based, comment="made here")
+    read, labels = datasets.load_svmlight_file(path)
+    read = read.toarray()
+    told = info(path)
+    assert (told["format"], told["items"], told["features"]) == ("libsvm", items, 9)
+    expected = (read.astype(np.uint8), labels.astype(int)) if kind == "bytes" else (read, labels)
+    assert told["digest"] == digest(*expected)
+
+
+def test_libsvm_lines(tmp_path, info):
+    path = tmp_path / "a.svm.gz"
+    path.write_bytes(gzip.compress(b"# two classes\n\n+1 qid:3 1:nan\t4:0.5 # 9:9\r\n-1 2:1e3\n  \n-1"))
+    told = info(path)
+    assert told["format"] == "libsvm.gz" and told["class_names"] == ["-1", "1"]
+    assert told["note"] == "the query ids (qid) are not used"
+    assert told["digest"] == digest([[np.nan, 0, 0, 0.5], [0, 1000, 0, 0], [0, 0, 0, 0]], [1, 0, 0])
+
+
+@pytest.mark.parametrize("text, what, where", [
+    ("1 1:2\n1,2 1:3", '"1,2" is a list of labels', "line 2, byte 6"),
+    ("1 1:2\ncat 1:3", 'the label "cat" is no number', "line 2, byte 6"),
+    ("1 1:2\n 2:3", 'a label is missing: "2:3"', "line 2, byte 7"),
+    ("1 1:2\ninf 1:3", 'the label "inf" is infinite', "line 2, byte 6"),
+    ("1 2:3 2:4", 'the index of "2:4" is not greater', "line 1, byte 6"),
+    ("1 1:inf", 'the value "inf" is infinite', "line 1, byte 4"),
+    ("1 1:1e39", 'the number "1e39" is beyond', "line 1, byte 4"),
+    ("1 1:2 z", '"z" is not INDEX:VALUE', "line 1, byte 6"),
+    ("1 1:2 3:x", 'the value "x" is no number', "line 1, byte 8"),
+    ("1 1:2 4294967295:1", "is not INDEX:VALUE", "line 1, byte 6"),
+    ("1 1:2 400000000:1", "the dense table of 1 items with 400000000 features is too large", "a.svm"),
+    ("1 qid:1", "no item has a feature", "a.svm"),
+])
+def test_libsvm_refusals(tmp_path, run_quern, text, what, where):
+    (tmp_path / "a.svm").write_text(text + "\n")
+    told = run_quern("data", "info", tmp_path / "a.svm", status=1).stderr
+    assert what in told and where in told and len(told.splitlines()) == 3
+
+
+@pytest.mark.parametrize("text", ["a,b\n1,12:30\n", "1\t12:30\n2\t12:31\n", "5;1:2;3\n"])
+def test_times_of_the_day_are_no_libsvm(tmp_path, info, text):
+    (tmp_path / "a.csv").write_text(text)
+    assert info(tmp_path / "a.csv")["format"] == "csv"
+
+
+def test_libsvm_of_fewer_features(tmp_path, run_quern):
+    (tmp_path / "a.svm").write_text("1 1:2 5:0\n0 2:1\n" * 20)
+    (tmp_path / "b.svm").write_text("1 1:2\n0 2:1\n")
+    trained = run_quern("train", "--data", tmp_path / "a.svm", "--test", tmp_path / "b.svm", "--epochs",
+                        1, "-o", tmp_path / "m", "--devices", "cpu", "--threads", 1)
+    assert "the greatest index is 2 of 5, and none is 0, so indices count from 1" in trained.stderr
+    run_quern("predict", tmp_path / "m", "--data", tmp_path / "b.svm", "-o", tmp_path / "p.csv")
+    assert len((tmp_path / "p.csv").read_text().splitlines()) == 3
