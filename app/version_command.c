@@ -33,15 +33,16 @@ static void print_cluster(void) {
         printf("started by: %s\n", mpi.launcher);
 }
 
-/* Opened when the first image of their kind is read. */
-static void print_images(void) {
+/* Opened when the first file of their kind is read. */
+static void print_libraries(void) {
     static const struct {
         const char *kind, *name, *missing;
-    } kinds[] = {{"jpeg", "JPEG", "none (Debian: libturbojpeg0)"},
-                 {"png", "PNG", "none (Debian: libpng16-16)"}};
+    } kinds[] = {{"jpeg", "JPEG images", "none (Debian: libturbojpeg0)"},
+                 {"png", "PNG images", "none (Debian: libpng16-16)"},
+                 {"zstd", "zstd data", "none (Debian: libzstd1)"}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         const char *about = qn_data_image_library(kinds[i].kind);
-        printf("%s images: %s\n", kinds[i].name, *about ? about : kinds[i].missing);
+        printf("%s: %s\n", kinds[i].name, *about ? about : kinds[i].missing);
     }
 }
 
@@ -51,7 +52,7 @@ static int run(const command *self, int argc, char **argv) {
     if (code >= 0)
         return code;
     printf("quern %s\nexactness contract: %d\n%s", qn_version(), QN_CONTRACT, qn_build_info());
-    print_images();
+    print_libraries();
     print_cluster();
     return EXIT_DONE;
 }

@@ -390,6 +390,7 @@ static qn_status read_csv(qn__source *source, const qn_data_options *options, qn
 const qn__reader qn__csv_reader = {
     .name = "csv",
     .gzip_name = "csv.gz",
+    .zstd_name = "csv.zst",
     .columns = 1,
     .weights = 1,
     .quantities = 1,

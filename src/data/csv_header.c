@@ -19,7 +19,7 @@ static const char *other_format(const char *text, size_t size) {
                  {"\xFD"
                   "7zXZ",
                   "xz data"},
-                 {"\x28\xB5\x2F\xFD", "zstd data"}};
+                 {"\x28\xB5\x2F\xFD", "zstd data inside compressed data"}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         size_t length = strlen(known[i].magic);
         if (size >= length && memcmp(text, known[i].magic, length) == 0)

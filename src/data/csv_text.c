@@ -144,7 +144,7 @@ qn_status qn__csv_text_header(qn__csv_text *t, const char *path, const qn_data_o
 }
 
 static qn_status open_text(qn__csv_text *t, qn__source *source, int threads, qn_error *err) {
-    if (qn__source_is_gzip(source)) {
+    if (qn__source_packing(source)) {
         const qn_status status = qn__source_contents(source, &t->contents, err);
         t->size = t->contents.size;
         return status;

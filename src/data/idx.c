@@ -19,7 +19,7 @@ typedef struct header {
 /* Reports an error at a byte of the uncompressed file. */
 static qn_status refuse(const qn__source *source, size_t byte, const char *remedy, qn_error *err) {
     qn__at(err, "%s, byte %zu%s", qn__source_path(source), byte,
-           qn__source_is_gzip(source) ? " of the unpacked file" : "");
+           qn__source_packing(source) ? " of the unpacked file" : "");
     return qn__remedy(err, QN_INPUT, "%s", remedy);
 }
 
@@ -136,7 +136,7 @@ static qn_status read_elements(qn__source *source, const header *head, qn__buffe
                                qn_error *err) {
     *out = (qn__buffer){0};
     uint64_t want = head->items * head->features; /* both below 2^32 */
-    if (!qn__source_is_gzip(source)) {
+    if (!qn__source_packing(source)) {
         uint64_t have = qn__source_file_size(source) - head->size;
         if (have != want)
             return refuse_size(source, head, have, have > want, err);
@@ -250,6 +250,7 @@ static int probe(const uint8_t *first, size_t size, const char *path) {
 const qn__reader qn__idx_reader = {
     .name = "idx",
     .gzip_name = "idx.gz",
+    .zstd_name = "idx.zst",
     .labels_remedy = "give its file of labels with `data.labels_path`",
     .probe = probe,
     .read = read_items,

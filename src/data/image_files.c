@@ -82,7 +82,7 @@ static qn_status list_tar(qn__source *source, qn__image_files *f, qn_error *err)
     f->tar = (qn__tar_bytes){.file = qn__source_descriptor(source),
                              .size = qn__source_file_size(source),
                              .path = f->path};
-    if (qn__source_is_gzip(source)) {
+    if (qn__source_packing(source)) {
         const qn_status status = qn__source_contents(source, &f->unpacked, err);
         if (status != QN_OK)
             return status;

@@ -10,6 +10,7 @@
 #include "data/image_classes.h"
 #include "data/image_names.h"
 #include "data/readers.h"
+#include "data/zstd.h"
 #include "image/decode.h"
 #include "image/planes.h"
 #include "image/resize.h"
@@ -422,6 +423,8 @@ const char *qn_data_image_library(const char *kind) {
         about = qn__image_library(QN__IMAGE_JPEG);
     if (kind && strcmp(kind, "png") == 0)
         about = qn__image_library(QN__IMAGE_PNG);
+    if (kind && strcmp(kind, "zstd") == 0)
+        about = qn__zstd_library();
     return about ? about : "";
 }
 
@@ -444,6 +447,7 @@ static int probe(const uint8_t *first, size_t size, const char *path) {
 const qn__reader qn__image_reader = {
     .name = "images",
     .gzip_name = "images.gz",
+    .zstd_name = "images.zst",
     .labels_remedy = "put the images of each class into a folder of its name",
     .files = 1,
     .probe = probe,

@@ -8,22 +8,27 @@
 #include <stdio.h>
 #include <string.h>
 
-/* DEFLATE (RFC 1951) makes at most 258 bytes of 2 bits. */
+/* DEFLATE (RFC 1951) makes at most 258 bytes of 2 bits; zstd.c refuses more than this. */
 enum { UNPACKED_MOST = 1032 };
+
+static uint64_t most_bytes(const qn__source *source) {
+    const uint64_t always = qn__source_packing(source) == QN__ZSTD ? (uint64_t)64 << 20 : 0;
+    return qn__source_file_size(source) * UNPACKED_MOST + always;
+}
 
 static qn_status read_source(void *self, void *bytes, size_t size, size_t *got, qn_error *err) {
     return qn__source_read(self, bytes, size, got, err);
 }
 
 static qn__npy_bytes bytes_of(qn__source *source) {
-    const int gzip = qn__source_is_gzip(source);
+    const int packed = qn__source_packing(source) != QN__PLAIN;
     const uint64_t size = qn__source_file_size(source);
     qn__npy_bytes bytes = {.read = read_source,
                            .self = source,
-                           .size = gzip ? size * UNPACKED_MOST : size,
-                           .exact = !gzip,
+                           .size = packed ? most_bytes(source) : size,
+                           .exact = !packed,
                            .path = qn__source_path(source)};
-    snprintf(bytes.of, sizeof bytes.of, "%s", gzip ? " of the unpacked file" : "");
+    snprintf(bytes.of, sizeof bytes.of, "%s", packed ? " of the unpacked file" : "");
     return bytes;
 }
 
@@ -106,7 +111,7 @@ static qn_status take_labels(qn__source *source, const char *task, qn_data *data
         const qn__npy_bytes bytes = bytes_of(source);
         return qn__npy_read_labels(&bytes, task, data, err);
     }
-    if (!probe_npz(first, got, "") || qn__source_is_gzip(source)) {
+    if (!probe_npz(first, got, "") || qn__source_packing(source)) {
         qn__fail(err, QN_INPUT, "the file of labels is neither NPY nor NPZ");
         qn__at(err, "%s, byte 0", qn__source_path(source));
         return qn__remedy(err, QN_INPUT,
@@ -139,6 +144,7 @@ static qn_status read_labels(const char *path, const qn_data_options *options, q
 const qn__reader qn__npy_reader = {
     .name = "npy",
     .gzip_name = "npy.gz",
+    .zstd_name = "npy.zst",
     .quantities = 1,
     .labels_remedy = "give the array of labels with `data.labels_path`",
     .probe = probe_npy,

@@ -17,12 +17,23 @@ static qn_status refuse_option(const qn__source *source, qn_error *err, const ch
     return qn__remedy(err, QN_INPUT, "%s", remedy);
 }
 
+/* The format's name for a file that is compressed so; NULL: it is not read. */
+static const char *name_of(const qn__reader *reader, const qn__source *source) {
+    const qn__packing packing = qn__source_packing(source);
+    return packing == QN__GZIP   ? reader->gzip_name
+           : packing == QN__ZSTD ? reader->zstd_name
+                                 : reader->name;
+}
+
 /* Options that this format has no use for would be forgotten silently. */
 static qn_status check_format(const qn__reader *reader, const qn__source *source,
                               const qn_data_options *o, qn_error *err) {
-    if (qn__source_is_gzip(source) && !reader->gzip_name) {
-        qn__fail(err, QN_INPUT, "a gzipped %s file is not read", reader->name);
-        return refuse_option(source, err, "unpack it with gunzip");
+    if (!name_of(reader, source)) {
+        const int gzip = qn__source_packing(source) == QN__GZIP;
+        qn__fail(err, QN_INPUT, "a %s file compressed with %s is not read", reader->name,
+                 gzip ? "gzip" : "zstd");
+        return refuse_option(source, err,
+                             gzip ? "unpack it with gunzip" : "unpack it with zstd -d");
     }
     if (o->labels_path && !reader->read_labels) {
         qn__fail(err, QN_INPUT,
@@ -78,7 +89,7 @@ static qn_status check_format(const qn__reader *reader, const qn__source *source
 static qn_status read_with(const qn__reader *reader, qn__source *source,
                            const qn_data_options *options, qn__pool *pool, qn_data *data,
                            qn_error *err) {
-    data->format = qn__source_is_gzip(source) ? reader->gzip_name : reader->name;
+    data->format = name_of(reader, source);
     qn_status status = reader->read(source, options, pool, data, err);
     if (status == QN_OK && options->shape)
         status = qn__shape_set(data, options->shape, qn__source_path(source), err);

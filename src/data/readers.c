@@ -33,6 +33,8 @@ const char *qn__format_name(const char *name) {
             return (*at)->name;
         if ((*at)->gzip_name && strcmp(name, (*at)->gzip_name) == 0)
             return (*at)->gzip_name;
+        if ((*at)->zstd_name && strcmp(name, (*at)->zstd_name) == 0)
+            return (*at)->zstd_name;
     }
     return NULL;
 }

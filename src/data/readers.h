@@ -19,10 +19,10 @@ enum {
 enum { QN__PROBE_BYTES = 512 };
 
 typedef struct qn__reader {
-    const char *name; /* what qn_data_format says; at most 15 bytes, as gzip_name */
-    /* The same where the file is gzipped. NULL: the format is not read from gzip, and the file is
-     * refused. Probes and reads get the unpacked bytes (source.h). */
-    const char *gzip_name;
+    const char *name; /* what qn_data_format says; at most 15 bytes, as the two below */
+    /* The same where the file is compressed with gzip or zstd. NULL: the format is not read from
+     * such a file, which is refused. Probes and reads get the unpacked bytes (source.h). */
+    const char *gzip_name, *zstd_name;
     int columns;    /* 1: it has columns, so the options about columns mean something */
     int typed;      /* 1: its columns have names and types of their own, so there is no header */
     int weights;    /* 1: it can hold weights of items (qn_data_options.weight) */

@@ -1,9 +1,10 @@
-/* Input files: opened with clear messages, read directly or through gzip.c. */
+/* Input files: opened with clear messages, read directly or through gzip.c or zstd.c. */
 #include "data/source.h"
 #include "base/memory.h"
 #include "data/data.h"
 #include "data/descriptor.h"
 #include "data/gzip.h"
+#include "data/zstd.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -21,7 +22,8 @@ struct qn__source {
     char *part; /* of the archive that the path names; NULL: none */
     int fd, folder;
     uint64_t file_size;
-    qn__gzip *gzip; /* NULL for a plain file */
+    qn__gzip *gzip; /* of a gzipped file, else NULL */
+    qn__zstd *zstd; /* likewise */
     uint8_t peeked[PEEK_MAX];
     size_t peeked_size, peeked_taken;
 };
@@ -61,9 +63,9 @@ static qn_status check_kind(const char *path, const struct stat *info, qn_error 
     return QN_OK;
 }
 
-/* Checks the first two bytes and seeks back to the beginning. */
-static qn_status find_gzip(qn__source *source, qn_error *err) {
-    uint8_t magic[2] = {0, 0};
+/* Checks the first bytes and seeks back to the beginning. */
+static qn_status find_packing(qn__source *source, qn_error *err) {
+    uint8_t magic[4] = {0};
     size_t got = 0;
     qn_status status =
         qn__descriptor_read(source->fd, source->path, magic, sizeof magic, &got, err);
@@ -71,7 +73,9 @@ static qn_status find_gzip(qn__source *source, qn_error *err) {
         return status;
     if (lseek(source->fd, 0, SEEK_SET) != 0)
         return qn__fail_errno(err, "read", source->path);
-    if (got == 2 && magic[0] == 0x1F && magic[1] == 0x8B)
+    if (qn__is_zstd(magic, got))
+        return qn__zstd_create(source->fd, source->path, source->file_size, &source->zstd, err);
+    if (got >= 2 && magic[0] == 0x1F && magic[1] == 0x8B)
         return qn__gzip_create(source->fd, source->path, &source->gzip, err);
     return QN_OK;
 }
@@ -106,7 +110,7 @@ static qn_status open_into(qn__source *source, const char *given, int folders, q
     if (status != QN_OK)
         return status;
     source->file_size = (uint64_t)info.st_size;
-    return find_gzip(source, err);
+    return find_packing(source, err);
 }
 
 static qn_status open_source(const char *path, int folders, qn__source **out, qn_error *err) {
@@ -135,6 +139,7 @@ void qn__source_close(qn__source *source) {
     if (!source)
         return;
     qn__gzip_destroy(source->gzip);
+    qn__zstd_destroy(source->zstd);
     if (source->fd >= 0)
         close(source->fd);
     qn__free(source->path);
@@ -144,7 +149,9 @@ void qn__source_close(qn__source *source) {
 
 int qn__source_is_folder(const qn__source *source) { return source->folder; }
 
-int qn__source_is_gzip(const qn__source *source) { return source->gzip != NULL; }
+qn__packing qn__source_packing(const qn__source *source) {
+    return source->gzip ? QN__GZIP : source->zstd ? QN__ZSTD : QN__PLAIN;
+}
 
 const char *qn__source_path(const qn__source *source) { return source->path; }
 
@@ -158,6 +165,8 @@ static qn_status read_below(qn__source *source, void *bytes, size_t size, size_t
                             qn_error *err) {
     if (source->gzip)
         return qn__gzip_read(source->gzip, bytes, size, got, err);
+    if (source->zstd)
+        return qn__zstd_read(source->zstd, bytes, size, got, err);
     return qn__descriptor_read(source->fd, source->path, bytes, size, got, err);
 }
 
@@ -202,7 +211,7 @@ static qn_status grow(qn__buffer *buffer, size_t room, qn_error *err) {
 
 qn_status qn__source_take(qn__source *source, size_t wanted, qn__buffer *out, qn_error *err) {
     *out = (qn__buffer){0};
-    size_t vouched = source->gzip ? FIRST_ROOM : (size_t)source->file_size;
+    size_t vouched = qn__source_packing(source) ? FIRST_ROOM : (size_t)source->file_size;
     size_t room = wanted < vouched ? wanted : vouched;
     qn_status status = QN_OK;
     for (;;) {

@@ -10,8 +10,9 @@
 
 typedef struct qn__source qn__source;
 
-/* Opens a regular file and detects gzip by its magic number. "PATH.npz:PART" opens PATH.npz. Fails
- * with QN_INPUT (missing, a directory, empty), QN_IO or QN_UNSUPPORTED (gzip without zlib). */
+/* Opens a regular file and detects gzip and zstd by their magic numbers. "PATH.npz:PART" opens
+ * PATH.npz. Fails with QN_INPUT (missing, a directory, empty), QN_IO or QN_UNSUPPORTED (gzip
+ * without zlib, zstd without libzstd). */
 qn_status qn__source_open(const char *path, qn__source **out, qn_error *err);
 void qn__source_close(qn__source *source); /* accepts NULL */
 
@@ -19,13 +20,15 @@ void qn__source_close(qn__source *source); /* accepts NULL */
 qn_status qn__source_open_any(const char *path, qn__source **out, qn_error *err);
 int qn__source_is_folder(const qn__source *source);
 
-int qn__source_is_gzip(const qn__source *source);
+/* How the file is compressed. */
+typedef enum qn__packing { QN__PLAIN, QN__GZIP, QN__ZSTD } qn__packing;
+qn__packing qn__source_packing(const qn__source *source);
 const char *qn__source_path(const qn__source *source);
 /* What stands behind the colon of "PATH.npz:PART"; NULL: no part was named. */
 const char *qn__source_part(const qn__source *source);
 /* The open file, for pread in parallel with this source. */
 int qn__source_descriptor(const qn__source *source);
-/* Bytes of the file itself: for gzip, the compressed ones. */
+/* Bytes of the file itself: the compressed ones. */
 uint64_t qn__source_file_size(const qn__source *source);
 
 /* Copies the next `size` bytes; *got is the number of bytes: fewer only at the end. */
