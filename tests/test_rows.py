@@ -1,4 +1,4 @@
-"""Formats of rows beside CSV: LIBSVM text. What other readers make of the same file is the oracle; the
+"""Formats of rows beside CSV: LIBSVM text, JSON lines. What other readers make of the same file is the oracle; the
 digest is that of the same values as arrays of NumPy."""
 
 import gzip
@@ -96,3 +96,49 @@ def test_libsvm_of_fewer_features(tmp_path, run_quern):
     assert "the greatest index is 2 of 5, and none is 0, so indices count from 1" in trained.stderr
     run_quern("predict", tmp_path / "m", "--data", tmp_path / "b.svm", "-o", tmp_path / "p.csv")
     assert len((tmp_path / "p.csv").read_text().splitlines()) == 3
+
+
+def test_json_as_pandas_reads_it(tmp_path, info):
+    pandas = pytest.importorskip("pandas")
+    draw = np.random.default_rng(4)
+    items = 500
+    frame = pandas.DataFrame({
+        "sick": draw.integers(0, 2, items).astype(bool), "age": draw.integers(-100, 100, items),
+        "big": draw.integers(-2**62, 2**62, items), "dose": draw.normal(size=items) * 1e10**draw.integers(-2, 3),
+        "gap": np.where(draw.random(items) < 0.3, np.nan, draw.normal(size=items)),
+        "city": draw.choice(["Bern", "Z\u00fcrich", "a\"b\\\n\U0001F600"], items)})
+    path = tmp_path / "a.json"
+    text = frame.to_json(orient="records", lines=True, double_precision=15)
+    path.write_text(text.replace('"gap":null,', ""))  # a missing key is a missing value
+    read = pandas.read_json(path, lines=True, precise_float=True)
+    cities = sorted(set(read.city), key=str.encode)
+    columns = [read.age.astype("f4"), read.big.to_numpy("i8").astype("f4"), read.dose, read.gap,
+               [cities.index(city) for city in read.city]]
+    order = list(range(5)) if '"gap"' in text.split("\n")[0].replace('"gap":null', "") else [0, 1, 2, 4, 3]
+    told = info(path)
+    assert [c["name"] for c in told["table"]] == [["age", "big", "dose", "gap", "city"][k] for k in order]
+    assert told["digest"] == digest(np.stack([columns[k] for k in order], 1), read.sick)
+    path.write_text(frame.to_json(orient="records", double_precision=15))
+    assert info(path)["digest"] == digest(np.stack(columns, 1), read.sick)  # an array
+
+
+@pytest.mark.parametrize("text, what, where", [
+    ('{"y":1,"a":2}\n{"y":0,"a":[1]}', 'the key "a" holds an array', "line 2, byte 25"),
+    ('{"y":1,"a":{"b":1}}', 'the key "a" holds an object', "line 1, byte 11"),
+    ('{"y":1,"a":2}\n{"y":0,"a":"t"}', 'the key "a" has numbers, and here a text', "line 2, byte 25"),
+    ('{"y":1,"a":true}{"a":1}', 'the key "a" has booleans, and here a number', "line 1, byte 21"),
+    ('{"y":1,"a":2,"a":3}', 'the key "a" stands twice', "line 1, byte 13"),
+    ('{"y":1,"a":01}', "a number is not written as in JSON", "line 1, byte 11"),
+    ('{"y":1,"a":-Infinity}', "infinite", "line 1, byte 11"),
+    ('{"y":1,"a":"\\ud83d"}', "half a character", "line 1, byte 12"),
+    ('{"y":1,"a":"\\u0000"}', "a NUL", "line 1, byte 12"),
+    ('{"y":1,"a":"x', "the text ends too early", "line 1, byte 13"),
+    ('{"y":1\n"a":2}', "a '}' is missing", "line 2, byte 7"),
+    ('[{"y":1,"a":1},]', "an item is no object", "line 1, byte 15"),
+    ('[{"y":1,"a":1}] 2', "more text follows", "line 1, byte 16"),
+    ("".join('{"k%d":1}' % k for k in range(3000)), "different keys", "line 1"),
+])
+def test_json_refusals(tmp_path, run_quern, text, what, where):
+    (tmp_path / "a.json").write_text(text)
+    told = run_quern("data", "info", tmp_path / "a.json", status=1).stderr
+    assert what in told and where in told and len(told.splitlines()) == 3
