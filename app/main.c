@@ -21,6 +21,7 @@ const command *const all_commands[] = {&train_command,
                                        &data_synth_digits_command,
                                        &model_list_command,
                                        &model_show_command,
+                                       &model_export_command,
                                        &devices_command,
                                        &plan_command,
                                        &version_command,
@@ -65,7 +66,7 @@ static int is_group(const char *word) {
 /* "quern data", "quern data synth" and misspelled names. */
 static int no_such_command(int argc, char **argv) {
     static const char list[] = "\"quern help\" lists the commands";
-    const char *names[16];
+    const char *names[sizeof all_commands / sizeof *all_commands];
     char typed[128] = "", remedy[256];
     size_t count = 0, used = 0;
     for (int i = 0; all_commands[i]; i++)
@@ -78,8 +79,9 @@ static int no_such_command(int argc, char **argv) {
     if (argv[1][0] == '-')
         snprintf(typed, sizeof typed, "%.60s", argv[1]);
     if (strcmp(typed, "model") == 0)
-        return message_usage("write quern model list, or quern model show TEXT",
-                             "\"model\" needs a subcommand: list or show");
+        return message_usage("write quern model list, quern model show TEXT, or quern model export "
+                             "MODEL -o FILE.onnx",
+                             "\"model\" needs a subcommand: list, show or export");
     if (strcmp(typed, "data") == 0)
         return message_usage("write quern data info FILE, or quern data synth digits",
                              "\"data\" needs a subcommand: info or synth digits");

@@ -149,6 +149,7 @@ static const struct {
     {"gpu gpus hardware benchmark bench nvidiasmi clinfo", "devices"},
     {"models zoo pretrained", "model list"},
     {"network layers flops torchinfo", "model show"},
+    {"export onnx convert toonnx freeze", "model export"},
     {"estimate simulate profile cost", "plan"},
     {"v about", "version"},
     {"man usage commands", "help"},

@@ -156,6 +156,8 @@ static void test_models(void **state) {
     REFUSED(qn_model_save, "path", have.model, NULL);
     REFUSED(qn_model_save_among, "model", NULL, "a", NULL);
     REFUSED(qn_model_save_among, "path", have.model, NULL, NULL);
+    REFUSED(qn_model_write_onnx, "model", NULL, "a");
+    REFUSED(qn_model_write_onnx, "path", have.model, NULL);
     REFUSED(qn_train_options_from_model, "model", NULL, have.data, &options);
     REFUSED(qn_train_options_from_model, "data", have.model, NULL, &options);
     REFUSED(qn_train_options_from_model, "options", have.model, have.data, NULL);

@@ -17,6 +17,7 @@ import pytest
 import builds
 import python_package
 from machine import LONG
+from onnx_reader import Graph
 from python_package import python
 
 np = pytest.importorskip("numpy")
@@ -437,6 +438,8 @@ def test_a_model_keeps_its_bytes(q, digits, tmp_path):
     assert model.recipe["epochs"] == 2 and [e.epoch for e in model.history] == [1, 2]
     assert model.history[-1].test.items == 100 == model.report.test.items
     model.save(tmp_path / "m")
+    model.save_onnx(tmp_path / "m.onnx")
+    assert set(Graph((tmp_path / "m.onnx").read_bytes()).outputs) == {"output", "class"}
     again = pickle.loads(pickle.dumps(model))
     assert bytes(again) == (tmp_path / "m").read_bytes()
     import hashlib

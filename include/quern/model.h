@@ -48,6 +48,16 @@ QN_API qn_status qn_model_save(const qn_model *model, const char *path, qn_error
 QN_API qn_status qn_model_save_among(const qn_model *model, const char *path, qn_cluster *cluster,
                                      qn_error *err);
 
+/* Writes the model to an ONNX file (opset 13), for other programs to apply it. The graph takes the
+ * values of items as a data set has them: scaling, numbers for missing values and inputs of
+ * categories are in it. docs/formats.md names inputs, outputs and metadata. A model of integer
+ * arithmetic becomes the float network of the same parameters. The file is written as by
+ * qn_model_save.
+ *
+ * Fails with QN_IO, QN_MEMORY (it takes twice the memory of the parameters), or QN_UNSUPPORTED (the
+ * file would have 2 GiB or more). An old file is then as before. */
+QN_API qn_status qn_model_write_onnx(const qn_model *model, const char *path, qn_error *err);
+
 /* Frees the model and all that its functions returned. Accepts NULL. Not while a qn_train_options
  * that qn_train_options_from_model filled is in use. */
 QN_API void qn_model_free(qn_model *model);

@@ -205,6 +205,19 @@ class Model:
         if library().qn_cluster_is_writer(cluster):
             call("qn_model_save_among", self._address, text(path), cluster)
 
+    def save_onnx(self, path):
+        """Writes the model as an ONNX file (opset 13) for other programs (docs/formats.md).
+
+        The graph takes values as the training data has them: it scales them itself.
+
+        Raises
+        ------
+        FileError
+            The file cannot be written; an old one is as before.
+        """
+        self._must_be_complete()
+        call("qn_model_write_onnx", self._address, text(path))
+
     def _must_be_complete(self):
         if not self.complete:
             raise UsageError("the training was ended early, so the recipe does not lead to this model",
