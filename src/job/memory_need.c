@@ -17,25 +17,44 @@ typedef struct subject {
     const qn__member *members;
     uint32_t count;
     int best; /* the parameters of the best epoch are kept */
+    qn__memory_ranks ranks;
     qn__program program;
 } subject;
 
 static uint64_t sum(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
 
-/* The host's state, a model to write, the best epoch's parameters; and where several devices or
- * ranks share a step, each one's sums and the copy for a device that fails. */
+static uint64_t times(uint64_t a, uint64_t b) {
+    return b && a > UINT64_MAX / b ? UINT64_MAX : a * b;
+}
+
+/* The host's state, a model to write, the best epoch's parameters; and where several devices share
+ * a step, each one's sums and the copy for a device that fails. */
 static uint64_t of_job(const subject *s) {
     const uint64_t state = 1 + qn__optimizer_slots(s->program.optimizer), words = sizeof(int64_t);
     uint64_t bytes = (state + 1 + (uint64_t)s->best) * sizeof(float);
     if (s->count > 1)
         bytes += 2 * s->count * words + state * sizeof(float);
-    if (qn_cluster_ranks(s->compute.cluster) > 1)
-        bytes += 3 * words;
-    return bytes * s->program.parameters; /* below 2^64: qn__network_program */
+    return times(bytes, s->program.parameters);
+}
+
+/* What the ranks of a machine share: the sums of each of them, and two totals. */
+static uint64_t of_totals(const qn__memory_ranks *r, uint64_t parameters) {
+    return r->all > 1 ? times((r->here + 2) * sizeof(int64_t), parameters) : 0;
+}
+
+/* Messages of sums to and from other machines, which the ranks of this one divide: what is sent to
+ * those who add it, what comes to be added, and the total of an own segment. */
+static uint64_t of_messages(const qn__memory_ranks *r, uint64_t parameters) {
+    const uint64_t machines = (r->all + r->here - 1) / r->here;
+    return machines > 1
+               ? times((2 * machines - 1) * sizeof(int64_t), parameters) / machines / r->here
+               : 0;
 }
 
 static qn__memory_need need_of(const subject *s) {
-    qn__memory_need need = {.program = PROGRAM, .parameters = of_job(s)};
+    const uint64_t words = s->program.parameters;
+    qn__memory_need need = {.program = PROGRAM, .shared = of_totals(&s->ranks, words)};
+    need.parameters = sum(sum(of_job(s), need.shared), of_messages(&s->ranks, words));
     for (uint32_t i = 0; i < s->count; ++i) {
         const qn__member *m = &s->members[i];
         qn_compute own = s->compute;
@@ -52,6 +71,12 @@ static qn__memory_need need_of(const subject *s) {
         need.batch = sum(need.batch, qn__reference_bytes(&s->program, qn__lost_items(&s->program)));
     need.all = sum(sum(need.batch, need.parameters), need.program);
     return need;
+}
+
+static qn__memory_ranks ranks_of(const qn__memory_job *job) {
+    qn__memory_ranks ranks = {.all = qn_cluster_ranks(job->compute->cluster)};
+    qn_cluster_local(job->compute->cluster, NULL, &ranks.here);
+    return job->ranks.all ? job->ranks : ranks;
 }
 
 /* `layer` and `found` are the room for layers and members; they live as long as *out. */
@@ -71,6 +96,7 @@ static qn_status examine(const qn__memory_job *job, qn__layer *layer, qn__member
                                  .scale = r->scale,
                                  .batch = job->items < r->batch ? (uint32_t)job->items : r->batch,
                                  .grain = r->grain}};
+    out->ranks = ranks_of(job);
     const qn_status status =
         qn__network_program(&r->network, qn__recipe_input(r), layer, &out->program.parameters, err);
     if (status != QN_OK || job->members)
@@ -91,19 +117,13 @@ qn_status qn__memory_need_of(const qn__memory_job *job, qn__memory_need *out, qn
 /* Bytes that the ranks of this machine take now: the programs are there already, and a step's items
  * are divided among the ranks. */
 static uint64_t of_ranks(const qn__memory_need *need, uint32_t ranks) {
-    return sum(need->batch,
-               need->parameters > UINT64_MAX / ranks ? UINT64_MAX : need->parameters * ranks);
+    const uint64_t own = times(need->parameters - need->shared, ranks);
+    return sum(sum(need->batch, need->shared), own);
 }
 
-/* What a machine has. */
-typedef struct machine {
-    uint64_t available;
-    uint32_t ranks;
-} machine;
-
-static int fits(const subject *s, const machine *m) {
+static int fits(const subject *s, uint64_t available) {
     const qn__memory_need need = need_of(s);
-    return of_ranks(&need, m->ranks) <= m->available;
+    return of_ranks(&need, s->ranks.here) <= available;
 }
 
 /* "1.5 GiB" */
@@ -114,23 +134,24 @@ static const char *show(uint64_t bytes, char text[24]) {
     return text;
 }
 
-static void say(const subject *s, const machine *m, const qn__memory_need *need, qn_error *err) {
+static void say(const subject *s, uint64_t available, const qn__memory_need *need, qn_error *err) {
     char all[24], batch[24], parameters[24], left[24], ranks[48] = "the training takes";
-    if (m->ranks > 1)
-        snprintf(ranks, sizeof ranks, "the %u ranks on this machine take", m->ranks);
+    const uint32_t here = s->ranks.here;
+    if (here > 1)
+        snprintf(ranks, sizeof ranks, "the %u ranks on this machine take", here);
     qn__fail(err, QN_MEMORY,
              "%s about %s of memory beside the data (%s for a batch of %u items, %s for the "
              "parameters%s), and %s are available",
-             ranks, show(of_ranks(need, m->ranks), all), show(need->batch, batch), s->program.batch,
-             show(need->parameters, parameters), m->ranks > 1 ? " of each" : "",
-             show(m->available, left));
+             ranks, show(of_ranks(need, here), all), show(need->batch, batch), s->program.batch,
+             show(of_ranks(need, here) - need->batch, parameters),
+             here > 1 ? " of all of them" : "", show(available, left));
 }
 
 /* The batch, halved until it fits, or one thread. */
-static qn_status advise(const subject *s, const machine *m, qn_error *err) {
+static qn_status advise(const subject *s, uint64_t available, qn_error *err) {
     subject less = *s;
     while ((less.program.batch /= 2) > 0)
-        if (fits(&less, m)) {
+        if (fits(&less, available)) {
             qn__at(err, "`train.batch`");
             return qn__remedy(err, QN_MEMORY,
                               "with `train.batch` %u it fits; or use a machine with more memory",
@@ -138,7 +159,7 @@ static qn_status advise(const subject *s, const machine *m, qn_error *err) {
         }
     less = *s;
     less.compute.threads = 1;
-    if (fits(&less, m)) {
+    if (fits(&less, available)) {
         qn__at(err, "`compute.threads`");
         return qn__remedy(err, QN_MEMORY,
                           "with `compute.threads` 1 it fits; or use a machine with more memory");
@@ -153,14 +174,10 @@ qn_status qn__memory_need_check(const qn__memory_job *job, uint64_t available, q
     qn__layer layer[QN__MAX_LAYERS];
     qn__member found[QN__MAX_WORKERS];
     subject s;
-    uint32_t index = 0;
-    machine m = {available, 1};
     const qn_status status = examine(job, layer, found, &s, err);
     *out = status == QN_OK ? need_of(&s) : (qn__memory_need){0};
-    if (job->compute->cluster)
-        qn_cluster_local(job->compute->cluster, &index, &m.ranks);
-    if (status != QN_OK || of_ranks(out, m.ranks) <= available)
+    if (status != QN_OK || of_ranks(out, s.ranks.here) <= available)
         return status;
-    say(&s, &m, out, err);
-    return advise(&s, &m, err);
+    say(&s, available, out, err);
+    return advise(&s, available, err);
 }

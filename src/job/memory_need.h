@@ -8,10 +8,16 @@
 /* Bytes of the host's memory. */
 typedef struct qn__memory_need {
     uint64_t batch;      /* inputs, outputs and errors of a batch */
-    uint64_t parameters; /* weights and biases, optimiser's state, sums, copies */
-    uint64_t program;    /* the program and its libraries, without those of GPUs */
-    uint64_t all;        /* the sum */
+    uint64_t parameters; /* weights and biases, optimiser's state, sums, copies, messages of sums */
+    uint64_t shared;  /* the part of `parameters` that all ranks of this machine have in common */
+    uint64_t program; /* the program and its libraries, without those of GPUs */
+    uint64_t all;     /* the sum of batch, parameters and program */
 } qn__memory_need;
+
+/* Ranks in all, and those of this machine. */
+typedef struct qn__memory_ranks {
+    uint32_t all, here;
+} qn__memory_ranks;
 
 /* What decides it. `members` as in qn__team_create. */
 typedef struct qn__memory_job {
@@ -20,6 +26,7 @@ typedef struct qn__memory_job {
     const qn_compute *compute;
     const qn__member *members;
     uint32_t count;
+    qn__memory_ranks ranks; /* all 0: those of compute->cluster */
 } qn__memory_job;
 
 /* What the job takes. Fails as qn__network_program and qn__members_of. */

@@ -118,12 +118,34 @@ static void test_remedies(void **state) {
     leave(&p);
 }
 
+/* Ranks of a machine map the sums of each other and two totals, which the machine has once; those
+ * of other machines send and receive parts. */
+static void test_ranks(void **state) {
+    (void)state;
+    place p;
+    qn_error err;
+    qn__memory_need alone, two, apart;
+    take(&p, "dense 500 relu; dense 10 softmax", 32, "f32");
+    const uint64_t words = 3072 * 500 + 500 + 500 * 10 + 10;
+    assert_int_equal(qn__memory_need_of(&p.job, &alone, NULL), QN_OK);
+    p.job.ranks = (qn__memory_ranks){2, 2};
+    assert_int_equal(qn__memory_need_of(&p.job, &two, NULL), QN_OK);
+    assert_int_equal(two.parameters - alone.parameters, 4 * 8 * words);
+    const uint64_t least = two.batch + 2 * alone.parameters + 4 * 8 * words;
+    assert_int_equal(check(&p, least, &err), QN_OK);
+    assert_int_equal(check(&p, least - 1, &err), QN_MEMORY);
+    assert_non_null(strstr(err.what, "the 2 ranks on this machine take"));
+    p.job.ranks = (qn__memory_ranks){2, 1};
+    assert_int_equal(qn__memory_need_of(&p.job, &apart, NULL), QN_OK);
+    assert_int_equal(apart.parameters - alone.parameters, 3 * 8 * words + 12 * words);
+    leave(&p);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dense),
-        cmocka_unit_test(test_what_it_follows),
-        cmocka_unit_test(test_errors_share),
-        cmocka_unit_test(test_remedies),
+        cmocka_unit_test(test_dense),        cmocka_unit_test(test_what_it_follows),
+        cmocka_unit_test(test_errors_share), cmocka_unit_test(test_remedies),
+        cmocka_unit_test(test_ranks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
