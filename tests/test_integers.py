@@ -13,10 +13,12 @@ import pytest
 
 import builds
 import deaths
+import devices
+import machine
 import processor
 import ranks
 import recipes
-from cluster_job import Job
+from cluster_job import AUGMENT, INTEGER_LAYERS, Job
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +28,13 @@ def files(quern, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def job(quern, tmp_path_factory):
-    return Job(quern, tmp_path_factory.mktemp("job"), arith="i14")
+    return layered(quern, tmp_path_factory, "i14", epochs=12)
+
+
+def layered(quern, factory, arith, epochs, items=1000):
+    """Blocks of integers of images that change in each epoch, running averages, floats between them."""
+    return Job(quern, factory.mktemp(arith), items=items, epochs=epochs, arith=arith, network=INTEGER_LAYERS,
+               more=AUGMENT)
 
 
 def words_of(name, files):
@@ -68,19 +76,44 @@ def test_usual_scale(arith, data, scale, run_quern, files, tmp_path):
 
 # ---------------------------------------------------------------- killed, and gone on elsewhere
 
+def kill_after_epochs(quern, words, count=1, environment=None):
+    process = subprocess.Popen([quern, *map(str, words)], stdout=subprocess.PIPE, text=True, env=environment)
+    for _ in range(count):
+        while '"epoch":' not in process.stdout.readline():
+            assert process.poll() is None
+    process.kill()
+    process.communicate()
+
+
 def test_killed_and_resumed_elsewhere(quern, run_quern, job, tmp_path):
     """kill -9 again and again, each time to go on with another instruction set and other threads."""
     state, out = tmp_path / "state", tmp_path / "m"
     words = [*job.train(out), "--checkpoint", state, "--checkpoint-every", 1, "--resume"]
     for threads, isa in enumerate(processor.here(integers=True), 1):
-        process = subprocess.Popen([quern, *map(str, words), "--isa", isa, "--threads",
-                                    str(threads)], stdout=subprocess.PIPE, text=True)
-        while '"epoch":' not in process.stdout.readline():
-            assert process.poll() is None
-        process.kill()
-        process.communicate()
+        kill_after_epochs(quern, [*words, "--isa", isa, "--threads", threads])
     assert any(state.glob("checkpoint-*.safetensors")) and not out.exists()
     done = run_quern(*words)
+    assert json.loads(done.stdout.splitlines()[-1])["resumed_from"] > 0
+    assert job.made(out)
+
+
+@machine.LONG
+@pytest.mark.parametrize("kind", devices.KINDS)
+@pytest.mark.parametrize("arith", ["i7", "i14", "i21"])
+def test_killed_and_resumed_on_other_devices(quern, kind, arith, tmp_path_factory, tmp_path):
+    """The state of a device alone is that of both, of two devices, and of the processor beside one."""
+    job = layered(quern, tmp_path_factory, arith, epochs=60, items=100)
+    names, environment = devices.KINDS[kind](2)
+    state, out = tmp_path / "state", tmp_path / "m"
+    words = [*job.train(out), "--checkpoint", state, "--checkpoint-every", 1, "--resume", "--device-timeout", 600]
+    for team in [names[0]], ["cpu", *names], names, ["cpu", names[1]]:
+        share = ["--shares", ",".join("111"[:len(team)])] if len(team) > 1 else []
+        # An epoch is one step here, and told before its checkpoint is written.
+        kill_after_epochs(quern, [*words, "--devices", ",".join(team), *share], 3, environment)
+    assert any(state.glob("checkpoint-*.safetensors")) and not out.exists()
+    done = subprocess.run([quern, *map(str, words), "--devices", f"cpu,{names[1]}", "--shares", "9,1"],
+                          env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1])["resumed_from"] > 0
     assert job.made(out)
 
