@@ -1,6 +1,7 @@
 #include "model_text.h"
 #include "message.h"
 #include "options.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,21 +32,35 @@ static uint32_t last_number(const char *text) {
     return read_count(digits, &outputs) && outputs <= UINT32_MAX ? (uint32_t)outputs : 0;
 }
 
+static qn_status open_text(const char *model, qn_network **network, qn_error *err) {
+    qn_train_options job;
+    qn_train_options_init(&job);
+    job.model = model;
+    return qn_network_open(&job, 0, 1, network, err);
+}
+
 int model_outputs(const char *model, uint32_t *outputs) {
     qn_network *network;
-    qn_train_options job;
     qn_error err;
     *outputs = 0;
     if (!model)
         return -1;
-    qn_train_options_init(&job);
-    job.model = model;
-    if (qn_network_open(&job, 0, 1, &network, &err) != QN_OK)
+    if (open_text(model, &network, &err) != QN_OK)
         return message_error(&err);
     if (!qn_network_ready(network))
         *outputs = last_number(qn_network_text(network));
     qn_network_free(network);
     return -1;
+}
+
+void model_title(const char *given, const char *text, int verbose, char title[MODEL_TITLE]) {
+    const int most = verbose ? MODEL_TITLE - 8 : MODEL_TITLE_LONG;
+    const int rest = strlen(text) > (size_t)most;
+    qn_network *network = NULL;
+    const int reads = given && !verbose && open_text(given, &network, NULL) == QN_OK;
+    const char *name = reads ? qn_network_ready(network) : NULL;
+    snprintf(title, MODEL_TITLE, "%.*s%s", most, name ? name : text, rest && !name ? " ..." : "");
+    qn_network_free(network);
 }
 
 model_totals model_sum(const qn_network *network) {

@@ -16,6 +16,12 @@ int model_read(const qn_train_options *job, uint64_t features, uint64_t classes,
  * data. Returns -1, or an exit code after a message. */
 int model_outputs(const char *model, uint32_t *outputs);
 
+/* A model as a line of a report has it: the name of the ready model that `given` names (NULL: it
+ * names none), or the network's text, which is cut where it is long. With `verbose` it is the text.
+ */
+enum { MODEL_TITLE = 6144, MODEL_TITLE_LONG = 500 };
+void model_title(const char *given, const char *text, int verbose, char title[MODEL_TITLE]);
+
 /* For which a ready model is shown where no data tell. */
 enum { MODEL_USUAL_CLASSES = 10 };
 

@@ -243,12 +243,13 @@ static void print_many(uint32_t count, const char *what, const char *behind) {
 }
 
 static void print_head(const plan_flags *f, const qn_plan_options *o, const qn_plan_report *r) {
-    char parameters[32], items[32], steps[32];
+    char parameters[32], items[32], steps[32], model[MODEL_TITLE];
     const uint64_t batch = f->train.batch < o->items ? f->train.batch : o->items;
     const int integers = strcmp(f->train.arith, "f32") != 0;
+    model_title(f->train.model, o->job->model, f->train.verbose, model);
     printf("%s%s%s: %s parameters\n%" PRIu64 " epochs of %s items in batches of %" PRIu64
            ": %s steps of %" PRIu64 " grain%s\n",
-           o->job->model, integers ? " in " : "", integers ? f->train.arith : "",
+           model, integers ? " in " : "", integers ? f->train.arith : "",
            format_count((uint64_t)r->parameters, parameters), f->train.epochs,
            format_count(o->items, items), batch, format_count(r->steps, steps),
            (batch + f->train.grain - 1) / f->train.grain, batch > f->train.grain ? "s" : "");

@@ -4,6 +4,7 @@
 #include "interrupt.h"
 #include "jsonline.h"
 #include "message.h"
+#include "model_text.h"
 #include "ranks.h"
 #include "report.h"
 #include <inttypes.h>
@@ -102,6 +103,7 @@ static void on_epoch(void *user, const qn_epoch_event *e) {
 /* The facts of the announcement and the "start" event. */
 typedef struct facts {
     const qn_model *model;
+    const char *given;                     /* the text that named it; NULL: none did */
     uint64_t items, steps, steps_of_epoch; /* training items, after the split */
     uint64_t complete;                     /* before the split, without those that are dropped */
     const qn_worker_report *const *worker;
@@ -313,17 +315,18 @@ static void announce_run(const qn_train_options *o, const facts *f) {
     }
 }
 
-/* The text of the network as the recipe has it; a long one is cut. */
-static void model_line(const qn_model *model, char text[512]) {
-    const char *begin = strstr(qn_model_recipe(model), "\"model\":\"");
+/* The network as a line has it; its text is that of the recipe. */
+static void model_line(const session *s, const facts *f, char line[MODEL_TITLE]) {
+    char text[MODEL_TITLE];
+    const char *begin = strstr(qn_model_recipe(f->model), "\"model\":\"");
     begin += strlen("\"model\":\"");
-    const size_t size = strcspn(begin, "\"");
-    snprintf(text, 512, "%.*s%s", (int)(size < 500 ? size : 500), begin, size < 500 ? "" : " ...");
+    snprintf(text, sizeof text, "%.*s", (int)strcspn(begin, "\""), begin);
+    model_title(f->given, text, s->verbose, line);
 }
 
 static void announce(const session *s, const qn_train_options *o, const facts *f) {
-    char model[512], number[32], how[48], all[24], batch[24], parameters[24];
-    model_line(f->model, model);
+    char model[MODEL_TITLE], number[32], how[48], all[24], batch[24], parameters[24];
+    model_line(s, f, model);
     announce_data(s, f);
     message_note("model   %s (%s parameters)", model,
                  format_count(qn_model_parameters(f->model), number));
@@ -369,6 +372,7 @@ int session_open(session *s, qn_train_options *options) {
         s->guessing = log(qn_data_classes(s->from->train));
     gather(s, &recipe, &f);
     f.model = untrained;
+    f.given = options->model;
     if (status == QN_OK && s->json)
         start_event(s, &recipe, &f);
     else if (status == QN_OK)

@@ -188,7 +188,7 @@ const option train_options[] = {
     {.name = "verbose",
      .kind = OPTION_FLAG,
      AT(verbose),
-     .help = "report more: time of each part, every core, bytes moved"},
+     .help = "report more: time of each part, every core, bytes moved, a ready model's layers"},
     {.name = "json",
      .kind = OPTION_FLAG,
      AT(json),

@@ -102,8 +102,10 @@ def test_a_ready_model_follows_the_labels(quern, table, tmp_path):
         assert done.returncode == 0, done.stderr
         text = "conv 32 5x5 relu; maxpool 2x2; conv 64 5x5 relu; maxpool 2x2; dense 512 relu; "
         assert recipe(tmp_path / "m")["model"] == text + last
-    done = run(quern, "plan", "--model", "lenet", "--classes", 7, "--team", "host(cpu 9k)")
-    assert "dense 7 softmax" in done.stdout
+        assert "\nmodel   lenet (" in done.stderr
+    plan = ["plan", "--model", "LeNet", "--classes", 7, "--team", "host(cpu 9k)"]
+    assert run(quern, *plan).stdout.startswith("lenet: ")
+    assert run(quern, *plan, "--verbose").stdout.startswith(f"{text}dense 7 softmax: ")
     done = run(quern, "train", "--data", table, "--model", "lenet", "-o", tmp_path / "n")
     assert "the data has no pixels" in done.stderr and "--shape" in done.stderr
 
