@@ -328,7 +328,8 @@ const command data_info_command = {
     .name = "data info",
     .summary = "describe a file or folder of data",
     .usage = "quern data info FILE [options]",
-    .about = "Reads CSV, JSON lines, IDX, NPY, NPZ or LIBSVM, plain or compressed (gzip, zstd), or "
+    .about = "Reads CSV, JSON lines, IDX, NPY, NPZ, Arrow IPC or LIBSVM, plain or compressed "
+             "(gzip, zstd), or "
              "a folder or "
              "archive of images. "
              "Prints the number of items and "

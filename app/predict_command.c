@@ -37,7 +37,8 @@ static const option predict_options[] = {
      .kind = OPTION_TEXT,
      AT(from.data),
      .value = "FILE",
-     .help = "data to predict: CSV, JSON lines, IDX, NPY, NPZ or LIBSVM, plain or compressed "
+     .help = "data to predict: CSV, JSON lines, IDX, NPY, NPZ, Arrow IPC or LIBSVM, plain or "
+             "compressed "
              "(gzip, zstd), or "
              "a folder or "
              "archive of "

@@ -18,7 +18,8 @@ const option train_options[] = {
      AT(from.data),
      .value = "FILE",
      .help =
-         "training data: CSV, JSON lines, IDX, NPY, NPZ or LIBSVM, plain or compressed (gzip, "
+         "training data: CSV, JSON lines, IDX, NPY, NPZ, Arrow IPC or LIBSVM, plain or compressed "
+         "(gzip, "
          "zstd), or a "
          "folder or archive of "
          "images; the format is found from the content; FILE.npz:NAME is one array of an archive",

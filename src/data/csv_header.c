@@ -10,6 +10,7 @@ static const char *other_format(const char *text, size_t size) {
         const char *magic, *name;
     } known[] = {{"\x89PNG", "a PNG image"},
                  {"PAR1", "a Parquet file"},
+                 {"FEA1", "a Feather file of version 1"},
                  {"\xFF\xD8\xFF", "a JPEG image"},
                  {"\xFF\xFE", "UTF-16 text"},
                  {"\xFE\xFF", "UTF-16 text"},

@@ -140,7 +140,40 @@ qn_status qn__gzip_read(qn__gzip *gzip, void *bytes, size_t size, size_t *got, q
     return QN_OK;
 }
 
+qn_status qn__gzip_need(qn_error *err) {
+    (void)err;
+    return QN_OK;
+}
+
+int qn__gzip_block(const uint8_t *from, size_t size, uint8_t *to, size_t made) {
+    z_stream stream = {.next_in = (Bytef *)(uintptr_t)from,
+                       .avail_in = (uInt)size,
+                       .next_out = to,
+                       .avail_out = (uInt)made};
+    /* 15: window bits; 32 more: gzip or zlib by the header. */
+    if (size > UINT_MAX || made > UINT_MAX || inflateInit2(&stream, 15 + 32) != Z_OK)
+        return 0;
+    int code = inflate(&stream, Z_FINISH);
+    while (code == Z_STREAM_END && stream.avail_in > 0 && stream.avail_out > 0 &&
+           inflateReset(&stream) == Z_OK) /* the next member */
+        code = inflate(&stream, Z_FINISH);
+    inflateEnd(&stream);
+    return code == Z_STREAM_END && stream.avail_out == 0;
+}
+
 #else
+
+qn_status qn__gzip_need(qn_error *err) {
+    qn__fail(err, QN_UNSUPPORTED, "this is gzip data, and Quern was built without zlib");
+    return qn__remedy(err, QN_UNSUPPORTED,
+                      "write the file with another compression, or install zlib (Debian: "
+                      "zlib1g-dev) and build Quern again");
+}
+
+int qn__gzip_block(const uint8_t *from, size_t size, uint8_t *to, size_t made) {
+    (void)from, (void)size, (void)to, (void)made;
+    return 0;
+}
 
 qn_status qn__gzip_create(int fd, const char *path, qn__gzip **out, qn_error *err) {
     (void)fd;

@@ -15,4 +15,9 @@ qn_status qn__gzip_create(int fd, const char *path, qn__gzip **out, qn_error *er
 qn_status qn__gzip_read(qn__gzip *gzip, void *bytes, size_t size, size_t *got, qn_error *err);
 void qn__gzip_destroy(qn__gzip *gzip); /* accepts NULL */
 
+/* QN_UNSUPPORTED in a build without zlib. */
+qn_status qn__gzip_need(qn_error *err);
+/* Unpacks gzip in memory. 1 when it gives exactly `made` bytes. After qn__gzip_need. */
+int qn__gzip_block(const uint8_t *from, size_t size, uint8_t *to, size_t made);
+
 #endif

@@ -1,0 +1,158 @@
+"""Files of tables with types: Arrow IPC. The samples in tests/fuzz/corpus/typed were written by
+pyarrow from the table below; with pyarrow and polars installed, more is written and compared."""
+
+import json
+
+import numpy as np
+import pytest
+
+from builds import ROOT
+
+SAMPLES = ROOT / "tests" / "fuzz" / "corpus" / "typed"
+# The table of the samples: columns y (int64), a (int8), u (uint16), f (float32), g (float64), b
+# (bool), s (utf8), d (dictionary of utf8); an empty cell is null.
+CSV = """y,a,u,f,g,b,s,d
+0,-3,7,0.5,0.1,1,red,x
+1,,65535,-1.25,,0,green,yy
+2,127,0,3,1e-3,,,x
+1,-128,300,0.0625,12345.678,1,"blue, and a long text",
+0,0,1,1e10,-7,0,red,x
+2,5,2,-0.0,0.25,1,green,yy
+1,1,3,2.5,1e20,,"",zzz
+"""
+ROWS = [  # of SAMPLES, and of what is written below
+    (0, -3, 7, 0.5, 0.1, True, "red", "x"),
+    (1, None, 65535, -1.25, None, False, "green", "yy"),
+    (2, 127, 0, 3.0, 1e-3, None, None, "x"),
+    (1, -128, 300, 0.0625, 12345.678, True, "blue, and a long text", None),
+    (0, 0, 1, 1e10, -7.0, False, "red", "x"),
+    (2, 5, 2, -0.0, 0.25, True, "green", "yy"),
+    (1, 1, 3, 2.5, 1e20, None, "", "zzz"),
+]
+
+
+def table():
+    pa = pytest.importorskip("pyarrow")
+    types = [pa.int64(), pa.int8(), pa.uint16(), pa.float32(), pa.float64(), pa.bool_(), pa.string(),
+             pa.dictionary(pa.int32(), pa.string())]
+    return pa.table([pa.array(c, t) for c, t in zip(zip(*ROWS), types)], names=list("yaufgbsd"))
+
+
+@pytest.fixture
+def info(run_quern):
+    def ask(path, *more):
+        return json.loads(run_quern("data", "info", path, "--json", *more).stdout)
+    return ask
+
+
+@pytest.fixture
+def refused(run_quern):
+    def ask(path, *more):
+        return run_quern("data", "info", path, *more, status=1).stderr
+    return ask
+
+
+@pytest.fixture
+def wanted(tmp_path, info):
+    (tmp_path / "table.csv").write_text(CSV)
+    return info(tmp_path / "table.csv")
+
+
+def test_samples(info, wanted):
+    """The digest is that of the same table as CSV."""
+    samples = [s for s in SAMPLES.iterdir() if s.name.startswith("table")]
+    assert len(samples) >= 3
+    for sample in samples:
+        told = info(sample)
+        assert told["format"] == sample.suffix[1:]
+        for key in "digest", "table", "label", "counts", "features":
+            assert told[key] == wanted[key], (sample, key)
+
+
+def test_columns(info, tmp_path):
+    (tmp_path / "t.csv").write_text(CSV)
+    for sample in SAMPLES.glob("table-*"):
+        for more in (["--features", "a,g", "--label", "f"], ["--drop", "s,last", "--weight", "u"],
+                     ["--label", "u", "--task", "regress", "--category", "a"]):
+            told, csv = info(sample, *more), info(tmp_path / "t.csv", *more)
+            assert told["digest"] == csv["digest"] and told["table"] == csv["table"], (sample, more)
+
+
+def test_pyarrow_ipc(info, wanted, tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    path = tmp_path / "t.arrow"
+    whole = table()
+    for cast in {}, {"s": pa.large_string()}, {"s": pa.string_view()}, {"a": pa.int64(), "u": pa.uint64()}:
+        t = whole
+        for name, kind in cast.items():
+            i = t.column_names.index(name)
+            t = t.set_column(i, name, t[name].cast(kind))
+        for open_, packed in (pa.ipc.new_file, "lz4"), (pa.ipc.new_stream, "zstd"), (pa.ipc.new_stream, None):
+            with open_(path, t.schema, options=pa.ipc.IpcWriteOptions(compression=packed)) as writer:
+                writer.write_table(t, max_chunksize=3)
+            assert info(path)["digest"] == wanted["digest"]
+
+
+def test_polars_ipc(info, wanted, tmp_path):
+    pl = pytest.importorskip("polars")
+    path = tmp_path / "t.arrow"
+    t = pl.from_arrow(table())
+    t.write_ipc(path, compression="lz4")
+    assert info(path)["digest"] == wanted["digest"]
+    t.write_ipc_stream(path, compression="zstd")
+    assert info(path)["digest"] == wanted["digest"]
+
+
+def test_types_that_are_not_read(info, refused, tmp_path):
+    """They are refused by name, or left out."""
+    pa = pytest.importorskip("pyarrow")
+    t = table()
+    for name, array in (("lists", pa.array([[1, 2]] * 7)), ("records", pa.array([{"a": 1, "b": ["x"]}] * 7)),
+                        ("dates", pa.array([0] * 7, pa.date32())), ("decimals", pa.array([1] * 7, pa.decimal128(5, 2))),
+                        ("bytes", pa.array([b"1"] * 7)), ("pairs", pa.array([[("k", 1)]] * 7, pa.map_(pa.string(), pa.int8())))):
+        t = t.add_column(3, name, array)
+    path = tmp_path / "t.arrow"
+    with pa.ipc.new_file(path, t.schema) as writer:
+        writer.write_table(t)
+    names = ["pairs", "bytes", "decimals", "dates", "records", "lists"]
+    for i, word in enumerate(["lists or records", "bytes", "decimals", "dates", "lists or records", "lists or records"]):
+        told = refused(path, *(["--drop", ",".join(names[:i])] if i else []))
+        assert word in told and names[i] in told and "--drop" in told and "t.arrow" in told
+    assert info(path, "--drop", ",".join(names))["features"] == 7
+
+
+def test_damage(refused, tmp_path):
+    """Cut files and other bytes are refused with their place; nothing crashes."""
+    for sample in SAMPLES.glob("table*"):
+        data, path = sample.read_bytes(), tmp_path / sample.name
+        for end in range(8, len(data) - 8, max(1, len(data) // 5)):
+            path.write_bytes(data[:end])
+            told = refused(path)
+            assert sample.name in told and "byte" in told, told
+
+
+def test_other_refusals(refused, tmp_path):
+    sample = next(SAMPLES.glob("table*"))
+    assert "--header" in refused(sample, "--header", "no")
+    assert "no column" in refused(sample, "--drop", "nothing")
+    (tmp_path / "v1").write_bytes(b"FEA1" + bytes(40))
+    assert "Feather file of version 1" in refused(tmp_path / "v1")
+
+
+def test_train_and_predict(run_quern, tmp_path):
+    """The same model, and the same predictions, as from CSV."""
+    rng = np.random.default_rng(1)
+    rows = rng.integers(0, 200, (60, 4))
+    text = "y,a,b,c,d\n" + "".join(f"{r[0] % 3},{','.join(map(str, r))}\n" for r in rows)
+    (tmp_path / "t.csv").write_text(text)
+    pa = pytest.importorskip("pyarrow")
+    columns = [rows[:, 0] % 3, *rows.T]
+    t = pa.table([pa.array(c.astype("i4")) for c in columns], names=list("yabcd"))
+    with pa.ipc.new_file(tmp_path / "t.arrow", t.schema) as writer:
+        writer.write_table(t)
+    outputs = []
+    for data in "t.csv", "t.arrow":
+        run_quern("train", "--data", tmp_path / data, "--epochs", "1", "--threads", "1", "-o", tmp_path / "m")
+        run_quern("predict", tmp_path / "m", "--data", tmp_path / data, "-o", tmp_path / "p")
+        outputs.append((tmp_path / "p").read_bytes())
+    assert outputs[0] == outputs[1] and len(outputs[0]) > 100
