@@ -58,10 +58,11 @@ typedef struct qn__cpu_slide {
 } qn__cpu_slide;
 
 /* The rows of a sum over items, for both operands: `items` consecutive rows of each of columns x
- * rows pixels. Pixels are these distances apart, in floats. */
+ * rows pixels. Pixels are these distances apart, in floats. Rows that many floats ahead are read
+ * soon: they come into the L2 cache. */
 typedef struct qn__cpu_span {
     uint32_t items, columns, rows;
-    size_t a_column, a_row, d_column, d_row;
+    size_t a_column, a_row, d_column, d_row, a_ahead, d_ahead;
 } qn__cpu_span;
 
 typedef struct qn__cpu_kernels {

@@ -34,7 +34,7 @@ static void thin_out(float *a, uint32_t items, uint32_t density) {
  * represent integers. */
 static void check_outer(const qn__cpu_kernels *k, uint32_t items, uint32_t panels, qn__partial kind,
                         int with_some, uint32_t density) {
-    const qn__cpu_span span = {items, 1, 1, 0, 0, 0, 0};
+    const qn__cpu_span span = {.items = items, .columns = 1, .rows = 1};
     const int doubles = kind == QN__PARTIAL_FIRST || kind == QN__PARTIAL_ADD;
     const size_t d_stride = items * 16 + 32, count = panels * 256u;
     float *a = guarded_numbers(items * 16, 0);

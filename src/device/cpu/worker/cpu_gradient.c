@@ -63,7 +63,7 @@ static void sum_narrow(const qn__cpu_pass *pass, const qn__cpu_layer *l, const f
     s->kind = QN__SUMS_DOUBLE;
     if (l->rows <= grain) {
         s->kind = QN__SUMS_FLOAT;
-        const qn__cpu_span all = {l->rows, 1, 1, 0, 0, 0, 0};
+        const qn__cpu_span all = {.items = l->rows, .columns = 1, .rows = 1};
         w->kernels->outer(&all, a, some, d, stride, NULL, QN__PARTIAL_ONLY, s->partial, panels);
         return;
     }
@@ -77,7 +77,7 @@ static void sum_narrow(const qn__cpu_pass *pass, const qn__cpu_layer *l, const f
             w->kernels->flush(count, s->narrow, s->wide);
             held = 0;
         }
-        const qn__cpu_span span = {n, 1, 1, 0, 0, 0, 0};
+        const qn__cpu_span span = {.items = n, .columns = 1, .rows = 1};
         w->kernels->outer(&span, a + (size_t)i * QN__PANEL, some ? some + i : NULL,
                           d + (size_t)i * QN__PANEL, stride, NULL,
                           held++ ? QN__PARTIAL_ADD : QN__PARTIAL_FIRST, s->narrow, panels);
@@ -99,7 +99,7 @@ static int sum_wide(const qn__cpu_pass *pass, const qn__cpu_layer *l, const floa
     memset(s->wide, 0, count * sizeof *s->wide);
     for (uint32_t i = 0; i < l->rows; i += grain) {
         const uint32_t n = l->rows - i < grain ? l->rows - i : grain;
-        const qn__cpu_span span = {n, 1, 1, 0, 0, 0, 0};
+        const qn__cpu_span span = {.items = n, .columns = 1, .rows = 1};
         w->kernels->outer(&span, a + (size_t)i * QN__PANEL, NULL, d + (size_t)i * QN__PANEL, stride,
                           NULL, QN__PARTIAL_RAW, s->partial, panels);
         for (size_t at = 0; at < count; at += BLOCK)

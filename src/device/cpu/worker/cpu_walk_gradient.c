@@ -18,6 +18,7 @@ typedef struct task {
     uint32_t in, tap, taps; /* a panel of inputs, taps from `tap` on */
     uint32_t out, panels;   /* panels of outputs */
     uint32_t items;         /* of the batch */
+    uint32_t pixels;        /* of a piece, at most */
     int by_rows;            /* neighbouring taps in one call of the kernel */
 } task;
 
@@ -61,7 +62,9 @@ static void add_piece(const qn__worker *w, const task *t, uint32_t tap, uint32_t
                          axis[1].stride * pixel,
                          axis[0].stride * axis[1].limit * pixel,
                          pixel,
-                         axis[1].size * pixel};
+                         axis[1].size * pixel,
+                         axis[1].stride * t->pixels * pixel,
+                         tap == t->tap ? t->pixels * pixel : 0};
     if (items == t->items && axis[1].stride == 1) { /* neighbours are consecutive rows */
         span.items *= span.columns;
         span.columns = 1;
@@ -79,9 +82,10 @@ static void add_piece(const qn__worker *w, const task *t, uint32_t tap, uint32_t
  * takes them for panels of errors: input x by tap k belongs to the output at x + pad - k *
  * dilation. So it loads each input once for all of them. */
 static void add_row(const qn__worker *w, const task *t, const float *a, const float *d,
-                    uint32_t items, uint32_t columns, uint32_t taps, size_t apart, float *partial) {
+                    uint32_t items, uint32_t columns, uint32_t taps, size_t apart, size_t a_ahead,
+                    size_t d_ahead, float *partial) {
     const size_t pixel = t->items * (size_t)QN__PANEL;
-    qn__cpu_span span = {items, columns, 1, pixel, 0, pixel, 0};
+    qn__cpu_span span = {items, columns, 1, pixel, 0, pixel, 0, a_ahead, d_ahead};
     if (items == t->items) { /* neighbours are consecutive rows */
         span.items *= columns;
         span.columns = 1;
@@ -106,6 +110,7 @@ static void add_columns(const qn__worker *w, const task *t, uint32_t y, uint32_t
     const qn__cpu_axis *axis = l->outputs.axis;
     const uint32_t width = axis[1].kernel;
     const size_t row = QN__PANEL, pixel = t->items * row, apart = axis[1].dilation * pixel;
+    const size_t ahead = t->pixels * pixel; /* the next piece, by the first call that reads it */
     for (uint32_t p = 0; p < t->panels; ++p)
         for (uint32_t ky = t->tap / width; ky * width < t->tap + t->taps; ++ky) {
             const int64_t iy = qn__cpu_reads(&axis[0], y, ky);
@@ -120,20 +125,21 @@ static void add_columns(const qn__worker *w, const task *t, uint32_t y, uint32_t
             const size_t made = (size_t)y * axis[1].size + column;
             add_row(w, t, l->input + t->in * l->in_stride + read * pixel + item * row,
                     l->error + (t->out + p) * l->out_stride + made * pixel + item * row, items,
-                    x_end - x, end - first, apart, partial + place(t, p, end - 1) * BLOCK);
+                    x_end - x, end - first, apart, p == 0 ? ahead : 0,
+                    ky == t->tap / width ? ahead : 0, partial + place(t, p, end - 1) * BLOCK);
         }
 }
 
 /* The partials of one grain, where the task goes by rows: through the inputs of each output row in
  * pieces. So each tap meets its outputs in their order. */
 static void add_grain_by_rows(const qn__worker *w, const task *t, uint32_t item, uint32_t items,
-                              uint32_t columns, float *partial) {
+                              float *partial) {
     const qn__cpu_axis *axis = t->l->outputs.axis;
     for (uint32_t y = 0; y < axis[0].size; ++y)
         for (uint32_t x = 0, end; x < axis[1].limit; x = end) {
             uint32_t from, to, next_from, next_to;
             taps_at(&axis[1], x, &from, &to);
-            for (end = x + 1; end < axis[1].limit && end - x < columns; ++end) {
+            for (end = x + 1; end < axis[1].limit && end - x < t->pixels; ++end) {
                 taps_at(&axis[1], end, &next_from, &next_to);
                 if (next_from != from || next_to != to)
                     break;
@@ -148,12 +154,11 @@ static void add_grain(const qn__worker *w, const task *t, uint32_t item, uint32_
                       float *partial) {
     const qn__cpu_axis *axis = t->l->outputs.axis;
     const uint32_t height = axis[0].size, width = axis[1].size;
-    const uint32_t pixels = piece_of(t->by_rows ? LONG_PIECE_ROWS : PIECE_ROWS, items);
-    const uint32_t columns = pixels < width ? pixels : width;
-    const uint32_t rows = pixels / width > 1 ? pixels / width : 1;
+    const uint32_t columns = t->pixels < width ? t->pixels : width;
+    const uint32_t rows = t->pixels / width > 1 ? t->pixels / width : 1;
     memset(partial, 0, (size_t)t->taps * t->panels * BLOCK * sizeof *partial);
     if (t->by_rows) {
-        add_grain_by_rows(w, t, item, items, columns, partial);
+        add_grain_by_rows(w, t, item, items, partial);
         return;
     }
     for (uint32_t y = 0; y < height; y += rows)
@@ -260,6 +265,7 @@ void qn__cpu_walk_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer,
                         .out = own.out,
                         .panels = own.panels,
                         .items = pass->batch->items,
+                        .pixels = piece_of(by_rows ? LONG_PIECE_ROWS : PIECE_ROWS, items),
                         .by_rows = by_rows};
         qn__cpu_end_walk(pass, thread, layer, &own, gradient_task(pass, thread, &t));
     }
