@@ -105,6 +105,19 @@ function(quern_for_this_machine variable)
     set(${variable} ${files} PARENT_SCOPE)
 endfunction()
 
+# Commands, files, messages, ranks, plans: an optimiser has nothing to change there that reaches a
+# result. QUERN_PLAIN_FLAGS=-O0 builds them in less than half of the time. Hashes are left as they are,
+# for their speed.
+function(quern_build_plainly)
+    set(plain ${ARGN})
+    list(FILTER plain INCLUDE REGEX "/(app|src/(base|cluster|run|team|data|device/(gpu|opencl|cuda|fake)))/")
+    list(FILTER plain EXCLUDE REGEX
+        "/(sha256|siphash|fill|scale|synth|write|arrow_data|npy_values|label_values)[a-z_0-9]*\\.c$")
+    if(QUERN_PLAIN_FLAGS AND plain)
+        set_property(SOURCE ${plain} APPEND PROPERTY COMPILE_OPTIONS "${QUERN_PLAIN_FLAGS}")
+    endif()
+endfunction()
+
 # The test and benchmark programs of the elementary functions compare with MPFR, and the
 # benchmarks run SLEEF beside Quern, where these are installed.
 function(quern_link_peers target)
