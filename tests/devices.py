@@ -40,20 +40,20 @@ def pocl(count=1, build="release", environment=None):
     for name in names:
         assert not found[name]["refused"], found[name]["reason"]
     assert len(names) >= count, f"PoCL shows {names} for POCL_DEVICES={environment['POCL_DEVICES']}"
-    _compile_once(names[0])
+    compile_once(names[0])
     return names[:count], environment
 
 
-def _compile_once(name):
+def compile_once(name):
     """Compiles the kernels for PoCL before several tests do it side by side: it takes a while, and
-    the caches that conftest.py names keep them. By the release build: the compiler is LLVM, which
+    the caches that conftest.py names keep them. Measuring needs most of them, a trial the others. By the release build: the compiler is LLVM, which
     no sanitizer needs to watch."""
     program = builds.ready("release") / "quern"
     session, stamp = os.environ["QUERN_TEST_SESSION"], builds.CACHE / "pocl.stamp"
     with builds.untimed(), builds.alone("pocl"):
         if not stamp.exists() or stamp.read_text() != session:
             subprocess.run([program, "devices", "--devices", name, "--model", "dense 10 softmax",
-                            "--measure", "none", "--seconds", "0.1"], timeout=600,
+                            "--seconds", "0.1"], timeout=600,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             stamp.write_text(session)
 

@@ -277,11 +277,11 @@ def test_all_kinds_at_once(name, files, tmp_path):
     assert list(grains) == ["cpu", *opencl, *cuda]
 
 
-# These take long in Python, and others are like them.
-SLOW_IN_PYTHON = ["batch-1", "best", "best-file", "early-stopping", "from-csv-gz", "from-idx-gz", "unit-30", "relu-last", "sgd-decay",
+# These take long in Python, and others are like them; for pixels, those of test_oracle_pixels.py.
+SLOW_IN_PYTHON = ["pixels-gelu", "batch-1", "best", "best-file", "early-stopping", "from-csv-gz", "from-idx-gz", "unit-30", "relu-last", "sgd-decay",
                   "tanh-last", "scale-none", "step", "augment-conv", "channel-conv", "batchnorm-silu", "residual-gelu",
                   *INTEGER_WINDOWS, *BLOCKS,
-                  *(name for name in NORMS if name not in ("batchnorm-grain-beyond", "groupnorm-layernorm"))]
+                  *(name for name in NORMS if name != "groupnorm-layernorm")]
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[machine.LONG] * (name in SLOW_IN_PYTHON))

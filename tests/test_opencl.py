@@ -17,6 +17,7 @@ import builds
 import machine
 import ranks
 import recipes
+from devices import compile_once
 
 NAME = r"opencl:0 \([^)]+.*\)"
 FEW = ["tanh-mse-sgd", "dropout", "adamw", "cosine-warmup", "batch-50-grain-7",
@@ -53,6 +54,8 @@ def pocl(real, run_quern):
     listed = events(run_quern("devices", "--json", "--measure", "none").stdout)
     if "Portable Computing Language" not in [d["platform"] for d in devices(listed)]:
         pytest.skip("PoCL is not installed; scripts/setup.sh says how to get it")
+    if "QUERN_TEST_BUILDS" in os.environ:
+        compile_once("opencl:0")
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
  * plan. What a real device cannot be made to do is done here; what it computes is real. */
 #include "device/opencl/opencl_api.h"
 #include "fake_opencl_plan.h"
+#include "kernels/step.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -285,6 +286,17 @@ EXPORT qn__cl_program clCreateProgramWithBinary(qn__cl_context context, uint32_t
     return from_binary;
 }
 
+/* A platform with binaries is asked for the kernels of one arithmetic, PoCL for those of all. Here
+ * it builds what it is asked for elsewhere, and so finds the machine code in its own cache. */
+static void want_all_products(char *options) {
+    static const char word[] = "-DQN_PRODUCTS=";
+    char *const number = strstr(options, word), rest[512];
+    if (!number || !fake_plan("binaries", 0))
+        return;
+    snprintf(rest, sizeof rest, "%s", number + strcspn(number, " "));
+    sprintf(number, "%s%u%s", word, QN_WITH_ALL | QN_WITH_LARGE | QN_WITH_PIXELS, rest);
+}
+
 EXPORT int32_t clBuildProgram(qn__cl_program program, uint32_t devices, const qn__cl_device *device,
                               const char *options, void (*notify)(qn__cl_program, void *),
                               void *user) {
@@ -299,6 +311,7 @@ EXPORT int32_t clBuildProgram(qn__cl_program program, uint32_t devices, const qn
         snprintf(its_options, sizeof its_options, "%s", options);
     snprintf(more, sizeof more, "%s%s", its_options,
              fake_plan("flush", 0) ? " -cl-denorms-are-zero" : "");
+    want_all_products(more);
     return call(program, devices, device, more, notify, user);
 }
 
