@@ -83,33 +83,45 @@ static void unfold_pixel(const float *pixel, size_t room, uint32_t count, const 
 /* Panels of a row that is put together before it is written. */
 enum { ROW_PANELS = 16 };
 
-/* The same for all panels, segment by segment: each copies whole vectors, and the next one
- * overwrites what was too much. */
-static void unfold_segments(const float *pixel, size_t room, uint32_t count, const size_t *factors,
-                            const qn__cpu_layer *l, size_t segment, size_t stride, float *to) {
+typedef float rows[QN__TILE_ROWS][(ROW_PANELS + 1) * QN__PANEL];
+
+/* A row of each of `count` pictures, all panels, segment by segment: each copies whole vectors, and
+ * the next one overwrites what was too much. */
+static void gather(const float *pixel, size_t room, uint32_t count, const size_t *factors,
+                   const qn__cpu_layer *l, size_t segment, rows row) {
     const size_t all = l->channels, end = (size_t)l->in_panels * QN__PANEL;
-    float row[(ROW_PANELS + 1) * QN__PANEL];
-    for (uint32_t i = 0; i < count; ++i, pixel += room, to += QN__PANEL) {
+    for (uint32_t i = 0; i < count; ++i, pixel += room) {
         for (size_t t = 0; t < all; t += segment)
             for (size_t k = 0; k < segment; k += QN__PANEL)
-                memcpy(row + t + k, pixel + factors[t] + k, QN__PANEL * sizeof *row);
-        memset(row + all, 0, (end - all) * sizeof *row);
-        for (size_t p = 0; p < l->in_panels; ++p)
-            memcpy(to + p * stride, row + p * QN__PANEL, QN__PANEL * sizeof *row);
+                memcpy(row[i] + t + k, pixel + factors[t] + k, QN__PANEL * sizeof **row);
+        memset(row[i] + all, 0, (end - all) * sizeof **row);
     }
+}
+
+/* Writes them panel by panel. The next pixel's, `ahead` floats further on, come into the cache. */
+static void scatter(uint32_t count, size_t panels, rows row, size_t stride, size_t ahead,
+                    float *to) {
+    for (size_t p = 0; p < panels; ++p, to += stride)
+        for (size_t i = 0; i < count; ++i) {
+            __builtin_prefetch(to + ahead + i * QN__PANEL, 1, 3);
+            memcpy(to + i * QN__PANEL, row[i] + p * QN__PANEL, QN__PANEL * sizeof *to);
+        }
 }
 
 void qn__cpu_unfold(const qn__cpu_layer *l, const size_t *factors, const float *padded,
                     uint32_t count, uint32_t items, size_t stride, float *to) {
     const size_t width = extent(l, 1), room = qn__cpu_unfold_room(l);
     const size_t segment = segment_of(l), channels = l->layer->from.channels;
+    const size_t next = (size_t)items * QN__PANEL;
     const qn__window w = window_of(l);
     const qn__shape shape = shape_of(l);
+    _Alignas(64) rows row;
     for (size_t y = 0; y < shape.height; ++y)
-        for (size_t x = 0; x < shape.width; ++x, to += (size_t)items * QN__PANEL) {
+        for (size_t x = 0; x < shape.width; ++x, to += next) {
             const float *pixel = padded + (y * w.stride[0] * width + x * w.stride[1]) * channels;
             if (l->in_panels <= ROW_PANELS) {
-                unfold_segments(pixel, room, count, factors, l, segment, stride, to);
+                gather(pixel, room, count, factors, l, segment, row);
+                scatter(count, l->in_panels, row, stride, next, to);
                 continue;
             }
             for (uint32_t p = 0; p < l->in_panels; ++p)
