@@ -31,6 +31,7 @@ struct command {
 extern const command version_command;
 extern const command devices_command;
 extern const command data_info_command;
+extern const command data_stats_command;
 extern const command data_synth_digits_command;
 extern const command train_command;
 extern const command predict_command;

@@ -12,21 +12,11 @@
 #include <stdio.h>
 #include <string.h>
 
-const command *const all_commands[] = {&train_command,
-                                       &predict_command,
-                                       &replay_command,
-                                       &submit_command,
-                                       &jobs_command,
-                                       &data_info_command,
-                                       &data_synth_digits_command,
-                                       &model_list_command,
-                                       &model_show_command,
-                                       &model_export_command,
-                                       &devices_command,
-                                       &plan_command,
-                                       &version_command,
-                                       &help_command,
-                                       NULL};
+const command *const all_commands[] = {
+    &train_command,      &predict_command,    &replay_command,       &submit_command,
+    &jobs_command,       &data_info_command,  &data_stats_command,   &data_synth_digits_command,
+    &model_list_command, &model_show_command, &model_export_command, &devices_command,
+    &plan_command,       &version_command,    &help_command,         NULL};
 
 /* The number of words that match the name "data synth digits"; 0 unless all match. */
 static int words_of(const char *name, int argc, char **argv) {
@@ -83,8 +73,9 @@ static int no_such_command(int argc, char **argv) {
                              "MODEL -o FILE.onnx",
                              "\"model\" needs a subcommand: list, show or export");
     if (strcmp(typed, "data") == 0)
-        return message_usage("write quern data info FILE, or quern data synth digits",
-                             "\"data\" needs a subcommand: info or synth digits");
+        return message_usage(
+            "write quern data info FILE, quern data stats FILE, or quern data synth digits",
+            "\"data\" needs a subcommand: info, stats or synth digits");
     const char *ours = synonym_command(typed), *near = suggest(typed, names, count);
     if (ours)
         snprintf(remedy, sizeof remedy, "Quern calls it \"%s\". %s", ours, list);

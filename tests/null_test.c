@@ -282,6 +282,33 @@ static void test_prediction(void **state) {
     qn_predictions_free(NULL);
 }
 
+static void test_statistics(void **state) {
+    (void)state;
+    qn_statistics *out = NULL;
+    qn_column_statistics column = {.size = sizeof column};
+    qn_statistics_options_init(NULL);
+    REFUSED(qn_statistics_make, "data", NULL, NULL, &out);
+    REFUSED(qn_statistics_make, "out", have.data, NULL, NULL);
+    REFUSED(qn_statistics_column, "statistics", NULL, 0, QN_ALL_CLASSES, &column);
+    uint32_t bins = 1;
+    assert_int_equal(qn_statistics_columns(NULL), 0);
+    assert_null(qn_statistics_quantiles(NULL, 0, QN_ALL_CLASSES));
+    assert_null(qn_statistics_categories(NULL, 0, QN_ALL_CLASSES));
+    assert_null(qn_statistics_histogram(NULL, 0, QN_ALL_CLASSES));
+    assert_null(qn_statistics_edges(NULL, 0, &bins));
+    assert_int_equal(bins, 0);
+    assert_null(qn_statistics_covariance(NULL));
+    assert_null(qn_statistics_correlation(NULL));
+    qn_statistics_free(NULL);
+    assert_int_equal(qn_statistics_make(have.data, NULL, &out, NULL), QN_OK);
+    REFUSED(qn_statistics_column, "out", out, 0, QN_ALL_CLASSES, NULL);
+    assert_int_equal(qn_statistics_column(out, 784, QN_ALL_CLASSES, &column, NULL), QN_USAGE);
+    assert_int_equal(qn_statistics_column(out, 0, 0, &column, NULL), QN_USAGE);
+    assert_null(qn_statistics_edges(out, 0, NULL));
+    assert_null(qn_statistics_histogram(out, 0, QN_ALL_CLASSES));
+    qn_statistics_free(out);
+}
+
 static void test_plans(void **state) {
     (void)state;
     uint32_t count;
@@ -368,6 +395,7 @@ int main(void) {
         cmocka_unit_test(test_training),   cmocka_unit_test(test_texts_of_options),
         cmocka_unit_test(test_prediction), cmocka_unit_test(test_plans),
         cmocka_unit_test(test_clusters),   cmocka_unit_test(test_networks),
+        cmocka_unit_test(test_statistics),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -16,6 +16,7 @@
 #include <quern/plan.h>
 #include <quern/predict.h>
 #include <quern/score.h>
+#include <quern/statistics.h>
 #include <quern/status.h>
 #include <quern/train.h>
 #include <quern/version.h>

@@ -324,6 +324,45 @@ class Data:
         """
         call("qn_data_write_sheet", self._address, text(augment), text(path))
 
+    def describe(self, quantiles=(0.25, 0.5, 0.75), *, by_class=False, correlation=False,
+                 histograms=False, bins=None, as_frame=False, threads=0):
+        """Statistics of each column, each computed exactly and rounded once.
+
+        Columns are the features, then the real labels where there are some. Missing values are left
+        out. The numbers are the same with any number of threads and for any order of the items.
+
+        Parameters
+        ----------
+        quantiles : sequence of float, optional
+            Numbers from 0 to 1. Between two values the result is interpolated, as NumPy does it.
+        by_class, correlation, histograms : bool, optional
+            What to compute, too.
+        bins : int, optional
+            Bins of a histogram. By default 1 + log2 of the number of values, rounded up.
+        as_frame : bool, optional
+            A DataFrame of pandas with the numbers of all items instead of a dict.
+        threads : int, optional
+            By default all cores.
+
+        Returns
+        -------
+        dict
+            ``names`` of the columns. Arrays with a number for each column: ``count`` (values that
+            are not missing), ``missing``, ``sum``, ``mean``, ``variance`` and ``deviation``
+            (divided by count - 1), ``population_deviation`` (by count), ``skewness`` (adjusted, as
+            pandas has it), ``minimum``, ``maximum``. ``quantiles``: columns x quantiles, and
+            ``quantile``, their numbers. ``categories``: for each column None, or how often each
+            category occurs. ``by_class``: the same with one more dimension in front.
+            ``covariance``, ``correlation``: columns x columns, each number of the items that have
+            both values. ``histograms``: for each column (counts, edges). A number that is not
+            defined is NaN.
+        """
+        from . import statistics
+
+        answer = statistics.describe(self, quantiles, by_class, correlation, histograms, bins,
+                                     threads)
+        return statistics.frame(answer) if as_frame else answer
+
     def __len__(self):
         return self.items
 

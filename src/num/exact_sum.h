@@ -8,6 +8,7 @@
 #ifndef QN_NUM_EXACT_SUM_H
 #define QN_NUM_EXACT_SUM_H
 
+#include "num/natural.h"
 #include <stdint.h>
 
 /* Limb i counts units of 2^(32 i - 1088): 66 limbs reach 2^1024, two more hold the sum of 2^62. */
@@ -25,8 +26,13 @@ typedef struct qn__exact_sum {
 void qn__exact_add(qn__exact_sum *sum, double value);
 /* Adds any unsigned integer. */
 void qn__exact_add_u64(qn__exact_sum *sum, uint64_t value);
+/* Adds value * 2^power, or subtracts it; -1088 <= power <= 800. */
+void qn__exact_add_scaled(qn__exact_sum *sum, uint64_t value, int power, int negative);
 /* Adds another sum, after propagating its carries. */
 void qn__exact_merge(qn__exact_sum *sum, qn__exact_sum *other);
+
+/* The magnitude of a sum as a natural number; returns its sign, -1, 0 or 1. */
+int qn__exact_magnitude(qn__exact_sum *sum, qn__natural *out);
 
 /* RN(S / n): the float32 nearest to the exact mean, ties to even, an infinity beyond its range; a
  * zero is +0. 1 <= n < 2^48. */

@@ -1,0 +1,156 @@
+/* quern data stats: statistics of the columns of a data file. */
+
+#include "command.h"
+#include "message.h"
+#include "paths.h"
+#include "sources.h"
+#include "stats.h"
+#include <quern/statistics.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct stats_flags {
+    source_flags from;
+    int by_class, correlation, histograms, json;
+    const char *quantiles;
+    uint64_t bins, threads;
+} stats_flags;
+
+#define AT(member) .place = offsetof(stats_flags, member)
+
+static const option stats_options[] = {
+    {.name = "by-class",
+     .kind = OPTION_FLAG,
+     AT(by_class),
+     .heading = "Options",
+     .help = "also statistics of each class"},
+    {.name = "correlation",
+     .kind = OPTION_FLAG,
+     AT(correlation),
+     .help = "also the correlation of all pairs of columns; with --json covariances, too"},
+    {.name = "histograms",
+     .kind = OPTION_FLAG,
+     AT(histograms),
+     .help = "also how many values lie in each of --bins equal parts of the range"},
+    {.name = "bins",
+     .kind = OPTION_COUNT,
+     AT(bins),
+     .value = "N",
+     .low = 1,
+     .high = 1000000,
+     .help = "parts of a histogram",
+     .fallback = "1 + log2 of the number of values, rounded up"},
+    {.name = "quantiles",
+     .kind = OPTION_TEXT,
+     AT(quantiles),
+     .value = "LIST",
+     .help = "numbers from 0 to 1, separated by commas",
+     .fallback = "0.25,0.5,0.75"},
+    {.name = "threads",
+     .kind = OPTION_COUNT,
+     AT(threads),
+     .value = "N",
+     .low = 1,
+     .high = 4096,
+     .help = "CPU threads; the numbers are the same with any number",
+     .fallback = "every core"},
+    {.name = "json", .kind = OPTION_FLAG, AT(json), .help = "print one JSON object instead"},
+    {.heading = "Data", .more = source_label_options, AT(from)},
+    {.more = source_column_options, AT(from)},
+    {.more = source_image_options, AT(from)},
+    {.more = source_unlabelled_options, AT(from)},
+    {.name = NULL}};
+
+/* The numbers of --quantiles, at most STATS_QUANTILES. Returns -1, or the exit code after a
+ * message. */
+static int read_quantiles(const char *text, stats_wanted *wanted) {
+    const char *from = text;
+    while (text && *from) {
+        char *end;
+        const double q = strtod(from, &end);
+        if (end == from || !(q >= 0 && q <= 1) || (*end && *end != ',') || (*end && !end[1]))
+            return message_usage("write numbers from 0 to 1 as --quantiles 0.01,0.5,0.99",
+                                 "--quantiles: \"%.60s\" is no list of numbers from 0 to 1", text);
+        if (wanted->quantile_count == STATS_QUANTILES)
+            return message_usage("give fewer", "--quantiles: there are more than %d numbers",
+                                 STATS_QUANTILES);
+        wanted->quantile[wanted->quantile_count++] = q;
+        from = *end ? end + 1 : end;
+    }
+    if (text && wanted->quantile_count == 0)
+        return message_usage("write numbers from 0 to 1 as --quantiles 0.01,0.5,0.99",
+                             "--quantiles: the list is empty");
+    return -1;
+}
+
+static int compute(const qn_data *data, const stats_flags *f, stats_wanted *wanted,
+                   qn_statistics **out) {
+    qn_error err;
+    qn_statistics_options options;
+    qn_statistics_options_init(&options);
+    options.threads = (int)f->threads;
+    options.by_class = f->by_class;
+    options.correlation = f->correlation;
+    options.histograms = f->histograms;
+    options.bins = (uint32_t)f->bins;
+    options.quantiles = wanted->quantile;
+    options.quantile_count = wanted->quantile_count;
+    return qn_statistics_make(data, &options, out, &err) == QN_OK ? -1 : message_error(&err);
+}
+
+static int run(const command *self, int argc, char **argv) {
+    stats_flags f = {0};
+    stats_wanted wanted = {0};
+    arguments given;
+    qn_data *data = NULL;
+    qn_statistics *found = NULL;
+    int code = options_read(self, argc - 3, argv + 3, &f, &given);
+    if (code >= 0)
+        return code;
+    message_setup(self->name, 0, f.json);
+    if (f.bins && !f.histograms)
+        return message_usage("add --histograms", "--bins does nothing without --histograms");
+    code = read_quantiles(f.quantiles, &wanted);
+    if (code >= 0)
+        return code;
+    if (!f.quantiles) {
+        memcpy(wanted.quantile, (const double[]){0.25, 0.5, 0.75}, 3 * sizeof(double));
+        wanted.quantile_count = 3;
+    }
+    paths files = {.count = 0};
+    paths_add_data(&files, "FILE", given.operand[0]);
+    paths_add(&files, QN_FILE_READ, "--labels", f.from.labels);
+    code = paths_check(&files, 1);
+    if (code < 0)
+        code = source_open(given.operand[0], f.from.labels, &f.from, f.threads, NULL, &data);
+    if (code < 0)
+        code = compute(data, &f, &wanted, &found);
+    if (code < 0) {
+        wanted.data = data;
+        wanted.path = given.operand[0];
+        wanted.by_class = f.by_class;
+        if (f.json)
+            stats_print_json(found, &wanted);
+        else
+            stats_print(found, &wanted);
+        code = EXIT_DONE;
+    }
+    qn_statistics_free(found);
+    qn_data_close(data);
+    return code;
+}
+
+const command data_stats_command = {
+    .name = "data stats",
+    .summary = "statistics of the columns of a file or folder of data",
+    .usage = "quern data stats FILE [options]",
+    .about = "Prints count, mean, deviation, skewness, extremes and quantiles of each column. Each "
+             "number is computed exactly from the values as 32-bit floats, and rounded once. "
+             "Missing values are counted and left out. The deviation is divided by n - 1. Columns "
+             "of categories have the number of items of each category.",
+    .operand = "FILE",
+    .options = stats_options,
+    .examples = "quern data stats heart.csv --label sick --by-class\n"
+                "quern data stats table.npy --quantiles 0.01,0.5,0.99 --correlation\n"
+                "quern data stats heart.csv --histograms --bins 10 --json",
+    .run = run};

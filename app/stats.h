@@ -1,0 +1,23 @@
+/* Prints the statistics of a data set. */
+#ifndef APP_STATS_H
+#define APP_STATS_H
+
+#include <quern/statistics.h>
+
+enum { STATS_QUANTILES = 100 };
+
+/* What was asked, of which data. */
+typedef struct stats_wanted {
+    const qn_data *data;
+    const char *path; /* as the user wrote it */
+    int by_class;
+    double quantile[STATS_QUANTILES];
+    uint32_t quantile_count;
+} stats_wanted;
+
+/* Tables for a person, 80 columns wide. */
+void stats_print(const qn_statistics *found, const stats_wanted *wanted);
+/* One JSON object with everything. */
+void stats_print_json(const qn_statistics *found, const stats_wanted *wanted);
+
+#endif

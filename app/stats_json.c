@@ -1,0 +1,110 @@
+#include "jsonline.h"
+#include "stats.h"
+
+static void print_numbers(const qn_column_statistics *c) {
+    json_number("sum", c->sum);
+    json_number("mean", c->mean);
+    json_number("variance", c->variance);
+    json_number("deviation", c->deviation);
+    json_number("population_deviation", c->population_deviation);
+    json_number("skewness", c->skewness);
+    json_number("min", c->minimum);
+    json_number("max", c->maximum);
+}
+
+static void print_counts(const char *key, const uint64_t *counts, uint32_t count) {
+    json_open(key, '[');
+    for (uint32_t i = 0; i < count; i++)
+        json_count(NULL, counts[i]);
+    json_close(']');
+}
+
+static void print_doubles(const char *key, const double *numbers, uint64_t count) {
+    json_open(key, '[');
+    for (uint64_t i = 0; i < count; i++)
+        json_number(NULL, numbers[i]);
+    json_close(']');
+}
+
+/* The members of one column, of all items or of a class. */
+static void print_members(const qn_statistics *found, const stats_wanted *wanted, uint32_t column,
+                          uint32_t class_index) {
+    qn_column_statistics c = {.size = sizeof c};
+    const uint64_t *categories = qn_statistics_categories(found, column, class_index);
+    const uint64_t *histogram = qn_statistics_histogram(found, column, class_index);
+    const double *quantiles = qn_statistics_quantiles(found, column, class_index);
+    uint32_t bins;
+    qn_statistics_edges(found, column, &bins);
+    if (qn_statistics_column(found, column, class_index, &c, NULL) != QN_OK)
+        return;
+    json_count("count", c.count);
+    json_count("missing", c.missing);
+    if (categories) {
+        print_counts("categories", categories, qn_data_categories(wanted->data, column));
+        return;
+    }
+    print_numbers(&c);
+    print_doubles("quantiles", quantiles, wanted->quantile_count);
+    if (histogram)
+        print_counts("histogram", histogram, bins);
+}
+
+static void print_column(const qn_statistics *found, const stats_wanted *wanted, uint32_t column) {
+    const qn_data *data = wanted->data;
+    const int label = column == qn_data_features(data);
+    const uint32_t categories = label ? 0 : qn_data_categories(data, column);
+    uint32_t bins;
+    json_open(NULL, '{');
+    json_text("name", label ? qn_data_label_name(data) : qn_data_feature_name(data, column));
+    json_text("type", label ? "label" : categories ? "category" : "number");
+    print_members(found, wanted, column, QN_ALL_CLASSES);
+    const double *edges = qn_statistics_edges(found, column, &bins);
+    if (edges)
+        print_doubles("edges", edges, (uint64_t)bins + 1);
+    if (categories) {
+        json_open("category_names", '[');
+        for (uint32_t i = 0; i < categories; i++)
+            json_text(NULL, qn_data_category(data, column, i));
+        json_close(']');
+    }
+    if (wanted->by_class) {
+        json_open("by_class", '[');
+        for (uint32_t i = 0; i < qn_data_classes(data); i++) {
+            json_open(NULL, '{');
+            print_members(found, wanted, column, i);
+            json_close('}');
+        }
+        json_close(']');
+    }
+    json_close('}');
+}
+
+static void print_matrix(const char *key, const double *matrix, uint32_t side) {
+    if (!matrix)
+        return;
+    json_open(key, '[');
+    for (uint32_t i = 0; i < side; i++)
+        print_doubles(NULL, matrix + (size_t)i * side, side);
+    json_close(']');
+}
+
+void stats_print_json(const qn_statistics *found, const stats_wanted *wanted) {
+    const uint32_t columns = qn_statistics_columns(found);
+    const qn_data *data = wanted->data;
+    json_begin("statistics");
+    json_text("file", wanted->path);
+    json_count("items", qn_data_items(data));
+    print_doubles("quantiles", wanted->quantile, wanted->quantile_count);
+    json_open("class_names", '[');
+    for (uint32_t i = 0; i < qn_data_classes(data) && qn_data_class_name(data, i); i++)
+        json_text(NULL, qn_data_class_name(data, i));
+    json_close(']');
+    json_open("columns", '[');
+    for (uint32_t k = 0; k < columns; k++)
+        print_column(found, wanted, k);
+    json_close(']');
+    print_matrix("covariance", qn_statistics_covariance(found), columns);
+    print_matrix("correlation", qn_statistics_correlation(found), columns);
+    json_text("digest", qn_data_digest(data));
+    json_end();
+}

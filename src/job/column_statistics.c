@@ -1,0 +1,214 @@
+#include "job/column_statistics.h"
+#include <math.h>
+#include <string.h>
+
+uint32_t qn__column_bins(uint64_t count) {
+    uint32_t bins = 1;
+    while (bins < 63 && (uint64_t)1 << (bins - 1) < count)
+        bins++;
+    return bins;
+}
+
+/* ------------------------------------------------------------------ quantiles */
+
+/* h = q * (count - 1) as a rank and a part / 2^bits. q is a 53-bit integer over 2^bits. */
+typedef struct place {
+    uint64_t rank;
+    uint64_t part[2];
+    int bits;
+} place;
+
+static place place_of(double q, uint64_t count) {
+    int exponent;
+    const uint64_t digits = (uint64_t)ldexp(frexp(q, &exponent), 53);
+    const uint64_t n = count - 1;
+    place p = {.bits = 53 - exponent};
+    /* the product in two words: 53 bits times 48 bits */
+    const uint64_t low = (digits & 0xFFFFFFFF) * (n & 0xFFFFFFFF);
+    const uint64_t cross1 = (digits >> 32) * (n & 0xFFFFFFFF);
+    const uint64_t cross2 = (digits & 0xFFFFFFFF) * (n >> 32);
+    const uint64_t middle = (low >> 32) + (cross1 & 0xFFFFFFFF) + (cross2 & 0xFFFFFFFF);
+    const uint64_t high =
+        (digits >> 32) * (n >> 32) + (cross1 >> 32) + (cross2 >> 32) + (middle >> 32);
+    const uint64_t word = (low & 0xFFFFFFFF) | middle << 32;
+    if (q == 0)
+        return (place){.bits = 52};
+    if (p.bits >= 64) {
+        p.rank = p.bits == 64 ? high : high >> (p.bits - 64);
+        p.part[0] = word;
+        p.part[1] = p.bits == 64 ? 0 : high & (((uint64_t)1 << (p.bits - 64)) - 1);
+    } else {
+        p.rank = high << (64 - p.bits) | word >> p.bits;
+        p.part[0] = word & (((uint64_t)1 << p.bits) - 1);
+    }
+    return p;
+}
+
+static void want_quantile(qn__order *order, double q, uint64_t count) {
+    const place p = place_of(q, count);
+    qn__order_want_rank(order, (size_t)p.rank);
+    if (p.rank + 1 < count)
+        qn__order_want_rank(order, (size_t)p.rank + 1);
+}
+
+static double quantile(const qn__order *order, double q, uint64_t count) {
+    const place p = place_of(q, count);
+    const float at = qn__order_rank(order, (size_t)p.rank);
+    const float next = p.rank + 1 < count ? qn__order_rank(order, (size_t)p.rank + 1) : at;
+    return qn__moments_between(at, next, p.part, p.bits);
+}
+
+/* ------------------------------------------------------------------ histograms */
+
+/* The least float that is not below an edge, so that values can be compared with it. */
+static float at_least(double edge) {
+    float value = (float)edge;
+    if ((double)value < edge)
+        value = nextafterf(value, INFINITY);
+    return value + 0.0f;
+}
+
+static void set_edges(float least, float greatest, double *edges, uint32_t *bins) {
+    *bins = least < greatest ? *bins : 1;
+    for (uint32_t i = 0; i <= *bins; i++)
+        edges[i] = qn__moments_edge(least, greatest, i, *bins);
+}
+
+static void count_bins(const qn__order *order, uint64_t count, const double *edges, uint32_t bins,
+                       uint64_t *histogram) {
+    uint64_t before = 0;
+    for (uint32_t i = 0; i < bins; i++) {
+        const uint64_t below =
+            i + 1 < bins ? qn__order_below(order, at_least(edges[i + 1])) : count;
+        histogram[i] = below - before;
+        before = below;
+    }
+}
+
+/* ------------------------------------------------------------------ a column */
+
+/* Moves the values that are not missing to `to`; returns their number. */
+static size_t take_present(const float *values, size_t count, float *to) {
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        to[kept] = values[i];
+        kept += values[i] == values[i];
+    }
+    return kept;
+}
+
+static void find_extremes(const float *values, size_t count, float *least, float *greatest) {
+    float low[8], high[8];
+    size_t i = 0;
+    for (int k = 0; k < 8; k++)
+        low[k] = high[k] = values[0];
+    for (; i + 8 <= count; i += 8)
+        for (int k = 0; k < 8; k++) {
+            low[k] = values[i + (size_t)k] < low[k] ? values[i + (size_t)k] : low[k];
+            high[k] = values[i + (size_t)k] > high[k] ? values[i + (size_t)k] : high[k];
+        }
+    for (; i < count; i++) {
+        low[0] = values[i] < low[0] ? values[i] : low[0];
+        high[0] = values[i] > high[0] ? values[i] : high[0];
+    }
+    *least = low[0];
+    *greatest = high[0];
+    for (int k = 1; k < 8; k++) {
+        *least = low[k] < *least ? low[k] : *least;
+        *greatest = high[k] > *greatest ? high[k] : *greatest;
+    }
+}
+
+/* Extremes, quantiles and the histogram of values of one group. */
+static void find_places(const qn__column_task *task, const float *values, uint64_t count,
+                        qn__order *order, qn__column_numbers *out, double *edges, uint32_t *bins,
+                        int first) {
+    float least = 0, greatest = 0;
+    if (count == 0) {
+        *bins = first ? 0 : *bins;
+        return;
+    }
+    find_extremes(values, (size_t)count, &least, &greatest);
+    out->minimum = (double)least;
+    out->maximum = (double)greatest;
+    if (edges && first && *bins == 0)
+        *bins = qn__column_bins(count);
+    if (edges && first)
+        set_edges(least, greatest, edges, bins);
+    qn__order_take(order, values, (size_t)count);
+    for (uint32_t i = 0; i < task->quantile_count; i++)
+        want_quantile(order, task->quantiles[i], count);
+    for (uint32_t i = 1; edges && i < *bins; i++)
+        qn__order_want_number(order, at_least(edges[i]));
+    qn__order_collect(order, values);
+    for (uint32_t i = 0; i < task->quantile_count; i++)
+        out->quantiles[i] = quantile(order, task->quantiles[i], count);
+    if (edges)
+        count_bins(order, count, edges, *bins, out->histogram);
+}
+
+/* The numbers of no values; `items` of them are missing. */
+static void begin(const qn__column_task *task, uint64_t items, qn__column_numbers *out) {
+    out->missing = items;
+    out->minimum = out->maximum = (double)NAN;
+    for (uint32_t i = 0; out->quantiles && i < task->quantile_count; i++)
+        out->quantiles[i] = (double)NAN;
+}
+
+static uint64_t start_of(const qn__column_task *task, uint32_t group, uint64_t items) {
+    return group < task->groups ? task->starts[group - 1] : items;
+}
+
+void qn__column_describe(const qn__column_task *task, float *values, uint64_t items,
+                         qn__column_room *room, qn__column_numbers *out, double *edges,
+                         uint32_t *bins) {
+    const uint32_t first = task->groups > 1 ? 1 : 0;
+    size_t kept = 0;
+    memset(&room->all, 0, sizeof room->all);
+    begin(task, items, &out[0]);
+    for (uint32_t g = first; g < task->groups; g++) {
+        const uint64_t from = g ? start_of(task, g, items) : 0;
+        const uint64_t to = g ? start_of(task, g + 1, items) : items;
+        begin(task, to - from, &out[g]);
+        const size_t count = take_present(values + from, (size_t)(to - from), values + kept);
+        memset(&room->part, 0, sizeof room->part);
+        qn__moments_add(&room->part, values + kept, count);
+        qn__moments_finish(&room->part, &out[g].moments);
+        out[g].count = count;
+        out[g].missing -= count;
+        qn__moments_merge(&room->all, &room->part);
+        kept += count;
+    }
+    if (first) {
+        qn__moments_finish(&room->all, &out[0].moments);
+        out[0].count = kept;
+        out[0].missing -= kept;
+    }
+    find_places(task, values, kept, room->order, &out[0], edges, bins, 1);
+    kept = 0;
+    for (uint32_t g = 1; g < task->groups; kept += out[g++].count)
+        find_places(task, values + kept, out[g].count, room->order, &out[g], edges, bins, 0);
+}
+
+void qn__column_tally(const qn__column_task *task, const float *values, uint64_t items,
+                      uint32_t categories, qn__column_numbers *out) {
+    begin(task, items, &out[0]);
+    qn__moments none = {.count = 0};
+    for (uint32_t g = 0; g < task->groups; g++)
+        qn__moments_finish(&none, &out[g].moments);
+    for (uint32_t g = task->groups > 1 ? 1 : 0; g < task->groups; g++) {
+        const uint64_t from = g ? start_of(task, g, items) : 0;
+        const uint64_t to = g ? start_of(task, g + 1, items) : items;
+        begin(task, to - from, &out[g]);
+        for (uint64_t i = from; i < to; i++)
+            if (values[i] == values[i] && values[i] < (float)categories) {
+                out[g].categories[(uint32_t)values[i]]++;
+                out[g].count++;
+            }
+        out[g].missing -= out[g].count;
+        for (uint32_t c = 0; g && c < categories; c++)
+            out[0].categories[c] += out[g].categories[c];
+        out[0].count += g ? out[g].count : 0;
+        out[0].missing -= g ? out[g].count : 0;
+    }
+}

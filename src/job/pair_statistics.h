@@ -1,0 +1,21 @@
+/* Covariance and correlation of all pairs of columns. */
+#ifndef QN_JOB_PAIR_STATISTICS_H
+#define QN_JOB_PAIR_STATISTICS_H
+
+#include "base/threads.h"
+#include "data/data.h"
+#include "num/exact_sum.h"
+
+/* What is known of the columns: `missing[k]` is not 0 where column k lacks a value; the sums of its
+ * values and of their squares. */
+typedef struct qn__pairs {
+    const qn_data *data;
+    const uint8_t *missing;
+    const qn__exact_sum *first, *second;
+} qn__pairs;
+
+/* Fills two matrices of columns x columns. Fails with QN_MEMORY. */
+qn_status qn__pairs_describe(const qn__pairs *pairs, qn__pool *pool, double *covariance,
+                             double *correlation, qn_error *err);
+
+#endif

@@ -1,0 +1,238 @@
+/* Exact moments by integers.
+ *
+ * A float32 is m * 2^(e - 150) with m < 2^24 and e from 1 to 254. The exponents fall into 32 groups
+ * of 8. Within a group all numbers are integers of at most 31 bits with one unit. Their squares
+ * have 62 bits and their cubes 93. They are added in digits of 32 bits to counters of 64 bits,
+ * which hold 2^31 of them. */
+#include "num/moments.h"
+#include <math.h>
+#include <string.h>
+
+enum { GROUPS = 32, MOST = 1 << 30 };
+
+/* Sums of the integers of one group. */
+typedef struct group {
+    int64_t first;
+    uint64_t second[2]; /* digits of 2^0 and 2^32 */
+    int64_t third[3];   /* of 2^0, 2^32 and 2^64 */
+} group;
+
+static inline void add_value(group groups[GROUPS], float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    const uint32_t e = bits >> 23 & 0xFF, normal = e > 0;
+    const uint64_t x = (uint64_t)((bits & 0x7FFFFF) | normal << 23) << ((e & 7) + 1 - normal);
+    const int64_t sign = -(int64_t)(bits >> 31); /* -1: negative; (v ^ sign) - sign negates */
+    const uint64_t square = x * x;
+    const uint64_t low = (square & 0xFFFFFFFF) * x;
+    const uint64_t high = (square >> 32) * x + (low >> 32);
+    group *g = &groups[e >> 3];
+    g->first += ((int64_t)x ^ sign) - sign;
+    g->second[0] += square & 0xFFFFFFFF;
+    g->second[1] += square >> 32;
+    g->third[0] += ((int64_t)(low & 0xFFFFFFFF) ^ sign) - sign;
+    g->third[1] += ((int64_t)(high & 0xFFFFFFFF) ^ sign) - sign;
+    g->third[2] += ((int64_t)(high >> 32) ^ sign) - sign;
+}
+
+static void add_signed(qn__exact_sum *sum, int64_t value, int power) {
+    const uint64_t magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    if (value != 0)
+        qn__exact_add_scaled(sum, magnitude, power, value < 0);
+}
+
+/* The unit of group k is 2^(8 k - 150). */
+static void add_groups(qn__moments *m, const group groups[GROUPS]) {
+    for (int k = 0; k < GROUPS; k++) {
+        const int unit = 8 * k - 150;
+        add_signed(&m->first, groups[k].first, unit);
+        for (int d = 0; d < 2; d++)
+            add_signed(&m->second, (int64_t)groups[k].second[d], 2 * unit + 32 * d);
+        for (int d = 0; d < 3; d++)
+            add_signed(&m->third, groups[k].third[d], 3 * unit + 32 * d);
+    }
+}
+
+/* Neighbours go to different counters, because each waits for the one before it. */
+void qn__moments_add(qn__moments *m, const float *values, size_t count) {
+    m->count += count;
+    while (count > 0) {
+        group even[GROUPS] = {{0}}, odd[GROUPS] = {{0}};
+        const size_t part = count < MOST ? count : MOST;
+        size_t i = 0;
+        for (; i + 1 < part; i += 2) {
+            add_value(even, values[i]);
+            add_value(odd, values[i + 1]);
+        }
+        if (i < part)
+            add_value(even, values[i]);
+        add_groups(m, even);
+        add_groups(m, odd);
+        values += part;
+        count -= part;
+    }
+}
+
+void qn__moments_merge(qn__moments *m, qn__moments *other) {
+    m->count += other->count;
+    qn__exact_merge(&m->first, &other->first);
+    qn__exact_merge(&m->second, &other->second);
+    qn__exact_merge(&m->third, &other->third);
+}
+
+/* ------------------------------------------------------------------ results */
+
+/* A difference of natural numbers: terms with their signs, added and subtracted at the end. */
+typedef struct difference {
+    qn__natural side[2]; /* the terms above zero and those below */
+} difference;
+
+static void add_term(difference *d, const qn__natural *term, int sign) {
+    qn__natural *side = &d->side[sign < 0], sum;
+    if (sign == 0 || term->size == 0)
+        return;
+    qn__natural_add(side, term, &sum);
+    *side = sum;
+}
+
+/* The magnitude; returns the sign. */
+static int settle(const difference *d, qn__natural *out) {
+    const int sign = qn__natural_compare(&d->side[0], &d->side[1]);
+    if (sign >= 0)
+        qn__natural_subtract(&d->side[0], &d->side[1], out);
+    else
+        qn__natural_subtract(&d->side[1], &d->side[0], out);
+    return sign;
+}
+
+/* n * sum of products - product of sums, which is n^2 times a covariance. */
+static int centre(uint64_t n, qn__exact_sum *products, qn__exact_sum *a, qn__exact_sum *b,
+                  qn__natural *out) {
+    difference d = {.side = {{.size = 0}, {.size = 0}}};
+    qn__natural x, y, term;
+    int sign = qn__exact_magnitude(products, &x);
+    qn__natural_multiply(&x, n, &term);
+    add_term(&d, &term, sign);
+    sign = qn__exact_magnitude(a, &x) * qn__exact_magnitude(b, &y);
+    qn__natural_product(&x, &y, &term);
+    add_term(&d, &term, -sign);
+    return settle(&d, out);
+}
+
+/* n n C - 3 n S Q + 2 S S S, which is n^3 times the third central moment. */
+static int centre_third(qn__moments *m, qn__natural *out) {
+    difference d = {.side = {{.size = 0}, {.size = 0}}};
+    qn__natural s, q, c, one, two;
+    const int sign = qn__exact_magnitude(&m->first, &s);
+    const int third = qn__exact_magnitude(&m->third, &c);
+    qn__exact_magnitude(&m->second, &q);
+    qn__natural_multiply(&c, m->count, &one);
+    qn__natural_multiply(&one, m->count, &two);
+    add_term(&d, &two, third);
+    qn__natural_product(&s, &q, &one);
+    qn__natural_multiply(&one, 3 * m->count, &two);
+    add_term(&d, &two, -sign);
+    qn__natural_product(&s, &s, &one);
+    qn__natural_product(&one, &s, &two);
+    qn__natural_multiply(&two, 2, &one);
+    add_term(&d, &one, sign);
+    return settle(&d, out);
+}
+
+static void one_of(uint64_t value, qn__natural *out) {
+    *out = (qn__natural){.digit = {(uint32_t)value, (uint32_t)(value >> 32)}, .size = 2};
+    qn__natural_trim(out);
+}
+
+/* a / (f * g), or its root; f and g are counts. */
+static double over(const qn__natural *a, uint64_t f, uint64_t g, int root) {
+    qn__natural one, two;
+    one_of(f, &one);
+    qn__natural_multiply(&one, g, &two);
+    return qn__natural_ratio(a, &two, root);
+}
+
+static double with_sign(double value, int sign) { return sign < 0 ? -value : value; }
+
+/* The root of n (n - 1) M3^2 / ((n - 2)^2 M2^3), with M2 = n^2 m2 and M3 = n^3 m3. */
+static double skewness(qn__moments *m, const qn__natural *second) {
+    qn__natural third, one, two, below;
+    const uint64_t n = m->count;
+    const int sign = centre_third(m, &third);
+    if (sign == 0)
+        return 0.0;
+    qn__natural_product(second, second, &one);
+    qn__natural_product(&one, second, &two);
+    qn__natural_multiply(&two, n - 2, &one);
+    qn__natural_multiply(&one, n - 2, &below);
+    qn__natural_product(&third, &third, &one);
+    qn__natural_multiply(&one, n, &two);
+    qn__natural_multiply(&two, n - 1, &one);
+    return with_sign(qn__natural_ratio(&one, &below, 1), sign);
+}
+
+void qn__moments_finish(qn__moments *m, qn__moments_results *out) {
+    const double none = (double)NAN;
+    const uint64_t n = m->count;
+    *out = (qn__moments_results){none, none, none, none, none, none};
+    if (n == 0)
+        return;
+    qn__natural value;
+    const int sign = qn__exact_magnitude(&m->first, &value);
+    out->sum = with_sign(over(&value, 1, 1, 0), sign);
+    out->mean = with_sign(over(&value, n, 1, 0), sign);
+    centre(n, &m->second, &m->first, &m->first, &value);
+    out->deviation_of_all = over(&value, n, n, 1);
+    if (n < 2)
+        return;
+    out->variance = over(&value, n, n - 1, 0);
+    out->deviation = over(&value, n, n - 1, 1);
+    if (n > 2 && value.size > 0)
+        out->skewness = skewness(m, &value);
+}
+
+void qn__moments_pair(uint64_t n, qn__exact_sum *s, qn__exact_sum *t, qn__exact_sum *q,
+                      qn__exact_sum *r, qn__exact_sum *p, double *covariance, double *correlation) {
+    qn__natural both, one, other, product, square;
+    *covariance = *correlation = (double)NAN;
+    if (n < 2)
+        return;
+    const int sign = centre(n, p, s, t, &both);
+    centre(n, q, s, s, &one);
+    centre(n, r, t, t, &other);
+    *covariance = with_sign(over(&both, n, n - 1, 0), sign);
+    if (one.size == 0 || other.size == 0)
+        return;
+    qn__natural_product(&one, &other, &product);
+    qn__natural_product(&both, &both, &square);
+    *correlation = with_sign(qn__natural_ratio(&square, &product, 1), sign);
+}
+
+/* a * part in pieces of 28 bits, which are exact binary64 products. */
+static void add_part(qn__exact_sum *sum, float a, const uint64_t part[2], int bits) {
+    const uint64_t mask = ((uint64_t)1 << 28) - 1;
+    const uint64_t pieces[4] = {part[0] & mask, part[0] >> 28 & mask,
+                                (part[0] >> 56 | part[1] << 8) & mask, part[1] >> 20};
+    for (int i = 0; i < 4; i++)
+        qn__exact_add(sum, ldexp((double)a * (double)pieces[i], 28 * i - bits));
+}
+
+double qn__moments_between(float a, float b, const uint64_t part[2], int bits) {
+    qn__exact_sum sum = {.pending = 0};
+    qn__natural value;
+    qn__exact_add(&sum, (double)a);
+    add_part(&sum, -a, part, bits);
+    add_part(&sum, b, part, bits);
+    const int sign = qn__exact_magnitude(&sum, &value);
+    return with_sign(over(&value, 1, 1, 0), sign);
+}
+
+double qn__moments_edge(float a, float b, uint64_t part, uint64_t all) {
+    qn__exact_sum sum = {.pending = 0};
+    qn__natural value;
+    const uint64_t parts[2] = {part, 0}, rest[2] = {all - part, 0};
+    add_part(&sum, a, rest, 0);
+    add_part(&sum, b, parts, 0);
+    const int sign = qn__exact_magnitude(&sum, &value);
+    return with_sign(over(&value, all, 1, 0), sign);
+}
