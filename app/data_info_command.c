@@ -331,7 +331,7 @@ const command data_info_command = {
     .about = "Reads CSV, JSON lines, IDX, NPY, NPZ, Arrow IPC or LIBSVM, plain or compressed "
              "(gzip, zstd), or "
              "a folder or "
-             "archive of images. "
+             "archive of images, or the rows of a SQLite file. "
              "Prints the number of items and "
              "features, what "
              "each column holds, the classes, the range and the digest. The digest covers the "

@@ -21,6 +21,7 @@ static const struct {
     {"data.label_column", "label"},
     {"data.labels_path", "labels"},
     {"data.path", "data"},
+    {"data.query", "query"},
     {"data.resize", "resize"},
     {"data.shape", "shape"},
     {"train.shape", "shape"},

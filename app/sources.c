@@ -21,6 +21,12 @@ const option source_label_options[] = {
      .value = "COLUMN",
      .help = "CSV: column of the labels: a name from the header, a number from 1, or last",
      .fallback = "the first"},
+    {.name = "query",
+     .kind = OPTION_TEXT,
+     AT(query),
+     .value = "SQL",
+     .help = "SQLite: the rows to read: one SELECT with ORDER BY columns that tell all rows apart",
+     .fallback = "the only table, by its rowid"},
     {.name = NULL}};
 
 const option source_weight_options[] = {
@@ -100,6 +106,11 @@ const option source_test_options[] = {
      AT(test_labels),
      .value = "FILE",
      .help = "IDX, NPY: labels of the test set"},
+    {.name = "test-query",
+     .kind = OPTION_TEXT,
+     AT(test_query),
+     .value = "SQL",
+     .help = "SQLite: the rows of the test set"},
     {.name = NULL}};
 
 const option source_image_options[] = {
@@ -192,6 +203,7 @@ int source_open(const char *path, const char *labels, const source_flags *flags,
     r.options.no_cache = flags->no_cache;
     r.options.expected_features = flags->expected_features;
     r.options.shape = flags->shape;
+    r.options.query = flags->query;
     return share(open_file, &r, out);
 }
 
@@ -286,11 +298,13 @@ static int need_labels(const qn_data *data, const char *path, const char *option
     char remedy[96];
     if (qn_data_target(data) != QN_TARGET_NONE)
         return -1;
-    if (strncmp(qn_data_format(data), "csv", 3) == 0)
+    const char *format = qn_data_format(data);
+    const int arrays = strncmp(format, "idx", 3) == 0 || strncmp(format, "np", 2) == 0;
+    if (!arrays && strncmp(format, "images", 6) != 0)
         return message_fail(QN_INPUT, "no column has the name of the label", path,
                             "name the label in the header as in the training data, or name its "
                             "column with --label");
-    if (strncmp(qn_data_format(data), "images", 6) == 0)
+    if (!arrays)
         return message_fail(QN_INPUT, "the data has no labels", path,
                             "put the images of each class into a folder of its name");
     snprintf(remedy, sizeof remedy, "add --%s FILE, the file that holds them", option_name);
@@ -330,6 +344,12 @@ static int check_pairs(const source_flags *flags) {
         return message_usage(remedy, "--test-labels needs --test");
     if (flags->valid_labels && !flags->valid)
         return message_usage(remedy, "--valid-labels needs --valid");
+    if (flags->query && !flags->data)
+        return message_usage(remedy, "--query needs --data");
+    if (flags->test_query && !flags->test)
+        return message_usage(remedy, "--test-query needs --test");
+    if (flags->valid_query && !flags->valid)
+        return message_usage(remedy, "--valid-query needs --valid");
     if (flags->weight && !flags->data)
         return message_usage("it names a column of a CSV file or an array of an NPZ file",
                              "--weight needs --data");
@@ -366,6 +386,9 @@ int sources_check(const source_flags *flags) {
         return message_usage("a fraction lies between 0 and 1; a file whose name is a number is "
                              "written ./NAME",
                              "--valid cannot be \"%s\"", flags->valid);
+    if (flags->valid_query)
+        return message_usage("leave --valid-query out, or name a database with --valid",
+                             "--valid is a fraction, so there is no database for --valid-query");
     if (flags->valid_labels)
         return message_usage("leave --valid-labels out, or name a file with --valid",
                              "--valid is a fraction, so there is no file for --valid-labels");
@@ -399,9 +422,11 @@ static int open_all(const source_flags *f, uint64_t threads, const char *label, 
     char *categories = code < 0 ? source_categories_of_data(out->train) : NULL;
     others.categories = categories;
     others.expected_features = code < 0 ? qn_data_features(out->train) : 0;
+    others.query = f->test_query;
     if (code < 0 && f->test)
         code = source_open(f->test, f->test_labels, &others, threads, label, &out->test);
     out->valid_fraction = valid_fraction(f);
+    others.query = f->valid_query;
     if (code < 0 && f->valid && !is_number(f->valid))
         code = source_open(f->valid, f->valid_labels, &others, threads, label, &out->valid);
     free(categories);

@@ -19,26 +19,27 @@ typedef struct source_flags {
     const char *valid, *valid_labels; /* `valid`: a file or a fraction */
     /* CSV: of every file, as in qn_data_options */
     const char *task, *header, *features, *drop, *category;
-    uint32_t outputs;            /* of the network, where they are known; else 0 */
-    int unlabelled;              /* CSV: no column of labels (predict, data info) */
-    int skip_broken;             /* images, as in qn_data_options */
-    const char *resize, *shape;  /* the same */
-    int no_cache;                /* the same */
-    uint32_t expected_features;  /* no option: the same of qn_data_options */
+    uint32_t outputs;           /* of the network, where they are known; else 0 */
+    int unlabelled;             /* CSV: no column of labels (predict, data info) */
+    int skip_broken;            /* images, as in qn_data_options */
+    const char *resize, *shape; /* the same */
+    int no_cache;               /* the same */
+    uint32_t expected_features; /* no option: the same of qn_data_options */
+    const char *query, *test_query, *valid_query; /* databases: the rows to read */
     const char *categories;      /* no option: qn_data_options.expected_categories */
     const char *expected_weight; /* no option: the same of qn_data_options */
     const char *expected_resize; /* no option: the same */
 } source_flags;
 
 /* Rows for the tables of several commands; they fill a source_flags. */
-extern const option source_label_options[];      /* --labels, --label */
+extern const option source_label_options[];      /* --labels, --label, --query */
 extern const option source_weight_options[];     /* --weight */
 extern const option source_column_options[];     /* --task, --header, --features, --drop,
                                                      --category */
 extern const option source_unlabelled_options[]; /* --unlabelled */
 extern const option source_image_options[];      /* --shape, --resize, --skip-broken,
                                                      --no-cache */
-extern const option source_test_options[];       /* --test, --test-labels */
+extern const option source_test_options[];       /* --test, --test-labels, --test-query */
 
 typedef struct sources {
     qn_data *train, *valid, *test; /* NULL if there is none */

@@ -1,8 +1,9 @@
-"""Formats of rows beside CSV: LIBSVM text, JSON lines. What other readers make of the same file is the oracle; the
+"""Formats of rows beside CSV: LIBSVM text, JSON lines, SQLite. What other readers make of the same file is the oracle; the
 digest is that of the same values as arrays of NumPy."""
 
 import gzip
 import json
+import sqlite3
 
 import numpy as np
 import pytest
@@ -142,3 +143,74 @@ def test_json_refusals(tmp_path, run_quern, text, what, where):
     (tmp_path / "a.json").write_text(text)
     told = run_quern("data", "info", tmp_path / "a.json", status=1).stderr
     assert what in told and where in told and len(told.splitlines()) == 3
+
+
+def fill(path, *statements, rows=()):
+    base = sqlite3.connect(path)
+    for statement in statements:
+        base.execute(statement)
+    if rows:
+        base.executemany("INSERT INTO t VALUES (%s)" % ",".join("?" * len(rows[0])), rows)
+    base.commit()
+    base.close()
+
+
+def test_sqlite(tmp_path, info, run_quern):
+    """Python's sqlite3 reads the same rows."""
+    draw = np.random.default_rng(5)
+    rows = [(int(draw.integers(3)), int(draw.integers(-2**62, 2**62)), float(draw.normal()),
+             None if draw.random() < 0.3 else int(draw.integers(9)) if draw.random() < 0.5 else draw.random(),
+             str(draw.choice(["Bern", "Z\u00fcrich", "\U0001F600"]))) for _ in range(300)]
+    path = tmp_path / "a.db"
+    fill(path, 'CREATE TABLE t (y, "big one", x REAL, gap, city TEXT)', rows=rows)
+    query = "SELECT *, y + 1 AS z FROM t -- ORDER BY nothing\n ORDER BY x DESC"
+    read = sqlite3.connect(path).execute(query).fetchall()
+    cities = sorted({row[4] for row in read}, key=str.encode)
+    table = np.array([[np.float32(row[1]), row[2], np.nan if row[3] is None else row[3],
+                       cities.index(row[4]), row[5]] for row in read])
+    told = info(path, "--query", query)
+    assert told["format"] == "sqlite" and [c["name"] for c in told["table"]] == [
+        "big one", "x", "gap", "city", "z"]
+    assert told["digest"] == digest(table, [row[0] for row in read])
+    alone = info(path)
+    assert alone["note"] == 'the rows are those of: SELECT * FROM "t" ORDER BY rowid'
+    assert alone["digest"] == info(path, "--query", "select * from t order by rowid;")["digest"]
+    model = tmp_path / "m"
+    run_quern("train", "--data", path, "--query", query, "--test", path, "--test-query",
+              "SELECT * FROM (SELECT *, y + 1 AS z FROM t) ORDER BY 2", "--missing", "mean", "--epochs", 1,
+              "--devices", "cpu", "--threads", 1, "-o", model)
+    assert "identical" in run_quern("replay", model, "--data", path, "--query", query).stdout
+
+
+@pytest.mark.parametrize("query, what", [
+    ("SELECT * FROM t", "no ORDER BY outside parentheses"),
+    ("SELECT * FROM (SELECT * FROM t ORDER BY y)", "no ORDER BY outside parentheses"),
+    ("SELECT 'x ORDER BY y' FROM t", "no ORDER BY outside parentheses"),
+    ("SELECT [order by], `order by` FROM t /* ORDER BY y */", "no ORDER BY outside parentheses"),
+    ("SELECT $a$ ORDER BY y $a$ FROM t", "no ORDER BY outside parentheses"),
+    ("SELECT y, row_number() OVER (ORDER BY y) FROM t", "no ORDER BY outside parentheses"),
+    ("DELETE FROM t", "the query is no SELECT"),
+    (" ", "the query is empty"),
+    ("SELECT y FROM t ORDER BY y; DROP TABLE t", "the query has several statements"),
+    ("SELECT nosuch FROM t ORDER BY y", "SQLite says: no such column: nosuch"),
+    ("SELECT y, b FROM t ORDER BY y", 'the column "b" holds bytes (a BLOB)'),
+    ("SELECT y, m FROM t ORDER BY y", 'the column "m" holds texts and numbers'),
+    ("SELECT y, a FROM t WHERE y > 9 ORDER BY y", "the table has no rows"),
+])
+def test_sqlite_refusals(tmp_path, run_quern, query, what):
+    path = tmp_path / "a.db"
+    fill(path, "CREATE TABLE t (y, a, b, m)", rows=[(1, 2, b"x", 1), (2, 3, None, "x")])
+    told = run_quern("data", "info", path, "--query", query, status=None).stderr
+    assert what in told and len(told.splitlines()) == 3
+
+
+def test_sqlite_tables(tmp_path, run_quern):
+    path = tmp_path / "a.db"
+    fill(path, "CREATE TABLE b (y)", 'CREATE TABLE "a ""one""" (y)')
+    told = run_quern("data", "info", path, status=1).stderr
+    assert 'the SQLite file has 2 tables: a ""one"", b' in told and "--query" in told
+    (tmp_path / "a.csv").write_text("y,x\n1,2\n")
+    assert "is no database" in run_quern("data", "info", tmp_path / "a.csv", "--query", "x", status=1).stderr
+    path.write_bytes(path.read_bytes()[:5000])
+    assert "SQLite says: database disk image is malformed" in run_quern(
+        "data", "info", path, status=1).stderr

@@ -475,7 +475,7 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
         For reading; 0: every core.
     **more
         Other members of qn_data_options in <quern/data.h>: the texts ``task``, ``header``
-        ("yes", "no"), ``features``, ``drop`` and ``category`` ("age,3-7"), ``weight``, ``resize``
+        ("yes", "no"), ``features``, ``drop`` and ``category`` ("age,3-7"), ``weight``, ``query``, ``resize``
         and ``shape``, ``skip_broken`` and ``no_cache``, as for the command.
 
     Returns

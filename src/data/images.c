@@ -10,6 +10,7 @@
 #include "data/image_classes.h"
 #include "data/image_names.h"
 #include "data/readers.h"
+#include "data/sqlite.h"
 #include "data/zstd.h"
 #include "image/decode.h"
 #include "image/planes.h"
@@ -425,6 +426,8 @@ const char *qn_data_image_library(const char *kind) {
         about = qn__image_library(QN__IMAGE_PNG);
     if (kind && strcmp(kind, "zstd") == 0)
         about = qn__zstd_library();
+    if (kind && strcmp(kind, "sqlite") == 0)
+        about = qn__sqlite_library();
     return about ? about : "";
 }
 

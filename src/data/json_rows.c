@@ -263,11 +263,6 @@ static qn_status read_json(qn__source *source, const qn_data_options *options, q
                            qn_data *data, qn_error *err) {
     qn__contents text;
     (void)pool;
-    if (options->header) {
-        qn__fail(err, QN_INPUT, "a JSON file has keys and no header");
-        qn__at(err, "%s", qn__source_path(source));
-        return qn__remedy(err, QN_INPUT, "leave `data.header` out");
-    }
     qn_status status = qn__source_contents(source, &text, err);
     if (status != QN_OK)
         return status;
@@ -309,6 +304,7 @@ const qn__reader qn__json_reader = {
     .columns = 1,
     .weights = 1,
     .quantities = 1,
+    .typed = 1,
     .labels_remedy =
         "leave out `data.labels_path` and name the label's key with `data.label_column`",
     .probe = probe,

@@ -62,6 +62,11 @@ static qn_status check_format(const qn__reader *reader, const qn__source *source
                              "leave `data.shape` out, or say what to make of them "
                              "with `data.resize`");
     }
+    if (o->query && !reader->queries) {
+        qn__fail(err, QN_INPUT, "a file of the format %s is no database, so it takes no query",
+                 reader->name);
+        return refuse_option(source, err, "leave `data.query` out");
+    }
     if (reader->typed && o->header && strcmp(o->header, "auto") != 0) {
         qn__fail(err, QN_INPUT, "a file of the format %s has no header line: it names its columns",
                  reader->name);

@@ -24,6 +24,7 @@ typedef struct qn__reader {
      * such a file, which is refused. Probes and reads get the unpacked bytes (source.h). */
     const char *gzip_name, *zstd_name;
     int columns;    /* 1: it has columns, so the options about columns mean something */
+    int queries;    /* 1: its rows are those of qn_data_options.query */
     int typed;      /* 1: its columns have names and types of their own, so there is no header */
     int weights;    /* 1: it can hold weights of items (qn_data_options.weight) */
     int files;      /* 1: an item is a file, which can be broken (qn_data_options.skip_broken) */
@@ -43,7 +44,7 @@ typedef struct qn__reader {
 } qn__reader;
 
 extern const qn__reader qn__csv_reader, qn__idx_reader, qn__npy_reader, qn__npz_reader,
-    qn__image_reader, qn__ipc_reader, qn__libsvm_reader, qn__json_reader;
+    qn__image_reader, qn__ipc_reader, qn__libsvm_reader, qn__json_reader, qn__sqlite_reader;
 
 /* All readers; the last is NULL. */
 extern const qn__reader *const qn__readers[];
