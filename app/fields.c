@@ -75,10 +75,13 @@ static const struct {
     {"train.smoothing", "smoothing"},
     {"train.trace", "trace"},
     {"train.gradient_scale", "unit"},
+    {"train.warmup", "warmup"},
     {"train.valid_fraction", "valid"},
     {"valid.path", "valid"},
     {"train.weight_decay", "weight-decay"},
     {"train.delta", "delta"},
+    {"train.l1", "l1"},
+    {"train.tolerance", "tolerance"},
 };
 
 /* The option of the field after the backquote at `text`, and the end of the field; NULL if there is

@@ -212,6 +212,9 @@ void report_print(const qn_train_report *r, int verbose) {
     if (r->steps_repeated > 0)
         printf("; %" PRIu64 " steps computed again after a loss", r->steps_repeated);
     putchar('\n');
+    if (r->iterations > 0)
+        printf("%s after %" PRIu64 " iterations: the largest component of the gradient is %.3g\n",
+               r->converged ? "converged" : "not converged", r->iterations, r->largest_slope);
     if (verbose)
         print_times(r);
     print_rounding(r->rounding);
@@ -303,6 +306,11 @@ void report_fields(const qn_train_report *r) {
     json_count("items", r->items);
     json_count("steps", r->steps);
     json_count("resumed_from", r->resumed_from);
+    if (r->iterations > 0) {
+        json_count("iterations", r->iterations);
+        json_flag("converged", r->converged);
+        json_number("largest_slope", r->largest_slope);
+    }
     json_number("items_per_s",
                 r->seconds_training > 0 ? (double)r->items / r->seconds_training : 0);
     json_number("bound", r->bound);

@@ -279,6 +279,22 @@ static const char *optimiser(const qn_train_options *o, char *text, size_t size)
     return text;
 }
 
+/* Whether a step takes all items: there is neither batch nor learning rate. */
+static int is_full_batch(const qn_train_options *o) {
+    return qn_choice_takes(QN_CHOICE_OPTIMIZER, o->optimizer, "tolerance");
+}
+
+static const char *stepping(const qn_train_options *o, char *text, size_t size) {
+    char name[48];
+    if (is_full_batch(o))
+        snprintf(text, size, "%s, weight decay %g, l1 %g, tolerance %g", o->optimizer,
+                 (double)o->weight_decay, (double)o->l1, (double)o->tolerance);
+    else
+        snprintf(text, size, "%s, learning rate %g, batch %" PRIu32,
+                 optimiser(o, name, sizeof name), (double)o->learning_rate, o->batch);
+    return text;
+}
+
 /* The ranks, if there are several; of very many, those that fit a line. */
 static void announce_ranks(void) {
     char list[256] = "";
@@ -299,9 +315,12 @@ static void announce_run(const qn_train_options *o, const facts *f) {
     uint32_t there = 0;
     for (uint32_t i = 0; i < f->workers; i++)
         there += (uint32_t)is_there(f->worker[i]); /* a note has named the others already */
-    snprintf(how_long, sizeof how_long, "%u epoch%s of %s step%s", o->epochs,
-             o->epochs == 1 ? "" : "s", format_count(f->steps_of_epoch, steps),
-             f->steps_of_epoch == 1 ? "" : "s");
+    if (is_full_batch(o))
+        snprintf(how_long, sizeof how_long, "%u iterations at most", o->epochs);
+    else
+        snprintf(how_long, sizeof how_long, "%u epoch%s of %s step%s", o->epochs,
+                 o->epochs == 1 ? "" : "s", format_count(f->steps_of_epoch, steps),
+                 f->steps_of_epoch == 1 ? "" : "s");
     if (there == 1 && f->threads > 0) {
         message_note("run     %s, %s\n", how_long, cpu);
         return;
@@ -325,18 +344,17 @@ static void model_line(const session *s, const facts *f, char line[MODEL_TITLE])
 }
 
 static void announce(const session *s, const qn_train_options *o, const facts *f) {
-    char model[MODEL_TITLE], number[32], how[48], all[24], batch[24], parameters[24];
+    char model[MODEL_TITLE], number[32], how[160], all[24], batch[24], parameters[24];
     model_line(s, f, model);
     announce_data(s, f);
     message_note("model   %s (%s parameters)", model,
                  format_count(qn_model_parameters(f->model), number));
     const int integers = strcmp(o->arith, "f32") != 0;
-    message_note("recipe  loss %s, %s, learning rate %g, batch %" PRIu32 ", scale %s, seed %" PRIu64
-                 "%s%s%s%.200s%s%.100s",
-                 o->loss, optimiser(o, how, sizeof how), (double)o->learning_rate, o->batch,
-                 o->scale, o->seed, integers ? ", arith " : "", integers ? o->arith : "",
-                 o->class_weight ? ", class weights " : "", o->class_weight ? o->class_weight : "",
-                 o->augment ? ", augment " : "", o->augment ? o->augment : "");
+    message_note("recipe  loss %s, %s, scale %s, seed %" PRIu64 "%s%s%s%.200s%s%.100s", o->loss,
+                 stepping(o, how, sizeof how), o->scale, o->seed, integers ? ", arith " : "",
+                 integers ? o->arith : "", o->class_weight ? ", class weights " : "",
+                 o->class_weight ? o->class_weight : "", o->augment ? ", augment " : "",
+                 o->augment ? o->augment : "");
     message_note("memory  about %s beside the data: %s for a batch, %s for the parameters",
                  format_bytes(f->memory.all, all), format_bytes(f->memory.batch, batch),
                  format_bytes(f->memory.parameters, parameters));

@@ -51,6 +51,8 @@ static const synonym synonyms[] = {
     {"gradclip clipnorm clipgradnorm maxgradnorm maxnorm gradientclipping gradientclipval "
      "globalclipnorm",
      "clip", NULL},
+    {"tol ftol gtol xtol", "tolerance", "with --optimizer lbfgs"},
+    {"lasso l1ratio l1reg l1penalty regalpha l1regularization", "l1", "with --optimizer lbfgs"},
     {"clipvalue clipgradvalue", "clip", "it limits the norm, not each value"},
     {"gradientaccumulationsteps accumulategradbatches gradaccum accumulate", "batch",
      "a batch of any size is divided by itself"},

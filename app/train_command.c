@@ -90,6 +90,8 @@ static void fill_recipe(const train_flags *f, const sources *from, qn_train_opti
     o->delta = f->delta;
     o->smoothing = f->smoothing;
     o->clip = f->clip;
+    o->l1 = f->l1;
+    o->tolerance = f->tolerance;
     o->lr_step = (uint32_t)f->lr_step;
     o->lr_gamma = f->lr_gamma;
     o->warmup = (uint32_t)f->warmup;
@@ -386,6 +388,8 @@ static int read_command_line(const command *self, int argc, char **argv, train_f
         message_setup(self->name, f->quiet, f->json);
         code = check_flags(f, given);
     }
+    if (code < 0)
+        f->epochs = train_options_epochs(f, given);
     if (code < 0)
         code = sources_check(&f->from);
     if (code < 0)

@@ -12,7 +12,7 @@ typedef struct train_flags {
     const char *arith, *scale, *model, *loss, *optimizer, *init, *schedule, *missing, *keep,
         *init_from, *init_scale, *class_weight, *augment;
     float learning_rate, momentum, beta1, beta2, epsilon, weight_decay, delta, smoothing, clip,
-        lr_gamma;
+        lr_gamma, l1, tolerance;
     uint64_t patience, lr_step, warmup, batch, grain, epochs, seed, gradient_scale;
     compute_flags compute;
     ranks_flags ranks;
@@ -24,6 +24,9 @@ extern const option train_options[];
 
 /* The defaults of the recipe, from the library. */
 train_flags train_flags_default(void);
+
+/* The epochs, or how many iterations an optimiser without epochs makes where nothing is said. */
+uint64_t train_options_epochs(const train_flags *flags, const arguments *given);
 
 /* Refuses options without effect, which need another option. Returns -1, or the exit code after a
  * message. */

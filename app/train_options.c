@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Iterations at most of an optimiser that has no epochs. */
+enum { ITERATIONS = 100 };
+
 #define AT(member) .place = offsetof(train_flags, member)
 
 const option train_options[] = {
@@ -87,7 +90,8 @@ const option train_options[] = {
      .value = "N",
      .low = 1,
      .high = UINT32_MAX,
-     .help = "passes over the training data",
+     .help = "passes over the training data; with --optimizer lbfgs iterations at most, 100 where "
+             "nothing is said",
      .field = "train.epochs"},
     {.name = "batch",
      .kind = OPTION_COUNT,
@@ -116,6 +120,20 @@ const option train_options[] = {
      .value = "X",
      .help = "weight decay (L2); it acts on weights, not on biases",
      .field = "train.weight_decay"},
+    {.name = "l1",
+     .kind = OPTION_FLOAT,
+     AT(l1),
+     .value = "X",
+     .help = "L1 penalty; it acts on weights, not on biases",
+     .field = "train.l1",
+     .only = QN_CHOICE_OPTIMIZER},
+    {.name = "tolerance",
+     .kind = OPTION_FLOAT,
+     AT(tolerance),
+     .value = "X",
+     .help = "stop when no component of the gradient is greater",
+     .field = "train.tolerance",
+     .only = QN_CHOICE_OPTIMIZER},
     {.name = "schedule",
      .kind = OPTION_CHOICE,
      AT(schedule),
@@ -360,6 +378,8 @@ train_flags train_flags_default(void) {
                          .delta = o.delta,
                          .smoothing = o.smoothing,
                          .clip = o.clip,
+                         .l1 = o.l1,
+                         .tolerance = o.tolerance,
                          .lr_step = o.lr_step,
                          .lr_gamma = o.lr_gamma,
                          .warmup = o.warmup,
@@ -445,6 +465,28 @@ static int check_use(const train_flags *f, const option *o, const arguments *giv
     return message_usage(remedy, "--%s does nothing with --%s %s", o->name, chooser(o->only), with);
 }
 
+/* Refuses options about steps and rates, which an optimiser without them ignores. */
+static int check_full_batch(const train_flags *f, const arguments *given) {
+    static const char *const others[] = {"batch", "lr",        "schedule", "warmup",
+                                         "clip",  "smoothing", "augment"};
+    char text[96];
+    const char *name = optimizer_of(f, given, text, sizeof text);
+    if (!qn_choice_takes(QN_CHOICE_OPTIMIZER, name, "tolerance"))
+        return -1;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (options_given(&train_command, given, others[i]))
+            return message_usage("leave it out, or write another --optimizer",
+                                 "--%s does nothing with --optimizer %s", others[i], name);
+    return -1;
+}
+
+uint64_t train_options_epochs(const train_flags *f, const arguments *given) {
+    char text[96];
+    const int full = qn_choice_takes(QN_CHOICE_OPTIMIZER, optimizer_of(f, given, text, sizeof text),
+                                     "tolerance");
+    return full && !options_given(&train_command, given, "epochs") ? ITERATIONS : f->epochs;
+}
+
 int train_options_check(const train_flags *f, const arguments *given) {
     char text[96], remedy[160];
     if (f->quiet && f->verbose)
@@ -454,6 +496,9 @@ int train_options_check(const train_flags *f, const arguments *given) {
         if (code >= 0)
             return code;
     }
+    const int steps = check_full_batch(f, given);
+    if (steps >= 0)
+        return steps;
     const int zero = f->momentum == 0 && options_given(&train_command, given, "momentum");
     if (f->nesterov && zero)
         return message_usage("write a momentum greater than 0, such as --momentum 0.9, or leave "

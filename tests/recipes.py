@@ -316,7 +316,16 @@ NORMS |= {f"groupnorm-{name}": pixels(model, more) for name, model, more in [
 RECIPES |= NORMS
 RECIPES |= {name: f"{words} --arith {name.split('-')[0]}" for name, words in INTEGERS.items()}
 # Contract 6 (docs/exactness.md 17).
+FULL = "--optimizer lbfgs --epochs 12 --seed 3 "
 SIXTH = {
+    # over all items (17.14): without and with hidden layers, L2 and L1
+    "lbfgs": IDX + FULL + '--model "dense 10 softmax" --loss cross-entropy --weight-decay 0.003',
+    "lbfgs-hidden": IDX + FULL + TWO + "--loss mse --valid 0.2 --keep best --grain 7",
+    "lbfgs-l1": FULL + '--model "dense 10 softmax" --data {weighed} --label kind --weight w --missing zero'
+                " --scale standard --loss cross-entropy --l1 0.02 --weight-decay 0.001 --tolerance 0.01"
+                " --class-weight balanced --arith i14 --grain 32",
+    "lbfgs-real": FULL + '--model "dense 1" --data {real} --scale standard --loss huber --delta 0.3'
+                  " --l1 0.01 --tolerance 0.001 --grain 32",
     "smoothing": IDX + SMALL + TWO + "--loss cross-entropy --smoothing 0.1 --lr 0.2"
                  " --class-weight 3=2.5,7=0.01",
     "leaky-relu": IDX + SMALL + '--model "dense 33 leaky_relu dropout 0.2; dense 10 leaky_relu" --loss mse'

@@ -14,7 +14,7 @@ import pytest
 COMMANDS = ["train", "predict", "replay", "submit", "jobs", "data info", "data stats", "data synth digits",
             "model list", "model show", "model export", "devices", "plan", "version", "help"]
 # What other sources say a recipe can name (docs/exactness.md), not what the help prints.
-WORDS = {"loss": ["cross-entropy", "mse", "mae", "huber", "binary"], "optimizer": ["sgd", "momentum", "adam", "adamw"],
+WORDS = {"loss": ["cross-entropy", "mse", "mae", "huber", "binary"], "optimizer": ["sgd", "momentum", "adam", "adamw", "lbfgs"],
          "init": ["auto", "glorot", "he", "lecun"], "schedule": ["constant", "step", "cosine"],
          "scale": ["none", "unit", "fraction", "standard", "channel"], "arith": ["f32", "i7", "i14", "i21"],
          "missing": ["error", "mean", "median", "zero", "drop"]}
@@ -97,7 +97,7 @@ def test_rows_of_the_tables_supply_the_help(run_quern):
         assert re.findall(r"^      ([a-z0-9_-]+)  +\S", block, re.M) == words, option
     for command in ("plan", "devices"):
         text = " ".join(run_quern(command, "--help").stdout.split())
-        assert "sgd, momentum, adam, adamw [sgd; real labels: adam]" in text and "f32, i7, i14, i21 [f32]" in text
+        assert "sgd, momentum, adam, adamw, lbfgs [sgd; real labels: adam]" in text and "f32, i7, i14, i21 [f32]" in text
 
 
 # ---------------------------------------------------------------- manual pages

@@ -108,7 +108,7 @@ typedef struct qn_train_options {
     const char *loss;      /* "cross-entropy" (with a last layer of softmax), "mse", "mae", "huber",
                               "binary" (two classes, with a last layer of one sigmoid output); NULL:
                               "cross-entropy", of real labels "mse" */
-    const char *optimizer; /* "sgd", "momentum", "adam", "adamw"; NULL: "momentum" when
+    const char *optimizer; /* "sgd", "momentum", "adam", "adamw", "lbfgs"; NULL: "momentum" when
                               `momentum` is set and not 0, else "sgd", of real labels "adam" */
     const char *init;      /* of the weights: "auto", "glorot", "he", "lecun" */
     const char *scale;     /* of the features: "none", "unit", "fraction", "standard", of images
@@ -193,6 +193,15 @@ typedef struct qn_train_options {
     const char *augment; /* what is done to training items that are images, anew in each epoch:
                             "pad 4; crop; flip; cutout 8", words in the order in which they act.
                             docs/images.md describes them; NULL or "": nothing */
+    /* "lbfgs" computes the gradient over all training items in each iteration, and `epochs` is the
+     * greatest number of iterations. It takes no option that speaks of steps or rates: `batch`,
+     * `learning_rate`, `momentum`, `schedule`, `warmup`, `clip`, `smoothing`, `augment`. It
+     * minimises mean loss + weight_decay / 2 * sum of w^2 + l1 * sum of |w| over weights w;
+     * scikit-learn's C is 1 / (items * weight_decay). A `gradient_scale` of 44, the default, counts
+     * as 32 there. */
+    float l1;        /* "lbfgs": the L1 penalty of weights, at least 0; 0 */
+    float tolerance; /* "lbfgs": stops when no component of the gradient is greater, above 0;
+                        1e-4 */
 } qn_train_options;
 
 /* Sets every member to its default: the recipe as docs/exactness.md 11.4 says, `compute` as zeros
@@ -368,6 +377,10 @@ typedef struct qn_train_report {
     const char *const *class_name;
     int weighted;       /* 1: the losses in `train` are weighted means, by items or classes */
     int valid_weighted; /* the same of `valid`: 0 for a validation set of the caller */
+    /* Of the optimiser "lbfgs"; else all are 0. */
+    uint64_t iterations;  /* of the whole run, earlier calls and runs included */
+    int converged;        /* 1: the gradient became as small as the tolerance */
+    double largest_slope; /* the largest component of the gradient in the end; NaN: unknown */
 } qn_train_report;
 
 /* The workers of this rank, known from qn_train_open on, and what each did so far. Sets *count to

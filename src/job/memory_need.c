@@ -1,6 +1,7 @@
 #include "job/memory_need.h"
 
 #include "device/device.h"
+#include "job/full_batch.h"
 #include "layer/lost.h"
 #include "layer/reference.h"
 #include "team/members.h"
@@ -17,6 +18,7 @@ typedef struct subject {
     const qn__member *members;
     uint32_t count;
     int best; /* the parameters of the best epoch are kept */
+    int full; /* the optimiser is lbfgs, which has a state of its own */
     qn__memory_ranks ranks;
     qn__program program;
 } subject;
@@ -32,6 +34,8 @@ static uint64_t times(uint64_t a, uint64_t b) {
 static uint64_t of_job(const subject *s) {
     const uint64_t state = 1 + qn__optimizer_slots(s->program.optimizer), words = sizeof(int64_t);
     uint64_t bytes = (state + 1 + (uint64_t)s->best) * sizeof(float);
+    if (s->full)
+        bytes += qn__lbfgs_bytes() + 1;
     if (s->count > 1)
         bytes += 2 * s->count * words + state * sizeof(float);
     return times(bytes, s->program.parameters);
@@ -94,12 +98,18 @@ static qn_status examine(const qn__memory_job *job, qn__layer *layer, qn__member
                                  .loss = r->loss,
                                  .optimizer = qn__recipe_rule(r),
                                  .scale = r->scale,
-                                 .batch = job->items < r->batch ? (uint32_t)job->items : r->batch,
                                  .grain = r->grain}};
     out->ranks = ranks_of(job);
     const qn_status status =
         qn__network_program(&r->network, qn__recipe_input(r), layer, &out->program.parameters, err);
-    if (status != QN_OK || job->members)
+    if (status != QN_OK)
+        return status;
+    out->full = r->optimizer == QN__OPT_LBFGS;
+    out->program.batch = out->full
+                             ? qn__full_batch_slice(layer, r->network.layers, r->grain, job->items)
+                         : job->items < r->batch ? (uint32_t)job->items
+                                                 : r->batch;
+    if (job->members)
         return status;
     out->members = found;
     return qn__members_of(job->compute, found, QN__MAX_WORKERS, &out->count, err);

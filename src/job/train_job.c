@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "job/apply.h"
+#include "job/full_batch.h"
 #include "model/initial.h"
 #include "model/schedule.h"
 #include "model/tables.h"
@@ -38,11 +39,13 @@ static qn_status make_program(qn__train_job *job, qn_error *err) {
     p->inverse = job->inverse;
     job->augment = qn__recipe_augment(r);
     p->augment = job->augment.words ? &job->augment : NULL;
-    p->batch = r->batch < items ? r->batch : (uint32_t)items;
-    p->grain = r->grain < p->batch ? r->grain : p->batch;
+    const int full = r->optimizer == QN__OPT_LBFGS;
+    const uint64_t step = full || items < r->batch ? items : r->batch;
+    p->grain = r->grain < step ? r->grain : (uint32_t)step;
+    p->batch = full ? qn__full_batch_slice(p->layer, p->layers, p->grain, items) : (uint32_t)step;
     p->seed = r->seed;
     p->gradient_scale = r->gradient_scale;
-    p->partial_limit = qn__partial_limit(((uint64_t)p->batch + p->grain - 1) / p->grain);
+    p->partial_limit = qn__partial_limit((step + p->grain - 1) / p->grain);
     return QN_OK;
 }
 
@@ -124,12 +127,13 @@ static qn_status first_state(qn__train_job *job, qn_error *err) {
     for (uint32_t s = 0; s < slots; ++s)
         if (!(job->state.slot[s] = qn__alloc(job->program.parameters, sizeof(float), err)))
             return QN_MEMORY;
-    qn__initial_parameters(job->layer, job->program.layers, job->recipe.init, job->recipe.seed,
-                           job->state.parameters);
+    qn__initial_parameters(job->layer, job->program.layers, qn__recipe_init(&job->recipe),
+                           job->recipe.seed, job->state.parameters);
     job->powers = (qn__adam_powers){1.0f, 1.0f};
-    job->steps_per_epoch = (job->feed.items + job->recipe.batch - 1) / job->recipe.batch;
+    const uint64_t batch = job->recipe.batch ? job->recipe.batch : job->feed.items;
+    job->steps_per_epoch = (job->feed.items + batch - 1) / batch;
     job->steps = job->steps_per_epoch * job->recipe.epochs;
-    return QN_OK;
+    return job->recipe.optimizer == QN__OPT_LBFGS ? qn__full_batch_create(job, err) : QN_OK;
 }
 
 qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, const qn_data *data,
@@ -161,6 +165,7 @@ qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, con
 
 void qn__train_job_destroy(qn__train_job *job) {
     qn__team_destroy(job->team);
+    qn__full_batch_destroy(job);
     qn__free(job->state.parameters);
     qn__free(job->state.slot[0]);
     qn__free(job->state.slot[1]);
@@ -187,11 +192,17 @@ static qn__train_mark here(const qn__train_job *job) {
 qn_status qn__train_job_push(qn__train_job *job, qn_error *err) {
     begin_epoch(job, job->step / job->steps_per_epoch);
     job->kept = here(job);
+    if (job->full.lbfgs)
+        qn__lbfgs_restored(job->full.lbfgs);
     qn__team_expect(job->team, job->steps - job->step);
     return qn__team_load(job->team, &job->state, err);
 }
 
 void qn__train_job_salvage(qn__train_job *job) {
+    if (job->full.lbfgs) { /* the host has the state after every iteration */
+        qn__full_batch_salvage(job);
+        return;
+    }
     job->step = job->kept.step;
     job->running = job->kept.running;
     job->powers = job->kept.powers;
@@ -254,7 +265,20 @@ static qn__batch batch_at(const qn__train_job *job, uint64_t step) {
                        .epoch = (uint32_t)(step / job->steps_per_epoch)};
 }
 
+/* An iteration over all items. Steps count from 1 in messages. */
+static qn_status iterate(qn__train_job *job, qn_error *err) {
+    const qn_status status = qn__full_batch_step(job, err);
+    if (status != QN_NUMERIC)
+        return status;
+    qn__at(err, "iteration %llu", (unsigned long long)job->step + 1);
+    return qn__remedy(err, QN_NUMERIC,
+                      "scale the inputs (`train.scale` standard); sums leave their range later "
+                      "with a smaller `train.gradient_scale`");
+}
+
 qn_status qn__train_job_step(qn__train_job *job, qn_error *err) {
+    if (job->full.lbfgs)
+        return iterate(job, err);
     const uint64_t in_epoch = job->step % job->steps_per_epoch;
     const int last_of_epoch = in_epoch + 1 == job->steps_per_epoch;
     qn_status status = QN_OK;

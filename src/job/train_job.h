@@ -8,6 +8,7 @@
 #include "job/targets.h"
 #include "model/model.h"
 #include "model/recipe.h"
+#include "num/lbfgs.h"
 #include "num/optimise.h"
 #include "team/team.h"
 
@@ -17,6 +18,15 @@ typedef struct qn__train_mark {
     qn__tally running;
     qn__adam_powers powers;
 } qn__train_mark;
+
+/* What the optimiser lbfgs has beside the state (job/full_batch.h). */
+typedef struct qn__full_batch {
+    qn__lbfgs *lbfgs;     /* NULL: another optimiser */
+    uint8_t *penal;       /* of each parameter: 1, it has penalties */
+    qn__tally tally;      /* of the last evaluation */
+    uint64_t evaluations; /* of the whole gradient, in this process */
+    int stuck;            /* 1: the last iteration found no better point */
+} qn__full_batch;
 
 typedef struct qn__train_job {
     qn__recipe recipe;
@@ -38,7 +48,8 @@ typedef struct qn__train_job {
     qn__tally running; /* of the current epoch; kept after its end until the next step */
     qn__adam_powers powers;
     qn__permutation order; /* of the epoch under way */
-    float learning_rate;   /* of the last step */
+    qn__full_batch full;
+    float learning_rate; /* of the last step */
 } qn__train_job;
 
 /* Makes the split, the scaling, the first parameters and the team: everything up to the first step.

@@ -58,6 +58,8 @@ uint32_t qn__kernel_optimizer(qn__optimizer optimizer) {
     case QN__OPT_##NAME:                                                                           \
         return QN_OPT_##NAME;
         QN_OPTIMIZERS(CASE)
+    case QN__OPT_LBFGS: /* never a worker's */
+        break;
 #undef CASE
     }
     return QN_OPT_KINDS;

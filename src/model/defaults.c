@@ -40,6 +40,7 @@ void qn_train_options_init(qn_train_options *options) {
     options->epochs = 10;
     options->seed = 1;
     options->gradient_scale = 44;
+    options->tolerance = 1e-4f;
 }
 
 /* Of real labels one rate for all: it was the best of tables of 100 to 20,000 items, and sgd with
@@ -54,6 +55,7 @@ float qn__default_learning_rate(qn__task task, qn__optimizer optimizer) {
     case QN__OPT_SGD:
     case QN__OPT_MOMENTUM:
     case QN__OPT_NESTEROV:
+    case QN__OPT_LBFGS:
         break;
     }
     return 0.1f;
@@ -210,6 +212,8 @@ static const struct {
     MEMBER(beta2, FLOAT),
     MEMBER(epsilon, FLOAT),
     MEMBER(weight_decay, FLOAT),
+    MEMBER(l1, FLOAT),
+    MEMBER(tolerance, FLOAT),
     MEMBER(lr_step, UINT32),
     MEMBER(lr_gamma, FLOAT),
     MEMBER(warmup, UINT32),

@@ -20,6 +20,7 @@ static float limit_of(const qn__layer *layer, qn__init init) {
     case QN__INIT_LECUN:
         return sqrtf(3.0f / in);
     case QN__INIT_AUTO:
+    case QN__INIT_ZERO:
     case QN__INIT_GLOROT:
         break;
     }
@@ -53,6 +54,11 @@ void qn__initial_parameters(const qn__layer *layer, uint32_t layers, qn__init in
             qn__layer_ops_of(layer[l].kind)->begin(&layer[l], parameter);
         if (layer[l].depth == 0)
             continue;
+        if (init == QN__INIT_ZERO) {
+            memset(parameter + layer[l].weights, 0,
+                   (layer[l].depth + (size_t)1) * layer[l].to.channels * sizeof *parameter);
+            continue;
+        }
         const float limit = limit_of(&layer[l], init);
         for (uint32_t o = 0; o < layer[l].to.channels; ++o)
             fill_row(parameter + layer[l].weights + (uint64_t)o * layer[l].depth, layer[l].depth, l,

@@ -616,7 +616,7 @@ void qn__model_program(const qn_model *model, qn__program *program) {
                              .scale = qn__scale_of_program(r),
                              .mean = model->shift,
                              .inverse = model->inverse,
-                             .batch = r->batch,
+                             .batch = r->batch ? r->batch : r->grain,
                              .grain = r->grain,
                              .seed = r->seed,
                              .gradient_scale = r->gradient_scale};

@@ -21,6 +21,8 @@ const qn__recipe_key qn__recipe_keys[] = {
     {"nesterov", QN__KEY_FLAG, offsetof(qn__recipe, nesterov)},
     {"augment", QN__KEY_TEXT, offsetof(qn__recipe, augment)},
     {"resize", QN__KEY_TEXT, offsetof(qn__recipe, resize)},
+    {"l1", QN__KEY_FLOAT, offsetof(qn__recipe, l1)},
+    {"tolerance", QN__KEY_FLOAT, offsetof(qn__recipe, tolerance)},
     {NULL, QN__KEY_FLAG, 0},
 };
 
@@ -100,10 +102,6 @@ static int uses_contract_6(const qn__recipe *r) {
     return uses;
 }
 
-qn__optimizer qn__recipe_rule(const qn__recipe *r) {
-    return r->nesterov ? QN__OPT_NESTEROV : r->optimizer;
-}
-
 /* -0 equals 0, so this is where the two become one. */
 static void plain_zero(float *number) {
     if (*number == 0.0f)
@@ -132,12 +130,18 @@ static void drop_unused(qn__recipe *r) {
                    {&r->beta2, optimizer_takes(r, "beta2")},
                    {&r->epsilon, optimizer_takes(r, "epsilon")},
                    {&r->lr_gamma, schedule_takes(r, "lr_gamma")},
-                   {&r->delta, loss_takes(r, "delta")}};
+                   {&r->delta, loss_takes(r, "delta")},
+                   {&r->l1, optimizer_takes(r, "l1")},
+                   {&r->tolerance, optimizer_takes(r, "tolerance")}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i)
         if (!numbers[i].taken)
             *numbers[i].number = 0.0f;
     if (!schedule_takes(r, "lr_step"))
         r->lr_step = 0;
+    if (r->optimizer == QN__OPT_LBFGS) {
+        r->batch = 0;
+        r->learning_rate = 0;
+    }
 }
 
 void qn__recipe_tidy(qn__recipe *r) {
@@ -147,9 +151,10 @@ void qn__recipe_tidy(qn__recipe *r) {
     if (r->optimizer == QN__OPT_MOMENTUM && r->momentum == 0.0f)
         r->optimizer = QN__OPT_SGD;
     drop_unused(r);
-    float *const numbers[] = {&r->valid,   &r->momentum,     &r->beta1,         &r->beta2,
-                              &r->epsilon, &r->weight_decay, &r->learning_rate, &r->lr_gamma,
-                              &r->delta,   &r->smoothing,    &r->clip};
+    float *const numbers[] = {&r->valid,    &r->momentum,     &r->beta1,         &r->beta2,
+                              &r->epsilon,  &r->weight_decay, &r->learning_rate, &r->lr_gamma,
+                              &r->delta,    &r->smoothing,    &r->clip,          &r->l1,
+                              &r->tolerance};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i)
         plain_zero(numbers[i]);
     if (!qn__recipe_needs_shape(r))
@@ -203,8 +208,8 @@ static qn_status check_ranges(const range *ranges, size_t count, qn_error *err) 
 static qn_status check_optimizer(const qn__recipe *r, qn_error *err) {
     static const char *const share = "give a number from 0 to below 1, such as 0.9";
     const range ranges[] = {
-        {"`train.learning_rate`", "the learning rate", r->learning_rate, 0.0f, FINITE_MAX, 1, 0,
-         "give a number greater than 0, such as 0.1"},
+        {"`train.learning_rate`", "the learning rate", r->learning_rate, 0.0f, FINITE_MAX,
+         r->optimizer != QN__OPT_LBFGS, 0, "give a number greater than 0, such as 0.1"},
         {"`train.momentum`", "the momentum", r->momentum, 0.0f, 1.0f, 0, 1, share},
         {"`train.beta1`", "beta1", r->beta1, 0.0f, 1.0f, 0, 1, share},
         {"`train.beta2`", "beta2", r->beta2, 0.0f, 1.0f, 0, 1, share},
@@ -213,19 +218,14 @@ static qn_status check_optimizer(const qn__recipe *r, qn_error *err) {
          0, "give a number greater than 0, such as 1e-8"},
         {"`train.weight_decay`", "the weight decay", r->weight_decay, 0.0f, FINITE_MAX, 0, 0,
          "give 0 or a small number, such as 1e-4"},
+        {"`train.l1`", "the L1 penalty", r->l1, 0.0f, FINITE_MAX, 0, 0,
+         "give 0 or a small number, such as 1e-4"},
+        {"`train.tolerance`", "the tolerance", r->tolerance, 0.0f, FINITE_MAX,
+         optimizer_takes(r, "tolerance"), 0, "give a number greater than 0, such as 1e-4"},
         {"`train.clip`", "the largest norm of the gradient", r->clip, 0.0f, FINITE_MAX, 0, 0,
          "give a number greater than 0, such as 1, or leave it out"},
     };
     return check_ranges(ranges, sizeof ranges / sizeof ranges[0], err);
-}
-
-static qn_status check_nesterov(const qn__recipe *r, qn_error *err) {
-    if (!r->nesterov || optimizer_takes(r, "nesterov"))
-        return QN_OK;
-    return refuse(err, "`train.nesterov`",
-                  "use `train.optimizer` momentum with a `train.momentum` greater than 0, such as "
-                  "0.9, or leave it out",
-                  qn__fail(err, QN_USAGE, "Nesterov's form needs a momentum greater than 0"));
 }
 
 static qn_status check_schedule(const qn__recipe *r, qn_error *err) {
@@ -251,7 +251,7 @@ static qn_status check_schedule(const qn__recipe *r, qn_error *err) {
 #define MOST_STEPS 999999999999u
 
 static qn_status check_counts(const qn__recipe *r, qn_error *err) {
-    if (r->batch == 0)
+    if (r->batch == 0 && r->optimizer != QN__OPT_LBFGS)
         return refuse(err, "`train.batch`", "give the number of items in a step, such as 64",
                       qn__fail(err, QN_USAGE, "the batch is 0"));
     if (r->batch > (1u << 24))
@@ -268,7 +268,7 @@ static qn_status check_counts(const qn__recipe *r, qn_error *err) {
                       "give a whole number from 0 to 60; 44 is the usual one",
                       qn__fail(err, QN_USAGE, "gradients cannot be summed in units of 2^-%u",
                                r->gradient_scale));
-    const uint64_t steps = r->items / r->batch + (r->items % r->batch != 0);
+    const uint64_t steps = r->batch == 0 ? 1 : r->items / r->batch + (r->items % r->batch != 0);
     if (steps > MOST_STEPS / r->epochs)
         return refuse(err, "`train.epochs`",
                       "a run has at most 999999999999 steps: use fewer epochs, "
@@ -444,7 +444,7 @@ static qn_status check_sums(const qn__layer *layer, uint32_t l, uint64_t grain, 
 
 static qn_status check_arith(const qn__recipe *r, qn_error *err) {
     qn__layer layer[QN__MAX_LAYERS];
-    uint64_t grain = r->grain < r->batch ? r->grain : r->batch, parameters;
+    uint64_t grain = r->batch == 0 || r->grain < r->batch ? r->grain : r->batch, parameters;
     if (r->arith == QN__ARITH_F32)
         return QN_OK;
     grain = grain < r->items ? grain : r->items;
@@ -588,13 +588,15 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
     if (status == QN_OK)
         status = check_optimizer(recipe, err);
     if (status == QN_OK)
-        status = check_nesterov(recipe, err);
+        status = qn__recipe_check_nesterov(recipe, err);
     if (status == QN_OK)
         status = check_delta(recipe, err);
     if (status == QN_OK)
         status = check_smoothing(recipe, err);
     if (status == QN_OK)
         status = check_schedule(recipe, err);
+    if (status == QN_OK)
+        status = qn__recipe_check_full_batch(recipe, err);
     if (status == QN_OK)
         status = check_network(recipe, err);
     if (status == QN_OK)

@@ -7,7 +7,13 @@
 #include "model/network.h"
 #include "num/augment.h"
 
-typedef enum qn__init { QN__INIT_AUTO, QN__INIT_GLOROT, QN__INIT_HE, QN__INIT_LECUN } qn__init;
+typedef enum qn__init {
+    QN__INIT_AUTO,
+    QN__INIT_GLOROT,
+    QN__INIT_HE,
+    QN__INIT_LECUN,
+    QN__INIT_ZERO /* what `auto` means for lbfgs with one layer; no recipe names it */
+} qn__init;
 
 typedef enum qn__schedule {
     QN__SCHEDULE_CONSTANT,
@@ -62,11 +68,12 @@ typedef struct qn__recipe {
     /* From here on contract 5. */
     qn__shape shape; /* of the items, where qn__recipe_needs_shape; else all are 0 */
     /* From here on contract 6: a row of qn__recipe_keys each, written where it is not 0. */
-    float smoothing;   /* of labels, with the loss cross-entropy */
-    float clip;        /* the largest norm of the gradient */
-    uint32_t nesterov; /* 1: Nesterov's momentum */
-    char *augment;     /* as qn__augment_add_text writes it; NULL: none */
-    char *resize;      /* of images, as qn__resize_text writes it; NULL: none */
+    float smoothing;     /* of labels, with the loss cross-entropy */
+    float clip;          /* the largest norm of the gradient */
+    uint32_t nesterov;   /* 1: Nesterov's momentum */
+    float l1, tolerance; /* of lbfgs; else 0 */
+    char *augment;       /* as qn__augment_add_text writes it; NULL: none */
+    char *resize;        /* of images, as qn__resize_text writes it; NULL: none */
 } qn__recipe;
 
 /* A key that only a recipe has in which it differs from its default, 0 or "" (docs/exactness.md
@@ -82,6 +89,9 @@ extern const qn__recipe_key qn__recipe_keys[];
 
 /* Whether the recipe has the key. */
 int qn__recipe_has(const qn__recipe *recipe, const qn__recipe_key *key);
+
+/* The distribution of the initial weights, `auto` only where it depends on the layer. */
+qn__init qn__recipe_init(const qn__recipe *recipe);
 
 /* The rule of the updates: the optimiser, or a variant of it that has no name of its own. */
 qn__optimizer qn__recipe_rule(const qn__recipe *recipe);
@@ -104,6 +114,13 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err);
 
 /* Checks that there are validation items where they tell the best epoch. Fails with QN_USAGE. */
 qn_status qn__recipe_check_best(const qn__recipe *recipe, qn_error *err);
+
+/* Parts of qn__recipe_check. */
+qn_status qn__recipe_check_nesterov(const qn__recipe *recipe, qn_error *err);
+qn_status qn__recipe_check_full_batch(const qn__recipe *recipe, qn_error *err);
+
+/* Refuses a recipe whose steps cannot be counted before it runs: QN_USAGE for lbfgs. */
+qn_status qn__recipe_check_steps(const qn__recipe *recipe, qn_error *err);
 
 /* 1 when the validation loss of epochs decides on the result (docs/exactness.md 7.5). */
 int qn__recipe_judges(const qn__recipe *recipe);

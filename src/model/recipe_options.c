@@ -19,6 +19,8 @@
 
 /* Categories that a column may have however few items there are. */
 enum { CATEGORIES_ALWAYS = 100 };
+/* The gradient scale where nothing is said, and what it is then with lbfgs. */
+enum { USUAL_SCALE = 44, FULL_BATCH_SCALE = 32 };
 
 /* Finds a name; without one the first row of the table, which is the default. */
 static qn_status find(const qn__table *table, const char *name, int *value, qn_error *err) {
@@ -126,6 +128,8 @@ static void copy_numbers(const qn_train_options *o, qn__recipe *r) {
     r->delta = o->delta;
     r->smoothing = o->smoothing;
     r->clip = o->clip;
+    r->l1 = o->l1;
+    r->tolerance = o->tolerance;
     r->lr_step = o->lr_step;
     r->lr_gamma = o->lr_gamma;
     r->warmup = o->warmup;
@@ -135,6 +139,33 @@ static void copy_numbers(const qn_train_options *o, qn__recipe *r) {
     r->epochs = o->epochs;
     r->seed = o->seed;
     r->gradient_scale = o->gradient_scale;
+    /* A gradient is the sum of more grains than that of a batch, and each has less room. */
+    if (r->optimizer == QN__OPT_LBFGS && r->gradient_scale == USUAL_SCALE)
+        r->gradient_scale = FULL_BATCH_SCALE;
+}
+
+/* What says how a batch is used; the defaults cannot be told from what was asked for. */
+static qn_status check_no_batch(const qn_train_options *o, const qn__recipe *r, qn_error *err) {
+    qn_train_options usual;
+    qn_train_options_init(&usual);
+    const struct {
+        int given;
+        const char *option, *what;
+    } others[] = {
+        {o->batch != usual.batch, "`train.batch`", "batch"},
+        {o->learning_rate != usual.learning_rate, "`train.learning_rate`",
+         "learning rate: each step's length is searched for"},
+        {o->momentum != usual.momentum && o->momentum != 0.0f, "`train.momentum`", "momentum"},
+        {o->nesterov, "`train.nesterov`", "momentum"}};
+    if (r->optimizer != QN__OPT_LBFGS) /* qn__recipe_tidy drops what it does not take */
+        return QN_OK;
+    for (size_t i = 0; i < sizeof others / sizeof *others; ++i)
+        if (others[i].given) {
+            qn__fail(err, QN_USAGE, "the optimizer \"lbfgs\" takes no %s", others[i].what);
+            qn__at(err, "%s", others[i].option);
+            return qn__remedy(err, QN_USAGE, "leave it out, or take another `train.optimizer`");
+        }
+    return QN_OK;
 }
 
 /* What is asked for, what the data knows, or what it was when the model was made. */
@@ -343,6 +374,8 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
         status = find_weights(options, data, r, err);
     if (status == QN_OK)
         status = find_resize(options, data, r, err);
+    if (status == QN_OK)
+        status = check_no_batch(options, r, err);
     if (status != QN_OK)
         return status;
     copy_numbers(options, r);
@@ -389,8 +422,14 @@ void qn__recipe_to_options(const qn__recipe *r, const char *model_text, qn_train
     o->class_weight = r->class_weight;
     o->init_scale = qn__table_name(&qn__init_scales, (int)r->init_scale);
     o->schedule = qn__table_name(&qn__schedules, (int)r->schedule);
-    o->learning_rate = r->learning_rate;
-    o->momentum = r->momentum;
+    if (r->optimizer != QN__OPT_LBFGS) {
+        o->learning_rate = r->learning_rate;
+        o->momentum = r->momentum;
+        o->batch = r->batch;
+    }
+    o->l1 = r->l1;
+    if (r->tolerance != 0.0f)
+        o->tolerance = r->tolerance;
     o->nesterov = (int)r->nesterov;
     o->augment = r->augment;
     o->beta1 = r->beta1;
@@ -404,7 +443,6 @@ void qn__recipe_to_options(const qn__recipe *r, const char *model_text, qn_train
     o->lr_gamma = r->lr_gamma;
     o->warmup = r->warmup;
     o->valid_fraction = r->valid;
-    o->batch = r->batch;
     o->grain = r->grain;
     o->epochs = r->epochs;
     o->seed = r->seed;

@@ -41,6 +41,8 @@ static const qn__choice optimizers[] = {
      "sgdm sgdmomentum sgdwithmomentum nesterov nag heavyball"},
     {"adam", QN__OPT_ADAM, "Adam, with a running mean and variance", "nadam adamax radam rmsprop"},
     {"adamw", QN__OPT_ADAMW, "Adam with decoupled weight decay", "adamweightdecay"},
+    {"lbfgs", QN__OPT_LBFGS, "L-BFGS over all items at once; its epochs are iterations",
+     "bfgs lbfgsb owlqn newton newtoncg newtoncholesky liblinear"},
 };
 const qn__table qn__optimizers = {"optimizer", "`train.optimizer`", ROWS(optimizers)};
 
@@ -128,6 +130,7 @@ static const struct {
     {&qn__optimizers, QN__OPT_MOMENTUM, "momentum nesterov"},
     {&qn__optimizers, QN__OPT_ADAM, "beta1 beta2 epsilon"},
     {&qn__optimizers, QN__OPT_ADAMW, "beta1 beta2 epsilon"},
+    {&qn__optimizers, QN__OPT_LBFGS, "l1 tolerance"},
     {&qn__schedules, QN__SCHEDULE_STEP, "lr_step lr_gamma"},
 };
 

@@ -7,6 +7,7 @@
 uint32_t qn__optimizer_slots(qn__optimizer optimizer) {
     switch (optimizer) {
     case QN__OPT_SGD:
+    case QN__OPT_LBFGS:
         return 0;
     case QN__OPT_MOMENTUM:
     case QN__OPT_NESTEROV:
@@ -43,6 +44,7 @@ void qn__update_one(const qn__program *p, const qn__update *u, int is_weight, in
     if (decays && p->optimizer != QN__OPT_ADAMW)
         g = fmaf(p->weight_decay, *w, g);
     switch (p->optimizer) {
+    case QN__OPT_LBFGS: /* never a worker's */
     case QN__OPT_SGD:
         *w = fmaf(-u->rate, g, *w);
         break;

@@ -36,7 +36,8 @@ typedef enum qn__optimizer {
     QN__OPT_MOMENTUM,
     QN__OPT_ADAM,
     QN__OPT_ADAMW,
-    QN__OPT_NESTEROV /* momentum with the look ahead of 17.5; a recipe names it momentum */
+    QN__OPT_NESTEROV, /* momentum with the look ahead of 17.5; a recipe names it momentum */
+    QN__OPT_LBFGS     /* of recipes alone: workers compute sums, and never an update */
 } qn__optimizer;
 
 /* docs/exactness.md 5.1 */

@@ -6,6 +6,7 @@
 #ifndef QN_RUN_CHECKPOINT_H
 #define QN_RUN_CHECKPOINT_H
 
+#include "num/lbfgs.h"
 #include "num/optimise.h"
 #include "num/program.h"
 #include <quern/status.h>
@@ -24,7 +25,9 @@ typedef struct qn__snapshot {
     uint32_t slots;   /* qn__optimizer_slots */
     float *parameter; /* parameters floats, in the flat order of num/program.h */
     float *slot[2];   /* the same for each slot */
-    int judges;       /* 1: the best epoch counts; `best` are its parameters, or NULL */
+    uint32_t pairs;   /* of the optimiser lbfgs: 0 to QN__LBFGS_PAIRS; read from the file */
+    float *history; /* room for 2 * QN__LBFGS_PAIRS * parameters floats; NULL: another optimiser */
+    int judges;     /* 1: the best epoch counts; `best` are its parameters, or NULL */
     uint32_t best_epoch;
     int64_t best_loss;
     float *best;

@@ -17,7 +17,13 @@
 
 static const char *const tensor_name[] = {"parameters", "slot0", "slot1"}, best_name[] = "best";
 
-enum { MOST = 4 };
+/* Of lbfgs, pair by pair: the step, and the difference of the gradients. */
+static const char *const history_name[2 * QN__LBFGS_PAIRS] = {
+    "step0",   "change0", "step1",   "change1", "step2",   "change2", "step3",
+    "change3", "step4",   "change4", "step5",   "change5", "step6",   "change6",
+    "step7",   "change7", "step8",   "change8", "step9",   "change9"};
+
+enum { MOST = 4 + 2 * QN__LBFGS_PAIRS };
 
 /* The metadata as text, in the order of the file. */
 typedef struct state_text {
@@ -102,6 +108,8 @@ static arrays list_own(const qn__snapshot *s) {
     add_array(&own, tensor_name[0], s->parameter);
     for (uint32_t i = 0; i < s->slots && i < sizeof s->slot / sizeof *s->slot; ++i)
         add_array(&own, tensor_name[1 + i], s->slot[i]);
+    for (uint32_t i = 0; s->history && i < 2 * s->pairs; ++i)
+        add_array(&own, history_name[i], s->history + i * s->parameters);
     if (s->best)
         add_array(&own, best_name, s->best);
     return own;
@@ -215,11 +223,17 @@ static int find_array(const qn__tensors *file, const char *name, arrays *out) {
 static int find_arrays(const qn__tensors *file, arrays *out) {
     const size_t count = qn__tensors_count(file);
     const int best = qn__tensors_find(file, best_name) != NULL;
+    size_t plain = 1;
     out->in_file = 1;
-    if (count < 1 + (size_t)best || count > 3 + (size_t)best)
+    while (plain < 3 && qn__tensors_find(file, tensor_name[plain]))
+        ++plain;
+    if (count < plain + (size_t)best || count > plain + 2 * QN__LBFGS_PAIRS + (size_t)best)
         return 0;
-    for (size_t i = 0; i + (size_t)best < count; ++i)
+    for (size_t i = 0; i < plain; ++i)
         if (!find_array(file, tensor_name[i], out))
+            return 0;
+    for (size_t i = 0; plain + i + (size_t)best < count; ++i)
+        if (!find_array(file, history_name[i], out))
             return 0;
     return !best || find_array(file, best_name, out);
 }
@@ -253,7 +267,9 @@ static qn_status read_state(const qn__tensors *file, const char *path, uint64_t 
         status = check_recipe(path, qn__tensors_note(file, "recipe"), into->recipe_json, err);
     if (status != QN_OK)
         return status;
-    const arrays own = list_own(into);
+    const uint32_t plain = 1 + into->slots + (into->best != NULL);
+    read.pairs = into->history && found.count > plain ? (found.count - plain) / 2 : 0;
+    const arrays own = list_own(&read);
     int fits = found.count == own.count && found.parameters == own.parameters;
     for (uint32_t i = 0; fits && i < own.count; ++i)
         fits = strcmp(found.name[i], own.name[i]) == 0;

@@ -60,6 +60,8 @@ static qn_status recipe_of(const qn_plan_options *o, qn__recipe *recipe, qn_erro
     qn_status status = qn_data_from_arrays(QN_U8, 1, o->features, values, &label, &data, err);
     if (status == QN_OK)
         status = qn__recipe_from_options(o->job, data, recipe, err);
+    if (status == QN_OK)
+        status = qn__recipe_check_steps(recipe, err);
     qn_data_close(data);
     qn__free(values);
     return status;

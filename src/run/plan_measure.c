@@ -339,6 +339,11 @@ static qn_status make_job(measuring *m, const qn_train_options *o, const qn_data
     qn_status status = qn__recipe_from_options(o, data, &recipe, err);
     if (status != QN_OK)
         return status;
+    status = qn__recipe_check_steps(&recipe, err);
+    if (status != QN_OK) {
+        qn__recipe_release(&recipe);
+        return status;
+    }
     status = qn__train_job_create(&m->job, &recipe, data, NULL, &unheard, &alone, &cheap, 1, err);
     if (status == QN_OK)
         qn__permutation_begin(&m->order, m->job.feed.items, recipe.seed, QN__PURPOSE_ORDER, 0);

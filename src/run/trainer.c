@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/float_state.h"
 #include "base/memory.h"
+#include "job/full_batch.h"
 #include "run/score.h"
 #include "run/trainer_state.h"
 #include <math.h>
@@ -62,7 +63,8 @@ static void report_step(qn_train *t, double now) {
     }
     if (!t->options.on_step)
         return;
-    const uint64_t left = (job->steps - job->step) * job->recipe.batch;
+    const uint64_t batch = job->recipe.batch ? job->recipe.batch : job->feed.items;
+    const uint64_t left = (job->steps - job->step) * batch;
     const qn_score running = qn__score_of(&job->running);
     const qn_step_event event = {.size = sizeof event,
                                  .epoch = (uint32_t)((job->step - 1) / job->steps_per_epoch),
@@ -167,11 +169,12 @@ static qn_status end_epoch(qn_train *t, qn_error *err) {
 static qn_status one_step(qn_train *t, qn_error *err) {
     qn__train_job *job = &t->job;
     const uint64_t before = job->step % job->steps_per_epoch ? job->running.items : 0;
+    const uint64_t at = job->step;
     const double begun = qn__now();
     t->epoch_begun = t->epoch_begun > 0 ? t->epoch_begun : begun;
     qn__train_request_save(t, begun);
     qn_status status = t->failed = qn__train_job_step(job, err);
-    if (status != QN_OK)
+    if (status != QN_OK || job->step == at) /* nothing was left to do */
         return status;
     const double now = qn__now();
     t->training += now - begun;
@@ -201,6 +204,13 @@ static void end_stretch(qn_train *t) {
     t->seconds += qn__now() - t->run_begun;
     t->run_begun = 0;
     qn__team_meter(t->job.team, 0);
+}
+
+static void note_convergence(const qn_train *t) {
+    char text[256];
+    qn__full_batch_describe(&t->job, text, sizeof text);
+    if (*text && qn__train_is_writer(t))
+        qn__train_note(t, text);
 }
 
 /* The work after the last step, whatever the reason for the end. */
@@ -242,6 +252,8 @@ static qn_status run(qn_train *t, qn_error *err) {
     if (status == QN_OK)
         status = t->failed = qn__train_job_flush(job, err); /* for a run that was stopped midway */
     end_stretch(t);
+    if (status == QN_OK)
+        note_convergence(t);
     status = end_run(t, status, err);
     if (t->first_step <= 0)
         t->first_step = begun;

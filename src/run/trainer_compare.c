@@ -16,9 +16,12 @@ static uint64_t digest_of(const qn_train *t) {
     static const qn__siphash_key key = {{1, 2}};
     const qn__state *state = &t->job.state;
     const uint64_t bytes = t->job.program.parameters * sizeof(float);
-    uint64_t all[3] = {qn__siphash_lanes(&key, state->parameters, bytes)};
+    const qn__lbfgs *lbfgs = t->job.full.lbfgs;
+    uint64_t all[4] = {qn__siphash_lanes(&key, state->parameters, bytes)};
     for (uint32_t i = 0; i < 2 && state->slot[i]; ++i)
         all[1 + i] = qn__siphash_lanes(&key, state->slot[i], bytes);
+    if (lbfgs && lbfgs->pairs > 0)
+        all[3] = qn__siphash_lanes(&key, lbfgs->history, 2 * lbfgs->pairs * bytes);
     return qn__siphash(&key, all, sizeof all);
 }
 

@@ -148,7 +148,9 @@ qn__snapshot qn__train_snapshot(qn_train *t) {
                           .best_epoch = t->best.epoch,
                           .best_loss = t->best.loss,
                           .best = swapped ? job->state.parameters : t->best.parameter,
-                          .slot = {job->state.slot[0], job->state.slot[1]}};
+                          .slot = {job->state.slot[0], job->state.slot[1]},
+                          .pairs = job->full.lbfgs ? job->full.lbfgs->pairs : 0,
+                          .history = job->full.lbfgs ? job->full.lbfgs->history : NULL};
 }
 
 /* Another number of epochs than before may be asked for, but no smaller one than was done. */
@@ -177,6 +179,8 @@ static qn_status load_last(qn_train *t, qn_error *err) {
     t->best.epoch = snapshot.best_epoch;
     t->best.loss = snapshot.best_loss;
     t->saved_step = snapshot.step;
+    if (t->job.full.lbfgs)
+        t->job.full.lbfgs->pairs = snapshot.pairs;
     return QN_OK;
 }
 
@@ -204,19 +208,22 @@ typedef struct position {
     qn__adam_powers powers;
     uint64_t best_epoch;
     int64_t best_loss;
+    uint64_t pairs; /* of lbfgs */
 } position;
 
-enum { ARRAYS = 4 };
+enum { ARRAYS = 4 + 2 * QN__LBFGS_PAIRS };
 
 /* What the run's state consists of, one behind the other; NULL behind the last one. */
 static void list_arrays(const qn_train *t, float *array[ARRAYS + 1]) {
     const qn__state *state = &t->job.state;
-    float *const all[ARRAYS] = {state->parameters, state->slot[0], state->slot[1],
-                                t->best.parameter};
+    const qn__lbfgs *lbfgs = t->job.full.lbfgs;
+    float *const all[] = {state->parameters, state->slot[0], state->slot[1], t->best.parameter};
     int count = 0;
-    for (int i = 0; i < ARRAYS; ++i)
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
         if (all[i])
             array[count++] = all[i];
+    for (uint32_t i = 0; lbfgs && i < 2 * QN__LBFGS_PAIRS; ++i)
+        array[count++] = lbfgs->history + i * lbfgs->n;
     array[count] = NULL;
 }
 
@@ -229,7 +236,8 @@ static void pack(const qn_train *t, int looked, unsigned char *bytes) {
                         .running = t->job.running,
                         .powers = t->job.powers,
                         .best_epoch = t->best.epoch,
-                        .best_loss = t->best.loss};
+                        .best_loss = t->best.loss,
+                        .pairs = t->job.full.lbfgs ? t->job.full.lbfgs->pairs : 0};
     float *arrays[ARRAYS + 1];
     list_arrays(t, arrays);
     memcpy(bytes, &s, sizeof s);
@@ -250,6 +258,8 @@ static void unpack(qn_train *t, const unsigned char *bytes) {
     t->best.epoch = (uint32_t)s.best_epoch;
     t->best.loss = s.best_loss;
     t->saved_step = s.saved_step;
+    if (t->job.full.lbfgs)
+        t->job.full.lbfgs->pairs = (uint32_t)s.pairs;
     for (int i = 0; arrays[i]; ++i, bytes += state_bytes(t))
         memcpy(arrays[i], bytes, state_bytes(t));
 }
@@ -257,8 +267,11 @@ static void unpack(qn_train *t, const unsigned char *bytes) {
 /* The writer rank reads its folder. All ranks start from there, so the others need no access to the
  * folder. If it fails meanwhile, the next rank reads. */
 static qn_status look_together(qn_train *t, qn_error *err) {
-    const uint32_t slots = qn__optimizer_slots(t->job.program.optimizer);
-    const size_t arrays = 1 + slots + (t->best.parameter != NULL);
+    float *array[ARRAYS + 1];
+    size_t arrays = 0;
+    list_arrays(t, array);
+    while (array[arrays])
+        ++arrays;
     const size_t size = sizeof(position) + arrays * state_bytes(t);
     unsigned char *bytes = qn__alloc(size, 1, err);
     position s = {0};

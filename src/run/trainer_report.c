@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "run/precision.h"
 #include "run/trainer_state.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -317,6 +318,12 @@ static qn_status fill(qn_train *t, qn_train_report *report, qn_error *err) {
     report->real = t->job.recipe.task == QN__TASK_REGRESS;
     report->weighted = t->job.items.shares != NULL;
     report->valid_weighted = t->valid == t->job.items.valid && t->job.items.valid_shares != NULL;
+    if (t->job.full.lbfgs) {
+        const qn__lbfgs *lbfgs = t->job.full.lbfgs;
+        report->iterations = t->job.step;
+        report->converged = lbfgs->known && qn__lbfgs_converged(lbfgs);
+        report->largest_slope = lbfgs->known ? lbfgs->largest : (double)NAN;
+    }
     report->classes = report->real ? 0 : qn__program_classes(&t->job.program);
     report->confusion = t->confusion;
     if (t->job.recipe.table) {

@@ -115,7 +115,8 @@ qn_status qn__train_take_folder(qn_train *t, double seconds, qn_error *err) {
 /* The seconds that a checkpoint takes, by the last ones, or a high estimate from its size. */
 static double checkpoint_cost(const qn_train *t) {
     const double bytes = (double)t->job.program.parameters * sizeof(float) *
-                         (1 + qn__optimizer_slots(t->job.program.optimizer));
+                         (1 + qn__optimizer_slots(t->job.program.optimizer) +
+                          (t->job.full.lbfgs ? 2 * QN__LBFGS_PAIRS : 0));
     return t->checkpoint_cost > 0 ? t->checkpoint_cost : 0.02 + bytes / SLOW_DISK;
 }
 

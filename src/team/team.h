@@ -64,6 +64,14 @@ int qn__team_save_due(const qn__team *team);
 qn_status qn__team_step(qn__team *team, const qn__batch *batch, const qn__batch *next,
                         const qn__update *update, qn__tally *tally, qn_error *err);
 
+/* The sums of the gradient over `batch`, of any number of items, without an update: *sums, of
+ * program->parameters words, belong to the team until its next call. Adds to *tally. All live
+ * workers take part. The state must be that of the last qn__team_load; lost workers' grains are
+ * computed again from it. Collective among ranks. Fails as qn__team_step does; after QN_NUMERIC the
+ * team goes on with another qn__team_load. */
+qn_status qn__team_gradient(qn__team *team, const qn__batch *batch, qn__tally *tally,
+                            const int64_t **sums, qn_error *err);
+
 /* Waits for all steps and adds their remaining tallies to *tally. Fails as qn__team_step does. */
 qn_status qn__team_flush(qn__team *team, qn__tally *tally, qn_error *err);
 

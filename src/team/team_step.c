@@ -55,9 +55,28 @@ static void ready(void *user, uint64_t first, uint64_t words) {
     t->reduction.sending += qn__now() - begun;
 }
 
+/* A chunk of a batch that is larger than what the worker takes at a time. */
+static void compute_slices(qn__team *t, qn__team_member *m, qn__chunk chunk) {
+    const qn__batch *all = t->call.batch;
+    const uint32_t grain = t->program->grain;
+    const uint32_t most = t->program->batch > grain ? t->program->batch / grain : 1;
+    for (uint32_t done = 0; done < chunk.count && m->error.status == QN_OK;) {
+        const uint32_t count = chunk.count - done < most ? chunk.count - done : most;
+        qn__batch slice = *all;
+        slice.first = all->first + (chunk.first + (uint64_t)done) * grain;
+        slice.items = (uint32_t)items_in(t, (qn__chunk){chunk.first + done, count});
+        m->device->train_grains(m->worker, &slice, 0, count, &m->error);
+        done += count;
+    }
+}
+
 /* Computes a chunk. 1: it was the rank's whole share, and the sums are in place; 0: the worker has
  * the sums. */
 static int compute(qn__team *t, qn__team_member *m, qn__chunk chunk) {
+    if (t->call.batch->items > t->program->batch) {
+        compute_slices(t, m, chunk);
+        return 0;
+    }
     if (m != t->call.direct || !t->reduction.blank || chunk.count < t->call.range.count ||
         !m->device->train_share) {
         m->device->train_grains(m->worker, t->call.batch, chunk.first, chunk.count, &m->error);
@@ -482,4 +501,40 @@ qn_status qn__team_step(qn__team *t, const qn__batch *batch, const qn__batch *ne
     const qn_status status = qn__team_reach(t, t->history.top, err);
     t->call.asked = NULL;
     return status == QN_OK ? qn__team_report_tally(t, tally, err) : status;
+}
+
+/* One attempt at the sums. QN_DEVICE if a member was lost on the way. */
+static qn_status gradient(qn__team *t, qn__tally *step, qn_error *err) {
+    const uint64_t set = qn__team_alive(t);
+    qn_status status = qn__team_wait(t, 0, err);
+    if (status == QN_OK)
+        status = qn__team_update_members(t, set, err);
+    if (status != QN_OK)
+        return status;
+    return t->cluster ? sums_of_ranks(t, set, step, err) : sums_alone(t, set, step, err);
+}
+
+qn_status qn__team_gradient(qn__team *t, const qn__batch *batch, qn__tally *tally,
+                            const int64_t **sums, qn_error *err) {
+    qn__tally step = {0};
+    qn_status status;
+    t->call.batch = batch;
+    t->call.next = NULL;
+    for (;;) {
+        if (!qn__team_alive(t))
+            return qn__team_no_worker(err);
+        status = qn__team_has_version(t) ? QN_OK : qn__team_rewind(t, err);
+        if (status != QN_OK)
+            return status;
+        status = gradient(t, &step, err);
+        if (status != QN_DEVICE)
+            break;
+        t->history.version = QN__NO_VERSION;
+    }
+    if (t->cluster && (status == QN_OK || status == QN_NUMERIC))
+        qn__team_reduction_end(t);
+    *sums = t->call.summed;
+    if (status == QN_OK && qn__tally_add(tally, &step) != 0)
+        return qn__fail(err, QN_NUMERIC, "the sum of the losses became too large");
+    return status;
 }

@@ -15,6 +15,7 @@ import numpy as np
 import augment
 import columns
 import data
+import lbfgs
 import network
 import products
 import scale
@@ -49,7 +50,7 @@ def arguments():
     p.add_argument("--loss", choices=("mse", "mae", "huber", "binary", "cross-entropy"), required=True)
     p.add_argument("--delta", type=number, default=ONE)
     p.add_argument("--task", choices=("auto", "classify", "regress"), default="auto")
-    p.add_argument("--optimizer", choices=("sgd", "momentum", "adam", "adamw"), default="sgd")
+    p.add_argument("--optimizer", choices=("sgd", "momentum", "adam", "adamw", "lbfgs"), default="sgd")
     p.add_argument("--momentum", type=number, default=ZERO)
     p.add_argument("--smoothing", type=number, default=ZERO)
     p.add_argument("--clip", type=number, default=ZERO)
@@ -58,16 +59,18 @@ def arguments():
     p.add_argument("--beta2", type=number, default=from_text("0.999"))
     p.add_argument("--epsilon", type=number, default=from_text("1e-8"))
     p.add_argument("--weight-decay", type=number, default=ZERO)
-    p.add_argument("--lr", type=number, required=True)
+    p.add_argument("--l1", type=number, default=ZERO)
+    p.add_argument("--tolerance", type=number, default=from_text("1e-4"))
+    p.add_argument("--lr", type=number, default=ZERO)
     p.add_argument("--schedule", choices=("constant", "step", "cosine"), default="constant")
     p.add_argument("--lr-step", type=int, default=0)
     p.add_argument("--lr-gamma", type=number, default=ZERO)
     p.add_argument("--warmup", type=int, default=0)
-    p.add_argument("--batch", type=int, required=True)
+    p.add_argument("--batch", type=int, default=0)
     p.add_argument("--epochs", type=int, required=True)
     p.add_argument("--seed", type=int, required=True)
     p.add_argument("--grain", type=int, required=True)
-    p.add_argument("--unit", type=int, default=44)
+    p.add_argument("--unit", type=int)
     p.add_argument("--arith", choices=("f32", *products.BITS), default="f32")
     p.add_argument("--missing", choices=("error", "mean", "median", "zero", "drop"), default="error")
     p.add_argument("--early-stopping", dest="patience", type=int, default=0)
@@ -78,6 +81,8 @@ def arguments():
     p.add_argument("--class-weight", default="")
     p.add_argument("-o", "--output", required=True)
     args = p.parse_args()
+    if args.unit is None:
+        args.unit = 32 if args.optimizer == "lbfgs" else 44
     args.keep = args.keep or ("best" if args.patience else "last")
     is_number = args.valid is None or args.valid.replace(".", "", 1).isdigit()
     args.valid_file = None if is_number else args.valid
@@ -146,6 +151,8 @@ def recipe_of(args, table, labels, names, layers, settings, own):
         "clip": args.clip,
         "nesterov": int(args.nesterov),
         "augment": augment.canonical(args.augment),
+        "l1": args.l1,
+        "tolerance": args.tolerance if args.optimizer == "lbfgs" else ZERO,
     }
 
 
@@ -160,7 +167,7 @@ def held_loss(args, layers, product, held, n):
     passes = network.forward(layers, held[0], product=product)
     values = network.losses(args.loss, passes, held[1], args.delta)
     values = values if held[2] is None else values * held[2]
-    return network.loss_units(values, min(args.grain, args.batch, n))
+    return network.loss_units(values, min(args.grain, args.batch or n, n))
 
 
 def train(args, layers, settings, fetch, labels, shares, held):
@@ -170,18 +177,23 @@ def train(args, layers, settings, fetch, labels, shares, held):
     validation items, or None.
     """
     n = len(labels)
-    steps = ceil(n / args.batch)
+    batch = args.batch or n
+    steps = ceil(n / batch)
     schedule = Schedule(
         args.schedule, args.lr, args.warmup, args.lr_step, args.lr_gamma, args.epochs * steps
     )
-    full = ceil(min(args.batch, n) / args.grain)
+    full = ceil(min(batch, n) / args.grain)
     h = (full - 1).bit_length()  # 8.7: the smallest with 2^h >= full
     limit = np.float32(2.0 ** (62 - max(h, 1)))
 
     product = products.of(args.arith)
     network.initialise(layers, args.seed, args.init)
+    if args.optimizer == "lbfgs" and args.init == "auto" and len(layers) == 1:
+        layers[0].weight = np.zeros_like(layers[0].weight)
     if args.init_from:
         start_from(args.init_from, layers)
+    if args.optimizer == "lbfgs":
+        return minimise(args, layers, fetch, labels, shares, held, product)
     best = None  # 7.5: the loss, the epoch from 1, the parameters
     optimiser = Optimiser(settings, parameters_of(layers))
     rules = [rule for layer in weighted(layers) for rule in layer.rules]
@@ -213,6 +225,54 @@ def train(args, layers, settings, fetch, labels, shares, held):
                 break
     if args.keep == "best":
         set_parameters(layers, best[2])
+
+
+def minimise(args, layers, fetch, labels, shares, held, product):
+    """17.14 in the place of sections 9 and 10."""
+    n = len(labels)
+    items = np.arange(n)
+    shown = fetch(items, 0)
+    h = (ceil(n / args.grain) - 1).bit_length()
+    limit = np.float32(2.0 ** (62 - max(h, 1)))
+    shapes = [array.shape for array in parameters_of(layers)]
+    rules = [rule for layer in weighted(layers) for rule in layer.rules]
+    penal = np.concatenate([np.full(np.prod(shape), rule == "weight") for shape, rule in zip(shapes, rules)])
+
+    def place(point):
+        new = np.split(point, np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1])
+        set_parameters(layers, [own.reshape(shape) for own, shape in zip(new, shapes)])
+
+    def evaluate(point):
+        place(point)
+        passes = network.forward(layers, shown, args.seed, 0, items, product, args.grain)
+        values = network.losses(args.loss, passes, labels, args.delta)
+        values = values if shares is None else values * shares
+        deltas = network.deltas(args.loss, layers, passes, labels, args.unit, product, args.delta,
+                                shares, args.smoothing, args.grain)
+        try:
+            loss = network.loss_units(values, args.grain)
+            sums = network.sums(layers, passes, deltas, args.grain, limit, product)
+        except SystemExit:  # 8.7: out of range
+            return None
+        flat = np.concatenate([total.ravel() for pair in sums for total in pair])
+        return (np.float64(loss) * 2.0**-32 / np.float64(n),
+                flat.astype(np.float64) * (2.0**-args.unit / np.float64(n)))
+
+    start = np.concatenate([array.ravel() for array in parameters_of(layers)])
+    state = lbfgs.Lbfgs(start, penal, evaluate, args.weight_decay, args.l1, args.tolerance)
+    best = None
+    for step in range(args.epochs):
+        if state.converged or not state.iterate():
+            break
+        print(f"iteration {step + 1} value {state.value:.9g} largest {state.largest:.3g}")
+        place(state.point)
+        if held and (args.keep == "best" or args.patience):
+            value = held_loss(args, layers, product, held, n)
+            if best is None or value < best[0]:
+                best = value, step + 1, state.point
+            if args.patience and step + 1 >= best[1] + args.patience:
+                break
+    place(best[2] if args.keep == "best" else state.point)
 
 
 def start_from(path, layers):
