@@ -160,7 +160,7 @@ static void say(const subject *s, uint64_t available, const qn__memory_need *nee
 /* The batch, halved until it fits, or one thread. */
 static qn_status advise(const subject *s, uint64_t available, qn_error *err) {
     subject less = *s;
-    while ((less.program.batch /= 2) > 0)
+    while (!less.full && (less.program.batch /= 2) > 0)
         if (fits(&less, available)) {
             qn__at(err, "`train.batch`");
             return qn__remedy(err, QN_MEMORY,
