@@ -328,15 +328,16 @@ const command data_info_command = {
     .name = "data info",
     .summary = "describe a file or folder of data",
     .usage = "quern data info FILE [options]",
-    .about = "Reads CSV, JSON lines, IDX, NPY, NPZ, Arrow IPC or LIBSVM, plain or compressed "
-             "(gzip, zstd), or "
-             "a folder or "
-             "archive of images, or the rows of a SQLite file. "
-             "Prints the number of items and "
-             "features, what "
-             "each column holds, the classes, the range and the digest. The digest covers the "
-             "content, not the format; "
-             "the recipe in a model file names it.",
+    .about =
+        "Reads CSV, JSON lines, IDX, NPY, NPZ, Parquet, Arrow IPC or LIBSVM, plain or compressed "
+        "(gzip, zstd), or "
+        "a folder or "
+        "archive of images, or the rows of a SQLite file. "
+        "Prints the number of items and "
+        "features, what "
+        "each column holds, the classes, the range and the digest. The digest covers the "
+        "content, not the format; "
+        "the recipe in a model file names it.",
     .operand = "FILE",
     .options = info_options,
     .examples = "quern data info train.csv\n"

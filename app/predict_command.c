@@ -37,12 +37,13 @@ static const option predict_options[] = {
      .kind = OPTION_TEXT,
      AT(from.data),
      .value = "FILE",
-     .help = "data to predict: CSV, JSON lines, IDX, NPY, NPZ, Arrow IPC or LIBSVM, plain or "
-             "compressed "
-             "(gzip, zstd), or "
-             "a folder or "
-             "archive of "
-             "images; required"},
+     .help =
+         "data to predict: CSV, JSON lines, IDX, NPY, NPZ, Parquet, Arrow IPC or LIBSVM, plain or "
+         "compressed "
+         "(gzip, zstd), or "
+         "a folder or "
+         "archive of "
+         "images; required"},
     {.more = source_label_options, AT(from)},
     {.more = source_column_options, AT(from)},
     {.more = source_image_options, AT(from)},

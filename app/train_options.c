@@ -21,7 +21,8 @@ const option train_options[] = {
      AT(from.data),
      .value = "FILE",
      .help =
-         "training data: CSV, JSON lines, IDX, NPY, NPZ, Arrow IPC or LIBSVM, plain or compressed "
+         "training data: CSV, JSON lines, IDX, NPY, NPZ, Parquet, Arrow IPC or LIBSVM, plain or "
+         "compressed "
          "(gzip, "
          "zstd), or a "
          "folder or archive of "

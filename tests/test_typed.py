@@ -1,4 +1,4 @@
-"""Files of tables with types: Arrow IPC. The samples in tests/fuzz/corpus/typed were written by
+"""Files of tables with types: Arrow IPC and Parquet. The samples in tests/fuzz/corpus/typed were written by
 pyarrow from the table below; with pyarrow and polars installed, more is written and compared."""
 
 import json
@@ -61,7 +61,7 @@ def wanted(tmp_path, info):
 def test_samples(info, wanted):
     """The digest is that of the same table as CSV."""
     samples = [s for s in SAMPLES.iterdir() if s.name.startswith("table")]
-    assert len(samples) >= 3
+    assert len(samples) >= 7
     for sample in samples:
         told = info(sample)
         assert told["format"] == sample.suffix[1:]
@@ -101,6 +101,56 @@ def test_polars_ipc(info, wanted, tmp_path):
     assert info(path)["digest"] == wanted["digest"]
     t.write_ipc_stream(path, compression="zstd")
     assert info(path)["digest"] == wanted["digest"]
+
+
+def test_pyarrow_parquet(info, wanted, tmp_path):
+    """All codecs, encodings and versions of pages."""
+    pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+    path = tmp_path / "t.parquet"
+    deltas = {"y": "DELTA_BINARY_PACKED", "a": "DELTA_BINARY_PACKED", "f": "BYTE_STREAM_SPLIT", "b": "RLE",
+              "s": "DELTA_BYTE_ARRAY", "d": "DELTA_LENGTH_BYTE_ARRAY", "u": "BYTE_STREAM_SPLIT"}
+    for more in ({"compression": "none", "row_group_size": 2}, {"compression": "gzip", "data_page_version": "2.0"},
+                 {"compression": "lz4", "use_dictionary": False}, {"compression": "snappy", "data_page_size": 1},
+                 {"compression": "zstd", "use_dictionary": False, "column_encoding": deltas},
+                 {"use_dictionary": False, "column_encoding": deltas, "data_page_version": "2.0"}):
+        parquet.write_table(table(), path, **more)
+        assert info(path)["digest"] == wanted["digest"], more
+
+
+def test_many_rows(info, tmp_path):
+    """Runs and packed groups of every width, pages with gaps, texts inside and outside views, all threads."""
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+    rng, n = np.random.default_rng(3), 40003
+    columns = {"y": rng.integers(0, 2, n)}
+    for bits in range(1, 25, 3):
+        columns[f"n{bits}"] = [None if i % (bits + 2) == 0 else v << 10
+                               for i, v in enumerate(map(int, rng.integers(0, 1 << bits, n)))]
+    columns["runs"] = [i // 700 for i in range(n)]
+    columns["texts"] = [None if i % 9 == 0 else f"{i % 31} and more"[: i % 17 + 1] for i in range(n)]
+    t = pa.table(columns)
+    with pa.ipc.new_file(tmp_path / "t.arrow", t.schema) as writer:
+        writer.write_table(t)
+    wanted = info(tmp_path / "t.arrow")
+    for more in {"data_page_size": 3000}, {"row_group_size": 9999, "use_dictionary": False, "data_page_version": "2.0"}:
+        parquet.write_table(t, tmp_path / "t.parquet", **more)
+        assert (tmp_path / "t.parquet").stat().st_size > 1 << 19  # smaller files are read by one thread
+        told = info(tmp_path / "t.parquet")
+        assert told["digest"] == wanted["digest"] and told["table"] == wanted["table"]
+
+
+def test_polars_parquet(info, wanted, tmp_path):
+    pl = pytest.importorskip("polars")
+    pl.from_arrow(table()).write_parquet(tmp_path / "t.parquet", compression="zstd")
+    assert info(tmp_path / "t.parquet")["digest"] == wanted["digest"]
+
+
+def test_nested_parquet(info, refused):
+    sample = SAMPLES / "nested.parquet"
+    assert "lists or records" in refused(sample) and "column 2, l" in refused(sample)
+    assert "dates, times" in refused(sample, "--drop", "l")
+    assert info(sample, "--features", "v,n", "--unlabelled")["features"] == 2
 
 
 def test_types_that_are_not_read(info, refused, tmp_path):
@@ -148,10 +198,10 @@ def test_train_and_predict(run_quern, tmp_path):
     pa = pytest.importorskip("pyarrow")
     columns = [rows[:, 0] % 3, *rows.T]
     t = pa.table([pa.array(c.astype("i4")) for c in columns], names=list("yabcd"))
-    with pa.ipc.new_file(tmp_path / "t.arrow", t.schema) as writer:
-        writer.write_table(t)
+    from pyarrow import parquet
+    parquet.write_table(t, tmp_path / "t.parquet")
     outputs = []
-    for data in "t.csv", "t.arrow":
+    for data in "t.csv", "t.parquet":
         run_quern("train", "--data", tmp_path / data, "--epochs", "1", "--threads", "1", "-o", tmp_path / "m")
         run_quern("predict", tmp_path / "m", "--data", tmp_path / data, "-o", tmp_path / "p")
         outputs.append((tmp_path / "p").read_bytes())

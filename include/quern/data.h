@@ -112,15 +112,15 @@ typedef struct qn_data_options {
 /* Sets `size`, and every other member to 0 or NULL, its default. */
 QN_API void qn_data_options_init(qn_data_options *options);
 
-/* Reads the regular file `path`: CSV, JSON lines, IDX, NPY, NPZ, Arrow IPC or LIBSVM
- * (docs/exactness.md 2.1), all but NPZ plain or compressed with gzip or zstd. Or images: a folder,
- * or a tar (plain or compressed) or ZIP archive of it, of JPEG and PNG files in a folder for each
- * class (docs/images.md); the values are bytes, [channel][row][column]. A SQLite file, by
- * qn_data_options.query. The content decides which, not the name. "FILE.npz:NAME" is the array NAME
- * of an archive, with the labels that belong to it (docs/formats.md). `options` may be NULL: the
- * defaults. The type is QN_U8 for IDX and for arrays of integers from 0 to 255. For CSV and LIBSVM
- * it is QN_U8 where every feature is written as a plain whole number from 0 to 255. In CSV, a
- * column of texts is a category. A missing value of any column is a NaN.
+/* Reads the regular file `path`: CSV, JSON lines, IDX, NPY, NPZ, Parquet, Arrow IPC or LIBSVM
+ * (docs/exactness.md 2.1), all but NPZ and Parquet plain or compressed with gzip or zstd. Or
+ * images: a folder, or a tar (plain or compressed) or ZIP archive of it, of JPEG and PNG files in a
+ * folder for each class (docs/images.md); the values are bytes, [channel][row][column]. A SQLite
+ * file, by qn_data_options.query. The content decides which, not the name. "FILE.npz:NAME" is the
+ * array NAME of an archive, with the labels that belong to it (docs/formats.md). `options` may be
+ * NULL: the defaults. The type is QN_U8 for IDX and for arrays of integers from 0 to 255. For CSV
+ * and LIBSVM it is QN_U8 where every feature is written as a plain whole number from 0 to 255. In
+ * CSV, a column of texts is a category. A missing value of any column is a NaN.
  *
  * On success *out is owned by the caller, for qn_data_close. Fails with QN_USAGE (options),
  * QN_INPUT (the file is missing or malformed; `where` has line and column, or the byte), QN_IO or
@@ -290,8 +290,8 @@ QN_API uint32_t qn_data_image_channels(const qn_data *data);
  */
 QN_API const char *qn_data_image_library(const char *kind);
 /* What the data was made from: "csv", "idx", "npy", "images", "json",
- * "libsvm", "arrow", each with ".gz" or ".zst" where it was compressed, "npz", "sqlite", "array",
- * "arrow", "synth"; "" for NULL. The text is static.
+ * "libsvm", "arrow", each with ".gz" or ".zst" where it was compressed, "npz", "parquet",
+ * "sqlite", "array", "synth"; "" for NULL. The text is static.
  */
 QN_API const char *qn_data_format(const qn_data *data);
 

@@ -454,8 +454,8 @@ def _view(owner, address, shape, kind):
 
 
 def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
-    """Reads a file of items: CSV, JSON lines, IDX, NPY, NPZ, Arrow IPC or LIBSVM, all but NPZ plain
-    or compressed (gzip, zstd); or a folder or an archive of images.
+    """Reads a file of items: CSV, JSON lines, IDX, NPY, NPZ, Parquet, Arrow IPC or LIBSVM, all but
+    NPZ and Parquet plain or compressed (gzip, zstd); or a folder or an archive of images.
 
     Among ranks all call this together: one rank of each machine reads the file, and the others
     share its memory.

@@ -9,7 +9,6 @@ static const char *other_format(const char *text, size_t size) {
     static const struct {
         const char *magic, *name;
     } known[] = {{"\x89PNG", "a PNG image"},
-                 {"PAR1", "a Parquet file"},
                  {"FEA1", "a Feather file of version 1"},
                  {"\xFF\xD8\xFF", "a JPEG image"},
                  {"\xFF\xFE", "UTF-16 text"},

@@ -1,0 +1,280 @@
+/* The description of a Parquet file, FileMetaData of parquet.thrift. Numbers of fields are those
+ * there. */
+#include "data/parquet.h"
+#include "data/thrift.h"
+#include <string.h>
+
+typedef struct reading {
+    qn__thrift t;
+    qn__pile *pile;
+    qn_error *err;
+    uint64_t file_size;
+    qn__parquet_footer *out;
+} reading;
+
+/* An element of the schema: a column or a group of them. */
+typedef struct element {
+    int64_t type, fixed, repetition, children, converted;
+    int logical, logical_bits, logical_unsigned;
+    const uint8_t *name;
+    size_t name_size;
+} element;
+
+/* Logical types by their fields in the union, and converted types, their predecessors. */
+enum { STRING = 1, ENUM = 4, DECIMAL = 5, INTEGER = 10, NOTHING = 11, JSON = 12, FLOAT16 = 15 };
+enum { WAS_STRING = 0, WAS_ENUM = 4, WAS_DECIMAL = 5, WAS_DATE = 6, WAS_UINT_8 = 11 };
+enum { WAS_UINT_32 = 13, WAS_UINT_64 = 14, WAS_INT_64 = 18, WAS_JSON = 19 };
+enum { REQUIRED = 0, OPTIONAL = 1 };
+
+static qn_status refuse(const reading *r) {
+    qn__fail(r->err, QN_INPUT, "the description of the Parquet file is broken");
+    return qn__remedy(r->err, QN_INPUT, "copy the file, or write it again");
+}
+
+/* ------------------------------------------------------------------ the schema */
+
+static void take_integer(qn__thrift *t, element *e) {
+    qn__thrift_field field = {0};
+    while (qn__thrift_next(t, &field)) {
+        if (field.id == 2)
+            e->logical_unsigned = field.type != QN__THRIFT_TRUE;
+        else if (field.id == 1 && t->at < t->size)
+            e->logical_bits = t->bytes[t->at++];
+        else
+            qn__thrift_skip(t, field.type);
+    }
+}
+
+static void take_logical(qn__thrift *t, element *e) {
+    qn__thrift_field field = {0};
+    while (qn__thrift_next(t, &field)) {
+        e->logical = field.id;
+        if (field.id == INTEGER && field.type == QN__THRIFT_STRUCT)
+            take_integer(t, e);
+        else
+            qn__thrift_skip(t, field.type);
+    }
+}
+
+static element take_element(qn__thrift *t) {
+    element e = {.type = -1, .converted = -1, .repetition = REQUIRED};
+    qn__thrift_field field = {0};
+    while (qn__thrift_next(t, &field)) {
+        int64_t *const to = field.id == 1   ? &e.type
+                            : field.id == 2 ? &e.fixed
+                            : field.id == 3 ? &e.repetition
+                            : field.id == 5 ? &e.children
+                            : field.id == 6 ? &e.converted
+                                            : NULL;
+        if (to)
+            *to = qn__thrift_int(t);
+        else if (field.id == 4)
+            e.name = qn__thrift_text(t, &e.name_size);
+        else if (field.id == 10 && field.type == QN__THRIFT_STRUCT)
+            take_logical(t, &e);
+        else
+            qn__thrift_skip(t, field.type);
+    }
+    return e;
+}
+
+static int is_any(int64_t value, int64_t a, int64_t b, int64_t c) {
+    return value == a || value == b || value == c;
+}
+
+/* What the logical type makes unreadable: the beginning of its format, or NULL. */
+static const char *unread_format(const element *e) {
+    if (e->logical == DECIMAL || e->converted == WAS_DECIMAL)
+        return "d";
+    if (is_any(e->logical, 6, 7, 8) || (e->converted >= WAS_DATE && e->converted < WAS_UINT_8) ||
+        e->converted == 21 || e->type == QN__PARQUET_INT96)
+        return "t"; /* dates and times; those of 96 bits are times too */
+    return NULL;
+}
+
+static const char *format_of(const element *e, uint32_t *width) {
+    static const uint32_t widths[] = {1, 4, 8, 12, 4, 8, 16, 2};
+    const int text = is_any(e->logical, STRING, ENUM, JSON) ||
+                     is_any(e->converted, WAS_STRING, WAS_ENUM, WAS_JSON);
+    const int natural =
+        e->logical_unsigned || (e->converted >= WAS_UINT_8 && e->converted <= WAS_UINT_64);
+    const char *unread = unread_format(e);
+    *width = widths[e->type];
+    if (unread)
+        return unread;
+    switch (e->type) {
+    case QN__PARQUET_BOOLEAN:
+        return "C"; /* a byte each here */
+    case QN__PARQUET_INT32:
+        return natural ? "I" : "i";
+    case QN__PARQUET_INT64:
+        return natural ? "L" : "l";
+    case QN__PARQUET_FLOAT:
+        return "f";
+    case QN__PARQUET_DOUBLE:
+        return "g";
+    case QN__PARQUET_BYTES:
+        return text ? "vu" : "z";
+    default:
+        return e->logical == FLOAT16 && e->fixed == 2 ? "e" : "w";
+    }
+}
+
+/* Skips what is nested in a group: the elements that follow. */
+static void skip_group(reading *r, int64_t children, int64_t *left) {
+    for (; children > 0 && *left > 0 && !r->t.broken; children--) {
+        const element e = take_element(&r->t);
+        --*left;
+        children += e.children > 0 && e.children <= *left ? e.children : 0;
+        r->out->leaves += e.children <= 0;
+    }
+}
+
+static qn_status take_column(reading *r, int64_t *left) {
+    const element e = take_element(&r->t);
+    qn__parquet_column *c = &r->out->column[r->out->columns++];
+    --*left;
+    if (r->t.broken || !e.name || e.children > *left ||
+        (e.children <= 0 && (e.type < QN__PARQUET_BOOLEAN || e.type > QN__PARQUET_FIXED)))
+        return refuse(r);
+    *c = (qn__parquet_column){.type = (qn__parquet_type)e.type,
+                              .optional = e.repetition == OPTIONAL,
+                              .leaf = r->out->leaves,
+                              .fixed = e.fixed,
+                              .name = qn__pile_text(r->pile, e.name, e.name_size, r->err)};
+    if (!c->name)
+        return QN_MEMORY;
+    if (e.children > 0 || e.repetition > OPTIONAL) {
+        c->format = e.repetition > OPTIONAL ? "+l" : "+s";
+        if (e.children > 0)
+            skip_group(r, e.children, left);
+        else
+            r->out->leaves++;
+        return QN_OK;
+    }
+    r->out->leaves++;
+    c->format = format_of(&e, &c->width);
+    c->readable = strchr("dtzw", *c->format) == NULL;
+    return QN_OK;
+}
+
+static qn_status take_schema(reading *r) {
+    int type;
+    int64_t left = (int64_t)qn__thrift_list(&r->t, &type);
+    if (left < 1 || type != QN__THRIFT_STRUCT)
+        return refuse(r);
+    const element root = take_element(&r->t);
+    left--;
+    if (root.children < 0 || root.children > left)
+        return refuse(r);
+    r->out->column =
+        qn__pile_alloc(r->pile, (uint64_t)root.children, sizeof *r->out->column, r->err);
+    if (!r->out->column)
+        return QN_MEMORY;
+    qn_status status = QN_OK;
+    for (int64_t i = 0; i < root.children && status == QN_OK; i++)
+        status = left > 0 ? take_column(r, &left) : refuse(r);
+    return status;
+}
+
+/* ------------------------------------------------------------------ row groups */
+
+static void take_chunk_data(qn__thrift *t, qn__parquet_chunk *chunk) {
+    qn__thrift_field field = {0};
+    int64_t codec = 0, size = 0, data = 0, dictionary = 0;
+    while (qn__thrift_next(t, &field)) {
+        int64_t *const to = field.id == 4    ? &codec
+                            : field.id == 5  ? &chunk->values
+                            : field.id == 7  ? &size
+                            : field.id == 9  ? &data
+                            : field.id == 11 ? &dictionary
+                                             : NULL;
+        if (to)
+            *to = qn__thrift_int(t);
+        else
+            qn__thrift_skip(t, field.type);
+    }
+    chunk->codec = codec >= 0 && codec < 100 ? (int)codec : 100;
+    chunk->begin = (uint64_t)(dictionary > 0 && dictionary < data ? dictionary : data);
+    chunk->size = (uint64_t)size;
+}
+
+static qn_status take_chunk(reading *r, qn__parquet_chunk *chunk) {
+    qn__thrift_field field = {0};
+    while (qn__thrift_next(&r->t, &field)) {
+        if (field.id == 1 || field.id == 8)
+            chunk->elsewhere = 1;
+        if (field.id == 3 && field.type == QN__THRIFT_STRUCT)
+            take_chunk_data(&r->t, chunk);
+        else
+            qn__thrift_skip(&r->t, field.type);
+    }
+    return chunk->size > r->file_size || chunk->begin > r->file_size - chunk->size ? refuse(r)
+                                                                                   : QN_OK;
+}
+
+static qn_status take_group(reading *r, size_t group) {
+    qn__thrift_field field = {0};
+    const size_t leaves = r->out->leaves;
+    qn_status status = QN_OK;
+    size_t count = 0;
+    r->out->rows[group] = -1;
+    while (status == QN_OK && qn__thrift_next(&r->t, &field)) {
+        int type;
+        if (field.id == 3) {
+            r->out->rows[group] = qn__thrift_int(&r->t);
+        } else if (field.id == 1 && field.type == QN__THRIFT_LIST && count == 0) {
+            count = qn__thrift_list(&r->t, &type);
+            for (size_t i = 0; i < count && status == QN_OK; i++)
+                status = i < leaves && type == QN__THRIFT_STRUCT
+                             ? take_chunk(r, &r->out->chunk[group * leaves + i])
+                             : refuse(r);
+        } else {
+            qn__thrift_skip(&r->t, field.type);
+        }
+    }
+    const int64_t rows = r->out->rows[group];
+    if (status != QN_OK)
+        return status;
+    return r->t.broken || count != leaves || rows < 0 || rows > (int64_t)1 << 48 ? refuse(r)
+                                                                                 : QN_OK;
+}
+
+static qn_status take_groups(reading *r) {
+    int type;
+    qn__parquet_footer *out = r->out;
+    const size_t groups = qn__thrift_list(&r->t, &type);
+    /* A chunk takes more than a byte of the description. */
+    if (out->leaves == 0 || out->groups > 0 || groups > r->t.size / out->leaves)
+        return refuse(r);
+    out->rows = qn__pile_alloc(r->pile, groups, sizeof *out->rows, r->err);
+    out->chunk = qn__pile_alloc(r->pile, groups * out->leaves, sizeof *out->chunk, r->err);
+    if (!out->rows || !out->chunk)
+        return QN_MEMORY;
+    out->groups = groups;
+    qn_status status = groups == 0 || type == QN__THRIFT_STRUCT ? QN_OK : refuse(r);
+    for (size_t i = 0; i < groups && status == QN_OK; i++)
+        status = take_group(r, i);
+    return status;
+}
+
+qn_status qn__parquet_read_footer(const uint8_t *bytes, size_t size, uint64_t file_size,
+                                  qn__pile *pile, qn__parquet_footer *out, qn_error *err) {
+    reading r = {.t = {.bytes = bytes, .size = size},
+                 .pile = pile,
+                 .err = err,
+                 .file_size = file_size,
+                 .out = out};
+    qn__thrift_field field = {0};
+    qn_status status = QN_OK;
+    *out = (qn__parquet_footer){0};
+    while (status == QN_OK && qn__thrift_next(&r.t, &field)) {
+        if (field.id == 2 && field.type == QN__THRIFT_LIST && !out->column)
+            status = take_schema(&r);
+        else if (field.id == 4 && field.type == QN__THRIFT_LIST)
+            status = take_groups(&r);
+        else
+            qn__thrift_skip(&r.t, field.type);
+    }
+    return status == QN_OK && (r.t.broken || !out->column) ? refuse(&r) : status;
+}
