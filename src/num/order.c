@@ -27,7 +27,7 @@ static inline uint32_t key_of(float value) {
 }
 
 static float value_of(uint32_t key) {
-    const uint32_t bits = key ^ ((key >> 31) - 1 | 0x80000000);
+    const uint32_t bits = key ^ (((key >> 31) - 1) | 0x80000000);
     float value;
     memcpy(&value, &bits, sizeof value);
     return value;
