@@ -115,6 +115,21 @@ def test_running_averages_are_in_a_checkpoint(quern, files, tmp_path):
     assert recipes.sha256(tmp_path / "m") == recipes.table()["batchnorm-best"]
 
 
+@pytest.mark.parametrize("model, epochs, more, told", [
+    ("batchnorm", 1, [], "after 1 step they still are 90 % of their first values"),
+    ("batchnorm", 43, [], "after 43 steps they still are 1 %"),
+    ("batchnorm", 44, [], ""), ("layernorm", 1, [], ""), ("batchnorm", 1, ["--init-from"], "")])
+def test_few_steps_for_running_averages_are_told(quern, table, tmp_path, model, epochs, more, told):  # noqa: F811
+    words = ["train", "--data", table[0], "--model", f"dense 4; {model}; dense 3 softmax", "--batch", 10**4,
+             "--epochs", epochs, "--json"]
+    if "--init-from" in more:
+        run(quern, *words, "-o", tmp_path / "first")
+        more = [*more, tmp_path / "first"]
+    lines = run(quern, *words, *more, "-o", tmp_path / "m").splitlines()
+    notes = [e["text"] for e in map(json.loads, lines) if e["event"] == "note"]
+    assert any(told in note and "smaller --batch" in note for note in notes) if told else not notes
+
+
 def test_a_grain_of_one_item_behind_features_learns_its_bias_only(quern, tmp_path, table):  # noqa: F811
     """One value has no deviation."""
     run(quern, "train", "--data", table[0], "--model", "dense 4; batchnorm; dense 3 softmax", "--epochs", 1,

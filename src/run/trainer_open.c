@@ -126,6 +126,27 @@ static qn_status note_features(const qn_train *t, qn_error *err) {
     return status;
 }
 
+/* Notes that running averages (17.8) stay near their first values in so few steps: each step leaves
+ * nine tenths of them. A model to start from has better ones. */
+static void note_averages(const qn_train *t) {
+    const qn__train_job *job = &t->job;
+    double rest = 1;
+    char text[320];
+    uint32_t averages = 0;
+    for (uint64_t step = 0; step < job->steps && rest >= 0.01; ++step)
+        rest *= 0.9;
+    for (uint32_t l = 0; l < job->program.layers; ++l)
+        averages += job->program.layer[l].running;
+    if (!averages || rest < 0.01 || *job->recipe.init_from || !qn__train_is_writer(t))
+        return;
+    snprintf(text, sizeof text,
+             "validation and predictions use running averages of batchnorm: after %llu step%s they "
+             "still are %.0f %% of their first values, after 44 steps 1 %%; take more "
+             "`train.epochs` or a smaller `train.batch`",
+             (unsigned long long)job->steps, job->steps == 1 ? "" : "s", 100 * rest);
+    qn__train_note(t, text);
+}
+
 /* Notes from opening the devices; kept if there is no callback. */
 static void note_devices(const qn_train *t) {
     char text[512];
@@ -479,6 +500,8 @@ static qn_status prepare(qn_train *t, const qn_train_options *options, const qn_
     status = take_sets(t, err);
     if (status == QN_OK)
         status = note_features(t, err);
+    if (status == QN_OK)
+        note_averages(t);
     if (status == QN_OK)
         status = qn__train_best_open(t, err);
     if (status == QN_OK)
