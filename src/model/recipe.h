@@ -89,6 +89,8 @@ extern const qn__recipe_key qn__recipe_keys[];
 
 /* Whether the recipe has the key. */
 int qn__recipe_has(const qn__recipe *recipe, const qn__recipe_key *key);
+/* Where the recipe holds it, in the form of the key. */
+const void *qn__recipe_member(const qn__recipe *recipe, const qn__recipe_key *key);
 
 /* The distribution of the initial weights, `auto` only where it depends on the layer. */
 qn__init qn__recipe_init(const qn__recipe *recipe);
@@ -106,6 +108,15 @@ void qn__recipe_release(qn__recipe *recipe);
  * version of the contract, so that recipes which mean the same are written the same. Call it before
  * qn__recipe_check. */
 void qn__recipe_tidy(qn__recipe *recipe);
+
+/* Whether its optimiser, schedule or loss takes this member of the options. */
+int qn__recipe_optimizer_takes(const qn__recipe *recipe, const char *member);
+int qn__recipe_schedule_takes(const qn__recipe *recipe, const char *member);
+int qn__recipe_loss_takes(const qn__recipe *recipe, const char *member);
+
+/* Completes a message about a recipe: `status` is what qn__fail returned for its first part. */
+qn_status qn__recipe_refuse(qn_error *err, const char *option, const char *remedy,
+                            qn_status status);
 
 /* Checks the options, the network and their combination, but for qn__recipe_check_best; of the data
  * only that scaling and sizes are possible. Fails with QN_USAGE; the message names the option, such

@@ -1,7 +1,6 @@
 /* What optimisers with rules of their own ask of a recipe: Nesterov's form, and lbfgs
  * (docs/exactness.md 17.5, 17.14). */
 #include "model/recipe.h"
-#include "model/tables.h"
 
 qn__optimizer qn__recipe_rule(const qn__recipe *r) {
     /* Workers of lbfgs make no update; any rule without state will do. */
@@ -15,23 +14,19 @@ qn__init qn__recipe_init(const qn__recipe *r) {
     return flat && r->init == QN__INIT_AUTO ? QN__INIT_ZERO : r->init;
 }
 
-static qn_status refuse(qn_error *err, const char *option, const char *remedy, qn_status status) {
-    qn__at(err, "%s", option);
-    return qn__remedy(err, status, "%s", remedy);
-}
-
 qn_status qn__recipe_check_nesterov(const qn__recipe *r, qn_error *err) {
-    if (!r->nesterov || qn__table_takes(&qn__optimizers, (int)r->optimizer, "nesterov"))
+    if (!r->nesterov || qn__recipe_optimizer_takes(r, "nesterov"))
         return QN_OK;
-    return refuse(err, "`train.nesterov`",
-                  "use `train.optimizer` momentum with a `train.momentum` greater than 0, such as "
-                  "0.9, or leave it out",
-                  qn__fail(err, QN_USAGE, "Nesterov's form needs a momentum greater than 0"));
+    return qn__recipe_refuse(
+        err, "`train.nesterov`",
+        "use `train.optimizer` momentum with a `train.momentum` greater than 0, such as "
+        "0.9, or leave it out",
+        qn__fail(err, QN_USAGE, "Nesterov's form needs a momentum greater than 0"));
 }
 
 static qn_status refuse_with_lbfgs(const char *option, const char *what, qn_error *err) {
-    return refuse(err, option, "leave it out, or take another `train.optimizer`",
-                  qn__fail(err, QN_USAGE, "the optimizer \"lbfgs\" takes no %s", what));
+    return qn__recipe_refuse(err, option, "leave it out, or take another `train.optimizer`",
+                             qn__fail(err, QN_USAGE, "the optimizer \"lbfgs\" takes no %s", what));
 }
 
 /* A value that changes from step to step, or a loss that is not the one whose gradient is taken,
@@ -59,18 +54,20 @@ qn_status qn__recipe_check_full_batch(const qn__recipe *r, qn_error *err) {
                                      err);
     }
     if (r->items > UINT32_MAX)
-        return refuse(err, "`data.path`", "take another `train.optimizer`",
-                      qn__fail(err, QN_USAGE, "lbfgs takes at most %u items", UINT32_MAX));
+        return qn__recipe_refuse(
+            err, "`data.path`", "take another `train.optimizer`",
+            qn__fail(err, QN_USAGE, "lbfgs takes at most %u items", UINT32_MAX));
     return QN_OK;
 }
 
 qn_status qn__recipe_check_steps(const qn__recipe *r, qn_error *err) {
     if (r->optimizer != QN__OPT_LBFGS)
         return QN_OK;
-    return refuse(err, "`train.optimizer`",
-                  "take `train.optimizer` sgd and a `train.batch` instead; a batch with all items "
-                  "takes as long as one evaluation of lbfgs",
-                  qn__fail(err, QN_USAGE,
-                           "the line search of lbfgs decides how many steps there "
-                           "are, so they cannot be planned or measured"));
+    return qn__recipe_refuse(
+        err, "`train.optimizer`",
+        "take `train.optimizer` sgd and a `train.batch` instead; a batch with all items "
+        "takes as long as one evaluation of lbfgs",
+        qn__fail(err, QN_USAGE,
+                 "the line search of lbfgs decides how many steps there "
+                 "are, so they cannot be planned or measured"));
 }
