@@ -3,6 +3,7 @@
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "data/arrow_numbers.h"
 #include "data/arrow_table.h"
 #include "data/commas.h"
 #include "data/csv_header.h"
@@ -24,6 +25,8 @@ typedef struct filling {
     uint64_t column;
     uint32_t feature;
     qn__arrow_kind kind;
+    const qn__arrow_number
+        *plain;         /* a feature whose values are there already; NULL: they are not */
     int category;       /* somebody said that the column holds categories */
     int odd;            /* a value that is no whole number up to 255 */
     qn__text_set texts; /* of TEXT */
@@ -129,8 +132,17 @@ static qn_status settle_category(filling *f, qn_error *err) {
     return QN_OK;
 }
 
+/* Its values are there already. */
+static void note_plain(const filling *f) {
+    f->data->schema->feature[f->feature].bytes = !f->plain->odd && f->data->type == QN_F32;
+}
+
 static qn_status fill_feature(filling *f, qn_error *err) {
     const int text = f->kind == QN__ARROW_TEXT || f->category;
+    if (f->plain) {
+        note_plain(f);
+        return QN_OK;
+    }
     qn__arrow_take *put = text ? put_text : f->data->type == QN_U8 ? put_byte : put_float;
     const qn_status status = qn__arrow_each(f->table, f->column, put, f, err);
     f->data->schema->feature[f->feature].bytes =
@@ -267,39 +279,70 @@ static int is_feature(const qn__special **special, uint64_t column) {
     return 0;
 }
 
-/* Whether bytes are enough: integers up to 255 in all features, none missing. */
+/* The features that are plain columns of numbers, in their order. */
+typedef struct plain_columns {
+    qn__arrow_number *number;
+    uint32_t count;
+    int done; /* their values are in the data set */
+} plain_columns;
+
+/* A column that is a feature and no plain one; odd: it is no column of bytes. */
+static qn_status look_at(const qn__arrow_table *table, uint64_t column, int category, int *odd,
+                         qn_error *err) {
+    filling f = {.table = table, .column = column};
+    qn_status status = qn__arrow_kind_of(table, column, &f.kind, err);
+    f.odd = (f.kind != QN__ARROW_INT && f.kind != QN__ARROW_UINT) || category;
+    if (status == QN_OK && !f.odd)
+        status = qn__arrow_each(table, column, find_odd, &f, err);
+    *odd = f.odd;
+    return status;
+}
+
+/* Finds the plain columns, and whether bytes are enough: integers up to 255 in all features, none
+ * missing. */
 static qn_status choose_type(const qn__arrow_table *table, const qn__csv_header *header,
-                             qn_data *data, qn_error *err) {
+                             plain_columns *plain, qn_data *data, qn_error *err) {
     const qn__special *special = header->special;
+    uint32_t feature = 0;
+    plain->number = qn__alloc(header->shape.features, sizeof *plain->number, err);
+    if (!plain->number)
+        return QN_MEMORY;
     data->type = QN_U8;
+    qn_status status = QN_OK;
     for (uint64_t c = 0; c < table->columns; c++) {
-        filling f = {.table = table, .data = data, .column = c};
+        const int category = header->categories && header->categories[c];
+        int odd = 0;
         if (!is_feature(&special, c))
             continue;
-        qn_status status = qn__arrow_kind_of(table, c, &f.kind, err);
-        f.odd = (f.kind != QN__ARROW_INT && f.kind != QN__ARROW_UINT) ||
-                (header->categories && header->categories[c]);
-        if (status == QN_OK && !f.odd && data->type == QN_U8)
-            status = qn__arrow_each(table, c, find_odd, &f, err);
+        if (!category && qn__arrow_is_plain(table, c))
+            plain->number[plain->count++] = (qn__arrow_number){.column = c, .feature = feature};
+        else
+            status = look_at(table, c, category, &odd, err);
         if (status != QN_OK)
             return status;
-        data->type = f.odd ? QN_F32 : data->type;
+        data->type = odd ? QN_F32 : data->type;
+        feature++;
     }
+    qn__arrow_find_odd(table, plain->number, plain->count, table->pool);
+    for (uint32_t k = 0; k < plain->count; k++)
+        data->type = plain->number[k].odd ? QN_F32 : data->type;
     return QN_OK;
 }
 
 static qn_status make_room(const qn__arrow_table *table, const qn__csv_header *header,
-                           qn_data *data, qn_error *err) {
+                           plain_columns *plain, qn_data *data, qn_error *err) {
     data->items = table->items;
     data->features = header->shape.features;
     data->release = qn__free; /* first: without it the schema is a view's */
     if (qn__data_need_schema(data, err) != QN_OK)
         return QN_MEMORY;
-    const qn_status status = choose_type(table, header, data, err);
+    const qn_status status = choose_type(table, header, plain, data, err);
     if (status != QN_OK)
         return status;
     data->memory = qn__alloc(data->items, qn__data_stride(data), err);
     data->values = data->memory;
+    if (data->memory)
+        plain->done = qn__arrow_put_numbers(table, plain->number, plain->count, data, table->pool);
     return data->memory ? QN_OK : QN_MEMORY;
 }
 
@@ -324,13 +367,21 @@ static qn_status fill_column(filling *f, const qn__csv_header *header, const cha
 }
 
 static qn_status fill_columns(const qn__arrow_table *table, const qn__csv_header *header,
-                              const char *task, qn_data *data, qn_error *err) {
+                              const char *task, plain_columns *plain, qn_data *data,
+                              qn_error *err) {
     const qn__special *special = header->special;
+    const qn__arrow_number *next = plain->number, *end = next;
     uint32_t feature = 0;
-    qn_status status = make_room(table, header, data, err);
+    qn_status status = make_room(table, header, plain, data, err);
+    if (status == QN_OK && plain->done) {
+        next = plain->number;
+        end = next + plain->count;
+    }
     for (uint64_t c = 0; c < table->columns && status == QN_OK; c++) {
         const int is_one = is_feature(&special, c);
         filling f = {.table = table, .data = data, .column = c, .feature = feature};
+        if (next < end && next->column == c)
+            f.plain = next++;
         if (is_one || c == header->shape.label || c == header->shape.weight)
             status = fill_column(&f, header, task, err);
         feature += (uint32_t)is_one;
@@ -358,13 +409,15 @@ static qn_status tell_wanted(const qn__arrow_source *source, const qn__csv_heade
 static qn_status fill(const qn__arrow_source *source, qn__arrow_table *table,
                       const qn_data_options *options, qn_data *data, qn_error *err) {
     qn__csv_header header;
+    plain_columns plain = {0};
     qn_status status = choose_columns(table, options, &header, err);
     if (status == QN_OK && source->want)
         status = tell_wanted(source, &header, err);
     if (status == QN_OK)
         status = qn__arrow_read_parts(source, table, err);
     if (status == QN_OK)
-        status = fill_columns(table, &header, options->task, data, err);
+        status = fill_columns(table, &header, options->task, &plain, data, err);
+    qn__free(plain.number);
     qn__csv_header_release(&header);
     return status;
 }

@@ -2,7 +2,14 @@
 #include "base/memory.h"
 #include <string.h>
 
-void *qn__pile_alloc(qn__pile *pile, uint64_t count, uint64_t size, qn_error *err) {
+/* Blocks below LARGE are cut from slabs once there are many: these have large pages, so that the
+ * first writes cost little. */
+#define LARGE ((uint64_t)2 << 20)
+#define MANY ((uint64_t)1 << 20)
+#define SLAB ((size_t)16 << 20)
+#define MARGIN ((size_t)64)
+
+static void *new_block(qn__pile *pile, uint64_t count, uint64_t size, qn_error *err) {
     if (pile->blocks == pile->room) {
         const size_t room = pile->room ? 2 * pile->room : 64;
         void **more = qn__alloc(room, sizeof *more, err);
@@ -17,6 +24,24 @@ void *qn__pile_alloc(qn__pile *pile, uint64_t count, uint64_t size, qn_error *er
     void *block = qn__alloc(count, size, err);
     if (block)
         pile->block[pile->blocks++] = block;
+    return block;
+}
+
+void *qn__pile_alloc(qn__pile *pile, uint64_t count, uint64_t size, qn_error *err) {
+    const uint64_t bytes = count < LARGE && size < LARGE ? count * size : LARGE;
+    pile->bytes += bytes;
+    if (bytes >= LARGE || pile->bytes < MANY)
+        return new_block(pile, count, size, err);
+    const size_t cut = ((size_t)bytes + 2 * MARGIN - 1) / MARGIN * MARGIN;
+    if (cut > pile->left) {
+        pile->slab = new_block(pile, SLAB, 1, err);
+        pile->left = pile->slab ? SLAB : 0;
+        if (!pile->slab)
+            return NULL;
+    }
+    uint8_t *block = pile->slab;
+    pile->slab += cut;
+    pile->left -= cut;
     return block;
 }
 

@@ -10,6 +10,9 @@
 typedef struct qn__pile {
     void **block;
     size_t blocks, room;
+    uint64_t bytes; /* of all blocks */
+    uint8_t *slab;  /* the rest of a large block, cut for several */
+    size_t left;
 } qn__pile;
 /* As qn__alloc. The block is the pile's. */
 void *qn__pile_alloc(qn__pile *pile, uint64_t count, uint64_t size, qn_error *err);

@@ -135,7 +135,7 @@ static qn_status take_parts(const qn__arrow_source *source, qn__arrow_table *tab
 qn_status qn__arrow_read_schema(const qn__arrow_source *source, qn__arrow_table *table,
                                 qn_error *err) {
     struct ArrowArrayStream *stream = source->stream;
-    *table = (qn__arrow_table){.name = source->name};
+    *table = (qn__arrow_table){.name = source->name, .pool = source->pool};
     if (!stream->release) {
         qn__fail(err, QN_INPUT, "the Arrow stream is released already");
         return refuse_table(table, err, "a stream can be read once: export the table again");

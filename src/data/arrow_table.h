@@ -17,10 +17,12 @@ typedef struct qn__arrow_source {
     /* Tells a reader, after the schema, which columns have a use: wanted[column] is 1. In the parts
      * the others need no buffers. NULL: nobody asks. */
     void (*want)(struct ArrowArrayStream *stream, const uint8_t *wanted);
+    qn__pool *pool; /* whose threads convert the values; NULL: the caller alone */
 } qn__arrow_source;
 
 typedef struct qn__arrow_table {
     const char *name; /* as in the source */
+    qn__pool *pool;
     struct ArrowSchema schema;
     uint64_t columns;
     struct ArrowArray *part; /* with at least one row each */

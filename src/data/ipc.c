@@ -28,6 +28,7 @@ typedef struct ipc {
     qn__flat footer;                /* file: lists of dictionaries and batches, size 0: stream */
     size_t dictionaries, dictionary_list, batches, batch_list, next;
     double rows;
+    qn__pool *pool;
     qn_status status;
     qn_error *err;
 } ipc;
@@ -260,13 +261,12 @@ static qn_status fill_from(ipc *r, const qn_data_options *options, qn_data *data
                                       .release = nothing_to_release,
                                       .private_data = r};
     const qn__arrow_source source = {
-        .stream = &stream, .name = r->path, .status = &r->status, .want = want};
+        .stream = &stream, .name = r->path, .status = &r->status, .want = want, .pool = r->pool};
     return qn__arrow_fill(&source, options, data, err);
 }
 
 static qn_status read_ipc(qn__source *source, const qn_data_options *options, qn__pool *pool,
                           qn_data *data, qn_error *err) {
-    (void)pool;
     qn__contents contents;
     qn_status status = qn__parts_need_little_endian(qn__source_path(source), err);
     if (status == QN_OK)
@@ -277,6 +277,7 @@ static qn_status read_ipc(qn__source *source, const qn_data_options *options, qn
              .unpacked = qn__source_packing(source) ? " of the unpacked file" : "",
              .bytes = (const uint8_t *)contents.data,
              .size = contents.size,
+             .pool = pool,
              .err = err};
     status = fill_from(&r, options, data, err);
     qn__pile_release(&r.pile);

@@ -225,7 +225,7 @@ static qn_status fill_from(parquet *r, const qn_data_options *options, qn_data *
                                       .release = nothing_to_release,
                                       .private_data = r};
     const qn__arrow_source source = {
-        .stream = &stream, .name = r->path, .status = &r->status, .want = want};
+        .stream = &stream, .name = r->path, .status = &r->status, .want = want, .pool = r->pool};
     return qn__arrow_fill(&source, options, data, r->err);
 }
 
