@@ -332,7 +332,7 @@ const command data_info_command = {
         "Reads CSV, JSON lines, IDX, NPY, NPZ, Parquet, Arrow IPC or LIBSVM, plain or compressed "
         "(gzip, zstd), or "
         "a folder or "
-        "archive of images, or the rows of a SQLite file. "
+        "archive of images, or the rows of a SQLite file or a PostgreSQL server. "
         "Prints the number of items and "
         "features, what "
         "each column holds, the classes, the range and the digest. The digest covers the "

@@ -50,7 +50,7 @@ static const option replay_options[] = {
      .kind = OPTION_TEXT,
      AT(from.valid_query),
      .value = "SQL",
-     .help = "SQLite: the rows of the validation set"},
+     .help = "SQLite, PostgreSQL: the rows of the validation set"},
     {.name = "init-from",
      .kind = OPTION_TEXT,
      AT(init_from),

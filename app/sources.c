@@ -25,8 +25,9 @@ const option source_label_options[] = {
      .kind = OPTION_TEXT,
      AT(query),
      .value = "SQL",
-     .help = "SQLite: the rows to read: one SELECT with ORDER BY columns that tell all rows apart",
-     .fallback = "the only table, by its rowid"},
+     .help = "SQLite, PostgreSQL: the rows to read: one SELECT with ORDER BY columns that tell all "
+             "rows apart",
+     .fallback = "SQLite: the only table, by its rowid"},
     {.name = NULL}};
 
 const option source_weight_options[] = {
@@ -110,7 +111,7 @@ const option source_test_options[] = {
      .kind = OPTION_TEXT,
      AT(test_query),
      .value = "SQL",
-     .help = "SQLite: the rows of the test set"},
+     .help = "SQLite, PostgreSQL: the rows of the test set"},
     {.name = NULL}};
 
 const option source_image_options[] = {

@@ -48,7 +48,7 @@ const option train_options[] = {
      .kind = OPTION_TEXT,
      AT(from.valid_query),
      .value = "SQL",
-     .help = "SQLite: the rows of the validation set"},
+     .help = "SQLite, PostgreSQL: the rows of the validation set"},
     {.name = "scale",
      .kind = OPTION_CHOICE,
      AT(scale),

@@ -40,7 +40,8 @@ static void print_libraries(void) {
     } kinds[] = {{"jpeg", "JPEG images", "none (Debian: libturbojpeg0)"},
                  {"png", "PNG images", "none (Debian: libpng16-16)"},
                  {"zstd", "zstd data", "none (Debian: libzstd1)"},
-                 {"sqlite", "SQLite", "none (Debian: libsqlite3-0)"}};
+                 {"sqlite", "SQLite", "none (Debian: libsqlite3-0)"},
+                 {"postgresql", "PostgreSQL", "none (Debian: libpq5)"}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         const char *about = qn_data_image_library(kinds[i].kind);
         printf("%s: %s\n", kinds[i].name, *about ? about : kinds[i].missing);

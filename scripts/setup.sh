@@ -47,6 +47,7 @@ qemu-aarch64    | qemu-user             | runs the builds for other processors
 =libpng16.so.16 | libpng16-16           | reads PNG images
 =libzstd.so.1   | libzstd1              | reads data compressed with zstd
 =libsqlite3.so.0 | libsqlite3-0         | reads SQLite files
+=libpq.so.5     | libpq5                | asks PostgreSQL servers
 =libOpenCL.so.1 | ocl-icd-libopencl1    | opens OpenCL devices
 @/etc/OpenCL/vendors/pocl.icd | pocl-opencl-icd | an OpenCL device that every processor can be
 pkg-config      | pkg-config            | finds the installed library as users do

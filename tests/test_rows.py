@@ -1,4 +1,5 @@
-"""Formats of rows beside CSV: LIBSVM text, JSON lines, SQLite. What other readers make of the same file is the oracle; the
+"""Formats of rows beside CSV: LIBSVM text, JSON lines, SQLite, and what PostgreSQL needs
+no server for (test_postgres.py has the rest). What other readers make of the same file is the oracle; the
 digest is that of the same values as arrays of NumPy."""
 
 import gzip
@@ -214,3 +215,21 @@ def test_sqlite_tables(tmp_path, run_quern):
     path.write_bytes(path.read_bytes()[:5000])
     assert "SQLite says: database disk image is malformed" in run_quern(
         "data", "info", path, status=1).stderr
+
+
+@pytest.mark.parametrize("address, query, what", [
+    ("postgresql://me:hidden@host/base", "SELECT 1 ORDER BY 1", "the address of the server holds a password"),
+    ("postgresql://host/base?user=me&pass%77ord=hidden", "SELECT 1 ORDER BY 1", "holds a password"),
+    ("postgres://me:hidden/hidden@host:1/base", "SELECT 1 ORDER BY 1", "holds a password"),
+    ("postgres://me:hidden?hidden@host:1/base", "SELECT 1 ORDER BY 1", "holds a password"),
+    ("postgresql://[me", "SELECT 1 ORDER BY 1", "is not one that libpq takes"),
+    ("postgresql://host/base", None, "a server needs a query"),
+    ("postgresql://host/base", "SELECT 1", "no ORDER BY outside parentheses"),
+    ("postgresql://me@127.0.0.1:1/base", "SELECT 1 ORDER BY 1", "there is no connection to the server"),
+])
+def test_addresses_of_servers(run_quern, address, query, what):
+    if "PostgreSQL              none" in run_quern("version").stdout:
+        pytest.skip("there is no libpq")
+    given = ["--query", query] if query else []
+    told = run_quern("data", "info", address, *given, status=None).stderr
+    assert what in told and "hidden" not in told and len(told.splitlines()) == 3

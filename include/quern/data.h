@@ -103,9 +103,9 @@ typedef struct qn_data_options {
      * decoded, and once when all are; not where the cache has them. NULL: nobody. */
     qn_data_decoded decoded;
     void *decoded_user;
-    /* SQLite: the rows to read: one SELECT with ORDER BY outside parentheses, by columns that tell
-     * all rows apart; QN_USAGE where there is no ORDER BY. NULL: the only table, by its rowid.
-     * Other files: QN_INPUT. */
+    /* SQLite and PostgreSQL: the rows to read: one SELECT with ORDER BY outside parentheses, by
+     * columns that tell all rows apart; QN_USAGE where there is no ORDER BY. NULL: SQLite: the only
+     * table, by its rowid; PostgreSQL: QN_USAGE. Other files: QN_INPUT. */
     const char *query;
 } qn_data_options;
 
@@ -116,16 +116,19 @@ QN_API void qn_data_options_init(qn_data_options *options);
  * (docs/exactness.md 2.1), all but NPZ and Parquet plain or compressed with gzip or zstd. Or
  * images: a folder, or a tar (plain or compressed) or ZIP archive of it, of JPEG and PNG files in a
  * folder for each class (docs/images.md); the values are bytes, [channel][row][column]. A SQLite
- * file, by qn_data_options.query. The content decides which, not the name. "FILE.npz:NAME" is the
- * array NAME of an archive, with the labels that belong to it (docs/formats.md). `options` may be
- * NULL: the defaults. The type is QN_U8 for IDX and for arrays of integers from 0 to 255. For CSV
- * and LIBSVM it is QN_U8 where every feature is written as a plain whole number from 0 to 255. In
- * CSV, a column of texts is a category. A missing value of any column is a NaN.
+ * file, by qn_data_options.query. Or rows of a PostgreSQL server, by that query: `path` is then its
+ * address, "postgresql://USER@HOST:PORT/DATABASE", without a password. The content decides which,
+ * not the name. "FILE.npz:NAME" is the array NAME of an archive, with the labels that belong to it
+ * (docs/formats.md). `options` may be NULL: the defaults. The type is QN_U8 for IDX and for arrays
+ * of integers from 0 to 255. For CSV and LIBSVM it is QN_U8 where every feature is written as a
+ * plain whole number from 0 to 255. In CSV, a column of texts is a category. A missing value of any
+ * column is a NaN.
  *
  * On success *out is owned by the caller, for qn_data_close. Fails with QN_USAGE (options),
  * QN_INPUT (the file is missing or malformed; `where` has line and column, or the byte), QN_IO or
  * QN_MEMORY. Fails with QN_UNSUPPORTED for gzip or NPZ in a build without zlib, for zstd without
- * libzstd.so.1, for SQLite without libsqlite3.so.0, and on a processor that computes wrongly. */
+ * libzstd.so.1, for SQLite without libsqlite3.so.0, for PostgreSQL without libpq.so.5, and on a
+ * processor that computes wrongly. */
 QN_API qn_status qn_data_open(const char *path, const qn_data_options *options, qn_data **out,
                               qn_error *err);
 
@@ -284,14 +287,14 @@ QN_API const char *qn_data_item_name(const qn_data *data, uint64_t item);
 /* 3 for images of colours (red, green, blue), 1 for grey ones and where else the size is known, 0
  * where it is not. The values of an item stand channel by channel, each row after row. */
 QN_API uint32_t qn_data_image_channels(const qn_data *data);
-/* The library that decodes images of a kind, "jpeg" or "png", or unpacks "zstd", or reads "sqlite",
- * with what it is called and its version where it tells one; "" for another kind, and where the
- * library is not installed. Static.
+/* The library that decodes images of a kind, "jpeg" or "png", or unpacks "zstd", or reads "sqlite"
+ * or "postgresql", with what it is called and its version where it tells one; "" for another kind,
+ * and where the library is not installed. Static.
  */
 QN_API const char *qn_data_image_library(const char *kind);
 /* What the data was made from: "csv", "idx", "npy", "images", "json",
  * "libsvm", "arrow", each with ".gz" or ".zst" where it was compressed, "npz", "parquet",
- * "sqlite", "array", "synth"; "" for NULL. The text is static.
+ * "sqlite", "postgresql", "array", "synth"; "" for NULL. The text is static.
  */
 QN_API const char *qn_data_format(const qn_data *data);
 

@@ -463,7 +463,8 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
     Parameters
     ----------
     path : str or path
-        The file. Its content decides which format it has. "FILE.npz:NAME" is one array of an NPZ
+        The file, or the address of a PostgreSQL server, "postgresql://USER@HOST/DATABASE", with
+        ``query``. The content of a file decides which format it has. "FILE.npz:NAME" is one array of an NPZ
         archive.
     labels : str or path, optional
         IDX, NPY and NPZ: the file of labels.

@@ -10,6 +10,7 @@
 #include "data/image_classes.h"
 #include "data/image_names.h"
 #include "data/readers.h"
+#include "data/postgres.h"
 #include "data/sqlite.h"
 #include "data/zstd.h"
 #include "image/decode.h"
@@ -428,6 +429,8 @@ const char *qn_data_image_library(const char *kind) {
         about = qn__zstd_library();
     if (kind && strcmp(kind, "sqlite") == 0)
         about = qn__sqlite_library();
+    if (kind && strcmp(kind, "postgresql") == 0)
+        about = qn__postgres_library();
     return about ? about : "";
 }
 

@@ -105,12 +105,12 @@ static qn_status read_with(const qn__reader *reader, qn__source *source,
     return status == QN_OK ? qn__data_finish(data, pool, err) : status;
 }
 
-/* A folder can only hold images. */
+/* A folder can only hold images, and an address names a server. */
 static qn_status find_reader(qn__source *source, const qn__reader **reader, qn_error *err) {
     uint8_t first[QN__PROBE_BYTES];
     size_t got = 0;
-    *reader = &qn__image_reader;
-    if (qn__source_is_folder(source))
+    *reader = qn__source_address(source) ? &qn__postgres_reader : &qn__image_reader;
+    if (qn__source_is_folder(source) || qn__source_address(source))
         return QN_OK;
     const qn_status status = qn__source_peek(source, first, sizeof first, &got, err);
     if (status != QN_OK)

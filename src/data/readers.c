@@ -2,17 +2,10 @@
 #include "data/readers.h"
 #include <string.h>
 
-const qn__reader *const qn__readers[] = {&qn__csv_reader,
-                                         &qn__parquet_reader,
-                                         &qn__ipc_reader,
-                                         &qn__idx_reader,
-                                         &qn__npy_reader,
-                                         &qn__npz_reader,
-                                         &qn__image_reader,
-                                         &qn__libsvm_reader,
-                                         &qn__json_reader,
-                                         &qn__sqlite_reader,
-                                         NULL};
+const qn__reader *const qn__readers[] = {&qn__csv_reader,    &qn__parquet_reader,  &qn__ipc_reader,
+                                         &qn__idx_reader,    &qn__npy_reader,      &qn__npz_reader,
+                                         &qn__image_reader,  &qn__libsvm_reader,   &qn__json_reader,
+                                         &qn__sqlite_reader, &qn__postgres_reader, NULL};
 
 const qn__reader *qn__reader_for(const uint8_t *first, size_t size, const char *path) {
     const qn__reader *best = qn__readers[0];

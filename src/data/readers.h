@@ -45,7 +45,7 @@ typedef struct qn__reader {
 
 extern const qn__reader qn__csv_reader, qn__idx_reader, qn__npy_reader, qn__npz_reader,
     qn__image_reader, qn__ipc_reader, qn__parquet_reader, qn__libsvm_reader, qn__json_reader,
-    qn__sqlite_reader;
+    qn__sqlite_reader, qn__postgres_reader;
 
 /* All readers; the last is NULL. */
 extern const qn__reader *const qn__readers[];

@@ -4,6 +4,7 @@
 #include "data/data.h"
 #include "data/descriptor.h"
 #include "data/gzip.h"
+#include "data/server_address.h"
 #include "data/zstd.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +20,8 @@
 
 struct qn__source {
     char *path;
-    char *part; /* of the archive that the path names; NULL: none */
+    char *address; /* of a server; NULL: a file or a folder */
+    char *part;    /* of the archive that the path names; NULL: none */
     int fd, folder;
     uint64_t file_size;
     qn__gzip *gzip; /* of a gzipped file, else NULL */
@@ -92,6 +94,11 @@ static qn_status cut_part(qn__source *source, qn_error *err) {
 
 static qn_status open_into(qn__source *source, const char *given, int folders, qn_error *err) {
     source->fd = -1;
+    if (folders && qn__is_server(given)) {
+        source->address = qn__copy_text(given, err);
+        source->path = qn__server_shown(given, err);
+        return source->address && source->path ? QN_OK : QN_MEMORY;
+    }
     source->path = qn__copy_text(given, err);
     if (!source->path || cut_part(source, err) != QN_OK)
         return QN_MEMORY;
@@ -144,10 +151,13 @@ void qn__source_close(qn__source *source) {
         close(source->fd);
     qn__free(source->path);
     qn__free(source->part);
+    qn__free(source->address);
     qn__free(source);
 }
 
 int qn__source_is_folder(const qn__source *source) { return source->folder; }
+
+const char *qn__source_address(const qn__source *source) { return source->address; }
 
 qn__packing qn__source_packing(const qn__source *source) {
     return source->gzip ? QN__GZIP : source->zstd ? QN__ZSTD : QN__PLAIN;

@@ -19,6 +19,10 @@ void qn__source_close(qn__source *source); /* accepts NULL */
 /* The same, and a folder is no failure: it has no bytes to read. */
 qn_status qn__source_open_any(const char *path, qn__source **out, qn_error *err);
 int qn__source_is_folder(const qn__source *source);
+/* The address of a database server (server_address.h), which qn__source_open_any takes too: nothing
+ * is opened, and the source has no bytes. NULL: it is none. qn__source_path is then the address as
+ * messages show it. */
+const char *qn__source_address(const qn__source *source);
 
 /* How the file is compressed. */
 typedef enum qn__packing { QN__PLAIN, QN__GZIP, QN__ZSTD } qn__packing;
