@@ -89,7 +89,11 @@ static void count_bins(const qn__order *order, uint64_t count, const double *edg
 
 /* Moves the values that are not missing to `to`; returns their number. */
 static size_t take_present(const float *values, size_t count, float *to) {
-    size_t kept = 0;
+    size_t kept = 0, missing = 0;
+    for (size_t i = 0; i < count; i++)
+        missing += values[i] != values[i];
+    if (missing == 0 && to == values)
+        return count;
     for (size_t i = 0; i < count; i++) {
         to[kept] = values[i];
         kept += values[i] == values[i];

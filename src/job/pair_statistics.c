@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { SIDE = 8, BLOCK = QN__PRODUCTS_BLOCK };
+enum { SIDE = 16, BLOCK = QN__PRODUCTS_BLOCK };
 
 /* A block of a column: its values, 0 where one is missing, their squares, and 1 where one is there.
  */
@@ -34,13 +34,18 @@ typedef struct work {
     const qn_data *data;
     const uint8_t *missing;
     const qn__exact_sum *first, *second;
+    int any;                   /* 1: some column lacks a value */
     uint32_t columns, squares; /* squares along a side */
     _Atomic uint64_t next;
     room *rooms;
     double *covariance, *correlation;
 } work;
 
-static void set_part(part *p, float *values, size_t count, int missing) {
+static void set_part(part *p, float *values, size_t count, int missing, int any) {
+    if (!any) {
+        qn__factor_set(&p->value, values, count);
+        return;
+    }
     p->present.top = 1;
     p->present.unit = 0;
     for (size_t i = 0; i < BLOCK; i++)
@@ -56,7 +61,7 @@ static void load(const work *w, room *r, int which, uint32_t square, uint64_t fr
     const uint32_t columns = left < SIDE ? left : SIDE;
     qn__columns_gather(w->data, NULL, from, from + count, first, columns, r->values[0], BLOCK);
     for (uint32_t k = 0; k < columns; k++)
-        set_part(&r->side[which][k], r->values[k], count, w->missing[first + k]);
+        set_part(&r->side[which][k], r->values[k], count, w->missing[first + k], w->any);
 }
 
 static void add_pair(const part *a, const part *b, int missing, pair_sums *sums) {
@@ -145,6 +150,8 @@ qn_status qn__pairs_describe(const qn__pairs *pairs, qn__pool *pool, double *cov
               .correlation = correlation};
     for (size_t i = 0; i < (size_t)columns * columns; i++)
         covariance[i] = correlation[i] = (double)NAN;
+    for (uint32_t k = 0; k < columns; k++)
+        w.any |= pairs->missing[k];
     w.rooms = qn__alloc((uint64_t)qn__pool_threads(pool), sizeof *w.rooms, err);
     if (!w.rooms)
         return QN_MEMORY;

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { GROUPS = 32, MOST = 1 << 30 };
+enum { GROUPS = 32, MOST = 1 << 30, BLOCK = 4096 };
 
 /* Sums of the integers of one group. */
 typedef struct group {
@@ -17,22 +17,19 @@ typedef struct group {
     int64_t third[3];   /* of 2^0, 2^32 and 2^64 */
 } group;
 
-static inline void add_value(group groups[GROUPS], float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    const uint32_t e = bits >> 23 & 0xFF, normal = e > 0;
-    const uint64_t x = (uint64_t)((bits & 0x7FFFFF) | normal << 23) << ((e & 7) + 1 - normal);
-    const int64_t sign = -(int64_t)(bits >> 31); /* -1: negative; (v ^ sign) - sign negates */
-    const uint64_t square = x * x;
-    const uint64_t low = (square & 0xFFFFFFFF) * x;
-    const uint64_t high = (square >> 32) * x + (low >> 32);
-    group *g = &groups[e >> 3];
-    g->first += ((int64_t)x ^ sign) - sign;
+/* Adds m * 2^shift < 2^31 with the sign of the float `bits`. The digits of a cube have the sign of
+ * their product. */
+static inline void add_integer(group *g, uint32_t bits, uint32_t m, uint32_t shift) {
+    const int64_t sign = -(int64_t)(bits >> 31); /* (v ^ sign) - sign negates where it is -1 */
+    const int64_t x = (((int64_t)m << shift) ^ sign) - sign;
+    const uint64_t square = (uint64_t)(x * x);
+    const int64_t low = (int64_t)(square & 0xFFFFFFFF) * x, high = (int64_t)(square >> 32) * x;
+    g->first += x;
     g->second[0] += square & 0xFFFFFFFF;
     g->second[1] += square >> 32;
-    g->third[0] += ((int64_t)(low & 0xFFFFFFFF) ^ sign) - sign;
-    g->third[1] += ((int64_t)(high & 0xFFFFFFFF) ^ sign) - sign;
-    g->third[2] += ((int64_t)(high >> 32) ^ sign) - sign;
+    g->third[0] += low & 0xFFFFFFFF;
+    g->third[1] += (low >> 32) + (high & 0xFFFFFFFF);
+    g->third[2] += high >> 32;
 }
 
 static void add_signed(qn__exact_sum *sum, int64_t value, int power) {
@@ -41,33 +38,59 @@ static void add_signed(qn__exact_sum *sum, int64_t value, int power) {
         qn__exact_add_scaled(sum, magnitude, power, value < 0);
 }
 
-/* The unit of group k is 2^(8 k - 150). */
-static void add_groups(qn__moments *m, const group groups[GROUPS]) {
-    for (int k = 0; k < GROUPS; k++) {
-        const int unit = 8 * k - 150;
-        add_signed(&m->first, groups[k].first, unit);
-        for (int d = 0; d < 2; d++)
-            add_signed(&m->second, (int64_t)groups[k].second[d], 2 * unit + 32 * d);
-        for (int d = 0; d < 3; d++)
-            add_signed(&m->third, groups[k].third[d], 3 * unit + 32 * d);
-    }
+/* The integers of a group are multiples of 2^unit. */
+static void add_group(qn__moments *m, const group *g, int unit) {
+    add_signed(&m->first, g->first, unit);
+    for (int d = 0; d < 2; d++)
+        add_signed(&m->second, (int64_t)g->second[d], 2 * unit + 32 * d);
+    for (int d = 0; d < 3; d++)
+        add_signed(&m->third, g->third[d], 3 * unit + 32 * d);
 }
 
-/* Neighbours go to different counters, because each waits for the one before it. */
+/* The greatest exponent of a block. */
+static uint32_t top_of(const float *values, size_t count) {
+    uint32_t most = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        bits &= 0x7F800000;
+        most = bits > most ? bits : most;
+    }
+    return most >> 23;
+}
+
+/* A float in its group. A subnormal number has the unit of the least normal ones. */
+static void add_to_groups(group groups[GROUPS], uint32_t bits) {
+    const uint32_t e = bits >> 23 & 0xFF, normal = e > 0, place = e + 1 - normal;
+    add_integer(&groups[place >> 3], bits, (bits & 0x7FFFFF) | normal << 23, place & 7);
+}
+
+/* Most numbers of a block have one of its 8 greatest exponents. They are integers with one unit,
+ * whose sums stay in registers. The others go to the groups. */
+static void add_block(qn__moments *m, group groups[GROUPS], const float *values, size_t count) {
+    const uint32_t top = top_of(values, count), least = top > 8 ? top - 7 : 1;
+    group block = {0};
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        const uint32_t shift = (bits >> 23 & 0xFF) - least; /* huge where the exponent is below */
+        if (shift <= 7)
+            add_integer(&block, bits, (bits & 0x7FFFFF) | 0x800000, shift);
+        else if (bits << 1 != 0)
+            add_to_groups(groups, bits);
+    }
+    add_group(m, &block, (int)least - 150);
+}
+
 void qn__moments_add(qn__moments *m, const float *values, size_t count) {
     m->count += count;
     while (count > 0) {
-        group even[GROUPS] = {{0}}, odd[GROUPS] = {{0}};
+        group groups[GROUPS] = {{0}};
         const size_t part = count < MOST ? count : MOST;
-        size_t i = 0;
-        for (; i + 1 < part; i += 2) {
-            add_value(even, values[i]);
-            add_value(odd, values[i + 1]);
-        }
-        if (i < part)
-            add_value(even, values[i]);
-        add_groups(m, even);
-        add_groups(m, odd);
+        for (size_t from = 0; from < part; from += BLOCK)
+            add_block(m, groups, values + from, part - from < BLOCK ? part - from : BLOCK);
+        for (int k = 0; k < GROUPS; k++)
+            add_group(m, &groups[k], 8 * k - 150);
         values += part;
         count -= part;
     }
@@ -230,9 +253,9 @@ double qn__moments_between(float a, float b, const uint64_t part[2], int bits) {
 double qn__moments_edge(float a, float b, uint64_t part, uint64_t all) {
     qn__exact_sum sum = {.pending = 0};
     qn__natural value;
-    const uint64_t parts[2] = {part, 0}, rest[2] = {all - part, 0};
+    const uint64_t there[2] = {part, 0}, rest[2] = {all - part, 0};
     add_part(&sum, a, rest, 0);
-    add_part(&sum, b, parts, 0);
+    add_part(&sum, b, there, 0);
     const int sign = qn__exact_magnitude(&sum, &value);
     return with_sign(over(&value, all, 1, 0), sign);
 }

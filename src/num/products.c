@@ -61,9 +61,12 @@ void qn__factor_multiply(const qn__factor *x, const qn__factor *y, qn__exact_sum
             high[c] += q;
             low[c] += p - q;
         }
+    double highs = 0, lows = 0;
     for (size_t c = 0; c < CHAINS; c++)
         for (size_t k = 0; k < LANES; k++) {
-            qn__exact_add(sum, high[c][k]);
-            qn__exact_add(sum, low[c][k]);
+            highs += high[c][k];
+            lows += low[c][k];
         }
+    qn__exact_add(sum, highs);
+    qn__exact_add(sum, lows);
 }
