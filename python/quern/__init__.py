@@ -9,14 +9,14 @@ The words are those of the command `quern`, with underscores: ``--weight-decay``
 ``weight_decay=``. docs/python.md describes everything.
 """
 
-__all__ = ["Classifier", "Data", "Epoch", "Model", "Regressor", "Score", "build_info", "devices",
-           "digits", "load", "open", "options", "ranks", "replay", "train", "version",
+__all__ = ["Classifier", "Data", "Epoch", "LogisticRegression", "Model", "Regressor", "Score",
+           "build_info", "devices", "digits", "load", "open", "options", "ranks", "replay", "train", "version",
            "QuernError", "UsageError", "InputError", "FileError", "OutOfMemory", "FormatError",
            "MismatchError", "NumericError", "UnsupportedError", "BusyError", "DeviceError",
            "DiffersError", "ClusterError"]
 
 # The library and NumPy are loaded at the first use of a name, so that the import is fast.
-_HOMES = {"Classifier": "estimator", "Regressor": "estimator",
+_HOMES = {"Classifier": "estimator", "Regressor": "estimator", "LogisticRegression": "linear",
           "Data": "data", "digits": "data", "open": "data",
           "Model": "model", "load": "model",
           "Epoch": "training", "Score": "training", "options": "training", "train": "training",

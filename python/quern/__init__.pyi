@@ -12,6 +12,7 @@ from .errors import (BusyError as BusyError, ClusterError as ClusterError,
                      OutOfMemory as OutOfMemory, QuernError as QuernError,
                      UnsupportedError as UnsupportedError, UsageError as UsageError)
 from .estimator import Classifier as Classifier, Regressor as Regressor
+from .linear import LogisticRegression as LogisticRegression
 from . import ranks as ranks
 
 __version__: str

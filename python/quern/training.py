@@ -48,7 +48,10 @@ class Epoch(NamedTuple):
 
 
 class Report(NamedTuple):
-    """How a training went; <quern/train.h> explains the numbers."""
+    """How a training went; <quern/train.h> explains the numbers.
+
+    `iterations`, `converged` and `largest_slope` are of the optimiser "lbfgs", else 0.
+    """
 
     seconds: float
     seconds_training: float
@@ -59,6 +62,9 @@ class Report(NamedTuple):
     train: Score
     valid: Optional[Score]
     test: Optional[Score]
+    iterations: int
+    converged: bool
+    largest_slope: float
 
 
 def _score(score, real):
@@ -326,7 +332,7 @@ class _Run:
         call("qn_train_report_get", self.address, r)
         scores = (_score(s, real) for s in (r.train, r.valid, r.test))
         return Report(r.seconds, r.seconds_training, r.bound, r.items, r.steps, r.resumed_from,
-                      *scores)
+                      *scores, r.iterations, bool(r.converged), r.largest_slope)
 
     def model(self, complete):
         events = self.events
