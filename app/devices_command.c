@@ -408,9 +408,7 @@ static int try_model(devices_flags *f) {
     qn_train_options options;
     qn_error err;
     double rate;
-    int code = take_model(f, f->from.shape, f->features, CLASSES);
-    if (code >= 0)
-        return code;
+    int code = -1;
     qn_advice *advice = calloc(room, sizeof *advice);
     if (!advice)
         return message_fail(QN_MEMORY, "out of memory", "", "");
@@ -564,6 +562,8 @@ static int run(const command *self, int argc, char **argv) {
     if (code < 0)
         code = source_shape(&f.from.shape, &f.features, f.from.data != NULL,
                             options_given(self, &given, "features"));
+    if (code < 0 && f.model && !f.costs) /* before seconds go into measuring */
+        code = take_model(&f, f.from.shape, f.features, CLASSES);
     if (code < 0)
         code = f.costs ? report_costs(&f) : list(&f);
     if (code < 0 && f.model && !f.costs)

@@ -79,6 +79,7 @@ def test_what_is_no_file_and_no_model(quern, table, tmp_path, model, said):
     for command in (["train", "--data", table, "-o", "m"], ["plan", "--team", "host(cpu 9k)"], ["devices"]):
         done = run(quern, *command, "--model", model, cwd=tmp_path)
         assert done.returncode != 0 and said in done.stderr and len(done.stderr.splitlines()) > 1
+        assert done.stdout == "", "devices are measured before the model is read"
 
 
 def test_a_word_that_is_no_layer(quern, tmp_path):
