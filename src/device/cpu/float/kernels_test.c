@@ -65,7 +65,7 @@ static void check_matmul(const qn__cpu_kernels *k, uint32_t rows, uint32_t depth
 }
 
 static void matmul_body(const qn__cpu_kernels *k) {
-    static const uint32_t depths[] = {1, 2, 15, 16, 17, 31, 33, 70, 255, 256, 257, 513};
+    static const uint32_t depths[] = {1, 2, 15, 16, 17, 31, 33, 70, 143, 144, 145, 289};
     const uint32_t kinds = sizeof depths / sizeof *depths;
     for (uint32_t rows = 1; rows <= 27; ++rows)
         for (uint32_t panels = 1; panels <= 3; ++panels)
