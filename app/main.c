@@ -12,11 +12,23 @@
 #include <stdio.h>
 #include <string.h>
 
-const command *const all_commands[] = {
-    &train_command,      &predict_command,    &replay_command,       &submit_command,
-    &jobs_command,       &data_info_command,  &data_stats_command,   &data_synth_digits_command,
-    &model_list_command, &model_show_command, &model_export_command, &devices_command,
-    &plan_command,       &version_command,    &help_command,         NULL};
+const command *const all_commands[] = {&train_command,
+                                       &predict_command,
+                                       &replay_command,
+                                       &submit_command,
+                                       &jobs_command,
+                                       &data_info_command,
+                                       &data_stats_command,
+                                       &data_synth_digits_command,
+                                       &model_list_command,
+                                       &model_show_command,
+                                       &model_export_command,
+                                       &model_import_command,
+                                       &devices_command,
+                                       &plan_command,
+                                       &version_command,
+                                       &help_command,
+                                       NULL};
 
 /* The number of words that match the name "data synth digits"; 0 unless all match. */
 static int words_of(const char *name, int argc, char **argv) {
@@ -71,7 +83,7 @@ static int no_such_command(int argc, char **argv) {
     if (strcmp(typed, "model") == 0)
         return message_usage("write quern model list, quern model show TEXT, or quern model export "
                              "MODEL -o FILE.onnx",
-                             "\"model\" needs a subcommand: list, show or export");
+                             "\"model\" needs a subcommand: list, show, export or import");
     if (strcmp(typed, "data") == 0)
         return message_usage(
             "write quern data info FILE, quern data stats FILE, or quern data synth digits",

@@ -151,6 +151,7 @@ static const struct {
     {"gpu gpus hardware benchmark bench nvidiasmi clinfo", "devices"},
     {"models zoo pretrained", "model list"},
     {"network layers flops torchinfo", "model show"},
+    {"import statedict frompytorch torch", "model import"},
     {"export onnx convert toonnx freeze", "model export"},
     {"estimate simulate profile cost", "plan"},
     {"v about", "version"},

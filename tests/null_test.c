@@ -156,6 +156,11 @@ static void test_models(void **state) {
     REFUSED(qn_model_save, "path", have.model, NULL);
     REFUSED(qn_model_save_among, "model", NULL, "a", NULL);
     REFUSED(qn_model_save_among, "path", have.model, NULL, NULL);
+    REFUSED(qn_model_import, "path", NULL, &options, have.data, NULL, NULL, &out);
+    assert_null(out);
+    REFUSED(qn_model_import, "job", "a", NULL, have.data, NULL, NULL, &out);
+    REFUSED(qn_model_import, "like", "a", &options, NULL, NULL, NULL, &out);
+    REFUSED(qn_model_import, "out", "a", &options, have.data, NULL, NULL, NULL);
     REFUSED(qn_model_write_onnx, "model", NULL, "a");
     REFUSED(qn_model_write_onnx, "path", have.model, NULL);
     REFUSED(qn_train_options_from_model, "model", NULL, have.data, &options);

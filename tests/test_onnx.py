@@ -195,7 +195,7 @@ def test_onnxruntime_predicts_all_test_images(quern, tmp_path, data, network, si
             for member in files[::len(files) // size]:
                 some.addfile(member, whole.extractfile(member))
         with tarfile.open(test[0]) as archive:
-            pixels = {m.name: np.asarray(Image.open(io.BytesIO(archive.extractfile(m).read())).convert("RGB"))
+            pixels = {m.name.split("/", 1)[1]: np.asarray(Image.open(io.BytesIO(archive.extractfile(m).read())).convert("RGB"))
                       for m in archive if m.isfile()}
     done = subprocess.run([quern, "train", "--data", *train, "--model", network, "--epochs", "1", "--quiet", "-o", model])
     assert done.returncode == 0

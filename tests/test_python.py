@@ -16,6 +16,7 @@ import pytest
 
 import builds
 import python_package
+import test_state_dict
 from machine import LONG
 from onnx_reader import Graph
 from python_package import python
@@ -430,6 +431,21 @@ def test_regression_gives_the_bytes_of_the_command(q, run_quern, tmp_path):
 
 
 # ---------------------------------------------------------------- models
+
+def test_parameters_of_pytorch(q, tmp_path):
+    generator = np.random.default_rng(3)
+    state = {"0.weight": generator.normal(size=(5, 4)), "0.bias": generator.normal(size=5),
+             "2.weight": generator.normal(size=(2, 5)), "2.bias": generator.normal(size=2)}
+    kept = test_state_dict.write(tmp_path / "s", state)
+    x = generator.normal(size=(6, 4)).astype("f4")
+    model = q.import_state(tmp_path / "s", "dense 5 tanh; dense 2 softmax", 4, classes=["no", "yes"])
+    logits = np.tanh(x @ kept["0.weight"].T + kept["0.bias"]) @ kept["2.weight"].T + kept["2.bias"]
+    assert model.predict(x).tolist() == [("no", "yes")[k] for k in logits.argmax(1)]
+    real = q.import_state(tmp_path / "s", "dense 5 tanh; dense 2 none", (1, 2, 2), loss="mse")
+    assert np.allclose(real.predict(x, outputs=True), logits, atol=1e-6)
+    with pytest.raises(q.MismatchError, match="layer 0"):
+        q.import_state(tmp_path / "s", "dense 6 tanh; dense 2 softmax", 4)
+
 
 def test_a_model_keeps_its_bytes(q, digits, tmp_path):
     model = q.train(digits, test=q.digits(100, first=300), **SMALL)

@@ -11,6 +11,7 @@
 #include <quern/device.h>
 #include <quern/export.h>
 #include <quern/files.h>
+#include <quern/import.h>
 #include <quern/model.h>
 #include <quern/network.h>
 #include <quern/plan.h>

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/sha256.h"
+#include "data/half.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,14 +29,29 @@ typedef struct checker {
     const char *path;
     uint64_t data_size; /* bytes after the header */
     const uint8_t *data;
+    int any; /* 1: qn__tensors_read_any */
     qn_error *err;
 } checker;
 
 /* A tensor and the end of its bytes; only the views are kept. */
 typedef struct span {
     uint64_t begin, end;
+    uint32_t element; /* bytes */
     qn__tensor_view view;
 } span;
+
+static const struct {
+    const char *name;
+    uint32_t bytes;
+    qn__tensor_type type;
+} types[] = {{"F32", 4, QN__TENSOR_F32},       {"F16", 2, QN__TENSOR_F16},
+             {"BF16", 2, QN__TENSOR_BF16},     {"F64", 8, QN__TENSOR_F64},
+             {"BOOL", 1, QN__TENSOR_OTHER},    {"U8", 1, QN__TENSOR_OTHER},
+             {"I8", 1, QN__TENSOR_OTHER},      {"F8_E5M2", 1, QN__TENSOR_OTHER},
+             {"F8_E4M3", 1, QN__TENSOR_OTHER}, {"I16", 2, QN__TENSOR_OTHER},
+             {"U16", 2, QN__TENSOR_OTHER},     {"I32", 4, QN__TENSOR_OTHER},
+             {"U32", 4, QN__TENSOR_OTHER},     {"I64", 8, QN__TENSOR_OTHER},
+             {"U64", 8, QN__TENSOR_OTHER}};
 
 #define REMEDY "the file is damaged or not a tensor file: copy or make it again"
 
@@ -53,11 +69,14 @@ static qn_status bad_tensor(const checker *c, const char *name, const char *what
 
 /* The shape, and its number of elements, which must fit the file. */
 static qn_status read_shape(const checker *c, const qn__json_node *node, const char *name,
-                            qn__tensor_view *view) {
+                            uint32_t element, qn__tensor_view *view) {
     const size_t dimensions = qn__json_count(node);
     uint64_t side[4] = {0, 0, 0, 0};
-    if (!qn__json_is_array(node) || dimensions < 1 || dimensions > 4 || dimensions == 3)
+    if (!c->any &&
+        (!qn__json_is_array(node) || dimensions < 1 || dimensions > 4 || dimensions == 3))
         return bad_tensor(c, name, "a shape must have one, two or four dimensions");
+    if (!qn__json_is_array(node) || dimensions > 4)
+        return bad_tensor(c, name, "a shape must be a list of at most four numbers");
     for (size_t i = 0; i < dimensions; ++i)
         if (!qn__json_u64(qn__json_at(node, i), &side[i]) || side[i] == 0)
             return bad_tensor(c, name, "a dimension is not a whole number from 1");
@@ -65,11 +84,12 @@ static qn_status read_shape(const checker *c, const qn__json_node *node, const c
     view->columns = side[1];
     view->taps[0] = side[2];
     view->taps[1] = side[3];
-    view->count = side[0];
-    for (size_t i = 1; i < dimensions; ++i)
+    view->dimensions = (uint32_t)dimensions;
+    view->count = 1;
+    for (size_t i = 0; i < dimensions; ++i)
         if (__builtin_mul_overflow(view->count, side[i], &view->count))
             return bad_tensor(c, name, "the shape is larger than any file");
-    if (view->count > c->data_size / 4)
+    if (view->count > c->data_size / element)
         return bad_tensor(c, name, "the shape is larger than the file");
     return QN_OK;
 }
@@ -82,7 +102,7 @@ static qn_status read_offsets(const checker *c, const qn__json_node *node, span 
         return bad_tensor(c, name, "the offsets are not two whole numbers");
     if (out->begin > out->end || out->end > c->data_size)
         return bad_tensor(c, name, "the offsets lie outside the file");
-    if (out->end - out->begin != out->view.count * 4)
+    if (out->end - out->begin != out->view.count * out->element)
         return bad_tensor(c, name, "the offsets do not fit the shape");
     out->view.bytes = c->data + out->begin;
     return QN_OK;
@@ -96,9 +116,16 @@ static qn_status read_tensor(const checker *c, const qn__json_node *node, span *
     if (dtype == NULL || shape == NULL || offsets == NULL || qn__json_count(node) != 3)
         return bad_tensor(c, name,
                           "a tensor has the keys dtype, shape and data_offsets, no others");
-    if (strcmp(dtype, "F32") != 0)
+    size_t type = 0;
+    while (type < sizeof types / sizeof *types && strcmp(dtype, types[type].name) != 0)
+        ++type;
+    if (c->any && type == sizeof types / sizeof *types)
+        return bad_tensor(c, name, "the elements are of an unknown type");
+    if (!c->any && type != 0)
         return bad_tensor(c, name, "the elements are not of the type F32");
-    qn_status status = read_shape(c, shape, name, &out->view);
+    out->element = types[type].bytes;
+    out->view.type = types[type].type;
+    qn_status status = read_shape(c, shape, name, out->element, &out->view);
     if (status == QN_OK)
         status = read_offsets(c, offsets, out);
     return status;
@@ -168,6 +195,8 @@ static const char *other_format(const uint8_t *bytes, size_t size) {
     size_t text = 0;
     if (size > 8 && bytes[8] == '{')
         return NULL;
+    if (size >= 4 && bytes[0] == 'P' && bytes[1] == 'K' && bytes[2] == 3 && bytes[3] == 4)
+        return "a ZIP archive, such as torch.save and numpy.savez write";
     if (size >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b)
         return "a gzip file";
     if (size >= 4 && bytes[0] == 0 && bytes[1] == 0 && bytes[2] == 8 && bytes[3] > 0)
@@ -181,6 +210,10 @@ static const char *other_format(const uint8_t *bytes, size_t size) {
 static qn_status refuse_other(const checker *c, const char *format) {
     qn__fail(c->err, QN_FORMAT, "this is not a model: the file is %s", format);
     qn__at(c->err, "%s", c->path);
+    if (c->any)
+        return qn__remedy(c->err, QN_FORMAT,
+                          "write the tensors with safetensors.torch.save_file(net.state_dict(), "
+                          "FILE)");
     return qn__remedy(c->err, QN_FORMAT,
                       "name a model that quern train has written; data is given as `data.path`");
 }
@@ -219,8 +252,8 @@ static qn_status read_header(checker *c, qn__tensors *t) {
 
 /* Takes over `file`, which is empty if the bytes are the caller's. */
 static qn_status open_bytes(qn__bytes *file, const uint8_t *bytes, size_t size, const char *name,
-                            qn__tensors **out, qn_error *err) {
-    checker c = {.path = name, .err = err};
+                            int any, qn__tensors **out, qn_error *err) {
+    checker c = {.path = name, .any = any, .err = err};
     qn__tensors *t = qn__alloc(1, sizeof *t, err);
     *out = NULL;
     if (t == NULL) {
@@ -243,16 +276,49 @@ static qn_status open_bytes(qn__bytes *file, const uint8_t *bytes, size_t size, 
 qn_status qn__tensors_from_bytes(const uint8_t *bytes, size_t size, const char *name,
                                  qn__tensors **out, qn_error *err) {
     qn__bytes none = {0};
-    return open_bytes(&none, bytes, size, name, out, err);
+    return open_bytes(&none, bytes, size, name, 0, out, err);
 }
 
-qn_status qn__tensors_read(const char *path, qn__tensors **out, qn_error *err) {
+qn_status qn__tensors_any_from_bytes(const uint8_t *bytes, size_t size, const char *name,
+                                     qn__tensors **out, qn_error *err) {
+    qn__bytes none = {0};
+    return open_bytes(&none, bytes, size, name, 1, out, err);
+}
+
+static qn_status read_file(const char *path, int any, qn__tensors **out, qn_error *err) {
     qn__bytes file;
     *out = NULL;
     qn_status status = qn__file_read(path, &file, err);
     if (status == QN_OK)
-        status = open_bytes(&file, file.data, file.size, path, out, err);
+        status = open_bytes(&file, file.data, file.size, path, any, out, err);
     return status;
+}
+
+qn_status qn__tensors_read(const char *path, qn__tensors **out, qn_error *err) {
+    return read_file(path, 0, out, err);
+}
+
+qn_status qn__tensors_read_any(const char *path, qn__tensors **out, qn_error *err) {
+    return read_file(path, 1, out, err);
+}
+
+float qn__tensor_float(const qn__tensor_view *view, uint64_t index) {
+    const size_t size = view->type == QN__TENSOR_F64 ? 8 : view->type == QN__TENSOR_F32 ? 4 : 2;
+    uint64_t bits = 0;
+    for (size_t i = 0; i < size; ++i)
+        bits |= (uint64_t)view->bytes[index * size + i] << (8 * i);
+    if (view->type == QN__TENSOR_F16)
+        return (float)qn__half_value((uint16_t)bits);
+    if (view->type == QN__TENSOR_F64) {
+        double value;
+        memcpy(&value, &bits, sizeof value);
+        return (float)value;
+    }
+    /* A bfloat16 is the upper half of a float. */
+    const uint32_t word = view->type == QN__TENSOR_BF16 ? (uint32_t)bits << 16 : (uint32_t)bits;
+    float value;
+    memcpy(&value, &word, sizeof value);
+    return value;
 }
 
 void qn__tensors_free(qn__tensors *tensors) {

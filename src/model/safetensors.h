@@ -49,18 +49,37 @@ qn_status qn__tensors_digest(const qn__tensor_list *list, uint8_t digest[32], qn
 /* A file that was read and checked. */
 typedef struct qn__tensors qn__tensors;
 
+/* Types of elements; those without a row in qn__tensor_float are OTHER. */
+typedef enum qn__tensor_type {
+    QN__TENSOR_F32,
+    QN__TENSOR_F16,
+    QN__TENSOR_BF16,
+    QN__TENSOR_F64,
+    QN__TENSOR_OTHER
+} qn__tensor_type;
+
 typedef struct qn__tensor_view {
     const char *name;
     uint64_t rows, columns; /* columns is 0 for a vector */
     uint64_t taps[2];       /* 0 but for four dimensions */
-    uint64_t count;         /* floats */
-    const uint8_t *bytes;   /* 4 * count bytes, unaligned: copy them */
+    uint64_t count;         /* elements */
+    const uint8_t *bytes;   /* of the elements, unaligned: copy them */
+    /* F32 and 1, 2 or 4, but where qn__tensors_read_any read the file: it takes all types, no
+     * dimensions (count is 1 then) and three. */
+    qn__tensor_type type;
+    uint32_t dimensions;
 } qn__tensor_view;
 
 /* Reads a file; only dtype F32 and one, two or four dimensions, none of them 0, are
  * accepted. Fails with
  * QN_FORMAT (the message names the tensor or the byte), QN_IO, QN_MEMORY. */
 qn_status qn__tensors_read(const char *path, qn__tensors **out, qn_error *err);
+/* The same for a file of another program: all types of elements, and up to four dimensions. */
+qn_status qn__tensors_read_any(const char *path, qn__tensors **out, qn_error *err);
+qn_status qn__tensors_any_from_bytes(const uint8_t *bytes, size_t size, const char *name,
+                                     qn__tensors **out, qn_error *err);
+/* Element `index` of a tensor of any type but QN__TENSOR_OTHER, rounded to float32 once. */
+float qn__tensor_float(const qn__tensor_view *view, uint64_t index);
 /* The same from bytes that outlive *out; `name` is used in messages in place of the path. */
 qn_status qn__tensors_from_bytes(const uint8_t *bytes, size_t size, const char *name,
                                  qn__tensors **out, qn_error *err);

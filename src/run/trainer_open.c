@@ -88,6 +88,14 @@ static qn_status check_start(const qn__recipe *recipe, const qn_model *start, qn
                                          : "leave out `train.init_from`");
 }
 
+/* The recipe of an imported model describes no training (docs/exactness.md 12.4). */
+static qn_status check_trained(const qn__recipe *recipe, qn_error *err) {
+    if (strspn(recipe->data, "0") < strlen(recipe->data))
+        return QN_OK;
+    qn__fail(err, QN_MISMATCH, "the model was imported, so there is no training to repeat");
+    return qn__remedy(err, QN_MISMATCH, "start a training from it with `train.init_from`");
+}
+
 qn_status qn_train_options_from_model(const qn_model *model, const qn_data *data,
                                       qn_train_options *options, qn_error *err) {
     QN__OWN_FLOATS;
@@ -97,6 +105,8 @@ qn_status qn_train_options_from_model(const qn_model *model, const qn_data *data
     const qn__recipe *recipe = qn__model_recipe_of(model);
     qn_train_options own;
     qn_status status = qn__train_options_take(__func__, "options", options, &own, err);
+    if (status == QN_OK)
+        status = check_trained(recipe, err);
     if (status == QN_OK)
         status = check_digest(recipe, data, err);
     if (status == QN_OK)

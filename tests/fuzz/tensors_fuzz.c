@@ -21,6 +21,23 @@ static void check_tensors(const qn__tensors *tensors, const uint8_t *bytes, size
     qn__tensors_note(tensors, "recipe");
 }
 
+/* The same bytes as the file of another program: whatever was accepted above is accepted here. */
+static void check_any(const uint8_t *bytes, size_t size, int accepted) {
+    qn__tensors *tensors = NULL;
+    qn_error err = {0};
+    const qn_status status = qn__tensors_any_from_bytes(bytes, size, "fuzzed", &tensors, &err);
+    FUZZ_MUST(status == QN_OK || !accepted);
+    if (status != QN_OK)
+        fuzz_check_refusal(status, tensors, &err);
+    for (size_t i = 0; status == QN_OK && i < qn__tensors_count(tensors); i++) {
+        const qn__tensor_view *view = qn__tensors_at(tensors, i);
+        FUZZ_MUST(view->count > 0 && view->bytes >= bytes && view->dimensions <= 4);
+        if (view->type != QN__TENSOR_OTHER)
+            (void)(qn__tensor_float(view, 0) + qn__tensor_float(view, view->count - 1));
+    }
+    qn__tensors_free(tensors);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     qn__tensors *tensors = NULL;
     qn_model *model = NULL;
@@ -31,6 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     else
         fuzz_check_refusal(status, tensors, &err);
     qn__tensors_free(tensors);
+    check_any(bytes, size, status == QN_OK);
 
     err = (qn_error){0};
     status = qn__model_from_bytes(bytes, size, "fuzzed", &model, &err);

@@ -1,0 +1,290 @@
+/* quern model import: a model of the parameters that another program has trained. */
+
+#include "command.h"
+#include "format.h"
+#include "jsonline.h"
+#include "message.h"
+#include "model_text.h"
+#include "paths.h"
+#include "sources.h"
+#include <quern/import.h>
+#include <quern/network.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct import_flags {
+    const char *model, *input, *classes, *scale, *out;
+    int quiet, json;
+} import_flags;
+
+#define AT(member) .place = offsetof(import_flags, member)
+
+static const option import_options[] = {
+    {.heading = "Options",
+     .name = "model",
+     .kind = OPTION_TEXT,
+     AT(model),
+     .value = "TEXT",
+     .help = "the network of the file: its layers, a ready model or @FILE; required"},
+    {.name = "input",
+     .kind = OPTION_TEXT,
+     AT(input),
+     .value = "SHAPE",
+     .help = "what an item is: 3x32x32 (channels x height x width), 28x28, or a number of "
+             "features; required"},
+    {.name = "classes",
+     .kind = OPTION_TEXT,
+     AT(classes),
+     .value = "LIST",
+     .help = "the names of the classes in the order of the outputs: cat,dog; or their number, 0 "
+             "for a network that predicts a real number",
+     .fallback = "as many as the network has outputs"},
+    {.name = "scale",
+     .kind = OPTION_TEXT,
+     AT(scale),
+     .value = "NAME",
+     .help = "what is done to values before the network: none, unit (bytes divided by 255, as "
+             "torchvision's ToTensor) or fraction (by 256); required for items with pixels",
+     .fallback = "none"},
+    {.letter = 'o',
+     .name = "output",
+     .kind = OPTION_TEXT,
+     AT(out),
+     .value = "FILE",
+     .help = "model file to write; required"},
+    {.name = "quiet", .kind = OPTION_FLAG, AT(quiet), .help = "print errors only"},
+    {.name = "json",
+     .kind = OPTION_FLAG,
+     AT(json),
+     .help = "one JSON object a line: tensor, import"},
+    {.name = NULL}};
+
+enum { MOST_CLASSES = 4096 };
+
+/* The item that says what data is for the model: zeros of its shape. */
+typedef struct likeness {
+    char *names; /* of the classes, cut into texts */
+    const char *name[MOST_CLASSES];
+    uint32_t named, classes;
+    int real;
+    uint64_t features;
+    int pixels;
+} likeness;
+
+/* "3x32x32": the product; 0: no such text. */
+static uint64_t volume(const char *shape, int *pixels) {
+    uint64_t all = 1;
+    *pixels = 0;
+    for (const char *at = shape; all && *at;) {
+        char digits[24] = "";
+        uint64_t side = 0;
+        const size_t size = strcspn(at, "xX");
+        if (size < sizeof digits)
+            memcpy(digits, at, size);
+        if (!read_count(digits, &side) || side == 0 || side > 1 << 24)
+            return 0;
+        all = all * side > 1 << 24 ? 0 : all * side;
+        *pixels |= at[size] != '\0';
+        at += size + (at[size] != '\0');
+    }
+    return *shape ? all : 0;
+}
+
+static int read_classes(const import_flags *f, uint32_t outputs, likeness *like) {
+    uint64_t count = outputs;
+    if (!f->classes || read_count(f->classes, &count)) {
+        like->real = f->classes && count == 0;
+        like->classes = (uint32_t)(count < 1 << 24 ? count : 1 << 24);
+        return -1;
+    }
+    like->names = strdup(f->classes);
+    for (char *at = like->names; at && like->named < MOST_CLASSES;) {
+        char *comma = strchr(at, ',');
+        if (comma)
+            *comma++ = '\0';
+        if (!*at)
+            return message_usage("write names such as cat,dog", "--classes has an empty name");
+        like->name[like->named++] = at;
+        at = comma;
+    }
+    like->classes = like->named;
+    return like->names ? -1 : message_fail(QN_MEMORY, "out of memory", "", "");
+}
+
+/* The loss that suits the last layer; the labels of a training would say it. */
+static const char *loss_of(const char *text, const likeness *like) {
+    const char *last = strrchr(text, ';');
+    const char *layer = last ? last + 2 : text;
+    if (like->real)
+        return "mse";
+    if (strstr(layer, " softmax"))
+        return "cross-entropy";
+    return strncmp(layer, "dense 1 sigmoid", 15) == 0 ? "binary" : "mse";
+}
+
+static qn_status open_like(const likeness *like, qn_data **out, qn_error *err) {
+    static const int32_t label[1] = {0};
+    static const float target[1] = {0};
+    qn_data_arrays arrays;
+    qn_data_arrays_init(&arrays);
+    void *zeros = calloc((size_t)like->features, 1);
+    arrays.type = QN_U8;
+    arrays.items = 1;
+    arrays.features = (uint32_t)like->features;
+    arrays.values = zeros;
+    arrays.labels = like->real ? NULL : label;
+    arrays.targets = like->real ? target : NULL;
+    arrays.class_name = like->named ? like->name : NULL;
+    arrays.classes = like->named;
+    arrays.owner = zeros;
+    arrays.release = free;
+    const qn_status status = zeros ? qn_data_lend(&arrays, out, err)
+                                   : message_fill(err, QN_MEMORY, "", "", "out of memory");
+    if (status != QN_OK)
+        free(zeros);
+    return status;
+}
+
+static void told(void *user, const char *tensor, const char *from) {
+    const import_flags *f = user;
+    if (f->json) {
+        json_begin("tensor");
+        json_text("tensor", tensor);
+        json_text("from", *from ? from : NULL);
+        json_end();
+    } else if (!f->quiet) {
+        printf("%-22s  %s\n", tensor,
+               *from                       ? from
+               : strstr(tensor, ".weight") ? "not in the file: 1"
+                                           : "not in the file: 0");
+    }
+}
+
+static void report(const import_flags *f, const qn_model *model) {
+    char text[512], number[32];
+    while (qn_device_note(text, sizeof text))
+        message_note("note: %s", text);
+    if (f->json) {
+        json_begin("import");
+        json_text("file", f->out);
+        json_count("parameters", qn_model_parameters(model));
+        json_text("digest", qn_model_digest(model));
+        json_end();
+    } else {
+        if (!f->quiet)
+            printf("%s parameters; the model file's SHA-256:\n",
+                   format_count(qn_model_parameters(model), number));
+        printf("%s  %s\n", qn_model_digest(model), f->out);
+    }
+}
+
+/* Options and recipes call the shape by another name. */
+static void spell(char *text) {
+    static const char field[] = "`train.shape`", ours[] = "--input";
+    char *at = strstr(text, field);
+    if (!at)
+        return;
+    memmove(at + sizeof ours - 1, at + sizeof field - 1, strlen(at + sizeof field - 1) + 1);
+    memcpy(at, ours, sizeof ours - 1);
+}
+
+static int import_model(const import_flags *f, const char *path, const likeness *like,
+                        const char *text) {
+    qn_train_options job;
+    qn_data *data = NULL;
+    qn_model *model = NULL;
+    qn_error err;
+    qn_train_options_init(&job);
+    job.model = text;
+    job.loss = loss_of(text, like);
+    job.scale = f->scale ? f->scale : "none";
+    job.shape = like->pixels ? f->input : NULL;
+    qn_status status = open_like(like, &data, &err);
+    if (status == QN_OK)
+        status = qn_model_import(path, &job, data, told, (void *)(uintptr_t)f, &model, &err);
+    if (status == QN_OK)
+        status = qn_model_save(model, f->out, &err);
+    if (status == QN_OK)
+        report(f, model);
+    qn_model_free(model);
+    qn_data_close(data);
+    spell(err.where);
+    spell(err.remedy);
+    return status == QN_OK ? EXIT_DONE : message_error(&err);
+}
+
+static int check_flags(const import_flags *f, likeness *like) {
+    if (!f->model)
+        return message_usage("add --model \"conv 16 3x3 relu; dense 10 softmax\"",
+                             "--model TEXT is required");
+    if (!f->input)
+        return message_usage("add --input 3x32x32, or the number of features: --input 784",
+                             "--input SHAPE is required");
+    if (!f->out)
+        return message_usage("add -o model.safetensors", "-o FILE is required");
+    like->features = volume(f->input, &like->pixels);
+    if (!like->features)
+        return message_usage("it is a number from 1 to 16777216, or a shape such as 3x32x32",
+                             "--input cannot be %s", f->input);
+    if (like->pixels && !f->scale)
+        return message_usage("add --scale unit where the training divided bytes by 255, as "
+                             "torchvision's ToTensor does, else --scale none",
+                             "--scale is required for items with pixels");
+    return -1;
+}
+
+static int read_and_import(const import_flags *f, const char *path, likeness *like) {
+    char *text = NULL;
+    uint32_t outputs = 0;
+    qn_train_options job;
+    qn_train_options_init(&job);
+    job.model = f->model;
+    int code = model_outputs(f->model, &outputs);
+    if (code < 0)
+        code = read_classes(f, outputs ? outputs : MODEL_USUAL_CLASSES, like);
+    if (code < 0)
+        code = model_read(&job, 0, like->classes, &text);
+    if (code < 0)
+        code = import_model(f, path, like, text);
+    free(text);
+    free(like->names);
+    return code;
+}
+
+static int run(const command *self, int argc, char **argv) {
+    import_flags f = {.model = NULL};
+    likeness *like = calloc(1, sizeof *like);
+    arguments given;
+    paths files = {.count = 0};
+    int code = options_read(self, argc - 3, argv + 3, &f, &given);
+    if (code < 0) {
+        message_setup(self->name, f.quiet, f.json);
+        code = like ? check_flags(&f, like) : message_fail(QN_MEMORY, "out of memory", "", "");
+    }
+    if (code < 0) {
+        paths_add(&files, QN_FILE_READ, "STATE", given.operand[0]);
+        paths_add(&files, QN_FILE_READ, "--model", model_file(f.model));
+        paths_add(&files, QN_FILE_WRITE, "-o", f.out);
+        code = paths_check(&files, 1);
+    }
+    if (code < 0)
+        code = read_and_import(&f, given.operand[0], like);
+    free(like);
+    return code;
+}
+
+const command model_import_command = {
+    .name = "model import",
+    .summary = "make a model of parameters that PyTorch has trained",
+    .usage = "quern model import STATE --model TEXT --input SHAPE [options] -o FILE",
+    .about = "STATE is a safetensors file, as safetensors.torch.save_file(net.state_dict(), STATE) "
+             "writes it. A state dict does not say how its layers are connected, so --model says "
+             "it. Each layer takes the first tensors of its shapes that are left, in the order of "
+             "their names, and the command prints which. Predictions with the model are made like "
+             "others; it cannot be replayed.",
+    .operand = "STATE",
+    .options = import_options,
+    .examples = "quern model import net.st --model \"dense 3 softmax\" --input 4 -o m.st\n"
+                "quern model import net.st --model resnet8 --input 3x32x32 --scale unit -o m.st",
+    .run = run};

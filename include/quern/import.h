@@ -1,0 +1,42 @@
+/* Models from the parameters that other programs have trained. */
+#ifndef QUERN_IMPORT_H
+#define QUERN_IMPORT_H
+
+#include <quern/train.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Tells where a tensor of the model, such as "layer0.weight", comes from: the name of a tensor in
+ * the file, or "" where it has none and the usual value was taken, 1 for weights of normalisations
+ * and 0 for biases. Texts are valid during the call. */
+typedef void (*qn_import_told)(void *user, const char *tensor, const char *from);
+
+/* Makes a model of the parameters in a safetensors file, as
+ * safetensors.torch.save_file(net.state_dict(), path) writes it. The names are PyTorch's:
+ * "NAME.weight", "NAME.bias", "NAME.running_mean", "NAME.running_var"; "NAME.num_batches_tracked"
+ * is ignored. Elements are F32, F16, BF16 or F64; F64 is rounded to the nearest float32.
+ *
+ * Of `job` it reads `model` (the network, as for qn_train_open), `shape`, `loss` and `scale`, which
+ * is "none", "unit" or "fraction". `like` is a data set like those that the model is for: of it
+ * count the features, the shape, and the names of columns and classes, but no values.
+ *
+ * Each layer with parameters takes the first module whose tensors have its shapes and that no
+ * layer before took, in the order of names; numbers in names count by value. A doubt about this
+ * order is reported by qn_device_note. `told`, which may be NULL, is called with `user` for each
+ * tensor of the model; it calls no function of the library.
+ *
+ * The recipe of such a model describes no training (docs/exactness.md 12.4): it cannot be replayed.
+ *
+ * On success *out is owned by the caller, for qn_model_free; after a failure it is NULL. Fails with
+ * QN_MISMATCH (a layer without tensors, a tensor without a layer), QN_INPUT (numbers that are not
+ * finite, tensors of other kinds), QN_FORMAT (no safetensors file), QN_USAGE, QN_IO or QN_MEMORY.
+ */
+QN_API qn_status qn_model_import(const char *path, const qn_train_options *job, const qn_data *like,
+                                 qn_import_told told, void *user, qn_model **out, qn_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,199 @@
+"""`quern model import`: parameters that PyTorch has trained, taken into the layers of a model text."""
+
+import json
+import struct
+import subprocess
+
+import numpy as np
+import pytest
+
+import machine
+from builds import ROOT
+
+# The modules of torch.nn.Sequential(Conv2d(1, 4, 3, padding=1, bias=False), BatchNorm2d(4), ReLU(), ...):
+# modules without parameters count, so the last numbers have two digits.
+MODEL = "conv 4 3x3; batchnorm relu; maxpool 2; conv 4 3x3 relu; conv 4 3x3; groupnorm 2 relu; dense 5 tanh; dense 3 softmax"
+
+
+def modules(generator):
+    """Names and values, in doubles."""
+    def some(*shape):
+        return generator.normal(0, 0.5, shape)
+    return {"0.weight": some(4, 1, 3, 3), "1.weight": some(4), "1.bias": some(4), "1.running_mean": some(4),
+            "1.running_var": some(4) ** 2, "1.num_batches_tracked": np.array(3, np.int64),
+            "9.weight": some(4, 4, 3, 3), "9.bias": some(4), "10.weight": some(4, 4, 3, 3), "10.bias": some(4),
+            "11.weight": some(4), "11.bias": some(4), "16.weight": some(5, 36), "16.bias": some(5),
+            "18.weight": some(3, 5), "18.bias": some(3)}
+
+
+def rounded(values, dtype):
+    """Bytes of the type, and the floats that they mean."""
+    if values.dtype == np.int64:
+        return "I64", values.tobytes(), values
+    if dtype == "BF16":
+        bits = values.astype("<f4").view("<u4") >> 16 << 16
+        return dtype, (bits >> 16).astype("<u2").tobytes(), bits.view("<f4")
+    kept = values.astype({"F16": "<f2", "F32": "<f4", "F64": "<f8"}[dtype])
+    return dtype, kept.tobytes(), kept.astype("<f4")
+
+
+def write(path, tensors, dtype="F32"):
+    """As safetensors.torch.save_file: ordered by type, then by name. Returns the float32 values."""
+    header, body, kept = {"__metadata__": {"format": "pt"}}, b"", {}
+    for name in sorted(tensors, key=lambda name: (tensors[name].dtype != np.int64, name)):
+        kind, raw, kept[name] = rounded(tensors[name], dtype)
+        header[name] = {"dtype": kind, "shape": list(tensors[name].shape),
+                        "data_offsets": [len(body), len(body) + len(raw)]}
+        body += raw
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + body)
+    return kept
+
+
+def read(path):
+    content = path.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:8 + size])
+    recipe = json.loads(header.pop("__metadata__")["recipe"])
+    return recipe, {name: np.frombuffer(content[8 + size:][slice(*t["data_offsets"])], "<f4").reshape(t["shape"])
+                    for name, t in header.items()}
+
+
+def run(quern, *words):
+    return subprocess.run([quern, *map(str, words)], capture_output=True, text=True, timeout=60)
+
+
+def imported(quern, state, out, *more, model=MODEL):
+    return run(quern, "model", "import", state, "--model", model, "--input", "1x6x6", "--scale", "unit", "-o", out,
+               *more)
+
+
+@pytest.mark.parametrize("dtype", ["F32", "F16", "BF16", "F64"])
+def test_each_layer_gets_its_tensors(quern, tmp_path, dtype):
+    state, model = tmp_path / "state", tmp_path / "m"
+    kept = write(state, modules(np.random.default_rng(2)), dtype)
+    done = imported(quern, state, model, "--classes", "dog,cat,a b", "--json")
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    recipe, tensors = read(model)
+    places = {0: 0, 1: 1, 3: 9, 4: 10, 5: 11, 6: 16, 7: 18}
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    told = {e["tensor"]: e["from"] for e in events[:-1]}
+    assert told == {name: None if name == "layer0.bias" else name.replace(f"layer{l}", str(places[l]))
+                    for name in tensors for l in [int(name[5])]}
+    for name, values in tensors.items():
+        assert np.array_equal(values, kept[told[name]] if told[name] else np.zeros(4, "f4")), name
+    assert (recipe["data"], recipe["items"], recipe["scale"]) == ("0" * 64, 1, "unit")
+    assert recipe["table"]["classes"] == ["dog", "cat", "a b"]
+    assert events[-1]["digest"] == run("sha256sum", model).stdout.split()[0]
+    assert recipe["init_from"] == run("sha256sum", state).stdout.split()[0]
+
+
+def test_an_imported_model_predicts_and_starts_a_training(quern, tmp_path):
+    generator = np.random.default_rng(4)
+    kept = write(tmp_path / "state", {"out.weight": generator.normal(size=(2, 5)), "out.bias": generator.normal(size=2),
+                                      "hidden.weight": generator.normal(size=(5, 7))})
+    x = generator.normal(size=(20, 7)).round(3)
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "y.npy", np.array(["no", "yes"])[np.arange(20) % 2])
+    done = run(quern, "model", "import", tmp_path / "state", "--model", "dense 5 relu; dense 2 softmax", "--input", 7,
+               "--classes", "no,yes", "-o", tmp_path / "m")
+    assert done.returncode == 0, done.stderr
+    assert "layer0.bias             not in the file: 0" in done.stdout
+    run(quern, "predict", tmp_path / "m", "--data", tmp_path / "x.npy", "--unlabelled", "-o", tmp_path / "p", "--quiet")
+    logits = np.maximum(x @ kept["hidden.weight"].T, 0) @ kept["out.weight"].T + kept["out.bias"]
+    assert [line.split(",")[1] for line in (tmp_path / "p").read_text().splitlines()[1:]] == \
+        [("no", "yes")[k] for k in logits.argmax(1)]
+    data = ["--data", tmp_path / "x.npy", "--labels", tmp_path / "y.npy"]
+    done = run(quern, "replay", tmp_path / "m", *data)
+    assert done.returncode == 1 and "imported" in done.stderr and "--init-from" in done.stderr
+    done = run(quern, "train", *data, "--init-from", tmp_path / "m", "--model", "dense 5 relu; dense 2 softmax", "--scale",
+               "none", "--epochs", 1, "--quiet", "-o", tmp_path / "t", "--threads", 1, "--devices", "cpu")
+    assert done.returncode == 0, done.stderr
+
+
+def without(tensors, *names):
+    return {name: t for name, t in tensors.items() if name not in names}
+
+
+BROKEN = {
+    "no module": (lambda t: without(t, "18.weight", "18.bias"), ["layer 7", "3x5", "all of whose tensors are taken"]),
+    "another shape": (lambda t: {**t, "16.weight": np.zeros((5, 35))}, ["layer 6", "5x36", '"16.weight" of 5x35']),
+    "more": (lambda t: {**t, "19.weight": np.zeros((9, 3))}, ["belongs to no layer", '"19.weight" of 9x3']),
+    "NaN": (lambda t: {**t, "9.bias": np.array([0, np.nan, 0, 0])}, ["finite", '"9.bias"']),
+    "variance": (lambda t: {**t, "1.running_var": -np.ones(4)}, ["variance is negative", "element 0"]),
+    "integers": (lambda t: {**t, "9.bias": np.zeros(4, np.int64)}, ["not floating-point", '"9.bias"']),
+    "other names": (lambda t: {**t, "9.weight_g": np.zeros(4)}, ["neither weight", '"9.weight_g"']),
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_what_does_not_fit_is_named(quern, tmp_path, how):
+    change, said = BROKEN[how]
+    write(tmp_path / "state", change(modules(np.random.default_rng(2))), "F64")
+    done = imported(quern, tmp_path / "state", tmp_path / "m", "--quiet")
+    assert done.returncode == 1 and all(s in done.stderr for s in said), done.stderr
+    assert not (tmp_path / "m").exists()
+
+
+def test_other_files_and_orders_in_doubt(quern, tmp_path):
+    square = {f"{name}.weight": np.eye(3) * k for k, name in enumerate(["b", "a", "last"], 1)}
+    write(tmp_path / "state", square)
+    words = ["--model", "dense 3 relu; dense 3 relu; dense 3 softmax", "-o", tmp_path / "m"]
+    done = run(quern, "model", "import", tmp_path / "state", *words, "--input", 3)
+    assert '"a.weight" and "b.weight" have the same shapes' in done.stderr
+    assert read(tmp_path / "m")[1]["layer0.weight"][0, 0] == 2
+    (tmp_path / "zip").write_bytes(b"PK\3\4" + bytes(40))
+    done = run(quern, "model", "import", tmp_path / "zip", *words, "--input", 3)
+    assert done.returncode == 1 and "torch.save" in done.stderr and "save_file" in done.stderr
+    for more, said in ((["--input", "1x3x1"], "--scale is required"), (["--input", "0x3"], "cannot be 0x3"),
+                       (["--input", 3, "--scale", "standard"], "--scale none"),
+                       (["--input", 3, "--classes", "a,,b"], "empty name"), ([], "--input SHAPE is required"), (["--input", "99999999x99999999"], "cannot be")):
+        done = run(quern, "model", "import", tmp_path / "state", *words, *more)
+        assert done.returncode in (1, 2) and said in done.stderr, (more, done.stderr)
+
+
+# ---------------------------------------------------------------- with torch
+
+PEER = ROOT / ".venv-bench" / "bin" / "python"
+NETWORK = """
+import sys, torch, numpy
+from torch import nn
+torch.manual_seed(1)
+class Block(nn.Module):
+    def __init__(self, before, channels, stride=1):
+        super().__init__()
+        self.main = nn.Sequential(nn.Conv2d(before, channels, 3, stride, padding=1, bias=False), nn.BatchNorm2d(channels),
+                                  nn.ReLU(), nn.Conv2d(channels, channels, 3, padding=1), nn.BatchNorm2d(channels))
+        self.shortcut = nn.Identity() if stride == 1 else nn.Sequential(nn.Conv2d(before, channels, 1, stride),
+                                                                        nn.BatchNorm2d(channels))
+    def forward(self, x):
+        return torch.relu(self.main(x) + self.shortcut(x))
+net = nn.Sequential(nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), Block(16, 16), Block(16, 32, 2),
+                    Block(32, 64, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
+x = torch.randint(0, 256, (60, 1, 28, 28))
+for _ in range(3):
+    net(x / 255.0)
+net.eval()
+with torch.no_grad():
+    outputs = torch.softmax(net(x / 255.0), 1).numpy()
+numpy.savez(sys.argv[1], x=x.numpy()[:, 0].astype("u1"), outputs=outputs,
+            **{"state." + k: v.numpy() for k, v in net.state_dict().items()})
+"""
+
+
+@machine.LONG
+def test_torch_computes_the_same(quern, tmp_path):
+    if not PEER.exists() or subprocess.run([PEER, "-c", "import torch"], capture_output=True).returncode:
+        pytest.skip("torch is not in .venv-bench (bench/README.md)")
+    done = subprocess.run([PEER, "-c", NETWORK, tmp_path / "net.npz"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    net = np.load(tmp_path / "net.npz")
+    write(tmp_path / "state", {name[6:]: net[name] for name in net.files if name.startswith("state.")})
+    np.save(tmp_path / "x.npy", net["x"])
+    done = run(quern, "model", "import", tmp_path / "state", "--model", "resnet8", "--input", "1x28x28", "--scale",
+               "unit", "-o", tmp_path / "m")
+    assert done.returncode == 0, done.stderr
+    run(quern, "predict", tmp_path / "m", "--data", tmp_path / "x.npy", "--unlabelled", "--outputs", "-o", tmp_path / "p")
+    rows = [line.split(",")[3:] for line in (tmp_path / "p").read_text().splitlines()[1:]]
+    assert np.abs(np.array(rows, float) - net["outputs"]).max() < 1e-6
