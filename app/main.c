@@ -12,23 +12,15 @@
 #include <stdio.h>
 #include <string.h>
 
-const command *const all_commands[] = {&train_command,
-                                       &predict_command,
-                                       &replay_command,
-                                       &submit_command,
-                                       &jobs_command,
-                                       &data_info_command,
-                                       &data_stats_command,
-                                       &data_synth_digits_command,
-                                       &model_list_command,
-                                       &model_show_command,
-                                       &model_export_command,
-                                       &model_import_command,
-                                       &devices_command,
-                                       &plan_command,
-                                       &version_command,
-                                       &help_command,
-                                       NULL};
+const command *const all_commands[] = {&train_command,        &predict_command,
+                                       &replay_command,       &submit_command,
+                                       &jobs_command,         &data_info_command,
+                                       &data_stats_command,   &data_synth_digits_command,
+                                       &model_list_command,   &model_show_command,
+                                       &model_export_command, &model_import_command,
+                                       &devices_command,      &plan_command,
+                                       &runs_export_command,  &version_command,
+                                       &help_command,         NULL};
 
 /* The number of words that match the name "data synth digits"; 0 unless all match. */
 static int words_of(const char *name, int argc, char **argv) {
@@ -62,7 +54,7 @@ const command *command_named(const char *name) {
 
 /* A word that begins the names of several commands. */
 static int is_group(const char *word) {
-    return strcmp(word, "data") == 0 || strcmp(word, "model") == 0;
+    return strcmp(word, "data") == 0 || strcmp(word, "model") == 0 || strcmp(word, "runs") == 0;
 }
 
 /* "quern data", "quern data synth" and misspelled names. */
@@ -88,6 +80,9 @@ static int no_such_command(int argc, char **argv) {
         return message_usage(
             "write quern data info FILE, quern data stats FILE, or quern data synth digits",
             "\"data\" needs a subcommand: info, stats or synth digits");
+    if (strcmp(typed, "runs") == 0)
+        return message_usage("write quern runs export DIR --format tensorboard -o DIR",
+                             "\"runs\" needs a subcommand: export");
     const char *ours = synonym_command(typed), *near = suggest(typed, names, count);
     if (ours)
         snprintf(remedy, sizeof remedy, "Quern calls it \"%s\". %s", ours, list);

@@ -152,6 +152,7 @@ static const struct {
     {"models zoo pretrained", "model list"},
     {"network layers flops torchinfo", "model show"},
     {"import statedict frompytorch torch", "model import"},
+    {"tensorboard mlflow wandb", "runs export"},
     {"export onnx convert toonnx freeze", "model export"},
     {"estimate simulate profile cost", "plan"},
     {"v about", "version"},

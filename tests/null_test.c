@@ -161,6 +161,10 @@ static void test_models(void **state) {
     REFUSED(qn_model_import, "job", "a", NULL, have.data, NULL, NULL, &out);
     REFUSED(qn_model_import, "like", "a", &options, NULL, NULL, NULL, &out);
     REFUSED(qn_model_import, "out", "a", &options, have.data, NULL, NULL, NULL);
+    REFUSED(qn_run_write_tensorboard, "run_dir", NULL, "a");
+    REFUSED(qn_run_write_tensorboard, "folder", "a", NULL);
+    REFUSED(qn_run_write_mlflow, "run_dir", NULL, "a", NULL, NULL);
+    REFUSED(qn_run_write_mlflow, "folder", "a", NULL, NULL, NULL);
     REFUSED(qn_model_write_onnx, "model", NULL, "a");
     REFUSED(qn_model_write_onnx, "path", have.model, NULL);
     REFUSED(qn_train_options_from_model, "model", NULL, have.data, &options);
