@@ -1,7 +1,7 @@
 # A thin front for CMake and the scripts; `make help` lists what there is.
 
 .DEFAULT_GOAL := build/quern
-.PHONY: build/quern install wheel demo test setup lint format matrix fuzz elementary-full bench clean help
+.PHONY: build/quern install deb wheel demo test setup lint format matrix fuzz elementary-full bench clean help
 
 build/quern: ## the program and the library, release build (the default)
 	@scripts/setup.sh build || echo "make: going on with what is here"
@@ -13,6 +13,15 @@ build/quern: ## the program and the library, release build (the default)
 PREFIX ?= /usr/local
 install: build/quern ## program, library, headers, manual pages and completions into PREFIX (/usr/local)
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
+
+deb: ## a Debian package in dist/: command, shared library, headers, manual pages, completions
+	@scripts/setup.sh build || echo "make: going on with what is here"
+	@cmake -S . -B build-deb $$(command -v ninja >/dev/null && echo -G Ninja) --log-level=WARNING \
+		-DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON \
+		-DBUILD_TESTING=OFF -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_SKIP_INSTALL_RPATH=ON
+	@cmake --build build-deb --parallel
+	@cd build-deb && cpack -B ../dist >/dev/null && rm -rf ../dist/_CPack_Packages
+	@ls dist/*.deb
 
 wheel: build/quern ## a wheel of the Python package in dist/, tried in an empty environment
 	@scripts/wheel.sh
