@@ -234,6 +234,16 @@ static int check_flags(const import_flags *f, likeness *like) {
     return -1;
 }
 
+/* A model text with a last layer of its own says how many outputs there are. */
+static int check_classes(const likeness *like, uint32_t outputs) {
+    const uint32_t most = outputs == 1 ? 2 : outputs; /* one sigmoid tells two classes apart */
+    if (outputs == 0 || like->real || like->classes == outputs || like->classes == most)
+        return -1;
+    return message_usage("give one class for each output, in their order",
+                         "--classes has %u classes, and the last layer has %u outputs",
+                         like->classes, outputs);
+}
+
 static int read_and_import(const import_flags *f, const char *path, likeness *like) {
     char *text = NULL;
     uint32_t outputs = 0;
@@ -243,6 +253,8 @@ static int read_and_import(const import_flags *f, const char *path, likeness *li
     int code = model_outputs(f->model, &outputs);
     if (code < 0)
         code = read_classes(f, outputs ? outputs : MODEL_USUAL_CLASSES, like);
+    if (code < 0)
+        code = check_classes(like, outputs);
     if (code < 0)
         code = model_read(&job, 0, like->classes, &text);
     if (code < 0)

@@ -148,7 +148,9 @@ def test_other_files_and_orders_in_doubt(quern, tmp_path):
     assert done.returncode == 1 and "torch.save" in done.stderr and "save_file" in done.stderr
     for more, said in ((["--input", "1x3x1"], "--scale is required"), (["--input", "0x3"], "cannot be 0x3"),
                        (["--input", 3, "--scale", "standard"], "--scale none"),
-                       (["--input", 3, "--classes", "a,,b"], "empty name"), ([], "--input SHAPE is required"), (["--input", "99999999x99999999"], "cannot be")):
+                       (["--input", 3, "--classes", "a,,b"], "empty name"), ([], "--input SHAPE is required"),
+                       (["--input", 3, "--classes", 4], "4 classes, and the last layer has 3 outputs"),
+                       (["--input", 3, "--classes", "a,b"], "2 classes"), (["--input", "99999999x99999999"], "cannot be")):
         done = run(quern, "model", "import", tmp_path / "state", *words, *more)
         assert done.returncode in (1, 2) and said in done.stderr, (more, done.stderr)
 
