@@ -88,7 +88,7 @@ int qn__modules_by_words(const qn__module *a, const qn__module *b) {
 const char *qn__tensor_shape(const qn__tensor_view *view, char text[96]) {
     const uint64_t side[4] = {view->rows, view->columns, view->taps[0], view->taps[1]};
     int used = snprintf(text, 96, "%" PRIu64, view->dimensions ? side[0] : 1);
-    for (uint32_t i = 1; i < view->dimensions; ++i)
+    for (uint32_t i = 1; i < 4 && i < view->dimensions; ++i)
         used += snprintf(text + used, 96 - (size_t)used, "x%" PRIu64, side[i]);
     return text;
 }
