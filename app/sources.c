@@ -378,8 +378,32 @@ static int is_number(const char *text) {
     return read_float(text, &number);
 }
 
+/* A password in an address, which the library refuses too: `quern submit` would keep it in a file.
+ * The address is not repeated. */
+static int check_password(const char *name, const char *path) {
+    const char *from = path ? strstr(path, "://") : NULL;
+    const char *at = from ? strrchr(from, '@') : NULL, *options = from ? strchr(from, '?') : NULL;
+    if (!from || strncmp(path, "postgres", 8) != 0)
+        return -1;
+    const char *colon = strchr(from + 3, ':');
+    if (at && options && options < at && memchr(options, '=', (size_t)(at - options)))
+        at = NULL; /* it stands in an option */
+    if (!(at && colon && colon < at) && !(options && strstr(options, "password=")))
+        return -1;
+    return message_usage("leave it out of the address, and give it in the file ~/.pgpass or the "
+                         "environment variable PGPASSWORD",
+                         "the address of --%s holds a password, which other users could read",
+                         name);
+}
+
 int sources_check(const source_flags *flags) {
-    int code = check_pairs(flags);
+    int code = check_password("data", flags->data);
+    if (code < 0)
+        code = check_password("test", flags->test);
+    if (code < 0)
+        code = check_password("valid", flags->valid);
+    if (code < 0)
+        code = check_pairs(flags);
     if (code >= 0 || !flags->valid || !is_number(flags->valid))
         return code;
     float fraction = valid_fraction(flags);

@@ -341,7 +341,8 @@ static int check_train(char **words, int count, train_flags *t) {
         if (options_given(&train_command, &given, ours[i]))
             return message_usage("leave it out; --ranks before \"train\" says how many",
                                  "the job itself gives --%s to train", ours[i]);
-    return train_options_check(t, &given);
+    code = train_options_check(t, &given);
+    return code < 0 ? sources_check(&t->from) : code;
 }
 
 /* The same for the files in them; on other machines they may be different. */

@@ -233,3 +233,11 @@ def test_addresses_of_servers(run_quern, address, query, what):
     given = ["--query", query] if query else []
     told = run_quern("data", "info", address, *given, status=None).stderr
     assert what in told and "hidden" not in told and len(told.splitlines()) == 3
+
+
+@pytest.mark.parametrize("command", [["train"], ["submit", "--slurm", "--dry-run", "train"]])
+@pytest.mark.parametrize("address", ["postgresql://me:hidden@host/base", "postgres://host/base?password=hidden"])
+def test_no_command_keeps_a_password(run_quern, tmp_path, command, address):
+    done = run_quern(*command, "--data", address, "--query", "SELECT 1 ORDER BY 1", "-o", tmp_path / "m", status=2)
+    assert "the address of --data holds a password" in done.stderr
+    assert "hidden" not in done.stdout + done.stderr and not list(tmp_path.iterdir())

@@ -10,6 +10,7 @@
 #include "data/csv.h"
 #include "data/query.h"
 #include "data/readers.h"
+#include "data/server_address.h"
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -153,10 +154,8 @@ static void first_line(const char *from, char to[320]) {
 /* Whether a ':' stands before the '@' of the user. libpq would take what is behind it for a port
  * where the password has a '/' or '?', and say it. */
 static int names_password(const char *address) {
-    const char *at = strrchr(address, '@'), *colon = strchr(strstr(address, "://") + 3, ':');
-    const char *options = strchr(address, '?');
-    if (at && options && options < at && memchr(options, '=', (size_t)(at - options)))
-        return 0; /* it stands in an option */
+    const char *at = qn__server_user_end(address);
+    const char *colon = strchr(strstr(address, "://") + 3, ':');
     return at && colon && colon < at;
 }
 

@@ -13,8 +13,18 @@ static const char *behind_scheme(const char *path) {
 
 int qn__is_server(const char *path) { return behind_scheme(path) != NULL; }
 
+const char *qn__server_user_end(const char *address) {
+    const char *last = strrchr(address, '@'), *options = strchr(address, '?'), *found = NULL;
+    if (!last || !options || options > last ||
+        !memchr(options, '=', (size_t)(last - options))) /* it stands in no option */
+        return last;
+    for (const char *at = address; at < options; at++)
+        found = *at == '@' ? at : found;
+    return found;
+}
+
 char *qn__server_shown(const char *address, qn_error *err) {
-    const char *at = strrchr(address, '@');
+    const char *at = qn__server_user_end(address);
     const char *host = at ? at + 1 : behind_scheme(address);
     const size_t size = strcspn(host, "?");
     char *shown = qn__alloc(size + 16, 1, err);

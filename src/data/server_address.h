@@ -7,6 +7,10 @@
 /* Whether a path is the address of a server: "postgresql://..." or "postgres://...". */
 int qn__is_server(const char *path);
 
+/* The '@' behind user and password, or NULL. A password may hold '@', '/' and '?' where somebody
+ * did not encode it. */
+const char *qn__server_user_end(const char *address);
+
 /* The address as messages show it: without user, password and options. For qn__free. */
 char *qn__server_shown(const char *address, qn_error *err);
 
