@@ -232,7 +232,7 @@ static void print_correlation(const qn_statistics *found, const stats_wanted *wa
     const double *matrix = qn_statistics_correlation(found);
     const uint32_t columns = qn_statistics_columns(found);
     char room[16];
-    uint64_t used = 0;
+    size_t used = 0;
     pair *pairs = matrix ? malloc(((size_t)columns * columns / 2 + 1) * sizeof *pairs) : NULL;
     if (!pairs)
         return;
@@ -242,7 +242,7 @@ static void print_correlation(const qn_statistics *found, const stats_wanted *wa
                 pairs[used++] = (pair){fabs(matrix[(size_t)a * columns + b]), a, b};
     qsort(pairs, used, sizeof *pairs, compare_pairs);
     printf("\n%-*s  %-*s  %10s\n", NAME, "correlation", NAME, "of", "r");
-    for (uint64_t i = 0; i < used && i < MOST_PAIRS; i++) {
+    for (size_t i = 0; i < used && i < MOST_PAIRS; i++) {
         print_name(name_of(wanted->data, pairs[i].one, room), 0);
         printf("  ");
         print_name(name_of(wanted->data, pairs[i].other, room), 0);
@@ -252,7 +252,7 @@ static void print_correlation(const qn_statistics *found, const stats_wanted *wa
     if (used == 0)
         printf("there is no pair of columns of numbers that vary\n");
     if (used > MOST_PAIRS)
-        printf("and %" PRIu64 " pairs with smaller ones; --json has all\n", used - MOST_PAIRS);
+        printf("and %zu pairs with smaller ones; --json has all\n", used - MOST_PAIRS);
     free(pairs);
 }
 

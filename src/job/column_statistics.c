@@ -190,7 +190,7 @@ void qn__column_describe(const qn__column_task *task, float *values, uint64_t it
     }
     find_places(task, values, kept, room->order, &out[0], edges, bins, 1);
     kept = 0;
-    for (uint32_t g = 1; g < task->groups; kept += out[g++].count)
+    for (uint32_t g = 1; g < task->groups; kept += (size_t)out[g++].count)
         find_places(task, values + kept, out[g].count, room->order, &out[g], edges, bins, 0);
 }
 
