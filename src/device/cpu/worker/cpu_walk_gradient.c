@@ -10,7 +10,7 @@
 
 /* A piece has one panel of inputs and all panels of outputs of a task. By rows, each call reads one
  * panel of each: longer pieces stay in the cache too, and need fewer calls. */
-enum { BLOCK = QN__PANEL * QN__PANEL, PIECE_ROWS = 96, LONG_PIECE_ROWS = 192 };
+enum { BLOCK = QN__PANEL * QN__PANEL, PIECE_ROWS = 96, LONG_PIECE_ROWS = 320 };
 
 typedef struct task {
     const qn__cpu_layer *l;
