@@ -146,9 +146,12 @@ void qn__cpu_walk_transpose(const qn__cpu_pass *pass, int thread, uint32_t layer
             const float *from =
                 l->weights +
                 ((size_t)out * qn__cpu_blocks(l) + (size_t)tap * l->in_panels + panel) * BLOCK;
-            for (uint32_t o = 0; o < QN__PANEL; ++o)
+            const float *ahead = from + (size_t)2 * qn__cpu_blocks(l) * BLOCK;
+            for (uint32_t o = 0; o < QN__PANEL; ++o) {
+                __builtin_prefetch(ahead + o * QN__PANEL, 0, 3);
                 for (uint32_t k = 0; k < QN__PANEL; ++k)
                     to[o * QN__PANEL + k] = from[k * QN__PANEL + o];
+            }
         }
     }
 }
