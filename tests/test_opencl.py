@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -184,6 +185,21 @@ def test_what_fails_at_open_is_told(run_quern, fake, tmp_path, plan, says, remed
     assert re.search(NAME, text) and says in text and remedy in text, text
     if plan.startswith("hang"):
         assert time.monotonic() - begun < 30
+
+
+def test_a_stopped_process_has_not_waited(quern, pocl, tmp_path):
+    """Ctrl-Z, for longer than the time limit of a device, in the middle of its work."""
+    words = ["train", "--devices", "opencl:0", "--device-timeout", "0.5", "--model", "dense 300 tanh; dense 10 softmax",
+             "--epochs", "1", "--json", "-o", str(tmp_path / "m")]
+    with subprocess.Popen([quern, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert '"start"' in process.stdout.readline()
+        for _ in range(2):
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(0.7)
+            process.send_signal(signal.SIGCONT)
+            time.sleep(0.05)
+        said = process.stdout.read()
+    assert process.returncode == 0, said
 
 
 # ---------------------------------------------------------------- the cache of programs

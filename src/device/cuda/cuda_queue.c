@@ -81,11 +81,11 @@ qn_status qn__cuda_enter(qn__gpu *gpu, qn_error *err) {
 /* Polls until the result is not "not ready" or the limit is exceeded; then it returns "not
  * ready". */
 static qn__cu_result wait_for(const qn__gpu *gpu, qn__cu_event *event) {
-    const double begun = qn__now();
+    qn__wait wait = qn__wait_begin();
     for (;;) {
         const qn__cu_result result =
             event ? gpu->cu->event_query(event) : gpu->cu->stream_query(gpu->stream);
-        const double waited = qn__now() - begun;
+        const double waited = qn__wait_seconds(&wait);
         if (result != QN__CU_NOT_READY || waited > gpu->limit)
             return result;
         if (waited > SPIN) {

@@ -43,7 +43,7 @@ static void rest(uint32_t n) {
 }
 
 qn_status qn__cl_wait(qn__gpu *gpu, qn__cl_event event, const char *doing, qn_error *err) {
-    const double begun = qn__now();
+    qn__wait wait = qn__wait_begin();
     uint32_t rests = 0;
     int32_t code = gpu->cl->flush(gpu->queue);
     if (code != QN__CL_SUCCESS)
@@ -56,7 +56,7 @@ qn_status qn__cl_wait(qn__gpu *gpu, qn__cl_event event, const char *doing, qn_er
             return qn__cl_fail(gpu, code != QN__CL_SUCCESS ? code : state, doing, err);
         if (state == 0)
             return QN_OK;
-        const double waited = qn__now() - begun;
+        const double waited = qn__wait_seconds(&wait);
         if (waited > gpu->timeout)
             return fail_hanging(gpu, doing, err);
         if (gpu->facts.vectors || waited > spin_seconds)
