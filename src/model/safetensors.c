@@ -201,6 +201,10 @@ static const char *other_format(const uint8_t *bytes, size_t size) {
         return "a gzip file";
     if (size >= 4 && bytes[0] == 0 && bytes[1] == 0 && bytes[2] == 8 && bytes[3] > 0)
         return "an IDX file";
+    if (size >= 4 && memcmp(bytes, "PK\3\4", 4) == 0)
+        return "a zip archive";
+    if (size >= 262 && memcmp(bytes + 257, "ustar", 5) == 0)
+        return "a tar archive";
     while (text < 8 && text < size && (bytes[text] >= ' ' || strchr("\t\r\n", bytes[text])) &&
            bytes[text] != 0)
         text++;

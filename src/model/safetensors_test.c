@@ -163,6 +163,13 @@ static void test_lengths(void **state) {
     assert_int_equal(qn__tensors_from_bytes((const uint8_t *)"\x1f\x8b\x08", 3, "f", &t, &err),
                      QN_FORMAT);
     assert_string_equal(err.what, "this is not a model: the file is a gzip file");
+    uint8_t tar[512] = "photos/7.png";
+    memcpy(tar + 257, "ustar", 5);
+    assert_int_equal(qn__tensors_from_bytes(tar, sizeof tar, "f", &t, &err), QN_FORMAT);
+    assert_string_equal(err.what, "this is not a model: the file is a tar archive");
+    assert_int_equal(qn__tensors_from_bytes((const uint8_t *)"PK\3\4\24", 5, "f", &t, &err),
+                     QN_FORMAT);
+    assert_string_equal(err.what, "this is not a model: the file is a zip archive");
     /* A header that is there but longer than any of ours. */
     char *longest = malloc((1 << 25) + 9);
     memset(longest, ' ', (1 << 25) + 8);
