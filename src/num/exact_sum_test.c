@@ -11,6 +11,9 @@
 #include <cmocka.h>
 
 #include "num/exact_sum_vectors.h"
+#include "num/moments.h"
+#include "num/order.h"
+#include "num/products.h"
 
 static float from_bits(uint32_t bits) {
     float value;
@@ -156,12 +159,98 @@ static void test_carries(void **state) {
     assert_true(qn__exact_mean(&sum, 4) == 2.0f);
 }
 
+/* Finite numbers of any bits, of a few exponents, subnormal ones, or few different ones. */
+static void draw(float *values, size_t count, int kind) {
+    static uint32_t state = 7;
+    for (size_t i = 0; i < count; i++) {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        uint32_t bits = state;
+        if (kind == 1)
+            bits = (bits & 0x807FFFFF) | (120 + bits % 9) << 23;
+        else if (kind == 2)
+            bits &= 0x807FFFFF;
+        else if (kind == 3)
+            bits = (bits & 0xFF) << 8;
+        if ((bits >> 23 & 0xFF) == 0xFF)
+            bits &= 0x7F7FFFFF;
+        values[i] = from_bits(bits) + 0.0f;
+    }
+}
+
+static void test_sums_of_powers(void **state) {
+    (void)state;
+    static float v[9000];
+    for (int kind = 0; kind < 4; kind++) {
+        qn__moments all = {0}, first = {0}, rest = {0};
+        qn__exact_sum sums[3] = {{{0}, 0}};
+        draw(v, 9000, kind);
+        for (size_t i = 0; i < 9000; i++) {
+            qn__exact_add(&sums[0], (double)v[i]);
+            qn__exact_add(&sums[1], (double)v[i] * (double)v[i]);
+            qn__exact_add_square(&sums[2], v[i], v[i]);
+        }
+        qn__moments_add(&all, v, 9000);
+        qn__moments_add(&rest, v + 4321, 9000 - 4321);
+        qn__moments_add(&first, v, 4321);
+        qn__moments_merge(&rest, &first);
+        assert_int_equal(rest.count, 9000);
+        assert_int_equal(qn__exact_compare(&all.first, &sums[0]), 0);
+        assert_int_equal(qn__exact_compare(&all.second, &sums[1]), 0);
+        assert_int_equal(qn__exact_compare(&all.third, &sums[2]), 0);
+        assert_int_equal(qn__exact_compare(&rest.third, &sums[2]), 0);
+    }
+}
+
+static void test_sums_of_products(void **state) {
+    (void)state;
+    static float v[QN__PRODUCTS_BLOCK + 9];
+    static qn__factor a, b;
+    for (int kind = 0; kind < 4; kind++) {
+        qn__exact_sum sum = {0}, wanted = {0};
+        draw(v, QN__PRODUCTS_BLOCK + 9, kind);
+        qn__factor_set(&a, v, QN__PRODUCTS_BLOCK);
+        qn__factor_set(&b, v + 9, QN__PRODUCTS_BLOCK);
+        qn__factor_multiply(&a, &b, &sum);
+        for (size_t i = 0; i < QN__PRODUCTS_BLOCK; i++)
+            qn__exact_add(&wanted, (double)v[i] * (double)v[i + 9]);
+        assert_int_equal(qn__exact_compare(&sum, &wanted), 0);
+    }
+}
+
+static void test_ranks(void **state) {
+    (void)state;
+    static float v[20000];
+    const size_t counts[] = {1, 300, 20000};
+    for (int test = 0; test < 12; test++) {
+        const size_t count = counts[test / 4], rank = count / 3;
+        qn__order *order = qn__order_create(count, NULL);
+        draw(v, count, test % 4);
+        qn__order_take(order, v, count);
+        qn__order_want_rank(order, rank);
+        qn__order_want_number(order, v[0]);
+        qn__order_collect(order, v);
+        const float found = qn__order_rank(order, rank);
+        size_t less = 0, up_to = 0, below = 0;
+        for (size_t i = 0; i < count; i++) {
+            less += v[i] < found;
+            up_to += v[i] <= found;
+            below += v[i] < v[0];
+        }
+        assert_true(less <= rank && rank < up_to);
+        assert_int_equal(qn__order_below(order, v[0]), below);
+        qn__order_free(order);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_vectors),      cmocka_unit_test(test_order),
-        cmocka_unit_test(test_cancellation), cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_carries),      cmocka_unit_test(test_weighted),
-        cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_vectors),        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_cancellation),   cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_carries),        cmocka_unit_test(test_weighted),
+        cmocka_unit_test(test_sums_of_powers), cmocka_unit_test(test_sums_of_products),
+        cmocka_unit_test(test_ranks),          cmocka_unit_test(test_compare),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
