@@ -1,7 +1,7 @@
 #include "data/flat.h"
 
 int64_t qn__flat_number(qn__flat *flat, size_t place, size_t width) {
-    if (width > flat->size || place > flat->size - width) {
+    if (width == 0 || width > flat->size || place > flat->size - width) {
         flat->broken = 1;
         return 0;
     }

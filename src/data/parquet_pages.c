@@ -45,26 +45,28 @@ static qn_status refuse(const pages *p, const char *what) {
 /* ------------------------------------------------------------------ headers */
 
 static void take_kind(qn__thrift *t, int id, page *out) {
+    page read = *out;
     qn__thrift_field field = {0};
     while (qn__thrift_next(t, &field)) {
         if (id == 8 && field.id == 7) {
-            out->packed = field.type == QN__THRIFT_TRUE;
+            read.packed = field.type == QN__THRIFT_TRUE;
             continue; /* the type is the value */
         }
         int64_t *to = NULL;
         if (field.id == 1)
-            to = &out->values;
+            to = &read.values;
         else if (field.id == (id == 8 ? 4 : 2))
-            to = &out->encoding;
+            to = &read.encoding;
         else if (id == 8 && field.id == 5)
-            to = &out->missing_size;
+            to = &read.missing_size;
         else if (id == 8 && field.id == 6)
-            to = &out->repeated_size;
+            to = &read.repeated_size;
         if (to)
             *to = qn__thrift_int(t);
         else
             qn__thrift_skip(t, field.type);
     }
+    *out = read;
 }
 
 static qn_status take_header(pages *p, page *out) {
