@@ -21,6 +21,7 @@ typedef struct ipc {
     const uint8_t *bytes;
     size_t size;
     qn__pile pile;
+    qn__ipc_threads threads;
     qn__ipc_schema schema;
     uint8_t *wanted;
     struct ArrowArray **dictionary; /* of each column; what is left out has an empty one */
@@ -28,7 +29,6 @@ typedef struct ipc {
     qn__flat footer;                /* file: lists of dictionaries and batches, size 0: stream */
     size_t dictionaries, dictionary_list, batches, batch_list, next;
     double rows;
-    qn__pool *pool;
     qn_status status;
     qn_error *err;
 } ipc;
@@ -201,7 +201,7 @@ static qn_status take_dictionary(ipc *r, const qn__ipc_message *m) {
             .column = &values, .columns = 1, .node = &values.type, .nodes = 1};
         struct ArrowArray part;
         const qn_status status =
-            qn__ipc_read_batch(m, batch, &schema, wanted, NULL, &r->pile, &part, r->err);
+            qn__ipc_read_batch(m, batch, &schema, wanted, NULL, NULL, &r->pile, &part, r->err);
         if (status != QN_OK)
             return refuse_message(r, m, status);
         r->dictionary[i] = part.children[0];
@@ -211,7 +211,7 @@ static qn_status take_dictionary(ipc *r, const qn__ipc_message *m) {
 
 static qn_status take_batch(ipc *r, const qn__ipc_message *m, struct ArrowArray *out) {
     const qn_status status = qn__ipc_read_batch(m, m->header, &r->schema, r->wanted, r->dictionary,
-                                                &r->pile, out, r->err);
+                                                &r->threads, &r->pile, out, r->err);
     if (status != QN_OK)
         return refuse_message(r, m, status);
     r->rows += (double)out->length;
@@ -260,8 +260,11 @@ static qn_status fill_from(ipc *r, const qn_data_options *options, qn_data *data
                                       .get_next = get_next,
                                       .release = nothing_to_release,
                                       .private_data = r};
-    const qn__arrow_source source = {
-        .stream = &stream, .name = r->path, .status = &r->status, .want = want, .pool = r->pool};
+    const qn__arrow_source source = {.stream = &stream,
+                                     .name = r->path,
+                                     .status = &r->status,
+                                     .want = want,
+                                     .pool = r->threads.pool};
     return qn__arrow_fill(&source, options, data, err);
 }
 
@@ -277,9 +280,14 @@ static qn_status read_ipc(qn__source *source, const qn_data_options *options, qn
              .unpacked = qn__source_packing(source) ? " of the unpacked file" : "",
              .bytes = (const uint8_t *)contents.data,
              .size = contents.size,
-             .pool = pool,
+             .threads = {pool, NULL},
              .err = err};
-    status = fill_from(&r, options, data, err);
+    const int threads = qn__pool_threads(pool);
+    r.threads.pile = qn__alloc((uint64_t)threads, sizeof *r.threads.pile, err);
+    status = r.threads.pile ? fill_from(&r, options, data, err) : QN_MEMORY;
+    for (int i = 0; r.threads.pile && i < threads; i++)
+        qn__pile_release(&r.threads.pile[i]);
+    qn__free(r.threads.pile);
     qn__pile_release(&r.pile);
     qn__contents_release(&contents);
     return status;

@@ -4,6 +4,7 @@
 #ifndef QN_DATA_IPC_H
 #define QN_DATA_IPC_H
 
+#include "base/threads.h"
 #include "data/arrow_parts.h"
 #include "data/flat.h"
 #include "data/source.h"
@@ -51,11 +52,17 @@ enum { QN__IPC_SCHEMA = 1, QN__IPC_DICTIONARY = 2, QN__IPC_BATCH = 3 };
 qn_status qn__ipc_read_schema(qn__flat *flat, size_t schema, int version, qn__pile *pile,
                               qn__ipc_schema *out, qn_error *err);
 
+/* Threads that unpack buffers, and the memory of each. */
+typedef struct qn__ipc_threads {
+    qn__pool *pool;
+    qn__pile *pile;
+} qn__ipc_threads;
+
 /* The columns of a batch, of which only those with wanted[column] get buffers. `dictionary` has the
- * values of each column, or is NULL: none have. */
+ * values of each column, or is NULL: none have. `threads` may be NULL: the caller alone. */
 qn_status qn__ipc_read_batch(const qn__ipc_message *message, size_t batch,
                              const qn__ipc_schema *schema, const uint8_t *wanted,
-                             struct ArrowArray **dictionary, qn__pile *pile, struct ArrowArray *out,
-                             qn_error *err);
+                             struct ArrowArray **dictionary, const qn__ipc_threads *threads,
+                             qn__pile *pile, struct ArrowArray *out, qn_error *err);
 
 #endif

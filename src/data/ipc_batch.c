@@ -1,6 +1,9 @@
 /* Batches of rows (format/Message.fbs of Apache Arrow): lengths and buffers of all columns. */
 #include "data/ipc.h"
+#include "base/memory.h"
 #include "data/unpack.h"
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 /* Fields of the tables, and bytes of their structs. */
@@ -180,32 +183,118 @@ static uint64_t buffers_of(reading *r, const qn__ipc_type *type, size_t *view, u
     return (uint64_t)type->buffers + *views;
 }
 
-qn_status qn__ipc_read_batch(const qn__ipc_message *message, size_t batch,
-                             const qn__ipc_schema *schema, const uint8_t *wanted,
-                             struct ArrowArray **dictionary, qn__pile *pile, struct ArrowArray *out,
-                             qn_error *err) {
-    reading r = {.message = message, .flat = message->flat, .pile = pile};
-    qn_status status = begin(&r, batch, err);
-    if (status == QN_OK)
-        status = qn__parts_array(pile, schema->columns, r.rows, out, err);
+/* ------------------------------------------------------------------ threads */
+
+/* A column that is read. */
+typedef struct job {
+    const qn__ipc_type *type;
+    size_t first; /* its first buffer */
+    uint64_t views;
+    struct ArrowArray *to;
+} job;
+
+typedef struct work {
+    const reading *r;
+    const job *jobs;
+    size_t count;
+    qn__pile *pile; /* of each thread */
+    atomic_size_t next;
+    pthread_mutex_t lock;
+    size_t failed; /* the first job that failed; SIZE_MAX: none */
+    qn_status status;
+    qn_error *err;
+} work;
+
+/* The error of the first column that failed is kept, whichever thread had it. */
+static void note(work *w, size_t number, qn_status status, const qn_error *err) {
+    pthread_mutex_lock(&w->lock);
+    if (number < w->failed) {
+        w->failed = number;
+        w->status = status;
+        if (w->err)
+            *w->err = *err;
+    }
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void take_some(void *context, int thread) {
+    work *w = context;
+    reading r = *w->r;
+    r.pile = &w->pile[thread];
+    for (;;) {
+        qn_error err = {0};
+        const size_t number = atomic_fetch_add(&w->next, 1);
+        if (number >= w->count)
+            return;
+        const job *j = &w->jobs[number];
+        const qn_status status = take_column(&r, j->type, j->first, j->views, j->to, &err);
+        if (status == QN_OK)
+            continue;
+        note(w, number, status, &err);
+        atomic_store(&w->next, w->count); /* those before this one have been taken */
+    }
+}
+
+static qn_status take_columns(const reading *r, const job *jobs, size_t count,
+                              const qn__ipc_threads *threads, qn_error *err) {
+    work w = {.r = r,
+              .jobs = jobs,
+              .count = count,
+              .pile = threads ? threads->pile : r->pile,
+              .failed = SIZE_MAX,
+              .err = err};
+    pthread_mutex_init(&w.lock, NULL);
+    if (threads && r->packed)
+        qn__pool_run(threads->pool, take_some, &w);
+    else
+        take_some(&w, 0);
+    pthread_mutex_destroy(&w.lock);
+    return w.status;
+}
+
+/* ------------------------------------------------------------------ all columns */
+
+/* Lists the columns that are read, with the places of their buffers. */
+static qn_status list_columns(reading *r, const qn__ipc_schema *schema, const uint8_t *wanted,
+                              struct ArrowArray *out, job *jobs, size_t *count, qn_error *err) {
     size_t next = 0, view = 0;
-    for (size_t c = 0; c < schema->columns && status == QN_OK; c++) {
+    for (size_t c = 0; c < schema->columns; c++) {
         const qn__ipc_column *column = &schema->column[c];
         struct ArrowArray *to = out->children[c];
-        to->dictionary = dictionary ? dictionary[c] : NULL;
         for (size_t n = column->first; n < column->first + column->nodes; n++) {
             uint64_t views;
-            const size_t first = next, place = r.node + NODE_SIZE * n;
-            next += (size_t)buffers_of(&r, &schema->node[n], &view, &views);
-            if (n >= r.nodes || next > r.buffers)
+            const size_t first = next, place = r->node + NODE_SIZE * n;
+            next += (size_t)buffers_of(r, &schema->node[n], &view, &views);
+            if (n >= r->nodes || next > r->buffers)
                 return refuse(err, "a batch of the Arrow file lacks columns");
             if (n > column->first || !wanted[c])
                 continue;
-            to->null_count = qn__flat_number(&r.flat, place + 8, 8);
-            if (r.flat.broken || qn__flat_number(&r.flat, place, 8) != r.rows)
+            to->null_count = qn__flat_number(&r->flat, place + 8, 8);
+            if (r->flat.broken || qn__flat_number(&r->flat, place, 8) != r->rows)
                 return refuse(err, "a column of the Arrow file has another length than its batch");
-            status = take_column(&r, &schema->node[n], first, views, to, err);
+            jobs[(*count)++] = (job){&schema->node[n], first, views, to};
         }
     }
+    return QN_OK;
+}
+
+qn_status qn__ipc_read_batch(const qn__ipc_message *message, size_t batch,
+                             const qn__ipc_schema *schema, const uint8_t *wanted,
+                             struct ArrowArray **dictionary, const qn__ipc_threads *threads,
+                             qn__pile *pile, struct ArrowArray *out, qn_error *err) {
+    reading r = {.message = message, .flat = message->flat, .pile = pile};
+    size_t count = 0;
+    qn_status status = begin(&r, batch, err);
+    if (status == QN_OK)
+        status = qn__parts_array(pile, schema->columns, r.rows, out, err);
+    job *jobs = status == QN_OK ? qn__alloc(schema->columns, sizeof *jobs, err) : NULL;
+    if (!jobs)
+        return status == QN_OK ? QN_MEMORY : status;
+    for (size_t c = 0; dictionary && c < schema->columns; c++)
+        out->children[c]->dictionary = dictionary[c];
+    status = list_columns(&r, schema, wanted, out, jobs, &count, err);
+    if (status == QN_OK)
+        status = take_columns(&r, jobs, count, threads, err);
+    qn__free(jobs);
     return status;
 }
