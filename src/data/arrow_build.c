@@ -42,7 +42,7 @@ static qn_status reserve(memory *m, uint64_t more, qn_error *err) {
     if (!larger)
         return QN_MEMORY;
     if (m->size > 0)
-        memcpy(larger, m->bytes, m->size);
+        memcpy(larger, m->bytes, (size_t)m->size);
     qn__free(m->bytes);
     m->bytes = larger;
     m->room = room;
@@ -106,7 +106,7 @@ static qn_status more_columns(qn__arrow_build *build, qn_error *err) {
     if (!more)
         return QN_MEMORY;
     if (build->columns > 0)
-        memcpy(more, build->column, build->columns * sizeof *more);
+        memcpy(more, build->column, (size_t)build->columns * sizeof *more);
     qn__free(build->column);
     build->column = more;
     build->room = room;

@@ -398,7 +398,7 @@ static qn_status tell_wanted(const qn__arrow_source *source, const qn__csv_heade
     uint8_t *wanted = qn__alloc(columns, 1, err);
     if (!wanted)
         return QN_MEMORY;
-    memset(wanted, 1, columns);
+    memset(wanted, 1, (size_t)columns);
     for (const qn__special *s = header->special; s->column < columns; s++)
         wanted[s->column] = s->kind != QN__COLUMN_SKIP;
     source->want(source->stream, wanted);

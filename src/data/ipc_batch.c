@@ -111,7 +111,7 @@ static qn_status take_views(reading *r, size_t first, uint64_t views, struct Arr
     qn_status status = QN_OK;
     for (uint64_t i = 0; i < views && status == QN_OK; i++) {
         buffer b = {0};
-        status = take_buffer(r, first + i, &b, err);
+        status = take_buffer(r, first + (size_t)i, &b, err);
         buffers[2 + i] = b.bytes;
         sizes[i] = (int64_t)b.size;
     }

@@ -184,7 +184,7 @@ static qn_status take_plain(pages *p, qn__encoded *in, uint8_t *to, uint64_t cou
     if (count > (uint64_t)(in->end - in->at) / width)
         return check(p, 0);
     if (count > 0)
-        memcpy(to, in->at, count * width);
+        memcpy(to, in->at, (size_t)count * width);
     return QN_OK;
 }
 
@@ -381,7 +381,7 @@ static qn_status need_valid(pages *p) {
     p->valid = qn__pile_alloc(p->pile, p->rows / 8 + 1, 1, p->err);
     if (!p->valid)
         return QN_MEMORY;
-    memset(p->valid, 0xFF, p->rows / 8 + 1);
+    memset(p->valid, 0xFF, (size_t)(p->rows / 8 + 1));
     return QN_OK;
 }
 
