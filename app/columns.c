@@ -85,8 +85,7 @@ static const char *name_of(const qn_data *data, uint32_t k) {
     return name ? name : "";
 }
 
-/* Control characters of a name must not reach a terminal. */
-static void print_safe(const char *text, int size) {
+void columns_print_name(const char *text, int size) {
     for (int i = 0; i < size; i++)
         putchar((unsigned char)text[i] < 0x20 || text[i] == 0x7F ? '?' : text[i]);
 }
@@ -106,10 +105,10 @@ void columns_print(const qn_data *data, const column *columns, uint32_t most) {
         const int size = width_of(name);
         describe(data, columns, k, text);
         printf("          %7" PRIu32 "  ", k + 1);
-        print_safe(name, size);
+        columns_print_name(name, size);
         printf("%*s  %-12s  %9" PRIu64 "  ", widest - characters(name, size), "",
                type_of(data, columns, k), columns[k].missing);
-        print_safe(text, (int)strlen(text));
+        columns_print_name(text, (int)strlen(text));
         putchar('\n');
     }
     if (shown < features)

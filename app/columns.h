@@ -14,6 +14,10 @@ typedef struct column {
 /* One for each feature, for free(); NULL when memory is short. */
 column *columns_find(const qn_data *data);
 
+/* Prints `size` bytes of a name that comes from the data: control characters must not reach a
+ * terminal, and are printed as question marks. */
+void columns_print_name(const char *text, int size);
+
 /* A table of the columns for a person, with the first `most` of them. */
 void columns_print(const qn_data *data, const column *columns, uint32_t most);
 /* The same as an array of objects, all of them, with the key "table". */

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct info_flags {
     source_flags from;
@@ -158,10 +159,18 @@ static void print_json(const char *path, const qn_data *data, const summary *s) 
     json_end();
 }
 
+/* A line that ends with a name of the data. */
+static void print_name(const char *name) {
+    columns_print_name(name, (int)strlen(name));
+    putchar('\n');
+}
+
 /* Classes with names: one a line. */
 static void print_classes(const qn_data *data, const summary *s) {
-    for (uint32_t i = 0; s->counts && i < s->classes && i < MOST_PRINTED; i++)
-        printf("    %10" PRIu64 "  %s\n", s->counts[i], qn_data_class_name(data, i));
+    for (uint32_t i = 0; s->counts && i < s->classes && i < MOST_PRINTED; i++) {
+        printf("    %10" PRIu64 "  ", s->counts[i]);
+        print_name(qn_data_class_name(data, i));
+    }
 }
 
 /* Classes that are numbers: five in a line. */
@@ -189,8 +198,10 @@ static void print_targets(const qn_data *data) {
 }
 
 static void print_label(const qn_data *data, const summary *s) {
-    if (qn_data_label_name(data))
-        printf("label     %s\n", qn_data_label_name(data));
+    if (qn_data_label_name(data)) {
+        printf("label     ");
+        print_name(qn_data_label_name(data));
+    }
     if (qn_data_target(data) == QN_TARGET_REAL) {
         print_targets(data);
         return;

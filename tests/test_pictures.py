@@ -47,6 +47,14 @@ def digest(images, labels):
     return data_vectors.digest_of(1, *values.shape, values.tobytes(), known)
 
 
+def test_names_of_classes_obey_no_terminal(run_quern, tmp_path):
+    for name in ("a\x1b[31m", "b\nc"):
+        (tmp_path / "data" / name).mkdir(parents=True)
+        (tmp_path / "data" / name / "0.png").write_bytes(packed(photograph(1)))
+    told = run_quern("data", "info", tmp_path / "data").stdout
+    assert "1  a?[31m\n" in told and "1  b?c\n" in told and "\x1b" not in told
+
+
 def photograph(seed, height=21, width=30, channels=3):
     """Something smooth with an edge and some noise."""
     draw = np.random.default_rng(seed)
