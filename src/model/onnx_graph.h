@@ -33,9 +33,9 @@ typedef struct qn__onnx_graph {
 /* An attribute of a node: a whole number, several (`count` of them), or a float. */
 typedef struct qn__onnx_attribute {
     const char *name; /* NULL: none */
-    enum { QN__ONNX_INT, QN__ONNX_INTS, QN__ONNX_REAL } form;
     int64_t value[4];
     size_t count;
+    enum { QN__ONNX_INT, QN__ONNX_INTS, QN__ONNX_REAL } form;
     float real;
 } qn__onnx_attribute;
 
