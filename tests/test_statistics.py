@@ -2,11 +2,15 @@
 
 import json
 import math
+import sys
+from pathlib import Path
 
 import pytest
 
 import python_package
-from oracle import column_statistics as oracle
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "oracle"))
+import column_statistics as oracle  # noqa: E402
 
 np = pytest.importorskip("numpy")
 

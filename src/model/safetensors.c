@@ -195,14 +195,12 @@ static const char *other_format(const uint8_t *bytes, size_t size) {
     size_t text = 0;
     if (size > 8 && bytes[8] == '{')
         return NULL;
-    if (size >= 4 && bytes[0] == 'P' && bytes[1] == 'K' && bytes[2] == 3 && bytes[3] == 4)
+    if (size >= 4 && memcmp(bytes, "PK\3\4", 4) == 0)
         return "a ZIP archive, such as torch.save and numpy.savez write";
     if (size >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b)
         return "a gzip file";
     if (size >= 4 && bytes[0] == 0 && bytes[1] == 0 && bytes[2] == 8 && bytes[3] > 0)
         return "an IDX file";
-    if (size >= 4 && memcmp(bytes, "PK\3\4", 4) == 0)
-        return "a zip archive";
     if (size >= 262 && memcmp(bytes + 257, "ustar", 5) == 0)
         return "a tar archive";
     while (text < 8 && text < size && (bytes[text] >= ' ' || strchr("\t\r\n", bytes[text])) &&

@@ -169,7 +169,9 @@ static void test_lengths(void **state) {
     assert_string_equal(err.what, "this is not a model: the file is a tar archive");
     assert_int_equal(qn__tensors_from_bytes((const uint8_t *)"PK\3\4\24", 5, "f", &t, &err),
                      QN_FORMAT);
-    assert_string_equal(err.what, "this is not a model: the file is a zip archive");
+    assert_string_equal(err.what,
+                        "this is not a model: the file is a ZIP archive, such as torch.save "
+                        "and numpy.savez write");
     /* A header that is there but longer than any of ours. */
     char *longest = malloc((1 << 25) + 9);
     memset(longest, ' ', (1 << 25) + 8);
