@@ -39,7 +39,7 @@ if ! .venv/bin/python -c 'import pytest, xdist, pytest_timeout' 2>/dev/null; the
 fi
 
 # Tests that compute run one a core: with more, ranks that wait for one another exceed their time
-# limits. Four workers more run what mostly waits, and fill the pauses (tests/conftest.py).
+# limits. Three workers more run what mostly waits, and fill the pauses (tests/conftest.py).
 cores=$(nproc)
 [ "$cores" -le 4 ] || cores=4
 echo "test: C tests (release and sanitizer builds), the command's tests, lint, and the matrix of"
@@ -47,4 +47,4 @@ echo "test: compilers, processors and threads; $cores at a time, logs of builds 
 export QUERN_TEST_TURNS="$cores"
 unset QUERN
 exec .venv/bin/python -m pytest -p no:cacheprovider --verbose --color=no -rsw --tb=short \
-    --durations=8 --timeout=900 --numprocesses="$((cores + 4))" --dist=worksteal "${@:-tests}"
+    --durations=8 --timeout=900 --numprocesses="$((cores + 3))" --dist=worksteal "${@:-tests}"

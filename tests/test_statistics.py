@@ -154,18 +154,19 @@ TABLE = "a,b,kind,y\n1,,red,u\n2,5,blue,v\n4,7,red,u\n"
 
 def test_the_command(run_quern, tmp_path):
     (tmp_path / "t.csv").write_text(TABLE)
-    words = ["data", "stats", tmp_path / "t.csv", "--label", "y"]
-    text = run_quern(*words, "--by-class", "--correlation", "--histograms").stdout
+    words = ["data", "stats", "t.csv", "--label", "y"]
+    text = run_quern(*words, "--by-class", "--correlation", "--histograms", cwd=tmp_path).stdout
     assert max(map(len, text.splitlines())) <= 80
     for line in (r"a 2.3333 1.5275 0.93522 1 4", "b 6 1.4142 - 5 7", "u 2.5 2.1213 - 1 4",
                  "red 2 66.67 %", "missing values", "a b 1", "class items share"):
         assert line in [" ".join(row.split()) for row in text.splitlines()], (line, text)
-    told = json.loads(run_quern(*words, "--json", "--by-class", "--quantiles", "0.1").stdout)
+    told = json.loads(run_quern(*words, "--json", "--by-class", "--quantiles", "0.1", cwd=tmp_path).stdout)
     first = told["columns"][0]
     assert told["event"] == "statistics" and first["mean"] == 7 / 3 and first["quantiles"] == [1.2]
     assert told["columns"][2]["categories"] == [1, 2] and told["columns"][1]["missing"] == 1
     assert first["by_class"][0]["sum"] == 5 and told["columns"][1]["skewness"] is None
-    assert run_quern(*words, "--json", "--threads", "3").stdout == run_quern(*words, "--json").stdout
+    json_lines = [run_quern(*words, "--json", *threads, cwd=tmp_path).stdout for threads in ([], ["--threads", "3"])]
+    assert json_lines[0] == json_lines[1]
 
 
 @pytest.mark.parametrize("more, words", [
