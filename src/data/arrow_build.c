@@ -2,6 +2,7 @@
  * the values; texts have offsets of 64 bits and bytes. */
 #include "data/arrow_build.h"
 #include "base/memory.h"
+#include "data/arrow_table.h"
 #include <errno.h>
 #include <string.h>
 
@@ -347,4 +348,15 @@ void qn__build_stream(qn__arrow_build *build, struct ArrowArrayStream *out) {
                                      .get_next = get_next,
                                      .release = release_stream,
                                      .private_data = build};
+}
+
+qn_status qn__build_fill(qn__arrow_build **build, const char *name, const qn_data_options *options,
+                         qn_data *data, qn_error *err) {
+    struct ArrowArrayStream stream;
+    qn__build_stream(*build, &stream);
+    *build = NULL;
+    const qn_status status =
+        qn__arrow_fill(&(qn__arrow_source){.stream = &stream, .name = name}, options, data, err);
+    stream.release(&stream);
+    return status;
 }

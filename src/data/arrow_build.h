@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include <quern/arrow.h>
+#include <quern/data.h>
 #include <stddef.h>
 
 typedef enum qn__build_type {
@@ -58,5 +59,10 @@ qn_status qn__build_pad(qn__arrow_build *build, uint64_t rows, qn_error *err);
  * the stream from then on, which releases it. What the stream hands out points into the build: it
  * is valid until the stream is released, so the stream must not leave the library. */
 void qn__build_stream(qn__arrow_build *build, struct ArrowArrayStream *out);
+
+/* The end of a reader: fills `data` from the columns (qn__arrow_fill). `name` is that of the file,
+ * for messages. Takes the build in any case: *build is NULL afterwards. */
+qn_status qn__build_fill(qn__arrow_build **build, const char *name, const qn_data_options *options,
+                         qn_data *data, qn_error *err);
 
 #endif

@@ -241,7 +241,6 @@ static qn_status read_objects(rows *r, qn_error *err) {
 }
 
 static qn_status read_rows(rows *r, const qn_data_options *options, qn_data *data, qn_error *err) {
-    struct ArrowArrayStream stream;
     qn_status status = qn__build_create(&r->build, err);
     if (status == QN_OK)
         status = read_objects(r, err);
@@ -251,12 +250,7 @@ static qn_status read_rows(rows *r, const qn_data_options *options, qn_data *dat
         status = qn__build_pad(r->build, r->rows, err);
     if (status != QN_OK)
         return status;
-    qn__build_stream(r->build, &stream);
-    r->build = NULL;
-    status =
-        qn__arrow_fill(&(qn__arrow_source){.stream = &stream, .name = r->path}, options, data, err);
-    stream.release(&stream);
-    return status;
+    return qn__build_fill(&r->build, r->path, options, data, err);
 }
 
 static qn_status read_json(qn__source *source, const qn_data_options *options, qn__pool *pool,

@@ -93,7 +93,7 @@ static char *read_escape(char *at, const char *end, char **to) {
     return from;
 }
 
-/* The first byte from `at` on that is no plain character of a text. */
+/* The first byte from `at` on that ends a text, begins an escape, or is a control character. */
 static char *skip_plain(char *at, const char *end, int *high) {
     for (; at < end && *at != '"' && *at != '\\' && (unsigned char)*at >= 0x20; at++)
         *high |= *at & 0x80;

@@ -4,6 +4,7 @@
 #include "base/available.h"
 #include "base/encoding.h"
 #include "base/float_state.h"
+#include "base/library.h"
 #include "base/memory.h"
 #include "data/arrow_build.h"
 #include "data/arrow_table.h"
@@ -11,7 +12,6 @@
 #include "data/query.h"
 #include "data/readers.h"
 #include "data/server_address.h"
-#include <dlfcn.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ typedef struct parsed {
 } parsed;
 
 static struct {
-    void *library;
+    qn__library library;
     parsed *(*parse)(const char *address, char **message);
     void (*forget)(parsed *options);
     void *(*connect)(const char *const *keyword, const char *const *value, int expand);
@@ -61,18 +61,8 @@ static struct {
     char told[48];
 } the;
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
-static int lacks; /* a function that is not in the library */
 
-typedef void (*function)(void);
-
-/* dlsym returns a function's address as void *; memcpy is the portable conversion. */
-static function find(const char *name) {
-    void *const address = dlsym(the.library, name);
-    function found;
-    memcpy(&found, &address, sizeof found);
-    lacks |= !address;
-    return found;
-}
+static qn__library_function find(const char *name) { return qn__library_find(&the.library, name); }
 
 static void find_functions(void) {
     the.parse = (parsed * (*)(const char *, char **)) find("PQconninfoParse");
@@ -99,18 +89,12 @@ static void find_functions(void) {
 }
 
 static void open_library(void) {
-    the.library = dlopen("libpq.so.5", RTLD_NOW | RTLD_LOCAL);
-    qn__float_state_set();
-    if (!the.library)
+    if (!qn__library_open(&the.library, "libpq.so.5"))
         return;
     find_functions();
-    if (lacks) {
-        dlclose(the.library);
-        the.library = NULL;
-        return;
-    }
-    snprintf(the.told, sizeof the.told, "libpq %d.%d (libpq.so.5)", the.version() / 10000,
-             the.version() % 10000);
+    if (qn__library_is_whole(&the.library))
+        snprintf(the.told, sizeof the.told, "libpq %d.%d (libpq.so.5)", the.version() / 10000,
+                 the.version() % 10000);
 }
 
 const char *qn__postgres_library(void) {
@@ -120,7 +104,7 @@ const char *qn__postgres_library(void) {
 
 static qn_status need_library(const char *shown, qn_error *err) {
     pthread_once(&opened, open_library);
-    if (the.library)
+    if (the.library.handle)
         return QN_OK;
     qn__fail(err, QN_UNSUPPORTED,
              "a PostgreSQL server is asked by libpq, and there is no libpq.so.5 here");
@@ -379,7 +363,6 @@ static qn_status need_query(const reading *r, const char *query, qn_error *err) 
 
 static qn_status read_all(reading *r, const char *address, const qn_data_options *options,
                           qn_data *data, qn_error *err) {
-    struct ArrowArrayStream stream;
     qn_status status = check_address(r, address, err);
     if (status == QN_OK)
         status = need_query(r, options->query, err);
@@ -391,12 +374,7 @@ static qn_status read_all(reading *r, const char *address, const qn_data_options
         status = read_rows(r, options->query, err);
     if (status != QN_OK)
         return status;
-    qn__build_stream(r->build, &stream);
-    r->build = NULL;
-    status = qn__arrow_fill(&(qn__arrow_source){.stream = &stream, .name = r->shown}, options, data,
-                            err);
-    stream.release(&stream);
-    return status;
+    return qn__build_fill(&r->build, r->shown, options, data, err);
 }
 
 static qn_status read_postgres(qn__source *source, const qn_data_options *options, qn__pool *pool,

@@ -1,13 +1,13 @@
 /* Tables of SQLite's files (docs/exactness.md 2.1.13), by libsqlite3.so.0, opened at run time. */
 #include "data/sqlite.h"
 #include "base/float_state.h"
+#include "base/library.h"
 #include "base/memory.h"
 #include "data/arrow_build.h"
 #include "data/arrow_table.h"
 #include "data/csv.h"
 #include "data/query.h"
 #include "data/readers.h"
-#include <dlfcn.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ enum { IS_OK = 0, IS_ROW = 100, IS_DONE = 101, IS_BUSY = 5, IS_MEMORY = 7, OPEN_
 enum { IS_INTEGER = 1, IS_FLOAT, IS_TEXT, IS_BLOB, IS_NULL };
 
 static struct {
-    void *library;
+    qn__library library;
     int (*open)(const char *path, void **base, int flags, const char *vfs);
     int (*close)(void *base);
     const char *(*text)(void *base);
@@ -43,18 +43,7 @@ static struct {
 } the;
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
 
-typedef void (*function)(void);
-
-static int missing; /* a function that the library lacks */
-
-/* dlsym returns a function's address as void *; memcpy is the portable conversion. */
-static function find(const char *name) {
-    void *const address = dlsym(the.library, name);
-    function found;
-    memcpy(&found, &address, sizeof found);
-    missing |= !address;
-    return found;
-}
+static qn__library_function find(const char *name) { return qn__library_find(&the.library, name); }
 
 static void find_functions(void) {
     the.open = (int (*)(const char *, void **, int, const char *))find("sqlite3_open_v2");
@@ -77,17 +66,11 @@ static void find_functions(void) {
 }
 
 static void open_library(void) {
-    the.library = dlopen("libsqlite3.so.0", RTLD_NOW | RTLD_LOCAL);
-    qn__float_state_set();
-    if (!the.library)
+    if (!qn__library_open(&the.library, "libsqlite3.so.0"))
         return;
     find_functions();
-    if (missing) {
-        dlclose(the.library);
-        the.library = NULL;
-        return;
-    }
-    snprintf(the.told, sizeof the.told, "SQLite %.16s (libsqlite3.so.0)", the.version());
+    if (qn__library_is_whole(&the.library))
+        snprintf(the.told, sizeof the.told, "SQLite %.16s (libsqlite3.so.0)", the.version());
 }
 
 const char *qn__sqlite_library(void) {
@@ -97,7 +80,7 @@ const char *qn__sqlite_library(void) {
 
 static qn_status need_library(const char *path, qn_error *err) {
     pthread_once(&opened, open_library);
-    if (the.library)
+    if (the.library.handle)
         return QN_OK;
     qn__fail(err, QN_UNSUPPORTED,
              "this is a SQLite file, which libsqlite3 reads, and there is no libsqlite3.so.0 here");
@@ -301,18 +284,12 @@ static qn_status prepare(reading *r, const qn_data_options *options, qn_data *da
 
 static qn_status read_all(reading *r, const qn_data_options *options, qn_data *data,
                           qn_error *err) {
-    struct ArrowArrayStream stream;
     qn_status status = prepare(r, options, data, err);
     if (status == QN_OK)
         status = read_rows(r, err);
     if (status != QN_OK)
         return status;
-    qn__build_stream(r->build, &stream);
-    r->build = NULL;
-    status =
-        qn__arrow_fill(&(qn__arrow_source){.stream = &stream, .name = r->path}, options, data, err);
-    stream.release(&stream);
-    return status;
+    return qn__build_fill(&r->build, r->path, options, data, err);
 }
 
 static qn_status read_sqlite(qn__source *source, const qn_data_options *options, qn__pool *pool,

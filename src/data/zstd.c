@@ -1,8 +1,7 @@
 #include "data/zstd.h"
-#include "base/float_state.h"
+#include "base/library.h"
 #include "base/memory.h"
 #include "data/descriptor.h"
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +22,7 @@ typedef struct output_buffer {
 } output_buffer;
 
 static struct {
-    void *library;
+    qn__library library;
     void *(*create)(void);
     size_t (*destroy)(void *stream);
     size_t (*unpack)(void *stream, output_buffer *out, input_buffer *in);
@@ -51,20 +50,10 @@ int qn__is_zstd(const uint8_t *first, size_t size) {
                          (first[0] >> 4 == 5 && memcmp(first + 1, skipped, 3) == 0));
 }
 
-typedef void (*function)(void);
-
-/* dlsym returns a function's address as void *; memcpy is the portable conversion. */
-static function find(const char *name) {
-    void *const address = dlsym(the.library, name);
-    function found;
-    memcpy(&found, &address, sizeof found);
-    return found;
-}
+static qn__library_function find(const char *name) { return qn__library_find(&the.library, name); }
 
 static void open_library(void) {
-    the.library = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
-    qn__float_state_set();
-    if (!the.library)
+    if (!qn__library_open(&the.library, "libzstd.so.1"))
         return;
     the.create = (void *(*)(void))find("ZSTD_createDStream");
     the.destroy = (size_t(*)(void *))find("ZSTD_freeDStream");
@@ -73,13 +62,8 @@ static void open_library(void) {
     the.is_error = (unsigned (*)(size_t))find("ZSTD_isError");
     the.text = (const char *(*)(size_t))find("ZSTD_getErrorName");
     the.version = (const char *(*)(void))find("ZSTD_versionString");
-    if (the.create && the.destroy && the.unpack && the.block && the.is_error && the.text &&
-        the.version) {
+    if (qn__library_is_whole(&the.library))
         snprintf(the.name, sizeof the.name, "libzstd %.16s (libzstd.so.1)", the.version());
-        return;
-    }
-    dlclose(the.library);
-    the.library = NULL;
 }
 
 const char *qn__zstd_library(void) {
@@ -89,7 +73,7 @@ const char *qn__zstd_library(void) {
 
 qn_status qn__zstd_need(qn_error *err) {
     pthread_once(&opened, open_library);
-    if (the.library)
+    if (the.library.handle)
         return QN_OK;
     qn__fail(err, QN_UNSUPPORTED, "zstd data needs libzstd, and there is no libzstd.so.1 here");
     return qn__remedy(err, QN_UNSUPPORTED,

@@ -1,6 +1,5 @@
 #include "image/jpeg.h"
-#include "base/float_state.h"
-#include <dlfcn.h>
+#include "base/library.h"
 #include <pthread.h>
 #include <string.h>
 
@@ -8,7 +7,7 @@
 enum { PIXELS_RGB = 0, PIXELS_GREY = 6, STOP_ON_WARNING = 8192 };
 
 typedef struct turbo {
-    void *library;
+    qn__library library;
     void *(*create)(void);
     int (*decode)(void *handle, const unsigned char *bytes, unsigned long size,
                   unsigned char *pixels, int width, int pitch, int height, int format, int flags);
@@ -19,35 +18,22 @@ typedef struct turbo {
 static turbo the;
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
 
-typedef void (*function)(void);
-
-/* dlsym returns a function's address as void *; memcpy is the portable conversion. */
-static function find(const char *name) {
-    void *const address = dlsym(the.library, name);
-    function found;
-    memcpy(&found, &address, sizeof found);
-    return found;
-}
+static qn__library_function find(const char *name) { return qn__library_find(&the.library, name); }
 
 static void open_library(void) {
-    the.library = dlopen("libturbojpeg.so.0", RTLD_NOW | RTLD_LOCAL);
-    qn__float_state_set();
-    if (!the.library)
+    if (!qn__library_open(&the.library, "libturbojpeg.so.0"))
         return;
     the.create = (void *(*)(void))find("tjInitDecompress");
     the.decode = (int (*)(void *, const unsigned char *, unsigned long, unsigned char *, int, int,
                           int, int, int))find("tjDecompress2");
     the.text = (const char *(*)(void *))find("tjGetErrorStr2");
     the.destroy = (int (*)(void *))find("tjDestroy");
-    if (the.create && the.decode && the.text && the.destroy)
-        return;
-    dlclose(the.library);
-    the.library = NULL;
+    qn__library_is_whole(&the.library);
 }
 
 static qn_status need_library(qn_error *err) {
     pthread_once(&opened, open_library);
-    if (the.library)
+    if (the.library.handle)
         return QN_OK;
     qn__fail(err, QN_UNSUPPORTED,
              "JPEG files need libjpeg-turbo, and there is no "
@@ -59,12 +45,12 @@ static qn_status need_library(qn_error *err) {
 
 const char *qn__jpeg_library(void) {
     pthread_once(&opened, open_library);
-    return the.library ? "libjpeg-turbo (libturbojpeg.so.0)" : NULL;
+    return the.library.handle ? "libjpeg-turbo (libturbojpeg.so.0)" : NULL;
 }
 
 void *qn__jpeg_handle(void) {
     pthread_once(&opened, open_library);
-    return the.library;
+    return the.library.handle;
 }
 
 static qn_status refuse(void *handle, qn_error *err) {

@@ -1,7 +1,6 @@
-#include "base/float_state.h"
+#include "base/library.h"
 #include "cluster/rendezvous/munge.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
@@ -18,7 +17,8 @@ typedef struct munge {
     int (*decode)(const char *credential, void *context, void **bytes, int *size, uid_t *user,
                   gid_t *group);
     const char *(*text)(int error);
-    void *library, *context;
+    qn__library library;
+    void *context;
 } munge;
 
 static qn_status missing(const char *why, qn_error *err) {
@@ -31,18 +31,11 @@ static qn_status missing(const char *why, qn_error *err) {
 static void end(munge *m) {
     if (m->context)
         m->destroy(m->context);
-    if (m->library)
-        dlclose(m->library);
+    qn__library_close(&m->library);
 }
 
-typedef void (*function)(void);
-
-/* dlsym returns a function's address as void *; memcpy is the portable conversion. */
-static function find(const munge *m, const char *name) {
-    void *const address = dlsym(m->library, name);
-    function found;
-    memcpy(&found, &address, sizeof found);
-    return found;
+static qn__library_function find(munge *m, const char *name) {
+    return qn__library_find(&m->library, name);
 }
 
 static int find_all(munge *m) {
@@ -53,14 +46,12 @@ static int find_all(munge *m) {
     m->decode =
         (int (*)(const char *, void *, void **, int *, uid_t *, gid_t *))find(m, "munge_decode");
     m->text = (const char *(*)(int))find(m, "munge_strerror");
-    return m->create && m->destroy && m->set && m->encode && m->decode && m->text;
+    return !m->library.lacks;
 }
 
 static qn_status begin(munge *m, qn_error *err) {
     memset(m, 0, sizeof *m);
-    m->library = dlopen("libmunge.so.2", RTLD_NOW | RTLD_LOCAL);
-    qn__float_state_set();
-    if (!m->library) {
+    if (!qn__library_open(&m->library, "libmunge.so.2")) {
         missing("there is no libmunge.so.2", err);
         return QN_UNSUPPORTED;
     }
