@@ -200,15 +200,13 @@ static int check_shape(const predict_flags *f, const char *model_path, const qn_
     char what[256];
     uint32_t has = qn_data_features(data), wants = qn_model_inputs(model);
     const char *remedy = "predict data with the same columns as the training data";
-    if (has == wants || (qn_model_feature_name(model, 0) && qn_data_feature_name(data, 0)))
+    if (has == wants || strncmp(qn_data_format(data), "images", 6) == 0 ||
+        (qn_model_feature_name(model, 0) && qn_data_feature_name(data, 0)))
         return check_labels(f, model, data); /* the library matches names */
     if (strncmp(qn_data_format(data), "csv", 3) == 0 && has + 1 == wants && !f->from.unlabelled)
         remedy = "if the file holds no labels, add --unlabelled";
     if (strncmp(qn_data_format(data), "csv", 3) == 0 && has == wants + 1 && f->from.unlabelled)
         remedy = "if the file holds labels, leave --unlabelled out";
-    if (strncmp(qn_data_format(data), "images", 6) == 0)
-        remedy = "bring the images to the size of those in training, with --resize; a model of "
-                 "grey images needs grey ones";
     snprintf(what, sizeof what,
              "the data has %" PRIu32 " features, but the model was trained on %" PRIu32, has,
              wants);
@@ -238,7 +236,8 @@ static void report_notes(void) {
         message_note("note: %s%s%s", name ? name : "", name ? ": " : "", text);
 }
 
-static int predict(const predict_flags *f, const qn_model *model, const qn_data *data) {
+static int predict(const predict_flags *f, const char *model_path, const qn_model *model,
+                   const qn_data *data) {
     qn_compute compute = compute_of(&f->compute);
     qn_predictions *predictions = NULL;
     ending e = {.f = f, .model = model, .data = data, .start = now()};
@@ -247,6 +246,8 @@ static int predict(const predict_flags *f, const qn_model *model, const qn_data 
     compute_note(&compute);
     qn_status status = qn_predictions_make(model, data, &compute, f->outputs, &predictions, &err);
     report_notes();
+    if (status == QN_MISMATCH && !*err.where)
+        snprintf(err.where, sizeof err.where, "%.250s, model %.250s", f->from.data, model_path);
     e.predictions = predictions;
     int code = status == QN_OK ? ranks_conclude(&err, write_and_report, &e) : ranks_failed(&err);
     qn_predictions_free(predictions);
@@ -276,7 +277,7 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
     if (code < 0)
         code = ranks_agree(check_shape(f, model_path, model, data), NULL, 0, 0);
     if (code < 0)
-        code = predict(f, model, data);
+        code = predict(f, model_path, model, data);
     free(categories);
     qn_data_close(data);
     qn_model_free(model);

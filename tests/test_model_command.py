@@ -73,7 +73,7 @@ def test_faults_of_a_file_name_its_line(quern, table, tmp_path, content, said):
 
 @pytest.mark.parametrize("model, said", [
     ("@nothing.txt", "cannot open nothing.txt"), ("@.", "it is a folder"), ("@", "no file is named"),
-    ("lenat", 'did you mean the ready model "lenet"?'), ("lenet; dense 3", 'unknown layer "lenet"'),
+    ("lenat", 'did you mean the ready model "lenet"?'), ("lenet; dense 3", 'this is no layer: "lenet"'),
 ])
 def test_what_is_no_file_and_no_model(quern, table, tmp_path, model, said):
     for command in (["train", "--data", table, "-o", "m"], ["plan", "--team", "host(cpu 9k)"], ["devices"]):

@@ -214,7 +214,36 @@ def test_grey_for_a_model_of_colours(tmp_path, run_quern):
     run_quern("train", "--data", one, "--model", "dense 2 softmax", "--epochs", "1", "--batch", "5",
               "-o", tmp_path / "m")
     told = run_quern("predict", tmp_path / "m", "--data", train, status=None).stderr
-    assert "needs grey ones" in told
+    assert "trained on grey images" in told and "--resize" not in told
+
+
+def test_images_that_do_not_fit(tmp_path, run_quern):
+    """What is wrong, where, and what to do: each place and remedy can be typed in."""
+    kinds = {"rgb": (12, 12, 3), "grey": (12, 12, 1), "big": (16, 24, 3), "large": (16, 24, 1)}
+    sets = {name: folder(tmp_path / name, {f"{c}/{i}": packed(photograph(i, *shape[:2], channels=shape[2]))
+                                           for c in "ab" for i in range(2)})
+            for name, shape in kinds.items()}
+    model = {}
+    for name, layers in (("rgb", "conv 4 3x3"), ("grey", "conv 4 3x3"), ("flat", "dense 4")):
+        model[name] = tmp_path / f"{name}.m"
+        run_quern("train", "--data", sets["grey" if name == "grey" else "rgb"], "--epochs", "1", "--batch", "4",
+                  "--model", f"{layers}; dense 2 softmax", "-o", model[name])
+    train = ["train", "--data", sets["rgb"], "--model", "dense 2 softmax", "--epochs", "1", "-o", tmp_path / "x"]
+    grey = "make grey images of them"
+    for words, what, where, remedy in (
+            (["predict", model["grey"], "--data", sets["rgb"]], "3x12x12, the model takes 1x12x12", sets["rgb"], grey),
+            (["predict", model["grey"], "--data", sets["big"]], "3x16x24, the model takes 1x12x12", sets["big"], grey),
+            (["predict", model["grey"], "--data", sets["large"]], "1x16x24, the model takes", sets["large"],
+             "--resize 12x12"),
+            (["predict", model["rgb"], "--data", sets["big"]], "3x16x24, the model takes", sets["big"],
+             "--resize 12x12"),
+            (["predict", model["flat"], "--data", sets["big"]], "1152 values, and the model takes 432", sets["big"],
+             "in training: --resize"),
+            ([*train, "--test", sets["big"]], "the test set has", "", "--resize"),
+            ([*train, "--resize", "12"], "how to resize", "at --resize", "32x32"),
+            ([*train, "--augment", "pad 0"], 'number of pixels "0"', "augmentation, column 5", "pad 4")):
+        told = run_quern(*words, status=None).stderr
+        assert what in told and str(where) in told and remedy in told, told
 
 
 # ---------------------------------------------------------------- folders and archives
@@ -407,8 +436,8 @@ def test_shape(tmp_path, info, run_quern):
     assert (told["channels"], told["rows"], told["columns"]) == (1, 3, 4)
     assert told["digest"] == info(tmp_path / "a.npy")["digest"]
     for shape in "12", "1x2x3x2", "0x12", "ax3", "3x4x":
-        assert "not the shape" in run_quern("data", "info", tmp_path / "a.npy", "--shape", shape,
-                                            status=2).stderr
+        told = run_quern("data", "info", tmp_path / "a.npy", "--shape", shape, status=2).stderr
+        assert "not the shape" in told and "at --shape" in told
     assert "12 features" in run_quern("data", "info", tmp_path / "a.npy", "--shape", "3x5", status=1).stderr
     images = folder(tmp_path / "all", {"a/1": GOOD})
     assert "--shape" in run_quern("data", "info", images, "--shape", "3x4", status=1).stderr

@@ -7,7 +7,7 @@ static int read_shape(const char *text, uint32_t shape[3]) {
     uint32_t side[4] = {0};
     size_t count = 0;
     for (const char *at = text; count < 4;) {
-        const size_t size = strcspn(at, "x");
+        const size_t size = strcspn(at, "xX");
         uint64_t value = 0;
         if (!qn__parse_u64(at, size, &value) || value < 1 || value > UINT32_MAX)
             return 0;
@@ -35,6 +35,7 @@ qn_status qn__shape_read(const char *text, const char *field, uint32_t shape[3],
     if (read_shape(text, shape))
         return QN_OK;
     qn__fail(err, QN_USAGE, "\"%s\" is not the shape of an image", text);
+    qn__at(err, "%s", field);
     return qn__remedy(err, QN_USAGE,
                       "%s is HEIGHTxWIDTH, as 28x28, or CHANNELSxHEIGHTxWIDTH, as 3x32x32", field);
 }
@@ -52,9 +53,10 @@ qn_status qn__shape_set(qn_data *data, const char *text, const char *path, qn_er
         qn__fail(err, QN_INPUT, "an item has %u features, which are no image of the shape %s",
                  (unsigned)data->features, text);
         qn__at(err, "%s", path);
-        return qn__remedy(err, QN_INPUT,
-                          "all features are numbers, as many as channels x height x width in "
-                          "`data.shape`");
+        return qn__remedy(
+            err, QN_INPUT,
+            "in `data.shape`, channels x height x width must be the number of features, "
+            "and all features numbers");
     }
     data->channels = shape[0];
     data->rows = shape[1];

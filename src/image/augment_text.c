@@ -1,17 +1,19 @@
 #include "image/augment_text.h"
 
+#include "base/text.h"
 #include "layer/tokens.h"
 #include <ctype.h>
 #include <stdio.h>
+#include <string.h>
 
 /* By qn__augment_kind; `size`: what its number is, NULL for none. */
 static const struct {
     const char *name, *size;
 } words[QN__AUGMENT_KINDS] = {
-    [QN__AUGMENT_PAD] = {"pad", "pixels"},
+    [QN__AUGMENT_PAD] = {"pad", "number of pixels"},
     [QN__AUGMENT_CROP] = {"crop", NULL},
     [QN__AUGMENT_FLIP] = {"flip", NULL},
-    [QN__AUGMENT_CUTOUT] = {"cutout", "the side of the square"},
+    [QN__AUGMENT_CUTOUT] = {"cutout", "side of the square"},
 };
 
 static const char EXAMPLE[] = "an augmentation is one or more of pad N, crop, flip and cutout N, "
@@ -26,9 +28,15 @@ static int has(const qn__augment *a, qn__augment_kind kind) {
 
 static qn_status read_size(qn__tokens *t, qn__augment_kind kind, uint32_t *out) {
     uint64_t value = 0;
-    char what[96], remedy[96];
-    snprintf(what, sizeof what, "\"%s\" needs a number, %s", words[kind].name, words[kind].size);
-    snprintf(remedy, sizeof remedy, "write a whole number from 1 to %d, as \"%s 4\"",
+    char what[160], remedy[128], quote[64];
+    if (qn__tokens_ended(t))
+        snprintf(what, sizeof what, "the %s is missing behind \"%s\"", words[kind].size,
+                 words[kind].name);
+    else
+        snprintf(what, sizeof what, "invalid %s \"%s\"", words[kind].size,
+                 qn__tokens_quote(t, quote));
+    snprintf(remedy, sizeof remedy,
+             "write a whole number from 1 to %d, as \"%s 4\", and \";\" before the next word",
              QN__AUGMENT_MAX, words[kind].name);
     if (qn__tokens_ended(t) || !qn__parse_u64(t->text + t->at, t->size, &value) || value == 0 ||
         value > QN__AUGMENT_MAX)
@@ -38,15 +46,39 @@ static qn_status read_size(qn__tokens *t, qn__augment_kind kind, uint32_t *out) 
     return QN_OK;
 }
 
+/* "hflip", "fliip", "pad=4" */
+static const char *find_near(const char *word) {
+    const char *names[QN__AUGMENT_KINDS + 1] = {NULL};
+    for (int kind = 0; kind < QN__AUGMENT_KINDS; ++kind) {
+        names[kind] = words[kind].name;
+        if (strstr(word, names[kind]))
+            return names[kind];
+    }
+    return qn__nearest(word, names);
+}
+
+static qn_status refuse_word(const qn__tokens *t) {
+    char what[96], remedy[256], word[64];
+    const char *near = find_near(qn__tokens_quote(t, word));
+    if (qn__tokens_ended(t))
+        return qn__tokens_invalid(t, "there is no word before", EXAMPLE);
+    if (qn__tokens_is(t, "none"))
+        return qn__tokens_invalid(t, "unknown word",
+                                  "without augmentation, leave `train.augment` out");
+    snprintf(what, sizeof what, "unknown word \"%s\"", word);
+    snprintf(remedy, sizeof remedy, "%s%s%s%s", near ? "did you mean \"" : "", near ? near : "",
+             near ? "\"? " : "", EXAMPLE);
+    return qn__tokens_fail(t, t->at, what, remedy);
+}
+
 static qn_status read_word(qn__tokens *t, qn__augment *out) {
-    char what[96], quote[64];
+    char what[96];
     const size_t at = t->at;
     int kind = 0;
     while (kind < QN__AUGMENT_KINDS && !qn__tokens_is(t, words[kind].name))
         ++kind;
-    snprintf(what, sizeof what, "unknown word \"%s\"", qn__tokens_quote(t, quote));
     if (kind == QN__AUGMENT_KINDS)
-        return qn__tokens_fail(t, at, what, EXAMPLE);
+        return refuse_word(t);
     snprintf(what, sizeof what, "\"%s\" stands here twice", words[kind].name);
     if (has(out, (qn__augment_kind)kind))
         return qn__tokens_fail(t, at, what, "write each word once");

@@ -11,6 +11,7 @@ enum { LONGEST = 65535 };
 
 static qn_status refuse(const char *text, qn_error *err) {
     qn__fail(err, QN_USAGE, "\"%s\" does not say how to resize images", text);
+    qn__at(err, "`data.resize`");
     return qn__remedy(err, QN_USAGE,
                       "`data.resize` is HEIGHTxWIDTH, as 32x32, or \"short 36 crop 32\"; sides are "
                       "from 1 to %d, and the crop is not above the shorter side",
@@ -26,7 +27,7 @@ static int read_side(const char *text, const char *end, uint32_t *out) {
 }
 
 static int read_sides(const char *text, uint32_t *height, uint32_t *width) {
-    const char *cross = strchr(text, 'x'), *end = text + strlen(text);
+    const char *cross = strpbrk(text, "xX"), *end = text + strlen(text);
     return cross && read_side(text, cross, height) && read_side(cross + 1, end, width);
 }
 

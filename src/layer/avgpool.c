@@ -42,7 +42,7 @@ void qn__mean_backward(const qn__layer *l, int bits, const float *parameters, co
 
 const qn__layer_ops qn__avgpool = {.word = "avgpool",
                                    .also = "avgpool2d averagepool averagepooling2d avgpooling",
-                                   .syntax = "avgpool HEIGHTxWIDTH stride S",
+                                   .syntax = "avgpool HEIGHTxWIDTH [stride S]",
                                    .bare = 1,
                                    .contract = 5,
                                    .parse = qn__pool_parse,

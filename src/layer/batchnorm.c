@@ -139,7 +139,7 @@ static const char *const names[] = {"weight", "bias", "running_mean", "running_v
 
 const qn__layer_ops qn__batchnorm = {.word = "batchnorm",
                                      .also = "bn batchnorm2d batchnormalization",
-                                     .syntax = "batchnorm ACTIVATION dropout P",
+                                     .syntax = "batchnorm [ACTIVATION] [dropout P]",
                                      .contract = 6,
                                      .make = make,
                                      .flops = qn__normalisation_flops,

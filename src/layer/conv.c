@@ -4,9 +4,7 @@
 #include "layer/window.h"
 
 #define HELP                                                                                       \
-    "write \"conv 32 3x3 relu\": channels, height and width of the window; then perhaps stride "   \
-    "2, "                                                                                          \
-    "pad none, dilation 2, groups 4 or depthwise"
+    "write \"conv 32 3x3 relu\": channels, 1 to 16777216, then height and width of the window"
 
 /* The padding of `same`, which keeps height and width at stride 1. Only odd windows have one. */
 static int same_pad(const qn__window *w, uint32_t pad[2]) {
@@ -22,8 +20,9 @@ static void default_pad(const qn__window *w, uint32_t pad[2]) {
 }
 
 static qn_status parse_pad(qn__tokens *tokens, int *same, qn__window *w) {
-    static const char *const help = "a padding is \"same\", \"none\", or as many pixels, 0 to 255: "
-                                    "\"pad 1\"";
+    static const char *const help =
+        "a padding is \"same\", \"none\" (in other tools \"valid\"), or as "
+        "many pixels, 0 to 255: \"pad 1\"";
     *same = qn__tokens_is(tokens, "same");
     w->pad[0] = w->pad[1] = 0;
     if (!*same && !qn__tokens_is(tokens, "none"))
@@ -44,7 +43,11 @@ static qn_status parse_groups(qn__tokens *tokens, uint32_t *groups) {
     if (depthwise)
         *groups = QN__DEPTHWISE;
     else
-        status = qn__tokens_count(tokens, "number of groups", QN__MAX_WIDTH, HELP, groups);
+        status =
+            qn__tokens_count(tokens, "number of groups", QN__MAX_WIDTH,
+                             "the number of groups divides the channels of the layer and of its "
+                             "input: \"groups 4\"; \"depthwise\" alone is a group for each channel",
+                             groups);
     if (*groups == 1)
         *groups = 0;
     return status;
@@ -60,7 +63,9 @@ static qn_status parse_words(qn__tokens *tokens, qn__layer_text *layer) {
         if (!qn__tokens_is(tokens, word[i]))
             continue;
         if (seen[i < 3 ? i : 3]++)
-            return qn__tokens_invalid(tokens, "a layer has only one", HELP);
+            return qn__tokens_invalid(
+                tokens, i < 3 ? "a layer has only one" : "a layer has its groups already, before",
+                i < 3 ? "take one of the two out" : "give \"groups G\" or \"depthwise\", once");
         if (i == 1) {
             qn__tokens_next(tokens);
             status = parse_pad(tokens, &same, w);
@@ -70,7 +75,9 @@ static qn_status parse_words(qn__tokens *tokens, qn__layer_text *layer) {
             status = parse_groups(tokens, &layer->conv_groups);
         } else {
             qn__tokens_next(tokens);
-            status = qn__tokens_pair(tokens, "dilation", 1, 255, HELP, w->dilation);
+            status = qn__tokens_pair(tokens, "dilation", 1, 255,
+                                     "a dilation is a whole number from 1 to 255: \"dilation 2\"",
+                                     w->dilation);
         }
         i = -1;
     }
@@ -115,8 +122,9 @@ static qn_status make_groups(const qn__layer_text *text, qn__layer *l, qn_error 
     l->conv_groups = groups > 1 ? groups : 0;
     if (groups < 2 || (in % groups == 0 && out % groups == 0))
         return QN_OK;
-    qn__fail(err, QN_USAGE, "%u channels%s cannot be divided into %u groups",
-             in % groups ? in : out, in % groups ? " of the input" : "", groups);
+    qn__fail(err, QN_USAGE, "%u channel%s%s cannot be divided into %u groups",
+             in % groups ? in : out, (in % groups ? in : out) == 1 ? "" : "s",
+             in % groups ? " of the input" : "", groups);
     return qn__remedy(err, QN_USAGE,
                       text->conv_groups == QN__DEPTHWISE
                           ? "give the layer as many channels as its input has, or a multiple"
@@ -167,8 +175,8 @@ static void backward(const qn__layer *l, int bits, const float *parameters, cons
 const qn__layer_ops qn__conv = {
     .word = "conv",
     .also = "conv2d convolution convolution2d depthwiseconv2d",
-    .syntax = "conv CHANNELS HEIGHTxWIDTH stride S pad same|none|P dilation D groups G|depthwise "
-              "ACTIVATION dropout P",
+    .syntax = "conv CHANNELS HEIGHTxWIDTH [stride S] [pad same|none|P] [dilation D] "
+              "[groups G|depthwise] [ACTIVATION] [dropout P]",
     .contract = 5,
     .parse = parse,
     .write = write,

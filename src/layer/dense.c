@@ -47,7 +47,7 @@ static void backward(const qn__layer *l, int bits, const float *parameters, cons
 
 const qn__layer_ops qn__dense = {.word = "dense",
                                  .also = "linear fc fullyconnected affine gemm",
-                                 .syntax = "dense WIDTH ACTIVATION dropout P",
+                                 .syntax = "dense WIDTH [ACTIVATION] [dropout P]",
                                  .contract = 1,
                                  .parse = parse,
                                  .write = write,

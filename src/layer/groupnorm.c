@@ -5,8 +5,8 @@
 #include "num/norm.h"
 
 static qn_status parse(qn__tokens *tokens, qn__layer_text *layer) {
-    return qn__tokens_count(tokens, "group count", QN__MAX_WIDTH,
-                            "give the number of groups of channels, as in \"groupnorm 8\"",
+    return qn__tokens_count(tokens, "number of groups", QN__MAX_WIDTH,
+                            "give the number of groups of channels, from 1, as in \"groupnorm 8\"",
                             &layer->groups);
 }
 
@@ -26,8 +26,8 @@ static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first
     layer->groups = text->groups;
     if (from.channels % text->groups == 0)
         return QN_OK;
-    qn__fail(err, QN_USAGE, "%u channels cannot be divided into %u equal groups", from.channels,
-             text->groups);
+    qn__fail(err, QN_USAGE, "%u channel%s cannot be divided into %u equal groups", from.channels,
+             from.channels == 1 ? "" : "s", text->groups);
     return qn__remedy(err, QN_USAGE, "the number of groups must divide that of the channels");
 }
 
@@ -155,7 +155,7 @@ static const char *const names[] = {"weight", "bias"};
 
 const qn__layer_ops qn__groupnorm = {.word = "groupnorm",
                                      .also = "gn groupnormalization",
-                                     .syntax = "groupnorm GROUPS ACTIVATION dropout P",
+                                     .syntax = "groupnorm GROUPS [ACTIVATION] [dropout P]",
                                      .contract = 6,
                                      .parse = parse,
                                      .write = write,
@@ -169,7 +169,7 @@ const qn__layer_ops qn__groupnorm = {.word = "groupnorm",
 
 const qn__layer_ops qn__layernorm = {.word = "layernorm",
                                      .also = "ln layernormalization",
-                                     .syntax = "layernorm ACTIVATION dropout P",
+                                     .syntax = "layernorm [ACTIVATION] [dropout P]",
                                      .contract = 6,
                                      .parse = parse_none,
                                      .make = make,

@@ -41,7 +41,7 @@ static void backward(const qn__layer *l, int bits, const float *parameters, cons
 
 const qn__layer_ops qn__maxpool = {.word = "maxpool",
                                    .also = "maxpool2d maxpooling maxpooling2d pool pooling",
-                                   .syntax = "maxpool HEIGHTxWIDTH stride S",
+                                   .syntax = "maxpool HEIGHTxWIDTH [stride S]",
                                    .bare = 1,
                                    .contract = 5,
                                    .parse = qn__pool_parse,

@@ -97,9 +97,11 @@ qn_status qn__tokens_fail(const qn__tokens *w, size_t at, const char *what, cons
 }
 
 qn_status qn__tokens_invalid(const qn__tokens *w, const char *what, const char *remedy) {
-    char word[64], text[160];
+    char word[64], text[160], longer[512];
     snprintf(text, sizeof text, "%.80s \"%s\"", what, qn__tokens_quote(w, word));
-    return qn__tokens_fail(w, w->at, text, remedy);
+    /* As the calls of other tools are written, or as lists. */
+    snprintf(longer, sizeof longer, "separate words by blanks and layers by \";\"; %s", remedy);
+    return qn__tokens_fail(w, w->at, text, strpbrk(word, ",(=") ? longer : remedy);
 }
 
 qn_status qn__tokens_count(qn__tokens *w, const char *name, uint32_t most, const char *remedy,
@@ -109,10 +111,12 @@ qn_status qn__tokens_count(qn__tokens *w, const char *name, uint32_t most, const
     snprintf(what, sizeof what, "the layer's %s is missing", name);
     if (qn__tokens_ended(w))
         return qn__tokens_fail(w, w->at, what, remedy);
-    snprintf(what, sizeof what, "invalid layer %s", name);
+    snprintf(what, sizeof what, "invalid %s", name);
     if (!qn__parse_u64(w->text + w->at, w->size, &value))
         return qn__tokens_invalid(w, what, remedy);
-    snprintf(what, sizeof what, "the layer's %s is %s", name, value == 0 ? "0" : "too large");
+    snprintf(what, sizeof what, "the layer's %s is 0", name);
+    if (value > most)
+        snprintf(what, sizeof what, "the layer's %s is above %u", name, most);
     if (value == 0 || value > most)
         return qn__tokens_fail(w, w->at, what, remedy);
     *out = (uint32_t)value;
@@ -122,18 +126,19 @@ qn_status qn__tokens_count(qn__tokens *w, const char *name, uint32_t most, const
 
 qn_status qn__tokens_pair(qn__tokens *w, const char *name, uint32_t least, uint32_t most,
                           const char *remedy, uint32_t out[2]) {
-    const char *text = w->text + w->at, *by = memchr(text, 'x', w->size);
-    const size_t first = by ? (size_t)(by - text) : w->size;
+    const char *text = w->text + w->at, *end = text + w->size;
+    const size_t first = strcspn(text, "xX") < w->size ? strcspn(text, "xX") : w->size;
+    const char *by = first < w->size ? text + first : NULL;
     uint64_t height, width;
     char what[64];
     snprintf(what, sizeof what, "the layer's %s is missing", name);
     if (qn__tokens_ended(w))
         return qn__tokens_fail(w, w->at, what, remedy);
-    snprintf(what, sizeof what, "invalid layer %s", name);
+    snprintf(what, sizeof what, "invalid %s", name);
     if (!qn__parse_u64(text, first, &height))
         return qn__tokens_invalid(w, what, remedy);
     width = height;
-    if (by && !qn__parse_u64(by + 1, w->size - first - 1, &width))
+    if (by && !qn__parse_u64(by + 1, (size_t)(end - by - 1), &width))
         return qn__tokens_invalid(w, what, remedy);
     if (height < least || height > most || width < least || width > most)
         return qn__tokens_invalid(w, what, remedy);

@@ -38,11 +38,12 @@ const char *qn__tokens_quote(const qn__tokens *tokens, char word[64]);
 qn_status qn__tokens_fail(const qn__tokens *tokens, size_t at, const char *what,
                           const char *remedy);
 
-/* The same at the current word, which is quoted after `what`. */
+/* The same at the current word, which is quoted after `what`. The remedy says how words are
+ * separated where the word has a comma, a parenthesis or "=". */
 qn_status qn__tokens_invalid(const qn__tokens *tokens, const char *what, const char *remedy);
 
 /* A number from 1 to `most` and the step behind it. `name` is "width": messages are "the layer's
- * width is missing" and "invalid layer width". */
+ * width is missing" and "invalid width". */
 qn_status qn__tokens_count(qn__tokens *tokens, const char *name, uint32_t most, const char *remedy,
                            uint32_t *out);
 

@@ -2,7 +2,8 @@
 
 #include <stdio.h>
 
-#define HELP "height and width are whole numbers from 1 to 255: \"3x3\", or \"3\" for both"
+#define HELP                                                                                       \
+    "a window's height and width are whole numbers from 1 to 255: \"3x3\", or \"3\" for both"
 
 int qn__tap_find(const qn__layer *l, qn__tap t, qn__places *at) {
     const qn__window *w = &l->window;
@@ -38,7 +39,11 @@ qn_status qn__window_stride(qn__tokens *tokens, qn__window *window) {
     if (!qn__tokens_is(tokens, "stride"))
         return QN_OK;
     qn__tokens_next(tokens);
-    return qn__tokens_pair(tokens, "stride", 1, 255, HELP, window->stride);
+    return qn__tokens_pair(
+        tokens, "stride", 1, 255,
+        "a stride is a whole number from 1 to 255: \"stride 2\", or one for each "
+        "direction: \"stride 2x1\"",
+        window->stride);
 }
 
 void qn__window_write(const char *word, const uint32_t pair[2], qn__text *text) {
@@ -83,8 +88,8 @@ qn_status qn__window_make(const qn__layer_text *text, qn__shape from, uint32_t c
     }
     if (size * channels <= QN__MAX_WIDTH)
         return QN_OK;
-    qn__fail(err, QN_USAGE, "%u channels of %ux%u pixels are too many outputs", channels, to.height,
-             to.width);
+    qn__fail(err, QN_USAGE, "%u channel%s of %ux%u pixels are too many outputs", channels,
+             channels == 1 ? "" : "s", to.height, to.width);
     return qn__remedy(err, QN_USAGE,
                       "a layer has at most 16777216 outputs: use fewer channels, or pool before");
 }

@@ -40,8 +40,8 @@ static qn_status refuse_file(const char *path, qn_error *err) {
     qn__at(err, "`train.model` @%.300s", path);
     return qn__remedy(
         err, QN_USAGE,
-        "name a text of layers behind the @, such as \"conv 32 3x3 relu\" and \"dense "
-        "10 softmax\" on two lines");
+        "name a file behind the @, as @model.txt, with layers in it, such as \"conv 32 3x3 relu\" "
+        "and \"dense 10 softmax\" on two lines");
 }
 
 static qn_status read_file(const char *path, qn__bytes *out, qn_error *err) {

@@ -1,5 +1,6 @@
 #include "model/network.h"
 
+#include "model/network_refuse.h"
 #include "model/tables.h"
 #include <stdio.h>
 #include <string.h>
@@ -9,55 +10,26 @@ typedef struct marks {
     size_t softmax, dropout, gated;
 } marks;
 
-/* Words that other tools have for what is no layer here; NULL: it is another word. */
-static const char *advise_other(const qn__tokens *w) {
-    if (qn__tokens_is(w, "flatten"))
-        return "leave it out: a dense layer reads all values of an image";
-    if (qn__tokens_is(w, "dropout"))
-        return "write it behind the words of a layer: \"dense 500 relu dropout 0.2\"";
-    if (qn__table_row(&qn__activations, w->text + w->at, w->size))
-        return "write an activation behind the words of its layer: \"conv 32 3x3 relu\"";
-    return NULL;
-}
-
-static qn_status refuse_kind(const qn__tokens *w) {
-    qn__choice row[QN__LAYER_KINDS] = {{0}};
-    const qn__table kinds = {.count = QN__LAYER_KINDS, .row = row};
-    char word[64], remedy[256];
-    const char *other = advise_other(w);
-    for (int k = 0; k < QN__LAYER_KINDS; ++k) {
-        const qn__layer_ops *ops = qn__layer_ops_of((qn__layer_kind)k);
-        row[k] = (qn__choice){.name = ops->word, .value = k, .also = ops->also};
-    }
-    qn__table_advise(&kinds, qn__tokens_quote(w, word), remedy, sizeof remedy);
-    return qn__tokens_invalid(w, other ? "this is no layer:" : "unknown layer",
-                              other ? other : remedy);
-}
-
 static qn_status parse_kind(qn__tokens *w, qn__layer_kind *kind) {
     if (qn__tokens_ended(w))
         return qn__tokens_fail(w, w->at, "a layer is empty",
                                "write a layer, such as \"dense 500 tanh\", or take the semicolon "
                                "out");
     if (!qn__layer_find(w, kind))
-        return refuse_kind(w);
+        return qn__network_refuse_kind(w);
     qn__tokens_next(w);
     return QN_OK;
 }
 
 /* The activation, unless the next word is "dropout" or the end of the layer. */
-static qn_status parse_activation(qn__tokens *w, marks *at, qn__activation *out) {
+static qn_status parse_activation(qn__tokens *w, const qn__layer_ops *ops, marks *at,
+                                  qn__activation *out) {
     *out = QN__ACT_NONE;
     if (qn__tokens_ended(w) || qn__tokens_is(w, "dropout"))
         return QN_OK;
     const qn__choice *row = qn__table_row(&qn__activations, w->text + w->at, w->size);
-    if (row == NULL) {
-        char word[64], advice[256], remedy[384];
-        qn__table_advise(&qn__activations, qn__tokens_quote(w, word), advice, sizeof advice);
-        snprintf(remedy, sizeof remedy, "%s; then perhaps dropout; layers are separated by \";\"",
-                 advice);
-        return qn__tokens_invalid(w, "unknown activation", remedy);
-    }
+    if (row == NULL)
+        return qn__network_refuse_word(w, ops, 1);
     *out = (qn__activation)row->value;
     if (*out == QN__ACT_SOFTMAX)
         at->softmax = w->at;
@@ -91,18 +63,13 @@ static qn_status parse_dropout(qn__tokens *w, marks *at, float *out) {
 /* Activation and dropout, to the end of the layer, and the semicolon after it. */
 static qn_status parse_end(qn__tokens *w, marks *at, qn__layer_text *layer) {
     const qn__layer_ops *ops = qn__layer_ops_of(layer->kind);
-    qn_status status = ops->bare ? QN_OK : parse_activation(w, at, &layer->activation);
+    qn_status status = ops->bare ? QN_OK : parse_activation(w, ops, at, &layer->activation);
     if (status == QN_OK && !ops->bare)
         status = parse_dropout(w, at, &layer->dropout);
     if (status != QN_OK)
         return status;
-    if (!qn__tokens_ended(w)) {
-        char word[64], what[128], remedy[256];
-        snprintf(what, sizeof what, "\"%s\" does not belong here", qn__tokens_quote(w, word));
-        snprintf(remedy, sizeof remedy, "a layer is: %s%s; layers are separated by \";\"",
-                 ops->syntax, ops->bare ? "" : "; the last two parts may be left out");
-        return qn__tokens_fail(w, w->at, what, remedy);
-    }
+    if (!qn__tokens_ended(w))
+        return qn__network_refuse_word(w, ops, 0);
     if (qn__tokens_is(w, ";"))
         qn__tokens_next(w);
     return QN_OK;
@@ -205,6 +172,8 @@ static qn_status refuse_softmax(const qn__tokens *w, const marks *at) {
 static qn_status check_place(const qn__tokens *w, const marks *at, size_t begin,
                              qn__layer_kind kind) {
     const int last = w->size == 0;
+    if (qn__tokens_is(w, ";"))
+        return QN_OK; /* an empty layer, which is refused next */
     if (!last && at->softmax != SIZE_MAX)
         return refuse_softmax(w, at);
     if (last && at->dropout != SIZE_MAX)

@@ -147,12 +147,12 @@ static void test_refusals(void **state) {
     check_refused(";", "a layer is empty", 1, "take the semicolon out");
     check_refused("dense", "the layer's width is missing", 6, "from 1 to 16777216");
     check_refused("dense ; dense 3", "the layer's width is missing", 7, "from 1 to 16777216");
-    check_refused("dense tanh", "invalid layer width \"tanh\"", 7, "dense 500 tanh");
-    check_refused("dense -3", "invalid layer width \"-3\"", 7, "whole number");
-    check_refused("dense 3.5", "invalid layer width \"3.5\"", 7, "whole number");
+    check_refused("dense tanh", "invalid width \"tanh\"", 7, "dense 500 tanh");
+    check_refused("dense -3", "invalid width \"-3\"", 7, "whole number");
+    check_refused("dense 3.5", "invalid width \"3.5\"", 7, "whole number");
     check_refused("dense 0", "the layer's width is 0", 7, "from 1");
-    check_refused("dense 16777217", "the layer's width is too large", 7, "16777216");
-    check_refused("dense 18446744073709551616", "invalid layer width \"18446744073709551616\"", 7,
+    check_refused("dense 16777217", "the layer's width is above 16777216", 7, "16777216");
+    check_refused("dense 18446744073709551616", "invalid width \"18446744073709551616\"", 7,
                   "16777216");
     check_refused("dense 5 softmax; dense 3", "softmax stands before the last layer", 9, "relu");
     check_refused("dense 5 relu dropout 0.5", "the last layer has dropout", 14, "take the dropout");
@@ -168,38 +168,69 @@ static void test_refusals(void **state) {
     /* Between 0 and 1 as written, but not as floats. */
     check_refused("dense 5 dropout 0.999999999; dense 3", outside, 17, "excluded");
     check_refused("dense 5 dropout 1e-60; dense 3", outside, 17, "excluded");
-    check_refused("dense 5 tanh relu", "\"relu\" does not belong here", 14, "may be left out");
+    check_refused("dense 5 tanh relu", "\"relu\" does not belong here", 14,
+                  "brackets hold what may be left out");
     check_refused("dense 5 dropout 0.5 tanh; dense 3", "\"tanh\" does not belong here", 21,
-                  "dense WIDTH ACTIVATION dropout P");
+                  "dense WIDTH [ACTIVATION] [dropout P]");
 }
 
 static void test_refused_windows(void **state) {
     (void)state;
     check_refused("conv", "the layer's number of channels is missing", 5, "conv 32 3x3 relu");
-    check_refused("conv 3x3", "invalid layer number of channels \"3x3\"", 6, "conv 32 3x3 relu");
+    check_refused("conv 3x3", "invalid number of channels \"3x3\"", 6, "conv 32 3x3 relu");
     check_refused("conv 8", "the layer's window is missing", 7, "from 1 to 255");
-    check_refused("conv 8 relu; dense 2", "invalid layer window \"relu\"", 8, "3x3");
-    check_refused("conv 8 3x; dense 2", "invalid layer window \"3x\"", 8, "3x3");
-    check_refused("conv 8 x3; dense 2", "invalid layer window \"x3\"", 8, "3x3");
-    check_refused("conv 8 3x3x3; dense 2", "invalid layer window \"3x3x3\"", 8, "3x3");
-    check_refused("conv 8 0; dense 2", "invalid layer window \"0\"", 8, "from 1 to 255");
-    check_refused("conv 8 256; dense 2", "invalid layer window \"256\"", 8, "from 1 to 255");
-    check_refused("conv 8 3 stride; dense 2", "the layer's stride is missing", 16, "whole numbers");
-    check_refused("conv 8 3 stride 0; dense 2", "invalid layer stride \"0\"", 17, "whole numbers");
+    check_refused("conv 8 relu; dense 2", "invalid window \"relu\"", 8, "3x3");
+    check_refused("conv 8 3x; dense 2", "invalid window \"3x\"", 8, "3x3");
+    check_refused("conv 8 x3; dense 2", "invalid window \"x3\"", 8, "3x3");
+    check_refused("conv 8 3x3x3; dense 2", "invalid window \"3x3x3\"", 8, "3x3");
+    check_refused("conv 8 0; dense 2", "invalid window \"0\"", 8, "from 1 to 255");
+    check_refused("conv 8 256; dense 2", "invalid window \"256\"", 8, "from 1 to 255");
+    check_refused("conv 8 3 stride; dense 2", "the layer's stride is missing", 16, "\"stride 2\"");
+    check_refused("conv 8 3 stride 0; dense 2", "invalid stride \"0\"", 17, "\"stride 2\"");
     check_refused("conv 8 3 stride 2 pad 1 stride 2; dense 2", "a layer has only one \"stride\"",
-                  25, "conv 32 3x3 relu");
-    check_refused("conv 8 3 pad some; dense 2", "invalid layer padding \"some\"", 14, "same");
+                  25, "take one of the two out");
+    check_refused("conv 8 3 pad some; dense 2", "invalid padding \"some\"", 14, "same");
     check_refused("conv 8 2 pad same; dense 2", "only an odd window has the padding \"same\"", 14,
                   "odd height");
     check_refused("conv 8 3 relu stride 2; dense 2", "\"stride\" does not belong here", 15,
-                  "CHANNELS HEIGHTxWIDTH stride S");
+                  "CHANNELS HEIGHTxWIDTH [stride S]");
     check_refused("maxpool 2 relu; dense 2", "\"relu\" does not belong here", 11,
-                  "maxpool HEIGHTxWIDTH stride S; layers");
+                  "maxpool HEIGHTxWIDTH [stride S]; brackets");
     check_refused("maxpool 2 pad 1; dense 2", "\"pad\" does not belong here", 11,
-                  "stride S; layers");
+                  "[stride S]; brackets");
     check_refused("globalpool 2; dense 2", "\"2\" does not belong here", 12, "globalpool; layers");
     check_refused("dense 2; conv 8 3", "the last layer is not dense", 10, "dense 10 softmax");
     check_refused("maxpool 2;", "the last layer is not dense", 1, "dense 10 softmax");
+}
+
+/* What newcomers wrote, and what they meant. */
+static void test_advice(void **state) {
+    static const struct {
+        const char *text, *what, *advice;
+        int column;
+    } rows[] = {
+        {"conv 8 3 padding 1; dense 2", "unknown word \"padding\"", "did you mean \"pad\"?", 10},
+        {"conv 8 3 strides 2; dense 2", "unknown word \"strides\"", "mean \"stride\"?", 10},
+        {"conv 8 3 stride=2; dense 2", "unknown word \"stride=2\"", "mean \"stride\"?", 10},
+        {"conv 8 3 pad valid; dense 2", "invalid padding \"valid\"", "\"none\"", 14},
+        {"conv 8 3 dilation 300; dense 2", "invalid dilation \"300\"", "from 1 to 255", 19},
+        {"conv 8 3 3; dense 2", "\"3\" does not belong here", "HEIGHTxWIDTH", 10},
+        {"conv(8, 3); dense 2", "unknown layer \"conv(8,\"", "separate words by blanks", 1},
+        {"dense 9, dense 2", "invalid width \"9,\"", "layers by \";\"", 7},
+        {"dense 9 relu dense 2", "\"dense\" does not belong here", "\";\" before it", 14},
+        {"dense 9 leaky; dense 2", "unknown activation \"leaky\"", "mean \"leaky_relu\"?", 9},
+        {"dense 9 leaky_relu 0.2; dense 2", "\"0.2\" does not belong here", "dense WIDTH", 20},
+        {"dense 2 softmax;;", "a layer is empty", "take the semicolon out", 17},
+        {"batchnorm 8; dense 2", "\"8\" does not belong here", "batchnorm [ACTIVATION]", 11},
+        {"groupnorm -3; dense 2", "invalid number of groups \"-3\"", "\"groupnorm 8\"", 11},
+        {"residual { dense 2 } stride 2; dense 2", "\"stride\" does not belong here",
+         "residual { LAYERS", 22},
+        {"lenet; dense 2", "this is no layer: \"lenet\"", "give the name alone", 1},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i)
+        check_refused(rows[i].text, rows[i].what, rows[i].column, rows[i].advice);
+    check_canonical("CONV 8 3X5; dense 2", "conv 8 3x5 none; dense 2 none");
 }
 
 static void test_groups(void **state) {
@@ -209,10 +240,11 @@ static void test_groups(void **state) {
         "conv 8 3x3 stride 2 groups 4 relu; conv 8 3x3 pad 2 depthwise none; dense 2 none");
     check_canonical("conv 8 3 groups 1; dense 2", "conv 8 3x3 none; dense 2 none");
     check_refused("conv 8 3 groups; dense 2", "the layer's number of groups is missing", 16,
-                  "conv 32");
-    check_refused("conv 8 3 groups 0; dense 2", "the layer's number of groups is 0", 17, "conv 32");
-    check_refused("conv 8 3 groups 2 depthwise; dense 2", "a layer has only one \"depthwise\"", 19,
-                  "conv");
+                  "groups 4");
+    check_refused("conv 8 3 groups 0; dense 2", "the layer's number of groups is 0", 17,
+                  "groups 4");
+    check_refused("conv 8 3 groups 2 depthwise; dense 2",
+                  "a layer has its groups already, before \"depthwise\"", 19, "once");
     static const char *const texts[] = {"conv 6 3 groups 4; dense 2", "conv 6 3 groups 3; dense 2",
                                         "conv 12 2 depthwise; dense 2",
                                         "conv 6 3 depthwise; dense 2"};
@@ -257,9 +289,9 @@ static void test_refused_blocks(void **state) {
     check_refused("residual { dense 2 } softmax; dense 2", "softmax stands before the last layer",
                   22, "relu");
     check_refused("dense 3; residual { dense 2 }", "the last layer is not dense", 10, "dense 10");
-    check_refused("dense 3 {; dense 2", "unknown activation \"{\"", 9, "relu");
+    check_refused("dense 3 {; dense 2", "\"{\" does not belong here", 9, "dense WIDTH");
     check_refused("residual { dense 2 } relu relu; dense 2", "\"relu\" does not belong here", 27,
-                  "residual { LAYERS | LAYERS } ACTIVATION");
+                  "residual { LAYERS [| LAYERS] } [ACTIVATION]");
 }
 
 static void test_exact_place(void **state) {
@@ -509,23 +541,15 @@ static void test_too_many_parameters(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_canonical_text),
-        cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_refused_blocks),
-        cmocka_unit_test(test_block_sources),
-        cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_normalisations),
-        cmocka_unit_test(test_refused_windows),
-        cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_most_layers),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_exact_place),
-        cmocka_unit_test(test_hostile_text),
-        cmocka_unit_test(test_random_texts),
-        cmocka_unit_test(test_program),
-        cmocka_unit_test(test_thresholds),
-        cmocka_unit_test(test_too_many_parameters),
+        cmocka_unit_test(test_canonical_text),  cmocka_unit_test(test_advice),
+        cmocka_unit_test(test_groups),          cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_refused_blocks),  cmocka_unit_test(test_block_sources),
+        cmocka_unit_test(test_windows),         cmocka_unit_test(test_normalisations),
+        cmocka_unit_test(test_refused_windows), cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_most_layers),     cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_exact_place),     cmocka_unit_test(test_hostile_text),
+        cmocka_unit_test(test_random_texts),    cmocka_unit_test(test_program),
+        cmocka_unit_test(test_thresholds),      cmocka_unit_test(test_too_many_parameters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,9 @@ enum { LINES = 1024 };
 
 static qn_status check_fit(const qn_model *model, const qn_data *data, qn_error *err) {
     const qn__recipe *recipe = qn__model_recipe_of(model);
+    const qn_status status = qn__shape_check(recipe, data, "the data", err);
+    if (status != QN_OK)
+        return status;
     if (data->features != recipe->features) {
         qn__fail(err, QN_MISMATCH, "the data has %u features, the model takes %u", data->features,
                  recipe->features);
@@ -38,7 +41,7 @@ static qn_status check_fit(const qn_model *model, const qn_data *data, qn_error 
         qn__fail(err, QN_MISMATCH, "the model was trained on bytes, the data holds other numbers");
         return qn__remedy(err, QN_MISMATCH, "give whole numbers from 0 to 255");
     }
-    return qn__shape_check(recipe, data, "the data", err);
+    return QN_OK;
 }
 
 /* The note of a device that was left out or lost: there is no callback for it. */
