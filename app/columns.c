@@ -33,7 +33,7 @@ column *columns_find(const qn_data *data) {
     return columns;
 }
 
-static const char *type_of(const qn_data *data, const column *columns, uint32_t k) {
+const char *columns_type(const qn_data *data, const column *columns, uint32_t k) {
     if (qn_data_categories(data, k))
         return "category";
     if (columns[k].missing == qn_data_items(data))
@@ -90,6 +90,14 @@ void columns_print_name(const char *text, int size) {
         putchar((unsigned char)text[i] < 0x20 || text[i] == 0x7F ? '?' : text[i]);
 }
 
+int columns_width(const char *text) { return characters(text, width_of(text)); }
+
+void columns_print_cell(const char *text, int width) {
+    const int size = width_of(text), used = characters(text, size);
+    columns_print_name(text, size);
+    printf("%*s", width > used ? width - used : 0, "");
+}
+
 void columns_print(const qn_data *data, const column *columns, uint32_t most) {
     const uint32_t features = qn_data_features(data), shown = features < most ? features : most;
     int widest = 4;
@@ -107,7 +115,7 @@ void columns_print(const qn_data *data, const column *columns, uint32_t most) {
         printf("          %7" PRIu32 "  ", k + 1);
         columns_print_name(name, size);
         printf("%*s  %-12s  %9" PRIu64 "  ", widest - characters(name, size), "",
-               type_of(data, columns, k), columns[k].missing);
+               columns_type(data, columns, k), columns[k].missing);
         columns_print_name(text, (int)strlen(text));
         putchar('\n');
     }
@@ -121,7 +129,7 @@ void columns_print_json(const qn_data *data, const column *columns) {
         const uint32_t categories = qn_data_categories(data, k);
         json_open(NULL, '{');
         json_text("name", qn_data_feature_name(data, k));
-        json_text("type", type_of(data, columns, k));
+        json_text("type", columns_type(data, columns, k));
         json_count("missing", columns[k].missing);
         if (categories) {
             json_open("categories", '[');

@@ -1,4 +1,4 @@
-/* What the columns of a data set hold, for `quern data info`. */
+/* What the columns of a data set hold, for `quern data info` and `quern data head`. */
 #ifndef APP_COLUMNS_H
 #define APP_COLUMNS_H
 
@@ -14,9 +14,17 @@ typedef struct column {
 /* One for each feature, for free(); NULL when memory is short. */
 column *columns_find(const qn_data *data);
 
+/* What a column holds: "number", "whole number", "category" or "empty". */
+const char *columns_type(const qn_data *data, const column *columns, uint32_t k);
+
 /* Prints `size` bytes of a name that comes from the data: control characters must not reach a
  * terminal, and are printed as question marks. */
 void columns_print_name(const char *text, int size);
+
+/* A text in a table is cut where it is long. The characters that are left, about; and the text with
+ * blanks up to `width` characters. */
+int columns_width(const char *text);
+void columns_print_cell(const char *text, int width);
 
 /* A table of the columns for a person, with the first `most` of them. */
 void columns_print(const qn_data *data, const column *columns, uint32_t most);

@@ -12,15 +12,27 @@
 #include <stdio.h>
 #include <string.h>
 
-const command *const all_commands[] = {&train_command,        &predict_command,
-                                       &replay_command,       &submit_command,
-                                       &jobs_command,         &data_info_command,
-                                       &data_stats_command,   &data_synth_digits_command,
-                                       &model_list_command,   &model_show_command,
-                                       &model_export_command, &model_import_command,
-                                       &devices_command,      &plan_command,
-                                       &runs_export_command,  &version_command,
-                                       &help_command,         NULL};
+const command *const all_commands[] = {&train_command,
+                                       &predict_command,
+                                       &replay_command,
+                                       &submit_command,
+                                       &jobs_command,
+                                       &data_info_command,
+                                       &data_stats_command,
+                                       &data_head_command,
+                                       &data_convert_command,
+                                       &data_split_command,
+                                       &data_synth_digits_command,
+                                       &model_list_command,
+                                       &model_show_command,
+                                       &model_export_command,
+                                       &model_import_command,
+                                       &devices_command,
+                                       &plan_command,
+                                       &runs_export_command,
+                                       &version_command,
+                                       &help_command,
+                                       NULL};
 
 /* The number of words that match the name "data synth digits"; 0 unless all match. */
 static int words_of(const char *name, int argc, char **argv) {
@@ -78,8 +90,9 @@ static int no_such_command(int argc, char **argv) {
                              "\"model\" needs a subcommand: list, show, export or import");
     if (strcmp(typed, "data") == 0)
         return message_usage(
-            "write quern data info FILE, quern data stats FILE, or quern data synth digits",
-            "\"data\" needs a subcommand: info, stats or synth digits");
+            "write quern data info FILE, quern data convert FILE -o FILE, or quern data synth "
+            "digits",
+            "\"data\" needs a subcommand: info, stats, head, convert, split or synth digits");
     if (strcmp(typed, "runs") == 0)
         return message_usage("write quern runs export DIR --format tensorboard -o DIR",
                              "\"runs\" needs a subcommand: export");

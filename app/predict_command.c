@@ -10,6 +10,7 @@
 #include "ranks.h"
 #include "report.h"
 #include "sources.h"
+#include "whole_output.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -76,43 +77,9 @@ static const option predict_options[] = {
 
 static int to_stdout(const predict_flags *f) { return strcmp(f->out, "-") == 0; }
 
-static int copy_to_stdout(const char *path) {
-    char block[65536];
-    size_t n;
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return message_fail(QN_IO, strerror(errno), path, "");
-    while ((n = fread(block, 1, sizeof block, file)) > 0)
-        if (fwrite(block, 1, n, stdout) != n) {
-            message_lost(errno); /* reported when the program ends */
-            break;
-        }
-    fclose(file);
-    return -1;
-}
-
-/* The library writes whole files. For stdout it writes one into a temporary folder, which is copied
- * and removed, so that no partial table is printed before an error. */
-static int write_to_stdout(const qn_predictions *predictions) {
-    const char *base = getenv("TMPDIR");
-    char folder[4096], path[4200];
+static int write_predictions(const void *predictions, const char *path) {
     qn_error err;
-    int length = snprintf(folder, sizeof folder, "%s/quern-XXXXXX", base && *base ? base : "/tmp");
-    interrupt_hold();
-    const char *made = length < (int)sizeof folder ? mkdtemp(folder) : NULL;
-    snprintf(path, sizeof path, "%s/predictions.csv", folder);
-    if (made)
-        interrupt_removes(path, folder);
-    interrupt_release();
-    if (!made)
-        return message_fail(QN_IO, "cannot make a folder for the output", base ? base : "/tmp",
-                            "set TMPDIR, or name a file with -o");
-    qn_status status = qn_predictions_write(predictions, path, &err);
-    int code = status == QN_OK ? copy_to_stdout(path) : ranks_unwritten(&err);
-    unlink(path);
-    rmdir(folder);
-    interrupt_removes(NULL, NULL);
-    return code;
+    return qn_predictions_write(predictions, path, &err) == QN_OK ? -1 : ranks_unwritten(&err);
 }
 
 static double now(void) {
@@ -220,7 +187,7 @@ static int write_and_report(void *user) {
     qn_error err;
     int code = -1;
     if (to_stdout(e->f))
-        code = write_to_stdout(e->predictions);
+        code = whole_output(write_predictions, e->predictions);
     else if (qn_predictions_write(e->predictions, e->f->out, &err) != QN_OK)
         code = ranks_unwritten(&err);
     if (code >= 0)

@@ -101,6 +101,16 @@ static void test_data(void **state) {
     REFUSED(qn_data_share, "out", NULL, 0, opener, NULL, NULL);
     REFUSED(qn_data_write_idx, "data", NULL, "images", NULL);
     REFUSED(qn_data_write_idx, "images_path", have.data, NULL, NULL);
+    REFUSED(qn_data_write, "data", NULL, NULL, "a.csv", NULL);
+    REFUSED(qn_data_write, "path", have.data, NULL, NULL, NULL);
+    REFUSED(qn_data_split, "data", NULL, &(uint64_t){1}, 1, 1, 0, &out);
+    REFUSED(qn_data_split, "shares", have.data, NULL, 1, 1, 0, &out);
+    REFUSED(qn_data_split, "out", have.data, &(uint64_t){1}, 1, 1, 0, NULL);
+    char note[8] = "x";
+    qn_data_reading(have.data, NULL, note, sizeof note);
+    assert_string_equal(note, "");
+    qn_data_reading(NULL, "csv", note, sizeof note);
+    qn_data_reading(have.data, "csv", NULL, sizeof note);
     REFUSED(qn_data_write_csv, "data", NULL, "a.csv");
     REFUSED(qn_data_write_csv, "path", have.data, NULL);
     REFUSED(qn_data_write_sheet, "data", NULL, NULL, "a.png");

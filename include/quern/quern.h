@@ -6,6 +6,7 @@
 #include <quern/arrow.h>
 #include <quern/choices.h>
 #include <quern/cluster.h>
+#include <quern/convert.h>
 #include <quern/data.h>
 #include <quern/defaults.h>
 #include <quern/device.h>

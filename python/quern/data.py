@@ -324,6 +324,69 @@ class Data:
         """
         call("qn_data_write_sheet", self._address, text(augment), text(path))
 
+    def write(self, path, format=None, labels=None):
+        """Writes the data set to a file that `open` reads, with the same digest.
+
+        Parameters
+        ----------
+        path : str or path
+            The file. It is complete, or the old one is as it was.
+        format : str, optional
+            "csv", "npy", "npz", "libsvm", "idx" or "tar". By default the ending of the path tells.
+        labels : str or path, optional
+            NPY and IDX: the file of the labels. Without it they are left out.
+
+        Returns
+        -------
+        str or None
+            What `open` has to be told of this file, where it has to be told something.
+
+        Raises
+        ------
+        InputError
+            The format cannot hold the data, such as categories in NPY.
+        """
+        call("qn_data_write", self._address, text(format), text(path), text(labels))
+        ending = os.fsdecode(path).rpartition(".")[2]
+        known = {"svm": "libsvm", "svmlight": "libsvm"}
+        name = format or ("idx" if ending.endswith("-ubyte") else known.get(ending, ending))
+        if name in ("npy", "idx") and labels is None:
+            return None
+        note = C.create_string_buffer(480)
+        library().qn_data_reading(self._address, text(name), note, len(note))
+        return spelled(note.value.decode()) or None
+
+    def split(self, shares, seed=1, stratify=False):
+        """Cuts the items into parts: each item is in one of them, and keeps its place in the order.
+
+        Parameters
+        ----------
+        shares : dict or sequence of float
+            The share of each part, with the sum 1 and at most 9 digits behind the point, such as
+            ``{"train": 0.8, "test": 0.2}``.
+        seed : int
+            Another seed puts other items into a part.
+        stratify : bool
+            Cut each class by itself.
+
+        Returns
+        -------
+        dict or list of Data
+            As `shares`. The same items as those of ``quern data split``.
+        """
+        named = hasattr(shares, "values")
+        given = [round(float(share) * 1e9) for share in (shares.values() if named else shares)]
+        if sum(given) != 10**9 or min(given) < 1:
+            raise UsageError(f"the shares have the sum {sum(given) / 1e9:.9g}", "shares",
+                             "give shares above 0 with the sum 1")
+        if not 0 <= seed < 2**64:  # ctypes would wrap it
+            raise UsageError(f"seed cannot be {seed!r}", "", "give a whole number from 0")
+        parts = (C.c_void_p * len(given))()
+        call("qn_data_split", self._address, (C.c_uint64 * len(given))(*given), len(given), seed,
+             int(stratify), parts)
+        made = [Data._of(part) for part in parts]
+        return dict(zip(shares, made)) if named else made
+
     def describe(self, quantiles=(0.25, 0.5, 0.75), *, by_class=False, correlation=False,
                  histograms=False, bins=None, as_frame=False, threads=0):
         """Statistics of each column, each computed exactly and rounded once.

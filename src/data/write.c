@@ -5,7 +5,8 @@
 #include "base/memory.h"
 #include "base/place.h"
 #include "base/text.h"
-#include "data/data.h"
+#include "data/formats.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -99,14 +100,14 @@ static qn_status build_idx(const qn_data *data, const char *path, int labels, qn
     return status;
 }
 
-/* The labels would replace the images. */
-static qn_status check_apart(const char *images_path, const char *labels_path, qn_error *err) {
+/* The labels would replace the values. */
+qn_status qn__paths_apart(const char *path, const char *labels_path, qn_error *err) {
     qn__place images, labels;
-    qn__place_of(images_path, &images);
+    qn__place_of(path, &images);
     qn__place_of(labels_path, &labels);
     if (!qn__place_same(&images, &labels) || S_ISCHR(images.mode))
         return QN_OK;
-    qn__fail(err, QN_USAGE, "images and labels cannot go to one file");
+    qn__fail(err, QN_USAGE, "values and labels cannot go to one file");
     qn__at(err, "%s", labels_path);
     return qn__remedy(err, QN_USAGE, "name two files");
 }
@@ -119,7 +120,7 @@ qn_status qn_data_write_idx(const qn_data *data, const char *images_path, const 
     qn__writer *images = NULL, *labels = NULL;
     qn_status status = check_idx(data, labels_path, err);
     if (status == QN_OK && labels_path)
-        status = check_apart(images_path, labels_path, err);
+        status = qn__paths_apart(images_path, labels_path, err);
     if (status == QN_OK)
         status = build_idx(data, images_path, 0, &images, err);
     if (status == QN_OK && labels_path)
@@ -138,9 +139,24 @@ qn_status qn_data_write_idx(const qn_data *data, const char *images_path, const 
 
 /* ------------------------------------------------------------------ CSV */
 
+int qn__looks_like_bytes(const qn_data *data) {
+    for (uint32_t k = 0; k < data->features; k++)
+        if (qn_data_categories(data, k) > 0)
+            return 0;
+    for (uint64_t i = 0; i < data->items && data->type == QN_F32; i++) {
+        const float *value = qn__data_item(data, i);
+        for (uint32_t k = 0; k < data->features; k++)
+            if (!(value[k] >= 0.0f && value[k] <= 255.0f) || value[k] != floorf(value[k]) ||
+                signbit(value[k]))
+                return 0;
+    }
+    return data->type == QN_F32;
+}
+
 /* Text for the file, written in pieces. */
 typedef struct lines {
     qn__writer *writer;
+    int pointed; /* the next number is written with a point, so that the type stays */
     size_t size;
     char text[65536];
 } lines;
@@ -243,7 +259,11 @@ static qn_status add_float(const qn_data *data, uint32_t k, float value, lines *
     if (categories)
         return add_text(out, qn_data_category(data, k, (uint32_t)value), err);
     char *to = out->text + out->size;
-    qn__float_text(value, to);
+    if (out->pointed)
+        sprintf(to, "%d.0", (int)value);
+    else
+        qn__float_text(value, to);
+    out->pointed = 0;
     out->size += strlen(to);
     return QN_OK;
 }
@@ -278,6 +298,7 @@ static qn_status end_line(lines *out, qn_error *err) {
 
 static qn_status add_table(const qn_data *data, lines *out, qn_error *err) {
     qn_status status = add_names(data, out, err);
+    out->pointed = qn__looks_like_bytes(data);
     if (status == QN_OK)
         status = end_line(out, err);
     for (uint64_t i = 0; i < data->items && status == QN_OK; i++) {

@@ -1,6 +1,7 @@
 /* PNG (ISO/IEC 15948) around a zlib stream (RFC 1950) of stored blocks (RFC 1951): no compression
  * needs no library, and the bytes are the same everywhere. */
 #include "image/png_write.h"
+#include "base/crc32.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include <string.h>
@@ -13,16 +14,10 @@ typedef struct output {
     uint32_t crc;
 } output;
 
-/* CRC-32 of PNG's annex D, bit by bit: a contact sheet has some 100 kB. */
 static void put(output *o, const void *bytes, size_t size) {
-    const uint8_t *from = bytes;
     memcpy(o->at, bytes, size);
     o->at += size;
-    for (size_t i = 0; i < size; i++) {
-        o->crc ^= from[i];
-        for (int bit = 0; bit < 8; bit++)
-            o->crc = o->crc >> 1 ^ (0xEDB88320u & (0u - (o->crc & 1)));
-    }
+    o->crc = qn__crc32(o->crc, bytes, size);
 }
 
 static void put_word(output *o, uint32_t value) {
@@ -33,11 +28,11 @@ static void put_word(output *o, uint32_t value) {
 
 static void begin_chunk(output *o, size_t size, const char name[5]) {
     put_word(o, (uint32_t)size);
-    o->crc = UINT32_MAX;
+    o->crc = 0;
     put(o, name, 4);
 }
 
-static void end_chunk(output *o) { put_word(o, ~o->crc); }
+static void end_chunk(output *o) { put_word(o, o->crc); }
 
 static uint32_t adler(const uint8_t *bytes, size_t size) {
     uint32_t a = 1, b = 0;

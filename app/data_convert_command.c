@@ -1,0 +1,88 @@
+/* quern data convert: a data file in another format. */
+
+#include "command.h"
+#include "message.h"
+#include "paths.h"
+#include "sources.h"
+#include "written.h"
+
+typedef struct convert_flags {
+    source_flags from;
+    written_flags to;
+    uint64_t threads;
+    int quiet, json;
+} convert_flags;
+
+#define AT(member) .place = offsetof(convert_flags, member)
+
+static const option convert_options[] = {
+    {.heading = "Options", .more = written_options, AT(to)},
+    {.name = "threads",
+     .kind = OPTION_COUNT,
+     AT(threads),
+     .value = "N",
+     .low = 1,
+     .high = 4096,
+     .help = "CPU threads for reading",
+     .fallback = "every core"},
+    {.name = "quiet", .kind = OPTION_FLAG, AT(quiet), .help = "print errors only"},
+    {.name = "json", .kind = OPTION_FLAG, AT(json), .help = "print one JSON object instead"},
+    {.heading = "Data", .more = source_label_options, AT(from)},
+    {.more = source_weight_options, AT(from)},
+    {.more = source_column_options, AT(from)},
+    {.more = source_image_options, AT(from)},
+    {.more = source_unlabelled_options, AT(from)},
+    {.name = NULL}};
+
+static int check_flags(const convert_flags *f) {
+    const int code = written_check(&f->to);
+    if (code >= 0)
+        return code;
+    if (f->json && f->quiet)
+        return message_usage("leave one of them out", "--quiet does nothing with --json");
+    if (f->json && written_is_stream(&f->to))
+        return message_usage("name a file with -o, or leave --json out",
+                             "the standard output cannot take the data and --json");
+    return -1;
+}
+
+static int run(const command *self, int argc, char **argv) {
+    convert_flags f = {.quiet = 0};
+    arguments given;
+    qn_data *data = NULL;
+    int code = options_read(self, argc - 3, argv + 3, &f, &given);
+    if (code >= 0)
+        return code;
+    message_setup(self->name, f.quiet, f.json);
+    code = check_flags(&f);
+    if (code >= 0)
+        return code;
+    paths files = {.count = 0};
+    paths_add_data(&files, "FILE", given.operand[0]);
+    paths_add(&files, QN_FILE_READ, "--labels", f.from.labels);
+    paths_add(&files, QN_FILE_WRITE, "-o", written_is_stream(&f.to) ? NULL : f.to.out);
+    paths_add(&files, QN_FILE_WRITE, "--output-labels", f.to.labels);
+    code = paths_check(&files, 1);
+    if (code < 0)
+        code = source_open(given.operand[0], f.from.labels, &f.from, f.threads, NULL, &data);
+    if (code < 0)
+        code = written_make(data, &f.to, NULL, f.quiet, f.json);
+    qn_data_close(data);
+    return code < 0 ? EXIT_DONE : code;
+}
+
+const command data_convert_command = {
+    .name = "data convert",
+    .summary = "write a data file in another format",
+    .usage = "quern data convert FILE [options] -o FILE",
+    .about = "Reads what \"quern data info\" reads and writes CSV, NPY, NPZ, LIBSVM, IDX or an "
+             "archive of images. The file has the digest of what was read; a note names the "
+             "options with which it must be read. What the format cannot hold is refused: texts "
+             "and weights in NPY, say.",
+    .operand = "FILE",
+    .options = convert_options,
+    .examples = "quern data convert heart.parquet --label sick -o heart.csv\n"
+                "quern data convert digits.csv -o digits.npz\n"
+                "quern data convert a9a.libsvm -o x.npy --output-labels y.npy\n"
+                "quern data convert t.parquet --format csv -o - | head",
+    .run = run};

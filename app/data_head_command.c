@@ -1,0 +1,218 @@
+/* quern data head: the first items of a data file. */
+
+#include "columns.h"
+#include "command.h"
+#include "jsonline.h"
+#include "message.h"
+#include "paths.h"
+#include "sources.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct head_flags {
+    source_flags from;
+    uint64_t items;
+    int json;
+} head_flags;
+
+#define AT(member) .place = offsetof(head_flags, member)
+
+static const option head_options[] = {{.heading = "Options",
+                                       .letter = 'n',
+                                       .name = "items",
+                                       .kind = OPTION_COUNT,
+                                       AT(items),
+                                       .value = "N",
+                                       .low = 1,
+                                       .high = 10000,
+                                       .help = "how many items",
+                                       .fallback = "5"},
+                                      {.name = "json",
+                                       .kind = OPTION_FLAG,
+                                       AT(json),
+                                       .help = "print one JSON object instead, with all columns"},
+                                      {.heading = "Data", .more = source_label_options, AT(from)},
+                                      {.more = source_weight_options, AT(from)},
+                                      {.more = source_column_options, AT(from)},
+                                      {.more = source_image_options, AT(from)},
+                                      {.more = source_unlabelled_options, AT(from)},
+                                      {.name = NULL}};
+
+/* Features that fit a line, about. */
+enum { MOST_FEATURES = 8, CELL_ROOM = 40 };
+
+/* What is shown: the label, the features that fit, the weights. */
+typedef struct table {
+    const qn_data *data;
+    const column *columns;
+    uint64_t items;
+    uint32_t features; /* of them */
+} table;
+
+/* A number as the shortest text that gives the same float32. */
+static const char *number(float value, char room[CELL_ROOM]) {
+    for (int digits = 6; digits <= 9; digits++) {
+        snprintf(room, CELL_ROOM, "%.*g", digits, (double)value);
+        if (strtof(room, NULL) == value)
+            break;
+    }
+    return room;
+}
+
+static const char *label_text(const qn_data *data, uint64_t item, char room[CELL_ROOM]) {
+    if (qn_data_targets(data))
+        return number(qn_data_targets(data)[item], room);
+    const int32_t label = qn_data_labels(data)[item];
+    const char *name = qn_data_class_name(data, (uint32_t)label);
+    snprintf(room, CELL_ROOM, "%" PRId32, label);
+    return name ? name : room;
+}
+
+/* NULL: the value is missing. */
+static const char *value_text(const qn_data *data, uint64_t item, uint32_t k,
+                              char room[CELL_ROOM]) {
+    const uint64_t at = item * qn_data_features(data) + k;
+    if (qn_data_type_of(data) == QN_U8) {
+        snprintf(room, CELL_ROOM, "%u", (unsigned)((const uint8_t *)qn_data_values(data))[at]);
+        return room;
+    }
+    const float value = ((const float *)qn_data_values(data))[at];
+    if (value != value)
+        return NULL;
+    return qn_data_categories(data, k) ? qn_data_category(data, k, (uint32_t)value)
+                                       : number(value, room);
+}
+
+/* Columns of the table: 0 the label, where there is one, then the features, then the weights. */
+static uint32_t count_columns(const table *t) {
+    return (qn_data_target(t->data) != QN_TARGET_NONE) + t->features +
+           (qn_data_weights(t->data) != NULL);
+}
+
+/* Line 0 has the names, line 1 the types; the items follow. */
+static const char *cell(const table *t, uint64_t line, uint32_t c, char room[CELL_ROOM]) {
+    const qn_data *data = t->data;
+    const uint32_t labelled = qn_data_target(data) != QN_TARGET_NONE, k = c - labelled;
+    const char *name = c < labelled      ? qn_data_label_name(data)
+                       : k < t->features ? qn_data_feature_name(data, k)
+                                         : qn_data_weight_name(data);
+    if (line == 0 && c >= labelled && k < t->features)
+        snprintf(room, CELL_ROOM, "f%" PRIu32, k);
+    else
+        strcpy(room, c < labelled ? "label" : "weight");
+    if (line == 0)
+        return name ? name : room;
+    if (c < labelled)
+        return line > 1                ? label_text(data, line - 2, room)
+               : qn_data_targets(data) ? "real label"
+                                       : "class";
+    if (k >= t->features)
+        return line == 1 ? "weight" : number(qn_data_weights(data)[line - 2], room);
+    if (line == 1)
+        return columns_type(data, t->columns, k);
+    const char *value = value_text(data, line - 2, k, room);
+    return value ? value : "-";
+}
+
+static void print(const table *t) {
+    char room[CELL_ROOM], *to = room;
+    const uint32_t count = count_columns(t), rest = qn_data_features(t->data) - t->features;
+    int width[MOST_FEATURES + 2] = {0};
+    for (uint64_t line = 0; line < t->items + 2; line++)
+        for (uint32_t c = 0; c < count; c++) {
+            const int needed = columns_width(cell(t, line, c, to));
+            width[c] = needed > width[c] ? needed : width[c];
+        }
+    for (uint64_t line = 0; line < t->items + 2; line++) {
+        for (uint32_t c = 0; c < count; c++) {
+            columns_print_cell(cell(t, line, c, to), c + 1 < count ? width[c] + 2 : 0);
+        }
+        putchar('\n');
+    }
+    if (rest)
+        printf("and %" PRIu32 " more features\n", rest);
+}
+
+/* Numbers are numbers, texts are texts, and what is missing is null. */
+static void print_json_value(const table *t, uint64_t item, uint32_t c) {
+    char room[CELL_ROOM];
+    const qn_data *data = t->data;
+    const uint32_t labelled = qn_data_target(data) != QN_TARGET_NONE, k = c - labelled;
+    const char *text = c >= labelled && k < t->features ? value_text(data, item, k, room)
+                                                        : cell(t, item + 2, c, room);
+    if (text && text == room)
+        json_number(NULL, strtod(text, NULL));
+    else
+        json_text(NULL, text);
+}
+
+static void print_json(const table *t, const char *path) {
+    char room[CELL_ROOM];
+    json_begin("head");
+    json_text("file", path);
+    json_open("columns", '[');
+    for (uint32_t c = 0; c < count_columns(t); c++) {
+        json_open(NULL, '{');
+        json_text("name", cell(t, 0, c, room));
+        json_text("type", cell(t, 1, c, room));
+        json_close('}');
+    }
+    json_close(']');
+    json_open("items", '[');
+    for (uint64_t i = 0; i < t->items; i++) {
+        json_open(NULL, '[');
+        for (uint32_t c = 0; c < count_columns(t); c++)
+            print_json_value(t, i, c);
+        json_close(']');
+    }
+    json_close(']');
+    json_end();
+}
+
+static int run(const command *self, int argc, char **argv) {
+    head_flags f = {.items = 5};
+    arguments given;
+    qn_data *data = NULL;
+    int code = options_read(self, argc - 3, argv + 3, &f, &given);
+    if (code >= 0)
+        return code;
+    message_setup(self->name, 0, f.json);
+    paths files = {.count = 0};
+    paths_add_data(&files, "FILE", given.operand[0]);
+    paths_add(&files, QN_FILE_READ, "--labels", f.from.labels);
+    code = paths_check(&files, 1);
+    if (code < 0)
+        code = source_open(given.operand[0], f.from.labels, &f.from, 0, NULL, &data);
+    if (code >= 0)
+        return code;
+    column *columns = columns_find(data);
+    const uint32_t features = qn_data_features(data);
+    const table t = {.data = data,
+                     .columns = columns,
+                     .items = f.items < qn_data_items(data) ? f.items : qn_data_items(data),
+                     .features = f.json || features < MOST_FEATURES ? features : MOST_FEATURES};
+    if (!columns)
+        code = message_fail(QN_MEMORY, "out of memory", "", "");
+    else if (f.json)
+        print_json(&t, given.operand[0]);
+    else
+        print(&t);
+    free(columns);
+    qn_data_close(data);
+    return columns ? EXIT_DONE : code;
+}
+
+const command data_head_command = {
+    .name = "data head",
+    .summary = "show the first items of a data file",
+    .usage = "quern data head FILE [-n N] [options]",
+    .about = "Prints the names of the columns, what they hold, and the first items, as a table: "
+             "the label first, then the features. A missing value is a dash. The first 8 features "
+             "are shown; --json has all of them, and null for a missing value.",
+    .operand = "FILE",
+    .options = head_options,
+    .examples = "quern data head heart.parquet --label sick\n"
+                "quern data head table.csv -n 20 --json",
+    .run = run};

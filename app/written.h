@@ -1,0 +1,28 @@
+/* Writing a data set to the file that a command names, for data convert and data split. */
+#ifndef APP_WRITTEN_H
+#define APP_WRITTEN_H
+
+#include "options.h"
+#include <quern/data.h>
+
+/* Values of the options; every text may be NULL. */
+typedef struct written_flags {
+    const char *out, *format, *labels;
+} written_flags;
+
+/* -o, --format and --output-labels; they fill a written_flags. */
+extern const option written_options[];
+
+/* 1 when the file is the standard output. */
+int written_is_stream(const written_flags *f);
+
+/* Checks what is possible before any file is opened. Returns -1, or an exit code after a message.
+ */
+int written_check(const written_flags *f);
+
+/* Writes the data set, and tells about it unless `quiet`: a line, or with `json` an object. `part`
+ * is the name of the part that it is of another one, or NULL. Returns as above. */
+int written_make(const qn_data *data, const written_flags *f, const char *part, int quiet,
+                 int json);
+
+#endif

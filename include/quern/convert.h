@@ -1,0 +1,53 @@
+/* Data sets written to files of other formats, and cut into parts. */
+#ifndef QUERN_CONVERT_H
+#define QUERN_CONVERT_H
+
+#include <quern/data.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Writes a data set to a file. `format` is one of these; NULL: by the ending of the path.
+ *
+ *   "csv"     .csv                      numbers, categories, names, labels, weights
+ *   "npy"     .npy                      numbers; the labels are a second array, `labels_path`
+ *   "npz"     .npz                      the arrays x, y (labels) and weight, not compressed
+ *   "libsvm"  .libsvm .svmlight .svm    numbers, and labels that are numbers
+ *   "idx"     .idx -ubyte               bytes; the labels are a second file, `labels_path`
+ *   "tar"     .tar                      images of bytes, as PNG in a folder for each class
+ *
+ * A file that qn_data_open reads with the options that qn_data_reading names has the digest of
+ * `data`; only tar, which puts the items in another order, has not. What the format cannot hold is
+ * refused with QN_INPUT before the file is made. Names of columns that it cannot hold are left out.
+ * `labels_path` may be NULL, and then the labels are left out; it is QN_USAGE where the format
+ * holds its labels itself.
+ *
+ * Files are written as by qn_data_write_csv, and fail as it does. QN_USAGE: the format is unknown,
+ * or the path has no such ending. */
+QN_API qn_status qn_data_write(const qn_data *data, const char *format, const char *path,
+                               const char *labels_path, qn_error *err);
+
+/* Tells, for a person, what a reader of a file that qn_data_write made has to be told, with options
+ * between backquotes as in messages; and where the labels get other numbers in this format, so that
+ * the digest is another. "" where there is nothing to tell, and for NULL or an unknown format.
+ * `text` has `room` bytes, at least 1; a longer text is cut. */
+QN_API void qn_data_reading(const qn_data *data, const char *format, char *text, size_t room);
+
+/* Cuts a data set into `count` parts, from 1 to 256, in proportion to `shares`: whole numbers from
+ * 1, of which the sum is below 2^31. Each item is in one part; the parts keep its place in the
+ * order of the items. Which items a part has depends on `seed`, the number of items and the shares
+ * alone (docs/exactness.md 2.10), so the first of the shares 1, 4 has the items that training with
+ * `train.valid_fraction` 0.2 and the same seed sets aside. `stratify` 1: each class is cut so.
+ *
+ * On success the caller owns the data sets out[0] to out[count - 1], for qn_data_close; `data` may
+ * be closed before. They keep all names, categories and classes of `data`. Fails with QN_USAGE
+ * (count, shares; `stratify` without classes), QN_INPUT (a part would have no item, or weights of 0
+ * alone) or QN_MEMORY. All of `out` is then NULL, but untouched where `count` is above 256. */
+QN_API qn_status qn_data_split(const qn_data *data, const uint64_t *shares, uint32_t count,
+                               uint64_t seed, int stratify, qn_data **out, qn_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,165 @@
+/* qn_data_write: the formats, and what each of them can hold. */
+#include "base/argument.h"
+#include "base/float_state.h"
+#include "data/formats.h"
+#include <quern/convert.h>
+#include <stdio.h>
+#include <string.h>
+
+static const qn__format formats[] = {
+    {"csv", "CSV", {".csv"}, .categories = 1, .weights = 1, .texts = 1, .counts = 1},
+    {"npy", "NPY", {".npy"}, .labels_apart = 1, .counts = 1},
+    {"npz", "NPZ", {".npz"}, .weights = 1, .counts = 1},
+    {"libsvm", "LIBSVM", {".libsvm", ".svmlight", ".svm"}, .texts = 1, .counts = 1},
+    {"idx", "IDX", {".idx", "-ubyte"}, .labels_apart = 1},
+    {"tar", "an archive of images", {".tar"}, .counts = 0},
+};
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+static int is(const qn__format *f, const char *name) { return strcmp(f->name, name) == 0; }
+
+const qn__format *qn__format_named(const char *name) {
+    for (int i = 0; name && i < FORMATS; i++)
+        if (is(&formats[i], name))
+            return &formats[i];
+    return NULL;
+}
+
+static const qn__format *of_path(const char *path) {
+    const size_t size = strlen(path);
+    for (int i = 0; i < FORMATS; i++)
+        for (const char *const *end = formats[i].endings; *end; end++)
+            if (size >= strlen(*end) && strcmp(path + size - strlen(*end), *end) == 0)
+                return &formats[i];
+    return NULL;
+}
+
+static qn_status find_format(const char *name, const char *path, const qn__format **out,
+                             qn_error *err) {
+    *out = name ? qn__format_named(name) : of_path(path);
+    if (*out)
+        return QN_OK;
+    if (name)
+        qn__fail(err, QN_USAGE, "\"%.40s\" is no format that can be written", name);
+    else
+        qn__fail(err, QN_USAGE, "the ending of the name tells no format");
+    if (!name)
+        qn__at(err, "%s", path);
+    return qn__remedy(err, QN_USAGE,
+                      name ? "the formats are csv, npy, npz, libsvm, idx and tar"
+                           : "end it in .csv, .npy, .npz, .libsvm, .idx or .tar, or name the "
+                             "format with `write.format`");
+}
+
+/* ------------------------------------------------------------------ what a format can hold */
+
+qn__content qn__text_content(const char *text) {
+    const qn__cell cell = {.text = text, .size = strlen(text)};
+    return qn__cell_content(&cell);
+}
+
+static qn_status check_columns(const qn__format *f, const qn_data *data, qn_error *err) {
+    for (uint32_t k = 0; k < data->features; k++) {
+        const char *name = qn_data_feature_name(data, k);
+        if (f->categories || qn_data_categories(data, k) == 0)
+            continue;
+        qn__fail(err, QN_INPUT, "feature %u%s%.40s%s holds categories, and %s holds numbers",
+                 (unsigned)k + 1, name ? " \"" : "", name ? name : "", name ? "\"" : "", f->shown);
+        return qn__remedy(err, QN_INPUT,
+                          "write it as CSV, or leave the column out with `data.drop`");
+    }
+    if (!data->weights || f->weights)
+        return QN_OK;
+    qn__fail(err, QN_INPUT, "%s holds no weights of items", f->shown);
+    return qn__remedy(err, QN_INPUT, "write it as CSV or NPZ, or leave `data.weight` out");
+}
+
+/* A text that CSV would read as another one. */
+static qn_status check_cell(const char *text, const char *what, int label, qn_error *err) {
+    const qn__content content = qn__text_content(text);
+    const char *why = strchr(text, '\n')                         ? "holds a line end"
+                      : content == QN__CONTENT_GAP               ? "means a missing value"
+                      : label && content == QN__CONTENT_INFINITE ? "means an infinity"
+                                                                 : NULL;
+    char shown[64];
+    if (!why)
+        return QN_OK;
+    qn__cell_show(&(qn__cell){.text = text, .size = strlen(text)}, shown);
+    qn__fail(err, QN_INPUT, "the %s \"%s\" cannot be written as CSV: there it %s", what, shown,
+             why);
+    return qn__remedy(err, QN_INPUT,
+                      label ? "write it as NPZ, or rename it"
+                            : "rename it, or leave the column out with `data.drop`");
+}
+
+static qn_status check_csv(const qn_data *data, qn_error *err) {
+    qn_status status = QN_OK;
+    for (uint32_t k = 0; k < data->features; k++)
+        for (uint32_t i = 0; i < qn_data_categories(data, k) && status == QN_OK; i++)
+            status = check_cell(qn_data_category(data, k, i), "category", 0, err);
+    for (uint32_t k = 0; qn_data_class_name(data, k) && status == QN_OK; k++)
+        status = check_cell(qn_data_class_name(data, k), "class", 1, err);
+    return status;
+}
+
+static qn_status check_libsvm(const qn_data *data, qn_error *err) {
+    if (!data->labels && !data->targets) {
+        qn__fail(err, QN_INPUT, "LIBSVM needs a label in each line, and there are no labels");
+        return qn__remedy(err, QN_INPUT, "write it as CSV, NPY or NPZ");
+    }
+    for (uint32_t k = 0; qn_data_class_name(data, k); k++) {
+        const char *name = qn_data_class_name(data, k);
+        if (qn__text_content(name) == QN__CONTENT_NUMBER && strlen(name) < 40)
+            continue;
+        qn__fail(err, QN_INPUT, "labels in LIBSVM are numbers, and a class is called \"%.40s\"",
+                 name);
+        return qn__remedy(err, QN_INPUT, "write it as CSV or NPZ");
+    }
+    return QN_OK;
+}
+
+static qn_status check_labels(const qn__format *f, const qn_data *data, const char *labels_path,
+                              qn_error *err) {
+    if (!labels_path)
+        return QN_OK;
+    if (!f->labels_apart) {
+        qn__fail(err, QN_USAGE, "%s holds the labels itself", f->shown);
+        return qn__remedy(err, QN_USAGE, "leave `write.labels_path` out");
+    }
+    if (!data->labels && !(data->targets && !is(f, "idx"))) {
+        qn__fail(err, QN_INPUT,
+                 data->targets ? "labels in IDX are classes, and these are real"
+                               : "there are no labels to write");
+        return qn__remedy(err, QN_INPUT,
+                          data->targets ? "write it as CSV, NPY or NPZ"
+                                        : "leave `write.labels_path` out");
+    }
+    return QN_OK;
+}
+
+qn_status qn_data_write(const qn_data *data, const char *name, const char *path,
+                        const char *labels_path, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(data, err);
+    QN__NEED(path, err);
+    const qn__format *f;
+    qn_status status = find_format(name, path, &f, err);
+    if (status == QN_OK)
+        status = check_labels(f, data, labels_path, err);
+    if (status == QN_OK)
+        status = check_columns(f, data, err);
+    if (status == QN_OK && labels_path)
+        status = qn__paths_apart(path, labels_path, err);
+    if (status == QN_OK && is(f, "csv"))
+        status = check_csv(data, err);
+    if (status == QN_OK && is(f, "libsvm"))
+        status = check_libsvm(data, err);
+    if (status != QN_OK)
+        return status;
+    return is(f, "csv")      ? qn_data_write_csv(data, path, err)
+           : is(f, "npy")    ? qn__write_npy(data, path, labels_path, err)
+           : is(f, "npz")    ? qn__write_npz(data, path, err)
+           : is(f, "libsvm") ? qn__write_libsvm(data, path, err)
+           : is(f, "idx")    ? qn_data_write_idx(data, path, labels_path, err)
+                             : qn_data_write_tar(data, path, err);
+}
