@@ -65,6 +65,14 @@ typedef struct qn__cpu_span {
     size_t a_column, a_row, d_column, d_row, a_ahead, d_ahead;
 } qn__cpu_span;
 
+/* Inputs of consecutive items: input c of item i is at[i * row + c / 16 * panel + c % 16]. Up to 15
+ * floats behind the last input can be read. */
+typedef struct qn__cpu_items {
+    const float *at;
+    size_t row, panel;
+    uint32_t inputs, panels;
+} qn__cpu_items;
+
 typedef struct qn__cpu_kernels {
     const char *name; /* "scalar", "avx2", "avx512", "neon" */
     uint32_t rows;    /* of a tile of matmul and matmul_some, 12 at most */
@@ -196,6 +204,16 @@ typedef struct qn__cpu_kernels {
     void (*item_errors)(uint32_t items, const float *delta, const float *x, const float *mean,
                         const float *inverse, const float *weight, const float *h, const float *k,
                         float *e);
+    /* A dense layer with few outputs. dots: z[o * z_stride + i] = the chain of matmul of row i of
+     * x, from start[o], with the factors w[k * 16 + o] of k < x->inputs; rows up to the next
+     * multiple of 16 are read, and have results without a meaning. outer_few: of one grain, for
+     * each output o and input c, partial[o * x->panels * 16 + c] = the chain over the items of
+     * fma(d[o * d_stride + i], input c of item i) from +0, and zeros behind the last input. Behind
+     * all outputs follow 16 times the sum of d for each output, a chain of additions from +0. */
+    void (*dots)(uint32_t items, uint32_t outputs, const qn__cpu_items *x, const float *w,
+                 const float *start, float *z, size_t z_stride);
+    void (*outer_few)(uint32_t items, uint32_t outputs, const qn__cpu_items *x, const float *d,
+                      size_t d_stride, float *partial);
     /* y[i] = exp(x[i]), log(x[i]); x and y may be the same array. */
     void (*exp)(size_t count, const float *x, float *y);
     void (*log)(size_t count, const float *x, float *y);

@@ -22,6 +22,26 @@ static inline vf v_rint(vf x) {
     return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
+/* Four columns of 8 rows: 4 x 4 floats are transposed within 128 bits. */
+static inline __m256 v_rows_apart(const float *p, size_t apart) {
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)),
+                                _mm_loadu_ps(p + 4 * apart), 1);
+}
+
+static inline __attribute__((always_inline)) void v_load_quad(const float *p, size_t apart,
+                                                              vf r[4]) {
+    const __m256 a = v_rows_apart(p, apart), b = v_rows_apart(p + apart, apart);
+    const __m256 c = v_rows_apart(p + 2 * apart, apart), d = v_rows_apart(p + 3 * apart, apart);
+    const __m256d ab = _mm256_castps_pd(_mm256_unpacklo_ps(a, b));
+    const __m256d cd = _mm256_castps_pd(_mm256_unpacklo_ps(c, d));
+    const __m256d ab_high = _mm256_castps_pd(_mm256_unpackhi_ps(a, b));
+    const __m256d cd_high = _mm256_castps_pd(_mm256_unpackhi_ps(c, d));
+    r[0] = _mm256_castpd_ps(_mm256_unpacklo_pd(ab, cd));
+    r[1] = _mm256_castpd_ps(_mm256_unpackhi_pd(ab, cd));
+    r[2] = _mm256_castpd_ps(_mm256_unpacklo_pd(ab_high, cd_high));
+    r[3] = _mm256_castpd_ps(_mm256_unpackhi_pd(ab_high, cd_high));
+}
+
 static inline void v_widen(double *s, vf x, int add) {
     const __m256d low = _mm256_cvtps_pd(_mm256_castps256_ps128(x));
     const __m256d high = _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1));

@@ -27,6 +27,28 @@ static inline vf v_rint(vf x) {
 }
 #pragma GCC diagnostic pop
 
+/* Four columns of 16 rows: 4 x 4 floats are transposed within 128 bits. */
+static inline __m512 v_rows_apart(const float *p, size_t apart) {
+    __m512 x = _mm512_castps128_ps512(_mm_loadu_ps(p));
+    x = _mm512_insertf32x4(x, _mm_loadu_ps(p + 4 * apart), 1);
+    x = _mm512_insertf32x4(x, _mm_loadu_ps(p + 8 * apart), 2);
+    return _mm512_insertf32x4(x, _mm_loadu_ps(p + 12 * apart), 3);
+}
+
+static inline __attribute__((always_inline)) void v_load_quad(const float *p, size_t apart,
+                                                              vf r[4]) {
+    const __m512 a = v_rows_apart(p, apart), b = v_rows_apart(p + apart, apart);
+    const __m512 c = v_rows_apart(p + 2 * apart, apart), d = v_rows_apart(p + 3 * apart, apart);
+    const __m512d ab = _mm512_castps_pd(_mm512_unpacklo_ps(a, b));
+    const __m512d cd = _mm512_castps_pd(_mm512_unpacklo_ps(c, d));
+    const __m512d ab_high = _mm512_castps_pd(_mm512_unpackhi_ps(a, b));
+    const __m512d cd_high = _mm512_castps_pd(_mm512_unpackhi_ps(c, d));
+    r[0] = _mm512_castpd_ps(_mm512_unpacklo_pd(ab, cd));
+    r[1] = _mm512_castpd_ps(_mm512_unpackhi_pd(ab, cd));
+    r[2] = _mm512_castpd_ps(_mm512_unpacklo_pd(ab_high, cd_high));
+    r[3] = _mm512_castpd_ps(_mm512_unpackhi_pd(ab_high, cd_high));
+}
+
 static inline void v_widen(double *s, vf x, int add) {
     const __m512d low = _mm512_cvtps_pd(_mm512_castps512_ps256(x));
     const __m512d high = _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1));

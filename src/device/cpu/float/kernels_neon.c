@@ -23,6 +23,21 @@ static inline vf v_load_bytes(const uint8_t *p) {
 
 static inline vf v_rint(vf x) { return vrndnq_f32(x); }
 
+/* Four columns of 4 rows. */
+static inline __attribute__((always_inline)) void v_load_quad(const float *p, size_t apart,
+                                                              vf r[4]) {
+    const vf a = v_load(p), b = v_load(p + apart), c = v_load(p + 2 * apart);
+    const vf d = v_load(p + 3 * apart);
+    const float64x2_t ab = vreinterpretq_f64_f32(vzip1q_f32(a, b));
+    const float64x2_t cd = vreinterpretq_f64_f32(vzip1q_f32(c, d));
+    const float64x2_t ab_high = vreinterpretq_f64_f32(vzip2q_f32(a, b));
+    const float64x2_t cd_high = vreinterpretq_f64_f32(vzip2q_f32(c, d));
+    r[0] = vreinterpretq_f32_f64(vzip1q_f64(ab, cd));
+    r[1] = vreinterpretq_f32_f64(vzip2q_f64(ab, cd));
+    r[2] = vreinterpretq_f32_f64(vzip1q_f64(ab_high, cd_high));
+    r[3] = vreinterpretq_f32_f64(vzip2q_f64(ab_high, cd_high));
+}
+
 static inline void v_widen(double *s, vf x, int add) {
     const float64x2_t low = vcvt_f64_f32(vget_low_f32(x)), high = vcvt_high_f64_f32(x);
     vst1q_f64(s, add ? vaddq_f64(vld1q_f64(s), low) : low);

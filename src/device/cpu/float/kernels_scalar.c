@@ -18,6 +18,11 @@ static inline vf v_load_bytes(const uint8_t *p) { return (float)*p; }
 
 static inline vf v_rint(vf x) { return rintf(x); }
 
+static inline void v_load_quad(const float *p, size_t apart, vf r[4]) {
+    (void)apart;
+    memcpy(r, p, 4 * sizeof *r);
+}
+
 static inline void v_widen(double *s, vf x, int add) { *s = add ? *s + (double)x : (double)x; }
 
 static inline vf v_round_sums(const double *s) { return (float)*s; }

@@ -16,17 +16,22 @@ static uint32_t input_bound(qn__scale scale, int bytes) {
     return scale == QN__SCALE_NONE && bytes ? 0x437f0000u /* 255 */ : 0;
 }
 
-static void fetch_one(const qn__worker *w, const qn__feed *feed, const void *row, float *to,
-                      size_t stride, uint32_t *absmax) {
-    const uint32_t panels = (feed->features + QN__PANEL - 1) / QN__PANEL;
+void qn__cpu_scale_item(const qn__worker *w, const qn__feed *feed, const void *row, float *to,
+                        size_t stride) {
     const qn__program *p = w->program;
-    const uint32_t bound = input_bound(p->scale, feed->bytes);
     if (feed->bytes)
         w->kernels->input_bytes(p->scale, w->mean, w->inverse, feed->features, (const uint8_t *)row,
                                 to, stride);
     else
         w->kernels->input_floats(p->scale, w->mean, w->inverse, feed->features, (const float *)row,
                                  to, stride);
+}
+
+static void fetch_one(const qn__worker *w, const qn__feed *feed, const void *row, float *to,
+                      size_t stride, uint32_t *absmax) {
+    const uint32_t panels = (feed->features + QN__PANEL - 1) / QN__PANEL;
+    const uint32_t bound = input_bound(w->program->scale, feed->bytes);
+    qn__cpu_scale_item(w, feed, row, to, stride);
     if (w->bits)
         return;
     raise_to(absmax, bound);
@@ -34,10 +39,15 @@ static void fetch_one(const qn__worker *w, const qn__feed *feed, const void *row
         raise_to(absmax, w->kernels->absmax(QN__PANEL, to + panel * stride));
 }
 
+const void *qn__cpu_item_values(const qn__feed *feed, uint64_t item) {
+    const size_t size = (size_t)feed->features * (feed->bytes ? 1 : sizeof(float));
+    return (const char *)feed->values + (feed->rows ? feed->rows[item] : item) * size;
+}
+
 /* Prefetches an item's values: items are at random places of a table that exceeds the caches. */
 static const void *prefetch_item(const qn__feed *feed, uint64_t item) {
     const size_t size = (size_t)feed->features * (feed->bytes ? 1 : sizeof(float));
-    const char *from = (const char *)feed->values + (feed->rows ? feed->rows[item] : item) * size;
+    const char *from = qn__cpu_item_values(feed, item);
     for (size_t i = 0; i < size; i += 64)
         __builtin_prefetch(from + i);
     if (feed->labels)

@@ -104,12 +104,21 @@ INLINE void cross_entropy(const uint32_t lanes, const qn__program *p, const qn__
         o->loss[i] = o->loss[i] - (o->at_label[i] - o->max[i]);
 }
 
-/* 7.6, 8.2 */
-INLINE void binary(const uint32_t lanes, const float *y, loss_state *o, float *delta) {
+/* 7.6, 8.2: loss_binary of losses.inc over all lanes. */
+INLINE void binary(const uint32_t lanes, const qn__cpu_kernels *k, const float *y, loss_state *o,
+                   float *delta) {
+    float v[LANES], tail[LANES];
     for (uint32_t i = 0; i < lanes; ++i) {
         delta[i] = (y[i] - o->target[i]) * o->factor[i];
-        o->loss[i] = qn__loss_binary(o->at_label[i], o->target[i]);
+        v[i] = 0.0f < o->target[i] ? 0.0f - o->at_label[i] : o->at_label[i];
+        tail[i] = -fabsf(v[i]);
     }
+    k->exp(lanes, tail, tail);
+    for (uint32_t i = 0; i < lanes; ++i)
+        tail[i] = 1.0f + tail[i];
+    k->log(lanes, tail, tail);
+    for (uint32_t i = 0; i < lanes; ++i)
+        o->loss[i] = (0.0f < v[i] ? v[i] : 0.0f) + tail[i];
 }
 
 /* 7.3, 8.3 */
@@ -173,17 +182,15 @@ INLINE void find_labels(const uint32_t lanes, const qn__cpu_pass *pass, uint32_t
     }
 }
 
-INLINE void losses(const uint32_t lanes, const qn__cpu_pass *pass, qn__cpu_core *core,
-                   uint32_t first, uint32_t rows) {
+/* From the outputs y before the activation, which it replaces, to the errors. */
+INLINE void lane_losses(const uint32_t lanes, const qn__cpu_pass *pass, uint32_t first,
+                        uint32_t rows, float *y, float *delta) {
     qn__worker *w = pass->worker;
     const qn__program *p = w->program;
     const qn__cpu_layer *l = &w->layer[p->layers - 1];
     const uint32_t out = l->layer->out;
-    const size_t stride = l->out_stride, at = (size_t)first * QN__PANEL;
-    float *y = core->rows, *delta = core->rows + (size_t)l->out_panels * QN__PANEL * LANES;
     int32_t class[LANES];
     loss_state o = {.label = {0}, .target = {0}, .at_label = {0}, .sum = {0}, .factor = {0}};
-    gather(lanes, l->output + at, stride, rows, out, y);
     if (pass->batch->feed->labels)
         find_labels(lanes, pass, first, rows, y, &o);
     if (l->layer->activation == QN__ACT_SOFTMAX)
@@ -196,7 +203,7 @@ INLINE void losses(const uint32_t lanes, const qn__cpu_pass *pass, qn__cpu_core 
         if (p->loss == QN__LOSS_CROSS_ENTROPY)
             cross_entropy(lanes, p, w->kernels, out, y, &o, delta);
         else if (p->loss == QN__LOSS_BINARY)
-            binary(lanes, y, &o, delta);
+            binary(lanes, w->kernels, y, &o, delta);
         else
             sum_losses(lanes, p, w->kernels, l->layer, y, &o, delta);
         for (uint32_t i = 0; i < rows; ++i) /* 7.7 */
@@ -204,6 +211,20 @@ INLINE void losses(const uint32_t lanes, const qn__cpu_pass *pass, qn__cpu_core 
         memcpy(w->loss + first, o.loss, rows * sizeof *o.loss);
         memcpy(w->label + first, o.label, rows * sizeof *o.label);
     }
+}
+
+static float *deltas_of(const qn__cpu_layer *last, const qn__cpu_core *core) {
+    return core->rows + (size_t)last->out_panels * QN__PANEL * LANES;
+}
+
+INLINE void losses(const uint32_t lanes, const qn__cpu_pass *pass, qn__cpu_core *core,
+                   uint32_t first, uint32_t rows) {
+    const qn__cpu_layer *l = &pass->worker->layer[pass->worker->program->layers - 1];
+    const uint32_t out = l->layer->out;
+    const size_t stride = l->out_stride, at = (size_t)first * QN__PANEL;
+    float *y = core->rows, *delta = deltas_of(l, core);
+    gather(lanes, l->output + at, stride, rows, out, y);
+    lane_losses(lanes, pass, first, rows, y, delta);
     if (pass->training)
         spread(lanes, delta, rows, out, l->error + at, stride);
     else
@@ -215,6 +236,39 @@ void qn__cpu_loss(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t first, 
         losses(LANES, pass, core, first, rows);
     else
         losses(rows, pass, core, first, rows);
+}
+
+void qn__cpu_loss_lanes(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t first, uint32_t rows,
+                        float *z, size_t stride) {
+    const qn__cpu_layer *l = &pass->worker->layer[pass->worker->program->layers - 1];
+    float *y = core->rows, *delta = deltas_of(l, core);
+    for (uint32_t o = 0; o < l->layer->out; ++o)
+        memcpy(y + o * LANES, z + o * stride, LANES * sizeof *z);
+    lane_losses(LANES, pass, first, rows, y, delta);
+    for (uint32_t o = 0; o < l->layer->out; ++o)
+        memcpy(z + o * stride, delta + o * LANES, LANES * sizeof *z);
+}
+
+/* 7.4: the loss of each grain is a sum in the order of positions. */
+void qn__cpu_tally_items(const qn__cpu_pass *pass, uint32_t first, uint32_t end,
+                         qn__cpu_tally *tally) {
+    const qn__worker *w = pass->worker;
+    const uint32_t grain = w->program->grain;
+    qn__tally *sum = &tally->sum;
+    for (; first < end; first += grain) {
+        const uint32_t count = end - first < grain ? end - first : grain;
+        float loss = 0.0f;
+        for (uint32_t i = first; i < first + count; ++i) {
+            loss = loss + w->loss[i];
+            sum->correct += w->chosen[i] == w->label[i];
+        }
+        tally->nan |= isnan(loss);
+        tally->large |= fabsf(loss) >= QN__LOSS_LIMIT;
+        if (!tally->nan && !tally->large)
+            tally->full |=
+                __builtin_add_overflow(sum->loss, qn__to_units(loss * QN__LOSS_UNIT), &sum->loss);
+        sum->items += count;
+    }
 }
 
 void qn__cpu_transpose(const qn__cpu_layer *layer, uint32_t panel, float *to) {

@@ -186,6 +186,11 @@ static void phases(void *context, int thread) {
     const double begun = qn__now();
     uint32_t phase = 0;
     forget(w, core);
+    if (pass->narrow) {
+        qn__cpu_narrow(pass, thread);
+        core->busy += qn__now() - begun;
+        return;
+    }
     if (w->fetched.items == 0) {
         core->absmax_input[0] = 0;
         qn__cpu_fetch(pass, pass->batch, w->current, thread, phase, &core->absmax_input[0]);
@@ -248,30 +253,29 @@ static uint32_t first_invalid(const qn__cpu_pass *pass) {
     return l;
 }
 
-/* 7.4: the loss of each grain is a sum in the order of positions. Of several failures the report
- * does not depend on their order: GPUs have no order. */
+static void join(qn__cpu_tally *all, const qn__cpu_tally *part) {
+    all->nan |= part->nan;
+    all->large |= part->large;
+    all->full |= part->full;
+    all->full |= __builtin_add_overflow(all->sum.loss, part->sum.loss, &all->sum.loss);
+    all->sum.correct += part->sum.correct;
+    all->sum.items += part->sum.items;
+}
+
+/* Of several failures the report does not depend on their order: GPUs have no order. */
 qn_status qn__cpu_add_tally(const qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
     const qn__worker *w = pass->worker;
     if (!tally || !pass->batch->feed->labels)
         return QN_OK;
-    const uint32_t items = pass->batch->items;
-    int nan = 0, large = 0, full = 0;
-    for (uint32_t first = 0; first < items; first += w->program->grain) {
-        float loss = 0.0f;
-        for (uint32_t i = first; i < items && i - first < w->program->grain; ++i) {
-            loss = loss + w->loss[i];
-            tally->correct += w->chosen[i] == w->label[i];
-        }
-        nan |= isnan(loss);
-        large |= fabsf(loss) >= QN__LOSS_LIMIT;
-        if (!nan && !large)
-            full |= __builtin_add_overflow(tally->loss, qn__to_units(loss * QN__LOSS_UNIT),
-                                           &tally->loss);
-        tally->items += items - first < w->program->grain ? items - first : w->program->grain;
-    }
-    if (nan || large)
-        return qn__fail_loss(nan, first_invalid(pass), w->program->layers, err);
-    return full ? qn__fail(err, QN_NUMERIC, "the sum of the losses became too large") : QN_OK;
+    qn__cpu_tally all = {.sum = *tally};
+    for (int t = 0; pass->narrow && t < w->threads; ++t)
+        join(&all, &w->core[t].tally);
+    if (!pass->narrow)
+        qn__cpu_tally_items(pass, 0, pass->batch->items, &all);
+    *tally = all.sum;
+    if (all.nan || all.large)
+        return qn__fail_loss(all.nan, first_invalid(pass), w->program->layers, err);
+    return all.full ? qn__fail(err, QN_NUMERIC, "the sum of the losses became too large") : QN_OK;
 }
 
 static qn_status check(const qn__cpu_pass *pass, qn_error *err) {
@@ -381,6 +385,8 @@ qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
     if (w->bits)
         qn__cpu_begin_notes(w, pass->batch->items);
     qn__pool_run(w->pool, phases, pass);
+    if (pass->narrow)
+        qn__cpu_narrow_end(pass);
     w->stale = pass->update != NULL;
     w->fetched.items = 0;
     if (pass->next)

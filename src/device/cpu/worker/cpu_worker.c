@@ -71,6 +71,7 @@ void qn__cpu_close(qn__worker *w) {
         qn__free(w->layer[l].bias_sums);
     }
     qn__free_pages(w->block, w->block_size);
+    qn__free(w->narrow_sums);
     qn__free(w->counter);
     qn__free(w->done);
     qn__free(w->core);
@@ -167,6 +168,13 @@ static qn_status need_sums(qn__worker *w, qn_error *err) {
     return QN_OK;
 }
 
+static qn_status need_narrow_sums(qn__worker *w, qn_error *err) {
+    if (!w->narrow_sums)
+        w->narrow_sums =
+            qn__alloc(qn__cpu_narrow_room(w) * (size_t)w->threads, sizeof *w->narrow_sums, err);
+    return w->narrow_sums ? QN_OK : QN_MEMORY;
+}
+
 /* The items of some grains. */
 static qn__batch part_of(const qn__worker *w, const qn__batch *batch, uint32_t first,
                          uint32_t count) {
@@ -186,6 +194,9 @@ qn_status qn__cpu_train_grains(qn__worker *w, const qn__batch *batch, uint32_t f
     if (status != QN_OK)
         return status;
     qn__cpu_pass pass = {.worker = w, .batch = &part, .training = 1};
+    pass.narrow = qn__cpu_is_narrow(w, &part);
+    if (pass.narrow && need_narrow_sums(w, err) != QN_OK)
+        return QN_MEMORY;
     return qn__cpu_run(&pass, &w->tally, err);
 }
 

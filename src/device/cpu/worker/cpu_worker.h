@@ -127,6 +127,12 @@ typedef struct qn__cpu_layer {
 } qn__cpu_layer;
 
 /* The memory of one core, on cache lines of its own. */
+/* Losses and right answers of some grains, and what was wrong with the losses. */
+typedef struct qn__cpu_tally {
+    qn__tally sum;
+    int nan, large, full;
+} qn__cpu_tally;
+
 typedef struct qn__cpu_core {
     _Alignas(64) float *scratch; /* one transposed panel of weights; of the last layer all, where
                                     its errors go back in the phase of the loss */
@@ -144,6 +150,7 @@ typedef struct qn__cpu_core {
     uint64_t
         bad_position; /* apply: first position with an output that is not finite, else UINT64_MAX */
     double busy, waited;
+    qn__cpu_tally tally; /* of this core's items, where the pass is narrow */
     /* Integer arithmetic only: room for operands, and for a plan of the gradient while they are
      * packed. */
     void *operand;
@@ -210,6 +217,7 @@ struct qn__worker {
     int32_t *chosen;         /* class of each item */
     int32_t *label;          /* label of each item, -1 for real targets */
     qn__tally tally;
+    int64_t *narrow_sums; /* of all threads: allocated when first used */
     qn__cpu_core *core;
     qn__cpu_counter *counter; /* tasks taken in each phase: phase * threads + thread */
     atomic_uint *done;        /* completed tasks of all layers */
@@ -234,6 +242,7 @@ typedef struct qn__cpu_pass {
     qn__applied *applied;  /* apply only */
     int training;
     int follows; /* layers that are `followed` are computed with the next one */
+    int narrow;  /* all in one phase: cpu_narrow.c */
 } qn__cpu_pass;
 
 static inline int qn__cpu_is_followed(const qn__cpu_pass *pass, const qn__cpu_layer *layer) {
@@ -449,6 +458,9 @@ void qn__cpu_progress(const qn__cpu_pass *pass, int thread, uint32_t layer, uint
 /* Parts of the last phase. For the items in the rows first .. first+rows-1, at most 16: computes
  * outputs, losses, classes and (in training) delta from the outputs before the activation. */
 void qn__cpu_loss(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t first, uint32_t rows);
+/* The same in training, in place: output o of 16 items at z + o * stride. */
+void qn__cpu_loss_lanes(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t first, uint32_t rows,
+                        float *z, size_t stride);
 /* After a product: activation, dropout and absmax of rows of a panel of a layer's outputs, from row
  * `first` on, which begins at `out`. */
 void qn__cpu_after_product(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t panel,
@@ -505,6 +517,22 @@ size_t qn__cpu_count_memory(qn__worker *worker);
 
 /* Allocates all memory of a worker whose threads and kernels are chosen. */
 qn_status qn__cpu_allocate(qn__worker *worker, qn_error *err);
+
+/* The values of an item; and scaled, in rows of panels. */
+const void *qn__cpu_item_values(const qn__feed *feed, uint64_t item);
+void qn__cpu_scale_item(const qn__worker *worker, const qn__feed *feed, const void *row, float *to,
+                        size_t stride);
+
+/* Adds losses and classes of the items first .. end-1 of a pass, which begin with a grain. */
+void qn__cpu_tally_items(const qn__cpu_pass *pass, uint32_t first, uint32_t end,
+                         qn__cpu_tally *tally);
+
+/* A network of one layer with few outputs (cpu_narrow.c): whether the gradient of a batch is
+ * computed so, integers of each thread's sums, the one phase, and what follows it. */
+int qn__cpu_is_narrow(const qn__worker *worker, const qn__batch *batch);
+size_t qn__cpu_narrow_room(const qn__worker *worker);
+void qn__cpu_narrow(const qn__cpu_pass *pass, int thread);
+void qn__cpu_narrow_end(const qn__cpu_pass *pass);
 
 /* Runs a pass: all phases on all cores. Adds to the tally; QN_NUMERIC as the device table says. */
 qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err);
