@@ -188,9 +188,11 @@ static void check_format(const qn_data *data, const char *format) {
     options_of(data, format, &options, texts);
     options.labels_path = apart ? labels : NULL;
     qn_data *back;
-    if (qn_data_open(path, &options, &back, &err) != QN_OK)
+    const qn_status status = qn_data_open(path, &options, &back, &err);
+    if (status == QN_OK)
+        assert_string_equal(qn_data_digest(back), qn_data_digest(data));
+    else if (status != QN_UNSUPPORTED) /* NPZ in a build without zlib */
         fail_msg("%s: %s", format, err.what);
-    assert_string_equal(qn_data_digest(back), qn_data_digest(data));
     qn_data_close(back);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(apart ? unlink(labels) : 0, 0);
