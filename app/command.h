@@ -44,6 +44,7 @@ extern const command model_list_command;
 extern const command model_show_command;
 extern const command model_export_command;
 extern const command model_import_command;
+extern const command report_command;
 extern const command runs_export_command;
 extern const command submit_command;
 extern const command jobs_command;

@@ -200,7 +200,7 @@ static void zsh_command(const command *c) {
         zsh_option(row.option);
     fputs(" \\\n        '(-h --help)'{-h,--help}'[print the help]'", stdout);
     if (takes_files(c))
-        printf(" \\\n        '1:%s:_files'", c->operand);
+        printf(" \\\n        '%s:%s:_files'", c->most_operands > 1 ? "*" : "1", c->operand);
     if (strcmp(c->name, "submit") == 0)
         fputs(" \\\n        '1:command:(train)'", stdout);
     if (c->operand && !takes_files(c)) {

@@ -127,7 +127,7 @@ const command help_command = {
     .about = "Without a command, lists the commands, the exit codes and the environment "
              "variables that Quern reads.",
     .operand = "COMMAND",
-    .most_operands = MOST_OPERANDS,
+    .most_operands = 3,
     .optional = 1,
     .options = help_options,
     .examples = "quern help\n"

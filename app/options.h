@@ -94,7 +94,7 @@ const char *options_user(const option *option, uint32_t index);
 /* Option `index` of a table, with the rows of inserted tables; returns 0 after the last. */
 int options_row(const option *table, int index, option_row *row);
 
-enum { MOST_OPERANDS = 3 };
+enum { MOST_OPERANDS = 32 };
 
 /* The options that were given, and the operands. */
 /* Which options of a table were on the command line. */

@@ -117,6 +117,8 @@ static void fill_run(const train_flags *f, const char *command_line, qn_train_op
         read_interval(f->checkpoint_every, &o->checkpoint_seconds, &o->checkpoint_steps);
     o->resume = f->resume;
     o->run_dir = f->run_dir;
+    o->report = f->report;
+    o->plots = f->plots;
     o->command_line = command_line;
 }
 
@@ -330,6 +332,7 @@ int train_check_paths(const train_flags *f, const char *hostfile, int writes) {
     paths_add(&files, QN_FILE_READ, "--model", model_file(f->model));
     paths_add(&files, QN_FILE_WRITE, "-o", f->out);
     paths_add(&files, QN_FILE_WRITE, "--trace", f->trace);
+    paths_add(&files, QN_FILE_WRITE, "--report", f->report);
     paths_add(&files, QN_FOLDER_RUN, "--run-dir", f->run_dir);
     paths_add(&files, QN_FOLDER_CHECKPOINTS, f->checkpoint ? "--checkpoint" : "an interrupted run",
               folder);

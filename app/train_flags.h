@@ -16,7 +16,7 @@ typedef struct train_flags {
     uint64_t patience, lr_step, warmup, batch, grain, epochs, seed, gradient_scale;
     compute_flags compute;
     ranks_flags ranks;
-    const char *trace, *checkpoint, *checkpoint_every, *run_dir, *out;
+    const char *trace, *checkpoint, *checkpoint_every, *run_dir, *report, *plots, *out;
     int nesterov, resume, quiet, verbose, json;
 } train_flags;
 

@@ -223,6 +223,17 @@ const option train_options[] = {
      AT(run_dir),
      .value = "DIR",
      .help = "keep metrics and a record of the run in this folder"},
+    {.name = "report",
+     .kind = OPTION_TEXT,
+     AT(report),
+     .value = "FILE",
+     .help = "page about the run, one HTML file: curves, confusion matrix, worst mistakes, weights "
+             "of a linear model; quern report writes it later, too"},
+    {.name = "plots",
+     .kind = OPTION_TEXT,
+     AT(plots),
+     .value = "DIR",
+     .help = "folder for the charts of that page, as SVG files"},
 
     {.heading = "Checkpoints",
      .name = "checkpoint",

@@ -171,6 +171,10 @@ static void test_models(void **state) {
     REFUSED(qn_model_import, "job", "a", NULL, have.data, NULL, NULL, &out);
     REFUSED(qn_model_import, "like", "a", &options, NULL, NULL, NULL, &out);
     REFUSED(qn_model_import, "out", "a", &options, have.data, NULL, NULL, NULL);
+    qn_report_options_init(NULL);
+    REFUSED(qn_report_write, "options", NULL);
+    REFUSED(qn_report_write, "options->run",
+            &(qn_report_options){.size = sizeof(qn_report_options)});
     REFUSED(qn_run_write_tensorboard, "run_dir", NULL, "a");
     REFUSED(qn_run_write_tensorboard, "folder", "a", NULL);
     REFUSED(qn_run_write_mlflow, "run_dir", NULL, "a", NULL, NULL);

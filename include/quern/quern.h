@@ -17,6 +17,7 @@
 #include <quern/network.h>
 #include <quern/plan.h>
 #include <quern/predict.h>
+#include <quern/report.h>
 #include <quern/runs.h>
 #include <quern/score.h>
 #include <quern/statistics.h>

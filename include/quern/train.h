@@ -202,6 +202,12 @@ typedef struct qn_train_options {
     float l1;        /* "lbfgs": the L1 penalty of weights, at least 0; 0 */
     float tolerance; /* "lbfgs": stops when no component of the gradient is greater, above 0;
                         1e-4 */
+
+    /* Two more files, written by qn_train_report_get. */
+    const char *report; /* a page about the run, one HTML file (quern/report.h); NULL: none. It
+                           predicts the test set once more, on the CPU; without one the validation
+                           items, else the training items */
+    const char *plots;  /* folder for its charts as SVG files, made if missing; NULL: none */
 } qn_train_options;
 
 /* Sets every member to its default: the recipe as docs/exactness.md 11.4 says, `compute` as zeros
@@ -406,8 +412,8 @@ QN_API qn_status qn_train_memory(const qn_train *train, qn_memory *memory, qn_er
  * and completes the record of the run. After qn_train_run; among ranks all call this together.
  *
  * Fails as qn_train_run does, and then the contents of *report are undefined. One failure leaves a
- * complete report: that of writing the record in run_dir, or the trace, at any time of the run
- * (QN_IO, QN_BUSY). */
+ * complete report: that of writing the record in run_dir, the trace, at any time of the run, or the
+ * page and its charts (QN_IO, QN_BUSY). */
 QN_API qn_status qn_train_report_get(qn_train *train, qn_train_report *report, qn_error *err);
 
 /* Frees the run and what its reports point to, and releases its folders. Accepts NULL. Has no

@@ -362,6 +362,8 @@ qn_status qn__agree_to_train(const qn_train_options *o, const qn__recipe *recipe
         {size, "`train.resume`", o->resume ? "given" : "not given", other_options},
         {size, "`train.trace`", o->trace ? "a file" : "none", other_options},
         {size, "`train.run_dir`", o->run_dir ? "a folder" : "none", other_options},
+        {size, "`train.report`", o->report ? "a file" : "none", other_options},
+        {size, "`train.plots`", o->plots ? "a folder" : "none", other_options},
     };
     const qn_error own = status == QN_OK ? (qn_error){0} : *err;
     status = qn_cluster_agree(o->compute.cluster, &own, items,

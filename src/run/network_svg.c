@@ -3,10 +3,9 @@
 #include <quern/network.h>
 
 #include "base/argument.h"
-#include "base/file.h"
 #include "base/float_state.h"
-#include "base/text.h"
 #include "model/network.h"
+#include "run/markup.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -36,8 +35,6 @@ typedef struct picture {
 } picture;
 
 static const char head[] =
-    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" viewBox=\"0 0 %u %u\" "
-    "role=\"img\" aria-label=\"The layers of a network\">\n"
     "<style>\n"
     "text { font-family: DejaVu Sans Mono, Menlo, Consolas, monospace; font-size: 14px; fill: "
     "#1f2328; }\n"
@@ -54,8 +51,7 @@ static const char head[] =
     "</style>\n"
     "<defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"8\" "
     "markerHeight=\"8\" markerUnits=\"userSpaceOnUse\" orient=\"auto\"><path class=\"t\" "
-    "d=\"M0 0L8 4L0 8z\"/></marker></defs>\n"
-    "<rect x=\"0.5\" y=\"0.5\" width=\"%u\" height=\"%u\" rx=\"8\" class=\"page\"/>\n";
+    "d=\"M0 0L8 4L0 8z\"/></marker></defs>\n";
 
 static qn_layer_info info_of(const picture *p, uint32_t layer) {
     qn_layer_info info = {.size = sizeof info};
@@ -128,18 +124,10 @@ static void draw_box(picture *p, int aside, uint32_t row, const char *class, con
                  top + 20, shape_text(shape, size));
 }
 
-static void add_count(qn__text *text, uint64_t value) {
-    if (value >= 1000) {
-        add_count(text, value / 1000);
-        qn__text_add(text, ",%03u", (unsigned)(value % 1000));
-    } else
-        qn__text_add(text, "%u", (unsigned)value);
-}
-
 static void draw_numbers(picture *p, uint32_t row, uint64_t parameters, uint64_t flops) {
     const uint32_t y = top_of(row) + 20;
     qn__text_add(&p->text, "<text class=\"n\" x=\"%u\" y=\"%u\">", PARAMETERS, y);
-    add_count(&p->text, parameters);
+    qn__markup_add_count(&p->text, parameters);
     qn__text_add(&p->text, "</text><text class=\"n\" x=\"%u\" y=\"%u\">%.3f</text>\n", FLOPS, y,
                  1e-6 * (double)flops);
 }
@@ -148,7 +136,7 @@ static void draw_numbers(picture *p, uint32_t row, uint64_t parameters, uint64_t
 static void draw_numbers_aside(picture *p, const qn_layer_info *l, uint32_t row) {
     qn__text_add(&p->text, "<text class=\"l\" x=\"%u\" y=\"%u\">", left_of(p, 1) + p->width + 12,
                  top_of(row) + 20);
-    add_count(&p->text, l->parameters);
+    qn__markup_add_count(&p->text, l->parameters);
     qn__text_add(&p->text, ", %.3f</text>\n", 1e-6 * (double)l->flops);
 }
 
@@ -213,7 +201,9 @@ static void draw_all(picture *p) {
     const uint32_t height = top_of(p->rows + 1) + BOX + EDGE / 2;
     uint64_t flops = 0;
     uint32_t main = 0;
-    qn__text_add(&p->text, head, width, height, width, height, width - 1, height - 1);
+    qn__markup_begin_svg(&p->text, width, height, "The layers of a network");
+    qn__text_add(&p->text, "%s", head);
+    qn__markup_add_page(&p->text, width, height);
     qn__text_add(&p->text,
                  "<text class=\"n\" x=\"%u\" y=\"%u\">parameters</text><text class=\"n\" x=\"%u\" "
                  "y=\"%u\">MFLOP</text>\n",
@@ -230,17 +220,6 @@ static void draw_all(picture *p) {
                  LEFT + 12u, top_of(p->rows + 1) + 20);
 }
 
-static qn_status write_text(const qn__text *text, const char *path, qn_error *err) {
-    qn__writer *writer;
-    if (text->failed)
-        return qn__fail_memory(err, text->size, 1);
-    qn_status status = qn__writer_create(path, &writer, err);
-    if (status != QN_OK)
-        return status;
-    (void)qn__writer_add(writer, text->data, text->size, err);
-    return qn__writer_commit(writer, err);
-}
-
 qn_status qn_network_write_svg(const qn_network *network, const char *path, qn_error *err) {
     QN__OWN_FLOATS;
     QN__NEED(network, err);
@@ -253,7 +232,7 @@ qn_status qn_network_write_svg(const qn_network *network, const char *path, qn_e
     }
     place(&p);
     draw_all(&p);
-    const qn_status status = write_text(&p.text, path, err);
+    const qn_status status = qn__markup_write(&p.text, path, err);
     qn__text_release(&p.text);
     return status;
 }

@@ -122,11 +122,8 @@ static qn_status read_file(const char *folder, const char *name, qn__bytes *out,
     return status;
 }
 
-qn_status qn__past_run_read(const char *folder, qn__past_run *out, qn_error *err) {
-    *out = (qn__past_run){0};
-    qn_status status = read_file(folder, "run.json", &out->about, err);
-    if (status == QN_OK)
-        status = read_file(folder, "metrics.csv", &out->metrics, err);
+/* The files are read already. Releases them after a failure. */
+static qn_status parse(const char *folder, qn__past_run *out, qn_status status, qn_error *err) {
     if (status == QN_OK)
         status = read_facts(folder, out, err);
     if (status == QN_OK)
@@ -134,6 +131,32 @@ qn_status qn__past_run_read(const char *folder, qn__past_run *out, qn_error *err
     if (status != QN_OK)
         qn__past_run_release(out);
     return status;
+}
+
+static qn_status copy_text(const qn__text *text, qn__bytes *out, qn_error *err) {
+    uint8_t *bytes = text->failed ? NULL : qn__alloc(text->size + 1, 1, err);
+    if (!bytes)
+        return text->failed ? qn__fail_memory(err, text->size + 1, 1) : QN_MEMORY;
+    memcpy(bytes, text->data ? text->data : "", text->size + 1);
+    *out = (qn__bytes){bytes, text->size};
+    return QN_OK;
+}
+
+qn_status qn__past_run_parse(const char *name, const qn__text *about, const qn__text *metrics,
+                             qn__past_run *out, qn_error *err) {
+    *out = (qn__past_run){0};
+    qn_status status = copy_text(about, &out->about, err);
+    if (status == QN_OK)
+        status = copy_text(metrics, &out->metrics, err);
+    return parse(name, out, status, err);
+}
+
+qn_status qn__past_run_read(const char *folder, qn__past_run *out, qn_error *err) {
+    *out = (qn__past_run){0};
+    qn_status status = read_file(folder, "run.json", &out->about, err);
+    if (status == QN_OK)
+        status = read_file(folder, "metrics.csv", &out->metrics, err);
+    return parse(folder, out, status, err);
 }
 
 void qn__past_run_release(qn__past_run *run) {

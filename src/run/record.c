@@ -42,6 +42,7 @@ struct qn__record {
     char started[32];
     int (*may)(void *user);
     void *user;
+    qn__text lines; /* of metrics.csv, of a record in memory */
 };
 
 static char *path_in(const char *dir, const char *name, qn_error *err) {
@@ -257,6 +258,23 @@ qn_status qn__record_open(const char *dir, const qn__record_start *start, qn__re
     return QN_OK;
 }
 
+qn_status qn__record_keep(const qn__record_start *start, qn__record **out, qn_error *err) {
+    qn__record *r = qn__alloc(1, sizeof *r, err);
+    *out = r;
+    if (r == NULL)
+        return QN_MEMORY;
+    r->file = r->lock = -1;
+    const qn_status status = keep_facts(r, start, err);
+    qn__text_add(&r->lines, "%s", r->real ? HEADER_REAL : HEADER);
+    if (status != QN_OK) {
+        qn__record_close(r);
+        *out = NULL;
+    }
+    return status;
+}
+
+const qn__text *qn__record_metrics(const qn__record *record) { return &record->lines; }
+
 void qn__record_close(qn__record *record) {
     if (record == NULL)
         return;
@@ -269,6 +287,7 @@ void qn__record_close(qn__record *record) {
     qn__free(record->recipe);
     qn__free(record->isa);
     qn__free(record->argument);
+    qn__text_release(&record->lines);
     qn__free(record);
 }
 
@@ -313,14 +332,22 @@ static int append_quietly(int file, const char *bytes, size_t size) {
     return put == (ssize_t)size;
 }
 
+static void add_epoch(qn__text *line, int real, const qn_epoch_event *event) {
+    qn__text_add(line, "%" PRIu32 ",%.6f,%.6g,%.9g", event->epoch, event->seconds,
+                 event->items_per_second, event->learning_rate);
+    add_score(line, real, &event->train);
+    add_score(line, real, &event->valid);
+    add_score(line, real, &event->test);
+    qn__text_add(line, "\n");
+}
+
 qn_status qn__record_epoch(qn__record *record, const qn_epoch_event *event, qn_error *err) {
     qn__text line = {0};
-    qn__text_add(&line, "%" PRIu32 ",%.6f,%.6g,%.9g", event->epoch, event->seconds,
-                 event->items_per_second, event->learning_rate);
-    add_score(&line, record->real, &event->train);
-    add_score(&line, record->real, &event->valid);
-    add_score(&line, record->real, &event->test);
-    qn__text_add(&line, "\n");
+    if (record->metrics == NULL) {
+        add_epoch(&record->lines, record->real, event);
+        return record->lines.failed ? qn__fail_memory(err, record->lines.size + 1, 1) : QN_OK;
+    }
+    add_epoch(&line, record->real, event);
     qn_status status = line.failed ? qn__fail_memory(err, line.size + 1, 1) : QN_OK;
     if (status == QN_OK)
         status = ask(record, record->metrics, err);
@@ -434,6 +461,21 @@ static void add_rank(qn__text *t, const qn_rank_report *r) {
     qn__text_add(t, "}");
 }
 
+/* A row for each label. */
+static void add_confusion(qn__text *t, const qn_train_report *r) {
+    if (!r->confusion || r->classes > QN__RECORDED_CLASSES)
+        return;
+    qn__text_add(t, ",\n  \"confusion\": [");
+    for (uint32_t label = 0; label < r->classes; ++label) {
+        qn__text_add(t, "%s[", label > 0 ? ",\n    " : "\n    ");
+        for (uint32_t c = 0; c < r->classes; ++c)
+            qn__text_add(t, "%s%" PRIu64, c > 0 ? ", " : "",
+                         r->confusion[(size_t)label * r->classes + c]);
+        qn__text_add(t, "]");
+    }
+    qn__text_add(t, "]");
+}
+
 static void add_report(qn__text *t, const qn_train_report *report) {
     add_number(t, "seconds", report->seconds);
     add_number(t, "seconds_training", report->seconds_training);
@@ -447,6 +489,7 @@ static void add_report(qn__text *t, const qn_train_report *report) {
     add_final(t, "train", report->real, &report->train);
     add_final(t, "valid", report->real, &report->valid);
     add_final(t, "test", report->real, &report->test);
+    add_confusion(t, report);
     add_rounding(t, report->rounding);
     qn__text_add(t, ",\n  \"workers\": [");
     for (uint32_t i = 0; i < report->workers; ++i) {
@@ -461,8 +504,8 @@ static void add_report(qn__text *t, const qn_train_report *report) {
     qn__text_add(t, "]");
 }
 
-static void add_all(qn__text *t, const qn__record *r, const qn_train_report *report,
-                    const char *model_digest, const char *state) {
+void qn__record_about(const qn__record *r, const qn_train_report *report, const char *model_digest,
+                      const char *state, qn__text *t) {
     char host[256] = "", ended[32];
     if (gethostname(host, sizeof host - 1) != 0)
         host[0] = '\0';
@@ -488,7 +531,7 @@ qn_status qn__record_end(qn__record *record, const qn_train_report *report,
                          const char *model_digest, const char *state, qn_error *err) {
     qn__text text = {0};
     qn__writer *writer = NULL;
-    add_all(&text, record, report, model_digest, state);
+    qn__record_about(record, report, model_digest, state, &text);
     qn_status status = text.failed ? qn__fail_memory(err, text.size + 1, 1)
                                    : qn__writer_create(record->json, &writer, err);
     if (status == QN_OK) {

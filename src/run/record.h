@@ -3,12 +3,16 @@
 #ifndef QN_RUN_RECORD_H
 #define QN_RUN_RECORD_H
 
+#include "base/text.h"
 #include <quern/status.h>
 #include <quern/train.h>
 #include <stdint.h>
 #include <time.h>
 
 typedef struct qn__record qn__record;
+
+/* A confusion matrix of more classes is not in a record. */
+enum { QN__RECORDED_CLASSES = 100 };
 
 /* Facts known when the run begins. Texts are copied. */
 typedef struct qn__record_start {
@@ -43,6 +47,15 @@ qn_status qn__record_epoch(qn__record *record, const qn_epoch_event *event, qn_e
  * may be NULL. */
 qn_status qn__record_end(qn__record *record, const qn_train_report *report,
                          const char *model_digest, const char *state, qn_error *err);
+
+/* A record without files, in memory: takes the same calls, but for qn__record_end. */
+qn_status qn__record_keep(const qn__record_start *start, qn__record **out, qn_error *err);
+
+/* The texts of the two files as they would be: metrics.csv as it is so far, owned by the record;
+ * and run.json, appended to *about. */
+const qn__text *qn__record_metrics(const qn__record *record);
+void qn__record_about(const qn__record *record, const qn_train_report *report,
+                      const char *model_digest, const char *state, qn__text *about);
 
 /* The names of all files of a record in its folder; NULL ends the list. */
 extern const char *const qn__record_files[];

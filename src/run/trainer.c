@@ -125,6 +125,8 @@ qn_status qn__train_score(qn_train *t, qn_error *err) {
  * and by qn_train_report_get. */
 static void record_epoch(qn_train *t, const qn_epoch_event *event) {
     char text[1200];
+    if (t->story)
+        qn__record_epoch(t->story, event, NULL); /* memory that is short shows at its end */
     if (!t->run_dir || !qn__train_is_writer(t) || t->unrecorded.status != QN_OK ||
         (qn__train_take_record(t, event->epoch - 1, &t->unrecorded) == QN_OK &&
          qn__record_epoch(t->record, event, &t->unrecorded) == QN_OK))

@@ -341,34 +341,42 @@ static qn_status open_checkpoints(qn_train *t, const char *dir, qn_error *err) {
     return t->saved_step == NO_STEP ? QN_OK : qn__train_job_push(&t->job, err);
 }
 
+qn__record_start qn__train_facts(const qn_train *t) {
+    const int threads = t->options.compute.threads ? t->options.compute.threads : qn__cores();
+    return (qn__record_start){.recipe_json = t->job.recipe_json,
+                              .real = t->job.recipe.task == QN__TASK_REGRESS,
+                              .isa = t->isa,
+                              .threads = threads,
+                              .arguments = t->command_line ? 1 : 0,
+                              .argument = (const char *const *)&t->command_line,
+                              .begun = t->wall};
+}
+
 /* The previous writer may have appended lines of epochs that this rank does not know of: the record
  * is continued after its last complete line. */
 qn_status qn__train_take_record(qn_train *t, uint64_t epochs_done, qn_error *err) {
-    const int threads = t->options.compute.threads ? t->options.compute.threads : qn__cores();
-    const qn__record_start start = {.recipe_json = t->job.recipe_json,
-                                    .real = t->job.recipe.task == QN__TASK_REGRESS,
-                                    .isa = t->isa,
-                                    .threads = threads,
-                                    .arguments = t->command_line ? 1 : 0,
-                                    .argument = (const char *const *)&t->command_line,
-                                    .epochs_done = epochs_done,
-                                    .begun = t->wall,
-                                    .takes_over = t->began_record,
-                                    .may = t->cluster ? qn__cluster_may_write : NULL,
-                                    .user = t->cluster};
+    qn__record_start start = qn__train_facts(t);
+    start.epochs_done = epochs_done;
+    start.takes_over = t->began_record;
+    start.may = t->cluster ? qn__cluster_may_write : NULL;
+    start.user = t->cluster;
     t->began_record = 1;
     return t->record ? QN_OK : qn__record_open(t->run_dir, &start, &t->record, err);
 }
 
 /* Every rank keeps the facts at the start of a record, because it may have to continue it. */
-static qn_status open_record(qn_train *t, const qn_train_options *o, qn_error *err) {
-    t->run_dir = qn__copy_text(o->run_dir, err);
-    t->isa = t->run_dir ? qn__copy_text(o->compute.isa ? o->compute.isa : "auto", err) : NULL;
-    if (!t->isa)
+static qn_status keep_facts(qn_train *t, const qn_train_options *o, qn_error *err) {
+    if (!(t->isa = qn__copy_text(o->compute.isa ? o->compute.isa : "auto", err)))
         return QN_MEMORY;
     if (o->command_line && !(t->command_line = qn__copy_text(o->command_line, err)))
         return QN_MEMORY;
     t->wall = time(NULL);
+    return QN_OK;
+}
+
+static qn_status open_record(qn_train *t, const qn_train_options *o, qn_error *err) {
+    if (!(t->run_dir = qn__copy_text(o->run_dir, err)))
+        return QN_MEMORY;
     qn_status status = QN_OK;
     if (qn__train_is_writer(t))
         status = qn__train_take_record(t, t->job.step / t->job.steps_per_epoch, err);
@@ -522,8 +530,12 @@ static qn_status prepare(qn_train *t, const qn_train_options *options, const qn_
         status = open_checkpoints(t, options->checkpoint_dir, err);
     if (status == QN_OK && options->trace)
         status = open_trace(t, options->trace, err);
+    if (status == QN_OK)
+        status = keep_facts(t, options, err);
     if (status == QN_OK && options->run_dir)
         status = open_record(t, options, err);
+    if (status == QN_OK && (options->report || options->plots))
+        status = qn__train_open_page(t, options, err);
     return status;
 }
 
@@ -637,6 +649,7 @@ void qn_train_close(qn_train *t) {
     if (!t || !qn__train_is_ours(t) || atomic_load(&t->in_use))
         return;
     qn__record_close(t->record);
+    qn__record_close(t->story);
     qn__checkpoints_close(t->checkpoints);
     qn__train_job_destroy(&t->job);
     qn__free(t->best.parameter);
@@ -656,6 +669,8 @@ void qn_train_close(qn_train *t) {
     qn__parts_release(&t->parts);
     qn__free(t->checkpoint_dir);
     qn__free(t->run_dir);
+    qn__free(t->page_path);
+    qn__free(t->plots);
     qn__free(t->isa);
     qn__free(t->command_line);
     qn__free(t);

@@ -291,6 +291,22 @@ static qn_status look_at_rounding(qn_train *t, qn_error *err) {
     return status;
 }
 
+static qn_status write_page_of(void *context, qn_error *err) {
+    const ending *e = context;
+    return qn__train_write_page(e->train, e->report, err);
+}
+
+/* The record and the page. */
+static qn_status write_files(qn_train *t, const qn_train_report *report, qn_error *err) {
+    ending end = {t, report};
+    qn_status status = QN_OK;
+    if (t->run_dir)
+        status = qn__by_writer(t->cluster, end_record_of, &end, err);
+    if (status == QN_OK && t->story)
+        status = qn__by_writer(t->cluster, write_page_of, &end, err);
+    return status;
+}
+
 static qn_status fill(qn_train *t, qn_train_report *report, qn_error *err) {
     double rate = 0;
     qn_status status = qn__train_failed(t, err);
@@ -332,9 +348,7 @@ static qn_status fill(qn_train *t, qn_train_report *report, qn_error *err) {
     }
     t->rounding.size = sizeof t->rounding;
     report->rounding = &t->rounding;
-    ending end = {t, report};
-    if (t->run_dir)
-        status = qn__by_writer(t->cluster, end_record_of, &end, err);
+    status = write_files(t, report, err);
     return status == QN_OK ? report_unrecorded(t, err) : status;
 }
 

@@ -49,6 +49,8 @@ struct qn_train {
     qn__best best;
     qn__checkpoints *checkpoints;
     qn__record *record;
+    qn__record *story;       /* the same in memory, for a page; NULL: none is wanted */
+    char *page_path, *plots; /* copies, or NULL */
     qn__trace *trace;
     char *trace_path;    /* a copy, or NULL */
     uint32_t track;      /* of the job in the trace */
@@ -131,6 +133,13 @@ qn_status qn__train_keep_what_is_left(qn_train *train, qn_error *err);
  * `seconds` for its previous holder, and the record. */
 qn_status qn__train_take_folder(qn_train *train, double seconds, qn_error *err);
 qn_status qn__train_take_record(qn_train *train, uint64_t epochs_done, qn_error *err);
+
+/* trainer_open.c: what a record says of the start. */
+qn__record_start qn__train_facts(const qn_train *train);
+
+/* trainer_page.c: begins to keep what a page needs, and writes it from a complete report. */
+qn_status qn__train_open_page(qn_train *train, const qn_train_options *options, qn_error *err);
+qn_status qn__train_write_page(qn_train *train, const qn_train_report *report, qn_error *err);
 
 /* trainer_report.c: seconds that this rank has waited for others; and the reports of all ranks,
  * kept in case one is lost. */
