@@ -14,6 +14,7 @@
 
 const command *const all_commands[] = {&train_command,
                                        &predict_command,
+                                       &evaluate_command,
                                        &replay_command,
                                        &submit_command,
                                        &jobs_command,

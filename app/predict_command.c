@@ -1,15 +1,13 @@
 /* quern predict: applies a model to data. */
 
-#include "command.h"
-#include "compute.h"
+#include "predict.h"
+#include "evaluation.h"
 #include "format.h"
 #include "interrupt.h"
 #include "jsonline.h"
 #include "message.h"
 #include "paths.h"
-#include "ranks.h"
 #include "report.h"
-#include "sources.h"
 #include "whole_output.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -21,14 +19,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-typedef struct predict_flags {
-    source_flags from;
-    compute_flags compute;
-    ranks_flags ranks;
-    const char *out;
-    int outputs, quiet, json;
-} predict_flags;
 
 #define AT(member) .place = offsetof(predict_flags, member)
 
@@ -94,6 +84,7 @@ typedef struct ending {
     const qn_model *model;
     const qn_data *data;
     const qn_predictions *predictions;
+    const qn_evaluation *evaluation; /* NULL: no labels, or outputs that were not kept */
     double start;
 } ending;
 
@@ -130,6 +121,7 @@ static void summary(const predict_flags *f, const ending *e, double seconds) {
             report_error_fields(&score);
         else
             json_number("accuracy", accuracy(&score));
+        evaluation_field("evaluation", e->evaluation);
         json_number("seconds", seconds);
         json_end();
     }
@@ -138,12 +130,34 @@ static void summary(const predict_flags *f, const ending *e, double seconds) {
     /* The table may go to stdout: then the summary goes to stderr. */
     FILE *to = to_stdout(f) ? stderr : stdout;
     print_score(to, &score, real);
+    evaluation_line(to, e->evaluation, 1);
     if (to_stdout(f) && message_output(EXIT_DONE) != EXIT_DONE)
         return; /* results are missing */
     fprintf(to, "%s predictions in %s, %.3f s, %s items/s\n",
             format_count(qn_predictions_items(e->predictions), number),
             to_stdout(f) ? "the standard output" : f->out, seconds,
             format_rate(seconds > 0 ? (double)items / seconds : 0, rate));
+}
+
+/* The numbers of `quern evaluate`. */
+static void print_evaluation(const predict_flags *f, const ending *e) {
+    qn_score score = {0};
+    qn_error err;
+    qn_predictions_score(e->predictions, &score, &err);
+    if (f->json) {
+        json_begin("evaluation");
+        json_text("data", f->from.data);
+        json_text("model", qn_model_digest(e->model));
+        evaluation_field("evaluation", e->evaluation);
+        json_end();
+        return;
+    }
+    print_score(stdout, &score, qn_model_classes(e->model) == 0);
+    evaluation_line(stdout, e->evaluation, 1);
+    if (f->verbose || (e->evaluation && e->evaluation->classes <= EVALUATION_CLASSES))
+        evaluation_table(stdout, e->evaluation);
+    if (f->verbose)
+        evaluation_bins(stdout, e->evaluation);
 }
 
 /* Labels that are not classes of the model: another column was used as the labels. */
@@ -182,10 +196,28 @@ static int check_shape(const predict_flags *f, const char *model_path, const qn_
     return message_fail(QN_MISMATCH, what, where, remedy);
 }
 
+static int is_labelled(const qn_data *data) {
+    return qn_data_labels(data) || qn_data_targets(data);
+}
+
+/* What must be right before the ranks begin. */
+static int check_data(const predict_flags *f, const char *model_path, const qn_model *model,
+                      const qn_data *data) {
+    if (f->evaluate && !is_labelled(data))
+        return message_fail(QN_INPUT, "the data has no labels to compare with", f->from.data,
+                            "name the column of the labels with --label, or their file with "
+                            "--labels");
+    return check_shape(f, model_path, model, data);
+}
+
 static int write_and_report(void *user) {
     const ending *e = user;
     qn_error err;
     int code = -1;
+    if (e->f->evaluate) {
+        print_evaluation(e->f, e);
+        return EXIT_DONE;
+    }
     if (to_stdout(e->f))
         code = whole_output(write_predictions, e->predictions);
     else if (qn_predictions_write(e->predictions, e->f->out, &err) != QN_OK)
@@ -216,7 +248,19 @@ static int predict(const predict_flags *f, const char *model_path, const qn_mode
     if (status == QN_MISMATCH && !*err.where)
         snprintf(err.where, sizeof err.where, "%.250s, model %.250s", f->from.data, model_path);
     e.predictions = predictions;
+    qn_evaluation *evaluation = NULL;
+    /* Predictions are written also where they cannot be judged. */
+    if (status == QN_OK && is_labelled(data) && (f->json || !f->quiet)) {
+        qn_error why;
+        const qn_status judged = qn_predictions_evaluate(predictions, &evaluation, &why);
+        if (judged != QN_OK && f->evaluate) {
+            status = judged;
+            err = why;
+        }
+    }
+    e.evaluation = evaluation;
     int code = status == QN_OK ? ranks_conclude(&err, write_and_report, &e) : ranks_failed(&err);
+    qn_evaluation_free(evaluation);
     qn_predictions_free(predictions);
     return code;
 }
@@ -242,7 +286,7 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
         code = source_open(f->from.data, f->from.labels, &from, f->compute.threads,
                            qn_model_label_name(model), &data);
     if (code < 0)
-        code = ranks_agree(check_shape(f, model_path, model, data), NULL, 0, 0);
+        code = ranks_agree(check_data(f, model_path, model, data), NULL, 0, 0);
     if (code < 0)
         code = predict(f, model_path, model, data);
     free(categories);
@@ -269,12 +313,13 @@ static int is_folder(const char *path) {
 static int check_flags(const predict_flags *f, const char *model_path) {
     char remedy[512];
     if (is_folder(model_path) || (!f->from.data && has_name_of_data(model_path))) {
-        snprintf(remedy, sizeof remedy, "quern predict MODEL --data %.400s", model_path);
+        snprintf(remedy, sizeof remedy, "quern %s MODEL --data %.400s",
+                 f->evaluate ? "evaluate" : "predict", model_path);
         return message_usage(remedy, "\"%.400s\" looks like data, not like a model", model_path);
     }
     if (!f->from.data)
         return message_usage("add --data FILE", "--data FILE is required");
-    if (f->json && to_stdout(f))
+    if (f->json && to_stdout(f) && !f->evaluate)
         return message_usage("add -o predictions.csv",
                              "--json and the predictions both write to the standard output");
     if (f->from.unlabelled && (f->from.labels || f->from.label))
@@ -290,8 +335,8 @@ static int check_flags(const predict_flags *f, const char *model_path) {
     return code < 0 ? paths_check(&files, ranks_is_writer()) : code;
 }
 
-static int run(const command *self, int argc, char **argv) {
-    predict_flags f = {.out = "-"};
+int predict_run(const command *self, int argc, char **argv, predict_flags *flags) {
+    predict_flags f = *flags;
     arguments given;
     qn_agreement same[SOURCES_AGREED];
     int code = ranks_join(argc - 2, argv + 2);
@@ -309,6 +354,11 @@ static int run(const command *self, int argc, char **argv) {
     return ranks_leave(code);
 }
 
+static int run(const command *self, int argc, char **argv) {
+    predict_flags f = {.out = "-"};
+    return predict_run(self, argc, argv, &f);
+}
+
 const command predict_command = {
     .name = "predict",
     .summary = "apply a model to data",
@@ -316,7 +366,7 @@ const command predict_command = {
     .about = "Writes the predicted class of each item and its score as CSV. Inputs are scaled as "
              "in training; the model file says how. Columns, the label column and classes are "
              "found by their names where the model has names, in any order. If the data has "
-             "labels, the accuracy is "
+             "labels, the accuracy and other scores are "
              "printed on stdout, or on stderr when stdout carries the predictions.",
     .operand = "MODEL",
     .options = predict_options,

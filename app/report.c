@@ -1,5 +1,6 @@
 #include "report.h"
 #include "confusion.h"
+#include "evaluation.h"
 #include "fields.h"
 #include "format.h"
 #include "jsonline.h"
@@ -204,7 +205,13 @@ void report_print(const qn_train_report *r, int verbose) {
     else
         printf("\n%s accuracy %.2f %% (%" PRIu64 " of %" PRIu64 "), %s %.6g\n", name,
                percent(s->correct, s->items), s->correct, s->items, loss_of(r, s), s->loss);
+    const qn_evaluation *e = r->test.items ? r->test_evaluation : r->valid_evaluation;
+    evaluation_line(stdout, e, 0);
     confusion_print(r);
+    if (verbose) {
+        evaluation_table(stdout, e);
+        evaluation_bins(stdout, e);
+    }
     double rate = r->seconds_training > 0 ? (double)r->items / r->seconds_training : 0;
     printf("\ntime %.3f s, %s items/s", r->seconds, format_count((uint64_t)(rate + 0.5), number));
     if (r->resumed_from > 0)
@@ -324,6 +331,10 @@ void report_fields(const qn_train_report *r) {
     else
         json_number("accuracy", s->items ? (double)s->correct / (double)s->items : (double)NAN);
     json_number("loss", s->items ? s->loss : (double)NAN);
+    json_open("evaluation", '{');
+    evaluation_field("valid", r->valid_evaluation);
+    evaluation_field("test", r->test_evaluation);
+    json_close('}');
     confusion_fields(r);
     rounding_field(r->rounding);
     json_open("busy", '[');

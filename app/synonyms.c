@@ -142,7 +142,8 @@ static const struct {
     const char *names, *command;
 } commands[] = {
     {"fit learn run optimize optimise finetune retrain start", "train"},
-    {"test evaluate eval infer inference apply score classify transform validate", "predict"},
+    {"infer inference apply classify transform", "predict"},
+    {"test eval score validate metrics", "evaluate"},
     {"verify check reproduce repeat rerun", "replay"},
     {"sbatch qsub launch batch mpirun srun torchrun", "submit"},
     {"queue squeue qstat ps list status", "jobs"},

@@ -384,6 +384,24 @@ static void test_networks(void **state) {
     REFUSED(qn_ready_get, "model", 0, NULL);
 }
 
+static void test_evaluations(void **state) {
+    (void)state;
+    qn_evaluation *out;
+    qn_evaluation_input in = {.size = sizeof in, .items = 2, .classes = 2, .outputs = 2};
+    REFUSED(qn_evaluation_make, "input", NULL, &out);
+    assert_null(out);
+    REFUSED(qn_evaluation_make, "out", &in, NULL);
+    assert_int_equal(qn_evaluation_make(&in, &out, NULL), QN_USAGE); /* no labels, no outputs */
+    in.outputs = 3;
+    assert_int_equal(qn_evaluation_make(&in, &out, NULL), QN_USAGE);
+    in = (qn_evaluation_input){.size = sizeof in, .items = 1};
+    assert_int_equal(qn_evaluation_make(&in, &out, NULL), QN_USAGE);
+    REFUSED(qn_predictions_evaluate, "predictions", NULL, &out);
+    assert_null(out);
+    REFUSED(qn_predictions_evaluate, "out", NULL, NULL);
+    qn_evaluation_free(NULL);
+}
+
 static void test_clusters(void **state) {
     (void)state;
     qn_cluster *out;
@@ -418,7 +436,7 @@ int main(void) {
         cmocka_unit_test(test_training),   cmocka_unit_test(test_texts_of_options),
         cmocka_unit_test(test_prediction), cmocka_unit_test(test_plans),
         cmocka_unit_test(test_clusters),   cmocka_unit_test(test_networks),
-        cmocka_unit_test(test_statistics),
+        cmocka_unit_test(test_statistics), cmocka_unit_test(test_evaluations),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -42,7 +42,8 @@ QN_API qn_status qn_predict(const qn_model *model, const qn_data *data, const qn
 /* The results of one prediction, kept until they are written. */
 typedef struct qn_predictions qn_predictions;
 
-/* Predicts and keeps classes and scores; with `all_outputs` 1 all outputs too. `compute` may be
+/* Predicts and keeps classes and scores; with `all_outputs` 1 all outputs too. Where the data has
+ * labels, up to 2^26 outputs are kept for qn_predictions_evaluate in any case. `compute` may be
  * NULL. On success *out is owned by the caller, for qn_predictions_free; after a failure it is
  * NULL. `model`, `data` and the cluster must outlive *out. Fails as qn_predict does. */
 QN_API qn_status qn_predictions_make(const qn_model *model, const qn_data *data,
@@ -50,8 +51,8 @@ QN_API qn_status qn_predictions_make(const qn_model *model, const qn_data *data,
                                      qn_predictions **out, qn_error *err);
 
 /* Writes the results as CSV, one line for each item: "item,prediction,score". "file" stands after
- * "item" for images, and then "label" where the data has labels. Columns "p0,p1,..." follow where
- * all outputs were kept. `item` counts from 0. A model of real labels has neither "score" nor "p0":
+ * "item" for images, and then "label" where the data has labels. Columns "p0,p1,..." follow with
+ * `all_outputs` 1. `item` counts from 0. A model of real labels has neither "score" nor "p0":
  * the prediction is the number. Cells behind the label are empty for an item without a prediction.
  * It writes a temporary file in the folder of `path`, syncs it and renames it to `path`.
  *

@@ -10,6 +10,7 @@
 #include <quern/data.h>
 #include <quern/defaults.h>
 #include <quern/device.h>
+#include <quern/evaluate.h>
 #include <quern/export.h>
 #include <quern/files.h>
 #include <quern/import.h>

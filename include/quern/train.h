@@ -25,6 +25,7 @@
 #include <quern/data.h>
 #include <quern/defaults.h>
 #include <quern/device.h>
+#include <quern/evaluate.h>
 #include <quern/model.h>
 #include <quern/score.h>
 
@@ -387,6 +388,9 @@ typedef struct qn_train_report {
     uint64_t iterations;  /* of the whole run, earlier calls and runs included */
     int converged;        /* 1: the gradient became as small as the tolerance */
     double largest_slope; /* the largest component of the gradient in the end; NaN: unknown */
+    /* The evaluations of both sets, of the model at the end. NULL without a set, with one class,
+     * and where items x outputs are more than 2^26. */
+    const qn_evaluation *valid_evaluation, *test_evaluation;
 } qn_train_report;
 
 /* The workers of this rank, known from qn_train_open on, and what each did so far. Sets *count to

@@ -10,7 +10,7 @@ The words are those of the command `quern`, with underscores: ``--weight-decay``
 """
 
 __all__ = ["Classifier", "Data", "Epoch", "LogisticRegression", "Model", "Regressor", "Score",
-           "build_info", "devices", "digits", "import_state", "load", "open", "options", "ranks", "replay", "train",
+           "build_info", "devices", "digits", "evaluate", "import_state", "load", "open", "options", "ranks", "replay", "train",
            "version",
            "QuernError", "UsageError", "InputError", "FileError", "OutOfMemory", "FormatError",
            "MismatchError", "NumericError", "UnsupportedError", "BusyError", "DeviceError",
@@ -19,7 +19,7 @@ __all__ = ["Classifier", "Data", "Epoch", "LogisticRegression", "Model", "Regres
 # The library and NumPy are loaded at the first use of a name, so that the import is fast.
 _HOMES = {"Classifier": "estimator", "Regressor": "estimator", "LogisticRegression": "linear",
           "Data": "data", "digits": "data", "open": "data",
-          "Model": "model", "import_state": "model", "load": "model",
+          "evaluate": "evaluation", "Model": "model", "import_state": "model", "load": "model",
           "Epoch": "training", "Score": "training", "options": "training", "train": "training",
           "replay": "training",
           "build_info": "device", "devices": "device", "version": "device"}

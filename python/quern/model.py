@@ -137,15 +137,11 @@ class Model:
         """
         import numpy as np
 
-        from .training import FILE, fill_compute
+        from .training import FILE
 
         columns = {word: compute.pop(word) for word in list(compute) if word in FILE}
         data = data_of(data, **self._without_others(data, self._as_trained(columns)))
-        if data._image is not None:
-            shape_of(data, self.recipe.get("shape") or None)
-        choice = _abi.qn_compute()
-        kept = fill_compute(choice, compute)
-        choice.cluster = ranks.current()
+        choice, kept = self._compute(data, compute)
         floats = outputs or self.real
         shape = (data.items, self.outputs) if outputs else (data.items,)
         results = np.empty(shape, np.float32 if floats else np.int32)
@@ -164,6 +160,43 @@ class Model:
                 return np.array(names, np.int64)[results]
         # An item that lacks a value (missing="drop") has the number -1, and so the last name.
         return np.array([*names, None], dtype=object)[results]
+
+    def _compute(self, data, given):
+        """Where to apply the model to data that fits, and what must stay alive."""
+        from .training import fill_compute
+
+        if data._image is not None:
+            shape_of(data, self.recipe.get("shape") or None)
+        choice = _abi.qn_compute()
+        kept = fill_compute(choice, given)
+        choice.cluster = ranks.current()
+        return choice, kept
+
+    def evaluate(self, data, labels=None, **compute):
+        """Applies the model to labelled data and compares.
+
+        Parameters
+        ----------
+        data, labels
+            As in `train`. Columns and classes with names are matched by name.
+        **compute
+            As in `predict`.
+
+        Returns
+        -------
+        dict
+            What `quern.evaluate` returns: accuracy, precision, recall, F1, the area under the ROC
+            curve, log loss and calibration; of real labels the errors.
+        """
+        from .evaluation import of_predictions
+        from .training import FILE
+
+        columns = {word: compute.pop(word) for word in list(compute) if word in FILE}
+        data = data_of(data, labels, **self._as_trained(columns))
+        choice, kept = self._compute(data, compute)
+        found = of_predictions(self._address, data._address, choice)
+        del kept
+        return found
 
     def _as_trained(self, columns):
         """Options for data that is read as the training data was."""

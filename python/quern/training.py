@@ -15,6 +15,7 @@ from . import _abi, ranks
 from ._library import assign, call, kinds_of, library, new, owned, said, sized, text
 from ._progress import Line
 from .data import Data, as_in, data_of, shape_of, shape_text
+from .evaluation import read
 from .errors import DiffersError, QuernError, UsageError, of
 from .model import Model, load
 
@@ -50,7 +51,8 @@ class Epoch(NamedTuple):
 class Report(NamedTuple):
     """How a training went; <quern/train.h> explains the numbers.
 
-    `iterations`, `converged` and `largest_slope` are of the optimiser "lbfgs", else 0.
+    `iterations`, `converged` and `largest_slope` are of the optimiser "lbfgs", else 0. The
+    evaluations are what `Model.evaluate` returns for both sets, or None.
     """
 
     seconds: float
@@ -65,6 +67,8 @@ class Report(NamedTuple):
     iterations: int
     converged: bool
     largest_slope: float
+    valid_evaluation: Optional[dict]
+    test_evaluation: Optional[dict]
 
 
 def _score(score, real):
@@ -332,7 +336,9 @@ class _Run:
         call("qn_train_report_get", self.address, r)
         scores = (_score(s, real) for s in (r.train, r.valid, r.test))
         return Report(r.seconds, r.seconds_training, r.bound, r.items, r.steps, r.resumed_from,
-                      *scores, r.iterations, bool(r.converged), r.largest_slope)
+                      *scores, r.iterations, bool(r.converged), r.largest_slope,
+                      *(read(e.contents) if e else None
+                        for e in (r.valid_evaluation, r.test_evaluation)))
 
     def model(self, complete):
         events = self.events

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "model/model.h"
+#include "num/ratio.h"
 #include <math.h>
 #include <string.h>
 
@@ -34,25 +35,34 @@ qn_status qn__targets_predict(float *outputs, uint64_t items, float mean, float 
     return QN_OK;
 }
 
+/* Sums over the items that have a prediction. A product of two floats is an exact double. */
+typedef struct comparison {
+    qn__exact_sum absolute, errors, labels, squares;
+    uint64_t count;
+} comparison;
+
+static void add_item(comparison *c, float target, float prediction, uint64_t count) {
+    const double t = (double)target, p = (double)prediction, sign = p < t ? -1 : 1;
+    c->count += count;
+    qn__ratio_add_times(&c->absolute, sign * p, count);
+    qn__ratio_add_times(&c->absolute, -sign * t, count);
+    qn__ratio_add_times(&c->errors, p * p, count);
+    qn__ratio_add_times(&c->errors, -2 * p * t, count);
+    qn__ratio_add_times(&c->errors, t * t, count);
+    qn__ratio_add_times(&c->labels, t, count);
+    qn__ratio_add_times(&c->squares, t * t, count);
+}
+
 qn__target_errors qn__targets_compare(const float *targets, const float *predictions,
-                                      uint64_t items) {
-    double sum = 0, absolute = 0, squares = 0, spread = 0;
-    uint64_t predicted = 0;
-    for (uint64_t i = 0; i < items; ++i) {
-        sum += isnan(predictions[i]) ? 0 : (double)targets[i];
-        predicted += isnan(predictions[i]) ? 0 : 1;
-    }
-    const double count = (double)predicted, mean = sum / count;
-    for (uint64_t i = 0; i < items; ++i) {
-        if (isnan(predictions[i]))
-            continue;
-        const double e = (double)predictions[i] - (double)targets[i];
-        const double from_mean = (double)targets[i] - mean;
-        absolute += fabs(e);
-        squares += e * e;
-        spread += from_mean * from_mean;
-    }
-    return (qn__target_errors){.mae = absolute / count,
-                               .rmse = sqrt(squares / count),
-                               .r2 = spread > 0 ? 1 - squares / spread : (double)NAN};
+                                      const uint64_t *counts, uint64_t items) {
+    comparison c = {.count = 0};
+    for (uint64_t i = 0; i < items; ++i)
+        if (!isnan(predictions[i]))
+            add_item(&c, targets[i], predictions[i], counts ? counts[i] : 1);
+    if (c.count == 0)
+        return (qn__target_errors){(double)NAN, (double)NAN, (double)NAN};
+    return (qn__target_errors){.mae = qn__ratio_of_sum(&c.absolute, c.count),
+                               .rmse = qn__ratio_root(&c.errors, c.count),
+                               .r2 =
+                                   qn__ratio_explained(&c.errors, &c.labels, &c.squares, c.count)};
 }

@@ -21,9 +21,10 @@ typedef struct qn__target_errors {
     double mae, rmse, r2;
 } qn__target_errors;
 
-/* In double precision, in ascending order of the items, so that it does not depend on who computed
- * the predictions. A NaN is no prediction, and its item does not count. NaN for no items. */
+/* From exact sums, each result rounded once (docs/exactness.md 19.6), so that it does not depend on
+ * the order of the items. A NaN is no prediction, and its item does not count. An item counts
+ * counts[i] times; NULL: once. NaN for no items. */
 qn__target_errors qn__targets_compare(const float *targets, const float *predictions,
-                                      uint64_t items);
+                                      const uint64_t *counts, uint64_t items);
 
 #endif

@@ -311,9 +311,9 @@ static const float *shares_of(const qn__train_job *job, const qn_data *set) {
 }
 
 qn_status qn__train_job_evaluate(qn__train_job *job, const qn_data *set, qn__tally *tally,
-                                 uint64_t *confusion, qn_error *err) {
+                                 uint64_t *confusion, float *outputs, qn_error *err) {
     const qn__apply_results results = {
-        .tally = tally, .confusion = confusion, .weights = shares_of(job, set)};
+        .tally = tally, .confusion = confusion, .outputs = outputs, .weights = shares_of(job, set)};
     return qn__apply_all(job->team, &job->program, set, &results, err);
 }
 
@@ -347,7 +347,8 @@ qn_status qn__train_job_compare(qn__train_job *job, const qn__comparison *with, 
         status = qn__targets_predict(with->predictions, with->set->items, job->target_mean,
                                      job->target_deviation, err);
     if (status == QN_OK)
-        *errors = qn__targets_compare(with->set->targets, with->predictions, with->set->items);
+        *errors =
+            qn__targets_compare(with->set->targets, with->predictions, NULL, with->set->items);
     return status;
 }
 

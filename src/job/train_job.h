@@ -82,9 +82,9 @@ void qn__train_job_salvage(qn__train_job *job);
 
 /* Losses and correct answers over a labelled set; the losses of the validation items of the recipe
  * have their weights. `confusion`: counts [label][class], outputs x
- * outputs, to add to; or NULL. */
+ * outputs, to add to; or NULL. `outputs`: items x outputs; or NULL. */
 qn_status qn__train_job_evaluate(qn__train_job *job, const qn_data *set, qn__tally *tally,
-                                 uint64_t *confusion, qn_error *err);
+                                 uint64_t *confusion, float *outputs, qn_error *err);
 
 /* What a comparison with real labels needs, for as many as there are in a set: made once. */
 typedef struct qn__comparison {

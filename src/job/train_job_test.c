@@ -197,7 +197,7 @@ static void test_sizes_at_the_border(void **unused) {
         for (uint64_t s = 0; s < job.steps; ++s)
             assert_int_equal(qn__train_job_step(&job, NULL), QN_OK);
         assert_int_equal(job.running.items, ITEMS);
-        assert_int_equal(qn__train_job_evaluate(&job, data, &tally, NULL, NULL), QN_OK);
+        assert_int_equal(qn__train_job_evaluate(&job, data, &tally, NULL, NULL, NULL), QN_OK);
         assert_int_equal(tally.items, ITEMS);
         qn__train_job_destroy(&job);
     }
@@ -279,9 +279,9 @@ static void test_real_labels(void **unused) {
 static void test_errors_of_real_labels(void **unused) {
     (void)unused;
     const float targets[] = {1, 2, 3, 6}, predictions[] = {1, 3, 3, 3};
-    const qn__target_errors e = qn__targets_compare(targets, predictions, 4);
+    const qn__target_errors e = qn__targets_compare(targets, predictions, NULL, 4);
     assert_true(e.mae == 1 && e.rmse == sqrt(2.5) && fabs(e.r2 - (1 - 10.0 / 14)) < 1e-15);
-    assert_true(isnan(qn__targets_compare(targets, predictions, 1).r2));
+    assert_true(isnan(qn__targets_compare(targets, predictions, NULL, 1).r2));
 }
 
 /* All labels alike: their deviation is 0, and the prediction is the label whatever the network. */

@@ -214,6 +214,11 @@ qn__encoding qn__recipe_encoding(const qn__recipe *recipe, const float *fill) {
                           .by_value = 1};
 }
 
+int qn__recipe_gives_probabilities(const qn__recipe *r) {
+    const qn__activation act = r->network.layer[r->network.layers - 1].activation;
+    return act == QN__ACT_SOFTMAX || r->loss == QN__LOSS_BINARY;
+}
+
 int qn__recipe_needs_bytes(const qn__recipe *recipe) {
     return recipe->scale == QN__SCALE_UNIT || recipe->scale == QN__SCALE_FRACTION;
 }

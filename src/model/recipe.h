@@ -164,6 +164,9 @@ int qn__recipe_fills(const qn__recipe *recipe);
  * NULL. The result borrows both. */
 qn__encoding qn__recipe_encoding(const qn__recipe *recipe, const float *fill);
 
+/* Whether the outputs of its network are probabilities of the classes. */
+int qn__recipe_gives_probabilities(const qn__recipe *recipe);
+
 /* Whether its scaling is for data of bytes only. */
 int qn__recipe_needs_bytes(const qn__recipe *recipe);
 

@@ -14,6 +14,7 @@
 #include "job/targets.h"
 #include "model/model.h"
 #include "run/agree.h"
+#include "run/evaluate.h"
 #include "run/kept_team.h"
 #include "run/score.h"
 #include "run/trainer_sets.h"
@@ -184,7 +185,11 @@ struct qn_predictions {
     uint64_t predicted; /* items that have a prediction */
     int32_t *classes;
     float *scores;
-    float *output;           /* items x outputs, or NULL if not requested */
+    float *output;           /* items x outputs, or NULL if not kept */
+    int shown;               /* 1: outputs are written, too */
+    int probabilities;       /* 1: outputs are */
+    uint32_t classes_known;  /* to the network; 0: real labels */
+    qn_data *made;           /* what the model takes of `data`, where that is something else */
     const qn__schema *table; /* the model's names; NULL: it has none */
 };
 
@@ -192,7 +197,7 @@ static void add_header(qn__text *text, const qn_predictions *p) {
     const int labelled = p->real ? p->data->targets != NULL : p->data->labels != NULL;
     qn__text_add(text, "item,%s%sprediction%s", qn_data_item_name(p->data, 0) ? "file," : "",
                  labelled ? "label," : "", p->real ? "" : ",score");
-    for (uint32_t o = 0; p->output && o < p->outputs; ++o)
+    for (uint32_t o = 0; p->shown && o < p->outputs; ++o)
         qn__text_add(text, ",p%u", o);
     qn__text_add(text, "\n");
 }
@@ -234,7 +239,7 @@ static int has_prediction(const qn_predictions *p, uint64_t item) {
 /* Empty cells for an item that lacks a value. */
 static void add_nothing(qn__text *text, const qn_predictions *p) {
     qn__text_add(text, p->real ? "," : ",,");
-    for (uint32_t o = 0; p->output && o < p->outputs; ++o)
+    for (uint32_t o = 0; p->shown && o < p->outputs; ++o)
         qn__text_add(text, ",");
     qn__text_add(text, "\n");
 }
@@ -255,7 +260,7 @@ static void add_line(qn__text *text, const qn_predictions *p, uint64_t item) {
     if (!p->real)
         add_class(text, p->table, p->classes[item]);
     add_number(text, p->real ? p->scores[item] + 0.0f : p->scores[item]);
-    for (uint32_t o = 0; p->output && o < p->outputs; ++o)
+    for (uint32_t o = 0; p->shown && o < p->outputs; ++o)
         add_number(text, p->output[item * p->outputs + o]);
     qn__text_add(text, "\n");
 }
@@ -289,16 +294,22 @@ qn_status qn_predictions_write(const qn_predictions *p, const char *path, qn_err
 }
 
 /* Allocates the results. */
-static qn_status make_room(qn_predictions *p, int all_outputs, qn_error *err) {
+static qn_status make_room(qn_predictions *p, int keep, qn_error *err) {
     const size_t items = (size_t)p->data->items;
     size_t outputs;
     if (__builtin_mul_overflow(items, (size_t)p->outputs, &outputs))
         outputs = SIZE_MAX;
     p->classes = qn__alloc(items, sizeof *p->classes, err);
     p->scores = p->classes ? qn__alloc(items, sizeof *p->scores, err) : NULL;
-    if (p->scores && all_outputs)
+    if (p->scores && keep)
         p->output = qn__alloc(outputs, sizeof *p->output, err);
-    return p->scores && (p->output || !all_outputs) ? QN_OK : QN_MEMORY;
+    return p->scores && (p->output || !keep) ? QN_OK : QN_MEMORY;
+}
+
+/* Whether an evaluation needs all outputs, or the caller. */
+static int keeps_outputs(const qn_predictions *p) {
+    return p->shown ||
+           (!p->real && p->data->labels && qn__evaluation_fits(p->data->items, p->outputs));
 }
 
 /* The score against the labels of `data`, of which the predictions are. */
@@ -307,7 +318,8 @@ static void count(qn_predictions *p, const qn_data *data) {
     for (uint64_t i = 0; i < data->items; ++i)
         p->predicted += (uint64_t)has_prediction(p, i);
     if (p->real && data->targets) {
-        const qn__target_errors errors = qn__targets_compare(data->targets, p->scores, data->items);
+        const qn__target_errors errors =
+            qn__targets_compare(data->targets, p->scores, NULL, data->items);
         p->score.items = p->predicted;
         qn__score_errors(&p->score, &errors);
     }
@@ -339,20 +351,20 @@ qn_status qn_predictions_make(const qn_model *model, const qn_data *data, const 
         p->table = qn__model_recipe_of(model)->table;
         p->outputs = qn_model_outputs(model);
         p->real = qn__model_recipe_of(model)->task == QN__TASK_REGRESS;
+        p->classes_known = qn_model_classes(model);
+        p->probabilities = qn__recipe_gives_probabilities(qn__model_recipe_of(model));
         /* The one output for real labels is the prediction. */
-        all_outputs = all_outputs && !p->real;
-        status = make_room(p, all_outputs, err);
+        p->shown = all_outputs && !p->real;
+        status = make_room(p, keeps_outputs(p), err);
         results =
             (qn__apply_results){.classes = p->classes, .scores = p->scores, .outputs = p->output};
     }
-    qn_data *made = NULL;
     if (status == QN_OK)
-        status = encode(model, data, &own, &made, err);
-    const qn_data *use = made ? made : data;
+        status = encode(model, data, &own, &p->made, err);
+    const qn_data *use = p && p->made ? p->made : data;
     status = apply(model, use, &own, &results, status, err);
     if (p && status == QN_OK)
         count(p, use);
-    qn_data_close(made);
     if (!p || !p->scores || status != QN_OK) {
         qn_predictions_free(p);
         return status;
@@ -373,12 +385,50 @@ qn_status qn_predictions_score(const qn_predictions *p, qn_score *score, qn_erro
     return QN_OK;
 }
 
+static qn_status check_evaluation(const qn_predictions *p, const qn_data *data, qn_error *err) {
+    if (p->real ? !data->targets : !data->labels) {
+        qn__fail(err, QN_USAGE, "qn_predictions_evaluate: the data has no labels");
+        return qn__remedy(err, QN_USAGE, "evaluate predictions of labelled data");
+    }
+    if (!p->real && !p->output) {
+        qn__fail(err, QN_USAGE, "qn_predictions_evaluate: the outputs were not kept");
+        return qn__remedy(err, QN_USAGE, "call qn_predictions_make with `all_outputs` 1");
+    }
+    if (!p->real && p->classes_known < 2)
+        return qn__fail(err, QN_USAGE, "qn_predictions_evaluate: the model knows one class only");
+    return p->predicted > 0 ? QN_OK : qn__fail(err, QN_INPUT, "no item has a prediction");
+}
+
+qn_status qn_predictions_evaluate(const qn_predictions *p, qn_evaluation **out, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_OUT(out, err);
+    QN__NEED_AS(p, "predictions", err);
+    const qn_data *data = p->made ? p->made : p->data;
+    const qn_status status = check_evaluation(p, data, err);
+    if (status != QN_OK)
+        return status;
+    const qn_evaluation_input in = {.size = sizeof in,
+                                    .items = data->items,
+                                    .classes = p->real ? 0 : p->classes_known,
+                                    .outputs = p->outputs,
+                                    .probabilities = p->probabilities,
+                                    .labels = data->labels,
+                                    .output = p->output,
+                                    .targets = data->targets,
+                                    .predictions = p->scores,
+                                    .names =
+                                        p->table ? (const char *const *)p->table->class_name : NULL,
+                                    .named = p->table ? p->table->classes : 0};
+    return qn_evaluation_make(&in, out, err);
+}
+
 void qn_predictions_free(qn_predictions *p) {
     if (!p)
         return;
     qn__free(p->classes);
     qn__free(p->scores);
     qn__free(p->output);
+    qn_data_close(p->made);
     qn__free(p);
 }
 

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "run/evaluate.h"
 #include "run/folder_lock.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -490,6 +491,11 @@ static void add_report(qn__text *t, const qn_train_report *report) {
     add_final(t, "valid", report->real, &report->valid);
     add_final(t, "test", report->real, &report->test);
     add_confusion(t, report);
+    qn__text_add(t, ",\n  \"evaluation\": {\n   \"valid\": ");
+    qn__evaluation_add_json(t, report->valid_evaluation);
+    qn__text_add(t, ",\n   \"test\": ");
+    qn__evaluation_add_json(t, report->test_evaluation);
+    qn__text_add(t, "}");
     add_rounding(t, report->rounding);
     qn__text_add(t, ",\n  \"workers\": [");
     for (uint32_t i = 0; i < report->workers; ++i) {

@@ -88,10 +88,12 @@ static qn_status evaluate(qn_train *t, const qn_data *set, uint64_t *confusion, 
     qn_status status = QN_OK;
     qn__target_errors errors;
     const int real = t->job.recipe.task == QN__TASK_REGRESS;
+    qn__judged_set *const judged = &t->judged[set == t->test];
+    float *const last = t->job.step == t->job.steps ? judged->output : NULL;
     if (set && real)
         status = qn__train_job_compare(&t->job, &t->real[set == t->test], &tally, &errors, err);
     else if (set)
-        status = qn__train_job_evaluate(&t->job, set, &tally, confusion, err);
+        status = qn__train_job_evaluate(&t->job, set, &tally, confusion, last, err);
     if (status == QN_NUMERIC)
         qn__at(err, "evaluation after step %llu", (unsigned long long)t->job.step);
     if (status == QN_OK)
@@ -100,6 +102,8 @@ static qn_status evaluate(qn_train *t, const qn_data *set, uint64_t *confusion, 
         qn__score_errors(score, &errors);
     if (status == QN_OK && set == t->valid)
         t->valid_loss = tally.loss;
+    if (status == QN_OK && set && last)
+        judged->step = t->job.step;
     if (set)
         qn__train_span(t, set == t->valid ? "validation" : "test", begun);
     return status;

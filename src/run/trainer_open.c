@@ -443,6 +443,9 @@ static qn_status make_reports(qn_train *t, qn_error *err) {
     t->last_report = qn__alloc(ranks, sizeof *t->last_report, err);
     if (!t->ranks || !t->rank_at || !t->last_report)
         return QN_MEMORY;
+    const qn_status status = qn__train_judged_open(t, err);
+    if (status != QN_OK)
+        return status;
     if (!t->test || outputs > CONFUSION_OUTPUTS || t->job.recipe.task == QN__TASK_REGRESS)
         return QN_OK;
     t->confusion = qn__alloc(outputs * outputs, sizeof *t->confusion, err);
@@ -660,6 +663,7 @@ void qn_train_close(qn_train *t) {
     qn__train_sets_release(&t->sets);
     qn__trace_free(t->trace);
     qn__free(t->trace_path);
+    qn__train_judged_close(t);
     qn__free(t->confusion);
     qn__free(t->ranks);
     qn__free(t->rank_at);

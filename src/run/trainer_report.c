@@ -318,6 +318,8 @@ static qn_status fill(qn_train *t, qn_train_report *report, qn_error *err) {
     if (status == QN_OK)
         status = qn__train_score(t, err);
     if (status == QN_OK)
+        status = qn__train_evaluate(t, err);
+    if (status == QN_OK)
         status = look_at_rounding(t, err);
     if (status != QN_OK)
         return qn__train_fail_all(t, status, err);
@@ -342,6 +344,8 @@ static qn_status fill(qn_train *t, qn_train_report *report, qn_error *err) {
     }
     report->classes = report->real ? 0 : qn__program_classes(&t->job.program);
     report->confusion = t->confusion;
+    report->valid_evaluation = t->judged[0].evaluation;
+    report->test_evaluation = t->judged[1].evaluation;
     if (t->job.recipe.table) {
         report->class_names = t->job.recipe.table->classes;
         report->class_name = (const char *const *)t->job.recipe.table->class_name;

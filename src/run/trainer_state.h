@@ -5,6 +5,7 @@
 #include "job/memory_need.h"
 #include "job/train_job.h"
 #include "run/checkpoint.h"
+#include "run/evaluate.h"
 #include "run/record.h"
 #include "run/together.h"
 #include "run/trainer_sets.h"
@@ -31,6 +32,13 @@ typedef struct qn__best {
     int in_place;     /* 1: they are the state's, and `parameter` are the last ones */
 } qn__best;
 
+/* What the evaluation of a set needs and gives. */
+typedef struct qn__judged_set {
+    float *output;             /* items x outputs; NULL: real labels, no set or too many */
+    uint64_t step;             /* after which these were computed; NO_STEP: none yet */
+    qn_evaluation *evaluation; /* of the last report */
+} qn__judged_set;
+
 struct qn_train {
     pid_t process;            /* that opened it */
     atomic_int in_use;        /* 1: a call that runs or writes has not returned */
@@ -46,6 +54,7 @@ struct qn_train {
     const qn_data *valid, *test; /* their inputs */
     qn__prepared own[2];         /* made of the caller's sets: validation, test */
     qn__comparison real[2];      /* of these two, where labels are real */
+    qn__judged_set judged[2];    /* of these two */
     qn__best best;
     qn__checkpoints *checkpoints;
     qn__record *record;
@@ -108,6 +117,12 @@ qn_status qn__train_failed(const qn_train *train, qn_error *err);
 
 /* Computes the scores of the current parameters, unless they are known. */
 qn_status qn__train_score(qn_train *train, qn_error *err);
+
+/* trainer_evaluate.c: allocates and frees what the evaluations of the sets need; and makes those of
+ * the current parameters, after qn__train_score. */
+qn_status qn__train_judged_open(qn_train *train, qn_error *err);
+void qn__train_judged_close(qn_train *train);
+qn_status qn__train_evaluate(qn_train *train, qn_error *err);
 
 /* 1 on the rank that writes files, and without other ranks. */
 int qn__train_is_writer(const qn_train *train);

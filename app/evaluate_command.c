@@ -1,0 +1,49 @@
+/* quern evaluate: how well a model predicts labelled data. */
+
+#include "predict.h"
+#include <stddef.h>
+
+#define AT(member) .place = offsetof(predict_flags, member)
+
+static const option evaluate_options[] = {
+    {.heading = "Data",
+     .name = "data",
+     .kind = OPTION_TEXT,
+     AT(from.data),
+     .value = "FILE",
+     .help = "labelled data, in any format that train reads; required"},
+    {.more = source_label_options, AT(from)},
+    {.more = source_column_options, AT(from)},
+    {.more = source_image_options, AT(from)},
+
+    {.heading = "Output",
+     .name = "verbose",
+     .kind = OPTION_FLAG,
+     AT(verbose),
+     .help = "print the classes also where they are many, and the table of calibration"},
+    {.name = "json", .kind = OPTION_FLAG, AT(json), .help = "all numbers as one JSON object"},
+
+    {.heading = "Devices (they do not change the output)", .more = compute_options, AT(compute)},
+    {.heading = "Advanced devices", .more = compute_expert_options, AT(compute)},
+    {.heading = RANKS_HEADING, .more = ranks_options, AT(ranks)},
+    {.name = NULL}};
+
+static int run(const command *self, int argc, char **argv) {
+    predict_flags f = {.out = "-", .evaluate = 1, .outputs = 1};
+    return predict_run(self, argc, argv, &f);
+}
+
+const command evaluate_command = {
+    .name = "evaluate",
+    .summary = "measure how well a model predicts labelled data",
+    .usage = "quern evaluate MODEL --data FILE [options]",
+    .about =
+        "Prints accuracy, precision, recall, F1, the area under the ROC curve, log loss and "
+        "calibration error; of real labels MAE, RMSE and R2. Every number is rounded once from "
+        "exact sums: devices, threads, ranks and the order of items do not change it. Columns "
+        "and classes are found as predict finds them.",
+    .operand = "MODEL",
+    .options = evaluate_options,
+    .examples = "quern evaluate digits.safetensors --data test.csv\n"
+                "quern evaluate m.safetensors --data test.csv --json > numbers.json",
+    .run = run};

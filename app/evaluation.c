@@ -1,0 +1,152 @@
+#include "evaluation.h"
+#include "jsonline.h"
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { LONGEST_NAME = 20 };
+
+static void add(FILE *to, const char *name, double value, int *printed) {
+    if (isfinite(value))
+        fprintf(to, "%s%s %.4f", (*printed)++ ? ", " : "", name, value);
+}
+
+void evaluation_line(FILE *to, const qn_evaluation *e, int loss) {
+    int printed = 0;
+    if (!e || e->real)
+        return;
+    add(to, "macro F1", e->f1, &printed);
+    add(to, "AUC", e->auc, &printed);
+    if (loss)
+        add(to, "log loss", e->log_loss, &printed);
+    add(to, "calibration error", e->calibration_error, &printed);
+    if (printed)
+        fputc('\n', to);
+}
+
+/* The name of a class on its left side, cut to whole characters and without what a terminal would
+ * obey; or its number. */
+static void print_name(FILE *to, const qn_class_evaluation *c, uint32_t number) {
+    char digits[16];
+    int width = 0;
+    snprintf(digits, sizeof digits, "%" PRIu32, number);
+    for (const char *p = c->name ? c->name : digits; *p; p++) {
+        width += ((unsigned char)*p & 0xc0) != 0x80;
+        if (width > LONGEST_NAME)
+            break;
+        fputc((unsigned char)*p < ' ' || *p == 0x7f ? '?' : *p, to);
+    }
+    fprintf(to, "%*s", width < LONGEST_NAME ? LONGEST_NAME - width : 0, "");
+}
+
+static void print_cell(FILE *to, double value) {
+    if (isfinite(value))
+        fprintf(to, "  %9.4f", value);
+    else
+        fprintf(to, "  %9s", "-");
+}
+
+static void print_mean(FILE *to, const char *name, double precision, double recall, double f1) {
+    fprintf(to, "%-*s  %9s", LONGEST_NAME, name, "");
+    print_cell(to, precision);
+    print_cell(to, recall);
+    print_cell(to, f1);
+    fputc('\n', to);
+}
+
+void evaluation_table(FILE *to, const qn_evaluation *e) {
+    if (!e || e->real)
+        return;
+    fprintf(to, "\n%-*s  %9s  %9s  %9s  %9s  %9s\n", LONGEST_NAME, "class", "items", "precision",
+            "recall", "F1", "AUC");
+    for (uint32_t c = 0; c < e->classes; c++) {
+        const qn_class_evaluation *of = e->by_class[c];
+        print_name(to, of, c);
+        fprintf(to, "  %9" PRIu64, of->items);
+        print_cell(to, of->precision);
+        print_cell(to, of->recall);
+        print_cell(to, of->f1);
+        print_cell(to, of->auc);
+        fputc('\n', to);
+    }
+    print_mean(to, "mean (macro)", e->precision, e->recall, e->f1);
+    print_mean(to, "weighted by items", e->weighted_precision, e->weighted_recall, e->weighted_f1);
+}
+
+void evaluation_bins(FILE *to, const qn_evaluation *e) {
+    if (!e || e->bins == 0)
+        return;
+    fprintf(to, "\n%-*s  %9s  %9s  %9s\n", LONGEST_NAME, "confidence", "items", "mean", "accuracy");
+    for (uint32_t b = 0; b < e->bins; b++) {
+        const qn_calibration_bin *bin = e->bin[b];
+        if (bin->items == 0)
+            continue;
+        fprintf(to, "%.3f to %-*.3f  %9" PRIu64, bin->low, LONGEST_NAME - 9, bin->high, bin->items);
+        print_cell(to, bin->confidence);
+        print_cell(to, bin->accuracy);
+        fputc('\n', to);
+    }
+}
+
+static void class_field(const qn_class_evaluation *c) {
+    json_open(NULL, '{');
+    json_text("name", c->name);
+    json_count("items", c->items);
+    json_count("predicted", c->predicted);
+    json_count("correct", c->correct);
+    json_number("precision", c->precision);
+    json_number("recall", c->recall);
+    json_number("f1", c->f1);
+    json_number("auc", c->auc);
+    json_close('}');
+}
+
+static void bin_field(const qn_calibration_bin *b) {
+    json_open(NULL, '{');
+    json_count("items", b->items);
+    json_number("low", b->low);
+    json_number("high", b->high);
+    json_number("confidence", b->confidence);
+    json_number("accuracy", b->accuracy);
+    json_close('}');
+}
+
+static void class_fields(const qn_evaluation *e) {
+    json_count("correct", e->correct);
+    json_number("accuracy", e->accuracy);
+    json_number("precision", e->precision);
+    json_number("recall", e->recall);
+    json_number("f1", e->f1);
+    json_number("weighted_precision", e->weighted_precision);
+    json_number("weighted_recall", e->weighted_recall);
+    json_number("weighted_f1", e->weighted_f1);
+    json_number("auc", e->auc);
+    json_number("log_loss", e->log_loss);
+    json_number("calibration_error", e->calibration_error);
+    json_open("classes", '[');
+    for (uint32_t c = 0; c < e->classes; c++)
+        class_field(e->by_class[c]);
+    json_close(']');
+    json_open("calibration", '[');
+    for (uint32_t b = 0; b < e->bins; b++)
+        bin_field(e->bin[b]);
+    json_close(']');
+}
+
+void evaluation_field(const char *key, const qn_evaluation *e) {
+    if (!e) {
+        json_text(key, NULL);
+        return;
+    }
+    json_open(key, '{');
+    json_count("items", e->items);
+    json_flag("weighted", e->weighted);
+    if (!e->real) {
+        class_fields(e);
+    } else {
+        json_number("mae", e->mae);
+        json_number("rmse", e->rmse);
+        json_number("r2", e->r2);
+    }
+    json_close('}');
+}

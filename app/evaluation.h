@@ -1,0 +1,24 @@
+/* Evaluations: a line for everybody, tables for those who ask, fields for programs. */
+#ifndef APP_EVALUATION_H
+#define APP_EVALUATION_H
+
+#include <quern/evaluate.h>
+#include <stdio.h>
+
+/* Classes of which a table fits a screen. */
+enum { EVALUATION_CLASSES = 20 };
+
+/* "macro F1 0.9, AUC 0.95, log loss 0.2, calibration error 0.01": what is defined. Nothing for
+ * NULL and for real labels. Without `loss` no log loss, where a loss stands above. */
+void evaluation_line(FILE *to, const qn_evaluation *e, int loss);
+
+/* A line for each class and for the means over the classes. */
+void evaluation_table(FILE *to, const qn_evaluation *e);
+
+/* A line for each bin of confidences that has items. */
+void evaluation_bins(FILE *to, const qn_evaluation *e);
+
+/* A field with all numbers; NULL: null. */
+void evaluation_field(const char *key, const qn_evaluation *e);
+
+#endif

@@ -1,0 +1,22 @@
+/* What `quern predict` and `quern evaluate` share: both apply a model to data. */
+#ifndef APP_PREDICT_H
+#define APP_PREDICT_H
+
+#include "command.h"
+#include "compute.h"
+#include "ranks.h"
+#include "sources.h"
+
+typedef struct predict_flags {
+    source_flags from;
+    compute_flags compute;
+    ranks_flags ranks;
+    const char *out; /* "-": stdout */
+    int outputs, quiet, json, verbose;
+    int evaluate; /* 1: write no predictions */
+} predict_flags;
+
+/* Reads the rest of the command line into `flags`, then predicts. Returns the exit code. */
+int predict_run(const command *self, int argc, char **argv, predict_flags *flags);
+
+#endif
