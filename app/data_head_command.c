@@ -208,7 +208,8 @@ const command data_head_command = {
     .name = "data head",
     .summary = "show the first items of a data file",
     .usage = "quern data head FILE [-n N] [options]",
-    .about = "Prints the names of the columns, what they hold, and the first items, as a table: "
+    .about = "Reads what \"quern data info\" reads; - is the standard input. Prints the names of "
+             "the columns, what they hold, and the first items, as a table: "
              "the label first, then the features. A missing value is a dash. The first 8 features "
              "are shown; --json has all of them, and null for a missing value.",
     .operand = "FILE",

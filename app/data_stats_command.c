@@ -144,7 +144,8 @@ const command data_stats_command = {
     .name = "data stats",
     .summary = "statistics of the columns of a file or folder of data",
     .usage = "quern data stats FILE [options]",
-    .about = "Prints count, mean, deviation, skewness, extremes and quantiles of each column. Each "
+    .about = "Reads what \"quern data info\" reads; - is the standard input. Prints count, mean, "
+             "deviation, skewness, extremes and quantiles of each column. Each "
              "number is computed exactly from the values as 32-bit floats, and rounded once. "
              "Missing values are counted and left out. The deviation is divided by n - 1. Columns "
              "of categories have the number of items of each category.",

@@ -20,7 +20,7 @@ void paths_add(paths *p, qn_file_use use, const char *name, const char *path) {
 }
 
 void paths_add_data(paths *p, const char *name, const char *path) {
-    add(p, QN_FILE_READ, name, path);
+    add(p, QN_FILE_READ, name, source_is_stream(path) ? NULL : path);
 }
 
 void paths_add_sources(paths *p, const source_flags *from, const ranks_flags *ranks) {

@@ -34,7 +34,7 @@ static const option predict_options[] = {
          "(gzip, zstd), or "
          "a folder or "
          "archive of "
-         "images; required"},
+         "images; - is the standard input; required"},
     {.more = source_label_options, AT(from)},
     {.more = source_column_options, AT(from)},
     {.more = source_image_options, AT(from)},

@@ -336,6 +336,24 @@ static int check_reading(const source_flags *flags) {
     return -1;
 }
 
+int source_is_stream(const char *path) { return path && strcmp(path, "-") == 0; }
+
+/* The standard input can be read once, and it belongs to one process. */
+static int check_streams(const source_flags *flags) {
+    const char *const paths[] = {flags->data,        flags->labels, flags->test,
+                                 flags->test_labels, flags->valid,  flags->valid_labels};
+    int streams = 0;
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        streams += source_is_stream(paths[i]);
+    if (streams > 1)
+        return message_usage("name files for the others",
+                             "- is the standard input, and stands there %d times", streams);
+    if (streams > 0 && ranks_cluster())
+        return message_usage("name a file that the ranks can open",
+                             "- is the standard input, which ranks do not share");
+    return -1;
+}
+
 /* A labels file without its data file would be ignored silently. */
 static int check_pairs(const source_flags *flags) {
     static const char remedy[] = "name the file of the items too";
@@ -404,6 +422,8 @@ int sources_check(const source_flags *flags) {
         code = check_password("valid", flags->valid);
     if (code < 0)
         code = check_pairs(flags);
+    if (code < 0)
+        code = check_streams(flags);
     if (code >= 0 || !flags->valid || !is_number(flags->valid))
         return code;
     float fraction = valid_fraction(flags);

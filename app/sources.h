@@ -47,6 +47,9 @@ typedef struct sources {
     int embedded;                  /* the built-in digits are used */
 } sources;
 
+/* 1 when the path is "-", the standard input. */
+int source_is_stream(const char *path);
+
 /* Checks that are possible before a file is opened: options that need one another. Returns -1, or
  * an exit code after a message. */
 int sources_check(const source_flags *flags);

@@ -342,6 +342,10 @@ static int check_train(char **words, int count, train_flags *t) {
             return message_usage("leave it out; --ranks before \"train\" says how many",
                                  "the job itself gives --%s to train", ours[i]);
     code = train_options_check(t, &given);
+    if (code < 0 && (source_is_stream(t->from.data) || source_is_stream(t->from.test) ||
+                     source_is_stream(t->from.valid)))
+        code = message_usage("name a file that the job can open",
+                             "- is the standard input, and a job has none");
     return code < 0 ? sources_check(&t->from) : code;
 }
 

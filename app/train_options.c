@@ -26,7 +26,9 @@ const option train_options[] = {
          "(gzip, "
          "zstd), or a "
          "folder or archive of "
-         "images; the format is found from the content; FILE.npz:NAME is one array of an archive",
+         "images; the format is found from the content; FILE.npz:NAME is one array of an archive; "
+         "- is the "
+         "standard input",
      .fallback = "20,000 built-in digits, with 4,000 more as test set"},
     {.more = source_label_options, AT(from)},
     {.more = source_weight_options, AT(from)},

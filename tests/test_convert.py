@@ -4,6 +4,7 @@ NumPy reads it; the items of a part are those that docs/exactness.md 2.10 names.
 import importlib.util
 import json
 import re
+import subprocess
 import sys
 
 import numpy as np
@@ -68,6 +69,52 @@ def test_standard_output(run_quern, tmp_path):
     done = run_quern("data", "convert", tmp_path / "t.csv", "--format", "libsvm", "-o", "-")
     assert done.stdout == "0 1:1\n1 1:2\n" and done.stderr == ""
     assert "--format" in run_quern("data", "convert", tmp_path / "t.csv", "-o", "-", status=2).stderr
+
+
+@pytest.mark.parametrize("file", ["table/typed.csv", "table/header.csv.gz", "numpy/pair.npz", "rows/signs.svm",
+                                  "typed/table-file.arrow", "typed/table-snappy.parquet"])
+def test_standard_input(quern, info, file):
+    """A pipe and a redirected file have the digest of the file, whatever reads them."""
+    whole = (CORPUS / file).read_bytes()
+    words = [quern, "data", "info", "-", "--json"]
+    piped = subprocess.run(words, input=whole, capture_output=True, check=True)
+    with open(CORPUS / file) as source:
+        given = subprocess.run(words, stdin=source, capture_output=True, check=True)
+    wanted = info(CORPUS / file)
+    for done in piped, given:
+        got = json.loads(done.stdout)
+        assert got["digest"] == wanted["digest"] and got["format"] == wanted["format"]
+
+
+def test_the_standard_input_from_its_middle(quern, tmp_path):
+    """What another program has read is not read again."""
+    (tmp_path / "t.csv").write_text("y,a\n0,1\n1,2\n0,7\n")
+    with open(tmp_path / "t.csv") as source:
+        done = subprocess.run(["sh", "-c", f"read x; read x; {quern} data head - --json --header no"],
+                              stdin=source, capture_output=True, text=True)
+    assert json.loads(done.stdout)["items"] == [[1, 2], [0, 7]]
+
+
+def test_training_from_the_standard_input(quern, run_quern, tmp_path):
+    text = "y,a\n" + "".join(f"{i % 2},{i}\n" for i in range(40))
+    (tmp_path / "t.csv").write_text(text)
+    more = ["--model", "dense 2 softmax", "--epochs", "1", "--threads", "1", "--quiet", "-o"]
+    run_quern("train", "--data", tmp_path / "t.csv", *more, tmp_path / "a")
+    subprocess.run([quern, "train", "--data", "-", *more, tmp_path / "b"], input=text.encode(), check=True)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    said = [subprocess.run([quern, "predict", tmp_path / "a", "--data", path, "--quiet"], input=text.encode(),
+                           capture_output=True, check=True).stdout for path in (tmp_path / "t.csv", "-")]
+    assert said[0] == said[1] and said[0].count(b"\n") == 41
+
+
+@pytest.mark.parametrize("words, given, wanted", [
+    (["data", "info", "-"], b"", "empty"),
+    (["data", "info", "-"], (CORPUS / "rows/table.sqlite").read_bytes(), "no name"),
+    (["train", "--data", "-", "--test", "-", "-o", "m"], b"", "stands there 2 times"),
+    (["submit", "--local", "train", "--data", "-", "-o", "m"], b"", "a job has none")])
+def test_no_standard_input(quern, tmp_path, words, given, wanted):
+    done = subprocess.run([quern, *words], input=given, capture_output=True, cwd=tmp_path, timeout=60)
+    assert done.returncode in (1, 2) and wanted in done.stderr.decode() and not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("words, wanted", [

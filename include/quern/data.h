@@ -119,10 +119,11 @@ QN_API void qn_data_options_init(qn_data_options *options);
  * file, by qn_data_options.query. Or rows of a PostgreSQL server, by that query: `path` is then its
  * address, "postgresql://USER@HOST:PORT/DATABASE", without a password. The content decides which,
  * not the name. "FILE.npz:NAME" is the array NAME of an archive, with the labels that belong to it
- * (docs/formats.md). `options` may be NULL: the defaults. The type is QN_U8 for IDX and for arrays
- * of integers from 0 to 255. For CSV and LIBSVM it is QN_U8 where every feature is written as a
- * plain whole number from 0 to 255. In CSV, a column of texts is a category. A missing value of any
- * column is a NaN.
+ * (docs/formats.md). "-" is the standard input, which is read to its end, but for SQLite; "./-" is
+ * a file of that name. `options` may be NULL: the defaults. The type is QN_U8 for IDX and for
+ * arrays of integers from 0 to 255. For CSV and LIBSVM it is QN_U8 where every feature is written
+ * as a plain whole number from 0 to 255. In CSV, a column of texts is a category. A missing value
+ * of any column is a NaN.
  *
  * On success *out is owned by the caller, for qn_data_close. Fails with QN_USAGE (options),
  * QN_INPUT (the file is missing or malformed; `where` has line and column, or the byte), QN_IO or

@@ -5,6 +5,7 @@
 #include "data/descriptor.h"
 #include "data/gzip.h"
 #include "data/server_address.h"
+#include "data/standard_input.h"
 #include "data/zstd.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +56,9 @@ static qn_status check_kind(const char *path, const struct stat *info, qn_error 
     if (!S_ISREG(info->st_mode)) {
         qn__fail(err, QN_INPUT, "this is not a regular file, so it cannot be read twice");
         qn__at(err, "%s", path);
-        return qn__remedy(err, QN_INPUT, "save the data to a file first");
+        return qn__remedy(err, QN_INPUT,
+                          "save the data to a file first, or pipe it into the standard input, "
+                          "whose name is -");
     }
     if (info->st_size == 0) {
         qn__fail(err, QN_INPUT, "the file is empty");
@@ -99,21 +102,25 @@ static qn_status open_into(qn__source *source, const char *given, int folders, q
         source->path = qn__server_shown(given, err);
         return source->address && source->path ? QN_OK : QN_MEMORY;
     }
-    source->path = qn__copy_text(given, err);
+    const int standard = strcmp(given, QN__STANDARD_INPUT) == 0;
+    source->path = qn__copy_text(standard ? QN__STANDARD_INPUT_SHOWN : given, err);
     if (!source->path || cut_part(source, err) != QN_OK)
         return QN_MEMORY;
     const char *path = source->path;
-    /* Without O_NONBLOCK, open would wait for a writer of a named pipe. */
-    source->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    qn_status status = QN_OK;
+    if (standard)
+        status = qn__standard_input_open(&source->fd, err);
+    else /* without O_NONBLOCK, open would wait for a writer of a named pipe */
+        source->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (source->fd < 0)
-        return refuse_open(path, err);
+        return status == QN_OK ? refuse_open(path, err) : status;
     struct stat info;
     if (fstat(source->fd, &info) != 0)
         return qn__fail_errno(err, "read", path);
     source->folder = folders && S_ISDIR(info.st_mode);
     if (source->folder)
         return QN_OK;
-    qn_status status = check_kind(path, &info, err);
+    status = check_kind(path, &info, err);
     if (status != QN_OK)
         return status;
     source->file_size = (uint64_t)info.st_size;
