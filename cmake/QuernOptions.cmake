@@ -8,6 +8,7 @@ option(QUERN_PYTHON "Make the Python package (target: python); needs BUILD_SHARE
 option(QUERN_FUZZ "Link tests/fuzz with libFuzzer (clang)" OFF)
 set(QUERN_SANITIZE "" CACHE STRING "Sanitizers: empty, address,undefined or thread")
 set(QUERN_PLAIN_FLAGS "" CACHE STRING "Last flags of the sources that compute nothing of a result")
+set(QUERN_GROUPS "" CACHE FILEPATH "Sources to be compiled together, a group a line")
 set(QUERN_ZLIB AUTO CACHE STRING "Read .gz through zlib: AUTO, ON or OFF")
 set_property(CACHE QUERN_SANITIZE PROPERTY STRINGS "" "address,undefined" "thread")
 set_property(CACHE QUERN_ZLIB PROPERTY STRINGS AUTO ON OFF)

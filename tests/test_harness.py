@@ -10,6 +10,7 @@ import time
 import pytest
 
 import builds
+import groups
 import machine
 
 IGNORED = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1]
@@ -71,3 +72,25 @@ def test_what_is_forbidden_is_skipped_with_its_reason(ability, tmp_path, monkeyp
             machine.need(ability)
     finally:
         machine.lacking.cache_clear()
+
+
+@pytest.mark.parametrize("first, second, together", [
+    ("static int f(void) { return 1; }", "int g(void) { return 2; }", True),
+    ("static int f(void) { return 1; }", "static int f(void) { return 2; }", False),
+    ("static int n;", "int g(int n) { return n; }", False),
+    ("#define SIZE 3", "enum { SIZE = 4 };", False),
+    ("#define SIZE 3", "int g(struct s *s) { return s->SIZE; }", False),
+    ("static int f(void) { return 1; }", "int g(struct s *s) { return s->f; }", True),
+    ("typedef struct { int a; } pair;", "typedef struct {\n    int b;\n} pair;", False),
+    ('#include "one.h"', '#include "two.h"', False),
+    ("static int read(void) { return 1; }", "#include <unistd.h>", False),
+    ("#pragma pack(1)", "int g(void) { return 2; }", False),
+])
+def test_files_that_are_compiled_together(first, second, together, tmp_path, monkeypatch):
+    """tests/groups.py: they share no name."""
+    monkeypatch.setattr(groups, "ROOT", tmp_path)
+    for name, text in {"src/a.c": first, "src/b.c": second, "src/one.h": "struct s { int a; };",
+                       "src/two.h": "struct s { int b; };"}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"{text}\n")
+    assert (max(map(len, groups.groups("src"))) == 2) == together

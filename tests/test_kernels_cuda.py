@@ -104,8 +104,9 @@ def newest():
 def text():
     """The CUDA text that the release build has in it."""
     header = (builds.ready("release") / "generated" / "kernel_text.h").read_text()
-    array = header[header.index("qn__text_cuda[]"):].split("}")[0]
-    return bytes(int(code, 16) for code in re.findall(r"0x(\w\w),", array))
+    literal = header[header.index("qn__text_cuda[]"):]
+    lines = "".join(re.findall(r'^"(.*)"', literal, re.M))
+    return re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], lines).encode()
 
 
 def options():
