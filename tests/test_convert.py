@@ -37,6 +37,12 @@ def options(note):
     return named[1].replace(", --", " --").split() if named else []
 
 
+def test_numbers_as_people_write_them(run_quern, tmp_path):
+    table = "label,a,b\nx,30,2000\ny,0.001,-1500000\nx,1e+20,1e-09\n"
+    (tmp_path / "t.csv").write_text(table)
+    assert run_quern("data", "convert", tmp_path / "t.csv", "-o", "-", "--format", "csv").stdout == table
+
+
 @pytest.mark.parametrize("file", READ)
 def test_the_digest_stays(run_quern, info, tmp_path, file):
     more, formats = READ[file]

@@ -238,7 +238,7 @@ static char *put_number(char *to, uint32_t value) {
 static qn_status add_label(const qn_data *data, uint64_t item, lines *out, qn_error *err) {
     char *to = out->text + out->size;
     if (data->targets) {
-        qn__float_text(data->targets[item], to);
+        qn__float_plain(data->targets[item], to);
         out->size += strlen(to);
         return QN_OK;
     }
@@ -262,7 +262,7 @@ static qn_status add_float(const qn_data *data, uint32_t k, float value, lines *
     if (out->pointed)
         sprintf(to, "%d.0", (int)value);
     else
-        qn__float_text(value, to);
+        qn__float_plain(value, to);
     out->pointed = 0;
     out->size += strlen(to);
     return QN_OK;
@@ -286,7 +286,7 @@ static qn_status add_row(const qn_data *data, uint64_t item, lines *out, qn_erro
     if (!data->weights || status != QN_OK)
         return status;
     out->text[out->size++] = ',';
-    qn__float_text(data->weights[item], out->text + out->size);
+    qn__float_plain(data->weights[item], out->text + out->size);
     out->size += strlen(out->text + out->size);
     return QN_OK;
 }

@@ -23,7 +23,7 @@ static qn_status room(lines *out, qn_error *err) {
 
 static void add_float(lines *out, float value) {
     char *to = out->text + out->size;
-    qn__float_text(value, to);
+    qn__float_plain(value, to);
     out->size += strlen(to);
 }
 
