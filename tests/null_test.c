@@ -305,6 +305,20 @@ static void test_prediction(void **state) {
     qn_predictions_free(NULL);
 }
 
+static void test_linear(void **state) {
+    double w[784];
+    qn_linear_result result = {.size = sizeof result};
+    (void)state;
+    qn_linear_options_init(NULL);
+    REFUSED(qn_ridge_fit, "data", NULL, NULL, w, &result);
+    REFUSED(qn_ridge_fit, "coefficients", have.data, NULL, NULL, &result);
+    REFUSED(qn_ridge_fit, "out", have.data, NULL, w, NULL);
+    REFUSED(qn_lasso_fit, "data", NULL, NULL, w, &result);
+    REFUSED(qn_lasso_fit, "coefficients", have.data, NULL, NULL, &result);
+    REFUSED(qn_lasso_fit, "out", have.data, NULL, w, NULL);
+    assert_int_equal(qn_ridge_fit(have.data, NULL, w, &result, NULL), QN_USAGE); /* no numbers */
+}
+
 static void test_statistics(void **state) {
     (void)state;
     qn_statistics *out = NULL;
@@ -437,6 +451,7 @@ int main(void) {
         cmocka_unit_test(test_prediction), cmocka_unit_test(test_plans),
         cmocka_unit_test(test_clusters),   cmocka_unit_test(test_networks),
         cmocka_unit_test(test_statistics), cmocka_unit_test(test_evaluations),
+        cmocka_unit_test(test_linear),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -9,8 +9,8 @@ The words are those of the command `quern`, with underscores: ``--weight-decay``
 ``weight_decay=``. docs/python.md describes everything.
 """
 
-__all__ = ["Classifier", "Data", "Epoch", "LogisticRegression", "Model", "Regressor", "Score",
-           "build_info", "devices", "digits", "evaluate", "import_state", "load", "open", "options", "ranks", "replay", "train",
+__all__ = ["Classifier", "Data", "Epoch", "Lasso", "LogisticRegression", "Model", "Regressor", "Ridge", "Score",
+           "StandardScaler", "build_info", "devices", "digits", "evaluate", "import_state", "load", "open", "options", "ranks", "replay", "train",
            "version",
            "QuernError", "UsageError", "InputError", "FileError", "OutOfMemory", "FormatError",
            "MismatchError", "NumericError", "UnsupportedError", "BusyError", "DeviceError",
@@ -18,6 +18,7 @@ __all__ = ["Classifier", "Data", "Epoch", "LogisticRegression", "Model", "Regres
 
 # The library and NumPy are loaded at the first use of a name, so that the import is fast.
 _HOMES = {"Classifier": "estimator", "Regressor": "estimator", "LogisticRegression": "linear",
+          "Lasso": "regression", "Ridge": "regression", "StandardScaler": "preprocessing",
           "Data": "data", "digits": "data", "open": "data",
           "evaluate": "evaluation", "Model": "model", "import_state": "model", "load": "model",
           "Epoch": "training", "Score": "training", "options": "training", "train": "training",

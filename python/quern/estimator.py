@@ -55,8 +55,67 @@ except ImportError:
 SMALL = 10000
 
 
-class _Network(BaseEstimator):
-    """What the estimators have in common."""
+class _Tabular(BaseEstimator):
+    """What all estimators have in common: tables of numbers, checked as scikit-learn asks for."""
+
+    missing = "error"
+
+    def _need_fitted(self):
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet: call fit")
+
+    def _table(self, X, fitting):
+        """The table with values as float32, checked as scikit-learn asks for."""
+        plain = type(X) is np.ndarray  # by far the most frequent
+        names = None if plain else _arrow.column_names(X)
+        stream = None if plain else _arrow.stream_of(X)
+        categories = None
+        if stream is not None:
+            read = Data._of(stream.read(unlabelled=1))
+            values, categories = read.values, read.categories
+        else:
+            values = _array(X)
+        self._match(values.shape[1], names, fitting)
+        with np.errstate(over="ignore"):
+            values = np.ascontiguousarray(values, np.float32)
+        self._must_be_numbers(values)
+        return _arrays.Table(values, names, categories)
+
+    def _must_be_numbers(self, values):
+        with np.errstate(all="ignore"):
+            if np.isfinite(values.sum()):  # which needs no second table, as the rest does
+                return
+        known = np.isfinite(values)
+        if not known.all() and not (known | (np.isnan(values) & (self.missing != "error"))).all():
+            kind = "NaN" if np.isnan(values).any() else "infinity"
+            raise InputError(f"Input X contains {kind}, or values beyond float32", "X",
+                             "leave out or replace these values, or set missing")
+
+    def _match(self, features, names, fitting):
+        """Remembers the features of `fit`, or compares with them."""
+        if fitting:
+            vars(self).pop("model_", None)  # if this fit fails, it would not belong to the new classes
+            self.n_features_in_ = features
+            if names is not None:
+                self.feature_names_in_ = np.array(names, dtype=object)
+            elif hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+            return
+        known = getattr(self, "feature_names_in_", None)
+        _compare_names(type(self).__name__, known, names)
+        if features != self.n_features_in_:
+            raise ValueError(f"X has {features} features, but {type(self).__name__} is expecting "
+                             f"{self.n_features_in_} features as input")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing != "error"
+        tags.input_tags.sparse = True
+        return tags
+
+
+class _Network(_Tabular):
+    """What the networks have in common."""
 
     def __init__(self, model=None, *, epochs=None, batch=None, lr=None, optimizer="adam", loss=None,
                  scale="standard", schedule=None, weight_decay=0.0, valid=None, arith=None, seed=1,
@@ -108,10 +167,6 @@ class _Network(BaseEstimator):
         table, y, weights = _weighted(table, self._checked(y, len(table.values)), sample_weight)
         return _data(table, self._numbers(y), weights)
 
-    def _need_fitted(self):
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet: call fit")
-
     def _go_on(self, table, labels, model, weights, class_weight=None):
         """Trains one epoch more, with the scaling of the first call."""
         more = {"epochs": 1, "valid": None, "class_weight": class_weight}
@@ -142,49 +197,6 @@ class _Network(BaseEstimator):
                  "threads": threads, "devices": devices}
         return {**given, **(self.options or {})}
 
-    def _table(self, X, fitting):
-        """The table with values as float32, checked as scikit-learn asks for."""
-        plain = type(X) is np.ndarray  # by far the most frequent
-        names = None if plain else _arrow.column_names(X)
-        stream = None if plain else _arrow.stream_of(X)
-        categories = None
-        if stream is not None:
-            read = Data._of(stream.read(unlabelled=1))
-            values, categories = read.values, read.categories
-        else:
-            values = _array(X)
-        self._match(values.shape[1], names, fitting)
-        with np.errstate(over="ignore"):
-            values = np.ascontiguousarray(values, np.float32)
-        self._must_be_numbers(values)
-        return _arrays.Table(values, names, categories)
-
-    def _must_be_numbers(self, values):
-        with np.errstate(all="ignore"):
-            if np.isfinite(values.sum()):  # which needs no second table, as the rest does
-                return
-        known = np.isfinite(values)
-        if not known.all() and not (known | (np.isnan(values) & (self.missing != "error"))).all():
-            kind = "NaN" if np.isnan(values).any() else "infinity"
-            raise InputError(f"Input X contains {kind}, or values beyond float32", "X",
-                             "leave out or replace these values, or set missing")
-
-    def _match(self, features, names, fitting):
-        """Remembers the features of `fit`, or compares with them."""
-        if fitting:
-            vars(self).pop("model_", None)  # if this fit fails, it would not belong to the new classes
-            self.n_features_in_ = features
-            if names is not None:
-                self.feature_names_in_ = np.array(names, dtype=object)
-            elif hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
-            return
-        known = getattr(self, "feature_names_in_", None)
-        _compare_names(type(self).__name__, known, names)
-        if features != self.n_features_in_:
-            raise ValueError(f"X has {features} features, but {type(self).__name__} is expecting "
-                             f"{self.n_features_in_} features as input")
-
     def _outputs(self, X, outputs):
         self._need_fitted()
         data = _data(self._table(X, fitting=False))
@@ -192,12 +204,6 @@ class _Network(BaseEstimator):
         if threads is None and devices is None and data.items * data.features <= SMALL:
             threads, devices = 1, "cpu"
         return self.model_.predict(data, outputs=outputs, threads=threads, devices=devices)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.missing != "error"
-        tags.input_tags.sparse = True
-        return tags
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "model_")

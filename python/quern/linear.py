@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from . import _weights
+from . import _exact, _weights
 from .estimator import SMALL, Classifier, _weighted
 from .errors import InputError
 
@@ -107,6 +107,25 @@ class LogisticRegression(Classifier):
                     l1=strength if self.penalty == "l1" else 0.0)
         self._take()
         return self
+
+    def decision_function(self, X):
+        """The logarithm of the odds of the second class; with three classes or more a number for
+        each class, whose softmax `predict_proba` is.
+
+        Returns
+        -------
+        ndarray
+            float64, items or items x classes.
+        """
+        self._need_fitted()
+        values = self._table(X, fitting=False).values
+        found = np.stack([_exact.chain(values, w, b) for w, b in zip(self.coef_, self.intercept_)], 1)
+        return found[:, 0] if len(self.classes_) == 2 else found
+
+    def predict_log_proba(self, X):
+        """The logarithms of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
 
     @property
     def partial_fit(self):

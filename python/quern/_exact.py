@@ -1,0 +1,35 @@
+"""What the models by exact sums have in common."""
+
+import ctypes as C
+
+import numpy as np
+
+from .data import Data
+
+
+def pointer(array):
+    """The address of a float64 array for the library."""
+    return C.cast(array.ctypes.data, C.POINTER(C.c_double))
+
+
+def data_of(table, targets=None):
+    """The data set of a table in its own order; targets are float32."""
+    for k, words in enumerate(table.categories or ()):
+        if words is not None and len(words):
+            raise ValueError(f"column {k} of X has texts or categories: could not convert string to float")
+    made = Data.__new__(Data)
+    made._lend(table, targets)
+    return made
+
+
+def chain(values, weights, start, less=None):
+    """start + values @ weights, by additions in the order of the columns: the same bytes anywhere.
+
+    NumPy's product of matrices depends on the processor and on the number of threads. `less` is
+    taken from the columns first.
+    """
+    found = np.full(len(values), start, np.float64)
+    for k, weight in enumerate(weights):
+        column = values[:, k].astype(np.float64)
+        found += (column if less is None else column - less[k]) * weight
+    return found

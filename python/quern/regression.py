@@ -1,0 +1,143 @@
+"""Linear regression with penalties, by exact sums over the items."""
+
+import warnings
+
+import numpy as np
+
+from . import _abi, _exact
+from ._library import call, library, sized
+from .estimator import RegressorMixin, _Tabular, _vector
+from .linear import ConvergenceWarning
+
+
+class _Penalised(RegressorMixin, _Tabular):
+    """What Ridge and Lasso have in common."""
+
+    def _fit(self, function, X, y, tol=None, max_iter=None):
+        table = self._table(X, fitting=True)
+        y = _vector(y, len(table.values))
+        with np.errstate(over="ignore"):
+            targets = y.astype(np.float32)
+        options = _abi.qn_linear_options()
+        library().qn_linear_options_init(options)
+        options.alpha, options.intercept = float(self.alpha), int(bool(self.fit_intercept))
+        options.threads = self.threads or 0
+        if tol is not None:
+            options.tolerance, options.iterations = float(tol), int(max_iter)
+        coefficients, result = np.empty(table.values.shape[1]), sized(_abi.qn_linear_result)
+        data = _exact.data_of(table, targets)
+        call(function, data._address, options, _exact.pointer(coefficients), result)
+        self.coef_, self.intercept_ = coefficients, float(result.intercept)
+        return result
+
+    def predict(self, X):
+        """The number of each item, float64."""
+        self._need_fitted()
+        return _exact.chain(self._table(X, fitting=False).values, self.coef_, self.intercept_)
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "coef_")
+
+
+class Ridge(_Penalised):
+    """Linear regression with a penalty on the squares of the coefficients.
+
+    It minimises the sum of the squares of the errors plus `alpha` times the sum of the squares of
+    the coefficients, as scikit-learn's class of this name. The sums over the items are exact, so the
+    bytes depend on no order of the items, no number of threads and no processor. Values and targets
+    are rounded to float32 first.
+
+    Parameters
+    ----------
+    alpha : float
+        Of the penalty, from 0.
+    fit_intercept : bool
+        Whether the model has an intercept, which has no penalty.
+    threads : int, optional
+        Cores of the CPU. They do not change the result.
+
+    Attributes
+    ----------
+    coef_ : ndarray
+        float64, a number for each feature.
+    intercept_ : float
+        0 without an intercept.
+    n_features_in_, feature_names_in_
+        As for `Classifier`.
+
+    Examples
+    --------
+    >>> from quern import Ridge
+    >>> Ridge(alpha=0).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]).coef_
+    array([2.])
+    """
+
+    def __init__(self, alpha=1.0, *, fit_intercept=True, threads=None):
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.threads = threads
+
+    def fit(self, X, y):
+        """Fits the coefficients to items x features and a number for each item.
+
+        Returns
+        -------
+        Ridge
+            Itself.
+        """
+        self._fit("qn_ridge_fit", X, y)
+        return self
+
+
+class Lasso(_Penalised):
+    """Linear regression with a penalty on the magnitudes of the coefficients, many of which become 0.
+
+    It minimises the sum of the squares of the errors over twice the number of items, plus `alpha`
+    times the sum of the magnitudes, by coordinate descent, as scikit-learn's class of this name. For
+    the bytes see `Ridge`.
+
+    Parameters
+    ----------
+    alpha : float
+        Of the penalty, from 0.
+    fit_intercept : bool
+        Whether the model has an intercept, which has no penalty.
+    max_iter : int
+        Passes over the coefficients at most. ConvergenceWarning where they are too few.
+    tol : float
+        The passes end when the duality gap is at most this part of the sum of the squares of the
+        targets' deviations from their mean.
+    threads : int, optional
+        Cores of the CPU. They do not change the result.
+
+    Attributes
+    ----------
+    coef_, intercept_, n_features_in_, feature_names_in_
+        As for `Ridge`.
+    n_iter_ : int
+        Passes.
+    dual_gap_ : float
+        The duality gap, divided by the number of items.
+    """
+
+    def __init__(self, alpha=1.0, *, fit_intercept=True, max_iter=1000, tol=1e-4, threads=None):
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.threads = threads
+
+    def fit(self, X, y):
+        """Fits the coefficients to items x features and a number for each item.
+
+        Returns
+        -------
+        Lasso
+            Itself.
+        """
+        result = self._fit("qn_lasso_fit", X, y, self.tol, self.max_iter)
+        self.n_iter_, self.dual_gap_ = int(result.iterations), float(result.gap)
+        if not result.converged:
+            warnings.warn(f"not converged after {result.iterations} passes: the duality gap is "
+                          f"{result.gap:.3g}. Raise max_iter or tol", ConvergenceWarning, stacklevel=2)
+        return self

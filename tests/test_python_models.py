@@ -1,0 +1,118 @@
+"""quern.Ridge, Lasso and StandardScaler beside scikit-learn's, and beside docs/exactness.md 20."""
+
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+import python_package
+from python_package import python
+
+np = pytest.importorskip("numpy")
+
+sys.path.insert(0, str(Path(__file__).parent / "oracle"))
+
+WITHOUT = """
+import sys
+sys.modules["sklearn"] = None
+import numpy as np
+import quern
+X = np.random.default_rng(1).normal(size=(50, 3))
+y = X @ [1.0, 2.0, 3.0] + 4
+print(quern.Ridge(0).fit(X, y).score(X, y) > 0.999, quern.Lasso(0.01).fit(X, y).n_iter_ > 1,
+      abs(quern.StandardScaler().fit_transform(X).std(0) - 1).max() < 1e-6)
+"""
+
+
+@pytest.fixture(scope="module")
+def package():
+    python_package.folder()
+    import quern
+
+    return quern
+
+
+@pytest.fixture(scope="module")
+def diabetes():
+    X, y = pytest.importorskip("sklearn.datasets").load_diabetes(return_X_y=True)
+    return X.astype(np.float32), y
+
+
+def test_they_work_without_scikit_learn():
+    assert python(WITHOUT) == "True True True\n"
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_coefficients_are_those_of_scikit_learn(package, diabetes, intercept):
+    from sklearn.linear_model import Lasso, Ridge
+
+    X, y = diabetes
+    for alpha in 0.01, 1:
+        pairs = [(package.Ridge(alpha, fit_intercept=intercept), Ridge(alpha, fit_intercept=intercept)),
+                 (package.Lasso(alpha, fit_intercept=intercept, tol=1e-10, max_iter=9999),
+                  Lasso(alpha, fit_intercept=intercept, tol=1e-10, max_iter=9999))]
+        for ours, theirs in pairs:
+            ours.fit(X, y), theirs.fit(X.astype(float), y)
+            assert np.abs(ours.coef_ - theirs.coef_).max() < 1e-6 < np.abs(ours.coef_).max()
+            assert abs(ours.intercept_ - theirs.intercept_) < 1e-6
+            assert ours.score(X, y) == pytest.approx(theirs.score(X.astype(float), y), abs=1e-9)
+        assert ((ours.coef_ == 0) == (theirs.coef_ == 0)).all() and ours.n_iter_ > 1
+
+
+def test_the_bytes_are_those_of_the_text(package):
+    import linear
+
+    draw = np.random.default_rng(4)
+    X = draw.normal(1, 2, (40, 5)).astype(np.float32)
+    X[:, 4] = X[:, 3] + draw.normal(0, 1, 40)
+    y = (X @ draw.normal(size=5) + draw.normal(size=40)).astype(np.float32)
+    columns = [*X.T, y]
+    for intercept in True, False:
+        for threads in 1, 2:
+            some = {"fit_intercept": intercept, "threads": threads}
+            ours = package.Ridge(0.3, **some).fit(X, y)
+            assert (ours.coef_.tolist(), ours.intercept_) == linear.ridge(columns, 0.3, intercept)
+            ours = package.Lasso(0.2, tol=1e-5, **some).fit(X, y)
+            assert ((ours.coef_.tolist(), ours.intercept_, ours.n_iter_, ours.dual_gap_) ==
+                    linear.lasso(columns, 0.2, 1e-5, 1000, intercept))
+    order = draw.permutation(40)
+    assert (package.Ridge(0.3).fit(X[order], y[order]).coef_ == package.Ridge(0.3).fit(X, y).coef_).all()
+
+
+def test_scaler(package):
+    from sklearn.preprocessing import StandardScaler
+
+    X = np.random.default_rng(1).normal(5, 3, (300, 4)).astype(np.float32)
+    X[:, 2] = 7
+    for some in {}, {"with_mean": False}, {"with_std": False}:
+        ours, theirs = package.StandardScaler(**some).fit(X), StandardScaler(**some).fit(X.astype(float))
+        scaled = ours.transform(X.astype(float))
+        assert np.abs(scaled - theirs.transform(X.astype(float))).max() < 1e-9
+        assert np.abs(ours.inverse_transform(scaled) - X).max() < 1e-5
+        assert ours.transform(X).dtype == np.float32
+    assert ours.mean_ is not None and ours.scale_ is None and ours.var_ is None
+
+
+@pytest.mark.parametrize("name", ["Ridge", "Lasso", "StandardScaler"])
+def test_scikit_learn_s_own_checks(package, name):
+    checks = pytest.importorskip("sklearn.utils.estimator_checks")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = checks.check_estimator(getattr(package, name)(), on_fail=None)
+    failed = {r["check_name"]: repr(r["exception"])[:200] for r in results
+              if r["status"] not in ("passed", "skipped")}
+    assert failed == {} and len(results) > 40
+
+
+def test_what_is_refused(package):
+    X, y = np.eye(4), np.arange(4.0)
+    with pytest.raises(package.NumericError, match="depend on one another.*greater alpha"):
+        package.Ridge(0).fit(np.hstack([X[:, :1], X[:, :1]]), y)
+    for wrong in {"alpha": -1}, {"alpha": float("nan")}, {"tol": -1}, {"max_iter": 0}, {"threads": -1}:
+        with pytest.raises((ValueError, package.QuernError), match=list(wrong)[0].replace("tol", "tolerance").replace("max_iter", "iterations")):
+            package.Lasso(**wrong).fit(X, y)
+    with pytest.warns(Warning, match="not converged after 1 passes"):
+        package.Lasso(0.01, max_iter=1, tol=1e-12).fit(X + 0.3 * X[::-1] + 0.2, y)
+    with pytest.raises(ValueError, match="texts or categories"):
+        package.Ridge().fit(pytest.importorskip("pandas").DataFrame({"a": list("abab")}), y)
