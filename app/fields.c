@@ -82,6 +82,7 @@ static const struct {
     {"train.scale", "scale"},
     {"train.schedule", "schedule"},
     {"train.smoothing", "smoothing"},
+    {"train.stages", "stages"},
     {"train.trace", "trace"},
     {"train.gradient_scale", "unit"},
     {"train.warmup", "warmup"},

@@ -326,6 +326,9 @@ static int check_flags(plan_flags *f, const arguments *given) {
     if (f->team.count == 0)
         return message_usage("describe one, as in --team \"4*host(cpu 60k); net 50us 1GB/s\"",
                              "--team is required");
+    if (f->train.stages)
+        return message_usage("write --epochs with the sum of their epochs",
+                             "--stages do not belong to a plan: they change no time of a step");
     int code = train_options_check(&f->train, &of_train);
     if (code < 0)
         code = read_features(f);

@@ -1,4 +1,5 @@
 #include "session.h"
+#include "stage_predictions.h"
 #include "compute.h"
 #include "format.h"
 #include "interrupt.h"
@@ -82,6 +83,10 @@ static void on_epoch(void *user, const qn_epoch_event *e) {
     session *s = user;
     if (!e->reports)
         return;
+    if (e->stage_ends && s->predictions && s->unwritten.status == QN_OK &&
+        stage_predictions_write(s->predictions, s->train, s->from, e->stage, &s->unwritten) !=
+            QN_OK)
+        on_note(s, "some predictions cannot be written; the training continues");
     if (!s->json) {
         progress_epoch(&s->bar, e);
         note_guessing(s, e);
@@ -94,6 +99,8 @@ static void on_epoch(void *user, const qn_epoch_event *e) {
     json_number("seconds", e->seconds);
     json_number("items_per_s", e->items_per_second);
     json_number("rate", (double)(float)e->learning_rate);
+    if (e->stages > 1)
+        json_count("stage", e->stage);
     score_fields("train", e->real, &e->train);
     score_fields("valid", e->real, &e->valid);
     score_fields("test", e->real, &e->test);
@@ -179,6 +186,8 @@ static void start_event(const session *s, const qn_train_options *o, const facts
         json_text("class_weight", o->class_weight);
     if (o->augment)
         json_text("augment", o->augment);
+    if (o->stages)
+        json_text("stages", o->stages);
     json_count("epochs", o->epochs);
     json_count("steps", f->steps);
     json_count("memory_bytes", f->memory.all);
@@ -358,6 +367,8 @@ static void announce(const session *s, const qn_train_options *o, const facts *f
     message_note("memory  about %s beside the data: %s for a batch, %s for the parameters",
                  format_bytes(f->memory.all, all), format_bytes(f->memory.batch, batch),
                  format_bytes(f->memory.parameters, parameters));
+    if (o->stages)
+        message_note("stages  %.400s", o->stages);
     announce_ranks();
     announce_run(o, f);
 }

@@ -15,7 +15,9 @@ typedef struct session {
     double guessing;    /* the mean loss of equal probabilities; 0: unknown, or compared already */
     double loss_before; /* of the epoch before */
     qn_train *train;
-    int answers; /* whether an interruption is confirmed on stderr */
+    const char *predictions; /* folder, as of stage_predictions.h; NULL: none */
+    qn_error unwritten;      /* why some are not there; status QN_OK: all are */
+    int answers;             /* whether an interruption is confirmed on stderr */
 } session;
 
 /* These calls are collective among ranks; only the writer rank prints anything.

@@ -9,6 +9,7 @@
 #include "ranks.h"
 #include "report.h"
 #include "session.h"
+#include "stage_predictions.h"
 #include "train_flags.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,6 +104,7 @@ static void fill_recipe(const train_flags *f, const sources *from, qn_train_opti
     o->gradient_scale = (uint32_t)f->gradient_scale;
     o->class_weight = f->class_weight;
     o->augment = f->augment;
+    o->stages = f->stages;
     o->init_scale = f->init_scale;
 }
 
@@ -252,6 +254,8 @@ static int report_all(void *user) {
         session_print(e->s, &e->report);
     else
         code = message_error(&e->unreported);
+    if (e->s->unwritten.status != QN_OK)
+        code = message_error(&e->s->unwritten);
     if (e->saved.place > 0)
         code = report_place(e->f, &e->saved);
     else if (e->saved.why.status != QN_OK)
@@ -369,12 +373,16 @@ static int open_and_train(const train_flags *f, int argc, char **argv) {
                  .verbose = f->verbose,
                  .json = f->json,
                  .from = &from,
-                 .data_path = f->from.data};
+                 .data_path = f->from.data,
+                 .predictions = f->predictions};
     qn_train_options_init(&options);
     fill_recipe(f, &from, &options);
     fill_run(f, command_line, &options);
     options.init_from = start;
-    code = train_and_save(&s, f, &options, argc, argv);
+    code = stage_predictions_open(ranks_is_writer() ? f->predictions : NULL, &from);
+    code = ranks_agree(code, NULL, 0, 0);
+    if (code < 0)
+        code = train_and_save(&s, f, &options, argc, argv);
     session_close(&s);
     sources_close(&from);
     qn_model_free(start);

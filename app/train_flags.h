@@ -10,7 +10,7 @@
 typedef struct train_flags {
     source_flags from;
     const char *arith, *scale, *model, *loss, *optimizer, *init, *schedule, *missing, *keep,
-        *init_from, *init_scale, *class_weight, *augment;
+        *init_from, *init_scale, *class_weight, *augment, *stages, *predictions;
     float learning_rate, momentum, beta1, beta2, epsilon, weight_decay, delta, smoothing, clip,
         lr_gamma, l1, tolerance;
     uint64_t patience, lr_step, warmup, batch, grain, epochs, seed, gradient_scale;

@@ -185,6 +185,13 @@ const option train_options[] = {
      .help = "change training images anew in each epoch: \"pad 4; crop; flip; cutout 8\", or some "
              "of these words",
      .fallback = "nothing"},
+    {.name = "stages",
+     .kind = OPTION_TEXT,
+     AT(stages),
+     .value = "TEXT",
+     .help = "train in stages, each going on from the one before: \"epochs 5 lr 0.1; epochs 5 lr "
+             "0.01\"; a stage may also set schedule, lr-step, lr-gamma and warmup",
+     .fallback = "one stage"},
     {.name = "seed",
      .kind = OPTION_COUNT,
      AT(seed),
@@ -208,6 +215,12 @@ const option train_options[] = {
      AT(out),
      .value = "FILE",
      .help = "model file to write (safetensors); required"},
+    {.name = "predictions",
+     .kind = OPTION_TEXT,
+     AT(predictions),
+     .value = "DIR",
+     .help = "folder for the predictions of the test set and of a validation file, as CSV: "
+             "stage1-test.csv and so on, written after each stage"},
     {.name = "quiet",
      .kind = OPTION_FLAG,
      AT(quiet),

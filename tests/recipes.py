@@ -55,6 +55,8 @@ RECIPES = {
             " --lr-step 1 --lr-gamma 0.3",
     "cosine-warmup": IDX + TWO + "--epochs 3 --seed 3 --batch 64 --loss mse --lr 0.4"
                      " --schedule cosine --warmup 5",
+    "stages": IDX + TWO + "--seed 3 --batch 64 --loss mse --momentum 0.9 --stages 'epochs 2 lr 0.4 warmup 3;"
+              " epochs 2 lr 0.1 schedule cosine; epochs 2 lr 0.05 schedule step lr-step 1 lr-gamma 0.5'",
     # dropout
     "dropout": IDX + SMALL + '--model "dense 24 relu dropout 0.2; dense 16 tanh dropout 0.5;'
                ' dense 10 softmax" --loss cross-entropy --momentum 0.9 --lr 0.05',

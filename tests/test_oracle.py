@@ -549,6 +549,10 @@ JOBS = {
             "--label": 1,
         },
     ),
+    "stages": ("idx", {"--scale": "unit", "--model": "dense 12 relu; dense 10 softmax", "--loss": "cross-entropy",
+                       "--optimizer": "adam", "--epochs": 6,
+                       "--stages": "epochs 2 lr 0.01 warmup 3; epochs 3 lr 0.004 schedule cosine warmup 2;"
+                                   " epochs 1 schedule step lr-step 1 lr-gamma 0.50 lr .002;"}),
     "gated-smoothing-clip-nesterov": (
         "idx",
         {

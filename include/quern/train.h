@@ -70,6 +70,8 @@ typedef struct qn_epoch_event {
      * once on every rank. When that rank dies after its call and before the others know of it, the
      * next one is called with 1 too: an epoch may be reported twice, and is never omitted. */
     int reports;
+    uint32_t stage, stages; /* of the epoch, from 1, and of the run; 1 and 1 without stages */
+    int stage_ends;         /* 1: it was the last epoch of its stage */
 } qn_epoch_event;
 
 /* Epochs that qn_epoch_keep kept. */
@@ -209,6 +211,14 @@ typedef struct qn_train_options {
                            predicts the test set once more, on the CPU; without one the validation
                            items, else the training items */
     const char *plots;  /* folder for its charts as SVG files, made if missing; NULL: none */
+
+    /* One more of the recipe: a training in stages, each going on from the one before: "epochs 5 lr
+     * 0.1; epochs 5 lr 0.01". A stage says its `epochs`; it may set `lr`, `schedule`, `lr-step`,
+     * `lr-gamma` and `warmup`, which are else those of these options. The rates begin anew in each
+     * stage; weights, the optimiser's state and the order of the items go on. At most 64 stages;
+     * `epochs` of these options must be their sum then, or the default. Not for "lbfgs". NULL: one
+     * stage. */
+    const char *stages;
 } qn_train_options;
 
 /* Sets every member to its default: the recipe as docs/exactness.md 11.4 says, `compute` as zeros

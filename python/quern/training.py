@@ -36,7 +36,8 @@ class Score(NamedTuple):
 
 
 class Epoch(NamedTuple):
-    """An epoch of a training. `valid` and `test` are None where there is no such set."""
+    """An epoch of a training. `valid` and `test` are None where there is no such set. `stage` counts
+    from 1; without stages there is one."""
 
     epoch: int
     epochs: int
@@ -46,6 +47,8 @@ class Epoch(NamedTuple):
     train: Score
     valid: Optional[Score]
     test: Optional[Score]
+    stage: int = 1
+    stages: int = 1
 
 
 class Report(NamedTuple):
@@ -81,7 +84,7 @@ def _score(score, real):
 def _epoch(event):
     scores = (_score(s, event.real) for s in (event.train, event.valid, event.test))
     return Epoch(event.epoch, event.epochs, event.seconds, event.items_per_second,
-                 event.learning_rate, *scores)
+                 event.learning_rate, *scores, event.stage, event.stages)
 
 
 def epochs_of(events):
@@ -219,7 +222,7 @@ class _Run:
         o.on_note = kinds["on_note"](self._note) if self.line or self.on_note else _UNHEARD
         if self.line:
             o.on_step = kinds["on_step"](lambda _, event: self._show(self.line.step(event.contents)))
-        if self.line or self.on_epoch or o.compute.cluster or o.epochs > MOST_KEPT:
+        if self.line or self.on_epoch or o.compute.cluster or o.epochs > MOST_KEPT or o.stages:
             o.on_epoch = kinds["on_epoch"](self._epoch)
             return
         self.events = (_abi.qn_epoch_event * o.epochs)()

@@ -133,6 +133,7 @@ static qn_status first_state(qn__train_job *job, qn_error *err) {
     const uint64_t batch = job->recipe.batch ? job->recipe.batch : job->feed.items;
     job->steps_per_epoch = (job->feed.items + batch - 1) / batch;
     job->steps = job->steps_per_epoch * job->recipe.epochs;
+    qn__stages_of(&job->recipe, &job->stages);
     return job->recipe.optimizer == QN__OPT_LBFGS ? qn__full_batch_create(job, err) : QN_OK;
 }
 
@@ -293,7 +294,7 @@ qn_status qn__train_job_step(qn__train_job *job, qn_error *err) {
     const qn__batch batch = batch_at(job, job->step);
     const qn__batch next = last_of_epoch ? (qn__batch){0} : batch_at(job, job->step + 1);
     qn__update update;
-    job->learning_rate = qn__learning_rate_at(&job->recipe, job->step, job->steps_per_epoch);
+    job->learning_rate = qn__learning_rate_in(&job->stages, job->step, job->steps_per_epoch);
     qn__update_begin(&job->program, job->learning_rate, batch.items, &job->powers, &update);
     update.step = job->step + 1;
     status =

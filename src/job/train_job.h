@@ -8,6 +8,7 @@
 #include "job/targets.h"
 #include "model/model.h"
 #include "model/recipe.h"
+#include "model/stages.h"
 #include "num/lbfgs.h"
 #include "num/optimise.h"
 #include "team/team.h"
@@ -31,6 +32,7 @@ typedef struct qn__full_batch {
 typedef struct qn__train_job {
     qn__recipe recipe;
     char *recipe_json;
+    qn__stages stages; /* of the recipe */
     qn__layer layer[QN__MAX_LAYERS];
     qn__program program;
     qn__augment augment;

@@ -74,6 +74,7 @@ typedef struct qn__recipe {
     float l1, tolerance; /* of lbfgs; else 0 */
     char *augment;       /* as qn__augment_add_text writes it; NULL: none */
     char *resize;        /* of images, as qn__resize_text writes it; NULL: none */
+    char *stages;        /* two or more, as qn__stages_add_text writes them; NULL: none */
 } qn__recipe;
 
 /* A key that only a recipe has in which it differs from its default, 0 or "" (docs/exactness.md

@@ -1,6 +1,7 @@
 /* Whether the numbers of a recipe are in their ranges, and its options go together. */
 #include "model/recipe_check.h"
 
+#include "model/stages.h"
 #include "model/tables.h"
 #include "num/intgemm_reference.h"
 #include <math.h>
@@ -228,6 +229,8 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
         status = check_smoothing(recipe, err);
     if (status == QN_OK)
         status = check_schedule(recipe, err);
+    if (status == QN_OK)
+        status = qn__recipe_check_stages(recipe, err);
     if (status == QN_OK)
         status = qn__recipe_check_full_batch(recipe, err);
     if (status == QN_OK)

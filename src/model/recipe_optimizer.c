@@ -39,7 +39,8 @@ qn_status qn__recipe_check_full_batch(const qn__recipe *r, qn_error *err) {
                   {r->warmup > 0, "`train.warmup`", "warm-up"},
                   {r->clip != 0.0f, "`train.clip`", "largest norm of the gradient"},
                   {r->smoothing != 0.0f, "`train.smoothing`", "label smoothing"},
-                  {r->augment != NULL, "`train.augment`", "augmentation"}};
+                  {r->augment != NULL, "`train.augment`", "augmentation"},
+                  {r->stages != NULL, "`train.stages`", "stages"}};
     if (r->optimizer != QN__OPT_LBFGS)
         return QN_OK;
     for (size_t i = 0; i < sizeof others / sizeof *others; ++i)

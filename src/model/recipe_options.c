@@ -10,6 +10,7 @@
 #include "model/defaults.h"
 #include "model/model.h"
 #include "model/model_source.h"
+#include "model/stages.h"
 #include "model/tables.h"
 #include <quern/defaults.h>
 #include <quern/version.h>
@@ -357,6 +358,16 @@ static qn_status find_resize(const qn_train_options *o, const qn_data *data, qn_
     return r->resize || !how ? QN_OK : QN_MEMORY;
 }
 
+/* The stages say how many epochs there are. */
+static qn_status check_epochs(const qn_train_options *o, const qn__recipe *r, qn_error *err) {
+    qn_train_options usual;
+    qn_train_options_init(&usual);
+    if (!o->stages || o->epochs == usual.epochs || o->epochs == r->epochs)
+        return QN_OK;
+    qn__fail(err, QN_USAGE, "`train.epochs` is not the sum of the epochs of `train.stages`");
+    return qn__remedy(err, QN_USAGE, "leave it out: each stage says its epochs");
+}
+
 static qn_status fill(const qn_train_options *options, const qn_data *data, qn__recipe *r,
                       qn__model_source *source, qn_error *err) {
     snprintf(r->data, sizeof r->data, "%s", qn_data_digest(data));
@@ -379,6 +390,11 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
     if (status != QN_OK)
         return status;
     copy_numbers(options, r);
+    status = qn__stages_take(options->stages, r, err);
+    if (status == QN_OK)
+        status = check_epochs(options, r, err);
+    if (status != QN_OK)
+        return status;
     if (options->init_from)
         snprintf(r->init_from, sizeof r->init_from, "%s", qn_model_digest(options->init_from));
     qn__recipe_tidy(r);
@@ -432,6 +448,7 @@ void qn__recipe_to_options(const qn__recipe *r, const char *model_text, qn_train
         o->tolerance = r->tolerance;
     o->nesterov = (int)r->nesterov;
     o->augment = r->augment;
+    o->stages = r->stages;
     o->beta1 = r->beta1;
     o->beta2 = r->beta2;
     o->epsilon = r->epsilon;

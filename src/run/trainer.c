@@ -154,6 +154,9 @@ static qn_status end_epoch(qn_train *t, qn_error *err) {
     if (status != QN_OK)
         return status;
     const double seconds = t->epoch_training;
+    const uint64_t epochs = job->step / job->steps_per_epoch;
+    uint64_t first;
+    const uint32_t stage = qn__stages_at(&job->stages, epochs - 1, &first);
     const qn_epoch_event event = {.size = sizeof event,
                                   .epoch = (uint32_t)(job->step / job->steps_per_epoch),
                                   .epochs = job->recipe.epochs,
@@ -164,7 +167,10 @@ static qn_status end_epoch(qn_train *t, qn_error *err) {
                                   .real = job->recipe.task == QN__TASK_REGRESS,
                                   .train = t->train_score,
                                   .valid = t->valid_score,
-                                  .test = t->test_score};
+                                  .test = t->test_score,
+                                  .stage = stage + 1,
+                                  .stages = job->stages.count,
+                                  .stage_ends = epochs == first + job->stages.stage[stage].epochs};
     t->epoch_training = 0;
     t->epoch_items = 0;
     record_epoch(t, &event);

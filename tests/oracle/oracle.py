@@ -19,6 +19,7 @@ import lbfgs
 import network
 import products
 import scale
+import stages
 import validation
 import weights as weighing
 from binary32 import ONE, ZERO, from_text
@@ -67,7 +68,8 @@ def arguments():
     p.add_argument("--lr-gamma", type=number, default=ZERO)
     p.add_argument("--warmup", type=int, default=0)
     p.add_argument("--batch", type=int, default=0)
-    p.add_argument("--epochs", type=int, required=True)
+    p.add_argument("--epochs", type=int)
+    p.add_argument("--stages", default="")
     p.add_argument("--seed", type=int, required=True)
     p.add_argument("--grain", type=int, required=True)
     p.add_argument("--unit", type=int)
@@ -83,6 +85,9 @@ def arguments():
     args = p.parse_args()
     if args.unit is None:
         args.unit = 32 if args.optimizer == "lbfgs" else 44
+    if args.stages:
+        args.lr = stages.parse(args.stages)[0]["lr"]
+        args.epochs = sum(stage["epochs"] for stage in stages.parse(args.stages))
     args.keep = args.keep or ("best" if args.patience else "last")
     is_number = args.valid is None or args.valid.replace(".", "", 1).isdigit()
     args.valid_file = None if is_number else args.valid
@@ -153,6 +158,7 @@ def recipe_of(args, table, labels, names, layers, settings, own):
         "augment": augment.canonical(args.augment),
         "l1": args.l1,
         "tolerance": args.tolerance if args.optimizer == "lbfgs" else ZERO,
+        "stages": stages.canonical(args.stages),
     }
 
 
@@ -179,7 +185,7 @@ def train(args, layers, settings, fetch, labels, shares, held):
     n = len(labels)
     batch = args.batch or n
     steps = ceil(n / batch)
-    schedule = Schedule(
+    schedule = stages.schedule(args.stages, steps) if args.stages else Schedule(
         args.schedule, args.lr, args.warmup, args.lr_step, args.lr_gamma, args.epochs * steps
     )
     full = ceil(min(batch, n) / args.grain)
