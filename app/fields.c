@@ -79,6 +79,7 @@ static const struct {
     {"train.plots", "plots"},
     {"train.report", "report"},
     {"train.run_dir", "run-dir"},
+    {"train.runs", "runs"},
     {"train.scale", "scale"},
     {"train.schedule", "schedule"},
     {"train.smoothing", "smoothing"},

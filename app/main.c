@@ -12,29 +12,19 @@
 #include <stdio.h>
 #include <string.h>
 
-const command *const all_commands[] = {&train_command,
-                                       &predict_command,
-                                       &evaluate_command,
-                                       &replay_command,
-                                       &submit_command,
-                                       &jobs_command,
-                                       &data_info_command,
-                                       &data_stats_command,
-                                       &data_head_command,
-                                       &data_convert_command,
-                                       &data_split_command,
-                                       &data_synth_digits_command,
-                                       &model_list_command,
-                                       &model_show_command,
-                                       &model_export_command,
-                                       &model_import_command,
-                                       &devices_command,
-                                       &plan_command,
-                                       &report_command,
-                                       &runs_export_command,
-                                       &version_command,
-                                       &help_command,
-                                       NULL};
+const command *const all_commands[] = {&train_command,        &predict_command,
+                                       &evaluate_command,     &replay_command,
+                                       &submit_command,       &jobs_command,
+                                       &data_info_command,    &data_stats_command,
+                                       &data_head_command,    &data_convert_command,
+                                       &data_split_command,   &data_synth_digits_command,
+                                       &model_list_command,   &model_show_command,
+                                       &model_export_command, &model_import_command,
+                                       &devices_command,      &plan_command,
+                                       &report_command,       &runs_list_command,
+                                       &runs_show_command,    &runs_compare_command,
+                                       &runs_export_command,  &version_command,
+                                       &help_command,         NULL};
 
 /* The number of words that match the name "data synth digits"; 0 unless all match. */
 static int words_of(const char *name, int argc, char **argv) {
@@ -96,8 +86,9 @@ static int no_such_command(int argc, char **argv) {
             "digits",
             "\"data\" needs a subcommand: info, stats, head, convert, split or synth digits");
     if (strcmp(typed, "runs") == 0)
-        return message_usage("write quern runs export DIR --format tensorboard -o DIR",
-                             "\"runs\" needs a subcommand: export");
+        return message_usage("write quern runs list, or quern runs export RUN --format tensorboard "
+                             "-o DIR",
+                             "\"runs\" needs a subcommand: list, show, compare or export");
     const char *ours = synonym_command(typed), *near = suggest(typed, names, count);
     if (ours)
         snprintf(remedy, sizeof remedy, "Quern calls it \"%s\". %s", ours, list);

@@ -4,6 +4,7 @@
 #include "compute.h"
 #include "message.h"
 #include "paths.h"
+#include "runs.h"
 #include "sources.h"
 #include <quern/report.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@
 typedef struct report_flags {
     source_flags from;
     compute_flags compute;
-    const char *model, *out, *plots;
+    const char *model, *out, *plots, *runs;
     uint64_t mistakes, importance, seed;
     int quiet;
 } report_flags;
@@ -34,6 +35,7 @@ static const option report_options[] = {
      AT(plots),
      .value = "DIR",
      .help = "folder for the charts alone, as SVG files"},
+    RUNS_OPTION(offsetof(report_flags, runs)),
     {.name = "quiet", .kind = OPTION_FLAG, AT(quiet), .help = "print errors only"},
 
     {.heading = "More about one run",
@@ -116,13 +118,23 @@ static int open_items(const report_flags *f, const qn_model *model, qn_data **da
     return code;
 }
 
+enum { PLACE = 4200 };
+
 static int write_report(const report_flags *f, const arguments *given, const qn_model *model,
                         const qn_data *data) {
+    static char place[MOST_OPERANDS][PLACE];
+    const char *runs[MOST_OPERANDS];
+    for (int r = 0; r < given->operands; r++) {
+        const int code = runs_place(f->runs, given->operand[r], place[r], PLACE);
+        if (code >= 0)
+            return code;
+        runs[r] = place[r];
+    }
     const qn_compute compute = compute_of(&f->compute);
     qn_report_options o;
     qn_error err;
     qn_report_options_init(&o);
-    o.run = given->operand;
+    o.run = runs;
     o.runs = (uint32_t)given->operands;
     o.mistakes = (uint32_t)f->mistakes;
     o.path = f->out;
@@ -175,7 +187,8 @@ const command report_command = {
     .usage = "quern report RUN... [options]",
     .about =
         "RUN is the folder of a record (quern train --run-dir DIR), of a run that has ended or "
-        "goes on. The page has the recipe with the command that repeats it, the curves, the "
+        "goes on; with --runs FILE also the number or the name of a run there. The page has the "
+        "recipe with the command that repeats it, the curves, the "
         "confusion matrix, precision and recall by class, and what each worker did. Of "
         "several runs it has their results, what differs in their recipes, and their curves "
         "together.",

@@ -2,13 +2,14 @@
 
 #include "command.h"
 #include "message.h"
+#include "runs.h"
 #include "paths.h"
 #include <quern/runs.h>
 #include <stdio.h>
 #include <string.h>
 
 typedef struct runs_flags {
-    const char *format, *out, *experiment, *name;
+    const char *format, *out, *experiment, *name, *runs;
     int quiet;
 } runs_flags;
 
@@ -41,6 +42,7 @@ static const option runs_options[] = {
      .value = "NAME",
      .help = "mlflow: the name of the run",
      .fallback = "the name of its folder"},
+    RUNS_OPTION(offsetof(runs_flags, runs)),
     {.name = "quiet", .kind = OPTION_FLAG, AT(quiet), .help = "print errors only"},
     {.name = NULL}};
 
@@ -73,7 +75,10 @@ static int run(const command *self, int argc, char **argv) {
     code = check_flags(&f);
     if (code >= 0)
         return code;
-    const char *folder = given.operand[0];
+    char folder[4200];
+    code = runs_place(f.runs, given.operand[0], folder, sizeof folder);
+    if (code >= 0)
+        return code;
     const qn_status status = is_mlflow(&f)
                                  ? qn_run_write_mlflow(folder, f.out, f.experiment, f.name, &err)
                                  : qn_run_write_tensorboard(folder, f.out, &err);
@@ -87,11 +92,12 @@ static int run(const command *self, int argc, char **argv) {
 const command runs_export_command = {
     .name = "runs export",
     .summary = "write the record of a run for TensorBoard or MLflow",
-    .usage = "quern runs export DIR --format tensorboard|mlflow -o DIR",
+    .usage = "quern runs export RUN --format tensorboard|mlflow -o DIR",
     .about =
-        "DIR is the folder of a record (quern train --run-dir DIR), of a run that has ended or "
-        "goes on. Exporting it again replaces what was written.",
-    .operand = "DIR",
+        "RUN is the folder of a record (quern train --run-dir DIR), of a run that has ended or "
+        "goes on; with --runs FILE also the number or the name of a run there. Exporting it again "
+        "replaces what was written.",
+    .operand = "RUN",
     .options = runs_options,
     .examples = "quern runs export run1 --format tensorboard -o logs/run1\n"
                 "quern runs export run1 --format mlflow -o mlruns --experiment digits",

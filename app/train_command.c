@@ -8,6 +8,7 @@
 #include "paths.h"
 #include "ranks.h"
 #include "report.h"
+#include "runs.h"
 #include "session.h"
 #include "stage_predictions.h"
 #include "train_flags.h"
@@ -108,7 +109,17 @@ static void fill_recipe(const train_flags *f, const sources *from, qn_train_opti
     o->init_scale = f->init_scale;
 }
 
-static void fill_run(const train_flags *f, const char *command_line, qn_train_options *o) {
+/* The name of the model file, without its folder and its ending. */
+static void name_run(const train_flags *f, char name[128]) {
+    const char *slash = strrchr(f->out, '/');
+    snprintf(name, 128, "%.127s", slash ? slash + 1 : f->out);
+    char *dot = strrchr(name, '.');
+    if (dot && dot > name)
+        *dot = '\0';
+}
+
+static void fill_run(const train_flags *f, const char *command_line, const char *run_name,
+                     qn_train_options *o) {
     o->compute = compute_of(&f->compute);
     o->compute.cluster = ranks_cluster();
     o->trace = f->trace;
@@ -121,6 +132,8 @@ static void fill_run(const train_flags *f, const char *command_line, qn_train_op
     o->run_dir = f->run_dir;
     o->report = f->report;
     o->plots = f->plots;
+    o->runs = runs_file(f->runs);
+    o->run_name = f->run_name ? f->run_name : run_name;
     o->command_line = command_line;
 }
 
@@ -337,6 +350,7 @@ int train_check_paths(const train_flags *f, const char *hostfile, int writes) {
     paths_add(&files, QN_FILE_WRITE, "-o", f->out);
     paths_add(&files, QN_FILE_WRITE, "--trace", f->trace);
     paths_add(&files, QN_FILE_WRITE, "--report", f->report);
+    paths_add(&files, QN_FILE_READ, "--runs", f->runs);
     paths_add(&files, QN_FOLDER_RUN, "--run-dir", f->run_dir);
     paths_add(&files, QN_FOLDER_CHECKPOINTS, f->checkpoint ? "--checkpoint" : "an interrupted run",
               folder);
@@ -355,6 +369,7 @@ static int open_start(const train_flags *f, qn_model **out) {
 
 static int open_and_train(const train_flags *f, int argc, char **argv) {
     qn_train_options options;
+    char run_name[128];
     sources from;
     qn_model *start;
     source_flags flags = f->from;
@@ -377,7 +392,8 @@ static int open_and_train(const train_flags *f, int argc, char **argv) {
                  .predictions = f->predictions};
     qn_train_options_init(&options);
     fill_recipe(f, &from, &options);
-    fill_run(f, command_line, &options);
+    name_run(f, run_name);
+    fill_run(f, command_line, run_name, &options);
     options.init_from = start;
     code = stage_predictions_open(ranks_is_writer() ? f->predictions : NULL, &from);
     code = ranks_agree(code, NULL, 0, 0);

@@ -16,7 +16,8 @@ typedef struct train_flags {
     uint64_t patience, lr_step, warmup, batch, grain, epochs, seed, gradient_scale;
     compute_flags compute;
     ranks_flags ranks;
-    const char *trace, *checkpoint, *checkpoint_every, *run_dir, *report, *plots, *out;
+    const char *trace, *checkpoint, *checkpoint_every, *run_dir, *report, *plots, *runs, *run_name,
+        *out;
     int nesterov, resume, quiet, verbose, json;
 } train_flags;
 

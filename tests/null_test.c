@@ -171,6 +171,18 @@ static void test_models(void **state) {
     REFUSED(qn_model_import, "job", "a", NULL, have.data, NULL, NULL, &out);
     REFUSED(qn_model_import, "like", "a", &options, NULL, NULL, NULL, &out);
     REFUSED(qn_model_import, "out", "a", &options, have.data, NULL, NULL, NULL);
+    qn_run_info info = {.size = sizeof info};
+    qn_runs *runs;
+    uint64_t index;
+    REFUSED(qn_runs_open, "path", NULL, &runs);
+    assert_null(runs);
+    REFUSED(qn_runs_open, "out", "a", NULL);
+    REFUSED(qn_runs_get, "runs", NULL, 0, &info);
+    REFUSED(qn_runs_find, "runs", NULL, "a", &index);
+    assert_int_equal(qn_runs_count(NULL), 0);
+    assert_null(qn_runs_key(NULL, 0, 0));
+    assert_null(qn_runs_value(NULL, 0, 0));
+    qn_runs_close(NULL);
     qn_report_options_init(NULL);
     REFUSED(qn_report_write, "options", NULL);
     REFUSED(qn_report_write, "options->run",

@@ -421,7 +421,7 @@ NO_FLOATS = re.compile(
     r"|(train|data|plan|cluster|report)_options_init|data_arrays_init|(model|plan|predictions|evaluation)_free"
     r"|statistics_(options_init|free|columns?|quantiles|categories|edges|histogram|covariance"
     r"|correlation)"
-    r"|cluster_(rank|ranks|alive|local|name|is_writer|stop)"
+    r"|runs_(count|close)|cluster_(rank|ranks|alive|local|name|is_writer|stop)"
     r"|data_(close|items|item_name|features|inputs|type_of|values|labels|classes|digest|image_(size|channels)|format"
     r"|feature_(name|type)|label_name|class_name|note|targets?|weights|weight_name|categories|category)|model_(recipe|resize|digest|categories|inputs|outputs|layers|parameters|tensor"
     r"|(feature|class|label|weight)_name))")

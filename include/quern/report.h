@@ -15,7 +15,8 @@ extern "C" {
  * `plots`. Each pointer may be NULL. */
 typedef struct qn_report_options {
     size_t size;            /* sizeof(qn_report_options) */
-    const char *const *run; /* folders of records (qn_train_options.run_dir) */
+    const char *const *run; /* folders of records (qn_train_options.run_dir), or runs in a file of
+                               runs (quern/runs.h) */
     uint32_t runs;          /* 1: a page about this run; 2 to 32: a comparison */
     uint32_t mistakes;      /* how many of the worst mistakes are shown, at most 1000; 24 */
     const char *path;  /* the page to write: one HTML file that needs nothing else; NULL: none */

@@ -219,6 +219,12 @@ typedef struct qn_train_options {
      * `epochs` of these options must be their sum then, or the default. Not for "lbfgs". NULL: one
      * stage. */
     const char *stages;
+
+    /* A file of runs (quern/runs.h), which other processes may write to at the same time. The run
+     * is written at its start, during it and by qn_train_report_get. What prevents that is a note,
+     * and the training goes on without. NULL: none. */
+    const char *runs;
+    const char *run_name; /* of the run there; NULL: "" */
 } qn_train_options;
 
 /* Sets every member to its default: the recipe as docs/exactness.md 11.4 says, `compute` as zeros

@@ -10,7 +10,8 @@ The words are those of the command `quern`, with underscores: ``--weight-decay``
 """
 
 __all__ = ["Classifier", "Data", "Epoch", "Lasso", "LogisticRegression", "Model", "Regressor", "Ridge", "Score",
-           "StandardScaler", "build_info", "devices", "digits", "evaluate", "import_state", "load", "open", "options", "ranks", "replay", "train",
+           "StandardScaler", "build_info", "devices", "digits", "evaluate", "import_state", "load", "open", "options", "ranks", "replay",
+           "report", "runs", "train",
            "version",
            "QuernError", "UsageError", "InputError", "FileError", "OutOfMemory", "FormatError",
            "MismatchError", "NumericError", "UnsupportedError", "BusyError", "DeviceError",
@@ -22,7 +23,7 @@ _HOMES = {"Classifier": "estimator", "Regressor": "estimator", "LogisticRegressi
           "Data": "data", "digits": "data", "open": "data",
           "evaluate": "evaluation", "Model": "model", "import_state": "model", "load": "model",
           "Epoch": "training", "Score": "training", "options": "training", "train": "training",
-          "replay": "training",
+          "replay": "training", "report": "records", "runs": "records",
           "build_info": "device", "devices": "device", "version": "device"}
 
 

@@ -1,8 +1,8 @@
 /* Tables of SQLite's files (docs/exactness.md 2.1.13), by libsqlite3.so.0, opened at run time. */
 #include "data/sqlite.h"
 #include "base/float_state.h"
-#include "base/library.h"
 #include "base/memory.h"
+#include "base/sqlite_library.h"
 #include "data/arrow_build.h"
 #include "data/arrow_table.h"
 #include "data/csv.h"
@@ -18,70 +18,25 @@
 #define VALUES_PER_BYTE 64.0
 #define VALUES_FREE 0x1p26
 
-/* Own declarations of the parts of sqlite3.h in use, which are stable since version 3. */
-enum { IS_OK = 0, IS_ROW = 100, IS_DONE = 101, IS_BUSY = 5, IS_MEMORY = 7, OPEN_READONLY = 1 };
 enum { IS_INTEGER = 1, IS_FLOAT, IS_TEXT, IS_BLOB, IS_NULL };
 
-static struct {
-    qn__library library;
-    int (*open)(const char *path, void **base, int flags, const char *vfs);
-    int (*close)(void *base);
-    const char *(*text)(void *base);
-    int (*exec)(void *base, const char *sql, int (*row)(void *, int, char **, char **), void *user,
-                char **message);
-    int (*prepare)(void *base, const char *sql, int size, void **statement, const char **tail);
-    int (*step)(void *statement);
-    int (*finalize)(void *statement);
-    int (*columns)(void *statement);
-    const char *(*name)(void *statement, int column);
-    int (*type)(void *statement, int column);
-    int64_t (*whole)(void *statement, int column);
-    double (*number)(void *statement, int column);
-    const unsigned char *(*words)(void *statement, int column);
-    int (*bytes)(void *statement, int column);
-    const char *(*version)(void);
-    char told[48];
-} the;
-static pthread_once_t opened = PTHREAD_ONCE_INIT;
+static char told[48];
+static pthread_once_t asked = PTHREAD_ONCE_INIT;
 
-static qn__library_function find(const char *name) { return qn__library_find(&the.library, name); }
-
-static void find_functions(void) {
-    the.open = (int (*)(const char *, void **, int, const char *))find("sqlite3_open_v2");
-    the.close = (int (*)(void *))find("sqlite3_close");
-    the.text = (const char *(*)(void *))find("sqlite3_errmsg");
-    the.exec = (int (*)(void *, const char *, int (*)(void *, int, char **, char **), void *,
-                        char **))find("sqlite3_exec");
-    the.prepare =
-        (int (*)(void *, const char *, int, void **, const char **))find("sqlite3_prepare_v2");
-    the.step = (int (*)(void *))find("sqlite3_step");
-    the.finalize = (int (*)(void *))find("sqlite3_finalize");
-    the.columns = (int (*)(void *))find("sqlite3_column_count");
-    the.name = (const char *(*)(void *, int))find("sqlite3_column_name");
-    the.type = (int (*)(void *, int))find("sqlite3_column_type");
-    the.whole = (int64_t(*)(void *, int))find("sqlite3_column_int64");
-    the.number = (double (*)(void *, int))find("sqlite3_column_double");
-    the.words = (const unsigned char *(*)(void *, int))find("sqlite3_column_text");
-    the.bytes = (int (*)(void *, int))find("sqlite3_column_bytes");
-    the.version = (const char *(*)(void))find("sqlite3_libversion");
-}
-
-static void open_library(void) {
-    if (!qn__library_open(&the.library, "libsqlite3.so.0"))
-        return;
-    find_functions();
-    if (qn__library_is_whole(&the.library))
-        snprintf(the.told, sizeof the.told, "SQLite %.16s (libsqlite3.so.0)", the.version());
+static void ask(void) {
+    const qn__sqlite *lib = qn__sqlite_open();
+    if (lib)
+        snprintf(told, sizeof told, "SQLite %.16s (libsqlite3.so.0)", lib->version());
 }
 
 const char *qn__sqlite_library(void) {
-    pthread_once(&opened, open_library);
-    return the.told;
+    pthread_once(&asked, ask);
+    return told;
 }
 
-static qn_status need_library(const char *path, qn_error *err) {
-    pthread_once(&opened, open_library);
-    if (the.library.handle)
+static qn_status need_library(const char *path, const qn__sqlite **lib, qn_error *err) {
+    *lib = qn__sqlite_open();
+    if (*lib)
         return QN_OK;
     qn__fail(err, QN_UNSUPPORTED,
              "this is a SQLite file, which libsqlite3 reads, and there is no libsqlite3.so.0 here");
@@ -94,6 +49,7 @@ static qn_status need_library(const char *path, qn_error *err) {
 /* ------------------------------------------------------------------ reading */
 
 typedef struct reading {
+    const qn__sqlite *lib;
     const char *path;
     uint64_t size;
     void *base, *statement;
@@ -108,17 +64,18 @@ static qn_status refuse(const reading *r, qn_status status, const char *remedy, 
 }
 
 static qn_status fail(const reading *r, int code, const char *remedy, qn_error *err) {
-    if (code == IS_MEMORY)
+    if (code == QN__SQLITE_MEMORY)
         return qn__fail_memory(err, 1, 1 << 20);
-    qn__fail(err, QN_INPUT, "SQLite says: %.300s", the.text(r->base));
-    return refuse(r, QN_INPUT,
-                  code == IS_BUSY ? "start again when the other program has written" : remedy, err);
+    qn__fail(err, QN_INPUT, "SQLite says: %.300s", r->lib->text(r->base));
+    return refuse(
+        r, QN_INPUT,
+        code == QN__SQLITE_BUSY ? "start again when the other program has written" : remedy, err);
 }
 
 static qn_status refuse_value(const reading *r, int column, const char *what, const char *remedy,
                               qn_error *err) {
     char name[64];
-    const char *text = the.name(r->statement, column);
+    const char *text = r->lib->name(r->statement, column);
     text = text ? text : "";
     qn__cell_show(&(qn__cell){.text = text, .size = strlen(text)}, name);
     qn__fail(err, QN_INPUT, "the column \"%s\" %s", name, what);
@@ -127,8 +84,8 @@ static qn_status refuse_value(const reading *r, int column, const char *what, co
 }
 
 static qn_status put_text(const reading *r, int column, qn_error *err) {
-    const char *text = (const char *)the.words(r->statement, column);
-    const size_t size = (size_t)the.bytes(r->statement, column);
+    const char *text = (const char *)r->lib->words(r->statement, column);
+    const size_t size = (size_t)r->lib->bytes(r->statement, column);
     if (!text)
         return qn__fail_memory(err, size, 1);
     if (!qn__cell_is_utf8(&(qn__cell){.text = text, .size = size}))
@@ -141,7 +98,7 @@ static qn_status put(const reading *r, int column, qn_error *err) {
     static const qn__build_type types[] = {
         [IS_INTEGER] = QN__BUILD_INT, [IS_FLOAT] = QN__BUILD_DOUBLE, [IS_TEXT] = QN__BUILD_TEXT};
     const uint64_t at = (uint64_t)column;
-    const int kind = the.type(r->statement, column);
+    const int kind = r->lib->type(r->statement, column);
     qn_status status = QN_OK;
     if (kind == IS_NULL)
         return qn__build_put_missing(r->build, at, err);
@@ -160,15 +117,15 @@ static qn_status put(const reading *r, int column, qn_error *err) {
     if (type == QN__BUILD_TEXT)
         return put_text(r, column, err);
     if (type == QN__BUILD_DOUBLE) /* of an integer too */
-        return qn__build_put_number(r->build, at, the.number(r->statement, column), err);
-    return qn__build_put_whole(r->build, at, the.whole(r->statement, column), err);
+        return qn__build_put_number(r->build, at, r->lib->number(r->statement, column), err);
+    return qn__build_put_whole(r->build, at, r->lib->whole(r->statement, column), err);
 }
 
 static qn_status add_columns(reading *r, qn_error *err) {
-    r->columns = the.columns(r->statement);
+    r->columns = r->lib->columns(r->statement);
     qn_status status = qn__build_create(&r->build, err);
     for (int i = 0; i < r->columns && status == QN_OK; i++) {
-        const char *name = the.name(r->statement, i);
+        const char *name = r->lib->name(r->statement, i);
         if (!name)
             return qn__fail_memory(err, 1, 64);
         status = qn__build_add(r->build, name, strlen(name), QN__BUILD_EMPTY, err);
@@ -189,13 +146,13 @@ static qn_status check_size(const reading *r, qn_error *err) {
 static qn_status read_rows(reading *r, qn_error *err) {
     int code;
     qn_status status = add_columns(r, err);
-    while (status == QN_OK && (code = the.step(r->statement)) == IS_ROW) {
+    while (status == QN_OK && (code = r->lib->step(r->statement)) == QN__SQLITE_ROW) {
         status = check_size(r, err);
         for (int i = 0; i < r->columns && status == QN_OK; i++)
             status = put(r, i, err);
         r->row++;
     }
-    if (status == QN_OK && code != IS_DONE)
+    if (status == QN_OK && code != QN__SQLITE_DONE)
         return fail(r, code, "check the file with: sqlite3 FILE 'PRAGMA integrity_check'", err);
     return status;
 }
@@ -232,11 +189,12 @@ static qn_status choose_rows(reading *r, const char *query, tables *t, qn_error 
     *t = (tables){0};
     if (query)
         return qn__query_check(query, r->path, err);
-    const int code = the.exec(r->base,
-                              "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT "
-                              "LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
-                              note_table, t, NULL);
-    if (code != IS_OK)
+    const int code =
+        r->lib->exec(r->base,
+                     "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT "
+                     "LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
+                     note_table, t, NULL);
+    if (code != QN__SQLITE_OK)
         return fail(r, code, "check the file with: sqlite3 FILE 'PRAGMA integrity_check'", err);
     if (t->count == 1)
         return QN_OK;
@@ -264,18 +222,19 @@ static qn_status prepare(reading *r, const qn_data_options *options, qn_data *da
     static const char guards[] = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; "
                                  "PRAGMA query_only = ON; PRAGMA busy_timeout = 5000";
     tables t;
-    int code = the.open(r->path, &r->base, OPEN_READONLY, NULL);
+    int code = r->lib->open(r->path, &r->base, QN__SQLITE_READ, NULL);
     if (!r->base)
         return qn__fail_memory(err, 1, 1 << 16);
-    if (code == IS_OK)
-        code = the.exec(r->base, guards, NULL, NULL, NULL);
-    if (code != IS_OK)
+    if (code == QN__SQLITE_OK)
+        code = r->lib->exec(r->base, guards, NULL, NULL, NULL);
+    if (code != QN__SQLITE_OK)
         return fail(r, code, "check that the file is a SQLite database that you can read", err);
     qn_status status = choose_rows(r, options->query, &t, err);
     if (status != QN_OK)
         return status;
-    code = the.prepare(r->base, options->query ? options->query : t.query, -1, &r->statement, NULL);
-    if (code != IS_OK || !r->statement)
+    code = r->lib->prepare(r->base, options->query ? options->query : t.query, -1, &r->statement,
+                           NULL);
+    if (code != QN__SQLITE_OK || !r->statement)
         return fail(r, code,
                     options->query ? "correct `data.query`"
                                    : "give `data.query`: a SELECT with ORDER BY",
@@ -302,12 +261,12 @@ static qn_status read_sqlite(qn__source *source, const qn_data_options *options,
         qn__at(err, "%s", r.path);
         return qn__remedy(err, QN_INPUT, "name the file of the database");
     }
-    qn_status status = need_library(r.path, err);
+    qn_status status = need_library(r.path, &r.lib, err);
     if (status != QN_OK)
         return status;
     status = read_all(&r, options, data, err);
-    the.finalize(r.statement);
-    the.close(r.base);
+    r.lib->finalize(r.statement);
+    r.lib->close(r.base);
     qn__build_destroy(r.build);
     qn__float_state_set();
     return status;

@@ -9,7 +9,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "run/folder_make.h"
-#include "run/past_run.h"
+#include "run/run_open.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -297,7 +297,7 @@ qn_status qn_run_write_mlflow(const char *run_dir, const char *folder, const cha
     QN__NEED(run_dir, err);
     QN__NEED(folder, err);
     qn__past_run run;
-    qn_status status = qn__past_run_read(run_dir, &run, err);
+    qn_status status = qn__run_open(run_dir, &run, NULL, err);
     if (status != QN_OK)
         return status;
     char *own = name ? NULL : realpath(run_dir, NULL);

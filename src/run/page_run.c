@@ -151,20 +151,12 @@ static void add_result(qn__page *page) {
 /* ------------------------------------------------------------------------------------------ recipe
  */
 
-/* A value of the recipe as text: a text, a number as it is written; 0 for others. */
+/* A value of the recipe as text; 0 where it is neither a text nor a number. */
 static int value_text(const qn__json_node *node, char text[256]) {
-    uint64_t whole;
-    float value;
     const char *word = qn__json_string(node);
     if (word)
         snprintf(text, 256, "%.255s", word);
-    else if (qn__json_u64(node, &whole))
-        snprintf(text, 256, "%" PRIu64, whole);
-    else if (qn__json_float(node, &value))
-        qn__float_text(value, text);
-    else
-        return 0;
-    return 1;
+    return word || qn__past_run_number(node, text);
 }
 
 /* The words of the command line as the record has them: mostly one text. */

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,6 +173,18 @@ void qn__past_run_release(qn__past_run *run) {
 const char *qn__past_run_text(const qn__past_run *run, const char *key) {
     const char *text = qn__json_string(qn__json_get(run->facts, key));
     return text ? text : "";
+}
+
+int qn__past_run_number(const qn__json_node *node, char text[64]) {
+    uint64_t whole;
+    float value;
+    if (qn__json_u64(node, &whole))
+        snprintf(text, 64, "%" PRIu64, whole);
+    else if (qn__json_float(node, &value))
+        qn__float_text(value, text);
+    else
+        return 0;
+    return 1;
 }
 
 uint64_t qn__past_run_epoch(const qn__past_run *run, uint64_t row) {

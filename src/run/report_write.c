@@ -7,8 +7,8 @@
 #include "run/folder_make.h"
 #include "run/markup.h"
 #include "run/page.h"
+#include "run/run_open.h"
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_MISTAKES = 1000, MOST_REPEATS = 100, MISTAKES = 24, SEED = 1 };
@@ -108,23 +108,12 @@ qn_status qn__report_of(const qn_report_options *o, const qn__past_run *run,
     return status;
 }
 
-/* The last part of the folder's path, for qn__free. */
-static char *name_of(const char *folder, qn_error *err) {
-    char *whole = realpath(folder, NULL);
-    const char *last = whole ? strrchr(whole, '/') : NULL;
-    char *name = qn__copy_text(last && last[1] ? last + 1 : folder, err);
-    free(whole);
-    return name;
-}
-
 static qn_status write_all(const qn_report_options *o, qn_error *err) {
     qn__past_run run[QN__PAGE_RUNS] = {{.epochs = 0}};
     char *name[QN__PAGE_RUNS] = {NULL};
     qn_status status = QN_OK;
     for (uint32_t r = 0; r < o->runs && status == QN_OK; ++r) {
-        status = qn__past_run_read(o->run[r], &run[r], err);
-        if (status == QN_OK && !(name[r] = name_of(o->run[r], err)))
-            status = QN_MEMORY;
+        status = qn__run_open(o->run[r], &run[r], &name[r], err);
     }
     if (status == QN_OK)
         status = qn__report_of(o, run, (const char *const *)name, "the given items", err);

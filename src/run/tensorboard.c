@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "model/protobuf.h"
 #include "run/folder_make.h"
-#include "run/past_run.h"
+#include "run/run_open.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -116,7 +116,7 @@ qn_status qn_run_write_tensorboard(const char *run_dir, const char *folder, qn_e
     QN__NEED(folder, err);
     qn__past_run run;
     char name[128], *path = NULL;
-    qn_status status = qn__past_run_read(run_dir, &run, err);
+    qn_status status = qn__run_open(run_dir, &run, NULL, err);
     if (status != QN_OK)
         return status;
     /* The same run has the same name, so that a second export replaces the first. */

@@ -131,6 +131,7 @@ static void record_epoch(qn_train *t, const qn_epoch_event *event) {
     char text[1200];
     if (t->story)
         qn__record_epoch(t->story, event, NULL); /* memory that is short shows at its end */
+    qn__train_store_epoch(t);
     if (!t->run_dir || !qn__train_is_writer(t) || t->unrecorded.status != QN_OK ||
         (qn__train_take_record(t, event->epoch - 1, &t->unrecorded) == QN_OK &&
          qn__record_epoch(t->record, event, &t->unrecorded) == QN_OK))
@@ -248,6 +249,8 @@ static qn_status end_run(qn_train *t, qn_status status, qn_error *err) {
     if (t->record && status != QN_OK && qn__train_is_writer(t))
         qn__record_end(t->record, NULL, NULL, status == QN_INTERRUPTED ? "interrupted" : "failed",
                        NULL);
+    if (status != QN_OK)
+        qn__train_store(t, NULL, NULL, status == QN_INTERRUPTED ? "interrupted" : "failed");
     qn__train_write_trace(t, status == QN_OK || status == QN_INTERRUPTED);
     return status;
 }

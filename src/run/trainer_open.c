@@ -374,6 +374,12 @@ static qn_status keep_facts(qn_train *t, const qn_train_options *o, qn_error *er
     return QN_OK;
 }
 
+/* The record in memory, for a page and for a file of runs. */
+static qn_status keep_story(qn_train *t, qn_error *err) {
+    const qn__record_start start = qn__train_facts(t);
+    return qn__record_keep(&start, &t->story, err);
+}
+
 static qn_status open_record(qn_train *t, const qn_train_options *o, qn_error *err) {
     if (!(t->run_dir = qn__copy_text(o->run_dir, err)))
         return QN_MEMORY;
@@ -537,8 +543,12 @@ static qn_status prepare(qn_train *t, const qn_train_options *options, const qn_
         status = keep_facts(t, options, err);
     if (status == QN_OK && options->run_dir)
         status = open_record(t, options, err);
-    if (status == QN_OK && (options->report || options->plots))
+    if (status == QN_OK && (options->report || options->plots || options->runs))
+        status = keep_story(t, err);
+    if (status == QN_OK)
         status = qn__train_open_page(t, options, err);
+    if (status == QN_OK && options->runs)
+        status = qn__train_open_store(t, options, err);
     return status;
 }
 
@@ -674,6 +684,9 @@ void qn_train_close(qn_train *t) {
     qn__free(t->checkpoint_dir);
     qn__free(t->run_dir);
     qn__free(t->page_path);
+    qn__store_close(&t->store);
+    qn__free(t->runs_path);
+    qn__free(t->run_name);
     qn__free(t->plots);
     qn__free(t->isa);
     qn__free(t->command_line);

@@ -75,20 +75,24 @@ static qn_status write_page(const qn_train *t, const qn_train_report *report, qn
 
 qn_status qn__train_write_page(qn_train *t, const qn_train_report *report, qn_error *err) {
     qn_model *model = NULL;
+    if (!t->story)
+        return QN_OK;
     qn_status status = t->job.step == t->job.steps ? qn_train_model(t, &model, err) : QN_OK;
     if (status == QN_OK)
+        qn__train_store(t, report, model ? qn_model_digest(model) : NULL,
+                        model ? "finished" : "interrupted");
+    if (status == QN_OK && (t->page_path || t->plots))
         status = write_page(t, report, model, err);
     qn_model_free(model);
     return status;
 }
 
 qn_status qn__train_open_page(qn_train *t, const qn_train_options *o, qn_error *err) {
-    const qn__record_start start = qn__train_facts(t);
     if (o->report && !(t->page_path = qn__copy_text(o->report, err)))
         return QN_MEMORY;
     if (o->plots && !(t->plots = qn__copy_text(o->plots, err)))
         return QN_MEMORY;
     if (o->plots && qn__train_is_writer(t) && qn__folder_make(o->plots, err) != QN_OK)
         return QN_IO;
-    return qn__record_keep(&start, &t->story, err);
+    return QN_OK;
 }

@@ -302,7 +302,8 @@ static qn_status write_files(qn_train *t, const qn_train_report *report, qn_erro
     qn_status status = QN_OK;
     if (t->run_dir)
         status = qn__by_writer(t->cluster, end_record_of, &end, err);
-    if (status == QN_OK && t->story)
+    /* A file of runs may be wanted on one rank alone. */
+    if (status == QN_OK && (t->cluster || t->story))
         status = qn__by_writer(t->cluster, write_page_of, &end, err);
     return status;
 }

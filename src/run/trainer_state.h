@@ -7,6 +7,7 @@
 #include "run/checkpoint.h"
 #include "run/evaluate.h"
 #include "run/record.h"
+#include "run/store.h"
 #include "run/together.h"
 #include "run/trainer_sets.h"
 #include "team/queue.h"
@@ -60,6 +61,11 @@ struct qn_train {
     qn__record *record;
     qn__record *story;       /* the same in memory, for a page; NULL: none is wanted */
     char *page_path, *plots; /* copies, or NULL */
+    char *runs_path;         /* of the file of runs, a copy; NULL: none, or given up */
+    qn__store store;         /* that file, on the writer */
+    char *run_name;          /* of the run there */
+    char run_id[QN__STORE_ID + 1];
+    double stored; /* time of the last writing */
     qn__trace *trace;
     char *trace_path;    /* a copy, or NULL */
     uint32_t track;      /* of the job in the trace */
@@ -152,9 +158,17 @@ qn_status qn__train_take_record(qn_train *train, uint64_t epochs_done, qn_error 
 /* trainer_open.c: what a record says of the start. */
 qn__record_start qn__train_facts(const qn_train *train);
 
-/* trainer_page.c: begins to keep what a page needs, and writes it from a complete report. */
+/* trainer_page.c: begins to keep what a page needs, and writes it, and the run in the file of
+ * runs, from a complete report. */
 qn_status qn__train_open_page(qn_train *train, const qn_train_options *options, qn_error *err);
 qn_status qn__train_write_page(qn_train *train, const qn_train_report *report, qn_error *err);
+
+/* trainer_store.c: begins the run in the file of runs, and writes it again; a failure is a note.
+ * `state` as in run.json. */
+qn_status qn__train_open_store(qn_train *train, const qn_train_options *options, qn_error *err);
+void qn__train_store(qn_train *train, const qn_train_report *report, const char *digest,
+                     const char *state);
+void qn__train_store_epoch(qn_train *train);
 
 /* trainer_report.c: seconds that this rank has waited for others; and the reports of all ranks,
  * kept in case one is lost. */

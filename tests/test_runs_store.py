@@ -1,0 +1,170 @@
+"""`quern train --runs` and `quern runs list|show|compare|export`: the file is read with Python's sqlite3 beside
+them, and written by several processes at once."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import threading
+import time
+
+import pytest
+
+
+def run(quern, *words, **more):
+    return subprocess.run([quern, *map(str, words)], capture_output=True, text=True, timeout=120, **more)
+
+
+TABLE = "".join(f"{i % 2},{(i * 7) % 10 + 6 * (i % 2)},{i % 5}\n" for i in range(60))
+
+
+def train(quern, folder, out, *more, **how):
+    return run(quern, "train", "--data", "d.csv", "--threads", 1, "--devices", "cpu", "-o", out,
+               "--quiet", *more, cwd=folder, **how)
+
+
+@pytest.fixture(scope="module")
+def store(quern, tmp_path_factory):
+    """The folder of a file with three runs."""
+    folder = tmp_path_factory.mktemp("store")
+    (folder / "d.csv").write_text(TABLE)
+    for out, *more in (["small.st", "--model", "dense 2 softmax", "--epochs", 3, "--valid", 0.2, "--run-dir", "record"],
+                       ["large.st", "--model", "dense 2 softmax", "--epochs", 4, "--lr", 0.5, "--test", "d.csv"],
+                       ["other.st", "--run-name", "it's\n<b>", "--task", "regress", "--model", "dense 1 none", "--epochs", 2]):
+        done = train(quern, folder, out, "--runs", "runs.sqlite", *more)
+        assert done.returncode == 0, done.stderr
+    return folder
+
+
+def rows(path, what="*"):
+    base = sqlite3.connect(path)
+    base.row_factory = sqlite3.Row
+    try:
+        return [dict(r) for r in base.execute(f"SELECT {what} FROM runs ORDER BY rowid")]
+    finally:
+        base.close()
+
+
+def test_what_the_file_holds(quern, store):
+    small, large, other = rows(store / "runs.sqlite")
+    record = json.loads((store / "record" / "run.json").read_text())
+    assert [r["name"] for r in (small, large, other)] == ["small", "large", "it's\n<b>"]
+    assert small["metrics"] == (store / "record" / "metrics.csv").read_text()
+    inside = json.loads(small["record"])
+    for key in ("state", "started", "host", "command", "recipe", "model", "valid", "workers", "seconds"):
+        assert inside[key] == record[key], key
+    assert (small["state"], small["epochs"], small["scored"]) == ("finished", 3, "valid")
+    assert small["data"] == record["recipe"]["data"] and small["model"] == record["model"]
+    assert small["accuracy"] == pytest.approx(record["valid"]["correct"] / record["valid"]["items"])
+    assert small["loss"] == pytest.approx(record["valid"]["loss"], rel=1e-6)
+    assert large["scored"] == "test" and other["accuracy"] is None and other["rmse"] > 0
+    assert len({r["id"] for r in (small, large, other)}) == 3 and len(small["id"]) == 12
+
+
+def test_list_show_and_compare(quern, store):
+    known = rows(store / "runs.sqlite")
+    listed = [json.loads(line) for line in run(quern, "runs", "list", "--runs", "runs.sqlite", "--json", cwd=store)
+              .stdout.splitlines()]
+    assert [(r["id"], r["name"], r["digest"], r["accuracy"]) for r in listed] == [
+        (r["id"], r["name"], r["model"], r["accuracy"]) for r in known]
+    env = {**os.environ, "QUERN_RUNS": str(store / "runs.sqlite")}
+    lines = run(quern, "runs", "list", env=env).stdout.splitlines()
+    assert len(lines) == 4 and lines[1].split()[:2] == [known[0]["id"], "small"] and "it's?<b>" in lines[3]
+    for name in (known[1]["id"], known[1]["id"][:6], "large"):
+        shown = json.loads(run(quern, "runs", "show", name, "--json", env=env).stdout)
+        assert shown["id"] == known[1]["id"] and shown["recipe"]["lr"] == "0.5"
+    shown = run(quern, "runs", "show", "small", env=env).stdout
+    assert f"digest           {known[0]['model']}\n" in shown and "  model            dense 2 softmax\n" in shown
+    small, large = map(json.loads, run(quern, "runs", "compare", "small", "large", "--json", env=env).stdout.splitlines())
+    assert small["differs"] == {"valid": "0.2", "lr": "0.1", "epochs": "3"}
+    assert large["differs"] == {"valid": "0", "lr": "0.5", "epochs": "4"}
+    text = run(quern, "runs", "compare", "small", "large", env=env).stdout
+    assert [line.split() for line in text.splitlines() if line.startswith("lr ")] == [["lr", "0.1", "0.5"]]
+
+
+def test_runs_of_the_file_are_exported_and_reported(quern, store, tmp_path):
+    for name, *more in (["small", "--runs", "runs.sqlite"], ["runs.sqlite:small"]):
+        out = tmp_path / name
+        done = run(quern, "runs", "export", name, *more, "--format", "mlflow", "-o", out, cwd=store)
+        assert done.returncode == 0, done.stderr
+        found = next(out.glob("*/*/artifacts"))
+        assert (found / "metrics.csv").read_text() == (store / "record" / "metrics.csv").read_text()
+    done = run(quern, "report", "small", "record", "--runs", "runs.sqlite", "-o", tmp_path / "r.html", cwd=store)
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "r.html").read_text()
+    assert page.count("<th scope=\"row\">small</th>") == 1 and page.count("<th scope=\"row\">record</th>") == 1
+
+
+def test_two_writers_lose_nothing(quern, tmp_path):
+    """Two processes train one model after the other, while a third holds the file's lock for a while."""
+    (tmp_path / "d.csv").write_text(TABLE)
+    found = []
+
+    def work(who):
+        for i in range(4):
+            found.append(train(quern, tmp_path, f"{who}{i}", "--epochs", 1, "--runs", "runs.sqlite").stderr)
+
+    threads = [threading.Thread(target=work, args=(who,)) for who in "ab"]
+    for thread in threads:
+        thread.start()
+    while not (tmp_path / "runs.sqlite").exists() or (tmp_path / "runs.sqlite").stat().st_size == 0:
+        time.sleep(0.001)
+    base = sqlite3.connect(tmp_path / "runs.sqlite", isolation_level=None, timeout=30)
+    base.execute("BEGIN EXCLUSIVE")
+    time.sleep(0.2)
+    base.execute("COMMIT")
+    base.close()
+    for thread in threads:
+        thread.join()
+    assert found == [""] * 8
+    assert sorted((r["name"], r["state"]) for r in rows(tmp_path / "runs.sqlite")) == sorted(
+        (f"{who}{i}", "finished") for who in "ab" for i in range(4))
+
+
+def noted(quern, folder, path, **how):
+    """The notes of a training that goes on in spite of its file of runs."""
+    done = run(quern, "train", "--data", "d.csv", "--epochs", 1, "--devices", "cpu", "--threads", 1, "--runs", path, "-o",
+               "m", cwd=folder, **how)
+    assert done.returncode == 0 and (folder / "m").exists(), done.stderr
+    return [line for line in done.stderr.splitlines() if "file of runs" in line]
+
+
+def test_what_prevents_a_record_is_a_note(quern, tmp_path):
+    (tmp_path / "d.csv").write_text(TABLE)
+    (tmp_path / "text.sqlite").write_text("no database " * 100)
+    base = sqlite3.connect(tmp_path / "own.sqlite")
+    base.execute("CREATE TABLE mine (a)")
+    base.close()
+    before = {name: (tmp_path / name).read_bytes() for name in ("text.sqlite", "own.sqlite")}
+    assert "not a database" in noted(quern, tmp_path, "text.sqlite")[0]
+    assert "not one of runs" in noted(quern, tmp_path, "own.sqlite")[0]
+    assert "unable to open" in noted(quern, tmp_path, "none/x.sqlite")[0]
+    assert before == {name: (tmp_path / name).read_bytes() for name in before}
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "libsqlite3.so.0").write_text("no library")
+    notes = noted(quern, tmp_path, "new.sqlite", env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path / "lib")})
+    assert len(notes) == 1 and "libsqlite3-0" in notes[0] and not (tmp_path / "new.sqlite").exists()
+
+
+def test_what_runs_refuses(quern, store, tmp_path):
+    content = (store / "runs.sqlite").read_bytes()
+    (tmp_path / "cut.sqlite").write_bytes(content[:len(content) // 2])
+    for words, code, text in ((["list"], 2, "QUERN_RUNS"), (["list", "--runs", tmp_path / "none"], 1, "none"),
+                              (["list", "--runs", tmp_path / "cut.sqlite"], 1, "malformed"),
+                              (["list", "--runs", "d.csv"], 1, "not a database"),
+                              (["show", "nobody", "--runs", "runs.sqlite"], 1, "there is no run"),
+                              (["show", "it", "--runs", "runs.sqlite"], 1, "there is no run"),
+                              (["compare", "small", "--runs", "runs.sqlite"], 2, "two runs"),
+                              (["export", "runs.sqlite:nobody", "--format", "mlflow", "-o", tmp_path / "x"], 1, "there is no run")):
+        done = run(quern, "runs", *words, cwd=store)
+        assert done.returncode == code and text in done.stderr, (words, done.stderr)
+
+
+def test_a_name_of_two_runs_is_refused(quern, store, tmp_path):
+    (tmp_path / "d.csv").write_text(TABLE)
+    for _ in range(2):
+        train(quern, tmp_path, "twice", "--epochs", 1, "--runs", "r.sqlite")
+    done = run(quern, "runs", "show", "twice", "--runs", "r.sqlite", cwd=tmp_path)
+    assert done.returncode == 1 and "several runs" in done.stderr
+    done = run(quern, "runs", "export", "twice", "--runs", "r.sqlite", "--format", "mlflow", "-o", "x", cwd=tmp_path)
+    assert done.returncode == 1 and "several runs" in done.stderr
