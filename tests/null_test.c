@@ -331,6 +331,27 @@ static void test_linear(void **state) {
     assert_int_equal(qn_ridge_fit(have.data, NULL, w, &result, NULL), QN_USAGE); /* no numbers */
 }
 
+static void test_structure(void **state) {
+    double one[784];
+    uint32_t cluster[64];
+    qn_kmeans_result result = {.size = sizeof result};
+    (void)state;
+    qn_kmeans_options_init(NULL);
+    REFUSED(qn_pca_fit, "data", NULL, 1, 1, one, one, one);
+    REFUSED(qn_pca_fit, "axes", have.data, 1, 1, NULL, one, one);
+    REFUSED(qn_pca_fit, "variances", have.data, 1, 1, one, NULL, one);
+    REFUSED(qn_pca_fit, "means", have.data, 1, 1, one, one, NULL);
+    assert_int_equal(qn_pca_fit(have.data, 785, 1, one, one, one, NULL), QN_USAGE);
+    REFUSED(qn_kmeans_fit, "data", NULL, NULL, one, cluster, &result);
+    REFUSED(qn_kmeans_fit, "centres", have.data, NULL, NULL, cluster, &result);
+    REFUSED(qn_kmeans_fit, "cluster", have.data, NULL, one, NULL, &result);
+    REFUSED(qn_kmeans_fit, "out", have.data, NULL, one, cluster, NULL);
+    REFUSED(qn_kmeans_assign, "data", NULL, 1, one, 1, cluster);
+    REFUSED(qn_kmeans_assign, "centres", have.data, 1, NULL, 1, cluster);
+    REFUSED(qn_kmeans_assign, "cluster", have.data, 1, one, 1, NULL);
+    assert_int_equal(qn_kmeans_assign(have.data, 0, one, 1, cluster, NULL), QN_USAGE);
+}
+
 static void test_statistics(void **state) {
     (void)state;
     qn_statistics *out = NULL;
@@ -463,7 +484,7 @@ int main(void) {
         cmocka_unit_test(test_prediction), cmocka_unit_test(test_plans),
         cmocka_unit_test(test_clusters),   cmocka_unit_test(test_networks),
         cmocka_unit_test(test_statistics), cmocka_unit_test(test_evaluations),
-        cmocka_unit_test(test_linear),
+        cmocka_unit_test(test_linear),     cmocka_unit_test(test_structure),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

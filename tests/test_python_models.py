@@ -1,4 +1,4 @@
-"""quern.Ridge, Lasso and StandardScaler beside scikit-learn's, and beside docs/exactness.md 20."""
+"""quern.Ridge, Lasso, StandardScaler, PCA and KMeans beside scikit-learn's, and beside docs/exactness.md 20."""
 
 import sys
 import warnings
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import machine
 import python_package
 from python_package import python
 
@@ -21,7 +22,8 @@ import quern
 X = np.random.default_rng(1).normal(size=(50, 3))
 y = X @ [1.0, 2.0, 3.0] + 4
 print(quern.Ridge(0).fit(X, y).score(X, y) > 0.999, quern.Lasso(0.01).fit(X, y).n_iter_ > 1,
-      abs(quern.StandardScaler().fit_transform(X).std(0) - 1).max() < 1e-6)
+      abs(quern.StandardScaler().fit_transform(X).std(0) - 1).max() < 1e-6,
+      quern.PCA(2).fit_transform(X).shape, set(quern.KMeans(2).fit_predict(X).tolist()))
 """
 
 
@@ -40,7 +42,7 @@ def diabetes():
 
 
 def test_they_work_without_scikit_learn():
-    assert python(WITHOUT) == "True True True\n"
+    assert python(WITHOUT) == "True True True (50, 2) {0, 1}\n"
 
 
 @pytest.mark.parametrize("intercept", [True, False])
@@ -94,7 +96,51 @@ def test_scaler(package):
     assert ours.mean_ is not None and ours.scale_ is None and ours.var_ is None
 
 
-@pytest.mark.parametrize("name", ["Ridge", "Lasso", "StandardScaler"])
+def test_components(package, diabetes):
+    from sklearn.decomposition import PCA
+
+    import structure
+
+    X = diabetes[0][:, :7] * np.arange(1, 8, dtype=np.float32)
+    ours, theirs = package.PCA(4).fit(X), PCA(4).fit(X.astype(float))
+    for name in "components_", "explained_variance_", "explained_variance_ratio_", "singular_values_", "mean_":
+        assert np.abs(getattr(ours, name) - getattr(theirs, name)).max() < 1e-9
+    places = ours.transform(X.astype(float))
+    assert np.abs(places - theirs.transform(X.astype(float))).max() < 1e-9
+    assert np.abs(ours.inverse_transform(places) - theirs.inverse_transform(places)).max() < 1e-9
+    few = X[:30, :5]
+    variances, rows = structure.components(list(few.T))
+    for threads in 1, 2:
+        ours = package.PCA(threads=threads).fit(few)
+        assert (ours.explained_variance_.tolist(), ours.components_.tolist()) == (variances, rows)
+
+
+def test_clusters(package):
+    from sklearn.cluster import KMeans
+    from sklearn.datasets import load_iris
+
+    import structure
+
+    X = load_iris(return_X_y=True)[0].astype(np.float32)
+    ours = package.KMeans(3, tol=0).fit(X)
+    theirs = KMeans(3, init=ours.cluster_centers_, n_init=1, tol=0).fit(X.astype(float))
+    assert np.abs(ours.cluster_centers_ - theirs.cluster_centers_).max() < 1e-9
+    assert ours.inertia_ == pytest.approx(theirs.inertia_, rel=1e-9) and (ours.labels_ == theirs.labels_).all()
+    assert np.abs(ours.transform(X.astype(float)) - theirs.transform(X.astype(float))).max() < 1e-6
+    draw = np.random.default_rng(3)
+    blobs = np.vstack([draw.normal(0, 1, (200, 2)) + 8 * np.array(c) for c in ((0, 0), (0, 1), (1, 0), (1, 1))])
+    assert sorted(np.bincount(package.KMeans(4).fit_predict(blobs))) == [200] * 4
+    few = draw.normal(size=(50, 3)).astype(np.float32)
+    few[:20] = few[0]  # more equal items than others
+    for clusters, tol in (4, 1e-4), (9, 0.01), (32, 0):
+        want = structure.kmeans(few.astype(float).tolist(), clusters, 5, tol, 300)
+        for threads in 1, 2:
+            ours = package.KMeans(clusters, seed=5, tol=tol, threads=threads).fit(few)
+            assert (ours.cluster_centers_.tolist(), ours.labels_.tolist(), ours.inertia_, ours.n_iter_) == want
+    assert (package.KMeans(3, n_init=5).fit(X).inertia_ <= package.KMeans(3).fit(X).inertia_)
+
+
+@pytest.mark.parametrize("name", ["Ridge", "KMeans", *(pytest.param(name, marks=machine.LONG) for name in ("Lasso", "PCA", "StandardScaler"))])
 def test_scikit_learn_s_own_checks(package, name):
     checks = pytest.importorskip("sklearn.utils.estimator_checks")
     with warnings.catch_warnings():
@@ -116,3 +162,8 @@ def test_what_is_refused(package):
         package.Lasso(0.01, max_iter=1, tol=1e-12).fit(X + 0.3 * X[::-1] + 0.2, y)
     with pytest.raises(ValueError, match="texts or categories"):
         package.Ridge().fit(pytest.importorskip("pandas").DataFrame({"a": list("abab")}), y)
+    for wrong in {"n_clusters": 0}, {"n_clusters": 5}, {"max_iter": 0}, {"tol": -1}, {"n_init": 0}, {"seed": -1}:
+        with pytest.raises((ValueError, package.QuernError), match=list(wrong)[0].replace("tol", "tolerance").replace("max_iter", "iterations").replace("n_clusters", "clusters")):
+            package.KMeans(**{"n_clusters": 2, **wrong}).fit(X)
+    with pytest.raises(ValueError, match="from 1 to 4, and not 5"):
+        package.PCA(5).fit(X)

@@ -24,6 +24,7 @@
 #include <quern/score.h>
 #include <quern/statistics.h>
 #include <quern/status.h>
+#include <quern/structure.h>
 #include <quern/train.h>
 #include <quern/version.h>
 

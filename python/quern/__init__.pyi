@@ -13,6 +13,7 @@ from .errors import (BusyError as BusyError, ClusterError as ClusterError,
                      UnsupportedError as UnsupportedError, UsageError as UsageError)
 from .estimator import Classifier as Classifier, Regressor as Regressor
 from .linear import LogisticRegression as LogisticRegression
+from .decomposition import KMeans as KMeans, PCA as PCA
 from .preprocessing import StandardScaler as StandardScaler
 from .regression import Lasso as Lasso, Ridge as Ridge
 from . import ranks as ranks

@@ -7,9 +7,9 @@ import numpy as np
 from .data import Data
 
 
-def pointer(array):
-    """The address of a float64 array for the library."""
-    return C.cast(array.ctypes.data, C.POINTER(C.c_double))
+def pointer(array, kind=np.float64):
+    """The address of an array for the library."""
+    return C.cast(array.ctypes.data, C.POINTER(np.ctypeslib.as_ctypes_type(kind)))
 
 
 def data_of(table, targets=None):
@@ -32,4 +32,13 @@ def chain(values, weights, start, less=None):
     for k, weight in enumerate(weights):
         column = values[:, k].astype(np.float64)
         found += (column if less is None else column - less[k]) * weight
+    return found
+
+
+def squares(values, centre):
+    """Squares of the distances of items from a centre, by additions in the order of the columns."""
+    found = np.zeros(len(values), np.float64)
+    for k, place in enumerate(centre):
+        step = values[:, k].astype(np.float64) - place
+        found += step * step
     return found

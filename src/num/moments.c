@@ -214,6 +214,12 @@ void qn__moments_finish(qn__moments *m, qn__moments_results *out) {
         out->skewness = skewness(m, &value);
 }
 
+double qn__moments_mean(uint64_t n, qn__exact_sum *sum) {
+    qn__natural value;
+    const int sign = qn__exact_magnitude(sum, &value);
+    return with_sign(over(&value, n, 1, 0), sign);
+}
+
 void qn__moments_pair(uint64_t n, qn__exact_sum *s, qn__exact_sum *t, qn__exact_sum *q,
                       qn__exact_sum *r, qn__exact_sum *p, double *covariance, double *correlation) {
     qn__natural both, one, other, product, square;

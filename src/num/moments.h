@@ -34,6 +34,9 @@ typedef struct qn__moments_results {
 } qn__moments_results;
 void qn__moments_finish(qn__moments *m, qn__moments_results *out);
 
+/* S / n rounded once, for the sum S of n > 0 numbers, n < 2^48. A zero is +0. */
+double qn__moments_mean(uint64_t n, qn__exact_sum *sum);
+
 /* Covariance (n P - S T) / (n (n - 1)) and correlation (n P - S T) / sqrt((n Q - S S) (n R - T T))
  * of n pairs, with S and T the sums of both, Q and R those of their squares, and P that of their
  * products. NaN below two pairs, and the correlation where one side is constant. */

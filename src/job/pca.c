@@ -1,0 +1,76 @@
+/* Principal components: exact covariances by the statistics, then num/symmetric.h. */
+#include "base/argument.h"
+#include "base/float_state.h"
+#include "base/memory.h"
+#include "data/data.h"
+#include "job/column_sums.h"
+#include "num/symmetric.h"
+#include <math.h>
+#include <quern/structure.h>
+#include <string.h>
+
+/* The greatest of the eigenvalues that are not taken yet, the first one of several. */
+static uint32_t next_of(uint32_t n, const double *a, const uint8_t *taken) {
+    uint32_t best = n;
+    for (uint32_t i = 0; i < n; ++i)
+        if (!taken[i] && (best == n || a[(size_t)i * n + i] > a[(size_t)best * n + best]))
+            best = i;
+    return best;
+}
+
+/* 20.5: the sign by the component that is greatest in magnitude, the first one of several. */
+static void copy_axis(uint32_t n, const double *from, double *to) {
+    uint32_t largest = 0;
+    for (uint32_t k = 1; k < n; ++k)
+        largest = fabs(from[k]) > fabs(from[largest]) ? k : largest;
+    for (uint32_t k = 0; k < n; ++k)
+        to[k] = from[largest] < 0 ? -from[k] : from[k];
+}
+
+static qn_status decompose(const qn__column_sums *sums, uint32_t components, double *axes,
+                           double *variances, qn_error *err) {
+    const uint32_t n = sums->features;
+    const size_t cells = (size_t)n * n;
+    double *a = qn__alloc(2 * cells, sizeof *a, err);
+    uint8_t *taken = qn__alloc(n, 1, err);
+    if (!a || !taken) {
+        qn__free(a);
+        qn__free(taken);
+        return QN_MEMORY;
+    }
+    for (uint32_t i = 0; i < n; ++i)
+        memcpy(a + (size_t)i * n, sums->covariance + (size_t)i * sums->columns, n * sizeof *a);
+    qn__symmetric_solve(n, a, a + cells);
+    for (uint32_t i = 0; i < n; ++i) {
+        const uint32_t at = next_of(n, a, taken);
+        taken[at] = 1;
+        variances[i] = fmax(a[(size_t)at * n + at], 0);
+        if (i < components)
+            copy_axis(n, a + cells + (size_t)at * n, axes + (size_t)i * n);
+    }
+    qn__free(a);
+    qn__free(taken);
+    return QN_OK;
+}
+
+qn_status qn_pca_fit(const qn_data *data, uint32_t components, int threads, double *axes,
+                     double *variances, double *means, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(data, err);
+    QN__NEED(axes, err);
+    QN__NEED(variances, err);
+    QN__NEED(means, err);
+    qn__column_sums sums;
+    qn_status status = qn__column_sums_check_threads("threads", threads, err);
+    if (status == QN_OK && components > data->features)
+        status =
+            qn__fail(err, QN_USAGE, "%u components of %u features", components, data->features);
+    if (status == QN_OK)
+        status = qn__column_sums_make(data, 0, threads, &sums, err);
+    if (status != QN_OK)
+        return status;
+    memcpy(means, sums.mean, sums.features * sizeof *means);
+    status = decompose(&sums, components, axes, variances, err);
+    qn__column_sums_release(&sums);
+    return status;
+}
