@@ -366,6 +366,15 @@ SIXTH = {
     "channel-floats": SMALL + TWO + "--data {decimals} --label last --shape 7x7x1 --scale channel"
                       " --loss cross-entropy --lr 0.05",
     "channel-i7": pixels("conv 5 3x3 stride 2 relu", "--shape 1x28x28 --scale channel --arith i7"),
+    # extremes and quartiles: bytes and floats, columns of equal values, weights, integers
+    "minmax": IDX.replace("unit", "minmax") + SMALL + TWO + "--loss cross-entropy --lr 0.1",
+    "minmax-floats": SMALL + TWO + "--data {decimals} --label last --scale minmax --loss cross-entropy"
+                     " --lr 0.1 --valid 0.3",
+    "minmax-i14": IDX.replace("unit", "minmax") + SMALL + TWO + "--loss cross-entropy --lr 0.1 --arith i14",
+    "robust": IDX.replace("unit", "robust") + SMALL + TWO + "--loss cross-entropy --lr 0.01",
+    "robust-real": SMALL + REAL.replace("standard", "robust") + "--valid 0.2",
+    "robust-weights": SMALL + TWO + "--data {weighed} --label kind --weight w --missing zero --scale robust"
+                      " --loss cross-entropy --lr 0.05",
 }
 # Residual blocks (17.7): at both ends of a network, with and without layers in the shortcut, an
 # activation at the end of a path, dropout in all places.

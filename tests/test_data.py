@@ -215,3 +215,11 @@ def test_digits_can_be_learned_but_not_at_once(tmp_path, run_quern):
     means = np.array([values[:5000][labels[:5000] == k].mean(0) for k in range(10)])
     distance = ((values[5000:, None] - means) ** 2).sum(2)
     assert 0.5 < (distance.argmin(1) == labels[5000:]).mean() < 0.85
+
+
+@pytest.mark.parametrize("scale", ["minmax", "robust"])
+def test_a_width_beyond_floats_is_refused(run_quern, tmp_path, scale):
+    (tmp_path / "t.csv").write_text("y,a,b\n" + "0,1,-3e38\n1,2,3e38\n" * 4)
+    done = run_quern("train", "--data", tmp_path / "t.csv", "--model", "dense 2 softmax", "--scale", scale,
+                     "-o", tmp_path / "m", status=1)
+    assert "feature 2" in done.stderr and "--drop" in done.stderr and not (tmp_path / "m").exists()

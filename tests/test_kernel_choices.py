@@ -28,7 +28,7 @@ ROWS = {
 
 # The last value of each enum of num/program.h that has a list or, for arithmetics, a switch.
 VALUES = {"activation": "QN__ACT_SILU", "optimiser": "QN__OPT_NESTEROV",
-          "scaling": "QN__SCALE_CHANNEL", "loss": "QN__LOSS_BINARY", "arithmetic": "QN__ARITH_I21"}
+          "scaling": "QN__SCALE_ROBUST", "loss": "QN__LOSS_BINARY", "arithmetic": "QN__ARITH_I21"}
 
 
 def copied(folder, file=None, old="", new=""):

@@ -114,8 +114,9 @@ typedef struct qn_train_options {
     const char *optimizer; /* "sgd", "momentum", "adam", "adamw", "lbfgs"; NULL: "momentum" when
                               `momentum` is set and not 0, else "sgd", of real labels "adam" */
     const char *init;      /* of the weights: "auto", "glorot", "he", "lecun" */
-    const char *scale;     /* of the features: "none", "unit", "fraction", "standard", of images
-                              "channel"; NULL: by what the data holds and by `arith` */
+    const char *scale;     /* of the features: "none", "unit", "fraction", "standard",
+                              "minmax", "robust", of images "channel"; NULL: by what the data
+                              holds and by `arith` */
     const char *schedule;  /* of the learning rate: "constant", "step", "cosine" */
     float learning_rate;   /* above 0; QN_BY_OPTIMIZER: the default of the optimiser */
     float momentum;        /* 0 to below 1, for "momentum"; QN_BY_OPTIMIZER: the same */

@@ -230,7 +230,8 @@ class Classifier(ClassifierMixin, _Network):
     loss : str, optional
         "cross-entropy" or "mse".
     scale : str
-        How features are scaled: "standard", "none", "unit", "fraction", and for images "channel".
+        How features are scaled: "standard", "minmax", "robust", "none", "unit", "fraction", and
+        for images "channel".
     schedule : str, optional
         "constant", "step", "cosine".
     weight_decay : float

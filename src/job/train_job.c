@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "job/apply.h"
 #include "job/full_batch.h"
+#include "job/order_scale.h"
 #include "model/initial.h"
 #include "model/schedule.h"
 #include "model/tables.h"
@@ -69,11 +70,14 @@ static qn_status fit_scale(qn__train_job *job, const qn__fitted *kept, const qn_
     if (kept) {
         memcpy(job->mean, kept->mean, count * sizeof(float));
         memcpy(job->deviation, kept->deviation, count * sizeof(float));
+    } else if (job->recipe.scale > QN__SCALE_CHANNEL) {
+        status = qn__order_scale_fit(job->recipe.scale, job->items.train, job->items.weights,
+                                     threads_of(compute), job->mean, job->deviation, err);
     } else {
         status = qn__scale_fit_groups(job->items.train, inputs / count, job->items.weights,
                                       threads_of(compute), job->mean, job->deviation, err);
     }
-    if (job->recipe.scale == QN__SCALE_STANDARD)
+    if (status == QN_OK && job->recipe.scale != QN__SCALE_CHANNEL)
         qn__keep_categories(job->recipe.table, job->mean, job->deviation);
     qn__scale_inputs(&job->recipe, job->mean, job->deviation, job->shift, job->inverse);
     return status;

@@ -72,7 +72,9 @@ uint32_t qn__kernel_scale(qn__scale scale) {
         return QN_SCALE_##NAME;
         QN_SCALES(CASE)
 #undef CASE
-    case QN__SCALE_CHANNEL:
+    case QN__SCALE_CHANNEL: /* programs have none of these */
+    case QN__SCALE_MINMAX:
+    case QN__SCALE_ROBUST:
         break;
     }
     return QN_SCALE_KINDS;

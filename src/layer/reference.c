@@ -187,7 +187,9 @@ static float scaled(const qn__program *p, const qn__reference_item *item, uint32
         item->bytes ? (float)((const uint8_t *)item->values)[k] : ((const float *)item->values)[k];
     switch (p->scale) {
     case QN__SCALE_NONE:
-    case QN__SCALE_CHANNEL: /* programs do not have it */
+    case QN__SCALE_CHANNEL: /* programs have none of these */
+    case QN__SCALE_MINMAX:
+    case QN__SCALE_ROBUST:
         break;
     case QN__SCALE_UNIT:
         return v / 255.0f;

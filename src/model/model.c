@@ -44,13 +44,13 @@ float qn__scale_inverse(float deviation) {
 }
 
 uint32_t qn__scale_count(const qn__recipe *recipe) {
-    return recipe->scale == QN__SCALE_STANDARD  ? qn__recipe_inputs(recipe)
-           : recipe->scale == QN__SCALE_CHANNEL ? recipe->shape.channels
-                                                : 0;
+    return recipe->scale == QN__SCALE_CHANNEL                   ? recipe->shape.channels
+           : qn__scale_of_program(recipe) == QN__SCALE_STANDARD ? qn__recipe_inputs(recipe)
+                                                                : 0;
 }
 
 qn__scale qn__scale_of_program(const qn__recipe *recipe) {
-    return recipe->scale == QN__SCALE_CHANNEL ? QN__SCALE_STANDARD : recipe->scale;
+    return recipe->scale >= QN__SCALE_CHANNEL ? QN__SCALE_STANDARD : recipe->scale;
 }
 
 void qn__scale_inputs(const qn__recipe *recipe, const float *mean, const float *deviation,

@@ -92,7 +92,7 @@ static int uses_contract_4(const qn__recipe *r) { return r->valid_data[0] != '\0
 static int uses_contract_5(const qn__recipe *r) { return qn__network_contract(&r->network) >= 5; }
 
 static int uses_contract_6(const qn__recipe *r) {
-    int uses = qn__network_contract(&r->network) >= 6 || r->scale == QN__SCALE_CHANNEL ||
+    int uses = qn__network_contract(&r->network) >= 6 || r->scale >= QN__SCALE_CHANNEL ||
                (r->arith != QN__ARITH_F32 && qn__network_has_pixels(&r->network));
     for (const qn__recipe_key *key = qn__recipe_keys; key->name; ++key)
         uses = uses || qn__recipe_has(r, key);

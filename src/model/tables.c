@@ -58,7 +58,7 @@ const qn__table qn__initialisations = {"initialisation", "`train.init`", ROWS(in
 
 static const qn__choice scalings[] = {
     {"none", QN__SCALE_NONE, "values unchanged", "identity off"},
-    {"unit", QN__SCALE_UNIT, "bytes divided by 255", "minmax minmaxscaler totensor rescale 255"},
+    {"unit", QN__SCALE_UNIT, "bytes divided by 255", "totensor rescale 255"},
     {"fraction", QN__SCALE_FRACTION, "bytes divided by 256, which i14 and i21 hold exactly", "256"},
     {"standard", QN__SCALE_STANDARD,
      "each feature shifted to mean 0 and scaled to standard deviation 1",
@@ -66,6 +66,11 @@ static const qn__choice scalings[] = {
     {"channel", QN__SCALE_CHANNEL,
      "each channel of images shifted to mean 0 and scaled to standard deviation 1",
      "channels perchannel channelwise imagenet rgb"},
+    {"minmax", QN__SCALE_MINMAX, "each feature shifted and scaled to reach from 0 to 1",
+     "minmaxscaler range zeroone 01"},
+    {"robust", QN__SCALE_ROBUST,
+     "each feature shifted by its median and divided by the distance of its quartiles",
+     "robustscaler iqr interquartile quantile quartiles median"},
 };
 const qn__table qn__scalings = {"scaling", "`train.scale`", ROWS(scalings)};
 

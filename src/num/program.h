@@ -46,8 +46,11 @@ typedef enum qn__scale {
     QN__SCALE_UNIT,
     QN__SCALE_STANDARD,
     QN__SCALE_FRACTION,
-    QN__SCALE_CHANNEL /* of recipes alone: a program has QN__SCALE_STANDARD, and for each input the
-                         numbers of its channel */
+    /* Of recipes alone: a program has QN__SCALE_STANDARD, and for each input what is subtracted and
+     * what is multiplied. */
+    QN__SCALE_CHANNEL, /* the numbers of its channel */
+    QN__SCALE_MINMAX,
+    QN__SCALE_ROBUST
 } qn__scale;
 
 /* The arithmetic of matrix products: chains of float32, or exact integers of 7, 14 or 21 bits

@@ -86,8 +86,8 @@ def recipe_text(recipe):
             == set(KEYS) - {"contract"})
     integer_pixels = "shape" in recipe and recipe["arith"] != "f32"
     words = SIXTH_WORDS.search(recipe["model"])
-    channel = recipe["scale"] == "channel"
-    is_sixth = sixth or words or channel or integer_pixels
+    later = recipe["scale"] in ("channel", "minmax", "robust")
+    is_sixth = sixth or words or later or integer_pixels
     recipe = {**recipe, "contract": 6 if is_sixth else 5 if "shape" in recipe else 4 if fourth != FOURTH else
               3 if third != THIRD else 2 if second else 1}
     pairs = [f'"{key}":{json_value(recipe[key])}' for key in KEYS]

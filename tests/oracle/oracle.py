@@ -43,7 +43,7 @@ def arguments():
     p.add_argument("--valid")
     p.add_argument("--valid-labels")
     p.add_argument("--category", type=lambda text: text.split(","), default=[])
-    p.add_argument("--scale", choices=("unit", "fraction", "none", "standard", "channel"), required=True)
+    p.add_argument("--scale", choices=("unit", "fraction", "none", "standard", "channel", "minmax", "robust"), required=True)
     p.add_argument("--model", required=True)
     p.add_argument("--shape", type=lambda text: tuple(map(int, text.split("x"))))
     p.add_argument("--augment", default="")
@@ -379,10 +379,12 @@ def main():
         fill = kept["table.fill"]
     table = columns.inputs_of(table, kinds, fill)
     stats = None
-    if args.scale in ("standard", "channel") and kept:
+    if args.scale in ("standard", "channel", "minmax", "robust") and kept:
         stats = scale.kept(kept, "scale")
     elif args.scale == "channel":
         stats = scale.of_channels(table[chosen], args.shape, own)
+    elif args.scale in ("minmax", "robust"):
+        stats = columns.unscaled_categories(scale.by_order(table[chosen], args.scale, own), kinds)
     elif args.scale == "standard":
         stats = columns.unscaled_categories(scale.statistics(table[chosen], own), kinds)
     x = from_data(scale.inputs(table, args.scale, stats), layers[0].shape)

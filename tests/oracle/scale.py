@@ -37,6 +37,31 @@ def of_channels(table, shape, weights=None):
     return statistics(column, None if weights is None else np.repeat(weights, pixels))
 
 
+def quartile(values, j):
+    """17.16: the real number q(j) of an ascending list of Fractions."""
+    i, h = divmod(j * (len(values) - 1), 4)
+    return values[i] + (Fraction(h, 4) * (values[i + 1] - values[i]) if h else 0)
+
+
+def by_order(table, scaling, weights=None):
+    """17.16: (mean, deviation, inverse), arrays (F), of the training items."""
+    counting = table if weights is None else table[weights > 0]
+    mean, deviation, inverse = [], [], []
+    for column in counting.T:
+        values = sorted(Fraction(float(value)) for value in column)
+        if scaling == "minmax":
+            middle, spread = values[0], nearest(values[-1] - values[0])
+        else:
+            middle, spread = quartile(values, 2), nearest(quartile(values, 3) - quartile(values, 1))
+            if spread < SMALLEST_NORMAL and values[0] < values[-1]:
+                spread = ONE
+        constant = not spread >= SMALLEST_NORMAL
+        mean.append(nearest(middle) + ZERO)
+        deviation.append(ZERO if constant else spread)
+        inverse.append(ZERO if constant else ONE / spread)
+    return tuple(np.array(a, dtype=np.float32) for a in (mean, deviation, inverse))
+
+
 def for_inputs(stats, width):
     """17.11: what the inputs of a channel share, for each of them."""
     return tuple(np.repeat(a, width // len(a)) for a in stats)
@@ -49,7 +74,7 @@ def inputs(table, scaling, stats):
         if table.dtype != np.uint8:
             raise SystemExit(f"oracle: the scaling {scaling} is for data of bytes only")
         return x / F(255 if scaling == "unit" else 256)
-    if scaling in ("standard", "channel"):
+    if scaling in ("standard", "channel", "minmax", "robust"):
         mean, _, inverse = for_inputs(stats, table.shape[1])
         return (x - mean) * inverse
     return x
