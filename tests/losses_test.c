@@ -84,6 +84,33 @@ static void test_every_call_may_be_the_last(void **state) {
     qn_data_close(data);
 }
 
+/* lbfgs: in the middle of the evaluations, of which a line search has several. */
+static void test_a_full_batch_loses_workers(void **state) {
+    (void)state;
+    tiny alone = {.full_batch = 1};
+    uint32_t lost = 0;
+    qn__member members[2];
+    qn_data *data = tiny_data();
+    members_of(members);
+    members[1].device = &qn__fake_device;
+    assert_int_equal(tiny_run(&alone, data), QN_OK);
+    for (uint64_t at = 1; at <= 13; at += 3) {
+        const qn__fake_behaviour deaths[] = {
+            {.fail_load = at}, {.fail_at = 5 * at}, {.fail_collect = at}};
+        for (size_t d = 0; d < sizeof deaths / sizeof *deaths; ++d) {
+            const qn__fake_plan plan = {.count = 1, .device = {deaths[d]}};
+            tiny run = {.members = members, .count = 2, .full_batch = 1};
+            qn__fake_set(&plan);
+            assert_int_equal(tiny_run(&run, data), QN_OK);
+            same(&alone, &run);
+            lost += run.lost;
+        }
+    }
+    assert_true(lost > 8);
+    qn__fake_set(NULL);
+    qn_data_close(data);
+}
+
 static void remove_folder(const char *dir) {
     char command[256];
     snprintf(command, sizeof command, "rm -rf '%s'", dir);
@@ -208,6 +235,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_only_state_dies),
         cmocka_unit_test(test_every_call_may_be_the_last),
+        cmocka_unit_test(test_a_full_batch_loses_workers),
         cmocka_unit_test(test_a_last_checkpoint),
         cmocka_unit_test(test_no_checkpoint_is_promised_without_a_folder),
         cmocka_unit_test(test_a_late_failure_names_its_step),

@@ -48,6 +48,7 @@ typedef struct tiny {
     const char *checkpoints;
     int resume;
     float rate;
+    int full_batch;      /* 1: lbfgs */
     qn_cluster *cluster; /* NULL: no other ranks */
     const char *run_dir, *trace, *devices;
     uint64_t stop_at; /* 0: never */
@@ -113,6 +114,16 @@ static inline qn_train_options tiny_options(tiny *h) {
     o.on_note = hear_note;
     o.on_epoch = hear_epoch;
     o.on_step = h->on_step ? h->on_step : hear_step;
+    if (h->full_batch) {
+        qn_train_options none;
+        qn_train_options_init(&none);
+        o.model = "dense 11 tanh; dense 4 softmax";
+        o.optimizer = "lbfgs";
+        o.batch = none.batch;
+        o.learning_rate = none.learning_rate;
+        o.epochs = 12;
+        o.valid_fraction = 0;
+    }
     o.user = h;
     return o;
 }
