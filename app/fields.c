@@ -95,6 +95,7 @@ static const struct {
     {"train.delta", "delta"},
     {"train.l1", "l1"},
     {"train.tolerance", "tolerance"},
+    {"train.no_intercept", "no-intercept"},
 };
 
 /* The option of the field after the backquote at `text`, and the end of the field; NULL if there is

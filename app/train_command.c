@@ -94,6 +94,7 @@ static void fill_recipe(const train_flags *f, const sources *from, qn_train_opti
     o->clip = f->clip;
     o->l1 = f->l1;
     o->tolerance = f->tolerance;
+    o->no_intercept = f->no_intercept;
     o->lr_step = (uint32_t)f->lr_step;
     o->lr_gamma = f->lr_gamma;
     o->warmup = (uint32_t)f->warmup;

@@ -18,7 +18,7 @@ typedef struct train_flags {
     ranks_flags ranks;
     const char *trace, *checkpoint, *checkpoint_every, *run_dir, *report, *plots, *runs, *run_name,
         *out;
-    int nesterov, resume, quiet, verbose, json;
+    int nesterov, no_intercept, resume, quiet, verbose, json;
 } train_flags;
 
 extern const option train_options[];

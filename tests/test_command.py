@@ -129,6 +129,7 @@ def test_every_option_of_train_is_in_its_help(run_quern):
     (["train", "-o", "x", "--smoothing", "0.1", "--loss", "mse"], "--loss cross-entropy"),
     (["train", "-o", "x", "--optimizer", "lbfgs", "--batch", "64"], "leave it out, or write another --optimizer"),
     (["train", "-o", "x", "--optimizer", "adam", "--l1", "0.1"], "--optimizer lbfgs"),
+    (["train", "-o", "x", "--no-intercept"], "--optimizer lbfgs"),
     (["train", "-o", "x", "--optimizer", "lbfgs", "--tolerance", "0"], "greater than 0"),
     (["train", "-o", "x", "--optimizer", "lbfgs", "--model", "dense 9 dropout 0.1; dense 10 softmax"], "leave it out"),
     (["plan", "--team", "host(cpu 1k)", "--optimizer", "lbfgs"], "--optimizer sgd"),

@@ -1,6 +1,9 @@
 """quern.LogisticRegression beside scikit-learn's, and the optimiser lbfgs of quern.train."""
 
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -80,6 +83,21 @@ def test_weights_and_no_penalty(package):
     assert differ(ours, theirs(X[:, :5], noisy, C=np.inf, tol=1e-9, max_iter=4000)) < 1e-3
 
 
+def test_without_an_intercept(package):
+    for name in "iris", "breast_cancer":
+        X, y = standard(name)
+        X += 0.5
+        ours = package.LogisticRegression(tol=1e-7, max_iter=400, fit_intercept=False).fit(X, y)
+        other = theirs(X, y, tol=1e-9, max_iter=4000, fit_intercept=False)
+        assert differ(ours, other) < 1e-4 and (ours.intercept_ == 0).all()
+        assert ours.model_.recipe["no_intercept"] == 1
+        decided, known = ours.decision_function(X), other.decision_function(X.astype(float))
+        assert decided.shape == known.shape and np.abs(decided - known).max() < 1e-2
+        found = ours.classes_[decided.argmax(1)] if decided.ndim > 1 else ours.classes_[(decided > 0) * 1]
+        assert (found == ours.predict(X)).all()
+        assert np.abs(np.exp(ours.predict_log_proba(X)) - ours.predict_proba(X)).max() < 1e-6
+
+
 def test_l1_has_the_same_zeros(package):
     X, y = standard("wine")
     ours = package.LogisticRegression("l1", C=0.2, tol=1e-6, max_iter=400).fit(X, y)
@@ -123,3 +141,15 @@ def test_an_interrupted_training_goes_on_with_its_history(run_quern, tmp_path):
     assert run(17, *there) != whole
     assert run(30, *there, "--resume") == whole
     assert run(30, "--threads", "1", "--grain", "32") == whole
+
+
+def test_no_intercept_in_the_oracle(run_quern, tmp_path):
+    draw, data = np.random.default_rng(7), tmp_path / "d.csv"
+    rows = [f"{int(a + b > 1)},{a:.3f},{b:.3f}" for a, b in draw.normal(1, 1, (40, 2))]
+    data.write_text("y,a,b\n" + "\n".join(rows) + "\n")
+    words = ["--data", data, "--label", "y", "--optimizer", "lbfgs", "--no-intercept", "--model", "dense 1 sigmoid",
+             "--loss", "binary", "--scale", "none", "--l1", "0.01", "--epochs", 4, "--seed", 1, "--grain", 8]
+    run_quern("train", *words, "--quiet", "-o", tmp_path / "ours")
+    oracle = Path(__file__).parent / "oracle" / "oracle.py"
+    subprocess.run([sys.executable, oracle, *map(str, words), "-o", tmp_path / "theirs"], check=True, capture_output=True)
+    assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()

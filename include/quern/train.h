@@ -226,6 +226,10 @@ typedef struct qn_train_options {
      * and the training goes on without. NULL: none. */
     const char *runs;
     const char *run_name; /* of the run there; NULL: "" */
+
+    /* One more of the recipe. 1: the biases of the last layer keep their initial values, 0 unless
+     * `init_from` gives others; only for "lbfgs". 0 */
+    int no_intercept;
 } qn_train_options;
 
 /* Sets every member to its default: the recipe as docs/exactness.md 11.4 says, `compute` as zeros

@@ -32,6 +32,8 @@ class LogisticRegression(Classifier):
     tol : float
         The iterations end when no component of the gradient of the mean loss is greater. float32
         allows about 1e-8 with standardised values.
+    fit_intercept : bool
+        Whether the model has an intercept; else it is 0.
     class_weight : "balanced" or dict, optional
         Weights of the classes, 1 for those that the dict does not name. "balanced": the number of
         items over the number of classes and the number of items of the class.
@@ -66,11 +68,12 @@ class LogisticRegression(Classifier):
     model = batch = lr = loss = schedule = valid = arith = options = None
     scale, missing, seed = "none", "error", 1
 
-    def __init__(self, penalty="l2", *, C=1.0, tol=1e-4, class_weight=None, max_iter=100, threads=None,
+    def __init__(self, penalty="l2", *, C=1.0, tol=1e-4, fit_intercept=True, class_weight=None, max_iter=100, threads=None,
                  devices=None):
         self.penalty = penalty
         self.C = C
         self.tol = tol
+        self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.max_iter = max_iter
         self.threads = threads
@@ -153,6 +156,7 @@ class LogisticRegression(Classifier):
         if threads is None and devices is None and items * features <= SMALL:
             threads, devices = 1, "cpu"
         return {"model": model, "optimizer": "lbfgs", "scale": "none", "tolerance": self.tol,
+                "no_intercept": None if self.fit_intercept else 1,
                 "epochs": self.max_iter, "threads": threads, "devices": devices,
                 "loss": "binary" if len(self.classes_) == 2 else "cross-entropy"}
 

@@ -54,6 +54,12 @@ void qn__full_batch_destroy(qn__train_job *job) {
     job->full = (qn__full_batch){0};
 }
 
+/* Parameters without a gradient stay where they are. */
+static void clear_last_biases(const qn__program *program, double *gradient) {
+    const uint64_t first = program->layer[program->layers - 1].biases;
+    memset(gradient + first, 0, (program->parameters - first) * sizeof *gradient);
+}
+
 /* qn__lbfgs_fn: the mean loss at the parameters of the state, which `point` is, and its gradient.
  */
 static qn_status evaluate(void *user, const float *point, double *value, double *gradient,
@@ -73,6 +79,8 @@ static qn_status evaluate(void *user, const float *point, double *value, double 
     *value = (double)job->full.tally.loss * 0x1p-32 / items;
     for (uint64_t i = 0; i < job->program.parameters; ++i)
         gradient[i] = (double)sums[i] * unit;
+    if (job->recipe.no_intercept)
+        clear_last_biases(&job->program, gradient);
     ++job->full.evaluations;
     return QN_OK;
 }

@@ -19,6 +19,7 @@ const qn__recipe_key qn__recipe_keys[] = {
     {"resize", QN__KEY_TEXT, offsetof(qn__recipe, resize)},
     {"l1", QN__KEY_FLOAT, offsetof(qn__recipe, l1)},
     {"tolerance", QN__KEY_FLOAT, offsetof(qn__recipe, tolerance)},
+    {"no_intercept", QN__KEY_FLAG, offsetof(qn__recipe, no_intercept)},
     {"stages", QN__KEY_TEXT, offsetof(qn__recipe, stages)},
     {NULL, QN__KEY_FLAG, 0},
 };

@@ -68,13 +68,14 @@ typedef struct qn__recipe {
     /* From here on contract 5. */
     qn__shape shape; /* of the items, where qn__recipe_needs_shape; else all are 0 */
     /* From here on contract 6: a row of qn__recipe_keys each, written where it is not 0. */
-    float smoothing;     /* of labels, with the loss cross-entropy */
-    float clip;          /* the largest norm of the gradient */
-    uint32_t nesterov;   /* 1: Nesterov's momentum */
-    float l1, tolerance; /* of lbfgs; else 0 */
-    char *augment;       /* as qn__augment_add_text writes it; NULL: none */
-    char *resize;        /* of images, as qn__resize_text writes it; NULL: none */
-    char *stages;        /* two or more, as qn__stages_add_text writes them; NULL: none */
+    float smoothing;       /* of labels, with the loss cross-entropy */
+    float clip;            /* the largest norm of the gradient */
+    uint32_t nesterov;     /* 1: Nesterov's momentum */
+    float l1, tolerance;   /* of lbfgs; else 0 */
+    char *augment;         /* as qn__augment_add_text writes it; NULL: none */
+    char *resize;          /* of images, as qn__resize_text writes it; NULL: none */
+    uint32_t no_intercept; /* 1: lbfgs leaves the last biases as they are */
+    char *stages;          /* two or more, as qn__stages_add_text writes them; NULL: none */
 } qn__recipe;
 
 /* A key that only a recipe has in which it differs from its default, 0 or "" (docs/exactness.md

@@ -41,6 +41,10 @@ qn_status qn__recipe_check_full_batch(const qn__recipe *r, qn_error *err) {
                   {r->smoothing != 0.0f, "`train.smoothing`", "label smoothing"},
                   {r->augment != NULL, "`train.augment`", "augmentation"},
                   {r->stages != NULL, "`train.stages`", "stages"}};
+    if (r->no_intercept && r->optimizer != QN__OPT_LBFGS)
+        return qn__recipe_refuse(
+            err, "`train.no_intercept`", "leave it out, or take `train.optimizer` lbfgs",
+            qn__fail(err, QN_USAGE, "only the optimizer \"lbfgs\" can leave out an intercept"));
     if (r->optimizer != QN__OPT_LBFGS)
         return QN_OK;
     for (size_t i = 0; i < sizeof others / sizeof *others; ++i)

@@ -131,6 +131,7 @@ static void copy_numbers(const qn_train_options *o, qn__recipe *r) {
     r->clip = o->clip;
     r->l1 = o->l1;
     r->tolerance = o->tolerance;
+    r->no_intercept = o->no_intercept != 0;
     r->lr_step = o->lr_step;
     r->lr_gamma = o->lr_gamma;
     r->warmup = o->warmup;
@@ -447,6 +448,7 @@ void qn__recipe_to_options(const qn__recipe *r, const char *model_text, qn_train
     if (r->tolerance != 0.0f)
         o->tolerance = r->tolerance;
     o->nesterov = (int)r->nesterov;
+    o->no_intercept = (int)r->no_intercept;
     o->augment = r->augment;
     o->stages = r->stages;
     o->beta1 = r->beta1;

@@ -136,7 +136,7 @@ static const struct {
     {&qn__optimizers, QN__OPT_MOMENTUM, "momentum nesterov"},
     {&qn__optimizers, QN__OPT_ADAM, "beta1 beta2 epsilon"},
     {&qn__optimizers, QN__OPT_ADAMW, "beta1 beta2 epsilon"},
-    {&qn__optimizers, QN__OPT_LBFGS, "l1 tolerance"},
+    {&qn__optimizers, QN__OPT_LBFGS, "l1 tolerance no_intercept"},
     {&qn__schedules, QN__SCHEDULE_STEP, "lr_step lr_gamma"},
 };
 

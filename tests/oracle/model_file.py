@@ -22,7 +22,7 @@ FOURTH = {"valid_data": ""}
 # 16.8: that of contract 5, which a recipe has where a layer is not dense.
 FIFTH = {"shape"}
 # 17.1: those of contract 6, which a recipe has where they differ from this.
-SIXTH = {"smoothing": 0, "clip": 0, "nesterov": 0, "augment": "", "resize": "", "l1": 0, "tolerance": 0, "stages": ""}
+SIXTH = {"smoothing": 0, "clip": 0, "nesterov": 0, "augment": "", "resize": "", "l1": 0, "tolerance": 0, "no_intercept": 0, "stages": ""}
 # Words of section 17 in a model text.
 SIXTH_WORDS = re.compile(r"\b(batchnorm|groupnorm|layernorm|residual|groups|depthwise|leaky_relu|gelu|silu)\b")
 # 17.8

@@ -61,6 +61,7 @@ def arguments():
     p.add_argument("--epsilon", type=number, default=from_text("1e-8"))
     p.add_argument("--weight-decay", type=number, default=ZERO)
     p.add_argument("--l1", type=number, default=ZERO)
+    p.add_argument("--no-intercept", action="store_true")
     p.add_argument("--tolerance", type=number, default=from_text("1e-4"))
     p.add_argument("--lr", type=number, default=ZERO)
     p.add_argument("--schedule", choices=("constant", "step", "cosine"), default="constant")
@@ -158,6 +159,7 @@ def recipe_of(args, table, labels, names, layers, settings, own):
         "augment": augment.canonical(args.augment),
         "l1": args.l1,
         "tolerance": args.tolerance if args.optimizer == "lbfgs" else ZERO,
+        "no_intercept": int(args.no_intercept),
         "stages": stages.canonical(args.stages),
     }
 
@@ -261,6 +263,8 @@ def minimise(args, layers, fetch, labels, shares, held, product):
         except SystemExit:  # 8.7: out of range
             return None
         flat = np.concatenate([total.ravel() for pair in sums for total in pair])
+        if args.no_intercept:
+            flat[flat.size - sums[-1][1].size:] = 0
         return (np.float64(loss) * 2.0**-32 / np.float64(n),
                 flat.astype(np.float64) * (2.0**-args.unit / np.float64(n)))
 
