@@ -39,6 +39,7 @@ static const struct {
     {"report.model", "model"},
     {"report.path", "output"},
     {"report.plots", "plots"},
+    {"report.trace", "trace"},
     {"share.from_first", "data-from-rank0"},
     {"split.stratify", "stratify"},
     {"statistics.bins", "bins"},

@@ -14,7 +14,7 @@
 typedef struct report_flags {
     source_flags from;
     compute_flags compute;
-    const char *model, *out, *plots, *runs;
+    const char *model, *trace, *out, *plots, *runs;
     uint64_t mistakes, importance, seed;
     int quiet;
 } report_flags;
@@ -50,6 +50,11 @@ static const option report_options[] = {
      .value = "FILE",
      .help = "with --model: items with labels, such as a test set; adds precision and recall by "
              "class, and the worst mistakes with their images"},
+    {.name = "trace",
+     .kind = OPTION_TEXT,
+     AT(trace),
+     .value = "FILE",
+     .help = "its trace (quern train --trace FILE): adds when each worker computed"},
     {.name = "mistakes",
      .kind = OPTION_COUNT,
      AT(mistakes),
@@ -82,9 +87,9 @@ static const option report_options[] = {
 
 static int check_flags(const report_flags *f, const arguments *given) {
     paths files = {.count = 0};
-    if (given->operands > 1 && (f->model || f->from.data))
-        return message_usage("name one run, or leave --model and --data out",
-                             "--model and --data are for a report of one run");
+    if (given->operands > 1 && (f->model || f->from.data || f->trace))
+        return message_usage("name one run, or leave these options out",
+                             "--model, --data and --trace are for a report of one run");
     if (f->from.data && !f->model)
         return message_usage("add --model FILE, the model of the run", "--data needs --model");
     if (f->importance > 0 && !f->from.data)
@@ -94,6 +99,7 @@ static int check_flags(const report_flags *f, const arguments *given) {
         code = compute_check(&f->compute);
     paths_add(&files, QN_FILE_READ, "--model", f->model);
     paths_add_data(&files, "--data", f->from.data);
+    paths_add(&files, QN_FILE_READ, "--trace", f->trace);
     paths_add(&files, QN_FILE_READ, "--labels", f->from.labels);
     paths_add(&files, QN_FILE_WRITE, "-o", f->out);
     return code < 0 ? paths_check(&files, 1) : code;
@@ -139,6 +145,7 @@ static int write_report(const report_flags *f, const arguments *given, const qn_
     o.mistakes = (uint32_t)f->mistakes;
     o.path = f->out;
     o.plots = f->plots;
+    o.trace = f->trace;
     o.model = model;
     o.data = data;
     o.compute = &compute;

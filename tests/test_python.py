@@ -742,6 +742,23 @@ def test_errors_are_python_s_too(q, tmp_path):
         q.load(tmp_path / "m")
 
 
+def test_runs_and_reports(q, tmp_path):
+    """A file of runs, and a page of one of them with the mistakes of a set."""
+    data = q.digits(120)
+    model = q.train(data, model="dense 10 softmax", epochs=2, devices="cpu", threads=1, runs=tmp_path / "r.sqlite",
+                    run_name="a", report=tmp_path / "own.html", progress=False)
+    [run] = q.runs(tmp_path / "r.sqlite")
+    assert (run["name"], run["model"], run["epochs"], run["recipe"]["batch"]) == ("a", model.digest, 2, "64")
+    assert run["accuracy"] == pytest.approx(model.report.train.accuracy)
+    q.report(f"{tmp_path / 'r.sqlite'}:a", tmp_path / "page.html", model=model, data=data, devices="cpu", threads=1)
+    for name in ("own.html", "page.html"):
+        assert "<h2 id=\"mistakes\">" in (tmp_path / name).read_text()
+    with pytest.raises(TypeError, match="path"):
+        q.report("nowhere")
+    with pytest.raises(q.InputError, match="there is no run"):
+        q.report(f"{tmp_path / 'r.sqlite'}:b", tmp_path / "x.html")
+
+
 def test_devices(q):
     found = q.devices()
     assert found[0].id == "cpu" and found[0].cores >= 1 and "scalar" in found[0].isas

@@ -136,7 +136,7 @@ def named(quern, tmp_path_factory):
                 out.writerow([EVIL[k], round(2 * k + draw.gauss(0, 1), 3), round(draw.gauss(0, 1), 3),
                               draw.choice(["<b>Bern</b>", "K\u00f6ln", "&"])])
     made(quern, "train", "--data", "train.csv", "--test", "test.csv", "--model", "dense 3 softmax", "--epochs", 4,
-         "--devices", "cpu", "--threads", 1, "--run-dir", "a<b>&\"c", "--report", "own.html", "--plots", "plots",
+         "--devices", "cpu", "--threads", 1, "--run-dir", "a<b>&\"c", "--trace", "trace.json", "--report", "own.html", "--plots", "plots",
          "--quiet", "-o", "model", cwd=folder)
     return folder
 
@@ -194,6 +194,9 @@ def test_recipe_scores_and_curves(named):
     scores = {r[0]: r for r in table(section(tree, "result"))}
     assert scores["test"][1:] == ["80", f"{100 * record['test']['correct'] / 80:.2f} %", f"{record['test']['loss']:.6g}"]
     assert sum(map(sum, record["confusion"])) == 80
+    shown = {r[0]: float(r[1]) for r in table(section(tree, "evaluation"))}
+    for key, title in (("auc", "ROC AUC"), ("log_loss", "log loss"), ("f1", "F1, mean of the classes")):
+        assert shown[title] == pytest.approx(record["evaluation"]["test"][key], rel=1e-5)
     assert sum(record["confusion"][i][i] for i in range(3)) == record["test"]["correct"]
     metrics = list(csv.reader(open(named / "a<b>&\"c" / "metrics.csv")))
     numbers = table(section(tree, "curves"))
@@ -207,9 +210,28 @@ def test_recipe_scores_and_curves(named):
     assert (points[0][1] < points[-1][1]) == (float(metrics[1][column]) > float(metrics[4][column]))
 
 
+def test_a_timeline_shows_the_spans_of_the_trace(quern, named):
+    events = json.loads((named / "trace.json").read_text())["traceEvents"]
+    rows = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    spans = [e for e in events if e["ph"] == "X"]
+    begin, end = min(e["ts"] for e in spans), max(e["ts"] + e["dur"] for e in spans)
+    drawn = {}
+    for element in ElementTree.parse(named / "plots" / "timeline.svg").getroot().iter():
+        if element.tag == SVG + "text" and element.get("class") is None:
+            name = element.text
+        elif element.tag == SVG + "rect" and element.get("class") == "b":
+            drawn[name] = drawn.get(name, 0) + float(element.get("width")) * float(element.get("opacity")) / 340
+    assert set(drawn) == {rows[e["pid"], e["tid"]] for e in spans} and "cpu" in drawn
+    cpu = sum(e["dur"] for e in spans if rows[e["pid"], e["tid"]] == "cpu") / (end - begin)
+    assert drawn["cpu"] == pytest.approx(cpu, abs=0.1)
+    (named / "bad.json").write_text("[1, 2")
+    done = run(quern, "report", "a<b>&\"c", "--trace", "bad.json", "-o", "t.html", cwd=named)
+    assert done.returncode == 1 and "not a trace" in done.stderr and not (named / "t.html").exists()
+
+
 def test_plots_are_pictures_of_their_own(named):
     found = sorted(p.name for p in (named / "plots").iterdir())
-    assert found == ["accuracy.svg", "confusion.svg", "learning-rate.svg", "loss.svg", "workers-items.svg",
+    assert found == ["accuracy.svg", "calibration.svg", "confusion.svg", "learning-rate.svg", "loss.svg", "timeline.svg", "workers-items.svg",
                      "workers-time.svg"]
     for name in found:
         root = ElementTree.parse(named / "plots" / name).getroot()

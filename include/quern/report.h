@@ -32,6 +32,9 @@ typedef struct qn_report_options {
      * are fewer. At most 100, and for at most 500 columns. */
     uint32_t importance;
     uint64_t seed; /* of this shuffling; 1 */
+    /* With one run: the file of its trace (qn_train_options.trace), for a timeline of its workers;
+     * NULL: none. */
+    const char *trace;
 } qn_report_options;
 
 /* Sets `size`, and every other member to its default. */
@@ -40,9 +43,9 @@ QN_API void qn_report_options_init(qn_report_options *options);
 /* Writes the page, the charts, or both. docs/formats.md describes them. Files are written as by
  * qn_model_save; charts of the same names are replaced.
  *
- * Fails with QN_USAGE (options), QN_FORMAT (a damaged record), QN_INPUT (the data has no labels),
- * QN_UNSUPPORTED (too many columns), QN_IO or QN_MEMORY, and as qn_predict does. After a failure an
- * old page is as before; some charts may be new. */
+ * Fails with QN_USAGE (options), QN_FORMAT (a damaged record or trace), QN_INPUT (the data has no
+ * labels), QN_UNSUPPORTED (too many columns), QN_IO or QN_MEMORY, and as qn_predict does. After a
+ * failure an old page is as before; some charts may be new. */
 QN_API qn_status qn_report_write(const qn_report_options *options, qn_error *err);
 
 #ifdef __cplusplus

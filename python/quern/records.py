@@ -44,7 +44,7 @@ def _run(made, index):
     return row
 
 
-def report(run, path=None, *, plots=None, model=None, data=None, mistakes=24, importance=0, seed=1,
+def report(run, path=None, *, plots=None, model=None, data=None, trace=None, mistakes=24, importance=0, seed=1,
            **compute):
     """Writes a page about a run, or a comparison of several.
 
@@ -61,6 +61,8 @@ def report(run, path=None, *, plots=None, model=None, data=None, mistakes=24, im
     data : Data, optional
         Items with labels, as ``open`` makes them: adds precision and recall by class, and the worst
         mistakes.
+    trace : str, optional
+        The trace of the run: adds when each worker computed.
     mistakes : int
         How many of these are shown.
     importance : int
@@ -77,13 +79,15 @@ def report(run, path=None, *, plots=None, model=None, data=None, mistakes=24, im
     """
     if data is not None and not isinstance(data, Data):
         raise TypeError("data is what quern.open returns")
+    if path is None and plots is None:
+        raise TypeError("a report needs a path, or a folder for its plots")
     named = [run] if isinstance(run, (str, bytes)) or hasattr(run, "__fspath__") else list(run)
     options, own = _abi.qn_report_options(), _abi.qn_compute()
     library().qn_report_options_init(options)
     kept = fill_compute(own, compute)
     array = (C.c_char_p * len(named))(*map(text, named))
     options.run, options.runs = C.cast(array, C.POINTER(C.c_char_p)), len(named)
-    options.path, options.plots = text(path), text(plots)
+    options.path, options.plots, options.trace = text(path), text(plots), text(trace)
     options.model = None if model is None else model._address
     options.data = None if data is None else data._address
     options.compute = C.pointer(own)

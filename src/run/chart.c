@@ -95,7 +95,9 @@ static scale range_of(const qn__chart_line *line, size_t lines, int of_x) {
             low = value < low ? value : low;
             high = value > high ? value : high;
         }
-    return low <= high ? scale_of(low, high, of_x) : scale_of(0, 1, of_x);
+    /* Epochs are whole numbers; what lies between 0 and 1 is not epochs. */
+    const int whole = of_x && high > 1;
+    return low <= high ? scale_of(low, high, whole) : scale_of(0, 1, whole);
 }
 
 static void add_axes(qn__text *text, const scale *x, const scale *y, const char *below) {
@@ -172,6 +174,47 @@ void qn__chart_bars(qn__text *text, const char *title, const qn__chart_bar *bar,
             RIGHT, top + 12, bar[i].value, BAR_LEFT, top + 18, RIGHT - BAR_LEFT, BAR_LEFT, top + 18,
             part * (RIGHT - BAR_LEFT));
     }
+    end(text, alone);
+}
+
+/* Neighbours that look alike are one rectangle. */
+static void add_strip(qn__text *text, const qn__chart_strip *strip, unsigned top) {
+    enum { SHADES = 16, WIDE = (RIGHT - BAR_LEFT) / QN__CHART_BUCKETS };
+    for (int b = 0, n = 1; b < QN__CHART_BUCKETS; b += n) {
+        const float part = strip->part[b] < 1 ? strip->part[b] : 1;
+        const int shade = (int)(part * SHADES + 0.999f);
+        for (n = 1; b + n < QN__CHART_BUCKETS; ++n) {
+            const float next = strip->part[b + n] < 1 ? strip->part[b + n] : 1;
+            if ((int)(next * SHADES + 0.999f) != shade)
+                break;
+        }
+        if (shade > 0)
+            qn__text_add(text,
+                         "<rect class=\"b\" x=\"%d\" y=\"%u\" width=\"%d\" height=\"10\" "
+                         "opacity=\"%.2f\"/>",
+                         BAR_LEFT + b * WIDE, top, n * WIDE, (double)shade / SHADES);
+    }
+    qn__text_add(text, "\n");
+}
+
+void qn__chart_strips(qn__text *text, const char *title, const qn__chart_strip *strip,
+                      size_t strips, double seconds, int alone) {
+    const unsigned bottom = BAR_TOP + BAR_ROW * (unsigned)strips;
+    begin(text, WIDTH, bottom + 22, title, alone);
+    for (size_t i = 0; i < strips; ++i) {
+        const unsigned top = BAR_TOP + BAR_ROW * (unsigned)i;
+        qn__text_add(text, "<text x=\"%d\" y=\"%u\">", BAR_LEFT, top + 12);
+        qn__markup_add(text, strip[i].name, 40);
+        qn__text_add(text,
+                     "</text>\n<rect class=\"r\" x=\"%d\" y=\"%u\" width=\"%d\" "
+                     "height=\"10\"/>",
+                     BAR_LEFT, top + 18, RIGHT - BAR_LEFT);
+        add_strip(text, &strip[i], top + 18);
+    }
+    qn__text_add(text,
+                 "<text class=\"d\" x=\"%d\" y=\"%u\">0 s</text><text class=\"d e\" x=\"%d\" "
+                 "y=\"%u\">%.4g s</text>\n",
+                 BAR_LEFT, bottom + 10, RIGHT, bottom + 10, seconds);
     end(text, alone);
 }
 

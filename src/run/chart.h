@@ -34,6 +34,17 @@ typedef struct qn__chart_bar {
 void qn__chart_bars(qn__text *text, const char *title, const qn__chart_bar *bar, size_t bars,
                     int alone);
 
+/* A strip of time: part[b] of the time of bucket b was used, 0 to 1; more counts as 1. */
+enum { QN__CHART_BUCKETS = 170 };
+typedef struct qn__chart_strip {
+    const char *name; /* of a user, perhaps */
+    float part[QN__CHART_BUCKETS];
+} qn__chart_strip;
+
+/* Strips below each other, from 0 to `seconds`. */
+void qn__chart_strips(qn__text *text, const char *title, const qn__chart_strip *strip,
+                      size_t strips, double seconds, int alone);
+
 /* Counts of labels (rows) and predictions; the colour of a cell is its part of the row. `name` is
  * called for the name of a class. */
 typedef struct qn__chart_matrix {

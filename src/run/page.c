@@ -30,7 +30,8 @@ static const char style[] =
     "thead th,tbody th{background:var(--SOFT);font-weight:600}"
     "td.n,th.n{text-align:right}td.o{overflow-wrap:anywhere;min-width:8rem}"
     "th{white-space:nowrap}.cards th{white-space:normal;overflow-wrap:anywhere}"
-    ".charts,.cards{display:grid;gap:1rem;grid-template-columns:repeat(auto-fill,minmax(min(100%,"
+    ".charts,.cards{display:grid;gap:1rem;margin-top:.5rem;grid-template-columns:repeat(auto-fill,"
+    "minmax(min(100%,"
     "20rem),1fr))}"
     ".cards{grid-template-columns:repeat(auto-fill,minmax(min(100%,9rem),1fr))}"
     ".cards.tables{grid-template-columns:repeat(auto-fill,minmax(min(100%,17rem),1fr))}"
@@ -109,6 +110,18 @@ void qn__page_bars(qn__page *page, const char *file, const char *title, const qn
     write_plot(page, file, &alone);
 }
 
+void qn__page_strips(qn__page *page, const char *file, const char *title,
+                     const qn__chart_strip *strip, size_t strips, double seconds) {
+    qn__text alone = {0};
+    qn__text_add(&page->html, "<figure>\n");
+    qn__chart_strips(&page->html, title, strip, strips, seconds, 0);
+    qn__text_add(&page->html, "</figure>\n");
+    if (!plots(page))
+        return;
+    qn__chart_strips(&alone, title, strip, strips, seconds, 1);
+    write_plot(page, file, &alone);
+}
+
 void qn__page_matrix(qn__page *page, const char *file, const qn__chart_matrix *matrix, int shown) {
     qn__text alone = {0};
     if (shown) {
@@ -141,6 +154,7 @@ qn_status qn__page_make(qn__page *page) {
     qn__page_recipe(page);
     qn__page_curves(page);
     if (page->runs == 1) {
+        qn__page_evaluation(page);
         qn__page_confusion(page);
         qn__page_mistakes(page);
         qn__page_weights(page);

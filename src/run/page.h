@@ -19,6 +19,7 @@ typedef struct qn__page {
     const qn__importance *columns; /* of all features of its data; NULL: unknown */
     uint64_t column_items;
     uint32_t column_repeats;
+    const char *trace; /* of the only run; NULL: none */
     const char *plots; /* folder for charts, which exists; NULL: none */
     qn__text html;
     qn_status status; /* of the charts written so far, with the error in *err */
@@ -42,16 +43,20 @@ void qn__page_lines(qn__page *page, const char *file, const char *title, const c
                     const qn__chart_line *line, size_t lines);
 void qn__page_bars(qn__page *page, const char *file, const char *title, const qn__chart_bar *bar,
                    size_t bars);
+void qn__page_strips(qn__page *page, const char *file, const char *title,
+                     const qn__chart_strip *strip, size_t strips, double seconds);
 void qn__page_matrix(qn__page *page, const char *file, const qn__chart_matrix *matrix, int shown);
 
 /* Sections. */
-void qn__page_curves(qn__page *page);    /* page_curves.c */
-void qn__page_recipe(qn__page *page);    /* page_run.c */
-void qn__page_confusion(qn__page *page); /* page_classes.c */
-void qn__page_mistakes(qn__page *page);  /* page_items.c */
-void qn__page_weights(qn__page *page);   /* page_weights.c */
+void qn__page_curves(qn__page *page);     /* page_curves.c */
+void qn__page_recipe(qn__page *page);     /* page_run.c */
+void qn__page_evaluation(qn__page *page); /* page_evaluation.c */
+void qn__page_confusion(qn__page *page);  /* page_classes.c */
+void qn__page_mistakes(qn__page *page);   /* page_items.c */
+void qn__page_weights(qn__page *page);    /* page_weights.c */
 void qn__page_columns(qn__page *page);
-void qn__page_workers(qn__page *page);
+void qn__page_workers(qn__page *page); /* page_workers.c, with that of page_timeline.c */
+void qn__page_timeline(qn__page *page);
 
 /* Fills `text` with the name of input `k` of a network for these columns: "age", "city = Bern". */
 void qn__page_input_name(const qn__schema *schema, uint32_t features, uint32_t k, char text[160]);

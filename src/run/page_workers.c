@@ -119,12 +119,15 @@ void qn__page_workers(qn__page *page) {
     const qn__json_node *workers = qn__json_get(page->run->facts, "workers");
     const qn__json_node *ranks = qn__json_get(page->run->facts, "ranks");
     const int several = qn__json_count(ranks) > 1;
-    if (qn__json_count(workers) == 0)
+    if (qn__json_count(workers) == 0 && !page->trace)
         return;
     qn__page_section(page, "workers", "Workers");
-    draw(page, workers, several);
-    add_workers(page, workers, several);
+    if (qn__json_count(workers) > 0) {
+        draw(page, workers, several);
+        add_workers(page, workers, several);
+    }
     if (several)
         add_ranks(page, ranks);
+    qn__page_timeline(page);
     qn__page_end_section(page);
 }

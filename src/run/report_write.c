@@ -38,6 +38,9 @@ static qn_status check(const qn_report_options *o, qn_error *err) {
     if (o->runs > 1 && o->model)
         return refuse(err, "leave `report.model` out, or name one run",
                       "a comparison of runs takes no model");
+    if (o->runs > 1 && o->trace)
+        return refuse(err, "leave `report.trace` out, or name one run",
+                      "a comparison of runs takes no trace");
     if (o->data && !o->model)
         return refuse(err, "name the model with `report.model`, or leave `report.data` out",
                       "items need a model that predicts them");
@@ -91,6 +94,7 @@ qn_status qn__report_of(const qn_report_options *o, const qn__past_run *run,
                      .runs = o->runs,
                      .model = o->model,
                      .judged_name = set,
+                     .trace = o->trace,
                      .plots = o->plots,
                      .err = err};
     qn_status status = check_model(o->model, run, err);

@@ -59,6 +59,7 @@ static qn_status write_page(const qn_train *t, const qn_train_report *report, qn
     o.runs = 1;
     o.path = t->page_path;
     o.plots = t->plots;
+    o.trace = t->unrecorded.status == QN_OK ? t->trace_path : NULL;
     o.model = model;
     o.compute = &compute;
     qn_status status = choose(t, &s, err);
