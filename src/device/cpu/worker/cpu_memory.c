@@ -144,7 +144,7 @@ static void carve_layer(arena *a, qn__worker *w, uint32_t index) {
     l->transposed = l->transposed_weights ? carve(a, weights, sizeof(float)) : NULL;
     l->transposed_blocks =
         carve(a, (size_t)l->out_panels * (l->walks ? l->taps : 1), sizeof(size_t));
-    l->output = l->norm.add ? NULL : carve(a, room, row);
+    l->output = l->norm.add || l->output_place.bytes ? NULL : carve(a, room, row);
     l->dropped = l->layer->drop_threshold ? carve(a, room, row) : NULL;
     l->slope = qn__keeps_slope(l->layer->activation) ? carve(a, room, row) : NULL;
 }
@@ -232,8 +232,8 @@ static size_t most_run_blocks(const qn__worker *w) {
     return most;
 }
 
-static void carve_errors(arena *a, qn__worker *w) {
-    char *begin = carve(a, w->error_bytes, 1);
+static void carve_shared(arena *a, qn__worker *w) {
+    char *begin = carve(a, w->shared_bytes, 1);
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         qn__cpu_layer *l = &w->layer[i];
         const qn__cpu_layer *own = &w->layer[l->error_of];
@@ -242,6 +242,8 @@ static void carve_errors(arena *a, qn__worker *w) {
         l->error = (float *)(void *)(begin + own->error_place.at);
         if (l->norm.sums_at)
             l->norm.sums = (float *)(void *)(begin + own->error_place.at + l->norm.sums_at);
+        if (l->output_place.bytes)
+            l->output = (float *)(void *)(begin + l->output_place.at);
         l->branch = l->branch_place.bytes ? (float *)(void *)(begin + l->branch_place.at) : NULL;
     }
 }
@@ -298,7 +300,7 @@ static void carve_all(arena *a, qn__worker *w) {
             w->core[t] = core;
     }
     w->nothing = carve(a, (size_t)QN__RUN_ROWS * QN__PANEL, sizeof(float));
-    carve_errors(a, w);
+    carve_shared(a, w);
 }
 
 static void set_transposed_blocks(qn__cpu_layer *l) {
@@ -425,8 +427,9 @@ static void size_sums(const qn__worker *w, qn__cpu_layer *l) {
     own->sums[own->sums[0] != NULL] = l;
 }
 
-/* Whose errors a layer has, and the bytes of each array of them. */
-static void size_errors(qn__worker *w) {
+/* Whose errors a layer has, and the bytes of the arrays that share memory. In integer arithmetic
+ * outputs have memory of their own. */
+static void size_shared(qn__worker *w) {
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         qn__cpu_layer *l = &w->layer[i];
         if (l->layer->kind == QN__LAYER_ADD) {
@@ -438,15 +441,17 @@ static void size_errors(qn__worker *w) {
             l->branch_place.bytes = bytes_of(w, l->in_pixels, l->in_panels);
         }
     }
-    for (uint32_t i = 0; i < w->program->layers; ++i)
-        if (w->layer[i].error_of == i)
-            w->layer[i].error_place.bytes =
-                bytes_of(w, w->layer[i].out_pixels, w->layer[i].out_panels);
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
+        qn__cpu_layer *l = &w->layer[i];
+        const size_t bytes = bytes_of(w, l->out_pixels, l->out_panels);
+        l->error_place.bytes = l->error_of == i ? bytes : 0;
+        l->output_place.bytes = w->bits || l->norm.add ? 0 : bytes;
+    }
     for (uint32_t i = 0; i < w->program->layers; ++i)
         if (w->layer[i].layer->kind == QN__LAYER_BATCHNORM && !w->bits &&
             w->layer[i].out_pixels > 1)
             size_sums(w, &w->layer[i]);
-    qn__cpu_place_errors(w);
+    qn__cpu_place_arrays(w);
 }
 
 /* In integer arithmetic a task of a convolution's gradient has blocks of any panels of inputs,
@@ -512,7 +517,7 @@ static size_t shape_layers(qn__worker *w) {
             w->layer[l].below->noted = 1;
         done += qn__cpu_groups(&w->layer[l]) + 1;
     }
-    size_errors(w);
+    size_shared(w);
     qn__cpu_find_followers(w);
     return done;
 }

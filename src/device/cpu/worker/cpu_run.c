@@ -178,6 +178,40 @@ static uint32_t pack_intgemm(const qn__cpu_pass *pass, int thread, uint32_t laye
     return phase + 2;
 }
 
+static int has_finite_inputs(const qn__cpu_pass *pass, uint32_t layer) {
+    const qn__cpu_layer *l = &pass->worker->layer[layer];
+    if (l->below && l->below->norm.add == l)
+        return qn__cpu_norm_is_finite(pass, l->below);
+    const float *input = qn__cpu_input(pass, l);
+    for (uint32_t k = 0; l->below && k < l->channels; ++k)
+        for (uint32_t i = 0; i < l->in_rows; ++i)
+            if (!isfinite(
+                    input[k / QN__PANEL * l->in_stride + (size_t)i * QN__PANEL + k % QN__PANEL]))
+                return 0;
+    return 1;
+}
+
+/* The first layer with inputs that are not finite; the number of layers when there is none. */
+static uint32_t find_invalid(const qn__cpu_pass *pass) {
+    uint32_t l = 1;
+    while (l < pass->worker->program->layers && has_finite_inputs(pass, l))
+        ++l;
+    return l;
+}
+
+/* Errors take the place of outputs, so an invalid loss is looked into before they are computed. All
+ * threads come to the same answer. */
+static void look_into_loss(const qn__cpu_pass *pass, int thread) {
+    qn__worker *w = pass->worker;
+    qn__cpu_tally tally = {.nan = 0};
+    qn__cpu_tally_items(pass, 0, pass->batch->items, &tally);
+    if (!tally.nan && !tally.large)
+        return;
+    if (thread == 0)
+        w->invalid = find_invalid(pass);
+    barrier(w, thread);
+}
+
 static void phases(void *context, int thread) {
     const qn__cpu_pass *pass = context;
     qn__worker *w = pass->worker;
@@ -215,6 +249,8 @@ static void phases(void *context, int thread) {
         qn__cpu_walk_transpose(pass, thread, last, phase++);
     qn__cpu_last(pass, thread, phase++);
     barrier(w, thread);
+    if (pass->training && !w->bits && pass->batch->feed->labels)
+        look_into_loss(pass, thread);
     if (pass->training)
         training_phases(pass, thread, phase);
     else if (pass->applied)
@@ -222,35 +258,21 @@ static void phases(void *context, int thread) {
     core->busy += qn__now() - begun - core->waited;
 }
 
-static int has_finite_inputs(const qn__cpu_pass *pass, uint32_t layer) {
-    const qn__cpu_layer *l = &pass->worker->layer[layer];
-    if (l->below && l->below->norm.add == l)
-        return qn__cpu_norm_is_finite(pass, l->below);
-    const float *input = qn__cpu_input(pass, l);
-    for (uint32_t k = 0; l->below && k < l->channels; ++k)
-        for (uint32_t i = 0; i < l->in_rows; ++i)
-            if (!isfinite(
-                    input[k / QN__PANEL * l->in_stride + (size_t)i * QN__PANEL + k % QN__PANEL]))
-                return 0;
-    return 1;
-}
-
-/* The first layer with inputs that are not finite; the number of layers when there is none. A pass
- * whose layers follow one another has not kept the outputs of all: it is run again. */
+/* As find_invalid, after the pass. One whose layers follow one another has not kept the outputs of
+ * all: it is run again. */
 static uint32_t first_invalid(const qn__cpu_pass *pass) {
     qn__worker *w = pass->worker;
-    uint32_t l = 1;
     if (w->bits)
         return qn__cpu_not_finite(pass);
+    if (pass->training && !pass->narrow)
+        return w->invalid;
     if (pass->follows) {
         qn__cpu_pass again = *pass;
         again.follows = 0;
         qn__cpu_begin_phases(w);
         qn__pool_run(w->pool, phases, &again);
     }
-    while (l < w->program->layers && has_finite_inputs(pass, l))
-        ++l;
-    return l;
+    return find_invalid(pass);
 }
 
 static void join(qn__cpu_tally *all, const qn__cpu_tally *part) {

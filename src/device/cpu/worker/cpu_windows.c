@@ -1,9 +1,11 @@
-/* Which arrays of errors share memory.
+/* Which arrays of errors and outputs share memory.
  *
  * A backward pass has windows: what runs between two barriers. An array of errors is used from the
- * window that computes it to the one with the gradient of its layer. Arrays whose windows differ
- * may have the same memory: that of the largest two or three is enough, and it stays in the caches.
- * The order of the windows is that of `back` in cpu_run.c. */
+ * window that computes it to the one with the gradient of its layer. An array of outputs is used
+ * from the forward pass on, to the last window that reads it: for the derivatives when its errors
+ * come, for the gradient of a layer that reads it, or to find the greatest of a pool. Arrays whose
+ * windows differ may have the same memory: so errors of the first layers stand where outputs of the
+ * last ones were. The order of the windows is that of `back` in cpu_run.c. */
 #include "device/cpu/worker/cpu_worker.h"
 
 static void use(qn__cpu_place *place, uint32_t window) {
@@ -15,10 +17,27 @@ static void use_errors(qn__worker *w, const qn__cpu_layer *l, uint32_t window) {
     use(&w->layer[l->error_of].error_place, window);
 }
 
+static void use_output(qn__cpu_layer *l, uint32_t window) {
+    qn__cpu_layer *own = l && l->norm.add ? l->norm.add : l;
+    if (own)
+        use(&own->output_place, window);
+}
+
+/* A layer goes back, or its gradient is computed. */
+static void use_layer(qn__worker *w, qn__cpu_layer *l, uint32_t window) {
+    use_errors(w, l, window);
+    if (l->layer->kind == QN__LAYER_ADD)
+        return;
+    use_output(l->below, window);
+    if (l->taps == 0 && l->vectors == 0)
+        use_output(l, window); /* the greatest values of a pool */
+}
+
 /* Errors that come to the outputs of a layer: of an output that two layers read, the shortcut's are
  * added. */
-static void use_finished(qn__worker *w, const qn__cpu_layer *l, uint32_t window) {
+static void use_finished(qn__worker *w, qn__cpu_layer *l, uint32_t window) {
     use_errors(w, l, window);
+    use_output(l, window);
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         qn__cpu_layer *other = &w->layer[i];
         if (other->below == l && other->branch_place.bytes)
@@ -39,18 +58,20 @@ static void use_passed(qn__worker *w, qn__cpu_layer *l, uint32_t window) {
 
 static void find_windows(qn__worker *w) {
     const uint32_t last = w->program->layers - 1;
-    uint32_t window = 1; /* 0: the phase of the loss */
+    uint32_t window = 1; /* 0: the forward pass and the phase of the loss */
     use_errors(w, &w->layer[last], 0);
+    for (uint32_t i = 0; i <= last; ++i)
+        use_output(&w->layer[i], 0);
     if (w->layer[last].below && !qn__cpu_goes_back(w, last))
         use_passed(w, &w->layer[last], 0);
     for (uint32_t i = last + 1; i-- > 0;) {
         qn__cpu_layer *l = &w->layer[i];
-        use_errors(w, l, window);
+        use_layer(w, l, window);
         if (!qn__cpu_goes_back(w, i))
             continue;
         use_passed(w, l, window++);
         if (!qn__cpu_keeps_parameters(w, l))
-            use_errors(w, l, window);
+            use_layer(w, l, window);
     }
 }
 
@@ -70,50 +91,49 @@ static size_t covers(const qn__cpu_place *place, const qn__cpu_place *own, size_
     return placed && meet(own, place) && place->at < end && at < last ? last : 0;
 }
 
+enum { PLACES = 3 }; /* of each layer */
+
+static qn__cpu_place *place_of(qn__worker *w, uint32_t i) {
+    qn__cpu_layer *l = &w->layer[i / PLACES];
+    return i % PLACES == 0   ? &l->error_place
+           : i % PLACES == 1 ? &l->branch_place
+                             : &l->output_place;
+}
+
 /* The lowest place for an array beside those that are placed. Where gradients wait, no array shares
  * memory. */
 static void put(qn__worker *w, qn__cpu_place *own) {
     const int wait = qn__cpu_gradients_wait(w);
-    size_t at = wait ? w->error_bytes : 0, taken = !wait;
+    size_t at = wait ? w->shared_bytes : 0, taken = !wait;
     while (taken > 0) {
         const size_t end = end_of(at, own->bytes);
         taken = 0;
-        for (uint32_t i = 0; i < w->program->layers && taken == 0; ++i) {
-            taken = covers(&w->layer[i].error_place, own, at, end);
-            if (taken == 0)
-                taken = covers(&w->layer[i].branch_place, own, at, end);
-        }
+        for (uint32_t i = 0; i < PLACES * w->program->layers && taken == 0; ++i)
+            taken = covers(place_of(w, i), own, at, end);
         at = taken > 0 ? taken : at;
     }
     const size_t end = end_of(at, own->bytes);
     own->at = at < SIZE_MAX ? at : SIZE_MAX - 1; /* placed, where no memory is */
-    w->error_bytes = end > w->error_bytes ? end : w->error_bytes;
+    w->shared_bytes = end > w->shared_bytes ? end : w->shared_bytes;
 }
 
 /* The largest array that is not placed; NULL: none. */
 static qn__cpu_place *largest(qn__worker *w) {
     qn__cpu_place *most = NULL;
-    for (uint32_t i = 0; i < w->program->layers; ++i) {
-        qn__cpu_place *const both[2] = {&w->layer[i].error_place, &w->layer[i].branch_place};
-        for (int j = 0; j < 2; ++j)
-            if (both[j]->bytes && both[j]->at == SIZE_MAX &&
-                (!most || both[j]->bytes > most->bytes))
-                most = both[j];
+    for (uint32_t i = 0; i < PLACES * w->program->layers; ++i) {
+        qn__cpu_place *own = place_of(w, i);
+        if (own->bytes && own->at == SIZE_MAX && (!most || own->bytes > most->bytes))
+            most = own;
     }
     return most;
 }
 
-void qn__cpu_place_errors(qn__worker *w) {
-    const qn__cpu_place nowhere = {.at = SIZE_MAX, .first = UINT32_MAX};
-    for (uint32_t i = 0; i < w->program->layers; ++i) {
-        qn__cpu_place *const both[2] = {&w->layer[i].error_place, &w->layer[i].branch_place};
-        for (int j = 0; j < 2; ++j) {
-            const size_t bytes = both[j]->bytes;
-            *both[j] = nowhere;
-            both[j]->bytes = bytes;
-        }
+void qn__cpu_place_arrays(qn__worker *w) {
+    for (uint32_t i = 0; i < PLACES * w->program->layers; ++i) {
+        qn__cpu_place *own = place_of(w, i);
+        *own = (qn__cpu_place){.bytes = own->bytes, .at = SIZE_MAX, .first = UINT32_MAX};
     }
-    w->error_bytes = 0;
+    w->shared_bytes = 0;
     find_windows(w);
     for (qn__cpu_place *next = largest(w); next; next = largest(w))
         put(w, next);

@@ -45,8 +45,8 @@ typedef struct qn__cpu_norm {
     int summed;
 } qn__cpu_norm;
 
-/* An array of errors: bytes, where it begins in the memory that these arrays share, and the first
- * and the last window of a backward pass that use it (cpu_windows.c). */
+/* An array of errors or outputs: bytes, where it begins in the memory that these arrays share, and
+ * the first and the last window of a backward pass that use it (cpu_windows.c). */
 typedef struct qn__cpu_place {
     size_t bytes, at;
     uint32_t first, last;
@@ -119,7 +119,9 @@ typedef struct qn__cpu_layer {
      * passed (`summed`). */
     float *bias_partials;
     int summed;
-    qn__cpu_place error_place, branch_place;
+    /* `output_place` has bytes in float32 only; of a layer with norm.add, the add has the outputs.
+     */
+    qn__cpu_place error_place, branch_place, output_place;
     /* Completed tasks of the gradient for each group of panels, then those of the biases. Counted
      * only when an outlet reports progress. */
     atomic_uint *done;
@@ -225,8 +227,9 @@ struct qn__worker {
      * from `told` on were reported. */
     uint32_t next_layer, next_group;
     uint64_t told;
-    size_t error_bytes; /* the memory that all arrays of errors share */
-    void *block;        /* the one allocation that holds all arrays of floats */
+    uint32_t invalid;    /* of a training pass with an invalid loss, in float32: first_invalid */
+    size_t shared_bytes; /* the memory that arrays of errors and outputs share */
+    void *block;         /* the one allocation that holds all arrays of floats */
     size_t block_size;
 };
 
@@ -508,8 +511,8 @@ void qn__cpu_find_items(const qn__batch *batch, uint32_t first, uint32_t count, 
 int qn__cpu_mostly_zero(const qn__cpu_pass *pass);
 
 /* Places the arrays of errors of a pass, whose bytes are known: sets `at` of each and
- * worker->error_bytes. */
-void qn__cpu_place_errors(qn__worker *worker);
+ * worker->shared_bytes. */
+void qn__cpu_place_arrays(qn__worker *worker);
 
 /* Bytes of the one block of memory of a worker whose threads, kernels and room are chosen;
  * SIZE_MAX: more than can be counted. */

@@ -45,8 +45,8 @@ static void test_chain(void **state) {
     (void)state;
     net n;
     chain(&n, MOST);
-    qn__cpu_place_errors(&n.w);
-    assert_int_equal(n.w.error_bytes, 200);
+    qn__cpu_place_arrays(&n.w);
+    assert_int_equal(n.w.shared_bytes, 200);
     for (uint32_t i = 1; i < MOST; ++i)
         assert_true(apart(&n.own[i - 1].error_place, &n.own[i].error_place));
 }
@@ -58,10 +58,12 @@ static void test_parameters(void **state) {
     chain(&n, MOST);
     for (uint32_t i = 0; i < MOST; ++i)
         n.own[i].transposed_weights = 0;
-    qn__cpu_place_errors(&n.w);
-    assert_int_equal(n.w.error_bytes, 300);
+    qn__cpu_place_arrays(&n.w);
+    assert_int_equal(n.w.shared_bytes, 300);
     for (uint32_t i = 2; i < MOST; ++i)
         assert_true(apart(&n.own[i - 2].error_place, &n.own[i].error_place));
+    for (uint32_t i = 1; i < MOST; ++i) /* it reads these outputs */
+        assert_int_equal(n.own[i - 1].output_place.last, n.own[i].error_place.last);
 }
 
 /* Layers 1 and 2 are the main path, 3 adds. The errors of the add are those of layer 2, too; those
@@ -81,7 +83,7 @@ static void block(net *n, int has_shortcut) {
         n->own[3].below = &n->own[0];
         n->own[3].branch_place.bytes = 50;
     }
-    qn__cpu_place_errors(&n->w);
+    qn__cpu_place_arrays(&n->w);
 }
 
 static void test_shortcut(void **state) {
@@ -91,7 +93,7 @@ static void test_shortcut(void **state) {
     assert_true(apart(&n.own[3].error_place, &n.own[1].error_place));
     assert_true(apart(&n.own[3].error_place, &n.own[0].error_place));
     assert_true(apart(&n.own[1].error_place, &n.own[0].error_place));
-    assert_int_equal(n.w.error_bytes, 300);
+    assert_int_equal(n.w.shared_bytes, 300);
 }
 
 static void test_branch(void **state) {
@@ -116,9 +118,39 @@ static void test_integers(void **state) {
             n.own[i].transposed_weights = 0;
             n.layer[i].depth = 1;
         }
-        qn__cpu_place_errors(&n.w);
-        assert_int_equal(n.w.error_bytes, walks ? 200 : 100 * MOST);
+        qn__cpu_place_arrays(&n.w);
+        assert_int_equal(n.w.shared_bytes, walks ? 200 : 100 * MOST);
     }
+}
+
+/* Errors stand where outputs were that no later window reads. Behind 200 bytes of outputs, in a
+ * pool of a quarter, come convolutions: the outputs below the pool are not needed once its errors
+ * went back, and those of a convolution are until the gradient above it. */
+static void test_outputs(void **state) {
+    (void)state;
+    net n;
+    chain(&n, MOST);
+    for (uint32_t i = 0; i < MOST; ++i) {
+        n.own[i].output_place.bytes = 100;
+        n.own[i].taps = 9;
+    }
+    n.own[2].taps = n.own[2].vectors = 0;
+    qn__cpu_place_arrays(&n.w);
+    for (uint32_t i = 0; i < MOST; ++i)
+        for (uint32_t j = 0; j < i; ++j)
+            assert_true(apart(&n.own[i].output_place, &n.own[j].output_place));
+    for (uint32_t i = 1; i < MOST; ++i) {
+        assert_true(apart(&n.own[i].error_place, &n.own[i - 1].output_place));
+        assert_true(apart(&n.own[i].error_place, &n.own[i].output_place));
+        assert_true(apart(&n.own[i - 1].error_place, &n.own[i - 1].output_place));
+    }
+    assert_int_equal(n.own[1].output_place.last, n.own[1].error_place.first);
+    assert_int_equal(n.own[2].output_place.last, n.own[2].error_place.last);
+    assert_int_equal(n.own[4].output_place.last, n.own[5].error_place.last);
+    assert_int_equal(n.w.shared_bytes, (MOST + 1) * 100);
+    block(&n, 1); /* the derivatives of both paths come with the errors of the add */
+    assert_int_equal(n.own[2].output_place.last, 2);
+    assert_int_equal(n.own[3].output_place.last, 2);
 }
 
 static void test_overflow(void **state) {
@@ -126,22 +158,23 @@ static void test_overflow(void **state) {
     net n;
     chain(&n, 3);
     n.own[1].error_place.bytes = SIZE_MAX - 50;
-    qn__cpu_place_errors(&n.w);
-    assert_true(n.w.error_bytes == SIZE_MAX);
+    qn__cpu_place_arrays(&n.w);
+    assert_true(n.w.shared_bytes == SIZE_MAX);
     chain(&n, 4);
     for (uint32_t i = 0; i < 4; ++i) {
         n.own[i].transposed_weights = 0;
         n.own[i].error_place.bytes = SIZE_MAX / 2 + 1;
     }
-    qn__cpu_place_errors(&n.w);
-    assert_true(n.w.error_bytes == SIZE_MAX);
+    qn__cpu_place_arrays(&n.w);
+    assert_true(n.w.shared_bytes == SIZE_MAX);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_chain),    cmocka_unit_test(test_parameters),
         cmocka_unit_test(test_shortcut), cmocka_unit_test(test_branch),
-        cmocka_unit_test(test_integers), cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_integers), cmocka_unit_test(test_outputs),
+        cmocka_unit_test(test_overflow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
