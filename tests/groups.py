@@ -16,7 +16,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 # Text that other files must not see: pragmas, templates and what is compiled for one instruction set.
-ALONE = re.compile(r'^\s*#\s*(pragma|undef)|^#include "[^"]*\.(inc|cl|c)"', re.M)
+# Other targets take main() and what asks the processor out of the objects.
+ALONE = re.compile(r'^\s*#\s*(pragma|undef)|^#include "[^"]*\.(inc|cl|c)"|^int main\('
+                   r'|__builtin_cpu_supports', re.M)
+FOR_ONE_SET = re.compile(r"_(avx2|avx512|vnni|amx|neon|dotprod)\.c$")
 # Longer groups save little more, and one that takes long is waited for in the end.
 LINES = 3000
 
@@ -129,7 +132,8 @@ def groups(folder):
     """Lists of sources, by a greedy colouring: whoever has most enemies is placed first."""
     texts = [read(h) for top in ("src", "include", "app") for h in sorted((ROOT / top).rglob("*.h"))]
     of_headers = set().union(*(text.all_words for text in texts))
-    found = [read(p) for p in sorted((ROOT / folder).rglob("*.c")) if not p.name.endswith("_test.c")]
+    found = [read(p) for p in sorted((ROOT / folder).rglob("*.c"))
+             if not p.name.endswith("_test.c") and not FOR_ONE_SET.search(p.name)]
     of_system = words_of_system(texts + found)
     found = [s for s in found if not (s.alone or s.macros & of_headers or s.names & of_system)]
     hated = enemies(found)
