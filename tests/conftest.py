@@ -29,7 +29,7 @@ NO_PROGRAM = {"test_hosts", "test_house", "test_lint", "test_units"}
 
 # Their tests are long: whoever begins with them is not left alone with one in the end.
 LONG = {"test_cuda", "test_image", "test_install", "test_kernels_cuda", "test_lint", "test_mnist",
-        "test_opencl", "test_platforms", "test_units"}
+        "test_notebooks", "test_opencl", "test_platforms", "test_units"}
 
 # Their tests mostly wait, for ranks that end, time limits and batch systems. They run beside the
 # others, on workers of their own; the second half of the list takes about as long as the first.
@@ -37,7 +37,8 @@ WAITING = ["test_ranks", "test_joining", "test_hosts", "test_slurm", "test_kuber
            "test_cluster_deaths", "test_cluster", "test_cluster_silence", "test_bad_launch",
            "test_interrupt"]
 
-# C programs of test_units.py that wait like them. They stay in their place, but need no turn.
+# C programs of test_units.py that wait like them. One worker has them all, behind the second half: three
+# side by side, which is what their names would give, leave a core without work.
 WAITING_PROGRAMS = re.compile(r"test_program\[\w+-(cluster\.(death|rendezvous|transport)\b|tests\.ranks)")
 
 
@@ -87,10 +88,13 @@ def in_order(items):
     """The order in which pytest-xdist shares the tests out: each worker begins with a run of the
     list. The last two begin with what waits, the others with what computes."""
     module = lambda item: item.module.__name__
-    computing = sorted((i for i in items if module(i) not in WAITING), key=lambda i: module(i) not in LONG)
+    programs = [i for i in items if WAITING_PROGRAMS.match(i.name)]
+    computing = sorted((i for i in items if module(i) not in WAITING and i not in programs),
+                       key=lambda i: module(i) not in LONG)
     halves = WAITING[:len(WAITING) // 2], WAITING[len(WAITING) // 2:]
     waiting = [sorted((i for i in items if module(i) in half), key=lambda i: half.index(module(i)))
                for half in halves]
+    waiting[1] += programs
     workers = max(3, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "3")))
     run = len(items) // workers
     others = workers - 2

@@ -82,7 +82,7 @@ def test_the_table_is_readable(run_quern):
 
 
 def test_a_gpu_is_measured(run_quern, fake_gpu, cache):
-    listed = events(run_quern("devices", "--json", env=fake_gpu("memory=32")).stdout)
+    listed = events(run_quern("devices", "--json", "--devices", "cuda:all", env=fake_gpu("memory=32")).stdout)
     gpus = [d for d in of("device", listed) if d["kind"] == "cuda"]
     assert [g["id"] for g in gpus] == ["cuda:0"]
     for gpu in gpus:

@@ -31,7 +31,7 @@ FEWER = {"device.conformance": {"QN_TEST_CASES": "12", "OCL_ICD_VENDORS": "/none
          "cluster.reduction.reduction": {"QN_TEST_CASES": "40"},
          "cluster.membership.view": {"QN_TEST_CASES": "20"},
          "tests.gpu_kernels": {"QN_TEST_SEED": "2", "QN_TEST_CASES": "1"},
-         "tests.gpu_worker": {"QN_TEST_CASES": "30", "QN_TEST_STRIDE": "2"}}
+         "tests.gpu_worker": {"QN_TEST_CASES": "20", "QN_TEST_STRIDE": "2"}}
 
 # Programs that a sanitizer would keep at work for minutes are given fewer cases there. They run in
 # full in the release build, the conformance of devices with QUERN_LONG_TESTS=yes.
@@ -43,7 +43,7 @@ SANITIZED = {"device.conformance": {"QN_TEST_CASES": "2"},
              "cluster.membership.view": {"QN_TEST_CASES": "1"},
              "tests.ranks_deaths": {"QN_TEST_CASES": "10"},
              "tests.gpu_kernels": {"QN_TEST_SEED": "2", "QN_TEST_CASES": "1"},
-             "tests.gpu_worker": {"QN_TEST_CASES": "6", "QN_TEST_STRIDE": "7"}}
+             "tests.gpu_worker": {"QN_TEST_CASES": "4", "QN_TEST_STRIDE": "7"}}
 
 # Those among them that have one thread and so nothing for the thread sanitizer. In the release build
 # a function in the place of pthread_create sees to it that this is so.
