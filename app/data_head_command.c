@@ -171,6 +171,16 @@ static void print_json(const table *t, const char *path) {
     json_end();
 }
 
+/* What the types follow from. Bytes are whole numbers, and none is missing. */
+static column *find_columns(const qn_data *data) {
+    if (qn_data_type_of(data) != QN_U8)
+        return columns_find(data);
+    column *columns = calloc(qn_data_features(data), sizeof *columns);
+    for (uint32_t k = 0; columns && k < qn_data_features(data); k++)
+        columns[k].whole = 1;
+    return columns;
+}
+
 static int run(const command *self, int argc, char **argv) {
     head_flags f = {.items = 5};
     arguments given;
@@ -187,7 +197,7 @@ static int run(const command *self, int argc, char **argv) {
         code = source_open(given.operand[0], f.from.labels, &f.from, 0, NULL, &data);
     if (code >= 0)
         return code;
-    column *columns = columns_find(data);
+    column *columns = find_columns(data);
     const uint32_t features = qn_data_features(data);
     const table t = {.data = data,
                      .columns = columns,

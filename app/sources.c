@@ -135,7 +135,8 @@ const option source_image_options[] = {
     {.name = "no-cache",
      .kind = OPTION_FLAG,
      AT(no_cache),
-     .help = "images: do not keep decoded images in the cache folder, nor use those there"},
+     .help = "do not keep decoded images and tables of large text files in the cache folder, nor "
+             "use those there"},
     {.name = NULL}};
 
 /* What a rank opens, if it is the one that reads. */

@@ -93,8 +93,8 @@ typedef struct qn_data_options {
      * model's inputs: grey images get three equal channels where they then have that number, items
      * of LIBSVM with fewer features get zeros for the others. 0: unknown. */
     uint32_t expected_features;
-    /* Images: 1: decoded images are neither looked for in the user's cache folder nor kept there
-     * (docs/images.md); 0: large ones are. */
+    /* 1: decoded images, and tables of large text files, are neither looked for in the user's cache
+     * folder nor kept there (docs/images.md, docs/formats.md); 0: large ones are. */
     int no_cache;
     /* Images: how those of the model were resized (qn_model_resize): these are too. QN_USAGE where
      * `resize` says another way. Other files: it is skipped. NULL: unknown, or not at all. */

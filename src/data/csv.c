@@ -389,6 +389,7 @@ static qn_status read_csv(qn__source *source, const qn_data_options *options, qn
 
 const qn__reader qn__csv_reader = {
     .name = "csv",
+    .text = 1,
     .gzip_name = "csv.gz",
     .zstd_name = "csv.zst",
     .columns = 1,

@@ -90,7 +90,7 @@ qn_status qn__csv_text_renew(qn__csv_text *text, qn_error *err) {
     if (text->room)
         return QN_OK;
     qn__contents_release(&text->contents);
-    qn_status status = qn__source_open(qn__source_path(text->source), &again, err);
+    qn_status status = qn__source_again(text->source, &again, err);
     if (status != QN_OK)
         return status;
     status = qn__source_contents(again, &text->contents, err);

@@ -1,21 +1,20 @@
 #include "data/image_cache.h"
 #include "base/cache_folder.h"
+#include "data/cache_room.h"
 #include "data/data.h"
 #include "image/decode.h"
-#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 /* A file: the head, the values from a page on with their margin, the key and the stamp, the names
  * and the marks of broken files. Numbers have the byte order of the machine; a file of another one
  * has a wrong `order`. */
 enum { VALUES = 4096, ALIGNMENT = 64, ORDER = 0x01020304 };
-static const char magic[24] = "quern decoded images 1", suffix[] = ".images";
+static const char magic[24] = "quern decoded images 1";
 
 typedef struct head {
     char magic[24];
@@ -61,7 +60,7 @@ void qn__image_cache_begin(qn__image_cache *cache, const qn__source *source,
     add_libraries_and_stamp(cache, &stamp);
     qn__sha256_of(cache->key.data, cache->key.size, digest);
     qn__hex(digest, cache->name);
-    strcat(cache->name, suffix);
+    strcat(cache->name, QN__CACHE_IMAGES);
 }
 
 void qn__image_cache_end(qn__image_cache *cache) {
@@ -195,60 +194,6 @@ int qn__image_cache_load(qn__image_cache *cache, qn__pool *pool, qn__image_entry
     return 0;
 }
 
-/* ------------------------------------------------------------------ room on the disk */
-
-/* Entries in the folder: their bytes, and the one that was not used for longest. */
-typedef struct entries {
-    uint64_t bytes, oldest_bytes;
-    struct timespec used;
-    char oldest[72];
-} entries;
-
-static int is_entry(const char *name) {
-    const size_t size = strlen(name);
-    return size == sizeof((entries *)0)->oldest - 1 && strspn(name, "0123456789abcdef") == 64 &&
-           strcmp(name + 64, suffix) == 0;
-}
-
-static void count_entries(DIR *folder, const char *but, entries *all) {
-    struct stat info;
-    *all = (entries){0};
-    rewinddir(folder);
-    for (const struct dirent *one; (one = readdir(folder)) != NULL;) {
-        if (!is_entry(one->d_name) || strcmp(one->d_name, but) == 0 ||
-            fstatat(dirfd(folder), one->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0)
-            continue;
-        const struct timespec *used = &info.st_mtim;
-        if (!all->oldest[0] || used->tv_sec < all->used.tv_sec ||
-            (used->tv_sec == all->used.tv_sec && used->tv_nsec < all->used.tv_nsec)) {
-            strcpy(all->oldest, one->d_name);
-            all->used = *used;
-            all->oldest_bytes = (uint64_t)info.st_size;
-        }
-        all->bytes += (uint64_t)info.st_size;
-    }
-}
-
-/* Entries take half of what the file system has for them, at most: the oldest are removed. The old
- * one of the same images, `name`, is replaced. 0: the new one would take more. */
-static int make_room(const char *path, const char *name, uint64_t bytes) {
-    struct statvfs system;
-    entries all;
-    DIR *folder = opendir(path);
-    int fits = folder != NULL && fstatvfs(dirfd(folder), &system) == 0;
-    if (fits) {
-        count_entries(folder, name, &all);
-        const uint64_t most = ((uint64_t)system.f_bavail * system.f_frsize + all.bytes) / 2;
-        fits = bytes <= most;
-        while (fits && all.oldest[0] && all.bytes + bytes > most &&
-               unlinkat(dirfd(folder), all.oldest, 0) == 0)
-            count_entries(folder, name, &all);
-    }
-    if (folder)
-        closedir(folder);
-    return fits;
-}
-
 /* ------------------------------------------------------------------ making */
 
 int qn__image_cache_make(qn__image_cache *cache, qn__image_entry *entry) {
@@ -258,7 +203,8 @@ int qn__image_cache_make(qn__image_cache *cache, qn__image_entry *entry) {
     const uint64_t rest = cache->key.size + 1 + sizeof cache->stamp + entry->text + entry->files;
     if (cache->off || tail == 0)
         return 0;
-    if (qn__cache_folder(1, folder, &err) == QN_OK && !make_room(folder, cache->name, tail + rest))
+    if (qn__cache_folder(1, folder, &err) == QN_OK &&
+        !qn__cache_room_make(folder, cache->name, tail + rest))
         qn__fail(&err, QN_IO, "they need %llu MiB, and half of the disk's free space is less",
                  ((unsigned long long)(tail + rest) + 0xfffff) >> 20);
     if (err.status == QN_OK)

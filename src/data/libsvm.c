@@ -509,6 +509,7 @@ static int probe(const uint8_t *first, size_t size, const char *path) {
 
 const qn__reader qn__libsvm_reader = {
     .name = "libsvm",
+    .text = 1,
     .gzip_name = "libsvm.gz",
     .zstd_name = "libsvm.zst",
     .quantities = 1,

@@ -6,6 +6,7 @@
 #include "data/labels.h"
 #include "data/readers.h"
 #include "data/shape.h"
+#include "data/table_cache.h"
 #include "num/host.h"
 #include <string.h>
 
@@ -91,6 +92,21 @@ static qn_status check_format(const qn__reader *reader, const qn__source *source
     return qn__remedy(err, QN_INPUT, "leave `%s` out", given);
 }
 
+/* What the cache has to tell stands behind what the reader has. */
+static qn_status add_note(const char *note, qn_data *data, qn_error *err) {
+    qn__text text = {0};
+    if (!*note)
+        return QN_OK;
+    qn__text_add(&text, "%s%s%s", data->note ? data->note : "", data->note ? "\n" : "", note);
+    char *both = text.failed ? NULL : qn__copy_text(text.data, err);
+    qn__text_release(&text);
+    if (!both)
+        return QN_MEMORY;
+    qn__free(data->note);
+    data->note = both;
+    return QN_OK;
+}
+
 static qn_status read_with(const qn__reader *reader, qn__source *source,
                            const qn_data_options *options, qn__pool *pool, qn_data *data,
                            qn_error *err) {
@@ -123,6 +139,24 @@ static qn_status find_reader(qn__source *source, const qn__reader **reader, qn_e
     return QN_OK;
 }
 
+/* The table of a text file from the cache, or from the file, which then leaves it there. */
+static qn_status read_or_find(const qn__reader *reader, qn__source *source,
+                              const qn_data_options *options, qn__pool *pool, qn_data *data,
+                              qn_error *err) {
+    qn__table_cache cache = {.off = options->no_cache || !reader->text || options->labels_path};
+    qn__table_cache_begin(&cache, source, options);
+    qn_status status = QN_OK;
+    if (!qn__table_cache_load(&cache, pool, data)) {
+        status = read_with(reader, source, options, pool, data, err);
+        if (status == QN_OK)
+            qn__table_cache_keep(&cache, data);
+        if (status == QN_OK)
+            status = add_note(cache.note, data, err);
+    }
+    qn__table_cache_end(&cache);
+    return status;
+}
+
 static qn_status read_into(qn__source *source, const qn_data_options *options, qn_data *data,
                            qn_error *err) {
     const qn__reader *reader = NULL;
@@ -138,7 +172,7 @@ static qn_status read_into(qn__source *source, const qn_data_options *options, q
     status = qn__pool_create(threads, 0, &pool, err);
     if (status != QN_OK)
         return status;
-    status = read_with(reader, source, options, pool, data, err);
+    status = read_or_find(reader, source, options, pool, data, err);
     qn__pool_destroy(pool);
     return status;
 }

@@ -28,6 +28,7 @@ typedef struct qn__reader {
     int typed;      /* 1: its columns have names and types of their own, so there is no header */
     int weights;    /* 1: it can hold weights of items (qn_data_options.weight) */
     int files;      /* 1: an item is a file, which can be broken (qn_data_options.skip_broken) */
+    int text;       /* 1: numbers as text, so that a table of the cache is read sooner */
     int quantities; /* 1: labels may be quantities, so that many different ones are a doubt */
     /* Where to find labels, as a remedy for `data.label_column` in a format without columns or for
      * `data.labels_path` in one without read_labels. */

@@ -149,6 +149,34 @@ qn_status qn__source_open_any(const char *path, qn__source **out, qn_error *err)
     return open_source(path, 1, out, err);
 }
 
+/* A pipe was copied into a file without a name, so that only its descriptor leads there. */
+static qn_status duplicate(const qn__source *from, qn__source *to, qn_error *err) {
+    to->path = qn__copy_text(from->path, err);
+    to->fd = fcntl(from->fd, F_DUPFD_CLOEXEC, 0);
+    to->file_size = from->file_size;
+    if (!to->path)
+        return QN_MEMORY;
+    if (to->fd < 0 || lseek(to->fd, 0, SEEK_SET) != 0)
+        return qn__fail_errno(err, "read", to->path);
+    return find_packing(to, err);
+}
+
+qn_status qn__source_again(const qn__source *source, qn__source **out, qn_error *err) {
+    if (!qn__source_is_stream(source))
+        return qn__source_open(source->path, out, err);
+    qn__source *again = qn__alloc(1, sizeof *again, err);
+    *out = NULL;
+    if (!again)
+        return QN_MEMORY;
+    again->fd = -1;
+    const qn_status status = duplicate(source, again, err);
+    if (status == QN_OK)
+        *out = again;
+    else
+        qn__source_close(again);
+    return status;
+}
+
 void qn__source_close(qn__source *source) {
     if (!source)
         return;
@@ -171,6 +199,10 @@ qn__packing qn__source_packing(const qn__source *source) {
 }
 
 const char *qn__source_path(const qn__source *source) { return source->path; }
+
+int qn__source_is_stream(const qn__source *source) {
+    return strcmp(source->path, QN__STANDARD_INPUT_SHOWN) == 0;
+}
 
 const char *qn__source_part(const qn__source *source) { return source->part; }
 

@@ -15,6 +15,8 @@ typedef struct qn__source qn__source;
  * without zlib, zstd without libzstd). */
 qn_status qn__source_open(const char *path, qn__source **out, qn_error *err);
 void qn__source_close(qn__source *source); /* accepts NULL */
+/* Opens the file of `source` again, from its beginning; nothing may be read from `source` after. */
+qn_status qn__source_again(const qn__source *source, qn__source **out, qn_error *err);
 
 /* The same, and a folder is no failure: it has no bytes to read. */
 qn_status qn__source_open_any(const char *path, qn__source **out, qn_error *err);
@@ -30,6 +32,8 @@ qn__packing qn__source_packing(const qn__source *source);
 const char *qn__source_path(const qn__source *source);
 /* What stands behind the colon of "PATH.npz:PART"; NULL: no part was named. */
 const char *qn__source_part(const qn__source *source);
+/* 1 when it is the standard input. */
+int qn__source_is_stream(const qn__source *source);
 /* The open file, for pread in parallel with this source. */
 int qn__source_descriptor(const qn__source *source);
 /* Bytes of the file itself: the compressed ones. */

@@ -8,7 +8,6 @@
 #include "data/csv.h"
 #include "data/query.h"
 #include "data/readers.h"
-#include "data/standard_input.h"
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -256,7 +255,7 @@ static qn_status read_sqlite(qn__source *source, const qn_data_options *options,
                              qn_data *data, qn_error *err) {
     reading r = {.path = qn__source_path(source), .size = qn__source_file_size(source)};
     (void)pool;
-    if (strcmp(r.path, QN__STANDARD_INPUT_SHOWN) == 0) {
+    if (qn__source_is_stream(source)) {
         qn__fail(err, QN_INPUT, "SQLite opens files, and this one has no name");
         qn__at(err, "%s", r.path);
         return qn__remedy(err, QN_INPUT, "name the file of the database");

@@ -1,0 +1,38 @@
+/* Tables that were read from text, in the user's cache folder: a snapshot (data_snapshot.h) for
+ * each file and each way to read it.
+ *
+ * An entry is used where the file has the stamp with which it was read (image_stamp.h) and all its
+ * digests are right. So it is never needed, and what is wrong with it is a note. Two processes may
+ * make one at once: the last one stays. */
+#ifndef QN_DATA_TABLE_CACHE_H
+#define QN_DATA_TABLE_CACHE_H
+
+#include "base/text.h"
+#include "base/threads.h"
+#include "data/cache_room.h"
+#include "data/data.h"
+#include "data/source.h"
+
+typedef struct qn__table_cache {
+    int off;       /* nothing is kept, and nothing is looked for */
+    qn__text key;  /* which file, and how it is read */
+    uint64_t most; /* bytes of an entry; a larger one is not read sooner than the text */
+    char name[QN__CACHE_ENTRY];
+    char stamp[65];
+    char note[512]; /* for people; "": nothing */
+} qn__table_cache;
+
+/* Decides which entry is used, unless cache->off. Small files are read at once: they have none.
+ * Never fails: without memory there is no cache. */
+void qn__table_cache_begin(qn__table_cache *cache, const qn__source *source,
+                           const qn_data_options *options);
+void qn__table_cache_end(qn__table_cache *cache);
+
+/* Finds the entry and checks it, with the threads of `pool`. 1: `data`, which was all zeros, is the
+ * table, mapped where the entry lies. 0: there is none, and `data` is as before. */
+int qn__table_cache_load(qn__table_cache *cache, qn__pool *pool, qn_data *data);
+
+/* Keeps a table that was read. */
+void qn__table_cache_keep(qn__table_cache *cache, const qn_data *data);
+
+#endif
