@@ -81,11 +81,9 @@ static void iterate(qn__kmeans *k, qn__kmeans_sums *s, const qn_kmeans_options *
         if (out->converged || out->iterations == o->iterations)
             break;
         ++out->iterations;
-        if (qn__kmeans_move(k, s, centres) <= bound) {
-            out->converged = 1;
-            qn__kmeans_assign(k, o->clusters, centres);
-        }
+        out->converged = qn__kmeans_move(k, s, centres) <= bound;
     }
+    qn__kmeans_assign(k, o->clusters, centres);
     for (uint64_t i = 0; i < k->data->items; ++i)
         out->inertia = out->inertia + k->nearest[i];
 }

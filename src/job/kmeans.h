@@ -15,6 +15,7 @@ typedef struct qn__kmeans {
     double *distances;
     double *nearest;   /* of each item: the square of its distance from its centre */
     uint32_t *cluster; /* of each item */
+    int checked;       /* all values were looked at */
     int missing;       /* a value was */
 } qn__kmeans;
 

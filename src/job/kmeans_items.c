@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { BLOCK = QN__KMEANS_BLOCK };
+enum { BLOCK = QN__KMEANS_BLOCK, AT_ONCE = 8 /* sums in registers */ };
 
 /* A pass over all items by all threads. */
 typedef struct pass {
@@ -42,12 +42,16 @@ void qn__kmeans_release(qn__kmeans *k) {
 /* 20.6: squares of the distances of a block's items from a centre. */
 static void measure(uint32_t features, const float *values, const double *centre,
                     double sum[BLOCK]) {
-    memset(sum, 0, BLOCK * sizeof *sum);
-    for (uint32_t f = 0; f < features; ++f, values += BLOCK)
-        for (uint32_t i = 0; i < BLOCK; ++i) {
-            const double d = (double)values[i] - centre[f];
-            sum[i] = sum[i] + d * d;
-        }
+    for (uint32_t first = 0; first < BLOCK; first += AT_ONCE) {
+        double own[AT_ONCE] = {0};
+        const float *from = values + first;
+        for (uint32_t f = 0; f < features; ++f, from += BLOCK)
+            for (uint32_t i = 0; i < AT_ONCE; ++i) {
+                const double d = (double)from[i] - centre[f];
+                own[i] = own[i] + d * d;
+            }
+        memcpy(sum + first, own, sizeof own);
+    }
 }
 
 static void assign_block(const pass *p, const float *values, uint64_t first, uint32_t items) {
@@ -92,7 +96,7 @@ static void run_blocks(void *context, int thread) {
         const uint64_t left = data->items - first;
         const uint32_t items = left < BLOCK ? (uint32_t)left : BLOCK;
         qn__columns_gather(data, NULL, first, first + items, 0, data->features, values, BLOCK);
-        if (lacks_values(values, data->features, items))
+        if (!p->k->checked && lacks_values(values, data->features, items))
             atomic_store(&p->missing, 1);
         if (p->to)
             approach_block(p, values, first, items);
@@ -106,6 +110,7 @@ static void run(pass *p) {
     atomic_init(&p->missing, 0);
     qn__pool_run(p->k->pool, run_blocks, p);
     p->k->missing |= atomic_load(&p->missing);
+    p->k->checked = 1;
 }
 
 void qn__kmeans_assign(qn__kmeans *k, uint32_t count, const double *centres) {

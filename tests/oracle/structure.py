@@ -121,8 +121,8 @@ def kmeans(items, K, seed, tol, most):
                 S = S + (new - old) * (new - old)
         centres = moved
         if S <= tol * (W / float(p)):
-            cluster, N = nearest(items, centres)
             break
+    cluster, N = nearest(items, centres)
     return centres, cluster, chain(N), moves
 
 
