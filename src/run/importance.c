@@ -5,6 +5,7 @@
 #include "run/judge.h"
 
 #include "base/memory.h"
+#include "model/model.h"
 #include "num/permutation.h"
 #include "num/philox.h"
 #include <inttypes.h>
@@ -20,6 +21,7 @@ enum { COLUMNS = 500, ITEMS = 10000 };
 typedef struct sample {
     const qn__judged *of;
     uint64_t items;
+    uint64_t *item;  /* of the data */
     size_t size;     /* of an element */
     uint8_t *value;  /* items x features */
     uint8_t *column; /* the values of one column, as they were */
@@ -30,11 +32,37 @@ typedef struct sample {
     const char **name;
 } sample;
 
-static uint64_t item_of(const sample *s, uint64_t i) {
-    return s->items == s->of->data->items ? i : i * s->of->data->items / s->items;
+/* Whether the model can predict the item, whatever of it is exchanged. */
+static int is_complete(const qn_data *data, uint64_t item) {
+    const float *value = qn__data_item(data, item);
+    for (uint32_t k = 0; data->type == QN_F32 && k < data->features; ++k)
+        if (isnan(value[k]))
+            return 0;
+    return 1;
+}
+
+/* The items that count, then those of them that lie evenly apart. */
+static qn_status choose_items(sample *s, qn_error *err) {
+    const qn_data *data = s->of->data;
+    const int drops = qn__model_recipe_of(s->of->model)->missing == QN__MISSING_DROP;
+    uint64_t all = 0;
+    s->item = qn__alloc(data->items, sizeof *s->item, err);
+    if (!s->item)
+        return QN_MEMORY;
+    for (uint64_t i = 0; i < data->items; ++i)
+        if (!drops || is_complete(data, i))
+            s->item[all++] = i;
+    s->items = all < ITEMS ? all : ITEMS;
+    for (uint64_t i = 0; i < s->items && s->items < all; ++i)
+        s->item[i] = s->item[i * all / s->items];
+    if (s->items > 0)
+        return QN_OK;
+    qn__fail(err, QN_INPUT, "every item lacks a value, and the model predicts complete items only");
+    return qn__remedy(err, QN_INPUT, "leave `report.importance` out");
 }
 
 static void release(sample *s) {
+    qn__free(s->item);
     qn__free(s->value);
     qn__free(s->column);
     qn__free(s->label);
@@ -47,7 +75,9 @@ static void release(sample *s) {
 static qn_status begin(sample *s, const qn__judged *judged, qn_error *err) {
     const qn_data *data = judged->data;
     const size_t stride = qn__data_stride(data);
-    *s = (sample){.of = judged, .items = data->items < ITEMS ? data->items : ITEMS};
+    *s = (sample){.of = judged};
+    if (choose_items(s, err) != QN_OK)
+        return s->item ? QN_INPUT : QN_MEMORY;
     s->size = data->type == QN_F32 ? sizeof(float) : 1;
     s->value = qn__alloc(s->items, stride, err);
     s->column = s->value ? qn__alloc(s->items, s->size, err) : NULL;
@@ -59,9 +89,9 @@ static qn_status begin(sample *s, const qn__judged *judged, qn_error *err) {
     if (!s->name)
         return QN_MEMORY;
     for (uint64_t i = 0; i < s->items; ++i) {
-        memcpy(s->value + i * stride, qn__data_item(data, item_of(s, i)), stride);
-        s->label[i] = data->labels ? data->labels[item_of(s, i)] : 0;
-        s->target[i] = data->targets ? data->targets[item_of(s, i)] : 0;
+        memcpy(s->value + i * stride, qn__data_item(data, s->item[i]), stride);
+        s->label[i] = data->labels ? data->labels[s->item[i]] : 0;
+        s->target[i] = data->targets ? data->targets[s->item[i]] : 0;
     }
     for (uint32_t k = 0; k < data->features; ++k) {
         const qn__feature *f = data->schema ? &data->schema->feature[k] : NULL;
