@@ -266,7 +266,9 @@ def test_ptx(arch):
     assert {"div.rn.f32", "sqrt.rn.f32"} <= set(found["qn_update"])
 
 
-@pytest.mark.parametrize("products", [1, 1 + 128, 4 + 16, 4 + 32, 4 + 16 + 64])
+# Those that take long here have nothing that the others lack.
+@pytest.mark.parametrize("products", [pytest.param(1, marks=machine.LONG), 1 + 128,
+                                      pytest.param(4 + 16, marks=machine.LONG), 4 + 32, 4 + 16 + 64])
 def test_programs(products):
     """A program has what its arithmetic needs, and no kernel more; no dot products where they are
     barred."""
