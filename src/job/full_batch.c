@@ -57,7 +57,7 @@ void qn__full_batch_destroy(qn__train_job *job) {
 /* Parameters without a gradient stay where they are. */
 static void clear_last_biases(const qn__program *program, double *gradient) {
     const uint64_t first = program->layer[program->layers - 1].biases;
-    memset(gradient + first, 0, (program->parameters - first) * sizeof *gradient);
+    memset(gradient + first, 0, (size_t)(program->parameters - first) * sizeof *gradient);
 }
 
 /* qn__lbfgs_fn: the mean loss at the parameters of the state, which `point` is, and its gradient.
@@ -119,7 +119,7 @@ qn_status qn__full_batch_step(qn__train_job *job, qn_error *err) {
 void qn__full_batch_salvage(qn__train_job *job) {
     if (job->full.lbfgs && job->full.lbfgs->known)
         memcpy(job->state.parameters, job->full.lbfgs->point,
-               job->program.parameters * sizeof(float));
+               (size_t)job->program.parameters * sizeof(float));
 }
 
 void qn__full_batch_describe(const qn__train_job *job, char *text, size_t size) {

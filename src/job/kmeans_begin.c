@@ -70,7 +70,7 @@ static void choose(qn__kmeans *k, uint64_t seed, uint32_t centre, uint32_t trial
         room[1] = other;
     }
     qn__kmeans_item(k, chosen, to);
-    memcpy(k->nearest, room[1], items * sizeof *k->nearest);
+    memcpy(k->nearest, room[1], (size_t)items * sizeof *k->nearest);
     *total = best;
 }
 

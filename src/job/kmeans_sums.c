@@ -117,7 +117,7 @@ double qn__kmeans_move(qn__kmeans *k, qn__kmeans_sums *s, double *centres) {
     double moved = 0;
     atomic_init(&p.next, 0);
     qn__pool_run(k->pool, move_tiles, &p);
-    memcpy(s->counted, k->cluster, k->data->items * sizeof *s->counted);
+    memcpy(s->counted, k->cluster, (size_t)k->data->items * sizeof *s->counted);
     for (uint32_t c = 0; c < s->clusters; ++c)
         for (uint32_t f = 0; f < features && s->members[c] > 0; ++f) {
             const size_t at = (size_t)c * features + f;
