@@ -206,7 +206,7 @@ def test_a_stopped_process_has_not_waited(quern, pocl, tmp_path):
 
 def measured(run_quern, env):
     """The device's matmul rate, None when it failed; and what was noted."""
-    done = run_quern("devices", "--json", "--measure", "all", "--devices", "opencl:0", env=env)
+    done = run_quern("devices", "--json", "--devices", "opencl:0", env=env)
     listed = events(done.stdout)
     notes = [e["text"] for e in listed if e["event"] == "note"]
     return devices(listed)[0]["matmul_flop_per_s"], notes
