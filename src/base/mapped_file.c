@@ -166,3 +166,7 @@ qn_status qn__mapped_file_open(const char *path, qn__mapped_file **out, qn_error
 uint8_t *qn__mapped_file_bytes(const qn__mapped_file *file) { return file->bytes; }
 
 size_t qn__mapped_file_size(const qn__mapped_file *file) { return file->size; }
+
+void qn__mapped_file_scatter(qn__mapped_file *file) {
+    (void)madvise(file->bytes, file->size, MADV_RANDOM); /* only a hint */
+}

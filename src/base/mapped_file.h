@@ -31,6 +31,10 @@ qn_status qn__mapped_file_open(const char *path, qn__mapped_file **out, qn_error
 uint8_t *qn__mapped_file_bytes(const qn__mapped_file *file); /* of an open one: only to read */
 size_t qn__mapped_file_size(const qn__mapped_file *file);
 
+/* Tells the system that the file is read here and there from now on: what lies behind the bytes of
+ * a read is not read, too. For files that memory does not hold. */
+void qn__mapped_file_scatter(qn__mapped_file *file);
+
 /* Removes a file that was not published. A qn__mapped_file; accepts NULL. */
 void qn__mapped_file_close(void *file);
 

@@ -1,4 +1,5 @@
 #include "data/table_cache.h"
+#include "base/available.h"
 #include "base/cache_folder.h"
 #include "base/mapped_file.h"
 #include "base/memory.h"
@@ -157,6 +158,8 @@ static int take(qn__table_cache *cache, qn__pool *pool, qn__mapped_file *file, c
         tell_damage(cache, path);
         return 0;
     }
+    if (size > qn__available_memory() / 2) /* an epoch reads items in random order */
+        qn__mapped_file_scatter(file);
     *data = *table;
     data->memory = file;
     data->release = qn__mapped_file_close;
