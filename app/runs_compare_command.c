@@ -81,16 +81,24 @@ static const char *state_of(const qn_run_info *i) { return i->state; }
 static const char *scored_of(const qn_run_info *i) { return i->scored; }
 static const char *digest_of(const qn_run_info *i) { return i->model; }
 
-static void print_numbers(const chosen *c, const char *name, size_t place) {
+static double accuracy_of(const qn_run_info *i) { return i->accuracy; }
+static double loss_of(const qn_run_info *i) { return i->loss; }
+static double rmse_of(const qn_run_info *i) { return i->rmse; }
+static double r2_of(const qn_run_info *i) { return i->r2; }
+static double seconds_of(const qn_run_info *i) { return i->seconds; }
+
+/* Nothing where no run has the number. */
+static void print_numbers(const chosen *c, const char *name,
+                          double (*number)(const qn_run_info *)) {
     int known = 0;
     for (int r = 0; r < c->count; r++)
-        known |= isfinite(*(const double *)((const char *)&c->info[r] + place));
+        known |= isfinite(number(&c->info[r]));
     if (!known)
         return;
     printf("%-14.14s", name);
     for (int r = 0; r < c->count; r++) {
         char text[32] = "";
-        const double value = *(const double *)((const char *)&c->info[r] + place);
+        const double value = number(&c->info[r]);
         if (isfinite(value))
             snprintf(text, sizeof text, "%.6g", value);
         print_cell(text);
@@ -104,11 +112,11 @@ static void print_all(const chosen *c) {
     print_row(c, "name", name_of);
     print_row(c, "state", state_of);
     print_row(c, "scored", scored_of);
-    print_numbers(c, "accuracy", offsetof(qn_run_info, accuracy));
-    print_numbers(c, "loss", offsetof(qn_run_info, loss));
-    print_numbers(c, "rmse", offsetof(qn_run_info, rmse));
-    print_numbers(c, "r2", offsetof(qn_run_info, r2));
-    print_numbers(c, "seconds", offsetof(qn_run_info, seconds));
+    print_numbers(c, "accuracy", accuracy_of);
+    print_numbers(c, "loss", loss_of);
+    print_numbers(c, "rmse", rmse_of);
+    print_numbers(c, "r2", r2_of);
+    print_numbers(c, "seconds", seconds_of);
     print_row(c, "digest", digest_of);
     for (int run = 0; run < c->count; run++)
         for (uint32_t n = 0; (key = next_key(c, run, &n)) != NULL;) {

@@ -11,6 +11,8 @@ enum { WIDTH = 360, LEFT = 58, RIGHT = 350, TOP = 30, BOTTOM = 186, FOOT = 226, 
 enum { BAR_TOP = 34, BAR_ROW = 36, BAR_LEFT = 10 };
 /* Points of a line that are drawn, and up to how many are marked. */
 enum { POINTS = 400, MARKED = 12 };
+/* Marks of an axis: more than any has. */
+enum { MARKS = 20 };
 
 const char qn__chart_style[] =
     ".chart text{font:12px system-ui,sans-serif;fill:#1f2328}"
@@ -100,15 +102,22 @@ static scale range_of(const qn__chart_line *line, size_t lines, int of_x) {
     return low <= high ? scale_of(low, high, whole) : scale_of(0, 1, whole);
 }
 
+/* Mark number `i` of an axis; 0 when it lies beyond the axis. */
+static int mark_of(const scale *s, int i, double *at) {
+    *at = s->step * (ceil(s->low / s->step) + i);
+    return i < MARKS && *at <= s->high;
+}
+
 static void add_axes(qn__text *text, const scale *x, const scale *y, const char *below) {
-    for (double v = y->step * ceil(y->low / y->step); v <= y->high; v += y->step) {
+    double v;
+    for (int i = 0; mark_of(y, i, &v); ++i) {
         const double shown = fabs(v) < y->step / 2 ? 0 : v, at = down(y, v);
         qn__text_add(text,
                      "<path class=\"g\" d=\"M%d %.1fH%d\"/><text class=\"d e\" x=\"%d\" "
                      "y=\"%.1f\">%.4g</text>\n",
                      LEFT, at, RIGHT, LEFT - 6, at + 4, shown);
     }
-    for (double v = x->step * ceil(x->low / x->step); v <= x->high; v += x->step)
+    for (int i = 0; mark_of(x, i, &v); ++i)
         qn__text_add(text, "<text class=\"d m\" x=\"%.1f\" y=\"%d\">%.6g</text>\n", across(x, v),
                      BOTTOM + 16, v);
     qn__text_add(text, "<text class=\"d m\" x=\"%d\" y=\"%d\">%s</text>\n", (LEFT + RIGHT) / 2,

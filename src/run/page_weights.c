@@ -92,7 +92,7 @@ static void add_images(qn__page *page, const weights *w) {
         page->status = QN_MEMORY;
     qn__text_add(&page->html, "<p>Red pixels raise the output of a class, blue ones lower it.</p>\n"
                               "<div class=\"cards\">\n");
-    for (uint32_t o = 0; o < w->outputs && o < IMAGES && page->status == QN_OK; ++o) {
+    for (uint32_t o = 0; o < w->outputs && pixels && o < IMAGES && page->status == QN_OK; ++o) {
         paint(w, o, data, pixels);
         page->status =
             qn__png_encode(pixels, data->rows, data->columns, 3, &file, &size, page->err);

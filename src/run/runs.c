@@ -224,7 +224,7 @@ static const entry *recipe_of(qn_runs *runs, uint64_t index, uint32_t n) {
     entry *e = &runs->entry[index];
     if (!e->read)
         read_recipe(runs, e);
-    return n < e->keys ? e : NULL;
+    return e->value && n < e->keys ? e : NULL;
 }
 
 const char *qn_runs_key(qn_runs *runs, uint64_t index, uint32_t n) {

@@ -55,7 +55,7 @@ static qn_status ask(const qn__store *s, const char *sql, int64_t *number, qn_er
 
 /* A file with our mark, or one without tables. */
 static qn_status check_mark(const qn__store *s, int *fresh, qn_error *err) {
-    int64_t mark, count;
+    int64_t mark = 0, count = 0;
     qn_status status = ask(s, "PRAGMA application_id", &mark, err);
     if (status == QN_OK)
         status = ask(s, "SELECT count(*) FROM sqlite_master", &count, err);
