@@ -15,11 +15,11 @@ echo "test: setting up"
 unset QUERN_TEST_INSTALLED
 installed=yes
 scripts/setup.sh packages || installed=
-# All tests wait for the release build, so it is made while pip waits for the network and the disk.
-# tests/builds.py asks for the same; if this fails, it says why.
+# All tests wait for the release build, so it is made while pip waits for the network and the disk; with
+# it, what the first of them need. tests/builds.py asks for the same; if this fails, it says why.
 if [ $# -eq 0 ] && [ -n "$installed" ]; then
-    { cmake --preset release -DQUERN_WERROR=ON && cmake --build build --target quern-program; } \
-        >/dev/null 2>&1 &
+    { cmake --preset release -DQUERN_WERROR=ON && cmake --build build --target quern-program &&
+        cmake --build build --target fakes test.device.conformance; } >/dev/null 2>&1 &
 fi
 scripts/setup.sh python || installed=
 # Each worker reads all tests. What pytest makes of their text is kept for the next one to read.
