@@ -110,6 +110,18 @@ static int shows_header(const qn_data *data) {
     return 0;
 }
 
+/* 1 when a column is called by this number: a list of columns then means that one. */
+static int is_name(const qn_data *data, uint32_t number) {
+    char digits[16];
+    snprintf(digits, sizeof digits, "%u", (unsigned)number);
+    for (uint32_t k = 0; k < data->features; k++)
+        if (qn_data_feature_name(data, k) && strcmp(qn_data_feature_name(data, k), digits) == 0)
+            return 1;
+    const char *const others[] = {qn_data_label_name(data), data->weight_name};
+    return (others[0] && strcmp(others[0], digits) == 0) ||
+           (others[1] && strcmp(others[1], digits) == 0);
+}
+
 /* The columns whose texts may be taken for numbers or missing ones, by their places in the file. */
 static void add_categories(const qn_data *data, qn__text *text) {
     const uint32_t before = data->labels || data->targets ? 2 : 1;
@@ -121,8 +133,11 @@ static void add_categories(const qn_data *data, qn__text *text) {
             i++;
         if (i == qn_data_categories(data, k))
             continue;
-        qn__text_add(text, "%s%s%u", *between == '`' && text->size ? ", " : "", between,
-                     (unsigned)(k + before));
+        qn__text_add(text, "%s%s", *between == '`' && text->size ? ", " : "", between);
+        if (is_name(data, k + before) && qn_data_feature_name(data, k))
+            qn__text_add(text, "\"%s\"", qn_data_feature_name(data, k));
+        else
+            qn__text_add(text, "%u", (unsigned)(k + before));
         between = ",";
     }
 }

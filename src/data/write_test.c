@@ -226,6 +226,7 @@ static void test_formats(void **state) {
         {"y,a,b\n\"a,\"\"b\",2,1\n7,1,0.5\nx,1,1\n", NULL, NULL, NULL, "csv npz"},
         {"y,a,w\n0,2,1\n1,1,0.5\n", "w", NULL, NULL, "csv npz"},
         {"y,zip,c\ncat,2,x\ndog,1,y\n", NULL, "zip", NULL, "csv"},
+        {"y,3,zip\ncat,2,8\ndog,1,9\n", NULL, "zip", NULL, "csv"},
         {"900,5\n2,4\n900,1\n", NULL, NULL, NULL, "csv npy npz libsvm idx"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
