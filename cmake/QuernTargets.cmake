@@ -68,11 +68,14 @@ if(QUERN_SANITIZE AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
         endforeach()
     endif()
 endif()
-# The tiles alone take it ten seconds. A machine without them runs none of that code.
-if(QUERN_SANITIZE AND EXISTS /proc/cpuinfo)
+# The tiles alone take ten seconds. A machine without them runs none of that code, so where the plain
+# sources are built plainly, it is, too.
+if((QUERN_SANITIZE OR QUERN_PLAIN_FLAGS) AND EXISTS /proc/cpuinfo)
     file(STRINGS /proc/cpuinfo _tiles REGEX "amx_int8" LIMIT_COUNT 1)
-    if(NOT _tiles)
+    if(NOT _tiles AND QUERN_SANITIZE)
         list(APPEND QUERN_FLAGS_amx -fno-sanitize=all)
+    elseif(NOT _tiles)
+        list(APPEND QUERN_FLAGS_amx -O1)
     endif()
 endif()
 # clang takes minutes for them, and no fuzz target computes.
