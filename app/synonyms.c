@@ -144,6 +144,7 @@ static const struct {
     {"fit learn run optimize optimise finetune retrain start", "train"},
     {"infer inference apply classify transform", "predict"},
     {"test eval score validate metrics", "evaluate"},
+    {"gridsearch grid tune cv crossvalidate crossvalidation kfold sweep hyperopt", "search"},
     {"verify check reproduce repeat rerun", "replay"},
     {"sbatch qsub launch batch mpirun srun torchrun", "submit"},
     {"queue squeue qstat ps list status", "jobs"},

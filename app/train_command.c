@@ -70,8 +70,7 @@ static int check_flags(const train_flags *f, const arguments *given) {
     return train_options_check(f, given);
 }
 
-/* Fills the recipe from the flags, which began as its defaults. */
-static void fill_recipe(const train_flags *f, const sources *from, qn_train_options *o) {
+void train_fill_recipe(const train_flags *f, const sources *from, qn_train_options *o) {
     o->model = f->model;
     o->arith = f->arith;
     o->loss = f->loss;
@@ -392,7 +391,7 @@ static int open_and_train(const train_flags *f, int argc, char **argv) {
                  .data_path = f->from.data,
                  .predictions = f->predictions};
     qn_train_options_init(&options);
-    fill_recipe(f, &from, &options);
+    train_fill_recipe(f, &from, &options);
     name_run(f, run_name);
     fill_run(f, command_line, run_name, &options);
     options.init_from = start;

@@ -6,6 +6,7 @@
 #include "options.h"
 #include "ranks.h"
 #include "sources.h"
+#include <quern/train.h>
 
 typedef struct train_flags {
     source_flags from;
@@ -32,6 +33,9 @@ uint64_t train_options_epochs(const train_flags *flags, const arguments *given);
 /* Refuses options without effect, which need another option. Returns -1, or the exit code after a
  * message. */
 int train_options_check(const train_flags *flags, const arguments *given);
+
+/* Fills the recipe of the options from the flags, which began as its defaults. */
+void train_fill_recipe(const train_flags *flags, const sources *from, qn_train_options *options);
 
 /* Checks the files that train reads and writes (paths.h), including `hostfile` (or NULL). `writes`:
  * 1 if this process will write them. Returns -1, or the exit code after a message. */

@@ -106,6 +106,13 @@ static void test_data(void **state) {
     REFUSED(qn_data_split, "data", NULL, &(uint64_t){1}, 1, 1, 0, &out);
     REFUSED(qn_data_split, "shares", have.data, NULL, 1, 1, 0, &out);
     REFUSED(qn_data_split, "out", have.data, &(uint64_t){1}, 1, 1, 0, NULL);
+    qn_data *other;
+    REFUSED(qn_data_fold, "data", NULL, 2, 0, 1, 0, &out, &other);
+    REFUSED(qn_data_fold, "train", have.data, 2, 0, 1, 0, NULL, &other);
+    REFUSED(qn_data_fold, "valid", have.data, 2, 0, 1, 0, &out, NULL);
+    assert_int_equal(qn_data_fold(have.data, 1, 0, 1, 0, &out, &other, NULL), QN_USAGE);
+    assert_int_equal(qn_data_fold(have.data, 2, 2, 1, 0, &out, &other, NULL), QN_USAGE);
+    assert_null(out);
     char note[8] = "x";
     qn_data_reading(have.data, NULL, note, sizeof note);
     assert_string_equal(note, "");

@@ -47,6 +47,17 @@ QN_API void qn_data_reading(const qn_data *data, const char *format, char *text,
 QN_API qn_status qn_data_split(const qn_data *data, const uint64_t *shares, uint32_t count,
                                uint64_t seed, int stratify, qn_data **out, qn_error *err);
 
+/* Fold number `fold`, from 0, of a cross validation with `folds` folds, from 2 to 256: *valid has
+ * its items, *train all others, in the order of `data`. Each item is in one fold. Folds differ by
+ * one item at most, with `stratify` 1 also in each class. Which items a fold has depends on `seed`,
+ * the number of items, the folds and, with `stratify`, the labels (docs/exactness.md 2.11).
+ *
+ * On success the caller owns both, for qn_data_close; `data` may be closed before. After a failure
+ * both are NULL. Fails with QN_USAGE (`folds`, `fold`; `stratify` without classes), QN_INPUT (fewer
+ * items than folds; weights of 0 alone) or QN_MEMORY. */
+QN_API qn_status qn_data_fold(const qn_data *data, uint32_t folds, uint32_t fold, uint64_t seed,
+                              int stratify, qn_data **train, qn_data **valid, qn_error *err);
+
 #ifdef __cplusplus
 }
 #endif

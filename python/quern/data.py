@@ -387,6 +387,33 @@ class Data:
         made = [Data._of(part) for part in parts]
         return dict(zip(shares, made)) if named else made
 
+    def folds(self, folds=5, seed=1, stratify=None):
+        """The folds of a cross validation, one after the other.
+
+        Parameters
+        ----------
+        folds : int
+            Their number, from 2 to 256.
+        seed : int
+            Another seed puts other items into a fold.
+        stratify : bool, optional
+            Give each fold its share of every class. Default: where there are classes.
+
+        Yields
+        ------
+        (Data, Data)
+            All items that are not in the fold, and those that are. The same as in ``quern search``.
+        """
+        stratify = bool(library().qn_data_labels(self._address)) if stratify is None else stratify
+        for number, value in (("folds", folds), ("seed", seed)):
+            if not 0 <= value < (2**32 if number == "folds" else 2**64):  # ctypes would wrap it
+                raise UsageError(f"{number} cannot be {value!r}", "", "give a whole number from 0")
+        for fold in range(max(folds, 1)):
+            train, valid = C.c_void_p(), C.c_void_p()
+            call("qn_data_fold", self._address, folds, fold, seed, int(stratify), C.byref(train),
+                 C.byref(valid))
+            yield Data._of(train.value), Data._of(valid.value)
+
     def describe(self, quantiles=(0.25, 0.5, 0.75), *, by_class=False, correlation=False,
                  histograms=False, bins=None, as_frame=False, threads=0):
         """Statistics of each column, each computed exactly and rounded once.

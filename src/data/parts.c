@@ -166,19 +166,27 @@ static qn_status make_part(const cut *c, uint32_t j, qn_data **out, qn_error *er
     return status;
 }
 
-static qn_status make_all(cut *c, uint64_t seed, int stratify, qn_data **out, qn_error *err) {
+static qn_status make_lists(cut *c, int stratify, qn_error *err) {
     const uint64_t groups = stratify ? c->data->classes : 1;
     c->items = qn__alloc(groups, sizeof *c->items, err);
     c->seen = qn__alloc(groups, sizeof *c->seen, err);
     c->part = qn__alloc(c->data->items, sizeof *c->part, err);
-    qn_status status = c->items && c->seen && c->part ? QN_OK : QN_MEMORY;
+    return c->items && c->seen && c->part ? QN_OK : QN_MEMORY;
+}
+
+static void free_lists(const cut *c) {
+    qn__free(c->items);
+    qn__free(c->seen);
+    qn__free(c->part);
+}
+
+static qn_status make_all(cut *c, uint64_t seed, int stratify, qn_data **out, qn_error *err) {
+    qn_status status = make_lists(c, stratify, err);
     if (status == QN_OK)
         choose(c, seed, stratify);
     for (uint32_t j = 0; j < c->count && status == QN_OK; j++)
         status = make_part(c, j, &out[j], err);
-    qn__free(c->items);
-    qn__free(c->seen);
-    qn__free(c->part);
+    free_lists(c);
     return status;
 }
 
@@ -199,6 +207,73 @@ qn_status qn_data_split(const qn_data *data, const uint64_t *shares, uint32_t co
     for (uint32_t j = 0; status != QN_OK && j < count; j++) {
         qn_data_close(out[j]);
         out[j] = NULL;
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ folds */
+
+static qn_status check_folds(const qn_data *data, uint32_t folds, uint32_t fold, int stratify,
+                             qn_error *err) {
+    if (folds < 2 || folds > MOST_PARTS) {
+        qn__fail(err, QN_USAGE, "%u is no number of folds", (unsigned)folds);
+        return qn__remedy(err, QN_USAGE, "take 2 to %d folds", MOST_PARTS);
+    }
+    if (fold >= folds) {
+        qn__fail(err, QN_USAGE, "there is no fold %u of %u", (unsigned)fold, (unsigned)folds);
+        return qn__remedy(err, QN_USAGE, "folds count from 0");
+    }
+    if (stratify && !data->labels) {
+        qn__fail(err, QN_USAGE, "there are no classes, of which each fold could have its share");
+        return qn__remedy(err, QN_USAGE, "leave `split.stratify` out");
+    }
+    if (data->items >= folds)
+        return QN_OK;
+    qn__fail(err, QN_INPUT, "%llu items are too few for %u folds", (unsigned long long)data->items,
+             (unsigned)folds);
+    return qn__remedy(err, QN_INPUT, "take fewer folds, or more data");
+}
+
+/* Class after class the folds take turns, so that they differ by one item at most, in each class
+ * and in all. Part 1 has the fold, part 0 all others. */
+static void deal(const cut *c, uint32_t folds, uint32_t fold, uint64_t seed, int stratify) {
+    const qn_data *data = c->data;
+    qn__permutation order;
+    uint64_t before = 0;
+    for (uint64_t i = 0; i < data->items; i++)
+        c->items[stratify ? data->labels[i] : 0]++;
+    for (uint32_t k = 0; k < (stratify ? data->classes : 1); k++) {
+        c->seen[k] = before;
+        before += c->items[k];
+    }
+    qn__permutation_begin(&order, data->items, seed, QN__PURPOSE_SPLIT, 0);
+    for (uint64_t p = 0; p < data->items; p++) {
+        const uint64_t item = qn__permutation_at(&order, p);
+        c->part[item] = c->seen[stratify ? data->labels[item] : 0]++ % folds == fold;
+    }
+}
+
+qn_status qn_data_fold(const qn_data *data, uint32_t folds, uint32_t fold, uint64_t seed,
+                       int stratify, qn_data **train, qn_data **valid, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_OUT(train, err);
+    QN__NEED_OUT(valid, err);
+    QN__NEED(data, err);
+    cut c = {.data = data, .count = 2};
+    qn_status status = check_folds(data, folds, fold, stratify, err);
+    if (status != QN_OK)
+        return status;
+    status = make_lists(&c, stratify, err);
+    if (status == QN_OK) {
+        deal(&c, folds, fold, seed, stratify);
+        status = make_part(&c, 0, train, err);
+    }
+    if (status == QN_OK)
+        status = make_part(&c, 1, valid, err);
+    free_lists(&c);
+    if (status != QN_OK) {
+        qn_data_close(*train);
+        *train = NULL;
     }
     return status;
 }
