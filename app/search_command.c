@@ -294,11 +294,11 @@ static int search_data(search *s, search_metric by) {
 
 /* Options of train that a search has no use for. */
 static int check_flags(const search_flags *f, const arguments *given) {
-    static const char *const others[] = {"output", "test",         "test-labels",    "test-query",
-                                         "valid",  "valid-labels", "valid-query",    "checkpoint",
-                                         "trace",  "report",       "plots",          "predictions",
-                                         "resume", "init-from",    "meet",           "ranks",
-                                         "rank",   "shares",       "data-from-rank0"};
+    static const char *const others[] = {
+        "output",      "test",        "test-labels",    "test-query", "valid", "valid-labels",
+        "valid-query", "checkpoint",  "trace",          "report",     "plots", "runs",
+        "run-name",    "predictions", "resume",         "init-from",  "meet",  "ranks",
+        "rank",        "shares",      "data-from-rank0"};
     const arguments of_train = {.given = given->like};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (options_given(&train_command, &of_train, others[i]))
