@@ -20,7 +20,7 @@ const fact manual_environment[] = {
     {"LC_ALL, LC_CTYPE, LANG", "with a UTF-8 locale the progress bar is finer"},
     {"TMPDIR", "where predict -o - keeps its output until it is complete"},
     {"QUERN_CACHE, XDG_CACHE_HOME",
-     "GPU programs, images and tables of text files [~/.cache/quern]"},
+     "folder of compiled GPU programs, images, tables [~/.cache/quern]"},
     {"QUERN_RUNS", "file of runs that train writes to and runs and report read [none]"},
     {"QUERN_JOBS, XDG_STATE_HOME", "folder of submitted jobs [~/.local/state/quern/jobs]"},
     {NULL, NULL}};

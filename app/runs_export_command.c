@@ -95,7 +95,8 @@ const command runs_export_command = {
     .usage = "quern runs export RUN --format tensorboard|mlflow -o DIR",
     .about =
         "RUN is the folder of a record (quern train --run-dir DIR), of a run that has ended or "
-        "goes on; with --runs FILE also the number or the name of a run there. Exporting it again "
+        "goes on; with --runs FILE also the identifier or the name of a run there. Exporting it "
+        "again "
         "replaces what was written.",
     .operand = "RUN",
     .options = runs_options,

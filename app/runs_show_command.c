@@ -98,8 +98,9 @@ const command runs_show_command = {
     .name = "runs show",
     .summary = "print what a file of runs knows of one",
     .usage = "quern runs show RUN [--runs FILE] [--json]",
-    .about = "RUN is the number of a run (quern runs list), at least four digits of its beginning, "
-             "or its name. With --json the values of the recipe are texts.",
+    .about =
+        "RUN is the identifier of a run (quern runs list), at least four digits of its beginning, "
+        "or its name. With --json the values of the recipe are texts.",
     .operand = "RUN",
     .options = show_options,
     .examples = "quern runs show 3f8a --runs runs.sqlite",

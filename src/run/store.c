@@ -264,9 +264,10 @@ qn_status qn__store_refuse(const qn__store *s, const char *run, int several, qn_
     else
         qn__fail(err, QN_INPUT, "there is no run \"%.100s\"", run);
     qn__at(err, "%.400s", s->path);
-    return qn__remedy(err, QN_INPUT,
-                      several ? "give the whole number of the run"
-                              : "give the number or the name of a run");
+    return qn__remedy(
+        err, QN_INPUT,
+        several ? "give more of its identifier"
+                : "give the identifier of a run, or its name; the list of the runs has both");
 }
 
 static void take(const qn__store *s, void *statement, int column, qn__text *out) {
