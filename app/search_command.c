@@ -277,7 +277,7 @@ static int search_data(search *s, search_metric by) {
                             .devices = f->train.compute.devices,
                             .on_result = on_result,
                             .user = s};
-    s->runs.result = calloc((size_t)settings * folds, sizeof *s->runs.result);
+    s->runs.result = calloc((size_t)settings * folds + 1, sizeof *s->runs.result);
     char *key = s->runs.result ? key_of(s) : NULL;
     if (!key)
         return message_fail(QN_MEMORY, "out of memory", "", "");

@@ -33,7 +33,7 @@ endfunction()
 if(_runs)
     quern_write_manual(QUERN_MANUAL_PAGES quern.1 --man)
     # A command has a file of its name, and the words of that name joined by a sign.
-    foreach(source IN LISTS QUERN_APP_SOURCES)
+    foreach(source IN LISTS QUERN_COMMAND_SOURCES)
         if(source MATCHES "/([a-z_]+)_command\\.c$")
             string(REPLACE "_" ";" _words "${CMAKE_MATCH_1}")
             string(REPLACE "_" "-" _name "${CMAKE_MATCH_1}")

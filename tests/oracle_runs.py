@@ -31,6 +31,7 @@ def run_oracle(arguments, output):
                 traceback.print_exc()
             finally:
                 sys.stdout.flush()
+                sys.stderr.flush()
                 os._exit(code)
         ended = os.waitpid(child, 0)[1]
         out.seek(0)

@@ -372,7 +372,7 @@ SIXTH = {
                      " --lr 0.1 --valid 0.3",
     "minmax-i14": IDX.replace("unit", "minmax") + SMALL + TWO + "--loss cross-entropy --lr 0.1 --arith i14",
     "robust": IDX.replace("unit", "robust") + SMALL + TWO + "--loss cross-entropy --lr 0.01",
-    "robust-real": SMALL + REAL.replace("standard", "robust") + "--valid 0.2",
+    "robust-real": SMALL + REAL.replace("standard", "robust") + "--loss mse --optimizer adam --lr 0.01 --valid 0.2",
     "robust-weights": SMALL + TWO + "--data {weighed} --label kind --weight w --missing zero --scale robust"
                       " --loss cross-entropy --lr 0.05",
 }

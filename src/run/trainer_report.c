@@ -291,21 +291,20 @@ static qn_status look_at_rounding(qn_train *t, qn_error *err) {
     return status;
 }
 
-static qn_status write_page_of(void *context, qn_error *err) {
+/* The record and the page. One call for both: where the record fails, no rank waits for the page.
+ */
+static qn_status write_files_of(void *context, qn_error *err) {
     const ending *e = context;
-    return qn__train_write_page(e->train, e->report, err);
+    const qn_status status = e->train->run_dir ? end_record_of(context, err) : QN_OK;
+    return status == QN_OK ? qn__train_write_page(e->train, e->report, err) : status;
 }
 
-/* The record and the page. */
 static qn_status write_files(qn_train *t, const qn_train_report *report, qn_error *err) {
     ending end = {t, report};
-    qn_status status = QN_OK;
-    if (t->run_dir)
-        status = qn__by_writer(t->cluster, end_record_of, &end, err);
     /* A file of runs may be wanted on one rank alone. */
-    if (status == QN_OK && (t->cluster || t->story))
-        status = qn__by_writer(t->cluster, write_page_of, &end, err);
-    return status;
+    if (!t->run_dir && !t->cluster && !t->story)
+        return QN_OK;
+    return qn__by_writer(t->cluster, write_files_of, &end, err);
 }
 
 static qn_status fill(qn_train *t, qn_train_report *report, qn_error *err) {
