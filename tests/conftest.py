@@ -124,7 +124,8 @@ def turn(item):
 
 
 def is_idle():
-    """Whether more than a quarter of the processor had nothing to do in the last tenth of a second."""
+    """Whether more than an eighth of the processor had nothing to do, or waited for a disk, in the last
+    tenth of a second."""
     def times():
         with open("/proc/stat") as stat:
             return [int(word) for word in stat.readline().split()[1:9]]
@@ -132,7 +133,7 @@ def is_idle():
     before = times()
     time.sleep(0.1)
     spent = [b - a for a, b in zip(before, times())]
-    return spent[3] * 4 > sum(spent)  # the fourth is idle
+    return sum(spent[3:5]) * 8 > sum(spent)  # idle, and waiting for a disk
 
 
 def is_free(place):
