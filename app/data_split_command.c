@@ -107,7 +107,10 @@ static int read_part(const char *from, size_t size, parts *all) {
     const char *equals = memchr(from, '=', size);
     const size_t length = equals ? (size_t)(equals - from) : 0;
     const int word = (int)(size < 60 ? size : 60);
-    if (length == 0 || length >= NAME_ROOM || memchr(from, '/', length))
+    if (length > 0 && memchr(from, '/', length))
+        return message_usage("choose a name without it; a folder stands in -o, as -o parts/%.csv",
+                             "--parts: \"%.*s\": the name of a part has a /", word, from);
+    if (length == 0 || length >= NAME_ROOM)
         return message_usage(remedy, "--parts: \"%.*s\" is no name and share", word, from);
     if (all->count == MOST_PARTS)
         return message_usage("cut into fewer", "--parts: there are more than %d parts", MOST_PARTS);
@@ -152,6 +155,8 @@ static int fill_in(const char *pattern, const char *given, const char *name, cha
     if (!gap)
         return message_usage("write % where the name of the part belongs, as -o heart-%.csv",
                              "%s has no %% for the names of the parts", given);
+    if (strchr(gap + 1, '%'))
+        return message_usage("write it once, as -o heart-%.csv", "%s has more than one %%", given);
     if (strlen(pattern) + strlen(name) > PATH_ROOM)
         return message_usage("give a shorter one", "the path of %s is too long", given);
     memcpy(path, pattern, (size_t)(gap - pattern));

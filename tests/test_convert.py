@@ -4,6 +4,7 @@ NumPy reads it; the items of a part are those that docs/exactness.md 2.10 names.
 import importlib.util
 import json
 import re
+import shlex
 import subprocess
 import sys
 
@@ -34,7 +35,15 @@ def told(done):
 def options(note):
     """The options that a note names, as words."""
     named = re.search(r"read it with (.*?)(;|$)", note or "")
-    return named[1].replace(", --", " --").split() if named else []
+    return shlex.split(named[1]) if named else []
+
+
+@pytest.mark.parametrize("name", ["c d", "it's", "$(touch a)"])
+def test_a_note_can_be_typed(run_quern, info, tmp_path, name):
+    (tmp_path / "t.csv").write_text(f"y,{name},b\n0,1,2\n1,2,3\n0,1,4\n")
+    written = told(run_quern("data", "convert", tmp_path / "t.csv", "--weight", "2", "-o", tmp_path / "o.csv", "--json"))[0]
+    assert options(written["note"])[:2] == ["--weight", name]
+    assert info(tmp_path / "o.csv", *options(written["note"]))["digest"] == written["digest"]
 
 
 def test_numbers_as_people_write_them(run_quern, tmp_path):
@@ -135,7 +144,8 @@ def test_no_standard_input(quern, tmp_path, words, given, wanted):
     (["split", "t.csv", "-o", "%.csv", "--parts", "a=0.5,a=0.5"], "twice"),
     (["split", "t.csv", "-o", "%.csv", "--parts", "a=0.5,b"], "no name and share"),
     (["split", "t.csv", "-o", "%.csv", "--parts", "a=1.5,b=-0.5"], "has no share"),
-    (["split", "t.csv", "-o", "%.csv", "--parts", "../a=0.5,b=0.5"], "no name and share"),
+    (["split", "t.csv", "-o", "%.csv", "--parts", "../a=0.5,b=0.5"], "has a /"),
+    (["split", "t.csv", "-o", "%-%.csv", "--parts", "a=0.5,b=0.5"], "more than one %"),
     (["split", "t.csv", "-o", "o.csv", "--parts", "a=0.5,b=0.5"], "has no %"),
     (["split", "t.csv", "-o", "-", "--format", "csv", "--parts", "a=0.5,b=0.5"], "no room"),
     (["split", "t.csv", "-o", "%.csv", "--parts", "a=0.001,b=0.999"], "would have no item"),

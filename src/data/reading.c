@@ -133,7 +133,7 @@ static void add_categories(const qn_data *data, qn__text *text) {
             i++;
         if (i == qn_data_categories(data, k))
             continue;
-        qn__text_add(text, "%s%s", *between == '`' && text->size ? ", " : "", between);
+        qn__text_add(text, "%s%s", *between == '`' && text->size ? " " : "", between);
         if (is_name(data, k + before) && qn_data_feature_name(data, k))
             qn__text_add(text, "\"%s\"", qn_data_feature_name(data, k));
         else
@@ -142,8 +142,20 @@ static void add_categories(const qn_data *data, qn__text *text) {
     }
 }
 
+/* A name of a column as a word of a shell: in single quotes where it has other signs than these. */
+static void add_word(qn__text *text, const char *word) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+    const int quote = word[strspn(word, plain)] != '\0';
+    qn__text_add(text, " %s", quote ? "'" : "");
+    for (const char *at = word; *at; at++)
+        qn__text_add(text, *at == '\'' ? "'\\''" : "%c", *at);
+    qn__text_add(text, "%s", quote ? "'" : "");
+}
+
 static void add_option(qn__text *text, const char *option, const char *value) {
-    qn__text_add(text, "%s`%s`%s%s", text->size ? ", " : "", option, *value ? " " : "", value);
+    qn__text_add(text, "%s`%s`", text->size ? " " : "", option);
+    if (*value)
+        add_word(text, value);
 }
 
 void qn_data_reading(const qn_data *data, const char *name, char *text, size_t room) {
@@ -159,7 +171,7 @@ void qn_data_reading(const qn_data *data, const char *name, char *text, size_t r
     if (!labelled && csv)
         add_option(&options, "data.unlabelled", "");
     if (labelled && f->labels_apart)
-        add_option(&options, "data.labels_path", "");
+        add_option(&options, "data.labels_path", "FILE");
     if (data->weights && f->weights)
         add_option(&options, "data.weight",
                    csv && data->weight_name ? data->weight_name : "weight");
