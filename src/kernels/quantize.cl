@@ -9,8 +9,32 @@ QN_FN float qn_weighed(float v, qn_u32 flags, qn_u32 bits, QN_GLOBAL const qn_u3
     return v * qn_block_factor(qn_block_exponent(bits, absmax[column]));
 }
 
-/* QUANTIZE_ITEMS: a group processes an item at a time. */
 #define QN_QUANTIZE_LANES 128u
+
+/* The absmax of an item, and of its grain, from those of the lanes of a group: each array ends with
+ * that of all lanes at 0. */
+QN_FN void qn_note_item(QN_LOCAL_POINTER qn_u32 *plain, QN_LOCAL_POINTER qn_u32 *weighed,
+                        QN_GLOBAL qn_u32 *item, QN_GLOBAL qn_u32 *grain,
+                        QN_GLOBAL qn_status_words *status, qn_u32 layer, qn_u32 flags) {
+    const qn_u32 lane = qn_lane();
+    qn_barrier();
+    for (qn_u32 other = QN_QUANTIZE_LANES / 2u; other > 0u; other /= 2u) {
+        if (lane < other) {
+            plain[lane] = qn_larger(plain[lane], plain[lane + other]);
+            weighed[lane] = qn_larger(weighed[lane], weighed[lane + other]);
+        }
+        qn_barrier();
+    }
+    if (lane != 0u)
+        return;
+    item[0] = weighed[0];
+    if ((flags & QN_QUANTIZE_INPUTS) != 0u && plain[0] >= 0x7f800000u)
+        qn_atomic_max(&status->bad_input, 0xffffffffu - layer);
+    if ((flags & QN_QUANTIZE_GRAINS) != 0u)
+        qn_atomic_max(grain, plain[0]);
+}
+
+/* QUANTIZE_ITEMS: a group processes an item at a time. */
 QN_KERNEL(128)
 qn_quantize_items(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *from,
                   QN_GLOBAL const qn_u32 *outputs, QN_GLOBAL qn_u32 *items,
@@ -31,21 +55,8 @@ qn_quantize_items(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *from,
         }
         plain[lane] = most;
         weighed[lane] = most_weighed;
-        qn_barrier();
-        for (qn_u32 other = QN_QUANTIZE_LANES / 2u; other > 0u; other /= 2u) {
-            if (lane < other) {
-                plain[lane] = qn_larger(plain[lane], plain[lane + other]);
-                weighed[lane] = qn_larger(weighed[lane], weighed[lane + other]);
-            }
-            qn_barrier();
-        }
-        if (lane == 0u) {
-            items[item] = weighed[0];
-            if ((flags & QN_QUANTIZE_INPUTS) != 0u && plain[0] >= 0x7f800000u)
-                qn_atomic_max(&status->bad_input, 0xffffffffu - layer);
-            if ((flags & QN_QUANTIZE_GRAINS) != 0u)
-                qn_atomic_max(&grains[grain + item / step->grain], plain[0]);
-        }
+        qn_note_item(plain, weighed, items + item, grains + grain + item / step->grain, status,
+                     layer, flags);
         const float inverse = qn_block_inverse(qn_block_exponent(bits, weighed[0]));
         QN_GLOBAL qn_u32 *words = to + (qn_u64)item * digits * width;
         for (qn_u32 w = lane; w < width && (flags & QN_QUANTIZE_WORDS) != 0u;

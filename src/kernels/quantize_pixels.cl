@@ -23,21 +23,8 @@ qn_pixels_absmax(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *from,
         }
         plain[lane] = most;
         weighed[lane] = most_weighed;
-        qn_barrier();
-        for (qn_u32 other = QN_QUANTIZE_LANES / 2u; other > 0u; other /= 2u) {
-            if (lane < other) {
-                plain[lane] = qn_larger(plain[lane], plain[lane + other]);
-                weighed[lane] = qn_larger(weighed[lane], weighed[lane + other]);
-            }
-            qn_barrier();
-        }
-        if (lane == 0u) {
-            items[item] = weighed[0];
-            if ((flags & QN_QUANTIZE_INPUTS) != 0u && plain[0] >= 0x7f800000u)
-                qn_atomic_max(&status->bad_input, 0xffffffffu - layer);
-            if ((flags & QN_QUANTIZE_GRAINS) != 0u)
-                qn_atomic_max(&grains[grain + item / qn_grain_of(step)], plain[0]);
-        }
+        qn_note_item(plain, weighed, items + item, grains + grain + item / qn_grain_of(step),
+                     status, layer, flags);
         qn_barrier();
     }
 }

@@ -46,49 +46,16 @@ static void launch_moments(qn__gpu_pass *pass, uint32_t i, uint32_t flags) {
                         &c);
 }
 
-void qn__gpu_launch_item_norm_forward(qn__gpu_pass *pass, uint32_t i) {
-    const qn__worker *w = pass->worker;
-    const qn__gpu_layer *l = &w->layer[i];
-    const int drops = qn__gpu_drops(pass, i);
-    qn__gpu_call c = {0};
+void qn__gpu_launch_item_norm_moments(qn__gpu_pass *pass, uint32_t i) {
     launch_moments(pass, i, QN_NORM_SHIFT);
     launch_sums(pass, i, 0);
     launch_moments(pass, i, 0);
-    qn__gpu_push_norm_inputs(pass, i, &c);
-    qn__push_memory_arg(&c, &w->parameters);
-    qn__push_memory_arg(&c, &l->moments);
-    qn__push_memory_arg(&c, &l->output);
-    qn__push_memory_arg(&c, drops ? &l->dropped : &w->step);
-    qn__push_memory_arg(&c, &w->numbers);
-    qn__push_wide_arg(&c, l->weights);
-    qn__push_arg(&c, i * QN__GPU_TAPS);
-    qn__push_arg(&c, l->layer->groups);
-    qn__gpu_push_outputs(w, i, drops, &c);
-    qn__gpu_launch_norm(pass, QN__K_ITEM_NORM_FORWARD,
-                        (uint64_t)pass->items * qn__gpu_pixels(l->layer), i, &c);
-    qn__gpu_launch_gate(pass, i);
 }
 
-void qn__gpu_launch_item_norm_errors(qn__gpu_pass *pass, uint32_t i) {
-    const qn__worker *w = pass->worker;
-    const qn__gpu_layer *l = &w->layer[i];
-    qn__gpu_call c = {0};
+void qn__gpu_launch_item_norm_sums(qn__gpu_pass *pass, uint32_t i) {
     launch_sums(pass, i, QN_NORM_ERRORS);
-    if (l->source < 0)
-        return;
-    launch_moments(pass, i, QN_NORM_ERRORS);
-    qn__gpu_push_norm_inputs(pass, i, &c);
-    qn__push_memory_arg(&c, &w->parameters);
-    qn__push_memory_arg(&c, &l->moments);
-    qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
-    qn__push_memory_arg(&c, qn__gpu_errors_of(w, (uint32_t)l->source));
-    qn__push_wide_arg(&c, l->weights);
-    qn__push_arg(&c, i * QN__GPU_TAPS);
-    qn__push_arg(&c, l->layer->groups);
-    qn__push_arg(&c, qn__gpu_gives_first(w, i, l->source) ? 0 : QN_NORM_ADD);
-    qn__gpu_launch_norm(pass, QN__K_ITEM_NORM_ERRORS,
-                        (uint64_t)pass->items * qn__gpu_pixels(l->layer), i, &c);
-    qn__gpu_finish_errors(pass, i);
+    if (pass->worker->layer[i].source >= 0)
+        launch_moments(pass, i, QN_NORM_ERRORS);
 }
 
 void qn__gpu_launch_item_norm_gradient(qn__gpu_pass *pass, uint32_t i, int add) {

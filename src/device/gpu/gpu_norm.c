@@ -1,5 +1,5 @@
-/* Normalisations. Batchnorm (docs/exactness.md 17.8): its statistics are those of a grain, whose
- * rows follow one another. Sums go over the items of a pixel first, then over the pixels. */
+/* Normalisations. Moments of batchnorm (docs/exactness.md 17.8) are those of a grain, whose rows
+ * follow one another. Sums go over the items of a pixel first, then over the pixels. */
 #include "device/gpu/gpu_call.h"
 #include "device/gpu/gpu_worker.h"
 
@@ -51,16 +51,21 @@ static void launch_moments(qn__gpu_pass *pass, uint32_t i, uint32_t flags) {
     qn__gpu_launch_norm(pass, QN__K_NORM_MOMENTS, grains, i, &d);
 }
 
+/* What divides the inputs of one moment: groups of an item, or grains; 0: running averages. */
+static uint32_t divisions_of(const qn__gpu_pass *pass, const qn__layer *l) {
+    if (l->groups)
+        return l->groups;
+    return pass->training ? (uint32_t)grains_of(pass->worker, pass->items) : 0;
+}
+
 void qn__gpu_launch_norm_forward(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
     const int drops = qn__gpu_drops(pass, i);
     qn__gpu_call c = {0};
-    if (l->layer->groups) {
-        qn__gpu_launch_item_norm_forward(pass, i);
-        return;
-    }
-    if (pass->training)
+    if (l->layer->groups)
+        qn__gpu_launch_item_norm_moments(pass, i);
+    else if (pass->training)
         launch_moments(pass, i, 0);
     qn__gpu_push_norm_inputs(pass, i, &c);
     qn__push_memory_arg(&c, &w->parameters);
@@ -70,10 +75,10 @@ void qn__gpu_launch_norm_forward(qn__gpu_pass *pass, uint32_t i) {
     qn__push_memory_arg(&c, &w->numbers);
     qn__push_wide_arg(&c, l->weights);
     qn__push_arg(&c, i * QN__GPU_TAPS);
-    qn__push_arg(&c, pass->training ? (uint32_t)grains_of(w, pass->items) : 0);
+    qn__push_arg(&c, divisions_of(pass, l->layer));
     qn__gpu_push_outputs(w, i, drops, &c);
-    qn__gpu_launch_norm(pass, QN__K_NORM_FORWARD, (uint64_t)pass->items * qn__gpu_pixels(l->layer),
-                        i, &c);
+    qn__gpu_launch_norm(pass, l->layer->groups ? QN__K_ITEM_NORM_FORWARD : QN__K_NORM_FORWARD,
+                        (uint64_t)pass->items * qn__gpu_pixels(l->layer), i, &c);
     qn__gpu_launch_gate(pass, i);
 }
 
@@ -81,11 +86,10 @@ void qn__gpu_launch_norm_errors(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
     qn__gpu_call c = {0};
-    if (l->layer->groups) {
-        qn__gpu_launch_item_norm_errors(pass, i);
-        return;
-    }
-    launch_moments(pass, i, QN_NORM_ERRORS);
+    if (l->layer->groups)
+        qn__gpu_launch_item_norm_sums(pass, i);
+    else
+        launch_moments(pass, i, QN_NORM_ERRORS);
     if (l->source < 0)
         return;
     qn__gpu_push_norm_inputs(pass, i, &c);
@@ -95,10 +99,10 @@ void qn__gpu_launch_norm_errors(qn__gpu_pass *pass, uint32_t i) {
     qn__push_memory_arg(&c, qn__gpu_errors_of(w, (uint32_t)l->source));
     qn__push_wide_arg(&c, l->weights);
     qn__push_arg(&c, i * QN__GPU_TAPS);
-    qn__push_arg(&c, (uint32_t)grains_of(w, pass->items));
+    qn__push_arg(&c, divisions_of(pass, l->layer));
     qn__push_arg(&c, qn__gpu_gives_first(w, i, l->source) ? 0 : QN_NORM_ADD);
-    qn__gpu_launch_norm(pass, QN__K_NORM_ERRORS, (uint64_t)pass->items * qn__gpu_pixels(l->layer),
-                        i, &c);
+    qn__gpu_launch_norm(pass, l->layer->groups ? QN__K_ITEM_NORM_ERRORS : QN__K_NORM_ERRORS,
+                        (uint64_t)pass->items * qn__gpu_pixels(l->layer), i, &c);
     qn__gpu_finish_errors(pass, i);
 }
 

@@ -281,7 +281,7 @@ void qn__gpu_launch_grouped_forward(qn__gpu_pass *pass, uint32_t layer);
 void qn__gpu_launch_grouped_errors(qn__gpu_pass *pass, uint32_t layer);
 void qn__gpu_launch_grouped_gradient(qn__gpu_pass *pass, uint32_t layer, int add);
 
-/* gpu_norm.c: batchnorm (17.8). */
+/* gpu_norm.c: batchnorm (17.8), and what all normalisations have in common. */
 uint64_t qn__gpu_moments_bytes(const qn__worker *worker, const qn__layer *layer);
 /* Bytes of `chains` that a step needs. */
 uint64_t qn__gpu_norm_needs(const qn__worker *worker);
@@ -297,9 +297,10 @@ void qn__gpu_launch_norm(qn__gpu_pass *pass, qn__kernel kernel, uint64_t rows, u
                          const qn__gpu_call *arguments);
 /* The first arguments of all its kernels but those of gradients. */
 void qn__gpu_push_norm_inputs(const qn__gpu_pass *pass, uint32_t layer, qn__gpu_call *call);
-void qn__gpu_launch_item_norm_forward(qn__gpu_pass *pass, uint32_t layer);
-/* Sums of the errors and, if a layer is below, its errors. */
-void qn__gpu_launch_item_norm_errors(qn__gpu_pass *pass, uint32_t layer);
+/* The moments of the inputs. */
+void qn__gpu_launch_item_norm_moments(qn__gpu_pass *pass, uint32_t layer);
+/* Sums of the errors and, if a layer is below, their moments. */
+void qn__gpu_launch_item_norm_sums(qn__gpu_pass *pass, uint32_t layer);
 /* From the sums of the errors, which must be there still. */
 void qn__gpu_launch_item_norm_gradient(qn__gpu_pass *pass, uint32_t layer, int add);
 
