@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct search_flags {
     train_flags train; /* of a line of train, as it is written there */
@@ -287,7 +288,25 @@ static int search_data(search *s, search_metric by) {
         return code;
     count_done(s);
     code = run_all(s);
+    /* Without a result, or of a grid that is refused, the file would only refuse the next search.
+     */
+    if ((code == EXIT_USAGE || (code >= 0 && s->done == 0)) && f->run_dir)
+        (void)unlink(s->file.path);
     return code < 0 ? report(s, by) : code;
+}
+
+/* What decides, or a usage error: classes and real labels have different numbers. */
+static int choose_metric(const search *s, search_metric *by) {
+    const int real = qn_data_targets(s->from.train) != NULL;
+    *by = real ? SEARCH_RMSE : SEARCH_ACCURACY;
+    if (!s->f->by)
+        return -1;
+    *by = (search_metric)search_metric_named(s->f->by);
+    if (*by == SEARCH_LOSS || real == (*by > SEARCH_LOSS))
+        return -1;
+    return message_usage(real ? "write loss, rmse, mae or r2"
+                              : "write accuracy, f1, auc, log_loss or loss",
+                         "--by %s is not for %s", s->f->by, real ? "real labels" : "classes");
 }
 
 /* ----------------------------------------------------------------------------- the command */
@@ -311,12 +330,6 @@ static int check_flags(const search_flags *f, const arguments *given) {
     return sources_check(&f->train.from);
 }
 
-static search_metric metric_of(const search *s) {
-    if (s->f->by)
-        return (search_metric)search_metric_named(s->f->by);
-    return qn_data_targets(s->from.train) ? SEARCH_RMSE : SEARCH_ACCURACY;
-}
-
 static int run(const command *self, int argc, char **argv) {
     search_flags f = {.train = train_flags_default(), .folds = 5};
     arguments given;
@@ -335,7 +348,10 @@ static int run(const command *self, int argc, char **argv) {
     if (code < 0)
         code = sources_open(&f.train.from, f.train.compute.threads, NULL, &s.from);
     if (code < 0) {
-        code = search_data(&s, metric_of(&s));
+        search_metric by;
+        code = choose_metric(&s, &by);
+        if (code < 0)
+            code = search_data(&s, by);
         sources_close(&s.from);
     }
     release(&s);
@@ -358,5 +374,5 @@ const command search_command = {
     .examples = "quern search --data train.csv --folds 5\n"
                 "quern search --data train.csv --grid \"lr 0.01,0.1 batch 64,128\" --epochs 5\n"
                 "quern search --data train.csv --run-dir tries \\\n"
-                "      --grid \"model 'dense 8 relu; dense 3','dense 32 relu; dense 3'\"",
+                "      --grid \"model 'dense 8 relu; dense 3 softmax','dense 3 softmax'\"",
     .run = run};

@@ -79,13 +79,19 @@ static void note_guessing(session *s, const qn_epoch_event *e) {
     s->guessing = 0;
 }
 
+/* Returns 0 when the first file cannot be written; others are not tried then. */
+static int write_predictions(session *s, uint32_t stage) {
+    return !s->predictions || s->unwritten.status != QN_OK ||
+           stage_predictions_write(s->predictions, s->train, s->from, stage, &s->unwritten) ==
+               QN_OK;
+}
+
 static void on_epoch(void *user, const qn_epoch_event *e) {
     session *s = user;
     if (!e->reports)
         return;
-    if (e->stage_ends && s->predictions && s->unwritten.status == QN_OK &&
-        stage_predictions_write(s->predictions, s->train, s->from, e->stage, &s->unwritten) !=
-            QN_OK)
+    s->stage = e->stage_ends ? 0 : e->stage;
+    if (e->stage_ends && !write_predictions(s, e->stage))
         on_note(s, "some predictions cannot be written; the training continues");
     if (!s->json) {
         progress_epoch(&s->bar, e);
@@ -419,6 +425,8 @@ qn_status session_run(session *s, qn_error *err) {
 }
 
 qn_status session_report(session *s, qn_train_report *report, qn_error *err) {
+    if (s->stage > 0) /* early stopping */
+        (void)write_predictions(s, s->stage);
     return qn_train_report_get(s->train, report, err);
 }
 

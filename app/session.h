@@ -16,6 +16,7 @@ typedef struct session {
     double loss_before; /* of the epoch before */
     qn_train *train;
     const char *predictions; /* folder, as of stage_predictions.h; NULL: none */
+    uint32_t stage;          /* that of the last epoch, where others of it follow; else 0 */
     qn_error unwritten;      /* why some are not there; status QN_OK: all are */
     int answers;             /* whether an interruption is confirmed on stderr */
 } session;
@@ -30,7 +31,8 @@ int session_open(session *s, qn_train_options *options);
 /* Trains. QN_INTERRUPTED after a signal. Does not print an error. */
 qn_status session_run(session *s, qn_error *err);
 
-/* Fills the report; prints nothing. */
+/* Fills the report; prints nothing. Where the training ended within a stage, writes the predictions
+ * of that stage first, by the model. */
 qn_status session_report(session *s, qn_train_report *report, qn_error *err);
 
 /* On the writer rank: prints the report, unless quiet or JSON was requested; the caller writes the

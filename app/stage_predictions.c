@@ -13,8 +13,14 @@ int stage_predictions_open(const char *path, const sources *from) {
         return message_usage("add --test FILE or --valid FILE",
                              "--predictions needs a set to predict; a part of the training data "
                              "that --valid sets aside is none");
-    if (mkdir(path, 0777) == 0 || errno == EEXIST)
+    struct stat there;
+    if (mkdir(path, 0777) == 0)
         return -1;
+    if (errno == EEXIST && stat(path, &there) == 0) {
+        if (S_ISDIR(there.st_mode))
+            return -1;
+        errno = ENOTDIR;
+    }
     return message_fail(QN_IO, strerror(errno), path, "name a folder in one that exists");
 }
 

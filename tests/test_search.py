@@ -105,9 +105,14 @@ def test_the_command_trains_the_best(run_quern, table):
     (["--grid", "lr 1 lr 2"], 2, "stands there twice"), (["--grid", "model 'a"], 2, "open quotes"),
     (["--grid", "lr x"], 2, "--lr cannot be"), (["--valid", "0.1"], 2, "does nothing in a search"),
     (["--runs", "r"], 2, "--runs does nothing in a search"),
-    (["--by", "x"], 2, "--by cannot be"), (["--folds", "71"], 1, "too few for 71 folds"),
+    (["--by", "x"], 2, "--by cannot be"), (["--by", "rmse"], 2, "--by rmse is not for classes"), (["--folds", "71"], 1, "too few for 71 folds"),
     (["--grid", "lr 3e38"], 1, "no setting could be trained"),
     (["--grid", "loss mse,binary"], 2, "setting loss binary")])
 def test_refused(run_quern, table, more, status, what):
     done = search(run_quern, table[0], "--quiet", *more, status=status)
     assert what in done.stderr
+
+
+def test_a_search_without_a_result_leaves_no_file(run_quern, table, tmp_path):
+    search(run_quern, table[0], "--quiet", "--run-dir", tmp_path, "--grid", "loss mse,binary", "--folds", 2, status=2)
+    search(run_quern, table[0], "--quiet", "--run-dir", tmp_path, "--grid", "loss mse", "--folds", 2)

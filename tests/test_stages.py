@@ -38,6 +38,19 @@ def test_each_stage_writes_its_predictions(run_quern, sets):
                                     "kind", "--quiet").stdout
 
 
+def test_a_stage_that_ends_early_has_predictions(run_quern, sets):
+    """Those of the model."""
+    train(run_quern, sets, "early", "--stages", "epochs 1 lr 0.3; epochs 40 lr 0.3", "--valid", sets / "test.csv",
+          "--early-stopping", 1, "--predictions", sets / "early-predictions")
+    run_quern("predict", sets / "early", "--data", sets / "test.csv", "--quiet", "-o", sets / "p.csv")
+    assert (sets / "early-predictions" / "stage2-valid.csv").read_text() == (sets / "p.csv").read_text()
+
+
+def test_predictions_into_a_file(run_quern, sets):
+    done = train(run_quern, sets, "no", "--test", sets / "test.csv", "--predictions", sets / "test.csv", status=1)
+    assert "Not a directory" in done.stderr and not (sets / "no").exists()
+
+
 def test_one_stage_is_none(run_quern, sets):
     train(run_quern, sets, "one", "--stages", "Epochs 3 LR 0.2;", "--schedule", "step", "--lr-step", 2)
     train(run_quern, sets, "plain", "--epochs", 3, "--lr", 0.2, "--schedule", "step", "--lr-step", 2)

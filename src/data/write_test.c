@@ -169,8 +169,8 @@ static void options_of(const qn_data *data, const char *format, qn_data_options 
             continue;
         strcpy(texts, found + strlen(known[i].name));
         texts[strcspn(texts, ";`")] = '\0';
-        if (strlen(texts) > 2 && strcmp(texts + strlen(texts) - 2, ", ") == 0)
-            texts[strlen(texts) - 2] = '\0';
+        if (*texts && texts[strlen(texts) - 1] == ' ')
+            texts[strlen(texts) - 1] = '\0';
         *(const char **)((char *)options + known[i].at) = texts;
         texts += strlen(texts) + 1;
     }
