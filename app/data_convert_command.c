@@ -27,11 +27,7 @@ static const option convert_options[] = {
      .fallback = "every core"},
     {.name = "quiet", .kind = OPTION_FLAG, AT(quiet), .help = "print errors only"},
     {.name = "json", .kind = OPTION_FLAG, AT(json), .help = "print one JSON object instead"},
-    {.heading = "Data", .more = source_label_options, AT(from)},
-    {.more = source_weight_options, AT(from)},
-    {.more = source_column_options, AT(from)},
-    {.more = source_image_options, AT(from)},
-    {.more = source_unlabelled_options, AT(from)},
+    SOURCE_FILE_OPTIONS(offsetof(convert_flags, from)),
     {.name = NULL}};
 
 static int check_flags(const convert_flags *f) {

@@ -33,11 +33,7 @@ static const option head_options[] = {{.heading = "Options",
                                        .kind = OPTION_FLAG,
                                        AT(json),
                                        .help = "print one JSON object instead, with all columns"},
-                                      {.heading = "Data", .more = source_label_options, AT(from)},
-                                      {.more = source_weight_options, AT(from)},
-                                      {.more = source_column_options, AT(from)},
-                                      {.more = source_image_options, AT(from)},
-                                      {.more = source_unlabelled_options, AT(from)},
+                                      SOURCE_FILE_OPTIONS(offsetof(head_flags, from)),
                                       {.name = NULL}};
 
 /* Features that fit a line, about. */

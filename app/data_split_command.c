@@ -67,11 +67,7 @@ static const option split_options[] = {
      .kind = OPTION_FLAG,
      AT(json),
      .help = "print one JSON object for each part instead"},
-    {.heading = "Data", .more = source_label_options, AT(from)},
-    {.more = source_weight_options, AT(from)},
-    {.more = source_column_options, AT(from)},
-    {.more = source_image_options, AT(from)},
-    {.more = source_unlabelled_options, AT(from)},
+    SOURCE_FILE_OPTIONS(offsetof(split_flags, from)),
     {.name = NULL}};
 
 /* ------------------------------------------------------------------ --parts */

@@ -59,8 +59,9 @@ static void long_help(void) {
     puts("\nOptions are written --name VALUE or --name=VALUE, in any order.\n"
          "\nProgress, notes and errors go to stderr, results to stdout. With --json, stdout\n"
          "carries one JSON object a line, and stderr only errors. An error says what is\n"
-         "wrong, where, and what to do. A command that fails changes no file, except\n"
-         "checkpoints that were asked for.");
+         "wrong, where, and what to do. A file is written whole, or not at all. A command\n"
+         "that fails leaves what was complete before: checkpoints, records of runs,\n"
+         "predictions after a stage, parts of data split.");
     print_facts("Exit codes", manual_exit_codes, 3);
     print_facts("Environment", manual_environment, 9);
 }

@@ -41,6 +41,15 @@ extern const option source_image_options[];      /* --shape, --resize, --skip-br
                                                      --no-cache */
 extern const option source_test_options[];       /* --test, --test-labels, --test-query */
 
+/* Rows of a table: all that describes one file of data; `at` is the place of its source_flags. */
+#define SOURCE_FILE_OPTIONS(at)                                                                    \
+    {.heading = "Data", .more = source_label_options, .place = (at)},                              \
+        {.more = source_weight_options, .place = (at)},                                            \
+        {.more = source_column_options, .place = (at)},                                            \
+        {.more = source_image_options, .place = (at)}, {                                           \
+        .more = source_unlabelled_options, .place = (at)                                           \
+    }
+
 typedef struct sources {
     qn_data *train, *valid, *test; /* NULL if there is none */
     float valid_fraction;          /* 0 unless --valid was one */
