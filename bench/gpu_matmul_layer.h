@@ -204,7 +204,7 @@ static inline void train(trained *t, const qn__gpu_driver *driver, uint32_t inde
     notes_count = 0;
     must(qn__gpu_open(&noting, index, &compute, &t->program, &t->worker, &err), "the device", &err);
     must(qn__gpu_load(t->worker, &state, &err), "the parameters", &err);
-    must(qn__gpu_train_grains(t->worker, &batch, 0, grains, &err), "a step", &err);
+    must(qn__gpu_train(t->worker, &batch, &err), "a step", &err);
     keep_notes(t);
     const qn__worker *w = t->worker;
     const size_t numbers = net->n * (size_t)qn__gpu_ld(net->n);

@@ -18,17 +18,17 @@ static qn_status open_worker(uint32_t index, const qn_compute *compute, const qn
 static const qn__device_table device = {
     .version = QN__DEVICE_VERSION,
     .name = "emulated",
+    .jobs = QN__GPU_JOBS,
     .supports = qn__gpu_supports,
     .open = open_worker,
     .close = qn__gpu_close,
     .load = qn__gpu_load,
     .save = qn__gpu_save,
-    .train_grains = qn__gpu_train_grains,
+    .run = qn__gpu_run,
     .collect = qn__gpu_collect,
     .update = qn__gpu_update,
     .train_step = qn__gpu_train_step,
     .flush = qn__gpu_flush,
-    .apply = qn__gpu_apply,
     .busy = qn__gpu_busy,
     .traffic = qn__gpu_traffic,
 };
@@ -44,6 +44,11 @@ static int begin(void **state) {
     counts = (emulated_counts){0};
     driver = &one_by_one;
     return 0;
+}
+
+static qn_status first_grain(qn__worker *w, const test_case *c, qn_error *err) {
+    const qn__job job = {.kind = QN__JOB_TRAIN, .batch = &c->batch[0]};
+    return qn__gpu_run(w, &job, 0, 1, &(qn__outlet){0}, err);
 }
 
 /* Bytes that a worker for the case takes for itself. */
@@ -210,7 +215,7 @@ static void test_a_step_costs_what_is_said(void **state) {
     driver = &recording;
     /* A shared step: sums come down once and go up once. */
     w = open_loaded(&c);
-    assert_int_equal(qn__gpu_train_grains(w, &c.batch[0], 0, 1, NULL), QN_OK);
+    assert_int_equal(first_grain(w, &c, NULL), QN_OK);
     int64_t *sums = qn__alloc(c.program.parameters, sizeof *sums, NULL);
     before = counts;
     assert_int_equal(qn__gpu_collect(w, sums, &tally, NULL), QN_OK);
@@ -367,7 +372,7 @@ static qn_status everything(qn__worker *w, const test_case *c, const expected *e
     if (status == QN_OK)
         status = qn__gpu_flush(w, &tally, err);
     if (status == QN_OK)
-        status = qn__gpu_train_grains(w, &c->batch[0], 0, 1, err);
+        status = first_grain(w, c, err);
     if (status == QN_OK)
         status = qn__gpu_collect(w, sums, &tally, err);
     if (status == QN_OK)

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "ranks_case_test.h"
+#include "host_job_case_test.h"
 #include "base/clock.h"
 #include "cluster/rendezvous/rendezvous.h"
 #include "device/cpu/worker/cpu_table.h"
@@ -79,10 +79,10 @@ static void maybe_die(place at) {
     raise(SIGKILL);
 }
 
-static qn_status grains(qn__worker *w, const qn__batch *batch, uint32_t first, uint32_t count,
-                        qn_error *err) {
-    maybe_die(IN_GRAINS);
-    return qn__fake_device.train_grains(w, batch, first, count, err);
+static qn_status run(qn__worker *w, const qn__job *job, uint32_t first, uint32_t count,
+                     const qn__outlet *sums, qn_error *err) {
+    maybe_die(job->kind == QN__JOB_APPLY ? IN_APPLY : IN_GRAINS);
+    return qn__fake_device.run(w, job, first, count, sums, err);
 }
 
 static qn_status collect(qn__worker *w, int64_t *sums, qn__tally *tally, qn_error *err) {
@@ -94,12 +94,6 @@ static qn_status update(qn__worker *w, const qn__update *numbers, const int64_t 
                         qn_error *err) {
     maybe_die(IN_UPDATE);
     return qn__fake_device.update(w, numbers, sums, err);
-}
-
-static qn_status apply(qn__worker *w, const qn__batch *batch, qn__applied *applied,
-                       qn__tally *tally, qn_error *err) {
-    maybe_die(IN_APPLY);
-    return qn__fake_device.apply(w, batch, applied, tally, err);
 }
 
 static qn_status save(qn__worker *w, qn__state *state, qn_error *err) {
@@ -128,10 +122,9 @@ static void live(stage *s, uint32_t rank, doom doomed) {
     const qn__fake_plan plan = {.count = 1, .device = {{.rate = 500}}};
     qn__device_table mortal = qn__fake_device;
     const qn__member member = {.device = &mortal};
-    mortal.train_grains = grains;
+    mortal.run = run;
     mortal.collect = collect;
     mortal.update = update;
-    mortal.apply = apply;
     mortal.save = save;
     here = s;
     own = doomed;
@@ -341,9 +334,59 @@ static void test_two_ranges_at_once(void **state) {
     }
 }
 
+/* --------------------------------------------------------------- a host job in which ranks die */
+
+static void die_at_grain(uint32_t grain) {
+    if (own.call == 1 + grain)
+        maybe_die(IN_GRAINS);
+}
+
+static void live_counting(stage *s, uint32_t rank, doom doomed) {
+    static counting c = {.at_grain = die_at_grain};
+    hand *h = &s->hands[rank];
+    own = doomed;
+    own.rank = rank;
+    told = own.call ? own.call - 1 : 0;
+    here = s;
+    c.apart = (int)(s->hands[0].run.seed & 1);
+    h->user = &c;
+    h->status = hand_joins(h);
+    const qn_compute compute = {
+        .size = sizeof compute, .threads = 1 + (int)(rank % 2), .cluster = h->run.cluster};
+    if (h->status == QN_OK)
+        h->status = counting_on_rank(h, &compute);
+    finish(s, rank);
+}
+
+/* In the first run the ranks share the grains equally: 60 each. */
+static void test_a_host_job(void **state) {
+    (void)state;
+    for (uint32_t trial = 0; trial < 8; ++trial) {
+        char rendezvous[32];
+        pid_t process[RANKS];
+        stage *s = make_stage();
+        doom doomed[RANKS] = {0};
+        const uint32_t who = trial % RANKS, other = (who + 1 + trial / 4) % RANKS;
+        s->hands[0].run.seed = trial;
+        doomed[who] = (doom){IN_GRAINS, 1 + 60 * who + 7 * trial, who};
+        if (trial > 3)
+            doomed[other] = (doom){IN_GRAINS, 1 + 60 * other + 30, other};
+        start_as(s, process, rendezvous, doomed, live_counting);
+        if (!all_ended(process))
+            fail_msg("trial %u: the ranks hang", trial);
+        const uint32_t dead = atomic_load(&s->dying);
+        if (!(dead >> who & 1))
+            fail_msg("trial %u: rank %u did not die", trial, who);
+        for (uint32_t r = 0; r < RANKS; ++r)
+            if (!(dead >> r & 1) && (s->hands[r].status != QN_OK || s->hands[r].code != 7))
+                fail_msg("trial %u, rank %u: %s", trial, r, s->hands[r].run.err.what);
+        munmap(s, sizeof *s);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_two_ranges_at_once),
-                                       cmocka_unit_test(test_every_place),
-                                       cmocka_unit_test(test_any_rank_at_any_moment)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_host_job), cmocka_unit_test(test_two_ranges_at_once),
+        cmocka_unit_test(test_every_place), cmocka_unit_test(test_any_rank_at_any_moment)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

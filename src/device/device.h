@@ -5,11 +5,14 @@
  * one thread at a time. All arrays that are passed to a worker are in the canonical order of
  * num/program.h: for each layer the weights [out][in], then the biases [out].
  *
- * A step of training: every worker computes some grains (train_grains), its sums are added to the
- * total (collect), and every worker applies the same update (update). A worker that computes a
- * rank's whole share may write its sums directly to the buffer of the reduction (train_share). A
- * worker that computes the whole step may do all three in one pass (train_step). Grains and sums
- * are defined by docs/exactness.md, so that all these calls give the same bytes. */
+ * One entry computes all jobs (run): grains of a training, of an application of the network, or of
+ * a *host job*, which is a function of this process. A device lists the kinds that it computes.
+ *
+ * A step of training: every worker computes some grains (run), its sums are added to the total
+ * (collect), and every worker applies the same update (update). A worker that computes a rank's
+ * whole share may write its sums directly to the buffer of the reduction. A worker that computes
+ * the whole step may do all three in one pass (train_step). Grains and sums are defined by
+ * docs/exactness.md, so that all these calls give the same bytes. */
 #ifndef QN_DEVICE_DEVICE_H
 #define QN_DEVICE_DEVICE_H
 
@@ -20,11 +23,11 @@
 #include <stdint.h>
 
 /* Version of this table's layout; a backend of another version is not registered. */
-enum { QN__DEVICE_VERSION = 4 };
+enum { QN__DEVICE_VERSION = 5 };
 
 /* Items to read from; owned by the caller. A feed that is trained on, and all that it points to,
- * must not change while the worker is open: it may be kept on a device. A feed of apply need only
- * be valid during the call, and another one may then have the same address. */
+ * must not change while the worker is open: it may be kept on a device. A feed that is applied need
+ * only be valid during the call, and another one may then have the same address. */
 typedef struct qn__feed {
     int bytes; /* 1: values are uint8_t, 0: float */
     uint32_t features;
@@ -42,11 +45,11 @@ typedef struct qn__batch {
     const qn__feed *feed;
     const qn__permutation *order; /* position -> item; NULL: the position itself */
     uint64_t first;               /* position of the first item */
-    uint32_t items;               /* at most program->batch in training, qn__apply_room in apply */
+    uint32_t items;
     uint32_t epoch;
 } qn__batch;
 
-/* The most items of one call of apply: 1024, or a grain if grains are larger. */
+/* The most items of one call that applies: 1024, or a grain if grains are larger. */
 static inline uint32_t qn__apply_room(const qn__program *program) {
     return program->grain > 1024 ? program->grain : 1024;
 }
@@ -58,7 +61,7 @@ typedef struct qn__state {
     float *slot[2];
 } qn__state;
 
-/* The results of apply for each item of the batch; any pointer may be NULL. */
+/* The results of each item of a batch that is applied; any pointer may be NULL. */
 typedef struct qn__applied {
     int32_t *classes;
     float *scores;
@@ -71,12 +74,44 @@ typedef struct qn__traffic {
     double seconds_up, seconds_down; /* as the host or the device's own clock measured it */
 } qn__traffic;
 
-/* Where train_share writes its sums. */
+typedef enum qn__job_kind {
+    QN__JOB_TRAIN, /* forward and backward pass: the sums of the gradient */
+    QN__JOB_APPLY, /* forward pass without dropout: results of each item */
+    QN__JOB_HOST   /* a function of this process: its sums */
+} qn__job_kind;
+enum { QN__JOB_KINDS = 3 };
+
+/* A job that is a function over grains; what a grain is, only the function knows. The result of a
+ * grain depends on the context and on its number alone. */
+typedef struct qn__host_job {
+    void *context; /* not changed while the job runs, unless each grain has places of its own */
+    /* Optional, both or none: memory that a thread needs beside the context. NULL: QN_MEMORY. */
+    void *(*open)(void *context, qn_error *err);
+    void (*close)(void *scratch);
+    /* Adds the results of the grains first .. first+count-1 to `words`. Several threads call it at
+     * the same time, each with its own scratch (NULL without `open`) and other grains. */
+    qn_status (*grains)(void *context, void *scratch, uint32_t first, uint32_t count,
+                        int64_t *words, qn_error *err);
+    uint64_t words; /* number of words */
+    int apart; /* 1: no two grains have a word in common, and a grain that is computed again writes
+                  the same; so threads and workers need no words of their own */
+} qn__host_job;
+
+/* What to compute. */
+typedef struct qn__job {
+    qn__job_kind kind;
+    const qn__batch *batch;   /* TRAIN, APPLY: its grains are those of the program */
+    qn__applied *applied;     /* APPLY: places for all items of the batch; NULL: none */
+    const qn__host_job *host; /* HOST */
+} qn__job;
+
+/* Where the sums of a call go. */
 typedef struct qn__outlet {
-    int64_t *sums; /* `parameters` elements, overwritten */
-    /* May be NULL. Reports that words first .. first+words-1, and all behind them, are final: the
-     * last layers come first. Called by the thread that called train_share, while others may still
-     * compute; not every word need be reported. */
+    int64_t *words;   /* TRAIN: NULL, or `parameters` elements; HOST: host->words elements */
+    qn__tally *tally; /* may be NULL in APPLY; without words it is not used in TRAIN */
+    /* TRAIN with words; may be NULL. Reports that words first .. first+words-1, and all behind
+     * them, are final: the last layers come first. Called by the thread that called `run`, while
+     * others may still compute; not every word need be reported. */
     void (*ready)(void *user, uint64_t first, uint64_t words);
     void *user;
 } qn__outlet;
@@ -96,15 +131,20 @@ typedef struct qn__device_table {
      * open large libraries, is not called. */
     int (*likely)(void);
 
+    uint32_t jobs; /* the kinds of jobs that it computes: qn__job_bit of each */
+    int in_place;  /* 1: training can write its sums to sums->words */
+
     /* 1 when the device has all operations of the program in exact form. */
     int (*supports)(const qn__program *program);
 
     /* Optional. Why there is no device of this kind, with a remedy; "" when there is one. */
     const char *(*absence)(void);
 
-    /* Makes a worker. The program must outlive the worker. QN_UNSUPPORTED when the device does not
-     * keep the contract (its self-test runs here), QN_DEVICE when it cannot be used for another
-     * reason, such as lack of memory; both name the device and the reason. */
+    /* Makes a worker. The program must outlive the worker; NULL: the worker will compute host jobs
+     * only, and none of the functions but run, close, busy and traffic will be called.
+     * QN_UNSUPPORTED when the device does not keep the contract (its self-test runs here),
+     * QN_DEVICE when it cannot be used for another reason, such as lack of memory; both name the
+     * device and the reason. */
     qn_status (*open)(uint32_t index, const qn_compute *compute, const qn__program *program,
                       qn__worker **out, qn_error *err);
     void (*close)(qn__worker *worker);
@@ -114,21 +154,25 @@ typedef struct qn__device_table {
     qn_status (*load)(qn__worker *worker, const qn__state *state, qn_error *err);
     qn_status (*save)(qn__worker *worker, qn__state *state, qn_error *err);
 
-    /* Forward and backward pass over the grains first .. first+count-1 of the batch; gradients and
-     * tally are added to the worker's sums. QN_NUMERIC when a number was out of range, QN_DEVICE
-     * when the device failed. After a failure the worker's sums are undefined until load. */
-    qn_status (*train_grains)(qn__worker *worker, const qn__batch *batch, uint32_t first,
-                              uint32_t count, qn_error *err);
+    /* Computes the grains first .. first+count-1 of a job; count > 0. QN_NUMERIC when a number was
+     * out of range, QN_DEVICE when the device failed.
+     *
+     * TRAIN, at most program->batch items: without words, gradients and tally are added to the
+     * worker's own sums, which collect fetches. After a failure these are undefined until load.
+     * With words, only if in_place is 1 and the step has no earlier grains: the words are
+     * overwritten, with what load, these grains and collect would give; the tally is added, and the
+     * worker's own sums stay zero. After a failure the words are undefined.
+     *
+     * APPLY, at most qn__apply_room items: with labels in the feed, adds loss, correct answers and
+     * items to the tally. QN_NUMERIC names the first item with an output that is not finite.
+     *
+     * HOST: adds to the words, and `count` to the items of the tally. A failure is that of the
+     * lowest grain that failed; the words are then undefined. */
+    qn_status (*run)(qn__worker *worker, const qn__job *job, uint32_t first, uint32_t count,
+                     const qn__outlet *sums, qn_error *err);
 
     /* Adds the worker's sums to sums[parameters] and *tally and sets its own to zero. */
     qn_status (*collect)(qn__worker *worker, int64_t *sums, qn__tally *tally, qn_error *err);
-
-    /* Optional. Has the result of load, train_grains of these grains and collect, if the step has
-     * no earlier grains: the sums are written once to the outlet, and the tally is added. The
-     * worker's own sums stay zero. After a failure outlet->sums is undefined. */
-    qn_status (*train_share)(qn__worker *worker, const qn__batch *batch, uint32_t first,
-                             uint32_t count, const qn__outlet *outlet, qn__tally *tally,
-                             qn_error *err);
 
     /* Applies the optimiser with the combined sums of the step. */
     qn_status (*update)(qn__worker *worker, const qn__update *update, const int64_t *sums,
@@ -145,11 +189,6 @@ typedef struct qn__device_table {
     /* Optional. Waits for all incomplete steps and adds the rest of their results to *tally. The
      * team calls it before any other function follows train_step. */
     qn_status (*flush)(qn__worker *worker, qn__tally *tally, qn_error *err);
-
-    /* Forward pass without dropout. With labels in the feed, and `tally` not NULL, adds loss, right
-     * answers and items. QN_NUMERIC names the first item with an output that is not finite. */
-    qn_status (*apply)(qn__worker *worker, const qn__batch *batch, qn__applied *applied,
-                       qn__tally *tally, qn_error *err);
 
     /* Optional. Seconds that each of the worker's cores has computed since open; returns their
      * number. */
@@ -170,6 +209,8 @@ typedef struct qn__device_table {
      * items; 0 items: what does not depend on them. UINT64_MAX: more than can be counted. */
     uint64_t (*memory)(const qn_compute *compute, const qn__program *program, uint32_t items);
 } qn__device_table;
+
+static inline uint32_t qn__job_bit(qn__job_kind kind) { return 1u << kind; }
 
 /* The registered backends in a fixed order; ends with NULL. */
 extern const qn__device_table *const qn__devices[];

@@ -83,13 +83,14 @@ static double one_share(bench *b, uint32_t grains) {
     const qn__batch batch = next_batch(b);
     qn__tally tally = {0};
     const double begun = qn__now();
-    if (b->rank->members == 1 && b->device->train_share) {
-        const qn__outlet outlet = {.sums = b->rank->part};
-        b->device->train_share(b->worker, &batch, 0, grains, &outlet, &tally, &b->rank->error);
+    const int in_place = b->rank->members == 1 && b->device->in_place;
+    const qn__job job = {.kind = QN__JOB_TRAIN, .batch = &batch};
+    const qn__outlet to = {.words = in_place ? b->rank->part : NULL, .tally = &tally};
+    if (!in_place)
+        memset(b->rank->part, 0, n * sizeof *b->rank->part);
+    b->device->run(b->worker, &job, 0, grains, &to, &b->rank->error);
+    if (in_place)
         return qn__now() - begun;
-    }
-    memset(b->rank->part, 0, n * sizeof *b->rank->part);
-    b->device->train_grains(b->worker, &batch, 0, grains, &b->rank->error);
     if (b->rank->error.status == QN_OK)
         b->device->collect(b->worker, b->rank->part, &tally, &b->rank->error);
     return qn__now() - begun;

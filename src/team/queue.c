@@ -192,12 +192,12 @@ static uint32_t size_for(const qn__queue *q, uint32_t worker, double now) {
     const qn__turn *t = &q->turn[worker];
     if (q->sharing == QN__SHARE_CHUNKS)
         return q->chunk < q->left ? q->chunk : q->left;
-    if (t->speed.each <= 0 || t->skipped >= TRY_AGAIN)
-        return 1;
     outlook o;
     look_ahead(q, worker, now, &o);
     if (o.count < 2)
         return q->left;
+    if (t->speed.each <= 0 || t->skipped >= TRY_AGAIN)
+        return 1;
     const double due = due_now(&o, q->left);
     if (due < 1)
         return 0;

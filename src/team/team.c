@@ -49,6 +49,19 @@ typedef struct opening {
     const qn__member *members;
 } opening;
 
+/* 0: the member's error has the reason. */
+static int can_compute(qn__team_member *m, const qn__program *program) {
+    if (program ? m->device->supports(program) : (m->device->jobs & qn__job_bit(QN__JOB_HOST)) != 0)
+        return 1;
+    if (program)
+        qn__member_lacks(m->name, m->device, program, &m->error);
+    else
+        qn__fail(&m->error, QN_UNSUPPORTED, "%s computes networks only", m->name);
+    if (!program)
+        qn__remedy(&m->error, QN_UNSUPPORTED, "use `compute.devices` cpu");
+    return 0;
+}
+
 static void open_body(void *context, int index) {
     const opening *o = context;
     qn__team_member *m = &o->team->member[index];
@@ -56,10 +69,8 @@ static void open_body(void *context, int index) {
     const double begun = qn__now();
     if (o->members[index].threads)
         compute.threads = o->members[index].threads;
-    if (!m->device->supports(o->team->program)) {
-        qn__member_lacks(m->name, m->device, o->team->program, &m->error);
+    if (!can_compute(m, o->team->program))
         return;
-    }
     m->device->open(m->index, &compute, o->team->program, &m->worker, &m->error);
     m->busy += m->worker ? 0 : qn__now() - begun;
 }
@@ -110,11 +121,14 @@ static qn_status begin_queues(qn__team *t, const qn__member *members, qn_error *
     if (qn__queue_begin(&t->sharing.pieces, t->count) != 0)
         return qn__fail(err, QN_MEMORY, "cannot make the queue of pieces");
     ++t->sharing.queues;
+    if (qn__queue_begin(&t->sharing.host, t->count) != 0)
+        return qn__fail(err, QN_MEMORY, "cannot make the queue of host jobs");
+    ++t->sharing.queues;
     t->sharing.pieces.keeps = 1;
     if (t->sharing.fixed)
-        t->sharing.queue.sharing = QN__SHARE_FIXED;
+        t->sharing.queue.sharing = t->sharing.host.sharing = QN__SHARE_FIXED;
     for (uint32_t i = 0; i < t->count; ++i)
-        t->sharing.queue.turn[i].weight = members[i].share;
+        t->sharing.queue.turn[i].weight = t->sharing.host.turn[i].weight = members[i].share;
     return QN_OK;
 }
 
@@ -122,7 +136,7 @@ static qn_status begin_queues(qn__team *t, const qn__member *members, qn_error *
 static void begin_choosing(qn__team *t) {
     const qn__program *p = t->program;
     const uint32_t ranks = t->cluster ? qn_cluster_alive(t->cluster) : 1;
-    const uint64_t grains = ((uint64_t)p->batch + p->grain - 1) / p->grain;
+    const uint64_t grains = p ? ((uint64_t)p->batch + p->grain - 1) / p->grain : 1;
     uint64_t late = 0;
     for (uint32_t i = 0; i < t->count; ++i)
         if (t->member[i].device->train_step && t->member[i].device->flush && !t->cluster)
@@ -156,7 +170,8 @@ static qn_status create(qn__team *t, const qn_compute *compute, const qn__member
     if (status == QN_OK)
         status = begin_log(t, err);
     if (status == QN_OK && t->cluster)
-        status = qn__cluster_reserve(t->cluster, QN__TALLY_WORDS + t->program->parameters, err);
+        status = qn__cluster_reserve(
+            t->cluster, QN__TALLY_WORDS + (t->program ? t->program->parameters : 0), err);
     if (status == QN_OK)
         begin_choosing(t);
     return status;
@@ -191,9 +206,11 @@ qn_status qn__team_create(const qn__program *program, const qn_compute *compute,
     qn__portion portion = {0};
     const int given = members != NULL;
     *out = NULL;
+    if (!program && (!own.devices || strcmp(own.devices, "auto") == 0))
+        own.devices = "cpu"; /* nothing else is looked for */
     qn_status status = qn__host_check(err);
     if (status == QN_OK && !given)
-        status = qn__members_of(compute, found, QN__MAX_WORKERS, &count, err);
+        status = qn__members_of(&own, found, QN__MAX_WORKERS, &count, err);
     if (status == QN_OK)
         status = qn__portion_take(&own, given ? NULL : found, &count, &portion, err);
     if (status == QN_OK)
@@ -217,6 +234,8 @@ void qn__team_destroy(qn__team *t) {
         qn__queue_end(&t->sharing.queue);
     if (t->sharing.queues > 1)
         qn__queue_end(&t->sharing.pieces);
+    if (t->sharing.queues > 2)
+        qn__queue_end(&t->sharing.host);
     qn__free(t->history.spare.state.parameters);
     qn__free(t->history.spare.state.slot[0]);
     qn__free(t->history.spare.state.slot[1]);
@@ -299,6 +318,7 @@ static void lose(qn__team *t, uint32_t index) {
     m->version = QN__NO_VERSION;
     qn__queue_lose(&t->sharing.queue, index); /* nobody waits for it */
     qn__queue_lose(&t->sharing.pieces, index);
+    qn__queue_lose(&t->sharing.host, index);
     qn__chooser_alive(&t->sharing.chooser, left);
     tell(t, text);
 }

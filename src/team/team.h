@@ -1,7 +1,8 @@
 /* The team: the workers of this rank, the queue of their grains, and this rank's part in the
  * reductions of a cluster.
  *
- * Above it a job calls for a step; below it devices compute grains. Only the team knows the number
+ * Above it a job calls for a step, an application or the sums of a function; below it devices
+ * compute grains. Only the team knows the number
  * of workers, which of them take part in a step, which have the newest state, and which were lost.
  * One thread at a time uses a team.
  *
@@ -9,9 +10,9 @@
  * last state that any of them has, over the steps that the team has logged. A rank without any
  * worker fails with QN_DEVICE; the other ranks continue after it has left.
  *
- * Among ranks qn__team_create, qn__team_step and qn__team_apply are collective: every rank makes
- * the same calls in the same order, with equal states. They return QN_CLUSTER, and failures passed
- * to qn__cluster_fail. */
+ * Among ranks qn__team_create, qn__team_step, qn__team_apply and qn__team_run are collective: every
+ * rank makes the same calls in the same order, with equal states. They return QN_CLUSTER, and
+ * failures passed to qn__cluster_fail. */
 #ifndef QN_TEAM_TEAM_H
 #define QN_TEAM_TEAM_H
 
@@ -30,11 +31,13 @@ typedef struct qn__member {
                        it */
 } qn__member;
 
-/* Opens a worker on each member (1 .. 64). The program must outlive the team. `members` NULL: they
- * come from compute->devices (team/members.h), and ranks of one machine divide them
- * (team/portion.h). Fails with QN_UNSUPPORTED if a device does not support an operation, or as the
- * device's open does. An optional member that cannot be opened is left out, and the report gives
- * the reason, unless it is the last one. */
+/* Opens a worker on each member (1 .. 64). The program must outlive the team; NULL: the team
+ * computes host jobs only (qn__team_run), "auto" stands for the CPU, and a device that computes
+ * networks only is refused if it was named individually. `members` NULL: they come from
+ * compute->devices (team/members.h), and ranks of one machine divide them (team/portion.h). Fails
+ * with QN_UNSUPPORTED if a device does not support an operation, or as the device's open does. An
+ * optional member that cannot be opened is left out, and the report gives the reason, unless it is
+ * the last one. */
 qn_status qn__team_create(const qn__program *program, const qn_compute *compute,
                           const qn__member *members, uint32_t count, qn__team **out, qn_error *err);
 void qn__team_destroy(qn__team *team);
@@ -80,6 +83,14 @@ qn_status qn__team_flush(qn__team *team, qn__tally *tally, qn_error *err);
  * tallies must have been fetched. */
 qn_status qn__team_apply(qn__team *team, const qn__batch *batch, qn__applied *applied,
                          qn__tally *tally, qn_error *err);
+
+/* The sums of a host job over its grains 0 .. grains-1, grains > 0, by all live workers and ranks:
+ * *words, job->words of them, belong to the team until its next call. The job's function runs at
+ * the same time on threads of several workers; a worker that fails is lost, and others compute its
+ * grains. A QN_NUMERIC of the function is that of the lowest grain, on all ranks; another failure
+ * is this rank's own. Afterwards the team can be used again. */
+qn_status qn__team_run(qn__team *team, const qn__host_job *job, uint32_t grains,
+                       const int64_t **words, qn_error *err);
 
 /* Sets the number of steps of the job, so that a short one does not spend them on trials; the
  * default is many. */

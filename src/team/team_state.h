@@ -55,10 +55,11 @@ typedef struct qn__team_member {
     qn__account account;
     int owes; /* steps may be under way: flush before anything else */
     qn_error error;
-    uint32_t failed_at; /* first grain or piece of the call that failed */
-    int64_t *sums;      /* of a shared step; allocated when first needed */
-    int has_sums;       /* sums were collected into them in this step */
-    qn__tally part;     /* the tally of these sums; in apply that of its pieces */
+    uint32_t failed_at; /* first piece of the call that failed */
+    int64_t *sums;      /* of a shared job, `room` words; allocated when first needed */
+    uint64_t room;
+    int has_sums;   /* sums of this job are in them */
+    qn__tally part; /* the tally of what it computed of the job */
     /* For the report. */
     uint64_t grains, items, steps;
     double busy, training; /* seconds in calls: all, and those in steps */
@@ -110,8 +111,10 @@ typedef struct qn__history {
 
 /* How grains are shared among the members. */
 typedef struct qn__scheduling {
-    qn__queue queue, pieces; /* of a step's grains, of apply's pieces */
-    int queues;              /* number of queues created */
+    qn__queue queue, pieces, host; /* of a step's grains, of apply's pieces, of host jobs */
+    int queues;                    /* number of queues created */
+    /* The function whose speeds `host` has. */
+    qn_status (*measured)(void *, void *, uint32_t, uint32_t, int64_t *, qn_error *);
     qn__chooser chooser;
     int fixed; /* by given shares: all members take part */
     uint64_t (*pick)(void *user, uint64_t step);
@@ -126,8 +129,24 @@ typedef struct qn__reports {
     uint32_t track;
 } qn__reports;
 
+/* How one job is shared. A *piece* is what members and ranks share out: some grains. */
+typedef struct qn__share {
+    qn__job job;
+    qn__reduction_kind reduction;
+    qn__queue *queue;        /* has the speeds of such jobs */
+    const char *span, *unit; /* in the trace */
+    uint32_t grains, pieces;
+    uint32_t each;  /* grains of a piece, but for the last */
+    uint32_t most;  /* grains of a device's call; whole pieces, or all of them in one */
+    uint64_t words; /* of its sums */
+    uint64_t items; /* that the tally of all ranks must have */
+    int apart;      /* 1: the words of pieces are apart; 0: they are added */
+    int tallied;    /* APPLY: the tally is asked for */
+} qn__share;
+
 /* The current call. */
 typedef struct qn__call {
+    qn__share share;
     const qn__batch *asked, *asked_next; /* the caller's arguments, in its memory */
     const qn__batch *batch, *next;
     const qn__update *update;
@@ -138,12 +157,8 @@ typedef struct qn__call {
     int64_t *into;         /* the sums of all members */
     const int64_t *summed; /* the same, or the total of all ranks */
     uint64_t adding;       /* members that take part, and then add their sums */
-    qn__chunk range;       /* the grains that are being shared */
-    qn__applied *applied;
-    qn__applied places; /* among ranks: in the words of the reduction */
-    uint32_t piece;     /* items of a piece of apply */
-    int tallied;
-    uint32_t failed_at;    /* first grain or piece of the call that failed, of all members */
+    qn__chunk range;       /* the pieces that are being shared */
+    uint32_t failed_at;    /* first piece that failed, of all members */
     atomic_uint bad_piece; /* the first that failed */
 } qn__call;
 
@@ -167,6 +182,9 @@ static inline int qn__many(uint64_t set) { return (set & (set - 1)) != 0; }
 uint64_t qn__team_alive(const qn__team *team);
 
 qn_status qn__team_no_worker(qn_error *err);
+
+/* Makes room for so many words in member->sums; old ones may be lost. 0: out of memory. */
+int qn__team_member_room(qn__team_member *member, uint64_t words, qn_error *err);
 
 /* Clears the members' errors, runs `body` for the set, then settles. */
 qn_status qn__team_do(qn__team *team, uint64_t set, void (*body)(void *team, int member),

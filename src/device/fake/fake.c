@@ -106,9 +106,9 @@ static qn_status open_worker(uint32_t index, const qn_compute *compute, const qn
         return QN_MEMORY;
     w->program = program;
     w->index = index;
-    w->slots = qn__optimizer_slots(program->optimizer);
+    w->slots = program ? qn__optimizer_slots(program->optimizer) : 0;
     w->behaviour = plan.device[index];
-    const qn_status status = allocate(w, err);
+    const qn_status status = program ? allocate(w, err) : QN_OK;
     if (status != QN_OK) {
         close_worker(w);
         return status;
@@ -121,7 +121,8 @@ static qn_status open_worker(uint32_t index, const qn_compute *compute, const qn
 /* Discards the worker's sums, which are invalid from now on. */
 static qn_status fail(qn__worker *w, qn_error *err) {
     w->failed = 1;
-    memset(w->parameters, 0xff, w->program->parameters * sizeof *w->parameters);
+    if (w->program)
+        memset(w->parameters, 0xff, w->program->parameters * sizeof *w->parameters);
     return qn__fail(err, QN_DEVICE, "fake device %u failed at grain %llu, as planned", w->index,
                     (unsigned long long)w->grains);
 }
@@ -365,18 +366,22 @@ static qn_status apply_item(qn__worker *w, const qn__batch *batch, uint32_t inde
     return QN_OK;
 }
 
-static qn_status apply(qn__worker *w, const qn__batch *batch, qn__applied *applied,
+static qn_status apply(qn__worker *w, const qn__job *job, uint32_t first, uint32_t count,
                        qn__tally *tally, qn_error *err) {
     const double begun = qn__now();
+    const qn__batch *batch = job->batch;
     const uint32_t grain = w->program->grain;
+    uint64_t items = 0;
     int lost = 0; /* a loss failed; an output that is not finite is reported instead */
     if (fails(w, &w->applies, w->behaviour.fail_apply))
         return fail(w, err);
-    for (uint32_t first = 0; first < batch->items; first += grain) {
-        const uint32_t n = batch->items - first < grain ? batch->items - first : grain;
+    for (uint32_t g = first; g < first + count; ++g) {
+        const uint32_t from = g * grain;
+        const uint32_t n = batch->items - from < grain ? batch->items - from : grain;
         float loss = 0.0f;
-        for (uint32_t i = first; i < first + n; ++i) {
-            const qn_status status = apply_item(w, batch, i, applied, &loss, tally, err);
+        items += n;
+        for (uint32_t i = from; i < from + n; ++i) {
+            const qn_status status = apply_item(w, batch, i, job->applied, &loss, tally, err);
             if (status != QN_OK)
                 return status;
         }
@@ -384,9 +389,36 @@ static qn_status apply(qn__worker *w, const qn__batch *batch, qn__applied *appli
         if (tally && !lost)
             tally->loss += qn__to_units(loss * QN__LOSS_UNIT);
     }
-    keep_pace(w, begun, batch->items);
+    keep_pace(w, begun, items);
     return lost ? qn__fail(err, QN_NUMERIC, "the loss became NaN or too large to be summed")
                 : QN_OK;
+}
+
+/* A grain counts as an item. */
+static qn_status host_grains(qn__worker *w, const qn__host_job *job, uint32_t first, uint32_t count,
+                             const qn__outlet *sums, qn_error *err) {
+    const double begun = qn__now();
+    void *scratch = job->open ? job->open(job->context, err) : NULL;
+    qn_status status = job->open && !scratch ? QN_MEMORY : QN_OK;
+    for (uint32_t g = first; status == QN_OK && g < first + count; ++g) {
+        status = before_grain(w, err);
+        if (status == QN_OK)
+            status = job->grains(job->context, scratch, g, 1, sums->words, err);
+        sums->tally->items += status == QN_OK;
+    }
+    if (scratch)
+        job->close(scratch);
+    keep_pace(w, begun, count);
+    return status;
+}
+
+static qn_status run(qn__worker *w, const qn__job *job, uint32_t first, uint32_t count,
+                     const qn__outlet *sums, qn_error *err) {
+    if (job->kind == QN__JOB_HOST)
+        return host_grains(w, job->host, first, count, sums, err);
+    if (job->kind == QN__JOB_APPLY)
+        return apply(w, job, first, count, sums->tally, err);
+    return train_grains(w, job->batch, first, count, err);
 }
 
 static int busy(const qn__worker *w, double *seconds, int room) {
@@ -398,9 +430,9 @@ static int busy(const qn__worker *w, double *seconds, int room) {
 /* What the three tables have in common. */
 #define ENTRIES                                                                                    \
     .version = QN__DEVICE_VERSION, .name = "fake", .count = count, .describe = describe,           \
-    .supports = supports, .open = open_worker, .close = close_worker, .load = load, .save = save,  \
-    .train_grains = train_grains, .collect = collect, .update = update, .apply = apply,            \
-    .busy = busy
+    .jobs = (1u << QN__JOB_KINDS) - 1, .supports = supports, .open = open_worker,                  \
+    .close = close_worker, .load = load, .save = save, .run = run, .collect = collect,             \
+    .update = update, .busy = busy
 
 const qn__device_table qn__fake_device = {ENTRIES};
 const qn__device_table qn__fake_lone_device = {ENTRIES, .train_step = train_step};

@@ -8,7 +8,7 @@
 enum { QN__FAKE_DEVICES = 8 };
 
 /* How one fake device behaves. Grains and calls are counted from 1 over the life of a worker; 0
- * means never. After a failure every call fails. */
+ * means never. A grain of a host job counts as an item. After a failure every call fails. */
 typedef struct qn__fake_behaviour {
     double rate;      /* items a second, simulated by sleeping; 0: as fast as it can */
     double call;      /* seconds that each call takes before its first item, like a launch */
@@ -22,7 +22,7 @@ typedef struct qn__fake_behaviour {
     uint64_t fail_collect; /* at this call of collect */
     uint64_t fail_step;  /* at this step of its own; the late device reports it with a later call */
     uint64_t fail_flush; /* at this call of flush */
-    uint64_t fail_apply; /* at this call of apply */
+    uint64_t fail_apply; /* at this call that applies */
     uint64_t fail_load, fail_save;
     uint64_t miscount; /* this call of collect counts one item too many */
     uint64_t stall_at; /* waits `stall` seconds before this grain */

@@ -113,22 +113,22 @@ typedef struct qn__gpu_driver {
 
 /* Functions for the device table of a backend: open takes the backend's driver, the others are used
  * directly. */
+enum { QN__GPU_JOBS = 1 << QN__JOB_TRAIN | 1 << QN__JOB_APPLY };
 int qn__gpu_supports(const qn__program *program);
 qn_status qn__gpu_open(const qn__gpu_driver *driver, uint32_t index, const qn_compute *compute,
                        const qn__program *program, qn__worker **out, qn_error *err);
 void qn__gpu_close(qn__worker *worker);
 qn_status qn__gpu_load(qn__worker *worker, const qn__state *state, qn_error *err);
 qn_status qn__gpu_save(qn__worker *worker, qn__state *state, qn_error *err);
-qn_status qn__gpu_train_grains(qn__worker *worker, const qn__batch *batch, uint32_t first,
-                               uint32_t count, qn_error *err);
+/* Jobs of the network only: QN__GPU_JOBS. */
+qn_status qn__gpu_run(qn__worker *worker, const qn__job *job, uint32_t first, uint32_t count,
+                      const qn__outlet *sums, qn_error *err);
 qn_status qn__gpu_collect(qn__worker *worker, int64_t *sums, qn__tally *tally, qn_error *err);
 qn_status qn__gpu_update(qn__worker *worker, const qn__update *update, const int64_t *sums,
                          qn_error *err);
 qn_status qn__gpu_train_step(qn__worker *worker, const qn__batch *batch, const qn__batch *next,
                              const qn__update *update, qn__tally *tally, qn_error *err);
 qn_status qn__gpu_flush(qn__worker *worker, qn__tally *tally, qn_error *err);
-qn_status qn__gpu_apply(qn__worker *worker, const qn__batch *batch, qn__applied *applied,
-                        qn__tally *tally, qn_error *err);
 int qn__gpu_busy(const qn__worker *worker, double *seconds, int room);
 void qn__gpu_traffic(const qn__worker *worker, qn__traffic *traffic);
 qn_status qn__gpu_measure(const qn__gpu_driver *driver, uint32_t index, const qn_compute *compute,

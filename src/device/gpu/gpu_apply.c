@@ -67,8 +67,9 @@ static qn_status apply_piece(qn__worker *w, const qn__batch *batch, const qn__ap
 }
 
 /* What is asked of the items from `at` on. */
-static qn__applied rest_of(const qn__applied *applied, uint32_t at, uint32_t outputs) {
-    qn__applied rest = *applied;
+static qn__applied rest_of(const qn__worker *w, const qn__applied *applied, uint32_t at) {
+    const uint32_t outputs = w->layer[w->program->layers - 1].layer->out;
+    qn__applied rest = applied ? *applied : (qn__applied){0};
     rest.classes = rest.classes ? rest.classes + at : NULL;
     rest.scores = rest.scores ? rest.scores + at : NULL;
     rest.outputs = rest.outputs ? rest.outputs + (size_t)at * outputs : NULL;
@@ -76,17 +77,29 @@ static qn__applied rest_of(const qn__applied *applied, uint32_t at, uint32_t out
 }
 
 /* Pieces of whole grains, as the losses are added by grain. */
-qn_status qn__gpu_apply(qn__worker *w, const qn__batch *batch, qn__applied *applied,
+qn_status qn__gpu_apply(qn__worker *w, const qn__batch *batch, const qn__applied *applied,
                         qn__tally *tally, qn_error *err) {
-    const uint32_t grain = w->program->grain, outputs = w->layer[w->program->layers - 1].layer->out;
+    const uint32_t grain = w->program->grain;
     const uint32_t most = batch->items <= w->room ? batch->items : w->room / grain * grain;
     qn_status status = QN_OK, lost = QN_OK;
     for (uint32_t at = 0; status == QN_OK && at < batch->items; at += most) {
         qn__batch part = *batch;
-        const qn__applied own = applied ? rest_of(applied, at, outputs) : (qn__applied){0};
+        const qn__applied own = rest_of(w, applied, at);
         part.first += at;
         part.items = batch->items - at < most ? batch->items - at : most;
         status = apply_piece(w, &part, &own, tally, &lost, err);
     }
     return status == QN_OK ? lost : status;
+}
+
+qn_status qn__gpu_run(qn__worker *w, const qn__job *job, uint32_t first, uint32_t count,
+                      const qn__outlet *sums, qn_error *err) {
+    const uint64_t grain = w->program->grain, from = first * grain, left = job->batch->items - from;
+    qn__batch part = *job->batch;
+    part.first += from;
+    part.items = (uint32_t)(left < count * grain ? left : count * grain);
+    if (job->kind == QN__JOB_TRAIN)
+        return qn__gpu_train(w, &part, err);
+    const qn__applied own = rest_of(w, job->applied, (uint32_t)from);
+    return qn__gpu_apply(w, &part, &own, sums->tally, err);
 }

@@ -88,22 +88,15 @@ static void compute(qn__gpu_pass *pass, int add, int update) {
     qn__gpu_launch_backward(pass, add, update);
 }
 
-qn_status qn__gpu_train_grains(qn__worker *w, const qn__batch *batch, uint32_t first,
-                               uint32_t count, qn_error *err) {
-    const uint32_t grain = w->program->grain, from = first * grain;
-    const uint32_t to =
-        batch->items - from < count * (uint64_t)grain ? batch->items : from + count * grain;
-    qn__batch part = *batch;
-    part.first += from;
-    part.items = to - from;
+qn_status qn__gpu_train(qn__worker *w, const qn__batch *items, qn_error *err) {
     qn__gpu_source source;
     qn_status_words words;
     qn__gpu_pass pass = {
-        .worker = w, .source = &source, .items = part.items, .training = 1, .err = err};
-    pass.status = qn__gpu_source_of(w, &part, &source, err);
+        .worker = w, .source = &source, .items = items->items, .training = 1, .err = err};
+    pass.status = qn__gpu_source_of(w, items, &source, err);
     if (pass.status == QN_OK)
-        pass.status = qn__gpu_send_step(w, &part, &source, NULL, err);
-    fetch_items(&pass, &part);
+        pass.status = qn__gpu_send_step(w, items, &source, NULL, err);
+    fetch_items(&pass, items);
     compute(&pass, w->sums_count, 0);
     w->sums_count = 1;
     if (pass.status == QN_OK)

@@ -376,4 +376,9 @@ qn_status qn__gpu_status(qn__worker *worker, qn_status_words *words, qn_error *e
 qn_status qn__gpu_add_tally(const qn__worker *worker, const qn_status_words *words,
                             qn__tally *tally, qn_error *err);
 
+/* The two jobs of qn__gpu_run, on all items of a batch: training adds to the worker's own sums. */
+qn_status qn__gpu_train(qn__worker *worker, const qn__batch *items, qn_error *err);
+qn_status qn__gpu_apply(qn__worker *worker, const qn__batch *items, const qn__applied *applied,
+                        qn__tally *tally, qn_error *err);
+
 #endif

@@ -308,7 +308,7 @@ void qn__cpu_norm_put(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t
     if (pass->update)
         qn__cpu_update_piece(pass->worker, pass->update, l, &piece, sums);
     else if (pass->outlet)
-        memcpy(pass->outlet->sums + piece.canonical, sums, piece.columns * sizeof *sums);
+        memcpy(pass->outlet->words + piece.canonical, sums, piece.columns * sizeof *sums);
     for (uint32_t c = 0; !pass->update && !pass->outlet && c < piece.columns; ++c)
         l->bias_sums[piece.at + c] += sums[c];
 }

@@ -10,18 +10,13 @@ qn_status qn__cpu_open(uint32_t index, const qn_compute *compute, const qn__prog
 void qn__cpu_close(qn__worker *worker);
 qn_status qn__cpu_load(qn__worker *worker, const qn__state *state, qn_error *err);
 qn_status qn__cpu_save(qn__worker *worker, qn__state *state, qn_error *err);
-qn_status qn__cpu_train_grains(qn__worker *worker, const qn__batch *batch, uint32_t first,
-                               uint32_t count, qn_error *err);
-qn_status qn__cpu_train_share(qn__worker *worker, const qn__batch *batch, uint32_t first,
-                              uint32_t count, const qn__outlet *outlet, qn__tally *tally,
-                              qn_error *err);
+qn_status qn__cpu_compute(qn__worker *worker, const qn__job *job, uint32_t first, uint32_t count,
+                          const qn__outlet *sums, qn_error *err);
 qn_status qn__cpu_collect(qn__worker *worker, int64_t *sums, qn__tally *tally, qn_error *err);
 qn_status qn__cpu_update(qn__worker *worker, const qn__update *update, const int64_t *sums,
                          qn_error *err);
 qn_status qn__cpu_train_step(qn__worker *worker, const qn__batch *batch, const qn__batch *next,
                              const qn__update *update, qn__tally *tally, qn_error *err);
-qn_status qn__cpu_apply(qn__worker *worker, const qn__batch *batch, qn__applied *applied,
-                        qn__tally *tally, qn_error *err);
 int qn__cpu_busy(const qn__worker *worker, double *seconds, int room);
 qn_status qn__cpu_measure(uint32_t index, const qn_compute *compute, qn_device_rates *rates,
                           qn_error *err);

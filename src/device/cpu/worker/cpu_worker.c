@@ -8,12 +8,16 @@
 #include "num/sums.h"
 #include <string.h>
 
+static int threads_of(const qn_compute *compute) {
+    return compute->threads ? compute->threads : qn__cores();
+}
+
 static void describe(qn__worker *w, const qn_compute *compute, const qn__program *program,
                      const qn__cpu_isa *isa) {
     w->program = program;
     w->kernels = isa->kernels;
     w->intgemm = isa->intgemm;
-    w->threads = compute->threads ? compute->threads : qn__cores();
+    w->threads = threads_of(compute);
     w->bits = qn__arith_bits(program->arith);
     w->slots = qn__optimizer_slots(program->optimizer);
 }
@@ -31,20 +35,19 @@ uint64_t qn__cpu_memory(const qn_compute *compute, const qn__program *program, u
     return bytes == SIZE_MAX ? UINT64_MAX : bytes;
 }
 
-qn_status qn__cpu_open(uint32_t index, const qn_compute *compute, const qn__program *program,
-                       qn__worker **out, qn_error *err) {
-    (void)index;
-    *out = NULL;
-    qn_status status = qn__cpu_check(compute, err);
-    if (status != QN_OK)
-        return status;
+/* Host jobs need threads only. */
+static qn_status open_plain(qn__worker *w, const qn_compute *compute, qn_error *err) {
+    w->threads = threads_of(compute);
+    w->core = qn__alloc((uint64_t)w->threads, sizeof *w->core, err);
+    return w->core ? qn__pool_create(w->threads, 0, &w->pool, err) : QN_MEMORY;
+}
+
+static qn_status open_network(qn__worker *w, const qn_compute *compute, const qn__program *program,
+                              qn_error *err) {
     const qn__cpu_isa *isa = qn__cpu_isa_find(compute->isa);
-    status = qn__cpu_selftest(isa, err);
+    qn_status status = qn__cpu_selftest(isa, err);
     if (status != QN_OK)
         return status;
-    qn__worker *w = qn__alloc(1, sizeof *w, err);
-    if (!w)
-        return QN_MEMORY;
     describe(w, compute, program, isa);
     /* A picture may take a megabyte in each layer: apply takes a batch of them at a time. */
     w->room = qn__program_window(program) ? program->batch : qn__apply_room(program);
@@ -52,8 +55,20 @@ qn_status qn__cpu_open(uint32_t index, const qn_compute *compute, const qn__prog
         w->room = program->batch;
     ++w->room; /* for the row that separates panels */
     status = qn__pool_create(w->threads, 0, &w->pool, err);
-    if (status == QN_OK)
-        status = qn__cpu_allocate(w, err);
+    return status == QN_OK ? qn__cpu_allocate(w, err) : status;
+}
+
+qn_status qn__cpu_open(uint32_t index, const qn_compute *compute, const qn__program *program,
+                       qn__worker **out, qn_error *err) {
+    (void)index;
+    *out = NULL;
+    qn_status status = qn__cpu_check(compute, err);
+    if (status != QN_OK)
+        return status;
+    qn__worker *w = qn__alloc(1, sizeof *w, err);
+    if (!w)
+        return QN_MEMORY;
+    status = program ? open_network(w, compute, program, err) : open_plain(w, compute, err);
     if (status != QN_OK) {
         qn__cpu_close(w);
         return status;
@@ -187,25 +202,22 @@ static qn__batch part_of(const qn__worker *w, const qn__batch *batch, uint32_t f
     return part;
 }
 
-qn_status qn__cpu_train_grains(qn__worker *w, const qn__batch *batch, uint32_t first,
-                               uint32_t count, qn_error *err) {
-    const qn__batch part = part_of(w, batch, first, count);
+static qn_status train_grains(qn__worker *w, const qn__batch *part, qn_error *err) {
     qn_status status = need_sums(w, err);
     if (status != QN_OK)
         return status;
-    qn__cpu_pass pass = {.worker = w, .batch = &part, .training = 1};
-    pass.narrow = qn__cpu_is_narrow(w, &part);
+    qn__cpu_pass pass = {.worker = w, .batch = part, .training = 1};
+    pass.narrow = qn__cpu_is_narrow(w, part);
     if (pass.narrow && need_narrow_sums(w, err) != QN_OK)
         return QN_MEMORY;
     return qn__cpu_run(&pass, &w->tally, err);
 }
 
-qn_status qn__cpu_train_share(qn__worker *w, const qn__batch *batch, uint32_t first, uint32_t count,
-                              const qn__outlet *outlet, qn__tally *tally, qn_error *err) {
-    const qn__batch part = part_of(w, batch, first, count);
-    qn__cpu_pass pass = {.worker = w, .batch = &part, .outlet = outlet, .training = 1};
+static qn_status train_in_place(qn__worker *w, const qn__batch *part, const qn__outlet *sums,
+                                qn_error *err) {
+    qn__cpu_pass pass = {.worker = w, .batch = part, .outlet = sums, .training = 1};
     qn__cpu_begin_progress(w);
-    return qn__cpu_run(&pass, tally, err);
+    return qn__cpu_run(&pass, sums->tally, err);
 }
 
 qn_status qn__cpu_train_step(qn__worker *w, const qn__batch *batch, const qn__batch *next,
@@ -215,22 +227,28 @@ qn_status qn__cpu_train_step(qn__worker *w, const qn__batch *batch, const qn__ba
     return qn__cpu_run(&pass, tally, err);
 }
 
-/* An output that is not finite is more useful to report than a loss. So the pieces behind one
- * whose loss fails are computed, too. */
-qn_status qn__cpu_apply(qn__worker *w, const qn__batch *batch, qn__applied *applied,
-                        qn__tally *tally, qn_error *err) {
-    const uint32_t room = (uint32_t)w->room - 1, grain = w->program->grain;
-    const uint32_t most = batch->items <= room ? batch->items : room / grain * grain;
+/* The places of the results from item `at` on. */
+static qn__applied rest_of(const qn__worker *w, const qn__applied *applied, uint32_t at) {
     const uint32_t outputs = w->layer[w->program->layers - 1].layer->out;
+    qn__applied rest = applied ? *applied : (qn__applied){0};
+    rest.classes = rest.classes ? rest.classes + at : NULL;
+    rest.scores = rest.scores ? rest.scores + at : NULL;
+    rest.outputs = rest.outputs ? rest.outputs + (size_t)at * outputs : NULL;
+    return rest;
+}
+
+/* The items of the batch from `from` on. An output that is not finite is more useful to report than
+ * a loss. So the pieces behind one whose loss fails are computed, too. */
+static qn_status apply(qn__worker *w, const qn__job *job, uint32_t from, uint32_t items,
+                       qn__tally *tally, qn_error *err) {
+    const uint32_t room = (uint32_t)w->room - 1, grain = w->program->grain;
+    const uint32_t most = items <= room ? items : room / grain * grain;
     qn_status loss = QN_OK;
-    for (uint32_t at = 0; at < batch->items; at += most) {
-        qn__applied own = applied ? *applied : (qn__applied){0};
-        qn__batch part = *batch;
-        part.first += at;
-        part.items = batch->items - at < most ? batch->items - at : most;
-        own.classes = own.classes ? own.classes + at : NULL;
-        own.scores = own.scores ? own.scores + at : NULL;
-        own.outputs = own.outputs ? own.outputs + (size_t)at * outputs : NULL;
+    for (uint32_t at = 0; at < items; at += most) {
+        qn__applied own = rest_of(w, job->applied, from + at);
+        qn__batch part = *job->batch;
+        part.first += from + at;
+        part.items = items - at < most ? items - at : most;
         qn__cpu_pass pass = {.worker = w, .batch = &part, .applied = &own};
         const qn_status status = qn__cpu_run(&pass, NULL, err);
         if (status != QN_OK)
@@ -239,6 +257,16 @@ qn_status qn__cpu_apply(qn__worker *w, const qn__batch *batch, qn__applied *appl
             loss = qn__cpu_add_tally(&pass, tally, err);
     }
     return loss;
+}
+
+qn_status qn__cpu_compute(qn__worker *w, const qn__job *job, uint32_t first, uint32_t count,
+                          const qn__outlet *sums, qn_error *err) {
+    if (job->kind == QN__JOB_HOST)
+        return qn__cpu_host(w, job->host, first, count, sums, err);
+    const qn__batch part = part_of(w, job->batch, first, count);
+    if (job->kind == QN__JOB_APPLY)
+        return apply(w, job, first * w->program->grain, part.items, sums->tally, err);
+    return sums->words ? train_in_place(w, &part, sums, err) : train_grains(w, &part, err);
 }
 
 int qn__cpu_busy(const qn__worker *w, double *seconds, int room) {

@@ -99,7 +99,7 @@ typedef struct qn__cpu_layer {
     size_t vector;
     qn__cpu_norm norm; /* of a normalisation only */
     float *weight_slot[2], *bias_slot[2];
-    int64_t *weight_sums, *bias_sums; /* allocated when train_grains is first used */
+    int64_t *weight_sums, *bias_sums; /* allocated for the first grains */
     const float *input;  /* in_panels x rows x 16: in training the outputs of the layer below after
                             dropout; or the inputs */
     float *output;       /* out_panels x rows x 16, before dropout */
@@ -239,10 +239,10 @@ typedef struct qn__cpu_pass {
     const qn__batch *batch;
     const qn__batch *next;    /* items to fetch during the pass, or NULL */
     const qn__update *update; /* NULL: add to the sums, or write to the outlet */
-    const qn__outlet *outlet;
-    const int64_t *totals; /* of the step; update without a gradient only */
-    int64_t *into;         /* collect only */
-    qn__applied *applied;  /* apply only */
+    const qn__outlet *outlet; /* training writes its sums there */
+    const int64_t *totals;    /* of the step; update without a gradient only */
+    int64_t *into;            /* collect only */
+    qn__applied *applied;     /* apply only */
     int training;
     int follows; /* layers that are `followed` are computed with the next one */
     int narrow;  /* all in one phase: cpu_narrow.c */
@@ -536,6 +536,10 @@ int qn__cpu_is_narrow(const qn__worker *worker, const qn__batch *batch);
 size_t qn__cpu_narrow_room(const qn__worker *worker);
 void qn__cpu_narrow(const qn__cpu_pass *pass, int thread);
 void qn__cpu_narrow_end(const qn__cpu_pass *pass);
+
+/* Grains of a host job on all threads (cpu_host.c); as the device table's `run`. */
+qn_status qn__cpu_host(qn__worker *worker, const qn__host_job *job, uint32_t first, uint32_t count,
+                       const qn__outlet *sums, qn_error *err);
 
 /* Runs a pass: all phases on all cores. Adds to the tally; QN_NUMERIC as the device table says. */
 qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err);

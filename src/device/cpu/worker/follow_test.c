@@ -74,10 +74,11 @@ static qn_status apply(network *n, float *output, qn_error *err) {
     const qn__batch batch = {.feed = &feed, .items = 1};
     qn__applied applied = {.outputs = output};
     qn__tally tally = {0};
+    const qn__job job = {.kind = QN__JOB_APPLY, .batch = &batch, .applied = &applied};
     qn__worker *w;
     assert_int_equal(qn__cpu_device.open(0, &compute, &n->program, &w, err), QN_OK);
     assert_int_equal(qn__cpu_device.load(w, &state, err), QN_OK);
-    const qn_status status = qn__cpu_device.apply(w, &batch, &applied, &tally, err);
+    const qn_status status = qn__cpu_device.run(w, &job, 0, 1, &(qn__outlet){.tally = &tally}, err);
     qn__cpu_device.close(w);
     return status;
 }

@@ -83,7 +83,9 @@ static void compute(const qn__program *p, const qn__feed *feed, const char *isa,
     assert_int_equal(qn__cpu_device.open(0, &own, p, &w, NULL), QN_OK);
     assert_int_equal(qn__cpu_device.load(w, &state, NULL), QN_OK);
     assert_true(qn__cpu_is_narrow(w, &batch));
-    got->status = qn__cpu_device.train_grains(w, &batch, 0, (items - 1) / p->grain + 1, NULL);
+    const qn__job job = {.kind = QN__JOB_TRAIN, .batch = &batch};
+    const uint32_t grains = (items - 1) / p->grain + 1;
+    got->status = qn__cpu_device.run(w, &job, 0, grains, &(qn__outlet){0}, NULL);
     if (got->status == QN_OK)
         assert_int_equal(qn__cpu_device.collect(w, got->sums, &got->tally, NULL), QN_OK);
     qn__cpu_device.close(w);
