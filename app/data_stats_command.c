@@ -3,6 +3,7 @@
 #include "command.h"
 #include "message.h"
 #include "paths.h"
+#include "ranks.h"
 #include "sources.h"
 #include "stats.h"
 #include <quern/statistics.h>
@@ -11,6 +12,7 @@
 
 typedef struct stats_flags {
     source_flags from;
+    ranks_flags ranks;
     int by_class, correlation, histograms, json;
     const char *quantiles;
     uint64_t bins, threads;
@@ -59,6 +61,7 @@ static const option stats_options[] = {
     {.more = source_column_options, AT(from)},
     {.more = source_image_options, AT(from)},
     {.more = source_unlabelled_options, AT(from)},
+    {.heading = RANKS_HEADING, .more = ranks_options, AT(ranks)},
     {.name = NULL}};
 
 /* The numbers of --quantiles, at most STATS_QUANTILES. Returns -1, or the exit code after a
@@ -83,9 +86,26 @@ static int read_quantiles(const char *text, stats_wanted *wanted) {
     return -1;
 }
 
-static int compute(const qn_data *data, const stats_flags *f, stats_wanted *wanted,
-                   qn_statistics **out) {
-    qn_error err;
+/* What is printed; any rank may have to do it. */
+typedef struct ending {
+    const stats_wanted *wanted;
+    const qn_statistics *found;
+    int json;
+} ending;
+
+static int print_all(void *user) {
+    const ending *e = user;
+    if (e->json)
+        stats_print_json(e->found, e->wanted);
+    else
+        stats_print(e->found, e->wanted);
+    return EXIT_DONE;
+}
+
+static int compute(const stats_flags *f, const stats_wanted *wanted) {
+    const qn_compute over = {.size = sizeof over, .cluster = ranks_cluster()};
+    qn_error err = {0};
+    qn_statistics *found = NULL;
     qn_statistics_options options;
     qn_statistics_options_init(&options);
     options.threads = (int)f->threads;
@@ -95,49 +115,60 @@ static int compute(const qn_data *data, const stats_flags *f, stats_wanted *want
     options.bins = (uint32_t)f->bins;
     options.quantiles = wanted->quantile;
     options.quantile_count = wanted->quantile_count;
-    return qn_statistics_make(data, &options, out, &err) == QN_OK ? -1 : message_error(&err);
+    options.compute = &over;
+    const qn_status status = qn_statistics_make(wanted->data, &options, &found, &err);
+    ending e = {wanted, found, f->json};
+    const int code = status == QN_OK ? ranks_conclude(&err, print_all, &e) : ranks_failed(&err);
+    qn_statistics_free(found);
+    return code;
+}
+
+static int check_flags(const stats_flags *f, const char *file, stats_wanted *wanted) {
+    if (f->bins && !f->histograms)
+        return message_usage("add --histograms", "--bins does nothing without --histograms");
+    const int code = read_quantiles(f->quantiles, wanted);
+    if (code >= 0)
+        return code;
+    if (!f->quantiles) {
+        memcpy(wanted->quantile, (const double[]){0.25, 0.5, 0.75}, 3 * sizeof(double));
+        wanted->quantile_count = 3;
+    }
+    paths files = {.count = 0};
+    paths_add_data(&files, "FILE", file);
+    paths_add(&files, QN_FILE_READ, "--labels", f->from.labels);
+    paths_add(&files, QN_FILE_READ, "--key-file", f->ranks.key_file);
+    return paths_check(&files, 1);
 }
 
 static int run(const command *self, int argc, char **argv) {
     stats_flags f = {0};
     stats_wanted wanted = {0};
-    arguments given;
+    arguments given = {0};
+    qn_agreement same[SOURCES_AGREED];
     qn_data *data = NULL;
-    qn_statistics *found = NULL;
-    int code = options_read(self, argc - 3, argv + 3, &f, &given);
+    int code = ranks_join(argc - 3, argv + 3);
     if (code >= 0)
         return code;
-    message_setup(self->name, 0, f.json);
-    if (f.bins && !f.histograms)
-        return message_usage("add --histograms", "--bins does nothing without --histograms");
-    code = read_quantiles(f.quantiles, &wanted);
-    if (code >= 0)
-        return code;
-    if (!f.quantiles) {
-        memcpy(wanted.quantile, (const double[]){0.25, 0.5, 0.75}, 3 * sizeof(double));
-        wanted.quantile_count = 3;
+    code = options_read(self, argc - 3, argv + 3, &f, &given);
+    if (code < 0) {
+        message_setup(self->name, 0, f.json);
+        f.from.data = given.operand[0];
+        code = check_flags(&f, given.operand[0], &wanted);
     }
-    paths files = {.count = 0};
-    paths_add_data(&files, "FILE", given.operand[0]);
-    paths_add(&files, QN_FILE_READ, "--labels", f.from.labels);
-    code = paths_check(&files, 1);
+    sources_agreed(&f.from, self->name, same);
+    code = ranks_agree(code, same, SOURCES_AGREED, 1);
     if (code < 0)
-        code = source_open(given.operand[0], f.from.labels, &f.from, f.threads, NULL, &data);
+        code = source_open(f.from.data, f.from.labels, &f.from, f.threads, NULL, &data);
     if (code < 0)
-        code = compute(data, &f, &wanted, &found);
+        code = ranks_agree(-1, NULL, 0, 0);
     if (code < 0) {
         wanted.data = data;
-        wanted.path = given.operand[0];
+        wanted.path = f.from.data;
         wanted.by_class = f.by_class;
-        if (f.json)
-            stats_print_json(found, &wanted);
-        else
-            stats_print(found, &wanted);
-        code = EXIT_DONE;
+        code = compute(&f, &wanted);
     }
-    qn_statistics_free(found);
     qn_data_close(data);
-    return code;
+    return ranks_leave(code);
 }
 
 const command data_stats_command = {
@@ -148,7 +179,8 @@ const command data_stats_command = {
              "deviation, skewness, extremes and quantiles of each column. Each "
              "number is computed exactly from the values as 32-bit floats, and rounded once. "
              "Missing values are counted and left out. The deviation is divided by n - 1. Columns "
-             "of categories have the number of items of each category.",
+             "of categories have the number of items of each category. Several processes divide "
+             "the columns.",
     .operand = "FILE",
     .options = stats_options,
     .examples = "quern data stats heart.csv --label sick --by-class\n"

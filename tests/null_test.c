@@ -344,11 +344,13 @@ static void test_structure(void **state) {
     qn_kmeans_result result = {.size = sizeof result};
     (void)state;
     qn_kmeans_options_init(NULL);
-    REFUSED(qn_pca_fit, "data", NULL, 1, 1, one, one, one);
-    REFUSED(qn_pca_fit, "axes", have.data, 1, 1, NULL, one, one);
-    REFUSED(qn_pca_fit, "variances", have.data, 1, 1, one, NULL, one);
-    REFUSED(qn_pca_fit, "means", have.data, 1, 1, one, one, NULL);
-    assert_int_equal(qn_pca_fit(have.data, 785, 1, one, one, one, NULL), QN_USAGE);
+    qn_pca_options_init(NULL);
+    REFUSED(qn_pca_fit, "data", NULL, NULL, one, one, one);
+    REFUSED(qn_pca_fit, "axes", have.data, NULL, NULL, one, one);
+    REFUSED(qn_pca_fit, "variances", have.data, NULL, one, NULL, one);
+    REFUSED(qn_pca_fit, "means", have.data, NULL, one, one, NULL);
+    const qn_pca_options many = {.size = sizeof many, .components = 785};
+    assert_int_equal(qn_pca_fit(have.data, &many, one, one, one, NULL), QN_USAGE);
     REFUSED(qn_kmeans_fit, "data", NULL, NULL, one, cluster, &result);
     REFUSED(qn_kmeans_fit, "centres", have.data, NULL, NULL, cluster, &result);
     REFUSED(qn_kmeans_fit, "cluster", have.data, NULL, one, NULL, &result);

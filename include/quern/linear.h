@@ -2,12 +2,13 @@
  *
  * The sums are exact (docs/exactness.md, section 18), and the rest is computed in scalar double in
  * a stated order (section 20). So a result does not depend on the order of the items, on the number
- * of threads or on the processor. Values are float32 and are not scaled. Missing values and
- * columns of categories are refused. Weights of items are not used. */
+ * of threads and ranks or on the processor. Values are float32 and are not scaled. Missing values
+ * and columns of categories are refused. Weights of items are not used. */
 #ifndef QUERN_LINEAR_H
 #define QUERN_LINEAR_H
 
 #include <quern/data.h>
+#include <quern/device.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -15,12 +16,13 @@ extern "C" {
 
 /* Fill with qn_linear_options_init, then change members. Read during the call only. */
 typedef struct qn_linear_options {
-    size_t size;         /* sizeof(qn_linear_options) */
-    double alpha;        /* of the penalty, from 0 [1] */
-    int intercept;       /* 1: the model has an intercept, which has no penalty [1]; else 0 */
-    int threads;         /* at most 4096; 0: every core the process may use [0] */
-    double tolerance;    /* Lasso: see qn_lasso_fit; from 0 [1e-4] */
-    uint32_t iterations; /* Lasso: at most this many passes over the coefficients [1000] */
+    size_t size;               /* sizeof(qn_linear_options) */
+    double alpha;              /* of the penalty, from 0 [1] */
+    int intercept;             /* 1: the model has an intercept, which has no penalty [1]; else 0 */
+    int threads;               /* at most 4096; 0: every core the process may use [0] */
+    double tolerance;          /* Lasso: see qn_lasso_fit; from 0 [1e-4] */
+    uint32_t iterations;       /* Lasso: at most this many passes over the coefficients [1000] */
+    const qn_compute *compute; /* as in qn_statistics_options: ranks divide the sums [NULL] */
 } qn_linear_options;
 
 /* Sets `size`, and every other member to its default, which stands in brackets. */
@@ -39,7 +41,7 @@ typedef struct qn_linear_result {
  * `data` has real labels (qn_data_targets), 1 to 4,095 features and no missing value. `options` may
  * be NULL: the defaults. `coefficients` has room for as many doubles as there are features; after a
  * failure it and *out are undefined. Fails with QN_USAGE (options, data), QN_MEMORY, or QN_NUMERIC
- * where columns depend on one another, which alpha > 0 prevents. */
+ * where columns depend on one another, which alpha > 0 prevents; or as qn_statistics_make. */
 QN_API qn_status qn_ridge_fit(const qn_data *data, const qn_linear_options *options,
                               double *coefficients, qn_linear_result *out, qn_error *err);
 

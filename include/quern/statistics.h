@@ -2,8 +2,8 @@
  * covariance and correlation.
  *
  * Every number is computed exactly from the float32 values and rounded once to the nearest double
- * (docs/exactness.md, section 18). It does not depend on the order of the items or on the number of
- * threads. A missing value is counted and left out. Weights of items are not used.
+ * (docs/exactness.md, section 18). It does not depend on the order of the items, or on the number
+ * of threads and ranks. A missing value is counted and left out. Weights of items are not used.
  *
  * Columns are the features, from 0, then the real labels where the data has them. Classes are those
  * of the labels, from 0; QN_ALL_CLASSES stands for all items. A number that is not defined is NaN,
@@ -12,6 +12,7 @@
 #define QUERN_STATISTICS_H
 
 #include <quern/data.h>
+#include <quern/device.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -35,17 +36,26 @@ typedef struct qn_statistics_options {
     uint32_t quantile_count; /* at most 1,000 */
     uint32_t bins; /* of a histogram, at most 1,000,000; 0: 1 + the logarithm of the number of
                       values to base 2, rounded up */
+    /* Ranks, and the CPU's threads where `threads` is 0; NULL: this process alone. GPUs compute
+     * networks only: one that is named is refused, and "auto" stands for the CPU. */
+    const qn_compute *compute;
 } qn_statistics_options;
 
 /* Sets `size`, and every other member to 0 or NULL, its default. */
 QN_API void qn_statistics_options_init(qn_statistics_options *options);
 
 /* Computes the statistics of a data set. `options` may be NULL: the defaults. Beside the data it
- * needs memory for 16 columns of float32 at a time, or one for each thread.
+ * needs memory for 16 columns of float32 at a time, or four for each thread.
+ *
+ * With options->compute->cluster it is collective: all ranks call it with the same data and
+ * options, each computes some columns, and each gets all results. A rank that dies is replaced by
+ * the others.
  *
  * On success *out is owned by the caller, for qn_statistics_free; `data` may be closed before.
  * Fails with QN_USAGE (options; `by_class` without classes, or with more than 65,536 of them;
- * `correlation` with more than 4,096 columns) or QN_MEMORY. */
+ * `correlation` with more than 4,096 columns), QN_UNSUPPORTED (devices), QN_MEMORY, among ranks
+ * also as qn_cluster_agree does, with QN_CLUSTER (this rank has to leave) or QN_DEVICE (this rank's
+ * devices are lost). */
 QN_API qn_status qn_statistics_make(const qn_data *data, const qn_statistics_options *options,
                                     qn_statistics **out, qn_error *err);
 

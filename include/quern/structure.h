@@ -7,20 +7,32 @@
 #define QUERN_STRUCTURE_H
 
 #include <quern/data.h>
+#include <quern/device.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+/* Fill with qn_pca_options_init, then change members. Read during the call only. */
+typedef struct qn_pca_options {
+    size_t size;               /* sizeof(qn_pca_options) */
+    uint32_t components;       /* at most the number of features [1] */
+    int threads;               /* at most 4096; 0: every core the process may use [0] */
+    const qn_compute *compute; /* as in qn_statistics_options: ranks divide the sums [NULL] */
+} qn_pca_options;
+
+/* Sets `size`, and every other member to its default, which stands in brackets. */
+QN_API void qn_pca_options_init(qn_pca_options *options);
+
 /* Principal components: the eigenvectors of the covariance of the features, from the greatest
  * eigenvalue down. In each the component that is greatest in magnitude is positive.
  *
  * axes: `components` x features doubles. variances and means: as many doubles as there are
- * features: all eigenvalues, and the means of the columns. `threads` as in qn_statistics_options.
+ * features: all eigenvalues, and the means of the columns. `options` may be NULL: the defaults.
  * After a failure the arrays are undefined. Fails with QN_USAGE (above 4,096 features, data, more
- * components than features) or QN_MEMORY. Takes time in proportion to the third power of the
- * features: some seconds for 500. */
-QN_API qn_status qn_pca_fit(const qn_data *data, uint32_t components, int threads, double *axes,
+ * components than features), QN_MEMORY, or as qn_statistics_make. Takes time in proportion to the
+ * third power of the features: some seconds for 500. */
+QN_API qn_status qn_pca_fit(const qn_data *data, const qn_pca_options *options, double *axes,
                             double *variances, double *means, qn_error *err);
 
 /* Fill with qn_kmeans_options_init, then change members. Read during the call only. */

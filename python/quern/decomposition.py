@@ -78,7 +78,10 @@ class PCA(_Transformer):
                              f"not {count!r}")
         axes, variances, means = np.empty((int(count), features)), np.empty(features), np.empty(features)
         data = _exact.data_of(table)
-        call("qn_pca_fit", data._address, int(count), self.threads or 0,
+        options = _abi.qn_pca_options()
+        library().qn_pca_options_init(options)
+        options.components, options.threads = int(count), self.threads or 0
+        call("qn_pca_fit", data._address, _exact.over_ranks(options),
              *map(_exact.pointer, (axes, variances, means)))
         whole = _exact.chain(variances[None], np.ones(features), 0.0)[0]
         self.components_, self.explained_variance_, self.mean_ = axes, variances[:len(axes)].copy(), means

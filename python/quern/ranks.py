@@ -1,7 +1,7 @@
 """Several processes that train one model.
 
 Under ``mpirun python train.py``, ``srun`` or ``torchrun`` the ranks find each other by themselves, at
-the first call that reads, trains or predicts. Without a launcher each process calls `join`.
+the first call that reads, trains, predicts or describes. Without a launcher each process calls `join`.
 """
 
 import atexit

@@ -26,7 +26,7 @@ class _Penalised(RegressorMixin, _Tabular):
             options.tolerance, options.iterations = float(tol), int(max_iter)
         coefficients, result = np.empty(table.values.shape[1]), sized(_abi.qn_linear_result)
         data = _exact.data_of(table, targets)
-        call(function, data._address, options, _exact.pointer(coefficients), result)
+        call(function, data._address, _exact.over_ranks(options), _exact.pointer(coefficients), result)
         self.coef_, self.intercept_ = coefficients, float(result.intercept)
         return result
 

@@ -1,6 +1,7 @@
 #include "job/column_sums.h"
 
 #include "base/memory.h"
+#include "job/statistics.h"
 #include "job/statistics_columns.h"
 
 qn_status qn__column_sums_check_threads(const char *field, int threads, qn_error *err) {
@@ -45,25 +46,26 @@ static qn_status take(qn__column_sums *sums, qn_error *err) {
     return QN_OK;
 }
 
-qn_status qn__column_sums_make(const qn_data *data, int labels, int threads, qn__column_sums *out,
+qn_status qn__column_sums_make(const qn_data *data, int labels, int threads,
+                               const qn_compute *compute, qn_status status, qn__column_sums *out,
                                qn_error *err) {
     static const double none = 0;
     qn_statistics_options options;
     *out = (qn__column_sums){
         .items = data->items, .features = data->features, .columns = qn__columns_of(data)};
-    qn_status status = qn__column_sums_refuse(data, err);
+    if (status == QN_OK)
+        status = qn__column_sums_refuse(data, err);
     if (status == QN_OK && labels && !data->targets) {
         qn__fail(err, QN_USAGE, "the data has no real labels");
         status = qn__remedy(err, QN_USAGE, "give numbers as labels (task regression)");
     }
-    if (status != QN_OK)
-        return status;
     qn_statistics_options_init(&options);
     options.threads = threads;
+    options.compute = compute;
     options.correlation = 1;
     options.quantiles = &none;
     options.quantile_count = 0;
-    status = qn_statistics_make(data, &options, &out->from, err);
+    status = qn__statistics_make(data, &options, status, &out->from, err);
     if (status == QN_OK)
         status = take(out, err);
     if (status != QN_OK)

@@ -14,9 +14,11 @@ typedef struct qn__column_sums {
     qn_statistics *from;
 } qn__column_sums;
 
-/* `labels`: real labels are required. Refuses missing values, columns of categories and data
- * without items with QN_USAGE; or QN_MEMORY. Then there is nothing to release. */
-qn_status qn__column_sums_make(const qn_data *data, int labels, int threads, qn__column_sums *out,
+/* `labels`: real labels are required. `threads` and `compute` as in qn_statistics_options; `status`
+ * and `err` as in qn__statistics_make. Refuses missing values, columns of categories and data
+ * without items with QN_USAGE; or as qn_statistics_make. Then there is nothing to release. */
+qn_status qn__column_sums_make(const qn_data *data, int labels, int threads,
+                               const qn_compute *compute, qn_status status, qn__column_sums *out,
                                qn_error *err);
 void qn__column_sums_release(qn__column_sums *sums);
 

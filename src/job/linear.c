@@ -113,16 +113,18 @@ static qn_status fit(const qn_data *data, const qn_linear_options *options, int 
     qn_linear_result own = {.size = sizeof own};
     qn_linear_options o;
     qn__column_sums sums;
+    qn_error unwanted;
+    err = err ? err : &unwanted;
     qn_linear_options_init(&o);
     qn_status status = QN_OK;
     if (options)
         status = qn__sized_take(&(const qn__sized){ridge ? "qn_ridge_fit" : "qn_lasso_fit",
                                                    "options", "qn_linear_options", sizeof o},
                                 options, &o, err);
-    if (status == QN_OK)
-        status = check_options(&o, err);
-    if (status == QN_OK)
-        status = qn__column_sums_make(data, 1, o.threads, &sums, err);
+    if (status != QN_OK)
+        return status;
+    status = check_options(&o, err);
+    status = qn__column_sums_make(data, 1, o.threads, o.compute, status, &sums, err);
     if (status != QN_OK)
         return status;
     status = fit_sums(&sums, &o, ridge, w, &own, err);

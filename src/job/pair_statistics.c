@@ -1,16 +1,16 @@
-/* Pairs of columns are cut into squares of SIDE x SIDE. A thread takes a square and adds all items
- * to its sums, a block at a time. So the columns of a block stay in the cache while they are
- * multiplied, and the sums need little memory. */
+/* Pairs of columns are cut into squares of SIDE x SIDE, the grains of a host job. A thread takes a
+ * square and adds all items to its sums, a block at a time. So the columns of a block stay in the
+ * cache while they are multiplied, and the sums need little memory. */
 #include "job/pair_statistics.h"
 #include "base/memory.h"
 #include "job/statistics_columns.h"
 #include "num/moments.h"
 #include "num/products.h"
 #include <math.h>
-#include <stdatomic.h>
 #include <string.h>
 
-enum { SIDE = 16, BLOCK = QN__PRODUCTS_BLOCK };
+/* Words of a square: covariances, then correlations. Squares of a round: 32 MiB of words. */
+enum { SIDE = 16, BLOCK = QN__PRODUCTS_BLOCK, WORDS = 2 * SIDE * SIDE, ROUND = 1 << 13 };
 
 /* A block of a column: its values, 0 where one is missing, their squares, and 1 where one is there.
  */
@@ -36,9 +36,7 @@ typedef struct work {
     const qn__exact_sum *first, *second;
     int any;                   /* 1: some column lacks a value */
     uint32_t columns, squares; /* squares along a side */
-    _Atomic uint64_t next;
-    room *rooms;
-    double *covariance, *correlation;
+    uint32_t from;             /* the square of grain 0 */
 } work;
 
 static void set_part(part *p, float *values, size_t count, int missing, int any) {
@@ -85,8 +83,8 @@ static int is_wanted(const work *w, uint32_t a, uint32_t b) {
     return a <= b && is_number(w, a) && is_number(w, b);
 }
 
-static void finish_pair(work *w, uint32_t a, uint32_t b, pair_sums *sums) {
-    const size_t place = (size_t)a * w->columns + b, mirror = (size_t)b * w->columns + a;
+static void finish_pair(const work *w, uint32_t a, uint32_t b, pair_sums *sums, double *covariance,
+                        double *correlation) {
     if (!w->missing[a] && !w->missing[b]) {
         sums->count = w->data->items;
         sums->first[0] = w->first[a];
@@ -95,10 +93,7 @@ static void finish_pair(work *w, uint32_t a, uint32_t b, pair_sums *sums) {
         sums->second[1] = w->second[b];
     }
     qn__moments_pair(sums->count, &sums->first[0], &sums->first[1], &sums->second[0],
-                     &sums->second[1], &sums->products, &w->covariance[place],
-                     &w->correlation[place]);
-    w->covariance[mirror] = w->covariance[place];
-    w->correlation[mirror] = w->correlation[place];
+                     &sums->second[1], &sums->products, covariance, correlation);
 }
 
 static void add_block(const work *w, room *r, uint32_t down, uint32_t across) {
@@ -111,8 +106,10 @@ static void add_block(const work *w, room *r, uint32_t down, uint32_t across) {
         }
 }
 
-static void describe_square(work *w, room *r, uint32_t down, uint32_t across) {
+static void describe_square(const work *w, room *r, uint32_t down, uint32_t across,
+                            int64_t *words) {
     const uint64_t items = w->data->items;
+    double result[2][SIDE][SIDE] = {0};
     memset(r->sums, 0, sizeof r->sums);
     for (uint64_t from = 0; from < items; from += BLOCK) {
         const size_t count = items - from < BLOCK ? (size_t)(items - from) : BLOCK;
@@ -124,38 +121,82 @@ static void describe_square(work *w, room *r, uint32_t down, uint32_t across) {
     for (uint32_t i = 0; i < SIDE; i++)
         for (uint32_t k = 0; k < SIDE; k++)
             if (is_wanted(w, down * SIDE + i, across * SIDE + k))
-                finish_pair(w, down * SIDE + i, across * SIDE + k, &r->sums[i][k]);
+                finish_pair(w, down * SIDE + i, across * SIDE + k, &r->sums[i][k], &result[0][i][k],
+                            &result[1][i][k]);
+    memcpy(words, result, sizeof result);
 }
 
-static void describe_squares(void *context, int thread) {
-    work *w = context;
-    const uint64_t all = (uint64_t)w->squares * w->squares;
-    for (uint64_t i = atomic_fetch_add(&w->next, 1); i < all; i = atomic_fetch_add(&w->next, 1)) {
-        const uint32_t down = (uint32_t)(i / w->squares), across = (uint32_t)(i % w->squares);
-        if (down <= across)
-            describe_square(w, &w->rooms[thread], down, across);
+/* Squares on and above the diagonal, row by row. */
+static void find_square(const work *w, uint32_t number, uint32_t *down, uint32_t *across) {
+    uint32_t row = 0;
+    while (number >= w->squares - row)
+        number -= w->squares - row++;
+    *down = row;
+    *across = row + number;
+}
+
+static void *open_room(void *context, qn_error *err) {
+    (void)context;
+    return qn__alloc(1, sizeof(room), err);
+}
+
+/* qn__host_job: a grain is a square. */
+static qn_status describe_squares(void *context, void *scratch, uint32_t first, uint32_t count,
+                                  int64_t *words, qn_error *err) {
+    const work *w = context;
+    (void)err;
+    for (uint32_t i = first; i < first + count; i++) {
+        uint32_t down, across;
+        find_square(w, w->from + i, &down, &across);
+        describe_square(w, scratch, down, across, words + (uint64_t)i * WORDS);
     }
+    return QN_OK;
 }
 
-qn_status qn__pairs_describe(const qn__pairs *pairs, qn__pool *pool, double *covariance,
+/* Copies the pairs of a square to both places of the matrices. */
+static void place_square(const work *w, uint32_t number, const int64_t *words, double *covariance,
+                         double *correlation) {
+    double result[2][SIDE][SIDE];
+    uint32_t down, across;
+    find_square(w, number, &down, &across);
+    memcpy(result, words, sizeof result);
+    for (uint32_t i = 0; i < SIDE; i++)
+        for (uint32_t k = 0; k < SIDE; k++) {
+            const size_t a = down * SIDE + i, b = across * SIDE + k;
+            if (!is_wanted(w, (uint32_t)a, (uint32_t)b))
+                continue;
+            covariance[a * w->columns + b] = covariance[b * w->columns + a] = result[0][i][k];
+            correlation[a * w->columns + b] = correlation[b * w->columns + a] = result[1][i][k];
+        }
+}
+
+qn_status qn__pairs_describe(const qn__pairs *pairs, qn__team *team, double *covariance,
                              double *correlation, qn_error *err) {
-    const uint32_t columns = qn__columns_of(pairs->data);
+    const uint32_t columns = qn__columns_of(pairs->data), side = (columns + SIDE - 1) / SIDE;
+    const uint32_t all = side * (side + 1) / 2;
     work w = {.data = pairs->data,
               .missing = pairs->missing,
               .first = pairs->first,
               .second = pairs->second,
               .columns = columns,
-              .squares = (columns + SIDE - 1) / SIDE,
-              .covariance = covariance,
-              .correlation = correlation};
+              .squares = side};
+    qn_status status = QN_OK;
     for (size_t i = 0; i < (size_t)columns * columns; i++)
         covariance[i] = correlation[i] = (double)NAN;
     for (uint32_t k = 0; k < columns; k++)
         w.any |= pairs->missing[k];
-    w.rooms = qn__alloc((uint64_t)qn__pool_threads(pool), sizeof *w.rooms, err);
-    if (!w.rooms)
-        return QN_MEMORY;
-    qn__pool_run(pool, describe_squares, &w);
-    qn__free(w.rooms);
-    return QN_OK;
+    for (; status == QN_OK && w.from < all; w.from += ROUND) {
+        const uint32_t count = all - w.from < ROUND ? all - w.from : ROUND;
+        const qn__host_job host = {.context = &w,
+                                   .open = open_room,
+                                   .close = qn__free,
+                                   .grains = describe_squares,
+                                   .words = (uint64_t)count * WORDS,
+                                   .apart = 1};
+        const int64_t *words;
+        status = qn__team_run(team, &host, count, &words, err);
+        for (uint32_t i = 0; status == QN_OK && i < count; i++)
+            place_square(&w, w.from + i, words + (uint64_t)i * WORDS, covariance, correlation);
+    }
+    return status;
 }

@@ -2,9 +2,9 @@
 #ifndef QN_JOB_PAIR_STATISTICS_H
 #define QN_JOB_PAIR_STATISTICS_H
 
-#include "base/threads.h"
 #include "data/data.h"
 #include "num/exact_sum.h"
+#include "team/team.h"
 
 /* What is known of the columns: `missing[k]` is not 0 where column k lacks a value; the sums of its
  * values and of their squares. */
@@ -14,8 +14,8 @@ typedef struct qn__pairs {
     const qn__exact_sum *first, *second;
 } qn__pairs;
 
-/* Fills two matrices of columns x columns. Fails with QN_MEMORY. */
-qn_status qn__pairs_describe(const qn__pairs *pairs, qn__pool *pool, double *covariance,
+/* Fills two matrices of columns x columns, on every rank. Fails as qn__team_run does. */
+qn_status qn__pairs_describe(const qn__pairs *pairs, qn__team *team, double *covariance,
                              double *correlation, qn_error *err);
 
 #endif

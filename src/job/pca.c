@@ -2,6 +2,7 @@
 #include "base/argument.h"
 #include "base/float_state.h"
 #include "base/memory.h"
+#include "base/sized.h"
 #include "data/data.h"
 #include "job/column_sums.h"
 #include "num/symmetric.h"
@@ -53,24 +54,44 @@ static qn_status decompose(const qn__column_sums *sums, uint32_t components, dou
     return QN_OK;
 }
 
-qn_status qn_pca_fit(const qn_data *data, uint32_t components, int threads, double *axes,
+void qn_pca_options_init(qn_pca_options *options) {
+    QN__OWN_FLOATS;
+    if (options)
+        *options = (qn_pca_options){.size = sizeof *options, .components = 1};
+}
+
+static qn_status check_options(const qn_data *data, const qn_pca_options *o, qn_error *err) {
+    if (o->components > data->features)
+        return qn__fail(err, QN_USAGE, "%u components of %u features", o->components,
+                        data->features);
+    return qn__column_sums_check_threads("threads", o->threads, err);
+}
+
+static qn_status fit(const qn_data *data, const qn_pca_options *o, double *axes, double *variances,
+                     double *means, qn_error *err) {
+    qn__column_sums sums;
+    qn_status status = check_options(data, o, err);
+    status = qn__column_sums_make(data, 0, o->threads, o->compute, status, &sums, err);
+    if (status != QN_OK)
+        return status;
+    memcpy(means, sums.mean, sums.features * sizeof *means);
+    status = decompose(&sums, o->components, axes, variances, err);
+    qn__column_sums_release(&sums);
+    return status;
+}
+
+qn_status qn_pca_fit(const qn_data *data, const qn_pca_options *options, double *axes,
                      double *variances, double *means, qn_error *err) {
     QN__OWN_FLOATS;
     QN__NEED(data, err);
     QN__NEED(axes, err);
     QN__NEED(variances, err);
     QN__NEED(means, err);
-    qn__column_sums sums;
-    qn_status status = qn__column_sums_check_threads("threads", threads, err);
-    if (status == QN_OK && components > data->features)
-        status =
-            qn__fail(err, QN_USAGE, "%u components of %u features", components, data->features);
-    if (status == QN_OK)
-        status = qn__column_sums_make(data, 0, threads, &sums, err);
-    if (status != QN_OK)
-        return status;
-    memcpy(means, sums.mean, sums.features * sizeof *means);
-    status = decompose(&sums, components, axes, variances, err);
-    qn__column_sums_release(&sums);
-    return status;
+    qn_pca_options own;
+    qn_error unwanted;
+    err = err ? err : &unwanted;
+    qn_pca_options_init(&own);
+    const qn_status status =
+        options ? qn__sized_take(QN__SIZED("options", qn_pca_options), options, &own, err) : QN_OK;
+    return status == QN_OK ? fit(data, &own, axes, variances, means, err) : status;
 }

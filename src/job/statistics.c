@@ -1,15 +1,19 @@
-/* Statistics of a data set: a tile of columns at a time is copied out of the rows, class after
- * class, by all threads; then each thread describes some columns of the tile. */
+/* Statistics of a data set: columns are described one by one, then pairs of them, by all threads
+ * and ranks. */
 #include "base/argument.h"
 #include "base/float_state.h"
 #include "base/memory.h"
+#include "base/sha256.h"
 #include "base/sized.h"
-#include "job/column_statistics.h"
+#include "job/column_job.h"
+#include "job/host_team.h"
+#include "job/statistics.h"
 #include "job/pair_statistics.h"
 #include "job/statistics_columns.h"
+#include <stdio.h>
 #include <string.h>
 
-enum { TILE = 16, FEW_VALUES = 1 << 15, MOST_QUANTILES = 1000, MOST_BINS = 1000000 };
+enum { FEW_VALUES = 1 << 15, MOST_QUANTILES = 1000, MOST_BINS = 1000000 };
 enum { MOST_GROUPS = 1 << 16, MOST_PAIRED = 4096 };
 
 struct qn_statistics {
@@ -27,16 +31,11 @@ struct qn_statistics {
 typedef struct job {
     const qn_data *data;
     qn_statistics_options options;
+    qn_compute compute;
     qn_statistics *out;
     qn__column_task task;
-    qn__pool *pool;
-    int threads;
     uint64_t *order,
-        *starts;   /* items class after class, and the first of each; NULL: as they are */
-    uint32_t tile; /* columns of a tile */
-    size_t stride; /* of a column in `values` */
-    float *values;
-    qn__column_room *rooms;        /* one for each thread */
+        *starts; /* items class after class, and the first of each; NULL: as they are */
     qn__exact_sum *first, *second; /* sums of each column, for pairs; else NULL */
     uint8_t *missing;              /* of each column: 1 where it lacks a value */
 } job;
@@ -136,28 +135,14 @@ static qn_status make_numbers(const job *j, qn_error *err) {
     return QN_OK;
 }
 
-static qn_status make_rooms(job *j, qn_error *err) {
-    const uint64_t items = j->data->items;
+static qn_status make_sums(job *j, qn_error *err) {
     const uint32_t columns = j->out->columns;
-    const uint32_t wanted = j->threads > TILE ? (uint32_t)j->threads : TILE;
-    j->tile = columns < wanted ? columns : wanted;
-    /* columns do not begin at the same place of a page, where they would share lines of a cache */
-    j->stride = (size_t)(items + 15) / 16 * 16 + 16;
-    j->values = qn__alloc(j->tile, j->stride * sizeof *j->values, err);
-    j->rooms = qn__alloc((uint64_t)j->threads, sizeof *j->rooms, err);
     j->missing = qn__alloc(columns, 1, err);
-    if (!j->values || !j->rooms || !j->missing)
-        return QN_MEMORY;
-    for (int t = 0; t < j->threads; t++)
-        if (!(j->rooms[t].order = qn__order_create((size_t)items, err)))
-            return QN_MEMORY;
-    if (j->options.correlation) {
-        j->first = qn__alloc(columns, sizeof *j->first, err);
-        j->second = qn__alloc(columns, sizeof *j->second, err);
-        if (!j->first || !j->second)
-            return QN_MEMORY;
-    }
-    return QN_OK;
+    if (!j->missing || !j->options.correlation)
+        return j->missing ? QN_OK : QN_MEMORY;
+    j->first = qn__alloc(columns, sizeof *j->first, err);
+    j->second = qn__alloc(columns, sizeof *j->second, err);
+    return j->first && j->second ? QN_OK : QN_MEMORY;
 }
 
 /* The items of each class one after the other, in their order. */
@@ -185,72 +170,117 @@ static qn_status sort_items(job *j, qn_error *err) {
 }
 
 static void free_job(job *j) {
-    for (int t = 0; j->rooms && t < j->threads; t++)
-        qn__order_free(j->rooms[t].order);
-    qn__free(j->rooms);
-    qn__free(j->values);
     qn__free(j->missing);
     qn__free(j->first);
     qn__free(j->second);
     qn__free(j->order);
     qn__free(j->starts);
-    qn__pool_destroy(j->pool);
 }
 
 /* ------------------------------------------------------------------ computing */
 
-static void describe_column(const job *j, uint32_t column, float *values, qn__column_room *room) {
+/* What ranks compare: one line. */
+static void say_wanted(const job *j, char text[256]) {
+    const qn_statistics_options *o = &j->options;
+    uint8_t hash[32];
+    char hex[65];
+    qn__sha256_of(j->task.quantiles, j->task.quantile_count * sizeof(double), hash);
+    qn__hex(hash, hex);
+    snprintf(text, 256, "statistics%s%s%s, %u bins, %u quantiles, digest %.16s",
+             o->by_class ? " by class" : "", o->correlation ? ", correlation" : "",
+             o->histograms ? ", histograms" : "", o->bins, j->task.quantile_count, hex);
+}
+
+static qn_status describe(job *j, qn__team *team, qn_error *err) {
     const qn_statistics *s = j->out;
-    const uint64_t items = j->data->items;
-    qn__column_numbers *numbers = &s->numbers[(size_t)column * s->groups];
-    const uint32_t categories = qn__column_categories(j->data, column);
-    double *edges = s->edges ? s->edges + (size_t)column * (j->out->most_bins + 1) : NULL;
-    if (categories > 0) {
-        qn__column_tally(&j->task, values, items, categories, numbers);
-        return;
-    }
-    s->bins[column] = j->options.bins;
-    qn__column_describe(&j->task, values, items, room, numbers, edges, &s->bins[column]);
-    j->missing[column] = numbers->missing > 0;
-    if (j->first) {
-        j->first[column] = room->all.first;
-        j->second[column] = room->all.second;
-    }
+    const qn__column_job columns = {.data = j->data,
+                                    .task = &j->task,
+                                    .order = j->order,
+                                    .columns = s->columns,
+                                    .threads = j->compute.threads,
+                                    .numbers = s->numbers,
+                                    .edges = s->edges,
+                                    .bins = s->bins,
+                                    .most_bins = s->most_bins,
+                                    .wanted_bins = j->options.bins,
+                                    .missing = j->missing,
+                                    .first = j->first,
+                                    .second = j->second};
+    const qn__pairs pairs = {j->data, j->missing, j->first, j->second};
+    const qn_status status = qn__columns_describe(team, &columns, err);
+    return status == QN_OK && j->options.correlation
+               ? qn__pairs_describe(&pairs, team, s->covariance, s->correlation, err)
+               : status;
 }
 
-static void describe_tiles(void *context, int thread) {
-    job *j = context;
-    const uint64_t items = j->data->items, each = items / (uint64_t)j->threads;
-    const uint64_t from = each * (uint64_t)thread;
-    const uint64_t to = thread + 1 == j->threads ? items : from + each;
-    for (uint32_t first = 0; first < j->out->columns; first += j->tile) {
-        const uint32_t left = j->out->columns - first, count = left < j->tile ? left : j->tile;
-        qn__columns_gather(j->data, j->order, from, to, first, count, j->values + from, j->stride);
-        qn__pool_barrier(j->pool, thread);
-        for (uint32_t k = (uint32_t)thread; k < count; k += (uint32_t)j->threads)
-            describe_column(j, first + k, j->values + k * j->stride, &j->rooms[thread]);
-        qn__pool_barrier(j->pool, thread);
-    }
-}
-
-static qn_status run(job *j, qn_error *err) {
+static void choose_threads(job *j) {
     const uint64_t values = j->data->items * qn__columns_of(j->data);
-    const int cores = j->options.threads ? j->options.threads : qn__cores();
-    j->threads = values < FEW_VALUES && !j->options.correlation ? 1 : cores;
-    qn_status status = qn__pool_create(j->threads, 0, &j->pool, err);
+    if (values < FEW_VALUES && !j->options.correlation)
+        j->compute.threads = 1;
+}
+
+static qn_status prepare(job *j, qn_error *err) {
+    qn_status status = make_numbers(j, err);
     if (status == QN_OK)
-        status = make_numbers(j, err);
+        status = make_sums(j, err);
+    return status == QN_OK && j->options.by_class ? sort_items(j, err) : status;
+}
+
+/* Among ranks all fail where one does: `status` is how it went so far. */
+static qn_status run(job *j, qn_status status, qn_error *err) {
+    char wanted[256];
+    qn__team *team;
     if (status == QN_OK)
-        status = make_rooms(j, err);
-    if (status == QN_OK && j->options.by_class)
-        status = sort_items(j, err);
+        status = prepare(j, err);
+    say_wanted(j, wanted);
+    choose_threads(j);
+    status = qn__host_team_open(&j->compute, j->data, wanted, status, &team, err);
     if (status != QN_OK)
         return status;
-    qn__pool_run(j->pool, describe_tiles, j);
-    const qn__pairs pairs = {j->data, j->missing, j->first, j->second};
-    return j->options.correlation
-               ? qn__pairs_describe(&pairs, j->pool, j->out->covariance, j->out->correlation, err)
-               : QN_OK;
+    if (!j->compute.threads)
+        j->compute.threads = qn__cores();
+    return qn__host_team_close(team, &j->compute, describe(j, team, err), err);
+}
+
+static void set_task(job *j) {
+    j->task = (qn__column_task){.quantiles = quartiles, .quantile_count = 3, .groups = 1};
+    if (j->options.quantiles) {
+        j->task.quantiles = j->options.quantiles;
+        j->task.quantile_count = j->options.quantile_count;
+    }
+    j->task.groups += j->options.by_class ? j->data->classes : 0;
+}
+
+static qn_status make_out(job *j, qn_error *err) {
+    j->out = qn__alloc(1, sizeof *j->out, err);
+    if (!j->out)
+        return QN_MEMORY;
+    j->out->columns = qn__columns_of(j->data);
+    j->out->groups = j->task.groups;
+    j->out->most_bins = j->options.bins ? j->options.bins : qn__column_bins(j->data->items);
+    return QN_OK;
+}
+
+qn_status qn__statistics_make(const qn_data *data, const qn_statistics_options *options,
+                              qn_status status, qn_statistics **out, qn_error *err) {
+    job j = {.data = data, .options = *options};
+    const qn_status taken = qn__host_team_compute("qn_statistics_make", options->compute,
+                                                  options->threads, &j.compute, err);
+    if (taken != QN_OK)
+        return taken;
+    if (status == QN_OK)
+        status = check_options(&j, err);
+    if (status == QN_OK)
+        set_task(&j);
+    if (status == QN_OK)
+        status = make_out(&j, err);
+    status = run(&j, status, err);
+    free_job(&j);
+    if (status == QN_OK)
+        *out = j.out;
+    else
+        qn_statistics_free(j.out);
+    return status;
 }
 
 qn_status qn_statistics_make(const qn_data *data, const qn_statistics_options *options,
@@ -258,36 +288,14 @@ qn_status qn_statistics_make(const qn_data *data, const qn_statistics_options *o
     QN__OWN_FLOATS;
     QN__NEED_OUT(out, err);
     QN__NEED(data, err);
-    job j = {.data = data};
-    qn_statistics_options_init(&j.options);
-    if (options) {
-        const qn_status status =
-            qn__sized_take(QN__SIZED("options", qn_statistics_options), options, &j.options, err);
-        if (status != QN_OK)
-            return status;
-    }
-    qn_status status = check_options(&j, err);
-    if (status != QN_OK)
-        return status;
-    j.task = (qn__column_task){.quantiles = quartiles, .quantile_count = 3, .groups = 1};
-    if (j.options.quantiles) {
-        j.task.quantiles = j.options.quantiles;
-        j.task.quantile_count = j.options.quantile_count;
-    }
-    j.task.groups += j.options.by_class ? data->classes : 0;
-    j.out = qn__alloc(1, sizeof *j.out, err);
-    if (!j.out)
-        return QN_MEMORY;
-    j.out->columns = qn__columns_of(data);
-    j.out->groups = j.task.groups;
-    j.out->most_bins = j.options.bins ? j.options.bins : qn__column_bins(data->items);
-    status = run(&j, err);
-    free_job(&j);
-    if (status == QN_OK)
-        *out = j.out;
-    else
-        qn_statistics_free(j.out);
-    return status;
+    qn_statistics_options own;
+    qn_error unwanted;
+    err = err ? err : &unwanted;
+    qn_statistics_options_init(&own);
+    const qn_status status =
+        options ? qn__sized_take(QN__SIZED("options", qn_statistics_options), options, &own, err)
+                : QN_OK;
+    return status == QN_OK ? qn__statistics_make(data, &own, QN_OK, out, err) : status;
 }
 
 void qn_statistics_free(qn_statistics *statistics) {

@@ -1,0 +1,55 @@
+#include "job/host_team.h"
+
+#include "base/sized.h"
+#include "cluster/cluster.h"
+#include <quern/version.h>
+#include <stdio.h>
+
+qn_status qn__host_team_compute(const char *function, const qn_compute *compute, int threads,
+                                qn_compute *out, qn_error *err) {
+    const qn__sized what = {function, "options->compute", "qn_compute", sizeof *out};
+    *out = (qn_compute){.size = sizeof *out};
+    const qn_status status = compute ? qn__sized_take(&what, compute, out, err) : QN_OK;
+    out->threads = threads ? threads : out->threads;
+    return status;
+}
+
+static qn_status agree(qn_cluster *cluster, const qn_data *data, const char *what, qn_status status,
+                       qn_error *err) {
+    char set[160];
+    if (!cluster)
+        return status;
+    snprintf(set, sizeof set, "%llu items of %u features, digest %s",
+             (unsigned long long)data->items, data->features, qn_data_digest(data));
+    const size_t size = sizeof(qn_agreement);
+    const qn_agreement items[] = {
+        {size, "the version of Quern", qn_version(), "install the same version everywhere"},
+        {size, "the data", set,
+         "give every machine the same file, or let rank 0 send it: `share.from_first`"},
+        {size, "what is computed", what, "start all ranks with the same options"}};
+    const qn_error own = status == QN_OK ? (qn_error){0} : *err;
+    return qn_cluster_agree(cluster, &own, items, (uint32_t)(sizeof items / sizeof *items), err);
+}
+
+qn_status qn__host_team_open(const qn_compute *compute, const qn_data *data, const char *what,
+                             qn_status status, qn__team **out, qn_error *err) {
+    *out = NULL;
+    if (status == QN_OK)
+        status = qn_compute_check(compute, err);
+    status = agree(compute->cluster, data, what, status, err);
+    if (status != QN_OK)
+        return status;
+    status = qn__team_create(NULL, compute, NULL, 0, out, err);
+    return status == QN_OK ? QN_OK : qn__host_team_close(NULL, compute, status, err);
+}
+
+qn_status qn__host_team_close(qn__team *team, const qn_compute *compute, qn_status status,
+                              qn_error *err) {
+    if (status == QN_DEVICE && qn__cluster_withdraw(compute->cluster))
+        qn__remedy(err, QN_DEVICE, "the other ranks continue without this one");
+    else if (status != QN_OK && status != QN_CLUSTER && status != QN_DEVICE &&
+             status != QN_NUMERIC && compute->cluster)
+        qn__cluster_fail(compute->cluster, err);
+    qn__team_destroy(team);
+    return status;
+}
