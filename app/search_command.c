@@ -4,7 +4,7 @@
 #include "format.h"
 #include "message.h"
 #include "model_text.h"
-#include "search_file.h"
+#include "ranks.h"
 #include "search_grid.h"
 #include "search_table.h"
 #include "train_flags.h"
@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 typedef struct search_flags {
     train_flags train; /* of a line of train, as it is written there */
@@ -23,6 +22,9 @@ typedef struct search_flags {
 } search_flags;
 
 #define AT(member) .place = offsetof(search_flags, member)
+
+/* Of the text that names a setting. */
+enum { NAME_ROOM = 512 };
 
 static const option search_options[] = {
     {.heading = "Search",
@@ -82,6 +84,7 @@ static const option search_options[] = {
      .value = "LIST",
      .help = "devices, each of which takes whole runs: cpu,cuda:0,cuda:1",
      .fallback = "cpu"},
+    {.heading = RANKS_HEADING, .more = ranks_options, AT(train.ranks)},
     {.name = NULL}};
 
 /* A search in progress. */
@@ -89,37 +92,43 @@ typedef struct search {
     const search_flags *f;
     grid grid;
     sources from;
-    search_runs runs;
-    search_file file;
+    qn_search *search;
+    qn_search_metric by;
     train_flags *flags; /* of each setting */
     qn_train_options *options;
-    char ***words;  /* the options of train of each setting */
-    char **command; /* the line that trains it */
-    uint64_t done;
+    const qn_train_options **option; /* their addresses */
+    char ***words;                   /* the options of train of each setting */
+    char **command;                  /* the line that trains it */
+    char **name;                     /* "lr 0.1 batch 64" */
 } search;
 
 /* ----------------------------------------------------------------------------- the settings */
 
-/* The words of the command line that are options of train. Returns how many. */
+/* Whether the word is this option: 2 with its value in the next word, else 1. */
+static int is_option(const char *word, const char *name) {
+    const size_t length = strlen(name);
+    if (strncmp(word, "--", 2) != 0 || strncmp(word + 2, name, length) != 0)
+        return 0;
+    return word[2 + length] == '=' ? 1 : word[2 + length] == '\0' ? 2 : 0;
+}
+
+/* The words of the command line that are options of train and decide what it makes. Returns how
+ * many. */
 static int train_words(int argc, char **argv, char **to) {
-    static const char *const own[] = {"--grid",    "--folds",   "--by",
-                                      "--run-dir", "--threads", "--devices"};
+    static const char *const own[] = {"grid", "folds", "by", "run-dir", "threads", "devices"};
+    static const char *const flags[] = {"json", "quiet", "alone", "data-from-rank0"};
     int count = 0;
     for (int i = 2; i < argc; i++) {
-        int skip = strcmp(argv[i], "--json") == 0 || strcmp(argv[i], "--quiet") == 0;
-        for (size_t k = 0; k < sizeof own / sizeof *own; k++) {
-            const size_t length = strlen(own[k]);
-            if (strncmp(argv[i], own[k], length) != 0)
-                continue;
-            skip |= argv[i][length] == '=';
-            if (argv[i][length] == '\0') {
-                skip = 1;
-                i++;
-            }
-            break;
-        }
+        int skip = 0;
+        for (size_t k = 0; k < sizeof flags / sizeof *flags; k++)
+            skip |= is_option(argv[i], flags[k]) != 0;
+        for (size_t k = 0; !skip && k < sizeof own / sizeof *own; k++)
+            skip = is_option(argv[i], own[k]);
+        for (const option *o = ranks_options; !skip && o->name; o++)
+            skip = o->kind == OPTION_FLAG ? 0 : is_option(argv[i], o->name);
         if (!skip)
             to[count++] = argv[i];
+        i += skip == 2;
     }
     return count;
 }
@@ -163,81 +172,79 @@ static int read_settings(search *s, int argc, char **argv) {
     s->options = calloc(count, sizeof *s->options);
     s->words = calloc(count, sizeof *s->words);
     s->command = calloc(count, sizeof *s->command);
-    if (!s->flags || !s->options || !s->words || !s->command)
+    s->option = calloc(count, sizeof *s->option);
+    s->name = calloc(count, sizeof *s->name);
+    if (!s->flags || !s->options || !s->words || !s->command || !s->option || !s->name)
         return message_fail(QN_MEMORY, "out of memory", "", "");
     for (uint32_t i = 0; i < count; i++) {
+        char text[NAME_ROOM];
         const int code = read_setting(s, i, argc, argv);
         if (code >= 0)
             return code;
+        s->name[i] = strdup(grid_describe(&s->grid, i, text, sizeof text));
+        if (!s->name[i])
+            return message_fail(QN_MEMORY, "out of memory", "", "");
     }
     return -1;
 }
 
 static void release(search *s) {
-    for (uint32_t i = 0; s->words && s->command && i < s->grid.settings; i++) {
+    for (uint32_t i = 0; s->name && i < s->grid.settings; i++) {
         free(s->words[i]);
         free(s->command[i]);
+        free(s->name[i]);
     }
     free(s->flags);
     free(s->options);
+    free((void *)s->option);
     free(s->words);
     free(s->command);
-    free(s->runs.result);
+    free(s->name);
     grid_free(&s->grid);
-    search_file_close(&s->file);
 }
 
 /* -------------------------------------------------------------------------------- the search */
 
-static qn_status on_result(void *user, uint32_t setting, uint32_t fold, qn_error *err) {
-    search *s = user;
-    char text[512];
-    const search_result *r = &s->runs.result[setting * s->runs.folds + fold];
-    s->done++;
-    if (!s->f->quiet && !s->f->json)
-        fprintf(stderr, "%" PRIu64 "/%" PRIu64 "  fold %" PRIu32 "  %s%s  %.2f s\n", s->done,
-                (uint64_t)s->runs.settings * s->runs.folds, fold + 1,
-                grid_describe(&s->grid, setting, text, sizeof text),
-                r->items == 0 ? "  left the range of float32" : "", r->seconds);
-    return search_file_add(&s->file, &s->runs, setting, fold, err);
+static void on_run(void *user, const qn_search_event *e) {
+    const search *s = user;
+    const qn_cluster *ranks = ranks_cluster();
+    message_note("%" PRIu64 "/%" PRIu64 "  fold %" PRIu32 "  %s%s  %.2f s%s%s", e->done, e->runs,
+                 e->fold + 1, s->name[e->setting],
+                 e->result->items == 0 ? "  left the range of float32" : "", e->result->seconds,
+                 ranks ? "  " : "", ranks ? qn_cluster_name(ranks, e->rank) : "");
 }
 
-/* What the results depend on, as a line. */
-static char *key_of(const search *s) {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&text, &size);
-    if (!to)
-        return NULL;
-    const char *options = strstr(s->command[0], " train");
-    fprintf(to, "data %s, folds %" PRIu32 ", grid %s, first setting%s",
-            qn_data_digest(s->runs.data), s->runs.folds, s->f->grid ? s->f->grid : "-",
-            options ? options + 6 : "");
-    fclose(to);
-    for (char *c = text; c && *c; c++)
-        *c = *c == '\n' ? ' ' : *c;
-    return text;
+/* How many folds of a setting failed. */
+static uint32_t lost_folds(const search *s, uint32_t setting) {
+    uint32_t lost = 0;
+    for (uint32_t k = 0; k < s->f->folds; k++) {
+        qn_search_result r = {.size = sizeof r};
+        lost += qn_search_get(s->search, setting, k, &r, NULL) == QN_OK && r.items == 0;
+    }
+    return lost;
 }
 
-static void count_done(search *s) {
-    for (uint64_t i = 0; i < (uint64_t)s->runs.settings * s->runs.folds; i++)
-        s->done += (uint64_t)s->runs.result[i].done;
-    if (s->done > 0)
-        message_note("note: %" PRIu64 " runs are in %s already", s->done, s->file.path);
-}
-
-static int report(search *s, search_metric by) {
-    const search_table t = {.runs = &s->runs,
+/* On the writer, when all runs are done. */
+static int report(void *user) {
+    const search *s = user;
+    qn_error err;
+    const search_table t = {.search = s->search,
                             .grid = &s->grid,
-                            .by = by,
-                            .real = qn_data_targets(s->runs.data) != NULL,
+                            .folds = (uint32_t)s->f->folds,
+                            .by = s->by,
+                            .real = qn_data_targets(s->from.train) != NULL,
                             .command = s->command};
-    const uint32_t best = search_table_print(&t, s->f->json);
-    const search_result *first = &s->runs.result[best * s->runs.folds];
-    int lost = 0;
-    for (uint32_t k = 0; k < s->runs.folds; k++)
-        lost += first[k].items == 0;
-    if (lost > 0)
+    uint32_t *order = calloc(s->grid.settings, sizeof *order);
+    if (!order)
+        return message_fail(QN_MEMORY, "out of memory", "", "");
+    if (qn_search_order(s->search, s->by, order, &err) != QN_OK) {
+        free(order);
+        return message_error(&err);
+    }
+    search_table_print(&t, order, s->f->json);
+    const uint32_t best = order[0];
+    free(order);
+    if (lost_folds(s, best) > 0)
         return message_fail(QN_NUMERIC,
                             "no setting could be trained on all folds: numbers left the "
                             "range of float32",
@@ -247,62 +254,50 @@ static int report(search *s, search_metric by) {
     return EXIT_DONE;
 }
 
-static int run_all(search *s) {
-    uint32_t failed = 0;
-    qn_error err;
-    char text[512], what[1100];
-    const qn_status status = search_run(&s->runs, &failed, &err);
-    if (status == QN_OK)
-        return -1;
-    snprintf(what, sizeof what, "%.500s (setting %.500s)", err.what,
-             grid_describe(&s->grid, failed, text, sizeof text));
-    if (s->grid.names > 0)
-        snprintf(err.what, sizeof err.what, "%.*s", (int)sizeof err.what - 1, what);
-    return message_error(&err);
+static void on_note(void *user, const char *text) {
+    (void)user;
+    message_note("note: %s", text);
 }
 
-static int search_data(search *s, search_metric by) {
+static int search_data(search *s) {
     const search_flags *f = s->f;
-    const uint32_t settings = s->grid.settings, folds = (uint32_t)f->folds;
-    for (uint32_t i = 0; i < settings; i++) {
+    qn_search_options o;
+    qn_error err = {0};
+    for (uint32_t i = 0; i < s->grid.settings; i++) {
         qn_train_options_init(&s->options[i]);
         train_fill_recipe(&s->flags[i], &s->from, &s->options[i]);
+        s->option[i] = &s->options[i];
     }
-    s->runs = (search_runs){.data = s->from.train,
-                            .settings = settings,
-                            .folds = folds,
-                            .seed = s->flags[0].seed,
-                            .stratify = qn_data_labels(s->from.train) != NULL,
-                            .options = s->options,
-                            .threads = (int)f->train.compute.threads,
-                            .devices = f->train.compute.devices,
-                            .on_result = on_result,
-                            .user = s};
-    s->runs.result = calloc((size_t)settings * folds + 1, sizeof *s->runs.result);
-    char *key = s->runs.result ? key_of(s) : NULL;
-    if (!key)
-        return message_fail(QN_MEMORY, "out of memory", "", "");
-    int code = search_file_open(&s->file, f->run_dir, key, &s->runs);
-    free(key);
-    if (code >= 0)
-        return code;
-    count_done(s);
-    code = run_all(s);
-    /* Without a result, or of a grid that is refused, the file would only refuse the next search.
-     */
-    if ((code == EXIT_USAGE || (code >= 0 && s->done == 0)) && f->run_dir)
-        (void)unlink(s->file.path);
-    return code < 0 ? report(s, by) : code;
+    qn_search_options_init(&o);
+    o.setting = s->option;
+    o.settings = s->grid.settings;
+    o.folds = (uint32_t)f->folds;
+    o.name = (const char *const *)s->name;
+    o.compute = compute_of(&f->train.compute);
+    o.compute.cluster = ranks_cluster();
+    o.folder = f->run_dir;
+    o.user = s;
+    o.on_run = on_run;
+    o.on_note = on_note;
+    if (qn_search_open(&o, s->from.train, &s->search, &err) != QN_OK)
+        return ranks_failed(&err);
+    const uint64_t done = qn_search_done(s->search);
+    if (done > 0 && ranks_is_writer())
+        message_note("note: %" PRIu64 " runs are in %s/search.csv already", done, f->run_dir);
+    const qn_status status = qn_search_run(s->search, &err);
+    const int code = status == QN_OK ? ranks_conclude(&err, report, s) : ranks_failed(&err);
+    qn_search_close(s->search);
+    return code;
 }
 
 /* What decides, or a usage error: classes and real labels have different numbers. */
-static int choose_metric(const search *s, search_metric *by) {
+static int choose_metric(search *s) {
     const int real = qn_data_targets(s->from.train) != NULL;
-    *by = real ? SEARCH_RMSE : SEARCH_ACCURACY;
+    s->by = real ? QN_SEARCH_RMSE : QN_SEARCH_ACCURACY;
     if (!s->f->by)
         return -1;
-    *by = (search_metric)search_metric_named(s->f->by);
-    if (*by == SEARCH_LOSS || real == (*by > SEARCH_LOSS))
+    s->by = (qn_search_metric)search_metric_named(s->f->by);
+    if (s->by == QN_SEARCH_LOSS || real == (s->by > QN_SEARCH_LOSS))
         return -1;
     return message_usage(real ? "write loss, rmse, mae or r2"
                               : "write accuracy, f1, auc, log_loss or loss",
@@ -314,10 +309,9 @@ static int choose_metric(const search *s, search_metric *by) {
 /* Options of train that a search has no use for. */
 static int check_flags(const search_flags *f, const arguments *given) {
     static const char *const others[] = {
-        "output",      "test",        "test-labels",    "test-query", "valid", "valid-labels",
-        "valid-query", "checkpoint",  "trace",          "report",     "plots", "runs",
-        "run-name",    "predictions", "resume",         "init-from",  "meet",  "ranks",
-        "rank",        "shares",      "data-from-rank0"};
+        "output", "test",        "test-labels", "test-query", "valid",    "valid-labels",
+        "shares", "valid-query", "checkpoint",  "trace",      "report",   "plots",
+        "runs",   "run-name",    "predictions", "resume",     "init-from"};
     const arguments of_train = {.given = given->like};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (options_given(&train_command, &of_train, others[i]))
@@ -330,49 +324,66 @@ static int check_flags(const search_flags *f, const arguments *given) {
     return sources_check(&f->train.from);
 }
 
+/* Each rank reads its own command line; then all compare. */
+static int read_command_line(const command *self, int argc, char **argv, search_flags *f,
+                             search *s) {
+    arguments given;
+    qn_agreement same[SOURCES_AGREED];
+    int code = options_read(self, argc - 2, argv + 2, f, &given);
+    if (code < 0) {
+        message_setup(self->name, f->quiet, f->json);
+        code = check_flags(f, &given);
+    }
+    if (code < 0)
+        code = compute_check(&f->train.compute);
+    if (code < 0)
+        code = grid_read(f->grid, &s->grid);
+    if (code < 0)
+        code = read_settings(s, argc, argv);
+    if (code < 0) /* what the labels mean may depend on the network (docs/exactness.md 2.1.5) */
+        code = model_outputs(s->flags[0].model, &f->train.from.outputs);
+    sources_agreed(&f->train.from, self->name, same);
+    return ranks_agree(code, same, SOURCES_AGREED, 1);
+}
+
 static int run(const command *self, int argc, char **argv) {
     search_flags f = {.train = train_flags_default(), .folds = 5};
-    arguments given;
-    search s = {.f = &f, .file = {.file = -1}};
-    int code = options_read(self, argc - 2, argv + 2, &f, &given);
+    search s = {.f = &f};
+    int code = ranks_join(argc - 2, argv + 2);
     if (code >= 0)
         return code;
-    message_setup(self->name, f.quiet, f.json);
-    code = check_flags(&f, &given);
-    if (code < 0)
-        code = grid_read(f.grid, &s.grid);
-    if (code < 0)
-        code = read_settings(&s, argc, argv);
-    if (code < 0) /* what the labels mean may depend on the network (docs/exactness.md 2.1.5) */
-        code = model_outputs(s.flags[0].model, &f.train.from.outputs);
+    code = read_command_line(self, argc, argv, &f, &s);
     if (code < 0)
         code = sources_open(&f.train.from, f.train.compute.threads, NULL, &s.from);
     if (code < 0) {
-        search_metric by;
-        code = choose_metric(&s, &by);
+        ranks_hold();
+        code = ranks_agree(choose_metric(&s), NULL, 0, 0);
         if (code < 0)
-            code = search_data(&s, by);
+            code = search_data(&s);
         sources_close(&s.from);
     }
     release(&s);
-    return code;
+    return ranks_leave(code);
 }
 
 const command search_command = {
     .name = "search",
     .summary = "cross validation, and a search over options of train",
     .usage = "quern search --data FILE [--grid TEXT] [--folds N] [options of train]",
-    .about = "Trains each setting of the grid once without each fold of the data and judges it on "
-             "that fold. Prints means over the folds, the best setting first, and the command that "
-             "trains it with all items. All options of train that belong to its recipe can be "
-             "given, too.\n\n"
-             "Whole runs are shared among cores and devices. The numbers do not depend on how: "
-             "every run gives the same bytes everywhere. The folds follow from --seed.",
+    .about =
+        "Trains each setting of the grid once without each fold of the data and judges it on "
+        "that fold. Prints means over the folds, the best setting first, and the command that "
+        "trains it with all items. All options of train that belong to its recipe can be "
+        "given, too.\n\n"
+        "Whole runs are shared among cores, devices and, under mpirun or srun, ranks. The numbers "
+        "do not depend on how: every run gives the same bytes everywhere. A run of a rank "
+        "that dies is made by another one. The folds follow from --seed.",
     .options = search_options,
     .like = &train_command,
     .like_place = offsetof(search_flags, train),
     .examples = "quern search --data train.csv --folds 5\n"
                 "quern search --data train.csv --grid \"lr 0.01,0.1 batch 64,128\" --epochs 5\n"
+                "mpirun -n 4 quern search --data train.csv --grid \"batch 32,64,128,256\"\n"
                 "quern search --data train.csv --run-dir tries \\\n"
                 "      --grid \"model 'dense 8 relu; dense 3 softmax','dense 3 softmax'\"",
     .run = run};

@@ -3,12 +3,13 @@
 #define APP_SEARCH_TABLE_H
 
 #include "search_grid.h"
-#include "search_runs.h"
+#include <quern/search.h>
 
 typedef struct search_table {
-    const search_runs *runs;
+    const qn_search *search;
     const grid *grid;
-    search_metric by;
+    uint32_t folds;
+    qn_search_metric by;
     int real;
     char *const *command; /* of each setting, to train it */
 } search_table;
@@ -16,7 +17,7 @@ typedef struct search_table {
 /* The metric of a name, or -1. */
 int search_metric_named(const char *name);
 
-/* Prints the table, or one JSON object. Returns the best setting. */
-uint32_t search_table_print(const search_table *t, int json);
+/* Prints the table, or one JSON object, of settings in this order. */
+void search_table_print(const search_table *t, const uint32_t *order, int json);
 
 #endif

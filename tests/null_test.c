@@ -190,6 +190,25 @@ static void test_models(void **state) {
     assert_null(qn_runs_key(NULL, 0, 0));
     assert_null(qn_runs_value(NULL, 0, 0));
     qn_runs_close(NULL);
+    qn_search *search;
+    qn_search_result result;
+    qn_search_mean mean;
+    uint32_t order;
+    qn_search_options_init(NULL);
+    REFUSED(qn_search_open, "options", NULL, have.data, &search);
+    qn_search_options searched;
+    qn_search_options_init(&searched);
+    REFUSED(qn_search_open, "data", &searched, NULL, &search);
+    REFUSED(qn_search_open, "out", &searched, have.data, NULL);
+    REFUSED(qn_search_open, "options->setting", &searched, have.data, &search);
+    REFUSED(qn_search_run, "search", NULL);
+    REFUSED(qn_search_get, "search", NULL, 0, 0, &result);
+    REFUSED(qn_search_mean_get, "search", NULL, 0, &mean);
+    REFUSED(qn_search_order, "search", NULL, QN_SEARCH_LOSS, &order);
+    assert_null(qn_search_metric_name(QN_SEARCH_METRICS));
+    assert_int_equal(qn_search_done(NULL), 0);
+    qn_search_stop(NULL);
+    qn_search_close(NULL);
     qn_report_options_init(NULL);
     REFUSED(qn_report_write, "options", NULL);
     REFUSED(qn_report_write, "options->run",

@@ -418,10 +418,10 @@ def test_writing_allowed(tmp_path, text):
 NO_FLOATS = re.compile(
     r"qn_(version|build_info|status_name|train_stop|epoch_keep|files_abandon|plan_report_of"
     r"|predictions_correct|choice_(about|name|near|takes)"
-    r"|(train|data|plan|cluster|report)_options_init|data_arrays_init|(model|plan|predictions|evaluation)_free"
+    r"|(train|data|plan|cluster|report|search)_options_init|data_arrays_init|(model|plan|predictions|evaluation)_free"
     r"|statistics_(options_init|free|columns?|quantiles|categories|edges|histogram|covariance"
     r"|correlation)"
-    r"|runs_(count|close)|cluster_(rank|ranks|alive|local|name|is_writer|stop)"
+    r"|search_(stop|done|close|metric_name)|runs_(count|close)|cluster_(rank|ranks|alive|local|name|is_writer|stop)"
     r"|data_(close|items|item_name|features|inputs|type_of|values|labels|classes|digest|image_(size|channels)|format"
     r"|feature_(name|type)|label_name|class_name|note|targets?|weights|weight_name|categories|category)|model_(recipe|resize|digest|categories|inputs|outputs|layers|parameters|tensor"
     r"|(feature|class|label|weight)_name))")

@@ -2,12 +2,15 @@
 same with any number of threads and after an interruption."""
 
 import json
+import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import python_package
+import ranks
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "oracle"))
 from order import permutation  # noqa: E402
@@ -43,7 +46,7 @@ def search(run_quern, folder, *more, **how):
 
 
 def without_times(said):
-    event = json.loads(said)
+    event = json.loads(said.splitlines()[-1])
     for setting in event["settings"]:
         del setting["command"]
         for fold in setting["folds"]:
@@ -90,6 +93,103 @@ def test_an_interrupted_search_goes_on(run_quern, table):
     assert kept[:7] == lines[:7] and len(kept) == 14
     done = search(run_quern, folder, "--grid", "lr 0.1", "--run-dir", folder / "run", status=1)
     assert "another search" in done.stderr
+
+
+def rows(folder):
+    """The runs in the file, without their times."""
+    lines = (folder / "search.csv").read_text().splitlines()[2:]
+    return sorted(line.split(",")[:11] + line.split(",")[12:14] for line in lines)
+
+
+def wait_for_rows(folder, count):
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        if (folder / "search.csv").exists() and len(rows(folder)) >= count:
+            return
+        time.sleep(0.005)
+    pytest.fail("there are too few results")
+
+
+# Runs of a tenth of a second.
+LONG = ["search", "--label", "kind", "--model", MODEL, "--epochs", "600", "--seed", "4", "--json",
+        "--threads", "1", *map(str, GRID)]
+
+
+@pytest.fixture(scope="module")
+def long_search(run_quern, table):
+    folder, _, _ = table
+    said = run_quern(*LONG, "--data", folder / "t.csv", "--run-dir", folder / "whole").stdout
+    return without_times(said), rows(folder / "whole")
+
+
+def test_ranks_take_whole_runs(quern, table, long_search, tmp_path):
+    done = ranks.run(quern, 3, *LONG, "--data", table[0] / "t.csv", "--run-dir", tmp_path)
+    assert (without_times(done[0][1]), rows(tmp_path)) == long_search
+    assert all(o == e == "" for _, o, e in done[1:])
+
+
+@pytest.mark.parametrize("dies", [0, 1])
+def test_a_rank_dies(quern, table, long_search, tmp_path, dies):
+    """Its run is made by another one, and the next writer has all results."""
+    with ranks.Ranks(quern, 3, *LONG, "--data", table[0] / "t.csv", "--run-dir", tmp_path) as all_ranks:
+        wait_for_rows(tmp_path, 1)
+        all_ranks.rank[dies].send_signal(signal.SIGKILL)
+        done = all_ranks.wait()
+    assert [code for code, _, _ in done] == [-9 if r == dies else 0 for r in range(3)]
+    writer = 0 if dies else 1
+    assert (without_times(done[writer][1]), rows(tmp_path)) == long_search
+
+
+def test_ranks_of_different_searches(quern, table, tmp_path):
+    done = ranks.run(quern, 2, *LONG, "--data", table[0] / "t.csv", own={1: ["--momentum", 0.5]}, status=1)
+    assert "differs" in done[0][2] and "momentum" in done[0][2]
+
+
+def test_killed_and_two_at_once(quern, run_quern, table, long_search, tmp_path):
+    folder, _, _ = table
+    words = [*LONG, "--data", folder / "t.csv", "--run-dir", tmp_path]
+    with ranks.Ranks(quern, 1, *words) as one:
+        wait_for_rows(tmp_path, 2)
+        assert "another search uses this folder" in run_quern(*words, status=1).stderr
+        one.rank[0].kill()
+    before = rows(tmp_path)
+    assert (without_times(run_quern(*words).stdout), rows(tmp_path)) == long_search
+    assert all(row in rows(tmp_path) for row in before)
+    file = tmp_path / "search.csv"
+    file.write_text(file.read_text().replace(",24,0.", ",24,1.", 1))
+    assert "is not what a search wrote" in run_quern(*words, status=1).stderr
+
+
+def test_python_searches_alike(run_quern, table, tmp_path):
+    """The same digests, order and file as the command."""
+    python_package.folder()
+    import quern
+
+    folder, _, _ = table
+    whole = without_times(search(run_quern, folder, *GRID, "--json", "--run-dir", tmp_path / "a").stdout)
+    told = []
+    how = {"label": "kind", "model": MODEL, "epochs": 2, "seed": 4, "folds": 3, "threads": 1}
+    grid = {"lr": [0.05, 0.3], "batch": [8, 32]}
+    found = quern.search(folder / "t.csv", grid=grid, run_dir=tmp_path / "b", on_run=told.append, **how)
+    assert len(told) == 12 and told[-1].done == 12
+    assert rows(tmp_path / "a") == rows(tmp_path / "b")
+    for row, setting in zip(found.rows, whole["settings"]):
+        assert f"lr {row['lr']} batch {row['batch']}" == setting["setting"]
+        assert row["accuracy"] == setting["mean"]["accuracy"]
+        assert row["auc_deviation"] == setting["deviation"]["auc"]
+        own = [run for run in found.folds if (run["lr"], run["batch"]) == (row["lr"], row["batch"])]
+        assert [run["model"] for run in own] == [fold["model"] for fold in setting["folds"]]
+    assert found.best == {"lr": found.rows[0]["lr"], "batch": found.rows[0]["batch"]}
+    assert len(found.columns()["loss"]) == 4 and found.by == "accuracy"
+    told.clear()
+    quern.search(folder / "t.csv", grid=grid, run_dir=tmp_path / "a", on_run=told.append, **how)
+    assert not told  # the command has made all
+    with pytest.raises(quern.UsageError, match="setting lr -1"):
+        quern.search(folder / "t.csv", grid={"lr": [1, -1]}, **how)
+    with pytest.raises(quern.UsageError, match="for classes"):
+        quern.search(folder / "t.csv", by="rmse", **how)
+    with pytest.raises(ZeroDivisionError):
+        quern.search(folder / "t.csv", on_run=lambda run: 1 / 0, **how)
 
 
 def test_the_command_trains_the_best(run_quern, table):

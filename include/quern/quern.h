@@ -22,6 +22,7 @@
 #include <quern/report.h>
 #include <quern/runs.h>
 #include <quern/score.h>
+#include <quern/search.h>
 #include <quern/statistics.h>
 #include <quern/status.h>
 #include <quern/structure.h>

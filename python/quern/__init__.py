@@ -9,9 +9,9 @@ The words are those of the command `quern`, with underscores: ``--weight-decay``
 ``weight_decay=``. docs/python.md describes everything.
 """
 
-__all__ = ["Classifier", "Data", "Epoch", "KMeans", "Lasso", "LogisticRegression", "Model", "PCA", "Regressor", "Ridge", "Score",
+__all__ = ["Classifier", "Data", "Epoch", "KMeans", "Lasso", "LogisticRegression", "Model", "PCA", "Regressor", "Ridge", "Score", "Search",
            "StandardScaler", "build_info", "devices", "digits", "evaluate", "import_state", "load", "open", "options", "ranks", "replay",
-           "report", "runs", "train",
+           "report", "runs", "search", "train",
            "version",
            "QuernError", "UsageError", "InputError", "FileError", "OutOfMemory", "FormatError",
            "MismatchError", "NumericError", "UnsupportedError", "BusyError", "DeviceError",
@@ -23,7 +23,7 @@ _HOMES = {"Classifier": "estimator", "Regressor": "estimator", "LogisticRegressi
           "Data": "data", "digits": "data", "open": "data",
           "evaluate": "evaluation", "Model": "model", "import_state": "model", "load": "model",
           "Epoch": "training", "Score": "training", "options": "training", "train": "training",
-          "replay": "training", "report": "records", "runs": "records",
+          "replay": "training", "report": "records", "runs": "records", "Search": "searching", "search": "searching",
           "build_info": "device", "devices": "device", "version": "device"}
 
 

@@ -1,6 +1,7 @@
 from os import PathLike
 from types import SimpleNamespace
-from typing import Any, Callable, Iterable, NamedTuple, Optional, Sequence, Union
+from typing import (Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional,
+                    Sequence, Union, overload)
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -143,6 +144,19 @@ def train(data: Optional[Items] = None, labels: Any = None, *, test: Any = None,
 def replay(model: Union[Model, Path], data: Optional[Items] = None, labels: Any = None, *,
            valid: Any = None, init_from: Union[Model, Path, None] = None,
            progress: Optional[bool] = None, **compute: Any) -> Model: ...
+class Search:
+    rows: list[dict[str, Any]]
+    folds: list[dict[str, Any]]
+    best: dict[str, Any]
+    by: str
+    def columns(self) -> dict[str, list[Any]]: ...
+
+def search(data: Optional[Items] = None, labels: Any = None, *,
+           grid: Optional[Mapping[str, Iterable[Any]]] = None, folds: int = 5,
+           by: Optional[str] = None, run_dir: Optional[Path] = None,
+           init_from: Union[Model, Path, None] = None,
+           on_run: Optional[Callable[[Any], Any]] = None, progress: Optional[bool] = None,
+           **options: Any) -> Search: ...
 def evaluate(labels: Any, predictions: Any, *, weights: Any = None,
              probabilities: Optional[bool] = None) -> dict[str, Any]: ...
 def runs(path: Path) -> list[dict[str, Any]]: ...

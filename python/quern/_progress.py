@@ -74,6 +74,10 @@ class Line:
         """What to show of a message."""
         return f"note: {text}", "\n"
 
+    def run(self, part, text):
+        """What to show after a run of a search; `part` of all is done."""
+        return text, "\n"
+
     def show(self, shown):
         text, end = shown
         self.out.write("\r" + text.ljust(self.width) + end)
@@ -111,6 +115,9 @@ class Notebook(Line):
     def note(self, text):
         self.notes.append(f"note: {text}")
         return self.last or (0, self.scores)
+
+    def run(self, part, text):
+        return part, text
 
     def show(self, shown):
         from IPython.display import display

@@ -1,0 +1,155 @@
+/* Cross validation of several settings: each is trained once without each fold of the data, and
+ * judged on it. docs/exactness.md 2.11 describes the folds.
+ *
+ *     qn_search_options o;
+ *     qn_search *s = NULL;
+ *     uint32_t order[4];
+ *     qn_search_options_init(&o);
+ *     o.setting = settings;                 four of them, const qn_train_options *settings[4]
+ *     o.settings = 4;
+ *     qn_status status = qn_search_open(&o, data, &s, &err);
+ *     if (status == QN_OK)
+ *         status = qn_search_run(s, &err);
+ *     if (status == QN_OK)
+ *         status = qn_search_order(s, QN_SEARCH_LOSS, order, &err);     order[0] is the best
+ *     qn_search_close(s);
+ *
+ * A run, one setting on one fold, is never divided: whole runs are shared among cores, devices and
+ * ranks. The numbers do not depend on how. */
+#ifndef QUERN_SEARCH_H
+#define QUERN_SEARCH_H
+
+#include <quern/train.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a run is judged by; a number that does not apply is NaN. */
+typedef enum qn_search_metric {
+    QN_SEARCH_ACCURACY, /* of classes, as are the next three */
+    QN_SEARCH_F1,
+    QN_SEARCH_AUC,
+    QN_SEARCH_LOG_LOSS,
+    QN_SEARCH_LOSS, /* that the training makes small */
+    QN_SEARCH_RMSE, /* of real labels, as are the next two */
+    QN_SEARCH_MAE,
+    QN_SEARCH_R2,
+    QN_SEARCH_METRICS
+} qn_search_metric;
+
+/* "accuracy", "f1", "auc", "log_loss", "loss", "rmse", "mae", "r2"; NULL for another number. */
+QN_API const char *qn_search_metric_name(qn_search_metric metric);
+
+/* A run. */
+typedef struct qn_search_result {
+    size_t size;                      /* sizeof(qn_search_result) */
+    int done;                         /* 0: not yet, and all else is 0 */
+    uint64_t items;                   /* of the fold; 0: the numbers of the training left the range
+                                         of float32, and all of `number` are NaN */
+    double number[QN_SEARCH_METRICS]; /* on the fold, by qn_search_metric */
+    char model[65];                   /* digest of the model; "" where `items` is 0 */
+    double seconds;                   /* that the run took */
+} qn_search_result;
+
+/* The runs of a setting together. Sums are in the order of the folds. */
+typedef struct qn_search_mean {
+    size_t size;                         /* sizeof(qn_search_mean) */
+    double mean[QN_SEARCH_METRICS];      /* NaN where a fold has no number */
+    double deviation[QN_SEARCH_METRICS]; /* root of the mean squared difference from the mean */
+} qn_search_mean;
+
+/* After a run. */
+typedef struct qn_search_event {
+    size_t size;                    /* sizeof(qn_search_event) */
+    uint32_t setting, fold;         /* of the run, from 0 */
+    uint64_t done, runs;            /* runs that are done, and of the search */
+    uint32_t rank;                  /* that made it */
+    const qn_search_result *result; /* valid during the call only */
+} qn_search_event;
+
+/* What to search. Fill with qn_search_options_init, then change members. Everything they point to
+ * must stay until qn_search_close. */
+typedef struct qn_search_options {
+    size_t size;                            /* sizeof(qn_search_options) */
+    const qn_train_options *const *setting; /* `settings` pointers. Of each its recipe is used,
+                                               without `valid_fraction`, which must be 0; `compute`,
+                                               `user` and callbacks are not used, and it names no
+                                               files */
+    uint32_t settings;                      /* 1..10000 */
+    uint32_t folds;                         /* 2..256; 5. The seed of the first setting decides
+                                               them; classes are spread evenly among them */
+    const char *const *name;                /* of each setting, for people who read the file of
+                                               results; NULL: none */
+    /* `threads` and `devices` are those of this process. `devices` NULL: the CPU; each core takes
+     * whole runs, or several cores one, where there are fewer runs. A list: each entry takes whole
+     * runs, and "cpu" stands for its cores. With `cluster` the ranks take runs, too, each as it
+     * becomes free. `shares` must be NULL. */
+    qn_compute compute;
+    const char *folder; /* for the results, in its file search.csv, made if missing: a search that
+                           was interrupted goes on from there. NULL: none */
+    void *user;         /* passed to the callbacks */
+    /* After each run, on one rank: the writer. From the thread that called qn_search_run. It may
+     * call qn_search_stop. NULL: none */
+    void (*on_run)(void *user, const qn_search_event *event);
+    qn_note_fn on_note; /* messages for a user; NULL: none */
+} qn_search_options;
+
+/* Sets every member to 0 or NULL, but `size`, `folds` and the size in `compute`. */
+QN_API void qn_search_options_init(qn_search_options *options);
+
+/* One thread at a time uses it; only qn_search_stop may be called from others. */
+typedef struct qn_search qn_search;
+
+/* Checks all settings on the data, which must stay until qn_search_close, and reads the results
+ * that the folder has. On success *out is owned by the caller, for qn_search_close; after a failure
+ * it is NULL, and the folder as before.
+ *
+ * Among ranks all call this together with the same settings and the same data. The writer reads the
+ * folder, and all begin with what it found; when it dies, the next one goes on with its own folder.
+ *
+ * Fails with QN_USAGE (an option; the remedy names the setting), QN_INPUT (the data does not suit),
+ * QN_BUSY (another search uses the folder), QN_MISMATCH (the folder holds another search, or the
+ * ranks differ), QN_FORMAT (its file was changed; the message names the line), QN_IO, QN_CLUSTER or
+ * QN_MEMORY. */
+QN_API qn_status qn_search_open(const qn_search_options *options, const qn_data *data,
+                                qn_search **out, qn_error *err);
+
+/* Makes all runs that are not done; among ranks all call this together, and each has all results
+ * afterwards. A run of a rank that dies is made by another one.
+ *
+ * A training whose numbers leave the range of float32 is a result. Any other failure of a run ends
+ * the search: QN_DEVICE on one rank alone when others are left, which continue; else the same
+ * failure on all ranks. QN_INTERRUPTED after qn_search_stop: the results so far are kept, and it
+ * may be called again. QN_IO: a result cannot be written. QN_CLUSTER: this rank has to leave. */
+QN_API qn_status qn_search_run(qn_search *search, qn_error *err);
+
+/* Asks qn_search_run to return; the runs in progress end after their step and are lost. Among
+ * ranks it ends on all. Does not wait. Safe in a signal handler and in another thread. */
+QN_API void qn_search_stop(qn_search *search);
+
+/* The number of runs that are done; 0 for NULL. */
+QN_API uint64_t qn_search_done(const qn_search *search);
+
+/* Fills *result, whose size is set before. Fails with QN_USAGE: there is no such run. */
+QN_API qn_status qn_search_get(const qn_search *search, uint32_t setting, uint32_t fold,
+                               qn_search_result *result, qn_error *err);
+
+/* Fills *mean, whose size is set before. Fails with QN_USAGE: there is no such setting, or not all
+ * of its runs are done. */
+QN_API qn_status qn_search_mean_get(const qn_search *search, uint32_t setting, qn_search_mean *mean,
+                                    qn_error *err);
+
+/* Fills `setting`, which has room for all, the best first: by the mean of the metric, of equal ones
+ * by the loss, then in their order; NaN is the worst. Fails with QN_USAGE: there is no such metric,
+ * or a run is not done. QN_MEMORY. */
+QN_API qn_status qn_search_order(const qn_search *search, qn_search_metric metric,
+                                 uint32_t *setting, qn_error *err);
+
+/* Accepts NULL. Not during qn_search_run. */
+QN_API void qn_search_close(qn_search *search);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
