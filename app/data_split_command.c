@@ -193,17 +193,30 @@ static int check_files(const split_flags *f, const parts *all, const char *path)
     return paths_check(&files, 1);
 }
 
+static int write_files(const split_flags *f, const parts *all, qn_data *const *made) {
+    const char *out[MOST_PARTS], *labels[MOST_PARTS];
+    const qn_data *data[MOST_PARTS];
+    qn_error err;
+    for (uint32_t i = 0; i < all->count; i++) {
+        data[i] = made[i];
+        out[i] = all->part[i].out;
+        labels[i] = f->to.labels ? all->part[i].labels : NULL;
+    }
+    if (qn_data_write_parts(data, all->count, f->to.format, out, labels, &err) != QN_OK)
+        return message_error(&err);
+    for (uint32_t i = 0; i < all->count; i++) {
+        const written_flags to = {out[i], f->to.format, labels[i]};
+        written_tell(data[i], &to, all->part[i].name, f->quiet, f->json);
+    }
+    return -1;
+}
+
 static int write_all(const split_flags *f, const parts *all, const qn_data *data) {
     qn_data *made[MOST_PARTS] = {NULL};
     qn_error err;
-    int code = -1;
     if (qn_data_split(data, all->share, all->count, f->seed, f->stratify, made, &err) != QN_OK)
         return message_error(&err);
-    for (uint32_t i = 0; i < all->count && code < 0; i++) {
-        const part *p = &all->part[i];
-        const written_flags to = {p->out, f->to.format, f->to.labels ? p->labels : NULL};
-        code = written_make(made[i], &to, p->name, f->quiet, f->json);
-    }
+    const int code = write_files(f, all, made);
     for (uint32_t i = 0; i < all->count; i++)
         qn_data_close(made[i]);
     return code;
@@ -239,7 +252,8 @@ const command data_split_command = {
     .about = "Each item goes to one part, and a part keeps the order of the file. The items of a "
              "part depend on the seed, the number of items and the shares alone: the same file "
              "gives the same parts on every machine. % in the name of -o becomes the name of the "
-             "part. Each file is complete, or it is not there.",
+             "part. All parts are complete before the first is put in place: a failed "
+             "command writes none.",
     .operand = "FILE",
     .options = split_options,
     .examples = "quern data split t.csv --parts train=0.8,test=0.2 --stratify -o t-%.csv\n"

@@ -61,7 +61,7 @@ static void long_help(void) {
          "carries one JSON object a line, and stderr only errors. An error says what is\n"
          "wrong, where, and what to do. A file is written whole, or not at all. A command\n"
          "that fails leaves what was complete before: checkpoints, records of runs,\n"
-         "predictions after a stage, parts of data split.");
+         "predictions after a stage.");
     print_facts("Exit codes", manual_exit_codes, 3);
     print_facts("Environment", manual_environment, 9);
 }

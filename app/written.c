@@ -120,13 +120,9 @@ static int write_to(const void *user, const char *path) {
                : message_error(&err);
 }
 
-int written_make(const qn_data *data, const written_flags *f, const char *part, int quiet,
-                 int json) {
+void written_tell(const qn_data *data, const written_flags *f, const char *part, int quiet,
+                  int json) {
     char reading[480];
-    const writing w = {data, f};
-    const int code = written_is_stream(f) ? whole_output(write_to, &w) : write_to(&w, f->out);
-    if (code >= 0)
-        return code;
     describe(data, f, reading, sizeof reading);
     if (json)
         tell_json(data, f, part, reading);
@@ -134,5 +130,13 @@ int written_make(const qn_data *data, const written_flags *f, const char *part, 
         message_note("note: %s", reading);
     else if (!quiet && !written_is_stream(f))
         tell(data, f, reading);
-    return -1;
+}
+
+int written_make(const qn_data *data, const written_flags *f, const char *part, int quiet,
+                 int json) {
+    const writing w = {data, f};
+    const int code = written_is_stream(f) ? whole_output(write_to, &w) : write_to(&w, f->out);
+    if (code < 0)
+        written_tell(data, f, part, quiet, json);
+    return code;
 }

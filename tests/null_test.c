@@ -107,6 +107,11 @@ static void test_data(void **state) {
     REFUSED(qn_data_split, "shares", have.data, NULL, 1, 1, 0, &out);
     REFUSED(qn_data_split, "out", have.data, &(uint64_t){1}, 1, 1, 0, NULL);
     qn_data *other;
+    const qn_data *const parts[2] = {have.data, NULL};
+    const char *const paths[2] = {"a.csv", "b.csv"};
+    REFUSED(qn_data_write_parts, "parts", NULL, 1, NULL, paths, NULL);
+    REFUSED(qn_data_write_parts, "paths", parts, 1, NULL, NULL, NULL);
+    REFUSED(qn_data_write_parts, "parts[1]", parts, 2, NULL, paths, NULL);
     REFUSED(qn_data_fold, "data", NULL, 2, 0, 1, 0, &out, &other);
     REFUSED(qn_data_fold, "train", have.data, 2, 0, 1, 0, NULL, &other);
     REFUSED(qn_data_fold, "valid", have.data, 2, 0, 1, 0, &out, NULL);

@@ -3,7 +3,9 @@ NumPy reads it; the items of a part are those that docs/exactness.md 2.10 names.
 
 import importlib.util
 import json
+import os
 import re
+import resource
 import shlex
 import subprocess
 import sys
@@ -189,6 +191,18 @@ def test_parts_are_those_of_the_text(run_quern, tmp_path, stratify):
         rows = np.loadtxt(tmp_path / f"p-{name}.csv", delimiter=",", skiprows=1, dtype=int)
         assert rows[:, 1].tolist() == sorted(wanted[name])
         assert rows[:, 0].tolist() == labels[rows[:, 1]].tolist()
+
+
+@pytest.mark.parametrize("ending", ["csv", "npy", "npz", "libsvm"])
+def test_parts_that_cannot_all_be_written_leave_no_file(run_quern, tmp_path, ending):
+    (tmp_path / "t.csv").write_text("y,number\n" + "".join(f"{i % 3},{i}.5\n" for i in range(4000)))
+    (tmp_path / f"p-a.{ending}").write_bytes(b"old")
+    limit = (1 << 13, 1 << 13)  # more than part a, less than part b
+    done = run_quern("data", "split", "t.csv", "--parts", "a=0.1,b=0.8,c=0.1", "-o", f"p-%.{ending}", cwd=tmp_path,
+                     status=1, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit))
+    assert f"p-b.{ending}" in done.stderr and not done.stdout
+    assert sorted(os.listdir(tmp_path)) == [f"p-a.{ending}", "t.csv"]
+    assert (tmp_path / f"p-a.{ending}").read_bytes() == b"old"
 
 
 def test_head(run_quern, tmp_path):

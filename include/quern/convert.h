@@ -28,6 +28,15 @@ extern "C" {
 QN_API qn_status qn_data_write(const qn_data *data, const char *format, const char *path,
                                const char *labels_path, qn_error *err);
 
+/* Writes `count` data sets to files of one format, as qn_data_write does: parts[i] to paths[i], and
+ * its labels to labels_paths[i] (`labels_paths` and its members may be NULL). All files are
+ * complete and synced before the first is put in its place. So a failure, such as a full disk or a
+ * part that the format cannot hold, leaves every old file as it was and no new one. Only where the
+ * renaming itself fails, those before stay. The paths must name different files. */
+QN_API qn_status qn_data_write_parts(const qn_data *const *parts, uint32_t count,
+                                     const char *format, const char *const *paths,
+                                     const char *const *labels_paths, qn_error *err);
+
 /* Tells, for a person, what a reader of a file that qn_data_write made has to be told, with options
  * between backquotes as in messages; and where the labels get other numbers in this format, so that
  * the digest is another. "" where there is nothing to tell, and for NULL or an unknown format.

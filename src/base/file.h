@@ -35,4 +35,17 @@ void qn__writer_ask(qn__writer *writer, int (*may)(void *user), void *user);
 qn_status qn__writer_commit(qn__writer *writer, qn_error *err); /* frees the writer in every case */
 void qn__writer_drop(qn__writer *writer);                       /* accepts NULL */
 
+/* Files that are put in place together: each is complete and synced before the first is renamed.
+ * All zero bytes: there is none yet. */
+typedef struct qn__writer_batch {
+    qn__writer *first, *last;
+} qn__writer_batch;
+/* As commit, but leaves the renaming to the batch; NULL: a commit. The writer belongs to the batch
+ * then; after a failure it was dropped. */
+qn_status qn__writer_finish(qn__writer *writer, qn__writer_batch *batch, qn_error *err);
+/* Renames the files in the order in which they were finished. After a failure the rest is dropped.
+ * Frees all writers in every case. */
+qn_status qn__writer_batch_commit(qn__writer_batch *batch, qn_error *err);
+void qn__writer_batch_drop(qn__writer_batch *batch);
+
 #endif

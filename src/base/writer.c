@@ -30,7 +30,8 @@ struct qn__writer {
     qn_error error;                /* the first failure; nothing more is written after it */
     int (*may)(void *user);
     void *user;
-    size_t used; /* bytes in the buffer */
+    qn__writer *next; /* of its batch */
+    size_t used;      /* bytes in the buffer */
     uint8_t buffer[BUFFER];
 };
 
@@ -300,12 +301,16 @@ void qn__writer_ask(qn__writer *writer, int (*may)(void *user), void *user) {
     writer->user = user;
 }
 
-qn_status qn__writer_commit(qn__writer *writer, qn_error *err) {
+/* Writes what is left; the bytes are on the disk then. */
+static void complete(qn__writer *writer) {
     if (writer->error.status == QN_OK)
         flush(writer);
     if (writer->error.status == QN_OK)
         sync_file(writer);
     close_file(writer);
+}
+
+static qn_status put_or_drop(qn__writer *writer, qn_error *err) {
     if (writer->error.status == QN_OK && writer->may && !writer->may(writer->user))
         qn__fail(&writer->error, QN_BUSY, "%s now belongs to another process", writer->path);
     if (writer->error.status == QN_OK && writer->target)
@@ -313,6 +318,42 @@ qn_status qn__writer_commit(qn__writer *writer, qn_error *err) {
     const qn_status status = report(writer, err);
     qn__writer_drop(writer);
     return status;
+}
+
+qn_status qn__writer_commit(qn__writer *writer, qn_error *err) {
+    complete(writer);
+    return put_or_drop(writer, err);
+}
+
+qn_status qn__writer_finish(qn__writer *writer, qn__writer_batch *batch, qn_error *err) {
+    complete(writer);
+    if (!batch || writer->error.status != QN_OK)
+        return put_or_drop(writer, err);
+    if (batch->last)
+        batch->last->next = writer;
+    else
+        batch->first = writer;
+    batch->last = writer;
+    return QN_OK;
+}
+
+qn_status qn__writer_batch_commit(qn__writer_batch *batch, qn_error *err) {
+    qn_status status = QN_OK;
+    while (batch->first && status == QN_OK) {
+        qn__writer *writer = batch->first;
+        batch->first = writer->next;
+        status = put_or_drop(writer, err);
+    }
+    qn__writer_batch_drop(batch);
+    return status;
+}
+
+void qn__writer_batch_drop(qn__writer_batch *batch) {
+    for (qn__writer *writer = batch->first, *next; writer; writer = next) {
+        next = writer->next;
+        qn__writer_drop(writer);
+    }
+    *batch = (qn__writer_batch){NULL, NULL};
 }
 
 void qn__writer_drop(qn__writer *writer) {

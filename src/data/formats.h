@@ -3,6 +3,7 @@
 #ifndef QN_DATA_FORMATS_H
 #define QN_DATA_FORMATS_H
 
+#include "base/file.h"
 #include "data/csv.h"
 #include "data/data.h"
 
@@ -21,11 +22,20 @@ const qn__format *qn__format_named(const char *name);
 /* What a cell with this text holds. */
 qn__content qn__text_content(const char *text);
 
-qn_status qn__write_npy(const qn_data *data, const char *path, const char *labels_path,
+/* `batch` puts the files in place; NULL: at once. */
+qn_status qn__write_csv(const qn_data *data, const char *path, qn__writer_batch *batch,
                         qn_error *err);
+qn_status qn__write_npy(const qn_data *data, const char *path, const char *labels_path,
+                        qn__writer_batch *batch, qn_error *err);
 /* Fails with QN_INPUT above 4 GiB, too. */
-qn_status qn__write_npz(const qn_data *data, const char *path, qn_error *err);
-qn_status qn__write_libsvm(const qn_data *data, const char *path, qn_error *err);
+qn_status qn__write_npz(const qn_data *data, const char *path, qn__writer_batch *batch,
+                        qn_error *err);
+qn_status qn__write_libsvm(const qn_data *data, const char *path, qn__writer_batch *batch,
+                           qn_error *err);
+qn_status qn__write_idx(const qn_data *data, const char *images_path, const char *labels_path,
+                        qn__writer_batch *batch, qn_error *err);
+qn_status qn__write_tar(const qn_data *data, const char *path, qn__writer_batch *batch,
+                        qn_error *err);
 
 /* 1 when a text of these values would be read as one of bytes, although the type is QN_F32: a value
  * must then be written with a point. */

@@ -1,6 +1,5 @@
 /* Writing data sets: IDX for bytes, CSV for all types. */
 #include "base/argument.h"
-#include "base/file.h"
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "base/place.h"
@@ -112,11 +111,8 @@ qn_status qn__paths_apart(const char *path, const char *labels_path, qn_error *e
     return qn__remedy(err, QN_USAGE, "name two files");
 }
 
-qn_status qn_data_write_idx(const qn_data *data, const char *images_path, const char *labels_path,
-                            qn_error *err) {
-    QN__OWN_FLOATS;
-    QN__NEED(data, err);
-    QN__NEED(images_path, err);
+qn_status qn__write_idx(const qn_data *data, const char *images_path, const char *labels_path,
+                        qn__writer_batch *batch, qn_error *err) {
     qn__writer *images = NULL, *labels = NULL;
     qn_status status = check_idx(data, labels_path, err);
     if (status == QN_OK && labels_path)
@@ -130,11 +126,19 @@ qn_status qn_data_write_idx(const qn_data *data, const char *images_path, const 
         return status;
     }
     /* Both are complete before the first is renamed. */
-    status = qn__writer_commit(images, err);
+    status = qn__writer_finish(images, batch, err);
     if (status == QN_OK && labels)
-        return qn__writer_commit(labels, err);
+        return qn__writer_finish(labels, batch, err);
     qn__writer_drop(labels);
     return status;
+}
+
+qn_status qn_data_write_idx(const qn_data *data, const char *images_path, const char *labels_path,
+                            qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(data, err);
+    QN__NEED(images_path, err);
+    return qn__write_idx(data, images_path, labels_path, NULL, err);
 }
 
 /* ------------------------------------------------------------------ CSV */
@@ -309,10 +313,8 @@ static qn_status add_table(const qn_data *data, lines *out, qn_error *err) {
     return status == QN_OK ? flush(out, err) : status;
 }
 
-qn_status qn_data_write_csv(const qn_data *data, const char *path, qn_error *err) {
-    QN__OWN_FLOATS;
-    QN__NEED(data, err);
-    QN__NEED(path, err);
+qn_status qn__write_csv(const qn_data *data, const char *path, qn__writer_batch *batch,
+                        qn_error *err) {
     lines *out = qn__alloc(1, sizeof *out, err);
     if (!out)
         return QN_MEMORY;
@@ -320,10 +322,17 @@ qn_status qn_data_write_csv(const qn_data *data, const char *path, qn_error *err
     if (status == QN_OK) {
         status = add_table(data, out, err);
         if (status == QN_OK)
-            status = qn__writer_commit(out->writer, err);
+            status = qn__writer_finish(out->writer, batch, err);
         else
             qn__writer_drop(out->writer);
     }
     qn__free(out);
     return status;
+}
+
+qn_status qn_data_write_csv(const qn_data *data, const char *path, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(data, err);
+    QN__NEED(path, err);
+    return qn__write_csv(data, path, NULL, err);
 }

@@ -1,6 +1,5 @@
 /* Writing arrays of NumPy: NPY files, and NPZ archives of them that are not compressed. */
 #include "base/crc32.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "data/formats.h"
 #include "data/npy.h"
@@ -137,7 +136,7 @@ static qn_status build(const qn_data *data, const char *path, array *part, qn__w
 }
 
 qn_status qn__write_npy(const qn_data *data, const char *path, const char *labels_path,
-                        qn_error *err) {
+                        qn__writer_batch *batch, qn_error *err) {
     qn__writer *values = NULL, *labels = NULL;
     qn_status status = build(data, path, put_values, &values, err);
     if (status == QN_OK && labels_path)
@@ -147,9 +146,9 @@ qn_status qn__write_npy(const qn_data *data, const char *path, const char *label
         return status;
     }
     /* Both are complete before the first is renamed. */
-    status = qn__writer_commit(values, err);
+    status = qn__writer_finish(values, batch, err);
     if (status == QN_OK && labels)
-        return qn__writer_commit(labels, err);
+        return qn__writer_finish(labels, batch, err);
     qn__writer_drop(labels);
     return status;
 }
@@ -232,7 +231,8 @@ static qn_status measure(const qn_data *data, entry *entries, uint32_t count, qn
     return QN_OK;
 }
 
-qn_status qn__write_npz(const qn_data *data, const char *path, qn_error *err) {
+qn_status qn__write_npz(const qn_data *data, const char *path, qn__writer_batch *batch,
+                        qn_error *err) {
     entry entries[3] = {{.name = "x.npy", .part = put_values}};
     uint32_t count = 1;
     if (data->labels || data->targets)
@@ -250,7 +250,7 @@ qn_status qn__write_npz(const qn_data *data, const char *path, qn_error *err) {
     if (status == QN_OK)
         status = put_list(entries, count, &to, err);
     if (status == QN_OK)
-        return qn__writer_commit(to.writer, err);
+        return qn__writer_finish(to.writer, batch, err);
     qn__writer_drop(to.writer);
     return status;
 }

@@ -137,11 +137,8 @@ static qn_status check_labels(const qn__format *f, const qn_data *data, const ch
     return QN_OK;
 }
 
-qn_status qn_data_write(const qn_data *data, const char *name, const char *path,
-                        const char *labels_path, qn_error *err) {
-    QN__OWN_FLOATS;
-    QN__NEED(data, err);
-    QN__NEED(path, err);
+static qn_status write_one(const qn_data *data, const char *name, const char *path,
+                           const char *labels_path, qn__writer_batch *batch, qn_error *err) {
     const qn__format *f;
     qn_status status = find_format(name, path, &f, err);
     if (status == QN_OK)
@@ -156,10 +153,38 @@ qn_status qn_data_write(const qn_data *data, const char *name, const char *path,
         status = check_libsvm(data, err);
     if (status != QN_OK)
         return status;
-    return is(f, "csv")      ? qn_data_write_csv(data, path, err)
-           : is(f, "npy")    ? qn__write_npy(data, path, labels_path, err)
-           : is(f, "npz")    ? qn__write_npz(data, path, err)
-           : is(f, "libsvm") ? qn__write_libsvm(data, path, err)
-           : is(f, "idx")    ? qn_data_write_idx(data, path, labels_path, err)
-                             : qn_data_write_tar(data, path, err);
+    return is(f, "csv")      ? qn__write_csv(data, path, batch, err)
+           : is(f, "npy")    ? qn__write_npy(data, path, labels_path, batch, err)
+           : is(f, "npz")    ? qn__write_npz(data, path, batch, err)
+           : is(f, "libsvm") ? qn__write_libsvm(data, path, batch, err)
+           : is(f, "idx")    ? qn__write_idx(data, path, labels_path, batch, err)
+                             : qn__write_tar(data, path, batch, err);
+}
+
+qn_status qn_data_write(const qn_data *data, const char *format, const char *path,
+                        const char *labels_path, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(data, err);
+    QN__NEED(path, err);
+    return write_one(data, format, path, labels_path, NULL, err);
+}
+
+qn_status qn_data_write_parts(const qn_data *const *parts, uint32_t count, const char *format,
+                              const char *const *paths, const char *const *labels_paths,
+                              qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(parts, err);
+    QN__NEED(paths, err);
+    qn__writer_batch batch = {NULL, NULL};
+    qn_status status = QN_OK;
+    for (uint32_t i = 0; i < count; i++)
+        if (!parts[i] || !paths[i])
+            return qn__fail_null_at(err, __func__, parts[i] ? "paths" : "parts", i, "");
+    for (uint32_t i = 0; i < count && status == QN_OK; i++)
+        status = write_one(parts[i], format, paths[i], labels_paths ? labels_paths[i] : NULL,
+                           &batch, err);
+    if (status == QN_OK)
+        return qn__writer_batch_commit(&batch, err);
+    qn__writer_batch_drop(&batch);
+    return status;
 }

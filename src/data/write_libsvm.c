@@ -1,5 +1,4 @@
 /* Writing LIBSVM text: an item a line, features from 1, zeros left out. */
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/formats.h"
@@ -73,7 +72,8 @@ static qn_status add_item(const qn_data *data, uint64_t item, int pointed, lines
     return status == QN_OK ? room(out, err) : status;
 }
 
-qn_status qn__write_libsvm(const qn_data *data, const char *path, qn_error *err) {
+qn_status qn__write_libsvm(const qn_data *data, const char *path, qn__writer_batch *batch,
+                           qn_error *err) {
     lines *out = qn__alloc(1, sizeof *out, err);
     if (!out)
         return QN_MEMORY;
@@ -85,7 +85,7 @@ qn_status qn__write_libsvm(const qn_data *data, const char *path, qn_error *err)
         if (status == QN_OK)
             status = qn__writer_add(out->writer, out->text, out->size, err);
         if (status == QN_OK)
-            status = qn__writer_commit(out->writer, err);
+            status = qn__writer_finish(out->writer, batch, err);
         else
             qn__writer_drop(out->writer);
     }

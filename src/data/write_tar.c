@@ -1,9 +1,9 @@
 /* Writing images as an archive: ustar (POSIX.1-1988) with a folder for each class. */
 #include "base/argument.h"
-#include "base/file.h"
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "data/drawn.h"
+#include "data/formats.h"
 #include "image/png_write.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -76,10 +76,8 @@ static qn_status add_item(const qn_data *data, uint64_t item, uint8_t *pixels, q
     return status;
 }
 
-qn_status qn_data_write_tar(const qn_data *data, const char *path, qn_error *err) {
-    QN__OWN_FLOATS;
-    QN__NEED(data, err);
-    QN__NEED(path, err);
+qn_status qn__write_tar(const qn_data *data, const char *path, qn__writer_batch *batch,
+                        qn_error *err) {
     const char zeros[2 * BLOCK] = {0};
     qn__writer *writer = NULL;
     qn_status status = qn__drawn_check(data, err);
@@ -95,7 +93,14 @@ qn_status qn_data_write_tar(const qn_data *data, const char *path, qn_error *err
         status = qn__writer_add(writer, zeros, sizeof zeros, err);
     qn__free(pixels);
     if (status == QN_OK)
-        return qn__writer_commit(writer, err);
+        return qn__writer_finish(writer, batch, err);
     qn__writer_drop(writer);
     return status;
+}
+
+qn_status qn_data_write_tar(const qn_data *data, const char *path, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(data, err);
+    QN__NEED(path, err);
+    return qn__write_tar(data, path, NULL, err);
 }
