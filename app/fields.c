@@ -29,6 +29,7 @@ static const struct {
     {"data.task", "task"},
     {"data.unlabelled", "unlabelled"},
     {"data.weight", "weight"},
+    {"data.no_cache", "no-cache"},
     {"plan.features", "features"},
     {"plan.items", "items"},
     {"plan.ranks", "ranks"},

@@ -4,6 +4,7 @@ without it, and whatever is wrong with an entry costs time only."""
 import gzip
 import json
 import os
+import resource
 import shutil
 import subprocess
 import time
@@ -16,7 +17,7 @@ ITEMS = 60_000
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory):
-    """A compressed table of 1 MiB and more, old enough that its stamp counts, and others."""
+    """A compressed table of 1 MiB and more, and others, old enough that their stamps count."""
     top = tmp_path_factory.mktemp("tables")
     draw = np.random.default_rng(11)
     numbers = draw.random((ITEMS, 3))
@@ -27,6 +28,8 @@ def sources(tmp_path_factory):
         file.write(text.encode())
     assert (top / "t.csv.gz").stat().st_size > 1 << 20
     (top / "small.csv").write_text(text[:100_000].rsplit("\n", 1)[0] + "\n")
+    rows = [f"{k % 3},1.5" + f",{k % 10}" * 98 + "\n" for k in range(1000)]
+    (top / "large.csv").write_text("".join(rows) * 45)  # a table of 17 MiB
     time.sleep(2.1)
     return top
 
@@ -96,3 +99,39 @@ def test_a_changed_file_and_damaged_entries(sources, cache, info):
         assert {**told, "note": wanted["note"]} == wanted and entry.read_bytes() == good
     os.utime(path)  # another stamp, and too young for a new entry
     assert info(path) == wanted and entry.read_bytes() == good
+
+
+def little_memory():
+    """Private memory of less than the table, for one thread; files that are mapped do not count."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    resource.setrlimit(resource.RLIMIT_DATA, (14 << 20, 14 << 20))
+
+
+def test_a_table_larger_than_memory(sources, cache, run_quern, info):
+    """The first reading makes the entry in place; what reads and trains from it has the same bytes."""
+    large = sources / "large.csv"
+    words = ["data", "info", large, "--json"]
+    told = json.loads(run_quern(*words, preexec_fn=little_memory).stdout)
+    entry, = entries(cache)
+    assert entry.stat().st_size > 17 << 20 and os.listdir(cache) == [entry.name]
+    assert json.loads(run_quern(*words, preexec_fn=little_memory).stdout) == told
+    train = ["train", "--data", large, "--model", "dense 3 softmax", "--epochs", 1, "--batch", 1000, "--threads", 1,
+             "--json", "-o", cache.parent / "m"]
+    digests = set()
+    for limit in little_memory, None:
+        run_quern(*train, preexec_fn=limit)
+        digests.add((cache.parent / "m").read_bytes())
+    assert len(digests) == 1
+    assert info(large, "--no-cache") == told
+
+
+@pytest.mark.parametrize("folder, more, wanted", [("cache", ["--no-cache"], "leave --no-cache out"),
+                                                  ("file", [], "name a folder with room by QUERN_CACHE")])
+def test_a_table_larger_than_memory_without_a_file(sources, tmp_path, monkeypatch, run_quern, folder, more, wanted):
+    monkeypatch.setenv("QUERN_CACHE", str(tmp_path / folder))
+    (tmp_path / "file").write_text("")
+    large = sources / "large.csv"
+    done = run_quern("data", "info", large, *more, preexec_fn=little_memory, status=None)
+    assert done.returncode > 0 and wanted in done.stderr and str(large) in done.stderr, done.stderr
+    assert "takes 17.0 MiB" in done.stderr
+    assert sorted(os.listdir(tmp_path)) == ["file"]

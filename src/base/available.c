@@ -26,7 +26,7 @@ static uint64_t number_of(const char *path, const char *word) {
     uint64_t value = UINT64_MAX;
     FILE *file = fopen(path, "re");
     while (file && value == UINT64_MAX && fgets(line, sizeof line, file))
-        if (strncmp(line, word, length) != 0 || line[length] != ' ' ||
+        if (strncmp(line, word, length) != 0 || !strchr(" \t", line[length]) ||
             sscanf(line + length, "%" SCNu64, &value) != 1)
             value = UINT64_MAX;
     if (file)
@@ -119,7 +119,18 @@ static uint64_t of_address_space(void) {
     return left_of((uint64_t)limit.rlim_cur, pages * (uint64_t)page);
 }
 
+/* Of private memory, which files that are mapped do not take. */
+static uint64_t of_data(void) {
+    struct rlimit limit;
+    const uint64_t kib = number_of("/proc/self/status", "VmData:");
+    if (getrlimit(RLIMIT_DATA, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+        kib > UINT64_MAX / 1024)
+        return UINT64_MAX;
+    return left_of((uint64_t)limit.rlim_cur, kib * 1024);
+}
+
 uint64_t qn__available_memory(void) {
-    return least(of_system(), least(qn__available_in_groups("/proc/self/cgroup", "/sys/fs/cgroup"),
-                                    of_address_space()));
+    const uint64_t limits = least(of_address_space(), of_data());
+    return least(of_system(),
+                 least(qn__available_in_groups("/proc/self/cgroup", "/sys/fs/cgroup"), limits));
 }

@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-/* Bytes, the least of what the system has, what the control group leaves and what the limit of the
- * address space leaves; UINT64_MAX where none of them is known. An estimate: other processes take
- * and release memory at any moment. */
+/* Bytes, the least of what the system has, what the control group leaves and what the limits of
+ * address space and private memory leave; UINT64_MAX where none of them is known. An estimate:
+ * other processes take and release memory at any moment. */
 uint64_t qn__available_memory(void);
 
 /* The least that a control group of this process leaves, of its own and those around it;

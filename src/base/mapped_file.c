@@ -119,6 +119,21 @@ qn_status qn__mapped_file_create(const char *folder, size_t bytes, qn__mapped_fi
     return status;
 }
 
+qn_status qn__mapped_file_grow(qn__mapped_file *m, size_t bytes, qn_error *err) {
+    qn__mapped_file old = *m;
+    if (bytes <= old.size)
+        return QN_OK;
+    if (!reserve(m->file, bytes))
+        return qn__fail_errno(err, "write", m->name);
+    m->size = bytes;
+    const qn_status status = map(m, m->file, PROT_READ | PROT_WRITE, m->name, err);
+    if (status == QN_OK)
+        munmap(old.bytes, old.size);
+    else
+        m->size = old.size;
+    return status;
+}
+
 qn_status qn__mapped_file_publish(qn__mapped_file *m, const char *path, size_t bytes,
                                   qn_error *err) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -166,7 +181,3 @@ qn_status qn__mapped_file_open(const char *path, qn__mapped_file **out, qn_error
 uint8_t *qn__mapped_file_bytes(const qn__mapped_file *file) { return file->bytes; }
 
 size_t qn__mapped_file_size(const qn__mapped_file *file) { return file->size; }
-
-void qn__mapped_file_scatter(qn__mapped_file *file) {
-    (void)madvise(file->bytes, file->size, MADV_RANDOM); /* only a hint */
-}

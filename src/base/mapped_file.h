@@ -18,6 +18,10 @@ typedef struct qn__mapped_file qn__mapped_file;
 qn_status qn__mapped_file_create(const char *folder, size_t bytes, qn__mapped_file **out,
                                  qn_error *err);
 
+/* Makes a file that was made larger, to `bytes`; what is added is zeros. Its bytes may move. On
+ * failure (as create) it is as before. */
+qn_status qn__mapped_file_grow(qn__mapped_file *file, size_t bytes, qn_error *err);
+
 /* Renames a file that was made to `path`, in its folder, with its first `bytes` bytes, which nobody
  * can write to any more. The bytes stay mapped, also when this fails (QN_IO). */
 qn_status qn__mapped_file_publish(qn__mapped_file *file, const char *path, size_t bytes,
@@ -30,10 +34,6 @@ qn_status qn__mapped_file_open(const char *path, qn__mapped_file **out, qn_error
 
 uint8_t *qn__mapped_file_bytes(const qn__mapped_file *file); /* of an open one: only to read */
 size_t qn__mapped_file_size(const qn__mapped_file *file);
-
-/* Tells the system that the file is read here and there from now on: what lies behind the bytes of
- * a read is not read, too. For files that memory does not hold. */
-void qn__mapped_file_scatter(qn__mapped_file *file);
 
 /* Removes a file that was not published. A qn__mapped_file; accepts NULL. */
 void qn__mapped_file_close(void *file);

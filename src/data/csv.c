@@ -15,6 +15,7 @@
 #include "data/csv_survey.h"
 #include "data/csv_text.h"
 #include "data/readers.h"
+#include "data/table_room.h"
 #include "data/text_column.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -191,19 +192,15 @@ static qn_status find_short_row(table *t, qn_error *err) {
 /* Allocates the table as one type. The size of the text bounds it: each cell but the last needs a
  * separator. */
 static qn_status make_room(table *t, int threads, qn_data *data, qn_data_type type, qn_error *err) {
-    qn__free(data->memory);
     qn__free(t->odd);
     t->odd = NULL;
-    data->type = type;
-    data->release = qn__free;
-    data->memory = qn__alloc(data->items, qn__data_stride(data), err);
-    data->values = data->memory;
-    t->type = type;
-    t->values = data->memory;
-    if (data->memory && type == QN_F32 && t->header->names &&
+    data->type = t->type = type;
+    const qn_status status = qn__table_room_make(data, err);
+    t->values = qn__table_room_values(data);
+    if (status == QN_OK && type == QN_F32 && t->header->names &&
         !(t->odd = qn__alloc((uint64_t)threads, data->features, err)))
         return QN_MEMORY;
-    return data->memory ? QN_OK : QN_MEMORY;
+    return status;
 }
 
 /* Parses the whole table as one type. *wrong is 1 where a row is wrong; t->failure then says how,

@@ -38,6 +38,10 @@ typedef struct places {
 
 static int add(uint64_t *sum, uint64_t more) { return !__builtin_add_overflow(*sum, more, sum); }
 
+uint64_t qn__data_snapshot_values(void) {
+    return (sizeof(head) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
 /* 0 if the sizes cannot be addressed. */
 static int place(const head *h, places *p) {
     uint64_t stride = (uint64_t)h->features * (h->type == QN_F32 ? sizeof(float) : 1), values,
@@ -47,7 +51,7 @@ static int place(const head *h, places *p) {
         __builtin_mul_overflow(h->weighted ? sizeof(float) : 0, h->items, &weights))
         return 0;
     const uint64_t margin = QN__DATA_MARGIN + ALIGNMENT - 1, mask = ~(uint64_t)(ALIGNMENT - 1);
-    p->values = (sizeof *h + ALIGNMENT - 1) & mask;
+    p->values = qn__data_snapshot_values();
     p->labels = p->values;
     if (!add(&p->labels, values) || !add(&p->labels, margin))
         return 0;
@@ -119,7 +123,8 @@ void qn__data_snapshot_write(const qn_data *table, void *snapshot) {
     places p;
     if (!text.failed && place(&h, &p)) {
         memcpy(to, &h, sizeof h);
-        memcpy(to + p.values, table->values, (size_t)table->items * qn__data_stride(table));
+        if (to + p.values != table->values)
+            memcpy(to + p.values, table->values, (size_t)table->items * qn__data_stride(table));
         if (table->targets)
             memcpy(to + p.labels, table->targets, (size_t)table->items * sizeof *table->targets);
         else if (table->labels)

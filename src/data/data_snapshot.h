@@ -7,7 +7,11 @@
 /* Bytes of the serialised table; 0 if they cannot be addressed. */
 uint64_t qn__data_snapshot_bytes(const qn_data *table);
 
-/* Writes qn__data_snapshot_bytes bytes; the address is a multiple of 64. */
+/* Where the values of any snapshot begin: a multiple of 64 bytes. */
+uint64_t qn__data_snapshot_values(void);
+
+/* Writes qn__data_snapshot_bytes bytes; the address is a multiple of 64. Values that are in their
+ * place already stay there. */
 void qn__data_snapshot_write(const qn_data *table, void *snapshot);
 
 /* A table whose values and labels are inside the snapshot, which stays the caller's and must

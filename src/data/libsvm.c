@@ -10,6 +10,7 @@
 #include "data/fill.h"
 #include "data/label_values.h"
 #include "data/readers.h"
+#include "data/table_room.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -178,9 +179,9 @@ static int is_query(const char *at, const char *end) {
 static void put(const table *t, uint64_t row, int64_t index, float value) {
     const size_t at = (size_t)row * t->data->features + (size_t)(index - t->base);
     if (t->data->type == QN_U8)
-        ((uint8_t *)t->data->memory)[at] = (uint8_t)value;
+        ((uint8_t *)qn__table_room_values(t->data))[at] = (uint8_t)value;
     else
-        ((float *)t->data->memory)[at] = value;
+        ((float *)qn__table_room_values(t->data))[at] = value;
 }
 
 static const char *read_pairs(const table *t, block *b, uint64_t row, const char *at,
@@ -404,12 +405,11 @@ static qn_status make_room(table *t, const block *all, const qn_data_options *op
         return status;
     data->type = all->odd ? QN_F32 : QN_U8;
     data->missing = all->missing;
-    data->release = qn__free;
-    data->memory = qn__alloc(data->items, qn__data_stride(data), err);
-    data->values = data->memory;
-    if (!options->unlabelled)
-        t->label = qn__alloc(data->items, sizeof *t->label, err);
-    return data->memory && (t->label || options->unlabelled) ? QN_OK : QN_MEMORY;
+    status = qn__table_room_make(data, err);
+    if (status == QN_OK && !options->unlabelled &&
+        !(t->label = qn__alloc(data->items, sizeof *t->label, err)))
+        return QN_MEMORY;
+    return status;
 }
 
 static void run(table *t, qn__pool *pool) {

@@ -3,7 +3,7 @@
  *
  * Groups are processed in tiles, so that the sums of a tile fit a core's cache. Each thread sums
  * its share of the items; the threads' sums are then added, which gives the same result in any
- * order. */
+ * order. A table that lies in a file is read once for many tiles, some of its items at a time. */
 #include "base/memory.h"
 #include "data/data.h"
 #include "num/exact_sum.h"
@@ -12,6 +12,8 @@
 
 /* Groups of a tile: 64 * 2 sums of 552 bytes. */
 #define TILE 64
+/* Of a table in a file: tiles of which a thread has sums, 4.5 MB; and bytes of items at a time. */
+enum { FILE_TILES = 64, FILE_BYTES = 1 << 20 };
 
 /* Sums of one thread: exact ones, and 64-bit integers in front of them for bytes. */
 typedef struct sums {
@@ -24,7 +26,9 @@ typedef struct fit {
     const float *weights;    /* of the items; NULL: all are 1 */
     qn__exact_sum *together; /* of the weights */
     int threads;
-    sums *parts; /* one for each thread */
+    uint32_t tiles; /* at a time */
+    uint64_t rows;  /* of these, items at a time */
+    sums *parts;    /* `tiles` for each thread */
     float *mean, *deviation;
 } fit;
 
@@ -124,10 +128,12 @@ static uint64_t share(uint64_t whole, int t, int threads) {
 
 static void finish_group(fit *work, uint32_t group, uint32_t k) {
     uint64_t n = work->data->items * work->width;
-    qn__exact_sum *first = &work->parts[0].first[k], *second = &work->parts[0].second[k];
+    sums *part = &work->parts[k / TILE];
+    qn__exact_sum *first = &part->first[k % TILE], *second = &part->second[k % TILE];
     for (int t = 1; t < work->threads; t++) {
-        qn__exact_merge(first, &work->parts[t].first[k]);
-        qn__exact_merge(second, &work->parts[t].second[k]);
+        part += work->tiles;
+        qn__exact_merge(first, &part->first[k % TILE]);
+        qn__exact_merge(second, &part->second[k % TILE]);
     }
     float mean, deviation;
     if (work->weights) {
@@ -148,25 +154,38 @@ typedef struct step {
     qn__pool *pool;
 } step;
 
+static void sum_tile(const fit *work, uint64_t from, uint64_t to, uint32_t group, uint32_t count,
+                     sums *out) {
+    if (work->weights)
+        sum_weighted(work, from, to, group, count, out);
+    else if (work->data->type != QN_U8)
+        sum_floats(work, from, to, group, count, out);
+    else if (work->width > 1)
+        sum_byte_groups(work, from, to, group, count, out);
+    else
+        sum_bytes(work->data, from, to, group, count, out);
+}
+
+/* `count` groups of the items of a thread. */
+static void sum_tiles(const fit *work, int thread, uint32_t group, uint32_t count, sums *out) {
+    uint64_t from = share(work->data->items, thread, work->threads);
+    const uint64_t to = share(work->data->items, thread + 1, work->threads);
+    memset(out, 0, work->tiles * sizeof *out);
+    for (uint64_t end; from < to; from = end) {
+        end = to - from < work->rows ? to : from + work->rows;
+        for (uint32_t k = 0; k < count; k += TILE)
+            sum_tile(work, from, end, group + k, count - k < TILE ? count - k : TILE,
+                     &out[k / TILE]);
+    }
+}
+
 static void fit_tiles(void *context, int thread) {
     const step *s = context;
     fit *work = s->work;
-    const qn_data *data = work->data;
-    uint64_t from = share(data->items, thread, work->threads);
-    uint64_t to = share(data->items, thread + 1, work->threads);
-    const uint32_t groups = data->features / work->width;
-    for (uint64_t group = 0; group < groups; group += TILE) {
-        uint32_t left = groups - (uint32_t)group, count = left < TILE ? left : TILE;
-        sums *mine = &work->parts[thread];
-        memset(mine, 0, sizeof *mine);
-        if (work->weights)
-            sum_weighted(work, from, to, (uint32_t)group, count, mine);
-        else if (data->type != QN_U8)
-            sum_floats(work, from, to, (uint32_t)group, count, mine);
-        else if (work->width > 1)
-            sum_byte_groups(work, from, to, (uint32_t)group, count, mine);
-        else
-            sum_bytes(data, from, to, (uint32_t)group, count, mine);
+    const uint32_t groups = work->data->features / work->width, most = work->tiles * TILE;
+    for (uint64_t group = 0; group < groups; group += most) {
+        uint32_t left = groups - (uint32_t)group, count = left < most ? left : most;
+        sum_tiles(work, thread, (uint32_t)group, count, &work->parts[(size_t)thread * work->tiles]);
         qn__pool_barrier(s->pool, thread);
         for (uint64_t k = (uint64_t)thread; k < count; k += (uint64_t)work->threads)
             finish_group(work, (uint32_t)(group + k), (uint32_t)k);
@@ -194,9 +213,16 @@ qn_status qn__scale_fit_groups(const qn_data *train, uint32_t width, const float
                 .weights = weights,
                 .together = &together,
                 .threads = threads,
+                .tiles = 1,
+                .rows = train->items,
                 .mean = mean,
                 .deviation = deviation};
-    work.parts = qn__alloc((size_t)threads, sizeof *work.parts, err);
+    if (train->in_file) {
+        const uint32_t tiles = (train->features / width + TILE - 1) / TILE;
+        work.tiles = tiles < FILE_TILES ? tiles : FILE_TILES;
+        work.rows = FILE_BYTES / qn__data_stride(train) + 1;
+    }
+    work.parts = qn__alloc((uint64_t)threads * work.tiles, sizeof *work.parts, err);
     if (work.parts)
         qn__pool_run(pool, fit_tiles, &(step){&work, pool});
     qn__pool_destroy(pool);

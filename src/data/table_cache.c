@@ -54,8 +54,10 @@ static void add_options(qn__text *key, const qn_data_options *o) {
                  (unsigned)o->expected_features);
 }
 
-void qn__table_cache_begin(qn__table_cache *cache, const qn__source *source,
-                           const qn_data_options *options) {
+static uint64_t snapshot_at(uint64_t key) { return (sizeof(head) + key + PAGE - 1) / PAGE * PAGE; }
+
+static void find_entry(qn__table_cache *cache, const qn__source *source,
+                       const qn_data_options *options) {
     qn__image_stamp stamp = {0};
     struct stat info;
     uint8_t digest[32];
@@ -81,11 +83,19 @@ void qn__table_cache_begin(qn__table_cache *cache, const qn__source *source,
     strcat(cache->name, QN__CACHE_TABLES);
 }
 
+void qn__table_cache_begin(qn__table_cache *cache, const qn__source *source,
+                           const qn_data_options *options) {
+    find_entry(cache, source, options);
+    cache->room =
+        (qn__table_room){.no_file = options->no_cache,
+                         .path = qn__source_path(source),
+                         .entry = cache->name,
+                         .before = snapshot_at(cache->key.size + 1) + qn__data_snapshot_values()};
+}
+
 void qn__table_cache_end(qn__table_cache *cache) { qn__text_release(&cache->key); }
 
 /* ------------------------------------------------------------------ the layout */
-
-static uint64_t snapshot_at(uint64_t key) { return (sizeof(head) + key + PAGE - 1) / PAGE * PAGE; }
 
 /* All but the values, labels and weights, whose digest the table has. */
 static void digest_rest(const head *h, const char *key, const qn_data *table, uint8_t digest[32]) {
@@ -158,9 +168,8 @@ static int take(qn__table_cache *cache, qn__pool *pool, qn__mapped_file *file, c
         tell_damage(cache, path);
         return 0;
     }
-    if (size > qn__available_memory() / 2) /* an epoch reads items in random order */
-        qn__mapped_file_scatter(file);
     *data = *table;
+    data->in_file = size > qn__available_memory() / 2;
     data->memory = file;
     data->release = qn__mapped_file_close;
     qn__free(table); /* what it owned is that of `data` now */
@@ -198,25 +207,54 @@ static void fill(const qn__table_cache *cache, const qn_data *data, uint64_t sna
     qn__data_snapshot_write(data, bytes + snapshot_at(h.key));
 }
 
-void qn__table_cache_keep(qn__table_cache *cache, const qn_data *data) {
-    char path[PATH_MAX];
-    qn_error err = {0};
-    qn__mapped_file *file = NULL;
-    const uint64_t snapshot = cache->off ? 0 : qn__data_snapshot_bytes(data);
+/* A file of the folder `path` becomes the entry. */
+static void publish(const qn__table_cache *cache, qn__mapped_file *file, char path[PATH_MAX],
+                    uint64_t size, qn_error *err) {
+    snprintf(path + strlen(path), QN__CACHE_NAME, "/%s", cache->name);
+    qn__mapped_file_publish(file, path, (size_t)size, err);
+}
+
+/* The values lie in their place of an entry already; the rest is put around them. */
+static void keep_file(const qn__table_cache *cache, qn_data *data, uint64_t snapshot,
+                      char path[PATH_MAX], qn_error *err) {
     const uint64_t size = snapshot_at(cache->key.size + 1) + snapshot;
-    if (snapshot == 0 || size > cache->most)
+    qn__mapped_file *file = data->memory;
+    if (qn__cache_folder(1, path, err) != QN_OK ||
+        qn__mapped_file_grow(file, (size_t)size, err) != QN_OK)
         return;
-    if (qn__cache_folder(1, path, &err) == QN_OK && !qn__cache_room_make(path, cache->name, size))
-        qn__fail(&err, QN_IO, "it needs %llu MiB, and half of the disk's free space is less",
+    data->values = qn__mapped_file_bytes(file) + cache->room.before;
+    fill(cache, data, snapshot, qn__mapped_file_bytes(file));
+    publish(cache, file, path, size, err);
+}
+
+static void keep_copy(const qn__table_cache *cache, const qn_data *data, uint64_t snapshot,
+                      char path[PATH_MAX], qn_error *err) {
+    const uint64_t size = snapshot_at(cache->key.size + 1) + snapshot;
+    qn__mapped_file *file = NULL;
+    if (size > cache->most)
+        return;
+    if (qn__cache_folder(1, path, err) == QN_OK && !qn__cache_room_make(path, cache->name, size))
+        qn__fail(err, QN_IO, "it needs %llu MiB, and half of the disk's free space is less",
                  ((unsigned long long)size + 0xfffff) >> 20);
-    if (err.status == QN_OK)
-        qn__mapped_file_create(path, (size_t)size, &file, &err);
+    if (err->status == QN_OK)
+        qn__mapped_file_create(path, (size_t)size, &file, err);
     if (file) {
         fill(cache, data, snapshot, qn__mapped_file_bytes(file));
-        snprintf(path + strlen(path), QN__CACHE_NAME, "/%s", cache->name);
-        qn__mapped_file_publish(file, path, (size_t)size, &err);
+        publish(cache, file, path, size, err);
         qn__mapped_file_close(file);
     }
+}
+
+void qn__table_cache_keep(qn__table_cache *cache, qn_data *data) {
+    char path[PATH_MAX];
+    qn_error err = {0};
+    const uint64_t snapshot = cache->off ? 0 : qn__data_snapshot_bytes(data);
+    if (snapshot == 0)
+        return;
+    if (data->in_file)
+        keep_file(cache, data, snapshot, path, &err);
+    else
+        keep_copy(cache, data, snapshot, path, &err);
     if (err.status != QN_OK)
         snprintf(cache->note, sizeof cache->note,
                  "the table is not cached: %.300s; QUERN_CACHE names another folder", err.what);

@@ -12,6 +12,7 @@
 #include "data/cache_room.h"
 #include "data/data.h"
 #include "data/source.h"
+#include "data/table_room.h"
 
 typedef struct qn__table_cache {
     int off;       /* nothing is kept, and nothing is looked for */
@@ -19,11 +20,13 @@ typedef struct qn__table_cache {
     uint64_t most; /* bytes of an entry; a larger one is not read sooner than the text */
     char name[QN__CACHE_ENTRY];
     char stamp[65];
-    char note[512]; /* for people; "": nothing */
+    char note[512];      /* for people; "": nothing */
+    qn__table_room room; /* for the values while the text is read */
 } qn__table_cache;
 
-/* Decides which entry is used, unless cache->off. Small files are read at once: they have none.
- * Never fails: without memory there is no cache. */
+/* Decides which entry is used, unless cache->off; and where the values are put while the text is
+ * read. Small files are read at once: they have no entry. Never fails: without memory there is no
+ * cache. `source` and `options` must outlive it. */
 void qn__table_cache_begin(qn__table_cache *cache, const qn__source *source,
                            const qn_data_options *options);
 void qn__table_cache_end(qn__table_cache *cache);
@@ -32,7 +35,8 @@ void qn__table_cache_end(qn__table_cache *cache);
  * table, mapped where the entry lies. 0: there is none, and `data` is as before. */
 int qn__table_cache_load(qn__table_cache *cache, qn__pool *pool, qn_data *data);
 
-/* Keeps a table that was read. */
-void qn__table_cache_keep(qn__table_cache *cache, const qn_data *data);
+/* Keeps a table that was read. Where its values lie in a file, this becomes the entry, and the
+ * values may move. */
+void qn__table_cache_keep(qn__table_cache *cache, qn_data *data);
 
 #endif

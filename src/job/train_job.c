@@ -163,12 +163,15 @@ qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, con
         status = qn__team_create(&job->program, compute, members, count, &job->team, err);
     if (status == QN_OK)
         status = qn__train_job_push(job, err);
+    if (status == QN_OK && !job->full.lbfgs) /* which takes the items as they lie */
+        job->ahead = qn__read_ahead_create(job->items.train, job->recipe.seed);
     if (status != QN_OK)
         qn__train_job_destroy(job);
     return status;
 }
 
 void qn__train_job_destroy(qn__train_job *job) {
+    qn__read_ahead_destroy(job->ahead);
     qn__team_destroy(job->team);
     qn__full_batch_destroy(job);
     qn__free(job->state.parameters);
@@ -296,6 +299,7 @@ qn_status qn__train_job_step(qn__train_job *job, qn_error *err) {
         begin_epoch(job, job->step / job->steps_per_epoch);
     }
     const qn__batch batch = batch_at(job, job->step);
+    qn__read_ahead_move(job->ahead, batch.epoch, batch.first);
     const qn__batch next = last_of_epoch ? (qn__batch){0} : batch_at(job, job->step + 1);
     qn__update update;
     job->learning_rate = qn__learning_rate_in(&job->stages, job->step, job->steps_per_epoch);

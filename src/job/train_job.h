@@ -4,6 +4,7 @@
 #define QN_JOB_TRAIN_JOB_H
 
 #include "data/data.h"
+#include "data/read_ahead.h"
 #include "job/prepare.h"
 #include "job/targets.h"
 #include "model/model.h"
@@ -38,6 +39,7 @@ typedef struct qn__train_job {
     qn__augment augment;
     qn__training_items items; /* items.train is what is trained on */
     qn__feed feed;
+    qn__read_ahead *ahead;               /* NULL: the items lie in memory */
     float *mean, *deviation;             /* of the scaling, as in qn__fitted */
     float *shift, *inverse;              /* the same for each input */
     float target_mean, target_deviation; /* of real labels */

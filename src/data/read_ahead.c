@@ -1,0 +1,128 @@
+#include "data/read_ahead.h"
+#include "base/float_state.h"
+#include "base/memory.h"
+#include "num/permutation.h"
+#include "num/philox.h"
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Bytes that are fetched ahead: a disk of 500 MB/s needs some milliseconds for each request, and
+ * has many of them at a time. Items whose order is found at a time. */
+enum { WINDOW = 32 << 20, RUN = 64 };
+
+struct qn__read_ahead {
+    const qn_data *data;
+    uint64_t seed;
+    uintptr_t page;
+    uint64_t window; /* items */
+    pthread_t thread;
+    pthread_mutex_t lock; /* for the two below */
+    pthread_cond_t moved;
+    uint64_t wanted; /* places of the run, epoch * items + position, before which all are fetched */
+    int ended;
+};
+
+static void fetch_item(const qn__read_ahead *a, uint64_t item) {
+    const uintptr_t begin = (uintptr_t)qn__data_item(a->data, item),
+                    end = begin + qn__data_stride(a->data), first = begin / a->page * a->page;
+    (void)madvise((void *)first, end - first, MADV_WILLNEED); /* only a hint */
+}
+
+/* Some items of one epoch, from a place of the run on; returns how many. */
+static uint64_t fetch_run(const qn__read_ahead *a, qn__permutation *order, uint64_t *epoch,
+                          uint64_t at, uint64_t to) {
+    const uint64_t items = a->data->items, position = at % items;
+    uint64_t item[RUN], count = to - at < RUN ? to - at : RUN;
+    count = count < items - position ? count : items - position;
+    if (at / items != *epoch) {
+        *epoch = at / items;
+        qn__permutation_begin(order, items, a->seed, QN__PURPOSE_ORDER, (uint32_t)*epoch);
+    }
+    qn__permutation_run(order, position, (uint32_t)count, item);
+    for (uint64_t i = 0; i < count; i++)
+        fetch_item(a, item[i]);
+    return count;
+}
+
+/* Waits until a place is wanted; UINT64_MAX: the end. */
+static uint64_t wait_for(qn__read_ahead *a, uint64_t at) {
+    pthread_mutex_lock(&a->lock);
+    while (!a->ended && a->wanted <= at)
+        pthread_cond_wait(&a->moved, &a->lock);
+    const uint64_t wanted = a->ended ? UINT64_MAX : a->wanted;
+    pthread_mutex_unlock(&a->lock);
+    return wanted;
+}
+
+static void *fetch_all(void *context) {
+    qn__read_ahead *a = context;
+    qn__permutation order;
+    qn__float_state_set();
+    uint64_t at = 0, epoch = UINT64_MAX, to;
+    while ((to = wait_for(a, at)) != UINT64_MAX) {
+        if (to > a->window && at < to - a->window)
+            at = to - a->window; /* a training that goes on midway */
+        at += fetch_run(a, &order, &epoch, at, to);
+    }
+    return NULL;
+}
+
+/* With all signals blocked, so that they are delivered to a thread of the program. */
+static int start_thread(qn__read_ahead *a) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int started = pthread_create(&a->thread, NULL, fetch_all, a) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
+static int start(qn__read_ahead *a) {
+    if (pthread_mutex_init(&a->lock, NULL) != 0)
+        return 0;
+    if (pthread_cond_init(&a->moved, NULL) == 0) {
+        if (start_thread(a))
+            return 1;
+        pthread_cond_destroy(&a->moved);
+    }
+    pthread_mutex_destroy(&a->lock);
+    return 0;
+}
+
+qn__read_ahead *qn__read_ahead_create(const qn_data *data, uint64_t seed) {
+    qn__read_ahead *a = data->in_file ? qn__alloc(1, sizeof *a, NULL) : NULL;
+    if (!a)
+        return NULL;
+    a->data = data;
+    a->seed = seed;
+    a->page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    a->window = WINDOW / (qn__data_stride(data) + a->page) + 1;
+    if (start(a))
+        return a;
+    qn__free(a);
+    return NULL;
+}
+
+void qn__read_ahead_destroy(qn__read_ahead *a) {
+    if (!a)
+        return;
+    pthread_mutex_lock(&a->lock);
+    a->ended = 1;
+    pthread_cond_signal(&a->moved);
+    pthread_mutex_unlock(&a->lock);
+    pthread_join(a->thread, NULL);
+    pthread_cond_destroy(&a->moved);
+    pthread_mutex_destroy(&a->lock);
+    qn__free(a);
+}
+
+void qn__read_ahead_move(qn__read_ahead *a, uint32_t epoch, uint64_t position) {
+    if (!a)
+        return;
+    pthread_mutex_lock(&a->lock);
+    a->wanted = epoch * a->data->items + position + a->window;
+    pthread_cond_signal(&a->moved);
+    pthread_mutex_unlock(&a->lock);
+}
