@@ -5,17 +5,13 @@
  * have 62 bits and their cubes 93. They are added in digits of 32 bits to counters of 64 bits,
  * which hold 2^31 of them. */
 #include "num/moments.h"
+#include "num/moments_block.h"
 #include <math.h>
 #include <string.h>
 
-enum { GROUPS = 32, MOST = 1 << 30, BLOCK = 4096 };
+enum { GROUPS = 32, MOST = 1 << 30, BLOCK = QN__MOMENT_BLOCK };
 
-/* Sums of the integers of one group. */
-typedef struct group {
-    int64_t first;
-    uint64_t second[2]; /* digits of 2^0 and 2^32 */
-    int64_t third[3];   /* of 2^0, 2^32 and 2^64 */
-} group;
+typedef qn__moment_group group;
 
 /* Adds m * 2^shift < 2^31 with the sign of the float `bits`. The digits of a cube have the sign of
  * their product. */
@@ -65,30 +61,55 @@ static void add_to_groups(group groups[GROUPS], uint32_t bits) {
     add_integer(&groups[place >> 3], bits, (bits & 0x7FFFFF) | normal << 23, place & 7);
 }
 
-/* Most numbers of a block have one of its 8 greatest exponents. They are integers with one unit,
- * whose sums stay in registers. The others go to the groups. */
-static void add_block(qn__moments *m, group groups[GROUPS], const float *values, size_t count) {
-    const uint32_t top = top_of(values, count), least = top > 8 ? top - 7 : 1;
-    group block = {0};
-    for (size_t i = 0; i < count; i++) {
+/* Goes through the floats from number `i` on, a multiple of 8; as qn__moment_add_avx2. */
+static void add_rest(group *g, const float *values, size_t i, size_t count, uint32_t least,
+                     uint8_t *outside) {
+    group block = *g; /* in registers */
+    memset(outside + i / 8, 0, (count - i + 7) / 8);
+    for (; i < count; i++) {
         uint32_t bits;
         memcpy(&bits, &values[i], sizeof bits);
         const uint32_t shift = (bits >> 23 & 0xFF) - least; /* huge where the exponent is below */
         if (shift <= 7)
             add_integer(&block, bits, (bits & 0x7FFFFF) | 0x800000, shift);
-        else if (bits << 1 != 0)
+        else
+            outside[i / 8] |= (uint8_t)(1 << i % 8);
+    }
+    *g = block;
+}
+
+static void add_outside(group groups[GROUPS], const float *values, uint8_t outside) {
+    for (; outside; outside &= (uint8_t)(outside - 1)) {
+        uint32_t bits;
+        memcpy(&bits, &values[__builtin_ctz(outside)], sizeof bits);
+        if (bits << 1 != 0)
             add_to_groups(groups, bits);
     }
+}
+
+/* Most numbers of a block have one of its 8 greatest exponents. They are integers with one unit,
+ * whose sums stay in registers. The others go to the groups. */
+static void add_block(qn__moments *m, int avx2, group groups[GROUPS], const float *values,
+                      size_t count) {
+    const uint32_t top = top_of(values, count), least = top > 8 ? top - 7 : 1;
+    uint8_t outside[BLOCK / 8];
+    group block = {0};
+    const size_t done = avx2 ? qn__moment_add_avx2(&block, values, count, least, outside) : 0;
+    add_rest(&block, values, done, count, least, outside);
+    for (size_t i = 0; i < count; i += 8)
+        if (outside[i / 8])
+            add_outside(groups, values + i, outside[i / 8]);
     add_group(m, &block, (int)least - 150);
 }
 
 void qn__moments_add(qn__moments *m, const float *values, size_t count) {
+    const int avx2 = qn__moment_avx2_here();
     m->count += count;
     while (count > 0) {
         group groups[GROUPS] = {{0}};
         const size_t part = count < MOST ? count : MOST;
         for (size_t from = 0; from < part; from += BLOCK)
-            add_block(m, groups, values + from, part - from < BLOCK ? part - from : BLOCK);
+            add_block(m, avx2, groups, values + from, part - from < BLOCK ? part - from : BLOCK);
         for (int k = 0; k < GROUPS; k++)
             add_group(m, &groups[k], 8 * k - 150);
         values += part;
