@@ -175,6 +175,12 @@ typedef struct qn_data_arrays {
      * Where QN_F32 comes of the other features alone, and a model does not have those, the table
      * counts as one of QN_U8 for the model. NULL: all are 0. */
     const uint8_t *feature_bytes;
+    /* QN_F32: 1, `values` are doubles; each is rounded to float32 once. */
+    int doubles;
+    /* QN_F32: elements of `values` from one item to the next, and from one feature to the next,
+     * both above 0. Columns that lie one after the other have 1 and `items`. Both 0: items x
+     * features values, a feature after the other. */
+    uint64_t item_step, feature_step;
 } qn_data_arrays;
 
 /* Sets `size`, `type` to QN_F32, and every other member to 0 or NULL. */
@@ -182,7 +188,8 @@ QN_API void qn_data_arrays_init(qn_data_arrays *arrays);
 
 /* Makes a data set that reads the values where they are: they must stay and not change. It copies
  * them in three cases: floats at an address that is not a multiple of 4; fewer than 64 bytes from
- * the end of the values to the end of their page; a NaN with other bits than 0x7fc00000.
+ * the end of the values to the end of their page; a NaN with other bits than 0x7fc00000. Doubles,
+ * and values with steps, are copied by every core; nothing is read from them afterwards.
  * qn_data_values shows which happened.
  *
  * On success *out is owned by the caller, for qn_data_close, and `release` is called once: by
@@ -210,10 +217,10 @@ typedef qn_status (*qn_data_next)(void *user, qn_data_batch *batch, qn_error *er
 
 /* Makes a data set from batches of items, for tables that never exist as one array. `arrays` says
  * what the batches hold, as for qn_data_lend; its values, labels, targets, weights, owner and
- * release must be NULL. Its `items` is the expected number of items, or 0: unknown; the batches
- * decide. `next` is called until it gives no items, on the thread of the caller, in the library's
- * floating-point state. Batches may differ in length. All have labels, or all have targets, or none
- * has any. All have weights, or none.
+ * release must be NULL, and its doubles and steps 0. Its `items` is the expected number of items,
+ * or 0: unknown; the batches decide. `next` is called until it gives no items, on the thread of the
+ * caller, in the library's floating-point state. Batches may differ in length. All have labels, or
+ * all have targets, or none has any. All have weights, or none.
  *
  * Values are copied once into memory that doubles when it is full. Where `arrays->items` is exact,
  * the data set needs no more memory than its values.

@@ -17,7 +17,7 @@ _DEVICES = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 10: "ROCm", 14: "on
 class Table(NamedTuple):
     """Values as the library stores them, and what their columns are."""
 
-    values: np.ndarray  # items x features, uint8 or float32, C order; NaN: missing
+    values: np.ndarray  # items x features, uint8 in C order, or float32 or float64; NaN: missing
     names: Optional[list]  # of the columns, or None
     categories: Optional[list]  # of each column: None, or its texts; None: all are numbers
     bytes: Optional[list] = None  # of each column of float32: whether it holds whole numbers from 0
@@ -81,8 +81,13 @@ def values_of(given):
 def table_of(values, names=None):
     """The table of an array of numbers: its own memory where that has the right form.
 
-    Whole numbers from 0 to 255 become uint8, as in a CSV file, all others float32.
+    Whole numbers from 0 to 255 become uint8, as in a CSV file, all others float32. The library copies
+    floats of 32 and 64 bits itself, from whatever order they lie in.
     """
+    size = values.dtype.itemsize
+    if values.dtype.kind == "f" and size in (4, 8) and values.dtype.isnative and values.flags.aligned and all(
+            step > 0 and step % size == 0 for step in values.strides):
+        return Table(values, names, None)
     return Table(np.ascontiguousarray(numbers(values)), names, None)
 
 

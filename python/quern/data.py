@@ -129,6 +129,11 @@ class Data:
         arrays.type = _abi.QN_U8 if values.dtype == np.uint8 else _abi.QN_F32
         arrays.items, arrays.features = values.shape
         arrays.values, arrays.missing = values.ctypes.data, 1
+        copied = values.dtype == np.float64 or not values.flags.c_contiguous
+        if copied:
+            size = values.dtype.itemsize
+            arrays.doubles = int(size == 8)
+            arrays.item_step, arrays.feature_step = (step // size for step in values.strides)
         if labels is not None:
             labels = np.ascontiguousarray(labels)
             real = labels.dtype == np.float32
@@ -142,7 +147,7 @@ class Data:
                 weights = np.ascontiguousarray(weights, np.float32)
             arrays.weights = C.cast(weights.ctypes.data, C.POINTER(C.c_float))
         arrays.feature_name = _texts(table.names)
-        if table.bytes is not None and values.dtype == np.float32:
+        if table.bytes is not None and values.dtype != np.uint8:
             arrays.feature_bytes = (C.c_uint8 * len(table.bytes))(*table.bytes)
         if classes is not None:
             arrays.class_name, arrays.classes = _texts(classes), len(classes)
@@ -154,6 +159,8 @@ class Data:
                   for texts in table.categories))
         self._lent = values  # its memory outlives what the library makes of it
         self._take(new("qn_data_lend", arrays))
+        if copied:
+            self._lent = None
 
     @classmethod
     def from_batches(cls, batches, *, names=None, label_name=None, classes=None, task=None):

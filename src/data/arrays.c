@@ -4,6 +4,7 @@
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "base/sized.h"
+#include "data/arrays_copy.h"
 #include "data/commas.h"
 #include "data/fill.h"
 #include "data/labels.h"
@@ -221,7 +222,8 @@ static qn_status take_weights(qn_data *data, const qn_data_arrays *a, qn_error *
                : status;
 }
 
-static qn_status check(const qn_data_arrays *a, int *missing, qn_error *err) {
+/* `finite`: the values are known to be. */
+static qn_status check(const qn_data_arrays *a, int finite, int *missing, qn_error *err) {
     if ((a->labels && a->targets) || (a->class_name && (a->task || a->targets)))
         return qn__fail(err, QN_USAGE, "%s contradict each other",
                         a->class_name ? "class_name and task or targets" : "labels and targets");
@@ -229,7 +231,7 @@ static qn_status check(const qn_data_arrays *a, int *missing, qn_error *err) {
         return qn__fail(err, QN_USAGE, "\"%s\" is not a task", a->task);
     qn_status status = qn__data_check_arrays(a->type, a->items, a->features, a->values,
                                              a->task ? NULL : a->labels, err);
-    if (status == QN_OK)
+    if (status == QN_OK && !finite)
         status = qn__data_check_values(a->type, a->items, a->features, a->values,
                                        a->missing ? missing : NULL, err);
     if (status == QN_OK)
@@ -277,9 +279,10 @@ static qn_status fill(qn_data *data, const qn_data_arrays *a, holding how, qn_er
 }
 
 /* After a failure the values are still the caller's. */
-static qn_status make(const qn_data_arrays *a, holding how, qn_data **out, qn_error *err) {
+static qn_status make(const qn_data_arrays *a, holding how, int finite, qn_data **out,
+                      qn_error *err) {
     int missing = 0;
-    qn_status status = check(a, &missing, err);
+    qn_status status = check(a, finite, &missing, err);
     if (status != QN_OK)
         return status;
     qn_data *data = qn__alloc(1, sizeof *data, err);
@@ -301,6 +304,25 @@ static qn_status make(const qn_data_arrays *a, holding how, qn_data **out, qn_er
     return QN_OK;
 }
 
+/* Of values that are brought into the order of a table first. */
+static qn_status make_copy(const qn_data_arrays *a, qn_data **out, qn_error *err) {
+    qn_data_arrays own = *a;
+    int finite;
+    qn_status status = qn__data_check_arrays(a->type, a->items, a->features, a->values, NULL, err);
+    if (status != QN_OK)
+        return status;
+    float *values = qn__alloc(a->items, a->features * sizeof *values, err);
+    if (!values)
+        return QN_MEMORY;
+    own.values = values;
+    status = qn__arrays_copy(a, values, &finite, err);
+    if (status == QN_OK)
+        status = make(&own, TAKE, finite, out, err);
+    if (status != QN_OK)
+        qn__free(values);
+    return status;
+}
+
 void qn_data_arrays_init(qn_data_arrays *arrays) {
     if (arrays)
         *arrays = (qn_data_arrays){.size = sizeof *arrays, .type = QN_F32};
@@ -314,7 +336,7 @@ qn_status qn_data_from_arrays(qn_data_type type, uint64_t items, uint32_t featur
     QN__NEED(values, err);
     const qn_data_arrays a = {
         .type = type, .items = items, .features = features, .values = values, .labels = labels};
-    return make(&a, COPY, out, err);
+    return make(&a, COPY, 0, out, err);
 }
 
 qn_status qn_data_lend(const qn_data_arrays *arrays, qn_data **out, qn_error *err) {
@@ -326,9 +348,11 @@ qn_status qn_data_lend(const qn_data_arrays *arrays, qn_data **out, qn_error *er
     const qn_status status = qn__sized_take(QN__SIZED("arrays", qn_data_arrays), arrays, &a, err);
     if (status != QN_OK)
         return status;
-    return a.values ? make(&a, LEND, out, err) : qn__fail_null(err, __func__, "arrays->values");
+    if (!a.values)
+        return qn__fail_null(err, __func__, "arrays->values");
+    return qn__arrays_differ(&a) ? make_copy(&a, out, err) : make(&a, LEND, 0, out, err);
 }
 
 qn_status qn__data_take(const qn_data_arrays *arrays, qn_data **out, qn_error *err) {
-    return make(arrays, TAKE, out, err);
+    return make(arrays, TAKE, 0, out, err);
 }

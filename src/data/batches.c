@@ -3,6 +3,7 @@
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "base/sized.h"
+#include "data/arrays_copy.h"
 #include "data/data.h"
 #include <string.h>
 
@@ -128,6 +129,8 @@ static qn_status check_arrays(const qn_data_arrays *a, qn_error *err) {
             "set values, labels, targets, weights, owner and release of the arrays to "
             "NULL");
     }
+    if (qn__arrays_differ(a))
+        return qn__fail(err, QN_USAGE, "batches hold neither doubles nor values with steps");
     if (a->type == QN_U8 || a->type == QN_F32)
         return QN_OK;
     return qn__fail(err, QN_USAGE, "%d is not a type of values", (int)a->type);
