@@ -47,6 +47,18 @@ static char *take_value(char *at, const char **value) {
     return end + 1;
 }
 
+/* "lr 0.1, batch 3": the name of an option behind a comma is no value that anybody means. */
+static int refuse_name(const grid *g, const char *value) {
+    const uint32_t n = g->names - 1;
+    if (g->values[n] == 0 || !is_known(value))
+        return 0;
+    message_usage("write a blank, and no comma, before the next name",
+                  "--grid: \"%s\" stands "
+                  "behind a comma, as if it were a value of \"%s\"",
+                  value, g->name[n]);
+    return 1;
+}
+
 /* The values of a name. Returns what follows, or NULL after a message. */
 static char *take_values(char *at, grid *g) {
     const uint32_t n = g->names - 1;
@@ -63,9 +75,11 @@ static char *take_values(char *at, grid *g) {
                           g->name[n]);
             return NULL;
         }
-        g->values[n]++;
         const char behind = *end;
         *end = '\0';
+        if (refuse_name(g, g->value[n][g->values[n]]))
+            return NULL;
+        g->values[n]++;
         if (behind != ',')
             return behind ? end + 1 : end;
         at = skip(end + 1);

@@ -3,6 +3,7 @@ them, and written by several processes at once."""
 
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 import threading
@@ -121,29 +122,59 @@ def test_two_writers_lose_nothing(quern, tmp_path):
         (f"{who}{i}", "finished") for who in "ab" for i in range(4))
 
 
-def noted(quern, folder, path, **how):
-    """The notes of a training that goes on in spite of its file of runs."""
-    done = run(quern, "train", "--data", "d.csv", "--epochs", 1, "--devices", "cpu", "--threads", 1, "--runs", path, "-o",
-               "m", cwd=folder, **how)
-    assert done.returncode == 0 and (folder / "m").exists(), done.stderr
-    return [line for line in done.stderr.splitlines() if "file of runs" in line]
+def refused(quern, folder, path, **how):
+    """What a training says, in spite of --quiet, before its first step of a file of runs that it cannot use."""
+    done = train(quern, folder, "m", "--epochs", 1, "--runs", path, **how)
+    assert done.returncode == 1 and not (folder / "m").exists() and done.stdout == ""
+    return done.stderr
 
 
-def test_what_prevents_a_record_is_a_note(quern, tmp_path):
+def test_a_file_that_cannot_be_used_ends_a_training_at_once(quern, tmp_path):
     (tmp_path / "d.csv").write_text(TABLE)
     (tmp_path / "text.sqlite").write_text("no database " * 100)
     base = sqlite3.connect(tmp_path / "own.sqlite")
     base.execute("CREATE TABLE mine (a)")
     base.close()
     before = {name: (tmp_path / name).read_bytes() for name in ("text.sqlite", "own.sqlite")}
-    assert "not a database" in noted(quern, tmp_path, "text.sqlite")[0]
-    assert "not one of runs" in noted(quern, tmp_path, "own.sqlite")[0]
-    assert "unable to open" in noted(quern, tmp_path, "none/x.sqlite")[0]
+    assert "not a database" in refused(quern, tmp_path, "text.sqlite")
+    assert "not one of runs" in refused(quern, tmp_path, "own.sqlite")
+    assert "unable to open" in refused(quern, tmp_path, "none/x.sqlite")
+    assert "Is a directory" in refused(quern, tmp_path, ".")
     assert before == {name: (tmp_path / name).read_bytes() for name in before}
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "libsqlite3.so.0").write_text("no library")
-    notes = noted(quern, tmp_path, "new.sqlite", env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path / "lib")})
-    assert len(notes) == 1 and "libsqlite3-0" in notes[0] and not (tmp_path / "new.sqlite").exists()
+    said = refused(quern, tmp_path, "new.sqlite", env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path / "lib")})
+    assert "libsqlite3-0" in said and not (tmp_path / "new.sqlite").exists()
+    (tmp_path / "empty").touch()
+    done = run(quern, "runs", "list", "--runs", "empty", cwd=tmp_path)
+    assert done.returncode == 1 and "the file is empty" in done.stderr
+    assert "Is a directory" in run(quern, "runs", "list", "--runs", ".", cwd=tmp_path).stderr
+
+
+def test_a_resumed_run_goes_on_in_its_row(quern, tmp_path):
+    (tmp_path / "d.csv").write_text(TABLE)
+    words = ["--epochs", 40000, "--model", "dense 2 softmax", "--runs", "runs.sqlite", "--checkpoint", "ck"]
+    command = [quern, "train", "--data", "d.csv", "--threads", "1", "--devices", "cpu", "-o", "m", "--quiet"]
+    going = subprocess.Popen([*command, *map(str, words)], cwd=tmp_path, stderr=subprocess.DEVNULL)
+    try:
+        while not (tmp_path / "ck" / "run-id").exists():
+            time.sleep(0.005)
+        time.sleep(0.1)
+    finally:
+        going.send_signal(signal.SIGINT)
+        going.wait()
+    first, = rows(tmp_path / "runs.sqlite")
+    assert first["state"] == "interrupted" and 0 < first["epochs"] < 40000
+    for more, count in ((5, 1), (9, 2)):  # what has ended is not continued in its row
+        words[1] = first["epochs"] + more
+        done = train(quern, tmp_path, "m", *words, "--resume")
+        assert done.returncode == 0, done.stderr
+        found = rows(tmp_path / "runs.sqlite")
+        assert len(found) == count and found[0]["id"] == first["id"]
+        assert (found[-1]["state"], found[-1]["epochs"]) == ("finished", words[1])
+    lines = found[0]["metrics"].splitlines()
+    assert [line.split(",")[0] for line in lines] == ["epoch", *map(str, range(1, first["epochs"] + 6))]
+    assert first["metrics"].splitlines() == lines[:1 + first["epochs"]]
 
 
 def test_what_runs_refuses(quern, store, tmp_path):

@@ -222,8 +222,9 @@ typedef struct qn_train_options {
     const char *stages;
 
     /* A file of runs (quern/runs.h), which other processes may write to at the same time. The run
-     * is written at its start, during it and by qn_train_report_get. What prevents that is a note,
-     * and the training goes on without. NULL: none. */
+     * is written at its start, during it and by qn_train_report_get. A file that cannot be used
+     * makes qn_train_open fail; what prevents a later writing is a note, and the training goes on
+     * without. A run that continues from a checkpoint goes on in its row. NULL: none. */
     const char *runs;
     const char *run_name; /* of the run there; NULL: "" */
 

@@ -102,24 +102,41 @@ void qn__at_of(qn_error *err, const char *where) {
     put(err->where, text, 1);
 }
 
-/* Writes the field directly, because it has three lines. Bytes that are not plain ASCII become '?'
- * here, so that the caret is in the right column and no untrusted bytes reach a terminal. */
+/* Writes the first character of a text to `to`, as `put` does; blanks become spaces. Returns how
+ * many bytes of the text it has; *used: of what was written. */
+static size_t show(const char *text, char to[4], size_t *used) {
+    const size_t left = strnlen(text, 4), length = qn__utf8_length(text, left);
+    const unsigned char c = (unsigned char)*text;
+    const int is_space = c == ' ' || (c >= '\t' && c <= '\r');
+    const int good = length > 2 || (length == 2 && !(c == 0xc2 && (unsigned char)text[1] < 0xa0)) ||
+                     (length == 1 && c > ' ' && c <= '~');
+    *used = good ? length : 1;
+    if (good)
+        memcpy(to, text, length);
+    else
+        *to = is_space ? ' ' : '?';
+    return length > 0 ? length : 1;
+}
+
+/* Writes the field directly, because it has three lines. The caret counts characters. */
 void qn__point_at(qn_error *err, const char *name, const char *text, size_t at) {
     enum { BEFORE = 48, AFTER = 40 };
-    const size_t first = at > BEFORE ? at - BEFORE : 0;
-    char shown[BEFORE + AFTER];
-    size_t used = 0;
+    char shown[4 * (BEFORE + AFTER)];
+    size_t used = 0, column = 1, caret = 0, first = at > BEFORE ? at - BEFORE : 0, n;
     if (!err)
         return;
-    for (; used < sizeof shown && text[first + used] != '\0'; ++used) {
-        const char c = text[first + used];
-        const int is_space = c == ' ' || (c >= '\t' && c <= '\r');
-        shown[used] = (char)(is_space ? ' ' : c > ' ' && c <= '~' ? c : '?');
+    while (first > 0 && ((unsigned char)text[first] & 0xc0) == 0x80) /* within a character */
+        --first;
+    for (size_t i = 0; i < at && text[i]; i += show(text + i, shown, &n)) {
+        ++column;
+        caret += i >= first;
     }
-    const char *before = first > 0 ? "..." : "";
-    const char *behind = text[first + used] != '\0' ? "..." : "";
-    snprintf(err->where, sizeof err->where, "%s, column %zu:\n  %s%.*s%s\n  %*s^", name, at + 1,
-             before, (int)used, shown, behind, (int)(strlen(before) + at - first), "");
+    size_t end = first;
+    for (; text[end] != '\0' && end < first + BEFORE + AFTER; used += n)
+        end += show(text + end, shown + used, &n);
+    const char *before = first > 0 ? "..." : "", *behind = text[end] != '\0' ? "..." : "";
+    snprintf(err->where, sizeof err->where, "%s, column %zu:\n  %s%.*s%s\n  %*s^", name, column,
+             before, (int)used, shown, behind, (int)(strlen(before) + caret), "");
 }
 
 qn_status qn__remedy(qn_error *err, qn_status status, const char *format, ...) {

@@ -58,6 +58,8 @@ static void test_the_place_of_another_error_keeps_its_lines(void **state) {
     qn__point_at(&err, "model", "conv 4 4 rleu", 9);
     qn__at_of(&own, err.where);
     assert_string_equal(own.where, "model, column 10:\n  conv 4 4 rleu\n           ^");
+    qn__point_at(&err, "model", "dense \xc3\xa9\xc2\x9b\xff\x1b; rleu", 13);
+    assert_string_equal(err.where, "model, column 12:\n  dense \xc3\xa9???; rleu\n             ^");
     qn__at_of(&own, "a\x1b[31m\n\tb\xff");
     assert_string_equal(own.where, "a?[31m\n?b?");
     qn__at_of(NULL, "nowhere");

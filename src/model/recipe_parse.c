@@ -357,6 +357,25 @@ static void append(char *text, size_t size, const char *more) {
         memcpy(text + size - 4, "...", 4);
 }
 
+/* Whether a recipe without the key says the same as one with this value: recipes of an earlier
+ * contract lack the keys of later ones. */
+static int is_usual(const char *key, const char *value) {
+    static const char *const usual[][2] = {{"task", "\"classify\""},
+                                           {"missing", "\"error\""},
+                                           {"keep", "\"last\""},
+                                           {"init_scale", "\"fit\""}};
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; ++i)
+        if (strcmp(key, usual[i][0]) == 0)
+            return strcmp(value, usual[i][1]) == 0;
+    return strcmp(value, "null") == 0 || strcmp(value, "\"\"") == 0 || strcmp(value, "0") == 0;
+}
+
+static int is_same(const char *key, const char *a, const char *b) {
+    static const char none[] = "nothing";
+    return strcmp(a, b) == 0 || (strcmp(a, none) == 0 && is_usual(key, b)) ||
+           (strcmp(b, none) == 0 && is_usual(key, a));
+}
+
 /* 1 when the values of the key differ, which are appended behind `count` others. */
 static size_t difference(const qn__json_node *one, const qn__json_node *other, const char *key,
                          size_t count, char *text, size_t size) {
@@ -369,21 +388,24 @@ static size_t difference(const qn__json_node *one, const qn__json_node *other, c
         value_text(one, key, skip, a);
         value_text(other, key, skip, b);
     }
-    if (strcmp(a, b) == 0)
+    if (is_same(key, a, b))
         return 0;
     snprintf(line, sizeof line, "%s%s %s and %s", count > 0 ? ", " : "", key, a, b);
     append(text, size, line);
     return 1;
 }
 
+/* The contract follows from the other keys, so it is named where none of them differs. */
 static size_t differences(const qn__json_node *one, const qn__json_node *other, char *text,
                           size_t size) {
+    static const char contract[] = "contract";
     size_t count = 0;
     for (size_t i = 0; i < KEYS; ++i)
-        count += difference(one, other, keys[i], count, text, size);
+        if (strcmp(keys[i], contract) != 0)
+            count += difference(one, other, keys[i], count, text, size);
     for (const qn__recipe_key *key = qn__recipe_keys; key->name; ++key)
         count += difference(one, other, key->name, count, text, size);
-    return count;
+    return count > 0 ? count : difference(one, other, contract, count, text, size);
 }
 
 size_t qn__recipe_differences(const char *one, const char *other, char *text, size_t size) {

@@ -65,7 +65,8 @@ static int step_of_name(const char *name, uint64_t *step) {
 
 int qn__checkpoints_own(const char *name) {
     uint64_t step;
-    return strcmp(name, LOCK) == 0 || step_of_name(name, &step);
+    return strcmp(name, LOCK) == 0 || strcmp(name, QN__CHECKPOINTS_RUN) == 0 ||
+           step_of_name(name, &step);
 }
 
 /* ------------------------------------------------------------------------------- the folder */

@@ -15,6 +15,9 @@
 
 typedef struct qn__checkpoints qn__checkpoints;
 
+/* A file in the folder: the run in a file of runs that continues from here (run/trainer_store.c). */
+#define QN__CHECKPOINTS_RUN "run-id"
+
 /* The state of a run between two steps. All pointers belong to the caller. */
 typedef struct qn__snapshot {
     const char *recipe_json; /* docs/exactness.md 11.1 */

@@ -274,6 +274,18 @@ qn_status qn__record_keep(const qn__record_start *start, qn__record **out, qn_er
     return status;
 }
 
+void qn__record_recall(qn__record *record, const qn__text *metrics, uint64_t epochs_done) {
+    const char *header = record->real ? HEADER_REAL : HEADER;
+    const size_t keep =
+        metrics->data == NULL
+            ? 0
+            : bytes_to_keep(header, (const uint8_t *)metrics->data, metrics->size, epochs_done);
+    if (keep == 0)
+        return;
+    qn__text_release(&record->lines);
+    qn__text_add(&record->lines, "%.*s", (int)keep, metrics->data);
+}
+
 const qn__text *qn__record_metrics(const qn__record *record) { return &record->lines; }
 
 void qn__record_close(qn__record *record) {

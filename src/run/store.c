@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/sha256.h"
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -54,15 +55,17 @@ static qn_status ask(const qn__store *s, const char *sql, int64_t *number, qn_er
 }
 
 /* A file with our mark, or one without tables. */
-static qn_status check_mark(const qn__store *s, int *fresh, qn_error *err) {
+static qn_status check_mark(const qn__store *s, int write, int *fresh, qn_error *err) {
     int64_t mark = 0, count = 0;
     qn_status status = ask(s, "PRAGMA application_id", &mark, err);
     if (status == QN_OK)
         status = ask(s, "SELECT count(*) FROM sqlite_master", &count, err);
     *fresh = status == QN_OK && count == 0;
-    if (status != QN_OK || *fresh || mark == MARK)
+    if (status != QN_OK || (*fresh && write) || (!*fresh && mark == MARK))
         return status;
-    qn__fail(err, QN_FORMAT, "this is a SQLite file, but not one of runs");
+    qn__fail(err, QN_FORMAT,
+             *fresh ? "the file is empty: no training has written a run to it"
+                    : "this is a SQLite file, but not one of runs");
     qn__at(err, "%.400s", s->path);
     return qn__remedy(err, QN_FORMAT, "name another file (`train.runs`)");
 }
@@ -72,7 +75,7 @@ static qn_status make_tables(const qn__store *s, int write, qn_error *err) {
     qn_status status = write ? run_sql(s, "BEGIN IMMEDIATE", err) : QN_OK;
     if (status != QN_OK)
         return status;
-    status = check_mark(s, &fresh, err);
+    status = check_mark(s, write, &fresh, err);
     if (status == QN_OK && write && fresh)
         status = run_sql(s, "PRAGMA application_id = " TEXT(MARK) "; PRAGMA user_version = 1", err);
     if (status == QN_OK && write && fresh)
@@ -99,14 +102,26 @@ static qn_status need_library(const char *path, qn__store *out, qn_error *err) {
     return out->path ? QN_OK : QN_MEMORY;
 }
 
+/* SQLite has no words of its own for a folder, and for a missing file makes one. */
+static qn_status check_path(const char *path, int write, qn_error *err) {
+    struct stat about;
+    const int there = stat(path, &about) == 0;
+    if (!there && !write)
+        return qn__fail_errno(err, "open", path);
+    if (there && S_ISDIR(about.st_mode)) {
+        errno = EISDIR;
+        return qn__fail_errno(err, "open", path);
+    }
+    return QN_OK;
+}
+
 qn_status qn__store_open(const char *path, int write, qn__store *out, qn_error *err) {
     static const char guards[] = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; "
                                  "PRAGMA busy_timeout = " PATIENCE;
     const int how = write ? QN__SQLITE_WRITE | QN__SQLITE_CREATE : QN__SQLITE_READ;
-    struct stat about;
     qn_status status = need_library(path, out, err);
-    if (status == QN_OK && !write && stat(path, &about) != 0)
-        return qn__fail_errno(err, "open", path);
+    if (status == QN_OK)
+        status = check_path(path, write, err);
     if (status != QN_OK)
         return status;
     const int code = out->lib->open(path, &out->base, how, NULL);

@@ -75,6 +75,8 @@ static qn_status write_into(qn_train *t, const char *dir, qn_error *err) {
     qn_status status = qn__checkpoints_open(dir, &there, err);
     if (status == QN_OK)
         status = write_checkpoint(t, there, err);
+    if (status == QN_OK)
+        qn__train_store_mark(t, dir);
     qn__checkpoints_close(there);
     return status;
 }

@@ -169,6 +169,8 @@ qn_status qn__train_open_store(qn_train *train, const qn_train_options *options,
 void qn__train_store(qn_train *train, const qn_train_report *report, const char *digest,
                      const char *state);
 void qn__train_store_epoch(qn_train *train);
+/* The folder of checkpoints has the state of this run in the file of runs, if it is in one. */
+void qn__train_store_mark(const qn_train *train, const char *dir);
 
 /* trainer_report.c: seconds that this rank has waited for others; and the reports of all ranks,
  * kept in case one is lost. */

@@ -1,8 +1,13 @@
-/* A training in a file of runs. */
+/* A training in a file of runs. A folder of checkpoints names its run there, so that a training
+ * which continues from it goes on in the same row. */
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/memory.h"
+#include "run/checkpoint.h"
 #include "run/trainer_state.h"
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Seconds between two writings of a run that goes on. */
 static const double INTERVAL = 5;
@@ -51,11 +56,92 @@ void qn__train_store_epoch(qn_train *t) {
         qn__train_store(t, NULL, NULL, "running");
 }
 
+/* ----------------------------------------------------------------- the run of a checkpoint */
+
+/* "ID\nFOLDER\n": a copy of the folder is that of another run. NULL where memory is short, or the
+ * folder is not there. */
+static char *text_of_mark(const char *id, const char *dir) {
+    char *place = realpath(dir, NULL);
+    const size_t size = place ? strlen(id) + strlen(place) + 3 : 0;
+    char *text = place ? qn__alloc(size, 1, NULL) : NULL;
+    if (text)
+        snprintf(text, size, "%s\n%s\n", id, place);
+    free(place);
+    return text;
+}
+
+static char *path_of_mark(const char *dir) {
+    const size_t size = strlen(dir) + sizeof "/" QN__CHECKPOINTS_RUN;
+    char *path = qn__alloc(size, 1, NULL);
+    if (path)
+        snprintf(path, size, "%s/" QN__CHECKPOINTS_RUN, dir);
+    return path;
+}
+
+/* Without the mark a training from there has a row of its own. */
+void qn__train_store_mark(const qn_train *t, const char *dir) {
+    qn__writer *writer = NULL;
+    char *path = t->runs_path ? path_of_mark(dir) : NULL;
+    char *text = path ? text_of_mark(t->run_id, dir) : NULL;
+    if (text && qn__writer_create(path, &writer, NULL) == QN_OK) {
+        qn__writer_add(writer, text, strlen(text), NULL);
+        (void)qn__writer_commit(writer, NULL);
+    }
+    qn__free(path);
+    qn__free(text);
+}
+
+/* The number of the run in the mark of the folder; 0: it has none. */
+static int read_mark(const char *dir, char id[QN__STORE_ID + 1]) {
+    qn__bytes mark = {0};
+    char *path = path_of_mark(dir), *text = NULL;
+    int found = 0;
+    if (path && qn__file_read(path, &mark, NULL) == QN_OK && mark.size > QN__STORE_ID &&
+        strspn((const char *)mark.data, "0123456789abcdef") == QN__STORE_ID) {
+        snprintf(id, QN__STORE_ID + 1, "%.12s", (const char *)mark.data);
+        text = text_of_mark(id, dir);
+        found = text && strlen(text) == mark.size && memcmp(text, mark.data, mark.size) == 0;
+    }
+    qn__bytes_release(&mark);
+    qn__free(path);
+    qn__free(text);
+    return found;
+}
+
+/* Takes the epochs of the run that this one continues, and its row, unless that had ended: with
+ * more epochs it is another training. */
+static void take_row(qn_train *t) {
+    char id[QN__STORE_ID + 1];
+    qn__text about = {0}, metrics = {0};
+    qn__past_run run = {.epochs = 0};
+    if (t->resumed_from > 0 && t->checkpoint_dir && read_mark(t->checkpoint_dir, id) &&
+        qn__store_get(&t->store, id, &about, &metrics, NULL) == QN_OK &&
+        qn__past_run_parse("the record", &about, &metrics, &run, NULL) == QN_OK) {
+        qn__record_recall(t->story, &metrics, t->job.step / t->job.steps_per_epoch);
+        if (strcmp(qn__past_run_text(&run, "state"), "finished") != 0)
+            memcpy(t->run_id, id, sizeof id);
+    }
+    qn__past_run_release(&run);
+    qn__text_release(&about);
+    qn__text_release(&metrics);
+}
+
+/* A file that cannot be written fails here, before the first step, where nothing is lost. */
 qn_status qn__train_open_store(qn_train *t, const qn_train_options *o, qn_error *err) {
     if (!(t->runs_path = qn__copy_text(o->runs, err)) ||
         !(t->run_name = qn__copy_text(o->run_name ? o->run_name : "", err)))
         return QN_MEMORY;
     qn__store_number(t->run_id);
+    if (!qn__train_is_writer(t))
+        return QN_OK;
+    const qn_status status = qn__store_open(t->runs_path, 1, &t->store, err);
+    if (status != QN_OK) {
+        qn__store_close(&t->store);
+        return status;
+    }
+    take_row(t);
     qn__train_store(t, NULL, NULL, "running");
+    if (t->checkpoints)
+        qn__train_store_mark(t, t->checkpoint_dir);
     return QN_OK;
 }
