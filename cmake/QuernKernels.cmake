@@ -1,6 +1,7 @@
 # kernel_text.h: the kernel text for each language as one string literal, made when configuring from
-# src/kernels/program.cl and the files that it names, for OpenCL also program_opencl.cl. GCC and clang
-# take literals of any length, and read them a hundred times as quickly as numbers of characters.
+# src/kernels/program.cl and the files that it names, for OpenCL also program_opencl.cl; and the text of
+# the functions of user kernels, from math.cl. GCC and clang take literals of any length, and read them a
+# hundred times as quickly as numbers of characters.
 #
 # A line `#include "FOLDER/FILE"` of these stands for the file, and conditions stay as they are; files
 # themselves include nothing, except that a header shared with C may name the system's, and such
@@ -34,21 +35,25 @@ function(quern_kernel_files list variable)
     set(${variable} "${all}" PARENT_SCOPE)
 endfunction()
 
-quern_kernel_files(program.cl _program_cuda)
-quern_kernel_files(program_opencl.cl _program_opencl)
-set(_program_opencl "${_program_cuda}${_program_opencl}")
+quern_kernel_files(program.cl _text_cuda)
+quern_kernel_files(program_opencl.cl _text_opencl)
+set(_text_opencl "${_text_cuda}${_text_opencl}")
+quern_kernel_files(math.cl _text_math_cuda)
+set(_text_math_opencl "${_text_math_cuda}")
 
 set(_header "/* Made by cmake/QuernKernels.cmake. */\n"
     "#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n")
 string(JOIN "" _header ${_header})
 foreach(_language opencl cuda)
-    quern_kernel_file("kernels/prelude_${_language}.cl" _text)
-    string(APPEND _text "${_program_${_language}}")
-    string(REPLACE "\\" "\\\\" _text "${_text}")
-    string(REPLACE "\"" "\\\"" _text "${_text}")
-    string(REPLACE "?" "\\?" _text "${_text}") # no trigraphs
-    string(REPLACE "\n" "\\n\"\n\"" _text "${_text}")
-    string(APPEND _header "static const char qn__text_${_language}[] =\n\"${_text}\";\n")
+    quern_kernel_file("kernels/prelude_${_language}.cl" _prelude)
+    foreach(_name text_math_${_language} text_${_language})
+        set(_text "${_prelude}${_${_name}}")
+        string(REPLACE "\\" "\\\\" _text "${_text}")
+        string(REPLACE "\"" "\\\"" _text "${_text}")
+        string(REPLACE "?" "\\?" _text "${_text}") # no trigraphs
+        string(REPLACE "\n" "\\n\"\n\"" _text "${_text}")
+        string(APPEND _header "static const char qn__${_name}[] =\n\"${_text}\";\n")
+    endforeach()
 endforeach()
 string(APPEND _header "#pragma GCC diagnostic pop\n")
 file(GENERATE OUTPUT "${QUERN_GENERATED_DIR}/kernel_text.h" CONTENT "${_header}")

@@ -179,7 +179,7 @@ endfunction()
 # The test and benchmark programs of the elementary functions compare with MPFR, and the
 # benchmarks run SLEEF beside Quern, where these are installed.
 function(quern_link_peers target)
-    if(target MATCHES "elementary" AND TARGET quern_MPFR)
+    if(target MATCHES "elementary|functions_full" AND TARGET quern_MPFR)
         target_link_libraries(${target} PRIVATE quern_MPFR)
     endif()
     if(target MATCHES "^bench" AND TARGET quern_SLEEF)

@@ -101,10 +101,10 @@ def newest():
 # ---------------------------------------------------------------- compiling
 
 @functools.cache
-def text():
-    """The CUDA text that the release build has in it."""
+def text(name="qn__text_cuda"):
+    """A CUDA text that the release build has in it."""
     header = (builds.ready("release") / "generated" / "kernel_text.h").read_text()
-    literal = header[header.index("qn__text_cuda[]"):]
+    literal = header[header.index(f"{name}[]"):].partition(";\nstatic ")[0]
     lines = "".join(re.findall(r'^"(.*)"', literal, re.M))
     return re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], lines).encode()
 
@@ -133,13 +133,14 @@ def compiled(arch, changed=(), products=191):
     given = [dict(changed).get(o, o) for o in options()] + [f"-DQN_PRODUCTS={products}",
                                                             f"--gpu-architecture=compute_{arch}"]
     library = Path(nvrtc_path())
-    return kept("ptx", lambda: compile_text(given), text(), given, library, library.stat().st_mtime_ns)
+    return kept("ptx", lambda: compile_text(text(), given), text(), given, library,
+                library.stat().st_mtime_ns)
 
 
-def compile_text(given):
+def compile_text(source, given):
     library, program, size = nvrtc(), ctypes.c_void_p(), ctypes.c_size_t()
     words = (ctypes.c_char_p * len(given))(*(o.encode() for o in given))
-    assert library.nvrtcCreateProgram(ctypes.byref(program), text(), b"quern.cu", 0, None, None) == 0
+    assert library.nvrtcCreateProgram(ctypes.byref(program), source, b"quern.cu", 0, None, None) == 0
     result = library.nvrtcCompileProgram(program, len(given), words)
     library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
     log = ctypes.create_string_buffer(size.value)
@@ -287,6 +288,40 @@ def test_ptx_refused(option, other, says):
     """The checks above find a text compiled otherwise."""
     wrong = complaints(compiled(80, ((option, other),), 1))
     assert any(says in w for w in wrong), wrong
+
+
+def functions_of_kernels():
+    """The text of the functions of user kernels, and a kernel for each function and format."""
+    header = (builds.ROOT / "src" / "kernels" / "elementary_functions.h").read_text()
+    names = re.findall(r"\bROW\((\w+)\)", header.split("*/", 2)[2].partition("qn__f32_sqrt")[0])
+    assert len(names) == 12
+    kernels = [f'extern "C" __global__ void {kind}_{name}(const {real} *x, {real} *y) {{\n'
+               f"    y[0] = qn_{kind}_{name}(x[0]{', x[1]' * (name in ('pow', 'atan2'))});\n}}\n"
+               for kind, real in (("f32", "float"), ("f64", "double")) for name in names]
+    return text("qn__text_math_cuda") + "".join(kernels).encode(), names
+
+
+def test_functions_of_kernels():
+    """Each operation of the functions of user kernels is one in PTX; binary32 needs no double."""
+    source, names = functions_of_kernels()
+    given = options() + ["--gpu-architecture=compute_75"]
+    library = Path(nvrtc_path())
+    ptx = kept("ptx", lambda: compile_text(source, given), source, given, library,
+               library.stat().st_mtime_ns)
+    found = kernels_in(ptx)
+    assert sorted(found) == sorted(f"{kind}_{name}" for kind in ("f32", "f64") for name in names)
+    for name, instructions in found.items():
+        for word in set(instructions):
+            parts = word.split(".")
+            assert not {"ftz", "approx", "full"} & set(parts), (name, word)
+            assert not (name.startswith("f32") and "f64" in parts), (name, word)
+            if {"f32", "f64"} & set(parts) and parts[0] in ("add", "sub", "mul", "fma", "div", "sqrt"):
+                assert "rn" in parts, (name, word)
+            assert parts[0] != "mad" or not {"f32", "f64"} & set(parts), (name, word)
+    # The text of cbrt: 5 coefficients after the first, two steps.
+    for kind, real in (("f32", "f32"), ("f64", "f64")):
+        assert found[f"{kind}_cbrt"].count(f"fma.rn.{real}") == 11, kind
+        assert f"div.rn.{real}" in found[f"{kind}_atan2"] and f"sqrt.rn.{real}" in found[f"{kind}_sqrt"]
 
 
 @pytest.mark.parametrize("word, says", [

@@ -49,7 +49,7 @@ SANITIZED = {"device.conformance": {"QN_TEST_CASES": "2"},
 # a function in the place of pthread_create sees to it that this is so.
 ONE_THREAD = ["base.json", "base.text", "cluster.reduction.reduction", "cluster.reduction.shares", "cluster.membership.view",
               "data.gzip", "device.cpu.integer.intgemm", "device.cpu.float.kernels", "device.cpu.float.outer",
-              "device.cpu.float.map", "device.gpu.gpu_selftest", "model.model",
+              "device.cpu.float.map", "device.gpu.gpu_selftest", "kernels.elementary_functions", "model.model",
               "model.recipe", "model.safetensors", "num.elementary", "run.plan", "team.chooser",
               "base.siphash", "team.virtual_ranks",
               "tests.gpu_intgemm", "tests.gpu_worker"]

@@ -101,6 +101,10 @@ const char *qn__kernel_text(qn__language language) {
     return language == QN__CUDA_C ? qn__text_cuda : qn__text_opencl;
 }
 
+const char *qn__math_text(qn__language language) {
+    return language == QN__CUDA_C ? qn__text_math_cuda : qn__text_math_opencl;
+}
+
 static pthread_once_t digests_once = PTHREAD_ONCE_INIT;
 static char digests[2][65];
 

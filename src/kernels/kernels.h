@@ -318,7 +318,13 @@ qn__kernel qn__kernel_vector(qn__kernel kernel);
  * NUL-terminated. */
 const char *qn__kernel_text(qn__language language);
 
-/* SHA-256 of that text in hexadecimal (64 characters and a NUL): a part of a cache's key. */
+/* The text of the functions of user kernels (elementary_functions.h) for a language: the prelude,
+ * then the functions qn_f32_NAME and, with -DQN_DOUBLE=1 in OpenCL C, qn_f64_NAME. Static,
+ * NUL-terminated. */
+const char *qn__math_text(qn__language language);
+
+/* SHA-256 of the program's text in hexadecimal (64 characters and a NUL): a part of a cache's key.
+ */
 const char *qn__kernel_digest(qn__language language);
 
 /* Options for the compiler, separated by spaces. The caller adds those for the device and

@@ -1,5 +1,6 @@
-/* The prelude of the kernel text for C17, for tests that run the kernels as C. The file that
- * includes it continues with
+/* The prelude of the kernel text for C17, for tests that run the kernels as C, and for
+ * elementary_functions.c, which includes math.cl and needs nothing that is declared here without a
+ * body. The file that runs kernels continues with
  *
  *     #include "kernels/program.cl"
  *

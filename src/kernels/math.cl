@@ -1,0 +1,17 @@
+/* The text of the functions of user kernels: its files in their order. It stands after a prelude;
+ * cmake/QuernKernels.cmake concatenates the files for OpenCL C and CUDA C++, and C includes this
+ * file after prelude_c.h and step.h. Those in double precision are there where QN_DOUBLE is 1: in
+ * OpenCL C the host defines it for devices that have it. */
+#include "kernels/scalar.cl"
+#include "num/elementary.inc"
+#include "kernels/exact.cl"
+#include "kernels/math_f32.inc"
+#include "kernels/math_coefficients_f32.inc"
+#include "kernels/math_angles.inc"
+#include "kernels/math_powers.inc"
+#if QN_DOUBLE
+#include "kernels/math_f64.inc"
+#include "kernels/math_coefficients_f64.inc"
+#include "kernels/math_angles.inc"
+#include "kernels/math_powers.inc"
+#endif

@@ -1,0 +1,425 @@
+"""Section 21 of the contract: the functions of user kernels.
+
+Everything works on arrays of one format; the branches of the text become numpy.where, both sides
+being computed. A Format has the constants of 21.3 and the lists of 21.4. `fma` of binary64 goes
+through fractions, one element at a time, so arrays should be short.
+"""
+
+import functools
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+import binary32
+import elementary
+
+SOURCES = Path(__file__).resolve().parents[2] / "src" / "kernels"
+
+
+def fma64(a, b, c):
+    """1.2 in binary64, exactly: Python rounds the quotient of two integers once."""
+    a, b, c = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (a, b, c)))
+    plain = np.asarray(a * b + c)  # where no number is finite, or the exact sum is zero
+    result = plain.copy()
+    for i in np.ndindex(a.shape):
+        if np.isfinite([a[i], b[i], c[i]]).all():
+            exact = Fraction(float(a[i])) * Fraction(float(b[i])) + Fraction(float(c[i]))
+            if exact:
+                try:
+                    result[i] = exact.numerator / exact.denominator
+                except OverflowError:
+                    result[i] = np.inf if exact > 0 else -np.inf
+    return result[()]
+
+
+@functools.cache
+def pi_digits(bits):
+    """floor(pi * 2^bits), by the formula of Machin with 64 bits to spare."""
+    one = 1 << (bits + 64)
+
+    def arctangent(n):
+        power, total, k = one // n, 0, 0
+        while power:
+            total += (-power if k % 2 else power) // (2 * k + 1)
+            power //= n * n
+            k += 1
+        return total
+
+    return (16 * arctangent(5) - 4 * arctangent(239)) >> 64
+
+
+class Format:
+    """A format of 21.3; `width` is 32 or 64."""
+
+    def __init__(self, width, real, word, numbers):
+        self.width, self.real, self.word = width, real, word
+        self.M, self.B, self.TOP, self.LEAST, self.W, self.w, self.ROOT = numbers[:7]
+        self.E2MIN, self.E2MAX, self.ERFMAX = numbers[7:10]
+        self.LARGE, self.LOWER, self.SMALL, self.RAISE, self.QMIN, self.THIRDS = numbers[10:16]
+        self.ROUND = 1.5 * self.TOP + 2 * self.B
+        self.PI4, self.LN2, self.L2E, self.CA, self.CB, self.CC = (
+            (self.hex(h), self.hex(low)) for h, low in numbers[16:])
+        self.nan = self.of(np.array(0x7FC00000 if width == 32 else 0x7FF << 52 | 1 << 51))
+        self.infinity = int(self.bits(real(np.inf)))
+        self.lists = dict(re.findall(r"#define QN_(\w+)\(TOP, NEXT\)((?:\s|\\|\w+\(\S+\))+)",
+                                     (SOURCES / f"math_coefficients_f{width}.inc").read_text()))
+
+    def hex(self, text):
+        value = self.real(float.fromhex(text))
+        assert float(value) == float.fromhex(text)
+        return value
+
+    def bits(self, a):
+        return np.asarray(a, dtype=self.real).view(self.word)
+
+    def of(self, i):
+        """`float(i)` of the text."""
+        return np.asarray(i).astype(self.word).view(self.real)
+
+    def fma(self, a, b, c):
+        if self.width == 64:
+            return fma64(a, b, c)
+        return binary32.fma(*(np.asarray(x, dtype=np.float32) for x in (a, b, c)))
+
+    def number(self, x):
+        return np.asarray(x, dtype=self.real)
+
+    def polynomial(self, name, z):
+        """21.4."""
+        first, *rest = re.findall(r"\((\S+)\)", self.lists[name])
+        p = self.hex(first)
+        for c in rest:
+            p = self.fma(p, z, self.hex(c))
+        return p
+
+    def sign(self, x):
+        return (self.bits(x) >> self.word(self.width - 1)) != 0
+
+    def settle(self, y):
+        """21.1: one NaN."""
+        return np.where(np.isnan(y), self.nan, y).astype(self.real)
+
+    # 21.5
+
+    def turns(self, a):
+        """(p, q) of 21.5 by integers: the signed product, and the quadrant."""
+        half, bias = (32, 150) if self.width == 32 else (64, 1075)
+        zeros, kept = (32, 224) if self.width == 32 else (64, 1216)
+        field = int(self.bits(a)) >> self.M
+        m = (int(self.bits(a)) & ((1 << self.M) - 1)) | 1 << self.M
+        table = (2 << kept + 2000) // pi_digits(2000)
+        first = field - (120 if self.width == 32 else 1013)
+        assert field >= bias - 32 and zeros + kept >= first + 3 * half
+        words = [table >> (zeros + kept - first - (k + 1) * half) & ((1 << half) - 1)
+                 for k in range(3)]
+        p = ((m * words[0] << half) + m * words[1] + (m * words[2] >> half)) % (1 << 2 * half)
+        q = (p + (1 << 2 * half - 3)) >> 2 * half - 2
+        return p - (q << 2 * half - 2), q % 4
+
+    def parts(self, p):
+        """Steps 3 to 6 of 21.5."""
+        first, second = (40, 16) if self.width == 32 else (73, 20)
+        p0, rest = p >> first, p & ((1 << first) - 1)
+        p1, p2 = rest >> second, rest & ((1 << second) - 1)
+        last = -62 if self.width == 32 else -126
+        a0, a1, a2 = (self.number(float(Fraction(n) * Fraction(2) ** e)) for n, e in
+                      ((p0, first + last), (p1, second + last), (p2, last)))
+        g = a0 + a1
+        r = (a1 - (g - a0)) + a2
+        high, low = self.number(2) * self.PI4[0], self.number(2) * self.PI4[1]
+        h = g * high
+        return h, self.fma(g, high, -h) + self.fma(g, low, r * high)
+
+    def near(self, a):
+        """Below 2^20 in binary64."""
+        x = self.hex
+        z = self.fma(a, x("0x1.45f306dc9c883p-1"), x("0x1.8p52"))
+        n = z - x("0x1.8p52")
+        d = self.fma(-n, x("0x1.921fb54442d18p+0"), a)
+        p = n * x("0x1.1a62633145c07p-54")
+        pl = self.fma(n, x("0x1.1a62633145c07p-54"), -p)
+        h = d - p
+        b = d - h
+        s = (d - (h + b)) - (p - b)
+        return h, s - self.fma(n, x("-0x1.f1976b7ed8fbcp-110"), pl), int(self.bits(z)) % 4
+
+    def reduce(self, a):
+        """21.5 for an array of finite numbers: (h, l, q)."""
+        h, low, q = np.zeros_like(a), np.zeros_like(a), np.zeros(a.shape, dtype=int)
+        for i in np.ndindex(a.shape):
+            if self.width == 32 and a[i] < self.PI4[0]:
+                h[i] = a[i]
+            elif self.width == 64 and a[i] < 2**20:
+                h[i], low[i], q[i] = self.near(a[i])
+            else:
+                p, q[i] = self.turns(a[i])
+                h[i], low[i] = self.parts(p)
+        return h, low, q
+
+    # 21.6, 21.7
+
+    def wave(self, x, quarter):
+        a = np.where(np.isfinite(x), abs(x), 0).astype(self.real)
+        h, low, q = self.reduce(a)
+        half, one = self.number(0.5), self.number(1)
+        z = h * h
+        s = h + self.fma(h, z * self.polynomial("SIN", z), low * self.fma(z, -half, one))
+        zl = self.fma(h, h, -z)
+        v = half * z
+        w = one - v
+        wl = (one - w) - v
+        c = self.fma(z * z, self.polynomial("COS", z), wl)
+        c = w + (c - self.fma(h, low, half * zl))
+        return np.choose((q + quarter) % 4, [s, c, -s, -c])
+
+    def sin(self, x):
+        y = self.wave(x, 0)
+        y = np.where(self.sign(x), -y, y)
+        return self.settle(np.where(np.isfinite(x), y, np.nan))
+
+    def cos(self, x):
+        return self.settle(np.where(np.isfinite(x), self.wave(x, 1), np.nan))
+
+    def tan(self, x):
+        h, low, q = self.reduce(np.where(np.isfinite(x), abs(x), 0).astype(self.real))
+        one = self.number(1)
+        z = h * h
+        zl = self.fma(h, h, -z)
+        p = self.polynomial("TAN", z)
+        w = z * p
+        wl = self.fma(z, p, -w) + zl * p
+        s = h * w
+        sl = self.fma(h, w, -s) + h * wl
+        t = h + s
+        tl = (s - (t - h)) + self.fma(low, self.fma(t, t, one), sl)
+        r = -one / t
+        e = self.fma(r, t, one) + r * tl
+        y = np.where(q % 2, self.fma(r, e, r), t + tl)
+        y = np.where(self.sign(x), -y, y)
+        return self.settle(np.where(np.isfinite(x), y, np.nan))
+
+    # 21.8
+
+    def atan2(self, y, x):
+        one, zero = self.number(1), self.number(0)
+        steep, left = abs(y) > abs(x), self.sign(x)
+        d, n = np.where(steep, abs(y), abs(x)), np.where(steep, abs(x), abs(y))
+        n = np.where(np.isinf(d), np.where(np.isinf(n), one, zero), n)
+        d = np.where(np.isinf(d) | (d == 0), one, d)
+        f = np.where(d > self.LARGE, self.number(self.LOWER),
+                     np.where(d < self.SMALL, self.number(self.RAISE), one))
+        n, d = n * f, d * f
+        near = n > self.hex("0x1.a8279ap-2") * d
+        u, v = np.where(near, n - d, n), np.where(near, n + d, d)
+        ul, vl = np.where(near, n - (u + d), zero), np.where(near, n - (v - d), zero)
+        q = u / v
+        e = self.fma(-q, v, u) + self.fma(-q, vl, ul)
+        z = q * q
+        ql = np.where(abs(q) < self.number(self.QMIN), zero, e / v)
+        ql = self.fma(q * z, self.polynomial("ATAN", z), self.fma(-z, ql, ql))
+        k = np.where(near, np.where(left, 3, 1), np.where(steep, 2, np.where(left, 4, 0)))
+        k = self.number(k)
+        b = k * self.PI4[0]
+        bl = self.fma(k, self.PI4[1], self.fma(k, self.PI4[0], -b))
+        q, ql = np.where(steep != left, -q, q), np.where(steep != left, -ql, ql)
+        h = b + q
+        low = (q - (h - b)) + (bl + ql)
+        result = np.copysign(h + low, y)
+        return self.settle(np.where(np.isnan(x) | np.isnan(y), np.nan, result))
+
+    def atan(self, x):
+        return self.atan2(x, np.ones_like(x))
+
+    # 21.9
+
+    def log2(self, x):
+        """(h, l) for positive finite numbers; anything for others."""
+        one = self.number(1)
+        tiny = x < self.LEAST
+        i = self.bits(np.where(tiny, x * self.number(self.W), x))
+        j = i - self.word(self.ROOT) + self.bits(one)
+        lift = self.number(self.TOP) + np.where(tiny, self.number(self.B + self.w),
+                                                self.number(self.B))
+        k = self.of((j >> self.word(self.M)) | self.bits(self.number(self.TOP))) - lift
+        m = self.of(i - ((j & self.word(self.infinity)) - self.bits(one)))
+        f, d = m - one, m + one
+        r = one / d
+        s = f * r
+        sl = self.fma(-s, m - (d - one), self.fma(-s, d, f)) * r
+        z = s * s
+        zl = self.fma(s, s, -z) + (s + s) * sl
+        g, gl = z * self.polynomial("LOG2", z), self.number(0)
+        for constant in (self.CC, self.CB, self.CA):
+            t = constant[0] + g
+            tl = (g - (t - constant[0])) + (gl + constant[1])
+            if constant is not self.CA:
+                g = z * t
+                gl = self.fma(z, t, -g) + self.fma(z, tl, zl * t)
+        g = s * t
+        gl = self.fma(s, t, -g) + self.fma(s, tl, sl * t)
+        h = k + g
+        return h, (g - (h - k)) + gl
+
+    def log(self, x):
+        if self.width == 32:
+            return self.settle(elementary.log(x))
+        h, low = self.log2(x)
+        a = h * self.LN2[0]
+        y = a + self.fma(h, self.LN2[1], self.fma(low, self.LN2[0], self.fma(h, self.LN2[0], -a)))
+        y = np.where(x == np.inf, x, np.where(x == 0, -np.inf, np.where(x < 0, np.nan, y)))
+        return self.settle(np.where(np.isnan(x), np.nan, y))
+
+    # 21.10
+
+    def power_of_two(self, h, low):
+        """(m, ml, s1, s2)."""
+        one, rounding = self.number(1), self.number(self.ROUND)
+        z = h + rounding
+        f = h - (z - rounding)
+        r = f + low
+        rl = low - (r - f)
+        a = r * self.LN2[0]
+        b = self.fma(r, self.LN2[1], self.fma(r, self.LN2[0], -a))
+        b = self.fma(rl * self.LN2[0], one + a, b)
+        b = self.fma(r * r, self.polynomial("EXP2", r), b)
+        m = one + a
+        ml = (a - (m - one)) + b
+        n = self.bits(z) >> self.word(1)
+        shift = self.word(self.M)
+        return m, ml, self.of(n << shift), self.of((self.bits(z) - n) << shift)
+
+    def product(self, h, low):
+        m, ml, s1, s2 = self.power_of_two(h, low)
+        y = ((m + ml) * s1) * s2
+        y = np.where(h < self.E2MIN, self.number(0), y)
+        return np.where(h > self.E2MAX, self.number(np.inf), y)
+
+    def exponent(self, h, low):
+        """(p, pl) of e^(h + l)."""
+        p = h * self.L2E[0]
+        return p, self.fma(low, self.L2E[0],
+                           self.fma(h, self.L2E[1], self.fma(h, self.L2E[0], -p)))
+
+    def exp(self, x):
+        if self.width == 32:
+            return self.settle(elementary.exp(x))
+        return self.settle(self.product(*self.exponent(x, np.zeros_like(x))))
+
+    # 21.11
+
+    def pow(self, x, y):
+        h, low = self.log2(abs(x))
+        p = y * h
+        pl = self.fma(y, low, self.fma(y, h, -p))
+        r = self.product(p, pl)
+        whole = np.isinf(y) | (np.floor(y) == y)
+        odd = np.isfinite(y) & whole & (np.fmod(y, self.number(2)) != 0)
+        r = np.where(x == 0, np.where(y < 0, np.inf, 0), r)
+        r = np.where(np.isinf(x), np.where(y < 0, 0, np.inf), r)
+        r = np.where(np.isinf(y), np.where((abs(x) > 1) == (y > 0), np.inf, 0), r)
+        r = np.where(np.isinf(y) & (abs(x) == 1), 1, r)
+        r = np.where(self.sign(x) & odd, -r, r)
+        r = np.where((x < 0) & np.isfinite(x) & ~whole | np.isnan(x) | np.isnan(y), np.nan, r)
+        return self.settle(np.where((x == 1) | (y == 0), 1, r))
+
+    # 21.12 to 21.15
+
+    def erf(self, x):
+        one, two = self.number(1), self.number(2)
+        a = abs(x)
+        z = a * a
+        inner = self.fma(a, self.polynomial("ERF", z), a)
+        g = self.product(*self.exponent(-z, -self.fma(a, a, -z)))
+        d = a + two
+        t = two / d
+        e = self.fma(-t, (a - d) + two, self.fma(-t, d, two))
+        p = self.fma(e, t * self.hex("0x1.4p-1"), self.polynomial("ERFC", t))
+        y = np.where(a < 1, inner, np.where(a > self.ERFMAX, one, self.fma(-g, p, one)))
+        return self.settle(np.where(np.isnan(x), np.nan, np.copysign(y, x)))
+
+    def cbrt(self, x):
+        a = abs(x)
+        tiny = a < self.LEAST
+        i = self.bits(np.where(tiny, a * self.number(self.W), a))
+        c = (i >> self.word(self.M)).astype(np.int64) + self.THIRDS
+        n, j = c // 3, c % 3
+        one = self.number(1)
+        m = self.of((i & self.word((1 << self.M) - 1)) | self.bits(one))
+        v = self.number(2) ** self.number(j) * m
+        shrink = np.choose(j, [one, self.hex("0x1.965feap-1"), self.hex("0x1.428a3p-1")])
+        r = self.polynomial("CBRT", m) * shrink
+        e = self.fma(-(v * r), r * r, one)
+        third = self.hex("0x1.555556p-2")
+        r = self.fma(r * e, self.fma(e, self.hex("0x1.c71c72p-3"), third), r)
+        s = r * r
+        y = v * s
+        y2 = y * y
+        yl = self.fma(y, y, -y2)
+        e = self.fma(-yl, y, self.fma(-y2, y, v))
+        y = self.fma(e, s * third, y)
+        k = n - (self.B + self.THIRDS) // 3 - np.where(tiny, self.w // 3, 0)
+        y = y * self.number(2.0 ** k.astype(float))
+        y = np.where((a == 0) | np.isinf(a), a, y)
+        return self.settle(np.where(np.isnan(x), np.nan, np.copysign(y, x)))
+
+    def tanh(self, x):
+        if self.width == 32:
+            return self.settle(elementary.tanh(x))
+        a = abs(x)
+        z = a * a
+        inner = self.fma(a * z, self.polynomial("TANH", z), a)
+        m, ml, s1, s2 = self.power_of_two(*self.exponent(a + a, np.zeros_like(a)))
+        s = s1 * s2
+        power = (m + ml) * s
+        low = ml * s - (power - m * s)
+        n, d = power - 1.0, power + 1.0
+        nl, dl = ((power - n) - 1.0) + low, ((power - d) + 1.0) + low
+        r = 1.0 / d
+        q = n * r
+        outer = self.fma(self.fma(-q, d, n) + self.fma(-q, dl, nl), r, q)
+        y = np.where(a < 0.55, inner, np.where(a > 20.0, 1.0, outer))
+        return self.settle(np.where(np.isnan(x), np.nan, np.copysign(y, x)))
+
+    def sqrt(self, x):
+        return self.settle(np.sqrt(x))
+
+    # 21.15
+
+    def arguments(self, first, step, count):
+        i = np.array([first + step * k for k in range(count)], dtype=self.word)
+        multiplier, near = (0x9E3779B1, 111) if self.width == 32 else (0x9E3779B97F4A7C15, 1007)
+        bits = i * self.word(multiplier)
+        field = (bits >> self.word(self.M)) % self.word(32) + self.word(near)
+        middle = (bits & self.word(~self.infinity % (1 << self.width))) | field << self.word(self.M)
+        return self.of(np.where(i % self.word(2) == 1, middle, bits))
+
+    def chain(self, name, count):
+        x, y = self.arguments(0, 1, count), self.arguments(1, 3, count)
+        two = name in ("pow", "atan2")
+        h = 0xCBF29CE484222325
+        for v in self.bits(getattr(self, name)(x, y) if two else getattr(self, name)(x)):
+            h = (h ^ int(v)) * 0x100000001B3 % (1 << 64)
+            h ^= h >> 29
+        return h
+
+
+def constants(text):
+    """The columns of the table of 21.3, for binary32 and binary64: the six pairs."""
+    table = text[text.index("21.3 **"):text.index("21.4 **")]
+    pairs = {name: (left.split(", "), right.split(", ")) for name, left, right in
+             re.findall(r"^\| `(PI4|LN2|L2E|CA|CB|CC)`.*? \| (.*?) \| (.*?) \|$", table, re.M)}
+    return [[pairs[name][k] for name in ("PI4", "LN2", "L2E", "CA", "CB", "CC")] for k in (0, 1)]
+
+
+def formats(text):
+    """Both formats, with the parts of constants as the contract's text gives them."""
+    one, two = constants(text)
+    binary = Format(32, np.float32, np.uint32, [
+        23, 127, 2.0**23, 2.0**-126, 2.0**24, 24, 0x3F3504F3, -160, 136, 4,
+        2.0**100, 2.0**-32, 2.0**-80, 2.0**80, 2.0**-20, 2, *one])
+    double = Format(64, np.float64, np.uint64, [
+        52, 1023, 2.0**52, 2.0**-1022, 2.0**54, 54, 0x3FE6A09E667F3BCD, -1088, 1032, 6,
+        2.0**1000, 2.0**-64, 2.0**-900, 2.0**200, 2.0**-60, 0, *two])
+    return binary, double
