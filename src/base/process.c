@@ -1,0 +1,117 @@
+#include "base/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* A file without a name that holds the text, for reading from its begin. -1 with errno set. */
+static int file_of(const char *text) {
+    const int file = memfd_create("input", MFD_CLOEXEC);
+    size_t done = 0, size = strlen(text);
+    while (file >= 0 && done < size) {
+        const ssize_t n = write(file, text + done, size - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            const int why = errno;
+            close(file);
+            errno = why;
+            return -1;
+        }
+        done += (size_t)n;
+    }
+    if (file >= 0)
+        lseek(file, 0, SEEK_SET);
+    return file;
+}
+
+static int start(const char *const *argv, int in, int out, pid_t *process) {
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    sigset_t all, none;
+    char *words[64];
+    size_t count = 0;
+    for (; argv[count] && count + 1 < sizeof words / sizeof *words; count++)
+        memcpy(&words[count], &argv[count], sizeof *words);
+    words[count] = NULL;
+    sigfillset(&all);
+    sigdelset(&all, SIGKILL);
+    sigdelset(&all, SIGSTOP);
+    sigemptyset(&none);
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_adddup2(&files, in, STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&files, out, STDERR_FILENO);
+    int code = posix_spawnattr_setsigdefault(&attributes, &all);
+    if (code == 0)
+        code = posix_spawnattr_setsigmask(&attributes, &none);
+    if (code == 0)
+        code =
+            posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    if (code == 0)
+        code = posix_spawn(process, words[0], &files, &attributes, words, environ);
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+    return code;
+}
+
+/* Reads to the end; what has no room is dropped. */
+static void listen_to(int from, char *said, size_t room) {
+    char rest[512];
+    size_t used = 0;
+    for (;;) {
+        const int fits = used + 1 < room;
+        const ssize_t n =
+            fits ? read(from, said + used, room - 1 - used) : read(from, rest, sizeof rest);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        used += fits ? (size_t)n : 0;
+    }
+    said[used] = '\0';
+}
+
+static qn_status wait_for(pid_t process, const char *path, int *code, qn_error *err) {
+    int status = 0;
+    while (waitpid(process, &status, 0) < 0)
+        if (errno != EINTR)
+            return qn__fail_errno(err, "wait for", path);
+    *code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return QN_OK;
+}
+
+qn_status qn__process_run(const char *const *argv, const char *text, char *said, size_t room,
+                          int *code, qn_error *err) {
+    int out[2];
+    pid_t process = 0;
+    said[0] = '\0';
+    const int in = file_of(text);
+    if (in < 0)
+        return qn__fail_errno(err, "start", argv[0]);
+    if (pipe2(out, O_CLOEXEC) != 0) {
+        qn__fail_errno(err, "start", argv[0]);
+        close(in);
+        return QN_IO;
+    }
+    const int why = start(argv, in, out[1], &process);
+    close(in);
+    close(out[1]);
+    if (why == 0)
+        listen_to(out[0], said, room);
+    close(out[0]);
+    if (why == 0)
+        return wait_for(process, argv[0], code, err);
+    errno = why;
+    return qn__fail_errno(err, "start", argv[0]);
+}
