@@ -40,6 +40,7 @@ extern const command train_command;
 extern const command predict_command;
 extern const command evaluate_command;
 extern const command replay_command;
+extern const command run_command;
 extern const command search_command;
 extern const command plan_command;
 extern const command model_list_command;

@@ -3,6 +3,7 @@
 #include "command.h"
 #include "compute.h"
 #include "jsonline.h"
+#include "kernel.h"
 #include "message.h"
 #include "paths.h"
 #include "ranks.h"
@@ -18,6 +19,7 @@ typedef struct replay_flags {
     compute_flags compute;
     ranks_flags ranks;
     const char *init_from, *out, *trace;
+    text_list in;
     int quiet, verbose, json;
 } replay_flags;
 
@@ -56,6 +58,14 @@ static const option replay_options[] = {
      AT(init_from),
      .value = "MODEL",
      .help = "the model that the training started from, where it started from one"},
+
+    {.heading = "Kernels",
+     .name = "in",
+     .kind = OPTION_TEXTS,
+     AT(in),
+     .value = "NAME=FILE",
+     .help =
+         "NPY file of an input, where it is not at the place that the recipe of a kernel names"},
 
     {.heading = "Output",
      .letter = 'o',
@@ -322,6 +332,34 @@ static int check_paths(const replay_flags *f, const char *path) {
     return paths_check(&files, ranks_is_writer());
 }
 
+/* What a training's replay takes does nothing for a kernel. */
+static int check_of_kernel(const command *self, const arguments *given) {
+    static const char *const ours[] = {"in", "devices", "threads", "quiet", "json"};
+    option_row row;
+    if (ranks_cluster())
+        return message_usage("start it as a single process", "a kernel runs on one machine");
+    for (int i = 0; options_row(self->options, i, &row); i++) {
+        int known = !options_given(self, given, row.option->name);
+        for (size_t k = 0; k < sizeof ours / sizeof *ours; k++)
+            known |= strcmp(row.option->name, ours[k]) == 0;
+        if (!known)
+            return message_usage("leave it out", "--%s does nothing for the recipe of a kernel",
+                                 row.option->name);
+    }
+    return -1;
+}
+
+static int replay_kernel(const command *self, const replay_flags *f, const arguments *given) {
+    const kernel_replay of = {.recipe = given->operand[0],
+                              .devices = f->compute.devices,
+                              .threads = f->compute.threads,
+                              .in = &f->in,
+                              .quiet = f->quiet,
+                              .json = f->json};
+    const int code = check_of_kernel(self, given);
+    return code < 0 ? kernel_replay_run(&of) : code;
+}
+
 static int run(const command *self, int argc, char **argv) {
     replay_flags f = {0};
     arguments given;
@@ -332,8 +370,14 @@ static int run(const command *self, int argc, char **argv) {
     code = options_read(self, argc - 2, argv + 2, &f, &given);
     if (code < 0) {
         message_setup(self->name, f.quiet, f.json);
+        if (kernel_is_recipe(given.operand[0]))
+            return ranks_leave(replay_kernel(self, &f, &given));
         code = f.quiet && f.verbose
                    ? message_usage("leave one of them out", "--quiet contradicts --verbose")
+               : f.in.count > 0
+                   ? message_usage("write --data for the data of a model",
+                                   "--in is for the recipe of a kernel, and %s is none",
+                                   given.operand[0])
                    : sources_check(&f.from);
     }
     if (code < 0)
@@ -355,14 +399,16 @@ static int run(const command *self, int argc, char **argv) {
 const command replay_command = {
     .name = "replay",
     .summary = "train again from a model's recipe and compare the bytes",
-    .usage = "quern replay MODEL [--data FILE] [options]",
+    .usage = "quern replay MODEL|RECIPE [--data FILE] [options]",
     .about = "Trains on this machine with the recipe in the model file and compares the result. "
              "If all bytes are equal it prints \"replay: identical, DIGEST\" and exits with 0. "
              "Otherwise it prints the first value that differs and exits with 3. Data that is not "
-             "the recipe's is refused. Its columns may stand in another order if they have names.",
-    .operand = "MODEL",
+             "the recipe's is refused. Its columns may stand in another order if they have names. "
+             "For a recipe of quern run, its kernel runs again, and all results are compared.",
+    .operand = "MODEL|RECIPE",
     .options = replay_options,
     .examples = "quern replay digits.safetensors\n"
                 "quern replay m.safetensors --data train.csv --test test.csv\n"
-                "quern replay m.safetensors --data train.csv --threads 1 --isa scalar",
+                "quern replay m.safetensors --data train.csv --threads 1 --isa scalar\n"
+                "quern replay steps.recipe.json",
     .run = run};

@@ -44,16 +44,31 @@ set(_text_math_opencl "${_text_math_cuda}")
 set(_header "/* Made by cmake/QuernKernels.cmake. */\n"
     "#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n")
 string(JOIN "" _header ${_header})
+
+# Adds `text` to `header` as the literal qn__text_NAME.
+function(quern_kernel_literal header name text)
+    string(REPLACE "\\" "\\\\" text "${text}")
+    string(REPLACE "\"" "\\\"" text "${text}")
+    string(REPLACE "?" "\\?" text "${text}") # no trigraphs
+    string(REPLACE "\n" "\\n\"\n\"" text "${text}")
+    set(${header} "${${header}}static const char qn__text_${name}[] =\n\"${text}\";\n" PARENT_SCOPE)
+endfunction()
+
+set(_kernel_text "${_header}")
 foreach(_language opencl cuda)
     quern_kernel_file("kernels/prelude_${_language}.cl" _prelude)
-    foreach(_name text_math_${_language} text_${_language})
-        set(_text "${_prelude}${_${_name}}")
-        string(REPLACE "\\" "\\\\" _text "${_text}")
-        string(REPLACE "\"" "\\\"" _text "${_text}")
-        string(REPLACE "?" "\\?" _text "${_text}") # no trigraphs
-        string(REPLACE "\n" "\\n\"\n\"" _text "${_text}")
-        string(APPEND _header "static const char qn__${_name}[] =\n\"${_text}\";\n")
+    foreach(_name math_${_language} ${_language})
+        quern_kernel_literal(_kernel_text ${_name} "${_prelude}${_text_${_name}}")
     endforeach()
 endforeach()
-string(APPEND _header "#pragma GCC diagnostic pop\n")
-file(GENERATE OUTPUT "${QUERN_GENERATED_DIR}/kernel_text.h" CONTENT "${_header}")
+string(APPEND _kernel_text "#pragma GCC diagnostic pop\n")
+file(GENERATE OUTPUT "${QUERN_GENERATED_DIR}/kernel_text.h" CONTENT "${_kernel_text}")
+
+# user_text.h: what user kernels are compiled with, which has its headers.
+set(_prelude "${PROJECT_SOURCE_DIR}/src/job/user_prelude.inc")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${_prelude}")
+file(READ "${_prelude}" _text)
+set(_user_text "${_header}")
+quern_kernel_literal(_user_text user_prelude "${_text}")
+string(APPEND _user_text "#pragma GCC diagnostic pop\n")
+file(GENERATE OUTPUT "${QUERN_GENERATED_DIR}/user_text.h" CONTENT "${_user_text}")

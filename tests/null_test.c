@@ -508,16 +508,69 @@ static void test_clusters(void **state) {
     REFUSED(qn_cluster_library_get, "library", NULL);
 }
 
+static void test_kernels(void **state) {
+    (void)state;
+    static const char text[] = "INDEX(i); INPUT(float, x); OUTPUT(float, y); KERNEL { y = x; }";
+    qn_kernel *k = NULL;
+    qn_kernel_part part = {.size = sizeof part};
+    qn_kernel_report report = {.size = sizeof report};
+    qn_kernel_result result = {.size = sizeof result};
+    const uint64_t shape[1] = {1};
+    float x = 1;
+    REFUSED(qn_kernel_open, "path", NULL, &k);
+    REFUSED(qn_kernel_open, "out", "a.c", NULL);
+    REFUSED(qn_kernel_read, "text", NULL, "a.c", &k);
+    REFUSED(qn_kernel_read, "name", text, NULL, &k);
+    REFUSED(qn_kernel_read, "out", text, "a.c", NULL);
+    REFUSED(qn_kernel_from_recipe, "path", NULL, &k);
+    REFUSED(qn_kernel_from_recipe, "out", "a.json", NULL);
+    assert_int_equal(qn_kernel_dimensions(NULL) + qn_kernel_parts(NULL), 0);
+    qn_kernel_options_init(NULL);
+    qn_kernel_free(NULL);
+    assert_int_equal(qn_kernel_read(text, "a.c", &k, NULL), QN_OK);
+    REFUSED(qn_kernel_part_get, "kernel", NULL, 0, &part);
+    REFUSED(qn_kernel_part_get, "part", k, 0, NULL);
+    REFUSED(qn_kernel_set, "kernel", NULL, "a", "1");
+    REFUSED(qn_kernel_set, "name", k, NULL, "1");
+    REFUSED(qn_kernel_set, "value", k, "a", NULL);
+    REFUSED(qn_kernel_bind_file, "kernel", NULL, "x", "x.npy");
+    REFUSED(qn_kernel_bind_file, "name", k, NULL, "x.npy");
+    REFUSED(qn_kernel_bind_file, "path", k, "x", NULL);
+    REFUSED(qn_kernel_bind, "kernel", NULL, "x", &x, shape, 1);
+    REFUSED(qn_kernel_bind, "name", k, NULL, &x, shape, 1);
+    REFUSED(qn_kernel_bind, "data", k, "x", NULL, shape, 1);
+    REFUSED(qn_kernel_bind, "shape", k, "x", &x, NULL, 1);
+    REFUSED(qn_kernel_set_shape, "kernel", NULL, shape, 1);
+    REFUSED(qn_kernel_set_shape, "shape", k, NULL, 1);
+    REFUSED(qn_kernel_run, "kernel", NULL, NULL);
+    REFUSED(qn_kernel_replay, "kernel", NULL, NULL);
+    REFUSED(qn_kernel_report_get, "kernel", NULL, &report);
+    REFUSED(qn_kernel_report_get, "report", k, NULL);
+    REFUSED(qn_kernel_result_get, "kernel", NULL, "y", &result);
+    REFUSED(qn_kernel_result_get, "name", k, NULL, &result);
+    REFUSED(qn_kernel_result_get, "result", k, "y", NULL);
+    qn_kernel_free(k);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_data),       cmocka_unit_test(test_questions_of_data),
-        cmocka_unit_test(test_models),     cmocka_unit_test(test_questions_of_models),
-        cmocka_unit_test(test_files),      cmocka_unit_test(test_devices),
-        cmocka_unit_test(test_training),   cmocka_unit_test(test_texts_of_options),
-        cmocka_unit_test(test_prediction), cmocka_unit_test(test_plans),
-        cmocka_unit_test(test_clusters),   cmocka_unit_test(test_networks),
-        cmocka_unit_test(test_statistics), cmocka_unit_test(test_evaluations),
-        cmocka_unit_test(test_linear),     cmocka_unit_test(test_structure),
+        cmocka_unit_test(test_kernels),
+        cmocka_unit_test(test_data),
+        cmocka_unit_test(test_questions_of_data),
+        cmocka_unit_test(test_models),
+        cmocka_unit_test(test_questions_of_models),
+        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_devices),
+        cmocka_unit_test(test_training),
+        cmocka_unit_test(test_texts_of_options),
+        cmocka_unit_test(test_prediction),
+        cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_clusters),
+        cmocka_unit_test(test_networks),
+        cmocka_unit_test(test_statistics),
+        cmocka_unit_test(test_evaluations),
+        cmocka_unit_test(test_linear),
+        cmocka_unit_test(test_structure),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

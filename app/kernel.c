@@ -1,0 +1,157 @@
+#include "kernel.h"
+
+#include "command.h"
+#include "format.h"
+#include "jsonline.h"
+#include "message.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+int kernel_each(qn_kernel *kernel, const char *word, const text_list *list, kernel_use *use) {
+    char name[64];
+    qn_error err;
+    for (uint32_t i = 0; i < list->count; i++) {
+        const char *equals = strchr(list->at[i], '=');
+        const size_t size = equals ? (size_t)(equals - list->at[i]) : 0;
+        if (size == 0 || size >= sizeof name || equals[1] == '\0')
+            return message_usage("write the name that the kernel declares, = and the value",
+                                 "--%s %s is not NAME=VALUE", word, list->at[i]);
+        memcpy(name, list->at[i], size);
+        name[size] = '\0';
+        for (uint32_t j = 0; j < i; j++)
+            if (strncmp(list->at[j], list->at[i], size + 1) == 0)
+                return message_usage("leave one of them out", "--%s %s is given twice", word,
+                                     name);
+        if (use(kernel, name, equals + 1, &err) != QN_OK)
+            return message_error(&err);
+    }
+    return -1;
+}
+
+/* ------------------------------------------------------------------ results */
+
+static int is_extreme(qn_kernel_use use) { return use == QN_KERNEL_MIN || use == QN_KERNEL_MAX; }
+
+/* "(3, 5)", or "3" in one dimension. */
+static const char *item_text(const qn_kernel_result *r, uint32_t dimensions, char text[80]) {
+    size_t used = (size_t)snprintf(text, 80, dimensions > 1 ? "(" : "");
+    for (uint32_t d = 0; d < dimensions; d++)
+        used +=
+            (size_t)snprintf(text + used, 80 - used, "%s%" PRIu64, d > 0 ? ", " : "", r->item[d]);
+    snprintf(text + used, 80 - used, dimensions > 1 ? ")" : "");
+    return text;
+}
+
+static void print_result(const qn_kernel_part *p, const qn_kernel_result *r, uint32_t dimensions) {
+    char item[80];
+    if (p->use == QN_KERNEL_OUTPUT)
+        printf("%-16s %s\n", p->name, r->path ? r->path : r->digest);
+    else if (!r->value)
+        printf("%-16s no item gave a number\n", p->name);
+    else if (is_extreme(p->use))
+        printf("%-16s %s at item %s\n", p->name, r->value, item_text(r, dimensions, item));
+    else
+        printf("%-16s %s\n", p->name, r->value);
+}
+
+/* Numbers are texts: a reader of JSON might round them. */
+static void result_field(const qn_kernel_part *p, const qn_kernel_result *r, uint32_t dimensions) {
+    json_open(p->name, '{');
+    if (p->use == QN_KERNEL_OUTPUT) {
+        json_text("file", r->path);
+        json_text("digest", *r->digest ? r->digest : NULL);
+    } else {
+        json_text("value", r->value);
+    }
+    if (is_extreme(p->use) && r->value) {
+        json_open("item", '[');
+        for (uint32_t d = 0; d < dimensions; d++)
+            json_count(NULL, r->item[d]);
+        json_close(']');
+    }
+    json_close('}');
+}
+
+static void print_results(const qn_kernel *kernel, int json) {
+    for (uint32_t i = 0; i < qn_kernel_parts(kernel); i++) {
+        qn_kernel_part p = {.size = sizeof p};
+        qn_kernel_result r = {.size = sizeof r};
+        if (qn_kernel_part_get(kernel, i, &p, NULL) != QN_OK ||
+            qn_kernel_result_get(kernel, p.name, &r, NULL) != QN_OK)
+            continue; /* an input or a scalar */
+        if (json)
+            result_field(&p, &r, qn_kernel_dimensions(kernel));
+        else
+            print_result(&p, &r, qn_kernel_dimensions(kernel));
+    }
+}
+
+void kernel_print(const qn_kernel *kernel, int json, const char *event, const char *recipe) {
+    qn_kernel_report r = {.size = sizeof r};
+    char items[27], rate[16];
+    if (qn_kernel_report_get(kernel, &r, NULL) != QN_OK)
+        return;
+    if (!json) {
+        print_results(kernel, 0);
+        if (recipe)
+            printf("%-16s %s\n", "recipe", recipe);
+        printf("%s items in %.3g s, %s items/s on %d core%s; %s in %.2g s\n",
+               format_count(r.items, items), r.seconds,
+               format_rate(r.seconds > 0 ? (double)r.items / r.seconds : 0, rate), r.threads,
+               r.threads == 1 ? "" : "s", r.cached ? "found compiled" : "compiled",
+               r.compile_seconds);
+        return;
+    }
+    json_begin(event);
+    json_count("items", r.items);
+    json_number("seconds", r.seconds);
+    json_number("compile_s", r.compile_seconds);
+    json_flag("cached", r.cached);
+    json_text("compiler", r.compiler);
+    json_count("threads", (uint64_t)r.threads);
+    json_text("recipe", recipe);
+    json_open("results", '{');
+    print_results(kernel, 1);
+    json_close('}');
+    json_end();
+}
+
+/* ------------------------------------------------------------------ replay */
+
+int kernel_is_recipe(const char *path) {
+    char first = '\0';
+    FILE *file = fopen(path, "re");
+    const int read = file && fread(&first, 1, 1, file) == 1;
+    if (file)
+        fclose(file);
+    return read && first == '{';
+}
+
+static int replay(qn_kernel *kernel, const kernel_replay *f) {
+    qn_kernel_options o;
+    qn_error err;
+    qn_kernel_options_init(&o);
+    o.threads = (int)f->threads;
+    o.devices = f->devices;
+    const qn_status status = qn_kernel_replay(kernel, &o, &err);
+    if (status != QN_OK)
+        return message_error(&err);
+    if (!f->quiet || f->json)
+        kernel_print(kernel, f->json, "end", f->recipe);
+    if (!f->json)
+        printf("replay: identical, %s\n", f->recipe);
+    return EXIT_DONE;
+}
+
+int kernel_replay_run(const kernel_replay *f) {
+    qn_kernel *kernel = NULL;
+    qn_error err;
+    if (qn_kernel_from_recipe(f->recipe, &kernel, &err) != QN_OK)
+        return message_error(&err);
+    int code = kernel_each(kernel, "in", f->in, qn_kernel_bind_file);
+    if (code < 0)
+        code = replay(kernel, f);
+    qn_kernel_free(kernel);
+    return code;
+}

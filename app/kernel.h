@@ -1,0 +1,29 @@
+/* What `quern run` and `quern replay` share about kernels of users. */
+#ifndef APP_KERNEL_H
+#define APP_KERNEL_H
+
+#include "options.h"
+#include <quern/kernel.h>
+
+/* Splits "NAME=VALUE" of --`word` and hands both to `use`. Returns -1, or an exit code after a
+ * message. */
+typedef qn_status kernel_use(qn_kernel *kernel, const char *name, const char *value, qn_error *err);
+int kernel_each(qn_kernel *kernel, const char *word, const text_list *list, kernel_use *use);
+
+/* The results of the last run and its time, on stdout; with `json` as an object, the event `event`.
+ */
+void kernel_print(const qn_kernel *kernel, int json, const char *event, const char *recipe);
+
+/* 1: the file is the recipe of a kernel, or meant to be: JSON. */
+int kernel_is_recipe(const char *path);
+
+/* quern replay for a recipe. Returns the exit code. */
+typedef struct kernel_replay {
+    const char *recipe, *devices;
+    uint64_t threads;
+    const text_list *in;
+    int quiet, json;
+} kernel_replay;
+int kernel_replay_run(const kernel_replay *f);
+
+#endif

@@ -1,0 +1,255 @@
+/* quern run: a kernel of the user's over arrays. */
+
+#include "command.h"
+#include "format.h"
+#include "kernel.h"
+#include "message.h"
+#include <limits.h>
+#include <quern/files.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct run_flags {
+    const char *kernel, *shape, *recipe, *devices;
+    text_list in, out, set;
+    uint64_t threads, grain;
+    int quiet, json;
+} run_flags;
+
+#define AT(member) .place = offsetof(run_flags, member)
+
+static const option run_options[] = {
+    {.heading = "Kernel",
+     .name = "kernel",
+     .kind = OPTION_TEXT,
+     AT(kernel),
+     .value = "FILE",
+     .help = "the kernel, a C file as docs/kernels.md describes; required"},
+    {.name = "in",
+     .kind = OPTION_TEXTS,
+     AT(in),
+     .value = "NAME=FILE",
+     .help = "NPY file of an input (INPUT, WHOLE, HALO); can be given several times"},
+    {.name = "out",
+     .kind = OPTION_TEXTS,
+     AT(out),
+     .value = "NAME=FILE",
+     .help = "NPY file to which an OUTPUT is written; can be given several times"},
+    {.name = "set",
+     .kind = OPTION_TEXTS,
+     AT(set),
+     .value = "NAME=VALUE",
+     .help = "value of a SCALAR; can be given several times",
+     .fallback = "the kernel's own"},
+    {.name = "shape",
+     .kind = OPTION_TEXT,
+     AT(shape),
+     .value = "SHAPE",
+     .help = "lengths of the index space, such as 600x800",
+     .fallback = "those of the arrays"},
+
+    {.heading = "Output",
+     .name = "recipe",
+     .kind = OPTION_TEXT,
+     AT(recipe),
+     .value = "FILE",
+     .help = "file for the recipe, with which quern replay computes the results again",
+     .fallback = "NAME.recipe.json beside the first --out NAME.npy"},
+    {.name = "quiet", .kind = OPTION_FLAG, AT(quiet), .help = "print errors only"},
+    {.name = "json", .kind = OPTION_FLAG, AT(json), .help = "print one JSON object instead"},
+
+    {.heading = "Devices (they do not change the result)",
+     .name = "devices",
+     .kind = OPTION_TEXT,
+     AT(devices),
+     .value = "cpu:N",
+     .help = "cores of the CPU, on which kernels run",
+     .fallback = "cpu: all that the process may use"},
+    {.name = "threads",
+     .kind = OPTION_COUNT,
+     AT(threads),
+     .value = "N",
+     .high = 4096,
+     .help = "the same as a number",
+     .fallback = "0: all"},
+    {.name = "grain",
+     .kind = OPTION_COUNT,
+     AT(grain),
+     .value = "N",
+     .low = 1,
+     .high = UINT32_MAX,
+     .help = "items that a core takes at once",
+     .fallback = "by their number"},
+    {.name = NULL}};
+
+/* ------------------------------------------------------------------ the command line */
+
+/* "600x800". */
+static int set_shape(qn_kernel *kernel, const char *text) {
+    uint64_t shape[QN_KERNEL_DIMENSIONS];
+    uint32_t count = 0;
+    char number[24];
+    qn_error err;
+    for (const char *at = text;; at++) {
+        const size_t size = strcspn(at, "x");
+        snprintf(number, sizeof number, "%.*s", (int)(size < 23 ? size : 23), at);
+        if (count == QN_KERNEL_DIMENSIONS || size > 20 || !read_count(number, &shape[count]))
+            return message_usage("write one to three lengths, such as 1000000 or 600x800",
+                                 "--shape cannot be \"%s\"", text);
+        count++;
+        at += size;
+        if (*at == '\0')
+            break;
+    }
+    return qn_kernel_set_shape(kernel, shape, count, &err) == QN_OK ? -1 : message_error(&err);
+}
+
+/* The recipe's file: as given, or beside the first output; NULL: none. */
+static const char *recipe_path(const run_flags *f, char path[PATH_MAX]) {
+    if (f->recipe || f->out.count == 0)
+        return f->recipe;
+    const char *equals = strchr(f->out.at[0], '='), *file = equals ? equals + 1 : f->out.at[0];
+    const size_t size = strlen(file) - (ends_with(file, ".npy") ? 4 : 0);
+    if (size + sizeof ".recipe.json" > PATH_MAX)
+        return NULL;
+    snprintf(path, PATH_MAX, "%.*s.recipe.json", (int)size, file);
+    return path;
+}
+
+enum { MOST_FILES = 2 * MOST_TEXTS + 4 };
+
+typedef struct files {
+    qn_file at[MOST_FILES];
+    char name[2 * MOST_TEXTS][80];
+    uint32_t count, names;
+} files;
+
+static void add(files *all, const char *name, const char *path, qn_file_use use) {
+    all->at[all->count++] =
+        (qn_file){.size = sizeof(qn_file), .path = path, .name = name, .use = use};
+}
+
+static void add_list(files *all, const char *word, const text_list *list, qn_file_use use) {
+    for (uint32_t i = 0; i < list->count; i++) {
+        const char *equals = strchr(list->at[i], '=');
+        char *name = all->name[all->names++];
+        if (!equals)
+            continue; /* kernel_each says so */
+        snprintf(name, sizeof all->name[0], "--%s %.*s", word,
+                 (int)(equals - list->at[i] < 60 ? equals - list->at[i] : 60), list->at[i]);
+        add(all, name, equals + 1, use);
+    }
+}
+
+/* No output may be another file of the command. Inputs may be one file. */
+static int check_files(const run_flags *f, const char *recipe) {
+    static files all;
+    qn_error err;
+    all.count = all.names = 0;
+    add(&all, "--kernel", f->kernel, QN_FILE_READ);
+    add_list(&all, "in", &f->in, QN_FILE_READ);
+    add_list(&all, "out", &f->out, QN_FILE_WRITE);
+    add(&all, "--recipe", recipe, QN_FILE_WRITE);
+    return qn_files_check(all.at, all.count, &err) == QN_OK ? -1 : message_error(&err);
+}
+
+static int bind(const run_flags *f, qn_kernel *kernel) {
+    int code = kernel_each(kernel, "set", &f->set, qn_kernel_set);
+    if (code < 0)
+        code = kernel_each(kernel, "in", &f->in, qn_kernel_bind_file);
+    if (code < 0)
+        code = kernel_each(kernel, "out", &f->out, qn_kernel_bind_file);
+    if (code < 0 && f->shape)
+        code = set_shape(kernel, f->shape);
+    return code;
+}
+
+/* ------------------------------------------------------------------ the run */
+
+/* --in of an output and --out of an input would be mistaken for each other by the library. */
+static int check_uses(const run_flags *f, qn_kernel *kernel) {
+    for (uint32_t i = 0; i < qn_kernel_parts(kernel); i++) {
+        qn_kernel_part p = {.size = sizeof p};
+        if (qn_kernel_part_get(kernel, i, &p, NULL) != QN_OK || p.use > QN_KERNEL_OUTPUT)
+            continue;
+        const text_list *wrong = p.use == QN_KERNEL_OUTPUT ? &f->in : &f->out;
+        const size_t size = strlen(p.name);
+        for (uint32_t k = 0; k < wrong->count; k++)
+            if (strncmp(wrong->at[k], p.name, size) == 0 && wrong->at[k][size] == '=')
+                return message_usage(p.use == QN_KERNEL_OUTPUT ? "write --out" : "write --in",
+                                     "\"%s\" is an %s of the kernel, and %s names it", p.name,
+                                     p.use == QN_KERNEL_OUTPUT ? "output" : "input",
+                                     p.use == QN_KERNEL_OUTPUT ? "--in" : "--out");
+    }
+    return -1;
+}
+
+static int compute(const run_flags *f, qn_kernel *kernel, const char *recipe) {
+    qn_kernel_options o;
+    qn_kernel_report r = {.size = sizeof r};
+    qn_error err;
+    qn_kernel_options_init(&o);
+    o.threads = (int)f->threads;
+    o.devices = f->devices;
+    o.grain = f->grain;
+    o.recipe = recipe;
+    if (qn_kernel_run(kernel, &o, &err) != QN_OK)
+        return message_error(&err);
+    if (qn_kernel_report_get(kernel, &r, NULL) == QN_OK && *r.note)
+        message_note("note: %s", r.note);
+    if (!f->quiet || f->json)
+        kernel_print(kernel, f->json, "end", recipe);
+    return EXIT_DONE;
+}
+
+static int check_flags(const run_flags *f) {
+    if (!f->kernel)
+        return message_usage("add --kernel FILE.c", "--kernel FILE is required");
+    if (f->json && f->quiet)
+        return message_usage("leave one of them out", "--quiet does nothing with --json");
+    if (f->threads > 0 && f->devices)
+        return message_usage("leave one of them out", "--threads and --devices say the same");
+    return -1;
+}
+
+static int run(const command *self, int argc, char **argv) {
+    static char path[PATH_MAX];
+    run_flags f = {0};
+    arguments given;
+    qn_kernel *kernel = NULL;
+    qn_error err;
+    int code = options_read(self, argc - 2, argv + 2, &f, &given);
+    if (code >= 0)
+        return code;
+    message_setup(self->name, f.quiet, f.json);
+    code = check_flags(&f);
+    const char *recipe = recipe_path(&f, path);
+    if (code < 0)
+        code = check_files(&f, recipe);
+    if (code < 0 && qn_kernel_open(f.kernel, &kernel, &err) != QN_OK)
+        code = message_error(&err);
+    if (code < 0)
+        code = check_uses(&f, kernel);
+    if (code < 0)
+        code = bind(&f, kernel);
+    if (code < 0)
+        code = compute(&f, kernel, recipe);
+    qn_kernel_free(kernel);
+    return code;
+}
+
+const command run_command = {
+    .name = "run",
+    .summary = "run a kernel of your own over arrays, on all cores",
+    .usage = "quern run --kernel FILE.c [--in NAME=FILE] [--out NAME=FILE] [options]",
+    .about =
+        "Computes a function of an index, which is written in C, for all items of its arrays. The "
+        "results depend on the kernel's text, the inputs and the scalars alone: not on the number "
+        "of cores, the compiler or its options. Beside them a recipe is written, by which quern "
+        "replay computes them again and compares. The kernel is compiled by the system's C "
+        "compiler (CC, cc, gcc or clang), once.",
+    .options = run_options,
+    .examples = "quern run --kernel call.c --in price=p.npy --out call=c.npy --set sigma=0.2\n"
+                "quern run --kernel mandelbrot.c --shape 600x800 --out steps=steps.npy\n"
+                "quern replay steps.recipe.json",
+    .run = run};

@@ -1,0 +1,170 @@
+/* User-defined kernels: a function of an index, written in C, that runs over arrays on all cores.
+ * docs/kernels.md says what its text may contain.
+ *
+ *     qn_kernel *k;
+ *     qn_kernel_open("distance.c", &k, &err);
+ *     qn_kernel_bind_file(k, "x", "x.npy", &err);
+ *     qn_kernel_bind_file(k, "y", "y.npy", &err);
+ *     qn_kernel_set(k, "scale", "0.5", &err);
+ *     qn_kernel_run(k, NULL, &err);
+ *
+ * The results depend on the text, the arrays and the scalars alone: not on the number of threads,
+ * the grain, the compiler or the instruction set.
+ *
+ * A kernel is used by one thread at a time. Messages name what to change with the word `kernel`:
+ * `kernel.input` and `kernel.output` are arrays that are bound, `kernel.scalar` is qn_kernel_set,
+ * `kernel.shape` is qn_kernel_set_shape; the others are members of qn_kernel_options. */
+#ifndef QUERN_KERNEL_H
+#define QUERN_KERNEL_H
+
+#include <quern/export.h>
+#include <quern/status.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define QN_KERNEL_DIMENSIONS 3
+
+typedef struct qn_kernel qn_kernel;
+
+/* What a declaration of the text is. */
+typedef enum qn_kernel_use {
+    QN_KERNEL_INPUT,  /* array of the index space: an item reads its number */
+    QN_KERNEL_WHOLE,  /* array of any shape: an item reads any number */
+    QN_KERNEL_HALO,   /* array of the index space: an item reads its neighbours */
+    QN_KERNEL_OUTPUT, /* array of the index space: an item writes its number */
+    QN_KERNEL_SCALAR,
+    QN_KERNEL_SUM, /* exact sum of what the items give, rounded once */
+    QN_KERNEL_MIN, /* least number, and the first item that gives it */
+    QN_KERNEL_MAX,
+    QN_KERNEL_COUNT /* of items */
+} qn_kernel_use;
+
+/* A declaration. The texts are owned by the kernel; `text` changes with the next qn_kernel_set. */
+typedef struct qn_kernel_part {
+    size_t size; /* sizeof(qn_kernel_part) */
+    const char *name;
+    qn_kernel_use use;
+    const char *type;    /* as NumPy calls it: "float32", "int64"; "uint64" of a count */
+    uint32_t dimensions; /* of an array: its dimensions */
+    uint32_t reach;      /* of a halo: how far a neighbour may be */
+    const char *text;    /* of a scalar: its value; NULL: it has none yet */
+} qn_kernel_part;
+
+/* Reads a kernel's file. Fails with QN_INPUT (with line, column and what to do), QN_IO or
+ * QN_MEMORY. *out is for qn_kernel_free. Nothing is compiled yet. */
+QN_API qn_status qn_kernel_open(const char *path, qn_kernel **out, qn_error *err);
+
+/* The same for a text that ends with a NUL; messages call it `name`. */
+QN_API qn_status qn_kernel_read(const char *text, const char *name, qn_kernel **out, qn_error *err);
+
+/* Frees the kernel. Accepts NULL. Memory that was bound stays the caller's. */
+QN_API void qn_kernel_free(qn_kernel *kernel);
+
+/* The number of dimensions of the index space, 1 to 3, and of declarations; 0 for NULL. */
+QN_API uint32_t qn_kernel_dimensions(const qn_kernel *kernel);
+QN_API uint32_t qn_kernel_parts(const qn_kernel *kernel);
+
+/* Describes a declaration, in the order of the text. Fails with QN_USAGE (no such one). */
+QN_API qn_status qn_kernel_part_get(const qn_kernel *kernel, uint32_t index, qn_kernel_part *part,
+                                    qn_error *err);
+
+/* Gives a scalar a value, a decimal number such as "12" or "-0.5e3", which is rounded once to its
+ * type. Fails with QN_USAGE (no such scalar, no number of its type). */
+QN_API qn_status qn_kernel_set(qn_kernel *kernel, const char *name, const char *value,
+                               qn_error *err);
+
+/* Gives an array a file. That of an input is an NPY file, which is mapped at once, and must not be
+ * changed before the run has ended. That of an output is written by the run: beside its place, then
+ * renamed. Fails with QN_USAGE (no such array), QN_INPUT (the file is malformed, or of another type
+ * or number of dimensions), QN_IO or QN_MEMORY. */
+QN_API qn_status qn_kernel_bind_file(qn_kernel *kernel, const char *name, const char *path,
+                                     qn_error *err);
+
+/* Gives an array memory: numbers of its declared type, in C order, with this shape. It is read or
+ * written by the runs until it is bound to something else, and stays the caller's. An output that
+ * is no input may not overlap one. Fails with QN_USAGE (no such array, another number of
+ * dimensions, a length of 0). */
+QN_API qn_status qn_kernel_bind(qn_kernel *kernel, const char *name, void *data,
+                                const uint64_t *shape, uint32_t dimensions, qn_error *err);
+
+/* Sets the shape of the index space; needed where no array has it. Fails with QN_USAGE (another
+ * number of dimensions than the text's, a length of 0). */
+QN_API qn_status qn_kernel_set_shape(qn_kernel *kernel, const uint64_t *shape, uint32_t dimensions,
+                                     qn_error *err);
+
+/* How to run. Zeros are the defaults. Nothing but `recipe` changes what is written. */
+typedef struct qn_kernel_options {
+    size_t size;         /* sizeof(qn_kernel_options) */
+    int threads;         /* cores to use, at most 4096; 0: every core the process may use */
+    const char *devices; /* NULL, "auto" or "cpu"; "cpu:4" is four of its cores */
+    uint64_t grain;      /* items that a core takes at once, at most 2^32; 0: by their number */
+    const char *recipe;  /* file to which the recipe is written, as JSON; NULL: none */
+} qn_kernel_options;
+
+/* Sets `size`, and every other member to its default. */
+QN_API void qn_kernel_options_init(qn_kernel_options *options);
+
+/* Compiles the kernel, unless the user's cache folder has it, and computes all items. `options` may
+ * be NULL. Files are written when all is computed.
+ *
+ * Fails with QN_USAGE (something is not bound, shapes differ, options), QN_UNSUPPORTED (no C
+ * compiler, one that computes wrongly, another device), QN_NUMERIC (NaN in a result, an infinity in
+ * a sum, a division of integers by zero, an index out of range: for the first such item), QN_IO or
+ * QN_MEMORY. No file is changed then; memory of outputs may be. */
+QN_API qn_status qn_kernel_run(qn_kernel *kernel, const qn_kernel_options *options, qn_error *err);
+
+/* What the last run took. */
+typedef struct qn_kernel_report {
+    size_t size; /* sizeof(qn_kernel_report) */
+    uint64_t items;
+    uint64_t shape[QN_KERNEL_DIMENSIONS]; /* of the index space, `dimensions` lengths */
+    uint32_t dimensions;
+    int threads;
+    int cached;             /* 1: the compiled kernel was in the cache */
+    double compile_seconds; /* to compile the kernel, or find it */
+    double seconds;         /* to compute all items */
+    const char *compiler;   /* its path; owned by the kernel */
+    const char *note;       /* why the compiled kernel could not be kept, for a person; "" */
+} qn_kernel_report;
+
+/* Fails with QN_USAGE before a run has succeeded. */
+QN_API qn_status qn_kernel_report_get(const qn_kernel *kernel, qn_kernel_report *report,
+                                      qn_error *err);
+
+/* A result of the last run. Texts are owned by the kernel, until its next run. */
+typedef struct qn_kernel_result {
+    size_t size; /* sizeof(qn_kernel_result) */
+    /* Of an output that has a file or after a run with a recipe: 64 hexadecimal digits, the digest
+     * of type, shape and numbers. Else "". */
+    const char *digest;
+    const char *path;  /* of an output: its file, or NULL */
+    const char *value; /* of a sum, extreme or count: the number, in the shortest text that reads
+                          back as it; NULL: no item gave one */
+    uint64_t item[QN_KERNEL_DIMENSIONS]; /* of an extreme: its first item */
+    uint64_t count;                      /* of an extreme: items that gave a number */
+} qn_kernel_result;
+
+/* Fails with QN_USAGE (no such result, no run that succeeded). */
+QN_API qn_status qn_kernel_result_get(const qn_kernel *kernel, const char *name,
+                                      qn_kernel_result *result, qn_error *err);
+
+/* Opens the kernel of a recipe: its text, its scalars, its shape, and the files of its inputs where
+ * they exist; another file can be bound. Fails with QN_FORMAT (no recipe of a kernel), QN_IO,
+ * QN_INPUT or QN_MEMORY. */
+QN_API qn_status qn_kernel_from_recipe(const char *path, qn_kernel **out, qn_error *err);
+
+/* Runs the kernel of a recipe and compares all results with it; writes no file. `recipe` in the
+ * options is not used. Fails with QN_DIFFERS (the message names the first result that differs),
+ * QN_MISMATCH (an input is not that of the recipe), QN_USAGE (the kernel is not of a recipe), or as
+ * qn_kernel_run. */
+QN_API qn_status qn_kernel_replay(qn_kernel *kernel, const qn_kernel_options *options,
+                                  qn_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,50 @@
+/* The words of a kernel's file, for editors and compilers. Quern itself does not read this header:
+ * `quern run --kernel FILE` knows the words, and docs/kernels.md explains them.
+ *
+ * A file that includes it is C, so that an editor completes names and finds faults. Only Quern can
+ * run it. Nothing else includes this header, because its macros have short names. */
+#ifndef QUERN_KERNEL_FILE_H
+#define QUERN_KERNEL_FILE_H
+
+#include <stdint.h>
+#ifndef __cplusplus
+#include <tgmath.h> /* sqrt, fabs, floor, ceil, trunc, rint, fma, fmin, fmax of any type */
+#endif
+
+#define QN_KERNEL_FIRST(first, ...) first
+
+/* The index space, of one to three dimensions: INDEX(i); or INDEX(y, x); The last runs fastest. */
+#define INDEX(...) extern const int64_t __VA_ARGS__
+/* Names for its lengths, in the same order. */
+#define EXTENT(...) extern const int64_t __VA_ARGS__
+
+/* Arrays that are read. INPUT: of the index space; NAME is the number of the item. WHOLE: of its
+ * own shape; NAME(i, j) is a number of it. HALO: of the index space; NAME(dy, dx) is the number of
+ * a neighbour at most `reach` away, and `border` (zero, nearest, wrap) says what is outside. */
+#define INPUT(type, name) extern const type name
+#define WHOLE(type, name, dimensions) extern type name(int64_t, ...)
+#define HALO(type, name, reach, border) extern type name(int64_t, ...)
+/* A length of a WHOLE array. */
+#define length(name, dimension) ((int64_t)(dimension) * (int64_t)sizeof(&(name)))
+
+/* SCALAR(type, name); or SCALAR(type, name, default); */
+#define SCALAR(type, ...) extern const type QN_KERNEL_FIRST(__VA_ARGS__, )
+
+/* What the kernel assigns, and never reads. OUTPUT: an array of the index space. The others are
+ * made of what all items assign: an exact sum that is rounded once, the least or greatest number
+ * with the first item that has it, how many items assign another number than 0. */
+#define OUTPUT(type, name) extern type name
+#define SUM(type, name) extern type name
+#define MIN(type, name) extern type name
+#define MAX(type, name) extern type name
+#define COUNT(name) extern int64_t name
+
+/* What is done for each item: KERNEL { ... } */
+#define KERNEL void kernel_of_this_file(void)
+
+#ifndef __cplusplus
+#define min(a, b) ((b) < (a) ? (b) : (a))
+#define max(a, b) ((b) > (a) ? (b) : (a))
+#endif
+
+#endif

@@ -1,0 +1,86 @@
+/* What the files that read a user kernel share: tokens one after the other, names in scope, and C
+ * that is written while reading. */
+#ifndef QN_JOB_USER_PARSER_H
+#define QN_JOB_USER_PARSER_H
+
+#include "job/user_source.h"
+
+enum { QN__USER_SYMBOLS = 256, QN__USER_ARGUMENTS = 16, QN__USER_DEPTH = 80 };
+
+typedef enum qn__user_kind {
+    QN__USER_VARIABLE, /* can be assigned */
+    QN__USER_CONSTANT, /* index, extent, scalar, constant, number of an input */
+    QN__USER_ARRAY,    /* of the function, or a table of constants; `length` elements */
+    QN__USER_PART,     /* a whole array, one with a halo, a result */
+    QN__USER_FUNCTION
+} qn__user_kind;
+
+typedef struct qn__user_symbol {
+    qn__user_kind kind;
+    qn__user_type type; /* of a function: its result */
+    char name[QN__USER_NAME_MAX + 1];
+    uint32_t length; /* of an array */
+    int everywhere;  /* 1: a constant of the file, which all functions see */
+    uint32_t part;   /* of a PART: its number in the source */
+    uint32_t arguments;
+    qn__user_type argument[QN__USER_ARGUMENTS];
+} qn__user_symbol;
+
+typedef struct qn__user_parser {
+    qn__user_tokens tokens;
+    uint32_t at;
+    qn__user_source *source;
+    uint32_t line; /* of the text that was written last */
+    qn__user_symbol symbol[QN__USER_SYMBOLS];
+    uint32_t symbols;
+    uint32_t own;  /* the first symbol of the function that is read */
+    int in_kernel; /* 0: of the symbols before, the function sees constants and functions only */
+    qn__user_type result; /* of the function that is read */
+    uint32_t depth, loops;
+    qn_error *err;
+    qn_status status; /* why a function returned 0 */
+} qn__user_parser;
+
+/* Functions that return int return 0 after a refusal, with the status in the parser. */
+
+const qn__user_token *qn__user_next(const qn__user_parser *p);
+const qn__user_token *qn__user_behind(const qn__user_parser *p); /* the one after it */
+int qn__user_sees(const qn__user_parser *p, const char *word);
+/* Goes over the token if it is this word. */
+int qn__user_take(qn__user_parser *p, const char *word);
+/* The same, and refuses another one. `where` says what it belongs to: "behind the condition". */
+int qn__user_need(qn__user_parser *p, const char *word, const char *where);
+
+/* Refuses the text at a token, whose name "%s" of the format is if there is one. Returns 0. */
+int qn__user_refuse(qn__user_parser *p, const qn__user_token *token, const char *remedy,
+                    const char *what, ...) __attribute__((format(printf, 4, 5)));
+int qn__user_no_memory(qn__user_parser *p);
+
+/* A token's text, cut to a name's length. */
+void qn__user_word(const qn__user_parser *p, const qn__user_token *token,
+                   char word[QN__USER_NAME_MAX + 1]);
+
+/* Writes C. qn__user_move first begins a new line where the token does, so that a compiler's
+ * messages tell the user's lines. */
+void qn__user_move(qn__user_parser *p, const qn__user_token *token);
+#define qn__user_write(p, ...) qn__text_add(&(p)->source->functions, __VA_ARGS__)
+size_t qn__user_written(const qn__user_parser *p);
+/* Puts text at a byte of what was written. */
+void qn__user_insert(qn__user_parser *p, size_t at, const char *text);
+/* Puts text around all from a byte on. */
+void qn__user_wrap(qn__user_parser *p, size_t from, const char *before, const char *behind);
+
+/* A symbol in scope, or NULL. */
+const qn__user_symbol *qn__user_find(const qn__user_parser *p, const char *name);
+/* Reads a new name, which must not be in use, and adds it; NULL after a refusal. The pointer is
+ * valid until the next. */
+qn__user_symbol *qn__user_declare(qn__user_parser *p, qn__user_kind kind, qn__user_type type);
+/* Reads the name of a type; QN__USER_TYPES after a refusal. */
+qn__user_type qn__user_need_type(qn__user_parser *p);
+/* Whether a type's name is next. Words of C for other types count, and are refused when read. */
+int qn__user_sees_type(const qn__user_parser *p);
+
+/* One level of nesting more; a text can be nested so deep that a compiler would fail. */
+int qn__user_deeper(qn__user_parser *p);
+
+#endif

@@ -1,0 +1,276 @@
+/* The functions and loops around a kernel's body. The body is inlined into a loop over items that
+ * follow one another in the last dimension, so that a compiler can use its vectors. Where
+ * neighbours are read, items whose neighbours all exist have a loop of their own. */
+#include "job/user_program.h"
+
+#include "user_text.h"
+
+static int has_halo(const qn__user_source *s) {
+    for (uint32_t i = 0; i < s->parts; i++)
+        if (s->part[i].use == QN__USER_HALOED)
+            return 1;
+    return 0;
+}
+
+/* MIN and MAX know which items took part. */
+static int is_extreme(const qn__user_part *p) {
+    return p->use == QN__USER_MIN || p->use == QN__USER_MAX;
+}
+
+/* ------------------------------------------------------------------ reading arrays */
+
+/* g_NAME(array, lengths, indices): a number of a whole array. */
+static void write_whole(const qn__user_part *p, uint32_t part, qn__text *t) {
+    const char *type = qn__user_type_word(p->type);
+    qn__text_add(t, "QN_INLINE %s g_%s(uint64_t *qn_fault, const %s *a", type, p->name, type);
+    for (uint32_t d = 0; d < p->dimensions; d++)
+        qn__text_add(t, ", int64_t n%u, int64_t i%u", (unsigned)d, (unsigned)d);
+    qn__text_add(t, ") {\n    const int bad = 0");
+    for (uint32_t d = 0; d < p->dimensions; d++)
+        qn__text_add(t, " || i%u < 0 || i%u >= n%u", (unsigned)d, (unsigned)d, (unsigned)d);
+    qn__text_add(t, ";\n    *qn_fault |= bad ? QN_FAULT_READ(%u) : 0;\n    return bad ? 0 : a[",
+                 (unsigned)part);
+    for (uint32_t d = 1; d < p->dimensions; d++)
+        qn__text_add(t, "(");
+    qn__text_add(t, "i0");
+    for (uint32_t d = 1; d < p->dimensions; d++)
+        qn__text_add(t, ") * n%u + i%u", (unsigned)d, (unsigned)d);
+    qn__text_add(t, "];\n}\n#define p_%s(", p->name);
+    for (uint32_t d = 0; d < p->dimensions; d++)
+        qn__text_add(t, "%si%u", d > 0 ? ", " : "", (unsigned)d);
+    qn__text_add(t, ") g_%s(qn_fault, a_%s", p->name, p->name);
+    for (uint32_t d = 0; d < p->dimensions; d++)
+        qn__text_add(t, ", n_%s_%u, i%u", p->name, (unsigned)d, (unsigned)d);
+    qn__text_add(t, ")\n");
+}
+
+/* g_NAME(array, whether all neighbours exist, item, offsets): the number of a neighbour. */
+static void write_haloed(const qn__user_source *s, const qn__user_part *p, uint32_t part,
+                         qn__text *t) {
+    static const char *const borders[] = {"zero", "nearest", "wrap"};
+    const char *type = qn__user_type_word(p->type);
+    const uint32_t first = QN__USER_DIMENSIONS - s->dimensions;
+    qn__text_add(t, "QN_INLINE %s g_%s(uint64_t *qn_fault, const %s *a, int inner", type, p->name,
+                 type);
+    for (uint32_t d = first; d < QN__USER_DIMENSIONS; d++)
+        qn__text_add(t, ", int64_t n%u, int64_t i%u, int64_t d%u", (unsigned)d, (unsigned)d,
+                     (unsigned)d);
+    qn__text_add(t, ") {\n    const int bad = 0");
+    for (uint32_t d = first; d < QN__USER_DIMENSIONS; d++)
+        qn__text_add(t, " || d%u < -%u || d%u > %u", (unsigned)d, (unsigned)p->halo, (unsigned)d,
+                     (unsigned)p->halo);
+    qn__text_add(t, ";\n    *qn_fault |= bad ? QN_FAULT_READ(%u) : 0;\n", (unsigned)part);
+    for (uint32_t d = first; d < QN__USER_DIMENSIONS; d++)
+        qn__text_add(t,
+                     "    const int64_t j%u = bad ? i%u : inner ? i%u + d%u : "
+                     "qn_neighbour_%s(i%u + d%u, n%u);\n",
+                     (unsigned)d, (unsigned)d, (unsigned)d, (unsigned)d, borders[p->border],
+                     (unsigned)d, (unsigned)d, (unsigned)d);
+    qn__text_add(t, "    if (!inner && (0");
+    for (uint32_t d = first; d < QN__USER_DIMENSIONS; d++)
+        qn__text_add(t, " || j%u < 0", (unsigned)d);
+    qn__text_add(t, "))\n        return 0;\n    return a[");
+    for (uint32_t d = first + 1; d < QN__USER_DIMENSIONS; d++)
+        qn__text_add(t, "(");
+    qn__text_add(t, "j%u", (unsigned)first);
+    for (uint32_t d = first + 1; d < QN__USER_DIMENSIONS; d++)
+        qn__text_add(t, ") * n%u + j%u", (unsigned)d, (unsigned)d);
+    qn__text_add(t, "];\n}\n#define p_%s(", p->name);
+    for (uint32_t d = first; d < QN__USER_DIMENSIONS; d++)
+        qn__text_add(t, "%sd%u", d > first ? ", " : "", (unsigned)d);
+    qn__text_add(t, ") g_%s(qn_fault, a_%s, qn_inner", p->name, p->name);
+    for (uint32_t d = first; d < QN__USER_DIMENSIONS; d++)
+        qn__text_add(t, ", qn_n%u, qn_i%u, d%u", (unsigned)d, (unsigned)d, (unsigned)d);
+    qn__text_add(t, ")\n");
+}
+
+static void write_readers(const qn__user_source *s, qn__text *t) {
+    for (uint32_t i = 0; i < s->parts; i++) {
+        const qn__user_part *p = &s->part[i];
+        if (p->use == QN__USER_WHOLE)
+            write_whole(p, i, t);
+        else if (p->use == QN__USER_HALOED)
+            write_haloed(s, p, i, t);
+        else if (qn__user_use_is_result(p->use))
+            qn__text_add(t, "#define p_%s (*o_%s)\n", p->name, p->name);
+        if (is_extreme(p))
+            qn__text_add(t, "#define t_%s (*h_%s)\n", p->name, p->name);
+    }
+}
+
+/* ------------------------------------------------------------------ the body */
+
+/* The parameters of the body, as a macro that stands before it. */
+static void write_parameters(const qn__user_source *s, qn__text *t) {
+    qn__text_add(t,
+                 "#define QN_BODY QN_INLINE void qn_body(uint64_t *qn_fault, const int qn_inner");
+    for (uint32_t d = 0; d < QN__USER_DIMENSIONS; d++)
+        qn__text_add(t, ", const int64_t qn_n%u, const int64_t qn_i%u", (unsigned)d, (unsigned)d);
+    for (uint32_t d = 0; d < s->dimensions; d++)
+        qn__text_add(t, ", const int64_t u_%s", s->index[d]);
+    for (uint32_t d = 0; d < s->dimensions && s->extent[0][0]; d++)
+        qn__text_add(t, ", const int64_t u_%s", s->extent[d]);
+    for (uint32_t i = 0; i < s->parts; i++) {
+        const qn__user_part *p = &s->part[i];
+        const char *type = qn__user_type_word(p->type);
+        if (p->use == QN__USER_INPUT || p->use == QN__USER_SCALAR)
+            qn__text_add(t, ", const %s u_%s", type, p->name);
+        else if (!qn__user_use_is_result(p->use))
+            qn__text_add(t, ", const %s *restrict a_%s", type, p->name);
+        else
+            qn__text_add(t, ", %s *o_%s", type, p->name);
+        for (uint32_t d = 0; d < p->dimensions; d++)
+            qn__text_add(t, ", const int64_t n_%s_%u", p->name, (unsigned)d);
+        if (is_extreme(p))
+            qn__text_add(t, ", uint8_t *h_%s", p->name);
+    }
+    qn__text_add(t, ")\n");
+}
+
+/* ------------------------------------------------------------------ the loops */
+
+/* Takes arrays, scalars and lengths from the call. */
+static void write_locals(const qn__user_source *s, qn__text *t) {
+    for (uint32_t i = 0; i < s->parts; i++) {
+        const qn__user_part *p = &s->part[i];
+        const char *type = qn__user_type_word(p->type);
+        const int result = qn__user_use_is_result(p->use);
+        if (p->use == QN__USER_SCALAR)
+            qn__text_add(t, "    const %s u_%s = *(const %s *)c->scalar[%u];\n", type, p->name,
+                         type, (unsigned)i);
+        else
+            qn__text_add(t, "    %s%s *restrict const a_%s = c->array[%u];\n",
+                         result ? "" : "const ", type, p->name, (unsigned)i);
+        for (uint32_t d = 0; d < p->dimensions; d++)
+            qn__text_add(t, "    const int64_t n_%s_%u = c->length[%u];\n", p->name, (unsigned)d,
+                         (unsigned)(QN__USER_DIMENSIONS * i + d));
+        if (is_extreme(p))
+            qn__text_add(t, "    uint8_t *restrict const b_%s = c->array[%u];\n", p->name,
+                         (unsigned)(QN__USER_PARTS + i));
+        if (result && qn__user_type_is_real(p->type))
+            qn__text_add(t, "    %s nan_%s = 0;\n",
+                         p->type == QN__USER_F32 ? "uint32_t" : "uint64_t", p->name);
+    }
+}
+
+static void write_call(const qn__user_source *s, int inner, qn__text *t) {
+    qn__text_add(t,
+                 "        qn_body(&fault, %d, c->extent[0], i0, c->extent[1], i1, c->extent[2], "
+                 "i2 + k",
+                 inner);
+    for (uint32_t d = 0; d < s->dimensions; d++) {
+        const uint32_t own = QN__USER_DIMENSIONS - s->dimensions + d;
+        qn__text_add(t, ", i%u%s", (unsigned)own, own + 1 == QN__USER_DIMENSIONS ? " + k" : "");
+    }
+    for (uint32_t d = 0; d < s->dimensions && s->extent[0][0]; d++)
+        qn__text_add(t, ", c->extent[%u]", (unsigned)(QN__USER_DIMENSIONS - s->dimensions + d));
+    for (uint32_t i = 0; i < s->parts; i++) {
+        const qn__user_part *p = &s->part[i];
+        if (p->use == QN__USER_INPUT)
+            qn__text_add(t, ", a_%s[item + k]", p->name);
+        else
+            qn__text_add(t, ", %s%s",
+                         p->use == QN__USER_SCALAR        ? "u_"
+                         : qn__user_use_is_result(p->use) ? "&o_"
+                                                          : "a_",
+                         p->name);
+        for (uint32_t d = 0; d < p->dimensions; d++)
+            qn__text_add(t, ", n_%s_%u", p->name, (unsigned)d);
+        if (is_extreme(p))
+            qn__text_add(t, ", &h_%s", p->name);
+    }
+    qn__text_add(t, ");\n");
+}
+
+/* `n` items from i2 on in one row: qn_edge, or qn_inner, where all neighbours exist. */
+static void write_span(const qn__user_source *s, int inner, qn__text *t) {
+    qn__text_add(
+        t,
+        "static __attribute__((noinline)) uint64_t %s(const struct qn_user_call *c,\n"
+        "    int64_t i0, int64_t i1, int64_t i2, int64_t n, int64_t item, int64_t done) {\n"
+        "    uint64_t fault = 0;\n",
+        inner ? "qn_inner" : "qn_edge");
+    write_locals(s, t);
+    qn__text_add(t, "    for (int64_t k = 0; k < n; k++) {\n");
+    for (uint32_t i = 0; i < s->parts; i++) {
+        const qn__user_part *p = &s->part[i];
+        if (qn__user_use_is_result(p->use))
+            qn__text_add(t, "        %s o_%s = 0;\n", qn__user_type_word(p->type), p->name);
+        if (is_extreme(p))
+            qn__text_add(t, "        uint8_t h_%s = 0;\n", p->name);
+    }
+    write_call(s, inner, t);
+    for (uint32_t i = 0; i < s->parts; i++) {
+        const qn__user_part *p = &s->part[i];
+        if (!qn__user_use_is_result(p->use))
+            continue;
+        if (qn__user_type_is_real(p->type))
+            qn__text_add(t, "        nan_%s |= o_%s != o_%s;\n", p->name, p->name, p->name);
+        qn__text_add(t, "        a_%s[%s + k] = o_%s;\n", p->name,
+                     p->use == QN__USER_OUTPUT ? "item" : "done", p->name);
+        if (is_extreme(p))
+            qn__text_add(t, "        b_%s[done + k] = h_%s;\n", p->name, p->name);
+    }
+    qn__text_add(t, "    }\n");
+    for (uint32_t i = 0; i < s->parts; i++)
+        if (qn__user_use_is_result(s->part[i].use) && qn__user_type_is_real(s->part[i].type))
+            qn__text_add(t, "    fault |= nan_%s ? QN_FAULT_NAN(%u) : 0;\n", s->part[i].name,
+                         (unsigned)i);
+    qn__text_add(t, "    return fault;\n}\n");
+}
+
+static uint32_t reach(const qn__user_source *s) {
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < s->parts; i++)
+        if (s->part[i].use == QN__USER_HALOED && s->part[i].halo > most)
+            most = s->part[i].halo;
+    return most;
+}
+
+/* Cuts a row into what is near its ends and the rest. */
+static void write_row_cuts(const qn__user_source *s, qn__text *t) {
+    qn__text_add(t, "        const int inner = 1");
+    for (uint32_t d = QN__USER_DIMENSIONS - s->dimensions; d + 1 < QN__USER_DIMENSIONS; d++)
+        qn__text_add(t, " && i%u >= %u && i%u < c->extent[%u] - %u", (unsigned)d,
+                     (unsigned)reach(s), (unsigned)d, (unsigned)d, (unsigned)reach(s));
+    qn__text_add(t,
+                 ";\n        const int64_t end = i2 + n, last = c->extent[2] - %u;\n"
+                 "        int64_t from = i2 < %u ? %u : i2, to = end < last ? end : last;\n"
+                 "        from = from < end ? from : end;\n"
+                 "        to = inner && to > from ? to : from;\n"
+                 "        fault |= qn_edge(c, i0, i1, i2, from - i2, first + done, done);\n"
+                 "        fault |= qn_inner(c, i0, i1, from, to - from, first + done + from - i2,\n"
+                 "                          done + from - i2);\n"
+                 "        fault |= qn_edge(c, i0, i1, to, end - to, first + done + to - i2,\n"
+                 "                         done + to - i2);\n",
+                 (unsigned)reach(s), (unsigned)reach(s), (unsigned)reach(s));
+}
+
+static void write_grain(const qn__user_source *s, qn__text *t) {
+    qn__text_add(
+        t, "uint64_t qn_user_grain(const struct qn_user_call *c, int64_t first, int64_t count);\n"
+           "uint64_t qn_user_grain(const struct qn_user_call *c, int64_t first, int64_t count)\n"
+           "{\n    uint64_t fault = 0;\n"
+           "    for (int64_t done = 0, n; done < count; done += n) {\n"
+           "        const int64_t row = (first + done) / c->extent[2];\n"
+           "        const int64_t i2 = (first + done) %% c->extent[2];\n"
+           "        const int64_t i1 = row %% c->extent[1], i0 = row / c->extent[1];\n"
+           "        n = c->extent[2] - i2 < count - done ? c->extent[2] - i2 : count - done;\n");
+    if (has_halo(s))
+        write_row_cuts(s, t);
+    else
+        qn__text_add(t, "        fault |= qn_edge(c, i0, i1, i2, n, first + done, done);\n");
+    qn__text_add(t, "    }\n    return fault;\n}\n");
+}
+
+void qn__user_program_write(const qn__user_source *source, qn__text *out) {
+    qn__text_add(out, "%s", qn__text_user_prelude);
+    write_readers(source, out);
+    write_parameters(source, out);
+    qn__text_add(out, "%s", source->functions.data ? source->functions.data : "");
+    qn__text_add(out, "#line 1 \"loops\"\n");
+    write_span(source, 0, out);
+    if (has_halo(source))
+        write_span(source, 1, out);
+    write_grain(source, out);
+}

@@ -1,0 +1,346 @@
+/* The top level of a user kernel's text: declarations, constants, functions, the kernel. */
+#include "job/user_source.h"
+
+#include "base/memory.h"
+#include "job/user_statement.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { WORDS = QN__USER_COUNT + 1 };
+
+void qn__user_source_release(qn__user_source *source) {
+    qn__text_release(&source->functions);
+    *source = (qn__user_source){0};
+}
+
+/* ------------------------------------------------------------------ declarations */
+
+/* Names of the index space, between parentheses: INDEX(y, x), EXTENT(height, width). */
+static int read_names(qn__user_parser *p, uint32_t least, uint32_t most,
+                      char names[QN__USER_DIMENSIONS][QN__USER_NAME_MAX + 1], uint32_t *count) {
+    for (*count = 0; *count == 0 || qn__user_take(p, ","); ++*count) {
+        const qn__user_token *token = qn__user_next(p);
+        if (*count == most)
+            return qn__user_refuse(p, token, "leave the others out", "there are more names than %u",
+                                   (unsigned)most);
+        const qn__user_symbol *s = qn__user_declare(p, QN__USER_CONSTANT, QN__USER_I64);
+        if (!s)
+            return 0;
+        strcpy(names[*count], s->name);
+    }
+    if (*count < least)
+        return qn__user_refuse(p, qn__user_next(p), "give one for each dimension of INDEX",
+                               "there are fewer names than %u", (unsigned)least);
+    return 1;
+}
+
+static int read_space(qn__user_parser *p, const qn__user_token *token, int extents) {
+    qn__user_source *s = p->source;
+    uint32_t count = 0;
+    if (!extents && s->dimensions > 0)
+        return qn__user_refuse(p, token, "write all indices in one", "there is a second INDEX");
+    if (extents && s->dimensions == 0)
+        return qn__user_refuse(p, token, "write INDEX first, as INDEX(i);",
+                               "EXTENT stands before INDEX");
+    if (extents && s->extent[0][0])
+        return qn__user_refuse(p, token, "write all extents in one", "there is a second EXTENT");
+    if (!read_names(p, extents ? s->dimensions : 1, extents ? s->dimensions : QN__USER_DIMENSIONS,
+                    extents ? s->extent : s->index, &count))
+        return 0;
+    s->dimensions = count;
+    return 1;
+}
+
+static int need_number(qn__user_parser *p, const char *what, uint32_t least, uint32_t most,
+                       uint32_t *number) {
+    char text[QN__USER_NAME_MAX + 1], remedy[80];
+    uint64_t value = 0;
+    const qn__user_token *token;
+    if (!qn__user_need(p, ",", "before the number"))
+        return 0;
+    token = qn__user_next(p);
+    qn__user_word(p, token, text);
+    if (token->kind != QN__USER_INTEGER || !qn__user_type_read(QN__USER_U64, text, &value) ||
+        value < least || value > most) {
+        snprintf(remedy, sizeof remedy, "write a number from %u to %u", (unsigned)least,
+                 (unsigned)most);
+        return qn__user_refuse(p, token, remedy, "the %s is missing or out of range", what);
+    }
+    p->at++;
+    *number = (uint32_t)value;
+    return 1;
+}
+
+static int need_border(qn__user_parser *p, qn__user_border *border) {
+    static const char *const borders[] = {"zero", "nearest", "wrap"};
+    if (!qn__user_need(p, ",", "before the border"))
+        return 0;
+    for (int b = 0; b < 3; b++)
+        if (qn__user_take(p, borders[b])) {
+            *border = (qn__user_border)b;
+            return 1;
+        }
+    return qn__user_refuse(p, qn__user_next(p),
+                           "write zero, nearest or wrap: what neighbours outside the space are",
+                           "a HALO needs a border");
+}
+
+/* The default of a scalar, behind its comma. */
+static int read_default(qn__user_parser *p, qn__user_part *part) {
+    char text[QN__USER_NAME_MAX + 2] = "-";
+    const qn__user_token *token = qn__user_next(p);
+    const int negative = qn__user_take(p, "-");
+    const qn__user_token *number = qn__user_next(p);
+    qn__user_word(p, number, text + 1);
+    const size_t size = strlen(text);
+    if (number->kind == QN__USER_REAL && (text[size - 1] == 'f' || text[size - 1] == 'F'))
+        text[size - 1] = '\0';
+    if ((number->kind != QN__USER_REAL && number->kind != QN__USER_INTEGER) ||
+        !qn__user_type_read(part->type, text + !negative, &part->value))
+        return qn__user_refuse(p, token, "write a decimal number, such as 12 or 0.5",
+                               "the default of \"%s\" is no %s", part->name,
+                               qn__user_type_word(part->type));
+    p->at++;
+    part->has_default = 1;
+    return 1;
+}
+
+static int check_result(qn__user_parser *p, const qn__user_token *token,
+                        const qn__user_part *part) {
+    const int sums = part->type == QN__USER_F64 || part->type == QN__USER_F32 ||
+                     part->type == QN__USER_I64 || part->type == QN__USER_U64;
+    if (part->use == QN__USER_SUM && !sums)
+        return qn__user_refuse(p, token, "write double, float, int64_t or uint64_t",
+                               "\"%s\" is no type of a sum", qn__user_type_word(part->type));
+    return 1;
+}
+
+/* What stands between the parentheses of a declaration. */
+static int read_part(qn__user_parser *p, qn__user_use use, qn__user_part *part) {
+    const qn__user_token *token = qn__user_next(p);
+    const int part_kind =
+        use == QN__USER_WHOLE || use == QN__USER_HALOED || qn__user_use_is_result(use);
+    part->use = use;
+    part->type = QN__USER_U8; /* of a COUNT: whether the item counts */
+    if (use != QN__USER_COUNT) {
+        part->type = qn__user_need_type(p);
+        if (part->type == QN__USER_TYPES || !check_result(p, token, part) ||
+            !qn__user_need(p, ",", "behind the type"))
+            return 0;
+    }
+    qn__user_symbol *s =
+        qn__user_declare(p, part_kind ? QN__USER_PART : QN__USER_CONSTANT, part->type);
+    if (!s)
+        return 0;
+    s->part = p->source->parts;
+    strcpy(part->name, s->name);
+    if (use == QN__USER_WHOLE)
+        return need_number(p, "number of dimensions", 1, QN__USER_DIMENSIONS, &part->dimensions);
+    if (use == QN__USER_HALOED)
+        return need_number(p, "reach of the halo", 1, QN__USER_HALO_MAX, &part->halo) &&
+               need_border(p, &part->border);
+    return use != QN__USER_SCALAR || !qn__user_take(p, ",") || read_default(p, part);
+}
+
+static int add_part(qn__user_parser *p, const qn__user_token *token, qn__user_use use) {
+    qn__user_source *s = p->source;
+    if (s->dimensions == 0)
+        return qn__user_refuse(p, token, "begin with INDEX(i); or INDEX(y, x);",
+                               "%s stands before INDEX", qn__user_use_word(use));
+    if (s->parts == QN__USER_PARTS)
+        return qn__user_refuse(p, token, "divide the kernel in two",
+                               "there are more than %d declarations", QN__USER_PARTS);
+    if (!read_part(p, use, &s->part[s->parts]))
+        return 0;
+    s->parts++;
+    return 1;
+}
+
+/* WORD(...); 0 also where no declaration is next: *found tells. */
+static int read_declared(qn__user_parser *p, int *found) {
+    const qn__user_token *token = qn__user_next(p);
+    int word = -1, space = -1;
+    for (int i = 0; i < WORDS && word < 0; i++)
+        if (qn__user_sees(p, qn__user_use_word((qn__user_use)i)))
+            word = i;
+    space = qn__user_sees(p, "INDEX") ? 0 : qn__user_sees(p, "EXTENT") ? 1 : -1;
+    *found = word >= 0 || space >= 0;
+    if (!*found)
+        return 0;
+    p->at++;
+    if (!qn__user_need(p, "(", "behind the word") ||
+        !(space >= 0 ? read_space(p, token, space) : add_part(p, token, (qn__user_use)word)))
+        return 0;
+    return qn__user_need(p, ")", "behind the declaration") &&
+           qn__user_need(p, ";", "behind the declaration");
+}
+
+/* ------------------------------------------------------------------ functions */
+
+static int read_parameters(qn__user_parser *p, qn__user_symbol *function) {
+    if (qn__user_sees(p, "void") && qn__user_token_is(&p->tokens, qn__user_behind(p), ")"))
+        p->at++;
+    while (!qn__user_sees(p, ")")) {
+        if (function->arguments > 0 && !qn__user_need(p, ",", "before the next parameter"))
+            return 0;
+        if (function->arguments == QN__USER_ARGUMENTS)
+            return qn__user_refuse(p, qn__user_next(p), "divide the function in two",
+                                   "a function has more than %d parameters", QN__USER_ARGUMENTS);
+        const int constant = qn__user_take(p, "const");
+        const qn__user_type type = qn__user_need_type(p);
+        if (type == QN__USER_TYPES)
+            return 0;
+        const qn__user_symbol *s =
+            qn__user_declare(p, constant ? QN__USER_CONSTANT : QN__USER_VARIABLE, type);
+        if (!s)
+            return 0;
+        function->argument[function->arguments++] = type;
+        qn__user_write(p, ", %s u_%s", qn__user_type_word(type), s->name);
+    }
+    p->at++;
+    return 1;
+}
+
+/* A function joins the names when it is complete, so that none calls itself. */
+static int read_function(qn__user_parser *p, qn__user_type type) {
+    qn__user_symbol function, *s = qn__user_declare(p, QN__USER_FUNCTION, type);
+    uint32_t assigned = 0;
+    if (!s)
+        return 0;
+    function = *s;
+    p->symbols--;
+    p->own = p->symbols;
+    p->in_kernel = 0;
+    p->result = type;
+    p->at++; /* ( */
+    qn__user_write(p, "QN_INLINE %s u_%s(uint64_t *qn_fault", qn__user_type_word(type),
+                   function.name);
+    if (!read_parameters(p, &function))
+        return 0;
+    qn__user_write(p, ") {(void)qn_fault; ");
+    if (!qn__user_body(p, &assigned))
+        return 0;
+    qn__user_write(p, " return 0;}"); /* what a function without return gives */
+    p->symbols = p->own;
+    if (qn__user_find(p, function.name) || p->symbols == QN__USER_SYMBOLS)
+        return qn__user_refuse(p, qn__user_next(p), "give it another name",
+                               "\"%s\" is declared already", function.name);
+    p->symbol[p->symbols++] = function;
+    return 1;
+}
+
+/* static TYPE NAME( or static const TYPE NAME = */
+static int read_static(qn__user_parser *p) {
+    const qn__user_token *token = qn__user_next(p);
+    p->at++;
+    const int is_inline = qn__user_take(p, "inline"), constant = qn__user_take(p, "const");
+    const qn__user_type type = qn__user_need_type(p);
+    if (type == QN__USER_TYPES)
+        return 0;
+    const int function = qn__user_token_is(&p->tokens, qn__user_behind(p), "(");
+    qn__user_move(p, qn__user_next(p));
+    if (function && !constant)
+        return read_function(p, type);
+    if (!function && constant && !is_inline)
+        return qn__user_constant(p, type);
+    return qn__user_refuse(p, token,
+                           "write static TYPE NAME(...) {...}, or static const TYPE NAME = NUMBER;",
+                           "this is neither a function nor a constant");
+}
+
+static int check_results(qn__user_parser *p, const qn__user_token *token, uint32_t assigned) {
+    const qn__user_source *s = p->source;
+    int results = 0;
+    for (uint32_t i = 0; i < s->parts; i++) {
+        if (!qn__user_use_is_result(s->part[i].use))
+            continue;
+        results++;
+        if (!(assigned >> i & 1))
+            return qn__user_refuse(p, token, "assign it in the kernel, or remove its declaration",
+                                   "the kernel never assigns \"%s\"", s->part[i].name);
+    }
+    if (results == 0)
+        return qn__user_refuse(p, token, "declare an OUTPUT, or a SUM, MIN, MAX or COUNT",
+                               "the kernel has no result");
+    return 1;
+}
+
+static int read_kernel(qn__user_parser *p) {
+    const qn__user_token *token = qn__user_next(p);
+    uint32_t assigned = 0;
+    p->at++;
+    if (p->source->dimensions == 0)
+        return qn__user_refuse(p, token, "begin with INDEX(i); or INDEX(y, x);",
+                               "KERNEL stands before INDEX");
+    p->own = p->symbols;
+    p->in_kernel = 1;
+    qn__user_move(p, qn__user_next(p));
+    qn__user_write(p, "QN_BODY ");
+    if (!qn__user_body(p, &assigned))
+        return 0;
+    qn__user_write(p, "\n");
+    if (qn__user_next(p)->kind != QN__USER_END)
+        return qn__user_refuse(p, qn__user_next(p), "put functions and declarations before KERNEL",
+                               "text stands behind the kernel");
+    return check_results(p, token, assigned);
+}
+
+static int read_all(qn__user_parser *p) {
+    for (;;) {
+        int found = 0;
+        const qn__user_token *token = qn__user_next(p);
+        if (qn__user_sees(p, "KERNEL"))
+            return read_kernel(p);
+        if (token->kind == QN__USER_END)
+            return qn__user_refuse(p, token, "write KERNEL { ... } with what is done for each item",
+                                   "the text has no KERNEL");
+        if (qn__user_sees(p, "static")) {
+            if (!read_static(p))
+                return 0;
+        } else if (!read_declared(p, &found)) {
+            char word[QN__USER_NAME_MAX + 1];
+            qn__user_word(p, token, word);
+            return found
+                       ? 0
+                       : qn__user_refuse(p, token,
+                                         "write INDEX, EXTENT, INPUT, WHOLE, HALO, OUTPUT, SCALAR, "
+                                         "SUM, MIN, MAX, COUNT, static or KERNEL",
+                                         "no declaration begins with \"%s\"", word);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ the whole */
+
+/* The text begins by telling the compiler its own name. */
+static void write_name(qn__text *to, const char *name) {
+    qn__text_add(to, "#line 1 \"");
+    for (const char *c = name; *c; c++)
+        if (*c == '"' || *c == '\\')
+            qn__text_add(to, "\\%c", *c);
+        else
+            qn__text_add(to, "%c", (unsigned char)*c < ' ' ? '?' : *c);
+    qn__text_add(to, "\"\n");
+}
+
+qn_status qn__user_source_read(const char *text, const char *name, qn__user_source *out,
+                               qn_error *err) {
+    *out = (qn__user_source){0};
+    qn__user_parser *p = qn__alloc(1, sizeof *p, err);
+    if (!p)
+        return QN_MEMORY;
+    *p = (qn__user_parser){.source = out, .line = 1, .err = err};
+    qn_status status = qn__user_tokens_read(text, name, &p->tokens, err);
+    if (status == QN_OK) {
+        write_name(&out->functions, name);
+        if (!read_all(p))
+            status = p->status;
+        else if (out->functions.failed)
+            status = qn__fail_memory(err, 1, QN__USER_TEXT_MAX);
+    }
+    qn__user_tokens_release(&p->tokens);
+    qn__free(p);
+    if (status != QN_OK)
+        qn__user_source_release(out);
+    return status;
+}

@@ -1,0 +1,184 @@
+/* The reader of user kernels: what it takes, what it refuses with line and remedy, and what C it
+ * writes. tests/test_kernel.py runs kernels and compares with NumPy. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "job/user_source.h"
+
+#define HEAD "INDEX(i);\nINPUT(float, x);\nWHOLE(int32_t, table, 2);\nOUTPUT(double, y);\n"
+
+static void test_accepted(void **state) {
+    static const char *const texts[] = {
+        HEAD "KERNEL { y = x; }",
+        "#include <quern/kernel_file.h>\n" HEAD "KERNEL { y = 2 * x; }",
+        HEAD "static int twice(int a) { return 2 * a; }\nKERNEL { y = twice(table(0, 1)); }",
+        HEAD "static const double PI = 3.14159;\nstatic const int8_t W[3] = {1, -2, 1};\n"
+             "KERNEL { for (int k = 0; k < 3; k++) if (W[k] > 0) continue; else break; y = PI; }",
+        HEAD "KERNEL { int a[4] = {1, 2}; a[2] = a[1] << 3; unsigned int u = 0xFFu; u >>= 2;\n"
+             "do { u--; } while (u > 1u && !0); y = a[2] > 1 ? u : (float)sqrt(x); return; }",
+        "INDEX(y, x);\nEXTENT(h, w);\nHALO(float, t, 2, wrap);\nOUTPUT(float, o);\nMIN(float, m);\n"
+        "COUNT(n);\nKERNEL { float v = t(-1, 0) + t(0, 2); o = v; m = v; n = x < w - 1 && y < h; }",
+        "INDEX(i);\nSCALAR(double, s, -0.5e3);\nSUM(double, t);\nKERNEL { t = s * i; }",
+    };
+    (void)state;
+    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
+        qn__user_source source;
+        qn_error err = {0};
+        if (qn__user_source_read(texts[k], "k.c", &source, &err) != QN_OK)
+            fail_msg("%s: %s at %s", texts[k], err.what, err.where);
+        qn__user_source_release(&source);
+    }
+}
+
+static void test_refused(void **state) {
+    static const struct {
+        const char *text, *what, *where, *remedy;
+    } cases[] = {
+        {"", "no KERNEL", "line 1, column 1", "write KERNEL"},
+        {"KERNEL { }", "KERNEL stands before INDEX", "line 1", "INDEX(i)"},
+        {HEAD "KERNEL { }", "never assigns \"y\"", "line 5", "assign it"},
+        {HEAD "KERNEL {\n  y = exp(x);\n}", "\"exp\" differ", "line 6, column 7",
+         "docs/kernels.md"},
+        {HEAD "KERNEL { y = sqrtf(x); }", "no function \"sqrtf\"", "line 5", "write sqrt"},
+        {HEAD "KERNEL { y = x; x = 1; }", "\"x\" cannot be changed", "line 5, column 17",
+         "variable"},
+        {HEAD "KERNEL { y = 1; y = y + 1; }", "cannot be read", "column 21", "assign it once"},
+        {HEAD "KERNEL { y += 1; }", "can only be assigned", "line 5", "NAME = x"},
+        {HEAD "KERNEL { static int a = 0; y = a; }", "no \"static\"", "line 5", "anew"},
+        {HEAD "KERNEL { volatile int a = 0; y = a; }", "no \"volatile\"", "line 5", "remove"},
+        {HEAD "KERNEL { asm(); }", "no \"asm\"", "line 5", "in C"},
+        {HEAD "KERNEL { int *p = 0; y = 1; }", "no pointers", "line 5", "INPUT, WHOLE"},
+        {HEAD "KERNEL { y = *x; }", "no pointers", "line 5", "NAME(i)"},
+        {HEAD "KERNEL { y = x[1]; }", "\";\" is missing", "line 5", "docs/kernels.md"},
+        {HEAD "KERNEL { y = table[1]; }", "not read with brackets", "line 5", "NAME(i, j)"},
+        {HEAD "KERNEL { y = table(1); }", "takes 2 arguments", "line 5", "one for each"},
+        {HEAD "KERNEL { table(1, 1) = 2; }", "is an input", "line 5", "OUTPUT"},
+        {HEAD "KERNEL { int a; y = a; }", "no value at first", "line 5", "first value"},
+        {HEAD "KERNEL { long a = 1; y = a; }", "no type of a kernel", "line 5", "int64_t"},
+        {HEAD "KERNEL { y = 1; } int b;", "behind the kernel", "line 5", "before KERNEL"},
+        {HEAD "KERNEL { y = z; }", "\"z\" is not declared", "line 5", "declare"},
+        {HEAD "KERNEL { y = tabel(0, 0); }", "not declared", "line 5", "\"table\""},
+        {HEAD "KERNEL { int a = a; y = a; }", "\"a\" is not declared", "line 5", "declare"},
+        {HEAD "KERNEL { int i = 1; y = i; }", "\"i\" is declared already", "line 5", "another"},
+        {HEAD "static int f(int a) { return f(a); }\nKERNEL { y = f(1); }", "\"f\" is not",
+         "line 5", "declare"},
+        {HEAD "static float f(int a) { return a * x; }\nKERNEL { y = f(1); }", "only the kernel",
+         "line 5", "argument"},
+        {HEAD "KERNEL { y = 1 % x; }", "needs integers", "line 5", "(int)x"},
+        {HEAD "KERNEL { y = ~x; }", "needs an integer", "line 5", "(int)x"},
+        {HEAD "KERNEL { y = 010; }", "no number", "line 5", "octal"},
+        {HEAD "KERNEL { y = 1e999; }", "beyond the range", "line 5", "smaller"},
+        {HEAD "KERNEL { y = 99999999999999999999; }", "64 bits", "line 5", "ull"},
+        {HEAD "KERNEL { y = 'a'; }", "no characters", "line 5", "remove"},
+        {HEAD "KERNEL { if (x = 1) y = 1; }", "\")\" is missing", "line 5", "docs/kernels.md"},
+        {HEAD "KERNEL { y = 1", "the text ends", "line 5", "complete"},
+        {HEAD "KERNEL { break; y = 1; }", "in no loop", "line 5", "return"},
+        {HEAD "KERNEL { goto a; }", "no \"goto\"", "line 5", "loop"},
+        {HEAD "#define A 1\nKERNEL { y = A; }", "preprocessor", "line 5", "static const"},
+        {"INDEX(i);\nSUM(int8_t, s);\nKERNEL { s = 1; }", "no type of a sum", "line 2", "int64_t"},
+        {"INDEX(i);\nHALO(float, a, 1, far);\n", "needs a border", "line 2, column 19", "nearest"},
+        {"INDEX(i);\nHALO(float, a, 99, wrap);\n", "out of range", "line 2", "1 to 64"},
+        {"INDEX(i);\nSCALAR(int8_t, a, 200);\n", "no int8_t", "line 2", "decimal"},
+        {"INDEX(i, i);\n", "declared already", "line 1", "another"},
+        {HEAD "KERNEL { y = 1; /* }", "comment has no end", "line 5", "*/"},
+    };
+    (void)state;
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        qn__user_source source;
+        qn_error err = {0};
+        const qn_status status = qn__user_source_read(cases[k].text, "k.c", &source, &err);
+        if (status != QN_INPUT || !strstr(err.what, cases[k].what) ||
+            !strstr(err.where, cases[k].where) || !strstr(err.remedy, cases[k].remedy))
+            fail_msg("%s: status %d, %s / %s / %s", cases[k].text, (int)status, err.what, err.where,
+                     err.remedy);
+        assert_null(source.functions.data);
+    }
+}
+
+/* The C behind the line that names the file, of a body in which `expression` is assigned. */
+static void expect(const char *expression, const char *wanted) {
+    char text[512];
+    qn__user_source source;
+    qn_error err = {0};
+    snprintf(text, sizeof text,
+             "INDEX(i); INPUT(float, x); INPUT(int32_t, n); INPUT(uint8_t, b); OUTPUT(int32_t, y); "
+             "KERNEL { y = %s; }",
+             expression);
+    if (qn__user_source_read(text, "k.c", &source, &err) != QN_OK)
+        fail_msg("%s: %s", expression, err.what);
+    const char *at = strstr(source.functions.data, "p_y = ");
+    const char *end = strrchr(source.functions.data, ')');
+    assert_non_null(at);
+    at += strlen("p_y = ");
+    if (strlen(wanted) != (size_t)(end - at) || strncmp(at, wanted, strlen(wanted)) != 0)
+        fail_msg("%s: %.*s instead of %s", expression, (int)(end - at), at, wanted);
+    qn__user_source_release(&source);
+}
+
+static void test_written(void **state) {
+    (void)state;
+    expect("n - n - n", "(u_n - u_n - u_n)");
+    expect("n - (n - n)", "(u_n - (u_n - u_n))");
+    expect("n + n * 2 / n", "(u_n + (qn_div_i32(qn_fault, u_n * ((int32_t)2), u_n)))");
+    expect("x", "qn_i32_of_f32(u_x)");
+    expect("(uint8_t)x << 3", "(qn_shl_i32(qn_u8_of_f32(u_x), ((int32_t)3)))");
+    expect("b * 300u", "((int32_t)((u_b * ((uint32_t)300))))");
+    expect("-b", "(-(int32_t)u_b)");
+    expect("n < 2 && x > 0.5", "((u_n < ((int32_t)2)) && (u_x > 0.5))");
+    expect("n ? 1 : 2", "(u_n ? ((int32_t)1) : ((int32_t)2))");
+    expect("18446744073709551615ull % 7", "((int32_t)((qn_rem_u64(qn_fault, "
+                                          "((uint64_t)18446744073709551615ull), ((int32_t)7)))))");
+    expect("min(n, b)", "qn_min_i32(u_n, u_b)");
+    expect("floor(n) + fma(x, x, 1)",
+           "qn_i32_of_f64((qn_floor_f64(u_n) + qn_fma_f32(u_x, u_x, ((int32_t)1))))");
+}
+
+/* Lines of the text are lines of the C, so that a compiler names the user's. */
+static void test_lines(void **state) {
+    qn__user_source source;
+    qn_error err;
+    (void)state;
+    assert_int_equal(
+        qn__user_source_read("INDEX(i);\n\nOUTPUT(int32_t, y);\nKERNEL {\n\n  y =\n\n 7;\n}",
+                             "a\"b.c", &source, &err),
+        QN_OK);
+    const char *text = source.functions.data;
+    assert_memory_equal(text, "#line 1 \"a\\\"b.c\"\n", 17);
+    uint32_t line = 0;
+    for (const char *c = text; c < strstr(text, "((int32_t)7)"); c++)
+        line += *c == '\n';
+    assert_int_equal(line, 8); /* the first one is before line 1 */
+    qn__user_source_release(&source);
+}
+
+/* A compiler bounds the depth of brackets, and reading is recursive. */
+static void test_depth(void **state) {
+    static char text[40000];
+    qn_error err;
+    (void)state;
+    static const char *const nested[] = {"(", "- ", "n / (", "(int)", "sqrt(", "n ? 1 : "};
+    for (size_t k = 0; k < sizeof nested / sizeof *nested; k++) {
+        qn__user_source source;
+        size_t used = (size_t)snprintf(text, sizeof text,
+                                       "INDEX(i); INPUT(int, n); OUTPUT(int, y); KERNEL { y = ");
+        for (int i = 0; i < 300; i++)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s", nested[k]);
+        assert_int_equal(qn__user_source_read(text, "k.c", &source, &err), QN_INPUT);
+        if (!strstr(err.what, "deeper"))
+            fail_msg("%s: %s", nested[k], err.what);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_accepted), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_written),  cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_depth),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,493 @@
+#include "job/user_statement.h"
+
+#include "job/user_expression.h"
+#include <stdio.h>
+#include <string.h>
+
+/* Of an array in a function, which lies on the stack, and of a table of the file. */
+enum { ELEMENTS = 256, TABLE = 4096 };
+
+typedef struct scope {
+    qn__user_parser *p;
+    uint32_t *assigned;
+} scope;
+
+static int read_statement(scope *s, int declares);
+
+/* ------------------------------------------------------------------ declarations */
+
+/* The length between brackets, behind the name of an array. */
+static int read_length(qn__user_parser *p, uint32_t most, uint32_t *length) {
+    char text[QN__USER_NAME_MAX + 1];
+    uint64_t value = 0;
+    const qn__user_token *token = qn__user_next(p);
+    qn__user_word(p, token, text);
+    if (token->kind != QN__USER_INTEGER || !qn__user_type_read(QN__USER_U64, text, &value) ||
+        value < 1 || value > most) {
+        char remedy[80];
+        snprintf(remedy, sizeof remedy, "write a number from 1 to %u", (unsigned)most);
+        return qn__user_refuse(p, token, remedy, "an array needs a length that is a number");
+    }
+    p->at++;
+    *length = (uint32_t)value;
+    return qn__user_need(p, "]", "behind the length");
+}
+
+static int no_value(qn__user_parser *p, const char *name) {
+    return qn__user_refuse(p, qn__user_next(p), "write = and its first value behind the name",
+                           "\"%s\" has no value at first, so what it holds would be chance", name);
+}
+
+/* { value, ... }: elements without one are 0. */
+static int read_elements(qn__user_parser *p, qn__user_type type, uint32_t length,
+                         int (*read)(qn__user_parser *p, qn__user_type type)) {
+    if (!qn__user_need(p, "{", "before the elements"))
+        return 0;
+    qn__user_write(p, "{");
+    for (uint32_t i = 0; i == 0 || qn__user_take(p, ","); i++) {
+        if (i > 0 && qn__user_sees(p, "}"))
+            break;
+        if (i == length)
+            return qn__user_refuse(p, qn__user_next(p), "leave them out, or give a greater length",
+                                   "there are more elements than %u", (unsigned)length);
+        qn__user_write(p, "%s", i > 0 ? ", " : "");
+        if (!read(p, type))
+            return 0;
+    }
+    qn__user_write(p, "}");
+    return qn__user_need(p, "}", "behind the elements");
+}
+
+static int read_value(qn__user_parser *p, qn__user_type type) {
+    return qn__user_expression_as(p, type, NULL);
+}
+
+/* One name of a declaration with its value. */
+static int read_variable(qn__user_parser *p, qn__user_type type, int constant) {
+    qn__user_move(p, qn__user_next(p));
+    qn__user_symbol *v =
+        qn__user_declare(p, constant ? QN__USER_CONSTANT : QN__USER_VARIABLE, type);
+    if (!v)
+        return 0;
+    qn__user_write(p, "%s u_%s", qn__user_type_word(type), v->name);
+    if (qn__user_take(p, "[")) {
+        v->kind = QN__USER_ARRAY;
+        if (constant)
+            return qn__user_refuse(p, qn__user_next(p),
+                                   "remove const, or write a table as static "
+                                   "const before the kernel",
+                                   "an array of a function cannot be const");
+        if (!read_length(p, ELEMENTS, &v->length))
+            return 0;
+        qn__user_write(p, "[%u]", (unsigned)v->length);
+    }
+    if (!qn__user_take(p, "="))
+        return no_value(p, v->name);
+    qn__user_write(p, " = ");
+    /* In C a name is in scope in its own first value, where it has none yet. */
+    p->symbols--;
+    const int read = v->kind == QN__USER_ARRAY ? read_elements(p, type, v->length, read_value)
+                                               : qn__user_expression_as(p, type, NULL);
+    p->symbols++;
+    qn__user_write(p, ";");
+    return read;
+}
+
+/* Each name becomes a declaration of its own. */
+static int read_declaration(qn__user_parser *p) {
+    const int constant = qn__user_take(p, "const");
+    const qn__user_type type = qn__user_need_type(p);
+    if (type == QN__USER_TYPES)
+        return 0;
+    do {
+        qn__user_write(p, " ");
+        if (!read_variable(p, type, constant))
+            return 0;
+    } while (qn__user_take(p, ","));
+    return 1;
+}
+
+/* A number with or without a sign: compilers take nothing else for a constant everywhere. */
+static int read_number(qn__user_parser *p, qn__user_type type) {
+    const qn__user_token *token = qn__user_next(p);
+    const int negative = qn__user_take(p, "-");
+    const qn__user_token *number = qn__user_next(p);
+    qn__user_value v = {.from = qn__user_written(p)};
+    if (number->kind != QN__USER_INTEGER && number->kind != QN__USER_REAL)
+        return qn__user_refuse(p, number, "write the number itself, such as 0.25",
+                               "a constant of the file is a number");
+    qn__user_move(p, number);
+    v.from = qn__user_written(p);
+    if (!qn__user_literal(p, &v))
+        return 0;
+    if (qn__user_type_is_real(v.type) && !qn__user_type_is_real(type))
+        return qn__user_refuse(p, token, "write a number without a point, or another type",
+                               "a real number stands where an integer belongs");
+    if (negative)
+        qn__user_wrap(p, v.from, "(-", ")");
+    qn__user_convert(p, &v, type);
+    return 1;
+}
+
+int qn__user_constant(qn__user_parser *p, qn__user_type type) {
+    qn__user_move(p, qn__user_next(p));
+    qn__user_symbol *v = qn__user_declare(p, QN__USER_CONSTANT, type);
+    if (!v)
+        return 0;
+    v->everywhere = 1;
+    qn__user_write(p, "static const %s u_%s", qn__user_type_word(type), v->name);
+    if (qn__user_take(p, "[")) {
+        v->kind = QN__USER_ARRAY;
+        if (!read_length(p, TABLE, &v->length))
+            return 0;
+        qn__user_write(p, "[%u]", (unsigned)v->length);
+    }
+    qn__user_write(p, " = ");
+    if (!qn__user_take(p, "="))
+        return no_value(p, v->name);
+    if (!(v->kind == QN__USER_ARRAY ? read_elements(p, type, v->length, read_number)
+                                    : read_number(p, type)))
+        return 0;
+    qn__user_write(p, ";");
+    return qn__user_need(p, ";", "behind the constant");
+}
+
+/* ------------------------------------------------------------------ assignments */
+
+/* NAME = value of what all items give. */
+static int write_result(scope *s, const qn__user_symbol *v) {
+    qn__user_parser *p = s->p;
+    const qn__user_part *part = &p->source->part[v->part];
+    const qn__user_token *token = qn__user_next(p);
+    if (!qn__user_take(p, "=")) {
+        const char *remedy =
+            part->use == QN__USER_SUM
+                ? "assign what this item adds, as NAME = x; Quern adds all items up"
+                : "assign its value, as NAME = x";
+        return qn__user_refuse(p, token, remedy, "\"%s\" can only be assigned", v->name);
+    }
+    *s->assigned |= (uint32_t)1 << v->part;
+    if (part->use == QN__USER_MIN || part->use == QN__USER_MAX)
+        qn__user_write(p, "(t_%s = 1, ", v->name);
+    else
+        qn__user_write(p, "(");
+    qn__user_write(p, "p_%s = ", v->name);
+    if (part->use != QN__USER_COUNT) {
+        if (!qn__user_expression_as(p, part->type, NULL))
+            return 0;
+    } else {
+        qn__user_value value;
+        qn__user_write(p, "0 != ");
+        if (!qn__user_expression(p, &value))
+            return 0;
+    }
+    qn__user_write(p, ")");
+    return 1;
+}
+
+/* NAME OP= value, with what stands before written as the left side. */
+static int write_change(qn__user_parser *p, const qn__user_symbol *v, size_t from,
+                        const qn__user_token *sign) {
+    char word[QN__USER_NAME_MAX + 1], target[QN__USER_NAME_MAX + 8];
+    const qn__user_type type = v->type;
+    qn__user_word(p, sign, word);
+    const int step = strcmp(word, "++") == 0 || strcmp(word, "--") == 0;
+    if (strcmp(word, "=") == 0) {
+        qn__user_write(p, " = ");
+        return qn__user_expression_as(p, type, NULL);
+    }
+    if (v->kind == QN__USER_ARRAY)
+        return qn__user_refuse(p, sign, "write a[i] = a[i] + x",
+                               "an element of an array can only be assigned with =");
+    snprintf(target, sizeof target, "u_%s = ", v->name);
+    word[strlen(word) - 1] = '\0';
+    qn__user_value left = {.type = type, .from = from}, right = {.from = qn__user_written(p)};
+    if (step) {
+        right.type = QN__USER_I32;
+        qn__user_write(p, "1");
+    } else if (!qn__user_expression(p, &right)) {
+        return 0;
+    }
+    if (!qn__user_operation(p, sign, word, &left, &right))
+        return 0;
+    qn__user_convert(p, &left, type);
+    qn__user_insert(p, from, target);
+    return 1;
+}
+
+static int is_assignment(const qn__user_parser *p, const qn__user_token *token) {
+    static const char *const signs[] = {
+        "=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++", "--"};
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (qn__user_token_is(&p->tokens, token, signs[i]))
+            return 1;
+    return 0;
+}
+
+static int refuse_target(qn__user_parser *p, const qn__user_token *token, const char *name,
+                         const qn__user_symbol *v) {
+    if (token->kind != QN__USER_NAME)
+        return qn__user_refuse(p, token, "docs/kernels.md lists what a kernel may contain",
+                               "a statement cannot begin with \"%s\"", name);
+    if (!v)
+        return qn__user_refuse(p, token, "declare it with its type where it gets its first value",
+                               "\"%s\" is not declared", name);
+    if (v->kind == QN__USER_PART)
+        return qn__user_refuse(p, token, "declare an OUTPUT for what the kernel writes",
+                               "\"%s\" is an input and cannot be written", name);
+    if (v->kind == QN__USER_FUNCTION)
+        return qn__user_refuse(p, token, "use its result",
+                               "a call of \"%s\" changes nothing as a statement", name);
+    return qn__user_refuse(p, token, "use a variable of your own", "\"%s\" cannot be changed",
+                           name);
+}
+
+static int read_assignment(scope *s) {
+    qn__user_parser *p = s->p;
+    char name[QN__USER_NAME_MAX + 1];
+    const qn__user_token *first = qn__user_next(p), *step = NULL;
+    if (qn__user_take(p, "++") || qn__user_take(p, "--"))
+        step = first;
+    const qn__user_token *token = qn__user_next(p);
+    qn__user_word(p, token, name);
+    const qn__user_symbol *v = token->kind == QN__USER_NAME ? qn__user_find(p, name) : NULL;
+    const int own = v && v >= p->symbol + p->own;
+    qn__user_move(p, token);
+    if (v && v->kind == QN__USER_PART && p->in_kernel && !step &&
+        qn__user_use_is_result(p->source->part[v->part].use)) {
+        p->at++;
+        return write_result(s, v);
+    }
+    if (!v || !own || (v->kind != QN__USER_VARIABLE && v->kind != QN__USER_ARRAY))
+        return refuse_target(p, token, name, v);
+    p->at++;
+    const size_t from = qn__user_written(p);
+    qn__user_write(p, "u_%s", name);
+    if (v->kind == QN__USER_ARRAY && !qn__user_element(p, v))
+        return 0;
+    const qn__user_token *sign = step ? step : qn__user_next(p);
+    if (!is_assignment(p, sign))
+        return qn__user_refuse(p, sign, "assign a value, as x = y + 1",
+                               "a statement that changes nothing");
+    p->at += !step;
+    return write_change(p, v, from, sign);
+}
+
+/* Assignments with commas between, as in the head of a loop. */
+static int read_assignments(scope *s) {
+    do {
+        if (!read_assignment(s))
+            return 0;
+        if (qn__user_sees(s->p, ","))
+            qn__user_write(s->p, ", ");
+    } while (qn__user_take(s->p, ","));
+    return 1;
+}
+
+/* ------------------------------------------------------------------ statements */
+
+static int read_condition(scope *s) {
+    qn__user_value v;
+    qn__user_write(s->p, "(");
+    if (!qn__user_need(s->p, "(", "before the condition") || !qn__user_expression(s->p, &v) ||
+        !qn__user_need(s->p, ")", "behind the condition"))
+        return 0;
+    qn__user_write(s->p, ")");
+    return 1;
+}
+
+static int read_block(scope *s) {
+    qn__user_parser *p = s->p;
+    const uint32_t symbols = p->symbols;
+    if (!qn__user_need(p, "{", "before the statements"))
+        return 0;
+    qn__user_write(p, "{");
+    while (!qn__user_sees(p, "}"))
+        if (!read_statement(s, 1))
+            return 0;
+    qn__user_move(p, qn__user_next(p));
+    p->at++;
+    p->symbols = symbols;
+    qn__user_write(p, "}");
+    return 1;
+}
+
+/* In braces whatever the text has, because a declaration becomes several. */
+static int read_branch(scope *s) {
+    qn__user_write(s->p, "{");
+    if (!read_statement(s, 0))
+        return 0;
+    qn__user_write(s->p, "}");
+    return 1;
+}
+
+static int read_if(scope *s) {
+    qn__user_write(s->p, "if ");
+    if (!read_condition(s) || !read_branch(s))
+        return 0;
+    if (!qn__user_take(s->p, "else"))
+        return 1;
+    qn__user_write(s->p, " else ");
+    return read_branch(s);
+}
+
+static int read_loop_body(scope *s) {
+    s->p->loops++;
+    const int read = read_branch(s);
+    s->p->loops--;
+    return read;
+}
+
+static int read_while(scope *s) {
+    qn__user_write(s->p, "while ");
+    return read_condition(s) && read_loop_body(s);
+}
+
+static int read_do(scope *s) {
+    qn__user_write(s->p, "do ");
+    if (!read_loop_body(s) || !qn__user_need(s->p, "while", "behind the loop's body"))
+        return 0;
+    qn__user_write(s->p, " while ");
+    if (!read_condition(s))
+        return 0;
+    qn__user_write(s->p, ";");
+    return qn__user_need(s->p, ";", "behind the condition");
+}
+
+/* The parts between parentheses; what comes first stands before the loop, in a block with it. */
+static int read_for_head(scope *s) {
+    qn__user_parser *p = s->p;
+    qn__user_value v;
+    if (!qn__user_need(p, "(", "behind for"))
+        return 0;
+    if (qn__user_sees_type(p) || qn__user_sees(p, "const")) {
+        if (!read_declaration(p))
+            return 0;
+    } else if (!qn__user_sees(p, ";")) {
+        if (!read_assignments(s))
+            return 0;
+        qn__user_write(p, ";");
+    }
+    qn__user_write(p, " for (;");
+    if (!qn__user_need(p, ";", "behind the first part of for") ||
+        (!qn__user_sees(p, ";") && !qn__user_expression(p, &v)) ||
+        !qn__user_need(p, ";", "behind the condition of for"))
+        return 0;
+    qn__user_write(p, "; ");
+    if ((!qn__user_sees(p, ")") && !read_assignments(s)) ||
+        !qn__user_need(p, ")", "behind the last part of for"))
+        return 0;
+    qn__user_write(p, ")");
+    return 1;
+}
+
+static int read_for(scope *s) {
+    const uint32_t symbols = s->p->symbols;
+    qn__user_write(s->p, "{");
+    if (!read_for_head(s) || !read_loop_body(s))
+        return 0;
+    s->p->symbols = symbols;
+    qn__user_write(s->p, "}");
+    return 1;
+}
+
+static int read_return(scope *s) {
+    qn__user_parser *p = s->p;
+    if (p->in_kernel) {
+        qn__user_write(p, "return;");
+        return qn__user_need(p, ";", "behind return: the kernel assigns its results");
+    }
+    qn__user_write(p, "return ");
+    if (!qn__user_expression_as(p, p->result, NULL))
+        return 0;
+    qn__user_write(p, ";");
+    return qn__user_need(p, ";", "behind the result");
+}
+
+static int read_leap(scope *s, const char *word) {
+    if (s->p->loops == 0)
+        return qn__user_refuse(s->p, qn__user_next(s->p), "use return to end the function",
+                               "\"%s\" stands in no loop", word);
+    qn__user_write(s->p, "%s;", word);
+    return qn__user_need(s->p, ";", "behind the word");
+}
+
+/* Words of C that a kernel lacks, with the way to do without. */
+static int refuse_word(qn__user_parser *p, const qn__user_token *token, const char *word) {
+    static const struct {
+        const char *word, *remedy;
+    } words[] = {{"goto", "use a loop with break, or a function with return"},
+                 {"switch", "use if and else"},
+                 {"static", "a variable of a function is computed anew for each item"},
+                 {"volatile", "remove the word"},
+                 {"register", "remove the word"},
+                 {"asm", "write it in C"},
+                 {"__asm__", "write it in C"},
+                 {"typedef", "write the type itself"},
+                 {"enum", "write static const int NAME = 1; before the kernel"},
+                 {"extern", "declare arrays with INPUT, WHOLE, HALO and OUTPUT"}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i].word, word) == 0)
+            return qn__user_refuse(p, token, words[i].remedy, "a kernel has no \"%s\"", word);
+    return 1;
+}
+
+static int read_simple(scope *s, int declares) {
+    qn__user_parser *p = s->p;
+    if (qn__user_sees_type(p) || qn__user_sees(p, "const")) {
+        if (!declares)
+            return qn__user_refuse(p, qn__user_next(p), "put it into braces",
+                                   "a declaration alone does nothing here");
+        return read_declaration(p) && qn__user_need(p, ";", "behind the declaration");
+    }
+    if (!read_assignments(s))
+        return 0;
+    qn__user_write(p, ";");
+    return qn__user_need(p, ";", "behind the statement");
+}
+
+static int read_kind(scope *s, const char *word, int declares) {
+    static const struct {
+        const char *word;
+        int (*read)(scope *s);
+    } kinds[] = {{"if", read_if},
+                 {"for", read_for},
+                 {"while", read_while},
+                 {"do", read_do},
+                 {"return", read_return}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kinds[i].word, word) == 0) {
+            s->p->at++;
+            return kinds[i].read(s);
+        }
+    if (strcmp(word, "break") == 0 || strcmp(word, "continue") == 0) {
+        s->p->at++;
+        return read_leap(s, word);
+    }
+    return read_simple(s, declares);
+}
+
+static int read_statement(scope *s, int declares) {
+    qn__user_parser *p = s->p;
+    char word[QN__USER_NAME_MAX + 1];
+    const qn__user_token *token = qn__user_next(p);
+    qn__user_move(p, token);
+    qn__user_word(p, token, word);
+    if (token->kind == QN__USER_END)
+        return qn__user_refuse(p, token, "close it with }", "the text ends inside a function");
+    if (!qn__user_deeper(p) || !refuse_word(p, token, word))
+        return 0;
+    int read = 1;
+    if (strcmp(word, "{") == 0)
+        read = read_block(s);
+    else if (!qn__user_take(p, ";"))
+        read = read_kind(s, word, declares);
+    p->depth--;
+    qn__user_write(p, " ");
+    return read && p->source->functions.failed ? qn__user_no_memory(p) : read;
+}
+
+int qn__user_body(qn__user_parser *p, uint32_t *assigned) {
+    scope s = {p, assigned};
+    return read_block(&s);
+}

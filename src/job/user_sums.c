@@ -1,0 +1,156 @@
+#include "job/user_sums.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ one item */
+
+/* A value of a real type as binary64, which holds every float. */
+static double real_at(const void *values, qn__user_type type, int64_t i) {
+    return type == QN__USER_F32 ? (double)((const float *)values)[i] : ((const double *)values)[i];
+}
+
+static void add_integer(qn__exact_sum *sum, const void *values, qn__user_type type, int64_t i) {
+    const uint64_t bits = ((const uint64_t *)values)[i];
+    const int negative = type == QN__USER_I64 && bits >> 63;
+    qn__exact_add_scaled(sum, negative ? 0 - bits : bits, 0, negative);
+}
+
+#define COMPARE(type)                                                                              \
+    do {                                                                                           \
+        type x, y;                                                                                 \
+        memcpy(&x, a, sizeof x);                                                                   \
+        memcpy(&y, b, sizeof y);                                                                   \
+        return x < y ? -1 : x > y;                                                                 \
+    } while (0)
+
+/* -1, 0 or 1: a is less than b, equal or greater. Zeros are equal whatever their sign. */
+static int compare(qn__user_type type, const void *a, const void *b) {
+    switch (type) {
+    case QN__USER_I8:
+        COMPARE(int8_t);
+    case QN__USER_I16:
+        COMPARE(int16_t);
+    case QN__USER_I32:
+        COMPARE(int32_t);
+    case QN__USER_I64:
+        COMPARE(int64_t);
+    case QN__USER_U8:
+        COMPARE(uint8_t);
+    case QN__USER_U16:
+        COMPARE(uint16_t);
+    case QN__USER_U32:
+        COMPARE(uint32_t);
+    case QN__USER_U64:
+        COMPARE(uint64_t);
+    case QN__USER_F32:
+        COMPARE(float);
+    default:
+        COMPARE(double);
+    }
+}
+
+/* Keeps the better one of the total's and this one; of equal ones that of the first item. */
+static void take(qn__user_total *total, const qn__user_part *part, const void *value, int64_t item,
+                 uint64_t count) {
+    const int order = total->count > 0 ? compare(part->type, value, &total->value) : 0;
+    const int better = part->use == QN__USER_MIN ? order < 0 : order > 0;
+    if (total->count == 0 || better || (order == 0 && item < total->item)) {
+        total->value = 0;
+        memcpy(&total->value, value, qn__user_type_size(part->type));
+        total->item = item;
+    }
+    total->count += count;
+}
+
+/* ------------------------------------------------------------------ many items */
+
+static int64_t add_reals(qn__user_total *total, qn__user_type type, const void *values,
+                         int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
+        const double x = real_at(values, type, i);
+        if (!isfinite(x))
+            return i;
+        qn__exact_add(&total->sum, x);
+    }
+    return -1;
+}
+
+int64_t qn__user_total_add(qn__user_total *total, const qn__user_part *part, const void *values,
+                           const uint8_t *took, int64_t first, int64_t count) {
+    const char *at = values;
+    const uint32_t size = qn__user_type_size(part->type);
+    if (part->use == QN__USER_SUM && qn__user_type_is_real(part->type))
+        return add_reals(total, part->type, values, count);
+    for (int64_t i = 0; i < count; i++) {
+        if (part->use == QN__USER_SUM)
+            add_integer(&total->sum, values, part->type, i);
+        else if (part->use == QN__USER_COUNT)
+            total->count += ((const uint8_t *)values)[i] != 0;
+        else if (took[i])
+            take(total, part, at + (size_t)i * size, first + i, 1);
+    }
+    return -1;
+}
+
+void qn__user_total_merge(qn__user_total *total, const qn__user_part *part, qn__user_total *other) {
+    if (part->use == QN__USER_SUM)
+        qn__exact_merge(&total->sum, &other->sum);
+    else if (part->use == QN__USER_COUNT)
+        total->count += other->count;
+    else if (other->count > 0)
+        take(total, part, &other->value, other->item, other->count);
+}
+
+/* ------------------------------------------------------------------ results */
+
+/* The number of the type nearest to the exact sum, ties to even. 0: it is beyond the range. */
+static int round_real(qn__exact_sum *sum, qn__user_type type, uint64_t *value) {
+    qn__natural natural;
+    const int sign = qn__exact_magnitude(sum, &natural), narrow = type == QN__USER_F32;
+    double rounded = 0;
+    if (sign != 0) {
+        int place, rest = 0;
+        const uint64_t bits = qn__natural_leading_bits(&natural, &place, &rest);
+        const int width = 64 - __builtin_clzll(bits), least = narrow ? -149 : -1074;
+        int unit = width + place - (narrow ? 24 : 53);
+        unit = unit < least ? least : unit;
+        const int drop = unit - place;
+        uint64_t kept = drop <= 0 ? bits : drop > 63 ? 0 : bits >> drop;
+        if (drop > 0 && drop <= 64) {
+            const uint64_t half = (uint64_t)1 << (drop - 1), lost = bits & (half * 2 - 1);
+            kept += lost > half || (lost == half && (rest || kept & 1));
+        }
+        rounded = ldexp((double)kept, drop <= 0 ? place : unit); /* exact: kept has 53 bits */
+    }
+    rounded = sign < 0 ? -rounded : rounded;
+    const float single = (float)rounded;
+    *value = 0;
+    memcpy(value, narrow ? (const void *)&single : (const void *)&rounded, narrow ? 4 : 8);
+    return narrow ? isfinite(single) : isfinite(rounded);
+}
+
+static int whole_number(qn__exact_sum *sum, qn__user_type type, uint64_t *value) {
+    qn__natural n;
+    const int sign = qn__exact_magnitude(sum, &n);
+    uint64_t magnitude = 0;
+    for (int i = 0; i < n.size; i++) {
+        const int place = n.place + 32 * i;
+        if (place >= 64 && n.digit[i] != 0)
+            return 0;
+        if (place >= 0 && place < 64)
+            magnitude |= (uint64_t)n.digit[i] << place;
+    }
+    *value = sign < 0 ? 0 - magnitude : magnitude;
+    if (type == QN__USER_U64)
+        return sign >= 0;
+    return magnitude <= (uint64_t)INT64_MAX + (sign < 0);
+}
+
+int qn__user_total_value(qn__user_total *total, const qn__user_part *part, uint64_t *value) {
+    if (part->use == QN__USER_SUM)
+        return qn__user_type_is_real(part->type) ? round_real(&total->sum, part->type, value)
+                                                 : whole_number(&total->sum, part->type, value);
+    *value = part->use == QN__USER_COUNT ? total->count : total->value;
+    return 1;
+}

@@ -1,0 +1,30 @@
+/* What a user kernel makes of all items: exact sums, counts, and extremes with their first item.
+ * None depends on the order in which items are taken. */
+#ifndef QN_JOB_USER_SUMS_H
+#define QN_JOB_USER_SUMS_H
+
+#include "job/user_source.h"
+#include "num/exact_sum.h"
+
+/* All zeros: of no items. */
+typedef struct qn__user_total {
+    qn__exact_sum sum;
+    uint64_t count; /* items that count; of a MIN or MAX those that took part */
+    int64_t item;   /* of a MIN or MAX: the first item with the value */
+    uint64_t value; /* its bytes, at the lowest address */
+} qn__user_total;
+
+/* Adds `count` items from item `first` on. values: one of the part's type for each; took: of a MIN
+ * or MAX, whether the item assigned one. No value is NaN. Returns -1, or the place of the first
+ * that is infinite in a SUM. */
+int64_t qn__user_total_add(qn__user_total *total, const qn__user_part *part, const void *values,
+                           const uint8_t *took, int64_t first, int64_t count);
+
+/* Adds another total of the same part. */
+void qn__user_total_merge(qn__user_total *total, const qn__user_part *part, qn__user_total *other);
+
+/* The result, as the bytes of the part's type; of a COUNT as uint64_t. 0 where it does not fit. A
+ * MIN or MAX in which no item took part has no result: ask for `count`. */
+int qn__user_total_value(qn__user_total *total, const qn__user_part *part, uint64_t *value);
+
+#endif

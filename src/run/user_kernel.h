@@ -1,0 +1,59 @@
+/* The state of a qn_kernel (quern/kernel.h). */
+#ifndef QN_RUN_USER_KERNEL_H
+#define QN_RUN_USER_KERNEL_H
+
+#include "job/user_array.h"
+#include "job/user_compile.h"
+#include "job/user_run.h"
+#include <quern/kernel.h>
+
+/* What a declaration is bound to, and what became of it. */
+typedef struct qn__user_bound {
+    qn__user_array array; /* of an input or output; memory of a caller is not owned */
+    char *path;           /* its file, or NULL */
+    int lent;             /* `array` is memory of a caller */
+    uint64_t scalar;      /* the bytes of its value */
+    int has_scalar;
+    char digest[65];   /* of the array, where it was asked for */
+    char wanted[65];   /* by the recipe that is replayed; "": none */
+    char text[40];     /* the value of a scalar, or of a result */
+    int has_value;     /* `text` is a result */
+    char expected[40]; /* the same by the recipe */
+    int expects;       /* 1: the recipe has a result with that value; 2: one without a value */
+    uint64_t item[QN_KERNEL_DIMENSIONS];
+    uint64_t count;
+    uint64_t expected_item[QN_KERNEL_DIMENSIONS];
+} qn__user_bound;
+
+struct qn_kernel {
+    char *text, *name;
+    qn__user_source source;
+    qn__user_code code;
+    int compiled;
+    uint64_t shape[QN_KERNEL_DIMENSIONS]; /* of the index space, as it was set; 0: it was not */
+    qn__user_bound part[QN__USER_PARTS];
+    int is_recipe; /* it came from a recipe */
+    int has_run;
+    qn_kernel_report report;
+    qn__user_job job; /* of the last run */
+};
+
+/* The declaration of that name; QN__USER_PARTS: there is none. */
+uint32_t qn__user_part_named(const qn_kernel *kernel, const char *name);
+
+/* Makes a kernel of a text, which is copied. */
+qn_status qn__user_kernel_make(const char *text, const char *name, qn_kernel **out, qn_error *err);
+
+/* Runs it. With `digests` those of all arrays are computed. Outputs without a place get memory of
+ * their own. Writes no file. */
+qn_status qn__user_kernel_compute(qn_kernel *kernel, const qn_kernel_options *options, int digests,
+                                  qn_error *err);
+
+/* The recipe of the last run as a JSON text. */
+void qn__user_recipe_write(const qn_kernel *kernel, qn__text *out);
+
+/* Reads a recipe into a new kernel. `path` is for messages. */
+qn_status qn__user_recipe_read(const char *json, size_t size, const char *path, qn_kernel **out,
+                               qn_error *err);
+
+#endif

@@ -1,0 +1,435 @@
+/* Running a user's kernel: shapes, the pool, results, files. */
+#include "run/user_kernel.h"
+
+#include "base/argument.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/float_state.h"
+#include "base/memory.h"
+#include "base/sized.h"
+#include <quern/device.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ options */
+
+void qn_kernel_options_init(qn_kernel_options *options) {
+    QN__OWN_FLOATS;
+    if (options)
+        *options = (qn_kernel_options){.size = sizeof *options};
+}
+
+/* "cpu" or "cpu:N". */
+static qn_status read_devices(const qn_kernel_options *o, int *threads, qn_error *err) {
+    const char *devices = o->devices ? o->devices : "auto";
+    uint64_t n = 0;
+    *threads = o->threads > 0 ? o->threads : qn__cores();
+    if (strcmp(devices, "auto") == 0 || strcmp(devices, "cpu") == 0)
+        return QN_OK;
+    if (strncmp(devices, "cpu:", 4) == 0 && qn__parse_u64(devices + 4, strlen(devices + 4), &n) &&
+        n >= 1 && n <= 4096) {
+        *threads = (int)n;
+        return QN_OK;
+    }
+    qn__fail(err, QN_UNSUPPORTED, "kernels do not run on \"%s\", only on the CPU", devices);
+    qn__at(err, "`kernel.devices`");
+    return qn__remedy(err, QN_UNSUPPORTED, "write cpu, or cpu:4 for four of its cores");
+}
+
+static qn_status check_options(const qn_kernel_options *o, int *threads, qn_error *err) {
+    if (o->threads < 0 || o->threads > 4096) {
+        qn__fail(err, QN_USAGE, "a kernel cannot run on %d threads", o->threads);
+        qn__at(err, "`kernel.threads`");
+        return qn__remedy(err, QN_USAGE, "give 1 to 4096, or 0 for every core");
+    }
+    if (o->grain > (uint64_t)1 << 32) {
+        qn__fail(err, QN_USAGE, "the grain has more than 2^32 items");
+        qn__at(err, "`kernel.grain`");
+        return qn__remedy(err, QN_USAGE, "leave it out");
+    }
+    return read_devices(o, threads, err);
+}
+
+/* ------------------------------------------------------------------ shapes */
+
+static int has_space(qn__user_use use) {
+    return use == QN__USER_INPUT || use == QN__USER_HALOED || use == QN__USER_OUTPUT;
+}
+
+/* Whose shape the index space has, for messages: the first array, or `kernel.shape`. */
+typedef struct space {
+    uint64_t shape[QN_KERNEL_DIMENSIONS];
+    const char *of;
+} space;
+
+static qn_status join_shape(const qn_kernel *k, const qn__user_array *a, const char *name, space *s,
+                            qn_error *err) {
+    char one[72], other[72];
+    const uint32_t dimensions = k->source.dimensions;
+    if (!s->of) {
+        memcpy(s->shape, a->shape, dimensions * sizeof *s->shape);
+        s->of = name;
+        return QN_OK;
+    }
+    if (memcmp(s->shape, a->shape, dimensions * sizeof *s->shape) == 0)
+        return QN_OK;
+    qn__user_shape_text(dimensions, s->shape, one);
+    qn__user_shape_text(dimensions, a->shape, other);
+    qn__fail(err, QN_USAGE, "\"%s\" has the shape %s, and \"%s\" %s", s->of, one, name, other);
+    qn__at(err, "%s", k->name);
+    return qn__remedy(err, QN_USAGE,
+                      "arrays of the index space have one shape; declare others as WHOLE");
+}
+
+/* An array that must be there. */
+static qn_status need(const qn_kernel *k, uint32_t part, qn_error *err) {
+    const qn__user_part *p = &k->source.part[part];
+    const qn__user_bound *b = &k->part[part];
+    if (p->use == QN__USER_SCALAR   ? b->has_scalar
+        : p->use == QN__USER_OUTPUT ? b->path || b->lent || k->is_recipe
+                                    : p->use > QN__USER_OUTPUT || b->array.data != NULL)
+        return QN_OK;
+    if (p->use == QN__USER_SCALAR)
+        qn__fail(err, QN_USAGE, "the scalar \"%s\" has no value", p->name);
+    else if (b->path)
+        qn__fail(err, QN_IO, "cannot read %s, the array for \"%s\"", b->path, p->name);
+    else
+        qn__fail(err, QN_USAGE, "there is no array for \"%s\"", p->name);
+    qn__at(err, "%s(%s, %s) in %s", qn__user_use_word(p->use), qn__user_type_word(p->type), p->name,
+           k->name);
+    if (p->use == QN__USER_SCALAR)
+        return qn__remedy(err, err ? err->status : QN_USAGE, "add `kernel.scalar` %s=VALUE",
+                          p->name);
+    if (p->use == QN__USER_OUTPUT)
+        return qn__remedy(err, QN_USAGE, "add `kernel.output` %s=FILE.npy", p->name);
+    return qn__remedy(err, b->path ? QN_IO : QN_USAGE, "add `kernel.input` %s=FILE.npy", p->name);
+}
+
+static qn_status find_space(const qn_kernel *k, space *s, qn_error *err) {
+    qn_status status = QN_OK;
+    *s = (space){.of = NULL};
+    if (k->shape[0] > 0) {
+        memcpy(s->shape, k->shape, sizeof s->shape);
+        s->of = "the given shape";
+    }
+    for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++)
+        status = need(k, i, err);
+    for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++) {
+        const qn__user_bound *b = &k->part[i];
+        /* An output of an earlier run follows the shape of this one. */
+        if (has_space(k->source.part[i].use) && b->array.data &&
+            (k->source.part[i].use != QN__USER_OUTPUT || b->lent))
+            status = join_shape(k, &b->array, k->source.part[i].name, s, err);
+    }
+    if (status != QN_OK || s->of)
+        return status;
+    qn__fail(err, QN_USAGE, "no array says how many items there are");
+    qn__at(err, "%s", k->name);
+    return qn__remedy(err, QN_USAGE, "add `kernel.shape` with a length for each index, as %s",
+                      k->source.dimensions == 1   ? "1000000"
+                      : k->source.dimensions == 2 ? "600x800"
+                                                  : "64x64x64");
+}
+
+/* ------------------------------------------------------------------ the job */
+
+static qn_status make_outputs(qn_kernel *k, const space *s, qn_error *err) {
+    qn_status status = QN_OK;
+    for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++) {
+        qn__user_array *a = &k->part[i].array;
+        if (k->source.part[i].use != QN__USER_OUTPUT || k->part[i].lent)
+            continue;
+        qn__user_array_release(a);
+        *a = (qn__user_array){.type = k->source.part[i].type, .dimensions = k->source.dimensions};
+        memcpy(a->shape, s->shape, sizeof a->shape);
+        status = qn__user_array_make(a, err);
+    }
+    return status;
+}
+
+static void fill_job(qn_kernel *k, const space *s, uint64_t grain) {
+    qn__user_job *job = &k->job;
+    *job = (qn__user_job){
+        .source = &k->source, .grain = k->code.grain, .items_of_grain = (int64_t)grain};
+    const uint32_t skip = QN_KERNEL_DIMENSIONS - k->source.dimensions;
+    for (uint32_t d = 0; d < QN_KERNEL_DIMENSIONS; d++)
+        job->extent[d] = d < skip ? 1 : (int64_t)s->shape[d - skip];
+    for (uint32_t i = 0; i < k->source.parts; i++) {
+        job->array[i] = k->part[i].array.data;
+        job->scalar[i] = &k->part[i].scalar;
+        for (uint32_t d = 0; d < k->part[i].array.dimensions; d++)
+            job->length[i * QN__USER_DIMENSIONS + d] = (int64_t)k->part[i].array.shape[d];
+    }
+}
+
+static qn_status overflow(const qn_kernel *k, uint32_t part, qn_error *err) {
+    const qn__user_part *p = &k->source.part[part];
+    qn__fail(err, QN_NUMERIC, "the sum \"%s\" is beyond the range of %s", p->name,
+             qn__user_type_word(p->type));
+    qn__at(err, "SUM(%s, %s) in %s", qn__user_type_word(p->type), p->name, k->name);
+    return qn__remedy(err, QN_NUMERIC, "scale what the items add, or sum another type");
+}
+
+static qn_status take_results(qn_kernel *k, qn__user_total *total, qn_error *err) {
+    for (uint32_t i = 0; i < k->source.parts; i++) {
+        const qn__user_part *p = &k->source.part[i];
+        qn__user_bound *b = &k->part[i];
+        uint64_t value = 0, item = (uint64_t)total[i].item;
+        if (p->use < QN__USER_SUM)
+            continue;
+        if (!qn__user_total_value(&total[i], p, &value))
+            return overflow(k, i, err);
+        const int extreme = p->use == QN__USER_MIN || p->use == QN__USER_MAX;
+        b->count = total[i].count;
+        b->has_value = !extreme || b->count > 0;
+        qn__user_type_print(p->use == QN__USER_COUNT ? QN__USER_U64 : p->type, &value, b->text);
+        for (uint32_t d = k->source.dimensions; d-- > 0; item /= k->report.shape[d])
+            b->item[d] = extreme ? item % k->report.shape[d] : 0;
+    }
+    return QN_OK;
+}
+
+static qn_status digest_arrays(qn_kernel *k, qn__pool *pool, qn_error *err) {
+    qn_status status = QN_OK;
+    for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++)
+        if (k->source.part[i].use <= QN__USER_OUTPUT)
+            status = qn__user_array_digest(&k->part[i].array, pool, k->part[i].digest, err);
+    return status;
+}
+
+static qn_status run_on(qn_kernel *k, qn__pool *pool, int digests, qn_error *err) {
+    qn__user_total *total = qn__alloc(QN__USER_PARTS, sizeof *total, err);
+    if (!total)
+        return QN_MEMORY;
+    const double begin = qn__now();
+    qn_status status = qn__user_job_run(&k->job, pool, total, err);
+    k->report.seconds = qn__now() - begin;
+    if (status == QN_OK)
+        status = take_results(k, total, err);
+    if (status == QN_OK && digests)
+        status = digest_arrays(k, pool, err);
+    qn__free(total);
+    return status;
+}
+
+static qn_status compile(qn_kernel *k, qn_error *err) {
+    const double begin = qn__now();
+    if (k->compiled)
+        return QN_OK;
+    const qn_status status = qn__user_code_make(&k->source, &k->code, err);
+    k->compiled = status == QN_OK;
+    k->report.compile_seconds = qn__now() - begin;
+    return status;
+}
+
+qn_status qn__user_kernel_compute(qn_kernel *k, const qn_kernel_options *options, int digests,
+                                  qn_error *err) {
+    int threads = 1;
+    space s;
+    qn__pool *pool = NULL;
+    k->has_run = 0;
+    k->report = (qn_kernel_report){.size = sizeof k->report, .dimensions = k->source.dimensions};
+    qn_status status = check_options(options, &threads, err);
+    if (status == QN_OK)
+        status = find_space(k, &s, err);
+    if (status == QN_OK)
+        status = compile(k, err);
+    if (status == QN_OK)
+        status = make_outputs(k, &s, err);
+    if (status == QN_OK)
+        status = qn__pool_create(threads, 1, &pool, err);
+    if (status == QN_OK) {
+        fill_job(k, &s, options->grain);
+        memcpy(k->report.shape, s.shape, sizeof k->report.shape);
+        k->report.items = (uint64_t)qn__user_job_items(&k->job);
+        k->report.threads = threads;
+        k->report.cached = k->code.cached;
+        k->report.compiler = k->code.compiler;
+        k->report.note = k->code.note;
+        status = run_on(k, pool, digests, err);
+    }
+    qn__pool_destroy(pool);
+    k->has_run = status == QN_OK;
+    return status;
+}
+
+/* ------------------------------------------------------------------ files */
+
+static void drop_all(qn__writer **writer, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        qn__writer_drop(writer[i]);
+}
+
+/* Opens all files before the work, so that a folder that is missing is known at once. */
+static qn_status open_files(const qn_kernel *k, const char *recipe,
+                            qn__writer *writer[QN__USER_PARTS + 1], qn_error *err) {
+    qn_status status = QN_OK;
+    for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++)
+        if (k->source.part[i].use == QN__USER_OUTPUT && k->part[i].path)
+            status = qn__writer_create(k->part[i].path, &writer[i], err);
+    if (status == QN_OK && recipe)
+        status = qn__writer_create(recipe, &writer[QN__USER_PARTS], err);
+    return status;
+}
+
+/* Fills all files before the first is renamed. */
+static qn_status fill_files(const qn_kernel *k, qn__writer *writer[QN__USER_PARTS + 1],
+                            qn_error *err) {
+    qn_status status = QN_OK;
+    qn__text recipe = {0};
+    for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++)
+        if (writer[i])
+            status = qn__user_array_write(&k->part[i].array, writer[i], err);
+    if (status == QN_OK && writer[QN__USER_PARTS]) {
+        qn__user_recipe_write(k, &recipe);
+        status = recipe.failed
+                     ? qn__fail_memory(err, 1, recipe.size)
+                     : qn__writer_add(writer[QN__USER_PARTS], recipe.data, recipe.size, err);
+    }
+    qn__text_release(&recipe);
+    return status;
+}
+
+static qn_status commit_files(qn__writer *writer[QN__USER_PARTS + 1], qn_error *err) {
+    qn_status status = QN_OK;
+    for (uint32_t i = 0; i <= QN__USER_PARTS && status == QN_OK; i++)
+        if (writer[i]) {
+            status = qn__writer_commit(writer[i], err);
+            writer[i] = NULL;
+        }
+    return status;
+}
+
+static qn_status take_options(const char *function, const qn_kernel_options *options,
+                              qn_kernel_options *own, qn_error *err) {
+    const qn__sized what = {function, "options", "qn_kernel_options", sizeof *own};
+    qn_kernel_options_init(own);
+    return options ? qn__sized_take(&what, options, own, err) : QN_OK;
+}
+
+qn_status qn_kernel_run(qn_kernel *k, const qn_kernel_options *options, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_AS(k, "kernel", err);
+    qn_kernel_options own;
+    qn__writer *writer[QN__USER_PARTS + 1] = {NULL};
+    qn_status status = take_options(__func__, options, &own, err);
+    if (status == QN_OK)
+        status = open_files(k, own.recipe, writer, err);
+    if (status == QN_OK)
+        status = qn__user_kernel_compute(k, &own, own.recipe != NULL, err);
+    if (status == QN_OK)
+        status = fill_files(k, writer, err);
+    if (status == QN_OK)
+        status = commit_files(writer, err);
+    drop_all(writer, QN__USER_PARTS + 1);
+    return status;
+}
+
+/* ------------------------------------------------------------------ after the run */
+
+static qn_status check_run(const qn_kernel *k, qn_error *err) {
+    if (k->has_run)
+        return QN_OK;
+    qn__fail(err, QN_USAGE, "the kernel has no results, because no run has succeeded");
+    return qn__remedy(err, QN_USAGE, "call qn_kernel_run first");
+}
+
+qn_status qn_kernel_report_get(const qn_kernel *k, qn_kernel_report *report, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_AS(k, "kernel", err);
+    QN__NEED(report, err);
+    qn_status status = qn__sized_check(QN__SIZED("report", qn_kernel_report), report, err);
+    if (status == QN_OK)
+        status = check_run(k, err);
+    if (status == QN_OK)
+        qn__sized_give(QN__SIZED("report", qn_kernel_report), &k->report, report, report->size);
+    return status;
+}
+
+qn_status qn_kernel_result_get(const qn_kernel *k, const char *name, qn_kernel_result *result,
+                               qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_AS(k, "kernel", err);
+    QN__NEED(name, err);
+    QN__NEED(result, err);
+    qn_status status = qn__sized_check(QN__SIZED("result", qn_kernel_result), result, err);
+    if (status == QN_OK)
+        status = check_run(k, err);
+    if (status != QN_OK)
+        return status;
+    const uint32_t i = qn__user_part_named(k, name);
+    if (i == QN__USER_PARTS || !qn__user_use_is_result(k->source.part[i].use))
+        return qn__fail(err, QN_USAGE, "the kernel has no result \"%s\"", name);
+    const qn__user_bound *b = &k->part[i];
+    qn_kernel_result own = {.size = sizeof own,
+                            .digest = b->digest,
+                            .path = b->path,
+                            .value = b->has_value ? b->text : NULL,
+                            .count = b->count};
+    memcpy(own.item, b->item, sizeof own.item);
+    qn__sized_give(QN__SIZED("result", qn_kernel_result), &own, result, result->size);
+    return QN_OK;
+}
+
+/* ------------------------------------------------------------------ replay */
+
+static qn_status differs(const qn_kernel *k, uint32_t part, const char *before, const char *now,
+                         qn_error *err) {
+    qn__fail(err, QN_DIFFERS, "the replay differs: \"%s\" is %s in the recipe, and %s now",
+             k->source.part[part].name, before, now);
+    return qn__remedy(err, QN_DIFFERS,
+                      "either the recipe was changed, or a compiler or processor computed wrongly: "
+                      "set CC to another compiler to find out");
+}
+
+static qn_status check_inputs(qn_kernel *k, qn_error *err) {
+    qn_status status = QN_OK;
+    for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++) {
+        qn__user_bound *b = &k->part[i];
+        if (k->source.part[i].use >= QN__USER_OUTPUT || !b->array.data)
+            continue;
+        status = qn__user_array_digest(&b->array, NULL, b->digest, err);
+        if (status != QN_OK || strcmp(b->digest, b->wanted) == 0)
+            continue;
+        qn__fail(err, QN_MISMATCH, "the array for \"%s\" is not the one that the recipe names",
+                 k->source.part[i].name);
+        qn__at(err, "%s", b->path ? b->path : k->name);
+        status = qn__remedy(err, QN_MISMATCH, "name the right one: add `kernel.input` %s=FILE.npy",
+                            k->source.part[i].name);
+    }
+    return status;
+}
+
+static qn_status compare(const qn_kernel *k, qn_error *err) {
+    for (uint32_t i = 0; i < k->source.parts; i++) {
+        const qn__user_bound *b = &k->part[i];
+        const qn__user_use use = k->source.part[i].use;
+        if (use == QN__USER_OUTPUT && strcmp(b->digest, b->wanted) != 0)
+            return differs(k, i, b->wanted, b->digest, err);
+        if (use < QN__USER_SUM)
+            continue;
+        const char *before = b->expects == 1 ? b->expected : "nothing";
+        const char *now = b->has_value ? b->text : "nothing";
+        if (strcmp(before, now) != 0)
+            return differs(k, i, before, now, err);
+        if (b->has_value && memcmp(b->item, b->expected_item, sizeof b->item) != 0)
+            return differs(k, i, "of another item", "of this one", err);
+    }
+    return QN_OK;
+}
+
+qn_status qn_kernel_replay(qn_kernel *k, const qn_kernel_options *options, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_AS(k, "kernel", err);
+    qn_kernel_options own;
+    qn_status status = take_options(__func__, options, &own, err);
+    if (status == QN_OK && !k->is_recipe) {
+        qn__fail(err, QN_USAGE, "the kernel is not of a recipe");
+        return qn__remedy(err, QN_USAGE, "open it with qn_kernel_from_recipe");
+    }
+    if (status == QN_OK)
+        status = check_inputs(k, err);
+    if (status == QN_OK)
+        status = qn__user_kernel_compute(k, &own, 1, err);
+    return status == QN_OK ? compare(k, err) : status;
+}

@@ -1,0 +1,162 @@
+/* Kernels over memory, through the public functions. tests/test_kernel.py has those over files. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <quern/kernel.h>
+
+enum { ITEMS = 5000 };
+
+static qn_kernel *kernel_of(const char *text) {
+    qn_kernel *k;
+    qn_error err;
+    if (qn_kernel_read(text, "k.c", &k, &err) != QN_OK)
+        fail_msg("%s %s", err.what, err.where);
+    return k;
+}
+
+static qn_status run(qn_kernel *k, int threads, uint64_t grain, qn_error *err) {
+    qn_kernel_options o;
+    qn_kernel_options_init(&o);
+    o.threads = threads;
+    o.grain = grain;
+    return qn_kernel_run(k, &o, err);
+}
+
+/* One text for all that can go wrong while it runs, because a compiler takes its time. */
+static const char faulty[] =
+    "INDEX(i);\nINPUT(float, x);\nWHOLE(int32_t, t, 1);\nSCALAR(int, how, 0);\nOUTPUT(float, y);\n"
+    "SUM(double, s);\nMIN(float, least);\n"
+    "KERNEL {\n    int a[3] = {1, 2, 3};\n    y = x;\n    s = x;\n"
+    "    if (x > 2) least = x;\n    if (i < 1234 + 0 * how) return;\n"
+    "    if (how == 1) y = t(i);\n    if (how == 2) y = 1 / (int)x;\n"
+    "    if (how == 3) y = a[(int)i];\n    if (how == 4) y = sqrt(x - 2);\n"
+    "    if (how == 5) s = 1 / (x * 0.0);\n}\n";
+
+static void test_faults(void **state) {
+    static const char *const what[] = {NULL,
+                                       "\"t\" has no number",
+                                       "divided by zero",
+                                       "no such element",
+                                       "\"y\" is not a number",
+                                       "\"s\" is infinite"};
+    static float x[ITEMS], y[ITEMS];
+    int32_t t[4] = {0};
+    const uint64_t shape[1] = {ITEMS}, four[1] = {4};
+    qn_error err = {0};
+    qn_kernel *k = kernel_of(faulty);
+    (void)state;
+    for (int i = 0; i < ITEMS; i++)
+        x[i] = i == 3000 ? 0.5f : i == 1234 ? 1 : 4;
+    x[1234] = 0.25f; /* the integer 0, the root of a number below 0 */
+    assert_int_equal(qn_kernel_bind(k, "x", x, shape, 1, NULL), QN_OK);
+    assert_int_equal(qn_kernel_bind(k, "y", y, shape, 1, NULL), QN_OK);
+    assert_int_equal(qn_kernel_bind(k, "t", t, four, 1, NULL), QN_OK);
+    if (run(k, 1, 0, &err) == QN_UNSUPPORTED) {
+        print_message("no C compiler: %s\n", err.what);
+        qn_kernel_free(k);
+        skip();
+    }
+    for (int how = 1; how < 6; how++)
+        for (int threads = 1; threads < 4; threads++) {
+            char number[8];
+            snprintf(number, sizeof number, "%d", how);
+            assert_int_equal(qn_kernel_set(k, "how", number, NULL), QN_OK);
+            assert_int_equal(run(k, threads, 100, &err), QN_NUMERIC);
+            if (!strstr(err.what, what[how]) || strcmp(err.where, "item 1234") != 0 || !*err.remedy)
+                fail_msg("%d: %s at %s", how, err.what, err.where);
+        }
+    qn_kernel_result result = {.size = sizeof result};
+    assert_int_equal(qn_kernel_result_get(k, "s", &result, NULL), QN_USAGE); /* no run succeeded */
+    assert_int_equal(qn_kernel_set(k, "how", "0", NULL), QN_OK);
+    assert_int_equal(run(k, 3, 7, &err), QN_OK);
+    assert_memory_equal(x, y, sizeof x);
+    assert_int_equal(qn_kernel_result_get(k, "s", &result, NULL), QN_OK);
+    assert_string_equal(result.value, "19992.75");
+    assert_int_equal(qn_kernel_result_get(k, "least", &result, NULL), QN_OK);
+    assert_string_equal(result.value, "4");
+    assert_true(result.item[0] == 0 && result.count == ITEMS - 2);
+    for (int i = 0; i < ITEMS; i++) /* nobody takes part */
+        x[i] = 1;
+    assert_int_equal(run(k, 2, 0, &err), QN_OK);
+    assert_int_equal(qn_kernel_result_get(k, "least", &result, NULL), QN_OK);
+    assert_null(result.value);
+    qn_kernel_free(k);
+}
+
+static void refuse(qn_status status, qn_status wanted, const qn_error *err, const char *what) {
+    if (status != wanted || !strstr(err->what, what) || !*err->remedy)
+        fail_msg("status %d: %s / %s", (int)status, err->what, err->remedy);
+}
+
+/* What is refused before anything is compiled. */
+static void test_refused(void **state) {
+    float x[6] = {0};
+    const uint64_t two[2] = {2, 3}, other[2] = {3, 2}, none[2] = {0, 3};
+    qn_error err = {0};
+    (void)state;
+    qn_kernel *k = kernel_of("INDEX(y, x);\nINPUT(float, a);\nHALO(float, b, 1, zero);\n"
+                             "SCALAR(uint8_t, n);\nOUTPUT(float, c);\nKERNEL { c = a * n; }");
+    refuse(qn_kernel_set(k, "n", "256", &err), QN_USAGE, &err, "no value of the scalar \"n\"");
+    refuse(qn_kernel_set(k, "a", "1", &err), QN_USAGE, &err, "no scalar \"a\"");
+    assert_string_equal(err.remedy, "it has: n");
+    refuse(qn_kernel_bind(k, "n", x, two, 2, &err), QN_USAGE, &err, "no array \"n\"");
+    refuse(qn_kernel_bind(k, "a", x, two, 1, &err), QN_USAGE, &err, "has 2 dimensions");
+    refuse(qn_kernel_bind(k, "a", x, none, 2, &err), QN_USAGE, &err, "length of 0");
+    refuse(qn_kernel_set_shape(k, two, 1, &err), QN_USAGE, &err, "has 2 dimensions");
+    refuse(run(k, 1, 0, &err), QN_USAGE, &err, "no array for \"a\"");
+    assert_int_equal(qn_kernel_bind(k, "a", x, two, 2, &err), QN_OK);
+    assert_int_equal(qn_kernel_bind(k, "b", x, other, 2, &err), QN_OK);
+    refuse(run(k, 1, 0, &err), QN_USAGE, &err, "\"n\" has no value");
+    assert_int_equal(qn_kernel_set(k, "n", "255", &err), QN_OK);
+    refuse(run(k, 1, 0, &err), QN_USAGE, &err, "no array for \"c\"");
+    assert_int_equal(qn_kernel_bind(k, "c", x, other, 2, &err), QN_OK);
+    refuse(run(k, 1, 0, &err), QN_USAGE, &err, "\"a\" has the shape 2x3, and \"b\" 3x2");
+    refuse(run(k, -1, 0, &err), QN_USAGE, &err, "-1 threads");
+    qn_kernel_options o;
+    qn_kernel_options_init(&o);
+    o.devices = "cuda:0";
+    refuse(qn_kernel_run(k, &o, &err), QN_UNSUPPORTED, &err, "only on the CPU");
+    refuse(qn_kernel_replay(k, NULL, &err), QN_USAGE, &err, "not of a recipe");
+    qn_kernel_free(k);
+    k = kernel_of("INDEX(i);\nOUTPUT(float, c);\nKERNEL { c = i; }");
+    assert_int_equal(qn_kernel_bind_file(k, "c", "c.npy", &err), QN_OK);
+    refuse(run(k, 1, 0, &err), QN_USAGE, &err, "how many items");
+    qn_kernel_free(k);
+}
+
+static void test_declarations(void **state) {
+    (void)state;
+    qn_kernel *k = kernel_of("INDEX(y, x);\nWHOLE(int8_t, w, 3);\nSCALAR(float, f, 0.1);\n"
+                             "HALO(double, h, 4, wrap);\nCOUNT(n);\nKERNEL { n = 1; }");
+    qn_kernel_part p = {.size = sizeof p};
+    qn_error err;
+    assert_int_equal(qn_kernel_dimensions(k), 2);
+    assert_int_equal(qn_kernel_parts(k), 4);
+    assert_int_equal(qn_kernel_part_get(k, 0, &p, &err), QN_OK);
+    assert_true(p.use == QN_KERNEL_WHOLE && p.dimensions == 3 && !p.text);
+    assert_string_equal(p.type, "int8");
+    assert_int_equal(qn_kernel_part_get(k, 1, &p, &err), QN_OK);
+    assert_string_equal(p.text, "0.1");
+    assert_int_equal(qn_kernel_part_get(k, 2, &p, &err), QN_OK);
+    assert_true(p.use == QN_KERNEL_HALO && p.dimensions == 2 && p.reach == 4);
+    assert_int_equal(qn_kernel_part_get(k, 3, &p, &err), QN_OK);
+    assert_true(p.use == QN_KERNEL_COUNT && p.dimensions == 0);
+    assert_string_equal(p.name, "n");
+    assert_int_equal(qn_kernel_part_get(k, 4, &p, &err), QN_USAGE);
+    qn_kernel_free(k);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_declarations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,283 @@
+"""Kernels of users: `quern run` and the replay of its recipes, compared with NumPy."""
+
+import json
+import os
+import shutil
+import subprocess
+import time
+
+import numpy
+import pytest
+
+from builds import ROOT
+
+if not (shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")):
+    pytest.skip("no C compiler", allow_module_level=True)
+
+HEAD = "#include <quern/kernel_file.h>\n"
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def run(quern, tmp_path, cache):
+    """run(text, option=...) writes k.c and calls quern run in the test's folder."""
+    def call(text, *words, status=0, env=None, command=None):
+        if text is not None:
+            (tmp_path / "k.c").write_text(text)
+        done = subprocess.run([quern, *(command or ["run", "--kernel", "k.c"]), *map(str, words)],
+                              cwd=tmp_path, capture_output=True, text=True,
+                              env={**os.environ, "QUERN_CACHE": str(cache), **(env or {})})
+        assert done.returncode == status, (done.stdout, done.stderr)
+        return done
+    return call
+
+
+def results(done):
+    return json.loads(done.stdout)["results"]
+
+
+MAP = HEAD + """INDEX(i);
+INPUT(float, price); INPUT(int8_t, kind); WHOLE(double, rate, 2); SCALAR(float, part, 0.1);
+OUTPUT(double, cost); OUTPUT(uint8_t, low); SUM(double, all); MIN(double, least); MAX(float, most);
+COUNT(cheap); SUM(int64_t, kinds);
+static double weigh(double a, float b) { if (a > 50) return a * b; return a; }
+KERNEL {
+    const int k = kind;
+    double c = 0;
+    for (int j = 0; j < length(rate, 1); j++)
+        c += weigh(price, part) * rate(k < 0 ? -k % 3 : k % 3, j);
+    cost = c; all = c; least = c; low = (uint8_t)c; most = price; cheap = price < 10; kinds = kind;
+}
+"""
+
+
+def map_inputs(folder, count):
+    draw = numpy.random.default_rng(5)
+    price = draw.uniform(0, 100, count).astype("float32")
+    kind = draw.integers(-128, 128, count).astype("int8")
+    rate = draw.standard_normal((3, 4))
+    for name, array in (("price", price), ("kind", kind), ("rate", rate.astype(">f8"))):
+        numpy.save(folder / f"{name}.npy", array)
+    return price, kind, rate
+
+
+INPUTS = ["--in", "price=price.npy", "--in", "kind=kind.npy", "--in", "rate=rate.npy",
+          "--out", "cost=cost.npy", "--out", "low=low.npy"]
+
+
+def test_map_and_sums(run, tmp_path):
+    price, kind, rate = map_inputs(tmp_path, 20_011)
+    got = results(run(MAP, *INPUTS, "--json", "--grain", 1000, "--threads", 3))
+    wide, part = price.astype("float64"), numpy.float64(numpy.float32(0.1))
+    weight = numpy.where(wide > 50, wide * part, wide)
+    row = numpy.abs(kind.astype(int)) % 3
+    cost = numpy.zeros(len(price))
+    for j in range(4):
+        cost = cost + weight * rate[row, j]
+    assert numpy.load(tmp_path / "cost.npy").tobytes() == cost.tobytes()
+    clamped = numpy.clip(numpy.trunc(cost), 0, 255).astype("uint8")
+    assert numpy.load(tmp_path / "low.npy").tobytes() == clamped.tobytes()
+    import math
+    assert float(got["all"]["value"]) == math.fsum(cost)
+    assert float(got["least"]["value"]) == cost.min() and got["least"]["item"] == [int(cost.argmin())]
+    assert numpy.float32(got["most"]["value"]) == price.max()
+    assert got["most"]["item"] == [int(price.argmax())]
+    assert int(got["cheap"]["value"]) == (price < 10).sum()
+    assert int(got["kinds"]["value"]) == kind.sum(dtype="int64")
+
+
+def test_same_bytes_and_replay(run, tmp_path):
+    """Threads, grains and a compiler that optimises nothing change no byte."""
+    map_inputs(tmp_path, 4001)
+    plain = tmp_path / "plain-cc"
+    plain.write_text('#!/bin/sh\nexec cc "$@" -O0\n')
+    plain.chmod(0o755)
+    seen = set()
+    others = [{"CC": str(plain)}] + [{"CC": c} for c in ("gcc", "clang") if shutil.which(c)]
+    for words, env in [(["--threads", 1], {}), (["--devices", "cpu:3", "--grain", 7], {}),
+                       *[([], env) for env in others]]:
+        run(MAP, *INPUTS, *words, env=env)
+        seen.add(b"".join((tmp_path / f).read_bytes()
+                          for f in ("cost.npy", "low.npy", "cost.recipe.json")))
+    assert len(seen) == 1
+    done = run(None, "cost.recipe.json", command=["replay"])
+    assert done.stdout.endswith("replay: identical, cost.recipe.json\n")
+    (tmp_path / "price.npy").rename(tmp_path / "moved.npy")
+    done = run(None, "cost.recipe.json", command=["replay"], status=1)
+    assert "price.npy" in done.stderr and "--in price=FILE.npy" in done.stderr
+    run(None, "cost.recipe.json", "--in", "price=moved.npy", command=["replay"])
+    done = run(None, "cost.recipe.json", "--in", "price=moved.npy", "--seed", 1, command=["replay"], status=2)
+    done = run(None, "cost.recipe.json", "--in", "price=moved.npy", "--trace", "t", command=["replay"], status=2)
+    assert "--trace does nothing for the recipe of a kernel" in done.stderr
+    array = numpy.load(tmp_path / "moved.npy")
+    array[7] += 1
+    numpy.save(tmp_path / "price.npy", array)
+    done = run(None, "cost.recipe.json", command=["replay"], status=1)
+    assert 'the array for "price" is not the one' in done.stderr
+    recipe = json.loads((tmp_path / "cost.recipe.json").read_text())
+    recipe["results"]["all"] = "1"
+    (tmp_path / "changed.json").write_text(json.dumps(recipe))
+    done = run(None, "changed.json", "--in", "price=moved.npy", command=["replay"], status=3)
+    assert '"all" is 1 in the recipe' in done.stderr
+
+
+def test_example(run, tmp_path):
+    """The kernel of docs/kernels.md, item by item as NumPy computes it."""
+    text = (ROOT / "examples" / "kernels" / "mandelbrot.c").read_text()
+    assert f"```c\n{text}```" in (ROOT / "docs" / "kernels.md").read_text()
+    height, width, size = 48, 64, 0.05
+    got = results(run(text, "--shape", f"{height}x{width}", "--out", "steps=steps.npy", "--set", "left=-2.25",
+                      "--set", f"size={size}", "--json"))
+    cx = numpy.broadcast_to(-2.25 + size * numpy.arange(width), (height, width))
+    cy = numpy.broadcast_to(size * (numpy.arange(height)[:, None] - height // 2), (height, width))
+    a, b, steps = numpy.zeros(cx.shape), numpy.zeros(cx.shape), numpy.zeros(cx.shape, "int32")
+    for _ in range(1000):
+        inside = a * a + b * b <= 4
+        a, b = numpy.where(inside, [a * a - b * b + cx, 2 * a * b + cy], [a, b])
+        steps += inside
+    assert (numpy.load(tmp_path / "steps.npy") == steps).all()
+    assert int(got["inside"]["value"]) == (steps == 1000).sum() > 100
+
+
+STENCIL = HEAD + """INDEX(%s);
+HALO(%s, a, 2, %s);
+OUTPUT(%s, b);
+KERNEL { b = %s; }
+"""
+
+
+@pytest.mark.parametrize("kind, names, shape, taps", [
+    ("float", "y, x", (37, 41), [(-2, 0), (0, 1), (1, -2), (0, 0)]),
+    ("int64_t", "z, y, x", (5, 7, 300), [(0, 0, 2), (-1, 2, 0), (2, -2, -2)]),
+    ("uint16_t", "x", (1000,), [(-2,), (2,), (1,)]),
+])
+def test_stencil(run, tmp_path, kind, names, shape, taps):
+    """Each border, in one to three dimensions, against NumPy's padding."""
+    dtype = {"float": "float32"}.get(kind, kind.removesuffix("_t"))
+    a = numpy.random.default_rng(3).integers(0, 1000, shape).astype(dtype)
+    numpy.save(tmp_path / "a.npy", a)
+    for border, mode in (("zero", "constant"), ("nearest", "edge"), ("wrap", "wrap"))[len(shape) - 1:]:
+        sum_of = " + ".join(f"{k + 2} * a({', '.join(map(str, tap))})" for k, tap in enumerate(taps))
+        run(STENCIL % (names, kind, border, kind, sum_of), "--in", "a=a.npy", "--out", "b=b.npy", "--quiet")
+        wide = numpy.pad(a, 2, mode=mode)
+        want = sum(((k + 2) * wide[tuple(slice(2 + d, 2 + d + n) for d, n in zip(tap, shape))]
+                    for k, tap in enumerate(taps)), numpy.zeros(shape, dtype))
+        assert (numpy.load(tmp_path / "b.npy") == want.astype(dtype)).all(), border
+
+
+NUMBERS = HEAD + """INDEX(i);
+INPUT(double, x); INPUT(int32_t, n); INPUT(int32_t, m); INPUT(float, f);
+OUTPUT(int32_t, quotient); OUTPUT(int32_t, rest); OUTPUT(int32_t, left); OUTPUT(int32_t, right);
+OUTPUT(int32_t, product); OUTPUT(uint8_t, byte); OUTPUT(int64_t, whole); OUTPUT(double, near);
+OUTPUT(float, fused); OUTPUT(float, rounded);
+KERNEL {
+    quotient = n / m; rest = n % m; left = n << m; right = n >> m; product = n * m;
+    byte = (uint8_t)x; whole = (int64_t)x; near = fmin(fmax(rint(x), -5), 5.5);
+    fused = fma(f, f, -f); rounded = f * f - f;
+}
+"""
+
+
+def test_arithmetic(run, tmp_path):
+    """What C leaves open has the meaning that docs/kernels.md gives it."""
+    draw = numpy.random.default_rng(9)
+    n = draw.integers(-2**31, 2**31, 3000).astype("int32")
+    m = draw.integers(-100, 100, 3000).astype("int32")
+    m[m == 0] = 3
+    n[:4], m[:4] = -2**31, [-1, 1, -2, 33]
+    x = draw.standard_normal(3000) * 10.0 ** draw.integers(-3, 25, 3000)
+    x[:7] = [255.9, 256, -0.9, 2.0**63, -2.0**63, numpy.inf, -numpy.inf]
+    f = draw.standard_normal(3000).astype("float32")
+    words = ["--quiet"]
+    for name, array in (("x", x), ("n", n), ("m", m), ("f", f)):
+        numpy.save(tmp_path / f"{name}.npy", array)
+        words += ["--in", f"{name}={name}.npy"]
+    names = "quotient rest left right product byte whole near fused rounded".split()
+    run(NUMBERS, *words, *[w for name in names for w in ("--out", f"{name}=o-{name}.npy")])
+    got = {name: numpy.load(tmp_path / f"o-{name}.npy") for name in names}
+    wide, by = n.astype("int64"), m.astype("int64")
+    quotient = (numpy.abs(wide) // numpy.abs(by) * numpy.sign(wide) * numpy.sign(by))
+    with numpy.errstate(all="ignore"):
+        trunc = numpy.trunc(x)
+        whole = numpy.where(x >= 2.0**63, 2**63 - 1,
+                            numpy.where(x <= -2.0**63, -2**63, trunc).astype("int64"))
+        whole[x >= 2.0**63] = 2**63 - 1
+        double = f.astype("float64")
+        # A product of two floats is exact in double; the difference of that and a float may not be.
+        exact = [float(numpy.float32(v)) for v in [numpy.longdouble(a) * a - numpy.longdouble(a) for a in double]]
+    want = {"quotient": quotient.astype("int32"), "rest": (wide - quotient * by).astype("int32"),
+            "left": (wide << (by & 31)).astype("int32"), "right": (wide >> (by & 31)).astype("int32"),
+            "product": (wide * by).astype("int32"), "byte": numpy.clip(trunc, 0, 255).astype("uint8"),
+            "whole": whole, "near": numpy.minimum(numpy.maximum(numpy.rint(x), -5), 5.5),
+            "fused": numpy.array(exact, "float32"), "rounded": f * f - f}
+    for name in names:
+        assert (got[name] == want[name]).all(), name
+
+
+def test_refused_inputs(run, tmp_path):
+    numpy.save(tmp_path / "a.npy", numpy.zeros((3, 4)))
+    numpy.save(tmp_path / "f.npy", numpy.asfortranarray(numpy.zeros((3, 4), "float32")))
+    numpy.save(tmp_path / "s.npy", numpy.zeros((3, 5), "float32"))
+    numpy.save(tmp_path / "g.npy", numpy.zeros((3, 4), "float32"))
+    numpy.save(tmp_path / "c.npy", numpy.zeros((3, 4), "complex64"))
+    text = HEAD + "INDEX(y, x);\nINPUT(float, a);\nINPUT(float, b);\nOUTPUT(float, o);\nKERNEL { o = a + b; }\n"
+    both = ["--in", "a=g.npy", "--in", "b=g.npy"]
+    for words, status, says in [
+            (["--in", "a=a.npy"], 1, "\"a\" of the kernel is float32, and the file holds float64"),
+            (["--in", "a=f.npy"], 1, "numpy.ascontiguousarray"),
+            (["--in", "a=c.npy"], 1, "complex"),
+            (["--in", "a=none.npy"], 1, "none.npy"),
+            (["--in", "a=g.npy"], 2, "there is no array for \"b\""),
+            (["--in", "z=g.npy"], 2, "it has: a, b"),
+            (["--in", "a"], 2, "is not NAME=VALUE"),
+            (["--in", "a=g.npy", "--in", "b=s.npy", "--out", "o=o.npy"], 2, "has the shape 3x4, and \"b\" 3x5"),
+            ([*both, "--out", "o=g.npy"], 2, "--out o"),
+            ([*both, "--out", "o=k.c"], 2, "--kernel"),
+            ([*both, "--out", "o=no/o.npy"], 1, "no/o.npy"),
+            ([*both, "--in", "o=g.npy"], 2, "write --out"),
+            ([*both, "--set", "a=1"], 2, "no scalar"),
+            ([*both, "--out", "o=o.npy", "--shape", "3x5"], 2, "the given shape"),
+            ([*both, "--out", "o=o.npy", "--shape", "3y5"], 2, "--shape cannot be"),
+            ([*both, "--out", "o=o.npy", "--devices", "opencl"], 1, "only on the CPU"),
+            ([*both], 2, "add --out o=FILE.npy")]:
+        done = run(text, *words, status=status)
+        assert says in done.stderr, (words, done.stderr)
+    assert not (tmp_path / "o.npy").exists() and not list(tmp_path.glob("*.json"))
+
+
+def test_refused_texts(run, tmp_path):
+    done = run("INDEX(i);\nOUTPUT(float, o);\nKERNEL {\n    o = sin(i);\n}\n", status=1)
+    assert "sin" in done.stderr and "k.c, line 4, column 9" in done.stderr
+    (tmp_path / "k.c").write_bytes(b"INDEX(i); // \xff\n")
+    assert "UTF-8" in run(None, status=1).stderr
+
+
+def test_compilers(run, tmp_path, quern, cache):
+    """No compiler, one that fails, one that computes wrongly; a failed item leaves no file."""
+    text = HEAD + "INDEX(i);\nINPUT(float, x);\nOUTPUT(float, o);\nKERNEL { o = x - 4 + 4; }\n"
+    numpy.save(tmp_path / "x.npy", numpy.array([1, numpy.nan, numpy.nan], "float32"))
+    words = ["--in", "x=x.npy", "--out", "o=o.npy"]
+    assert "CC names" in run(text, *words, status=1, env={"CC": "no-such-cc"}).stderr
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert "install gcc or clang" in run(text, *words, status=1, env={"PATH": str(empty), "CC": ""}).stderr
+    fast = tmp_path / "fast-cc"
+    fast.write_text('#!/bin/sh\nexec cc "$@" -ff' 'ast-math\n')
+    fast.chmod(0o755)
+    assert "otherwise than C says" in run(text, *words, status=1, env={"CC": str(fast)}).stderr
+    assert "did not compile" in run(text, *words, status=1, env={"CC": "false"}).stderr
+    done = run(text, *words, status=1)
+    assert "not a number (NaN)" in done.stderr and "item 1\n" in done.stderr
+    assert not (tmp_path / "o.npy").exists() and not (tmp_path / "o.recipe.json").exists()
+    # What is damaged in the cache is compiled again.
+    kept = list(cache.glob("*.kernel"))
+    assert kept
+    for file in kept:
+        file.write_bytes(file.read_bytes()[:-100])
+    numpy.save(tmp_path / "x.npy", numpy.ones(3, "float32"))
+    assert not json.loads(run(text, *words, "--json").stdout)["cached"]
+    assert json.loads(run(text, *words, "--json").stdout)["cached"]
