@@ -59,13 +59,8 @@ static const char *next_key(const chosen *c, int run, uint32_t *n) {
 }
 
 static void print_cell(const char *text) {
-    int shown = 0;
     putchar(' ');
-    for (const char *c = text; *c && shown < 22; c++) {
-        shown += ((unsigned char)*c & 0xc0) != 0x80;
-        putchar((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c);
-    }
-    printf("%*s", 23 - shown, "");
+    printf("%*s", 23 - runs_print(text, 22), "");
 }
 
 static void print_row(const chosen *c, const char *name, const char *(*text)(const qn_run_info *)) {
@@ -156,6 +151,8 @@ static int run(const command *self, int argc, char **argv) {
         code = runs_find(c.runs, given.operand[r], &c.index[r]);
         if (code < 0)
             code = runs_info(c.runs, c.index[r], &c.info[r]);
+        if (code < 0)
+            code = runs_check(c.runs, c.index[r], &c.info[r]);
         c.count++;
     }
     if (code < 0 && f.json)

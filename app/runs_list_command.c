@@ -21,20 +21,10 @@ static const option list_options[] = {{.heading = "Options",
                                       RUNS_OPTION(offsetof(list_flags, runs)),
                                       {.name = NULL}};
 
-/* Names are a user's: without what a terminal would obey, and cut. */
-static void print_name(const char *name) {
-    int shown = 0;
-    for (const char *c = name; *c && shown < 24; c++) {
-        shown += ((unsigned char)*c & 0xc0) != 0x80;
-        putchar((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c);
-    }
-    printf("%*s", shown < 24 ? 24 - shown : 0, "");
-}
-
 static void print_line(const qn_run_info *info) {
     char score[RUNS_SCORE];
     printf("%-12.12s  ", info->id);
-    print_name(info->name);
+    printf("%*s", 24 - runs_print(info->name, 24), "");
     printf("  %-20.20s  %-11.11s  %6" PRIu64 "  %-14s  %.12s\n", info->started, info->state,
            info->epochs, runs_score(info, score), info->model);
 }

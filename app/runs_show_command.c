@@ -5,6 +5,7 @@
 #include "message.h"
 #include "runs.h"
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -25,8 +26,7 @@ static void print_text(const char *name, const char *text) {
     if (!*text)
         return;
     printf("%-16s ", name);
-    for (const char *c = text; *c; c++)
-        putchar((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c);
+    runs_print(text, INT_MAX);
     putchar('\n');
 }
 
@@ -90,6 +90,8 @@ static int run(const command *self, int argc, char **argv) {
         print_json(runs, index, &info);
     else if (code < 0)
         print_all(runs, index, &info);
+    if (code < 0)
+        code = runs_check(runs, index, &info);
     qn_runs_close(runs);
     return code < 0 ? EXIT_DONE : code;
 }

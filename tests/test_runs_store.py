@@ -96,6 +96,28 @@ def test_runs_of_the_file_are_exported_and_reported(quern, store, tmp_path):
     assert page.count("<th scope=\"row\">small</th>") == 1 and page.count("<th scope=\"row\">record</th>") == 1
 
 
+def changed(store, folder, sql, *values):
+    """A copy of the file, changed by somebody else."""
+    path = folder / "changed.sqlite"
+    path.write_bytes((store / "runs.sqlite").read_bytes())
+    base = sqlite3.connect(path, isolation_level=None)
+    base.execute(sql, values)
+    base.close()
+    return path
+
+
+def test_files_that_others_changed(quern, store, tmp_path):
+    path = changed(store, tmp_path, "UPDATE runs SET record='{' WHERE name='small'")
+    for words in (["show", "small"], ["compare", "small", "large"], ["compare", "large", "small"]):
+        done = run(quern, "runs", *words, "--runs", path)
+        assert done.returncode == 1 and "its recipe cannot be read" in done.stderr
+    path = changed(store, tmp_path, "UPDATE runs SET name=? WHERE name='small'", "\u00e9" * 23 + "\u009b\u00e9")
+    listed = run(quern, "runs", "list", "--runs", path)
+    assert "  " + "\u00e9" * 23 + "?  " in listed.stdout
+    path = changed(store, tmp_path, "PRAGMA user_version = 2")
+    assert "newer version" in run(quern, "runs", "list", "--runs", path).stderr
+
+
 def test_two_writers_lose_nothing(quern, tmp_path):
     """Two processes train one model after the other, while a third holds the file's lock for a while."""
     (tmp_path / "d.csv").write_text(TABLE)

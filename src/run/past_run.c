@@ -19,7 +19,10 @@ static qn_status damaged(const char *folder, const char *file, const char *what,
         qn__at(err, "%.300s/%s, line %llu", folder, file, (unsigned long long)line);
     else
         qn__at(err, "%.300s/%s", folder, file);
-    return qn__remedy(err, QN_FORMAT, "name a folder that a training wrote for `train.run_dir`");
+    return qn__remedy(
+        err, QN_FORMAT,
+        "name another run: a folder that a training wrote for `train.run_dir`, or one "
+        "of a file of runs");
 }
 
 static int64_t read_time(const char *text, int64_t otherwise) {

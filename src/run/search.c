@@ -42,10 +42,13 @@ static qn_status agree(const qn_search *s, const char *first, qn_status status, 
     return qn_cluster_agree(s->cluster, &own, items, sizeof items / sizeof *items, err);
 }
 
-static qn_status read_folder(qn_search *s, qn_error *err) {
-    return s->options.folder
-               ? qn__search_file_open(&s->file, s->options.folder, s->key, &s->table, err)
-               : QN_OK;
+/* `again`: another rank has read it, and died. */
+static qn_status read_folder(qn_search *s, int again, qn_error *err) {
+    const char *folder = s->options.folder;
+    if (!folder)
+        return QN_OK;
+    return again ? qn__search_file_take_over(&s->file, folder, s->key, &s->table, err)
+                 : qn__search_file_open(&s->file, folder, s->key, &s->table, err);
 }
 
 /* The writer reads its folder, and all begin with what it found. If it dies meanwhile, the next
@@ -58,7 +61,7 @@ static qn_status read_together(qn_search *s, qn_error *err) {
         qn_error why = {0};
         const uint64_t looks = (uint64_t)qn_cluster_is_writer(s->cluster);
         if (looks)
-            status = read_folder(s, &why);
+            status = read_folder(s, qn_cluster_rank(s->cluster) > 0, &why);
         status = qn_cluster_agree(s->cluster, &why, NULL, 0, err);
         looked = looks;
         if (status == QN_OK)
@@ -80,7 +83,7 @@ static qn_status open_on(qn_search *s, qn_error *err) {
         status = agree(s, first, status, err);
     qn__free(first);
     if (status == QN_OK)
-        status = s->cluster ? read_together(s, err) : read_folder(s, err);
+        status = s->cluster ? read_together(s, err) : read_folder(s, 0, err);
     for (uint64_t i = 0; status == QN_OK && i < runs; ++i)
         s->table.result[i].size = sizeof *s->table.result;
     return status;

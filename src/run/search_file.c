@@ -1,5 +1,6 @@
 #include "run/search_file.h"
 
+#include "base/clock.h"
 #include "base/encoding.h"
 #include "base/memory.h"
 #include "base/sha256.h"
@@ -20,6 +21,9 @@ static const char COLUMNS[] =
     "setting,fold,items,accuracy,f1,auc,log_loss,loss,rmse,mae,r2,seconds,model,name,check\n";
 /* Digits of a line's check: against slips and damage, not against somebody who means it. */
 enum { CHECK = 16 };
+/* Seconds in which the process of a dead rank gives up its lock, and microseconds between looks. */
+static const double HAND_OVER = 2;
+enum { LOOK_AGAIN = 10000 };
 
 /* ------------------------------------------------------------------------------------- lines */
 
@@ -229,6 +233,18 @@ qn_status qn__search_file_open(qn__search_file *f, const char *folder, const cha
         return qn__fail_errno(err, "make the folder", folder);
     const qn_status status = open_locked(f, err);
     return status == QN_OK ? read_all(f, table, err) : status;
+}
+
+qn_status qn__search_file_take_over(qn__search_file *f, const char *folder, const char *key,
+                                    const qn__search_table *table, qn_error *err) {
+    const double until = qn__now() + HAND_OVER;
+    for (;;) {
+        qn__search_file_close(f);
+        const qn_status status = qn__search_file_open(f, folder, key, table, err);
+        if (status != QN_BUSY || qn__now() >= until)
+            return status;
+        usleep(LOOK_AGAIN);
+    }
 }
 
 qn_status qn__search_file_add(qn__search_file *f, const qn__search_table *table, uint64_t result,

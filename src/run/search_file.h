@@ -26,6 +26,11 @@ typedef struct qn__search_file {
 qn_status qn__search_file_open(qn__search_file *f, const char *folder, const char *key,
                                const qn__search_table *table, qn_error *err);
 
+/* The same for a rank that goes on for another one: the process of that may still hold the lock,
+ * for which it waits a little. */
+qn_status qn__search_file_take_over(qn__search_file *f, const char *folder, const char *key,
+                                    const qn__search_table *table, qn_error *err);
+
 /* Appends a result. `name` is that of its setting, or NULL. QN_IO, QN_MEMORY. */
 qn_status qn__search_file_add(qn__search_file *f, const qn__search_table *table, uint64_t result,
                               const char *name, qn_error *err);

@@ -6,21 +6,17 @@
 #include "run/search_share.h"
 
 #include "base/argument.h"
-#include "base/clock.h"
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "cluster/cluster.h"
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Runs that a rank tells in a round. */
 enum { TOLD = 4 };
 /* Seconds that a rank waits for its workers before the next round: a part of the time of a run,
  * between these. A single process looks whether it shall stop. */
 static const double SHORTEST = 0.001, LONGEST = 0.1, PART = 0.02;
-/* Seconds in which the process of a dead writer gives up its lock of the file. */
-static const double HAND_OVER = 2;
 
 typedef struct told {
     uint64_t run;
@@ -154,15 +150,11 @@ static void give_all(rounds *r) {
 static qn_status take_over(rounds *r, qn_error *err) {
     qn_search *s = r->search;
     qn__search_table there = s->table;
-    const double until = qn__now() + HAND_OVER;
     there.result = qn__alloc(r->share.runs, sizeof *there.result, err);
     if (!there.result)
         return QN_MEMORY;
-    qn_status status;
-    do {
-        qn__search_file_close(&s->file);
-        status = qn__search_file_open(&s->file, s->options.folder, s->key, &there, err);
-    } while (status == QN_BUSY && qn__now() < until && usleep(10000) == 0);
+    const qn_status status =
+        qn__search_file_take_over(&s->file, s->options.folder, s->key, &there, err);
     qn__free(there.result);
     if (status == QN_OK && s->options.on_note) {
         char text[512];

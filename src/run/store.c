@@ -14,6 +14,8 @@
 
 /* "QRun": marks the file, so that tables of others are never changed. */
 #define MARK 1364358510
+/* Of the tables. */
+#define VERSION 1
 #define TEXT(number) TEXT_OF(number)
 #define TEXT_OF(number) #number
 /* Milliseconds that a writer waits for others. */
@@ -54,6 +56,16 @@ static qn_status ask(const qn__store *s, const char *sql, int64_t *number, qn_er
     return status;
 }
 
+static qn_status check_version(const qn__store *s, qn_error *err) {
+    int64_t version = 0;
+    const qn_status status = ask(s, "PRAGMA user_version", &version, err);
+    if (status != QN_OK || version <= VERSION)
+        return status;
+    qn__fail(err, QN_FORMAT, "this file of runs was written by a newer version of Quern");
+    qn__at(err, "%.400s", s->path);
+    return qn__remedy(err, QN_FORMAT, "install that, or name another file (`train.runs`)");
+}
+
 /* A file with our mark, or one without tables. */
 static qn_status check_mark(const qn__store *s, int write, int *fresh, qn_error *err) {
     int64_t mark = 0, count = 0;
@@ -61,7 +73,9 @@ static qn_status check_mark(const qn__store *s, int write, int *fresh, qn_error 
     if (status == QN_OK)
         status = ask(s, "SELECT count(*) FROM sqlite_master", &count, err);
     *fresh = status == QN_OK && count == 0;
-    if (status != QN_OK || (*fresh && write) || (!*fresh && mark == MARK))
+    if (status == QN_OK && !*fresh && mark == MARK)
+        return check_version(s, err);
+    if (status != QN_OK || (*fresh && write))
         return status;
     qn__fail(err, QN_FORMAT,
              *fresh ? "the file is empty: no training has written a run to it"
@@ -77,7 +91,8 @@ static qn_status make_tables(const qn__store *s, int write, qn_error *err) {
         return status;
     status = check_mark(s, write, &fresh, err);
     if (status == QN_OK && write && fresh)
-        status = run_sql(s, "PRAGMA application_id = " TEXT(MARK) "; PRAGMA user_version = 1", err);
+        status = run_sql(
+            s, "PRAGMA application_id = " TEXT(MARK) "; PRAGMA user_version = " TEXT(VERSION), err);
     if (status == QN_OK && write && fresh)
         status = run_sql(s, tables, err);
     if (write && status == QN_OK)
