@@ -1,5 +1,5 @@
-/* Statistics, Ridge, Lasso and principal components over ranks: every rank has the bytes of one
- * process, whichever ranks die on the way. */
+/* Statistics, Ridge, Lasso, principal components and k-means over ranks: every rank has the bytes
+ * of one process, whichever ranks die on the way. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -94,7 +94,26 @@ static qn_status describe(const qn_compute *compute, char digest[65], qn_error *
     return QN_OK;
 }
 
-/* The digest of the models by sums of pairs. */
+/* Of k-means: the centres, and the cluster of each item. */
+static qn_status add_clusters(qn__sha256 *sum, const qn_data *data, const qn_compute *compute,
+                              qn_error *err) {
+    double centres[5 * COLUMNS];
+    uint32_t cluster[TABLE_ITEMS];
+    qn_kmeans_result result = {.size = sizeof result};
+    qn_kmeans_options o;
+    qn_kmeans_options_init(&o);
+    o.clusters = 5;
+    o.compute = compute;
+    const qn_status status = qn_kmeans_fit(data, &o, centres, cluster, &result, err);
+    if (status != QN_OK)
+        return status;
+    add(sum, centres, sizeof centres);
+    add(sum, cluster, sizeof cluster);
+    add(sum, &result, sizeof result);
+    return QN_OK;
+}
+
+/* The digest of the models. */
 static qn_status fit(const qn_compute *compute, char digest[65], qn_error *err) {
     double w[2][COLUMNS], axes[3 * COLUMNS], rest[2][COLUMNS];
     qn_linear_result result[2] = {{.size = sizeof *result}, {.size = sizeof *result}};
@@ -110,12 +129,14 @@ static qn_status fit(const qn_compute *compute, char digest[65], qn_error *err) 
         status = qn_lasso_fit(data, &linear, w[1], &result[1], err);
     if (status == QN_OK)
         status = qn_pca_fit(data, &pca, axes, rest[0], rest[1], err);
-    qn_data_close(data);
-    if (status != QN_OK)
-        return status;
     qn__sha256 sum;
     uint8_t hash[32];
     qn__sha256_begin(&sum);
+    if (status == QN_OK)
+        status = add_clusters(&sum, data, compute, err);
+    qn_data_close(data);
+    if (status != QN_OK)
+        return status;
     add(&sum, w, sizeof w);
     add(&sum, axes, sizeof axes);
     add(&sum, rest, sizeof rest);
@@ -190,6 +211,8 @@ static qn_status asks_otherwise(hand *h) {
     o.threads = h->rank == 1 && h->user ? 5000 : 1;
     const qn_status status = qn_statistics_make(h->data, &o, &s, &h->run.err);
     qn_statistics_free(s);
+    /* No rank leaves before all have the verdict. */
+    assert_int_equal(qn_cluster_agree(h->run.cluster, NULL, NULL, 0, NULL), QN_OK);
     return status;
 }
 

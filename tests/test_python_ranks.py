@@ -12,12 +12,18 @@ import ranks
 np = pytest.importorskip("numpy")
 
 SCRIPT = """
-import sys, quern
+import sys, zlib, quern
 data = quern.digits(300)
 model = quern.train(data, model="dense 20 tanh; dense 10 softmax", epochs=2, batch=32, threads=1,
                     devices="cpu", output=sys.argv[1])
 same = quern.replay(model, data, threads=1, devices="cpu").digest == model.digest
 line = f"{quern.ranks.index()} {quern.ranks.count()} {model.digest} {model.predict(data)[:4].tolist()}"
+found = quern.Data(data.values[:, 300:330], data.labels).describe(by_class=True, correlation=True)
+sums = repr([found[k].tolist() for k in ("mean", "skewness", "quantiles", "covariance")])
+table = data.values[:, 300:320] + 1e-3 * data.values[:, 400:420]
+fitted = (quern.Ridge(0.1).fit(table, data.labels).coef_, quern.PCA(2).fit(table).components_,
+          quern.KMeans(4).fit(table).cluster_centers_)
+line += f" {zlib.crc32(sums.encode())} {found['by_class']['maximum'].sum()} {[f.sum().hex() for f in fitted]}"
 if quern.ranks.is_writer():
     model.save(sys.argv[1] + "-saved")
 print(f"{line} {same}\\n", end="", flush=True)

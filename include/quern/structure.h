@@ -1,8 +1,8 @@
 /* Groups and directions of items without labels: k-means and principal components.
  *
- * Results do not depend on the number of threads or on the processor (docs/exactness.md, section
- * 20). Values are float32 and are not scaled. Missing values and columns of categories are refused;
- * labels and weights of items are not used. */
+ * Results do not depend on the number of threads and ranks or on the processor (docs/exactness.md,
+ * section 20). Values are float32 and are not scaled. Missing values and columns of categories are
+ * refused; labels and weights of items are not used. */
 #ifndef QUERN_STRUCTURE_H
 #define QUERN_STRUCTURE_H
 
@@ -43,8 +43,9 @@ typedef struct qn_kmeans_options {
     /* It ends when the sum of the squares of the distances by which the centres move is at most
      * this times the mean of the columns' variances; from 0 [1e-4] */
     double tolerance;
-    uint64_t seed; /* of the first centres [1] */
-    int threads;   /* at most 4096; 0: every core the process may use [0] */
+    uint64_t seed;             /* of the first centres [1] */
+    int threads;               /* at most 4096; 0: every core the process may use [0] */
+    const qn_compute *compute; /* as in qn_statistics_options: ranks divide the items [NULL] */
 } qn_kmeans_options;
 
 /* Sets `size`, and every other member to its default, which stands in brackets. */
@@ -61,13 +62,14 @@ typedef struct qn_kmeans_result {
  * items. The first ones are drawn by greedy k-means++. `options` may be NULL: the defaults.
  *
  * centres: clusters x features doubles. cluster: a number for each item, the index of its centre.
- * After a failure they and *out are undefined. Fails with QN_USAGE (options, data) or QN_MEMORY. */
+ * After a failure they and *out are undefined. Fails with QN_USAGE (options, data), QN_MEMORY, or
+ * as qn_statistics_make. */
 QN_API qn_status qn_kmeans_fit(const qn_data *data, const qn_kmeans_options *options,
                                double *centres, uint32_t *cluster, qn_kmeans_result *out,
                                qn_error *err);
 
-/* The nearest of `clusters` centres for each item, the first one of several. Fails as
- * qn_kmeans_fit does. */
+/* The nearest of `clusters` centres for each item, the first one of several, by this process alone.
+ * Fails with QN_USAGE (data, threads) or QN_MEMORY. */
 QN_API qn_status qn_kmeans_assign(const qn_data *data, uint32_t clusters, const double *centres,
                                   int threads, uint32_t *cluster, qn_error *err);
 

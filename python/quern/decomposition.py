@@ -204,7 +204,7 @@ class KMeans(ClusterMixin, _Transformer):
         options.tolerance, options.threads = float(self.tol), self.threads or 0
         centres, cluster = np.empty((options.clusters, data.features)), np.empty(data.items, np.uint32)
         result = sized(_abi.qn_kmeans_result)
-        call("qn_kmeans_fit", data._address, options, _exact.pointer(centres), _exact.pointer(cluster, np.uint32),
+        call("qn_kmeans_fit", data._address, _exact.over_ranks(options), _exact.pointer(centres), _exact.pointer(cluster, np.uint32),
              result)
         return centres, cluster, result
 

@@ -4,9 +4,11 @@
 #include "base/float_state.h"
 #include "base/sized.h"
 #include "job/column_sums.h"
+#include "job/host_team.h"
 #include "job/kmeans_sums.h"
 #include <math.h>
 #include <quern/structure.h>
+#include <stdio.h>
 
 enum { MOST_CLUSTERS = 65536 };
 
@@ -72,42 +74,61 @@ static qn_status find_bound(const qn_data *data, const qn_kmeans_options *o, dou
     return status;
 }
 
-static void iterate(qn__kmeans *k, qn__kmeans_sums *s, const qn_kmeans_options *o, double bound,
-                    double *centres, qn_kmeans_result *out) {
-    while (!out->converged) {
-        qn__kmeans_assign(k, o->clusters, centres);
-        if (qn__kmeans_count(k, s) == 0)
+static qn_status iterate(qn__kmeans *k, qn__kmeans_sums *s, const qn_kmeans_options *o,
+                         double bound, double *centres, qn_kmeans_result *out, qn_error *err) {
+    qn_status status = QN_OK;
+    while (!out->converged && status == QN_OK) {
+        double distance;
+        status = qn__kmeans_assign(k, o->clusters, centres, err);
+        if (status == QN_OK && qn__kmeans_count(k, s) == 0)
             out->converged = 1;
-        if (out->converged || out->iterations == o->iterations)
+        if (out->converged || out->iterations == o->iterations || status != QN_OK)
             break;
         ++out->iterations;
-        out->converged = qn__kmeans_move(k, s, centres) <= bound;
+        status = qn__kmeans_move(k, s, centres, &distance, err);
+        out->converged = status == QN_OK && distance <= bound;
     }
-    qn__kmeans_assign(k, o->clusters, centres);
-    for (uint64_t i = 0; i < k->data->items; ++i)
+    if (status == QN_OK)
+        status = qn__kmeans_assign(k, o->clusters, centres, err);
+    for (uint64_t i = 0; i < k->data->items && status == QN_OK; ++i)
         out->inertia = out->inertia + k->nearest[i];
+    return status;
+}
+
+/* Does nothing where a value is missing, which all ranks refuse afterwards. */
+static qn_status find_centres(qn__kmeans *k, const qn_kmeans_options *o, double *centres,
+                              qn_kmeans_result *out, qn_error *err) {
+    qn__kmeans_sums s;
+    double bound;
+    qn_status status = qn__kmeans_sums_create(&s, k, o->clusters, err);
+    if (status == QN_OK)
+        status = qn__kmeans_begin(k, o->clusters, o->seed, centres, err);
+    if (status == QN_OK && !k->missing)
+        status = find_bound(k->data, o, &bound, err);
+    if (status == QN_OK && !k->missing)
+        status = iterate(k, &s, o, bound, centres, out, err);
+    qn__kmeans_sums_release(&s);
+    return status;
 }
 
 static qn_status fit(const qn_data *data, const qn_kmeans_options *o, double *centres,
                      uint32_t *cluster, qn_kmeans_result *out, qn_error *err) {
     qn__kmeans k;
-    qn__kmeans_sums s;
-    double bound;
-    qn_status status = qn__kmeans_create(&k, data, o->threads, cluster, err);
+    qn_compute compute;
+    char what[160];
+    qn_status status =
+        qn__host_team_compute("qn_kmeans_fit", o->compute, o->threads, &compute, err);
     if (status != QN_OK)
         return status;
-    status = qn__kmeans_sums_create(&s, &k, o->clusters, err);
-    if (status == QN_OK)
-        status = qn__kmeans_begin(&k, o->clusters, o->seed, centres, err);
-    if (status == QN_OK)
-        status = refuse_missing(&k, err);
-    if (status == QN_OK)
-        status = find_bound(data, o, &bound, err);
-    if (status == QN_OK)
-        iterate(&k, &s, o, bound, centres, out);
-    qn__kmeans_sums_release(&s);
-    qn__kmeans_release(&k);
-    return status;
+    snprintf(what, sizeof what, "%u clusters, seed %llu, %u iterations, tolerance %a", o->clusters,
+             (unsigned long long)o->seed, o->iterations, o->tolerance);
+    status = check_options(data, o, err);
+    status = qn__kmeans_create(&k, data, &compute, what, cluster, status, err);
+    if (status != QN_OK)
+        return status;
+    status = find_centres(&k, o, centres, out, err);
+    status = qn__kmeans_release(&k, &compute, status, err);
+    return status == QN_OK ? refuse_missing(&k, err) : status;
 }
 
 qn_status qn_kmeans_fit(const qn_data *data, const qn_kmeans_options *options, double *centres,
@@ -118,13 +139,13 @@ qn_status qn_kmeans_fit(const qn_data *data, const qn_kmeans_options *options, d
     QN__NEED(cluster, err);
     QN__NEED(out, err);
     qn_kmeans_options o;
+    qn_error unwanted;
+    err = err ? err : &unwanted;
     qn_kmeans_result own = {.size = sizeof own};
     qn_kmeans_options_init(&o);
     qn_status status = qn__sized_check(QN__SIZED("out", qn_kmeans_result), out, err);
     if (status == QN_OK && options)
         status = qn__sized_take(QN__SIZED("options", qn_kmeans_options), options, &o, err);
-    if (status == QN_OK)
-        status = check_options(data, &o, err);
     if (status == QN_OK)
         status = fit(data, &o, centres, cluster, &own, err);
     if (status == QN_OK)
@@ -139,13 +160,17 @@ qn_status qn_kmeans_assign(const qn_data *data, uint32_t clusters, const double 
     QN__NEED(centres, err);
     QN__NEED(cluster, err);
     qn__kmeans k;
-    qn_status status = check(data, clusters, threads, err);
+    qn_compute compute;
+    qn_error unwanted;
+    err = err ? err : &unwanted;
+    qn_status status = qn__host_team_compute(__func__, NULL, threads, &compute, err);
     if (status == QN_OK)
-        status = qn__kmeans_create(&k, data, threads, cluster, err);
+        status = check(data, clusters, threads, err);
+    if (status == QN_OK)
+        status = qn__kmeans_create(&k, data, &compute, "", cluster, QN_OK, err);
     if (status != QN_OK)
         return status;
-    qn__kmeans_assign(&k, clusters, centres);
-    status = refuse_missing(&k, err);
-    qn__kmeans_release(&k);
-    return status;
+    status = qn__kmeans_assign(&k, clusters, centres, err);
+    status = qn__kmeans_release(&k, &compute, status, err);
+    return status == QN_OK ? refuse_missing(&k, err) : status;
 }

@@ -50,8 +50,8 @@ static uint64_t find(const double *squares, uint64_t items, double part, double 
 
 /* The best of some candidates: that which leaves the least sum. `room`: two arrays of the items'
  * size. */
-static void choose(qn__kmeans *k, uint64_t seed, uint32_t centre, uint32_t trials, double *total,
-                   double *room[2], double *centres) {
+static qn_status choose(qn__kmeans *k, uint64_t seed, uint32_t centre, uint32_t trials,
+                        double *total, double *room[2], double *centres, qn_error *err) {
     const uint64_t items = k->data->items;
     const uint32_t features = k->data->features;
     double *to = centres + (size_t)centre * features, best = 0;
@@ -59,7 +59,9 @@ static void choose(qn__kmeans *k, uint64_t seed, uint32_t centre, uint32_t trial
     for (uint32_t t = 0; t < trials; ++t) {
         const uint64_t at = find(k->nearest, items, draw(seed, centre, t), *total);
         qn__kmeans_item(k, at, to);
-        qn__kmeans_approach(k, to, room[0]);
+        const qn_status status = qn__kmeans_approach(k, to, room[0], err);
+        if (status != QN_OK)
+            return status;
         const double sum = total_of(room[0], items);
         if (t > 0 && !(sum < best))
             continue;
@@ -72,6 +74,7 @@ static void choose(qn__kmeans *k, uint64_t seed, uint32_t centre, uint32_t trial
     qn__kmeans_item(k, chosen, to);
     memcpy(k->nearest, room[1], (size_t)items * sizeof *k->nearest);
     *total = best;
+    return QN_OK;
 }
 
 qn_status qn__kmeans_begin(qn__kmeans *k, uint32_t count, uint64_t seed, double *centres,
@@ -83,10 +86,10 @@ qn_status qn__kmeans_begin(qn__kmeans *k, uint32_t count, uint64_t seed, double 
     for (uint64_t i = 0; i < items; ++i)
         k->nearest[i] = (double)INFINITY;
     qn__kmeans_item(k, index_of(draw(seed, 0, 0), items), centres);
-    qn__kmeans_approach(k, centres, k->nearest);
+    qn_status status = qn__kmeans_approach(k, centres, k->nearest, err);
     double total = total_of(k->nearest, items);
-    for (uint32_t c = 1; c < count && !k->missing; ++c)
-        choose(k, seed, c, trials_of(count), &total, room, centres);
+    for (uint32_t c = 1; c < count && !k->missing && status == QN_OK; ++c)
+        status = choose(k, seed, c, trials_of(count), &total, room, centres, err);
     qn__free(both);
-    return QN_OK;
+    return status;
 }

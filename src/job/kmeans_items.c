@@ -1,42 +1,57 @@
 #include "base/memory.h"
+#include "job/host_team.h"
 #include "job/kmeans.h"
 #include "job/statistics_columns.h"
 #include <math.h>
-#include <stdatomic.h>
 #include <string.h>
 
 enum { BLOCK = QN__KMEANS_BLOCK, AT_ONCE = 8 /* sums in registers */ };
 
-/* A pass over all items by all threads. */
+/* A grain of a pass is a block of items. Its words: whether a value is missing, the squares of the
+ * distances, and when centres are assigned the numbers of these. Blocks of a round: 50 MiB. */
+enum { NEAREST = 1, CLUSTERS = NEAREST + BLOCK, WORDS = CLUSTERS + BLOCK / 2, ROUND = 1 << 15 };
+
 typedef struct pass {
     qn__kmeans *k;
-    uint32_t count;
+    uint32_t count; /* centres; 0: of one, the distances only */
     const double *centres;
-    double *to; /* NULL: assign */
-    _Atomic uint64_t next;
-    atomic_int missing;
+    uint64_t from; /* the block of grain 0 */
 } pass;
 
-qn_status qn__kmeans_create(qn__kmeans *k, const qn_data *data, int threads, uint32_t *cluster,
-                            qn_error *err) {
-    *k = (qn__kmeans){.data = data, .cluster = cluster};
-    qn_status status = qn__pool_create(threads ? threads : qn__cores(), 0, &k->pool, err);
-    if (status != QN_OK)
+/* The ranks' passes have a team of their own if there are other ranks. */
+static qn_status open_teams(qn__kmeans *k, const qn_compute *compute, const char *what,
+                            qn_status status, qn_error *err) {
+    qn_compute own = *compute;
+    own.cluster = NULL;
+    own.devices = own.shares = NULL;
+    status = qn__host_team_open(compute, k->data, what, status, &k->team, err);
+    k->own = k->team;
+    if (status != QN_OK || !compute->cluster)
         return status;
-    const uint64_t rooms = (uint64_t)qn__pool_threads(k->pool);
-    k->room = qn__alloc(rooms, (size_t)data->features * BLOCK * sizeof *k->room, err);
-    k->nearest = qn__alloc(data->items, sizeof *k->nearest, err);
-    if (k->room && k->nearest)
-        return QN_OK;
-    qn__kmeans_release(k);
-    return QN_MEMORY;
+    k->own = NULL;
+    status = qn__team_create(NULL, &own, NULL, 0, &k->own, err);
+    return status == QN_OK ? QN_OK : qn__kmeans_release(k, compute, status, err);
 }
 
-void qn__kmeans_release(qn__kmeans *k) {
-    qn__pool_destroy(k->pool);
-    qn__free(k->room);
+qn_status qn__kmeans_create(qn__kmeans *k, const qn_data *data, const qn_compute *compute,
+                            const char *what, uint32_t *cluster, qn_status status, qn_error *err) {
+    *k = (qn__kmeans){.data = data, .cluster = cluster};
+    if (status == QN_OK && !(k->nearest = qn__alloc(data->items, sizeof *k->nearest, err)))
+        status = QN_MEMORY;
+    status = open_teams(k, compute, what, status, err);
+    if (status != QN_OK)
+        qn__free(k->nearest);
+    return status;
+}
+
+qn_status qn__kmeans_release(qn__kmeans *k, const qn_compute *compute, qn_status status,
+                             qn_error *err) {
+    if (k->own != k->team)
+        qn__team_destroy(k->own);
     qn__free(k->nearest);
-    *k = (qn__kmeans){0};
+    status = qn__host_team_close(k->team, compute, status, err);
+    *k = (qn__kmeans){.missing = k->missing};
+    return status;
 }
 
 /* 20.6: squares of the distances of a block's items from a centre. */
@@ -54,7 +69,7 @@ static void measure(uint32_t features, const float *values, const double *centre
     }
 }
 
-static void assign_block(const pass *p, const float *values, uint64_t first, uint32_t items) {
+static void assign_block(const pass *p, const float *values, uint32_t items, int64_t *words) {
     const uint32_t features = p->k->data->features;
     double sum[BLOCK], best[BLOCK];
     uint32_t at[BLOCK] = {0};
@@ -66,15 +81,18 @@ static void assign_block(const pass *p, const float *values, uint64_t first, uin
             best[i] = sum[i] < best[i] ? sum[i] : best[i];
         }
     }
-    memcpy(p->k->nearest + first, best, items * sizeof *best);
-    memcpy(p->k->cluster + first, at, items * sizeof *at);
+    memcpy(words + NEAREST, best, items * sizeof *best);
+    memcpy(words + CLUSTERS, at, items * sizeof *at);
 }
 
-static void approach_block(const pass *p, const float *values, uint64_t first, uint32_t items) {
+static void approach_block(const pass *p, const float *values, uint64_t first, uint32_t items,
+                           int64_t *words) {
+    const double *nearest = p->k->nearest + first;
     double sum[BLOCK];
     measure(p->k->data->features, values, p->centres, sum);
     for (uint32_t i = 0; i < items; ++i)
-        p->to[first + i] = sum[i] < p->k->nearest[first + i] ? sum[i] : p->k->nearest[first + i];
+        sum[i] = sum[i] < nearest[i] ? sum[i] : nearest[i];
+    memcpy(words + NEAREST, sum, items * sizeof *sum);
 }
 
 static int lacks_values(const float *values, uint32_t features, uint32_t items) {
@@ -85,42 +103,73 @@ static int lacks_values(const float *values, uint32_t features, uint32_t items) 
     return 0;
 }
 
-static void run_blocks(void *context, int thread) {
-    pass *p = context;
+static uint32_t items_of(const qn_data *data, uint64_t block) {
+    const uint64_t left = data->items - block * BLOCK;
+    return left < BLOCK ? (uint32_t)left : BLOCK;
+}
+
+static void *open_values(void *context, qn_error *err) {
+    const pass *p = context;
+    return qn__alloc((uint64_t)p->k->data->features * BLOCK, sizeof(float), err);
+}
+
+/* qn__host_job */
+static qn_status run_blocks(void *context, void *scratch, uint32_t first, uint32_t count,
+                            int64_t *words, qn_error *err) {
+    const pass *p = context;
     const qn_data *data = p->k->data;
-    float *values = p->k->room + (size_t)thread * data->features * BLOCK;
-    for (;;) {
-        const uint64_t first = atomic_fetch_add(&p->next, BLOCK);
-        if (first >= data->items)
-            return;
-        const uint64_t left = data->items - first;
-        const uint32_t items = left < BLOCK ? (uint32_t)left : BLOCK;
-        qn__columns_gather(data, NULL, first, first + items, 0, data->features, values, BLOCK);
-        if (!p->k->checked && lacks_values(values, data->features, items))
-            atomic_store(&p->missing, 1);
-        if (p->to)
-            approach_block(p, values, first, items);
+    float *values = scratch;
+    (void)err;
+    for (uint32_t g = first; g < first + count; ++g) {
+        const uint64_t from = (p->from + g) * BLOCK;
+        const uint32_t items = items_of(data, p->from + g);
+        int64_t *to = words + (uint64_t)g * (p->count ? WORDS : CLUSTERS);
+        qn__columns_gather(data, NULL, from, from + items, 0, data->features, values, BLOCK);
+        to[0] = !p->k->checked && lacks_values(values, data->features, items);
+        if (p->count)
+            assign_block(p, values, items, to);
         else
-            assign_block(p, values, first, items);
+            approach_block(p, values, from, items, to);
     }
+    return QN_OK;
 }
 
-static void run(pass *p) {
-    atomic_init(&p->next, 0);
-    atomic_init(&p->missing, 0);
-    qn__pool_run(p->k->pool, run_blocks, p);
-    p->k->missing |= atomic_load(&p->missing);
+/* Copies the words of a block to the results. */
+static void take_block(const pass *p, uint64_t block, const int64_t *words, double *to) {
+    const uint32_t items = items_of(p->k->data, block);
+    p->k->missing |= words[0] != 0;
+    memcpy(to + block * BLOCK, words + NEAREST, items * sizeof *to);
+    if (p->count)
+        memcpy(p->k->cluster + block * BLOCK, words + CLUSTERS, items * sizeof *p->k->cluster);
+}
+
+static qn_status run(pass *p, double *to, qn_error *err) {
+    const uint64_t all = (p->k->data->items + BLOCK - 1) / BLOCK,
+                   each = p->count ? WORDS : CLUSTERS;
+    qn_status status = QN_OK;
+    for (; p->from < all && status == QN_OK; p->from += ROUND) {
+        const uint32_t count = all - p->from < ROUND ? (uint32_t)(all - p->from) : ROUND;
+        const qn__host_job job = {.context = p,
+                                  .open = open_values,
+                                  .close = qn__free,
+                                  .grains = run_blocks,
+                                  .words = count * each,
+                                  .apart = 1};
+        const int64_t *words;
+        status = qn__team_run(p->k->team, &job, count, &words, err);
+        for (uint32_t g = 0; g < count && status == QN_OK; ++g)
+            take_block(p, p->from + g, words + g * each, to);
+    }
     p->k->checked = 1;
+    return status;
 }
 
-void qn__kmeans_assign(qn__kmeans *k, uint32_t count, const double *centres) {
-    pass p = {.k = k, .count = count, .centres = centres};
-    run(&p);
+qn_status qn__kmeans_assign(qn__kmeans *k, uint32_t count, const double *centres, qn_error *err) {
+    return run(&(pass){.k = k, .count = count, .centres = centres}, k->nearest, err);
 }
 
-void qn__kmeans_approach(qn__kmeans *k, const double *centre, double *to) {
-    pass p = {.k = k, .centres = centre, .to = to};
-    run(&p);
+qn_status qn__kmeans_approach(qn__kmeans *k, const double *centre, double *to, qn_error *err) {
+    return run(&(pass){.k = k, .centres = centre}, to, err);
 }
 
 void qn__kmeans_item(const qn__kmeans *k, uint64_t item, double *values) {

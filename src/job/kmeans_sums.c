@@ -4,7 +4,6 @@
 #include "job/statistics_columns.h"
 #include "num/moments.h"
 #include <math.h>
-#include <stdatomic.h>
 #include <string.h>
 
 enum { BLOCK = QN__KMEANS_BLOCK, TILE = 4 /* features of a task */ };
@@ -64,7 +63,6 @@ uint64_t qn__kmeans_count(qn__kmeans *k, qn__kmeans_sums *s) {
 typedef struct pass {
     qn__kmeans *k;
     qn__kmeans_sums *s;
-    atomic_uint next;
 } pass;
 
 /* Moves the values of a block's items to the sums of their clusters. */
@@ -99,24 +97,34 @@ static void move_tile(const pass *p, uint32_t first, uint32_t features) {
     }
 }
 
-static void move_tiles(void *context, int thread) {
-    pass *p = context;
+/* qn__host_job: a grain is a tile of features, whose sums are its own. */
+static qn_status move_tiles(void *context, void *scratch, uint32_t first, uint32_t count,
+                            int64_t *words, qn_error *err) {
+    const pass *p = context;
     const uint32_t all = p->k->data->features;
-    (void)thread;
-    for (;;) {
-        const uint32_t first = TILE * atomic_fetch_add(&p->next, 1);
-        if (first >= all)
-            return;
-        move_tile(p, first, all - first < TILE ? all - first : TILE);
-    }
+    (void)scratch;
+    (void)words;
+    (void)err;
+    for (uint32_t g = first; g < first + count; ++g)
+        move_tile(p, g * TILE, all - g * TILE < TILE ? all - g * TILE : TILE);
+    return QN_OK;
 }
 
-double qn__kmeans_move(qn__kmeans *k, qn__kmeans_sums *s, double *centres) {
-    const uint32_t features = k->data->features;
+/* By this rank alone, as few items change. */
+static qn_status move_all(qn__kmeans *k, qn__kmeans_sums *s, qn_error *err) {
     pass p = {.k = k, .s = s};
+    const qn__host_job job = {.context = &p, .grains = move_tiles, .apart = 1};
+    const int64_t *words;
+    return qn__team_run(k->own, &job, (k->data->features + TILE - 1) / TILE, &words, err);
+}
+
+qn_status qn__kmeans_move(qn__kmeans *k, qn__kmeans_sums *s, double *centres, double *distance,
+                          qn_error *err) {
+    const uint32_t features = k->data->features;
     double moved = 0;
-    atomic_init(&p.next, 0);
-    qn__pool_run(k->pool, move_tiles, &p);
+    const qn_status status = move_all(k, s, err);
+    if (status != QN_OK)
+        return status;
     memcpy(s->counted, k->cluster, (size_t)k->data->items * sizeof *s->counted);
     for (uint32_t c = 0; c < s->clusters; ++c)
         for (uint32_t f = 0; f < features && s->members[c] > 0; ++f) {
@@ -126,5 +134,6 @@ double qn__kmeans_move(qn__kmeans *k, qn__kmeans_sums *s, double *centres) {
             moved = moved + step * step;
             centres[at] = mean;
         }
-    return moved;
+    *distance = moved;
+    return QN_OK;
 }

@@ -23,7 +23,9 @@ void qn__kmeans_sums_release(qn__kmeans_sums *s);
  * the number of items whose cluster is another one than before. */
 uint64_t qn__kmeans_count(qn__kmeans *k, qn__kmeans_sums *s);
 
-/* The means of the members. Returns the sum of the squares by which the centres move. */
-double qn__kmeans_move(qn__kmeans *k, qn__kmeans_sums *s, double *centres);
+/* The means of the members. *distance: the sum of the squares by which the centres move. QN_MEMORY.
+ */
+qn_status qn__kmeans_move(qn__kmeans *k, qn__kmeans_sums *s, double *centres, double *distance,
+                          qn_error *err);
 
 #endif
