@@ -9,7 +9,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "kernels/prelude_c.h"
 #include "kernels/step.h"
 
 #if defined __x86_64__ && defined __clang__
@@ -19,6 +18,9 @@
 #pragma GCC target("avx2,fma")
 #pragma GCC optimize("O3", "no-trapping-math")
 #endif
+
+/* Inside, because functions of other options are not inlined. */
+#include "kernels/prelude_c.h"
 
 #include "kernels/math.cl"
 

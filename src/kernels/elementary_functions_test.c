@@ -306,12 +306,17 @@ static void errors_of_hard_cases(void **state) {
         0x1.921fb6p+0,
         0x1.921fb6p+1,
         0x1.2d97c8p+2, /* floats near k pi/2 */
-        0x1.f3795ep+72 /* 16367173 * 2^72 */,
-        0x1.f9cbe2p+95,
+        0x1.f9cbe2p+7,
+        0x1.47d0fep+34,
+        0x1.f37c8ap+95, /* the nearest floats */
         0x1.921fb54442d18p+0,
         0x1.921fb54442d18p+1,
-        0x1.2d97c7f3321d2p+2,
-        0x1.6ac5b262ca1ffp+849, /* 6381956970095103 * 2^797 */
+        0x1.2d97c7f3321d2p+2, /* the same, doubles */
+        0x1.6c6cbc45dc8dep+5,
+        0x1.6c6cbc45dc8dep+13,
+        0x1.b951f1572eba5p+23,
+        0x1.504cac51f1eafp+131,
+        0x1.6ac5b262ca1ffp+849, /* the nearest of all */
         0x1.fffffffffffffp+1023,
         0x1.fffffep+127,
         0x1p+20,

@@ -60,7 +60,8 @@ class Format:
         self.LARGE, self.LOWER, self.SMALL, self.RAISE, self.QMIN, self.THIRDS = numbers[10:16]
         self.ROUND = 1.5 * self.TOP + 2 * self.B
         self.PI4, self.LN2, self.L2E, self.CA, self.CB, self.CC = (
-            (self.hex(h), self.hex(low)) for h, low in numbers[16:])
+            (self.hex(h), self.hex(low)) for h, low in numbers[16:22])
+        self.ERFC1 = self.hex(numbers[22])
         self.nan = self.of(np.array(0x7FC00000 if width == 32 else 0x7FF << 52 | 1 << 51))
         self.infinity = int(self.bits(real(np.inf)))
         self.lists = dict(re.findall(r"#define QN_(\w+)\(TOP, NEXT\)((?:\s|\\|\w+\(\S+\))+)",
@@ -331,12 +332,27 @@ class Format:
         a = abs(x)
         z = a * a
         inner = self.fma(a, self.polynomial("ERF", z), a)
-        g = self.product(*self.exponent(-z, -self.fma(a, a, -z)))
+        m, ml, s1, s2 = self.power_of_two(*self.exponent(-z, -self.fma(a, a, -z)))
+        g = m + ml
+        gl = ml - (g - m)
+        s = s1 * s2
         d = a + two
         t = two / d
         e = self.fma(-t, (a - d) + two, self.fma(-t, d, two))
-        p = self.fma(e, t * self.hex("0x1.4p-1"), self.polynomial("ERFC", t))
-        y = np.where(a < 1, inner, np.where(a > self.ERFMAX, one, self.fma(-g, p, one)))
+        tl = e * (t * self.number(0.5))
+        p = self.polynomial("ERFC", t)
+        q = t * p
+        r = self.ERFC1 + q
+        b = r - self.ERFC1
+        k = (self.ERFC1 - (r - b)) + (q - b)
+        rl = self.fma(tl, self.number(0.90625), k + self.fma(t, p, -q))
+        w = g * t
+        wl = self.fma(g, t, -w) + self.fma(g, tl, gl * t)
+        v = (w * r) * s
+        vl = (self.fma(w, r, -(w * r)) + self.fma(w, rl, wl * r)) * s
+        u = one - v
+        outer = u + (((one - u) - v) - vl)
+        y = np.where(a < 1, inner, np.where(a > self.ERFMAX, one, outer))
         return self.settle(np.where(np.isnan(x), np.nan, np.copysign(y, x)))
 
     def cbrt(self, x):
@@ -389,9 +405,9 @@ class Format:
 
     def arguments(self, first, step, count):
         i = np.array([first + step * k for k in range(count)], dtype=self.word)
-        multiplier, near = (0x9E3779B1, 111) if self.width == 32 else (0x9E3779B97F4A7C15, 1007)
+        multiplier, near = (0x9E3779B1, 119) if self.width == 32 else (0x9E3779B97F4A7C15, 1015)
         bits = i * self.word(multiplier)
-        field = (bits >> self.word(self.M)) % self.word(32) + self.word(near)
+        field = (bits >> self.word(self.M)) % self.word(16) + self.word(near)
         middle = (bits & self.word(~self.infinity % (1 << self.width))) | field << self.word(self.M)
         return self.of(np.where(i % self.word(2) == 1, middle, bits))
 
@@ -406,11 +422,13 @@ class Format:
 
 
 def constants(text):
-    """The columns of the table of 21.3, for binary32 and binary64: the six pairs."""
+    """The columns of the table of 21.3, for binary32 and binary64: the six pairs, and ERFC1."""
     table = text[text.index("21.3 **"):text.index("21.4 **")]
-    pairs = {name: (left.split(", "), right.split(", ")) for name, left, right in
-             re.findall(r"^\| `(PI4|LN2|L2E|CA|CB|CC)`.*? \| (.*?) \| (.*?) \|$", table, re.M)}
-    return [[pairs[name][k] for name in ("PI4", "LN2", "L2E", "CA", "CB", "CC")] for k in (0, 1)]
+    names = ["PI4", "LN2", "L2E", "CA", "CB", "CC", "ERFC1"]
+    rows = {name: (left, right) for name, left, right in
+            re.findall(rf"^\| `({'|'.join(names)})`.*? \| (.*?) \| (.*?) \|$", table, re.M)}
+    columns = [[rows[name][k].split(", ") for name in names] for k in (0, 1)]
+    return [[*column[:6], column[6][0]] for column in columns]
 
 
 def formats(text):
