@@ -30,6 +30,16 @@ static void fetch_item(const qn__read_ahead *a, uint64_t item) {
     (void)madvise((void *)first, end - first, MADV_WILLNEED); /* only a hint */
 }
 
+/* Whether the pages around one that is missing are read with it. In a random order most of them are
+ * not needed before they have to give way: little memory would be filled with them. */
+static void advise(const qn__read_ahead *a, int advice) {
+    const qn_data *data = a->data;
+    const uint64_t rows = data->index ? data->index[data->items - 1] + 1 : data->items;
+    const uintptr_t begin = (uintptr_t)data->values / a->page * a->page,
+                    end = (uintptr_t)data->values + (size_t)rows * qn__data_stride(data);
+    (void)madvise((void *)begin, end - begin, advice); /* only a hint */
+}
+
 /* Some items of one epoch, from a place of the run on; returns how many. */
 static uint64_t fetch_run(const qn__read_ahead *a, qn__permutation *order, uint64_t *epoch,
                           uint64_t at, uint64_t to) {
@@ -99,8 +109,10 @@ qn__read_ahead *qn__read_ahead_create(const qn_data *data, uint64_t seed) {
     a->seed = seed;
     a->page = (uintptr_t)sysconf(_SC_PAGESIZE);
     a->window = WINDOW / (qn__data_stride(data) + a->page) + 1;
+    advise(a, MADV_RANDOM);
     if (start(a))
         return a;
+    advise(a, MADV_NORMAL);
     qn__free(a);
     return NULL;
 }
@@ -115,6 +127,7 @@ void qn__read_ahead_destroy(qn__read_ahead *a) {
     pthread_join(a->thread, NULL);
     pthread_cond_destroy(&a->moved);
     pthread_mutex_destroy(&a->lock);
+    advise(a, MADV_NORMAL);
     qn__free(a);
 }
 
