@@ -1,15 +1,19 @@
 """Kernels of users: `quern run` and the replay of its recipes, compared with NumPy."""
 
 import json
+import math
 import os
 import shutil
 import subprocess
-import time
+import sys
 
 import numpy
 import pytest
 
 from builds import ROOT
+
+sys.path.insert(0, str(ROOT / "tests" / "oracle"))
+import functions  # noqa: E402
 
 if not (shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")):
     pytest.skip("no C compiler", allow_module_level=True)
@@ -22,15 +26,24 @@ def cache(tmp_path_factory):
     return tmp_path_factory.mktemp("cache")
 
 
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory):
+    """A compiler that optimises little, which takes half of the time."""
+    path = tmp_path_factory.mktemp("cc") / "quick-cc"
+    path.write_text('#!/bin/sh\nexec cc "$@" -O1\n')
+    path.chmod(0o755)
+    return str(path)
+
+
 @pytest.fixture
-def run(quern, tmp_path, cache):
-    """run(text, option=...) writes k.c and calls quern run in the test's folder."""
+def run(quern, tmp_path, cache, quick):
+    """run(text, word, ...) writes k.c and calls quern run, or another command, in the test's folder."""
     def call(text, *words, status=0, env=None, command=None):
         if text is not None:
             (tmp_path / "k.c").write_text(text)
         done = subprocess.run([quern, *(command or ["run", "--kernel", "k.c"]), *map(str, words)],
                               cwd=tmp_path, capture_output=True, text=True,
-                              env={**os.environ, "QUERN_CACHE": str(cache), **(env or {})})
+                              env={**os.environ, "QUERN_CACHE": str(cache), "CC": quick, **(env or {})})
         assert done.returncode == status, (done.stdout, done.stderr)
         return done
     return call
@@ -81,7 +94,6 @@ def test_map_and_sums(run, tmp_path):
     assert numpy.load(tmp_path / "cost.npy").tobytes() == cost.tobytes()
     clamped = numpy.clip(numpy.trunc(cost), 0, 255).astype("uint8")
     assert numpy.load(tmp_path / "low.npy").tobytes() == clamped.tobytes()
-    import math
     assert float(got["all"]["value"]) == math.fsum(cost)
     assert float(got["least"]["value"]) == cost.min() and got["least"]["item"] == [int(cost.argmin())]
     assert numpy.float32(got["most"]["value"]) == price.max()
@@ -97,7 +109,7 @@ def test_same_bytes_and_replay(run, tmp_path):
     plain.write_text('#!/bin/sh\nexec cc "$@" -O0\n')
     plain.chmod(0o755)
     seen = set()
-    others = [{"CC": str(plain)}] + [{"CC": c} for c in ("gcc", "clang") if shutil.which(c)]
+    others = [{"CC": str(plain)}] + [{"CC": c} for c in ("", "clang") if c == "" or shutil.which(c)]
     for words, env in [(["--threads", 1], {}), (["--devices", "cpu:3", "--grain", 7], {}),
                        *[([], env) for env in others]]:
         run(MAP, *INPUTS, *words, env=env)
@@ -218,6 +230,59 @@ def test_arithmetic(run, tmp_path):
         assert (got[name] == want[name]).all(), name
 
 
+FUNCTIONS = "cbrt exp log sin cos tan atan erf tanh".split()
+
+
+def test_functions(run, tmp_path):
+    """The functions of section 21 of docs/exactness.md, beside a second implementation of it."""
+    x = numpy.random.default_rng(2).standard_normal(64) * 3
+    x[:4] = [0.5, 1, 700, 1e5]
+    x[x < 0] *= -1
+    y = x[::-1].copy()
+    numpy.save(tmp_path / "x.npy", x)
+    numpy.save(tmp_path / "y.npy", y)
+    text = HEAD + "INDEX(i);\nINPUT(double, x);\nINPUT(double, y);\n"
+    text += "".join(f"OUTPUT(double, d{f}); OUTPUT(float, f{f});\n" for f in [*FUNCTIONS, "pow", "atan2"])
+    text += "KERNEL {\n    const float a = (float)x, b = (float)y;\n"
+    text += "".join(f"    d{f} = {f}(x); f{f} = {f}(a);\n" for f in FUNCTIONS)
+    text += "".join(f"    d{f} = {f}(x, y); f{f} = {f}(a, b);\n" for f in ("pow", "atan2")) + "}\n"
+    outs = [f"{k}{f}" for f in [*FUNCTIONS, "pow", "atan2"] for k in "df"]
+    run(text, "--quiet", "--in", "x=x.npy", "--in", "y=y.npy",
+        *[w for o in outs for w in ("--out", f"{o}=o-{o}.npy")])
+    contract = (ROOT / "docs" / "exactness.md").read_text()
+    section = contract[contract.index("## 21. "):contract.index("## 22. ")]
+    for k, kind in zip("fd", functions.formats(section)):
+        a, b = x.astype(kind.real), y.astype(kind.real)
+        with numpy.errstate(all="ignore"):
+            want = {f: getattr(kind, f)(a) for f in FUNCTIONS}
+            want.update((f, getattr(kind, f)(a, b)) for f in ("pow", "atan2"))
+        for name, array in want.items():
+            got = numpy.load(tmp_path / f"o-{k}{name}.npy")
+            assert got.tobytes() == numpy.asarray(array, kind.real).tobytes(), (name, k)
+
+
+def test_black_scholes(run, tmp_path):
+    """The example beside the C library's erf, log and exp, in double."""
+    draw = numpy.random.default_rng(4)
+    price, strike, years = draw.uniform(5, 30, 500), draw.uniform(1, 100, 500), draw.uniform(0.25, 10, 500)
+    words = []
+    for name, array in (("price", price), ("strike", strike), ("years", years)):
+        numpy.save(tmp_path / f"{name}.npy", array)
+        words += ["--in", f"{name}={name}.npy"]
+    text = (ROOT / "examples" / "kernels" / "black_scholes.c").read_text()
+    got = results(run(text, *words, "--out", "call=call.npy", "--out", "put=put.npy", "--set", "sigma=0.2",
+                      "--json"))
+    normal = numpy.vectorize(lambda v: 0.5 * (1 + math.erf(v / math.sqrt(2))))
+    spread = 0.2 * numpy.sqrt(years)
+    up = (numpy.log(price / strike) + (0.02 + 0.02) * years) / spread
+    now = strike * numpy.exp(-0.02 * years)
+    call = price * normal(up) - now * normal(up - spread)
+    have = numpy.load(tmp_path / "call.npy")
+    assert abs(have - call).max() < 1e-12 * 30 and have.max() > 1
+    assert abs(numpy.load(tmp_path / "put.npy") - (call + now - price)).max() < 1e-12 * 100
+    assert float(got["value"]["value"]) == math.fsum(have)
+
+
 def test_refused_inputs(run, tmp_path):
     numpy.save(tmp_path / "a.npy", numpy.zeros((3, 4)))
     numpy.save(tmp_path / "f.npy", numpy.asfortranarray(numpy.zeros((3, 4), "float32")))
@@ -250,8 +315,8 @@ def test_refused_inputs(run, tmp_path):
 
 
 def test_refused_texts(run, tmp_path):
-    done = run("INDEX(i);\nOUTPUT(float, o);\nKERNEL {\n    o = sin(i);\n}\n", status=1)
-    assert "sin" in done.stderr and "k.c, line 4, column 9" in done.stderr
+    done = run("INDEX(i);\nOUTPUT(float, o);\nKERNEL {\n    o = asin(i);\n}\n", status=1)
+    assert "asin" in done.stderr and "k.c, line 4, column 9" in done.stderr
     (tmp_path / "k.c").write_bytes(b"INDEX(i); // \xff\n")
     assert "UTF-8" in run(None, status=1).stderr
 

@@ -85,8 +85,8 @@ QN_API qn_status qn_kernel_bind_file(qn_kernel *kernel, const char *name, const 
                                      qn_error *err);
 
 /* Gives an array memory: numbers of its declared type, in C order, with this shape. It is read or
- * written by the runs until it is bound to something else, and stays the caller's. An output that
- * is no input may not overlap one. Fails with QN_USAGE (no such array, another number of
+ * written by the runs until it is bound to something else, and stays the caller's. An
+ * output may not overlap another array. Fails with QN_USAGE (no such array, another number of
  * dimensions, a length of 0). */
 QN_API qn_status qn_kernel_bind(qn_kernel *kernel, const char *name, void *data,
                                 const uint64_t *shape, uint32_t dimensions, qn_error *err);

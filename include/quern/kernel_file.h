@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 #ifndef __cplusplus
-#include <tgmath.h> /* sqrt, fabs, floor, ceil, trunc, rint, fma, fmin, fmax of any type */
+#include <tgmath.h> /* sqrt, exp, floor, fma and the others, of any type */
 #endif
 
 #define QN_KERNEL_FIRST(first, ...) first

@@ -144,21 +144,23 @@ int qn__user_literal(qn__user_parser *p, qn__user_value *v) {
 /* ------------------------------------------------------------------ functions */
 
 typedef enum builtin_kind {
-    OF_REAL,  /* of a float, a float; else of a double */
-    OF_REALS, /* the same of the common type */
-    OF_ANY    /* of any common type */
+    OF_REAL, /* of the common type of the arguments; of integers, of double */
+    OF_MATH, /* the same, by the text of kernels/math.cl */
+    OF_ANY   /* of any common type */
 } builtin_kind;
 
-/* Correctly rounded, or exact, wherever they are computed. Elementary functions join here when the
- * library has them for user kernels, with their text in the prelude. */
+/* Correctly rounded or exact, or of a text that fixes each operation. */
 static const struct {
     const char *name;
     uint32_t arguments;
     builtin_kind kind;
-} builtins[] = {{"sqrt", 1, OF_REAL}, {"fabs", 1, OF_REAL},  {"floor", 1, OF_REAL},
-                {"ceil", 1, OF_REAL}, {"trunc", 1, OF_REAL}, {"rint", 1, OF_REAL},
-                {"fma", 3, OF_REALS}, {"fmin", 2, OF_REALS}, {"fmax", 2, OF_REALS},
-                {"min", 2, OF_ANY},   {"max", 2, OF_ANY}};
+} builtins[] = {
+    {"sqrt", 1, OF_REAL},  {"fabs", 1, OF_REAL}, {"floor", 1, OF_REAL}, {"ceil", 1, OF_REAL},
+    {"trunc", 1, OF_REAL}, {"rint", 1, OF_REAL}, {"fma", 3, OF_REAL},   {"fmin", 2, OF_REAL},
+    {"fmax", 2, OF_REAL},  {"cbrt", 1, OF_MATH}, {"exp", 1, OF_MATH},   {"log", 1, OF_MATH},
+    {"sin", 1, OF_MATH},   {"cos", 1, OF_MATH},  {"tan", 1, OF_MATH},   {"atan", 1, OF_MATH},
+    {"erf", 1, OF_MATH},   {"tanh", 1, OF_MATH}, {"pow", 2, OF_MATH},   {"atan2", 2, OF_MATH},
+    {"min", 2, OF_ANY},    {"max", 2, OF_ANY}};
 
 static int find_builtin(const char *name) {
     for (int i = 0; i < (int)(sizeof builtins / sizeof *builtins); i++)
@@ -191,7 +193,11 @@ static int call_builtin(qn__user_parser *p, int which, qn__user_value *v) {
         type = QN__USER_F64;
     for (uint32_t i = count - 1; i > 0; i--)
         qn__user_insert(p, argument[i].from, ", ");
-    snprintf(before, sizeof before, "qn_%s_%s(", builtins[which].name, qn__user_type_tag(type));
+    const int math = builtins[which].kind == OF_MATH;
+    snprintf(before, sizeof before, "qn_%s_%s(",
+             math ? qn__user_type_tag(type) : builtins[which].name,
+             math ? builtins[which].name : qn__user_type_tag(type));
+    p->source->has_math |= math;
     qn__user_wrap(p, v->from, before, ")");
     v->type = type;
     for (uint32_t i = 0; i < count; i++)
@@ -262,11 +268,9 @@ static int write_length(qn__user_parser *p, qn__user_value *v) {
 /* Functions of C's libraries whose results are not the same everywhere. */
 static int is_vendor_function(const char *name) {
     char plain[QN__USER_NAME_MAX + 1];
-    static const char list[] =
-        "exp exp2 exp10 expm1 log log2 log10 log1p pow sin cos tan asin acos "
-        "atan atan2 sinh cosh tanh asinh acosh atanh erf erfc tgamma lgamma "
-        "cbrt hypot fmod remainder round roundeven nearbyint ldexp frexp "
-        "scalbn modf copysign rsqrt";
+    static const char list[] = "exp2 exp10 expm1 log2 log10 log1p asin acos sinh cosh asinh acosh "
+                               "atanh erfc tgamma lgamma hypot fmod remainder round roundeven "
+                               "nearbyint ldexp frexp scalbn modf copysign rsqrt";
     strcpy(plain, name);
     const size_t size = strlen(plain);
     if (is_among(plain, list))
@@ -290,7 +294,7 @@ static int refuse_name(qn__user_parser *p, const qn__user_token *token, const ch
     }
     if (is_vendor_function(name))
         return qn__user_refuse(p, token,
-                               "write the formula with + - * /, sqrt, fma and the functions that "
+                               "write the formula with + - * / and the functions that "
                                "docs/kernels.md lists",
                                "the results of \"%s\" differ between C libraries", name);
     for (uint32_t i = 0; i < p->symbols; i++)

@@ -134,7 +134,12 @@ static int is_reserved(const char *name) {
                                         "fma",      "sqrt",
                                         "fabs",     "floor",
                                         "ceil",     "trunc",
-                                        "rint"};
+                                        "rint",     "cbrt",
+                                        "exp",      "log",
+                                        "sin",      "cos",
+                                        "tan",      "atan",
+                                        "erf",      "tanh",
+                                        "pow",      "atan2"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(words[i], name) == 0)
             return 1;

@@ -129,7 +129,29 @@ static void write_parameters(const qn__user_source *s, qn__text *t) {
 
 /* ------------------------------------------------------------------ the loops */
 
-/* Takes arrays, scalars and lengths from the call. */
+/* The arrays as parameters of a loop, and where they come from: compilers trust `restrict` only
+ * there, and without it they do not use vectors for loops over many arrays. */
+static void write_arrays(const qn__user_source *s, qn__text *t) {
+    qn__text_add(t, "#define QN_ARRAYS ");
+    for (uint32_t i = 0; i < s->parts; i++) {
+        const qn__user_part *p = &s->part[i];
+        if (p->use != QN__USER_SCALAR)
+            qn__text_add(t, ", %s%s *restrict a_%s", qn__user_use_is_result(p->use) ? "" : "const ",
+                         qn__user_type_word(p->type), p->name);
+        if (is_extreme(p))
+            qn__text_add(t, ", uint8_t *restrict b_%s", p->name);
+    }
+    qn__text_add(t, "\n#define QN_THEIR_ARRAYS ");
+    for (uint32_t i = 0; i < s->parts; i++) {
+        if (s->part[i].use != QN__USER_SCALAR)
+            qn__text_add(t, ", c->array[%u]", (unsigned)i);
+        if (is_extreme(&s->part[i]))
+            qn__text_add(t, ", c->array[%u]", (unsigned)(QN__USER_PARTS + i));
+    }
+    qn__text_add(t, "\n");
+}
+
+/* Takes scalars and lengths from the call. */
 static void write_locals(const qn__user_source *s, qn__text *t) {
     for (uint32_t i = 0; i < s->parts; i++) {
         const qn__user_part *p = &s->part[i];
@@ -138,15 +160,9 @@ static void write_locals(const qn__user_source *s, qn__text *t) {
         if (p->use == QN__USER_SCALAR)
             qn__text_add(t, "    const %s u_%s = *(const %s *)c->scalar[%u];\n", type, p->name,
                          type, (unsigned)i);
-        else
-            qn__text_add(t, "    %s%s *restrict const a_%s = c->array[%u];\n",
-                         result ? "" : "const ", type, p->name, (unsigned)i);
         for (uint32_t d = 0; d < p->dimensions; d++)
             qn__text_add(t, "    const int64_t n_%s_%u = c->length[%u];\n", p->name, (unsigned)d,
                          (unsigned)(QN__USER_DIMENSIONS * i + d));
-        if (is_extreme(p))
-            qn__text_add(t, "    uint8_t *restrict const b_%s = c->array[%u];\n", p->name,
-                         (unsigned)(QN__USER_PARTS + i));
         if (result && qn__user_type_is_real(p->type))
             qn__text_add(t, "    %s nan_%s = 0;\n",
                          p->type == QN__USER_F32 ? "uint32_t" : "uint64_t", p->name);
@@ -154,16 +170,13 @@ static void write_locals(const qn__user_source *s, qn__text *t) {
 }
 
 static void write_call(const qn__user_source *s, int inner, qn__text *t) {
-    qn__text_add(t,
-                 "        qn_body(&fault, %d, c->extent[0], i0, c->extent[1], i1, c->extent[2], "
-                 "i2 + k",
-                 inner);
+    qn__text_add(t, "        qn_body(&fault, %d, e0, i0, e1, i1, e2, i2 + k", inner);
     for (uint32_t d = 0; d < s->dimensions; d++) {
         const uint32_t own = QN__USER_DIMENSIONS - s->dimensions + d;
         qn__text_add(t, ", i%u%s", (unsigned)own, own + 1 == QN__USER_DIMENSIONS ? " + k" : "");
     }
     for (uint32_t d = 0; d < s->dimensions && s->extent[0][0]; d++)
-        qn__text_add(t, ", c->extent[%u]", (unsigned)(QN__USER_DIMENSIONS - s->dimensions + d));
+        qn__text_add(t, ", e%u", (unsigned)(QN__USER_DIMENSIONS - s->dimensions + d));
     for (uint32_t i = 0; i < s->parts; i++) {
         const qn__user_part *p = &s->part[i];
         if (p->use == QN__USER_INPUT)
@@ -184,12 +197,13 @@ static void write_call(const qn__user_source *s, int inner, qn__text *t) {
 
 /* `n` items from i2 on in one row: qn_edge, or qn_inner, where all neighbours exist. */
 static void write_span(const qn__user_source *s, int inner, qn__text *t) {
-    qn__text_add(
-        t,
-        "static __attribute__((noinline)) uint64_t %s(const struct qn_user_call *c,\n"
-        "    int64_t i0, int64_t i1, int64_t i2, int64_t n, int64_t item, int64_t done) {\n"
-        "    uint64_t fault = 0;\n",
-        inner ? "qn_inner" : "qn_edge");
+    qn__text_add(t,
+                 "static __attribute__((noinline)) uint64_t %s_loop(const struct qn_user_call *c,\n"
+                 "    int64_t i0, int64_t i1, int64_t i2, int64_t n, int64_t item, int64_t done\n"
+                 "    QN_ARRAYS) {\n"
+                 "    const int64_t e0 = c->extent[0], e1 = c->extent[1], e2 = c->extent[2];\n"
+                 "    uint64_t fault = 0;\n",
+                 inner ? "qn_inner" : "qn_edge");
     write_locals(s, t);
     qn__text_add(t, "    for (int64_t k = 0; k < n; k++) {\n");
     for (uint32_t i = 0; i < s->parts; i++) {
@@ -216,7 +230,12 @@ static void write_span(const qn__user_source *s, int inner, qn__text *t) {
         if (qn__user_use_is_result(s->part[i].use) && qn__user_type_is_real(s->part[i].type))
             qn__text_add(t, "    fault |= nan_%s ? QN_FAULT_NAN(%u) : 0;\n", s->part[i].name,
                          (unsigned)i);
-    qn__text_add(t, "    return fault;\n}\n");
+    qn__text_add(t,
+                 "    return fault;\n}\n"
+                 "static uint64_t %s(const struct qn_user_call *c, int64_t i0, int64_t i1,\n"
+                 "    int64_t i2, int64_t n, int64_t item, int64_t done) {\n"
+                 "    return %s_loop(c, i0, i1, i2, n, item, done QN_THEIR_ARRAYS);\n}\n",
+                 inner ? "qn_inner" : "qn_edge", inner ? "qn_inner" : "qn_edge");
 }
 
 static uint32_t reach(const qn__user_source *s) {
@@ -263,12 +282,25 @@ static void write_grain(const qn__user_source *s, qn__text *t) {
     qn__text_add(t, "    }\n    return fault;\n}\n");
 }
 
+/* The functions of docs/exactness.md, section 21, and what that text needs of C. Inlined, they go
+ * with the loop into vectors. */
+static void write_math(qn__text *t) {
+    qn__text_add(t, "#include <math.h>\n#include <string.h>\ntypedef uint32_t qn_u32;\n"
+                    "typedef int32_t qn_i32;\ntypedef uint64_t qn_u64;\ntypedef int64_t qn_i64;\n");
+    qn__text_add(t, "%s", qn__text_user_words);
+    qn__text_add(t, "#undef QN_FN\n#define QN_FN QN_INLINE\n");
+    qn__text_add(t, "%s", qn__text_user_math);
+}
+
 void qn__user_program_write(const qn__user_source *source, qn__text *out) {
     qn__text_add(out, "%s", qn__text_user_prelude);
+    if (source->has_math)
+        write_math(out);
     write_readers(source, out);
     write_parameters(source, out);
     qn__text_add(out, "%s", source->functions.data ? source->functions.data : "");
     qn__text_add(out, "#line 1 \"loops\"\n");
+    write_arrays(source, out);
     write_span(source, 0, out);
     if (has_halo(source))
         write_span(source, 1, out);

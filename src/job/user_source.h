@@ -50,6 +50,7 @@ typedef struct qn__user_source {
     char extent[QN__USER_DIMENSIONS][QN__USER_NAME_MAX + 1]; /* "": not declared */
     uint32_t parts;
     qn__user_part part[QN__USER_PARTS];
+    int has_math;       /* 1: it calls a function of docs/exactness.md, section 21 */
     qn__text functions; /* the constants and functions, in C; the last one is the kernel's body */
 } qn__user_source;
 

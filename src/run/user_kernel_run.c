@@ -105,6 +105,28 @@ static qn_status need(const qn_kernel *k, uint32_t part, qn_error *err) {
     return qn__remedy(err, b->path ? QN_IO : QN_USAGE, "add `kernel.input` %s=FILE.npy", p->name);
 }
 
+/* The compiled loops count on outputs that no other array overlaps. */
+static qn_status check_overlaps(const qn_kernel *k, qn_error *err) {
+    for (uint32_t i = 0; i < k->source.parts; i++) {
+        const qn__user_bound *out = &k->part[i];
+        const uintptr_t begin = (uintptr_t)out->array.data;
+        if (k->source.part[i].use != QN__USER_OUTPUT || !out->lent)
+            continue;
+        for (uint32_t j = 0; j < k->source.parts; j++) {
+            const qn__user_array *other = &k->part[j].array;
+            const uintptr_t from = (uintptr_t)other->data;
+            if (j == i || !other->data || from >= begin + qn__user_array_bytes(&out->array) ||
+                begin >= from + qn__user_array_bytes(other))
+                continue;
+            qn__fail(err, QN_USAGE, "the memory of \"%s\" overlaps that of \"%s\"",
+                     k->source.part[i].name, k->source.part[j].name);
+            qn__at(err, "`kernel.output`");
+            return qn__remedy(err, QN_USAGE, "give each output memory of its own");
+        }
+    }
+    return QN_OK;
+}
+
 static qn_status find_space(const qn_kernel *k, space *s, qn_error *err) {
     qn_status status = QN_OK;
     *s = (space){.of = NULL};
@@ -232,6 +254,8 @@ qn_status qn__user_kernel_compute(qn_kernel *k, const qn_kernel_options *options
     qn_status status = check_options(options, &threads, err);
     if (status == QN_OK)
         status = find_space(k, &s, err);
+    if (status == QN_OK)
+        status = check_overlaps(k, err);
     if (status == QN_OK)
         status = compile(k, err);
     if (status == QN_OK)

@@ -96,7 +96,7 @@ static void refuse(qn_status status, qn_status wanted, const qn_error *err, cons
 
 /* What is refused before anything is compiled. */
 static void test_refused(void **state) {
-    float x[6] = {0};
+    float x[12] = {0};
     const uint64_t two[2] = {2, 3}, other[2] = {3, 2}, none[2] = {0, 3};
     qn_error err = {0};
     (void)state;
@@ -118,6 +118,9 @@ static void test_refused(void **state) {
     assert_int_equal(qn_kernel_bind(k, "c", x, other, 2, &err), QN_OK);
     refuse(run(k, 1, 0, &err), QN_USAGE, &err, "\"a\" has the shape 2x3, and \"b\" 3x2");
     refuse(run(k, -1, 0, &err), QN_USAGE, &err, "-1 threads");
+    assert_int_equal(qn_kernel_bind(k, "b", x, two, 2, &err), QN_OK);
+    assert_int_equal(qn_kernel_bind(k, "c", x + 5, two, 2, &err), QN_OK);
+    refuse(run(k, 1, 0, &err), QN_USAGE, &err, "the memory of \"c\" overlaps that of \"a\"");
     qn_kernel_options o;
     qn_kernel_options_init(&o);
     o.devices = "cuda:0";
