@@ -188,8 +188,22 @@ def test_python_searches_alike(run_quern, table, tmp_path):
         quern.search(folder / "t.csv", grid={"lr": [1, -1]}, **how)
     with pytest.raises(quern.UsageError, match="for classes"):
         quern.search(folder / "t.csv", by="rmse", **how)
+    with pytest.raises(quern.UsageError, match="whole number from 2"):
+        quern.search(folder / "t.csv", **{**how, "folds": 2.5})
+    real = quern.search(np.arange(12.).reshape(6, 2), np.linspace(0.5, 3.1, 6, dtype=np.float32), folds=2, epochs=1)
+    assert list(real.rows[0])[:4] == ["rmse", "mae", "r2", "loss"] and real.best == {}
     with pytest.raises(ZeroDivisionError):
         quern.search(folder / "t.csv", on_run=lambda run: 1 / 0, **how)
+
+
+def test_a_fold_lacks_a_class(run_quern, tmp_path):
+    """The network follows from all items, as in the training of the best."""
+    (tmp_path / "t.csv").write_text("x,kind\n" + "".join(f"{i * i % 7},{i % 2 if i else 2}\n" for i in range(9)))
+    words = ["search", "--data", tmp_path / "t.csv", "--label", "kind", "--epochs", 1, "--folds", 3, "--json"]
+    found = json.loads(run_quern(*words).stdout)["settings"][0]
+    assert sum(fold["items"] for fold in found["folds"]) == 9
+    named = json.loads(run_quern(*words, "--model", "dense 500 tanh; dense 3 softmax").stdout)["settings"][0]
+    assert [fold["model"] for fold in found["folds"]] == [fold["model"] for fold in named["folds"]]
 
 
 def test_the_command_trains_the_best(run_quern, table):

@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-#define QN_KERNEL_DIMENSIONS 3
+enum { QN_KERNEL_DIMENSIONS = 3 };
 
 typedef struct qn_kernel qn_kernel;
 

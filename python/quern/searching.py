@@ -2,6 +2,7 @@
 
 import ctypes as C
 import itertools
+import numbers
 import queue
 import threading
 from typing import NamedTuple
@@ -38,9 +39,9 @@ class Search:
     Attributes
     ----------
     rows : list of dict
-        A row for each setting, the best first: its options, then for each metric the mean over the
-        folds and, as ``accuracy_deviation`` and so on, the deviation. Numbers that are not defined,
-        and those of a training that left the range of float32, are NaN.
+        A row for each setting, the best first: its options, then for each metric (of `search`, by)
+        the mean over the folds and, as ``accuracy_deviation`` and so on, the deviation. Numbers that
+        are not defined, and those of a training that left the range of float32, are NaN.
     folds : list of dict
         A row for each run, in the order of the settings: its options, ``fold``, ``items``, the
         metrics, ``model`` (the digest, None where the training failed) and ``seconds``.
@@ -81,14 +82,15 @@ def _describe(setting):
     def word(value):
         value = str(value)
         return f'"{value}"' if any(c in value for c in " ,;") else value
-    return " ".join(f"{name.replace('_', '-')} {word(value)}" for name, value in setting.items()) or "-"
+    return " ".join(f"{name.replace('_', '-')} {word(value)}" for name, value in setting.items())
 
 
 class _Running:
     """A search that runs on a thread of its own, so that Python hears Ctrl-C at once."""
 
-    def __init__(self, o, data, settings, on_run, line):
+    def __init__(self, o, data, settings, metrics, on_run, line):
         self.options, self.data, self.settings, self.on_run, self.line = o, data, settings, on_run, line
+        self.metrics = metrics
         self.inbox, self.failure = queue.SimpleQueue(), None
         self.error, self.status = None, None
         if on_run or line:
@@ -100,7 +102,7 @@ class _Running:
     def _told(self, _, event):
         e = event.contents
         setting = self.settings[e.setting]
-        row = {**setting, **_fold_row(e.fold, e.result.contents)}
+        row = {**setting, **self.row(e.fold, e.result.contents)}
         self.inbox.put(Run(setting, e.fold, e.done, e.runs, e.rank, row))
 
     def _work(self):
@@ -110,7 +112,7 @@ class _Running:
 
     def _hear(self, run):
         if self.line:
-            said_of = f"run {run.done}/{run.runs}  fold {run.fold + 1}  {_describe(run.setting)}"
+            said_of = f"run {run.done}/{run.runs}  fold {run.fold + 1}  {_describe(run.setting)}".rstrip()
             self.line.show(self.line.run(run.done / run.runs, said_of))
         if self.on_run and self.failure is None:
             self.on_run(run)
@@ -140,6 +142,11 @@ class _Running:
         call("qn_search_get", self.address, setting, fold, r)
         return r
 
+    def row(self, fold, result):
+        return {"fold": fold, "items": result.items,
+                **{name: result.number[_NUMBER[name]] for name in self.metrics},
+                "model": said(result.model) or None, "seconds": result.seconds}
+
     def mean(self, setting):
         m = sized(_abi.qn_search_mean)
         call("qn_search_mean_get", self.address, setting, m)
@@ -151,34 +158,27 @@ class _Running:
         return list(found)
 
 
-def _fold_row(fold, result):
-    return {"fold": fold, "items": result.items,
-            **{name: result.number[at] for name, at in _NUMBER.items()},
-            "model": said(result.model) or None, "seconds": result.seconds}
-
-
 def _results(running, folds, by):
-    rows = []
-    for index in running.order(by):
+    rows, settings, order = [], running.settings, running.order(by)
+    for index in order:
         mean = running.mean(index)
-        rows.append({**running.settings[index],
-                     **{name: mean.mean[at] for name, at in _NUMBER.items()},
-                     **{name + "_deviation": mean.deviation[at] for name, at in _NUMBER.items()}})
-    runs = [{**setting, **_fold_row(fold, running.result(index, fold))}
-            for index, setting in enumerate(running.settings) for fold in range(folds)]
-    best = running.settings[running.order(by)[0]]
-    return Search(rows, runs, dict(best), by)
+        rows.append({**settings[index],
+                     **{name: mean.mean[_NUMBER[name]] for name in running.metrics},
+                     **{name + "_deviation": mean.deviation[_NUMBER[name]] for name in running.metrics}})
+    runs = [{**setting, **running.row(fold, running.result(index, fold))}
+            for index, setting in enumerate(settings) for fold in range(folds)]
+    return Search(rows, runs, dict(settings[order[0]]), by)
 
 
 def _choose(by, data):
-    """What decides: classes and real labels have different numbers."""
+    """The metrics, and the one that decides: classes and real labels have different ones."""
     real = data.targets is not None
-    allowed = ["loss", "rmse", "mae", "r2"] if real else ["accuracy", "f1", "auc", "log_loss", "loss"]
-    by = by or ("rmse" if real else "accuracy")
+    allowed = ["rmse", "mae", "r2", "loss"] if real else ["accuracy", "f1", "auc", "log_loss", "loss"]
+    by = by or allowed[0]
     if by not in allowed:
         raise UsageError(f"by cannot be {by!r} for {'real labels' if real else 'classes'}", "",
                          f"there are: {', '.join(allowed)}")
-    return by
+    return allowed, by
 
 
 def _option(data, setting, shape, init_from):
@@ -238,6 +238,8 @@ def search(data=None, labels=None, *, grid=None, folds=5, by=None, run_dir=None,
     if useless:
         raise UsageError(f"{useless[0]} does nothing in a search, whose folds are validation sets", "",
                          "leave it out, and train the best setting with it")
+    if isinstance(folds, bool) or not isinstance(folds, numbers.Integral) or not 0 < folds < 2**32:
+        raise UsageError(f"folds cannot be {folds!r}", "", "give a whole number from 2 to 256")
     settings = _settings(dict(grid or {}))
     twice = sorted(set(settings[0]) & set(options))
     if twice:
@@ -251,7 +253,7 @@ def search(data=None, labels=None, *, grid=None, folds=5, by=None, run_dir=None,
         data = digits(20000)
     data = data_of(data, labels, **columns)
     shape = shape_of(data, shape)
-    by = _choose(by, data)
+    metrics, by = _choose(by, data)
     made = [_option(data, {**options, **setting}, shape, init_from) for setting in settings]
     o = _abi.qn_search_options()
     library().qn_search_options_init(o)
@@ -260,9 +262,9 @@ def search(data=None, labels=None, *, grid=None, folds=5, by=None, run_dir=None,
     pointers = (C.POINTER(_abi.qn_train_options) * len(made))(*(C.pointer(m) for m, _ in made))
     names = (C.c_char_p * len(made))(*(text(_describe(setting)) for setting in settings))
     o.setting, o.settings, o.name = pointers, len(made), names
-    _set(o, "folds", folds, "folds", kept)
+    o.folds = folds
     o.folder = text(run_dir)
-    running = _Running(o, data, settings, on_run, Line.wanted(progress))
+    running = _Running(o, data, settings, metrics, on_run, Line.wanted(progress))
     try:
         running.run()
         return _results(running, folds, by)

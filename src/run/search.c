@@ -130,6 +130,9 @@ void qn_search_close(qn_search *search) {
     if (!search)
         return;
     qn__search_file_close(&search->file);
+    for (uint32_t i = 0; search->network && i < search->options.settings; ++i)
+        qn__free(search->network[i]);
+    qn__free(search->network);
     qn__free(search->setting);
     qn__free(search->table.result);
     qn__free(search->key);

@@ -4,8 +4,10 @@
 #include "base/argument.h"
 #include "base/memory.h"
 #include "base/sha256.h"
+#include "base/text.h"
 #include "data/labels.h"
 #include "model/recipe_options.h"
+#include "model/tables.h"
 #include "run/trainer.h"
 #include <stdio.h>
 #include <string.h>
@@ -71,13 +73,34 @@ static qn_status take_setting(qn_search *s, uint32_t i, qn_error *err) {
     return status;
 }
 
+/* What follows from the data follows from all items, as in the training of the best setting: a fold
+ * may lack a class, and look otherwise. */
+static qn_status settle(qn_search *s, uint32_t i, const qn__recipe *recipe, qn_error *err) {
+    qn_train_options *own = &s->setting[i];
+    qn__text text = {0};
+    if (!own->scale && !own->init_from)
+        own->scale = qn__table_name(&qn__scalings, (int)recipe->scale);
+    if (own->model)
+        return QN_OK;
+    qn__network_text(&recipe->network, &text);
+    if (text.failed)
+        qn__fail_memory(err, text.size + 1, 1);
+    else
+        s->network[i] = qn__copy_text(text.data, err);
+    qn__text_release(&text);
+    own->model = s->network[i];
+    return own->model ? QN_OK : QN_MEMORY;
+}
+
 /* The recipe of a setting on all items: that of its runs is the same but for their data. */
-static qn_status recipe_of(const qn_search *s, uint32_t i, char **json, qn_error *err) {
+static qn_status recipe_of(qn_search *s, uint32_t i, char **json, qn_error *err) {
     qn__recipe recipe = {0};
     *json = NULL;
     qn_status status = qn__recipe_from_options(&s->setting[i], s->data, &recipe, err);
     if (status == QN_OK)
         status = qn__recipe_json(&recipe, json, err);
+    if (status == QN_OK)
+        status = settle(s, i, &recipe, err);
     qn__recipe_release(&recipe);
     return status;
 }
@@ -122,15 +145,18 @@ qn_status qn__search_settings(qn_search *s, char **first, qn_error *err) {
     if (status != QN_OK)
         return status;
     s->setting = qn__alloc(o->settings, sizeof *s->setting, err);
-    status = s->setting ? QN_OK : QN_MEMORY;
+    s->network = qn__alloc(o->settings, sizeof *s->network, err);
+    status = s->setting && s->network ? QN_OK : QN_MEMORY;
     qn__sha256_begin(&hash);
     for (uint32_t i = 0; i < o->settings && status == QN_OK; ++i) {
         char *json = NULL;
         status = take_setting(s, i, err);
         if (status == QN_OK)
             status = recipe_of(s, i, &json, err);
-        if (status != QN_OK)
+        if (status != QN_OK) {
+            qn__free(json);
             return qn__search_name_error(s, i, status, err);
+        }
         qn__sha256_add(&hash, json, strlen(json) + 1);
         *first = *first ? *first : json;
         if (*first != json)

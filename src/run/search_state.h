@@ -8,6 +8,7 @@
 struct qn_search {
     qn_search_options options;
     qn_train_options *setting; /* of each: its recipe alone */
+    char **network;            /* of each that names none: its text */
     const qn_data *data;
     qn_cluster *cluster; /* NULL: one process */
     char *key;           /* which search it is, a line */
