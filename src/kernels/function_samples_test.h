@@ -65,7 +65,7 @@ static inline uint64_t qn__chain(uint64_t chain, uint64_t bits) {
     ROW(cos, 0x3f8c7e8f11140d90, 0x49fcfdd1bf94f3c0, 0xa5b9238c28518df6, 0xf91d01de108ac0da)       \
     ROW(tan, 0xc6aa9c35e47a2c64, 0xbf3899c093e6c726, 0xba33a564149dc89f, 0x966f46a8f0245370)       \
     ROW(atan, 0xa66d86c58ea0cc8b, 0x445b1d08b31ba191, 0x33e7f23b92accacd, 0x9f4c0b6c412c3a2a)      \
-    ROW(erf, 0x1262e364a309c295, 0xc5d660fc8c23941f, 0xd6991fb82d472e0a, 0x9761470e59972bbb)       \
+    ROW(erf, 0x1262e364a309c295, 0x9880ac0d44525378, 0xd6991fb82d472e0a, 0xfa0c97ba7b616430)       \
     ROW(tanh, 0xc20f0ab5cf85e8b7, 0x7d4ef0f64cf6c480, 0xa82f8d276b21f90d, 0x4695035aadf7734b)
 #define QN__CHAINS_OF_TWO(ROW)                                                                     \
     ROW(pow, 0xd5e461910091c0b1, 0x1b1ea06e7bee44f2, 0xb420311f73829934, 0x19b7105a167f7775)       \

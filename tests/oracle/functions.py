@@ -345,14 +345,14 @@ class Format:
         r = self.ERFC1 + q
         b = r - self.ERFC1
         k = (self.ERFC1 - (r - b)) + (q - b)
-        rl = self.fma(tl, self.number(0.90625), k + self.fma(t, p, -q))
+        rl = self.fma(tl, self.number(0.9375), k + self.fma(t, p, -q))
         w = g * t
         wl = self.fma(g, t, -w) + self.fma(g, tl, gl * t)
         v = (w * r) * s
         vl = (self.fma(w, r, -(w * r)) + self.fma(w, rl, wl * r)) * s
         u = one - v
         outer = u + (((one - u) - v) - vl)
-        y = np.where(a < 1, inner, np.where(a > self.ERFMAX, one, outer))
+        y = np.where(a < 0.875, inner, np.where(a > self.ERFMAX, one, outer))
         return self.settle(np.where(np.isnan(x), np.nan, np.copysign(y, x)))
 
     def cbrt(self, x):
