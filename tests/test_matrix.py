@@ -6,12 +6,14 @@ optimisation level, a processor or a number of threads that changes a bit is fou
 builds train a few of the recipes as well, which shows that whole runs are clean.
 """
 
+import hashlib
 import itertools
 import json
 import os
 import re
 import shlex
 import subprocess
+from random import Random
 
 import pytest
 
@@ -182,6 +184,36 @@ def test_training(build, isa, name, counts, files, tmp_path, monkeypatch):
         digest = recipes.train(builds.command(build, program), name, files, tmp_path / "model",
                                "--isa", isa, "--threads", str(threads))
         assert digest == expected, f"{threads} threads gave another model"
+
+
+# Of what `data stats --json` prints of `numbers`, as a build of before ranks divided it printed it.
+STATISTICS = "69d10fb09a6d97dd8073765609620c48e35d2fedd2d8edc08903b1b68c40cbdc"
+
+
+def numbers(path):
+    """A table of columns of several magnitudes, with missing cells and labels."""
+    random = Random(3)
+    rows = [",".join([*(f"c{k}" for k in range(21)), "kind", "y"])]
+    for i in range(700):
+        cells = [repr((random.random() - 0.5) * 10.0 ** (k % 7 - 3)) if random.random() > 0.1 * (k % 3 == 1)
+                 else "" for k in range(21)]
+        rows.append(",".join([*cells, "abc"[i % 3], str(i * 7 % 4)]))
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("build", [pytest.param(build, marks=[machine.LONG] * (build in LONG_BUILDS))
+                                   for build in BUILDS])
+def test_statistics(build, tmp_path):
+    program = builds.ready(build) / "quern"
+    table = numbers(tmp_path / "numbers.csv")
+    for threads in (1, 3):
+        done = subprocess.run(
+            [*builds.command(build, program), "data", "stats", table.name, "--label", "y", "--by-class",
+             "--correlation", "--histograms", "--json", "--no-cache", "--threads", str(threads)],
+            cwd=tmp_path, capture_output=True, env={**os.environ, **builds.environment(build)}, timeout=120)
+        assert done.returncode == 0, done.stderr
+        assert hashlib.sha256(done.stdout).hexdigest() == STATISTICS, f"{threads} threads"
 
 
 def train_on(names, name, files, model, environment, *more, build="release"):
