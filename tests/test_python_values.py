@@ -50,6 +50,20 @@ def test_masked_values_are_missing(q, kind):
         q.Classifier(epochs=1).fit(values, [0, 1])
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_floats_in_any_order_of_the_memory(q, kind):
+    values = np.random.default_rng(2).normal(size=(300, 40)).astype(kind)
+    values[7, 3] = np.nan
+    wanted = q.Data(values.astype(np.float32)).digest
+    wide = np.zeros((300, 80), kind)
+    wide[:, ::2] = values
+    for given in values, np.asfortranarray(values), wide[:, ::2], np.flipud(np.flipud(values).copy()):
+        assert q.Data(given).digest == wanted
+    for given in np.full((3, 2), 1e39), np.asfortranarray([[1, 2], [3, np.inf]]):
+        with pytest.raises(q.InputError, match="finite"):
+            q.Data(given)
+
+
 def test_bytes_are_texts(q):
     """Arrays of NumPy's type S, as scipy.io.arff and h5py give them."""
     data = q.Data(np.array([[b"a"], ["ü".encode()]]), [b"yes", "nö".encode()])

@@ -74,6 +74,52 @@ static void test_values_that_are_copied(void **state) {
     munmap(pages, 2 * page);
 }
 
+/* Values of three tiles of items and two of features, by columns and by rows, with gaps and
+ * without; the last one is missing. */
+static void test_values_in_another_order(void **state) {
+    (void)state;
+    enum { ITEMS = 300, FEATURES = 70 };
+    static float plain[ITEMS * FEATURES];
+    static double turned[2 * ITEMS * FEATURES];
+    static const struct {
+        uint64_t item_step, feature_step;
+    } cases[] = {{0, 0}, {1, ITEMS}, {2, 2 * ITEMS}, {2 * FEATURES, 2}};
+    qn_data *want;
+    qn_data_arrays a;
+    qn_data_arrays_init(&a);
+    a.items = ITEMS;
+    a.features = FEATURES;
+    a.missing = 1;
+    a.values = plain;
+    for (size_t i = 0; i < ITEMS * FEATURES; i++)
+        plain[i] = (float)i / 7;
+    plain[ITEMS * FEATURES - 1] = NAN;
+    assert_int_equal(qn_data_lend(&a, &want, NULL), QN_OK);
+    a.values = turned;
+    a.release = count;
+    for (size_t c = 0; c < 2 * sizeof cases / sizeof *cases; c++) {
+        const size_t rows = cases[c / 2].item_step ? cases[c / 2].item_step : FEATURES,
+                     apart = cases[c / 2].feature_step ? cases[c / 2].feature_step : 1;
+        int calls = 0;
+        qn_data *data;
+        a.doubles = c % 2;
+        a.item_step = rows;
+        a.feature_step = apart;
+        a.owner = &calls;
+        for (size_t i = 0; i < ITEMS; i++)
+            for (size_t k = 0; k < FEATURES; k++)
+                if (a.doubles) /* rounds to the same float */
+                    turned[i * rows + k * apart] = (double)plain[i * FEATURES + k] * (1 + 0x1p-30);
+                else
+                    ((float *)turned)[i * rows + k * apart] = plain[i * FEATURES + k];
+        assert_int_equal(qn_data_lend(&a, &data, NULL), QN_OK);
+        assert_string_equal(qn_data_digest(data), qn_data_digest(want));
+        assert_int_equal(calls, 1);
+        qn_data_close(data);
+    }
+    qn_data_close(want);
+}
+
 static void test_names(void **state) {
     (void)state;
     static const float values[8] = {0};
@@ -238,6 +284,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values_stay_where_they_are),
         cmocka_unit_test(test_values_that_are_copied),
+        cmocka_unit_test(test_values_in_another_order),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_categories_and_missing_values),
         cmocka_unit_test(test_features_of_bytes),

@@ -12,6 +12,10 @@
  * has many of them at a time. Items whose order is found at a time. */
 enum { WINDOW = 32 << 20, RUN = 64 };
 
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22 /* since Linux 5.14; others refuse it */
+#endif
+
 struct qn__read_ahead {
     const qn_data *data;
     uint64_t seed;
@@ -24,10 +28,17 @@ struct qn__read_ahead {
     int ended;
 };
 
-static void fetch_item(const qn__read_ahead *a, uint64_t item) {
+/* Where a walk through the items of the run has come to. */
+typedef struct walk {
+    qn__permutation order;
+    uint64_t epoch, at; /* of `order`; the next place of the run */
+    int advice;         /* for the pages of each item */
+} walk;
+
+static void advise_item(const qn__read_ahead *a, uint64_t item, int advice) {
     const uintptr_t begin = (uintptr_t)qn__data_item(a->data, item),
                     end = begin + qn__data_stride(a->data), first = begin / a->page * a->page;
-    (void)madvise((void *)first, end - first, MADV_WILLNEED); /* only a hint */
+    (void)madvise((void *)first, end - first, advice); /* only a hint */
 }
 
 /* Whether the pages around one that is missing are read with it. In a random order most of them are
@@ -40,20 +51,20 @@ static void advise(const qn__read_ahead *a, int advice) {
     (void)madvise((void *)begin, end - begin, advice); /* only a hint */
 }
 
-/* Some items of one epoch, from a place of the run on; returns how many. */
-static uint64_t fetch_run(const qn__read_ahead *a, qn__permutation *order, uint64_t *epoch,
-                          uint64_t at, uint64_t to) {
-    const uint64_t items = a->data->items, position = at % items;
-    uint64_t item[RUN], count = to - at < RUN ? to - at : RUN;
+/* Goes through some items of one epoch, up to a place of the run. */
+static void walk_on(const qn__read_ahead *a, walk *w, uint64_t to) {
+    const uint64_t items = a->data->items, position = w->at % items;
+    uint64_t item[RUN], count = w->at < to ? to - w->at : 0;
+    count = count < RUN ? count : RUN;
     count = count < items - position ? count : items - position;
-    if (at / items != *epoch) {
-        *epoch = at / items;
-        qn__permutation_begin(order, items, a->seed, QN__PURPOSE_ORDER, (uint32_t)*epoch);
+    if (w->at / items != w->epoch) {
+        w->epoch = w->at / items;
+        qn__permutation_begin(&w->order, items, a->seed, QN__PURPOSE_ORDER, (uint32_t)w->epoch);
     }
-    qn__permutation_run(order, position, (uint32_t)count, item);
+    qn__permutation_run(&w->order, position, (uint32_t)count, item);
     for (uint64_t i = 0; i < count; i++)
-        fetch_item(a, item[i]);
-    return count;
+        advise_item(a, item[i], w->advice);
+    w->at += count;
 }
 
 /* Waits until a place is wanted; UINT64_MAX: the end. */
@@ -66,15 +77,20 @@ static uint64_t wait_for(qn__read_ahead *a, uint64_t at) {
     return wanted;
 }
 
+/* Half a window behind the requests, pages become part of the process. By then most of them are
+ * there; those for which the system had no room are read now, and no step has to wait. */
 static void *fetch_all(void *context) {
     qn__read_ahead *a = context;
-    qn__permutation order;
+    walk ask = {.epoch = UINT64_MAX, .advice = MADV_WILLNEED},
+         take = {.epoch = UINT64_MAX, .advice = MADV_POPULATE_READ};
+    uint64_t to;
     qn__float_state_set();
-    uint64_t at = 0, epoch = UINT64_MAX, to;
-    while ((to = wait_for(a, at)) != UINT64_MAX) {
-        if (to > a->window && at < to - a->window)
-            at = to - a->window; /* a training that goes on midway */
-        at += fetch_run(a, &order, &epoch, at, to);
+    while ((to = wait_for(a, ask.at)) != UINT64_MAX) {
+        const uint64_t least = to > a->window ? to - a->window : 0;
+        ask.at = ask.at > least ? ask.at : least; /* a training that goes on midway */
+        take.at = take.at > least ? take.at : least;
+        walk_on(a, &ask, to);
+        walk_on(a, &take, ask.at > a->window / 2 ? ask.at - a->window / 2 : 0);
     }
     return NULL;
 }
