@@ -2,6 +2,7 @@
 #include "run/search_share.h"
 #include "run/search_state.h"
 #include <math.h>
+#include <pthread.h>
 #include <quern/quern.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -216,6 +217,29 @@ static void test_changed_by_hand(void **state) {
     }
 }
 
+static void *let_go(void *file) {
+    usleep(30000);
+    qn__search_file_close(file);
+    return NULL;
+}
+
+/* A rank goes on for another one, whose process has not ended yet. */
+static void test_takes_over(void **state) {
+    (void)state;
+    qn_error err;
+    pthread_t thread;
+    qn__search_file dead = {.file = -1}, next = {.file = -1};
+    qn_search_result result[RUNS];
+    const qn__search_table table = {.settings = SETTINGS, .folds = FOLDS, .result = result};
+    write_file("", 0);
+    assert_int_equal(qn__search_file_open(&dead, folder, "key", &table, &err), QN_OK);
+    assert_int_equal(qn__search_file_open(&next, folder, "key", &table, &err), QN_BUSY);
+    assert_int_equal(pthread_create(&thread, NULL, let_go, &dead), 0);
+    assert_int_equal(qn__search_file_take_over(&next, folder, "key", &table, &err), QN_OK);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    qn__search_file_close(&next);
+}
+
 static void test_refused(void **state) {
     (void)state;
     qn_error err;
@@ -256,6 +280,7 @@ int main(void) {
         cmocka_unit_test(test_a_dead_rank_loses_its_run_only),
         cmocka_unit_test(test_goes_on),
         cmocka_unit_test(test_changed_by_hand),
+        cmocka_unit_test(test_takes_over),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
