@@ -1,7 +1,7 @@
 # A thin front for CMake and the scripts; `make help` lists what there is.
 
 .DEFAULT_GOAL := build/quern
-.PHONY: build/quern install deb wheel demo test setup lint format matrix fuzz elementary-full bench clean help
+.PHONY: build/quern install deb wheel demo test setup lint format matrix fuzz elementary-full functions-full bench clean help
 
 build/quern: ## the program and the library, release build (the default)
 	@scripts/setup.sh build || echo "make: going on with what is here"
@@ -51,6 +51,10 @@ fuzz: ## look for faults of the readers with libFuzzer: FUZZ_SECONDS=60 each, TA
 elementary-full: build/quern ## the elementary functions over all 2^32 inputs, against MPFR
 	@cmake --build build --target bench.elementary_full
 	@build/bench/elementary_full
+
+functions-full: build/quern ## the functions of user kernels over all 2^32 floats and samples of doubles, against MPFR
+	@cmake --build build --target bench.functions_full
+	@build/bench/functions_full
 
 bench: build/quern ## build the benchmarks into build/bench
 	@cmake --build build --target bench

@@ -68,6 +68,12 @@ static void test_text(void **state) {
         assert_non_null(strstr(text, "qn_step;"));
         assert_int_equal(strlen(qn__kernel_digest((qn__language)language)), 64);
         assert_true(strlen(qn__kernel_options((qn__language)language)) > 0);
+        const char *functions = qn__math_text((qn__language)language);
+        assert_null(strstr(functions, "#include"));
+        assert_null(strstr(functions, "qn_step"));
+        assert_non_null(strstr(functions, language == QN__CUDA_C ? "__fmaf_rn" : "as_ulong"));
+        for (const char *c = functions; *c != '\0'; ++c)
+            assert_true(*c == '\n' || (*c >= ' ' && *c <= '~'));
     }
     assert_string_not_equal(qn__kernel_digest(QN__OPENCL_C), qn__kernel_digest(QN__CUDA_C));
 }
