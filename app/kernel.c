@@ -21,8 +21,7 @@ int kernel_each(qn_kernel *kernel, const char *word, const text_list *list, kern
         name[size] = '\0';
         for (uint32_t j = 0; j < i; j++)
             if (strncmp(list->at[j], list->at[i], size + 1) == 0)
-                return message_usage("leave one of them out", "--%s %s is given twice", word,
-                                     name);
+                return message_usage("leave one of them out", "--%s %s is given twice", word, name);
         if (use(kernel, name, equals + 1, &err) != QN_OK)
             return message_error(&err);
     }
@@ -87,7 +86,7 @@ static void print_results(const qn_kernel *kernel, int json) {
     }
 }
 
-void kernel_print(const qn_kernel *kernel, int json, const char *event, const char *recipe) {
+void kernel_print(const qn_kernel *kernel, int json, const char *recipe) {
     qn_kernel_report r = {.size = sizeof r};
     char items[27], rate[16];
     if (qn_kernel_report_get(kernel, &r, NULL) != QN_OK)
@@ -103,7 +102,7 @@ void kernel_print(const qn_kernel *kernel, int json, const char *event, const ch
                r.compile_seconds);
         return;
     }
-    json_begin(event);
+    json_begin("kernel");
     json_count("items", r.items);
     json_number("seconds", r.seconds);
     json_number("compile_s", r.compile_seconds);
@@ -138,7 +137,7 @@ static int replay(qn_kernel *kernel, const kernel_replay *f) {
     if (status != QN_OK)
         return message_error(&err);
     if (!f->quiet || f->json)
-        kernel_print(kernel, f->json, "end", f->recipe);
+        kernel_print(kernel, f->json, f->recipe);
     if (!f->json)
         printf("replay: identical, %s\n", f->recipe);
     return EXIT_DONE;

@@ -12,34 +12,20 @@
 #include <stdio.h>
 #include <string.h>
 
-const command *const all_commands[] = {&train_command,
-                                       &predict_command,
-                                       &evaluate_command,
-                                       &replay_command,
-                                       &run_command,
-                                       &search_command,
-                                       &submit_command,
-                                       &jobs_command,
-                                       &data_info_command,
-                                       &data_stats_command,
-                                       &data_head_command,
-                                       &data_convert_command,
-                                       &data_split_command,
-                                       &data_synth_digits_command,
-                                       &model_list_command,
-                                       &model_show_command,
-                                       &model_export_command,
-                                       &model_import_command,
-                                       &devices_command,
-                                       &plan_command,
-                                       &report_command,
-                                       &runs_list_command,
-                                       &runs_show_command,
-                                       &runs_compare_command,
-                                       &runs_export_command,
-                                       &version_command,
-                                       &help_command,
-                                       NULL};
+const command *const all_commands[] = {&train_command,        &predict_command,
+                                       &evaluate_command,     &replay_command,
+                                       &run_command,          &search_command,
+                                       &submit_command,       &jobs_command,
+                                       &data_info_command,    &data_stats_command,
+                                       &data_head_command,    &data_convert_command,
+                                       &data_split_command,   &data_synth_digits_command,
+                                       &model_list_command,   &model_show_command,
+                                       &model_export_command, &model_import_command,
+                                       &devices_command,      &plan_command,
+                                       &report_command,       &runs_list_command,
+                                       &runs_show_command,    &runs_compare_command,
+                                       &runs_export_command,  &version_command,
+                                       &help_command,         NULL};
 
 /* The number of words that match the name "data synth digits"; 0 unless all match. */
 static int words_of(const char *name, int argc, char **argv) {

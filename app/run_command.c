@@ -198,7 +198,7 @@ static int compute(const run_flags *f, qn_kernel *kernel, const char *recipe) {
     if (qn_kernel_report_get(kernel, &r, NULL) == QN_OK && *r.note)
         message_note("note: %s", r.note);
     if (!f->quiet || f->json)
-        kernel_print(kernel, f->json, "end", recipe);
+        kernel_print(kernel, f->json, recipe);
     return EXIT_DONE;
 }
 

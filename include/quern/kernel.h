@@ -121,7 +121,7 @@ QN_API qn_status qn_kernel_run(qn_kernel *kernel, const qn_kernel_options *optio
 typedef struct qn_kernel_report {
     size_t size; /* sizeof(qn_kernel_report) */
     uint64_t items;
-    uint64_t shape[QN_KERNEL_DIMENSIONS]; /* of the index space, `dimensions` lengths */
+    uint64_t shape[3]; /* of the index space, `dimensions` lengths */
     uint32_t dimensions;
     int threads;
     int cached;             /* 1: the compiled kernel was in the cache */
@@ -144,8 +144,8 @@ typedef struct qn_kernel_result {
     const char *path;  /* of an output: its file, or NULL */
     const char *value; /* of a sum, extreme or count: the number, in the shortest text that reads
                           back as it; NULL: no item gave one */
-    uint64_t item[QN_KERNEL_DIMENSIONS]; /* of an extreme: its first item */
-    uint64_t count;                      /* of an extreme: items that gave a number */
+    uint64_t item[3];  /* of an extreme: its first item */
+    uint64_t count;    /* of an extreme: items that gave a number */
 } qn_kernel_result;
 
 /* Fails with QN_USAGE (no such result, no run that succeeded). */

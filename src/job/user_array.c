@@ -190,13 +190,15 @@ static const char *descriptor(qn__user_type type) {
 }
 
 qn_status qn__user_array_write(const qn__user_array *a, struct qn__writer *writer, qn_error *err) {
+    /* Version 1, and the length of the rest of the header. */
+    static const uint8_t magic[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, NPY_HEADER - 10, 0};
     char header[NPY_HEADER + 1], shape[80] = "";
     size_t used = 0;
     for (uint32_t d = 0; d < a->dimensions; d++)
         used += (size_t)snprintf(shape + used, sizeof shape - used, "%s%" PRIu64, d > 0 ? ", " : "",
                                  a->shape[d]);
     memset(header, ' ', sizeof header);
-    memcpy(header, "\x93NUMPY\x01\x00\x76\x00", 10);
+    memcpy(header, magic, sizeof magic);
     const int size = snprintf(header + 10, NPY_HEADER - 10,
                               "{'descr': '%s', 'fortran_order': False, 'shape': (%s%s), }",
                               descriptor(a->type), shape, a->dimensions == 1 ? "," : "");

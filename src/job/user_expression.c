@@ -24,7 +24,7 @@ void qn__user_convert(qn__user_parser *p, qn__user_value *v, qn__user_type type)
 }
 
 int qn__user_expression_as(qn__user_parser *p, qn__user_type type, uint32_t *depth) {
-    qn__user_value v;
+    qn__user_value v = {.from = 0};
     if (!qn__user_expression(p, &v))
         return 0;
     qn__user_convert(p, &v, type);
@@ -172,7 +172,7 @@ static int find_builtin(const char *name) {
 /* A call of a builtin function, behind its name. The arguments have a type only when all are read,
  * so each is converted from the last one to the first. */
 static int call_builtin(qn__user_parser *p, int which, qn__user_value *v) {
-    qn__user_value argument[3];
+    qn__user_value argument[3] = {{.from = 0}};
     char before[32];
     const uint32_t count = builtins[which].arguments;
     if (!qn__user_need(p, "(", "behind the name of a function"))
@@ -205,7 +205,7 @@ static int call_builtin(qn__user_parser *p, int which, qn__user_value *v) {
     return 1;
 }
 
-/* The arguments of a call, converted to their types and separated by commas. */
+/* The arguments of a call, converted to their types (NULL: int64_t) and separated by commas. */
 static int write_arguments(qn__user_parser *p, const char *name, uint32_t count,
                            const qn__user_type *type, qn__user_value *v) {
     if (!qn__user_need(p, "(", "behind the name"))
@@ -215,7 +215,7 @@ static int write_arguments(qn__user_parser *p, const char *name, uint32_t count,
             return qn__user_refuse(p, qn__user_next(p), "give one for each",
                                    "\"%s\" takes %u arguments", name, (unsigned)count);
         qn__user_write(p, "%s", i > 0 ? ", " : "");
-        if (!qn__user_expression_as(p, type[i], &v->depth))
+        if (!qn__user_expression_as(p, type ? type[i] : QN__USER_I64, &v->depth))
             return 0;
     }
     if (qn__user_take(p, ")"))
@@ -329,8 +329,6 @@ int qn__user_element(qn__user_parser *p, const qn__user_symbol *array) {
  * those of neighbours. */
 static int write_access(qn__user_parser *p, const qn__user_token *token, const qn__user_symbol *s,
                         qn__user_value *v) {
-    static const qn__user_type index[QN__USER_DIMENSIONS] = {QN__USER_I64, QN__USER_I64,
-                                                             QN__USER_I64};
     const qn__user_part *part = &p->source->part[s->part];
     if (qn__user_use_is_result(part->use))
         return qn__user_refuse(p, token, "compute in a variable, and assign it once",
@@ -342,7 +340,7 @@ static int write_access(qn__user_parser *p, const qn__user_token *token, const q
     qn__user_write(p, "p_%s(", s->name);
     if (!write_arguments(p, s->name,
                          part->use == QN__USER_WHOLE ? part->dimensions : p->source->dimensions,
-                         index, v))
+                         NULL, v))
         return 0;
     qn__user_write(p, ")");
     return 1;

@@ -132,7 +132,9 @@ static qn_status read_part(qn_kernel *k, uint32_t i, const qn__json_node *root, 
         return bad(path, "a declaration of the text is missing", err);
     if (p->use == QN__USER_SCALAR) {
         const char *text = qn__json_string(node);
-        return text ? qn_kernel_set(k, p->name, text, err) : bad(path, "a scalar is no text", err);
+        return text && qn_kernel_set(k, p->name, text, err) == QN_OK
+                   ? QN_OK
+                   : bad(path, "a scalar has no value of its type", err);
     }
     if (p->use <= QN__USER_OUTPUT) {
         const char *digest = qn__json_string(qn__json_get(node, "digest"));
@@ -169,7 +171,8 @@ static qn_status read_root(const qn__json_node *root, const char *path, qn_kerne
     (*out)->is_recipe = 1;
     if (!read_numbers(qn__json_get(root, "shape"), shape, (*out)->source.dimensions))
         return bad(path, "the shape is missing", err);
-    status = qn_kernel_set_shape(*out, shape, (*out)->source.dimensions, err);
+    if (qn_kernel_set_shape(*out, shape, (*out)->source.dimensions, err) != QN_OK)
+        return bad(path, "the shape is out of range", err);
     for (uint32_t i = 0; i < (*out)->source.parts && status == QN_OK; i++)
         status = read_part(*out, i, root, path, err);
     return status;
