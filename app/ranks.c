@@ -112,6 +112,19 @@ static int is_launched(void) {
     return 0;
 }
 
+int ranks_refuse(const char *name) {
+    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const char *size = getenv(sizes[i]);
+        uint64_t count = 0;
+        if (size && read_count(size, &count) && count > 1)
+            return message_usage("start it once, without mpirun or srun",
+                                 "quern %s runs in one process, and a launcher has started %s of it",
+                                 name, size);
+    }
+    return -1;
+}
+
 /* Refuses options that need several ranks. */
 static int check_use(const ranks_flags *f, const options_set *given) {
     static const char *const theirs[] = {"interface", "meet-timeout", "rank-timeout",

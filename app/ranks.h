@@ -29,6 +29,10 @@ extern const option ranks_options[];
  * is requested. Returns -1, or an exit code after a message. */
 int ranks_join(int argc, char **argv);
 
+/* For a command of one process that writes files: an exit code after a message when a launcher has
+ * started several processes of it, each of which would do all of the work; else -1. */
+int ranks_refuse(const char *name);
+
 /* NULL in a single process. */
 qn_cluster *ranks_cluster(void);
 /* "rank 2 on host-b"; NULL in a single process. */

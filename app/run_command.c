@@ -4,6 +4,7 @@
 #include "format.h"
 #include "kernel.h"
 #include "message.h"
+#include "ranks.h"
 #include <limits.h>
 #include <quern/files.h>
 #include <stdio.h>
@@ -222,7 +223,9 @@ static int run(const command *self, int argc, char **argv) {
     if (code >= 0)
         return code;
     message_setup(self->name, f.quiet, f.json);
-    code = check_flags(&f);
+    code = ranks_refuse(self->name);
+    if (code < 0)
+        code = check_flags(&f);
     const char *recipe = recipe_path(&f, path);
     if (code < 0)
         code = check_files(&f, recipe);

@@ -321,6 +321,14 @@ def test_refused_texts(run, tmp_path):
     assert "UTF-8" in run(None, status=1).stderr
 
 
+def test_no_launcher(run, tmp_path):
+    """Each of its processes would compute all and write the same files."""
+    for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"):
+        done = run("INDEX(i);\nOUTPUT(float, o);\nKERNEL { o = 1; }\n", "--out", "o=o.npy", "--shape", "3",
+                   status=2, env={name: "2"})
+        assert "without mpirun or srun" in done.stderr and not (tmp_path / "o.npy").exists()
+
+
 def test_compilers(run, tmp_path, quern, cache):
     """No compiler, one that fails, one that computes wrongly; a failed item leaves no file."""
     text = HEAD + "INDEX(i);\nINPUT(float, x);\nOUTPUT(float, o);\nKERNEL { o = x - 4 + 4; }\n"
