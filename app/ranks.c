@@ -118,9 +118,9 @@ int ranks_refuse(const char *name) {
         const char *size = getenv(sizes[i]);
         uint64_t count = 0;
         if (size && read_count(size, &count) && count > 1)
-            return message_usage("start it once, without mpirun or srun",
-                                 "quern %s runs in one process, and a launcher has started %s of it",
-                                 name, size);
+            return message_usage(
+                "start it once, without mpirun or srun",
+                "quern %s runs in one process, and a launcher has started %s of it", name, size);
     }
     return -1;
 }
