@@ -230,6 +230,38 @@ def test_arithmetic(run, tmp_path):
         assert (got[name] == want[name]).all(), name
 
 
+def test_loops(run, tmp_path):
+    """Where loops end, go on and are left, and what their last parts count."""
+    run(HEAD + """INDEX(i); OUTPUT(int, a); OUTPUT(int, b); OUTPUT(int, c);
+        KERNEL {
+            int s = 0, k = 0, n = 0;
+            for (k = 2; k < i; k += 2, n++) { if (k % 3 == 0) continue; if (k > 20) break; s += k; }
+            a = s + 1000 * n;
+            s = 0;
+            do { s++; if (s % 2 == 1) continue; s += 3; } while (s < i);
+            b = s;
+            while (s > 3) { s -= 2; if (s == 9) break; do s--; while (0); }
+            c = s;
+        }""", "--shape", 40, "--quiet", *[w for n in "abc" for w in ("--out", f"{n}={n}.npy")])
+
+    def item(i):
+        some = [k for k in range(2, i, 2) if k % 3 == 0 or k <= 20 or k == 22]
+        s = sum(k for k in some if k % 3 and k <= 20)
+        a = s + 1000 * sum(1 for k in some if k <= 20)
+        s = 1
+        while s < i:
+            s += 1 if s % 2 == 0 else 4
+        b = s
+        while s > 3:
+            s -= 2
+            if s == 9:
+                break
+            s -= 1
+        return a, b, s
+    got = [numpy.load(tmp_path / f"{n}.npy").tolist() for n in "abc"]
+    assert list(zip(*got)) == [item(i) for i in range(40)]
+
+
 FUNCTIONS = "cbrt exp log sin cos tan atan erf tanh".split()
 
 
@@ -343,6 +375,8 @@ def test_compilers(run, tmp_path, quern, cache):
     fast.chmod(0o755)
     assert "otherwise than C says" in run(text, *words, status=1, env={"CC": str(fast)}).stderr
     assert "did not compile" in run(text, *words, status=1, env={"CC": "false"}).stderr
+    done = run(text, *words, status=1, env={"CC": "cc -fsingle-precision-constant"})  # of GCC only
+    assert "otherwise than C says" in done.stderr or "did not compile" in done.stderr
     done = run(text, *words, status=1)
     assert "not a number (NaN)" in done.stderr and "item 1\n" in done.stderr
     assert not (tmp_path / "o.npy").exists() and not (tmp_path / "o.recipe.json").exists()

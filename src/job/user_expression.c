@@ -169,6 +169,9 @@ static int find_builtin(const char *name) {
     return -1;
 }
 
+/* What compiling a function of kernels/math.cl costs, beside words of a kernel. */
+enum { MATH_WORDS = 50 };
+
 /* A call of a builtin function, behind its name. The arguments have a type only when all are read,
  * so each is converted from the last one to the first. */
 static int call_builtin(qn__user_parser *p, int which, qn__user_value *v) {
@@ -194,6 +197,8 @@ static int call_builtin(qn__user_parser *p, int which, qn__user_value *v) {
     for (uint32_t i = count - 1; i > 0; i--)
         qn__user_insert(p, argument[i].from, ", ");
     const int math = builtins[which].kind == OF_MATH;
+    if (math && !qn__user_grow(p, qn__user_next(p) - 1, MATH_WORDS, 0))
+        return 0;
     snprintf(before, sizeof before, "qn_%s_%s(",
              math ? qn__user_type_tag(type) : builtins[which].name,
              math ? builtins[which].name : qn__user_type_tag(type));
@@ -226,6 +231,8 @@ static int write_arguments(qn__user_parser *p, const char *name, uint32_t count,
 }
 
 static int call_function(qn__user_parser *p, const qn__user_symbol *s, qn__user_value *v) {
+    if (!qn__user_grow(p, qn__user_next(p) - 1, s->words, s->stack))
+        return 0;
     qn__user_write(p, "u_%s(qn_fault%s", s->name, s->arguments > 0 ? ", " : "");
     v->type = s->type;
     if (!write_arguments(p, s->name, s->arguments, s->argument, v))

@@ -87,6 +87,23 @@ void qn__user_insert(qn__user_parser *p, size_t at, const char *text) {
     memcpy(to->data + at, text, size);
 }
 
+static void reverse(char *text, size_t size) {
+    for (size_t i = 0; i < size / 2; i++) {
+        const char kept = text[i];
+        text[i] = text[size - 1 - i];
+        text[size - 1 - i] = kept;
+    }
+}
+
+void qn__user_swap(qn__user_parser *p, size_t from, size_t middle) {
+    qn__text *to = &p->source->functions;
+    if (to->failed)
+        return;
+    reverse(to->data + from, middle - from);
+    reverse(to->data + middle, to->size - middle);
+    reverse(to->data + from, to->size - from);
+}
+
 void qn__user_wrap(qn__user_parser *p, size_t from, const char *before, const char *behind) {
     qn__user_insert(p, from, before);
     qn__user_write(p, "%s", behind);
@@ -225,6 +242,23 @@ qn__user_type qn__user_need_type(qn__user_parser *p) {
     if (strcmp(word, "unsigned") == 0)
         qn__user_take(p, "int");
     return type;
+}
+
+int qn__user_grow(qn__user_parser *p, const qn__user_token *token, uint32_t words, uint32_t stack) {
+    p->words += words;
+    p->stack += stack;
+    if (p->words > QN__USER_WORDS)
+        return qn__user_refuse(
+            p, token, "call functions that call others in loops, or less often",
+            "with the functions that are called in it, the function has more than %d words",
+            QN__USER_WORDS);
+    if (p->stack > QN__USER_STACK)
+        return qn__user_refuse(p, token,
+                               "use shorter arrays, or fewer calls of functions with some",
+                               "the arrays of the function and of those that are called in it have "
+                               "more than %d bytes",
+                               QN__USER_STACK);
+    return 1;
 }
 
 int qn__user_deeper(qn__user_parser *p) {

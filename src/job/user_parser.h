@@ -7,6 +7,10 @@
 
 enum { QN__USER_SYMBOLS = 256, QN__USER_ARGUMENTS = 16, QN__USER_DEPTH = 80 };
 
+/* Most words and bytes of arrays of a function with copies of those that it calls. Compiling the
+ * words takes seconds; a thread's stack may have 2 MiB. */
+enum { QN__USER_WORDS = 30000, QN__USER_STACK = 1 << 18 };
+
 typedef enum qn__user_kind {
     QN__USER_VARIABLE, /* can be assigned */
     QN__USER_CONSTANT, /* index, extent, scalar, constant, number of an input */
@@ -19,9 +23,10 @@ typedef struct qn__user_symbol {
     qn__user_kind kind;
     qn__user_type type; /* of a function: its result */
     char name[QN__USER_NAME_MAX + 1];
-    uint32_t length; /* of an array */
-    int everywhere;  /* 1: a constant of the file, which all functions see */
-    uint32_t part;   /* of a PART: its number in the source */
+    uint32_t length;       /* of an array */
+    int everywhere;        /* 1: a constant of the file, which all functions see */
+    uint32_t part;         /* of a PART: its number in the source */
+    uint32_t words, stack; /* of a function: see qn__user_grow */
     uint32_t arguments;
     qn__user_type argument[QN__USER_ARGUMENTS];
 } qn__user_symbol;
@@ -35,7 +40,8 @@ typedef struct qn__user_parser {
     uint32_t symbols;
     uint32_t own;  /* the first symbol of the function that is read */
     int in_kernel; /* 0: of the symbols before, the function sees constants and functions only */
-    qn__user_type result; /* of the function that is read */
+    qn__user_type result;  /* of the function that is read */
+    uint32_t words, stack; /* of it, so far */
     uint32_t depth, loops;
     qn_error *err;
     qn_status status; /* why a function returned 0 */
@@ -67,6 +73,9 @@ void qn__user_move(qn__user_parser *p, const qn__user_token *token);
 size_t qn__user_written(const qn__user_parser *p);
 /* Puts text at a byte of what was written. */
 void qn__user_insert(qn__user_parser *p, size_t at, const char *text);
+/* What was written from the byte `middle` on goes before what was written from `from` on. */
+void qn__user_swap(qn__user_parser *p, size_t from, size_t middle);
+
 /* Puts text around all from a byte on. */
 void qn__user_wrap(qn__user_parser *p, size_t from, const char *before, const char *behind);
 
@@ -79,6 +88,10 @@ qn__user_symbol *qn__user_declare(qn__user_parser *p, qn__user_kind kind, qn__us
 qn__user_type qn__user_need_type(qn__user_parser *p);
 /* Whether a type's name is next. Words of C for other types count, and are refused when read. */
 int qn__user_sees_type(const qn__user_parser *p);
+
+/* Adds to the function that is read the words that a compiler will see, and the bytes of arrays on
+ * the stack. Each call is compiled as a copy of the function, so calls in calls multiply. */
+int qn__user_grow(qn__user_parser *p, const qn__user_token *token, uint32_t words, uint32_t stack);
 
 /* One level of nesting more; a text can be nested so deep that a compiler would fail. */
 int qn__user_deeper(qn__user_parser *p);

@@ -212,7 +212,8 @@ static int read_function(qn__user_parser *p, qn__user_type type) {
     p->own = p->symbols;
     p->in_kernel = 0;
     p->result = type;
-    p->at++; /* ( */
+    p->words = p->stack = 0;
+    const uint32_t begin = p->at++; /* ( */
     qn__user_write(p, "QN_INLINE %s u_%s(uint64_t *qn_fault", qn__user_type_word(type),
                    function.name);
     if (!read_parameters(p, &function))
@@ -221,6 +222,8 @@ static int read_function(qn__user_parser *p, qn__user_type type) {
     if (!qn__user_body(p, &assigned))
         return 0;
     qn__user_write(p, " return 0;}"); /* what a function without return gives */
+    function.words = p->words + p->at - begin;
+    function.stack = p->stack;
     p->symbols = p->own;
     if (qn__user_find(p, function.name) || p->symbols == QN__USER_SYMBOLS)
         return qn__user_refuse(p, qn__user_next(p), "give it another name",
@@ -274,6 +277,7 @@ static int read_kernel(qn__user_parser *p) {
                                "KERNEL stands before INDEX");
     p->own = p->symbols;
     p->in_kernel = 1;
+    p->words = p->stack = 0;
     qn__user_move(p, qn__user_next(p));
     qn__user_write(p, "QN_BODY ");
     if (!qn__user_body(p, &assigned))

@@ -176,11 +176,61 @@ static void test_depth(void **state) {
     }
 }
 
+/* A compiler may leave out a loop that has a condition and no end. */
+static void test_loops(void **state) {
+    static const char wanted[] =
+        "{ int32_t u_k = ((int32_t)1); for (;; u_k = u_k + 1) {if (!(u_n)) break;  }} "
+        "for (;;) {if (!(u_n)) break; {continue; } } "
+        "for (int qn_first = 1;; qn_first = 0) {if (!qn_first && !(u_n)) break; {break; } } ";
+    qn__user_source source;
+    qn_error err;
+    (void)state;
+    assert_int_equal(qn__user_source_read("INDEX(i); INPUT(int, n); COUNT(y); KERNEL {"
+                                          "for (int k = 1; n; k++); while (n) { continue; } "
+                                          "do { break; } while (n); y = n; }",
+                                          "k.c", &source, &err),
+                     QN_OK);
+    if (!strstr(source.functions.data, wanted))
+        fail_msg("%s", source.functions.data);
+    qn__user_source_release(&source);
+}
+
+/* Functions are compiled into their callers: 20 of them may become a million. */
+static void test_copies(void **state) {
+    static const char *const bodies[] = {"return f%d(a) + f%d(a * 2);",
+                                         "int b[200] = {a}; return f%d(b[a]) + f%d(a);",
+                                         "double b = exp(a); return b > 1 ? f%d(a) : f%d(1);"};
+    static const char *const said[] = {"30000 words", "262144 bytes", "30000 words"};
+    char text[8192];
+    qn__user_source source;
+    qn_error err;
+    (void)state;
+    for (size_t k = 0; k < sizeof bodies / sizeof *bodies; k++)
+        for (int count = 4; count <= 20; count += 16) {
+            size_t used = (size_t)snprintf(text, sizeof text,
+                                           "INDEX(i); OUTPUT(int, y);\n"
+                                           "static int f0(int a) { return a; }");
+            for (int i = 0; i < count; i++) {
+                used += (size_t)snprintf(text + used, sizeof text - used,
+                                         "\nstatic int f%d(int a) { ", i + 1);
+                used += (size_t)snprintf(text + used, sizeof text - used, bodies[k], i, i);
+                used += (size_t)snprintf(text + used, sizeof text - used, " }");
+            }
+            snprintf(text + used, sizeof text - used, "\nKERNEL { y = f%d(i); }", count);
+            const qn_status status = qn__user_source_read(text, "k.c", &source, &err);
+            assert_int_equal(status, count == 4 ? QN_OK : QN_INPUT);
+            if (status != QN_OK && (!strstr(err.what, said[k]) || !strstr(err.where, "line 1")))
+                fail_msg("%s at %s", err.what, err.where);
+            qn__user_source_release(&source);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_accepted), cmocka_unit_test(test_refused),
         cmocka_unit_test(test_written),  cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_depth),    cmocka_unit_test(test_loops),
+        cmocka_unit_test(test_copies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

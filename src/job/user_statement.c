@@ -64,7 +64,8 @@ static int read_value(qn__user_parser *p, qn__user_type type) {
 
 /* One name of a declaration with its value. */
 static int read_variable(qn__user_parser *p, qn__user_type type, int constant) {
-    qn__user_move(p, qn__user_next(p));
+    const qn__user_token *token = qn__user_next(p);
+    qn__user_move(p, token);
     qn__user_symbol *v =
         qn__user_declare(p, constant ? QN__USER_CONSTANT : QN__USER_VARIABLE, type);
     if (!v)
@@ -80,6 +81,8 @@ static int read_variable(qn__user_parser *p, qn__user_type type, int constant) {
         if (!read_length(p, ELEMENTS, &v->length))
             return 0;
         qn__user_write(p, "[%u]", (unsigned)v->length);
+        if (!qn__user_grow(p, token, 0, v->length * qn__user_type_size(type)))
+            return 0;
     }
     if (!qn__user_take(p, "="))
         return no_value(p, v->name);
@@ -331,27 +334,41 @@ static int read_if(scope *s) {
     return read_branch(s);
 }
 
+/* A compiler may assume that a loop with a condition ends, and leave it out (C17, 6.8.5). So each
+ * loop is written without one, and begins with "if (!condition) break;". The body follows, in the
+ * braces of the loop. */
 static int read_loop_body(scope *s) {
     s->p->loops++;
-    const int read = read_branch(s);
+    const int read = read_statement(s, 0);
     s->p->loops--;
     return read;
 }
 
 static int read_while(scope *s) {
-    qn__user_write(s->p, "while ");
-    return read_condition(s) && read_loop_body(s);
+    qn__user_write(s->p, "for (;;) {if (!");
+    if (!read_condition(s))
+        return 0;
+    qn__user_write(s->p, ") break; ");
+    if (!read_loop_body(s))
+        return 0;
+    qn__user_write(s->p, "}");
+    return 1;
 }
 
 static int read_do(scope *s) {
-    qn__user_write(s->p, "do ");
-    if (!read_loop_body(s) || !qn__user_need(s->p, "while", "behind the loop's body"))
+    qn__user_parser *p = s->p;
+    qn__user_write(p, "for (int qn_first = 1;; qn_first = 0) {");
+    const size_t body = qn__user_written(p);
+    if (!read_loop_body(s) || !qn__user_need(p, "while", "behind the loop's body"))
         return 0;
-    qn__user_write(s->p, " while ");
+    const size_t condition = qn__user_written(p);
+    qn__user_write(p, "if (!qn_first && !");
     if (!read_condition(s))
         return 0;
-    qn__user_write(s->p, ";");
-    return qn__user_need(s->p, ";", "behind the condition");
+    qn__user_write(p, ") break; ");
+    qn__user_swap(p, body, condition);
+    qn__user_write(p, "}");
+    return qn__user_need(p, ";", "behind the condition");
 }
 
 /* The parts between parentheses; what comes first stands before the loop, in a block with it. */
@@ -368,16 +385,23 @@ static int read_for_head(scope *s) {
             return 0;
         qn__user_write(p, ";");
     }
-    qn__user_write(p, " for (;");
-    if (!qn__user_need(p, ";", "behind the first part of for") ||
-        (!qn__user_sees(p, ";") && !qn__user_expression(p, &v)) ||
-        !qn__user_need(p, ";", "behind the condition of for"))
+    qn__user_write(p, " for (;; ");
+    const size_t condition = qn__user_written(p);
+    qn__user_write(p, "{if (!(");
+    if (!qn__user_need(p, ";", "behind the first part of for"))
         return 0;
-    qn__user_write(p, "; ");
-    if ((!qn__user_sees(p, ")") && !read_assignments(s)) ||
+    if (qn__user_sees(p, ";"))
+        qn__user_write(p, "1");
+    else if (!qn__user_expression(p, &v))
+        return 0;
+    qn__user_write(p, ")) break; ");
+    const size_t last = qn__user_written(p);
+    if (!qn__user_need(p, ";", "behind the condition of for") ||
+        (!qn__user_sees(p, ")") && !read_assignments(s)) ||
         !qn__user_need(p, ")", "behind the last part of for"))
         return 0;
-    qn__user_write(p, ")");
+    qn__user_write(p, ") ");
+    qn__user_swap(p, condition, last);
     return 1;
 }
 
@@ -387,7 +411,7 @@ static int read_for(scope *s) {
     if (!read_for_head(s) || !read_loop_body(s))
         return 0;
     s->p->symbols = symbols;
-    qn__user_write(s->p, "}");
+    qn__user_write(s->p, "}}");
     return 1;
 }
 
