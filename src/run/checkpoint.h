@@ -15,7 +15,8 @@
 
 typedef struct qn__checkpoints qn__checkpoints;
 
-/* A file in the folder: the run in a file of runs that continues from here (run/trainer_store.c). */
+/* A file in the folder: the run in a file of runs that continues from here (run/trainer_store.c).
+ */
 #define QN__CHECKPOINTS_RUN "run-id"
 
 /* The state of a run between two steps. All pointers belong to the caller. */
