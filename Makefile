@@ -29,7 +29,7 @@ wheel: build/quern ## a wheel of the Python package in dist/, tried in an empty 
 demo: build/quern ## train on synthetic digits three times over and compare the bytes
 	@scripts/demo.sh
 
-test: ## every check, about 16 minutes on two cores
+test: ## every check, 13 to 16 minutes on two cores
 	@scripts/test.sh
 
 setup: ## install what building and testing need
@@ -52,7 +52,7 @@ elementary-full: build/quern ## the elementary functions over all 2^32 inputs, a
 	@cmake --build build --target bench.elementary_full
 	@build/bench/elementary_full
 
-functions-full: build/quern ## the functions of user kernels over all 2^32 floats and samples of doubles, against MPFR
+functions-full: build/quern ## the same for the functions of user kernels, and samples of doubles
 	@cmake --build build --target bench.functions_full
 	@build/bench/functions_full
 
