@@ -187,7 +187,8 @@ static qn_status run_compiler(const compiler *c, const char *program, const char
     const qn_status status = qn__process_run(argv, program, said, sizeof said, &ended, err);
     if (status != QN_OK)
         return status;
-    return ended == 0 ? qn__file_read(file, code, err) : refuse(c, said, ended, err);
+    return ended == 0 && access(file, R_OK) == 0 ? qn__file_read(file, code, err)
+                                                 : refuse(c, said, ended, err);
 }
 
 static qn_status compile(const compiler *c, const char *program, qn__bytes *code, qn_error *err) {

@@ -85,6 +85,16 @@ static int need_border(qn__user_parser *p, qn__user_border *border) {
                            "a HALO needs a border");
 }
 
+/* A default's text; `narrow`: with f, so a float that a double may take. */
+static int take_default(qn__user_part *part, const char *text, int narrow) {
+    float rounded = 0;
+    if (!narrow || part->type != QN__USER_F64)
+        return qn__user_type_read(part->type, text, &part->value);
+    const int read = qn__user_type_read(QN__USER_F32, text, &rounded);
+    memcpy(&part->value, &(double){(double)rounded}, sizeof part->value);
+    return read;
+}
+
 /* The default of a scalar, behind its comma. */
 static int read_default(qn__user_parser *p, qn__user_part *part) {
     char text[QN__USER_NAME_MAX + 2] = "-";
@@ -93,10 +103,12 @@ static int read_default(qn__user_parser *p, qn__user_part *part) {
     const qn__user_token *number = qn__user_next(p);
     qn__user_word(p, number, text + 1);
     const size_t size = strlen(text);
-    if (number->kind == QN__USER_REAL && (text[size - 1] == 'f' || text[size - 1] == 'F'))
+    const int narrow =
+        number->kind == QN__USER_REAL && (text[size - 1] == 'f' || text[size - 1] == 'F');
+    if (narrow)
         text[size - 1] = '\0';
     if ((number->kind != QN__USER_REAL && number->kind != QN__USER_INTEGER) ||
-        !qn__user_type_read(part->type, text + !negative, &part->value))
+        !take_default(part, text + !negative, narrow))
         return qn__user_refuse(p, token, "write a decimal number, such as 12 or 0.5",
                                "the default of \"%s\" is no %s", part->name,
                                qn__user_type_word(part->type));

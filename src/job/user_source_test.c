@@ -176,6 +176,22 @@ static void test_depth(void **state) {
     }
 }
 
+/* A default with f is a float, whatever the scalar's type. */
+static void test_defaults(void **state) {
+    static const char text[] = "INDEX(i); SCALAR(double, a, -0.1f); SCALAR(double, b, 0.1); "
+                               "SCALAR(float, c, 0.1); COUNT(y); KERNEL { y = i; }";
+    const double wanted[2] = {-0.1f, 0.1};
+    const float last = 0.1f;
+    qn__user_source source;
+    qn_error err;
+    (void)state;
+    assert_int_equal(qn__user_source_read(text, "k.c", &source, &err), QN_OK);
+    assert_memory_equal(&source.part[0].value, &wanted[0], 8);
+    assert_memory_equal(&source.part[1].value, &wanted[1], 8);
+    assert_memory_equal(&source.part[2].value, &last, 4);
+    qn__user_source_release(&source);
+}
+
 /* A compiler may leave out a loop that has a condition and no end. */
 static void test_loops(void **state) {
     static const char wanted[] =
@@ -230,7 +246,7 @@ int main(void) {
         cmocka_unit_test(test_accepted), cmocka_unit_test(test_refused),
         cmocka_unit_test(test_written),  cmocka_unit_test(test_lines),
         cmocka_unit_test(test_depth),    cmocka_unit_test(test_loops),
-        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_copies),   cmocka_unit_test(test_defaults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
