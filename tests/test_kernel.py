@@ -4,8 +4,10 @@ import json
 import math
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
 import numpy
 import pytest
@@ -359,6 +361,23 @@ def test_no_launcher(run, tmp_path):
         done = run("INDEX(i);\nOUTPUT(float, o);\nKERNEL { o = 1; }\n", "--out", "o=o.npy", "--shape", "3",
                    status=2, env={name: "2"})
         assert "without mpirun or srun" in done.stderr and not (tmp_path / "o.npy").exists()
+
+
+def test_interrupted(quern, tmp_path):
+    """Ctrl-C while the compiler runs leaves no file and no folder."""
+    slow, temporary = tmp_path / "slow-cc", tmp_path / "temporary"
+    slow.write_text('#!/bin/sh\n: > "$TMPDIR/started"\nexec sleep 30\n')
+    slow.chmod(0o755)
+    temporary.mkdir()
+    (tmp_path / "k.c").write_text("INDEX(i);\nCOUNT(n);\nKERNEL { n = 1; }\n")
+    job = subprocess.Popen([quern, "run", "--kernel", "k.c", "--shape", "3"], cwd=tmp_path, start_new_session=True,
+                           env={**os.environ, "CC": str(slow), "TMPDIR": str(temporary),
+                                "QUERN_CACHE": str(tmp_path / "cache")})
+    while not (temporary / "started").exists() and job.poll() is None:
+        time.sleep(0.01)
+    os.killpg(job.pid, signal.SIGINT)
+    assert job.wait(20) != 0
+    assert [f.name for f in temporary.iterdir()] == ["started"]
 
 
 def test_compilers(run, tmp_path, quern, cache):

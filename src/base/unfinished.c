@@ -1,6 +1,7 @@
 #include "base/unfinished.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <quern/files.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -36,13 +37,14 @@ void qn__unfinished_remove(int entry) {
     atomic_store(&table[entry].taken, 0);
 }
 
-/* Only unlinkat and lock-free loads: both are safe in a signal handler. */
+/* A folder is an entry behind that of the file in it. Only unlinkat and lock-free loads: both are
+ * safe in a signal handler. */
 void qn_files_abandon(void) {
     const int error = errno;
     for (int i = 0; i < ENTRIES; i++) {
         const char *name = atomic_load(&table[i].name);
-        if (name)
-            unlinkat(table[i].folder, name, 0);
+        if (name && unlinkat(table[i].folder, name, 0) != 0 && errno == EISDIR)
+            unlinkat(table[i].folder, name, AT_REMOVEDIR);
     }
     errno = error;
 }

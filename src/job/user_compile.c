@@ -6,6 +6,7 @@
 #include "base/process.h"
 #include "base/program_cache.h"
 #include "base/sha256.h"
+#include "base/unfinished.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -198,9 +199,13 @@ static qn_status compile(const compiler *c, const char *program, qn__bytes *code
     if (!mkdtemp(folder))
         return qn__fail_errno(err, "create the folder", folder);
     snprintf(file, sizeof file, "%s/kernel.so", folder);
+    const int entry = qn__unfinished_add(AT_FDCWD, file);
+    const int around = qn__unfinished_add(AT_FDCWD, folder);
     const qn_status status = run_compiler(c, program, file, code, err);
     unlink(file);
+    qn__unfinished_remove(entry);
     rmdir(folder);
+    qn__unfinished_remove(around);
     return status;
 }
 

@@ -332,10 +332,10 @@ static int read_all(qn__user_parser *p) {
 static void write_name(qn__text *to, const char *name) {
     qn__text_add(to, "#line 1 \"");
     for (const char *c = name; *c; c++)
-        if (*c == '"' || *c == '\\')
+        if (*c == '"' || *c == '\\' || *c == '?') /* ??/ would be a backslash */
             qn__text_add(to, "\\%c", *c);
         else
-            qn__text_add(to, "%c", (unsigned char)*c < ' ' ? '?' : *c);
+            qn__text_add(to, "%c", (unsigned char)*c < ' ' ? '_' : *c);
     qn__text_add(to, "\"\n");
 }
 

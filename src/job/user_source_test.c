@@ -147,10 +147,10 @@ static void test_lines(void **state) {
     (void)state;
     assert_int_equal(
         qn__user_source_read("INDEX(i);\n\nOUTPUT(int32_t, y);\nKERNEL {\n\n  y =\n\n 7;\n}",
-                             "a\"b.c", &source, &err),
+                             "a\"b?\t.c", &source, &err),
         QN_OK);
     const char *text = source.functions.data;
-    assert_memory_equal(text, "#line 1 \"a\\\"b.c\"\n", 17);
+    assert_memory_equal(text, "#line 1 \"a\\\"b\\?_.c\"\n", 20);
     uint32_t line = 0;
     for (const char *c = text; c < strstr(text, "((int32_t)7)"); c++)
         line += *c == '\n';
