@@ -139,20 +139,41 @@ static void wait_for_news(connector *c, double now) {
     qn__socket_wait(c->poll, count, until - now);
 }
 
-/* Whether rank 0 has ended. Data that it sent before its end is read first. */
+/* What a connection has: 1 data, 0 nothing yet, -1 its peer has ended. Data that it sent before its
+ * end is read first. */
+static int news(int file) {
+    unsigned char byte[1];
+    const ssize_t n = recv(file, byte, 1, MSG_DONTWAIT | MSG_PEEK);
+    return n == 1                                                                 ? 1
+           : n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) ? 0
+                                                                                  : -1;
+}
+
 static int rank0_ended(const connector *c) {
     const qn__mesh *m = c->mesh;
-    unsigned char byte[1];
-    if (m->rank == 0)
-        return 0;
-    const int file = c->link[0].file >= 0 ? c->link[0].file : m->rank0;
-    const ssize_t n = file >= 0 ? recv(file, byte, 1, MSG_DONTWAIT | MSG_PEEK) : 1;
-    return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+    const int file = m->rank > 0 && c->link[0].file >= 0 ? c->link[0].file : m->rank0;
+    return m->rank > 0 && file >= 0 && news(file) < 0;
+}
+
+/* Whether rank 0 has sent its verdict. Before this rank has all connections it is a failure. */
+static int rank0_gave_up(const connector *c) {
+    return c->mesh->rank > 0 && c->link[0].file >= 0 && news(c->link[0].file) > 0;
+}
+
+/* Whether rank 0 knows that all ranks that it lacks have ended. The others are connected to it by
+ * then, so its verdict reaches them. */
+static int missing_ended(const connector *c) {
+    const qn__mesh *m = c->mesh;
+    int ended = m->held != NULL;
+    for (uint32_t r = 1; r < m->ranks && ended; ++r)
+        ended = c->link[r].file >= 0 || (m->held[r] >= 0 && news(m->held[r]) < 0);
+    return ended;
 }
 
 static void connect_missing(connector *c) {
     const qn__mesh *m = c->mesh;
-    for (double now = qn__now(); c->missing > 0 && now < m->until && !rank0_ended(c);
+    for (double now = qn__now(); c->missing > 0 && now < m->until && !rank0_ended(c) &&
+                                 !rank0_gave_up(c) && !missing_ended(c);
          now = qn__now()) {
         qn__acceptor_serve(c->acceptor, now);
         for (uint32_t r = 0; r < m->rank; ++r)
@@ -167,6 +188,11 @@ static qn_status name_missing(const connector *c, qn_error *err) {
     uint32_t other = 0;
     while (other == m->rank || c->link[other].file >= 0)
         ++other;
+    if (missing_ended(c)) {
+        qn__fail(err, QN_CLUSTER, "rank %u on %s ended before all ranks were connected", other,
+                 m->endpoint[other].host);
+        return qn__remedy(err, QN_CLUSTER, "start all ranks again");
+    }
     char text[QN__ADDRESS_TEXT];
     const uint32_t dialled = other < m->rank ? other : m->rank;
     const qn__endpoint *endpoint = &m->endpoint[dialled];
@@ -209,18 +235,12 @@ static qn_status without_rank0(const qn__mesh *m, qn_error *err) {
     return QN_BUSY;
 }
 
-static qn_status follow(const connector *c, qn_status status, qn_error *err) {
+/* Rank 0's verdict. */
+static qn_status hear(const connector *c, qn_error *err) {
     const qn__mesh *m = c->mesh;
-    const int file = c->link[0].file;
     unsigned char message[QN__STATUS_BYTES];
-    if (file < 0)
-        return status;
-    qn__status_write(message, status == QN_OK ? NULL : err ? err->what : "a rank failed");
-    int got = qn__socket_transfer(file, message, sizeof message, 1, m->until + GRACE);
-    if (status != QN_OK)
-        return status;
-    if (got == 1)
-        got = qn__socket_transfer(file, message, sizeof message, 0, m->until + 2 * GRACE);
+    const int got =
+        qn__socket_transfer(c->link[0].file, message, sizeof message, 0, m->until + 2 * GRACE);
     const char *failure = got == 1 ? qn__status_read(message) : NULL;
     if (failure)
         return qn__fail(err, QN_CLUSTER, "%s", failure);
@@ -231,6 +251,16 @@ static qn_status follow(const connector *c, qn_status status, qn_error *err) {
                         "rank 0 on %s stopped answering before all ranks were connected",
                         m->endpoint[0].host);
     return QN_OK;
+}
+
+static qn_status follow(const connector *c, qn_status status, qn_error *err) {
+    const int file = c->link[0].file;
+    unsigned char message[QN__STATUS_BYTES];
+    if (file < 0)
+        return status;
+    qn__status_write(message, status == QN_OK ? NULL : err ? err->what : "a rank failed");
+    qn__socket_transfer(file, message, sizeof message, 1, c->mesh->until + GRACE);
+    return status == QN_OK ? hear(c, err) : status;
 }
 
 static qn_status connect_all(connector *c, qn_error *err) {
@@ -254,12 +284,15 @@ static qn_status connect_all(connector *c, qn_error *err) {
     for (uint32_t r = 0; r < m->rank; ++r)
         if (c->dial[r].shake.file >= 0)
             close(c->dial[r].shake.file);
-    const int ended = c->missing > 0 && rank0_ended(c);
-    if (ended)
+    const int told = c->missing > 0 && rank0_gave_up(c);
+    const int ended = !told && c->missing > 0 && rank0_ended(c);
+    if (told)
+        status = hear(c, &own);
+    else if (ended)
         status = without_rank0(m, &own);
     else if (c->missing > 0)
         status = name_missing(c, &own);
-    if (!ended)
+    if (!told && !ended)
         status = m->rank == 0 ? lead(c, status, &own) : follow(c, status, &own);
     if (status != QN_OK && err)
         *err = own;

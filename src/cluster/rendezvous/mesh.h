@@ -13,6 +13,7 @@ typedef struct qn__mesh {
     double until;                   /* deadline by qn__now */
     int rank0; /* a connection to rank 0 on which nothing is sent; it closes if rank 0 ends; -1:
                   none */
+    const int *held; /* on rank 0: such connections to all ranks, -1 for none; NULL elsewhere */
 } qn__mesh;
 
 /* Fills link[0 .. ranks-1]. Returns when all ranks have all their connections; rank r connects to

@@ -200,7 +200,8 @@ static qn_status open_transport(gathering *g, qn__rendezvous *rendezvous, qn_err
                            .listeners = &g->listeners,
                            .key = g->key,
                            .until = g->until,
-                           .rank0 = g->held && g->rank > 0 ? g->held[0] : -1};
+                           .rank0 = g->held && g->rank > 0 ? g->held[0] : -1,
+                           .held = g->rank == 0 ? g->held : NULL};
     if (info)
         status = qn__mesh_versions(g->endpoint, g->ranks, err);
     if (status == QN_OK)

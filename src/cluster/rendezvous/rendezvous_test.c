@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "cluster/rendezvous/exchange.h"
 #include "cluster/rendezvous/rendezvous_case_test.h"
 #include "cluster/transport/acceptor.h"
 
@@ -327,6 +328,47 @@ static void test_a_rank_that_is_started_again(void **state) {
     group_end(&g);
 }
 
+/* A rank that all have met, and that ends before it is connected to the others. */
+static void *meets_and_ends(void *argument) {
+    const member *m = argument;
+    int held[3] = {-1, -1, -1};
+    unsigned char key[32];
+    qn__endpoint endpoint[3];
+    qn__listeners listeners;
+    const qn__exchange place = {.host = "127.0.0.1",
+                                .port = (uint16_t)atoi(strchr(m->group->place, ':') + 1),
+                                .ranks = 3,
+                                .rank = 2,
+                                .timeout = LONG};
+    if (qn__endpoint_own(NULL, 1, &endpoint[2], &listeners, NULL) != QN_OK)
+        return NULL;
+    qn__exchange_run(&place, endpoint, key, qn__now() + LONG, held, NULL);
+    qn__listeners_close(&listeners);
+    if (held[0] >= 0)
+        close(held[0]);
+    return NULL;
+}
+
+/* Nobody waits for it until the time to meet is over, and all are told its name. */
+static void test_a_rank_that_ends_while_all_connect(void **state) {
+    (void)state;
+    group g;
+    group_prepare(&g, 3);
+    for (uint32_t r = 0; r < 2; ++r)
+        g.member[r].options.rendezvous_timeout = LONG;
+    for (uint32_t r = 0; r < 3; ++r)
+        pthread_create(&g.member[r].thread, NULL, r < 2 ? member_joins : meets_and_ends,
+                       &g.member[r]);
+    for (uint32_t r = 0; r < 3; ++r)
+        pthread_join(g.member[r].thread, NULL);
+    for (uint32_t r = 0; r < 2; ++r) {
+        assert_int_equal(g.member[r].status, QN_CLUSTER);
+        says(&g.member[r], "rank 2");
+        says(&g.member[r], "ended before all ranks were connected");
+        assert_true(g.member[r].took < LONG / 2.0);
+    }
+}
+
 /* -------------------------------------------------------------------------------- foreign peers */
 
 typedef struct crowd {
@@ -431,6 +473,7 @@ int main(void) {
         cmocka_unit_test(test_other_numbers),
         cmocka_unit_test(test_other_versions_are_named),
         cmocka_unit_test(test_a_rank_that_is_started_again),
+        cmocka_unit_test(test_a_rank_that_ends_while_all_connect),
         cmocka_unit_test(test_foreign_peers_do_no_harm),
         cmocka_unit_test(test_a_foreign_listener_at_rank_0),
     };
