@@ -64,14 +64,14 @@ static const option run_options[] = {
      .kind = OPTION_TEXT,
      AT(devices),
      .value = "cpu:N",
-     .help = "cores of the CPU, on which kernels run",
+     .help = "the CPU, with N of its cores",
      .fallback = "cpu: all that the process may use"},
     {.name = "threads",
      .kind = OPTION_COUNT,
      AT(threads),
      .value = "N",
      .high = 4096,
-     .help = "the same as a number",
+     .help = "the number of cores; instead of --devices",
      .fallback = "0: all"},
     {.name = "grain",
      .kind = OPTION_COUNT,
@@ -246,11 +246,11 @@ const command run_command = {
     .summary = "run a kernel of your own over arrays, on all cores",
     .usage = "quern run --kernel FILE.c [--in NAME=FILE] [--out NAME=FILE] [options]",
     .about =
-        "Computes a function of an index, which is written in C, for all items of its arrays. The "
+        "Computes a kernel, a function of an index in C, for all items of its arrays. The "
         "results depend on the kernel's text, the inputs and the scalars alone: not on the number "
-        "of cores, the compiler or its options. Beside them a recipe is written, by which quern "
-        "replay computes them again and compares. The kernel is compiled by the system's C "
-        "compiler (CC, cc, gcc or clang), once.",
+        "of cores, the compiler or its options. A recipe is written beside the results; quern "
+        "replay computes them again from it and compares. The system's C compiler (CC, cc, gcc "
+        "or clang) compiles each kernel once.",
     .options = run_options,
     .examples = "quern run --kernel call.c --in price=p.npy --out call=c.npy --set sigma=0.2\n"
                 "quern run --kernel mandelbrot.c --shape 600x800 --out steps=steps.npy\n"

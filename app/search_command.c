@@ -41,14 +41,14 @@ static const option search_options[] = {
      .value = "N",
      .low = 2,
      .high = 256,
-     .help = "parts of the data: each setting is trained without each of them, and judged on it; "
+     .help = "parts of the data: each setting is trained without each of them, and tested on it; "
              "each has about the same share of every class",
      .fallback = "5"},
     {.name = "by",
      .kind = OPTION_TEXT,
      AT(by),
      .value = "NAME",
-     .help = "what decides: accuracy, f1, auc, log_loss, loss, rmse, mae or r2",
+     .help = "metric that orders the settings: accuracy, f1, auc, log_loss, loss, rmse, mae or r2",
      .fallback = "accuracy; real labels: rmse"},
     {.name = "run-dir",
      .kind = OPTION_TEXT,
@@ -371,7 +371,7 @@ const command search_command = {
     .summary = "cross validation, and a search over options of train",
     .usage = "quern search --data FILE [--grid TEXT] [--folds N] [options of train]",
     .about =
-        "Trains each setting of the grid once without each fold of the data and judges it on "
+        "Trains each setting of the grid once without each fold of the data and tests it on "
         "that fold. Prints means over the folds, the best setting first, and the command that "
         "trains it with all items. All options of train that belong to its recipe can be "
         "given, too.\n\n"

@@ -30,7 +30,7 @@ enum { QN_KERNEL_DIMENSIONS = 3 };
 
 typedef struct qn_kernel qn_kernel;
 
-/* What a declaration of the text is. */
+/* The kinds of declarations. */
 typedef enum qn_kernel_use {
     QN_KERNEL_INPUT,  /* array of the index space: an item reads its number */
     QN_KERNEL_WHOLE,  /* array of any shape: an item reads any number */
@@ -50,7 +50,7 @@ typedef struct qn_kernel_part {
     qn_kernel_use use;
     const char *type;    /* as NumPy calls it: "float32", "int64"; "uint64" of a count */
     uint32_t dimensions; /* of an array: its dimensions */
-    uint32_t reach;      /* of a halo: how far a neighbour may be */
+    uint32_t reach;      /* of a halo: the largest offset of a neighbour */
     const char *text;    /* of a scalar: its value; NULL: it has none yet */
 } qn_kernel_part;
 
@@ -73,7 +73,7 @@ QN_API qn_status qn_kernel_part_get(const qn_kernel *kernel, uint32_t index, qn_
                                     qn_error *err);
 
 /* Gives a scalar a value, a decimal number such as "12" or "-0.5e3", which is rounded once to its
- * type. Fails with QN_USAGE (no such scalar, no number of its type). */
+ * type. Fails with QN_USAGE (no such scalar, or not a number of its type). */
 QN_API qn_status qn_kernel_set(qn_kernel *kernel, const char *name, const char *value,
                                qn_error *err);
 
@@ -117,7 +117,7 @@ QN_API void qn_kernel_options_init(qn_kernel_options *options);
  * QN_MEMORY. No file is changed then; memory of outputs may be. */
 QN_API qn_status qn_kernel_run(qn_kernel *kernel, const qn_kernel_options *options, qn_error *err);
 
-/* What the last run took. */
+/* Size, time and compiler of the last run. */
 typedef struct qn_kernel_report {
     size_t size; /* sizeof(qn_kernel_report) */
     uint64_t items;
@@ -153,7 +153,7 @@ QN_API qn_status qn_kernel_result_get(const qn_kernel *kernel, const char *name,
                                       qn_kernel_result *result, qn_error *err);
 
 /* Opens the kernel of a recipe: its text, its scalars, its shape, and the files of its inputs where
- * they exist; another file can be bound. Fails with QN_FORMAT (no recipe of a kernel), QN_IO,
+ * they exist; another file can be bound. Fails with QN_FORMAT (not a recipe of a kernel), QN_IO,
  * QN_INPUT or QN_MEMORY. */
 QN_API qn_status qn_kernel_from_recipe(const char *path, qn_kernel **out, qn_error *err);
 

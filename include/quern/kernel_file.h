@@ -1,7 +1,7 @@
-/* The words of a kernel's file, for editors and compilers. Quern itself does not read this header:
- * `quern run --kernel FILE` knows the words, and docs/kernels.md explains them.
+/* The keywords of kernel files, for editors and compilers. Quern itself does not read this header:
+ * `quern run --kernel FILE` knows the keywords, and docs/kernels.md explains them.
  *
- * A file that includes it is C, so that an editor completes names and finds faults. Only Quern can
+ * A file that includes it is C, so that an editor completes names and finds errors. Only Quern can
  * run it. Nothing else includes this header, because its macros have short names. */
 #ifndef QUERN_KERNEL_FILE_H
 #define QUERN_KERNEL_FILE_H
@@ -30,9 +30,10 @@
 /* SCALAR(type, name); or SCALAR(type, name, default); */
 #define SCALAR(type, ...) extern const type QN_KERNEL_FIRST(__VA_ARGS__, )
 
-/* What the kernel assigns, and never reads. OUTPUT: an array of the index space. The others are
- * made of what all items assign: an exact sum that is rounded once, the least or greatest number
- * with the first item that has it, how many items assign another number than 0. */
+/* Results: the kernel assigns them and cannot read them. OUTPUT: an array of the index space. The
+ * others combine what all items assign. SUM: the exact sum, rounded once. MIN, MAX: the least or
+ * greatest number, and the first item that has it. COUNT: the number of items that assign a number
+ * other than 0. */
 #define OUTPUT(type, name) extern type name
 #define SUM(type, name) extern type name
 #define MIN(type, name) extern type name

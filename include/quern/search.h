@@ -1,5 +1,5 @@
 /* Cross validation of several settings: each is trained once without each fold of the data, and
- * judged on it. docs/exactness.md 2.11 describes the folds.
+ * tested on that fold. docs/exactness.md 2.11 describes the folds.
  *
  *     qn_search_options o;
  *     qn_search *s = NULL;
@@ -15,7 +15,7 @@
  *     qn_search_close(s);
  *
  * A run, one setting on one fold, is never divided: whole runs are shared among cores, devices and
- * ranks. The numbers do not depend on how. */
+ * ranks. The numbers do not depend on how they are shared. */
 #ifndef QUERN_SEARCH_H
 #define QUERN_SEARCH_H
 
@@ -25,13 +25,13 @@
 extern "C" {
 #endif
 
-/* What a run is judged by; a number that does not apply is NaN. */
+/* The metrics of a run; one that does not apply is NaN. */
 typedef enum qn_search_metric {
     QN_SEARCH_ACCURACY, /* of classes, as are the next three */
     QN_SEARCH_F1,
     QN_SEARCH_AUC,
     QN_SEARCH_LOG_LOSS,
-    QN_SEARCH_LOSS, /* that the training makes small */
+    QN_SEARCH_LOSS, /* the loss that the training minimises */
     QN_SEARCH_RMSE, /* of real labels, as are the next two */
     QN_SEARCH_MAE,
     QN_SEARCH_R2,
@@ -68,8 +68,8 @@ typedef struct qn_search_event {
     const qn_search_result *result; /* valid during the call only */
 } qn_search_event;
 
-/* What to search. Fill with qn_search_options_init, then change members. Everything they point to
- * must stay until qn_search_close. */
+/* Options of a search. Fill with qn_search_options_init, then change members. Everything they point
+ * to must stay until qn_search_close. */
 typedef struct qn_search_options {
     size_t size;                            /* sizeof(qn_search_options) */
     const qn_train_options *const *setting; /* `settings` pointers. Of each its recipe is used,
@@ -115,8 +115,8 @@ typedef struct qn_search qn_search;
 QN_API qn_status qn_search_open(const qn_search_options *options, const qn_data *data,
                                 qn_search **out, qn_error *err);
 
-/* Makes all runs that are not done; among ranks all call this together, and each has all results
- * afterwards. A run of a rank that dies is made by another one.
+/* Computes all runs that are not done. Among ranks all call this together, and each has all results
+ * afterwards. If a rank dies, another one computes its run.
  *
  * A training whose numbers leave the range of float32 is a result. Any other failure of a run ends
  * the search: QN_DEVICE on one rank alone when others are left, which continue; else the same

@@ -193,7 +193,7 @@ def _option(data, setting, shape, init_from):
 def search(data=None, labels=None, *, grid=None, folds=5, by=None, run_dir=None, init_from=None,
            on_run=None, progress=None, **options):
     """Cross validation: each setting of a grid is trained once without each fold of the data, and
-    judged on it.
+    tested on it.
 
     Whole runs are shared among cores, devices and ranks; the numbers do not depend on how. They are
     those of ``quern search``.

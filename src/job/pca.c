@@ -62,7 +62,7 @@ void qn_pca_options_init(qn_pca_options *options) {
 
 static qn_status check_options(const qn_data *data, const qn_pca_options *o, qn_error *err) {
     if (o->components > data->features)
-        return qn__fail(err, QN_USAGE, "%u components of %u features", o->components,
+        return qn__fail(err, QN_USAGE, "%u components are more than the %u features", o->components,
                         data->features);
     return qn__column_sums_check_threads("threads", o->threads, err);
 }

@@ -105,10 +105,10 @@ static qn_status accept(const qn__npy *npy, const char *path, const char *name, 
                         qn_error *err) {
     const qn__user_type type = type_of(npy);
     if (type == QN__USER_TYPES)
-        return refuse(path, name, "has a type that kernels lack",
+        return refuse(path, name, "has a type that kernels do not support",
                       "convert it before numpy.save, as array.astype('float32')", err);
     if (npy->fortran && npy->dimensions > 1)
-        return refuse(path, name, "is in Fortran's order", "save numpy.ascontiguousarray(array)",
+        return refuse(path, name, "is in Fortran order", "save numpy.ascontiguousarray(array)",
                       err);
     if (npy->dimensions > QN__USER_DIMENSIONS)
         return refuse(path, name, "has more than three dimensions", "reshape it before numpy.save",
@@ -147,8 +147,8 @@ static qn_status map(int file, const char *path, const char *name, qn__user_arra
     if (fstat(file, &info) != 0)
         return qn__fail_errno(err, "look at", path);
     if (!S_ISREG(info.st_mode) || info.st_size <= 0 || (uintmax_t)info.st_size > SIZE_MAX / 2)
-        return refuse(path, name, "is in no regular file, or in an empty one",
-                      "give a file that numpy.save wrote", err);
+        return refuse(path, name, "is not in a regular file, or the file is empty",
+                      "give a file written by numpy.save", err);
     void *bytes = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, file, 0);
     if (bytes == MAP_FAILED)
         return qn__fail_errno(err, "map", path);

@@ -91,7 +91,7 @@ static qn_status find_compiler(compiler *c, qn_error *err) {
                 c->word[c->count++] = w;
         if (c->count > 0 && find_program(c->word[0], c))
             return QN_OK;
-        qn__fail(err, QN_UNSUPPORTED, "there is no C compiler \"%s\", which CC names", named);
+        qn__fail(err, QN_UNSUPPORTED, "CC names the C compiler \"%s\", which was not found", named);
         return qn__remedy(err, QN_UNSUPPORTED,
                           "set CC to a C compiler, or remove it from the environment");
     }
@@ -251,8 +251,8 @@ static qn_status load(const compiler *c, const void *bytes, size_t size, qn__use
     if (wrong == 0)
         return QN_OK;
     qn__user_code_release(out);
-    qn__fail(err, QN_UNSUPPORTED, "what %s compiles computes otherwise than C says (test %x)",
-             c->path, (unsigned)wrong);
+    qn__fail(err, QN_UNSUPPORTED, "code that %s compiles gives wrong results (test %x)", c->path,
+             (unsigned)wrong);
     return qn__remedy(err, QN_UNSUPPORTED,
                       "set CC to gcc or clang, without options that change arithmetic");
 }

@@ -234,7 +234,7 @@ qn__user_type qn__user_need_type(qn__user_parser *p) {
         qn__user_refuse(p, token,
                         instead ? instead
                                 : "write float, double, int, unsigned, or int8_t to uint64_t",
-                        "\"%s\" is no type of a kernel",
+                        "\"%s\" is not a type of a kernel",
                         token->kind == QN__USER_END ? "the end of the text" : word);
         return type;
     }

@@ -153,14 +153,14 @@ static const char *describe(const qn__user_job *job, uint64_t fault, qn_error *e
         return "test the divisor first";
     }
     if (fault & QN__USER_FAULT_ELEMENT) {
-        qn__fail(err, QN_NUMERIC, "an array of a function has no such element");
-        return "test the index first, or give the array a greater length";
+        qn__fail(err, QN_NUMERIC, "an index of a local array is out of range");
+        return "test the index first, or make the array longer";
     }
     if (reads) {
         const qn__user_part *p = &part[lowest(reads)];
         qn__fail(err, QN_NUMERIC,
-                 p->use == QN__USER_HALOED ? "a neighbour in \"%s\" is farther than its halo of %u"
-                                           : "\"%s\" has no number with these %u indices",
+                 p->use == QN__USER_HALOED ? "a neighbour in \"%s\" is beyond its reach of %u"
+                                           : "an index of \"%s\" is out of range (dimensions: %u)",
                  p->name, (unsigned)(p->use == QN__USER_HALOED ? p->halo : p->dimensions));
         return p->use == QN__USER_HALOED ? "declare a wider halo"
                                          : "test the indices first: length gives the lengths";

@@ -58,8 +58,8 @@ static void test_refused(void **state) {
         {HEAD "KERNEL { y = table[1]; }", "not read with brackets", "line 5", "NAME(i, j)"},
         {HEAD "KERNEL { y = table(1); }", "takes 2 arguments", "line 5", "one for each"},
         {HEAD "KERNEL { table(1, 1) = 2; }", "is an input", "line 5", "OUTPUT"},
-        {HEAD "KERNEL { int a; y = a; }", "no value at first", "line 5", "first value"},
-        {HEAD "KERNEL { long a = 1; y = a; }", "no type of a kernel", "line 5", "int64_t"},
+        {HEAD "KERNEL { int a; y = a; }", "no initial value", "line 5", "first value"},
+        {HEAD "KERNEL { long a = 1; y = a; }", "not a type of a kernel", "line 5", "int64_t"},
         {HEAD "KERNEL { y = 1; } int b;", "behind the kernel", "line 5", "before KERNEL"},
         {HEAD "KERNEL { y = z; }", "\"z\" is not declared", "line 5", "declare"},
         {HEAD "KERNEL { y = tabel(0, 0); }", "not declared", "line 5", "\"table\""},
@@ -71,10 +71,10 @@ static void test_refused(void **state) {
          "line 5", "argument"},
         {HEAD "KERNEL { y = 1 % x; }", "needs integers", "line 5", "(int)x"},
         {HEAD "KERNEL { y = ~x; }", "needs an integer", "line 5", "(int)x"},
-        {HEAD "KERNEL { y = 010; }", "no number", "line 5", "octal"},
+        {HEAD "KERNEL { y = 010; }", "not a number", "line 5", "octal"},
         {HEAD "KERNEL { y = 1e999; }", "beyond the range", "line 5", "smaller"},
         {HEAD "KERNEL { y = 99999999999999999999; }", "64 bits", "line 5", "ull"},
-        {HEAD "KERNEL { y = 'a'; }", "no characters", "line 5", "remove"},
+        {HEAD "KERNEL { y = 'a'; }", "character constants", "line 5", "remove"},
         {HEAD "KERNEL { if (x = 1) y = 1; }", "\")\" is missing", "line 5", "docs/kernels.md"},
         {HEAD "KERNEL { y = 1", "the text ends", "line 5", "complete"},
         {HEAD "KERNEL { break; y = 1; }", "in no loop", "line 5", "return"},
@@ -85,7 +85,7 @@ static void test_refused(void **state) {
         {"INDEX(i);\nHALO(float, a, 99, wrap);\n", "out of range", "line 2", "1 to 64"},
         {"INDEX(i);\nSCALAR(int8_t, a, 200);\n", "no int8_t", "line 2", "decimal"},
         {"INDEX(i, i);\n", "declared already", "line 1", "another"},
-        {HEAD "KERNEL { y = 1; /* }", "comment has no end", "line 5", "*/"},
+        {HEAD "KERNEL { y = 1; /* }", "comment is not closed", "line 5", "*/"},
     };
     (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {

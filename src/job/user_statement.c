@@ -35,7 +35,7 @@ static int read_length(qn__user_parser *p, uint32_t most, uint32_t *length) {
 
 static int no_value(qn__user_parser *p, const char *name) {
     return qn__user_refuse(p, qn__user_next(p), "write = and its first value behind the name",
-                           "\"%s\" has no value at first, so what it holds would be chance", name);
+                           "\"%s\" has no initial value", name);
 }
 
 /* { value, ... }: elements without one are 0. */

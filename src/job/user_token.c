@@ -64,7 +64,7 @@ static qn_status skip_comment(cutter *c, int *over, qn_error *err) {
     if (at[0] == '/' && at[1] == '*') {
         const char *end = strstr(at + 2, "*/");
         if (!end) {
-            qn__fail(err, QN_INPUT, "a comment has no end");
+            qn__fail(err, QN_INPUT, "a comment is not closed");
             return refuse(c, c->at, "close it with */", err);
         }
         for (const char *s = at; s < end; s++)
@@ -93,7 +93,7 @@ static qn_status skip_include(cutter *c, qn_error *err) {
             }
         }
     }
-    qn__fail(err, QN_INPUT, "a kernel has no lines for the preprocessor");
+    qn__fail(err, QN_INPUT, "a kernel cannot contain preprocessor lines");
     return refuse(c, c->at,
                   "only #include <quern/kernel_file.h> may stand there; write a constant as static "
                   "const double NAME = 0.5;",
@@ -167,7 +167,7 @@ static qn_status cut_number(cutter *c, qn_error *err) {
     const int octal = !real && size > 1 && at[0] == '0' && is_digit(at[1]);
     if (size > 0 && size < QN__USER_NAME_MAX && fits && !octal)
         return add(c, real ? QN__USER_REAL : QN__USER_INTEGER, size + letters, err);
-    qn__fail(err, QN_INPUT, "\"%.*s\" is no number of a kernel",
+    qn__fail(err, QN_INPUT, "\"%.*s\" is not a number that a kernel can contain",
              (int)(size + letters < 60 ? size + letters : 60), at);
     return refuse(c, c->at,
                   octal ? "a number that begins with 0 is octal in C: write it without the 0"
@@ -198,11 +198,11 @@ static qn_status cut_sign(cutter *c, qn_error *err) {
     if (strchr(single, *at))
         return add(c, QN__USER_SIGN, 1, err);
     if (*at == '"' || *at == '\'')
-        qn__fail(err, QN_INPUT, "a kernel has no texts and no characters");
+        qn__fail(err, QN_INPUT, "a kernel cannot contain strings or character constants");
     else if (*at == '\\')
-        qn__fail(err, QN_INPUT, "a kernel has no lines that a backslash joins");
+        qn__fail(err, QN_INPUT, "a kernel cannot join lines with a backslash");
     else
-        qn__fail(err, QN_INPUT, "a character that C does not have stands here");
+        qn__fail(err, QN_INPUT, "this character is not part of C");
     return refuse(c, c->at, "remove it", err);
 }
 

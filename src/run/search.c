@@ -149,7 +149,7 @@ uint64_t qn_search_done(const qn_search *search) {
 }
 
 static qn_status refuse_setting(uint32_t setting, qn_error *err) {
-    return qn__fail(err, QN_USAGE, "there is no setting %" PRIu32 " or no such fold", setting);
+    return qn__fail(err, QN_USAGE, "setting %" PRIu32 " has no such run", setting);
 }
 
 qn_status qn_search_get(const qn_search *search, uint32_t setting, uint32_t fold,

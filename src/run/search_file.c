@@ -217,7 +217,7 @@ static qn_status open_locked(qn__search_file *f, qn_error *err) {
     if (errno != EWOULDBLOCK)
         return qn__fail_errno(err, "lock", f->path);
     qn__fail(err, QN_BUSY, "another search uses this folder");
-    return other_folder(f, QN_BUSY, "wait for its end", err);
+    return other_folder(f, QN_BUSY, "wait until it ends", err);
 }
 
 qn_status qn__search_file_open(qn__search_file *f, const char *folder, const char *key,

@@ -205,8 +205,8 @@ static qn_status check_dimensions(const qn_kernel *k, uint32_t part, uint32_t di
     const uint32_t want = p->use == QN__USER_WHOLE ? p->dimensions : k->source.dimensions;
     if (dimensions == want)
         return QN_OK;
-    qn__fail(err, QN_USAGE, "\"%s\" of the kernel has %u dimension%s, and this array %u", p->name,
-             (unsigned)want, want == 1 ? "" : "s", (unsigned)dimensions);
+    qn__fail(err, QN_USAGE, "\"%s\" of the kernel has %u dimension%s, but this array has %u",
+             p->name, (unsigned)want, want == 1 ? "" : "s", (unsigned)dimensions);
     qn__at(err, "%s", place);
     return qn__remedy(err, QN_USAGE, "%s",
                       p->use == QN__USER_WHOLE ? "give another array, or change its WHOLE"

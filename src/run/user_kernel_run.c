@@ -145,7 +145,7 @@ static qn_status find_space(const qn_kernel *k, space *s, qn_error *err) {
     }
     if (status != QN_OK || s->of)
         return status;
-    qn__fail(err, QN_USAGE, "no array says how many items there are");
+    qn__fail(err, QN_USAGE, "the shape of the index space is not known");
     qn__at(err, "%s", k->name);
     return qn__remedy(err, QN_USAGE, "add `kernel.shape` with a length for each index, as %s",
                       k->source.dimensions == 1   ? "1000000"
@@ -448,7 +448,7 @@ qn_status qn_kernel_replay(qn_kernel *k, const qn_kernel_options *options, qn_er
     qn_kernel_options own;
     qn_status status = take_options(__func__, options, &own, err);
     if (status == QN_OK && !k->is_recipe) {
-        qn__fail(err, QN_USAGE, "the kernel is not of a recipe");
+        qn__fail(err, QN_USAGE, "the kernel was not opened from a recipe");
         return qn__remedy(err, QN_USAGE, "open it with qn_kernel_from_recipe");
     }
     if (status == QN_OK)

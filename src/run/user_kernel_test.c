@@ -40,9 +40,9 @@ static const char faulty[] =
 
 static void test_faults(void **state) {
     static const char *const what[] = {NULL,
-                                       "\"t\" has no number",
+                                       "index of \"t\" is out of range",
                                        "divided by zero",
-                                       "no such element",
+                                       "local array is out of range",
                                        "\"y\" is not a number",
                                        "\"s\" is infinite"};
     static float x[ITEMS], y[ITEMS];
@@ -125,11 +125,11 @@ static void test_refused(void **state) {
     qn_kernel_options_init(&o);
     o.devices = "cuda:0";
     refuse(qn_kernel_run(k, &o, &err), QN_UNSUPPORTED, &err, "only on the CPU");
-    refuse(qn_kernel_replay(k, NULL, &err), QN_USAGE, &err, "not of a recipe");
+    refuse(qn_kernel_replay(k, NULL, &err), QN_USAGE, &err, "not opened from a recipe");
     qn_kernel_free(k);
     k = kernel_of("INDEX(i);\nOUTPUT(float, c);\nKERNEL { c = i; }");
     assert_int_equal(qn_kernel_bind_file(k, "c", "c.npy", &err), QN_OK);
-    refuse(run(k, 1, 0, &err), QN_USAGE, &err, "how many items");
+    refuse(run(k, 1, 0, &err), QN_USAGE, &err, "index space is not known");
     qn_kernel_free(k);
 }
 
