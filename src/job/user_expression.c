@@ -210,7 +210,21 @@ static int call_builtin(qn__user_parser *p, int which, qn__user_value *v) {
     return 1;
 }
 
-/* The arguments of a call, converted to their types (NULL: int64_t) and separated by commas. */
+/* An index, as int64_t. */
+static int write_index(qn__user_parser *p, uint32_t *depth) {
+    const qn__user_token *token = qn__user_next(p);
+    qn__user_value index;
+    if (!qn__user_expression(p, &index))
+        return 0;
+    if (qn__user_type_is_real(index.type))
+        return qn__user_refuse(p, token, "convert it, as (int)x", "an index is a real number");
+    qn__user_convert(p, &index, QN__USER_I64);
+    if (index.depth >= *depth)
+        *depth = index.depth + 1;
+    return 1;
+}
+
+/* The arguments of a call, converted to their types (NULL: indices) and separated by commas. */
 static int write_arguments(qn__user_parser *p, const char *name, uint32_t count,
                            const qn__user_type *type, qn__user_value *v) {
     if (!qn__user_need(p, "(", "behind the name"))
@@ -220,7 +234,7 @@ static int write_arguments(qn__user_parser *p, const char *name, uint32_t count,
             return qn__user_refuse(p, qn__user_next(p), "give one for each",
                                    "\"%s\" takes %u arguments", name, (unsigned)count);
         qn__user_write(p, "%s", i > 0 ? ", " : "");
-        if (!qn__user_expression_as(p, type ? type[i] : QN__USER_I64, &v->depth))
+        if (!(type ? qn__user_expression_as(p, type[i], &v->depth) : write_index(p, &v->depth)))
             return 0;
     }
     if (qn__user_take(p, ")"))
@@ -316,18 +330,13 @@ static int refuse_name(qn__user_parser *p, const qn__user_token *token, const ch
     return qn__user_refuse(p, token, remedy, "\"%s\" is not declared", name);
 }
 
-int qn__user_element(qn__user_parser *p, const qn__user_symbol *array) {
+int qn__user_element(qn__user_parser *p, const qn__user_symbol *array, uint32_t *depth) {
     const uint32_t length = array->length;
     if (!qn__user_need(p, "[", "behind the name of an array"))
         return 0;
     qn__user_write(p, "[qn_inside(qn_fault, ");
-    const qn__user_token *token = qn__user_next(p);
-    qn__user_value index;
-    if (!qn__user_expression(p, &index))
+    if (!write_index(p, depth))
         return 0;
-    if (qn__user_type_is_real(index.type))
-        return qn__user_refuse(p, token, "convert it, as (int)x", "an index is a real number");
-    qn__user_convert(p, &index, QN__USER_I64);
     qn__user_write(p, ", %u)]", (unsigned)length);
     return qn__user_need(p, "]", "behind the index");
 }
@@ -365,7 +374,7 @@ static int write_symbol(qn__user_parser *p, const qn__user_token *token, const q
     if (s->kind == QN__USER_FUNCTION)
         return call_function(p, s, v);
     qn__user_write(p, "u_%s", s->name);
-    return s->kind == QN__USER_ARRAY ? qn__user_element(p, s) : 1;
+    return s->kind == QN__USER_ARRAY ? qn__user_element(p, s, &v->depth) : 1;
 }
 
 static int write_name(qn__user_parser *p, qn__user_value *v) {

@@ -57,6 +57,7 @@ static void test_refused(void **state) {
         {HEAD "KERNEL { y = x[1]; }", "\";\" is missing", "line 5", "docs/kernels.md"},
         {HEAD "KERNEL { y = table[1]; }", "not read with brackets", "line 5", "NAME(i, j)"},
         {HEAD "KERNEL { y = table(1); }", "takes 2 arguments", "line 5", "one for each"},
+        {HEAD "KERNEL { y = table(1, 0.5); }", "an index is a real number", "column 23", "(int)x"},
         {HEAD "KERNEL { table(1, 1) = 2; }", "is an input", "line 5", "OUTPUT"},
         {HEAD "KERNEL { int a; y = a; }", "no initial value", "line 5", "first value"},
         {HEAD "KERNEL { long a = 1; y = a; }", "not a type of a kernel", "line 5", "int64_t"},
@@ -163,11 +164,13 @@ static void test_depth(void **state) {
     static char text[40000];
     qn_error err;
     (void)state;
-    static const char *const nested[] = {"(", "- ", "n / (", "(int)", "sqrt(", "n ? 1 : "};
+    static const char *const nested[] = {"(", "- ", "n / (", "(int)", "sqrt(", "n ? 1 : ", "a["};
     for (size_t k = 0; k < sizeof nested / sizeof *nested; k++) {
         qn__user_source source;
-        size_t used = (size_t)snprintf(text, sizeof text,
-                                       "INDEX(i); INPUT(int, n); OUTPUT(int, y); KERNEL { y = ");
+        size_t used =
+            (size_t)snprintf(text, sizeof text,
+                             "INDEX(i); INPUT(int, n); OUTPUT(int, y); static const int a[1] = "
+                             "{0}; KERNEL { y = ");
         for (int i = 0; i < 300; i++)
             used += (size_t)snprintf(text + used, sizeof text - used, "%s", nested[k]);
         assert_int_equal(qn__user_source_read(text, "k.c", &source, &err), QN_INPUT);

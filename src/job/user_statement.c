@@ -266,7 +266,8 @@ static int read_assignment(scope *s) {
     p->at++;
     const size_t from = qn__user_written(p);
     qn__user_write(p, "u_%s", name);
-    if (v->kind == QN__USER_ARRAY && !qn__user_element(p, v))
+    uint32_t depth = 0;
+    if (v->kind == QN__USER_ARRAY && !qn__user_element(p, v, &depth))
         return 0;
     const qn__user_token *sign = step ? step : qn__user_next(p);
     if (!is_assignment(p, sign))
