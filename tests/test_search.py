@@ -186,6 +186,9 @@ def test_python_searches_alike(run_quern, table, tmp_path):
     assert not told  # the command has made all
     with pytest.raises(quern.UsageError, match="setting lr -1"):
         quern.search(folder / "t.csv", grid={"lr": [1, -1]}, **how)
+    for grid in ("lr 0.1", {5: [1]}, [0.1]):
+        with pytest.raises(quern.UsageError, match="grid cannot be"):
+            quern.search(folder / "t.csv", grid=grid, **how)
     with pytest.raises(quern.UsageError, match="for classes"):
         quern.search(folder / "t.csv", by="rmse", **how)
     with pytest.raises(quern.UsageError, match="whole number from 2"):

@@ -1,5 +1,6 @@
 """Cross validation of several settings: `search`."""
 
+import collections.abc
 import ctypes as C
 import itertools
 import numbers
@@ -65,6 +66,8 @@ class Search:
 
 def _settings(grid):
     """All combinations; the last name changes fastest."""
+    if not isinstance(grid, collections.abc.Mapping) or not all(isinstance(word, str) for word in grid):
+        raise UsageError(f"grid cannot be {grid!r}", "", 'write a dict of lists, such as grid={"lr": [0.01, 0.1]}')
     for word, values in grid.items():
         if word not in _RECIPE or word in _FILES:
             raise _unknown(word, sorted(set(_RECIPE) - _FILES))
@@ -240,7 +243,7 @@ def search(data=None, labels=None, *, grid=None, folds=5, by=None, run_dir=None,
                          "leave it out, and train the best setting with it")
     if isinstance(folds, bool) or not isinstance(folds, numbers.Integral) or not 0 < folds < 2**32:
         raise UsageError(f"folds cannot be {folds!r}", "", "give a whole number from 2 to 256")
-    settings = _settings(dict(grid or {}))
+    settings = _settings({} if grid is None else grid)
     twice = sorted(set(settings[0]) & set(options))
     if twice:
         raise UsageError(f"{twice[0]} is in the grid and an option, too", "", "give it once")

@@ -165,7 +165,7 @@ static uint32_t count_entries(DIR *folder, const char *ending, char oldest[QN__C
              (info.st_mtim.tv_sec == least.tv_sec && info.st_mtim.tv_nsec >= least.tv_nsec)))
             continue;
         least = info.st_mtim;
-        snprintf(oldest, QN__CACHE_NAME, "%s", one->d_name);
+        snprintf(oldest, QN__CACHE_NAME, "%.*s", QN__CACHE_NAME - 1, one->d_name);
     }
     return count;
 }

@@ -61,7 +61,7 @@ static qn_status read_together(qn_search *s, qn_error *err) {
         qn_error why = {0};
         const uint64_t looks = (uint64_t)qn_cluster_is_writer(s->cluster);
         if (looks)
-            status = read_folder(s, qn_cluster_rank(s->cluster) > 0, &why);
+            read_folder(s, qn_cluster_rank(s->cluster) > 0, &why); /* all ranks get its failure */
         status = qn_cluster_agree(s->cluster, &why, NULL, 0, err);
         looked = looks;
         if (status == QN_OK)
@@ -84,7 +84,7 @@ static qn_status open_on(qn_search *s, qn_error *err) {
     qn__free(first);
     if (status == QN_OK)
         status = s->cluster ? read_together(s, err) : read_folder(s, 0, err);
-    for (uint64_t i = 0; status == QN_OK && i < runs; ++i)
+    for (uint64_t i = 0; status == QN_OK && s->table.result && i < runs; ++i)
         s->table.result[i].size = sizeof *s->table.result;
     return status;
 }

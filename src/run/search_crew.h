@@ -9,9 +9,9 @@ typedef struct qn__crew qn__crew;
 
 typedef struct qn__made {
     uint64_t run;
-    qn_status status; /* QN_OK: `result` is set; else `err` */
     qn_search_result result;
     qn_error err;
+    qn_status status; /* QN_OK: `result` is set; else `err` */
 } qn__made;
 
 /* Starts workers for at most `runs` runs. The caller closes *out. Fails with QN_MEMORY or

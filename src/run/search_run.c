@@ -279,10 +279,8 @@ static qn_status begin(rounds *r) {
     qn_search *s = r->search;
     const uint64_t ranks = qn_cluster_alive(s->cluster);
     qn_error why = {0};
-    qn_status status = open_rounds(r, &why);
-    if (status == QN_OK)
-        status =
-            qn__crew_open(s, (r->share.runs - r->share.done + ranks - 1) / ranks, &r->crew, &why);
+    if (open_rounds(r, &why) == QN_OK)
+        qn__crew_open(s, (r->share.runs - r->share.done + ranks - 1) / ranks, &r->crew, &why);
     return qn_cluster_agree(s->cluster, &why, NULL, 0, r->err);
 }
 
