@@ -527,6 +527,7 @@ static void test_kernels(void **state) {
     assert_int_equal(qn_kernel_dimensions(NULL) + qn_kernel_parts(NULL), 0);
     qn_kernel_options_init(NULL);
     qn_kernel_free(NULL);
+    qn_kernel_stop(NULL);
     assert_int_equal(qn_kernel_read(text, "a.c", &k, NULL), QN_OK);
     REFUSED(qn_kernel_part_get, "kernel", NULL, 0, &part);
     REFUSED(qn_kernel_part_get, "part", k, 0, NULL);

@@ -113,9 +113,15 @@ QN_API void qn_kernel_options_init(qn_kernel_options *options);
  *
  * Fails with QN_USAGE (something is not bound, shapes differ, options), QN_UNSUPPORTED (no C
  * compiler, one that computes wrongly, another device), QN_NUMERIC (NaN in a result, an infinity in
- * a sum, a division of integers by zero, an index out of range: for the first such item), QN_IO or
- * QN_MEMORY. No file is changed then; memory of outputs may be. */
+ * a sum, a division of integers by zero, an index out of range: for the first such item),
+ * QN_INTERRUPTED (qn_kernel_stop), QN_IO or QN_MEMORY. No file is changed then; memory of outputs
+ * may be. */
 QN_API qn_status qn_kernel_run(qn_kernel *kernel, const qn_kernel_options *options, qn_error *err);
+
+/* Ends a run or replay that another thread is making: it fails with QN_INTERRUPTED when the cores
+ * have computed the items that they took. Without a run it does nothing. Accepts NULL. Safe in a
+ * signal handler. */
+QN_API void qn_kernel_stop(qn_kernel *kernel);
 
 /* Size, time and compiler of the last run. */
 typedef struct qn_kernel_report {

@@ -107,6 +107,10 @@ static void compute_piece(run *r, const worker *w, int64_t first, int64_t count)
         find_fault(r, w, first, count);
 }
 
+static int is_stopped(const qn__user_job *job) {
+    return job->stop && atomic_load_explicit(job->stop, memory_order_relaxed);
+}
+
 /* Grains are taken in ascending order, and those before a faulty item are completed, so the first
  * faulty item of all is found whatever the number of threads. */
 static void work(void *context, int thread) {
@@ -116,7 +120,7 @@ static void work(void *context, int thread) {
     qn__float_state_set();
     for (;;) {
         const int64_t first = atomic_fetch_add(&r->next, r->grain);
-        if (first >= r->items || first > atomic_load(&r->faulty))
+        if (first >= r->items || first > atomic_load(&r->faulty) || is_stopped(r->job))
             return;
         const int64_t end = first + (r->grain < r->items - first ? r->grain : r->items - first);
         for (int64_t at = first; at < end; at += most)
@@ -207,7 +211,9 @@ qn_status qn__user_job_run(const qn__user_job *job, qn__pool *pool, qn__user_tot
         status = open_worker(job, &r.worker[t], r.total + (size_t)t * QN__USER_PARTS, err);
     if (status == QN_OK) {
         qn__pool_run(pool, work, &r);
-        if (atomic_load(&r.faulty) != INT64_MAX)
+        if (is_stopped(job))
+            status = qn__fail(err, QN_INTERRUPTED, "the run of the kernel was stopped");
+        else if (atomic_load(&r.faulty) != INT64_MAX)
             status = report(&r, err);
         else
             add_up(&r, threads, total);

@@ -6,6 +6,7 @@
 #include "base/threads.h"
 #include "job/user_program.h"
 #include "job/user_sums.h"
+#include <stdatomic.h>
 
 typedef struct qn__user_job {
     const qn__user_source *source;
@@ -15,13 +16,14 @@ typedef struct qn__user_job {
     int64_t length[QN__USER_PARTS * QN__USER_DIMENSIONS];
     int64_t extent[QN__USER_DIMENSIONS]; /* the first ones are 1; their product is below 2^62 */
     int64_t items_of_grain;              /* 0: chosen by the number of items */
+    const atomic_int *stop;              /* not 0: no further items are taken; NULL: never */
 } qn__user_job;
 
 int64_t qn__user_job_items(const qn__user_job *job);
 
 /* Computes all items. Fills the outputs and, of the other results, total[part], which was all
  * zeros. Fails with QN_NUMERIC, for the first item that is not possible: a NaN in a result, an
- * infinity in a sum, a division by zero, an index out of range; or QN_MEMORY. */
+ * infinity in a sum, a division by zero, an index out of range; or QN_INTERRUPTED or QN_MEMORY. */
 qn_status qn__user_job_run(const qn__user_job *job, qn__pool *pool, qn__user_total *total,
                            qn_error *err);
 

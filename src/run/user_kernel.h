@@ -34,6 +34,7 @@ struct qn_kernel {
     qn__user_bound part[QN__USER_PARTS];
     int is_recipe; /* it came from a recipe */
     int has_run;
+    atomic_int stop; /* qn_kernel_stop was called during this run */
     qn_kernel_report report;
     qn__user_job job; /* of the last run */
 };

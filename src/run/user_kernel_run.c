@@ -171,8 +171,10 @@ static qn_status make_outputs(qn_kernel *k, const space *s, qn_error *err) {
 
 static void fill_job(qn_kernel *k, const space *s, uint64_t grain) {
     qn__user_job *job = &k->job;
-    *job = (qn__user_job){
-        .source = &k->source, .grain = k->code.grain, .items_of_grain = (int64_t)grain};
+    *job = (qn__user_job){.source = &k->source,
+                          .grain = k->code.grain,
+                          .items_of_grain = (int64_t)grain,
+                          .stop = &k->stop};
     const uint32_t skip = QN_KERNEL_DIMENSIONS - k->source.dimensions;
     for (uint32_t d = 0; d < QN_KERNEL_DIMENSIONS; d++)
         job->extent[d] = d < skip ? 1 : (int64_t)s->shape[d - skip];
@@ -250,6 +252,7 @@ qn_status qn__user_kernel_compute(qn_kernel *k, const qn_kernel_options *options
     space s;
     qn__pool *pool = NULL;
     k->has_run = 0;
+    atomic_store(&k->stop, 0);
     k->report = (qn_kernel_report){.size = sizeof k->report, .dimensions = k->source.dimensions};
     qn_status status = check_options(options, &threads, err);
     if (status == QN_OK)
@@ -347,6 +350,11 @@ qn_status qn_kernel_run(qn_kernel *k, const qn_kernel_options *options, qn_error
         status = commit_files(writer, err);
     drop_all(writer, QN__USER_PARTS + 1);
     return status;
+}
+
+void qn_kernel_stop(qn_kernel *k) {
+    if (k)
+        atomic_store(&k->stop, 1);
 }
 
 /* ------------------------------------------------------------------ after the run */

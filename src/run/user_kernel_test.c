@@ -8,7 +8,10 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include <pthread.h>
 #include <quern/kernel.h>
+#include <stdatomic.h>
+#include <time.h>
 
 enum { ITEMS = 5000 };
 
@@ -155,11 +158,51 @@ static void test_declarations(void **state) {
     qn_kernel_free(k);
 }
 
+typedef struct stopped {
+    qn_kernel *kernel;
+    qn_status status;
+    atomic_int ended;
+} stopped;
+
+static void *run_stopped(void *context) {
+    stopped *s = context;
+    s->status = qn_kernel_run(s->kernel, NULL, NULL);
+    atomic_store(&s->ended, 1);
+    return NULL;
+}
+
+/* Days of work end soon. A stop before the run has no effect, so it is repeated. */
+static void test_stop(void **state) {
+    const uint64_t many[1] = {(uint64_t)1 << 48}, few[1] = {3};
+    const struct timespec moment = {.tv_nsec = 1000000};
+    pthread_t thread;
+    (void)state;
+    stopped s = {.kernel = kernel_of("INDEX(i);\nCOUNT(n);\nKERNEL { n = 1; }")};
+    assert_int_equal(qn_kernel_set_shape(s.kernel, few, 1, NULL), QN_OK);
+    qn_kernel_stop(s.kernel);
+    if (qn_kernel_run(s.kernel, NULL, NULL) == QN_UNSUPPORTED) {
+        qn_kernel_free(s.kernel);
+        skip();
+    }
+    assert_int_equal(qn_kernel_set_shape(s.kernel, many, 1, NULL), QN_OK);
+    assert_int_equal(pthread_create(&thread, NULL, run_stopped, &s), 0);
+    while (!atomic_load(&s.ended)) {
+        nanosleep(&moment, NULL);
+        qn_kernel_stop(s.kernel);
+    }
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(s.status, QN_INTERRUPTED);
+    assert_int_equal(qn_kernel_set_shape(s.kernel, few, 1, NULL), QN_OK);
+    assert_int_equal(run(s.kernel, 1, 0, NULL), QN_OK);
+    qn_kernel_free(s.kernel);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_declarations),
+        cmocka_unit_test(test_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
