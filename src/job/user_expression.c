@@ -9,8 +9,21 @@
 
 /* ------------------------------------------------------------------ conversions and operators */
 
+/* Ends a row of operations that wrap around, before the byte *end, which moves. */
+static void settle(qn__user_parser *p, qn__user_value *v, size_t *end) {
+    char before[40];
+    if (!v->wraps)
+        return;
+    snprintf(before, sizeof before, "(%s)(", qn__user_type_word(v->type));
+    qn__user_insert(p, *end, ")");
+    qn__user_insert(p, v->from, before);
+    *end += strlen(before) + 1;
+    v->wraps = 0;
+}
+
 void qn__user_convert(qn__user_parser *p, qn__user_value *v, qn__user_type type) {
     char before[40];
+    settle(p, v, &(size_t){qn__user_written(p)});
     if (v->type == type)
         return;
     /* C leaves open what becomes of a real number that an integer cannot hold. */
@@ -51,13 +64,32 @@ static int is_among(const char *word, const char *list) {
 }
 
 /* Operations that C does not define for all operands are functions of the prelude, which report or
- * define them. */
-static const char *checked(const char *word, qn__user_type type) {
+ * define them. The division of real numbers is one, because OpenCL C may round it otherwise. */
+static const char *checked(const char *word) {
     if (is_among(word, "<< >>"))
         return *word == '<' ? "qn_shl" : "qn_shr";
-    if (is_among(word, "/ %") && !qn__user_type_is_real(type))
+    if (is_among(word, "/ %"))
         return *word == '/' ? "qn_div" : "qn_rem";
     return NULL;
+}
+
+/* Integers with a sign are added and multiplied as ones without, which wrap around in every
+ * language. A row of such operations is converted back once. */
+static int must_wrap(const char *word, qn__user_type type) {
+    return is_among(word, "+ - *") && !qn__user_type_is_real(type) && qn__user_type_is_signed(type);
+}
+
+static void write_wrapping(qn__user_parser *p, const char *word, qn__user_type type,
+                           qn__user_value *left, size_t right) {
+    const char *bare = qn__user_type_word(type == QN__USER_I64 ? QN__USER_U64 : QN__USER_U32);
+    char text[40];
+    snprintf(text, sizeof text, "%s %s (%s)(", left->wraps ? "" : ")", word, bare);
+    qn__user_insert(p, right, text);
+    qn__user_write(p, ")");
+    snprintf(text, sizeof text, "(%s)(", bare);
+    if (!left->wraps)
+        qn__user_insert(p, left->from, text);
+    left->wraps = 1;
 }
 
 int qn__user_operation(qn__user_parser *p, const qn__user_token *sign, const char *word,
@@ -70,17 +102,23 @@ int qn__user_operation(qn__user_parser *p, const qn__user_token *sign, const cha
         (qn__user_type_is_real(left->type) || qn__user_type_is_real(right->type)))
         return qn__user_refuse(p, sign, "convert the operands, as (int)x",
                                "\"%s\" needs integers, and an operand is a real number", word);
-    const char *function = checked(word, type);
+    const char *function = checked(word);
+    const int wrap = must_wrap(word, type);
+    size_t begin = right->from; /* of the right operand */
+    if (!wrap || left->type != type)
+        settle(p, left, &begin);
     left->depth = left->depth > right->depth ? left->depth : right->depth;
     if (function) {
-        qn__user_insert(p, right->from, ", ");
+        qn__user_insert(p, begin, ", ");
         snprintf(text, sizeof text, "%s_%s(%s", function, qn__user_type_tag(type),
-                 shift ? "" : "qn_fault, ");
+                 shift || qn__user_type_is_real(type) ? "" : "qn_fault, ");
         qn__user_wrap(p, left->from, text, ")");
         left->depth++;
+    } else if (wrap) {
+        write_wrapping(p, word, type, left, begin);
     } else {
         snprintf(text, sizeof text, " %s ", word);
-        qn__user_insert(p, right->from, text);
+        qn__user_insert(p, begin, text);
     }
     left->type = is_among(word, "< <= > >= == != && ||") ? QN__USER_I32 : type;
     return check_depth(p, left, sign);
@@ -111,8 +149,8 @@ static int write_integer(qn__user_parser *p, const qn__user_token *token, qn__us
     else
         v->type = value <= INT64_MAX && !no_sign ? QN__USER_I64 : QN__USER_U64;
     /* Without its letters a compiler looks for a type that can hold the largest. */
-    qn__user_write(p, "((%s)%" PRIu64 "%s)", qn__user_type_word(v->type), value,
-                   value > INT64_MAX ? "ull" : "");
+    qn__user_write(p, value > INT64_MAX ? "((%s)QN_U64(%" PRIu64 "))" : "((%s)%" PRIu64 ")",
+                   qn__user_type_word(v->type), value);
     return 1;
 }
 
@@ -131,6 +169,7 @@ static int write_real(qn__user_parser *p, const qn__user_token *token, qn__user_
         return qn__user_refuse(p, token, "write a smaller one",
                                "the number is beyond the range of its type");
     v->type = narrow ? QN__USER_F32 : QN__USER_F64;
+    p->source->has_doubles |= !narrow;
     qn__user_write(p, "%s", text);
     return 1;
 }
@@ -203,6 +242,7 @@ static int call_builtin(qn__user_parser *p, int which, qn__user_value *v) {
              math ? qn__user_type_tag(type) : builtins[which].name,
              math ? builtins[which].name : qn__user_type_tag(type));
     p->source->has_math |= math;
+    p->source->has_doubles |= type == QN__USER_F64;
     qn__user_wrap(p, v->from, before, ")");
     v->type = type;
     for (uint32_t i = 0; i < count; i++)
@@ -459,8 +499,12 @@ static int read_sign(qn__user_parser *p, qn__user_value *v) {
             return qn__user_refuse(p, token, "convert it, as (int)x",
                                    "\"~\" needs an integer, and its operand is a real number");
         v->type = *signs[i] == '!' ? QN__USER_I32 : qn__user_type_promoted(v->type);
-        snprintf(before, sizeof before, *signs[i] == '!' ? "(%s" : "(%s(%s)", signs[i],
-                 qn__user_type_word(v->type));
+        if (must_wrap(signs[i], v->type) && *signs[i] == '-')
+            snprintf(before, sizeof before, "(%s)(0 - (u%s)", qn__user_type_word(v->type),
+                     qn__user_type_word(v->type));
+        else
+            snprintf(before, sizeof before, *signs[i] == '!' ? "(%s" : "(%s(%s)", signs[i],
+                     qn__user_type_word(v->type));
         qn__user_wrap(p, v->from, before, ")");
         v->depth++;
         return check_depth(p, v, token);
@@ -493,7 +537,9 @@ static int read_binary(qn__user_parser *p, int level, qn__user_value *v) {
         const qn__user_token *sign = qn__user_next(p);
         qn__user_word(p, sign, word);
         if (sign->kind != QN__USER_SIGN || !is_among(word, levels[level])) {
-            if (found) /* C reads a row of these operators from left to right, as it is read here */
+            if (v->wraps)
+                settle(p, v, &(size_t){qn__user_written(p)});
+            else if (found) /* C reads a row of these operators from left to right, as here */
                 qn__user_wrap(p, v->from, "(", ")");
             v->depth += (uint32_t)found;
             return check_depth(p, v, sign);
@@ -519,7 +565,8 @@ int qn__user_expression(qn__user_parser *p, qn__user_value *v) {
         qn__user_insert(p, yes.from, " ? ");
         qn__user_wrap(p, v->from, "(", ")");
         const uint32_t deeper = yes.depth > no.depth ? yes.depth : no.depth;
-        *v = (qn__user_value){type, v->from, 1 + (v->depth > deeper ? v->depth : deeper)};
+        *v = (qn__user_value){
+            .type = type, .from = v->from, .depth = 1 + (v->depth > deeper ? v->depth : deeper)};
         if (!check_depth(p, v, qn__user_next(p)))
             return 0;
     }

@@ -9,6 +9,7 @@ typedef struct qn__user_value {
     qn__user_type type;
     size_t from; /* where its C begins */
     uint32_t depth;
+    int wraps; /* 1: a row of integers without a sign, to be converted to the type */
 } qn__user_value;
 
 /* Reads an expression and writes its C. Returns 0 after a refusal. */

@@ -239,6 +239,7 @@ qn__user_type qn__user_need_type(qn__user_parser *p) {
         return type;
     }
     p->at++;
+    p->source->has_doubles |= type == QN__USER_F64;
     if (strcmp(word, "unsigned") == 0)
         qn__user_take(p, "int");
     return type;

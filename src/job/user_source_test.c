@@ -123,17 +123,30 @@ static void expect(const char *expression, const char *wanted) {
 
 static void test_written(void **state) {
     (void)state;
-    expect("n - n - n", "(u_n - u_n - u_n)");
-    expect("n - (n - n)", "(u_n - (u_n - u_n))");
-    expect("n + n * 2 / n", "(u_n + (qn_div_i32(qn_fault, u_n * ((int32_t)2), u_n)))");
+    expect("n - n - n", "(int32_t)((uint32_t)(u_n) - (uint32_t)(u_n) - (uint32_t)(u_n))");
+    expect("n - (n - n)",
+           "(int32_t)((uint32_t)(u_n) - (uint32_t)((int32_t)((uint32_t)(u_n) - (uint32_t)(u_n))))");
+    expect("n + n * 2 / n", "(int32_t)((uint32_t)(u_n) + (uint32_t)((qn_div_i32(qn_fault, "
+                            "(int32_t)((uint32_t)(u_n) * (uint32_t)(((int32_t)2))), u_n))))");
+    /* The type changes in the middle, then the operations. */
+    expect("n + b * 1ll - 2u",
+           "((int32_t)((int64_t)((uint64_t)(u_n) + (uint64_t)((int64_t)((uint64_t)(u_b) * "
+           "(uint64_t)(((int64_t)1)))) - (uint64_t)(((uint32_t)2)))))");
+    expect("n - n + 1ll", "((int32_t)((int64_t)((uint64_t)((int32_t)((uint32_t)(u_n) - "
+                          "(uint32_t)(u_n))) + (uint64_t)(((int64_t)1)))))");
+    expect("n * n * x", "qn_i32_of_f32(((int32_t)((uint32_t)(u_n) * (uint32_t)(u_n)) * u_x))");
+    expect("n - 1 - 2u", "((int32_t)(((int32_t)((uint32_t)(u_n) - (uint32_t)(((int32_t)1))) - "
+                         "((uint32_t)2))))");
+    expect("x / n", "qn_i32_of_f32((qn_div_f32(u_x, u_n)))");
     expect("x", "qn_i32_of_f32(u_x)");
     expect("(uint8_t)x << 3", "(qn_shl_i32(qn_u8_of_f32(u_x), ((int32_t)3)))");
     expect("b * 300u", "((int32_t)((u_b * ((uint32_t)300))))");
-    expect("-b", "(-(int32_t)u_b)");
+    expect("-b", "(int32_t)(0 - (uint32_t)u_b)");
     expect("n < 2 && x > 0.5", "((u_n < ((int32_t)2)) && (u_x > 0.5))");
     expect("n ? 1 : 2", "(u_n ? ((int32_t)1) : ((int32_t)2))");
-    expect("18446744073709551615ull % 7", "((int32_t)((qn_rem_u64(qn_fault, "
-                                          "((uint64_t)18446744073709551615ull), ((int32_t)7)))))");
+    expect("18446744073709551615ull % 7",
+           "((int32_t)((qn_rem_u64(qn_fault, "
+           "((uint64_t)QN_U64(18446744073709551615)), ((int32_t)7)))))");
     expect("exp(x) + pow(n, x)", "qn_i32_of_f32((qn_f32_exp(u_x) + qn_f32_pow(u_n, u_x)))");
     expect("erf(n)", "qn_i32_of_f64(qn_f64_erf(u_n))");
     expect("min(n, b)", "qn_min_i32(u_n, u_b)");
@@ -198,7 +211,8 @@ static void test_defaults(void **state) {
 /* A compiler may leave out a loop that has a condition and no end. */
 static void test_loops(void **state) {
     static const char wanted[] =
-        "{ int32_t u_k = ((int32_t)1); for (;; u_k = u_k + 1) {if (!(u_n)) break;  }} "
+        "{ int32_t u_k = ((int32_t)1); for (;; u_k = (int32_t)((uint32_t)(u_k) + (uint32_t)(1))) "
+        "{if (!(u_n)) break;  }} "
         "for (;;) {if (!(u_n)) break; {continue; } } "
         "for (int qn_first = 1;; qn_first = 0) {if (!qn_first && !(u_n)) break; {break; } } ";
     qn__user_source source;

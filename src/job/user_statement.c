@@ -138,7 +138,7 @@ int qn__user_constant(qn__user_parser *p, qn__user_type type) {
     if (!v)
         return 0;
     v->everywhere = 1;
-    qn__user_write(p, "static const %s u_%s", qn__user_type_word(type), v->name);
+    qn__user_write(p, "QN_CONSTANT %s u_%s", qn__user_type_word(type), v->name);
     if (qn__user_take(p, "[")) {
         v->kind = QN__USER_ARRAY;
         if (!read_length(p, TABLE, &v->length))

@@ -105,6 +105,13 @@ const char *qn__math_text(qn__language language) {
     return language == QN__CUDA_C ? qn__text_math_cuda : qn__text_math_opencl;
 }
 
+const char *qn__exact_text(qn__language language) {
+    return language == QN__CUDA_C ? qn__text_exact_cuda : qn__text_exact_opencl;
+}
+
+const char *qn__operations_text(void) { return qn__text_operations; }
+const char *qn__operation_trials_text(void) { return qn__text_operation_trials; }
+
 static pthread_once_t digests_once = PTHREAD_ONCE_INIT;
 static char digests[2][65];
 

@@ -323,6 +323,14 @@ const char *qn__kernel_text(qn__language language);
  * NUL-terminated. */
 const char *qn__math_text(qn__language language);
 
+/* The prelude and exact.cl alone; for kernels without such functions, in place of that text. */
+const char *qn__exact_text(qn__language language);
+
+/* The operations of user kernels (operations.inc), which follow one of these texts; and the same
+ * with their trials, whose kernel is qn_user_trials. */
+const char *qn__operations_text(void);
+const char *qn__operation_trials_text(void);
+
 /* SHA-256 of the program's text in hexadecimal (64 characters and a NUL): a part of a cache's key.
  */
 const char *qn__kernel_digest(qn__language language);
