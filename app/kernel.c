@@ -48,6 +48,8 @@ static void print_result(const qn_kernel_part *p, const qn_kernel_result *r, uin
         printf("%-16s %s\n", p->name, r->path ? r->path : r->digest);
     else if (!r->value)
         printf("%-16s no item gave a number\n", p->name);
+    else if (r->series && r->path)
+        printf("%-16s %s at the end, all in %s\n", p->name, r->value, r->path);
     else if (is_extreme(p->use))
         printf("%-16s %s at item %s\n", p->name, r->value, item_text(r, dimensions, item));
     else
@@ -62,6 +64,10 @@ static void result_field(const qn_kernel_part *p, const qn_kernel_result *r, uin
         json_text("digest", *r->digest ? r->digest : NULL);
     } else {
         json_text("value", r->value);
+        if (r->series) {
+            json_text("series", r->path);
+            json_text("digest", *r->digest ? r->digest : NULL);
+        }
     }
     if (is_extreme(p->use) && r->value) {
         json_open("item", '[');
@@ -86,24 +92,33 @@ static void print_results(const qn_kernel *kernel, int json) {
     }
 }
 
+/* "1,000 iterations of 4,096 items in 0.1 s, ..." */
+static void print_times(const qn_kernel_report *r) {
+    char items[27], iterations[27], rate[16];
+    const double all = (double)r->items * (double)r->iterations;
+    if (r->iterations > 1)
+        printf("%s iterations of ", format_count(r->iterations, iterations));
+    printf("%s items in %.3g s, %s items/s on %d core%s; %s in %.2g s\n",
+           format_count(r->items, items), r->seconds,
+           format_rate(r->seconds > 0 ? all / r->seconds : 0, rate), r->threads,
+           r->threads == 1 ? "" : "s", r->cached ? "found compiled" : "compiled",
+           r->compile_seconds);
+}
+
 void kernel_print(const qn_kernel *kernel, int json, const char *recipe) {
     qn_kernel_report r = {.size = sizeof r};
-    char items[27], rate[16];
     if (qn_kernel_report_get(kernel, &r, NULL) != QN_OK)
         return;
     if (!json) {
         print_results(kernel, 0);
         if (recipe)
             printf("%-16s %s\n", "recipe", recipe);
-        printf("%s items in %.3g s, %s items/s on %d core%s; %s in %.2g s\n",
-               format_count(r.items, items), r.seconds,
-               format_rate(r.seconds > 0 ? (double)r.items / r.seconds : 0, rate), r.threads,
-               r.threads == 1 ? "" : "s", r.cached ? "found compiled" : "compiled",
-               r.compile_seconds);
+        print_times(&r);
         return;
     }
     json_begin("kernel");
     json_count("items", r.items);
+    json_count("iterations", r.iterations);
     json_number("seconds", r.seconds);
     json_number("compile_s", r.compile_seconds);
     json_flag("cached", r.cached);

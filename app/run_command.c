@@ -12,8 +12,8 @@
 
 typedef struct run_flags {
     const char *kernel, *shape, *recipe, *devices;
-    text_list in, out, set;
-    uint64_t threads, grain;
+    text_list in, out, set, series;
+    uint64_t threads, grain, iterations;
     int quiet, json;
 } run_flags;
 
@@ -48,9 +48,23 @@ static const option run_options[] = {
      .value = "SHAPE",
      .help = "lengths of the index space, such as 600x800",
      .fallback = "those of the arrays"},
+    {.name = "iterations",
+     .kind = OPTION_COUNT,
+     AT(iterations),
+     .value = "N",
+     .low = 1,
+     .high = (uint64_t)1 << 48,
+     .help = "run the kernel N times; the outputs that NEXT names are what the next one reads",
+     .fallback = "1"},
 
     {.heading = "Output",
-     .name = "recipe",
+     .name = "series",
+     .kind = OPTION_TEXTS,
+     AT(series),
+     .value = "NAME=FILE",
+     .help = "NPY file for a SUM, MIN, MAX or COUNT of every iteration; can be given several "
+             "times"},
+    {.name = "recipe",
      .kind = OPTION_TEXT,
      AT(recipe),
      .value = "FILE",
@@ -117,11 +131,11 @@ static const char *recipe_path(const run_flags *f, char path[PATH_MAX]) {
     return path;
 }
 
-enum { MOST_FILES = 2 * MOST_TEXTS + 4 };
+enum { MOST_LISTS = 3, MOST_FILES = MOST_LISTS * MOST_TEXTS + 4 };
 
 typedef struct files {
     qn_file at[MOST_FILES];
-    char name[2 * MOST_TEXTS][80];
+    char name[MOST_LISTS * MOST_TEXTS][80];
     uint32_t count, names;
 } files;
 
@@ -150,6 +164,7 @@ static int check_files(const run_flags *f, const char *recipe) {
     add(&all, "--kernel", f->kernel, QN_FILE_READ);
     add_list(&all, "in", &f->in, QN_FILE_READ);
     add_list(&all, "out", &f->out, QN_FILE_WRITE);
+    add_list(&all, "series", &f->series, QN_FILE_WRITE);
     add(&all, "--recipe", recipe, QN_FILE_WRITE);
     return qn_files_check(all.at, all.count, &err) == QN_OK ? -1 : message_error(&err);
 }
@@ -160,6 +175,8 @@ static int bind(const run_flags *f, qn_kernel *kernel) {
         code = kernel_each(kernel, "in", &f->in, qn_kernel_bind_file);
     if (code < 0)
         code = kernel_each(kernel, "out", &f->out, qn_kernel_bind_file);
+    if (code < 0)
+        code = kernel_each(kernel, "series", &f->series, qn_kernel_series);
     if (code < 0 && f->shape)
         code = set_shape(kernel, f->shape);
     return code;
@@ -194,6 +211,7 @@ static int compute(const run_flags *f, qn_kernel *kernel, const char *recipe) {
     o.devices = f->devices;
     o.grain = f->grain;
     o.recipe = recipe;
+    o.iterations = f->iterations;
     if (qn_kernel_run(kernel, &o, &err) != QN_OK)
         return message_error(&err);
     if (qn_kernel_report_get(kernel, &r, NULL) == QN_OK && *r.note)
@@ -254,5 +272,6 @@ const command run_command = {
     .options = run_options,
     .examples = "quern run --kernel call.c --in price=p.npy --out call=c.npy --set sigma=0.2\n"
                 "quern run --kernel mandelbrot.c --shape 600x800 --out steps=steps.npy\n"
+                "quern run --kernel heat.c --in u=u.npy --out u_new=end.npy --iterations 1000\n"
                 "quern replay steps.recipe.json",
     .run = run};

@@ -543,6 +543,8 @@ static void test_kernels(void **state) {
     REFUSED(qn_kernel_bind, "shape", k, "x", &x, NULL, 1);
     REFUSED(qn_kernel_set_shape, "kernel", NULL, shape, 1);
     REFUSED(qn_kernel_set_shape, "shape", k, NULL, 1);
+    REFUSED(qn_kernel_series, "kernel", NULL, "y", NULL);
+    REFUSED(qn_kernel_series, "name", k, NULL, NULL);
     REFUSED(qn_kernel_run, "kernel", NULL, NULL);
     REFUSED(qn_kernel_replay, "kernel", NULL, NULL);
     REFUSED(qn_kernel_report_get, "kernel", NULL, &report);

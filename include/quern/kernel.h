@@ -52,6 +52,7 @@ typedef struct qn_kernel_part {
     uint32_t dimensions; /* of an array: its dimensions */
     uint32_t reach;      /* of a halo: the largest offset of a neighbour */
     const char *text;    /* of a scalar: its value; NULL: it has none yet */
+    const char *next;    /* of an array that NEXT pairs: the other one; else NULL */
 } qn_kernel_part;
 
 /* Reads a kernel's file. Fails with QN_INPUT (with line, column and what to do), QN_IO or
@@ -96,13 +97,23 @@ QN_API qn_status qn_kernel_bind(qn_kernel *kernel, const char *name, void *data,
 QN_API qn_status qn_kernel_set_shape(qn_kernel *kernel, const uint64_t *shape, uint32_t dimensions,
                                      qn_error *err);
 
-/* How to run. Zeros are the defaults. Nothing but `recipe` changes what is written. */
+/* Asks the runs for a result of every iteration: of a SUM, MIN, MAX or COUNT, as an array of one
+ * number an iteration, of float64, int64 or uint64. `path` is an NPY file to write, or NULL.
+ * qn_kernel_result_get gives the array. Fails with QN_USAGE (no such result) or QN_MEMORY. */
+QN_API qn_status qn_kernel_series(qn_kernel *kernel, const char *name, const char *path,
+                                  qn_error *err);
+
+/* How to run. Zeros are the defaults. Nothing but `recipe` and `iterations` changes what is
+ * written. */
 typedef struct qn_kernel_options {
     size_t size;         /* sizeof(qn_kernel_options) */
     int threads;         /* cores to use, at most 4096; 0: every core the process may use */
     const char *devices; /* NULL, "auto" or "cpu"; "cpu:4" is four of its cores */
     uint64_t grain;      /* items that a core takes at once, at most 2^32; 0: by their number */
     const char *recipe;  /* file to which the recipe is written, as JSON; NULL: none */
+    uint64_t iterations; /* at most 2^48; 0: 1. After each one the outputs that the text pairs by
+                            NEXT become what the next one reads. Results are those of the last one.
+                            A replay has those of its recipe. */
 } qn_kernel_options;
 
 /* Sets `size`, and every other member to its default. */
@@ -135,6 +146,7 @@ typedef struct qn_kernel_report {
     double seconds;         /* to compute all items */
     const char *compiler;   /* its path; owned by the kernel */
     const char *note;       /* why the compiled kernel could not be kept, for a person; "" */
+    uint64_t iterations;
 } qn_kernel_report;
 
 /* Fails with QN_USAGE before a run has succeeded. */
@@ -152,6 +164,11 @@ typedef struct qn_kernel_result {
                           back as it; NULL: no item gave one */
     uint64_t item[3];  /* of an extreme: its first item */
     uint64_t count;    /* of an extreme: items that gave a number */
+    /* Of a result with a series: its numbers, one an iteration, and their type as NumPy calls it;
+     * owned by the kernel, until its next run. `digest` and `path` are those of the series. Else
+     * NULL. */
+    const void *series;
+    const char *series_type;
 } qn_kernel_result;
 
 /* Fails with QN_USAGE (no such result, no run that succeeded). */

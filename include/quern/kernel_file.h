@@ -40,6 +40,11 @@
 #define MAX(type, name) extern type name
 #define COUNT(name) extern int64_t name
 
+/* After an iteration the OUTPUT becomes the INPUT, HALO or WHOLE of the next one: quern run
+ * --iterations N. ITERATION(t); names the number of the iteration, from 0. */
+#define NEXT(output, input) extern const int output##_becomes_##input
+#define ITERATION(name) extern const int64_t name
+
 /* What is done for each item: KERNEL { ... } */
 #define KERNEL void kernel_of_this_file(void)
 

@@ -140,6 +140,7 @@ static int is_reserved(const char *name) {
                                         "_Atomic",  "_Generic",
                                         "_Alignas", "_Static_assert",
                                         "bool",     "INDEX",
+                                        "NEXT",     "ITERATION",
                                         "EXTENT",   "INPUT",
                                         "WHOLE",    "HALO",
                                         "OUTPUT",   "SCALAR",

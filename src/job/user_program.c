@@ -110,6 +110,8 @@ static void write_parameters(const qn__user_source *s, qn__text *t) {
         qn__text_add(t, ", const int64_t u_%s", s->index[d]);
     for (uint32_t d = 0; d < s->dimensions && s->extent[0][0]; d++)
         qn__text_add(t, ", const int64_t u_%s", s->extent[d]);
+    if (s->iteration[0])
+        qn__text_add(t, ", const int64_t u_%s", s->iteration);
     for (uint32_t i = 0; i < s->parts; i++) {
         const qn__user_part *p = &s->part[i];
         const char *type = qn__user_type_word(p->type);
@@ -153,6 +155,8 @@ static void write_arrays(const qn__user_source *s, qn__text *t) {
 
 /* Takes scalars and lengths from the call. */
 static void write_locals(const qn__user_source *s, qn__text *t) {
+    if (s->iteration[0])
+        qn__text_add(t, "    const int64_t iteration = c->iteration;\n");
     for (uint32_t i = 0; i < s->parts; i++) {
         const qn__user_part *p = &s->part[i];
         const char *type = qn__user_type_word(p->type);
@@ -177,6 +181,8 @@ static void write_call(const qn__user_source *s, int inner, qn__text *t) {
     }
     for (uint32_t d = 0; d < s->dimensions && s->extent[0][0]; d++)
         qn__text_add(t, ", e%u", (unsigned)(QN__USER_DIMENSIONS - s->dimensions + d));
+    if (s->iteration[0])
+        qn__text_add(t, ", iteration");
     for (uint32_t i = 0; i < s->parts; i++) {
         const qn__user_part *p = &s->part[i];
         if (p->use == QN__USER_INPUT)

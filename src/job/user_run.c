@@ -63,7 +63,10 @@ static qn_status open_worker(const qn__user_job *job, worker *w, qn__user_total 
 /* ------------------------------------------------------------------ computing */
 
 static qn__user_call call_of(const run *r, const worker *w) {
-    qn__user_call call = {.array = w->array, .scalar = r->job->scalar, .length = r->job->length};
+    qn__user_call call = {.array = w->array,
+                          .scalar = r->job->scalar,
+                          .length = r->job->length,
+                          .iteration = r->job->iteration};
     memcpy(call.extent, r->job->extent, sizeof call.extent);
     return call;
 }
@@ -178,7 +181,10 @@ static qn_status report(const run *r, qn_error *err) {
     const int64_t at = atomic_load(&r->faulty);
     const char *remedy = describe(r->job, fault_of(r, &r->worker[0], at), err);
     name_item(r->job, at, item, sizeof item);
-    qn__at(err, "%s", item);
+    if (r->job->iterations > 1)
+        qn__at(err, "%s of iteration %" PRId64, item, r->job->iteration);
+    else
+        qn__at(err, "%s", item);
     return qn__remedy(err, QN_NUMERIC, "%s", remedy);
 }
 

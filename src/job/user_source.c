@@ -168,20 +168,86 @@ static int add_part(qn__user_parser *p, const qn__user_token *token, qn__user_us
     return 1;
 }
 
+/* ITERATION(t) */
+static int read_iteration(qn__user_parser *p, const qn__user_token *token) {
+    qn__user_source *s = p->source;
+    if (s->dimensions == 0)
+        return qn__user_refuse(p, token, "write INDEX first, as INDEX(i);",
+                               "ITERATION stands before INDEX");
+    if (s->iteration[0])
+        return qn__user_refuse(p, token, "leave it out", "there is a second ITERATION");
+    const qn__user_symbol *name = qn__user_declare(p, QN__USER_CONSTANT, QN__USER_I64);
+    if (!name)
+        return 0;
+    strcpy(s->iteration, name->name);
+    return 1;
+}
+
+/* The name of an array that NEXT pairs: an output, or one that is read. */
+static int need_paired(qn__user_parser *p, int output, uint32_t *part) {
+    char name[QN__USER_NAME_MAX + 1];
+    const qn__user_token *token = qn__user_next(p);
+    const qn__user_source *s = p->source;
+    qn__user_word(p, token, name);
+    for (*part = 0; *part < s->parts && strcmp(s->part[*part].name, name) != 0;)
+        ++*part;
+    const qn__user_part *found = *part < s->parts ? &s->part[*part] : NULL;
+    if (!found)
+        return qn__user_refuse(p, token, "declare both arrays before NEXT(output, input);",
+                               "\"%s\" is not declared", name);
+    if (output ? found->use != QN__USER_OUTPUT : found->use >= QN__USER_OUTPUT)
+        return qn__user_refuse(
+            p, token, "write NEXT(output, input);",
+            output ? "\"%s\" is not an OUTPUT" : "\"%s\" is not an array that is read", name);
+    if (found->next)
+        return qn__user_refuse(p, token, "write one NEXT for each", "\"%s\" is in two NEXT", name);
+    if (found->use == QN__USER_WHOLE && found->dimensions != s->dimensions)
+        return qn__user_refuse(p, token, "give it the dimensions of INDEX",
+                               "\"%s\" has other dimensions than an output", name);
+    p->at++;
+    return 1;
+}
+
+/* NEXT(output, input) */
+static int read_next(qn__user_parser *p) {
+    qn__user_part *part = p->source->part;
+    uint32_t output, input;
+    if (!need_paired(p, 1, &output) || !qn__user_need(p, ",", "behind the output"))
+        return 0;
+    const qn__user_token *token = qn__user_next(p);
+    if (!need_paired(p, 0, &input))
+        return 0;
+    if (part[output].type != part[input].type)
+        return qn__user_refuse(p, token, "declare both with one type",
+                               "\"%s\" is %s, and \"%s\" is %s", part[output].name,
+                               qn__user_type_word(part[output].type), part[input].name,
+                               qn__user_type_word(part[input].type));
+    part[output].next = 1 + input;
+    part[input].next = 1 + output;
+    p->source->has_next = 1;
+    return 1;
+}
+
 /* WORD(...); 0 also where no declaration is next: *found tells. */
 static int read_declared(qn__user_parser *p, int *found) {
+    static const char *const others[] = {"INDEX", "EXTENT", "ITERATION", "NEXT"};
     const qn__user_token *token = qn__user_next(p);
-    int word = -1, space = -1;
+    int word = -1, other = -1;
     for (int i = 0; i < WORDS && word < 0; i++)
         if (qn__user_sees(p, qn__user_use_word((qn__user_use)i)))
             word = i;
-    space = qn__user_sees(p, "INDEX") ? 0 : qn__user_sees(p, "EXTENT") ? 1 : -1;
-    *found = word >= 0 || space >= 0;
+    for (int i = 0; i < 4 && other < 0; i++)
+        if (qn__user_sees(p, others[i]))
+            other = i;
+    *found = word >= 0 || other >= 0;
     if (!*found)
         return 0;
     p->at++;
     if (!qn__user_need(p, "(", "behind the word") ||
-        !(space >= 0 ? read_space(p, token, space) : add_part(p, token, (qn__user_use)word)))
+        !(word >= 0    ? add_part(p, token, (qn__user_use)word)
+          : other < 2  ? read_space(p, token, other)
+          : other == 2 ? read_iteration(p, token)
+                       : read_next(p)))
         return 0;
     return qn__user_need(p, ")", "behind the declaration") &&
            qn__user_need(p, ";", "behind the declaration");
@@ -320,7 +386,7 @@ static int read_all(qn__user_parser *p) {
                        ? 0
                        : qn__user_refuse(p, token,
                                          "write INDEX, EXTENT, INPUT, WHOLE, HALO, OUTPUT, SCALAR, "
-                                         "SUM, MIN, MAX, COUNT, static or KERNEL",
+                                         "SUM, MIN, MAX, COUNT, NEXT, ITERATION, static or KERNEL",
                                          "no declaration begins with \"%s\"", word);
         }
     }

@@ -42,12 +42,16 @@ typedef struct qn__user_part {
     qn__user_border border;
     int has_default;
     uint64_t value; /* of a SCALAR: the bytes of its default, at the lowest address */
+    uint32_t next;  /* 1 + the part that NEXT pairs with this one, an output with an array that is
+                       read; 0: none */
 } qn__user_part;
 
 typedef struct qn__user_source {
     uint32_t dimensions;                                     /* of the index space */
     char index[QN__USER_DIMENSIONS][QN__USER_NAME_MAX + 1];  /* the last runs fastest */
     char extent[QN__USER_DIMENSIONS][QN__USER_NAME_MAX + 1]; /* "": not declared */
+    char iteration[QN__USER_NAME_MAX + 1];                   /* "": not declared */
+    int has_next; /* 1: an output becomes an input in the next iteration */
     uint32_t parts;
     qn__user_part part[QN__USER_PARTS];
     int has_math;       /* 1: it calls a function of docs/exactness.md, section 21 */

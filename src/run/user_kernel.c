@@ -1,5 +1,5 @@
 /* Kernels of users: opening, and what is bound to their declarations. */
-#include "run/user_kernel.h"
+#include "run/user_iterate.h"
 
 #include "base/argument.h"
 #include "base/encoding.h"
@@ -48,6 +48,7 @@ void qn_kernel_free(qn_kernel *k) {
         if (!k->part[i].lent)
             qn__user_array_release(&k->part[i].array);
         qn__free(k->part[i].path);
+        qn__user_series_release(&k->part[i]);
     }
     qn__user_code_release(&k->code);
     qn__user_source_release(&k->source);
@@ -147,7 +148,8 @@ qn_status qn_kernel_part_get(const qn_kernel *k, uint32_t index, qn_kernel_part 
                                         : p->use <= QN__USER_OUTPUT ? k->source.dimensions
                                                                     : 0,
                           .reach = p->halo,
-                          .text = k->part[index].has_scalar ? k->part[index].text : NULL};
+                          .text = k->part[index].has_scalar ? k->part[index].text : NULL,
+                          .next = p->next ? k->source.part[p->next - 1].name : NULL};
     qn__sized_give(QN__SIZED("part", qn_kernel_part), &own, part, part->size);
     return QN_OK;
 }

@@ -23,6 +23,10 @@ typedef struct qn__user_bound {
     uint64_t item[QN_KERNEL_DIMENSIONS];
     uint64_t count;
     uint64_t expected_item[QN_KERNEL_DIMENSIONS];
+    int wants_series;      /* of a sum, extreme or count: its number in every iteration is kept */
+    qn__user_array series; /* of the last run */
+    char *series_path;     /* its file, or NULL */
+    char series_digest[65], series_wanted[65]; /* as those of an array */
 } qn__user_bound;
 
 struct qn_kernel {
@@ -32,7 +36,8 @@ struct qn_kernel {
     int compiled;
     uint64_t shape[QN_KERNEL_DIMENSIONS]; /* of the index space, as it was set; 0: it was not */
     qn__user_bound part[QN__USER_PARTS];
-    int is_recipe; /* it came from a recipe */
+    uint64_t iterations; /* of the last run, or of the recipe */
+    int is_recipe;       /* it came from a recipe */
     int has_run;
     atomic_int stop; /* qn_kernel_stop was called during this run */
     qn_kernel_report report;

@@ -1,5 +1,5 @@
 /* Running a user's kernel: shapes, the pool, results, files. */
-#include "run/user_kernel.h"
+#include "run/user_iterate.h"
 
 #include "base/argument.h"
 #include "base/clock.h"
@@ -52,8 +52,9 @@ static qn_status check_options(const qn_kernel_options *o, int *threads, qn_erro
 
 /* ------------------------------------------------------------------ shapes */
 
-static int has_space(qn__user_use use) {
-    return use == QN__USER_INPUT || use == QN__USER_HALOED || use == QN__USER_OUTPUT;
+/* A whole array has the shape of the index space if an output becomes it. */
+static int has_space(const qn__user_part *p) {
+    return p->use <= QN__USER_OUTPUT && (p->use != QN__USER_WHOLE || p->next);
 }
 
 /* Whose shape the index space has, for messages: the first array, or `kernel.shape`. */
@@ -89,6 +90,8 @@ static qn_status need(const qn_kernel *k, uint32_t part, qn_error *err) {
         : p->use == QN__USER_OUTPUT ? b->path || b->lent || k->is_recipe
                                     : p->use > QN__USER_OUTPUT || b->array.data != NULL)
         return QN_OK;
+    if (p->use == QN__USER_OUTPUT && p->next)
+        return QN_OK; /* what is carried on may be wanted for sums only */
     if (p->use == QN__USER_SCALAR)
         qn__fail(err, QN_USAGE, "the scalar \"%s\" has no value", p->name);
     else if (b->path)
@@ -139,7 +142,7 @@ static qn_status find_space(const qn_kernel *k, space *s, qn_error *err) {
     for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++) {
         const qn__user_bound *b = &k->part[i];
         /* An output of an earlier run follows the shape of this one. */
-        if (has_space(k->source.part[i].use) && b->array.data &&
+        if (has_space(&k->source.part[i]) && b->array.data &&
             (k->source.part[i].use != QN__USER_OUTPUT || b->lent))
             status = join_shape(k, &b->array, k->source.part[i].name, s, err);
     }
@@ -218,6 +221,8 @@ static qn_status digest_arrays(qn_kernel *k, qn__pool *pool, qn_error *err) {
     for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++)
         if (k->source.part[i].use <= QN__USER_OUTPUT)
             status = qn__user_array_digest(&k->part[i].array, pool, k->part[i].digest, err);
+        else if (k->part[i].wants_series)
+            status = qn__user_array_digest(&k->part[i].series, pool, k->part[i].series_digest, err);
     return status;
 }
 
@@ -226,7 +231,7 @@ static qn_status run_on(qn_kernel *k, qn__pool *pool, int digests, qn_error *err
     if (!total)
         return QN_MEMORY;
     const double begin = qn__now();
-    qn_status status = qn__user_job_run(&k->job, pool, total, err);
+    qn_status status = qn__user_iterate(k, pool, total, err);
     k->report.seconds = qn__now() - begin;
     if (status == QN_OK)
         status = take_results(k, total, err);
@@ -256,6 +261,9 @@ qn_status qn__user_kernel_compute(qn_kernel *k, const qn_kernel_options *options
     k->report = (qn_kernel_report){.size = sizeof k->report, .dimensions = k->source.dimensions};
     qn_status status = check_options(options, &threads, err);
     if (status == QN_OK)
+        status =
+            qn__user_iterations_set(k, k->is_recipe ? k->iterations : options->iterations, err);
+    if (status == QN_OK)
         status = find_space(k, &s, err);
     if (status == QN_OK)
         status = check_overlaps(k, err);
@@ -269,6 +277,7 @@ qn_status qn__user_kernel_compute(qn_kernel *k, const qn_kernel_options *options
         fill_job(k, &s, options->grain);
         memcpy(k->report.shape, s.shape, sizeof k->report.shape);
         k->report.items = (uint64_t)qn__user_job_items(&k->job);
+        k->report.iterations = k->iterations;
         k->report.threads = threads;
         k->report.cached = k->code.cached;
         k->report.compiler = k->code.compiler;
@@ -282,31 +291,36 @@ qn_status qn__user_kernel_compute(qn_kernel *k, const qn_kernel_options *options
 
 /* ------------------------------------------------------------------ files */
 
+/* Of each part, that of an output or a series; the last one is the recipe. */
+enum { FILES = QN__USER_PARTS + 1 };
+
 static void drop_all(qn__writer **writer, uint32_t count) {
     for (uint32_t i = 0; i < count; i++)
         qn__writer_drop(writer[i]);
 }
 
 /* Opens all files before the work, so that a folder that is missing is known at once. */
-static qn_status open_files(const qn_kernel *k, const char *recipe,
-                            qn__writer *writer[QN__USER_PARTS + 1], qn_error *err) {
+static qn_status open_files(const qn_kernel *k, const char *recipe, qn__writer *writer[FILES],
+                            qn_error *err) {
     qn_status status = QN_OK;
     for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++)
         if (k->source.part[i].use == QN__USER_OUTPUT && k->part[i].path)
             status = qn__writer_create(k->part[i].path, &writer[i], err);
+        else if (k->part[i].wants_series && k->part[i].series_path)
+            status = qn__writer_create(k->part[i].series_path, &writer[i], err);
     if (status == QN_OK && recipe)
         status = qn__writer_create(recipe, &writer[QN__USER_PARTS], err);
     return status;
 }
 
 /* Fills all files before the first is renamed. */
-static qn_status fill_files(const qn_kernel *k, qn__writer *writer[QN__USER_PARTS + 1],
-                            qn_error *err) {
+static qn_status fill_files(const qn_kernel *k, qn__writer *writer[FILES], qn_error *err) {
     qn_status status = QN_OK;
     qn__text recipe = {0};
     for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++)
         if (writer[i])
-            status = qn__user_array_write(&k->part[i].array, writer[i], err);
+            status = qn__user_array_write(
+                k->part[i].wants_series ? &k->part[i].series : &k->part[i].array, writer[i], err);
     if (status == QN_OK && writer[QN__USER_PARTS]) {
         qn__user_recipe_write(k, &recipe);
         status = recipe.failed
@@ -317,9 +331,9 @@ static qn_status fill_files(const qn_kernel *k, qn__writer *writer[QN__USER_PART
     return status;
 }
 
-static qn_status commit_files(qn__writer *writer[QN__USER_PARTS + 1], qn_error *err) {
+static qn_status commit_files(qn__writer *writer[FILES], qn_error *err) {
     qn_status status = QN_OK;
-    for (uint32_t i = 0; i <= QN__USER_PARTS && status == QN_OK; i++)
+    for (uint32_t i = 0; i < FILES && status == QN_OK; i++)
         if (writer[i]) {
             status = qn__writer_commit(writer[i], err);
             writer[i] = NULL;
@@ -338,7 +352,7 @@ qn_status qn_kernel_run(qn_kernel *k, const qn_kernel_options *options, qn_error
     QN__OWN_FLOATS;
     QN__NEED_AS(k, "kernel", err);
     qn_kernel_options own;
-    qn__writer *writer[QN__USER_PARTS + 1] = {NULL};
+    qn__writer *writer[FILES] = {NULL};
     qn_status status = take_options(__func__, options, &own, err);
     if (status == QN_OK)
         status = open_files(k, own.recipe, writer, err);
@@ -348,7 +362,7 @@ qn_status qn_kernel_run(qn_kernel *k, const qn_kernel_options *options, qn_error
         status = fill_files(k, writer, err);
     if (status == QN_OK)
         status = commit_files(writer, err);
-    drop_all(writer, QN__USER_PARTS + 1);
+    drop_all(writer, FILES);
     return status;
 }
 
@@ -398,6 +412,12 @@ qn_status qn_kernel_result_get(const qn_kernel *k, const char *name, qn_kernel_r
                             .path = b->path,
                             .value = b->has_value ? b->text : NULL,
                             .count = b->count};
+    if (b->wants_series) {
+        own.digest = b->series_digest;
+        own.path = b->series_path;
+        own.series = b->series.data;
+        own.series_type = qn__user_type_numpy(b->series.type);
+    }
     memcpy(own.item, b->item, sizeof own.item);
     qn__sized_give(QN__SIZED("result", qn_kernel_result), &own, result, result->size);
     return QN_OK;
@@ -446,6 +466,8 @@ static qn_status compare(const qn_kernel *k, qn_error *err) {
             return differs(k, i, before, now, err);
         if (b->has_value && memcmp(b->item, b->expected_item, sizeof b->item) != 0)
             return differs(k, i, "of another item", "of this one", err);
+        if (b->wants_series && strcmp(b->series_digest, b->series_wanted) != 0)
+            return differs(k, i, "of another series", "of this one", err);
     }
     return QN_OK;
 }

@@ -1,6 +1,6 @@
 /* The recipe of a user kernel's results, as JSON: text, scalars, shape, digests of inputs and
  * outputs, values of the other results. docs/kernels.md lists its members. */
-#include "run/user_kernel.h"
+#include "run/user_iterate.h"
 
 #include "base/encoding.h"
 #include "base/json.h"
@@ -33,6 +33,14 @@ static void write_numbers(qn__text *out, const uint64_t *numbers, uint32_t count
     qn__text_add(out, "]");
 }
 
+static void write_file(const char *path, qn__text *out) {
+    if (!path || !is_utf8(path))
+        return;
+    qn__text_add(out, "\"file\": ");
+    qn__text_add_json(out, path);
+    qn__text_add(out, ", ");
+}
+
 static void write_part(const qn_kernel *k, uint32_t i, qn__text *out) {
     const qn__user_part *p = &k->source.part[i];
     const qn__user_bound *b = &k->part[i];
@@ -40,11 +48,7 @@ static void write_part(const qn_kernel *k, uint32_t i, qn__text *out) {
         qn__text_add(out, "\"%s\"", b->text);
     } else if (p->use <= QN__USER_OUTPUT) {
         qn__text_add(out, "{");
-        if (b->path && is_utf8(b->path)) {
-            qn__text_add(out, "\"file\": ");
-            qn__text_add_json(out, b->path);
-            qn__text_add(out, ", ");
-        }
+        write_file(b->path, out);
         qn__text_add(out, "\"digest\": \"%s\"}", b->digest);
     } else if (!b->has_value) {
         qn__text_add(out, "null");
@@ -70,15 +74,34 @@ static void write_group(const qn_kernel *k, const char *name, qn__user_use first
     qn__text_add(out, some ? "\n  }" : "}");
 }
 
+/* Left out where there is none. */
+static void write_series(const qn_kernel *k, qn__text *out) {
+    int some = 0;
+    for (uint32_t i = 0; i < k->source.parts; i++) {
+        const qn__user_bound *b = &k->part[i];
+        if (!b->wants_series)
+            continue;
+        qn__text_add(out, "%s\n    \"%s\": {", some++ ? "," : ",\n  \"series\": {",
+                     k->source.part[i].name);
+        write_file(b->series_path, out);
+        qn__text_add(out, "\"digest\": \"%s\"}", b->series_digest);
+    }
+    if (some)
+        qn__text_add(out, "\n  }");
+}
+
 void qn__user_recipe_write(const qn_kernel *k, qn__text *out) {
     qn__text_add(out, "{\n  \"quern\": \"kernel %d\",\n  \"name\": ", VERSION);
     qn__text_add_json(out, is_utf8(k->name) ? k->name : "kernel");
     qn__text_add(out, ",\n  \"shape\": ");
     write_numbers(out, k->report.shape, k->source.dimensions);
+    if (k->iterations > 1)
+        qn__text_add(out, ",\n  \"iterations\": %" PRIu64, k->iterations);
     write_group(k, "scalars", QN__USER_SCALAR, QN__USER_SCALAR, out);
     write_group(k, "inputs", QN__USER_INPUT, QN__USER_HALOED, out);
     write_group(k, "outputs", QN__USER_OUTPUT, QN__USER_OUTPUT, out);
     write_group(k, "results", QN__USER_SUM, QN__USER_COUNT, out);
+    write_series(k, out);
     qn__text_add(out, ",\n  \"text\": ");
     qn__text_add_json(out, k->text);
     qn__text_add(out, "\n}\n");
@@ -156,6 +179,27 @@ static qn_status read_part(qn_kernel *k, uint32_t i, const qn__json_node *root, 
     return QN_OK;
 }
 
+/* Both are left out where they would say nothing. */
+static qn_status read_iterations(qn_kernel *k, const qn__json_node *root, const char *path,
+                                 qn_error *err) {
+    const qn__json_node *iterations = qn__json_get(root, "iterations");
+    const qn__json_node *series = qn__json_get(root, "series");
+    k->iterations = 1;
+    if (iterations && (!qn__json_u64(iterations, &k->iterations) || k->iterations == 0))
+        return bad(path, "the number of iterations is malformed", err);
+    for (uint32_t i = 0; i < k->source.parts; i++) {
+        const qn__json_node *node = qn__json_get(series, k->source.part[i].name);
+        const char *digest = qn__json_string(qn__json_get(node, "digest"));
+        if (!node)
+            continue;
+        if (!qn__user_has_series(k->source.part[i].use) || !is_digest(digest))
+            return bad(path, "a series is malformed", err);
+        strcpy(k->part[i].series_wanted, digest);
+        k->part[i].wants_series = 1;
+    }
+    return QN_OK;
+}
+
 static qn_status read_root(const qn__json_node *root, const char *path, qn_kernel **out,
                            qn_error *err) {
     qn_status status = check_version(root, path, err);
@@ -173,6 +217,7 @@ static qn_status read_root(const qn__json_node *root, const char *path, qn_kerne
         return bad(path, "the shape is missing", err);
     if (qn_kernel_set_shape(*out, shape, (*out)->source.dimensions, err) != QN_OK)
         return bad(path, "the shape is out of range", err);
+    status = read_iterations(*out, root, path, err);
     for (uint32_t i = 0; i < (*out)->source.parts && status == QN_OK; i++)
         status = read_part(*out, i, root, path, err);
     return status;
