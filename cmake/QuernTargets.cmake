@@ -68,15 +68,22 @@ if(QUERN_SANITIZE AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
         endforeach()
     endif()
 endif()
-# The tiles alone take ten seconds. A machine without them runs none of that code, so where the plain
-# sources are built plainly, it is, too.
+# Each of these takes ten seconds and more. Where the plain sources are built plainly, what this machine
+# cannot run is, too.
 if((QUERN_SANITIZE OR QUERN_PLAIN_FLAGS) AND EXISTS /proc/cpuinfo)
-    file(STRINGS /proc/cpuinfo _tiles REGEX "amx_int8" LIMIT_COUNT 1)
-    if(NOT _tiles AND QUERN_SANITIZE)
-        list(APPEND QUERN_FLAGS_amx -fno-sanitize=all)
-    elseif(NOT _tiles)
-        list(APPEND QUERN_FLAGS_amx -O1)
-    endif()
+    set(_flag_avx512 avx512bw)
+    set(_flag_vnni avx512_vnni)
+    set(_flag_amx amx_int8)
+    foreach(isa avx512 vnni amx)
+        file(STRINGS /proc/cpuinfo _here REGEX " ${_flag_${isa}}( |$)" LIMIT_COUNT 1)
+        if(NOT _here AND QUERN_SANITIZE)
+            list(APPEND QUERN_FLAGS_${isa} -fno-sanitize=all)
+        endif()
+        if(NOT _here AND QUERN_PLAIN_FLAGS)
+            list(APPEND QUERN_FLAGS_${isa} -O0)
+        endif()
+    endforeach()
+    list(TRANSFORM QUERN_FLAGS_amx REPLACE "^-O0$" -O1) # -O0 takes four times as long there
 endif()
 # clang takes minutes for them, and no fuzz target computes.
 if(QUERN_FUZZ)
