@@ -98,7 +98,7 @@ def test_the_stub_says_what_there_is(q):
 
     def parameters(f):
         a = f.args
-        return [p.arg for p in (*a.args, *a.kwonlyargs, *filter(None, [a.kwarg]))]
+        return [p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, [a.kwarg]))]
 
     stub = {node.name: node for node in tree.body
             if isinstance(node, (ast.ClassDef, ast.FunctionDef))}

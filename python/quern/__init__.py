@@ -9,7 +9,7 @@ The words are those of the command `quern`, with underscores: ``--weight-decay``
 ``weight_decay=``. docs/python.md describes everything.
 """
 
-__all__ = ["Classifier", "Data", "Epoch", "KMeans", "Lasso", "LogisticRegression", "Model", "PCA", "Regressor", "Ridge", "Score", "Search",
+__all__ = ["Classifier", "Data", "Epoch", "Kernel", "KMeans", "Lasso", "LogisticRegression", "Model", "PCA", "Regressor", "Ridge", "Score", "Search",
            "StandardScaler", "build_info", "devices", "digits", "evaluate", "import_state", "load", "open", "options", "ranks", "replay",
            "report", "runs", "search", "train",
            "version",
@@ -19,6 +19,7 @@ __all__ = ["Classifier", "Data", "Epoch", "KMeans", "Lasso", "LogisticRegression
 
 # The library and NumPy are loaded at the first use of a name, so that the import is fast.
 _HOMES = {"Classifier": "estimator", "Regressor": "estimator", "LogisticRegression": "linear",
+          "Kernel": "kernel",
           "KMeans": "decomposition", "PCA": "decomposition", "Lasso": "regression", "Ridge": "regression", "StandardScaler": "preprocessing",
           "Data": "data", "digits": "data", "open": "data",
           "evaluate": "evaluation", "Model": "model", "import_state": "model", "load": "model",

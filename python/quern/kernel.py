@@ -1,0 +1,531 @@
+"""Kernels of your own: functions of an index in C, over arrays of NumPy."""
+
+import collections.abc
+import ctypes as C
+import numbers
+import os
+import threading
+from types import SimpleNamespace
+from typing import NamedTuple, Optional
+
+import numpy as np
+
+from . import _abi
+from ._library import assign, call, kinds_of, library, new, owned, said, sized, text
+from .errors import InputError, QuernError, UsageError, of
+
+_USES = {value: name[len("QN_KERNEL_"):].lower() for name, value in vars(_abi).items()
+         if name.startswith("QN_KERNEL_") and name != "QN_KERNEL_DIMENSIONS"}
+_SPACE = ("input", "halo", "output")  # arrays that have the shape of the index space
+_READ = ("input", "halo", "whole")
+_OPTIONS = [name for name, _ in _abi.qn_kernel_options._fields_ if name not in ("size", "recipe")]
+
+
+class Part(NamedTuple):
+    """A declaration of a kernel."""
+
+    name: str
+    use: str  # "input", "whole", "halo", "output", "scalar", "sum", "min", "max", "count" ...
+    dtype: str  # as NumPy calls it
+    dimensions: int  # of an array
+    reach: int  # of a halo
+    default: Optional[str]  # of a scalar: its value as a text; None: it needs one
+
+    def __str__(self):
+        more = "" if self.default is None else f", {self.default}"
+        return f"{self.use.upper()}({self.dtype}, {self.name}{more})"
+
+
+class Extreme(NamedTuple):
+    """The result of MIN or MAX."""
+
+    value: object  # int or float; None: no item gave a number
+    item: Optional[tuple]  # the first item with it: ``array[item]``
+    count: int  # of items that gave a number
+
+
+class Results(collections.abc.Mapping):
+    """The results of a run by name: ``r["steps"]``, and ``r.steps`` where no attribute has that name.
+
+    Attributes
+    ----------
+    report : SimpleNamespace
+        ``items``, ``shape``, ``seconds``, ``compile_seconds``, ``cached``, ``threads``, ``compiler``.
+    digests : dict
+        The digest of each output that has a file, and with ``recipe`` of all.
+    """
+
+    def __init__(self, values, report, digests):
+        self._values, self.report, self.digests = values, report, digests
+
+    def __getitem__(self, name):
+        return self._values[name]
+
+    def __iter__(self):
+        return iter(self._values)
+
+    def __len__(self):
+        return len(self._values)
+
+    def __getattr__(self, name):
+        if not name.startswith("_") and name in self._values:
+            return self._values[name]
+        raise AttributeError(f"the kernel has no result {name!r}, only {', '.join(self._values)}")
+
+    def __dir__(self):
+        return [*super().__dir__(), *self._values]
+
+    def __repr__(self):
+        return f"Results({', '.join(f'{n}={_brief(v)}' for n, v in self._values.items())})"
+
+
+def _brief(value):
+    if isinstance(value, np.ndarray):
+        return f"<{value.dtype} {'x'.join(map(str, value.shape))}>"
+    return repr(value)
+
+
+class Kernel:
+    """A kernel: a function of an index, written in C, that runs over arrays.
+
+    The results are the same bytes with any number of cores, any compiler and any processor.
+    docs/kernels.md describes the language.
+
+    Parameters
+    ----------
+    path : str or path, optional
+        The kernel's file.
+    text : str, optional
+        The kernel's text instead.
+    name : str, optional
+        What messages call a text.
+
+    Attributes
+    ----------
+    parts : list of Part
+        The declarations: ``name``, ``use``, ``dtype`` ...
+    dimensions : int
+        Of the index space.
+
+    Raises
+    ------
+    InputError
+        The text has an error; the message names line and column.
+
+    Examples
+    --------
+    >>> import quern
+    >>> k = quern.Kernel(text="INDEX(i); INPUT(double, x); SUM(double, all); KERNEL { all = x; }")
+    >>> k.run(x=[1e100, 1.0, -1e100]).all
+    1.0
+    """
+
+    def __init__(self, path=None, *, text=None, name="kernel.c"):
+        if (path is None) == (text is None):
+            raise UsageError("a kernel has a file or a text", "",
+                             'write Kernel("file.c") or Kernel(text="...")')
+        made = new("qn_kernel_open", _text(path)) if text is None else \
+            new("qn_kernel_read", _text(text), _text(name))
+        self._take(made, os.fsdecode(path) if text is None else name)
+
+    @classmethod
+    def from_recipe(cls, path):
+        """The kernel of a recipe, with its scalars, its shape and the files of its inputs: for `replay`."""
+        made = cls.__new__(cls)
+        made._take(new("qn_kernel_from_recipe", _text(path)), os.fsdecode(path))
+        return made
+
+    def _take(self, address, name):
+        self._address, self._name = address, name
+        self._release = owned(self, "qn_kernel_free", address)
+        self._lock = threading.Lock()
+        self._held = {}  # what the library has the address of
+        self.dimensions = library().qn_kernel_dimensions(address)
+        self.parts = [_part(address, i) for i in range(library().qn_kernel_parts(address))]
+        self._by_name = {part.name: part for part in self.parts}
+
+    def __repr__(self):
+        return f"<quern.Kernel {self._name}: {', '.join(map(str, self.parts))}>"
+
+    def run(self, values=None, /, *, shape=None, recipe=None, **named):
+        """Computes all items.
+
+        Parameters
+        ----------
+        values : dict, optional
+            Values by name, for names that are also those of an option.
+        shape : int or tuple of int, optional
+            Lengths of the index space. By default those of the arrays.
+        recipe : str or path, optional
+            File for the recipe, with which ``quern replay`` computes the results again.
+        **named
+            Of an input: an array, numbers in a list, one number for all items, or the path of an NPY
+            file. An array of the declared type in C order is used where it is. Other types are
+            converted where NumPy calls it safe. Arrays are broadcast to the index space.
+            Of a scalar: a number. Of an output: an array to fill, or the path of a file to write.
+            Others are options of ``quern run``: ``threads``, ``devices``, ``grain`` and so on.
+
+        Returns
+        -------
+        Results
+            Outputs are arrays, sums and counts numbers, minima and maxima `Extreme`. An output that
+            is written to an NPY file is mapped from there; of a picture it is the path.
+
+        Raises
+        ------
+        UsageError
+            A value is missing, or there is no such name.
+        InputError
+            An array does not fit.
+        NumericError
+            NaN in a result, an infinity in a sum, a division by zero, an index out of range; for the
+            first such item.
+        KeyboardInterrupt
+            After Ctrl-C, when the items in progress are computed. A second Ctrl-C does not wait.
+        """
+        values, options = self._sort(values, named)
+        with self._lock:
+            given = self._bind(values, shape)
+            self._compute("qn_kernel_run", options, recipe)
+            return self._results(given)
+
+    def replay(self, values=None, /, **named):
+        """Runs the kernel of a recipe and compares all results with it.
+
+        Parameters
+        ----------
+        values, **named
+            Inputs that have another place than in the recipe, as for `run`; and options.
+
+        Returns
+        -------
+        Results
+            As of `run`, without the arrays of outputs.
+
+        Raises
+        ------
+        DiffersError
+            A result differs.
+        MismatchError
+            An input is not that of the recipe.
+        """
+        values, options = self._sort(values, named)
+        with self._lock:
+            for name, value in values.items():
+                if self._by_name[name].use not in _READ:
+                    raise UsageError(f"{name!r} is no input, and the recipe has the rest", name,
+                                     "leave it out")
+                self._place(self._by_name[name], value if _is_path(value) else
+                            _array(value, self._by_name[name]))
+            self._compute("qn_kernel_replay", options, None)
+            return self._results({part.name: None for part in self.parts if part.use == "output"})
+
+    # ------------------------------------------------------------------ what is given
+
+    def _sort(self, values, named):
+        """Values of declarations, and options."""
+        values, options = dict(values or {}), {}
+        for name, value in named.items():
+            if name in _OPTIONS:
+                options[name] = value
+            elif name in values:
+                raise UsageError(f"{name!r} is given twice", name, "leave one of them out")
+            else:
+                values[name] = value
+        for name in values:
+            if name not in self._by_name or self._by_name[name].use not in (*_READ, "output", "scalar"):
+                kind = "the result" if name in self._by_name else "no declaration or option"
+                raise UsageError(f"{kind} {name!r} takes no value" if name in self._by_name else
+                                 f"there is {kind} {name!r}", self._name,
+                                 "the kernel has: " + ", ".join(
+                                     p.name for p in self.parts
+                                     if p.use in (*_READ, "output", "scalar")))
+        return values, options
+
+    def _bind(self, values, shape):
+        """Gives the library all that the run needs; returns the outputs."""
+        for part in self.parts:
+            if part.use == "scalar":
+                self._set(part, values.get(part.name, part.default))
+        arrays = {}
+        for part in self.parts:
+            if part.use not in _READ:
+                continue
+            if part.name not in values:
+                raise UsageError(f"there is no array for {part.name!r}", f"{part} in {self._name}",
+                                 f"add {part.name}=ARRAY")
+            value = values[part.name]
+            arrays[part.name] = value if _is_path(value) else _array(value, part)
+        space = self._space(arrays, {p.name: values[p.name] for p in self.parts
+                                     if p.use == "output" and values.get(p.name) is not None}, shape)
+        for name, value in arrays.items():
+            part = self._by_name[name]
+            if part.use != "whole" and not _is_path(value) and space is not None:
+                value = _spread(value, space, part)
+            self._place(part, value)
+        if space is not None:
+            lengths = (C.c_uint64 * len(space))(*space)
+            call("qn_kernel_set_shape", self._address, lengths, len(space))
+        return {part.name: self._output(part, values.get(part.name), space)
+                for part in self.parts if part.use == "output"}
+
+    def _set(self, part, value):
+        if value is None:
+            raise UsageError(f"the scalar {part.name!r} has no value", f"{part} in {self._name}",
+                             f"add {part.name}=NUMBER")
+        call("qn_kernel_set", self._address, _text(part.name), _text(_number(value, part)))
+
+    def _space(self, arrays, outputs, shape):
+        """The shape of the index space; None: the library says what is missing."""
+        if shape is not None:
+            try:
+                shape = tuple(int(n) for n in (shape if hasattr(shape, "__iter__") else [shape]))
+            except (TypeError, ValueError):
+                raise UsageError(f"the shape cannot be {shape!r}", "shape",
+                                 "give a whole number for each index, such as (600, 800)") from None
+            if len(shape) != self.dimensions or min(shape) < 1:
+                raise UsageError(f"the shape cannot be {shape}", "shape",
+                                 f"the index space has {self.dimensions} dimension"
+                                 f"{'s' * (self.dimensions > 1)}: give a length from 1 for each")
+            return shape
+        shapes = {}
+        for name, value in {**arrays, **outputs}.items():
+            if self._by_name[name].use == "whole":
+                continue
+            if not _is_path(value):
+                shapes[name] = np.shape(value)
+            elif name in arrays and os.path.exists(value):
+                shapes[name] = _file_shape(value)
+        known = [s for s in shapes.values() if s]
+        if not known:
+            return None
+        try:
+            space = np.broadcast_shapes(*known)
+        except ValueError:
+            said_ = ", ".join(f"{name} {s}" for name, s in shapes.items())
+            raise InputError(f"the shapes of the arrays do not fit: {said_}", self._name,
+                             "arrays of the index space have one shape, or broadcast to it") from None
+        return space if len(space) == self.dimensions else (1,) * (self.dimensions - len(space)) + space
+
+    def _output(self, part, value, space):
+        """Where an output goes: a path, or an array."""
+        if _is_path(value):
+            self._place(part, value)
+            return os.fspath(value)
+        if value is None:
+            if space is None:
+                raise UsageError("the shape of the index space is not known", self._name,
+                                 "add shape=" + ("1000000", "(600, 800)", "(64, 64, 64)")[self.dimensions - 1])
+            value = _room(space, part)
+        elif not isinstance(value, np.ndarray):
+            raise InputError("an output is an array of NumPy or a path", part.name,
+                             "leave it out, or give an array to fill")
+        elif value.dtype != part.dtype or not value.flags.c_contiguous or not value.flags.writeable \
+                or not value.flags.aligned or not value.dtype.isnative:
+            raise InputError(f"the array for the output {part.name!r} is {_kind(value)}", part.name,
+                             f"give one such as numpy.empty(shape, {part.dtype!r}), or leave it out")
+        self._place(part, value)
+        return value
+
+    def _place(self, part, value):
+        """Binds an array or a file."""
+        name = _text(part.name)
+        if _is_path(value):
+            call("qn_kernel_bind_file", self._address, name, _text(value))
+        else:
+            shape = (C.c_uint64 * max(1, value.ndim))(*value.shape)
+            call("qn_kernel_bind", self._address, name, value.ctypes.data, shape, value.ndim)
+        self._held[part.name] = value
+
+    # ------------------------------------------------------------------ the run
+
+    def _compute(self, function, options, recipe):
+        o, kept = _abi.qn_kernel_options(), []
+        library().qn_kernel_options_init(o)
+        for name, value in {**options, "recipe": recipe}.items():
+            if value is None:
+                continue
+            try:
+                kept.append(_option(o, name, value))
+            except (TypeError, ValueError, OverflowError) as failure:
+                if isinstance(failure, QuernError):
+                    raise
+                raise UsageError(f"{name} cannot be {value!r}", name,
+                                 "see quern run --help") from None
+        error, ended = _abi.qn_error(), []
+
+        def work():
+            ended.append(getattr(library(), function)(self._address, o, error))
+
+        # On a thread of its own, so that Python hears Ctrl-C on this one.
+        thread = threading.Thread(target=work, name="quern", daemon=True)
+        thread.start()
+        self._wait(thread, (kept, dict(self._held)))
+        if ended[0]:
+            raise of(error)
+
+    def _wait(self, thread, held):
+        failure = None
+        while thread.is_alive():
+            try:
+                # A stop before the library begins is not heard, so it is repeated.
+                thread.join(0.05 if failure else None)
+                if failure:
+                    library().qn_kernel_stop(self._address)
+            except BaseException as raised:
+                if failure:  # an item may never end: its memory stays
+                    self._release.detach()
+                    _abandoned.append((self, held))
+                    raise
+                failure = raised
+                library().qn_kernel_stop(self._address)
+        if failure:
+            raise failure
+
+    def _results(self, outputs):
+        report = sized(_abi.qn_kernel_report)
+        call("qn_kernel_report_get", self._address, report)
+        shape = tuple(report.shape[:report.dimensions])
+        values, digests = {}, {}
+        for part in self.parts:
+            if part.use in (*_READ, "scalar"):
+                continue
+            r = sized(_abi.qn_kernel_result)
+            call("qn_kernel_result_get", self._address, _text(part.name), r)
+            if said(r.digest):
+                digests[part.name] = said(r.digest)
+            if part.use != "output":
+                values[part.name] = _value(part, r, self.dimensions)
+            elif isinstance(outputs[part.name], str):
+                values[part.name] = _mapped(outputs[part.name], part, shape)
+            elif outputs[part.name] is not None:
+                values[part.name] = outputs[part.name]
+        named = {name: getattr(report, name) for name, _ in report._fields_ if name not in ("size", "dimensions")}
+        named.update(shape=shape, cached=bool(report.cached))
+        named = {name: said(value) if isinstance(value, bytes) else value for name, value in named.items()}
+        return Results(values, SimpleNamespace(**named), digests)
+
+
+# Kernels whose run was left by a second Ctrl-C: the thread still uses them.
+_abandoned = []
+
+
+def _text(value):
+    return text(value if isinstance(value, str) else os.fspath(value))
+
+
+def _is_path(value):
+    return isinstance(value, (str, os.PathLike))
+
+
+def _part(address, index):
+    p = sized(_abi.qn_kernel_part)
+    call("qn_kernel_part_get", address, index, p)
+    return Part(said(p.name), _USES[p.use], said(p.type), p.dimensions, p.reach, said(p.text))
+
+
+def _option(struct, name, value):
+    if name not in kinds_of(_abi.qn_kernel_options):
+        raise TypeError(name)
+    return assign(struct, name, os.fspath(value) if isinstance(value, os.PathLike) else value)
+
+
+def _number(value, part):
+    """A scalar as the text that the library reads as the same number."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if isinstance(value, (bool, np.bool_)) or isinstance(value, numbers.Integral):
+        return str(int(value))
+    if not isinstance(value, numbers.Real):
+        raise InputError(f"{value!r} is no number", part.name, "give an int or a float")
+    if part.dtype == "float32":  # once to float32, as NumPy rounds
+        with np.errstate(over="ignore"):
+            value = np.float32(value)
+    return repr(float(value))
+
+
+def _kind(array):
+    order = "" if array.flags.c_contiguous else ", not in C order"
+    return f"{array.dtype}{order}{'' if array.flags.writeable else ', read-only'}"
+
+
+def _array(value, part):
+    """An input as an array of the declared type, in C order; the same memory where that fits."""
+    from ._arrays import array_of
+
+    plain = not hasattr(value, "dtype") and not hasattr(value, "__dlpack__")
+    array = array_of(value, part.name)
+    want = np.dtype(part.dtype)
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"the array for {part.name!r} is of the type {array.dtype}, and not of numbers",
+                         part.name, f"give numbers of the type {part.dtype}")
+    fits = array.dtype == want or np.can_cast(array.dtype, want, "safe")
+    if not fits and plain:  # numbers of Python have no type of their own
+        fits = want.kind == "f" or (array.dtype.kind in "biu" and _within(array, want))
+    if not fits:
+        raise InputError(f"the array for {part.name!r} is {array.dtype}, and the kernel declares {part.dtype}",
+                         f"{part}", f"give array.astype({part.dtype!r}), or change the declaration")
+    with np.errstate(over="ignore"):
+        made = np.asarray(array, want, order="C")
+    if not made.flags.aligned:
+        made = made.copy()
+    if part.use == "whole" and made.ndim != part.dimensions:
+        raise InputError(f"the array for {part.name!r} has {made.ndim} dimensions, and the kernel declares "
+                         f"{part.dimensions}", f"{part}", "reshape it")
+    return made
+
+
+def _within(array, want):
+    limits = np.iinfo(want)
+    return not array.size or limits.min <= int(array.min()) <= int(array.max()) <= limits.max
+
+
+def _spread(array, space, part):
+    if array.shape == space:
+        return array
+    try:
+        wide = np.broadcast_to(array, space)
+    except ValueError:
+        raise InputError(f"the array for {part.name!r} has the shape {array.shape}, and the index space {space}",
+                         f"{part}", "give an array of that shape, or one that broadcasts to it") from None
+    return np.ascontiguousarray(wide)
+
+
+def _room(space, part):
+    try:
+        return np.empty(space, part.dtype)
+    except (MemoryError, ValueError):
+        from .errors import OutOfMemory
+
+        raise OutOfMemory(f"there is no memory for the output {part.name!r} of the shape {space}", f"{part}",
+                          f'write it to a file: {part.name}="{part.name}.npy"') from None
+
+
+def _file_shape(path):
+    """The shape in the header of an NPY file; () where there is none: the library says why."""
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False).shape
+    except Exception:
+        return ()
+
+
+def _value(part, result, dimensions):
+    value = said(result.value)
+    if value is not None:
+        value = float(np.float32(value)) if part.dtype == "float32" else \
+            float(value) if part.dtype == "float64" else int(value)
+    if part.use in ("min", "max"):
+        item = None if value is None else tuple(result.item[:dimensions])
+        return Extreme(value, item, result.count)
+    return value
+
+
+def _mapped(path, part, shape):
+    """What was written: a view of the file, or of a picture its path."""
+    if path.lower().endswith(".png") or not os.path.isfile(path):
+        return path
+    if path.lower().endswith(".raw"):
+        return np.memmap(path, np.dtype(part.dtype).newbyteorder("<"), "r", shape=shape)
+    return np.load(path, mmap_mode="r")
