@@ -36,6 +36,7 @@ static const struct {
     {"kernel.iterations", "iterations"},
     {"kernel.output", "out"},
     {"kernel.scalar", "set"},
+    {"kernel.seed", "seed"},
     {"kernel.series", "series"},
     {"kernel.shape", "shape"},
     {"kernel.threads", "threads"},

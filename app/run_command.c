@@ -13,7 +13,7 @@
 typedef struct run_flags {
     const char *kernel, *shape, *recipe, *devices;
     text_list in, out, set, series;
-    uint64_t threads, grain, iterations;
+    uint64_t threads, grain, iterations, seed;
     int quiet, json;
 } run_flags;
 
@@ -55,6 +55,13 @@ static const option run_options[] = {
      .low = 1,
      .high = (uint64_t)1 << 48,
      .help = "run the kernel N times; the outputs that NEXT names are what the next one reads",
+     .fallback = "1"},
+    {.name = "seed",
+     .kind = OPTION_COUNT,
+     AT(seed),
+     .value = "N",
+     .high = UINT64_MAX,
+     .help = "seed of the random numbers of a kernel that declares RANDOM",
      .fallback = "1"},
 
     {.heading = "Output",
@@ -169,6 +176,11 @@ static int check_files(const run_flags *f, const char *recipe) {
     return qn_files_check(all.at, all.count, &err) == QN_OK ? -1 : message_error(&err);
 }
 
+static int set_seed(qn_kernel *kernel, uint64_t seed) {
+    qn_error err;
+    return qn_kernel_set_seed(kernel, seed, &err) == QN_OK ? -1 : message_error(&err);
+}
+
 static int bind(const run_flags *f, qn_kernel *kernel) {
     int code = kernel_each(kernel, "set", &f->set, qn_kernel_set);
     if (code < 0)
@@ -253,6 +265,8 @@ static int run(const command *self, int argc, char **argv) {
         code = check_uses(&f, kernel);
     if (code < 0)
         code = bind(&f, kernel);
+    if (code < 0 && options_given(self, &given, "seed"))
+        code = set_seed(kernel, f.seed);
     if (code < 0)
         code = compute(&f, kernel, recipe);
     qn_kernel_free(kernel);

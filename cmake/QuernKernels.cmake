@@ -1,6 +1,6 @@
 # kernel_text.h: the kernel text for each language as one string literal, made when configuring from
 # src/kernels/program.cl and the files that it names, for OpenCL also program_opencl.cl; and the text of
-# the functions of user kernels, from math.cl. GCC and clang take literals of any length, and read them a
+# the functions of user kernels, from math.cl and random.cl. GCC and clang take literals of any length, and read them a
 # hundred times as quickly as numbers of characters.
 #
 # A line `#include "FOLDER/FILE"` of these stands for the file, and conditions stay as they are; files
@@ -39,6 +39,7 @@ quern_kernel_files(program.cl _text_cuda)
 quern_kernel_files(program_opencl.cl _text_opencl)
 set(_text_opencl "${_text_cuda}${_text_opencl}")
 quern_kernel_files(math.cl _text_math_cuda)
+quern_kernel_files(random.cl _text_random)
 set(_text_math_opencl "${_text_math_cuda}")
 quern_kernel_file(kernels/exact.cl _text_exact_cuda)
 set(_text_exact_opencl "${_text_exact_cuda}")
@@ -90,5 +91,6 @@ quern_kernel_literal(_user_text user_prelude "${_text}")
 quern_kernel_file("kernels/prelude_c.h" _prelude)
 quern_kernel_literal(_user_text user_words "${_prelude}")
 quern_kernel_literal(_user_text user_math "${_text_math_cuda}")
+quern_kernel_literal(_user_text user_random "${_text_random}")
 string(APPEND _user_text "#pragma GCC diagnostic pop\n")
 file(GENERATE OUTPUT "${QUERN_GENERATED_DIR}/user_text.h" CONTENT "${_user_text}")

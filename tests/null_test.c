@@ -545,6 +545,7 @@ static void test_kernels(void **state) {
     REFUSED(qn_kernel_set_shape, "shape", k, NULL, 1);
     REFUSED(qn_kernel_series, "kernel", NULL, "y", NULL);
     REFUSED(qn_kernel_series, "name", k, NULL, NULL);
+    REFUSED(qn_kernel_set_seed, "kernel", NULL, 1);
     REFUSED(qn_kernel_run, "kernel", NULL, NULL);
     REFUSED(qn_kernel_replay, "kernel", NULL, NULL);
     REFUSED(qn_kernel_report_get, "kernel", NULL, &report);

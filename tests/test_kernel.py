@@ -15,6 +15,7 @@ import pytest
 from builds import ROOT
 
 sys.path.insert(0, str(ROOT / "tests" / "oracle"))
+import draws  # noqa: E402
 import functions  # noqa: E402
 
 if not (shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")):
@@ -293,6 +294,66 @@ def test_functions(run, tmp_path):
         for name, array in want.items():
             got = numpy.load(tmp_path / f"o-{k}{name}.npy")
             assert got.tobytes() == numpy.asarray(array, kind.real).tobytes(), (name, k)
+
+
+RANDOM = HEAD + """INDEX(y, x); EXTENT(h, w); RANDOM; SCALAR(int, two, 2);
+OUTPUT(uint32_t, bits); OUTPUT(double, u); OUTPUT(float, uf); OUTPUT(double, n); OUTPUT(float, nf);
+OUTPUT(double, later); SUM(double, all); COUNT(inside);
+static double one(int64_t k) { return k % 2 == 0 ? uniform(k) : normal(k); }
+KERNEL {
+    const int k = (int)(x % 4);
+    const double z = normal(k);
+    bits = random32(k + (x == 0 ? -1 : 0)); u = uniform(k); uf = uniformf(k); n = z; nf = normalf(k);
+    double s = 0;
+    for (int j = 0; j < two; j++) s = s + one(x + j);
+    later = s; all = z; inside = uniform(0) * uniform(0) + uniform(1) * uniform(1) < 1;
+}
+"""
+
+
+def test_random(run, tmp_path):
+    """Section 22.10 of docs/exactness.md beside a second implementation, and beside plain formulas."""
+    shape, seed = (5, 37), 0xFEDCBA9876543210
+    names = "bits u uf n nf later".split()
+    words = ["--shape", "5x37", *[w for o in names for w in ("--out", f"{o}=r-{o}.npy")], "--json"]
+    done = results(run(RANDOM, *words, "--seed", seed, "--threads", 3, "--grain", 7))
+    got = {o: numpy.load(tmp_path / f"r-{o}.npy").ravel() for o in names}
+    contract = (ROOT / "docs" / "exactness.md").read_text()
+    section = contract[contract.index("## 21. "):contract.index("## 22. ")]
+    item = numpy.arange(185)
+    x = item % shape[1]
+    of, k = draws.of(section, seed, item), x % 4
+    want = {"bits": of.random32(numpy.where(x == 0, 2**32 - 1, k)), "u": of.uniform(k), "uf": of.uniformf(k),
+            "n": of.normal(k), "nf": of.normalf(k)}
+    want["later"] = sum((numpy.where((x + j) % 2 == 0, of.uniform(x + j), of.normal(x + j)) for j in range(2)),
+                        numpy.zeros(185))
+    for name, array in want.items():
+        assert got[name].tobytes() == array.tobytes(), name
+    u, q, f = of.parts(k)
+    turn = numpy.where(k % 2 == 0, numpy.cos, numpy.sin)
+    angle = (q + f) * (numpy.pi / 2)
+    plain = numpy.sqrt(-2 * numpy.log(u)) * [t(a) for t, a in zip(turn, angle)]
+    assert abs(plain - got["n"]).max() < 1e-14 and 0.8 < got["n"].std() < 1.2 and abs(got["nf"].std() - 1) < 0.2
+    assert float(done["all"]["value"]) == math.fsum(got["n"])
+    assert int(done["inside"]["value"]) == (of.uniform(0 * k)**2 + of.uniform(0 * k + 1)**2 < 1).sum()
+    run(RANDOM, *words, "--seed", seed, "--iterations", 3, "--series", "all=all.npy")
+    later = draws.of(section, seed, item, 2)
+    assert (numpy.load(tmp_path / "r-n.npy").ravel() == later.normal(k)).all()
+    assert numpy.load(tmp_path / "all.npy").tolist() == [math.fsum(d.normal(k)) for d in (
+        of, draws.of(section, seed, item, 1), later)]
+    # The recipe keeps the seed; without one it is 1.
+    assert json.loads((tmp_path / "r-bits.recipe.json").read_text())["seed"] == seed
+    run(None, "r-bits.recipe.json", command=["replay"])
+    run(RANDOM, *words)
+    assert (numpy.load(tmp_path / "r-u.npy").ravel() == draws.of(section, 1, item).uniform(k)).all()
+    recipe = json.loads((tmp_path / "r-bits.recipe.json").read_text())
+    assert recipe.pop("seed") == 1
+    (tmp_path / "r.json").write_text(json.dumps(recipe))
+    assert "the seed is missing" in run(None, "r.json", command=["replay"], status=1).stderr
+    (tmp_path / "r.json").write_text(json.dumps({**recipe, "seed": 2}))
+    run(None, "r.json", command=["replay"], status=3)
+    done = run("INDEX(i);\nCOUNT(n);\nKERNEL { n = 1; }\n", "--shape", 3, "--seed", 2, status=2)
+    assert "does not declare RANDOM" in done.stderr and "leave --seed out" in done.stderr
 
 
 def test_black_scholes(run, tmp_path):

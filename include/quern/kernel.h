@@ -8,12 +8,13 @@
  *     qn_kernel_set(k, "scale", "0.5", &err);
  *     qn_kernel_run(k, NULL, &err);
  *
- * The results depend on the text, the arrays and the scalars alone: not on the number of threads,
- * the grain, the compiler or the instruction set.
+ * The results depend on the text, the arrays, the scalars and the seed alone: not on the number of
+ * threads, the grain, the compiler or the instruction set.
  *
  * A kernel is used by one thread at a time. Messages name what to change with the word `kernel`:
  * `kernel.input` and `kernel.output` are arrays that are bound, `kernel.scalar` is qn_kernel_set,
- * `kernel.shape` is qn_kernel_set_shape; the others are members of qn_kernel_options. */
+ * `kernel.shape` is qn_kernel_set_shape, `kernel.seed` is qn_kernel_set_seed; the others are
+ * members of qn_kernel_options. */
 #ifndef QUERN_KERNEL_H
 #define QUERN_KERNEL_H
 
@@ -102,6 +103,10 @@ QN_API qn_status qn_kernel_set_shape(qn_kernel *kernel, const uint64_t *shape, u
  * qn_kernel_result_get gives the array. Fails with QN_USAGE (no such result) or QN_MEMORY. */
 QN_API qn_status qn_kernel_series(qn_kernel *kernel, const char *name, const char *path,
                                   qn_error *err);
+
+/* Sets the seed of random numbers; without it, it is 1. Fails with QN_USAGE where the kernel does
+ * not declare RANDOM. */
+QN_API qn_status qn_kernel_set_seed(qn_kernel *kernel, uint64_t seed, qn_error *err);
 
 /* How to run. Zeros are the defaults. Nothing but `recipe` and `iterations` changes what is
  * written. */

@@ -45,6 +45,16 @@
 #define NEXT(output, input) extern const int output##_becomes_##input
 #define ITERATION(name) extern const int64_t name
 
+/* RANDOM; declares functions whose numbers depend on the seed, the item and k alone: random32 gives
+ * 32 random bits, uniform and uniformf numbers from 0 to less than 1, normal and normalf numbers of
+ * the standard normal distribution. */
+#define RANDOM                                                                                     \
+    extern uint32_t random32(int64_t k);                                                           \
+    extern double uniform(int64_t k);                                                              \
+    extern float uniformf(int64_t k);                                                              \
+    extern double normal(int64_t k);                                                               \
+    extern float normalf(int64_t k)
+
 /* What is done for each item: KERNEL { ... } */
 #define KERNEL void kernel_of_this_file(void)
 

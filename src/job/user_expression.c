@@ -287,9 +287,25 @@ static int write_arguments(qn__user_parser *p, const char *name, uint32_t count,
 static int call_function(qn__user_parser *p, const qn__user_symbol *s, qn__user_value *v) {
     if (!qn__user_grow(p, qn__user_next(p) - 1, s->words, s->stack))
         return 0;
-    qn__user_write(p, "u_%s(qn_fault%s", s->name, s->arguments > 0 ? ", " : "");
+    qn__user_write(p, "u_%s(qn_fault%s%s", s->name, s->draws ? ", qn_draw" : "",
+                   s->arguments > 0 ? ", " : "");
     v->type = s->type;
     if (!write_arguments(p, s->name, s->arguments, s->argument, v))
+        return 0;
+    qn__user_write(p, ")");
+    return 1;
+}
+
+/* uniform(k) and its like. The number of the draw is taken modulo 2^32. */
+static int call_draw(qn__user_parser *p, const qn__user_symbol *s, qn__user_value *v) {
+    const int normal = strncmp(s->name, "normal", 6) == 0;
+    if (!qn__user_grow(p, qn__user_next(p) - 1, (normal ? 3 : 1) * MATH_WORDS, 0))
+        return 0;
+    p->source->has_math |= normal;
+    p->source->has_doubles |= s->type == QN__USER_F64;
+    qn__user_write(p, "qn_%s(qn_draw, (uint32_t)", s->name);
+    v->type = s->type;
+    if (!write_arguments(p, s->name, 1, NULL, v))
         return 0;
     qn__user_write(p, ")");
     return 1;
@@ -358,6 +374,10 @@ static int refuse_name(qn__user_parser *p, const qn__user_token *token, const ch
                                "write the formula with + - * / and the functions that "
                                "docs/kernels.md lists",
                                "the results of \"%s\" differ between C libraries", name);
+    if (!p->source->has_random &&
+        is_among(name, "random32 uniform uniformf normal normalf rand random"))
+        return qn__user_refuse(p, token, "write RANDOM; before it, and then uniform(0)",
+                               "\"%s\" needs the declaration RANDOM", name);
     for (uint32_t i = 0; i < p->symbols; i++)
         known[count++] = p->symbol[i].name;
     known[count] = NULL;
@@ -413,6 +433,8 @@ static int write_symbol(qn__user_parser *p, const qn__user_token *token, const q
         return write_access(p, token, s, v);
     if (s->kind == QN__USER_FUNCTION)
         return call_function(p, s, v);
+    if (s->kind == QN__USER_DRAW)
+        return call_draw(p, s, v);
     qn__user_write(p, "u_%s", s->name);
     return s->kind == QN__USER_ARRAY ? qn__user_element(p, s, &v->depth) : 1;
 }

@@ -146,22 +146,40 @@ static int is_reserved(const char *name) {
                                         "OUTPUT",   "SCALAR",
                                         "SUM",      "MIN",
                                         "MAX",      "COUNT",
-                                        "KERNEL",   "length",
-                                        "min",      "max",
-                                        "fmin",     "fmax",
-                                        "fma",      "sqrt",
-                                        "fabs",     "floor",
-                                        "ceil",     "trunc",
-                                        "rint",     "cbrt",
-                                        "exp",      "log",
-                                        "sin",      "cos",
-                                        "tan",      "atan",
-                                        "erf",      "tanh",
-                                        "pow",      "atan2"};
+                                        "KERNEL",   "RANDOM",
+                                        "length",   "min",
+                                        "max",      "fmin",
+                                        "fmax",     "fma",
+                                        "sqrt",     "fabs",
+                                        "floor",    "ceil",
+                                        "trunc",    "rint",
+                                        "cbrt",     "exp",
+                                        "log",      "sin",
+                                        "cos",      "tan",
+                                        "atan",     "erf",
+                                        "tanh",     "pow",
+                                        "atan2"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(words[i], name) == 0)
             return 1;
     return qn__user_type_of(name, strlen(name)) != QN__USER_TYPES;
+}
+
+qn__user_symbol *qn__user_add(qn__user_parser *p, const qn__user_token *token, const char *name,
+                              qn__user_kind kind, qn__user_type type) {
+    if (qn__user_find(p, name)) {
+        qn__user_refuse(p, token, "give it another name", "\"%s\" is declared already", name);
+        return NULL;
+    }
+    if (p->symbols == QN__USER_SYMBOLS) {
+        qn__user_refuse(p, token, "divide the kernel in two",
+                        "there are more than %d names in scope", QN__USER_SYMBOLS);
+        return NULL;
+    }
+    qn__user_symbol *s = &p->symbol[p->symbols++];
+    *s = (qn__user_symbol){.kind = kind, .type = type};
+    strcpy(s->name, name);
+    return s;
 }
 
 qn__user_symbol *qn__user_declare(qn__user_parser *p, qn__user_kind kind, qn__user_type type) {
@@ -178,19 +196,8 @@ qn__user_symbol *qn__user_declare(qn__user_parser *p, qn__user_kind kind, qn__us
                         token->kind == QN__USER_END ? "the end of the text" : name);
         return NULL;
     }
-    if (qn__user_find(p, name)) {
-        qn__user_refuse(p, token, "give it another name", "\"%s\" is declared already", name);
-        return NULL;
-    }
-    if (p->symbols == QN__USER_SYMBOLS) {
-        qn__user_refuse(p, token, "divide the kernel in two",
-                        "there are more than %d names in scope", QN__USER_SYMBOLS);
-        return NULL;
-    }
-    p->at++;
-    qn__user_symbol *s = &p->symbol[p->symbols++];
-    *s = (qn__user_symbol){.kind = kind, .type = type};
-    strcpy(s->name, name);
+    qn__user_symbol *s = qn__user_add(p, token, name, kind, type);
+    p->at += s != NULL;
     return s;
 }
 

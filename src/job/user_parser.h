@@ -16,7 +16,8 @@ typedef enum qn__user_kind {
     QN__USER_CONSTANT, /* index, extent, scalar, constant, number of an input */
     QN__USER_ARRAY,    /* of the function, or a table of constants; `length` elements */
     QN__USER_PART,     /* a whole array, one with a halo, a result */
-    QN__USER_FUNCTION
+    QN__USER_FUNCTION,
+    QN__USER_DRAW /* a function that RANDOM declares */
 } qn__user_kind;
 
 typedef struct qn__user_symbol {
@@ -27,6 +28,7 @@ typedef struct qn__user_symbol {
     int everywhere;        /* 1: a constant of the file, which all functions see */
     uint32_t part;         /* of a PART: its number in the source */
     uint32_t words, stack; /* of a function: see qn__user_grow */
+    int draws;             /* 1: a function that follows RANDOM, and can draw */
     uint32_t arguments;
     qn__user_type argument[QN__USER_ARGUMENTS];
 } qn__user_symbol;
@@ -84,6 +86,9 @@ const qn__user_symbol *qn__user_find(const qn__user_parser *p, const char *name)
 /* Reads a new name, which must not be in use, and adds it; NULL after a refusal. The pointer is
  * valid until the next. */
 qn__user_symbol *qn__user_declare(qn__user_parser *p, qn__user_kind kind, qn__user_type type);
+/* The same for a name that a declaration brings along; `token` is for messages. */
+qn__user_symbol *qn__user_add(qn__user_parser *p, const qn__user_token *token, const char *name,
+                              qn__user_kind kind, qn__user_type type);
 /* Reads the name of a type; QN__USER_TYPES after a refusal. */
 qn__user_type qn__user_need_type(qn__user_parser *p);
 /* Whether a type's name is next. Words of C for other types count, and are refused when read. */

@@ -104,6 +104,8 @@ static void write_readers(const qn__user_source *s, qn__text *t) {
 static void write_parameters(const qn__user_source *s, qn__text *t) {
     qn__text_add(t,
                  "#define QN_BODY QN_INLINE void qn_body(uint64_t *qn_fault, const int qn_inner");
+    if (s->has_random)
+        qn__text_add(t, ", const qn_draws qn_draw");
     for (uint32_t d = 0; d < QN__USER_DIMENSIONS; d++)
         qn__text_add(t, ", const int64_t qn_n%u, const int64_t qn_i%u", (unsigned)d, (unsigned)d);
     for (uint32_t d = 0; d < s->dimensions; d++)
@@ -155,8 +157,10 @@ static void write_arrays(const qn__user_source *s, qn__text *t) {
 
 /* Takes scalars and lengths from the call. */
 static void write_locals(const qn__user_source *s, qn__text *t) {
-    if (s->iteration[0])
+    if (s->iteration[0] || s->has_random)
         qn__text_add(t, "    const int64_t iteration = c->iteration;\n");
+    if (s->has_random)
+        qn__text_add(t, "    const uint64_t seed = c->seed;\n");
     for (uint32_t i = 0; i < s->parts; i++) {
         const qn__user_part *p = &s->part[i];
         const char *type = qn__user_type_word(p->type);
@@ -174,7 +178,10 @@ static void write_locals(const qn__user_source *s, qn__text *t) {
 }
 
 static void write_call(const qn__user_source *s, int inner, qn__text *t) {
-    qn__text_add(t, "        qn_body(&fault, %d, e0, i0, e1, i1, e2, i2 + k", inner);
+    qn__text_add(t, "        qn_body(&fault, %d", inner);
+    if (s->has_random)
+        qn__text_add(t, ", qn_draws_of(seed, (uint64_t)iteration, (uint64_t)(item + k))");
+    qn__text_add(t, ", e0, i0, e1, i1, e2, i2 + k");
     for (uint32_t d = 0; d < s->dimensions; d++) {
         const uint32_t own = QN__USER_DIMENSIONS - s->dimensions + d;
         qn__text_add(t, ", i%u%s", (unsigned)own, own + 1 == QN__USER_DIMENSIONS ? " + k" : "");
@@ -288,20 +295,23 @@ static void write_grain(const qn__user_source *s, qn__text *t) {
     qn__text_add(t, "    }\n    return fault;\n}\n");
 }
 
-/* The functions of docs/exactness.md, section 21, and what that text needs of C. Inlined, they go
- * with the loop into vectors. */
-static void write_math(qn__text *t) {
+/* The functions of docs/exactness.md, section 21, random numbers, and what these texts need of C.
+ * Inlined, they go with the loop into vectors. */
+static void write_functions(const qn__user_source *source, qn__text *t) {
     qn__text_add(t, "#include <math.h>\n#include <string.h>\ntypedef uint32_t qn_u32;\n"
                     "typedef int32_t qn_i32;\ntypedef uint64_t qn_u64;\ntypedef int64_t qn_i64;\n");
     qn__text_add(t, "%s", qn__text_user_words);
     qn__text_add(t, "#undef QN_FN\n#define QN_FN QN_INLINE\n");
-    qn__text_add(t, "%s", qn__text_user_math);
+    if (source->has_math)
+        qn__text_add(t, "%s#define QN_DRAWS_NORMAL 1\n", qn__text_user_math);
+    if (source->has_random)
+        qn__text_add(t, "%s", qn__text_user_random);
 }
 
 void qn__user_program_write(const qn__user_source *source, qn__text *out) {
     qn__text_add(out, "%s", qn__text_user_prelude);
-    if (source->has_math)
-        write_math(out);
+    if (source->has_math || source->has_random)
+        write_functions(source, out);
     write_readers(source, out);
     write_parameters(source, out);
     qn__text_add(out, "%s", source->functions.data ? source->functions.data : "");

@@ -13,6 +13,7 @@ typedef struct qn__user_call {
     const void *const *scalar;           /* of each part */
     const int64_t *length;               /* of each part, QN__USER_DIMENSIONS of a whole array */
     int64_t extent[QN__USER_DIMENSIONS]; /* of the index space; the first ones are 1 */
+    uint64_t seed;                       /* of random numbers */
     int64_t iteration;                   /* from 0 */
 } qn__user_call;
 

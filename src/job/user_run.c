@@ -66,6 +66,7 @@ static qn__user_call call_of(const run *r, const worker *w) {
     qn__user_call call = {.array = w->array,
                           .scalar = r->job->scalar,
                           .length = r->job->length,
+                          .seed = r->job->seed,
                           .iteration = r->job->iteration};
     memcpy(call.extent, r->job->extent, sizeof call.extent);
     return call;

@@ -18,6 +18,7 @@ typedef struct qn__user_job {
     int64_t items_of_grain;              /* 0: chosen by the number of items */
     const atomic_int *stop;              /* not 0: no further items are taken; NULL: never */
     int64_t iteration, iterations;       /* the number of this one, and how many there are */
+    uint64_t seed;                       /* of random numbers */
 } qn__user_job;
 
 int64_t qn__user_job_items(const qn__user_job *job);

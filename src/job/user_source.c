@@ -228,11 +228,41 @@ static int read_next(qn__user_parser *p) {
     return 1;
 }
 
+/* RANDOM; declares the functions that draw. */
+static int read_random(qn__user_parser *p) {
+    static const struct {
+        const char *name;
+        qn__user_type type;
+    } draws[] = {{"random32", QN__USER_U32},
+                 {"uniform", QN__USER_F64},
+                 {"uniformf", QN__USER_F32},
+                 {"normal", QN__USER_F64},
+                 {"normalf", QN__USER_F32}};
+    const qn__user_token *token = qn__user_next(p);
+    p->at++;
+    if (p->source->dimensions == 0)
+        return qn__user_refuse(p, token, "begin with INDEX(i); or INDEX(y, x);",
+                               "RANDOM stands before INDEX");
+    if (p->source->has_random)
+        return qn__user_refuse(p, token, "leave it out", "there is a second RANDOM");
+    for (size_t i = 0; i < sizeof draws / sizeof *draws; i++) {
+        qn__user_symbol *s = qn__user_add(p, token, draws[i].name, QN__USER_DRAW, draws[i].type);
+        if (!s)
+            return 0;
+        s->everywhere = 1;
+    }
+    p->source->has_random = 1;
+    return qn__user_need(p, ";", "behind RANDOM");
+}
+
 /* WORD(...); 0 also where no declaration is next: *found tells. */
 static int read_declared(qn__user_parser *p, int *found) {
     static const char *const others[] = {"INDEX", "EXTENT", "ITERATION", "NEXT"};
     const qn__user_token *token = qn__user_next(p);
     int word = -1, other = -1;
+    *found = qn__user_sees(p, "RANDOM");
+    if (*found)
+        return read_random(p);
     for (int i = 0; i < WORDS && word < 0; i++)
         if (qn__user_sees(p, qn__user_use_word((qn__user_use)i)))
             word = i;
@@ -292,8 +322,9 @@ static int read_function(qn__user_parser *p, qn__user_type type) {
     p->result = type;
     p->words = p->stack = 0;
     const uint32_t begin = p->at++; /* ( */
-    qn__user_write(p, "QN_INLINE %s u_%s(uint64_t *qn_fault", qn__user_type_word(type),
-                   function.name);
+    function.draws = p->source->has_random;
+    qn__user_write(p, "QN_INLINE %s u_%s(uint64_t *qn_fault%s", qn__user_type_word(type),
+                   function.name, function.draws ? ", const qn_draws qn_draw" : "");
     if (!read_parameters(p, &function))
         return 0;
     qn__user_write(p, ") {(void)qn_fault; ");
@@ -386,7 +417,8 @@ static int read_all(qn__user_parser *p) {
                        ? 0
                        : qn__user_refuse(p, token,
                                          "write INDEX, EXTENT, INPUT, WHOLE, HALO, OUTPUT, SCALAR, "
-                                         "SUM, MIN, MAX, COUNT, NEXT, ITERATION, static or KERNEL",
+                                         "SUM, MIN, MAX, COUNT, RANDOM, NEXT, ITERATION, static or "
+                                         "KERNEL",
                                          "no declaration begins with \"%s\"", word);
         }
     }

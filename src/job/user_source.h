@@ -56,6 +56,7 @@ typedef struct qn__user_source {
     qn__user_part part[QN__USER_PARTS];
     int has_math;       /* 1: it calls a function of docs/exactness.md, section 21 */
     int has_doubles;    /* 1: it computes in double, or reads or writes such numbers */
+    int has_random;     /* 1: it declares RANDOM */
     qn__text functions; /* the constants and functions, in C; the last one is the kernel's body */
 } qn__user_source;
 

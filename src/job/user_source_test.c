@@ -24,6 +24,11 @@ static void test_accepted(void **state) {
         "INDEX(y, x);\nEXTENT(h, w);\nHALO(float, t, 2, wrap);\nOUTPUT(float, o);\nMIN(float, m);\n"
         "COUNT(n);\nKERNEL { float v = t(-1, 0) + t(0, 2); o = v; m = v; n = x < w - 1 && y < h; }",
         "INDEX(i);\nSCALAR(double, s, -0.5e3);\nSUM(double, t);\nKERNEL { t = s * i; }",
+        "INDEX(i);\nSUM(double, t);\nstatic int uniform(int a) { return a; }\n"
+        "KERNEL { double normal = uniform(2); t = normal; }",
+        "INDEX(i);\nstatic int f(int a) { return a; }\nRANDOM;\nSUM(double, t);\n"
+        "static double g(int a) { return normal(f(a)); }\n"
+        "KERNEL { t = g(0) + uniform(1u) + uniformf(i) + normalf(-1) + random32(2); }",
     };
     (void)state;
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
@@ -60,6 +65,7 @@ static void test_refused(void **state) {
         {HEAD "KERNEL { y = table(1, 0.5); }", "an index is a real number", "column 23", "(int)x"},
         {HEAD "KERNEL { table(1, 1) = 2; }", "is an input", "line 5", "OUTPUT"},
         {HEAD "KERNEL { int a; y = a; }", "no initial value", "line 5", "first value"},
+        {HEAD "KERNEL { int a[2049] = {0}; y = a[0]; }", "a length", "line 5", "1 to 2048"},
         {HEAD "KERNEL { long a = 1; y = a; }", "not a type of a kernel", "line 5", "int64_t"},
         {HEAD "KERNEL { y = 1; } int b;", "behind the kernel", "line 5", "before KERNEL"},
         {HEAD "KERNEL { y = z; }", "\"z\" is not declared", "line 5", "declare"},
@@ -86,6 +92,23 @@ static void test_refused(void **state) {
         {"INDEX(i);\nHALO(float, a, 99, wrap);\n", "out of range", "line 2", "1 to 64"},
         {"INDEX(i);\nSCALAR(int8_t, a, 200);\n", "no int8_t", "line 2", "decimal"},
         {"INDEX(i, i);\n", "declared already", "line 1", "another"},
+        {HEAD "KERNEL { y = uniform(0); }", "\"uniform\" needs the declaration RANDOM", "line 5",
+         "write RANDOM;"},
+        {HEAD "KERNEL { y = rand(); }", "\"rand\" needs", "line 5", "write RANDOM;"},
+        {"RANDOM;\n" HEAD "KERNEL { y = 1; }", "RANDOM stands before INDEX", "line 1", "INDEX(i)"},
+        {HEAD "RANDOM; RANDOM;\n", "a second RANDOM", "line 5, column 9", "leave it out"},
+        {HEAD "RANDOM\nKERNEL { y = 1; }", "\";\" is missing behind RANDOM", "line 6", "docs"},
+        {HEAD "static int normal(int a) { return a; }\nRANDOM;\n", "\"normal\" is declared already",
+         "line 6", "another"},
+        {HEAD "RANDOM;\nKERNEL { int uniform = 1; y = uniform; }", "declared already", "line 6",
+         "another"},
+        {HEAD "RANDOM;\nKERNEL { y = uniform(0.5); }", "an index is a real number", "line 6",
+         "(int)x"},
+        {HEAD "RANDOM;\nKERNEL { y = uniform(); }", "a value is missing", "line 6", "docs"},
+        {HEAD "RANDOM;\nKERNEL { y = uniform(0, 1); }", "takes 1 argument", "line 6", "others"},
+        {HEAD "RANDOM;\nKERNEL { uniform(0) = 1; }", "\"uniform\" cannot be changed", "line 6",
+         "variable"},
+        {HEAD "RANDOM;\nKERNEL { y = uniform; }", "\"(\" is missing", "line 6", "docs"},
         {HEAD "KERNEL { y = 1; /* }", "comment is not closed", "line 5", "*/"},
     };
     (void)state;
@@ -108,7 +131,7 @@ static void expect(const char *expression, const char *wanted) {
     qn_error err = {0};
     snprintf(text, sizeof text,
              "INDEX(i); INPUT(float, x); INPUT(int32_t, n); INPUT(uint8_t, b); OUTPUT(int32_t, y); "
-             "KERNEL { y = %s; }",
+             "RANDOM; KERNEL { y = %s; }",
              expression);
     if (qn__user_source_read(text, "k.c", &source, &err) != QN_OK)
         fail_msg("%s: %s", expression, err.what);
@@ -150,6 +173,7 @@ static void test_written(void **state) {
     expect("exp(x) + pow(n, x)", "qn_i32_of_f32((qn_f32_exp(u_x) + qn_f32_pow(u_n, u_x)))");
     expect("erf(n)", "qn_i32_of_f64(qn_f64_erf(u_n))");
     expect("min(n, b)", "qn_min_i32(u_n, u_b)");
+    expect("random32(n)", "((int32_t)(qn_random32(qn_draw, (uint32_t)((int64_t)(u_n)))))");
     expect("floor(n) + fma(x, x, 1)",
            "qn_i32_of_f64((qn_floor_f64(u_n) + qn_fma_f32(u_x, u_x, ((int32_t)1))))");
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Of an array in a function, which lies on the stack, and of a table of the file. */
-enum { ELEMENTS = 256, TABLE = 4096 };
+enum { ELEMENTS = 2048, TABLE = 4096 };
 
 typedef struct scope {
     qn__user_parser *p;

@@ -7,6 +7,7 @@
 #include "num/elementary.inc"
 #include "num/gated.inc"
 #include "kernels/exact.cl"
+#include "kernels/philox.cl"
 #include "kernels/words.cl"
 #include "kernels/activations.inc"
 #include "kernels/pointwise.cl"

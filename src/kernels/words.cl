@@ -1,24 +1,4 @@
 /* Random numbers (section 3) and the order of items (section 4). */
-typedef struct qn_four {
-    qn_u32 x, y, z, w;
-} qn_four;
-
-/* 3.1 */
-QN_FN qn_four qn_philox(qn_four c, qn_u32 k0, qn_u32 k1) {
-    QN_UNROLL
-    for (qn_u32 round = 0u; round < 10u; ++round) {
-        const qn_u32 h0 = qn_mul_high(0xD2511F53u, c.x), l0 = 0xD2511F53u * c.x;
-        const qn_u32 h1 = qn_mul_high(0xCD9E8D57u, c.z), l1 = 0xCD9E8D57u * c.z;
-        c.x = h1 ^ c.y ^ k0;
-        c.y = l1;
-        c.z = h0 ^ c.w ^ k1;
-        c.w = l0;
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
-    }
-    return c;
-}
-
 /* 6.5: the words of outputs 4*quad .. 4*quad+3 of an item; purpose 3 of section 3. */
 QN_FN qn_four qn_dropout_words(qn_u64 seed, qn_u32 layer, qn_u32 epoch, qn_u64 item, qn_u32 quad) {
     qn_four c;

@@ -16,7 +16,7 @@ qn_status qn__user_iterations_set(qn_kernel *k, uint64_t iterations, qn_error *e
         qn__at(err, "`kernel.iterations`");
         return qn__remedy(err, QN_USAGE, "give fewer");
     }
-    if (k->iterations == 1 || k->source.has_next || k->source.iteration[0])
+    if (k->iterations == 1 || k->source.has_next || k->source.iteration[0] || k->source.has_random)
         return QN_OK;
     qn__fail(err, QN_USAGE, "the kernel has no NEXT, so all %" PRIu64 " iterations are the same",
              k->iterations);

@@ -74,6 +74,7 @@ qn_status qn__user_kernel_make(const char *text, const char *name, qn_kernel **o
     if (!k)
         return QN_MEMORY;
     k->code.file = -1;
+    k->seed = 1;
     k->text = qn__copy_text(text, err);
     k->name = qn__copy_text(name, err);
     qn_status status = k->text && k->name ? check_utf8(text, name, err) : QN_MEMORY;
@@ -321,6 +322,18 @@ qn_status qn_kernel_set_shape(qn_kernel *k, const uint64_t *shape, uint32_t dime
     if (status == QN_OK)
         memcpy(k->shape, shape, dimensions * sizeof *shape);
     return status;
+}
+
+qn_status qn_kernel_set_seed(qn_kernel *k, uint64_t seed, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_AS(k, "kernel", err);
+    if (!k->source.has_random) {
+        qn__fail(err, QN_USAGE, "a seed does nothing: the kernel does not declare RANDOM");
+        qn__at(err, "%s", k->name);
+        return qn__remedy(err, QN_USAGE, "leave `kernel.seed` out");
+    }
+    k->seed = seed;
+    return QN_OK;
 }
 
 /* ------------------------------------------------------------------ recipes */

@@ -35,6 +35,7 @@ struct qn_kernel {
     qn__user_code code;
     int compiled;
     uint64_t shape[QN_KERNEL_DIMENSIONS]; /* of the index space, as it was set; 0: it was not */
+    uint64_t seed;                        /* of random numbers */
     qn__user_bound part[QN__USER_PARTS];
     uint64_t iterations; /* of the last run, or of the recipe */
     int is_recipe;       /* it came from a recipe */

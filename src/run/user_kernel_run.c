@@ -177,7 +177,8 @@ static void fill_job(qn_kernel *k, const space *s, uint64_t grain) {
     *job = (qn__user_job){.source = &k->source,
                           .grain = k->code.grain,
                           .items_of_grain = (int64_t)grain,
-                          .stop = &k->stop};
+                          .stop = &k->stop,
+                          .seed = k->seed};
     const uint32_t skip = QN_KERNEL_DIMENSIONS - k->source.dimensions;
     for (uint32_t d = 0; d < QN_KERNEL_DIMENSIONS; d++)
         job->extent[d] = d < skip ? 1 : (int64_t)s->shape[d - skip];

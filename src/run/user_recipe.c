@@ -97,6 +97,8 @@ void qn__user_recipe_write(const qn_kernel *k, qn__text *out) {
     write_numbers(out, k->report.shape, k->source.dimensions);
     if (k->iterations > 1)
         qn__text_add(out, ",\n  \"iterations\": %" PRIu64, k->iterations);
+    if (k->source.has_random)
+        qn__text_add(out, ",\n  \"seed\": %" PRIu64, k->seed);
     write_group(k, "scalars", QN__USER_SCALAR, QN__USER_SCALAR, out);
     write_group(k, "inputs", QN__USER_INPUT, QN__USER_HALOED, out);
     write_group(k, "outputs", QN__USER_OUTPUT, QN__USER_OUTPUT, out);
@@ -218,6 +220,8 @@ static qn_status read_root(const qn__json_node *root, const char *path, qn_kerne
     if (qn_kernel_set_shape(*out, shape, (*out)->source.dimensions, err) != QN_OK)
         return bad(path, "the shape is out of range", err);
     status = read_iterations(*out, root, path, err);
+    if ((*out)->source.has_random && !qn__json_u64(qn__json_get(root, "seed"), &(*out)->seed))
+        return bad(path, "the seed is missing", err);
     for (uint32_t i = 0; i < (*out)->source.parts && status == QN_OK; i++)
         status = read_part(*out, i, root, path, err);
     return status;
