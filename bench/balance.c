@@ -1,7 +1,7 @@
 /*
  * balance: how well the grains of a step are balanced among workers of different speed.
  *
- *     balance [--virtual | --together] [STEPS]
+ *     balance [--virtual | --together | --kernels] [STEPS]
  *
  * Simulated devices (device/fake) have a given speed, start-up cost and noise. They compute nothing
  * and sleep, so that eight of them fit two cores. They train under four policies in one run. For
@@ -21,6 +21,10 @@
  * --together trains with a device like a CPU, with one that reports late as a GPU does, and with
  * both. Both should be at most 2 % slower than the better one, including trials, over a job of so
  * many steps.
+ *
+ * --kernels shares user kernels, which are host jobs: a map is one call over many grains, a stencil
+ * STEPS calls over 512 grains each, on the eight workers of speeds 1 to 16 of which one halves
+ * midway. Targets: 0.95 for the map, 0.9 for the stencil.
  *
  * Targets: 0.95 for two workers 1:4, 0.9 for eight with speeds 1 to 16 of which one halves midway,
  * and less than 2 microseconds of the scheduler's time per grain. Exit status 1 if `measured`
@@ -226,6 +230,55 @@ static void together(double ratio, double sharing, uint32_t steps) {
     qn__free(j.state.parameters);
 }
 
+/* ------------------------------------------------------------------------------------- kernels */
+
+static qn_status no_work(void *context, void *scratch, uint32_t first, uint32_t count,
+                         int64_t *words, qn_error *err) {
+    (void)context;
+    (void)scratch;
+    (void)first;
+    (void)err;
+    words[0] += count;
+    return QN_OK;
+}
+
+/* `calls` host jobs of the scene's grains, one behind the other, as the iterations of a kernel. */
+static void kernels(const scene *given, const char *name, uint32_t calls, double target) {
+    const qn__host_job work = {.grains = no_work, .words = 1};
+    scene s = *given;
+    job j;
+    qn_error err;
+    double all = 0;
+    make_job(&j, 0, 8);
+    j.program.grain = 1; /* the fake devices' rates are of grains */
+    for (uint32_t i = 0; i < s.workers; ++i)
+        all += s.worker[i].rate;
+    const double total = (double)calls * s.grains, half = 0.5 * total / all;
+    s.target = target;
+    qn__team *team = make_team(&s, &j, half);
+    const double begun = qn__now();
+    for (uint32_t i = 0; i < calls; ++i) {
+        const int64_t *words;
+        if (qn__team_run(team, &work, s.grains, &words, &err) != QN_OK || words[0] != s.grains)
+            fatal("a host job failed", &err);
+    }
+    const double seconds = qn__now() - begun;
+    for (uint32_t i = 0; i < s.workers; ++i)
+        s.worker[i].change_at = given->worker[i].change_at > 0 ? half : 0;
+    printf("%s; %u calls of %u grains\n", name, calls, s.grains);
+    print_line(&s, MEASURED, seconds, qn__virtual_bound(s.worker, s.workers, total, 0), "");
+    qn__team_destroy(team);
+    qn__fake_set(NULL);
+    qn__free(j.state.parameters);
+}
+
+static void all_kernels(const scene *eight, uint32_t calls) {
+    scene s = *eight;
+    s.grains = calls * eight->grains;
+    kernels(&s, "a map", 1, 0.95);
+    kernels(eight, "a stencil", calls, 0.90);
+}
+
 /* ------------------------------------------------------------------------------- simulated time */
 
 static void virtual_scene(const scene *given, uint32_t steps) {
@@ -283,7 +336,8 @@ static void overhead(uint32_t workers, uint32_t grains) {
 int main(int count, char **argument) {
     const int made_up = count > 1 && strcmp(argument[1], "--virtual") == 0;
     const int pair = count > 1 && strcmp(argument[1], "--together") == 0;
-    const int number = 1 + (made_up || pair);
+    const int kernel = count > 1 && strcmp(argument[1], "--kernels") == 0;
+    const int number = 1 + (made_up || pair || kernel);
     const uint32_t steps = count > number ? (uint32_t)strtoul(argument[number], NULL, 10) : 200;
     scene scenes[] = {
         {.name = "two workers 1:4",
@@ -316,6 +370,10 @@ int main(int count, char **argument) {
         return 2;
     }
     printf("balance, %s, %d cores\n", made_up ? "a made-up clock" : "real time", qn__cores());
+    if (kernel) {
+        all_kernels(&scenes[1], steps);
+        return missed;
+    }
     for (size_t i = 0; i < sizeof scenes / sizeof *scenes && !pair; ++i)
         if (!made_up)
             real_scene(&scenes[i], steps);

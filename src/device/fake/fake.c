@@ -194,7 +194,11 @@ static void keep_pace(qn__worker *w, double begun, uint64_t items) {
     if (b->rate > 0 || b->call > 0) {
         qn__words(w->index, 0, 0, 0, w->calls++, 0, word);
         const double beside = b->noise * (word[0] * 0x1p-31 - 1.0);
-        const double seconds = b->call + (b->rate > 0 ? (double)items / b->rate : 0);
+        double seconds = b->call + (b->rate > 0 ? (double)items / b->rate : 0);
+        const double change = w->first_grain + b->change_after;
+        /* A long call meets the change in its middle. */
+        if (b->change_after > 0 && begun < change && begun + seconds > change)
+            seconds = change - begun + (begun + seconds - change) * b->rate / b->change_rate;
         wait_seconds(begun + seconds * (1.0 + beside) - qn__now());
     }
     w->busy += qn__now() - begun;
