@@ -92,9 +92,15 @@ typedef struct qn__host_job {
      * the same time, each with its own scratch (NULL without `open`) and other grains. */
     qn_status (*grains)(void *context, void *scratch, uint32_t first, uint32_t count,
                         int64_t *words, qn_error *err);
+    /* Optional, with `open` and `apart`. Adds what a scratch has gathered to `words`, once it has no
+     * further grains, and only if the worker's call succeeds: so a sum costs a thread one addition
+     * to the words, not one a grain. Workers may call it at the same time with the same words: it
+     * locks. It may write to words that other grains have, too. */
+    void (*finish)(void *context, void *scratch, int64_t *words);
     uint64_t words; /* number of words */
     int apart; /* 1: no two grains have a word in common, and a grain that is computed again writes
                   the same; so threads and workers need no words of their own */
+    int uneven; /* 1: the costs of grains differ much, so that threads take few at once */
 } qn__host_job;
 
 /* What to compute. */

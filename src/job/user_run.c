@@ -1,233 +1,385 @@
+/* The rounds of a user kernel.
+ *
+ * In one process there is one round: outputs are written in place, and only sums, extremes and the
+ * first fault are words of the host job. Among ranks outputs are words, too: one rank writes those
+ * of a grain, the others add zeros. Rounds then bound the memory, let ranks of changing speed get
+ * other shares, and are the moments at which a run can be stopped. Grains are taken in an order
+ * that scatters them over the index space, so that a range of them costs what any other of its
+ * length does, even if one half of the space costs much more than the other. */
 #include "job/user_run.h"
 
+#include "base/clock.h"
 #include "base/float_state.h"
 #include "base/memory.h"
-#include <inttypes.h>
-#include <stdatomic.h>
-#include <stdio.h>
+#include "cluster/cluster.h"
+#include "job/user_fault.h"
+#include "job/user_grains.h"
+#include <pthread.h>
 #include <string.h>
 
-/* Items whose values for sums are in memory at once, in the cache of a core; and of a grain. */
-enum { PIECE = 1024, LEAST = 64, MOST = 1 << 16 };
+/* Grains of a job, as many as there are items for; more if there are many ranks. */
+enum { GRAINS = 1024, OF_A_RANK = 256, MOST_ITEMS = 1 << 16, AT_ONCE = 4096 };
+#define MOST_GRAINS ((int64_t)1 << 31)
+/* Bytes of a round's outputs. */
+enum { ROUND_BYTES = 1 << 25 };
+/* The first round is this part of the grains, at least so many for each rank; a round is at most so
+ * many times the one before, because the next grains may be more expensive. */
+enum { PROBE = 64, OF_A_PROBE = 4, GROWTH = 4 };
+/* Seconds of a round: not more, and no less unless little is left. */
+static const double LONG_ROUND = 0.5, SHORT_ROUND = 0.02;
+static const double TICK = 0.1; /* seconds between two reports of progress */
 
-/* Beyond those of qn__user_grain: a value of a sum is infinite; with the part's number. */
-#define FAULT_INFINITE(part) ((uint64_t)1 << 63 | (part))
+/* Places of the words. Added: the nanoseconds of all threads, then the totals. Then each rank's own
+ * places: its first faulty item + 1, its threads, and of each part the number of an extreme and its
+ * item + 1. Then the outputs. */
+enum { FAULT, THREADS, EXTREMES };
+typedef struct layout {
+    uint64_t total[QN__USER_PARTS], ranks, of_a_rank, extreme[QN__USER_PARTS];
+    uint64_t output[QN__USER_PARTS], words;
+} layout;
 
-typedef struct worker {
-    void *array[2 * QN__USER_PARTS]; /* those of the job, and own ones for the other results */
-    qn__user_total *total;           /* of each part */
-    void *memory;
-} worker;
-
-typedef struct run {
-    const qn__user_job *job;
-    qn__user_total *total; /* of each worker and part */
-    worker *worker;
+typedef struct round {
+    qn__user_job *job;
     int64_t items, grain;
-    atomic_int_fast64_t next;
+    uint32_t grains, ranks, rank; /* of the job */
+    uint64_t stride;
+    uint32_t from, count; /* grains of this round */
+    layout at;
     atomic_int_fast64_t faulty; /* the first item that is known to be impossible, or INT64_MAX */
-} run;
+    atomic_int_fast64_t done;   /* items of this process */
+    pthread_t caller;
+    double told; /* time of the last report of progress, by the caller's thread */
+    pthread_mutex_t lock;
+    uint32_t threads;                   /* that have finished in this round */
+    qn__user_total own[QN__USER_PARTS]; /* extremes of this rank */
+} round;
 
 int64_t qn__user_job_items(const qn__user_job *job) {
     return job->extent[0] * job->extent[1] * job->extent[2];
 }
 
-/* ------------------------------------------------------------------ memory */
+/* ------------------------------------------------------------------ grains */
 
-static int is_summed(const qn__user_part *p) { return p->use >= QN__USER_SUM; }
-
-static int has_sums(const qn__user_source *s) {
-    for (uint32_t i = 0; i < s->parts; i++)
-        if (is_summed(&s->part[i]))
-            return 1;
-    return 0;
+static int is_extreme(const qn__user_part *p) {
+    return p->use == QN__USER_MIN || p->use == QN__USER_MAX;
 }
 
-/* Gives a worker a place for the values of a piece. */
-static qn_status open_worker(const qn__user_job *job, worker *w, qn__user_total *total,
-                             qn_error *err) {
-    const qn__user_source *s = job->source;
-    const size_t each = PIECE * sizeof(uint64_t) + PIECE;
-    w->total = total;
-    w->memory = has_sums(s) ? qn__alloc(s->parts, each, err) : NULL;
-    if (has_sums(s) && !w->memory)
-        return QN_MEMORY;
-    for (uint32_t i = 0; i < s->parts; i++) {
-        char *own = is_summed(&s->part[i]) ? (char *)w->memory + i * each : NULL;
-        w->array[i] = own ? own : job->array[i];
-        w->array[QN__USER_PARTS + i] = own ? own + PIECE * sizeof(uint64_t) : NULL;
+static int64_t output_bytes(const qn__user_source *s) {
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < s->parts; i++)
+        if (s->part[i].use == QN__USER_OUTPUT)
+            bytes += qn__user_type_size(s->part[i].type);
+    return bytes;
+}
+
+static int64_t eights(int64_t n) { return (n + 7) / 8 * 8; }
+
+/* All ranks choose the same. The outputs of a grain fit a round. */
+int64_t qn__user_job_grain(const qn__user_job *job) {
+    const int64_t items = qn__user_job_items(job), ranks = qn_cluster_ranks(job->cluster);
+    const int64_t grains = ranks * OF_A_RANK > GRAINS ? ranks * OF_A_RANK : GRAINS;
+    int64_t grain = job->items_of_grain;
+    if (grain <= 0)
+        grain = items / grains < MOST_ITEMS ? items / grains : MOST_ITEMS;
+    const int64_t most = ROUND_BYTES / (output_bytes(job->source) + 1) / 8 * 8;
+    if (ranks > 1 && grain > most)
+        grain = most;
+    const int64_t least = items / MOST_GRAINS + 1;
+    return eights(grain > least ? grain : least);
+}
+
+static uint64_t common_divisor(uint64_t a, uint64_t b) {
+    while (b > 0) {
+        const uint64_t rest = a % b;
+        a = b;
+        b = rest;
     }
+    return a;
+}
+
+/* Consecutive multiples of the golden ratio are spread evenly, however many there are. */
+static uint64_t stride_of(uint32_t grains) {
+    uint64_t stride = ((uint64_t)grains * 2654435769u >> 32) + 1;
+    while (common_divisor(stride, grains) != 1)
+        stride++;
+    return stride;
+}
+
+/* The first item of the k-th grain. */
+static int64_t first_of(const round *r, uint32_t k) {
+    return (int64_t)(k * r->stride % r->grains) * r->grain;
+}
+
+/* Items of so many grains. */
+static int64_t count_of(const round *r, int64_t first, uint32_t grains) {
+    return r->items - first < r->grain * grains ? r->items - first : r->grain * grains;
+}
+
+/* Grains, at most so many, that are computed at once: alone, few items have a cost of their own. */
+static uint32_t neighbours(const round *r, uint32_t most) {
+    const int64_t grains = r->ranks == 1 && r->grain < AT_ONCE ? AT_ONCE / r->grain : 1;
+    return grains < most ? (uint32_t)grains : most;
+}
+
+/* ------------------------------------------------------------------ words */
+
+static void lay_out(round *r) {
+    const qn__user_source *s = r->job->source;
+    layout *at = &r->at;
+    uint64_t words = 1;
+    at->of_a_rank = EXTREMES;
+    for (uint32_t i = 0; i < s->parts; i++) {
+        at->total[i] = words;
+        words += qn__user_total_words(&s->part[i]);
+        at->extreme[i] = at->of_a_rank;
+        at->of_a_rank += is_extreme(&s->part[i]) ? 2 : 0;
+    }
+    at->ranks = words;
+    words += r->ranks * at->of_a_rank;
+    for (uint32_t i = 0; i < s->parts && r->ranks > 1; i++) {
+        at->output[i] = words;
+        if (s->part[i].use == QN__USER_OUTPUT)
+            words += (uint64_t)r->count * (uint64_t)r->grain * qn__user_type_size(s->part[i].type) /
+                     sizeof(int64_t);
+    }
+    at->words = words;
+}
+
+/* Where the words of an output begin, of the k-th grain. */
+static uint64_t output_at(const round *r, uint32_t part, uint32_t k) {
+    const uint64_t size = qn__user_type_size(r->job->source->part[part].type);
+    return r->at.output[part] + (k - r->from) * ((uint64_t)r->grain * size / sizeof(int64_t));
+}
+
+/* The kernel counts from item 0, which may be in front of the words. */
+static void place_outputs(const round *r, qn__user_thread *t, uint32_t k, int64_t *words) {
+    const qn__user_source *s = r->job->source;
+    const uintptr_t first = (uintptr_t)first_of(r, k);
+    for (uint32_t i = 0; i < s->parts; i++)
+        if (s->part[i].use == QN__USER_OUTPUT)
+            t->array[i] = (void *)((uintptr_t)(words + output_at(r, i, k)) -
+                                   first * qn__user_type_size(s->part[i].type));
+}
+
+/* ------------------------------------------------------------------ the host job */
+
+static void *open_thread(void *context, qn_error *err) {
+    const round *r = context;
+    return qn__user_thread_open(r->job, err);
+}
+
+static void note_progress(round *r, int64_t items) {
+    const qn__user_job *job = r->job;
+    const int64_t done = atomic_fetch_add(&r->done, items) + items;
+    if (!job->progress || r->ranks > 1 || !pthread_equal(pthread_self(), r->caller))
+        return;
+    const double now = qn__now();
+    if (now - r->told < TICK)
+        return;
+    r->told = now;
+    job->progress(job->user, done);
+    qn__float_state_set();
+}
+
+/* Ranks stop together, after a round. */
+static int is_stopped(const round *r) {
+    if (r->ranks > 1)
+        return qn__cluster_stopping(r->job->cluster);
+    return r->job->stop && atomic_load_explicit(r->job->stop, memory_order_relaxed);
+}
+
+/* Grains behind a faulty item need not be computed; those before it are, so the first faulty item
+ * of all is found. */
+static qn_status compute_grains(void *context, void *scratch, uint32_t first, uint32_t count,
+                                int64_t *words, qn_error *err) {
+    round *r = context;
+    qn__user_thread *t = scratch;
+    const double begun = qn__now();
+    (void)err;
+    qn__float_state_set();
+    const uint32_t end = r->from + first + count;
+    for (uint32_t k = r->from + first, more; k < end; k += more) {
+        more = neighbours(r, end - k);
+        const int64_t item = first_of(r, k), items = count_of(r, item, more);
+        if (r->ranks > 1)
+            place_outputs(r, t, k, words);
+        else if (is_stopped(r))
+            break;
+        qn__user_items(r->job, t, item, items, &r->faulty);
+        note_progress(r, items);
+    }
+    t->seconds += qn__now() - begun;
     return QN_OK;
 }
 
-/* ------------------------------------------------------------------ computing */
-
-static qn__user_call call_of(const run *r, const worker *w) {
-    qn__user_call call = {.array = w->array,
-                          .scalar = r->job->scalar,
-                          .length = r->job->length,
-                          .seed = r->job->seed,
-                          .iteration = r->job->iteration};
-    memcpy(call.extent, r->job->extent, sizeof call.extent);
-    return call;
-}
-
-static void note_fault(run *r, int64_t item) {
-    int_fast64_t known = atomic_load(&r->faulty);
-    while (item < known && !atomic_compare_exchange_weak(&r->faulty, &known, item))
-        ;
-}
-
-/* One item again, alone: what is wrong with it. */
-static uint64_t fault_of(const run *r, const worker *w, int64_t item) {
+static void put_totals(round *r, qn__user_thread *t, int64_t *words) {
     const qn__user_source *s = r->job->source;
-    const qn__user_call call = call_of(r, w);
-    const uint64_t fault = r->job->grain(&call, item, 1);
-    for (uint32_t i = 0; i < s->parts && fault == 0; i++) {
-        qn__user_total one = {.count = 0};
-        if (is_summed(&s->part[i]) &&
-            qn__user_total_add(&one, &s->part[i], w->array[i], w->array[QN__USER_PARTS + i], item,
-                               1) >= 0)
-            return FAULT_INFINITE(i);
+    int64_t *own = words + r->at.ranks + r->rank * r->at.of_a_rank;
+    words[0] += (int64_t)(t->seconds * 1e9);
+    own[THREADS] = ++r->threads;
+    if (atomic_load(&r->faulty) != INT64_MAX)
+        own[FAULT] = atomic_load(&r->faulty) + 1;
+    for (uint32_t i = 0; i < s->parts; i++) {
+        if (qn__user_total_words(&s->part[i]) > 0)
+            qn__user_total_put(&t->total[i], &s->part[i], words + r->at.total[i]);
+        if (!is_extreme(&s->part[i]))
+            continue;
+        qn__user_total_merge(&r->own[i], &s->part[i], &t->total[i]);
+        if (!r->own[i].has_value)
+            continue;
+        memcpy(&own[r->at.extreme[i]], &r->own[i].value, sizeof *own);
+        own[r->at.extreme[i] + 1] = r->own[i].item + 1;
     }
-    return fault;
 }
 
-static void find_fault(run *r, const worker *w, int64_t first, int64_t count) {
-    for (int64_t i = first; i < first + count && i < atomic_load(&r->faulty); i++)
-        if (fault_of(r, w, i) != 0)
-            note_fault(r, i);
+/* qn__host_job: several workers may finish at the same time. */
+static void finish_thread(void *context, void *scratch, int64_t *words) {
+    round *r = context;
+    pthread_mutex_lock(&r->lock);
+    put_totals(r, scratch, words);
+    pthread_mutex_unlock(&r->lock);
 }
 
-static void compute_piece(run *r, const worker *w, int64_t first, int64_t count) {
+/* ------------------------------------------------------------------ a round's results */
+
+/* Every rank has the same words, so all know the same faults. Returns the threads of all ranks. */
+static int64_t take_places(round *r, const int64_t *words, qn__user_total *total) {
     const qn__user_source *s = r->job->source;
-    const qn__user_call call = call_of(r, w);
-    int wrong = r->job->grain(&call, first, count) != 0;
-    for (uint32_t i = 0; i < s->parts && !wrong; i++)
-        if (is_summed(&s->part[i]))
-            wrong = qn__user_total_add(&w->total[i], &s->part[i], w->array[i],
-                                       w->array[QN__USER_PARTS + i], first, count) >= 0;
-    if (wrong)
-        find_fault(r, w, first, count);
+    int64_t threads = 0, faulty = INT64_MAX;
+    for (uint32_t rank = 0; rank < r->ranks; rank++) {
+        const int64_t *place = words + r->at.ranks + rank * r->at.of_a_rank;
+        threads += place[THREADS];
+        if (place[FAULT] > 0 && place[FAULT] - 1 < faulty)
+            faulty = place[FAULT] - 1;
+        for (uint32_t i = 0; i < s->parts; i++) {
+            const int64_t *extreme = place + r->at.extreme[i];
+            if (is_extreme(&s->part[i]) && extreme[1] > 0)
+                qn__user_total_offer(&total[i], &s->part[i], (uint64_t)extreme[0], extreme[1] - 1);
+        }
+    }
+    if (faulty < atomic_load(&r->faulty))
+        atomic_store(&r->faulty, faulty);
+    return threads;
 }
 
-static int is_stopped(const qn__user_job *job) {
-    return job->stop && atomic_load_explicit(job->stop, memory_order_relaxed);
-}
-
-/* Grains are taken in ascending order, and those before a faulty item are completed, so the first
- * faulty item of all is found whatever the number of threads. */
-static void work(void *context, int thread) {
-    run *r = context;
-    const worker *w = &r->worker[thread];
-    const int64_t most = has_sums(r->job->source) ? PIECE : r->grain;
-    qn__float_state_set();
-    for (;;) {
-        const int64_t first = atomic_fetch_add(&r->next, r->grain);
-        if (first >= r->items || first > atomic_load(&r->faulty) || is_stopped(r->job))
-            return;
-        const int64_t end = first + (r->grain < r->items - first ? r->grain : r->items - first);
-        for (int64_t at = first; at < end; at += most)
-            compute_piece(r, w, at, end - at < most ? end - at : most);
+static void take_outputs(const round *r, const int64_t *words) {
+    const qn__user_source *s = r->job->source;
+    for (uint32_t i = 0; i < s->parts; i++) {
+        const size_t size = qn__user_type_size(s->part[i].type);
+        char *to = r->job->array[i];
+        for (uint32_t k = r->from; k < r->from + r->count && s->part[i].use == QN__USER_OUTPUT; k++)
+            memcpy(to + (size_t)first_of(r, k) * size, words + output_at(r, i, k),
+                   (size_t)count_of(r, first_of(r, k), 1) * size);
     }
 }
 
-/* ------------------------------------------------------------------ faults */
-
-static uint32_t lowest(uint64_t bits) { return (uint32_t)__builtin_ctzll(bits); }
-
-static void name_item(const qn__user_job *job, int64_t item, char *text, size_t size) {
-    const int64_t x = item % job->extent[2], row = item / job->extent[2];
-    const int64_t y = row % job->extent[1], z = row / job->extent[1];
-    if (job->source->dimensions == 1)
-        snprintf(text, size, "item %" PRId64, x);
-    else if (job->source->dimensions == 2)
-        snprintf(text, size, "item (%" PRId64 ", %" PRId64 ")", y, x);
-    else
-        snprintf(text, size, "item (%" PRId64 ", %" PRId64 ", %" PRId64 ")", z, y, x);
+static void take_words(round *r, const int64_t *words, qn__user_total *total) {
+    const qn__user_source *s = r->job->source;
+    for (uint32_t i = 0; i < s->parts; i++)
+        if (qn__user_total_words(&s->part[i]) > 0)
+            qn__user_total_take(&total[i], &s->part[i], words + r->at.total[i]);
+    const int64_t threads = take_places(r, words, total);
+    if (words[0] > 0)
+        r->job->pace = r->count * (double)threads * 1e9 / (double)words[0];
+    if (r->ranks > 1)
+        take_outputs(r, words);
 }
 
-static const char *describe(const qn__user_job *job, uint64_t fault, qn_error *err) {
-    const qn__user_part *part = job->source->part;
-    const uint64_t reads = fault >> QN__USER_FAULT_READ & 0xFFFFFF;
-    const uint64_t nans = fault >> QN__USER_FAULT_NAN & 0xFFFFFF;
-    if (fault >> 63) {
-        qn__fail(err, QN_NUMERIC, "the value for the sum \"%s\" is infinite",
-                 part[fault & 0xFF].name);
-        return "guard the computation, for example with fmin and fmax";
-    }
-    if (fault & QN__USER_FAULT_DIVISION) {
-        qn__fail(err, QN_NUMERIC, "an integer is divided by zero");
-        return "test the divisor first";
-    }
-    if (fault & QN__USER_FAULT_ELEMENT) {
-        qn__fail(err, QN_NUMERIC, "an index of a local array is out of range");
-        return "test the index first, or make the array longer";
-    }
-    if (reads) {
-        const qn__user_part *p = &part[lowest(reads)];
-        qn__fail(err, QN_NUMERIC,
-                 p->use == QN__USER_HALOED ? "a neighbour in \"%s\" is beyond its reach of %u"
-                                           : "an index of \"%s\" is out of range (dimensions: %u)",
-                 p->name, (unsigned)(p->use == QN__USER_HALOED ? p->halo : p->dimensions));
-        return p->use == QN__USER_HALOED ? "declare a wider halo"
-                                         : "test the indices first: length gives the lengths";
-    }
-    qn__fail(err, QN_NUMERIC, "the result \"%s\" is not a number (NaN)", part[lowest(nans)].name);
-    return "guard the computation: 0 / 0, infinities and NaN in an input lead to it";
-}
-
-static qn_status report(const run *r, qn_error *err) {
-    char item[96];
-    const int64_t at = atomic_load(&r->faulty);
-    const char *remedy = describe(r->job, fault_of(r, &r->worker[0], at), err);
-    name_item(r->job, at, item, sizeof item);
-    if (r->job->iterations > 1)
-        qn__at(err, "%s of iteration %" PRId64, item, r->job->iteration);
-    else
-        qn__at(err, "%s", item);
-    return qn__remedy(err, QN_NUMERIC, "%s", remedy);
+static qn_status run_round(round *r, qn__team *team, qn__user_total *total, qn_error *err) {
+    const int64_t *words;
+    lay_out(r);
+    r->threads = 0;
+    memset(r->own, 0, sizeof r->own);
+    const qn__host_job host = {.context = r,
+                               .open = open_thread,
+                               .close = qn__user_thread_close,
+                               .grains = compute_grains,
+                               .finish = finish_thread,
+                               .words = r->at.words,
+                               .apart = 1,
+                               .uneven = 1};
+    const qn_status status = qn__team_run(team, &host, r->count, &words, err);
+    if (status == QN_OK)
+        take_words(r, words, total);
+    return status;
 }
 
 /* ------------------------------------------------------------------ the job */
 
-static int64_t grain_of(const qn__user_job *job, int64_t items, int threads) {
-    if (job->items_of_grain > 0)
-        return job->items_of_grain;
-    const int64_t some = items / ((int64_t)threads * 128);
-    return some < LEAST ? LEAST : some > MOST ? MOST : some;
-}
-
-static void add_up(const run *r, int threads, qn__user_total *total) {
-    const qn__user_source *s = r->job->source;
-    for (int t = 0; t < threads; t++)
-        for (uint32_t i = 0; i < s->parts; i++)
-            if (is_summed(&s->part[i]))
-                qn__user_total_merge(&total[i], &s->part[i], &r->worker[t].total[i]);
-}
-
-qn_status qn__user_job_run(const qn__user_job *job, qn__pool *pool, qn__user_total *total,
-                           qn_error *err) {
-    const int threads = qn__pool_threads(pool);
-    run r = {.job = job, .items = qn__user_job_items(job), .faulty = INT64_MAX};
-    r.grain = grain_of(job, r.items, threads);
-    r.worker = qn__alloc((uint64_t)threads, sizeof *r.worker, err);
-    r.total = qn__alloc((uint64_t)threads * QN__USER_PARTS, sizeof *r.total, err);
-    qn_status status = r.worker && r.total ? QN_OK : QN_MEMORY;
-    for (int t = 0; t < threads && status == QN_OK; t++)
-        status = open_worker(job, &r.worker[t], r.total + (size_t)t * QN__USER_PARTS, err);
-    if (status == QN_OK) {
-        qn__pool_run(pool, work, &r);
-        if (is_stopped(job))
-            status = qn__fail(err, QN_INTERRUPTED, "the run of the kernel was stopped");
-        else if (atomic_load(&r.faulty) != INT64_MAX)
-            status = report(&r, err);
-        else
-            add_up(&r, threads, total);
+/* Grains of the next round, the same on all ranks: they follow from the job and from words. */
+static uint32_t next_count(const round *r) {
+    const uint32_t left = r->grains - r->from;
+    const int64_t bytes = r->grain * output_bytes(r->job->source);
+    const int64_t room = bytes > 0 ? ROUND_BYTES / bytes : left;
+    double count = left / 2;
+    if (r->ranks == 1)
+        return left;
+    if (r->job->pace <= 0) {
+        count =
+            r->grains / PROBE > r->ranks * OF_A_PROBE ? r->grains / PROBE : r->ranks * OF_A_PROBE;
+    } else {
+        count = count > r->job->pace * SHORT_ROUND ? count : r->job->pace * SHORT_ROUND;
+        count = count < r->job->pace * LONG_ROUND ? count : r->job->pace * LONG_ROUND;
+        if (r->count > 0 && count > (double)r->count * GROWTH)
+            count = (double)r->count * GROWTH;
     }
-    for (int t = 0; t < threads && r.worker; t++)
-        qn__free(r.worker[t].memory);
-    qn__free(r.worker);
-    qn__free(r.total);
+    count = count < (double)room ? count : (double)room;
+    return count < 1 ? 1 : count < left ? (uint32_t)count : left;
+}
+
+static qn_status tell_fault(const round *r, qn_error *err) {
+    const int64_t item = atomic_load(&r->faulty);
+    qn__user_thread *t = qn__user_thread_open(r->job, err);
+    if (!t)
+        return QN_MEMORY;
+    const qn_status status =
+        qn__user_fault_tell(r->job, qn__user_item_fault(r->job, t, item), item, err);
+    qn__user_thread_close(t);
+    return status;
+}
+
+static int is_last(const round *r) {
+    return r->from == r->grains && r->job->iteration + 1 >= r->job->iterations;
+}
+
+static qn_status run_rounds(round *r, qn__team *team, qn__user_total *total, qn_error *err) {
+    qn_status status = QN_OK;
+    while (status == QN_OK && r->from < r->grains) {
+        r->count = next_count(r);
+        status = run_round(r, team, total, err);
+        r->from += r->count;
+        if (status == QN_OK && (r->ranks == 1 || !is_last(r)) && is_stopped(r))
+            return qn__fail(err, QN_INTERRUPTED, "the run of the kernel was stopped");
+        if (status == QN_OK && r->ranks > 1 && r->job->progress)
+            r->job->progress(r->job->user, r->from * r->grain);
+        qn__float_state_set();
+    }
+    return status == QN_OK && atomic_load(&r->faulty) != INT64_MAX ? tell_fault(r, err) : status;
+}
+
+qn_status qn__user_job_run(qn__user_job *job, qn__team *team, qn__user_total *total,
+                           qn_error *err) {
+    round *r = qn__alloc(1, sizeof *r, err);
+    if (!r)
+        return QN_MEMORY;
+    r->job = job;
+    r->items = qn__user_job_items(job);
+    r->grain = qn__user_job_grain(job);
+    r->grains = (uint32_t)((r->items + r->grain - 1) / r->grain);
+    r->ranks = qn_cluster_ranks(job->cluster);
+    r->rank = qn_cluster_rank(job->cluster);
+    r->stride = r->ranks > 1 ? stride_of(r->grains) : 1;
+    r->caller = pthread_self();
+    r->told = qn__now();
+    atomic_init(&r->faulty, INT64_MAX);
+    atomic_init(&r->done, 0);
+    qn_status status = QN_OK;
+    if (pthread_mutex_init(&r->lock, NULL) != 0)
+        status = qn__fail(err, QN_MEMORY, "cannot make a mutex");
+    if (status == QN_OK) {
+        status = run_rounds(r, team, total, err);
+        pthread_mutex_destroy(&r->lock);
+    }
+    qn__free(r);
     return status;
 }

@@ -53,12 +53,13 @@ static int compare(qn__user_type type, const void *a, const void *b) {
 /* Keeps the better one of the total's and this one; of equal ones that of the first item. */
 static void take(qn__user_total *total, const qn__user_part *part, const void *value, int64_t item,
                  uint64_t count) {
-    const int order = total->count > 0 ? compare(part->type, value, &total->value) : 0;
+    const int order = total->has_value ? compare(part->type, value, &total->value) : 0;
     const int better = part->use == QN__USER_MIN ? order < 0 : order > 0;
-    if (total->count == 0 || better || (order == 0 && item < total->item)) {
+    if (!total->has_value || better || (order == 0 && item < total->item)) {
         total->value = 0;
         memcpy(&total->value, value, qn__user_type_size(part->type));
         total->item = item;
+        total->has_value = 1;
     }
     total->count += count;
 }
@@ -98,8 +99,40 @@ void qn__user_total_merge(qn__user_total *total, const qn__user_part *part, qn__
         qn__exact_merge(&total->sum, &other->sum);
     else if (part->use == QN__USER_COUNT)
         total->count += other->count;
-    else if (other->count > 0)
+    else if (other->has_value)
         take(total, part, &other->value, other->item, other->count);
+}
+
+/* ------------------------------------------------------------------ words */
+
+uint64_t qn__user_total_words(const qn__user_part *part) {
+    return part->use == QN__USER_SUM ? QN__EXACT_LIMBS : part->use > QN__USER_SUM ? 1 : 0;
+}
+
+void qn__user_total_put(qn__user_total *total, const qn__user_part *part, int64_t *words) {
+    if (part->use != QN__USER_SUM) {
+        words[0] += (int64_t)total->count;
+        return;
+    }
+    qn__exact_sum none = {.pending = 0};
+    qn__exact_merge(&total->sum, &none); /* its limbs, but for the last, are below 2^32 */
+    for (int i = 0; i < QN__EXACT_LIMBS; i++)
+        words[i] += total->sum.limb[i];
+}
+
+void qn__user_total_take(qn__user_total *total, const qn__user_part *part, const int64_t *words) {
+    if (part->use != QN__USER_SUM) {
+        total->count += (uint64_t)words[0];
+        return;
+    }
+    qn__exact_sum sum = {.pending = 0};
+    memcpy(sum.limb, words, sizeof sum.limb);
+    qn__exact_merge(&total->sum, &sum);
+}
+
+void qn__user_total_offer(qn__user_total *total, const qn__user_part *part, uint64_t value,
+                          int64_t item) {
+    take(total, part, &value, item, 0);
 }
 
 /* ------------------------------------------------------------------ results */

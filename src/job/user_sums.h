@@ -12,6 +12,7 @@ typedef struct qn__user_total {
     uint64_t count; /* items that count; of a MIN or MAX those that took part */
     int64_t item;   /* of a MIN or MAX: the first item with the value */
     uint64_t value; /* its bytes, at the lowest address */
+    int has_value;
 } qn__user_total;
 
 /* Adds `count` items from item `first` on. values: one of the part's type for each; took: of a MIN
@@ -22,6 +23,18 @@ int64_t qn__user_total_add(qn__user_total *total, const qn__user_part *part, con
 
 /* Adds another total of the same part. */
 void qn__user_total_merge(qn__user_total *total, const qn__user_part *part, qn__user_total *other);
+
+/* A total as int64 words, which ranks and threads add: a sum's limbs, and counts. Of an extreme the
+ * words have the count only: its number does not add (job/user_run.c). */
+uint64_t qn__user_total_words(const qn__user_part *part);
+/* Adds a total to words; up to 2^30 of them may be added. The total keeps its value. */
+void qn__user_total_put(qn__user_total *total, const qn__user_part *part, int64_t *words);
+/* Adds what words hold to a total. */
+void qn__user_total_take(qn__user_total *total, const qn__user_part *part, const int64_t *words);
+
+/* Takes an extreme's number into account that some items gave; they are not counted. */
+void qn__user_total_offer(qn__user_total *total, const qn__user_part *part, uint64_t value,
+                          int64_t item);
 
 /* The result, as the bytes of the part's type; of a COUNT as uint64_t. 0 where it does not fit. A
  * MIN or MAX in which no item took part has no result: ask for `count`. */

@@ -168,7 +168,7 @@ static void place(qn_kernel *k, const places *all, uint64_t iteration) {
     job->iterations = (int64_t)k->iterations;
 }
 
-qn_status qn__user_iterate(qn_kernel *k, qn__pool *pool, qn__user_total *total, qn_error *err) {
+qn_status qn__user_iterate(qn_kernel *k, qn__team *team, qn__user_total *total, qn_error *err) {
     places all = {0};
     qn_status status = make_series(k, err);
     if (status == QN_OK)
@@ -176,7 +176,7 @@ qn_status qn__user_iterate(qn_kernel *k, qn__pool *pool, qn__user_total *total, 
     for (uint64_t t = 0; t < k->iterations && status == QN_OK; t++) {
         memset(total, 0, QN__USER_PARTS * sizeof *total);
         place(k, &all, t);
-        status = qn__user_job_run(&k->job, pool, total, err);
+        status = qn__user_job_run(&k->job, team, total, err);
         if (status == QN_OK)
             status = add_to_series(k, t, total, err);
     }

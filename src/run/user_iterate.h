@@ -11,7 +11,7 @@ qn_status qn__user_iterations_set(qn_kernel *k, uint64_t iterations, qn_error *e
 /* Computes the iterations of k->job, whose arrays are those of the first. Outputs and totals
  * (QN__USER_PARTS of them, all zeros) become those of the last one; arrays that are read keep their
  * numbers. Fails as qn__user_job_run does; QN_NUMERIC also where a series has no number. */
-qn_status qn__user_iterate(qn_kernel *k, qn__pool *pool, qn__user_total *total, qn_error *err);
+qn_status qn__user_iterate(qn_kernel *k, qn__team *team, qn__user_total *total, qn_error *err);
 
 /* 1: a result of this use can have a series. */
 int qn__user_has_series(qn__user_use use);

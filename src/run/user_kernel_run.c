@@ -1,4 +1,4 @@
-/* Running a user's kernel: shapes, the pool, results, files. */
+/* Running a user's kernel: shapes, the team, results, files. */
 #include "run/user_iterate.h"
 
 #include "base/argument.h"
@@ -217,7 +217,7 @@ static qn_status take_results(qn_kernel *k, qn__user_total *total, qn_error *err
     return QN_OK;
 }
 
-static qn_status digest_arrays(qn_kernel *k, qn__pool *pool, qn_error *err) {
+static qn_status digest_all(qn_kernel *k, qn__pool *pool, qn_error *err) {
     qn_status status = QN_OK;
     for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++)
         if (k->source.part[i].use <= QN__USER_OUTPUT)
@@ -227,17 +227,29 @@ static qn_status digest_arrays(qn_kernel *k, qn__pool *pool, qn_error *err) {
     return status;
 }
 
-static qn_status run_on(qn_kernel *k, qn__pool *pool, int digests, qn_error *err) {
+static qn_status digest_arrays(qn_kernel *k, int threads, qn_error *err) {
+    qn__pool *pool;
+    qn_status status = qn__pool_create(threads, 1, &pool, err);
+    if (status == QN_OK)
+        status = digest_all(k, pool, err);
+    qn__pool_destroy(pool);
+    return status;
+}
+
+/* The team's threads have ended when it returns. */
+static qn_status run_on(qn_kernel *k, const qn_compute *compute, qn_error *err) {
+    qn__team *team = NULL;
     qn__user_total *total = qn__alloc(QN__USER_PARTS, sizeof *total, err);
     if (!total)
         return QN_MEMORY;
+    qn_status status = qn__team_create(NULL, compute, NULL, 0, &team, err);
     const double begin = qn__now();
-    qn_status status = qn__user_iterate(k, pool, total, err);
+    if (status == QN_OK)
+        status = qn__user_iterate(k, team, total, err);
     k->report.seconds = qn__now() - begin;
     if (status == QN_OK)
         status = take_results(k, total, err);
-    if (status == QN_OK && digests)
-        status = digest_arrays(k, pool, err);
+    qn__team_destroy(team);
     qn__free(total);
     return status;
 }
@@ -256,7 +268,6 @@ qn_status qn__user_kernel_compute(qn_kernel *k, const qn_kernel_options *options
                                   qn_error *err) {
     int threads = 1;
     space s;
-    qn__pool *pool = NULL;
     k->has_run = 0;
     atomic_store(&k->stop, 0);
     k->report = (qn_kernel_report){.size = sizeof k->report, .dimensions = k->source.dimensions};
@@ -272,20 +283,23 @@ qn_status qn__user_kernel_compute(qn_kernel *k, const qn_kernel_options *options
         status = compile(k, err);
     if (status == QN_OK)
         status = make_outputs(k, &s, err);
-    if (status == QN_OK)
-        status = qn__pool_create(threads, 1, &pool, err);
     if (status == QN_OK) {
         fill_job(k, &s, options->grain);
+        /* Threads that would have nothing to do are not made. */
+        const qn_compute compute = {
+            .size = sizeof compute,
+            .threads = qn__user_job_items(&k->job) <= qn__user_job_grain(&k->job) ? 1 : threads};
         memcpy(k->report.shape, s.shape, sizeof k->report.shape);
         k->report.items = (uint64_t)qn__user_job_items(&k->job);
         k->report.iterations = k->iterations;
-        k->report.threads = threads;
+        k->report.threads = compute.threads;
         k->report.cached = k->code.cached;
         k->report.compiler = k->code.compiler;
         k->report.note = k->code.note;
-        status = run_on(k, pool, digests, err);
+        status = run_on(k, &compute, err);
     }
-    qn__pool_destroy(pool);
+    if (status == QN_OK && digests)
+        status = digest_arrays(k, threads, err);
     k->has_run = status == QN_OK;
     return status;
 }

@@ -410,6 +410,8 @@ static qn_status host_grains(qn__worker *w, const qn__host_job *job, uint32_t fi
             status = job->grains(job->context, scratch, g, 1, sums->words, err);
         sums->tally->items += status == QN_OK;
     }
+    if (scratch && status == QN_OK && job->finish)
+        job->finish(job->context, scratch, sums->words);
     if (scratch)
         job->close(scratch);
     keep_pace(w, begun, count);

@@ -5,6 +5,9 @@
 #include "device/cpu/worker/cpu_worker.h"
 #include "num/sums.h"
 
+/* A thread takes this part of an equal share of what is left. */
+enum { EVEN = 2, UNEVEN = 16 };
+
 typedef struct one_thread {
     void *scratch;
     int64_t *words;
@@ -24,7 +27,8 @@ typedef struct host_pass {
 
 /* The next range of a thread, relative to the first grain; returns its length, or 0. */
 static uint32_t take(host_pass *p, uint32_t *from) {
-    const uint32_t parts = p->worker->threads > 1 ? 2 * (uint32_t)p->worker->threads : 1;
+    const uint32_t ahead = p->job->uneven ? UNEVEN : EVEN;
+    const uint32_t parts = p->worker->threads > 1 ? ahead * (uint32_t)p->worker->threads : 1;
     unsigned taken = atomic_load(&p->taken);
     uint32_t size;
     do {
@@ -73,18 +77,28 @@ static void compute(void *context, int thread) {
                            &own->error) != QN_OK)
             note_failure(p, own, from);
     }
-    if (own->scratch)
-        p->job->close(own->scratch);
     p->worker->core[thread].busy += qn__now() - begun;
 }
 
-/* Adds the words of all threads and frees them; reports the lowest failure. */
-static qn_status finish(host_pass *p, qn_error *err) {
+static const one_thread *failed_thread(const host_pass *p) {
     const one_thread *failed = NULL;
     for (int t = 0; t < p->worker->threads; ++t) {
-        one_thread *own = &p->thread[t];
+        const one_thread *own = &p->thread[t];
         if (own->failed_at != UINT32_MAX && (!failed || own->failed_at < failed->failed_at))
             failed = own;
+    }
+    return failed;
+}
+
+/* Adds the results of all threads and frees them; reports the lowest failure. */
+static qn_status finish(host_pass *p, qn_error *err) {
+    const one_thread *failed = failed_thread(p);
+    for (int t = 0; t < p->worker->threads; ++t) {
+        one_thread *own = &p->thread[t];
+        if (own->scratch && p->job->finish && !failed)
+            p->job->finish(p->job->context, own->scratch, p->words);
+        if (own->scratch)
+            p->job->close(own->scratch);
         if (!own->words || own->words == p->words)
             continue;
         for (uint64_t i = 0; i < p->job->words; ++i)
@@ -104,7 +118,13 @@ qn_status qn__cpu_host(qn__worker *w, const qn__host_job *job, uint32_t first, u
         return QN_MEMORY;
     atomic_init(&p.taken, 0);
     atomic_init(&p.failed_at, UINT32_MAX);
-    qn__pool_run(w->pool, compute, &p);
+    /* Threads are not woken for a single grain. */
+    for (int t = 1; count == 1 && t < w->threads; ++t)
+        p.thread[t].failed_at = UINT32_MAX;
+    if (count == 1)
+        compute(&p, 0);
+    else
+        qn__pool_run(w->pool, compute, &p);
     const qn_status status = finish(&p, err);
     qn__free(p.thread);
     if (status == QN_OK)

@@ -1,0 +1,13 @@
+/* What is wrong with an item of a user kernel, as a message. */
+#ifndef QN_JOB_USER_FAULT_H
+#define QN_JOB_USER_FAULT_H
+
+#include "job/user_run.h"
+
+/* Beyond the bits of qn__user_grain: a value of a sum is infinite; with the part's number. */
+#define QN__USER_FAULT_INFINITE(part) ((uint64_t)1 << 63 | (part))
+
+/* Fails with QN_NUMERIC: `fault`, which is not 0, at an item. */
+qn_status qn__user_fault_tell(const qn__user_job *job, uint64_t fault, int64_t item, qn_error *err);
+
+#endif

@@ -1,0 +1,102 @@
+#include "job/user_grains.h"
+
+#include "base/memory.h"
+#include "job/user_fault.h"
+#include <string.h>
+
+/* Items whose values for sums are in memory at once, in the cache of a core; and those of a call
+ * without sums, so that a call is not long. */
+enum { PIECE = 1024, CALL = 4096 };
+
+static int is_summed(const qn__user_part *p) { return p->use >= QN__USER_SUM; }
+
+static int has_sums(const qn__user_source *s) {
+    for (uint32_t i = 0; i < s->parts; i++)
+        if (is_summed(&s->part[i]))
+            return 1;
+    return 0;
+}
+
+void qn__user_thread_close(void *thread) {
+    qn__user_thread *t = thread;
+    if (t)
+        qn__free(t->memory);
+    qn__free(t);
+}
+
+/* A place for the values of a piece, for each part. */
+qn__user_thread *qn__user_thread_open(const qn__user_job *job, qn_error *err) {
+    const qn__user_source *s = job->source;
+    const size_t each = PIECE * sizeof(uint64_t) + PIECE;
+    const int sums = has_sums(s);
+    qn__user_thread *t = qn__alloc(1, sizeof *t, err);
+    if (t && sums)
+        t->memory = qn__alloc(s->parts, each, err);
+    if (!t || (sums && !t->memory)) {
+        qn__user_thread_close(t);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < s->parts; i++) {
+        char *own = is_summed(&s->part[i]) ? (char *)t->memory + i * each : NULL;
+        t->array[i] = own ? own : job->array[i];
+        t->array[QN__USER_PARTS + i] = own ? own + PIECE * sizeof(uint64_t) : NULL;
+    }
+    return t;
+}
+
+static qn__user_call call_of(const qn__user_job *job, const qn__user_thread *t) {
+    qn__user_call call = {.array = t->array,
+                          .scalar = job->scalar,
+                          .length = job->length,
+                          .seed = job->seed,
+                          .iteration = job->iteration};
+    memcpy(call.extent, job->extent, sizeof call.extent);
+    return call;
+}
+
+uint64_t qn__user_item_fault(const qn__user_job *job, qn__user_thread *t, int64_t item) {
+    const qn__user_source *s = job->source;
+    const qn__user_call call = call_of(job, t);
+    const uint64_t fault = job->grain(&call, item, 1);
+    for (uint32_t i = 0; i < s->parts && fault == 0; i++) {
+        qn__user_total one = {.count = 0};
+        if (is_summed(&s->part[i]) &&
+            qn__user_total_add(&one, &s->part[i], t->array[i], t->array[QN__USER_PARTS + i], item,
+                               1) >= 0)
+            return QN__USER_FAULT_INFINITE(i);
+    }
+    return fault;
+}
+
+static void find_fault(const qn__user_job *job, qn__user_thread *t, int64_t first, int64_t count,
+                       atomic_int_fast64_t *faulty) {
+    int64_t item = first;
+    while (item < first + count && item < atomic_load(faulty) &&
+           qn__user_item_fault(job, t, item) == 0)
+        item++;
+    if (item == first + count)
+        return;
+    int_fast64_t known = atomic_load(faulty);
+    while (item < known && !atomic_compare_exchange_weak(faulty, &known, item))
+        ;
+}
+
+static void compute_piece(const qn__user_job *job, qn__user_thread *t, int64_t first, int64_t count,
+                          atomic_int_fast64_t *faulty) {
+    const qn__user_source *s = job->source;
+    const qn__user_call call = call_of(job, t);
+    int wrong = job->grain(&call, first, count) != 0;
+    for (uint32_t i = 0; i < s->parts && !wrong; i++)
+        if (is_summed(&s->part[i]))
+            wrong = qn__user_total_add(&t->total[i], &s->part[i], t->array[i],
+                                       t->array[QN__USER_PARTS + i], first, count) >= 0;
+    if (wrong)
+        find_fault(job, t, first, count, faulty);
+}
+
+void qn__user_items(const qn__user_job *job, qn__user_thread *t, int64_t first, int64_t count,
+                    atomic_int_fast64_t *faulty) {
+    const int64_t most = t->memory ? PIECE : CALL;
+    for (int64_t at = first, end = first + count; at < end && at <= atomic_load(faulty); at += most)
+        compute_piece(job, t, at, end - at < most ? end - at : most, faulty);
+}
