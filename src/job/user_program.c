@@ -1,6 +1,7 @@
 /* The functions and loops around a kernel's body. The body is inlined into a loop over items that
  * follow one another in the last dimension, so that a compiler can use its vectors. Where
- * neighbours are read, items whose neighbours all exist have a loop of their own. */
+ * neighbours are read there are three loops: over items whose neighbours all exist (inner), over
+ * those whose neighbours exist in the last dimension (rim), and over the others (edge). */
 #include "job/user_program.h"
 
 #include "user_text.h"
@@ -44,14 +45,15 @@ static void write_whole(const qn__user_part *p, uint32_t part, qn__text *t) {
     qn__text_add(t, ")\n");
 }
 
-/* g_NAME(array, whether all neighbours exist, item, offsets): the number of a neighbour. */
+/* g_NAME(array, whether all neighbours exist, whether they do in the last dimension, item,
+ * offsets): the number of a neighbour. */
 static void write_haloed(const qn__user_source *s, const qn__user_part *p, uint32_t part,
                          qn__text *t) {
     static const char *const borders[] = {"zero", "nearest", "wrap"};
     const char *type = qn__user_type_word(p->type);
     const uint32_t first = QN__USER_DIMENSIONS - s->dimensions;
-    qn__text_add(t, "QN_INLINE %s g_%s(uint64_t *qn_fault, const %s *a, int inner", type, p->name,
-                 type);
+    qn__text_add(t, "QN_INLINE %s g_%s(uint64_t *qn_fault, const %s *a, int inner, int last", type,
+                 p->name, type);
     for (uint32_t d = first; d < QN__USER_DIMENSIONS; d++)
         qn__text_add(t, ", int64_t n%u, int64_t i%u, int64_t d%u", (unsigned)d, (unsigned)d,
                      (unsigned)d);
@@ -62,23 +64,25 @@ static void write_haloed(const qn__user_source *s, const qn__user_part *p, uint3
     qn__text_add(t, ";\n    *qn_fault |= bad ? QN_FAULT_READ(%u) : 0;\n", (unsigned)part);
     for (uint32_t d = first; d < QN__USER_DIMENSIONS; d++)
         qn__text_add(t,
-                     "    const int64_t j%u = bad ? i%u : inner ? i%u + d%u : "
+                     "    const int64_t j%u = bad ? i%u : %s ? i%u + d%u : "
                      "qn_neighbour_%s(i%u + d%u, n%u);\n",
-                     (unsigned)d, (unsigned)d, (unsigned)d, (unsigned)d, borders[p->border],
-                     (unsigned)d, (unsigned)d, (unsigned)d);
-    qn__text_add(t, "    if (!inner && (0");
-    for (uint32_t d = first; d < QN__USER_DIMENSIONS; d++)
-        qn__text_add(t, " || j%u < 0", (unsigned)d);
-    qn__text_add(t, "))\n        return 0;\n    return a[");
+                     (unsigned)d, (unsigned)d, d + 1 < QN__USER_DIMENSIONS ? "inner" : "last",
+                     (unsigned)d, (unsigned)d, borders[p->border], (unsigned)d, (unsigned)d,
+                     (unsigned)d);
+    /* A load that always takes place can go into a vector. */
+    qn__text_add(t, "    const int outside = !last && j2 < 0");
+    for (uint32_t d = first; d + 1 < QN__USER_DIMENSIONS; d++)
+        qn__text_add(t, " || (!inner && j%u < 0)", (unsigned)d);
+    qn__text_add(t, ";\n    const %s x = a[outside ? 0 : ", type);
     for (uint32_t d = first + 1; d < QN__USER_DIMENSIONS; d++)
         qn__text_add(t, "(");
     qn__text_add(t, "j%u", (unsigned)first);
     for (uint32_t d = first + 1; d < QN__USER_DIMENSIONS; d++)
         qn__text_add(t, ") * n%u + j%u", (unsigned)d, (unsigned)d);
-    qn__text_add(t, "];\n}\n#define p_%s(", p->name);
+    qn__text_add(t, "];\n    return outside ? 0 : x;\n}\n#define p_%s(", p->name);
     for (uint32_t d = first; d < QN__USER_DIMENSIONS; d++)
         qn__text_add(t, "%sd%u", d > first ? ", " : "", (unsigned)d);
-    qn__text_add(t, ") g_%s(qn_fault, a_%s, qn_inner", p->name, p->name);
+    qn__text_add(t, ") g_%s(qn_fault, a_%s, qn_inner, qn_last", p->name, p->name);
     for (uint32_t d = first; d < QN__USER_DIMENSIONS; d++)
         qn__text_add(t, ", qn_n%u, qn_i%u, d%u", (unsigned)d, (unsigned)d, (unsigned)d);
     qn__text_add(t, ")\n");
@@ -103,7 +107,8 @@ static void write_readers(const qn__user_source *s, qn__text *t) {
 /* The parameters of the body, as a macro that stands before it. */
 static void write_parameters(const qn__user_source *s, qn__text *t) {
     qn__text_add(t,
-                 "#define QN_BODY QN_INLINE void qn_body(uint64_t *qn_fault, const int qn_inner");
+                 "#define QN_BODY QN_INLINE void qn_body(uint64_t *qn_fault, const int qn_inner, "
+                 "const int qn_last");
     if (s->has_random)
         qn__text_add(t, ", const qn_draws qn_draw");
     for (uint32_t d = 0; d < QN__USER_DIMENSIONS; d++)
@@ -132,6 +137,8 @@ static void write_parameters(const qn__user_source *s, qn__text *t) {
 }
 
 /* ------------------------------------------------------------------ the loops */
+
+typedef enum loop_kind { EDGE, RIM, INNER } loop_kind;
 
 /* The arrays as parameters of a loop, and where they come from: compilers trust `restrict` only
  * there, and without it they do not use vectors for loops over many arrays. */
@@ -177,8 +184,8 @@ static void write_locals(const qn__user_source *s, qn__text *t) {
     }
 }
 
-static void write_call(const qn__user_source *s, int inner, qn__text *t) {
-    qn__text_add(t, "        qn_body(&fault, %d", inner);
+static void write_call(const qn__user_source *s, loop_kind kind, qn__text *t) {
+    qn__text_add(t, "        qn_body(&fault, %d, %d", kind == INNER, kind != EDGE);
     if (s->has_random)
         qn__text_add(t, ", qn_draws_of(seed, (uint64_t)iteration, (uint64_t)(item + k))");
     qn__text_add(t, ", e0, i0, e1, i1, e2, i2 + k");
@@ -208,17 +215,22 @@ static void write_call(const qn__user_source *s, int inner, qn__text *t) {
     qn__text_add(t, ");\n");
 }
 
-/* `n` items from i2 on in one row: qn_edge, or qn_inner, where all neighbours exist. */
-static void write_span(const qn__user_source *s, int inner, qn__text *t) {
+/* `n` items from i2 on in one row: qn_edge, qn_rim or qn_inner. An edge has few items, for which
+ * the checks around vectors would take longer than the items: the empty statement keeps a compiler
+ * from using them. */
+static void write_span(const qn__user_source *s, loop_kind kind, qn__text *t) {
+    static const char *const names[] = {"qn_edge", "qn_rim", "qn_inner"};
+    const char *name = names[kind];
     qn__text_add(t,
                  "static __attribute__((noinline)) uint64_t %s_loop(const struct qn_user_call *c,\n"
                  "    int64_t i0, int64_t i1, int64_t i2, int64_t n, int64_t item, int64_t done\n"
                  "    QN_ARRAYS) {\n"
                  "    const int64_t e0 = c->extent[0], e1 = c->extent[1], e2 = c->extent[2];\n"
                  "    uint64_t fault = 0;\n",
-                 inner ? "qn_inner" : "qn_edge");
+                 name);
     write_locals(s, t);
-    qn__text_add(t, "    for (int64_t k = 0; k < n; k++) {\n");
+    qn__text_add(t, "    for (int64_t k = 0; k < n; k++) {\n%s",
+                 kind == EDGE && has_halo(s) ? "        __asm__ volatile(\"\");\n" : "");
     for (uint32_t i = 0; i < s->parts; i++) {
         const qn__user_part *p = &s->part[i];
         if (qn__user_use_is_result(p->use))
@@ -226,13 +238,13 @@ static void write_span(const qn__user_source *s, int inner, qn__text *t) {
         if (is_extreme(p))
             qn__text_add(t, "        uint8_t h_%s = 0;\n", p->name);
     }
-    write_call(s, inner, t);
+    write_call(s, kind, t);
     for (uint32_t i = 0; i < s->parts; i++) {
         const qn__user_part *p = &s->part[i];
         if (!qn__user_use_is_result(p->use))
             continue;
         if (qn__user_type_is_real(p->type))
-            qn__text_add(t, "        nan_%s |= o_%s != o_%s;\n", p->name, p->name, p->name);
+            qn__text_add(t, "        nan_%s |= -(o_%s != o_%s);\n", p->name, p->name, p->name);
         qn__text_add(t, "        a_%s[%s + k] = o_%s;\n", p->name,
                      p->use == QN__USER_OUTPUT ? "item" : "done", p->name);
         if (is_extreme(p))
@@ -248,7 +260,7 @@ static void write_span(const qn__user_source *s, int inner, qn__text *t) {
                  "static uint64_t %s(const struct qn_user_call *c, int64_t i0, int64_t i1,\n"
                  "    int64_t i2, int64_t n, int64_t item, int64_t done) {\n"
                  "    return %s_loop(c, i0, i1, i2, n, item, done QN_THEIR_ARRAYS);\n}\n",
-                 inner ? "qn_inner" : "qn_edge", inner ? "qn_inner" : "qn_edge");
+                 name, name);
 }
 
 static uint32_t reach(const qn__user_source *s) {
@@ -269,13 +281,14 @@ static void write_row_cuts(const qn__user_source *s, qn__text *t) {
                  ";\n        const int64_t end = i2 + n, last = c->extent[2] - %u;\n"
                  "        int64_t from = i2 < %u ? %u : i2, to = end < last ? end : last;\n"
                  "        from = from < end ? from : end;\n"
-                 "        to = inner && to > from ? to : from;\n"
+                 "        to = to > from ? to : from;\n"
                  "        fault |= qn_edge(c, i0, i1, i2, from - i2, first + done, done);\n"
-                 "        fault |= qn_inner(c, i0, i1, from, to - from, first + done + from - i2,\n"
-                 "                          done + from - i2);\n"
+                 "        fault |= %s(c, i0, i1, from, to - from, first + done + from - i2,\n"
+                 "                    done + from - i2);\n"
                  "        fault |= qn_edge(c, i0, i1, to, end - to, first + done + to - i2,\n"
                  "                         done + to - i2);\n",
-                 (unsigned)reach(s), (unsigned)reach(s), (unsigned)reach(s));
+                 (unsigned)reach(s), (unsigned)reach(s), (unsigned)reach(s),
+                 s->dimensions > 1 ? "(inner ? qn_inner : qn_rim)" : "qn_inner");
 }
 
 static void write_grain(const qn__user_source *s, qn__text *t) {
@@ -317,8 +330,10 @@ void qn__user_program_write(const qn__user_source *source, qn__text *out) {
     qn__text_add(out, "%s", source->functions.data ? source->functions.data : "");
     qn__text_add(out, "#line 1 \"loops\"\n");
     write_arrays(source, out);
-    write_span(source, 0, out);
+    write_span(source, EDGE, out);
+    if (has_halo(source) && source->dimensions > 1)
+        write_span(source, RIM, out);
     if (has_halo(source))
-        write_span(source, 1, out);
+        write_span(source, INNER, out);
     write_grain(source, out);
 }
