@@ -356,6 +356,56 @@ def test_random(run, tmp_path):
     assert "does not declare RANDOM" in done.stderr and "leave --seed out" in done.stderr
 
 
+SCAN = HEAD + """INDEX(y, x); INPUT(double, a); INPUT(int64_t, n); SCAN(double, s); SCAN(float, f);
+SCAN(int64_t, c); OUTPUT(double, b);
+KERNEL { s = a; f = (float)a; b = a; if (n != 7) c = n; }
+"""
+
+
+def nearest(integer, bits):
+    """The nearest integer with so many leading bits, ties to even."""
+    drop = max(abs(integer).bit_length() - bits, 0)
+    kept, rest = divmod(abs(integer), 1 << drop)
+    kept += 2 * rest > 1 << drop or (2 * rest == 1 << drop and kept % 2)
+    return (kept << drop) * (1 if integer > 0 else -1)
+
+
+def test_scan(run, tmp_path):
+    """Prefix sums over all items, as Python's integers have them."""
+    draw = numpy.random.default_rng(6)
+    a = draw.standard_normal((3, 12_000)) * 10.0**draw.integers(-9, 9, (3, 12_000))
+    a[1] = -a[0][::-1]
+    n = draw.integers(-10, 10, a.shape)
+    numpy.save(tmp_path / "a.npy", a)
+    numpy.save(tmp_path / "n.npy", n)
+    words = ["--in", "a=a.npy", "--in", "n=n.npy", *[w for o in "sfcb" for w in ("--out", f"{o}=s-{o}.npy")]]
+    files = set()
+    for threads in (1, 3):
+        run(SCAN, *words, "--threads", threads, "--grain", 100)
+        files.add(tuple((tmp_path / f"s-{o}.npy").read_bytes() for o in "sfcb"))
+    assert len(files) == 1
+    got = {o: numpy.load(tmp_path / f"s-{o}.npy") for o in "sfcb"}
+    for name, values in (("s", a), ("f", a.astype("float32"))):
+        units = [int(x * 2.0**130) for x in values.ravel().tolist()]  # all are multiples of 2^-130
+        assert all(u == x * 2.0**130 for u, x in zip(units, values.ravel().tolist()))
+        total, want = 0, []
+        for unit in units:
+            total += unit
+            want.append(nearest(total, 53 if name == "s" else 24) / 2**130)
+        assert got[name].ravel().tolist() == want, name
+    assert (got["c"].ravel() == numpy.cumsum(numpy.where(n == 7, 0, n))).all()
+    assert (got["b"] == a).all()
+    run(None, "s-s.recipe.json", command=["replay"])
+    a[2, 5] = numpy.inf
+    numpy.save(tmp_path / "a.npy", a)
+    done = run(SCAN, *words, status=1)
+    assert 'the value for the sum "s" is infinite' in done.stderr and "item (2, 5)" in done.stderr
+    a[2, 4:6] = 1.7e308
+    numpy.save(tmp_path / "a.npy", a)
+    done = run(SCAN.replace("SCAN(float", "OUTPUT(float"), *words, status=1)
+    assert '"s" up to this item is beyond the range of double' in done.stderr and "item (2, 5)" in done.stderr
+
+
 def test_black_scholes(run, tmp_path):
     """The example beside the C library's erf, log and exp, in double."""
     draw = numpy.random.default_rng(4)

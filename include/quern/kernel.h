@@ -36,7 +36,7 @@ typedef enum qn_kernel_use {
     QN_KERNEL_INPUT,  /* array of the index space: an item reads its number */
     QN_KERNEL_WHOLE,  /* array of any shape: an item reads any number */
     QN_KERNEL_HALO,   /* array of the index space: an item reads its neighbours */
-    QN_KERNEL_OUTPUT, /* array of the index space: an item writes its number */
+    QN_KERNEL_OUTPUT, /* array of the index space: an item writes its number; also of a SCAN */
     QN_KERNEL_SCALAR,
     QN_KERNEL_SUM, /* exact sum of what the items give, rounded once */
     QN_KERNEL_MIN, /* least number, and the first item that gives it */

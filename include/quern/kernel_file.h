@@ -30,11 +30,13 @@
 /* SCALAR(type, name); or SCALAR(type, name, default); */
 #define SCALAR(type, ...) extern const type QN_KERNEL_FIRST(__VA_ARGS__, )
 
-/* Results: the kernel assigns them and cannot read them. OUTPUT: an array of the index space. The
- * others combine what all items assign. SUM: the exact sum, rounded once. MIN, MAX: the least or
- * greatest number, and the first item that has it. COUNT: the number of items that assign a number
- * other than 0. */
+/* Results: the kernel assigns them and cannot read them. OUTPUT: an array of the index space. SCAN:
+ * the same, but each number becomes the exact sum of what the items up to it assign. The others
+ * combine what all items assign. SUM: the exact sum, rounded once. MIN, MAX: the least or greatest
+ * number, and the first item that has it. COUNT: the number of items that assign a number other
+ * than 0. */
 #define OUTPUT(type, name) extern type name
+#define SCAN(type, name) extern type name
 #define SUM(type, name) extern type name
 #define MIN(type, name) extern type name
 #define MAX(type, name) extern type name

@@ -147,18 +147,18 @@ static int is_reserved(const char *name) {
                                         "SUM",      "MIN",
                                         "MAX",      "COUNT",
                                         "KERNEL",   "RANDOM",
-                                        "length",   "min",
-                                        "max",      "fmin",
-                                        "fmax",     "fma",
-                                        "sqrt",     "fabs",
-                                        "floor",    "ceil",
-                                        "trunc",    "rint",
-                                        "cbrt",     "exp",
-                                        "log",      "sin",
-                                        "cos",      "tan",
-                                        "atan",     "erf",
-                                        "tanh",     "pow",
-                                        "atan2"};
+                                        "SCAN",     "length",
+                                        "min",      "max",
+                                        "fmin",     "fmax",
+                                        "fma",      "sqrt",
+                                        "fabs",     "floor",
+                                        "ceil",     "trunc",
+                                        "rint",     "cbrt",
+                                        "exp",      "log",
+                                        "sin",      "cos",
+                                        "tan",      "atan",
+                                        "erf",      "tanh",
+                                        "pow",      "atan2"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(words[i], name) == 0)
             return 1;

@@ -121,7 +121,7 @@ static int check_result(qn__user_parser *p, const qn__user_token *token,
                         const qn__user_part *part) {
     const int sums = part->type == QN__USER_F64 || part->type == QN__USER_F32 ||
                      part->type == QN__USER_I64 || part->type == QN__USER_U64;
-    if (part->use == QN__USER_SUM && !sums)
+    if ((part->use == QN__USER_SUM || part->scans) && !sums)
         return qn__user_refuse(p, token, "write double, float, int64_t or uint64_t",
                                "\"%s\" is no type of a sum", qn__user_type_word(part->type));
     return 1;
@@ -154,14 +154,16 @@ static int read_part(qn__user_parser *p, qn__user_use use, qn__user_part *part) 
     return use != QN__USER_SCALAR || !qn__user_take(p, ",") || read_default(p, part);
 }
 
-static int add_part(qn__user_parser *p, const qn__user_token *token, qn__user_use use) {
+static int add_part(qn__user_parser *p, const qn__user_token *token, qn__user_use use, int scans) {
     qn__user_source *s = p->source;
     if (s->dimensions == 0)
         return qn__user_refuse(p, token, "begin with INDEX(i); or INDEX(y, x);",
-                               "%s stands before INDEX", qn__user_use_word(use));
+                               "%s stands before INDEX", scans ? "SCAN" : qn__user_use_word(use));
     if (s->parts == QN__USER_PARTS)
         return qn__user_refuse(p, token, "divide the kernel in two",
                                "there are more than %d declarations", QN__USER_PARTS);
+    s->part[s->parts].scans = scans;
+    s->has_scan |= scans;
     if (!read_part(p, use, &s->part[s->parts]))
         return 0;
     s->parts++;
@@ -259,7 +261,8 @@ static int read_random(qn__user_parser *p) {
 static int read_declared(qn__user_parser *p, int *found) {
     static const char *const others[] = {"INDEX", "EXTENT", "ITERATION", "NEXT"};
     const qn__user_token *token = qn__user_next(p);
-    int word = -1, other = -1;
+    const int scans = qn__user_sees(p, "SCAN");
+    int word = scans ? QN__USER_OUTPUT : -1, other = -1;
     *found = qn__user_sees(p, "RANDOM");
     if (*found)
         return read_random(p);
@@ -274,7 +277,7 @@ static int read_declared(qn__user_parser *p, int *found) {
         return 0;
     p->at++;
     if (!qn__user_need(p, "(", "behind the word") ||
-        !(word >= 0    ? add_part(p, token, (qn__user_use)word)
+        !(word >= 0    ? add_part(p, token, (qn__user_use)word, scans)
           : other < 2  ? read_space(p, token, other)
           : other == 2 ? read_iteration(p, token)
                        : read_next(p)))
@@ -413,13 +416,13 @@ static int read_all(qn__user_parser *p) {
         } else if (!read_declared(p, &found)) {
             char word[QN__USER_NAME_MAX + 1];
             qn__user_word(p, token, word);
-            return found
-                       ? 0
-                       : qn__user_refuse(p, token,
-                                         "write INDEX, EXTENT, INPUT, WHOLE, HALO, OUTPUT, SCALAR, "
-                                         "SUM, MIN, MAX, COUNT, RANDOM, NEXT, ITERATION, static or "
-                                         "KERNEL",
-                                         "no declaration begins with \"%s\"", word);
+            return found ? 0
+                         : qn__user_refuse(
+                               p, token,
+                               "write INDEX, EXTENT, INPUT, WHOLE, HALO, OUTPUT, SCAN, SCALAR, "
+                               "SUM, MIN, MAX, COUNT, RANDOM, NEXT, ITERATION, static or "
+                               "KERNEL",
+                               "no declaration begins with \"%s\"", word);
         }
     }
 }

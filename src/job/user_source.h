@@ -40,6 +40,7 @@ typedef struct qn__user_part {
     uint32_t dimensions; /* of a WHOLE: 1 to 3 */
     uint32_t halo;       /* of a HALOED: how far a neighbour may be, in each dimension */
     qn__user_border border;
+    int scans; /* of an OUTPUT: 1: it is a SCAN, whose numbers are then summed */
     int has_default;
     uint64_t value; /* of a SCALAR: the bytes of its default, at the lowest address */
     uint32_t next;  /* 1 + the part that NEXT pairs with this one, an output with an array that is
@@ -57,6 +58,7 @@ typedef struct qn__user_source {
     int has_math;       /* 1: it calls a function of docs/exactness.md, section 21 */
     int has_doubles;    /* 1: it computes in double, or reads or writes such numbers */
     int has_random;     /* 1: it declares RANDOM */
+    int has_scan;       /* 1: it declares a SCAN */
     qn__text functions; /* the constants and functions, in C; the last one is the kernel's body */
 } qn__user_source;
 

@@ -164,7 +164,7 @@ static int write_result(scope *s, const qn__user_symbol *v) {
     const qn__user_token *token = qn__user_next(p);
     if (!qn__user_take(p, "=")) {
         const char *remedy =
-            part->use == QN__USER_SUM
+            part->use == QN__USER_SUM || part->scans
                 ? "assign what this item adds, as NAME = x; Quern adds all items up"
                 : "assign its value, as NAME = x";
         return qn__user_refuse(p, token, remedy, "\"%s\" can only be assigned", v->name);

@@ -10,7 +10,7 @@ static double real_at(const void *values, qn__user_type type, int64_t i) {
     return type == QN__USER_F32 ? (double)((const float *)values)[i] : ((const double *)values)[i];
 }
 
-static void add_integer(qn__exact_sum *sum, const void *values, qn__user_type type, int64_t i) {
+void qn__user_add_integer(qn__exact_sum *sum, const void *values, qn__user_type type, int64_t i) {
     const uint64_t bits = ((const uint64_t *)values)[i];
     const int negative = type == QN__USER_I64 && bits >> 63;
     qn__exact_add_scaled(sum, negative ? 0 - bits : bits, 0, negative);
@@ -85,7 +85,7 @@ int64_t qn__user_total_add(qn__user_total *total, const qn__user_part *part, con
         return add_reals(total, part->type, values, count);
     for (int64_t i = 0; i < count; i++) {
         if (part->use == QN__USER_SUM)
-            add_integer(&total->sum, values, part->type, i);
+            qn__user_add_integer(&total->sum, values, part->type, i);
         else if (part->use == QN__USER_COUNT)
             total->count += ((const uint8_t *)values)[i] != 0;
         else if (took[i])
@@ -137,30 +137,42 @@ void qn__user_total_offer(qn__user_total *total, const qn__user_part *part, uint
 
 /* ------------------------------------------------------------------ results */
 
-/* The number of the type nearest to the exact sum, ties to even. 0: it is beyond the range. */
+/* The bits of a number of the type are its exponent less 1, then a mantissa of all its bits: so
+ * they also have the right exponent after a carry, and where the number is subnormal. */
+int qn__user_round(uint64_t bits, int place, int rest, int negative, qn__user_type type,
+                   uint64_t *value) {
+    const int narrow = type == QN__USER_F32, shift = __builtin_clzll(bits);
+    const int least = narrow ? -149 : -1074, width = narrow ? 24 : 53;
+    bits <<= shift;
+    place -= shift;
+    const int unit = place + 64 - width > least ? place + 64 - width : least, drop = unit - place;
+    uint64_t kept = drop > 63 ? 0 : bits >> drop;
+    if (drop <= 64) {
+        const uint64_t half = (uint64_t)1 << (drop - 1), lost = bits & (half * 2 - 1);
+        kept += lost > half || (lost == half && (rest || kept & 1));
+    }
+    const uint64_t infinity = (uint64_t)(narrow ? 0xFF : 0x7FF) << (width - 1);
+    const uint64_t number = ((uint64_t)(unit - least) << (width - 1)) + kept;
+    if (unit - least > 0x7FF || number >= infinity)
+        return 0;
+    const uint64_t all = number | (uint64_t)(negative != 0) << (narrow ? 31 : 63);
+    *value = all;
+    if (narrow) {
+        *value = 0;
+        memcpy(value, &(uint32_t){(uint32_t)all}, sizeof(uint32_t));
+    }
+    return 1;
+}
+
 static int round_real(qn__exact_sum *sum, qn__user_type type, uint64_t *value) {
     qn__natural natural;
-    const int sign = qn__exact_magnitude(sum, &natural), narrow = type == QN__USER_F32;
-    double rounded = 0;
-    if (sign != 0) {
-        int place, rest = 0;
-        const uint64_t bits = qn__natural_leading_bits(&natural, &place, &rest);
-        const int width = 64 - __builtin_clzll(bits), least = narrow ? -149 : -1074;
-        int unit = width + place - (narrow ? 24 : 53);
-        unit = unit < least ? least : unit;
-        const int drop = unit - place;
-        uint64_t kept = drop <= 0 ? bits : drop > 63 ? 0 : bits >> drop;
-        if (drop > 0 && drop <= 64) {
-            const uint64_t half = (uint64_t)1 << (drop - 1), lost = bits & (half * 2 - 1);
-            kept += lost > half || (lost == half && (rest || kept & 1));
-        }
-        rounded = ldexp((double)kept, drop <= 0 ? place : unit); /* exact: kept has 53 bits */
-    }
-    rounded = sign < 0 ? -rounded : rounded;
-    const float single = (float)rounded;
+    int place, rest = 0;
+    const int sign = qn__exact_magnitude(sum, &natural);
     *value = 0;
-    memcpy(value, narrow ? (const void *)&single : (const void *)&rounded, narrow ? 4 : 8);
-    return narrow ? isfinite(single) : isfinite(rounded);
+    if (sign == 0)
+        return 1;
+    const uint64_t bits = qn__natural_leading_bits(&natural, &place, &rest);
+    return qn__user_round(bits, place, rest, sign < 0, type, value);
 }
 
 static int whole_number(qn__exact_sum *sum, qn__user_type type, uint64_t *value) {

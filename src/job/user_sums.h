@@ -21,6 +21,15 @@ typedef struct qn__user_total {
 int64_t qn__user_total_add(qn__user_total *total, const qn__user_part *part, const void *values,
                            const uint8_t *took, int64_t first, int64_t count);
 
+/* Adds number i of values of int64_t or uint64_t. */
+void qn__user_add_integer(qn__exact_sum *sum, const void *values, qn__user_type type, int64_t i);
+
+/* Rounds bits * 2^place, and a smaller remainder if `rest` is 1, to a number of a real type, ties
+ * to even. `bits` is not 0; it has at least 62 bits where there is a remainder. 0: the number is
+ * beyond the range. */
+int qn__user_round(uint64_t bits, int place, int rest, int negative, qn__user_type type,
+                   uint64_t *value);
+
 /* Adds another total of the same part. */
 void qn__user_total_merge(qn__user_total *total, const qn__user_part *part, qn__user_total *other);
 

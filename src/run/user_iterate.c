@@ -3,6 +3,7 @@
 #include "base/argument.h"
 #include "base/float_state.h"
 #include "base/memory.h"
+#include "job/user_scan.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -170,16 +171,22 @@ static void place(qn_kernel *k, const places *all, uint64_t iteration) {
 
 qn_status qn__user_iterate(qn_kernel *k, qn__team *team, qn__user_total *total, qn_error *err) {
     places all = {0};
+    qn__pool *pool = NULL;
     qn_status status = make_series(k, err);
+    if (status == QN_OK && k->source.has_scan)
+        status = qn__pool_create(k->report.threads, 1, &pool, err);
     if (status == QN_OK)
         status = make_places(k, &all, err);
     for (uint64_t t = 0; t < k->iterations && status == QN_OK; t++) {
         memset(total, 0, QN__USER_PARTS * sizeof *total);
         place(k, &all, t);
         status = qn__user_job_run(&k->job, team, total, err);
+        if (status == QN_OK && pool)
+            status = qn__user_job_scan(&k->job, pool, err);
         if (status == QN_OK)
             status = add_to_series(k, t, total, err);
     }
+    qn__pool_destroy(pool);
     release_places(k, &all);
     return status;
 }

@@ -98,8 +98,8 @@ static qn_status need(const qn_kernel *k, uint32_t part, qn_error *err) {
         qn__fail(err, QN_IO, "cannot read %s, the array for \"%s\"", b->path, p->name);
     else
         qn__fail(err, QN_USAGE, "there is no array for \"%s\"", p->name);
-    qn__at(err, "%s(%s, %s) in %s", qn__user_use_word(p->use), qn__user_type_word(p->type), p->name,
-           k->name);
+    qn__at(err, "%s(%s, %s) in %s", p->scans ? "SCAN" : qn__user_use_word(p->use),
+           qn__user_type_word(p->type), p->name, k->name);
     if (p->use == QN__USER_SCALAR)
         return qn__remedy(err, err ? err->status : QN_USAGE, "add `kernel.scalar` %s=VALUE",
                           p->name);

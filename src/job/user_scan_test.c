@@ -1,0 +1,143 @@
+/* Prefix sums against the long integers of num/exact_sum.h, element by element, with one thread and
+ * with several. tests/test_kernel.py compares them with Python's integers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "job/user_scan.h"
+#include "num/philox.h"
+
+enum { COUNT = 40000 }; /* three segments */
+
+static qn__pool *pools[2];
+
+static int set_up(void **state) {
+    (void)state;
+    return qn__pool_create(1, 0, &pools[0], NULL) != QN_OK ||
+           qn__pool_create(3, 0, &pools[1], NULL) != QN_OK;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    qn__pool_destroy(pools[0]);
+    qn__pool_destroy(pools[1]);
+    return 0;
+}
+
+static double real_of(const uint32_t word[4], int low, int high) {
+    const uint64_t exponent = (uint64_t)(low + (int)(word[0] % (uint32_t)(high - low + 1)));
+    const uint64_t bits = exponent << 52 | (uint64_t)(word[1] & 0xFFFFF) << 32 | word[2] |
+                          (uint64_t)(word[3] & 1) << 63;
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* Numbers with exponent fields of a range. Every 7th takes back the one before. */
+static void check_reals(int low, int high, int narrow) {
+    static double x[COUNT], got[COUNT];
+    static float y[COUNT], gotf[COUNT];
+    static uint64_t wanted[COUNT];
+    const qn__user_part part = {.use = QN__USER_SUM, .type = narrow ? QN__USER_F32 : QN__USER_F64};
+    qn__user_total total = {.count = 0};
+    for (int i = 0; i < COUNT; i++) {
+        uint32_t word[4];
+        qn__words(3, 0, 0, (uint32_t)low, (uint64_t)i, 0, word);
+        x[i] = i % 7 == 6 ? -x[i - 1] : real_of(word, low, high);
+        y[i] = (float)x[i];
+        qn__exact_add(&total.sum, narrow ? (double)y[i] : x[i]);
+        assert_true(qn__user_total_value(&total, &part, &wanted[i]));
+    }
+    for (int k = 0; k < 2; k++) {
+        int64_t faulty = 0;
+        memcpy(got, x, sizeof x);
+        memcpy(gotf, y, sizeof y);
+        assert_int_equal(qn__user_scan(part.type, narrow ? (void *)gotf : (void *)got, COUNT,
+                                       pools[k], &faulty, NULL),
+                         QN_OK);
+        assert_int_equal(faulty, -1);
+        for (int i = 0; i < COUNT; i++)
+            if (narrow ? memcmp(&gotf[i], &wanted[i], 4) != 0 : memcmp(&got[i], &wanted[i], 8) != 0)
+                fail_msg("fields from %d to %d, threads %d, element %d", low, high, 1 + 2 * k, i);
+    }
+}
+
+static void test_reals(void **state) {
+    (void)state;
+    check_reals(1000, 1040, 0);
+    check_reals(0, 2, 0); /* subnormal sums */
+    check_reals(0, 2020, 0);
+    check_reals(1960, 2026, 0);
+    check_reals(1020, 1030, 1);
+    check_reals(0, 1130, 1);
+    check_reals(873, 900, 1); /* subnormal floats */
+}
+
+static int64_t fault_of(qn__user_type type, void *numbers, int64_t count) {
+    int64_t faulty = 0;
+    assert_int_equal(qn__user_scan(type, numbers, count, pools[1], &faulty, NULL), QN_OK);
+    return faulty;
+}
+
+static void test_faults(void **state) {
+    static double x[COUNT];
+    static int64_t n[COUNT];
+    static uint64_t u[COUNT];
+    static float f[COUNT];
+    (void)state;
+    for (int i = 0; i < COUNT; i++) {
+        x[i] = 1;
+        f[i] = 1;
+        n[i] = 1;
+        u[i] = 1;
+    }
+    x[39000] = -__builtin_inf();
+    assert_int_equal(fault_of(QN__USER_F64, x, COUNT), 39000);
+    for (int i = 0; i < COUNT; i++)
+        x[i] = 1;
+    x[20000] = x[20001] = x[20002] = 0x1.fffffffffffffp1023;
+    x[20003] = -x[20000]; /* back in the range */
+    assert_int_equal(fault_of(QN__USER_F64, x, COUNT), 20001);
+    f[30000] = f[30001] = 0x1.fffffep127f;
+    assert_int_equal(fault_of(QN__USER_F32, f, COUNT), 30001);
+    n[25000] = INT64_MAX;
+    assert_int_equal(fault_of(QN__USER_I64, n, COUNT), 25000);
+    u[16384] = UINT64_MAX - 16384; /* the first of a segment: the sum is the greatest number */
+    assert_int_equal(fault_of(QN__USER_U64, u, COUNT), 16385);
+}
+
+static void test_integers(void **state) {
+    static int64_t n[COUNT], before[COUNT];
+    int64_t sum = 0;
+    (void)state;
+    for (int i = 0; i < COUNT; i++) {
+        uint32_t word[4];
+        qn__words(5, 0, 0, 0, (uint64_t)i, 0, word);
+        before[i] = (int64_t)((uint64_t)word[0] << 29) - (sum > 0 ? INT64_MAX / 2 : 0);
+        n[i] = before[i];
+        sum += before[i];
+    }
+    for (int k = 0; k < 2; k++) {
+        int64_t faulty = 0;
+        memcpy(n, before, sizeof n);
+        assert_int_equal(qn__user_scan(QN__USER_I64, n, COUNT, pools[k], &faulty, NULL), QN_OK);
+        sum = 0;
+        for (int i = 0; i < COUNT; i++) {
+            sum += before[i];
+            assert_true(n[i] == sum);
+        }
+        assert_int_equal(faulty, -1);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reals),
+        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_integers),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
