@@ -172,6 +172,26 @@ def test_recipes(q, k, tmp_path, quern):
         k.replay()
 
 
+def test_iterations(q, tmp_path):
+    """Each iteration reads what the one before has written."""
+    k = q.Kernel(text="INDEX(i); HALO(double, u, 1, wrap); OUTPUT(double, v); NEXT(v, u); SUM(double, all);\n"
+                 "MAX(float, top); KERNEL { const double w = 0.5 * (u(-1) + u(1)); v = w; all = w; top = (float)w; }")
+    u = np.random.default_rng(2).standard_normal(50)
+    r = k.run(u=u, iterations=7, series={"all": None, "top": tmp_path / "top.npy"})
+    want, sums = u, []
+    for _ in range(7):
+        want = 0.5 * (np.roll(want, 1) + np.roll(want, -1))
+        sums.append(math.fsum(want))
+    assert (r.v == want).all() and r.all == sums[-1] and r.report.iterations == 7
+    assert r.series["all"].tolist() == sums and list(r.series) == ["all", "top"]
+    assert (r.series["top"] == np.load(tmp_path / "top.npy")).all() and r.series["top"][-1] == r.top.value
+    (tmp_path / "top.npy").unlink()
+    assert k.run(u=u).series == {} and not (tmp_path / "top.npy").exists()
+    assert [p.next for p in k.parts] == ["v", "u", None, None]
+    with pytest.raises(q.UsageError, match="v"):
+        k.run(u=u, series="v")
+
+
 def test_declarations_and_options(q, k):
     assert k.dimensions == 2 and [p.name for p in k.parts][:4] == ["a", "h", "t", "f"]
     h = k.parts[1]

@@ -137,7 +137,8 @@ class Kernel:
     @classmethod
     def from_recipe(cls, path: Path) -> "Kernel": ...
     def run(self, values: Optional[Mapping[str, Any]] = None, /, *,
-            shape: Union[int, Sequence[int], None] = None, recipe: Optional[Path] = None,
+            shape: Union[int, Sequence[int], None] = None,
+            series: Union[Sequence[str], Mapping[str, Optional[Path]]] = (), recipe: Optional[Path] = None,
             **named: Any) -> Any: ...
     def replay(self, values: Optional[Mapping[str, Any]] = None, /, **named: Any) -> Any: ...
 

@@ -16,7 +16,6 @@ from .errors import InputError, QuernError, UsageError, of
 
 _USES = {value: name[len("QN_KERNEL_"):].lower() for name, value in vars(_abi).items()
          if name.startswith("QN_KERNEL_") and name != "QN_KERNEL_DIMENSIONS"}
-_SPACE = ("input", "halo", "output")  # arrays that have the shape of the index space
 _READ = ("input", "halo", "whole")
 _OPTIONS = [name for name, _ in _abi.qn_kernel_options._fields_ if name not in ("size", "recipe")]
 
@@ -30,6 +29,7 @@ class Part(NamedTuple):
     dimensions: int  # of an array
     reach: int  # of a halo
     default: Optional[str]  # of a scalar: its value as a text; None: it needs one
+    next: Optional[str]  # of an array that NEXT pairs: the other one
 
     def __str__(self):
         more = "" if self.default is None else f", {self.default}"
@@ -51,12 +51,14 @@ class Results(collections.abc.Mapping):
     ----------
     report : SimpleNamespace
         ``items``, ``shape``, ``seconds``, ``compile_seconds``, ``cached``, ``threads``, ``compiler``.
+    series : dict
+        The arrays of ``series``: one number an iteration.
     digests : dict
-        The digest of each output that has a file, and with ``recipe`` of all.
+        The digest of each output or series that has a file, and with ``recipe`` of all.
     """
 
-    def __init__(self, values, report, digests):
-        self._values, self.report, self.digests = values, report, digests
+    def __init__(self, values, report, series, digests):
+        self._values, self.report, self.series, self.digests = values, report, series, digests
 
     def __getitem__(self, name):
         return self._values[name]
@@ -124,30 +126,36 @@ class Kernel:
         if (path is None) == (text is None):
             raise UsageError("a kernel has a file or a text", "",
                              'write Kernel("file.c") or Kernel(text="...")')
-        made = new("qn_kernel_open", _text(path)) if text is None else \
-            new("qn_kernel_read", _text(text), _text(name))
-        self._take(made, os.fsdecode(path) if text is None else name)
+        self._source = ("qn_kernel_open", _text(path)) if text is None else \
+            ("qn_kernel_read", _text(text), _text(name))
+        self._take(os.fsdecode(path) if text is None else name)
 
     @classmethod
     def from_recipe(cls, path):
         """The kernel of a recipe, with its scalars, its shape and the files of its inputs: for `replay`."""
         made = cls.__new__(cls)
-        made._take(new("qn_kernel_from_recipe", _text(path)), os.fsdecode(path))
+        made._source = ("qn_kernel_from_recipe", _text(path))
+        made._take(os.fsdecode(path))
         return made
 
-    def _take(self, address, name):
-        self._address, self._name = address, name
-        self._release = owned(self, "qn_kernel_free", address)
-        self._lock = threading.Lock()
-        self._held = {}  # what the library has the address of
+    def _take(self, name):
+        self._name, self._lock = name, threading.Lock()
+        self._open()
+        address = self._address
         self.dimensions = library().qn_kernel_dimensions(address)
         self.parts = [_part(address, i) for i in range(library().qn_kernel_parts(address))]
         self._by_name = {part.name: part for part in self.parts}
 
+    def _open(self):
+        self._address = new(*self._source)
+        self._release = owned(self, "qn_kernel_free", self._address)
+        self._held = {}  # what the library has the address of
+        self._series = ()
+
     def __repr__(self):
         return f"<quern.Kernel {self._name}: {', '.join(map(str, self.parts))}>"
 
-    def run(self, values=None, /, *, shape=None, recipe=None, **named):
+    def run(self, values=None, /, *, shape=None, series=(), recipe=None, **named):
         """Computes all items.
 
         Parameters
@@ -156,6 +164,9 @@ class Kernel:
             Values by name, for names that are also those of an option.
         shape : int or tuple of int, optional
             Lengths of the index space. By default those of the arrays.
+        series : list of str or dict, optional
+            The sums, extremes and counts of which the number of every iteration is wanted; as a dict
+            with the path of an NPY file for each, or None.
         recipe : str or path, optional
             File for the recipe, with which ``quern replay`` computes the results again.
         **named
@@ -163,7 +174,7 @@ class Kernel:
             file. An array of the declared type in C order is used where it is. Other types are
             converted where NumPy calls it safe. Arrays are broadcast to the index space.
             Of a scalar: a number. Of an output: an array to fill, or the path of a file to write.
-            Others are options of ``quern run``: ``threads``, ``devices``, ``grain`` and so on.
+            Others are options of ``quern run``: ``iterations``, ``threads``, ``devices`` and so on.
 
         Returns
         -------
@@ -185,6 +196,7 @@ class Kernel:
         """
         values, options = self._sort(values, named)
         with self._lock:
+            self._want(series)
             given = self._bind(values, shape)
             self._compute("qn_kernel_run", options, recipe)
             return self._results(given)
@@ -242,6 +254,18 @@ class Kernel:
                                      if p.use in (*_READ, "output", "scalar")))
         return values, options
 
+    def _want(self, series):
+        """Asks for series. The library keeps those of earlier runs, so it gets a new kernel then."""
+        if isinstance(series, str):
+            series = [series]
+        if self._series and self._series != tuple(series):
+            self._release()
+            self._open()
+        for name in series:
+            path = series[name] if isinstance(series, dict) else None
+            call("qn_kernel_series", self._address, _text(name), None if path is None else _text(path))
+        self._series = tuple(series)
+
     def _bind(self, values, shape):
         """Gives the library all that the run needs; returns the outputs."""
         for part in self.parts:
@@ -260,7 +284,7 @@ class Kernel:
                                      if p.use == "output" and values.get(p.name) is not None}, shape)
         for name, value in arrays.items():
             part = self._by_name[name]
-            if part.use != "whole" and not _is_path(value) and space is not None:
+            if _has_space(part) and not _is_path(value) and space is not None:
                 value = _spread(value, space, part)
             self._place(part, value)
         if space is not None:
@@ -290,7 +314,7 @@ class Kernel:
             return shape
         shapes = {}
         for name, value in {**arrays, **outputs}.items():
-            if self._by_name[name].use == "whole":
+            if not _has_space(self._by_name[name]):
                 continue
             if not _is_path(value):
                 shapes[name] = np.shape(value)
@@ -386,7 +410,7 @@ class Kernel:
         report = sized(_abi.qn_kernel_report)
         call("qn_kernel_report_get", self._address, report)
         shape = tuple(report.shape[:report.dimensions])
-        values, digests = {}, {}
+        values, series, digests = {}, {}, {}
         for part in self.parts:
             if part.use in (*_READ, "scalar"):
                 continue
@@ -394,6 +418,8 @@ class Kernel:
             call("qn_kernel_result_get", self._address, _text(part.name), r)
             if said(r.digest):
                 digests[part.name] = said(r.digest)
+            if part.name in self._series:
+                series[part.name] = _numbers(r.series, said(r.series_type), report.iterations)
             if part.use != "output":
                 values[part.name] = _value(part, r, self.dimensions)
             elif isinstance(outputs[part.name], str):
@@ -403,7 +429,7 @@ class Kernel:
         named = {name: getattr(report, name) for name, _ in report._fields_ if name not in ("size", "dimensions")}
         named.update(shape=shape, cached=bool(report.cached))
         named = {name: said(value) if isinstance(value, bytes) else value for name, value in named.items()}
-        return Results(values, SimpleNamespace(**named), digests)
+        return Results(values, SimpleNamespace(**named), series, digests)
 
 
 # Kernels whose run was left by a second Ctrl-C: the thread still uses them.
@@ -421,7 +447,18 @@ def _is_path(value):
 def _part(address, index):
     p = sized(_abi.qn_kernel_part)
     call("qn_kernel_part_get", address, index, p)
-    return Part(said(p.name), _USES[p.use], said(p.type), p.dimensions, p.reach, said(p.text))
+    return Part(said(p.name), _USES[p.use], said(p.type), p.dimensions, p.reach, said(p.text), said(p.next))
+
+
+def _has_space(part):
+    """Whether an array has the shape of the index space."""
+    return part.use != "whole" or part.next is not None
+
+
+def _numbers(address, kind, count):
+    """A copy of numbers of the library."""
+    size = np.dtype(kind).itemsize * count
+    return np.frombuffer(bytearray(C.string_at(address, size)), kind)
 
 
 def _option(struct, name, value):
