@@ -35,7 +35,9 @@ static const option run_options[] = {
      .kind = OPTION_TEXTS,
      AT(out),
      .value = "NAME=FILE",
-     .help = "NPY file to which an OUTPUT is written; can be given several times"},
+     .help =
+         "file to which an OUTPUT is written: NPY; .raw, its numbers alone; or .png, a picture of "
+         "a uint8_t OUTPUT. Can be given several times"},
     {.name = "set",
      .kind = OPTION_TEXTS,
      AT(set),
@@ -131,7 +133,9 @@ static const char *recipe_path(const run_flags *f, char path[PATH_MAX]) {
     if (f->recipe || f->out.count == 0)
         return f->recipe;
     const char *equals = strchr(f->out.at[0], '='), *file = equals ? equals + 1 : f->out.at[0];
-    const size_t size = strlen(file) - (ends_with(file, ".npy") ? 4 : 0);
+    const size_t size =
+        strlen(file) -
+        (ends_with(file, ".npy") || ends_with(file, ".png") || ends_with(file, ".raw") ? 4 : 0);
     if (size + sizeof ".recipe.json" > PATH_MAX)
         return NULL;
     snprintf(path, PATH_MAX, "%.*s.recipe.json", (int)size, file);

@@ -133,6 +133,9 @@ def test_outputs_are_filled_or_written(q, k, tmp_path):
     np.save(tmp_path / "a.npy", given["a"])
     r = k.run(a=str(tmp_path / "a.npy"), h=given["h"], t=given["t"], g=0.25)  # the shape is of the file
     assert (r.o == want(**given)).all() and r.o is not o
+    r = k.run(**given, g=0.25, low=str(tmp_path / "low.png"), o=str(tmp_path / "o.raw"))
+    assert r.low == str(tmp_path / "low.png") and (tmp_path / "low.png").read_bytes()[1:4] == b"PNG"
+    assert r.o.shape == (5, 7) and (r.o == want(**given)).all()
     for wrong in (np.zeros((5, 7), "float32"), np.zeros((7, 5)).T, np.zeros((5, 8)), [0.0] * 7, 5):
         with pytest.raises(q.QuernError) as failure:
             k.run(**given, g=0.25, o=wrong)

@@ -81,8 +81,12 @@ QN_API qn_status qn_kernel_set(qn_kernel *kernel, const char *name, const char *
 
 /* Gives an array a file. That of an input is an NPY file, which is mapped at once, and must not be
  * changed before the run has ended. That of an output is written by the run: beside its place, then
- * renamed. Fails with QN_USAGE (no such array), QN_INPUT (the file is malformed, or of another type
- * or number of dimensions), QN_IO or QN_MEMORY. */
+ * renamed. The end of its name is its format: ".raw" has the numbers alone, little-endian; ".png"
+ * is a picture of uint8 numbers, height x width (grey) or height x width x 3 or 4 (red, green,
+ * blue, opacity); all others are NPY. Outputs that would take a greater part of the memory are
+ * computed in their files, with their room on the disk reserved first. Fails with QN_USAGE (no such
+ * array), QN_INPUT (the file is malformed, or of another type or number of dimensions), QN_IO or
+ * QN_MEMORY. */
 QN_API qn_status qn_kernel_bind_file(qn_kernel *kernel, const char *name, const char *path,
                                      qn_error *err);
 

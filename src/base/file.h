@@ -29,6 +29,12 @@ qn_status qn__writer_create(const char *path, qn__writer **out, qn_error *err);
 /* The same for a file that only its owner may read and write, whatever the old one allowed. */
 qn_status qn__writer_create_private(const char *path, qn__writer **out, qn_error *err);
 qn_status qn__writer_add(qn__writer *writer, const void *bytes, size_t size, qn_error *err);
+/* Makes the whole file at once: `size` bytes of zeros, with their room on the disk, as memory that
+ * is written instead of calls of add. Its pages belong to the system's file cache, so it may be
+ * larger than memory. *memory is NULL where that is not possible: a device, a pipe, some file
+ * systems. It is the caller's, for munmap, and must be filled before the commit. Fails with QN_IO
+ * (a full disk, a limit of the size of files). */
+qn_status qn__writer_map(qn__writer *writer, size_t size, void **memory, qn_error *err);
 /* Makes commit call `may` when all is synced and only the renaming is left. If it returns 0, commit
  * fails with QN_BUSY and the old file is untouched. */
 void qn__writer_ask(qn__writer *writer, int (*may)(void *user), void *user);

@@ -80,9 +80,7 @@ static int open_temporary(qn__mapped_file *m) {
     return 0;
 }
 
-/* Without its room on the disk, a page for which there is none would end the program when it is
- * written to. Beyond the limit of a file's size a signal would. */
-static int reserve(int file, size_t bytes) {
+int qn__file_reserve(int file, size_t bytes) {
     struct rlimit limit;
     int failed = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
                          bytes > limit.rlim_cur
@@ -108,7 +106,7 @@ qn_status qn__mapped_file_create(const char *folder, size_t bytes, qn__mapped_fi
         if (!(made = open_temporary(m)) && errno != EEXIST)
             break;
     qn_status status = QN_OK;
-    if (!made || !reserve(m->file, bytes))
+    if (!made || !qn__file_reserve(m->file, bytes))
         status = qn__fail_errno(err, "write in", folder);
     if (status == QN_OK)
         status = map(m, m->file, PROT_READ | PROT_WRITE, folder, err);
@@ -123,7 +121,7 @@ qn_status qn__mapped_file_grow(qn__mapped_file *m, size_t bytes, qn_error *err) 
     qn__mapped_file old = *m;
     if (bytes <= old.size)
         return QN_OK;
-    if (!reserve(m->file, bytes))
+    if (!qn__file_reserve(m->file, bytes))
         return qn__fail_errno(err, "write", m->name);
     m->size = bytes;
     const qn_status status = map(m, m->file, PROT_READ | PROT_WRITE, m->name, err);

@@ -32,6 +32,11 @@ qn_status qn__mapped_file_publish(qn__mapped_file *file, const char *path, size_
  * the oldest file is the one that was not used for longest. */
 qn_status qn__mapped_file_open(const char *path, qn__mapped_file **out, qn_error *err);
 
+/* Makes an open file `bytes` long, with its room on the disk. Without that, a page for which there
+ * is none would end the program when it is written to; beyond the limit of a file's size a signal
+ * would. Returns 0 with errno on failure. */
+int qn__file_reserve(int file, size_t bytes);
+
 uint8_t *qn__mapped_file_bytes(const qn__mapped_file *file); /* of an open one: only to read */
 size_t qn__mapped_file_size(const qn__mapped_file *file);
 

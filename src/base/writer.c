@@ -1,6 +1,7 @@
 /* The second part of file.h: writing files atomically. */
 #include "base/file.h"
 #include "base/leftovers.h"
+#include "base/mapped_file.h"
 #include "base/memory.h"
 #include "base/unfinished.h"
 
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -113,7 +115,7 @@ static int open_temporary(qn__writer *writer) {
     qn__temporary_name(writer->name);
     writer->unfinished = qn__unfinished_add(writer->folder, writer->name);
     writer->file =
-        openat(writer->folder, writer->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+        openat(writer->folder, writer->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
                writer->is_private ? 0600 : 0666);
     if (writer->file >= 0)
         writer->lock = qn__temporary_claim(writer->folder, writer->name, writer->file);
@@ -261,6 +263,24 @@ qn_status qn__writer_add(qn__writer *writer, const void *bytes, size_t size, qn_
         memcpy(writer->buffer + writer->used, bytes, size);
         writer->used += size;
     }
+    return report(writer, err);
+}
+
+qn_status qn__writer_map(qn__writer *writer, size_t size, void **memory, qn_error *err) {
+    *memory = NULL;
+    if (!writer->target || writer->error.status != QN_OK)
+        return report(writer, err);
+    if (!qn__file_reserve(writer->file, size)) {
+        if (errno == EOPNOTSUPP || errno == EINVAL || errno == ENODEV)
+            return QN_OK;
+        qn__fail_errno(&writer->error, "write", writer->path);
+        return report(writer, err);
+    }
+    void *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, writer->file, 0);
+    if (bytes != MAP_FAILED)
+        *memory = bytes;
+    else if (ftruncate(writer->file, 0) != 0) /* it is written by add then */
+        qn__fail_errno(&writer->error, "write", writer->path);
     return report(writer, err);
 }
 

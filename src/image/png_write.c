@@ -59,7 +59,7 @@ static void put_stored(output *o, const uint8_t *bytes, size_t size) {
 static void put_file(output *o, const uint8_t *rows, size_t size, uint32_t height, uint32_t width,
                      uint32_t channels) {
     const size_t packed = 2 + size + (size + STORED_MAX - 1) / STORED_MAX * 5 + 4;
-    const uint8_t kind[] = {8, channels == 1 ? 0 : 2, 0, 0, 0};
+    const uint8_t kind[] = {8, channels == 1 ? 0 : channels == 3 ? 2 : 6, 0, 0, 0};
     put(o, "\x89PNG\r\n\x1a\n", 8);
     begin_chunk(o, HEAD_BYTES, "IHDR");
     put_word(o, width);

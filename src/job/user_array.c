@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { NPY_HEADER = 128 };
+enum { NPY_HEADER = QN__NPY_HEADER };
 #define BLOCK ((size_t)1 << 20)
 
 /* Files and digests have little-endian numbers. */
@@ -189,22 +189,27 @@ static const char *descriptor(qn__user_type type) {
     return texts[type];
 }
 
-qn_status qn__user_array_write(const qn__user_array *a, struct qn__writer *writer, qn_error *err) {
+const char *qn__user_array_header(const qn__user_array *a, char header[QN__NPY_HEADER]) {
     /* Version 1, and the length of the rest of the header. */
     static const uint8_t magic[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, NPY_HEADER - 10, 0};
-    char header[NPY_HEADER + 1], shape[80] = "";
+    char shape[80] = "";
     size_t used = 0;
     for (uint32_t d = 0; d < a->dimensions; d++)
         used += (size_t)snprintf(shape + used, sizeof shape - used, "%s%" PRIu64, d > 0 ? ", " : "",
                                  a->shape[d]);
-    memset(header, ' ', sizeof header);
+    memset(header, ' ', NPY_HEADER);
     memcpy(header, magic, sizeof magic);
     const int size = snprintf(header + 10, NPY_HEADER - 10,
                               "{'descr': '%s', 'fortran_order': False, 'shape': (%s%s), }",
                               descriptor(a->type), shape, a->dimensions == 1 ? "," : "");
     header[10 + size] = ' ';
     header[NPY_HEADER - 1] = '\n';
-    qn_status status = qn__writer_add(writer, header, NPY_HEADER, err);
+    return header;
+}
+
+qn_status qn__user_array_write_numbers(const qn__user_array *a, struct qn__writer *writer,
+                                       qn_error *err) {
+    qn_status status = QN_OK;
     const uint8_t *bytes = a->data;
     const size_t all = qn__user_array_bytes(a);
     uint8_t block[4096];
@@ -215,6 +220,13 @@ qn_status qn__user_array_write(const qn__user_array *a, struct qn__writer *write
         status = qn__writer_add(writer, BIG_ENDIAN_HOST ? block : bytes + at, some, err);
     }
     return status;
+}
+
+qn_status qn__user_array_write(const qn__user_array *a, struct qn__writer *writer, qn_error *err) {
+    char header[NPY_HEADER];
+    const qn_status status =
+        qn__writer_add(writer, qn__user_array_header(a, header), sizeof header, err);
+    return status == QN_OK ? qn__user_array_write_numbers(a, writer, err) : status;
 }
 
 /* ------------------------------------------------------------------ digests */

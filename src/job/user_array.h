@@ -29,9 +29,15 @@ qn_status qn__user_array_open(const char *path, const char *name, qn__user_array
 qn_status qn__user_array_make(qn__user_array *a, qn_error *err);
 void qn__user_array_release(qn__user_array *a);
 
-/* Writes an NPY file beside `path`, to be renamed by the writer's commit. */
+/* Writes an NPY file; or only its numbers, little-endian in C order. */
 struct qn__writer;
 qn_status qn__user_array_write(const qn__user_array *a, struct qn__writer *writer, qn_error *err);
+qn_status qn__user_array_write_numbers(const qn__user_array *a, struct qn__writer *writer,
+                                       qn_error *err);
+
+/* The first bytes of that NPY file, written to `header`, which is returned. */
+enum { QN__NPY_HEADER = 128 };
+const char *qn__user_array_header(const qn__user_array *a, char header[QN__NPY_HEADER]);
 
 /* SHA-256 of type, shape and numbers, as docs/exactness.md has it. `pool` may be NULL. */
 qn_status qn__user_array_digest(const qn__user_array *a, qn__pool *pool, char hex[65],

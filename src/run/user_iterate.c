@@ -1,4 +1,5 @@
 #include "run/user_iterate.h"
+#include "run/user_outputs.h"
 
 #include "base/argument.h"
 #include "base/float_state.h"
@@ -129,22 +130,23 @@ static qn_status add_to_series(qn_kernel *k, uint64_t iteration, qn__user_total 
 /* Outputs that the next iteration reads alternate between two places. */
 typedef struct places {
     qn__user_array spare[QN__USER_PARTS];
+    qn__mapped_file *file[QN__USER_PARTS]; /* of a spare, or NULL */
 } places;
 
 static qn_status make_places(const qn_kernel *k, places *all, qn_error *err) {
     qn_status status = QN_OK;
     for (uint32_t i = 0; i < k->source.parts && status == QN_OK && k->iterations > 1; i++)
-        if (k->source.part[i].use == QN__USER_OUTPUT && k->source.part[i].next) {
-            all->spare[i] = k->part[i].array;
-            all->spare[i].map = NULL;
-            status = qn__user_array_make(&all->spare[i], err);
-        }
+        if (k->source.part[i].use == QN__USER_OUTPUT && k->source.part[i].next)
+            status = qn__user_spare_make(&k->part[i], &all->spare[i], &all->file[i], err);
     return status;
 }
 
 static void release_places(const qn_kernel *k, places *all) {
     for (uint32_t i = 0; i < k->source.parts; i++)
-        qn__user_array_release(&all->spare[i]);
+        if (all->file[i])
+            qn__mapped_file_close(all->file[i]);
+        else
+            qn__user_array_release(&all->spare[i]);
 }
 
 /* The place of an output in an iteration: the last one writes to the output's own. */

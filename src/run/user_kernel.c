@@ -7,6 +7,7 @@
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "base/sized.h"
+#include "job/user_output.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -257,6 +258,12 @@ qn_status qn_kernel_bind_file(qn_kernel *k, const char *name, const char *path, 
             status = check_type(k, i, &array, path, err);
         if (status == QN_OK)
             status = check_dimensions(k, i, array.dimensions, path, err);
+    }
+    if (status == QN_OK && k->source.part[i].use == QN__USER_OUTPUT) {
+        array.type = k->source.part[i].type;
+        array.dimensions = k->source.dimensions;
+        status = qn__user_output_check(&array, name, path, err);
+        array = (qn__user_array){.data = NULL};
     }
     char *copy = status == QN_OK ? qn__copy_text(path, err) : NULL;
     if (!copy) {

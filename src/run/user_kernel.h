@@ -2,6 +2,7 @@
 #ifndef QN_RUN_USER_KERNEL_H
 #define QN_RUN_USER_KERNEL_H
 
+#include "base/file.h"
 #include "job/user_array.h"
 #include "job/user_compile.h"
 #include "job/user_run.h"
@@ -11,6 +12,7 @@
 typedef struct qn__user_bound {
     qn__user_array array; /* of an input or output; memory of a caller is not owned */
     char *path;           /* its file, or NULL */
+    qn__writer *writer;   /* of an output during a run that writes it: its file; not owned */
     int lent;             /* `array` is memory of a caller */
     uint64_t scalar;      /* the bytes of its value */
     int has_scalar;

@@ -1,5 +1,6 @@
 /* Running a user's kernel: shapes, the team, results, files. */
 #include "run/user_iterate.h"
+#include "run/user_outputs.h"
 
 #include "base/argument.h"
 #include "base/clock.h"
@@ -7,6 +8,7 @@
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "base/sized.h"
+#include "job/user_output.h"
 #include <quern/device.h>
 #include <stdio.h>
 #include <string.h>
@@ -158,20 +160,6 @@ static qn_status find_space(const qn_kernel *k, space *s, qn_error *err) {
 
 /* ------------------------------------------------------------------ the job */
 
-static qn_status make_outputs(qn_kernel *k, const space *s, qn_error *err) {
-    qn_status status = QN_OK;
-    for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++) {
-        qn__user_array *a = &k->part[i].array;
-        if (k->source.part[i].use != QN__USER_OUTPUT || k->part[i].lent)
-            continue;
-        qn__user_array_release(a);
-        *a = (qn__user_array){.type = k->source.part[i].type, .dimensions = k->source.dimensions};
-        memcpy(a->shape, s->shape, sizeof a->shape);
-        status = qn__user_array_make(a, err);
-    }
-    return status;
-}
-
 static void fill_job(qn_kernel *k, const space *s, uint64_t grain) {
     qn__user_job *job = &k->job;
     *job = (qn__user_job){.source = &k->source,
@@ -282,7 +270,7 @@ qn_status qn__user_kernel_compute(qn_kernel *k, const qn_kernel_options *options
     if (status == QN_OK)
         status = compile(k, err);
     if (status == QN_OK)
-        status = make_outputs(k, &s, err);
+        status = qn__user_outputs_make(k, s.shape, err);
     if (status == QN_OK) {
         fill_job(k, &s, options->grain);
         /* Threads that would have nothing to do are not made. */
@@ -315,14 +303,16 @@ static void drop_all(qn__writer **writer, uint32_t count) {
 }
 
 /* Opens all files before the work, so that a folder that is missing is known at once. */
-static qn_status open_files(const qn_kernel *k, const char *recipe, qn__writer *writer[FILES],
+static qn_status open_files(qn_kernel *k, const char *recipe, qn__writer *writer[FILES],
                             qn_error *err) {
     qn_status status = QN_OK;
     for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++)
-        if (k->source.part[i].use == QN__USER_OUTPUT && k->part[i].path)
+        if (k->source.part[i].use == QN__USER_OUTPUT && k->part[i].path) {
             status = qn__writer_create(k->part[i].path, &writer[i], err);
-        else if (k->part[i].wants_series && k->part[i].series_path)
+            k->part[i].writer = writer[i];
+        } else if (k->part[i].wants_series && k->part[i].series_path) {
             status = qn__writer_create(k->part[i].series_path, &writer[i], err);
+        }
     if (status == QN_OK && recipe)
         status = qn__writer_create(recipe, &writer[QN__USER_PARTS], err);
     return status;
@@ -334,8 +324,10 @@ static qn_status fill_files(const qn_kernel *k, qn__writer *writer[FILES], qn_er
     qn__text recipe = {0};
     for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++)
         if (writer[i])
-            status = qn__user_array_write(
-                k->part[i].wants_series ? &k->part[i].series : &k->part[i].array, writer[i], err);
+            status =
+                k->part[i].wants_series
+                    ? qn__user_array_write(&k->part[i].series, writer[i], err)
+                    : qn__user_output_write(&k->part[i].array, k->part[i].path, writer[i], err);
     if (status == QN_OK && writer[QN__USER_PARTS]) {
         qn__user_recipe_write(k, &recipe);
         status = recipe.failed
@@ -378,6 +370,7 @@ qn_status qn_kernel_run(qn_kernel *k, const qn_kernel_options *options, qn_error
     if (status == QN_OK)
         status = commit_files(writer, err);
     drop_all(writer, FILES);
+    qn__user_outputs_close(k);
     return status;
 }
 
