@@ -2,7 +2,7 @@
 #ifndef QN_JOB_USER_FAULT_H
 #define QN_JOB_USER_FAULT_H
 
-#include "job/user_run.h"
+#include "job/user_job.h"
 
 /* Beyond the bits of qn__user_grain: a value of a sum is infinite; with the part's number. */
 #define QN__USER_FAULT_INFINITE(part) ((uint64_t)1 << 63 | (part))

@@ -3,7 +3,8 @@
 #ifndef QN_JOB_USER_GRAINS_H
 #define QN_JOB_USER_GRAINS_H
 
-#include "job/user_run.h"
+#include "job/user_job.h"
+#include "job/user_sums.h"
 #include <stdatomic.h>
 
 /* The memory of one thread. */
@@ -12,12 +13,16 @@ typedef struct qn__user_thread {
     void *array[2 * QN__USER_PARTS];
     qn__user_total total[QN__USER_PARTS];
     double seconds;
+    int64_t iteration; /* that it computes */
+    int adds;          /* 1: to the totals */
     void *memory;
 } qn__user_thread;
 
 /* NULL: QN_MEMORY. */
 qn__user_thread *qn__user_thread_open(const qn__user_job *job, qn_error *err);
 void qn__user_thread_close(void *thread);
+/* For another run: no totals, the arrays of the job. */
+void qn__user_thread_begin(const qn__user_job *job, qn__user_thread *thread);
 
 /* Computes items, and adds to thread->total. Outputs are written at thread->array[part], where item
  * 0 would stand. Of an item that is not possible *faulty becomes the number, unless an earlier one

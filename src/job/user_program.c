@@ -1,7 +1,8 @@
 /* The functions and loops around a kernel's body. The body is inlined into a loop over items that
  * follow one another in the last dimension, so that a compiler can use its vectors. Where
- * neighbours are read there are three loops: over items whose neighbours all exist (inner), over
- * those whose neighbours exist in the last dimension (rim), and over the others (edge). */
+ * neighbours are read there are four loops: over items whose neighbours all exist (inner), over
+ * those whose neighbours exist in the last dimension (rim), and over those near the ends of a row,
+ * where they exist in the other dimensions (end) and where not (edge). */
 #include "job/user_program.h"
 
 #include "user_text.h"
@@ -138,7 +139,7 @@ static void write_parameters(const qn__user_source *s, qn__text *t) {
 
 /* ------------------------------------------------------------------ the loops */
 
-typedef enum loop_kind { EDGE, RIM, INNER } loop_kind;
+typedef enum loop_kind { EDGE, END, RIM, INNER } loop_kind;
 
 /* The arrays as parameters of a loop, and where they come from: compilers trust `restrict` only
  * there, and without it they do not use vectors for loops over many arrays. */
@@ -185,7 +186,7 @@ static void write_locals(const qn__user_source *s, qn__text *t) {
 }
 
 static void write_call(const qn__user_source *s, loop_kind kind, qn__text *t) {
-    qn__text_add(t, "        qn_body(&fault, %d, %d", kind == INNER, kind != EDGE);
+    qn__text_add(t, "        qn_body(&fault, %d, %d", kind == INNER || kind == END, kind >= RIM);
     if (s->has_random)
         qn__text_add(t, ", qn_draws_of(seed, (uint64_t)iteration, (uint64_t)(item + k))");
     qn__text_add(t, ", e0, i0, e1, i1, e2, i2 + k");
@@ -215,22 +216,23 @@ static void write_call(const qn__user_source *s, loop_kind kind, qn__text *t) {
     qn__text_add(t, ");\n");
 }
 
-/* `n` items from i2 on in one row: qn_edge, qn_rim or qn_inner. An edge has few items, for which
- * the checks around vectors would take longer than the items: the empty statement keeps a compiler
- * from using them. */
+/* `n` items from i2 on in one row. Near the ends of a row are few items, for which the checks
+ * around vectors would take longer than the items: the empty statement keeps a compiler from using
+ * them. */
 static void write_span(const qn__user_source *s, loop_kind kind, qn__text *t) {
-    static const char *const names[] = {"qn_edge", "qn_rim", "qn_inner"};
+    static const char *const names[] = {"qn_edge", "qn_end", "qn_rim", "qn_inner"};
     const char *name = names[kind];
+    const int few = kind < RIM && has_halo(s);
     qn__text_add(t,
-                 "static __attribute__((noinline)) uint64_t %s_loop(const struct qn_user_call *c,\n"
+                 "static %suint64_t %s_loop(const struct qn_user_call *c,\n"
                  "    int64_t i0, int64_t i1, int64_t i2, int64_t n, int64_t item, int64_t done\n"
                  "    QN_ARRAYS) {\n"
                  "    const int64_t e0 = c->extent[0], e1 = c->extent[1], e2 = c->extent[2];\n"
                  "    uint64_t fault = 0;\n",
-                 name);
+                 few ? "" : "__attribute__((noinline)) ", name);
     write_locals(s, t);
     qn__text_add(t, "    for (int64_t k = 0; k < n; k++) {\n%s",
-                 kind == EDGE && has_halo(s) ? "        __asm__ volatile(\"\");\n" : "");
+                 few ? "        __asm__ volatile(\"\");\n" : "");
     for (uint32_t i = 0; i < s->parts; i++) {
         const qn__user_part *p = &s->part[i];
         if (qn__user_use_is_result(p->use))
@@ -244,7 +246,10 @@ static void write_span(const qn__user_source *s, loop_kind kind, qn__text *t) {
         if (!qn__user_use_is_result(p->use))
             continue;
         if (qn__user_type_is_real(p->type))
-            qn__text_add(t, "        nan_%s |= -(o_%s != o_%s);\n", p->name, p->name, p->name);
+            qn__text_add(t,
+                         p->use == QN__USER_SUM ? "        nan_%s |= -!(o_%s - o_%s == 0);\n"
+                                                : "        nan_%s |= -(o_%s != o_%s);\n",
+                         p->name, p->name, p->name);
         qn__text_add(t, "        a_%s[%s + k] = o_%s;\n", p->name,
                      p->use == QN__USER_OUTPUT ? "item" : "done", p->name);
         if (is_extreme(p))
@@ -273,6 +278,7 @@ static uint32_t reach(const qn__user_source *s) {
 
 /* Cuts a row into what is near its ends and the rest. */
 static void write_row_cuts(const qn__user_source *s, qn__text *t) {
+    const char *end = s->dimensions > 1 ? "(inner ? qn_end : qn_edge)" : "qn_edge";
     qn__text_add(t, "        const int inner = 1");
     for (uint32_t d = QN__USER_DIMENSIONS - s->dimensions; d + 1 < QN__USER_DIMENSIONS; d++)
         qn__text_add(t, " && i%u >= %u && i%u < c->extent[%u] - %u", (unsigned)d,
@@ -282,13 +288,13 @@ static void write_row_cuts(const qn__user_source *s, qn__text *t) {
                  "        int64_t from = i2 < %u ? %u : i2, to = end < last ? end : last;\n"
                  "        from = from < end ? from : end;\n"
                  "        to = to > from ? to : from;\n"
-                 "        fault |= qn_edge(c, i0, i1, i2, from - i2, first + done, done);\n"
+                 "        fault |= %s(c, i0, i1, i2, from - i2, first + done, done);\n"
                  "        fault |= %s(c, i0, i1, from, to - from, first + done + from - i2,\n"
                  "                    done + from - i2);\n"
-                 "        fault |= qn_edge(c, i0, i1, to, end - to, first + done + to - i2,\n"
-                 "                         done + to - i2);\n",
-                 (unsigned)reach(s), (unsigned)reach(s), (unsigned)reach(s),
-                 s->dimensions > 1 ? "(inner ? qn_inner : qn_rim)" : "qn_inner");
+                 "        fault |= %s(c, i0, i1, to, end - to, first + done + to - i2,\n"
+                 "                    done + to - i2);\n",
+                 (unsigned)reach(s), (unsigned)reach(s), (unsigned)reach(s), end,
+                 s->dimensions > 1 ? "(inner ? qn_inner : qn_rim)" : "qn_inner", end);
 }
 
 static void write_grain(const qn__user_source *s, qn__text *t) {
@@ -296,16 +302,18 @@ static void write_grain(const qn__user_source *s, qn__text *t) {
         t, "uint64_t qn_user_grain(const struct qn_user_call *c, int64_t first, int64_t count);\n"
            "uint64_t qn_user_grain(const struct qn_user_call *c, int64_t first, int64_t count)\n"
            "{\n    uint64_t fault = 0;\n"
+           "    const int64_t row = first / c->extent[2];\n"
+           "    int64_t i0 = row / c->extent[1], i1 = row %% c->extent[1];\n"
+           "    int64_t i2 = first %% c->extent[2];\n"
            "    for (int64_t done = 0, n; done < count; done += n) {\n"
-           "        const int64_t row = (first + done) / c->extent[2];\n"
-           "        const int64_t i2 = (first + done) %% c->extent[2];\n"
-           "        const int64_t i1 = row %% c->extent[1], i0 = row / c->extent[1];\n"
            "        n = c->extent[2] - i2 < count - done ? c->extent[2] - i2 : count - done;\n");
     if (has_halo(s))
         write_row_cuts(s, t);
     else
         qn__text_add(t, "        fault |= qn_edge(c, i0, i1, i2, n, first + done, done);\n");
-    qn__text_add(t, "    }\n    return fault;\n}\n");
+    qn__text_add(t, "        i2 = 0;\n        i0 += i1 + 1 == c->extent[1];\n"
+                    "        i1 = i1 + 1 == c->extent[1] ? 0 : i1 + 1;\n"
+                    "    }\n    return fault;\n}\n");
 }
 
 /* The functions of docs/exactness.md, section 21, random numbers, and what these texts need of C.
@@ -331,8 +339,10 @@ void qn__user_program_write(const qn__user_source *source, qn__text *out) {
     qn__text_add(out, "#line 1 \"loops\"\n");
     write_arrays(source, out);
     write_span(source, EDGE, out);
-    if (has_halo(source) && source->dimensions > 1)
+    if (has_halo(source) && source->dimensions > 1) {
+        write_span(source, END, out);
         write_span(source, RIM, out);
+    }
     if (has_halo(source))
         write_span(source, INNER, out);
     write_grain(source, out);

@@ -13,15 +13,12 @@
 #include "base/memory.h"
 #include "cluster/cluster.h"
 #include "job/user_fault.h"
-#include "job/user_grains.h"
+#include "job/user_steps.h"
 #include <pthread.h>
 #include <string.h>
 
-/* Grains of a job, as many as there are items for; more if there are many ranks. */
-enum { GRAINS = 1024, OF_A_RANK = 256, MOST_ITEMS = 1 << 16, AT_ONCE = 4096 };
-#define MOST_GRAINS ((int64_t)1 << 31)
-/* Bytes of a round's outputs. */
-enum { ROUND_BYTES = 1 << 25 };
+/* Items that one process computes at once, at least. */
+enum { AT_ONCE = 4096 };
 /* The first round is this part of the grains, at least so many for each rank; a round is at most so
  * many times the one before, because the next grains may be more expensive. */
 enum { PROBE = 64, OF_A_PROBE = 4, GROWTH = 4 };
@@ -30,9 +27,9 @@ static const double LONG_ROUND = 0.5, SHORT_ROUND = 0.02;
 static const double TICK = 0.1; /* seconds between two reports of progress */
 
 /* Places of the words. Added: the nanoseconds of all threads, then the totals. Then each rank's own
- * places: its first faulty item + 1, its threads, and of each part the number of an extreme and its
- * item + 1. Then the outputs. */
-enum { FAULT, THREADS, EXTREMES };
+ * places: its first faulty item + 1, its threads, the time of its last run, and of each part the
+ * number of an extreme and its item + 1. Then the outputs. */
+enum { FAULT, THREADS, SECONDS, EXTREMES };
 typedef struct layout {
     uint64_t total[QN__USER_PARTS], ranks, of_a_rank, extreme[QN__USER_PARTS];
     uint64_t output[QN__USER_PARTS], words;
@@ -44,6 +41,7 @@ typedef struct round {
     uint32_t grains, ranks, rank; /* of the job */
     uint64_t stride;
     uint32_t from, count; /* grains of this round */
+    int64_t slowest;      /* nanoseconds of the last run, of the slowest rank */
     layout at;
     atomic_int_fast64_t faulty; /* the first item that is known to be impossible, or INT64_MAX */
     atomic_int_fast64_t done;   /* items of this process */
@@ -54,38 +52,10 @@ typedef struct round {
     qn__user_total own[QN__USER_PARTS]; /* extremes of this rank */
 } round;
 
-int64_t qn__user_job_items(const qn__user_job *job) {
-    return job->extent[0] * job->extent[1] * job->extent[2];
-}
-
 /* ------------------------------------------------------------------ grains */
 
 static int is_extreme(const qn__user_part *p) {
     return p->use == QN__USER_MIN || p->use == QN__USER_MAX;
-}
-
-static int64_t output_bytes(const qn__user_source *s) {
-    int64_t bytes = 0;
-    for (uint32_t i = 0; i < s->parts; i++)
-        if (s->part[i].use == QN__USER_OUTPUT)
-            bytes += qn__user_type_size(s->part[i].type);
-    return bytes;
-}
-
-static int64_t eights(int64_t n) { return (n + 7) / 8 * 8; }
-
-/* All ranks choose the same. The outputs of a grain fit a round. */
-int64_t qn__user_job_grain(const qn__user_job *job) {
-    const int64_t items = qn__user_job_items(job), ranks = qn_cluster_ranks(job->cluster);
-    const int64_t grains = ranks * OF_A_RANK > GRAINS ? ranks * OF_A_RANK : GRAINS;
-    int64_t grain = job->items_of_grain;
-    if (grain <= 0)
-        grain = items / grains < MOST_ITEMS ? items / grains : MOST_ITEMS;
-    const int64_t most = ROUND_BYTES / (output_bytes(job->source) + 1) / 8 * 8;
-    if (ranks > 1 && grain > most)
-        grain = most;
-    const int64_t least = items / MOST_GRAINS + 1;
-    return eights(grain > least ? grain : least);
 }
 
 static uint64_t common_divisor(uint64_t a, uint64_t b) {
@@ -165,7 +135,7 @@ static void place_outputs(const round *r, qn__user_thread *t, uint32_t k, int64_
 
 static void *open_thread(void *context, qn_error *err) {
     const round *r = context;
-    return qn__user_thread_open(r->job, err);
+    return qn__user_stepper_open(r->job, err);
 }
 
 static void note_progress(round *r, int64_t items) {
@@ -193,19 +163,20 @@ static int is_stopped(const round *r) {
 static qn_status compute_grains(void *context, void *scratch, uint32_t first, uint32_t count,
                                 int64_t *words, qn_error *err) {
     round *r = context;
-    qn__user_thread *t = scratch;
+    qn__user_stepper *stepper = scratch;
+    qn__user_thread *t = stepper->thread;
     const double begun = qn__now();
     (void)err;
     qn__float_state_set();
     const uint32_t end = r->from + first + count;
     for (uint32_t k = r->from + first, more; k < end; k += more) {
-        more = neighbours(r, end - k);
+        more = r->job->steps > 1 ? 1 : neighbours(r, end - k);
         const int64_t item = first_of(r, k), items = count_of(r, item, more);
         if (r->ranks > 1)
             place_outputs(r, t, k, words);
         else if (is_stopped(r))
             break;
-        qn__user_items(r->job, t, item, items, &r->faulty);
+        qn__user_steps(r->job, stepper, item, items, &r->faulty);
         note_progress(r, items);
     }
     t->seconds += qn__now() - begun;
@@ -216,6 +187,7 @@ static void put_totals(round *r, qn__user_thread *t, int64_t *words) {
     const qn__user_source *s = r->job->source;
     int64_t *own = words + r->at.ranks + r->rank * r->at.of_a_rank;
     words[0] += (int64_t)(t->seconds * 1e9);
+    own[SECONDS] = (int64_t)(r->job->own_seconds * 1e9);
     own[THREADS] = ++r->threads;
     if (atomic_load(&r->faulty) != INT64_MAX)
         own[FAULT] = atomic_load(&r->faulty) + 1;
@@ -236,7 +208,7 @@ static void put_totals(round *r, qn__user_thread *t, int64_t *words) {
 static void finish_thread(void *context, void *scratch, int64_t *words) {
     round *r = context;
     pthread_mutex_lock(&r->lock);
-    put_totals(r, scratch, words);
+    put_totals(r, ((const qn__user_stepper *)scratch)->thread, words);
     pthread_mutex_unlock(&r->lock);
 }
 
@@ -249,6 +221,8 @@ static int64_t take_places(round *r, const int64_t *words, qn__user_total *total
     for (uint32_t rank = 0; rank < r->ranks; rank++) {
         const int64_t *place = words + r->at.ranks + rank * r->at.of_a_rank;
         threads += place[THREADS];
+        if (place[SECONDS] > r->slowest)
+            r->slowest = place[SECONDS];
         if (place[FAULT] > 0 && place[FAULT] - 1 < faulty)
             faulty = place[FAULT] - 1;
         for (uint32_t i = 0; i < s->parts; i++) {
@@ -292,7 +266,7 @@ static qn_status run_round(round *r, qn__team *team, qn__user_total *total, qn_e
     memset(r->own, 0, sizeof r->own);
     const qn__host_job host = {.context = r,
                                .open = open_thread,
-                               .close = qn__user_thread_close,
+                               .close = qn__user_stepper_close,
                                .grains = compute_grains,
                                .finish = finish_thread,
                                .words = r->at.words,
@@ -309,11 +283,13 @@ static qn_status run_round(round *r, qn__team *team, qn__user_total *total, qn_e
 /* Grains of the next round, the same on all ranks: they follow from the job and from words. */
 static uint32_t next_count(const round *r) {
     const uint32_t left = r->grains - r->from;
-    const int64_t bytes = r->grain * output_bytes(r->job->source);
-    const int64_t room = bytes > 0 ? ROUND_BYTES / bytes : left;
+    const int64_t bytes = r->grain * qn__user_job_bytes(r->job);
+    const int64_t room = bytes > 0 ? QN__USER_ROUND_BYTES / bytes : left;
     double count = left / 2;
     if (r->ranks == 1)
         return left;
+    if (r->job->iteration > 0) /* the iterations before have shown what the ranks can do */
+        return room < 1 ? 1 : room < left ? (uint32_t)room : left;
     if (r->job->pace <= 0) {
         count =
             r->grains / PROBE > r->ranks * OF_A_PROBE ? r->grains / PROBE : r->ranks * OF_A_PROBE;
@@ -329,6 +305,8 @@ static uint32_t next_count(const round *r) {
 
 static qn_status tell_fault(const round *r, qn_error *err) {
     const int64_t item = atomic_load(&r->faulty);
+    if (r->job->steps > 1)
+        return qn__fail(err, QN_NUMERIC, "an item of one of the iterations fails");
     qn__user_thread *t = qn__user_thread_open(r->job, err);
     if (!t)
         return QN_MEMORY;
@@ -339,7 +317,7 @@ static qn_status tell_fault(const round *r, qn_error *err) {
 }
 
 static int is_last(const round *r) {
-    return r->from == r->grains && r->job->iteration + 1 >= r->job->iterations;
+    return r->from == r->grains && r->job->iteration + r->job->steps >= r->job->iterations;
 }
 
 static qn_status run_rounds(round *r, qn__team *team, qn__user_total *total, qn_error *err) {
@@ -373,6 +351,7 @@ qn_status qn__user_job_run(qn__user_job *job, qn__team *team, qn__user_total *to
     r->told = qn__now();
     atomic_init(&r->faulty, INT64_MAX);
     atomic_init(&r->done, 0);
+    const double begun = qn__now();
     qn_status status = QN_OK;
     if (pthread_mutex_init(&r->lock, NULL) != 0)
         status = qn__fail(err, QN_MEMORY, "cannot make a mutex");
@@ -380,6 +359,8 @@ qn_status qn__user_job_run(qn__user_job *job, qn__team *team, qn__user_total *to
         status = run_rounds(r, team, total, err);
         pthread_mutex_destroy(&r->lock);
     }
+    job->own_seconds = qn__now() - begun;
+    job->seconds = r->ranks > 1 ? (double)r->slowest * 1e-9 : job->own_seconds;
     qn__free(r);
     return status;
 }

@@ -5,7 +5,10 @@
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "job/user_scan.h"
+#include "job/user_steps.h"
+#include "run/user_tune.h"
 #include <inttypes.h>
+#include <pthread.h>
 #include <string.h>
 
 /* More would take longer than any machine lasts, and items times iterations fit in 128 bits. */
@@ -127,68 +130,140 @@ static qn_status add_to_series(qn_kernel *k, uint64_t iteration, qn__user_total 
 
 /* ------------------------------------------------------------------ iterations */
 
-/* Outputs that the next iteration reads alternate between two places. */
-typedef struct places {
-    qn__user_array spare[QN__USER_PARTS];
+/* What changes from one run of the job to the next. */
+typedef struct loop {
+    qn__user_array spare[QN__USER_PARTS]; /* of outputs that are carried: they alternate */
     qn__mapped_file *file[QN__USER_PARTS]; /* of a spare, or NULL */
-} places;
+    int in_spare;                         /* 1: the newest ones are there */
+    qn__pool *pool;                       /* for prefix sums; NULL: there are none */
+    qn__user_kept kept;
+    qn__user_tune tune;
+} loop;
 
-static qn_status make_places(const qn_kernel *k, places *all, qn_error *err) {
+static int is_carried(const qn_kernel *k, uint32_t part) {
+    return k->source.part[part].use == QN__USER_OUTPUT && k->source.part[part].next;
+}
+
+static qn_status open_loop(const qn_kernel *k, int threads, loop *l, qn_error *err) {
     qn_status status = QN_OK;
+    if (k->source.has_scan)
+        status = qn__pool_create(threads, 1, &l->pool, err);
+    l->tune = (qn__user_tune){.threads = threads, .grain = k->job.items_of_grain};
     for (uint32_t i = 0; i < k->source.parts && status == QN_OK && k->iterations > 1; i++)
-        if (k->source.part[i].use == QN__USER_OUTPUT && k->source.part[i].next)
-            status = qn__user_spare_make(&k->part[i], &all->spare[i], &all->file[i], err);
+        if (is_carried(k, i))
+            status = qn__user_spare_make(&k->part[i], &l->spare[i], &l->file[i], err);
     return status;
 }
 
-static void release_places(const qn_kernel *k, places *all) {
+/* The results move to where they are expected: memory of the caller and files keep their place. */
+static void settle_outputs(qn_kernel *k, loop *l) {
+    for (uint32_t i = 0; i < k->source.parts && l->in_spare; i++) {
+        if (!is_carried(k, i))
+            continue;
+        const qn__user_array newest = l->spare[i];
+        if (k->part[i].lent || k->part[i].array.map) {
+            memcpy(k->part[i].array.data, newest.data, qn__user_array_bytes(&newest));
+        } else {
+            l->spare[i] = k->part[i].array;
+            k->part[i].array = newest;
+        }
+    }
+}
+
+static void close_loop(const qn_kernel *k, loop *l) {
+    qn__user_kept_release(&l->kept);
+    pthread_mutex_destroy(&l->kept.lock);
+    qn__pool_destroy(l->pool);
     for (uint32_t i = 0; i < k->source.parts; i++)
-        if (all->file[i])
-            qn__mapped_file_close(all->file[i]);
+        if (l->file[i])
+            qn__mapped_file_close(l->file[i]);
         else
-            qn__user_array_release(&all->spare[i]);
+            qn__user_array_release(&l->spare[i]);
 }
 
-/* The place of an output in an iteration: the last one writes to the output's own. */
-static void *place_of(const qn_kernel *k, const places *all, uint32_t part, uint64_t iteration) {
-    const int own = (k->iterations - 1 - iteration) % 2 == 0;
-    return own ? k->part[part].array.data : all->spare[part].data;
-}
-
-/* Sets the arrays of an iteration. */
-static void place(qn_kernel *k, const places *all, uint64_t iteration) {
+/* Sets the arrays of the next run: it reads the newest state and writes the other places. */
+static void connect(qn_kernel *k, const loop *l, uint64_t iteration) {
     qn__user_job *job = &k->job;
     for (uint32_t i = 0; i < k->source.parts; i++) {
-        const qn__user_part *p = &k->source.part[i];
-        if (p->use != QN__USER_OUTPUT || !p->next)
+        if (!is_carried(k, i))
             continue;
-        const uint32_t input = p->next - 1;
-        job->array[i] = place_of(k, all, i, iteration);
-        job->array[input] =
-            iteration == 0 ? k->part[input].array.data : place_of(k, all, i, iteration - 1);
+        const uint32_t input = k->source.part[i].next - 1;
+        const int to_spare = iteration > 0 && !l->in_spare;
+        job->array[i] = to_spare ? l->spare[i].data : k->part[i].array.data;
+        job->array[input] = iteration == 0 ? k->part[input].array.data
+                            : to_spare     ? k->part[i].array.data
+                                           : l->spare[i].data;
     }
     job->iteration = (int64_t)iteration;
     job->iterations = (int64_t)k->iterations;
 }
 
-qn_status qn__user_iterate(qn_kernel *k, qn__team *team, qn__user_total *total, qn_error *err) {
-    places all = {0};
-    qn__pool *pool = NULL;
-    qn_status status = make_series(k, err);
-    if (status == QN_OK && k->source.has_scan)
-        status = qn__pool_create(k->report.threads, 1, &pool, err);
-    if (status == QN_OK)
-        status = make_places(k, &all, err);
-    for (uint64_t t = 0; t < k->iterations && status == QN_OK; t++) {
+static int has_series(const qn_kernel *k) {
+    for (uint32_t i = 0; i < k->source.parts; i++)
+        if (k->part[i].wants_series)
+            return 1;
+    return 0;
+}
+
+static qn_status run_job(qn_kernel *k, const loop *l, qn__team *team, qn__user_total *total,
+                         qn_error *err) {
+    const qn_status status = qn__user_job_run(&k->job, team, total, err);
+    return status == QN_OK && l->pool ? qn__user_job_scan(&k->job, l->pool, err) : status;
+}
+
+/* An item of several iterations fails: one by one they tell which. */
+static qn_status find_fault(qn_kernel *k, loop *l, qn__team *team, qn__user_total *total,
+                            qn_error *err) {
+    const uint64_t first = (uint64_t)k->job.iteration, steps = (uint64_t)k->job.steps;
+    qn_status status = QN_OK;
+    k->job.steps = 1;
+    for (uint64_t t = first; t < first + steps && status == QN_OK; t++) {
+        connect(k, l, t);
+        status = run_job(k, l, team, total, err);
+        l->in_spare = t > 0 && !l->in_spare;
+    }
+    return status == QN_OK ? qn__fail(err, QN_NUMERIC, "several iterations fail, but not each")
+                           : status;
+}
+
+static qn_status run_loop(qn_kernel *k, loop *l, qn__team *team, qn__user_total *total,
+                          qn_error *err) {
+    qn__user_job *job = &k->job;
+    const int series = has_series(k);
+    qn_status status = QN_OK;
+    job->kept = &l->kept;
+    for (uint64_t t = 0; t < k->iterations && status == QN_OK; t += (uint64_t)job->steps) {
         memset(total, 0, QN__USER_PARTS * sizeof *total);
-        place(k, &all, t);
-        status = qn__user_job_run(&k->job, team, total, err);
-        if (status == QN_OK && pool)
-            status = qn__user_job_scan(&k->job, pool, err);
-        if (status == QN_OK)
+        connect(k, l, t);
+        qn__user_tune_next(&l->tune, job, series ? 1 : (int64_t)(k->iterations - t));
+        job->without_totals = !series && t + (uint64_t)job->steps < k->iterations;
+        status = run_job(k, l, team, total, err);
+        if (status == QN_NUMERIC && job->steps > 1)
+            return find_fault(k, l, team, total, err);
+        qn__user_tune_done(&l->tune, job);
+        l->in_spare = t > 0 && !l->in_spare;
+        if (status == QN_OK && series)
             status = add_to_series(k, t, total, err);
     }
-    qn__pool_destroy(pool);
-    release_places(k, &all);
+    return status;
+}
+
+qn_status qn__user_iterate(qn_kernel *k, qn__team *team, qn__user_total *total, qn_error *err) {
+    loop *l = qn__alloc(1, sizeof *l, err);
+    if (!l)
+        return QN_MEMORY;
+    if (pthread_mutex_init(&l->kept.lock, NULL) != 0) {
+        qn__free(l);
+        return qn__fail(err, QN_MEMORY, "cannot make a mutex");
+    }
+    qn_status status = make_series(k, err);
+    if (status == QN_OK)
+        status = open_loop(k, k->report.threads, l, err);
+    if (status == QN_OK)
+        status = run_loop(k, l, team, total, err);
+    if (status == QN_OK)
+        settle_outputs(k, l);
+    close_loop(k, l);
+    qn__free(l);
     return status;
 }

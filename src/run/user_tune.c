@@ -1,0 +1,101 @@
+#include "run/user_tune.h"
+
+#include "job/user_steps.h"
+#include <unistd.h>
+
+/* Runs of a trial: the first one fills caches, and among ranks a time is known one run late. */
+enum { TRIAL = 3, STEPS_MAX = 64 };
+/* Parts of the rows for each thread where one iteration is computed at a time: they take different
+ * times. And rows for each row that is computed twice, at least. */
+enum { PARTS = 8, ROWS_OF_TWICE = 4 };
+static const double BETTER = 0.97; /* more iterations at once have to be worth it */
+
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Bytes of the cache that a thread may fill. */
+static int64_t cache_bytes(int threads) {
+    long bytes = -1;
+#ifdef _SC_LEVEL3_CACHE_SIZE
+    bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+#endif
+    if (bytes <= 0)
+        return 1 << 20;
+    return smaller(bytes, 1 << 25) / 2 / threads;
+}
+
+/* Bytes of the arrays for one row. Outputs that are carried have three places. */
+static int64_t row_bytes(const qn__user_job *job) {
+    const qn__user_source *s = job->source;
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < s->parts; i++)
+        if (s->part[i].use == QN__USER_OUTPUT)
+            bytes += (s->part[i].next ? 3 : 1) * (int64_t)qn__user_type_size(s->part[i].type);
+        else if (s->part[i].use != QN__USER_WHOLE && s->part[i].use < QN__USER_OUTPUT &&
+                 !s->part[i].next)
+            bytes += (int64_t)qn__user_type_size(s->part[i].type);
+    return bytes * (qn__user_job_items(job) / qn__user_job_rows(job));
+}
+
+/* Rows of a thread's range for so many iterations at once; 0: there are too few rows. */
+static int64_t rows_of(const qn__user_tune *tune, const qn__user_job *job, int64_t steps) {
+    int everywhere;
+    const int64_t rows = qn__user_job_rows(job), row = qn__user_job_items(job) / rows;
+    const int64_t twice = (steps - 1) * qn__user_reach(job->source, &everywhere);
+    const int64_t ranks = qn_cluster_ranks(job->cluster);
+    const int64_t threads = ranks > 1 ? ranks * PARTS : tune->threads;
+    int64_t own = rows / (threads * PARTS) + 1;
+    if (tune->grain > 0)
+        own = tune->grain / row + (tune->grain % row > 0);
+    else if (steps > 1 && ranks > 1)
+        own = (rows + threads - 1) / threads;
+    else if (steps > 1) {
+        const int64_t fits = cache_bytes(tune->threads) / (row_bytes(job) + 1) - 2 * twice;
+        const int64_t parts = fits > 0 ? (rows + fits - 1) / fits : rows;
+        own = (rows + parts - 1) / parts;
+        const int64_t even = (parts + threads - 1) / threads * threads;
+        own = (rows + even - 1) / even;
+    }
+    return steps == 1 || own >= ROWS_OF_TWICE * twice || own >= rows ? own : 0;
+}
+
+void qn__user_tune_next(qn__user_tune *tune, qn__user_job *job, int64_t most) {
+    const int64_t row = qn__user_job_items(job) / qn__user_job_rows(job);
+    int everywhere;
+    qn__user_reach(job->source, &everywhere);
+    job->steps = job->steps > 0 ? job->steps : 1;
+    if (everywhere || !job->source->has_next || job->source->has_scan || job->iterations == 1)
+        return;
+    if (tune->best == 0)
+        tune->best = 1;
+    int64_t steps = tune->settled || tune->seconds <= 0 ? tune->best : 2 * tune->best;
+    if (steps > 1 && (steps > STEPS_MAX || rows_of(tune, job, steps) == 0)) {
+        tune->settled = 1;
+        steps = tune->best;
+    }
+    steps = smaller(steps, most);
+    const int64_t rows = rows_of(tune, job, steps);
+    const int64_t grain = steps == 1 && tune->grain > 0 ? tune->grain : rows * row;
+    if (steps != job->steps || grain != job->items_of_grain)
+        job->pace = 0;
+    job->steps = steps;
+    job->items_of_grain = grain;
+}
+
+void qn__user_tune_done(qn__user_tune *tune, qn__user_job *job) {
+    const double each = job->seconds / (double)job->steps;
+    const int64_t wanted = tune->seconds <= 0 ? 1 : 2 * tune->best;
+    if (tune->settled || job->steps != wanted) /* the last iterations may be fewer */
+        return;
+    if (tune->runs++ == 0)
+        return;
+    tune->trial = tune->runs == 2 || each < tune->trial ? each : tune->trial;
+    if (tune->runs < TRIAL)
+        return;
+    tune->runs = 0;
+    if (tune->seconds <= 0 || tune->trial < BETTER * tune->seconds) {
+        tune->seconds = tune->trial;
+        tune->best = job->steps;
+    } else {
+        tune->settled = 1;
+    }
+}
