@@ -10,6 +10,7 @@ static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
 
 static _Atomic(qn_train *) watched;
+static _Atomic(qn_kernel *) watched_kernel;
 static _Atomic(const char *) answer;
 static atomic_int heard, exit_code = EXIT_INTERRUPTED;
 static _Atomic(const char *) own_file, own_folder;
@@ -30,15 +31,17 @@ _Noreturn static void end_now(void) {
     _exit(atomic_load(&exit_code));
 }
 
-/* qn_train_stop and qn_files_abandon are documented as async-signal-safe. */
+/* qn_train_stop, qn_kernel_stop and qn_files_abandon are documented as async-signal-safe. */
 static void on_signal(int number) {
     qn_train *train = atomic_load(&watched);
+    qn_kernel *kernel = atomic_load(&watched_kernel);
     int before = atomic_fetch_add(&heard, 1);
-    if (train && before > 0 && (number == SIGUSR1 || number == SIGUSR2))
+    if ((train || kernel) && before > 0 && (number == SIGUSR1 || number == SIGUSR2))
         return;
-    if (!train || before > 0)
+    if ((!train && !kernel) || before > 0)
         end_now();
     qn_train_stop(train);
+    qn_kernel_stop(kernel);
     const char *text = atomic_load(&answer);
     if (text)
         say(text);
@@ -61,9 +64,15 @@ void interrupt_watch(qn_train *train, const char *text) {
     atomic_store(&watched, train);
 }
 
+void interrupt_watch_kernel(qn_kernel *kernel, const char *text) {
+    atomic_store(&answer, text);
+    atomic_store(&watched_kernel, kernel);
+}
+
 int interrupt_conclude(int code) {
     atomic_store(&exit_code, code);
     interrupt_watch(NULL, NULL);
+    interrupt_watch_kernel(NULL, NULL);
     return code;
 }
 

@@ -5,6 +5,7 @@
 #ifndef APP_INTERRUPT_H
 #define APP_INTERRUPT_H
 
+#include <quern/kernel.h>
 #include <quern/train.h>
 
 /* Called first: from now on an interruption ends the program cleanly. */
@@ -13,6 +14,9 @@ void interrupt_start(void);
 /* From now on an interruption stops `train`; NULL: it ends the program. `text` confirms the request
  * on stderr, NULL: nothing does. It stays the caller's, and valid. */
 void interrupt_watch(qn_train *train, const char *text);
+
+/* The same for a kernel that runs among ranks, which stop together. */
+void interrupt_watch_kernel(qn_kernel *kernel, const char *text);
 
 /* The results are written and reported, and the output is flushed: from now on an interruption ends
  * the program with `code`, because 130 would ask the user to repeat what is done. Returns `code`.

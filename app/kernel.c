@@ -4,6 +4,7 @@
 #include "format.h"
 #include "jsonline.h"
 #include "message.h"
+#include "ranks.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -142,28 +143,44 @@ int kernel_is_recipe(const char *path) {
     return read && first == '{';
 }
 
-static int replay(qn_kernel *kernel, const kernel_replay *f) {
-    qn_kernel_options o;
-    qn_error err;
-    qn_kernel_options_init(&o);
-    o.threads = (int)f->threads;
-    o.devices = f->devices;
-    const qn_status status = qn_kernel_replay(kernel, &o, &err);
-    if (status != QN_OK)
-        return message_error(&err);
-    if (!f->quiet || f->json)
-        kernel_print(kernel, f->json, f->recipe);
-    if (!f->json)
-        printf("replay: identical, %s\n", f->recipe);
+/* What is printed; any rank may have to do it. */
+typedef struct ending {
+    const kernel_replay *f;
+    const qn_kernel *kernel;
+} ending;
+
+static int print_replay(void *user) {
+    const ending *e = user;
+    if (!e->f->quiet || e->f->json)
+        kernel_print(e->kernel, e->f->json, e->f->recipe);
+    if (!e->f->json)
+        printf("replay: identical, %s\n", e->f->recipe);
     return EXIT_DONE;
 }
 
-int kernel_replay_run(const kernel_replay *f) {
+static int replay(qn_kernel *kernel, const kernel_replay *f) {
+    const qn_compute over = {.size = sizeof over, .cluster = ranks_cluster()};
+    ending e = {f, kernel};
+    qn_kernel_options o;
+    qn_error err = {0};
+    qn_kernel_options_init(&o);
+    o.threads = (int)f->threads;
+    o.devices = f->devices;
+    o.compute = &over;
+    const qn_status status = qn_kernel_replay(kernel, &o, &err);
+    return status == QN_OK ? ranks_conclude(&err, print_replay, &e) : ranks_failed(&err);
+}
+
+int kernel_replay_run(const kernel_replay *f, int code) {
     qn_kernel *kernel = NULL;
+    const qn_agreement same = {sizeof same, "the command", "replay of a kernel",
+                               "start all ranks with the same command"};
     qn_error err;
-    if (qn_kernel_from_recipe(f->recipe, &kernel, &err) != QN_OK)
-        return message_error(&err);
-    int code = kernel_each(kernel, "in", f->in, qn_kernel_bind_file);
+    if (code < 0 && qn_kernel_from_recipe(f->recipe, &kernel, &err) != QN_OK)
+        code = message_error(&err);
+    if (code < 0)
+        code = kernel_each(kernel, "in", f->in, qn_kernel_bind_file);
+    code = ranks_agree(code, &same, 1, 0);
     if (code < 0)
         code = replay(kernel, f);
     qn_kernel_free(kernel);

@@ -16,13 +16,14 @@ void kernel_print(const qn_kernel *kernel, int json, const char *recipe);
 /* 1: the file is the recipe of a kernel, or meant to be: JSON. */
 int kernel_is_recipe(const char *path);
 
-/* quern replay for a recipe. Returns the exit code. */
+/* quern replay for a recipe, by all ranks. `code`: -1, or that of an earlier error. Returns the
+ * exit code. */
 typedef struct kernel_replay {
     const char *recipe, *devices;
     uint64_t threads;
     const text_list *in;
     int quiet, json;
 } kernel_replay;
-int kernel_replay_run(const kernel_replay *f);
+int kernel_replay_run(const kernel_replay *f, int code);
 
 #endif

@@ -13,6 +13,11 @@
 #define AT(member) .place = offsetof(ranks_flags, member)
 
 const option ranks_options[] = {
+    {.name = "data-from-rank0",
+     .kind = OPTION_FLAG,
+     AT(data_from_rank0),
+     .help = "only rank 0 reads the files; it sends them to the others",
+     .fallback = "each machine reads its own"},
     {.name = "meet",
      .kind = OPTION_TEXT,
      AT(rendezvous),
@@ -56,11 +61,6 @@ const option ranks_options[] = {
      .value = "SECONDS",
      .help = "a rank that is silent for this long counts as failed; the others continue without it",
      .field = "cluster.rank_timeout"},
-    {.name = "data-from-rank0",
-     .kind = OPTION_FLAG,
-     AT(data_from_rank0),
-     .help = "only rank 0 reads the files; it sends them to the others",
-     .fallback = "each machine reads its own"},
     {.name = "alone",
      .kind = OPTION_FLAG,
      AT(alone),
@@ -110,19 +110,6 @@ static int is_launched(void) {
         if (getenv(signs[i]))
             return 1;
     return 0;
-}
-
-int ranks_refuse(const char *name) {
-    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        const char *size = getenv(sizes[i]);
-        uint64_t count = 0;
-        if (size && read_count(size, &count) && count > 1)
-            return message_usage(
-                "start it once, without mpirun or srun",
-                "quern %s runs in one process, and a launcher has started %s of it", name, size);
-    }
-    return -1;
 }
 
 /* Refuses options that need several ranks. */

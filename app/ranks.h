@@ -23,15 +23,14 @@ typedef struct ranks_flags {
 
 /* Rows for the tables of commands that run over ranks; they fill a ranks_flags. */
 extern const option ranks_options[];
+/* The rows without the first one, --data-from-rank0: of commands whose ranks read files on their
+ * own. */
+#define RANKS_OPTIONS_ALONE (ranks_options + 1)
 #define RANKS_HEADING "Several processes (mpirun and srun need none of these)"
 
 /* Parses these options among all the words of a command line and joins the other ranks, unless help
  * is requested. Returns -1, or an exit code after a message. */
 int ranks_join(int argc, char **argv);
-
-/* For a command of one process that writes files: an exit code after a message when a launcher has
- * started several processes of it, each of which would do all of the work; else -1. */
-int ranks_refuse(const char *name);
 
 /* NULL in a single process. */
 qn_cluster *ranks_cluster(void);

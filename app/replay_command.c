@@ -336,12 +336,12 @@ static int check_paths(const replay_flags *f, const char *path) {
 static int check_of_kernel(const command *self, const arguments *given) {
     static const char *const ours[] = {"in", "devices", "threads", "quiet", "json"};
     option_row row;
-    if (ranks_cluster())
-        return message_usage("start it as a single process", "a kernel runs on one machine");
     for (int i = 0; options_row(self->options, i, &row); i++) {
         int known = !options_given(self, given, row.option->name);
         for (size_t k = 0; k < sizeof ours / sizeof *ours; k++)
             known |= strcmp(row.option->name, ours[k]) == 0;
+        for (const option *o = RANKS_OPTIONS_ALONE; o->name; o++)
+            known |= strcmp(row.option->name, o->name) == 0;
         if (!known)
             return message_usage("leave it out", "--%s does nothing for the recipe of a kernel",
                                  row.option->name);
@@ -356,8 +356,7 @@ static int replay_kernel(const command *self, const replay_flags *f, const argum
                               .in = &f->in,
                               .quiet = f->quiet,
                               .json = f->json};
-    const int code = check_of_kernel(self, given);
-    return code < 0 ? kernel_replay_run(&of) : code;
+    return kernel_replay_run(&of, check_of_kernel(self, given));
 }
 
 static int run(const command *self, int argc, char **argv) {

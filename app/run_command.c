@@ -2,6 +2,7 @@
 
 #include "command.h"
 #include "format.h"
+#include "interrupt.h"
 #include "kernel.h"
 #include "message.h"
 #include "ranks.h"
@@ -14,6 +15,7 @@ typedef struct run_flags {
     const char *kernel, *shape, *recipe, *devices;
     text_list in, out, set, series;
     uint64_t threads, grain, iterations, seed;
+    ranks_flags ranks;
     int quiet, json;
 } run_flags;
 
@@ -104,6 +106,7 @@ static const option run_options[] = {
      .high = UINT32_MAX,
      .help = "items that a core takes at once",
      .fallback = "by their number"},
+    {.heading = RANKS_HEADING, .more = RANKS_OPTIONS_ALONE, AT(ranks)},
     {.name = NULL}};
 
 /* ------------------------------------------------------------------ the command line */
@@ -142,7 +145,7 @@ static const char *recipe_path(const run_flags *f, char path[PATH_MAX]) {
     return path;
 }
 
-enum { MOST_LISTS = 3, MOST_FILES = MOST_LISTS * MOST_TEXTS + 4 };
+enum { MOST_LISTS = 3, MOST_FILES = MOST_LISTS * MOST_TEXTS + 5 };
 
 typedef struct files {
     qn_file at[MOST_FILES];
@@ -177,6 +180,7 @@ static int check_files(const run_flags *f, const char *recipe) {
     add_list(&all, "out", &f->out, QN_FILE_WRITE);
     add_list(&all, "series", &f->series, QN_FILE_WRITE);
     add(&all, "--recipe", recipe, QN_FILE_WRITE);
+    add(&all, "--key-file", f->ranks.key_file, QN_FILE_READ);
     return qn_files_check(all.at, all.count, &err) == QN_OK ? -1 : message_error(&err);
 }
 
@@ -218,23 +222,48 @@ static int check_uses(const run_flags *f, qn_kernel *kernel) {
     return -1;
 }
 
-static int compute(const run_flags *f, qn_kernel *kernel, const char *recipe) {
-    qn_kernel_options o;
+/* What is printed; any rank may have to do it. */
+typedef struct ending {
+    const run_flags *f;
+    const qn_kernel *kernel;
+    const char *recipe;
+} ending;
+
+static int print_all(void *user) {
+    const ending *e = user;
     qn_kernel_report r = {.size = sizeof r};
-    qn_error err;
+    if (qn_kernel_report_get(e->kernel, &r, NULL) == QN_OK && *r.note)
+        message_note("note: %s", r.note);
+    if (!e->f->quiet || e->f->json)
+        kernel_print(e->kernel, e->f->json, e->recipe);
+    return EXIT_DONE;
+}
+
+static const char stopping[] = "\nstopping all ranks; once more ends this one at once\n";
+
+/* A process alone is ended by an interruption: all that it leaves is memory. */
+static qn_status compute_among(const qn_kernel_options *o, qn_kernel *kernel, qn_error *err) {
+    if (ranks_cluster())
+        interrupt_watch_kernel(kernel, ranks_is_writer() ? stopping : NULL);
+    const qn_status status = qn_kernel_run(kernel, o, err);
+    interrupt_watch_kernel(NULL, NULL);
+    return status;
+}
+
+static int compute(const run_flags *f, qn_kernel *kernel, const char *recipe) {
+    const qn_compute over = {.size = sizeof over, .cluster = ranks_cluster()};
+    ending e = {f, kernel, recipe};
+    qn_kernel_options o;
+    qn_error err = {0};
     qn_kernel_options_init(&o);
     o.threads = (int)f->threads;
     o.devices = f->devices;
     o.grain = f->grain;
     o.recipe = recipe;
     o.iterations = f->iterations;
-    if (qn_kernel_run(kernel, &o, &err) != QN_OK)
-        return message_error(&err);
-    if (qn_kernel_report_get(kernel, &r, NULL) == QN_OK && *r.note)
-        message_note("note: %s", r.note);
-    if (!f->quiet || f->json)
-        kernel_print(kernel, f->json, recipe);
-    return EXIT_DONE;
+    o.compute = &over;
+    return compute_among(&o, kernel, &err) == QN_OK ? ranks_conclude(&err, print_all, &e)
+                                                    : ranks_failed(&err);
 }
 
 static int check_flags(const run_flags *f) {
@@ -247,44 +276,57 @@ static int check_flags(const run_flags *f) {
     return -1;
 }
 
+/* Opens the kernel and gives it its arrays and numbers. */
+static int open_kernel(const command *self, const run_flags *f, const arguments *given,
+                       const char *recipe, qn_kernel **kernel) {
+    qn_error err;
+    int code = check_flags(f);
+    if (code < 0)
+        code = check_files(f, recipe);
+    if (code < 0 && qn_kernel_open(f->kernel, kernel, &err) != QN_OK)
+        code = message_error(&err);
+    if (code < 0)
+        code = check_uses(f, *kernel);
+    if (code < 0)
+        code = bind(f, *kernel);
+    if (code < 0 && options_given(self, given, "seed"))
+        code = set_seed(*kernel, f->seed);
+    return code;
+}
+
 static int run(const command *self, int argc, char **argv) {
     static char path[PATH_MAX];
     run_flags f = {0};
     arguments given;
     qn_kernel *kernel = NULL;
-    qn_error err;
-    int code = options_read(self, argc - 2, argv + 2, &f, &given);
+    const char *recipe = NULL;
+    const qn_agreement same = {sizeof same, "the command", self->name,
+                               "start all ranks with the same command"};
+    int code = ranks_join(argc - 2, argv + 2);
     if (code >= 0)
         return code;
-    message_setup(self->name, f.quiet, f.json);
-    code = ranks_refuse(self->name);
-    if (code < 0)
-        code = check_flags(&f);
-    const char *recipe = recipe_path(&f, path);
-    if (code < 0)
-        code = check_files(&f, recipe);
-    if (code < 0 && qn_kernel_open(f.kernel, &kernel, &err) != QN_OK)
-        code = message_error(&err);
-    if (code < 0)
-        code = check_uses(&f, kernel);
-    if (code < 0)
-        code = bind(&f, kernel);
-    if (code < 0 && options_given(self, &given, "seed"))
-        code = set_seed(kernel, f.seed);
+    code = options_read(self, argc - 2, argv + 2, &f, &given);
+    if (code < 0) {
+        message_setup(self->name, f.quiet, f.json);
+        recipe = recipe_path(&f, path);
+        code = open_kernel(self, &f, &given, recipe, &kernel);
+    }
+    code = ranks_agree(code, &same, 1, 0);
     if (code < 0)
         code = compute(&f, kernel, recipe);
     qn_kernel_free(kernel);
-    return code;
+    return ranks_leave(code);
 }
 
 const command run_command = {
     .name = "run",
-    .summary = "run a kernel of your own over arrays, on all cores",
+    .summary = "run a kernel of your own over arrays, on all cores and machines",
     .usage = "quern run --kernel FILE.c [--in NAME=FILE] [--out NAME=FILE] [options]",
     .about =
         "Computes a kernel, a function of an index in C, for all items of its arrays. The "
         "results depend on the kernel's text, the inputs and the scalars alone: not on the number "
-        "of cores, the compiler or its options. A recipe is written beside the results; quern "
+        "of cores or machines, the compiler or its options. A recipe is written beside the "
+        "results; quern "
         "replay computes them again from it and compares. The system's C compiler (CC, cc, gcc "
         "or clang) compiles each kernel once.",
     .options = run_options,

@@ -466,14 +466,6 @@ def test_refused_texts(run, tmp_path):
     assert "UTF-8" in run(None, status=1).stderr
 
 
-def test_no_launcher(run, tmp_path):
-    """Each of its processes would compute all and write the same files."""
-    for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"):
-        done = run("INDEX(i);\nOUTPUT(float, o);\nKERNEL { o = 1; }\n", "--out", "o=o.npy", "--shape", "3",
-                   status=2, env={name: "2"})
-        assert "without mpirun or srun" in done.stderr and not (tmp_path / "o.npy").exists()
-
-
 def test_interrupted(quern, tmp_path):
     """Ctrl-C while the compiler runs leaves no file and no folder."""
     slow, temporary = tmp_path / "slow-cc", tmp_path / "temporary"

@@ -18,6 +18,7 @@
 #ifndef QUERN_KERNEL_H
 #define QUERN_KERNEL_H
 
+#include <quern/device.h>
 #include <quern/export.h>
 #include <quern/status.h>
 #include <stddef.h>
@@ -123,6 +124,10 @@ typedef struct qn_kernel_options {
     uint64_t iterations; /* at most 2^48; 0: 1. After each one the outputs that the text pairs by
                             NEXT become what the next one reads. Results are those of the last one.
                             A replay has those of its recipe. */
+    /* The CPU and the other ranks; NULL: this process alone. Of it `threads`, `devices` and
+     * `cluster` count; `threads` and `devices` above replace those of it unless they are 0 or
+     * NULL. */
+    const qn_compute *compute;
 } qn_kernel_options;
 
 /* Sets `size`, and every other member to its default. */
@@ -130,6 +135,11 @@ QN_API void qn_kernel_options_init(qn_kernel_options *options);
 
 /* Compiles the kernel, unless the user's cache folder has it, and computes all items. `options` may
  * be NULL. Files are written when all is computed.
+ *
+ * Among ranks the call is collective: all have the same text, scalars, shape, inputs and options,
+ * which they compare first, and names of files that may differ. They divide the items by measured
+ * speed, and compute those of a rank that dies. Every rank gets all results, in memory of its own.
+ * The lowest rank that is alive writes the files. All wait for that, and all fail where one does.
  *
  * Fails with QN_USAGE (something is not bound, shapes differ, options), QN_UNSUPPORTED (no C
  * compiler, one that computes wrongly, another device), QN_NUMERIC (NaN in a result, an infinity in

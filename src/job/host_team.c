@@ -48,7 +48,7 @@ qn_status qn__host_team_close(qn__team *team, const qn_compute *compute, qn_stat
     if (status == QN_DEVICE && qn__cluster_withdraw(compute->cluster))
         qn__remedy(err, QN_DEVICE, "the other ranks continue without this one");
     else if (status != QN_OK && status != QN_CLUSTER && status != QN_DEVICE &&
-             status != QN_NUMERIC && compute->cluster)
+             status != QN_NUMERIC && status != QN_INTERRUPTED && compute->cluster)
         qn__cluster_fail(compute->cluster, err);
     qn__team_destroy(team);
     return status;

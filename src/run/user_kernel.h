@@ -42,7 +42,9 @@ struct qn_kernel {
     uint64_t iterations; /* of the last run, or of the recipe */
     int is_recipe;       /* it came from a recipe */
     int has_run;
-    atomic_int stop; /* qn_kernel_stop was called during this run */
+    atomic_int stop;               /* qn_kernel_stop was called during this run */
+    _Atomic(qn_cluster *) cluster; /* of this run; NULL: none */
+    qn_compute compute;            /* devices and ranks of this run */
     qn_kernel_report report;
     qn__user_job job; /* of the last run */
 };
@@ -53,10 +55,11 @@ uint32_t qn__user_part_named(const qn_kernel *kernel, const char *name);
 /* Makes a kernel of a text, which is copied. */
 qn_status qn__user_kernel_make(const char *text, const char *name, qn_kernel **out, qn_error *err);
 
-/* Runs it. With `digests` those of all arrays are computed. Outputs without a place get memory of
- * their own. Writes no file. */
+/* Runs it, with the devices and ranks of kernel->compute. With `digests` those of all arrays are
+ * computed. Outputs without a place get memory of their own. Writes no file. `status` is the result
+ * of this rank's checks so far, with `err` (not NULL) filled if it is not QN_OK. */
 qn_status qn__user_kernel_compute(qn_kernel *kernel, const qn_kernel_options *options, int digests,
-                                  qn_error *err);
+                                  qn_status status, qn_error *err);
 
 /* The recipe of the last run as a JSON text. */
 void qn__user_recipe_write(const qn_kernel *kernel, qn__text *out);

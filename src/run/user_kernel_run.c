@@ -1,6 +1,7 @@
 /* Running a user's kernel: shapes, the team, results, files. */
 #include "run/user_iterate.h"
 #include "run/user_outputs.h"
+#include "run/user_ranks.h"
 
 #include "base/argument.h"
 #include "base/clock.h"
@@ -9,6 +10,8 @@
 #include "base/memory.h"
 #include "base/sized.h"
 #include "job/user_output.h"
+#include "cluster/cluster.h"
+#include "job/host_team.h"
 #include <quern/device.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,16 +24,16 @@ void qn_kernel_options_init(qn_kernel_options *options) {
         *options = (qn_kernel_options){.size = sizeof *options};
 }
 
-/* "cpu" or "cpu:N". */
-static qn_status read_devices(const qn_kernel_options *o, int *threads, qn_error *err) {
-    const char *devices = o->devices ? o->devices : "auto";
+/* "cpu" or "cpu:N"; the number of threads becomes that of `compute`. */
+static qn_status read_devices(qn_compute *compute, qn_error *err) {
+    const char *devices = compute->devices ? compute->devices : "auto";
     uint64_t n = 0;
-    *threads = o->threads > 0 ? o->threads : qn__cores();
+    compute->devices = NULL;
     if (strcmp(devices, "auto") == 0 || strcmp(devices, "cpu") == 0)
         return QN_OK;
     if (strncmp(devices, "cpu:", 4) == 0 && qn__parse_u64(devices + 4, strlen(devices + 4), &n) &&
         n >= 1 && n <= 4096) {
-        *threads = (int)n;
+        compute->threads = (int)n;
         return QN_OK;
     }
     qn__fail(err, QN_UNSUPPORTED, "kernels do not run on \"%s\", only on the CPU", devices);
@@ -38,9 +41,9 @@ static qn_status read_devices(const qn_kernel_options *o, int *threads, qn_error
     return qn__remedy(err, QN_UNSUPPORTED, "write cpu, or cpu:4 for four of its cores");
 }
 
-static qn_status check_options(const qn_kernel_options *o, int *threads, qn_error *err) {
-    if (o->threads < 0 || o->threads > 4096) {
-        qn__fail(err, QN_USAGE, "a kernel cannot run on %d threads", o->threads);
+static qn_status check_options(const qn_kernel_options *o, qn_compute *compute, qn_error *err) {
+    if (compute->threads < 0 || compute->threads > 4096) {
+        qn__fail(err, QN_USAGE, "a kernel cannot run on %d threads", compute->threads);
         qn__at(err, "`kernel.threads`");
         return qn__remedy(err, QN_USAGE, "give 1 to 4096, or 0 for every core");
     }
@@ -49,7 +52,25 @@ static qn_status check_options(const qn_kernel_options *o, int *threads, qn_erro
         qn__at(err, "`kernel.grain`");
         return qn__remedy(err, QN_USAGE, "leave it out");
     }
-    return read_devices(o, threads, err);
+    return read_devices(compute, err);
+}
+
+/* Copies the options, and what they say of devices and ranks. */
+static qn_status take_options(const char *function, const qn_kernel_options *options,
+                              qn_kernel_options *own, qn_kernel *k, qn_error *err) {
+    const qn__sized what = {function, "options", "qn_kernel_options", sizeof *own};
+    qn_kernel_options_init(own);
+    qn_status status = options ? qn__sized_take(&what, options, own, err) : QN_OK;
+    if (status == QN_OK)
+        status = qn__host_team_compute(function, own->compute, own->threads, &k->compute, err);
+    if (status != QN_OK)
+        return status;
+    if (own->devices)
+        k->compute.devices = own->devices;
+    if (qn_cluster_ranks(k->compute.cluster) < 2)
+        k->compute.cluster = NULL;
+    atomic_store(&k->cluster, k->compute.cluster);
+    return QN_OK;
 }
 
 /* ------------------------------------------------------------------ shapes */
@@ -166,7 +187,8 @@ static void fill_job(qn_kernel *k, const space *s, uint64_t grain) {
                           .grain = k->code.grain,
                           .items_of_grain = (int64_t)grain,
                           .stop = &k->stop,
-                          .seed = k->seed};
+                          .seed = k->seed,
+                          .cluster = k->compute.cluster};
     const uint32_t skip = QN_KERNEL_DIMENSIONS - k->source.dimensions;
     for (uint32_t d = 0; d < QN_KERNEL_DIMENSIONS; d++)
         job->extent[d] = d < skip ? 1 : (int64_t)s->shape[d - skip];
@@ -205,41 +227,76 @@ static qn_status take_results(qn_kernel *k, qn__user_total *total, qn_error *err
     return QN_OK;
 }
 
-static qn_status digest_all(qn_kernel *k, qn__pool *pool, qn_error *err) {
+static int is_input(qn__user_use use) { return use < QN__USER_OUTPUT; }
+
+static qn_status digest_inputs(qn_kernel *k, qn__pool *pool, qn_error *err) {
     qn_status status = QN_OK;
     for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++)
-        if (k->source.part[i].use <= QN__USER_OUTPUT)
+        if (is_input(k->source.part[i].use))
+            status = qn__user_array_digest(&k->part[i].array, pool, k->part[i].digest, err);
+    return status;
+}
+
+static qn_status digest_results(qn_kernel *k, qn__pool *pool, qn_error *err) {
+    qn_status status = QN_OK;
+    for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++)
+        if (k->source.part[i].use == QN__USER_OUTPUT)
             status = qn__user_array_digest(&k->part[i].array, pool, k->part[i].digest, err);
         else if (k->part[i].wants_series)
             status = qn__user_array_digest(&k->part[i].series, pool, k->part[i].series_digest, err);
     return status;
 }
 
-static qn_status digest_arrays(qn_kernel *k, int threads, qn_error *err) {
+static qn_status digest(qn_kernel *k, int inputs, int results, qn_error *err) {
     qn__pool *pool;
+    const int threads = k->compute.threads ? k->compute.threads : qn__cores();
     qn_status status = qn__pool_create(threads, 1, &pool, err);
-    if (status == QN_OK)
-        status = digest_all(k, pool, err);
+    if (status == QN_OK && inputs)
+        status = digest_inputs(k, pool, err);
+    if (status == QN_OK && results)
+        status = digest_results(k, pool, err);
     qn__pool_destroy(pool);
     return status;
 }
 
-/* The team's threads have ended when it returns. */
-static qn_status run_on(qn_kernel *k, const qn_compute *compute, qn_error *err) {
-    qn__team *team = NULL;
+/* The threads of this process. */
+static int threads_of(qn__team *team) {
+    uint32_t count;
+    double rate;
+    int threads = 0;
+    const qn_worker_report *worker = qn__team_report(team, 1, &count, &rate);
+    for (uint32_t i = 0; i < count; i++)
+        threads += worker[i].cores;
+    return threads;
+}
+
+static qn_status run_on(qn_kernel *k, qn__team *team, qn_error *err) {
     qn__user_total *total = qn__alloc(QN__USER_PARTS, sizeof *total, err);
     if (!total)
         return QN_MEMORY;
-    qn_status status = qn__team_create(NULL, compute, NULL, 0, &team, err);
+    k->report.threads = threads_of(team);
     const double begin = qn__now();
-    if (status == QN_OK)
-        status = qn__user_iterate(k, team, total, err);
+    qn_status status = qn__user_iterate(k, team, total, err);
     k->report.seconds = qn__now() - begin;
     if (status == QN_OK)
         status = take_results(k, total, err);
-    qn__team_destroy(team);
     qn__free(total);
     return status;
+}
+
+/* The ranks have compared the digests of the inputs before. */
+static qn_status run_with_team(qn_kernel *k, int digests, qn_error *err) {
+    qn_compute compute = k->compute;
+    qn__team *team = NULL;
+    /* Threads that would have nothing to do are not made. */
+    if (!compute.cluster && qn__user_job_items(&k->job) <= qn__user_job_grain(&k->job))
+        compute.threads = 1;
+    qn_status status = qn__team_create(NULL, &compute, NULL, 0, &team, err);
+    if (status == QN_OK)
+        status = run_on(k, team, err);
+    if (status == QN_OK && digests)
+        status = digest(k, !compute.cluster, 1, err);
+    return qn__host_team_close(team, &compute, status, err);
 }
 
 static qn_status compile(qn_kernel *k, qn_error *err) {
@@ -252,14 +309,21 @@ static qn_status compile(qn_kernel *k, qn_error *err) {
     return status;
 }
 
-qn_status qn__user_kernel_compute(qn_kernel *k, const qn_kernel_options *options, int digests,
-                                  qn_error *err) {
-    int threads = 1;
+static void fill_report(qn_kernel *k) {
+    const uint32_t skip = QN_KERNEL_DIMENSIONS - k->source.dimensions;
+    for (uint32_t d = skip; d < QN_KERNEL_DIMENSIONS; d++)
+        k->report.shape[d - skip] = (uint64_t)k->job.extent[d];
+    k->report.items = (uint64_t)qn__user_job_items(&k->job);
+    k->report.iterations = k->iterations;
+    k->report.cached = k->code.cached;
+    k->report.compiler = k->code.compiler;
+    k->report.note = k->code.note;
+}
+
+/* All that can fail before the work. */
+static qn_status prepare(qn_kernel *k, const qn_kernel_options *options, qn_error *err) {
     space s;
-    k->has_run = 0;
-    atomic_store(&k->stop, 0);
-    k->report = (qn_kernel_report){.size = sizeof k->report, .dimensions = k->source.dimensions};
-    qn_status status = check_options(options, &threads, err);
+    qn_status status = check_options(options, &k->compute, err);
     if (status == QN_OK)
         status =
             qn__user_iterations_set(k, k->is_recipe ? k->iterations : options->iterations, err);
@@ -271,23 +335,23 @@ qn_status qn__user_kernel_compute(qn_kernel *k, const qn_kernel_options *options
         status = compile(k, err);
     if (status == QN_OK)
         status = qn__user_outputs_make(k, s.shape, err);
-    if (status == QN_OK) {
-        fill_job(k, &s, options->grain);
-        /* Threads that would have nothing to do are not made. */
-        const qn_compute compute = {
-            .size = sizeof compute,
-            .threads = qn__user_job_items(&k->job) <= qn__user_job_grain(&k->job) ? 1 : threads};
-        memcpy(k->report.shape, s.shape, sizeof k->report.shape);
-        k->report.items = (uint64_t)qn__user_job_items(&k->job);
-        k->report.iterations = k->iterations;
-        k->report.threads = compute.threads;
-        k->report.cached = k->code.cached;
-        k->report.compiler = k->code.compiler;
-        k->report.note = k->code.note;
-        status = run_on(k, &compute, err);
-    }
-    if (status == QN_OK && digests)
-        status = digest_arrays(k, threads, err);
+    if (status != QN_OK)
+        return status;
+    fill_job(k, &s, options->grain);
+    fill_report(k);
+    return k->compute.cluster ? digest(k, 1, 0, err) : QN_OK;
+}
+
+qn_status qn__user_kernel_compute(qn_kernel *k, const qn_kernel_options *options, int digests,
+                                  qn_status status, qn_error *err) {
+    k->has_run = 0;
+    atomic_store(&k->stop, 0);
+    k->report = (qn_kernel_report){.size = sizeof k->report, .dimensions = k->source.dimensions};
+    if (status == QN_OK)
+        status = prepare(k, options, err);
+    status = qn__user_agree(k, options, digests, status, err);
+    if (status == QN_OK)
+        status = run_with_team(k, digests, err);
     k->has_run = status == QN_OK;
     return status;
 }
@@ -348,35 +412,57 @@ static qn_status commit_files(qn__writer *writer[FILES], qn_error *err) {
     return status;
 }
 
-static qn_status take_options(const char *function, const qn_kernel_options *options,
-                              qn_kernel_options *own, qn_error *err) {
-    const qn__sized what = {function, "options", "qn_kernel_options", sizeof *own};
-    qn_kernel_options_init(own);
-    return options ? qn__sized_take(&what, options, own, err) : QN_OK;
+/* The files of a run, as its writer has them. */
+typedef struct ending {
+    qn_kernel *k;
+    const char *recipe;
+    int open; /* 1: the files are open; an earlier writer may have died */
+    qn__writer *writer[FILES];
+} ending;
+
+static qn_status open_ending(ending *e, qn_error *err) {
+    e->open = 1;
+    return open_files(e->k, e->recipe, e->writer, err);
+}
+
+static qn_status write_files(void *context, qn_error *err) {
+    ending *e = context;
+    qn_cluster *cluster = e->k->compute.cluster;
+    qn_status status = e->open ? QN_OK : open_ending(e, err);
+    for (uint32_t i = 0; i < FILES && cluster; i++)
+        if (e->writer[i])
+            qn__writer_ask(e->writer[i], qn__cluster_may_write, cluster);
+    if (status == QN_OK)
+        status = fill_files(e->k, e->writer, err);
+    return status == QN_OK ? commit_files(e->writer, err) : status;
 }
 
 qn_status qn_kernel_run(qn_kernel *k, const qn_kernel_options *options, qn_error *err) {
     QN__OWN_FLOATS;
     QN__NEED_AS(k, "kernel", err);
     qn_kernel_options own;
-    qn__writer *writer[FILES] = {NULL};
-    qn_status status = take_options(__func__, options, &own, err);
+    qn_error unwanted;
+    err = err ? err : &unwanted;
+    qn_status status = take_options(__func__, options, &own, k, err);
+    if (status != QN_OK)
+        return status;
+    ending e = {.k = k, .recipe = own.recipe};
+    if (qn_cluster_is_writer(k->compute.cluster))
+        status = open_ending(&e, err);
+    status = qn__user_kernel_compute(k, &own, own.recipe != NULL, status, err);
     if (status == QN_OK)
-        status = open_files(k, own.recipe, writer, err);
-    if (status == QN_OK)
-        status = qn__user_kernel_compute(k, &own, own.recipe != NULL, err);
-    if (status == QN_OK)
-        status = fill_files(k, writer, err);
-    if (status == QN_OK)
-        status = commit_files(writer, err);
-    drop_all(writer, FILES);
+        status = qn__user_write(k->compute.cluster, write_files, &e, err);
+    drop_all(e.writer, FILES);
     qn__user_outputs_close(k);
+    atomic_store(&k->cluster, NULL);
     return status;
 }
 
 void qn_kernel_stop(qn_kernel *k) {
-    if (k)
-        atomic_store(&k->stop, 1);
+    if (!k)
+        return;
+    atomic_store(&k->stop, 1);
+    qn_cluster_stop(atomic_load(&k->cluster));
 }
 
 /* ------------------------------------------------------------------ after the run */
@@ -484,14 +570,17 @@ qn_status qn_kernel_replay(qn_kernel *k, const qn_kernel_options *options, qn_er
     QN__OWN_FLOATS;
     QN__NEED_AS(k, "kernel", err);
     qn_kernel_options own;
-    qn_status status = take_options(__func__, options, &own, err);
-    if (status == QN_OK && !k->is_recipe) {
+    qn_error unwanted;
+    err = err ? err : &unwanted;
+    qn_status status = take_options(__func__, options, &own, k, err);
+    if (status != QN_OK)
+        return status;
+    if (!k->is_recipe) {
         qn__fail(err, QN_USAGE, "the kernel was not opened from a recipe");
         return qn__remedy(err, QN_USAGE, "open it with qn_kernel_from_recipe");
     }
-    if (status == QN_OK)
-        status = check_inputs(k, err);
-    if (status == QN_OK)
-        status = qn__user_kernel_compute(k, &own, 1, err);
+    status = check_inputs(k, err);
+    status = qn__user_kernel_compute(k, &own, 1, status, err);
+    atomic_store(&k->cluster, NULL);
     return status == QN_OK ? compare(k, err) : status;
 }

@@ -1,0 +1,151 @@
+"""`quern run` over ranks: the bytes of one process, whichever rank dies; one message for all."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import numpy
+import pytest
+
+import launch
+import ranks
+
+if not (shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")):
+    pytest.skip("no C compiler", allow_module_level=True)
+
+FILES = ["bytes.npy", "wide.npy", "r.json"]
+# One text for all, because a compiler takes its time. `work` makes items expensive, `bad` is one
+# that divides by zero.
+KERNEL = """#include <quern/kernel_file.h>
+INDEX(y, x); INPUT(float, a); HALO(int16_t, h, 1, wrap); SCALAR(int, work, 0); SCALAR(int64_t, bad, -1);
+OUTPUT(int8_t, bytes); OUTPUT(double, wide); SUM(double, all); MIN(float, least); MAX(int, most);
+COUNT(odd);
+KERNEL {
+    double s = a;
+    for (int k = 0; k < (y < 20 ? work : 0); k++) s = s * 0.999 + 1;
+    bytes = (int8_t)(h(-1, 1) + h(1, -1)); wide = s; all = s * 1e200; least = a;
+    if (x % 3 == 1) most = (int)(y * x % 1000 / (x + 100 * y != bad));
+    odd = h(0, 0) % 2;
+}
+"""
+WORDS = ["run", "--kernel", "k.c", "--in", "a=a.npy", "--in", "h=h.npy", "--out", "bytes=bytes.npy",
+         "--out", "wide=wide.npy", "--recipe", "r.json", "--threads", 1]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory, quern):
+    """A folder with kernel, inputs and what one process writes from them; words add to a command."""
+    folder = tmp_path_factory.mktemp("ranks")
+    draw = numpy.random.default_rng(2)
+    (folder / "k.c").write_text(KERNEL)
+    numpy.save(folder / "a.npy", draw.standard_normal((91, 100)).astype("float32"))
+    numpy.save(folder / "h.npy", draw.integers(-9999, 9999, (91, 100)).astype("int16"))
+    (folder / "cc").write_text('#!/bin/sh\nexec cc "$@" -O1\n')
+    (folder / "cc").chmod(0o755)
+    env = launch.clean_environment(QUERN_CACHE=str(folder / "cache"), CC=str(folder / "cc"))
+    return folder, env
+
+
+def alone(quern, place, *words):
+    folder, env = place
+    subprocess.run([quern, *map(str, [*WORDS, *words])], cwd=folder, env=env, check=True,
+                   capture_output=True)
+    return files(folder)
+
+
+def files(folder):
+    found = [(folder / name).read_bytes() for name in FILES]
+    for name in FILES:
+        (folder / name).unlink()
+    return found
+
+
+def nothing_is_left(folder):
+    return not [name for name in os.listdir(folder) if name in FILES or name.startswith(".quern")]
+
+
+def run(quern, place, count, *words, **more):
+    folder, env = place
+    return ranks.run(quern, count, *WORDS, *words, cwd=folder, env=env, **more)
+
+
+@pytest.mark.parametrize("count, words", [(2, []), (3, ["--grain", 100])])
+def test_same_bytes(quern, place, count, words):
+    wanted = alone(quern, place)
+    done = run(quern, place, count, *words)
+    assert files(place[0]) == wanted
+    assert "9,100 items" in done[0][1] and [out for _, out, _ in done[1:]] == [""] * (count - 1)
+
+
+def test_replay(quern, place):
+    folder, env = place
+    run(quern, place, 2)
+    done = ranks.run(quern, 2, "replay", "r.json", cwd=folder, env=env)
+    assert done[0][1].endswith("replay: identical, r.json\n") and done[1][1] == ""
+    files(folder)
+
+
+@pytest.mark.parametrize("launcher", list(launch.MPIS))
+def test_mpirun(quern, place, launcher):
+    launch.need(launcher)
+    folder, env = place
+    mpi = launch.MPIS[launcher]
+    wanted = alone(quern, place)
+    done = subprocess.run([mpi["program"], *mpi["crowded"], "-n", "2", quern, *map(str, WORDS)],
+                          cwd=folder, env=env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert files(folder) == wanted and done.stdout.count("9,100 items") == 1
+
+
+def test_differences(quern, place):
+    """The first thing that differs; a fault that all ranks find; a folder that one lacks."""
+    folder, env = place
+    numpy.save(folder / "g.npy", numpy.ones((91, 100), "int16"))
+    for own, status, what in (({1: ["--set", "work=3"]}, 1, "the scalars: work=3, bad=-1, not work=0, bad=-1"),
+                              ({1: ["--iterations", 2]}, 2, "has no NEXT")):
+        done = run(quern, place, 2, own=own, status=status)
+        assert what in done[0][2] and "rank 1" in done[0][2]
+    at = WORDS.index("h=h.npy")
+    done = ranks.run(quern, 2, *WORDS[:at - 1], *WORDS[at + 1:], cwd=folder, env=env, status=1,
+                     own={0: ["--in", "h=h.npy"], 1: ["--in", "h=g.npy"]})
+    assert 'in the input "h": ' in done[0][2] and nothing_is_left(folder)
+    done = run(quern, place, 3, "--set", "bad=4322", status=1)
+    assert "item (43, 22)" in done[0][2] and [err for _, _, err in done[1:]] == ["", ""]
+    done = run(quern, place, 2, own={0: ["--series", "all=no/folder/s.npy"],
+                                     1: ["--series", "all=no/folder/s.npy"]}, status=1)
+    assert "no/folder" in done[0][2] and nothing_is_left(folder)
+
+
+def started(quern, place, count, *words):
+    folder, env = place
+    return ranks.Ranks(quern, count, *WORDS, "--set", "work=80000", *words, cwd=folder, env=env)
+
+
+@pytest.fixture(scope="module")
+def slow(quern, place):
+    """The bytes of a run that takes a while: a second of processor time."""
+    return alone(quern, place, "--set", "work=80000")
+
+
+@pytest.mark.parametrize("dies", [[0], [1], [0, 2]])
+def test_deaths(quern, place, slow, dies):
+    with started(quern, place, len(dies) + 2) as run:
+        time.sleep(0.2)
+        for rank in dies:
+            run.rank[rank].kill()
+        done = run.wait()
+    assert [code for code, _, _ in done] == [-9 if r in dies else 0 for r in range(len(dies) + 2)]
+    assert files(place[0]) == slow
+    out = "".join(out for _, out, _ in done)
+    assert out.count("9,100 items") == 1
+
+
+def test_interrupted(quern, place, slow):
+    with started(quern, place, 3) as run:
+        time.sleep(0.2)
+        run.rank[1].send_signal(signal.SIGINT)
+        done = run.wait()
+    assert [code for code, _, _ in done] == [130] * 3, done
+    assert "stopped" in done[0][2] and nothing_is_left(place[0])
