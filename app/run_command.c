@@ -320,7 +320,7 @@ static int run(const command *self, int argc, char **argv) {
 
 const command run_command = {
     .name = "run",
-    .summary = "run a kernel of your own over arrays, on all cores and machines",
+    .summary = "run a kernel of your own over arrays",
     .usage = "quern run --kernel FILE.c [--in NAME=FILE] [--out NAME=FILE] [options]",
     .about =
         "Computes a kernel, a function of an index in C, for all items of its arrays. The "
