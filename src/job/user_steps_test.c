@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "job/user_run.h"
 #include "job/user_steps.h"
 
 enum { A, B, A_NEW, B_NEW, SEEN, SUM, COUNT, PARTS, MOST = 4096, ITERATIONS = 12 };
