@@ -267,7 +267,8 @@ def same_bytes(out, name):
     assert hashlib.sha256(out.read_bytes()).hexdigest() == recipes.table()[name]
 
 
-@pytest.mark.parametrize("plan", ["", "gpu=1,divide=0,atomics=0,memory=64"])
+# The second device has other capabilities, for which PoCL compiles all kernels once more.
+@pytest.mark.parametrize("plan", ["", pytest.param("gpu=1,divide=0,atomics=0,memory=64", marks=machine.LONG)])
 def test_a_device_alone(run_quern, fake, files, tmp_path, plan):
     """The kernels for processors, and those for GPUs on one that lacks everything that they can do
     without. One after the other: the second finds what was compiled for the first."""

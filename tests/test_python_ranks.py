@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import launch
+import machine
 import python_package
 import ranks
 
@@ -45,7 +46,9 @@ def environment(**more):
     return launch.clean_environment(PYTHONPATH=str(python_package.folder()), **more)
 
 
-@pytest.mark.parametrize("launcher", list(launch.MPIS))
+# test_cluster.py has each launcher; here the package under one of them is enough.
+@pytest.mark.parametrize("launcher", [name if name == "openmpi5" else pytest.param(name, marks=machine.LONG)
+                                      for name in launch.MPIS])
 def test_mpirun(alone, tmp_path, launcher):
     launch.need(launcher)
     mpi = launch.MPIS[launcher]
