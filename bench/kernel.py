@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Kernels of users beside the same loop in C with OpenMP, in one run: mandelbrot and black_scholes.
+"""Kernels of users beside the same loop in C with OpenMP, in one run: mandelbrot, black_scholes and
+smith_waterman.
 
     bench/kernel.py [build/quern] [--threads 2] [--repeats 7]
 
 Results are compared first. The peer is gcc -O3 -march=native -fopenmp, with dynamic schedule for
-mandelbrot, its time is that of the loop alone. Quern's is that of its report, the checks of each item
+mandelbrot and smith_waterman, its time is that of the loop alone. Quern's is that of its report, the checks of each item
 included. Both are the median of repeats that alternate.
 """
 
@@ -13,6 +14,7 @@ import json
 import os
 import statistics
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -101,6 +103,57 @@ int main(int argc, char **argv) {
 """
 
 
+SEQUENCES = r"""
+#define max(a, b) ((a) > (b) ? (a) : (b))
+static void *read_bytes(const char *path, long size) {
+    char *x = malloc(size);
+    FILE *f = fopen(path, "rb");
+    if (!f || fread(x, 1, size, f) != (size_t)size)
+        exit(1);
+    fclose(f);
+    return x;
+}
+int main(int argc, char **argv) {
+    const long n = atol(argv[1]), all = atol(argv[2]), columns = atol(argv[3]);
+    const uint8_t *letters = read_bytes("letters.raw", all), *query = read_bytes("query.raw", columns);
+    const int64_t *start = read_bytes("start.raw", 8 * n), *size = read_bytes("size.raw", 8 * n);
+    int32_t *score = calloc(n, 4);
+    const int open = 11, extend = 1;
+    if (columns > 512)
+        return 1;
+    const double begin = now();
+#pragma omp parallel for schedule(dynamic, 16)
+    for (long s = 0; s < n; s++) {
+        int letter[512], h[512] = {0}, before[512] = {0}, e[512] = {0}, t[512];
+        int most = 0;
+        for (int j = 0; j < columns; j++)
+            letter[j] = query[j];
+        for (int64_t i = start[s]; i < start[s] + size[s]; i++) {
+            const int row = 24 * letters[i];
+            for (int j = 0; j < columns; j++) {
+                e[j] = max(e[j], h[j] - open) - extend;
+                t[j] = max(max(0, before[j] + BLOSUM62[row + letter[j]]), e[j]);
+                most = max(most, t[j]);
+            }
+            int f = 0, last = 0;
+            for (int j = 0; j < columns; j++) {
+                before[j] = last;
+                last = max(t[j], f);
+                h[j] = last;
+                f = max(f, t[j] - open) - extend;
+            }
+        }
+        score[s] = most;
+    }
+    printf("%.9f\n", now() - begin);
+    FILE *f = fopen("score.raw", "wb");
+    fwrite(score, 4, n, f);
+    fclose(f);
+    return 0;
+}
+"""
+
+
 def build(folder, name, text, *flags):
     (folder / f"{name}.c").write_text(text)
     subprocess.run([CC, "-O3", "-march=native", "-fopenmp", *flags, "-w", f"{name}.c", "-o", name, "-lm"],
@@ -128,7 +181,7 @@ def compare(title, args, ours, theirs):
     own = statistics.median(times["quern"])
     for name, all_of in times.items():
         middle = statistics.median(all_of)
-        print(f"{title:14} {name:34} {1e3 * middle:9.2f} ms  {min(all_of) * 1e3:9.2f} to {max(all_of) * 1e3:9.2f}"
+        print(f"{title:15} {name:34} {1e3 * middle:9.2f} ms  {min(all_of) * 1e3:9.2f} to {max(all_of) * 1e3:9.2f}"
               f"  quern is {middle / own:5.2f} times as fast")
 
 
@@ -170,6 +223,31 @@ def options(folder, args):
     compare("black_scholes", args, lambda: quern(folder, args, *words), {"gcc with glibc's functions": theirs})
 
 
+def sequences(folder, args):
+    """5,000 proteins and a query of 142 letters: 253 million cells."""
+    words = ["proteins.fasta", "query.fasta"]
+    script = [sys.executable, ROOT / "examples" / "smith_waterman.py"]
+    subprocess.run([*script, "make", *words, "--sequences", "5000"], cwd=folder, check=True)
+    subprocess.run([*script, "arrays", *words], cwd=folder, check=True)
+    names = ["letters", "start", "size", "query"]
+    arrays = {name: numpy.load(folder / f"{name}.npy") for name in names}
+    for name, array in arrays.items():
+        array.tofile(folder / f"{name}.raw")
+    kernel = ROOT / "examples" / "kernels" / "smith_waterman.c"
+    text = kernel.read_text()
+    table = text[text.index("static const int BLOSUM62"):]
+    build(folder, "sequences", MAIN + table[:table.index("};") + 2] + SEQUENCES)
+    def ours():
+        return quern(folder, args, "--kernel", kernel, "--out", "score=score.npy",
+                     *[word for name in names for word in ("--in", f"{name}={name}.npy")])
+    def theirs():
+        return peer(folder, args, "./sequences", *[len(arrays[name]) for name in ("start", "letters", "query")])
+    ours()
+    theirs()
+    assert (numpy.load(folder / "score.npy") == numpy.fromfile(folder / "score.raw", "int32")).all()
+    compare("smith_waterman", args, ours, {"gcc": theirs})
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("quern", nargs="?", default=ROOT / "build" / "quern", type=Path)
@@ -180,6 +258,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         mandelbrot(Path(folder), args)
         options(Path(folder), args)
+        sequences(Path(folder), args)
 
 
 if __name__ == "__main__":
