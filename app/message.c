@@ -25,7 +25,11 @@ void message_setup(const char *name, int quiet, int json) {
 
 void message_rank(const char *name) { voice.rank = name; }
 
-void message_hold(qn_error *slot) { voice.held = slot; }
+qn_error *message_hold(qn_error *slot) {
+    qn_error *before = voice.held;
+    voice.held = slot;
+    return before;
+}
 
 int message_exit_code(qn_status status) {
     switch (status) {

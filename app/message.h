@@ -15,8 +15,8 @@ void message_setup(const char *name, int quiet, int json);
 void message_rank(const char *name);
 
 /* While `slot` is not NULL errors are stored there, not printed: the ranks of a run first agree on
- * one. The latest replaces earlier ones. */
-void message_hold(qn_error *slot);
+ * one. The latest replaces earlier ones. Returns the slot before. */
+qn_error *message_hold(qn_error *slot);
 
 /* Prints `err` and returns the exit code for its status. */
 int message_error(const qn_error *err);

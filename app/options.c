@@ -315,6 +315,21 @@ int options_picked(const option *table, const options_set *given, const char *na
     return 0;
 }
 
+int options_find(const command *self, const char *name, option_row *row) {
+    for (int i = 0; options_row(self->options, i, row); i++)
+        if (strcmp(row->option->name, name) == 0)
+            return i;
+    return -1;
+}
+
+int options_add(const command *self, int index, const char *text, void *values, arguments *words) {
+    option_row row;
+    if (!options_row(self->options, index, &row))
+        return -1;
+    add_to(&words->given, index);
+    return store(&row, text, values);
+}
+
 int options_given(const command *self, const arguments *words, const char *name) {
     return options_picked(self->options, &words->given, name);
 }

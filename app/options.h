@@ -117,6 +117,12 @@ int options_read(const command *self, int argc, char **argv, void *values, argum
 /* 1 when the option of that name was on the command line. */
 int options_given(const command *self, const arguments *words, const char *name);
 
+/* The option of that name, which may be a row of an inserted table: its number, or -1. */
+int options_find(const command *self, const char *name, option_row *row);
+/* Does what "--name text" would do behind the words that were read, for option `index`; of a flag
+ * `text` is not used. */
+int options_add(const command *self, int index, const char *text, void *values, arguments *words);
+
 /* Parses only the options of `table`, wherever they are among others, and leaves everything else to
  * options_read. *given: those that were there. Returns -1, or an exit code after a message. */
 int options_pick(const option *table, int argc, char **argv, void *values, options_set *given);

@@ -3,6 +3,7 @@
 #include "command.h"
 #include "format.h"
 #include "interrupt.h"
+#include "job_options.h"
 #include "kernel.h"
 #include "message.h"
 #include "ranks.h"
@@ -171,10 +172,11 @@ static void add_list(files *all, const char *word, const text_list *list, qn_fil
 }
 
 /* No output may be another file of the command. Inputs may be one file. */
-static int check_files(const run_flags *f, const char *recipe) {
+static int check_files(const run_flags *f, const arguments *given, const char *recipe) {
     static files all;
     qn_error err;
     all.count = all.names = 0;
+    add(&all, "JOB.toml", given->operands > 0 ? given->operand[0] : NULL, QN_FILE_READ);
     add(&all, "--kernel", f->kernel, QN_FILE_READ);
     add_list(&all, "in", &f->in, QN_FILE_READ);
     add_list(&all, "out", &f->out, QN_FILE_WRITE);
@@ -266,9 +268,25 @@ static int compute(const run_flags *f, qn_kernel *kernel, const char *recipe) {
                                                     : ranks_failed(&err);
 }
 
+/* Options from the operand, a file. */
+static int read_job(const command *self, run_flags *f, arguments *given, job_options *kept) {
+    char remedy[400];
+    if (given->operands == 0)
+        return -1;
+    const char *job = given->operand[0];
+    snprintf(remedy, sizeof remedy, "write --kernel %.300s", job);
+    if (ends_with(job, ".c"))
+        return message_usage(remedy, "%s is a kernel, not a file of options", job);
+    const int code = job_options_read(self, job, RANKS_OPTIONS_ALONE, f, given, kept);
+    if (code < 0)
+        message_setup(self->name, f->quiet, f->json);
+    return code;
+}
+
 static int check_flags(const run_flags *f) {
     if (!f->kernel)
-        return message_usage("add --kernel FILE.c", "--kernel FILE is required");
+        return message_usage("add --kernel FILE.c, or name a file of options",
+                             "--kernel FILE is required");
     if (f->json && f->quiet)
         return message_usage("leave one of them out", "--quiet does nothing with --json");
     if (f->threads > 0 && f->devices)
@@ -282,7 +300,7 @@ static int open_kernel(const command *self, const run_flags *f, const arguments 
     qn_error err;
     int code = check_flags(f);
     if (code < 0)
-        code = check_files(f, recipe);
+        code = check_files(f, given, recipe);
     if (code < 0 && qn_kernel_open(f->kernel, kernel, &err) != QN_OK)
         code = message_error(&err);
     if (code < 0)
@@ -299,6 +317,7 @@ static int run(const command *self, int argc, char **argv) {
     run_flags f = {0};
     arguments given;
     qn_kernel *kernel = NULL;
+    job_options kept = {.count = 0};
     const char *recipe = NULL;
     const qn_agreement same = {sizeof same, "the command", self->name,
                                "start all ranks with the same command"};
@@ -308,6 +327,9 @@ static int run(const command *self, int argc, char **argv) {
     code = options_read(self, argc - 2, argv + 2, &f, &given);
     if (code < 0) {
         message_setup(self->name, f.quiet, f.json);
+        code = read_job(self, &f, &given, &kept);
+    }
+    if (code < 0) {
         recipe = recipe_path(&f, path);
         code = open_kernel(self, &f, &given, recipe, &kernel);
     }
@@ -315,23 +337,30 @@ static int run(const command *self, int argc, char **argv) {
     if (code < 0)
         code = compute(&f, kernel, recipe);
     qn_kernel_free(kernel);
+    job_options_free(&kept);
     return ranks_leave(code);
 }
 
 const command run_command = {
     .name = "run",
     .summary = "run a kernel of your own over arrays",
-    .usage = "quern run --kernel FILE.c [--in NAME=FILE] [--out NAME=FILE] [options]",
+    .usage = "quern run [JOB.toml] [--kernel FILE.c] [--in NAME=FILE] [--out NAME=FILE] [options]",
+    .operand = "JOB.toml",
+    .optional = 1,
     .about =
         "Computes a kernel, a function of an index in C, for all items of its arrays. The "
         "results depend on the kernel's text, the inputs and the scalars alone: not on the number "
         "of cores or machines, the compiler or its options. A recipe is written beside the "
         "results; quern "
         "replay computes them again from it and compares. The system's C compiler (CC, cc, gcc "
-        "or clang) compiles each kernel once.",
+        "or clang) compiles each kernel once.\n"
+        "JOB.toml is a file with such options: kernel = \"call.c\", and below the line [set] a "
+        "line "
+        "sigma = 0.2. Options of the command line override it.",
     .options = run_options,
     .examples = "quern run --kernel call.c --in price=p.npy --out call=c.npy --set sigma=0.2\n"
                 "quern run --kernel mandelbrot.c --shape 600x800 --out steps=steps.npy\n"
                 "quern run --kernel heat.c --in u=u.npy --out u_new=end.npy --iterations 1000\n"
+                "quern run call.toml --threads 4\n"
                 "quern replay steps.recipe.json",
     .run = run};

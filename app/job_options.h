@@ -1,0 +1,22 @@
+/* Options from a job file (toml.h): `quern run JOB.toml`. */
+#ifndef APP_JOB_OPTIONS_H
+#define APP_JOB_OPTIONS_H
+
+#include "command.h"
+
+/* What the options' values point into; freed with job_options_free when they are not used any more.
+ */
+typedef struct job_options {
+    char **text;
+    size_t count;
+} job_options;
+
+/* Adds the options of the file to those of the command line, which options_read filled and which
+ * override them: an option as a whole, one that can be repeated by its NAME. A key is the name of
+ * an option; one that is repeated as NAME=VALUE is a table. Paths are relative to the file. Returns
+ * -1, or an exit code after a message. */
+int job_options_read(const command *self, const char *path, void *values, arguments *given,
+                     job_options *kept);
+void job_options_free(job_options *kept);
+
+#endif
