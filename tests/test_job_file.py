@@ -184,6 +184,7 @@ def test_documentation(ours):
     ("kernel = k.c", "there is no value", 'put a text in "..."'),
     ("x = \"\xff", "not UTF-8", "line 1"),
     ("kernel = 'none.c'", "none.c", ""),
+    ("alone = true", "--alone is needed before files are read", "write it on the command line"),
     ("threads = 1", "--kernel FILE is required", "name a file of options"),
     ("kernel = 'k.c'\nshape = 3\ndevices = 'cpu'\nthreads = 2", "--threads and --devices say the same", ""),
 ])
