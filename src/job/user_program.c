@@ -14,10 +14,12 @@ static int has_halo(const qn__user_source *s) {
     return 0;
 }
 
-/* MIN and MAX know which items took part. */
-static int is_extreme(const qn__user_part *p) {
-    return p->use == QN__USER_MIN || p->use == QN__USER_MAX;
+/* MIN and MAX know which items took part, and arrays of sums in which bin; -1 is none. */
+static int is_marked(const qn__user_part *p) {
+    return p->use == QN__USER_MIN || p->use == QN__USER_MAX || p->bins > 0;
 }
+
+static const char *mark_of(const qn__user_part *p) { return p->bins > 0 ? "int32_t" : "uint8_t"; }
 
 /* ------------------------------------------------------------------ reading arrays */
 
@@ -98,7 +100,7 @@ static void write_readers(const qn__user_source *s, qn__text *t) {
             write_haloed(s, p, i, t);
         else if (qn__user_use_is_result(p->use))
             qn__text_add(t, "#define p_%s (*o_%s)\n", p->name, p->name);
-        if (is_extreme(p))
+        if (is_marked(p))
             qn__text_add(t, "#define t_%s (*h_%s)\n", p->name, p->name);
     }
 }
@@ -131,8 +133,8 @@ static void write_parameters(const qn__user_source *s, qn__text *t) {
             qn__text_add(t, ", %s *o_%s", type, p->name);
         for (uint32_t d = 0; d < p->dimensions; d++)
             qn__text_add(t, ", const int64_t n_%s_%u", p->name, (unsigned)d);
-        if (is_extreme(p))
-            qn__text_add(t, ", uint8_t *h_%s", p->name);
+        if (is_marked(p))
+            qn__text_add(t, ", %s *h_%s", mark_of(p), p->name);
     }
     qn__text_add(t, ")\n");
 }
@@ -150,14 +152,14 @@ static void write_arrays(const qn__user_source *s, qn__text *t) {
         if (p->use != QN__USER_SCALAR)
             qn__text_add(t, ", %s%s *restrict a_%s", qn__user_use_is_result(p->use) ? "" : "const ",
                          qn__user_type_word(p->type), p->name);
-        if (is_extreme(p))
-            qn__text_add(t, ", uint8_t *restrict b_%s", p->name);
+        if (is_marked(p))
+            qn__text_add(t, ", %s *restrict b_%s", mark_of(p), p->name);
     }
     qn__text_add(t, "\n#define QN_THEIR_ARRAYS ");
     for (uint32_t i = 0; i < s->parts; i++) {
         if (s->part[i].use != QN__USER_SCALAR)
             qn__text_add(t, ", c->array[%u]", (unsigned)i);
-        if (is_extreme(&s->part[i]))
+        if (is_marked(&s->part[i]))
             qn__text_add(t, ", c->array[%u]", (unsigned)(QN__USER_PARTS + i));
     }
     qn__text_add(t, "\n");
@@ -210,7 +212,7 @@ static void write_call(const qn__user_source *s, loop_kind kind, qn__text *t) {
                          p->name);
         for (uint32_t d = 0; d < p->dimensions; d++)
             qn__text_add(t, ", n_%s_%u", p->name, (unsigned)d);
-        if (is_extreme(p))
+        if (is_marked(p))
             qn__text_add(t, ", &h_%s", p->name);
     }
     qn__text_add(t, ");\n");
@@ -237,8 +239,8 @@ static void write_span(const qn__user_source *s, loop_kind kind, qn__text *t) {
         const qn__user_part *p = &s->part[i];
         if (qn__user_use_is_result(p->use))
             qn__text_add(t, "        %s o_%s = 0;\n", qn__user_type_word(p->type), p->name);
-        if (is_extreme(p))
-            qn__text_add(t, "        uint8_t h_%s = 0;\n", p->name);
+        if (is_marked(p))
+            qn__text_add(t, "        %s h_%s = %d;\n", mark_of(p), p->name, p->bins > 0 ? -1 : 0);
     }
     write_call(s, kind, t);
     for (uint32_t i = 0; i < s->parts; i++) {
@@ -252,7 +254,7 @@ static void write_span(const qn__user_source *s, loop_kind kind, qn__text *t) {
                          p->name, p->name, p->name);
         qn__text_add(t, "        a_%s[%s + k] = o_%s;\n", p->name,
                      p->use == QN__USER_OUTPUT ? "item" : "done", p->name);
-        if (is_extreme(p))
+        if (is_marked(p))
             qn__text_add(t, "        b_%s[done + k] = h_%s;\n", p->name, p->name);
     }
     qn__text_add(t, "    }\n");
