@@ -13,8 +13,9 @@ typedef struct job_options {
 
 /* Adds the options of the file to those of the command line, which options_read filled and which
  * override them: an option as a whole, one that can be repeated by its NAME. A key is the name of
- * an option; one that is repeated as NAME=VALUE is a table. Paths are relative to the file. Returns
- * -1, or an exit code after a message. */
+ * an option; one that is repeated as NAME=VALUE is a table. Paths are relative to the file. `early`
+ * are options that only the command line can give, because they were used before; NULL: none.
+ * Returns -1, or an exit code after a message. */
 int job_options_read(const command *self, const char *path, const option *early, void *values,
                      arguments *given, job_options *kept);
 void job_options_free(job_options *kept);

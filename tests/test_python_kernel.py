@@ -209,6 +209,18 @@ def test_iterations(q, tmp_path):
         k.run(u=u, series="v")
 
 
+def test_seeds(q, k):
+    random = q.Kernel(text="INDEX(i); RANDOM; OUTPUT(double, u); KERNEL { u = uniform(0); }")
+    first = random.run(shape=9).u
+    assert (random.run(shape=9, seed=2**64 - 1).u != first).all()
+    assert (random.run(shape=9).u == first).all() and (random.run(shape=9, seed=1).u == first).all()
+    for seed in (-1, 2**64, 1.5, "1"):
+        with pytest.raises(q.UsageError, match="the seed cannot be"):
+            random.run(shape=9, seed=seed)
+    with pytest.raises(q.UsageError, match="RANDOM"):
+        k.run(**arrays(), g=1, seed=3)
+
+
 def test_declarations_and_options(q, k):
     assert k.dimensions == 2 and [p.name for p in k.parts][:4] == ["a", "h", "t", "f"]
     h = k.parts[1]

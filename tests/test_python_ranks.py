@@ -25,6 +25,9 @@ table = data.values[:, 300:320] + 1e-3 * data.values[:, 400:420]
 fitted = (quern.Ridge(0.1).fit(table, data.labels).coef_, quern.PCA(2).fit(table).components_,
           quern.KMeans(4).fit(table).cluster_centers_)
 line += f" {zlib.crc32(sums.encode())} {found['by_class']['maximum'].sum()} {[f.sum().hex() for f in fitted]}"
+k = quern.Kernel(text="INDEX(i); OUTPUT(int, o); SUM(double, s); KERNEL { o = (int)i * 3; s = 1.0 / (i + 1); }")
+r = k.run(shape=50000)
+line += f" {zlib.crc32(r.o.tobytes())} {r.s}"
 if quern.ranks.is_writer():
     model.save(sys.argv[1] + "-saved")
 print(f"{line} {same}\\n", end="", flush=True)

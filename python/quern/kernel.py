@@ -10,14 +10,14 @@ from typing import NamedTuple, Optional
 
 import numpy as np
 
-from . import _abi
+from . import _abi, ranks
 from ._library import assign, call, kinds_of, library, new, owned, said, sized, text
 from .errors import InputError, QuernError, UsageError, of
 
 _USES = {value: name[len("QN_KERNEL_"):].lower() for name, value in vars(_abi).items()
          if name.startswith("QN_KERNEL_") and name != "QN_KERNEL_DIMENSIONS"}
 _READ = ("input", "halo", "whole")
-_OPTIONS = [name for name, _ in _abi.qn_kernel_options._fields_ if name not in ("size", "recipe")]
+_OPTIONS = [name for name, _ in _abi.qn_kernel_options._fields_ if name not in ("size", "recipe", "compute")]
 
 
 class Part(NamedTuple):
@@ -151,12 +151,12 @@ class Kernel:
         self._address = new(*self._source)
         self._release = owned(self, "qn_kernel_free", self._address)
         self._held = {}  # what the library has the address of
-        self._series = ()
+        self._series, self._seeded = (), False
 
     def __repr__(self):
         return f"<quern.Kernel {self._name}: {', '.join(map(str, self.parts))}>"
 
-    def run(self, values=None, /, *, shape=None, series=(), recipe=None, **named):
+    def run(self, values=None, /, *, shape=None, seed=None, series=(), recipe=None, **named):
         """Computes all items.
 
         Parameters
@@ -165,6 +165,8 @@ class Kernel:
             Values by name, for names that are also those of an option.
         shape : int or tuple of int, optional
             Lengths of the index space. By default those of the arrays.
+        seed : int, optional
+            Of the random numbers of a kernel with RANDOM. Default: 1.
         series : list of str or dict, optional
             The sums, extremes and counts of which the number of every iteration is wanted; as a dict
             with the path of an NPY file for each, or None.
@@ -198,6 +200,7 @@ class Kernel:
         values, options = self._sort(values, named)
         with self._lock:
             self._want(series)
+            self._seed(seed)
             given = self._bind(values, shape)
             self._compute("qn_kernel_run", options, recipe)
             return self._results(given)
@@ -265,6 +268,15 @@ class Kernel:
             path = series[name] if isinstance(series, dict) else None
             call("qn_kernel_series", self._address, _text(name), None if path is None else _text(path))
         self._series = tuple(series)
+
+    def _seed(self, seed):
+        if seed is None and self._seeded:
+            seed = 1
+        if seed is not None:
+            if not isinstance(seed, numbers.Integral) or not 0 <= seed < 2**64:
+                raise UsageError(f"the seed cannot be {seed!r}", "seed", "give a whole number from 0 to 2**64 - 1")
+            call("qn_kernel_set_seed", self._address, int(seed))
+            self._seeded = seed != 1
 
     def _bind(self, values, shape):
         """Gives the library all that the run needs; returns the outputs."""
@@ -376,6 +388,12 @@ class Kernel:
                     raise
                 raise UsageError(f"{name} cannot be {value!r}", name,
                                  "see quern run --help") from None
+        cluster = ranks.current()
+        if cluster:
+            compute = sized(_abi.qn_compute)
+            compute.cluster = cluster
+            o.compute = C.pointer(compute)
+            kept.append(compute)
         error, ended = _abi.qn_error(), []
 
         def work():
