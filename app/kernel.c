@@ -45,7 +45,7 @@ static const char *item_text(const qn_kernel_result *r, uint32_t dimensions, cha
 
 static void print_result(const qn_kernel_part *p, const qn_kernel_result *r, uint32_t dimensions) {
     char item[80];
-    if (p->dimensions > 0)
+    if (p->use == QN_KERNEL_OUTPUT)
         printf("%-16s %s\n", p->name, r->path ? r->path : r->digest);
     else if (!r->value)
         printf("%-16s no item gave a number\n", p->name);
@@ -60,7 +60,7 @@ static void print_result(const qn_kernel_part *p, const qn_kernel_result *r, uin
 /* Numbers are texts: a reader of JSON might round them. */
 static void result_field(const qn_kernel_part *p, const qn_kernel_result *r, uint32_t dimensions) {
     json_open(p->name, '{');
-    if (p->dimensions > 0) {
+    if (p->use == QN_KERNEL_OUTPUT) {
         json_text("file", r->path);
         json_text("digest", *r->digest ? r->digest : NULL);
     } else {
@@ -99,11 +99,15 @@ static void print_times(const qn_kernel_report *r) {
     const double all = (double)r->items * (double)r->iterations;
     if (r->iterations > 1)
         printf("%s iterations of ", format_count(r->iterations, iterations));
-    printf("%s items in %.3g s, %s items/s on %d core%s; %s in %.2g s\n",
-           format_count(r->items, items), r->seconds,
-           format_rate(r->seconds > 0 ? all / r->seconds : 0, rate), r->threads,
-           r->threads == 1 ? "" : "s", r->cached ? "found compiled" : "compiled",
-           r->compile_seconds);
+    printf("%s items in %.3g s, %s items/s on ", format_count(r->items, items), r->seconds,
+           format_rate(r->seconds > 0 ? all / r->seconds : 0, rate));
+    if (strcmp(r->devices, "cpu") != 0)
+        printf("%s", r->devices);
+    else
+        printf("%d core%s", r->threads, r->threads == 1 ? "" : "s");
+    if (*r->compiler)
+        printf("; %s in %.2g s", r->cached ? "found compiled" : "compiled", r->compile_seconds);
+    printf("\n");
 }
 
 void kernel_print(const qn_kernel *kernel, int json, const char *recipe) {
@@ -123,7 +127,8 @@ void kernel_print(const qn_kernel *kernel, int json, const char *recipe) {
     json_number("seconds", r.seconds);
     json_number("compile_s", r.compile_seconds);
     json_flag("cached", r.cached);
-    json_text("compiler", r.compiler);
+    json_text("compiler", *r.compiler ? r.compiler : NULL);
+    json_text("devices", r.devices);
     json_count("threads", (uint64_t)r.threads);
     json_text("recipe", recipe);
     json_open("results", '{');

@@ -8,6 +8,7 @@
 #include "message.h"
 #include "ranks.h"
 #include <limits.h>
+#include <quern/device.h>
 #include <quern/files.h>
 #include <stdio.h>
 #include <string.h>
@@ -89,9 +90,9 @@ static const option run_options[] = {
      .name = "devices",
      .kind = OPTION_TEXT,
      AT(devices),
-     .value = "cpu:N",
-     .help = "the CPU, with N of its cores",
-     .fallback = "cpu: all that the process may use"},
+     .value = "LIST",
+     .help = "auto, or a list of cpu, cpu:4 (cores), KIND:0 or KIND:all, as in cpu,cuda:0",
+     .fallback = "auto: all cores, and GPUs if there are 4 million items or more"},
     {.name = "threads",
      .kind = OPTION_COUNT,
      AT(threads),
@@ -210,17 +211,16 @@ static int bind(const run_flags *f, qn_kernel *kernel) {
 static int check_uses(const run_flags *f, qn_kernel *kernel) {
     for (uint32_t i = 0; i < qn_kernel_parts(kernel); i++) {
         qn_kernel_part p = {.size = sizeof p};
-        if (qn_kernel_part_get(kernel, i, &p, NULL) != QN_OK ||
-            (p.use > QN_KERNEL_OUTPUT && p.dimensions == 0))
+        if (qn_kernel_part_get(kernel, i, &p, NULL) != QN_OK || p.use > QN_KERNEL_OUTPUT)
             continue;
-        const int written = p.use >= QN_KERNEL_OUTPUT;
-        const text_list *wrong = written ? &f->in : &f->out;
+        const text_list *wrong = p.use == QN_KERNEL_OUTPUT ? &f->in : &f->out;
         const size_t size = strlen(p.name);
         for (uint32_t k = 0; k < wrong->count; k++)
             if (strncmp(wrong->at[k], p.name, size) == 0 && wrong->at[k][size] == '=')
-                return message_usage(written ? "write --out" : "write --in",
+                return message_usage(p.use == QN_KERNEL_OUTPUT ? "write --out" : "write --in",
                                      "\"%s\" is an %s of the kernel, and %s names it", p.name,
-                                     written ? "output" : "input", written ? "--in" : "--out");
+                                     p.use == QN_KERNEL_OUTPUT ? "output" : "input",
+                                     p.use == QN_KERNEL_OUTPUT ? "--in" : "--out");
     }
     return -1;
 }
@@ -249,6 +249,9 @@ static qn_status compute_among(const qn_kernel_options *o, qn_kernel *kernel, qn
     if (ranks_cluster())
         interrupt_watch_kernel(kernel, ranks_is_writer() ? stopping : NULL);
     const qn_status status = qn_kernel_run(kernel, o, err);
+    char text[512];
+    while (qn_device_note(text, sizeof text))
+        message_note("note: %s", text);
     interrupt_watch_kernel(NULL, NULL);
     return status;
 }

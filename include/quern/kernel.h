@@ -51,11 +51,10 @@ typedef struct qn_kernel_part {
     const char *name;
     qn_kernel_use use;
     const char *type;    /* as NumPy calls it: "float32", "int64"; "uint64" of a count */
-    uint32_t dimensions; /* of an array: its dimensions; 1 of an array of sums; else 0 */
+    uint32_t dimensions; /* of an array: its dimensions */
     uint32_t reach;      /* of a halo: the largest offset of a neighbour */
     const char *text;    /* of a scalar: its value; NULL: it has none yet */
     const char *next;    /* of an array that NEXT pairs: the other one; else NULL */
-    uint32_t bins;       /* of a SUM or COUNT that is an array: its length; else 0 */
 } qn_kernel_part;
 
 /* Reads a kernel's file. Fails with QN_INPUT (with line, column and what to do), QN_IO or
@@ -93,8 +92,7 @@ QN_API qn_status qn_kernel_bind_file(qn_kernel *kernel, const char *name, const 
                                      qn_error *err);
 
 /* Gives an array memory: numbers of its declared type, in C order, with this shape. It is read or
- * written by the runs until it is bound to something else, and stays the caller's. An array of sums
- * has the shape of its bins. An
+ * written by the runs until it is bound to something else, and stays the caller's. An
  * output may not overlap another array. Fails with QN_USAGE (no such array, another number of
  * dimensions, a length of 0). */
 QN_API qn_status qn_kernel_bind(qn_kernel *kernel, const char *name, void *data,
@@ -120,7 +118,9 @@ QN_API qn_status qn_kernel_set_seed(qn_kernel *kernel, uint64_t seed, qn_error *
 typedef struct qn_kernel_options {
     size_t size;         /* sizeof(qn_kernel_options) */
     int threads;         /* cores to use, at most 4096; 0: every core the process may use */
-    const char *devices; /* NULL, "auto" or "cpu"; "cpu:4" is four of its cores */
+    const char *devices; /* as in qn_compute: "cpu:4", "cuda:0", "cpu,opencl:0"; NULL, "auto": the
+                            CPU, and the GPUs of this machine if there are 2^22 items or more, in
+                            all iterations */
     uint64_t grain;      /* items that a core takes at once, at most 2^32; 0: by their number */
     const char *recipe;  /* file to which the recipe is written, as JSON; NULL: none */
     uint64_t iterations; /* at most 2^48; 0: 1. After each one the outputs that the text pairs by
@@ -168,6 +168,8 @@ typedef struct qn_kernel_report {
     const char *compiler;   /* its path; owned by the kernel */
     const char *note;       /* why the compiled kernel could not be kept, for a person; "" */
     uint64_t iterations;
+    const char *devices; /* those of this process that computed, such as "cpu, cuda:0"; owned by
+                            the kernel */
 } qn_kernel_report;
 
 /* Fails with QN_USAGE before a run has succeeded. */
@@ -177,12 +179,12 @@ QN_API qn_status qn_kernel_report_get(const qn_kernel *kernel, qn_kernel_report 
 /* A result of the last run. Texts are owned by the kernel, until its next run. */
 typedef struct qn_kernel_result {
     size_t size; /* sizeof(qn_kernel_result) */
-    /* Of an output or an array of sums that has a file or after a run with a recipe: 64 hexadecimal
-     * digits, the digest of type, shape and numbers. Else "". */
+    /* Of an output that has a file or after a run with a recipe: 64 hexadecimal digits, the digest
+     * of type, shape and numbers. Else "". */
     const char *digest;
     const char *path;  /* of an output: its file, or NULL */
     const char *value; /* of a sum, extreme or count: the number, in the shortest text that reads
-                          back as it; NULL: no item gave one, or an array */
+                          back as it; NULL: no item gave one */
     uint64_t item[3];  /* of an extreme: its first item */
     uint64_t count;    /* of an extreme: items that gave a number */
     /* Of a result with a series: its numbers, one an iteration, and their type as NumPy calls it;

@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 /* Version of this table's layout; a backend of another version is not registered. */
-enum { QN__DEVICE_VERSION = 5 };
+enum { QN__DEVICE_VERSION = 6 };
 
 /* Items to read from; owned by the caller. A feed that is trained on, and all that it points to,
  * must not change while the worker is open: it may be kept on a device. A feed that is applied need
@@ -80,6 +80,61 @@ typedef enum qn__job_kind {
     QN__JOB_HOST   /* a function of this process: its sums */
 } qn__job_kind;
 enum { QN__JOB_KINDS = 3 };
+/* One more bit of what a device computes (qn__device_table.jobs): host jobs that have a kernel. */
+enum { QN__JOB_KERNEL = 1 << QN__JOB_KINDS };
+
+/* How a kernel uses an array. */
+typedef enum qn__kernel_use {
+    QN__KERNEL_WHOLE,   /* an item reads any of its numbers */
+    QN__KERNEL_READ,    /* an item reads its own number */
+    QN__KERNEL_WRITTEN, /* an item writes its own number */
+    QN__KERNEL_VALUES   /* the same, and the host takes the numbers */
+} qn__kernel_use;
+
+typedef struct qn__kernel_array {
+    qn__kernel_use use;
+    uint32_t each;    /* bytes of a number */
+    uint64_t bytes;   /* of all numbers of a WHOLE */
+    const void *data; /* WHOLE, READ: in the host's memory, from item 0 */
+    /* Of a WHOLE: changes with the contents, which a device may keep as long as place and version
+     * are the same. */
+    uint64_t version;
+} qn__kernel_array;
+
+/* Consecutive items, and where their results go. */
+enum { QN__KERNEL_ARRAYS = 48, QN__KERNEL_LANES = 128 };
+typedef struct qn__kernel_span {
+    uint64_t first, count;
+    void *to[QN__KERNEL_ARRAYS]; /* of each array that is WRITTEN: the place of the first item */
+} qn__kernel_span;
+
+/* What a device needs to compute a host job's grains itself: a user's kernel as a program for it.
+ * The kernel qn_user_items, with groups of QN__KERNEL_LANES, has these arguments: three words for
+ * faults, `numbers`, the arrays, the place of the first item in arrays of items (uint64), that
+ * item's number (uint64), the number of items (uint32). Before it the words are 0. Of a faulty item
+ * k, counted from the first one, it raises the first word to ~k. If there is one item only, the
+ * others receive the bits of the fault, the lower half first. */
+typedef struct qn__kernel_job {
+    const char *text[2]; /* by qn__language; valid as long as the worker */
+    int doubles;         /* 1: it computes in binary64 */
+    const qn__kernel_array *array;
+    uint32_t arrays; /* at most QN__KERNEL_ARRAYS */
+    const uint64_t *numbers;
+    uint32_t count;          /* of `numbers` */
+    uint64_t items;          /* of the whole job */
+    const qn_error *no_host; /* why qn__host_job.grains cannot compute it; NULL: it can */
+    /* The items of grain `first`, and of up to most - 1 grains behind it if their items follow.
+     * Returns the number of these grains; 0: the rest of the call need not be computed. */
+    uint32_t (*span)(void *context, uint32_t first, uint32_t most, int64_t *words,
+                     qn__kernel_span *out);
+    /* Takes `count` computed items, in `seconds`: of the array i, which is one of VALUES, the
+     * numbers from values[i] on. `scratch` is that of qn__host_job.open. Returns 0 if the rest of
+     * the call need not be computed. */
+    int (*take)(void *context, void *scratch, uint64_t first, uint64_t count,
+                const void *const *values, double seconds);
+    /* Notes an item with the bits of its fault. */
+    void (*fault)(void *context, uint64_t item, uint64_t bits);
+} qn__kernel_job;
 
 /* A job that is a function over grains; what a grain is, only the function knows. The result of a
  * grain depends on the context and on its number alone. */
@@ -92,15 +147,16 @@ typedef struct qn__host_job {
      * the same time, each with its own scratch (NULL without `open`) and other grains. */
     qn_status (*grains)(void *context, void *scratch, uint32_t first, uint32_t count,
                         int64_t *words, qn_error *err);
-    /* Optional, with `open` and `apart`. Adds what a scratch has gathered to `words`, once it has no
-     * further grains, and only if the worker's call succeeds: so a sum costs a thread one addition
-     * to the words, not one a grain. Workers may call it at the same time with the same words: it
-     * locks. It may write to words that other grains have, too. */
+    /* Optional, with `open` and `apart`. Adds what a scratch has gathered to `words`, once it has
+     * no further grains, and only if the worker's call succeeds: so a sum costs a thread one
+     * addition to the words, not one a grain. Workers may call it at the same time with the same
+     * words: it locks. It may write to words that other grains have, too. */
     void (*finish)(void *context, void *scratch, int64_t *words);
     uint64_t words; /* number of words */
-    int apart; /* 1: no two grains have a word in common, and a grain that is computed again writes
-                  the same; so threads and workers need no words of their own */
+    int apart;  /* 1: no two grains have a word in common, and a grain that is computed again writes
+                   the same; so threads and workers need no words of their own */
     int uneven; /* 1: the costs of grains differ much, so that threads take few at once */
+    const qn__kernel_job *kernel; /* NULL: only `grains` computes it */
 } qn__host_job;
 
 /* What to compute. */
@@ -137,7 +193,7 @@ typedef struct qn__device_table {
      * open large libraries, is not called. */
     int (*likely)(void);
 
-    uint32_t jobs; /* the kinds of jobs that it computes: qn__job_bit of each */
+    uint32_t jobs; /* the kinds of jobs that it computes: qn__job_bit of each, QN__JOB_KERNEL */
     int in_place;  /* 1: training can write its sums to sums->words */
 
     /* 1 when the device has all operations of the program in exact form. */
@@ -154,6 +210,10 @@ typedef struct qn__device_table {
     qn_status (*open)(uint32_t index, const qn_compute *compute, const qn__program *program,
                       qn__worker **out, qn_error *err);
     void (*close)(qn__worker *worker);
+
+    /* Optional. For a worker without a program: builds the kernel's program, tests the device's
+     * arithmetic, and makes room for the arrays. Fails as open does. */
+    qn_status (*prepare)(qn__worker *worker, const qn__kernel_job *kernel, qn_error *err);
 
     /* Copies the state in and out. load also sets all sums to zero. `state->slot` may be NULL in
      * prediction. */
@@ -173,7 +233,8 @@ typedef struct qn__device_table {
      * items to the tally. QN_NUMERIC names the first item with an output that is not finite.
      *
      * HOST: adds to the words, and `count` to the items of the tally. A failure is that of the
-     * lowest grain that failed; the words are then undefined. */
+     * lowest grain that failed; the words are then undefined. A device whose kind is KERNEL
+     * computes them by job->host->kernel, for which it was prepared. */
     qn_status (*run)(qn__worker *worker, const qn__job *job, uint32_t first, uint32_t count,
                      const qn__outlet *sums, qn_error *err);
 

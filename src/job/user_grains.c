@@ -8,8 +8,8 @@
 /* Items whose values for sums are in memory at once, in the cache of a core; and those of a call
  * without sums, so that a call is not long. */
 enum { PIECE = 1024, CALL = 4096 };
-/* Bytes of the values of a part, and of whether items assigned them, or to which bin. */
-enum { EACH = PIECE * (sizeof(uint64_t) + sizeof(int32_t)) };
+/* Bytes of the values of a part, and of whether items assigned them. */
+enum { EACH = PIECE * sizeof(uint64_t) + PIECE };
 
 static int is_summed(const qn__user_part *p) { return p->use >= QN__USER_SUM; }
 
@@ -22,10 +22,8 @@ static int has_sums(const qn__user_source *s) {
 
 void qn__user_thread_close(void *thread) {
     qn__user_thread *t = thread;
-    if (t) {
-        qn__user_totals_close(t->total);
+    if (t)
         qn__free(t->memory);
-    }
     qn__free(t);
 }
 
@@ -36,7 +34,7 @@ qn__user_thread *qn__user_thread_open(const qn__user_job *job, qn_error *err) {
     qn__user_thread *t = qn__alloc(1, sizeof *t, err);
     if (t && sums)
         t->memory = qn__alloc(s->parts, EACH, err);
-    if (!t || (sums && !t->memory) || qn__user_totals_open(s, t->total, err) != QN_OK) {
+    if (!t || (sums && !t->memory)) {
         qn__user_thread_close(t);
         return NULL;
     }
@@ -47,7 +45,7 @@ qn__user_thread *qn__user_thread_open(const qn__user_job *job, qn_error *err) {
 void qn__user_thread_begin(const qn__user_job *job, qn__user_thread *t) {
     const qn__user_source *s = job->source;
     if (t->adds)
-        qn__user_totals_clear(s, t->total);
+        memset(t->total, 0, sizeof t->total);
     t->seconds = 0;
     t->iteration = job->iteration;
     t->adds = !job->without_totals;
@@ -126,6 +124,24 @@ static void compute_piece(const qn__user_job *job, qn__user_thread *t, int64_t f
                                        t->array[QN__USER_PARTS + i], first, count) >= 0;
     if (wrong)
         find_fault(job, t, first, count, faulty);
+}
+
+int64_t qn__user_take_values(const qn__user_job *job, qn__user_thread *t, const void *const *array,
+                             int64_t first, int64_t count, uint32_t *part) {
+    const qn__user_source *s = job->source;
+    int64_t wrong = -1;
+    for (uint32_t i = 0; i < s->parts; i++) {
+        if (!is_summed(&s->part[i]))
+            continue;
+        qn__user_total unwanted = {.count = 0};
+        const int64_t at = qn__user_total_add(t->adds ? &t->total[i] : &unwanted, &s->part[i],
+                                              array[i], array[QN__USER_PARTS + i], first, count);
+        if (at < 0 || (wrong >= 0 && at >= wrong))
+            continue;
+        wrong = at;
+        *part = i;
+    }
+    return wrong;
 }
 
 void qn__user_items(const qn__user_job *job, qn__user_thread *t, int64_t first, int64_t count,

@@ -5,28 +5,27 @@
  * where they exist in the other dimensions (end) and where not (edge). */
 #include "job/user_program.h"
 
+#include "job/user_program_parts.h"
 #include "user_text.h"
 
-static int has_halo(const qn__user_source *s) {
+int qn__user_has_halo(const qn__user_source *s) {
     for (uint32_t i = 0; i < s->parts; i++)
         if (s->part[i].use == QN__USER_HALOED)
             return 1;
     return 0;
 }
 
-/* MIN and MAX know which items took part, and arrays of sums in which bin; -1 is none. */
-static int is_marked(const qn__user_part *p) {
-    return p->use == QN__USER_MIN || p->use == QN__USER_MAX || p->bins > 0;
+int qn__user_is_extreme(const qn__user_part *p) {
+    return p->use == QN__USER_MIN || p->use == QN__USER_MAX;
 }
-
-static const char *mark_of(const qn__user_part *p) { return p->bins > 0 ? "int32_t" : "uint8_t"; }
 
 /* ------------------------------------------------------------------ reading arrays */
 
 /* g_NAME(array, lengths, indices): a number of a whole array. */
 static void write_whole(const qn__user_part *p, uint32_t part, qn__text *t) {
     const char *type = qn__user_type_word(p->type);
-    qn__text_add(t, "QN_INLINE %s g_%s(uint64_t *qn_fault, const %s *a", type, p->name, type);
+    qn__text_add(t, "QN_INLINE %s g_%s(uint64_t *qn_fault, QN_GLOBAL const %s *a", type, p->name,
+                 type);
     for (uint32_t d = 0; d < p->dimensions; d++)
         qn__text_add(t, ", int64_t n%u, int64_t i%u", (unsigned)d, (unsigned)d);
     qn__text_add(t, ") {\n    const int bad = 0");
@@ -55,8 +54,9 @@ static void write_haloed(const qn__user_source *s, const qn__user_part *p, uint3
     static const char *const borders[] = {"zero", "nearest", "wrap"};
     const char *type = qn__user_type_word(p->type);
     const uint32_t first = QN__USER_DIMENSIONS - s->dimensions;
-    qn__text_add(t, "QN_INLINE %s g_%s(uint64_t *qn_fault, const %s *a, int inner, int last", type,
-                 p->name, type);
+    qn__text_add(t,
+                 "QN_INLINE %s g_%s(uint64_t *qn_fault, QN_GLOBAL const %s *a, int inner, int last",
+                 type, p->name, type);
     for (uint32_t d = first; d < QN__USER_DIMENSIONS; d++)
         qn__text_add(t, ", int64_t n%u, int64_t i%u, int64_t d%u", (unsigned)d, (unsigned)d,
                      (unsigned)d);
@@ -91,7 +91,7 @@ static void write_haloed(const qn__user_source *s, const qn__user_part *p, uint3
     qn__text_add(t, ")\n");
 }
 
-static void write_readers(const qn__user_source *s, qn__text *t) {
+void qn__user_write_readers(const qn__user_source *s, qn__text *t) {
     for (uint32_t i = 0; i < s->parts; i++) {
         const qn__user_part *p = &s->part[i];
         if (p->use == QN__USER_WHOLE)
@@ -100,15 +100,14 @@ static void write_readers(const qn__user_source *s, qn__text *t) {
             write_haloed(s, p, i, t);
         else if (qn__user_use_is_result(p->use))
             qn__text_add(t, "#define p_%s (*o_%s)\n", p->name, p->name);
-        if (is_marked(p))
+        if (qn__user_is_extreme(p))
             qn__text_add(t, "#define t_%s (*h_%s)\n", p->name, p->name);
     }
 }
 
 /* ------------------------------------------------------------------ the body */
 
-/* The parameters of the body, as a macro that stands before it. */
-static void write_parameters(const qn__user_source *s, qn__text *t) {
+void qn__user_write_parameters(const qn__user_source *s, qn__text *t) {
     qn__text_add(t,
                  "#define QN_BODY QN_INLINE void qn_body(uint64_t *qn_fault, const int qn_inner, "
                  "const int qn_last");
@@ -128,13 +127,13 @@ static void write_parameters(const qn__user_source *s, qn__text *t) {
         if (p->use == QN__USER_INPUT || p->use == QN__USER_SCALAR)
             qn__text_add(t, ", const %s u_%s", type, p->name);
         else if (!qn__user_use_is_result(p->use))
-            qn__text_add(t, ", const %s *restrict a_%s", type, p->name);
+            qn__text_add(t, ", QN_GLOBAL const %s *QN_ALONE a_%s", type, p->name);
         else
             qn__text_add(t, ", %s *o_%s", type, p->name);
         for (uint32_t d = 0; d < p->dimensions; d++)
             qn__text_add(t, ", const int64_t n_%s_%u", p->name, (unsigned)d);
-        if (is_marked(p))
-            qn__text_add(t, ", %s *h_%s", mark_of(p), p->name);
+        if (qn__user_is_extreme(p))
+            qn__text_add(t, ", uint8_t *h_%s", p->name);
     }
     qn__text_add(t, ")\n");
 }
@@ -152,14 +151,14 @@ static void write_arrays(const qn__user_source *s, qn__text *t) {
         if (p->use != QN__USER_SCALAR)
             qn__text_add(t, ", %s%s *restrict a_%s", qn__user_use_is_result(p->use) ? "" : "const ",
                          qn__user_type_word(p->type), p->name);
-        if (is_marked(p))
-            qn__text_add(t, ", %s *restrict b_%s", mark_of(p), p->name);
+        if (qn__user_is_extreme(p))
+            qn__text_add(t, ", uint8_t *restrict b_%s", p->name);
     }
     qn__text_add(t, "\n#define QN_THEIR_ARRAYS ");
     for (uint32_t i = 0; i < s->parts; i++) {
         if (s->part[i].use != QN__USER_SCALAR)
             qn__text_add(t, ", c->array[%u]", (unsigned)i);
-        if (is_marked(&s->part[i]))
+        if (qn__user_is_extreme(&s->part[i]))
             qn__text_add(t, ", c->array[%u]", (unsigned)(QN__USER_PARTS + i));
     }
     qn__text_add(t, "\n");
@@ -187,8 +186,8 @@ static void write_locals(const qn__user_source *s, qn__text *t) {
     }
 }
 
-static void write_call(const qn__user_source *s, loop_kind kind, qn__text *t) {
-    qn__text_add(t, "        qn_body(&fault, %d, %d", kind == INNER || kind == END, kind >= RIM);
+void qn__user_write_call(const qn__user_source *s, const char *inner, qn__text *t) {
+    qn__text_add(t, "        qn_body(&fault, %s", inner);
     if (s->has_random)
         qn__text_add(t, ", qn_draws_of(seed, (uint64_t)iteration, (uint64_t)(item + k))");
     qn__text_add(t, ", e0, i0, e1, i1, e2, i2 + k");
@@ -203,7 +202,7 @@ static void write_call(const qn__user_source *s, loop_kind kind, qn__text *t) {
     for (uint32_t i = 0; i < s->parts; i++) {
         const qn__user_part *p = &s->part[i];
         if (p->use == QN__USER_INPUT)
-            qn__text_add(t, ", a_%s[item + k]", p->name);
+            qn__text_add(t, ", a_%s[QN_AT(item + k)]", p->name);
         else
             qn__text_add(t, ", %s%s",
                          p->use == QN__USER_SCALAR        ? "u_"
@@ -212,10 +211,20 @@ static void write_call(const qn__user_source *s, loop_kind kind, qn__text *t) {
                          p->name);
         for (uint32_t d = 0; d < p->dimensions; d++)
             qn__text_add(t, ", n_%s_%u", p->name, (unsigned)d);
-        if (is_marked(p))
+        if (qn__user_is_extreme(p))
             qn__text_add(t, ", &h_%s", p->name);
     }
     qn__text_add(t, ");\n");
+}
+
+void qn__user_write_results(const qn__user_source *s, qn__text *t) {
+    for (uint32_t i = 0; i < s->parts; i++) {
+        const qn__user_part *p = &s->part[i];
+        if (qn__user_use_is_result(p->use))
+            qn__text_add(t, "        %s o_%s = 0;\n", qn__user_type_word(p->type), p->name);
+        if (qn__user_is_extreme(p))
+            qn__text_add(t, "        uint8_t h_%s = 0;\n", p->name);
+    }
 }
 
 /* `n` items from i2 on in one row. Near the ends of a row are few items, for which the checks
@@ -223,8 +232,9 @@ static void write_call(const qn__user_source *s, loop_kind kind, qn__text *t) {
  * them. */
 static void write_span(const qn__user_source *s, loop_kind kind, qn__text *t) {
     static const char *const names[] = {"qn_edge", "qn_end", "qn_rim", "qn_inner"};
+    static const char *const inside[] = {"0, 0", "1, 0", "0, 1", "1, 1"};
     const char *name = names[kind];
-    const int few = kind < RIM && has_halo(s);
+    const int few = kind < RIM && qn__user_has_halo(s);
     qn__text_add(t,
                  "static %suint64_t %s_loop(const struct qn_user_call *c,\n"
                  "    int64_t i0, int64_t i1, int64_t i2, int64_t n, int64_t item, int64_t done\n"
@@ -235,14 +245,8 @@ static void write_span(const qn__user_source *s, loop_kind kind, qn__text *t) {
     write_locals(s, t);
     qn__text_add(t, "    for (int64_t k = 0; k < n; k++) {\n%s",
                  few ? "        __asm__ volatile(\"\");\n" : "");
-    for (uint32_t i = 0; i < s->parts; i++) {
-        const qn__user_part *p = &s->part[i];
-        if (qn__user_use_is_result(p->use))
-            qn__text_add(t, "        %s o_%s = 0;\n", qn__user_type_word(p->type), p->name);
-        if (is_marked(p))
-            qn__text_add(t, "        %s h_%s = %d;\n", mark_of(p), p->name, p->bins > 0 ? -1 : 0);
-    }
-    write_call(s, kind, t);
+    qn__user_write_results(s, t);
+    qn__user_write_call(s, inside[kind], t);
     for (uint32_t i = 0; i < s->parts; i++) {
         const qn__user_part *p = &s->part[i];
         if (!qn__user_use_is_result(p->use))
@@ -254,7 +258,7 @@ static void write_span(const qn__user_source *s, loop_kind kind, qn__text *t) {
                          p->name, p->name, p->name);
         qn__text_add(t, "        a_%s[%s + k] = o_%s;\n", p->name,
                      p->use == QN__USER_OUTPUT ? "item" : "done", p->name);
-        if (is_marked(p))
+        if (qn__user_is_extreme(p))
             qn__text_add(t, "        b_%s[done + k] = h_%s;\n", p->name, p->name);
     }
     qn__text_add(t, "    }\n");
@@ -270,7 +274,7 @@ static void write_span(const qn__user_source *s, loop_kind kind, qn__text *t) {
                  name, name);
 }
 
-static uint32_t reach(const qn__user_source *s) {
+uint32_t qn__user_halo_reach(const qn__user_source *s) {
     uint32_t most = 0;
     for (uint32_t i = 0; i < s->parts; i++)
         if (s->part[i].use == QN__USER_HALOED && s->part[i].halo > most)
@@ -284,7 +288,8 @@ static void write_row_cuts(const qn__user_source *s, qn__text *t) {
     qn__text_add(t, "        const int inner = 1");
     for (uint32_t d = QN__USER_DIMENSIONS - s->dimensions; d + 1 < QN__USER_DIMENSIONS; d++)
         qn__text_add(t, " && i%u >= %u && i%u < c->extent[%u] - %u", (unsigned)d,
-                     (unsigned)reach(s), (unsigned)d, (unsigned)d, (unsigned)reach(s));
+                     (unsigned)qn__user_halo_reach(s), (unsigned)d, (unsigned)d,
+                     (unsigned)qn__user_halo_reach(s));
     qn__text_add(t,
                  ";\n        const int64_t end = i2 + n, last = c->extent[2] - %u;\n"
                  "        int64_t from = i2 < %u ? %u : i2, to = end < last ? end : last;\n"
@@ -295,7 +300,8 @@ static void write_row_cuts(const qn__user_source *s, qn__text *t) {
                  "                    done + from - i2);\n"
                  "        fault |= %s(c, i0, i1, to, end - to, first + done + to - i2,\n"
                  "                    done + to - i2);\n",
-                 (unsigned)reach(s), (unsigned)reach(s), (unsigned)reach(s), end,
+                 (unsigned)qn__user_halo_reach(s), (unsigned)qn__user_halo_reach(s),
+                 (unsigned)qn__user_halo_reach(s), end,
                  s->dimensions > 1 ? "(inner ? qn_inner : qn_rim)" : "qn_inner", end);
 }
 
@@ -309,7 +315,7 @@ static void write_grain(const qn__user_source *s, qn__text *t) {
            "    int64_t i2 = first %% c->extent[2];\n"
            "    for (int64_t done = 0, n; done < count; done += n) {\n"
            "        n = c->extent[2] - i2 < count - done ? c->extent[2] - i2 : count - done;\n");
-    if (has_halo(s))
+    if (qn__user_has_halo(s))
         write_row_cuts(s, t);
     else
         qn__text_add(t, "        fault |= qn_edge(c, i0, i1, i2, n, first + done, done);\n");
@@ -331,21 +337,23 @@ static void write_functions(const qn__user_source *source, qn__text *t) {
         qn__text_add(t, "%s", qn__text_user_random);
 }
 
+const char *qn__user_random_text(void) { return qn__text_user_random; }
+
 void qn__user_program_write(const qn__user_source *source, qn__text *out) {
     qn__text_add(out, "%s", qn__text_user_prelude);
     if (source->has_math || source->has_random)
         write_functions(source, out);
-    write_readers(source, out);
-    write_parameters(source, out);
+    qn__user_write_readers(source, out);
+    qn__user_write_parameters(source, out);
     qn__text_add(out, "%s", source->functions.data ? source->functions.data : "");
     qn__text_add(out, "#line 1 \"loops\"\n");
     write_arrays(source, out);
     write_span(source, EDGE, out);
-    if (has_halo(source) && source->dimensions > 1) {
+    if (qn__user_has_halo(source) && source->dimensions > 1) {
         write_span(source, END, out);
         write_span(source, RIM, out);
     }
-    if (has_halo(source))
+    if (qn__user_has_halo(source))
         write_span(source, INNER, out);
     write_grain(source, out);
 }

@@ -12,6 +12,7 @@
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "cluster/cluster.h"
+#include "job/user_device.h"
 #include "job/user_fault.h"
 #include "job/user_steps.h"
 #include <pthread.h>
@@ -48,6 +49,8 @@ typedef struct round {
     pthread_t caller;
     double told; /* time of the last report of progress, by the caller's thread */
     pthread_mutex_t lock;
+    int64_t device_faulty; /* the first faulty item that a device found, and what is wrong */
+    uint64_t device_fault;
     uint32_t threads;                   /* that have finished in this round */
     qn__user_total own[QN__USER_PARTS]; /* extremes of this rank */
 } round;
@@ -183,6 +186,76 @@ static qn_status compute_grains(void *context, void *scratch, uint32_t first, ui
     return QN_OK;
 }
 
+/* ------------------------------------------------------------------ by a device */
+
+static uint32_t device_span(void *context, uint32_t first, uint32_t most, int64_t *words,
+                            qn__kernel_span *out) {
+    const round *r = context;
+    const qn__user_device *d = r->job->device;
+    const uint32_t k = r->from + first, grains = r->ranks == 1 ? most : 1;
+    const int64_t item = first_of(r, k);
+    if (r->ranks == 1 && (is_stopped(r) || item > atomic_load(&r->faulty)))
+        return 0;
+    out->first = (uint64_t)item;
+    out->count = (uint64_t)count_of(r, item, grains);
+    for (uint32_t i = 0; i < d->job.arrays; i++)
+        if (d->array[i].use == QN__KERNEL_WRITTEN)
+            out->to[i] = r->ranks > 1
+                             ? (char *)(words + output_at(r, d->of[i], k))
+                             : (char *)r->job->array[d->of[i]] + (size_t)item * d->array[i].each;
+    return grains;
+}
+
+static void device_fault(void *context, uint64_t item, uint64_t fault) {
+    round *r = context;
+    int_fast64_t known = atomic_load(&r->faulty);
+    pthread_mutex_lock(&r->lock);
+    if ((int64_t)item < r->device_faulty) {
+        r->device_faulty = (int64_t)item;
+        r->device_fault = fault;
+    }
+    pthread_mutex_unlock(&r->lock);
+    while ((int64_t)item < known &&
+           !atomic_compare_exchange_weak(&r->faulty, &known, (int64_t)item))
+        ;
+}
+
+static int device_take(void *context, void *scratch, uint64_t first, uint64_t count,
+                       const void *const *values, double seconds) {
+    round *r = context;
+    qn__user_thread *t = ((const qn__user_stepper *)scratch)->thread;
+    const qn__user_device *d = r->job->device;
+    const void *array[2 * QN__USER_PARTS] = {NULL};
+    uint32_t part = 0;
+    qn__float_state_set();
+    for (uint32_t i = 0; i < d->job.arrays; i++)
+        array[d->of[i]] = values[i];
+    const int64_t at =
+        qn__user_take_values(r->job, t, array, (int64_t)first, (int64_t)count, &part);
+    if (at >= 0)
+        device_fault(r, first + (uint64_t)at, QN__USER_FAULT_INFINITE(part));
+    t->seconds += seconds;
+    note_progress(r, (int64_t)count);
+    return r->ranks > 1 || (!is_stopped(r) && (int64_t)(first + count) <= atomic_load(&r->faulty));
+}
+
+/* The arrays of this run, and the functions of a round. */
+void qn__user_job_bind(qn__user_job *job) {
+    qn__user_device *d = job->device;
+    qn__user_call call = {.array = job->array,
+                          .scalar = job->scalar,
+                          .length = job->length,
+                          .seed = job->seed,
+                          .iteration = job->iteration};
+    memcpy(call.extent, job->extent, sizeof call.extent);
+    qn__user_device_bind(job->source, &call, d);
+    d->job.span = device_span;
+    d->job.take = device_take;
+    d->job.fault = device_fault;
+}
+
+/* ------------------------------------------------------------------ the end of a thread */
+
 static void put_totals(round *r, qn__user_thread *t, int64_t *words) {
     const qn__user_source *s = r->job->source;
     int64_t *own = words + r->at.ranks + r->rank * r->at.of_a_rank;
@@ -271,7 +344,8 @@ static qn_status run_round(round *r, qn__team *team, qn__user_total *total, qn_e
                                .finish = finish_thread,
                                .words = r->at.words,
                                .apart = 1,
-                               .uneven = 1};
+                               .uneven = 1,
+                               .kernel = r->job->device ? &r->job->device->job : NULL};
     const qn_status status = qn__team_run(team, &host, r->count, &words, err);
     if (status == QN_OK)
         take_words(r, words, total);
@@ -307,6 +381,12 @@ static qn_status tell_fault(const round *r, qn_error *err) {
     const int64_t item = atomic_load(&r->faulty);
     if (r->job->steps > 1)
         return qn__fail(err, QN_NUMERIC, "an item of one of the iterations fails");
+    if (item == r->device_faulty)
+        return qn__user_fault_tell(r->job, r->device_fault, item, err);
+    if (!r->job->grain) {
+        qn__fail(err, QN_NUMERIC, "an item of the kernel is not possible; another rank found it");
+        return qn__remedy(err, QN_NUMERIC, "see the message of that rank");
+    }
     qn__user_thread *t = qn__user_thread_open(r->job, err);
     if (!t)
         return QN_MEMORY;
@@ -347,8 +427,11 @@ qn_status qn__user_job_run(qn__user_job *job, qn__team *team, qn__user_total *to
     r->ranks = qn_cluster_ranks(job->cluster);
     r->rank = qn_cluster_rank(job->cluster);
     r->stride = r->ranks > 1 ? stride_of(r->grains) : 1;
+    if (job->device)
+        qn__user_job_bind(job);
     r->caller = pthread_self();
     r->told = qn__now();
+    r->device_faulty = INT64_MAX;
     atomic_init(&r->faulty, INT64_MAX);
     atomic_init(&r->done, 0);
     const double begun = qn__now();

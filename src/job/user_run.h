@@ -7,6 +7,10 @@
 #include "job/user_sums.h"
 #include "team/team.h"
 
+/* Gives job->device the arrays and numbers of the job. qn__user_job_run does so; a team for the
+ * job's devices needs it before. */
+void qn__user_job_bind(qn__user_job *job);
+
 /* Computes all items, with a team that was made without a program. Fills the outputs and, of the
  * other results, total[part], which was all zeros. Collective among ranks, which have equal jobs:
  * every rank gets everything. Fails with QN_NUMERIC, for the first item that is not possible: a NaN

@@ -10,7 +10,6 @@
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "job/user_fault.h"
-#include "job/user_round.h"
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* Kernels of users: opening, and what is bound to their declarations. */
+#include "run/user_devices.h"
 #include "run/user_iterate.h"
 
 #include "base/argument.h"
@@ -20,22 +21,6 @@ uint32_t qn__user_part_named(const qn_kernel *k, const char *name) {
         if (strcmp(k->source.part[i].name, name) == 0)
             return i;
     return QN__USER_PARTS;
-}
-
-/* The dimensions of an array. */
-static uint32_t dimensions_of(const qn_kernel *k, uint32_t part) {
-    const qn__user_part *p = &k->source.part[part];
-    return p->use == QN__USER_WHOLE ? p->dimensions : p->bins > 0 ? 1 : k->source.dimensions;
-}
-
-void qn__user_array_declare(const qn_kernel *k, uint32_t part,
-                            const uint64_t shape[QN_KERNEL_DIMENSIONS], qn__user_array *array) {
-    const qn__user_part *p = &k->source.part[part];
-    *array = (qn__user_array){.type = qn__user_part_type(p), .dimensions = dimensions_of(k, part)};
-    if (p->bins > 0)
-        array->shape[0] = p->bins;
-    else
-        memcpy(array->shape, shape, sizeof array->shape);
 }
 
 /* ------------------------------------------------------------------ opening */
@@ -67,6 +52,7 @@ void qn_kernel_free(qn_kernel *k) {
         qn__free(k->part[i].path);
         qn__user_series_release(&k->part[i]);
     }
+    qn__user_devices_free(k);
     qn__user_code_release(&k->code);
     qn__user_source_release(&k->source);
     qn__free(k->text);
@@ -160,30 +146,31 @@ qn_status qn_kernel_part_get(const qn_kernel *k, uint32_t index, qn_kernel_part 
     qn_kernel_part own = {.size = sizeof own,
                           .name = p->name,
                           .use = (qn_kernel_use)p->use,
-                          .type = qn__user_type_numpy(qn__user_part_type(p)),
-                          .dimensions = qn__user_part_is_array(p) ? dimensions_of(k, index) : 0,
+                          .type =
+                              p->use == QN__USER_COUNT ? "uint64" : qn__user_type_numpy(p->type),
+                          .dimensions = p->use == QN__USER_WHOLE    ? p->dimensions
+                                        : p->use <= QN__USER_OUTPUT ? k->source.dimensions
+                                                                    : 0,
                           .reach = p->halo,
                           .text = k->part[index].has_scalar ? k->part[index].text : NULL,
-                          .next = p->next ? k->source.part[p->next - 1].name : NULL,
-                          .bins = p->bins};
+                          .next = p->next ? k->source.part[p->next - 1].name : NULL};
     qn__sized_give(QN__SIZED("part", qn_kernel_part), &own, part, part->size);
     return QN_OK;
 }
 
 /* ------------------------------------------------------------------ binding */
 
-static int is_scalar(const qn__user_part *part) { return part->use == QN__USER_SCALAR; }
-
-/* Finds a declaration of a kind. */
-static qn_status find(const qn_kernel *k, const char *name, int (*is)(const qn__user_part *part),
+/* Finds a declaration of one of the uses from `first` to `last`. */
+static qn_status find(const qn_kernel *k, const char *name, qn__user_use first, qn__user_use last,
                       const char *what, uint32_t *part, qn_error *err) {
     char list[256] = "";
     size_t used = 0;
     *part = qn__user_part_named(k, name);
-    if (*part < QN__USER_PARTS && is(&k->source.part[*part]))
+    if (*part < QN__USER_PARTS && k->source.part[*part].use >= first &&
+        k->source.part[*part].use <= last)
         return QN_OK;
     for (uint32_t i = 0; i < k->source.parts && used < sizeof list; i++)
-        if (is(&k->source.part[i]))
+        if (k->source.part[i].use >= first && k->source.part[i].use <= last)
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used > 0 ? ", " : "",
                                      k->source.part[i].name);
     qn__fail(err, QN_USAGE, "the kernel has no %s \"%s\"", what, name);
@@ -199,7 +186,7 @@ qn_status qn_kernel_set(qn_kernel *k, const char *name, const char *value, qn_er
     QN__NEED(value, err);
     uint32_t i;
     uint64_t number = 0;
-    const qn_status status = find(k, name, is_scalar, "scalar", &i, err);
+    const qn_status status = find(k, name, QN__USER_SCALAR, QN__USER_SCALAR, "scalar", &i, err);
     if (status != QN_OK)
         return status;
     const qn__user_type type = k->source.part[i].type;
@@ -221,7 +208,7 @@ qn_status qn_kernel_set(qn_kernel *k, const char *name, const char *value, qn_er
 static qn_status check_dimensions(const qn_kernel *k, uint32_t part, uint32_t dimensions,
                                   const char *place, qn_error *err) {
     const qn__user_part *p = &k->source.part[part];
-    const uint32_t want = dimensions_of(k, part);
+    const uint32_t want = p->use == QN__USER_WHOLE ? p->dimensions : k->source.dimensions;
     if (dimensions == want)
         return QN_OK;
     qn__fail(err, QN_USAGE, "\"%s\" of the kernel has %u dimension%s, but this array has %u",
@@ -229,7 +216,6 @@ static qn_status check_dimensions(const qn_kernel *k, uint32_t part, uint32_t di
     qn__at(err, "%s", place);
     return qn__remedy(err, QN_USAGE, "%s",
                       p->use == QN__USER_WHOLE ? "give another array, or change its WHOLE"
-                      : p->bins > 0            ? "give an array with one number a bin"
                                                : "give another array, or change INDEX");
 }
 
@@ -265,20 +251,19 @@ qn_status qn_kernel_bind_file(qn_kernel *k, const char *name, const char *path, 
     QN__NEED(path, err);
     uint32_t i;
     qn__user_array array = {.data = NULL};
-    qn_status status = find(k, name, qn__user_part_is_array, "array", &i, err);
+    qn_status status = find(k, name, QN__USER_INPUT, QN__USER_OUTPUT, "array", &i, err);
     if (status != QN_OK)
         return status;
-    const int written = qn__user_part_is_written(&k->source.part[i]);
-    if (!written) {
+    if (k->source.part[i].use != QN__USER_OUTPUT) {
         status = qn__user_array_open(path, name, &array, err);
         if (status == QN_OK)
             status = check_type(k, i, &array, path, err);
         if (status == QN_OK)
             status = check_dimensions(k, i, array.dimensions, path, err);
     }
-    if (status == QN_OK && written) {
-        array.type = qn__user_part_type(&k->source.part[i]);
-        array.dimensions = dimensions_of(k, i);
+    if (status == QN_OK && k->source.part[i].use == QN__USER_OUTPUT) {
+        array.type = k->source.part[i].type;
+        array.dimensions = k->source.dimensions;
         status = qn__user_output_check(&array, name, path, err);
         array = (qn__user_array){.data = NULL};
     }
@@ -307,16 +292,6 @@ static qn_status check_shape(const uint64_t *shape, uint32_t dimensions, const c
     return QN_OK;
 }
 
-static qn_status check_bins(const qn_kernel *k, uint32_t part, uint64_t length, qn_error *err) {
-    const qn__user_part *p = &k->source.part[part];
-    if (p->bins == 0 || length == p->bins)
-        return QN_OK;
-    qn__fail(err, QN_USAGE, "\"%s\" has %u bins, but the array %llu numbers", p->name,
-             (unsigned)p->bins, (unsigned long long)length);
-    qn__at(err, "%s", k->name);
-    return qn__remedy(err, QN_USAGE, "give an array with one number a bin");
-}
-
 qn_status qn_kernel_bind(qn_kernel *k, const char *name, void *data, const uint64_t *shape,
                          uint32_t dimensions, qn_error *err) {
     QN__OWN_FLOATS;
@@ -325,19 +300,16 @@ qn_status qn_kernel_bind(qn_kernel *k, const char *name, void *data, const uint6
     QN__NEED(data, err);
     QN__NEED(shape, err);
     uint32_t i;
-    qn_status status = find(k, name, qn__user_part_is_array, "array", &i, err);
+    qn_status status = find(k, name, QN__USER_INPUT, QN__USER_OUTPUT, "array", &i, err);
     if (status == QN_OK)
         status = check_dimensions(k, i, dimensions, name, err);
     if (status == QN_OK)
         status = check_shape(shape, dimensions, name, err);
-    if (status == QN_OK)
-        status = check_bins(k, i, shape[0], err);
     if (status != QN_OK)
         return status;
     unbind(k, i);
     qn__user_array *a = &k->part[i].array;
-    *a = (qn__user_array){
-        .type = qn__user_part_type(&k->source.part[i]), .dimensions = dimensions, .data = data};
+    *a = (qn__user_array){.type = k->source.part[i].type, .dimensions = dimensions, .data = data};
     memcpy(a->shape, shape, dimensions * sizeof *shape);
     k->part[i].lent = 1;
     return QN_OK;

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "job/user_array.h"
 #include "job/user_compile.h"
+#include "job/user_device.h"
 #include "job/user_run.h"
 #include <quern/kernel.h>
 
@@ -36,6 +37,9 @@ struct qn_kernel {
     qn__user_source source;
     qn__user_code code;
     int compiled;
+    qn_error no_host;        /* why it is not, for processors */
+    qn__user_device *device; /* its programs for devices; NULL: not written yet */
+    char devices[128];       /* those that took part in the last run */
     uint64_t shape[QN_KERNEL_DIMENSIONS]; /* of the index space, as it was set; 0: it was not */
     uint64_t seed;                        /* of random numbers */
     qn__user_bound part[QN__USER_PARTS];
@@ -48,11 +52,6 @@ struct qn_kernel {
     qn_kernel_report report;
     qn__user_job job; /* of the last run */
 };
-
-/* Sets type, dimensions and shape of what the run writes to a declaration; `shape` is that of the
- * index space. */
-void qn__user_array_declare(const qn_kernel *kernel, uint32_t part,
-                            const uint64_t shape[QN_KERNEL_DIMENSIONS], qn__user_array *array);
 
 /* The declaration of that name; QN__USER_PARTS: there is none. */
 uint32_t qn__user_part_named(const qn_kernel *kernel, const char *name);

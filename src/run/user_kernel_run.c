@@ -1,4 +1,5 @@
 /* Running a user's kernel: shapes, the team, results, files. */
+#include "run/user_devices.h"
 #include "run/user_iterate.h"
 #include "run/user_outputs.h"
 #include "run/user_ranks.h"
@@ -24,23 +25,6 @@ void qn_kernel_options_init(qn_kernel_options *options) {
         *options = (qn_kernel_options){.size = sizeof *options};
 }
 
-/* "cpu" or "cpu:N"; the number of threads becomes that of `compute`. */
-static qn_status read_devices(qn_compute *compute, qn_error *err) {
-    const char *devices = compute->devices ? compute->devices : "auto";
-    uint64_t n = 0;
-    compute->devices = NULL;
-    if (strcmp(devices, "auto") == 0 || strcmp(devices, "cpu") == 0)
-        return QN_OK;
-    if (strncmp(devices, "cpu:", 4) == 0 && qn__parse_u64(devices + 4, strlen(devices + 4), &n) &&
-        n >= 1 && n <= 4096) {
-        compute->threads = (int)n;
-        return QN_OK;
-    }
-    qn__fail(err, QN_UNSUPPORTED, "kernels do not run on \"%s\", only on the CPU", devices);
-    qn__at(err, "`kernel.devices`");
-    return qn__remedy(err, QN_UNSUPPORTED, "write cpu, or cpu:4 for four of its cores");
-}
-
 static qn_status check_options(const qn_kernel_options *o, qn_compute *compute, qn_error *err) {
     if (compute->threads < 0 || compute->threads > 4096) {
         qn__fail(err, QN_USAGE, "a kernel cannot run on %d threads", compute->threads);
@@ -52,7 +36,7 @@ static qn_status check_options(const qn_kernel_options *o, qn_compute *compute, 
         qn__at(err, "`kernel.grain`");
         return qn__remedy(err, QN_USAGE, "leave it out");
     }
-    return read_devices(compute, err);
+    return qn_compute_check(compute, err);
 }
 
 /* Copies the options, and what they say of devices and ranks. */
@@ -109,10 +93,9 @@ static qn_status join_shape(const qn_kernel *k, const qn__user_array *a, const c
 static qn_status need(const qn_kernel *k, uint32_t part, qn_error *err) {
     const qn__user_part *p = &k->source.part[part];
     const qn__user_bound *b = &k->part[part];
-    const int written = qn__user_part_is_written(p);
-    if (p->use == QN__USER_SCALAR ? b->has_scalar
-        : written                 ? b->path || b->lent || k->is_recipe
-                                  : p->use > QN__USER_OUTPUT || b->array.data != NULL)
+    if (p->use == QN__USER_SCALAR   ? b->has_scalar
+        : p->use == QN__USER_OUTPUT ? b->path || b->lent || k->is_recipe
+                                    : p->use > QN__USER_OUTPUT || b->array.data != NULL)
         return QN_OK;
     if (p->use == QN__USER_OUTPUT && p->next)
         return QN_OK; /* what is carried on may be wanted for sums only */
@@ -127,7 +110,7 @@ static qn_status need(const qn_kernel *k, uint32_t part, qn_error *err) {
     if (p->use == QN__USER_SCALAR)
         return qn__remedy(err, err ? err->status : QN_USAGE, "add `kernel.scalar` %s=VALUE",
                           p->name);
-    if (written)
+    if (p->use == QN__USER_OUTPUT)
         return qn__remedy(err, QN_USAGE, "add `kernel.output` %s=FILE.npy", p->name);
     return qn__remedy(err, b->path ? QN_IO : QN_USAGE, "add `kernel.input` %s=FILE.npy", p->name);
 }
@@ -137,7 +120,7 @@ static qn_status check_overlaps(const qn_kernel *k, qn_error *err) {
     for (uint32_t i = 0; i < k->source.parts; i++) {
         const qn__user_bound *out = &k->part[i];
         const uintptr_t begin = (uintptr_t)out->array.data;
-        if (!qn__user_part_is_written(&k->source.part[i]) || !out->lent)
+        if (k->source.part[i].use != QN__USER_OUTPUT || !out->lent)
             continue;
         for (uint32_t j = 0; j < k->source.parts; j++) {
             const qn__user_array *other = &k->part[j].array;
@@ -185,7 +168,6 @@ static qn_status find_space(const qn_kernel *k, space *s, qn_error *err) {
 static void fill_job(qn_kernel *k, const space *s, uint64_t grain) {
     qn__user_job *job = &k->job;
     *job = (qn__user_job){.source = &k->source,
-                          .grain = k->code.grain,
                           .items_of_grain = (int64_t)grain,
                           .stop = &k->stop,
                           .seed = k->seed,
@@ -193,6 +175,10 @@ static void fill_job(qn_kernel *k, const space *s, uint64_t grain) {
     const uint32_t skip = QN_KERNEL_DIMENSIONS - k->source.dimensions;
     for (uint32_t d = 0; d < QN_KERNEL_DIMENSIONS; d++)
         job->extent[d] = d < skip ? 1 : (int64_t)s->shape[d - skip];
+}
+
+static void place_arrays(qn_kernel *k) {
+    qn__user_job *job = &k->job;
     for (uint32_t i = 0; i < k->source.parts; i++) {
         job->array[i] = k->part[i].array.data;
         job->scalar[i] = &k->part[i].scalar;
@@ -209,23 +195,6 @@ static qn_status overflow(const qn_kernel *k, uint32_t part, qn_error *err) {
     return qn__remedy(err, QN_NUMERIC, "scale what the items add, or sum another type");
 }
 
-static qn_status take_bins(qn_kernel *k, uint32_t part, qn__user_bins *bins, qn_error *err) {
-    const qn__user_part *p = &k->source.part[part];
-    const size_t size = qn__user_type_size(qn__user_part_type(p));
-    char *to = k->part[part].array.data;
-    for (uint32_t i = 0; i < p->bins; i++) {
-        uint64_t value = 0;
-        if (qn__user_bins_value(bins, p, i, &value)) {
-            memcpy(to + i * size, &value, size);
-            continue;
-        }
-        overflow(k, part, err);
-        qn__at(err, "bin %u", (unsigned)i);
-        return QN_NUMERIC;
-    }
-    return QN_OK;
-}
-
 static qn_status take_results(qn_kernel *k, qn__user_total *total, qn_error *err) {
     for (uint32_t i = 0; i < k->source.parts; i++) {
         const qn__user_part *p = &k->source.part[i];
@@ -233,12 +202,6 @@ static qn_status take_results(qn_kernel *k, qn__user_total *total, qn_error *err
         uint64_t value = 0, item = (uint64_t)total[i].item;
         if (p->use < QN__USER_SUM)
             continue;
-        if (p->bins > 0) {
-            const qn_status status = take_bins(k, i, total[i].bins, err);
-            if (status != QN_OK)
-                return status;
-            continue;
-        }
         if (!qn__user_total_value(&total[i], p, &value))
             return overflow(k, i, err);
         const int extreme = p->use == QN__USER_MIN || p->use == QN__USER_MAX;
@@ -264,7 +227,7 @@ static qn_status digest_inputs(qn_kernel *k, qn__pool *pool, qn_error *err) {
 static qn_status digest_results(qn_kernel *k, qn__pool *pool, qn_error *err) {
     qn_status status = QN_OK;
     for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++)
-        if (qn__user_part_is_written(&k->source.part[i]))
+        if (k->source.part[i].use == QN__USER_OUTPUT)
             status = qn__user_array_digest(&k->part[i].array, pool, k->part[i].digest, err);
         else if (k->part[i].wants_series)
             status = qn__user_array_digest(&k->part[i].series, pool, k->part[i].series_digest, err);
@@ -284,29 +247,17 @@ static qn_status digest(qn_kernel *k, int inputs, int results, qn_error *err) {
 }
 
 /* The threads of this process. */
-static int threads_of(qn__team *team) {
-    uint32_t count;
-    double rate;
-    int threads = 0;
-    const qn_worker_report *worker = qn__team_report(team, 1, &count, &rate);
-    for (uint32_t i = 0; i < count; i++)
-        threads += worker[i].cores;
-    return threads;
-}
-
 static qn_status run_on(qn_kernel *k, qn__team *team, qn_error *err) {
     qn__user_total *total = qn__alloc(QN__USER_PARTS, sizeof *total, err);
     if (!total)
         return QN_MEMORY;
-    k->report.threads = threads_of(team);
+    qn__user_devices_report(k, team);
     const double begin = qn__now();
-    qn_status status = qn__user_totals_open(&k->source, total, err);
-    if (status == QN_OK)
-        status = qn__user_iterate(k, team, total, err);
+    qn_status status = qn__user_iterate(k, team, total, err);
     k->report.seconds = qn__now() - begin;
+    qn__user_devices_report(k, team);
     if (status == QN_OK)
         status = take_results(k, total, err);
-    qn__user_totals_close(total);
     qn__free(total);
     return status;
 }
@@ -318,22 +269,12 @@ static qn_status run_with_team(qn_kernel *k, int digests, qn_error *err) {
     /* Threads that would have nothing to do are not made. */
     if (!compute.cluster && qn__user_job_items(&k->job) <= qn__user_job_grain(&k->job))
         compute.threads = 1;
-    qn_status status = qn__team_create(NULL, &compute, NULL, 0, &team, err);
+    qn_status status = qn__user_team_open(k, &compute, &team, err);
     if (status == QN_OK)
         status = run_on(k, team, err);
     if (status == QN_OK && digests)
         status = digest(k, !compute.cluster, 1, err);
     return qn__host_team_close(team, &compute, status, err);
-}
-
-static qn_status compile(qn_kernel *k, qn_error *err) {
-    const double begin = qn__now();
-    if (k->compiled)
-        return QN_OK;
-    const qn_status status = qn__user_code_make(&k->source, &k->code, err);
-    k->compiled = status == QN_OK;
-    k->report.compile_seconds = qn__now() - begin;
-    return status;
 }
 
 static void fill_report(qn_kernel *k) {
@@ -358,13 +299,15 @@ static qn_status prepare(qn_kernel *k, const qn_kernel_options *options, qn_erro
         status = find_space(k, &s, err);
     if (status == QN_OK)
         status = check_overlaps(k, err);
-    if (status == QN_OK)
-        status = compile(k, err);
+    if (status != QN_OK)
+        return status;
+    fill_job(k, &s, options->grain);
+    status = qn__user_devices_choose(k, err);
     if (status == QN_OK)
         status = qn__user_outputs_make(k, s.shape, err);
     if (status != QN_OK)
         return status;
-    fill_job(k, &s, options->grain);
+    place_arrays(k);
     fill_report(k);
     return k->compute.cluster ? digest(k, 1, 0, err) : QN_OK;
 }
@@ -398,7 +341,7 @@ static qn_status open_files(qn_kernel *k, const char *recipe, qn__writer *writer
                             qn_error *err) {
     qn_status status = QN_OK;
     for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++)
-        if (qn__user_part_is_written(&k->source.part[i]) && k->part[i].path) {
+        if (k->source.part[i].use == QN__USER_OUTPUT && k->part[i].path) {
             status = qn__writer_create(k->part[i].path, &writer[i], err);
             k->part[i].writer = writer[i];
         } else if (k->part[i].wants_series && k->part[i].series_path) {
@@ -576,10 +519,10 @@ static qn_status check_inputs(qn_kernel *k, qn_error *err) {
 static qn_status compare(const qn_kernel *k, qn_error *err) {
     for (uint32_t i = 0; i < k->source.parts; i++) {
         const qn__user_bound *b = &k->part[i];
-        const qn__user_part *p = &k->source.part[i];
-        if (qn__user_part_is_written(p) && strcmp(b->digest, b->wanted) != 0)
+        const qn__user_use use = k->source.part[i].use;
+        if (use == QN__USER_OUTPUT && strcmp(b->digest, b->wanted) != 0)
             return differs(k, i, b->wanted, b->digest, err);
-        if (p->use < QN__USER_SUM || p->bins > 0)
+        if (use < QN__USER_SUM)
             continue;
         const char *before = b->expects == 1 ? b->expected : "nothing";
         const char *now = b->has_value ? b->text : "nothing";

@@ -49,10 +49,22 @@ typedef struct opening {
     const qn__member *members;
 } opening;
 
+/* A processor computes a kernel by the function of its host job. */
+static int is_on_host(const qn__team_member *m) {
+    return (m->device->jobs & qn__job_bit(QN__JOB_HOST)) != 0;
+}
+
 /* 0: the member's error has the reason. */
-static int can_compute(qn__team_member *m, const qn__program *program) {
-    if (program ? m->device->supports(program) : (m->device->jobs & qn__job_bit(QN__JOB_HOST)) != 0)
+static int can_compute(qn__team_member *m, const qn__program *program,
+                       const qn__kernel_job *kernel) {
+    if (program ? m->device->supports(program)
+                : (is_on_host(m) && !(kernel && kernel->no_host)) ||
+                      (kernel && (m->device->jobs & QN__JOB_KERNEL)))
         return 1;
+    if (kernel && kernel->no_host && is_on_host(m)) {
+        m->error = *kernel->no_host;
+        return 0;
+    }
     if (program)
         qn__member_lacks(m->name, m->device, program, &m->error);
     else
@@ -69,9 +81,15 @@ static void open_body(void *context, int index) {
     const double begun = qn__now();
     if (o->members[index].threads)
         compute.threads = o->members[index].threads;
-    if (!can_compute(m, o->team->program))
+    const qn__kernel_job *kernel = o->team->kernel;
+    if (!can_compute(m, o->team->program, kernel))
         return;
     m->device->open(m->index, &compute, o->team->program, &m->worker, &m->error);
+    if (m->worker && kernel && m->device->prepare &&
+        m->device->prepare(m->worker, kernel, &m->error) != QN_OK) {
+        m->device->close(m->worker);
+        m->worker = NULL;
+    }
     m->busy += m->worker ? 0 : qn__now() - begun;
 }
 
@@ -177,9 +195,9 @@ static qn_status create(qn__team *t, const qn_compute *compute, const qn__member
     return status;
 }
 
-static qn_status make(const qn__program *program, const qn_compute *compute,
-                      const qn__member *members, uint32_t count, qn__portion *portion,
-                      qn__team **out, qn_error *err) {
+static qn_status make(const qn__program *program, const qn__kernel_job *kernel,
+                      const qn_compute *compute, const qn__member *members, uint32_t count,
+                      qn__portion *portion, qn__team **out, qn_error *err) {
     if (count < 1 || count > QN__MAX_WORKERS)
         return qn__fail(err, QN_USAGE, "a team has 1 to %d workers, not %u", QN__MAX_WORKERS,
                         count);
@@ -187,6 +205,7 @@ static qn_status make(const qn__program *program, const qn_compute *compute,
     if (!t)
         return QN_MEMORY;
     t->program = program;
+    t->kernel = kernel;
     t->cluster = qn_cluster_ranks(compute->cluster) > 1 ? compute->cluster : NULL;
     const qn_status status = create(t, compute, members, count, err);
     if (status != QN_OK) {
@@ -198,26 +217,43 @@ static qn_status make(const qn__program *program, const qn_compute *compute,
     return QN_OK;
 }
 
-qn_status qn__team_create(const qn__program *program, const qn_compute *compute,
-                          const qn__member *members, uint32_t count, qn__team **out,
-                          qn_error *err) {
+static int is_automatic(const qn_compute *compute) {
+    return !compute->devices || strcmp(compute->devices, "auto") == 0;
+}
+
+static qn_status find_and_make(const qn__program *program, const qn__kernel_job *kernel,
+                               const qn_compute *compute, const qn__member *members, uint32_t count,
+                               qn__team **out, qn_error *err) {
     qn__member found[QN__MAX_WORKERS];
     qn_compute own = *compute;
     qn__portion portion = {0};
     const int given = members != NULL;
     *out = NULL;
-    if (!program && (!own.devices || strcmp(own.devices, "auto") == 0))
+    if (!program && !kernel && is_automatic(&own))
         own.devices = "cpu"; /* nothing else is looked for */
     qn_status status = qn__host_check(err);
     if (status == QN_OK && !given)
         status = qn__members_of(&own, found, QN__MAX_WORKERS, &count, err);
     if (status == QN_OK)
         status = qn__portion_take(&own, given ? NULL : found, &count, &portion, err);
+    for (uint32_t i = 0; i < count && status == QN_OK && !given && is_automatic(&own); ++i)
+        found[i].optional |= kernel && kernel->no_host;
     if (status == QN_OK)
-        status = make(program, &own, given ? members : found, count, &portion, out, err);
+        status = make(program, kernel, &own, given ? members : found, count, &portion, out, err);
     if (status != QN_OK)
         qn__portion_give(&portion);
     return status;
+}
+
+qn_status qn__team_create(const qn__program *program, const qn_compute *compute,
+                          const qn__member *members, uint32_t count, qn__team **out,
+                          qn_error *err) {
+    return find_and_make(program, NULL, compute, members, count, out, err);
+}
+
+qn_status qn__team_create_for(const qn__kernel_job *kernel, const qn_compute *compute,
+                              qn__team **out, qn_error *err) {
+    return find_and_make(NULL, kernel, compute, NULL, 0, out, err);
 }
 
 void qn__team_destroy(qn__team *t) {

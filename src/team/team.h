@@ -40,6 +40,10 @@ typedef struct qn__member {
  * the last one. */
 qn_status qn__team_create(const qn__program *program, const qn_compute *compute,
                           const qn__member *members, uint32_t count, qn__team **out, qn_error *err);
+/* A team for host jobs that have this kernel: GPUs can be members, too. The kernel's text, and what
+ * it points to, must outlive the team. */
+qn_status qn__team_create_for(const qn__kernel_job *kernel, const qn_compute *compute,
+                              qn__team **out, qn_error *err);
 void qn__team_destroy(qn__team *team);
 
 /* Loads parameters and optimiser state into every worker; steps are counted from here. The arrays

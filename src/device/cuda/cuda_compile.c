@@ -213,12 +213,12 @@ static int split_options(char *options, const char *option[OPTIONS]) {
 }
 
 /* Changes `options`. */
-static qn_status compile(char *options, int machine_code, const char *device, void **image,
-                         size_t *bytes, qn_error *err) {
+static qn_status compile(const char *text, char *options, int machine_code, const char *device,
+                         void **image, size_t *bytes, qn_error *err) {
     const char *option[OPTIONS];
     nvrtc_program *program = NULL;
     const int count = split_options(options, option);
-    int result = compiler.create(&program, qn__kernel_text(QN__CUDA_C), "quern.cu", 0, NULL, NULL);
+    int result = compiler.create(&program, text, "quern.cu", 0, NULL, NULL);
     qn_status status;
     if (result != 0)
         status = qn__fail(err, QN_DEVICE, "NVRTC %d.%d does not start for %s: %s", compiler.major,
@@ -232,8 +232,15 @@ static qn_status compile(char *options, int machine_code, const char *device, vo
     return status;
 }
 
-qn_status qn__cuda_compile(int capability, int driver_version, uint32_t products, int fresh,
-                           const char *device, void **image, size_t *bytes, qn_error *err) {
+/* What is compiled: a text with its digest, options, and where the program is kept. */
+typedef struct source {
+    const char *text, *digest, *options;
+    void (*load)(const char *key, void **program, size_t *bytes, char *note);
+    void (*store)(const char *key, const void *program, size_t bytes, char *note);
+} source;
+
+static qn_status make(const source *from, int capability, int driver_version, int fresh,
+                      const char *device, void **image, size_t *bytes, qn_error *err) {
     char options[256], key[640], note[256];
     *image = NULL;
     *bytes = 0;
@@ -252,17 +259,36 @@ qn_status qn__cuda_compile(int capability, int driver_version, uint32_t products
                           "name its library in QUERN_NVRTC");
     }
     const int machine_code = chosen == capability && compiler.cubin_size && compiler.cubin;
-    snprintf(options, sizeof options, "%s -DQN_PRODUCTS=%u --gpu-architecture=%s_%d",
-             qn__kernel_options(QN__CUDA_C), products, machine_code ? "sm" : "compute", chosen);
-    snprintf(key, sizeof key, "quern cuda 2 text %s options %s nvrtc %d.%d driver %d",
-             qn__kernel_digest(QN__CUDA_C), options, compiler.major, compiler.minor,
-             driver_version);
+    snprintf(options, sizeof options, "%s %s --gpu-architecture=%s_%d",
+             qn__kernel_options(QN__CUDA_C), from->options, machine_code ? "sm" : "compute",
+             chosen);
+    snprintf(key, sizeof key, "quern cuda 2 text %s options %s nvrtc %d.%d driver %d", from->digest,
+             options, compiler.major, compiler.minor, driver_version);
     if (!fresh)
-        qn__gpu_cache_load(key, image, bytes, note);
+        from->load(key, image, bytes, note);
     if (*bytes)
         return QN_OK;
-    const qn_status status = compile(options, machine_code, device, image, bytes, err);
+    const qn_status status = compile(from->text, options, machine_code, device, image, bytes, err);
     if (status == QN_OK)
-        qn__gpu_cache_store(key, *image, *bytes, note);
+        from->store(key, *image, *bytes, note);
     return status;
+}
+
+qn_status qn__cuda_compile(int capability, int driver_version, uint32_t products, int fresh,
+                           const char *device, void **image, size_t *bytes, qn_error *err) {
+    char options[40];
+    snprintf(options, sizeof options, "-DQN_PRODUCTS=%u", products);
+    const source from = {qn__kernel_text(QN__CUDA_C), qn__kernel_digest(QN__CUDA_C), options,
+                         qn__gpu_cache_load, qn__gpu_cache_store};
+    return make(&from, capability, driver_version, fresh, device, image, bytes, err);
+}
+
+qn_status qn__cuda_compile_text(int capability, int driver_version, const qn__gpu_text *text,
+                                int fresh, const char *device, void **image, size_t *bytes,
+                                qn_error *err) {
+    char digest[65];
+    qn__gpu_text_digest(text, digest);
+    const source from = {text->text, digest, "-DQN_DOUBLE=1", qn__gpu_text_load,
+                         qn__gpu_text_store};
+    return make(&from, capability, driver_version, fresh, device, image, bytes, err);
 }

@@ -2,7 +2,7 @@
 #ifndef QN_DEVICE_CUDA_CUDA_COMPILE_H
 #define QN_DEVICE_CUDA_CUDA_COMPILE_H
 
-#include "base/error.h"
+#include "device/gpu/gpu.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,5 +16,10 @@ const char *qn__cuda_compiler_absence(int driver_version);
  * in messages. QN_DEVICE when NVRTC is missing or fails, or does not support the device. */
 qn_status qn__cuda_compile(int capability, int driver_version, uint32_t products, int fresh,
                            const char *device, void **image, size_t *bytes, qn_error *err);
+
+/* The same for another text. */
+qn_status qn__cuda_compile_text(int capability, int driver_version, const qn__gpu_text *text,
+                                int fresh, const char *device, void **image, size_t *bytes,
+                                qn_error *err);
 
 #endif

@@ -106,6 +106,19 @@ qn_status qn__cuda_make_program(const qn__gpu_driver *driver, qn__gpu *gpu, int 
 /* Releases the program, so that another can be made. */
 void qn__cuda_drop_program(qn__gpu *gpu);
 
+/* Whether a driver refuses an image that another driver may accept; and the failure, after which
+ * the device may load another program. */
+int qn__cuda_refuses_image(qn__cu_result result);
+qn_status qn__cuda_refuse_image(const qn__gpu *gpu, qn__cu_result result, const char *doing,
+                                qn_error *err);
+
+/* Programs of other texts: the driver's entries. */
+qn_status qn__cuda_text_build(qn__gpu *gpu, const qn__gpu_text *text, qn__gpu_program **out,
+                              qn_error *err);
+void qn__cuda_text_drop(qn__gpu *gpu, qn__gpu_program *program);
+qn_status qn__cuda_text_start(qn__gpu *gpu, const qn__gpu_program *program, uint32_t groups,
+                              const qn__gpu_argument *arguments, uint32_t count, qn_error *err);
+
 /* Opening. */
 qn_status qn__cuda_open(uint32_t index, uint32_t products, const qn_compute *compute, qn__gpu **out,
                         qn_error *err);

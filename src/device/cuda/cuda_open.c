@@ -116,6 +116,8 @@ static void choose_products(const opening *o, qn__gpu *gpu) {
 /* Makes the device's program with the best instructions that are not refused. After a kernel has
  * failed the context cannot be used, so the next instructions are left to the next attempt. */
 static qn_status make_program(opening *o, qn__gpu *gpu, qn_error *err) {
+    if (!o->products)
+        return QN_OK;
     for (;;) {
         qn_error *said = &o->said[o->isa];
         int refused = 0;
@@ -147,6 +149,7 @@ static void describe(const opening *o, qn__gpu *gpu) {
     gpu->facts.compute_units = d->multiprocessors > 0 ? (uint32_t)d->multiprocessors : 1;
     gpu->facts.memory = gpu->facts.largest = d->memory;
     gpu->facts.atomics = 1;
+    gpu->facts.doubles = 1;
 }
 
 /* Opens the device in its primary context or in one of its own. */
@@ -184,7 +187,7 @@ static int is_shared(const qn__cuda_device_entry *d) {
  * context. */
 static ending attempt_safely(opening *o, qn__gpu **out, qn_error *err) {
     const qn__cuda_image *image = &o->device->image[products_of(o)];
-    if (!image->tested && is_shared(o->device)) {
+    if (o->products && !image->tested && is_shared(o->device)) {
         const ending how = attempt(o, 1, out, err);
         if (how == FAULTED || how == SILENT)
             return how;
@@ -353,6 +356,7 @@ static void traffic(const qn__gpu *gpu, qn__traffic *out) { *out = gpu->traffic;
 static double busy(const qn__gpu *gpu) { return gpu->busy + gpu->busy_now; }
 
 const qn__gpu_driver qn__cuda_gpu_driver = {
+    .language = QN__CUDA_C,
     .open = qn__cuda_open,
     .close = qn__cuda_close,
     .facts = facts,
@@ -364,6 +368,9 @@ const qn__gpu_driver qn__cuda_gpu_driver = {
     .post = qn__cuda_post,
     .fetch = qn__cuda_fetch,
     .launch = qn__cuda_launch,
+    .build = qn__cuda_text_build,
+    .drop = qn__cuda_text_drop,
+    .start = qn__cuda_text_start,
     .flush = qn__cuda_flush,
     .record = qn__cuda_record,
     .recorded = qn__cuda_recorded,

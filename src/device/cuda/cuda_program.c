@@ -6,16 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Results with which a driver refuses an image that another driver may accept. */
-static int refuses_image(qn__cu_result result) {
+int qn__cuda_refuses_image(qn__cu_result result) {
     return result == QN__CU_INVALID_IMAGE || result == QN__CU_NO_BINARY_FOR_GPU ||
            result == QN__CU_INVALID_PTX || result == QN__CU_UNSUPPORTED_PTX_VERSION;
 }
 
-/* Reports the refusal. The device keeps no state of it and may load another program. qn__cuda_fail,
- * after which every call fails, is for other failures. */
-static qn_status refuse_image(const qn__gpu *gpu, qn__cu_result result, const char *doing,
-                              qn_error *err) {
+/* The device keeps no state of it. qn__cuda_fail, after which every call fails, is for other
+ * failures. */
+qn_status qn__cuda_refuse_image(const qn__gpu *gpu, qn__cu_result result, const char *doing,
+                                qn_error *err) {
     char said[160];
     qn__cuda_result_text(gpu->cu, result, said);
     qn__fail(err, QN_DEVICE, "%s failed at %s: %s", gpu->facts.name, doing, said);
@@ -46,12 +45,12 @@ static qn_status load_module(qn__gpu *gpu, int *refused, qn_error *err) {
             return QN_OK;
         qn__free(image->code);
         image->code = NULL;
-        if (!refuses_image(result))
+        if (!qn__cuda_refuses_image(result))
             break;
     }
     static const char doing[] = "loading the compiled kernels";
-    *refused = refuses_image(result);
-    return *refused ? refuse_image(gpu, result, doing, err)
+    *refused = qn__cuda_refuses_image(result);
+    return *refused ? qn__cuda_refuse_image(gpu, result, doing, err)
                     : qn__cuda_fail(gpu, result, err, doing);
 }
 
@@ -66,8 +65,8 @@ static qn_status find_kernels(qn__gpu *gpu, int *refused, qn_error *err) {
             gpu->cu->module_function(&gpu->kernel[k], gpu->module, shape->name);
         if (result != QN__CU_SUCCESS) {
             snprintf(doing, sizeof doing, "finding the kernel %s", shape->name);
-            *refused = result == QN__CU_NOT_FOUND || refuses_image(result);
-            return *refused ? refuse_image(gpu, result, doing, err)
+            *refused = result == QN__CU_NOT_FOUND || qn__cuda_refuses_image(result);
+            return *refused ? qn__cuda_refuse_image(gpu, result, doing, err)
                             : qn__cuda_fail(gpu, result, err, doing);
         }
     }

@@ -23,6 +23,7 @@ const qn__device_table qn__cuda_device = {
     .absence = qn__cuda_absence,
     .open = open_worker,
     .close = qn__gpu_close,
+    .prepare = qn__gpu_prepare,
     .load = qn__gpu_load,
     .save = qn__gpu_save,
     .run = qn__gpu_run,

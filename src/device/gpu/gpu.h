@@ -38,6 +38,7 @@ typedef struct qn__gpu_facts {
     uint64_t memory;        /* bytes in total */
     uint64_t largest;       /* bytes of the largest single buffer */
     uint64_t chunk;         /* bytes of pixels that are unfolded together; 0: the usual number */
+    int doubles;            /* 1: it computes in binary64 */
     int atomics;            /* 1: 64-bit integers can be added atomically (k-blocks of GRADIENT) */
     int matrix;             /* 1: the program has integer products by matrix instructions */
     /* The instructions of integer products, as in qn_device_rates; NULL: the program has none. */
@@ -56,14 +57,25 @@ typedef enum qn__gpu_isa {
  * NULL. */
 qn__gpu_isa qn__gpu_best_isa(const qn_compute *compute);
 
+/* A program of another text than the device's own, with one kernel: qn__kernel_options, and those
+ * of the device, are its options. */
+typedef struct qn__gpu_text {
+    const char *text;
+    const char *kernel; /* its name */
+    uint32_t lanes;     /* of a group */
+    int doubles;        /* 1: it computes in binary64; QN_DOUBLE is then defined */
+} qn__gpu_text;
+typedef struct qn__gpu_program qn__gpu_program; /* defined by each backend */
+
 enum { QN__GPU_SLOTS = 8 }; /* status words copied to the host at the same time */
 
 /* The operations of a backend. Calls on one qn__gpu come from one thread at a time; enqueued
  * operations are executed in order. Every failure is QN_DEVICE with a message that names the
  * device, unless stated otherwise. After a failure the device can only be closed. */
 typedef struct qn__gpu_driver {
+    qn__language language; /* of its programs */
     /* Opens device `index`: program with `products` (QN_WITH_...) built or taken from the cache,
-     * self-test passed. QN_UNSUPPORTED when that fails. */
+     * self-test passed. QN_UNSUPPORTED when that fails. With products 0 it has no such program. */
     qn_status (*open)(uint32_t index, uint32_t products, const qn_compute *compute, qn__gpu **out,
                       qn_error *err);
     /* Never waits longer than the device's time limit; a device that hangs is abandoned. */
@@ -95,6 +107,15 @@ typedef struct qn__gpu_driver {
      * shape. */
     qn_status (*launch)(qn__gpu *gpu, qn__kernel kernel, const uint32_t groups[3],
                         const qn__gpu_argument *arguments, uint32_t count, qn_error *err);
+    /* Builds a program of another text, or takes it from the cache. QN_UNSUPPORTED when the device
+     * has no binary64 or the compiler refuses the text. It is dropped before close; drop accepts
+     * NULL. */
+    qn_status (*build)(qn__gpu *gpu, const qn__gpu_text *text, qn__gpu_program **out,
+                       qn_error *err);
+    void (*drop)(qn__gpu *gpu, qn__gpu_program *program);
+    /* Enqueues its kernel over so many groups. */
+    qn_status (*start)(qn__gpu *gpu, const qn__gpu_program *program, uint32_t groups,
+                       const qn__gpu_argument *arguments, uint32_t count, qn_error *err);
     /* Submits the enqueued operations to the device without waiting. */
     qn_status (*flush)(qn__gpu *gpu, qn_error *err);
 
@@ -111,16 +132,17 @@ typedef struct qn__gpu_driver {
     double (*busy)(const qn__gpu *gpu);
 } qn__gpu_driver;
 
-/* Functions for the device table of a backend: open takes the backend's driver, the others are used
- * directly. */
-enum { QN__GPU_JOBS = 1 << QN__JOB_TRAIN | 1 << QN__JOB_APPLY };
+/* Functions for the device table of a backend: open takes the backend's driver and language, the
+ * others are used directly. */
+enum { QN__GPU_JOBS = 1 << QN__JOB_TRAIN | 1 << QN__JOB_APPLY | QN__JOB_KERNEL };
 int qn__gpu_supports(const qn__program *program);
 qn_status qn__gpu_open(const qn__gpu_driver *driver, uint32_t index, const qn_compute *compute,
                        const qn__program *program, qn__worker **out, qn_error *err);
+qn_status qn__gpu_prepare(qn__worker *worker, const qn__kernel_job *kernel, qn_error *err);
 void qn__gpu_close(qn__worker *worker);
 qn_status qn__gpu_load(qn__worker *worker, const qn__state *state, qn_error *err);
 qn_status qn__gpu_save(qn__worker *worker, qn__state *state, qn_error *err);
-/* Jobs of the network only: QN__GPU_JOBS. */
+/* Jobs of the network, and host jobs that have a kernel: QN__GPU_JOBS. */
 qn_status qn__gpu_run(qn__worker *worker, const qn__job *job, uint32_t first, uint32_t count,
                       const qn__outlet *sums, qn_error *err);
 qn_status qn__gpu_collect(qn__worker *worker, int64_t *sums, qn__tally *tally, qn_error *err);
@@ -146,6 +168,11 @@ qn_status qn__gpu_selftest(const qn__gpu_driver *driver, qn__gpu *gpu, qn_error 
 qn_status qn__gpu_selftest_products(const qn__gpu_driver *driver, qn__gpu *gpu, uint32_t products,
                                     qn_error *err);
 
+/* The same for user kernels: all operations of kernels/operations.inc, those in binary64 with
+ * `doubles`. Every driver's device passes it before it computes a kernel. */
+qn_status qn__gpu_kernel_selftest(const qn__gpu_driver *driver, qn__gpu *gpu, int doubles,
+                                  qn_error *err);
+
 /* Cache of built programs: a folder of files named by the SHA-256 of `key`. The key must contain
  * everything that the program depends on (text's digest, options, device, driver). Each file has
  * its own digest and key. An invalid file, or one of another user, is ignored, reported in `note`
@@ -154,5 +181,11 @@ qn_status qn__gpu_selftest_products(const qn__gpu_driver *driver, qn__gpu *gpu, 
  * when there is no entry; free the program with qn__free. */
 void qn__gpu_cache_load(const char *key, void **program, size_t *bytes, char *note);
 void qn__gpu_cache_store(const char *key, const void *program, size_t bytes, char *note);
+
+/* The same for programs of other texts, of which the last 200 are kept. `digest` is for such a
+ * program's key: the SHA-256 of its text (64 characters and a NUL). */
+void qn__gpu_text_digest(const qn__gpu_text *text, char digest[65]);
+void qn__gpu_text_load(const char *key, void **program, size_t *bytes, char *note);
+void qn__gpu_text_store(const char *key, const void *program, size_t bytes, char *note);
 
 #endif

@@ -94,6 +94,8 @@ qn_status qn__gpu_apply(qn__worker *w, const qn__batch *batch, const qn__applied
 
 qn_status qn__gpu_run(qn__worker *w, const qn__job *job, uint32_t first, uint32_t count,
                       const qn__outlet *sums, qn_error *err) {
+    if (job->kind == QN__JOB_HOST)
+        return qn__gpu_kernel_run(w, job->host, first, count, sums, err);
     const uint64_t grain = w->program->grain, from = first * grain, left = job->batch->items - from;
     qn__batch part = *job->batch;
     part.first += from;

@@ -45,6 +45,25 @@ static uint32_t products_of(const qn__program *program) {
     return qn__kernel_products(program->arith) | (qn__program_window(program) ? QN_WITH_PIXELS : 0);
 }
 
+static void begin_counting(qn__worker *w) {
+    w->facts = w->driver->facts(w->gpu);
+    w->driver->traffic(w->gpu, &w->before);
+    w->busy_before = w->driver->busy(w->gpu);
+}
+
+/* For kernels: what they need is known when one is prepared. */
+static qn_status open_for_kernels(qn__worker *w, uint32_t index, const qn_compute *compute,
+                                  qn__worker **out, qn_error *err) {
+    const qn_status status = w->driver->open(index, 0, compute, &w->gpu, err);
+    if (status != QN_OK) {
+        qn__gpu_close(w);
+        return status;
+    }
+    begin_counting(w);
+    *out = w;
+    return QN_OK;
+}
+
 qn_status qn__gpu_open(const qn__gpu_driver *driver, uint32_t index, const qn_compute *compute,
                        const qn__program *program, qn__worker **out, qn_error *err) {
     *out = NULL;
@@ -52,6 +71,8 @@ qn_status qn__gpu_open(const qn__gpu_driver *driver, uint32_t index, const qn_co
     if (!w)
         return QN_MEMORY;
     w->driver = driver;
+    if (!program)
+        return open_for_kernels(w, index, compute, out, err);
     w->program = program;
     w->slots = qn__optimizer_slots(program->optimizer);
     w->bits = (uint32_t)qn__arith_bits(program->arith);
@@ -64,9 +85,7 @@ qn_status qn__gpu_open(const qn__gpu_driver *driver, uint32_t index, const qn_co
     if (status == QN_OK)
         status = driver->open(index, products_of(program), compute, &w->gpu, err);
     if (status == QN_OK) {
-        w->facts = driver->facts(w->gpu);
-        driver->traffic(w->gpu, &w->before);
-        w->busy_before = driver->busy(w->gpu);
+        begin_counting(w);
         qn__gpu_place(w);
         status = qn__gpu_allocate(w, err);
     }
@@ -86,6 +105,7 @@ void qn__gpu_close(qn__worker *w) {
     if (!w)
         return;
     if (w->gpu) {
+        qn__gpu_kernel_release(w);
         qn__gpu_release_all(w);
         w->driver->close(w->gpu);
     }

@@ -67,7 +67,10 @@ typedef struct qn__gpu_recording {
     int recorded;
 } qn__gpu_recording;
 
+typedef struct qn__gpu_kernel qn__gpu_kernel; /* gpu_kernel.c */
+
 struct qn__worker {
+    qn__gpu_kernel *kernel; /* of a worker without a program; NULL: none was prepared */
     const qn__gpu_driver *driver;
     qn__gpu *gpu;
     const qn__gpu_facts *facts;
@@ -365,6 +368,11 @@ void qn__gpu_launch_pixels_intgemm_gradient(qn__gpu_pass *pass, uint32_t layer, 
  * quantized_errors; and rows. */
 void qn__gpu_pixels_words(const qn__worker *worker, uint64_t *words, uint64_t *errors,
                           uint64_t *rows);
+
+/* gpu_kernel.c: host jobs that have a kernel. */
+qn_status qn__gpu_kernel_run(qn__worker *worker, const qn__host_job *job, uint32_t first,
+                             uint32_t count, const qn__outlet *sums, qn_error *err);
+void qn__gpu_kernel_release(qn__worker *worker);
 
 /* gpu_step.c */
 

@@ -91,6 +91,7 @@ static void state_facts(qn__gpu *gpu) {
     f->memory = e->info.memory;
     f->largest = e->largest;
     f->atomics = e->atomics;
+    f->doubles = e->doubles;
 }
 
 static qn_status open_queue(qn__gpu *gpu, qn_error *err) {
@@ -145,7 +146,7 @@ static qn_status attempt(qn__gpu *gpu, int *again, qn_error *err) {
     *again = 0;
     if (status == QN_OK)
         status = qn__cl_stage(gpu, err);
-    if (status == QN_OK) {
+    if (status == QN_OK && gpu->products) {
         status = make_program(gpu, err);
         *again = status == QN_DEVICE && may_be_the_dots(gpu);
     }
@@ -175,7 +176,7 @@ static qn_status open_gpu(uint32_t index, uint32_t products, const qn_compute *c
         qn__fail(err, QN_UNSUPPORTED, "%s cannot be used: %s", entry->label, entry->info.reason);
         return qn__remedy(err, QN_UNSUPPORTED, "leave it out of `compute.devices`");
     }
-    products = qn__cl_products(entry, products);
+    products = products ? qn__cl_products(entry, products) : 0;
     int dots = entry->dots && (products & QN_WITH_INTGEMM) != 0 &&
                qn__gpu_best_isa(compute) < QN__GPU_PLAIN;
     for (int again = 1; again; dots = 0) {
@@ -265,6 +266,7 @@ static void traffic(const qn__gpu *gpu, qn__traffic *out) { *out = gpu->traffic;
 static double busy(const qn__gpu *gpu) { return gpu->busy; }
 
 const qn__gpu_driver qn__opencl_driver = {
+    .language = QN__OPENCL_C,
     .open = open_gpu,
     .close = close_gpu,
     .facts = facts,
@@ -276,6 +278,9 @@ const qn__gpu_driver qn__opencl_driver = {
     .post = qn__cl_post,
     .fetch = qn__cl_fetch,
     .launch = launch,
+    .build = qn__cl_text_build,
+    .drop = qn__cl_text_drop,
+    .start = qn__cl_text_start,
     .flush = flush,
     .traffic = traffic,
     .busy = busy,

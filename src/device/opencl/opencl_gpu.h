@@ -6,8 +6,10 @@
 #include "device/opencl/opencl_list.h"
 
 enum {
-    QN__CL_ARGUMENTS = 24, /* the most arguments of a kernel */
-    QN__CL_SLOT = 256,     /* bytes of a post */
+    QN__CL_ARGUMENTS = 24, /* the most arguments of a kernel of the device's own program */
+    QN__CL_OPTIONS = 256,
+    QN__CL_KEY = 1024,
+    QN__CL_SLOT = 256, /* bytes of a post */
     QN__CL_UP_PIECES = 4,
     QN__CL_UP_BYTES = 1 << 20,
     QN__CL_DOWN_PIECES = 2,
@@ -91,6 +93,26 @@ qn_status qn__cl_build(qn__gpu *gpu, qn_error *err);
 
 /* Releases the program, so that another can be built. */
 void qn__cl_drop_program(qn__gpu *gpu);
+
+/* Parts of building, for programs of other texts too. Options of the compiler; everything that a
+ * built program depends on; a program of the cache, or NULL; whether the driver keeps programs
+ * itself; storing one; and why one cannot be built, with the first lines of the compiler's log. */
+void qn__cl_options_of(const qn__gpu *gpu, const char *more, char options[QN__CL_OPTIONS]);
+void qn__cl_key_of(const qn__cl_entry *entry, const char *digest, const char *options,
+                   char key[QN__CL_KEY]);
+qn__cl_program qn__cl_program_from(const qn__gpu *gpu, const void *binary, size_t bytes);
+int qn__cl_keeps_its_own(const qn__cl_entry *entry);
+void qn__cl_keep(const qn__gpu *gpu, qn__cl_program program, const char *key,
+                 void (*store)(const char *key, const void *program, size_t bytes, char *note));
+qn_status qn__cl_fail_build(const qn__gpu *gpu, qn__cl_program program, int32_t code,
+                            const char *doing, qn_error *err);
+
+/* Programs of other texts: entries of the driver. */
+qn_status qn__cl_text_build(qn__gpu *gpu, const qn__gpu_text *text, qn__gpu_program **out,
+                            qn_error *err);
+void qn__cl_text_drop(qn__gpu *gpu, qn__gpu_program *program);
+qn_status qn__cl_text_start(qn__gpu *gpu, const qn__gpu_program *program, uint32_t groups,
+                            const qn__gpu_argument *arguments, uint32_t count, qn_error *err);
 
 /* The staging memory, and its pieces. */
 qn_status qn__cl_stage(qn__gpu *gpu, qn_error *err);

@@ -151,6 +151,7 @@ static void describe_entry(qn__cl_entry *e) {
     e->largest = device_number(e->device, QN__CL_DEVICE_MAX_MEM_ALLOC_SIZE);
     e->correct_divide = (floats & QN__CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
     e->atomics = has_word(extensions, "cl_khr_int64_base_atomics");
+    e->doubles = has_word(extensions, "cl_khr_fp64");
     e->dots = has_word(extensions, "cl_khr_integer_dot_product");
     e->has_pci = has_word(extensions, "cl_khr_pci_bus_info") &&
                  cl->get_device_info(e->device, QN__CL_DEVICE_PCI_BUS_INFO, sizeof e->pci, e->pci,

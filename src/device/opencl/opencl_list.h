@@ -16,7 +16,8 @@ typedef struct qn__cl_entry {
     uint32_t pci[4];        /* domain, bus, device, function */
     int has_pci;
     int is_cpu, correct_divide, atomics;
-    int dots; /* 1: it reports products of packed bytes */
+    int doubles; /* 1: binary64 */
+    int dots;    /* 1: it reports products of packed bytes */
 } qn__cl_entry;
 
 /* Device `index`, or NULL; *api, when not NULL, receives the library. */

@@ -6,24 +6,29 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OPTIONS = 256, KEY = 1024, LOG = 1 << 16 };
+enum { LOG = 1 << 16 };
 
-static void options_of(const qn__gpu *gpu, char options[OPTIONS]) {
+void qn__cl_options_of(const qn__gpu *gpu, const char *more, char options[QN__CL_OPTIONS]) {
     const qn__cl_entry *const e = gpu->entry;
-    snprintf(options, OPTIONS, "%s -DQN_PRODUCTS=%u%s%s%s%s", qn__kernel_options(QN__OPENCL_C),
-             gpu->products,
+    snprintf(options, QN__CL_OPTIONS, "%s %s%s%s", qn__kernel_options(QN__OPENCL_C), more,
              e->correct_divide ? " -cl-fp32-correctly-rounded-divide-sqrt -DQN_CORRECT_DIVIDE=1"
                                : "",
-             e->atomics ? " -DQN_ATOMICS64=1" : "", gpu->dots ? " -DQN_DOT=1" : "",
-             e->is_cpu ? " -DQN_VECTORS=1" : "");
+             e->atomics ? " -DQN_ATOMICS64=1" : "");
 }
 
-/* Everything that a built program depends on. */
-static void key_of(const qn__cl_entry *e, const char *options, char key[KEY]) {
-    snprintf(key, KEY,
+void qn__cl_key_of(const qn__cl_entry *e, const char *digest, const char *options,
+                   char key[QN__CL_KEY]) {
+    snprintf(key, QN__CL_KEY,
              "opencl program 1\ntext %s\noptions %s\nplatform %s, %s\ndevice %s, %s\ndriver %s\n",
-             qn__kernel_digest(QN__OPENCL_C), options, e->info.platform, e->base_version,
-             e->info.name, e->version, e->info.driver);
+             digest, options, e->info.platform, e->base_version, e->info.name, e->version,
+             e->info.driver);
+}
+
+static void options_of(const qn__gpu *gpu, char options[QN__CL_OPTIONS]) {
+    char own[96];
+    snprintf(own, sizeof own, "-DQN_PRODUCTS=%u%s%s", gpu->products, gpu->dots ? " -DQN_DOT=1" : "",
+             gpu->entry->is_cpu ? " -DQN_VECTORS=1" : "");
+    qn__cl_options_of(gpu, own, options);
 }
 
 void qn__cl_drop_program(qn__gpu *gpu) {
@@ -56,57 +61,64 @@ static int32_t make_kernels(qn__gpu *gpu, const char **name) {
     return QN__CL_SUCCESS;
 }
 
+qn__cl_program qn__cl_program_from(const qn__gpu *gpu, const void *binary, size_t bytes) {
+    const qn__cl_api *const cl = gpu->cl;
+    const unsigned char *const from = binary;
+    int32_t each = QN__CL_SUCCESS, code = QN__CL_SUCCESS;
+    if (bytes == 0)
+        return NULL;
+    const qn__cl_program program =
+        cl->create_with_binary(gpu->context, 1, &gpu->entry->device, &bytes,
+                               (const unsigned char **)(uintptr_t)&from, &each, &code);
+    if (code != QN__CL_SUCCESS)
+        return NULL;
+    code = each;
+    if (code == QN__CL_SUCCESS)
+        code = cl->build_program(program, 1, &gpu->entry->device, "", NULL, NULL);
+    if (code == QN__CL_SUCCESS)
+        return program;
+    cl->release_program(program);
+    return NULL;
+}
+
 /* Whether the cache's program can be used; otherwise nothing is kept of it. */
 static int take_cached(qn__gpu *gpu, const char *key) {
     char note[256];
     const char *name;
     void *binary;
     size_t bytes;
-    int32_t each = QN__CL_SUCCESS, code = QN__CL_SUCCESS;
     qn__gpu_cache_load(key, &binary, &bytes, note);
-    if (bytes == 0)
-        return 0;
-    const unsigned char *const from = binary;
-    gpu->program =
-        gpu->cl->create_with_binary(gpu->context, 1, &gpu->entry->device, &bytes,
-                                    (const unsigned char **)(uintptr_t)&from, &each, &code);
-    if (code != QN__CL_SUCCESS)
-        gpu->program = NULL;
-    if (code == QN__CL_SUCCESS)
-        code = each;
-    if (code == QN__CL_SUCCESS)
-        code = gpu->cl->build_program(gpu->program, 1, &gpu->entry->device, "", NULL, NULL);
-    if (code == QN__CL_SUCCESS)
-        code = make_kernels(gpu, &name);
-    if (code != QN__CL_SUCCESS)
-        qn__cl_drop_program(gpu);
+    gpu->program = qn__cl_program_from(gpu, binary, bytes);
     qn__free(binary);
-    return code == QN__CL_SUCCESS;
+    if (gpu->program && make_kernels(gpu, &name) != QN__CL_SUCCESS)
+        qn__cl_drop_program(gpu);
+    return gpu->program != NULL;
 }
 
 /* PoCL compiles a kernel at its first launch and has its own cache. Getting the program's binary
  * would compile every kernel, for half a minute. */
-static int keeps_its_own(const qn__cl_entry *e) {
+int qn__cl_keeps_its_own(const qn__cl_entry *e) {
     return strcmp(e->info.platform, "Portable Computing Language") == 0;
 }
 
 uint32_t qn__cl_products(const qn__cl_entry *entry, uint32_t products) {
     const uint32_t all = QN_WITH_ALL | QN_WITH_PIXELS;
-    return (keeps_its_own(entry) ? all : products) | QN_WITH_LARGE;
+    return (qn__cl_keeps_its_own(entry) ? all : products) | QN_WITH_LARGE;
 }
 
-/* Stores the built program. A failure here is ignored: the next run builds it again. */
-static void keep(const qn__gpu *gpu, const char *key) {
+/* A failure here is ignored: the next run builds the program again. */
+void qn__cl_keep(const qn__gpu *gpu, qn__cl_program program, const char *key,
+                 void (*store)(const char *key, const void *program, size_t bytes, char *note)) {
     char note[256] = "";
     size_t bytes = 0;
-    if (gpu->cl->get_program_info(gpu->program, QN__CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes,
+    if (gpu->cl->get_program_info(program, QN__CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes,
                                   NULL) != QN__CL_SUCCESS ||
         bytes == 0)
         return;
     unsigned char *binary = qn__alloc(bytes, 1, NULL);
-    if (binary && gpu->cl->get_program_info(gpu->program, QN__CL_PROGRAM_BINARIES, sizeof binary,
+    if (binary && gpu->cl->get_program_info(program, QN__CL_PROGRAM_BINARIES, sizeof binary,
                                             &binary, NULL) == QN__CL_SUCCESS)
-        qn__gpu_cache_store(key, binary, bytes, note);
+        store(key, binary, bytes, note);
     qn__free(binary);
 }
 
@@ -127,18 +139,24 @@ static void first_lines(const char *text, char *to, size_t room) {
     }
 }
 
-static qn_status fail_build(qn__gpu *gpu, int32_t code, const char *doing, qn_error *err) {
+qn_status qn__cl_fail_build(const qn__gpu *gpu, qn__cl_program program, int32_t code,
+                            const char *doing, qn_error *err) {
     char lines[300] = "";
     char *const log = qn__alloc(1, LOG, NULL);
-    if (log && gpu->program &&
-        gpu->cl->get_build_info(gpu->program, gpu->entry->device, QN__CL_PROGRAM_BUILD_LOG, LOG - 1,
-                                log, NULL) == QN__CL_SUCCESS)
+    if (log && program &&
+        gpu->cl->get_build_info(program, gpu->entry->device, QN__CL_PROGRAM_BUILD_LOG, LOG - 1, log,
+                                NULL) == QN__CL_SUCCESS)
         first_lines(log, lines, sizeof lines);
     qn__free(log);
-    qn__cl_drop_program(gpu);
     qn__fail(err, QN_UNSUPPORTED, "%s cannot be used: its compiler failed to %s: %s%s%s",
              gpu->entry->label, doing, qn__cl_error_name(code), lines[0] ? ": " : "", lines);
     return qn__remedy(err, QN_UNSUPPORTED, "%s", qn__cl_error_remedy(-11));
+}
+
+static qn_status fail_build(qn__gpu *gpu, int32_t code, const char *doing, qn_error *err) {
+    const qn_status status = qn__cl_fail_build(gpu, gpu->program, code, doing, err);
+    qn__cl_drop_program(gpu);
+    return status;
 }
 
 /* A device is refused if its work-groups are smaller than a kernel requires. */
@@ -162,12 +180,12 @@ static qn_status check_groups(qn__gpu *gpu, qn_error *err) {
 }
 
 qn_status qn__cl_build(qn__gpu *gpu, qn_error *err) {
-    char options[OPTIONS], key[KEY];
+    char options[QN__CL_OPTIONS], key[QN__CL_KEY];
     const char *text = qn__kernel_text(QN__OPENCL_C), *name = "";
     int32_t code = QN__CL_SUCCESS;
     options_of(gpu, options);
-    key_of(gpu->entry, options, key);
-    if (!keeps_its_own(gpu->entry) && take_cached(gpu, key))
+    qn__cl_key_of(gpu->entry, qn__kernel_digest(QN__OPENCL_C), options, key);
+    if (!qn__cl_keeps_its_own(gpu->entry) && take_cached(gpu, key))
         return check_groups(gpu, err);
     gpu->program = gpu->cl->create_with_source(gpu->context, 1, &text, NULL, &code);
     if (code != QN__CL_SUCCESS) {
@@ -183,7 +201,7 @@ qn_status qn__cl_build(qn__gpu *gpu, qn_error *err) {
         snprintf(doing, sizeof doing, "give the kernel %s", name);
         return fail_build(gpu, code, doing, err);
     }
-    if (!keeps_its_own(gpu->entry))
-        keep(gpu, key);
+    if (!qn__cl_keeps_its_own(gpu->entry))
+        qn__cl_keep(gpu, gpu->program, key, qn__gpu_cache_store);
     return check_groups(gpu, err);
 }

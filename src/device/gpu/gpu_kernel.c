@@ -1,0 +1,321 @@
+/* Host jobs that have a kernel: a user's kernel, computed by the device. Arrays that any item may
+ * read are on the device as a whole. Numbers of items are sent for each launch, and what the kernel
+ * writes is fetched. A launch takes a fraction of a second, because every wait for a device has a
+ * limit. */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "device/gpu/gpu_worker.h"
+
+#include <string.h>
+
+/* Items of the first launch, and of the largest. */
+enum { FIRST = 1024, MOST = 1 << 24 };
+/* Seconds of a launch: shorter ones are doubled, longer ones halved. */
+static const double short_launch = 0.05, long_launch = 0.4;
+
+typedef struct array_place {
+    qn__gpu_memory memory;
+    const void *data; /* of a WHOLE: what the memory holds */
+    uint64_t version;
+    void *host; /* of VALUES: a place for those of a launch */
+} array_place;
+
+struct qn__gpu_kernel {
+    const char *text;
+    qn__gpu_program *program;
+    qn__gpu_memory faults, numbers;
+    array_place at[QN__KERNEL_ARRAYS];
+    uint32_t arrays;
+    uint64_t room;   /* items that the arrays of items hold */
+    uint64_t launch; /* items of the next launch */
+};
+
+enum { FAULT_WORDS = 3 };
+
+/* ---------------------------------------------------------------- room */
+
+static double mebibytes(uint64_t bytes) { return (double)bytes / (1 << 20); }
+
+static qn_status too_small(const qn__worker *w, uint64_t bytes, uint64_t usable, qn_error *err) {
+    qn__fail(err, QN_DEVICE, "%s: the kernel's arrays need %.1f MiB, the device allows %.1f MiB",
+             w->facts->name, mebibytes(bytes), mebibytes(usable));
+    return qn__remedy(err, QN_DEVICE,
+                      "leave the device out, or declare INPUT in place of WHOLE or HALO where an "
+                      "item needs its own number only");
+}
+
+static int is_of_items(const qn__kernel_array *a) { return a->use != QN__KERNEL_WHOLE; }
+
+/* Drivers and displays need some memory: a sixteenth is left to them, and half of the rest is for
+ * arrays of items at most. */
+static qn_status find_room(const qn__worker *w, const qn__kernel_job *job, uint64_t *room,
+                           qn_error *err) {
+    const uint64_t usable = w->facts->memory - w->facts->memory / 16;
+    uint64_t whole = 0, each = 0, widest = 1;
+    for (uint32_t i = 0; i < job->arrays; ++i) {
+        const qn__kernel_array *a = &job->array[i];
+        if (!is_of_items(a) && a->bytes > w->facts->largest)
+            return too_small(w, a->bytes, w->facts->largest, err);
+        whole += is_of_items(a) ? 0 : a->bytes;
+        each += is_of_items(a) ? a->each : 0;
+        widest = is_of_items(a) && a->each > widest ? a->each : widest;
+    }
+    *room = job->items < MOST ? job->items : MOST;
+    if (*room > w->facts->largest / widest)
+        *room = w->facts->largest / widest;
+    if (whole < usable && each > 0 && *room > (usable - whole) / 2 / each)
+        *room = (usable - whole) / 2 / each;
+    if (whole >= usable || *room == 0)
+        return too_small(w, whole + each, usable, err);
+    return QN_OK;
+}
+
+static qn_status make_room(qn__worker *w, const qn__kernel_job *job, qn_error *err) {
+    qn__gpu_kernel *k = w->kernel;
+    qn_status status = find_room(w, job, &k->room, err);
+    if (status == QN_OK)
+        status = w->driver->allocate(w->gpu, FAULT_WORDS * sizeof(uint32_t), &k->faults, err);
+    if (status == QN_OK)
+        status = w->driver->allocate(w->gpu, job->count * sizeof *job->numbers, &k->numbers, err);
+    for (uint32_t i = 0; i < job->arrays && status == QN_OK; ++i) {
+        const qn__kernel_array *a = &job->array[i];
+        const uint64_t bytes = is_of_items(a) ? k->room * a->each : a->bytes;
+        status = w->driver->allocate(w->gpu, (size_t)bytes, &k->at[i].memory, err);
+        if (status != QN_OK || a->use != QN__KERNEL_VALUES)
+            continue;
+        k->at[i].host = qn__alloc(k->room, a->each, err);
+        status = k->at[i].host ? QN_OK : QN_MEMORY;
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------- preparing */
+
+void qn__gpu_kernel_release(qn__worker *w) {
+    qn__gpu_kernel *k = w->kernel;
+    if (!k)
+        return;
+    for (uint32_t i = 0; i < k->arrays; ++i) {
+        w->driver->release(w->gpu, &k->at[i].memory);
+        qn__free(k->at[i].host);
+    }
+    w->driver->release(w->gpu, &k->faults);
+    w->driver->release(w->gpu, &k->numbers);
+    w->driver->drop(w->gpu, k->program);
+    qn__free(k);
+    w->kernel = NULL;
+}
+
+/* Sends what has changed since it was sent last. */
+static qn_status send_whole(qn__worker *w, const qn__kernel_job *job, qn_error *err) {
+    qn_status status = QN_OK;
+    for (uint32_t i = 0; i < job->arrays && status == QN_OK; ++i) {
+        const qn__kernel_array *a = &job->array[i];
+        array_place *at = &w->kernel->at[i];
+        if (is_of_items(a) || (at->data == a->data && at->version == a->version))
+            continue;
+        at->data = NULL;
+        status = w->driver->write(w->gpu, &at->memory, 0, a->data, (size_t)a->bytes, err);
+        if (status == QN_OK)
+            *at = (array_place){.memory = at->memory, .data = a->data, .version = a->version};
+    }
+    return status;
+}
+
+qn_status qn__gpu_prepare(qn__worker *w, const qn__kernel_job *job, qn_error *err) {
+    const qn__gpu_text text = {.text = job->text[w->driver->language],
+                               .kernel = "qn_user_items",
+                               .lanes = QN__KERNEL_LANES,
+                               .doubles = job->doubles};
+    qn__gpu_kernel_release(w);
+    w->kernel = qn__alloc(1, sizeof *w->kernel, err);
+    if (!w->kernel)
+        return QN_MEMORY;
+    w->kernel->text = text.text;
+    w->kernel->arrays = job->arrays;
+    w->kernel->launch = FIRST;
+    qn_status status = make_room(w, job, err);
+    if (status == QN_OK)
+        status = qn__gpu_kernel_selftest(w->driver, w->gpu, job->doubles, err);
+    if (status == QN_OK)
+        status = w->driver->build(w->gpu, &text, &w->kernel->program, err);
+    if (status == QN_OK)
+        status = send_whole(w, job, err);
+    if (status != QN_OK)
+        qn__gpu_kernel_release(w);
+    return status;
+}
+
+/* ---------------------------------------------------------------- a launch */
+
+/* Some items of a span, from `first` on. */
+typedef struct piece {
+    qn__worker *worker;
+    const qn__host_job *host;
+    const qn__kernel_job *job;
+    const qn__kernel_span *span;
+    uint64_t first, count;
+} piece;
+
+static qn_status start(const piece *p, qn_error *err) {
+    const qn__worker *w = p->worker;
+    const qn__gpu_kernel *k = w->kernel;
+    qn__gpu_argument argument[QN__KERNEL_ARRAYS + 5];
+    uint32_t n = 0;
+    argument[n++] = (qn__gpu_argument){.kind = 'M', .value.memory = &k->faults};
+    argument[n++] = (qn__gpu_argument){.kind = 'M', .value.memory = &k->numbers};
+    for (uint32_t i = 0; i < k->arrays; ++i)
+        argument[n++] = (qn__gpu_argument){.kind = 'M', .value.memory = &k->at[i].memory};
+    argument[n++] = (qn__gpu_argument){.kind = 'U', .value.U = 0};
+    argument[n++] = (qn__gpu_argument){.kind = 'U', .value.U = p->first};
+    argument[n++] = (qn__gpu_argument){.kind = 'u', .value.u = (uint32_t)p->count};
+    const uint32_t groups = (uint32_t)qn__gpu_pieces(p->count, QN__KERNEL_LANES);
+    return w->driver->start(w->gpu, k->program, groups, argument, n, err);
+}
+
+/* Sends the items' numbers, starts the kernel and asks for its faults. */
+static qn_status begin_piece(const piece *p, qn_error *err) {
+    const qn__worker *w = p->worker;
+    const qn__gpu_driver *driver = w->driver;
+    qn_status status =
+        driver->clear(w->gpu, &w->kernel->faults, 0, FAULT_WORDS * sizeof(uint32_t), err);
+    for (uint32_t i = 0; i < p->job->arrays && status == QN_OK; ++i) {
+        const qn__kernel_array *a = &p->job->array[i];
+        if (a->use == QN__KERNEL_READ)
+            status = driver->write(w->gpu, &w->kernel->at[i].memory, 0,
+                                   (const char *)a->data + p->first * a->each,
+                                   (size_t)(p->count * a->each), err);
+    }
+    if (status == QN_OK)
+        status = start(p, err);
+    if (status == QN_OK)
+        status = driver->post(w->gpu, &w->kernel->faults, FAULT_WORDS * sizeof(uint32_t), 0, err);
+    return status == QN_OK ? driver->flush(w->gpu, err) : status;
+}
+
+static qn_status end_piece(const piece *p, uint32_t faults[FAULT_WORDS], qn_error *err) {
+    const void *words = NULL;
+    const qn_status status = p->worker->driver->fetch(p->worker->gpu, 0, &words, err);
+    if (status == QN_OK)
+        memcpy(faults, words, FAULT_WORDS * sizeof *faults);
+    return status;
+}
+
+static qn_status fetch_written(const piece *p, qn_error *err) {
+    const qn__worker *w = p->worker;
+    const uint64_t at = p->first - p->span->first;
+    qn_status status = QN_OK;
+    for (uint32_t i = 0; i < p->job->arrays && status == QN_OK; ++i) {
+        const qn__kernel_array *a = &p->job->array[i];
+        void *to = a->use == QN__KERNEL_WRITTEN ? (char *)p->span->to[i] + at * a->each
+                                                : w->kernel->at[i].host;
+        if (a->use == QN__KERNEL_WRITTEN || a->use == QN__KERNEL_VALUES)
+            status = w->driver->read(w->gpu, &w->kernel->at[i].memory, 0, to,
+                                     (size_t)(p->count * a->each), err);
+    }
+    return status;
+}
+
+/* The item alone, once more: the bits of its fault. */
+static qn_status find_fault(const piece *p, uint64_t item, qn_error *err) {
+    uint32_t faults[FAULT_WORDS];
+    piece one = *p;
+    one.first = item;
+    one.count = 1;
+    qn_status status = begin_piece(&one, err);
+    if (status == QN_OK)
+        status = end_piece(&one, faults, err);
+    if (status == QN_OK)
+        p->job->fault(p->host->context, item, (uint64_t)faults[2] << 32 | faults[1]);
+    return status;
+}
+
+/* *good: the items before the first faulty one. */
+static qn_status compute_piece(const piece *p, uint64_t *good, qn_error *err) {
+    uint32_t faults[FAULT_WORDS] = {0};
+    qn_status status = begin_piece(p, err);
+    if (status == QN_OK)
+        status = fetch_written(p, err);
+    if (status == QN_OK)
+        status = end_piece(p, faults, err);
+    *good = p->count;
+    if (status != QN_OK || faults[0] == 0)
+        return status;
+    *good = ~faults[0];
+    return find_fault(p, p->first + *good, err);
+}
+
+/* ---------------------------------------------------------------- a call */
+
+static void adapt(qn__gpu_kernel *k, uint64_t items, double seconds) {
+    if (seconds < short_launch && items == k->launch && k->launch < k->room)
+        k->launch = 2 * k->launch < k->room ? 2 * k->launch : k->room;
+    else if (seconds > long_launch && items > 1)
+        k->launch = items / 2;
+}
+
+/* *more becomes 0 when the rest of the call need not be computed. */
+static qn_status compute_span(piece *p, void *scratch, int *more, qn_error *err) {
+    qn__gpu_kernel *k = p->worker->kernel;
+    const uint64_t end = p->span->first + p->span->count;
+    const void *values[QN__KERNEL_ARRAYS];
+    qn_status status = QN_OK;
+    for (uint32_t i = 0; i < k->arrays; ++i)
+        values[i] = k->at[i].host;
+    for (p->first = p->span->first; status == QN_OK && *more && p->first < end;) {
+        const double begun = qn__now();
+        const uint64_t most = k->launch < k->room ? k->launch : k->room;
+        uint64_t good = 0;
+        p->count = end - p->first < most ? end - p->first : most;
+        status = compute_piece(p, &good, err);
+        const double seconds = qn__now() - begun;
+        adapt(k, p->count, seconds);
+        if (status == QN_OK)
+            *more = p->job->take(p->host->context, scratch, p->first, good, values, seconds) &&
+                    good == p->count;
+        p->first += p->count;
+    }
+    return status;
+}
+
+static qn_status compute_spans(qn__worker *w, const qn__host_job *host, void *scratch,
+                               uint32_t first, uint32_t count, int64_t *words, qn_error *err) {
+    qn__kernel_span span;
+    piece p = {.worker = w, .host = host, .job = host->kernel, .span = &span};
+    qn_status status = QN_OK;
+    int more = 1;
+    for (uint32_t g = first, end = first + count, n; status == QN_OK && more && g < end; g += n) {
+        n = host->kernel->span(host->context, g, end - g, words, &span);
+        if (n == 0)
+            break;
+        status = compute_span(&p, scratch, &more, err);
+    }
+    return status;
+}
+
+static qn_status send(qn__worker *w, const qn__kernel_job *job, qn_error *err) {
+    qn_status status = QN_OK;
+    if (!w->kernel || w->kernel->text != job->text[w->driver->language])
+        status = qn__gpu_prepare(w, job, err);
+    if (status == QN_OK)
+        status = w->driver->write(w->gpu, &w->kernel->numbers, 0, job->numbers,
+                                  job->count * sizeof *job->numbers, err);
+    return status == QN_OK ? send_whole(w, job, err) : status;
+}
+
+qn_status qn__gpu_kernel_run(qn__worker *w, const qn__host_job *host, uint32_t first,
+                             uint32_t count, const qn__outlet *sums, qn_error *err) {
+    void *scratch = NULL;
+    qn_status status = send(w, host->kernel, err);
+    if (status == QN_OK && host->open && !(scratch = host->open(host->context, err)))
+        status = QN_MEMORY;
+    if (status == QN_OK)
+        status = compute_spans(w, host, scratch, first, count, sums->words, err);
+    if (status == QN_OK && scratch && host->finish)
+        host->finish(host->context, scratch, sums->words);
+    if (scratch)
+        host->close(scratch);
+    if (status == QN_OK)
+        sums->tally->items += count;
+    return status;
+}

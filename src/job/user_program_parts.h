@@ -1,0 +1,27 @@
+/* Parts of a user kernel's program that are the same for the loops of a processor and for the items
+ * of a device. */
+#ifndef QN_JOB_USER_PROGRAM_PARTS_H
+#define QN_JOB_USER_PROGRAM_PARTS_H
+
+#include "job/user_source.h"
+
+int qn__user_has_halo(const qn__user_source *source);
+uint32_t qn__user_halo_reach(const qn__user_source *source); /* the largest of its halos */
+/* MIN and MAX know which items took part. */
+int qn__user_is_extreme(const qn__user_part *part);
+
+/* The functions that read arrays. */
+void qn__user_write_readers(const qn__user_source *source, qn__text *out);
+/* The parameters of the body, as a macro that stands before it. */
+void qn__user_write_parameters(const qn__user_source *source, qn__text *out);
+/* The variables for an item's results, o_NAME and h_NAME. */
+void qn__user_write_results(const qn__user_source *source, qn__text *out);
+/* The call of the body for the item number item + k, in the column i2 + k of its row. `inner`:
+ * whether its neighbours exist in all dimensions but the last, a comma, and whether they exist in
+ * the last one. */
+void qn__user_write_call(const qn__user_source *source, const char *inner, qn__text *out);
+
+/* Random numbers, in all languages, behind the functions of section 21. */
+const char *qn__user_random_text(void);
+
+#endif

@@ -1,0 +1,204 @@
+"""Kernels of users on OpenCL (PoCL) and CUDA (emulated): the bytes and messages of the processor."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import numpy
+import pytest
+
+import builds
+import devices
+import test_kernels_cuda
+
+if not (shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")):
+    pytest.skip("no C compiler", allow_module_level=True)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The arrays of all kernels."""
+    path = tmp_path_factory.mktemp("kernels")
+    draw = numpy.random.default_rng(11)
+    shape = (37, 53)
+    arrays = {"x": draw.standard_normal(shape) * 10.0 ** draw.integers(-3, 12, shape),
+              "f": draw.standard_normal(shape).astype("float32"),
+              "b": draw.integers(-128, 128, shape).astype("int8"),
+              "n": draw.integers(-2**31, 2**31, shape).astype("int32"),
+              "m": draw.integers(1, 100, shape).astype("uint16"),
+              "w": draw.standard_normal((5, 7))}
+    arrays["x"][0, :4] = [numpy.inf, -numpy.inf, 2.0**63, -0.0]
+    arrays["n"][0, :3] = -2**31
+    for name, array in arrays.items():
+        numpy.save(path / f"{name}.npy", array)
+    return path
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory):
+    path = tmp_path_factory.mktemp("cc") / "quick-cc"
+    path.write_text('#!/bin/sh\nexec cc "$@" -O1\n')
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.fixture
+def run(quern, folder, tmp_path_factory, quick, monkeypatch):
+    """run(kernel, devices, word, ...) in the folder of the arrays; the rest of a test's environment
+    is in run.env."""
+    def call(text, devices, *words, status=0, env=None):
+        (folder / "k.c").write_text(text)
+        done = subprocess.run([quern, "run", "--kernel", "k.c", "--devices", devices, *map(str, words)],
+                              cwd=folder, capture_output=True, text=True, timeout=300,
+                              env={**os.environ, "CC": quick, **(env or {})})
+        assert done.returncode == status, (done.stdout, done.stderr)
+        return done
+    return call
+
+
+@pytest.fixture(scope="module", params=["opencl"])
+def device(request, quern, tmp_path_factory):
+    """A device's name, and its environment."""
+    cache = {"QUERN_CACHE": str(tmp_path_factory.mktemp("cache"))}
+    if request.param == "cuda":
+        fakes = builds.beside(quern, "fakes", "fake_gpu")
+        return "cuda:0", {"LD_LIBRARY_PATH": str(fakes), "QN_FAKE_CUDA": "memory=64", **cache}
+    found, absent = devices.listed([quern], dict(os.environ))
+    names = [name for name, row in found.items() if row["platform"] == devices.POCL]
+    if not names:
+        pytest.skip(f"no PoCL here: {absent.get('opencl')}")
+    return names[0], cache
+
+
+# Every declaration and kind of function. The index that a table needs, and the length of a loop,
+# differ between items.
+MANY = """#include <quern/kernel_file.h>
+INDEX(y, x);
+EXTENT(height, width);
+HALO(double, x0, 2, nearest);
+INPUT(double, x1); INPUT(float, f); INPUT(int8_t, b); INPUT(int32_t, n); INPUT(uint16_t, m);
+WHOLE(double, w, 2);
+SCALAR(float, half, 0.5); SCALAR(int64_t, far, -5000000000); SCALAR(uint8_t, small, 200);
+OUTPUT(double, d); OUTPUT(float, g); OUTPUT(int64_t, i); OUTPUT(uint8_t, c); OUTPUT(int16_t, s);
+SUM(double, all); SUM(float, narrow); SUM(int64_t, whole); SUM(uint64_t, bits);
+MIN(float, least); MAX(int32_t, most); COUNT(some);
+RANDOM;
+static const int W[3] = {1, -2, 3};
+static const double E = 0.1;
+static float mix(float a, int k) { float t[4] = {a, a * a}; t[k & 3] = a / 3; return t[0] + t[1] * t[3]; }
+static int collatz(uint32_t k) { int steps = 0; while (k != 1 && steps < 300) { k = k % 2 ? 3 * k + 1 : k / 2; steps++; } return steps; }
+KERNEL {
+    const double near = x0(0, 1) - x0(-1, 0) * 1e-3 + x0(2, -2) / 7;
+    const double safe = fabs(x1) < 1e9 ? x1 : 1;
+    d = sin(safe) + exp(-fabs(safe)) * w(y % 5, x % 7) + pow(fabs(safe) + 1, E) + (fabs(near) < 1e15 ? near : 0);
+    g = mix(f, x) + sqrt(fabs(f)) + (float)rint(f * 3) + half + cbrt(f) + tanh(f);
+    i = (int64_t)x1 + far * (n >> (m & 31)) - (int64_t)collatz(m) + W[x % 3] * (y - height / 2);
+    c = (uint8_t)x1;
+    s = (int16_t)(b * 300 + small);
+    all = safe * 1e-7; narrow = f * uniformf(0); whole = n * m; bits = (uint64_t)(n & 65535) << 20;
+    if (f > 0) { least = f; most = n % (int)m - (n << b); }
+    some = uniform(1) < 0.25 || random32(7) == 3u;
+    if (y == 1 && x > 40) return;
+}
+"""
+INPUTS = [w for name, file in {"x0": "x", "x1": "x", "f": "f", "b": "b", "n": "n", "m": "m", "w": "w"}.items()
+          for w in ("--in", f"{name}={file}.npy")]
+OUTS = [w for name in "dgics" for w in ("--out", f"{name}=o-{name}.npy")]
+
+
+def written(folder, names):
+    return b"".join((folder / f"o-{name}.npy").read_bytes() for name in names)
+
+
+def test_same_bytes(run, folder, device):
+    """One device, it beside the processor with many small pieces, and the recipe that both write."""
+    name, env = device
+    done = run(MANY, "cpu:1", *INPUTS, *OUTS, "--seed", 5, "--json", "--set", "half=0.3")
+    want = json.loads(done.stdout)["results"], written(folder, "dgics")
+    recipe = (folder / "o-d.recipe.json").read_bytes()
+    for which in (name, f"cpu:2,{name}"):
+        done = run(MANY, which, *INPUTS, *OUTS, "--seed", 5, "--json", "--set", "half=0.3", "--grain", 64, env=env)
+        got = json.loads(done.stdout)
+        assert got["results"] == want[0], which
+        assert written(folder, "dgics") == want[1], which
+        assert (folder / "o-d.recipe.json").read_bytes() == recipe
+        assert name in got["devices"] or which != name
+        assert not done.stderr
+
+
+FLOATS = """#include <quern/kernel_file.h>
+INDEX(%s);
+%s
+HALO(float, u, 1, %s);
+OUTPUT(float, v);
+SUM(float, heat);
+ITERATION(t);
+NEXT(v, u);
+KERNEL { v = u(%s) + 0.1f * (u(%s) - u(%s)) + (float)(t %% 3); heat = v0(u(%s)); }
+"""
+
+
+def heat(indices, border, taps):
+    function = "static float v0(float a) { return a < 0 ? -a : a; }"
+    middle = ", ".join("0" for _ in taps[0])
+    tap = [", ".join(map(str, t)) for t in taps]
+    return FLOATS % (indices, function, border, middle, tap[0], tap[1], middle)
+
+
+@pytest.mark.parametrize("border, taps, shape", [
+    ("wrap", [(-1,), (1,)], (1961,)), ("zero", [(0, -1, 1), (1, 0, -1)], (5, 17, 23))])
+def test_iterations(run, folder, device, border, taps, shape):
+    """Kernels in float alone, in one and three dimensions, whose outputs become inputs."""
+    name, env = device
+    indices = ", ".join("zyx"[3 - len(shape):])
+    numpy.save(folder / "u.npy", numpy.random.default_rng(4).standard_normal(shape).astype("float32"))
+    seen = set()
+    for which in ("cpu", name, f"cpu:1,{name}"):
+        done = run(heat(indices, border, taps), which, "--in", "u=u.npy", "--out", "v=o-v.npy", "--iterations", 5,
+                   "--json", env=env)
+        seen.add(written(folder, "v") + json.dumps(json.loads(done.stdout)["results"]).encode())
+    assert len(seen) == 1
+
+
+FAULTS = """#include <quern/kernel_file.h>
+INDEX(i);
+INPUT(double, x); HALO(float, h, 1, zero); WHOLE(float, w, 1);
+SCALAR(int, mode);
+OUTPUT(double, o); SUM(double, s); MAX(float, m);
+KERNEL {
+    int a[4] = {0};
+    const int bad = i >= 700 && i % 3 == 1;
+    a[mode == 0 && bad ? 4 : 0] = 1;
+    o = a[0] + (mode == 1 && bad ? 1 / (int)(i - i) : 0) + w(mode == 2 && bad ? -1 : 0)
+        + h(mode == 3 && bad ? 2 : 0) + (mode == 4 && bad ? 0.0 / (x - x) : 0);
+    s = mode == 5 && bad ? 1 / (x - x) : x;
+    m = mode == 6 && bad ? (float)(0.0 / (x - x)) : (float)x;
+}
+"""
+
+
+def test_faults(run, folder, device):
+    """The first item of many that are not possible, and what is wrong with it."""
+    name, env = device
+    x = numpy.arange(5000) + 0.5
+    numpy.save(folder / "y.npy", x)
+    numpy.save(folder / "h.npy", x.astype("float32"))
+    words = ["--in", "x=y.npy", "--in", "h=h.npy", "--in", "w=h.npy", "--out", "o=o-o.npy"]
+    for mode in range(7):
+        want = run(FAULTS, "cpu", *words, "--set", f"mode={mode}", status=1).stderr
+        assert "item 700" in want
+        for which in (name, f"cpu:1,{name}")[:1 + (mode == 5)]:
+            assert run(FAULTS, which, *words, "--set", f"mode={mode}", status=1, env=env).stderr == want
+    assert not (folder / "o-o.npy").exists()
+    run(FAULTS, name, *words, "--set", "mode=9", "--quiet", env={**env, "CC": "no-such-cc"})
+
+
+def test_no_compiler(run, folder, device):
+    """A device needs no C compiler; a processor that is named does."""
+    name, env = device
+    env = {**env, "CC": "no-such-cc"}
+    words = ["--in", "x=y.npy", "--in", "h=h.npy", "--in", "w=h.npy", "--out", "o=o-o.npy", "--set", "mode=9"]
+    run(FAULTS, name, *words, env=env)
+    assert "CC names" in run(FAULTS, f"cpu,{name}", *words, status=1, env=env).stderr
