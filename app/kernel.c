@@ -45,7 +45,7 @@ static const char *item_text(const qn_kernel_result *r, uint32_t dimensions, cha
 
 static void print_result(const qn_kernel_part *p, const qn_kernel_result *r, uint32_t dimensions) {
     char item[80];
-    if (p->use == QN_KERNEL_OUTPUT)
+    if (p->dimensions > 0)
         printf("%-16s %s\n", p->name, r->path ? r->path : r->digest);
     else if (!r->value)
         printf("%-16s no item gave a number\n", p->name);
@@ -60,7 +60,7 @@ static void print_result(const qn_kernel_part *p, const qn_kernel_result *r, uin
 /* Numbers are texts: a reader of JSON might round them. */
 static void result_field(const qn_kernel_part *p, const qn_kernel_result *r, uint32_t dimensions) {
     json_open(p->name, '{');
-    if (p->use == QN_KERNEL_OUTPUT) {
+    if (p->dimensions > 0) {
         json_text("file", r->path);
         json_text("digest", *r->digest ? r->digest : NULL);
     } else {

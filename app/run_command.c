@@ -211,16 +211,17 @@ static int bind(const run_flags *f, qn_kernel *kernel) {
 static int check_uses(const run_flags *f, qn_kernel *kernel) {
     for (uint32_t i = 0; i < qn_kernel_parts(kernel); i++) {
         qn_kernel_part p = {.size = sizeof p};
-        if (qn_kernel_part_get(kernel, i, &p, NULL) != QN_OK || p.use > QN_KERNEL_OUTPUT)
+        if (qn_kernel_part_get(kernel, i, &p, NULL) != QN_OK ||
+            (p.use > QN_KERNEL_OUTPUT && p.dimensions == 0))
             continue;
-        const text_list *wrong = p.use == QN_KERNEL_OUTPUT ? &f->in : &f->out;
+        const int written = p.use >= QN_KERNEL_OUTPUT;
+        const text_list *wrong = written ? &f->in : &f->out;
         const size_t size = strlen(p.name);
         for (uint32_t k = 0; k < wrong->count; k++)
             if (strncmp(wrong->at[k], p.name, size) == 0 && wrong->at[k][size] == '=')
-                return message_usage(p.use == QN_KERNEL_OUTPUT ? "write --out" : "write --in",
+                return message_usage(written ? "write --out" : "write --in",
                                      "\"%s\" is an %s of the kernel, and %s names it", p.name,
-                                     p.use == QN_KERNEL_OUTPUT ? "output" : "input",
-                                     p.use == QN_KERNEL_OUTPUT ? "--in" : "--out");
+                                     written ? "output" : "input", written ? "--in" : "--out");
     }
     return -1;
 }

@@ -5,7 +5,7 @@
     examples/pictures.py map u1.npy u2.npy -o plate.png           dark is the least number
     examples/pictures.py rotation u1.npy v1.npy u2.npy v2.npy -o vortex.png   red turns to the left
     examples/pictures.py points x1.npy y1.npy x2.npy y2.npy -o bodies.png     where many points are
-    examples/pictures.py line energy.npy -o energy.svg
+    examples/pictures.py drift kinetic.npy potential.npy -o energy.svg        change of the sum of series
 
 Several arrays, or pairs of arrays, become pictures side by side.
 """
@@ -14,6 +14,7 @@ import argparse
 import struct
 import zlib
 
+import chart
 import numpy
 
 # Dark blue over red to light yellow; and blue over white to red.
@@ -81,39 +82,30 @@ def points(arrays, size=230):
     return beside(pictures)
 
 
-def write_line(path, array):
-    width, height, left, top = 560, 170, 70, 12
-    low, high = array.min(), array.max()
-    span = (high - low) or 1
-    x = left + (width - left - 12) * numpy.arange(len(array)) / max(1, len(array) - 1)
-    y = top + (height - 40) * (high - array) / span
-    keep = numpy.unique(numpy.linspace(0, len(array) - 1, 500).astype(int))
-    line = " ".join(f"{x[k]:.1f},{y[k]:.1f}" for k in keep)
-    text = (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" '
-            f'font-size="11"><rect width="{width}" height="{height}" fill="#fff"/>'
-            f'<path d="M{left},{top}V{height - 28}H{width - 12}" fill="none" stroke="#888"/>'
-            f'<polyline points="{line}" fill="none" stroke="#b03060" stroke-width="1.5"/>')
-    for value, at in ((high, top + 4), (low, height - 28)):
-        text += f'<text x="{left - 6}" y="{at}" text-anchor="end">{value:.3g}</text>'
-    for value, at in ((0, left), (len(array) - 1, width - 12)):
-        text += f'<text x="{at}" y="{height - 12}" text-anchor="middle">{value}</text>'
-    with open(path, "w") as file:
-        file.write(text + "</svg>\n")
+def write_drift(path, series):
+    """The sum of series, as the change against its first number."""
+    total = sum(series)
+    change = total / total[0] - 1
+    most = max(abs(change).max(), 1e-16)
+    drawn = chart.Chart("Relative change of the sum", "iteration", (0, len(total)), "", (-1.1 * most, 1.1 * most))
+    drawn.line(range(len(change)), change, chart.COLOURS[0])
+    drawn.save(path)
+    print(f"largest change: {most:.2g}, at the end: {change[-1]:.2g}")
 
 
 def main():
-    kinds = {"colours": colours, "map": map_of, "rotation": rotation, "points": points, "line": None}
+    kinds = {"colours": colours, "map": map_of, "rotation": rotation, "points": points, "drift": None}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kind", choices=kinds)
     parser.add_argument("files", nargs="+", metavar="FILE.npy")
     parser.add_argument("-o", "--out", required=True, metavar="PICTURE")
     args = parser.parse_args()
     needed = {"colours": 3, "rotation": 2, "points": 2}.get(args.kind, 1)
-    if len(args.files) % needed or (args.kind in ("colours", "line") and len(args.files) != needed):
-        parser.error(f"{args.kind} takes {'' if args.kind in ('colours', 'line') else 'a multiple of '}{needed} files")
+    if len(args.files) % needed or (args.kind == "colours" and len(args.files) != needed):
+        parser.error(f"{args.kind} takes {'' if args.kind == 'colours' else 'a multiple of '}{needed} files")
     arrays = [numpy.load(f) for f in args.files]
-    if args.kind == "line":
-        write_line(args.out, arrays[0])
+    if args.kind == "drift":
+        write_drift(args.out, arrays)
     else:
         write_png(args.out, kinds[args.kind](arrays))
 

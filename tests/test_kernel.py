@@ -362,6 +362,62 @@ KERNEL { s = a; f = (float)a; b = a; if (n != 7) c = n; }
 """
 
 
+BINS = HEAD + """INDEX(i); static const int PARTS = 5; INPUT(int32_t, n); INPUT(double, a);
+SUM(double, s, 5); SUM(float, f, PARTS); SUM(int64_t, c, PARTS); SUM(uint64_t, u, 3); COUNT(h, 1000); SUM(double, all);
+KERNEL {
+    if (n % 7 != 3) { s[n %% 5] = a; f[n %% 5] = 9; f[n %% PARTS] = (float)a; }
+    c[4 - n %% 5] = (i % 2 ? -n : n) * 10000000000000ll; all = a;
+    u[i %% 2] = 1ull << 63; h[n + %d] = a > 0;
+}
+""".replace("% 7", "%% 7").replace("i % 2 ?", "i %% 2 ?")
+
+
+def test_bins(run, tmp_path):
+    """Arrays of sums: each bin is what the sum over its items would be."""
+    draw = numpy.random.default_rng(8)
+    n = draw.integers(0, 990, 20_000).astype("int32")
+    a = draw.standard_normal(20_000) * 10.0**draw.integers(-20, 20, 20_000)
+    numpy.save(tmp_path / "n.npy", n)
+    numpy.save(tmp_path / "a.npy", a)
+    words = ["--in", "n=n.npy", "--in", "a=a.npy", *[w for o in "sfch" for w in ("--out", f"{o}=b-{o}.npy")]]
+    text = BINS.replace("u[i %% 2] = 1ull << 63; ", "if (i < 2) u[i] = 1ull << 63; ")
+    files = set()
+    for more in (["--threads", 1], ["--threads", 3, "--grain", 64]):
+        done = results(run(text % 0, *words, "--out", "u=b-u.npy", "--json", *more))
+        files.add(tuple((tmp_path / f"b-{o}.npy").read_bytes() for o in "sfchu"))
+    assert len(files) == 1 and done["s"]["file"] == "b-s.npy" and len(done["s"]["digest"]) == 64
+    got = {o: numpy.load(tmp_path / f"b-{o}.npy") for o in "sfchu"}
+    some = n % 7 != 3
+    assert got["s"].dtype == "float64" and got["f"].dtype == "float32" and got["c"].dtype == "int64"
+    for k in range(5):
+        at = some & (n % 5 == k)
+        assert got["s"][k] == math.fsum(a[at])
+        assert got["f"][k] == nearest_float(a.astype("float32")[at])
+        assert got["c"][4 - k] == (numpy.where(numpy.arange(20_000) % 2, -n, n).astype("int64") * 10**13)[n % 5 == k].sum()
+    assert got["h"].dtype == "uint64" and (got["h"] == numpy.bincount(n[a > 0], minlength=1000)).all()
+    assert got["u"].tolist() == [2**63, 2**63, 0]
+    run(None, "b-s.recipe.json", command=["replay"])
+    recipe = json.loads((tmp_path / "b-s.recipe.json").read_text())
+    recipe["results"]["h"]["digest"] = "0" * 64
+    (tmp_path / "changed.json").write_text(json.dumps(recipe))
+    assert '"h" is 000' in run(None, "changed.json", command=["replay"], status=3).stderr
+    for changed, more, status, says in [
+            (text % 0, [], 2, "add --out u=FILE.npy"),
+            (text % 0, ["--in", "u=n.npy"], 2, "write --out"),
+            (text % 0, ["--out", "u=u.npy", "--series", "h=h.npy"], 2, "that is one number"),
+            (text % 0, ["--out", "u=u.npy", "--out", "all=all.npy"], 2, "it has: n, a, s, f, c, u, h"),
+            (BINS % 0, ["--out", "u=u.npy"], 1, 'the sum "u" is beyond the range of uint64_t'),
+            (text % (1000 - n[:5000].max()), ["--out", "u=u.npy"], 1,
+             f'the bin of "h" is out of range (bins: 1000)\n  at item {n[:5000].argmax()}\n')]:
+        assert says in run(changed, *words, *more, status=status).stderr
+    assert not (tmp_path / "u.npy").exists()
+
+
+def nearest_float(values):
+    units = sum(int(x * 2.0**200) for x in values.tolist())
+    return nearest(units, 24) / 2**200
+
+
 def nearest(integer, bits):
     """The nearest integer with so many leading bits, ties to even."""
     drop = max(abs(integer).bit_length() - bits, 0)

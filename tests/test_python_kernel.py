@@ -144,6 +144,20 @@ def test_outputs_are_filled_or_written(q, k, tmp_path):
         k.run(**given, g=0.25, o=given["a"])
 
 
+def test_arrays_of_sums(q, tmp_path):
+    k = q.Kernel(text="INDEX(i);\nINPUT(int32_t, n);\nCOUNT(h, 10);\nSUM(float, s, 10);\nSCAN(int64_t, c);\n"
+                      "KERNEL { h[n] = 1; s[n] = i; c = n; }")
+    n = np.array([3, 0, 3, 9], "int32")
+    h = np.ones(10, "uint64")
+    r = k.run(n=n, h=h, s=str(tmp_path / "s.raw"))
+    assert r.h is h and h.tolist() == [1, 0, 0, 2, 0, 0, 0, 0, 0, 1]
+    assert r.s.dtype == "float32" and r.s.tolist() == [1, 0, 0, 2, 0, 0, 0, 0, 0, 3]
+    assert r.c.tolist() == [3, 3, 6, 15] and k.parts[1].bins == 10 and not k.parts[0].bins
+    assert k.run(n=n).h.tolist() == h.tolist()
+    with pytest.raises(q.UsageError, match="has 10 bins"):
+        k.run(n=n, h=np.ones(9, "uint64"))
+
+
 def test_recipes(q, k, tmp_path, quern):
     """The command replays what Python computed, and Python what the command did."""
     given = arrays()

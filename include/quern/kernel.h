@@ -51,10 +51,11 @@ typedef struct qn_kernel_part {
     const char *name;
     qn_kernel_use use;
     const char *type;    /* as NumPy calls it: "float32", "int64"; "uint64" of a count */
-    uint32_t dimensions; /* of an array: its dimensions */
+    uint32_t dimensions; /* of an array: its dimensions; 1 of an array of sums; else 0 */
     uint32_t reach;      /* of a halo: the largest offset of a neighbour */
     const char *text;    /* of a scalar: its value; NULL: it has none yet */
     const char *next;    /* of an array that NEXT pairs: the other one; else NULL */
+    uint32_t bins;       /* of a SUM or COUNT that is an array: its length; else 0 */
 } qn_kernel_part;
 
 /* Reads a kernel's file. Fails with QN_INPUT (with line, column and what to do), QN_IO or
@@ -92,7 +93,8 @@ QN_API qn_status qn_kernel_bind_file(qn_kernel *kernel, const char *name, const 
                                      qn_error *err);
 
 /* Gives an array memory: numbers of its declared type, in C order, with this shape. It is read or
- * written by the runs until it is bound to something else, and stays the caller's. An
+ * written by the runs until it is bound to something else, and stays the caller's. An array of sums
+ * has the shape of its bins. An
  * output may not overlap another array. Fails with QN_USAGE (no such array, another number of
  * dimensions, a length of 0). */
 QN_API qn_status qn_kernel_bind(qn_kernel *kernel, const char *name, void *data,
@@ -179,12 +181,12 @@ QN_API qn_status qn_kernel_report_get(const qn_kernel *kernel, qn_kernel_report 
 /* A result of the last run. Texts are owned by the kernel, until its next run. */
 typedef struct qn_kernel_result {
     size_t size; /* sizeof(qn_kernel_result) */
-    /* Of an output that has a file or after a run with a recipe: 64 hexadecimal digits, the digest
-     * of type, shape and numbers. Else "". */
+    /* Of an output or an array of sums that has a file or after a run with a recipe: 64 hexadecimal
+     * digits, the digest of type, shape and numbers. Else "". */
     const char *digest;
     const char *path;  /* of an output: its file, or NULL */
     const char *value; /* of a sum, extreme or count: the number, in the shortest text that reads
-                          back as it; NULL: no item gave one */
+                          back as it; NULL: no item gave one, or an array */
     uint64_t item[3];  /* of an extreme: its first item */
     uint64_t count;    /* of an extreme: items that gave a number */
     /* Of a result with a series: its numbers, one an iteration, and their type as NumPy calls it;

@@ -12,6 +12,9 @@
 #endif
 
 #define QN_KERNEL_FIRST(first, ...) first
+#define QN_KERNEL_ONE(name, ...) name
+#define QN_KERNEL_BINS(name, bins, ...) name[]
+#define QN_KERNEL_RESULT(name, bins, form, ...) form(name, bins, )
 
 /* The index space, of one to three dimensions: INDEX(i); or INDEX(y, x); The last runs fastest. */
 #define INDEX(...) extern const int64_t __VA_ARGS__
@@ -34,13 +37,14 @@
  * the same, but each number becomes the exact sum of what the items up to it assign. The others
  * combine what all items assign. SUM: the exact sum, rounded once. MIN, MAX: the least or greatest
  * number, and the first item that has it. COUNT: the number of items that assign a number other
- * than 0. */
+ * than 0. SUM(type, name, bins) and COUNT(name, bins) are arrays: name[bin] = x; adds to one bin.
+ */
 #define OUTPUT(type, name) extern type name
 #define SCAN(type, name) extern type name
-#define SUM(type, name) extern type name
+#define SUM(type, ...) extern type QN_KERNEL_RESULT(__VA_ARGS__, QN_KERNEL_BINS, QN_KERNEL_ONE, )
 #define MIN(type, name) extern type name
 #define MAX(type, name) extern type name
-#define COUNT(name) extern int64_t name
+#define COUNT(...) extern int64_t QN_KERNEL_RESULT(__VA_ARGS__, QN_KERNEL_BINS, QN_KERNEL_ONE, )
 
 /* After an iteration the OUTPUT becomes the INPUT, HALO or WHOLE of the next one: quern run
  * --iterations N. ITERATION(t); names the number of the iteration, from 0. */

@@ -30,6 +30,7 @@ class Part(NamedTuple):
     reach: int  # of a halo
     default: Optional[str]  # of a scalar: its value as a text; None: it needs one
     next: Optional[str]  # of an array that NEXT pairs: the other one
+    bins: int  # of a SUM or COUNT that is an array: its length; else 0
 
     def __str__(self):
         more = "" if self.default is None else f", {self.default}"
@@ -233,7 +234,7 @@ class Kernel:
                 self._place(self._by_name[name], value if _is_path(value) else
                             _array(value, self._by_name[name]))
             self._compute("qn_kernel_replay", options, None)
-            return self._results({part.name: None for part in self.parts if part.use == "output"})
+            return self._results({part.name: None for part in self.parts if _is_written(part)})
 
     # ------------------------------------------------------------------ what is given
 
@@ -248,13 +249,12 @@ class Kernel:
             else:
                 values[name] = value
         for name in values:
-            if name not in self._by_name or self._by_name[name].use not in (*_READ, "output", "scalar"):
+            if name not in self._by_name or not _takes_value(self._by_name[name]):
                 kind = "the result" if name in self._by_name else "no declaration or option"
                 raise UsageError(f"{kind} {name!r} takes no value" if name in self._by_name else
                                  f"there is {kind} {name!r}", self._name,
                                  "the kernel has: " + ", ".join(
-                                     p.name for p in self.parts
-                                     if p.use in (*_READ, "output", "scalar")))
+                                     p.name for p in self.parts if _takes_value(p)))
         return values, options
 
     def _want(self, series):
@@ -302,8 +302,8 @@ class Kernel:
         if space is not None:
             lengths = (C.c_uint64 * len(space))(*space)
             call("qn_kernel_set_shape", self._address, lengths, len(space))
-        return {part.name: self._output(part, values.get(part.name), space)
-                for part in self.parts if part.use == "output"}
+        return {part.name: self._output(part, values.get(part.name), (part.bins,) if part.bins else space)
+                for part in self.parts if _is_written(part)}
 
     def _set(self, part, value):
         if value is None:
@@ -438,10 +438,11 @@ class Kernel:
                 digests[part.name] = said(r.digest)
             if part.name in self._series:
                 series[part.name] = _numbers(r.series, said(r.series_type), report.iterations)
-            if part.use != "output":
+            if not _is_written(part):
                 values[part.name] = _value(part, r, self.dimensions)
             elif isinstance(outputs[part.name], str):
-                values[part.name] = _mapped(outputs[part.name], part, shape)
+                values[part.name] = _mapped(outputs[part.name], part,
+                                             (part.bins,) if part.bins else shape)
             elif outputs[part.name] is not None:
                 values[part.name] = outputs[part.name]
         named = {name: getattr(report, name) for name, _ in report._fields_ if name not in ("size", "dimensions")}
@@ -465,7 +466,17 @@ def _is_path(value):
 def _part(address, index):
     p = sized(_abi.qn_kernel_part)
     call("qn_kernel_part_get", address, index, p)
-    return Part(said(p.name), _USES[p.use], said(p.type), p.dimensions, p.reach, said(p.text), said(p.next))
+    return Part(said(p.name), _USES[p.use], said(p.type), p.dimensions, p.reach, said(p.text), said(p.next),
+                p.bins)
+
+
+def _is_written(part):
+    """Whether the run writes an array."""
+    return part.use == "output" or part.bins > 0
+
+
+def _takes_value(part):
+    return part.use in (*_READ, "scalar") or _is_written(part)
 
 
 def _has_space(part):

@@ -25,8 +25,8 @@ static void write_arguments(const qn__user_source *s, qn__text *t) {
             qn__text_add(t, "    QN_GLOBAL %s%s *QN_RESTRICT a_%s,\n",
                          qn__user_use_is_result(p->use) ? "" : "const ",
                          qn__user_type_word(p->type), p->name);
-        if (qn__user_is_extreme(p))
-            qn__text_add(t, "    QN_GLOBAL uint8_t *QN_RESTRICT b_%s,\n", p->name);
+        if (qn__user_is_marked(p))
+            qn__text_add(t, "    QN_GLOBAL %s *QN_RESTRICT b_%s,\n", qn__user_mark_of(p), p->name);
     }
 }
 
@@ -89,7 +89,7 @@ static void write_ends(const qn__user_source *s, qn__text *t) {
             qn__text_add(t, "    fault |= o_%s != o_%s ? QN_FAULT_NAN(%u) : 0;\n", p->name, p->name,
                          (unsigned)i);
         qn__text_add(t, "    a_%s[QN_AT(item)] = o_%s;\n", p->name, p->name);
-        if (qn__user_is_extreme(p))
+        if (qn__user_is_marked(p))
             qn__text_add(t, "    b_%s[QN_AT(item)] = h_%s;\n", p->name, p->name);
     }
     qn__text_add(t, "    if (fault != 0) {\n"
@@ -173,8 +173,9 @@ static void add_array(qn__user_device *d, qn__kernel_array array, uint32_t of) {
 
 static void add_part(qn__user_device *d, const qn__user_part *p, uint32_t part) {
     add_array(d, (qn__kernel_array){.use = use_of(p), .each = qn__user_type_size(p->type)}, part);
-    if (qn__user_is_extreme(p))
-        add_array(d, (qn__kernel_array){.use = QN__KERNEL_VALUES, .each = 1},
+    const uint32_t mark = p->bins > 0 ? sizeof(int32_t) : 1;
+    if (qn__user_is_marked(p))
+        add_array(d, (qn__kernel_array){.use = QN__KERNEL_VALUES, .each = mark},
                   QN__USER_PARTS + part);
 }
 

@@ -250,8 +250,7 @@ static int call_builtin(qn__user_parser *p, int which, qn__user_value *v) {
     return 1;
 }
 
-/* An index, as int64_t. */
-static int write_index(qn__user_parser *p, uint32_t *depth) {
+int qn__user_index(qn__user_parser *p, uint32_t *depth) {
     const qn__user_token *token = qn__user_next(p);
     qn__user_value index;
     if (!qn__user_expression(p, &index))
@@ -274,7 +273,7 @@ static int write_arguments(qn__user_parser *p, const char *name, uint32_t count,
             return qn__user_refuse(p, qn__user_next(p), "give one for each",
                                    "\"%s\" takes %u arguments", name, (unsigned)count);
         qn__user_write(p, "%s", i > 0 ? ", " : "");
-        if (!(type ? qn__user_expression_as(p, type[i], &v->depth) : write_index(p, &v->depth)))
+        if (!(type ? qn__user_expression_as(p, type[i], &v->depth) : qn__user_index(p, &v->depth)))
             return 0;
     }
     if (qn__user_take(p, ")"))
@@ -395,7 +394,7 @@ int qn__user_element(qn__user_parser *p, const qn__user_symbol *array, uint32_t 
     if (!qn__user_need(p, "[", "behind the name of an array"))
         return 0;
     qn__user_write(p, "[qn_inside(qn_fault, ");
-    if (!write_index(p, depth))
+    if (!qn__user_index(p, depth))
         return 0;
     qn__user_write(p, ", %u)]", (unsigned)length);
     return qn__user_need(p, "]", "behind the index");

@@ -26,6 +26,9 @@ int qn__user_literal(qn__user_parser *p, qn__user_value *value);
  * "[INDEX]". *depth becomes at least its depth and 1. */
 int qn__user_element(qn__user_parser *p, const qn__user_symbol *array, uint32_t *depth);
 
+/* Reads an index and writes it as int64_t. *depth becomes at least one more than its depth. */
+int qn__user_index(qn__user_parser *p, uint32_t *depth);
+
 /* Converts what was written from value->from on. */
 void qn__user_convert(qn__user_parser *p, qn__user_value *value, qn__user_type type);
 

@@ -40,6 +40,11 @@ static const char *describe(const qn__user_job *job, uint64_t fault, qn_error *e
     }
     if (reads) {
         const qn__user_part *p = &part[lowest(reads)];
+        if (p->bins > 0) {
+            qn__fail(err, QN_NUMERIC, "the bin of \"%s\" is out of range (bins: %u)", p->name,
+                     (unsigned)p->bins);
+            return "test the bin first, or declare more bins";
+        }
         qn__fail(err, QN_NUMERIC,
                  p->use == QN__USER_HALOED ? "a neighbour in \"%s\" is beyond its reach of %u"
                                            : "an index of \"%s\" is out of range (dimensions: %u)",

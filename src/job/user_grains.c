@@ -8,8 +8,8 @@
 /* Items whose values for sums are in memory at once, in the cache of a core; and those of a call
  * without sums, so that a call is not long. */
 enum { PIECE = 1024, CALL = 4096 };
-/* Bytes of the values of a part, and of whether items assigned them. */
-enum { EACH = PIECE * sizeof(uint64_t) + PIECE };
+/* Bytes of the values of a part, and of whether items assigned them, or to which bin. */
+enum { EACH = PIECE * (sizeof(uint64_t) + sizeof(int32_t)) };
 
 static int is_summed(const qn__user_part *p) { return p->use >= QN__USER_SUM; }
 
@@ -22,8 +22,10 @@ static int has_sums(const qn__user_source *s) {
 
 void qn__user_thread_close(void *thread) {
     qn__user_thread *t = thread;
-    if (t)
+    if (t) {
+        qn__user_totals_close(t->total);
         qn__free(t->memory);
+    }
     qn__free(t);
 }
 
@@ -34,7 +36,7 @@ qn__user_thread *qn__user_thread_open(const qn__user_job *job, qn_error *err) {
     qn__user_thread *t = qn__alloc(1, sizeof *t, err);
     if (t && sums)
         t->memory = qn__alloc(s->parts, EACH, err);
-    if (!t || (sums && !t->memory)) {
+    if (!t || (sums && !t->memory) || qn__user_totals_open(s, t->total, err) != QN_OK) {
         qn__user_thread_close(t);
         return NULL;
     }
@@ -45,7 +47,7 @@ qn__user_thread *qn__user_thread_open(const qn__user_job *job, qn_error *err) {
 void qn__user_thread_begin(const qn__user_job *job, qn__user_thread *t) {
     const qn__user_source *s = job->source;
     if (t->adds)
-        memset(t->total, 0, sizeof t->total);
+        qn__user_totals_clear(s, t->total);
     t->seconds = 0;
     t->iteration = job->iteration;
     t->adds = !job->without_totals;

@@ -8,6 +8,18 @@ int qn__user_use_is_result(qn__user_use use) {
     return use == QN__USER_OUTPUT || use >= QN__USER_SUM;
 }
 
+int qn__user_part_is_array(const qn__user_part *part) {
+    return part->use <= QN__USER_OUTPUT || part->bins > 0;
+}
+
+int qn__user_part_is_written(const qn__user_part *part) {
+    return part->use == QN__USER_OUTPUT || part->bins > 0;
+}
+
+qn__user_type qn__user_part_type(const qn__user_part *part) {
+    return part->use == QN__USER_COUNT ? QN__USER_U64 : part->type;
+}
+
 const char *qn__user_use_word(qn__user_use use) {
     static const char *const words[] = {"INPUT", "WHOLE", "HALO", "OUTPUT", "SCALAR",
                                         "SUM",   "MIN",   "MAX",  "COUNT"};
@@ -251,6 +263,28 @@ qn__user_type qn__user_need_type(qn__user_parser *p) {
     if (strcmp(word, "unsigned") == 0)
         qn__user_take(p, "int");
     return type;
+}
+
+int qn__user_need_size(qn__user_parser *p, uint32_t most, int named, const char *what,
+                       uint32_t *size) {
+    char text[QN__USER_NAME_MAX + 1], remedy[96];
+    uint64_t value = 0;
+    const qn__user_token *token = qn__user_next(p);
+    qn__user_word(p, token, text);
+    const qn__user_symbol *s =
+        named && token->kind == QN__USER_NAME ? qn__user_find(p, text) : NULL;
+    if (s)
+        value = s->number;
+    else if (token->kind != QN__USER_INTEGER || !qn__user_type_read(QN__USER_U64, text, &value))
+        value = 0;
+    if (value < 1 || value > most) {
+        snprintf(remedy, sizeof remedy, "write a number from 1 to %u%s", (unsigned)most,
+                 named ? ", or a constant with one" : "");
+        return qn__user_refuse(p, token, remedy, "%s that is a number", what);
+    }
+    p->at++;
+    *size = (uint32_t)value;
+    return 1;
 }
 
 int qn__user_grow(qn__user_parser *p, const qn__user_token *token, uint32_t words, uint32_t stack) {

@@ -24,9 +24,10 @@ typedef struct qn__user_symbol {
     qn__user_kind kind;
     qn__user_type type; /* of a function: its result */
     char name[QN__USER_NAME_MAX + 1];
-    uint32_t length;       /* of an array */
-    int everywhere;        /* 1: a constant of the file, which all functions see */
-    uint32_t part;         /* of a PART: its number in the source */
+    uint32_t length; /* of an array */
+    uint32_t number; /* of a constant of the file: its value, where an array can have that length */
+    int everywhere;  /* 1: a constant of the file, which all functions see */
+    uint32_t part;   /* of a PART: its number in the source */
     uint32_t words, stack; /* of a function: see qn__user_grow */
     int draws;             /* 1: a function that follows RANDOM, and can draw */
     uint32_t arguments;
@@ -93,6 +94,12 @@ qn__user_symbol *qn__user_add(qn__user_parser *p, const qn__user_token *token, c
 qn__user_type qn__user_need_type(qn__user_parser *p);
 /* Whether a type's name is next. Words of C for other types count, and are refused when read. */
 int qn__user_sees_type(const qn__user_parser *p);
+
+/* Reads how many elements an array has: a number from 1 to `most`; with `named` also a constant
+ * with such a one (C has no such lengths for arrays of functions). `what` is for messages: "an
+ * array needs a length". */
+int qn__user_need_size(qn__user_parser *p, uint32_t most, int named, const char *what,
+                       uint32_t *size);
 
 /* Adds to the function that is read the words that a compiler will see, and the bytes of arrays on
  * the stack. Each call is compiled as a copy of the function, so calls in calls multiply. */

@@ -15,9 +15,11 @@ int qn__user_has_halo(const qn__user_source *s) {
     return 0;
 }
 
-int qn__user_is_extreme(const qn__user_part *p) {
-    return p->use == QN__USER_MIN || p->use == QN__USER_MAX;
+int qn__user_is_marked(const qn__user_part *p) {
+    return p->use == QN__USER_MIN || p->use == QN__USER_MAX || p->bins > 0;
 }
+
+const char *qn__user_mark_of(const qn__user_part *p) { return p->bins > 0 ? "int32_t" : "uint8_t"; }
 
 /* ------------------------------------------------------------------ reading arrays */
 
@@ -100,7 +102,7 @@ void qn__user_write_readers(const qn__user_source *s, qn__text *t) {
             write_haloed(s, p, i, t);
         else if (qn__user_use_is_result(p->use))
             qn__text_add(t, "#define p_%s (*o_%s)\n", p->name, p->name);
-        if (qn__user_is_extreme(p))
+        if (qn__user_is_marked(p))
             qn__text_add(t, "#define t_%s (*h_%s)\n", p->name, p->name);
     }
 }
@@ -132,8 +134,8 @@ void qn__user_write_parameters(const qn__user_source *s, qn__text *t) {
             qn__text_add(t, ", %s *o_%s", type, p->name);
         for (uint32_t d = 0; d < p->dimensions; d++)
             qn__text_add(t, ", const int64_t n_%s_%u", p->name, (unsigned)d);
-        if (qn__user_is_extreme(p))
-            qn__text_add(t, ", uint8_t *h_%s", p->name);
+        if (qn__user_is_marked(p))
+            qn__text_add(t, ", %s *h_%s", qn__user_mark_of(p), p->name);
     }
     qn__text_add(t, ")\n");
 }
@@ -151,14 +153,14 @@ static void write_arrays(const qn__user_source *s, qn__text *t) {
         if (p->use != QN__USER_SCALAR)
             qn__text_add(t, ", %s%s *restrict a_%s", qn__user_use_is_result(p->use) ? "" : "const ",
                          qn__user_type_word(p->type), p->name);
-        if (qn__user_is_extreme(p))
-            qn__text_add(t, ", uint8_t *restrict b_%s", p->name);
+        if (qn__user_is_marked(p))
+            qn__text_add(t, ", %s *restrict b_%s", qn__user_mark_of(p), p->name);
     }
     qn__text_add(t, "\n#define QN_THEIR_ARRAYS ");
     for (uint32_t i = 0; i < s->parts; i++) {
         if (s->part[i].use != QN__USER_SCALAR)
             qn__text_add(t, ", c->array[%u]", (unsigned)i);
-        if (qn__user_is_extreme(&s->part[i]))
+        if (qn__user_is_marked(&s->part[i]))
             qn__text_add(t, ", c->array[%u]", (unsigned)(QN__USER_PARTS + i));
     }
     qn__text_add(t, "\n");
@@ -211,7 +213,7 @@ void qn__user_write_call(const qn__user_source *s, const char *inner, qn__text *
                          p->name);
         for (uint32_t d = 0; d < p->dimensions; d++)
             qn__text_add(t, ", n_%s_%u", p->name, (unsigned)d);
-        if (qn__user_is_extreme(p))
+        if (qn__user_is_marked(p))
             qn__text_add(t, ", &h_%s", p->name);
     }
     qn__text_add(t, ");\n");
@@ -222,8 +224,9 @@ void qn__user_write_results(const qn__user_source *s, qn__text *t) {
         const qn__user_part *p = &s->part[i];
         if (qn__user_use_is_result(p->use))
             qn__text_add(t, "        %s o_%s = 0;\n", qn__user_type_word(p->type), p->name);
-        if (qn__user_is_extreme(p))
-            qn__text_add(t, "        uint8_t h_%s = 0;\n", p->name);
+        if (qn__user_is_marked(p))
+            qn__text_add(t, "        %s h_%s = %d;\n", qn__user_mark_of(p), p->name,
+                         p->bins > 0 ? -1 : 0);
     }
 }
 
@@ -258,7 +261,7 @@ static void write_span(const qn__user_source *s, loop_kind kind, qn__text *t) {
                          p->name, p->name, p->name);
         qn__text_add(t, "        a_%s[%s + k] = o_%s;\n", p->name,
                      p->use == QN__USER_OUTPUT ? "item" : "done", p->name);
-        if (qn__user_is_extreme(p))
+        if (qn__user_is_marked(p))
             qn__text_add(t, "        b_%s[done + k] = h_%s;\n", p->name, p->name);
     }
     qn__text_add(t, "    }\n");

@@ -6,7 +6,8 @@
 
 /* What the program is called with. Arrays are addressed by the number of their part. A result other
  * than an output goes to array[part], one number for each item of the call, and array[part +
- * QN__USER_PARTS] tells which items assigned a minimum or maximum. user_prelude.inc has the same.
+ * QN__USER_PARTS] tells which items assigned a minimum or maximum, as uint8_t, or the bin of an
+ * array of sums, as int32_t. user_prelude.inc has the same.
  */
 typedef struct qn__user_call {
     void *const *array;

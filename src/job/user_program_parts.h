@@ -7,8 +7,10 @@
 
 int qn__user_has_halo(const qn__user_source *source);
 uint32_t qn__user_halo_reach(const qn__user_source *source); /* the largest of its halos */
-/* MIN and MAX know which items took part. */
-int qn__user_is_extreme(const qn__user_part *part);
+/* MIN and MAX know which items took part, and arrays of sums in which bin; -1 is none. The type of
+ * such a mark. */
+int qn__user_is_marked(const qn__user_part *part);
+const char *qn__user_mark_of(const qn__user_part *part);
 
 /* The functions that read arrays. */
 void qn__user_write_readers(const qn__user_source *source, qn__text *out);

@@ -10,6 +10,7 @@
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "job/user_fault.h"
+#include "job/user_round.h"
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>

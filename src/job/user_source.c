@@ -127,6 +127,18 @@ static int check_result(qn__user_parser *p, const qn__user_token *token,
     return 1;
 }
 
+/* The bins of an array of sums, behind the name. */
+static int read_bins(qn__user_parser *p, qn__user_part *part) {
+    const int real = part->use == QN__USER_SUM && qn__user_type_is_real(part->type);
+    if (part->use != QN__USER_SUM && part->use != QN__USER_COUNT)
+        return qn__user_refuse(p, qn__user_next(p), "leave the number out",
+                               "%s has no bins: SUM and COUNT have",
+                               part->scans ? "SCAN" : qn__user_use_word(part->use));
+    p->at++;
+    return qn__user_need_size(p, real ? QN__USER_REAL_BINS : QN__USER_BINS, 1,
+                              "an array of sums needs a number of bins", &part->bins);
+}
+
 /* What stands between the parentheses of a declaration. */
 static int read_part(qn__user_parser *p, qn__user_use use, qn__user_part *part) {
     const qn__user_token *token = qn__user_next(p);
@@ -151,7 +163,9 @@ static int read_part(qn__user_parser *p, qn__user_use use, qn__user_part *part) 
     if (use == QN__USER_HALOED)
         return need_number(p, "reach of the halo", 1, QN__USER_HALO_MAX, &part->halo) &&
                need_border(p, &part->border);
-    return use != QN__USER_SCALAR || !qn__user_take(p, ",") || read_default(p, part);
+    if (use == QN__USER_SCALAR)
+        return !qn__user_take(p, ",") || read_default(p, part);
+    return !qn__user_sees(p, ",") || read_bins(p, part);
 }
 
 static int add_part(qn__user_parser *p, const qn__user_token *token, qn__user_use use, int scans) {

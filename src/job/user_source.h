@@ -14,6 +14,10 @@
 
 enum { QN__USER_PARTS = 24, QN__USER_DIMENSIONS = 3, QN__USER_HALO_MAX = 64 };
 
+/* Most bins of an array of sums: each thread has 552 bytes for one of real numbers, 16 for one of
+ * integers. */
+enum { QN__USER_REAL_BINS = 1 << 14, QN__USER_BINS = 1 << 20 };
+
 typedef enum qn__user_use {
     QN__USER_INPUT,  /* an array of the index space, one number an item */
     QN__USER_WHOLE,  /* an array that any item may read anywhere */
@@ -40,7 +44,8 @@ typedef struct qn__user_part {
     uint32_t dimensions; /* of a WHOLE: 1 to 3 */
     uint32_t halo;       /* of a HALOED: how far a neighbour may be, in each dimension */
     qn__user_border border;
-    int scans; /* of an OUTPUT: 1: it is a SCAN, whose numbers are then summed */
+    uint32_t bins; /* of a SUM or COUNT: elements of its array; 0: it is one number */
+    int scans;     /* of an OUTPUT: 1: it is a SCAN, whose numbers are then summed */
     int has_default;
     uint64_t value; /* of a SCALAR: the bytes of its default, at the lowest address */
     uint32_t next;  /* 1 + the part that NEXT pairs with this one, an output with an array that is
@@ -64,6 +69,11 @@ typedef struct qn__user_source {
 
 /* 1: the kernel writes it; a sum, a minimum, a maximum, a count or an output. */
 int qn__user_use_is_result(qn__user_use use);
+/* 1: it is an array, which is bound to a file or to memory; and: the run writes it. */
+int qn__user_part_is_array(const qn__user_part *part);
+int qn__user_part_is_written(const qn__user_part *part);
+/* The type of an array or result: of a COUNT uint64_t. */
+qn__user_type qn__user_part_type(const qn__user_part *part);
 /* The word that declares it, such as "INPUT". */
 const char *qn__user_use_word(qn__user_use use);
 

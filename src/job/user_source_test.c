@@ -24,6 +24,8 @@ static void test_accepted(void **state) {
         "INDEX(y, x);\nEXTENT(h, w);\nHALO(float, t, 2, wrap);\nOUTPUT(float, o);\nMIN(float, m);\n"
         "COUNT(n);\nKERNEL { float v = t(-1, 0) + t(0, 2); o = v; m = v; n = x < w - 1 && y < h; }",
         "INDEX(i);\nSCALAR(double, s, -0.5e3);\nSUM(double, t);\nKERNEL { t = s * i; }",
+        "INDEX(i);\nstatic const uint8_t B = 0xFFu;\nSUM(float, t, B);\nCOUNT(c, 1048576);\n"
+        "KERNEL { if (i) t[i % B] = 1; else c[2 * i] = 1; }",
         "INDEX(i);\nSUM(double, t);\nstatic int uniform(int a) { return a; }\n"
         "KERNEL { double normal = uniform(2); t = normal; }",
         "INDEX(i);\nstatic int f(int a) { return a; }\nRANDOM;\nSUM(double, t);\n"
@@ -93,6 +95,20 @@ static void test_refused(void **state) {
         {"SCAN(double, s);\n", "SCAN stands before INDEX", "line 1", "INDEX(i)"},
         {"INDEX(i);\nSCAN(double, s);\nKERNEL { s += 1; }", "can only be assigned", "line 3",
          "what this item adds"},
+        {"INDEX(i);\nSUM(double, s, 0);\n", "a number of bins", "line 2, column 16", "1 to 16384"},
+        {"INDEX(i);\nCOUNT(s, 1048577);\n", "a number of bins", "line 2", "1 to 1048576"},
+        {"INDEX(i);\nstatic const float B = 4;\nCOUNT(s, B);\n", "a number of bins", "line 3",
+         "constant"},
+        {"INDEX(i);\nCOUNT(s, i);\n", "a number of bins", "line 2", "constant"},
+        {"INDEX(i);\nMIN(float, m, 4);\n", "MIN has no bins", "line 2, column 13", "leave"},
+        {"INDEX(i);\nOUTPUT(float, m, 4);\n", "OUTPUT has no bins", "line 2", "leave"},
+        {"INDEX(i);\nCOUNT(s, 4);\nKERNEL { s = 1; }", "has 4 bins, and none is named", "line 3",
+         "NAME[bin]"},
+        {"INDEX(i);\nCOUNT(s, 4);\nKERNEL { s(1) = 1; }", "none is named", "line 3", "NAME[bin]"},
+        {"INDEX(i);\nCOUNT(s, 4);\nKERNEL { s[0.5] = 1; }", "a real number", "line 3", "(int)x"},
+        {"INDEX(i);\nCOUNT(s, 4);\nKERNEL { s[1] += 1; }", "can only be assigned", "line 3", "x"},
+        {"INDEX(i);\nCOUNT(s, 4);\nKERNEL { s[s[1]] = 1; }", "cannot be read", "line 3", "once"},
+        {"INDEX(i);\nCOUNT(s);\nKERNEL { s[1] = 1; }", "can only be assigned", "line 3", "x"},
         {"INDEX(i);\nHALO(float, a, 1, far);\n", "needs a border", "line 2, column 19", "nearest"},
         {"INDEX(i);\nHALO(float, a, 99, wrap);\n", "out of range", "line 2", "1 to 64"},
         {"INDEX(i);\nSCALAR(int8_t, a, 200);\n", "no int8_t", "line 2", "decimal"},

@@ -2,6 +2,7 @@
 
 #include "job/user_expression.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Of an array in a function, which lies on the stack, and of a table of the file. */
@@ -18,19 +19,8 @@ static int read_statement(scope *s, int declares);
 
 /* The length between brackets, behind the name of an array. */
 static int read_length(qn__user_parser *p, uint32_t most, uint32_t *length) {
-    char text[QN__USER_NAME_MAX + 1];
-    uint64_t value = 0;
-    const qn__user_token *token = qn__user_next(p);
-    qn__user_word(p, token, text);
-    if (token->kind != QN__USER_INTEGER || !qn__user_type_read(QN__USER_U64, text, &value) ||
-        value < 1 || value > most) {
-        char remedy[80];
-        snprintf(remedy, sizeof remedy, "write a number from 1 to %u", (unsigned)most);
-        return qn__user_refuse(p, token, remedy, "an array needs a length that is a number");
-    }
-    p->at++;
-    *length = (uint32_t)value;
-    return qn__user_need(p, "]", "behind the length");
+    return qn__user_need_size(p, most, 0, "an array needs a length", length) &&
+           qn__user_need(p, "]", "behind the length");
 }
 
 static int no_value(qn__user_parser *p, const char *name) {
@@ -132,6 +122,18 @@ static int read_number(qn__user_parser *p, qn__user_type type) {
     return 1;
 }
 
+/* The value of a constant, which is next, where it is an integer that can count elements; else 0.
+ */
+static uint32_t number_of(const qn__user_parser *p, qn__user_type type) {
+    char text[QN__USER_NAME_MAX + 1];
+    const uint32_t bits = 8 * qn__user_type_size(type) - (uint32_t)qn__user_type_is_signed(type);
+    qn__user_word(p, qn__user_next(p), text);
+    if (qn__user_next(p)->kind != QN__USER_INTEGER || qn__user_type_is_real(type))
+        return 0;
+    const uint64_t value = strtoull(text, NULL, 0);
+    return value < (uint64_t)1 << (bits < 31 ? bits : 31) ? (uint32_t)value : 0;
+}
+
 int qn__user_constant(qn__user_parser *p, qn__user_type type) {
     qn__user_move(p, qn__user_next(p));
     qn__user_symbol *v = qn__user_declare(p, QN__USER_CONSTANT, type);
@@ -148,6 +150,7 @@ int qn__user_constant(qn__user_parser *p, qn__user_type type) {
     qn__user_write(p, " = ");
     if (!qn__user_take(p, "="))
         return no_value(p, v->name);
+    v->number = v->kind == QN__USER_ARRAY ? 0 : number_of(p, type);
     if (!(v->kind == QN__USER_ARRAY ? read_elements(p, type, v->length, read_number)
                                     : read_number(p, type)))
         return 0;
@@ -157,10 +160,26 @@ int qn__user_constant(qn__user_parser *p, qn__user_type type) {
 
 /* ------------------------------------------------------------------ assignments */
 
+/* NAME[BIN] of a result that is an array: which bin the item takes. */
+static int write_bin(qn__user_parser *p, const qn__user_symbol *v) {
+    const uint32_t bins = p->source->part[v->part].bins;
+    uint32_t depth = 0;
+    if (!qn__user_take(p, "["))
+        return qn__user_refuse(p, qn__user_next(p), "write NAME[bin] = x",
+                               "\"%s\" has %u bins, and none is named", v->name, (unsigned)bins);
+    qn__user_write(p, "(t_%s = qn_bin(qn_fault, QN_FAULT_READ(%u), ", v->name, (unsigned)v->part);
+    if (!qn__user_index(p, &depth))
+        return 0;
+    qn__user_write(p, ", %u), ", (unsigned)bins);
+    return qn__user_need(p, "]", "behind the bin");
+}
+
 /* NAME = value of what all items give. */
 static int write_result(scope *s, const qn__user_symbol *v) {
     qn__user_parser *p = s->p;
     const qn__user_part *part = &p->source->part[v->part];
+    if (part->bins > 0 && !write_bin(p, v))
+        return 0;
     const qn__user_token *token = qn__user_next(p);
     if (!qn__user_take(p, "=")) {
         const char *remedy =
@@ -172,7 +191,7 @@ static int write_result(scope *s, const qn__user_symbol *v) {
     *s->assigned |= (uint32_t)1 << v->part;
     if (part->use == QN__USER_MIN || part->use == QN__USER_MAX)
         qn__user_write(p, "(t_%s = 1, ", v->name);
-    else
+    else if (part->bins == 0)
         qn__user_write(p, "(");
     qn__user_write(p, "p_%s = ", v->name);
     if (part->use != QN__USER_COUNT) {

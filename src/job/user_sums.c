@@ -1,7 +1,37 @@
 #include "job/user_sums.h"
 
+#include "base/memory.h"
+#include "job/user_round.h"
 #include <math.h>
 #include <string.h>
+
+/* ------------------------------------------------------------------ all parts */
+
+qn_status qn__user_totals_open(const qn__user_source *source, qn__user_total *total,
+                               qn_error *err) {
+    for (uint32_t i = 0; i < source->parts; i++)
+        if (source->part[i].bins > 0) {
+            total[i].bins = qn__user_bins_make(&source->part[i], err);
+            if (!total[i].bins)
+                return QN_MEMORY;
+        }
+    return QN_OK;
+}
+
+void qn__user_totals_close(qn__user_total *total) {
+    for (uint32_t i = 0; i < QN__USER_PARTS; i++) {
+        qn__free(total[i].bins);
+        total[i].bins = NULL;
+    }
+}
+
+void qn__user_totals_clear(const qn__user_source *source, qn__user_total *total) {
+    for (uint32_t i = 0; i < source->parts; i++) {
+        total[i] = (qn__user_total){.bins = total[i].bins};
+        if (total[i].bins)
+            qn__user_bins_clear(total[i].bins, &source->part[i]);
+    }
+}
 
 /* ------------------------------------------------------------------ one item */
 
@@ -78,8 +108,10 @@ static int64_t add_reals(qn__user_total *total, qn__user_type type, const void *
 }
 
 int64_t qn__user_total_add(qn__user_total *total, const qn__user_part *part, const void *values,
-                           const uint8_t *took, int64_t first, int64_t count) {
+                           const void *took, int64_t first, int64_t count) {
     const char *at = values;
+    if (part->bins > 0)
+        return qn__user_bins_add(total->bins, part, values, took, count);
     const uint32_t size = qn__user_type_size(part->type);
     if (part->use == QN__USER_SUM && qn__user_type_is_real(part->type))
         return add_reals(total, part->type, values, count);
@@ -88,7 +120,7 @@ int64_t qn__user_total_add(qn__user_total *total, const qn__user_part *part, con
             qn__user_add_integer(&total->sum, values, part->type, i);
         else if (part->use == QN__USER_COUNT)
             total->count += ((const uint8_t *)values)[i] != 0;
-        else if (took[i])
+        else if (((const uint8_t *)took)[i])
             take(total, part, at + (size_t)i * size, first + i, 1);
     }
     return -1;
@@ -106,10 +138,16 @@ void qn__user_total_merge(qn__user_total *total, const qn__user_part *part, qn__
 /* ------------------------------------------------------------------ words */
 
 uint64_t qn__user_total_words(const qn__user_part *part) {
+    if (part->bins > 0)
+        return qn__user_bins_words(part);
     return part->use == QN__USER_SUM ? QN__EXACT_LIMBS : part->use > QN__USER_SUM ? 1 : 0;
 }
 
 void qn__user_total_put(qn__user_total *total, const qn__user_part *part, int64_t *words) {
+    if (part->bins > 0) {
+        qn__user_bins_put(total->bins, part, words);
+        return;
+    }
     if (part->use != QN__USER_SUM) {
         words[0] += (int64_t)total->count;
         return;
@@ -121,6 +159,10 @@ void qn__user_total_put(qn__user_total *total, const qn__user_part *part, int64_
 }
 
 void qn__user_total_take(qn__user_total *total, const qn__user_part *part, const int64_t *words) {
+    if (part->bins > 0) {
+        qn__user_bins_take(total->bins, part, words);
+        return;
+    }
     if (part->use != QN__USER_SUM) {
         total->count += (uint64_t)words[0];
         return;
@@ -136,44 +178,6 @@ void qn__user_total_offer(qn__user_total *total, const qn__user_part *part, uint
 }
 
 /* ------------------------------------------------------------------ results */
-
-/* The bits of a number of the type are its exponent less 1, then a mantissa of all its bits: so
- * they also have the right exponent after a carry, and where the number is subnormal. */
-int qn__user_round(uint64_t bits, int place, int rest, int negative, qn__user_type type,
-                   uint64_t *value) {
-    const int narrow = type == QN__USER_F32, shift = __builtin_clzll(bits);
-    const int least = narrow ? -149 : -1074, width = narrow ? 24 : 53;
-    bits <<= shift;
-    place -= shift;
-    const int unit = place + 64 - width > least ? place + 64 - width : least, drop = unit - place;
-    uint64_t kept = drop > 63 ? 0 : bits >> drop;
-    if (drop <= 64) {
-        const uint64_t half = (uint64_t)1 << (drop - 1), lost = bits & (half * 2 - 1);
-        kept += lost > half || (lost == half && (rest || kept & 1));
-    }
-    const uint64_t infinity = (uint64_t)(narrow ? 0xFF : 0x7FF) << (width - 1);
-    const uint64_t number = ((uint64_t)(unit - least) << (width - 1)) + kept;
-    if (unit - least > 0x7FF || number >= infinity)
-        return 0;
-    const uint64_t all = number | (uint64_t)(negative != 0) << (narrow ? 31 : 63);
-    *value = all;
-    if (narrow) {
-        *value = 0;
-        memcpy(value, &(uint32_t){(uint32_t)all}, sizeof(uint32_t));
-    }
-    return 1;
-}
-
-static int round_real(qn__exact_sum *sum, qn__user_type type, uint64_t *value) {
-    qn__natural natural;
-    int place, rest = 0;
-    const int sign = qn__exact_magnitude(sum, &natural);
-    *value = 0;
-    if (sign == 0)
-        return 1;
-    const uint64_t bits = qn__natural_leading_bits(&natural, &place, &rest);
-    return qn__user_round(bits, place, rest, sign < 0, type, value);
-}
 
 static int whole_number(qn__exact_sum *sum, qn__user_type type, uint64_t *value) {
     qn__natural n;
@@ -194,8 +198,9 @@ static int whole_number(qn__exact_sum *sum, qn__user_type type, uint64_t *value)
 
 int qn__user_total_value(qn__user_total *total, const qn__user_part *part, uint64_t *value) {
     if (part->use == QN__USER_SUM)
-        return qn__user_type_is_real(part->type) ? round_real(&total->sum, part->type, value)
-                                                 : whole_number(&total->sum, part->type, value);
+        return qn__user_type_is_real(part->type)
+                   ? qn__user_round_sum(&total->sum, part->type, value)
+                   : whole_number(&total->sum, part->type, value);
     *value = part->use == QN__USER_COUNT ? total->count : total->value;
     return 1;
 }

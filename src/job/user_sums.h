@@ -3,7 +3,7 @@
 #ifndef QN_JOB_USER_SUMS_H
 #define QN_JOB_USER_SUMS_H
 
-#include "job/user_source.h"
+#include "job/user_bins.h"
 #include "num/exact_sum.h"
 
 /* All zeros: of no items. */
@@ -13,24 +13,27 @@ typedef struct qn__user_total {
     int64_t item;   /* of a MIN or MAX: the first item with the value */
     uint64_t value; /* its bytes, at the lowest address */
     int has_value;
+    qn__user_bins *bins; /* of a part with bins: all that it has */
 } qn__user_total;
 
+/* Gives the totals of a kernel, which are all zeros, their bins. Close them also after a failure,
+ * which is QN_MEMORY. */
+qn_status qn__user_totals_open(const qn__user_source *source, qn__user_total *total, qn_error *err);
+void qn__user_totals_close(qn__user_total *total);
+/* Back to no items. */
+void qn__user_totals_clear(const qn__user_source *source, qn__user_total *total);
+
 /* Adds `count` items from item `first` on. values: one of the part's type for each; took: of a MIN
- * or MAX, whether the item assigned one. No value is NaN. Returns -1, or the place of the first
+ * or MAX, whether the item assigned one, as uint8_t; of a part with bins their numbers, as
+ * qn__user_bins_add has them. No value is NaN. Returns -1, or the place of the first
  * that is infinite in a SUM. */
 int64_t qn__user_total_add(qn__user_total *total, const qn__user_part *part, const void *values,
-                           const uint8_t *took, int64_t first, int64_t count);
+                           const void *took, int64_t first, int64_t count);
 
 /* Adds number i of values of int64_t or uint64_t. */
 void qn__user_add_integer(qn__exact_sum *sum, const void *values, qn__user_type type, int64_t i);
 
-/* Rounds bits * 2^place, and a smaller remainder if `rest` is 1, to a number of a real type, ties
- * to even. `bits` is not 0; it has at least 62 bits where there is a remainder. 0: the number is
- * beyond the range. */
-int qn__user_round(uint64_t bits, int place, int rest, int negative, qn__user_type type,
-                   uint64_t *value);
-
-/* Adds another total of the same part. */
+/* Adds another total of the same part, which has no bins. */
 void qn__user_total_merge(qn__user_total *total, const qn__user_part *part, qn__user_total *other);
 
 /* A total as int64 words, which ranks and threads add: a sum's limbs, and counts. Of an extreme the
@@ -46,7 +49,8 @@ void qn__user_total_offer(qn__user_total *total, const qn__user_part *part, uint
                           int64_t item);
 
 /* The result, as the bytes of the part's type; of a COUNT as uint64_t. 0 where it does not fit. A
- * MIN or MAX in which no item took part has no result: ask for `count`. */
+ * MIN or MAX in which no item took part has no result: ask for `count`. Bins: qn__user_bins_value.
+ */
 int qn__user_total_value(qn__user_total *total, const qn__user_part *part, uint64_t *value);
 
 #endif

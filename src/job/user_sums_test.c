@@ -110,12 +110,81 @@ static void test_extremes(void **state) {
     check_extreme(QN__USER_MAX, values, some, 6, 9, 4, 4);
 }
 
+/* Bins of threads and ranks as words that are added, in two halves. */
+static void check_bins(qn__user_use use, qn__user_type type, const void *values, uint32_t size,
+                       const uint64_t wanted[3]) {
+    static const int32_t to[] = {0, 2, -1, 2, 0, 0};
+    const qn__user_source source = {.parts = 1, .part = {{.use = use, .type = type, .bins = 3}}};
+    const qn__user_part *part = &source.part[0];
+    qn__user_total a[QN__USER_PARTS] = {{.count = 0}}, b[QN__USER_PARTS] = {{.count = 0}};
+    static int64_t words[3 * QN__EXACT_LIMBS];
+    assert_int_equal(qn__user_totals_open(&source, a, NULL), QN_OK);
+    assert_int_equal(qn__user_totals_open(&source, b, NULL), QN_OK);
+    for (int cut = 0; cut <= 6; cut++) {
+        memset(words, 0, sizeof words);
+        qn__user_totals_clear(&source, a);
+        qn__user_totals_clear(&source, b);
+        assert_int_equal(qn__user_total_add(a, part, values, to, 0, cut), -1);
+        assert_int_equal(qn__user_total_add(b, part, (const char *)values + (size_t)cut * size,
+                                            to + cut, cut, 6 - cut),
+                         -1);
+        assert_true(qn__user_total_words(part) <= sizeof words / sizeof *words);
+        qn__user_total_put(a, part, words);
+        qn__user_total_put(b, part, words);
+        qn__user_totals_clear(&source, a);
+        qn__user_total_take(a, part, words);
+        for (uint32_t i = 0; i < 3; i++) {
+            uint64_t value = 0;
+            assert_true(qn__user_bins_value(a->bins, part, i, &value));
+            assert_true(value == wanted[i]);
+        }
+    }
+    qn__user_totals_close(a);
+    qn__user_totals_close(b);
+}
+
+static void test_bins(void **state) {
+    const double reals[] = {1e300, 0.5, 7, 0.25, -1e300, -1};
+    const int64_t integers[] = {INT64_MAX, -5, 9, -6, INT64_MIN, -3};
+    const uint64_t plain[] = {UINT64_MAX - 8, 1, 9, 2, 3, 5};
+    const uint8_t counts[] = {1, 1, 1, 0, 0, 7};
+    (void)state;
+    check_bins(QN__USER_SUM, QN__USER_F64, reals, 8,
+               (uint64_t[]){0xBFF0000000000000, 0, 0x3FE8000000000000});
+    check_bins(QN__USER_SUM, QN__USER_I64, integers, 8,
+               (uint64_t[]){(uint64_t)-4, 0, (uint64_t)-11});
+    check_bins(QN__USER_SUM, QN__USER_U64, plain, 8, (uint64_t[]){UINT64_MAX, 0, 3});
+    check_bins(QN__USER_COUNT, QN__USER_U8, counts, 1, (uint64_t[]){2, 0, 1});
+    const qn__user_part part = {.use = QN__USER_SUM, .type = QN__USER_F64, .bins = 3};
+    const double infinite[] = {1, __builtin_inf(), __builtin_inf()};
+    const int32_t to[] = {0, -1, 1}; /* the second is in no bin */
+    qn__user_total none = {.count = 0};
+    assert_int_equal(qn__user_total_add(&none, &part, infinite, to, 0, 3), 2);
+}
+
+/* Bins whose sums do not fit. */
+static void test_bins_overflow(void **state) {
+    const int64_t values[] = {INT64_MAX, 1, INT64_MIN, -1, 5, UINT32_MAX};
+    const int32_t to[] = {0, 0, 1, 1, 2, 2};
+    const qn__user_source source = {
+        .parts = 1, .part = {{.use = QN__USER_SUM, .type = QN__USER_I64, .bins = 3}}};
+    qn__user_total total[QN__USER_PARTS] = {{.count = 0}};
+    uint64_t value = 0;
+    (void)state;
+    assert_int_equal(qn__user_totals_open(&source, total, NULL), QN_OK);
+    qn__user_total_add(total, &source.part[0], values, to, 0, 6);
+    assert_false(qn__user_bins_value(total->bins, &source.part[0], 0, &value));
+    assert_false(qn__user_bins_value(total->bins, &source.part[0], 1, &value));
+    assert_true(qn__user_bins_value(total->bins, &source.part[0], 2, &value));
+    assert_true(value == (uint64_t)UINT32_MAX + 5);
+    qn__user_totals_close(total);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reals),
-        cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_infinite),
-        cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_reals),    cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_infinite), cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_bins),     cmocka_unit_test(test_bins_overflow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,9 @@ qn_status qn__user_iterations_set(qn_kernel *k, uint64_t iterations, qn_error *e
 
 /* ------------------------------------------------------------------ series */
 
-int qn__user_has_series(qn__user_use use) { return use >= QN__USER_SUM && use <= QN__USER_COUNT; }
+int qn__user_has_series(const qn__user_part *part) {
+    return part->use >= QN__USER_SUM && part->bins == 0;
+}
 
 void qn__user_series_release(qn__user_bound *b) {
     qn__user_array_release(&b->series);
@@ -46,8 +48,9 @@ qn_status qn_kernel_series(qn_kernel *k, const char *name, const char *path, qn_
     QN__NEED_AS(k, "kernel", err);
     QN__NEED(name, err);
     const uint32_t i = qn__user_part_named(k, name);
-    if (i == QN__USER_PARTS || !qn__user_has_series(k->source.part[i].use)) {
-        qn__fail(err, QN_USAGE, "the kernel has no SUM, MIN, MAX or COUNT \"%s\"", name);
+    if (i == QN__USER_PARTS || !qn__user_has_series(&k->source.part[i])) {
+        qn__fail(err, QN_USAGE,
+                 "the kernel has no SUM, MIN, MAX or COUNT \"%s\" that is one number", name);
         qn__at(err, "%s", k->name);
         return qn__remedy(err, QN_USAGE, "name one of these for `kernel.series`");
     }
@@ -233,7 +236,7 @@ static qn_status run_loop(qn_kernel *k, loop *l, qn__team *team, qn__user_total 
     qn_status status = QN_OK;
     job->kept = &l->kept;
     for (uint64_t t = 0; t < k->iterations && status == QN_OK; t += (uint64_t)job->steps) {
-        memset(total, 0, QN__USER_PARTS * sizeof *total);
+        qn__user_totals_clear(&k->source, total);
         connect(k, l, t);
         qn__user_tune_next(&l->tune, job, series || job->device ? 1 : (int64_t)(k->iterations - t));
         job->without_totals = !series && t + (uint64_t)job->steps < k->iterations;

@@ -14,7 +14,7 @@ qn_status qn__user_iterations_set(qn_kernel *k, uint64_t iterations, qn_error *e
 qn_status qn__user_iterate(qn_kernel *k, qn__team *team, qn__user_total *total, qn_error *err);
 
 /* 1: a result of this use can have a series. */
-int qn__user_has_series(qn__user_use use);
+int qn__user_has_series(const qn__user_part *part);
 void qn__user_series_release(qn__user_bound *bound);
 
 #endif

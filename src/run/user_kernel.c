@@ -23,6 +23,22 @@ uint32_t qn__user_part_named(const qn_kernel *k, const char *name) {
     return QN__USER_PARTS;
 }
 
+/* The dimensions of an array. */
+static uint32_t dimensions_of(const qn_kernel *k, uint32_t part) {
+    const qn__user_part *p = &k->source.part[part];
+    return p->use == QN__USER_WHOLE ? p->dimensions : p->bins > 0 ? 1 : k->source.dimensions;
+}
+
+void qn__user_array_declare(const qn_kernel *k, uint32_t part,
+                            const uint64_t shape[QN_KERNEL_DIMENSIONS], qn__user_array *array) {
+    const qn__user_part *p = &k->source.part[part];
+    *array = (qn__user_array){.type = qn__user_part_type(p), .dimensions = dimensions_of(k, part)};
+    if (p->bins > 0)
+        array->shape[0] = p->bins;
+    else
+        memcpy(array->shape, shape, sizeof array->shape);
+}
+
 /* ------------------------------------------------------------------ opening */
 
 /* Recipes are JSON, so a text must be UTF-8. */
@@ -146,31 +162,30 @@ qn_status qn_kernel_part_get(const qn_kernel *k, uint32_t index, qn_kernel_part 
     qn_kernel_part own = {.size = sizeof own,
                           .name = p->name,
                           .use = (qn_kernel_use)p->use,
-                          .type =
-                              p->use == QN__USER_COUNT ? "uint64" : qn__user_type_numpy(p->type),
-                          .dimensions = p->use == QN__USER_WHOLE    ? p->dimensions
-                                        : p->use <= QN__USER_OUTPUT ? k->source.dimensions
-                                                                    : 0,
+                          .type = qn__user_type_numpy(qn__user_part_type(p)),
+                          .dimensions = qn__user_part_is_array(p) ? dimensions_of(k, index) : 0,
                           .reach = p->halo,
                           .text = k->part[index].has_scalar ? k->part[index].text : NULL,
-                          .next = p->next ? k->source.part[p->next - 1].name : NULL};
+                          .next = p->next ? k->source.part[p->next - 1].name : NULL,
+                          .bins = p->bins};
     qn__sized_give(QN__SIZED("part", qn_kernel_part), &own, part, part->size);
     return QN_OK;
 }
 
 /* ------------------------------------------------------------------ binding */
 
-/* Finds a declaration of one of the uses from `first` to `last`. */
-static qn_status find(const qn_kernel *k, const char *name, qn__user_use first, qn__user_use last,
+static int is_scalar(const qn__user_part *part) { return part->use == QN__USER_SCALAR; }
+
+/* Finds a declaration of a kind. */
+static qn_status find(const qn_kernel *k, const char *name, int (*is)(const qn__user_part *part),
                       const char *what, uint32_t *part, qn_error *err) {
     char list[256] = "";
     size_t used = 0;
     *part = qn__user_part_named(k, name);
-    if (*part < QN__USER_PARTS && k->source.part[*part].use >= first &&
-        k->source.part[*part].use <= last)
+    if (*part < QN__USER_PARTS && is(&k->source.part[*part]))
         return QN_OK;
     for (uint32_t i = 0; i < k->source.parts && used < sizeof list; i++)
-        if (k->source.part[i].use >= first && k->source.part[i].use <= last)
+        if (is(&k->source.part[i]))
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used > 0 ? ", " : "",
                                      k->source.part[i].name);
     qn__fail(err, QN_USAGE, "the kernel has no %s \"%s\"", what, name);
@@ -186,7 +201,7 @@ qn_status qn_kernel_set(qn_kernel *k, const char *name, const char *value, qn_er
     QN__NEED(value, err);
     uint32_t i;
     uint64_t number = 0;
-    const qn_status status = find(k, name, QN__USER_SCALAR, QN__USER_SCALAR, "scalar", &i, err);
+    const qn_status status = find(k, name, is_scalar, "scalar", &i, err);
     if (status != QN_OK)
         return status;
     const qn__user_type type = k->source.part[i].type;
@@ -208,7 +223,7 @@ qn_status qn_kernel_set(qn_kernel *k, const char *name, const char *value, qn_er
 static qn_status check_dimensions(const qn_kernel *k, uint32_t part, uint32_t dimensions,
                                   const char *place, qn_error *err) {
     const qn__user_part *p = &k->source.part[part];
-    const uint32_t want = p->use == QN__USER_WHOLE ? p->dimensions : k->source.dimensions;
+    const uint32_t want = dimensions_of(k, part);
     if (dimensions == want)
         return QN_OK;
     qn__fail(err, QN_USAGE, "\"%s\" of the kernel has %u dimension%s, but this array has %u",
@@ -216,6 +231,7 @@ static qn_status check_dimensions(const qn_kernel *k, uint32_t part, uint32_t di
     qn__at(err, "%s", place);
     return qn__remedy(err, QN_USAGE, "%s",
                       p->use == QN__USER_WHOLE ? "give another array, or change its WHOLE"
+                      : p->bins > 0            ? "give an array with one number a bin"
                                                : "give another array, or change INDEX");
 }
 
@@ -251,19 +267,20 @@ qn_status qn_kernel_bind_file(qn_kernel *k, const char *name, const char *path, 
     QN__NEED(path, err);
     uint32_t i;
     qn__user_array array = {.data = NULL};
-    qn_status status = find(k, name, QN__USER_INPUT, QN__USER_OUTPUT, "array", &i, err);
+    qn_status status = find(k, name, qn__user_part_is_array, "array", &i, err);
     if (status != QN_OK)
         return status;
-    if (k->source.part[i].use != QN__USER_OUTPUT) {
+    const int written = qn__user_part_is_written(&k->source.part[i]);
+    if (!written) {
         status = qn__user_array_open(path, name, &array, err);
         if (status == QN_OK)
             status = check_type(k, i, &array, path, err);
         if (status == QN_OK)
             status = check_dimensions(k, i, array.dimensions, path, err);
     }
-    if (status == QN_OK && k->source.part[i].use == QN__USER_OUTPUT) {
-        array.type = k->source.part[i].type;
-        array.dimensions = k->source.dimensions;
+    if (status == QN_OK && written) {
+        array.type = qn__user_part_type(&k->source.part[i]);
+        array.dimensions = dimensions_of(k, i);
         status = qn__user_output_check(&array, name, path, err);
         array = (qn__user_array){.data = NULL};
     }
@@ -292,6 +309,16 @@ static qn_status check_shape(const uint64_t *shape, uint32_t dimensions, const c
     return QN_OK;
 }
 
+static qn_status check_bins(const qn_kernel *k, uint32_t part, uint64_t length, qn_error *err) {
+    const qn__user_part *p = &k->source.part[part];
+    if (p->bins == 0 || length == p->bins)
+        return QN_OK;
+    qn__fail(err, QN_USAGE, "\"%s\" has %u bins, but the array %llu numbers", p->name,
+             (unsigned)p->bins, (unsigned long long)length);
+    qn__at(err, "%s", k->name);
+    return qn__remedy(err, QN_USAGE, "give an array with one number a bin");
+}
+
 qn_status qn_kernel_bind(qn_kernel *k, const char *name, void *data, const uint64_t *shape,
                          uint32_t dimensions, qn_error *err) {
     QN__OWN_FLOATS;
@@ -300,16 +327,19 @@ qn_status qn_kernel_bind(qn_kernel *k, const char *name, void *data, const uint6
     QN__NEED(data, err);
     QN__NEED(shape, err);
     uint32_t i;
-    qn_status status = find(k, name, QN__USER_INPUT, QN__USER_OUTPUT, "array", &i, err);
+    qn_status status = find(k, name, qn__user_part_is_array, "array", &i, err);
     if (status == QN_OK)
         status = check_dimensions(k, i, dimensions, name, err);
     if (status == QN_OK)
         status = check_shape(shape, dimensions, name, err);
+    if (status == QN_OK)
+        status = check_bins(k, i, shape[0], err);
     if (status != QN_OK)
         return status;
     unbind(k, i);
     qn__user_array *a = &k->part[i].array;
-    *a = (qn__user_array){.type = k->source.part[i].type, .dimensions = dimensions, .data = data};
+    *a = (qn__user_array){
+        .type = qn__user_part_type(&k->source.part[i]), .dimensions = dimensions, .data = data};
     memcpy(a->shape, shape, dimensions * sizeof *shape);
     k->part[i].lent = 1;
     return QN_OK;

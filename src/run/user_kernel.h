@@ -53,6 +53,11 @@ struct qn_kernel {
     qn__user_job job; /* of the last run */
 };
 
+/* Sets type, dimensions and shape of what the run writes to a declaration; `shape` is that of the
+ * index space. */
+void qn__user_array_declare(const qn_kernel *kernel, uint32_t part,
+                            const uint64_t shape[QN_KERNEL_DIMENSIONS], qn__user_array *array);
+
 /* The declaration of that name; QN__USER_PARTS: there is none. */
 uint32_t qn__user_part_named(const qn_kernel *kernel, const char *name);
 

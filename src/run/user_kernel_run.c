@@ -93,9 +93,10 @@ static qn_status join_shape(const qn_kernel *k, const qn__user_array *a, const c
 static qn_status need(const qn_kernel *k, uint32_t part, qn_error *err) {
     const qn__user_part *p = &k->source.part[part];
     const qn__user_bound *b = &k->part[part];
-    if (p->use == QN__USER_SCALAR   ? b->has_scalar
-        : p->use == QN__USER_OUTPUT ? b->path || b->lent || k->is_recipe
-                                    : p->use > QN__USER_OUTPUT || b->array.data != NULL)
+    const int written = qn__user_part_is_written(p);
+    if (p->use == QN__USER_SCALAR ? b->has_scalar
+        : written                 ? b->path || b->lent || k->is_recipe
+                                  : p->use > QN__USER_OUTPUT || b->array.data != NULL)
         return QN_OK;
     if (p->use == QN__USER_OUTPUT && p->next)
         return QN_OK; /* what is carried on may be wanted for sums only */
@@ -110,7 +111,7 @@ static qn_status need(const qn_kernel *k, uint32_t part, qn_error *err) {
     if (p->use == QN__USER_SCALAR)
         return qn__remedy(err, err ? err->status : QN_USAGE, "add `kernel.scalar` %s=VALUE",
                           p->name);
-    if (p->use == QN__USER_OUTPUT)
+    if (written)
         return qn__remedy(err, QN_USAGE, "add `kernel.output` %s=FILE.npy", p->name);
     return qn__remedy(err, b->path ? QN_IO : QN_USAGE, "add `kernel.input` %s=FILE.npy", p->name);
 }
@@ -120,7 +121,7 @@ static qn_status check_overlaps(const qn_kernel *k, qn_error *err) {
     for (uint32_t i = 0; i < k->source.parts; i++) {
         const qn__user_bound *out = &k->part[i];
         const uintptr_t begin = (uintptr_t)out->array.data;
-        if (k->source.part[i].use != QN__USER_OUTPUT || !out->lent)
+        if (!qn__user_part_is_written(&k->source.part[i]) || !out->lent)
             continue;
         for (uint32_t j = 0; j < k->source.parts; j++) {
             const qn__user_array *other = &k->part[j].array;
@@ -195,6 +196,23 @@ static qn_status overflow(const qn_kernel *k, uint32_t part, qn_error *err) {
     return qn__remedy(err, QN_NUMERIC, "scale what the items add, or sum another type");
 }
 
+static qn_status take_bins(qn_kernel *k, uint32_t part, qn__user_bins *bins, qn_error *err) {
+    const qn__user_part *p = &k->source.part[part];
+    const size_t size = qn__user_type_size(qn__user_part_type(p));
+    char *to = k->part[part].array.data;
+    for (uint32_t i = 0; i < p->bins; i++) {
+        uint64_t value = 0;
+        if (qn__user_bins_value(bins, p, i, &value)) {
+            memcpy(to + i * size, &value, size);
+            continue;
+        }
+        overflow(k, part, err);
+        qn__at(err, "bin %u", (unsigned)i);
+        return QN_NUMERIC;
+    }
+    return QN_OK;
+}
+
 static qn_status take_results(qn_kernel *k, qn__user_total *total, qn_error *err) {
     for (uint32_t i = 0; i < k->source.parts; i++) {
         const qn__user_part *p = &k->source.part[i];
@@ -202,6 +220,12 @@ static qn_status take_results(qn_kernel *k, qn__user_total *total, qn_error *err
         uint64_t value = 0, item = (uint64_t)total[i].item;
         if (p->use < QN__USER_SUM)
             continue;
+        if (p->bins > 0) {
+            const qn_status status = take_bins(k, i, total[i].bins, err);
+            if (status != QN_OK)
+                return status;
+            continue;
+        }
         if (!qn__user_total_value(&total[i], p, &value))
             return overflow(k, i, err);
         const int extreme = p->use == QN__USER_MIN || p->use == QN__USER_MAX;
@@ -227,7 +251,7 @@ static qn_status digest_inputs(qn_kernel *k, qn__pool *pool, qn_error *err) {
 static qn_status digest_results(qn_kernel *k, qn__pool *pool, qn_error *err) {
     qn_status status = QN_OK;
     for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++)
-        if (k->source.part[i].use == QN__USER_OUTPUT)
+        if (qn__user_part_is_written(&k->source.part[i]))
             status = qn__user_array_digest(&k->part[i].array, pool, k->part[i].digest, err);
         else if (k->part[i].wants_series)
             status = qn__user_array_digest(&k->part[i].series, pool, k->part[i].series_digest, err);
@@ -253,11 +277,14 @@ static qn_status run_on(qn_kernel *k, qn__team *team, qn_error *err) {
         return QN_MEMORY;
     qn__user_devices_report(k, team);
     const double begin = qn__now();
-    qn_status status = qn__user_iterate(k, team, total, err);
+    qn_status status = qn__user_totals_open(&k->source, total, err);
+    if (status == QN_OK)
+        status = qn__user_iterate(k, team, total, err);
     k->report.seconds = qn__now() - begin;
     qn__user_devices_report(k, team);
     if (status == QN_OK)
         status = take_results(k, total, err);
+    qn__user_totals_close(total);
     qn__free(total);
     return status;
 }
@@ -341,7 +368,7 @@ static qn_status open_files(qn_kernel *k, const char *recipe, qn__writer *writer
                             qn_error *err) {
     qn_status status = QN_OK;
     for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++)
-        if (k->source.part[i].use == QN__USER_OUTPUT && k->part[i].path) {
+        if (qn__user_part_is_written(&k->source.part[i]) && k->part[i].path) {
             status = qn__writer_create(k->part[i].path, &writer[i], err);
             k->part[i].writer = writer[i];
         } else if (k->part[i].wants_series && k->part[i].series_path) {
@@ -519,10 +546,10 @@ static qn_status check_inputs(qn_kernel *k, qn_error *err) {
 static qn_status compare(const qn_kernel *k, qn_error *err) {
     for (uint32_t i = 0; i < k->source.parts; i++) {
         const qn__user_bound *b = &k->part[i];
-        const qn__user_use use = k->source.part[i].use;
-        if (use == QN__USER_OUTPUT && strcmp(b->digest, b->wanted) != 0)
+        const qn__user_part *p = &k->source.part[i];
+        if (qn__user_part_is_written(p) && strcmp(b->digest, b->wanted) != 0)
             return differs(k, i, b->wanted, b->digest, err);
-        if (use < QN__USER_SUM)
+        if (p->use < QN__USER_SUM || p->bins > 0)
             continue;
         const char *before = b->expects == 1 ? b->expected : "nothing";
         const char *now = b->has_value ? b->text : "nothing";

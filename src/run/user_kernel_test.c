@@ -130,6 +130,16 @@ static void test_refused(void **state) {
     refuse(qn_kernel_run(k, &o, &err), QN_USAGE, &err, "no kind of device \"fake\"");
     refuse(qn_kernel_replay(k, NULL, &err), QN_USAGE, &err, "not opened from a recipe");
     qn_kernel_free(k);
+    uint64_t bins[4] = {0};
+    const uint64_t three[1] = {3}, four[1] = {4};
+    k = kernel_of("INDEX(i);\nSUM(double, s, 4);\nCOUNT(c, 4);\nKERNEL { s[0] = 1; c[0] = 1; }");
+    refuse(qn_kernel_bind(k, "c", bins, two, 2, &err), QN_USAGE, &err, "has 1 dimension, but");
+    refuse(qn_kernel_bind(k, "c", bins, three, 1, &err), QN_USAGE, &err, "has 4 bins");
+    assert_int_equal(qn_kernel_bind(k, "c", bins, four, 1, &err), QN_OK);
+    assert_int_equal(qn_kernel_bind(k, "s", bins, four, 1, &err), QN_OK);
+    assert_int_equal(qn_kernel_set_shape(k, three, 1, &err), QN_OK);
+    refuse(run(k, 1, 0, &err), QN_USAGE, &err, "overlaps");
+    qn_kernel_free(k);
     k = kernel_of("INDEX(i);\nOUTPUT(float, c);\nKERNEL { c = i; }");
     assert_int_equal(qn_kernel_bind_file(k, "c", "c.npy", &err), QN_OK);
     refuse(run(k, 1, 0, &err), QN_USAGE, &err, "index space is not known");
@@ -138,12 +148,13 @@ static void test_refused(void **state) {
 
 static void test_declarations(void **state) {
     (void)state;
-    qn_kernel *k = kernel_of("INDEX(y, x);\nWHOLE(int8_t, w, 3);\nSCALAR(float, f, 0.1);\n"
-                             "HALO(double, h, 4, wrap);\nCOUNT(n);\nKERNEL { n = 1; }");
+    qn_kernel *k = kernel_of(
+        "INDEX(y, x);\nWHOLE(int8_t, w, 3);\nSCALAR(float, f, 0.1);\n"
+        "HALO(double, h, 4, wrap);\nCOUNT(n);\nCOUNT(b, 7);\nKERNEL { n = 1; b[0] = 1; }");
     qn_kernel_part p = {.size = sizeof p};
     qn_error err;
     assert_int_equal(qn_kernel_dimensions(k), 2);
-    assert_int_equal(qn_kernel_parts(k), 4);
+    assert_int_equal(qn_kernel_parts(k), 5);
     assert_int_equal(qn_kernel_part_get(k, 0, &p, &err), QN_OK);
     assert_true(p.use == QN_KERNEL_WHOLE && p.dimensions == 3 && !p.text);
     assert_string_equal(p.type, "int8");
@@ -154,7 +165,10 @@ static void test_declarations(void **state) {
     assert_int_equal(qn_kernel_part_get(k, 3, &p, &err), QN_OK);
     assert_true(p.use == QN_KERNEL_COUNT && p.dimensions == 0);
     assert_string_equal(p.name, "n");
-    assert_int_equal(qn_kernel_part_get(k, 4, &p, &err), QN_USAGE);
+    assert_int_equal(qn_kernel_part_get(k, 4, &p, &err), QN_OK);
+    assert_true(p.use == QN_KERNEL_COUNT && p.dimensions == 1 && p.bins == 7);
+    assert_string_equal(p.type, "uint64");
+    assert_int_equal(qn_kernel_part_get(k, 5, &p, &err), QN_USAGE);
     qn_kernel_free(k);
 }
 

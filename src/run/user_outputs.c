@@ -9,7 +9,7 @@
 static int is_large(const qn_kernel *k) {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < k->source.parts; i++)
-        if (k->source.part[i].use == QN__USER_OUTPUT && !k->part[i].lent)
+        if (qn__user_part_is_written(&k->source.part[i]) && !k->part[i].lent)
             bytes += qn__user_array_bytes(&k->part[i].array);
     return bytes > qn__available_memory() / 4;
 }
@@ -30,15 +30,14 @@ qn_status qn__user_outputs_make(qn_kernel *k, const uint64_t shape[QN_KERNEL_DIM
     qn_status status = QN_OK;
     for (uint32_t i = 0; i < k->source.parts; i++) {
         qn__user_array *a = &k->part[i].array;
-        if (k->source.part[i].use != QN__USER_OUTPUT || k->part[i].lent)
+        if (!qn__user_part_is_written(&k->source.part[i]) || k->part[i].lent)
             continue;
         qn__user_array_release(a);
-        *a = (qn__user_array){.type = k->source.part[i].type, .dimensions = k->source.dimensions};
-        memcpy(a->shape, shape, sizeof a->shape);
+        qn__user_array_declare(k, i, shape, a);
     }
     const int large = is_large(k);
     for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++)
-        if (k->source.part[i].use == QN__USER_OUTPUT && !k->part[i].lent)
+        if (qn__user_part_is_written(&k->source.part[i]) && !k->part[i].lent)
             status = make(k, i, large, err);
     return status;
 }
@@ -67,7 +66,7 @@ qn_status qn__user_spare_make(const qn__user_bound *output, qn__user_array *spar
 void qn__user_outputs_close(qn_kernel *k) {
     for (uint32_t i = 0; i < k->source.parts; i++) {
         k->part[i].writer = NULL;
-        if (k->source.part[i].use == QN__USER_OUTPUT && k->part[i].array.map)
+        if (qn__user_part_is_written(&k->source.part[i]) && k->part[i].array.map)
             qn__user_array_release(&k->part[i].array);
     }
 }

@@ -40,7 +40,7 @@ static void tell_options(const qn_kernel *k, const qn_kernel_options *o, int rec
                  k->iterations, k->seed, o->grain, recipe ? "yes" : "no");
     for (uint32_t i = 0; i < k->source.parts; i++) {
         const qn__user_bound *b = &k->part[i];
-        if (k->source.part[i].use == QN__USER_OUTPUT)
+        if (qn__user_part_is_written(&k->source.part[i]))
             qn__text_add(out, ", %s %s", k->source.part[i].name, b->path ? "to a file" : "kept");
         else if (b->wants_series)
             qn__text_add(out, ", series of %s %s", k->source.part[i].name,

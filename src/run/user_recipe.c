@@ -46,7 +46,7 @@ static void write_part(const qn_kernel *k, uint32_t i, qn__text *out) {
     const qn__user_bound *b = &k->part[i];
     if (p->use == QN__USER_SCALAR) {
         qn__text_add(out, "\"%s\"", b->text);
-    } else if (p->use <= QN__USER_OUTPUT) {
+    } else if (qn__user_part_is_array(p)) {
         qn__text_add(out, "{");
         write_file(b->path, out);
         qn__text_add(out, "\"digest\": \"%s\"}", b->digest);
@@ -161,14 +161,15 @@ static qn_status read_part(qn_kernel *k, uint32_t i, const qn__json_node *root, 
                    ? QN_OK
                    : bad(path, "a scalar has no value of its type", err);
     }
-    if (p->use <= QN__USER_OUTPUT) {
+    if (qn__user_part_is_array(p)) {
+        const int input = p->use < QN__USER_OUTPUT;
         const char *digest = qn__json_string(qn__json_get(node, "digest"));
         const char *file = qn__json_string(qn__json_get(node, "file"));
         if (!is_digest(digest))
             return bad(path, "an array has no digest", err);
         strcpy(b->wanted, digest);
-        b->path = file && p->use != QN__USER_OUTPUT ? qn__copy_text(file, err) : NULL;
-        return file && p->use != QN__USER_OUTPUT && !b->path ? QN_MEMORY : QN_OK;
+        b->path = file && input ? qn__copy_text(file, err) : NULL;
+        return file && input && !b->path ? QN_MEMORY : QN_OK;
     }
     const int extreme = qn__json_is_object(node);
     const char *value = qn__json_string(extreme ? qn__json_get(node, "value") : node);
@@ -194,7 +195,7 @@ static qn_status read_iterations(qn_kernel *k, const qn__json_node *root, const 
         const char *digest = qn__json_string(qn__json_get(node, "digest"));
         if (!node)
             continue;
-        if (!qn__user_has_series(k->source.part[i].use) || !is_digest(digest))
+        if (!qn__user_has_series(&k->source.part[i]) || !is_digest(digest))
             return bad(path, "a series is malformed", err);
         strcpy(k->part[i].series_wanted, digest);
         k->part[i].wants_series = 1;

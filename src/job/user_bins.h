@@ -1,0 +1,28 @@
+/* The bins of a SUM or a COUNT that is an array: exact sums and counts, whatever the order of the
+ * items. */
+#ifndef QN_JOB_USER_BINS_H
+#define QN_JOB_USER_BINS_H
+
+#include "job/user_source.h"
+
+typedef union qn__user_bins qn__user_bins;
+
+/* All bins of a part are 0. NULL: QN_MEMORY. qn__free releases them. */
+qn__user_bins *qn__user_bins_make(const qn__user_part *part, qn_error *err);
+void qn__user_bins_clear(qn__user_bins *bins, const qn__user_part *part);
+
+/* Adds `count` values, each to the bin whose number `to` has; to none where that is -1. Returns -1,
+ * or the place of the first value that is infinite. bins == NULL: only looks for it. */
+int64_t qn__user_bins_add(qn__user_bins *bins, const qn__user_part *part, const void *values,
+                          const int32_t *to, int64_t count);
+
+/* The bins as int64 words, which ranks and threads add: as qn__user_total_words and the others. */
+uint64_t qn__user_bins_words(const qn__user_part *part);
+void qn__user_bins_put(qn__user_bins *bins, const qn__user_part *part, int64_t *words);
+void qn__user_bins_take(qn__user_bins *bins, const qn__user_part *part, const int64_t *words);
+
+/* The result of a bin, as the bytes of qn__user_part_type. 0 where it does not fit. */
+int qn__user_bins_value(qn__user_bins *bins, const qn__user_part *part, uint32_t bin,
+                        uint64_t *value);
+
+#endif
