@@ -1,8 +1,9 @@
 #include "job/user_sums.h"
 
 #include "base/memory.h"
+#include "job/user_extreme.h"
 #include "job/user_round.h"
-#include <math.h>
+#include "num/exact_block.h"
 #include <string.h>
 
 /* ------------------------------------------------------------------ all parts */
@@ -34,11 +35,6 @@ void qn__user_totals_clear(const qn__user_source *source, qn__user_total *total)
 }
 
 /* ------------------------------------------------------------------ one item */
-
-/* A value of a real type as binary64, which holds every float. */
-static double real_at(const void *values, qn__user_type type, int64_t i) {
-    return type == QN__USER_F32 ? (double)((const float *)values)[i] : ((const double *)values)[i];
-}
 
 void qn__user_add_integer(qn__exact_sum *sum, const void *values, qn__user_type type, int64_t i) {
     const uint64_t bits = ((const uint64_t *)values)[i];
@@ -98,31 +94,34 @@ static void take(qn__user_total *total, const qn__user_part *part, const void *v
 
 static int64_t add_reals(qn__user_total *total, qn__user_type type, const void *values,
                          int64_t count) {
-    for (int64_t i = 0; i < count; i++) {
-        const double x = real_at(values, type, i);
-        if (!isfinite(x))
-            return i;
-        qn__exact_add(&total->sum, x);
-    }
-    return -1;
+    const size_t all = (size_t)count;
+    const size_t added = type == QN__USER_F32 ? qn__exact_add_floats(&total->sum, values, all)
+                                              : qn__exact_add_doubles(&total->sum, values, all);
+    return added < all ? (int64_t)added : -1;
+}
+
+static void add_extreme(qn__user_total *total, const qn__user_part *part, const void *values,
+                        const uint8_t *took, int64_t first, int64_t count) {
+    uint64_t taken;
+    const int64_t best = qn__user_extreme_of(part, values, took, count, &taken);
+    if (best >= 0)
+        take(total, part, (const char *)values + (size_t)best * qn__user_type_size(part->type),
+             first + best, taken);
 }
 
 int64_t qn__user_total_add(qn__user_total *total, const qn__user_part *part, const void *values,
                            const void *took, int64_t first, int64_t count) {
-    const char *at = values;
     if (part->bins > 0)
         return qn__user_bins_add(total->bins, part, values, took, count);
-    const uint32_t size = qn__user_type_size(part->type);
     if (part->use == QN__USER_SUM && qn__user_type_is_real(part->type))
         return add_reals(total, part->type, values, count);
-    for (int64_t i = 0; i < count; i++) {
-        if (part->use == QN__USER_SUM)
-            qn__user_add_integer(&total->sum, values, part->type, i);
-        else if (part->use == QN__USER_COUNT)
+    if (part->use == QN__USER_SUM)
+        qn__exact_add_integers(&total->sum, values, (size_t)count, part->type == QN__USER_I64);
+    else if (part->use != QN__USER_COUNT)
+        add_extreme(total, part, values, took, first, count);
+    else
+        for (int64_t i = 0; i < count; i++)
             total->count += ((const uint8_t *)values)[i] != 0;
-        else if (((const uint8_t *)took)[i])
-            take(total, part, at + (size_t)i * size, first + i, 1);
-    }
     return -1;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "job/user_extreme.h"
 #include "job/user_sums.h"
 
 static double sum_of(qn__user_type type, const void *values, int64_t count, int *fits) {
@@ -110,6 +111,65 @@ static void test_extremes(void **state) {
     check_extreme(QN__USER_MAX, values, some, 6, 9, 4, 4);
 }
 
+#define STORE(type) ((type *)values)[i] = (type)from[i]
+
+static void store(qn__user_type type, const int64_t *from, int64_t count, void *values) {
+    for (int64_t i = 0; i < count; i++)
+        switch (type) {
+        case QN__USER_I8:
+        case QN__USER_U8:
+            STORE(int8_t);
+            break;
+        case QN__USER_I16:
+        case QN__USER_U16:
+            STORE(int16_t);
+            break;
+        case QN__USER_I32:
+        case QN__USER_U32:
+            STORE(int32_t);
+            break;
+        case QN__USER_I64:
+        case QN__USER_U64:
+            STORE(int64_t);
+            break;
+        case QN__USER_F32:
+            STORE(float);
+            break;
+        default:
+            STORE(double);
+        }
+}
+
+/* Every type and length, with many equal values, beside a plain loop over integers. */
+static void test_extremes_of_types(void **state) {
+    enum { MOST = 70 };
+    static const qn__user_type types[] = {QN__USER_I8,  QN__USER_I16, QN__USER_I32, QN__USER_I64,
+                                          QN__USER_U8,  QN__USER_U16, QN__USER_U32, QN__USER_U64,
+                                          QN__USER_F32, QN__USER_F64};
+    uint32_t random = 5;
+    (void)state;
+    for (size_t t = 0; t < 2 * sizeof types / sizeof *types; t++)
+        for (int64_t count = 0; count <= MOST; count++) {
+            const qn__user_part part = {.use = t % 2 ? QN__USER_MAX : QN__USER_MIN,
+                                        .type = types[t / 2]};
+            const int64_t low = t / 2 >= 4 && t / 2 < 8 ? 0 : -50; /* without a sign */
+            int64_t from[MOST], best = -1;
+            uint64_t values[MOST], taken = 0, counted;
+            uint8_t took[MOST];
+            for (int64_t i = 0; i < count; i++) {
+                random = random * 1664525u + 1013904223u;
+                from[i] = low + random % 101;
+                took[i] = count % 3 == 0 || (random >> 20) % 4 > 0;
+                taken += took[i];
+                if (took[i] && (best < 0 || (t % 2 ? from[i] > from[best] : from[i] < from[best])))
+                    best = i;
+            }
+            store(part.type, from, count, values);
+            assert_int_equal(qn__user_extreme_of(&part, values, took, count, &counted), best);
+            assert_true(counted == taken);
+        }
+}
+
 /* Bins of threads and ranks as words that are added, in two halves. */
 static void check_bins(qn__user_use use, qn__user_type type, const void *values, uint32_t size,
                        const uint64_t wanted[3]) {
@@ -182,9 +242,13 @@ static void test_bins_overflow(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reals),    cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_infinite), cmocka_unit_test(test_extremes),
-        cmocka_unit_test(test_bins),     cmocka_unit_test(test_bins_overflow),
+        cmocka_unit_test(test_reals),
+        cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_infinite),
+        cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_extremes_of_types),
+        cmocka_unit_test(test_bins),
+        cmocka_unit_test(test_bins_overflow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "num/exact_block.h"
 #include "num/exact_sum_vectors.h"
 #include "num/moments.h"
 #include "num/order.h"
@@ -244,13 +245,108 @@ static void test_ranks(void **state) {
     }
 }
 
+/* ------------------------------------------------------------------ blocks */
+
+enum { MANY = 2500 };
+
+/* Numbers of both signs whose powers of two are from `least` to `least` + `range`. */
+static void fill(double *x, int least, int range, uint64_t *state) {
+    for (size_t i = 0; i < MANY; i++) {
+        *state = *state * 6364136223846793005u + 1442695040888963407u;
+        const uint64_t random = *state >> 11; /* 53 bits */
+        const double part = ldexp((double)(random | 1), -53);
+        x[i] = ldexp(*state & 1024 ? -part : part, least + (int)(random % (uint64_t)(range + 1)));
+    }
+}
+
+static void check_block(const double *x, size_t count) {
+    qn__exact_sum each = {0}, block = {0};
+    for (size_t i = 0; i < count; i++)
+        qn__exact_add(&each, x[i]);
+    assert_true(qn__exact_add_doubles(&block, x, count) == count);
+    assert_int_equal(qn__exact_compare(&each, &block), 0);
+}
+
+/* Blocks that the two levels hold, blocks that they do not, and the ends of binary64. */
+static void test_blocks(void **state) {
+    static double x[MANY];
+    static const int ranges[][2] = {{0, 0},    {0, 5},       {-20, 29},   {-30, 33},
+                                    {5, 60},   {-1074, 9},   {-1074, 90}, {-1000, 200},
+                                    {990, 33}, {-1074, 2097}};
+    uint64_t random = 1;
+    (void)state;
+    for (size_t k = 0; k < sizeof ranges / sizeof *ranges; k++) {
+        fill(x, ranges[k][0], ranges[k][1], &random);
+        for (size_t count = 0; count <= MANY; count = count < 30 ? count + 1 : count * 2 - 3)
+            check_block(x, count);
+        check_block(x, MANY);
+        for (size_t i = 0; i < MANY; i++) /* all at the top of their level, of one sign */
+            x[i] = ldexp(1 - ldexp(1, -53), ranges[k][0] + ranges[k][1]);
+        check_block(x, MANY);
+        memset(x, 0, sizeof x);
+        check_block(x, MANY);
+    }
+}
+
+/* The first that is not finite is told, wherever it is. */
+static void test_blocks_infinite(void **state) {
+    static double x[MANY];
+    static float f[MANY];
+    const double bad[] = {HUGE_VAL, -HUGE_VAL, (double)NAN};
+    (void)state;
+    for (size_t k = 0; k < 3; k++)
+        for (size_t at = 0; at < MANY; at += 307) {
+            qn__exact_sum sum = {0};
+            x[at] = bad[k];
+            f[at] = (float)bad[k];
+            x[MANY - 1] = HUGE_VAL;
+            f[MANY - 1] = (float)HUGE_VAL;
+            assert_true(qn__exact_add_doubles(&sum, x, MANY) == at);
+            assert_true(qn__exact_add_floats(&sum, f, MANY) == at);
+            f[at] = 0;
+            x[at] = 0;
+        }
+}
+
+static void test_blocks_other_types(void **state) {
+    static double x[MANY];
+    static float f[MANY];
+    static uint64_t n[MANY];
+    uint64_t random = 7;
+    (void)state;
+    fill(x, -140, 200, &random);
+    qn__exact_sum each = {0}, block = {0}, signed_each = {0}, signed_block = {0}, plain_each = {0},
+                  plain = {0};
+    for (size_t i = 0; i < MANY; i++) {
+        f[i] = (float)x[i];
+        qn__exact_add(&each, (double)f[i]);
+        memcpy(&n[i], &x[i], sizeof n[i]);
+        qn__exact_add_scaled(&signed_each, n[i] >> 63 ? 0 - n[i] : n[i], 0, (int)(n[i] >> 63));
+        qn__exact_add_u64(&plain_each, n[i]);
+    }
+    assert_true(qn__exact_add_floats(&block, f, MANY) == MANY);
+    assert_int_equal(qn__exact_compare(&each, &block), 0);
+    qn__exact_add_integers(&signed_block, n, MANY, 1);
+    assert_int_equal(qn__exact_compare(&signed_each, &signed_block), 0);
+    qn__exact_add_integers(&plain, n, MANY, 0);
+    assert_int_equal(qn__exact_compare(&plain_each, &plain), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_vectors),        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_cancellation),   cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_carries),        cmocka_unit_test(test_weighted),
-        cmocka_unit_test(test_sums_of_powers), cmocka_unit_test(test_sums_of_products),
-        cmocka_unit_test(test_ranks),          cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_cancellation),
+        cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_carries),
+        cmocka_unit_test(test_weighted),
+        cmocka_unit_test(test_sums_of_powers),
+        cmocka_unit_test(test_sums_of_products),
+        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_blocks_infinite),
+        cmocka_unit_test(test_blocks_other_types),
+        cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_compare),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
