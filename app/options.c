@@ -33,6 +33,32 @@ int read_count(const char *text, uint64_t *out) {
     return errno == 0;
 }
 
+/* Limits of the seconds: other values are mistakes. */
+static const double SHORTEST_INTERVAL = 0.001, LONGEST_INTERVAL = 365.0 * 86400;
+
+int read_interval(const char *text, double *seconds, uint64_t *count) {
+    static const struct {
+        char letter;
+        double seconds;
+    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}};
+    char number[32];
+    float value;
+    size_t n = strlen(text);
+    *seconds = 0;
+    *count = 0;
+    if (n == 0 || n >= sizeof number)
+        return 0;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (text[n - 1] == units[i].letter) {
+            snprintf(number, sizeof number, "%.*s", (int)n - 1, text);
+            if (!read_float(number, &value) || value <= 0)
+                return 0;
+            *seconds = (double)value * units[i].seconds;
+            return *seconds >= SHORTEST_INTERVAL && *seconds <= LONGEST_INTERVAL;
+        }
+    return read_count(text, count) && *count > 0;
+}
+
 int options_word(const option *o, uint32_t index, option_word *word) {
     if (o->from != QN_CHOICE_NONE)
         *word = (option_word){qn_choice_name(o->from, index), qn_choice_about(o->from, index)};

@@ -7,6 +7,7 @@
 #include "kernel.h"
 #include "message.h"
 #include "ranks.h"
+#include <inttypes.h>
 #include <limits.h>
 #include <quern/device.h>
 #include <quern/files.h>
@@ -14,11 +15,11 @@
 #include <string.h>
 
 typedef struct run_flags {
-    const char *kernel, *shape, *recipe, *devices;
+    const char *kernel, *shape, *recipe, *devices, *checkpoint, *checkpoint_every;
     text_list in, out, set, series;
     uint64_t threads, grain, iterations, seed;
     ranks_flags ranks;
-    int quiet, json;
+    int quiet, json, resume;
 } run_flags;
 
 #define AT(member) .place = offsetof(run_flags, member)
@@ -86,6 +87,24 @@ static const option run_options[] = {
     {.name = "quiet", .kind = OPTION_FLAG, AT(quiet), .help = "print errors only"},
     {.name = "json", .kind = OPTION_FLAG, AT(json), .help = "print one JSON object instead"},
 
+    {.heading = "Checkpoints",
+     .name = "checkpoint",
+     .kind = OPTION_TEXT,
+     AT(checkpoint),
+     .value = "FILE",
+     .help = "save the state between two iterations in this file"},
+    {.name = "checkpoint-every",
+     .kind = OPTION_TEXT,
+     AT(checkpoint_every),
+     .value = "TIME|N",
+     .help = "how often: every 30 seconds (30s), 5 minutes (5m), 2 hours (2h) or 500 iterations "
+             "(500)",
+     .fallback = "60s"},
+    {.name = "resume",
+     .kind = OPTION_FLAG,
+     AT(resume),
+     .help = "continue from the file of --checkpoint, if it is there"},
+
     {.heading = "Devices (they do not change the result)",
      .name = "devices",
      .kind = OPTION_TEXT,
@@ -147,7 +166,7 @@ static const char *recipe_path(const run_flags *f, char path[PATH_MAX]) {
     return path;
 }
 
-enum { MOST_LISTS = 3, MOST_FILES = MOST_LISTS * MOST_TEXTS + 5 };
+enum { MOST_LISTS = 3, MOST_FILES = MOST_LISTS * MOST_TEXTS + 6 };
 
 typedef struct files {
     qn_file at[MOST_FILES];
@@ -183,6 +202,7 @@ static int check_files(const run_flags *f, const arguments *given, const char *r
     add_list(&all, "out", &f->out, QN_FILE_WRITE);
     add_list(&all, "series", &f->series, QN_FILE_WRITE);
     add(&all, "--recipe", recipe, QN_FILE_WRITE);
+    add(&all, "--checkpoint", f->checkpoint, QN_FILE_WRITE);
     add(&all, "--key-file", f->ranks.key_file, QN_FILE_READ);
     return qn_files_check(all.at, all.count, &err) == QN_OK ? -1 : message_error(&err);
 }
@@ -238,6 +258,10 @@ static int print_all(void *user) {
     qn_kernel_report r = {.size = sizeof r};
     if (qn_kernel_report_get(e->kernel, &r, NULL) == QN_OK && *r.note)
         message_note("note: %s", r.note);
+    if (r.checkpoint_note && *r.checkpoint_note)
+        message_note("note: the last checkpoint could not be written: %s", r.checkpoint_note);
+    if (r.resumed_from > 0)
+        message_note("note: continued after iteration %" PRIu64, r.resumed_from);
     if (!e->f->quiet || e->f->json)
         kernel_print(e->kernel, e->f->json, e->recipe);
     return EXIT_DONE;
@@ -245,10 +269,14 @@ static int print_all(void *user) {
 
 static const char stopping[] = "\nstopping all ranks; once more ends this one at once\n";
 
-/* A process alone is ended by an interruption: all that it leaves is memory. */
+static const char saving[] = "\nstopping after a checkpoint; once more ends at once\n";
+
+/* Without checkpoints a process alone is ended by an interruption: all that it leaves is memory. */
 static qn_status compute_among(const qn_kernel_options *o, qn_kernel *kernel, qn_error *err) {
     if (ranks_cluster())
         interrupt_watch_kernel(kernel, ranks_is_writer() ? stopping : NULL);
+    else if (o->checkpoint)
+        interrupt_watch_kernel(kernel, saving);
     const qn_status status = qn_kernel_run(kernel, o, err);
     char text[512];
     while (qn_device_note(text, sizeof text))
@@ -268,6 +296,10 @@ static int compute(const run_flags *f, qn_kernel *kernel, const char *recipe) {
     o.grain = f->grain;
     o.recipe = recipe;
     o.iterations = f->iterations;
+    o.checkpoint = f->checkpoint;
+    o.resume = f->resume;
+    if (f->checkpoint_every)
+        read_interval(f->checkpoint_every, &o.checkpoint_seconds, &o.checkpoint_iterations);
     o.compute = &over;
     return compute_among(&o, kernel, &err) == QN_OK ? ranks_conclude(&err, print_all, &e)
                                                     : ranks_failed(&err);
@@ -289,6 +321,8 @@ static int read_job(const command *self, run_flags *f, arguments *given, job_opt
 }
 
 static int check_flags(const run_flags *f) {
+    double seconds;
+    uint64_t count;
     if (!f->kernel)
         return message_usage("add --kernel FILE.c, or name a file of options",
                              "--kernel FILE is required");
@@ -296,6 +330,13 @@ static int check_flags(const run_flags *f) {
         return message_usage("leave one of them out", "--quiet does nothing with --json");
     if (f->threads > 0 && f->devices)
         return message_usage("leave one of them out", "--threads and --devices say the same");
+    if ((f->resume || f->checkpoint_every) && !f->checkpoint)
+        return message_usage("add --checkpoint FILE", "--%s needs --checkpoint",
+                             f->resume ? "resume" : "checkpoint-every");
+    if (f->checkpoint_every && !read_interval(f->checkpoint_every, &seconds, &count))
+        return message_usage("write seconds (30s), minutes (5m), hours (1h), at most 365 days of "
+                             "them, or iterations (500)",
+                             "--checkpoint-every cannot be \"%s\"", f->checkpoint_every);
     return -1;
 }
 

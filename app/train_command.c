@@ -16,33 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Limits of the seconds between two checkpoints: other values are mistakes. */
-static const double SHORTEST_INTERVAL = 0.001, LONGEST_INTERVAL = 365.0 * 86400;
-
-/* Seconds ("30s", "1.5m", "1h") or steps ("500"). Returns 1 on success. */
-static int read_interval(const char *text, double *seconds, uint64_t *steps) {
-    static const struct {
-        char letter;
-        double seconds;
-    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}};
-    char number[32];
-    float value;
-    size_t n = strlen(text);
-    *seconds = 0;
-    *steps = 0;
-    if (n == 0 || n >= sizeof number)
-        return 0;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (text[n - 1] == units[i].letter) {
-            snprintf(number, sizeof number, "%.*s", (int)n - 1, text);
-            if (!read_float(number, &value) || value <= 0)
-                return 0;
-            *seconds = (double)value * units[i].seconds;
-            return *seconds >= SHORTEST_INTERVAL && *seconds <= LONGEST_INTERVAL;
-        }
-    return read_count(text, steps) && *steps > 0;
-}
-
 /* The default part of the time that checkpoints may take. */
 static const double CHECKPOINT_PART = 0.01;
 

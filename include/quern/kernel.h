@@ -132,6 +132,14 @@ typedef struct qn_kernel_options {
      * `cluster` count; `threads` and `devices` above replace those of it unless they are 0 or
      * NULL. */
     const qn_compute *compute;
+    /* A file for the state between two iterations; NULL: none. It is written beside its place, then
+     * renamed. It must not exist without `resume`. Among ranks the lowest one writes it, and all
+     * read it. */
+    const char *checkpoint;
+    double checkpoint_seconds;      /* between two of them; 0: not by time */
+    uint64_t checkpoint_iterations; /* between two; 0: not by number; both 0: every 60 seconds */
+    int resume; /* 1: go on from the checkpoint, if there is one. It fails with QN_MISMATCH if that
+                   is of another kernel, shape, scalars, seed, inputs or series. */
 } qn_kernel_options;
 
 /* Sets `size`, and every other member to its default. */
@@ -172,6 +180,9 @@ typedef struct qn_kernel_report {
     uint64_t iterations;
     const char *devices; /* those of this process that computed, such as "cpu, cuda:0"; owned by
                             the kernel */
+    const char
+        *checkpoint_note;  /* why the last checkpoint could not be written, for a person; "" */
+    uint64_t resumed_from; /* iterations of the checkpoint from which the run went on; 0: none */
 } qn_kernel_report;
 
 /* Fails with QN_USAGE before a run has succeeded. */

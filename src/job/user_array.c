@@ -181,6 +181,11 @@ qn_status qn__user_array_open(const char *path, const char *name, qn__user_array
     return status;
 }
 
+void qn__user_array_from_little(qn__user_array *a) {
+    if (BIG_ENDIAN_HOST)
+        swap(a->data, qn__user_array_bytes(a), qn__user_type_size(a->type));
+}
+
 /* ------------------------------------------------------------------ writing */
 
 static const char *descriptor(qn__user_type type) {

@@ -39,6 +39,9 @@ qn_status qn__user_array_write_numbers(const qn__user_array *a, struct qn__write
 enum { QN__NPY_HEADER = 128 };
 const char *qn__user_array_header(const qn__user_array *a, char header[QN__NPY_HEADER]);
 
+/* Turns little-endian numbers, as files have them, into those of this machine. */
+void qn__user_array_from_little(qn__user_array *a);
+
 /* SHA-256 of type, shape and numbers, as docs/exactness.md has it. `pool` may be NULL. */
 qn_status qn__user_array_digest(const qn__user_array *a, qn__pool *pool, char hex[65],
                                 qn_error *err);

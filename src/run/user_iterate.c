@@ -2,13 +2,16 @@
 #include "run/user_outputs.h"
 
 #include "base/argument.h"
+#include "base/clock.h"
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "job/user_scan.h"
 #include "job/user_steps.h"
+#include "run/user_checkpoint.h"
 #include "run/user_tune.h"
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 /* More would take longer than any machine lasts, and items times iterations fit in 128 bits. */
@@ -71,7 +74,7 @@ static qn__user_type series_type(const qn__user_part *p) {
                                               : QN__USER_U64;
 }
 
-static qn_status make_series(qn_kernel *k, qn_error *err) {
+qn_status qn__user_series_make(qn_kernel *k, qn_error *err) {
     qn_status status = QN_OK;
     for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++) {
         qn__user_array *a = &k->part[i].series;
@@ -229,24 +232,59 @@ static qn_status find_fault(qn_kernel *k, loop *l, qn__team *team, qn__user_tota
                            : status;
 }
 
+/* The writer of the ranks has all that a checkpoint needs. A disk that is full does not end a run:
+ * the report says so. */
+static void save(qn_kernel *k, const loop *l, uint64_t iteration) {
+    qn__user_checkpoint *c = &k->checkpoint;
+    void *state[QN__USER_PARTS] = {NULL};
+    qn_error why = {0};
+    if (qn_cluster_is_writer(k->compute.cluster)) {
+        for (uint32_t i = 0; i < k->source.parts; i++)
+            if (is_carried(k, i))
+                state[i] = l->in_spare ? l->spare[i].data : k->part[i].array.data;
+        const qn_status status = qn__user_checkpoint_write(k, iteration, state, &why);
+        if (status != QN_BUSY)
+            snprintf(c->note, sizeof c->note, "%s%s%s", why.what, *why.where ? ": " : "",
+                     why.where);
+        qn__float_state_set();
+    }
+    c->written = qn__now();
+}
+
+/* The run was stopped after `iteration` iterations. */
+static qn_status stop(qn_kernel *k, const loop *l, uint64_t iteration, qn_error *err) {
+    if (iteration > k->checkpoint.from)
+        save(k, l, iteration);
+    if (iteration == 0 || *k->checkpoint.note)
+        return QN_INTERRUPTED;
+    return qn__remedy(err, QN_INTERRUPTED,
+                      "add `kernel.resume` to continue after iteration %" PRIu64, iteration);
+}
+
 static qn_status run_loop(qn_kernel *k, loop *l, qn__team *team, qn__user_total *total,
                           qn_error *err) {
     qn__user_job *job = &k->job;
     const int series = has_series(k);
     qn_status status = QN_OK;
     job->kept = &l->kept;
-    for (uint64_t t = 0; t < k->iterations && status == QN_OK; t += (uint64_t)job->steps) {
+    for (uint64_t t = k->checkpoint.from; t < k->iterations && status == QN_OK;
+         t += (uint64_t)job->steps) {
         qn__user_totals_clear(&k->source, total);
         connect(k, l, t);
-        qn__user_tune_next(&l->tune, job, series || job->device ? 1 : (int64_t)(k->iterations - t));
+        const uint64_t most = qn__user_checkpoint_ahead(k, t, k->iterations - t);
+        qn__user_tune_next(&l->tune, job, series || job->device ? 1 : (int64_t)most);
         job->without_totals = !series && t + (uint64_t)job->steps < k->iterations;
         status = run_job(k, l, team, total, err);
         if (status == QN_NUMERIC && job->steps > 1)
             return find_fault(k, l, team, total, err);
+        if (status == QN_INTERRUPTED && k->checkpoint.path)
+            status = stop(k, l, t, err);
         qn__user_tune_done(&l->tune, job);
         l->in_spare = t > 0 && !l->in_spare;
         if (status == QN_OK && series)
             status = add_to_series(k, t, total, err);
+        if (status == QN_OK && qn__user_checkpoint_due(k, t + (uint64_t)job->steps))
+            save(k, l, t + (uint64_t)job->steps);
     }
     return status;
 }
@@ -259,9 +297,8 @@ qn_status qn__user_iterate(qn_kernel *k, qn__team *team, qn__user_total *total, 
         qn__free(l);
         return qn__fail(err, QN_MEMORY, "cannot make a mutex");
     }
-    qn_status status = make_series(k, err);
-    if (status == QN_OK)
-        status = open_loop(k, k->report.threads > 0 ? k->report.threads : qn__cores(), l, err);
+    qn_status status =
+        open_loop(k, k->report.threads > 0 ? k->report.threads : qn__cores(), l, err);
     if (status == QN_OK)
         status = run_loop(k, l, team, total, err);
     if (status == QN_OK)

@@ -13,6 +13,9 @@ qn_status qn__user_iterations_set(qn_kernel *k, uint64_t iterations, qn_error *e
  * numbers. Fails as qn__user_job_run does; QN_NUMERIC also where a series has no number. */
 qn_status qn__user_iterate(qn_kernel *k, qn__team *team, qn__user_total *total, qn_error *err);
 
+/* Makes the arrays of all series that are asked for. */
+qn_status qn__user_series_make(qn_kernel *k, qn_error *err);
+
 /* 1: a result of this use can have a series. */
 int qn__user_has_series(const qn__user_part *part);
 void qn__user_series_release(qn__user_bound *bound);

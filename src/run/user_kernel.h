@@ -32,6 +32,17 @@ typedef struct qn__user_bound {
     char series_digest[65], series_wanted[65]; /* as those of an array */
 } qn__user_bound;
 
+/* Checkpoints of a run (run/user_checkpoint.h). */
+typedef struct qn__user_checkpoint {
+    const char *path;    /* NULL: none; of the options of the run */
+    double seconds;      /* between two; 0: not by time */
+    uint64_t iterations; /* between two; 0: not by their number */
+    int resume;
+    uint64_t from;   /* the iterations that are done when the run begins */
+    double written;  /* time of the last one, or of the begin */
+    char note[1040]; /* why the last one could not be written; "" */
+} qn__user_checkpoint;
+
 struct qn_kernel {
     char *text, *name;
     qn__user_source source;
@@ -48,7 +59,8 @@ struct qn_kernel {
     int has_run;
     atomic_int stop;               /* qn_kernel_stop was called during this run */
     _Atomic(qn_cluster *) cluster; /* of this run; NULL: none */
-    qn_compute compute;            /* devices and ranks of this run */
+    qn__user_checkpoint checkpoint;
+    qn_compute compute; /* devices and ranks of this run */
     qn_kernel_report report;
     qn__user_job job; /* of the last run */
 };

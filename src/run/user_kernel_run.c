@@ -1,4 +1,5 @@
 /* Running a user's kernel: shapes, the team, results, files. */
+#include "run/user_checkpoint.h"
 #include "run/user_devices.h"
 #include "run/user_iterate.h"
 #include "run/user_outputs.h"
@@ -313,6 +314,7 @@ static void fill_report(qn_kernel *k) {
     k->report.cached = k->code.cached;
     k->report.compiler = k->code.compiler;
     k->report.note = k->code.note;
+    k->report.checkpoint_note = k->checkpoint.note;
 }
 
 /* All that can fail before the work. */
@@ -322,6 +324,8 @@ static qn_status prepare(qn_kernel *k, const qn_kernel_options *options, qn_erro
     if (status == QN_OK)
         status =
             qn__user_iterations_set(k, k->is_recipe ? k->iterations : options->iterations, err);
+    if (status == QN_OK)
+        status = qn__user_checkpoint_set(k, options, err);
     if (status == QN_OK)
         status = find_space(k, &s, err);
     if (status == QN_OK)
@@ -336,7 +340,13 @@ static qn_status prepare(qn_kernel *k, const qn_kernel_options *options, qn_erro
         return status;
     place_arrays(k);
     fill_report(k);
-    return k->compute.cluster ? digest(k, 1, 0, err) : QN_OK;
+    status = qn__user_series_make(k, err);
+    if (status == QN_OK && (k->compute.cluster || k->checkpoint.path))
+        status = digest(k, 1, 0, err);
+    if (status == QN_OK)
+        status = qn__user_checkpoint_read(k, err);
+    k->report.resumed_from = k->checkpoint.from;
+    return status;
 }
 
 qn_status qn__user_kernel_compute(qn_kernel *k, const qn_kernel_options *options, int digests,

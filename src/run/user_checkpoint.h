@@ -1,0 +1,29 @@
+/* The state of a user kernel between two of its iterations as a file, from which a run goes on with
+ * the same results. docs/formats.md describes the file. */
+#ifndef QN_RUN_USER_CHECKPOINT_H
+#define QN_RUN_USER_CHECKPOINT_H
+
+#include "run/user_kernel.h"
+
+/* Takes what the options say about checkpoints. Fails with QN_USAGE; also where a file is there
+ * that nobody asked to resume. */
+qn_status qn__user_checkpoint_set(qn_kernel *kernel, const qn_kernel_options *options,
+                                  qn_error *err);
+
+/* Writes the state after `iteration` iterations: state[part] are the arrays of the outputs that are
+ * carried. Digests of the inputs must be there. Fails with QN_IO or QN_MEMORY; QN_BUSY where
+ * another rank has become the writer. */
+qn_status qn__user_checkpoint_write(const qn_kernel *kernel, uint64_t iteration,
+                                    void *const state[QN__USER_PARTS], qn_error *err);
+
+/* Reads it into the outputs and series, which exist, and sets kernel->checkpoint.from. Without a
+ * file that is 0. Fails with QN_FORMAT (damaged), QN_MISMATCH (of another kernel, shape, scalars or
+ * inputs), QN_USAGE (beyond the last iteration), QN_IO or QN_MEMORY; outputs may be changed. */
+qn_status qn__user_checkpoint_read(qn_kernel *kernel, qn_error *err);
+
+/* When the next one is due: the iterations until then, at most `most`; and whether one is due now.
+ */
+uint64_t qn__user_checkpoint_ahead(const qn_kernel *kernel, uint64_t iteration, uint64_t most);
+int qn__user_checkpoint_due(const qn_kernel *kernel, uint64_t iteration);
+
+#endif

@@ -1,0 +1,168 @@
+"""`quern run --checkpoint`: whatever ends a run, it goes on to the same bytes."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+
+import numpy
+import pytest
+
+import launch
+import ranks
+
+if not (shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")):
+    pytest.skip("no C compiler", allow_module_level=True)
+
+KERNEL = """#include <quern/kernel_file.h>
+INDEX(y, x); HALO(double, u, 1, nearest); INPUT(int16_t, n); WHOLE(float, w, 1);
+SCALAR(double, rate, 0.1); SCALAR(int, work, 60); ITERATION(t);
+OUTPUT(double, v); OUTPUT(int16_t, m); OUTPUT(int32_t, seen); NEXT(v, u); NEXT(m, n);
+SUM(double, all); MIN(int16_t, least); COUNT(odd);
+KERNEL {
+    double s = 0;
+    for (int k = 0; k < work; k++) s = s * 0.5 + 1;
+    v = u(0, 0) + rate * (u(-1, 0) + u(1, 0) + u(0, -1) + u(0, 1) - 4 * u(0, 0)) + w(t % 3) + 0 * s;
+    m = (int16_t)(n + y - x); seen = (int)t; all = u(0, 0); least = n; odd = n % 2 != 0;
+}
+"""
+ITERATIONS = 400
+FILES = ["v.npy", "m.npy", "seen.npy", "all.npy", "odd.npy", "v.recipe.json"]
+WORDS = ["run", "--kernel", "k.c", *[w for n in "unw" for w in ("--in", f"{n}={n}.npy")],
+         *[w for n in ("v", "m", "seen") for w in ("--out", f"{n}={n}.npy")],
+         "--series", "all=all.npy", "--series", "odd=odd.npy", "--threads", 1]
+ALL = [*WORDS, "--iterations", ITERATIONS]
+CHECKPOINT = ["--checkpoint", "state", "--resume", "--checkpoint-every"]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory, quern):
+    folder = tmp_path_factory.mktemp("state")
+    draw = numpy.random.default_rng(3)
+    (folder / "k.c").write_text(KERNEL)
+    numpy.save(folder / "u.npy", draw.standard_normal((50, 44)))
+    numpy.save(folder / "n.npy", draw.integers(-99, 99, (50, 44)).astype("int16"))
+    numpy.save(folder / "w.npy", draw.standard_normal(3).astype("float32"))
+    (folder / "cc").write_text('#!/bin/sh\nexec cc "$@" -O1\n')
+    (folder / "cc").chmod(0o755)
+    return folder, launch.clean_environment(QUERN_CACHE=str(folder / "cache"), CC=str(folder / "cc"))
+
+
+@pytest.fixture(scope="module")
+def call(quern, place):
+    def run(*words, status=0):
+        done = subprocess.run([quern, *map(str, words)], cwd=place[0], env=place[1], capture_output=True, text=True)
+        assert done.returncode == status, (done.stdout, done.stderr)
+        return done
+    return run
+
+
+def files(folder):
+    found = [(folder / name).read_bytes() for name in FILES]
+    for name in FILES:
+        (folder / name).unlink()
+    (folder / "state").unlink(missing_ok=True)
+    return found
+
+
+@pytest.fixture(scope="module")
+def wanted(call, place):
+    call(*ALL)
+    return files(place[0])
+
+
+def started(quern, place, *words):
+    return subprocess.Popen([quern, *map(str, words)], cwd=place[0], env=place[1], stdout=subprocess.DEVNULL,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def wait_for(file, job):
+    while not file.exists() and job.poll() is None:
+        time.sleep(0.005)
+
+
+def test_killed(quern, place, call, wanted):
+    """kill -9 at random times; the last part by two ranks."""
+    folder, _ = place
+    draw = random.Random(4)
+    for _ in range(40 if os.environ.get("QUERN_LONG_TESTS") == "yes" else 4):
+        job = started(quern, place, *ALL, *CHECKPOINT, 7)
+        wait_for(folder / "state", job)
+        time.sleep(draw.uniform(0, 0.1))
+        job.kill()
+        job.wait()
+        job.stderr.close()
+    assert (folder / "state").read_bytes().startswith(b"quern kernel checkpoint 1\n")
+    done = ranks.run(quern, 2, *ALL, *CHECKPOINT, "5s", cwd=folder, env=place[1])
+    assert "continued after iteration" in done[0][2]
+    assert files(folder) == wanted
+
+
+def test_interrupted(quern, place, call, wanted):
+    """Ctrl-C writes a checkpoint, whenever one was due. By time, by threads, without a series."""
+    folder, _ = place
+    job = started(quern, place, *ALL, "--set", "work=400", *CHECKPOINT, "0.01s")
+    wait_for(folder / "state", job)
+    job.send_signal(signal.SIGINT)
+    _, said = job.communicate()
+    assert job.returncode == 130 and "stopped" in said and "add --resume" in said
+    before = (folder / "state").read_bytes().split(b"\niteration ")[1].split(b"\n")[0]
+    assert 0 < int(before) < ITERATIONS and not (folder / "v.npy").exists()
+    more = [3 if w == 1 else w for w in ALL]
+    done = call(*more, "--set", "work=400", *CHECKPOINT, 100)
+    assert f"continued after iteration {before.decode()}" in done.stderr
+    assert files(folder)[:5] == wanted[:5]
+    plain = [w for w in ALL if not str(w).startswith("--series") and w not in ("all=all.npy", "odd=odd.npy")]
+    call(*plain, *CHECKPOINT, 150)
+    state = (folder / "state").read_bytes()
+    assert b"\niteration 300\n" in state and b"series" not in state
+    call(*plain, *CHECKPOINT, 150)
+    for name, bytes_ in zip(FILES[:3], wanted[:3]):
+        assert (folder / name).read_bytes() == bytes_
+    (folder / "state").unlink()
+
+
+def test_refused(place, call):
+    """Another kernel, other scalars, inputs, series; a run that ends before; what is damaged."""
+    folder, _ = place
+    call(*WORDS, "--iterations", 30, *CHECKPOINT, 10)
+    good = (folder / "state").read_bytes()
+    assert b"\niteration 20\n" in good
+    text = (folder / "k.c").read_text()
+    numpy.save(folder / "other.npy", numpy.ones(3, "float32"))
+    other = [w if w != "w=w.npy" else "w=other.npy" for w in WORDS]
+    fewer = WORDS[:-4] + WORDS[-2:]
+    go_on = ["--checkpoint", "state", "--resume", "--iterations", 40]
+    for words, status, says in [
+            ([*WORDS, *go_on, "--set", "rate=0.2"], 1, "other scalars or seed"),
+            ([*other, *go_on], 1, "other inputs"),
+            ([*fewer, *go_on], 1, "more series"),
+            ([*WORDS, "--series", "least=l.npy", *go_on], 1, "other series"),
+            ([*WORDS, "--checkpoint", "state", "--resume", "--iterations", 20], 2, "has 20 iterations"),
+            ([*WORDS, "--checkpoint", "state", "--iterations", 40], 2, "add --resume"),
+            ([*WORDS, "--iterations", 9, "--resume"], 2, "--resume needs --checkpoint"),
+            ([*WORDS, "--checkpoint-every", "5s"], 2, "--checkpoint-every needs"),
+            ([*WORDS, *go_on, "--checkpoint-every", "x"], 2, 'cannot be "x"'),
+            ([*WORDS, "--checkpoint", "no/state"], 1, "no/state"),
+            ([*WORDS, "--checkpoint", "/dev/null"], 1, "not a regular file"),
+            ([*WORDS, "--checkpoint", "v.npy"], 2, "--checkpoint")]:
+        assert says in call(*words, status=status).stderr, words
+    (folder / "k.c").write_text(text.replace("0 * s", "1 * s"))
+    assert "another kernel" in call(*WORDS, *go_on, status=1).stderr
+    (folder / "k.c").write_text(text)
+    draw = random.Random(1)
+    damaged = [good[:-1], good + b"x", good[:100], b"", good.replace(b"iteration 20", b"iteration 21"),
+               good.replace(b"checkpoint 1", b"checkpoint 2")]
+    for _ in range(4):
+        at = draw.randrange(len(good))
+        damaged.append(good[:at] + bytes([good[at] ^ 1]) + good[at + 1:])
+    for bytes_ in damaged:
+        (folder / "state").write_bytes(bytes_)
+        said = call(*WORDS, *go_on, status=1).stderr
+        assert "the checkpoint is damaged" in said and "without --resume" in said
+    assert (folder / "state").read_bytes() == damaged[-1]
+    (folder / "state").write_bytes(good)
+    assert "continued after iteration 20" in call(*WORDS, *go_on).stderr
+    files(folder)
