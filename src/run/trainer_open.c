@@ -444,12 +444,12 @@ static qn_status check_labels(const qn_data *train, qn_error *err) {
 static qn_status make_reports(qn_train *t, qn_error *err) {
     const size_t outputs = qn__program_classes(&t->job.program);
     const uint32_t ranks = qn_cluster_ranks(t->cluster);
-    t->ranks = qn__alloc(ranks, sizeof *t->ranks, err);
-    t->rank_at = qn__alloc(ranks, sizeof *t->rank_at, err);
     t->last_report = qn__alloc(ranks, sizeof *t->last_report, err);
-    if (!t->ranks || !t->rank_at || !t->last_report)
+    if (!t->last_report)
         return QN_MEMORY;
-    const qn_status status = qn__train_judged_open(t, err);
+    qn_status status = qn__rank_reports_reserve(&t->reports, ranks, err);
+    if (status == QN_OK)
+        status = qn__train_judged_open(t, err);
     if (status != QN_OK)
         return status;
     if (!t->test || outputs > CONFUSION_OUTPUTS || t->job.recipe.task == QN__TASK_REGRESS)
@@ -675,12 +675,8 @@ void qn_train_close(qn_train *t) {
     qn__free(t->trace_path);
     qn__train_judged_close(t);
     qn__free(t->confusion);
-    qn__free(t->ranks);
-    qn__free(t->rank_at);
-    qn__free(t->worker_at);
     qn__free(t->last_report);
-    qn__free(t->worker);
-    qn__parts_release(&t->parts);
+    qn__rank_reports_release(&t->reports);
     qn__free(t->checkpoint_dir);
     qn__free(t->run_dir);
     qn__free(t->page_path);

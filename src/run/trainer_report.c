@@ -9,7 +9,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* The end of run.json, from a complete report. */
 static qn_status end_record(qn_train *t, const qn_train_report *report, qn_error *err) {
@@ -68,51 +67,7 @@ double qn__train_waiting(const qn_train *t) {
     return traffic.waiting - t->waiting_at;
 }
 
-/* --------------------------------------------------------------------------------- of this rank */
-
-/* ", " between names; names that do not fit are left out. */
-static void add_name(qn_rank_report *r, const char *name) {
-    const size_t used = strlen(r->worker_names), room = sizeof r->worker_names - used;
-    if (used + strlen(name) + 3 <= sizeof r->worker_names)
-        snprintf(r->worker_names + used, room, "%s%s", used ? ", " : "", name);
-}
-
-static void describe_traffic(const qn_train *t, qn_rank_report *r) {
-    qn__rank_traffic traffic;
-    if (!t->cluster)
-        return;
-    qn__cluster_traffic(t->cluster, &traffic);
-    r->bytes_out = traffic.bytes_out;
-    r->bytes_in = traffic.bytes_in;
-    r->bytes_shared = traffic.bytes_shared;
-    r->recoveries = traffic.recoveries;
-    r->longest_recovery = traffic.longest;
-    qn__team_counted(t->job.team, &r->counted_out, &r->counted_in);
-}
-
-/* Describes this rank and its workers, `seconds` after the start of the run. */
-static const qn_worker_report *describe_rank(const qn_train *t, double seconds, qn_rank_report *r) {
-    double weighted = 0, weights = 0;
-    memset(r, 0, sizeof *r);
-    r->size = sizeof *r;
-    const qn_worker_report *w =
-        qn__team_report(t->job.team, seconds, &r->workers, &r->items_per_second);
-    r->rank = qn_cluster_rank(t->cluster);
-    if (t->cluster)
-        snprintf(r->host, sizeof r->host, "%s", qn__cluster_host(t->cluster, r->rank));
-    else if (gethostname(r->host, sizeof r->host - 1) != 0)
-        r->host[0] = 0;
-    for (uint32_t i = 0; i < r->workers; ++i) {
-        add_name(r, w[i].name);
-        r->items += w[i].items;
-        weighted += w[i].items_per_second * w[i].busy;
-        weights += w[i].items_per_second;
-    }
-    r->busy = weights > 0 ? weighted / weights : 0;
-    r->waiting = seconds > 0 ? qn__train_waiting(t) / seconds : 0;
-    describe_traffic(t, r);
-    return w;
-}
+/* ---------------------------------------------------------------------------------------- ranks */
 
 qn_status qn__train_say(qn_train *t, qn_error *err) {
     const uint32_t ranks = qn_cluster_ranks(t->cluster);
@@ -122,7 +77,9 @@ qn_status qn__train_say(qn_train *t, qn_error *err) {
     qn__last_report *all = qn__alloc(ranks, sizeof *all, err);
     if (!all)
         return QN_MEMORY;
-    describe_rank(t, t->seconds + (t->run_begun > 0 ? qn__now() - t->run_begun : 0), &r);
+    qn__rank_describe(t->cluster, t->job.team,
+                      t->seconds + (t->run_begun > 0 ? qn__now() - t->run_begun : 0),
+                      qn__train_waiting(t), &r);
     const qn__last_report own = {.items = r.items,
                                  .steps = t->steps,
                                  .items_per_second = r.items_per_second,
@@ -136,92 +93,8 @@ qn_status qn__train_say(qn_train *t, qn_error *err) {
     return status;
 }
 
-/* --------------------------------------------------------------------------------- of all ranks */
-
-/* The header of a serialised report of a rank; its workers and the busy shares of their cores
- * follow. */
-typedef struct report_header {
-    qn_rank_report rank;
-    uint64_t repeated;
-} report_header;
-
-enum { MOST_WORKERS = 64, MOST_CORES = 4096 };
-
-static uint64_t letter_size(const qn_worker_report *w, uint32_t workers) {
-    uint64_t size = sizeof(report_header) + workers * sizeof *w;
-    for (uint32_t i = 0; i < workers; ++i)
-        size += (uint64_t)w[i].cores * sizeof(double);
-    return size;
-}
-
-static qn_status exchange(qn_train *t, double seconds, qn_error *err) {
-    report_header head;
-    const qn_worker_report *w = describe_rank(t, seconds, &head.rank);
-    const uint64_t size = letter_size(w, head.rank.workers);
-    head.repeated = qn__team_repeated(t->job.team);
-    unsigned char *own = qn__alloc(size, 1, err), *at = own;
-    if (!own)
-        return QN_MEMORY;
-    memcpy(at, &head, sizeof head);
-    memcpy(at += sizeof head, w, head.rank.workers * sizeof *w);
-    at += head.rank.workers * sizeof *w;
-    for (uint32_t i = 0; i < head.rank.workers; ++i) {
-        if (w[i].cores > 0)
-            memcpy(at, w[i].core_busy, (size_t)w[i].cores * sizeof(double));
-        at += (size_t)w[i].cores * sizeof(double);
-    }
-    qn__parts_release(&t->parts);
-    const qn_status status = qn__parts_gather(t->cluster, own, size, &t->parts, err);
-    qn__free(own);
-    return status;
-}
-
-/* 1 if the bytes are a valid report. */
-static int is_report(const void *bytes, uint64_t size) {
-    if (!bytes || size < sizeof(report_header))
-        return 0;
-    const report_header *head = bytes;
-    const qn_worker_report *w = (const void *)(head + 1);
-    if (head->rank.workers > MOST_WORKERS || size < sizeof *head + head->rank.workers * sizeof *w)
-        return 0;
-    for (uint32_t i = 0; i < head->rank.workers; ++i)
-        if (w[i].cores < 0 || w[i].cores > MOST_CORES)
-            return 0;
-    return letter_size(w, head->rank.workers) == size;
-}
-
-static void open_letter(qn_train *t, uint32_t rank, qn_train_report *report) {
-    const report_header *head = (const void *)t->parts.part[rank].bytes;
-    qn_rank_report *r = &t->ranks[rank];
-    const qn_worker_report *w = (const void *)(head + 1);
-    const double *busy = (const void *)(w + head->rank.workers);
-    *r = head->rank;
-    r->size = sizeof *r;
-    r->rank = rank;
-    r->first_worker = report->workers;
-    r->host[sizeof r->host - 1] = r->worker_names[sizeof r->worker_names - 1] = 0;
-    report->steps_repeated += head->repeated;
-    for (uint32_t i = 0; i < r->workers; ++i) {
-        qn_worker_report *to = &t->worker[report->workers++];
-        *to = w[i];
-        to->size = sizeof *to;
-        to->rank = rank;
-        to->name[sizeof to->name - 1] = to->device[sizeof to->device - 1] = 0;
-        to->note[sizeof to->note - 1] = 0;
-        to->core_busy = to->cores > 0 ? busy : NULL;
-        busy += to->cores;
-    }
-}
-
 /* For a lost rank, its last report. */
-static void describe_lost(qn_train *t, uint32_t rank) {
-    qn_rank_report *r = &t->ranks[rank];
-    const qn__last_report *last = &t->last_report[rank];
-    *r = (qn_rank_report){.size = sizeof *r};
-    r->rank = rank;
-    r->lost = 1;
-    if (t->cluster)
-        snprintf(r->host, sizeof r->host, "%s", qn__cluster_host(t->cluster, rank));
+static void describe_lost(qn_rank_report *r, const qn__last_report *last) {
     r->items = last->items;
     r->items_per_second = last->items_per_second;
     r->busy = last->busy;
@@ -231,34 +104,27 @@ static void describe_lost(qn_train *t, uint32_t rank) {
 /* Workers and ranks; *rate: the sum of the workers' items per second, each weighted by its part of
  * the steps. */
 static qn_status report_ranks(qn_train *t, qn_train_report *report, double *rate, qn_error *err) {
-    qn_status status = exchange(t, t->seconds, err);
+    qn__rank_reports *all = &t->reports;
+    const qn_status status = qn__rank_reports_exchange(all, t->cluster, t->job.team, t->seconds,
+                                                       qn__train_waiting(t), err);
     if (status != QN_OK)
         return status;
-    qn__free(t->worker);
-    qn__free(t->worker_at);
-    t->worker = qn__alloc((uint64_t)t->parts.ranks * MOST_WORKERS, sizeof *t->worker, err);
-    t->worker_at = qn__alloc((uint64_t)t->parts.ranks * MOST_WORKERS, sizeof *t->worker_at, err);
-    if (!t->worker || !t->worker_at)
-        return QN_MEMORY;
     *rate = 0;
-    for (uint32_t r = 0; r < t->parts.ranks; ++r) {
-        if (is_report(t->parts.part[r].bytes, t->parts.part[r].size)) {
-            open_letter(t, r, report);
-            *rate += t->ranks[r].items_per_second;
+    for (uint32_t r = 0; r < all->ranks; ++r) {
+        const qn__last_report *last = &t->last_report[r];
+        if (!all->rank[r].lost) {
+            *rate += all->rank[r].items_per_second;
             continue;
         }
-        describe_lost(t, r);
+        describe_lost(&all->rank[r], last);
         if (t->steps > 0)
-            *rate += t->last_report[r].items_per_second *
-                     ((double)t->last_report[r].steps / (double)t->steps);
+            *rate += last->items_per_second * ((double)last->steps / (double)t->steps);
     }
-    for (uint32_t w = 0; w < report->workers; ++w)
-        t->worker_at[w] = &t->worker[w];
-    for (uint32_t r = 0; r < t->parts.ranks; ++r)
-        t->rank_at[r] = &t->ranks[r];
-    report->worker = t->worker_at;
-    report->ranks = t->parts.ranks;
-    report->rank = t->rank_at;
+    report->workers = all->workers;
+    report->steps_repeated = all->repeated;
+    report->worker = all->worker_at;
+    report->ranks = all->ranks;
+    report->rank = all->rank_at;
     return QN_OK;
 }
 

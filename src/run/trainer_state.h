@@ -6,6 +6,7 @@
 #include "job/train_job.h"
 #include "run/checkpoint.h"
 #include "run/evaluate.h"
+#include "run/rank_reports.h"
 #include "run/record.h"
 #include "run/store.h"
 #include "run/together.h"
@@ -91,14 +92,10 @@ struct qn_train {
     uint64_t saved_step;  /* of the last checkpoint, written or resumed from */
     uint64_t scored_step; /* after which the scores below were computed */
     qn_score train_score, valid_score, test_score;
-    int64_t valid_loss;             /* of valid_score, as its sum */
-    qn__last_report *last_report;   /* of each rank */
-    qn_rank_report *ranks;          /* for the report */
-    qn_worker_report *worker;       /* the same, of all ranks: allocated when first requested */
-    const qn_rank_report **rank_at; /* pointers to these, as callers get them */
-    const qn_worker_report **worker_at;
+    int64_t valid_loss;           /* of valid_score, as its sum */
+    qn__last_report *last_report; /* of each rank */
+    qn__rank_reports reports;     /* of all ranks */
     const qn_worker_report *own_worker_at[QN__MAX_WORKERS];
-    qn__parts parts;       /* and the memory that they point to */
     qn_rounding rounding;  /* bits 0: unknown */
     uint64_t rounded_step; /* after which it was computed */
     uint64_t *confusion;   /* of the test set, classes x classes; NULL without one, with too many
