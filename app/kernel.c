@@ -5,6 +5,7 @@
 #include "jsonline.h"
 #include "message.h"
 #include "ranks.h"
+#include "report.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -110,7 +111,7 @@ static void print_times(const qn_kernel_report *r) {
     printf("\n");
 }
 
-void kernel_print(const qn_kernel *kernel, int json, const char *recipe) {
+void kernel_print(const qn_kernel *kernel, int json, int verbose, const char *recipe) {
     qn_kernel_report r = {.size = sizeof r};
     if (qn_kernel_report_get(kernel, &r, NULL) != QN_OK)
         return;
@@ -119,6 +120,11 @@ void kernel_print(const qn_kernel *kernel, int json, const char *recipe) {
         if (recipe)
             printf("%-16s %s\n", "recipe", recipe);
         print_times(&r);
+        if (verbose)
+            report_bound(r.bound, r.seconds);
+        report_ranks(r.rank, r.ranks, verbose);
+        if (verbose)
+            report_devices(r.worker, r.workers, r.ranks, 1);
         return;
     }
     json_begin("kernel");
@@ -131,6 +137,10 @@ void kernel_print(const qn_kernel *kernel, int json, const char *recipe) {
     json_text("devices", r.devices);
     json_count("threads", (uint64_t)r.threads);
     json_text("recipe", recipe);
+    json_number("bound", r.bound);
+    json_number("bound_over_T", r.seconds > 0 ? r.bound / r.seconds : 0);
+    report_device_fields(r.worker, r.workers);
+    report_rank_fields(r.rank, r.ranks);
     json_open("results", '{');
     print_results(kernel, 1);
     json_close('}');
@@ -157,7 +167,7 @@ typedef struct ending {
 static int print_replay(void *user) {
     const ending *e = user;
     if (!e->f->quiet || e->f->json)
-        kernel_print(e->kernel, e->f->json, e->f->recipe);
+        kernel_print(e->kernel, e->f->json, 0, e->f->recipe);
     if (!e->f->json)
         printf("replay: identical, %s\n", e->f->recipe);
     return EXIT_DONE;

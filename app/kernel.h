@@ -10,8 +10,9 @@
 typedef qn_status kernel_use(qn_kernel *kernel, const char *name, const char *value, qn_error *err);
 int kernel_each(qn_kernel *kernel, const char *word, const text_list *list, kernel_use *use);
 
-/* The results of the last run and its time, on stdout; with `json` as the event `kernel`. */
-void kernel_print(const qn_kernel *kernel, int json, const char *recipe);
+/* The results of the last run and its time, on stdout, `verbose` with what each device did; with
+ * `json` as the event `kernel`. */
+void kernel_print(const qn_kernel *kernel, int json, int verbose, const char *recipe);
 
 /* 1: the file is the recipe of a kernel, or meant to be: JSON. */
 int kernel_is_recipe(const char *path);

@@ -133,6 +133,56 @@ void progress_count(progress *p, const char *what, uint64_t done, uint64_t all) 
     p->last_draw = t;
 }
 
+/* What stands beside the bar of a kernel; as much as fits into `room` cells. */
+static int kernel_facts(const qn_kernel_progress *k, char *text, int room) {
+    char piece[3][80], number[2][32];
+    snprintf(piece[0], 80, "  %s/%s items", format_count(k->done, number[0]),
+             format_count(k->items, number[1]));
+    snprintf(piece[1], 80, "  %s left", format_duration(k->seconds_left, number[0]));
+    snprintf(piece[2], 80, "  %s items/s", format_rate(k->items_per_second, number[0]));
+    int used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < 3 && used + (int)strlen(piece[i]) <= room; i++) {
+        used += (int)strlen(piece[i]);
+        strcat(text, piece[i]);
+    }
+    return used;
+}
+
+static void draw_kernel(progress *p, const qn_kernel_progress *k) {
+    char line[ROOM], tail[256];
+    const int width = terminal_width() - 1;
+    const int used = kernel_facts(k, tail, width - NARROWEST_BAR - 2);
+    const int room = width - used - 2, bar = room < WIDEST_BAR ? room : WIDEST_BAR;
+    if (bar < NARROWEST_BAR)
+        return;
+    char *to = stpcpy(line, "\r");
+    to = draw_bar(p, to, bar, k->items > 0 ? (double)k->done / (double)k->items : 0);
+    to = stpcpy(to, tail);
+    stpcpy(to, "\033[K");
+    fputs(line, stderr);
+    fflush(stderr);
+    p->drawn = 1;
+    drawn = p;
+}
+
+void progress_kernel(progress *p, const qn_kernel_progress *k) {
+    char text[256];
+    if (p->quiet)
+        return;
+    const double t = now();
+    if (p->last_draw >= 0 && t - p->last_draw < (p->live ? REDRAW : RELINE))
+        return;
+    if (p->live && p->last_draw >= 0) {
+        draw_kernel(p, k);
+    } else if (p->last_draw >= 0) {
+        kernel_facts(k, text, sizeof text - 1);
+        fprintf(stderr, "%s\n", text);
+        fflush(stderr);
+    }
+    p->last_draw = t;
+}
+
 /* For long epochs only: the interval restarts with each. */
 static void print_line(const qn_step_event *e) {
     char text[256];

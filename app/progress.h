@@ -3,6 +3,7 @@
 #ifndef APP_PROGRESS_H
 #define APP_PROGRESS_H
 
+#include <quern/kernel.h>
 #include <quern/train.h>
 #include <stdint.h>
 
@@ -24,6 +25,8 @@ void progress_epoch(progress *p, const qn_epoch_event *event);
 /* A bar for `done` of `all` things that are not steps, on a terminal only and not in the first
  * moment: "decoding". */
 void progress_count(progress *p, const char *what, uint64_t done, uint64_t all);
+/* The same for a kernel, with its speed and the time left; elsewhere a line every half minute. */
+void progress_kernel(progress *p, const qn_kernel_progress *kernel);
 /* Removes the bar, so that other output can be printed. */
 void progress_clear(progress *p);
 /* The same for any current bar. */

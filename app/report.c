@@ -21,10 +21,10 @@ static double percent(uint64_t part, uint64_t whole) {
     return whole > 0 ? 100.0 * (double)part / (double)whole : 0.0;
 }
 
-static uint64_t all_grains(const qn_train_report *r) {
+static uint64_t all_grains(const qn_worker_report *const *worker, uint32_t workers) {
     uint64_t grains = 0;
-    for (uint32_t i = 0; i < r->workers; i++)
-        grains += r->worker[i]->grains;
+    for (uint32_t i = 0; i < workers; i++)
+        grains += worker[i]->grains;
     return grains;
 }
 
@@ -92,13 +92,17 @@ static void print_energy(const qn_train_report *r) {
                format_joules(all, joules), format_joules(all / (double)r->items, each), devices);
 }
 
+void report_bound(double bound, double seconds) {
+    printf("lower bound %.3f s, %.1f %% of the time: all devices at their measured speed, no "
+           "waiting\n",
+           bound, seconds > 0 ? 100 * bound / seconds : 0);
+}
+
 /* Where the time was spent, for tuning. */
 static void print_times(const qn_train_report *r) {
     printf("first step after %.3f s\nsteps %.3f s, the rest is evaluation and checkpoints\n",
            r->seconds_to_first_step, r->seconds_training);
-    printf("lower bound %.3f s, %.1f %% of the time: all devices at their measured speed, no "
-           "waiting\n",
-           r->bound, r->seconds > 0 ? 100 * r->bound / r->seconds : 0);
+    report_bound(r->bound, r->seconds);
     if (r->workers > 1)
         printf("choosing the devices took %.3f s\n", r->seconds_choosing);
 }
@@ -119,25 +123,32 @@ static void print_traffic(const qn_rank_report *k) {
 }
 
 /* The ranks, if there are several: their names and times. */
-static void print_ranks(const qn_train_report *r, int verbose) {
+void report_ranks(const qn_rank_report *const *rank, uint32_t ranks, int verbose) {
     char rate[16];
     int width = 4;
-    if (r->ranks < 2)
+    if (ranks < 2)
         return;
-    for (uint32_t i = 0; i < r->ranks; i++) {
-        int length = (int)strlen(r->rank[i]->host);
+    for (uint32_t i = 0; i < ranks; i++) {
+        int length = (int)strlen(rank[i]->host);
         width = length > width ? length : width;
     }
     printf("ranks\n  %4s  %-*s  %8s  %9s  %7s  %s\n", "rank", width, "host", "items/s", "computing",
            "waiting", "devices");
-    for (uint32_t i = 0; i < r->ranks; i++) {
-        const qn_rank_report *k = r->rank[i];
+    for (uint32_t i = 0; i < ranks; i++) {
+        const qn_rank_report *k = rank[i];
         printf("  %4" PRIu32 "  %-*s  %8s  %7.0f %%  %5.0f %%  %s%s\n", k->rank, width, k->host,
                format_rate(k->items_per_second, rate), 100 * k->busy, 100 * k->waiting,
                *k->worker_names ? k->worker_names : "-", k->lost ? ", failed" : "");
         if (verbose)
             print_traffic(k);
     }
+}
+
+void report_devices(const qn_worker_report *const *worker, uint32_t workers, uint32_t ranks,
+                    int verbose) {
+    printf("devices\n");
+    for (uint32_t i = 0; i < workers; i++)
+        print_worker(worker[i], all_grains(worker, workers), ranks > 1, verbose);
 }
 
 /* ", name 1.2 %": a share of values that became 0; nothing if there are no such values. */
@@ -226,10 +237,8 @@ void report_print(const qn_train_report *r, int verbose) {
         print_times(r);
     print_rounding(r->rounding);
     print_energy(r);
-    print_ranks(r, verbose);
-    printf("devices\n");
-    for (uint32_t i = 0; i < r->workers; i++)
-        print_worker(r->worker[i], all_grains(r), r->ranks > 1, verbose);
+    report_ranks(r->rank, r->ranks, verbose);
+    report_devices(r->worker, r->workers, r->ranks, verbose);
 }
 
 static void rounding_field(const qn_rounding *r) {
@@ -297,6 +306,20 @@ static void rank_field(const qn_rank_report *k) {
     json_close('}');
 }
 
+void report_device_fields(const qn_worker_report *const *worker, uint32_t workers) {
+    json_open("workers", '[');
+    for (uint32_t i = 0; i < workers; i++)
+        worker_field(worker[i], all_grains(worker, workers));
+    json_close(']');
+}
+
+void report_rank_fields(const qn_rank_report *const *rank, uint32_t ranks) {
+    json_open("ranks", '[');
+    for (uint32_t i = 0; i < ranks; i++)
+        rank_field(rank[i]);
+    json_close(']');
+}
+
 void report_error_fields(const qn_score *s) {
     json_number("mae", s->mae);
     json_number("rmse", s->rmse);
@@ -341,12 +364,6 @@ void report_fields(const qn_train_report *r) {
     for (uint32_t i = 0; i < r->workers; i++)
         json_number(NULL, r->worker[i]->busy);
     json_close(']');
-    json_open("workers", '[');
-    for (uint32_t i = 0; i < r->workers; i++)
-        worker_field(r->worker[i], all_grains(r));
-    json_close(']');
-    json_open("ranks", '[');
-    for (uint32_t i = 0; i < r->ranks; i++)
-        rank_field(r->rank[i]);
-    json_close(']');
+    report_device_fields(r->worker, r->workers);
+    report_rank_fields(r->rank, r->ranks);
 }

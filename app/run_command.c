@@ -6,6 +6,7 @@
 #include "job_options.h"
 #include "kernel.h"
 #include "message.h"
+#include "progress.h"
 #include "ranks.h"
 #include <inttypes.h>
 #include <limits.h>
@@ -15,11 +16,11 @@
 #include <string.h>
 
 typedef struct run_flags {
-    const char *kernel, *shape, *recipe, *devices, *checkpoint, *checkpoint_every;
+    const char *kernel, *shape, *recipe, *devices, *trace, *checkpoint, *checkpoint_every;
     text_list in, out, set, series;
     uint64_t threads, grain, iterations, seed;
     ranks_flags ranks;
-    int quiet, json, resume;
+    int quiet, verbose, json, resume;
 } run_flags;
 
 #define AT(member) .place = offsetof(run_flags, member)
@@ -85,7 +86,16 @@ static const option run_options[] = {
      .help = "file for the recipe, with which quern replay computes the results again",
      .fallback = "NAME.recipe.json beside the first --out NAME.npy"},
     {.name = "quiet", .kind = OPTION_FLAG, AT(quiet), .help = "print errors only"},
+    {.name = "verbose",
+     .kind = OPTION_FLAG,
+     AT(verbose),
+     .help = "report more: what each device did, every core, bytes moved"},
     {.name = "json", .kind = OPTION_FLAG, AT(json), .help = "print one JSON object instead"},
+    {.name = "trace",
+     .kind = OPTION_TEXT,
+     AT(trace),
+     .value = "FILE",
+     .help = "write a timeline of every device, for ui.perfetto.dev or chrome://tracing"},
 
     {.heading = "Checkpoints",
      .name = "checkpoint",
@@ -166,7 +176,7 @@ static const char *recipe_path(const run_flags *f, char path[PATH_MAX]) {
     return path;
 }
 
-enum { MOST_LISTS = 3, MOST_FILES = MOST_LISTS * MOST_TEXTS + 6 };
+enum { MOST_LISTS = 3, MOST_FILES = MOST_LISTS * MOST_TEXTS + 7 };
 
 typedef struct files {
     qn_file at[MOST_FILES];
@@ -203,6 +213,7 @@ static int check_files(const run_flags *f, const arguments *given, const char *r
     add_list(&all, "series", &f->series, QN_FILE_WRITE);
     add(&all, "--recipe", recipe, QN_FILE_WRITE);
     add(&all, "--checkpoint", f->checkpoint, QN_FILE_WRITE);
+    add(&all, "--trace", f->trace, QN_FILE_WRITE);
     add(&all, "--key-file", f->ranks.key_file, QN_FILE_READ);
     return qn_files_check(all.at, all.count, &err) == QN_OK ? -1 : message_error(&err);
 }
@@ -263,8 +274,23 @@ static int print_all(void *user) {
     if (r.resumed_from > 0)
         message_note("note: continued after iteration %" PRIu64, r.resumed_from);
     if (!e->f->quiet || e->f->json)
-        kernel_print(e->kernel, e->f->json, e->recipe);
+        kernel_print(e->kernel, e->f->json, e->f->verbose, e->recipe);
     return EXIT_DONE;
+}
+
+static progress bar;
+
+/* Every rank has notes of its own; of the progress one tells. */
+static void on_note(void *user, const char *text) {
+    (void)user;
+    progress_make_way();
+    message_aside(text, "");
+}
+
+static void on_progress(void *user, const qn_kernel_progress *p) {
+    (void)user;
+    if (ranks_is_writer())
+        progress_kernel(&bar, p);
 }
 
 static const char stopping[] = "\nstopping all ranks; once more ends this one at once\n";
@@ -301,8 +327,13 @@ static int compute(const run_flags *f, qn_kernel *kernel, const char *recipe) {
     if (f->checkpoint_every)
         read_interval(f->checkpoint_every, &o.checkpoint_seconds, &o.checkpoint_iterations);
     o.compute = &over;
-    return compute_among(&o, kernel, &err) == QN_OK ? ranks_conclude(&err, print_all, &e)
-                                                    : ranks_failed(&err);
+    o.trace = f->trace;
+    o.on_note = on_note;
+    o.on_progress = on_progress;
+    progress_init(&bar, f->quiet || f->json);
+    const qn_status status = compute_among(&o, kernel, &err);
+    progress_clear(&bar);
+    return status == QN_OK ? ranks_conclude(&err, print_all, &e) : ranks_failed(&err);
 }
 
 /* Options from the operand, a file. */
@@ -328,6 +359,8 @@ static int check_flags(const run_flags *f) {
                              "--kernel FILE is required");
     if (f->json && f->quiet)
         return message_usage("leave one of them out", "--quiet does nothing with --json");
+    if (f->quiet && f->verbose)
+        return message_usage("leave one of them out", "--quiet contradicts --verbose");
     if (f->threads > 0 && f->devices)
         return message_usage("leave one of them out", "--threads and --devices say the same");
     if ((f->resume || f->checkpoint_every) && !f->checkpoint)

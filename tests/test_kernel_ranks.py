@@ -1,5 +1,6 @@
 """`quern run` over ranks: the bytes of one process, whichever rank dies; one message for all."""
 
+import json
 import os
 import shutil
 import signal
@@ -85,6 +86,34 @@ def test_replay(quern, place):
     run(quern, place, 2)
     done = ranks.run(quern, 2, "replay", "r.json", cwd=folder, env=env)
     assert done[0][1].endswith("replay: identical, r.json\n") and done[1][1] == ""
+    files(folder)
+
+
+def test_report(quern, place):
+    """Who computed how much, as text, as JSON, and as one time line of all ranks."""
+    folder = place[0]
+    out = run(quern, place, 2, "--set", "work=2000", "--verbose", "--trace", "t.json")[0][1]
+    assert "lower bound" in out and "  0/cpu " in out and "  1/cpu " in out and "on 2 cores" in out
+    events = json.loads((folder / "t.json").read_text())["traceEvents"]
+    assert len({e["pid"] for e in events}) == 2 and {"grains", "ranks"} <= {e["name"] for e in events}
+    (folder / "t.json").unlink()
+    got = json.loads(run(quern, place, 2, "--set", "work=2000", "--json")[0][1])
+    assert sum(w["items"] for w in got["workers"]) == pytest.approx(9100, abs=2)
+    assert [r["rank"] for r in got["ranks"]] == [0, 1] and not any(r["lost"] for r in got["ranks"])
+    assert 0 < got["bound"] and got["threads"] == 2
+    files(folder)
+
+
+def test_progress(quern, place):
+    """A bar on a terminal."""
+    folder, env = place
+    ours, theirs = os.openpty()
+    subprocess.run([quern, *map(str, WORDS), "--set", "work=40000"], cwd=folder, env={**env, "TERM": "xterm"},
+                   stderr=theirs, stdout=subprocess.PIPE, check=True)
+    os.close(theirs)
+    drawn = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    assert "/9,100 items" in drawn and " left" in drawn and " items/s" in drawn
     files(folder)
 
 

@@ -21,6 +21,7 @@
 #include <quern/device.h>
 #include <quern/export.h>
 #include <quern/status.h>
+#include <quern/train.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -115,6 +116,15 @@ QN_API qn_status qn_kernel_series(qn_kernel *kernel, const char *name, const cha
  * not declare RANDOM. */
 QN_API qn_status qn_kernel_set_seed(qn_kernel *kernel, uint64_t seed, qn_error *err);
 
+/* How far a run is. */
+typedef struct qn_kernel_progress {
+    size_t size;             /* sizeof(qn_kernel_progress) */
+    uint64_t done, items;    /* items computed so far, and all; of all iterations and ranks */
+    double seconds;          /* since the first item */
+    double items_per_second; /* so far; 0: unknown */
+    double seconds_left;     /* at that speed */
+} qn_kernel_progress;
+
 /* How to run. Zeros are the defaults. Nothing but `recipe` and `iterations` changes what is
  * written. */
 typedef struct qn_kernel_options {
@@ -140,6 +150,13 @@ typedef struct qn_kernel_options {
     uint64_t checkpoint_iterations; /* between two; 0: not by number; both 0: every 60 seconds */
     int resume; /* 1: go on from the checkpoint, if there is one. It fails with QN_MISMATCH if that
                    is of another kernel, shape, scalars, seed, inputs or series. */
+    /* File for a time line of the workers of all ranks, a Chrome trace; NULL: none. If it cannot be
+     * written, on_note gets the reason, and the run succeeds. */
+    const char *trace;
+    void *user; /* passed to the callbacks, which may be NULL. They come from the thread that
+                   called. */
+    qn_note_fn on_note; /* a worker that failed, or could not be used */
+    void (*on_progress)(void *user, const qn_kernel_progress *progress); /* at most 10 a second */
 } qn_kernel_options;
 
 /* Sets `size`, and every other member to its default. */
@@ -171,7 +188,7 @@ typedef struct qn_kernel_report {
     uint64_t items;
     uint64_t shape[3]; /* of the index space, `dimensions` lengths */
     uint32_t dimensions;
-    int threads;
+    int threads;            /* of all ranks */
     int cached;             /* 1: the compiled kernel was in the cache */
     double compile_seconds; /* to compile the kernel, or find it */
     double seconds;         /* to compute all items */
@@ -183,6 +200,12 @@ typedef struct qn_kernel_report {
     const char
         *checkpoint_note;  /* why the last checkpoint could not be written, for a person; "" */
     uint64_t resumed_from; /* iterations of the checkpoint from which the run went on; 0: none */
+    /* What the workers of all ranks did, rank after rank, and the ranks; owned by the kernel, until
+     * its next run. `items` count an item once for each iteration. */
+    uint32_t workers, ranks;
+    const qn_worker_report *const *worker;
+    const qn_rank_report *const *rank;
+    double bound; /* W/S in seconds: all items over the speed of all workers while they computed */
 } qn_kernel_report;
 
 /* Fails with QN_USAGE before a run has succeeded. */

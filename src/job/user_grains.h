@@ -13,8 +13,9 @@ typedef struct qn__user_thread {
     void *array[2 * QN__USER_PARTS];
     qn__user_total total[QN__USER_PARTS];
     double seconds;
-    int64_t iteration; /* that it computes */
-    int adds;          /* 1: to the totals */
+    double item_seconds; /* of an item in the last call; 0: none yet */
+    int64_t iteration;   /* that it computes */
+    int adds;            /* 1: to the totals */
     void *memory;
 } qn__user_thread;
 

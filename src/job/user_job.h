@@ -26,8 +26,9 @@ typedef struct qn__user_job {
      * called qn__user_job_run. */
     void (*progress)(void *user, int64_t done);
     void *user;
-    double pace;   /* grains per second of all ranks, as measured by earlier runs; 0: unknown */
-    int64_t steps; /* iterations of a run, from `iteration` on; at least 1 */
+    uint64_t computed; /* grains that all runs have computed, of all ranks */
+    double pace;       /* grains per second of all ranks, as measured by earlier runs; 0: unknown */
+    int64_t steps;     /* iterations of a run, from `iteration` on; at least 1 */
     int without_totals;         /* 1: only outputs are wanted */
     double seconds;             /* of a run, the same on all ranks: among them of the one before */
     double own_seconds;         /* of the last run of this rank */

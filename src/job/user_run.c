@@ -25,7 +25,8 @@ enum { AT_ONCE = 4096 };
 enum { PROBE = 64, OF_A_PROBE = 4, GROWTH = 4 };
 /* Seconds of a round: not more, and no less unless little is left. */
 static const double LONG_ROUND = 0.5, SHORT_ROUND = 0.02;
-static const double TICK = 0.1; /* seconds between two reports of progress */
+static const double LONG_CALL = 0.005; /* seconds that a thread computes without a look around */
+static const double TICK = 0.1;        /* seconds between two reports of progress */
 
 /* Places of the words. Added: the nanoseconds of all threads, then the totals. Then each rank's own
  * places: its first faulty item + 1, its threads, the time of its last run, and of each part the
@@ -88,10 +89,13 @@ static int64_t count_of(const round *r, int64_t first, uint32_t grains) {
     return r->items - first < r->grain * grains ? r->items - first : r->grain * grains;
 }
 
-/* Grains, at most so many, that are computed at once: alone, few items have a cost of their own. */
-static uint32_t neighbours(const round *r, uint32_t most) {
-    const int64_t grains = r->ranks == 1 && r->grain < AT_ONCE ? AT_ONCE / r->grain : 1;
-    return grains < most ? (uint32_t)grains : most;
+/* Grains, at most so many, that are computed at once: alone, few items have a cost of their own.
+ * `each`: seconds of an item; 0: unknown. A long call would delay progress and a stop. */
+static uint32_t neighbours(const round *r, double each, uint32_t most) {
+    double grains = r->ranks == 1 && r->grain < AT_ONCE ? (double)(AT_ONCE / r->grain) : 1;
+    const double fit = each > 0 ? LONG_CALL / (each * (double)r->grain) : 1;
+    grains = grains < fit ? grains : fit;
+    return grains < 1 ? 1 : grains < most ? (uint32_t)grains : most;
 }
 
 /* ------------------------------------------------------------------ words */
@@ -141,12 +145,11 @@ static void *open_thread(void *context, qn_error *err) {
     return qn__user_stepper_open(r->job, err);
 }
 
-static void note_progress(round *r, int64_t items) {
+static void note_progress(round *r, int64_t items, double now) {
     const qn__user_job *job = r->job;
     const int64_t done = atomic_fetch_add(&r->done, items) + items;
     if (!job->progress || r->ranks > 1 || !pthread_equal(pthread_self(), r->caller))
         return;
-    const double now = qn__now();
     if (now - r->told < TICK)
         return;
     r->told = now;
@@ -172,15 +175,19 @@ static qn_status compute_grains(void *context, void *scratch, uint32_t first, ui
     (void)err;
     qn__float_state_set();
     const uint32_t end = r->from + first + count;
+    double at = begun;
     for (uint32_t k = r->from + first, more; k < end; k += more) {
-        more = r->job->steps > 1 ? 1 : neighbours(r, end - k);
+        more = r->job->steps > 1 ? 1 : neighbours(r, t->item_seconds, end - k);
         const int64_t item = first_of(r, k), items = count_of(r, item, more);
         if (r->ranks > 1)
             place_outputs(r, t, k, words);
         else if (is_stopped(r))
             break;
         qn__user_steps(r->job, stepper, item, items, &r->faulty);
-        note_progress(r, items);
+        const double now = qn__now();
+        t->item_seconds = (now - at) / (double)items;
+        at = now;
+        note_progress(r, items, now);
     }
     t->seconds += qn__now() - begun;
     return QN_OK;
@@ -235,7 +242,7 @@ static int device_take(void *context, void *scratch, uint64_t first, uint64_t co
     if (at >= 0)
         device_fault(r, first + (uint64_t)at, QN__USER_FAULT_INFINITE(part));
     t->seconds += seconds;
-    note_progress(r, (int64_t)count);
+    note_progress(r, (int64_t)count, qn__now());
     return r->ranks > 1 || (!is_stopped(r) && (int64_t)(first + count) <= atomic_load(&r->faulty));
 }
 
@@ -406,6 +413,7 @@ static qn_status run_rounds(round *r, qn__team *team, qn__user_total *total, qn_
         r->count = next_count(r);
         status = run_round(r, team, total, err);
         r->from += r->count;
+        r->job->computed += r->count;
         if (status == QN_OK && (r->ranks == 1 || !is_last(r)) && is_stopped(r))
             return qn__fail(err, QN_INTERRUPTED, "the run of the kernel was stopped");
         if (status == QN_OK && r->ranks > 1 && r->job->progress)

@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "device/notes.h"
 #include "team/members.h"
 #include "team/queue.h"
 #include <stdio.h>
@@ -84,21 +83,13 @@ qn_status qn__user_devices_choose(qn_kernel *k, qn_error *err) {
 
 /* ------------------------------------------------------------------ the team */
 
-static void note(void *user, const char *text) {
-    (void)user;
-    qn__device_tell(text);
-}
-
 qn_status qn__user_team_open(qn_kernel *k, const qn_compute *compute, qn__team **out,
                              qn_error *err) {
     if (!k->job.device)
         return qn__team_create(NULL, compute, NULL, 0, out, err);
     qn__user_job_bind(&k->job);
     k->device->job.no_host = k->job.grain ? NULL : &k->no_host;
-    const qn_status status = qn__team_create_for(&k->device->job, compute, out, err);
-    if (status == QN_OK)
-        qn__team_notes(*out, note, NULL);
-    return status;
+    return qn__team_create_for(&k->device->job, compute, out, err);
 }
 
 void qn__user_devices_report(qn_kernel *k, qn__team *team) {

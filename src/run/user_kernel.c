@@ -71,6 +71,7 @@ void qn_kernel_free(qn_kernel *k) {
     qn__user_devices_free(k);
     qn__user_code_release(&k->code);
     qn__user_source_release(&k->source);
+    qn__rank_reports_release(&k->watch.reports);
     qn__free(k->text);
     qn__free(k->name);
     qn__free(k);

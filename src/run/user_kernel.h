@@ -7,6 +7,7 @@
 #include "job/user_compile.h"
 #include "job/user_device.h"
 #include "job/user_run.h"
+#include "run/rank_reports.h"
 #include <quern/kernel.h>
 
 /* What a declaration is bound to, and what became of it. */
@@ -43,14 +44,25 @@ typedef struct qn__user_checkpoint {
     char note[1040]; /* why the last one could not be written; "" */
 } qn__user_checkpoint;
 
+/* What a run tells while it goes on, and at its end. */
+typedef struct qn__user_watch {
+    void (*on_progress)(void *user, const qn_kernel_progress *progress);
+    qn_note_fn on_note;
+    void *user;
+    const char *trace_path;
+    qn__trace *trace;
+    double begun, waiting; /* time, and seconds that this rank had waited for others before */
+    qn__rank_reports reports;
+} qn__user_watch;
+
 struct qn_kernel {
     char *text, *name;
     qn__user_source source;
     qn__user_code code;
     int compiled;
-    qn_error no_host;        /* why it is not, for processors */
-    qn__user_device *device; /* its programs for devices; NULL: not written yet */
-    char devices[128];       /* those that took part in the last run */
+    qn_error no_host;                     /* why it is not, for processors */
+    qn__user_device *device;              /* its programs for devices; NULL: not written yet */
+    char devices[128];                    /* those that took part in the last run */
     uint64_t shape[QN_KERNEL_DIMENSIONS]; /* of the index space, as it was set; 0: it was not */
     uint64_t seed;                        /* of random numbers */
     qn__user_bound part[QN__USER_PARTS];
@@ -62,6 +74,7 @@ struct qn_kernel {
     qn__user_checkpoint checkpoint;
     qn_compute compute; /* devices and ranks of this run */
     qn_kernel_report report;
+    qn__user_watch watch;
     qn__user_job job; /* of the last run */
 };
 

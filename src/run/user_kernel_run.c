@@ -4,6 +4,7 @@
 #include "run/user_iterate.h"
 #include "run/user_outputs.h"
 #include "run/user_ranks.h"
+#include "run/user_watch.h"
 
 #include "base/argument.h"
 #include "base/clock.h"
@@ -271,27 +272,33 @@ static qn_status digest(qn_kernel *k, int inputs, int results, qn_error *err) {
     return status;
 }
 
-/* The threads of this process. */
-static qn_status run_on(qn_kernel *k, qn__team *team, qn_error *err) {
+static qn_status run_on(qn_kernel *k, const qn_kernel_options *options, qn__team *team,
+                        qn_error *err) {
     qn__user_total *total = qn__alloc(QN__USER_PARTS, sizeof *total, err);
     if (!total)
         return QN_MEMORY;
     qn__user_devices_report(k, team);
-    const double begin = qn__now();
     qn_status status = qn__user_totals_open(&k->source, total, err);
+    if (status == QN_OK)
+        status = qn__user_watch_begin(k, options, team, err);
+    const double begin = qn__now();
     if (status == QN_OK)
         status = qn__user_iterate(k, team, total, err);
     k->report.seconds = qn__now() - begin;
     qn__user_devices_report(k, team);
     if (status == QN_OK)
         status = take_results(k, total, err);
+    if (status == QN_OK)
+        status = qn__user_watch_report(k, team, err);
+    qn__user_watch_end(k, status == QN_OK);
     qn__user_totals_close(total);
     qn__free(total);
     return status;
 }
 
 /* The ranks have compared the digests of the inputs before. */
-static qn_status run_with_team(qn_kernel *k, int digests, qn_error *err) {
+static qn_status run_with_team(qn_kernel *k, const qn_kernel_options *options, int digests,
+                               qn_error *err) {
     qn_compute compute = k->compute;
     qn__team *team = NULL;
     /* Threads that would have nothing to do are not made. */
@@ -299,7 +306,7 @@ static qn_status run_with_team(qn_kernel *k, int digests, qn_error *err) {
         compute.threads = 1;
     qn_status status = qn__user_team_open(k, &compute, &team, err);
     if (status == QN_OK)
-        status = run_on(k, team, err);
+        status = run_on(k, options, team, err);
     if (status == QN_OK && digests)
         status = digest(k, !compute.cluster, 1, err);
     return qn__host_team_close(team, &compute, status, err);
@@ -358,7 +365,7 @@ qn_status qn__user_kernel_compute(qn_kernel *k, const qn_kernel_options *options
         status = prepare(k, options, err);
     status = qn__user_agree(k, options, digests, status, err);
     if (status == QN_OK)
-        status = run_with_team(k, digests, err);
+        status = run_with_team(k, options, digests, err);
     k->has_run = status == QN_OK;
     return status;
 }

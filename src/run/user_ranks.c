@@ -36,8 +36,9 @@ static void tell_scalars(const qn_kernel *k, qn__text *out) {
 
 static void tell_options(const qn_kernel *k, const qn_kernel_options *o, int recipe,
                          qn__text *out) {
-    qn__text_add(out, "%" PRIu64 " iterations, seed %" PRIu64 ", grain %" PRIu64 ", recipe: %s",
-                 k->iterations, k->seed, o->grain, recipe ? "yes" : "no");
+    qn__text_add(
+        out, "%" PRIu64 " iterations, seed %" PRIu64 ", grain %" PRIu64 ", recipe: %s, trace: %s",
+        k->iterations, k->seed, o->grain, recipe ? "yes" : "no", o->trace ? "yes" : "no");
     qn__text_add(out, ", checkpoint: %s, from iteration %" PRIu64,
                  k->checkpoint.path ? "yes" : "no", k->checkpoint.from);
     for (uint32_t i = 0; i < k->source.parts; i++) {

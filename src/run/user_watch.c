@@ -1,0 +1,123 @@
+#include "run/user_watch.h"
+
+#include "base/clock.h"
+#include "base/float_state.h"
+#include "device/notes.h"
+#include "run/trace_ranks.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ progress */
+
+/* Several iterations may be computed at once. */
+static void tell_progress(void *user, int64_t done) {
+    const qn_kernel *k = user;
+    const qn__user_job *job = &k->job;
+    const uint64_t items = (uint64_t)qn__user_job_items(job);
+    const double seconds = qn__now() - k->watch.begun;
+    qn_kernel_progress p = {.size = sizeof p,
+                            .done = (uint64_t)job->iteration * items +
+                                    (uint64_t)done * (uint64_t)(job->steps > 1 ? job->steps : 1),
+                            .items = k->iterations * items,
+                            .seconds = seconds};
+    p.done = p.done < p.items ? p.done : p.items; /* the last grain may be short */
+    const double computed = (double)p.done - (double)(k->checkpoint.from * items);
+    p.items_per_second = seconds > 0 ? computed / seconds : 0;
+    if (p.items_per_second > 0)
+        p.seconds_left = (double)(p.items - p.done) / p.items_per_second;
+    k->watch.on_progress(k->watch.user, &p);
+}
+
+static void tell_note(void *user, const char *text) {
+    const qn_kernel *k = user;
+    if (k->watch.on_note)
+        k->watch.on_note(k->watch.user, text);
+    else
+        qn__device_tell(text);
+}
+
+static double waited(const qn_kernel *k) {
+    qn__rank_traffic traffic;
+    if (!k->compute.cluster)
+        return 0;
+    qn__cluster_traffic(k->compute.cluster, &traffic);
+    return traffic.waiting;
+}
+
+qn_status qn__user_watch_begin(qn_kernel *k, const qn_kernel_options *options, qn__team *team,
+                               qn_error *err) {
+    qn__user_watch *w = &k->watch;
+    w->on_progress = options->on_progress;
+    w->on_note = options->on_note;
+    w->user = options->user;
+    w->trace_path = options->trace;
+    if (options->trace && qn__trace_create(0, &w->trace, err) != QN_OK)
+        return QN_MEMORY;
+    qn__team_trace(team, w->trace);
+    qn__team_notes(team, tell_note, k);
+    if (w->on_progress) {
+        k->job.progress = tell_progress;
+        k->job.user = k;
+    }
+    w->waiting = waited(k);
+    w->begun = qn__now();
+    return QN_OK;
+}
+
+/* ------------------------------------------------------------------ the report */
+
+/* The team counts grains. */
+static void count_items(qn_kernel *k) {
+    qn__rank_reports *all = &k->watch.reports;
+    double rate = 0;
+    const double items = (double)k->report.items * (double)(k->iterations - k->checkpoint.from);
+    const double each = k->job.computed > 0 ? items / (double)k->job.computed : 0;
+    k->report.threads = 0;
+    for (uint32_t w = 0; w < all->workers; w++) {
+        k->report.threads += strcmp(all->worker[w].name, "cpu") == 0 ? all->worker[w].cores : 0;
+        all->worker[w].items = (uint64_t)llround((double)all->worker[w].grains * each);
+        all->worker[w].items_per_second *= each;
+        rate += all->worker[w].items_per_second;
+    }
+    for (uint32_t r = 0; r < all->ranks; r++) {
+        qn_rank_report *rank = &all->rank[r];
+        rank->items_per_second = 0;
+        rank->items = 0;
+        for (uint32_t w = rank->first_worker; w < rank->first_worker + rank->workers; w++) {
+            rank->items += all->worker[w].items;
+            rank->items_per_second += all->worker[w].items_per_second;
+        }
+    }
+    k->report.bound = rate > 0 ? items / rate : 0;
+}
+
+qn_status qn__user_watch_report(qn_kernel *k, qn__team *team, qn_error *err) {
+    qn__rank_reports *all = &k->watch.reports;
+    const qn_status status = qn__rank_reports_exchange(
+        all, k->compute.cluster, team, k->report.seconds, waited(k) - k->watch.waiting, err);
+    if (status != QN_OK)
+        return status;
+    count_items(k);
+    k->report.workers = all->workers;
+    k->report.ranks = all->ranks;
+    k->report.worker = all->worker_at;
+    k->report.rank = all->rank_at;
+    return QN_OK;
+}
+
+void qn__user_watch_end(qn_kernel *k, int together) {
+    char text[1200];
+    qn_error failure;
+    if (!k->watch.trace)
+        return;
+    const qn_status status =
+        qn__trace_save(k->watch.trace, k->watch.trace_path, k->compute.cluster, together, &failure);
+    if (status != QN_OK && status != QN_BUSY) {
+        snprintf(text, sizeof text, "%s; there is no trace", failure.what);
+        tell_note(k, text);
+    }
+    qn__float_state_set();
+    qn__trace_free(k->watch.trace);
+    k->watch.trace = NULL;
+}

@@ -1,0 +1,17 @@
+/* What a run of a user kernel tells: its progress, its workers, its trace. */
+#ifndef QN_RUN_USER_WATCH_H
+#define QN_RUN_USER_WATCH_H
+
+#include "run/user_kernel.h"
+
+/* Before the first item. `team` is that of the run. Fails with QN_MEMORY. */
+qn_status qn__user_watch_begin(qn_kernel *kernel, const qn_kernel_options *options, qn__team *team,
+                               qn_error *err);
+
+/* After the last item of a run that succeeded: fills the report. Collective among ranks. */
+qn_status qn__user_watch_report(qn_kernel *kernel, qn__team *team, qn_error *err);
+
+/* Writes the trace; `together`: collective, with those of all ranks. */
+void qn__user_watch_end(qn_kernel *kernel, int together);
+
+#endif
