@@ -168,19 +168,19 @@ static void draw_kernel(progress *p, const qn_kernel_progress *k) {
 
 void progress_kernel(progress *p, const qn_kernel_progress *k) {
     char text[256];
-    if (p->quiet)
-        return;
     const double t = now();
-    if (p->last_draw >= 0 && t - p->last_draw < (p->live ? REDRAW : RELINE))
+    if (p->last_draw < 0)
+        p->last_draw = t - k->seconds;
+    if (p->quiet || t - p->last_draw < (p->live ? REDRAW : RELINE))
         return;
-    if (p->live && p->last_draw >= 0) {
-        draw_kernel(p, k);
-    } else if (p->last_draw >= 0) {
-        kernel_facts(k, text, sizeof text - 1);
-        fprintf(stderr, "%s\n", text);
-        fflush(stderr);
-    }
     p->last_draw = t;
+    if (p->live) {
+        draw_kernel(p, k);
+        return;
+    }
+    kernel_facts(k, text, sizeof text - 1);
+    fprintf(stderr, "%s\n", text);
+    fflush(stderr);
 }
 
 /* For long epochs only: the interval restarts with each. */

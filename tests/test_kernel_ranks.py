@@ -108,7 +108,7 @@ def test_progress(quern, place):
     """A bar on a terminal."""
     folder, env = place
     ours, theirs = os.openpty()
-    subprocess.run([quern, *map(str, WORDS), "--set", "work=40000"], cwd=folder, env={**env, "TERM": "xterm"},
+    subprocess.run([quern, *map(str, WORDS), "--set", "work=60000"], cwd=folder, env={**env, "TERM": "xterm"},
                    stderr=theirs, stdout=subprocess.PIPE, check=True)
     os.close(theirs)
     drawn = os.read(ours, 1 << 16).decode()
