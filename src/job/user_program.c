@@ -1,8 +1,7 @@
 /* The functions and loops around a kernel's body. The body is inlined into a loop over items that
  * follow one another in the last dimension, so that a compiler can use its vectors. Where
- * neighbours are read there are four loops: over items whose neighbours all exist (inner), over
- * those whose neighbours exist in the last dimension (rim), and over those near the ends of a row,
- * where they exist in the other dimensions (end) and where not (edge). */
+ * neighbours are read there are two functions: for rows whose neighbours all exist (inner), and for
+ * the others (rim). In both the few items at the ends of a row have a loop of their own. */
 #include "job/user_program.h"
 
 #include "job/user_program_parts.h"
@@ -142,7 +141,7 @@ void qn__user_write_parameters(const qn__user_source *s, qn__text *t) {
 
 /* ------------------------------------------------------------------ the loops */
 
-typedef enum loop_kind { EDGE, END, RIM, INNER } loop_kind;
+typedef enum loop_kind { PLAIN, RIM, INNER } loop_kind;
 
 /* The arrays as parameters of a loop, and where they come from: compilers trust `restrict` only
  * there, and without it they do not use vectors for loops over many arrays. */
@@ -230,26 +229,16 @@ void qn__user_write_results(const qn__user_source *s, qn__text *t) {
     }
 }
 
-/* `n` items from i2 on in one row. Near the ends of a row are few items, for which the checks
- * around vectors would take longer than the items: the empty statement keeps a compiler from using
- * them. */
-static void write_span(const qn__user_source *s, loop_kind kind, qn__text *t) {
-    static const char *const names[] = {"qn_edge", "qn_end", "qn_rim", "qn_inner"};
-    static const char *const inside[] = {"0, 0", "1, 0", "0, 1", "1, 1"};
-    const char *name = names[kind];
-    const int few = kind < RIM && qn__user_has_halo(s);
-    qn__text_add(t,
-                 "static %suint64_t %s_loop(const struct qn_user_call *c,\n"
-                 "    int64_t i0, int64_t i1, int64_t i2, int64_t n, int64_t item, int64_t done\n"
-                 "    QN_ARRAYS) {\n"
-                 "    const int64_t e0 = c->extent[0], e1 = c->extent[1], e2 = c->extent[2];\n"
-                 "    uint64_t fault = 0;\n",
-                 few ? "" : "__attribute__((noinline)) ", name);
-    write_locals(s, t);
-    qn__text_add(t, "    for (int64_t k = 0; k < n; k++) {\n%s",
+/* Computes the items from `from` to `to` of a row, counted from i2. `inside`: see
+ * qn__user_write_readers. Near the ends of a row are `few` items, for which the checks around
+ * vectors would take longer than the items: the empty statement keeps a compiler from using them.
+ */
+static void write_items(const qn__user_source *s, const char *from, const char *to, int few,
+                        const char *inside, qn__text *t) {
+    qn__text_add(t, "    for (int64_t k = %s; k < %s; k++) {\n%s", from, to,
                  few ? "        __asm__ volatile(\"\");\n" : "");
     qn__user_write_results(s, t);
-    qn__user_write_call(s, inside[kind], t);
+    qn__user_write_call(s, inside, t);
     for (uint32_t i = 0; i < s->parts; i++) {
         const qn__user_part *p = &s->part[i];
         if (!qn__user_use_is_result(p->use))
@@ -265,6 +254,28 @@ static void write_span(const qn__user_source *s, loop_kind kind, qn__text *t) {
             qn__text_add(t, "        b_%s[done + k] = h_%s;\n", p->name, p->name);
     }
     qn__text_add(t, "    }\n");
+}
+
+/* The items from i2 to `end` of rows that follow one another; those from `from` to `to` have all
+ * neighbours in the last dimension. One call for many rows: a short row takes less than a call. */
+static void write_rows(const qn__user_source *s, loop_kind kind, qn__text *t) {
+    static const char *const names[] = {"qn_plain", "qn_rim", "qn_inner"};
+    const char *name = names[kind];
+    qn__text_add(t,
+                 "static __attribute__((noinline)) uint64_t %s_loop(const struct qn_user_call *c,\n"
+                 "    int64_t i0, int64_t i1, int64_t rows, int64_t i2, int64_t from, int64_t to,\n"
+                 "    int64_t end, int64_t item, int64_t done QN_ARRAYS) {\n"
+                 "    const int64_t e0 = c->extent[0], e1 = c->extent[1], e2 = c->extent[2];\n"
+                 "    uint64_t fault = 0;\n",
+                 name);
+    write_locals(s, t);
+    qn__text_add(t, "    for (; rows > 0; rows--, i1++, item += end - i2, done += end - i2) {\n");
+    if (kind != PLAIN)
+        write_items(s, "0", "from - i2", 1, kind == RIM ? "0, 0" : "1, 0", t);
+    write_items(s, "from - i2", "to - i2", 0, kind == INNER ? "1, 1" : "0, 1", t);
+    if (kind != PLAIN)
+        write_items(s, "to - i2", "end - i2", 1, kind == RIM ? "0, 0" : "1, 0", t);
+    qn__text_add(t, "    }\n");
     for (uint32_t i = 0; i < s->parts; i++)
         if (qn__user_use_is_result(s->part[i].use) && qn__user_type_is_real(s->part[i].type))
             qn__text_add(t, "    fault |= nan_%s ? QN_FAULT_NAN(%u) : 0;\n", s->part[i].name,
@@ -272,8 +283,10 @@ static void write_span(const qn__user_source *s, loop_kind kind, qn__text *t) {
     qn__text_add(t,
                  "    return fault;\n}\n"
                  "static uint64_t %s(const struct qn_user_call *c, int64_t i0, int64_t i1,\n"
-                 "    int64_t i2, int64_t n, int64_t item, int64_t done) {\n"
-                 "    return %s_loop(c, i0, i1, i2, n, item, done QN_THEIR_ARRAYS);\n}\n",
+                 "    int64_t rows, int64_t i2, int64_t from, int64_t to, int64_t end,\n"
+                 "    int64_t item, int64_t done) {\n"
+                 "    return %s_loop(c, i0, i1, rows, i2, from, to, end, item, done\n"
+                 "                   QN_THEIR_ARRAYS);\n}\n",
                  name, name);
 }
 
@@ -285,27 +298,31 @@ uint32_t qn__user_halo_reach(const qn__user_source *s) {
     return most;
 }
 
-/* Cuts a row into what is near its ends and the rest. */
+/* Cuts a row into what is near its ends and the rest, and takes the rows behind it with it that are
+ * cut in the same way. */
 static void write_row_cuts(const qn__user_source *s, qn__text *t) {
-    const char *end = s->dimensions > 1 ? "(inner ? qn_end : qn_edge)" : "qn_edge";
+    const unsigned reach = (unsigned)qn__user_halo_reach(s);
     qn__text_add(t, "        const int inner = 1");
     for (uint32_t d = QN__USER_DIMENSIONS - s->dimensions; d + 1 < QN__USER_DIMENSIONS; d++)
-        qn__text_add(t, " && i%u >= %u && i%u < c->extent[%u] - %u", (unsigned)d,
-                     (unsigned)qn__user_halo_reach(s), (unsigned)d, (unsigned)d,
-                     (unsigned)qn__user_halo_reach(s));
+        qn__text_add(t, " && i%u >= %u && i%u < c->extent[%u] - %u", (unsigned)d, reach,
+                     (unsigned)d, (unsigned)d, reach);
     qn__text_add(t,
-                 ";\n        const int64_t end = i2 + n, last = c->extent[2] - %u;\n"
-                 "        int64_t from = i2 < %u ? %u : i2, to = end < last ? end : last;\n"
-                 "        from = from < end ? from : end;\n"
-                 "        to = to > from ? to : from;\n"
-                 "        fault |= %s(c, i0, i1, i2, from - i2, first + done, done);\n"
-                 "        fault |= %s(c, i0, i1, from, to - from, first + done + from - i2,\n"
-                 "                    done + from - i2);\n"
-                 "        fault |= %s(c, i0, i1, to, end - to, first + done + to - i2,\n"
-                 "                    done + to - i2);\n",
-                 (unsigned)qn__user_halo_reach(s), (unsigned)qn__user_halo_reach(s),
-                 (unsigned)qn__user_halo_reach(s), end,
-                 s->dimensions > 1 ? "(inner ? qn_inner : qn_rim)" : "qn_inner", end);
+                 ";\n        const int64_t last = c->extent[2] - %u;\n"
+                 "        int64_t from = i2 < %u ? %u : i2, to = i2 + n < last ? i2 + n : last;\n"
+                 "        from = from < i2 + n ? from : i2 + n;\n"
+                 "        to = to > from ? to : from;\n",
+                 reach, reach, reach);
+    if (s->dimensions > 1)
+        qn__text_add(
+            t,
+            "        const int64_t alike = c->extent[1] - %u - i1, left = (count - done) / n;\n"
+            "        if (inner && n == c->extent[2])\n"
+            "            rows = alike < left ? alike : left;\n",
+            reach);
+    qn__text_add(t,
+                 "        fault |= %s(c, i0, i1, rows, i2, from, to, i2 + n,\n"
+                 "                    first + done, done);\n",
+                 s->dimensions > 1 ? "(inner ? qn_inner : qn_rim)" : "qn_inner");
 }
 
 static void write_grain(const qn__user_source *s, qn__text *t) {
@@ -316,14 +333,16 @@ static void write_grain(const qn__user_source *s, qn__text *t) {
            "    const int64_t row = first / c->extent[2];\n"
            "    int64_t i0 = row / c->extent[1], i1 = row %% c->extent[1];\n"
            "    int64_t i2 = first %% c->extent[2];\n"
-           "    for (int64_t done = 0, n; done < count; done += n) {\n"
+           "    for (int64_t done = 0, n, rows; done < count; done += n * rows) {\n"
+           "        rows = 1;\n"
            "        n = c->extent[2] - i2 < count - done ? c->extent[2] - i2 : count - done;\n");
     if (qn__user_has_halo(s))
         write_row_cuts(s, t);
     else
-        qn__text_add(t, "        fault |= qn_edge(c, i0, i1, i2, n, first + done, done);\n");
-    qn__text_add(t, "        i2 = 0;\n        i0 += i1 + 1 == c->extent[1];\n"
-                    "        i1 = i1 + 1 == c->extent[1] ? 0 : i1 + 1;\n"
+        qn__text_add(t, "        fault |= qn_plain(c, i0, i1, rows, i2, i2, i2 + n, i2 + n,\n"
+                        "                          first + done, done);\n");
+    qn__text_add(t, "        i2 = 0;\n        i1 += rows;\n        i0 += i1 >= c->extent[1];\n"
+                    "        i1 = i1 >= c->extent[1] ? 0 : i1;\n"
                     "    }\n    return fault;\n}\n");
 }
 
@@ -351,12 +370,8 @@ void qn__user_program_write(const qn__user_source *source, qn__text *out) {
     qn__text_add(out, "%s", source->functions.data ? source->functions.data : "");
     qn__text_add(out, "#line 1 \"loops\"\n");
     write_arrays(source, out);
-    write_span(source, EDGE, out);
-    if (qn__user_has_halo(source) && source->dimensions > 1) {
-        write_span(source, END, out);
-        write_span(source, RIM, out);
-    }
-    if (qn__user_has_halo(source))
-        write_span(source, INNER, out);
+    if (qn__user_has_halo(source) && source->dimensions > 1)
+        write_rows(source, RIM, out);
+    write_rows(source, qn__user_has_halo(source) ? INNER : PLAIN, out);
     write_grain(source, out);
 }
