@@ -58,10 +58,10 @@ def run(quern, folder, tmp_path_factory, quick, monkeypatch):
     return call
 
 
-@pytest.fixture(scope="module", params=["opencl"])
+@pytest.fixture(scope="module", params=["opencl", "cuda"])
 def device(request, quern, tmp_path_factory):
     """A device's name, and its environment."""
-    cache = {"QUERN_CACHE": str(tmp_path_factory.mktemp("cache"))}
+    cache = dict.fromkeys(("QUERN_CACHE", "QN_FAKE_KEEP"), str(tmp_path_factory.mktemp("cache")))
     if request.param == "cuda":
         fakes = builds.beside(quern, "fakes", "fake_gpu")
         return "cuda:0", {"LD_LIBRARY_PATH": str(fakes), "QN_FAKE_CUDA": "memory=64", **cache}
@@ -186,6 +186,7 @@ def test_faults(run, folder, device):
     numpy.save(folder / "y.npy", x)
     numpy.save(folder / "h.npy", x.astype("float32"))
     words = ["--in", "x=y.npy", "--in", "h=h.npy", "--in", "w=h.npy", "--out", "o=o-o.npy"]
+    (folder / "o-o.npy").unlink(missing_ok=True)
     for mode in range(7):
         want = run(FAULTS, "cpu", *words, "--set", f"mode={mode}", status=1).stderr
         assert "item 700" in want
@@ -202,3 +203,108 @@ def test_no_compiler(run, folder, device):
     words = ["--in", "x=y.npy", "--in", "h=h.npy", "--in", "w=h.npy", "--out", "o=o-o.npy", "--set", "mode=9"]
     run(FAULTS, name, *words, env=env)
     assert "CC names" in run(FAULTS, f"cpu,{name}", *words, status=1, env=env).stderr
+
+
+BINS = """#include <quern/kernel_file.h>
+INDEX(i);
+INPUT(int32_t, n); INPUT(float, f);
+SUM(double, wide, 9); COUNT(often, 5); SCAN(int64_t, running);
+KERNEL {
+    if (n % 3 == 0) wide[n & 7] = f;
+    often[i % 5] = f > 0;
+    running = n;
+}
+"""
+
+
+def test_bins_and_scans(run, folder, device):
+    name, env = device
+    for array in ("n", "f"):
+        numpy.save(folder / f"{array}1.npy", numpy.load(folder / f"{array}.npy").ravel())
+    seen = set()
+    for which in ("cpu", name, f"cpu:1,{name}"):
+        run(BINS, which, "--in", "n=n1.npy", "--in", "f=f1.npy", "--quiet", "--grain", 64, env=env,
+            *[w for o in ("wide", "often", "running") for w in ("--out", f"{o}=o-{o}.npy")])
+        seen.add(written(folder, ("wide", "often", "running")))
+    assert len(seen) == 1
+
+
+SMALL = """INDEX(i);
+WHOLE(float, w, 1);
+OUTPUT(float, o); SUM(double, all);
+KERNEL { float a = w(i); for (int k = 0; k < 500; k++) a = a * 0.5f + 1; o = a; all = w(i); }
+"""
+
+
+@pytest.fixture
+def small(run, folder):
+    """small(devices, plan): a kernel on the emulated CUDA device of such a plan."""
+    numpy.save(folder / "s.npy", numpy.arange(300_000, dtype="float32"))
+
+    def call(devices, device, plan, status=0, text=SMALL, **env):
+        done = run(text, devices, "--in", "w=s.npy", "--out", "o=o-o.npy", "--shape", 300_000, "--grain", 64,
+                   status=status, env={**device[1], "QN_FAKE_CUDA": plan, **env})
+        return done, (folder / "o-o.npy").read_bytes() if status == 0 else None
+    return call
+
+
+def only(device, name):
+    if not device[0].startswith(name):
+        pytest.skip(f"of {name} alone")
+
+
+def test_a_device_fails(small, device):
+    """In the middle, at its self-test, and for lack of memory."""
+    only(device, "cuda")
+    want = small("cpu", device, "memory=64")[1]
+    done, got = small("cpu:1,cuda:0", device, "memory=64,launch=2")
+    assert got == want and "worker cuda:0 failed" in done.stderr
+    done, _ = small("cuda:0", device, "memory=64,launch=2", status=1)
+    assert re.search(r"no worker is left\n.*other devices in --devices", done.stderr)
+    for plan, says in (("memory=64,wrong=1", "self-test"), ("memory=1", "the device allows")):
+        done, _ = small("cpu:1,cuda:0", device, plan, status=1)
+        assert says in done.stderr
+        done, got = small("cpu:1,cuda", device, plan)
+        assert got == want and "cuda:0 is not used" in done.stderr
+
+
+def test_real_compiler(device):
+    """The texts above, as the emulated NVRTC kept them, compile with NVIDIA's and round each operation."""
+    only(device, "cuda")
+    library = test_kernels_cuda.nvrtc_path()
+    given = test_kernels_cuda.options() + ["-DQN_DOUBLE=1", "--gpu-architecture=compute_75"]
+    seen = 0
+    for file in sorted(os.listdir(device[1]["QUERN_CACHE"])):
+        raw = open(os.path.join(device[1]["QUERN_CACHE"], file), "rb").read()
+        if not file.endswith(".device") or b"qn_body" not in raw or (b"qn_f64_" in raw) != (seen == 0):
+            continue
+        source = raw[raw.index(b"\nproducts 0\n") + 12:raw.rindex(b"}\n") + 2]
+        ptx = test_kernels_cuda.kept("ptx", lambda: test_kernels_cuda.compile_text(source, given), source, given,
+                                     library, os.stat(library).st_mtime_ns)
+        words = test_kernels_cuda.kernels_in(ptx)["qn_user_items"]
+        for word in map(str.split, (w.replace(".", " ") for w in words)):
+            assert not {"ftz", "approx", "full"} & set(word), word
+            if {"f32", "f64"} & set(word) and word[0] in ("add", "sub", "mul", "fma", "div", "sqrt"):
+                assert "rn" in word, word
+        seen += 1
+        if seen == 2:
+            return
+    assert seen > 0
+
+
+def test_opencl_refused(run, folder, device, quern):
+    """A device without double precision computes kernels in float only; one with a wrong bit none."""
+    only(device, "opencl")
+    path = os.environ["PATH"] + ":/sbin:/usr/sbin"
+    real = re.search(r"^\s*libOpenCL\.so\.1 .*=> (\S+)",
+                     subprocess.run(["ldconfig", "-p"], capture_output=True, text=True,
+                                    env={**os.environ, "PATH": path}).stdout, re.M)[1]
+    env = {**device[1], "QN_REAL_OPENCL": real,
+           "LD_LIBRARY_PATH": str(builds.beside(quern, "fakes", "fake_opencl"))}
+    text = "INDEX(i);\nOUTPUT(float, o);\nKERNEL { o = i * %s; }\n"
+    words = ["--shape", 100, "--out", "o=o-o.npy", "--quiet"]
+    for plan, number, says in (("dots=3", "0.5", "no double precision (cl_khr_fp64)"),
+                               ("fma=0", "0.5f", "computes qn_fma_f32(fa, fb, fc) wrongly")):
+        done = run(text % number, device[0], *words, status=1, env={**env, "QN_FAKE_OPENCL": plan})
+        assert says in done.stderr and "--devices" in done.stderr
+    run(text % "0.5f", device[0], *words, env={**env, "QN_FAKE_OPENCL": "dots=3"})

@@ -45,6 +45,8 @@ qn_status qn__team_run(qn__team *t, const qn__host_job *job, uint32_t grains, co
     } while (status == QN_DEVICE && qn__team_alive(t));
     if (t->cluster && (status == QN_OK || status == QN_NUMERIC))
         qn__team_reduction_end(t);
+    if (status == QN_DEVICE && !qn__team_alive(t)) /* a host job has no checkpoint */
+        qn__remedy(err, QN_DEVICE, "start again, with other devices in `compute.devices`");
     *words = t->call.summed;
     return status;
 }

@@ -71,7 +71,7 @@ enum {
     CAPTURE_UNSUPPORTED = 900
 };
 
-enum { MOST_DEVICES = 8, MOST_ARGUMENTS = 24 };
+enum { MOST_DEVICES = 8, MOST_ARGUMENTS = 64 };
 
 typedef struct plan {
     int devices, driver, capability, memory, late, prohibited, init, retain, image, on;

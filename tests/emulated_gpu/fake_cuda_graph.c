@@ -1,20 +1,22 @@
 /* The fake driver's modules, launches and graphs. */
-#include "fake_cuda.h"
+#include "fake_cuda_text.h"
 #include "kernels/step.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+struct CUfunc_st {
+    const qn_emulated_kernel *kernel;
+    unsigned long products;
+};
+
 struct CUmod_st {
     char *image;
     size_t bytes;
     unsigned long products;
-};
-
-struct CUfunc_st {
-    const qn_emulated_kernel *kernel;
-    unsigned long products;
+    text_program *program; /* of a user kernel, and its function */
+    struct CUfunc_st function;
 };
 
 /* ---- modules: an image is machine code in ELF, PTX, or what the fake NVRTC wrote */
@@ -50,7 +52,7 @@ static CUresult load(const char *image, CUmodule *module) {
         return NO_BINARY;
     if (the_plan.matrix_image && (products_of(image) & QN_WITH_MATRIX))
         return the_plan.matrix_image;
-    CUmodule m = malloc(sizeof *m);
+    CUmodule m = calloc(1, sizeof *m);
     char *copy = malloc(bytes + 1);
     if (!m || !copy)
         abort();
@@ -60,7 +62,11 @@ static CUresult load(const char *image, CUmodule *module) {
     m->bytes = bytes;
     m->products = products_of(copy);
     *module = m;
-    return DONE;
+    if (m->products || strncmp(copy, "QNFAKE ", 7) != 0)
+        return DONE;
+    const char *text = strstr(copy, "\nproducts 0\n");
+    m->program = text ? text_program_make(text + strlen("\nproducts 0\n")) : NULL;
+    return m->program ? DONE : INVALID_IMAGE;
 }
 
 EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned options,
@@ -74,6 +80,7 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned option
 
 EXPORT CUresult cuModuleUnload(CUmodule module);
 CUresult cuModuleUnload(CUmodule module) {
+    text_program_free(module->program);
     free(module->image);
     free(module);
     return DONE;
@@ -85,8 +92,16 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
     enum { FUNCTIONS = 1024 };
     static struct CUfunc_st functions[FUNCTIONS];
     BEGIN
-    const qn_emulated_kernel *kernel = qn_emulated_find(name);
+    const qn_emulated_kernel *kernel = module->program
+                                           ? text_program_kernel(module->program, name)
+                                           : qn_emulated_find(name);
     result = NOT_FOUND;
+    if (kernel && module->program) {
+        module->function = (struct CUfunc_st){kernel, 0};
+        *function = &module->function;
+        result = DONE;
+        kernel = NULL;
+    }
     if (the_plan.matrix_kernel && strstr(name, "_matrix_")) {
         kernel = NULL;
         result = the_plan.matrix_kernel;
