@@ -33,7 +33,8 @@ static double term_of(int64_t i) { return i % 3 == 2 ? wide_of(i) : i % 3 ? -1e3
 
 static float extreme_of(int64_t i) { return (float)((i * 37 + 5) % 5003); }
 
-/* The scalar 0 is an item that divides by zero, and so is the one 100 items behind it. */
+/* The scalar 0 is an item that divides by zero, and so is the one 100 items behind it. The scalar 1
+ * is where items of the two halves of the space are counted, or NULL. */
 static uint64_t compute(const qn__user_call *call, int64_t first, int64_t count) {
     int8_t *byte = call->array[BYTE];
     double *wide = call->array[WIDE], *term = call->array[SUM];
@@ -41,6 +42,7 @@ static uint64_t compute(const qn__user_call *call, int64_t first, int64_t count)
     uint8_t *is_least = call->array[QN__USER_PARTS + LEAST], *counts = call->array[COUNT];
     uint8_t *is_most = call->array[QN__USER_PARTS + MOST];
     const int64_t bad = *(const int64_t *)call->scalar[0];
+    _Atomic int64_t *halves = (_Atomic int64_t *)(uintptr_t)call->scalar[1];
     uint64_t fault = 0;
     for (int64_t i = first; i < first + count; ++i) {
         const int64_t k = i - first;
@@ -51,6 +53,8 @@ static uint64_t compute(const qn__user_call *call, int64_t first, int64_t count)
         is_least[k] = is_most[k] = i % 4 != 0;
         counts[k] = i % 5 == 0;
         fault |= i == bad || i == bad + 100 ? QN__USER_FAULT_DIVISION : 0;
+        if (halves)
+            ++halves[i >= ALL / 2];
     }
     return fault;
 }
@@ -103,11 +107,11 @@ static void take(const qn__user_total *total, results *r) {
 
 /* The job twice by a team, because the second time the speed is known. */
 static qn_status run(qn__team *team, qn_cluster *cluster, int64_t grain, int64_t bad, results *r,
-                     qn_error *err) {
+                     _Atomic int64_t *halves, qn_error *err) {
     qn__user_job job = {.source = &source,
                         .grain = compute,
                         .array = {[BYTE] = r->byte, [WIDE] = r->wide},
-                        .scalar = {&bad},
+                        .scalar = {&bad, halves},
                         .extent = {1, 1, ALL},
                         .items_of_grain = grain,
                         .cluster = cluster};
@@ -123,12 +127,13 @@ static qn_status run(qn__team *team, qn_cluster *cluster, int64_t grain, int64_t
 }
 
 static qn_status by_team(const qn_compute *compute, const qn__member *members, uint32_t count,
-                         int64_t grain, int64_t bad, results *r, qn_error *err) {
+                         int64_t grain, int64_t bad, results *r, _Atomic int64_t *halves,
+                         qn_error *err) {
     qn__team *team;
     qn_status status = qn__team_create(NULL, compute, members, count, &team, err);
     if (status != QN_OK)
         return status;
-    status = run(team, compute->cluster, grain, bad, r, err);
+    status = run(team, compute->cluster, grain, bad, r, halves, err);
     qn__team_destroy(team);
     return status;
 }
@@ -142,10 +147,11 @@ static void test_threads(void **state) {
     for (int threads = 1; threads <= 3; ++threads)
         for (size_t g = 0; g < sizeof grains / sizeof *grains; ++g) {
             const qn_compute compute = {.size = sizeof compute, .threads = threads};
-            assert_int_equal(by_team(&compute, NULL, 0, grains[g], GOOD, &got, &err), QN_OK);
+            assert_int_equal(by_team(&compute, NULL, 0, grains[g], GOOD, &got, NULL, &err), QN_OK);
             assert_memory_equal(&got, &wanted, sizeof got);
             const int64_t bad = 4321 * threads;
-            assert_int_equal(by_team(&compute, NULL, 0, grains[g], bad, &got, &err), QN_NUMERIC);
+            assert_int_equal(by_team(&compute, NULL, 0, grains[g], bad, &got, NULL, &err),
+                             QN_NUMERIC);
             assert_string_equal(err.what, "an integer is divided by zero");
             assert_int_equal(strtol(err.where + strlen("item "), NULL, 10), bad);
         }
@@ -166,9 +172,9 @@ static void test_losses(void **state) {
             .count = 2,
             .device = {{.rate = 100000, .fail_at = 9 * at}, {.rate = 200000, .fail_at = 5 * at}}};
         qn__fake_set(&plan);
-        assert_int_equal(by_team(&compute, members, 3, 0, GOOD, &got, &err), QN_OK);
+        assert_int_equal(by_team(&compute, members, 3, 0, GOOD, &got, NULL, &err), QN_OK);
         assert_memory_equal(&got, &wanted, sizeof got);
-        assert_int_equal(by_team(&compute, members, 3, 0, 77, &got, &err), QN_NUMERIC);
+        assert_int_equal(by_team(&compute, members, 3, 0, 77, &got, NULL, &err), QN_NUMERIC);
         assert_string_equal(err.where, "item 77");
     }
     qn__fake_set(NULL);
@@ -179,6 +185,7 @@ static void test_losses(void **state) {
 typedef struct part {
     results *got;
     int64_t grain, bad;
+    _Atomic int64_t *halves;
 } part;
 
 static qn_status works(hand *h) {
@@ -187,7 +194,8 @@ static qn_status works(hand *h) {
                                 .threads = 1 + (int)(h->rank % 2),
                                 .devices = h->run.devices,
                                 .cluster = h->run.cluster};
-    const qn_status status = by_team(&compute, NULL, 0, p->grain, p->bad, p->got, &h->run.err);
+    const qn_status status =
+        by_team(&compute, NULL, 0, p->grain, p->bad, p->got, p->halves, &h->run.err);
     if (status == QN_DEVICE)
         qn__cluster_withdraw(h->run.cluster);
     return status;
@@ -204,7 +212,7 @@ static void test_ranks(void **state) {
             part parts[RANKS_MOST];
             const int64_t bad = g == 2 ? 12345 : g == 0 && ranks == 2 ? 1 : GOOD;
             for (uint32_t r = 0; r < ranks; ++r) {
-                parts[r] = (part){&got[r], grains[g], bad};
+                parts[r] = (part){&got[r], grains[g], bad, NULL};
                 hands[r].work = works;
                 hands[r].user = &parts[r];
             }
@@ -229,7 +237,7 @@ static void test_a_rank_without_a_device(void **state) {
     expect(&wanted);
     qn__fake_set(&plan);
     for (uint32_t r = 0; r < 3; ++r) {
-        parts[r] = (part){&got[r], 0, GOOD};
+        parts[r] = (part){&got[r], 0, GOOD, NULL};
         hands[r].work = works;
         hands[r].user = &parts[r];
         hands[r].run.devices = r == 1 ? "fake:0" : "cpu";
@@ -243,6 +251,34 @@ static void test_a_rank_without_a_device(void **state) {
     }
 }
 
+/* A fast rank and a slow one: shares follow the speeds, and each is spread over the whole space, so
+ * that one half of it may cost more than the other. */
+static void test_shares(void **state) {
+    static results wanted, got[2];
+    static _Atomic int64_t halves[2][2];
+    const qn__fake_plan plan = {.count = 2, .device = {{.rate = 2000}, {.rate = 10000}}};
+    hand hands[CREW] = {0};
+    part parts[2];
+    (void)state;
+    expect(&wanted);
+    qn__fake_set(&plan);
+    for (uint32_t r = 0; r < 2; ++r) {
+        parts[r] = (part){&got[r], 0, GOOD, halves[r]};
+        hands[r].work = works;
+        hands[r].user = &parts[r];
+        hands[r].run.devices = r ? "fake:1" : "fake:0";
+    }
+    thread_ranks_run(hands, 2);
+    qn__fake_set(NULL);
+    for (uint32_t r = 0; r < 2; ++r) {
+        const int64_t all = halves[r][0] + halves[r][1];
+        assert_int_equal(hands[r].status, QN_OK);
+        assert_memory_equal(&got[r], &wanted, sizeof wanted);
+        assert_true(halves[r][0] > all * 2 / 5 && halves[r][1] > all * 2 / 5);
+    }
+    assert_true(halves[1][0] > 2 * halves[0][0]);
+}
+
 /* -------------------------------------------------------------------------------------- deaths */
 
 typedef struct stage {
@@ -254,7 +290,7 @@ typedef struct stage {
 /* Each rank computes on a device that takes a quarter of a second for its share. */
 _Noreturn static void live(stage *s, hand *h) {
     const qn__fake_plan plan = {.count = 1, .device = {{.rate = 1000}}};
-    part p = {&s->got[h->rank], 0, GOOD};
+    part p = {&s->got[h->rank], 0, GOOD, NULL};
     int code;
     qn__fake_set(&plan);
     h->run.devices = "fake:0";
@@ -303,9 +339,9 @@ static void test_deaths(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_deaths),
-                                       cmocka_unit_test(test_threads),
-                                       cmocka_unit_test(test_losses), cmocka_unit_test(test_ranks),
-                                       cmocka_unit_test(test_a_rank_without_a_device)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_deaths), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_losses), cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_shares), cmocka_unit_test(test_a_rank_without_a_device)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
