@@ -238,7 +238,7 @@ def sequences(folder, args):
     table = text[text.index("static const int BLOSUM62"):]
     build(folder, "sequences", MAIN + table[:table.index("};") + 2] + SEQUENCES)
     def ours():
-        return quern(folder, args, "--kernel", kernel, "--out", "score=score.npy",
+        return quern(folder, args, "--kernel", kernel, "--out", "score=score.npy", "--out", "histogram=h.npy",
                      *[word for name in names for word in ("--in", f"{name}={name}.npy")])
     def theirs():
         return peer(folder, args, "./sequences", *[len(arrays[name]) for name in ("start", "letters", "query")])

@@ -3,7 +3,7 @@
 
     smith_waterman.py make proteins.fasta query.fasta     a made-up database with relatives of the query
     smith_waterman.py arrays proteins.fasta query.fasta   writes letters.npy, start.npy, size.npy, query.npy
-    smith_waterman.py show proteins.fasta query.fasta     the best of score.npy; writes scores.svg
+    smith_waterman.py show proteins.fasta query.fasta     the best of score.npy; draws histogram.npy: scores.svg
 """
 
 import argparse
@@ -111,14 +111,14 @@ def show(args):
         bits = (LAMBDA * score[k] - math.log(K)) / math.log(2)
         print(f"{database[k][0]:12} {size[k]:7} {score[k]:5} {bits:6.1f}  {by_chance[k]:.2g}")
     most = int(score.max())
-    count = numpy.bincount(score, minlength=most + 1)
+    count = numpy.load("histogram.npy")
     # The share of sequences of each length with a score of at least s, by the statistics of BLAST.
     reach = [(-numpy.expm1(-K * len(query) * size * math.exp(-LAMBDA * s))).sum() for s in range(most + 2)]
     expected = -numpy.diff(reach)
     low, high = int(score.min()), int(2.5 * max(numpy.flatnonzero(expected > 0.8)))
     picture = Chart(f"{query_name} against {len(score):,} sequences", "score of the best local alignment",
                     (0, high), "sequences", (0.8, 2 * count.max()), log="y")
-    picture.bars(range(low, min(most, high) + 1), 1, count[low:high + 1], COLOURS[0], "sequences with this score")
+    picture.bars(range(low, high + 1), 1, count[low:high + 1], COLOURS[0], "sequences with this score")
     shown = [s for s in range(low, most + 1) if expected[s] > 0.8]
     picture.line([s + 0.5 for s in shown], expected[shown], COLOURS[1], "expected without relatives")
     for k in best:

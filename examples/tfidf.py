@@ -22,7 +22,6 @@ from pathlib import Path
 import numpy
 
 WORD = re.compile(r"\b\w\w+\b")  # as in TfidfVectorizer
-MOST_TERMS = 65_536  # of the kernels: the most frequent ones
 
 
 def read_documents(path):
@@ -73,11 +72,11 @@ def named(node, name):
 def arrays(args):
     counted = [Counter(words_of(text)) for _, text in read_documents(args.documents)]
     having = Counter(word for counts in counted for word in counts)
-    kept = sorted(sorted(having, key=lambda word: (-having[word], word))[:MOST_TERMS])
+    kept = sorted(having)
     if not kept:
         raise SystemExit(f"{args.documents}: there is no word in the documents")
     number = {word: k for k, word in enumerate(kept)}
-    rows = [sorted((number[word], count) for word, count in counts.items() if word in number) for counts in counted]
+    rows = [sorted((number[word], count) for word, count in counts.items()) for counts in counted]
     size = numpy.array([len(row) for row in rows], "int64")
     flat = numpy.array([pair for row in rows for pair in row], "int32").reshape(-1, 2)
     numpy.save("size.npy", size)

@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import sys
+import subprocess
 import xml.etree.ElementTree
 
 import numpy
@@ -21,6 +22,7 @@ from test_kernel import cache, quick, results, run  # noqa: F401: fixtures
 sys.path[:0] = [str(ROOT / "tests" / "oracle"), str(ROOT / "examples")]
 import draws  # noqa: E402
 import asian_option  # noqa: E402
+import python_package  # noqa: E402
 import smith_waterman  # noqa: E402
 
 
@@ -71,6 +73,23 @@ def same(run, tmp_path):  # noqa: F811
     return call
 
 
+@pytest.fixture
+def quern_kmeans(quick, monkeypatch, cache):  # noqa: F811
+    """The script kmeans.py, and the package that it uses."""
+    python_package.folder()
+    monkeypatch.setenv("CC", quick)
+    monkeypatch.setenv("QUERN_CACHE", str(cache))
+    return importlib.import_module("kmeans"), importlib.import_module("quern")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples" / "kernels").glob("*.c")), ids=lambda path: path.stem)
+def test_for_editors(path):
+    """With its include a kernel is C, in which editors find errors."""
+    done = subprocess.run(["cc", "-std=c17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only",
+                           f"-I{ROOT / 'include'}", path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 # ---------------------------------------------------------------- sequences
 
 def table_of(text):
@@ -107,17 +126,21 @@ def test_smith_waterman(same, run, script, tmp_path):  # noqa: F811
     codes = ["ARNDCQEGHILKMFPSTWYVBZX*".find(c) for c in "".join(made).upper()]
     assert letters.tolist() == [code if code >= 0 else 22 for code in codes]
     for opening, extend in ((11, 1), (4, 2)):
-        got = same(text, ["score"], *inputs("letters", "start", "size", "query"), "--set", f"open={opening}", "--set",
-                   f"extend={extend}")
+        got = same(text, ["score", "histogram"], *inputs("letters", "start", "size", "query"),
+                   "--set", f"open={opening}", "--set", f"extend={extend}")
         numbers = smith_waterman.numbers(query)
         want = [local_score(table, numbers, letters[a:a + n], opening, extend) for a, n in zip(start, size)]
         assert numpy.load(tmp_path / "score.npy").tolist() == want and int(got["best"]) == max(want)
+        assert numpy.load(tmp_path / "histogram.npy").tolist() == numpy.bincount(want, minlength=1024).tolist()
     shown = script("smith_waterman", "show", "some.fasta", "query.fasta")
     assert shown.splitlines()[1].split()[2] == str(max(want))
     xml.etree.ElementTree.parse(tmp_path / "scores.svg")
     numpy.save(tmp_path / "query.npy", numpy.zeros(513, "uint8"))
-    done = run(text, *inputs("letters", "start", "size", "query"), "--out", "score=s.npy", status=1)
+    done = run(text, *inputs("letters", "start", "size", "query"), "--out", "score=s.npy", "--out", "histogram=h.npy",
+               status=1)
     assert "local array" in done.stderr
+    done = run(text, *inputs("letters", "start", "size", "query"), "--out", "score=s.npy", status=2)
+    assert "at COUNT(histogram, 1024)" in done.stderr and "add --out histogram=FILE.npy" in done.stderr
     smith_waterman.write_fasta(tmp_path / "query.fasta", [("q", 27 * query)])
     assert "takes 1 to 512" in script("smith_waterman", "arrays", "some.fasta", "query.fasta", status=1)
 
@@ -216,3 +239,83 @@ def test_asian_option(same, run, script, tmp_path):  # noqa: F811
     assert abs(helped - known) < 2
     assert f"{known:.4f}" in script("asian_option", "many.json", "k.json")
     xml.etree.ElementTree.parse(tmp_path / "asian.svg")
+
+
+# ---------------------------------------------------------------- points
+
+def nearest(x, y, centre):
+    squares = numpy.array([(x - a) * (x - a) + (y - b) * (y - b) for a, b in centre])
+    return squares.argmin(0), squares.min(0)
+
+
+def exact_sums(values, group, bins):
+    return [math.fsum(values[group == k]) for k in range(bins)]
+
+
+def test_kmeans_step(same, tmp_path):
+    draw = numpy.random.default_rng(5)
+    x, y, centre = *draw.standard_normal((2, 500)), draw.standard_normal((5, 2))
+    centre[4] = centre[2]  # the first of equal ones is taken
+    for name, array in (("x", x), ("y", y), ("centre", centre)):
+        numpy.save(tmp_path / f"{name}.npy", array)
+    got = same(text_of("kmeans"), ["group", "sum_x", "sum_y", "points"], *inputs("x", "y", "centre"))
+    group, least = nearest(x, y, centre)
+    assert numpy.load(tmp_path / "group.npy").tolist() == group.tolist()
+    assert numpy.load(tmp_path / "points.npy").tolist() == numpy.bincount(group, minlength=16).tolist()
+    for name, values in (("sum_x", x), ("sum_y", y)):
+        assert numpy.load(tmp_path / f"{name}.npy").tolist() == exact_sums(values, group, 16)
+    assert float(got["squares"]) == math.fsum(least) and float(got["farthest"]) == least.max()
+
+
+def test_kmeans(quern_kmeans, script, tmp_path):
+    """The whole loop beside NumPy's, bit for bit, and quern.KMeans: its centres do not move."""
+    kmeans, package = quern_kmeans
+    script("kmeans", "make", "--points", 2000, "--seed", 3)
+    x, y = (numpy.load(tmp_path / f"{name}.npy").astype("float32").astype(float) for name in "xy")
+    kernel = package.Kernel(kmeans.KERNEL)
+    first = kmeans.far_apart(kernel, x, y, 6, 1)
+    assert len({tuple(place) for place in first}) == 6
+    centre, r, steps = kmeans.steps(kernel, x, y, first)
+    want = first
+    for _ in range(steps):
+        group, least = nearest(x, y, want)
+        count = numpy.bincount(group, minlength=6)
+        want = numpy.column_stack([exact_sums(x, group, 6), exact_sums(y, group, 6)]) / count[:, None]
+    assert steps > 2 and centre.tobytes() == want.tobytes() and r.group.tolist() == nearest(x, y, want)[0].tolist()
+    model = package.KMeans(6, tol=0).fit(numpy.column_stack([x, y]))
+    centre, r, steps = kmeans.steps(kernel, x, y, model.cluster_centers_)
+    assert steps == 0 and r.group.tolist() == model.labels_.tolist()
+    assert math.isclose(r.squares, model.inertia_, rel_tol=1e-6)
+    said = script("kmeans", "run", "--groups", 12, "--starts", 2).splitlines()
+    assert len(said) == 15 and sum(int(line.split()[1].replace(",", "")) for line in said[3:]) == 2000
+    assert (tmp_path / "clusters.png").read_bytes()[:4] == b"\x89PNG"
+    assert "from 1 to 16" in script("kmeans", "run", "--groups", 17, status=1)
+
+
+# ---------------------------------------------------------------- pages
+
+@pytest.mark.skipif(os.environ.get("QUERN_LONG_TESTS") != "yes", reason="QUERN_LONG_TESTS=yes runs the pages' commands")
+@pytest.mark.parametrize("page, picture", [("smith_waterman", "scores.svg"), ("tfidf", None),
+                                           ("black_scholes", "option.svg"), ("asian_option", "asian.svg"),
+                                           ("kmeans", "clusters.png")])
+def test_page(quern, tmp_path, page, picture):
+    """The commands of a page print what stands in it, and draw its picture."""
+    examples = tmp_path / "examples"
+    shutil.copytree(ROOT / "examples", examples)
+    (tmp_path / "quern").symlink_to(quern)
+    blocks = re.findall(r"(?:^    .*\n)+", (examples / f"{page}.md").read_text(), re.M)
+    commands = [block for block in blocks if re.search(r"^ +(python3|quern|cd) ", block, re.M)]
+    path = os.environ["PATH"]
+    package = {"PYTHONPATH": str(python_package.folder())} if page == "kmeans" else {}
+    done = subprocess.run(["bash", "-e"], input="".join(commands), cwd=tmp_path, text=True, capture_output=True,
+                          env={**os.environ, **package, "PATH": f"{tmp_path}:{os.path.dirname(sys.executable)}:{path}"})
+    assert done.returncode == 0, done.stderr
+    shown = [line[4:] for block in blocks if block not in commands for line in block.splitlines()]
+    absent = [line for line in shown if line not in done.stdout.splitlines()]
+    assert len(shown) > 4
+    if page == "tfidf":  # its documents are those of this Python
+        assert re.search(r"^0[.]\d+  \w", done.stdout, re.M)
+    else:
+        assert not absent
+    if picture:
+        assert (examples / picture).read_bytes() == (ROOT / "examples" / "pictures" / picture).read_bytes()

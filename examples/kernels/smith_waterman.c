@@ -12,6 +12,7 @@ SCALAR(int32_t, open, 11);
 SCALAR(int32_t, extend, 1);
 OUTPUT(int32_t, score);
 MAX(int32_t, best);
+COUNT(histogram, 1024); /* of the scores; the last bin has all that are higher */
 
 /* clang-format off */
 static const int BLOSUM62[576] = { /* Henikoff and Henikoff (1992) */
@@ -71,4 +72,5 @@ KERNEL {
     }
     score = most;
     best = most;
+    histogram[min(most, 1023)] = 1;
 }

@@ -91,11 +91,24 @@ static qn_status join_shape(const qn_kernel *k, const qn__user_array *a, const c
                       "arrays of the index space have one shape; declare others as WHOLE");
 }
 
+/* A declaration as the text has it; of arrays that are read, without dimensions and borders. */
+static void name_declaration(const qn__user_part *p, char *text, size_t size) {
+    char bins[24] = "";
+    if (p->bins > 0)
+        snprintf(bins, sizeof bins, ", %u", (unsigned)p->bins);
+    if (p->use == QN__USER_COUNT)
+        snprintf(text, size, "COUNT(%s%s)", p->name, bins);
+    else
+        snprintf(text, size, "%s(%s, %s%s)", p->scans ? "SCAN" : qn__user_use_word(p->use),
+                 qn__user_type_word(p->type), p->name, bins);
+}
+
 /* An array that must be there. */
 static qn_status need(const qn_kernel *k, uint32_t part, qn_error *err) {
     const qn__user_part *p = &k->source.part[part];
     const qn__user_bound *b = &k->part[part];
     const int written = qn__user_part_is_written(p);
+    char declaration[QN__USER_NAME_MAX + 64];
     if (p->use == QN__USER_SCALAR ? b->has_scalar
         : written                 ? b->path || b->lent || k->is_recipe
                                   : p->use > QN__USER_OUTPUT || b->array.data != NULL)
@@ -108,8 +121,8 @@ static qn_status need(const qn_kernel *k, uint32_t part, qn_error *err) {
         qn__fail(err, QN_IO, "cannot read %s, the array for \"%s\"", b->path, p->name);
     else
         qn__fail(err, QN_USAGE, "there is no array for \"%s\"", p->name);
-    qn__at(err, "%s(%s, %s) in %s", p->scans ? "SCAN" : qn__user_use_word(p->use),
-           qn__user_type_word(p->type), p->name, k->name);
+    name_declaration(p, declaration, sizeof declaration);
+    qn__at(err, "%s in %s", declaration, k->name);
     if (p->use == QN__USER_SCALAR)
         return qn__remedy(err, err ? err->status : QN_USAGE, "add `kernel.scalar` %s=VALUE",
                           p->name);
