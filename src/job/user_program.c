@@ -32,7 +32,8 @@ static void write_whole(const qn__user_part *p, uint32_t part, qn__text *t) {
     qn__text_add(t, ") {\n    const int bad = 0");
     for (uint32_t d = 0; d < p->dimensions; d++)
         qn__text_add(t, " || i%u < 0 || i%u >= n%u", (unsigned)d, (unsigned)d, (unsigned)d);
-    qn__text_add(t, ";\n    *qn_fault |= bad ? QN_FAULT_READ(%u) : 0;\n    return bad ? 0 : a[",
+    qn__text_add(t,
+                 ";\n    *qn_fault |= -(uint64_t)bad & QN_FAULT_READ(%u);\n    return bad ? 0 : a[",
                  (unsigned)part);
     for (uint32_t d = 1; d < p->dimensions; d++)
         qn__text_add(t, "(");
@@ -65,7 +66,7 @@ static void write_haloed(const qn__user_source *s, const qn__user_part *p, uint3
     for (uint32_t d = first; d < QN__USER_DIMENSIONS; d++)
         qn__text_add(t, " || d%u < -%u || d%u > %u", (unsigned)d, (unsigned)p->halo, (unsigned)d,
                      (unsigned)p->halo);
-    qn__text_add(t, ";\n    *qn_fault |= bad ? QN_FAULT_READ(%u) : 0;\n", (unsigned)part);
+    qn__text_add(t, ";\n    *qn_fault |= -(uint64_t)bad & QN_FAULT_READ(%u);\n", (unsigned)part);
     for (uint32_t d = first; d < QN__USER_DIMENSIONS; d++)
         qn__text_add(t,
                      "    const int64_t j%u = bad ? i%u : %s ? i%u + d%u : "
@@ -179,8 +180,9 @@ static void write_locals(const qn__user_source *s, qn__text *t) {
             qn__text_add(t, "    const %s u_%s = *(const %s *)c->scalar[%u];\n", type, p->name,
                          type, (unsigned)i);
         for (uint32_t d = 0; d < p->dimensions; d++)
-            qn__text_add(t, "    const int64_t n_%s_%u = c->length[%u];\n", p->name, (unsigned)d,
-                         (unsigned)(QN__USER_DIMENSIONS * i + d));
+            qn__text_add(t, "    const int64_t n_%s_%u = c->length[%u];\n    QN_LENGTH(n_%s_%u);\n",
+                         p->name, (unsigned)d, (unsigned)(QN__USER_DIMENSIONS * i + d), p->name,
+                         (unsigned)d);
         if (result && qn__user_type_is_real(p->type))
             qn__text_add(t, "    %s nan_%s = 0;\n",
                          p->type == QN__USER_F32 ? "uint32_t" : "uint64_t", p->name);
@@ -266,6 +268,7 @@ static void write_rows(const qn__user_source *s, loop_kind kind, qn__text *t) {
                  "    int64_t i0, int64_t i1, int64_t rows, int64_t i2, int64_t from, int64_t to,\n"
                  "    int64_t end, int64_t item, int64_t done QN_ARRAYS) {\n"
                  "    const int64_t e0 = c->extent[0], e1 = c->extent[1], e2 = c->extent[2];\n"
+                 "    QN_LENGTH(e0); QN_LENGTH(e1); QN_LENGTH(e2);\n"
                  "    uint64_t fault = 0;\n",
                  name);
     write_locals(s, t);
