@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "job/user_round.h"
+#include "num/exact_pair.h"
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +12,8 @@ typedef struct wide {
     int64_t high;
 } wide;
 
-/* An array of one of these, as the part says. */
+/* An array of one of these, as the part says. Behind sums of real numbers stand as many pairs,
+ * which take what they can hold (num/exact_pair.h): they are in the cache when the sums are not. */
 union qn__user_bins {
     qn__exact_sum real;
     wide integer;
@@ -25,8 +27,20 @@ static kind kind_of(const qn__user_part *part) {
 }
 
 static uint64_t size_of(const qn__user_part *part) {
-    static const uint64_t sizes[] = {sizeof(qn__exact_sum), sizeof(wide), sizeof(uint64_t)};
+    static const uint64_t sizes[] = {sizeof(qn__exact_sum) + sizeof(qn__pair), sizeof(wide),
+                                     sizeof(uint64_t)};
     return sizes[kind_of(part)];
+}
+
+static qn__pair *pairs_of(qn__user_bins *bins, const qn__user_part *part) {
+    return (qn__pair *)(void *)(&bins->real + part->bins);
+}
+
+/* The sum of a bin, all of it. */
+static qn__exact_sum *sum_of(qn__user_bins *bins, const qn__user_part *part, uint32_t bin) {
+    qn__exact_sum *sum = &(&bins->real)[bin];
+    qn__exact_add_pair(sum, &pairs_of(bins, part)[bin]);
+    return sum;
 }
 
 qn__user_bins *qn__user_bins_make(const qn__user_part *part, qn_error *err) {
@@ -39,17 +53,28 @@ void qn__user_bins_clear(qn__user_bins *bins, const qn__user_part *part) {
 
 /* ------------------------------------------------------------------ adding */
 
-static int64_t add_reals(qn__exact_sum *sum, qn__user_type type, const void *values,
+/* 0: x is infinite. */
+static int add_real(qn__exact_sum *sum, qn__pair *pair, double x) {
+    const qn__pair before = *pair;
+    if (qn__pair_add(pair, x) == 0)
+        return 1;
+    *pair = before;
+    if (!isfinite(x))
+        return 0;
+    qn__exact_add(sum, x);
+    return 1;
+}
+
+static int64_t add_reals(qn__user_bins *bins, const qn__user_part *part, const void *values,
                          const int32_t *to, int64_t count) {
+    qn__pair *pairs = bins ? pairs_of(bins, part) : NULL, none = {0, 0};
+    qn__exact_sum nothing = {.pending = 0};
     for (int64_t i = 0; i < count; i++) {
-        const double x =
-            type == QN__USER_F32 ? (double)((const float *)values)[i] : ((const double *)values)[i];
-        if (to[i] < 0)
-            continue;
-        if (!isfinite(x))
+        const double x = part->type == QN__USER_F32 ? (double)((const float *)values)[i]
+                                                    : ((const double *)values)[i];
+        if (to[i] >= 0 &&
+            !add_real(bins ? &(&bins->real)[to[i]] : &nothing, bins ? &pairs[to[i]] : &none, x))
             return i;
-        if (sum)
-            qn__exact_add(&sum[to[i]], x);
     }
     return -1;
 }
@@ -63,7 +88,7 @@ int64_t qn__user_bins_add(qn__user_bins *bins, const qn__user_part *part, const 
                           const int32_t *to, int64_t count) {
     const kind k = kind_of(part);
     if (k == REAL)
-        return add_reals(bins ? &bins->real : NULL, part->type, values, to, count);
+        return add_reals(bins, part, values, to, count);
     for (int64_t i = 0; i < count && bins; i++) {
         if (to[i] < 0)
             continue;
@@ -96,7 +121,7 @@ void qn__user_bins_put(qn__user_bins *bins, const qn__user_part *part, int64_t *
     const kind k = kind_of(part);
     for (uint32_t i = 0; i < part->bins; i++) {
         if (k == REAL) {
-            put_real(&(&bins->real)[i], words + (size_t)i * QN__EXACT_LIMBS);
+            put_real(sum_of(bins, part, i), words + (size_t)i * QN__EXACT_LIMBS);
         } else if (k == COUNT) {
             words[i] += (int64_t)(&bins->count)[i];
         } else {
@@ -133,7 +158,7 @@ int qn__user_bins_value(qn__user_bins *bins, const qn__user_part *part, uint32_t
                         uint64_t *value) {
     const kind k = kind_of(part);
     if (k == REAL)
-        return qn__user_round_sum(&(&bins->real)[bin], part->type, value);
+        return qn__user_round_sum(sum_of(bins, part, bin), part->type, value);
     if (k == COUNT) {
         *value = (&bins->count)[bin];
         return 1;

@@ -14,7 +14,7 @@
 
 enum { QN__USER_PARTS = 24, QN__USER_DIMENSIONS = 3, QN__USER_HALO_MAX = 64 };
 
-/* Most bins of an array of sums: each thread has 552 bytes for one of real numbers, 16 for one of
+/* Most bins of an array of sums: each thread has 568 bytes for one of real numbers, 16 for one of
  * integers. */
 enum { QN__USER_REAL_BINS = 1 << 14, QN__USER_BINS = 1 << 20 };
 

@@ -36,12 +36,6 @@ void qn__user_totals_clear(const qn__user_source *source, qn__user_total *total)
 
 /* ------------------------------------------------------------------ one item */
 
-void qn__user_add_integer(qn__exact_sum *sum, const void *values, qn__user_type type, int64_t i) {
-    const uint64_t bits = ((const uint64_t *)values)[i];
-    const int negative = type == QN__USER_I64 && bits >> 63;
-    qn__exact_add_scaled(sum, negative ? 0 - bits : bits, 0, negative);
-}
-
 #define COMPARE(type)                                                                              \
     do {                                                                                           \
         type x, y;                                                                                 \

@@ -30,9 +30,6 @@ void qn__user_totals_clear(const qn__user_source *source, qn__user_total *total)
 int64_t qn__user_total_add(qn__user_total *total, const qn__user_part *part, const void *values,
                            const void *took, int64_t first, int64_t count);
 
-/* Adds number i of values of int64_t or uint64_t. */
-void qn__user_add_integer(qn__exact_sum *sum, const void *values, qn__user_type type, int64_t i);
-
 /* Adds another total of the same part, which has no bins. */
 void qn__user_total_merge(qn__user_total *total, const qn__user_part *part, qn__user_total *other);
 
