@@ -1,6 +1,7 @@
 """Kernels of users on OpenCL (PoCL) and CUDA (emulated): the bytes and messages of the processor."""
 
 import json
+import math
 import os
 import re
 import shutil
@@ -131,12 +132,12 @@ def test_same_bytes(run, folder, device):
 FLOATS = """#include <quern/kernel_file.h>
 INDEX(%s);
 %s
-HALO(float, u, 1, %s);
-OUTPUT(float, v);
+HALO(float, u, 1, %s); INPUT(float, q);
+OUTPUT(float, v); OUTPUT(float, r);
 SUM(float, heat);
 ITERATION(t);
-NEXT(v, u);
-KERNEL { v = u(%s) + 0.1f * (u(%s) - u(%s)) + (float)(t %% 3); heat = v0(u(%s)); }
+NEXT(v, u); NEXT(r, q);
+KERNEL { v = u(%s) + 0.1f * (u(%s) - u(%s)) + (float)(t %% 3); r = q * 0.5f + u(%s); heat = v0(q); }
 """
 
 
@@ -150,15 +151,24 @@ def heat(indices, border, taps):
 @pytest.mark.parametrize("border, taps, shape", [
     ("wrap", [(-1,), (1,)], (1961,)), ("zero", [(0, -1, 1), (1, 0, -1)], (5, 17, 23))])
 def test_iterations(run, folder, device, border, taps, shape):
-    """Kernels in float alone, in one and three dimensions, whose outputs become inputs."""
+    """Kernels in float alone, in one and three dimensions, whose outputs become inputs. A device alone
+    gets them once; with a checkpoint in each iteration."""
     name, env = device
     indices = ", ".join("zyx"[3 - len(shape):])
-    numpy.save(folder / "u.npy", numpy.random.default_rng(4).standard_normal(shape).astype("float32"))
-    seen = set()
+    draw = numpy.random.default_rng(4)
+    for array in "uq":
+        numpy.save(folder / f"{array}.npy", draw.standard_normal(shape).astype("float32"))
+    words = ["--in", "u=u.npy", "--in", "q=q.npy", "--out", "v=o-v.npy", "--out", "r=o-r.npy", "--iterations", 5]
+    seen, size = set(), 8 * math.prod(shape) / 1024
     for which in ("cpu", name, f"cpu:1,{name}"):
-        done = run(heat(indices, border, taps), which, "--in", "u=u.npy", "--out", "v=o-v.npy", "--iterations", 5,
-                   "--json", env=env)
-        seen.add(written(folder, "v") + json.dumps(json.loads(done.stdout)["results"]).encode())
+        done = run(heat(indices, border, taps), which, *words, "--verbose", env=env)
+        seen.add((written(folder, "vr"), re.search(r"^heat .*", done.stdout, re.M)[0]))
+        if which == name:
+            sent, got = map(float, re.search(r"sent ([\d.]+) KiB .* received ([\d.]+) KiB", done.stdout).groups())
+            assert size < sent < 1.2 * size and got < 5 * size, done.stdout
+    done = run(heat(indices, border, taps), name, *words, "--verbose", "--checkpoint", "heat.ckpt", env=env)
+    seen.add((written(folder, "vr"), re.search(r"^heat .*", done.stdout, re.M)[0]))
+    assert float(re.search(r"sent ([\d.]+) KiB", done.stdout)[1]) > 4 * size
     assert len(seen) == 1
 
 
@@ -268,9 +278,10 @@ def test_a_device_fails(small, device):
         assert got == want and "cuda:0 is not used" in done.stderr
 
 
-def test_real_compiler(device):
+def test_real_compiler(run, device):
     """The texts above, as the emulated NVRTC kept them, compile with NVIDIA's and round each operation."""
     only(device, "cuda")
+    run(MANY, device[0], *INPUTS, *OUTS, env=device[1])
     library = test_kernels_cuda.nvrtc_path()
     given = test_kernels_cuda.options() + ["-DQN_DOUBLE=1", "--gpu-architecture=compute_75"]
     seen = 0

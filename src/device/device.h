@@ -95,9 +95,9 @@ typedef struct qn__kernel_array {
     qn__kernel_use use;
     uint32_t each;    /* bytes of a number */
     uint64_t bytes;   /* of all numbers of a WHOLE */
-    const void *data; /* WHOLE, READ: in the host's memory, from item 0 */
-    /* Of a WHOLE: changes with the contents, which a device may keep as long as place and version
-     * are the same. */
+    const void *data; /* but for VALUES: in the host's memory, from item 0 */
+    /* Changes with the contents, which a device may keep as long as place and version are the same;
+     * of one that is WRITTEN that of its new contents. */
     uint64_t version;
 } qn__kernel_array;
 
@@ -120,8 +120,11 @@ typedef struct qn__kernel_job {
     const qn__kernel_array *array;
     uint32_t arrays; /* at most QN__KERNEL_ARRAYS */
     const uint64_t *numbers;
-    uint32_t count;          /* of `numbers` */
-    uint64_t items;          /* of the whole job */
+    uint32_t count; /* of `numbers` */
+    uint64_t items; /* of the whole job */
+    /* 1: one worker computes all items, of several runs. Then it may keep whole arrays of items,
+     * and what is WRITTEN need not come to the host before a run with `fetch`. */
+    int resident, fetch;
     const qn_error *no_host; /* why qn__host_job.grains cannot compute it; NULL: it can */
     /* The items of grain `first`, and of up to most - 1 grains behind it if their items follow.
      * Returns the number of these grains; 0: the rest of the call need not be computed. */

@@ -88,9 +88,10 @@ static void write_ends(const qn__user_source *s, qn__text *t) {
         if (qn__user_type_is_real(p->type))
             qn__text_add(t, "    fault |= o_%s != o_%s ? QN_FAULT_NAN(%u) : 0;\n", p->name, p->name,
                          (unsigned)i);
-        qn__text_add(t, "    a_%s[QN_AT(item)] = o_%s;\n", p->name, p->name);
+        qn__text_add(t, "    a_%s[%s] = o_%s;\n", p->name,
+                     p->use == QN__USER_OUTPUT ? "QN_AT(item)" : "qn_lane_item", p->name);
         if (qn__user_is_marked(p))
-            qn__text_add(t, "    b_%s[QN_AT(item)] = h_%s;\n", p->name, p->name);
+            qn__text_add(t, "    b_%s[qn_lane_item] = h_%s;\n", p->name, p->name);
     }
     qn__text_add(t, "    if (fault != 0) {\n"
                     "        qn_atomic_max(&qn_faults[0], ~qn_lane_item);\n"
@@ -197,7 +198,10 @@ static void bind_array(const qn__user_source *s, const qn__user_call *call, uint
                                             : 1;
     a->bytes = a->use == QN__KERNEL_WHOLE ? numbers * a->each : 0;
     a->data = a->use == QN__KERNEL_VALUES ? NULL : call->array[part];
-    a->version = is_carried(s, part) ? (uint64_t)call->iteration : 0;
+    /* What is carried on has the number of the iteration that reads it. */
+    a->version = p->use == QN__USER_OUTPUT && p->next ? (uint64_t)call->iteration + 1
+                 : is_carried(s, part)                ? (uint64_t)call->iteration
+                                                      : 0;
 }
 
 void qn__user_device_bind(const qn__user_source *s, const qn__user_call *call, qn__user_device *d) {

@@ -256,6 +256,7 @@ void qn__user_job_bind(qn__user_job *job) {
                           .iteration = job->iteration};
     memcpy(call.extent, job->extent, sizeof call.extent);
     qn__user_device_bind(job->source, &call, d);
+    d->job.fetch = job->iteration + 1 >= job->iterations;
     d->job.span = device_span;
     d->job.take = device_take;
     d->job.fault = device_fault;

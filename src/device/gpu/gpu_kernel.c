@@ -1,7 +1,8 @@
 /* Host jobs that have a kernel: a user's kernel, computed by the device. Arrays that any item may
  * read are on the device as a whole. Numbers of items are sent for each launch, and what the kernel
- * writes is fetched. A launch takes a fraction of a second, because every wait for a device has a
- * limit. */
+ * writes is fetched; unless the device has all runs to itself and enough memory. Then it keeps
+ * these arrays, too, and what one run has written is what the next one reads. A launch takes a
+ * fraction of a second, because every wait for a device has a limit. */
 #include "base/clock.h"
 #include "base/memory.h"
 #include "device/gpu/gpu_worker.h"
@@ -15,7 +16,7 @@ static const double short_launch = 0.05, long_launch = 0.4;
 
 typedef struct array_place {
     qn__gpu_memory memory;
-    const void *data; /* of a WHOLE: what the memory holds */
+    const void *data; /* of an array that is kept: what the memory holds */
     uint64_t version;
     void *host; /* of VALUES: a place for those of a launch */
 } array_place;
@@ -26,7 +27,8 @@ struct qn__gpu_kernel {
     qn__gpu_memory faults, numbers;
     array_place at[QN__KERNEL_ARRAYS];
     uint32_t arrays;
-    uint64_t room;   /* items that the arrays of items hold */
+    int resident;    /* 1: it keeps arrays of items, but for VALUES, as a whole */
+    uint64_t room;   /* items of a launch at most */
     uint64_t launch; /* items of the next launch */
 };
 
@@ -44,21 +46,29 @@ static qn_status too_small(const qn__worker *w, uint64_t bytes, uint64_t usable,
                       "item needs its own number only");
 }
 
-static int is_of_items(const qn__kernel_array *a) { return a->use != QN__KERNEL_WHOLE; }
+/* Whether the device has the numbers of a launch only. */
+static int is_of_items(const qn__kernel_array *a, int resident) {
+    return a->use == QN__KERNEL_VALUES || (a->use != QN__KERNEL_WHOLE && !resident);
+}
+
+static uint64_t bytes_of(const qn__kernel_job *job, const qn__kernel_array *a) {
+    return a->use == QN__KERNEL_WHOLE ? a->bytes : job->items * a->each;
+}
 
 /* Drivers and displays need some memory: a sixteenth is left to them, and half of the rest is for
- * arrays of items at most. */
-static qn_status find_room(const qn__worker *w, const qn__kernel_job *job, uint64_t *room,
-                           qn_error *err) {
+ * the numbers of a launch at most. */
+static qn_status find_room(const qn__worker *w, const qn__kernel_job *job, int resident,
+                           uint64_t *room, qn_error *err) {
     const uint64_t usable = w->facts->memory - w->facts->memory / 16;
     uint64_t whole = 0, each = 0, widest = 1;
     for (uint32_t i = 0; i < job->arrays; ++i) {
         const qn__kernel_array *a = &job->array[i];
-        if (!is_of_items(a) && a->bytes > w->facts->largest)
-            return too_small(w, a->bytes, w->facts->largest, err);
-        whole += is_of_items(a) ? 0 : a->bytes;
-        each += is_of_items(a) ? a->each : 0;
-        widest = is_of_items(a) && a->each > widest ? a->each : widest;
+        const int of_items = is_of_items(a, resident);
+        if (!of_items && bytes_of(job, a) > w->facts->largest)
+            return too_small(w, bytes_of(job, a), w->facts->largest, err);
+        whole += of_items ? 0 : bytes_of(job, a);
+        each += of_items ? a->each : 0;
+        widest = of_items && a->each > widest ? a->each : widest;
     }
     *room = job->items < MOST ? job->items : MOST;
     if (*room > w->facts->largest / widest)
@@ -72,14 +82,15 @@ static qn_status find_room(const qn__worker *w, const qn__kernel_job *job, uint6
 
 static qn_status make_room(qn__worker *w, const qn__kernel_job *job, qn_error *err) {
     qn__gpu_kernel *k = w->kernel;
-    qn_status status = find_room(w, job, &k->room, err);
+    k->resident = job->resident && find_room(w, job, 1, &k->room, NULL) == QN_OK;
+    qn_status status = k->resident ? QN_OK : find_room(w, job, 0, &k->room, err);
     if (status == QN_OK)
         status = w->driver->allocate(w->gpu, FAULT_WORDS * sizeof(uint32_t), &k->faults, err);
     if (status == QN_OK)
         status = w->driver->allocate(w->gpu, job->count * sizeof *job->numbers, &k->numbers, err);
     for (uint32_t i = 0; i < job->arrays && status == QN_OK; ++i) {
         const qn__kernel_array *a = &job->array[i];
-        const uint64_t bytes = is_of_items(a) ? k->room * a->each : a->bytes;
+        const uint64_t bytes = is_of_items(a, k->resident) ? k->room * a->each : bytes_of(job, a);
         status = w->driver->allocate(w->gpu, (size_t)bytes, &k->at[i].memory, err);
         if (status != QN_OK || a->use != QN__KERNEL_VALUES)
             continue;
@@ -106,19 +117,41 @@ void qn__gpu_kernel_release(qn__worker *w) {
     w->kernel = NULL;
 }
 
-/* Sends what has changed since it was sent last. */
+/* Whether a memory holds an array; else what an earlier run wrote may be it, and takes its place.
+ */
+static int has_array(qn__gpu_kernel *k, const qn__kernel_job *job, uint32_t i) {
+    const qn__kernel_array *a = &job->array[i];
+    for (uint32_t j = i, n = 0; n < job->arrays; j = (j + 1) % job->arrays, ++n) {
+        const array_place found = k->at[j];
+        if (found.data != a->data || found.version != a->version ||
+            (j != i && (job->array[j].use != QN__KERNEL_WRITTEN || !k->resident)))
+            continue;
+        k->at[j] = k->at[i];
+        k->at[i] = found;
+        return 1;
+    }
+    return 0;
+}
+
+/* Sends what the device must have as a whole and does not have yet. */
 static qn_status send_whole(qn__worker *w, const qn__kernel_job *job, qn_error *err) {
+    qn__gpu_kernel *k = w->kernel;
     qn_status status = QN_OK;
     for (uint32_t i = 0; i < job->arrays && status == QN_OK; ++i) {
         const qn__kernel_array *a = &job->array[i];
-        array_place *at = &w->kernel->at[i];
-        if (is_of_items(a) || (at->data == a->data && at->version == a->version))
+        array_place *at = &k->at[i];
+        if (is_of_items(a, k->resident) || a->use == QN__KERNEL_WRITTEN || has_array(k, job, i))
             continue;
         at->data = NULL;
-        status = w->driver->write(w->gpu, &at->memory, 0, a->data, (size_t)a->bytes, err);
+        status = w->driver->write(w->gpu, &at->memory, 0, a->data, (size_t)bytes_of(job, a), err);
         if (status == QN_OK)
             *at = (array_place){.memory = at->memory, .data = a->data, .version = a->version};
     }
+    for (uint32_t i = 0; i < job->arrays && status == QN_OK; ++i)
+        if (job->array[i].use == QN__KERNEL_WRITTEN) {
+            k->at[i].data = k->resident ? job->array[i].data : NULL;
+            k->at[i].version = job->array[i].version;
+        }
     return status;
 }
 
@@ -137,6 +170,8 @@ qn_status qn__gpu_prepare(qn__worker *w, const qn__kernel_job *job, qn_error *er
     qn_status status = make_room(w, job, err);
     if (status == QN_OK)
         status = qn__gpu_kernel_selftest(w->driver, w->gpu, job->doubles, err);
+    w->driver->traffic(w->gpu, &w->before); /* the self-test does not count */
+    w->busy_before = w->driver->busy(w->gpu);
     if (status == QN_OK)
         status = w->driver->build(w->gpu, &text, &w->kernel->program, err);
     if (status == QN_OK)
@@ -166,7 +201,7 @@ static qn_status start(const piece *p, qn_error *err) {
     argument[n++] = (qn__gpu_argument){.kind = 'M', .value.memory = &k->numbers};
     for (uint32_t i = 0; i < k->arrays; ++i)
         argument[n++] = (qn__gpu_argument){.kind = 'M', .value.memory = &k->at[i].memory};
-    argument[n++] = (qn__gpu_argument){.kind = 'U', .value.U = 0};
+    argument[n++] = (qn__gpu_argument){.kind = 'U', .value.U = k->resident ? p->first : 0};
     argument[n++] = (qn__gpu_argument){.kind = 'U', .value.U = p->first};
     argument[n++] = (qn__gpu_argument){.kind = 'u', .value.u = (uint32_t)p->count};
     const uint32_t groups = (uint32_t)qn__gpu_pieces(p->count, QN__KERNEL_LANES);
@@ -181,7 +216,7 @@ static qn_status begin_piece(const piece *p, qn_error *err) {
         driver->clear(w->gpu, &w->kernel->faults, 0, FAULT_WORDS * sizeof(uint32_t), err);
     for (uint32_t i = 0; i < p->job->arrays && status == QN_OK; ++i) {
         const qn__kernel_array *a = &p->job->array[i];
-        if (a->use == QN__KERNEL_READ)
+        if (a->use == QN__KERNEL_READ && !w->kernel->resident)
             status = driver->write(w->gpu, &w->kernel->at[i].memory, 0,
                                    (const char *)a->data + p->first * a->each,
                                    (size_t)(p->count * a->each), err);
@@ -203,15 +238,17 @@ static qn_status end_piece(const piece *p, uint32_t faults[FAULT_WORDS], qn_erro
 
 static qn_status fetch_written(const piece *p, qn_error *err) {
     const qn__worker *w = p->worker;
-    const uint64_t at = p->first - p->span->first;
+    const qn__gpu_kernel *k = w->kernel;
+    const uint64_t from = k->resident ? p->first : 0, to = p->first - p->span->first;
     qn_status status = QN_OK;
     for (uint32_t i = 0; i < p->job->arrays && status == QN_OK; ++i) {
         const qn__kernel_array *a = &p->job->array[i];
-        void *to = a->use == QN__KERNEL_WRITTEN ? (char *)p->span->to[i] + at * a->each
-                                                : w->kernel->at[i].host;
-        if (a->use == QN__KERNEL_WRITTEN || a->use == QN__KERNEL_VALUES)
-            status = w->driver->read(w->gpu, &w->kernel->at[i].memory, 0, to,
-                                     (size_t)(p->count * a->each), err);
+        const size_t bytes = (size_t)(p->count * a->each);
+        if (a->use == QN__KERNEL_VALUES)
+            status = w->driver->read(w->gpu, &k->at[i].memory, 0, k->at[i].host, bytes, err);
+        else if (a->use == QN__KERNEL_WRITTEN && (p->job->fetch || !k->resident))
+            status = w->driver->read(w->gpu, &k->at[i].memory, (size_t)(from * a->each),
+                                     (char *)p->span->to[i] + to * a->each, bytes, err);
     }
     return status;
 }
