@@ -16,13 +16,17 @@ import xml.etree.ElementTree
 import numpy
 import pytest
 
+import builds
+import devices
+import launch
+import python_package
+import ranks
 from builds import ROOT
 from test_kernel import cache, quick, results, run  # noqa: F401: fixtures
 
 sys.path[:0] = [str(ROOT / "tests" / "oracle"), str(ROOT / "examples")]
 import draws  # noqa: E402
 import asian_option  # noqa: E402
-import python_package  # noqa: E402
 import smith_waterman  # noqa: E402
 
 
@@ -53,8 +57,17 @@ def script(tmp_path, monkeypatch):
     return call
 
 
+def some_devices(quern):
+    """[(device, environment)] where tests may take long: compilers of devices do."""
+    if os.environ.get("QUERN_LONG_TESTS") != "yes":
+        return []
+    found = {"LD_LIBRARY_PATH": str(builds.beside(quern, "fakes", "fake_gpu")), "QN_FAKE_CUDA": "memory=64"}
+    rows, _ = devices.listed([quern], dict(os.environ))
+    return [("cuda:0", found), *[(name, {}) for name, row in rows.items() if row["platform"] == devices.POCL][:1]]
+
+
 @pytest.fixture
-def same(run, tmp_path):  # noqa: F811
+def same(run, quern, tmp_path, quick, cache):  # noqa: F811
     """same(text, outputs, word, ...) runs a kernel in several ways and expects the same bytes; its results."""
     plain, other = tmp_path / "plain-cc", tmp_path / "other-cc"
     for path, line in ((plain, 'cc "$@" -O0'), (other, f'{"clang" if shutil.which("clang") else "cc"} "$@" -O1')):
@@ -64,10 +77,20 @@ def same(run, tmp_path):  # noqa: F811
     def call(text, outputs, *words):
         seen = set()
         words = [*words, "--recipe", "k.json", *[w for name in outputs for w in ("--out", f"{name}={name}.npy")]]
-        for more, env in [(["--devices", "cpu:3", "--grain", 7], {"CC": str(plain)}),
-                          ([], {"CC": str(other)}), (["--threads", 1], {})]:
+
+        files = ["k.json", *[f"{name}.npy" for name in outputs]]
+
+        def note():
+            seen.add(b"".join((tmp_path / file).read_bytes() for file in files))
+        for more, env in [(["--devices", "cpu:3", "--grain", 7], {"CC": str(plain)}), ([], {"CC": str(other)}),
+                          *[(["--devices", name], env) for name, env in some_devices(quern)], (["--threads", 1], {})]:
             done = run(text, *words, *more, "--json", env=env)
-            seen.add(b"".join((tmp_path / file).read_bytes() for file in ["k.json", *[f"{n}.npy" for n in outputs]]))
+            note()
+        for file in files:
+            (tmp_path / file).unlink()
+        ranks.run(quern, 2, "run", "--kernel", "k.c", *words, "--threads", 1, cwd=tmp_path,
+                  env=launch.clean_environment(QUERN_CACHE=str(cache), CC=quick))
+        note()
         assert len(seen) == 1
         return {name: result.get("value") for name, result in results(done).items()}
     return call
