@@ -1,21 +1,18 @@
-/* Running a user's kernel: shapes, the team, results, files. */
-#include "run/user_checkpoint.h"
-#include "run/user_devices.h"
-#include "run/user_iterate.h"
-#include "run/user_outputs.h"
-#include "run/user_ranks.h"
-#include "run/user_watch.h"
-
+/* Running a user's kernel: options, the team, results. */
 #include "base/argument.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "base/sized.h"
-#include "job/user_output.h"
-#include "cluster/cluster.h"
 #include "job/host_team.h"
-#include <quern/device.h>
+#include "run/user_checkpoint.h"
+#include "run/user_devices.h"
+#include "run/user_files.h"
+#include "run/user_iterate.h"
+#include "run/user_outputs.h"
+#include "run/user_ranks.h"
+#include "run/user_space.h"
+#include "run/user_watch.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -59,129 +56,9 @@ static qn_status take_options(const char *function, const qn_kernel_options *opt
     return QN_OK;
 }
 
-/* ------------------------------------------------------------------ shapes */
-
-/* A whole array has the shape of the index space if an output becomes it. */
-static int has_space(const qn__user_part *p) {
-    return p->use <= QN__USER_OUTPUT && (p->use != QN__USER_WHOLE || p->next);
-}
-
-/* Whose shape the index space has, for messages: the first array, or `kernel.shape`. */
-typedef struct space {
-    uint64_t shape[QN_KERNEL_DIMENSIONS];
-    const char *of;
-} space;
-
-static qn_status join_shape(const qn_kernel *k, const qn__user_array *a, const char *name, space *s,
-                            qn_error *err) {
-    char one[72], other[72];
-    const uint32_t dimensions = k->source.dimensions;
-    if (!s->of) {
-        memcpy(s->shape, a->shape, dimensions * sizeof *s->shape);
-        s->of = name;
-        return QN_OK;
-    }
-    if (memcmp(s->shape, a->shape, dimensions * sizeof *s->shape) == 0)
-        return QN_OK;
-    qn__user_shape_text(dimensions, s->shape, one);
-    qn__user_shape_text(dimensions, a->shape, other);
-    qn__fail(err, QN_USAGE, "\"%s\" has the shape %s, and \"%s\" %s", s->of, one, name, other);
-    qn__at(err, "%s", k->name);
-    return qn__remedy(err, QN_USAGE,
-                      "arrays of the index space have one shape; declare others as WHOLE");
-}
-
-/* A declaration as the text has it; of arrays that are read, without dimensions and borders. */
-static void name_declaration(const qn__user_part *p, char *text, size_t size) {
-    char bins[24] = "";
-    if (p->bins > 0)
-        snprintf(bins, sizeof bins, ", %u", (unsigned)p->bins);
-    if (p->use == QN__USER_COUNT)
-        snprintf(text, size, "COUNT(%s%s)", p->name, bins);
-    else
-        snprintf(text, size, "%s(%s, %s%s)", p->scans ? "SCAN" : qn__user_use_word(p->use),
-                 qn__user_type_word(p->type), p->name, bins);
-}
-
-/* An array that must be there. */
-static qn_status need(const qn_kernel *k, uint32_t part, qn_error *err) {
-    const qn__user_part *p = &k->source.part[part];
-    const qn__user_bound *b = &k->part[part];
-    const int written = qn__user_part_is_written(p);
-    char declaration[QN__USER_NAME_MAX + 64];
-    if (p->use == QN__USER_SCALAR ? b->has_scalar
-        : written                 ? b->path || b->lent || k->is_recipe
-                                  : p->use > QN__USER_OUTPUT || b->array.data != NULL)
-        return QN_OK;
-    if (p->use == QN__USER_OUTPUT && p->next)
-        return QN_OK; /* what is carried on may be wanted for sums only */
-    if (p->use == QN__USER_SCALAR)
-        qn__fail(err, QN_USAGE, "the scalar \"%s\" has no value", p->name);
-    else if (b->path)
-        qn__fail(err, QN_IO, "cannot read %s, the array for \"%s\"", b->path, p->name);
-    else
-        qn__fail(err, QN_USAGE, "there is no array for \"%s\"", p->name);
-    name_declaration(p, declaration, sizeof declaration);
-    qn__at(err, "%s in %s", declaration, k->name);
-    if (p->use == QN__USER_SCALAR)
-        return qn__remedy(err, err ? err->status : QN_USAGE, "add `kernel.scalar` %s=VALUE",
-                          p->name);
-    if (written)
-        return qn__remedy(err, QN_USAGE, "add `kernel.output` %s=FILE.npy", p->name);
-    return qn__remedy(err, b->path ? QN_IO : QN_USAGE, "add `kernel.input` %s=FILE.npy", p->name);
-}
-
-/* The compiled loops count on outputs that no other array overlaps. */
-static qn_status check_overlaps(const qn_kernel *k, qn_error *err) {
-    for (uint32_t i = 0; i < k->source.parts; i++) {
-        const qn__user_bound *out = &k->part[i];
-        const uintptr_t begin = (uintptr_t)out->array.data;
-        if (!qn__user_part_is_written(&k->source.part[i]) || !out->lent)
-            continue;
-        for (uint32_t j = 0; j < k->source.parts; j++) {
-            const qn__user_array *other = &k->part[j].array;
-            const uintptr_t from = (uintptr_t)other->data;
-            if (j == i || !other->data || from >= begin + qn__user_array_bytes(&out->array) ||
-                begin >= from + qn__user_array_bytes(other))
-                continue;
-            qn__fail(err, QN_USAGE, "the memory of \"%s\" overlaps that of \"%s\"",
-                     k->source.part[i].name, k->source.part[j].name);
-            qn__at(err, "`kernel.output`");
-            return qn__remedy(err, QN_USAGE, "give each output memory of its own");
-        }
-    }
-    return QN_OK;
-}
-
-static qn_status find_space(const qn_kernel *k, space *s, qn_error *err) {
-    qn_status status = QN_OK;
-    *s = (space){.of = NULL};
-    if (k->shape[0] > 0) {
-        memcpy(s->shape, k->shape, sizeof s->shape);
-        s->of = "the given shape";
-    }
-    for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++)
-        status = need(k, i, err);
-    for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++) {
-        const qn__user_bound *b = &k->part[i];
-        /* An output of an earlier run follows the shape of this one. */
-        if (has_space(&k->source.part[i]) && b->array.data &&
-            (k->source.part[i].use != QN__USER_OUTPUT || b->lent))
-            status = join_shape(k, &b->array, k->source.part[i].name, s, err);
-    }
-    if (status != QN_OK || s->of)
-        return status;
-    qn__fail(err, QN_USAGE, "the shape of the index space is not known");
-    qn__at(err, "%s", k->name);
-    return qn__remedy(err, QN_USAGE, "add `kernel.shape` with a length for each index, as %s",
-                      k->source.dimensions == 1   ? "1000000"
-                      : k->source.dimensions == 2 ? "600x800"
-                                                  : "64x64x64");
-}
-
 /* ------------------------------------------------------------------ the job */
 
-static void fill_job(qn_kernel *k, const space *s, uint64_t grain) {
+static void fill_job(qn_kernel *k, const uint64_t shape[QN_KERNEL_DIMENSIONS], uint64_t grain) {
     qn__user_job *job = &k->job;
     *job = (qn__user_job){.source = &k->source,
                           .items_of_grain = (int64_t)grain,
@@ -190,7 +67,7 @@ static void fill_job(qn_kernel *k, const space *s, uint64_t grain) {
                           .cluster = k->compute.cluster};
     const uint32_t skip = QN_KERNEL_DIMENSIONS - k->source.dimensions;
     for (uint32_t d = 0; d < QN_KERNEL_DIMENSIONS; d++)
-        job->extent[d] = d < skip ? 1 : (int64_t)s->shape[d - skip];
+        job->extent[d] = d < skip ? 1 : (int64_t)shape[d - skip];
 }
 
 static void place_arrays(qn_kernel *k) {
@@ -339,7 +216,7 @@ static void fill_report(qn_kernel *k) {
 
 /* All that can fail before the work. */
 static qn_status prepare(qn_kernel *k, const qn_kernel_options *options, qn_error *err) {
-    space s;
+    uint64_t shape[QN_KERNEL_DIMENSIONS];
     qn_status status = check_options(options, &k->compute, err);
     if (status == QN_OK)
         status =
@@ -347,15 +224,15 @@ static qn_status prepare(qn_kernel *k, const qn_kernel_options *options, qn_erro
     if (status == QN_OK)
         status = qn__user_checkpoint_set(k, options, err);
     if (status == QN_OK)
-        status = find_space(k, &s, err);
+        status = qn__user_space_find(k, shape, err);
     if (status == QN_OK)
-        status = check_overlaps(k, err);
+        status = qn__user_overlaps_check(k, err);
     if (status != QN_OK)
         return status;
-    fill_job(k, &s, options->grain);
+    fill_job(k, shape, options->grain);
     status = qn__user_devices_choose(k, err);
     if (status == QN_OK)
-        status = qn__user_outputs_make(k, s.shape, err);
+        status = qn__user_outputs_make(k, shape, err);
     if (status != QN_OK)
         return status;
     place_arrays(k);
@@ -383,86 +260,7 @@ qn_status qn__user_kernel_compute(qn_kernel *k, const qn_kernel_options *options
     return status;
 }
 
-/* ------------------------------------------------------------------ files */
-
-/* Of each part, that of an output or a series; the last one is the recipe. */
-enum { FILES = QN__USER_PARTS + 1 };
-
-static void drop_all(qn__writer **writer, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++)
-        qn__writer_drop(writer[i]);
-}
-
-/* Opens all files before the work, so that a folder that is missing is known at once. */
-static qn_status open_files(qn_kernel *k, const char *recipe, qn__writer *writer[FILES],
-                            qn_error *err) {
-    qn_status status = QN_OK;
-    for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++)
-        if (qn__user_part_is_written(&k->source.part[i]) && k->part[i].path) {
-            status = qn__writer_create(k->part[i].path, &writer[i], err);
-            k->part[i].writer = writer[i];
-        } else if (k->part[i].wants_series && k->part[i].series_path) {
-            status = qn__writer_create(k->part[i].series_path, &writer[i], err);
-        }
-    if (status == QN_OK && recipe)
-        status = qn__writer_create(recipe, &writer[QN__USER_PARTS], err);
-    return status;
-}
-
-/* Fills all files before the first is renamed. */
-static qn_status fill_files(const qn_kernel *k, qn__writer *writer[FILES], qn_error *err) {
-    qn_status status = QN_OK;
-    qn__text recipe = {0};
-    for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++)
-        if (writer[i])
-            status =
-                k->part[i].wants_series
-                    ? qn__user_array_write(&k->part[i].series, writer[i], err)
-                    : qn__user_output_write(&k->part[i].array, k->part[i].path, writer[i], err);
-    if (status == QN_OK && writer[QN__USER_PARTS]) {
-        qn__user_recipe_write(k, &recipe);
-        status = recipe.failed
-                     ? qn__fail_memory(err, 1, recipe.size)
-                     : qn__writer_add(writer[QN__USER_PARTS], recipe.data, recipe.size, err);
-    }
-    qn__text_release(&recipe);
-    return status;
-}
-
-static qn_status commit_files(qn__writer *writer[FILES], qn_error *err) {
-    qn_status status = QN_OK;
-    for (uint32_t i = 0; i < FILES && status == QN_OK; i++)
-        if (writer[i]) {
-            status = qn__writer_commit(writer[i], err);
-            writer[i] = NULL;
-        }
-    return status;
-}
-
-/* The files of a run, as its writer has them. */
-typedef struct ending {
-    qn_kernel *k;
-    const char *recipe;
-    int open; /* 1: the files are open; an earlier writer may have died */
-    qn__writer *writer[FILES];
-} ending;
-
-static qn_status open_ending(ending *e, qn_error *err) {
-    e->open = 1;
-    return open_files(e->k, e->recipe, e->writer, err);
-}
-
-static qn_status write_files(void *context, qn_error *err) {
-    ending *e = context;
-    qn_cluster *cluster = e->k->compute.cluster;
-    qn_status status = e->open ? QN_OK : open_ending(e, err);
-    for (uint32_t i = 0; i < FILES && cluster; i++)
-        if (e->writer[i])
-            qn__writer_ask(e->writer[i], qn__cluster_may_write, cluster);
-    if (status == QN_OK)
-        status = fill_files(e->k, e->writer, err);
-    return status == QN_OK ? commit_files(e->writer, err) : status;
-}
+/* ------------------------------------------------------------------ the run */
 
 qn_status qn_kernel_run(qn_kernel *k, const qn_kernel_options *options, qn_error *err) {
     QN__OWN_FLOATS;
@@ -473,14 +271,13 @@ qn_status qn_kernel_run(qn_kernel *k, const qn_kernel_options *options, qn_error
     qn_status status = take_options(__func__, options, &own, k, err);
     if (status != QN_OK)
         return status;
-    ending e = {.k = k, .recipe = own.recipe};
+    qn__user_files files = {.kernel = k, .recipe = own.recipe};
     if (qn_cluster_is_writer(k->compute.cluster))
-        status = open_ending(&e, err);
+        status = qn__user_files_open(&files, err);
     status = qn__user_kernel_compute(k, &own, own.recipe != NULL, status, err);
     if (status == QN_OK)
-        status = qn__user_write(k->compute.cluster, write_files, &e, err);
-    drop_all(e.writer, FILES);
-    qn__user_outputs_close(k);
+        status = qn__user_files_write(&files, err);
+    qn__user_files_close(&files);
     atomic_store(&k->cluster, NULL);
     return status;
 }
