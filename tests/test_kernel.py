@@ -59,7 +59,7 @@ def results(done):
 MAP = HEAD + """INDEX(i);
 INPUT(float, price); INPUT(int8_t, kind); WHOLE(double, rate, 2); SCALAR(float, part, 0.1);
 OUTPUT(double, cost); OUTPUT(uint8_t, low); SUM(double, all); MIN(double, least); MAX(float, most);
-COUNT(cheap); SUM(int64_t, kinds);
+COUNT(cheap); SUM(int64_t, kinds); RANDOM; SCAN(float, walk); SUM(double, drawn, 9);
 static double weigh(double a, float b) { if (a > 50) return a * b; return a; }
 KERNEL {
     const int k = kind;
@@ -67,6 +67,7 @@ KERNEL {
     for (int j = 0; j < length(rate, 1); j++)
         c += weigh(price, part) * rate(k < 0 ? -k % 3 : k % 3, j);
     cost = c; all = c; least = c; low = (uint8_t)c; most = price; cheap = price < 10; kinds = kind;
+    walk = normalf(1) + uniformf(0); drawn[random32(0) % 9] = normal(3) * uniform(2);
 }
 """
 
@@ -82,7 +83,7 @@ def map_inputs(folder, count):
 
 
 INPUTS = ["--in", "price=price.npy", "--in", "kind=kind.npy", "--in", "rate=rate.npy",
-          "--out", "cost=cost.npy", "--out", "low=low.npy"]
+          "--out", "cost=cost.npy", "--out", "low=low.npy", "--out", "walk=walk.npy", "--out", "drawn=drawn.npy"]
 
 
 def test_map_and_sums(run, tmp_path):
@@ -117,7 +118,7 @@ def test_same_bytes_and_replay(run, tmp_path):
                        *[([], env) for env in others]]:
         run(MAP, *INPUTS, *words, env=env)
         seen.add(b"".join((tmp_path / f).read_bytes()
-                          for f in ("cost.npy", "low.npy", "cost.recipe.json")))
+                          for f in ("cost.npy", "low.npy", "walk.npy", "drawn.npy", "cost.recipe.json")))
     assert len(seen) == 1
     done = run(None, "cost.recipe.json", command=["replay"])
     assert done.stdout.endswith("replay: identical, cost.recipe.json\n")

@@ -16,10 +16,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     FUZZ_MUST(kernel->is_recipe && qn_kernel_dimensions(kernel) > 0 && kernel->shape[0] > 0);
     for (uint32_t i = 0; i < qn_kernel_parts(kernel); i++) {
         const qn__user_bound *b = &kernel->part[i];
-        const qn__user_use use = kernel->source.part[i].use;
-        FUZZ_MUST(use == QN__USER_SCALAR  ? b->has_scalar
-                  : use < QN__USER_SCALAR ? strlen(b->wanted) == 64
-                                          : b->expects > 0);
+        const qn__user_part *part = &kernel->source.part[i];
+        FUZZ_MUST(part->use == QN__USER_SCALAR   ? b->has_scalar
+                  : qn__user_part_is_array(part) ? strlen(b->wanted) == 64
+                                                 : b->expects > 0);
     }
     qn_kernel_free(kernel);
     return 0;
