@@ -2,8 +2,7 @@
 """Inputs and results of kernels/tfidf_*.c.
 
     tfidf.py docstrings documents.txt       the texts in the sources of Python's library, one a line
-    tfidf.py arrays documents.txt           writes start.npy, size.npy, terms.npy, counts.npy, documents.npy
-                                            and vocabulary.txt
+    tfidf.py arrays documents.txt           writes start.npy, size.npy, terms.npy, counts.npy, vocabulary.txt
     tfidf.py query "which words"            writes query.npy
     tfidf.py show documents.txt             the nearest documents of cosine.npy
 
@@ -22,6 +21,7 @@ from pathlib import Path
 import numpy
 
 WORD = re.compile(r"\b\w\w+\b")  # as in TfidfVectorizer
+MOST_TERMS = 262_144  # bins of tfidf_counts.c; of more the most frequent ones are taken
 
 
 def read_documents(path):
@@ -72,18 +72,17 @@ def named(node, name):
 def arrays(args):
     counted = [Counter(words_of(text)) for _, text in read_documents(args.documents)]
     having = Counter(word for counts in counted for word in counts)
-    kept = sorted(having)
+    kept = sorted(sorted(having, key=lambda word: (-having[word], word))[:MOST_TERMS])
     if not kept:
         raise SystemExit(f"{args.documents}: there is no word in the documents")
     number = {word: k for k, word in enumerate(kept)}
-    rows = [sorted((number[word], count) for word, count in counts.items()) for counts in counted]
+    rows = [sorted((number[word], count) for word, count in counts.items() if word in number) for counts in counted]
     size = numpy.array([len(row) for row in rows], "int64")
     flat = numpy.array([pair for row in rows for pair in row], "int32").reshape(-1, 2)
     numpy.save("size.npy", size)
     numpy.save("start.npy", numpy.cumsum(size) - size)
     numpy.save("terms.npy", numpy.ascontiguousarray(flat[:, 0]))
     numpy.save("counts.npy", numpy.ascontiguousarray(flat[:, 1]))
-    numpy.save("documents.npy", numpy.array([having[word] for word in kept], "uint64"))
     Path("vocabulary.txt").write_text("\n".join(kept) + "\n", encoding="utf-8")
     print(f"{len(rows):,} documents, {len(kept):,} terms, {len(flat):,} counts")
 

@@ -201,6 +201,7 @@ def test_tfidf(same, script, tmp_path, wanted):
     (tmp_path / "some.txt").write_text("\n".join(f"d{k}\t{line}" for k, line in enumerate(some)), encoding="utf-8")
     script("tfidf", "arrays", "some.txt")
     assert script("tfidf", "query", asked) == 'no document has the word "unknown"\n'
+    same(text_of("tfidf_counts"), ["documents"], *inputs("terms"))
     got = same(text_of("tfidf_weights"), ["idf", "weight"], *inputs("documents", "query"), "--set", f"all={len(some)}")
     got = same(text_of("tfidf_nearest"), ["cosine"], *inputs("start", "size", "terms", "counts", "idf", "weight"),
                "--set", f"square={got['square']}")
