@@ -13,7 +13,7 @@ typedef struct qn__user_job {
     const qn__user_source *source;
     qn__user_grain *grain;          /* NULL: no compiler; only devices compute it */
     struct qn__user_device *device; /* its programs for devices; NULL: only processors compute it */
-    void *array[QN__USER_PARTS]; /* inputs and outputs; NULL of other parts */
+    void *array[QN__USER_PARTS];    /* inputs and outputs; NULL of other parts */
     const void *scalar[QN__USER_PARTS];
     int64_t length[QN__USER_PARTS * QN__USER_DIMENSIONS];
     int64_t extent[QN__USER_DIMENSIONS]; /* the first ones are 1; their product is below 2^62 */

@@ -5,6 +5,8 @@
 
 /* Runs of a trial: the first one fills caches, and among ranks a time is known one run late. */
 enum { TRIAL = 3, STEPS_MAX = 64 };
+/* Numbers of iterations in a row that were no better: one may have been disturbed. */
+enum { MISSES = 2 };
 /* Parts of the rows for each thread where one iteration is computed at a time: they take different
  * times. And rows for each row that is computed twice, at least. */
 enum { PARTS = 8, ROWS_OF_TWICE = 4 };
@@ -51,11 +53,15 @@ static int64_t rows_of(const qn__user_tune *tune, const qn__user_job *job, int64
     else if (steps > 1) {
         const int64_t fits = cache_bytes(tune->threads) / (row_bytes(job) + 1) - 2 * twice;
         const int64_t parts = fits > 0 ? (rows + fits - 1) / fits : rows;
-        own = (rows + parts - 1) / parts;
         const int64_t even = (parts + threads - 1) / threads * threads;
         own = (rows + even - 1) / even;
     }
     return steps == 1 || own >= ROWS_OF_TWICE * twice || own >= rows ? own : 0;
+}
+
+/* Iterations at once of the next run: the best number, or one to try. */
+static int64_t wanted_steps(const qn__user_tune *tune) {
+    return tune->settled || tune->seconds <= 0 ? tune->best : tune->best << (1 + tune->misses);
 }
 
 void qn__user_tune_next(qn__user_tune *tune, qn__user_job *job, int64_t most) {
@@ -63,11 +69,12 @@ void qn__user_tune_next(qn__user_tune *tune, qn__user_job *job, int64_t most) {
     int everywhere;
     qn__user_reach(job->source, &everywhere);
     job->steps = job->steps > 0 ? job->steps : 1;
-    if (everywhere || !job->source->has_next || job->source->has_scan || job->iterations == 1)
+    if (everywhere || !job->source->has_next || job->source->has_scan || job->device ||
+        job->iterations == 1)
         return;
     if (tune->best == 0)
         tune->best = 1;
-    int64_t steps = tune->settled || tune->seconds <= 0 ? tune->best : 2 * tune->best;
+    int64_t steps = wanted_steps(tune);
     if (steps > 1 && (steps > STEPS_MAX || rows_of(tune, job, steps) == 0)) {
         tune->settled = 1;
         steps = tune->best;
@@ -83,8 +90,7 @@ void qn__user_tune_next(qn__user_tune *tune, qn__user_job *job, int64_t most) {
 
 void qn__user_tune_done(qn__user_tune *tune, qn__user_job *job) {
     const double each = job->seconds / (double)job->steps;
-    const int64_t wanted = tune->seconds <= 0 ? 1 : 2 * tune->best;
-    if (tune->settled || job->steps != wanted) /* the last iterations may be fewer */
+    if (tune->settled || job->steps != wanted_steps(tune)) /* the last iterations may be fewer */
         return;
     if (tune->runs++ == 0)
         return;
@@ -95,7 +101,8 @@ void qn__user_tune_done(qn__user_tune *tune, qn__user_job *job) {
     if (tune->seconds <= 0 || tune->trial < BETTER * tune->seconds) {
         tune->seconds = tune->trial;
         tune->best = job->steps;
+        tune->misses = 0;
     } else {
-        tune->settled = 1;
+        tune->settled = ++tune->misses == MISSES;
     }
 }

@@ -12,6 +12,7 @@ typedef struct qn__user_tune {
     double seconds; /* of one of them */
     double trial;   /* the least time of this trial */
     int runs;       /* of this trial */
+    int misses;     /* trials since the best one */
     int settled;    /* 1: the search has ended */
 } qn__user_tune;
 
