@@ -3,8 +3,10 @@
 #include "job/user_steps.h"
 #include <unistd.h>
 
-/* Runs of a trial: the first one fills caches, and among ranks a time is known one run late. */
+/* Runs of a trial: the first one fills caches, and among ranks a time is known one run late. Long
+ * runs of one process are disturbed less, and cost more: one is a trial. */
 enum { TRIAL = 3, STEPS_MAX = 64 };
+static const double LONG_RUN = 0.02; /* seconds */
 /* Numbers of iterations in a row that were no better: one may have been disturbed. */
 enum { MISSES = 2 };
 /* Parts of the rows for each thread where one iteration is computed at a time: they take different
@@ -92,10 +94,11 @@ void qn__user_tune_done(qn__user_tune *tune, qn__user_job *job) {
     const double each = job->seconds / (double)job->steps;
     if (tune->settled || job->steps != wanted_steps(tune)) /* the last iterations may be fewer */
         return;
-    if (tune->runs++ == 0)
+    const int alone = qn_cluster_ranks(job->cluster) < 2 && job->seconds > LONG_RUN;
+    if (tune->runs++ == 0 && !alone)
         return;
-    tune->trial = tune->runs == 2 || each < tune->trial ? each : tune->trial;
-    if (tune->runs < TRIAL)
+    tune->trial = tune->runs < 3 || each < tune->trial ? each : tune->trial;
+    if (tune->runs < TRIAL && !alone)
         return;
     tune->runs = 0;
     if (tune->seconds <= 0 || tune->trial < BETTER * tune->seconds) {
