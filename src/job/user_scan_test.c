@@ -76,6 +76,23 @@ static void test_reals(void **state) {
     check_reals(873, 900, 1); /* subnormal floats */
 }
 
+/* Sums halfway between two numbers, and close to it: by hand. */
+static void test_ties(void **state) {
+    (void)state;
+    for (int sign = -1; sign < 2; sign += 2) {
+        double x[4] = {sign * 0x1p53, sign, sign * 0x1p-60, -sign * 0x1p-59};
+        float y[4] = {(float)sign * 0x1p24f, (float)sign, (float)sign * 0x1p-60f,
+                      -(float)sign * 0x1p-59f};
+        int64_t faulty;
+        assert_int_equal(qn__user_scan(QN__USER_F64, x, 4, pools[0], &faulty, NULL), QN_OK);
+        assert_int_equal(qn__user_scan(QN__USER_F32, y, 4, pools[0], &faulty, NULL), QN_OK);
+        for (int i = 0; i < 4; i++) {
+            assert_true(x[i] == sign * (i == 2 ? 0x1p53 + 2 : 0x1p53));
+            assert_true(y[i] == (float)sign * (i == 2 ? 0x1p24f + 2 : 0x1p24f));
+        }
+    }
+}
+
 static int64_t fault_of(qn__user_type type, void *numbers, int64_t count) {
     int64_t faulty = 0;
     assert_int_equal(qn__user_scan(type, numbers, count, pools[1], &faulty, NULL), QN_OK);
@@ -136,6 +153,7 @@ static void test_integers(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reals),
+        cmocka_unit_test(test_ties),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_integers),
     };
