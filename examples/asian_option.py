@@ -31,7 +31,7 @@ def estimates(recipe):
     paid_variance = (s["paid_squared"] - n * paid * paid) / (n - 1)
     geometric_variance = (s["geometric_squared"] - n * geometric * geometric) / (n - 1)
     covariance = (s["product"] - n * paid * geometric) / (n - 1)
-    slope = covariance / geometric_variance
+    slope = covariance / geometric_variance if geometric_variance > 0 else 0.0
     known = geometric_price({name: float(value) for name, value in recipe["scalars"].items()})
     rest = max(paid_variance - slope * covariance, 0.0)
     return [(mean, WIDE * math.sqrt(variance / n)) for mean, variance in [
@@ -46,8 +46,11 @@ def main():
     rows = []
     for path in args.recipes:
         with open(path, encoding="utf-8") as file:
-            recipe = json.load(file)
-        rows.append((math.prod(recipe["shape"]), *estimates(recipe)))
+            try:
+                recipe = json.load(file)
+                rows.append((math.prod(recipe["shape"]), *estimates(recipe)))
+            except (ValueError, KeyError, TypeError, ZeroDivisionError):
+                raise SystemExit(f"{path} is not the recipe of asian_option.c with two paths or more") from None
     rows.sort(key=lambda row: row[0])
     print(f"{'paths':>9}  {'price':>17}  {'geometric':>17}  known    {'price with it':>19}")
     for n, (price, geometric, helped), known in rows:
@@ -59,7 +62,7 @@ def main():
 def draw(rows, path):
     from chart import COLOURS, Chart
     best = rows[-1][1][2][0]
-    wide = 1.2 * max(price[1] + abs(price[0] - best) for _, (price, _, _), _ in rows)
+    wide = 1.2 * max(price[1] + abs(price[0] - best) for _, (price, _, _), _ in rows) or 1.0
     chart = Chart("An Asian option: price and its interval of 95 %", "random paths",
                   (rows[0][0] / 2, rows[-1][0] * 2), "price", (best - wide, best + wide), log="x")
     for k, (n, (price, _, helped), _) in enumerate(rows):
@@ -70,4 +73,7 @@ def draw(rows, path):
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except OSError as error:
+        raise SystemExit(f"{error.filename}: {error.strerror}") from None

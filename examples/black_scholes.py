@@ -43,4 +43,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except OSError as error:
+        raise SystemExit(f"{error.filename}: {error.strerror}") from None

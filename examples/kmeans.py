@@ -56,6 +56,8 @@ def run(args):
     from pictures import write_png
     kernel = quern.Kernel(KERNEL)
     x, y = numpy.load("x.npy"), numpy.load("y.npy")
+    if len(x) < args.groups:
+        raise SystemExit(f"x.npy has {len(x)} points, fewer than --groups {args.groups}")
     if not 1 <= args.groups <= 16:
         raise SystemExit("--groups is from 1 to 16, as many as the kernel has bins")
     tried = []
@@ -101,4 +103,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except OSError as error:
+        raise SystemExit(f"{error.filename}: {error.strerror}") from None

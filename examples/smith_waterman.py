@@ -103,6 +103,8 @@ def show(args):
     database = read_fasta(args.database)
     query_name, query = read_fasta(args.query)[0]
     score = numpy.load("score.npy")
+    if len(score) != len(database):
+        raise SystemExit(f"score.npy has {len(score)} scores, and {args.database} {len(database)} sequences")
     size = numpy.array([len(letters) for _, letters in database])
     by_chance = K * len(query) * size.sum() * numpy.exp(-LAMBDA * score)
     best = numpy.argsort(-score, kind="stable")[:args.best]
@@ -141,4 +143,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except OSError as error:
+        raise SystemExit(f"{error.filename}: {error.strerror}") from None

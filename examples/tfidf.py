@@ -102,6 +102,8 @@ def query(args):
 def show(args):
     documents = read_documents(args.documents)
     cosine = numpy.load("cosine.npy")
+    if len(cosine) != len(documents):
+        raise SystemExit(f"cosine.npy has {len(cosine)} numbers, and {args.documents} {len(documents)} documents")
     for k in numpy.argsort(-cosine, kind="stable")[:args.nearest]:
         name, text = documents[k]
         print(f"{cosine[k]:.3f}  {name:34} {text[:62]}")
@@ -117,4 +119,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except OSError as error:
+        raise SystemExit(f"{error.filename}: {error.strerror}") from None

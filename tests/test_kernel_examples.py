@@ -263,6 +263,8 @@ def test_asian_option(same, run, script, tmp_path):  # noqa: F811
     assert abs(helped - known) < 2
     assert f"{known:.4f}" in script("asian_option", "many.json", "k.json")
     xml.etree.ElementTree.parse(tmp_path / "asian.svg")
+    (tmp_path / "other.json").write_text('{"shape": [3]}')
+    assert "other.json is not the recipe" in script("asian_option", "other.json", status=1)
 
 
 # ---------------------------------------------------------------- points
