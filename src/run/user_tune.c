@@ -50,9 +50,11 @@ static int64_t rows_of(const qn__user_tune *tune, const qn__user_job *job, int64
     int64_t own = rows / (threads * PARTS) + 1;
     if (tune->grain > 0)
         own = tune->grain / row + (tune->grain % row > 0);
-    else if (steps > 1 && ranks > 1)
+    else if (steps > 1 && ranks > 1) {
+        const int64_t least = ROWS_OF_TWICE * twice;
         own = (rows + threads - 1) / threads;
-    else if (steps > 1) {
+        own = own < least && least <= rows / ranks ? least : own;
+    } else if (steps > 1) {
         const int64_t fits = cache_bytes(tune->threads) / (row_bytes(job) + 1) - 2 * twice;
         const int64_t parts = fits > 0 ? (rows + fits - 1) / fits : rows;
         const int64_t even = (parts + threads - 1) / threads * threads;
