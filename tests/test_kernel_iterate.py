@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 
 import numpy
 import pytest
@@ -132,6 +133,10 @@ def test_example(run, tmp_path):  # noqa: F811
         u = u + numpy.float32(0.2) * (star(u, "nearest") - 4 * u)
     assert numpy.load(tmp_path / "end.npy").tobytes() == u.tobytes()
     assert numpy.load(tmp_path / "hottest.npy").tolist() == [float(v) for v in hottest]
+    # With vectors, by each compiler, several iterations at once.
+    for compiler in ("cc", *filter(shutil.which, ["clang"])):
+        run(text, "--in", "u=u.npy", "--out", "u_new=end.npy", "--iterations", 20, env={"CC": compiler})
+        assert numpy.load(tmp_path / "end.npy").tobytes() == u.tobytes(), compiler
 
 
 PAIR = "INDEX(y, x);\nINPUT(float, a);\nWHOLE(float, w, 1);\nOUTPUT(float, o);\nOUTPUT(float, p);\n"
