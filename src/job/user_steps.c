@@ -17,6 +17,14 @@ int64_t qn__user_reach(const qn__user_source *s, int *everywhere) {
     return most;
 }
 
+int qn__user_wraps(const qn__user_source *s) {
+    for (uint32_t i = 0; i < s->parts; i++)
+        if (s->part[i].use == QN__USER_HALOED && s->part[i].next &&
+            s->part[i].border == QN__USER_WRAP)
+            return 1;
+    return 0;
+}
+
 /* ------------------------------------------------------------------ memory */
 
 static void release(qn__user_place place[2][QN__USER_PARTS]) {
@@ -100,21 +108,13 @@ static int64_t near_rows(const qn__user_job *job) {
            2 * (job->steps - 1) * qn__user_reach(job->source, &everywhere);
 }
 
-static int wraps(const qn__user_source *s) {
-    for (uint32_t i = 0; i < s->parts; i++)
-        if (s->part[i].use == QN__USER_HALOED && s->part[i].next &&
-            s->part[i].border == QN__USER_WRAP)
-            return 1;
-    return 0;
-}
-
 /* Pages that nobody uses cost nothing, so a wide place has as many rows as there are. */
 static int prepare(const qn__user_job *job, qn__user_stepper *t, qn_error *err) {
     const int64_t rows = qn__user_job_rows(job), some = near_rows(job);
     if (job->steps < 2)
         return 1;
     return make_places(job, t->near, some < rows ? some : rows, err) &&
-           (!wraps(job->source) || make_places(job, t->wide, rows, err));
+           (!qn__user_wraps(job->source) || make_places(job, t->wide, rows, err));
 }
 
 qn__user_stepper *qn__user_stepper_open(const qn__user_job *job, qn_error *err) {
@@ -143,7 +143,7 @@ typedef struct rows {
 static rows widen(const qn__user_job *job, rows own, int64_t by) {
     const int64_t all = qn__user_job_rows(job);
     rows r = {own.begin - by, own.end + by};
-    if (!wraps(job->source)) {
+    if (!qn__user_wraps(job->source)) {
         r.begin = r.begin < 0 ? 0 : r.begin;
         r.end = r.end > all ? all : r.end;
     } else if (r.end - r.begin > all) {

@@ -40,6 +40,10 @@ void qn__user_kept_release(qn__user_kept *kept);
  * one is read everywhere, so that only one iteration at a time is possible. */
 int64_t qn__user_reach(const qn__user_source *source, int *everywhere);
 
+/* 1: one of them is read beyond the ends. A thread then has places for all rows, of which it uses
+ * few. */
+int qn__user_wraps(const qn__user_source *source);
+
 /* Computes job->steps iterations of `count` items from `first` on, as qn__user_items. If there are
  * several, *faulty becomes 0 where anything is wrong, which is not the number of an item. */
 void qn__user_steps(const qn__user_job *job, qn__user_stepper *stepper, int64_t first,

@@ -275,6 +275,12 @@ static qn_status run_loop(qn_kernel *k, loop *l, qn__team *team, qn__user_total 
         qn__user_tune_next(&l->tune, job, series || job->device ? 1 : (int64_t)most);
         job->without_totals = !series && t + (uint64_t)job->steps < k->iterations;
         status = run_job(k, l, team, total, err);
+        if (status == QN_MEMORY && job->steps > 1 && !k->compute.cluster) {
+            qn__user_tune_give_up(&l->tune);
+            job->steps = 0; /* they are computed again, one by one */
+            status = QN_OK;
+            continue;
+        }
         if (status == QN_NUMERIC && job->steps > 1)
             return find_fault(k, l, team, total, err);
         if (status == QN_INTERRUPTED && k->checkpoint.path)

@@ -40,6 +40,14 @@ static int64_t row_bytes(const qn__user_job *job) {
     return bytes * (qn__user_job_items(job) / qn__user_job_rows(job));
 }
 
+/* Places for all rows of such arrays would be more than some systems give, even if few of their
+ * pages are used. */
+static int is_too_large(const qn__user_job *job) {
+    const uint64_t most = SIZE_MAX > UINT32_MAX ? (uint64_t)1 << 32 : (uint64_t)1 << 26;
+    return qn__user_wraps(job->source) &&
+           (uint64_t)qn__user_job_items(job) > most / (uint64_t)(qn__user_job_bytes(job) + 1);
+}
+
 /* Rows of a thread's range for so many iterations at once; 0: there are too few rows. */
 static int64_t rows_of(const qn__user_tune *tune, const qn__user_job *job, int64_t steps) {
     int everywhere;
@@ -60,7 +68,9 @@ static int64_t rows_of(const qn__user_tune *tune, const qn__user_job *job, int64
         const int64_t even = (parts + threads - 1) / threads * threads;
         own = (rows + even - 1) / even;
     }
-    return steps == 1 || own >= ROWS_OF_TWICE * twice || own >= rows ? own : 0;
+    if (steps == 1)
+        return own;
+    return (own >= ROWS_OF_TWICE * twice || own >= rows) && !is_too_large(job) ? own : 0;
 }
 
 /* Iterations at once of the next run: the best number, or one to try. */
@@ -110,4 +120,9 @@ void qn__user_tune_done(qn__user_tune *tune, qn__user_job *job) {
     } else {
         tune->settled = ++tune->misses == MISSES;
     }
+}
+
+void qn__user_tune_give_up(qn__user_tune *tune) {
+    tune->best = 1;
+    tune->settled = 1;
 }

@@ -22,4 +22,7 @@ void qn__user_tune_next(qn__user_tune *tune, qn__user_job *job, int64_t most);
 /* Takes job->seconds of that run into account. */
 void qn__user_tune_done(qn__user_tune *tune, qn__user_job *job);
 
+/* One iteration at once from now on: there is no memory for more. */
+void qn__user_tune_give_up(qn__user_tune *tune);
+
 #endif
