@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Kernels of users beside the same loop in C with OpenMP, in one run: mandelbrot, black_scholes and
-smith_waterman.
+"""Kernels of users beside the same loops in C with OpenMP, Numba and OpenCL, in one run.
 
-    bench/kernel.py [build/quern] [--threads 2] [--repeats 7]
+    bench/kernel.py [build/quern] [--cases mandelbrot,nbody] [--threads 2] [--rounds 7] [--markdown FILE]
 
-Results are compared first. The peer is gcc -O3 -march=native -fopenmp, with dynamic schedule for
-mandelbrot and smith_waterman, its time is that of the loop alone. Quern's is that of its report, the checks of each item
-included. Both are the median of repeats that alternate.
+Peers are `gcc -O3 -march=native -fopenmp`, the same with the flag that relaxes arithmetic, Numba
+(parallel=True), and each OpenCL device that is a CPU (PoCL, Intel's), as far as they are here: numba
+and pyopencl come from PyPI. Results are compared first; of kernels without functions of the C library
+all bits must be equal, but where the peer relaxes or contracts. Then all take turns. A time is that of
+the loop alone, in Quern with its checks and exact sums; the table has medians, and the least of all
+rounds, which other programs of the machine disturb less. The last line is the time of a whole
+`quern run` of one item, with its process, from the cache of compiled kernels.
 """
 
 import argparse
@@ -16,249 +19,272 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
-import numpy
+import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-CC = "gcc"
+sys.path.insert(0, str(ROOT / "bench" / "peers"))
+from kernel_cases import CASES  # noqa: E402
+
+RELAXED = "-ff" "ast-math"
+C_TYPES = {"float64": "double", "float32": "float", "int64": "long", "int32": "int", "uint8": "uchar"}
 
 MAIN = r"""
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+#define G
+typedef unsigned char uchar;
+%(item)s
 static double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return t.tv_sec + 1e-9 * t.tv_nsec;
 }
-static double *read_all(const char *path, long n) {
-    double *x = malloc(n * sizeof *x);
-    FILE *f = fopen(path, "rb");
-    if (!f || fread(x, 8, n, f) != (size_t)n)
-        exit(1);
-    fclose(f);
-    return x;
-}
-"""
-
-MANDELBROT = MAIN + r"""
-int main(int argc, char **argv) {
-    const long height = atol(argv[1]), width = atol(argv[2]);
-    const double left = -2.25, size = atof(argv[3]);
-    int32_t *steps = malloc(height * width * sizeof *steps);
-    for (long k = 0; k < height * width; k++)
-        steps[k] = 0; /* its pages are there */
-    const double begin = now();
-#pragma omp parallel for schedule(dynamic)
-    for (long y = 0; y < height; y++)
-        for (long x = 0; x < width; x++) {
-            const double cx = left + size * x, cy = size * (y - height / 2);
-            double a = 0, b = 0;
-            int n = 0;
-            for (; n < 1000 && a * a + b * b <= 4; n++) {
-                const double next = a * a - b * b + cx;
-                b = 2 * a * b + cy;
-                a = next;
-            }
-            steps[y * width + x] = n;
-        }
-    printf("%.9f\n", now() - begin);
-    FILE *f = fopen(argv[4], "wb");
-    fwrite(steps, 4, height * width, f);
-    fclose(f);
-    return 0;
-}
-"""
-
-OPTIONS = MAIN + r"""
-static double normal(double x) { return 0.5 * (1 + erf(x * 0.7071067811865476)); }
-int main(int argc, char **argv) {
-    const long n = atol(argv[1]);
-    double *price = read_all(argv[2], n), *strike = read_all(argv[3], n), *years = read_all(argv[4], n);
-    double *call = calloc(n, 8), *put = calloc(n, 8);
-    const double rate = 0.02, sigma = 0.3;
-    double value = 0;
-    for (long i = 0; i < n; i++)
-        call[i] = put[i] = 1; /* their pages are there */
-    const double begin = now();
-#pragma omp parallel for reduction(+ : value)
-    for (long i = 0; i < n; i++) {
-        const double spread = sigma * sqrt(years[i]);
-        const double up = (log(price[i] / strike[i]) + (rate + sigma * sigma / 2) * years[i]) / spread;
-        const double today = strike[i] * exp(-rate * years[i]);
-        const double c = price[i] * normal(up) - today * normal(up - spread);
-        call[i] = c;
-        put[i] = c + today - price[i];
-        value += c;
-    }
-    printf("%.9f\n", now() - begin);
-    FILE *f = fopen(argv[5], "wb");
-    fwrite(call, 8, n, f);
-    fclose(f);
-    return value < 0;
-}
-"""
-
-
-SEQUENCES = r"""
-#define max(a, b) ((a) > (b) ? (a) : (b))
-static void *read_bytes(const char *path, long size) {
+static void *take(const char *path, size_t size) {
     char *x = malloc(size);
     FILE *f = fopen(path, "rb");
-    if (!f || fread(x, 1, size, f) != (size_t)size)
+    if (!f || fread(x, 1, size, f) != size)
         exit(1);
     fclose(f);
     return x;
 }
-int main(int argc, char **argv) {
-    const long n = atol(argv[1]), all = atol(argv[2]), columns = atol(argv[3]);
-    const uint8_t *letters = read_bytes("letters.raw", all), *query = read_bytes("query.raw", columns);
-    const int64_t *start = read_bytes("start.raw", 8 * n), *size = read_bytes("size.raw", 8 * n);
-    int32_t *score = calloc(n, 4);
-    const int open = 11, extend = 1;
-    if (columns > 512)
-        return 1;
+int main(void) {
+%(declarations)s
     const double begin = now();
-#pragma omp parallel for schedule(dynamic, 16)
-    for (long s = 0; s < n; s++) {
-        int letter[512], h[512] = {0}, before[512] = {0}, e[512] = {0}, t[512];
-        int most = 0;
-        for (int j = 0; j < columns; j++)
-            letter[j] = query[j];
-        for (int64_t i = start[s]; i < start[s] + size[s]; i++) {
-            const int row = 24 * letters[i];
-            for (int j = 0; j < columns; j++) {
-                e[j] = max(e[j], h[j] - open) - extend;
-                t[j] = max(max(0, before[j] + BLOSUM62[row + letter[j]]), e[j]);
-                most = max(most, t[j]);
-            }
-            int f = 0, last = 0;
-            for (int j = 0; j < columns; j++) {
-                before[j] = last;
-                last = max(t[j], f);
-                h[j] = last;
-                f = max(f, t[j] - open) - extend;
-            }
-        }
-        score[s] = most;
+    for (int iteration = 0; iteration < %(iterations)d; iteration++) {
+%(carry)s
+#pragma omp parallel for schedule(%(schedule)s)
+        for (long i = 0; i < %(items)d; i++)
+            item(i%(arguments)s);
     }
-    printf("%.9f\n", now() - begin);
-    FILE *f = fopen("score.raw", "wb");
-    fwrite(score, 4, n, f);
-    fclose(f);
+    printf("%%.9f\n", now() - begin);
+%(write)s
     return 0;
 }
 """
 
 
-def build(folder, name, text, *flags):
-    (folder / f"{name}.c").write_text(text)
-    subprocess.run([CC, "-O3", "-march=native", "-fopenmp", *flags, "-w", f"{name}.c", "-o", name, "-lm"],
-                   cwd=folder, check=True)
+def number(value):
+    return f"{float(value)!r}f" if getattr(value, "dtype", None) == np.float32 else repr(value.item() if hasattr(value, "item")
+                                                                                         else value)
 
 
-def quern(folder, args, *words):
-    done = subprocess.run([args.quern, "run", "--json", "--threads", str(args.threads), *map(str, words)],
-                          cwd=folder, check=True, capture_output=True, text=True)
-    return json.loads(done.stdout)
+def c_program(case):
+    lines, write, carry = [], [], []
+    for name, array in case.arrays.items():
+        lines.append(f'    {C_TYPES[str(array.dtype)]} *{name} = take("{name}.raw", {array.nbytes});')
+    for name, kind in case.outputs.items():
+        size = np.dtype(kind).itemsize * case.items
+        lines.append(f"    {C_TYPES[np.dtype(kind).name]} *{name} = memset(malloc({size}), 1, {size});")
+        write.append(f'    FILE *f_{name} = fopen("{name}.out", "wb"); fwrite({name}, 1, {size}, f_{name}); fclose(f_{name});')
+    for output, source in case.carried:
+        carry.append(f"        if (iteration > 0) {{ void *kept = {output}; {output} = {source}; {source} = kept; }}")
+    arguments = [*case.arrays, *map(number, case.scalars.values()), *case.outputs]
+    return MAIN % {"item": case.item, "declarations": "\n".join(lines), "iterations": case.iterations, "carry": "\n".join(carry),
+                   "schedule": case.schedule, "items": case.items, "arguments": "".join(f", {a}" for a in arguments),
+                   "write": "\n".join(write)}
 
 
-def peer(folder, args, *words):
-    done = subprocess.run([str(w) for w in words], cwd=folder, check=True, capture_output=True, text=True,
-                          env={**os.environ, "OMP_NUM_THREADS": str(args.threads)})
-    return float(done.stdout)
+class OpenMP:
+    def __init__(self, case, args, folder, *flags):
+        self.case, self.folder = case, folder
+        self.env = {**os.environ, "OMP_NUM_THREADS": str(args.threads)}
+        self.program = folder / f"peer{len(flags)}"
+        (folder / "peer.c").write_text(c_program(case))
+        subprocess.run(["gcc", "-O3", "-march=native", "-fopenmp", "-w", *flags, "peer.c", "-o", self.program, "-lm"],
+                       cwd=folder, check=True)
+
+    def run(self):
+        done = subprocess.run([self.program], cwd=self.folder, env=self.env, check=True, capture_output=True, text=True)
+        return float(done.stdout)
+
+    def results(self):
+        return {name: np.fromfile(self.folder / f"{name}.out", kind) for name, kind in self.case.outputs.items()}
 
 
-def compare(title, args, ours, theirs):
-    times = {"quern": [], **{name: [] for name in theirs}}
-    for _ in range(args.repeats):
-        times["quern"].append(ours()["seconds"])
-        for name, call in theirs.items():
-            times[name].append(call())
-    own = statistics.median(times["quern"])
-    for name, all_of in times.items():
-        middle = statistics.median(all_of)
-        print(f"{title:15} {name:34} {1e3 * middle:9.2f} ms  {min(all_of) * 1e3:9.2f} to {max(all_of) * 1e3:9.2f}"
-              f"  quern is {middle / own:5.2f} times as fast")
+class Numba:
+    def __init__(self, case, args):
+        import numba
+
+        numba.set_num_threads(args.threads)
+        self.case, self.function = case, case.numba(numba)
+        self.made = {name: np.ones(case.items, kind) for name, kind in case.outputs.items()}
+
+    def run(self):
+        given = {name: array.reshape(-1).copy() if self.case.carried else array.reshape(-1)
+                 for name, array in self.case.arrays.items()}
+        made, begin = dict(self.made), time.perf_counter()
+        for iteration in range(self.case.iterations):
+            for output, source in self.case.carried if iteration else ():
+                made[output], given[source] = given[source], made[output]
+            self.function(*given.values(), *self.case.scalars.values(), *made.values())
+        seconds = time.perf_counter() - begin
+        self.last = made
+        return seconds
+
+    def results(self):
+        return self.last
 
 
-def mandelbrot(folder, args):
-    height, width, size = 960, 1280, 0.0025
-    kernel = ROOT / "examples" / "kernels" / "mandelbrot.c"
-    def ours():
-        return quern(folder, args, "--kernel", kernel, "--shape", f"{height}x{width}", "--set", "left=-2.25",
-                     "--set", f"size={size}", "--out", "steps=steps.npy")
-    theirs = {}
-    for name, flags in (("gcc -ffp-contract=off", ["-ffp-contract=off"]), ("gcc", [])):
-        program = f"mandelbrot{len(flags)}"
-        build(folder, program, MANDELBROT, *flags)
-        theirs[name] = lambda p=program: peer(folder, args, f"./{p}", height, width, size, "steps.raw")
-    ours()
-    theirs["gcc -ffp-contract=off"]()
-    same = numpy.load(folder / "steps.npy").ravel() == numpy.fromfile(folder / "steps.raw", "int32")
-    assert same.all(), "the peer computes other numbers"
-    compare("mandelbrot", args, ours, theirs)
+class OpenCL:
+    def __init__(self, case, args, device):
+        import pyopencl
+
+        self.cl, self.case = pyopencl, case
+        self.context = pyopencl.Context([device])
+        self.queue = pyopencl.CommandQueue(self.context)
+        parameters = [f"__global const {C_TYPES[str(a.dtype)]} *{name}" for name, a in case.arrays.items()]
+        parameters += [f"const {C_TYPES[np.asarray(value).dtype.name]} {name}" for name, value in case.scalars.items()]
+        parameters += [f"__global {C_TYPES[np.dtype(kind).name]} *{name}" for name, kind in case.outputs.items()]
+        names = ", ".join([*case.arrays, *case.scalars, *case.outputs])
+        text = ("#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n#define G __global\n"
+                f"{case.item}\n__kernel void run({', '.join(parameters)}) {{ item(get_global_id(0), {names}); }}\n")
+        self.kernel = pyopencl.Kernel(pyopencl.Program(self.context, text).build(), "run")
+        flags = pyopencl.mem_flags
+        self.given = {name: pyopencl.Buffer(self.context, flags.READ_WRITE, a.nbytes) for name, a in case.arrays.items()}
+        self.made = {name: pyopencl.Buffer(self.context, flags.READ_WRITE, np.dtype(kind).itemsize * case.items)
+                     for name, kind in case.outputs.items()}
+        self.scalars = [np.asarray(value)[()] for value in case.scalars.values()]
+
+    def run(self):
+        for name, array in self.case.arrays.items():
+            self.cl.enqueue_copy(self.queue, self.given[name], np.ascontiguousarray(array))
+        self.queue.finish()
+        given, made, begin = dict(self.given), dict(self.made), time.perf_counter()
+        for iteration in range(self.case.iterations):
+            for output, source in self.case.carried if iteration else ():
+                made[output], given[source] = given[source], made[output]
+            self.kernel(self.queue, (self.case.items,), None, *given.values(), *self.scalars, *made.values())
+        self.queue.finish()
+        seconds = time.perf_counter() - begin
+        self.last = made
+        return seconds
+
+    def results(self):
+        found = {}
+        for name, kind in self.case.outputs.items():
+            found[name] = np.empty(self.case.items, kind)
+            self.cl.enqueue_copy(self.queue, found[name], self.last[name])
+        return found
 
 
-def options(folder, args):
-    count = 2_000_000
-    draw = numpy.random.default_rng(1)
-    words = ["--kernel", ROOT / "examples" / "kernels" / "black_scholes.c", "--out", "call=call.npy",
-             "--out", "put=put.npy"]
-    for name, low, high in (("price", 5, 30), ("strike", 1, 100), ("years", 0.25, 10)):
-        array = draw.uniform(low, high, count)
-        numpy.save(folder / f"{name}.npy", array)
-        array.tofile(folder / f"{name}.raw")
-        words += ["--in", f"{name}={name}.npy"]
-    build(folder, "options", OPTIONS)
-    def theirs():
-        return peer(folder, args, "./options", count, "price.raw", "strike.raw", "years.raw", "call.raw")
-    quern(folder, args, *words)
-    theirs()
-    close = abs(numpy.load(folder / "call.npy") - numpy.fromfile(folder / "call.raw"))
-    assert close.max() < 1e-11, "the peer computes other numbers"
-    compare("black_scholes", args, lambda: quern(folder, args, *words), {"gcc with glibc's functions": theirs})
+class Quern:
+    def __init__(self, case, args, folder):
+        self.case, self.folder = case, folder
+        (folder / "kernel.c").write_text(case.kernel)
+        self.words = [args.quern, "run", "--json", "--threads", str(args.threads), "--kernel", "kernel.c",
+                      *case.words]
+        declared = [name for name in case.arrays if name != "matrix"]
+        for name in declared:
+            np.save(folder / f"{name}.npy", case.arrays[name])
+            self.words += ["--in", f"{name}={name}.npy"]
+        for name, value in case.scalars.items():
+            self.words += ["--set", f"{name}={value}"]
+        for name in case.outputs:
+            self.words += ["--out", f"{name}=o-{name}.npy"]
+        self.words += ["--shape", "x".join(map(str, case.space))]
+        if case.iterations > 1:
+            self.words += ["--iterations", str(case.iterations)]
+
+    def run(self):
+        done = subprocess.run(self.words, cwd=self.folder, check=True, capture_output=True, text=True)
+        return json.loads(done.stdout)["seconds"]
+
+    def results(self):
+        return {name: np.load(self.folder / f"o-{name}.npy").reshape(-1) for name in self.case.outputs}
 
 
-def sequences(folder, args):
-    """5,000 proteins and a query of 142 letters: 253 million cells."""
-    words = ["proteins.fasta", "query.fasta"]
-    script = [sys.executable, ROOT / "examples" / "smith_waterman.py"]
-    subprocess.run([*script, "make", *words, "--sequences", "5000"], cwd=folder, check=True)
-    subprocess.run([*script, "arrays", *words], cwd=folder, check=True)
-    names = ["letters", "start", "size", "query"]
-    arrays = {name: numpy.load(folder / f"{name}.npy") for name in names}
-    for name, array in arrays.items():
-        array.tofile(folder / f"{name}.raw")
-    kernel = ROOT / "examples" / "kernels" / "smith_waterman.c"
-    text = kernel.read_text()
-    table = text[text.index("static const int BLOSUM62"):]
-    build(folder, "sequences", MAIN + table[:table.index("};") + 2] + SEQUENCES)
-    def ours():
-        return quern(folder, args, "--kernel", kernel, "--out", "score=score.npy", "--out", "histogram=h.npy",
-                     *[word for name in names for word in ("--in", f"{name}={name}.npy")])
-    def theirs():
-        return peer(folder, args, "./sequences", *[len(arrays[name]) for name in ("start", "letters", "query")])
-    ours()
-    theirs()
-    assert (numpy.load(folder / "score.npy") == numpy.fromfile(folder / "score.raw", "int32")).all()
-    compare("smith_waterman", args, ours, {"gcc": theirs})
+def peers_of(case, args, folder):
+    for name, array in case.arrays.items():
+        np.ascontiguousarray(array).tofile(folder / f"{name}.raw")
+    found = {"gcc, OpenMP": OpenMP(case, args, folder), f"gcc, OpenMP, {RELAXED}": OpenMP(case, args, folder, RELAXED)}
+    try:
+        found["Numba, parallel"] = Numba(case, args)
+    except ImportError:
+        print("Numba is not here")
+    try:
+        import pyopencl
+
+        for platform in pyopencl.get_platforms():
+            for device in platform.get_devices(pyopencl.device_type.CPU):
+                name = "PoCL" if "Portable" in platform.name else platform.name.split("(")[0]
+                if "FPGA" not in platform.name:
+                    found[f"{name}, OpenCL"] = OpenCL(case, args, device)
+    except ImportError:
+        print("pyopencl is not here")
+    return found
+
+
+def verify(case, quern, peers):
+    """Whoever computes the same bits is said to; others must be close."""
+    quern.run()
+    ours = quern.results()
+    for name, peer in peers.items():
+        peer.run()
+        theirs, worst = peer.results(), 0.0
+        for output, array in ours.items():
+            difference = abs(array.astype(float) - theirs[output].astype(float))
+            if case.tolerance:
+                worst = max(worst, float((difference / (1 + abs(array))).max()))
+            else:  # a step more or less where the peer contracts
+                worst = max(worst, float((difference != 0).mean()))
+        same = all(array.tobytes() == theirs[output].tobytes() for output, array in ours.items())
+        print(f"{case.name}: {name}: {'the same bits' if same else f'{worst:.1e}'}")
+        assert worst <= max(case.tolerance, 0.0 if case.name == "smith_waterman" else 2e-2), name
+
+
+def measure(case, args, rows):
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        quern, peers = Quern(case, args, folder), peers_of(case, args, folder)
+        verify(case, quern, peers)
+        contenders = {"Quern": quern, **peers}
+        times = {name: [] for name in contenders}
+        for _ in range(args.rounds):
+            for name, contender in contenders.items():
+                times[name].append(contender.run())
+    for name, seconds in times.items():
+        middle = statistics.median(seconds)
+        by_middle = middle / statistics.median(times["Quern"])
+        by_least = min(seconds) / min(times["Quern"])
+        rows.append((case.name, name, f"{1e3 * middle:.2f}", f"{by_middle:.2f}", f"{1e3 * min(seconds):.2f}", f"{by_least:.2f}"))
+        print("{:15} {:26} median {:>9} ms  ratio {:>5}   least {:>9} ms  ratio {:>5}".format(*rows[-1]), flush=True)
+
+
+def overhead(args):
+    """Seconds of a whole job of one item: process, kernel from the cache, file, recipe."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "k.c").write_text("INDEX(i); OUTPUT(double, o); KERNEL { o = 1; }")
+        words = [args.quern, "run", "--kernel", "k.c", "--shape", "1", "--out", "o=o.npy", "--quiet"]
+        seconds = []
+        for _ in range(21):
+            begin = time.perf_counter()
+            subprocess.run(words, cwd=folder, check=True)
+            seconds.append(time.perf_counter() - begin)
+        print(f"a job of one item: median {1e3 * statistics.median(seconds[1:]):.1f} ms, least {1e3 * min(seconds):.1f} ms")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("quern", nargs="?", default=ROOT / "build" / "quern", type=Path)
+    parser.add_argument("--cases", default=",".join(CASES))
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--markdown", type=Path)
     args = parser.parse_args()
-    args.quern = args.quern.resolve()
-    with tempfile.TemporaryDirectory() as folder:
-        mandelbrot(Path(folder), args)
-        options(Path(folder), args)
-        sequences(Path(folder), args)
+    args.quern = str(args.quern.resolve())
+    rows = []
+    for name in args.cases.split(","):
+        measure(CASES[name](), args, rows)
+    overhead(args)
+    if args.markdown:
+        head = "| kernel | | median, ms | / Quern | least, ms | / Quern |\n| --- | --- | --- | --- | --- | --- |\n"
+        args.markdown.write_text(head + "".join(f"| {' | '.join(row)} |\n" for row in rows))
 
 
 if __name__ == "__main__":
