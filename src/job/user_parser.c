@@ -280,7 +280,7 @@ int qn__user_need_size(qn__user_parser *p, uint32_t most, int named, const char 
     if (value < 1 || value > most) {
         snprintf(remedy, sizeof remedy, "write a number from 1 to %u%s", (unsigned)most,
                  named ? ", or a constant with one" : "");
-        return qn__user_refuse(p, token, remedy, "%s that is a number", what);
+        return qn__user_refuse(p, token, remedy, "%s is missing or out of range", what);
     }
     p->at++;
     *size = (uint32_t)value;

@@ -96,8 +96,8 @@ qn__user_type qn__user_need_type(qn__user_parser *p);
 int qn__user_sees_type(const qn__user_parser *p);
 
 /* Reads how many elements an array has: a number from 1 to `most`; with `named` also a constant
- * with such a one (C has no such lengths for arrays of functions). `what` is for messages: "an
- * array needs a length". */
+ * with such a one (C has no such lengths for arrays of functions). `what` is for messages: "the
+ * length of the array". */
 int qn__user_need_size(qn__user_parser *p, uint32_t most, int named, const char *what,
                        uint32_t *size);
 

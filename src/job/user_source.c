@@ -135,8 +135,8 @@ static int read_bins(qn__user_parser *p, qn__user_part *part) {
                                "%s has no bins: SUM and COUNT have",
                                part->scans ? "SCAN" : qn__user_use_word(part->use));
     p->at++;
-    return qn__user_need_size(p, real ? QN__USER_REAL_BINS : QN__USER_BINS, 1,
-                              "an array of sums needs a number of bins", &part->bins);
+    return qn__user_need_size(p, real ? QN__USER_REAL_BINS : QN__USER_BINS, 1, "the number of bins",
+                              &part->bins);
 }
 
 /* What stands between the parentheses of a declaration. */

@@ -19,7 +19,7 @@ static int read_statement(scope *s, int declares);
 
 /* The length between brackets, behind the name of an array. */
 static int read_length(qn__user_parser *p, uint32_t most, uint32_t *length) {
-    return qn__user_need_size(p, most, 0, "an array needs a length", length) &&
+    return qn__user_need_size(p, most, 0, "the length of the array", length) &&
            qn__user_need(p, "]", "behind the length");
 }
 
@@ -183,7 +183,8 @@ static int write_result(scope *s, const qn__user_symbol *v) {
     const qn__user_token *token = qn__user_next(p);
     if (!qn__user_take(p, "=")) {
         const char *remedy =
-            part->use == QN__USER_SUM || part->scans
+            part->bins > 0 ? "assign what this item adds to the bin, as NAME[bin] = x"
+            : part->use == QN__USER_SUM || part->scans
                 ? "assign what this item adds, as NAME = x; Quern adds all items up"
                 : "assign its value, as NAME = x";
         return qn__user_refuse(p, token, remedy, "\"%s\" can only be assigned", v->name);
