@@ -13,7 +13,6 @@
 #include "run/user_ranks.h"
 #include "run/user_space.h"
 #include "run/user_watch.h"
-#include <stdio.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ options */
