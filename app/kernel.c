@@ -46,6 +46,8 @@ static const char *item_text(const qn_kernel_result *r, uint32_t dimensions, cha
 
 static void print_result(const qn_kernel_part *p, const qn_kernel_result *r, uint32_t dimensions) {
     char item[80];
+    if (p->dimensions > 0 && !r->path && !*r->digest)
+        return; /* nobody wants it: the next iteration had it */
     if (p->dimensions > 0)
         printf("%-16s %s\n", p->name, r->path ? r->path : r->digest);
     else if (!r->value)

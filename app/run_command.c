@@ -271,8 +271,6 @@ static int print_all(void *user) {
         message_note("note: %s", r.note);
     if (r.checkpoint_note && *r.checkpoint_note)
         message_note("note: the last checkpoint could not be written: %s", r.checkpoint_note);
-    if (r.resumed_from > 0)
-        message_note("note: continued after iteration %" PRIu64, r.resumed_from);
     if (!e->f->quiet || e->f->json)
         kernel_print(e->kernel, e->f->json, e->f->verbose, e->recipe);
     return EXIT_DONE;

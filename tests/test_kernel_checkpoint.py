@@ -166,3 +166,19 @@ def test_refused(place, call):
     (folder / "state").write_bytes(good)
     assert "continued after iteration 20" in call(*WORDS, *go_on).stderr
     files(folder)
+
+
+
+def test_no_room(quern, place):
+    """A checkpoint that cannot be written does not end the run; a note says so."""
+    folder, env = place
+    (folder / "small.c").write_text("INDEX(i); INPUT(double, u); OUTPUT(double, v); NEXT(v, u); SUM(double, all);\n"
+                                    "KERNEL { v = u + 1; all = u; }\n")
+    numpy.save(folder / "long.npy", numpy.ones(20000))
+    limit = "ulimit -f 100; trap '' XFSZ; exec \"$@\""  # blocks of 1,024 bytes
+    done = subprocess.run(["bash", "-c", limit, "bash", quern, "run", "--kernel", "small.c", "--in", "u=long.npy",
+                           "--iterations", "12", "--checkpoint", "state", "--checkpoint-every", "5"],
+                          cwd=folder, env=env, capture_output=True, text=True)
+    assert done.returncode == 0 and "a checkpoint could not be written" in done.stderr, done.stderr
+    assert done.stdout.startswith("all              2.4e+05\n")
+    assert not (folder / "state").exists() and not list(folder.glob(".quern*"))

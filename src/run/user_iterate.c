@@ -9,6 +9,7 @@
 #include "job/user_steps.h"
 #include "run/user_checkpoint.h"
 #include "run/user_tune.h"
+#include "run/user_watch.h"
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -237,15 +238,21 @@ static qn_status find_fault(qn_kernel *k, loop *l, qn__team *team, qn__user_tota
 static void save(qn_kernel *k, const loop *l, uint64_t iteration) {
     qn__user_checkpoint *c = &k->checkpoint;
     void *state[QN__USER_PARTS] = {NULL};
+    char text[1100];
     qn_error why = {0};
     if (qn_cluster_is_writer(k->compute.cluster)) {
         for (uint32_t i = 0; i < k->source.parts; i++)
             if (is_carried(k, i))
                 state[i] = l->in_spare ? l->spare[i].data : k->part[i].array.data;
         const qn_status status = qn__user_checkpoint_write(k, iteration, state, &why);
+        const int first = !*c->note;
         if (status != QN_BUSY)
             snprintf(c->note, sizeof c->note, "%s%s%s", why.what, *why.where ? ": " : "",
                      why.where);
+        if (first && *c->note) {
+            snprintf(text, sizeof text, "a checkpoint could not be written: %s", c->note);
+            qn__user_tell(k, text);
+        }
         qn__float_state_set();
     }
     c->written = qn__now();
@@ -265,8 +272,13 @@ static qn_status run_loop(qn_kernel *k, loop *l, qn__team *team, qn__user_total 
                           qn_error *err) {
     qn__user_job *job = &k->job;
     const int series = has_series(k);
+    char text[64];
     qn_status status = QN_OK;
     job->kept = &l->kept;
+    if (k->checkpoint.from > 0 && qn_cluster_is_writer(k->compute.cluster)) {
+        snprintf(text, sizeof text, "continued after iteration %" PRIu64, k->checkpoint.from);
+        qn__user_tell(k, text);
+    }
     for (uint64_t t = k->checkpoint.from; t < k->iterations && status == QN_OK;
          t += (uint64_t)job->steps) {
         qn__user_totals_clear(&k->source, total);

@@ -37,6 +37,11 @@ static void tell_note(void *user, const char *text) {
         qn__device_tell(text);
 }
 
+void qn__user_tell(const qn_kernel *k, const char *text) {
+    if (k->watch.on_note)
+        k->watch.on_note(k->watch.user, text);
+}
+
 static double waited(const qn_kernel *k) {
     qn__rank_traffic traffic;
     if (!k->compute.cluster)

@@ -8,6 +8,9 @@
 qn_status qn__user_watch_begin(qn_kernel *kernel, const qn_kernel_options *options, qn__team *team,
                                qn_error *err);
 
+/* Tells a note where somebody wants notes. */
+void qn__user_tell(const qn_kernel *kernel, const char *text);
+
 /* After the last item of a run that succeeded: fills the report. Collective among ranks. */
 qn_status qn__user_watch_report(qn_kernel *kernel, qn__team *team, qn_error *err);
 
