@@ -16,7 +16,7 @@
 #include <string.h>
 
 typedef struct run_flags {
-    const char *kernel, *shape, *recipe, *devices, *trace, *checkpoint, *checkpoint_every;
+    const char *kernel, *shape, *recipe, *devices, *trace, *checkpoint, *checkpoint_every, *timeout;
     text_list in, out, set, series;
     uint64_t threads, grain, iterations, seed;
     ranks_flags ranks;
@@ -122,6 +122,13 @@ static const option run_options[] = {
      .value = "LIST",
      .help = "auto, or a list of cpu, cpu:4 (cores), KIND:0 or KIND:all, as in cpu,cuda:0",
      .fallback = "auto: all cores, and GPUs if there are 4 million items or more"},
+    {.name = "device-timeout",
+     .kind = OPTION_TEXT,
+     AT(timeout),
+     .value = "SECONDS",
+     .help = "a device that does not answer for this long counts as failed; the others take over "
+             "its work",
+     .fallback = "60"},
     {.name = "threads",
      .kind = OPTION_COUNT,
      AT(threads),
@@ -310,7 +317,11 @@ static qn_status compute_among(const qn_kernel_options *o, qn_kernel *kernel, qn
 }
 
 static int compute(const run_flags *f, qn_kernel *kernel, const char *recipe) {
-    const qn_compute over = {.size = sizeof over, .cluster = ranks_cluster()};
+    float timeout = 0;
+    if (f->timeout)
+        read_float(f->timeout, &timeout);
+    const qn_compute over = {
+        .size = sizeof over, .cluster = ranks_cluster(), .device_timeout = (double)timeout};
     ending e = {f, kernel, recipe};
     qn_kernel_options o;
     qn_error err = {0};
@@ -359,6 +370,10 @@ static int check_flags(const run_flags *f) {
         return message_usage("leave one of them out", "--quiet does nothing with --json");
     if (f->quiet && f->verbose)
         return message_usage("leave one of them out", "--quiet contradicts --verbose");
+    float timeout;
+    if (f->timeout && !(read_float(f->timeout, &timeout) && timeout > 0))
+        return message_usage("it is a number of seconds, such as 60 or 0.5",
+                             "--device-timeout cannot be \"%s\"", f->timeout);
     if (f->threads > 0 && f->devices)
         return message_usage("leave one of them out", "--threads and --devices say the same");
     if ((f->resume || f->checkpoint_every) && !f->checkpoint)
@@ -427,7 +442,8 @@ const command run_command = {
     .about =
         "Computes a kernel, a function of an index in C, for all items of its arrays. The "
         "results depend on the kernel's text, the inputs and the scalars alone: not on the number "
-        "of cores or machines, the compiler or its options. A recipe is written beside the "
+        "of cores or machines, the devices, the compiler or its options. A recipe is written "
+        "beside the "
         "results; quern "
         "replay computes them again from it and compares. The system's C compiler (CC, cc, gcc "
         "or clang) compiles each kernel once.\n"

@@ -248,12 +248,12 @@ KERNEL { float a = w(i); for (int k = 0; k < 500; k++) a = a * 0.5f + 1; o = a; 
 
 @pytest.fixture
 def small(run, folder):
-    """small(devices, plan): a kernel on the emulated CUDA device of such a plan."""
+    """small(devices, device, plan, word, ...): a kernel on the emulated CUDA device of such a plan."""
     numpy.save(folder / "s.npy", numpy.arange(300_000, dtype="float32"))
 
-    def call(devices, device, plan, status=0, text=SMALL, **env):
-        done = run(text, devices, "--in", "w=s.npy", "--out", "o=o-o.npy", "--shape", 300_000, "--grain", 64,
-                   status=status, env={**device[1], "QN_FAKE_CUDA": plan, **env})
+    def call(devices, device, plan, *words, status=0):
+        done = run(SMALL, devices, "--in", "w=s.npy", "--out", "o=o-o.npy", "--shape", 300_000, "--grain", 64, *words,
+                   status=status, env={**device[1], "QN_FAKE_CUDA": plan})
         return done, (folder / "o-o.npy").read_bytes() if status == 0 else None
     return call
 
@@ -269,6 +269,8 @@ def test_a_device_fails(small, device):
     want = small("cpu", device, "memory=64")[1]
     done, got = small("cpu:1,cuda:0", device, "memory=64,launch=2")
     assert got == want and "worker cuda:0 failed" in done.stderr
+    done, got = small("cpu:1,cuda:0", device, "memory=64,hang=2,late=1", "--device-timeout", 0.3)
+    assert got == want and "did not end its work within 0.3 s" in done.stderr
     done, _ = small("cuda:0", device, "memory=64,launch=2", status=1)
     assert re.search(r"no worker is left\n.*other devices in --devices", done.stderr)
     for plan, says in (("memory=64,wrong=1", "self-test"), ("memory=1", "the device allows")):
