@@ -1,5 +1,6 @@
 """`quern run` over ranks: the bytes of one process, whichever rank dies; one message for all."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -108,7 +109,7 @@ def test_progress(quern, place):
     """A bar on a terminal."""
     folder, env = place
     ours, theirs = os.openpty()
-    subprocess.run([quern, *map(str, WORDS), "--set", "work=60000"], cwd=folder, env={**env, "TERM": "xterm"},
+    subprocess.run([quern, *map(str, WORDS), "--set", "work=100000"], cwd=folder, env={**env, "TERM": "xterm"},
                    stderr=theirs, stdout=subprocess.PIPE, check=True)
     os.close(theirs)
     drawn = os.read(ours, 1 << 16).decode()
@@ -149,21 +150,32 @@ def test_differences(quern, place):
     assert "no/folder" in done[0][2] and nothing_is_left(folder)
 
 
-def started(quern, place, count, *words):
+SLOW = ["--set", "work=120000"]
+
+
+@contextlib.contextmanager
+def started(quern, place, count):
+    """Ranks that have begun to compute: the writer has opened its files."""
     folder, env = place
-    return ranks.Ranks(quern, count, *WORDS, "--set", "work=80000", *words, cwd=folder, env=env)
+    with ranks.Ranks(quern, count, *WORDS, *SLOW, cwd=folder, env=env) as run:
+        end = time.monotonic() + 60
+        own = f".quern-{run.rank[0].pid}-"
+        while not any(name.startswith(own) for name in os.listdir(folder)):
+            assert time.monotonic() < end and run.rank[0].poll() is None
+            time.sleep(0.01)
+        time.sleep(0.05)
+        yield run
 
 
 @pytest.fixture(scope="module")
 def slow(quern, place):
-    """The bytes of a run that takes a while: a second of processor time."""
-    return alone(quern, place, "--set", "work=80000")
+    """The bytes of a run that takes a while: some 0.7 s of processor time."""
+    return alone(quern, place, *SLOW)
 
 
 @pytest.mark.parametrize("dies", [[0], [1], [0, 2]])
 def test_deaths(quern, place, slow, dies):
     with started(quern, place, len(dies) + 2) as run:
-        time.sleep(0.2)
         for rank in dies:
             run.rank[rank].kill()
         done = run.wait()
@@ -175,7 +187,6 @@ def test_deaths(quern, place, slow, dies):
 
 def test_interrupted(quern, place, slow):
     with started(quern, place, 3) as run:
-        time.sleep(0.2)
         run.rank[1].send_signal(signal.SIGINT)
         done = run.wait()
     assert [code for code, _, _ in done] == [130] * 3, done
