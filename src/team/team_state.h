@@ -165,7 +165,7 @@ typedef struct qn__call {
 struct qn__team {
     const qn__program *program;
     const qn__kernel_job *kernel; /* of its host jobs; NULL: they have none */
-    qn_cluster *cluster; /* NULL: no other ranks */
+    qn_cluster *cluster;          /* NULL: no other ranks */
     qn__team_reduction_state reduction;
     qn__portion portion; /* of its machine that this rank uses */
     uint32_t count;

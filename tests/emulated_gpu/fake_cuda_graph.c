@@ -92,9 +92,8 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
     enum { FUNCTIONS = 1024 };
     static struct CUfunc_st functions[FUNCTIONS];
     BEGIN
-    const qn_emulated_kernel *kernel = module->program
-                                           ? text_program_kernel(module->program, name)
-                                           : qn_emulated_find(name);
+    const qn_emulated_kernel *kernel =
+        module->program ? text_program_kernel(module->program, name) : qn_emulated_find(name);
     result = NOT_FOUND;
     if (kernel && module->program) {
         module->function = (struct CUfunc_st){kernel, 0};
