@@ -22,7 +22,7 @@ import pictures  # noqa: E402
 EXAMPLES = ROOT / "examples"
 
 # A little less work than in the text of the page.
-DRAWN = {"nbody": [("4000", "50"), ("300 400 500", "3 4 5"), (r"(\w)(3|4|5)00\.npy", r"\1\2.npy")],
+DRAWN = {"nbody": [("4000", "50"), ("300 400 500", "3 4 5"), ("every 50", "every 2"), (r"(\w)(3|4|5)00\.npy", r"\1\2.npy")],
          "plate": [("120x180", "20x30"), ("500 5000 50000", "5 6 7"), ("u500.npy", "u5.npy"),
                    ("u5000.npy", "u6.npy"), ("u50000.npy", "u7.npy")],
          "shallow_water": [("160x240", "16x24"), ("4800", "8")],
@@ -146,6 +146,8 @@ def test_same_bytes(quern, wanted, tmp_path, tmp_path_factory, quick, which):  #
         for name in files:
             if name.endswith(".json"):
                 (folder / name).unlink()
+        for state in folder.glob("*.state"):
+            state.unlink()
         play(folder, block_of(page)[0], run, ":", env)
         again = written(folder)
         assert sorted(again) == sorted(files), page
