@@ -22,7 +22,8 @@ import pictures  # noqa: E402
 EXAMPLES = ROOT / "examples"
 
 # A little less work than in the text of the page.
-DRAWN = {"nbody": [("4000", "50"), ("300 400 500", "3 4 5"), ("every 50", "every 2"), (r"(\w)(3|4|5)00\.npy", r"\1\2.npy")],
+DRAWN = {"nbody": [("4000", "50"), ("300 400 500", "3 4 5"), ("every 50", "every 2"),
+                   (r"(\w)(3|4|5)00\.npy", r"\1\2.npy")],
          "plate": [("120x180", "20x30"), ("500 5000 50000", "5 6 7"), ("u500.npy", "u5.npy"),
                    ("u5000.npy", "u6.npy"), ("u50000.npy", "u7.npy")],
          "shallow_water": [("160x240", "16x24"), ("4800", "8")],
@@ -112,7 +113,9 @@ def way(which, quern, folder, quick):  # noqa: F811
         mpi = launch.MPIS["openmpi4"]
         return f'{mpi["program"]} {" ".join(mpi["crowded"])} -n 3 {quern} "$@"', launch.clean_environment(CC=quick)
     builds.require("aarch64-linux-gnu-gcc", "qemu-aarch64")
-    return f'qemu-aarch64 {builds.ready("aarch64-quick")}/quern "$@"', {"CC": "aarch64-linux-gnu-gcc"}
+    # The program is static, and a kernel may need memset of the C library.
+    return (f'qemu-aarch64 {builds.ready("aarch64-quick")}/quern "$@"',
+            {"CC": "aarch64-linux-gnu-gcc", "QEMU_LD_PREFIX": "/usr/aarch64-linux-gnu"})
 
 
 def written(place):
