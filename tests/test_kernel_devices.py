@@ -98,7 +98,7 @@ KERNEL {
     i = (int64_t)x1 + far * (n >> (m & 31)) - (int64_t)collatz(m) + W[x % 3] * (y - height / 2);
     c = (uint8_t)x1;
     s = (int16_t)(b * 300 + small);
-    all = safe * 1e-7; narrow = f * uniformf(0); whole = n * m; bits = (uint64_t)(n & 65535) << 20;
+    all = safe * 1e-7 + normal(x); narrow = f * uniformf(0) + normalf(1); whole = n * m; bits = (uint64_t)(n & 65535) << 20;
     if (f > 0) { least = f; most = n % (int)m - (n << b); }
     some = uniform(1) < 0.25 || random32(7) == 3u;
     if (y == 1 && x > 40) return;
