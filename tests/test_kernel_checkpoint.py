@@ -100,6 +100,25 @@ def test_killed(quern, place, call, wanted):
     assert files(folder) == wanted
 
 
+def test_writer_dies(quern, place, call, wanted):
+    """The next rank writes the checkpoints; all ranks die, and one process goes on."""
+    folder, env = place
+    with ranks.Ranks(quern, 3, *ALL, "--set", "work=1000", *CHECKPOINT, "0.01s", cwd=folder, env=env) as run:
+        for rank in run.rank:
+            wait_for(folder / "state", rank)
+            (folder / "state").unlink()
+            rank.kill()
+            if rank is run.rank[1]:
+                wait_for(folder / "state", run.rank[2])
+                run.rank[2].kill()
+                break
+        done = run.wait()
+    assert [code for code, _, _ in done] == [-9] * 3, done
+    said = call(*ALL, "--set", "work=1000", *CHECKPOINT, "5s").stderr
+    assert "continued after iteration" in said
+    assert files(folder)[:5] == wanted[:5]
+
+
 def test_interrupted(quern, place, call, wanted):
     """Ctrl-C writes a checkpoint, whenever one was due. By time, by threads, without a series."""
     folder, _ = place
