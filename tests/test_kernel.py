@@ -555,6 +555,11 @@ def test_compilers(run, tmp_path, quern, cache):
     assert "gives wrong results" in run(text, *words, status=1, env={"CC": str(fast)}).stderr
     for compiler in ("false", "true"):
         assert "did not compile" in run(text, *words, status=1, env={"CC": compiler}).stderr
+    other = tmp_path / "other-cc"
+    other.write_text('#!/bin/sh\nfor a; do [ "$before" = -o ] && seq 999 > "$a"; before=$a; done; exit 0\n')
+    other.chmod(0o755)
+    done = run(text, *words, status=1, env={"CC": str(other)})
+    assert "cannot be loaded: " in done.stderr and "ELF" in done.stderr
     done = run(text, *words, status=1, env={"CC": "cc -fsingle-precision-constant"})  # of GCC only
     assert "gives wrong results" in done.stderr or "did not compile" in done.stderr
     done = run(text, *words, status=1)

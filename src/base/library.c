@@ -9,6 +9,11 @@ int qn__library_open(qn__library *library, const char *file) {
     return library->handle != NULL;
 }
 
+const char *qn__library_reason(void) {
+    const char *reason = dlerror();
+    return reason ? reason : "the loader gives no reason";
+}
+
 /* dlsym returns a function's address as void *; memcpy is the portable conversion. */
 qn__library_function qn__library_find(qn__library *library, const char *name) {
     void *const address = dlsym(library->handle, name);

@@ -12,6 +12,8 @@ typedef struct qn__library {
 /* Opens a library by its file name, such as "libzstd.so.1", and sets the floating-point state again
  * (base/float_state.h). Returns 1, or 0 where there is none. */
 int qn__library_open(qn__library *library, const char *file);
+/* Why the last qn__library_open of this thread returned 0, for a person; valid until the next. */
+const char *qn__library_reason(void);
 /* A function of an open library, to be cast to its type; NULL, with `lacks` set, if it has none. */
 qn__library_function qn__library_find(qn__library *library, const char *name);
 /* After the functions were looked for: 1, or 0 and the library is closed if it lacks one. */

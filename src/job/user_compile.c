@@ -211,10 +211,11 @@ static qn_status compile(const compiler *c, const char *program, qn__bytes *code
 
 /* ------------------------------------------------------------------ loading */
 
-/* From memory, so that what is loaded is what was checked. */
-static int open_code(const void *bytes, size_t size, qn__user_code *out) {
+/* From memory, so that what is loaded is what was checked. *why: the reason of a 0. */
+static int open_code(const void *bytes, size_t size, qn__user_code *out, const char **why) {
     char path[40];
     const int file = memfd_create("kernel", MFD_CLOEXEC);
+    *why = "there is no memory for its file";
     if (file < 0)
         return 0;
     size_t done = 0;
@@ -230,6 +231,8 @@ static int open_code(const void *bytes, size_t size, qn__user_code *out) {
     out->file = file;
     if (done == size && qn__library_open(&out->library, path))
         return 1;
+    if (done == size)
+        *why = qn__library_reason();
     qn__user_code_release(out);
     return 0;
 }
@@ -241,9 +244,11 @@ static uint32_t test(qn__user_trial *trial) {
 
 static qn_status load(const compiler *c, const void *bytes, size_t size, qn__user_code *out,
                       qn_error *err) {
-    if (!open_code(bytes, size, out)) {
-        qn__fail(err, QN_UNSUPPORTED, "the compiled kernel cannot be loaded");
-        return qn__remedy(err, QN_UNSUPPORTED, "set CC to a compiler for this processor");
+    const char *why;
+    if (!open_code(bytes, size, out, &why)) {
+        qn__fail(err, QN_UNSUPPORTED, "the compiled kernel cannot be loaded: %s", why);
+        return qn__remedy(err, QN_UNSUPPORTED,
+                          "set CC to a compiler for this processor and its C library");
     }
     out->grain = (qn__user_grain *)qn__library_find(&out->library, "qn_user_grain");
     qn__user_trial *trial = (qn__user_trial *)qn__library_find(&out->library, "qn_user_trial");
