@@ -92,7 +92,8 @@ static int64_t count_of(const round *r, int64_t first, uint32_t grains) {
 /* Grains, at most so many, that are computed at once: alone, few items have a cost of their own.
  * `each`: seconds of an item; 0: unknown. A long call would delay progress and a stop. */
 static uint32_t neighbours(const round *r, double each, uint32_t most) {
-    double grains = r->ranks == 1 && r->grain < AT_ONCE ? (double)(AT_ONCE / r->grain) : 1;
+    const int64_t many = AT_ONCE / r->grain;
+    double grains = r->ranks == 1 && many > 0 ? (double)many : 1;
     const double fit = each > 0 ? LONG_CALL / (each * (double)r->grain) : 1;
     grains = grains < fit ? grains : fit;
     return grains < 1 ? 1 : grains < most ? (uint32_t)grains : most;
@@ -367,7 +368,8 @@ static uint32_t next_count(const round *r) {
     const uint32_t left = r->grains - r->from;
     const int64_t bytes = r->grain * qn__user_job_bytes(r->job);
     const int64_t room = bytes > 0 ? QN__USER_ROUND_BYTES / bytes : left;
-    double count = left / 2;
+    const uint32_t half = left / 2;
+    double count = half;
     if (r->ranks == 1)
         return left;
     if (r->job->iteration > 0) /* the iterations before have shown what the ranks can do */
