@@ -83,6 +83,19 @@ def test_series(quern, place):
     assert seen[0] == seen[1]
 
 
+def test_fault(quern, place):
+    """The first item that fails, of several iterations at once, is found by all ranks."""
+    folder, env = place
+    text = (folder / "k.c").read_text()
+    try:
+        (folder / "k.c").write_text(text.replace("(int)(t +", "(int)(t / (t != 333 || y * x != 2006) +"))
+        done = ranks.run(quern, 3, *WORDS, cwd=folder, env=env, status=1)
+    finally:
+        (folder / "k.c").write_text(text)
+    assert "divided by zero" in done[0][2] and "item (34, 59) of iteration 333" in done[0][2], done
+    assert not (folder / "seen.npy").exists()
+
+
 def wait_for_the_start(folder, run):
     """The first rank makes its files when all have met."""
     while not list(folder.glob(".quern-*")) and all(r.poll() is None for r in run.rank):
