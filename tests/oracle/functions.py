@@ -161,9 +161,8 @@ class Format:
 
     # 21.6, 21.7
 
-    def wave(self, x, quarter):
-        a = np.where(np.isfinite(x), abs(x), 0).astype(self.real)
-        h, low, q = self.reduce(a)
+    def sine_cosine(self, h, low):
+        """(S, C) of a reduced argument."""
         half, one = self.number(0.5), self.number(1)
         z = h * h
         s = h + self.fma(h, z * self.polynomial("SIN", z), low * self.fma(z, -half, one))
@@ -172,7 +171,11 @@ class Format:
         w = one - v
         wl = (one - w) - v
         c = self.fma(z * z, self.polynomial("COS", z), wl)
-        c = w + (c - self.fma(h, low, half * zl))
+        return s, w + (c - self.fma(h, low, half * zl))
+
+    def wave(self, x, quarter):
+        h, low, q = self.reduce(np.where(np.isfinite(x), abs(x), 0).astype(self.real))
+        s, c = self.sine_cosine(h, low)
         return np.choose((q + quarter) % 4, [s, c, -s, -c])
 
     def sin(self, x):
