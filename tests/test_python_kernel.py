@@ -221,6 +221,31 @@ def test_seeds(q, k):
         k.run(**arrays(), g=1, seed=3)
 
 
+def test_progress(q):
+    """Callbacks hear of a run, and an exception of theirs ends it."""
+    k, told = q.Kernel(text="INDEX(i); COUNT(n); KERNEL { n = 1; }"), []
+
+    def stop(progress):
+        told.append(progress)
+        raise ZeroDivisionError("enough")
+    with pytest.raises(ZeroDivisionError, match="enough"):
+        k.run(shape=2**48, on_progress=stop, on_note=print)
+    assert told[0].items == 2**48 and 0 <= told[0].done < 2**48 and told[0].seconds > 0
+    assert k.run(shape=5).n == 5
+
+
+def test_checkpoints(q, tmp_path):
+    k = q.Kernel(text="INDEX(i); WHOLE(double, u, 1); OUTPUT(double, v); NEXT(v, u); KERNEL { v = u(i) * 0.5 + i; }")
+    u = np.random.default_rng(4).standard_normal(40)
+    want = k.run(u=u, iterations=12).v
+    for every in (5, "5", "1m"):
+        options = {"iterations": 12, "checkpoint": tmp_path / "state", "checkpoint_every": every, "resume": True}
+        assert (k.run(u=u, **options).v == want).all() and (k.run(u=u, **options).v == want).all()
+    for every in ("soon", -1, 2.5):
+        with pytest.raises(q.UsageError, match="checkpoint_every cannot be"):
+            k.run(u=u, iterations=2, checkpoint=tmp_path / "other", checkpoint_every=every)
+
+
 def test_declarations_and_options(q, k):
     assert k.dimensions == 2 and [p.name for p in k.parts][:4] == ["a", "h", "t", "f"]
     h = k.parts[1]

@@ -17,7 +17,9 @@ from .errors import InputError, QuernError, UsageError, of
 _USES = {value: name[len("QN_KERNEL_"):].lower() for name, value in vars(_abi).items()
          if name.startswith("QN_KERNEL_") and name != "QN_KERNEL_DIMENSIONS"}
 _READ = ("input", "halo", "whole")
-_OPTIONS = [name for name, _ in _abi.qn_kernel_options._fields_ if name not in ("size", "recipe", "compute")]
+_OPTIONS = [name for name, _ in _abi.qn_kernel_options._fields_ 
+            if name not in ("size", "recipe", "compute", "user", "checkpoint_seconds", "checkpoint_iterations")]
+_OPTIONS.append("checkpoint_every")
 
 
 class Part(NamedTuple):
@@ -177,7 +179,9 @@ class Kernel:
             file. An array of the declared type in C order is used where it is. Other types are
             converted where NumPy calls it safe. Arrays are broadcast to the index space.
             Of a scalar: a number. Of an output: an array to fill, or the path of a file to write.
-            Others are options of ``quern run``: ``iterations``, ``threads``, ``devices`` and so on.
+            Others are options of ``quern run``: ``iterations``, ``threads``, ``devices``, ``checkpoint``
+            and so on; and ``on_progress``, which is called with the progress at most ten times a
+            second, and ``on_note``, with messages. An exception of these ends the run.
 
         Returns
         -------
@@ -376,13 +380,13 @@ class Kernel:
     # ------------------------------------------------------------------ the run
 
     def _compute(self, function, options, recipe):
-        o, kept = _abi.qn_kernel_options(), []
+        o, kept, failures = _abi.qn_kernel_options(), [], []
         library().qn_kernel_options_init(o)
         for name, value in {**options, "recipe": recipe}.items():
             if value is None:
                 continue
             try:
-                kept.append(_option(o, name, value))
+                kept.append(_option(o, name, self._guarded(value, failures) if callable(value) else value))
             except (TypeError, ValueError, OverflowError) as failure:
                 if isinstance(failure, QuernError):
                     raise
@@ -403,8 +407,20 @@ class Kernel:
         thread = threading.Thread(target=work, name="quern", daemon=True)
         thread.start()
         self._wait(thread, (kept, dict(self._held)))
+        if failures:
+            raise failures[0]
         if ended[0]:
             raise of(error)
+
+    def _guarded(self, call, failures):
+        """A callback whose exception ends the run, and is raised behind it."""
+        def guarded(value):
+            try:
+                call(value)
+            except BaseException as failure:
+                failures.append(failure)
+                library().qn_kernel_stop(self._address)
+        return guarded
 
     def _wait(self, thread, held):
         failure = None
@@ -491,6 +507,23 @@ def _numbers(address, kind, count):
 
 
 def _option(struct, name, value):
+    if name == "checkpoint_every":
+        from .training import _UNITS
+
+        if isinstance(value, str) and value[-1:] in _UNITS:
+            return assign(struct, "checkpoint_seconds", float(value[:-1]) * _UNITS[value[-1]])
+        return assign(struct, "checkpoint_iterations", int(value) if isinstance(value, str) else value)
+    if name in ("on_note", "on_progress"):
+        def told(_, news):
+            if name == "on_note":
+                value(said(news))
+                return
+            told_ = news.contents
+            value(SimpleNamespace(**{n: getattr(told_, n) for n, _ in told_._fields_ if n != "size"}))
+
+        made = kinds_of(_abi.qn_kernel_options)[name](told)
+        setattr(struct, name, made)
+        return made
     if name not in kinds_of(_abi.qn_kernel_options):
         raise TypeError(name)
     return assign(struct, name, os.fspath(value) if isinstance(value, os.PathLike) else value)
