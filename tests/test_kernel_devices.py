@@ -134,10 +134,10 @@ INDEX(%s);
 %s
 HALO(float, u, 1, %s); INPUT(float, q);
 OUTPUT(float, v); OUTPUT(float, r);
-SUM(float, heat);
+SUM(float, heat); MAX(float, top); COUNT(warm);
 ITERATION(t);
 NEXT(v, u); NEXT(r, q);
-KERNEL { v = u(%s) + 0.1f * (u(%s) - u(%s)) + (float)(t %% 3); r = q * 0.5f + u(%s); heat = v0(q); }
+KERNEL { v = u(%s) + 0.1f * (u(%s) - u(%s)) + (float)(t %% 3); r = q * 0.5f + u(%s); heat = v0(q); top = v0(q); warm = q > 0; }
 """
 
 
@@ -162,12 +162,12 @@ def test_iterations(run, folder, device, border, taps, shape):
     seen, size = set(), 8 * math.prod(shape) / 1024
     for which in ("cpu", name, f"cpu:1,{name}"):
         done = run(heat(indices, border, taps), which, *words, "--verbose", env=env)
-        seen.add((written(folder, "vr"), re.search(r"^heat .*", done.stdout, re.M)[0]))
+        seen.add((written(folder, "vr"), *re.findall(r"^(?:heat|top|warm) .*", done.stdout, re.M)))
         if which == name:
             sent, got = map(float, re.search(r"sent ([\d.]+) KiB .* received ([\d.]+) KiB", done.stdout).groups())
             assert size < sent < 1.2 * size and got < 5 * size, done.stdout
     done = run(heat(indices, border, taps), name, *words, "--verbose", "--checkpoint", "heat.ckpt", env=env)
-    seen.add((written(folder, "vr"), re.search(r"^heat .*", done.stdout, re.M)[0]))
+    seen.add((written(folder, "vr"), *re.findall(r"^(?:heat|top|warm) .*", done.stdout, re.M)))
     assert float(re.search(r"sent ([\d.]+) KiB", done.stdout)[1]) > 4 * size
     assert len(seen) == 1
 

@@ -99,6 +99,7 @@ typedef struct qn__kernel_array {
     /* Changes with the contents, which a device may keep as long as place and version are the same;
      * of one that is WRITTEN that of its new contents. */
     uint64_t version;
+    int unwanted; /* 1: of VALUES that nobody takes in this run: they stay on the device */
 } qn__kernel_array;
 
 /* Consecutive items, and where their results go. */

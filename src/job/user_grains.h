@@ -31,6 +31,9 @@ void qn__user_thread_begin(const qn__user_job *job, qn__user_thread *thread);
 void qn__user_items(const qn__user_job *job, qn__user_thread *thread, int64_t first, int64_t count,
                     atomic_int_fast64_t *faulty);
 
+/* Whether a value for a total can be an infinity, so it is looked at even if no total is wanted. */
+int qn__user_can_fail(const qn__user_part *part);
+
 /* Adds to thread->total, unless the job wants none, what a device computed: of each part that is
  * not an array the values of `count` items from `first` on, array[part], and array[part +
  * QN__USER_PARTS], as a qn__user_call has them. Returns -1, or the place of the first item whose

@@ -257,6 +257,9 @@ void qn__user_job_bind(qn__user_job *job) {
                           .iteration = job->iteration};
     memcpy(call.extent, job->extent, sizeof call.extent);
     qn__user_device_bind(job->source, &call, d);
+    for (uint32_t i = 0; i < d->job.arrays; i++)
+        d->array[i].unwanted = d->array[i].use == QN__KERNEL_VALUES && job->without_totals &&
+                               !qn__user_can_fail(&job->source->part[d->of[i] % QN__USER_PARTS]);
     d->job.fetch = job->iteration + 1 >= job->iterations;
     d->job.span = device_span;
     d->job.take = device_take;

@@ -244,7 +244,7 @@ static qn_status fetch_written(const piece *p, qn_error *err) {
     for (uint32_t i = 0; i < p->job->arrays && status == QN_OK; ++i) {
         const qn__kernel_array *a = &p->job->array[i];
         const size_t bytes = (size_t)(p->count * a->each);
-        if (a->use == QN__KERNEL_VALUES)
+        if (a->use == QN__KERNEL_VALUES && !a->unwanted)
             status = w->driver->read(w->gpu, &k->at[i].memory, 0, k->at[i].host, bytes, err);
         else if (a->use == QN__KERNEL_WRITTEN && (p->job->fetch || !k->resident))
             status = w->driver->read(w->gpu, &k->at[i].memory, (size_t)(from * a->each),
