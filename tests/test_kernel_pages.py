@@ -63,7 +63,8 @@ def play(place, commands, quern, python, env):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("page", DRAWN)
+@pytest.mark.parametrize("page", ["nbody", "plate", *(pytest.param(page, marks=machine.LONG)
+                                                       for page in ("shallow_water", "path_tracer"))])
 def test_pictures(quern, place, cache, quick, monkeypatch, page):  # noqa: F811
     """What the commands write is drawn; the page's own pictures are small."""
     commands, shown = block_of(page)
