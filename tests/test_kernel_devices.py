@@ -97,7 +97,7 @@ KERNEL {
     g = mix(f, x) + sqrt(fabs(f)) + (float)rint(f * 3) + half + cbrt(f) + tanh(f);
     i = (int64_t)x1 + far * (n >> (m & 31)) - (int64_t)collatz(m) + W[x % 3] * (y - height / 2);
     c = (uint8_t)x1;
-    s = (int16_t)(b * 300 + small);
+    s = (int16_t)(b * 300 + (f ? small : !f));
     all = safe * 1e-7 + normal(x); narrow = f * uniformf(0) + normalf(1); whole = n * m; bits = (uint64_t)(n & 65535) << 20;
     if (f > 0) { least = f; most = n % (int)m - (n << b); }
     some = uniform(1) < 0.25 || random32(7) == 3u;

@@ -583,7 +583,8 @@ int qn__user_expression(qn__user_parser *p, qn__user_value *v) {
             return 0;
         const qn__user_type type = qn__user_type_common(yes.type, no.type);
         qn__user_insert(p, colon, " : ");
-        qn__user_insert(p, yes.from, " ? ");
+        /* OpenCL C takes no real number as the condition here. */
+        qn__user_insert(p, yes.from, qn__user_type_is_real(v->type) ? " != 0 ? " : " ? ");
         qn__user_wrap(p, v->from, "(", ")");
         const uint32_t deeper = yes.depth > no.depth ? yes.depth : no.depth;
         *v = (qn__user_value){
