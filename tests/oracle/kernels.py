@@ -125,6 +125,8 @@ class Reader:
     def lookup(self, word):
         for scope in reversed(self.scopes):
             if word in scope:
+                if self.function and scope[word].use in (*ARRAYS, "INDEX", "EXTENT", "ITERATION", "SCALAR"):
+                    raise Refused(f"a function does not see {word}")
                 return scope[word]
         raise Refused(f"{word} is unknown")
 
@@ -569,7 +571,7 @@ class Reader:
         self.need("(")
         n = self.lookup(self.need())
         self.need(",")
-        d = self.constant()
+        d = self.constant("int32_t")
         self.need(")")
         return Expression(INDEX_TYPE, lambda m: m.arrays[n.name].shape[d])
 
