@@ -74,6 +74,11 @@ static int is_path(const option *o) {
 
 static int is_shape(const option *o) { return o->value && strcmp(o->value, "SHAPE") == 0; }
 
+/* A time, which may be a number: of seconds, or of iterations. */
+static int is_time(const option *o) {
+    return o->value && (strcmp(o->value, "SECONDS") == 0 || strcmp(o->value, "TIME|N") == 0);
+}
+
 /* Whether a value of the file suits an option, and what to write instead. */
 static int suits(const option *o, toml_kind kind, const char **instead) {
     const int number = kind == TOML_INTEGER || kind == TOML_FLOAT;
@@ -91,8 +96,10 @@ static int suits(const option *o, toml_kind kind, const char **instead) {
         *instead = is_path(o) ? "a path in quotation marks" : "a number";
         return is_path(o) ? kind == TOML_TEXT : number || kind == TOML_TEXT;
     default:
-        *instead = is_shape(o) ? "lengths, such as [600, 800]" : "a text in quotation marks";
-        return kind == TOML_TEXT ||
+        *instead = is_shape(o)  ? "lengths, such as [600, 800]"
+                   : is_time(o) ? "a number, or a text in quotation marks"
+                                : "a text in quotation marks";
+        return kind == TOML_TEXT || (is_time(o) && number) ||
                (is_shape(o) && (kind == TOML_INTEGERS || kind == TOML_INTEGER));
     }
 }

@@ -159,6 +159,15 @@ def test_shapes(run, tmp_path):
         assert "n                10\n" in run(None, "a.toml", "--shape=2x5", command=["run"]).stdout
 
 
+def test_times(run, tmp_path):
+    """Times that are numbers on the command line are numbers in the file, too."""
+    (tmp_path / "k.c").write_text(HEAD + "INDEX(i); ITERATION(t); COUNT(n); KERNEL { n = t > 1; }\n")
+    for every in ("2", '"2"', '"1m"'):
+        (tmp_path / "a.toml").write_text(f"kernel = 'k.c'\nshape = 5\niterations = 3\ndevice-timeout = 7.5\ncheckpoint = 's'\n"
+                                         f"checkpoint-every = {every}\nresume = true\n")
+        assert "n                5\n" in run(None, "a.toml", command=["run"]).stdout
+
+
 def test_documentation(ours):
     page = (ROOT / "docs" / "kernels.md").read_text()
     job = ours(page.split("```toml\n")[1].split("```")[0])
