@@ -3,6 +3,7 @@
 #include <quern/files.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -47,6 +48,15 @@ static void on_signal(int number) {
         say(text);
 }
 
+/* A file that is mapped became shorter, or cannot be read any more. */
+static void on_lost_file(int number) {
+    (void)number;
+    atomic_store(&exit_code, EXIT_FAILURE);
+    say("quern: a file that the command reads became shorter, or its disk failed\n"
+        "  do not change inputs until the command has ended\n");
+    end_now();
+}
+
 void interrupt_start(void) {
     struct sigaction action, before;
     memset(&action, 0, sizeof action);
@@ -57,6 +67,8 @@ void interrupt_start(void) {
         if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
             sigaction(numbers[i], &action, NULL);
     }
+    action.sa_handler = on_lost_file;
+    sigaction(SIGBUS, &action, NULL);
 }
 
 void interrupt_watch(qn_train *train, const char *text) {

@@ -148,3 +148,20 @@ def test_a_full_file_system(large, tmp_path):
     done = large({"RLIMIT_DATA": 14 * MiB}, "--out", "u_new=disk/u2.npy", "--threads", 1, status=1, wrapper=full_disk(15000))
     assert "cannot write disk/u2.npy: No space left on device" in done.stderr
     assert not (tmp_path / "o.npy").exists() and not list(tmp_path.glob(".quern-*"))
+
+
+def compiler_that(tmp_path, command):
+    """A compiler that first does something to the files of the run, which has begun then."""
+    (tmp_path / "cc").write_text(f'#!/bin/sh\n{command}\nexec cc "$@" -O1\n')
+    (tmp_path / "cc").chmod(0o755)
+    return {"CC": str(tmp_path / "cc"), "QUERN_CACHE": str(tmp_path / "cache")}
+
+
+def test_input_is_cut_off(run, tmp_path):
+    """A mapped file that becomes shorter is a message, and nothing is left."""
+    numpy.save(tmp_path / "u.npy", numpy.ones(100000))
+    env = compiler_that(tmp_path, f"truncate -s 5000 {tmp_path}/u.npy")
+    done = run(HEAD + "INDEX(i); INPUT(double, u); OUTPUT(double, v); KERNEL { v = u; }\n", "--in", "u=u.npy", "--out", "v=v.npy",
+               env=env, status=1)
+    assert "became shorter" in done.stderr and "do not change inputs" in done.stderr
+    assert {p.name for p in tmp_path.iterdir()} == {"cc", "cache", "k.c", "u.npy"}
