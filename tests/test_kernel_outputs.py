@@ -165,3 +165,13 @@ def test_input_is_cut_off(run, tmp_path):
                env=env, status=1)
     assert "became shorter" in done.stderr and "do not change inputs" in done.stderr
     assert {p.name for p in tmp_path.iterdir()} == {"cc", "cache", "k.c", "u.npy"}
+
+
+def test_checkpoint_of_another_run(run, tmp_path):
+    """Two runs begin at the same time with one name: the second one does not replace the file of the first."""
+    env = compiler_that(tmp_path, f"echo mine > {tmp_path}/state")
+    text = HEAD + "INDEX(i); WHOLE(double, u, 1); OUTPUT(double, v); NEXT(v, u); KERNEL { v = u(i) + 1; }\n"
+    numpy.save(tmp_path / "u.npy", numpy.zeros(5))
+    done = run(text, "--in", "u=u.npy", "--out", "v=v.npy", "--iterations", 9, "--checkpoint", "state", "--checkpoint-every", 2, env=env)
+    assert "another run has written the file of the checkpoint" in done.stderr
+    assert (tmp_path / "state").read_text() == "mine\n" and (numpy.load(tmp_path / "v.npy") == 9).all()

@@ -182,18 +182,35 @@ static qn_status fill(const qn_kernel *k, uint64_t iteration, void *const state[
     return status;
 }
 
-qn_status qn__user_checkpoint_write(const qn_kernel *k, uint64_t iteration,
+/* Two runs may have begun when there was no file. Of ranks another one may have written it. */
+static qn_status check_owner(const qn_kernel *k, qn_error *err) {
+    struct stat there;
+    const qn__user_checkpoint *c = &k->checkpoint;
+    if (c->is_own || c->from > 0 || k->compute.cluster || stat(c->path, &there) != 0)
+        return QN_OK;
+    qn__fail(err, QN_IO, "another run has written the file of the checkpoint");
+    qn__at(err, "%s", c->path);
+    return qn__remedy(err, QN_IO, "give each run its own file for `kernel.checkpoint`");
+}
+
+qn_status qn__user_checkpoint_write(qn_kernel *k, uint64_t iteration,
                                     void *const state[QN__USER_PARTS], qn_error *err) {
     qn__writer *writer;
-    qn_status status = qn__writer_create(k->checkpoint.path, &writer, err);
+    qn_status status = check_owner(k, err);
+    if (status != QN_OK)
+        return status;
+    status = qn__writer_create(k->checkpoint.path, &writer, err);
     if (status != QN_OK)
         return status;
     if (k->compute.cluster)
         qn__writer_ask(writer, qn__cluster_may_write, k->compute.cluster);
     status = fill(k, iteration, state, writer, err);
-    if (status == QN_OK)
-        return qn__writer_commit(writer, err);
-    qn__writer_drop(writer);
+    if (status != QN_OK) {
+        qn__writer_drop(writer);
+        return status;
+    }
+    status = qn__writer_commit(writer, err);
+    k->checkpoint.is_own = 1; /* it may be in place even if the folder could not be synced */
     return status;
 }
 

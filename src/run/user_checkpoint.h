@@ -11,9 +11,10 @@ qn_status qn__user_checkpoint_set(qn_kernel *kernel, const qn_kernel_options *op
                                   qn_error *err);
 
 /* Writes the state after `iteration` iterations: state[part] are the arrays of the outputs that are
- * carried. Digests of the inputs must be there. Fails with QN_IO or QN_MEMORY; QN_BUSY where
- * another rank has become the writer. */
-qn_status qn__user_checkpoint_write(const qn_kernel *kernel, uint64_t iteration,
+ * carried. Digests of the inputs must be there. Fails with QN_IO, also where another
+ * run has made the file meanwhile, or QN_MEMORY; QN_BUSY where another rank has become the writer.
+ */
+qn_status qn__user_checkpoint_write(qn_kernel *kernel, uint64_t iteration,
                                     void *const state[QN__USER_PARTS], qn_error *err);
 
 /* Reads it into the outputs and series, which exist, and sets kernel->checkpoint.from. Without a

@@ -41,6 +41,7 @@ typedef struct qn__user_checkpoint {
     int resume;
     uint64_t from;   /* the iterations that are done when the run begins */
     double written;  /* time of the last one, or of the begin */
+    int is_own;      /* the file, if there is one, is of this run or of the one it continues */
     char note[1040]; /* why the last one could not be written; "" */
 } qn__user_checkpoint;
 
