@@ -14,6 +14,7 @@
 #include <quern/files.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 typedef struct run_flags {
     const char *kernel, *shape, *recipe, *devices, *trace, *checkpoint, *checkpoint_every, *timeout;
@@ -191,7 +192,11 @@ typedef struct files {
     uint32_t count, names;
 } files;
 
+/* What reads a file refuses a folder. */
 static void add(files *all, const char *name, const char *path, qn_file_use use) {
+    struct stat about;
+    if (use == QN_FILE_READ && path && stat(path, &about) == 0 && S_ISDIR(about.st_mode))
+        return;
     all->at[all->count++] =
         (qn_file){.size = sizeof(qn_file), .path = path, .name = name, .use = use};
 }

@@ -175,3 +175,10 @@ def test_checkpoint_of_another_run(run, tmp_path):
     done = run(text, "--in", "u=u.npy", "--out", "v=v.npy", "--iterations", 9, "--checkpoint", "state", "--checkpoint-every", 2, env=env)
     assert "another run has written the file of the checkpoint" in done.stderr
     assert (tmp_path / "state").read_text() == "mine\n" and (numpy.load(tmp_path / "v.npy") == 9).all()
+
+
+def test_folder_as_input(run, tmp_path):
+    (tmp_path / "d").mkdir()
+    text = HEAD + "INDEX(i); INPUT(double, u); OUTPUT(double, v); KERNEL { v = u; }\n"
+    done = run(text, "--in", "u=d", "--out", "v=d/v.npy", status=1)
+    assert '"u" is not in a regular file' in done.stderr
