@@ -232,6 +232,11 @@ def test_progress(q):
         k.run(shape=2**48, on_progress=stop, on_note=print)
     assert told[0].items == 2**48 and 0 <= told[0].done < 2**48 and told[0].seconds > 0
     assert k.run(shape=5).n == 5
+    # Each iteration is much shorter than the time between two calls.
+    waves = q.Kernel(text="INDEX(i); INPUT(double, u); OUTPUT(double, v); NEXT(v, u); ITERATION(t);"
+                          "KERNEL { v = sin(u + t); }")
+    with pytest.raises(ZeroDivisionError, match="enough"):
+        waves.run(u=np.zeros(1000), iterations=400_000, on_progress=stop)
 
 
 def test_checkpoints(q, tmp_path):

@@ -48,7 +48,6 @@ typedef struct round {
     atomic_int_fast64_t faulty; /* the first item that is known to be impossible, or INT64_MAX */
     atomic_int_fast64_t done;   /* items of this process */
     pthread_t caller;
-    double told; /* time of the last report of progress, by the caller's thread */
     pthread_mutex_t lock;
     int64_t device_faulty; /* the first faulty item that a device found, and what is wrong */
     uint64_t device_fault;
@@ -147,13 +146,13 @@ static void *open_thread(void *context, qn_error *err) {
 }
 
 static void note_progress(round *r, int64_t items, double now) {
-    const qn__user_job *job = r->job;
+    qn__user_job *job = r->job;
     const int64_t done = atomic_fetch_add(&r->done, items) + items;
     if (!job->progress || r->ranks > 1 || !pthread_equal(pthread_self(), r->caller))
         return;
-    if (now - r->told < TICK)
+    if (now - job->told < TICK)
         return;
-    r->told = now;
+    job->told = now;
     job->progress(job->user, done);
     qn__float_state_set();
 }
@@ -444,7 +443,8 @@ qn_status qn__user_job_run(qn__user_job *job, qn__team *team, qn__user_total *to
     if (job->device)
         qn__user_job_bind(job);
     r->caller = pthread_self();
-    r->told = qn__now();
+    if (job->told <= 0)
+        job->told = qn__now();
     r->device_faulty = INT64_MAX;
     atomic_init(&r->faulty, INT64_MAX);
     atomic_init(&r->done, 0);
