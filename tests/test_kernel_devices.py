@@ -32,6 +32,8 @@ def folder(tmp_path_factory):
               "w": draw.standard_normal((5, 7))}
     arrays["x"][0, :4] = [numpy.inf, -numpy.inf, 2.0**63, -0.0]
     arrays["n"][0, :3] = -2**31
+    arrays["y"] = numpy.arange(5000) + 0.5
+    arrays["h"] = arrays["y"].astype("float32")
     for name, array in arrays.items():
         numpy.save(path / f"{name}.npy", array)
     return path
@@ -192,9 +194,6 @@ KERNEL {
 def test_faults(run, folder, device):
     """The first item of many that are not possible, and what is wrong with it."""
     name, env = device
-    x = numpy.arange(5000) + 0.5
-    numpy.save(folder / "y.npy", x)
-    numpy.save(folder / "h.npy", x.astype("float32"))
     words = ["--in", "x=y.npy", "--in", "h=h.npy", "--in", "w=h.npy", "--out", "o=o-o.npy"]
     (folder / "o-o.npy").unlink(missing_ok=True)
     for mode in range(7):

@@ -19,6 +19,11 @@ LONG = os.environ.get("QUERN_LONG_TESTS") == "yes"
 
 
 @pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
 def quick(tmp_path_factory):
     """A compiler that optimises little, which takes half of the time."""
     path = tmp_path_factory.mktemp("cc") / "quick-cc"

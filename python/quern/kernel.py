@@ -398,15 +398,15 @@ class Kernel:
             compute.cluster = cluster
             o.compute = C.pointer(compute)
             kept.append(compute)
-        error, ended = _abi.qn_error(), []
+        error, ended, done = _abi.qn_error(), [], threading.Event()
 
         def work():
             ended.append(getattr(library(), function)(self._address, o, error))
+            done.set()
 
         # On a thread of its own, so that Python hears Ctrl-C on this one.
-        thread = threading.Thread(target=work, name="quern", daemon=True)
-        thread.start()
-        self._wait(thread, (kept, dict(self._held)))
+        threading.Thread(target=work, name="quern", daemon=True).start()
+        self._wait(done, (kept, dict(self._held)))
         if failures:
             raise failures[0]
         if ended[0]:
@@ -422,13 +422,14 @@ class Kernel:
                 library().qn_kernel_stop(self._address)
         return guarded
 
-    def _wait(self, thread, held):
+    def _wait(self, done, held):
+        """Waits for an event: after an interrupted join, threads of Python 3.11 that run count as ended."""
         failure = None
-        while thread.is_alive():
+        while not done.is_set():
             try:
                 # A stop before the library begins is not heard, so it is repeated.
-                thread.join(0.05 if failure else None)
-                if failure:
+                done.wait(0.05 if failure else None)
+                if failure and not done.is_set():
                     library().qn_kernel_stop(self._address)
             except BaseException as raised:
                 if failure:  # an item may never end: its memory stays
