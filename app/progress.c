@@ -105,8 +105,19 @@ static void draw(progress *p, const qn_step_event *e) {
     drawn = p;
 }
 
+/* Draws a bar of `width` cells over the line, between two texts. */
+static void show_bar(progress *p, const char *before, int width, double part, const char *tail) {
+    char line[ROOM], *to = line + sprintf(line, "\r%s", before);
+    to = stpcpy(draw_bar(p, to, width, part), tail);
+    stpcpy(to, "\033[K");
+    fputs(line, stderr);
+    fflush(stderr);
+    p->drawn = 1;
+    drawn = p;
+}
+
 static void draw_count(progress *p, const char *what, uint64_t done, uint64_t all) {
-    char line[ROOM], tail[80], number[2][32];
+    char before[80], tail[80], number[2][32];
     const int width = terminal_width() - 1;
     int used = (int)strlen(what) + 1;
     used += snprintf(tail, sizeof tail, "  %s/%s", format_count(done, number[0]),
@@ -114,14 +125,8 @@ static void draw_count(progress *p, const char *what, uint64_t done, uint64_t al
     if (width < used + NARROWEST_BAR + 2)
         return;
     const int bar = width - used - 2 < WIDEST_BAR ? width - used - 2 : WIDEST_BAR;
-    char *to = line + sprintf(line, "\r%s ", what);
-    to = draw_bar(p, to, bar, all > 0 ? (double)done / (double)all : 0);
-    to = stpcpy(to, tail);
-    stpcpy(to, "\033[K");
-    fputs(line, stderr);
-    fflush(stderr);
-    p->drawn = 1;
-    drawn = p;
+    snprintf(before, sizeof before, "%s ", what);
+    show_bar(p, before, bar, all > 0 ? (double)done / (double)all : 0, tail);
 }
 
 void progress_count(progress *p, const char *what, uint64_t done, uint64_t all) {
@@ -150,20 +155,13 @@ static int kernel_facts(const qn_kernel_progress *k, char *text, int room) {
 }
 
 static void draw_kernel(progress *p, const qn_kernel_progress *k) {
-    char line[ROOM], tail[256];
+    char tail[256];
     const int width = terminal_width() - 1;
     const int used = kernel_facts(k, tail, width - NARROWEST_BAR - 2);
     const int room = width - used - 2, bar = room < WIDEST_BAR ? room : WIDEST_BAR;
     if (bar < NARROWEST_BAR)
         return;
-    char *to = stpcpy(line, "\r");
-    to = draw_bar(p, to, bar, k->items > 0 ? (double)k->done / (double)k->items : 0);
-    to = stpcpy(to, tail);
-    stpcpy(to, "\033[K");
-    fputs(line, stderr);
-    fflush(stderr);
-    p->drawn = 1;
-    drawn = p;
+    show_bar(p, "", bar, k->items > 0 ? (double)k->done / (double)k->items : 0, tail);
 }
 
 void progress_kernel(progress *p, const qn_kernel_progress *k) {
