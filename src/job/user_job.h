@@ -26,7 +26,7 @@ typedef struct qn__user_job {
      * called qn__user_job_run. */
     void (*progress)(void *user, int64_t done);
     void *user;
-    double told; /* time of its last call, over all runs of the job; 0: none yet */
+    double told;       /* time of its last call, over all runs of the job; 0: none yet */
     uint64_t computed; /* grains that all runs have computed, of all ranks */
     double pace;       /* grains per second of all ranks, as measured by earlier runs; 0: unknown */
     int64_t steps;     /* iterations of a run, from `iteration` on; at least 1 */
