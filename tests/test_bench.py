@@ -6,10 +6,12 @@ import sys
 import pytest
 
 import builds
+import machine
 
 SCRIPTS = sorted(f for f in (builds.ROOT / "bench").glob("*.py") if f.name != "common.py")
 
 
+@machine.LONG  # intgemm_test.c compares the same kernels in every run
 def test_products_of_integers():
     """All programs of bench/ and examples/ are built. `integers` compares before it times: odd sizes, plain C."""
     program = builds.ready("release", "bench", "examples") / "bench" / "integers"

@@ -6,6 +6,7 @@ repeated. bench/deaths.py makes hundreds of such runs.
 """
 
 import json
+import os
 import shutil
 import signal
 from types import SimpleNamespace
@@ -175,7 +176,8 @@ def test_launcher_that_ends_all(quern, tmp_path):
     """MPICH's mpiexec kills the others when a rank is killed, and Open MPI's unless it is told not
     to: the run ends, and started again it goes on from its checkpoint."""
     job = Job(quern, tmp_path, epochs=150)
-    for launcher in launch.MPIS:
+    # Open MPI 4 ends the others as 5 does.
+    for launcher in [name for name in launch.MPIS if name != "openmpi4" or "QUERN_LONG_TESTS" in os.environ]:
         launch.need(launcher)
         out, checkpoints = tmp_path / launcher, tmp_path / f"{launcher}-checkpoints"
         words = job.train(out, "--checkpoint", checkpoints, "--checkpoint-every", 40)

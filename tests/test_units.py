@@ -70,6 +70,7 @@ EMULATED = [f"avx512_emulated.device.{name}"
 
 # Plain C takes ten times as long as the instructions. OpenCL does not depend on these.
 FEWER_EMULATED = {"avx512_emulated.device.conformance": {"QN_TEST_CASES": "15", "OCL_ICD_VENDORS": "/nonexistent"},
+                  "avx512_emulated.device.cpu.float.outer": {"QN_TEST_STRIDE": "4"},
                   "avx512_emulated.device.cpu.float.map": {"QN_TEST_STRIDE": "16381"}}
 if "QUERN_LONG_TESTS" in os.environ:
     FEWER_EMULATED = {"avx512_emulated.device.conformance": {"QN_TEST_CASES": "60"}}
