@@ -128,7 +128,7 @@ def test_larger_than_memory(large, tmp_path):
     assert (numpy.load(tmp_path / "u2.npy") == numpy.arange(4 * MiB) + 2).all()
     large(few, "--out", "u_new=u2.raw", "--iterations", 3, "--threads", 1)
     assert (numpy.fromfile(tmp_path / "u2.raw", "<i4") == numpy.arange(4 * MiB) + 3).all()
-    # Without a file there is no place but memory.
+    # An output without a file is computed in memory, which is too small here.
     done = large(few, "--iterations", 2, "--threads", 1, status=1)
     assert "out of memory" in done.stderr
     assert not list(tmp_path.glob(".quern-*"))
