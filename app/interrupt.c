@@ -13,7 +13,7 @@ enum { NUMBERS = sizeof numbers / sizeof *numbers };
 static _Atomic(qn_train *) watched;
 static _Atomic(qn_kernel *) watched_kernel;
 static _Atomic(const char *) answer;
-static atomic_int heard, exit_code = EXIT_INTERRUPTED;
+static atomic_int heard, lost, exit_code = EXIT_INTERRUPTED;
 static _Atomic(const char *) own_file, own_folder;
 
 static void say(const char *text) {
@@ -48,9 +48,12 @@ static void on_signal(int number) {
         say(text);
 }
 
-/* A file that is mapped became shorter, or cannot be read any more. */
+/* A file that is mapped became shorter, or cannot be read any more. Several threads may notice it
+ * at once; one of them says so. */
 static void on_lost_file(int number) {
     (void)number;
+    while (atomic_exchange(&lost, 1))
+        pause();
     atomic_store(&exit_code, EXIT_FAILURE);
     say("quern: a file that the command reads became shorter, or its disk failed\n"
         "  do not change inputs until the command has ended\n");

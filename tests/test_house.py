@@ -444,7 +444,8 @@ def lost_float_states(root):
     public = {name for f in (root / "include").rglob("*.h")
               for name in re.findall(r"\b(qn_\w+)\([^*]", "\n".join(code_of(f)))}
     started = {name for text in sources
-               for name in re.findall(r"pthread_create\([^,]+,[^,]+,\s*(\w+),", text)}
+               for name in re.findall(r"(?:pthread_create|qn__thread_start)\([^,]+,[^,]+,\s*(\w+),", text)
+               if name != "body"}  # what qn__thread_start hands on
     return ([f"{name} lacks QN__OWN_FLOATS" for name in sorted(public)
              if not NO_FLOATS.fullmatch(name) and "QN__OWN_FLOATS" not in body_of(name, sources)]
             + [f"thread {name} lacks qn__float_state_set" for name in sorted(started)
@@ -462,7 +463,7 @@ def test_float_states_refused(tmp_path):
         "src/model/model.c": "int qn_model_load(int a,\n    int b) {\n    return a;\n}\n"
                              "int qn_model_save(int a) {\n    QN__OWN_FLOATS;\n    return a;\n}\n"
                              "static void *work(void *p) {\n    return p;\n}\n"
-                             "int go(void) {\n    return pthread_create(&t, NULL, work, t);\n}\n"})
+                             "int go(void) {\n    return qn__thread_start(&t, NULL, work, t);\n}\n"})
     assert lost_float_states(tmp_path) == ["qn_model_load lacks QN__OWN_FLOATS",
                                            "thread work lacks qn__float_state_set"]
 

@@ -162,8 +162,8 @@ def test_input_is_cut_off(run, tmp_path):
     numpy.save(tmp_path / "u.npy", numpy.ones(100000))
     env = compiler_that(tmp_path, f"truncate -s 5000 {tmp_path}/u.npy")
     done = run(HEAD + "INDEX(i); INPUT(double, u); OUTPUT(double, v); KERNEL { v = u; }\n", "--in", "u=u.npy", "--out", "v=v.npy",
-               env=env, status=1)
-    assert "became shorter" in done.stderr and "do not change inputs" in done.stderr
+               "--threads", 8, env=env, status=1)
+    assert done.stderr.count("became shorter") == 1 and "do not change inputs" in done.stderr
     assert {p.name for p in tmp_path.iterdir()} == {"cc", "cache", "k.c", "u.npy"}
 
 

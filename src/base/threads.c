@@ -173,24 +173,32 @@ static int thread_attributes(pthread_attr_t *attributes) {
     return error;
 }
 
-/* Starts members 1 .. threads-1 with all signals blocked, so that signals such as Ctrl-C are always
- * delivered to a thread of the program and never interrupt a kernel. */
+int qn__thread_start(pthread_t *handle, const pthread_attr_t *attributes, void *(*body)(void *),
+                     void *context) {
+    static const int own[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP};
+    sigset_t blocked, before;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        sigdelset(&blocked, own[i]);
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    const int error = pthread_create(handle, attributes, body, context);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+/* Starts members 1 .. threads-1. */
 static int start_members(qn__pool *pool) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_attr_t attributes;
     int error = thread_attributes(&attributes);
     for (int i = 1; i < pool->threads && error == 0; i++) {
         member *m = &pool->member[i];
         m->pool = pool;
         m->thread = i;
-        error = pthread_create(&m->handle, &attributes, member_main, m);
+        error = qn__thread_start(&m->handle, &attributes, member_main, m);
         if (error == 0)
             pool->members = i;
     }
     pthread_attr_destroy(&attributes);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
 }
 

@@ -5,6 +5,7 @@
 #define QN_BASE_THREADS_H
 
 #include "base/error.h"
+#include <pthread.h>
 #include <stdint.h>
 
 typedef struct qn__pool qn__pool;
@@ -12,6 +13,13 @@ typedef struct qn__pool qn__pool;
 /* Cores that the caller may use: its affinity mask, limited by a cgroup's CPU quota (rounded up).
  * At least 1. Do not call it inside a body, where the mask may be a single core. */
 int qn__cores(void);
+
+/* Starts a thread that gets no signals from outside, such as Ctrl-C: they are always delivered to a
+ * thread of the program. Signals that the thread itself raises, such as SIGBUS for a mapped file
+ * that became shorter, stay: a blocked one would end the program without its handler. `attributes`
+ * may be NULL. Returns an errno. */
+int qn__thread_start(pthread_t *handle, const pthread_attr_t *attributes, void *(*body)(void *),
+                     void *context);
 
 /* `threads` from 1 to 4096 (QN_USAGE otherwise). When pin is 1 and there are at least as many cores
  * in the affinity mask as threads, each thread is bound to one of them; the caller only while it

@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -149,6 +150,28 @@ static void test_impossible_numbers_are_refused(void **state) {
     }
 }
 
+static void *give_signals(void *set) {
+    pthread_sigmask(SIG_SETMASK, NULL, set);
+    return NULL;
+}
+
+/* Signals from outside go to other threads; a fault of the thread itself reaches its handler. */
+static void test_signals_of_a_thread(void **state) {
+    (void)state;
+    sigset_t set;
+    pthread_t thread;
+    assert_int_equal(qn__thread_start(&thread, NULL, give_signals, &set), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    static const int outside[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD};
+    static const int own[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL};
+    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++)
+        assert_int_equal(sigismember(&set, outside[i]), 1);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        assert_int_equal(sigismember(&set, own[i]), 0);
+    pthread_sigmask(SIG_SETMASK, NULL, &set);
+    assert_int_equal(sigismember(&set, SIGINT), 0);
+}
+
 /* Uses half a megabyte of the stack. */
 static void use_stack(void *context, int thread) {
     volatile char bytes[1 << 19];
@@ -190,6 +213,7 @@ int main(void) {
         cmocka_unit_test(test_destroy_at_once),
         cmocka_unit_test(test_waiting_is_measured),
         cmocka_unit_test(test_impossible_numbers_are_refused),
+        cmocka_unit_test(test_signals_of_a_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,10 @@
 #include "data/read_ahead.h"
 #include "base/float_state.h"
 #include "base/memory.h"
+#include "base/threads.h"
 #include "num/permutation.h"
 #include "num/philox.h"
 #include <pthread.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -95,21 +95,11 @@ static void *fetch_all(void *context) {
     return NULL;
 }
 
-/* With all signals blocked, so that they are delivered to a thread of the program. */
-static int start_thread(qn__read_ahead *a) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int started = pthread_create(&a->thread, NULL, fetch_all, a) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return started;
-}
-
 static int start(qn__read_ahead *a) {
     if (pthread_mutex_init(&a->lock, NULL) != 0)
         return 0;
     if (pthread_cond_init(&a->moved, NULL) == 0) {
-        if (start_thread(a))
+        if (qn__thread_start(&a->thread, NULL, fetch_all, a) == 0)
             return 1;
         pthread_cond_destroy(&a->moved);
     }

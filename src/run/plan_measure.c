@@ -296,7 +296,7 @@ static qn_status run_ranks(measuring *m, qn_error *err) {
         return qn__fail_memory(err, 1, sizeof m->together);
     uint32_t started = 0;
     for (; started < m->ranks; ++started)
-        if (pthread_create(&m->rank[started].thread, NULL, rank_body, &m->rank[started]) != 0)
+        if (qn__thread_start(&m->rank[started].thread, NULL, rank_body, &m->rank[started]) != 0)
             break;
     /* The running threads wait for the missing one: this thread takes its place in the barriers,
      * without cores of its own. */

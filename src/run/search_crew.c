@@ -212,7 +212,7 @@ qn_status qn__crew_open(qn_search *search, uint64_t runs, qn__crew **out, qn_err
     for (; c->started < c->workers; ++c->started) {
         worker *w = &c->worker[c->started];
         w->crew = c;
-        if (pthread_create(&w->handle, NULL, work_on, w) != 0)
+        if (qn__thread_start(&w->handle, NULL, work_on, w) != 0)
             break;
     }
     if (c->started == 0 && c->workers > 0) {

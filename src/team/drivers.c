@@ -2,8 +2,8 @@
 
 #include "base/float_state.h"
 #include "base/memory.h"
+#include "base/threads.h"
 #include <pthread.h>
-#include <signal.h>
 
 typedef struct driver {
     struct qn__drivers *all;
@@ -61,13 +61,8 @@ static void *drive(void *argument) {
     return NULL;
 }
 
-/* Signals are handled by the program's own threads. */
 static int start(driver *one) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    one->started = pthread_create(&one->handle, NULL, drive, one) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    one->started = qn__thread_start(&one->handle, NULL, drive, one) == 0;
     return one->started;
 }
 

@@ -4,13 +4,13 @@
 #include "base/encoding.h"
 #include "base/float_state.h"
 #include "base/memory.h"
+#include "base/threads.h"
 #include "cluster/transport/socket_state.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -288,11 +288,7 @@ qn_status qn__transport_listen(qn__transport *base, const qn__transport_events *
         transport->peer[r].heard = now;
     qn__watch_self(transport, now);
     transport->slept = -1e9;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int error = pthread_create(&transport->thread, NULL, transport_main, transport);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    const int error = qn__thread_start(&transport->thread, NULL, transport_main, transport);
     if (error == 0) {
         transport->started = 1;
         return QN_OK;
