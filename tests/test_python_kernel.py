@@ -123,6 +123,12 @@ def test_scalars(q, k):
         k.run(**given, g=1, n=2.5)
 
 
+def test_text_in_place_of_a_path(q):
+    with pytest.raises(q.UsageError, match="not the path") as failure:
+        q.Kernel("INDEX(i);\nOUTPUT(double, v);\nKERNEL { v = 1; }\n")
+    assert "text=" in failure.value.remedy
+
+
 def test_outputs_are_filled_or_written(q, k, tmp_path):
     given = arrays()
     o = np.full((5, 7), 9.0)

@@ -129,6 +129,8 @@ class Kernel:
         if (path is None) == (text is None):
             raise UsageError("a kernel has a file or a text", "",
                              'write Kernel("file.c") or Kernel(text="...")')
+        if path is not None and b"\n" in os.fsencode(path):
+            raise UsageError("this is a kernel's text, not the path of its file", "", 'write Kernel(text="...")')
         self._source = ("qn_kernel_open", _text(path)) if text is None else \
             ("qn_kernel_read", _text(text), _text(name))
         self._take(os.fsdecode(path) if text is None else name)
