@@ -101,16 +101,16 @@ static const char bash_find[] =
     "            words+=\" ${parts[COMP_CWORD - 1]}\"\n"
     "        fi\n"
     "    done\n"
-    "    # What follows `quern submit ... train` are the options of train.\n"
+    "    # What follows `quern submit ... train` are the options of train; the same of run.\n"
     "    if [[ $command == submit ]]; then\n"
     "        for ((i = 2; i < COMP_CWORD; i++)); do\n"
-    "            [[ ${COMP_WORDS[i]} == train ]] && command=train\n"
+    "            [[ ${COMP_WORDS[i]} == @(train|run) ]] && command=${COMP_WORDS[i]} && break\n"
     "        done\n"
     "    fi\n";
 
 static const char bash_end[] =
     "    if [[ $command == submit && -z $kind$words && $cur != -* ]]; then\n"
-    "        words=train\n"
+    "        words='train run'\n"
     "    elif [[ -n $command && -z $kind$words ]]; then\n"
     "        if [[ $cur == -* ]]; then words=$options; else kind=$operands; fi\n"
     "    fi\n"
@@ -188,11 +188,11 @@ static void zsh_command(const command *c) {
     put_name(c->name);
     puts("() {");
     if (strcmp(c->name, "submit") == 0)
-        puts("    local -i at=${words[(I)train]}\n"
+        puts("    local -i at=${words[(i)(train|run)]}\n"
              "    if (( at > 1 && at < CURRENT )); then\n"
-             "        words=( train \"${(@)words[at+1,-1]}\" )\n"
+             "        words=( \"${(@)words[at,-1]}\" )\n"
              "        (( CURRENT -= at - 1 ))\n"
-             "        _quern_train\n"
+             "        _quern_$words[1]\n"
              "        return\n"
              "    fi");
     fputs("    _arguments", stdout);
@@ -202,7 +202,7 @@ static void zsh_command(const command *c) {
     if (takes_files(c))
         printf(" \\\n        '%s:%s:_files'", c->most_operands > 1 ? "*" : "1", c->operand);
     if (strcmp(c->name, "submit") == 0)
-        fputs(" \\\n        '1:command:(train)'", stdout);
+        fputs(" \\\n        '1:command:(train run)'", stdout);
     if (c->operand && !takes_files(c)) {
         fputs(" \\\n        '*:command:(", stdout);
         put_commands(" ", "");
@@ -275,10 +275,14 @@ static const char fish_begin[] =
     "    set -l name (string split ' ' -- $argv[1])\n"
     "    set -l last (math (count $name) + 1)\n"
     "    test (count $words) -ge $last; or return 1\n"
-    "    # What follows `quern submit ... train` are the options of train.\n"
-    "    if test \"$words[2]\" = submit; and contains train $words[3..]\n"
-    "        test \"$argv[1]\" = train\n"
-    "        return\n"
+    "    # What follows `quern submit ... train` are the options of train; the same of run.\n"
+    "    if test \"$words[2]\" = submit\n"
+    "        for word in $words[3..]\n"
+    "            if contains -- $word train run\n"
+    "                test \"$argv[1]\" = $word\n"
+    "                return\n"
+    "            end\n"
+    "        end\n"
     "    end\n"
     "    test \"$words[2..$last]\" = \"$argv[1]\"\n"
     "end\n"
@@ -325,7 +329,7 @@ static void complete_fish(void) {
         if (takes_files(c))
             printf("complete -c quern -n '__quern_in \"%s\"' -F\n", c->name);
     }
-    fputs("complete -c quern -n '__quern_in \"submit\"' -a train\n"
+    fputs("complete -c quern -n '__quern_in \"submit\"' -a 'train run'\n"
           "complete -c quern -n '__quern_in \"help\"' -a '",
           stdout);
     put_commands(" ", "");

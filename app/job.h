@@ -1,5 +1,5 @@
-/* A training run that another program starts: a batch system, a cluster's operator, or a background
- * process. `quern submit` makes one from a command line of `quern train`. */
+/* A training, or the run of a kernel, that another program starts: a batch system, a cluster's
+ * operator, or a background process. `quern submit` makes one from a command line. */
 #ifndef APP_JOB_H
 #define APP_JOB_H
 
@@ -10,11 +10,13 @@ typedef struct job {
     const char *engine;  /* "local", "slurm", "kubernetes" */
     const char *name;    /* letters, digits, dots and dashes */
     const char *program; /* path of quern on the machine of the job */
-    char **words; /* "train" and its arguments, completed so that each start continues from the last
-                     checkpoint */
+    char **words; /* "train" or "run" and its arguments, completed so that each start continues from
+                     the last checkpoint */
     int count;
-    const char *model, *checkpoint; /* two of these arguments: the output paths */
-    const char *directory;          /* base of relative paths */
+    int kernel;             /* 1: "run", whose checkpoint is a file and not a folder */
+    const char *result;     /* the file that is replaced at the end: model or recipe */
+    const char *checkpoint; /* "": none */
+    const char *directory;  /* base of relative paths */
 
     uint64_t ranks, cpus, gpus; /* cpus and gpus of each; 0: all, none */
     const char *launcher;       /* "srun", "mpirun", "none" */

@@ -1,9 +1,9 @@
 /* The scripts that run a job: they start the ranks in different ways and supervise them in the same
  * way.
  *
- * A job is done when its model file has been replaced. Exit codes cannot show that. Launchers that
- * let ranks survive a death hide failures (Open MPI 4.1 always ends with 0) or report false ones
- * (MPICH ends with 9 after a success). */
+ * A job is done when its result, a model or a recipe, has been replaced. Exit codes cannot show
+ * that. Launchers that let ranks survive a death hide failures (Open MPI 4.1 always ends with 0) or
+ * report false ones (MPICH ends with 9 after a success). */
 
 #include "format.h"
 #include "job.h"
@@ -41,17 +41,25 @@ static void put_command(const job *j, FILE *to) {
         free(quoted);
     }
     fprintf(to, ")\n");
-    put_variable(to, "model", j->model);
+    put_variable(to, "result", j->result);
     put_variable(to, "checkpoint", j->checkpoint);
 }
 
 static const char watching[] =
     "\n"
-    "# A new model file has another inode number or time, because it replaces the old one. The\n"
-    "# exit code of a launcher that keeps running after a failed rank does not show success.\n"
-    "model_version() { stat -c '%i %y' -- \"$model\" 2>/dev/null; }\n"
+    "# A new result has another inode number or time, because it replaces the old file. The exit\n"
+    "# code of a launcher that keeps running after a failed rank does not show success.\n"
+    "result_version() { stat -c '%i %y' -- \"$result\" 2>/dev/null; }\n";
+
+/* How far the run is. The checkpoint of a kernel is replaced as its result is. */
+static const char train_progress[] =
     "# The names of the checkpoints hold their steps.\n"
-    "progress() { printf '%s\\n' \"$checkpoint\"/checkpoint-*; }\n"
+    "progress() { printf '%s\\n' \"$checkpoint\"/checkpoint-*; }\n";
+static const char kernel_progress[] =
+    "# The same tells whether there is a new checkpoint.\n"
+    "progress() { stat -c '%i %y' -- \"$checkpoint\" 2>/dev/null; }\n";
+
+static const char stopping[] =
     "\n"
     "running=() stopping=\n"
     "notice=USR2\n"
@@ -74,9 +82,15 @@ static const char watching[] =
     "    running=()\n"
     "}\n";
 
+static void put_watching(const job *j, FILE *to) {
+    fputs(watching, to);
+    fputs(j->kernel ? kernel_progress : train_progress, to);
+    fputs(stopping, to);
+}
+
 /* Ranks without MPI connect to an address; only those with the key can join. */
 static const char making_key[] = "    # Only processes that can read this file can join.\n"
-                                 "    key=$model.key.${SLURM_JOB_ID:-$$}\n"
+                                 "    key=$result.key.${SLURM_JOB_ID:-$$}\n"
                                  "    rm -f -- \"$key\"\n"
                                  "    (umask 077 && head -c 32 /dev/urandom | od -An -v -tx1 | tr "
                                  "-d ' \\n' >\"$key\") || exit 1\n"
@@ -219,25 +233,25 @@ static const char slurm_ends[] =
     "    exit \"$1\"\n"
     "}\n"
     "continue_later() {\n"
-    "    echo \"quern job: $1; requeued, to continue from $checkpoint\"\n"
+    "    echo \"quern job: $1; requeued${checkpoint:+, to continue from $checkpoint}\"\n"
     "    scontrol requeue \"$SLURM_JOB_ID\" || finish 1\n"
     "    sleep 3600 # Slurm ends this process in the meantime\n"
     "}\n"
     "\n"
     "trap stop_ranks USR1\n"
-    "before=$(model_version) had=$(progress)\n";
+    "before=$(result_version) had=$(progress)\n";
 
 static const char slurm_rest[] =
     "start_ranks\n"
     "await_ranks\n"
     "\n"
-    "[ \"$(model_version)\" = \"$before\" ] || finish 0\n"
+    "[ \"$(result_version)\" = \"$before\" ] || finish 0\n"
     "[ \"$code\" != 0 ] || code=1\n"
     "starts=$((${SLURM_RESTART_COUNT:-0} + 1))\n"
     "if [ \"$(progress)\" != \"$had\" ]; then\n"
     "    [ -z \"$stopping\" ] || continue_later \"time limit reached\"\n"
     "    [ \"$code\" = 130 ] || continue_later \"the ranks exited with $code before the end of the "
-    "training\"\n"
+    "run\"\n"
     "elif [ \"$starts\" -lt 4 ] && [ \"$code\" -gt 128 ] && [ \"$code\" != 130 ]; then\n"
     "    continue_later \"the ranks were killed ($code)\"\n"
     "fi\n"
@@ -246,17 +260,19 @@ static const char slurm_rest[] =
     "finish \"$code\"\n";
 
 void job_write_slurm(const job *j, FILE *to) {
-    fprintf(
-        to,
-        "#!/bin/bash\n"
-        "# Trains with Quern on the nodes of this job. After the time limit, a failed node or a "
-        "preemption,\n"
-        "# the next start continues from the last checkpoint.\n"
-        "#\n");
+    fprintf(to,
+            "#!/bin/bash\n"
+            "# %s with Quern on the nodes of this job. After the time limit, a failed node or a "
+            "preemption,\n"
+            "# %s.\n"
+            "#\n",
+            j->kernel ? "Runs a kernel" : "Trains",
+            *j->checkpoint ? "the next start continues from the last checkpoint"
+                           : "the next start begins again");
     put_directives(j, to);
     fprintf(to, "set -u\n\n");
     put_command(j, to);
-    fputs(watching, to);
+    put_watching(j, to);
     if (j->launcher[0] == 'm')
         put_mpirun(to, "\"$SLURM_JOB_NUM_NODES\"", NULL);
     else
@@ -303,30 +319,32 @@ static const char local_rest[] =
     "trap stop_ranks TERM INT USR1\n"
     "# Give up after three starts in a row without a new checkpoint.\n"
     "for ((idle = 0; idle < 3; )); do\n"
-    "    before=$(model_version) had=$(progress)\n"
+    "    before=$(result_version) had=$(progress)\n"
     "    start_ranks\n"
     "    await_ranks\n"
-    "    [ \"$(model_version)\" = \"$before\" ] || finish 0\n"
+    "    [ \"$(result_version)\" = \"$before\" ] || finish 0\n"
     "    [ -z \"$stopping\" ] || finish 130\n"
     "    [ \"$code\" != 0 ] || code=1\n"
     "    [ \"$code\" != 2 ] || break\n"
     "    if [ \"$(progress)\" = \"$had\" ]; then idle=$((idle + 1)); else idle=0; fi\n"
-    "    echo \"quern job: the ranks exited with $code before the end of the training\"\n"
+    "    echo \"quern job: the ranks exited with $code before the end of the run\"\n"
     "    sleep 1\n"
     "done\n"
     "echo \"quern job: given up\"\n"
     "finish \"$code\"\n";
 
 void job_write_local(const job *j, FILE *to) {
-    fprintf(to, "#!/bin/bash\n"
-                "# Trains with Quern in the background. After a failure it starts again from the "
-                "last checkpoint.\n"
-                "set -u\n\n");
+    fprintf(to,
+            "#!/bin/bash\n"
+            "# %s with Quern in the background. After a failure it starts again%s.\n"
+            "set -u\n\n",
+            j->kernel ? "Runs a kernel" : "Trains",
+            *j->checkpoint ? " from the last checkpoint" : "");
     char *quoted = format_shell(1, (char *[]){(char *)j->directory}, NULL, 0);
     fprintf(to, "cd -- %s || exit 1\n", quoted ? quoted : ".");
     free(quoted);
     put_command(j, to);
-    fputs(watching, to);
+    put_watching(j, to);
     if (j->launcher[0] == 'm') {
         char count[24];
         snprintf(count, sizeof count, "%" PRIu64, j->ranks);

@@ -8,13 +8,14 @@
 #include "message.h"
 #include "progress.h"
 #include "ranks.h"
+#include "run_job.h"
 #include <inttypes.h>
-#include <limits.h>
 #include <quern/device.h>
 #include <quern/files.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 typedef struct run_flags {
     const char *kernel, *shape, *recipe, *devices, *trace, *checkpoint, *checkpoint_every, *timeout;
@@ -406,6 +407,33 @@ static int open_kernel(const command *self, const run_flags *f, const arguments 
         code = bind(f, *kernel);
     if (code < 0 && options_given(self, given, "seed"))
         code = set_seed(*kernel, f->seed);
+    return code;
+}
+
+int run_job_read(int count, char **words, int opens, run_job *out) {
+    run_flags f = {0};
+    qn_kernel *kernel = NULL;
+    qn_error err;
+    int code = options_read(&run_command, count, words, &f, &out->given);
+    if (code < 0)
+        code = read_job(&run_command, &f, &out->given, &out->kept);
+    if (code >= 0)
+        return code;
+    out->result = recipe_path(&f, out->path);
+    out->checkpoint = f.checkpoint;
+    out->iterations = f.iterations;
+    out->resume = f.resume;
+    if (opens) {
+        code = open_kernel(&run_command, &f, &out->given, out->result, &kernel);
+    } else {
+        code = check_flags(&f);
+        if (code < 0)
+            code = check_files(&f, &out->given, out->result);
+        if (code < 0 && access(f.kernel, R_OK) == 0)
+            code = qn_kernel_open(f.kernel, &kernel, &err) == QN_OK ? check_uses(&f, kernel)
+                                                                    : message_error(&err);
+    }
+    qn_kernel_free(kernel);
     return code;
 }
 

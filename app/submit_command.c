@@ -1,4 +1,5 @@
-/* quern submit: passes a training run to Slurm, to Kubernetes or to the background. */
+/* quern submit: passes a training or the run of a kernel to Slurm, to Kubernetes or to the
+ * background. */
 
 #include "command.h"
 #include "format.h"
@@ -8,6 +9,7 @@
 #include "jsonline.h"
 #include "message.h"
 #include "program.h"
+#include "run_job.h"
 #include "train_flags.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -97,7 +99,7 @@ static const option submit_options[] = {
      AT(name),
      .value = "NAME",
      .help = "name of the job: lower-case letters, digits and dashes",
-     .fallback = "from the name of the model file"},
+     .fallback = "from the name of the model file or recipe"},
     {.name = "json", .kind = OPTION_FLAG, AT(json), .help = "one JSON object on stdout: submitted"},
 
     {.heading = "Advanced",
@@ -164,8 +166,8 @@ static const option submit_options[] = {
 
 /* ---------------------------------------------------------------- the command line */
 
-/* The first word that is neither an option nor an option's value: "train". */
-static int find_train(int argc, char **argv) {
+/* The first word that is neither an option nor an option's value: "train" or "run". */
+static int find_command(int argc, char **argv) {
     int i = 0;
     for (; i < argc && argv[i][0] == '-'; i++) {
         option_row row;
@@ -192,7 +194,7 @@ static int is_plain(const char *text, const char *also) {
 
 static const char upper_and_signs[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_.,:+@/=[]&*|!";
 
-/* A name derived from the model file: "Runs/My Digits.safetensors" is "my-digits". */
+/* A name derived from the result's file: "Runs/My Digits.safetensors" is "my-digits". */
 static void name_of(const char *model, char name[48]) {
     const char *slash = strrchr(model, '/'), *from = slash ? slash + 1 : model;
     size_t n = 0;
@@ -322,26 +324,30 @@ static int check_flags(const command *self, const submit_flags *f, const argumen
     return -1;
 }
 
+/* What the job itself gives to the ranks. */
+static int check_ours(const command *c, const arguments *given) {
+    static const char *const ours[] = {"meet", "ranks", "rank", "key-file", "alone"};
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (options_given(c, given, ours[i])) {
+            char remedy[100];
+            snprintf(remedy, sizeof remedy, "leave it out; --ranks before \"%s\" says how many",
+                     c->name);
+            return message_usage(remedy, "the job itself gives --%s to %s", ours[i], c->name);
+        }
+    return -1;
+}
+
 /* Reports errors in train's arguments now, not after the job has waited for a day. */
 static int check_train(char **words, int count, train_flags *t) {
-    static const char *const ours[] = {"meet", "ranks", "rank", "key-file", "alone"};
     arguments given;
-    memset(t, 0, sizeof *t);
-    if (count == 0 || strcmp(words[0], "train") != 0)
-        return message_usage("write \"train\" and its options after those of submit",
-                             count == 0 ? "there is nothing to submit"
-                                        : "only training runs can be submitted, not \"%.40s\"",
-                             count == 0 ? "" : words[0]);
     int code = options_read(&train_command, count - 1, words + 1, t, &given);
     if (code >= 0)
         return code;
     if (!t->out)
         return message_usage("add -o model.safetensors", "-o FILE is required");
-    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-        if (options_given(&train_command, &given, ours[i]))
-            return message_usage("leave it out; --ranks before \"train\" says how many",
-                                 "the job itself gives --%s to train", ours[i]);
-    code = train_options_check(t, &given);
+    code = check_ours(&train_command, &given);
+    if (code < 0)
+        code = train_options_check(t, &given);
     if (code < 0 && (source_is_stream(t->from.data) || source_is_stream(t->from.test) ||
                      source_is_stream(t->from.valid)))
         code = message_usage("name a file that the job can open",
@@ -360,6 +366,7 @@ static int check_train_paths(const submit_flags *f, const train_flags *t) {
 typedef struct making {
     job j;
     train_flags train;
+    run_job run;
     char name[48], program[4096], directory[4096], checkpoint[4096];
     char **words;
 } making;
@@ -392,34 +399,82 @@ static const char *launcher_of(const submit_flags *f) {
     return f->slurm ? "srun" : f->hostfile ? "mpirun" : "none";
 }
 
-/* The arguments of train, completed so that each start continues after the last one. */
-static int complete_words(making *m, char **words, int count) {
+/* The file that the job replaces at its end, and its checkpoint; the words that are missing for
+ * each start to continue after the last one. */
+typedef struct outcome {
+    const char *result, *checkpoint;
+    int resume;
+} outcome;
+
+static int complete_words(making *m, char **words, int count, const outcome *o) {
     m->words = calloc((size_t)count + 3, sizeof *m->words);
     if (!m->words)
         return message_fail(QN_MEMORY, "out of memory", "", "");
     memcpy(m->words, words, (size_t)count * sizeof *words);
-    if (!m->train.checkpoint) {
-        int n = snprintf(m->checkpoint, sizeof m->checkpoint, "%s.checkpoint", m->train.out);
+    if (!o->checkpoint) {
+        const size_t size = strlen(o->result) -
+                            (ends_with(o->result, ".recipe.json") ? sizeof ".recipe.json" - 1 : 0);
+        int n =
+            snprintf(m->checkpoint, sizeof m->checkpoint, "%.*s.checkpoint", (int)size, o->result);
         if (n < 0 || (size_t)n >= sizeof m->checkpoint)
-            return message_usage("name a shorter one", "the name of the model file is too long");
+            return message_usage("name a shorter one", "the name of the result's file is too long");
         m->words[count++] = (char *)"--checkpoint";
         m->words[count++] = m->checkpoint;
     }
-    if (!m->train.resume)
+    if (!o->resume)
         m->words[count++] = (char *)"--resume";
     m->j.words = m->words;
     m->j.count = count;
-    m->j.model = m->train.out;
-    m->j.checkpoint = m->train.checkpoint ? m->train.checkpoint : m->checkpoint;
+    m->j.result = o->result;
+    m->j.checkpoint = o->checkpoint ? o->checkpoint : m->checkpoint;
     return -1;
 }
 
-static int make_job(const submit_flags *f, char **words, int count, making *m) {
+static int make_train(const submit_flags *f, char **words, int count, making *m) {
     int code = check_train(words, count, &m->train);
     if (code < 0)
         code = check_train_paths(f, &m->train);
+    if (code >= 0)
+        return code;
+    const outcome o = {m->train.out, m->train.checkpoint, m->train.resume};
+    return complete_words(m, words, count, &o);
+}
+
+/* A kernel of one iteration has no state between two: each start begins anew. */
+static int make_run(const submit_flags *f, char **words, int count, making *m) {
+    const run_job *r = &m->run;
+    int code = run_job_read(count - 1, words + 1, f->local && !f->hostfile && !f->dry_run, &m->run);
     if (code < 0)
-        code = complete_words(m, words, count);
+        code = check_ours(&run_command, &r->given);
+    if (code >= 0)
+        return code;
+    if (!r->result)
+        return message_usage("add --out NAME=FILE or --recipe FILE", "the job would write no file");
+    m->j.kernel = 1;
+    if (r->checkpoint || r->iterations > 1) {
+        const outcome o = {r->result, r->checkpoint, r->resume};
+        return complete_words(m, words, count, &o);
+    }
+    m->j.words = words;
+    m->j.count = count;
+    m->j.result = r->result;
+    m->j.checkpoint = "";
+    return -1;
+}
+
+static int make_words(const submit_flags *f, char **words, int count, making *m) {
+    if (count > 0 && strcmp(words[0], "train") == 0)
+        return make_train(f, words, count, m);
+    if (count > 0 && strcmp(words[0], "run") == 0)
+        return make_run(f, words, count, m);
+    return message_usage("write \"train\" or \"run\" and its options after those of submit",
+                         count == 0 ? "there is nothing to submit"
+                                    : "only train and run can be submitted, not \"%.40s\"",
+                         count == 0 ? "" : words[0]);
+}
+
+static int make_job(const submit_flags *f, char **words, int count, making *m) {
+    int code = make_words(f, words, count, m);
     if (code >= 0)
         return code;
     job *j = &m->j;
@@ -427,7 +482,7 @@ static int make_job(const submit_flags *f, char **words, int count, making *m) {
     snprintf(m->program + (n > 0 ? n : 0), 8, "%s", n > 0 ? "" : "quern");
     if (!getcwd(m->directory, sizeof m->directory))
         return message_fail(QN_IO, strerror(errno), "the current folder", "go to another one");
-    name_of(m->train.out, m->name);
+    name_of(m->j.result, m->name);
     j->engine = engine_of(f);
     j->name = f->name ? f->name : m->name;
     j->program = f->program ? f->program : f->kubernetes ? "quern" : m->program;
@@ -566,7 +621,7 @@ static void tell(const making *m, const submit_flags *f, const job_record *r) {
         return;
     }
     printf("submitted %s job %s (%s)\n", m->j.engine, r->text[JOB_ID], m->j.name);
-    printf("  writes   %s\n  log      %s\n", m->j.model, r->text[JOB_LOG]);
+    printf("  writes   %s\n  log      %s\n", m->j.result, r->text[JOB_LOG]);
     if (f->slurm)
         printf("  end it   scancel %s\n", r->text[JOB_ID]);
     else if (f->kubernetes)
@@ -604,7 +659,7 @@ static int submit(const submit_flags *f, const making *m, const char *text) {
     set(&r, JOB_NAME, m->j.name);
     set(&r, JOB_SUBMITTED, stamp);
     set(&r, JOB_DIRECTORY, m->directory);
-    set(&r, JOB_MODEL, m->j.model);
+    set(&r, JOB_MODEL, m->j.result);
     set(&r, JOB_COMMAND, command_line);
     char *file = job_path(folder, &r, f->kubernetes ? ".yaml" : ".sh");
     int code = -1;
@@ -635,16 +690,16 @@ static int run(const command *self, int argc, char **argv) {
     submit_flags f = {.ranks = 1, .launcher = "auto", .claim = "quern-data", .mount = "/data"};
     arguments given;
     making m = {.words = NULL};
-    int train = find_train(argc - 2, argv + 2);
+    int begin = find_command(argc - 2, argv + 2);
     int own =
-        train > 0 && train <= argc - 2 && strcmp(argv[1 + train], "--") == 0 ? train - 1 : train;
+        begin > 0 && begin <= argc - 2 && strcmp(argv[1 + begin], "--") == 0 ? begin - 1 : begin;
     int code = options_read(self, own, argv + 2, &f, &given);
     if (code >= 0)
         return code;
     message_setup(self->name, 0, f.json);
     code = check_flags(self, &f, &given);
     if (code < 0)
-        code = make_job(&f, argv + 2 + train, argc - 2 - train, &m);
+        code = make_job(&f, argv + 2 + begin, argc - 2 - begin, &m);
     if (code < 0) {
         char *text = job_text(&m.j, f.slurm        ? job_write_slurm
                                     : f.kubernetes ? job_write_kubernetes
@@ -658,23 +713,26 @@ static int run(const command *self, int argc, char **argv) {
         free(text);
     }
     free(m.words);
+    job_options_free(&m.run.kept);
     return code < 0 ? EXIT_DONE : code;
 }
 
 const command submit_command = {
     .name = "submit",
-    .summary = "train as a job of Slurm, Kubernetes or this machine",
-    .usage = "quern submit --slurm|--kubernetes|--local [options] train ARGUMENTS",
+    .summary = "train or run as a job of Slurm, Kubernetes or this machine",
+    .usage = "quern submit --slurm|--kubernetes|--local [options] train|run ARGUMENTS",
     .about =
-        "Takes the command line of \"quern\ttrain\" and submits it as a job. A job that a time "
-        "limit, a failed node or a kill has stopped continues from its last checkpoint. The "
-        "model file is the one that train itself would write. The options --checkpoint "
-        "MODEL.checkpoint and --resume are added unless they are given.\n\n"
+        "Takes the command line of \"quern\ttrain\" or \"quern\trun\" and submits it as a job. A "
+        "job that a time limit, a failed node or a kill has stopped continues from its last "
+        "checkpoint. The files are those that the command itself would write. The options "
+        "--checkpoint MODEL.checkpoint and --resume are added unless they are given; for a kernel, "
+        "--checkpoint NAME.checkpoint if it has several iterations.\n\n"
         "\"quern\tjobs\" lists what was submitted; docs/cluster.md has the details.",
     .options = submit_options,
     .examples = "quern submit --local train --data train.csv -o m.safetensors\n"
                 "quern submit --slurm --ranks 4 --time 60 train --data t.csv -o m.safetensors\n"
                 "quern submit --slurm --dry-run train -o m.safetensors\n"
+                "quern submit --slurm --ranks 4 run heat.toml\n"
                 "quern submit --kubernetes --ranks 4 --image quern \\\n"
                 "      train --data t.csv -o m.safetensors",
     .run = run};

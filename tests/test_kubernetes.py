@@ -32,6 +32,7 @@ MANIFESTS = sorted(p.name for p in DEPLOY.glob("*.yaml"))
 # Kubernetes' own kinds: the oldest whose schema of the pod failure policy is right, and the newest known.
 VERSIONS = ["1.29", kubernetes_validate.latest_version()]
 ARGUMENTS = ["train", "--data", "train.csv", "--test", "test.csv", "--epochs", "100", "-o", "digits.safetensors"]
+RUN = ["run", "--kernel", "heat.c", "--in", "u=u.npy", "--out", "u_new=end.npy", "--iterations", "100000"]
 SUBMIT = ["submit", "--kubernetes", "--image", "registry.example/quern", "--cpus", "8"]
 # A second or two on a core, in small steps, with a checkpoint now and then.
 JOB = ["train", "--model", "dense 60 tanh; dense 10 softmax", "--batch", "16", "--epochs", "2", "--json",
@@ -116,12 +117,13 @@ def test_the_schemas_find_a_wrong_field(check):
             check(wrong)
 
 
+@pytest.mark.parametrize("kind, arguments", [("", ARGUMENTS), ("kernel_", RUN)])
 @pytest.mark.parametrize("name, more", [
     ("job.yaml", ["--memory", "8Gi"]),
     ("mpijob.yaml", ["--ranks", 4, "--gpus", 1, "--memory", "16Gi"])])
-def test_the_manifests_are_what_submit_writes(run_quern, name, more):
-    text = "".join(line for line in (DEPLOY / name).open() if not line.startswith("#"))
-    assert run_quern(*SUBMIT, *more, "--dry-run", *ARGUMENTS).stdout == text
+def test_the_manifests_are_what_submit_writes(run_quern, tmp_path, kind, arguments, name, more):
+    text = "".join(line for line in (DEPLOY / (kind + name)).open() if not line.startswith("#"))
+    assert run_quern(*SUBMIT, *more, "--dry-run", *arguments, cwd=tmp_path).stdout == text
 
 
 def test_the_launcher_is_clean():
@@ -211,10 +213,10 @@ def operator(run_quern, quern):
         folder = net.folder / "data"
         folder.mkdir()
 
-        def make(mpirun="mpirun.openmpi", mixed=False):
+        def make(mpirun="mpirun.openmpi", mixed=False, words=(*JOB, "--checkpoint", "m.checkpoint",
+                                                              "--checkpoint-every", 200)):
             text = run_quern("submit", "--kubernetes", "--image", "quern", "--ranks", 3, "--program", quern,
-                             "--mount", folder, "--dry-run", *JOB,
-                             "--checkpoint", "m.checkpoint", "--checkpoint-every", 200).stdout
+                             "--mount", folder, "--dry-run", *words).stdout
             manifest = yaml.safe_load(text)
             if mixed:
                 manifest["spec"]["runLauncherAsWorker"] = True
@@ -249,6 +251,20 @@ def test_the_launcher_starts_a_rank_in_each_pod(operator, wanted, mpirun, mixed)
     assert [len(job.ranks(pod)) for pod in range(4)] == [int(mixed), 1, 1, 1]
     assert job.wait(process) == 0, job.log.read_text()
     assert digest(job.folder / "m") == wanted
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
+def test_the_launcher_runs_a_kernel(operator, run_quern):
+    """A rank in each pod; the launcher's code is that of the recipe: a run that fails writes none."""
+    words = ["run", "--kernel", "k.c", "--shape", "300x400", "--out", "v=v.npy", "--threads", "1"]
+    job = operator(words=words)
+    job.environment["QUERN_CACHE"] = str(job.folder / "cache")
+    (job.folder / "k.c").write_text("INDEX(y, x); OUTPUT(double, v); SUM(double, s); KERNEL { v = y * 0.1 + x; s = v_(y); }")
+    assert job.wait(job.start()) != 0 and "not declared" in job.log.read_text()
+    (job.folder / "k.c").write_text("INDEX(y, x); OUTPUT(double, v); SUM(double, s); KERNEL { v = y * 0.1 + x; s = y; }")
+    assert job.wait(job.start()) == 0, job.log.read_text()
+    assert "120,000 items" in job.log.read_text()
+    run_quern("replay", "v.recipe.json", cwd=job.folder)
 
 
 def test_a_rank_dies_in_its_pod(operator, wanted):

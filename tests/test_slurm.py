@@ -9,10 +9,12 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
 
+import numpy
 import pytest
 
 import builds
@@ -71,11 +73,11 @@ def script(quern, tmp_path):
         seed = "--seed" in text
         words = ["train", *arguments] + (["--seed", '"$seed"'] if seed else [])
         quoted = " ".join(f"'{w}'" if " " in w else w for w in words)
-        text, n = re.subn(r"arguments=\(.*?\)\n", f'arguments=({quoted} -o "$model" --checkpoint '
+        text, n = re.subn(r"arguments=\(.*?\)\n", f'arguments=({quoted} -o "$result" --checkpoint '
                           '"$checkpoint" --resume)\n', text, flags=re.DOTALL)
         assert n == 1
         if not seed:  # they are used by the arguments now, so they come first
-            block = re.search(r"model=.*\ncheckpoint=.*\n", text)[0]
+            block = re.search(r"result=.*\ncheckpoint=.*\n", text)[0]
             text = text.replace(block, "").replace("program=quern\n", f"program=quern\n{block}")
         text = text.replace("program=quern\n", f"program={quern}\n")
         text = re.sub(r"#SBATCH --exclusive.*\n", "#SBATCH --cpus-per-task=2\n", text)
@@ -140,6 +142,13 @@ def test_the_scripts_are_what_submit_writes(run_quern, name, more):
                     "quern", "--dry-run", "train", "--data", "train.csv", "--test", "test.csv",
                     "--epochs", 100, "-o", "digits.safetensors").stdout
     assert out == (DEPLOY / name).read_text()
+
+
+def test_the_script_of_a_kernel_is_what_submit_writes(run_quern, tmp_path):
+    out = run_quern("submit", "--slurm", "--ranks", 4, "--time", "04:00:00", "--program", "quern", "--dry-run",
+                    "run", "--kernel", "heat.c", "--in", "u=u.npy", "--out", "u_new=end.npy", "--iterations",
+                    100000, cwd=tmp_path).stdout
+    assert out == (DEPLOY / "kernel.sbatch").read_text()
 
 
 @pytest.mark.parametrize("name", sorted(p.name for p in DEPLOY.glob("*.sbatch")))
@@ -378,3 +387,54 @@ def test_ranks_are_given_notice(slurm, script, wanted, tmp_path, until_checkpoin
     assert slurm.until(job, "COMPLETED")["Restarts"] == "1"
     assert digest(tmp_path / "digits.safetensors") == wanted() and went_on(tmp_path)
     assert "time limit reached; requeued" in log_of(tmp_path)
+
+
+# ---------------------------------------------------------------- kernels
+
+KERNEL = """INDEX(y, x); HALO(float, u, 1, wrap); SCALAR(int, work, 300); OUTPUT(float, v); NEXT(v, u);
+KERNEL {
+    float s = 0;
+    for (int k = 0; k < work; k++) s = s * 0.5f + u(0, 1);
+    v = 0.25f * (u(-1, 0) + u(1, 0) + u(0, -1) + u(0, 1)) + 1e-3f * s;
+}
+"""
+RUN = ["run", "--kernel", "k.c", "--in", "u=u.npy", "--out", "v=v.npy", "--iterations", "3000", "--threads", "1"]
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
+def test_a_kernel_whose_ranks_die(slurm, quern, run_quern, tmp_path, monkeypatch):
+    """srun starts the ranks of kernel.sbatch. One dies, then all; the next start ends with the same bytes."""
+    monkeypatch.setenv("QUERN_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "k.c").write_text(KERNEL)
+    numpy.save(tmp_path / "u.npy", numpy.random.default_rng(1).random((40, 40), "float32"))
+    run_quern(*RUN, cwd=tmp_path)
+    wanted = digest(tmp_path / "v.npy"), digest(tmp_path / "v.recipe.json")
+    (tmp_path / "v.npy").unlink(), (tmp_path / "v.recipe.json").unlink()
+    text = (DEPLOY / "kernel.sbatch").read_text()
+    words = " ".join([*RUN, "--checkpoint", "state", "--checkpoint-every", "50", "--resume"])
+    for old, new in {r"arguments=\(.*?\)\n": f"arguments=({words})\n", "result=.*": "result=v.recipe.json",
+                     "checkpoint=.*": "checkpoint=state", "program=quern": f"program={quern}",
+                     "#SBATCH --exclusive.*": "#SBATCH --cpus-per-task=2", "--nodes=3-4": "--nodes=2-3"}.items():
+        text, n = re.subn(old, new, text, count=1, flags=re.DOTALL if "arguments" in old else 0)
+        assert n == 1
+    (tmp_path / "kernel.sbatch").write_text(text)
+    slurm.until_idle()
+    job = slurm.submit(tmp_path / "kernel.sbatch", cwd=tmp_path)
+    end = time.monotonic() + 40 * machine.PATIENCE
+    while not (tmp_path / "state").exists():
+        assert time.monotonic() < end, log_of(tmp_path)
+        time.sleep(0.01)
+    ranks = sorted(slurm.processes("quern"))
+    assert len(ranks) == 3
+    os.kill(ranks[-1], signal.SIGKILL)
+    before = (tmp_path / "state").stat().st_ino
+    while (tmp_path / "state").stat().st_ino == before:
+        assert time.monotonic() < end, log_of(tmp_path)
+        time.sleep(0.01)
+    for rank in slurm.processes("quern"):
+        os.kill(rank, signal.SIGKILL)
+    start_now(slurm, job)
+    assert slurm.until(job, "COMPLETED")["Restarts"] == "1"
+    log = log_of(tmp_path)
+    assert (digest(tmp_path / "v.npy"), digest(tmp_path / "v.recipe.json")) == wanted
+    assert "has died" in log and "requeued, to continue from state" in log and "continued after iteration" in log

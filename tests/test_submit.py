@@ -145,8 +145,11 @@ def test_options_for_sbatch_as_the_help_writes_them(run_quern, options):
     (["train", "-o", "m"], "--slurm, --kubernetes or --local is required"),
     (["--local", "--slurm", "train", "-o", "m"], "a job runs in one place, not in 2"),
     (["--local"], "nothing to submit"),
-    (["--local", "predict", "m"], "only training runs can be submitted, not \"predict\""),
+    (["--local", "predict", "m"], "only train and run can be submitted, not \"predict\""),
     (["--local", "train"], "-o FILE is required"),
+    (["--slurm", "run", "--kernel", "k.c"], "the job would write no file"),
+    (["--slurm", "run", "--kernel", "k.c", "--out", "a=b", "--ranks", "2"], '--ranks before "run"'),
+    (["--slurm", "run", "--kernel", "k.c", "--out", "a=b", "--itre", "2"], 'no option "--itre"'),
     (["--local", "train", "-o", "m", "--lrr", "1"], "did you mean --lr?"),
     (["--local", "train", "-o", "m", "--batch", "0"], "--batch cannot be \"0\""),
     (["--local", "train", "-o", "m", "--beta1", "0.5"], "--beta1 does nothing with"),
@@ -383,7 +386,19 @@ def test_killed_it_starts_again_by_itself(run_quern, here, wanted):
     until(lambda: state(run_quern) == "done")
     assert digest(here / "m") == wanted["long"]
     log = (here / "jobs" / f"local-{job['id']}.log").read_text()
-    assert log.count("exited with 137 before the end of the training") == 2
+    assert log.count("exited with 137 before the end of the run") == 2
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
+def test_a_kernel(run_quern, here):
+    """In the background, from a file of options; what cannot run is refused first."""
+    (here / "k.c").write_text("INDEX(i); OUTPUT(int, o); SUM(double, s); KERNEL { o = (int)i; s = i; }")
+    (here / "j.toml").write_text('kernel = "k.c"\nshape = 9\n[out]\no = "o.npy"\n')
+    done = run_quern("submit", "--local", "run", "j.toml", "--set", "a=1", status=2)
+    assert 'no scalar "a"' in done.stderr and not jobs_in(here)
+    assert "o.recipe.json" in run_quern("submit", "--local", "run", "j.toml").stdout
+    until(lambda: listed(run_quern)[0]["state"] == "done")
+    run_quern("replay", "o.recipe.json")
 
 
 def test_stopped_and_submitted_again(run_quern, here, wanted):

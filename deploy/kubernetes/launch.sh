@@ -1,17 +1,18 @@
 #!/bin/bash
-# quern-launch MODEL PROGRAM ARGUMENTS...
+# quern-launch RESULT PROGRAM ARGUMENTS...
 #
 # What the launcher's pod of an MPIJob runs: PROGRAM on every host that the operator lists, by
-# mpirun. Ends with 0 when the file MODEL has been replaced, and with another code otherwise, so
-# that the pod is started again and the run goes on from its checkpoint: launchers that let ranks
-# outlive one another do not tell by their exit codes.
+# mpirun. RESULT is the file that the run writes last: a model, or the recipe of a kernel. Ends with 0
+# when it has been replaced, and with another code otherwise, so that the pod is started again and the
+# run goes on from its checkpoint: launchers that let ranks outlive one another do not tell by their
+# exit codes.
 set -u
 
 if [ $# -lt 2 ]; then
-    echo "usage: quern-launch MODEL PROGRAM ARGUMENTS..." >&2
+    echo "usage: quern-launch RESULT PROGRAM ARGUMENTS..." >&2
     exit 2
 fi
-model=$1
+result=$1
 shift
 # The operator names the file with its hosts to mpirun of Open MPI 4; version 5 has another name for it.
 hosts=${OMPI_MCA_orte_default_hostfile:-/etc/mpi/hostfile}
@@ -28,10 +29,10 @@ case $version in
     ;;
 esac
 
-# The model file is replaced, never written into: its number and its time tell whether it is new.
-model_version() { stat -c '%i %y' -- "$model" 2>/dev/null; }
+# The result is replaced, never written into: its number and its time tell whether it is new.
+result_version() { stat -c '%i %y' -- "$result" 2>/dev/null; }
 
-# Once the model is there, all that is left is for mpirun to end. One that hangs behind a pod that was
+# Once the result is there, all that is left is for mpirun to end. One that hangs behind a pod that was
 # lost would keep the job running for ever, so after some seconds it is ended by force.
 linger=${QUERN_LAUNCH_LINGER:-30}
 end_hanging() {
@@ -39,9 +40,9 @@ end_hanging() {
     while [ "$seconds" -lt "$linger" ]; do
         sleep 1
         kill -0 "$running" 2>/dev/null || return
-        [ "$(model_version)" = "$before" ] || seconds=$((seconds + 1))
+        [ "$(result_version)" = "$before" ] || seconds=$((seconds + 1))
     done
-    echo "quern-launch: $model is written, and mpirun has not ended within $linger s; it is killed" >&2
+    echo "quern-launch: $result is written, and mpirun has not ended within $linger s; it is killed" >&2
     kill -s KILL "$running"
 }
 
@@ -49,7 +50,7 @@ end_hanging() {
 running=
 trap '[ -z "$running" ] || kill -s USR2 "$running" 2>/dev/null' TERM INT
 
-before=$(model_version)
+before=$(result_version)
 "${launch[@]}" "$@" &
 running=$!
 end_hanging &
@@ -60,7 +61,7 @@ while :; do
     kill -0 "$running" 2>/dev/null || break
 done
 kill "$watcher" 2>/dev/null
-[ "$(model_version)" = "$before" ] || exit 0
+[ "$(result_version)" = "$before" ] || exit 0
 [ "$code" != 0 ] || code=1
-echo "quern-launch: the ranks ended ($code) before $model was written" >&2
+echo "quern-launch: the ranks ended ($code) before $result was written" >&2
 exit "$code"
