@@ -35,27 +35,52 @@ refuse(const job *j, const toml_value *v, const char *remedy, const char *format
 
 /* ------------------------------------------------------------------ texts */
 
+static int is_path(const option *o) {
+    const completes_to to = manual_completes(o);
+    return to == COMPLETE_FILES || to == COMPLETE_FOLDERS;
+}
+
 /* "BEFORE=VALUE", or VALUE alone; a path is relative to the file. NULL: out of memory. */
-static char *keep(const job *j, const char *before, const char *value, int is_path) {
+static char *keep(const job *j, const toml_value *v, const option *o, const char *before) {
+    const char *value = v->text;
     const char *slash = strrchr(j->path, '/');
-    const int folder = is_path && slash && *value != '/' ? (int)(slash + 1 - j->path) : 0;
-    char **more = realloc(j->kept->text, (j->kept->count + 1) * sizeof *more);
+    const int folder = is_path(o) && slash && *value != '/' ? (int)(slash + 1 - j->path) : 0;
+    struct job_option *more = realloc(j->kept->at, (j->kept->count + 1) * sizeof *more);
     if (!more)
         return NULL;
-    j->kept->text = more;
+    j->kept->at = more;
     const size_t size = strlen(before) + (size_t)folder + strlen(value) + 2;
     char *text = malloc(size);
     if (!text)
         return NULL;
     snprintf(text, size, "%s%s%.*s%s", before, *before ? "=" : "", folder, j->path, value);
-    return j->kept->text[j->kept->count++] = text;
+    more[j->kept->count++] = (struct job_option){text, o->name, v->line};
+    return text;
+}
+
+static const job_options *last;
+
+const char *job_options_place(const char *word, const char *name) {
+    static char place[600];
+    const size_t size = name ? strlen(name) : 0;
+    for (size_t i = 0; last && i < last->count; i++) {
+        const struct job_option *o = &last->at[i];
+        if (strcmp(o->name, word) != 0 ||
+            (name && (strncmp(o->text, name, size) != 0 || o->text[size] != '=')))
+            continue;
+        snprintf(place, sizeof place, "%.500s, line %" PRIu32, last->path, o->line);
+        return place;
+    }
+    return "";
 }
 
 void job_options_free(job_options *kept) {
     for (size_t i = 0; i < kept->count; i++)
-        free(kept->text[i]);
-    free(kept->text);
+        free(kept->at[i].text);
+    free(kept->at);
+    free(kept->path);
     *kept = (job_options){.count = 0};
+    last = NULL;
 }
 
 /* [600, 800] as "600x800". */
@@ -66,11 +91,6 @@ static void join_lengths(char *text) {
 }
 
 /* ------------------------------------------------------------------ options */
-
-static int is_path(const option *o) {
-    const completes_to to = manual_completes(o);
-    return to == COMPLETE_FILES || to == COMPLETE_FOLDERS;
-}
 
 static int is_shape(const option *o) { return o->value && strcmp(o->value, "SHAPE") == 0; }
 
@@ -169,7 +189,7 @@ static int take_option(const job *j, const toml_value *v) {
     if (options_given(j->self, &j->before, o->name) ||
         (v->kind == TOML_BOOLEAN && strcmp(v->text, "false") == 0))
         return -1;
-    char *text = keep(j, "", v->text, is_path(o));
+    char *text = keep(j, v, o, "");
     if (text && v->kind == TOML_INTEGERS)
         join_lengths(text);
     return add(j, v, index, text);
@@ -192,7 +212,7 @@ static int take_part(const job *j, const toml_value *v) {
     }
     if (is_named((const text_list *)((char *)j->values + row.base + row.option->place), v->key))
         return -1;
-    return add(j, v, index, keep(j, v->key, v->text, is_path(row.option)));
+    return add(j, v, index, keep(j, v, row.option, v->key));
 }
 
 static int take_table(const job *j, const toml_value *v) {
@@ -247,8 +267,11 @@ int job_options_read(const command *self, const char *path, const option *early,
     const int failed = read_file(path, &text, &size);
     if (failed >= 0)
         return failed;
-    const qn_status status = toml_read(text, size, path, &file, &err);
+    const size_t mark = size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    const qn_status status = toml_read(text + mark, size - mark, path, &file, &err);
     free(text);
+    kept->path = strdup(path);
+    last = kept->path ? kept : NULL;
     const int code = status == QN_OK ? take_all(&j, &file) : message_error(&err);
     toml_release(&file);
     return code;

@@ -7,8 +7,13 @@
 /* What the options' values point into; freed with job_options_free when they are not used any more.
  */
 typedef struct job_options {
-    char **text;
+    struct job_option {
+        char *text;
+        const char *name; /* of the option */
+        uint32_t line;
+    } * at;
     size_t count;
+    char *path;
 } job_options;
 
 /* Adds the options of the file to those of the command line, which options_read filled and which
@@ -19,5 +24,10 @@ typedef struct job_options {
 int job_options_read(const command *self, const char *path, const option *early, void *values,
                      arguments *given, job_options *kept);
 void job_options_free(job_options *kept);
+
+/* Where the file that was read last gives an option, or the NAME of one that can be repeated
+ * ("job.toml, line 3"); "": the command line gives it, or nobody. The text is valid until the next
+ * call. For messages about its value. */
+const char *job_options_place(const char *word, const char *name);
 
 #endif

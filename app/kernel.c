@@ -2,6 +2,7 @@
 
 #include "command.h"
 #include "format.h"
+#include "job_options.h"
 #include "jsonline.h"
 #include "message.h"
 #include "ranks.h"
@@ -24,8 +25,13 @@ int kernel_each(qn_kernel *kernel, const char *word, const text_list *list, kern
         for (uint32_t j = 0; j < i; j++)
             if (strncmp(list->at[j], list->at[i], size + 1) == 0)
                 return message_usage("leave one of them out", "--%s %s is given twice", word, name);
-        if (use(kernel, name, equals + 1, &err) != QN_OK)
-            return message_error(&err);
+        if (use(kernel, name, equals + 1, &err) != QN_OK) {
+            const char *place = job_options_place(word, name);
+            char where[1200];
+            snprintf(where, sizeof where, *place && *err.where ? "%s (%s)" : "%s%s", err.where,
+                     place);
+            return message_fail(err.status, err.what, where, err.remedy);
+        }
     }
     return -1;
 }
@@ -152,12 +158,13 @@ void kernel_print(const qn_kernel *kernel, int json, int verbose, const char *re
 /* ------------------------------------------------------------------ replay */
 
 int kernel_is_recipe(const char *path) {
-    char first = '\0';
+    char first[64] = "";
     FILE *file = fopen(path, "re");
-    const int read = file && fread(&first, 1, 1, file) == 1;
+    const size_t size = file ? fread(first, 1, sizeof first - 1, file) : 0;
     if (file)
         fclose(file);
-    return read && first == '{';
+    first[size] = '\0';
+    return ends_with(path, ".json") || first[strspn(first, " \t\r\n")] == '{';
 }
 
 /* What is printed; any rank may have to do it. */

@@ -14,7 +14,7 @@ int kernel_each(qn_kernel *kernel, const char *word, const text_list *list, kern
  * `json` as the event `kernel`. */
 void kernel_print(const qn_kernel *kernel, int json, int verbose, const char *recipe);
 
-/* 1: the file is the recipe of a kernel, or meant to be: JSON. */
+/* 1: the file is the recipe of a kernel, or meant to be: JSON, or called .json. */
 int kernel_is_recipe(const char *path);
 
 /* quern replay for a recipe, by all ranks. `code`: -1, or that of an earlier error. Returns the

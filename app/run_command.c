@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <quern/device.h>
 #include <quern/files.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -130,7 +131,7 @@ static const option run_options[] = {
      .value = "SECONDS",
      .help = "a device that does not answer for this long counts as failed; the others take over "
              "its work",
-     .fallback = "60"},
+     .field = "compute.device_timeout"},
     {.name = "threads",
      .kind = OPTION_COUNT,
      AT(threads),
@@ -151,6 +152,17 @@ static const option run_options[] = {
 
 /* ------------------------------------------------------------------ the command line */
 
+/* An error of an option, which the file of options may give: QN_USAGE, with its line. */
+__attribute__((format(printf, 3, 4))) static int refuse(const char *word, const char *remedy,
+                                                        const char *format, ...) {
+    char what[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    return message_fail(QN_USAGE, what, job_options_place(word, NULL), remedy);
+}
+
 /* "600x800". */
 static int set_shape(qn_kernel *kernel, const char *text) {
     uint64_t shape[QN_KERNEL_DIMENSIONS];
@@ -161,14 +173,17 @@ static int set_shape(qn_kernel *kernel, const char *text) {
         const size_t size = strcspn(at, "x");
         snprintf(number, sizeof number, "%.*s", (int)(size < 23 ? size : 23), at);
         if (count == QN_KERNEL_DIMENSIONS || size > 20 || !read_count(number, &shape[count]))
-            return message_usage("write one to three lengths, such as 1000000 or 600x800",
-                                 "--shape cannot be \"%s\"", text);
+            return refuse("shape", "write one to three lengths, such as 1000000 or 600x800",
+                          "--shape cannot be \"%s\"", text);
         count++;
         at += size;
         if (*at == '\0')
             break;
     }
-    return qn_kernel_set_shape(kernel, shape, count, &err) == QN_OK ? -1 : message_error(&err);
+    if (qn_kernel_set_shape(kernel, shape, count, &err) == QN_OK)
+        return -1;
+    const char *place = job_options_place("shape", NULL);
+    return message_fail(err.status, err.what, *place ? place : err.where, err.remedy);
 }
 
 /* The recipe's file: as given, or beside the first output; NULL: none. */
@@ -251,6 +266,14 @@ static int bind(const run_flags *f, qn_kernel *kernel) {
 
 /* ------------------------------------------------------------------ the run */
 
+static int refuse_use(const qn_kernel_part *p, int written) {
+    char what[200];
+    snprintf(what, sizeof what, "\"%s\" is an %s of the kernel, and %s names it", p->name,
+             written ? "output" : "input", written ? "--in" : "--out");
+    return message_fail(QN_USAGE, what, job_options_place(written ? "in" : "out", p->name),
+                        written ? "write --out" : "write --in");
+}
+
 /* --in of an output and --out of an input would be mistaken for each other by the library. */
 static int check_uses(const run_flags *f, qn_kernel *kernel) {
     for (uint32_t i = 0; i < qn_kernel_parts(kernel); i++) {
@@ -263,9 +286,7 @@ static int check_uses(const run_flags *f, qn_kernel *kernel) {
         const size_t size = strlen(p.name);
         for (uint32_t k = 0; k < wrong->count; k++)
             if (strncmp(wrong->at[k], p.name, size) == 0 && wrong->at[k][size] == '=')
-                return message_usage(written ? "write --out" : "write --in",
-                                     "\"%s\" is an %s of the kernel, and %s names it", p.name,
-                                     written ? "output" : "input", written ? "--in" : "--out");
+                return refuse_use(&p, written);
     }
     return -1;
 }
@@ -378,17 +399,18 @@ static int check_flags(const run_flags *f) {
         return message_usage("leave one of them out", "--quiet contradicts --verbose");
     float timeout;
     if (f->timeout && !(read_float(f->timeout, &timeout) && timeout > 0))
-        return message_usage("it is a number of seconds, such as 60 or 0.5",
-                             "--device-timeout cannot be \"%s\"", f->timeout);
+        return refuse("device-timeout", "it is a number of seconds, such as 60 or 0.5",
+                      "--device-timeout cannot be \"%s\"", f->timeout);
     if (f->threads > 0 && f->devices)
-        return message_usage("leave one of them out", "--threads and --devices say the same");
+        return refuse("devices", "leave one of them out", "--threads and --devices say the same");
     if ((f->resume || f->checkpoint_every) && !f->checkpoint)
-        return message_usage("add --checkpoint FILE", "--%s needs --checkpoint",
-                             f->resume ? "resume" : "checkpoint-every");
+        return refuse(f->resume ? "resume" : "checkpoint-every", "add --checkpoint FILE",
+                      "--%s needs --checkpoint", f->resume ? "resume" : "checkpoint-every");
     if (f->checkpoint_every && !read_interval(f->checkpoint_every, &seconds, &count))
-        return message_usage("write seconds (30s), minutes (5m), hours (1h), at most 365 days of "
-                             "them, or iterations (500)",
-                             "--checkpoint-every cannot be \"%s\"", f->checkpoint_every);
+        return refuse("checkpoint-every",
+                      "write seconds (30s), minutes (5m), hours (1h), at most 365 days of "
+                      "them, or iterations (500)",
+                      "--checkpoint-every cannot be \"%s\"", f->checkpoint_every);
     return -1;
 }
 

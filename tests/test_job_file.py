@@ -195,12 +195,18 @@ def test_documentation(ours):
     ("kernel = 'none.c'", "none.c", ""),
     ("alone = true", "--alone is needed before files are read", "write it on the command line"),
     ("threads = 1", "--kernel FILE is required", "name a file of options"),
-    ("kernel = 'k.c'\nshape = 3\ndevices = 'cpu'\nthreads = 2", "--threads and --devices say the same", ""),
+    ("kernel = 'k.c'\nshape = 3\ndevices = 'cpu'\nthreads = 2", "--threads and --devices say the same", "a.toml, line 3"),
+    ("kernel = 'k.c'\nshape = '3xx'", '--shape cannot be "3xx"', "a.toml, line 2"),
+    ("kernel = 'k.c'\nshape = [1, 2]", "1 dimension, not 2", "a.toml, line 2"),
+    ("kernel = 'k.c'\nresume = true", "--resume needs --checkpoint", "a.toml, line 2"),
+    ("kernel = 'k.c'\n\n[set]\nx = 1", 'no scalar "x"', "k.c (a.toml, line 4)"),
+    ("kernel = 'k.c'\n[in]\nn = 'none.npy'", 'no array "n"', "a.toml, line 3"),
+    ("\xef\xbb\xbfkernel = 'k.c'\nshape = 3\n\xef\xbb\xbf", "there is no key", "line 3"),
 ])
 def test_refused(run, tmp_path, text, says, place):
     (tmp_path / "k.c").write_text(HEAD + "INDEX(i); COUNT(n); KERNEL { n = 1; }\n")
     (tmp_path / "a.toml").write_bytes(text.encode("latin-1"))
-    status = 2 if says.startswith(('"', "--", "no option", "is no name", "the value")) and "twice" not in says else 1
+    status = 2 if says.startswith(('"', "--", "no option", "is no name", "the value", "1 dim", "no scalar", "no array")) and "twice" not in says else 1
     done = run(None, "a.toml", command=["run"], status=status)
     assert says in done.stderr and place in done.stderr, done.stderr
 
@@ -215,3 +221,11 @@ def test_other_files(run, tmp_path):
     assert "extra argument" in run(None, "a.toml", "b.toml", command=["run"], status=2).stderr
     (tmp_path / "many.toml").write_text("[set]\n" + "".join(f"a{i} = {i}\n" for i in range(100)))
     assert "more than 64 times" in run(None, "many.toml", command=["run"], status=2).stderr
+
+
+def test_replay_of_other_texts(run, tmp_path):
+    """What is called .json is meant as the recipe of a kernel, not as a model."""
+    for name, text in (("a.json", "hello"), ("b.json", ""), ("c", " \n {")):
+        (tmp_path / name).write_text(text)
+        said = run(None, name, command=["replay"], status=1).stderr
+        assert "invalid JSON" in said and "name a recipe that quern run wrote" in said

@@ -560,6 +560,7 @@ def test_compilers(run, tmp_path, quern, cache):
     other.chmod(0o755)
     done = run(text, *words, status=1, env={"CC": str(other)})
     assert "cannot be loaded: " in done.stderr and "ELF" in done.stderr
+    assert "defines a keyword of C" in run(text, *words, status=1, env={"CC": "cc -Dif=while"}).stderr
     done = run(text, *words, status=1, env={"CC": "cc -fsingle-precision-constant"})  # of GCC only
     assert "gives wrong results" in done.stderr or "did not compile" in done.stderr
     done = run(text, *words, status=1)

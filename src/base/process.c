@@ -1,7 +1,9 @@
 #include "base/process.h"
 
+#include "base/clock.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -65,11 +67,25 @@ static int start(const char *const *argv, int in, int out, pid_t *process) {
     return code;
 }
 
-/* Reads to the end; what has no room is dropped. */
-static void listen_to(int from, char *said, size_t room) {
+/* Waits until there is something to read. Returns 0 when the time is over. */
+static int await(int from, double until) {
+    struct pollfd poll_of = {.fd = from, .events = POLLIN};
+    for (;;) {
+        const double left = until - qn__now();
+        if (left <= 0)
+            return 0;
+        const int ready = poll(&poll_of, 1, left < 1000 ? (int)(left * 1000) + 1 : 1000000);
+        if (ready > 0 || (ready < 0 && errno != EINTR))
+            return 1;
+    }
+}
+
+/* Reads to the end; what has no room is dropped. Returns 0 when the time was over before. */
+static int listen_to(int from, double until, char *said, size_t room) {
     char rest[512];
     size_t used = 0;
-    for (;;) {
+    int in_time;
+    while ((in_time = await(from, until))) {
         const int fits = used + 1 < room;
         const ssize_t n =
             fits ? read(from, said + used, room - 1 - used) : read(from, rest, sizeof rest);
@@ -80,6 +96,16 @@ static void listen_to(int from, char *said, size_t room) {
         used += fits ? (size_t)n : 0;
     }
     said[used] = '\0';
+    return in_time;
+}
+
+static qn_status too_slow(pid_t process, const char *path, double seconds, qn_error *err) {
+    int status;
+    kill(process, SIGKILL);
+    while (waitpid(process, &status, 0) < 0 && errno == EINTR)
+        ;
+    qn__fail(err, QN_BUSY, "%s did not end within %g seconds, and was killed", path, seconds);
+    return qn__remedy(err, QN_BUSY, "find out why it hangs");
 }
 
 static qn_status wait_for(pid_t process, const char *path, int *code, qn_error *err) {
@@ -91,9 +117,9 @@ static qn_status wait_for(pid_t process, const char *path, int *code, qn_error *
     return QN_OK;
 }
 
-qn_status qn__process_run(const char *const *argv, const char *text, char *said, size_t room,
-                          int *code, qn_error *err) {
-    int out[2];
+qn_status qn__process_run(const char *const *argv, const char *text, double seconds, char *said,
+                          size_t room, int *code, qn_error *err) {
+    int out[2], in_time = 1;
     pid_t process = 0;
     said[0] = '\0';
     const int in = file_of(text);
@@ -108,8 +134,10 @@ qn_status qn__process_run(const char *const *argv, const char *text, char *said,
     close(in);
     close(out[1]);
     if (why == 0)
-        listen_to(out[0], said, room);
+        in_time = listen_to(out[0], qn__now() + seconds, said, room);
     close(out[0]);
+    if (!in_time)
+        return too_slow(process, argv[0], seconds, err);
     if (why == 0)
         return wait_for(process, argv[0], code, err);
     errno = why;

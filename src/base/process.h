@@ -8,8 +8,9 @@
 /* Starts the program at the path argv[0] with those words, which NULL ends, and waits for it. Its
  * input is `text`. What it prints, on either stream, goes to `said`, cut to `room` bytes with a NUL
  * at the end. *code is its exit code, or 128 and the signal that ended it. Signals are handled as
- * in a new shell. Fails with QN_IO (it cannot be started) or QN_MEMORY. */
-qn_status qn__process_run(const char *const *argv, const char *text, char *said, size_t room,
-                          int *code, qn_error *err);
+ * in a new shell. After `seconds` it is killed. Fails with QN_BUSY (that happened), QN_IO (it
+ * cannot be started) or QN_MEMORY. */
+qn_status qn__process_run(const char *const *argv, const char *text, double seconds, char *said,
+                          size_t room, int *code, qn_error *err);
 
 #endif

@@ -48,6 +48,9 @@ static const char *const flags[] = {"-std=c17",
                                     "-"};
 enum { FLAGS = sizeof flags / sizeof *flags };
 
+/* Seconds. The longest kernel that is accepted takes a tenth of it. */
+static const double PATIENCE = 600;
+
 typedef struct compiler {
     char path[PATH_MAX];
     char words[1024]; /* of CC, with a NUL behind each */
@@ -185,7 +188,13 @@ static qn_status run_compiler(const compiler *c, const char *program, const char
     argv[n++] = file;
     argv[n++] = "-lm";
     argv[n] = NULL;
-    const qn_status status = qn__process_run(argv, program, said, sizeof said, &ended, err);
+    const qn_status status =
+        qn__process_run(argv, program, PATIENCE, said, sizeof said, &ended, err);
+    if (status == QN_BUSY) {
+        qn__fail(err, QN_UNSUPPORTED, "%s did not compile the kernel within %g seconds", c->path,
+                 PATIENCE);
+        return qn__remedy(err, QN_UNSUPPORTED, "set CC to another C compiler");
+    }
     if (status != QN_OK)
         return status;
     return ended == 0 && access(file, R_OK) == 0 ? qn__file_read(file, code, err)
