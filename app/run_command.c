@@ -327,14 +327,17 @@ static void on_progress(void *user, const qn_kernel_progress *p) {
 
 static const char stopping[] = "\nstopping all ranks; once more ends this one at once\n";
 
+static const char tracing[] = "\nstopping after the items in progress; once more ends at once\n";
+
 static const char saving[] = "\nstopping after a checkpoint; once more ends at once\n";
 
-/* Without checkpoints a process alone is ended by an interruption: all that it leaves is memory. */
+/* A process alone without a checkpoint or a trace is ended by an interruption: all that it leaves
+ * is memory. */
 static qn_status compute_among(const qn_kernel_options *o, qn_kernel *kernel, qn_error *err) {
     if (ranks_cluster())
         interrupt_watch_kernel(kernel, ranks_is_writer() ? stopping : NULL);
-    else if (o->checkpoint)
-        interrupt_watch_kernel(kernel, saving);
+    else if (o->checkpoint || o->trace)
+        interrupt_watch_kernel(kernel, o->checkpoint ? saving : tracing);
     const qn_status status = qn_kernel_run(kernel, o, err);
     char text[512];
     while (qn_device_note(text, sizeof text))

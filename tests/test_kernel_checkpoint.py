@@ -143,6 +143,24 @@ def test_interrupted(quern, place, call, wanted):
     (folder / "state").unlink()
 
 
+def test_two_runs(quern, place, call, wanted):
+    """The second one is refused, whether the file is there or not. Ranks lock it once."""
+    folder, env = place
+    words = [*ALL, "--set", "work=700", "--checkpoint", "state", "--resume"]
+    for _ in range(2):
+        job = started(quern, place, *words, "--checkpoint-every", 20)
+        wait_for(folder / "state.lock", job)
+        said = call(*words, status=1).stderr
+        assert f"the file of the checkpoint is in use by process {job.pid}" in said and "(--checkpoint)" in said, said
+        job.send_signal(signal.SIGINT)
+        job.communicate()
+        assert job.returncode == 130 and not (folder / "state.lock").exists() and not (folder / "v.npy").exists()
+    (folder / "state.lock").write_text("12345\n")  # left by a process that was killed
+    done = ranks.run(quern, 2, *ALL, *CHECKPOINT, 100, "--set", "work=700", cwd=folder, env=env)
+    assert not (folder / "state.lock").exists() and "note" not in done[0][2], done
+    assert files(folder)[:5] == wanted[:5]
+
+
 def test_refused(place, call):
     """Another kernel, other scalars, inputs, series; a run that ends before; what is damaged."""
     folder, _ = place

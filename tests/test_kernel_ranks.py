@@ -185,6 +185,25 @@ def test_deaths(quern, place, slow, dies):
     assert out.count("9,100 items") == 1
 
 
+def test_trace_of_what_was_interrupted(quern, place, slow):
+    """It is written, with all ranks; of a process alone, too."""
+    folder, env = place
+    for count in (2, 1):
+        with ranks.Ranks(quern, count, *WORDS, *SLOW, "--trace", "t.json", cwd=folder, env=env) as run:
+            end = time.monotonic() + 60
+            while not any(name.startswith(f".quern-{run.rank[0].pid}-") for name in os.listdir(folder)):
+                assert time.monotonic() < end and run.rank[0].poll() is None
+                time.sleep(0.01)
+            time.sleep(0.1)
+            run.rank[0].send_signal(signal.SIGINT)
+            done = run.wait()
+        assert [code for code, _, _ in done] == [130] * count, done
+        events = json.loads((folder / "t.json").read_text())["traceEvents"]
+        assert len({e["pid"] for e in events if e["name"] == "grains"}) == count
+        (folder / "t.json").unlink()
+        assert nothing_is_left(folder)
+
+
 def test_interrupted(quern, place, slow):
     with started(quern, place, 3) as run:
         run.rank[1].send_signal(signal.SIGINT)

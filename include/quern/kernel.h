@@ -85,13 +85,13 @@ QN_API qn_status qn_kernel_set(qn_kernel *kernel, const char *name, const char *
 /* Gives an array a file. That of an input is an NPY file, which is mapped at once, and must not be
  * changed before the run has ended. If another process makes it shorter, or its disk fails, the
  * system ends this process with SIGBUS, unless the program handles that; a library cannot. Read a
- * file that others may change, and give its numbers to qn_kernel_bind. That of an output is written by the run: beside its place, then
- * renamed. The end of its name is its format: ".raw" has the numbers alone, little-endian; ".png"
- * is a picture of uint8 numbers, height x width (grey) or height x width x 3 or 4 (red, green,
- * blue, opacity); all others are NPY. Outputs that would take a greater part of the memory are
- * computed in their files, with their room on the disk reserved first. Fails with QN_USAGE (no such
- * array), QN_INPUT (the file is malformed, or of another type or number of dimensions), QN_IO or
- * QN_MEMORY. */
+ * file that others may change, and give its numbers to qn_kernel_bind. That of an output is written
+ * by the run: beside its place, then renamed. The end of its name is its format: ".raw" has the
+ * numbers alone, little-endian; ".png" is a picture of uint8 numbers, height x width (grey) or
+ * height x width x 3 or 4 (red, green, blue, opacity); all others are NPY. Outputs that would take
+ * a greater part of the memory are computed in their files, with their room on the disk reserved
+ * first. Fails with QN_USAGE (no such array), QN_INPUT (the file is malformed, or of another type
+ * or number of dimensions), QN_IO or QN_MEMORY. */
 QN_API qn_status qn_kernel_bind_file(qn_kernel *kernel, const char *name, const char *path,
                                      qn_error *err);
 
@@ -146,13 +146,15 @@ typedef struct qn_kernel_options {
     const qn_compute *compute;
     /* A file for the state between two iterations; NULL: none. It is written beside its place, then
      * renamed. It must not exist without `resume`. Among ranks the lowest one writes it, and all
-     * read it. */
+     * read it. The run locks `checkpoint`.lock beside it: it fails with QN_BUSY while another run
+     * uses the file. */
     const char *checkpoint;
     double checkpoint_seconds;      /* between two of them; 0: not by time */
     uint64_t checkpoint_iterations; /* between two; 0: not by number; both 0: every 60 seconds */
     int resume; /* 1: go on from the checkpoint, if there is one. It fails with QN_MISMATCH if that
                    is of another kernel, shape, scalars, seed, inputs or series. */
-    /* File for a time line of the workers of all ranks, a Chrome trace; NULL: none. If it cannot be
+    /* File for a time line of the workers of all ranks, a Chrome trace, also of a run that is
+     * stopped; NULL: none. If it cannot be
      * written, on_note gets the reason, and the run succeeds. */
     const char *trace;
     void *user; /* passed to the callbacks, which may be NULL. They come from the thread that
@@ -175,8 +177,8 @@ QN_API void qn_kernel_options_init(qn_kernel_options *options);
  * Fails with QN_USAGE (something is not bound, shapes differ, options), QN_UNSUPPORTED (no C
  * compiler, one that computes wrongly, another device), QN_NUMERIC (NaN in a result, an infinity in
  * a sum, a division of integers by zero, an index out of range: for the first such item),
- * QN_INTERRUPTED (qn_kernel_stop), QN_IO or QN_MEMORY. No file is changed then; memory of outputs
- * may be. */
+ * QN_INTERRUPTED (qn_kernel_stop), QN_BUSY (another run uses the checkpoint), QN_IO or QN_MEMORY.
+ * No file is changed then; memory of outputs may be. */
 QN_API qn_status qn_kernel_run(qn_kernel *kernel, const qn_kernel_options *options, qn_error *err);
 
 /* Ends a run or replay that another thread is making: it fails with QN_INTERRUPTED when the cores

@@ -16,15 +16,25 @@ static const double USUAL_SECONDS = 60;
 
 /* ------------------------------------------------------------------ options */
 
+static qn_status lock(qn_kernel *k, qn_error *err) {
+    qn__user_checkpoint *c = &k->checkpoint;
+    return c->lock.file >= 0 ? QN_OK
+                             : qn__file_lock_take(c->path, "the file of the checkpoint",
+                                                  "`kernel.checkpoint`", &c->lock, err);
+}
+
+void qn__user_checkpoint_end(qn_kernel *k) { qn__file_lock_release(&k->checkpoint.lock); }
+
 /* A folder that is missing is known before the work. */
-static qn_status try_place(const qn_kernel *k, qn_error *err) {
+static qn_status try_place(qn_kernel *k, qn_error *err) {
     qn__writer *writer;
     if (!qn_cluster_is_writer(k->compute.cluster))
         return QN_OK;
     const qn_status status = qn__writer_create(k->checkpoint.path, &writer, err);
-    if (status == QN_OK)
-        qn__writer_drop(writer);
-    return status;
+    if (status != QN_OK)
+        return status;
+    qn__writer_drop(writer);
+    return lock(k, err);
 }
 
 qn_status qn__user_checkpoint_set(qn_kernel *k, const qn_kernel_options *o, qn_error *err) {
@@ -34,7 +44,8 @@ qn_status qn__user_checkpoint_set(qn_kernel *k, const qn_kernel_options *o, qn_e
                                .seconds = o->checkpoint_seconds,
                                .iterations = o->checkpoint_iterations,
                                .resume = o->resume,
-                               .written = qn__now()};
+                               .written = qn__now(),
+                               .lock.file = -1};
     if (!c->path) {
         if (!o->resume && o->checkpoint_iterations == 0 && o->checkpoint_seconds == 0)
             return QN_OK;
@@ -199,7 +210,11 @@ qn_status qn__user_checkpoint_write(qn_kernel *k, uint64_t iteration,
     qn_status status = check_owner(k, err);
     if (status != QN_OK)
         return status;
-    status = qn__writer_create(k->checkpoint.path, &writer, err);
+    status = lock(k, err); /* the writer may have been another rank */
+    if (status == QN_BUSY)
+        err->status = status = QN_IO; /* QN_BUSY is that another rank writes */
+    if (status == QN_OK)
+        status = qn__writer_create(k->checkpoint.path, &writer, err);
     if (status != QN_OK)
         return status;
     if (k->compute.cluster)

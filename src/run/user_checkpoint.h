@@ -5,10 +5,13 @@
 
 #include "run/user_kernel.h"
 
-/* Takes what the options say about checkpoints. Fails with QN_USAGE; also where a file is there
- * that nobody asked to resume. */
+/* Takes what the options say about checkpoints; the rank that writes them locks the file. Fails
+ * with QN_USAGE, also where a file is there that nobody asked to resume, QN_BUSY (another run has
+ * locked it), QN_IO or QN_MEMORY. qn__user_checkpoint_end ends the lock. */
 qn_status qn__user_checkpoint_set(qn_kernel *kernel, const qn_kernel_options *options,
                                   qn_error *err);
+
+void qn__user_checkpoint_end(qn_kernel *kernel);
 
 /* Writes the state after `iteration` iterations: state[part] are the arrays of the outputs that are
  * carried. Digests of the inputs must be there. Fails with QN_IO, also where another

@@ -7,6 +7,7 @@
 #include "job/user_compile.h"
 #include "job/user_device.h"
 #include "job/user_run.h"
+#include "run/folder_lock.h"
 #include "run/rank_reports.h"
 #include <quern/kernel.h>
 
@@ -43,6 +44,7 @@ typedef struct qn__user_checkpoint {
     double written;  /* time of the last one, or of the begin */
     int is_own;      /* the file, if there is one, is of this run or of the one it continues */
     char note[1040]; /* why the last one could not be written; "" */
+    qn__file_lock lock;
 } qn__user_checkpoint;
 
 /* What a run tells while it goes on, and at its end. */

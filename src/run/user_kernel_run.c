@@ -179,7 +179,7 @@ static qn_status run_on(qn_kernel *k, const qn_kernel_options *options, qn__team
         status = take_results(k, total, err);
     if (status == QN_OK)
         status = qn__user_watch_report(k, team, err);
-    qn__user_watch_end(k, status == QN_OK);
+    qn__user_watch_end(k, status == QN_OK || status == QN_INTERRUPTED);
     qn__user_totals_close(total);
     qn__free(total);
     return status;
@@ -249,12 +249,14 @@ qn_status qn__user_kernel_compute(qn_kernel *k, const qn_kernel_options *options
                                   qn_status status, qn_error *err) {
     k->has_run = 0;
     atomic_store(&k->stop, 0);
+    k->checkpoint.lock.file = -1;
     k->report = (qn_kernel_report){.size = sizeof k->report, .dimensions = k->source.dimensions};
     if (status == QN_OK)
         status = prepare(k, options, err);
     status = qn__user_agree(k, options, digests, status, err);
     if (status == QN_OK)
         status = run_with_team(k, options, digests, err);
+    qn__user_checkpoint_end(k);
     k->has_run = status == QN_OK;
     return status;
 }
