@@ -114,6 +114,9 @@ typedef struct qn__cpu_kernels {
     void (*outer)(const qn__cpu_span *span, const float *a, const uint16_t *some, const float *d,
                   size_t d_stride, const float *start, qn__partial how, void *out, uint32_t panels);
 
+    /* Rows of a span for which `outer` is fastest if its panels are neighbouring taps. */
+    uint32_t piece;
+
     /* The same for biases, of all grains of `items` items; the last grain may be shorter. partial[g
      * * 16 + o] = chain of additions of d[i][o] from +0, over `pixels` pixels that are `apart`
      * floats apart and, within each, the items i of grain g. */

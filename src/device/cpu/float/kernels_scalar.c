@@ -13,6 +13,7 @@
 #define OUT_ROWS 2
 #define OUT_PANELS 1
 #define OUT_ALONE 2
+#define OUT_PIECE 96
 
 static inline vf v_load_bytes(const uint8_t *p) { return (float)*p; }
 

@@ -9,8 +9,8 @@
 #include <string.h>
 
 /* A piece has one panel of inputs and all panels of outputs of a task. By rows, each call reads one
- * panel of each: longer pieces stay in the cache too, and need fewer calls. */
-enum { BLOCK = QN__PANEL * QN__PANEL, PIECE_ROWS = 96, LONG_PIECE_ROWS = 320 };
+ * panel of each, and the kernels choose the length. */
+enum { BLOCK = QN__PANEL * QN__PANEL, PIECE_ROWS = 96 };
 
 typedef struct task {
     const qn__cpu_layer *l;
@@ -265,7 +265,7 @@ void qn__cpu_walk_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer,
                         .out = own.out,
                         .panels = own.panels,
                         .items = pass->batch->items,
-                        .pixels = piece_of(by_rows ? LONG_PIECE_ROWS : PIECE_ROWS, items),
+                        .pixels = piece_of(by_rows ? w->kernels->piece : PIECE_ROWS, items),
                         .by_rows = by_rows};
         qn__cpu_end_walk(pass, thread, layer, &own, gradient_task(pass, thread, &t));
     }
