@@ -363,6 +363,103 @@ static void test_other_calls_keep_the_state(void **state) {
     }
 }
 
+/* ---------------------------------------------------------------- kernels */
+
+static const char kernel_text[] =
+    "INDEX(i); INPUT(double, x); SCALAR(double, c, 4.9406564584124654e-324); SCALAR(float, f);\n"
+    "RANDOM; ITERATION(t); OUTPUT(double, y); NEXT(y, x); OUTPUT(float, z); OUTPUT(int32_t, n);\n"
+    "SCAN(double, before); SUM(double, all); SUM(float, some, 3); MIN(float, least);\n"
+    "KERNEL {\n"
+    "    y = x * 0.3 + c * t; z = (float)(x * 0x1p1000) * f; n = (int)(rint(x * 0x1p1020) + "
+    "exp(x));\n"
+    "    before = x / 7 + normal(0); all = x * 1e-5; some[i % 3] = f * (float)i; least = (float)x + f;\n"
+    "}\n";
+
+enum { KERNEL_ITEMS = 3000, KERNEL_RESULTS = 2 };
+
+typedef struct kernel_results {
+    double y[KERNEL_ITEMS], before[KERNEL_ITEMS];
+    float z[KERNEL_ITEMS], some[3];
+    int32_t n[KERNEL_ITEMS];
+    char value[KERNEL_RESULTS][40];
+    uint64_t recipe;
+} kernel_results;
+
+static void on_kernel_progress(void *user, const qn_kernel_progress *progress) {
+    (void)progress;
+    set_state(user);
+}
+
+static void run_kernel(const struct way *way, moment when, kernel_results *got) {
+    static const struct way plain = {"default", nothing};
+    static const char *const names[KERNEL_RESULTS] = {"all", "least"};
+    static double x[KERNEL_ITEMS];
+    const job caller = {way, when, NULL};
+    const job j = {when == IN_CALLBACKS ? &plain : way, when, NULL};
+    const uint64_t items[1] = {KERNEL_ITEMS}, bins[1] = {3};
+    qn_kernel *k = NULL;
+    qn_kernel_options o;
+    for (int i = 0; i < KERNEL_ITEMS; i++)
+        x[i] = (i % 2 ? 0x1.3p-1031 : 0x1.7p-1022) * (i - 1000);
+    memset(got, 0, sizeof *got);
+    CALL(&j, qn_kernel_read(kernel_text, "k.c", &k, err));
+    CALL(&j, qn_kernel_set(k, "f", "1.00000005960464477539062500000001e-38", err));
+    CALL(&j, qn_kernel_bind(k, "x", x, items, 1, err));
+    CALL(&j, qn_kernel_bind(k, "y", got->y, items, 1, err));
+    CALL(&j, qn_kernel_bind(k, "z", got->z, items, 1, err));
+    CALL(&j, qn_kernel_bind(k, "n", got->n, items, 1, err));
+    CALL(&j, qn_kernel_bind(k, "before", got->before, items, 1, err));
+    CALL(&j, qn_kernel_bind(k, "some", got->some, bins, 1, err));
+    qn_kernel_options_init(&o);
+    o.threads = 2;
+    o.grain = 100;
+    o.devices = "cpu";
+    o.iterations = 3;
+    o.recipe = path_out;
+    o.user = (void *)(uintptr_t)&caller;
+    o.on_note = on_note;
+    o.on_progress = on_kernel_progress;
+    CALL(&j, qn_kernel_run(k, &o, err));
+    for (int i = 0; i < KERNEL_RESULTS; i++) {
+        qn_kernel_result r = {.size = sizeof r};
+        CALL(&j, qn_kernel_result_get(k, names[i], &r, err));
+        snprintf(got->value[i], sizeof got->value[i], "%s", r.value);
+    }
+    got->recipe = file_sum(path_out);
+    CALL(&j, (qn_kernel_free(k), QN_OK));
+}
+
+static int has_compiler(void) {
+    const uint64_t one[1] = {1};
+    qn_kernel *k = NULL;
+    assert_int_equal(qn_kernel_read("INDEX(i); COUNT(n); KERNEL { n = 1; }", "k.c", &k, NULL),
+                     QN_OK);
+    assert_int_equal(qn_kernel_set_shape(k, one, 1, NULL), QN_OK);
+    const qn_status status = qn_kernel_run(k, NULL, NULL);
+    qn_kernel_free(k);
+    return status != QN_UNSUPPORTED;
+}
+
+static void test_kernels(void **state) {
+    static kernel_results want, got;
+    (void)state;
+    if (!has_compiler())
+        skip();
+    run_kernel(&ways[0], BEFORE_ALL, &want);
+    for (int i = 0; i < WAYS; ++i)
+        for (int m = 0; m < 2; ++m) {
+            run_kernel(&ways[i], m ? IN_CALLBACKS : BEFORE_ALL, &got);
+            assert_memory_equal(want.y, got.y, sizeof got.y);
+            assert_memory_equal(want.z, got.z, sizeof got.z);
+            assert_memory_equal(want.n, got.n, sizeof got.n);
+            assert_memory_equal(want.before, got.before, sizeof got.before);
+            assert_memory_equal(want.some, got.some, sizeof got.some);
+            assert_string_equal(want.value[0], got.value[0]);
+            assert_string_equal(want.value[1], got.value[1]);
+            assert_int_equal(want.recipe, got.recipe);
+        }
+}
+
 static int set_up(void **state) {
     (void)state;
     if (!mkdtemp(folder))
@@ -382,10 +479,9 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_set_before_all),
-        cmocka_unit_test(test_set_after_open),
-        cmocka_unit_test(test_set_in_callbacks),
-        cmocka_unit_test(test_other_calls_keep_the_state),
+        cmocka_unit_test(test_set_before_all),   cmocka_unit_test(test_set_after_open),
+        cmocka_unit_test(test_set_in_callbacks), cmocka_unit_test(test_other_calls_keep_the_state),
+        cmocka_unit_test(test_kernels),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

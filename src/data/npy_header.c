@@ -186,7 +186,7 @@ static qn_status add_dimension(parser *p, uint64_t length, qn_error *err) {
         qn__fail(err, QN_INPUT,
                  a->dimensions == 0 ? "the array holds no items" : "dimension %u of the items is 0",
                  (unsigned)a->dimensions);
-        return refuse_here(p, "give an array with at least one item and one feature", err);
+        return refuse_here(p, "give an array with at least one number", err);
     }
     if (a->dimensions == 0 ? length > QN__ITEMS_MAX : length > UINT32_MAX / a->features) {
         qn__fail(err, QN_INPUT,
@@ -220,7 +220,7 @@ static qn_status read_shape(parser *p, qn_error *err) {
         return refuse_syntax(p, "the end of the tuple 'shape'", err);
     if (p->array->dimensions == 0) {
         qn__fail(err, QN_INPUT, "the array is a single number without dimensions");
-        return refuse_here(p, "give an array of shape (items, features)", err);
+        return refuse_here(p, "reshape it: numpy.reshape(array, (1,)), or (items, features) for a data set", err);
     }
     return QN_OK;
 }
