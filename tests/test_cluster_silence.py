@@ -4,10 +4,13 @@ Silence means death only after a stated time (--rank-timeout). Of two parts that
 other at most one goes on, and whoever is left behind writes nothing.
 """
 
+import shutil
 import signal
 import socket
+import subprocess
 import time
 
+import numpy
 import pytest
 
 import hosts
@@ -264,3 +267,41 @@ def test_host_lost_with_its_daemon(launcher, how, long_job, tmp_path):
                         slots=[1, 0, 1]) as run:
             assert run.wait(60) == [0], run.story()
     assert long_job.made(out)
+
+
+# ---------------------------------------------------------------- kernels
+
+KERNEL = """INDEX(y, x); HALO(double, u, 1, wrap); SCALAR(int, work, 500); OUTPUT(double, v); NEXT(v, u); SUM(double, all);
+KERNEL {
+    double s = u(0, 1);
+    for (int k = 0; k < work; k++) s = s * 0.5 + u(1, 0);
+    v = s * 0.1 + u(0, 0); all = s;
+}
+"""
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
+@pytest.mark.parametrize("cut", ["apart", "short"])
+def test_a_kernel_whose_hosts_are_cut_apart(quern, tmp_path, monkeypatch, cut):
+    """As in a training: more than half goes on, and the others write nothing; a short cut is nothing."""
+    numpy.save(tmp_path / "u.npy", numpy.random.default_rng(1).random((60, 50)))
+    (tmp_path / "k.c").write_text(KERNEL)
+    monkeypatch.setenv("QUERN_CACHE", str(tmp_path / "cache"))
+    words = ["run", "--kernel", tmp_path / "k.c", "--in", f"u={tmp_path / 'u.npy'}", "--iterations", 400, "--threads", 1]
+    subprocess.run([quern, *map(str, words), "--out", f"v={tmp_path / 'v.npy'}"], check=True, capture_output=True)
+    with hosts.Hosts(2) as net:
+        words += ["--out", f"v={net.own / 'v.npy'}", "--rank-timeout", TIMEOUT if cut == "apart" else 6, "--checkpoint",
+                  net.own / "state", "--checkpoint-every", 5]
+        with launch.Run(quern, "meet", 3, words, net=net, slots=[1, 2]) as run:
+            run.until(lambda: net.read(0, net.own / "state"))
+            net.unplug(1)
+            time.sleep(1.0)
+            if cut == "short":
+                net.plug(1)
+            codes = run.wait(60)
+            net.plug(1)
+            assert codes == ([1, 0, 0] if cut == "apart" else [0, 0, 0]), run.story()
+            assert cut == "short" or "reach" in run.outputs[0].read_text(), run.story()
+        made = [net.read(host, net.own / "v.npy") for host in range(2)]
+        assert made == [None, (tmp_path / "v.npy").read_bytes()] if cut == "apart" else \
+            made == [(tmp_path / "v.npy").read_bytes(), None]
