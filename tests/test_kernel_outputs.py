@@ -150,6 +150,19 @@ def test_a_full_file_system(large, tmp_path):
     assert not (tmp_path / "o.npy").exists() and not list(tmp_path.glob(".quern-*"))
 
 
+def test_a_recipe_on_a_full_disk(quern, tmp_path):
+    """Its few bytes are refused last, and no other file has been put in place until then."""
+    machine.need("mounting a disk")
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "k.c").write_text(HEAD + "INDEX(i); OUTPUT(double, v); KERNEL { v = 1; }\n")
+    full = full_disk(16)
+    full[4] = full[4].replace("; exec", "; head -c 99999 /dev/zero >disk/z 2>/dev/null; exec")
+    done = subprocess.run([*full, quern, "run", "--kernel", "k.c", "--shape", "5", "--out", "v=v.npy", "--recipe", "disk/r.json"],
+                          cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1 and "cannot write disk/r.json: No space left on device" in done.stderr, done.stderr
+    assert {p.name for p in tmp_path.iterdir()} == {"disk", "k.c"}
+
+
 def compiler_that(tmp_path, command):
     """A compiler that first does something to the files of the run, which has begun then."""
     (tmp_path / "cc").write_text(f'#!/bin/sh\n{command}\nexec cc "$@" -O1\n')

@@ -85,9 +85,9 @@ QN_API qn_status qn_kernel_set(qn_kernel *kernel, const char *name, const char *
 /* Gives an array a file. That of an input is an NPY file, which is mapped at once, and must not be
  * changed before the run has ended. If another process makes it shorter, or its disk fails, the
  * system ends this process with SIGBUS, unless the program handles that; a library cannot. Read a
- * file that others may change, and give its numbers to qn_kernel_bind. That of an output is written
- * by the run: beside its place, then renamed. The end of its name is its format: ".raw" has the
- * numbers alone, little-endian; ".png" is a picture of uint8 numbers, height x width (grey) or
+ * file that others may change, and give its numbers to qn_kernel_bind. The file of an output is
+ * written by the run: beside its place, then renamed. The end of its name is its format: ".raw" has
+ * the numbers alone, little-endian; ".png" is a picture of uint8 numbers, height x width (grey) or
  * height x width x 3 or 4 (red, green, blue, opacity); all others are NPY. Outputs that would take
  * a greater part of the memory are computed in their files, with their room on the disk reserved
  * first. Fails with QN_USAGE (no such array), QN_INPUT (the file is malformed, or of another type

@@ -15,6 +15,8 @@
 static void test_accepted(void **state) {
     static const char *const texts[] = {
         HEAD "KERNEL { y = x; }",
+        "\xef\xbb\xbf#include <quern/kernel_file.h>\r\nINDEX(i);\r\nCOUNT(n);\r\nKERNEL { n = 1; } "
+        "// e\r\n",
         "#include <quern/kernel_file.h>\n" HEAD "KERNEL { y = 2 * x; }",
         HEAD "static int twice(int a) { return 2 * a; }\nKERNEL { y = twice(table(0, 1)); }",
         HEAD "static const double PI = 3.14159;\nstatic const int8_t W[3] = {1, -2, 1};\n"

@@ -230,6 +230,8 @@ static qn_status cut_one(cutter *c, qn_error *err) {
 qn_status qn__user_tokens_read(const char *text, const char *name, qn__user_tokens *out,
                                qn_error *err) {
     cutter c = {.text = text, .line = 1, .line_begins = 1, .out = out};
+    if (strncmp(text, "\xef\xbb\xbf", 3) == 0) /* the byte order mark of some editors */
+        c.at = 3;
     qn_status status = QN_OK;
     *out = (qn__user_tokens){.text = text, .name = name};
     if (strlen(text) > QN__USER_TEXT_MAX) {

@@ -22,7 +22,6 @@ static qn_status open_files(qn_kernel *k, const char *recipe, qn__writer *writer
     return status;
 }
 
-/* Fills all files before the first is renamed. */
 static qn_status fill_files(const qn_kernel *k, qn__writer *writer[QN__USER_FILES], qn_error *err) {
     qn_status status = QN_OK;
     qn__text recipe = {0};
@@ -42,13 +41,19 @@ static qn_status fill_files(const qn_kernel *k, qn__writer *writer[QN__USER_FILE
     return status;
 }
 
+/* A disk that is full may refuse the last bytes of a file only when they are synced: all files are
+ * complete before the first is renamed. */
 static qn_status commit_files(qn__writer *writer[QN__USER_FILES], qn_error *err) {
+    qn__writer_batch batch = {NULL, NULL};
     qn_status status = QN_OK;
     for (uint32_t i = 0; i < QN__USER_FILES && status == QN_OK; i++)
         if (writer[i]) {
-            status = qn__writer_commit(writer[i], err);
+            status = qn__writer_finish(writer[i], &batch, err);
             writer[i] = NULL;
         }
+    if (status == QN_OK)
+        return qn__writer_batch_commit(&batch, err);
+    qn__writer_batch_drop(&batch);
     return status;
 }
 
