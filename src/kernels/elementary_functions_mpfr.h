@@ -37,14 +37,14 @@ typedef struct qn__function_of_two {
 static const qn__function_of_one qn__functions_of_one[] = {
     {QN__FUNCTION(sqrt), sqrt, mpfr_sqrt, {0.5, 0.5}},
     {QN__FUNCTION(cbrt), cbrt, mpfr_cbrt, {0.51, 0.51}},
-    {QN__FUNCTION(exp), exp, mpfr_exp, {1.0, 0.6}},
-    {QN__FUNCTION(log), log, mpfr_log, {1.0, 0.51}},
+    {QN__FUNCTION(exp), exp, mpfr_exp, {1.0, 1.1}},
+    {QN__FUNCTION(log), log, mpfr_log, {1.0, 0.9}},
     {QN__FUNCTION(sin), sin, mpfr_sin, {0.8, 0.8}},
     {QN__FUNCTION(cos), cos, mpfr_cos, {0.8, 0.8}},
     {QN__FUNCTION(tan), tan, mpfr_tan, {0.8, 0.8}},
     {QN__FUNCTION(atan), atan, mpfr_atan, {0.7, 0.7}},
-    {QN__FUNCTION(erf), erf, mpfr_erf, {1.0, 1.0}},
-    {QN__FUNCTION(tanh), tanh, mpfr_tanh, {1.1, 0.7}},
+    {QN__FUNCTION(erf), erf, mpfr_erf, {1.4, 1.3}},
+    {QN__FUNCTION(tanh), tanh, mpfr_tanh, {1.1, 1.1}},
 };
 static const qn__function_of_two qn__functions_of_two[] = {
     {QN__FUNCTION(pow), mpfr_pow, {0.8, 0.8}},

@@ -59,14 +59,14 @@ static inline uint64_t qn__chain(uint64_t chain, uint64_t bits) {
 #define QN__CHAINS_OF_ONE(ROW)                                                                     \
     ROW(sqrt, 0x87bcede37ffd3d99, 0xb728d72c99f45429, 0x59f8a56b2704af01, 0xf93384c44f62a542)      \
     ROW(cbrt, 0x29e548508531a368, 0xed5a38154377c7e9, 0x9d34878be6a1d82f, 0x54dbb28e5ab77bac)      \
-    ROW(exp, 0xa7416720e2470c8a, 0x42b5cca58b04e6e4, 0xd3c88c1879dd318c, 0xb71d9e24c3b62983)       \
-    ROW(log, 0x59aeae00b242e38a, 0x41c3c9f780803984, 0x1e2d76b6bf986b4a, 0x7ddb906c20ed5d41)       \
+    ROW(exp, 0xa7416720e2470c8a, 0x42b5cca58b04e6e4, 0x01e40fa59a369d1f, 0x9321028fd48fe04d)       \
+    ROW(log, 0x59aeae00b242e38a, 0x41c3c9f780803984, 0x1e2d76b6bf986b4a, 0x712d4f0dd697374c)       \
     ROW(sin, 0xa8d661232077c226, 0x4f0f6ace6dd4a47b, 0x910347f9c92c5aee, 0xa6b88c4f10c354c2)       \
     ROW(cos, 0x3f8c7e8f11140d90, 0x49fcfdd1bf94f3c0, 0xa5b9238c28518df6, 0xf91d01de108ac0da)       \
     ROW(tan, 0xc6aa9c35e47a2c64, 0xbf3899c093e6c726, 0xba33a564149dc89f, 0x966f46a8f0245370)       \
     ROW(atan, 0xa66d86c58ea0cc8b, 0x445b1d08b31ba191, 0x33e7f23b92accacd, 0x9f4c0b6c412c3a2a)      \
-    ROW(erf, 0x1262e364a309c295, 0x9880ac0d44525378, 0xd6991fb82d472e0a, 0xfa0c97ba7b616430)       \
-    ROW(tanh, 0xc20f0ab5cf85e8b7, 0x7d4ef0f64cf6c480, 0xa82f8d276b21f90d, 0x4695035aadf7734b)
+    ROW(erf, 0x44b82e8ad8d258e6, 0x8c7587ab7c56ebb8, 0x6c391b1e134fc345, 0xb0bc8ae73896f8ed)       \
+    ROW(tanh, 0xc20f0ab5cf85e8b7, 0x7d4ef0f64cf6c480, 0xb09f2b57449b41de, 0x1a1ff5b79757b413)
 #define QN__CHAINS_OF_TWO(ROW)                                                                     \
     ROW(pow, 0xd5e461910091c0b1, 0x1b1ea06e7bee44f2, 0xb420311f73829934, 0x19b7105a167f7775)       \
     ROW(atan2, 0xe87a5588a853e411, 0x8823eb30b3920894, 0x0d654e800f00ef18, 0x39e44f11fc207610)

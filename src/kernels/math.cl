@@ -5,13 +5,16 @@
 #include "kernels/scalar.cl"
 #include "num/elementary.inc"
 #include "kernels/exact.cl"
+#include "kernels/math_polynomials.inc"
 #include "kernels/math_f32.inc"
 #include "kernels/math_coefficients_f32.inc"
 #include "kernels/math_angles.inc"
 #include "kernels/math_powers.inc"
+#include "kernels/math_exponentials.inc"
 #if QN_DOUBLE
 #include "kernels/math_f64.inc"
 #include "kernels/math_coefficients_f64.inc"
 #include "kernels/math_angles.inc"
 #include "kernels/math_powers.inc"
+#include "kernels/math_exponentials.inc"
 #endif

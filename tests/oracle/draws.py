@@ -43,13 +43,9 @@ class Draws:
 
     def pair(self, form, u, q, f, k):
         h = f * (form.hex("0x1.921fb54442d18p+0") if form.width == 64 else form.hex("0x1.921fb6p+0"))
-        zero, half, one = form.number(0), form.number(0.5), form.number(1)
         z = h * h
-        s = h + form.fma(h, z * form.polynomial("SIN", z), zero * form.fma(z, -half, one))
-        zl, v = form.fma(h, h, -z), half * z
-        w = one - v
-        c = form.fma(z * z, form.polynomial("COS", z), (one - w) - v)
-        c = w + (c - form.fma(h, zero, half * zl))
+        s = form.fma(h * z, form.in_pairs("SIN", z), h)
+        c = form.fma(z * z, form.in_pairs("COS", z), form.fma(z, form.number(-0.5), form.number(1)))
         t = np.where(k % 2 == 0, np.choose(q, [c, -s, -c, s]), np.choose(q, [s, c, -s, -c]))
         return np.sqrt(form.number(-2) * form.log(u)) * t
 

@@ -59,9 +59,9 @@ class Format:
         self.E2MIN, self.E2MAX, self.ERFMAX = numbers[7:10]
         self.LARGE, self.LOWER, self.SMALL, self.RAISE, self.QMIN, self.THIRDS = numbers[10:16]
         self.ROUND = 1.5 * self.TOP + 2 * self.B
-        self.PI4, self.LN2, self.L2E, self.CA, self.CB, self.CC = (
+        self.PI4, self.LN2, self.CA, self.CB, self.CC, self.ERF0 = (
             (self.hex(h), self.hex(low)) for h, low in numbers[16:22])
-        self.ERFC1 = self.hex(numbers[22])
+        self.L2E = self.hex(numbers[22])
         self.nan = self.of(np.array(0x7FC00000 if width == 32 else 0x7FF << 52 | 1 << 51))
         self.infinity = int(self.bits(real(np.inf)))
         self.lists = dict(re.findall(r"#define QN_(\w+)\(TOP, NEXT\)((?:\s|\\|\w+\(\S+\))+)",
@@ -94,6 +94,14 @@ class Format:
         for c in rest:
             p = self.fma(p, z, self.hex(c))
         return p
+
+    def in_pairs(self, name, z):
+        """21.4, for some polynomials."""
+        a = [self.hex(c) for c in reversed(re.findall(r"\((\S+)\)", self.lists[name]))]
+        while len(a) > 1:
+            a = [self.fma(a[i + 1], z, a[i]) if i + 1 < len(a) else a[i] for i in range(0, len(a), 2)]
+            z = z * z
+        return a[0]
 
     def sign(self, x):
         return (self.bits(x) >> self.word(self.width - 1)) != 0
@@ -269,9 +277,19 @@ class Format:
     def log(self, x):
         if self.width == 32:
             return self.settle(elementary.log(x))
-        h, low = self.log2(x)
-        a = h * self.LN2[0]
-        y = a + self.fma(h, self.LN2[1], self.fma(low, self.LN2[0], self.fma(h, self.LN2[0], -a)))
+        tiny = x < self.LEAST
+        j = self.bits(np.where(tiny, x * self.W, x)) - self.word(self.ROOT) + self.bits(1.0)
+        k = self.of((j >> self.word(self.M)) | self.bits(self.TOP)) - (
+            self.TOP + np.where(tiny, float(self.B + self.w), float(self.B)))
+        f = self.of(j % self.word(2**self.M) + self.word(self.ROOT)) - 1.0
+        s = f / (f + 2.0)
+        z = s * s
+        v = 0.5 * f * f
+        q = self.fma(z, self.in_pairs("LOG", z), v)
+        high, low = self.hex("0x1.62e42feep-1"), self.hex("0x1.a39ef35793c76p-33")
+        t = self.fma(k, high, f)
+        u = self.fma(k, low, f - self.fma(-k, high, t))
+        y = t + (self.fma(s, q, u) - v)
         y = np.where(x == np.inf, x, np.where(x == 0, -np.inf, np.where(x < 0, np.nan, y)))
         return self.settle(np.where(np.isnan(x), np.nan, y))
 
@@ -290,9 +308,12 @@ class Format:
         b = self.fma(r * r, self.polynomial("EXP2", r), b)
         m = one + a
         ml = (a - (m - one)) + b
-        n = self.bits(z) >> self.word(1)
-        shift = self.word(self.M)
-        return m, ml, self.of(n << shift), self.of((self.bits(z) - n) << shift)
+        return m, ml, *self.factors(z)
+
+    def factors(self, z):
+        """Step 4: (s1, s2)."""
+        n, shift = self.bits(z) >> self.word(1), self.word(self.M)
+        return self.of(n << shift), self.of((self.bits(z) - n) << shift)
 
     def product(self, h, low):
         m, ml, s1, s2 = self.power_of_two(h, low)
@@ -300,16 +321,29 @@ class Format:
         y = np.where(h < self.E2MIN, self.number(0), y)
         return np.where(h > self.E2MAX, self.number(np.inf), y)
 
-    def exponent(self, h, low):
-        """(p, pl) of e^(h + l)."""
-        p = h * self.L2E[0]
-        return p, self.fma(low, self.L2E[0],
-                           self.fma(h, self.L2E[1], self.fma(h, self.L2E[0], -p)))
+    def limited(self, x, least, most):
+        """NaN becomes a limit; the callers put it back."""
+        return np.fmin(np.fmax(x, self.number(least)), self.number(most))
 
     def exp(self, x):
         if self.width == 32:
             return self.settle(elementary.exp(x))
-        return self.settle(self.product(*self.exponent(x, np.zeros_like(x))))
+        c = self.limited(x, -746, 710)
+        z = self.fma(c, self.L2E, self.ROUND)
+        n = z - self.ROUND
+        r = self.fma(-n, self.LN2[1], self.fma(-n, self.LN2[0], c))
+        m = 1.0 + self.fma(r * r, self.in_pairs("EXP", r), r)
+        s1, s2 = self.factors(z)
+        return self.settle(np.where(np.isnan(x), np.nan, m * s1 * s2))
+
+    def in_parts(self, x, low):
+        """(r, p, s) of e^(x + low)."""
+        rounding = self.number(1.5 * self.TOP + self.B)
+        z = self.fma(x, self.L2E, rounding)
+        n = z - rounding
+        r = self.fma(-n, self.LN2[0], x)
+        p = self.fma(r * r, self.in_pairs("EXP", r), self.fma(-n, self.LN2[1], low))
+        return r, p, self.of(self.bits(z) << self.word(self.M))
 
     # 21.11
 
@@ -331,31 +365,12 @@ class Format:
     # 21.12 to 21.15
 
     def erf(self, x):
-        one, two = self.number(1), self.number(2)
-        a = abs(x)
-        z = a * a
-        inner = self.fma(a, self.polynomial("ERF", z), a)
-        m, ml, s1, s2 = self.power_of_two(*self.exponent(-z, -self.fma(a, a, -z)))
-        g = m + ml
-        gl = ml - (g - m)
-        s = s1 * s2
-        d = a + two
-        t = two / d
-        e = self.fma(-t, (a - d) + two, self.fma(-t, d, two))
-        tl = e * (t * self.number(0.5))
-        p = self.polynomial("ERFC", t)
-        q = t * p
-        r = self.ERFC1 + q
-        b = r - self.ERFC1
-        k = (self.ERFC1 - (r - b)) + (q - b)
-        rl = self.fma(tl, self.number(0.9375), k + self.fma(t, p, -q))
-        w = g * t
-        wl = self.fma(g, t, -w) + self.fma(g, tl, gl * t)
-        v = (w * r) * s
-        vl = (self.fma(w, r, -(w * r)) + self.fma(w, rl, wl * r)) * s
-        u = one - v
-        outer = u + (((one - u) - v) - vl)
-        y = np.where(a < 0.875, inner, np.where(a > self.ERFMAX, one, outer))
+        a = self.limited(abs(x), 0, self.ERFMAX)
+        t = a * self.fma(a, self.in_pairs("ERF", a), self.ERF0[1])
+        q = self.fma(a, self.ERF0[0], t)
+        low = self.fma(a, self.ERF0[0], -q) + t
+        r, p, s = self.in_parts(-q, -low)
+        y = self.fma(-s, r + p, self.number(1) - s)
         return self.settle(np.where(np.isnan(x), np.nan, np.copysign(y, x)))
 
     def cbrt(self, x):
@@ -386,19 +401,16 @@ class Format:
     def tanh(self, x):
         if self.width == 32:
             return self.settle(elementary.tanh(x))
-        a = abs(x)
-        z = a * a
-        inner = self.fma(a * z, self.polynomial("TANH", z), a)
-        m, ml, s1, s2 = self.power_of_two(*self.exponent(a + a, np.zeros_like(a)))
-        s = s1 * s2
-        power = (m + ml) * s
-        low = ml * s - (power - m * s)
-        n, d = power - 1.0, power + 1.0
-        nl, dl = ((power - n) - 1.0) + low, ((power - d) + 1.0) + low
-        r = 1.0 / d
-        q = n * r
-        outer = self.fma(self.fma(-q, d, n) + self.fma(-q, dl, nl), r, q)
-        y = np.where(a < 0.55, inner, np.where(a > 20.0, 1.0, outer))
+        a = self.limited(abs(x), 0, 20)
+        r, p, s = self.in_parts(a + a, np.zeros_like(a))
+        g = self.fma(s, r, s - 1.0)
+        t = self.fma(s, p, g)
+        tl = self.fma(s, p, g - t)
+        d = t + 2.0
+        dl = (t - (d - 2.0)) + tl
+        e = 1.0 / d
+        q = t * e
+        y = self.fma(self.fma(-q, d, t) + self.fma(-q, dl, tl), e, q)
         return self.settle(np.where(np.isnan(x), np.nan, np.copysign(y, x)))
 
     def sqrt(self, x):
@@ -425,9 +437,9 @@ class Format:
 
 
 def constants(text):
-    """The columns of the table of 21.3, for binary32 and binary64: the six pairs, and ERFC1."""
+    """The columns of the table of 21.3, for binary32 and binary64: the six pairs, and L2E."""
     table = text[text.index("21.3 **"):text.index("21.4 **")]
-    names = ["PI4", "LN2", "L2E", "CA", "CB", "CC", "ERFC1"]
+    names = ["PI4", "LN2", "CA", "CB", "CC", "ERF0", "L2E"]
     rows = {name: (left, right) for name, left, right in
             re.findall(rf"^\| `({'|'.join(names)})`.*? \| (.*?) \| (.*?) \|$", table, re.M)}
     columns = [[rows[name][k].split(", ") for name in names] for k in (0, 1)]
