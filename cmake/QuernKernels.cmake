@@ -75,6 +75,8 @@ foreach(_part operation_trials operation_trials_device)
     string(APPEND _operations "${_text}")
 endforeach()
 quern_kernel_literal(_kernel_text operation_trials "${_operations}")
+quern_kernel_file("kernels/totals.cl" _totals)
+quern_kernel_literal(_kernel_text totals "${_totals}")
 string(APPEND _kernel_text "#pragma GCC diagnostic pop\n")
 file(GENERATE OUTPUT "${QUERN_GENERATED_DIR}/kernel_text.h" CONTENT "${_kernel_text}")
 

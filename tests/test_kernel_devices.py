@@ -253,7 +253,8 @@ def small(run, folder):
     def call(devices, device, plan, *words, status=0):
         done = run(SMALL, devices, "--in", "w=s.npy", "--out", "o=o-o.npy", "--shape", 300_000, "--grain", 64, *words,
                    status=status, env={**device[1], "QN_FAKE_CUDA": plan})
-        return done, (folder / "o-o.npy").read_bytes() if status == 0 else None
+        total = re.findall(r"^all .*", done.stdout, re.M)
+        return done, (total, (folder / "o-o.npy").read_bytes()) if status == 0 else None
     return call
 
 
@@ -304,15 +305,20 @@ def test_real_compiler(run, device):
     assert seen > 0
 
 
-def test_opencl_refused(run, folder, device, quern):
-    """A device without double precision computes kernels in float only; one with a wrong bit none."""
-    only(device, "opencl")
+def opencl_without(quern, plan):
+    """The environment of the real devices behind the fake OpenCL, with a plan of what they lack."""
     path = os.environ["PATH"] + ":/sbin:/usr/sbin"
     real = re.search(r"^\s*libOpenCL\.so\.1 .*=> (\S+)",
                      subprocess.run(["ldconfig", "-p"], capture_output=True, text=True,
                                     env={**os.environ, "PATH": path}).stdout, re.M)[1]
-    env = {**device[1], "QN_REAL_OPENCL": real,
-           "LD_LIBRARY_PATH": str(builds.beside(quern, "fakes", "fake_opencl"))}
+    return {"QN_REAL_OPENCL": real, "QN_FAKE_OPENCL": plan,
+            "LD_LIBRARY_PATH": str(builds.beside(quern, "fakes", "fake_opencl"))}
+
+
+def test_opencl_refused(run, folder, device, quern):
+    """A device without double precision computes kernels in float only; one with a wrong bit none."""
+    only(device, "opencl")
+    env = {**device[1], **opencl_without(quern, "")}
     text = "INDEX(i);\nOUTPUT(float, o);\nKERNEL { o = i * %s; }\n"
     words = ["--shape", 100, "--out", "o=o-o.npy", "--quiet"]
     for plan, number, says in (("dots=3", "0.5", "no double precision (cl_khr_fp64)"),

@@ -100,10 +100,22 @@ typedef struct qn__kernel_array {
      * of one that is WRITTEN that of its new contents. */
     uint64_t version;
     int unwanted; /* 1: of VALUES that nobody takes in this run: they stay on the device */
+    int summed;   /* 1: of VALUES: a total takes them */
 } qn__kernel_array;
 
+/* What a device makes of one or two arrays that are `summed`. The kernel qn_user_totals, with
+ * groups of QN__KERNEL_LANES and at most QN__KERNEL_GROUPS of them, adds to words that are 0 at
+ * first; what they mean does not depend on the number of groups. Its arguments: the words, the
+ * arrays, the place of the first word (uint64), the number of the first item (uint64) and that of
+ * items (uint32). */
+typedef struct qn__kernel_total {
+    const char *text[2]; /* by qn__language; the same text may be that of several totals */
+    uint32_t array, arrays;
+    uint64_t word;
+} qn__kernel_total;
+
 /* Consecutive items, and where their results go. */
-enum { QN__KERNEL_ARRAYS = 48, QN__KERNEL_LANES = 128 };
+enum { QN__KERNEL_ARRAYS = 48, QN__KERNEL_LANES = 128, QN__KERNEL_GROUPS = 1024 };
 typedef struct qn__kernel_span {
     uint64_t first, count;
     void *to[QN__KERNEL_ARRAYS]; /* of each array that is WRITTEN: the place of the first item */
@@ -132,12 +144,20 @@ typedef struct qn__kernel_job {
     uint32_t (*span)(void *context, uint32_t first, uint32_t most, int64_t *words,
                      qn__kernel_span *out);
     /* Takes `count` computed items, in `seconds`: of the array i, which is one of VALUES, the
-     * numbers from values[i] on. `scratch` is that of qn__host_job.open. Returns 0 if the rest of
-     * the call need not be computed. */
+     * numbers from values[i] on, or NULL where a total takes them. `scratch` is that of
+     * qn__host_job.open. Returns 0 if the rest of the call need not be computed. */
     int (*take)(void *context, void *scratch, uint64_t first, uint64_t count,
                 const void *const *values, double seconds);
     /* Notes an item with the bits of its fault. */
     void (*fault)(void *context, uint64_t item, uint64_t bits);
+    /* Optional: totals that the device itself makes, in `total_words` words. sum() takes the words
+     * of all items since the last time, at the end of the worker's call at the latest. In runs
+     * `without_totals` none are made. */
+    const qn__kernel_total *total;
+    uint32_t totals;
+    int without_totals;
+    uint64_t total_words;
+    void (*sum)(void *context, void *scratch, const int64_t *words);
 } qn__kernel_job;
 
 /* A job that is a function over grains; what a grain is, only the function knows. The result of a

@@ -1,5 +1,6 @@
 #include "job/user_device.h"
 
+#include "job/user_device_sums.h"
 #include "job/user_program_parts.h"
 #include <string.h>
 
@@ -81,6 +82,7 @@ static void write_place(const qn__user_source *s, qn__text *t) {
 
 /* Results to their arrays, and faults. */
 static void write_ends(const qn__user_source *s, qn__text *t) {
+    qn__text_add(t, "    uint64_t infinite = 0;\n"); /* QN__USER_FAULT_INFINITE */
     for (uint32_t i = 0; i < s->parts; i++) {
         const qn__user_part *p = &s->part[i];
         if (!qn__user_use_is_result(p->use))
@@ -88,12 +90,18 @@ static void write_ends(const qn__user_source *s, qn__text *t) {
         if (qn__user_type_is_real(p->type))
             qn__text_add(t, "    fault |= o_%s != o_%s ? QN_FAULT_NAN(%u) : 0;\n", p->name, p->name,
                          (unsigned)i);
+        if (p->use == QN__USER_SUM && qn__user_type_is_real(p->type))
+            qn__text_add(t,
+                         "    if (infinite == 0 && !(o_%s - o_%s == 0))\n"
+                         "        infinite = (uint64_t)1 << 63 | %uu;\n",
+                         p->name, p->name, (unsigned)i);
         qn__text_add(t, "    a_%s[%s] = o_%s;\n", p->name,
                      p->use == QN__USER_OUTPUT ? "QN_AT(item)" : "qn_lane_item", p->name);
         if (qn__user_is_marked(p))
             qn__text_add(t, "    b_%s[qn_lane_item] = h_%s;\n", p->name, p->name);
     }
-    qn__text_add(t, "    if (fault != 0) {\n"
+    qn__text_add(t, "    fault = fault != 0 ? fault : infinite;\n"
+                    "    if (fault != 0) {\n"
                     "        qn_atomic_max(&qn_faults[0], ~qn_lane_item);\n"
                     "        if (qn_count == 1u) {\n"
                     "            qn_faults[1] = (qn_u32)fault;\n"
@@ -173,10 +181,21 @@ static void add_array(qn__user_device *d, qn__kernel_array array, uint32_t of) {
 }
 
 static void add_part(qn__user_device *d, const qn__user_part *p, uint32_t part) {
-    add_array(d, (qn__kernel_array){.use = use_of(p), .each = qn__user_type_size(p->type)}, part);
+    const int summed = qn__user_device_sums_part(p);
+    if (summed) {
+        qn__kernel_total *total = &d->total[d->job.totals++];
+        total->array = d->job.arrays;
+        total->arrays = 1 + (qn__user_is_marked(p) != 0);
+        total->word = d->job.total_words;
+        d->job.total_words += qn__user_device_sums_words(p);
+    }
+    add_array(
+        d,
+        (qn__kernel_array){.use = use_of(p), .each = qn__user_type_size(p->type), .summed = summed},
+        part);
     const uint32_t mark = p->bins > 0 ? sizeof(int32_t) : 1;
     if (qn__user_is_marked(p))
-        add_array(d, (qn__kernel_array){.use = QN__KERNEL_VALUES, .each = mark},
+        add_array(d, (qn__kernel_array){.use = QN__KERNEL_VALUES, .each = mark, .summed = summed},
                   QN__USER_PARTS + part);
 }
 
@@ -225,25 +244,43 @@ void qn__user_device_bind(const qn__user_source *s, const qn__user_call *call, q
             bind_array(s, call, d->of[i], &d->array[i]);
 }
 
+/* The programs for one language. 0: no memory. */
+static int write_texts(const qn__user_source *s, qn__language language, qn__user_device *out) {
+    qn__text *items = &out->text[language];
+    qn__user_device_write(s, language, items);
+    out->job.text[language] = items->data;
+    int failed = items->failed;
+    for (uint32_t i = 0, n = 0; i < s->parts; i++) {
+        if (!qn__user_device_sums_part(&s->part[i]))
+            continue;
+        qn__text *text = &out->total_text[language][n];
+        qn__user_device_sums_write(&s->part[i], language, text);
+        out->total[n++].text[language] = text->data;
+        failed |= text->failed;
+    }
+    return !failed;
+}
+
 qn_status qn__user_device_make(const qn__user_source *s, qn__user_device *out, qn_error *err) {
     *out = (qn__user_device){.job = {.doubles = s->has_doubles}};
-    for (int language = 0; language < 2; language++) {
-        qn__user_device_write(s, (qn__language)language, &out->text[language]);
-        out->job.text[language] = out->text[language].data;
-        if (out->text[language].failed) {
+    for (int language = 0; language < 2; language++)
+        if (!write_texts(s, (qn__language)language, out)) {
             qn__user_device_release(out);
             return qn__fail_memory(err, 1, out->text[language].size);
         }
-    }
     for (uint32_t i = 0; i < s->parts; i++)
         if (is_array(&s->part[i]))
             add_part(out, &s->part[i], i);
     out->job.array = out->array;
+    out->job.total = out->total;
     out->job.numbers = out->numbers;
     return QN_OK;
 }
 
 void qn__user_device_release(qn__user_device *d) {
-    for (int language = 0; language < 2; language++)
+    for (int language = 0; language < 2; language++) {
         qn__text_release(&d->text[language]);
+        for (uint32_t i = 0; i < QN__USER_PARTS; i++)
+            qn__text_release(&d->total_text[language][i]);
+    }
 }

@@ -10,6 +10,8 @@
 typedef struct qn__user_device {
     qn__kernel_job job; /* the functions in it are the caller's */
     qn__text text[2];
+    qn__kernel_total total[QN__USER_PARTS];
+    qn__text total_text[2][QN__USER_PARTS];
     qn__kernel_array array[QN__KERNEL_ARRAYS];
     uint32_t of[QN__KERNEL_ARRAYS]; /* the array of a call (user_program.h) that each of them is */
     uint64_t numbers[QN__USER_DIMENSIONS * (QN__USER_PARTS + 1) + 2];

@@ -128,26 +128,13 @@ static void compute_piece(const qn__user_job *job, qn__user_thread *t, int64_t f
         find_fault(job, t, first, count, faulty);
 }
 
-int qn__user_can_fail(const qn__user_part *p) {
-    return p->use == QN__USER_SUM && qn__user_type_is_real(p->type);
-}
-
-int64_t qn__user_take_values(const qn__user_job *job, qn__user_thread *t, const void *const *array,
-                             int64_t first, int64_t count, uint32_t *part) {
+void qn__user_take_values(const qn__user_job *job, qn__user_thread *t, const void *const *array,
+                          int64_t first, int64_t count) {
     const qn__user_source *s = job->source;
-    int64_t wrong = -1;
-    for (uint32_t i = 0; i < s->parts; i++) {
-        if (!is_summed(&s->part[i]) || (!t->adds && !qn__user_can_fail(&s->part[i])))
-            continue;
-        qn__user_total unwanted = {.count = 0};
-        const int64_t at = qn__user_total_add(t->adds ? &t->total[i] : &unwanted, &s->part[i],
-                                              array[i], array[QN__USER_PARTS + i], first, count);
-        if (at < 0 || (wrong >= 0 && at >= wrong))
-            continue;
-        wrong = at;
-        *part = i;
-    }
-    return wrong;
+    for (uint32_t i = 0; i < s->parts && t->adds; i++)
+        if (is_summed(&s->part[i]) && array[i])
+            qn__user_total_add(&t->total[i], &s->part[i], array[i], array[QN__USER_PARTS + i],
+                               first, count);
 }
 
 void qn__user_items(const qn__user_job *job, qn__user_thread *t, int64_t first, int64_t count,

@@ -31,16 +31,11 @@ void qn__user_thread_begin(const qn__user_job *job, qn__user_thread *thread);
 void qn__user_items(const qn__user_job *job, qn__user_thread *thread, int64_t first, int64_t count,
                     atomic_int_fast64_t *faulty);
 
-/* Whether a value for a total can be an infinity, so it is looked at even if no total is wanted. */
-int qn__user_can_fail(const qn__user_part *part);
-
-/* Adds to thread->total, unless the job wants none, what a device computed: of each part that is
- * not an array the values of `count` items from `first` on, array[part], and array[part +
- * QN__USER_PARTS], as a qn__user_call has them. Returns -1, or the place of the first item whose
- * value for a sum is infinite; *part is then that sum. */
-int64_t qn__user_take_values(const qn__user_job *job, qn__user_thread *thread,
-                             const void *const *array, int64_t first, int64_t count,
-                             uint32_t *part);
+/* Adds to thread->total, unless the job wants none, what a device computed: the values of `count`
+ * items from `first` on, array[part], and array[part + QN__USER_PARTS], as a qn__user_call has them.
+ * NULL: of a part whose total the device made. No value is infinite. */
+void qn__user_take_values(const qn__user_job *job, qn__user_thread *thread,
+                          const void *const *array, int64_t first, int64_t count);
 
 /* One item alone: what is wrong with it (job/user_fault.h), or 0. */
 uint64_t qn__user_item_fault(const qn__user_job *job, qn__user_thread *thread, int64_t item);

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "cluster/cluster.h"
 #include "job/user_device.h"
+#include "job/user_device_sums.h"
 #include "job/user_fault.h"
 #include "job/user_steps.h"
 #include <pthread.h>
@@ -233,17 +234,20 @@ static int device_take(void *context, void *scratch, uint64_t first, uint64_t co
     qn__user_thread *t = ((const qn__user_stepper *)scratch)->thread;
     const qn__user_device *d = r->job->device;
     const void *array[2 * QN__USER_PARTS] = {NULL};
-    uint32_t part = 0;
     qn__float_state_set();
     for (uint32_t i = 0; i < d->job.arrays; i++)
         array[d->of[i]] = values[i];
-    const int64_t at =
-        qn__user_take_values(r->job, t, array, (int64_t)first, (int64_t)count, &part);
-    if (at >= 0)
-        device_fault(r, first + (uint64_t)at, QN__USER_FAULT_INFINITE(part));
+    qn__user_take_values(r->job, t, array, (int64_t)first, (int64_t)count);
     t->seconds += seconds;
     note_progress(r, (int64_t)count, qn__now());
     return r->ranks > 1 || (!is_stopped(r) && (int64_t)(first + count) <= atomic_load(&r->faulty));
+}
+
+static void device_sum(void *context, void *scratch, const int64_t *words) {
+    const round *r = context;
+    qn__user_thread *t = ((const qn__user_stepper *)scratch)->thread;
+    if (t->adds)
+        qn__user_device_sums_take(r->job->source, words, t->total);
 }
 
 /* The arrays of this run, and the functions of a round. */
@@ -257,8 +261,9 @@ void qn__user_job_bind(qn__user_job *job) {
     memcpy(call.extent, job->extent, sizeof call.extent);
     qn__user_device_bind(job->source, &call, d);
     for (uint32_t i = 0; i < d->job.arrays; i++)
-        d->array[i].unwanted = d->array[i].use == QN__KERNEL_VALUES && job->without_totals &&
-                               !qn__user_can_fail(&job->source->part[d->of[i] % QN__USER_PARTS]);
+        d->array[i].unwanted = d->array[i].use == QN__KERNEL_VALUES && job->without_totals;
+    d->job.without_totals = job->without_totals;
+    d->job.sum = d->job.total_words > 0 ? device_sum : NULL;
     d->job.fetch = job->iteration + 1 >= job->iterations;
     d->job.span = device_span;
     d->job.take = device_take;

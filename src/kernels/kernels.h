@@ -330,6 +330,8 @@ const char *qn__exact_text(qn__language language);
  * with their trials, whose kernel is qn_user_trials. */
 const char *qn__operations_text(void);
 const char *qn__operation_trials_text(void);
+/* Exact totals of items' values (totals.cl), which follow qn__exact_text. */
+const char *qn__totals_text(void);
 
 /* SHA-256 of the program's text in hexadecimal (64 characters and a NUL): a part of a cache's key.
  */

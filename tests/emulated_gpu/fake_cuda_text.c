@@ -132,11 +132,11 @@ static void *compile(const text_program *p, const char *text) {
 }
 
 text_program *text_program_make(const char *text) {
-    static const char *const names[] = {"qn_user_items", "qn_user_trials"};
+    static const char *const names[] = {"qn_user_items", "qn_user_totals", "qn_user_trials"};
     text_program *p = calloc(1, sizeof *p);
     if (!p)
         abort();
-    for (int i = 0; i < 2 && !p->letters[0]; i++) {
+    for (int i = 0; i < 3 && !p->letters[0]; i++) {
         snprintf(p->name, sizeof p->name, "%s", names[i]);
         if (!read_arguments(text, p))
             p->letters[0] = '\0';

@@ -1,10 +1,12 @@
 /* Host jobs that have a kernel: a user's kernel, computed by the device. Arrays that any item may
  * read are on the device as a whole. Numbers of items are sent for each launch, and what the kernel
  * writes is fetched; unless the device has all runs to itself and enough memory. Then it keeps
- * these arrays, too, and what one run has written is what the next one reads. A launch takes a
- * fraction of a second, because every wait for a device has a limit. */
+ * these arrays, too, and what one run has written is what the next one reads. Totals of the items'
+ * values are made on the device (gpu_totals.h); only values without such totals are fetched. A
+ * launch takes a fraction of a second, because every wait for a device has a limit. */
 #include "base/clock.h"
 #include "base/memory.h"
+#include "device/gpu/gpu_totals.h"
 #include "device/gpu/gpu_worker.h"
 
 #include <string.h>
@@ -18,13 +20,14 @@ typedef struct array_place {
     qn__gpu_memory memory;
     const void *data; /* of an array that is kept: what the memory holds */
     uint64_t version;
-    void *host; /* of VALUES: a place for those of a launch */
+    void *host; /* of VALUES without totals: a place for those of a launch */
 } array_place;
 
 struct qn__gpu_kernel {
     const char *text;
     qn__gpu_program *program;
     qn__gpu_memory faults, numbers;
+    qn__gpu_totals totals;
     array_place at[QN__KERNEL_ARRAYS];
     uint32_t arrays;
     int resident;    /* 1: it keeps arrays of items, but for VALUES, as a whole */
@@ -60,7 +63,7 @@ static uint64_t bytes_of(const qn__kernel_job *job, const qn__kernel_array *a) {
 static qn_status find_room(const qn__worker *w, const qn__kernel_job *job, int resident,
                            uint64_t *room, qn_error *err) {
     const uint64_t usable = w->facts->memory - w->facts->memory / 16;
-    uint64_t whole = 0, each = 0, widest = 1;
+    uint64_t whole = qn__gpu_totals_bytes(w->facts, job), each = 0, widest = 1;
     for (uint32_t i = 0; i < job->arrays; ++i) {
         const qn__kernel_array *a = &job->array[i];
         const int of_items = is_of_items(a, resident);
@@ -80,6 +83,10 @@ static qn_status find_room(const qn__worker *w, const qn__kernel_job *job, int r
     return QN_OK;
 }
 
+static int is_fetched(const qn__gpu_kernel *k, const qn__kernel_array *a) {
+    return a->use == QN__KERNEL_VALUES && !(a->summed && k->totals.count > 0);
+}
+
 static qn_status make_room(qn__worker *w, const qn__kernel_job *job, qn_error *err) {
     qn__gpu_kernel *k = w->kernel;
     k->resident = job->resident && find_room(w, job, 1, &k->room, NULL) == QN_OK;
@@ -92,7 +99,7 @@ static qn_status make_room(qn__worker *w, const qn__kernel_job *job, qn_error *e
         const qn__kernel_array *a = &job->array[i];
         const uint64_t bytes = is_of_items(a, k->resident) ? k->room * a->each : bytes_of(job, a);
         status = w->driver->allocate(w->gpu, (size_t)bytes, &k->at[i].memory, err);
-        if (status != QN_OK || a->use != QN__KERNEL_VALUES)
+        if (status != QN_OK || !is_fetched(k, a))
             continue;
         k->at[i].host = qn__alloc(k->room, a->each, err);
         status = k->at[i].host ? QN_OK : QN_MEMORY;
@@ -112,6 +119,7 @@ void qn__gpu_kernel_release(qn__worker *w) {
     }
     w->driver->release(w->gpu, &k->faults);
     w->driver->release(w->gpu, &k->numbers);
+    qn__gpu_totals_release(w->driver, w->gpu, &k->totals);
     w->driver->drop(w->gpu, k->program);
     qn__free(k);
     w->kernel = NULL;
@@ -167,7 +175,9 @@ qn_status qn__gpu_prepare(qn__worker *w, const qn__kernel_job *job, qn_error *er
     w->kernel->text = text.text;
     w->kernel->arrays = job->arrays;
     w->kernel->launch = FIRST;
-    qn_status status = make_room(w, job, err);
+    qn_status status = qn__gpu_totals_make(w->driver, w->gpu, job, &w->kernel->totals, err);
+    if (status == QN_OK)
+        status = make_room(w, job, err);
     if (status == QN_OK)
         status = qn__gpu_kernel_selftest(w->driver, w->gpu, job->doubles, err);
     w->driver->traffic(w->gpu, &w->before); /* the self-test does not count */
@@ -190,6 +200,7 @@ typedef struct piece {
     const qn__kernel_job *job;
     const qn__kernel_span *span;
     uint64_t first, count;
+    int alone; /* 1: only the item's fault is asked for */
 } piece;
 
 static qn_status start(const piece *p, qn_error *err) {
@@ -208,6 +219,15 @@ static qn_status start(const piece *p, qn_error *err) {
     return w->driver->start(w->gpu, k->program, groups, argument, n, err);
 }
 
+static qn_status add_totals(const piece *p, qn_error *err) {
+    const qn__worker *w = p->worker;
+    const qn__gpu_memory *array[QN__KERNEL_ARRAYS];
+    for (uint32_t i = 0; i < w->kernel->arrays; ++i)
+        array[i] = &w->kernel->at[i].memory;
+    return qn__gpu_totals_add(w->driver, w->gpu, p->job, &w->kernel->totals, array, p->first,
+                              p->count, err);
+}
+
 /* Sends the items' numbers, starts the kernel and asks for its faults. */
 static qn_status begin_piece(const piece *p, qn_error *err) {
     const qn__worker *w = p->worker;
@@ -223,6 +243,8 @@ static qn_status begin_piece(const piece *p, qn_error *err) {
     }
     if (status == QN_OK)
         status = start(p, err);
+    if (status == QN_OK && !p->alone)
+        status = add_totals(p, err);
     if (status == QN_OK)
         status = driver->post(w->gpu, &w->kernel->faults, FAULT_WORDS * sizeof(uint32_t), 0, err);
     return status == QN_OK ? driver->flush(w->gpu, err) : status;
@@ -244,7 +266,7 @@ static qn_status fetch_written(const piece *p, qn_error *err) {
     for (uint32_t i = 0; i < p->job->arrays && status == QN_OK; ++i) {
         const qn__kernel_array *a = &p->job->array[i];
         const size_t bytes = (size_t)(p->count * a->each);
-        if (a->use == QN__KERNEL_VALUES && !a->unwanted)
+        if (is_fetched(k, a) && !a->unwanted)
             status = w->driver->read(w->gpu, &k->at[i].memory, 0, k->at[i].host, bytes, err);
         else if (a->use == QN__KERNEL_WRITTEN && (p->job->fetch || !k->resident))
             status = w->driver->read(w->gpu, &k->at[i].memory, (size_t)(from * a->each),
@@ -259,6 +281,7 @@ static qn_status find_fault(const piece *p, uint64_t item, qn_error *err) {
     piece one = *p;
     one.first = item;
     one.count = 1;
+    one.alone = 1;
     qn_status status = begin_piece(&one, err);
     if (status == QN_OK)
         status = end_piece(&one, faults, err);
@@ -291,6 +314,12 @@ static void adapt(qn__gpu_kernel *k, uint64_t items, double seconds) {
         k->launch = items / 2;
 }
 
+static qn_status take_totals(const piece *p, void *scratch, qn_error *err) {
+    const qn__worker *w = p->worker;
+    return qn__gpu_totals_take(w->driver, w->gpu, p->job, &w->kernel->totals, p->host->context,
+                               scratch, err);
+}
+
 /* *more becomes 0 when the rest of the call need not be computed. */
 static qn_status compute_span(piece *p, void *scratch, int *more, qn_error *err) {
     qn__gpu_kernel *k = p->worker->kernel;
@@ -304,7 +333,10 @@ static qn_status compute_span(piece *p, void *scratch, int *more, qn_error *err)
         const uint64_t most = k->launch < k->room ? k->launch : k->room;
         uint64_t good = 0;
         p->count = end - p->first < most ? end - p->first : most;
-        status = compute_piece(p, &good, err);
+        if (qn__gpu_totals_full(&k->totals, p->count))
+            status = take_totals(p, scratch, err);
+        if (status == QN_OK)
+            status = compute_piece(p, &good, err);
         const double seconds = qn__now() - begun;
         adapt(k, p->count, seconds);
         if (status == QN_OK)
@@ -318,6 +350,7 @@ static qn_status compute_span(piece *p, void *scratch, int *more, qn_error *err)
 static qn_status compute_spans(qn__worker *w, const qn__host_job *host, void *scratch,
                                uint32_t first, uint32_t count, int64_t *words, qn_error *err) {
     qn__kernel_span span;
+    w->kernel->totals.items = 0; /* of a call that failed */
     piece p = {.worker = w, .host = host, .job = host->kernel, .span = &span};
     qn_status status = QN_OK;
     int more = 1;
@@ -327,7 +360,7 @@ static qn_status compute_spans(qn__worker *w, const qn__host_job *host, void *sc
             break;
         status = compute_span(&p, scratch, &more, err);
     }
-    return status;
+    return status == QN_OK ? take_totals(&p, scratch, err) : status;
 }
 
 static qn_status send(qn__worker *w, const qn__kernel_job *job, qn_error *err) {
