@@ -96,3 +96,12 @@ quern_kernel_literal(_user_text user_math "${_text_math_cuda}")
 quern_kernel_literal(_user_text user_random "${_text_random}")
 string(APPEND _user_text "#pragma GCC diagnostic pop\n")
 file(GENERATE OUTPUT "${QUERN_GENERATED_DIR}/user_text.h" CONTENT "${_user_text}")
+
+# user_lanes_text.h: what such kernels need to compute several items in the lanes of vectors.
+set(_file "${PROJECT_SOURCE_DIR}/src/job/user_lanes.inc")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${_file}")
+file(READ "${_file}" _text)
+set(_lanes_text "${_header}")
+quern_kernel_literal(_lanes_text user_lanes "${_text}")
+string(APPEND _lanes_text "#pragma GCC diagnostic pop\n")
+file(GENERATE OUTPUT "${QUERN_GENERATED_DIR}/user_lanes_text.h" CONTENT "${_lanes_text}")

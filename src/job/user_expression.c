@@ -34,6 +34,8 @@ void qn__user_convert(qn__user_parser *p, qn__user_value *v, qn__user_type type)
         snprintf(before, sizeof before, "((%s)(", qn__user_type_word(type));
     qn__user_wrap(p, v->from, before, strchr(before, '_') == before + 2 ? ")" : "))");
     v->type = type;
+    v->node = qn__user_node_add(
+        p, (qn__user_node){.kind = QN__NODE_CONVERT, .type = type, .child = {v->node}});
 }
 
 int qn__user_expression_as(qn__user_parser *p, qn__user_type type, uint32_t *depth) {
@@ -43,6 +45,7 @@ int qn__user_expression_as(qn__user_parser *p, qn__user_type type, uint32_t *dep
     qn__user_convert(p, &v, type);
     if (depth && v.depth >= *depth)
         *depth = v.depth + 1;
+    p->node = v.node;
     return 1;
 }
 
@@ -121,6 +124,12 @@ int qn__user_operation(qn__user_parser *p, const qn__user_token *sign, const cha
         qn__user_insert(p, begin, text);
     }
     left->type = is_among(word, "< <= > >= == != && ||") ? QN__USER_I32 : type;
+    qn__user_node node = {.kind = QN__NODE_BINARY,
+                          .type = left->type,
+                          .common = type,
+                          .child = {left->node, right->node}};
+    memcpy(node.sign, word, strlen(word));
+    left->node = qn__user_node_add(p, node);
     return check_depth(p, left, sign);
 }
 
@@ -174,10 +183,20 @@ static int write_real(qn__user_parser *p, const qn__user_token *token, qn__user_
     return 1;
 }
 
+/* What was written from a byte on, as a word of the tree. */
+static uint32_t word_of(qn__user_parser *p, size_t from) {
+    const qn__text *to = &p->source->functions;
+    return to->failed ? 0 : qn__user_tree_word(&p->source->tree, to->data + from, to->size - from);
+}
+
 int qn__user_literal(qn__user_parser *p, qn__user_value *v) {
     const qn__user_token *token = qn__user_next(p);
     p->at++;
-    return token->kind == QN__USER_INTEGER ? write_integer(p, token, v) : write_real(p, token, v);
+    if (!(token->kind == QN__USER_INTEGER ? write_integer(p, token, v) : write_real(p, token, v)))
+        return 0;
+    v->node = qn__user_node_add(
+        p, (qn__user_node){.kind = QN__NODE_LITERAL, .type = v->type, .what = word_of(p, v->from)});
+    return 1;
 }
 
 /* ------------------------------------------------------------------ functions */
@@ -211,11 +230,22 @@ static int find_builtin(const char *name) {
 /* What compiling a function of kernels/math.cl costs, beside words of a kernel. */
 enum { MATH_WORDS = 50 };
 
+static uint32_t add_call(qn__user_parser *p, qn__user_node_kind kind, const char *name,
+                         qn__user_type type, uint32_t arguments, int flag) {
+    const uint32_t word = qn__user_tree_word(&p->source->tree, name, strlen(name));
+    return qn__user_node_add(p, (qn__user_node){.kind = kind,
+                                                .type = type,
+                                                .what = word,
+                                                .child = {arguments},
+                                                .flag = (unsigned char)flag});
+}
+
 /* A call of a builtin function, behind its name. The arguments have a type only when all are read,
  * so each is converted from the last one to the first. */
 static int call_builtin(qn__user_parser *p, int which, qn__user_value *v) {
     qn__user_value argument[3] = {{.from = 0}};
     char before[32];
+    uint32_t list = 0;
     const uint32_t count = builtins[which].arguments;
     if (!qn__user_need(p, "(", "behind the name of a function"))
         return 0;
@@ -224,6 +254,7 @@ static int call_builtin(qn__user_parser *p, int which, qn__user_value *v) {
             return 0;
         if (!qn__user_expression(p, &argument[i]))
             return 0;
+        list = qn__user_tree_join(&p->source->tree, list, argument[i].node);
     }
     if (!qn__user_need(p, ")", "behind the arguments"))
         return 0;
@@ -245,6 +276,7 @@ static int call_builtin(qn__user_parser *p, int which, qn__user_value *v) {
     p->source->has_doubles |= type == QN__USER_F64;
     qn__user_wrap(p, v->from, before, ")");
     v->type = type;
+    v->node = add_call(p, QN__NODE_BUILTIN, builtins[which].name, type, list, math);
     for (uint32_t i = 0; i < count; i++)
         v->depth = v->depth > argument[i].depth ? v->depth : argument[i].depth + 1;
     return 1;
@@ -260,12 +292,15 @@ int qn__user_index(qn__user_parser *p, uint32_t *depth) {
     qn__user_convert(p, &index, QN__USER_I64);
     if (index.depth >= *depth)
         *depth = index.depth + 1;
+    p->node = index.node;
     return 1;
 }
 
-/* The arguments of a call, converted to their types (NULL: indices) and separated by commas. */
+/* The arguments of a call, converted to their types (NULL: indices) and separated by commas. Leaves
+ * the list of their nodes in the parser. */
 static int write_arguments(qn__user_parser *p, const char *name, uint32_t count,
                            const qn__user_type *type, qn__user_value *v) {
+    uint32_t list = 0;
     if (!qn__user_need(p, "(", "behind the name"))
         return 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -275,7 +310,9 @@ static int write_arguments(qn__user_parser *p, const char *name, uint32_t count,
         qn__user_write(p, "%s", i > 0 ? ", " : "");
         if (!(type ? qn__user_expression_as(p, type[i], &v->depth) : qn__user_index(p, &v->depth)))
             return 0;
+        list = qn__user_tree_join(&p->source->tree, list, p->node);
     }
+    p->node = list;
     if (qn__user_take(p, ")"))
         return 1;
     return qn__user_refuse(p, qn__user_next(p), "leave out the others",
@@ -291,6 +328,7 @@ static int call_function(qn__user_parser *p, const qn__user_symbol *s, qn__user_
     v->type = s->type;
     if (!write_arguments(p, s->name, s->arguments, s->argument, v))
         return 0;
+    v->node = add_call(p, QN__NODE_CALL, s->name, s->type, p->node, s->draws);
     qn__user_write(p, ")");
     return 1;
 }
@@ -306,6 +344,7 @@ static int call_draw(qn__user_parser *p, const qn__user_symbol *s, qn__user_valu
     v->type = s->type;
     if (!write_arguments(p, s->name, 1, NULL, v))
         return 0;
+    v->node = add_call(p, QN__NODE_DRAW, s->name, s->type, p->node, 0);
     qn__user_write(p, ")");
     return 1;
 }
@@ -336,6 +375,10 @@ static int write_length(qn__user_parser *p, qn__user_value *v) {
     p->at++;
     qn__user_write(p, "n_%s_%u", name, (unsigned)dimension);
     v->type = QN__USER_I64;
+    v->node = qn__user_node_add(p, (qn__user_node){.kind = QN__NODE_LENGTH,
+                                                   .type = v->type,
+                                                   .what = s->part,
+                                                   .child = {(uint32_t)dimension}});
     return qn__user_need(p, ")", "behind the dimension");
 }
 
@@ -417,6 +460,9 @@ static int write_access(qn__user_parser *p, const qn__user_token *token, const q
                          part->use == QN__USER_WHOLE ? part->dimensions : p->source->dimensions,
                          NULL, v))
         return 0;
+    v->node = qn__user_node_add(
+        p, (qn__user_node){
+               .kind = QN__NODE_READ, .type = v->type, .what = s->part, .child = {p->node}});
     qn__user_write(p, ")");
     return 1;
 }
@@ -435,7 +481,14 @@ static int write_symbol(qn__user_parser *p, const qn__user_token *token, const q
     if (s->kind == QN__USER_DRAW)
         return call_draw(p, s, v);
     qn__user_write(p, "u_%s", s->name);
-    return s->kind == QN__USER_ARRAY ? qn__user_element(p, s, &v->depth) : 1;
+    const int array = s->kind == QN__USER_ARRAY;
+    if (array && !qn__user_element(p, s, &v->depth))
+        return 0;
+    v->node = qn__user_node_add(p, (qn__user_node){.kind = array ? QN__NODE_ELEMENT : QN__NODE_NAME,
+                                                   .type = v->type,
+                                                   .what = s->variable,
+                                                   .child = {array ? p->node : 0}});
+    return 1;
 }
 
 static int write_name(qn__user_parser *p, qn__user_value *v) {
@@ -527,6 +580,10 @@ static int read_sign(qn__user_parser *p, qn__user_value *v) {
             snprintf(before, sizeof before, *signs[i] == '!' ? "(%s" : "(%s(%s)", signs[i],
                      qn__user_type_word(v->type));
         qn__user_wrap(p, v->from, before, ")");
+        v->node = qn__user_node_add(p, (qn__user_node){.kind = QN__NODE_UNARY,
+                                                       .type = v->type,
+                                                       .child = {v->node},
+                                                       .sign = {*signs[i]}});
         v->depth++;
         return check_depth(p, v, token);
     }
@@ -588,7 +645,12 @@ int qn__user_expression(qn__user_parser *p, qn__user_value *v) {
         qn__user_wrap(p, v->from, "(", ")");
         const uint32_t deeper = yes.depth > no.depth ? yes.depth : no.depth;
         *v = (qn__user_value){
-            .type = type, .from = v->from, .depth = 1 + (v->depth > deeper ? v->depth : deeper)};
+            .type = type,
+            .from = v->from,
+            .depth = 1 + (v->depth > deeper ? v->depth : deeper),
+            .node = qn__user_node_add(p, (qn__user_node){.kind = QN__NODE_CHOOSE,
+                                                         .type = type,
+                                                         .child = {v->node, yes.node, no.node}})};
         if (!check_depth(p, v, qn__user_next(p)))
             return 0;
     }

@@ -9,14 +9,16 @@ typedef struct qn__user_value {
     qn__user_type type;
     size_t from; /* where its C begins */
     uint32_t depth;
-    int wraps; /* 1: a row of integers without a sign, to be converted to the type */
+    int wraps;     /* 1: a row of integers without a sign, to be converted to the type */
+    uint32_t node; /* in the tree */
 } qn__user_value;
 
 /* Reads an expression and writes its C. Returns 0 after a refusal. */
 int qn__user_expression(qn__user_parser *p, qn__user_value *value);
 
 /* Reads an expression and writes it as a number of the type. *depth, where it is not NULL, becomes
- * at least one more than the depth of the expression. */
+ * at least one more than the depth of the expression. This and the next two leave the node in the
+ * parser. */
 int qn__user_expression_as(qn__user_parser *p, qn__user_type type, uint32_t *depth);
 
 /* Reads a number, which is next. */

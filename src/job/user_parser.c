@@ -121,6 +121,10 @@ void qn__user_wrap(qn__user_parser *p, size_t from, const char *before, const ch
     qn__user_write(p, "%s", behind);
 }
 
+uint32_t qn__user_node_add(qn__user_parser *p, qn__user_node node) {
+    return p->in_kernel ? qn__user_tree_add(&p->source->tree, node) : 0;
+}
+
 /* ------------------------------------------------------------------ names */
 
 const qn__user_symbol *qn__user_find(const qn__user_parser *p, const char *name) {
@@ -191,6 +195,8 @@ qn__user_symbol *qn__user_add(qn__user_parser *p, const qn__user_token *token, c
     qn__user_symbol *s = &p->symbol[p->symbols++];
     *s = (qn__user_symbol){.kind = kind, .type = type};
     strcpy(s->name, name);
+    if (kind == QN__USER_VARIABLE || kind == QN__USER_CONSTANT)
+        s->variable = qn__user_tree_variable(&p->source->tree, name, type);
     return s;
 }
 

@@ -28,6 +28,7 @@ typedef struct qn__user_symbol {
     uint32_t number; /* of a constant of the file: its value, where an array can have that length */
     int everywhere;  /* 1: a constant of the file, which all functions see */
     uint32_t part;   /* of a PART: its number in the source */
+    uint32_t variable;     /* of a variable, constant or array: its number in the tree */
     uint32_t words, stack; /* of a function: see qn__user_grow */
     int draws;             /* 1: a function that follows RANDOM, and can draw */
     uint32_t arguments;
@@ -46,6 +47,7 @@ typedef struct qn__user_parser {
     qn__user_type result;  /* of the function that is read */
     uint32_t words, stack; /* of it, so far */
     uint32_t depth, loops;
+    uint32_t node; /* of the expression, list of arguments or statement that was read last */
     qn_error *err;
     qn_status status; /* why a function returned 0 */
 } qn__user_parser;
@@ -78,6 +80,9 @@ size_t qn__user_written(const qn__user_parser *p);
 void qn__user_insert(qn__user_parser *p, size_t at, const char *text);
 /* What was written from the byte `middle` on goes before what was written from `from` on. */
 void qn__user_swap(qn__user_parser *p, size_t from, size_t middle);
+
+/* Adds a node to the tree of the kernel's body; 0 in other functions, which have no tree. */
+uint32_t qn__user_node_add(qn__user_parser *p, qn__user_node node);
 
 /* Puts text around all from a byte on. */
 void qn__user_wrap(qn__user_parser *p, size_t from, const char *before, const char *behind);

@@ -4,6 +4,7 @@
  * the others (rim). In both the few items at the ends of a row have a loop of their own. */
 #include "job/user_program.h"
 
+#include "job/user_lanes.h"
 #include "job/user_program_parts.h"
 #include "user_text.h"
 
@@ -231,16 +232,7 @@ void qn__user_write_results(const qn__user_source *s, qn__text *t) {
     }
 }
 
-/* Computes the items from `from` to `to` of a row, counted from i2. `inside`: see
- * qn__user_write_readers. Near the ends of a row are `few` items, for which the checks around
- * vectors would take longer than the items: the empty statement keeps a compiler from using them.
- */
-static void write_items(const qn__user_source *s, const char *from, const char *to, int few,
-                        const char *inside, qn__text *t) {
-    qn__text_add(t, "    for (int64_t k = %s; k < %s; k++) {\n%s", from, to,
-                 few ? "        __asm__ volatile(\"\");\n" : "");
-    qn__user_write_results(s, t);
-    qn__user_write_call(s, inside, t);
+void qn__user_write_stores(const qn__user_source *s, const char *at, qn__text *t) {
     for (uint32_t i = 0; i < s->parts; i++) {
         const qn__user_part *p = &s->part[i];
         if (!qn__user_use_is_result(p->use))
@@ -250,11 +242,28 @@ static void write_items(const qn__user_source *s, const char *from, const char *
                          p->use == QN__USER_SUM ? "        nan_%s |= -!(o_%s - o_%s == 0);\n"
                                                 : "        nan_%s |= -(o_%s != o_%s);\n",
                          p->name, p->name, p->name);
-        qn__text_add(t, "        a_%s[%s + k] = o_%s;\n", p->name,
-                     p->use == QN__USER_OUTPUT ? "item" : "done", p->name);
+        qn__text_add(t, "        a_%s[%s + %s] = o_%s;\n", p->name,
+                     p->use == QN__USER_OUTPUT ? "item" : "done", at, p->name);
         if (qn__user_is_marked(p))
-            qn__text_add(t, "        b_%s[done + k] = h_%s;\n", p->name, p->name);
+            qn__text_add(t, "        b_%s[done + %s] = h_%s;\n", p->name, at, p->name);
     }
+}
+
+/* Computes the items from `from` to `to` of a row, counted from i2. `inside`: see
+ * qn__user_write_readers. Near the ends of a row are `few` items, for which the checks around
+ * vectors would take longer than the items: the empty statement keeps a compiler from using them.
+ */
+static void write_items(const qn__user_source *s, const char *from, const char *to, int few,
+                        const char *inside, qn__text *t) {
+    if (s->tree.lanes) {
+        qn__user_lanes_write_items(s, from, to, inside, t);
+        return;
+    }
+    qn__text_add(t, "    for (int64_t k = %s; k < %s; k++) {\n%s", from, to,
+                 few ? "        __asm__ volatile(\"\");\n" : "");
+    qn__user_write_results(s, t);
+    qn__user_write_call(s, inside, t);
+    qn__user_write_stores(s, "k", t);
     qn__text_add(t, "    }\n");
 }
 
@@ -371,6 +380,8 @@ void qn__user_program_write(const qn__user_source *source, qn__text *out) {
     qn__user_write_readers(source, out);
     qn__user_write_parameters(source, out);
     qn__text_add(out, "%s", source->functions.data ? source->functions.data : "");
+    if (source->tree.lanes)
+        qn__user_lanes_write_body(source, out);
     qn__text_add(out, "#line 1 \"loops\"\n");
     write_arrays(source, out);
     if (qn__user_has_halo(source) && source->dimensions > 1)

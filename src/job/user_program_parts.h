@@ -23,6 +23,9 @@ void qn__user_write_results(const qn__user_source *source, qn__text *out);
  * the last one. */
 void qn__user_write_call(const qn__user_source *source, const char *inner, qn__text *out);
 
+/* Tests an item's results for NaN and stores them at item + AT and done + AT; `at` is C. */
+void qn__user_write_stores(const qn__user_source *source, const char *at, qn__text *out);
+
 /* Random numbers, in all languages, behind the functions of section 21. */
 const char *qn__user_random_text(void);
 

@@ -2,6 +2,7 @@
 #include "job/user_source.h"
 
 #include "base/memory.h"
+#include "job/user_lanes.h"
 #include "job/user_statement.h"
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +11,7 @@ enum { WORDS = QN__USER_COUNT + 1 };
 
 void qn__user_source_release(qn__user_source *source) {
     qn__text_release(&source->functions);
+    qn__user_tree_release(&source->tree);
     *source = (qn__user_source){0};
 }
 
@@ -408,6 +410,7 @@ static int read_kernel(qn__user_parser *p) {
     qn__user_write(p, "QN_BODY ");
     if (!qn__user_body(p, &assigned))
         return 0;
+    p->source->tree.body = p->node;
     qn__user_write(p, "\n");
     if (qn__user_next(p)->kind != QN__USER_END)
         return qn__user_refuse(p, qn__user_next(p), "put functions and declarations before KERNEL",
@@ -466,8 +469,10 @@ qn_status qn__user_source_read(const char *text, const char *name, qn__user_sour
         write_name(&out->functions, name);
         if (!read_all(p))
             status = p->status;
-        else if (out->functions.failed)
+        else if (out->functions.failed || out->tree.failed)
             status = qn__fail_memory(err, 1, QN__USER_TEXT_MAX);
+        else
+            qn__user_lanes_plan(out);
     }
     qn__user_tokens_release(&p->tokens);
     qn__free(p);

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "job/user_token.h"
+#include "job/user_tree.h"
 #include "job/user_types.h"
 
 enum { QN__USER_PARTS = 24, QN__USER_DIMENSIONS = 3, QN__USER_HALO_MAX = 64 };
@@ -65,6 +66,7 @@ typedef struct qn__user_source {
     int has_random;     /* 1: it declares RANDOM */
     int has_scan;       /* 1: it declares a SCAN */
     qn__text functions; /* the constants and functions, in C; the last one is the kernel's body */
+    qn__user_tree tree; /* the kernel's body */
 } qn__user_source;
 
 /* 1: the kernel writes it; a sum, a minimum, a maximum, a count or an output. */

@@ -34,6 +34,7 @@ static int read_elements(qn__user_parser *p, qn__user_type type, uint32_t length
     if (!qn__user_need(p, "{", "before the elements"))
         return 0;
     qn__user_write(p, "{");
+    uint32_t list = 0;
     for (uint32_t i = 0; i == 0 || qn__user_take(p, ","); i++) {
         if (i > 0 && qn__user_sees(p, "}"))
             break;
@@ -43,13 +44,24 @@ static int read_elements(qn__user_parser *p, qn__user_type type, uint32_t length
         qn__user_write(p, "%s", i > 0 ? ", " : "");
         if (!read(p, type))
             return 0;
+        list = qn__user_tree_join(&p->source->tree, list, p->node);
     }
+    p->node = list;
     qn__user_write(p, "}");
     return qn__user_need(p, "}", "behind the elements");
 }
 
 static int read_value(qn__user_parser *p, qn__user_type type) {
     return qn__user_expression_as(p, type, NULL);
+}
+
+/* Tells the tree that a variable is an array. */
+static void note_length(qn__user_parser *p, const qn__user_symbol *v, int table) {
+    qn__user_tree *tree = &p->source->tree;
+    if (tree->failed)
+        return;
+    tree->variable[v->variable].length = v->kind == QN__USER_ARRAY ? v->length : 0;
+    tree->variable[v->variable].table = (unsigned char)table;
 }
 
 /* One name of a declaration with its value. */
@@ -83,20 +95,26 @@ static int read_variable(qn__user_parser *p, qn__user_type type, int constant) {
                                                : qn__user_expression_as(p, type, NULL);
     p->symbols++;
     qn__user_write(p, ";");
+    note_length(p, v, 0);
+    p->node = qn__user_node_add(
+        p, (qn__user_node){.kind = QN__NODE_DECLARE, .what = v->variable, .child = {p->node}});
     return read;
 }
 
-/* Each name becomes a declaration of its own. */
+/* Each name becomes a declaration of its own. Leaves the list of them in the parser. */
 static int read_declaration(qn__user_parser *p) {
     const int constant = qn__user_take(p, "const");
     const qn__user_type type = qn__user_need_type(p);
     if (type == QN__USER_TYPES)
         return 0;
+    uint32_t list = 0;
     do {
         qn__user_write(p, " ");
         if (!read_variable(p, type, constant))
             return 0;
+        list = qn__user_tree_join(&p->source->tree, list, p->node);
     } while (qn__user_take(p, ","));
+    p->node = list;
     return 1;
 }
 
@@ -119,6 +137,7 @@ static int read_number(qn__user_parser *p, qn__user_type type) {
     if (negative)
         qn__user_wrap(p, v.from, "(-", ")");
     qn__user_convert(p, &v, type);
+    p->node = 0; /* a constant of the file is no part of the tree */
     return 1;
 }
 
@@ -151,6 +170,7 @@ int qn__user_constant(qn__user_parser *p, qn__user_type type) {
     if (!qn__user_take(p, "="))
         return no_value(p, v->name);
     v->number = v->kind == QN__USER_ARRAY ? 0 : number_of(p, type);
+    note_length(p, v, v->kind == QN__USER_ARRAY);
     if (!(v->kind == QN__USER_ARRAY ? read_elements(p, type, v->length, read_number)
                                     : read_number(p, type)))
         return 0;
@@ -189,6 +209,8 @@ static int write_result(scope *s, const qn__user_symbol *v) {
                 : "assign its value, as NAME = x";
         return qn__user_refuse(p, token, remedy, "\"%s\" can only be assigned", v->name);
     }
+    qn__user_node node = {.kind = QN__NODE_RESULT, .what = v->part};
+    node.child[1] = part->bins > 0 ? p->node : 0;
     *s->assigned |= (uint32_t)1 << v->part;
     if (part->use == QN__USER_MIN || part->use == QN__USER_MAX)
         qn__user_write(p, "(t_%s = 1, ", v->name);
@@ -198,26 +220,38 @@ static int write_result(scope *s, const qn__user_symbol *v) {
     if (part->use != QN__USER_COUNT) {
         if (!qn__user_expression_as(p, part->type, NULL))
             return 0;
+        node.child[0] = p->node;
     } else {
         qn__user_value value;
         qn__user_write(p, "0 != ");
         if (!qn__user_expression(p, &value))
             return 0;
+        node.child[0] = value.node;
     }
     qn__user_write(p, ")");
+    p->node = qn__user_node_add(p, node);
     return 1;
 }
 
-/* NAME OP= value, with what stands before written as the left side. */
+/* An assignment of the value that was read last. */
+static int add_assignment(qn__user_parser *p, const qn__user_symbol *v, uint32_t index) {
+    p->node = qn__user_node_add(
+        p,
+        (qn__user_node){.kind = QN__NODE_ASSIGN, .what = v->variable, .child = {p->node, index}});
+    return 1;
+}
+
+/* NAME OP= value, with what stands before written as the left side; `index`: the node of its index.
+ */
 static int write_change(qn__user_parser *p, const qn__user_symbol *v, size_t from,
-                        const qn__user_token *sign) {
+                        const qn__user_token *sign, uint32_t index) {
     char word[QN__USER_NAME_MAX + 1], target[QN__USER_NAME_MAX + 8];
     const qn__user_type type = v->type;
     qn__user_word(p, sign, word);
     const int step = strcmp(word, "++") == 0 || strcmp(word, "--") == 0;
     if (strcmp(word, "=") == 0) {
         qn__user_write(p, " = ");
-        return qn__user_expression_as(p, type, NULL);
+        return qn__user_expression_as(p, type, NULL) && add_assignment(p, v, index);
     }
     if (v->kind == QN__USER_ARRAY)
         return qn__user_refuse(p, sign, "write a[i] = a[i] + x",
@@ -225,8 +259,14 @@ static int write_change(qn__user_parser *p, const qn__user_symbol *v, size_t fro
     snprintf(target, sizeof target, "u_%s = ", v->name);
     word[strlen(word) - 1] = '\0';
     qn__user_value left = {.type = type, .from = from}, right = {.from = qn__user_written(p)};
+    left.node = qn__user_node_add(
+        p, (qn__user_node){.kind = QN__NODE_NAME, .type = type, .what = v->variable});
     if (step) {
         right.type = QN__USER_I32;
+        right.node = qn__user_node_add(
+            p, (qn__user_node){.kind = QN__NODE_LITERAL,
+                               .type = right.type,
+                               .what = qn__user_tree_word(&p->source->tree, "1", 1)});
         qn__user_write(p, "1");
     } else if (!qn__user_expression(p, &right)) {
         return 0;
@@ -235,7 +275,8 @@ static int write_change(qn__user_parser *p, const qn__user_symbol *v, size_t fro
         return 0;
     qn__user_convert(p, &left, type);
     qn__user_insert(p, from, target);
-    return 1;
+    p->node = left.node;
+    return add_assignment(p, v, 0);
 }
 
 static int is_assignment(const qn__user_parser *p, const qn__user_token *token) {
@@ -294,17 +335,20 @@ static int read_assignment(scope *s) {
         return qn__user_refuse(p, sign, "assign a value, as x = y + 1",
                                "a statement that changes nothing");
     p->at += !step;
-    return write_change(p, v, from, sign);
+    return write_change(p, v, from, sign, depth > 0 ? p->node : 0);
 }
 
-/* Assignments with commas between, as in the head of a loop. */
+/* Assignments with commas between, as in the head of a loop. Leaves the list in the parser. */
 static int read_assignments(scope *s) {
+    uint32_t list = 0;
     do {
         if (!read_assignment(s))
             return 0;
+        list = qn__user_tree_join(&s->p->source->tree, list, s->p->node);
         if (qn__user_sees(s->p, ","))
             qn__user_write(s->p, ", ");
     } while (qn__user_take(s->p, ","));
+    s->p->node = list;
     return 1;
 }
 
@@ -317,22 +361,27 @@ static int read_condition(scope *s) {
         !qn__user_need(s->p, ")", "behind the condition"))
         return 0;
     qn__user_write(s->p, ")");
+    s->p->node = v.node;
     return 1;
 }
 
 static int read_block(scope *s) {
+    uint32_t list = 0;
     qn__user_parser *p = s->p;
     const uint32_t symbols = p->symbols;
     if (!qn__user_need(p, "{", "before the statements"))
         return 0;
     qn__user_write(p, "{");
-    while (!qn__user_sees(p, "}"))
+    while (!qn__user_sees(p, "}")) {
         if (!read_statement(s, 1))
             return 0;
+        list = qn__user_tree_join(&p->source->tree, list, p->node);
+    }
     qn__user_move(p, qn__user_next(p));
     p->at++;
     p->symbols = symbols;
     qn__user_write(p, "}");
+    p->node = qn__user_node_add(p, (qn__user_node){.kind = QN__NODE_BLOCK, .child = {list}});
     return 1;
 }
 
@@ -346,13 +395,23 @@ static int read_branch(scope *s) {
 }
 
 static int read_if(scope *s) {
-    qn__user_write(s->p, "if ");
-    if (!read_condition(s) || !read_branch(s))
+    qn__user_parser *p = s->p;
+    qn__user_node node = {.kind = QN__NODE_IF};
+    qn__user_write(p, "if ");
+    if (!read_condition(s))
         return 0;
-    if (!qn__user_take(s->p, "else"))
-        return 1;
-    qn__user_write(s->p, " else ");
-    return read_branch(s);
+    node.child[0] = p->node;
+    if (!read_branch(s))
+        return 0;
+    node.child[1] = p->node;
+    if (qn__user_take(p, "else")) {
+        qn__user_write(p, " else ");
+        if (!read_branch(s))
+            return 0;
+        node.child[2] = p->node;
+    }
+    p->node = qn__user_node_add(p, node);
+    return 1;
 }
 
 /* A compiler may assume that a loop with a condition ends, and leave it out (C17, 6.8.5). So each
@@ -366,12 +425,16 @@ static int read_loop_body(scope *s) {
 }
 
 static int read_while(scope *s) {
+    qn__user_node node = {.kind = QN__NODE_LOOP};
     qn__user_write(s->p, "for (;;) {if (!");
     if (!read_condition(s))
         return 0;
+    node.child[1] = s->p->node;
     qn__user_write(s->p, ") break; ");
     if (!read_loop_body(s))
         return 0;
+    node.child[2] = s->p->node;
+    s->p->node = qn__user_node_add(s->p, node);
     qn__user_write(s->p, "}");
     return 1;
 }
@@ -380,12 +443,16 @@ static int read_do(scope *s) {
     qn__user_parser *p = s->p;
     qn__user_write(p, "for (int qn_first = 1;; qn_first = 0) {");
     const size_t body = qn__user_written(p);
+    qn__user_node node = {.kind = QN__NODE_DO};
     if (!read_loop_body(s) || !qn__user_need(p, "while", "behind the loop's body"))
         return 0;
+    node.child[2] = p->node;
     const size_t condition = qn__user_written(p);
     qn__user_write(p, "if (!qn_first && !");
     if (!read_condition(s))
         return 0;
+    node.child[1] = p->node;
+    p->node = qn__user_node_add(p, node);
     qn__user_write(p, ") break; ");
     qn__user_swap(p, body, condition);
     qn__user_write(p, "}");
@@ -393,9 +460,10 @@ static int read_do(scope *s) {
 }
 
 /* The parts between parentheses; what comes first stands before the loop, in a block with it. */
-static int read_for_head(scope *s) {
+static int read_for_head(scope *s, qn__user_node *node) {
     qn__user_parser *p = s->p;
-    qn__user_value v;
+    qn__user_value v = {.node = 0};
+    p->node = 0;
     if (!qn__user_need(p, "(", "behind for"))
         return 0;
     if (qn__user_sees_type(p) || qn__user_sees(p, "const")) {
@@ -406,6 +474,7 @@ static int read_for_head(scope *s) {
             return 0;
         qn__user_write(p, ";");
     }
+    node->child[0] = p->node;
     qn__user_write(p, " for (;; ");
     const size_t condition = qn__user_written(p);
     qn__user_write(p, "{if (!(");
@@ -416,12 +485,15 @@ static int read_for_head(scope *s) {
     else if (!qn__user_expression(p, &v))
         return 0;
     qn__user_write(p, ")) break; ");
+    node->child[1] = v.node;
+    p->node = 0;
     const size_t last = qn__user_written(p);
     if (!qn__user_need(p, ";", "behind the condition of for") ||
         (!qn__user_sees(p, ")") && !read_assignments(s)) ||
         !qn__user_need(p, ")", "behind the last part of for"))
         return 0;
     qn__user_write(p, ") ");
+    node->child[3] = p->node;
     qn__user_swap(p, condition, last);
     return 1;
 }
@@ -429,8 +501,11 @@ static int read_for_head(scope *s) {
 static int read_for(scope *s) {
     const uint32_t symbols = s->p->symbols;
     qn__user_write(s->p, "{");
-    if (!read_for_head(s) || !read_loop_body(s))
+    qn__user_node node = {.kind = QN__NODE_LOOP};
+    if (!read_for_head(s, &node) || !read_loop_body(s))
         return 0;
+    node.child[2] = s->p->node;
+    s->p->node = qn__user_node_add(s->p, node);
     s->p->symbols = symbols;
     qn__user_write(s->p, "}}");
     return 1;
@@ -440,6 +515,7 @@ static int read_return(scope *s) {
     qn__user_parser *p = s->p;
     if (p->in_kernel) {
         qn__user_write(p, "return;");
+        p->node = qn__user_node_add(p, (qn__user_node){.kind = QN__NODE_RETURN});
         return qn__user_need(p, ";", "behind return: the kernel assigns its results");
     }
     qn__user_write(p, "return ");
@@ -454,6 +530,8 @@ static int read_leap(scope *s, const char *word) {
         return qn__user_refuse(s->p, qn__user_next(s->p), "use return to end the function",
                                "\"%s\" stands in no loop", word);
     qn__user_write(s->p, "%s;", word);
+    s->p->node = qn__user_node_add(
+        s->p, (qn__user_node){.kind = *word == 'b' ? QN__NODE_BREAK : QN__NODE_CONTINUE});
     return qn__user_need(s->p, ";", "behind the word");
 }
 
@@ -523,6 +601,7 @@ static int read_statement(scope *s, int declares) {
     if (!qn__user_deeper(p) || !refuse_word(p, token, word))
         return 0;
     int read = 1;
+    p->node = 0;
     if (strcmp(word, "{") == 0)
         read = read_block(s);
     else if (!qn__user_take(p, ";"))

@@ -1,0 +1,248 @@
+/* Which values differ between items that are computed together, and which loops such items leave at
+ * different times. A loop or branch that only some of them may take raises the level: a variable
+ * that is assigned on a higher level than that of its declaration differs, too. */
+#include "job/user_lanes.h"
+
+#include "job/user_lanes_parts.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct scope {
+    uint32_t node;
+    uint32_t level; /* of its body */
+    struct scope *around;
+} scope;
+
+typedef struct analysis {
+    qn__user_source *source;
+    qn__user_tree *tree;
+    int changed;
+} analysis;
+
+static void set(analysis *a, unsigned char *flags, int flag) {
+    if ((*flags & flag) == flag)
+        return;
+    *flags = (unsigned char)(*flags | flag);
+    a->changed = 1;
+}
+
+/* ------------------------------------------------------------------ values */
+
+static int list_varies(analysis *a, uint32_t list);
+
+static int value_varies(analysis *a, uint32_t at) {
+    qn__user_node *n = &a->tree->node[at];
+    int varies = 0;
+    switch (n->kind) {
+    case QN__NODE_NAME:
+        varies = a->tree->variable[n->what].varies;
+        break;
+    case QN__NODE_ELEMENT:
+        varies = value_varies(a, n->child[0]) | !a->tree->variable[n->what].table;
+        break;
+    case QN__NODE_READ:
+        varies = list_varies(a, n->child[0]) | (a->source->part[n->what].use == QN__USER_HALOED);
+        break;
+    case QN__NODE_CALL:
+        varies = list_varies(a, n->child[0]) | n->flag;
+        break;
+    case QN__NODE_BUILTIN:
+        varies = list_varies(a, n->child[0]);
+        break;
+    case QN__NODE_DRAW:
+        varies = value_varies(a, n->child[0]) | 1;
+        break;
+    case QN__NODE_CONVERT:
+    case QN__NODE_UNARY:
+    case QN__NODE_BINARY:
+    case QN__NODE_CHOOSE:
+        for (int i = 0; i < 3; i++)
+            varies |= n->child[i] ? value_varies(a, n->child[i]) : 0;
+        break;
+    default:
+        break;
+    }
+    n->varies = (unsigned char)varies;
+    return varies;
+}
+
+static int list_varies(analysis *a, uint32_t list) {
+    int varies = 0;
+    for (; list; list = a->tree->node[list].next)
+        varies |= value_varies(a, list);
+    return varies;
+}
+
+/* ------------------------------------------------------------------ statements */
+
+static void walk(analysis *a, uint32_t list, uint32_t level, scope *around);
+
+/* A loop is left by all items at once, unless its condition differs between them, or some leave it
+ * or the kernel from a higher level. */
+static void walk_loop(analysis *a, uint32_t at, uint32_t level, scope *around) {
+    qn__user_node *n = &a->tree->node[at];
+    if (n->child[1] && value_varies(a, n->child[1]))
+        set(a, &n->varies, QN__LOOP_VARIES);
+    const uint32_t own = level + (n->varies ? 1 : 0);
+    scope l = {at, own + (n->varies & QN__LOOP_SKIPS ? 1 : 0), around};
+    /* What the head declares ends with the loop, so items that left do not read it again. */
+    for (uint32_t first = n->child[0]; first; first = a->tree->node[first].next)
+        if (a->tree->node[first].kind == QN__NODE_DECLARE) {
+            a->tree->variable[a->tree->node[first].what].level = own;
+            if (list_varies(a, a->tree->node[first].child[0]))
+                set(a, &a->tree->variable[a->tree->node[first].what].varies, 1);
+        } else {
+            walk(a, first, level, around);
+            break; /* a head declares or assigns */
+        }
+    walk(a, n->child[2], l.level, &l);
+    walk(a, n->child[3], own, &l);
+}
+
+static void walk_leave(analysis *a, const qn__user_node *n, uint32_t level, scope *around) {
+    if (n->kind == QN__NODE_RETURN) {
+        a->tree->leaves |= level > 0;
+        for (scope *l = level > 0 ? around : NULL; l; l = l->around)
+            set(a, &a->tree->node[l->node].varies, QN__LOOP_VARIES);
+        return;
+    }
+    unsigned char *flags = &a->tree->node[around->node].varies;
+    if (level != around->level)
+        set(a, flags, QN__LOOP_VARIES);
+    if (n->kind == QN__NODE_CONTINUE && *flags)
+        set(a, flags, QN__LOOP_VARIES | QN__LOOP_SKIPS);
+}
+
+static void walk_assignment(analysis *a, const qn__user_node *n, uint32_t level) {
+    qn__user_variable *v = &a->tree->variable[n->what];
+    int varies = list_varies(a, n->child[0]);
+    if (n->kind == QN__NODE_DECLARE)
+        v->level = level;
+    if (n->kind == QN__NODE_ASSIGN && n->child[1])
+        value_varies(a, n->child[1]);
+    if (varies || level > v->level || v->length > 0)
+        set(a, &v->varies, 1);
+}
+
+static void walk(analysis *a, uint32_t list, uint32_t level, scope *around) {
+    for (; list; list = a->tree->node[list].next) {
+        qn__user_node *n = &a->tree->node[list];
+        switch (n->kind) {
+        case QN__NODE_BLOCK:
+            walk(a, n->child[0], level, around);
+            break;
+        case QN__NODE_DECLARE:
+        case QN__NODE_ASSIGN:
+            walk_assignment(a, n, level);
+            break;
+        case QN__NODE_RESULT:
+            value_varies(a, n->child[0]);
+            if (n->child[1])
+                value_varies(a, n->child[1]);
+            break;
+        case QN__NODE_IF: {
+            const uint32_t inside = level + (value_varies(a, n->child[0]) ? 1 : 0);
+            walk(a, n->child[1], inside, around);
+            walk(a, n->child[2], inside, around);
+            break;
+        }
+        case QN__NODE_LOOP:
+        case QN__NODE_DO:
+            walk_loop(a, list, level, around);
+            break;
+        case QN__NODE_BREAK:
+        case QN__NODE_CONTINUE:
+        case QN__NODE_RETURN:
+            walk_leave(a, n, level, around);
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ what pays */
+
+/* An index, without the conversion to the type of indices. */
+uint32_t qn__lanes_index(const qn__user_tree *tree, uint32_t at) {
+    const qn__user_node *n = &tree->node[at];
+    if (n->kind == QN__NODE_CONVERT && !qn__user_type_is_real(tree->node[n->child[0]].type) &&
+        qn__user_type_size(tree->node[n->child[0]].type) <= 4)
+        return n->child[0];
+    return at;
+}
+
+static int is_wide(const qn__user_tree *tree, uint32_t list, int in_loop);
+
+/* Whether vectors of 64 bits a lane are needed in a loop. */
+static int node_is_wide(const qn__user_tree *tree, uint32_t at, int in_loop) {
+    const qn__user_node *n = &tree->node[at];
+    const int loop = n->kind == QN__NODE_LOOP || n->kind == QN__NODE_DO;
+    if (n->kind < QN__NODE_BLOCK) {
+        if (!n->varies || !in_loop)
+            return 0;
+        if (qn__user_type_size(n->type) == 8 ||
+            (n->kind == QN__NODE_BINARY && qn__user_type_size(n->common) == 8))
+            return 1;
+    }
+    if (n->kind == QN__NODE_READ || n->kind == QN__NODE_ELEMENT) {
+        for (uint32_t i = n->child[0]; i; i = tree->node[i].next)
+            if (node_is_wide(tree, qn__lanes_index(tree, i), in_loop))
+                return 1;
+        return 0;
+    }
+    for (int i = 0; i < 4; i++)
+        if (n->kind != QN__NODE_LENGTH && n->child[i] &&
+            is_wide(tree, n->child[i], in_loop || loop))
+            return 1;
+    return 0;
+}
+
+static int is_wide(const qn__user_tree *tree, uint32_t list, int in_loop) {
+    for (; list; list = tree->node[list].next)
+        if (node_is_wide(tree, list, in_loop))
+            return 1;
+    return 0;
+}
+
+/* Several vectors of each variable hide the time that an operation takes, as long as they are in
+ * registers. They multiply the text that is compiled. */
+enum { FEW = 16, SHORT = 400 };
+
+/* Straight lines go into vectors as they are, by the compiler. */
+static int pays(const qn__user_source *s) {
+    const qn__user_tree *tree = &s->tree;
+    int loops = 0;
+    for (uint32_t i = 1; i < tree->nodes; i++)
+        loops |= tree->node[i].kind == QN__NODE_LOOP || tree->node[i].kind == QN__NODE_DO;
+    for (uint32_t i = 0; i < s->parts; i++)
+        if (s->part[i].use == QN__USER_HALOED)
+            return 0;
+    for (uint32_t i = 0; i < tree->variables; i++)
+        if (tree->variable[i].length > 0 && !tree->variable[i].table)
+            return 0;
+    return loops && !s->has_random;
+}
+
+void qn__user_lanes_plan(qn__user_source *s) {
+    analysis a = {s, &s->tree, 1};
+    qn__user_tree *tree = &s->tree;
+    for (uint32_t i = 0; i < tree->variables; i++) {
+        const char *name = tree->variable[i].name;
+        tree->variable[i].varies = strcmp(name, s->index[s->dimensions - 1]) == 0;
+        for (uint32_t k = 0; k < s->parts; k++)
+            if (s->part[k].use == QN__USER_INPUT && strcmp(name, s->part[k].name) == 0)
+                tree->variable[i].varies = 1;
+    }
+    while (a.changed) {
+        a.changed = 0;
+        walk(&a, tree->body, 0, NULL);
+    }
+    uint32_t varying = 0;
+    for (uint32_t i = 0; i < tree->variables; i++)
+        varying += tree->variable[i].varies;
+    tree->wide = is_wide(tree, tree->body, 0) ? 8 : 4;
+    tree->vectors = tree->nodes > SHORT ? 1 : varying <= FEW ? 4 : 2;
+    const char *wish = getenv("QUERN_KERNEL_LANES"); /* for tests: "always" or "never" */
+    tree->lanes = !wish ? pays(s) : strcmp(wish, "always") == 0;
+}
