@@ -423,11 +423,17 @@ static void write_parameters(const qn__user_source *s, qn__text *t) {
 void qn__user_lanes_write_body(const qn__user_source *source, qn__text *out) {
     qn__lanes_writer w = {
         .source = source, .tree = &source->tree, .out = out, .masks = 1, .sure = 1};
-    qn__text_add(out, "#line 1 \"lanes\"\n#define QV_WIDE %u\n#define QV_U %u\n%s",
-                 (unsigned)source->tree.wide, (unsigned)source->tree.vectors, qn__text_user_lanes);
+    /* GCC has the conversions of vectors since version 9. */
+    qn__text_add(out,
+                 "#line 1 \"lanes\"\n"
+                 "#if (defined __clang__ || __GNUC__ >= 9) && \\\n"
+                 "    (%d || defined __SSE2__ || defined __aarch64__ || defined __VSX__)\n"
+                 "#define QV_USED 1\n#define QV_WIDE %u\n#define QV_U %u\n%s",
+                 source->tree.forced, (unsigned)source->tree.wide, (unsigned)source->tree.vectors,
+                 qn__text_user_lanes);
     write_parameters(source, out);
     write_list(&w, source->tree.body);
-    qn__text_add(out, "}\n");
+    qn__text_add(out, "}\n#endif\n");
 }
 
 /* ------------------------------------------------------------------ the items */

@@ -205,13 +205,45 @@ static int is_wide(const qn__user_tree *tree, uint32_t list, int in_loop) {
     return 0;
 }
 
-/* Several vectors of each variable hide the time that an operation takes, as long as they are in
- * registers. They multiply the text that is compiled. */
-enum { FEW = 16, SHORT = 400 };
+/* Whether a node is computed lane by lane: it takes longer than for one item after the other. */
+static int is_slow(const qn__user_tree *tree, const qn__user_node *n) {
+    const int indexed = n->kind == QN__NODE_READ || n->kind == QN__NODE_ELEMENT;
+    const int division = n->kind == QN__NODE_BINARY && !qn__user_type_is_real(n->common) &&
+                         (strcmp(n->sign, "/") == 0 || strcmp(n->sign, "%") == 0);
+    if (indexed) /* of an array of the kernel, too */
+        for (uint32_t i = n->child[0]; i; i = tree->node[i].next)
+            if (tree->node[i].varies)
+                return 1;
+    return n->varies && (indexed || division || n->kind == QN__NODE_CALL);
+}
 
-/* Straight lines go into vectors as they are, by the compiler. */
+/* Counts what is in loops. */
+typedef struct contents {
+    int slow, draws, functions;
+} contents;
+
+static void count(const qn__user_tree *tree, uint32_t list, int in_loop, contents *c) {
+    for (; list; list = tree->node[list].next) {
+        const qn__user_node *n = &tree->node[list];
+        const int inside = in_loop || n->kind == QN__NODE_LOOP || n->kind == QN__NODE_DO;
+        c->slow += in_loop && is_slow(tree, n);
+        c->draws += in_loop && n->kind == QN__NODE_DRAW;
+        c->functions += in_loop && n->kind == QN__NODE_BUILTIN && n->flag && n->varies;
+        for (int i = 0; i < 4 && n->kind != QN__NODE_LENGTH; i++)
+            if (n->child[i])
+                count(tree, n->child[i], inside, c);
+    }
+}
+
+/* Several vectors of each variable hide the time that an operation takes, as long as they are in
+ * registers. They multiply the text that is compiled, and a long one would take seconds. */
+enum { FEW = 16, SHORT = 400, LONG = 1000 };
+
+/* Straight lines go into vectors as they are, by the compiler; so do draws of random numbers in a
+ * loop, unless there are functions such as exp, too. */
 static int pays(const qn__user_source *s) {
     const qn__user_tree *tree = &s->tree;
+    contents c = {0};
     int loops = 0;
     for (uint32_t i = 1; i < tree->nodes; i++)
         loops |= tree->node[i].kind == QN__NODE_LOOP || tree->node[i].kind == QN__NODE_DO;
@@ -221,7 +253,29 @@ static int pays(const qn__user_source *s) {
     for (uint32_t i = 0; i < tree->variables; i++)
         if (tree->variable[i].length > 0 && !tree->variable[i].table)
             return 0;
-    return loops && !s->has_random;
+    count(tree, tree->body, 0, &c);
+    return loops && c.slow == 0 && (c.draws == 0 || c.functions > 0) && tree->nodes <= LONG;
+}
+
+/* How deep a list is nested. */
+static uint32_t depth_of(const qn__user_tree *tree, uint32_t list) {
+    uint32_t most = 0;
+    for (; list; list = tree->node[list].next)
+        for (int i = 0; i < 4 && tree->node[list].kind != QN__NODE_LENGTH; i++) {
+            const uint32_t child = tree->node[list].child[i];
+            const uint32_t deep = child ? depth_of(tree, child) : 0;
+            most = most > deep ? most : deep;
+        }
+    return most + 1;
+}
+
+/* Brackets in brackets, of which clang allows 256: a level has five at most, and what follows a way
+ * out of a loop is in one, too. */
+static int is_deep(const qn__user_tree *tree) {
+    uint32_t ways = 0;
+    for (uint32_t i = 1; i < tree->nodes; i++)
+        ways += tree->node[i].kind >= QN__NODE_BREAK;
+    return 5 * depth_of(tree, tree->body) + ways > 240;
 }
 
 void qn__user_lanes_plan(qn__user_source *s) {
@@ -244,5 +298,7 @@ void qn__user_lanes_plan(qn__user_source *s) {
     tree->wide = is_wide(tree, tree->body, 0) ? 8 : 4;
     tree->vectors = tree->nodes > SHORT ? 1 : varying <= FEW ? 4 : 2;
     const char *wish = getenv("QUERN_KERNEL_LANES"); /* for tests: "always" or "never" */
-    tree->lanes = !wish ? pays(s) : strcmp(wish, "always") == 0;
+    const int forced = wish && strcmp(wish, "always") == 0;
+    tree->lanes = is_deep(tree) ? 0 : wish ? forced : pays(s);
+    tree->forced = forced;
 }

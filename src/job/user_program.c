@@ -256,15 +256,16 @@ void qn__user_write_stores(const qn__user_source *s, const char *at, qn__text *t
 static void write_items(const qn__user_source *s, const char *from, const char *to, int few,
                         const char *inside, qn__text *t) {
     if (s->tree.lanes) {
+        qn__text_add(t, "#if QV_USED\n");
         qn__user_lanes_write_items(s, from, to, inside, t);
-        return;
+        qn__text_add(t, "#else\n");
     }
     qn__text_add(t, "    for (int64_t k = %s; k < %s; k++) {\n%s", from, to,
                  few ? "        __asm__ volatile(\"\");\n" : "");
     qn__user_write_results(s, t);
     qn__user_write_call(s, inside, t);
     qn__user_write_stores(s, "k", t);
-    qn__text_add(t, "    }\n");
+    qn__text_add(t, "    }\n%s", s->tree.lanes ? "#endif\n" : "");
 }
 
 /* The items from i2 to `end` of rows that follow one another; those from `from` to `to` have all

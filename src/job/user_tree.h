@@ -65,6 +65,7 @@ typedef struct qn__user_tree {
     uint32_t body; /* of the kernel */
     /* By qn__user_lanes_plan: */
     int lanes;        /* 1: items are computed in the lanes of vectors */
+    int forced;       /* 1: also where the processor has no vectors for it */
     int leaves;       /* 1: some items may return before others */
     uint32_t wide;    /* bytes of the values that vary in loops: 8 or 4 */
     uint32_t vectors; /* of a variable */
