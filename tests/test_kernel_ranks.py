@@ -185,6 +185,22 @@ def test_deaths(quern, place, slow, dies):
     assert out.count("9,100 items") == 1
 
 
+def test_very_large(quern, place):
+    """2^44 items: the first round is short, too, so the ranks stop soon."""
+    folder, env = place
+    (folder / "count.c").write_text("INDEX(i); COUNT(n); KERNEL { n = i % 3 == 0; }\n")
+    env = {**env, "QUERN_CACHE": str(folder / "fresh")}
+    with ranks.Ranks(quern, 2, "run", "--kernel", "count.c", "--shape", 2**44, "--threads", 1, cwd=folder, env=env) as run:
+        end = time.monotonic() + 60
+        while not list((folder / "fresh").glob("*.kernel")):
+            assert time.monotonic() < end and run.rank[0].poll() is None
+            time.sleep(0.01)
+        time.sleep(0.3)
+        run.rank[1].send_signal(signal.SIGINT)
+        done = run.wait()
+    assert [code for code, _, _ in done] == [130] * 2, done
+
+
 def test_trace_of_what_was_interrupted(quern, place, slow):
     """It is written, with all ranks; of a process alone, too."""
     folder, env = place

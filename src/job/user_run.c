@@ -21,9 +21,9 @@
 
 /* Items that one process computes at once, at least. */
 enum { AT_ONCE = 4096 };
-/* The first round is this part of the grains, at least so many for each rank; a round is at most so
- * many times the one before, because the next grains may be more expensive. */
-enum { PROBE = 64, OF_A_PROBE = 4, GROWTH = 4 };
+/* The first round is this part of the grains, at least so many for each rank and at most so many; a
+ * round is at most so many times the one before, because the next grains may be more expensive. */
+enum { PROBE = 64, OF_A_PROBE = 4, MOST_OF_A_PROBE = 16, GROWTH = 4 };
 /* Seconds of a round: not more, and no less unless little is left. */
 static const double LONG_ROUND = 0.5, SHORT_ROUND = 0.02;
 static const double LONG_CALL = 0.005; /* seconds that a thread computes without a look around */
@@ -382,8 +382,9 @@ static uint32_t next_count(const round *r) {
     if (r->job->iteration > 0) /* the iterations before have shown what the ranks can do */
         return room < 1 ? 1 : room < left ? (uint32_t)room : left;
     if (r->job->pace <= 0) {
-        count =
-            r->grains / PROBE > r->ranks * OF_A_PROBE ? r->grains / PROBE : r->ranks * OF_A_PROBE;
+        /* However many grains there are, it is short: ranks can be stopped only between rounds. */
+        const uint32_t low = r->ranks * OF_A_PROBE, high = r->ranks * MOST_OF_A_PROBE;
+        count = r->grains / PROBE < low ? low : r->grains / PROBE > high ? high : r->grains / PROBE;
     } else {
         count = count > r->job->pace * SHORT_ROUND ? count : r->job->pace * SHORT_ROUND;
         count = count < r->job->pace * LONG_ROUND ? count : r->job->pace * LONG_ROUND;
