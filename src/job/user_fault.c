@@ -56,6 +56,12 @@ static const char *describe(const qn__user_job *job, uint64_t fault, qn_error *e
     return "guard the computation: 0 / 0, infinities and NaN in an input lead to it";
 }
 
+void qn__user_fault_note(atomic_int_fast64_t *first, int64_t item) {
+    int_fast64_t known = atomic_load(first);
+    while (item < known && !atomic_compare_exchange_weak(first, &known, item))
+        ;
+}
+
 qn_status qn__user_fault_tell(const qn__user_job *job, uint64_t fault, int64_t item,
                               qn_error *err) {
     char name[96];

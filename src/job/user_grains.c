@@ -108,11 +108,8 @@ static void find_fault(const qn__user_job *job, qn__user_thread *t, int64_t firs
     while (item < first + count && item < atomic_load(faulty) &&
            qn__user_item_fault(job, t, item) == 0)
         item++;
-    if (item == first + count)
-        return;
-    int_fast64_t known = atomic_load(faulty);
-    while (item < known && !atomic_compare_exchange_weak(faulty, &known, item))
-        ;
+    if (item < first + count)
+        qn__user_fault_note(faulty, item);
 }
 
 static void compute_piece(const qn__user_job *job, qn__user_thread *t, int64_t first, int64_t count,

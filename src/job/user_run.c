@@ -216,16 +216,13 @@ static uint32_t device_span(void *context, uint32_t first, uint32_t most, int64_
 
 static void device_fault(void *context, uint64_t item, uint64_t fault) {
     round *r = context;
-    int_fast64_t known = atomic_load(&r->faulty);
     pthread_mutex_lock(&r->lock);
     if ((int64_t)item < r->device_faulty) {
         r->device_faulty = (int64_t)item;
         r->device_fault = fault;
     }
     pthread_mutex_unlock(&r->lock);
-    while ((int64_t)item < known &&
-           !atomic_compare_exchange_weak(&r->faulty, &known, (int64_t)item))
-        ;
+    qn__user_fault_note(&r->faulty, (int64_t)item);
 }
 
 static int device_take(void *context, void *scratch, uint64_t first, uint64_t count,

@@ -120,12 +120,6 @@ static double real_at(const scan *s, int64_t i) {
                                    : ((const double *)s->numbers)[i];
 }
 
-static void note_fault(scan *s, int64_t item) {
-    int_fast64_t known = atomic_load(&s->faulty);
-    while (item < known && !atomic_compare_exchange_weak(&s->faulty, &known, item))
-        ;
-}
-
 /* What is not finite is found when the segment is gone over again, or a fault before it. */
 static void add_up(scan *s, qn__exact_sum *sum, int64_t first, int64_t end) {
     if (!qn__user_type_is_real(s->type)) {
@@ -213,7 +207,7 @@ static int round_slowly(scan *s, long_sum *sum, int64_t first, int64_t count) {
         if (isfinite(x) && (x > 0 || x < 0))
             add_real(sum, x);
         if (!isfinite(x) || !round_sum(sum, s->type, &value)) {
-            note_fault(s, i);
+            qn__user_fault_note(&s->faulty, i);
             return 0;
         }
         if (s->type == QN__USER_F64)
@@ -253,7 +247,7 @@ static void add_integers(scan *s, qn__exact_sum *before, int64_t first, int64_t 
     qn__user_total total = {.sum = *before};
     uint64_t *numbers = s->numbers, sum = 0;
     if (!qn__user_total_value(&total, &part, &sum)) {
-        note_fault(s, first); /* and there is one before it */
+        qn__user_fault_note(&s->faulty, first); /* and there is one before it */
         return;
     }
     for (int64_t i = first; i < end; i++) {
@@ -261,7 +255,7 @@ static void add_integers(scan *s, qn__exact_sum *before, int64_t first, int64_t 
         const int over =
             s->type == QN__USER_U64 ? next < x : (int)(((sum ^ next) & (x ^ next)) >> 63);
         if (over) {
-            note_fault(s, i);
+            qn__user_fault_note(&s->faulty, i);
             return;
         }
         numbers[i] = sum = next;
