@@ -23,6 +23,12 @@ int64_t qn__user_job_bytes(const qn__user_job *job) {
 
 static int64_t eights(int64_t n) { return (n + 7) / 8 * 8; }
 
+/* Items are computed QV_W at a time (user_lanes.inc), so smaller grains would leave lanes empty.
+ * Where there are few items, more grains are better. */
+static int64_t together(const qn__user_job *job, int64_t items) {
+    return !job->source->tree.lanes || items < 2048 ? 1 : items < 8192 ? 16 : 32;
+}
+
 /* All ranks choose the same. The outputs of a grain fit a round. */
 int64_t qn__user_job_grain(const qn__user_job *job) {
     const int64_t items = qn__user_job_items(job), ranks = qn_cluster_ranks(job->cluster);
@@ -30,6 +36,9 @@ int64_t qn__user_job_grain(const qn__user_job *job) {
     int64_t grain = job->items_of_grain;
     if (grain <= 0)
         grain = items / grains < MOST_ITEMS ? items / grains : MOST_ITEMS;
+    const int64_t unit = together(job, items);
+    if (job->items_of_grain <= 0)
+        grain = (grain + unit - 1) / unit * unit;
     const int64_t most = QN__USER_ROUND_BYTES / (qn__user_job_bytes(job) + 1) / 8 * 8;
     if (ranks > 1 && grain > most)
         grain = most;
