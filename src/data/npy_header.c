@@ -220,7 +220,8 @@ static qn_status read_shape(parser *p, qn_error *err) {
         return refuse_syntax(p, "the end of the tuple 'shape'", err);
     if (p->array->dimensions == 0) {
         qn__fail(err, QN_INPUT, "the array is a single number without dimensions");
-        return refuse_here(p, "reshape it: numpy.reshape(array, (1,)), or (items, features) for a data set", err);
+        return refuse_here(
+            p, "reshape it: numpy.reshape(array, (1,)), or (items, features) for a data set", err);
     }
     return QN_OK;
 }

@@ -32,8 +32,8 @@ void qn__user_items(const qn__user_job *job, qn__user_thread *thread, int64_t fi
                     atomic_int_fast64_t *faulty);
 
 /* Adds to thread->total, unless the job wants none, what a device computed: the values of `count`
- * items from `first` on, array[part], and array[part + QN__USER_PARTS], as a qn__user_call has them.
- * NULL: of a part whose total the device made. No value is infinite. */
+ * items from `first` on, array[part], and array[part + QN__USER_PARTS], as a qn__user_call has
+ * them. NULL: of a part whose total the device made. No value is infinite. */
 void qn__user_take_values(const qn__user_job *job, qn__user_thread *thread,
                           const void *const *array, int64_t first, int64_t count);
 
