@@ -18,8 +18,9 @@ enum { TRIES = 100 };
 struct qn__mapped_file {
     uint8_t *bytes;
     size_t size;
-    int file, folder, lock; /* of a file that is made, else -1 */
-    int unfinished;         /* its entry in the table of unfinished files, or -1 */
+    int file;         /* open, for writing as long as it is made */
+    int folder, lock; /* of a file that is made, else -1 */
+    int unfinished;   /* its entry in the table of unfinished files, or -1 */
     char name[QN__TEMPORARY_NAME];
 };
 
@@ -132,6 +133,21 @@ qn_status qn__mapped_file_grow(qn__mapped_file *m, size_t bytes, qn_error *err) 
     return status;
 }
 
+/* The file that was made stays open, but nobody can write to it any more. */
+static void read_only(qn__mapped_file *m, const char *path) {
+    struct stat made, found;
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (file < 0 || fstat(m->file, &made) != 0 || fstat(file, &found) != 0 ||
+        made.st_ino != found.st_ino || made.st_dev != found.st_dev) {
+        if (file >= 0)
+            close(file);
+        close_one(&m->file);
+        return;
+    }
+    close_one(&m->file);
+    m->file = file;
+}
+
 qn_status qn__mapped_file_publish(qn__mapped_file *m, const char *path, size_t bytes,
                                   qn_error *err) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -140,7 +156,7 @@ qn_status qn__mapped_file_publish(qn__mapped_file *m, const char *path, size_t b
     m->name[0] = '\0';
     qn__unfinished_remove(m->unfinished);
     m->unfinished = -1;
-    close_one(&m->file);
+    read_only(m, path);
     close_one(&m->lock);
     close_one(&m->folder);
     (void)mprotect(m->bytes, m->size, PROT_READ); /* a guard: it works without */
@@ -168,7 +184,10 @@ qn_status qn__mapped_file_open(const char *path, qn__mapped_file **out, qn_error
         return errno == ENOENT ? QN_OK : qn__fail_errno(err, "open", path);
     qn__mapped_file *m = make(err);
     const qn_status status = m ? open_checked(m, file, path, err) : QN_MEMORY;
-    close(file);
+    if (m)
+        m->file = file;
+    else
+        close(file);
     if (status != QN_OK)
         qn__mapped_file_close(m);
     else
@@ -179,3 +198,5 @@ qn_status qn__mapped_file_open(const char *path, qn__mapped_file **out, qn_error
 uint8_t *qn__mapped_file_bytes(const qn__mapped_file *file) { return file->bytes; }
 
 size_t qn__mapped_file_size(const qn__mapped_file *file) { return file->size; }
+
+int qn__mapped_file_descriptor(const qn__mapped_file *file) { return file->file; }

@@ -40,6 +40,10 @@ int qn__file_reserve(int file, size_t bytes);
 uint8_t *qn__mapped_file_bytes(const qn__mapped_file *file); /* of an open one: only to read */
 size_t qn__mapped_file_size(const qn__mapped_file *file);
 
+/* The open file, to be read by offset; it belongs to `file`. What it lets be done with it, such as
+ * reading past the file cache, may be changed. -1: there is none. */
+int qn__mapped_file_descriptor(const qn__mapped_file *file);
+
 /* Removes a file that was not published. A qn__mapped_file; accepts NULL. */
 void qn__mapped_file_close(void *file);
 

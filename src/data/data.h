@@ -53,8 +53,9 @@ struct qn_data {
     qn__item_names *names; /* of files; NULL: items have none. A view has its table's */
     uint64_t *index;       /* view: the table's row of each item; table: NULL */
     const struct qn__table_room *room; /* while it is read: table_room.h; else NULL */
-    int in_file;  /* 1: the values lie in a file, and memory may not hold them. A view's is
-                     its table's */
+    /* The file in which the values lie, where memory may not hold them; else NULL. A view's is its
+     * table's. */
+    const struct qn__mapped_file *in_file;
     int mapped;   /* the values and labels belong to someone else (data_snapshot.h) */
     void *memory; /* the memory of the values, or NULL in a view and if they are mapped */
     void (*release)(void *memory);

@@ -90,6 +90,7 @@ static qn_status copy_columns(const qn__fitting *to, const qn_data *data, const 
     made->memory = qn__alloc(items * stride + QN__DATA_MARGIN, 1, err);
     made->values = made->memory;
     made->values_digest = NULL;
+    made->in_file = NULL;
     if (!made->memory)
         return QN_MEMORY;
     for (size_t i = 0; i < items; ++i)

@@ -225,8 +225,11 @@ static int is_worth_caching(const reading *r) {
 static void take_file(reading *r) {
     qn_data *data = r->data;
     data->values = r->values = r->entry.values;
-    data->memory = qn__image_cache_take(&r->cache);
+    qn__mapped_file *file = qn__image_cache_take(&r->cache);
+    data->memory = file;
     data->release = qn__mapped_file_close;
+    if (qn__mapped_file_size(file) > qn__available_memory() / 2)
+        data->in_file = file;
 }
 
 static qn_status refuse_memory(const reading *r, uint64_t bytes, uint64_t left, qn_error *err) {

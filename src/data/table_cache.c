@@ -169,7 +169,7 @@ static int take(qn__table_cache *cache, qn__pool *pool, qn__mapped_file *file, c
         return 0;
     }
     *data = *table;
-    data->in_file = size > qn__available_memory() / 2;
+    data->in_file = size > qn__available_memory() / 2 ? file : NULL;
     data->memory = file;
     data->release = qn__mapped_file_close;
     qn__free(table); /* what it owned is that of `data` now */

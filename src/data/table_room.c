@@ -30,7 +30,7 @@ static qn_status make_in_file(qn_data *data, uint64_t bytes, qn_error *err) {
     data->release = qn__mapped_file_close;
     data->memory = file;
     data->values = qn__mapped_file_bytes(file) + room->before;
-    data->in_file = 1;
+    data->in_file = file;
     return QN_OK;
 }
 
@@ -66,7 +66,7 @@ static void release_room(qn_data *data) {
     data->release = qn__free; /* also without memory: what else is read belongs to a table */
     data->memory = NULL;
     data->values = NULL;
-    data->in_file = 0;
+    data->in_file = NULL;
 }
 
 qn_status qn__table_room_make(qn_data *data, qn_error *err) {

@@ -17,9 +17,9 @@ typedef struct qn__table_room {
 } qn__table_room;
 
 /* Room for the values of data->items items of the type and the features that `data` has, all zeros:
- * data->values, data->memory and data->release; data->in_file is 1 where it is a file. What a call
- * before made is released first. `data->room` says how; NULL: in memory. Fails with QN_MEMORY; the
- * message tells what to do where the table needs a file and has none. */
+ * data->values, data->memory and data->release; data->in_file is that where it is a file. What a
+ * call before made is released first. `data->room` says how; NULL: in memory. Fails with QN_MEMORY;
+ * the message tells what to do where the table needs a file and has none. */
 qn_status qn__table_room_make(qn_data *data, qn_error *err);
 
 /* The values, to be written while the table is read. */

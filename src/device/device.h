@@ -17,6 +17,7 @@
 #define QN_DEVICE_DEVICE_H
 
 #include "base/error.h"
+#include "device/item_buffer.h"
 #include "num/permutation.h"
 #include "num/program.h"
 #include <quern/device.h>
@@ -38,6 +39,9 @@ typedef struct qn__feed {
      */
     const int32_t *labels;
     const float *weights; /* of each item, in losses and errors (8.1); NULL: all are 1 */
+    /* Copies of the values of items that are trained on soon, by their places. It changes between
+     * steps. NULL: there are none. */
+    const qn__item_buffer *buffer;
 } qn__feed;
 
 /* A range of consecutive positions. */
@@ -48,6 +52,17 @@ typedef struct qn__batch {
     uint32_t items;
     uint32_t epoch;
 } qn__batch;
+
+/* The values of the item at a position of the batch, first + place, whose number is `item`. */
+static inline const void *qn__batch_values(const qn__batch *batch, uint32_t place, uint64_t item) {
+    const qn__feed *feed = batch->feed;
+    const size_t size = (size_t)feed->features * (feed->bytes ? 1 : sizeof(float));
+    const void *copy = feed->buffer && batch->order
+                           ? qn__buffered_item(feed->buffer, batch->epoch, batch->first + place)
+                           : NULL;
+    const uint64_t row = feed->rows ? feed->rows[item] : item;
+    return copy ? copy : (const char *)feed->values + (size_t)row * size;
+}
 
 /* The most items of one call that applies: 1024, or a grain if grains are larger. */
 static inline uint32_t qn__apply_room(const qn__program *program) {

@@ -9,6 +9,7 @@
 #include "model/tables.h"
 #include "num/philox.h"
 #include "num/sums.h"
+#include <quern/cluster.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,6 +142,14 @@ static qn_status first_state(qn__train_job *job, qn_error *err) {
     return job->recipe.optimizer == QN__OPT_LBFGS ? qn__full_batch_create(job, err) : QN_OK;
 }
 
+/* Where the items do not fit the memory. */
+static void read_ahead(qn__train_job *job, const qn_compute *compute) {
+    uint32_t ranks = 1;
+    qn_cluster_local(compute->cluster, NULL, &ranks);
+    job->ahead =
+        qn__read_ahead_create(job->items.train, job->recipe.seed, job->recipe.epochs, ranks);
+}
+
 qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, const qn_data *data,
                                const qn__fitted *kept, const qn__encoding_notes *notes,
                                const qn_compute *compute, const qn__member *members, uint32_t count,
@@ -164,15 +173,15 @@ qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, con
     if (status == QN_OK)
         status = qn__train_job_push(job, err);
     if (status == QN_OK && !job->full.lbfgs) /* which takes the items as they lie */
-        job->ahead = qn__read_ahead_create(job->items.train, job->recipe.seed);
+        read_ahead(job, compute);
     if (status != QN_OK)
         qn__train_job_destroy(job);
     return status;
 }
 
 void qn__train_job_destroy(qn__train_job *job) {
-    qn__read_ahead_destroy(job->ahead);
     qn__team_destroy(job->team);
+    qn__read_ahead_destroy(job->ahead);
     qn__full_batch_destroy(job);
     qn__free(job->state.parameters);
     qn__free(job->state.slot[0]);
@@ -299,7 +308,8 @@ qn_status qn__train_job_step(qn__train_job *job, qn_error *err) {
         begin_epoch(job, job->step / job->steps_per_epoch);
     }
     const qn__batch batch = batch_at(job, job->step);
-    qn__read_ahead_move(job->ahead, batch.epoch, batch.first);
+    job->feed.buffer =
+        qn__read_ahead_move(job->ahead, batch.epoch, batch.first, (uint64_t)2 * job->recipe.batch);
     const qn__batch next = last_of_epoch ? (qn__batch){0} : batch_at(job, job->step + 1);
     qn__update update;
     job->learning_rate = qn__learning_rate_in(&job->stages, job->step, job->steps_per_epoch);

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/mapped_file.h"
 #include "base/memory.h"
 #include "job/train_job.h"
 #include "model/recipe_options.h"
@@ -357,8 +358,49 @@ static void test_sets_that_do_not_fit(void **unused) {
         qn_data_close(all[i]);
 }
 
+/* Trains two epochs; the state belongs to the caller. */
+static float *trained(const qn_data *data) {
+    qn_train_options o = small_options();
+    o.model = "dense 3 softmax";
+    o.batch = 500;
+    o.epochs = 2;
+    qn__train_job job;
+    qn_error err;
+    make_job(&job, &o, data, 2);
+    while (job.step < job.steps)
+        assert_int_equal(qn__train_job_step(&job, &err), QN_OK);
+    assert_int_equal(job.feed.buffer != NULL, data->in_file != NULL);
+    assert_int_equal(qn__train_job_pull(&job, &err), QN_OK);
+    float *state = malloc(job.program.parameters * sizeof *state);
+    memcpy(state, job.state.parameters, job.program.parameters * sizeof *state);
+    qn__train_job_destroy(&job);
+    return state;
+}
+
+/* A table in a file of which a quarter fits the memory: the same bytes as from memory. */
+static void test_items_from_a_file(void **state) {
+    (void)state;
+    enum { MANY = 20000, WIDE = 100, BEFORE = 64 };
+    qn_data *data = draw_data(MANY, WIDE, 1), in_file = *data;
+    qn__mapped_file *file;
+    assert_int_equal(qn__mapped_file_create("/tmp", BEFORE + (size_t)MANY * WIDE + 64, &file, NULL),
+                     QN_OK);
+    in_file.values =
+        memcpy(qn__mapped_file_bytes(file) + BEFORE, data->values, (size_t)MANY * WIDE);
+    in_file.in_file = file;
+    qn__read_ahead_memory = (2 << 20) + 4 * 5200 * 40 + 500000;
+    float *from_memory = trained(data), *from_file = trained(&in_file);
+    assert_memory_equal(from_file, from_memory, (WIDE + 1) * 3 * sizeof *from_memory);
+    qn__read_ahead_memory = 0;
+    free(from_memory);
+    free(from_file);
+    qn__mapped_file_close(file);
+    qn_data_close(data);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_real_labels),
+                                       cmocka_unit_test(test_items_from_a_file),
                                        cmocka_unit_test(test_errors_of_real_labels),
                                        cmocka_unit_test(test_equal_real_labels),
                                        cmocka_unit_test(test_labels_too_far_apart),

@@ -73,3 +73,42 @@ void qn__permutation_run(const qn__permutation *p, uint64_t first, uint32_t coun
         }
     }
 }
+
+/* The same rounds backwards, the last one first. */
+static void apply_back(const qn__permutation *p, uint32_t high[LANES], uint32_t low[LANES]) {
+    const uint32_t low_mask = (1u << p->low_bits) - 1u;
+    const uint32_t high_mask = (1u << p->high_bits) - 1u;
+    for (int round = 6; round >= 0; round -= 2) {
+        for (int i = 0; i < LANES; ++i)
+            low[i] ^= mix(high[i], p->key[round + 1]) & low_mask;
+        for (int i = 0; i < LANES; ++i)
+            high[i] ^= mix(low[i], p->key[round]) & high_mask;
+    }
+}
+
+/* A walk backwards ends where the walk forwards began: at the first number below n. */
+void qn__permutation_find(const qn__permutation *p, uint64_t first, uint32_t count,
+                          uint64_t *position) {
+    const uint32_t low_mask = (1u << p->low_bits) - 1u;
+    for (uint32_t done = 0; done < count; done += LANES) {
+        const uint32_t lanes = count - done < LANES ? count - done : LANES;
+        uint32_t high[LANES], low[LANES], left = 0;
+        for (uint32_t i = 0; i < LANES; ++i) {
+            const uint64_t image = first + done + i;
+            high[i] = (uint32_t)(image >> p->low_bits);
+            low[i] = (uint32_t)image & low_mask;
+        }
+        /* All lanes go on together; those that have ended are not looked at any more. */
+        for (uint32_t open = (1u << lanes) - 1u; open; open = left) {
+            apply_back(p, high, low);
+            left = 0;
+            for (uint32_t i = 0; i < lanes; ++i) {
+                const uint64_t x = (uint64_t)high[i] << p->low_bits | low[i];
+                if (open >> i & 1 && x < p->n)
+                    position[done + i] = x;
+                else
+                    left |= open & 1u << i;
+            }
+        }
+    }
+}

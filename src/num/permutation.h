@@ -22,4 +22,8 @@ uint64_t qn__permutation_at(const qn__permutation *p, uint64_t position);
  * after the other. */
 void qn__permutation_run(const qn__permutation *p, uint64_t first, uint32_t count, uint64_t *image);
 
+/* The inverse: the positions whose images are `first` and the next ones, all below n. */
+void qn__permutation_find(const qn__permutation *p, uint64_t first, uint32_t count,
+                          uint64_t *position);
+
 #endif

@@ -27,7 +27,7 @@ static void check_bijection(uint64_t n, uint64_t seed, uint32_t epoch, uint8_t *
     }
 }
 
-/* Images of a run are those of its positions. */
+/* Images of a run are those of its positions, and are found again. */
 static void test_runs(void **state) {
     (void)state;
     static const uint64_t sizes[] = {1, 2, 5, 16, 17, 100, 60000, ((uint64_t)1 << 33) + 7};
@@ -41,6 +41,12 @@ static void test_runs(void **state) {
                 qn__permutation_run(&p, first, count, image);
                 for (uint32_t i = 0; i < count; ++i)
                     assert_int_equal(image[i], qn__permutation_at(&p, first + i));
+                assert_int_equal(image[count], 77);
+                qn__permutation_find(&p, first, count, image);
+                for (uint32_t i = 0; i < count; ++i) {
+                    assert_true(image[i] < sizes[s]);
+                    assert_int_equal(qn__permutation_at(&p, image[i]), first + i);
+                }
                 assert_int_equal(image[count], 77);
             }
         }

@@ -162,10 +162,8 @@ static qn__reference_item item_at(const qn__batch *batch, uint32_t index) {
     const qn__feed *feed = batch->feed;
     const uint64_t position = batch->first + index;
     const uint64_t item = batch->order ? qn__permutation_at(batch->order, position) : position;
-    const uint64_t row = feed->rows ? feed->rows[item] : item;
-    const size_t size = feed->bytes ? sizeof(uint8_t) : sizeof(float);
     return (qn__reference_item){.bytes = feed->bytes,
-                                .values = (const char *)feed->values + row * feed->features * size,
+                                .values = qn__batch_values(batch, index, item),
                                 .number = item,
                                 .label = feed->labels ? (uint32_t)feed->labels[item] : 0,
                                 .weight = feed->weights ? &feed->weights[item] : NULL};

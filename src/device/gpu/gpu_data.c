@@ -135,7 +135,7 @@ static void stage_values(qn__worker *w, const qn__batch *batch, uint32_t place,
                          const qn__augment *augment, char *to) {
     const qn__feed *feed = batch->feed;
     const size_t item = item_bytes(feed);
-    const char *from = (const char *)feed->values + row_at(batch, place) * item;
+    const char *from = qn__batch_values(batch, place, item_at(batch, place));
     if (augment) {
         const qn__augment_view view =
             qn__augment_view_of(augment, w->program->seed, batch->epoch, item_at(batch, place));

@@ -39,15 +39,11 @@ static void fetch_one(const qn__worker *w, const qn__feed *feed, const void *row
         raise_to(absmax, w->kernels->absmax(QN__PANEL, to + panel * stride));
 }
 
-const void *qn__cpu_item_values(const qn__feed *feed, uint64_t item) {
-    const size_t size = (size_t)feed->features * (feed->bytes ? 1 : sizeof(float));
-    return (const char *)feed->values + (feed->rows ? feed->rows[item] : item) * size;
-}
-
 /* Prefetches an item's values: items are at random places of a table that exceeds the caches. */
-static const void *prefetch_item(const qn__feed *feed, uint64_t item) {
+static const void *prefetch_item(const qn__batch *batch, uint32_t place, uint64_t item) {
+    const qn__feed *feed = batch->feed;
     const size_t size = (size_t)feed->features * (feed->bytes ? 1 : sizeof(float));
-    const char *from = qn__cpu_item_values(feed, item);
+    const char *from = qn__batch_values(batch, place, item);
     for (size_t i = 0; i < size; i += 64)
         __builtin_prefetch(from + i);
     if (feed->labels)
@@ -90,7 +86,7 @@ static void fetch_tile(const qn__cpu_pass *pass, const qn__batch *batch, int int
     uint64_t *item = w->item[into] + at.first;
     qn__cpu_find_items(batch, at.first, at.items, item);
     for (uint32_t i = 0; i < at.items; ++i)
-        row[i] = prefetch_item(batch->feed, item[i]);
+        row[i] = prefetch_item(batch, at.first + i, item[i]);
     if (pass->training && w->program->augment)
         qn__cpu_augment(w, batch, core, at.items, item, row);
     if (qn__cpu_from_bytes(w, batch->feed)) {

@@ -55,10 +55,10 @@ static qn__cpu_items fetch(const qn__cpu_pass *pass, int thread, uint32_t first,
     float *tile = w->inputs[w->current] + (size_t)thread * tile_rows(w) * QN__PANEL;
     qn__cpu_find_items(pass->batch, first, items, item);
     if (is_in_place(pass, item[0], items))
-        return (qn__cpu_items){qn__cpu_item_values(feed, item[0]), feed->features, QN__PANEL,
-                               feed->features, l->in_panels};
+        return (qn__cpu_items){qn__batch_values(pass->batch, first, item[0]), feed->features,
+                               QN__PANEL, feed->features, l->in_panels};
     for (uint32_t i = 0; i < items; ++i)
-        qn__cpu_scale_item(w, feed, qn__cpu_item_values(feed, item[i]),
+        qn__cpu_scale_item(w, feed, qn__batch_values(pass->batch, first + i, item[i]),
                            tile + (size_t)i * QN__PANEL, l->in_stride);
     return (qn__cpu_items){tile, QN__PANEL, l->in_stride, feed->features, l->in_panels};
 }

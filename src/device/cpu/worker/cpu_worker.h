@@ -521,8 +521,7 @@ size_t qn__cpu_count_memory(qn__worker *worker);
 /* Allocates all memory of a worker whose threads and kernels are chosen. */
 qn_status qn__cpu_allocate(qn__worker *worker, qn_error *err);
 
-/* The values of an item; and scaled, in rows of panels. */
-const void *qn__cpu_item_values(const qn__feed *feed, uint64_t item);
+/* The values of an item, scaled, in rows of panels. */
 void qn__cpu_scale_item(const qn__worker *worker, const qn__feed *feed, const void *row, float *to,
                         size_t stride);
 

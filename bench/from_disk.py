@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Training from a table that memory does not hold, beside the same training from memory.
+
+    sudo bench/from_disk.py --quern build/quern
+
+Makes a CSV file of 160,000 x 784 numbers and its table in a cache folder. Then it trains in turns:
+from memory, with the table in the file cache of the system; and from disk, in a memory control group
+of 160 MiB with an empty file cache. The models must have the same bytes. Needs the rights of root for
+the control group (version 1 or 2) and to empty the file cache; disturbances by other programs are
+fewer with `chrt -r 10` before --quern's command (--before).
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+GROUPS = pathlib.Path("/sys/fs/cgroup")
+NAME = "quern-from-disk"
+
+
+def make_table(path, items):
+    """Pixels of which half are zero, and a label that depends on them."""
+    draw = np.random.default_rng(1)
+    centres = draw.integers(0, 256, (10, 784)) * (draw.random((10, 784)) < 0.5)
+    with open(path, "w") as file:
+        file.write("label," + ",".join(f"p{k}" for k in range(784)) + "\n")
+        for first in range(0, items, 1000):
+            label = draw.integers(0, 10, min(1000, items - first))
+            noise = draw.integers(0, 128, (len(label), 784)) * (draw.random((len(label), 784)) < 0.5)
+            values = centres[label] // 2 + noise
+            # A fraction makes the values floats, of four bytes.
+            file.writelines(f"{y}," + ",".join(map(str, row)) + ".5\n" for y, row in zip(label, values.tolist()))
+
+
+def make_group(mebibytes):
+    """The folder of a new control group with this much memory."""
+    old = GROUPS / "memory"
+    group = (old if old.is_dir() else GROUPS) / NAME
+    group.mkdir(exist_ok=True)
+    limit = group / ("memory.limit_in_bytes" if old.is_dir() else "memory.max")
+    limit.write_text(str(mebibytes << 20))
+    return group
+
+
+def train(options, folder, model, group):
+    """Seconds of each epoch; in `group`, if there is one, from disk."""
+    words = [*shlex.split(options.before), options.quern, "train", "--data", folder / "table.csv", "--label", "label",
+             "--model", options.model, "--batch", "128", "--epochs", str(options.epochs), "-o", model]
+
+    def enter():
+        if group:
+            (group / "cgroup.procs").write_text(str(os.getpid()))
+
+    if group:
+        os.sync()
+        pathlib.Path("/proc/sys/vm/drop_caches").write_text("3")
+    else:
+        for entry in (folder / "cache").iterdir():
+            entry.read_bytes()
+    done = subprocess.run(words, env={**os.environ, "QUERN_CACHE": str(folder / "cache")}, preexec_fn=enter,
+                          capture_output=True, text=True, timeout=600)
+    if done.returncode:
+        sys.exit(done.stderr)
+    return [float(line.split()[-2]) for line in done.stdout.splitlines() if re.match(r" +\d+/\d+ ", line)]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--quern", default=os.environ.get("QUERN", "build/quern"))
+    parser.add_argument("--before", default="", help="words before the command, such as 'chrt -r 10'")
+    parser.add_argument("--model", default="dense 500 relu; dense 10 softmax")
+    parser.add_argument("--items", type=int, default=160_000)
+    parser.add_argument("--epochs", type=int, default=4)
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--mebibytes", type=int, default=160, help="of the control group")
+    parser.add_argument("--folder", help="on the disk; the default is a temporary folder")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.folder) as name:
+        folder = pathlib.Path(name)
+        make_table(folder / "table.csv", options.items)
+        (folder / "cache").mkdir(mode=0o700)
+        group = make_group(options.mebibytes)
+        os.utime(folder / "table.csv", (1e9, 1e9))
+        train(options, folder, folder / "first", None)
+        firsts, laters = [], []
+        try:
+            for _ in range(options.pairs):
+                memory = train(options, folder, folder / "memory", None)
+                disk = train(options, folder, folder / "disk", group)
+                if (folder / "memory").read_bytes() != (folder / "disk").read_bytes():
+                    sys.exit("the models differ")
+                firsts.append(memory[0] / disk[0])
+                laters.append(sum(memory[1:]) / sum(disk[1:]))
+                print(f"memory {memory} disk {disk} s", flush=True)
+        finally:
+            group.rmdir()
+    print(f"from disk / from memory, median of {options.pairs}: first epoch {statistics.median(firsts):.2f}, "
+          f"later epochs {statistics.median(laters):.2f} of the speed")
+
+
+if __name__ == "__main__":
+    main()
