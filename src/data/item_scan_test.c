@@ -154,7 +154,7 @@ static void test_pieces(void **state) {
     assert_true(
         qn__file_piece_begin(&piece, qn__mapped_file_descriptor(data.in_file), BEFORE, block));
     for (uint64_t offset = 0; offset < size - BEFORE - 5000; offset += 35007) {
-        const size_t bytes = 1 + (offset * 7 + 4095) % 5000;
+        const size_t bytes = 1 + (size_t)(offset * 7 + 4095) % 5000;
         const uint8_t *got = qn__file_piece_read(&piece, offset, bytes);
         assert_non_null(got);
         assert_memory_equal(got, all + BEFORE + offset, bytes);
