@@ -69,7 +69,8 @@ def train(options, folder, model, group):
                           capture_output=True, text=True, timeout=600)
     if done.returncode:
         sys.exit(done.stderr)
-    return [float(line.split()[-2]) for line in done.stdout.splitlines() if re.match(r" +\d+/\d+ ", line)]
+    lines = (done.stdout + done.stderr).splitlines()
+    return [float(line.split()[-2]) for line in lines if re.match(r" +\d+/\d+ ", line)]
 
 
 def main():
