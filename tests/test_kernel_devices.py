@@ -267,11 +267,11 @@ def test_a_device_fails(small, device):
     """In the middle, at its self-test, and for lack of memory."""
     only(device, "cuda")
     want = small("cpu", device, "memory=64")[1]
-    done, got = small("cpu:1,cuda:0", device, "memory=64,launch=2")
+    done, got = small("cpu:1,cuda:0", device, "memory=64,launch=3")
     assert got == want and "worker cuda:0 failed" in done.stderr
-    done, got = small("cpu:1,cuda:0", device, "memory=64,hang=2,late=1", "--device-timeout", 0.3)
+    done, got = small("cpu:1,cuda:0", device, "memory=64,hang=3,late=1", "--device-timeout", 0.3)
     assert got == want and "did not end its work within 0.3 s" in done.stderr
-    done, _ = small("cuda:0", device, "memory=64,launch=2", status=1)
+    done, _ = small("cuda:0", device, "memory=64,launch=3", status=1)
     assert re.search(r"no worker is left\n.*other devices in --devices", done.stderr)
     for plan, says in (("memory=64,wrong=1", "self-test"), ("memory=1", "the device allows")):
         done, _ = small("cpu:1,cuda:0", device, plan, status=1)

@@ -145,6 +145,16 @@ def test_without_wide_atomics(run, folder, device, arrays, quern):
             assert numpy.load(folder / f"o-{key}.npy").tobytes() == value.tobytes(), (more, key)
 
 
+def test_wrong_totals(run, device, arrays, quern):
+    """A device that computes a total wrongly is refused by its self-test."""
+    name, env = device
+    only(device, "opencl")
+    text = "INDEX(i);\nINPUT(float, f);\nSUM(float, all);\nKERNEL { all = f; }\n"
+    env = {**env, **opencl_without(quern, "totals=0")}
+    done = run(text, name, "--in", "f=t-f.npy", status=1, env=env)
+    assert "computes a sum, an extreme or bins wrongly" in done.stderr and "--devices" in done.stderr
+
+
 ZEROS = """INDEX(i);
 INPUT(double, x);
 MIN(double, low); MAX(double, high); SUM(double, all, 3); SUM(double, one); COUNT(none);

@@ -126,7 +126,13 @@ typedef struct qn__kernel_array {
 typedef struct qn__kernel_total {
     const char *text[2]; /* by qn__language; the same text may be that of several totals */
     uint32_t array, arrays;
-    uint64_t word;
+    uint64_t word, words; /* the first one, and their number */
+    /* The self-test: `count` values, and marks if there are two arrays; and whether the words that
+     * the device made of them, from item 0 on, are right. */
+    const void *part;
+    void (*sample)(const void *part, uint64_t count, void *values, void *marks);
+    qn_status (*check)(const void *part, uint64_t count, const void *values, const void *marks,
+                       const int64_t *words, int *right, qn_error *err);
 } qn__kernel_total;
 
 /* Consecutive items, and where their results go. */

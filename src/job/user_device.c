@@ -1,6 +1,7 @@
 #include "job/user_device.h"
 
 #include "job/user_device_sums.h"
+#include "job/user_device_trial.h"
 #include "job/user_program_parts.h"
 #include <string.h>
 
@@ -187,7 +188,11 @@ static void add_part(qn__user_device *d, const qn__user_part *p, uint32_t part) 
         total->array = d->job.arrays;
         total->arrays = 1 + (qn__user_is_marked(p) != 0);
         total->word = d->job.total_words;
-        d->job.total_words += qn__user_device_sums_words(p);
+        total->words = qn__user_device_sums_words(p);
+        total->part = p;
+        total->sample = qn__user_device_trial_sample;
+        total->check = qn__user_device_trial_check;
+        d->job.total_words += total->words;
     }
     add_array(
         d,

@@ -20,8 +20,8 @@ typedef struct qn__user_device {
 /* Writes the program for a language of devices. */
 void qn__user_device_write(const qn__user_source *source, qn__language language, qn__text *out);
 
-/* Writes the programs of a kernel, and lists its arrays. On success qn__user_device_release frees
- * it; *out must not move. QN_MEMORY. */
+/* Writes the programs of a kernel, and lists its arrays. `source` must live as long. On success
+ * qn__user_device_release frees it; *out must not move. QN_MEMORY. */
 qn_status qn__user_device_make(const qn__user_source *source, qn__user_device *out, qn_error *err);
 /* Sets the arrays, scalars and lengths. */
 void qn__user_device_bind(const qn__user_source *source, const qn__user_call *call,

@@ -21,6 +21,7 @@
  *   groups=N       groups of at most N
  *   flush=1        flushes, though it says that it does not
  *   fma=0          rounds twice in fma
+ *   totals=0       loses a digit in sums of user kernels
  *   wrong=1        makes floats of integers by cutting them off
  *   context=N      contexts fail with -N
  *   build=1        nothing builds, and there is a log; source=1: texts do not build, binaries do

@@ -180,6 +180,8 @@ qn_status qn__gpu_prepare(qn__worker *w, const qn__kernel_job *job, qn_error *er
         status = make_room(w, job, err);
     if (status == QN_OK)
         status = qn__gpu_kernel_selftest(w->driver, w->gpu, job->doubles, err);
+    if (status == QN_OK)
+        status = qn__gpu_totals_selftest(w->driver, w->gpu, job, &w->kernel->totals, err);
     w->driver->traffic(w->gpu, &w->before); /* the self-test does not count */
     w->busy_before = w->driver->busy(w->gpu);
     if (status == QN_OK)

@@ -9,6 +9,8 @@
 #define MOST_ITEMS ((uint64_t)1 << 28)
 /* Items for which a group is worth while. */
 enum { OF_A_GROUP = 32 * QN__KERNEL_LANES };
+/* Values of the self-test: for several groups, the last one not full. */
+enum { TRIALS = 2 * OF_A_GROUP + 77 };
 
 uint64_t qn__gpu_totals_bytes(const qn__gpu_facts *facts, const qn__kernel_job *job) {
     return job->sum && facts->atomics ? job->total_words * sizeof(int64_t) : 0;
@@ -71,6 +73,62 @@ static qn_status start(const qn__gpu_driver *driver, qn__gpu *gpu, const qn__ker
                          groups < QN__KERNEL_GROUPS ? (uint32_t)groups : QN__KERNEL_GROUPS,
                          call.argument, call.count, err);
 }
+
+/* ---------------------------------------------------------------- the self-test */
+
+static qn_status refuse(const qn__gpu_driver *driver, qn__gpu *gpu, qn_error *err) {
+    qn__fail(err, QN_UNSUPPORTED,
+             "%s cannot be used: it computes a sum, an extreme or bins wrongly",
+             driver->facts(gpu)->name);
+    return qn__remedy(err, QN_UNSUPPORTED,
+                      "leave it out of `compute.devices`; a newer driver may fix it");
+}
+
+/* Makes a total of chosen values. */
+static qn_status try_total(const qn__gpu_driver *driver, qn__gpu *gpu, const qn__kernel_job *job,
+                           qn__gpu_totals *totals, uint32_t which, void *const host[2],
+                           qn_error *err) {
+    const qn__kernel_total *total = &job->total[which];
+    qn__gpu_memory memory[2] = {{0}, {0}};
+    const qn__gpu_memory *array[QN__KERNEL_ARRAYS] = {NULL};
+    int right = 0;
+    qn_status status = driver->clear(gpu, &totals->words, 0, totals->words.bytes, err);
+    total->sample(total->part, TRIALS, host[0], total->arrays > 1 ? host[1] : NULL);
+    for (uint32_t i = 0; i < total->arrays && status == QN_OK; ++i) {
+        const size_t bytes = TRIALS * (size_t)job->array[total->array + i].each;
+        array[total->array + i] = &memory[i];
+        status = driver->allocate(gpu, bytes, &memory[i], err);
+        if (status == QN_OK)
+            status = driver->write(gpu, &memory[i], 0, host[i], bytes, err);
+    }
+    if (status == QN_OK)
+        status = start(driver, gpu, total, totals, totals->program[totals->same[which]], array, 0,
+                       TRIALS, err);
+    if (status == QN_OK)
+        status = driver->read(gpu, &totals->words, (size_t)total->word * sizeof(int64_t),
+                              totals->host, (size_t)total->words * sizeof(int64_t), err);
+    for (int i = 0; i < 2; ++i)
+        driver->release(gpu, &memory[i]);
+    if (status == QN_OK)
+        status = total->check(total->part, TRIALS, host[0], host[1], totals->host, &right, err);
+    return status == QN_OK && !right ? refuse(driver, gpu, err) : status;
+}
+
+qn_status qn__gpu_totals_selftest(const qn__gpu_driver *driver, qn__gpu *gpu,
+                                  const qn__kernel_job *job, qn__gpu_totals *totals,
+                                  qn_error *err) {
+    void *host[2] = {qn__alloc(TRIALS, sizeof(uint64_t), err),
+                     qn__alloc(TRIALS, sizeof(int32_t), err)};
+    qn_status status = host[0] && host[1] ? QN_OK : QN_MEMORY;
+    for (uint32_t i = 0; i < totals->count && status == QN_OK; ++i)
+        if (totals->same[i] == i)
+            status = try_total(driver, gpu, job, totals, i, host, err);
+    qn__free(host[0]);
+    qn__free(host[1]);
+    return status;
+}
+
+/* ---------------------------------------------------------------- items */
 
 qn_status qn__gpu_totals_add(const qn__gpu_driver *driver, qn__gpu *gpu, const qn__kernel_job *job,
                              qn__gpu_totals *totals, const qn__gpu_memory *const *array,

@@ -24,6 +24,10 @@ qn_status qn__gpu_totals_make(const qn__gpu_driver *driver, qn__gpu *gpu, const 
                               qn__gpu_totals *out, qn_error *err);
 void qn__gpu_totals_release(const qn__gpu_driver *driver, qn__gpu *gpu, qn__gpu_totals *totals);
 
+/* Compares totals of chosen values with those of this processor. QN_UNSUPPORTED if one differs. */
+qn_status qn__gpu_totals_selftest(const qn__gpu_driver *driver, qn__gpu *gpu,
+                                  const qn__kernel_job *job, qn__gpu_totals *totals, qn_error *err);
+
 /* Enqueues the addition of `count` items from item `first` on. `array[i]` is the memory of the
  * job's i-th array, from the first of these items on. */
 qn_status qn__gpu_totals_add(const qn__gpu_driver *driver, qn__gpu *gpu, const qn__kernel_job *job,
