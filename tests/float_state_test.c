@@ -372,7 +372,8 @@ static const char kernel_text[] =
     "KERNEL {\n"
     "    y = x * 0.3 + c * t; z = (float)(x * 0x1p1000) * f; n = (int)(rint(x * 0x1p1020) + "
     "exp(x));\n"
-    "    before = x / 7 + normal(0); all = x * 1e-5; some[i % 3] = f * (float)i; least = (float)x + f;\n"
+    "    before = x / 7 + normal(0); all = x * 1e-5; some[i % 3] = f * (float)i; least = (float)x "
+    "+ f;\n"
     "}\n";
 
 enum { KERNEL_ITEMS = 3000, KERNEL_RESULTS = 2 };
