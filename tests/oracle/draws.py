@@ -8,6 +8,16 @@ import philox
 KERNEL = 10
 
 
+def pair(form, u, q, f, k):
+    """A normal number: the k-th, of a pair that is drawn by u, q and f."""
+    h = f * (form.hex("0x1.921fb54442d18p+0") if form.width == 64 else form.hex("0x1.921fb6p+0"))
+    z = h * h
+    s = form.fma(h * z, form.in_pairs("SIN", z), h)
+    c = form.fma(z * z, form.in_pairs("COS", z), form.fma(z, form.number(-0.5), form.number(1)))
+    t = np.where(k % 2 == 0, np.choose(q, [c, -s, -c, s]), np.choose(q, [s, c, -s, -c]))
+    return np.sqrt(form.number(-2) * form.log(u)) * t
+
+
 class Draws:
     """The numbers of items, an array; k is an array of integers from 0, broadcast against it."""
 
@@ -41,19 +51,11 @@ class Draws:
         f = (2 * (b // 2**7 % 2**23) + 1 - 2**23).astype(np.float32) * np.float32(2.0**-24)
         return u, b // 2**30, f
 
-    def pair(self, form, u, q, f, k):
-        h = f * (form.hex("0x1.921fb54442d18p+0") if form.width == 64 else form.hex("0x1.921fb6p+0"))
-        z = h * h
-        s = form.fma(h * z, form.in_pairs("SIN", z), h)
-        c = form.fma(z * z, form.in_pairs("COS", z), form.fma(z, form.number(-0.5), form.number(1)))
-        t = np.where(k % 2 == 0, np.choose(q, [c, -s, -c, s]), np.choose(q, [s, c, -s, -c]))
-        return np.sqrt(form.number(-2) * form.log(u)) * t
-
     def normal(self, k):
-        return self.pair(self.f64, *self.parts(k), k)
+        return pair(self.f64, *self.parts(k), k)
 
     def normalf(self, k):
-        return self.pair(self.f32, *self.partsf(k), k)
+        return pair(self.f32, *self.partsf(k), k)
 
 
 def of(section, seed, item, iteration=0):

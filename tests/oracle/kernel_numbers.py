@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import binary32
+import draws
 import functions
 import philox
 
@@ -177,11 +178,7 @@ def uniform(m, k):
 
 def gauss(kind, u, quarter, f, k):
     form = formats()[kind]
-    half_pi = form.hex("0x1.921fb54442d18p+0" if kind == "double" else "0x1.921fb6p+0")
-    h = np.array([form.number(f)]) * half_pi
-    s, c = form.sine_cosine(h, np.zeros_like(h))
-    t = [[c, -s, -c, s], [s, c, -s, -c]][k % 2][quarter]
-    return (form.sqrt(form.number(-2) * form.log(np.array([form.number(u)]))) * t)[0]
+    return draws.pair(form, form.number([u]), np.array([quarter]), form.number([f]), k)[0]
 
 
 def normal(m, k):
