@@ -325,7 +325,9 @@ def test_the_first_node_of_several_goes(slurm, script, wanted, tmp_path, until_c
     try:
         start_now(slurm, job)
         ended = slurm.until(job, "COMPLETED")
-        assert ended["Restarts"] == "1" and ended["BatchHost"] != node and went_on(tmp_path)
+        # One that starts while ranks of a lost node are still ending queues itself once more.
+        assert ended["Restarts"] in (("1", "2") if how == "lost" else ("1",))
+        assert ended["BatchHost"] != node and went_on(tmp_path)
         assert digest(tmp_path / "digits.safetensors") == wanted()
         assert f"node {node} has failed; requeued" in log_of(tmp_path)
     finally:
