@@ -1,71 +1,14 @@
-/* Exact sums of blocks, by the extraction of num/products.c in two levels.
- *
- * Let |x| < 2^top. Adding and subtracting 1.5 * 2^(top + 10) splits x into q, a multiple of
- * 2^(top - 42), and r = x - q, |r| <= 2^(top - 43). 1024 such q have an exact sum in binary64, in
- * any order, so the loop may use vectors. The same splits r into a multiple of 2^(top - 84) and a
- * rest. The rest is 0 where all numbers lie within 31 powers of two; else each is added alone. */
+/* Exact sums of blocks. Numbers that lie within some 73 powers of two are added in vectors, by
+ * exact_extract.h; others are added each alone. */
 #include "num/exact_block.h"
-#include <math.h>
-#include <string.h>
 
-/* Two numbers are what every 64-bit processor has in one register. */
-typedef double lanes __attribute__((vector_size(16)));
-typedef int64_t masks __attribute__((vector_size(16)));
-enum { LANES = 2, CHAINS = 4, STEP = LANES * CHAINS, BLOCK = 1024 };
-/* Powers of two between which no operation of the extraction overflows, and none loses a bit. */
-enum { LOWEST = -900, HIGHEST = 1000 };
+/* What every 64-bit processor has in one register. */
+#define QN_LANES 2
+#define QN_EXTRACT
+#include "num/exact_extract.h"
 
-static lanes at(const double *x) {
-    lanes a;
-    memcpy(&a, x, sizeof a);
-    return a;
-}
-
-/* The greatest magnitude of STEP * n numbers. NaN is overlooked: its rest is not 0. */
-static double greatest(const double *x, size_t count) {
-    const masks magnitude = {INT64_MAX, INT64_MAX};
-    lanes most[CHAINS] = {{0}};
-    double result = 0;
-    for (size_t i = 0; i < count; i += STEP)
-        for (size_t c = 0; c < CHAINS; c++) {
-            const masks a = (masks)at(x + i + c * LANES) & magnitude,
-                        more = (masks)((lanes)a > most[c]);
-            most[c] = (lanes)((a & more) | ((masks)most[c] & ~more));
-        }
-    for (size_t c = 0; c < CHAINS; c++)
-        for (size_t k = 0; k < LANES; k++)
-            result = most[c][k] > result ? most[c][k] : result;
-    return result;
-}
-
-static double total(const lanes chain[CHAINS]) {
-    double sum = 0;
-    for (size_t c = 0; c < CHAINS; c++)
-        for (size_t k = 0; k < LANES; k++)
-            sum += chain[c][k];
-    return sum;
-}
-
-/* Adds STEP * n numbers below 2^top, at most BLOCK, if two levels hold them: else returns 0. */
-static int extract(qn__exact_sum *sum, const double *x, size_t count, int top) {
-    const double first = ldexp(1.5, top + 10), second = ldexp(1.5, top - 32);
-    const lanes a = {first, first}, b = {second, second};
-    lanes high[CHAINS] = {{0}}, low[CHAINS] = {{0}};
-    masks rest[CHAINS] = {{0}};
-    for (size_t i = 0; i < count; i += STEP)
-        for (size_t c = 0; c < CHAINS; c++) {
-            const lanes v = at(x + i + c * LANES), q = (v + a) - a, r = v - q, s = (r + b) - b;
-            high[c] += q;
-            low[c] += s;
-            rest[c] |= (masks)(r - s);
-        }
-    for (size_t c = 0; c < CHAINS; c++)
-        for (size_t k = 0; k < LANES; k++)
-            if (rest[c][k])
-                return 0;
-    qn__exact_add(sum, total(high));
-    qn__exact_add(sum, total(low));
-    return 1;
+int qn__exact_extract(const double *x, size_t count, double level[QN__EXACT_LEVELS]) {
+    return extract_block(x, count, level);
 }
 
 static size_t add_each(qn__exact_sum *sum, const double *x, size_t count) {
@@ -78,19 +21,24 @@ static size_t add_each(qn__exact_sum *sum, const double *x, size_t count) {
 }
 
 static size_t add_block(qn__exact_sum *sum, const double *x, size_t count) {
-    const size_t even = count - count % STEP;
-    const double most = greatest(x, even);
-    int top = HIGHEST + 1;
-    if (isfinite(most))
-        frexp(most, &top);
-    const int done = top >= LOWEST && top <= HIGHEST && extract(sum, x, even, top);
-    const size_t from = done ? even : 0;
+    const size_t even = count - count % QN__EXACT_STEP;
+    double level[QN__EXACT_LEVELS];
+    size_t from = 0;
+    int whole = 0;
+    if (even > 0)
+        whole = qn__exact_avx2_here() ? qn__exact_extract_avx2(x, even, level)
+                                      : qn__exact_extract(x, even, level);
+    if (whole) {
+        for (int l = 0; l < QN__EXACT_LEVELS; l++)
+            qn__exact_add(sum, level[l]);
+        from = even;
+    }
     return from + add_each(sum, x + from, count - from);
 }
 
 size_t qn__exact_add_doubles(qn__exact_sum *sum, const double *values, size_t count) {
-    for (size_t i = 0; i < count; i += BLOCK) {
-        const size_t some = count - i < BLOCK ? count - i : BLOCK;
+    for (size_t i = 0; i < count; i += QN__EXACT_BLOCK) {
+        const size_t some = count - i < QN__EXACT_BLOCK ? count - i : QN__EXACT_BLOCK;
         const size_t added = add_block(sum, values + i, some);
         if (added < some)
             return i + added;

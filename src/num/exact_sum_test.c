@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "num/exact_block.h"
+#include "num/exact_block_parts.h"
 #include "num/exact_sum_vectors.h"
 #include "num/moments.h"
 #include "num/order.h"
@@ -267,12 +268,12 @@ static void check_block(const double *x, size_t count) {
     assert_int_equal(qn__exact_compare(&each, &block), 0);
 }
 
-/* Blocks that the two levels hold, blocks that they do not, and the ends of binary64. */
+/* Blocks that the levels hold, blocks that they do not, and the ends of binary64. */
 static void test_blocks(void **state) {
     static double x[MANY];
-    static const int ranges[][2] = {{0, 0},    {0, 5},       {-20, 29},   {-30, 33},
-                                    {5, 60},   {-1074, 9},   {-1074, 90}, {-1000, 200},
-                                    {990, 33}, {-1074, 2097}};
+    static const int ranges[][2] = {{0, 0},      {0, 5},       {-20, 29}, {-30, 33},
+                                    {5, 60},     {-9, 72},     {-9, 76},  {-1074, 9},
+                                    {-1074, 90}, {-1000, 200}, {990, 33}, {-1074, 2097}};
     uint64_t random = 1;
     (void)state;
     for (size_t k = 0; k < sizeof ranges / sizeof *ranges; k++) {
@@ -286,6 +287,40 @@ static void test_blocks(void **state) {
         memset(x, 0, sizeof x);
         check_block(x, MANY);
     }
+}
+
+typedef int extractor(const double *x, size_t count, double level[QN__EXACT_LEVELS]);
+
+/* Numbers of one block that one extractor adds: as many powers of two apart as it must hold, and as
+ * many as it cannot. */
+static void check_extractor(extractor *extract) {
+    static double x[MANY];
+    uint64_t random = 3;
+    for (int range = 0; range <= 90; range += 5)
+        for (size_t count = QN__EXACT_STEP; count <= QN__EXACT_BLOCK; count *= 2) {
+            qn__exact_sum each = {0}, block = {0};
+            double level[QN__EXACT_LEVELS];
+            fill(x, -40, range, &random);
+            x[0] = ldexp(1 + ldexp(1, -52), -40);
+            x[count - 1] = ldexp(1, range - 40);
+            const int held = extract(x, count, level);
+            assert_int_equal(held, range <= 70);
+            for (size_t i = 0; i < count; i++)
+                qn__exact_add(&each, x[i]);
+            for (int l = 0; l < QN__EXACT_LEVELS && held; l++)
+                qn__exact_add(&block, level[l]);
+            assert_true(!held || qn__exact_compare(&each, &block) == 0);
+        }
+    fill(x, 0, 0, &random);
+    x[5] = (double)NAN;
+    assert_false(extract(x, QN__EXACT_BLOCK, (double[QN__EXACT_LEVELS]){0}));
+}
+
+static void test_extractors(void **state) {
+    (void)state;
+    check_extractor(qn__exact_extract);
+    if (qn__exact_avx2_here())
+        check_extractor(qn__exact_extract_avx2);
 }
 
 /* The first that is not finite is told, wherever it is. */
@@ -334,19 +369,13 @@ static void test_blocks_other_types(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_vectors),
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_cancellation),
-        cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_carries),
-        cmocka_unit_test(test_weighted),
-        cmocka_unit_test(test_sums_of_powers),
-        cmocka_unit_test(test_sums_of_products),
-        cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_blocks_infinite),
-        cmocka_unit_test(test_blocks_other_types),
-        cmocka_unit_test(test_ranks),
-        cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_vectors),         cmocka_unit_test(test_order),
+        cmocka_unit_test(test_cancellation),    cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_carries),         cmocka_unit_test(test_weighted),
+        cmocka_unit_test(test_sums_of_powers),  cmocka_unit_test(test_sums_of_products),
+        cmocka_unit_test(test_blocks),          cmocka_unit_test(test_extractors),
+        cmocka_unit_test(test_blocks_infinite), cmocka_unit_test(test_blocks_other_types),
+        cmocka_unit_test(test_ranks),           cmocka_unit_test(test_compare),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
