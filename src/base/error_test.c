@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static void test_three_texts(void **state) {
     (void)state;
@@ -107,6 +108,20 @@ static void test_every_status_has_a_name(void **state) {
     assert_string_equal(qn_status_name((qn_status)-1), "unknown status");
 }
 
+/* A block of 4 MiB or more begins with a large page, and its last bytes can be in one. */
+static void check_large_pages(void) {
+    const size_t large = (size_t)1 << 21;
+    for (size_t size = 2 * large - 1; size <= 3 * large; size += large / 2 + 1) {
+        unsigned char *pages = qn__alloc_pages(size, NULL);
+        assert_non_null(pages);
+        assert_true(size < 2 * large || (uintptr_t)pages % large == 0);
+        assert_int_equal(pages[size + 63], 0);
+        memset(pages, 1, size);
+        qn__free_pages(pages, size);
+        assert_int_equal(mincore(pages, size, (unsigned char[2048]){0}), -1);
+    }
+}
+
 static void test_memory(void **state) {
     (void)state;
     for (size_t size = 0; size < 300; size += 7) {
@@ -132,6 +147,7 @@ static void test_memory(void **state) {
         memset(pages, 1, size); /* those of the next turn are clear again */
         qn__free_pages(pages, size);
     }
+    check_large_pages();
     qn__free_pages(NULL, 5);
     char *copy = qn__copy_text("grain", NULL);
     assert_string_equal(copy, "grain");

@@ -14,7 +14,7 @@ enum { LINE = 64, BEHIND = 64, LARGE_PAGE = 1 << 21 };
 
 void qn__ask_for_large_pages(void *block, size_t bytes, int filled) {
 #if defined(MADV_HUGEPAGE)
-    const size_t skip = LARGE_PAGE - (uintptr_t)block % LARGE_PAGE;
+    const size_t skip = -(uintptr_t)block % LARGE_PAGE;
     if (bytes / LARGE_PAGE < 2)
         return;
     /* Advice only: an error changes nothing. */
@@ -51,22 +51,42 @@ void *qn__alloc(uint64_t count, uint64_t size, qn_error *err) {
     return block;
 }
 
+/* Bytes of a mapping for so many: whole large pages, if it has any, so that the last bytes are in
+ * one too. */
+static size_t mapped_bytes(size_t bytes) {
+    const size_t all = bytes + BEHIND;
+    return bytes / LARGE_PAGE < 2 ? all : (all + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+}
+
+/* A mapping that begins with a large page, where there are any. */
+static void *map_pages(size_t bytes) {
+    const size_t spare = bytes / LARGE_PAGE < 2 ? 0 : LARGE_PAGE;
+    char *block =
+        mmap(NULL, bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (block == MAP_FAILED || spare == 0)
+        return block;
+    const size_t skip = -(uintptr_t)block % LARGE_PAGE;
+    if (skip > 0)
+        munmap(block, skip);
+    munmap(block + skip + bytes, spare - skip);
+    return block + skip;
+}
+
 void *qn__alloc_pages(size_t bytes, qn_error *err) {
     void *block = MAP_FAILED;
-    if (bytes <= SIZE_MAX - BEHIND)
-        block =
-            mmap(NULL, bytes + BEHIND, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (bytes <= SIZE_MAX - BEHIND - 2 * (size_t)LARGE_PAGE)
+        block = map_pages(mapped_bytes(bytes));
     if (block == MAP_FAILED) {
         qn__fail_memory(err, bytes, 1);
         return NULL;
     }
-    qn__ask_for_large_pages(block, bytes, 0);
+    qn__ask_for_large_pages(block, mapped_bytes(bytes), 0);
     return block;
 }
 
 void qn__free_pages(void *memory, size_t bytes) {
     if (memory)
-        munmap(memory, bytes + BEHIND);
+        munmap(memory, mapped_bytes(bytes));
 }
 
 void qn__free(void *memory) {
