@@ -1,6 +1,7 @@
 /* quern data stats: statistics of the columns of a data file. */
 
 #include "command.h"
+#include "compute.h"
 #include "message.h"
 #include "paths.h"
 #include "ranks.h"
@@ -12,10 +13,11 @@
 
 typedef struct stats_flags {
     source_flags from;
+    compute_flags compute;
     ranks_flags ranks;
     int by_class, correlation, histograms, json;
     const char *quantiles;
-    uint64_t bins, threads;
+    uint64_t bins;
 } stats_flags;
 
 #define AT(member) .place = offsetof(stats_flags, member)
@@ -48,19 +50,13 @@ static const option stats_options[] = {
      .value = "LIST",
      .help = "numbers from 0 to 1, separated by commas",
      .fallback = "0.25,0.5,0.75"},
-    {.name = "threads",
-     .kind = OPTION_COUNT,
-     AT(threads),
-     .value = "N",
-     .low = 1,
-     .high = 4096,
-     .help = "CPU threads; the numbers are the same with any number",
-     .fallback = "every core"},
     {.name = "json", .kind = OPTION_FLAG, AT(json), .help = "print one JSON object instead"},
     {.heading = "Data", .more = source_label_options, AT(from)},
     {.more = source_column_options, AT(from)},
     {.more = source_image_options, AT(from)},
     {.more = source_unlabelled_options, AT(from)},
+    {.heading = "Devices (they do not change the numbers)", .more = compute_options, AT(compute)},
+    {.heading = "Advanced devices", .more = compute_expert_options, AT(compute)},
     {.heading = RANKS_HEADING, .more = ranks_options, AT(ranks)},
     {.name = NULL}};
 
@@ -103,12 +99,12 @@ static int print_all(void *user) {
 }
 
 static int compute(const stats_flags *f, const stats_wanted *wanted) {
-    const qn_compute over = {.size = sizeof over, .cluster = ranks_cluster()};
+    qn_compute over = compute_of(&f->compute);
+    over.cluster = ranks_cluster();
     qn_error err = {0};
     qn_statistics *found = NULL;
     qn_statistics_options options;
     qn_statistics_options_init(&options);
-    options.threads = (int)f->threads;
     options.by_class = f->by_class;
     options.correlation = f->correlation;
     options.histograms = f->histograms;
@@ -126,7 +122,9 @@ static int compute(const stats_flags *f, const stats_wanted *wanted) {
 static int check_flags(const stats_flags *f, const char *file, stats_wanted *wanted) {
     if (f->bins && !f->histograms)
         return message_usage("add --histograms", "--bins does nothing without --histograms");
-    const int code = read_quantiles(f->quantiles, wanted);
+    int code = read_quantiles(f->quantiles, wanted);
+    if (code < 0)
+        code = compute_check(&f->compute);
     if (code >= 0)
         return code;
     if (!f->quantiles) {
@@ -158,7 +156,7 @@ static int run(const command *self, int argc, char **argv) {
     sources_agreed(&f.from, self->name, same);
     code = ranks_agree(code, same, SOURCES_AGREED, 1);
     if (code < 0)
-        code = source_open(f.from.data, f.from.labels, &f.from, f.threads, NULL, &data);
+        code = source_open(f.from.data, f.from.labels, &f.from, f.compute.threads, NULL, &data);
     if (code < 0)
         code = ranks_agree(-1, NULL, 0, 0);
     if (code < 0) {
@@ -180,7 +178,7 @@ const command data_stats_command = {
              "number is computed exactly from the values as 32-bit floats, and rounded once. "
              "Missing values are counted and left out. The deviation is divided by n - 1. Columns "
              "of categories have the number of items of each category. Several processes divide "
-             "the columns.",
+             "the columns. GPUs compute correlations; the CPU computes all else.",
     .operand = "FILE",
     .options = stats_options,
     .examples = "quern data stats heart.csv --label sick --by-class\n"

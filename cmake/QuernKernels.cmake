@@ -77,6 +77,8 @@ endforeach()
 quern_kernel_literal(_kernel_text operation_trials "${_operations}")
 quern_kernel_file("kernels/totals.cl" _totals)
 quern_kernel_literal(_kernel_text totals "${_totals}")
+quern_kernel_file("kernels/pairs.cl" _pairs)
+quern_kernel_literal(_kernel_text pairs "${_pairs}")
 string(APPEND _kernel_text "#pragma GCC diagnostic pop\n")
 file(GENERATE OUTPUT "${QUERN_GENERATED_DIR}/kernel_text.h" CONTENT "${_kernel_text}")
 

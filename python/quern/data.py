@@ -422,11 +422,11 @@ class Data:
             yield Data._of(train.value), Data._of(valid.value)
 
     def describe(self, quantiles=(0.25, 0.5, 0.75), *, by_class=False, correlation=False,
-                 histograms=False, bins=None, as_frame=False, threads=0):
+                 histograms=False, bins=None, as_frame=False, threads=0, devices=None):
         """Statistics of each column, each computed exactly and rounded once.
 
         Columns are the features, then the real labels where there are some. Missing values are left
-        out. The numbers are the same with any number of threads and for any order of the items.
+        out. The numbers are the same on any devices and for any order of the items.
 
         Parameters
         ----------
@@ -440,6 +440,9 @@ class Data:
             A DataFrame of pandas with the numbers of all items instead of a dict.
         threads : int, optional
             By default all cores.
+        devices : str, optional
+            As ``"cpu,cuda:0"``. GPUs compute covariances and correlations; the cores of the CPU
+            compute all else. By default the CPU, and GPUs where the pairs of columns are many.
 
         Returns
         -------
@@ -457,7 +460,7 @@ class Data:
         from . import statistics
 
         answer = statistics.describe(self, quantiles, by_class, correlation, histograms, bins,
-                                     threads)
+                                     threads, devices)
         return statistics.frame(answer) if as_frame else answer
 
     def __len__(self):

@@ -11,7 +11,7 @@ _NUMBERS = ("count", "missing", "sum", "mean", "variance", "deviation", "populat
 _ALL = 2**32 - 1  # QN_ALL_CLASSES
 
 
-def describe(data, quantiles, by_class, correlation, histograms, bins, threads):
+def describe(data, quantiles, by_class, correlation, histograms, bins, threads, devices=None):
     """The dict that Data.describe returns."""
     import numpy as np
 
@@ -23,7 +23,7 @@ def describe(data, quantiles, by_class, correlation, histograms, bins, threads):
     options.histograms = int(histograms)
     options.quantiles = C.cast(wanted.ctypes.data, C.POINTER(C.c_double))
     options.quantile_count = len(wanted)
-    over_ranks(options)
+    over_ranks(options, devices)
     made = new("qn_statistics_make", data._address, options)
     try:
         return _read(made, data, wanted, by_class, correlation, histograms)

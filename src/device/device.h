@@ -155,10 +155,11 @@ typedef struct qn__kernel_job {
     uint32_t arrays; /* at most QN__KERNEL_ARRAYS */
     const uint64_t *numbers;
     uint32_t count; /* of `numbers` */
-    uint64_t items; /* of the whole job */
+    uint64_t items; /* of the whole job, or as many as a launch may have */
     /* 1: one worker computes all items, of several runs. Then it may keep whole arrays of items,
      * and what is WRITTEN need not come to the host before a run with `fetch`. */
     int resident, fetch;
+    const char *smaller;     /* what to do where the arrays do not fit on a device */
     const qn_error *no_host; /* why qn__host_job.grains cannot compute it; NULL: it can */
     /* The items of grain `first`, and of up to most - 1 grains behind it if their items follow.
      * Returns the number of these grains; 0: the rest of the call need not be computed. */
@@ -166,8 +167,9 @@ typedef struct qn__kernel_job {
                      qn__kernel_span *out);
     /* Takes `count` computed items, in `seconds`: of the array i, which is one of VALUES, the
      * numbers from values[i] on, or NULL where a total takes them. `scratch` is that of
-     * qn__host_job.open. Returns 0 if the rest of the call need not be computed. */
-    int (*take)(void *context, void *scratch, uint64_t first, uint64_t count,
+     * qn__host_job.open, `words` those of the call. Returns 0 if the rest of the call need not be
+     * computed. */
+    int (*take)(void *context, void *scratch, int64_t *words, uint64_t first, uint64_t count,
                 const void *const *values, double seconds);
     /* Notes an item with the bits of its fault. */
     void (*fault)(void *context, uint64_t item, uint64_t bits);

@@ -2,8 +2,11 @@
 
 #include "base/sized.h"
 #include "cluster/cluster.h"
+#include "team/members.h"
+#include "team/queue.h"
 #include <quern/version.h>
 #include <stdio.h>
+#include <string.h>
 
 qn_status qn__host_team_compute(const char *function, const qn_compute *compute, int threads,
                                 qn_compute *out, qn_error *err) {
@@ -12,6 +15,37 @@ qn_status qn__host_team_compute(const char *function, const qn_compute *compute,
     const qn_status status = compute ? qn__sized_take(&what, compute, out, err) : QN_OK;
     out->threads = threads ? threads : out->threads;
     return status;
+}
+
+static int is_automatic(const qn_compute *compute) {
+    return !compute->devices || strcmp(compute->devices, "auto") == 0;
+}
+
+qn_status qn__host_team_split(const qn_compute *compute, int large, qn_compute *host, int *kernels,
+                              qn_error *err) {
+    qn__member member[QN__MAX_WORKERS];
+    uint32_t count = 0;
+    int others = 0, threads = 0;
+    *host = *compute;
+    *kernels = 0;
+    qn_status status = qn_compute_check(compute, err);
+    if (status != QN_OK || (is_automatic(compute) && !large))
+        return status;
+    status = qn__members_of(compute, member, QN__MAX_WORKERS, &count, err);
+    for (uint32_t i = 0; i < count && status == QN_OK; ++i) {
+        const uint32_t jobs = member[i].device->jobs;
+        const int is_host = (jobs & qn__job_bit(QN__JOB_HOST)) != 0;
+        threads = is_host ? member[i].threads : threads;
+        *kernels |= !is_host && (jobs & QN__JOB_KERNEL) != 0;
+        others |= is_host ? member[i].device != qn__device_find("cpu") : !(jobs & QN__JOB_KERNEL);
+    }
+    *kernels = *kernels && !others;
+    if (status != QN_OK || !*kernels)
+        return status;
+    host->devices = "cpu";
+    host->shares = NULL;
+    host->threads = threads ? threads : host->threads;
+    return QN_OK;
 }
 
 static qn_status agree(qn_cluster *cluster, const qn_data *data, const char *what, qn_status status,

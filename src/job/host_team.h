@@ -11,6 +11,13 @@
 qn_status qn__host_team_compute(const char *function, const qn_compute *compute, int threads,
                                 qn_compute *out, qn_error *err);
 
+/* Devices for jobs that only functions of this process compute: *host is `compute` without those
+ * that compute kernels only. *kernels: 1 if `compute` has such devices. Devices that compute
+ * neither stay, so that a team refuses them. "auto" stands for the CPU, unless `large` is 1. Fails
+ * as qn_compute_check. */
+qn_status qn__host_team_split(const qn_compute *compute, int large, qn_compute *host, int *kernels,
+                              qn_error *err);
+
 /* Makes the team. Among ranks it is collective: they compare their data and what they want of it
  * (`what`, one line of text, at most 1,000 bytes). `status` is the result of this rank's own
  * checks, with `err` (not NULL) filled if it is not QN_OK; all fail where one does. *out is NULL

@@ -1,16 +1,23 @@
 /* Pairs of columns are cut into squares of SIDE x SIDE, the grains of a host job. A thread takes a
  * square and adds all items to its sums, a block at a time. So the columns of a block stay in the
- * cache while they are multiplied, and the sums need little memory. */
+ * cache while they are multiplied, and the sums need little memory. Of a GPU the host gets the sums
+ * of parts of the rows (pair_device.h). It adds them, and computes the results from them as for its
+ * own squares, with all its threads: that takes thousands of operations on long integers a pair. */
 #include "job/pair_statistics.h"
+#include "base/float_state.h"
 #include "base/memory.h"
+#include "base/threads.h"
+#include "job/pair_device.h"
 #include "job/statistics_columns.h"
 #include "num/moments.h"
 #include "num/products.h"
 #include <math.h>
+#include <quern/cluster.h>
+#include <stdatomic.h>
 #include <string.h>
 
 /* Words of a square: covariances, then correlations. Squares of a round: 32 MiB of words. */
-enum { SIDE = 16, BLOCK = QN__PRODUCTS_BLOCK, WORDS = 2 * SIDE * SIDE, ROUND = 1 << 13 };
+enum { SIDE = QN__PAIR_SIDE, BLOCK = QN__PRODUCTS_BLOCK, WORDS = 2 * SIDE * SIDE, ROUND = 1 << 13 };
 
 /* A block of a column: its values, 0 where one is missing, their squares, and 1 where one is there.
  */
@@ -18,16 +25,11 @@ typedef struct part {
     qn__factor value, square, present;
 } part;
 
-/* Of a pair: the sums of products, of values, and of squares where the other value is there too. */
-typedef struct pair_sums {
-    qn__exact_sum products, first[2], second[2];
-    uint64_t count;
-} pair_sums;
-
 typedef struct room {
     float values[SIDE][BLOCK];
     part side[2][SIDE];
-    pair_sums sums[SIDE][SIDE];
+    qn__pair_sums sums[SIDE][SIDE];
+    qn__pool *pool; /* of a thread that drives a GPU */
 } room;
 
 typedef struct work {
@@ -37,6 +39,9 @@ typedef struct work {
     int any;                   /* 1: some column lacks a value */
     uint32_t columns, squares; /* squares along a side */
     uint32_t from;             /* the square of grain 0 */
+    int threads;
+    qn__pair_device *device; /* NULL: no GPU takes part */
+    atomic_int wrong;        /* 1: a GPU gave a wrong sum */
 } work;
 
 static void set_part(part *p, float *values, size_t count, int missing, int any) {
@@ -62,7 +67,7 @@ static void load(const work *w, room *r, int which, uint32_t square, uint64_t fr
         set_part(&r->side[which][k], r->values[k], count, w->missing[first + k], w->any);
 }
 
-static void add_pair(const part *a, const part *b, int missing, pair_sums *sums) {
+static void add_pair(const part *a, const part *b, int missing, qn__pair_sums *sums) {
     qn__factor_multiply(&a->value, &b->value, &sums->products);
     if (!missing)
         return; /* the sums of a column alone are known */
@@ -83,8 +88,8 @@ static int is_wanted(const work *w, uint32_t a, uint32_t b) {
     return a <= b && is_number(w, a) && is_number(w, b);
 }
 
-static void finish_pair(const work *w, uint32_t a, uint32_t b, pair_sums *sums, double *covariance,
-                        double *correlation) {
+static void finish_pair(const work *w, uint32_t a, uint32_t b, qn__pair_sums *sums,
+                        double *covariance, double *correlation) {
     if (!w->missing[a] && !w->missing[b]) {
         sums->count = w->data->items;
         sums->first[0] = w->first[a];
@@ -140,6 +145,11 @@ static void *open_room(void *context, qn_error *err) {
     return qn__alloc(1, sizeof(room), err);
 }
 
+static void close_room(void *scratch) {
+    qn__pool_destroy(((room *)scratch)->pool);
+    qn__free(scratch);
+}
+
 /* qn__host_job: a grain is a square. */
 static qn_status describe_squares(void *context, void *scratch, uint32_t first, uint32_t count,
                                   int64_t *words, qn_error *err) {
@@ -152,6 +162,115 @@ static qn_status describe_squares(void *context, void *scratch, uint32_t first, 
     }
     return QN_OK;
 }
+
+/* ------------------------------------------------------------------ by a device */
+
+/* qn__kernel_job: squares whose items follow each other. */
+static uint32_t device_span(void *context, uint32_t first, uint32_t most, int64_t *words,
+                            qn__kernel_span *out) {
+    const work *w = context;
+    (void)words;
+    out->first = first * qn__pair_device_items(w->device);
+    out->count = most * qn__pair_device_items(w->device);
+    return most;
+}
+
+/* No item of the kernel has a fault: the device is faulty. */
+static void note_fault(void *context, uint64_t item, uint64_t bits) {
+    (void)item;
+    (void)bits;
+    atomic_store(&((work *)context)->wrong, 1);
+}
+
+/* A square whose sums are complete, and its results. */
+typedef struct ending {
+    const work *work;
+    room *room;
+    uint32_t down, across;
+    atomic_uint next; /* the first pair that no thread has */
+    double result[2][SIDE][SIDE];
+} ending;
+
+static void finish_pairs(void *context, int thread) {
+    ending *e = context;
+    uint32_t pair;
+    (void)thread;
+    while ((pair = atomic_fetch_add(&e->next, 1)) < QN__PAIRS) {
+        const uint32_t i = pair / SIDE, k = pair % SIDE;
+        const uint32_t a = e->down * SIDE + i, b = e->across * SIDE + k;
+        if (is_wanted(e->work, a, b))
+            finish_pair(e->work, a, b, &e->room->sums[i][k], &e->result[0][i][k],
+                        &e->result[1][i][k]);
+    }
+}
+
+/* Without memory for threads this one does it. */
+static void finish_square(const work *w, room *r, uint32_t down, uint32_t across, int64_t *words) {
+    ending e = {.work = w, .room = r, .down = down, .across = across};
+    if (!r->pool)
+        qn__pool_create(w->threads, 0, &r->pool, NULL);
+    if (r->pool)
+        qn__pool_run(r->pool, finish_pairs, &e);
+    else
+        finish_pairs(&e, 0);
+    memcpy(words, e.result, sizeof e.result);
+}
+
+/* One sum of each launch is compared with that of the host. */
+static int take_values(void *context, void *scratch, int64_t *words, uint64_t first, uint64_t count,
+                       const void *const *values, double seconds) {
+    work *w = context;
+    room *r = scratch;
+    const qn__pair_device *d = w->device;
+    const uint64_t each = qn__pair_device_items(d);
+    const uint64_t *value = values[1];
+    uint64_t square = UINT64_MAX;
+    uint32_t down = 0, across = 0;
+    int checked = 0;
+    (void)seconds;
+    qn__float_state_set();
+    for (uint64_t item = first; item < first + count; item++, value += 4) {
+        const uint32_t i = (uint32_t)(item / SIDE % SIDE), k = (uint32_t)(item % SIDE);
+        if (item / each != square)
+            find_square(w, w->from + (uint32_t)(square = item / each), &down, &across);
+        if (item % each == 0)
+            memset(r->sums, 0, sizeof r->sums);
+        const uint32_t a = down * SIDE + i, b = across * SIDE + k;
+        if (is_wanted(w, a, b)) {
+            if (!checked++ && !qn__pair_device_check(d, item, a, b, value)) {
+                atomic_store(&w->wrong, 1);
+                return 0;
+            }
+            qn__pair_device_add(d, item, a, b, value, &r->sums[i][k]);
+        }
+        if (item % each == each - 1)
+            finish_square(w, r, down, across, words + square * WORDS);
+    }
+    return 1;
+}
+
+/* A team of its own. Ranks open it together, whether they have GPUs or not. */
+static qn_status open_team(work *w, const qn__pairs *pairs, qn__pair_device *device,
+                           qn__team **team, qn_error *err) {
+    if (!pairs->devices)
+        return qn__team_create(NULL, pairs->compute, NULL, 0, team, err);
+    qn_status status = qn__pair_device_make(pairs->data, w->any, device, err);
+    if (status != QN_OK)
+        return status;
+    w->device = device;
+    device->job.span = device_span;
+    device->job.take = take_values;
+    device->job.fault = note_fault;
+    return qn__team_create_for(&device->job, pairs->compute, team, err);
+}
+
+static qn_status tell_wrong(qn_error *err) {
+    qn__fail(err, QN_UNSUPPORTED, "a device computes the sums of a covariance wrongly");
+    return qn__remedy(err, QN_UNSUPPORTED,
+                      "leave the GPUs out of `compute.devices`; a newer driver may fix it");
+}
+
+/* ------------------------------------------------------------------ all pairs */
 
 /* Copies the pairs of a square to both places of the matrices. */
 static void place_square(const work *w, uint32_t number, const int64_t *words, double *covariance,
@@ -170,33 +289,58 @@ static void place_square(const work *w, uint32_t number, const int64_t *words, d
         }
 }
 
+static qn_status run_round(work *w, qn__team *team, uint32_t count, double *covariance,
+                           double *correlation, qn_error *err) {
+    const qn__host_job host = {.context = w,
+                               .open = open_room,
+                               .close = close_room,
+                               .grains = describe_squares,
+                               .words = (uint64_t)count * WORDS,
+                               .apart = 1,
+                               .kernel = w->device ? &w->device->job : NULL};
+    const int64_t *words;
+    if (w->device)
+        qn__pair_device_begin(w->device, w->from, w->squares);
+    const qn_status status = qn__team_run(team, &host, count, &words, err);
+    if (status == QN_OK && atomic_load(&w->wrong))
+        return tell_wrong(err);
+    for (uint32_t i = 0; status == QN_OK && i < count; i++)
+        place_square(w, w->from + i, words + (uint64_t)i * WORDS, covariance, correlation);
+    return status;
+}
+
+static qn_status run_rounds(work *w, qn__team *team, double *covariance, double *correlation,
+                            qn_error *err) {
+    const uint32_t all = w->squares * (w->squares + 1) / 2;
+    qn_status status = QN_OK;
+    for (; status == QN_OK && w->from < all; w->from += ROUND)
+        status = run_round(w, team, all - w->from < ROUND ? all - w->from : ROUND, covariance,
+                           correlation, err);
+    return status;
+}
+
 qn_status qn__pairs_describe(const qn__pairs *pairs, qn__team *team, double *covariance,
                              double *correlation, qn_error *err) {
-    const uint32_t columns = qn__columns_of(pairs->data), side = (columns + SIDE - 1) / SIDE;
-    const uint32_t all = side * (side + 1) / 2;
+    const uint32_t columns = qn__columns_of(pairs->data);
+    qn__pair_device device = {.copy = NULL};
+    qn__team *own = NULL;
     work w = {.data = pairs->data,
               .missing = pairs->missing,
               .first = pairs->first,
               .second = pairs->second,
               .columns = columns,
-              .squares = side};
+              .squares = (columns + SIDE - 1) / SIDE,
+              .threads = pairs->threads};
     qn_status status = QN_OK;
     for (size_t i = 0; i < (size_t)columns * columns; i++)
         covariance[i] = correlation[i] = (double)NAN;
     for (uint32_t k = 0; k < columns; k++)
         w.any |= pairs->missing[k];
-    for (; status == QN_OK && w.from < all; w.from += ROUND) {
-        const uint32_t count = all - w.from < ROUND ? all - w.from : ROUND;
-        const qn__host_job host = {.context = &w,
-                                   .open = open_room,
-                                   .close = qn__free,
-                                   .grains = describe_squares,
-                                   .words = (uint64_t)count * WORDS,
-                                   .apart = 1};
-        const int64_t *words;
-        status = qn__team_run(team, &host, count, &words, err);
-        for (uint32_t i = 0; status == QN_OK && i < count; i++)
-            place_square(&w, w.from + i, words + (uint64_t)i * WORDS, covariance, correlation);
-    }
+    if (pairs->data->items > 0 && (pairs->devices || qn_cluster_ranks(pairs->compute->cluster) > 1))
+        status = open_team(&w, pairs, &device, &own, err);
+    if (status == QN_OK)
+        status = run_rounds(&w, own ? own : team, covariance, correlation, err);
+    qn__team_destroy(own);
+    qn__pair_device_release(&device);
     return status;
 }

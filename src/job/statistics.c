@@ -15,6 +15,8 @@
 
 enum { FEW_VALUES = 1 << 15, MOST_QUANTILES = 1000, MOST_BINS = 1000000 };
 enum { MOST_GROUPS = 1 << 16, MOST_PAIRED = 4096 };
+/* With "auto" GPUs take part in so many products: a core computes fewer in ten seconds. */
+#define MANY_PRODUCTS ((uint64_t)1 << 34)
 
 struct qn_statistics {
     uint32_t columns, groups, most_bins;
@@ -31,7 +33,8 @@ struct qn_statistics {
 typedef struct job {
     const qn_data *data;
     qn_statistics_options options;
-    qn_compute compute;
+    qn_compute compute, host; /* all devices, and the CPU alone */
+    int devices;              /* 1: GPUs compute pairs */
     qn_statistics *out;
     qn__column_task task;
     uint64_t *order,
@@ -197,7 +200,7 @@ static qn_status describe(job *j, qn__team *team, qn_error *err) {
                                     .task = &j->task,
                                     .order = j->order,
                                     .columns = s->columns,
-                                    .threads = j->compute.threads,
+                                    .threads = j->host.threads,
                                     .numbers = s->numbers,
                                     .edges = s->edges,
                                     .bins = s->bins,
@@ -206,17 +209,36 @@ static qn_status describe(job *j, qn__team *team, qn_error *err) {
                                     .missing = j->missing,
                                     .first = j->first,
                                     .second = j->second};
-    const qn__pairs pairs = {j->data, j->missing, j->first, j->second};
+    const qn__pairs pairs = {.data = j->data,
+                             .missing = j->missing,
+                             .first = j->first,
+                             .second = j->second,
+                             .compute = j->devices ? &j->compute : &j->host,
+                             .devices = j->devices,
+                             .threads = j->host.threads};
     const qn_status status = qn__columns_describe(team, &columns, err);
     return status == QN_OK && j->options.correlation
                ? qn__pairs_describe(&pairs, team, s->covariance, s->correlation, err)
                : status;
 }
 
+/* Products of all pairs of columns. */
+static uint64_t products_of(const job *j) {
+    const uint64_t columns = qn__columns_of(j->data);
+    return j->options.correlation ? j->data->items * (columns * (columns + 1) / 2) : 0;
+}
+
+static qn_status choose_devices(job *j, qn_error *err) {
+    const qn_status status = qn__host_team_split(&j->compute, products_of(j) >= MANY_PRODUCTS,
+                                                 &j->host, &j->devices, err);
+    j->devices &= j->options.correlation;
+    return status;
+}
+
 static void choose_threads(job *j) {
     const uint64_t values = j->data->items * qn__columns_of(j->data);
     if (values < FEW_VALUES && !j->options.correlation)
-        j->compute.threads = 1;
+        j->host.threads = 1;
 }
 
 static qn_status prepare(job *j, qn_error *err) {
@@ -231,15 +253,17 @@ static qn_status run(job *j, qn_status status, qn_error *err) {
     char wanted[256];
     qn__team *team;
     if (status == QN_OK)
+        status = choose_devices(j, err);
+    if (status == QN_OK)
         status = prepare(j, err);
     say_wanted(j, wanted);
     choose_threads(j);
-    status = qn__host_team_open(&j->compute, j->data, wanted, status, &team, err);
+    status = qn__host_team_open(&j->host, j->data, wanted, status, &team, err);
     if (status != QN_OK)
         return status;
-    if (!j->compute.threads)
-        j->compute.threads = qn__cores();
-    return qn__host_team_close(team, &j->compute, describe(j, team, err), err);
+    if (!j->host.threads)
+        j->host.threads = qn__cores();
+    return qn__host_team_close(team, &j->host, describe(j, team, err), err);
 }
 
 static void set_task(job *j) {
@@ -274,6 +298,7 @@ qn_status qn__statistics_make(const qn_data *data, const qn_statistics_options *
         set_task(&j);
     if (status == QN_OK)
         status = make_out(&j, err);
+    j.host = j.compute;
     status = run(&j, status, err);
     free_job(&j);
     if (status == QN_OK)

@@ -5,6 +5,12 @@
 #include "job/user_program_parts.h"
 #include <string.h>
 
+/* What to do where arrays do not fit on a device. */
+#define SMALLER                                                                                    \
+    "leave the device out, or declare INPUT in place of WHOLE or HALO where an item needs its "    \
+    "own "                                                                                         \
+    "number only"
+
 /* ------------------------------------------------------------------ the program */
 
 /* Where a part's scalar or lengths stand among the numbers: behind the three extents, the iteration
@@ -267,7 +273,7 @@ static int write_texts(const qn__user_source *s, qn__language language, qn__user
 }
 
 qn_status qn__user_device_make(const qn__user_source *s, qn__user_device *out, qn_error *err) {
-    *out = (qn__user_device){.job = {.doubles = s->has_doubles}};
+    *out = (qn__user_device){.job = {.doubles = s->has_doubles, .smaller = SMALLER}};
     for (int language = 0; language < 2; language++)
         if (!write_texts(s, (qn__language)language, out)) {
             qn__user_device_release(out);

@@ -225,9 +225,10 @@ static void device_fault(void *context, uint64_t item, uint64_t fault) {
     qn__user_fault_note(&r->faulty, (int64_t)item);
 }
 
-static int device_take(void *context, void *scratch, uint64_t first, uint64_t count,
+static int device_take(void *context, void *scratch, int64_t *words, uint64_t first, uint64_t count,
                        const void *const *values, double seconds) {
     round *r = context;
+    (void)words;
     qn__user_thread *t = ((const qn__user_stepper *)scratch)->thread;
     const qn__user_device *d = r->job->device;
     const void *array[2 * QN__USER_PARTS] = {NULL};

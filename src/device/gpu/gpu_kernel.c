@@ -41,12 +41,11 @@ enum { FAULT_WORDS = 3 };
 
 static double mebibytes(uint64_t bytes) { return (double)bytes / (1 << 20); }
 
-static qn_status too_small(const qn__worker *w, uint64_t bytes, uint64_t usable, qn_error *err) {
+static qn_status too_small(const qn__worker *w, const qn__kernel_job *job, uint64_t bytes,
+                           uint64_t usable, qn_error *err) {
     qn__fail(err, QN_DEVICE, "%s: the kernel's arrays need %.1f MiB, the device allows %.1f MiB",
              w->facts->name, mebibytes(bytes), mebibytes(usable));
-    return qn__remedy(err, QN_DEVICE,
-                      "leave the device out, or declare INPUT in place of WHOLE or HALO where an "
-                      "item needs its own number only");
+    return qn__remedy(err, QN_DEVICE, "%s", job->smaller);
 }
 
 /* Whether the device has the numbers of a launch only. */
@@ -68,7 +67,7 @@ static qn_status find_room(const qn__worker *w, const qn__kernel_job *job, int r
         const qn__kernel_array *a = &job->array[i];
         const int of_items = is_of_items(a, resident);
         if (!of_items && bytes_of(job, a) > w->facts->largest)
-            return too_small(w, bytes_of(job, a), w->facts->largest, err);
+            return too_small(w, job, bytes_of(job, a), w->facts->largest, err);
         whole += of_items ? 0 : bytes_of(job, a);
         each += of_items ? a->each : 0;
         widest = of_items && a->each > widest ? a->each : widest;
@@ -79,7 +78,7 @@ static qn_status find_room(const qn__worker *w, const qn__kernel_job *job, int r
     if (whole < usable && each > 0 && *room > (usable - whole) / 2 / each)
         *room = (usable - whole) / 2 / each;
     if (whole >= usable || *room == 0)
-        return too_small(w, whole + each, usable, err);
+        return too_small(w, job, whole + each, usable, err);
     return QN_OK;
 }
 
@@ -202,7 +201,8 @@ typedef struct piece {
     const qn__kernel_job *job;
     const qn__kernel_span *span;
     uint64_t first, count;
-    int alone; /* 1: only the item's fault is asked for */
+    int alone;      /* 1: only the item's fault is asked for */
+    int64_t *words; /* of the call */
 } piece;
 
 static qn_status start(const piece *p, qn_error *err) {
@@ -342,7 +342,8 @@ static qn_status compute_span(piece *p, void *scratch, int *more, qn_error *err)
         const double seconds = qn__now() - begun;
         adapt(k, p->count, seconds);
         if (status == QN_OK)
-            *more = p->job->take(p->host->context, scratch, p->first, good, values, seconds) &&
+            *more = p->job->take(p->host->context, scratch, p->words, p->first, good, values,
+                                 seconds) &&
                     good == p->count;
         p->first += p->count;
     }
@@ -353,7 +354,7 @@ static qn_status compute_spans(qn__worker *w, const qn__host_job *host, void *sc
                                uint32_t first, uint32_t count, int64_t *words, qn_error *err) {
     qn__kernel_span span;
     w->kernel->totals.items = 0; /* of a call that failed */
-    piece p = {.worker = w, .host = host, .job = host->kernel, .span = &span};
+    piece p = {.worker = w, .host = host, .job = host->kernel, .span = &span, .words = words};
     qn_status status = QN_OK;
     int more = 1;
     for (uint32_t g = first, end = first + count, n; status == QN_OK && more && g < end; g += n) {

@@ -1,0 +1,165 @@
+#include "job/pair_device.h"
+
+#include "base/memory.h"
+#include "job/statistics_columns.h"
+#include <string.h>
+
+/* Sums of a pair, in the order of the kernel: products, values of both, squares of both. */
+enum { KINDS = 5 };
+/* Numbers of the kernel, and words that an item gives. */
+enum { ROWS, COLUMNS, KIND_COUNT, PARTS, FROM, SQUARES, NUMBERS };
+enum { WORDS = 4 };
+/* Items of a launch at most: their words need 128 MiB. */
+#define MOST_ITEMS ((uint64_t)1 << 22)
+
+/* ------------------------------------------------------------------ the kernel */
+
+static void write_text(qn__language language, int bytes, qn__text *t) {
+    qn__text_add(t, "%s%s#define QN_PAIR_LANES %d\n", qn__exact_text(language),
+                 bytes ? "#define QN_TABLE_BYTES 1\n" : "", QN__KERNEL_LANES);
+    qn__text_add(t,
+                 "#define QN_PAIR_SIDE %du\n#define QN_PAIR_PART %du\n#define QN_PAIR_ROWS %d\n"
+                 "#define QN_PAIR_COLUMNS %d\n#define QN_PAIR_KINDS %d\n#define QN_PAIR_PARTS %d\n"
+                 "#define QN_PAIR_FROM %d\n#define QN_PAIR_SQUARES %d\n%s",
+                 QN__PAIR_SIDE, QN__PAIR_PART, ROWS, COLUMNS, KIND_COUNT, PARTS, FROM, SQUARES,
+                 qn__pairs_text());
+}
+
+/* Views and tables with real labels are copied, so that the rows of all columns lie together. */
+static qn_status set_table(const qn_data *data, qn__pair_device *d, qn_error *err) {
+    const size_t stride = qn__data_stride(data);
+    d->bytes = data->type == QN_U8 && !data->targets;
+    d->table = data->values;
+    if (!data->index && !data->targets)
+        return QN_OK;
+    d->table = d->copy =
+        qn__alloc(data->items, (uint64_t)d->columns * (d->bytes ? 1 : sizeof(float)), err);
+    if (!d->copy)
+        return QN_MEMORY;
+    for (uint64_t i = 0; i < data->items; i++)
+        if (d->bytes)
+            memcpy((char *)d->copy + i * stride, qn__data_item(data, i), stride);
+        else
+            qn__columns_gather(data, &i, 0, 1, 0, d->columns, (float *)d->copy + i * d->columns, 1);
+    return QN_OK;
+}
+
+static void set_job(qn__pair_device *d) {
+    const uint32_t each = d->bytes ? 1 : sizeof(float);
+    d->array[0] = (qn__kernel_array){.use = QN__KERNEL_WHOLE,
+                                     .each = each,
+                                     .bytes = d->rows * d->columns * each,
+                                     .data = d->table};
+    d->array[1] = (qn__kernel_array){.use = QN__KERNEL_VALUES, .each = WORDS * sizeof(uint64_t)};
+    d->numbers[ROWS] = d->rows;
+    d->numbers[COLUMNS] = d->columns;
+    d->numbers[KIND_COUNT] = d->kinds;
+    d->numbers[PARTS] = d->parts;
+    d->job.array = d->array;
+    d->job.arrays = 2;
+    d->job.numbers = d->numbers;
+    d->job.count = NUMBERS;
+    const uint64_t side = (d->columns + QN__PAIR_SIDE - 1) / QN__PAIR_SIDE;
+    d->job.items = side * (side + 1) / 2 * qn__pair_device_items(d);
+    if (d->job.items > MOST_ITEMS)
+        d->job.items = MOST_ITEMS;
+    d->job.smaller = "leave the device out: it takes a table that fits in its memory";
+}
+
+qn_status qn__pair_device_make(const qn_data *data, int any, qn__pair_device *out, qn_error *err) {
+    *out = (qn__pair_device){.rows = data->items,
+                             .columns = qn__columns_of(data),
+                             .parts = (uint32_t)((data->items - 1) / QN__PAIR_PART + 1),
+                             .kinds = any ? KINDS : 1};
+    qn_status status = set_table(data, out, err);
+    for (int language = 0; language < 2 && status == QN_OK; language++) {
+        write_text((qn__language)language, out->bytes, &out->text[language]);
+        out->job.text[language] = out->text[language].data;
+        if (out->text[language].failed)
+            status = qn__fail_memory(err, 1, out->text[language].size);
+    }
+    if (status != QN_OK)
+        qn__pair_device_release(out);
+    else
+        set_job(out);
+    return status;
+}
+
+void qn__pair_device_release(qn__pair_device *d) {
+    for (int language = 0; language < 2; language++)
+        qn__text_release(&d->text[language]);
+    qn__free(d->copy);
+    d->copy = NULL;
+}
+
+void qn__pair_device_begin(qn__pair_device *d, uint32_t from, uint32_t squares) {
+    d->numbers[FROM] = from;
+    d->numbers[SQUARES] = squares;
+}
+
+uint64_t qn__pair_device_items(const qn__pair_device *d) {
+    return (uint64_t)QN__PAIRS * d->kinds * d->parts;
+}
+
+/* ------------------------------------------------------------------ what an item gives */
+
+static double value_of(const qn__pair_device *d, uint64_t row, uint32_t column) {
+    const uint64_t at = row * d->columns + column;
+    return d->bytes ? (double)((const uint8_t *)d->table)[at]
+                    : (double)((const float *)d->table)[at];
+}
+
+/* The item's sum, product by product; each is an exact binary64. Returns the rows that count. */
+static uint64_t add_rows(const qn__pair_device *d, uint64_t item, uint32_t left, uint32_t right,
+                         qn__exact_sum *sum) {
+    const uint64_t number = item / QN__PAIRS, kind = number % d->kinds;
+    const uint64_t from = number / d->kinds % d->parts * QN__PAIR_PART;
+    const uint64_t to = d->rows - from < QN__PAIR_PART ? d->rows : from + QN__PAIR_PART;
+    uint64_t count = 0;
+    for (uint64_t row = from; row < to; row++) {
+        const double a = value_of(d, row, left), b = value_of(d, row, right);
+        if (a != a || b != b)
+            continue;
+        const double x = kind == 2 || kind == 4 ? b : a;
+        qn__exact_add(sum, x * (kind == 0 ? b : kind < 3 ? 1.0 : x));
+        count++;
+    }
+    return count;
+}
+
+/* An integer of 128 bits, times its unit. */
+static void add_words(const uint64_t words[WORDS], qn__exact_sum *sum) {
+    const int power = (int)(uint32_t)words[2] - 300, negative = (words[1] >> 63) != 0;
+    const uint64_t low = negative ? 0 - words[0] : words[0];
+    const uint64_t high = negative ? ~words[1] + (words[0] == 0) : words[1];
+    if (low)
+        qn__exact_add_scaled(sum, low, power, negative);
+    if (high)
+        qn__exact_add_scaled(sum, high, power + 64, negative);
+}
+
+/* 1: the device has left the item to the host. */
+static int is_left(const uint64_t words[WORDS]) { return words[2] >> 32 != 0; }
+
+void qn__pair_device_add(const qn__pair_device *d, uint64_t item, uint32_t left, uint32_t right,
+                         const uint64_t words[WORDS], qn__pair_sums *sums) {
+    const uint64_t kind = item / QN__PAIRS % d->kinds;
+    qn__exact_sum *sum = kind == 0  ? &sums->products
+                         : kind < 3 ? &sums->first[kind - 1]
+                                    : &sums->second[kind - 3];
+    if (kind == 0)
+        sums->count += words[3];
+    if (is_left(words))
+        add_rows(d, item, left, right, sum);
+    else
+        add_words(words, sum);
+}
+
+int qn__pair_device_check(const qn__pair_device *d, uint64_t item, uint32_t left, uint32_t right,
+                          const uint64_t words[WORDS]) {
+    qn__exact_sum own = {.pending = 0}, other = {.pending = 0};
+    if (words[3] != add_rows(d, item, left, right, &own))
+        return 0;
+    add_words(words, &other);
+    return is_left(words) || qn__exact_compare(&own, &other) == 0;
+}
