@@ -35,7 +35,7 @@ typedef struct room {
 typedef struct work {
     const qn_data *data;
     const uint8_t *missing;
-    const qn__exact_sum *first, *second;
+    qn__moments_side *side;    /* of each column that lacks no value */
     int any;                   /* 1: some column lacks a value */
     uint32_t columns, squares; /* squares along a side */
     uint32_t from;             /* the square of grain 0 */
@@ -88,17 +88,29 @@ static int is_wanted(const work *w, uint32_t a, uint32_t b) {
     return a <= b && is_number(w, a) && is_number(w, b);
 }
 
+/* Without missing values the sides of a pair are those of the columns. */
 static void finish_pair(const work *w, uint32_t a, uint32_t b, qn__pair_sums *sums,
                         double *covariance, double *correlation) {
-    if (!w->missing[a] && !w->missing[b]) {
-        sums->count = w->data->items;
-        sums->first[0] = w->first[a];
-        sums->first[1] = w->first[b];
-        sums->second[0] = w->second[a];
-        sums->second[1] = w->second[b];
+    const qn__moments_side *one = &w->side[a], *other = &w->side[b];
+    qn__moments_side own[2];
+    uint64_t count = w->data->items;
+    if (w->missing[a] || w->missing[b]) {
+        count = sums->count;
+        for (int i = 0; i < 2; i++)
+            qn__moments_side_of(count, &sums->first[i], &sums->second[i], &own[i]);
+        one = &own[0];
+        other = &own[1];
     }
-    qn__moments_pair(sums->count, &sums->first[0], &sums->first[1], &sums->second[0],
-                     &sums->second[1], &sums->products, covariance, correlation);
+    qn__moments_pair(count, one, other, &sums->products, covariance, correlation);
+}
+
+static qn_status make_sides(work *w, const qn__pairs *pairs, qn_error *err) {
+    w->side = qn__alloc(w->columns, sizeof *w->side, err);
+    for (uint32_t k = 0; w->side && k < w->columns; k++) {
+        qn__exact_sum first = pairs->first[k], second = pairs->second[k];
+        qn__moments_side_of(w->data->items, &first, &second, &w->side[k]);
+    }
+    return w->side ? QN_OK : QN_MEMORY;
 }
 
 static void add_block(const work *w, room *r, uint32_t down, uint32_t across) {
@@ -326,21 +338,21 @@ qn_status qn__pairs_describe(const qn__pairs *pairs, qn__team *team, double *cov
     qn__team *own = NULL;
     work w = {.data = pairs->data,
               .missing = pairs->missing,
-              .first = pairs->first,
-              .second = pairs->second,
               .columns = columns,
               .squares = (columns + SIDE - 1) / SIDE,
               .threads = pairs->threads};
-    qn_status status = QN_OK;
+    qn_status status = make_sides(&w, pairs, err);
     for (size_t i = 0; i < (size_t)columns * columns; i++)
         covariance[i] = correlation[i] = (double)NAN;
     for (uint32_t k = 0; k < columns; k++)
         w.any |= pairs->missing[k];
-    if (pairs->data->items > 0 && (pairs->devices || qn_cluster_ranks(pairs->compute->cluster) > 1))
+    if (status == QN_OK && pairs->data->items > 0 &&
+        (pairs->devices || qn_cluster_ranks(pairs->compute->cluster) > 1))
         status = open_team(&w, pairs, &device, &own, err);
     if (status == QN_OK)
         status = run_rounds(&w, own ? own : team, covariance, correlation, err);
     qn__team_destroy(own);
     qn__pair_device_release(&device);
+    qn__free(w.side);
     return status;
 }

@@ -149,16 +149,16 @@ static int settle(const difference *d, qn__natural *out) {
     return sign;
 }
 
-/* n * sum of products - product of sums, which is n^2 times a covariance. */
-static int centre(uint64_t n, qn__exact_sum *products, qn__exact_sum *a, qn__exact_sum *b,
-                  qn__natural *out) {
+/* n * sum of products - product of sums, which is n^2 times a covariance. `sign` is that of the
+ * product of the sums a and b. */
+static int centre(uint64_t n, qn__exact_sum *products, const qn__natural *a, const qn__natural *b,
+                  int sign, qn__natural *out) {
     difference d = {.side = {{.size = 0}, {.size = 0}}};
-    qn__natural x, y, term;
-    int sign = qn__exact_magnitude(products, &x);
-    qn__natural_multiply(&x, n, &term);
-    add_term(&d, &term, sign);
-    sign = qn__exact_magnitude(a, &x) * qn__exact_magnitude(b, &y);
-    qn__natural_product(&x, &y, &term);
+    qn__natural sum, term;
+    const int own = qn__exact_magnitude(products, &sum);
+    qn__natural_multiply(&sum, n, &term);
+    add_term(&d, &term, own);
+    qn__natural_product(a, b, &term);
     add_term(&d, &term, -sign);
     return settle(&d, out);
 }
@@ -221,11 +221,11 @@ void qn__moments_finish(qn__moments *m, qn__moments_results *out) {
     *out = (qn__moments_results){none, none, none, none, none, none};
     if (n == 0)
         return;
-    qn__natural value;
-    const int sign = qn__exact_magnitude(&m->first, &value);
-    out->sum = with_sign(over(&value, 1, 1, 0), sign);
-    out->mean = with_sign(over(&value, n, 1, 0), sign);
-    centre(n, &m->second, &m->first, &m->first, &value);
+    qn__natural sum, value;
+    const int sign = qn__exact_magnitude(&m->first, &sum);
+    out->sum = with_sign(over(&sum, 1, 1, 0), sign);
+    out->mean = with_sign(over(&sum, n, 1, 0), sign);
+    centre(n, &m->second, &sum, &sum, sign * sign, &value);
     out->deviation_of_all = over(&value, n, n, 1);
     if (n < 2)
         return;
@@ -241,19 +241,23 @@ double qn__moments_mean(uint64_t n, qn__exact_sum *sum) {
     return with_sign(over(&value, n, 1, 0), sign);
 }
 
-void qn__moments_pair(uint64_t n, qn__exact_sum *s, qn__exact_sum *t, qn__exact_sum *q,
-                      qn__exact_sum *r, qn__exact_sum *p, double *covariance, double *correlation) {
-    qn__natural both, one, other, product, square;
+void qn__moments_side_of(uint64_t n, qn__exact_sum *sum, qn__exact_sum *squares,
+                         qn__moments_side *out) {
+    out->sign = qn__exact_magnitude(sum, &out->sum);
+    centre(n, squares, &out->sum, &out->sum, out->sign * out->sign, &out->spread);
+}
+
+void qn__moments_pair(uint64_t n, const qn__moments_side *one, const qn__moments_side *other,
+                      qn__exact_sum *products, double *covariance, double *correlation) {
+    qn__natural both, product, square;
     *covariance = *correlation = (double)NAN;
     if (n < 2)
         return;
-    const int sign = centre(n, p, s, t, &both);
-    centre(n, q, s, s, &one);
-    centre(n, r, t, t, &other);
+    const int sign = centre(n, products, &one->sum, &other->sum, one->sign * other->sign, &both);
     *covariance = with_sign(over(&both, n, n - 1, 0), sign);
-    if (one.size == 0 || other.size == 0)
+    if (one->spread.size == 0 || other->spread.size == 0)
         return;
-    qn__natural_product(&one, &other, &product);
+    qn__natural_product(&one->spread, &other->spread, &product);
     qn__natural_product(&both, &both, &square);
     *correlation = with_sign(qn__natural_ratio(&square, &product, 1), sign);
 }

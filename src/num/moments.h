@@ -37,11 +37,19 @@ void qn__moments_finish(qn__moments *m, qn__moments_results *out);
 /* S / n rounded once, for the sum S of n > 0 numbers, n < 2^48. A zero is +0. */
 double qn__moments_mean(uint64_t n, qn__exact_sum *sum);
 
+/* What a pair needs of one of its sides, n numbers: the sum S with its sign, and n Q - S S. */
+typedef struct qn__moments_side {
+    qn__natural sum, spread;
+    int sign;
+} qn__moments_side;
+void qn__moments_side_of(uint64_t n, qn__exact_sum *sum, qn__exact_sum *squares,
+                         qn__moments_side *out);
+
 /* Covariance (n P - S T) / (n (n - 1)) and correlation (n P - S T) / sqrt((n Q - S S) (n R - T T))
  * of n pairs, with S and T the sums of both, Q and R those of their squares, and P that of their
  * products. NaN below two pairs, and the correlation where one side is constant. */
-void qn__moments_pair(uint64_t n, qn__exact_sum *s, qn__exact_sum *t, qn__exact_sum *q,
-                      qn__exact_sum *r, qn__exact_sum *p, double *covariance, double *correlation);
+void qn__moments_pair(uint64_t n, const qn__moments_side *one, const qn__moments_side *other,
+                      qn__exact_sum *products, double *covariance, double *correlation);
 
 /* (a (2^bits - part) + b part) / 2^bits rounded once; part <= 2^bits, bits <= 80, given as two
  * words, the low one first. A zero is +0. */
