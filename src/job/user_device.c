@@ -136,7 +136,7 @@ static void write_kernel(const qn__user_source *s, qn__text *t) {
     write_place(s, t);
     write_numbers(s, t);
     qn__user_write_results(s, t);
-    qn__user_write_call(s, qn__user_has_halo(s) ? "inner, last" : "0, 0", t);
+    qn__user_write_call(s, "&fault", qn__user_has_halo(s) ? "inner, last" : "0, 0", t);
     write_ends(s, t);
 }
 

@@ -469,7 +469,7 @@ static void write_results(const qn__user_source *s, qn__text *t) {
 }
 
 static void write_call(const qn__user_source *s, const char *inner, qn__text *t) {
-    qn__text_add(t, "        qn_lanes(&fault, %s, taking, i2 + k, count, item + k", inner);
+    qn__text_add(t, "        qn_lanes(fault, %s, taking, i2 + k, count, item + k", inner);
     if (s->has_random)
         qn__text_add(t, ", seed, (uint64_t)iteration");
     qn__text_add(t, ", e0, i0, e1, i1, e2");

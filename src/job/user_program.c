@@ -1,9 +1,12 @@
 /* The functions and loops around a kernel's body. The body is inlined into a loop over items that
- * follow one another in the last dimension, so that a compiler can use its vectors. Where
- * neighbours are read there are two functions: for rows whose neighbours all exist (inner), and for
- * the others (rim). In both the few items at the ends of a row have a loop of their own. */
+ * follow one another in the last dimension, so that a compiler can use its vectors. Where a kernel
+ * calls functions of math_common.inc, a second loop is for items that have common arguments only:
+ * see user_common.inc. Where neighbours are read there are two functions: for rows whose neighbours
+ * all exist (inner), and for the others (rim). In both the few items at the ends of a row have a
+ * loop of their own. */
 #include "job/user_program.h"
 
+#include "job/user_common.h"
 #include "job/user_lanes.h"
 #include "job/user_program_parts.h"
 #include "user_text.h"
@@ -130,7 +133,7 @@ void qn__user_write_parameters(const qn__user_source *s, qn__text *t) {
 
 /* ------------------------------------------------------------------ the loops */
 
-typedef enum loop_kind { PLAIN, RIM, INNER } loop_kind;
+typedef enum loop_kind { PLAIN, COMMON, RIM, INNER } loop_kind;
 
 /* The arrays as parameters of a loop, and where they come from: compilers trust `restrict` only
  * there, and without it they do not use vectors for loops over many arrays. */
@@ -177,8 +180,9 @@ static void write_locals(const qn__user_source *s, qn__text *t) {
     }
 }
 
-void qn__user_write_call(const qn__user_source *s, const char *inner, qn__text *t) {
-    qn__text_add(t, "        qn_body(&fault, %s", inner);
+void qn__user_write_call(const qn__user_source *s, const char *fault, const char *inner,
+                         qn__text *t) {
+    qn__text_add(t, "        qn_body(%s, %s", fault, inner);
     if (s->has_random)
         qn__text_add(t, ", qn_draws_of(seed, (uint64_t)iteration, (uint64_t)(item + k))");
     qn__text_add(t, ", e0, i0, e1, i1, e2, i2 + k");
@@ -233,7 +237,7 @@ static void write_items(const qn__user_source *s, const char *from, const char *
     qn__text_add(t, "    for (int64_t k = %s; k < %s; k++) {\n%s", from, to,
                  few ? "        __asm__ volatile(\"\");\n" : "");
     qn__user_write_results(s, t);
-    qn__user_write_call(s, inside, t);
+    qn__user_write_call(s, "fault", inside, t);
     qn__user_write_stores(s, "k", t);
     qn__text_add(t, "    }\n%s", s->tree.lanes ? "#endif\n" : "");
 }
@@ -241,7 +245,7 @@ static void write_items(const qn__user_source *s, const char *from, const char *
 /* The items from i2 to `end` of rows that follow one another; those from `from` to `to` have all
  * neighbours in the last dimension. One call for many rows: a short row takes less than a call. */
 static void write_rows(const qn__user_source *s, loop_kind kind, qn__text *t) {
-    static const char *const names[] = {"qn_plain", "qn_rim", "qn_inner"};
+    static const char *const names[] = {"qn_plain", "qn_common", "qn_rim", "qn_inner"};
     const char *name = names[kind];
     qn__text_add(t,
                  "static __attribute__((noinline)) uint64_t %s_loop(const struct qn_user_call *c,\n"
@@ -249,22 +253,28 @@ static void write_rows(const qn__user_source *s, loop_kind kind, qn__text *t) {
                  "    int64_t end, int64_t item, int64_t done QN_ARRAYS) {\n"
                  "    const int64_t e0 = c->extent[0], e1 = c->extent[1], e2 = c->extent[2];\n"
                  "    QN_LENGTH(e0); QN_LENGTH(e1); QN_LENGTH(e2);\n"
-                 "    uint64_t fault = 0;\n",
-                 name);
+                 "    uint64_t fault[] = {0, 0, %d};\n",
+                 name, kind == COMMON);
     write_locals(s, t);
     qn__text_add(t, "    for (; rows > 0; rows--, i1++, item += end - i2, done += end - i2) {\n");
-    if (kind != PLAIN)
+    if (kind >= RIM)
         write_items(s, "0", "from - i2", 1, kind == RIM ? "0, 0" : "1, 0", t);
     write_items(s, "from - i2", "to - i2", 0, kind == INNER ? "1, 1" : "0, 1", t);
-    if (kind != PLAIN)
+    if (kind >= RIM)
         write_items(s, "to - i2", "end - i2", 1, kind == RIM ? "0, 0" : "1, 0", t);
     qn__text_add(t, "    }\n");
     for (uint32_t i = 0; i < s->parts; i++)
         if (qn__user_use_is_result(s->part[i].use) && qn__user_type_is_real(s->part[i].type))
-            qn__text_add(t, "    fault |= nan_%s ? QN_FAULT_NAN(%u) : 0;\n", s->part[i].name,
+            qn__text_add(t, "    fault[0] |= nan_%s ? QN_FAULT_NAN(%u) : 0;\n", s->part[i].name,
                          (unsigned)i);
+    qn__text_add(t, "    return fault[0] | (fault[1] & QN_FAULT_RARE);\n}\n");
+    if (kind == COMMON)
+        return;
+    if (kind == PLAIN && qn__user_has_common(s)) {
+        qn__text_add(t, "QN_PLAIN\n");
+        return;
+    }
     qn__text_add(t,
-                 "    return fault;\n}\n"
                  "static uint64_t %s(const struct qn_user_call *c, int64_t i0, int64_t i1,\n"
                  "    int64_t rows, int64_t i2, int64_t from, int64_t to, int64_t end,\n"
                  "    int64_t item, int64_t done) {\n"
@@ -332,6 +342,8 @@ static void write_functions(const qn__user_source *source, qn__text *t) {
         qn__text_add(t, "%s#define QN_DRAWS_NORMAL 1\n", qn__text_user_math);
     if (source->has_random)
         qn__text_add(t, "%s", qn__text_user_random);
+    if (qn__user_has_common(source))
+        qn__text_add(t, "%s", qn__text_user_common);
 }
 
 const char *qn__user_random_text(void) { return qn__text_user_random; }
@@ -349,6 +361,8 @@ void qn__user_program_write(const qn__user_source *source, qn__text *out) {
     write_arrays(source, out);
     if (qn__user_has_halo(source) && source->dimensions > 1)
         write_rows(source, RIM, out);
+    if (qn__user_has_common(source))
+        write_rows(source, COMMON, out);
     write_rows(source, qn__user_has_halo(source) ? INNER : PLAIN, out);
     write_grain(source, out);
 }
