@@ -5,12 +5,14 @@ QUERN_KERNEL_LANES is for tests: "never" computes one item after the other, "alw
 
 import json
 import os
+import platform
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
+import builds
 import random_loops
 from builds import ROOT
 
@@ -99,6 +101,16 @@ def test_oracle_agrees_and_tails_are_complete(both, count):
         top.append(most)
     assert files[0][128:] == np.array(steps, "i4").tobytes() and files[1][128:] == np.array(top, "u8").tobytes()
     assert results["longest"]["value"] == str(max(steps)) and results["odd"]["value"] == str(int((first & 1).sum()))
+
+
+@pytest.mark.parametrize("compiler", ("cc -mno-avx512f", "cc -mno-avx", "clang", "clang -mno-avx512f"))
+def test_vectors_of_every_width(both, compiler):
+    """Those of 64 bytes are the default where there are any; 32 and 16 bytes without."""
+    if platform.machine() != "x86_64":
+        pytest.skip("it has vectors of one width")
+    builds.require(compiler.split()[0])
+    both(random_loops.kernel(30), draw_arrays(), ["o1", "o2", "total"], compiler=compiler)
+    both(COLLATZ, {"first": np.arange(29, dtype="u8") * 37 % 1000}, ["steps", "top"], compiler=compiler)
 
 
 def test_second_program_agrees(both, tmp_path):
