@@ -18,9 +18,9 @@ void qn__user_write_readers(const qn__user_source *source, qn__text *out);
 void qn__user_write_parameters(const qn__user_source *source, qn__text *out);
 /* The variables for an item's results, o_NAME and h_NAME. */
 void qn__user_write_results(const qn__user_source *source, qn__text *out);
-/* The call of the body, which notes in `fault` what is wrong, for the item number item + k, in the column i2 + k of its row. `inner`:
- * whether its neighbours exist in all dimensions but the last, a comma, and whether they exist in
- * the last one. */
+/* The call of the body, which notes in `fault` what is wrong, for the item number item + k, in the
+ * column i2 + k of its row. `inner`: whether its neighbours exist in all dimensions but the last, a
+ * comma, and whether they exist in the last one. */
 void qn__user_write_call(const qn__user_source *source, const char *fault, const char *inner,
                          qn__text *out);
 
