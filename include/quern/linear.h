@@ -22,7 +22,7 @@ typedef struct qn_linear_options {
     int threads;               /* at most 4096; 0: every core the process may use [0] */
     double tolerance;          /* Lasso: see qn_lasso_fit; from 0 [1e-4] */
     uint32_t iterations;       /* Lasso: at most this many passes over the coefficients [1000] */
-    const qn_compute *compute; /* as in qn_statistics_options: ranks divide the sums [NULL] */
+    const qn_compute *compute; /* as in qn_statistics_options, for the sums [NULL] */
 } qn_linear_options;
 
 /* Sets `size`, and every other member to its default, which stands in brackets. */

@@ -18,7 +18,7 @@ typedef struct qn_pca_options {
     size_t size;               /* sizeof(qn_pca_options) */
     uint32_t components;       /* at most the number of features [1] */
     int threads;               /* at most 4096; 0: every core the process may use [0] */
-    const qn_compute *compute; /* as in qn_statistics_options: ranks divide the sums [NULL] */
+    const qn_compute *compute; /* as in qn_statistics_options, for the sums [NULL] */
 } qn_pca_options;
 
 /* Sets `size`, and every other member to its default, which stands in brackets. */
@@ -45,7 +45,7 @@ typedef struct qn_kmeans_options {
     double tolerance;
     uint64_t seed;             /* of the first centres [1] */
     int threads;               /* at most 4096; 0: every core the process may use [0] */
-    const qn_compute *compute; /* as in qn_statistics_options: ranks divide the items [NULL] */
+    const qn_compute *compute; /* ranks divide the items; devices are CPUs [NULL] */
 } qn_kmeans_options;
 
 /* Sets `size`, and every other member to its default, which stands in brackets. */

@@ -33,6 +33,8 @@ class PCA(_Transformer):
         Components to keep. Default: as many as there are columns or items, whichever are fewer.
     threads : int, optional
         Cores of the CPU. They do not change the result.
+    devices : str, optional
+        Devices that may take part, as ``"cpu,cuda:0"``. They do not change the result.
 
     Attributes
     ----------
@@ -56,9 +58,10 @@ class PCA(_Transformer):
            [ 1.]])
     """
 
-    def __init__(self, n_components=None, *, threads=None):
+    def __init__(self, n_components=None, *, threads=None, devices=None):
         self.n_components = n_components
         self.threads = threads
+        self.devices = devices
 
     def fit(self, X, y=None):
         """Finds the components of items x features. `y` is not used.
@@ -81,7 +84,7 @@ class PCA(_Transformer):
         options = _abi.qn_pca_options()
         library().qn_pca_options_init(options)
         options.components, options.threads = int(count), self.threads or 0
-        call("qn_pca_fit", data._address, _exact.over_ranks(options),
+        call("qn_pca_fit", data._address, _exact.over_ranks(options, self.devices),
              *map(_exact.pointer, (axes, variances, means)))
         whole = _exact.chain(variances[None], np.ones(features), 0.0)[0]
         self.components_, self.explained_variance_, self.mean_ = axes, variances[:len(axes)].copy(), means

@@ -26,7 +26,7 @@ class _Penalised(RegressorMixin, _Tabular):
             options.tolerance, options.iterations = float(tol), int(max_iter)
         coefficients, result = np.empty(table.values.shape[1]), sized(_abi.qn_linear_result)
         data = _exact.data_of(table, targets)
-        call(function, data._address, _exact.over_ranks(options), _exact.pointer(coefficients), result)
+        call(function, data._address, _exact.over_ranks(options, self.devices), _exact.pointer(coefficients), result)
         self.coef_, self.intercept_ = coefficients, float(result.intercept)
         return result
 
@@ -55,6 +55,8 @@ class Ridge(_Penalised):
         Whether the model has an intercept, which has no penalty.
     threads : int, optional
         Cores of the CPU. They do not change the result.
+    devices : str, optional
+        Devices that may take part, as ``"cpu,cuda:0"``. They do not change the result.
 
     Attributes
     ----------
@@ -72,10 +74,11 @@ class Ridge(_Penalised):
     array([2.])
     """
 
-    def __init__(self, alpha=1.0, *, fit_intercept=True, threads=None):
+    def __init__(self, alpha=1.0, *, fit_intercept=True, threads=None, devices=None):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.threads = threads
+        self.devices = devices
 
     def fit(self, X, y):
         """Fits the coefficients to items x features and a number for each item.
@@ -109,6 +112,8 @@ class Lasso(_Penalised):
         targets' deviations from their mean.
     threads : int, optional
         Cores of the CPU. They do not change the result.
+    devices : str, optional
+        Devices that may take part, as ``"cpu,cuda:0"``. They do not change the result.
 
     Attributes
     ----------
@@ -120,12 +125,14 @@ class Lasso(_Penalised):
         The duality gap, divided by the number of items.
     """
 
-    def __init__(self, alpha=1.0, *, fit_intercept=True, max_iter=1000, tol=1e-4, threads=None):
+    def __init__(self, alpha=1.0, *, fit_intercept=True, max_iter=1000, tol=1e-4, threads=None,
+                 devices=None):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
         self.tol = tol
         self.threads = threads
+        self.devices = devices
 
     def fit(self, X, y):
         """Fits the coefficients to items x features and a number for each item.
