@@ -139,6 +139,8 @@ static void find_places(const qn__column_task *task, const float *values, uint64
         *bins = qn__column_bins(count);
     if (edges && first)
         set_edges(least, greatest, edges, bins);
+    if (task->quantile_count == 0 && !edges)
+        return; /* no place of a value is asked */
     qn__order_take(order, values, (size_t)count);
     for (uint32_t i = 0; i < task->quantile_count; i++)
         want_quantile(order, task->quantiles[i], count);
