@@ -50,7 +50,7 @@ const option compute_expert_options[] = {
      AT(isa),
      .value = "NAME",
      .words = isas,
-     .help = "instruction set of the CPU; an error where the machine lacks it",
+     .help = "instruction set of the CPU; an error if the machine does not have it",
      .fallback = "auto"},
     {.name = "gpu-isa",
      .kind = OPTION_CHOICE,

@@ -74,8 +74,8 @@ const command data_convert_command = {
     .about = "Reads what \"quern data info\" reads (- is the standard input) and writes CSV, NPY, "
              "NPZ, LIBSVM, IDX or an "
              "archive of images. The file has the digest of what was read; a note names the "
-             "options with which it must be read. What the format cannot hold is refused: texts "
-             "and weights in NPY, say.",
+             "options with which it must be read. What the format cannot hold is refused, such "
+             "as texts and weights in NPY.",
     .operand = "FILE",
     .options = convert_options,
     .examples = "quern data convert heart.parquet --label sick -o heart.csv\n"

@@ -117,8 +117,9 @@ const command data_synth_digits_command = {
     .name = "data synth digits",
     .summary = "draw images of digits and write them as IDX, CSV or PNG",
     .usage = "quern data synth digits [options] -o FILE [--labels FILE]",
-    .about = "Draws varied digits of 28x28 bytes with labels 0 to 9, the same bytes on every "
-             "machine. Item K of a seed does not depend on how many items are drawn.",
+    .about =
+        "Draws handwriting-like digits of 28x28 bytes with labels 0 to 9, the same bytes on every "
+        "machine. Item K of a seed does not depend on how many items are drawn.",
     .options = synth_options,
     .examples = "quern data synth digits --items 5000 -o train.csv\n"
                 "quern data synth digits --items 1000 --first 5000 -o test.csv\n"

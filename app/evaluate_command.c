@@ -20,7 +20,7 @@ static const option evaluate_options[] = {
      .name = "verbose",
      .kind = OPTION_FLAG,
      AT(verbose),
-     .help = "print the classes also where they are many, and the table of calibration"},
+     .help = "print all classes, also if there are many, and the table of calibration"},
     {.name = "json", .kind = OPTION_FLAG, AT(json), .help = "all numbers as one JSON object"},
 
     {.heading = "Devices (they do not change the output)", .more = compute_options, AT(compute)},

@@ -30,16 +30,23 @@ static const option help_options[] = {
      .help = "print the completion of the command line for a shell:\t"},
     {.name = NULL}};
 
-static void print_commands(void) {
+/* Whether a command is one of a group: "data info" is one of "data". Every command is one of "". */
+static int is_in_group(const command *c, const char *group) {
+    const size_t length = strlen(group);
+    return length == 0 || (strncmp(c->name, group, length) == 0 && c->name[length] == ' ');
+}
+
+static void print_commands(const char *group) {
     for (int i = 0; all_commands[i]; i++)
-        printf("  %-18s %s\n", all_commands[i]->name, all_commands[i]->summary);
+        if (is_in_group(all_commands[i], group))
+            printf("  %-18s %s\n", all_commands[i]->name, all_commands[i]->summary);
 }
 
 static void short_help(void) {
-    puts("quern trains and applies neural networks. The same recipe gives the same bytes\n"
-         "on every machine.\n"
+    puts("quern trains and applies neural networks, and runs kernels of your own. The same\n"
+         "recipe gives the same bytes on every machine.\n"
          "\nusage: quern COMMAND [options]\n");
-    print_commands();
+    print_commands("");
     puts("\nStart with    quern train -o digits.safetensors\n"
          "Every option  quern COMMAND --help");
 }
@@ -75,11 +82,17 @@ static void join_words(const arguments *given, char *name, size_t size) {
             (size_t)snprintf(name + used, size - used, "%s%s", i > 0 ? " " : "", given->operand[i]);
 }
 
-/* The commands of a group. */
-static void print_both(const command *one, const command *other) {
-    options_help(one);
-    putchar('\n');
-    options_help(other);
+static int is_group(const char *name) {
+    for (int i = 0; all_commands[i]; i++)
+        if (is_in_group(all_commands[i], name))
+            return 1;
+    return 0;
+}
+
+static void group_help(const char *name) {
+    printf("usage: quern %s COMMAND [options]\n\n", name);
+    print_commands(name);
+    printf("\nEvery option  quern %s COMMAND --help\n", name);
 }
 
 static int print(const help_flags *f, const char *name, const command *about) {
@@ -89,10 +102,8 @@ static int print(const help_flags *f, const char *name, const command *about) {
         manual_page(about);
     else if (about)
         options_help(about);
-    else if (strcmp(name, "data") == 0)
-        print_both(&data_info_command, &data_synth_digits_command);
-    else if (strcmp(name, "model") == 0)
-        print_both(&model_list_command, &model_show_command);
+    else if (*name)
+        group_help(name);
     else
         long_help();
     return EXIT_DONE;
@@ -114,8 +125,7 @@ static int run(const command *self, int argc, char **argv) {
     const command *about = *name ? command_named(name) : NULL;
     if (f.completion && (f.man || *name))
         return message_usage("write it alone", "--completion is for all commands together");
-    const int group = strcmp(name, "data") == 0 || strcmp(name, "model") == 0;
-    if (*name && !about && (f.man || !group))
+    if (*name && !about && (f.man || !is_group(name)))
         return message_usage("\"quern help\" lists the commands", "there is no help on \"%s\"",
                              name);
     return print(&f, name, about);

@@ -78,17 +78,14 @@ static int no_such_command(int argc, char **argv) {
     if (argv[1][0] == '-')
         snprintf(typed, sizeof typed, "%.60s", argv[1]);
     if (strcmp(typed, "model") == 0)
-        return message_usage("write quern model list, quern model show TEXT, or quern model export "
-                             "MODEL -o FILE.onnx",
+        return message_usage("such as quern model list; \"quern help model\" lists them",
                              "\"model\" needs a subcommand: list, show, export or import");
     if (strcmp(typed, "data") == 0)
         return message_usage(
-            "write quern data info FILE, quern data convert FILE -o FILE, or quern data synth "
-            "digits",
+            "such as quern data info FILE; \"quern help data\" lists them",
             "\"data\" needs a subcommand: info, stats, head, convert, split or synth digits");
     if (strcmp(typed, "runs") == 0)
-        return message_usage("write quern runs list, or quern runs export RUN --format tensorboard "
-                             "-o DIR",
+        return message_usage("such as quern runs list; \"quern help runs\" lists them",
                              "\"runs\" needs a subcommand: list, show, compare or export");
     const char *ours = synonym_command(typed), *near = suggest(typed, names, count);
     if (ours)

@@ -18,9 +18,8 @@ const fact manual_exit_codes[] = {
 const fact manual_environment[] = {
     {"NO_COLOR", "if set, no colours"},
     {"LC_ALL, LC_CTYPE, LANG", "with a UTF-8 locale the progress bar is finer"},
-    {"TMPDIR", "where predict -o - keeps its output until it is complete"},
-    {"QUERN_CACHE, XDG_CACHE_HOME",
-     "folder of compiled GPU programs, images, tables [~/.cache/quern]"},
+    {"TMPDIR", "where data from a pipe and the output of predict -o - are kept"},
+    {"QUERN_CACHE, XDG_CACHE_HOME", "folder of compiled kernels, images, tables [~/.cache/quern]"},
     {"QUERN_RUNS", "file of runs that train writes to and runs and report read [none]"},
     {"QUERN_JOBS, XDG_STATE_HOME", "folder of submitted jobs [~/.local/state/quern/jobs]"},
     {NULL, NULL}};

@@ -42,7 +42,7 @@ static const option replay_options[] = {
      .kind = OPTION_TEXT,
      AT(from.valid),
      .value = "FILE",
-     .help = "the validation file of the training, where one decided on the best epoch"},
+     .help = "the validation file of the training, if one decided on the best epoch"},
     {.name = "valid-labels",
      .kind = OPTION_TEXT,
      AT(from.valid_labels),
@@ -57,15 +57,14 @@ static const option replay_options[] = {
      .kind = OPTION_TEXT,
      AT(init_from),
      .value = "MODEL",
-     .help = "the model that the training started from, where it started from one"},
+     .help = "the model that the training started from, if there was one"},
 
     {.heading = "Kernels",
      .name = "in",
      .kind = OPTION_TEXTS,
      AT(in),
      .value = "NAME=FILE",
-     .help =
-         "NPY file of an input, where it is not at the place that the recipe of a kernel names"},
+     .help = "NPY file of an input of a kernel, if it is not where the recipe says"},
 
     {.heading = "Output",
      .letter = 'o',
@@ -402,8 +401,8 @@ const command replay_command = {
     .about = "Trains on this machine with the recipe in the model file and compares the result. "
              "If all bytes are equal it prints \"replay: identical, DIGEST\" and exits with 0. "
              "Otherwise it prints the first value that differs and exits with 3. Data that is not "
-             "the recipe's is refused. Its columns may stand in another order if they have names. "
-             "For a recipe of quern run, its kernel runs again, and all results are compared.",
+             "the recipe's is refused. Its columns may be in another order if they have names. "
+             "For a recipe of quern run, the kernel runs again and all results are compared.",
     .operand = "MODEL|RECIPE",
     .options = replay_options,
     .examples = "quern replay digits.safetensors\n"

@@ -194,9 +194,8 @@ const command report_command = {
     .usage = "quern report RUN... [options]",
     .about =
         "RUN is the folder of a record (quern train --run-dir DIR), of a run that has ended or "
-        "goes on; with --runs FILE also the identifier or the name of a run there. The page has "
-        "the "
-        "recipe with the command that repeats it, the curves, the "
+        "still runs; with --runs FILE also the identifier or the name of a run there. The page has "
+        "the recipe with the command that repeats it, the curves, the "
         "confusion matrix, precision and recall by class, and what each worker did. Of "
         "several runs it has their results, what differs in their recipes, and their curves "
         "together.",

@@ -95,9 +95,8 @@ const command runs_export_command = {
     .usage = "quern runs export RUN --format tensorboard|mlflow -o DIR",
     .about =
         "RUN is the folder of a record (quern train --run-dir DIR), of a run that has ended or "
-        "goes on; with --runs FILE also the identifier or the name of a run there. Exporting it "
-        "again "
-        "replaces what was written.",
+        "still runs; with --runs FILE also the identifier or the name of a run there. Exporting it "
+        "again replaces what was written.",
     .operand = "RUN",
     .options = runs_options,
     .examples = "quern runs export run1 --format tensorboard -o logs/run1\n"

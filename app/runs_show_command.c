@@ -98,7 +98,7 @@ static int run(const command *self, int argc, char **argv) {
 
 const command runs_show_command = {
     .name = "runs show",
-    .summary = "print what a file of runs knows of one",
+    .summary = "print the record of one run in a file of runs",
     .usage = "quern runs show RUN [--runs FILE] [--json]",
     .about =
         "RUN is the identifier of a run (quern runs list), at least four digits of its beginning, "

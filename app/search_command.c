@@ -54,7 +54,7 @@ static const option search_options[] = {
      .kind = OPTION_TEXT,
      AT(run_dir),
      .value = "DIR",
-     .help = "keep the results of all runs in DIR/search.csv; an interrupted search goes on from "
+     .help = "keep the results of all runs in DIR/search.csv; an interrupted search continues from "
              "there"},
     {.name = "quiet", .kind = OPTION_FLAG, AT(quiet), .help = "print no progress"},
     {.name = "json", .kind = OPTION_FLAG, AT(json), .help = "all numbers as one JSON object"},
@@ -375,9 +375,9 @@ const command search_command = {
         "that fold. Prints means over the folds, the best setting first, and the command that "
         "trains it with all items. All options of train that belong to its recipe can be "
         "given, too.\n\n"
-        "Whole runs are shared among cores, devices and, under mpirun or srun, ranks. The numbers "
-        "do not depend on how: every run gives the same bytes everywhere. A run of a rank "
-        "that dies is made by another one. The folds follow from --seed.",
+        "Each core, device and, under mpirun or srun, each rank (process) takes whole runs. The "
+        "numbers do not depend on this: every run gives the same bytes everywhere. If a rank "
+        "fails, another one repeats its runs. The folds follow from --seed.",
     .options = search_options,
     .like = &train_command,
     .like_place = offsetof(search_flags, train),

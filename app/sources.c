@@ -19,7 +19,7 @@ const option source_label_options[] = {
      .kind = OPTION_TEXT,
      AT(label),
      .value = "COLUMN",
-     .help = "CSV: column of the labels: a name from the header, a number from 1, or last",
+     .help = "tables: column of the labels: its name, a number from 1, or last",
      .fallback = "the first"},
     {.name = "query",
      .kind = OPTION_TEXT,
@@ -35,13 +35,13 @@ const option source_weight_options[] = {
      .kind = OPTION_TEXT,
      AT(weight),
      .value = "COLUMN",
-     .help = "CSV: column of the weights of items, named as for --label; NPZ: the array. How much "
-             "each item counts in losses; of training data",
-     .fallback = "none: all count alike"},
+     .help = "tables: column of the weights of the training items, named as for --label; NPZ: the "
+             "array; a weight says how much an item counts in losses",
+     .fallback = "none: all count equally"},
     {.name = NULL}};
 
 static const option_word tasks[] = {
-    {"auto", "CSV: by the column: whole numbers and texts are classes"},
+    {"auto", "whole numbers and texts are classes, other numbers are real labels"},
     {"classify", "each different label is a class"},
     {"regress", "labels are real numbers to predict"},
     {NULL, NULL}};
@@ -69,21 +69,21 @@ const option source_column_options[] = {
      .kind = OPTION_TEXT,
      AT(features),
      .value = "LIST",
-     .help = "CSV: read only these columns beside the label: names, numbers from 1 or ranges such "
+     .help = "tables: read only these columns and the label: names, numbers from 1 or ranges such "
              "as 3-7, separated by commas",
      .fallback = "all"},
     {.name = "drop",
      .kind = OPTION_TEXT,
      AT(drop),
      .value = "LIST",
-     .help = "CSV: leave these columns out",
+     .help = "tables: leave these columns out",
      .fallback = "none"},
     {.name = "category",
      .kind = OPTION_TEXT,
      AT(category),
      .value = "LIST",
      .help =
-         "CSV: columns that hold categories, also where their cells are numbers, such as postal "
+         "tables: columns that hold categories although their cells are numbers, such as postal "
          "codes",
      .fallback = "columns with more texts than numbers"},
     {.name = NULL}};
@@ -92,8 +92,8 @@ const option source_unlabelled_options[] = {{.name = "unlabelled",
                                              .kind = OPTION_FLAG,
                                              AT(unlabelled),
                                              .help =
-                                                 "CSV: the file has no column of labels; images: "
-                                                 "folders are no classes"},
+                                                 "tables: there is no column of labels; images: "
+                                                 "folders are not classes"},
                                             {.name = NULL}};
 
 const option source_test_options[] = {
@@ -120,13 +120,14 @@ const option source_image_options[] = {
      AT(shape),
      .value = "SHAPE",
      .help = "CSV, IDX, NPY: the image that an item is: 28x28, or 3x32x32 with its channels first",
-     .fallback = "as the file tells"},
+     .fallback = "as the file says"},
     {.name = "resize",
      .kind = OPTION_TEXT,
      AT(resize),
      .value = "HOW",
-     .help = "images: make all HEIGHTxWIDTH, as 32x32; or \"short 36 crop 32\", which keeps "
-             "proportions and cuts out the middle",
+     .help =
+         "images: scale all to HEIGHTxWIDTH, such as 32x32; or \"short 36 crop 32\", which keeps "
+         "proportions and takes the middle",
      .fallback = "as they are"},
     {.name = "skip-broken",
      .kind = OPTION_FLAG,

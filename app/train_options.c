@@ -75,8 +75,8 @@ const option train_options[] = {
      .help =
          "layers from first to last, such as \"dense 500 tanh dropout 0.2; dense 10 softmax\", or "
          "for images \"conv 32 3x3 relu; maxpool 2; globalpool; dense 10 softmax\"; @PATH is a "
-         "file of them, NAME one that \"quern\tmodel\tlist\" lists; the "
-         "activations are",
+         "file of them, NAME one that \"quern\tmodel\tlist\" lists; the list "
+         "below has the activations",
      .field = "train.model"},
     {.name = "loss",
      .kind = OPTION_CHOICE,
@@ -93,8 +93,9 @@ const option train_options[] = {
      .value = "N",
      .low = 1,
      .high = UINT32_MAX,
-     .help = "passes over the training data; with --optimizer lbfgs iterations at most, 100 where "
-             "nothing is said",
+     .help =
+         "passes over the training data; with --optimizer lbfgs the most iterations, by default "
+         "100",
      .field = "train.epochs"},
     {.name = "batch",
      .kind = OPTION_COUNT,
@@ -181,22 +182,24 @@ const option train_options[] = {
      .kind = OPTION_TEXT,
      AT(class_weight),
      .value = "TEXT",
-     .help = "how much the items of each class count: balanced (all classes together alike), or "
-             "\"cat=2,dog=0.5\"; others 1",
+     .help =
+         "how much the items of each class count: balanced (all classes have the same total), or "
+         "\"cat=2,dog=0.5\"; others 1",
      .fallback = "all 1"},
     {.name = "augment",
      .kind = OPTION_TEXT,
      AT(augment),
      .value = "TEXT",
-     .help = "change training images anew in each epoch: \"pad 4; crop; flip; cutout 8\", or some "
-             "of these words",
+     .help = "change training images randomly in each epoch: \"pad 4; crop; flip; cutout 8\", or "
+             "some of these words",
      .fallback = "nothing"},
     {.name = "stages",
      .kind = OPTION_TEXT,
      AT(stages),
      .value = "TEXT",
-     .help = "train in stages, each going on from the one before: \"epochs 5 lr 0.1; epochs 5 lr "
-             "0.01\"; a stage may also set schedule, lr-step, lr-gamma and warmup",
+     .help =
+         "train in stages, each of which continues the one before: \"epochs 5 lr 0.1; epochs 5 lr "
+         "0.01\"; a stage may also set schedule, lr-step, lr-gamma and warmup",
      .fallback = "one stage"},
     {.name = "seed",
      .kind = OPTION_COUNT,
@@ -248,7 +251,7 @@ const option train_options[] = {
      .kind = OPTION_TEXT,
      AT(runs),
      .value = "FILE",
-     .help = "record the run in this SQLite file, too, to which others may write at the same time; "
+     .help = "record the run in this SQLite file; several trainings may use it at the same time; "
              "quern runs list shows it",
      .fallback = "QUERN_RUNS of the environment, else none"},
     {.name = "run-name",
@@ -296,7 +299,7 @@ const option train_options[] = {
      .kind = OPTION_FLOAT,
      AT(momentum),
      .value = "X",
-     .help = "how much of the step before is kept",
+     .help = "how much of the previous step is kept",
      .field = "train.momentum",
      .only = QN_CHOICE_OPTIMIZER},
     {.name = "nesterov",

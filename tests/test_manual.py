@@ -55,6 +55,13 @@ def test_list_of_commands_fits_a_terminal(run_quern, words):
     assert [line for line in run_quern(*words).stdout.splitlines() if len(line) > WIDTH] == []
 
 
+@pytest.mark.parametrize("group", ["data", "data synth", "model", "runs"])
+def test_help_of_a_group_lists_its_commands(run_quern, group):
+    every = re.findall(r"^  (\w[\w ]*?)  ", run_quern("help").stdout, re.M)
+    shown = re.findall(r"^  (\w[\w ]*?)  ", run_quern("help", *group.split()).stdout, re.M)
+    assert shown == [c for c in every if c.startswith(f"{group} ")] != []
+
+
 def long_texts(quern):
     """The texts of the program, each as the source has it but for tabs and line ends."""
     with open(quern, "rb") as file:

@@ -31,7 +31,7 @@ class Data:
     category : str, optional
         Columns of such a table that hold categories although they are numbers.
     weights : array_like, optional
-        The weight of each item, from 0; by default all count alike.
+        The weight of each item, from 0; by default all count equally.
     weight : str or int, optional
         The column of weights of a table, named as `label` is.
     names : list of str, optional
@@ -569,9 +569,9 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
     labels : str or path, optional
         IDX, NPY and NPZ: the file of labels.
     label : str or int, optional
-        CSV: the label column: a name in the header, a number from 1, or "last". Default: the first.
+        Tables: the label column: its name, a number from 1, or "last". Default: the first.
     unlabelled : bool
-        CSV: no column is the label. Images: folders are no classes.
+        Tables: no column is the label. Images: folders are not classes.
     threads : int
         For reading; 0: every core.
     **more

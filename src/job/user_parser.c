@@ -299,7 +299,7 @@ int qn__user_grow(qn__user_parser *p, const qn__user_token *token, uint32_t word
     if (p->words > QN__USER_WORDS)
         return qn__user_refuse(
             p, token, "call functions that call others in loops, or less often",
-            "with the functions that are called in it, the function has more than %d words",
+            "with the functions that are called in it, the function has more than %d tokens",
             QN__USER_WORDS);
     if (p->stack > QN__USER_STACK)
         return qn__user_refuse(p, token,

@@ -283,7 +283,7 @@ static void test_copies(void **state) {
     static const char *const bodies[] = {"return f%d(a) + f%d(a * 2);",
                                          "int b[200] = {a}; return f%d(b[a]) + f%d(a);",
                                          "double b = exp(a); return b > 1 ? f%d(a) : f%d(1);"};
-    static const char *const said[] = {"30000 words", "262144 bytes", "30000 words"};
+    static const char *const said[] = {"30000 tokens", "262144 bytes", "30000 tokens"};
     char text[8192];
     qn__user_source source;
     qn_error err;
