@@ -168,6 +168,21 @@ def test_code_behind_a_way_out_is_not_entered_without_items(both):
     both(ENDLESS, {}, ["o"], "--shape", "19")
 
 
+UNCALLED = """INDEX(i); INPUT(int32_t, a); OUTPUT(int, o);
+static int odd(int k) { while (k % 2 == 0) k /= 2; return k; }
+KERNEL {
+    int all = 0;
+    for (int k = 0; k < 4; k++) all += a + k > 0 ? odd(k) : 0;  /* odd(0) does not end */
+    o = all;
+}
+"""
+
+
+def test_function_is_not_called_without_items(both):
+    _, (o,) = both(UNCALLED, {"a": np.array([0, -1] * 10, "int32")}, ["o"])
+    assert o.endswith(np.array([5, 4] * 10, "int32").tobytes())
+
+
 def test_loops_use_lanes_and_straight_lines_do_not(quern, tmp_path):
     """The default is one of the two forms, by the text alone. A file of the cache is a form."""
     def forms(text, name):

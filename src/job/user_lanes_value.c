@@ -40,6 +40,18 @@ static int can_fail(const qn__lanes_writer *w, uint32_t list) {
     return 0;
 }
 
+static int calls(const qn__lanes_writer *w, uint32_t list) {
+    for (; list; list = node_of(w, list)->next) {
+        const qn__user_node *n = node_of(w, list);
+        if (n->kind == QN__NODE_CALL)
+            return 1;
+        for (int i = 0; i < 3 && n->kind != QN__NODE_LENGTH; i++)
+            if (n->child[i] && calls(w, n->child[i]))
+                return 1;
+    }
+    return 0;
+}
+
 /* ------------------------------------------------------------------ the same for all items */
 
 static void plain(qn__lanes_writer *w, uint32_t at);
@@ -177,10 +189,16 @@ static void some(qn__lanes_writer *w) {
         qn__lanes_add(w, "qv_any_of(qn_m%u)", (unsigned)w->mask[w->masks - 1]);
 }
 
-/* Around a value that may report what no item did. */
-static void guard_begin(qn__lanes_writer *w, qn__user_type type) {
+/* Around a value that may report what no item did. A function may have a loop that ends only for
+ * numbers of an item, so it is called where one takes part. */
+static void guard_begin(qn__lanes_writer *w, uint32_t at, qn__user_type type) {
     qn__lanes_add(w, "({ uint64_t qn_own = 0, *const qn_fault = &qn_own; const %s qn_r = ",
                   qn__user_type_word(type));
+    if (calls(w, at)) {
+        qn__lanes_add(w, "!");
+        some(w);
+        qn__lanes_add(w, " ? 0 : ");
+    }
 }
 
 static void guard_end(qn__lanes_writer *w) {
@@ -192,7 +210,7 @@ static void guard_end(qn__lanes_writer *w) {
 void qn__lanes_same(qn__lanes_writer *w, uint32_t at) {
     const int guarded = !w->sure && can_fail(w, at);
     if (guarded)
-        guard_begin(w, node_of(w, at)->type);
+        guard_begin(w, at, node_of(w, at)->type);
     plain(w, at);
     if (guarded)
         guard_end(w);
@@ -494,7 +512,7 @@ static void element(qn__lanes_writer *w, const qn__user_node *n) {
     }
     qn__lanes_add(w, "u_%s[", v->name);
     if (!w->sure)
-        guard_begin(w, QN__USER_I64);
+        guard_begin(w, n->child[0], QN__USER_I64);
     qn__lanes_add(w, "qn_inside(qn_fault, ");
     plain(w, n->child[0]);
     qn__lanes_add(w, ", %u)", (unsigned)v->length);
