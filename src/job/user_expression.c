@@ -411,6 +411,9 @@ static int refuse_name(qn__user_parser *p, const qn__user_token *token, const ch
                  plain);
         return qn__user_refuse(p, token, remedy, "a kernel has no function \"%s\"", name);
     }
+    if (p->function && strcmp(p->function, name) == 0)
+        return qn__user_refuse(p, token, "use a loop", "the function \"%s\" cannot call itself",
+                               name);
     if (is_vendor_function(name))
         return qn__user_refuse(p, token,
                                "write the formula with + - * / and the functions that "

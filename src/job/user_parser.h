@@ -44,6 +44,7 @@ typedef struct qn__user_parser {
     uint32_t symbols;
     uint32_t own;  /* the first symbol of the function that is read */
     int in_kernel; /* 0: of the symbols before, the function sees constants and functions only */
+    const char *function;  /* its name; NULL: the kernel's body, or a declaration, is read */
     qn__user_type result;  /* of the function that is read */
     uint32_t words, stack; /* of it, so far */
     uint32_t depth, loops;

@@ -338,6 +338,7 @@ static int read_function(qn__user_parser *p, qn__user_type type) {
     p->symbols--;
     p->own = p->symbols;
     p->in_kernel = 0;
+    p->function = function.name;
     p->result = type;
     p->words = p->stack = 0;
     const uint32_t begin = p->at++; /* ( */
@@ -350,6 +351,7 @@ static int read_function(qn__user_parser *p, qn__user_type type) {
     if (!qn__user_body(p, &assigned))
         return 0;
     qn__user_write(p, " return 0;}"); /* what a function without return gives */
+    p->function = NULL;
     function.words = p->words + p->at - begin;
     function.stack = p->stack;
     p->symbols = p->own;

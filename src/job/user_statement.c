@@ -293,6 +293,9 @@ static int refuse_target(qn__user_parser *p, const qn__user_token *token, const 
     if (token->kind != QN__USER_NAME)
         return qn__user_refuse(p, token, "docs/kernels.md lists what a kernel may contain",
                                "a statement cannot begin with \"%s\"", name);
+    if (!v && qn__user_token_is(&p->tokens, qn__user_behind(p), "("))
+        return qn__user_refuse(p, token, "remove it: a kernel does nothing but compute numbers",
+                               "a kernel cannot call \"%s\" as a statement", name);
     if (!v)
         return qn__user_refuse(p, token, "declare it with its type where it gets its first value",
                                "\"%s\" is not declared", name);

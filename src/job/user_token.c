@@ -237,7 +237,8 @@ qn_status qn__user_tokens_read(const char *text, const char *name, qn__user_toke
     if (strlen(text) > QN__USER_TEXT_MAX) {
         qn__fail(err, QN_INPUT, "the kernel's text has more than %d bytes", QN__USER_TEXT_MAX);
         qn__at(err, "%s", name);
-        return qn__remedy(err, QN_INPUT, "check that the file is a kernel");
+        return qn__remedy(err, QN_INPUT,
+                          "check that the file is a kernel, or divide it in several");
     }
     while (status == QN_OK && text[c.at])
         status = cut_one(&c, err);
