@@ -316,6 +316,12 @@ def test_refused_texts(q, tmp_path):
         q.Kernel(text="INDEX(i); INPUT(float, x); OUTPUT(float, o); KERNEL { o = x; }").run()
     with pytest.raises(MemoryError, match='o="o.npy"'):
         k.run(shape=2**47)
+    for shape in (2.5, "34", (1, 2)):
+        with pytest.raises(q.UsageError, match="the shape cannot be"):
+            k.run(shape=shape)
+    k = q.Kernel(text="INDEX(i); OUTPUT(float, o); OUTPUT(float, p); KERNEL { o = i; p = i; }")
+    with pytest.raises(q.UsageError, match='"o" and "p" have the same file'):
+        k.run(shape=3, o=tmp_path / "o.npy", p=tmp_path / "o.npy")
 
 
 def test_threads_share_a_kernel(k):

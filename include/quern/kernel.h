@@ -90,8 +90,9 @@ QN_API qn_status qn_kernel_set(qn_kernel *kernel, const char *name, const char *
  * the numbers alone, little-endian; ".png" is a picture of uint8 numbers, height x width (grey) or
  * height x width x 3 or 4 (red, green, blue, opacity); all others are NPY. Outputs that would take
  * a greater part of the memory are computed in their files, with their room on the disk reserved
- * first. Fails with QN_USAGE (no such array), QN_INPUT (the file is malformed, or of another type
- * or number of dimensions), QN_IO or QN_MEMORY. */
+ * first. No two arrays have one file if the run writes it: it fails with QN_USAGE. Fails with
+ * QN_USAGE (no such array), QN_INPUT (the file is malformed, or of another type or number of
+ * dimensions), QN_IO or QN_MEMORY. */
 QN_API qn_status qn_kernel_bind_file(qn_kernel *kernel, const char *name, const char *path,
                                      qn_error *err);
 

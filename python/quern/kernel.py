@@ -3,6 +3,7 @@
 import collections.abc
 import ctypes as C
 import numbers
+import operator
 import os
 import threading
 from types import SimpleNamespace
@@ -321,8 +322,8 @@ class Kernel:
         """The shape of the index space; None: the library says what is missing."""
         if shape is not None:
             try:
-                shape = tuple(int(n) for n in (shape if hasattr(shape, "__iter__") else [shape]))
-            except (TypeError, ValueError):
+                shape = tuple(operator.index(n) for n in (shape if hasattr(shape, "__iter__") else [shape]))
+            except TypeError:  # int() would take 2.9 for 2, and "34" for two lengths
                 raise UsageError(f"the shape cannot be {shape!r}", "shape",
                                  "give a whole number for each index, such as (600, 800)") from None
             if len(shape) != self.dimensions or min(shape) < 1:

@@ -226,6 +226,8 @@ static qn_status prepare(qn_kernel *k, const qn_kernel_options *options, qn_erro
         status = qn__user_space_find(k, shape, err);
     if (status == QN_OK)
         status = qn__user_overlaps_check(k, err);
+    if (status == QN_OK)
+        status = qn__user_paths_check(k, err);
     if (status != QN_OK)
         return status;
     fill_job(k, shape, options->grain);

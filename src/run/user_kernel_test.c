@@ -140,6 +140,12 @@ static void test_refused(void **state) {
     assert_int_equal(qn_kernel_set_shape(k, three, 1, &err), QN_OK);
     refuse(run(k, 1, 0, &err), QN_USAGE, &err, "overlaps");
     qn_kernel_free(k);
+    k = kernel_of("INDEX(i);\nOUTPUT(float, c);\nCOUNT(n, 2);\nKERNEL { c = i; n[0] = 1; }");
+    assert_int_equal(qn_kernel_bind_file(k, "c", "c.npy", &err), QN_OK);
+    assert_int_equal(qn_kernel_bind_file(k, "n", "./c.npy", &err), QN_OK);
+    assert_int_equal(qn_kernel_set_shape(k, three, 1, &err), QN_OK);
+    refuse(run(k, 1, 0, &err), QN_USAGE, &err, "\"c\" and \"n\" have the same file");
+    qn_kernel_free(k);
     k = kernel_of("INDEX(i);\nOUTPUT(float, c);\nKERNEL { c = i; }");
     assert_int_equal(qn_kernel_bind_file(k, "c", "c.npy", &err), QN_OK);
     refuse(run(k, 1, 0, &err), QN_USAGE, &err, "index space is not known");

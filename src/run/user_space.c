@@ -1,6 +1,7 @@
 /* The shape of the index space, and what must be bound before a run. */
 #include "run/user_space.h"
 
+#include "base/place.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -91,6 +92,36 @@ qn_status qn__user_overlaps_check(const qn_kernel *k, qn_error *err) {
                      k->source.part[i].name, k->source.part[j].name);
             qn__at(err, "`kernel.output`");
             return qn__remedy(err, QN_USAGE, "give each output memory of its own");
+        }
+    }
+    return QN_OK;
+}
+
+/* The path of a declaration's array or series, by turns; NULL: none. */
+static const char *path_of(const qn_kernel *k, uint32_t i) {
+    const qn__user_bound *b = &k->part[i / 2];
+    return i % 2 ? b->series_path : b->path;
+}
+
+/* Of two outputs to one file the first would be lost; of an output to the file of an input, the
+ * input, without which nobody can replay the recipe. */
+qn_status qn__user_paths_check(const qn_kernel *k, qn_error *err) {
+    qn__place place, other;
+    for (uint32_t i = 0; i < 2 * k->source.parts && !k->is_recipe; i++) {
+        const char *path = path_of(k, i);
+        if (!path || (i % 2 == 0 && !qn__user_part_is_written(&k->source.part[i / 2])))
+            continue;
+        qn__place_of(path, &place);
+        for (uint32_t j = 0; j < 2 * k->source.parts; j++) {
+            if (j == i || !path_of(k, j))
+                continue;
+            qn__place_of(path_of(k, j), &other);
+            if (!qn__place_same(&place, &other))
+                continue;
+            qn__fail(err, QN_USAGE, "\"%s\" and \"%s\" have the same file",
+                     k->source.part[i / 2].name, k->source.part[j / 2].name);
+            qn__at(err, "%s", path);
+            return qn__remedy(err, QN_USAGE, "give each a file of its own");
         }
     }
     return QN_OK;

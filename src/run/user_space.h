@@ -11,5 +11,7 @@ qn_status qn__user_space_find(const qn_kernel *kernel, uint64_t shape[QN_KERNEL_
 
 /* Fails with QN_USAGE if memory of the caller for an output overlaps another array. */
 qn_status qn__user_overlaps_check(const qn_kernel *kernel, qn_error *err);
+/* Fails with QN_USAGE if a file that is written is also another one's. */
+qn_status qn__user_paths_check(const qn_kernel *kernel, qn_error *err);
 
 #endif
