@@ -457,9 +457,9 @@ const command plan_command = {
         "  memory 10GB/s       speed at which a rank adds sums and updates weights\n"
         "A host can also be a measured machine: host(a.json), or --team\ta.json.\n\n"
         "Only training is simulated: no validation, no checkpoints, no reading of data. "
-        "A line of \"quern\ttrain\" can be copied: its other options are taken too. Of these, "
+        "A line of \"quern\ttrain\" can be copied: its other options are accepted. Of these, "
         "--valid\tFRACTION, --loss, --momentum, --scale, --augment, --threads, --task, --header, "
-        "--drop and --category count as there. The rest changes nothing in the prediction.\n\n"
+        "--drop and --category count as there. The others do not change the prediction.\n\n"
         "docs/cluster.md describes the model and how it was checked.",
     .options = plan_options,
     .like = &train_command,
