@@ -53,9 +53,11 @@ def test_same_bytes(stats, device):
 
 
 def test_columns_alone(stats, device):
-    """Without pairs a GPU has nothing to do; a device that does not exist is refused."""
+    """Without pairs a GPU has nothing to do, so it is refused, as is a device that does not exist."""
     name, env = device
-    assert stats("hard", name, "--histograms", env=env) == stats("hard", "cpu", "--histograms")
+    message = stats("hard", f"cpu,{name}", "--histograms", status=2, env=env)
+    assert "GPUs compute correlations only" in message and "--correlation" in message
+    assert stats("hard", "auto", "--histograms", env=env) == stats("hard", "cpu", "--histograms")
     for words in ([], ["--correlation"]):
         assert "there is no device" in stats("hard", name[:-1] + "97", *words, status=1, env=env)
 

@@ -231,8 +231,11 @@ static uint64_t products_of(const job *j) {
 static qn_status choose_devices(job *j, qn_error *err) {
     const qn_status status = qn__host_team_split(&j->compute, products_of(j) >= MANY_PRODUCTS,
                                                  &j->host, &j->devices, err);
-    j->devices &= j->options.correlation;
-    return status;
+    if (status != QN_OK || !j->devices || j->options.correlation)
+        return status;
+    qn__fail(err, QN_USAGE,
+             "`compute.devices`: GPUs compute correlations only, and none are wanted");
+    return qn__remedy(err, QN_USAGE, "leave the GPUs out, or ask for `statistics.correlation`");
 }
 
 static void choose_threads(job *j) {
