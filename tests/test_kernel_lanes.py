@@ -113,6 +113,34 @@ def test_vectors_of_every_width(both, compiler):
     both(COLLATZ, {"first": np.arange(29, dtype="u8") * 37 % 1000}, ["steps", "top"], compiler=compiler)
 
 
+ANGLES = """INDEX(i); INPUT(double, x); OUTPUT(double, s); OUTPUT(float, f); COUNT(odd);
+KERNEL {
+    double all = 0;
+    float narrow = 0;
+    for (int64_t k = 1; k < i % 5 + 2; k++) {
+        const double part = x * k;
+        const float small = (float)part;
+        all += k == 1 ? sin(part) : k == 2 ? cos(part) : tan(part);
+        narrow += k == 1 ? sin(small) : k == 2 ? cos(small) : tan(small);
+        if (part != part) odd = 1;
+    }
+    s = all == all ? all : 0;
+    f = narrow == narrow ? narrow : 0;
+}
+"""
+
+
+def test_angles(both):
+    """Common ones are computed in vectors; in some, or in all, an item has another one, or none."""
+    draw = np.random.default_rng(3)
+    x = draw.uniform(-90, 90, 200)
+    others = np.concatenate([10.0 ** draw.uniform(5, 37, 195), [np.inf, np.nan, -0.0, 2.0**20, 2.0**25]])
+    for rare in (0, 0.05, 1):
+        results, files = both(ANGLES, {"x": np.where(draw.uniform(size=200) < rare, others, x)}, ["s", "f"])
+        assert results["odd"]["value"] == ("1" if rare == 1 else "0")
+        assert np.count_nonzero(np.frombuffer(files[0][128:], "f8")) > 190
+
+
 def test_second_program_agrees(both, tmp_path):
     text, arrays = random_loops.kernel(8), draw_arrays(2, 21)
     found = both(text, arrays, ["o1", "o2", "total"])

@@ -479,7 +479,7 @@ static void binary(qn__lanes_writer *w, uint32_t at) {
 
 static void builtin(qn__lanes_writer *w, const qn__user_node *n) {
     const char *name = word_at(w, n->what);
-    if (n->flag || !is_any(name, "min max fmin fmax fabs")) {
+    if (!is_any(name, "min max fmin fmax fabs sin cos tan")) {
         lane_call(w, n);
         return;
     }

@@ -342,6 +342,8 @@ static void write_functions(const qn__user_source *source, qn__text *t) {
         qn__text_add(t, "%s#define QN_DRAWS_NORMAL 1\n", qn__text_user_math);
     if (source->has_random)
         qn__text_add(t, "%s", qn__text_user_random);
+    if (source->has_math && (source->tree.lanes || qn__user_has_common(source)))
+        qn__text_add(t, "%s", qn__text_user_math_common);
     if (qn__user_has_common(source))
         qn__text_add(t, "%s", qn__text_user_common);
 }
