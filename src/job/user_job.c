@@ -26,7 +26,7 @@ static int64_t eights(int64_t n) { return (n + 7) / 8 * 8; }
 /* Items are computed QV_W at a time (user_lanes.inc), so smaller grains would leave lanes empty.
  * Where there are few items, more grains are better. */
 static int64_t together(const qn__user_job *job, int64_t items) {
-    return !job->source->tree.lanes || items < 2048 ? 1 : items < 8192 ? 16 : 32;
+    return !job->source->tree.lanes || items < 2048 ? 1 : items < 16384 ? 32 : 64;
 }
 
 /* All ranks choose the same. The outputs of a grain fit a round. */
