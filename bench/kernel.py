@@ -74,13 +74,14 @@ def number(value):
                                                                                          else value)
 
 
-def c_program(case):
+def c_program(case, fresh):
     lines, write, carry = [], [], []
     for name, array in case.arrays.items():
         lines.append(f'    {C_TYPES[str(array.dtype)]} *{name} = take("{name}.raw", {array.nbytes});')
     for name, kind in case.outputs.items():
         size = np.dtype(kind).itemsize * case.items
-        lines.append(f"    {C_TYPES[np.dtype(kind).name]} *{name} = memset(malloc({size}), 1, {size});")
+        memory = f"malloc({size})"
+        lines.append(f"    {C_TYPES[np.dtype(kind).name]} *{name} = {memory if fresh else f'memset({memory}, 1, {size})'};")
         write.append(f'    FILE *f_{name} = fopen("{name}.out", "wb"); fwrite({name}, 1, {size}, f_{name}); fclose(f_{name});')
     for output, source in case.carried:
         carry.append(f"        if (iteration > 0) {{ void *kept = {output}; {output} = {source}; {source} = kept; }}")
@@ -95,7 +96,7 @@ class OpenMP:
         self.case, self.folder = case, folder
         self.env = {**os.environ, "OMP_NUM_THREADS": str(args.threads)}
         self.program = folder / f"peer{len(flags)}"
-        (folder / "peer.c").write_text(c_program(case))
+        (folder / "peer.c").write_text(c_program(case, args.fresh))
         subprocess.run(["gcc", "-O3", "-march=native", "-fopenmp", "-w", *flags, "peer.c", "-o", self.program, "-lm"],
                        cwd=folder, check=True)
 
@@ -275,6 +276,8 @@ def main():
     parser.add_argument("--cases", default=",".join(CASES))
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--fresh", action="store_true",
+                        help="gcc's outputs are new memory, as Quern's are; else somebody has used it before")
     parser.add_argument("--markdown", type=Path)
     args = parser.parse_args()
     args.quern = str(args.quern.resolve())
