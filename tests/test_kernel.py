@@ -106,6 +106,62 @@ def test_map_and_sums(run, tmp_path):
     assert int(got["kinds"]["value"]) == kind.sum(dtype="int64")
 
 
+# LLVM makes a choice between x and a zero the greater or lesser of them, also where the sign of the
+# zero is not that of the zero in the comparison.
+ZEROS = """#include <quern/kernel_file.h>
+INDEX(i);
+INPUT(float, f); INPUT(double, d);
+OUTPUT(float, a); OUTPUT(float, b); OUTPUT(float, c); OUTPUT(double, e); OUTPUT(double, g);
+static float turned(float x) { return -x; }
+KERNEL {
+    a = f < 0.0f ? -0.0f : f;
+    b = f > turned(0.0f) ? 0.0f : f;
+    c = fmin(fmax(f, 0.0f * -1.0f), 1.0f);
+    e = d < 0.0 ? -0.0 : d;
+    double least = d;
+    for (int k = 0; k < 1 + (d > 2); k++) least = fmin(least, -0.0);
+    g = least;
+}
+"""
+ZERO_FILES = [w for n in "fd" for w in ("--in", f"{n}={n}.npy")] + [w for n in "abceg" for w in ("--out", f"{n}={n}.npy")]
+
+
+def zeros_are_right(folder):
+    """Of the arrays that ZEROS has made of those in zero_inputs."""
+    x = zero_inputs(folder)
+    minus = numpy.copysign(0, -1.0)
+    wanted = {"a": numpy.where(x < 0, minus, x), "b": numpy.where(x > 0, 0, x),
+              "c": numpy.where(x > 1, 1, numpy.where(x < 0, minus, x)), "e": numpy.where(x < 0, minus, x),
+              "g": numpy.where(x > 0, minus, x)}
+    for name, array in wanted.items():
+        kind = "f4" if name in "abc" else "f8"
+        assert numpy.load(folder / f"{name}.npy").tobytes() == array.astype(kind).tobytes(), name
+
+
+def zero_inputs(folder):
+    x = numpy.array([0.0, -0.0, 1, -1, numpy.inf, -numpy.inf, 2, -3, 2.0**-149] * 30)
+    numpy.save(folder / "f.npy", x.astype("float32"))
+    numpy.save(folder / "d.npy", x)
+    return x
+
+
+@pytest.mark.parametrize("lanes", ["never", "always"])
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_signs_of_zeros(run, tmp_path, compiler, lanes):
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed")
+    zero_inputs(tmp_path)
+    run(ZEROS, *ZERO_FILES, env={"CC": compiler, "QUERN_KERNEL_LANES": lanes})
+    zeros_are_right(tmp_path)
+
+
+def test_a_constant_is_not_minus_zero(run, tmp_path):
+    zero_inputs(tmp_path)
+    for text in ("static const float Z = -0.0f;", "static const double Z[2] = {1, -0e5};"):
+        told = run(ZEROS.replace("KERNEL", text + "\nKERNEL"), *ZERO_FILES, status=1).stderr
+        assert "cannot be -0.0" in told and "line 6" in told and "a sign where the constant is used" in told
+
+
 def test_same_bytes_and_replay(run, tmp_path):
     """Threads, grains and a compiler that optimises nothing change no byte."""
     map_inputs(tmp_path, 4001)

@@ -12,6 +12,7 @@ import pytest
 
 import builds
 import devices
+import test_kernel
 import test_kernels_cuda
 
 if not (shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")):
@@ -129,6 +130,14 @@ def test_same_bytes(run, folder, device):
         assert (folder / "o-d.recipe.json").read_bytes() == recipe
         assert name in got["devices"] or which != name
         assert not done.stderr
+
+
+def test_signs_of_zeros(run, folder, device, tmp_path):
+    name, env = device
+    test_kernel.zero_inputs(tmp_path)
+    words = [w if "=" not in w else w.replace("=", f"={tmp_path}/") for w in test_kernel.ZERO_FILES]
+    run(test_kernel.ZEROS, name, *words, env=env)
+    test_kernel.zeros_are_right(tmp_path)
 
 
 FLOATS = """#include <quern/kernel_file.h>

@@ -131,7 +131,7 @@ static void write_kernel(const qn__user_source *s, qn__text *t) {
                  "    if (qn_lane_item >= qn_count)\n        return;\n"
                  "    const int64_t item = (int64_t)(qn_first + qn_lane_item), k = 0;\n"
                  "    const int64_t qn_shift = (int64_t)(qn_first - qn_place);\n"
-                 "    uint64_t fault = 0;\n",
+                 "    uint64_t fault = QN_FAULT_UNKNOWN(qn_first);\n",
                  QN__KERNEL_LANES);
     write_place(s, t);
     write_numbers(s, t);

@@ -579,6 +579,8 @@ static int read_sign(qn__user_parser *p, qn__user_value *v) {
         if (must_wrap(signs[i], v->type) && *signs[i] == '-')
             snprintf(before, sizeof before, "(%s)(0 - (u%s)", qn__user_type_word(v->type),
                      qn__user_type_word(v->type));
+        else if (*signs[i] == '-' && qn__user_type_is_real(v->type))
+            snprintf(before, sizeof before, "QN_NEGATIVE_%s(", qn__user_type_tag(v->type));
         else
             snprintf(before, sizeof before, *signs[i] == '!' ? "(%s" : "(%s(%s)", signs[i],
                      qn__user_type_word(v->type));

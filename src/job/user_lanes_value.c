@@ -156,7 +156,10 @@ static void plain(qn__lanes_writer *w, uint32_t at) {
         plain_conversion(w, n);
         return;
     case QN__NODE_UNARY:
-        qn__lanes_add(w, "(%s", n->sign);
+        if (*n->sign == '-' && qn__user_type_is_real(n->type))
+            qn__lanes_add(w, "QN_NEGATIVE_%s(", qn__user_type_tag(n->type));
+        else
+            qn__lanes_add(w, "(%s", n->sign);
         if (*n->sign == '!')
             plain(w, n->child[0]);
         else

@@ -118,6 +118,12 @@ static int read_declaration(qn__user_parser *p) {
     return 1;
 }
 
+static int is_zero(const qn__user_parser *p, const qn__user_token *number) {
+    char text[QN__USER_NAME_MAX + 1];
+    qn__user_word(p, number, text);
+    return number->kind == QN__USER_REAL && strtod(text, NULL) == 0;
+}
+
 /* A number with or without a sign: compilers take nothing else for a constant everywhere. */
 static int read_number(qn__user_parser *p, qn__user_type type) {
     const qn__user_token *token = qn__user_next(p);
@@ -134,6 +140,9 @@ static int read_number(qn__user_parser *p, qn__user_type type) {
     if (qn__user_type_is_real(v.type) && !qn__user_type_is_real(type))
         return qn__user_refuse(p, token, "write a number without a point, or another type",
                                "a real number stands where an integer belongs");
+    if (negative && is_zero(p, number)) /* user_prelude.inc says why */
+        return qn__user_refuse(p, token, "write 0.0, and a sign where the constant is used",
+                               "a constant of the file cannot be -0.0");
     if (negative)
         qn__user_wrap(p, v.from, "(-", ")");
     qn__user_convert(p, &v, type);
