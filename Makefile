@@ -29,7 +29,7 @@ wheel: build/quern ## a wheel of the Python package in dist/, tried in an empty 
 demo: build/quern ## train on synthetic digits three times over and compare the bytes
 	@scripts/demo.sh
 
-test: ## the tests, 13 to 15 minutes on two cores
+test: ## the tests, 12 to 15 minutes on two cores
 	@scripts/test.sh
 
 setup: ## install what building and testing need

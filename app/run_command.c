@@ -436,6 +436,7 @@ static int open_kernel(const command *self, const run_flags *f, const arguments 
 }
 
 int run_job_read(int count, char **words, int opens, run_job *out) {
+    char added[PATH_MAX + 16];
     run_flags f = {0};
     qn_kernel *kernel = NULL;
     qn_error err;
@@ -448,6 +449,10 @@ int run_job_read(int count, char **words, int opens, run_job *out) {
     out->checkpoint = f.checkpoint;
     out->iterations = f.iterations;
     out->resume = f.resume;
+    if (!f.checkpoint && f.iterations > 1 && out->result) { /* submit adds it */
+        snprintf(added, sizeof added, "%s.checkpoint", out->result);
+        f.checkpoint = added;
+    }
     if (opens) {
         code = open_kernel(&run_command, &f, &out->given, out->result, &kernel);
     } else {

@@ -401,6 +401,16 @@ def test_a_kernel(run_quern, here):
     run_quern("replay", "o.recipe.json")
 
 
+@pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
+def test_a_kernel_of_several_iterations(run_quern, here):
+    """How often it saves may be given, since submit adds where."""
+    (here / "k.c").write_text("INDEX(i); INPUT(float, a); OUTPUT(float, b); NEXT(b, a); KERNEL { b = a; }")
+    words = ["submit", "--slurm", "--dry-run", "run", "--kernel", "k.c", "--in", "a=a.npy", "--out", "b=b.npy",
+             "--checkpoint-every", 5]
+    assert "--checkpoint-every" in run_quern(*words, "--iterations", 9).stdout
+    assert "needs --checkpoint" in run_quern(*words, status=2).stderr
+
+
 def test_stopped_and_submitted_again(run_quern, here, wanted):
     run_quern("submit", "--local", *LONG, "-o", "m")
     job = jobs_in(here)[0]
