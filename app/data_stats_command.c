@@ -98,6 +98,11 @@ static int print_all(void *user) {
     return EXIT_DONE;
 }
 
+static void on_note(void *user, const char *text) {
+    (void)user;
+    message_aside(text, "");
+}
+
 static int compute(const stats_flags *f, const stats_wanted *wanted) {
     qn_compute over = compute_of(&f->compute);
     over.cluster = ranks_cluster();
@@ -112,6 +117,7 @@ static int compute(const stats_flags *f, const stats_wanted *wanted) {
     options.quantiles = wanted->quantile;
     options.quantile_count = wanted->quantile_count;
     options.compute = &over;
+    options.on_note = on_note;
     const qn_status status = qn_statistics_make(wanted->data, &options, &found, &err);
     ending e = {wanted, found, f->json};
     const int code = status == QN_OK ? ranks_conclude(&err, print_all, &e) : ranks_failed(&err);

@@ -14,7 +14,7 @@ from test_statistics import columns
 np = pytest.importorskip("numpy")
 
 ROWS = 2**14 + 300  # two parts, the second one short
-TABLES = {"hard": ["--unlabelled"], "full": ["--unlabelled"], "bytes": ["--unlabelled"],
+TABLES = {"wide": ["--unlabelled"], "hard": ["--unlabelled"], "full": ["--unlabelled"], "bytes": ["--unlabelled"],
           "labelled": ["--label", "y"]}
 
 
@@ -27,6 +27,7 @@ def tables(tmp_path_factory):
     full[:, 3] *= np.float32(1e-42)
     np.save(path / "hard.npy", columns(3, ROWS))
     np.save(path / "full.npy", full)
+    np.save(path / "wide.npy", draw.standard_normal((ROWS, 100)).astype("float32"))
     np.save(path / "bytes.npy", draw.integers(0, 256, (ROWS, 33), "uint8"))
     (path / "labelled.csv").write_text("x,y,kind\n" + "".join(
         f"{x:.3g},{y:.3g},{'ab'[i % 2]}\n" for i, (x, y) in enumerate(draw.standard_normal((300, 2)))))
@@ -35,13 +36,14 @@ def tables(tmp_path_factory):
 
 @pytest.fixture
 def stats(quern, tables):
-    """stats(table, devices, word, ..., status=0, env=...): what the command prints."""
-    def call(table, devices, *words, status=0, env=None):
+    """stats(table, devices, word, ..., status=0, told="", env=...): what the command prints. `told` is in a note."""
+    def call(table, devices, *words, status=0, told="", env=None):
         file = next(tables.glob(f"{table}.*"))
         done = subprocess.run([quern, "data", "stats", file, *TABLES[table], "--json", "--devices", devices,
                                *map(str, words)], capture_output=True, text=True, timeout=120,
                               env={**os.environ, **(env or {})})
         assert done.returncode == status, (done.stdout, done.stderr)
+        assert told in done.stderr
         return done.stdout if status == 0 else done.stderr
     return call
 
@@ -73,6 +75,9 @@ def test_a_device_fails(stats, device, quern):
         return
     fake = {**env, "QN_FAKE_CUDA": "memory=64,launch=3"}
     assert stats("full", "cpu:1,cuda:0", *words, env=fake) == want
+    fake["QN_FAKE_CUDA"] = "memory=64,launch=2"
+    told = "worker cuda:0 failed"
+    assert stats("wide", "cpu:1,cuda:0", *words, told=told, env=fake) == stats("wide", "cpu", *words)
     message = stats("full", "cuda:0", *words, status=1, env=fake)
     assert "no worker is left" in message and "other devices in --devices" in message
     fake["QN_FAKE_CUDA"] = "memory=64,hang=3,late=1"
@@ -80,7 +85,7 @@ def test_a_device_fails(stats, device, quern):
     fake["QN_FAKE_CUDA"] = "memory=1"
     message = stats("full", "cpu:1,cuda:0", *words, status=1, env=fake)
     assert "the device allows" in message and "a table that fits in its memory" in message
-    assert stats("full", "cpu:1,cuda", *words, env=fake) == want
+    assert stats("full", "cpu:1,cuda", *words, told="cuda:0 is not used: ", env=fake) == want
     fake["QN_FAKE_CUDA"] = "memory=64,wrong=2"
     assert "computes the sums of a covariance wrongly" in stats("full", name, *words, status=1, env=fake)
 

@@ -41,6 +41,10 @@ typedef struct qn_statistics_options {
      * pairs of columns are 2^34 or more. The CPU of this process computes all else, also if it is
      * not in the list. */
     const qn_compute *compute;
+    /* Called during the call with messages for a user: a device that was lost, or that could not be
+     * used; NULL: none. */
+    qn_note_fn on_note;
+    void *user;
 } qn_statistics_options;
 
 /* Sets `size`, and every other member to 0 or NULL, its default. */

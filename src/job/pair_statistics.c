@@ -273,7 +273,10 @@ static qn_status open_team(work *w, const qn__pairs *pairs, qn__pair_device *dev
     device->job.span = device_span;
     device->job.take = take_values;
     device->job.fault = note_fault;
-    return qn__team_create_for(&device->job, pairs->compute, team, err);
+    status = qn__team_create_for(&device->job, pairs->compute, team, err);
+    if (status == QN_OK)
+        qn__team_notes(*team, pairs->on_note, pairs->user);
+    return status;
 }
 
 static qn_status tell_wrong(qn_error *err) {

@@ -15,6 +15,8 @@ typedef struct qn__pairs {
     const qn_compute *compute;
     int devices; /* 1: GPUs of `compute` take part, in a team of their own */
     int threads; /* of this process */
+    qn_note_fn on_note;
+    void *user;
 } qn__pairs;
 
 /* Fills two matrices of columns x columns, on every rank. Fails as qn__team_create_for and

@@ -215,7 +215,9 @@ static qn_status describe(job *j, qn__team *team, qn_error *err) {
                              .second = j->second,
                              .compute = j->devices ? &j->compute : &j->host,
                              .devices = j->devices,
-                             .threads = j->host.threads};
+                             .threads = j->host.threads,
+                             .on_note = j->options.on_note,
+                             .user = j->options.user};
     const qn_status status = qn__columns_describe(team, &columns, err);
     return status == QN_OK && j->options.correlation
                ? qn__pairs_describe(&pairs, team, s->covariance, s->correlation, err)
@@ -266,6 +268,7 @@ static qn_status run(job *j, qn_status status, qn_error *err) {
         return status;
     if (!j->host.threads)
         j->host.threads = qn__cores();
+    qn__team_notes(team, j->options.on_note, j->options.user);
     return qn__host_team_close(team, &j->host, describe(j, team, err), err);
 }
 
