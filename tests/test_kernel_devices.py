@@ -5,7 +5,9 @@ import math
 import os
 import re
 import shutil
+import signal
 import subprocess
+import time
 
 import numpy
 import pytest
@@ -163,7 +165,7 @@ def heat(indices, border, taps):
     ("wrap", [(-1,), (1,)], (1961,)), ("zero", [(0, -1, 1), (1, 0, -1)], (5, 17, 23))])
 def test_iterations(run, folder, device, border, taps, shape):
     """Kernels in float alone, in one and three dimensions, whose outputs become inputs. A device alone
-    gets them once; with a checkpoint in each iteration."""
+    gets them once, and gives them back for a checkpoint only."""
     name, env = device
     indices = ", ".join("zyx"[3 - len(shape):])
     draw = numpy.random.default_rng(4)
@@ -177,10 +179,42 @@ def test_iterations(run, folder, device, border, taps, shape):
         if which == name:
             sent, got = map(float, re.search(r"sent ([\d.]+) KiB .* received ([\d.]+) KiB", done.stdout).groups())
             assert size < sent < 1.2 * size and got < 5 * size, done.stdout
-    done = run(heat(indices, border, taps), name, *words, "--verbose", "--checkpoint", "heat.ckpt", env=env)
-    seen.add((written(folder, "vr"), *re.findall(r"^(?:heat|top|warm) .*", done.stdout, re.M)))
-    assert float(re.search(r"sent ([\d.]+) KiB", done.stdout)[1]) > 4 * size
+    for state, least, most in (("one 3", 2, 1.2), ("four 1", 5, 1.2), ("one 9 --resume", 1, 2.2)):
+        file, every, *resume = state.split()
+        words_of_state = ["--checkpoint", file, "--checkpoint-every", every, *resume]
+        done = run(heat(indices, border, taps), name, *words, "--verbose", *words_of_state, env=env)
+        seen.add((written(folder, "vr"), *re.findall(r"^(?:heat|top|warm) .*", done.stdout, re.M)))
+        sent, got = map(float, re.search(r"sent ([\d.]+) KiB .* received ([\d.]+) KiB", done.stdout).groups())
+        assert size < sent < most * size and least * size < got < (least + 4) * size, done.stdout
+    assert b"\niteration 3\n" in (folder / "one").read_bytes()
+    for file in ("one", "four"):
+        (folder / file).unlink()
     assert len(seen) == 1
+
+
+def test_stopped(quern, run, folder, device):
+    """Ctrl-C, while only the device has the newest arrays."""
+    name, env = device
+    text = heat("x", "wrap", [(-1,), (1,)])
+    (folder / "k.c").write_text(text)
+    for array in "uq":
+        numpy.save(folder / f"{array}.npy", numpy.random.default_rng(4).standard_normal(1961).astype("float32"))
+    words = ["--in", "u=u.npy", "--in", "q=q.npy", "--out", "v=o-v.npy", "--out", "r=o-r.npy"]
+    job = subprocess.Popen([quern, "run", "--kernel", "k.c", "--devices", name, *words, "--iterations", "10000000",
+                            "--checkpoint", "state", "--checkpoint-every", "20"],
+                           cwd=folder, stderr=subprocess.PIPE, text=True, env={**os.environ, **(env or {})})
+    while not (folder / "state").exists():
+        assert job.poll() is None, job.stderr.read()
+        time.sleep(0.02)
+    job.send_signal(signal.SIGINT)
+    said = job.communicate()[1]
+    assert job.returncode == 130 and "add --resume to continue after iteration" in said
+    state = (folder / "state").read_bytes()
+    (folder / "state").unlink()
+    done = int(state.split(b"\niteration ")[1].split()[0])
+    run(text, "cpu", *words, "--iterations", done)
+    made = {numpy.load(folder / f"o-{array}.npy").tobytes() for array in "vr"}
+    assert 0 < done and all(array in state for array in made)
 
 
 FAULTS = """#include <quern/kernel_file.h>

@@ -116,6 +116,7 @@ typedef struct qn__kernel_array {
     uint64_t version;
     int unwanted; /* 1: of VALUES that nobody takes in this run: they stay on the device */
     int summed;   /* 1: of VALUES: a total takes them */
+    void *back;   /* of what an earlier run has written: where `bring` puts it; else NULL */
 } qn__kernel_array;
 
 /* What a device makes of one or two arrays that are `summed`. The kernel qn_user_totals, with
@@ -157,8 +158,9 @@ typedef struct qn__kernel_job {
     uint32_t count; /* of `numbers` */
     uint64_t items; /* of the whole job, or as many as a launch may have */
     /* 1: one worker computes all items, of several runs. Then it may keep whole arrays of items,
-     * and what is WRITTEN need not come to the host before a run with `fetch`. */
-    int resident, fetch;
+     * and what is WRITTEN need not come to the host before a run with `fetch`. A run with `bring`
+     * computes nothing: it copies arrays with `back` that only the device has. */
+    int resident, fetch, bring;
     const char *smaller;     /* what to do where the arrays do not fit on a device */
     const qn_error *no_host; /* why qn__host_job.grains cannot compute it; NULL: it can */
     /* The items of grain `first`, and of up to most - 1 grains behind it if their items follow.

@@ -228,6 +228,7 @@ static void bind_array(const qn__user_source *s, const qn__user_call *call, uint
                                             : 1;
     a->bytes = a->use == QN__KERNEL_WHOLE ? numbers * a->each : 0;
     a->data = a->use == QN__KERNEL_VALUES ? NULL : call->array[part];
+    a->back = is_carried(s, part) && call->iteration > 0 ? call->array[part] : NULL;
     /* What is carried on has the number of the iteration that reads it. */
     a->version = p->use == QN__USER_OUTPUT && p->next ? (uint64_t)call->iteration + 1
                  : is_carried(s, part)                ? (uint64_t)call->iteration

@@ -465,3 +465,15 @@ qn_status qn__user_job_run(qn__user_job *job, qn__team *team, qn__user_total *to
     qn__free(r);
     return status;
 }
+
+qn_status qn__user_job_bring(qn__user_job *job, qn__team *team, qn_error *err) {
+    const int64_t *words;
+    if (!job->device || !job->device->job.resident)
+        return QN_OK;
+    qn__user_job_bind(job);
+    job->device->job.bring = 1;
+    const qn__host_job host = {.words = 1, .apart = 1, .kernel = &job->device->job};
+    const qn_status status = qn__team_run(team, &host, 1, &words, err);
+    job->device->job.bring = 0;
+    return status;
+}

@@ -21,4 +21,8 @@ void qn__user_job_bind(qn__user_job *job);
  * QN_NUMERIC names no item then: run them one by one. */
 qn_status qn__user_job_run(qn__user_job *job, qn__team *team, qn__user_total *total, qn_error *err);
 
+/* Gives the host what the job reads of earlier iterations, where a device keeps that to itself. The
+ * job is that of the next iteration. Fails as qn__team_run does. */
+qn_status qn__user_job_bring(qn__user_job *job, qn__team *team, qn_error *err);
+
 #endif

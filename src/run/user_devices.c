@@ -78,10 +78,10 @@ qn_status qn__user_devices_choose(qn_kernel *k, qn_error *err) {
         status = write_for_devices(k, err);
     k->job.grain = k->compiled ? k->code.grain : NULL;
     k->job.device = devices ? k->device : NULL;
-    /* Of the iterations between, a checkpoint and a SCAN need the arrays on the host. */
+    /* Of the iterations between, a SCAN needs the arrays on the host. */
     if (status == QN_OK && devices)
-        k->device->job.resident = count == 1 && !k->compute.cluster && k->iterations > 1 &&
-                                  !k->source.has_scan && !k->checkpoint.path;
+        k->device->job.resident =
+            count == 1 && !k->compute.cluster && k->iterations > 1 && !k->source.has_scan;
     return status;
 }
 

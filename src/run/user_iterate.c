@@ -235,7 +235,7 @@ static qn_status find_fault(qn_kernel *k, loop *l, qn__team *team, qn__user_tota
 
 /* The writer of the ranks has all that a checkpoint needs. A disk that is full does not end a run:
  * the report says so. */
-static void save(qn_kernel *k, const loop *l, uint64_t iteration) {
+static void write_checkpoint(qn_kernel *k, const loop *l, uint64_t iteration) {
     qn__user_checkpoint *c = &k->checkpoint;
     void *state[QN__USER_PARTS] = {NULL};
     char text[1100];
@@ -258,10 +258,21 @@ static void save(qn_kernel *k, const loop *l, uint64_t iteration) {
     c->written = qn__now();
 }
 
+static qn_status save(qn_kernel *k, const loop *l, qn__team *team, uint64_t iteration,
+                      qn_error *err) {
+    connect(k, l, iteration);
+    const qn_status status = qn__user_job_bring(&k->job, team, err);
+    if (status == QN_OK)
+        write_checkpoint(k, l, iteration);
+    return status;
+}
+
 /* The run was stopped after `iteration` iterations. */
-static qn_status stop(qn_kernel *k, const loop *l, uint64_t iteration, qn_error *err) {
-    if (iteration > k->checkpoint.from)
-        save(k, l, iteration);
+static qn_status stop(qn_kernel *k, const loop *l, qn__team *team, uint64_t iteration,
+                      qn_error *err) {
+    qn_error why;
+    if (iteration > k->checkpoint.from && save(k, l, team, iteration, &why) != QN_OK)
+        return QN_INTERRUPTED; /* the device has failed; an older checkpoint stays as it is */
     if (iteration == 0 || *k->checkpoint.note)
         return QN_INTERRUPTED;
     return qn__remedy(err, QN_INTERRUPTED,
@@ -296,13 +307,13 @@ static qn_status run_loop(qn_kernel *k, loop *l, qn__team *team, qn__user_total 
         if (status == QN_NUMERIC && job->steps > 1)
             return find_fault(k, l, team, total, err);
         if (status == QN_INTERRUPTED && k->checkpoint.path)
-            status = stop(k, l, t, err);
+            status = stop(k, l, team, t, err);
         qn__user_tune_done(&l->tune, job);
         l->in_spare = t > 0 && !l->in_spare;
         if (status == QN_OK && series)
             status = add_to_series(k, t, total, err);
         if (status == QN_OK && qn__user_checkpoint_due(k, t + (uint64_t)job->steps))
-            save(k, l, t + (uint64_t)job->steps);
+            status = save(k, l, team, t + (uint64_t)job->steps, err);
     }
     return status;
 }

@@ -20,6 +20,7 @@ typedef struct array_place {
     qn__gpu_memory memory;
     const void *data; /* of an array that is kept: what the memory holds */
     uint64_t version;
+    int newer;  /* 1: a run has written it, and the host may not have it */
     void *host; /* of VALUES without totals: a place for those of a launch */
 } array_place;
 
@@ -158,7 +159,23 @@ static qn_status send_whole(qn__worker *w, const qn__kernel_job *job, qn_error *
         if (job->array[i].use == QN__KERNEL_WRITTEN) {
             k->at[i].data = k->resident ? job->array[i].data : NULL;
             k->at[i].version = job->array[i].version;
+            k->at[i].newer = k->resident;
         }
+    return status;
+}
+
+/* Copies to the host what it needs of earlier runs and does not have. */
+static qn_status bring(qn__worker *w, const qn__kernel_job *job, qn_error *err) {
+    qn__gpu_kernel *k = w->kernel;
+    qn_status status = QN_OK;
+    for (uint32_t i = 0; k && i < job->arrays && status == QN_OK; ++i) {
+        const qn__kernel_array *a = &job->array[i];
+        array_place *at = &k->at[i];
+        if (!a->back || !has_array(k, job, i) || !at->newer)
+            continue;
+        status = w->driver->read(w->gpu, &at->memory, 0, a->back, (size_t)bytes_of(job, a), err);
+        at->newer = status != QN_OK;
+    }
     return status;
 }
 
@@ -379,6 +396,8 @@ static qn_status send(qn__worker *w, const qn__kernel_job *job, qn_error *err) {
 qn_status qn__gpu_kernel_run(qn__worker *w, const qn__host_job *host, uint32_t first,
                              uint32_t count, const qn__outlet *sums, qn_error *err) {
     void *scratch = NULL;
+    if (host->kernel->bring)
+        return bring(w, host->kernel, err);
     qn_status status = send(w, host->kernel, err);
     if (status == QN_OK && host->open && !(scratch = host->open(host->context, err)))
         status = QN_MEMORY;
