@@ -183,9 +183,11 @@ def test_refused(place, call):
             ([*WORDS, "--iterations", 9, "--resume"], 2, "--resume needs --checkpoint"),
             ([*WORDS, "--checkpoint-every", "5s"], 2, "--checkpoint-every needs"),
             ([*WORDS, *go_on, "--checkpoint-every", "x"], 2, 'cannot be "x"'),
-            ([*WORDS, "--checkpoint", "no/state"], 1, "no/state"),
-            ([*WORDS, "--checkpoint", "/dev/null"], 1, "not a regular file"),
-            ([*WORDS, "--checkpoint", "v.npy"], 2, "--checkpoint")]:
+            ([*WORDS, "--checkpoint", "other"], 2, "does nothing for one iteration"),
+            ([*WORDS, "--checkpoint", "other", "--iterations", 1], 2, "or add --iterations N"),
+            ([*ALL, "--checkpoint", "no/state"], 1, "no/state"),
+            ([*ALL, "--checkpoint", "/dev/null"], 1, "not a regular file"),
+            ([*ALL, "--checkpoint", "v.npy"], 2, "--checkpoint")]:
         assert says in call(*words, status=status).stderr, words
     (folder / "k.c").write_text(text.replace("0 * s", "1 * s"))
     assert "another kernel" in call(*WORDS, *go_on, status=1).stderr

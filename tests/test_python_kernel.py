@@ -213,6 +213,10 @@ def test_iterations(q, tmp_path):
     assert [p.next for p in k.parts] == ["v", "u", None, None]
     with pytest.raises(q.UsageError, match="v"):
         k.run(u=u, series="v")
+    with pytest.raises(ValueError, match="cannot run 0 times"):
+        k.run(u=u, iterations=0)
+    with pytest.raises(q.UsageError, match="runs once"):
+        k.run(u=u, checkpoint=tmp_path / "state")
 
 
 def test_seeds(q, k):

@@ -128,8 +128,8 @@ typedef struct qn_kernel_progress {
     double seconds_left;     /* at that speed */
 } qn_kernel_progress;
 
-/* How to run. Zeros are the defaults. Nothing but `recipe` and `iterations` changes what is
- * written. */
+/* How to run. Zeros are the defaults, except of `iterations`. Nothing but `recipe` and `iterations`
+ * changes what is written. */
 typedef struct qn_kernel_options {
     size_t size;         /* sizeof(qn_kernel_options) */
     int threads;         /* cores to use, at most 4096; 0: every core the process may use */
@@ -138,17 +138,17 @@ typedef struct qn_kernel_options {
                             all iterations */
     uint64_t grain;      /* items that a core takes at once, at most 2^32; 0: by their number */
     const char *recipe;  /* file to which the recipe is written, as JSON; NULL: none */
-    uint64_t iterations; /* at most 2^48; 0: 1. After each one the outputs that the text pairs by
+    uint64_t iterations; /* 1 to 2^48; default 1. After each one the outputs that the text pairs by
                             NEXT become what the next one reads. Results are those of the last one.
                             A replay has those of its recipe. */
     /* The CPU and the other ranks; NULL: this process alone. Of it `threads`, `devices` and
      * `cluster` count; `threads` and `devices` above replace those of it unless they are 0 or
      * NULL. */
     const qn_compute *compute;
-    /* A file for the state between two iterations; NULL: none. It is written beside its place, then
-     * renamed. It must not exist without `resume`. Among ranks the lowest one writes it, and all
-     * read it. The run locks `checkpoint`.lock beside it: it fails with QN_BUSY while another run
-     * uses the file. */
+    /* A file for the state between two iterations, of which there are several; NULL: none. It is
+     * written beside its place, then renamed. It must not exist without `resume`. Among ranks the
+     * lowest one writes it, and all read it. The run locks `checkpoint`.lock beside it: it fails
+     * with QN_BUSY while another run uses the file. */
     const char *checkpoint;
     double checkpoint_seconds;      /* between two of them; 0: not by time */
     uint64_t checkpoint_iterations; /* between two; 0: not by number; both 0: every 60 seconds */

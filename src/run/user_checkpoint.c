@@ -52,6 +52,13 @@ qn_status qn__user_checkpoint_set(qn_kernel *k, const qn_kernel_options *o, qn_e
         qn__fail(err, QN_USAGE, "there is no file for checkpoints");
         return qn__remedy(err, QN_USAGE, "add `kernel.checkpoint` with a file");
     }
+    if (k->iterations == 1) {
+        qn__fail(err, QN_USAGE,
+                 "the kernel runs once, and a checkpoint is written between two iterations");
+        qn__at(err, "`kernel.checkpoint`");
+        return qn__remedy(err, QN_USAGE,
+                          "leave it out, or give more than one in `kernel.iterations`");
+    }
     if (!(c->seconds >= 0)) {
         qn__fail(err, QN_USAGE, "the time between checkpoints is below 0");
         return qn__remedy(err, QN_USAGE, "give seconds in `kernel.checkpoint_seconds`");

@@ -19,11 +19,12 @@
 #define MOST_ITERATIONS ((uint64_t)1 << 48)
 
 qn_status qn__user_iterations_set(qn_kernel *k, uint64_t iterations, qn_error *err) {
-    k->iterations = iterations > 0 ? iterations : 1;
-    if (k->iterations > MOST_ITERATIONS) {
-        qn__fail(err, QN_USAGE, "there are more than 2^48 iterations");
+    k->iterations = iterations;
+    if (iterations == 0 || iterations > MOST_ITERATIONS) {
+        qn__fail(err, QN_USAGE, "a kernel cannot run %s",
+                 iterations ? "more than 2^48 times" : "0 times");
         qn__at(err, "`kernel.iterations`");
-        return qn__remedy(err, QN_USAGE, "give fewer");
+        return qn__remedy(err, QN_USAGE, "give 1 to 2^48, or leave it out for 1");
     }
     if (k->iterations == 1 || k->source.has_next || k->source.iteration[0] || k->source.has_random)
         return QN_OK;

@@ -20,7 +20,7 @@
 void qn_kernel_options_init(qn_kernel_options *options) {
     QN__OWN_FLOATS;
     if (options)
-        *options = (qn_kernel_options){.size = sizeof *options};
+        *options = (qn_kernel_options){.size = sizeof *options, .iterations = 1};
 }
 
 static qn_status check_options(const qn_kernel_options *o, qn_compute *compute, qn_error *err) {
