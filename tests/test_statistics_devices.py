@@ -1,4 +1,4 @@
-"""Covariances and correlations by OpenCL (PoCL) and CUDA (emulated): the bytes of the processor."""
+"""Statistics by OpenCL (PoCL) and CUDA (emulated): the bytes of the processor."""
 
 import os
 import subprocess
@@ -15,12 +15,12 @@ np = pytest.importorskip("numpy")
 
 ROWS = 2**14 + 300  # two parts, the second one short
 TABLES = {"wide": ["--unlabelled"], "hard": ["--unlabelled"], "full": ["--unlabelled"], "bytes": ["--unlabelled"],
-          "labelled": ["--label", "y"]}
+          "labelled": ["--label", "y"], "classes": ["--label", "y", "--by-class"]}
 
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory):
-    """Missing values and wide ranges; neither; bytes; real labels and categories."""
+    """Missing values and wide ranges; neither; bytes; real labels and categories; classes of several parts."""
     path = tmp_path_factory.mktemp("tables")
     draw = np.random.default_rng(4)
     full = draw.standard_normal((ROWS, 19)).astype("float32")
@@ -31,6 +31,9 @@ def tables(tmp_path_factory):
     np.save(path / "bytes.npy", draw.integers(0, 256, (ROWS, 33), "uint8"))
     (path / "labelled.csv").write_text("x,y,kind\n" + "".join(
         f"{x:.3g},{y:.3g},{'ab'[i % 2]}\n" for i, (x, y) in enumerate(draw.standard_normal((300, 2)))))
+    (path / "classes.csv").write_text("x,z,kind,y\n" + "".join(
+        f"{x:.3g},{'' if i % 7 == 0 else format(z, '.3g')},{'abc'[i % 3]},{'v' if i < 1200 else 'uw'[i % 2]}\n"
+        for i, (x, z) in enumerate(draw.standard_normal((2500, 2)))))
     return path
 
 
@@ -55,11 +58,11 @@ def test_same_bytes(stats, device):
 
 
 def test_columns_alone(stats, device):
-    """Without pairs a GPU has nothing to do, so it is refused, as is a device that does not exist."""
+    """Without pairs; by class; and a device that does not exist."""
     name, env = device
-    message = stats("hard", f"cpu,{name}", "--histograms", status=2, env=env)
-    assert "GPUs compute correlations only" in message and "--correlation" in message
-    assert stats("hard", "auto", "--histograms", env=env) == stats("hard", "cpu", "--histograms")
+    for table, which in (("hard", name), ("bytes", f"cpu:1,{name}"), ("classes", name), ("labelled", "auto")):
+        words = ["--histograms", "--quantiles", "0,0.37,1"]
+        assert stats(table, which, *words, env=env) == stats(table, "cpu", *words), table
     for words in ([], ["--correlation"]):
         assert "there is no device" in stats("hard", name[:-1] + "97", *words, status=1, env=env)
 
@@ -69,25 +72,27 @@ def test_a_device_fails(stats, device, quern):
     name, env = device
     want = stats("full", "cpu", "--correlation")
     words = ["--correlation"]
+    wrong = {"columns": "the sums of a column wrongly", "pairs": "the sums of a covariance wrongly"}
     if name.startswith("opencl"):
-        fake = {**env, **opencl_without(quern, "pairs=0")}
-        assert "computes the sums of a covariance wrongly" in stats("full", name, *words, status=1, env=fake)
+        for what, says in wrong.items():
+            fake = {**env, **opencl_without(quern, f"{what}=0")}
+            assert says in stats("full", name, *words, status=1, env=fake)
         return
-    fake = {**env, "QN_FAKE_CUDA": "memory=64,launch=3"}
-    assert stats("full", "cpu:1,cuda:0", *words, env=fake) == want
-    fake["QN_FAKE_CUDA"] = "memory=64,launch=2"
     told = "worker cuda:0 failed"
-    assert stats("wide", "cpu:1,cuda:0", *words, told=told, env=fake) == stats("wide", "cpu", *words)
+    for plan in ("launch=2", "launch=4", "hang=2,late=1"):  # among the columns, the pairs, the columns
+        fake = {**env, "QN_FAKE_CUDA": f"memory=64,{plan}"}
+        assert stats("wide", "cpu:1,cuda:0", *words, "--device-timeout", 0.3, told=told,
+                     env=fake) == stats("wide", "cpu", *words)
+    fake["QN_FAKE_CUDA"] = "memory=64,launch=2"
     message = stats("full", "cuda:0", *words, status=1, env=fake)
     assert "no worker is left" in message and "other devices in --devices" in message
-    fake["QN_FAKE_CUDA"] = "memory=64,hang=3,late=1"
-    assert stats("full", "cpu:1,cuda:0", *words, "--device-timeout", 0.3, env=fake) == want
     fake["QN_FAKE_CUDA"] = "memory=1"
     message = stats("full", "cpu:1,cuda:0", *words, status=1, env=fake)
     assert "the device allows" in message and "a table that fits in its memory" in message
     assert stats("full", "cpu:1,cuda", *words, told="cuda:0 is not used: ", env=fake) == want
-    fake["QN_FAKE_CUDA"] = "memory=64,wrong=2"
-    assert "computes the sums of a covariance wrongly" in stats("full", name, *words, status=1, env=fake)
+    for launch, says in zip((2, 4), wrong.values()):
+        fake["QN_FAKE_CUDA"] = f"memory=64,wrong={launch}"
+        assert says in stats("full", name, *words, status=1, env=fake)
 
 
 def test_ranks(quern, tables, stats, device):

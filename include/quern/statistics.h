@@ -37,9 +37,10 @@ typedef struct qn_statistics_options {
     uint32_t bins; /* of a histogram, at most 1,000,000; 0: 1 + the logarithm of the number of
                       values to base 2, rounded up */
     /* Ranks, devices, and the CPU's threads where `threads` is 0; NULL: the defaults, in this
-     * process alone. GPUs compute the sums of covariances, with "auto" where the products of all
-     * pairs of columns are 2^34 or more. The CPU of this process computes all else, also if it is
-     * not in the list. */
+     * process alone. GPUs compute sums and extremes of columns, and the sums of covariances. With
+     * "auto" they do where the table has 2^31 values or more, or all pairs of columns need 2^34
+     * products or more. The CPU of this process computes all else, also if it is not in the list.
+     */
     const qn_compute *compute;
     /* Called during the call with messages for a user: a device that was lost, or that could not be
      * used; NULL: none. */
@@ -51,8 +52,8 @@ typedef struct qn_statistics_options {
 QN_API void qn_statistics_options_init(qn_statistics_options *options);
 
 /* Computes the statistics of a data set. `options` may be NULL: the defaults. Beside the data it
- * needs memory for 16 columns of float32 at a time, or four for each thread. For covariances on
- * GPUs a part of a table, and one with real labels, is copied.
+ * needs memory for 16 columns of float32 at a time, or four for each thread. For GPUs a part
+ * of a table, and one with real labels, is copied, and with `by_class` every table.
  *
  * With options->compute->cluster it is collective: all ranks call it with the same data and
  * options, each computes some columns, and each gets all results. A rank that dies is replaced by

@@ -4,7 +4,7 @@
 #define QN_JOB_COLUMN_JOB_H
 
 #include "data/data.h"
-#include "job/column_statistics.h"
+#include "job/column_device.h"
 #include "team/team.h"
 
 /* What to compute, and the arrays of the results, which are the caller's. */
@@ -21,9 +21,11 @@ typedef struct qn__column_job {
     uint32_t wanted_bins;          /* 0: chosen for each column */
     uint8_t *missing;              /* of each column: 1 where it lacks a value */
     qn__exact_sum *first, *second; /* sums of each column, for pairs; NULL: not wanted */
+    qn__column_device *device;     /* NULL: no member of the team is a device with a kernel */
 } qn__column_job;
 
-/* Fills the results on every rank. Fails as qn__team_run does, or with QN_MEMORY. */
+/* Fills the results on every rank; the team is that of device->job. Fails as qn__team_run does,
+ * with QN_MEMORY, or with QN_UNSUPPORTED after a wrong sum by a device. */
 qn_status qn__columns_describe(qn__team *team, const qn__column_job *job, qn_error *err);
 
 #endif

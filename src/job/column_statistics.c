@@ -162,51 +162,76 @@ static void begin(const qn__column_task *task, uint64_t items, qn__column_number
 }
 
 static uint64_t start_of(const qn__column_task *task, uint32_t group, uint64_t items) {
-    return group < task->groups ? task->starts[group - 1] : items;
+    return group == 0 ? 0 : group < task->groups ? task->starts[group - 1] : items;
+}
+
+static uint64_t end_of(const qn__column_task *task, uint32_t group, uint64_t items) {
+    return group == 0 ? items : start_of(task, group + 1, items);
+}
+
+void qn__column_set_sums(const qn__column_task *task, uint32_t group, uint64_t items,
+                         qn__moments *sums, qn__column_numbers *out) {
+    begin(task, end_of(task, group, items) - start_of(task, group, items), out);
+    qn__moments_finish(sums, &out->moments);
+    out->count = sums->count;
+    out->missing -= sums->count;
+}
+
+/* The places of all groups; their values that are not missing follow each other. */
+static void find_all_places(const qn__column_task *task, const float *values, qn__order *order,
+                            qn__column_numbers *out, double *edges, uint32_t *bins) {
+    size_t from = 0;
+    find_places(task, values, out[0].count, order, &out[0], edges, bins, 1);
+    for (uint32_t g = 1; g < task->groups; from += (size_t)out[g++].count)
+        find_places(task, values + from, out[g].count, order, &out[g], edges, bins, 0);
+}
+
+/* Moves the values of a group that are not missing to those of the groups before. */
+static size_t take_group(const qn__column_task *task, uint32_t group, uint64_t items, float *values,
+                         size_t kept) {
+    const uint64_t from = start_of(task, group, items), to = end_of(task, group, items);
+    return take_present(values + from, (size_t)(to - from), values + kept);
+}
+
+static uint32_t first_group(const qn__column_task *task) { return task->groups > 1 ? 1 : 0; }
+
+void qn__column_places(const qn__column_task *task, float *values, uint64_t items,
+                       qn__column_room *room, qn__column_numbers *out, double *edges,
+                       uint32_t *bins) {
+    size_t kept = 0;
+    for (uint32_t g = first_group(task); g < task->groups; g++)
+        kept += take_group(task, g, items, values, kept);
+    find_all_places(task, values, room->order, out, edges, bins);
 }
 
 void qn__column_describe(const qn__column_task *task, float *values, uint64_t items,
                          qn__column_room *room, qn__column_numbers *out, double *edges,
                          uint32_t *bins) {
-    const uint32_t first = task->groups > 1 ? 1 : 0;
     size_t kept = 0;
     memset(&room->all, 0, sizeof room->all);
-    begin(task, items, &out[0]);
-    for (uint32_t g = first; g < task->groups; g++) {
-        const uint64_t from = g ? start_of(task, g, items) : 0;
-        const uint64_t to = g ? start_of(task, g + 1, items) : items;
-        begin(task, to - from, &out[g]);
-        const size_t count = take_present(values + from, (size_t)(to - from), values + kept);
+    for (uint32_t g = first_group(task); g < task->groups; g++) {
+        const size_t count = take_group(task, g, items, values, kept);
         memset(&room->part, 0, sizeof room->part);
         qn__moments_add(&room->part, values + kept, count);
-        qn__moments_finish(&room->part, &out[g].moments);
-        out[g].count = count;
-        out[g].missing -= count;
+        qn__column_set_sums(task, g, items, &room->part, &out[g]);
         qn__moments_merge(&room->all, &room->part);
         kept += count;
     }
-    if (first) {
-        qn__moments_finish(&room->all, &out[0].moments);
-        out[0].count = kept;
-        out[0].missing -= kept;
-    }
-    find_places(task, values, kept, room->order, &out[0], edges, bins, 1);
-    kept = 0;
-    for (uint32_t g = 1; g < task->groups; kept += (size_t)out[g++].count)
-        find_places(task, values + kept, out[g].count, room->order, &out[g], edges, bins, 0);
+    if (task->groups > 1)
+        qn__column_set_sums(task, 0, items, &room->all, &out[0]);
+    find_all_places(task, values, room->order, out, edges, bins);
 }
 
 void qn__column_tally(const qn__column_task *task, const float *values, uint64_t items,
                       uint32_t categories, qn__column_numbers *out) {
-    begin(task, items, &out[0]);
     qn__moments none = {.count = 0};
-    for (uint32_t g = 0; g < task->groups; g++)
-        qn__moments_finish(&none, &out[g].moments);
-    for (uint32_t g = task->groups > 1 ? 1 : 0; g < task->groups; g++) {
-        const uint64_t from = g ? start_of(task, g, items) : 0;
-        const uint64_t to = g ? start_of(task, g + 1, items) : items;
-        begin(task, to - from, &out[g]);
-        for (uint64_t i = from; i < to; i++)
+    for (uint32_t g = 0; g < task->groups; g++) {
+        qn__column_set_sums(task, g, items, &none, &out[g]);
+        memset(out[g].categories, 0, categories * sizeof *out[g].categories);
+    }
+    for (uint32_t g = first_group(task); g < task->groups; g++) {
+        const uint64_t to = end_of(task, g, items);
+        for (uint64_t i = start_of(task, g, items); i < to; i++)
             if (values[i] == values[i] && values[i] < (float)categories) {
                 out[g].categories[(uint32_t)values[i]]++;
                 out[g].count++;

@@ -42,6 +42,15 @@ void qn__column_describe(const qn__column_task *task, float *values, uint64_t it
                          qn__column_room *room, qn__column_numbers *out, double *edges,
                          uint32_t *bins);
 
+/* The parts of that, for a column whose sums are known. A group's numbers from its sums, all but
+ * extremes and places of values: */
+void qn__column_set_sums(const qn__column_task *task, uint32_t group, uint64_t items,
+                         qn__moments *sums, qn__column_numbers *out);
+/* Extremes, quantiles and histograms of all groups; values, edges and bins as above. */
+void qn__column_places(const qn__column_task *task, float *values, uint64_t items,
+                       qn__column_room *room, qn__column_numbers *out, double *edges,
+                       uint32_t *bins);
+
 /* A column of categories: how many values each has. */
 void qn__column_tally(const qn__column_task *task, const float *values, uint64_t items,
                       uint32_t categories, qn__column_numbers *out);

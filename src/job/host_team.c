@@ -65,15 +65,16 @@ static qn_status agree(qn_cluster *cluster, const qn_data *data, const char *wha
     return qn_cluster_agree(cluster, &own, items, (uint32_t)(sizeof items / sizeof *items), err);
 }
 
-qn_status qn__host_team_open(const qn_compute *compute, const qn_data *data, const char *what,
-                             qn_status status, qn__team **out, qn_error *err) {
+qn_status qn__host_team_open(const qn_compute *compute, const qn__kernel_job *kernel,
+                             const qn_data *data, const char *what, qn_status status,
+                             qn__team **out, qn_error *err) {
     *out = NULL;
     if (status == QN_OK)
         status = qn_compute_check(compute, err);
     status = agree(compute->cluster, data, what, status, err);
     if (status != QN_OK)
         return status;
-    status = qn__team_create(NULL, compute, NULL, 0, out, err);
+    status = qn__team_create_for(kernel, compute, out, err);
     return status == QN_OK ? QN_OK : qn__host_team_close(NULL, compute, status, err);
 }
 

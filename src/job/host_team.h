@@ -18,12 +18,14 @@ qn_status qn__host_team_compute(const char *function, const qn_compute *compute,
 qn_status qn__host_team_split(const qn_compute *compute, int large, qn_compute *host, int *kernels,
                               qn_error *err);
 
-/* Makes the team. Among ranks it is collective: they compare their data and what they want of it
+/* Makes the team, with a kernel as qn__team_create_for does; NULL: host jobs only. Among ranks it
+ * is collective: they compare their data and what they want of it
  * (`what`, one line of text, at most 1,000 bytes). `status` is the result of this rank's own
  * checks, with `err` (not NULL) filled if it is not QN_OK; all fail where one does. *out is NULL
  * then. */
-qn_status qn__host_team_open(const qn_compute *compute, const qn_data *data, const char *what,
-                             qn_status status, qn__team **out, qn_error *err);
+qn_status qn__host_team_open(const qn_compute *compute, const qn__kernel_job *kernel,
+                             const qn_data *data, const char *what, qn_status status,
+                             qn__team **out, qn_error *err);
 
 /* Destroys the team; NULL is accepted. `status` is that of the work: the other ranks fail with this
  * one, unless only its devices were lost. Returns `status`. */

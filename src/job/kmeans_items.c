@@ -24,7 +24,7 @@ static qn_status open_teams(qn__kmeans *k, const qn_compute *compute, const char
     qn_compute own = *compute;
     own.cluster = NULL;
     own.devices = own.shares = NULL;
-    status = qn__host_team_open(compute, k->data, what, status, &k->team, err);
+    status = qn__host_team_open(compute, NULL, k->data, what, status, &k->team, err);
     k->own = k->team;
     if (status != QN_OK || !compute->cluster)
         return status;

@@ -1,9 +1,5 @@
 #include "job/pair_device.h"
 
-#include "base/memory.h"
-#include "job/statistics_columns.h"
-#include <string.h>
-
 /* Sums of a pair, in the order of the kernel: products, values of both, squares of both. */
 enum { KINDS = 5 };
 /* Numbers of the kernel, and words that an item gives. */
@@ -25,41 +21,18 @@ static void write_text(qn__language language, int bytes, qn__text *t) {
                  qn__pairs_text());
 }
 
-/* Views and tables with real labels are copied, so that the rows of all columns lie together. */
-static qn_status set_table(const qn_data *data, qn__pair_device *d, qn_error *err) {
-    const size_t stride = qn__data_stride(data);
-    d->bytes = data->type == QN_U8 && !data->targets;
-    d->table = data->values;
-    if (!data->index && !data->targets)
-        return QN_OK;
-    d->table = d->copy =
-        qn__alloc(data->items, (uint64_t)d->columns * (d->bytes ? 1 : sizeof(float)), err);
-    if (!d->copy)
-        return QN_MEMORY;
-    for (uint64_t i = 0; i < data->items; i++)
-        if (d->bytes)
-            memcpy((char *)d->copy + i * stride, qn__data_item(data, i), stride);
-        else
-            qn__columns_gather(data, &i, 0, 1, 0, d->columns, (float *)d->copy + i * d->columns, 1);
-    return QN_OK;
-}
-
 static void set_job(qn__pair_device *d) {
-    const uint32_t each = d->bytes ? 1 : sizeof(float);
-    d->array[0] = (qn__kernel_array){.use = QN__KERNEL_WHOLE,
-                                     .each = each,
-                                     .bytes = d->rows * d->columns * each,
-                                     .data = d->table};
+    d->array[0] = qn__table_device_array(&d->table);
     d->array[1] = (qn__kernel_array){.use = QN__KERNEL_VALUES, .each = WORDS * sizeof(uint64_t)};
-    d->numbers[ROWS] = d->rows;
-    d->numbers[COLUMNS] = d->columns;
+    d->numbers[ROWS] = d->table.rows;
+    d->numbers[COLUMNS] = d->table.columns;
     d->numbers[KIND_COUNT] = d->kinds;
     d->numbers[PARTS] = d->parts;
     d->job.array = d->array;
     d->job.arrays = 2;
     d->job.numbers = d->numbers;
     d->job.count = NUMBERS;
-    const uint64_t side = (d->columns + QN__PAIR_SIDE - 1) / QN__PAIR_SIDE;
+    const uint64_t side = (d->table.columns + QN__PAIR_SIDE - 1) / QN__PAIR_SIDE;
     d->job.items = side * (side + 1) / 2 * qn__pair_device_items(d);
     if (d->job.items > MOST_ITEMS)
         d->job.items = MOST_ITEMS;
@@ -67,13 +40,11 @@ static void set_job(qn__pair_device *d) {
 }
 
 qn_status qn__pair_device_make(const qn_data *data, int any, qn__pair_device *out, qn_error *err) {
-    *out = (qn__pair_device){.rows = data->items,
-                             .columns = qn__columns_of(data),
-                             .parts = (uint32_t)((data->items - 1) / QN__PAIR_PART + 1),
+    *out = (qn__pair_device){.parts = (uint32_t)((data->items - 1) / QN__PAIR_PART + 1),
                              .kinds = any ? KINDS : 1};
-    qn_status status = set_table(data, out, err);
+    qn_status status = qn__table_device_make(data, NULL, &out->table, err);
     for (int language = 0; language < 2 && status == QN_OK; language++) {
-        write_text((qn__language)language, out->bytes, &out->text[language]);
+        write_text((qn__language)language, out->table.bytes, &out->text[language]);
         out->job.text[language] = out->text[language].data;
         if (out->text[language].failed)
             status = qn__fail_memory(err, 1, out->text[language].size);
@@ -88,8 +59,7 @@ qn_status qn__pair_device_make(const qn_data *data, int any, qn__pair_device *ou
 void qn__pair_device_release(qn__pair_device *d) {
     for (int language = 0; language < 2; language++)
         qn__text_release(&d->text[language]);
-    qn__free(d->copy);
-    d->copy = NULL;
+    qn__table_device_release(&d->table);
 }
 
 void qn__pair_device_begin(qn__pair_device *d, uint32_t from, uint32_t squares) {
@@ -103,21 +73,16 @@ uint64_t qn__pair_device_items(const qn__pair_device *d) {
 
 /* ------------------------------------------------------------------ what an item gives */
 
-static double value_of(const qn__pair_device *d, uint64_t row, uint32_t column) {
-    const uint64_t at = row * d->columns + column;
-    return d->bytes ? (double)((const uint8_t *)d->table)[at]
-                    : (double)((const float *)d->table)[at];
-}
-
 /* The item's sum, product by product; each is an exact binary64. Returns the rows that count. */
 static uint64_t add_rows(const qn__pair_device *d, uint64_t item, uint32_t left, uint32_t right,
                          qn__exact_sum *sum) {
     const uint64_t number = item / QN__PAIRS, kind = number % d->kinds;
     const uint64_t from = number / d->kinds % d->parts * QN__PAIR_PART;
-    const uint64_t to = d->rows - from < QN__PAIR_PART ? d->rows : from + QN__PAIR_PART;
+    const uint64_t to = d->table.rows - from < QN__PAIR_PART ? d->table.rows : from + QN__PAIR_PART;
     uint64_t count = 0;
     for (uint64_t row = from; row < to; row++) {
-        const double a = value_of(d, row, left), b = value_of(d, row, right);
+        const double a = (double)qn__table_device_value(&d->table, row, left);
+        const double b = (double)qn__table_device_value(&d->table, row, right);
         if (a != a || b != b)
             continue;
         const double x = kind == 2 || kind == 4 ? b : a;
@@ -129,13 +94,7 @@ static uint64_t add_rows(const qn__pair_device *d, uint64_t item, uint32_t left,
 
 /* An integer of 128 bits, times its unit. */
 static void add_words(const uint64_t words[WORDS], qn__exact_sum *sum) {
-    const int power = (int)(uint32_t)words[2] - 300, negative = (words[1] >> 63) != 0;
-    const uint64_t low = negative ? 0 - words[0] : words[0];
-    const uint64_t high = negative ? ~words[1] + (words[0] == 0) : words[1];
-    if (low)
-        qn__exact_add_scaled(sum, low, power, negative);
-    if (high)
-        qn__exact_add_scaled(sum, high, power + 64, negative);
+    qn__table_device_add(words, 2, (int)(uint32_t)words[2] - 300, sum);
 }
 
 /* 1: the device has left the item to the host. */

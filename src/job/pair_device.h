@@ -6,10 +6,8 @@
 #ifndef QN_JOB_PAIR_DEVICE_H
 #define QN_JOB_PAIR_DEVICE_H
 
-#include "data/data.h"
-#include "device/device.h"
+#include "job/table_device.h"
 #include "kernels/kernels.h"
-#include "num/exact_sum.h"
 
 enum { QN__PAIR_SIDE = 16, QN__PAIRS = QN__PAIR_SIDE * QN__PAIR_SIDE, QN__PAIR_PART = 1 << 14 };
 
@@ -24,11 +22,8 @@ typedef struct qn__pair_device {
     qn__kernel_array array[2];
     uint64_t numbers[6];
     qn__text text[2];
-    const void *table; /* rows of `columns` values */
-    void *copy;        /* the table, where it is not that of the data */
-    int bytes;
-    uint64_t rows;
-    uint32_t columns, parts, kinds;
+    qn__table_device table;
+    uint32_t parts, kinds;
 } qn__pair_device;
 
 /* `any`: 1 if a value is missing, so that five sums of a pair are needed in place of one. On

@@ -12,7 +12,6 @@
 #include "num/moments.h"
 #include "num/products.h"
 #include <math.h>
-#include <quern/cluster.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -261,22 +260,16 @@ static int take_values(void *context, void *scratch, int64_t *words, uint64_t fi
     return 1;
 }
 
-/* A team of its own. Ranks open it together, whether they have GPUs or not. */
-static qn_status open_team(work *w, const qn__pairs *pairs, qn__pair_device *device,
-                           qn__team **team, qn_error *err) {
-    if (!pairs->devices)
-        return qn__team_create(NULL, pairs->compute, NULL, 0, team, err);
-    qn_status status = qn__pair_device_make(pairs->data, w->any, device, err);
+static qn_status open_device(work *w, const qn__pairs *pairs, qn__pair_device *device,
+                             qn_error *err) {
+    const qn_status status = qn__pair_device_make(pairs->data, w->any, device, err);
     if (status != QN_OK)
         return status;
     w->device = device;
     device->job.span = device_span;
     device->job.take = take_values;
     device->job.fault = note_fault;
-    status = qn__team_create_for(&device->job, pairs->compute, team, err);
-    if (status == QN_OK)
-        qn__team_notes(*team, pairs->on_note, pairs->user);
-    return status;
+    return QN_OK;
 }
 
 static qn_status tell_wrong(qn_error *err) {
@@ -337,8 +330,7 @@ static qn_status run_rounds(work *w, qn__team *team, double *covariance, double 
 qn_status qn__pairs_describe(const qn__pairs *pairs, qn__team *team, double *covariance,
                              double *correlation, qn_error *err) {
     const uint32_t columns = qn__columns_of(pairs->data);
-    qn__pair_device device = {.copy = NULL};
-    qn__team *own = NULL;
+    qn__pair_device device = {.parts = 0};
     work w = {.data = pairs->data,
               .missing = pairs->missing,
               .columns = columns,
@@ -349,12 +341,10 @@ qn_status qn__pairs_describe(const qn__pairs *pairs, qn__team *team, double *cov
         covariance[i] = correlation[i] = (double)NAN;
     for (uint32_t k = 0; k < columns; k++)
         w.any |= pairs->missing[k];
-    if (status == QN_OK && pairs->data->items > 0 &&
-        (pairs->devices || qn_cluster_ranks(pairs->compute->cluster) > 1))
-        status = open_team(&w, pairs, &device, &own, err);
+    if (status == QN_OK && pairs->devices && pairs->data->items > 0)
+        status = open_device(&w, pairs, &device, err);
     if (status == QN_OK)
-        status = run_rounds(&w, own ? own : team, covariance, correlation, err);
-    qn__team_destroy(own);
+        status = run_rounds(&w, team, covariance, correlation, err);
     qn__pair_device_release(&device);
     qn__free(w.side);
     return status;

@@ -12,15 +12,12 @@ typedef struct qn__pairs {
     const qn_data *data;
     const uint8_t *missing;
     const qn__exact_sum *first, *second;
-    const qn_compute *compute;
-    int devices; /* 1: GPUs of `compute` take part, in a team of their own */
+    int devices; /* 1: the team has devices that compute kernels */
     int threads; /* of this process */
-    qn_note_fn on_note;
-    void *user;
 } qn__pairs;
 
-/* Fills two matrices of columns x columns, on every rank. Fails as qn__team_create_for and
- * qn__team_run do, or with QN_UNSUPPORTED after a wrong sum by a device. */
+/* Fills two matrices of columns x columns, on every rank. Fails as qn__team_run does, or with
+ * QN_UNSUPPORTED after a wrong sum by a device. */
 qn_status qn__pairs_describe(const qn__pairs *pairs, qn__team *team, double *covariance,
                              double *correlation, qn_error *err);
 

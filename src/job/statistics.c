@@ -15,8 +15,10 @@
 
 enum { FEW_VALUES = 1 << 15, MOST_QUANTILES = 1000, MOST_BINS = 1000000 };
 enum { MOST_GROUPS = 1 << 16, MOST_PAIRED = 4096 };
-/* With "auto" GPUs take part in so many products: a core computes fewer in ten seconds. */
+/* With "auto" GPUs take part where there are so many products of pairs, or so many values: a core
+ * computes fewer in ten seconds. */
 #define MANY_PRODUCTS ((uint64_t)1 << 34)
+#define MANY_VALUES ((uint64_t)1 << 31)
 
 struct qn_statistics {
     uint32_t columns, groups, most_bins;
@@ -34,7 +36,8 @@ typedef struct job {
     const qn_data *data;
     qn_statistics_options options;
     qn_compute compute, host; /* all devices, and the CPU alone */
-    int devices;              /* 1: GPUs compute pairs */
+    int devices;              /* 1: GPUs compute, too */
+    qn__column_device device;
     qn_statistics *out;
     qn__column_task task;
     uint64_t *order,
@@ -178,6 +181,7 @@ static void free_job(job *j) {
     qn__free(j->second);
     qn__free(j->order);
     qn__free(j->starts);
+    qn__column_device_release(&j->device);
 }
 
 /* ------------------------------------------------------------------ computing */
@@ -194,7 +198,7 @@ static void say_wanted(const job *j, char text[256]) {
              o->histograms ? ", histograms" : "", o->bins, j->task.quantile_count, hex);
 }
 
-static qn_status describe(job *j, qn__team *team, qn_error *err) {
+static qn_status describe_columns(job *j, qn__team *team, qn_error *err) {
     const qn_statistics *s = j->out;
     const qn__column_job columns = {.data = j->data,
                                     .task = &j->task,
@@ -208,20 +212,19 @@ static qn_status describe(job *j, qn__team *team, qn_error *err) {
                                     .wanted_bins = j->options.bins,
                                     .missing = j->missing,
                                     .first = j->first,
-                                    .second = j->second};
+                                    .second = j->second,
+                                    .device = j->devices ? &j->device : NULL};
+    return qn__columns_describe(team, &columns, err);
+}
+
+static qn_status describe_pairs(const job *j, qn__team *team, qn_error *err) {
     const qn__pairs pairs = {.data = j->data,
                              .missing = j->missing,
                              .first = j->first,
                              .second = j->second,
-                             .compute = j->devices ? &j->compute : &j->host,
                              .devices = j->devices,
-                             .threads = j->host.threads,
-                             .on_note = j->options.on_note,
-                             .user = j->options.user};
-    const qn_status status = qn__columns_describe(team, &columns, err);
-    return status == QN_OK && j->options.correlation
-               ? qn__pairs_describe(&pairs, team, s->covariance, s->correlation, err)
-               : status;
+                             .threads = j->host.threads};
+    return qn__pairs_describe(&pairs, team, j->out->covariance, j->out->correlation, err);
 }
 
 /* Products of all pairs of columns. */
@@ -231,13 +234,11 @@ static uint64_t products_of(const job *j) {
 }
 
 static qn_status choose_devices(job *j, qn_error *err) {
-    const qn_status status = qn__host_team_split(&j->compute, products_of(j) >= MANY_PRODUCTS,
-                                                 &j->host, &j->devices, err);
-    if (status != QN_OK || !j->devices || j->options.correlation)
-        return status;
-    qn__fail(err, QN_USAGE,
-             "`compute.devices`: GPUs compute correlations only, and none are wanted");
-    return qn__remedy(err, QN_USAGE, "leave the GPUs out, or ask for `statistics.correlation`");
+    const uint64_t values = j->data->items * qn__columns_of(j->data);
+    const int large = products_of(j) >= MANY_PRODUCTS || values >= MANY_VALUES;
+    const qn_status status = qn__host_team_split(&j->compute, large, &j->host, &j->devices, err);
+    j->devices = j->devices && qn__column_device_takes(j->data);
+    return status;
 }
 
 static void choose_threads(job *j) {
@@ -250,7 +251,11 @@ static qn_status prepare(job *j, qn_error *err) {
     qn_status status = make_numbers(j, err);
     if (status == QN_OK)
         status = make_sums(j, err);
-    return status == QN_OK && j->options.by_class ? sort_items(j, err) : status;
+    if (status == QN_OK && j->options.by_class)
+        status = sort_items(j, err);
+    return status == QN_OK && j->devices
+               ? qn__column_device_make(j->data, j->order, &j->task, &j->device, err)
+               : status;
 }
 
 /* Among ranks all fail where one does: `status` is how it went so far. */
@@ -263,13 +268,18 @@ static qn_status run(job *j, qn_status status, qn_error *err) {
         status = prepare(j, err);
     say_wanted(j, wanted);
     choose_threads(j);
-    status = qn__host_team_open(&j->host, j->data, wanted, status, &team, err);
+    status =
+        qn__host_team_open(j->devices ? &j->compute : &j->host, j->devices ? &j->device.job : NULL,
+                           j->data, wanted, status, &team, err);
     if (status != QN_OK)
         return status;
     if (!j->host.threads)
         j->host.threads = qn__cores();
     qn__team_notes(team, j->options.on_note, j->options.user);
-    return qn__host_team_close(team, &j->host, describe(j, team, err), err);
+    status = describe_columns(j, team, err);
+    if (status == QN_OK && j->options.correlation)
+        status = describe_pairs(j, team, err);
+    return qn__host_team_close(team, &j->host, status, err);
 }
 
 static void set_task(job *j) {

@@ -113,6 +113,7 @@ const char *qn__operations_text(void) { return qn__text_operations; }
 const char *qn__operation_trials_text(void) { return qn__text_operation_trials; }
 const char *qn__totals_text(void) { return qn__text_totals; }
 const char *qn__pairs_text(void) { return qn__text_pairs; }
+const char *qn__columns_text(void) { return qn__text_columns; }
 
 static pthread_once_t digests_once = PTHREAD_ONCE_INIT;
 static char digests[2][65];

@@ -332,9 +332,11 @@ const char *qn__operations_text(void);
 const char *qn__operation_trials_text(void);
 /* Exact totals of items' values (totals.cl), which follow qn__exact_text. */
 const char *qn__totals_text(void);
-/* The kernel for sums of products of columns (pairs.cl), which follows qn__exact_text and the
- * numbers that job/pair_device.c defines. */
+/* The kernels for sums of products of columns (pairs.cl), and for sums and extremes of columns
+ * (columns.cl). They follow qn__exact_text and the numbers that job/pair_device.c and
+ * job/column_device.c define. */
 const char *qn__pairs_text(void);
+const char *qn__columns_text(void);
 
 /* SHA-256 of the program's text in hexadecimal (64 characters and a NUL): a part of a cache's key.
  */

@@ -1,5 +1,4 @@
-/* Exact sums of products of two columns of a table, behind the prelude and exact.cl. All is done by
- * integers on the bits of the numbers, so that a device's floating-point units have no influence.
+/* Exact sums of products of two columns of a table, behind the prelude, exact.cl and cells.cl.
  *
  * An item (job/pair_device.h) is one sum over at most 2^14 rows. Of floats it looks for the largest
  * exponent of its products first. Those within the next 65 powers of two are integers of one unit
@@ -10,8 +9,7 @@
 
 #ifdef QN_TABLE_BYTES
 
-/* Bytes: products of 16 bits, and none is missing. The unit is 1. */
-typedef qn_u8 qn_cell;
+/* Products of 16 bits; no value is missing. The unit is 1. */
 QN_FN void qn_sum_products(QN_GLOBAL qn_u64 *out, QN_GLOBAL const qn_cell *table, qn_u64 columns,
                            qn_u32 left, qn_u32 right, qn_u32 kind, qn_u64 from, qn_u64 to) {
     qn_u32 sum = 0u;
@@ -24,18 +22,6 @@ QN_FN void qn_sum_products(QN_GLOBAL qn_u64 *out, QN_GLOBAL const qn_cell *table
 }
 
 #else
-
-typedef qn_u32 qn_cell; /* the bits of a float */
-
-/* |x| = significand * 2^(power - 150); subnormal numbers have the power of the smallest others. */
-QN_FN qn_u32 qn_power(qn_u32 x) {
-    const qn_u32 e = x >> 23 & 0xffu;
-    return e + (e == 0u);
-}
-QN_FN qn_u32 qn_significand(qn_u32 x) {
-    return (x & 0x7fffffu) | (qn_u32)((x >> 23 & 0xffu) != 0u) << 23;
-}
-QN_FN qn_u32 qn_is_missing(qn_u32 x) { return (x & 0x7fffffffu) > 0x7f800000u; }
 
 /* The factors of a sum: both values; or, where both are there, each of them alone, and each square.
  */

@@ -69,7 +69,7 @@ static int can_compute(qn__team_member *m, const qn__program *program,
         qn__member_lacks(m->name, m->device, program, &m->error);
     else
         qn__fail(&m->error, QN_UNSUPPORTED, "%s computes networks%s only", m->name,
-                 m->device->jobs & QN__JOB_KERNEL ? ", kernels and covariances" : "");
+                 m->device->jobs & QN__JOB_KERNEL ? ", kernels and statistics" : "");
     if (!program)
         qn__remedy(&m->error, QN_UNSUPPORTED, "use `compute.devices` cpu");
     return 0;

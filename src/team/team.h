@@ -40,8 +40,9 @@ typedef struct qn__member {
  * the last one. */
 qn_status qn__team_create(const qn__program *program, const qn_compute *compute,
                           const qn__member *members, uint32_t count, qn__team **out, qn_error *err);
-/* A team for host jobs that have this kernel: GPUs can be members, too. The kernel's text, and what
- * it points to, must outlive the team. */
+/* A team for host jobs that have a kernel: GPUs can be members, too, and are prepared for this one.
+ * Its text, and what it points to, must outlive the team. A job may have another kernel, for which
+ * GPUs are prepared when it runs; one that cannot is lost. NULL: as qn__team_create. */
 qn_status qn__team_create_for(const qn__kernel_job *kernel, const qn_compute *compute,
                               qn__team **out, qn_error *err);
 void qn__team_destroy(qn__team *team);

@@ -387,6 +387,8 @@ static qn_status send(qn__worker *w, const qn__kernel_job *job, qn_error *err) {
     qn_status status = QN_OK;
     if (!w->kernel || w->kernel->text != job->text[w->driver->language])
         status = qn__gpu_prepare(w, job, err);
+    if (status == QN_UNSUPPORTED) /* other workers can compute it */
+        status = err->status = QN_DEVICE;
     if (status == QN_OK)
         status = w->driver->write(w->gpu, &w->kernel->numbers, 0, job->numbers,
                                   job->count * sizeof *job->numbers, err);
