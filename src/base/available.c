@@ -45,28 +45,33 @@ static uint64_t left_of(uint64_t limit, uint64_t used) {
     return limit == UINT64_MAX || used == UINT64_MAX ? UINT64_MAX : limit - least(limit, used);
 }
 
-/* The names of a control group's files and of what its statistics tell. */
+/* The names of a control group's files and of what its statistics tell. Above `slow` the system
+ * stops the processes of the group again and again, to take memory from them. */
 typedef struct version {
-    const char *folder, *limit, *used, *cached, *shared;
+    const char *folder, *limit, *slow, *used, *cached, *shared;
 } version;
 
 static const version versions[] = {
-    {"", "memory.max", "memory.current", "file", "shmem"},
-    {"/unified", "memory.max", "memory.current", "file", "shmem"},
-    {"/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache", "total_shmem"},
+    {"", "memory.max", "memory.high", "memory.current", "file", "shmem"},
+    {"/unified", "memory.max", "memory.high", "memory.current", "file", "shmem"},
+    {"/memory", "memory.limit_in_bytes", NULL, "memory.usage_in_bytes", "total_cache",
+     "total_shmem"},
 };
 
 static uint64_t or_none(uint64_t value) { return value == UINT64_MAX ? 0 : value; }
 
 /* Of one group. What it used includes the page cache, which gives way. */
 static uint64_t of_group(const char *root, const version *v, const char *group) {
-    char limit[PATH_MAX], used[PATH_MAX], statistics[PATH_MAX];
+    char limit[PATH_MAX], slow[PATH_MAX] = "", used[PATH_MAX], statistics[PATH_MAX];
     snprintf(limit, PATH_MAX, "%s%s%s/%s", root, v->folder, group, v->limit);
+    if (v->slow)
+        snprintf(slow, PATH_MAX, "%s%s%s/%s", root, v->folder, group, v->slow);
     snprintf(used, PATH_MAX, "%s%s%s/%s", root, v->folder, group, v->used);
     snprintf(statistics, PATH_MAX, "%s%s%s/memory.stat", root, v->folder, group);
     const uint64_t all = number_in(used), cache = or_none(number_of(statistics, v->cached));
     const uint64_t gives_way = cache - least(cache, or_none(number_of(statistics, v->shared)));
-    return left_of(number_in(limit), all == UINT64_MAX ? all : all - least(all, gives_way));
+    return left_of(least(number_in(limit), number_in(slow)),
+                   all == UINT64_MAX ? all : all - least(all, gives_way));
 }
 
 /* Of a group and those around it. In a container the root is the container's group, and the group
@@ -113,7 +118,7 @@ static uint64_t of_address_space(void) {
     struct rlimit limit;
     const long page = sysconf(_SC_PAGESIZE);
     const uint64_t pages = number_in("/proc/self/statm");
-    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || page < 0 ||
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || page < 1 ||
         pages > UINT64_MAX / (uint64_t)page)
         return UINT64_MAX;
     return left_of((uint64_t)limit.rlim_cur, pages * (uint64_t)page);

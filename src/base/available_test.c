@@ -92,6 +92,8 @@ static void test_groups(void **state) {
     put(root, "memory.max", "600\n");
     put(root, "memory.current", "100\n");
     assert_int_equal(left(root, "0::/outside/this\n"), 500);
+    put(root, "a/memory.high", "2500\n"); /* where the system slows the group down */
+    assert_int_equal(left(root, "0::/a\n"), 2500 - 2200);
     snprintf(command, sizeof command, "rm -r %s", root);
     assert_int_equal(system(command), 0);
 }
