@@ -3,6 +3,7 @@
 #include "data/fill.h"
 #include "data/half.h"
 #include "data/npy.h"
+#include "data/table_room.h"
 #include <math.h>
 #include <string.h>
 
@@ -122,28 +123,27 @@ typedef struct filling {
 
 static qn_status make_room(qn_data *data, qn_data_type type, qn_error *err) {
     data->type = type;
-    data->release = qn__free;
-    data->memory = qn__alloc(data->items, qn__data_stride(data), err);
-    data->values = data->memory;
-    return data->memory ? QN_OK : QN_MEMORY;
+    return qn__table_room_make(data, err);
 }
 
 /* Bytes become floats, those that are not written yet too. */
 static qn_status widen(qn_data *data, qn_error *err) {
-    uint8_t *bytes = data->memory;
+    const qn_data narrow = *data;
     const size_t count = (size_t)data->items * data->features;
+    data->release = NULL; /* the bytes stay until they are copied */
     const qn_status status = make_room(data, QN_F32, err);
-    float *to = data->memory;
+    float *to = qn__table_room_values(data);
     for (size_t i = 0; to && i < count; i++)
-        to[i] = bytes[i];
-    qn__free(bytes);
+        to[i] = narrow.values[i];
+    narrow.release(narrow.memory);
     return status;
 }
 
 static qn_status put_integers(filling *f, uint64_t to, uint64_t step, size_t count,
                               const int64_t *from, qn_error *err) {
     size_t i = 0;
-    for (uint8_t *bytes = f->data->memory; f->data->type == QN_U8 && i < count; i++) {
+    for (uint8_t *bytes = qn__table_room_values(f->data); f->data->type == QN_U8 && i < count;
+         i++) {
         if ((uint64_t)from[i] > 255) {
             const qn_status status = widen(f->data, err);
             if (status != QN_OK)
@@ -155,7 +155,7 @@ static qn_status put_integers(filling *f, uint64_t to, uint64_t step, size_t cou
     if (i == count)
         return QN_OK;
     const int is_signed = f->array->kind == QN__NPY_INT;
-    for (float *floats = f->data->memory; i < count; i++)
+    for (float *floats = qn__table_room_values(f->data); i < count; i++)
         floats[to + i * step] = is_signed ? (float)from[i] : (float)(uint64_t)from[i];
     return QN_OK;
 }
@@ -176,7 +176,7 @@ static qn_status refuse_value(const filling *f, uint64_t element, uint64_t to, d
 
 static qn_status put_floats(filling *f, uint64_t first, uint64_t to, uint64_t step, size_t count,
                             const double *from, qn_error *err) {
-    float *floats = f->data->memory;
+    float *floats = qn__table_room_values(f->data);
     for (size_t i = 0; i < count; i++) {
         float value = (float)from[i];
         if (isnan(value)) {

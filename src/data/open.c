@@ -147,7 +147,7 @@ static qn_status read_or_find(const qn__reader *reader, qn__source *source,
     qn__table_cache_begin(&cache, source, options);
     qn_status status = QN_OK;
     if (!qn__table_cache_load(&cache, pool, data)) {
-        data->room = reader->text ? &cache.room : NULL;
+        data->room = &cache.room;
         status = read_with(reader, source, options, pool, data, err);
         data->room = NULL;
         if (status == QN_OK)
