@@ -1,5 +1,6 @@
 #include "interrupt.h"
 #include "command.h"
+#include "lost_file.h"
 #include <quern/files.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -50,13 +51,13 @@ static void on_signal(int number) {
 
 /* A file that is mapped became shorter, or cannot be read any more. Several threads may notice it
  * at once; one of them says so. */
-static void on_lost_file(int number) {
+static void on_lost_file(int number, siginfo_t *info, void *context) {
     (void)number;
+    (void)context;
     while (atomic_exchange(&lost, 1))
         pause();
     atomic_store(&exit_code, EXIT_FAILURE);
-    say("quern: a file that the command reads became shorter, or its disk failed\n"
-        "  do not change inputs until the command has ended\n");
+    lost_file_say(info->si_addr);
     end_now();
 }
 
@@ -70,7 +71,8 @@ void interrupt_start(void) {
         if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
             sigaction(numbers[i], &action, NULL);
     }
-    action.sa_handler = on_lost_file;
+    action.sa_sigaction = on_lost_file;
+    action.sa_flags |= SA_SIGINFO;
     sigaction(SIGBUS, &action, NULL);
 }
 

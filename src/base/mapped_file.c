@@ -22,6 +22,7 @@ struct qn__mapped_file {
     int folder, lock; /* of a file that is made, else -1 */
     int unfinished;   /* its entry in the table of unfinished files, or -1 */
     char name[QN__TEMPORARY_NAME];
+    struct timespec written; /* when its inode changed last, as far as this process knows */
 };
 
 static qn__mapped_file *make(qn_error *err) {
@@ -133,6 +134,12 @@ qn_status qn__mapped_file_grow(qn__mapped_file *m, size_t bytes, qn_error *err) 
     return status;
 }
 
+void qn__mapped_file_written(qn__mapped_file *m) {
+    struct stat info;
+    if (m->file >= 0 && fstat(m->file, &info) == 0)
+        m->written = info.st_ctim;
+}
+
 /* The file that was made stays open, but nobody can write to it any more. */
 static void read_only(qn__mapped_file *m, const char *path) {
     struct stat made, found;
@@ -157,6 +164,7 @@ qn_status qn__mapped_file_publish(qn__mapped_file *m, const char *path, size_t b
     qn__unfinished_remove(m->unfinished);
     m->unfinished = -1;
     read_only(m, path);
+    qn__mapped_file_written(m);
     close_one(&m->lock);
     close_one(&m->folder);
     (void)mprotect(m->bytes, m->size, PROT_READ); /* a guard: it works without */
@@ -184,10 +192,12 @@ qn_status qn__mapped_file_open(const char *path, qn__mapped_file **out, qn_error
         return errno == ENOENT ? QN_OK : qn__fail_errno(err, "open", path);
     qn__mapped_file *m = make(err);
     const qn_status status = m ? open_checked(m, file, path, err) : QN_MEMORY;
-    if (m)
+    if (m) {
         m->file = file;
-    else
+        qn__mapped_file_written(m); /* after the time of the last use was set */
+    } else {
         close(file);
+    }
     if (status != QN_OK)
         qn__mapped_file_close(m);
     else
@@ -200,3 +210,15 @@ uint8_t *qn__mapped_file_bytes(const qn__mapped_file *file) { return file->bytes
 size_t qn__mapped_file_size(const qn__mapped_file *file) { return file->size; }
 
 int qn__mapped_file_descriptor(const qn__mapped_file *file) { return file->file; }
+
+int qn__mapped_file_changed(const qn__mapped_file *m, char path[PATH_MAX]) {
+    struct stat info;
+    char link[64];
+    if (m->file < 0 || fstat(m->file, &info) != 0 ||
+        (info.st_ctim.tv_sec == m->written.tv_sec && info.st_ctim.tv_nsec == m->written.tv_nsec))
+        return 0;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", m->file);
+    const ssize_t size = readlink(link, path, PATH_MAX - 1);
+    path[size > 0 ? size : 0] = '\0';
+    return 1;
+}

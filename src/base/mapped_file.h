@@ -7,6 +7,7 @@
 #define QN_BASE_MAPPED_FILE_H
 
 #include "base/error.h"
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,6 +44,14 @@ size_t qn__mapped_file_size(const qn__mapped_file *file);
 /* The open file, to be read by offset; it belongs to `file`. What it lets be done with it, such as
  * reading past the file cache, may be changed. -1: there is none. */
 int qn__mapped_file_descriptor(const qn__mapped_file *file);
+
+/* The maker of a file has written to it for the last time, as far as it knows. */
+void qn__mapped_file_written(qn__mapped_file *file);
+
+/* 1: somebody may have written to the file since it was opened or published, or since the last call
+ * of qn__mapped_file_written; `path` is then where it lies, or "". Its time, links or name may have
+ * changed instead: another process used it. */
+int qn__mapped_file_changed(const qn__mapped_file *file, char path[PATH_MAX]);
 
 /* Removes a file that was not published. A qn__mapped_file; accepts NULL. */
 void qn__mapped_file_close(void *file);

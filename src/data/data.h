@@ -111,6 +111,10 @@ qn_status qn__data_values_digest(const qn_data *table, qn__pool *pool, uint8_t d
  * data->values_digest where that is known. */
 qn_status qn__data_digest(const qn_data *data, qn__pool *pool, char text[65], qn_error *err);
 
+/* Whether the file in which the values of a table lie still has them, after they were used: fails
+ * with QN_IO if somebody wrote to it meanwhile. Reads the file only if its time changed. */
+qn_status qn__data_check_file(const qn_data *table, qn_error *err);
+
 /* A view of the `count` items whose bit in `marks` is `mark`, in ascending order; `all` must
  * outlive it. NULL if out of memory. */
 qn_data *qn__data_view(const qn_data *all, const uint64_t *marks, uint64_t mark, uint64_t count,

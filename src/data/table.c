@@ -1,4 +1,5 @@
 /* The functions of a data set: check, query, close. */
+#include "base/mapped_file.h"
 #include "base/memory.h"
 #include "data/data.h"
 #include <math.h>
@@ -22,6 +23,8 @@ qn_status qn__data_finish(qn_data *data, qn__pool *pool, qn_error *err) {
         if (data->labels[i] > greatest)
             greatest = data->labels[i];
     data->classes = (uint32_t)greatest + 1;
+    if (data->release == qn__mapped_file_close && data->memory)
+        qn__mapped_file_written(data->memory); /* a change after the digest is noticed */
     if (!pool && (double)data->items * (double)qn__data_stride(data) >= WORTH_THREADS)
         return digest_with_threads(data, err);
     return qn__data_digest(data, pool, data->digest, err);

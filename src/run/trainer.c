@@ -229,6 +229,8 @@ static void note_convergence(const qn_train *t) {
 /* The work after the last step, whatever the reason for the end. */
 static qn_status end_run(qn_train *t, qn_status status, qn_error *err) {
     const qn__train_job *job = &t->job;
+    if (status == QN_OK)
+        status = t->failed = qn__data_check_file(t->sets.train, err);
     if (status == QN_OK && t->cluster) {
         qn__cluster_saved(t->cluster);
         status = qn__train_compare(t, err);
