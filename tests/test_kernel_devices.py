@@ -323,6 +323,27 @@ def test_a_device_fails(small, device):
         assert got == want and "cuda:0 is not used" in done.stderr
 
 
+def test_choice(run, folder, device):
+    """Who computes the iterations is tried. The device that is chosen fails while it alone has the newest
+    arrays: the run goes on from older ones."""
+    only(device, "cuda")
+    for array in "uq":
+        numpy.save(folder / f"{array}.npy", numpy.random.default_rng(4).standard_normal(1961).astype("float32"))
+    text, seen = heat("x", "wrap", [(-1,), (1,)]), set()
+    words = ["--in", "u=u.npy", "--in", "q=q.npy", "--out", "v=o-v.npy", "--out", "r=o-r.npy", "--iterations", 1500,
+             "--series", "heat=heat.npy", "--json"]
+    fails = [("cuda:0,cuda:1", f"memory=64,devices=2,launch=2000,on={k % 2}") for k in range(6)]
+    for devices, plan in (("cpu", ""), ("cpu:1,cuda:0", "memory=64"), *fails):
+        done = run(text, devices, *words, env={**device[1], "QN_FAKE_CUDA": plan})
+        report = json.loads(done.stdout)
+        seen.add((written(folder, "vr"), (folder / "heat.npy").read_bytes(), json.dumps(report["results"])))
+        items = sum(worker["items"] for worker in report["workers"])
+        assert abs(items - 1500 * 1961) < 2 or "failed" in done.stderr
+        if any(worker["lost"] and worker["bytes_up"] < 2e5 for worker in report["workers"]):
+            break  # it was the chosen one
+    assert len(seen) == 1
+
+
 def test_real_compiler(run, device):
     """The texts above, as the emulated NVRTC kept them, compile with NVIDIA's and round each operation."""
     only(device, "cuda")

@@ -8,6 +8,7 @@
 #include "job/user_scan.h"
 #include "job/user_steps.h"
 #include "run/user_checkpoint.h"
+#include "run/user_choice.h"
 #include "run/user_tune.h"
 #include "run/user_watch.h"
 #include <inttypes.h>
@@ -146,6 +147,15 @@ typedef struct loop {
     qn__pool *pool;                        /* for prefix sums; NULL: there are none */
     qn__user_kept kept;
     qn__user_tune tune;
+    /* Who computes. A device that computes alone keeps the newest state: the host has an older one,
+     * of iteration `kept_at`, from which others go on if it fails. */
+    qn__user_choice choice;
+    qn__user_device *device; /* of the job; NULL: only processors */
+    int64_t grain;           /* items of one, as the caller wants it */
+    int alone;               /* 1: the team is one device */
+    uint64_t kept_at;
+    int kept_in_spare, is_kept;
+    double kept_time, bring_seconds;
 } loop;
 
 static int is_carried(const qn_kernel *k, uint32_t part) {
@@ -154,6 +164,13 @@ static int is_carried(const qn_kernel *k, uint32_t part) {
 
 static qn_status open_loop(const qn_kernel *k, int threads, loop *l, qn_error *err) {
     qn_status status = QN_OK;
+    l->device = k->job.device;
+    l->alone = l->device && l->device->job.resident;
+    l->grain = k->job.items_of_grain;
+    l->choice.settled = 1;
+    l->is_kept = 1;
+    l->kept_at = k->checkpoint.from;
+    l->kept_time = qn__now();
     if (k->source.has_scan)
         status = qn__pool_create(threads, 1, &l->pool, err);
     l->tune = (qn__user_tune){.threads = threads, .grain = k->job.items_of_grain};
@@ -178,7 +195,8 @@ static void settle_outputs(qn_kernel *k, loop *l) {
     }
 }
 
-static void close_loop(const qn_kernel *k, loop *l) {
+static void close_loop(qn_kernel *k, loop *l) {
+    k->job.device = l->device;
     qn__user_kept_release(&l->kept);
     pthread_mutex_destroy(&l->kept.lock);
     qn__pool_destroy(l->pool);
@@ -234,6 +252,126 @@ static qn_status find_fault(qn_kernel *k, loop *l, qn__team *team, qn__user_tota
                            : status;
 }
 
+/* ------------------------------------------------------------------ who computes */
+
+/* Gives the host the state that iteration `t` reads. */
+static qn_status bring(qn_kernel *k, loop *l, qn__team *team, uint64_t t, qn_error *err) {
+    const double begin = qn__now();
+    if (l->is_kept && l->kept_at == t)
+        return QN_OK;
+    connect(k, l, t);
+    /* It takes the place of the older state, or the other one. */
+    l->is_kept = l->kept_at == 0 || l->kept_in_spare != l->in_spare;
+    const qn_status status = qn__user_job_bring(&k->job, team, err);
+    if (status != QN_OK)
+        return status;
+    l->is_kept = 1;
+    l->kept_at = t;
+    l->kept_in_spare = l->in_spare;
+    l->kept_time = qn__now();
+    l->bring_seconds = l->kept_time - begin;
+    return QN_OK;
+}
+
+/* A device's state is brought from time to time, so that a loss costs seconds, and bringing it one
+ * part in fifty of the time. */
+static int is_bring_due(const loop *l, qn__team *team) {
+    const double since = qn__now() - l->kept_time;
+    return l->device && l->device->job.resident && qn__team_workers(team) > 1 && since > 5 &&
+           since > 50 * l->bring_seconds;
+}
+
+/* The fastest GPU so far, as a bit set; 0: none has computed. And all GPUs, and the processor. */
+static uint64_t find_members(qn__team *team, uint64_t *cpu, uint64_t *gpus) {
+    uint32_t count, best = 0;
+    double rate;
+    const qn_worker_report *worker = qn__team_report(team, 1, &count, &rate);
+    *cpu = *gpus = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const int host = strcmp(worker[i].name, "cpu") == 0;
+        if (worker[i].lost || (*worker[i].note && worker[i].items == 0))
+            continue;
+        *(host ? cpu : gpus) |= (uint64_t)1 << i;
+        if (!host &&
+            (!(*gpus >> best & 1) || worker[i].items_per_second > worker[best].items_per_second))
+            best = i;
+    }
+    return *gpus ? (uint64_t)1 << best : 0;
+}
+
+/* Arrays that are carried cross the host unless one device has all. */
+static void begin_choice(const qn_kernel *k, loop *l, qn__team *team) {
+    uint64_t cpu, gpus;
+    if (!l->device || l->alone || k->compute.cluster || k->iterations == 1 || k->source.has_scan ||
+        (k->compute.shares && *k->compute.shares))
+        return;
+    const uint64_t fastest = find_members(team, &cpu, &gpus);
+    qn__user_choice_begin(&l->choice, cpu, gpus, fastest);
+    if (!fastest && k->job.grain)
+        l->choice.now = QN__WHO_CPU; /* no GPU could be opened */
+}
+
+/* Sets who computes the next run. */
+static void use_devices(qn_kernel *k, loop *l, qn__team *team, uint64_t t) {
+    const qn__user_who who = l->choice.now;
+    const uint64_t set = l->choice.set[who] ? l->choice.set[who] : UINT64_MAX;
+    if (!l->device)
+        return;
+    if (set != k->watch.counts.used && !k->compute.cluster) {
+        qn__user_watch_change(k, team, t, set);
+        qn__team_use(team, set);
+    }
+    l->device->job.resident = l->alone || who == QN__WHO_GPU;
+    k->job.device = who == QN__WHO_CPU ? NULL : l->device;
+    if (who == QN__WHO_CPU)
+        return;
+    k->job.steps = 1;
+    k->job.items_of_grain = l->grain;
+}
+
+/* After the iterations before `t`: whom to try next, and whether the host needs the state. */
+static qn_status review(qn_kernel *k, loop *l, qn__team *team, uint64_t t, int series,
+                        qn_error *err) {
+    const qn__user_who who = l->choice.now;
+    const int tuned = l->tune.settled || l->tune.best == 0 || series;
+    uint64_t cpu, gpus;
+    if (!l->choice.settled && who == QN__WHO_ALL)
+        l->choice.set[QN__WHO_GPU] = find_members(team, &cpu, &gpus);
+    qn__user_choice_done(&l->choice, k->job.seconds, (uint64_t)k->job.steps, k->iterations - t,
+                         tuned);
+    const int resident = l->alone || who == QN__WHO_GPU;
+    if (t < k->iterations && resident && (l->choice.now != who || is_bring_due(l, team)))
+        return bring(k, l, team, t, err);
+    if (!resident) {
+        l->kept_at = t;
+        l->kept_in_spare = l->in_spare;
+        l->kept_time = qn__now();
+    }
+    return QN_OK;
+}
+
+/* Goes back to the last state that the host has, if a device has failed that kept newer ones and
+ * others are left. Returns the iteration to go on with. */
+static uint64_t go_back(qn_kernel *k, loop *l, qn__team *team, uint64_t t, qn_status *status,
+                        qn_error *err) {
+    uint64_t cpu, gpus;
+    if (*status != QN_DEVICE || k->compute.cluster || qn__team_workers(team) == 0 || !l->is_kept)
+        return t;
+    qn__user_choice_lost(&l->choice);
+    qn__user_watch_change(k, team, t, UINT64_MAX);
+    qn__team_use(team, 0);
+    k->watch.counts.at = l->kept_at;
+    find_members(team, &cpu, &gpus);
+    l->alone = cpu == 0 && qn__team_workers(team) == 1;
+    l->in_spare = l->kept_in_spare;
+    k->job.steps = 0;
+    *status = QN_OK;
+    *err = (qn_error){0};
+    return l->kept_at;
+}
+
+/* ------------------------------------------------------------------ checkpoints */
+
 /* The writer of the ranks has all that a checkpoint needs. A disk that is full does not end a run:
  * the report says so. */
 static void write_checkpoint(qn_kernel *k, const loop *l, uint64_t iteration) {
@@ -259,18 +397,15 @@ static void write_checkpoint(qn_kernel *k, const loop *l, uint64_t iteration) {
     c->written = qn__now();
 }
 
-static qn_status save(qn_kernel *k, const loop *l, qn__team *team, uint64_t iteration,
-                      qn_error *err) {
-    connect(k, l, iteration);
-    const qn_status status = qn__user_job_bring(&k->job, team, err);
+static qn_status save(qn_kernel *k, loop *l, qn__team *team, uint64_t iteration, qn_error *err) {
+    const qn_status status = bring(k, l, team, iteration, err);
     if (status == QN_OK)
         write_checkpoint(k, l, iteration);
     return status;
 }
 
 /* The run was stopped after `iteration` iterations. */
-static qn_status stop(qn_kernel *k, const loop *l, qn__team *team, uint64_t iteration,
-                      qn_error *err) {
+static qn_status stop(qn_kernel *k, loop *l, qn__team *team, uint64_t iteration, qn_error *err) {
     qn_error why;
     if (iteration > k->checkpoint.from && save(k, l, team, iteration, &why) != QN_OK)
         return QN_INTERRUPTED; /* the device has failed; an older checkpoint stays as it is */
@@ -278,6 +413,12 @@ static qn_status stop(qn_kernel *k, const loop *l, qn__team *team, uint64_t iter
         return QN_INTERRUPTED;
     return qn__remedy(err, QN_INTERRUPTED,
                       "add `kernel.resume` to continue after iteration %" PRIu64, iteration);
+}
+
+/* The last run writes one of the two places of the state: an older one there is lost. */
+static void prepare_last(loop *l, int is_last) {
+    if (is_last && l->kept_at > 0 && l->kept_in_spare != l->in_spare)
+        l->is_kept = 0;
 }
 
 static qn_status run_loop(qn_kernel *k, loop *l, qn__team *team, qn__user_total *total,
@@ -291,12 +432,15 @@ static qn_status run_loop(qn_kernel *k, loop *l, qn__team *team, qn__user_total 
         snprintf(text, sizeof text, "continued after iteration %" PRIu64, k->checkpoint.from);
         qn__user_tell(k, text);
     }
+    begin_choice(k, l, team);
     for (uint64_t t = k->checkpoint.from; t < k->iterations && status == QN_OK;
          t += (uint64_t)job->steps) {
         qn__user_totals_clear(&k->source, total);
+        use_devices(k, l, team, t);
         connect(k, l, t);
         const uint64_t most = qn__user_checkpoint_ahead(k, t, k->iterations - t);
         qn__user_tune_next(&l->tune, job, series || job->device ? 1 : (int64_t)most);
+        prepare_last(l, t + (uint64_t)job->steps == k->iterations);
         job->without_totals = !series && t + (uint64_t)job->steps < k->iterations;
         status = run_job(k, l, team, total, err);
         if (status == QN_MEMORY && job->steps > 1 && !k->compute.cluster) {
@@ -309,12 +453,17 @@ static qn_status run_loop(qn_kernel *k, loop *l, qn__team *team, qn__user_total 
             return find_fault(k, l, team, total, err);
         if (status == QN_INTERRUPTED && k->checkpoint.path)
             status = stop(k, l, team, t, err);
-        qn__user_tune_done(&l->tune, job);
-        l->in_spare = t > 0 && !l->in_spare;
+        if (!job->device)
+            qn__user_tune_done(&l->tune, job);
+        if (status == QN_OK)
+            l->in_spare = t > 0 && !l->in_spare;
         if (status == QN_OK && series)
             status = add_to_series(k, t, total, err);
         if (status == QN_OK && qn__user_checkpoint_due(k, t + (uint64_t)job->steps))
             status = save(k, l, team, t + (uint64_t)job->steps, err);
+        if (status == QN_OK)
+            status = review(k, l, team, t + (uint64_t)job->steps, series, err);
+        t = go_back(k, l, team, t, &status, err);
     }
     return status;
 }

@@ -9,6 +9,7 @@
 #include "job/user_run.h"
 #include "run/folder_lock.h"
 #include "run/rank_reports.h"
+#include "team/queue.h"
 #include <quern/kernel.h>
 
 /* What a declaration is bound to, and what became of it. */
@@ -47,6 +48,15 @@ typedef struct qn__user_checkpoint {
     qn__file_lock lock;
 } qn__user_checkpoint;
 
+/* Items that workers of this process computed while other ones took part, or with other grains. */
+typedef struct qn__user_counts {
+    double items[QN__MAX_WORKERS];        /* of each worker */
+    uint64_t grains[QN__MAX_WORKERS];     /* the team's count at that time */
+    uint64_t iterations[QN__MAX_WORKERS]; /* in which it took part */
+    uint64_t computed, at;                /* all grains, and the next iteration */
+    uint64_t used;                        /* the workers of now, as a bit set */
+} qn__user_counts;
+
 /* What a run tells while it goes on, and at its end. */
 typedef struct qn__user_watch {
     void (*on_progress)(void *user, const qn_kernel_progress *progress);
@@ -56,6 +66,7 @@ typedef struct qn__user_watch {
     qn__trace *trace;
     double begun, waiting; /* time, and seconds that this rank had waited for others before */
     qn__rank_reports reports;
+    qn__user_counts counts;
 } qn__user_watch;
 
 struct qn_kernel {

@@ -66,24 +66,58 @@ qn_status qn__user_watch_begin(qn_kernel *k, const qn_kernel_options *options, q
         k->job.user = k;
     }
     w->waiting = waited(k);
+    w->counts = (qn__user_counts){.at = k->checkpoint.from, .used = UINT64_MAX};
     w->begun = qn__now();
     return QN_OK;
 }
 
 /* ------------------------------------------------------------------ the report */
 
-/* The team counts grains. */
+/* The team counts grains: the items of one since the last change. */
+static double items_of_grain(const qn_kernel *k, uint64_t iteration) {
+    const qn__user_counts *c = &k->watch.counts;
+    const double items = (double)qn__user_job_items(&k->job) * (double)(iteration - c->at);
+    return k->job.computed > c->computed ? items / (double)(k->job.computed - c->computed) : 0;
+}
+
+void qn__user_watch_change(qn_kernel *k, qn__team *team, uint64_t iteration, uint64_t used) {
+    qn__user_counts *c = &k->watch.counts;
+    const double each = items_of_grain(k, iteration);
+    uint32_t count;
+    double rate;
+    const qn_worker_report *worker = qn__team_report(team, 1, &count, &rate);
+    for (uint32_t w = 0; w < count; w++) {
+        c->items[w] += (double)(worker[w].grains - c->grains[w]) * each;
+        c->grains[w] = worker[w].grains;
+        c->iterations[w] += c->used >> w & 1 ? iteration - c->at : 0;
+    }
+    c->computed = k->job.computed;
+    c->at = iteration;
+    c->used = used;
+}
+
+/* The part of the iterations in which a worker took part. */
+static double part_of(const qn_kernel *k, uint32_t w) {
+    const uint64_t all = k->iterations - k->checkpoint.from;
+    return k->compute.cluster ? 1 : (double)k->watch.counts.iterations[w] / (double)all;
+}
+
 static void count_items(qn_kernel *k) {
     qn__rank_reports *all = &k->watch.reports;
+    const qn__user_counts *c = &k->watch.counts;
     double rate = 0;
-    const double items = (double)k->report.items * (double)(k->iterations - k->checkpoint.from);
-    const double each = k->job.computed > 0 ? items / (double)k->job.computed : 0;
+    const uint64_t iterations = k->iterations - k->checkpoint.from;
+    const double items = (double)k->report.items * (double)iterations;
+    const double each = items_of_grain(k, k->iterations);
     k->report.threads = 0;
     for (uint32_t w = 0; w < all->workers; w++) {
         k->report.threads += strcmp(all->worker[w].name, "cpu") == 0 ? all->worker[w].cores : 0;
-        all->worker[w].items = (uint64_t)llround((double)all->worker[w].grains * each);
-        all->worker[w].items_per_second *= each;
-        rate += all->worker[w].items_per_second;
+        qn_worker_report *worker = &all->worker[w];
+        const double grains = (double)worker->grains;
+        const double computed = k->compute.cluster ? grains * each : c->items[w];
+        worker->items = (uint64_t)llround(computed);
+        worker->items_per_second *= grains > 0 ? computed / grains : 0;
+        rate += worker->items_per_second * part_of(k, w);
     }
     for (uint32_t r = 0; r < all->ranks; r++) {
         qn_rank_report *rank = &all->rank[r];
@@ -99,6 +133,8 @@ static void count_items(qn_kernel *k) {
 
 qn_status qn__user_watch_report(qn_kernel *k, qn__team *team, qn_error *err) {
     qn__rank_reports *all = &k->watch.reports;
+    if (!k->compute.cluster)
+        qn__user_watch_change(k, team, k->iterations, 0);
     const qn_status status = qn__rank_reports_exchange(
         all, k->compute.cluster, team, k->report.seconds, waited(k) - k->watch.waiting, err);
     if (status != QN_OK)

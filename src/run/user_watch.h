@@ -11,6 +11,10 @@ qn_status qn__user_watch_begin(qn_kernel *kernel, const qn_kernel_options *optio
 /* Tells a note where somebody wants notes. */
 void qn__user_tell(const qn_kernel *kernel, const char *text);
 
+/* Counts what each worker has computed up to `iteration`, because from then on those of the bit set
+ * `used` take part, and grains have another size. For a run without ranks. */
+void qn__user_watch_change(qn_kernel *kernel, qn__team *team, uint64_t iteration, uint64_t used);
+
 /* After the last item of a run that succeeded: fills the report. Collective among ranks. */
 qn_status qn__user_watch_report(qn_kernel *kernel, qn__team *team, qn_error *err);
 

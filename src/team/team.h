@@ -92,10 +92,15 @@ qn_status qn__team_apply(qn__team *team, const qn__batch *batch, qn__applied *ap
 /* The sums of a host job over its grains 0 .. grains-1, grains > 0, by all live workers and ranks:
  * *words, job->words of them, belong to the team until its next call. The job's function runs at
  * the same time on threads of several workers; a worker that fails is lost, and others compute its
- * grains. A QN_NUMERIC of the function is that of the lowest grain, on all ranks; another failure
- * is this rank's own. Afterwards the team can be used again. */
+ * grains. But if the kernel is `resident` (device.h) the call fails with QN_DEVICE, since the
+ * others lack what the lost one kept. A QN_NUMERIC of the function is that of the lowest grain, on
+ * all ranks; another failure is this rank's own. Afterwards the team can be used again. */
 qn_status qn__team_run(qn__team *team, const qn__host_job *job, uint32_t grains,
                        const int64_t **words, qn_error *err);
+
+/* Host jobs are computed by the members of this bit set only, while one of them lives; 0: by all. A
+ * member's bit is its place in the report. */
+void qn__team_use(qn__team *team, uint64_t set);
 
 /* Sets the number of steps of the job, so that a short one does not spend them on trials; the
  * default is many. */

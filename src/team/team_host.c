@@ -31,6 +31,13 @@ static void share_host(qn__team *t, const qn__host_job *job, uint32_t grains) {
                                 .apart = job->apart};
 }
 
+void qn__team_use(qn__team *t, uint64_t set) { t->sharing.used = set; }
+
+static uint64_t used(const qn__team *t) {
+    const uint64_t alive = qn__team_alive(t);
+    return alive & t->sharing.used ? alive & t->sharing.used : alive;
+}
+
 qn_status qn__team_run(qn__team *t, const qn__host_job *job, uint32_t grains, const int64_t **words,
                        qn_error *err) {
     qn__tally tally;
@@ -41,8 +48,8 @@ qn_status qn__team_run(qn__team *t, const qn__host_job *job, uint32_t grains, co
         status = qn__team_wait(t, 0, err);
         share_host(t, job, grains); /* repeated steps had their own */
         if (status == QN_OK)
-            status = qn__team_sum(t, qn__team_alive(t), !t->cluster, &tally, err);
-    } while (status == QN_DEVICE && qn__team_alive(t));
+            status = qn__team_sum(t, used(t), !t->cluster, &tally, err);
+    } while (status == QN_DEVICE && qn__team_alive(t) && !(job->kernel && job->kernel->resident));
     if (t->cluster && (status == QN_OK || status == QN_NUMERIC))
         qn__team_reduction_end(t);
     if (status == QN_DEVICE && !qn__team_alive(t)) /* a host job has no checkpoint */

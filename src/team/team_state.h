@@ -116,7 +116,8 @@ typedef struct qn__scheduling {
     /* The function whose speeds `host` has. */
     qn_status (*measured)(void *, void *, uint32_t, uint32_t, int64_t *, qn_error *);
     qn__chooser chooser;
-    int fixed; /* by given shares: all members take part */
+    int fixed;     /* by given shares: all members take part */
+    uint64_t used; /* members that compute host jobs; 0: all */
     uint64_t (*pick)(void *user, uint64_t step);
     void *pick_user;
 } qn__scheduling;

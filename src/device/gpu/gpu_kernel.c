@@ -32,6 +32,7 @@ struct qn__gpu_kernel {
     array_place at[QN__KERNEL_ARRAYS];
     uint32_t arrays;
     int resident;    /* 1: it keeps arrays of items, but for VALUES, as a whole */
+    int asked;       /* qn__kernel_job.resident of the last run */
     uint64_t room;   /* items of a launch at most */
     uint64_t launch; /* items of the next launch */
 };
@@ -87,8 +88,20 @@ static int is_fetched(const qn__gpu_kernel *k, const qn__kernel_array *a) {
     return a->use == QN__KERNEL_VALUES && !(a->summed && k->totals.count > 0);
 }
 
+static void release_room(qn__worker *w) {
+    qn__gpu_kernel *k = w->kernel;
+    for (uint32_t i = 0; i < k->arrays; ++i) {
+        w->driver->release(w->gpu, &k->at[i].memory);
+        qn__free(k->at[i].host);
+        k->at[i] = (array_place){0};
+    }
+    w->driver->release(w->gpu, &k->faults);
+    w->driver->release(w->gpu, &k->numbers);
+}
+
 static qn_status make_room(qn__worker *w, const qn__kernel_job *job, qn_error *err) {
     qn__gpu_kernel *k = w->kernel;
+    k->asked = job->resident;
     k->resident = job->resident && find_room(w, job, 1, &k->room, NULL) == QN_OK;
     qn_status status = k->resident ? QN_OK : find_room(w, job, 0, &k->room, err);
     if (status == QN_OK)
@@ -113,12 +126,7 @@ void qn__gpu_kernel_release(qn__worker *w) {
     qn__gpu_kernel *k = w->kernel;
     if (!k)
         return;
-    for (uint32_t i = 0; i < k->arrays; ++i) {
-        w->driver->release(w->gpu, &k->at[i].memory);
-        qn__free(k->at[i].host);
-    }
-    w->driver->release(w->gpu, &k->faults);
-    w->driver->release(w->gpu, &k->numbers);
+    release_room(w);
     qn__gpu_totals_release(w->driver, w->gpu, &k->totals);
     w->driver->drop(w->gpu, k->program);
     qn__free(k);
@@ -387,6 +395,10 @@ static qn_status send(qn__worker *w, const qn__kernel_job *job, qn_error *err) {
     qn_status status = QN_OK;
     if (!w->kernel || w->kernel->text != job->text[w->driver->language])
         status = qn__gpu_prepare(w, job, err);
+    if (status == QN_OK && w->kernel->asked != job->resident) {
+        release_room(w);
+        status = make_room(w, job, err);
+    }
     if (status == QN_UNSUPPORTED) /* other workers can compute it */
         status = err->status = QN_DEVICE;
     if (status == QN_OK)
