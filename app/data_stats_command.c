@@ -184,8 +184,7 @@ const command data_stats_command = {
              "number is computed exactly from the values as 32-bit floats, and rounded once. "
              "Missing values are counted and left out. The deviation is divided by n - 1. Columns "
              "of categories have the number of items of each category. Several processes divide "
-             "the columns. GPUs compute sums, extremes and correlations; quantiles, histograms "
-             "and categories are counted by the CPU.",
+             "the columns. GPUs help where --devices names them, or the table is large.",
     .operand = "FILE",
     .options = stats_options,
     .examples = "quern data stats heart.csv --label sick --by-class\n"

@@ -32,8 +32,8 @@ def tables(tmp_path_factory):
     (path / "labelled.csv").write_text("x,y,kind\n" + "".join(
         f"{x:.3g},{y:.3g},{'ab'[i % 2]}\n" for i, (x, y) in enumerate(draw.standard_normal((300, 2)))))
     (path / "classes.csv").write_text("x,z,kind,y\n" + "".join(
-        f"{x:.3g},{'' if i % 7 == 0 else format(z, '.3g')},{'abc'[i % 3]},{'v' if i < 1200 else 'uw'[i % 2]}\n"
-        for i, (x, z) in enumerate(draw.standard_normal((2500, 2)))))
+        f"{x:.3g},{'' if i % 7 == 0 else format(z, '.3g')},{'abc'[i % 3]},{'v' if i < 4100 else 'uw'[i % 2]}\n"
+        for i, (x, z) in enumerate(draw.standard_normal((12500, 2)))))
     return path
 
 
@@ -60,39 +60,51 @@ def test_same_bytes(stats, device):
 def test_columns_alone(stats, device):
     """Without pairs; by class; and a device that does not exist."""
     name, env = device
-    for table, which in (("hard", name), ("bytes", f"cpu:1,{name}"), ("classes", name), ("labelled", "auto")):
-        words = ["--histograms", "--quantiles", "0,0.37,1"]
+    many = ["--bins", 2000]  # more than a device counts
+    for table, which, more in (("hard", name, []), ("bytes", f"cpu:1,{name}", []), ("bytes", name, ["--bins", 9]),
+                               ("classes", name, []), ("classes", name, many), ("labelled", "auto", [])):
+        words = ["--histograms", "--quantiles", "0,0.37,1", *more]
         assert stats(table, which, *words, env=env) == stats(table, "cpu", *words), table
     for words in ([], ["--correlation"]):
         assert "there is no device" in stats("hard", name[:-1] + "97", *words, status=1, env=env)
 
 
-def test_a_device_fails(stats, device, quern):
-    """In the middle, for lack of memory, and with wrong sums."""
+COLUMN = "the sums or counts of a column wrongly"
+WRONG = {"columns": COLUMN, "counts": COLUMN, "pairs": "the sums of a covariance wrongly"}
+MANY = ["--histograms", "--bins", 2000]  # more than a device counts, so the pairs follow the sums
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_wrong_numbers(stats, device, quern, what):
     name, env = device
-    want = stats("full", "cpu", "--correlation")
-    words = ["--correlation"]
-    wrong = {"columns": "the sums of a column wrongly", "pairs": "the sums of a covariance wrongly"}
-    if name.startswith("opencl"):
-        for what, says in wrong.items():
-            fake = {**env, **opencl_without(quern, f"{what}=0")}
-            assert says in stats("full", name, *words, status=1, env=fake)
-        return
-    told = "worker cuda:0 failed"
-    for plan in ("launch=2", "launch=4", "hang=2,late=1"):  # among the columns, the pairs, the columns
-        fake = {**env, "QN_FAKE_CUDA": f"memory=64,{plan}"}
-        assert stats("wide", "cpu:1,cuda:0", *words, "--device-timeout", 0.3, told=told,
-                     env=fake) == stats("wide", "cpu", *words)
-    fake["QN_FAKE_CUDA"] = "memory=64,launch=2"
-    message = stats("full", "cuda:0", *words, status=1, env=fake)
+    launch = {"columns": 2, "counts": 3, "pairs": 5}[what]
+    fake = ({**env, "QN_FAKE_CUDA": f"memory=64,wrong={launch}"} if name == "cuda:0"
+            else {**env, **opencl_without(quern, f"{what}=0")})
+    words = ["--correlation", *MANY] if what == "pairs" else []
+    assert WRONG[what] in stats("full", name, *words, status=1, env=fake)
+
+
+@pytest.mark.parametrize("plan", ["launch=2", "launch=3", "hang=2,late=1", "launch=8"])
+def test_a_device_is_lost(stats, device, plan):
+    """Among the sums, in a pass, and later, as in the pairs."""
+    only(device, "cuda")
+    fake = {**device[1], "QN_FAKE_CUDA": f"memory=64,{plan}"}
+    told = "" if plan == "launch=8" else "worker cuda:0 failed"
+    more = ["--correlation", *MANY] if plan == "launch=8" else []
+    assert stats("wide", "cpu:1,cuda:0", *more, "--device-timeout", 0.3, told=told,
+                 env=fake) == stats("wide", "cpu", *more)
+
+
+def test_a_device_is_no_help(stats, device):
+    """It is lost and was the only one, or is too small."""
+    only(device, "cuda")
+    fake = {**device[1], "QN_FAKE_CUDA": "memory=64,launch=2"}
+    message = stats("full", "cuda:0", status=1, env=fake)
     assert "no worker is left" in message and "other devices in --devices" in message
     fake["QN_FAKE_CUDA"] = "memory=1"
-    message = stats("full", "cpu:1,cuda:0", *words, status=1, env=fake)
+    message = stats("full", "cpu:1,cuda:0", status=1, env=fake)
     assert "the device allows" in message and "a table that fits in its memory" in message
-    assert stats("full", "cpu:1,cuda", *words, told="cuda:0 is not used: ", env=fake) == want
-    for launch, says in zip((2, 4), wrong.values()):
-        fake["QN_FAKE_CUDA"] = f"memory=64,wrong={launch}"
-        assert says in stats("full", name, *words, status=1, env=fake)
+    assert stats("full", "cpu:1,cuda", told="cuda:0 is not used: ", env=fake) == stats("full", "cpu")
 
 
 def test_ranks(quern, tables, stats, device):

@@ -37,10 +37,9 @@ typedef struct qn_statistics_options {
     uint32_t bins; /* of a histogram, at most 1,000,000; 0: 1 + the logarithm of the number of
                       values to base 2, rounded up */
     /* Ranks, devices, and the CPU's threads where `threads` is 0; NULL: the defaults, in this
-     * process alone. GPUs compute sums and extremes of columns, and the sums of covariances. With
-     * "auto" they do where the table has 2^31 values or more, or all pairs of columns need 2^34
-     * products or more. The CPU of this process computes all else, also if it is not in the list.
-     */
+     * process alone. GPUs compute columns of numbers, and the sums of covariances. With "auto" they
+     * do where the table has 2^31 values or more, or all pairs of columns need 2^34 products or
+     * more. The CPU of this process computes all else, also if it is not in the list. */
     const qn_compute *compute;
     /* Called during the call with messages for a user: a device that was lost, or that could not be
      * used; NULL: none. */

@@ -441,9 +441,8 @@ class Data:
         threads : int, optional
             By default all cores.
         devices : str, optional
-            As ``"cpu,cuda:0"``. GPUs compute sums, extremes, covariances and correlations; the cores
-            of the CPU compute all else. By default the CPU, and GPUs where the values, or the pairs
-            of columns, are many.
+            As ``"cpu,cuda:0"``. By default the CPU, and GPUs where the values, or the pairs of
+            columns, are many.
 
         Returns
         -------

@@ -141,6 +141,8 @@ enum { QN__KERNEL_ARRAYS = 48, QN__KERNEL_LANES = 128, QN__KERNEL_GROUPS = 1024 
 typedef struct qn__kernel_span {
     uint64_t first, count;
     void *to[QN__KERNEL_ARRAYS]; /* of each array that is WRITTEN: the place of the first item */
+    /* Of each array that is READ: the same, if its `data` is NULL; NULL: nobody reads it. */
+    const void *from[QN__KERNEL_ARRAYS];
 } qn__kernel_span;
 
 /* What a device needs to compute a host job's grains itself: a user's kernel as a program for it.
@@ -161,12 +163,16 @@ typedef struct qn__kernel_job {
      * and what is WRITTEN need not come to the host before a run with `fetch`. A run with `bring`
      * computes nothing: it copies arrays with `back` that only the device has. */
     int resident, fetch, bring;
+    int whole_groups;        /* 1: a launch ends with a group, counted from the span's first item */
     const char *smaller;     /* what to do where the arrays do not fit on a device */
     const qn_error *no_host; /* why qn__host_job.grains cannot compute it; NULL: it can */
     /* The items of grain `first`, and of up to most - 1 grains behind it if their items follow.
      * Returns the number of these grains; 0: the rest of the call need not be computed. */
     uint32_t (*span)(void *context, uint32_t first, uint32_t most, int64_t *words,
                      qn__kernel_span *out);
+    /* Optional: what else is to be computed of the grains of the last span, which was taken.
+     * Returns 0: nothing. */
+    int (*more)(void *context, void *scratch, int64_t *words, qn__kernel_span *out);
     /* Takes `count` computed items, in `seconds`: of the array i, which is one of VALUES, the
      * numbers from values[i] on, or NULL where a total takes them. `scratch` is that of
      * qn__host_job.open, `words` those of the call. Returns 0 if the rest of the call need not be

@@ -4,20 +4,24 @@
 #include "job/statistics_columns.h"
 #include <string.h>
 
+enum { CHUNK = 1 << 16, MOST_CHUNKS = 64, MOST_TARGETS = 64, LEAST_TARGET = 1 << 12 };
 enum { MOST_CLASSES = 1 << 16, PART = 1 << 10, TILE = QN__COLUMN_TILE, WORDS = QN__COLUMN_WORDS };
+enum { ALL_KEYS = QN__COLUMN_LANE_KEYS * QN__KERNEL_LANES };
 /* Numbers of the kernel. */
-enum { COLUMNS, FROM, NUMBERS };
+enum { COLUMNS, FROM, CHUNKS, NUMBERS };
 /* Items of a launch at most: their words need 128 MiB. */
 #define MOST_ITEMS ((uint64_t)1 << 21)
 
 /* ------------------------------------------------------------------ the kernel */
 
-static int write_text(qn__language language, int bytes, qn__text *t) {
+static int write_text(const qn__column_device *d, qn__language language, qn__text *t) {
     qn__text_add(t,
                  "%s%s#define QN_COLUMN_LANES %d\n#define QN_COLUMN_TILE %du\n"
-                 "#define QN_COLUMN_COLUMNS %d\n#define QN_COLUMN_FROM %d\n%s",
-                 qn__exact_text(language), bytes ? "#define QN_TABLE_BYTES 1\n" : "",
-                 QN__KERNEL_LANES, TILE, COLUMNS, FROM, qn__columns_text());
+                 "#define QN_COLUMN_COLUMNS %d\n#define QN_COLUMN_FROM %d\n"
+                 "#define QN_COLUMN_CHUNKS %d\n#define QN_COLUMN_KEYS %du\n%s",
+                 qn__exact_text(language), d->table.bytes ? "#define QN_TABLE_BYTES 1\n" : "",
+                 QN__KERNEL_LANES, TILE, COLUMNS, FROM, CHUNKS, QN__COLUMN_LANE_KEYS,
+                 qn__columns_text());
     return !t->failed;
 }
 
@@ -51,6 +55,49 @@ static qn_status make_parts(const qn__column_task *task, qn__column_device *d, q
     return QN_OK;
 }
 
+/* Cuts the rows of all groups for passes: few chunks, whose counts the host adds. Returns their
+ * number. */
+static uint64_t cut_chunks(const qn__column_task *task, uint64_t items, qn__column_device *d) {
+    const uint64_t most = items / MOST_CHUNKS > CHUNK ? items / MOST_CHUNKS : CHUNK;
+    uint64_t chunks = 0, from = 0;
+    for (uint32_t g = 0; g < task->groups; g++) {
+        from = g == 1 ? 0 : from;
+        for (const uint64_t end = end_of(task, g, items); from < end; chunks++) {
+            const uint64_t to = end - from < most ? end : from + most;
+            if (d) {
+                d->target[chunks] = g;
+                d->chunk[2 * chunks] = from;
+                d->chunk[2 * chunks + 1] = to;
+            }
+            from = to;
+        }
+    }
+    return chunks;
+}
+
+static qn_status make_chunks(const qn__column_task *task, qn__column_device *d, qn_error *err) {
+    d->chunks = cut_chunks(task, d->table.rows, NULL);
+    d->chunk = qn__alloc(d->chunks, 2 * sizeof *d->chunk, err);
+    d->target = qn__alloc(d->chunks, sizeof *d->target, err);
+    if (!d->chunk || !d->target)
+        return QN_MEMORY;
+    cut_chunks(task, d->table.rows, d);
+    return QN_OK;
+}
+
+/* Without passes nobody reads these arrays. */
+static void set_passes(qn__column_device *d, uint32_t columns) {
+    const uint64_t items = d->chunks * columns * QN__KERNEL_LANES;
+    d->array[3] = (qn__kernel_array){.use = QN__KERNEL_WHOLE, .each = sizeof(uint64_t)};
+    d->array[3].bytes = (d->chunks > 0 ? 2 * d->chunks : 1) * sizeof(uint64_t);
+    d->array[3].data = d->chunks > 0 ? d->chunk : d->start;
+    d->array[QN__COLUMN_KEYS_ARRAY] = (qn__kernel_array){
+        .use = QN__KERNEL_READ,
+        .each = (d->chunks > 0 ? QN__COLUMN_LANE_KEYS : 1) * (uint32_t)sizeof(uint32_t)};
+    d->numbers[CHUNKS] = d->chunks;
+    d->job.items = d->job.items > items ? d->job.items : items;
+}
+
 static void set_job(qn__column_device *d) {
     d->array[0] = qn__table_device_array(&d->table);
     d->array[1] = (qn__kernel_array){.use = QN__KERNEL_WHOLE,
@@ -60,30 +107,36 @@ static void set_job(qn__column_device *d) {
     d->array[2] = (qn__kernel_array){.use = QN__KERNEL_VALUES, .each = WORDS * sizeof(uint64_t)};
     d->numbers[COLUMNS] = d->table.columns;
     d->job.array = d->array;
-    d->job.arrays = 3;
+    d->job.arrays = 5;
+    d->job.whole_groups = 1;
     d->job.numbers = d->numbers;
     d->job.count = NUMBERS;
-    d->job.items = d->parts * (d->table.columns < TILE ? d->table.columns : TILE);
-    if (d->job.items > MOST_ITEMS)
-        d->job.items = MOST_ITEMS;
+    const uint32_t columns = d->table.columns < TILE ? d->table.columns : TILE;
+    d->job.items = d->parts * columns;
+    set_passes(d, columns);
+    d->job.items = d->job.items < QN__KERNEL_LANES ? QN__KERNEL_LANES
+                   : d->job.items > MOST_ITEMS     ? MOST_ITEMS
+                                                   : d->job.items;
     d->job.smaller = "leave the device out: it takes a table that fits in its memory";
 }
 
 int qn__column_device_takes(const qn_data *data) {
-    const uint64_t most = (uint64_t)UINT32_MAX / TILE; /* parts of a tile have 32 bits */
+    const uint64_t most = (uint64_t)(UINT32_MAX >> 1) / TILE; /* parts of a tile have 32 bits */
     return data->items > 0 && qn__columns_of(data) < most &&
            data->items / PART + MOST_CLASSES < most;
 }
 
 qn_status qn__column_device_make(const qn_data *data, const uint64_t *order,
-                                 const qn__column_task *task, qn__column_device *out,
+                                 const qn__column_task *task, int passes, qn__column_device *out,
                                  qn_error *err) {
     *out = (qn__column_device){.parts = 0};
     qn_status status = qn__table_device_make(data, order, &out->table, err);
     if (status == QN_OK)
         status = make_parts(task, out, err);
+    if (status == QN_OK && passes)
+        status = make_chunks(task, out, err);
     for (int language = 0; language < 2 && status == QN_OK; language++) {
-        if (!write_text((qn__language)language, out->table.bytes, &out->text[language]))
+        if (!write_text(out, (qn__language)language, &out->text[language]))
             status = qn__fail_memory(err, 1, out->text[language].size);
         out->job.text[language] = out->text[language].data;
     }
@@ -100,19 +153,37 @@ void qn__column_device_release(qn__column_device *d) {
     qn__table_device_release(&d->table);
     qn__free(d->start);
     qn__free(d->group);
-    d->start = NULL;
-    d->group = NULL;
+    qn__free(d->chunk);
+    qn__free(d->target);
+    d->start = d->chunk = NULL;
+    d->group = d->target = NULL;
 }
 
 void qn__column_device_begin(qn__column_device *d, uint32_t column) { d->numbers[FROM] = column; }
 
-/* The upper half of an item's number is the tile. */
+int qn__column_device_passes(const qn_data *data, const qn__column_task *task) {
+    const uint64_t classes = task->groups - 1;
+    return classes <= MOST_TARGETS && data->items >= classes * LEAST_TARGET &&
+           data->items < (uint64_t)MOST_CHUNKS << 31;
+}
+
+/* The upper half of an item's number is the tile. The highest bit is that of passes. */
 void qn__column_device_span(const qn__column_device *d, uint32_t first, uint32_t columns,
                             qn__kernel_span *out) {
     const uint32_t tile = columns < TILE ? columns : TILE;
     out->first = ((uint64_t)first * TILE + tile - 1) << 32;
     out->count = d->parts * tile;
+    out->from[QN__COLUMN_KEYS_ARRAY] = NULL;
 }
+
+void qn__column_device_pass(const qn__column_device *d, uint32_t first, uint32_t columns,
+                            qn__kernel_span *out) {
+    qn__column_device_span(d, first, columns, out);
+    out->first |= (uint64_t)1 << 63;
+    out->count = d->chunks * columns * QN__KERNEL_LANES;
+}
+
+int qn__column_device_is_pass(uint64_t item) { return item >> 63 != 0; }
 
 qn__column_item qn__column_device_item(uint64_t item) {
     const uint32_t tile = (uint32_t)(item >> 32), place = (uint32_t)item;
@@ -129,10 +200,7 @@ static int is_left(const uint64_t words[WORDS]) { return words[6] >> 63 != 0; }
 
 /* The float of an ascending number (qn_order_key of columns.cl). */
 static float float_of(const qn__column_device *d, uint32_t key) {
-    const uint32_t bits = key ^ (((key >> 31) - 1) | 0x80000000);
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return d->table.bytes ? (float)key : value;
+    return d->table.bytes ? (float)key : qn__order_value(key);
 }
 
 static void add_extremes(qn__column_total *sums, uint64_t count, float least, float greatest) {
@@ -191,6 +259,31 @@ int qn__column_device_check(const qn__column_device *d, uint64_t part, uint32_t 
     return is_left(words) || (qn__exact_compare(&own.moments.first, &other.moments.first) == 0 &&
                               qn__exact_compare(&own.moments.second, &other.moments.second) == 0 &&
                               qn__exact_compare(&own.moments.third, &other.moments.third) == 0);
+}
+
+/* The number of ascending keys up to a number; as in columns.cl. */
+static uint32_t place_of(const uint32_t *keys, uint32_t number) {
+    uint32_t place = 0;
+    for (uint32_t half = ALL_KEYS / 2; half > 0; half /= 2)
+        place += keys[place + half - 1] <= number ? half : 0;
+    return place;
+}
+
+int qn__column_device_check_chunk(const qn__column_device *d, uint64_t chunk, uint32_t column,
+                                  const uint32_t *keys, const uint64_t *words) {
+    uint32_t counted[ALL_KEYS] = {0}, given[2];
+    for (uint64_t row = d->chunk[2 * chunk]; row < d->chunk[2 * chunk + 1]; row++) {
+        const float value = qn__table_device_value(&d->table, row, column) + 0.0f;
+        if (value == value)
+            counted[place_of(keys, d->table.bytes ? (uint32_t)value : qn__order_key(value))]++;
+    }
+    for (uint32_t i = 0; i < ALL_KEYS; i += 2) {
+        given[0] = (uint32_t)words[i / 2];
+        given[1] = (uint32_t)(words[i / 2] >> 32);
+        if (given[0] != counted[i] || given[1] != counted[i + 1])
+            return 0;
+    }
+    return 1;
 }
 
 void qn__column_total_merge(qn__column_total *sums, qn__column_total *other) {

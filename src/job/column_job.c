@@ -65,7 +65,7 @@ static uint32_t tile_of(const qn__column_job *j) {
 }
 
 static qn_status tell_wrong(qn_error *err) {
-    qn__fail(err, QN_UNSUPPORTED, "a device computes the sums of a column wrongly");
+    qn__fail(err, QN_UNSUPPORTED, "a device computes the sums or counts of a column wrongly");
     return qn__remedy(err, QN_UNSUPPORTED,
                       "leave the GPUs out of `compute.devices`; a newer driver may fix it");
 }

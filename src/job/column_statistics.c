@@ -1,58 +1,20 @@
 #include "job/column_statistics.h"
+
+#include "job/column_places.h"
 #include <math.h>
 #include <string.h>
 
-uint32_t qn__column_bins(uint64_t count) {
-    uint32_t bins = 1;
-    while (bins < 63 && (uint64_t)1 << (bins - 1) < count)
-        bins++;
-    return bins;
-}
-
 /* ------------------------------------------------------------------ quantiles */
 
-/* h = q * (count - 1) as a rank and a part / 2^bits. q is a 53-bit integer over 2^bits. */
-typedef struct place {
-    uint64_t rank;
-    uint64_t part[2];
-    int bits;
-} place;
-
-static place place_of(double q, uint64_t count) {
-    int exponent;
-    const uint64_t digits = (uint64_t)ldexp(frexp(q, &exponent), 53);
-    const uint64_t n = count - 1;
-    place p = {.bits = 53 - exponent};
-    /* the product in two words: 53 bits times 48 bits */
-    const uint64_t low = (digits & 0xFFFFFFFF) * (n & 0xFFFFFFFF);
-    const uint64_t cross1 = (digits >> 32) * (n & 0xFFFFFFFF);
-    const uint64_t cross2 = (digits & 0xFFFFFFFF) * (n >> 32);
-    const uint64_t middle = (low >> 32) + (cross1 & 0xFFFFFFFF) + (cross2 & 0xFFFFFFFF);
-    const uint64_t high =
-        (digits >> 32) * (n >> 32) + (cross1 >> 32) + (cross2 >> 32) + (middle >> 32);
-    const uint64_t word = (low & 0xFFFFFFFF) | middle << 32;
-    if (q == 0)
-        return (place){.bits = 52};
-    if (p.bits >= 64) {
-        p.rank = p.bits == 64 ? high : high >> (p.bits - 64);
-        p.part[0] = word;
-        p.part[1] = p.bits == 64 ? 0 : high & (((uint64_t)1 << (p.bits - 64)) - 1);
-    } else {
-        p.rank = high << (64 - p.bits) | word >> p.bits;
-        p.part[0] = word & (((uint64_t)1 << p.bits) - 1);
-    }
-    return p;
-}
-
 static void want_quantile(qn__order *order, double q, uint64_t count) {
-    const place p = place_of(q, count);
+    const qn__quantile_place p = qn__quantile_place_of(q, count);
     qn__order_want_rank(order, (size_t)p.rank);
     if (p.rank + 1 < count)
         qn__order_want_rank(order, (size_t)p.rank + 1);
 }
 
 static double quantile(const qn__order *order, double q, uint64_t count) {
-    const place p = place_of(q, count);
+    const qn__quantile_place p = qn__quantile_place_of(q, count);
     const float at = qn__order_rank(order, (size_t)p.rank);
     const float next = p.rank + 1 < count ? qn__order_rank(order, (size_t)p.rank + 1) : at;
     return qn__moments_between(at, next, p.part, p.bits);
@@ -60,26 +22,12 @@ static double quantile(const qn__order *order, double q, uint64_t count) {
 
 /* ------------------------------------------------------------------ histograms */
 
-/* The least float that is not below an edge, so that values can be compared with it. */
-static float at_least(double edge) {
-    float value = (float)edge;
-    if ((double)value < edge)
-        value = nextafterf(value, INFINITY);
-    return value + 0.0f;
-}
-
-static void set_edges(float least, float greatest, double *edges, uint32_t *bins) {
-    *bins = least < greatest ? *bins : 1;
-    for (uint32_t i = 0; i <= *bins; i++)
-        edges[i] = qn__moments_edge(least, greatest, i, *bins);
-}
-
 static void count_bins(const qn__order *order, uint64_t count, const double *edges, uint32_t bins,
                        uint64_t *histogram) {
     uint64_t before = 0;
     for (uint32_t i = 0; i < bins; i++) {
         const uint64_t below =
-            i + 1 < bins ? qn__order_below(order, at_least(edges[i + 1])) : count;
+            i + 1 < bins ? qn__order_below(order, qn__column_at_least(edges[i + 1])) : count;
         histogram[i] = below - before;
         before = below;
     }
@@ -138,14 +86,14 @@ static void find_places(const qn__column_task *task, const float *values, uint64
     if (edges && first && *bins == 0)
         *bins = qn__column_bins(count);
     if (edges && first)
-        set_edges(least, greatest, edges, bins);
+        qn__column_set_edges(least, greatest, edges, bins);
     if (task->quantile_count == 0 && !edges)
         return; /* no place of a value is asked */
     qn__order_take(order, values, (size_t)count);
     for (uint32_t i = 0; i < task->quantile_count; i++)
         want_quantile(order, task->quantiles[i], count);
     for (uint32_t i = 1; edges && i < *bins; i++)
-        qn__order_want_number(order, at_least(edges[i]));
+        qn__order_want_number(order, qn__column_at_least(edges[i]));
     qn__order_collect(order, values);
     for (uint32_t i = 0; i < task->quantile_count; i++)
         out->quantiles[i] = quantile(order, task->quantiles[i], count);

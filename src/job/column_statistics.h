@@ -31,9 +31,6 @@ typedef struct qn__column_room {
     qn__moments all, part; /* `all`: afterwards the sums of the column */
 } qn__column_room;
 
-/* Bins of a histogram of `count` values, where the user did not say. */
-uint32_t qn__column_bins(uint64_t count);
-
 /* A column of numbers: fills `out`, one for each group, and where there are histograms the
  * `*bins` + 1 edges. Where *bins is 0 it is chosen; it becomes 1 when all values are equal, and 0
  * when all are missing. The values, class after class, are changed: the missing ones are taken out.

@@ -6,6 +6,8 @@
 #include "base/sha256.h"
 #include "base/sized.h"
 #include "job/column_job.h"
+#include "job/column_places.h"
+#include "job/column_search.h"
 #include "job/host_team.h"
 #include "job/statistics.h"
 #include "job/pair_statistics.h"
@@ -247,6 +249,13 @@ static void choose_threads(job *j) {
         j->host.threads = 1;
 }
 
+/* Whether devices count for quantiles and histograms. */
+static int has_passes(const job *j) {
+    return (j->task.quantile_count > 0 || j->options.histograms) &&
+           qn__column_search_takes(&j->task, j->options.histograms, j->out->most_bins) &&
+           qn__column_device_passes(j->data, &j->task);
+}
+
 static qn_status prepare(job *j, qn_error *err) {
     qn_status status = make_numbers(j, err);
     if (status == QN_OK)
@@ -254,7 +263,7 @@ static qn_status prepare(job *j, qn_error *err) {
     if (status == QN_OK && j->options.by_class)
         status = sort_items(j, err);
     return status == QN_OK && j->devices
-               ? qn__column_device_make(j->data, j->order, &j->task, &j->device, err)
+               ? qn__column_device_make(j->data, j->order, &j->task, has_passes(j), &j->device, err)
                : status;
 }
 

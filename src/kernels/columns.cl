@@ -1,4 +1,5 @@
-/* Exact sums and extremes of a column of a table, behind the prelude, exact.cl and cells.cl.
+/* Exact sums and extremes of a column of a table, and counts of its values, behind the prelude,
+ * exact.cl and cells.cl.
  *
  * An item (job/column_device.h) has at most 2^10 rows of one column: their sum, those of squares
  * and of cubes, the number of values, the least and the greatest one. Of floats it looks for the
@@ -8,11 +9,14 @@
  *
  * The words: the sum; two of squares and three of cubes, the lowest first; values in 32 bits, the
  * exponent of the unit in 8, and in the highest bit whether the item is left to the host; the
- * extremes in 32 bits each. */
+ * extremes in 32 bits each. Of an item of a pass they are counts of 32 bits. */
 #define QN_COLUMN_REACH 28u
 #define QN_COLUMN_WORDS 8u
 
 #ifdef QN_TABLE_BYTES
+
+#define qn_order_key(x) ((qn_u32)(x))
+#define qn_is_missing(x) 0u
 
 QN_FN void qn_sum_powers(QN_GLOBAL qn_u64 *out, QN_GLOBAL const qn_cell *table, qn_u64 columns,
                          qn_u64 column, qn_u64 from, qn_u64 to) {
@@ -96,18 +100,58 @@ QN_FN void qn_sum_powers(QN_GLOBAL qn_u64 *out, QN_GLOBAL const qn_cell *table, 
 
 #endif
 
+/* The sums of an item. The upper half of its number is the tile. */
+QN_FN void qn_sum_item(QN_GLOBAL qn_u64 *out, QN_GLOBAL const qn_u64 *number,
+                       QN_GLOBAL const qn_cell *table, QN_GLOBAL const qn_u64 *start, qn_u64 item) {
+    const qn_u32 tile = (qn_u32)(item >> 32), wide = tile % QN_COLUMN_TILE + 1u;
+    const qn_u32 part = (qn_u32)item / wide, within = (qn_u32)item - part * wide;
+    qn_sum_powers(out, table, number[QN_COLUMN_COLUMNS],
+                  number[QN_COLUMN_FROM] + tile / QN_COLUMN_TILE + within, start[part],
+                  start[part + 1u]);
+}
+
+#define QN_ALL_KEYS (QN_COLUMN_KEYS * QN_COLUMN_LANES)
+
+/* A group counts the values of its chunk between its keys. Without keys there is nothing to count.
+ * The highest bit of the item's number is that of passes. */
+QN_FN void qn_count_chunk(QN_LOCAL_POINTER const qn_u32 *key, QN_LOCAL_POINTER qn_u32 *counted,
+                          QN_GLOBAL const qn_u64 *number, QN_GLOBAL const qn_cell *table,
+                          QN_GLOBAL const qn_u64 *chunk, qn_u64 item) {
+    const qn_u32 group = (qn_u32)item / QN_COLUMN_LANES;
+    const qn_u32 chunks = (qn_u32)number[QN_COLUMN_CHUNKS], within = group / chunks;
+    const qn_u32 at = group - within * chunks;
+    const qn_u32 tile = (qn_u32)(item >> 32) & 0x7fffffffu;
+    const qn_u64 column = number[QN_COLUMN_FROM] + tile / QN_COLUMN_TILE + within;
+    const qn_u64 to = key[0] != ~0u ? chunk[2u * at + 1u] : 0u;
+    for (qn_u64 row = chunk[2u * at] + qn_lane(); row < to; row += QN_COLUMN_LANES) {
+        const qn_u32 x = table[row * number[QN_COLUMN_COLUMNS] + column], own = qn_order_key(x);
+        qn_u32 place = 0u;
+        for (qn_u32 step = QN_ALL_KEYS / 2u; step != 0u; step >>= 1)
+            place += key[place + step - 1u] <= own ? step : 0u;
+        if (qn_is_missing(x) == 0u)
+            qn_atomic_add(counted + place, 1u);
+    }
+}
+
+/* Lanes come to both barriers in any case (totals.cl). */
 QN_KERNEL(QN_COLUMN_LANES)
 qn_user_items(QN_GLOBAL qn_u32 *faults, QN_GLOBAL const qn_u64 *number,
               QN_GLOBAL const qn_cell *table, QN_GLOBAL const qn_u64 *start, QN_GLOBAL qn_u64 *out,
-              qn_u64 place, qn_u64 first, qn_u32 count) {
-    const qn_u32 own = qn_group(0) * QN_COLUMN_LANES + qn_lane();
-    if (own >= count)
-        return;
-    /* The upper half of an item's number is the tile. */
-    const qn_u64 item = first + own;
-    const qn_u32 tile = (qn_u32)(item >> 32), wide = tile % QN_COLUMN_TILE + 1u;
-    const qn_u32 part = (qn_u32)item / wide, within = (qn_u32)item - part * wide;
-    qn_sum_powers(out + QN_COLUMN_WORDS * own, table, number[QN_COLUMN_COLUMNS],
-                  number[QN_COLUMN_FROM] + tile / QN_COLUMN_TILE + within, start[part],
-                  start[part + 1u]);
+              QN_GLOBAL const qn_u64 *chunk, QN_GLOBAL const qn_u32 *keys, qn_u64 place,
+              qn_u64 first, qn_u32 count) {
+    QN_LOCAL qn_u32 key[QN_ALL_KEYS], counted[QN_ALL_KEYS];
+    const qn_u32 own = qn_group(0) * QN_COLUMN_LANES + qn_lane(), at = QN_COLUMN_KEYS * qn_lane();
+    const qn_u32 here = own < count, passes = (qn_u32)(first >> 63) & here;
+    for (qn_u32 i = 0u; i < QN_COLUMN_KEYS; ++i) {
+        key[at + i] = passes != 0u ? keys[QN_COLUMN_KEYS * own + i] : 0u;
+        counted[at + i] = 0u;
+    }
+    qn_barrier();
+    if (passes != 0u)
+        qn_count_chunk(key, counted, number, table, chunk, first + own);
+    else if (here != 0u)
+        qn_sum_item(out + QN_COLUMN_WORDS * own, number, table, start, first + own);
+    qn_barrier();
+    for (qn_u32 i = 0u; passes != 0u && i < QN_COLUMN_KEYS; i += 2u)
+        out[QN_COLUMN_WORDS * own + i / 2u] = counted[at + i] | (qn_u64)counted[at + i + 1u] << 32;
 }

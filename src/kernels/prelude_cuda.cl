@@ -91,4 +91,5 @@ QN_FN void qn_copy(qn_i32 *to, const qn_i32 *from, qn_u32 inside) {
 #define qn_sqrt(a) __fsqrt_rn(a)
 
 #define qn_atomic_max(p, v) ((void)atomicMax(p, v))
+#define qn_atomic_add(p, v) ((void)atomicAdd(p, v))
 #define qn_atomic_add64(p, v) ((void)atomicAdd((qn_u64 *)(p), (qn_u64)(v)))

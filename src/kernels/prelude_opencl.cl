@@ -60,6 +60,7 @@ typedef int4 qn_int4;
 #endif
 
 #define qn_atomic_max(p, v) ((void)atomic_max(p, v))
+#define qn_atomic_add(p, v) ((void)atomic_add(p, v))
 #ifdef QN_ATOMICS64
 #define qn_atomic_add64(p, v) ((void)atom_add(p, v))
 #else

@@ -20,19 +20,6 @@ struct qn__order {
     uint32_t *pool;
 };
 
-static inline uint32_t key_of(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits ^ ((0 - (bits >> 31)) | 0x80000000);
-}
-
-static float value_of(uint32_t key) {
-    const uint32_t bits = key ^ (((key >> 31) - 1) | 0x80000000);
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 qn__order *qn__order_create(size_t most, qn_error *err) {
     qn__order *order = qn__alloc(1, sizeof *order, err);
     if (order && !(order->pool = qn__alloc(most, sizeof *order->pool, err))) {
@@ -57,7 +44,7 @@ void qn__order_take(qn__order *order, const float *values, size_t count) {
     memset(order->wanted, 0, sizeof order->wanted);
     memset(start, 0, sizeof order->start);
     for (size_t i = 0; i < count; i++)
-        start[(key_of(values[i]) >> 16) + 1]++;
+        start[(qn__order_key(values[i]) >> 16) + 1]++;
     for (size_t b = 0; b < BUCKETS; b++)
         start[b + 1] += start[b];
 }
@@ -82,7 +69,7 @@ void qn__order_want_rank(qn__order *order, size_t rank) {
 
 void qn__order_want_number(qn__order *order, float number) {
     if (!order->whole)
-        order->wanted[key_of(number) >> 16] = 1;
+        order->wanted[qn__order_key(number) >> 16] = 1;
 }
 
 /* Sorts up to FEW keys by four digits of 8 bits. */
@@ -114,7 +101,7 @@ void qn__order_collect(qn__order *order, const float *values) {
     uint32_t *pool = order->pool;
     if (order->whole) {
         for (size_t i = 0; i < order->count; i++)
-            pool[i] = key_of(values[i]);
+            pool[i] = qn__order_key(values[i]);
         sort_few(pool, order->other, order->count);
         return;
     }
@@ -125,7 +112,7 @@ void qn__order_collect(qn__order *order, const float *values) {
             used += order->start[b + 1] - order->start[b];
         }
     for (size_t i = 0; i < order->count; i++) {
-        const uint32_t key = key_of(values[i]);
+        const uint32_t key = qn__order_key(values[i]);
         if (order->wanted[key >> 16])
             pool[order->place[key >> 16]++] = key;
     }
@@ -143,9 +130,9 @@ void qn__order_collect(qn__order *order, const float *values) {
 
 float qn__order_rank(const qn__order *order, size_t rank) {
     if (order->whole)
-        return value_of(order->pool[rank]);
+        return qn__order_value(order->pool[rank]);
     const size_t b = bucket_of(order, rank);
-    return value_of(order->pool[order->place[b] + rank - order->start[b]]);
+    return qn__order_value(order->pool[order->place[b] + rank - order->start[b]]);
 }
 
 /* How many of `count` ascending keys are below a key. */
@@ -162,7 +149,7 @@ static size_t keys_below(const uint32_t *keys, size_t count, uint32_t key) {
 }
 
 size_t qn__order_below(const qn__order *order, float number) {
-    const uint32_t key = key_of(number);
+    const uint32_t key = qn__order_key(number);
     if (order->whole)
         return keys_below(order->pool, order->count, key);
     const size_t b = key >> 16, size = order->start[b + 1] - order->start[b];

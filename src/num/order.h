@@ -12,6 +12,22 @@
 
 #include "base/error.h"
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Numbers that ascend as the floats do, none of which is -0; and back. */
+static inline uint32_t qn__order_key(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits ^ ((0 - (bits >> 31)) | 0x80000000);
+}
+
+static inline float qn__order_value(uint32_t key) {
+    const uint32_t bits = key ^ (((key >> 31) - 1) | 0x80000000);
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
 
 typedef struct qn__order qn__order;
 

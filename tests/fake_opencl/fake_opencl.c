@@ -253,6 +253,8 @@ EXPORT qn__cl_program clCreateProgramWithSource(qn__cl_context context, uint32_t
         other = changed(*text, "(added < low)", "0u");
     if (fake_plan("columns", 1) == 0 && strstr(*text, "qn_sum_powers("))
         other = changed(*text, "(sum < low)", "0u");
+    if (fake_plan("counts", 1) == 0 && strstr(*text, "qn_count_chunk("))
+        other = changed(*text, "- 1u] <= own", "- 1u] < own");
     if (fake_plan("wrong", 0))
         other = changed(*text, "convert_float_rte(", "convert_float_rtz(");
     if (fake_plan("dots", 0) > 1)

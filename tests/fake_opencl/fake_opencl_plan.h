@@ -24,6 +24,7 @@
  *   totals=0       loses a digit in sums of user kernels
  *   pairs=0        loses a carry in sums of products of columns
  *   columns=0      loses a carry in sums of squares of columns
+ *   counts=0       counts a value of a column that equals a key as one below it
  *   wrong=1        makes floats of integers by cutting them off
  *   context=N      contexts fail with -N
  *   build=1        nothing builds, and there is a log; source=1: texts do not build, binaries do

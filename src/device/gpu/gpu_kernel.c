@@ -79,7 +79,7 @@ static qn_status find_room(const qn__worker *w, const qn__kernel_job *job, int r
         *room = w->facts->largest / widest;
     if (whole < usable && each > 0 && *room > (usable - whole) / 2 / each)
         *room = (usable - whole) / 2 / each;
-    if (whole >= usable || *room == 0)
+    if (whole >= usable || *room == 0 || (job->whole_groups && *room < QN__KERNEL_LANES))
         return too_small(w, job, whole + each, usable, err);
     return QN_OK;
 }
@@ -255,6 +255,17 @@ static qn_status add_totals(const piece *p, qn_error *err) {
                               p->count, err);
 }
 
+/* The items' numbers of an array that is READ; NULL: there are none. */
+static const char *read_from(const piece *p, uint32_t i) {
+    const qn__kernel_array *a = &p->job->array[i];
+    if (a->use != QN__KERNEL_READ)
+        return NULL;
+    if (a->data)
+        return (const char *)a->data + p->first * a->each;
+    return p->span->from[i] ? (const char *)p->span->from[i] + (p->first - p->span->first) * a->each
+                            : NULL;
+}
+
 /* Sends the items' numbers, starts the kernel and asks for its faults. */
 static qn_status begin_piece(const piece *p, qn_error *err) {
     const qn__worker *w = p->worker;
@@ -263,9 +274,9 @@ static qn_status begin_piece(const piece *p, qn_error *err) {
         driver->clear(w->gpu, &w->kernel->faults, 0, FAULT_WORDS * sizeof(uint32_t), err);
     for (uint32_t i = 0; i < p->job->arrays && status == QN_OK; ++i) {
         const qn__kernel_array *a = &p->job->array[i];
-        if (a->use == QN__KERNEL_READ && !w->kernel->resident)
-            status = driver->write(w->gpu, &w->kernel->at[i].memory, 0,
-                                   (const char *)a->data + p->first * a->each,
+        const char *from = w->kernel->resident ? NULL : read_from(p, i);
+        if (from)
+            status = driver->write(w->gpu, &w->kernel->at[i].memory, 0, from,
                                    (size_t)(p->count * a->each), err);
     }
     if (status == QN_OK)
@@ -341,6 +352,14 @@ static void adapt(qn__gpu_kernel *k, uint64_t items, double seconds) {
         k->launch = items / 2;
 }
 
+/* Items of the next launch. */
+static uint64_t most_of(const qn__gpu_kernel *k, const qn__kernel_job *job) {
+    const uint64_t most = k->launch < k->room ? k->launch : k->room;
+    if (!job->whole_groups)
+        return most;
+    return most < QN__KERNEL_LANES ? QN__KERNEL_LANES : most - most % QN__KERNEL_LANES;
+}
+
 static qn_status take_totals(const piece *p, void *scratch, qn_error *err) {
     const qn__worker *w = p->worker;
     return qn__gpu_totals_take(w->driver, w->gpu, p->job, &w->kernel->totals, p->host->context,
@@ -357,7 +376,7 @@ static qn_status compute_span(piece *p, void *scratch, int *more, qn_error *err)
         values[i] = k->at[i].host;
     for (p->first = p->span->first; status == QN_OK && *more && p->first < end;) {
         const double begun = qn__now();
-        const uint64_t most = k->launch < k->room ? k->launch : k->room;
+        const uint64_t most = most_of(k, p->job);
         uint64_t good = 0;
         p->count = end - p->first < most ? end - p->first : most;
         if (qn__gpu_totals_full(&k->totals, p->count))
@@ -386,7 +405,10 @@ static qn_status compute_spans(qn__worker *w, const qn__host_job *host, void *sc
         n = host->kernel->span(host->context, g, end - g, words, &span);
         if (n == 0)
             break;
-        status = compute_span(&p, scratch, &more, err);
+        do
+            status = compute_span(&p, scratch, &more, err);
+        while (status == QN_OK && more && host->kernel->more &&
+               host->kernel->more(host->context, scratch, words, &span));
     }
     return status == QN_OK ? take_totals(&p, scratch, err) : status;
 }
