@@ -5,10 +5,14 @@
 
 Peers are `gcc -O3 -march=native -fopenmp`, the same with the flag that relaxes arithmetic, Numba
 (parallel=True), and each OpenCL device that is a CPU (PoCL, Intel's), as far as they are here: numba
-and pyopencl come from PyPI. Results are compared first; of kernels without functions of the C library
-all bits must be equal, but where the peer relaxes or contracts. Then all take turns. A time is that of
-the loop alone, in Quern with its checks and exact sums; the table has medians, and the least of all
-rounds, which other programs of the machine disturb less. The last line is the time of a whole
+and pyopencl come from PyPI. An OpenCL device has three rows: the loop as OpenCL compiles it, which
+fuses products with sums; the loop without that ("no fusing"); and the text that Quern gives it as a
+device of Quern's ("Quern's text"), with Quern's own functions, checks and sums.
+
+Results are compared first; of kernels without functions of the C library all bits must be equal, but
+where the peer relaxes or fuses, and always those of Quern's text. Then all take turns. A time is that
+of the loop alone, in Quern with its checks and exact sums; the table has medians, and the least of
+all rounds, which other programs of the machine disturb less. The last line is the time of a whole
 `quern run` of one item, with its process, from the cache of compiled kernels.
 """
 
@@ -133,7 +137,7 @@ class Numba:
 
 
 class OpenCL:
-    def __init__(self, case, args, device):
+    def __init__(self, case, args, device, pragma=""):
         import pyopencl
 
         self.cl, self.case = pyopencl, case
@@ -143,7 +147,7 @@ class OpenCL:
         parameters += [f"const {C_TYPES[np.asarray(value).dtype.name]} {name}" for name, value in case.scalars.items()]
         parameters += [f"__global {C_TYPES[np.dtype(kind).name]} *{name}" for name, kind in case.outputs.items()]
         names = ", ".join([*case.arrays, *case.scalars, *case.outputs])
-        text = ("#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n#define G __global\n"
+        text = (f"#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n{pragma}\n#define G __global\n"
                 f"{case.item}\n__kernel void run({', '.join(parameters)}) {{ item(get_global_id(0), {names}); }}\n")
         self.kernel = pyopencl.Kernel(pyopencl.Program(self.context, text).build(), "run")
         flags = pyopencl.mem_flags
@@ -175,11 +179,11 @@ class OpenCL:
 
 
 class Quern:
-    def __init__(self, case, args, folder):
+    def __init__(self, case, args, folder, device=None):
         self.case, self.folder = case, folder
         (folder / "kernel.c").write_text(case.kernel)
-        self.words = [args.quern, "run", "--json", "--threads", str(args.threads), "--kernel", "kernel.c",
-                      *case.words]
+        where = ["--devices", device] if device else ["--threads", str(args.threads)]
+        self.words = [args.quern, "run", "--json", *where, "--kernel", "kernel.c", *case.words]
         declared = [name for name in case.arrays if name != "matrix"]
         for name in declared:
             np.save(folder / f"{name}.npy", case.arrays[name])
@@ -208,16 +212,34 @@ def peers_of(case, args, folder):
         found["Numba, parallel"] = Numba(case, args)
     except ImportError:
         print("Numba is not here")
+    found.update(opencl_peers(case, args, folder))
+    return found
+
+
+def quern_devices(args):
+    """The names that Quern has for OpenCL devices which are CPUs, by their platform."""
+    done = subprocess.run([args.quern, "devices", "--json"], check=True, capture_output=True, text=True)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    return {row["platform"]: row["id"] for row in rows
+            if row["event"] == "device" and row["kind"] == "opencl" and row["type"] == "CPU"}
+
+
+def opencl_peers(case, args, folder):
     try:
         import pyopencl
-
-        for platform in pyopencl.get_platforms():
-            for device in platform.get_devices(pyopencl.device_type.CPU):
-                name = "PoCL" if "Portable" in platform.name else platform.name.split("(")[0]
-                if "FPGA" not in platform.name:
-                    found[f"{name}, OpenCL"] = OpenCL(case, args, device)
     except ImportError:
         print("pyopencl is not here")
+        return {}
+    found, own = {}, quern_devices(args)
+    for platform in pyopencl.get_platforms():
+        for device in platform.get_devices(pyopencl.device_type.CPU):
+            name = "PoCL" if "Portable" in platform.name else platform.name.split("(")[0]
+            if "FPGA" in platform.name:
+                continue
+            found[f"{name}, OpenCL"] = OpenCL(case, args, device)
+            found[f"{name}, no fusing"] = OpenCL(case, args, device, "#pragma OPENCL FP_CONTRACT OFF")
+            if args.threads == os.cpu_count() and platform.name in own:
+                found[f"{name}, Quern's text"] = Quern(case, args, folder, own[platform.name])
     return found
 
 
@@ -236,6 +258,7 @@ def verify(case, quern, peers):
                 worst = max(worst, float((difference != 0).mean()))
         same = all(array.tobytes() == theirs[output].tobytes() for output, array in ours.items())
         print(f"{case.name}: {name}: {'the same bits' if same else f'{worst:.1e}'}")
+        assert same or not isinstance(peer, Quern), name
         assert worst <= max(case.tolerance, 0.0 if case.name == "smith_waterman" else 2e-2), name
 
 
