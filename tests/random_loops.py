@@ -1,6 +1,7 @@
 """Random kernels with loops of unequal length, branches and ways out of them, from a seed."""
 
 import random
+import re
 
 TYPES = ["int", "int64_t", "float", "double", "uint8_t", "unsigned", "int16_t", "uint64_t"]
 HEAD = """INDEX(y, i); INPUT(int32_t, a); INPUT(double, b); WHOLE(float, w, 1); SCALAR(int32_t, s, 4); SCALAR(int, n, 3);
@@ -24,8 +25,8 @@ TAIL = """    o1 = x == x ? x : 1;
 
 
 class Writer:
-    def __init__(self, seed):
-        self.r, self.count = random.Random(seed), 0
+    def __init__(self, seed, counters):
+        self.r, self.count, self.counters = random.Random(seed), 0, counters
 
     def fresh(self):
         self.count += 1
@@ -55,6 +56,8 @@ class Writer:
         """The lines of a loop, and the name of its counter where the loop does not end it."""
         r, k = self.r, self.fresh()
         most, inside = r.choice(["3", "n", "(a & 7)", "(i % 5)", "s"]), [*names, k]
+        if self.counters and r.random() < 0.7:
+            return self.counted(k, most, inside, changed, depth)
         kind = r.randrange(3)
         if kind == 0:
             more = f" && {self.test(inside, 1)}" if r.random() < 0.3 else ""
@@ -63,6 +66,26 @@ class Writer:
         if kind == 1:
             return [f"int {k} = 0;", f"while ({k} < {most}) {{", *body, "}"], [k]
         return [f"int {k} = 0;", "do {", *body, f"}} while ({k} < {most});"], [k]
+
+    def counted(self, k, most, inside, changed, depth):
+        """A loop with a counter that is read behind it, and a variable that may be read in the loop alone."""
+        r, own = self.r, self.fresh()
+        step = r.choice(["{0}++", "{0}++", "{0} += 2", "{0} = {0} + 1", "{0} -= -1", "{0} += 5u - 4"]).format(k)
+        tests = [f"{k} < {most}", *(f"({self.test([*inside, own], 1)})" for _ in range(r.randrange(3)))]
+        r.shuffle(tests)
+        begin = r.choice(["", f"{k} = 1", f"{k} = 250"])
+        body = self.block([*inside, own], [*changed, own, own], depth, True)
+        lines = [f"{r.choice(TYPES[:2] + TYPES[4:])} {k} = {r.choice(['0', '0', '0', 'a', 'n'])};",
+                 f"{r.choice(TYPES)} {own} = {r.choice(inside[:3])};"]
+        where = r.random()
+        if where < 0.2:
+            return [lines[1], f"for ({lines[0]} {' && '.join(tests)}; {step}) {{", *body, "}"], []
+        if where < 0.6:
+            lines += [f"for ({begin}; {' && '.join(tests)}; {step}) {{", *body, "}"]
+        else:
+            lines += [f"{begin};" if begin else "", "do {", f"{step};", *body, f"}} while ({' && '.join(tests)});"]
+        lines.append(f"{r.choice(changed)} += {k};")
+        return lines, [k, own] if r.random() < 0.5 else [k]
 
     def block(self, names, changed, depth, in_loop):
         r, names, changed, lines = self.r, list(names), list(changed), []
@@ -92,8 +115,19 @@ class Writer:
         return lines
 
 
-def kernel(seed):
-    """The text of kernel number `seed`, whose arrays are those of HEAD; `w` has 8 elements."""
-    w = Writer(seed)
+def kernel(seed, counters=False, narrow=False):
+    """The text of kernel number `seed`, whose arrays are those of HEAD; `w` has 8 elements.
+
+    counters: most loops have a counter that is declared before them. narrow: no value in a loop has 64 bits.
+    """
+    w = Writer(seed, counters)
     body = w.block(["x", "m", "z"], ["x", "m", "z"], 3, False)
-    return HEAD + "\n".join("    " + line for line in body) + "\n" + TAIL
+    text = HEAD + "\n".join("    " + line for line in body) + "\n" + TAIL
+    if not narrow:
+        return text
+    declared, inside = text.split("KERNEL {\n")
+    for wide, other in (("uint64_t", "uint16_t"), ("int64_t", "int"), ("double", "float")):
+        inside = inside.replace(wide, other)
+        declared = re.sub(rf"\b{wide}(?= |, o)", other, declared)
+    inside = re.sub(r"\bi\b", "column", re.sub(r"\bb\b", "part", inside.replace("0.5", "0.5f")))
+    return f"{declared}KERNEL {{\n    const int column = (int)i; const float part = (float)b;\n{inside}"

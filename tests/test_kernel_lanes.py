@@ -67,6 +67,13 @@ def test_random_loops(both, seed):
     both(random_loops.kernel(seed), draw_arrays(), ["o1", "o2", "total"])
 
 
+@pytest.mark.parametrize("seed", range(1000, 1200) if LONG else (5, 21))
+@pytest.mark.parametrize("narrow", (False, True))
+def test_random_counters(both, seed, narrow):
+    """Variables that count a loop and are read behind it, in masks of 64 and of 32 bits."""
+    both(random_loops.kernel(seed, True, narrow), draw_arrays(), ["o1", "o2", "total"])
+
+
 COLLATZ = """INDEX(i); INPUT(uint64_t, first); OUTPUT(int32_t, steps); OUTPUT(uint64_t, top); MAX(int32_t, longest);
 SUM(uint64_t, all); COUNT(odd);
 KERNEL {
@@ -103,13 +110,13 @@ def test_oracle_agrees_and_tails_are_complete(both, count):
     assert results["longest"]["value"] == str(max(steps)) and results["odd"]["value"] == str(int((first & 1).sum()))
 
 
-@pytest.mark.parametrize("compiler", ("cc -mno-avx512f", "cc -mno-avx", "clang", "clang -mno-avx512f"))
+@pytest.mark.parametrize("compiler", ("cc -mno-avx512f", "cc -mno-avx", "cc -DQV_NO_BITS", "clang", "clang -mno-avx512f"))
 def test_vectors_of_every_width(both, compiler):
-    """Those of 64 bytes are the default where there are any; 32 and 16 bytes without."""
+    """Those of 64 bytes are the default where there are any, with masks of bits; 32 and 16 bytes without."""
     if platform.machine() != "x86_64":
         pytest.skip("it has vectors of one width")
     builds.require(compiler.split()[0])
-    both(random_loops.kernel(30), draw_arrays(), ["o1", "o2", "total"], compiler=compiler)
+    both(random_loops.kernel(5, True, True), draw_arrays(), ["o1", "o2", "total"], compiler=compiler)
     both(COLLATZ, {"first": np.arange(29, dtype="u8") * 37 % 1000}, ["steps", "top"], compiler=compiler)
 
 

@@ -86,6 +86,14 @@ static void write_array(qn__lanes_writer *w, const qn__user_node *n, const qn__u
     }
 }
 
+/* A number that is the same for all items as NAME and the number of its variable. */
+static void write_common_value(qn__lanes_writer *w, const qn__user_node *n, const char *name) {
+    qn__lanes_add(w, "%s %s%u = ", qn__user_type_word(w->tree->variable[n->what].type), name,
+                  (unsigned)n->what);
+    qn__lanes_same(w, n->child[0]);
+    qn__lanes_add(w, "; ");
+}
+
 static void write_declaration(qn__lanes_writer *w, const qn__user_node *n) {
     const qn__user_variable *v = &w->tree->variable[n->what];
     if (v->length > 0) {
@@ -95,10 +103,16 @@ static void write_declaration(qn__lanes_writer *w, const qn__user_node *n) {
         qn__lanes_same(w, n->child[0]);
         qn__lanes_add(w, ";\n");
     } else {
+        const int same = !node_of(w, n->child[0])->varies;
+        if (same) /* a loop that it counts begins with it */
+            write_common_value(w, n, "qn_s");
         qn__lanes_add(w, "qv_%s u_%s[QV_U]; ", qn__user_type_tag(v->type), v->name);
         each_begin(w);
         qn__lanes_add(w, "u_%s[qn_u] = ", v->name);
-        qn__lanes_value(w, n->child[0], v->type);
+        if (same)
+            qn__lanes_add(w, "qv_all_%s(qn_s%u)", qn__user_type_tag(v->type), (unsigned)n->what);
+        else
+            qn__lanes_value(w, n->child[0], v->type);
         each_end(w);
     }
 }
@@ -114,14 +128,27 @@ static void write_element(qn__lanes_writer *w, const qn__user_node *n, const qn_
     qn__lanes_add(w,
                   "; const qv_mask qn_taking = %s; QV_LANES { uint64_t qn_own = 0; "
                   "const int64_t qn_place = qn_inside(&qn_own, qn_at[qn_l], %u); "
-                  "*qn_faults |= qn_own & (uint64_t)(int64_t)qn_taking[qn_l]; "
-                  "if (qn_taking[qn_l]) u_%s[qn_place][qn_u][qn_l] = qn_new[qn_l]; }",
+                  "*qn_faults |= qn_own & (uint64_t)QV_ON(qn_taking, qn_l); "
+                  "if (QV_ON(qn_taking, qn_l)) u_%s[qn_place][qn_u][qn_l] = qn_new[qn_l]; }",
                   w->now, (unsigned)v->length, v->name);
+}
+
+/* All who are in the loop have one value of what counts it. How often each of them counted is
+ * enough for what the variable is behind the loop. */
+static void write_count(qn__lanes_writer *w, const qn__user_node *n) {
+    qn__lanes_add(w, "qn_c%u = ", (unsigned)n->what);
+    qn__lanes_same(w, n->child[0]);
+    qn__lanes_add(w, "; QV_EACH qn_t%u[qn_u] = qv_count(qn_t%u[qn_u], qn_m%u[qn_u]);\n",
+                  (unsigned)n->what, (unsigned)n->what, (unsigned)top(w));
 }
 
 static void write_assignment(qn__lanes_writer *w, const qn__user_node *n) {
     const qn__user_variable *v = &w->tree->variable[n->what];
     char target[QN__USER_NAME_MAX + 16];
+    if (n->flag) {
+        write_count(w, n);
+        return;
+    }
     if (!v->varies) {
         qn__lanes_add(w, "u_%s = ", v->name);
         qn__lanes_same(w, n->child[0]);
@@ -133,7 +160,7 @@ static void write_assignment(qn__lanes_writer *w, const qn__user_node *n) {
         write_element(w, n, v);
     } else {
         /* Items that left the level of the declaration do not read the variable again. */
-        const int all = w->level == v->level;
+        const int all = n->varies;
         snprintf(target, sizeof target, "u_%s[qn_u]", v->name);
         begin_target(w, target, v->type, all);
         qn__lanes_value(w, n->child[0], v->type);
@@ -256,22 +283,83 @@ static void write_common_loop(qn__lanes_writer *w, const qn__user_node *n) {
     qn__lanes_add(w, "}\n");
 }
 
+/* Items for which one of the conditions does not hold leave the loop before the next is looked at;
+ * where all have it in common they leave together. */
+static void write_conditions(qn__lanes_writer *w, uint32_t at) {
+    const qn__user_node *n = node_of(w, at);
+    if (n->varies && n->kind == QN__NODE_BINARY && strcmp(n->sign, "&&") == 0) {
+        write_conditions(w, n->child[0]);
+        write_conditions(w, n->child[1]);
+    } else if (n->varies) {
+        each_begin(w);
+        qn__lanes_narrow(w, at);
+        each_end(w);
+        w->sure = 0;
+    } else {
+        qn__lanes_add(w, "if (!");
+        qn__lanes_same(w, at);
+        qn__lanes_add(w, ") break;\n");
+    }
+}
+
 /* Items leave this loop at different times. */
 static void write_condition(qn__lanes_writer *w, const qn__user_node *n, uint32_t mask) {
-    if (n->child[1]) {
-        each_begin(w);
-        qn__lanes_add(w, "qn_m%u[qn_u] &= ", (unsigned)mask);
-        qn__lanes_mask(w, n->child[1]);
-        each_end(w);
-    }
+    const int sure = w->sure;
+    if (n->child[1])
+        write_conditions(w, n->child[1]);
+    w->sure = sure;
     qn__lanes_add(w, "if (!qv_any_of(qn_m%u)) break;\n", (unsigned)mask);
+}
+
+/* What counts the loop has the value of its head, or that of its declaration. */
+static void write_counter(qn__lanes_writer *w, const qn__user_node *loop) {
+    const qn__user_variable *v = &w->tree->variable[loop->what - 1];
+    const qn__user_node *head = NULL;
+    for (uint32_t k = loop->child[0]; k; k = node_of(w, k)->next)
+        if (node_of(w, k)->kind == QN__NODE_ASSIGN && node_of(w, k)->what + 1 == loop->what)
+            head = node_of(w, k);
+    if (head)
+        write_common_value(w, head, "qn_c");
+    else
+        qn__lanes_add(w, "%s qn_c%u = qn_s%u; ", qn__user_type_word(v->type),
+                      (unsigned)(loop->what - 1), (unsigned)(loop->what - 1));
+    qn__lanes_add(w, "qv_rounds qn_t%u[QV_U] = {0};\n", (unsigned)(loop->what - 1));
+}
+
+/* The assignment in a list that changes the counter, or NULL. */
+static const qn__user_node *step_in(const qn__lanes_writer *w, const qn__user_node *loop,
+                                    uint32_t list) {
+    for (uint32_t k = list; k; k = node_of(w, k)->next)
+        if (node_of(w, k)->kind == QN__NODE_ASSIGN && node_of(w, k)->what + 1 == loop->what)
+            return node_of(w, k);
+    return NULL;
+}
+
+/* Behind the loop each item has its own value of what counts it. */
+static void write_counted(qn__lanes_writer *w, const qn__user_node *loop) {
+    const qn__user_node *last = step_in(w, loop, loop->child[3]);
+    const qn__user_node *step =
+        last ? last : step_in(w, loop, node_of(w, loop->child[2])->child[0]);
+    const qn__user_variable *v = &w->tree->variable[loop->what - 1];
+    const char *tag = qn__user_type_tag(v->type);
+    const qn__user_node *sum = qn__lanes_step(w->tree, step);
+    qn__lanes_add(w,
+                  "QV_EACH u_%s[qn_u] %s= __builtin_convertvector(qn_t%u[qn_u], qv_%s) * "
+                  "qv_all_%s((%s)",
+                  v->name, sum->sign, (unsigned)(loop->what - 1), tag, tag,
+                  qn__user_type_word(v->type));
+    qn__lanes_same(w, sum->child[1]);
+    qn__lanes_add(w, ");\n");
 }
 
 static void write_own_loop(qn__lanes_writer *w, const qn__user_node *n) {
     const uint32_t stays = ++w->names, goes_on = ++w->names;
     const int skips = (n->varies & QN__LOOP_SKIPS) != 0;
-    qn__lanes_add(w, "{ qv_mask qn_m%u[QV_U]; QV_EACH qn_m%u[qn_u] = qn_m%u[qn_u];\nfor (;;) {\n",
+    qn__lanes_add(w, "{ qv_mask qn_m%u[QV_U]; QV_EACH qn_m%u[qn_u] = qn_m%u[qn_u];\n",
                   (unsigned)stays, (unsigned)stays, (unsigned)top(w));
+    if (n->what)
+        write_counter(w, n);
+    qn__lanes_add(w, "for (;;) {\n");
     push(w, stays);
     w->level++;
     if (n->kind == QN__NODE_LOOP)
@@ -294,7 +382,10 @@ static void write_own_loop(qn__lanes_writer *w, const qn__user_node *n) {
         write_condition(w, n, stays);
     w->level--;
     w->masks--;
-    qn__lanes_add(w, "}\n}\n");
+    qn__lanes_add(w, "}\n");
+    if (n->what)
+        write_counted(w, n);
+    qn__lanes_add(w, "}\n");
 }
 
 static void write_loop(qn__lanes_writer *w, const qn__user_node *n) {
@@ -501,7 +592,7 @@ void qn__user_lanes_write_items(const qn__user_source *s, const char *from, cons
                  "    for (int64_t k = %s; k < %s; k += QV_W) {\n"
                  "        const int64_t count = %s - k < QV_W ? %s - k : QV_W;\n"
                  "        qv_mask taking[QV_U];\n"
-                 "        QV_EACH QV_LANES taking[qn_u][qn_l] = -(QV_N * qn_u + qn_l < count);\n",
+                 "        QV_EACH taking[qn_u] = qv_below(count - QV_N * qn_u);\n",
                  from, to, to, to);
     write_inputs(s, t);
     write_results(s, t);

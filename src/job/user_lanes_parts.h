@@ -27,6 +27,11 @@ typedef struct qn__lanes_writer {
 
 #define qn__lanes_add(w, ...) qn__text_add((w)->out, __VA_ARGS__)
 
+/* Finds the home of each variable, and the variable that counts the rounds of each loop. */
+void qn__lanes_homes(qn__user_tree *tree);
+/* The sum, or difference, that the assignment of a counter assigns. */
+const qn__user_node *qn__lanes_step(const qn__user_tree *tree, const qn__user_node *n);
+
 uint32_t qn__lanes_index(const qn__user_tree *tree, uint32_t at);
 
 /* Writes a value that is the same for all items. What it reports counts only if an item takes part.
@@ -36,6 +41,8 @@ void qn__lanes_same(qn__lanes_writer *w, uint32_t at);
 void qn__lanes_value(qn__lanes_writer *w, uint32_t at, qn__user_type type);
 /* Writes whether a value is not 0, as a mask. */
 void qn__lanes_mask(qn__lanes_writer *w, uint32_t at);
+/* Writes an assignment that takes the lanes out of the mask `now` for which a value is 0. */
+void qn__lanes_narrow(qn__lanes_writer *w, uint32_t at);
 /* Writes the bin of an array of sums as a vector. */
 void qn__lanes_bin(qn__lanes_writer *w, uint32_t index, uint32_t part);
 

@@ -142,7 +142,10 @@ static void plain(qn__lanes_writer *w, uint32_t at) {
         qn__lanes_add(w, "%s", word_at(w, n->what));
         return;
     case QN__NODE_NAME:
-        qn__lanes_add(w, "u_%s", w->tree->variable[n->what].name);
+        if (n->flag)
+            qn__lanes_add(w, "qn_c%u", (unsigned)n->what);
+        else
+            qn__lanes_add(w, "u_%s", w->tree->variable[n->what].name);
         return;
     case QN__NODE_ELEMENT:
         qn__lanes_add(w, "u_%s[qn_inside(qn_fault, ", w->tree->variable[n->what].name);
@@ -282,7 +285,7 @@ static void lane_begin(qn__lanes_writer *w, qn__user_type type, int fails) {
 
 static void lane_end(qn__lanes_writer *w, qn__user_type type, int fails) {
     if (fails)
-        qn__lanes_add(w, "*qn_faults |= qn_own & (uint64_t)(int64_t)qn_taking[qn_l]; ");
+        qn__lanes_add(w, "*qn_faults |= qn_own & (uint64_t)QV_ON(qn_taking, qn_l); ");
     qn__lanes_add(w, "} qv_%s qn_v; memcpy(&qn_v, qn_x, sizeof qn_v); qn_v; })",
                   qn__user_type_tag(type));
 }
@@ -314,7 +317,8 @@ static void lane_call(qn__lanes_writer *w, const qn__user_node *n) {
     lane_begin(w, n->type, fails);
     lane_item(w, n);
     /* A function may have a loop that ends only for the numbers of items that take part. */
-    qn__lanes_add(w, "qn_x[qn_l] = %s", n->kind == QN__NODE_CALL ? "!qn_taking[qn_l] ? 0 : " : "");
+    qn__lanes_add(w, "qn_x[qn_l] = %s",
+                  n->kind == QN__NODE_CALL ? "!QV_ON(qn_taking, qn_l) ? 0 : " : "");
     call_begin(w, n, &comma);
     if (n->kind == QN__NODE_DRAW)
         qn__lanes_add(w, "(");
@@ -388,6 +392,19 @@ static void operation(qn__lanes_writer *w, const qn__user_node *n) {
     qn__lanes_add(w, ")");
 }
 
+/* In the lanes of `mask`. */
+static void comparison(qn__lanes_writer *w, const qn__user_node *n, const char *mask) {
+    const char *name = *n->sign == '<'   ? n->sign[1] ? "le" : "lt"
+                       : *n->sign == '>' ? n->sign[1] ? "ge" : "gt"
+                       : *n->sign == '=' ? "eq"
+                                         : "ne";
+    qn__lanes_add(w, "qv_%s_%s(%s, ", name, qn__user_type_tag(n->common), mask);
+    qn__lanes_value(w, n->child[0], n->common);
+    qn__lanes_add(w, ", ");
+    qn__lanes_value(w, n->child[1], n->common);
+    qn__lanes_add(w, ")");
+}
+
 /* && and ||: the second operand counts where the first leaves it open. */
 static void mask_of_two(qn__lanes_writer *w, const qn__user_node *n) {
     const int both = *n->sign == '&';
@@ -418,17 +435,26 @@ void qn__lanes_mask(qn__lanes_writer *w, uint32_t at) {
     } else if (n->kind == QN__NODE_BINARY && is_any(n->sign, "&& ||")) {
         mask_of_two(w, n);
     } else if (n->kind == QN__NODE_BINARY && is_any(n->sign, "< <= > >= == !=")) {
-        qn__lanes_add(w, "__builtin_convertvector(");
-        operation(w, n);
-        qn__lanes_add(w, ", qv_mask)");
+        comparison(w, n, "qv_flag(1)");
     } else if (n->kind == QN__NODE_UNARY && *n->sign == '!') {
         qn__lanes_add(w, "(~");
         qn__lanes_mask(w, n->child[0]);
         qn__lanes_add(w, ")");
     } else {
-        qn__lanes_add(w, "__builtin_convertvector((");
+        qn__lanes_add(w, "qv_ne_%s(qv_flag(1), ", qn__user_type_tag(n->type));
         qn__lanes_value(w, at, n->type);
-        qn__lanes_add(w, " != (%s)0), qv_mask)", qn__user_type_word(n->type));
+        qn__lanes_add(w, ", qv_all_%s(0))", qn__user_type_tag(n->type));
+    }
+}
+
+void qn__lanes_narrow(qn__lanes_writer *w, uint32_t at) {
+    const qn__user_node *n = node_of(w, at);
+    qn__lanes_add(w, "%s = ", w->now);
+    if (n->kind == QN__NODE_BINARY && is_any(n->sign, "< <= > >= == !=")) {
+        comparison(w, n, w->now);
+    } else {
+        qn__lanes_add(w, "%s & ", w->now);
+        qn__lanes_mask(w, at);
     }
 }
 

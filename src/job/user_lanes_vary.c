@@ -1,6 +1,7 @@
 /* Which values differ between items that are computed together, and which loops such items leave at
  * different times. A loop or branch that only some of them may take raises the level: a variable
- * that is assigned on a higher level than that of its declaration differs, too. */
+ * that is assigned on a higher level than that of its declaration differs, too. A variable that is
+ * read in one loop only is as if declared there. */
 #include "job/user_lanes.h"
 
 #include "job/user_lanes_parts.h"
@@ -35,7 +36,8 @@ static int value_varies(analysis *a, uint32_t at) {
     int varies = 0;
     switch (n->kind) {
     case QN__NODE_NAME:
-        varies = a->tree->variable[n->what].varies;
+        n->flag = a->tree->variable[n->what].counts;
+        varies = a->tree->variable[n->what].varies && !n->flag;
         break;
     case QN__NODE_ELEMENT:
         varies = value_varies(a, n->child[0]) | !a->tree->variable[n->what].table;
@@ -77,26 +79,69 @@ static int list_varies(analysis *a, uint32_t list) {
 
 static void walk(analysis *a, uint32_t list, uint32_t level, scope *around);
 
+static void walk_assignment(analysis *a, qn__user_node *n, uint32_t level) {
+    qn__user_variable *v = &a->tree->variable[n->what];
+    int varies = list_varies(a, n->child[0]);
+    if (n->kind == QN__NODE_DECLARE) {
+        v->level = level;
+        set(a, &v->unequal, varies);
+    }
+    n->varies = level == v->level;
+    n->flag = v->counts;
+    if (n->kind == QN__NODE_ASSIGN && n->child[1])
+        value_varies(a, n->child[1]);
+    if (varies || level > v->level || v->length > 0)
+        set(a, &v->varies, 1);
+}
+
+/* Whether the variable that may count a loop has several values when the loop begins. */
+static int begins_unequal(const analysis *a, const qn__user_node *n) {
+    for (uint32_t first = n->child[0]; first; first = a->tree->node[first].next)
+        if (a->tree->node[first].kind == QN__NODE_ASSIGN &&
+            a->tree->node[first].what + 1 == n->what)
+            return 0; /* it gets a number of the text */
+    return a->tree->variable[n->what - 1].unequal;
+}
+
+/* The loop's own variables are on the level that it has inside, or on that of their declaration. */
+static void enter_home(analysis *a, uint32_t loop, uint32_t level) {
+    for (uint32_t i = 0; i < a->tree->variables; i++)
+        if (a->tree->variable[i].home == loop)
+            a->tree->variable[i].level = level;
+}
+
 /* A loop is left by all items at once, unless its condition differs between them, or some leave it
  * or the kernel from a higher level. */
 static void walk_loop(analysis *a, uint32_t at, uint32_t level, scope *around) {
     qn__user_node *n = &a->tree->node[at];
+    if (n->what && begins_unequal(a, n)) {
+        n->what = 0;
+        a->changed = 1;
+    }
+    qn__user_variable *counter = n->what && n->varies ? &a->tree->variable[n->what - 1] : NULL;
+    if (counter)
+        counter->counts = 1;
     if (n->child[1] && value_varies(a, n->child[1]))
         set(a, &n->varies, QN__LOOP_VARIES);
+    if (counter)
+        counter->counts = 0; /* in the head */
     const uint32_t own = level + (n->varies ? 1 : 0);
     scope l = {at, own + (n->varies & QN__LOOP_SKIPS ? 1 : 0), around};
     /* What the head declares ends with the loop, so items that left do not read it again. */
     for (uint32_t first = n->child[0]; first; first = a->tree->node[first].next)
         if (a->tree->node[first].kind == QN__NODE_DECLARE) {
-            a->tree->variable[a->tree->node[first].what].level = own;
-            if (list_varies(a, a->tree->node[first].child[0]))
-                set(a, &a->tree->variable[a->tree->node[first].what].varies, 1);
+            walk_assignment(a, &a->tree->node[first], own);
         } else {
             walk(a, first, level, around);
             break; /* a head declares or assigns */
         }
+    enter_home(a, at, own);
+    if (counter)
+        counter->counts = 1;
     walk(a, n->child[2], l.level, &l);
     walk(a, n->child[3], own, &l);
+    if (counter)
+        counter->counts = 0;
 }
 
 static void walk_leave(analysis *a, const qn__user_node *n, uint32_t level, scope *around) {
@@ -111,17 +156,6 @@ static void walk_leave(analysis *a, const qn__user_node *n, uint32_t level, scop
         set(a, flags, QN__LOOP_VARIES);
     if (n->kind == QN__NODE_CONTINUE && *flags)
         set(a, flags, QN__LOOP_VARIES | QN__LOOP_SKIPS);
-}
-
-static void walk_assignment(analysis *a, const qn__user_node *n, uint32_t level) {
-    qn__user_variable *v = &a->tree->variable[n->what];
-    int varies = list_varies(a, n->child[0]);
-    if (n->kind == QN__NODE_DECLARE)
-        v->level = level;
-    if (n->kind == QN__NODE_ASSIGN && n->child[1])
-        value_varies(a, n->child[1]);
-    if (varies || level > v->level || v->length > 0)
-        set(a, &v->varies, 1);
 }
 
 static void walk(analysis *a, uint32_t list, uint32_t level, scope *around) {
@@ -178,6 +212,8 @@ static int is_wide(const qn__user_tree *tree, uint32_t list, int in_loop);
 static int node_is_wide(const qn__user_tree *tree, uint32_t at, int in_loop) {
     const qn__user_node *n = &tree->node[at];
     const int loop = n->kind == QN__NODE_LOOP || n->kind == QN__NODE_DO;
+    if (loop && n->what && n->varies && qn__user_type_size(tree->variable[n->what - 1].type) == 8)
+        return 1;
     if (n->kind < QN__NODE_BLOCK) {
         if (!n->varies || !in_loop)
             return 0;
@@ -288,6 +324,7 @@ void qn__user_lanes_plan(qn__user_source *s) {
             if (s->part[k].use == QN__USER_INPUT && strcmp(name, s->part[k].name) == 0)
                 tree->variable[i].varies = 1;
     }
+    qn__lanes_homes(tree);
     while (a.changed) {
         a.changed = 0;
         walk(&a, tree->body, 0, NULL);

@@ -12,7 +12,7 @@ typedef enum qn__user_node_kind {
     QN__NODE_NONE,
     /* expressions */
     QN__NODE_LITERAL, /* what: its C among the words */
-    QN__NODE_NAME,    /* what: the variable */
+    QN__NODE_NAME,    /* what: the variable; flag: in the loop that it counts */
     QN__NODE_ELEMENT, /* what: the variable; child 0: the index */
     QN__NODE_READ,    /* what: the part; child 0: the list of indices */
     QN__NODE_LENGTH,  /* what: the part; child 0: the dimension itself */
@@ -29,8 +29,9 @@ typedef enum qn__user_node_kind {
     QN__NODE_ASSIGN,  /* what: the variable; child 0: the value; 1: the index */
     QN__NODE_RESULT,  /* what: the part; child 0: the value; 1: the bin */
     QN__NODE_IF,      /* children: condition, branch, other branch */
-    QN__NODE_LOOP,    /* children: first statements, condition, body, last statements */
-    QN__NODE_DO,      /* children: nothing, condition, body */
+    QN__NODE_LOOP,    /* children: first statements, condition, body, last statements; what: 0, or
+                       * 1 + the variable that counts its rounds (by qn__user_lanes_plan) */
+    QN__NODE_DO,      /* the same, without first and last statements */
     QN__NODE_BREAK,
     QN__NODE_CONTINUE,
     QN__NODE_RETURN
@@ -44,17 +45,26 @@ typedef struct qn__user_node {
     uint32_t next; /* in a list */
     char sign[3];
     unsigned char flag; /* of BUILTIN: 1: of docs/exactness.md, section 21; of CALL: it draws */
-    unsigned char
-        varies; /* by qn__user_lanes_plan: 1: differs between items; of a loop: see there */
+    /* By qn__user_lanes_plan: 1: differs between items; of a loop: see there; of an assignment: 1:
+     * all lanes may take the value. */
+    unsigned char varies;
 } qn__user_node;
 
 typedef struct qn__user_variable {
     char name[QN__USER_NAME_MAX + 1];
     qn__user_type type;
-    uint32_t length;      /* of an array */
-    uint32_t level;       /* by qn__user_lanes_plan */
-    unsigned char varies; /* the same */
-    unsigned char table;  /* 1: constants of the file */
+    uint32_t length;     /* of an array */
+    unsigned char table; /* 1: constants of the file */
+    /* By qn__user_lanes_plan: */
+    unsigned char varies;
+    unsigned char away;     /* 1: read in several loops, or in none */
+    unsigned char declared; /* 1: by the kernel */
+    unsigned char unequal;  /* 1: the value of the declaration differs between items */
+    unsigned char counts;   /* 1: the rounds of the loop that is looked at */
+    uint32_t level;
+    uint32_t home;     /* the loop in which it is read; 0: none */
+    uint32_t loops;    /* around its declaration */
+    uint32_t assigned; /* how often, in the text */
 } qn__user_variable;
 
 /* Start with {0}. `failed` is 1 when memory was short; later additions do nothing. */
