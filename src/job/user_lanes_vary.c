@@ -151,6 +151,8 @@ static void walk_leave(analysis *a, const qn__user_node *n, uint32_t level, scop
             set(a, &a->tree->node[l->node].varies, QN__LOOP_VARIES);
         return;
     }
+    if (!around)
+        return; /* the parser refuses it */
     unsigned char *flags = &a->tree->node[around->node].varies;
     if (level != around->level)
         set(a, flags, QN__LOOP_VARIES);
