@@ -596,6 +596,23 @@ def test_interrupted(quern, tmp_path):
     assert [f.name for f in temporary.iterdir()] == ["started"]
 
 
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_nan_of_a_function(run, tmp_path, kind):
+    """What a function gives is looked at by its bits: NaN ends a run, infinity ends one in a sum only."""
+    words = ["--in", "x=x.npy"]
+    for sign in (1, -1):
+        for value in (numpy.inf, numpy.nan):
+            x = numpy.full(70, -2, {"float": "f4", "double": "f8"}[kind])
+            x[40:] = numpy.copysign(value, sign)
+            numpy.save(tmp_path / "x.npy", x)
+            bad = numpy.isnan(value)
+            output = f"INDEX(i);\nINPUT({kind}, x);\nOUTPUT({kind}, o);\nKERNEL {{ o = cbrt(x); }}\n"
+            done = run(output, *words, "--out", "o=o.npy", status=int(bad))
+            assert not bad or ("not a number (NaN)" in done.stderr and "item 40\n" in done.stderr)
+            sums = f"INDEX(i);\nINPUT({kind}, x);\nSUM({kind}, s);\nKERNEL {{ s = cbrt(x); }}\n"
+            assert "item 40\n" in run(sums, *words, status=1).stderr
+
+
 def test_compilers(run, tmp_path, quern, cache):
     """No compiler, one that fails, one that computes wrongly; a failed item leaves no file."""
     text = HEAD + "INDEX(i);\nINPUT(float, x);\nOUTPUT(float, o);\nKERNEL { o = x - 4 + 4; }\n"

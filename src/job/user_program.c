@@ -265,8 +265,8 @@ static void write_rows(const qn__user_source *s, loop_kind kind, qn__text *t) {
     qn__text_add(t, "    }\n");
     for (uint32_t i = 0; i < s->parts; i++)
         if (qn__user_use_is_result(s->part[i].use) && qn__user_type_is_real(s->part[i].type))
-            qn__text_add(t, "    fault[0] |= nan_%s ? QN_FAULT_NAN(%u) : 0;\n", s->part[i].name,
-                         (unsigned)i);
+            qn__text_add(t, "    fault[0] |= nan_%s >> %d ? QN_FAULT_NAN(%u) : 0;\n",
+                         s->part[i].name, s->part[i].type == QN__USER_F32 ? 31 : 63, (unsigned)i);
     qn__text_add(t, "    return fault[0] | (fault[1] & QN_FAULT_RARE);\n}\n");
     if (kind == COMMON)
         return;
