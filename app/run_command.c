@@ -45,7 +45,7 @@ static const option run_options[] = {
      AT(out),
      .value = "NAME=FILE",
      .help =
-         "file to which an OUTPUT, a SCAN or an array of sums is written: NPY; .raw, its numbers "
+         "file to which an OUTPUT, a SCAN or an array of totals is written: NPY; .raw, its numbers "
          "alone; or .png, a picture of a uint8_t OUTPUT. Can be given several times"},
     {.name = "set",
      .kind = OPTION_TEXTS,

@@ -338,10 +338,13 @@ def kernel(seed, long=False):
     sums = ["double", "float", "int64_t", "uint64_t"]
     for use in r.sample(["SUM", "SUM", "SCAN", "MIN", "MAX", "COUNT"], 5):
         kind = r.choice(TYPES if use in ("MIN", "MAX") else sums) if use != "COUNT" else "int"
-        bins = 4 if use in ("SUM", "COUNT") and r.random() < 0.4 else 0
+        bins = 4 if use != "SCAN" and r.random() < 0.4 else 0
+        if bins and use in ("MIN", "MAX") and r.random() < 0.5:
+            use = f"ARG{use}"
         parts.append((use, w.fresh(use.lower()), kind, bins))
     for use, name, kind, bins in parts:
-        head.append(f"{use}({'' if use == 'COUNT' else kind + ', '}{name}{', 4' if bins else ''});")
+        more = ", 4" if bins else ", exclusive" if use == "SCAN" and r.random() < 0.5 else ""
+        head.append(f"{use}({'' if use == 'COUNT' else kind + ', '}{name}{more});")
         if use in ("OUTPUT", "SCAN") or bins:
             outputs.append(name)
     if iterations > 1:

@@ -419,6 +419,46 @@ KERNEL { s = a; f = (float)a; b = a; if (n != 7) c = n; }
 """
 
 
+EXTREMES = HEAD + """INDEX(i); INPUT(float, a); INPUT(int8_t, n); SCALAR(int, turns, 1);
+MIN(float, low, 9); MAX(float, high, 9); MAX(int8_t, most, 9); ARGMIN(float, first, 9); ARGMAX(int8_t, place, 9);
+SCAN(int64_t, before, exclusive); SCAN(double, sums, inclusive);
+KERNEL {
+    int k = (int)(i % 10);
+    for (int t = 0; t < turns; t++) k = k * 3 % 10;
+    before = n; sums = a;
+    if (k != 4 && k != 9) { low[k] = a; high[k] = a; most[k] = n; first[k] = a; place[k] = n; }
+}
+"""
+
+
+def test_extremes_of_bins(run, tmp_path):
+    """Each bin has what the total over its items would be; one without an item has the end of the type."""
+    draw = numpy.random.default_rng(3)
+    a, n = draw.integers(-30, 30, 20_000).astype("float32") * 0, draw.integers(-128, 128, 20_000).astype("int8")
+    a += draw.integers(-30, 30, len(a)).astype("float32")
+    a[a == 0] *= draw.choice(numpy.float32([1, -1]), (a == 0).sum())
+    numpy.save(tmp_path / "a.npy", a)
+    numpy.save(tmp_path / "n.npy", n)
+    names, files = ["low", "high", "most", "first", "place", "before", "sums"], set()
+    words = ["--in", "a=a.npy", "--in", "n=n.npy", *[w for o in names for w in ("--out", f"{o}=x-{o}.npy")]]
+    for more, lanes in ((["--threads", 1], "never"), (["--threads", 3, "--grain", 64], "always")):
+        run(EXTREMES, *words, *more, env={"QUERN_KERNEL_LANES": lanes})
+        files.add(tuple((tmp_path / f"x-{o}.npy").read_bytes() for o in names))
+    assert len(files) == 1
+    got = {o: numpy.load(tmp_path / f"x-{o}.npy") for o in names}
+    for k in range(9):
+        items = numpy.flatnonzero(numpy.arange(len(a)) * 3 % 10 == k)
+        want = [numpy.inf, -numpy.inf, -128, -1, -1]
+        if k != 4:
+            want = [a[items].min(), a[items].max(), n[items].max(), items[a[items].argmin()], items[n[items].argmax()]]
+        assert [got[o][k] for o in names[:5]] == want, k
+    assert (got["before"] == n.cumsum(dtype="int64") - n).all() and (got["sums"] == a.cumsum(dtype="float64")).all()
+    assert got["first"].dtype == got["place"].dtype == "int64" and got["most"].dtype == "int8"
+    run(None, "x-low.recipe.json", command=["replay"])
+    assert 'the bin of "low" is out of range (bins: 9)' in run(
+        EXTREMES.replace(" && k != 9", ""), *words, status=1).stderr
+
+
 BINS = HEAD + """INDEX(i); static const int PARTS = 5; INPUT(int32_t, n); INPUT(double, a);
 SUM(double, s, 5); SUM(float, f, PARTS); SUM(int64_t, c, PARTS); SUM(uint64_t, u, 3); COUNT(h, 1000); SUM(double, all);
 KERNEL {

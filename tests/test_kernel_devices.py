@@ -260,24 +260,27 @@ def test_no_compiler(run, folder, device):
 BINS = """#include <quern/kernel_file.h>
 INDEX(i);
 INPUT(int32_t, n); INPUT(float, f);
-SUM(double, wide, 9); COUNT(often, 5); SCAN(int64_t, running);
+SUM(double, wide, 9); COUNT(often, 5); SCAN(int64_t, running); MIN(float, low, 9); ARGMAX(int32_t, place, 9);
+SCAN(float, before, exclusive);
 KERNEL {
     if (n % 3 == 0) wide[n & 7] = f;
     often[i % 5] = f > 0;
-    running = n;
+    running = n; before = f;
+    if (i % 4) { low[n & 7] = f; place[n & 7] = n; }
 }
 """
 
 
 def test_bins_and_scans(run, folder, device):
     name, env = device
+    outputs = ("wide", "often", "running", "low", "place", "before")
     for array in ("n", "f"):
         numpy.save(folder / f"{array}1.npy", numpy.load(folder / f"{array}.npy").ravel())
     seen = set()
     for which in ("cpu", name, f"cpu:1,{name}"):
         run(BINS, which, "--in", "n=n1.npy", "--in", "f=f1.npy", "--quiet", "--grain", 64, env=env,
-            *[w for o in ("wide", "often", "running") for w in ("--out", f"{o}=o-{o}.npy")])
-        seen.add(written(folder, ("wide", "often", "running")))
+            *[w for o in outputs for w in ("--out", f"{o}=o-{o}.npy")])
+        seen.add(written(folder, outputs))
     assert len(seen) == 1
 
 

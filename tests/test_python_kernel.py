@@ -160,6 +160,12 @@ def test_arrays_of_sums(q, tmp_path):
     assert r.s.dtype == "float32" and r.s.tolist() == [1, 0, 0, 2, 0, 0, 0, 0, 0, 3]
     assert r.c.tolist() == [3, 3, 6, 15] and k.parts[1].bins == 10 and not k.parts[0].bins
     assert k.run(n=n).h.tolist() == h.tolist()
+    k = q.Kernel(text="INDEX(i);\nINPUT(int32_t, n);\nMIN(double, low, 3);\nARGMAX(int32_t, at, 3);\n"
+                      "SCAN(int64_t, c, exclusive);\nKERNEL { low[n % 3] = -n; at[n % 3] = n; c = n; }")
+    r = k.run(n=n)
+    assert r.low.tolist() == [-9, np.inf, np.inf] and r.at.tolist() == [3, -1, -1] and r.at.dtype == "int64"
+    assert r.c.tolist() == [0, 3, 3, 6] and [p.use for p in k.parts] == ["input", "min", "argmax", "output"]
+    k = q.Kernel(text="INDEX(i); INPUT(int32_t, n); COUNT(h, 10); KERNEL { h[n] = 1; }")
     with pytest.raises(q.UsageError, match="has 10 bins"):
         k.run(n=n, h=np.ones(9, "uint64"))
 

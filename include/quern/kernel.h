@@ -43,7 +43,9 @@ typedef enum qn_kernel_use {
     QN_KERNEL_SUM, /* exact sum of what the items give, rounded once */
     QN_KERNEL_MIN, /* least number, and the first item that gives it */
     QN_KERNEL_MAX,
-    QN_KERNEL_COUNT /* of items */
+    QN_KERNEL_COUNT,  /* of items */
+    QN_KERNEL_ARGMIN, /* of each bin the first item with the least number */
+    QN_KERNEL_ARGMAX
 } qn_kernel_use;
 
 /* A declaration. The texts are owned by the kernel; `text` changes with the next qn_kernel_set. */
@@ -51,12 +53,13 @@ typedef struct qn_kernel_part {
     size_t size; /* sizeof(qn_kernel_part) */
     const char *name;
     qn_kernel_use use;
-    const char *type;    /* as NumPy calls it: "float32", "int64"; "uint64" of a count */
-    uint32_t dimensions; /* of an array: its dimensions; 1 of an array of sums; else 0 */
+    const char *type;    /* as NumPy calls it: "float32", "int64"; "uint64" of a count; of an ARGMIN
+                            or ARGMAX "int64" */
+    uint32_t dimensions; /* of an array: its dimensions; 1 of an array of totals; else 0 */
     uint32_t reach;      /* of a halo: the largest offset of a neighbour */
     const char *text;    /* of a scalar: its value; NULL: it has none yet */
     const char *next;    /* of an array that NEXT pairs: the other one; else NULL */
-    uint32_t bins;       /* of a SUM or COUNT that is an array: its length; else 0 */
+    uint32_t bins;       /* of a total that is an array: its length; else 0 */
 } qn_kernel_part;
 
 /* Reads a kernel's file. Fails with QN_INPUT (with line, column and what to do), QN_IO or
@@ -97,10 +100,9 @@ QN_API qn_status qn_kernel_bind_file(qn_kernel *kernel, const char *name, const 
                                      qn_error *err);
 
 /* Gives an array memory: numbers of its declared type, in C order, with this shape. It is read or
- * written by the runs until it is bound to something else, and stays the caller's. An array of sums
- * has the shape of its bins. An
- * output may not overlap another array. Fails with QN_USAGE (no such array, another number of
- * dimensions, a length of 0). */
+ * written by the runs until it is bound to something else, and stays the caller's. An array of
+ * totals has the shape of its bins. An output may not overlap another array. Fails with QN_USAGE
+ * (no such array, another number of dimensions, a length of 0). */
 QN_API qn_status qn_kernel_bind(qn_kernel *kernel, const char *name, void *data,
                                 const uint64_t *shape, uint32_t dimensions, qn_error *err);
 
@@ -220,8 +222,8 @@ QN_API qn_status qn_kernel_report_get(const qn_kernel *kernel, qn_kernel_report 
 /* A result of the last run. Texts are owned by the kernel, until its next run. */
 typedef struct qn_kernel_result {
     size_t size; /* sizeof(qn_kernel_result) */
-    /* Of an output or an array of sums that has a file or after a run with a recipe: 64 hexadecimal
-     * digits, the digest of type, shape and numbers. Else "". */
+    /* Of an output or an array of totals that has a file or after a run with a recipe: 64
+     * hexadecimal digits, the digest of type, shape and numbers. Else "". */
     const char *digest;
     const char *path;  /* of an output: its file, or NULL */
     const char *value; /* of a sum, extreme or count: the number, in the shortest text that reads

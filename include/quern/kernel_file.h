@@ -37,13 +37,16 @@
  * the same, but each number becomes the exact sum of what the items up to it assign. The others
  * combine what all items assign. SUM: the exact sum, rounded once. MIN, MAX: the least or greatest
  * number, and the first item that has it. COUNT: the number of items that assign a number other
- * than 0. SUM(type, name, bins) and COUNT(name, bins) are arrays: name[bin] = x; adds to one bin.
- */
+ * than 0. SUM(type, name, bins), COUNT(name, bins), MIN and MAX with bins are arrays: name[bin] =
+ * x; adds to one bin. ARGMIN and ARGMAX give the first item of each bin with the least or greatest
+ * number. SCAN(type, name, exclusive) leaves out what the item itself assigns. */
 #define OUTPUT(type, name) extern type name
-#define SCAN(type, name) extern type name
+#define SCAN(type, ...) extern type QN_KERNEL_FIRST(__VA_ARGS__, )
 #define SUM(type, ...) extern type QN_KERNEL_RESULT(__VA_ARGS__, QN_KERNEL_BINS, QN_KERNEL_ONE, )
-#define MIN(type, name) extern type name
-#define MAX(type, name) extern type name
+#define MIN(type, ...) extern type QN_KERNEL_RESULT(__VA_ARGS__, QN_KERNEL_BINS, QN_KERNEL_ONE, )
+#define MAX(type, ...) extern type QN_KERNEL_RESULT(__VA_ARGS__, QN_KERNEL_BINS, QN_KERNEL_ONE, )
+#define ARGMIN(type, name, bins) extern type name[]
+#define ARGMAX(type, name, bins) extern type name[]
 #define COUNT(...) extern int64_t QN_KERNEL_RESULT(__VA_ARGS__, QN_KERNEL_BINS, QN_KERNEL_ONE, )
 
 /* After an iteration the OUTPUT becomes the INPUT, HALO or WHOLE of the next one: quern run

@@ -33,7 +33,7 @@ class Part(NamedTuple):
     reach: int  # of a halo
     default: Optional[str]  # of a scalar: its value as a text; None: it needs one
     next: Optional[str]  # of an array that NEXT pairs: the other one
-    bins: int  # of a SUM or COUNT that is an array: its length; else 0
+    bins: int  # of a SUM, COUNT, MIN ... that is an array: its length; else 0
 
     def __str__(self):
         more = "" if self.default is None else f", {self.default}"

@@ -8,16 +8,15 @@
  * 16 KiB. */
 enum { MOST_WORDS = 1 << 17, LOCAL_WORDS = 1 << 11 };
 
-static int is_extreme(const qn__user_part *p) {
-    return p->use == QN__USER_MIN || p->use == QN__USER_MAX;
-}
+static int is_extreme(const qn__user_part *p) { return qn__user_use_is_extreme(p->use); }
 
 uint64_t qn__user_device_sums_words(const qn__user_part *p) {
     return qn__user_total_words(p) + (is_extreme(p) ? 2 * QN__KERNEL_GROUPS : 0);
 }
 
 int qn__user_device_sums_part(const qn__user_part *p) {
-    return p->use >= QN__USER_SUM && qn__user_device_sums_words(p) <= MOST_WORDS;
+    return p->use >= QN__USER_SUM && !(is_extreme(p) && p->bins > 0) &&
+           qn__user_device_sums_words(p) <= MOST_WORDS;
 }
 
 /* ------------------------------------------------------------------ the program */

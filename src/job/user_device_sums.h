@@ -7,7 +7,7 @@
 #include "kernels/kernels.h"
 
 /* 1: the device makes the total of this part. Arrays of so many bins that their words are more than
- * the values of a launch are left to the host. */
+ * the values of a launch, and those of extremes, are left to the host. */
 int qn__user_device_sums_part(const qn__user_part *part);
 
 /* Words of a part's total: those of qn__user_total_words, and behind them for an extreme a value

@@ -1,5 +1,7 @@
 #include "job/user_extreme.h"
 
+#include <string.h>
+
 /* The best of all in four chains, without a branch that depends on the values; then its first
  * place. Where items took no part, a loop that asks each. */
 enum { CHAINS = 4 };
@@ -52,7 +54,7 @@ FIND(of_f64, double)
 
 int64_t qn__user_extreme_of(const qn__user_part *part, const void *values, const uint8_t *took,
                             int64_t count, uint64_t *taken) {
-    const int greatest = part->use == QN__USER_MAX;
+    const int greatest = !qn__user_use_is_least(part->use);
     *taken = 0;
     for (int64_t i = 0; i < count; i++)
         *taken += took[i] != 0;
@@ -77,5 +79,38 @@ int64_t qn__user_extreme_of(const qn__user_part *part, const void *values, const
         return of_f32(values, took, count, *taken, greatest);
     default:
         return of_f64(values, took, count, *taken, greatest);
+    }
+}
+
+#define COMPARE(type)                                                                              \
+    do {                                                                                           \
+        type x, y;                                                                                 \
+        memcpy(&x, a, sizeof x);                                                                   \
+        memcpy(&y, b, sizeof y);                                                                   \
+        return x < y ? -1 : x > y;                                                                 \
+    } while (0)
+
+int qn__user_compare(qn__user_type type, const void *a, const void *b) {
+    switch (type) {
+    case QN__USER_I8:
+        COMPARE(int8_t);
+    case QN__USER_I16:
+        COMPARE(int16_t);
+    case QN__USER_I32:
+        COMPARE(int32_t);
+    case QN__USER_I64:
+        COMPARE(int64_t);
+    case QN__USER_U8:
+        COMPARE(uint8_t);
+    case QN__USER_U16:
+        COMPARE(uint16_t);
+    case QN__USER_U32:
+        COMPARE(uint32_t);
+    case QN__USER_U64:
+        COMPARE(uint64_t);
+    case QN__USER_F32:
+        COMPARE(float);
+    default:
+        COMPARE(double);
     }
 }

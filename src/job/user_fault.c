@@ -26,8 +26,9 @@ static const char *describe(const qn__user_job *job, uint64_t fault, qn_error *e
         return "guard the computation, for example with fmin and fmax";
     }
     if (fault >> 62) {
-        qn__fail(err, QN_NUMERIC, "the sum \"%s\" up to this item is beyond the range of %s",
-                 part[fault & 0xFF].name, qn__user_type_word(part[fault & 0xFF].type));
+        qn__fail(err, QN_NUMERIC, "the sum \"%s\" %s this item is beyond the range of %s",
+                 part[fault & 0xFF].name, part[fault & 0xFF].scans == 2 ? "before" : "up to",
+                 qn__user_type_word(part[fault & 0xFF].type));
         return "scale what the items add, or sum another type";
     }
     if (fault & QN__USER_FAULT_DIVISION) {

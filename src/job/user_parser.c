@@ -8,6 +8,14 @@ int qn__user_use_is_result(qn__user_use use) {
     return use == QN__USER_OUTPUT || use >= QN__USER_SUM;
 }
 
+int qn__user_use_is_extreme(qn__user_use use) {
+    return use == QN__USER_MIN || use == QN__USER_MAX || use >= QN__USER_ARGMIN;
+}
+
+int qn__user_use_is_least(qn__user_use use) {
+    return use == QN__USER_MIN || use == QN__USER_ARGMIN;
+}
+
 int qn__user_part_is_array(const qn__user_part *part) {
     return part->use <= QN__USER_OUTPUT || part->bins > 0;
 }
@@ -17,12 +25,14 @@ int qn__user_part_is_written(const qn__user_part *part) {
 }
 
 qn__user_type qn__user_part_type(const qn__user_part *part) {
-    return part->use == QN__USER_COUNT ? QN__USER_U64 : part->type;
+    return part->use == QN__USER_COUNT    ? QN__USER_U64
+           : part->use >= QN__USER_ARGMIN ? QN__USER_I64
+                                          : part->type;
 }
 
 const char *qn__user_use_word(qn__user_use use) {
-    static const char *const words[] = {"INPUT", "WHOLE", "HALO", "OUTPUT", "SCALAR",
-                                        "SUM",   "MIN",   "MAX",  "COUNT"};
+    static const char *const words[] = {"INPUT", "WHOLE", "HALO",  "OUTPUT", "SCALAR", "SUM",
+                                        "MIN",   "MAX",   "COUNT", "ARGMIN", "ARGMAX"};
     return words[use];
 }
 

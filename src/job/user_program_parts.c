@@ -8,7 +8,7 @@ int qn__user_has_halo(const qn__user_source *s) {
 }
 
 int qn__user_is_marked(const qn__user_part *p) {
-    return p->use == QN__USER_MIN || p->use == QN__USER_MAX || p->bins > 0;
+    return qn__user_use_is_extreme(p->use) || p->bins > 0;
 }
 
 const char *qn__user_mark_of(const qn__user_part *p) { return p->bins > 0 ? "int32_t" : "uint8_t"; }

@@ -31,7 +31,7 @@ static const double TICK = 0.1;        /* seconds between two reports of progres
 
 /* Places of the words. Added: the nanoseconds of all threads, then the totals. Then each rank's own
  * places: its first faulty item + 1, its threads, the time of its last run, and of each part the
- * number of an extreme and its item + 1. Then the outputs. */
+ * number of an extreme, or of each of its bins, and its item + 1. Then the outputs. */
 enum { FAULT, THREADS, SECONDS, EXTREMES };
 typedef struct layout {
     uint64_t total[QN__USER_PARTS], ranks, of_a_rank, extreme[QN__USER_PARTS];
@@ -58,9 +58,7 @@ typedef struct round {
 
 /* ------------------------------------------------------------------ grains */
 
-static int is_extreme(const qn__user_part *p) {
-    return p->use == QN__USER_MIN || p->use == QN__USER_MAX;
-}
+static int is_extreme(const qn__user_part *p) { return qn__user_use_is_extreme(p->use); }
 
 static uint64_t common_divisor(uint64_t a, uint64_t b) {
     while (b > 0) {
@@ -110,7 +108,9 @@ static void lay_out(round *r) {
         at->total[i] = words;
         words += qn__user_total_words(&s->part[i]);
         at->extreme[i] = at->of_a_rank;
-        at->of_a_rank += is_extreme(&s->part[i]) ? 2 : 0;
+        at->of_a_rank += !is_extreme(&s->part[i]) ? 0
+                         : s->part[i].bins > 0    ? 2 * s->part[i].bins
+                                                  : 2;
     }
     at->ranks = words;
     words += r->ranks * at->of_a_rank;
@@ -283,6 +283,10 @@ static void put_totals(round *r, qn__user_thread *t, int64_t *words) {
             qn__user_total_put(&t->total[i], &s->part[i], words + r->at.total[i]);
         if (!is_extreme(&s->part[i]))
             continue;
+        if (s->part[i].bins > 0) {
+            qn__user_bins_tell(t->total[i].bins, &s->part[i], &own[r->at.extreme[i]]);
+            continue;
+        }
         qn__user_total_merge(&r->own[i], &s->part[i], &t->total[i]);
         if (!r->own[i].has_value)
             continue;
@@ -314,7 +318,9 @@ static int64_t take_places(round *r, const int64_t *words, qn__user_total *total
             faulty = place[FAULT] - 1;
         for (uint32_t i = 0; i < s->parts; i++) {
             const int64_t *extreme = place + r->at.extreme[i];
-            if (is_extreme(&s->part[i]) && extreme[1] > 0)
+            if (is_extreme(&s->part[i]) && s->part[i].bins > 0)
+                qn__user_bins_hear(total[i].bins, &s->part[i], extreme);
+            else if (is_extreme(&s->part[i]) && extreme[1] > 0)
                 qn__user_total_offer(&total[i], &s->part[i], (uint64_t)extreme[0], extreme[1] - 1);
         }
     }

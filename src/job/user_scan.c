@@ -30,6 +30,7 @@ typedef struct long_sum {
 
 typedef struct scan {
     qn__user_type type;
+    int exclusive;
     void *numbers;
     int64_t count, length; /* of all; of a segment */
     qn__exact_sum *segment;
@@ -162,39 +163,41 @@ static float float_of(double near, double rest) {
 
 /* Sums of a block of doubles by a pair. 0: something is lost or out of range; nothing is changed.
  */
-static int round_doubles(double *numbers, int64_t count, qn__pair *before) {
-    double sum[BLOCK], lost = 0;
+static int round_doubles(double *numbers, int64_t count, int exclusive, qn__pair *before) {
+    double sum[BLOCK + 1], lost = 0;
     qn__pair pair = *before;
+    sum[0] = pair.high + pair.low;
     for (int64_t i = 0; i < count; i++) {
         lost += fabs(qn__pair_add(&pair, numbers[i]));
-        sum[i] = pair.high + pair.low;
+        sum[i + 1] = pair.high + pair.low;
     }
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i <= count; i++)
         lost += sum[i] - sum[i]; /* NaN of an infinity */
     if (!(lost == 0))
         return 0;
-    memcpy(numbers, sum, (size_t)count * sizeof *numbers);
+    memcpy(numbers, exclusive ? sum : sum + 1, (size_t)count * sizeof *numbers);
     *before = pair;
     return 1;
 }
 
 /* The same for floats; subnormal ones are rounded elsewhere. */
-static int round_floats(float *numbers, int64_t count, qn__pair *before) {
-    float sum[BLOCK];
+static int round_floats(float *numbers, int64_t count, int exclusive, qn__pair *before) {
+    float sum[BLOCK + 1];
     double lost = 0;
     qn__pair pair = *before;
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i <= count; i++) {
         double rest;
-        lost += fabs(qn__pair_add(&pair, (double)numbers[i]));
+        if (i > 0)
+            lost += fabs(qn__pair_add(&pair, (double)numbers[i - 1]));
         const double near = qn__two_sum(pair.high, pair.low, &rest), size = fabs(near);
         lost += size > 0 && size < 0x1p-126 ? 1 : 0;
         sum[i] = float_of(near, rest);
     }
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i <= count; i++)
         lost += (double)(sum[i] - sum[i]);
     if (!(lost == 0))
         return 0;
-    memcpy(numbers, sum, (size_t)count * sizeof *numbers);
+    memcpy(numbers, exclusive ? sum : sum + 1, (size_t)count * sizeof *numbers);
     *before = pair;
     return 1;
 }
@@ -203,13 +206,16 @@ static int round_floats(float *numbers, int64_t count, qn__pair *before) {
 static int round_slowly(scan *s, long_sum *sum, int64_t first, int64_t count) {
     for (int64_t i = first; i < first + count; i++) {
         const double x = real_at(s, i);
+        const int adds = isfinite(x) && (x > 0 || x < 0);
         uint64_t value;
-        if (isfinite(x) && (x > 0 || x < 0))
+        if (adds && !s->exclusive)
             add_real(sum, x);
         if (!isfinite(x) || !round_sum(sum, s->type, &value)) {
             qn__user_fault_note(&s->faulty, i);
             return 0;
         }
+        if (adds && s->exclusive)
+            add_real(sum, x);
         if (s->type == QN__USER_F64)
             memcpy((double *)s->numbers + i, &value, sizeof value);
         else
@@ -226,9 +232,9 @@ static void round_reals(scan *s, qn__exact_sum *before, int64_t first, int64_t e
     int paired = pair_of(&sum, &pair);
     for (int64_t at = first, count; at < end; at += count) {
         count = end - at < BLOCK ? end - at : BLOCK;
-        if (paired &&
-            (s->type == QN__USER_F64 ? round_doubles((double *)s->numbers + at, count, &pair)
-                                     : round_floats((float *)s->numbers + at, count, &pair)))
+        if (paired && (s->type == QN__USER_F64
+                           ? round_doubles((double *)s->numbers + at, count, s->exclusive, &pair)
+                           : round_floats((float *)s->numbers + at, count, s->exclusive, &pair)))
             continue;
         if (paired) {
             qn__exact_sum same = {.pending = 0};
@@ -247,18 +253,23 @@ static void add_integers(scan *s, qn__exact_sum *before, int64_t first, int64_t 
     qn__user_total total = {.sum = *before};
     uint64_t *numbers = s->numbers, sum = 0;
     if (!qn__user_total_value(&total, &part, &sum)) {
-        qn__user_fault_note(&s->faulty, first); /* and there is one before it */
+        qn__user_fault_note(&s->faulty, first); /* where it is inclusive, there is one before it */
         return;
     }
     for (int64_t i = first; i < end; i++) {
         const uint64_t x = numbers[i], next = sum + x;
         const int over =
             s->type == QN__USER_U64 ? next < x : (int)(((sum ^ next) & (x ^ next)) >> 63);
-        if (over) {
-            qn__user_fault_note(&s->faulty, i);
+        if (over && s->exclusive && i + 1 == end) { /* the next item is of another segment */
+            numbers[i] = sum;
             return;
         }
-        numbers[i] = sum = next;
+        if (over) {
+            qn__user_fault_note(&s->faulty, i + s->exclusive);
+            return;
+        }
+        numbers[i] = s->exclusive ? sum : next;
+        sum = next;
     }
 }
 
@@ -296,10 +307,14 @@ static void shift_sums(scan *s, int64_t segments) {
     }
 }
 
-qn_status qn__user_scan(qn__user_type type, void *numbers, int64_t count, qn__pool *pool,
-                        int64_t *faulty, qn_error *err) {
+qn_status qn__user_scan(qn__user_type type, int exclusive, void *numbers, int64_t count,
+                        qn__pool *pool, int64_t *faulty, qn_error *err) {
     const int several = qn__pool_threads(pool) > 1 && count > SEGMENT;
-    scan s = {.type = type, .numbers = numbers, .count = count, .faulty = INT64_MAX};
+    scan s = {.type = type,
+              .exclusive = exclusive,
+              .numbers = numbers,
+              .count = count,
+              .faulty = INT64_MAX};
     s.length = several ? SEGMENT : count;
     const int64_t segments = (count - 1) / s.length + 1;
     s.segment = qn__alloc((uint64_t)segments, sizeof *s.segment, err);
@@ -326,7 +341,8 @@ qn_status qn__user_job_scan(const qn__user_job *job, qn__pool *pool, qn_error *e
         int64_t item = -1;
         if (!p->scans)
             continue;
-        status = qn__user_scan(p->type, job->array[i], qn__user_job_items(job), pool, &item, err);
+        status = qn__user_scan(p->type, p->scans == 2, job->array[i], qn__user_job_items(job), pool,
+                               &item, err);
         if (status != QN_OK || item < 0)
             continue;
         const scan one = {.type = p->type, .numbers = job->array[i]};

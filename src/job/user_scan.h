@@ -1,5 +1,5 @@
 /* Prefix sums of what the items of a user kernel assign (SCAN): each element becomes the exact sum
- * up to it, rounded once. */
+ * up to it, or of those before it, rounded once. */
 #ifndef QN_JOB_USER_SCAN_H
 #define QN_JOB_USER_SCAN_H
 
@@ -7,10 +7,11 @@
 #include "job/user_run.h"
 
 /* Replaces `count` > 0 numbers of a type (double, float, int64_t or uint64_t, no NaN) by their
- * prefix sums. *faulty becomes the first item whose number is infinite or whose sum is beyond the
- * range of the type (the numbers are then undefined), or -1. Fails with QN_MEMORY. */
-qn_status qn__user_scan(qn__user_type type, void *numbers, int64_t count, qn__pool *pool,
-                        int64_t *faulty, qn_error *err);
+ * prefix sums; `exclusive`: without the number itself. *faulty becomes the first item whose number
+ * is infinite or whose sum is beyond the range of the type (the numbers are then undefined), or -1.
+ * Fails with QN_MEMORY. */
+qn_status qn__user_scan(qn__user_type type, int exclusive, void *numbers, int64_t count,
+                        qn__pool *pool, int64_t *faulty, qn_error *err);
 
 /* Does so with each SCAN of a job whose items are computed. Fails with QN_NUMERIC, for the first
  * item that is not possible, or QN_MEMORY. */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WORDS = QN__USER_COUNT + 1 };
+enum { WORDS = QN__USER_ARGMAX + 1 };
 
 void qn__user_source_release(qn__user_source *source) {
     qn__text_release(&source->functions);
@@ -129,16 +129,40 @@ static int check_result(qn__user_parser *p, const qn__user_token *token,
     return 1;
 }
 
-/* The bins of an array of sums, behind the name. */
+/* The bins of an array of totals, behind the name. */
 static int read_bins(qn__user_parser *p, qn__user_part *part) {
-    const int real = part->use == QN__USER_SUM && qn__user_type_is_real(part->type);
-    if (part->use != QN__USER_SUM && part->use != QN__USER_COUNT)
+    const int few = qn__user_use_is_extreme(part->use) ||
+                    (part->use == QN__USER_SUM && qn__user_type_is_real(part->type));
+    if (part->use < QN__USER_SUM)
         return qn__user_refuse(p, qn__user_next(p), "leave the number out",
-                               "%s has no bins: SUM and COUNT have",
-                               part->scans ? "SCAN" : qn__user_use_word(part->use));
+                               "%s has no bins: SUM, COUNT, MIN and MAX have",
+                               qn__user_use_word(part->use));
     p->at++;
-    return qn__user_need_size(p, real ? QN__USER_REAL_BINS : QN__USER_BINS, 1, "the number of bins",
+    return qn__user_need_size(p, few ? QN__USER_REAL_BINS : QN__USER_BINS, 1, "the number of bins",
                               &part->bins);
+}
+
+/* SCAN(type, name, exclusive): each item gets the sum of those before it. */
+static int read_range(qn__user_parser *p, qn__user_part *part) {
+    p->at++;
+    part->scans = qn__user_sees(p, "exclusive") ? 2 : 1;
+    if (qn__user_take(p, "exclusive") || qn__user_take(p, "inclusive"))
+        return 1;
+    return qn__user_refuse(p, qn__user_next(p),
+                           "write exclusive for the sum of the items before, or leave it out",
+                           "a SCAN is inclusive or exclusive");
+}
+
+/* What may stand behind the name of a result. */
+static int read_more(qn__user_parser *p, qn__user_part *part) {
+    if (qn__user_sees(p, ","))
+        return part->scans ? read_range(p, part) : read_bins(p, part);
+    if (part->use < QN__USER_ARGMIN)
+        return 1;
+    return qn__user_refuse(p, qn__user_next(p),
+                           "write MIN or MAX, whose result names its first item too; or give a "
+                           "number of bins behind the name",
+                           "%s needs bins", qn__user_use_word(part->use));
 }
 
 /* What stands between the parentheses of a declaration. */
@@ -167,7 +191,7 @@ static int read_part(qn__user_parser *p, qn__user_use use, qn__user_part *part) 
                need_border(p, &part->border);
     if (use == QN__USER_SCALAR)
         return !qn__user_take(p, ",") || read_default(p, part);
-    return !qn__user_sees(p, ",") || read_bins(p, part);
+    return use < QN__USER_OUTPUT ? 1 : read_more(p, part);
 }
 
 static int add_part(qn__user_parser *p, const qn__user_token *token, qn__user_use use, int scans) {

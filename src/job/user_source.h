@@ -16,7 +16,7 @@
 enum { QN__USER_PARTS = 24, QN__USER_DIMENSIONS = 3, QN__USER_HALO_MAX = 64 };
 
 /* Most bins of an array of sums: each thread has 568 bytes for one of real numbers, 16 for one of
- * integers. */
+ * integers. Of an array of extremes every rank has 16 bytes for a bin of every other rank. */
 enum { QN__USER_REAL_BINS = 1 << 14, QN__USER_BINS = 1 << 20 };
 
 typedef enum qn__user_use {
@@ -28,7 +28,9 @@ typedef enum qn__user_use {
     QN__USER_SUM,
     QN__USER_MIN,
     QN__USER_MAX,
-    QN__USER_COUNT
+    QN__USER_COUNT,
+    QN__USER_ARGMIN, /* with bins: the first item with the least number of each, as int64_t */
+    QN__USER_ARGMAX
 } qn__user_use;
 
 typedef enum qn__user_border {
@@ -45,8 +47,9 @@ typedef struct qn__user_part {
     uint32_t dimensions; /* of a WHOLE: 1 to 3 */
     uint32_t halo;       /* of a HALOED: how far a neighbour may be, in each dimension */
     qn__user_border border;
-    uint32_t bins; /* of a SUM or COUNT: elements of its array; 0: it is one number */
-    int scans;     /* of an OUTPUT: 1: it is a SCAN, whose numbers are then summed */
+    uint32_t bins; /* of a total: elements of its array; 0: it is one number */
+    int scans;     /* of an OUTPUT: it is a SCAN, whose numbers are then summed: 1: up to each item;
+                      2: up to the one before it */
     int has_default;
     uint64_t value; /* of a SCALAR: the bytes of its default, at the lowest address */
     uint32_t next;  /* 1 + the part that NEXT pairs with this one, an output with an array that is
@@ -71,10 +74,13 @@ typedef struct qn__user_source {
 
 /* 1: the kernel writes it; a sum, a minimum, a maximum, a count or an output. */
 int qn__user_use_is_result(qn__user_use use);
+/* 1: the total is a least or greatest number, or where it is; and: a least one. */
+int qn__user_use_is_extreme(qn__user_use use);
+int qn__user_use_is_least(qn__user_use use);
 /* 1: it is an array, which is bound to a file or to memory; and: the run writes it. */
 int qn__user_part_is_array(const qn__user_part *part);
 int qn__user_part_is_written(const qn__user_part *part);
-/* The type of an array or result: of a COUNT uint64_t. */
+/* The type of an array or result: of a COUNT uint64_t, of an ARGMIN or ARGMAX int64_t. */
 qn__user_type qn__user_part_type(const qn__user_part *part);
 /* The word that declares it, such as "INPUT". */
 const char *qn__user_use_word(qn__user_use use);

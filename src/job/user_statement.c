@@ -212,7 +212,7 @@ static int write_result(scope *s, const qn__user_symbol *v) {
     const qn__user_token *token = qn__user_next(p);
     if (!qn__user_take(p, "=")) {
         const char *remedy =
-            part->bins > 0 ? "assign what this item adds to the bin, as NAME[bin] = x"
+            part->bins > 0 ? "assign what this item gives the bin, as NAME[bin] = x"
             : part->use == QN__USER_SUM || part->scans
                 ? "assign what this item adds, as NAME = x; Quern adds all items up"
                 : "assign its value, as NAME = x";
@@ -221,10 +221,8 @@ static int write_result(scope *s, const qn__user_symbol *v) {
     qn__user_node node = {.kind = QN__NODE_RESULT, .what = v->part};
     node.child[1] = part->bins > 0 ? p->node : 0;
     *s->assigned |= (uint32_t)1 << v->part;
-    if (part->use == QN__USER_MIN || part->use == QN__USER_MAX)
-        qn__user_write(p, "(t_%s = 1, ", v->name);
-    else if (part->bins == 0)
-        qn__user_write(p, "(");
+    if (part->bins == 0)
+        qn__user_write(p, qn__user_use_is_extreme(part->use) ? "(t_%s = 1, " : "(", v->name);
     qn__user_write(p, "p_%s = ", v->name);
     if (part->use != QN__USER_COUNT) {
         if (!qn__user_expression_as(p, part->type, NULL))

@@ -36,45 +36,11 @@ void qn__user_totals_clear(const qn__user_source *source, qn__user_total *total)
 
 /* ------------------------------------------------------------------ one item */
 
-#define COMPARE(type)                                                                              \
-    do {                                                                                           \
-        type x, y;                                                                                 \
-        memcpy(&x, a, sizeof x);                                                                   \
-        memcpy(&y, b, sizeof y);                                                                   \
-        return x < y ? -1 : x > y;                                                                 \
-    } while (0)
-
-/* -1, 0 or 1: a is less than b, equal or greater. Zeros are equal whatever their sign. */
-static int compare(qn__user_type type, const void *a, const void *b) {
-    switch (type) {
-    case QN__USER_I8:
-        COMPARE(int8_t);
-    case QN__USER_I16:
-        COMPARE(int16_t);
-    case QN__USER_I32:
-        COMPARE(int32_t);
-    case QN__USER_I64:
-        COMPARE(int64_t);
-    case QN__USER_U8:
-        COMPARE(uint8_t);
-    case QN__USER_U16:
-        COMPARE(uint16_t);
-    case QN__USER_U32:
-        COMPARE(uint32_t);
-    case QN__USER_U64:
-        COMPARE(uint64_t);
-    case QN__USER_F32:
-        COMPARE(float);
-    default:
-        COMPARE(double);
-    }
-}
-
 /* Keeps the better one of the total's and this one; of equal ones that of the first item. */
 static void take(qn__user_total *total, const qn__user_part *part, const void *value, int64_t item,
                  uint64_t count) {
-    const int order = total->has_value ? compare(part->type, value, &total->value) : 0;
-    const int better = part->use == QN__USER_MIN ? order < 0 : order > 0;
+    const int order = total->has_value ? qn__user_compare(part->type, value, &total->value) : 0;
+    const int better = qn__user_use_is_least(part->use) ? order < 0 : order > 0;
     if (!total->has_value || better || (order == 0 && item < total->item)) {
         total->value = 0;
         memcpy(&total->value, value, qn__user_type_size(part->type));
@@ -106,7 +72,7 @@ static void add_extreme(qn__user_total *total, const qn__user_part *part, const 
 int64_t qn__user_total_add(qn__user_total *total, const qn__user_part *part, const void *values,
                            const void *took, int64_t first, int64_t count) {
     if (part->bins > 0)
-        return qn__user_bins_add(total->bins, part, values, took, count);
+        return qn__user_bins_add(total->bins, part, values, took, first, count);
     if (part->use == QN__USER_SUM && qn__user_type_is_real(part->type))
         return add_reals(total, part->type, values, count);
     if (part->use == QN__USER_SUM)

@@ -222,6 +222,44 @@ static void test_bins(void **state) {
     assert_int_equal(qn__user_total_add(&none, &part, infinite, to, 0, 3), 2);
 }
 
+/* Extremes of bins: items in two parts, in any order, and between ranks. */
+static void test_bins_of_extremes(void **state) {
+    const float values[] = {2, -0.0f, 0.0f, 7, 2, -9};
+    const int32_t to[] = {0, 1, 1, -1, 0, 0};
+    const struct {
+        qn__user_use use;
+        uint64_t wanted[3];
+    } cases[] = {{QN__USER_MIN, {0xC1100000, 0x80000000, 0x7F800000}},
+                 {QN__USER_MAX, {0x40000000, 0x80000000, 0xFF800000}},
+                 {QN__USER_ARGMIN, {105, 101, UINT64_MAX}},
+                 {QN__USER_ARGMAX, {100, 101, UINT64_MAX}}};
+    (void)state;
+    for (int c = 0; c < 8; c++) {
+        const int swap = c % 2;
+        const qn__user_source source = {
+            .parts = 1, .part = {{.use = cases[c / 2].use, .type = QN__USER_F32, .bins = 3}}};
+        const qn__user_part *part = &source.part[0];
+        qn__user_total total[2][QN__USER_PARTS] = {{{.count = 0}}, {{.count = 0}}};
+        int64_t places[6] = {0};
+        for (int k = 0; k < 2; k++)
+            assert_int_equal(qn__user_totals_open(&source, total[k], NULL), QN_OK);
+        qn__user_total_add(total[swap], part, values, to, 100, 2);
+        qn__user_total_add(total[!swap], part, values + 2, to + 2, 102, 4);
+        qn__user_bins_tell(total[0]->bins, part, places);
+        qn__user_bins_hear(total[1]->bins, part, places);
+        qn__user_bins_tell(total[1]->bins, part, places);
+        qn__user_totals_clear(&source, total[0]);
+        qn__user_bins_hear(total[0]->bins, part, places);
+        for (uint32_t i = 0; i < 3; i++) {
+            uint64_t value = 0;
+            assert_true(qn__user_bins_value(total[0]->bins, part, i, &value));
+            assert_true(value == cases[c / 2].wanted[i]);
+        }
+        for (int k = 0; k < 2; k++)
+            qn__user_totals_close(total[k]);
+    }
+}
+
 /* Bins whose sums do not fit. */
 static void test_bins_overflow(void **state) {
     const int64_t values[] = {INT64_MAX, 1, INT64_MIN, -1, 5, UINT32_MAX};
@@ -248,6 +286,7 @@ int main(void) {
         cmocka_unit_test(test_extremes),
         cmocka_unit_test(test_extremes_of_types),
         cmocka_unit_test(test_bins),
+        cmocka_unit_test(test_bins_of_extremes),
         cmocka_unit_test(test_bins_overflow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -116,7 +116,7 @@ static qn_status add_to_series(qn_kernel *k, uint64_t iteration, qn__user_total 
         uint64_t value = 0;
         if (!k->part[i].wants_series)
             continue;
-        const int extreme = p->use == QN__USER_MIN || p->use == QN__USER_MAX;
+        const int extreme = qn__user_use_is_extreme(p->use);
         const int fits = qn__user_total_value(&total[i], p, &value);
         if (fits && (!extreme || total[i].count > 0)) {
             ((uint64_t *)k->part[i].series.data)[iteration] = widen(p, value);

@@ -119,7 +119,7 @@ static qn_status take_results(qn_kernel *k, qn__user_total *total, qn_error *err
         }
         if (!qn__user_total_value(&total[i], p, &value))
             return overflow(k, i, err);
-        const int extreme = p->use == QN__USER_MIN || p->use == QN__USER_MAX;
+        const int extreme = qn__user_use_is_extreme(p->use);
         b->count = total[i].count;
         b->has_value = !extreme || b->count > 0;
         qn__user_type_print(p->use == QN__USER_COUNT ? QN__USER_U64 : p->type, &value, b->text);

@@ -52,7 +52,7 @@ static void write_part(const qn_kernel *k, uint32_t i, qn__text *out) {
         qn__text_add(out, "\"digest\": \"%s\"}", b->digest);
     } else if (!b->has_value) {
         qn__text_add(out, "null");
-    } else if (p->use == QN__USER_MIN || p->use == QN__USER_MAX) {
+    } else if (qn__user_use_is_extreme(p->use)) {
         qn__text_add(out, "{\"value\": \"%s\", \"item\": ", b->text);
         write_numbers(out, b->item, k->source.dimensions);
         qn__text_add(out, "}");
@@ -102,7 +102,7 @@ void qn__user_recipe_write(const qn_kernel *k, qn__text *out) {
     write_group(k, "scalars", QN__USER_SCALAR, QN__USER_SCALAR, out);
     write_group(k, "inputs", QN__USER_INPUT, QN__USER_HALOED, out);
     write_group(k, "outputs", QN__USER_OUTPUT, QN__USER_OUTPUT, out);
-    write_group(k, "results", QN__USER_SUM, QN__USER_COUNT, out);
+    write_group(k, "results", QN__USER_SUM, QN__USER_ARGMAX, out);
     write_series(k, out);
     qn__text_add(out, ",\n  \"text\": ");
     qn__text_add_json(out, k->text);

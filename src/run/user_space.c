@@ -40,6 +40,8 @@ static void name_declaration(const qn__user_part *p, char *text, size_t size) {
     char bins[24] = "";
     if (p->bins > 0)
         snprintf(bins, sizeof bins, ", %u", (unsigned)p->bins);
+    else if (p->scans == 2)
+        snprintf(bins, sizeof bins, ", exclusive");
     if (p->use == QN__USER_COUNT)
         snprintf(text, size, "COUNT(%s%s)", p->name, bins);
     else

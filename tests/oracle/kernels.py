@@ -64,7 +64,7 @@ TOKEN = re.compile(r"""\s+|//[^\n]*|/\*.*?\*/|
      <<=|>>=|\+\+|--|[-+*/%&|^<>=!]=|<<|>>|&&|\|\||[-+*/%&|^~!<>=?:;,(){}\[\]])""", re.S | re.X)
 ARRAYS = ("INPUT", "HALO", "WHOLE")
 OUTPUTS = ("OUTPUT", "SCAN")
-TOTALS = ("SUM", "COUNT", "MIN", "MAX")
+TOTALS = ("SUM", "COUNT", "MIN", "MAX", "ARGMIN", "ARGMAX")
 
 
 class Reader:
@@ -193,8 +193,12 @@ class Reader:
                 n.more = self.default(kind)
             elif word == "WHOLE":
                 n.more = self.constant()
+            elif word == "SCAN":
+                n.more = self.need("exclusive", "inclusive")
             else:
                 n.length = self.constant()
+        if word in ("ARGMIN", "ARGMAX") and not n.length:
+            raise Refused(f"{word} without bins")
         self.need(")")
         self.declare(n)
 
@@ -687,10 +691,12 @@ def combine(n, given, shape):
                         dtype(n.kind)).reshape(shape)
     if n.use == "SCAN":
         sums = list(accumulate((exactly(x or 0) for x in flat), initial=exactly(convert(0, n.kind))))
-        numbers = [rounded(s, n.kind) for s in sums[1:]]
+        numbers = [rounded(s, n.kind) for s in (sums[:-1] if n.more == "exclusive" else sums[1:])]
         if None in numbers:
             raise Fault("a sum beyond its type", numbers.index(None))
         return np.array(numbers, dtype(n.kind)).reshape(shape)
+    if n.length and n.use not in ("SUM", "COUNT"):
+        return extremes(n, given)
     if n.use in ("MIN", "MAX"):
         best = None
         for i, x in enumerate(flat):
@@ -704,6 +710,19 @@ def combine(n, given, shape):
     if None in numbers:
         raise Fault("a sum beyond its type")
     return np.array(numbers, dtype(n.kind)) if n.length else numbers[0]
+
+
+def extremes(n, given):
+    """22.6: the least or greatest number of each bin, or the first item with it."""
+    best = [None] * n.length
+    for i, value in enumerate(given):
+        if value and (not (old := best[value[1]]) or (value[0] < old[0] if "MIN" in n.use else value[0] > old[0])):
+            best[value[1]] = value[0], i
+    if "ARG" in n.use:
+        return np.array([b[1] if b else -1 for b in best], "i8")
+    kind = np.dtype(dtype(n.kind))
+    ends = (-np.inf, np.inf) if n.kind in REALS else (np.iinfo(kind).min, np.iinfo(kind).max)
+    return np.array([b[0] if b else ends[n.use == "MIN"] for b in best], kind)
 
 
 def check(given):
