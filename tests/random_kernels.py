@@ -334,7 +334,8 @@ def kernel(seed, long=False):
         head.append("RANDOM;")
     parts = []
     for _ in range(r.randint(5, 7)):
-        parts.append(("OUTPUT", w.fresh("out"), r.choice(TYPES), 0))
+        components = 4 if dimensions < 3 and r.random() < 0.2 else 0
+        parts.append(("OUTPUT", w.fresh("out"), r.choice(TYPES), components))
     sums = ["double", "float", "int64_t", "uint64_t"]
     for use in r.sample(["SUM", "SUM", "SCAN", "MIN", "MAX", "COUNT"], 5):
         kind = r.choice(TYPES if use in ("MIN", "MAX") else sums) if use != "COUNT" else "int"

@@ -459,6 +459,54 @@ def test_extremes_of_bins(run, tmp_path):
         EXTREMES.replace(" && k != 9", ""), *words, status=1).stderr
 
 
+COLOURS = HEAD + """INDEX(y, x); EXTENT(h, w); INPUT(float, f); SCALAR(int, turns, 3); SCALAR(int, at, 0);
+OUTPUT(uint8_t, rgb, 3); OUTPUT(float, v, 4); OUTPUT(double, one); static const int FOUR = 4; OUTPUT(int8_t, last, FOUR);
+KERNEL {
+    float a = f;
+    for (int t = 0; t < turns; t++) { a = a * 0.5f + 1; if (a > 1.7f) break; }
+    rgb[0] = (uint8_t)(x * 255 / w); rgb[1] = (uint8_t)(y * 255 / h);
+    if (a > 1.5f) rgb[2] = (uint8_t)(a * 100);
+    for (int c = 0; c < 3; c++) v[c] = a * c;
+    if (f > 0) v[at + (int)(x % 4)] = f;
+    last[3] = -5;
+    one = a;
+}
+"""
+
+
+def test_components(run, tmp_path):
+    """An item has several numbers, which its last assignment of each fixes; three make a picture."""
+    shape = (41, 37)
+    f = numpy.random.default_rng(1).standard_normal(shape).astype("float32")
+    numpy.save(tmp_path / "f.npy", f)
+    names, files = ["v", "one", "last"], set()
+    words = ["--in", "f=f.npy", *[w for o in names for w in ("--out", f"{o}=c-{o}.npy")]]
+    for more, lanes in ((["--threads", 1], "never"), (["--threads", 3, "--grain", 64], "always")):
+        run(COLOURS, *words, "--out", "rgb=c-rgb.npy", *more, env={"QUERN_KERNEL_LANES": lanes})
+        files.add(tuple((tmp_path / f"c-{o}.npy").read_bytes() for o in ["rgb", *names]))
+    assert len(files) == 1
+    got = {o: numpy.load(tmp_path / f"c-{o}.npy") for o in ["rgb", *names]}
+    a, left = f.copy(), numpy.zeros(shape, bool)
+    for _ in range(3):
+        a = numpy.where(left, a, a * numpy.float32(0.5) + numpy.float32(1))
+        left |= a > numpy.float32(1.7)
+    y, x = numpy.indices(shape)
+    blue = numpy.where(a > 1.5, (a * numpy.float32(100)).astype("int64").clip(0, 255), 0)
+    assert got["rgb"].dtype == "uint8" and (got["rgb"] == numpy.stack([x * 255 // 37, y * 255 // 41, blue], -1)).all()
+    v = numpy.stack([a * 0, a, a * 2, a * 0], -1)
+    v[f > 0, x[f > 0] % 4] = f[f > 0]
+    assert (got["v"] == v).all() and (got["one"] == a).all() and got["last"].tolist() == [[[0, 0, 0, -5]] * 37] * 41
+    run(COLOURS, *words, "--out", "rgb=c.PNG")
+    image = pytest.importorskip("PIL.Image")
+    assert (numpy.asarray(image.open(tmp_path / "c.PNG")) == got["rgb"]).all()
+    run(None, "c-v.recipe.json", command=["replay"])
+    for lanes in ("never", "always"):
+        done = run(COLOURS, *words, "--out", "rgb=c.png", "--set", "at=1", status=1, env={"QUERN_KERNEL_LANES": lanes})
+        first = numpy.argwhere((f > 0) & (x % 4 == 3))[0]
+        assert 'a component of "v" is out of range (components: 4)' in done.stderr
+        assert f"item ({first[0]}, {first[1]})" in done.stderr
+
+
 BINS = HEAD + """INDEX(i); static const int PARTS = 5; INPUT(int32_t, n); INPUT(double, a);
 SUM(double, s, 5); SUM(float, f, PARTS); SUM(int64_t, c, PARTS); SUM(uint64_t, u, 3); COUNT(h, 1000); SUM(double, all);
 KERNEL {

@@ -261,11 +261,11 @@ BINS = """#include <quern/kernel_file.h>
 INDEX(i);
 INPUT(int32_t, n); INPUT(float, f);
 SUM(double, wide, 9); COUNT(often, 5); SCAN(int64_t, running); MIN(float, low, 9); ARGMAX(int32_t, place, 9);
-SCAN(float, before, exclusive);
+SCAN(float, before, exclusive); OUTPUT(int16_t, three, 3);
 KERNEL {
     if (n % 3 == 0) wide[n & 7] = f;
     often[i % 5] = f > 0;
-    running = n; before = f;
+    running = n; before = f; three[2] = 7; if (n > 0) three[n % 3] = (int16_t)n;
     if (i % 4) { low[n & 7] = f; place[n & 7] = n; }
 }
 """
@@ -273,7 +273,7 @@ KERNEL {
 
 def test_bins_and_scans(run, folder, device):
     name, env = device
-    outputs = ("wide", "often", "running", "low", "place", "before")
+    outputs = ("wide", "often", "running", "low", "place", "before", "three")
     for array in ("n", "f"):
         numpy.save(folder / f"{array}1.npy", numpy.load(folder / f"{array}.npy").ravel())
     seen = set()

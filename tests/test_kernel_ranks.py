@@ -17,14 +17,15 @@ import ranks
 if not (shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")):
     pytest.skip("no C compiler", allow_module_level=True)
 
-FILES = ["bytes.npy", "wide.npy", "before.npy", "groups.npy", "digits.npy", "low.npy", "place.npy", "r.json"]
+FILES = ["bytes.npy", "wide.npy", "before.npy", "groups.npy", "digits.npy", "low.npy", "place.npy",
+         "rgb.npy", "r.json"]
 # One text for all, because a compiler takes its time. `work` makes items expensive, `bad` is one
 # that divides by zero.
 KERNEL = """#include <quern/kernel_file.h>
 INDEX(y, x); INPUT(float, a); HALO(int16_t, h, 1, wrap); SCALAR(int, work, 0); SCALAR(int64_t, bad, -1);
 OUTPUT(int8_t, bytes); OUTPUT(double, wide); SUM(double, all); MIN(float, least); MAX(int, most);
 COUNT(odd); RANDOM; SCAN(float, before); SUM(double, groups, 7); SUM(int64_t, digits, 10);
-MIN(float, low, 7); ARGMAX(int16_t, place, 9);
+MIN(float, low, 7); ARGMAX(int16_t, place, 9); OUTPUT(uint8_t, rgb, 3);
 KERNEL {
     double s = a;
     for (int k = 0; k < (y < 20 ? work : 0); k++) s = s * 0.999 + 1;
@@ -32,11 +33,13 @@ KERNEL {
     if (x % 3 == 1) most = (int)(y * x % 1000 / (x + 100 * y != bad));
     odd = h(0, 0) % 2; before = normalf(1); groups[y % 7] = s * 1e200; if (x > 3) digits[x % 10] = -(y * x);
     low[y * x % 7] = a; if (x > 9) place[x % 8] = h(0, 0);
+    rgb[0] = (uint8_t)x; if (a > 0) rgb[1 + x % 2] = (uint8_t)y;
 }
 """
 WORDS = ["run", "--kernel", "k.c", "--in", "a=a.npy", "--in", "h=h.npy", "--out", "bytes=bytes.npy",
          "--out", "wide=wide.npy", "--out", "before=before.npy", "--out", "groups=groups.npy",
-         "--out", "digits=digits.npy", "--out", "low=low.npy", "--out", "place=place.npy", "--seed", 5, "--recipe", "r.json", "--threads", 1]
+         "--out", "digits=digits.npy", "--out", "low=low.npy", "--out", "place=place.npy",
+         "--out", "rgb=rgb.npy", "--seed", 5, "--recipe", "r.json", "--threads", 1]
 
 
 @pytest.fixture(scope="module")

@@ -165,6 +165,14 @@ def test_arrays_of_sums(q, tmp_path):
     r = k.run(n=n)
     assert r.low.tolist() == [-9, np.inf, np.inf] and r.at.tolist() == [3, -1, -1] and r.at.dtype == "int64"
     assert r.c.tolist() == [0, 3, 3, 6] and [p.use for p in k.parts] == ["input", "min", "argmax", "output"]
+    k = q.Kernel(text="INDEX(i);\nINPUT(int32_t, n);\nOUTPUT(float, o, 3);\nKERNEL { o[1] = n; o[2] = 1; }")
+    want, room = [[0, a, 1] for a in n.tolist()], np.ones((4, 3), "float32")
+    assert k.run(n=n).o.tolist() == want and k.parts[1].components == 3
+    assert k.run(n=n, o=room).o is room and room.tolist() == want
+    assert k.run(n=n, o=tmp_path / "o.raw").o.tolist() == want
+    assert k.run(n=n, o=tmp_path / "o.npy").o.tolist() == want
+    with pytest.raises(q.QuernError, match="has 3 components"):
+        k.run(n=n, o=np.ones((4, 4), "float32"))
     k = q.Kernel(text="INDEX(i); INPUT(int32_t, n); COUNT(h, 10); KERNEL { h[n] = 1; }")
     with pytest.raises(q.UsageError, match="has 10 bins"):
         k.run(n=n, h=np.ones(9, "uint64"))

@@ -60,6 +60,8 @@ typedef struct qn_kernel_part {
     const char *text;    /* of a scalar: its value; NULL: it has none yet */
     const char *next;    /* of an array that NEXT pairs: the other one; else NULL */
     uint32_t bins;       /* of a total that is an array: its length; else 0 */
+    uint32_t components; /* of an OUTPUT with several numbers an item: how many, which is the last
+                            length of its array; else 0 */
 } qn_kernel_part;
 
 /* Reads a kernel's file. Fails with QN_INPUT (with line, column and what to do), QN_IO or

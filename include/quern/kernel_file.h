@@ -33,14 +33,15 @@
 /* SCALAR(type, name); or SCALAR(type, name, default); */
 #define SCALAR(type, ...) extern const type QN_KERNEL_FIRST(__VA_ARGS__, )
 
-/* Results: the kernel assigns them and cannot read them. OUTPUT: an array of the index space. SCAN:
+/* Results: the kernel assigns them and cannot read them. OUTPUT: an array of the index space; with
+ * OUTPUT(type, name, components) an item has several numbers, name[component] = x; SCAN:
  * the same, but each number becomes the exact sum of what the items up to it assign. The others
  * combine what all items assign. SUM: the exact sum, rounded once. MIN, MAX: the least or greatest
  * number, and the first item that has it. COUNT: the number of items that assign a number other
  * than 0. SUM(type, name, bins), COUNT(name, bins), MIN and MAX with bins are arrays: name[bin] =
  * x; adds to one bin. ARGMIN and ARGMAX give the first item of each bin with the least or greatest
  * number. SCAN(type, name, exclusive) leaves out what the item itself assigns. */
-#define OUTPUT(type, name) extern type name
+#define OUTPUT(type, ...) extern type QN_KERNEL_RESULT(__VA_ARGS__, QN_KERNEL_BINS, QN_KERNEL_ONE, )
 #define SCAN(type, ...) extern type QN_KERNEL_FIRST(__VA_ARGS__, )
 #define SUM(type, ...) extern type QN_KERNEL_RESULT(__VA_ARGS__, QN_KERNEL_BINS, QN_KERNEL_ONE, )
 #define MIN(type, ...) extern type QN_KERNEL_RESULT(__VA_ARGS__, QN_KERNEL_BINS, QN_KERNEL_ONE, )

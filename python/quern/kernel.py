@@ -34,6 +34,7 @@ class Part(NamedTuple):
     default: Optional[str]  # of a scalar: its value as a text; None: it needs one
     next: Optional[str]  # of an array that NEXT pairs: the other one
     bins: int  # of a SUM, COUNT, MIN ... that is an array: its length; else 0
+    components: int  # of an OUTPUT with several numbers an item: how many, its last length; else 0
 
     def __str__(self):
         more = "" if self.default is None else f", {self.default}"
@@ -309,7 +310,7 @@ class Kernel:
         if space is not None:
             lengths = (C.c_uint64 * len(space))(*space)
             call("qn_kernel_set_shape", self._address, lengths, len(space))
-        return {part.name: self._output(part, values.get(part.name), (part.bins,) if part.bins else space)
+        return {part.name: self._output(part, values.get(part.name), _shape(part, space))
                 for part in self.parts if _is_written(part)}
 
     def _set(self, part, value):
@@ -336,7 +337,7 @@ class Kernel:
             if not _has_space(self._by_name[name]):
                 continue
             if not _is_path(value):
-                shapes[name] = np.shape(value)
+                shapes[name] = np.shape(value)[:-1] if self._by_name[name].components else np.shape(value)
             elif name in arrays and os.path.exists(value):
                 shapes[name] = _file_shape(value)
         known = [s for s in shapes.values() if s]
@@ -461,8 +462,7 @@ class Kernel:
             if not _is_written(part):
                 values[part.name] = _value(part, r, self.dimensions)
             elif isinstance(outputs[part.name], str):
-                values[part.name] = _mapped(outputs[part.name], part,
-                                             (part.bins,) if part.bins else shape)
+                values[part.name] = _mapped(outputs[part.name], part, _shape(part, shape))
             elif outputs[part.name] is not None:
                 values[part.name] = outputs[part.name]
         named = {name: getattr(report, name) for name, _ in report._fields_ if name not in ("size", "dimensions")}
@@ -487,12 +487,19 @@ def _part(address, index):
     p = sized(_abi.qn_kernel_part)
     call("qn_kernel_part_get", address, index, p)
     return Part(said(p.name), _USES[p.use], said(p.type), p.dimensions, p.reach, said(p.text), said(p.next),
-                p.bins)
+                p.bins, p.components)
 
 
 def _is_written(part):
     """Whether the run writes an array."""
     return part.use == "output" or part.bins > 0
+
+
+def _shape(part, space):
+    """Of the array that the run writes; None: the index space is not known."""
+    if part.bins:
+        return (part.bins,)
+    return (*space, part.components) if part.components and space is not None else space
 
 
 def _takes_value(part):

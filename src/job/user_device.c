@@ -87,6 +87,19 @@ static void write_place(const qn__user_source *s, qn__text *t) {
     qn__text_add(t, ";\n");
 }
 
+/* The numbers of a result to its array, and whether one is NaN. */
+static void write_numbers_of(const qn__user_part *p, uint32_t part, qn__text *t) {
+    char result[QN__USER_NUMBER_NAME];
+    for (uint32_t c = 0; c < qn__user_part_numbers(p); c++) {
+        qn__user_name_number(p, c, result);
+        if (qn__user_type_is_real(p->type))
+            qn__text_add(t, "    fault |= %s != %s ? QN_FAULT_NAN(%u) : 0;\n", result, result,
+                         (unsigned)part);
+        qn__text_add(t, "    ");
+        qn__user_write_store(p, p->use == QN__USER_OUTPUT ? "QN_AT(item)" : "qn_lane_item", c, t);
+    }
+}
+
 /* Results to their arrays, and faults. */
 static void write_ends(const qn__user_source *s, qn__text *t) {
     qn__text_add(t, "    uint64_t infinite = 0;\n"); /* QN__USER_FAULT_INFINITE */
@@ -94,16 +107,12 @@ static void write_ends(const qn__user_source *s, qn__text *t) {
         const qn__user_part *p = &s->part[i];
         if (!qn__user_use_is_result(p->use))
             continue;
-        if (qn__user_type_is_real(p->type))
-            qn__text_add(t, "    fault |= o_%s != o_%s ? QN_FAULT_NAN(%u) : 0;\n", p->name, p->name,
-                         (unsigned)i);
+        write_numbers_of(p, i, t);
         if (p->use == QN__USER_SUM && qn__user_type_is_real(p->type))
             qn__text_add(t,
                          "    if (infinite == 0 && !(o_%s - o_%s == 0))\n"
                          "        infinite = (uint64_t)1 << 63 | %uu;\n",
                          p->name, p->name, (unsigned)i);
-        qn__text_add(t, "    a_%s[%s] = o_%s;\n", p->name,
-                     p->use == QN__USER_OUTPUT ? "QN_AT(item)" : "qn_lane_item", p->name);
         if (qn__user_is_marked(p))
             qn__text_add(t, "    b_%s[qn_lane_item] = h_%s;\n", p->name, p->name);
     }
@@ -200,10 +209,9 @@ static void add_part(qn__user_device *d, const qn__user_part *p, uint32_t part) 
         total->check = qn__user_device_trial_check;
         d->job.total_words += total->words;
     }
-    add_array(
-        d,
-        (qn__kernel_array){.use = use_of(p), .each = qn__user_type_size(p->type), .summed = summed},
-        part);
+    add_array(d,
+              (qn__kernel_array){.use = use_of(p), .each = qn__user_part_each(p), .summed = summed},
+              part);
     const uint32_t mark = p->bins > 0 ? sizeof(int32_t) : 1;
     if (qn__user_is_marked(p))
         add_array(d, (qn__kernel_array){.use = QN__KERNEL_VALUES, .each = mark, .summed = summed},

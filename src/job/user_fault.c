@@ -46,6 +46,11 @@ static const char *describe(const qn__user_job *job, uint64_t fault, qn_error *e
                      (unsigned)p->bins);
             return "test the bin first, or declare more bins";
         }
+        if (p->components > 0) {
+            qn__fail(err, QN_NUMERIC, "a component of \"%s\" is out of range (components: %u)",
+                     p->name, (unsigned)p->components);
+            return "test the component first, or declare more";
+        }
         qn__fail(err, QN_NUMERIC,
                  p->use == QN__USER_HALOED ? "a neighbour in \"%s\" is beyond its reach of %u"
                                            : "an index of \"%s\" is out of range (dimensions: %u)",

@@ -17,7 +17,7 @@ int64_t qn__user_job_bytes(const qn__user_job *job) {
     int64_t bytes = 0;
     for (uint32_t i = 0; i < s->parts; i++)
         if (s->part[i].use == QN__USER_OUTPUT)
-            bytes += qn__user_type_size(s->part[i].type);
+            bytes += qn__user_part_each(&s->part[i]);
     return bytes;
 }
 

@@ -117,20 +117,34 @@ static void write_declaration(qn__lanes_writer *w, const qn__user_node *n) {
     }
 }
 
-/* NAME[index] = value of an array. */
-static void write_element(qn__lanes_writer *w, const qn__user_node *n, const qn__user_variable *v) {
-    const char *tag = qn__user_type_tag(v->type);
-    const uint32_t index = n->child[1];
+/* TARGET[index] = value, lane by lane. `inside`: a call without its end, which tests the index. */
+static void write_indexed(qn__lanes_writer *w, const qn__user_node *n, qn__user_type type,
+                          const char *target, const char *inside, uint32_t length) {
     qn__lanes_add(w, "const qv_i64 qn_at = ");
-    qn__lanes_value(w, index, QN__USER_I64);
-    qn__lanes_add(w, "; const qv_%s qn_new = ", tag);
-    qn__lanes_value(w, n->child[0], v->type);
+    qn__lanes_value(w, n->child[1], QN__USER_I64);
+    qn__lanes_add(w, "; const qv_%s qn_new = ", qn__user_type_tag(type));
+    qn__lanes_value(w, n->child[0], type);
     qn__lanes_add(w,
                   "; const qv_mask qn_taking = %s; QV_LANES { uint64_t qn_own = 0; "
-                  "const int64_t qn_place = qn_inside(&qn_own, qn_at[qn_l], %u); "
+                  "const int64_t qn_place = %s, qn_at[qn_l], %u); "
                   "*qn_faults |= qn_own & (uint64_t)QV_ON(qn_taking, qn_l); "
-                  "if (QV_ON(qn_taking, qn_l)) u_%s[qn_place][qn_u][qn_l] = qn_new[qn_l]; }",
-                  w->now, (unsigned)v->length, v->name);
+                  "if (QV_ON(qn_taking, qn_l)) %s[qn_place][qn_u][qn_l] = qn_new[qn_l]; }",
+                  w->now, inside, (unsigned)length, target);
+}
+
+/* NAME[index] = value of an array. */
+static void write_element(qn__lanes_writer *w, const qn__user_node *n, const qn__user_variable *v) {
+    char target[QN__USER_NAME_MAX + 8];
+    snprintf(target, sizeof target, "u_%s", v->name);
+    write_indexed(w, n, v->type, target, "qn_inside(&qn_own", v->length);
+}
+
+/* NAME[component] = value of an output. */
+static void write_component(qn__lanes_writer *w, const qn__user_node *n, const qn__user_part *p) {
+    char target[QN__USER_NAME_MAX + 8], inside[64];
+    snprintf(target, sizeof target, "o_%s", p->name);
+    snprintf(inside, sizeof inside, "qn_component(&qn_own, QN_FAULT_READ(%u)", (unsigned)n->what);
+    write_indexed(w, n, p->type, target, inside, p->components);
 }
 
 /* All who are in the loop have one value of what counts it. How often each of them counted is
@@ -172,8 +186,13 @@ static void write_assignment(qn__lanes_writer *w, const qn__user_node *n) {
 static void write_result(qn__lanes_writer *w, const qn__user_node *n) {
     const qn__user_part *p = &w->source->part[n->what];
     const int all = w->level == 0 && !w->tree->leaves;
-    char target[QN__USER_NAME_MAX + 16];
+    char target[QN__USER_NAME_MAX + 24];
     each_begin(w);
+    if (p->components > 0 && n->number == 0) {
+        write_component(w, n, p);
+        each_end(w);
+        return;
+    }
     if (qn__user_is_marked(p)) {
         snprintf(target, sizeof target, "h_%s[qn_u]", p->name);
         begin_target(w, target, p->bins > 0 ? QN__USER_I32 : QN__USER_U8, all);
@@ -184,7 +203,10 @@ static void write_result(qn__lanes_writer *w, const qn__user_node *n) {
         end_target(w, target, all);
         qn__lanes_add(w, "; ");
     }
-    snprintf(target, sizeof target, "o_%s[qn_u]", p->name);
+    if (n->number > 0)
+        snprintf(target, sizeof target, "o_%s[%u][qn_u]", p->name, (unsigned)n->number - 1);
+    else
+        snprintf(target, sizeof target, "o_%s[qn_u]", p->name);
     begin_target(w, target, p->type, all);
     if (p->use == QN__USER_COUNT) {
         qn__lanes_add(w, "__builtin_convertvector(qv_number(");
@@ -497,7 +519,8 @@ static void write_parameters(const qn__user_source *s, qn__text *t) {
         else if (p->use == QN__USER_INPUT)
             qn__text_add(t, ", const qv_%s *u_%s", tag, p->name);
         else if (qn__user_use_is_result(p->use))
-            qn__text_add(t, ", qv_%s *o_%s", tag, p->name);
+            qn__text_add(t, p->components > 0 ? ", qv_%s(*o_%s)[QV_U]" : ", qv_%s *o_%s", tag,
+                         p->name);
         else
             qn__text_add(t, ", const %s *restrict a_%s", type, p->name);
         for (uint32_t d = 0; d < p->dimensions; d++)
@@ -545,12 +568,22 @@ static void write_inputs(const qn__user_source *s, qn__text *t) {
     }
 }
 
+/* The first dimension of an output with components: "[3]", else "". */
+static const char *rows_of(const qn__user_part *p, char text[16]) {
+    text[0] = '\0';
+    if (p->components > 0)
+        snprintf(text, 16, "[%u]", (unsigned)p->components);
+    return text;
+}
+
 static void write_results(const qn__user_source *s, qn__text *t) {
+    char rows[16];
     for (uint32_t i = 0; i < s->parts; i++) {
         const qn__user_part *p = &s->part[i];
         if (!qn__user_use_is_result(p->use))
             continue;
-        qn__text_add(t, "        qv_%s w_%s[QV_U] = {0};\n", qn__user_type_tag(p->type), p->name);
+        qn__text_add(t, "        qv_%s w_%s%s[QV_U] = {0};\n", qn__user_type_tag(p->type), p->name,
+                     rows_of(p, rows));
         if (qn__user_is_marked(p))
             qn__text_add(t,
                          "        qv_%s k_%s[QV_U];\n        QV_EACH k_%s[qn_u] = qv_all_%s(%d);\n",
@@ -586,8 +619,23 @@ static void write_call(const qn__user_source *s, const char *inner, qn__text *t)
     qn__text_add(t, ");\n");
 }
 
+/* An item's result from what its lane made. */
+static void write_own(const qn__user_part *p, qn__text *t) {
+    const char *type = qn__user_type_word(p->type);
+    char rows[16];
+    if (p->components == 0) {
+        qn__text_add(t, "        const %s o_%s = x_%s[l];\n", type, p->name, p->name);
+        return;
+    }
+    qn__text_add(t, "        const %s o_%s%s = {", type, p->name, rows_of(p, rows));
+    for (uint32_t c = 0; c < p->components; c++)
+        qn__text_add(t, "%sx_%s[%u][l]", c > 0 ? ", " : "", p->name, (unsigned)c);
+    qn__text_add(t, "};\n");
+}
+
 void qn__user_lanes_write_items(const qn__user_source *s, const char *from, const char *to,
                                 const char *inner, qn__text *t) {
+    char rows[16];
     qn__text_add(t,
                  "    for (int64_t k = %s; k < %s; k += QV_W) {\n"
                  "        const int64_t count = %s - k < QV_W ? %s - k : QV_W;\n"
@@ -601,8 +649,9 @@ void qn__user_lanes_write_items(const qn__user_source *s, const char *from, cons
         const qn__user_part *p = &s->part[i];
         if (!qn__user_use_is_result(p->use))
             continue;
-        qn__text_add(t, "        %s x_%s[QV_W];\n        memcpy(x_%s, w_%s, sizeof x_%s);\n",
-                     qn__user_type_word(p->type), p->name, p->name, p->name, p->name);
+        qn__text_add(t, "        %s x_%s%s[QV_W];\n        memcpy(x_%s, w_%s, sizeof x_%s);\n",
+                     qn__user_type_word(p->type), p->name, rows_of(p, rows), p->name, p->name,
+                     p->name);
         if (qn__user_is_marked(p))
             qn__text_add(t, "        %s y_%s[QV_W];\n        memcpy(y_%s, k_%s, sizeof y_%s);\n",
                          qn__user_mark_of(p), p->name, p->name, p->name, p->name);
@@ -612,8 +661,7 @@ void qn__user_lanes_write_items(const qn__user_source *s, const char *from, cons
         const qn__user_part *p = &s->part[i];
         if (!qn__user_use_is_result(p->use))
             continue;
-        qn__text_add(t, "        const %s o_%s = x_%s[l];\n", qn__user_type_word(p->type), p->name,
-                     p->name);
+        write_own(p, t);
         if (qn__user_is_marked(p))
             qn__text_add(t, "        const %s h_%s = y_%s[l];\n", qn__user_mark_of(p), p->name,
                          p->name);

@@ -42,8 +42,10 @@ qn_status qn__user_output_check(const qn__user_array *a, const char *name, const
         return refuse(name, path, text,
                       "declare OUTPUT(uint8_t, ...) and assign 0 to 255; or write FILE.npy", err);
     if (a->dimensions < 2)
-        return refuse(name, path, "it has one dimension",
-                      "declare INDEX(y, x), or INDEX(y, x, c) for colours; or write FILE.npy", err);
+        return refuse(
+            name, path, "it has one dimension",
+            "declare INDEX(y, x), with OUTPUT(uint8_t, NAME, 3) for colours; or write FILE.npy",
+            err);
     if (a->shape[0] == 0)
         return QN_OK;
     snprintf(text, sizeof text, "its last dimension has the length %llu",

@@ -30,6 +30,14 @@ qn__user_type qn__user_part_type(const qn__user_part *part) {
                                           : part->type;
 }
 
+uint32_t qn__user_part_numbers(const qn__user_part *part) {
+    return part->components > 0 ? part->components : 1;
+}
+
+uint32_t qn__user_part_each(const qn__user_part *part) {
+    return qn__user_part_numbers(part) * qn__user_type_size(part->type);
+}
+
 const char *qn__user_use_word(qn__user_use use) {
     static const char *const words[] = {"INPUT", "WHOLE", "HALO",  "OUTPUT", "SCALAR", "SUM",
                                         "MIN",   "MAX",   "COUNT", "ARGMIN", "ARGMAX"};

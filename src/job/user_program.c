@@ -200,9 +200,10 @@ void qn__user_write_call(const qn__user_source *s, const char *fault, const char
             qn__text_add(t, ", a_%s[QN_AT(item + k)]", p->name);
         else
             qn__text_add(t, ", %s%s",
-                         p->use == QN__USER_SCALAR        ? "u_"
-                         : qn__user_use_is_result(p->use) ? "&o_"
-                                                          : "a_",
+                         p->use == QN__USER_SCALAR         ? "u_"
+                         : !qn__user_use_is_result(p->use) ? "a_"
+                         : p->components > 0               ? "o_"
+                                                           : "&o_",
                          p->name);
         for (uint32_t d = 0; d < p->dimensions; d++)
             qn__text_add(t, ", n_%s_%u", p->name, (unsigned)d);
@@ -215,7 +216,10 @@ void qn__user_write_call(const qn__user_source *s, const char *fault, const char
 void qn__user_write_results(const qn__user_source *s, qn__text *t) {
     for (uint32_t i = 0; i < s->parts; i++) {
         const qn__user_part *p = &s->part[i];
-        if (qn__user_use_is_result(p->use))
+        if (p->components > 0)
+            qn__text_add(t, "        %s o_%s[%u] = {0};\n", qn__user_type_word(p->type), p->name,
+                         (unsigned)p->components);
+        else if (qn__user_use_is_result(p->use))
             qn__text_add(t, "        %s o_%s = 0;\n", qn__user_type_word(p->type), p->name);
         if (qn__user_is_marked(p))
             qn__text_add(t, "        %s h_%s = %d;\n", qn__user_mark_of(p), p->name,

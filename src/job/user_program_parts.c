@@ -1,5 +1,7 @@
 #include "job/user_program_parts.h"
 
+#include <stdio.h>
+
 int qn__user_has_halo(const qn__user_source *s) {
     for (uint32_t i = 0; i < s->parts; i++)
         if (s->part[i].use == QN__USER_HALOED)
@@ -19,6 +21,24 @@ uint32_t qn__user_halo_reach(const qn__user_source *s) {
         if (s->part[i].use == QN__USER_HALOED && s->part[i].halo > most)
             most = s->part[i].halo;
     return most;
+}
+
+void qn__user_name_number(const qn__user_part *p, uint32_t number,
+                          char text[QN__USER_NUMBER_NAME]) {
+    if (p->components > 0)
+        snprintf(text, QN__USER_NUMBER_NAME, "o_%s[%u]", p->name, (unsigned)number);
+    else
+        snprintf(text, QN__USER_NUMBER_NAME, "o_%s", p->name);
+}
+
+void qn__user_write_store(const qn__user_part *p, const char *item, uint32_t number, qn__text *t) {
+    char result[QN__USER_NUMBER_NAME];
+    qn__user_name_number(p, number, result);
+    if (p->components > 0)
+        qn__text_add(t, "a_%s[(%s) * %u + %u] = %s;\n", p->name, item, (unsigned)p->components,
+                     (unsigned)number, result);
+    else
+        qn__text_add(t, "a_%s[%s] = %s;\n", p->name, item, result);
 }
 
 /* Whether a value is what a function gives, as it is or by a choice. */
@@ -43,28 +63,33 @@ static int gets_function(const qn__user_source *s, uint32_t part) {
 /* Notes NaN, and infinity in a sum. GCC unites a comparison with those at the end of a function,
  * such as cbrt, and then makes no vectors of the loop. It does not look into bits, but these take
  * an operation more. */
-static void write_check(const qn__user_source *s, uint32_t part, qn__text *t) {
+static void write_check(const qn__user_source *s, uint32_t part, uint32_t number, qn__text *t) {
     const qn__user_part *p = &s->part[part];
     const int sums = p->use == QN__USER_SUM;
+    char result[QN__USER_NUMBER_NAME];
+    qn__user_name_number(p, number, result);
     if (gets_function(s, part))
-        qn__text_add(t, "        nan_%s |= qn_nan_%s(o_%s, %d);\n", p->name,
-                     qn__user_type_tag(p->type), p->name, sums);
+        qn__text_add(t, "        nan_%s |= qn_nan_%s(%s, %d);\n", p->name,
+                     qn__user_type_tag(p->type), result, sums);
     else
-        qn__text_add(t,
-                     sums ? "        nan_%s |= -!(o_%s - o_%s == 0);\n"
-                          : "        nan_%s |= -(o_%s != o_%s);\n",
-                     p->name, p->name, p->name);
+        qn__text_add(
+            t, sums ? "        nan_%s |= -!(%s - %s == 0);\n" : "        nan_%s |= -(%s != %s);\n",
+            p->name, result, result);
 }
 
 void qn__user_write_stores(const qn__user_source *s, const char *at, qn__text *t) {
+    char item[32];
     for (uint32_t i = 0; i < s->parts; i++) {
         const qn__user_part *p = &s->part[i];
         if (!qn__user_use_is_result(p->use))
             continue;
-        if (qn__user_type_is_real(p->type))
-            write_check(s, i, t);
-        qn__text_add(t, "        a_%s[%s + %s] = o_%s;\n", p->name,
-                     p->use == QN__USER_OUTPUT ? "item" : "done", at, p->name);
+        snprintf(item, sizeof item, "%s + %s", p->use == QN__USER_OUTPUT ? "item" : "done", at);
+        for (uint32_t c = 0; c < qn__user_part_numbers(p); c++) {
+            if (qn__user_type_is_real(p->type))
+                write_check(s, i, c, t);
+            qn__text_add(t, "        ");
+            qn__user_write_store(p, item, c, t);
+        }
         if (qn__user_is_marked(p))
             qn__text_add(t, "        b_%s[done + %s] = h_%s;\n", p->name, at, p->name);
     }

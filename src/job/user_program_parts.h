@@ -24,6 +24,14 @@ void qn__user_write_results(const qn__user_source *source, qn__text *out);
 void qn__user_write_call(const qn__user_source *source, const char *fault, const char *inner,
                          qn__text *out);
 
+/* The variable of a result, or of one of its numbers: o_NAME or o_NAME[2]. */
+enum { QN__USER_NUMBER_NAME = QN__USER_NAME_MAX + 16 };
+void qn__user_name_number(const qn__user_part *part, uint32_t number,
+                          char text[QN__USER_NUMBER_NAME]);
+/* Stores it in the array at an item, which is C. */
+void qn__user_write_store(const qn__user_part *part, const char *item, uint32_t number,
+                          qn__text *out);
+
 /* Tests an item's results for NaN and stores them at item + AT and done + AT; `at` is C. */
 void qn__user_write_stores(const qn__user_source *source, const char *at, qn__text *out);
 

@@ -117,7 +117,7 @@ static void lay_out(round *r) {
     for (uint32_t i = 0; i < s->parts && r->ranks > 1; i++) {
         at->output[i] = words;
         if (s->part[i].use == QN__USER_OUTPUT)
-            words += (uint64_t)r->count * (uint64_t)r->grain * qn__user_type_size(s->part[i].type) /
+            words += (uint64_t)r->count * (uint64_t)r->grain * qn__user_part_each(&s->part[i]) /
                      sizeof(int64_t);
     }
     at->words = words;
@@ -125,7 +125,7 @@ static void lay_out(round *r) {
 
 /* Where the words of an output begin, of the k-th grain. */
 static uint64_t output_at(const round *r, uint32_t part, uint32_t k) {
-    const uint64_t size = qn__user_type_size(r->job->source->part[part].type);
+    const uint64_t size = qn__user_part_each(&r->job->source->part[part]);
     return r->at.output[part] + (k - r->from) * ((uint64_t)r->grain * size / sizeof(int64_t));
 }
 
@@ -136,7 +136,7 @@ static void place_outputs(const round *r, qn__user_thread *t, uint32_t k, int64_
     for (uint32_t i = 0; i < s->parts; i++)
         if (s->part[i].use == QN__USER_OUTPUT)
             t->array[i] = (void *)((uintptr_t)(words + output_at(r, i, k)) -
-                                   first * qn__user_type_size(s->part[i].type));
+                                   first * qn__user_part_each(&s->part[i]));
 }
 
 /* ------------------------------------------------------------------ the host job */
@@ -332,7 +332,7 @@ static int64_t take_places(round *r, const int64_t *words, qn__user_total *total
 static void take_outputs(const round *r, const int64_t *words) {
     const qn__user_source *s = r->job->source;
     for (uint32_t i = 0; i < s->parts; i++) {
-        const size_t size = qn__user_type_size(s->part[i].type);
+        const size_t size = qn__user_part_each(&s->part[i]);
         char *to = r->job->array[i];
         for (uint32_t k = r->from; k < r->from + r->count && s->part[i].use == QN__USER_OUTPUT; k++)
             memcpy(to + (size_t)first_of(r, k) * size, words + output_at(r, i, k),

@@ -133,13 +133,19 @@ static int check_result(qn__user_parser *p, const qn__user_token *token,
 static int read_bins(qn__user_parser *p, qn__user_part *part) {
     const int few = qn__user_use_is_extreme(part->use) ||
                     (part->use == QN__USER_SUM && qn__user_type_is_real(part->type));
-    if (part->use < QN__USER_SUM)
-        return qn__user_refuse(p, qn__user_next(p), "leave the number out",
-                               "%s has no bins: SUM, COUNT, MIN and MAX have",
-                               qn__user_use_word(part->use));
     p->at++;
     return qn__user_need_size(p, few ? QN__USER_REAL_BINS : QN__USER_BINS, 1, "the number of bins",
                               &part->bins);
+}
+
+/* OUTPUT(type, name, components): an array has at most QN__USER_DIMENSIONS dimensions. */
+static int read_components(qn__user_parser *p, qn__user_part *part) {
+    if (p->source->dimensions == QN__USER_DIMENSIONS)
+        return qn__user_refuse(p, qn__user_next(p), "declare an OUTPUT for each component",
+                               "an OUTPUT of %d indices has no components", QN__USER_DIMENSIONS);
+    p->at++;
+    return qn__user_need_size(p, QN__USER_COMPONENTS, 1, "the number of components",
+                              &part->components);
 }
 
 /* SCAN(type, name, exclusive): each item gets the sum of those before it. */
@@ -156,7 +162,9 @@ static int read_range(qn__user_parser *p, qn__user_part *part) {
 /* What may stand behind the name of a result. */
 static int read_more(qn__user_parser *p, qn__user_part *part) {
     if (qn__user_sees(p, ","))
-        return part->scans ? read_range(p, part) : read_bins(p, part);
+        return part->scans                    ? read_range(p, part)
+               : part->use == QN__USER_OUTPUT ? read_components(p, part)
+                                              : read_bins(p, part);
     if (part->use < QN__USER_ARGMIN)
         return 1;
     return qn__user_refuse(p, qn__user_next(p),
@@ -241,6 +249,9 @@ static int need_paired(qn__user_parser *p, int output, uint32_t *part) {
         return qn__user_refuse(
             p, token, "write NEXT(output, input);",
             output ? "\"%s\" is not an OUTPUT" : "\"%s\" is not an array that is read", name);
+    if (found->components > 0)
+        return qn__user_refuse(p, token, "declare an OUTPUT for each component",
+                               "\"%s\" has components, which an array that is read has not", name);
     if (found->next)
         return qn__user_refuse(p, token, "write one NEXT for each", "\"%s\" is in two NEXT", name);
     if (found->use == QN__USER_WHOLE && found->dimensions != s->dimensions)

@@ -18,6 +18,8 @@ enum { QN__USER_PARTS = 24, QN__USER_DIMENSIONS = 3, QN__USER_HALO_MAX = 64 };
 /* Most bins of an array of sums: each thread has 568 bytes for one of real numbers, 16 for one of
  * integers. Of an array of extremes every rank has 16 bytes for a bin of every other rank. */
 enum { QN__USER_REAL_BINS = 1 << 14, QN__USER_BINS = 1 << 20 };
+/* Most numbers that an item has in an OUTPUT. */
+enum { QN__USER_COMPONENTS = 64 };
 
 typedef enum qn__user_use {
     QN__USER_INPUT,  /* an array of the index space, one number an item */
@@ -47,9 +49,10 @@ typedef struct qn__user_part {
     uint32_t dimensions; /* of a WHOLE: 1 to 3 */
     uint32_t halo;       /* of a HALOED: how far a neighbour may be, in each dimension */
     qn__user_border border;
-    uint32_t bins; /* of a total: elements of its array; 0: it is one number */
-    int scans;     /* of an OUTPUT: it is a SCAN, whose numbers are then summed: 1: up to each item;
-                      2: up to the one before it */
+    uint32_t bins;       /* of a total: elements of its array; 0: it is one number */
+    uint32_t components; /* of an OUTPUT: numbers of an item; 0: one, without an index */
+    int scans; /* of an OUTPUT: it is a SCAN, whose numbers are then summed: 1: up to each item;
+                  2: up to the one before it */
     int has_default;
     uint64_t value; /* of a SCALAR: the bytes of its default, at the lowest address */
     uint32_t next;  /* 1 + the part that NEXT pairs with this one, an output with an array that is
@@ -82,6 +85,9 @@ int qn__user_part_is_array(const qn__user_part *part);
 int qn__user_part_is_written(const qn__user_part *part);
 /* The type of an array or result: of a COUNT uint64_t, of an ARGMIN or ARGMAX int64_t. */
 qn__user_type qn__user_part_type(const qn__user_part *part);
+/* Bytes of an item in an array of the index space, and numbers of it. */
+uint32_t qn__user_part_each(const qn__user_part *part);
+uint32_t qn__user_part_numbers(const qn__user_part *part);
 /* The word that declares it, such as "INPUT". */
 const char *qn__user_use_word(qn__user_use use);
 

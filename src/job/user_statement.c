@@ -203,27 +203,57 @@ static int write_bin(qn__user_parser *p, const qn__user_symbol *v) {
     return qn__user_need(p, "]", "behind the bin");
 }
 
+/* [COMPONENT] of an output, behind its name. *number: 1 + the component where it is a literal. */
+static int write_component(qn__user_parser *p, const qn__user_symbol *v, uint32_t *number) {
+    char text[QN__USER_NAME_MAX + 1];
+    uint64_t value = 0;
+    const uint32_t numbers = p->source->part[v->part].components;
+    uint32_t depth = 0;
+    if (!qn__user_take(p, "["))
+        return qn__user_refuse(p, qn__user_next(p), "write NAME[component] = x",
+                               "\"%s\" has %u components, and none is named", v->name,
+                               (unsigned)numbers);
+    qn__user_word(p, qn__user_next(p), text);
+    const int known = qn__user_next(p)->kind == QN__USER_INTEGER &&
+                      qn__user_token_is(&p->tokens, qn__user_behind(p), "]") &&
+                      qn__user_type_read(QN__USER_U64, text, &value) && value < numbers;
+    *number = known ? 1 + (uint32_t)value : 0;
+    qn__user_write(p, "(o_%s[qn_component(qn_fault, QN_FAULT_READ(%u), ", v->name,
+                   (unsigned)v->part);
+    if (!qn__user_index(p, &depth))
+        return 0;
+    qn__user_write(p, ", %u)] = ", (unsigned)numbers);
+    return qn__user_need(p, "]", "behind the component");
+}
+
+/* What a message says of the right way to assign a result. */
+static const char *assigning(const qn__user_part *part) {
+    return part->bins > 0         ? "assign what this item gives the bin, as NAME[bin] = x"
+           : part->components > 0 ? "assign a number, as NAME[component] = x"
+           : part->use == QN__USER_SUM || part->scans
+               ? "assign what this item adds, as NAME = x; Quern adds all items up"
+               : "assign its value, as NAME = x";
+}
+
 /* NAME = value of what all items give. */
 static int write_result(scope *s, const qn__user_symbol *v) {
     qn__user_parser *p = s->p;
     const qn__user_part *part = &p->source->part[v->part];
+    uint32_t number = 0;
     if (part->bins > 0 && !write_bin(p, v))
         return 0;
+    if (part->components > 0 && !write_component(p, v, &number))
+        return 0;
     const qn__user_token *token = qn__user_next(p);
-    if (!qn__user_take(p, "=")) {
-        const char *remedy =
-            part->bins > 0 ? "assign what this item gives the bin, as NAME[bin] = x"
-            : part->use == QN__USER_SUM || part->scans
-                ? "assign what this item adds, as NAME = x; Quern adds all items up"
-                : "assign its value, as NAME = x";
-        return qn__user_refuse(p, token, remedy, "\"%s\" can only be assigned", v->name);
-    }
-    qn__user_node node = {.kind = QN__NODE_RESULT, .what = v->part};
-    node.child[1] = part->bins > 0 ? p->node : 0;
+    if (!qn__user_take(p, "="))
+        return qn__user_refuse(p, token, assigning(part), "\"%s\" can only be assigned", v->name);
+    qn__user_node node = {.kind = QN__NODE_RESULT, .what = v->part, .number = number};
+    node.child[1] = part->bins > 0 || part->components > 0 ? p->node : 0;
     *s->assigned |= (uint32_t)1 << v->part;
-    if (part->bins == 0)
+    if (part->bins == 0 && part->components == 0)
         qn__user_write(p, qn__user_use_is_extreme(part->use) ? "(t_%s = 1, " : "(", v->name);
-    qn__user_write(p, "p_%s = ", v->name);
+    if (part->components == 0)
+        qn__user_write(p, "p_%s = ", v->name);
     if (part->use != QN__USER_COUNT) {
         if (!qn__user_expression_as(p, part->type, NULL))
             return 0;

@@ -82,7 +82,7 @@ static int make_places(const qn__user_job *job, qn__user_place place[2][QN__USER
     const qn__user_source *s = job->source;
     const int64_t row = qn__user_job_items(job) / qn__user_job_rows(job);
     for (uint32_t i = 0; i < s->parts; i++) {
-        const size_t bytes = (size_t)(rows * row) * qn__user_type_size(s->part[i].type);
+        const size_t bytes = (size_t)(rows * row) * qn__user_part_each(&s->part[i]);
         const int places = s->part[i].use != QN__USER_OUTPUT           ? 0
                            : is_carried(&s->part[i]) && job->steps > 2 ? 2
                                                                        : 1;
@@ -169,7 +169,7 @@ static void connect(const qn__user_job *job, qn__user_stepper *t, void *const *f
     const int64_t row = qn__user_job_items(job) / qn__user_job_rows(job);
     for (uint32_t i = 0; i < s->parts; i++) {
         const qn__user_part *p = &s->part[i];
-        const size_t bytes = (size_t)row * qn__user_type_size(p->type);
+        const size_t bytes = (size_t)row * qn__user_part_each(p);
         void *place[2];
         if (p->use != QN__USER_OUTPUT)
             continue;

@@ -42,7 +42,8 @@ typedef struct qn__user_node {
     qn__user_node_kind kind;
     qn__user_type type, common;
     uint32_t what, child[4];
-    uint32_t next; /* in a list */
+    uint32_t next;   /* in a list */
+    uint32_t number; /* of RESULT: 1 + the component, where the text has its number */
     char sign[3];
     unsigned char flag; /* of BUILTIN: 1: of docs/exactness.md, section 21; of CALL: it draws */
     /* By qn__user_lanes_plan: 1: differs between items; of a loop: see there; of an assignment: 1:

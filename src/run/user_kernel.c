@@ -26,7 +26,9 @@ uint32_t qn__user_part_named(const qn_kernel *k, const char *name) {
 /* The dimensions of an array. */
 static uint32_t dimensions_of(const qn_kernel *k, uint32_t part) {
     const qn__user_part *p = &k->source.part[part];
-    return p->use == QN__USER_WHOLE ? p->dimensions : p->bins > 0 ? 1 : k->source.dimensions;
+    return p->use == QN__USER_WHOLE ? p->dimensions
+           : p->bins > 0            ? 1
+                                    : k->source.dimensions + (p->components > 0);
 }
 
 void qn__user_array_declare(const qn_kernel *k, uint32_t part,
@@ -37,6 +39,8 @@ void qn__user_array_declare(const qn_kernel *k, uint32_t part,
         array->shape[0] = p->bins;
     else
         memcpy(array->shape, shape, sizeof array->shape);
+    if (p->components > 0)
+        array->shape[array->dimensions - 1] = p->components;
 }
 
 /* ------------------------------------------------------------------ opening */
@@ -168,7 +172,8 @@ qn_status qn_kernel_part_get(const qn_kernel *k, uint32_t index, qn_kernel_part 
                           .reach = p->halo,
                           .text = k->part[index].has_scalar ? k->part[index].text : NULL,
                           .next = p->next ? k->source.part[p->next - 1].name : NULL,
-                          .bins = p->bins};
+                          .bins = p->bins,
+                          .components = p->components};
     qn__sized_give(QN__SIZED("part", qn_kernel_part), &own, part, part->size);
     return QN_OK;
 }
@@ -310,14 +315,17 @@ static qn_status check_shape(const uint64_t *shape, uint32_t dimensions, const c
     return QN_OK;
 }
 
-static qn_status check_bins(const qn_kernel *k, uint32_t part, uint64_t length, qn_error *err) {
+/* `length`: the last one of an array. */
+static qn_status check_last(const qn_kernel *k, uint32_t part, uint64_t length, qn_error *err) {
     const qn__user_part *p = &k->source.part[part];
-    if (p->bins == 0 || length == p->bins)
+    const uint32_t want = p->bins > 0 ? p->bins : p->components;
+    const char *what = p->bins > 0 ? "bin" : "component";
+    if (want == 0 || length == want)
         return QN_OK;
-    qn__fail(err, QN_USAGE, "\"%s\" has %u bins, but the array %llu numbers", p->name,
-             (unsigned)p->bins, (unsigned long long)length);
+    qn__fail(err, QN_USAGE, "\"%s\" has %u %ss, but the array %llu numbers", p->name,
+             (unsigned)want, what, (unsigned long long)length);
     qn__at(err, "%s", k->name);
-    return qn__remedy(err, QN_USAGE, "give an array with one number a bin");
+    return qn__remedy(err, QN_USAGE, "give an array with one number a %s", what);
 }
 
 qn_status qn_kernel_bind(qn_kernel *k, const char *name, void *data, const uint64_t *shape,
@@ -334,7 +342,7 @@ qn_status qn_kernel_bind(qn_kernel *k, const char *name, void *data, const uint6
     if (status == QN_OK)
         status = check_shape(shape, dimensions, name, err);
     if (status == QN_OK)
-        status = check_bins(k, i, shape[0], err);
+        status = check_last(k, i, shape[dimensions - 1], err);
     if (status != QN_OK)
         return status;
     unbind(k, i);

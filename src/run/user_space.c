@@ -38,8 +38,8 @@ static qn_status join_shape(const qn_kernel *k, const qn__user_array *a, const c
 /* A declaration as the text has it; of arrays that are read, without dimensions and borders. */
 static void name_declaration(const qn__user_part *p, char *text, size_t size) {
     char bins[24] = "";
-    if (p->bins > 0)
-        snprintf(bins, sizeof bins, ", %u", (unsigned)p->bins);
+    if (p->bins + p->components > 0)
+        snprintf(bins, sizeof bins, ", %u", (unsigned)(p->bins + p->components));
     else if (p->scans == 2)
         snprintf(bins, sizeof bins, ", exclusive");
     if (p->use == QN__USER_COUNT)

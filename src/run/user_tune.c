@@ -33,10 +33,10 @@ static int64_t row_bytes(const qn__user_job *job) {
     int64_t bytes = 0;
     for (uint32_t i = 0; i < s->parts; i++)
         if (s->part[i].use == QN__USER_OUTPUT)
-            bytes += (s->part[i].next ? 3 : 1) * (int64_t)qn__user_type_size(s->part[i].type);
+            bytes += (s->part[i].next ? 3 : 1) * (int64_t)qn__user_part_each(&s->part[i]);
         else if (s->part[i].use != QN__USER_WHOLE && s->part[i].use < QN__USER_OUTPUT &&
                  !s->part[i].next)
-            bytes += (int64_t)qn__user_type_size(s->part[i].type);
+            bytes += (int64_t)qn__user_part_each(&s->part[i]);
     return bytes * (qn__user_job_items(job) / qn__user_job_rows(job));
 }
 

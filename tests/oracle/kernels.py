@@ -446,7 +446,10 @@ class Reader:
 
         def run(m):
             bin = inside(index(m), n.length) if index else 0
-            m.results[n.name] = (value(m), bin)
+            if n.use == "OUTPUT" and n.length:
+                m.results.setdefault(n.name, ([convert(0, n.kind)] * n.length, 0))[0][bin] = value(m)
+            else:
+                m.results[n.name] = (value(m), bin)
         return run
 
     # expressions
@@ -687,8 +690,9 @@ def combine(n, given, shape):
     """22.6: the result of a part from what each item assigned, None where it did not."""
     flat = [value[0] if value else None for value in given]
     if n.use == "OUTPUT":
-        return np.array([convert(0, n.kind) if x is None else x for x in flat],
-                        dtype(n.kind)).reshape(shape)
+        none, more = convert(0, n.kind), (n.length,) if n.length else ()
+        return np.array([([none] * n.length if more else none) if x is None else x for x in flat],
+                        dtype(n.kind)).reshape(*shape, *more)
     if n.use == "SCAN":
         sums = list(accumulate((exactly(x or 0) for x in flat), initial=exactly(convert(0, n.kind))))
         numbers = [rounded(s, n.kind) for s in (sums[:-1] if n.more == "exclusive" else sums[1:])]
@@ -728,7 +732,7 @@ def extremes(n, given):
 def check(given):
     """22.7, at the end of an item."""
     for use, (value, _) in given:
-        if np.isnan(value):
+        if any(map(np.isnan, value if isinstance(value, list) else [value])):
             raise Fault("not a number")
         if use in ("SUM", "SCAN") and np.isinf(value):
             raise Fault("infinity in a sum")
