@@ -459,6 +459,19 @@ def test_extremes_of_bins(run, tmp_path):
         EXTREMES.replace(" && k != 9", ""), *words, status=1).stderr
 
 
+def test_long_chains(run, tmp_path):
+    """As many "else if" as are allowed, and one more; a compiler gets them without brackets in brackets."""
+    x = numpy.arange(1100, dtype="float32")
+    numpy.save(tmp_path / "x.npy", x)
+    for links in (1000, 1001):
+        chain = "\nelse ".join(f"if (x < {k}) y = {k % 7};" for k in range(links + 1))
+        done = run(f"INDEX(i); INPUT(float, x); OUTPUT(float, y);\nKERNEL {{ {chain} else y = x; }}", "--in", "x=x.npy",
+                   "--out", "y=y.npy", status=links - 1000)
+    assert 'more than 1000 "else if"' in done.stderr and "line 1003, column 6" in done.stderr
+    y = numpy.load(tmp_path / "y.npy")
+    assert (y == numpy.where(x < 1000, (x + 1) % 7, x)).all()
+
+
 COLOURS = HEAD + """INDEX(y, x); EXTENT(h, w); INPUT(float, f); SCALAR(int, turns, 3); SCALAR(int, at, 0);
 OUTPUT(uint8_t, rgb, 3); OUTPUT(float, v, 4); OUTPUT(double, one); static const int FOUR = 4; OUTPUT(int8_t, last, FOUR);
 KERNEL {

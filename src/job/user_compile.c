@@ -48,6 +48,11 @@ static const char *const flags[] = {"-std=c17",
                                     "-"};
 enum { FLAGS = sizeof flags / sizeof *flags };
 
+/* GCC's propagation of constants, with which a thousand branches in a row take minutes: its time
+ * grows with the third power. Kernels whose own functions are longer do without. */
+enum { LONG = 1 << 14 };
+static const char for_long[] = "-fno-gcse";
+
 /* Seconds. The longest kernel that is accepted takes a tenth of it. */
 static const double PATIENCE = 600;
 
@@ -57,6 +62,7 @@ typedef struct compiler {
     const char *word[WORDS + 1];
     size_t count;
     struct stat info;
+    int is_long; /* 1: the kernel is */
 } compiler;
 
 /* ------------------------------------------------------------------ the compiler */
@@ -137,6 +143,8 @@ static void make_key(const compiler *c, const qn__text *program, char key[PATH_M
         qn__sha256_add(&hash, c->word[i], strlen(c->word[i]) + 1);
     for (size_t i = 0; i < FLAGS; i++)
         qn__sha256_add(&hash, flags[i], strlen(flags[i]) + 1);
+    if (c->is_long)
+        qn__sha256_add(&hash, for_long, sizeof for_long);
     add_processor(&hash);
     qn__sha256_add(&hash, program->data, program->size);
     qn__sha256_end(&hash, digest);
@@ -184,6 +192,8 @@ static qn_status run_compiler(const compiler *c, const char *program, const char
         argv[n++] = c->word[i];
     for (size_t i = 0; i < FLAGS; i++)
         argv[n++] = flags[i];
+    if (c->is_long)
+        argv[n++] = for_long;
     argv[n++] = "-o";
     argv[n++] = file;
     argv[n++] = "-lm";
@@ -303,6 +313,7 @@ qn_status qn__user_code_make(const qn__user_source *source, qn__user_code *out, 
     compiler *c = qn__alloc(1, sizeof *c, err);
     if (!c)
         return QN_MEMORY;
+    c->is_long = source->functions.size > LONG;
     qn__user_program_write(source, &program);
     qn_status status = program.failed ? qn__fail_memory(err, 1, program.size) : QN_OK;
     if (status == QN_OK)

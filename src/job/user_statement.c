@@ -8,6 +8,9 @@
 /* Of an array in a function, which lies on the stack, and of a table of the file. */
 enum { ELEMENTS = 2048, TABLE = 4096 };
 
+/* Most "else if" of one if. Compilers nest them. */
+enum { LINKS = 1000 };
+
 typedef struct scope {
     qn__user_parser *p;
     uint32_t *assigned;
@@ -434,7 +437,8 @@ static int read_branch(scope *s) {
     return 1;
 }
 
-static int read_if(scope *s) {
+/* One condition of a chain and its branch, which becomes child 2 of the one before. */
+static int read_link(scope *s, uint32_t *before) {
     qn__user_parser *p = s->p;
     qn__user_node node = {.kind = QN__NODE_IF};
     qn__user_write(p, "if ");
@@ -444,13 +448,38 @@ static int read_if(scope *s) {
     if (!read_branch(s))
         return 0;
     node.child[1] = p->node;
-    if (qn__user_take(p, "else")) {
+    const uint32_t made = qn__user_node_add(p, node);
+    if (*before > 0 && made > 0)
+        p->source->tree.node[*before].child[2] = made;
+    *before = made;
+    return 1;
+}
+
+/* A chain of "else if" is read and written as such: it is not nested, however long it is. */
+static int read_if(scope *s) {
+    qn__user_parser *p = s->p;
+    uint32_t last = 0, count = 0;
+    if (!read_link(s, &last))
+        return 0;
+    const uint32_t first = last;
+    while (qn__user_take(p, "else")) {
+        const qn__user_token *token = qn__user_next(p);
         qn__user_write(p, " else ");
-        if (!read_branch(s))
+        if (!qn__user_take(p, "if")) {
+            if (!read_branch(s))
+                return 0;
+            if (last > 0)
+                p->source->tree.node[last].child[2] = p->node;
+            break;
+        }
+        if (++count > LINKS)
+            return qn__user_refuse(p, token, "use a table, or several chains one after the other",
+                                   "there are more than %d \"else if\" in a row", LINKS);
+        qn__user_move(p, token);
+        if (!read_link(s, &last))
             return 0;
-        node.child[2] = p->node;
     }
-    p->node = qn__user_node_add(p, node);
+    p->node = first;
     return 1;
 }
 
