@@ -100,19 +100,22 @@ static int make_places(const qn__user_job *job, qn__user_place place[2][QN__USER
     return 1;
 }
 
-/* The rows of a range with those around it that its first iteration computes. */
+/* The rows of a range with those around it that its first iteration computes. There is room for the
+ * most iterations at once, so that the pages of few serve for more: new ones cost as much time as an
+ * iteration. */
 static int64_t near_rows(const qn__user_job *job) {
     int everywhere;
+    const int64_t steps = SIZE_MAX > UINT32_MAX ? QN__USER_STEPS_MAX : job->steps;
     const int64_t row = qn__user_job_items(job) / qn__user_job_rows(job);
     return qn__user_job_grain(job) / row + 2 +
-           2 * (job->steps - 1) * qn__user_reach(job->source, &everywhere);
+           2 * (steps - 1) * qn__user_reach(job->source, &everywhere);
 }
 
 /* Pages that nobody uses cost nothing, so a wide place has as many rows as there are. */
 static int prepare(const qn__user_job *job, qn__user_stepper *t, qn_error *err) {
-    const int64_t rows = qn__user_job_rows(job), some = near_rows(job);
     if (job->steps < 2)
         return 1;
+    const int64_t rows = qn__user_job_rows(job), some = near_rows(job);
     return make_places(job, t->near, some < rows ? some : rows, err) &&
            (!qn__user_wraps(job->source) || make_places(job, t->wide, rows, err));
 }

@@ -10,6 +10,9 @@
 #include "job/user_grains.h"
 #include <pthread.h>
 
+/* Iterations of a run at most. */
+enum { QN__USER_STEPS_MAX = 64 };
+
 /* Places for the outputs of a thread, between two iterations. */
 typedef struct qn__user_place {
     void *at;

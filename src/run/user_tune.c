@@ -5,7 +5,7 @@
 
 /* Runs of a trial: the first one fills caches, and among ranks a time is known one run late. Long
  * runs of one process are disturbed less, and cost more: one is a trial. */
-enum { TRIAL = 3, STEPS_MAX = 64 };
+enum { TRIAL = 3 };
 static const double LONG_RUN = 0.02; /* seconds */
 /* Numbers of iterations in a row that were no better: one may have been disturbed. */
 enum { MISSES = 2 };
@@ -89,7 +89,7 @@ void qn__user_tune_next(qn__user_tune *tune, qn__user_job *job, int64_t most) {
     if (tune->best == 0)
         tune->best = 1;
     int64_t steps = wanted_steps(tune);
-    if (steps > 1 && (steps > STEPS_MAX || rows_of(tune, job, steps) == 0)) {
+    if (steps > 1 && (steps > QN__USER_STEPS_MAX || rows_of(tune, job, steps) == 0)) {
         tune->settled = 1;
         steps = tune->best;
     }
