@@ -75,6 +75,7 @@ static void test_refused(void **state) {
         {HEAD "KERNEL { y = 1; } int b;", "behind the kernel", "line 5", "before KERNEL"},
         {HEAD "KERNEL { y = z; }", "\"z\" is not declared", "line 5", "declare"},
         {HEAD "KERNEL { y = tabel(0, 0); }", "not declared", "line 5", "\"table\""},
+        {HEAD "KERNEL { else y = 1; }", "an \"else\" has no \"if\"", "line 5", "before it"},
         {HEAD "KERNEL { int a = a; y = a; }", "\"a\" is not declared", "line 5", "declare"},
         {HEAD "KERNEL { int i = 1; y = i; }", "\"i\" is declared already", "line 5", "another"},
         {HEAD "static int f(int a) { return f(a); }\nKERNEL { y = f(1); }", "call itself", "line 5",

@@ -336,6 +336,9 @@ static int refuse_target(qn__user_parser *p, const qn__user_token *token, const 
     if (!v && qn__user_token_is(&p->tokens, qn__user_behind(p), "("))
         return qn__user_refuse(p, token, "remove it: a kernel does nothing but compute numbers",
                                "a kernel cannot call \"%s\" as a statement", name);
+    if (strcmp(name, "else") == 0)
+        return qn__user_refuse(p, token, "write if (...) { ... } before it",
+                               "an \"else\" has no \"if\" before it");
     if (!v)
         return qn__user_refuse(p, token, "declare it with its type where it gets its first value",
                                "\"%s\" is not declared", name);

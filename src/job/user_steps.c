@@ -101,8 +101,8 @@ static int make_places(const qn__user_job *job, qn__user_place place[2][QN__USER
 }
 
 /* The rows of a range with those around it that its first iteration computes. There is room for the
- * most iterations at once, so that the pages of few serve for more: new ones cost as much time as an
- * iteration. */
+ * most iterations at once, so that the pages of few serve for more: new ones cost as much time as
+ * an iteration. */
 static int64_t near_rows(const qn__user_job *job) {
     int everywhere;
     const int64_t steps = SIZE_MAX > UINT32_MAX ? QN__USER_STEPS_MAX : job->steps;
