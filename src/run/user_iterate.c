@@ -285,11 +285,12 @@ static int is_bring_due(const loop *l, qn__team *team) {
 static uint64_t find_members(qn__team *team, uint64_t *cpu, uint64_t *gpus) {
     uint32_t count, best = 0;
     double rate;
+    const uint64_t alive = qn__team_alive(team);
     const qn_worker_report *worker = qn__team_report(team, 1, &count, &rate);
     *cpu = *gpus = 0;
     for (uint32_t i = 0; i < count; i++) {
         const int host = strcmp(worker[i].name, "cpu") == 0;
-        if (worker[i].lost || (*worker[i].note && worker[i].items == 0))
+        if (!(alive >> i & 1))
             continue;
         *(host ? cpu : gpus) |= (uint64_t)1 << i;
         if (!host &&

@@ -129,7 +129,8 @@ void qn__team_counted(const qn__team *team, uint64_t *out, uint64_t *in);
 /* 1 if the CPU of this process is the only member. */
 int qn__team_is_the_cpu(const qn__team *team);
 
-/* The number of live members. */
+/* The live members as a bit set (qn__team_use), and their number. */
+uint64_t qn__team_alive(const qn__team *team);
 uint32_t qn__team_workers(const qn__team *team);
 
 /* The seconds that trials have cost, beyond the time of the chosen sets; and the steps that were

@@ -180,9 +180,6 @@ struct qn__team {
 
 static inline int qn__many(uint64_t set) { return (set & (set - 1)) != 0; }
 
-/* Live members, as a bit set. */
-uint64_t qn__team_alive(const qn__team *team);
-
 qn_status qn__team_no_worker(qn_error *err);
 
 /* Makes room for so many words in member->sums; old ones may be lost. 0: out of memory. */
