@@ -224,6 +224,13 @@ static void connect(qn_kernel *k, const loop *l, uint64_t iteration) {
     job->iterations = (int64_t)k->iterations;
 }
 
+void qn__user_iterate_from(qn_kernel *k) {
+    for (uint32_t i = 0; i < k->source.parts && k->checkpoint.from > 0; i++)
+        if (is_carried(k, i))
+            k->job.array[k->source.part[i].next - 1] = k->part[i].array.data;
+    k->job.iteration = (int64_t)k->checkpoint.from;
+}
+
 static int has_series(const qn_kernel *k) {
     for (uint32_t i = 0; i < k->source.parts; i++)
         if (k->part[i].wants_series)

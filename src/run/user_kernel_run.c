@@ -244,6 +244,7 @@ static qn_status prepare(qn_kernel *k, const qn_kernel_options *options, qn_erro
     if (status == QN_OK)
         status = qn__user_checkpoint_read(k, err);
     k->report.resumed_from = k->checkpoint.from;
+    qn__user_iterate_from(k);
     return status;
 }
 
