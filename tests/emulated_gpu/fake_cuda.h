@@ -8,9 +8,11 @@
  *   capability=75  of all devices (90)               memory=64      MiB of each (1024)
  *   late=1         work is done when somebody asks for it, as a real device would, not at once
  *   prohibited=1   compute mode of all devices       init=803       result of cuInit
+ *   send=90        sending a KiB takes 90 microseconds more, on all devices
  *   retain=2       result of taking a context        image=200      result of loading a module
  *
- * What follows happens on the device `on` (0) only, and counts since the last plan:
+ * What follows happens on the device `on` (0) only, and counts since the last plan. With on=-1 it
+ * is the first device that comes to its `launch`:
  *
  *   alloc=5        the fifth piece of memory is refused
  *   launch=9       at the ninth kernel the device fails with `code` (700) and stays so
@@ -75,7 +77,7 @@ enum { MOST_DEVICES = 8, MOST_ARGUMENTS = 64 };
 
 typedef struct plan {
     int devices, driver, capability, memory, late, prohibited, init, retain, image, on;
-    int alloc, launch, hang, wrong, flush, code, matrix, matrix_image, matrix_kernel;
+    int alloc, launch, hang, wrong, flush, code, matrix, matrix_image, matrix_kernel, send;
     int matrix_fault, dots_fault, plain_fault, stuck;
 } plan;
 extern plan the_plan;

@@ -27,6 +27,7 @@ void qn_fake_cuda_plan(const char *text) {
                  {"launch", offsetof(plan, launch)},
                  {"hang", offsetof(plan, hang)},
                  {"wrong", offsetof(plan, wrong)},
+                 {"send", offsetof(plan, send)},
                  {"flush", offsetof(plan, flush)},
                  {"matrix", offsetof(plan, matrix)},
                  {"matrix_image", offsetof(plan, matrix_image)},

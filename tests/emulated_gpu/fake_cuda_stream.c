@@ -41,7 +41,10 @@ static CUresult fault_of(const op *o) {
 
 static void run_kernel(device_state *d, const op *o) {
     void *arguments[MOST_ARGUMENTS];
-    const int ours = d->ordinal == the_plan.on, launches = ++devices[d->ordinal].launches;
+    const int launches = ++devices[d->ordinal].launches;
+    if (the_plan.on < 0 && the_plan.launch && launches >= the_plan.launch)
+        the_plan.on = d->ordinal;
+    const int ours = d->ordinal == the_plan.on;
     if (ours && the_plan.hang && launches >= the_plan.hang) {
         d->hung = 1;
         return;
@@ -66,12 +69,22 @@ static void run_kernel(device_state *d, const op *o) {
                 *(unsigned char *)(uintptr_t)o->value[i] ^= 1;
 }
 
+static void delay(const op *o) {
+    const long all = (long)o->bytes / 1024 * the_plan.send; /* microseconds */
+    const struct timespec time = {.tv_sec = all / 1000000, .tv_nsec = all % 1000000 * 1000};
+    if (all > 0)
+        nanosleep(&time, NULL);
+}
+
 static void perform(device_state *d, const op *o) {
     switch (o->kind) {
     case OP_LAUNCH:
         run_kernel(d, o);
         break;
     case OP_UP:
+        delay(o);
+        memcpy(o->to, o->from, o->bytes);
+        break;
     case OP_DOWN:
         memcpy(o->to, o->from, o->bytes);
         break;
