@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "job/statistics_columns.h"
+#include <stdio.h>
 #include <string.h>
 
 enum { CHUNK = 1 << 16, MOST_CHUNKS = 64, MOST_TARGETS = 64, LEAST_TARGET = 1 << 12 };
@@ -14,15 +15,14 @@ enum { COLUMNS, FROM, CHUNKS, NUMBERS };
 
 /* ------------------------------------------------------------------ the kernel */
 
-static int write_text(const qn__column_device *d, qn__language language, qn__text *t) {
-    qn__text_add(t,
-                 "%s%s#define QN_COLUMN_LANES %d\n#define QN_COLUMN_TILE %du\n"
-                 "#define QN_COLUMN_COLUMNS %d\n#define QN_COLUMN_FROM %d\n"
-                 "#define QN_COLUMN_CHUNKS %d\n#define QN_COLUMN_KEYS %du\n%s",
-                 qn__exact_text(language), d->table.bytes ? "#define QN_TABLE_BYTES 1\n" : "",
-                 QN__KERNEL_LANES, TILE, COLUMNS, FROM, CHUNKS, QN__COLUMN_LANE_KEYS,
-                 qn__columns_text());
-    return !t->failed;
+static qn_status write_program(qn__column_device *d, qn_error *err) {
+    char macros[512];
+    snprintf(macros, sizeof macros,
+             "#define QN_COLUMN_LANES %d\n#define QN_COLUMN_TILE %du\n"
+             "#define QN_COLUMN_COLUMNS %d\n#define QN_COLUMN_FROM %d\n"
+             "#define QN_COLUMN_CHUNKS %d\n#define QN_COLUMN_KEYS %du\n",
+             QN__KERNEL_LANES, TILE, COLUMNS, FROM, CHUNKS, QN__COLUMN_LANE_KEYS);
+    return qn__table_device_program(&d->table, macros, qn__columns_text(), &d->job, err);
 }
 
 static uint64_t end_of(const qn__column_task *task, uint32_t group, uint64_t items) {
@@ -117,7 +117,6 @@ static void set_job(qn__column_device *d) {
     d->job.items = d->job.items < QN__KERNEL_LANES ? QN__KERNEL_LANES
                    : d->job.items > MOST_ITEMS     ? MOST_ITEMS
                                                    : d->job.items;
-    d->job.smaller = "leave the device out: it takes a table that fits in its memory";
 }
 
 int qn__column_device_takes(const qn_data *data) {
@@ -135,11 +134,8 @@ qn_status qn__column_device_make(const qn_data *data, const uint64_t *order,
         status = make_parts(task, out, err);
     if (status == QN_OK && passes)
         status = make_chunks(task, out, err);
-    for (int language = 0; language < 2 && status == QN_OK; language++) {
-        if (!write_text(out, (qn__language)language, &out->text[language]))
-            status = qn__fail_memory(err, 1, out->text[language].size);
-        out->job.text[language] = out->text[language].data;
-    }
+    if (status == QN_OK)
+        status = write_program(out, err);
     if (status != QN_OK)
         qn__column_device_release(out);
     else
@@ -148,8 +144,6 @@ qn_status qn__column_device_make(const qn_data *data, const uint64_t *order,
 }
 
 void qn__column_device_release(qn__column_device *d) {
-    for (int language = 0; language < 2; language++)
-        qn__text_release(&d->text[language]);
     qn__table_device_release(&d->table);
     qn__free(d->start);
     qn__free(d->group);

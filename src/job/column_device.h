@@ -22,7 +22,6 @@ typedef struct qn__column_device {
     qn__kernel_job job; /* the functions in it are the caller's */
     qn__kernel_array array[5];
     uint64_t numbers[3];
-    qn__text text[2];
     qn__table_device table; /* its rows class after class */
     uint64_t *start;        /* the first row of each part, and that behind the last */
     uint32_t *group;        /* of each part */

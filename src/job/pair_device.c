@@ -1,5 +1,7 @@
 #include "job/pair_device.h"
 
+#include <stdio.h>
+
 /* Sums of a pair, in the order of the kernel: products, values of both, squares of both. */
 enum { KINDS = 5 };
 /* Numbers of the kernel, and words that an item gives. */
@@ -10,15 +12,15 @@ enum { WORDS = 4 };
 
 /* ------------------------------------------------------------------ the kernel */
 
-static void write_text(qn__language language, int bytes, qn__text *t) {
-    qn__text_add(t, "%s%s#define QN_PAIR_LANES %d\n", qn__exact_text(language),
-                 bytes ? "#define QN_TABLE_BYTES 1\n" : "", QN__KERNEL_LANES);
-    qn__text_add(t,
-                 "#define QN_PAIR_SIDE %du\n#define QN_PAIR_PART %du\n#define QN_PAIR_ROWS %d\n"
-                 "#define QN_PAIR_COLUMNS %d\n#define QN_PAIR_KINDS %d\n#define QN_PAIR_PARTS %d\n"
-                 "#define QN_PAIR_FROM %d\n#define QN_PAIR_SQUARES %d\n%s",
-                 QN__PAIR_SIDE, QN__PAIR_PART, ROWS, COLUMNS, KIND_COUNT, PARTS, FROM, SQUARES,
-                 qn__pairs_text());
+static qn_status write_program(qn__pair_device *d, qn_error *err) {
+    char macros[512];
+    snprintf(macros, sizeof macros,
+             "#define QN_PAIR_LANES %d\n#define QN_PAIR_SIDE %du\n#define QN_PAIR_PART %du\n"
+             "#define QN_PAIR_ROWS %d\n#define QN_PAIR_COLUMNS %d\n#define QN_PAIR_KINDS %d\n"
+             "#define QN_PAIR_PARTS %d\n#define QN_PAIR_FROM %d\n#define QN_PAIR_SQUARES %d\n",
+             QN__KERNEL_LANES, QN__PAIR_SIDE, QN__PAIR_PART, ROWS, COLUMNS, KIND_COUNT, PARTS, FROM,
+             SQUARES);
+    return qn__table_device_program(&d->table, macros, qn__pairs_text(), &d->job, err);
 }
 
 static void set_job(qn__pair_device *d) {
@@ -36,19 +38,14 @@ static void set_job(qn__pair_device *d) {
     d->job.items = side * (side + 1) / 2 * qn__pair_device_items(d);
     if (d->job.items > MOST_ITEMS)
         d->job.items = MOST_ITEMS;
-    d->job.smaller = "leave the device out: it takes a table that fits in its memory";
 }
 
 qn_status qn__pair_device_make(const qn_data *data, int any, qn__pair_device *out, qn_error *err) {
     *out = (qn__pair_device){.parts = (uint32_t)((data->items - 1) / QN__PAIR_PART + 1),
                              .kinds = any ? KINDS : 1};
     qn_status status = qn__table_device_make(data, NULL, &out->table, err);
-    for (int language = 0; language < 2 && status == QN_OK; language++) {
-        write_text((qn__language)language, out->table.bytes, &out->text[language]);
-        out->job.text[language] = out->text[language].data;
-        if (out->text[language].failed)
-            status = qn__fail_memory(err, 1, out->text[language].size);
-    }
+    if (status == QN_OK)
+        status = write_program(out, err);
     if (status != QN_OK)
         qn__pair_device_release(out);
     else
@@ -56,11 +53,7 @@ qn_status qn__pair_device_make(const qn_data *data, int any, qn__pair_device *ou
     return status;
 }
 
-void qn__pair_device_release(qn__pair_device *d) {
-    for (int language = 0; language < 2; language++)
-        qn__text_release(&d->text[language]);
-    qn__table_device_release(&d->table);
-}
+void qn__pair_device_release(qn__pair_device *d) { qn__table_device_release(&d->table); }
 
 void qn__pair_device_begin(qn__pair_device *d, uint32_t from, uint32_t squares) {
     d->numbers[FROM] = from;

@@ -21,7 +21,6 @@ typedef struct qn__pair_device {
     qn__kernel_job job; /* the functions in it are the caller's */
     qn__kernel_array array[2];
     uint64_t numbers[6];
-    qn__text text[2];
     qn__table_device table;
     uint32_t parts, kinds;
 } qn__pair_device;

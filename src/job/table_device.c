@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "job/statistics_columns.h"
+#include "kernels/kernels.h"
 #include <string.h>
 
 static uint32_t size_of(const qn__table_device *t) { return t->bytes ? 1 : sizeof(float); }
@@ -31,6 +32,8 @@ qn_status qn__table_device_make(const qn_data *data, const uint64_t *order, qn__
 }
 
 void qn__table_device_release(qn__table_device *table) {
+    for (int language = 0; language < 2; language++)
+        qn__text_release(&table->text[language]);
     qn__free(table->copy);
     table->copy = NULL;
 }
@@ -41,6 +44,20 @@ qn__kernel_array qn__table_device_array(const qn__table_device *table) {
                               .each = each,
                               .bytes = table->rows * table->columns * each,
                               .data = table->values};
+}
+
+qn_status qn__table_device_program(qn__table_device *table, const char *macros, const char *kernel,
+                                   qn__kernel_job *job, qn_error *err) {
+    for (int language = 0; language < 2; language++) {
+        qn__text *text = &table->text[language];
+        qn__text_add(text, "%s%s%s%s", qn__exact_text((qn__language)language),
+                     table->bytes ? "#define QN_TABLE_BYTES 1\n" : "", macros, kernel);
+        if (text->failed)
+            return qn__fail_memory(err, 1, text->size);
+        job->text[language] = text->data;
+    }
+    job->smaller = "leave the device out: it takes a table that fits in its memory";
+    return QN_OK;
 }
 
 float qn__table_device_value(const qn__table_device *table, uint64_t row, uint32_t column) {

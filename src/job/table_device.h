@@ -4,6 +4,7 @@
 #define QN_JOB_TABLE_DEVICE_H
 
 #include "data/data.h"
+#include "base/text.h"
 #include "device/device.h"
 #include "num/exact_sum.h"
 
@@ -13,18 +14,24 @@ typedef struct qn__table_device {
     int bytes;          /* 1: uint8_t, else float */
     uint64_t rows;
     uint32_t columns;
+    qn__text text[2]; /* the kernel's, by qn__language */
 } qn__table_device;
 
 /* `order` names the items of the rows; NULL: as they stand. Views, tables with real labels, and
  * those in an order, are copied, so that the rows lie together. `data` must live as long.
- * QN_MEMORY: then there is nothing to release. */
+ * QN_MEMORY. */
 qn_status qn__table_device_make(const qn_data *data, const uint64_t *order, qn__table_device *out,
                                 qn_error *err);
-/* Also of zeros. */
+/* Also of one that failed, and of zeros. */
 void qn__table_device_release(qn__table_device *table);
 
 /* The table as an array of a kernel. */
 qn__kernel_array qn__table_device_array(const qn__table_device *table);
+
+/* Makes the texts of a kernel that reads the table, and sets those of the job: macros that the
+ * kernel needs, and the kernel, which are the same in both languages. QN_MEMORY. */
+qn_status qn__table_device_program(qn__table_device *table, const char *macros, const char *kernel,
+                                   qn__kernel_job *job, qn_error *err);
 
 float qn__table_device_value(const qn__table_device *table, uint64_t row, uint32_t column);
 
