@@ -240,6 +240,15 @@ static uint32_t add_call(qn__user_parser *p, qn__user_node_kind kind, const char
                                                 .flag = (unsigned char)flag});
 }
 
+/* A call, or a read of an array, has other arguments than `count`. */
+static int refuse_count(qn__user_parser *p, const char *name, uint32_t count) {
+    static const char *const forms[] = {"", "a", "a, b", "a, b, c"};
+    char remedy[QN__USER_NAME_MAX + 32];
+    snprintf(remedy, sizeof remedy, "write %s(%s)", name, count < 4 ? forms[count] : "a, b, ...");
+    return qn__user_refuse(p, qn__user_next(p), remedy, "\"%s\" takes %u argument%s", name,
+                           (unsigned)count, count == 1 ? "" : "s");
+}
+
 /* A call of a builtin function, behind its name. The arguments have a type only when all are read,
  * so each is converted from the last one to the first. */
 static int call_builtin(qn__user_parser *p, int which, qn__user_value *v) {
@@ -247,17 +256,17 @@ static int call_builtin(qn__user_parser *p, int which, qn__user_value *v) {
     char before[32];
     uint32_t list = 0;
     const uint32_t count = builtins[which].arguments;
-    if (!qn__user_need(p, "(", "behind the name of a function"))
-        return 0;
+    if (!qn__user_take(p, "("))
+        return refuse_count(p, builtins[which].name, count);
     for (uint32_t i = 0; i < count; i++) {
-        if (i > 0 && !qn__user_need(p, ",", "before the next argument"))
-            return 0;
+        if (i > 0 ? !qn__user_take(p, ",") : qn__user_sees(p, ")"))
+            return refuse_count(p, builtins[which].name, count);
         if (!qn__user_expression(p, &argument[i]))
             return 0;
         list = qn__user_tree_join(&p->source->tree, list, argument[i].node);
     }
-    if (!qn__user_need(p, ")", "behind the arguments"))
-        return 0;
+    if (!qn__user_take(p, ")"))
+        return refuse_count(p, builtins[which].name, count);
     qn__user_type type = argument[0].type;
     for (uint32_t i = 1; i < count; i++)
         type = qn__user_type_common(type, argument[i].type);
@@ -301,23 +310,18 @@ int qn__user_index(qn__user_parser *p, uint32_t *depth) {
 static int write_arguments(qn__user_parser *p, const char *name, uint32_t count,
                            const qn__user_type *type, qn__user_value *v) {
     uint32_t list = 0;
-    if (!qn__user_need(p, "(", "behind the name"))
-        return 0;
+    if (!qn__user_take(p, "("))
+        return refuse_count(p, name, count);
     for (uint32_t i = 0; i < count; i++) {
-        if (i > 0 && !qn__user_take(p, ","))
-            return qn__user_refuse(p, qn__user_next(p), "give one for each",
-                                   "\"%s\" takes %u arguments", name, (unsigned)count);
+        if (i > 0 ? !qn__user_take(p, ",") : qn__user_sees(p, ")"))
+            return refuse_count(p, name, count);
         qn__user_write(p, "%s", i > 0 ? ", " : "");
         if (!(type ? qn__user_expression_as(p, type[i], &v->depth) : qn__user_index(p, &v->depth)))
             return 0;
         list = qn__user_tree_join(&p->source->tree, list, p->node);
     }
     p->node = list;
-    if (qn__user_take(p, ")"))
-        return 1;
-    return qn__user_refuse(p, qn__user_next(p), "leave out the others",
-                           "\"%s\" takes %u argument%s", name, (unsigned)count,
-                           count == 1 ? "" : "s");
+    return qn__user_take(p, ")") || refuse_count(p, name, count);
 }
 
 static int call_function(qn__user_parser *p, const qn__user_symbol *s, qn__user_value *v) {
@@ -399,6 +403,22 @@ static int is_vendor_function(const char *name) {
     return is_among(plain, list);
 }
 
+/* What C programs write that a kernel writes in another way; NULL: nothing is known. */
+static const char *instead_of(const char *name) {
+    static const struct {
+        const char *name, *instead;
+    } names[] = {{"true", "write 1"},
+                 {"false", "write 0"},
+                 {"NULL", "write 0"},
+                 {"M_PI", "write static const double PI = 3.141592653589793; before the kernel"},
+                 {"INFINITY", "write 1 / 0.0"},
+                 {"abs", "write fabs(x), or max(x, -x) for an integer"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i].name, name) == 0)
+            return names[i].instead;
+    return NULL;
+}
+
 static int refuse_name(qn__user_parser *p, const qn__user_token *token, const char *name) {
     const char *known[QN__USER_SYMBOLS + 1];
     char remedy[96], plain[QN__USER_NAME_MAX + 1];
@@ -411,6 +431,8 @@ static int refuse_name(qn__user_parser *p, const qn__user_token *token, const ch
                  plain);
         return qn__user_refuse(p, token, remedy, "a kernel has no function \"%s\"", name);
     }
+    if (instead_of(name))
+        return qn__user_refuse(p, token, instead_of(name), "\"%s\" is not declared", name);
     if (p->function && strcmp(p->function, name) == 0)
         return qn__user_refuse(p, token, "use a loop", "the function \"%s\" cannot call itself",
                                name);
@@ -457,6 +479,9 @@ static int write_access(qn__user_parser *p, const qn__user_token *token, const q
     if (qn__user_sees(p, "["))
         return qn__user_refuse(p, qn__user_next(p), "write its indices as NAME(i, j)",
                                "\"%s\" is not read with brackets", s->name);
+    if (part->use == QN__USER_HALOED && !qn__user_sees(p, "("))
+        return qn__user_refuse(p, token, "write how far away the neighbour is, as NAME(0, -1)",
+                               "\"%s\" is read without the place of a neighbour", s->name);
     v->type = part->type;
     qn__user_write(p, "p_%s(", s->name);
     if (!write_arguments(p, s->name,
@@ -487,6 +512,11 @@ static int write_symbol(qn__user_parser *p, const qn__user_token *token, const q
     const int array = s->kind == QN__USER_ARRAY;
     if (array && !qn__user_element(p, s, &v->depth))
         return 0;
+    if (!array && (qn__user_sees(p, "(") || qn__user_sees(p, "[")))
+        return qn__user_refuse(p, qn__user_next(p),
+                               "write the name alone; WHOLE and HALO declare arrays that are read "
+                               "as NAME(i)",
+                               "\"%s\" is one number", s->name);
     v->node = qn__user_node_add(p, (qn__user_node){.kind = array ? QN__NODE_ELEMENT : QN__NODE_NAME,
                                                    .type = v->type,
                                                    .what = s->variable,
@@ -529,13 +559,15 @@ static int read_primary(qn__user_parser *p, qn__user_value *v) {
         return read;
     }
     qn__user_word(p, token, word);
+    if (*word == '*' && p->at > 0 && qn__user_token_is(&p->tokens, token - 1, "*"))
+        return qn__user_refuse(p, token, "write pow(a, b), or a * a", "C has no operator \"**\"");
     if (strcmp(word, "&") == 0 || strcmp(word, "*") == 0)
         return qn__user_refuse(p, token, "read arrays as NAME(i), as they are declared",
                                "a kernel has no pointers");
     if (strcmp(word, "++") == 0 || strcmp(word, "--") == 0)
         return qn__user_refuse(p, token, "write it as a statement of its own",
                                "\"%s\" cannot stand in an expression", word);
-    return qn__user_refuse(p, token, "docs/kernels.md lists what a kernel may contain",
+    return qn__user_refuse(p, token, "write a number, a name or an expression before it",
                            "a value is missing where %s%s%s stands", *word ? "\"" : "",
                            *word ? word : "the end of the text", *word ? "\"" : "");
 }

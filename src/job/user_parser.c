@@ -86,7 +86,7 @@ int qn__user_no_memory(qn__user_parser *p) {
 }
 
 int qn__user_need(qn__user_parser *p, const char *word, const char *where) {
-    char found[QN__USER_NAME_MAX + 1];
+    char found[QN__USER_NAME_MAX + 1], remedy[QN__USER_NAME_MAX + 64];
     const qn__user_token *token = qn__user_next(p);
     if (qn__user_take(p, word))
         return 1;
@@ -94,7 +94,11 @@ int qn__user_need(qn__user_parser *p, const char *word, const char *where) {
     if (token->kind == QN__USER_END)
         return qn__user_refuse(p, token, "complete the text",
                                "the text ends where \"%s\" belongs %s", word, where);
-    return qn__user_refuse(p, token, "docs/kernels.md lists what a kernel may contain",
+    if (*word == ')' && strcmp(found, "=") == 0)
+        snprintf(remedy, sizeof remedy, "write == to compare");
+    else
+        snprintf(remedy, sizeof remedy, "write %s before \"%s\"", word, found);
+    return qn__user_refuse(p, token, p->form ? p->form : remedy,
                            "\"%s\" is missing %s, where \"%s\" stands", word, where, found);
 }
 
@@ -228,7 +232,12 @@ qn__user_symbol *qn__user_declare(qn__user_parser *p, qn__user_kind kind, qn__us
         return NULL;
     }
     if (token->kind != QN__USER_NAME || is_reserved(name)) {
-        qn__user_refuse(p, token, "give another name", "\"%s\" cannot be declared as a name",
+        const int is_other = token->kind != QN__USER_NAME || qn__user_sees_type(p);
+        qn__user_refuse(p, token,
+                        !is_other ? "give another name"
+                        : p->form ? p->form
+                                  : "write a name there, such as a, n2 or my_number",
+                        "\"%s\" cannot be declared as a name",
                         token->kind == QN__USER_END ? "the end of the text" : name);
         return NULL;
     }

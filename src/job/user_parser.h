@@ -48,7 +48,8 @@ typedef struct qn__user_parser {
     qn__user_type result;  /* of the function that is read */
     uint32_t words, stack; /* of it, so far */
     uint32_t depth, loops;
-    uint32_t node; /* of the expression, list of arguments or statement that was read last */
+    uint32_t node;    /* of the expression, list of arguments or statement that was read last */
+    const char *form; /* how the declaration that is read looks, for remedies; NULL: no such one */
     qn_error *err;
     qn_status status; /* why a function returned 0 */
 } qn__user_parser;

@@ -305,7 +305,45 @@ static int read_random(qn__user_parser *p) {
         s->everywhere = 1;
     }
     p->source->has_random = 1;
-    return qn__user_need(p, ";", "behind RANDOM");
+    p->form = "write RANDOM; the seed is given to the run";
+    if (!qn__user_need(p, ";", "behind RANDOM"))
+        return 0;
+    p->form = NULL;
+    return 1;
+}
+
+/* How a declaration looks, and its arguments at most. In the order of qn__user_use, then the others
+ * of read_declared, then SCAN. */
+static const struct form {
+    const char *text;
+    int most;
+} forms[] = {
+    {"write INPUT(type, name);", 2},
+    {"write WHOLE(type, name, dimensions);", 3},
+    {"write HALO(type, name, reach, border); with zero, nearest or wrap as the border", 4},
+    {"write OUTPUT(type, name); or OUTPUT(type, name, components);", 3},
+    {"write SCALAR(type, name); or SCALAR(type, name, default); with a number", 3},
+    {"write SUM(type, name); or SUM(type, name, bins);", 3},
+    {"write MIN(type, name); or MIN(type, name, bins);", 3},
+    {"write MAX(type, name); or MAX(type, name, bins);", 3},
+    {"write COUNT(name); or COUNT(name, bins);", 2},
+    {"write ARGMIN(type, name, bins);", 3},
+    {"write ARGMAX(type, name, bins);", 3},
+    {"write INDEX(i); or INDEX(y, x); or INDEX(z, y, x);", QN__USER_DIMENSIONS},
+    {"write EXTENT(height, width); with a name for each dimension of INDEX", QN__USER_DIMENSIONS},
+    {"write ITERATION(t);", 1},
+    {"write NEXT(output, input);", 2},
+    {"write SCAN(type, name); or SCAN(type, name, exclusive);", 3}};
+enum { SCAN_FORM = WORDS + 4 };
+
+static int end_declaration(qn__user_parser *p, const struct form *form) {
+    if (qn__user_sees(p, ","))
+        return qn__user_refuse(p, qn__user_next(p), form->text, "there are more arguments than %d",
+                               form->most);
+    if (!qn__user_need(p, ")", "behind the declaration"))
+        return 0;
+    p->form = NULL;
+    return qn__user_need(p, ";", "behind the declaration");
 }
 
 /* WORD(...); 0 also where no declaration is next: *found tells. */
@@ -327,14 +365,15 @@ static int read_declared(qn__user_parser *p, int *found) {
     if (!*found)
         return 0;
     p->at++;
+    const struct form *form = &forms[scans ? SCAN_FORM : word >= 0 ? word : WORDS + other];
+    p->form = form->text;
     if (!qn__user_need(p, "(", "behind the word") ||
         !(word >= 0    ? add_part(p, token, (qn__user_use)word, scans)
           : other < 2  ? read_space(p, token, other)
           : other == 2 ? read_iteration(p, token)
                        : read_next(p)))
         return 0;
-    return qn__user_need(p, ")", "behind the declaration") &&
-           qn__user_need(p, ";", "behind the declaration");
+    return end_declaration(p, form);
 }
 
 /* ------------------------------------------------------------------ functions */
@@ -445,6 +484,9 @@ static int read_kernel(qn__user_parser *p) {
     p->words = p->stack = 0;
     qn__user_move(p, qn__user_next(p));
     qn__user_write(p, "QN_BODY ");
+    if (!qn__user_sees(p, "{"))
+        return qn__user_refuse(p, qn__user_next(p), "write KERNEL { ... }",
+                               "the statements of the kernel are missing");
     if (!qn__user_body(p, &assigned))
         return 0;
     p->source->tree.body = p->node;
@@ -453,6 +495,20 @@ static int read_kernel(qn__user_parser *p) {
         return qn__user_refuse(p, qn__user_next(p), "put functions and declarations before KERNEL",
                                "text stands behind the kernel");
     return check_results(p, token, assigned);
+}
+
+/* No declaration, and what may have been meant. */
+static int refuse_beginning(qn__user_parser *p, const qn__user_token *token) {
+    char word[QN__USER_NAME_MAX + 1];
+    qn__user_word(p, token, word);
+    return qn__user_refuse(
+        p, token,
+        qn__user_sees_type(p) || strcmp(word, "const") == 0 || strcmp(word, "inline") == 0
+            ? "write static before it: static TYPE NAME(...) {...}, or static const TYPE NAME = "
+              "NUMBER;"
+            : "write INDEX, EXTENT, INPUT, WHOLE, HALO, OUTPUT, SCAN, SCALAR, SUM, MIN, MAX, "
+              "COUNT, RANDOM, NEXT, ITERATION, static or KERNEL",
+        "no declaration begins with \"%s\"", word);
 }
 
 static int read_all(qn__user_parser *p) {
@@ -468,15 +524,7 @@ static int read_all(qn__user_parser *p) {
             if (!read_static(p))
                 return 0;
         } else if (!read_declared(p, &found)) {
-            char word[QN__USER_NAME_MAX + 1];
-            qn__user_word(p, token, word);
-            return found ? 0
-                         : qn__user_refuse(
-                               p, token,
-                               "write INDEX, EXTENT, INPUT, WHOLE, HALO, OUTPUT, SCAN, SCALAR, "
-                               "SUM, MIN, MAX, COUNT, RANDOM, NEXT, ITERATION, static or "
-                               "KERNEL",
-                               "no declaration begins with \"%s\"", word);
+            return found ? 0 : refuse_beginning(p, token);
         }
     }
 }

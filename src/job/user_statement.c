@@ -89,6 +89,9 @@ static int read_variable(qn__user_parser *p, qn__user_type type, int constant) {
         if (!qn__user_grow(p, token, 0, v->length * qn__user_type_size(type)))
             return 0;
     }
+    if (v->kind == QN__USER_ARRAY && qn__user_sees(p, "["))
+        return qn__user_refuse(p, qn__user_next(p), "write a[9] for 3 times 3, and a[3 * i + j]",
+                               "an array of a function has one dimension");
     if (!qn__user_take(p, "="))
         return no_value(p, v->name);
     qn__user_write(p, " = ");
@@ -187,7 +190,11 @@ int qn__user_constant(qn__user_parser *p, qn__user_type type) {
                                     : read_number(p, type)))
         return 0;
     qn__user_write(p, ";");
-    return qn__user_need(p, ";", "behind the constant");
+    p->form = "write the number itself, such as 0.25, and then ;";
+    if (!qn__user_need(p, ";", "behind the constant"))
+        return 0;
+    p->form = NULL;
+    return 1;
 }
 
 /* ------------------------------------------------------------------ assignments */
@@ -235,7 +242,7 @@ static const char *assigning(const qn__user_part *part) {
            : part->components > 0 ? "assign a number, as NAME[component] = x"
            : part->use == QN__USER_SUM || part->scans
                ? "assign what this item adds, as NAME = x; Quern adds all items up"
-               : "assign its value, as NAME = x";
+               : "assign its value, as NAME = x, without an index";
 }
 
 /* NAME = value of what all items give. */
@@ -331,7 +338,8 @@ static int is_assignment(const qn__user_parser *p, const qn__user_token *token) 
 static int refuse_target(qn__user_parser *p, const qn__user_token *token, const char *name,
                          const qn__user_symbol *v) {
     if (token->kind != QN__USER_NAME)
-        return qn__user_refuse(p, token, "docs/kernels.md lists what a kernel may contain",
+        return qn__user_refuse(p, token,
+                               "begin with a type, a name, if, for, while, do, return or {",
                                "a statement cannot begin with \"%s\"", name);
     if (!v && qn__user_token_is(&p->tokens, qn__user_behind(p), "("))
         return qn__user_refuse(p, token, "remove it: a kernel does nothing but compute numbers",
@@ -586,9 +594,12 @@ static int read_for(scope *s) {
 static int read_return(scope *s) {
     qn__user_parser *p = s->p;
     if (p->in_kernel) {
+        if (!qn__user_sees(p, ";"))
+            return qn__user_refuse(p, qn__user_next(p), "assign the results, and write return;",
+                                   "the kernel returns no value");
         qn__user_write(p, "return;");
         p->node = qn__user_node_add(p, (qn__user_node){.kind = QN__NODE_RETURN});
-        return qn__user_need(p, ";", "behind return: the kernel assigns its results");
+        return qn__user_take(p, ";");
     }
     qn__user_write(p, "return ");
     if (!qn__user_expression_as(p, p->result, NULL))
