@@ -7,6 +7,7 @@
 #include "base/program_cache.h"
 #include "base/sha256.h"
 #include "base/unfinished.h"
+#include "job/user_common.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,6 +54,11 @@ enum { FLAGS = sizeof flags / sizeof *flags };
 enum { LONG = 1 << 14 };
 static const char for_long[] = "-fno-gcse";
 
+/* A loop of several functions of doubles is more than a processor looks ahead. GCC then mixes what
+ * does not depend on each other, before it runs out of registers. */
+static const char for_functions[] = "-fschedule-insns";
+enum { OPTIONS = 2 };
+
 /* Seconds. The longest kernel that is accepted takes a tenth of it. */
 static const double PATIENCE = 600;
 
@@ -62,7 +68,7 @@ typedef struct compiler {
     const char *word[WORDS + 1];
     size_t count;
     struct stat info;
-    int is_long; /* 1: the kernel is */
+    const char *option[OPTIONS + 1]; /* for this kernel, then NULL */
 } compiler;
 
 /* ------------------------------------------------------------------ the compiler */
@@ -143,8 +149,8 @@ static void make_key(const compiler *c, const qn__text *program, char key[PATH_M
         qn__sha256_add(&hash, c->word[i], strlen(c->word[i]) + 1);
     for (size_t i = 0; i < FLAGS; i++)
         qn__sha256_add(&hash, flags[i], strlen(flags[i]) + 1);
-    if (c->is_long)
-        qn__sha256_add(&hash, for_long, sizeof for_long);
+    for (size_t i = 0; c->option[i]; i++)
+        qn__sha256_add(&hash, c->option[i], strlen(c->option[i]) + 1);
     add_processor(&hash);
     qn__sha256_add(&hash, program->data, program->size);
     qn__sha256_end(&hash, digest);
@@ -183,7 +189,7 @@ static qn_status refuse(const compiler *c, const char *said, int code, qn_error 
 /* Compiles to a file of a new folder, and takes its bytes. */
 static qn_status run_compiler(const compiler *c, const char *program, const char *file,
                               qn__bytes *code, qn_error *err) {
-    const char *argv[WORDS + FLAGS + 8];
+    const char *argv[WORDS + FLAGS + OPTIONS + 8];
     char said[SAID];
     size_t n = 0;
     int ended = 0;
@@ -192,8 +198,8 @@ static qn_status run_compiler(const compiler *c, const char *program, const char
         argv[n++] = c->word[i];
     for (size_t i = 0; i < FLAGS; i++)
         argv[n++] = flags[i];
-    if (c->is_long)
-        argv[n++] = for_long;
+    for (size_t i = 0; c->option[i]; i++)
+        argv[n++] = c->option[i];
     argv[n++] = "-o";
     argv[n++] = file;
     argv[n++] = "-lm";
@@ -313,7 +319,11 @@ qn_status qn__user_code_make(const qn__user_source *source, qn__user_code *out, 
     compiler *c = qn__alloc(1, sizeof *c, err);
     if (!c)
         return QN_MEMORY;
-    c->is_long = source->functions.size > LONG;
+    size_t options = 0;
+    if (source->functions.size > LONG)
+        c->option[options++] = for_long;
+    else if (qn__user_has_common(source))
+        c->option[options++] = for_functions;
     qn__user_program_write(source, &program);
     qn_status status = program.failed ? qn__fail_memory(err, 1, program.size) : QN_OK;
     if (status == QN_OK)

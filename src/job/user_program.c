@@ -175,8 +175,7 @@ static void write_locals(const qn__user_source *s, qn__text *t) {
                          p->name, (unsigned)d, (unsigned)(QN__USER_DIMENSIONS * i + d), p->name,
                          (unsigned)d);
         if (result && qn__user_type_is_real(p->type))
-            qn__text_add(t, "    %s nan_%s = 0;\n",
-                         p->type == QN__USER_F32 ? "uint32_t" : "uint64_t", p->name);
+            qn__text_add(t, "    uint%d_t nan_%s = 0;\n", qn__user_check_bits(s, i), p->name);
     }
 }
 
@@ -270,7 +269,7 @@ static void write_rows(const qn__user_source *s, loop_kind kind, qn__text *t) {
     for (uint32_t i = 0; i < s->parts; i++)
         if (qn__user_use_is_result(s->part[i].use) && qn__user_type_is_real(s->part[i].type))
             qn__text_add(t, "    fault[0] |= nan_%s >> %d ? QN_FAULT_NAN(%u) : 0;\n",
-                         s->part[i].name, s->part[i].type == QN__USER_F32 ? 31 : 63, (unsigned)i);
+                         s->part[i].name, qn__user_check_bits(s, i) - 1, (unsigned)i);
     qn__text_add(t, "    return fault[0] | (fault[1] & QN_FAULT_RARE);\n}\n");
     if (kind == COMMON)
         return;

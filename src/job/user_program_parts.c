@@ -60,6 +60,12 @@ static int gets_function(const qn__user_source *s, uint32_t part) {
     return 0;
 }
 
+/* A comparison is an int. So 32 bits are enough for its number, and vectors of doubles then have no
+ * mask to widen. */
+int qn__user_check_bits(const qn__user_source *s, uint32_t part) {
+    return s->part[part].type == QN__USER_F64 && gets_function(s, part) ? 64 : 32;
+}
+
 /* Notes NaN, and infinity in a sum. GCC unites a comparison with those at the end of a function,
  * such as cbrt, and then makes no vectors of the loop. It does not look into bits, but these take
  * an operation more. */
