@@ -8,6 +8,7 @@
 #include "base/sha256.h"
 #include "base/unfinished.h"
 #include "job/user_common.h"
+#include "job/user_program_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -57,6 +58,8 @@ static const char for_long[] = "-fno-gcse";
 /* A loop of several functions of doubles is more than a processor looks ahead. GCC then mixes what
  * does not depend on each other, before it runs out of registers. */
 static const char for_functions[] = "-fschedule-insns";
+/* The rounds of loops over an array of the kernel are short. */
+static const char for_own_arrays[] = "-funroll-loops";
 enum { OPTIONS = 2 };
 
 /* Seconds. The longest kernel that is accepted takes a tenth of it. */
@@ -313,17 +316,25 @@ static qn_status make(const compiler *c, const qn__text *program, qn__user_code 
     return status;
 }
 
+static void choose_options(const qn__user_source *source, const char *option[OPTIONS]) {
+    size_t n = 0;
+    if (source->functions.size > LONG) {
+        option[n++] = for_long;
+        return;
+    }
+    if (qn__user_has_common(source))
+        option[n++] = for_functions;
+    if (qn__user_has_own_array(source))
+        option[n++] = for_own_arrays;
+}
+
 qn_status qn__user_code_make(const qn__user_source *source, qn__user_code *out, qn_error *err) {
     qn__text program = {0};
     *out = (qn__user_code){.file = -1};
     compiler *c = qn__alloc(1, sizeof *c, err);
     if (!c)
         return QN_MEMORY;
-    size_t options = 0;
-    if (source->functions.size > LONG)
-        c->option[options++] = for_long;
-    else if (qn__user_has_common(source))
-        c->option[options++] = for_functions;
+    choose_options(source, c->option);
     qn__user_program_write(source, &program);
     qn_status status = program.failed ? qn__fail_memory(err, 1, program.size) : QN_OK;
     if (status == QN_OK)

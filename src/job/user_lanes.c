@@ -125,9 +125,9 @@ static void write_indexed(qn__lanes_writer *w, const qn__user_node *n, qn__user_
     qn__lanes_add(w, "; const qv_%s qn_new = ", qn__user_type_tag(type));
     qn__lanes_value(w, n->child[0], type);
     qn__lanes_add(w,
-                  "; const qv_mask qn_taking = %s; QV_LANES { uint64_t qn_own = 0; "
+                  "; const qv_mask qn_taking = %s; QV_LANES { QN_FOUND qn_own = 0; "
                   "const int64_t qn_place = %s, qn_at[qn_l], %u); "
-                  "*qn_faults |= qn_own & (uint64_t)QV_ON(qn_taking, qn_l); "
+                  "*qn_faults |= qn_own & (QN_FOUND)QV_ON(qn_taking, qn_l); "
                   "if (QV_ON(qn_taking, qn_l)) %s[qn_place][qn_u][qn_l] = qn_new[qn_l]; }",
                   w->now, inside, (unsigned)length, target);
 }
@@ -495,7 +495,7 @@ static void write_list(qn__lanes_writer *w, uint32_t list) {
 static void write_parameters(const qn__user_source *s, qn__text *t) {
     /* Where neighbours are read, six loops call it. */
     qn__text_add(t,
-                 "%s void qn_lanes(uint64_t *qn_fault, const int qn_inner, "
+                 "%s void qn_lanes(QN_FOUND *qn_fault, const int qn_inner, "
                  "const int qn_last, qv_mask *qn_m0, const int64_t qn_first, "
                  "const int64_t qn_count, const int64_t qn_item",
                  qn__user_has_halo(s) ? "static __attribute__((noinline))" : "QN_INLINE");
@@ -529,7 +529,7 @@ static void write_parameters(const qn__user_source *s, qn__text *t) {
             qn__text_add(t, ", qv_%s *h_%s", p->bins > 0 ? "i32" : "u8", p->name);
     }
     qn__text_add(t,
-                 ") {\nuint64_t *const qn_faults = qn_fault;\nqv_i64 u_%s[QV_U]; "
+                 ") {\nQN_FOUND *const qn_faults = qn_fault;\nqv_i64 u_%s[QV_U]; "
                  "QV_EACH QV_LANES u_%s[qn_u][qn_l] = qn_first + QV_N * qn_u + qn_l;\n",
                  s->index[s->dimensions - 1], s->index[s->dimensions - 1]);
 }

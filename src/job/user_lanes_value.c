@@ -198,7 +198,7 @@ static void some(qn__lanes_writer *w) {
 /* Around a value that may report what no item did. A function may have a loop that ends only for
  * numbers of an item, so it is called where one takes part. */
 static void guard_begin(qn__lanes_writer *w, uint32_t at, qn__user_type type) {
-    qn__lanes_add(w, "({ uint64_t qn_own = 0, *const qn_fault = &qn_own; const %s qn_r = ",
+    qn__lanes_add(w, "({ QN_FOUND qn_own = 0, *const qn_fault = &qn_own; const %s qn_r = ",
                   qn__user_type_word(type));
     if (calls(w, at)) {
         qn__lanes_add(w, "!");
@@ -280,12 +280,12 @@ static void lane_begin(qn__lanes_writer *w, qn__user_type type, int fails) {
     qn__lanes_add(w, "%s qn_x[QV_N]; %s%s; QV_LANES { ", qn__user_type_word(type),
                   fails ? "const qv_mask qn_taking = " : "", fails ? w->now : "(void)0");
     if (fails)
-        qn__lanes_add(w, "uint64_t qn_own = 0, *const qn_fault = &qn_own; ");
+        qn__lanes_add(w, "QN_FOUND qn_own = 0, *const qn_fault = &qn_own; ");
 }
 
 static void lane_end(qn__lanes_writer *w, qn__user_type type, int fails) {
     if (fails)
-        qn__lanes_add(w, "*qn_faults |= qn_own & (uint64_t)QV_ON(qn_taking, qn_l); ");
+        qn__lanes_add(w, "*qn_faults |= qn_own & (QN_FOUND)QV_ON(qn_taking, qn_l); ");
     qn__lanes_add(w, "} qv_%s qn_v; memcpy(&qn_v, qn_x, sizeof qn_v); qn_v; })",
                   qn__user_type_tag(type));
 }

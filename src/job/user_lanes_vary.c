@@ -5,6 +5,7 @@
 #include "job/user_lanes.h"
 
 #include "job/user_lanes_parts.h"
+#include "job/user_program_parts.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -288,9 +289,8 @@ static int pays(const qn__user_source *s) {
     for (uint32_t i = 0; i < s->parts; i++)
         if (s->part[i].use == QN__USER_HALOED)
             return 0;
-    for (uint32_t i = 0; i < tree->variables; i++)
-        if (tree->variable[i].length > 0 && !tree->variable[i].table)
-            return 0;
+    if (qn__user_has_own_array(s))
+        return 0;
     count(tree, tree->body, 0, &c);
     return loops && c.slow == 0 && (c.draws == 0 || c.functions > 0) && tree->nodes <= LONG;
 }

@@ -16,7 +16,7 @@
 /* g_NAME(array, lengths, indices): a number of a whole array. */
 static void write_whole(const qn__user_part *p, uint32_t part, qn__text *t) {
     const char *type = qn__user_type_word(p->type);
-    qn__text_add(t, "QN_INLINE %s g_%s(uint64_t *qn_fault, QN_GLOBAL const %s *a", type, p->name,
+    qn__text_add(t, "QN_INLINE %s g_%s(QN_FOUND *qn_fault, QN_GLOBAL const %s *a", type, p->name,
                  type);
     for (uint32_t d = 0; d < p->dimensions; d++)
         qn__text_add(t, ", int64_t n%u, int64_t i%u", (unsigned)d, (unsigned)d);
@@ -24,7 +24,8 @@ static void write_whole(const qn__user_part *p, uint32_t part, qn__text *t) {
     for (uint32_t d = 0; d < p->dimensions; d++)
         qn__text_add(t, " || i%u < 0 || i%u >= n%u", (unsigned)d, (unsigned)d, (unsigned)d);
     qn__text_add(t,
-                 ";\n    *qn_fault |= -(uint64_t)bad & QN_FAULT_READ(%u);\n    return bad ? 0 : a[",
+                 ";\n    *qn_fault |= -(QN_FOUND)bad & (QN_FOUND)QN_FAULT_READ(%u);\n    return "
+                 "bad ? 0 : a[",
                  (unsigned)part);
     for (uint32_t d = 1; d < p->dimensions; d++)
         qn__text_add(t, "(");
@@ -48,7 +49,7 @@ static void write_haloed(const qn__user_source *s, const qn__user_part *p, uint3
     const char *type = qn__user_type_word(p->type);
     const uint32_t first = QN__USER_DIMENSIONS - s->dimensions;
     qn__text_add(t,
-                 "QN_INLINE %s g_%s(uint64_t *qn_fault, QN_GLOBAL const %s *a, int inner, int last",
+                 "QN_INLINE %s g_%s(QN_FOUND *qn_fault, QN_GLOBAL const %s *a, int inner, int last",
                  type, p->name, type);
     for (uint32_t d = first; d < QN__USER_DIMENSIONS; d++)
         qn__text_add(t, ", int64_t n%u, int64_t i%u, int64_t d%u", (unsigned)d, (unsigned)d,
@@ -57,7 +58,8 @@ static void write_haloed(const qn__user_source *s, const qn__user_part *p, uint3
     for (uint32_t d = first; d < QN__USER_DIMENSIONS; d++)
         qn__text_add(t, " || d%u < -%u || d%u > %u", (unsigned)d, (unsigned)p->halo, (unsigned)d,
                      (unsigned)p->halo);
-    qn__text_add(t, ";\n    *qn_fault |= -(uint64_t)bad & QN_FAULT_READ(%u);\n", (unsigned)part);
+    qn__text_add(t, ";\n    *qn_fault |= -(QN_FOUND)bad & (QN_FOUND)QN_FAULT_READ(%u);\n",
+                 (unsigned)part);
     for (uint32_t d = first; d < QN__USER_DIMENSIONS; d++)
         qn__text_add(t,
                      "    const int64_t j%u = bad ? i%u : %s ? i%u + d%u : "
@@ -102,7 +104,7 @@ void qn__user_write_readers(const qn__user_source *s, qn__text *t) {
 
 void qn__user_write_parameters(const qn__user_source *s, qn__text *t) {
     qn__text_add(t,
-                 "#define QN_BODY QN_INLINE void qn_body(uint64_t *qn_fault, const int qn_inner, "
+                 "#define QN_BODY QN_INLINE void qn_body(QN_FOUND *qn_fault, const int qn_inner, "
                  "const int qn_last");
     if (s->has_random)
         qn__text_add(t, ", const qn_draws qn_draw");
@@ -256,7 +258,7 @@ static void write_rows(const qn__user_source *s, loop_kind kind, qn__text *t) {
                  "    int64_t end, int64_t item, int64_t done QN_ARRAYS) {\n"
                  "    const int64_t e0 = c->extent[0], e1 = c->extent[1], e2 = c->extent[2];\n"
                  "    QN_LENGTH(e0); QN_LENGTH(e1); QN_LENGTH(e2);\n"
-                 "    uint64_t fault[] = {0, 0, %d};\n",
+                 "    QN_FOUND fault[] = {0, 0, %d};\n",
                  name, kind == COMMON);
     write_locals(s, t);
     qn__text_add(t, "    for (; rows > 0; rows--, i1++, item += end - i2, done += end - i2) {\n");
@@ -265,12 +267,12 @@ static void write_rows(const qn__user_source *s, loop_kind kind, qn__text *t) {
     write_items(s, "from - i2", "to - i2", 0, kind == INNER ? "1, 1" : "0, 1", t);
     if (kind >= RIM)
         write_items(s, "to - i2", "end - i2", 1, kind == RIM ? "0, 0" : "1, 0", t);
-    qn__text_add(t, "    }\n");
+    qn__text_add(t, "    }\n    uint64_t found = fault[0];\n");
     for (uint32_t i = 0; i < s->parts; i++)
         if (qn__user_use_is_result(s->part[i].use) && qn__user_type_is_real(s->part[i].type))
-            qn__text_add(t, "    fault[0] |= nan_%s >> %d ? QN_FAULT_NAN(%u) : 0;\n",
-                         s->part[i].name, qn__user_check_bits(s, i) - 1, (unsigned)i);
-    qn__text_add(t, "    return fault[0] | (fault[1] & QN_FAULT_RARE);\n}\n");
+            qn__text_add(t, "    found |= nan_%s >> %d ? QN_FAULT_NAN(%u) : 0;\n", s->part[i].name,
+                         qn__user_check_bits(s, i) - 1, (unsigned)i);
+    qn__text_add(t, "    return found | (fault[1] & QN_FAULT_RARE);\n}\n");
     if (kind == COMMON)
         return;
     if (kind == PLAIN && qn__user_has_common(s)) {
@@ -354,7 +356,9 @@ static void write_functions(const qn__user_source *source, qn__text *t) {
 const char *qn__user_random_text(void) { return qn__text_user_random; }
 
 void qn__user_program_write(const qn__user_source *source, qn__text *out) {
-    qn__text_add(out, "%s", qn__text_user_prelude);
+    /* What is found of a single item has 32 bits; user_common.inc also notes rare arguments. */
+    qn__text_add(out, "#define QN_FOUND uint%d_t\n%s", qn__user_has_common(source) ? 64 : 32,
+                 qn__text_user_prelude);
     if (source->has_math || source->has_random)
         write_functions(source, out);
     qn__user_write_readers(source, out);

@@ -9,6 +9,13 @@ int qn__user_has_halo(const qn__user_source *s) {
     return 0;
 }
 
+int qn__user_has_own_array(const qn__user_source *s) {
+    for (uint32_t i = 0; i < s->tree.variables; i++)
+        if (s->tree.variable[i].length > 0 && !s->tree.variable[i].table)
+            return 1;
+    return 0;
+}
+
 int qn__user_is_marked(const qn__user_part *p) {
     return qn__user_use_is_extreme(p->use) || p->bins > 0;
 }

@@ -6,6 +6,8 @@
 #include "job/user_source.h"
 
 int qn__user_has_halo(const qn__user_source *source);
+/* 1: a variable is an array, which is not constant. */
+int qn__user_has_own_array(const qn__user_source *source);
 uint32_t qn__user_halo_reach(const qn__user_source *source); /* the largest of its halos */
 /* MIN and MAX know which items took part, and arrays of sums in which bin; -1 is none. The type of
  * such a mark. */

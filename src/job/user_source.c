@@ -417,7 +417,7 @@ static int read_function(qn__user_parser *p, qn__user_type type) {
     p->words = p->stack = 0;
     const uint32_t begin = p->at++; /* ( */
     function.draws = p->source->has_random;
-    qn__user_write(p, "QN_INLINE %s u_%s(uint64_t *qn_fault%s", qn__user_type_word(type),
+    qn__user_write(p, "QN_INLINE %s u_%s(QN_FOUND *qn_fault%s", qn__user_type_word(type),
                    function.name, function.draws ? ", const qn_draws qn_draw" : "");
     if (!read_parameters(p, &function))
         return 0;
