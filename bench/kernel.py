@@ -9,6 +9,10 @@ and pyopencl come from PyPI. An OpenCL device has three rows: the loop as OpenCL
 fuses products with sums; the loop without that ("no fusing"); and the text that Quern gives it as a
 device of Quern's ("Quern's text"), with Quern's own functions, checks and sums.
 
+Inputs are in memory, and the memory of the outputs has been used before: Quern's loop is run by
+`build/bench/kernel_job`, which `make bench` builds. With --fresh the outputs of Quern and of gcc are new
+memory, as `quern run` has it.
+
 Results are compared first; of kernels without functions of the C library all bits must be equal, but
 where the peer relaxes or fuses, and always those of Quern's text. Then all take turns. A time is that
 of the loop alone, in Quern with its checks and exact sums; the table has medians, and the least of
@@ -183,14 +187,14 @@ class Quern:
         self.case, self.folder = case, folder
         (folder / "kernel.c").write_text(case.kernel)
         where = ["--devices", device] if device else ["--threads", str(args.threads)]
-        self.words = [args.quern, "run", "--json", *where, "--kernel", "kernel.c", *case.words]
+        self.words = [args.quern, "run", "--json", *where, "--kernel", "kernel.c"]
         declared = [name for name in case.arrays if name != "matrix"]
         for name in declared:
             np.save(folder / f"{name}.npy", case.arrays[name])
             self.words += ["--in", f"{name}={name}.npy"]
         for name, value in case.scalars.items():
             self.words += ["--set", f"{name}={value}"]
-        for name in case.outputs:
+        for name in [*case.outputs, *case.totals]:
             self.words += ["--out", f"{name}=o-{name}.npy"]
         self.words += ["--shape", "x".join(map(str, case.space))]
         if case.iterations > 1:
@@ -202,6 +206,28 @@ class Quern:
 
     def results(self):
         return {name: np.load(self.folder / f"o-{name}.npy").reshape(-1) for name in self.case.outputs}
+
+
+class QuernInMemory:
+    """The library with arrays of the caller, as the other contenders have them."""
+
+    def __init__(self, case, args, folder):
+        self.case, self.folder = case, folder
+        (folder / "kernel.c").write_text(case.kernel)
+        shape = "x".join(map(str, case.space))
+        self.words = [args.quern_job, "kernel.c", str(args.threads), str(case.iterations), shape]
+        for name, array in case.arrays.items():
+            if name != "matrix":
+                array.tofile(folder / f"q-{name}.raw")
+                self.words.append(f"{name}=q-{name}.raw:{'x'.join(map(str, array.shape))}")
+        self.words += [f"{name}={value}" for name, value in case.scalars.items()]
+        self.words += [f"{name}=q-{name}.out" for name in [*case.outputs, *case.totals]]
+
+    def run(self):
+        return float(subprocess.run(self.words, cwd=self.folder, check=True, capture_output=True, text=True).stdout)
+
+    def results(self):
+        return {name: np.fromfile(self.folder / f"q-{name}.out", kind) for name, kind in self.case.outputs.items()}
 
 
 def peers_of(case, args, folder):
@@ -265,7 +291,7 @@ def verify(case, quern, peers):
 def measure(case, args, rows):
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        quern, peers = Quern(case, args, folder), peers_of(case, args, folder)
+        quern, peers = (Quern if args.fresh else QuernInMemory)(case, args, folder), peers_of(case, args, folder)
         verify(case, quern, peers)
         contenders = {"Quern": quern, **peers}
         times = {name: [] for name in contenders}
@@ -300,10 +326,13 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--fresh", action="store_true",
-                        help="gcc's outputs are new memory, as Quern's are; else somebody has used it before")
+                        help="the outputs of Quern and of gcc are new memory; else somebody has used it before")
     parser.add_argument("--markdown", type=Path)
     args = parser.parse_args()
-    args.quern = str(args.quern.resolve())
+    job = args.quern.resolve().parent / "bench" / "kernel_job"
+    if not args.fresh and not job.exists():
+        sys.exit(f"there is no {job}: run make bench")
+    args.quern, args.quern_job = str(args.quern.resolve()), str(job)
     rows = []
     for name in args.cases.split(","):
         measure(CASES[name](), args, rows)

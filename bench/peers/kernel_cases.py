@@ -14,8 +14,8 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "kernels"
 
 class Case:
     def __init__(self, name, kernel, item, arrays, scalars, outputs, space, schedule="static", iterations=1,
-                 carried=(), tolerance=0.0, numba=None, words=()):
-        self.name, self.kernel, self.item, self.words = name, kernel, item, words
+                 carried=(), tolerance=0.0, numba=None, totals=()):
+        self.name, self.kernel, self.item, self.totals = name, kernel, item, totals
         self.arrays, self.scalars, self.outputs, self.space = arrays, scalars, outputs, space
         self.schedule, self.iterations, self.carried = schedule, iterations, carried
         self.tolerance, self.numba = tolerance, numba
@@ -284,7 +284,7 @@ def smith_waterman(count=600):
               "query": draw.integers(0, 20, 256).astype(np.uint8), "matrix": matrix}
     return Case("smith_waterman", text, SMITH_WATERMAN, arrays, {"open": np.int32(11), "extend": np.int32(1)},
                 {"score": np.int32}, (count,), "dynamic, 8", numba=smith_waterman_numba,
-                words=("--out", "histogram=histogram.npy"))
+                totals=("histogram",))
 
 
 CASES = {case.__name__: case for case in (mandelbrot, black_scholes, nbody, hotspot, smith_waterman)}
