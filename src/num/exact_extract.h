@@ -15,6 +15,7 @@
 #include <string.h>
 
 typedef double lanes __attribute__((vector_size(8 * QN_LANES)));
+typedef uint64_t words __attribute__((vector_size(8 * QN_LANES)));
 typedef int64_t masks __attribute__((vector_size(8 * QN_LANES)));
 enum { CHAINS = 4, STEP = QN_LANES * CHAINS, LEVEL_BITS = 42, SPARE_BITS = 10 };
 _Static_assert((int)QN__EXACT_STEP % (int)STEP == 0, "blocks must have whole steps");
@@ -44,38 +45,38 @@ QN_EXTRACT static inline double greatest(const double *x, size_t count) {
     return result;
 }
 
-/* The sums of the levels. 0: something is left. */
+/* The sums of the levels. 0: something is left. An addition of 1.5 * 2^e, with which a level
+ * begins, gives a number of the same binade, so q is the difference of both as integers, in
+ * multiples of 2^(e - 52). These are added as integers: a processor has more units for them than
+ * for doubles. */
 QN_EXTRACT static inline int extract(const double *x, size_t count, int top,
                                      double level[QN__EXACT_LEVELS]) {
-    lanes by[QN__EXACT_LEVELS], sum[QN__EXACT_LEVELS][CHAINS] = {{{0}}};
-    masks rest[CHAINS] = {{0}}, left = {0};
+    lanes by[QN__EXACT_LEVELS];
+    words sum[QN__EXACT_LEVELS] = {{0}}, rest = {0};
+    int exponent[QN__EXACT_LEVELS];
     for (int l = 0; l < QN__EXACT_LEVELS; l++) {
-        const double one = ldexp(1.5, top + SPARE_BITS - l * LEVEL_BITS);
-        for (size_t k = 0; k < QN_LANES; k++)
-            by[l][k] = one;
+        exponent[l] = top + SPARE_BITS - l * LEVEL_BITS;
+        by[l] = (lanes){0} + ldexp(1.5, exponent[l]);
     }
-    for (size_t i = 0; i < count; i += STEP)
-        for (size_t c = 0; c < CHAINS; c++) {
-            lanes r = lanes_at(x + i + c * QN_LANES);
-            for (int l = 0; l < QN__EXACT_LEVELS; l++) {
-                const lanes q = (r + by[l]) - by[l];
-                sum[l][c] += q;
-                r -= q;
-            }
-            rest[c] |= (masks)r;
+    for (size_t i = 0; i < count; i += QN_LANES) {
+        lanes r = lanes_at(x + i);
+        for (int l = 0; l < QN__EXACT_LEVELS; l++) {
+            const lanes t = r + by[l];
+            sum[l] += (words)t;
+            r -= t - by[l];
         }
-    for (int l = 0; l < QN__EXACT_LEVELS; l++) {
-        level[l] = 0;
-        for (size_t c = 0; c < CHAINS; c++)
-            for (size_t k = 0; k < QN_LANES; k++)
-                level[l] += sum[l][c][k];
+        rest |= (words)r;
     }
-    for (size_t c = 0; c < CHAINS; c++)
-        left |= rest[c];
+    uint64_t left = 0;
     for (size_t k = 0; k < QN_LANES; k++)
-        if (left[k])
-            return 0;
-    return 1;
+        left |= rest[k];
+    for (int l = 0; l < QN__EXACT_LEVELS; l++) {
+        uint64_t all = 0 - count * ((words)by[l])[0];
+        for (size_t k = 0; k < QN_LANES; k++)
+            all += sum[l][k];
+        level[l] = ldexp((double)(int64_t)all, exponent[l] - 52);
+    }
+    return left == 0;
 }
 
 QN_EXTRACT static inline int extract_block(const double *x, size_t count,
