@@ -114,6 +114,13 @@ uint64_t qn__available_in_groups(const char *list, const char *root) {
     return left;
 }
 
+static int is_limited(int resource) {
+    struct rlimit limit;
+    return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+int qn__memory_is_limited(void) { return is_limited(RLIMIT_AS) || is_limited(RLIMIT_DATA); }
+
 static uint64_t of_address_space(void) {
     struct rlimit limit;
     const long page = sysconf(_SC_PAGESIZE);

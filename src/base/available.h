@@ -14,4 +14,7 @@ uint64_t qn__available_memory(void);
  * files are. */
 uint64_t qn__available_in_groups(const char *list, const char *root);
 
+/* 1: this process has a limit of its address space or of its private memory (ulimit -v, -d). */
+int qn__memory_is_limited(void);
+
 #endif

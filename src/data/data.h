@@ -132,9 +132,18 @@ qn_status qn__data_split(const qn_data *all, float fraction, uint64_t seed, qn_d
 qn_status qn__scale_fit(const qn_data *train, const float *weights, int threads, float *mean,
                         float *deviation, qn_error *err);
 
+/* Somebody who is told of the items first .. end-1 when a reading has them in memory. Any threads
+ * call it, once for each item. */
+typedef struct qn__item_listener {
+    void (*hear)(void *context, uint64_t first, uint64_t end);
+    void *context;
+} qn__item_listener;
+
 /* The same of groups of `width` neighbouring features, such as the pixels of a channel (17.11).
- * `width` divides their number; `mean` and `deviation` hold a number for each group. */
+ * `width` divides their number; `mean` and `deviation` hold a number for each group. `listener` may
+ * be NULL. */
 qn_status qn__scale_fit_groups(const qn_data *train, uint32_t width, const float *weights,
-                               int threads, float *mean, float *deviation, qn_error *err);
+                               int threads, const qn__item_listener *listener, float *mean,
+                               float *deviation, qn_error *err);
 
 #endif

@@ -49,6 +49,8 @@ struct qn__item_scan {
     uint64_t pieces;
     uint64_t turn, first; /* places; the first reading gives the turn that begins at `first` */
     uint64_t reserved;
+    uint64_t taken;    /* items that another reading had; all of them: it was the first reading */
+    uint64_t compared; /* visits whose bytes are compared with the mapped file */
     pthread_mutex_t lock; /* for all below */
     pthread_cond_t moved, arrived;
     qn__item_buffer buffer;
@@ -66,6 +68,8 @@ struct qn__item_scan {
 };
 
 static _Atomic size_t reserved_bytes;
+
+uint64_t qn__item_scan_memory(const qn__item_scan *s) { return s->reserved; }
 
 uint64_t qn__item_scan_reserved(void) { return atomic_load(&reserved_bytes); }
 
@@ -175,14 +179,14 @@ static uint64_t take_slots(reader *r, uint64_t count) {
     return some;
 }
 
-/* Copies items to their slots. In the first reading one of each piece is compared with the mapped
- * file: no file system may give other bytes in this way of reading. */
+/* Copies items to their slots. When pieces are read for the first time, an item of each is compared
+ * with the mapped file: no file system may give other bytes in this way of reading. */
 static int copy_items(const reader *r, const uint8_t *bytes, uint64_t row, uint64_t count) {
     const qn__item_scan *s = r->scan;
     const size_t size = s->buffer.size;
     for (uint64_t i = 0; i < count; i++) {
         const uint8_t *from = bytes + (size_t)(row_of(s->data, r->found[i].item) - row) * size;
-        if (i == 0 && r->visit < s->pieces &&
+        if (i == 0 && r->visit < s->compared &&
             memcmp(from, qn__data_item(s->data, r->found[i].item), size) != 0)
             return 0;
         memcpy(s->memory + (size_t)r->slot[i] * size, from, size);
@@ -250,19 +254,45 @@ static uint64_t done(const qn__item_scan *s) {
     return before;
 }
 
-/* ------------------------------------------------------------------ moving */
+/* ------------------------------------------------------------------ another reading */
 
-/* During the first reading of a large file the training goes on for a part of a turn. Its items are
- * read one by one; those that it has not come to at the end need slots, too. */
-static void begin(qn__item_scan *s, uint64_t from) {
-    s->begun = 1;
-    s->buffer.from = from;
-    s->first = from + (s->short_first ? 0 : s->turn / 4);
-    for (int i = 0; i < READERS; i++)
-        s->reader[i].started =
-            qn__thread_start(&s->reader[i].thread, NULL, read_visits, &s->reader[i]) == 0;
-    s->failed = !s->reader[0].started && !s->reader[1].started;
+/* Copies items that lie in the mapped file to free slots, as many as there are. */
+static void keep_items(qn__item_scan *s, const find *found, uint32_t count) {
+    qn__item_buffer *b = &s->buffer;
+    uint32_t slot[FIND];
+    pthread_mutex_lock(&s->lock);
+    const uint32_t some = (uint32_t)least(count, s->free_count);
+    for (uint32_t i = 0; i < some; i++)
+        slot[i] = s->free[--s->free_count];
+    pthread_mutex_unlock(&s->lock);
+    for (uint32_t i = 0; i < some; i++) {
+        memcpy(s->memory + (size_t)slot[i] * b->size, qn__data_item(s->data, found[i].item),
+               b->size);
+        atomic_store_explicit(&b->slot[found[i].place], slot[i] + 1, memory_order_release);
+    }
 }
+
+/* An item belongs to the same place as if its piece had been read in the order of the file. */
+void qn__item_scan_take(qn__item_scan *s, uint64_t first, uint64_t end) {
+    qn__permutation order;
+    uint64_t position[FIND];
+    find found[FIND];
+    qn__permutation_begin(&order, s->data->items, s->seed, QN__PURPOSE_ORDER, 0);
+    for (uint64_t at = first; at < end; at += FIND) {
+        const uint32_t some = (uint32_t)least(end - at, FIND);
+        uint32_t count = 0;
+        qn__permutation_find(&order, at, some, position);
+        for (uint32_t i = 0; i < some; i++)
+            if (position[i] < end_of(s, row_of(s->data, at + i) / s->rows))
+                found[count++] = (find){at + i, position[i]};
+        keep_items(s, found, count);
+    }
+    pthread_mutex_lock(&s->lock);
+    s->taken += end - first;
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* ------------------------------------------------------------------ moving */
 
 static void release_places(qn__item_scan *s, uint64_t from) {
     qn__item_buffer *b = &s->buffer;
@@ -274,6 +304,30 @@ static void release_places(qn__item_scan *s, uint64_t from) {
             s->free[s->free_count++] = slot - 1;
     }
     b->from = from;
+}
+
+/* During the first reading of a large file the training goes on for a part of a turn. Its items are
+ * read one by one; those that it has not come to at the end need slots, too. */
+static void plan_first(qn__item_scan *s, uint64_t from) {
+    release_places(s, s->buffer.places); /* all that was taken */
+    s->taken = 0;
+    s->buffer.from = from;
+    s->first = from + (s->short_first ? 0 : s->turn / 4);
+    s->compared = s->pieces;
+}
+
+static void begin(qn__item_scan *s, uint64_t from) {
+    s->begun = 1;
+    if (s->taken < s->data->items || from >= s->turn)
+        plan_first(s, from);
+    else {
+        s->next = s->granted = s->pieces;
+        s->compared = 2 * s->pieces;
+    }
+    for (int i = 0; i < READERS; i++)
+        s->reader[i].started =
+            qn__thread_start(&s->reader[i].thread, NULL, read_visits, &s->reader[i]) == 0;
+    s->failed = !s->reader[0].started && !s->reader[1].started;
 }
 
 static void wait_for(qn__item_scan *s, uint64_t visits) {
@@ -308,10 +362,13 @@ void qn__item_scan_move(qn__item_scan *s, uint64_t from, uint64_t to) {
 
 qn__item_scan_stage qn__item_scan_at(qn__item_scan *s) {
     pthread_mutex_lock(&s->lock);
-    const int complete = s->begun && done(s) >= s->pieces, failed = s->failed;
+    const uint64_t visits = s->begun ? done(s) : 0;
+    const int failed = s->failed, compared = visits >= s->compared;
     pthread_mutex_unlock(&s->lock);
-    if (failed || complete)
-        return failed ? QN__SCAN_FAILED : QN__SCAN_SERVES;
+    if (failed)
+        return QN__SCAN_FAILED;
+    if (visits >= s->pieces)
+        return compared ? QN__SCAN_SERVES : QN__SCAN_CHECKS;
     return s->short_first ? QN__SCAN_WAITS : QN__SCAN_FIRST;
 }
 

@@ -10,8 +10,9 @@
  * items at p <= place < p + turn. Each item is so given in exactly one reading, and the items that
  * are kept are half a turn on average: memory for a tenth of the items gives a turn of a fifth.
  *
- * The first reading has to give the items of all places at once. Meanwhile the training takes its
- * items from the mapped file, as it does wherever an item is not here. */
+ * The first reading has to give the items of all places at once. It can be a reading that is made
+ * for something else, before the training begins (qn__item_scan_take). Otherwise the training takes
+ * its items from the mapped file meanwhile, as it does wherever an item is not here. */
 #ifndef QN_DATA_ITEM_SCAN_H
 #define QN_DATA_ITEM_SCAN_H
 
@@ -30,6 +31,12 @@ void qn__item_scan_destroy(qn__item_scan *scan); /* accepts NULL */
 /* Valid as long as the scan. */
 const qn__item_buffer *qn__item_scan_buffer(const qn__item_scan *scan);
 
+/* Somebody reads the file before the training begins and has the items first .. end-1 in memory
+ * now. Those of the first places are copied. Once all items were taken, this was the first reading
+ * of the training, unless that begins behind these places. Any threads, each item once, before the
+ * first qn__item_scan_move. */
+void qn__item_scan_take(qn__item_scan *scan, uint64_t first, uint64_t end);
+
 /* Between two steps: the places before `from` are not needed any more, those before `to` are needed
  * now. Waits for them, but not long: what is not here is read from the table. The first call
  * begins the reading. */
@@ -39,12 +46,14 @@ typedef enum qn__item_scan_stage {
     QN__SCAN_FAILED, /* the file could not be read: the scan has ended */
     QN__SCAN_FIRST,  /* a large file is read for the first time: few items are here */
     QN__SCAN_WAITS,  /* the same of a small one: qn__item_scan_move waits for it */
+    QN__SCAN_CHECKS, /* it serves; a few items are still compared with the mapped file */
     QN__SCAN_SERVES
 } qn__item_scan_stage;
 
 qn__item_scan_stage qn__item_scan_at(qn__item_scan *scan);
 
-/* The bytes that scans of this process may use by now. */
+/* The bytes that a scan may use, and those of all scans of this process. */
+uint64_t qn__item_scan_memory(const qn__item_scan *scan);
 uint64_t qn__item_scan_reserved(void);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -99,6 +100,72 @@ static void test_a_run(void **state) {
         }
 }
 
+/* Bytes that this process has read so far, by any call; 0: the system does not tell. */
+static uint64_t bytes_read(void) {
+    unsigned long long bytes = 0;
+    FILE *file = fopen("/proc/self/io", "re");
+    if (file && fscanf(file, "rchar: %llu", &bytes) != 1)
+        bytes = 0;
+    if (file)
+        fclose(file);
+    return bytes;
+}
+
+/* Another reading of the file, in some order. */
+static void take_all(const qn_data *data, qn__item_scan *scan) {
+    enum { SOME = 777 };
+    const uint64_t middle = data->items / 3;
+    for (uint64_t at = middle; at < data->items; at += SOME)
+        qn__item_scan_take(scan, at, at + SOME < data->items ? at + SOME : data->items);
+    for (uint64_t at = 0; at < middle; at += SOME)
+        qn__item_scan_take(scan, at, at + SOME < middle ? at + SOME : middle);
+}
+
+/* The first epoch has its items from the beginning, and a whole reading of the file is saved: its
+ * first piece gives nothing, and three more are not read. */
+static void test_another_reading_was_the_first(void **state) {
+    (void)state;
+    for (uint64_t left_out = 0; left_out <= 5; left_out += 5) {
+        uint64_t read[2];
+        qn_data data;
+        assert_true(open_table("/tmp", left_out, &data));
+        for (int other = 0; other < 2; other++) {
+            qn__item_scan *scan = qn__item_scan_create(&data, SEED, data.items, MEMORY);
+            assert_non_null(scan);
+            if (other)
+                take_all(&data, scan);
+            const uint64_t before = bytes_read();
+            assert_true(follow(&data, scan, 0, data.items) > data.items / 100 * 95);
+            assert_true(qn__item_scan_at(scan) >= QN__SCAN_CHECKS);
+            qn__item_scan_destroy(scan);
+            read[other] = bytes_read() - before;
+        }
+        if (read[0] > 0)
+            assert_true(read[1] + (uint64_t)ROWS * FEATURES / 10 * 7 < read[0]);
+        close_table(&data);
+    }
+}
+
+/* A training that goes on midway, or items that nobody read: the file is read at the beginning. */
+static void test_another_reading_in_vain(void **state) {
+    (void)state;
+    qn_data data;
+    assert_true(open_table("/tmp", 0, &data));
+    for (uint64_t from = 0; from < ROWS; from += ROWS / 4) {
+        qn__item_scan *scan = qn__item_scan_create(&data, SEED, 2 * ROWS, MEMORY);
+        assert_non_null(scan);
+        if (from > 0)
+            take_all(&data, scan);
+        else
+            qn__item_scan_take(scan, 0, ROWS - 1);
+        const uint64_t places = 2 * ROWS - from;
+        assert_true(follow(&data, scan, from, 2 * ROWS) > places / 100 * 95);
+        assert_int_equal(qn__item_scan_at(scan), QN__SCAN_SERVES);
+        qn__item_scan_destroy(scan);
+    }
+    close_table(&data);
+}
+
 static void test_where_single_items_are_better(void **state) {
     (void)state;
     qn_data data;
@@ -171,6 +238,8 @@ static void test_pieces(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_run),
+        cmocka_unit_test(test_another_reading_was_the_first),
+        cmocka_unit_test(test_another_reading_in_vain),
         cmocka_unit_test(test_where_single_items_are_better),
         cmocka_unit_test(test_a_file_that_cannot_be_read),
         cmocka_unit_test(test_pieces),

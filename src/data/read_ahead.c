@@ -25,14 +25,33 @@ struct qn__read_ahead {
     int random;            /* as qn__page_order was told */
 };
 
-/* Three quarters of the available memory; the kernel's file cache gives way. */
-static uint64_t memory_for(uint32_t ranks) {
+static uint64_t difference(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+
+/* Three quarters of the available memory, when `later` bytes of it will have been taken; the
+ * kernel's file cache gives way. */
+static uint64_t memory_for(uint32_t ranks, uint64_t later) {
     if (qn__read_ahead_memory)
         return qn__read_ahead_memory;
-    const uint64_t all = qn__available_memory(), taken = qn__item_scan_reserved();
-    const uint64_t mine = (all > taken ? all - taken : 0) / (ranks ? ranks : 1);
-    const uint64_t left = mine / 4 > LEAST_LEFT ? mine / 4 : LEAST_LEFT;
-    return mine > left ? mine - left : 0;
+    const uint64_t all = difference(qn__available_memory(), qn__item_scan_reserved());
+    const uint64_t mine = difference(all / ranks, later);
+    return difference(mine, mine / 4 > LEAST_LEFT ? mine / 4 : LEAST_LEFT);
+}
+
+/* Whether a scan that was made before the first step leaves at least half of what it should. Its
+ * memory is in use by now. */
+static int leaves_enough(const qn__read_ahead *a) {
+    if (qn__read_ahead_memory)
+        return 1;
+    const uint64_t left = qn__available_memory() / a->ranks;
+    return left >= LEAST_LEFT / 2 && left >= qn__item_scan_memory(a->scan) / 6;
+}
+
+/* When it is known how much memory there is. */
+static void make_scan(qn__read_ahead *a) {
+    if (a->scan && leaves_enough(a))
+        return;
+    qn__item_scan_destroy(a->scan);
+    a->scan = qn__item_scan_create(a->data, a->seed, a->places, memory_for(a->ranks, 0));
 }
 
 static void set_order(qn__read_ahead *a, int random) {
@@ -44,7 +63,7 @@ static void set_order(qn__read_ahead *a, int random) {
 /* Pages are told to the system as long as no scan serves, nor soon will. */
 static void choose(qn__read_ahead *a) {
     if (a->steps < FIRST_STEPS && ++a->steps == FIRST_STEPS)
-        a->scan = qn__item_scan_create(a->data, a->seed, a->places, memory_for(a->ranks));
+        make_scan(a);
     const qn__item_scan_stage stage = a->scan ? qn__item_scan_at(a->scan) : QN__SCAN_FAILED;
     const int wanted = a->steps == FIRST_STEPS && stage < QN__SCAN_WAITS;
     if (wanted && !a->paged)
@@ -58,14 +77,17 @@ static void choose(qn__read_ahead *a) {
 }
 
 qn__read_ahead *qn__read_ahead_create(const qn_data *data, uint64_t seed, uint64_t epochs,
-                                      uint32_t ranks) {
+                                      uint32_t ranks, uint64_t later) {
     qn__read_ahead *a = data->in_file ? qn__alloc(1, sizeof *a, NULL) : NULL;
     if (!a)
         return NULL;
     a->data = data;
     a->seed = seed;
     a->places = epochs * data->items;
-    a->ranks = ranks;
+    a->ranks = ranks ? ranks : 1;
+    /* What a limit of the process counts, such as stacks, is known only when it was taken. */
+    if (later != UINT64_MAX && !qn__memory_is_limited())
+        a->scan = qn__item_scan_create(data, seed, a->places, memory_for(a->ranks, later));
     return a;
 }
 
@@ -76,6 +98,11 @@ void qn__read_ahead_destroy(qn__read_ahead *a) {
     qn__item_scan_destroy(a->scan);
     set_order(a, 0);
     qn__free(a);
+}
+
+void qn__read_ahead_take(qn__read_ahead *a, uint64_t first, uint64_t end) {
+    if (a && a->scan)
+        qn__item_scan_take(a->scan, first, end);
 }
 
 const qn__item_buffer *qn__read_ahead_move(qn__read_ahead *a, uint32_t epoch, uint64_t position,

@@ -14,10 +14,17 @@ typedef struct qn__read_ahead qn__read_ahead;
 
 /* For a training of `epochs` epochs on `data`, which must outlive it, in the orders that `seed`
  * gives (section 4.3 of docs/exactness.md). `ranks`: processes of this machine that do the same.
+ * `later`: bytes that this process will take for its steps; then items can be kept before the first
+ * one. UINT64_MAX: it is not known before some steps were done.
  * NULL where the values lie in memory, or where it cannot be made: nothing else depends on it. */
 qn__read_ahead *qn__read_ahead_create(const qn_data *data, uint64_t seed, uint64_t epochs,
-                                      uint32_t ranks);
+                                      uint32_t ranks, uint64_t later);
 void qn__read_ahead_destroy(qn__read_ahead *ahead); /* accepts NULL */
+
+/* Another reading of the file, before the first step, has the items first .. end-1 in memory now:
+ * what the training needs first is kept. If all items come by, the training need not read the file
+ * once more at its beginning. Any threads, each item once. Accepts NULL. */
+void qn__read_ahead_take(qn__read_ahead *ahead, uint64_t first, uint64_t end);
 
 /* Between two steps: the items at the positions before `position` of the epoch, from 0, are not
  * needed any more, and the `count` behind it are needed now. Those behind are fetched, also of the

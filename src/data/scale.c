@@ -26,9 +26,10 @@ typedef struct fit {
     const float *weights;    /* of the items; NULL: all are 1 */
     qn__exact_sum *together; /* of the weights */
     int threads;
-    uint32_t tiles; /* at a time */
-    uint64_t rows;  /* of these, items at a time */
-    sums *parts;    /* `tiles` for each thread */
+    uint32_t tiles;                    /* at a time */
+    uint64_t rows;                     /* of these, items at a time */
+    sums *parts;                       /* `tiles` for each thread */
+    const qn__item_listener *listener; /* or NULL */
     float *mean, *deviation;
 } fit;
 
@@ -176,6 +177,8 @@ static void sum_tiles(const fit *work, int thread, uint32_t group, uint32_t coun
         for (uint32_t k = 0; k < count; k += TILE)
             sum_tile(work, from, end, group + k, count - k < TILE ? count - k : TILE,
                      &out[k / TILE]);
+        if (group == 0 && work->listener)
+            work->listener->hear(work->listener->context, from, end);
     }
 }
 
@@ -200,7 +203,8 @@ static void add_weight(qn__exact_sum *together, float weight, uint32_t width) {
 }
 
 qn_status qn__scale_fit_groups(const qn_data *train, uint32_t width, const float *weights,
-                               int threads, float *mean, float *deviation, qn_error *err) {
+                               int threads, const qn__item_listener *listener, float *mean,
+                               float *deviation, qn_error *err) {
     qn__exact_sum together = {.pending = 0};
     qn__pool *pool;
     qn_status status = qn__pool_create(threads, 0, &pool, err);
@@ -215,6 +219,7 @@ qn_status qn__scale_fit_groups(const qn_data *train, uint32_t width, const float
                 .threads = threads,
                 .tiles = 1,
                 .rows = train->items,
+                .listener = listener,
                 .mean = mean,
                 .deviation = deviation};
     if (train->in_file) {
@@ -232,5 +237,5 @@ qn_status qn__scale_fit_groups(const qn_data *train, uint32_t width, const float
 
 qn_status qn__scale_fit(const qn_data *train, const float *weights, int threads, float *mean,
                         float *deviation, qn_error *err) {
-    return qn__scale_fit_groups(train, 1, weights, threads, mean, deviation, err);
+    return qn__scale_fit_groups(train, 1, weights, threads, NULL, mean, deviation, err);
 }

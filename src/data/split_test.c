@@ -129,7 +129,7 @@ static void test_groups(void **state) {
                          QN_OK);
         for (int run = 0; run < 4; run++) {
             assert_int_equal(qn__scale_fit_groups(set[run % 2], WIDTH, weighted ? weights : NULL,
-                                                  1 + run, got[0], got[1], NULL),
+                                                  1 + run, NULL, got[0], got[1], NULL),
                              QN_OK);
             assert_memory_equal(got, want, sizeof want);
         }

@@ -64,6 +64,7 @@ static qn__memory_need need_of(const subject *s) {
         qn_compute own = s->compute;
         if (m->threads)
             own.threads = m->threads;
+        need.untold += !m->device->memory;
         if (!m->device->memory)
             continue;
         const uint64_t fixed = m->device->memory(&own, &s->program, 0);

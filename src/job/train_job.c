@@ -55,6 +55,10 @@ static int threads_of(const qn_compute *compute) {
     return compute->threads ? compute->threads : qn__cores();
 }
 
+static void take_items(void *context, uint64_t first, uint64_t end) {
+    qn__read_ahead_take(context, first, end);
+}
+
 static qn_status fit_scale(qn__train_job *job, const qn__fitted *kept, const qn_compute *compute,
                            qn_error *err) {
     const uint32_t count = qn__scale_count(&job->recipe);
@@ -67,6 +71,7 @@ static qn_status fit_scale(qn__train_job *job, const qn__fitted *kept, const qn_
     job->inverse = qn__alloc(inputs, sizeof(float), err);
     if (!job->mean || !job->deviation || !job->shift || !job->inverse)
         return QN_MEMORY;
+    const qn__item_listener listener = {take_items, job->ahead};
     qn_status status = QN_OK;
     if (kept) {
         memcpy(job->mean, kept->mean, count * sizeof(float));
@@ -76,7 +81,8 @@ static qn_status fit_scale(qn__train_job *job, const qn__fitted *kept, const qn_
                                      threads_of(compute), job->mean, job->deviation, err);
     } else {
         status = qn__scale_fit_groups(job->items.train, inputs / count, job->items.weights,
-                                      threads_of(compute), job->mean, job->deviation, err);
+                                      threads_of(compute), job->ahead ? &listener : NULL, job->mean,
+                                      job->deviation, err);
     }
     if (status == QN_OK && job->recipe.scale != QN__SCALE_CHANNEL)
         qn__keep_categories(job->recipe.table, job->mean, job->deviation);
@@ -142,24 +148,34 @@ static qn_status first_state(qn__train_job *job, qn_error *err) {
     return job->recipe.optimizer == QN__OPT_LBFGS ? qn__full_batch_create(job, err) : QN_OK;
 }
 
-/* Where the items do not fit the memory. */
-static void read_ahead(qn__train_job *job, const qn_compute *compute) {
+/* Whether the scaling reads all items, in any order. */
+static int fits_sums(const qn__recipe *recipe, const qn__fitted *kept) {
+    return !kept && qn__scale_count(recipe) > 0 && recipe->scale <= QN__SCALE_CHANNEL;
+}
+
+/* Where the items do not fit the memory. L-BFGS takes them as they lie. */
+static void read_ahead(qn__train_job *job, const qn__fitted *kept, const qn_compute *compute,
+                       uint64_t later) {
     uint32_t ranks = 1;
+    if (job->recipe.optimizer == QN__OPT_LBFGS)
+        return;
     qn_cluster_local(compute->cluster, NULL, &ranks);
-    job->ahead =
-        qn__read_ahead_create(job->items.train, job->recipe.seed, job->recipe.epochs, ranks);
+    job->ahead = qn__read_ahead_create(job->items.train, job->recipe.seed, job->recipe.epochs,
+                                       ranks, fits_sums(&job->recipe, kept) ? later : UINT64_MAX);
 }
 
 qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, const qn_data *data,
                                const qn__fitted *kept, const qn__encoding_notes *notes,
                                const qn_compute *compute, const qn__member *members, uint32_t count,
-                               qn_error *err) {
+                               uint64_t later, qn_error *err) {
     memset(job, 0, sizeof *job);
     qn_status status = qn__recipe_copy(recipe, &job->recipe, err);
     if (status == QN_OK)
         status = qn__recipe_json(recipe, &job->recipe_json, err);
     if (status == QN_OK)
         status = choose_items(job, data, kept, notes, compute, err);
+    if (status == QN_OK)
+        read_ahead(job, kept, compute, later);
     if (status == QN_OK)
         status = fit_scale(job, kept, compute, err);
     if (status == QN_OK)
@@ -172,8 +188,6 @@ qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, con
         status = qn__team_create(&job->program, compute, members, count, &job->team, err);
     if (status == QN_OK)
         status = qn__train_job_push(job, err);
-    if (status == QN_OK && !job->full.lbfgs) /* which takes the items as they lie */
-        read_ahead(job, compute);
     if (status != QN_OK)
         qn__train_job_destroy(job);
     return status;

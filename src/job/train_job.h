@@ -59,12 +59,12 @@ typedef struct qn__train_job {
 /* Makes the split, the scaling, the first parameters and the team: everything up to the first step.
  * `kept`: the scaling and the numbers for missing values of another model, where the recipe keeps
  * them; else NULL: they are fitted. `recipe` was checked, against the data too, and is copied.
- * `notes`: for what its columns give reason to. `members` as in qn__team_create. `data` must
- * outlive the job. On failure the job is as after destroy. */
+ * `notes`: for what its columns give reason to. `members` as in qn__team_create. `later` as in
+ * qn__read_ahead_create. `data` must outlive the job. On failure the job is as after destroy. */
 qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, const qn_data *data,
                                const qn__fitted *kept, const qn__encoding_notes *notes,
                                const qn_compute *compute, const qn__member *members, uint32_t count,
-                               qn_error *err);
+                               uint64_t later, qn_error *err);
 void qn__train_job_destroy(qn__train_job *job);
 
 /* Sends the host's state to the workers, after it was filled from a checkpoint with `step`,

@@ -345,7 +345,8 @@ static qn_status make_job(measuring *m, const qn_train_options *o, const qn_data
         qn__recipe_release(&recipe);
         return status;
     }
-    status = qn__train_job_create(&m->job, &recipe, data, NULL, &unheard, &alone, &cheap, 1, err);
+    status = qn__train_job_create(&m->job, &recipe, data, NULL, &unheard, &alone, &cheap, 1,
+                                  UINT64_MAX, err);
     if (status == QN_OK)
         qn__permutation_begin(&m->order, m->job.feed.items, recipe.seed, QN__PURPOSE_ORDER, 0);
     qn__recipe_release(&recipe);

@@ -510,6 +510,11 @@ static qn_status start_from(qn_train *t, const qn_model *model, qn_error *err) {
     return qn__train_job_push(&t->job, err);
 }
 
+/* Bytes that the steps will take; UINT64_MAX: a device does not say. */
+static uint64_t later_of(const qn__memory_need *need) {
+    return need->all > 0 && !need->untold ? need->batch + need->parameters : UINT64_MAX;
+}
+
 /* Everything except the checks of the options. */
 static qn_status prepare(qn_train *t, const qn_train_options *options, const qn__recipe *recipe,
                          const qn__member *members, uint32_t count, qn_error *err) {
@@ -519,7 +524,7 @@ static qn_status prepare(qn_train *t, const qn_train_options *options, const qn_
         qn__model_fitted(options->init_from, &kept);
     qn_status status = qn__train_job_create(
         &t->job, recipe, t->sets.train, recipe->init_scale == QN__INIT_SCALE_KEEP ? &kept : NULL,
-        &notes, &options->compute, members, count, err);
+        &notes, &options->compute, members, count, later_of(&t->memory), err);
     if (status != QN_OK)
         return status;
     qn__team_notes(t->job.team, options->on_note, options->user);
@@ -587,8 +592,9 @@ static qn_status check_all(const qn_train_options *options, qn__train_sets *sets
 
 /* Takes over the sets, in success and in failure. */
 static qn_status open_on(const qn_train_options *options, const qn__recipe *recipe,
-                         qn__train_sets *sets, const qn__member *members, uint32_t count,
-                         double opened, qn_train **out, qn_error *err) {
+                         qn__train_sets *sets, const qn__memory_job *job,
+                         const qn__memory_need *need, double opened, qn_train **out,
+                         qn_error *err) {
     qn_train *t = qn__alloc(1, sizeof *t, err);
     if (!t) {
         qn__train_sets_release(sets);
@@ -600,10 +606,11 @@ static qn_status open_on(const qn_train_options *options, const qn__recipe *reci
     t->opened = opened;
     t->sets = *sets;
     t->test = sets->test;
+    t->memory = *need;
     t->saved_step = t->scored_step = NO_STEP;
     if (qn_cluster_ranks(options->compute.cluster) > 1)
         t->cluster = options->compute.cluster;
-    const qn_status status = prepare(t, options, recipe, members, count, err);
+    const qn_status status = prepare(t, options, recipe, job->members, job->count, err);
     if (status == QN_OK)
         *out = t;
     else
@@ -628,10 +635,8 @@ qn_status qn__train_open_on(const qn_train_options *options, const qn_data *trai
         qn__recipe_release(&recipe);
         return status;
     }
-    status = open_on(options, &recipe, &sets, members, count, opened, out, err);
+    status = open_on(options, &recipe, &sets, &job, &need, opened, out, err);
     qn__recipe_release(&recipe);
-    if (status == QN_OK)
-        (*out)->memory = need;
     /* No rank begins without the others, but for those whose devices break at once. */
     if (status == QN_DEVICE && qn__cluster_withdraw(options->compute.cluster))
         qn__remedy(err, QN_DEVICE, "the other ranks continue without this one");
