@@ -148,6 +148,24 @@ def test_outputs_are_filled_or_written(q, k, tmp_path):
         assert failure.value.remedy
     with pytest.raises(q.UsageError, match="overlaps"):
         k.run(**given, g=0.25, o=given["a"])
+    frozen = np.zeros((5, 7))
+    frozen.flags.writeable = False
+    with pytest.raises(q.InputError, match="float64, read-only"):
+        k.run(**given, g=0.25, o=frozen)
+    room = np.zeros(36)
+    with pytest.raises(q.UsageError, match='"o" overlaps that of "low"'):
+        k.run(**given, g=0.25, o=room[:35].reshape(5, 7), low=room[31:].view("uint8")[:35].reshape(5, 7))
+    assert not frozen.any() and not room.any()
+
+
+def test_outputs_that_are_used_again(k):
+    given = arrays()
+    o, low = np.empty((5, 7)), np.full((5, 7), 255, "uint8")
+    at = o.ctypes.data
+    for f in (0.5, 2.0):
+        r = k.run(**given, g=0.25, f=f, o=o, low=low)
+        assert r.o is o and r.low is low and o.ctypes.data == at and (o == want(**given, f=f)).all()
+    assert (k.run(**given, g=0.25).o is not o) and (o == want(**given, f=2.0)).all()  # not kept for later runs
 
 
 def test_arrays_of_sums(q, tmp_path):
