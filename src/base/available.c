@@ -114,12 +114,12 @@ uint64_t qn__available_in_groups(const char *list, const char *root) {
     return left;
 }
 
-static int is_limited(int resource) {
-    struct rlimit limit;
-    return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+/* The type of getrlimit's first argument has no name that all C libraries share. */
+int qn__memory_is_limited(void) {
+    struct rlimit space, data;
+    const int known = getrlimit(RLIMIT_AS, &space) == 0, given = getrlimit(RLIMIT_DATA, &data) == 0;
+    return (known && space.rlim_cur != RLIM_INFINITY) || (given && data.rlim_cur != RLIM_INFINITY);
 }
-
-int qn__memory_is_limited(void) { return is_limited(RLIMIT_AS) || is_limited(RLIMIT_DATA); }
 
 static uint64_t of_address_space(void) {
     struct rlimit limit;
