@@ -167,6 +167,60 @@ static void draw_pictures(test_case *c, int blocks) {
     draw_loss(c);
 }
 
+/* A convolution that the CPU may compute by lists of errors: a window of three or five columns. */
+static qn__shape draw_listed(test_case *c, qn__layer *l, qn__shape from) {
+    draw_layer(c, l, QN__LAYER_CONV, from);
+    const uint64_t weights = l->weights;
+    const uint32_t width = below(c, 3) ? 3 : 5, height = below(c, 2) ? width : 1 + below(c, 5);
+    l->window = (qn__window){{height, width}, {1, 1}, {0, 0}, {1, 1}};
+    for (int d = 0; d < 2; ++d)
+        l->window.pad[d] = below(c, l->window.kernel[d] / 2 + 1);
+    l->to.height = fitting(&l->window, 0, from.height);
+    l->to.width = fitting(&l->window, 1, from.width);
+    l->conv_groups = 0;
+    l->out = qn__shape_volume(l->to);
+    l->depth = l->window.kernel[0] * l->window.kernel[1] * from.channels;
+    l->biases = weights + (uint64_t)l->depth * l->to.channels;
+    c->program.parameters = qn__layer_end(l);
+    return l->to;
+}
+
+/* Pools that leave a third of the pixels or fewer. */
+static qn__shape draw_halving(test_case *c, qn__layer *l, qn__shape from) {
+    draw_layer(c, l, QN__LAYER_MAXPOOL, from);
+    for (int d = 0; d < 2; ++d) {
+        l->window.kernel[d] = 2 + below(c, 2);
+        l->window.stride[d] = 2;
+    }
+    l->to.height = fitting(&l->window, 0, from.height);
+    l->to.width = fitting(&l->window, 1, from.width);
+    l->out = qn__shape_volume(l->to);
+    return l->to;
+}
+
+/* Convolutions below max pools, one or two times. */
+static void draw_pooled(test_case *c) {
+    qn__program *p = &c->program;
+    qn__shape from;
+    do {
+        from = (qn__shape){1 + below(c, 4), 4 + below(c, 7), 4 + below(c, 9)};
+        p->layer = c->layer;
+        p->layers = 0;
+        p->parameters = 0;
+        draw_layer(c, &c->layer[p->layers++], QN__LAYER_CONV, from);
+        from = c->layer[0].to;
+        for (uint32_t times = 1 + below(c, 2); times > 0 && from.height && from.width; --times) {
+            from = draw_listed(c, &c->layer[p->layers++], from);
+            if (from.height && from.width)
+                from = draw_halving(c, &c->layer[p->layers++], from);
+        }
+    } while (!from.height || !from.width);
+    c->layer[p->layers++] =
+        qn__layer_dense(from, width(c), (qn__activation)below(c, 5), p->parameters);
+    p->parameters = qn__layer_end(&c->layer[p->layers - 1]);
+    draw_loss(c);
+}
+
 /* Multiplications of an item. */
 static uint64_t work_of(const qn__program *p) {
     uint64_t work = 0;
@@ -195,17 +249,23 @@ static void clear_signs(test_case *c) {
             c->state.parameters[i] = fabsf(c->state.parameters[i]);
 }
 
-static void pictures_begin(test_case *c, uint64_t seed, int blocks) {
+/* Which networks pictures_begin draws: without or with residual blocks, or pooled ones. */
+typedef enum picture_nets { NETS_PLAIN, NETS_BLOCKS, NETS_POOLED } picture_nets;
+
+static void pictures_begin(test_case *c, uint64_t seed, picture_nets nets) {
     static const uint32_t grains[] = {1, 2, 3, 7, 32};
     enum { ROOM = 4 * CASE_ROOM };
     char *room = c->room ? c->room : qn__alloc(ROOM, 1, NULL);
     *c = (test_case){.seed = seed, .random = seed, .room = room, .size = ROOM};
-    c->blocks = blocks;
+    c->blocks = nets == NETS_BLOCKS;
     c->kind = (flavour)below(c, 2 * FLAVOURS);
     c->kind = c->kind >= FLAVOURS ? PLAIN : c->kind;
     qn__program *p = &c->program;
     do {
-        draw_pictures(c, blocks);
+        if (nets == NETS_POOLED)
+            draw_pooled(c);
+        else
+            draw_pictures(c, c->blocks);
         p->batch = below(c, 5) == 0 ? 90 + below(c, 160) : 1 + below(c, 20);
     } while (work_of(p) * p->batch > 400000 || p->parameters > 40000 ||
              p->batch * c->layer[0].in > 60000);

@@ -121,7 +121,7 @@ static void test_every_backend_gives_the_reference_bytes(void **state) {
 }
 
 /* Only devices that compute these layers take part. */
-static void check_pictures(int exact, uint64_t cases) {
+static void check_pictures(picture_nets nets, int exact, uint64_t cases) {
     const uint64_t first = setting("QN_TEST_SEED", 1);
     uint32_t kinds[QN__LAYER_KINDS] = {0}, steps = 0, failing = 0;
     const qn__fake_plan one_fake = {.count = 1};
@@ -129,7 +129,7 @@ static void check_pictures(int exact, uint64_t cases) {
     static expected e;
     qn__fake_set(&one_fake);
     for (uint64_t seed = first; seed < first + cases; ++seed) {
-        pictures_begin(&c, seed, 1);
+        pictures_begin(&c, seed, nets);
         if (exact)
             c.program.arith = (qn__arith)(QN__ARITH_I7 + seed % 3);
         augment_some(&c);
@@ -145,18 +145,24 @@ static void check_pictures(int exact, uint64_t cases) {
     case_end(&c);
     qn__fake_set(NULL);
     print_message("%u steps, %u cases that leave the range\n", steps, failing);
-    for (int k = 0; cases >= 50 && k < QN__LAYER_KINDS; ++k)
+    for (int k = 0; nets == NETS_BLOCKS && cases >= 50 && k < QN__LAYER_KINDS; ++k)
         assert_true(kinds[k] > cases / 30);
 }
 
 static void test_pictures_give_the_reference_bytes(void **state) {
     (void)state;
-    check_pictures(0, setting("QN_TEST_CASES", 150));
+    check_pictures(NETS_BLOCKS, 0, setting("QN_TEST_CASES", 150));
 }
 
 static void test_pictures_of_integers_give_the_reference_bytes(void **state) {
     (void)state;
-    check_pictures(1, setting("QN_TEST_CASES", 90));
+    check_pictures(NETS_BLOCKS, 1, setting("QN_TEST_CASES", 90));
+}
+
+/* Errors of which most are zero, which CPUs leave out. */
+static void test_pools_give_the_reference_bytes(void **state) {
+    (void)state;
+    check_pictures(NETS_POOLED, 0, setting("QN_TEST_CASES", 40));
 }
 
 /* Pictures of one pixel. The second layer has windows of 3x3: eight taps lie outside, and their
@@ -166,7 +172,7 @@ static void test_taps_outside_are_left_out(void **state) {
     (void)state;
     static test_case c;
     static expected e;
-    pictures_begin(&c, 1, 0);
+    pictures_begin(&c, 1, NETS_PLAIN);
     c.kind = PLAIN;
     c.apply_items = 0;
     for (uint32_t l = 0; l < 2; ++l)
@@ -375,6 +381,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_padding_does_not_decide),
         cmocka_unit_test(test_pictures_give_the_reference_bytes),
+        cmocka_unit_test(test_pools_give_the_reference_bytes),
         cmocka_unit_test(test_taps_outside_are_left_out),
         cmocka_unit_test(test_pictures_of_integers_give_the_reference_bytes),
         cmocka_unit_test(test_far_out_of_range),

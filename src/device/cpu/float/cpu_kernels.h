@@ -73,6 +73,13 @@ typedef struct qn__cpu_items {
     uint32_t inputs, panels;
 } qn__cpu_items;
 
+/* An error that is not zero: its value, and what is in line with it in the other operand, in
+ * floats (cpu_sparse.h). */
+typedef struct qn__cpu_entry {
+    int32_t at;
+    float value;
+} qn__cpu_entry;
+
 typedef struct qn__cpu_kernels {
     const char *name; /* "scalar", "avx2", "avx512", "neon" */
     uint32_t rows;    /* of a tile of matmul and matmul_some, 12 at most */
@@ -207,6 +214,21 @@ typedef struct qn__cpu_kernels {
     void (*item_errors)(uint32_t items, const float *delta, const float *x, const float *mean,
                         const float *inverse, const float *weight, const float *h, const float *k,
                         float *e);
+    /* Errors as lists of those that are not zero. masks: bit o of mask[i]: x[i * 16 + o] is not a
+     * zero of either sign. sparse_errors: for each row and panel, c[p * c_stride + r * 16 + k] is
+     * the chain of fma(value, w[p * w_stride + at + k]) over the `count[r]` entries of list[r],
+     * from +0 if `first`, else from c itself; + 0. sparse_sums: for the taps (y, x) of height rows
+     * of width (at most three by three, or one by five), sums[(y * width + x) * apart + k] goes on
+     * with the chain of fma(value, x[at + y * row + x * column + k]) over the entries. A chain
+     * without its zeros differs at most in the sign of a zero. sparse_panels: for how many panels
+     * sparse_errors is fastest. */
+    uint32_t sparse_panels;
+    void (*masks)(size_t rows, const float *x, uint16_t *mask);
+    void (*sparse_errors)(uint32_t rows, uint32_t panels, const qn__cpu_entry *const *list,
+                          const uint32_t *count, const float *w, size_t w_stride, float *c,
+                          size_t c_stride, int first);
+    void (*sparse_sums)(uint32_t count, const qn__cpu_entry *list, uint32_t height, uint32_t width,
+                        const float *x, size_t row, size_t column, float *sums, size_t apart);
     /* A dense layer with few outputs. dots: z[o * z_stride + i] = the chain of matmul of row i of
      * x, from start[o], with the factors w[k * 16 + o] of k < x->inputs; rows up to the next
      * multiple of 16 are read, and have results without a meaning. outer_few: of one grain, for

@@ -14,6 +14,8 @@
 #define OUT_PANELS 1
 #define OUT_ALONE 6
 #define OUT_PIECE 96
+#define SPARSE_ROWS 2
+#define SPARSE_PANELS 2
 
 static inline vf v_load_bytes(const uint8_t *p) {
     return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p)));

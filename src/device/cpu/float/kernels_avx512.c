@@ -15,6 +15,8 @@
 #define OUT_PANELS 3
 #define OUT_ALONE 16
 #define OUT_PIECE 320
+#define SPARSE_ROWS 4
+#define SPARSE_PANELS 2
 
 static inline vf v_load_bytes(const uint8_t *p) {
     return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p)));

@@ -14,6 +14,8 @@
 #define OUT_PANELS 1
 #define OUT_ALONE 4
 #define OUT_PIECE 96
+#define SPARSE_ROWS 2
+#define SPARSE_PANELS 2
 
 static inline vf v_load_bytes(const uint8_t *p) {
     uint32_t four;

@@ -33,9 +33,10 @@ qn__cpu_summing qn__cpu_choose_sums(const qn__cpu_pass *pass, uint32_t layer) {
     const float largest = absmax_of(w, layer, 0) + absmax_of(w, layer, 1);
     /* The first comparison is false for a NaN and for an infinity. */
     if (!(largest < INFINITY) || !(bound < 0x1p51) || !(bound < p->partial_limit))
-        return (qn__cpu_summing){.flush_every = 1};
+        return (qn__cpu_summing){.flush_every = 1, .finite = largest < INFINITY};
     const double grains = 0x1p51 / bound;
     return (qn__cpu_summing){.narrow = 1,
+                             .finite = 1,
                              .flush_every = grains > 0x1p20 ? 1u << 20 : (uint32_t)grains,
                              .some = layer == 0 && qn__cpu_mostly_zero(pass)};
 }

@@ -52,6 +52,7 @@ void qn__cpu_end_walk(const qn__cpu_pass *pass, int thread, uint32_t layer,
  * no element needs a check. */
 typedef struct qn__cpu_summing {
     int narrow;
+    int finite;           /* all inputs and errors are, in float32 */
     uint32_t flush_every; /* grains */
     int some;             /* skip inputs that are zero */
     /* For integer arithmetic: the plan (NULL: floats), the update in its units, and whether the

@@ -244,6 +244,8 @@ static void carve_shared(arena *a, qn__worker *w) {
             l->norm.sums = (float *)(void *)(begin + own->error_place.at + l->norm.sums_at);
         if (l->output_place.bytes)
             l->output = (float *)(void *)(begin + l->output_place.at);
+        if (l->sparse.capacity)
+            qn__cpu_sparse_place(w, l, w->room, begin + l->sparse_place.at);
         l->branch = l->branch_place.bytes ? (float *)(void *)(begin + l->branch_place.at) : NULL;
     }
 }
@@ -290,6 +292,7 @@ static void carve_all(arena *a, qn__worker *w) {
         core.augmented =
             p->augment ? carve(a, (size_t)w->layer[0].layer->in * QN__PANEL, sizeof(float)) : NULL;
         core.picture = carve(a, qn__cpu_few_room(w), sizeof(float));
+        core.sparse = carve(a, qn__cpu_sparse_room(w), sizeof(float));
         core.gradient = w->run_blocks ? carve(a, QN__WALK_GRADIENT, 1) : NULL;
         core.rows = carve(a, 2 * outputs * QN__PANEL, sizeof(float));
         core.absmax_input = carve(a, layers + 1, sizeof(uint32_t));
@@ -427,6 +430,28 @@ static void size_sums(const qn__worker *w, qn__cpu_layer *l) {
     own->sums[own->sums[0] != NULL] = l;
 }
 
+/* The max pool that alone reads the outputs of `of`; NULL: there is none. */
+static const qn__layer *pool_above(const qn__worker *w, const qn__cpu_layer *of) {
+    const qn__layer *pool = NULL;
+    int readers = 0;
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
+        const qn__cpu_layer *l = &w->layer[i];
+        readers += (l->below == of) + (l->other == of);
+        if (l->below == of && l->layer->kind == QN__LAYER_MAXPOOL)
+            pool = l->layer;
+    }
+    return readers == 1 ? pool : NULL;
+}
+
+/* Lists of errors: of a convolution below a max pool. */
+static void size_lists(qn__worker *w, qn__cpu_layer *l) {
+    const qn__layer *pool =
+        l->layer->kind == QN__LAYER_CONV && l->below && !w->bits ? pool_above(w, l) : NULL;
+    if (pool)
+        qn__cpu_sparse_shape(w, l, pool, w->room);
+    l->sparse_place.bytes = l->sparse.bytes;
+}
+
 /* Whose errors a layer has, and the bytes of the arrays that share memory. In integer arithmetic
  * outputs have memory of their own. */
 static void size_shared(qn__worker *w) {
@@ -446,6 +471,7 @@ static void size_shared(qn__worker *w) {
         const size_t bytes = bytes_of(w, l->out_pixels, l->out_panels);
         l->error_place.bytes = l->error_of == i ? bytes : 0;
         l->output_place.bytes = w->bits || l->norm.add ? 0 : bytes;
+        size_lists(w, l);
     }
     for (uint32_t i = 0; i < w->program->layers; ++i)
         if (w->layer[i].layer->kind == QN__LAYER_BATCHNORM && !w->bits &&

@@ -125,6 +125,10 @@ static uint32_t back(const qn__cpu_pass *pass, int thread, uint32_t phase) {
         const int before = !goes || qn__cpu_keeps_parameters(w, &w->layer[l]);
         if (packs)
             phase = pack_back(pass, thread, l, now, phase);
+        if (w->layer[l].sparse.capacity) {
+            qn__cpu_sparse_list(pass, thread, l, phase++);
+            barrier(w, thread);
+        }
         if (now && before)
             phase = gradients(pass, thread, l, phase);
         if (goes) {
@@ -368,6 +372,7 @@ static void set_rows(const qn__cpu_pass *pass) {
         l->rows = items * l->out_pixels;
         l->in_stride = qn__cpu_stride(l->in_rows);
         l->out_stride = qn__cpu_stride(l->rows);
+        atomic_store_explicit(&l->sparse.used, 0, memory_order_relaxed);
         if (l->walks)
             begin_walk(w, l, &l->outputs, l->out_panels, qn__cpu_depth(l), items);
         else

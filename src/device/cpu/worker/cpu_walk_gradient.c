@@ -20,6 +20,7 @@ typedef struct task {
     uint32_t items;         /* of the batch */
     uint32_t pixels;        /* of a piece, at most */
     int by_rows;            /* neighbouring taps in one call of the kernel */
+    int sparse;             /* by lists of errors: cpu_sparse.c */
 } task;
 
 /* Where the sums of a tap by a panel of outputs are, in blocks. The kernel's panels follow one
@@ -196,7 +197,9 @@ static int keep(const qn__worker *w, const task *t, const float *partial, int *h
 }
 
 /* Sums over all grains. Returns 1 when a partial was out of range. */
-static int sum_all(const qn__worker *w, const task *t, float *partial, qn__cpu_sums *s) {
+static int sum_all(const qn__cpu_pass *pass, int thread, const task *t, float *partial,
+                   qn__cpu_sums *s) {
+    const qn__worker *w = pass->worker;
     const size_t count = (size_t)t->taps * t->panels * BLOCK;
     const uint32_t grain = w->program->grain, grains = (t->items + grain - 1) / grain;
     int bad = 0, held = 0;
@@ -209,7 +212,13 @@ static int sum_all(const qn__worker *w, const task *t, float *partial, qn__cpu_s
     }
     for (uint32_t item = 0; item < t->items; item += grain) {
         const uint32_t left = t->items - item;
-        add_grain(w, t, item, left < grain ? left : grain, partial);
+        if (t->sparse)
+            qn__cpu_sparse_gradient(
+                pass, thread, t->l,
+                &(qn__cpu_sparse_task){t->in, t->tap, t->taps, t->out, t->panels}, item / grain,
+                partial);
+        else
+            add_grain(w, t, item, left < grain ? left : grain, partial);
         bad |= keep(w, t, partial, &held, s);
     }
     if (t->how->narrow && s->kind == QN__SUMS_INT64)
@@ -225,7 +234,7 @@ static int gradient_task(const qn__cpu_pass *pass, int thread, const task *t) {
     const uint32_t rows = qn__cpu_rows_of(l, t->in);
     s.narrow = (double *)(void *)(s.partial + QN__WALK_CELLS);
     s.wide = (int64_t *)(void *)(s.narrow + QN__WALK_CELLS);
-    if (sum_all(w, t, partial, &s))
+    if (sum_all(pass, thread, t, partial, &s))
         return 1;
     for (uint32_t k = 0; k < t->taps; ++k)
         for (uint32_t p = 0; p < t->panels; ++p) {
@@ -254,7 +263,8 @@ void qn__cpu_walk_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer,
     const qn__cpu_summing how = qn__cpu_choose_sums(pass, layer);
     const uint32_t taps = l->task_taps, grain = w->program->grain;
     const uint32_t items = pass->batch->items < grain ? pass->batch->items : grain;
-    const int by_rows = goes_by_rows(&l->outputs.axis[1], items);
+    const int sparse = qn__cpu_is_sparse(l) && how.finite;
+    const int by_rows = !sparse && goes_by_rows(&l->outputs.axis[1], items);
     for (qn__cpu_walk_task own; qn__cpu_take_walk(pass, thread, layer, phase, &own);) {
         const uint32_t tap = own.row / l->in_panels * taps, left = l->taps - tap;
         const task t = {.l = l,
@@ -266,7 +276,8 @@ void qn__cpu_walk_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer,
                         .panels = own.panels,
                         .items = pass->batch->items,
                         .pixels = piece_of(by_rows ? w->kernels->piece : PIECE_ROWS, items),
-                        .by_rows = by_rows};
+                        .by_rows = by_rows,
+                        .sparse = sparse};
         qn__cpu_end_walk(pass, thread, layer, &own, gradient_task(pass, thread, &t));
     }
 }

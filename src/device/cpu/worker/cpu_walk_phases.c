@@ -239,6 +239,8 @@ void qn__cpu_walk_backward(const qn__cpu_pass *pass, int thread, uint32_t layer,
         float *error = qn__cpu_passes(l) + panel * below->out_stride;
         if (l->taps && w->bits)
             qn__cpu_walk_errors(pass, thread, layer, &run, panel, panels);
+        else if (qn__cpu_is_sparse(l))
+            qn__cpu_sparse_errors(pass, l, &run, panel, panels, error, below->out_stride);
         else if (l->taps)
             run_product(pass, thread, &l->inputs, &run, UINT32_MAX, l->error, l->out_stride,
                         l->transposed + panel * weights, weights, error, below->out_stride, NULL,

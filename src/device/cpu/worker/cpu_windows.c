@@ -26,6 +26,8 @@ static void use_output(qn__cpu_layer *l, uint32_t window) {
 /* A layer goes back, or its gradient is computed. */
 static void use_layer(qn__worker *w, qn__cpu_layer *l, uint32_t window) {
     use_errors(w, l, window);
+    if (l->sparse_place.bytes)
+        use(&l->sparse_place, window);
     if (l->layer->kind == QN__LAYER_ADD)
         return;
     use_output(l->below, window);
@@ -91,12 +93,13 @@ static size_t covers(const qn__cpu_place *place, const qn__cpu_place *own, size_
     return placed && meet(own, place) && place->at < end && at < last ? last : 0;
 }
 
-enum { PLACES = 3 }; /* of each layer */
+enum { PLACES = 4 }; /* of each layer */
 
 static qn__cpu_place *place_of(qn__worker *w, uint32_t i) {
     qn__cpu_layer *l = &w->layer[i / PLACES];
     return i % PLACES == 0   ? &l->error_place
            : i % PLACES == 1 ? &l->branch_place
+           : i % PLACES == 2 ? &l->sparse_place
                              : &l->output_place;
 }
 

@@ -5,6 +5,7 @@
 #include "base/threads.h"
 #include "device/cpu/float/cpu_kernels.h"
 #include "device/cpu/worker/cpu_intgemm.h"
+#include "device/cpu/worker/cpu_sparse.h"
 #include "device/cpu/worker/cpu_walk.h"
 #include "device/cpu/worker/cpu_zeros.h"
 #include "device/device.h"
@@ -122,6 +123,8 @@ typedef struct qn__cpu_layer {
     /* `output_place` has bytes in float32 only; of a layer with norm.add, the add has the outputs.
      */
     qn__cpu_place error_place, branch_place, output_place;
+    qn__cpu_sparse sparse; /* lists of its errors, in memory that others share, too */
+    qn__cpu_place sparse_place;
     /* Completed tasks of the gradient for each group of panels, then those of the biases. Counted
      * only when an outlet reports progress. */
     atomic_uint *done;
@@ -143,6 +146,7 @@ typedef struct qn__cpu_core {
     char *augmented;             /* values of QN__PANEL items; NULL without augmentation */
     float *picture;              /* part of a picture with its padding: cpu_few.c */
     float *gradient;             /* sums of a task of a convolution's gradient */
+    float *sparse;               /* inputs or masks: cpu_sparse.c */
     float *rows;                 /* outputs and errors of the last layer, of 16 items */
     /* Bits of the largest |value| of the step: of the inputs, then of each layer's outputs; and of
      * each layer's errors. */
@@ -377,10 +381,11 @@ static inline uint32_t *qn__cpu_strip_absmax(const qn__cpu_layer *layer, uint32_
 }
 
 /* The largest number of phases of a pass (cpu_run.c). For each layer: its window transposed,
- * forward, backward, biases and gradient; with integers also two to pack what it reads, two more
- * backward, two for the operands of the gradient. And the items of this pass and the next. */
+ * forward, lists of errors, backward, biases and gradient; with integers also two to pack what it
+ * reads, two more backward, two for the operands of the gradient. And the items of this pass and
+ * the next. */
 static inline size_t qn__cpu_phases(const qn__program *program) {
-    return (program->arith == QN__ARITH_F32 ? 5 : 11) * ((size_t)program->layers + 1);
+    return (program->arith == QN__ARITH_F32 ? 6 : 11) * ((size_t)program->layers + 1);
 }
 void qn__cpu_begin_phases(qn__worker *worker);
 
