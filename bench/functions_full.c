@@ -25,6 +25,13 @@ enum { BLOCK = 65536 };
 
 static const double margin = 1e-5, margin_of_doubles = 0.01;
 
+/* The argument's rounding error counts, because erfc is steep. */
+static long double normcdfl(long double x) {
+    const long double root = sqrtl(0.5L), root_low = (0.5L - root * root) / (2.0L * root);
+    const long double a = -x * root, low = fmal(-x, root, -a) - x * root_low;
+    return 0.5L * (erfcl(a) - 1.1283791670955125739L * expl(-a * a) * low);
+}
+
 typedef struct worst {
     double ulps, x, y;
     unsigned long long settled; /* inputs that MPFR checked */

@@ -21,6 +21,9 @@
 
 /* Inside, because functions of other options are not inlined. */
 #include "kernels/prelude_c.h"
+/* As in a compiled kernel: a loop that calls a function is not vectorised. */
+#undef QN_FN
+#define QN_FN static inline __attribute__((always_inline, unused))
 
 #include "kernels/math.cl"
 

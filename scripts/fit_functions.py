@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The polynomials EXP, LOG and ERF of src/kernels/math_coefficients_f32.inc and _f64.inc.
+"""The polynomials EXP, LOG, ERF and ERFC of src/kernels/math_coefficients_f32.inc and _f64.inc.
 
     scripts/fit_functions.py          needs mpmath; takes two minutes
 
@@ -123,10 +123,26 @@ def show_erf(bits, degree, most):
          degree, mpf("1e-12"), most, fixed)
 
 
+def grown_erfc(q):
+    """(1 + 1.5 a) e^(a^2) erfc a with q = (a - 4) / (a + 4)"""
+    a = 4 * (1 + q) / (1 - q)
+    return (1 + a * 3 / 2) * exp(a * a) * erfc(a)
+
+
+def show_erfc(bits, degree, most):
+    """The first coefficient is its value for a = 4 in two numbers."""
+    first = grown_erfc(mpf(0))
+    high = rounded(first, bits)
+    fixed = {0: high + rounded(first - high, bits)}
+    show("ERFC", bits, grown_erfc, lambda q: 1 / grown_erfc(q), degree, -1, (most - 4) / (most + 4), fixed)
+
+
 HALF = log(2) / 2 * mpf("1.0005")
 STEEP = ((sqrt(2) - 1) / (sqrt(2) + 1))**2 * mpf("1.0005")
 show("EXP", 24, exp_tail, lambda r: r * r / abs(expm1(r)) if r else mpf(0), 5, -HALF, HALF)
 show_erf(24, 9, 4)
+show_erfc(24, 11, mpf(11))
 show("EXP", 53, exp_tail, lambda r: r * r * exp(-r), 9, -HALF, HALF)
 show("LOG", 53, log_tail, lambda z: z / 2, 6, mpf(10)**-15, STEEP)
 show_erf(53, 24, 6)
+show_erfc(53, 24, mpf("28.3"))

@@ -11,6 +11,9 @@
 #include <tgmath.h> /* sqrt, exp, floor, fma and the others, of any type */
 #endif
 
+/* The part of the standard normal distribution below x; of a float it is a float. */
+extern double normcdf(double x);
+
 #define QN_KERNEL_FIRST(first, ...) first
 #define QN_KERNEL_ONE(name, ...) name
 #define QN_KERNEL_BINS(name, bins, ...) name[]

@@ -213,12 +213,12 @@ static const struct {
     uint32_t arguments;
     builtin_kind kind;
 } builtins[] = {
-    {"sqrt", 1, OF_REAL},  {"fabs", 1, OF_REAL}, {"floor", 1, OF_REAL}, {"ceil", 1, OF_REAL},
-    {"trunc", 1, OF_REAL}, {"rint", 1, OF_REAL}, {"fma", 3, OF_REAL},   {"fmin", 2, OF_REAL},
-    {"fmax", 2, OF_REAL},  {"cbrt", 1, OF_MATH}, {"exp", 1, OF_MATH},   {"log", 1, OF_MATH},
-    {"sin", 1, OF_MATH},   {"cos", 1, OF_MATH},  {"tan", 1, OF_MATH},   {"atan", 1, OF_MATH},
-    {"erf", 1, OF_MATH},   {"tanh", 1, OF_MATH}, {"pow", 2, OF_MATH},   {"atan2", 2, OF_MATH},
-    {"min", 2, OF_ANY},    {"max", 2, OF_ANY}};
+    {"sqrt", 1, OF_REAL},  {"fabs", 1, OF_REAL},  {"floor", 1, OF_REAL},   {"ceil", 1, OF_REAL},
+    {"trunc", 1, OF_REAL}, {"rint", 1, OF_REAL},  {"fma", 3, OF_REAL},     {"fmin", 2, OF_REAL},
+    {"fmax", 2, OF_REAL},  {"cbrt", 1, OF_MATH},  {"exp", 1, OF_MATH},     {"log", 1, OF_MATH},
+    {"sin", 1, OF_MATH},   {"cos", 1, OF_MATH},   {"tan", 1, OF_MATH},     {"atan", 1, OF_MATH},
+    {"erf", 1, OF_MATH},   {"erfc", 1, OF_MATH},  {"normcdf", 1, OF_MATH}, {"tanh", 1, OF_MATH},
+    {"pow", 2, OF_MATH},   {"atan2", 2, OF_MATH}, {"min", 2, OF_ANY},      {"max", 2, OF_ANY}};
 
 static int find_builtin(const char *name) {
     for (int i = 0; i < (int)(sizeof builtins / sizeof *builtins); i++)
@@ -392,7 +392,7 @@ static int write_length(qn__user_parser *p, qn__user_value *v) {
 static int is_vendor_function(const char *name) {
     char plain[QN__USER_NAME_MAX + 1];
     static const char list[] = "exp2 exp10 expm1 log2 log10 log1p asin acos sinh cosh asinh acosh "
-                               "atanh erfc tgamma lgamma hypot fmod remainder round roundeven "
+                               "atanh tgamma lgamma hypot fmod remainder round roundeven "
                                "nearbyint ldexp frexp scalbn modf copysign rsqrt";
     strcpy(plain, name);
     const size_t size = strlen(plain);
@@ -529,12 +529,14 @@ static int write_name(qn__user_parser *p, qn__user_value *v) {
     const qn__user_token *token = qn__user_next(p);
     qn__user_word(p, token, name);
     p->at++;
-    const int builtin = find_builtin(name);
+    /* Names of the file come first: older kernels may define an erfc or a normcdf. */
+    const qn__user_symbol *s = qn__user_find(p, name);
+    const int own = s || (p->function && strcmp(p->function, name) == 0);
+    const int builtin = own ? -1 : find_builtin(name);
     if (builtin >= 0)
         return call_builtin(p, builtin, v);
     if (strcmp(name, "length") == 0)
         return write_length(p, v);
-    const qn__user_symbol *s = qn__user_find(p, name);
     return s ? write_symbol(p, token, s, v) : refuse_name(p, token, name);
 }
 

@@ -28,6 +28,8 @@ static void test_accepted(void **state) {
         "INDEX(i);\nSCALAR(double, s, -0.5e3);\nSUM(double, t);\nKERNEL { t = s * i; }",
         "INDEX(i);\nstatic const uint8_t B = 0xFFu;\nSUM(float, t, B);\nCOUNT(c, 1048576);\n"
         "KERNEL { if (i) t[i % B] = 1; else c[2 * i] = 1; }",
+        "INDEX(i);\nSUM(double, t);\nstatic double normcdf(double a, int b) { return a * b; }\n"
+        "KERNEL { double erfc = normcdf(2, 3); t = erfc; }",
         "INDEX(i);\nSUM(double, t);\nstatic int uniform(int a) { return a; }\n"
         "KERNEL { double normal = uniform(2); t = normal; }",
         "INDEX(i);\nstatic int f(int a) { return a; }\nRANDOM;\nSUM(double, t);\n"
@@ -168,6 +170,8 @@ static void test_refused(void **state) {
         {HEAD "KERNEL { float a[3][3] = {0}; y = a[0]; }", "one dimension", "line 5", "3 * i + j"},
         {HEAD "KERNEL { y = 1; return 1; }", "returns no value", "line 5", "return;"},
         {HEAD "KERNEL { + 1; }", "cannot begin with \"+\"", "line 5", "begin with a type"},
+        {HEAD "static double erfc(double a) { return erfc(a); }\nKERNEL { y = erfc(1); }",
+         "call itself", "line 5", "loop"},
         {HEAD "KERNEL { y = 1; /* }", "comment is not closed", "line 5", "*/"},
     };
     (void)state;
@@ -230,6 +234,7 @@ static void test_written(void **state) {
            "((int32_t)((qn_rem_u64(qn_fault, "
            "((uint64_t)QN_U64(18446744073709551615)), ((int32_t)7)))))");
     expect("exp(x) + pow(n, x)", "qn_i32_of_f32((qn_f32_exp(u_x) + qn_f32_pow(u_n, u_x)))");
+    expect("erfc(n)", "qn_i32_of_f64(qn_f64_erfc(u_n))");
     expect("erf(n)", "qn_i32_of_f64(qn_f64_erf(u_n))");
     expect("min(n, b)", "qn_min_i32(u_n, u_b)");
     expect("random32(n)", "((int32_t)(qn_random32(qn_draw, (uint32_t)((int64_t)(u_n)))))");

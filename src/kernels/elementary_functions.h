@@ -10,7 +10,8 @@
 /* ROW(name) for each function of one argument, and of two. */
 #define QN__FUNCTIONS_OF_ONE(ROW)                                                                  \
     ROW(sqrt)                                                                                      \
-    ROW(cbrt) ROW(exp) ROW(log) ROW(sin) ROW(cos) ROW(tan) ROW(atan) ROW(erf) ROW(tanh)
+    ROW(cbrt)                                                                                      \
+    ROW(exp) ROW(log) ROW(sin) ROW(cos) ROW(tan) ROW(atan) ROW(erf) ROW(erfc) ROW(normcdf) ROW(tanh)
 #define QN__FUNCTIONS_OF_TWO(ROW) ROW(pow) ROW(atan2)
 
 /* float qn__f32_sqrt(float x) and double qn__f64_sqrt(double x), ...; angles are in radians. */

@@ -33,6 +33,19 @@ typedef struct qn__function_of_two {
     double limit[2];
 } qn__function_of_two;
 
+static inline double qn__near_normcdf(double x) { return 0.5 * erfc(-x * M_SQRT1_2); }
+
+static inline int qn__exact_normcdf(mpfr_t y, const mpfr_t x, mpfr_rnd_t round) {
+    mpfr_t root;
+    mpfr_init2(root, 2 * QN__FUNCTION_BITS);
+    mpfr_sqrt_ui(root, 2, round);
+    mpfr_div(root, x, root, round);
+    mpfr_neg(root, root, round);
+    mpfr_erfc(y, root, round);
+    mpfr_clear(root);
+    return mpfr_div_2ui(y, y, 1, round);
+}
+
 #define QN__FUNCTION(name) #name, qn__f32_##name, qn__f64_##name
 static const qn__function_of_one qn__functions_of_one[] = {
     {QN__FUNCTION(sqrt), sqrt, mpfr_sqrt, {0.5, 0.5}},
@@ -44,6 +57,8 @@ static const qn__function_of_one qn__functions_of_one[] = {
     {QN__FUNCTION(tan), tan, mpfr_tan, {0.8, 0.8}},
     {QN__FUNCTION(atan), atan, mpfr_atan, {0.7, 0.7}},
     {QN__FUNCTION(erf), erf, mpfr_erf, {1.4, 1.3}},
+    {QN__FUNCTION(erfc), erfc, mpfr_erfc, {1.3, 1.3}},
+    {QN__FUNCTION(normcdf), qn__near_normcdf, qn__exact_normcdf, {1.3, 1.3}},
     {QN__FUNCTION(tanh), tanh, mpfr_tanh, {1.1, 1.1}},
 };
 static const qn__function_of_two qn__functions_of_two[] = {

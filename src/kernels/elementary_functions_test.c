@@ -78,6 +78,20 @@ static const struct of_one {
     {ROW(erf), 9.0, 1.0},
     {ROW(erf), INFINITY, 1.0},
     {ROW(erf), -INFINITY, -1.0},
+    {ROW(erfc), 0.0, 1.0},
+    {ROW(erfc), -0.0, 1.0},
+    {ROW(erfc), 0x1p-149, 1.0},
+    {ROW(erfc), 28.0, 0.0},
+    {ROW(erfc), -7.0, 2.0},
+    {ROW(erfc), INFINITY, 0.0},
+    {ROW(erfc), -INFINITY, 2.0},
+    {ROW(normcdf), 0.0, 0.5},
+    {ROW(normcdf), -0.0, 0.5},
+    {ROW(normcdf), -0x1p-149, 0.5},
+    {ROW(normcdf), -40.0, 0.0},
+    {ROW(normcdf), 9.0, 1.0},
+    {ROW(normcdf), INFINITY, 1.0},
+    {ROW(normcdf), -INFINITY, 0.0},
     {ROW(tanh), -0.0, -0.0},
     {ROW(tanh), 0x1p-149, 0x1p-149},
     {ROW(tanh), 22.0, 1.0},
@@ -211,6 +225,8 @@ static void special_cases_of_f64(void **state) {
     same_f64("sin", 0x1p-1074, 0.0, qn__f64_sin(0x1p-1074), 0x1p-1074);
     same_f64("tanh", -0x1p-1074, 0.0, qn__f64_tanh(-0x1p-1074), -0x1p-1074);
     same_f64("erf", 0x1p-1074, 0.0, qn__f64_erf(0x1p-1074), 0x1p-1074);
+    same_f64("erfc", 0x1.b39dc41e48bfcp+4, 0.0, qn__f64_erfc(0x1.b39dc41e48bfcp+4), 0x1p-1074);
+    same_f64("erfc", 0x1.b39dc41e48bfdp+4, 0.0, qn__f64_erfc(0x1.b39dc41e48bfdp+4), 0.0);
     same_f64("log", 0x1p-1074, 0.0, qn__f64_log(0x1p-1074), -0x1.74385446d71c3p+9);
     same_f64("pow", 2.0, -1074.0, qn__f64_pow(2.0, -1074.0), 0x1p-1074);
     same_f64("pow", 2.0, 1023.0, qn__f64_pow(2.0, 1023.0), 0x1p1023);
@@ -342,6 +358,22 @@ static void errors_of_hard_cases(void **state) {
                           qn__f64_of(qn__bits_f64(others[i]) + (uint64_t)(int64_t)step));
 }
 
+/* The tails of erfc and normcdf, down to results that are subnormal or round to 0. */
+static void errors_of_tails(void **state) {
+    (void)state;
+    for (int k = 0; k < QN__FUNCTIONS_ONE; k++) {
+        const int is_erfc = strcmp(qn__functions_of_one[k].name, "erfc") == 0;
+        if (!is_erfc && strcmp(qn__functions_of_one[k].name, "normcdf") != 0)
+            continue;
+        const double end32 = is_erfc ? 10.1 : -14.25, end64 = is_erfc ? 27.3 : -38.55;
+        for (int i = 0; i < 1200; i++) {
+            /* A part of them near the end. */
+            const double at = i % 3 ? 1.0 - 0.06 * (double)i / 1200.0 : (double)i / 1200.0;
+            check_one(&qn__functions_of_one[k], (float)(at * end32), at * end64);
+        }
+    }
+}
+
 static void check_two(const qn__function_of_two *f, float x, float y, double v, double w) {
     const double ulps = qn__ulps_of_two(f, (double)x, (double)y, (double)f->f32(x, y), 24);
     if (!(ulps <= f->limit[0]))
@@ -382,11 +414,12 @@ static void mpfr_is_missing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(special_cases_of_one), cmocka_unit_test(special_cases_of_two),
-        cmocka_unit_test(special_cases_of_f64), cmocka_unit_test(chains_of_the_contract),
+        cmocka_unit_test(special_cases_of_one),    cmocka_unit_test(special_cases_of_two),
+        cmocka_unit_test(special_cases_of_f64),    cmocka_unit_test(chains_of_the_contract),
 #ifdef QN_HAVE_MPFR
-        cmocka_unit_test(errors_on_a_sample),   cmocka_unit_test(errors_at_binade_edges),
-        cmocka_unit_test(errors_of_hard_cases), cmocka_unit_test(errors_of_two_arguments),
+        cmocka_unit_test(errors_on_a_sample),      cmocka_unit_test(errors_at_binade_edges),
+        cmocka_unit_test(errors_of_tails),         cmocka_unit_test(errors_of_hard_cases),
+        cmocka_unit_test(errors_of_two_arguments),
 #else
         cmocka_unit_test(mpfr_is_missing),
 #endif

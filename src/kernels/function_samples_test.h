@@ -66,6 +66,8 @@ static inline uint64_t qn__chain(uint64_t chain, uint64_t bits) {
     ROW(tan, 0xc6aa9c35e47a2c64, 0xbf3899c093e6c726, 0xba33a564149dc89f, 0x966f46a8f0245370)       \
     ROW(atan, 0xa66d86c58ea0cc8b, 0x445b1d08b31ba191, 0x33e7f23b92accacd, 0x9f4c0b6c412c3a2a)      \
     ROW(erf, 0x44b82e8ad8d258e6, 0x8c7587ab7c56ebb8, 0x6c391b1e134fc345, 0xb0bc8ae73896f8ed)       \
+    ROW(erfc, 0x92ca896ec5804dbe, 0xd27de35bd43a352d, 0xc65f5500205d9144, 0xa71ff40c82064cb8)      \
+    ROW(normcdf, 0x39f6ddb47e0ecc4f, 0xa38d946a0eefe0d9, 0x5239a7a648f02157, 0x2a4e014fa6c1232a)   \
     ROW(tanh, 0xc20f0ab5cf85e8b7, 0x7d4ef0f64cf6c480, 0xb09f2b57449b41de, 0x1a1ff5b79757b413)
 #define QN__CHAINS_OF_TWO(ROW)                                                                     \
     ROW(pow, 0xd5e461910091c0b1, 0x1b1ea06e7bee44f2, 0xb420311f73829934, 0x19b7105a167f7775)       \

@@ -59,9 +59,9 @@ class Format:
         self.E2MIN, self.E2MAX, self.ERFMAX = numbers[7:10]
         self.LARGE, self.LOWER, self.SMALL, self.RAISE, self.QMIN, self.THIRDS = numbers[10:16]
         self.ROUND = 1.5 * self.TOP + 2 * self.B
-        self.PI4, self.LN2, self.CA, self.CB, self.CC, self.ERF0 = (
-            (self.hex(h), self.hex(low)) for h, low in numbers[16:22])
-        self.L2E = self.hex(numbers[22])
+        self.PI4, self.LN2, self.CA, self.CB, self.CC, self.ERF0, self.ERFC0, self.ROOT2 = (
+            (self.hex(h), self.hex(low)) for h, low in numbers[16:24])
+        self.L2E, self.ERFCMAX, self.CDFMAX = self.hex(numbers[24]), *map(int, numbers[25:27])
         self.nan = self.of(np.array(0x7FC00000 if width == 32 else 0x7FF << 52 | 1 << 51))
         self.infinity = int(self.bits(real(np.inf)))
         self.lists = dict(re.findall(r"#define QN_(\w+)\(TOP, NEXT\)((?:\s|\\|\w+\(\S+\))+)",
@@ -373,6 +373,55 @@ class Format:
         y = self.fma(-s, r + p, self.number(1) - s)
         return self.settle(np.where(np.isnan(x), np.nan, np.copysign(y, x)))
 
+    # 21.16
+
+    def tail(self, a, al, h, low, part):
+        four, one = self.number(4), self.number(1)
+        steep = self.number(1.5)
+        g = steep * a
+        n, d, e = a - four, a + four, g + one
+        nl, dl = (a - (n + four)) + al, (a - (d - four)) + al
+        el = (g - (e - one)) + self.fma(steep, al, self.fma(steep, a, -g))
+        b = one / (d * e)
+        i, j = b * e, b * d
+        q = n * i
+        ql = (self.fma(-q, d, n) + self.fma(-q, dl, nl)) * i
+        k = self.fma(q, q - self.number(0.34375), self.number(-0.328125))
+        k = self.fma(q, self.fma(q, k, self.number(0.15625)), self.number(-0.1484375))
+        p = self.in_pairs("ERFC", q)
+        w = q * p
+        wl = self.fma(q, p, -w)
+        f = self.ERFC0[0] + w
+        fl = (w - (f - self.ERFC0[0])) + (self.fma(ql, k, wl) + self.ERFC0[1])
+        y = f * j
+        yl = (self.fma(-y, e, f) + self.fma(-y, el, fl)) * j
+        rounding = self.number(self.ROUND)
+        z = self.fma(-h, self.L2E, rounding)
+        m = z - rounding
+        r, o = self.fma(-m, self.LN2[0], -h), self.fma(-m, self.LN2[1], -low)
+        c = (r * r) * self.in_pairs("EXP", r)
+        t = r + c
+        s = self.fma(o, t, o) + c
+        v = y + self.fma(y, r, self.fma(y, s, self.fma(yl, t, yl)))
+        s1, s2 = self.factors(z)
+        return ((v * self.number(part)) * s1) * s2
+
+    def erfc(self, x):
+        a = self.limited(abs(x), 0, self.ERFCMAX)
+        h = a * a
+        y = self.tail(a, np.zeros_like(a), h, self.fma(a, a, -h), 1)
+        y = np.where(x < 0, self.number(2) - y, y)
+        return self.settle(np.where(np.isnan(x), np.nan, y))
+
+    def normcdf(self, x):
+        t, half = self.limited(abs(x), 0, self.CDFMAX), self.number(0.5)
+        a = t * self.ROOT2[0]
+        al = self.fma(t, self.ROOT2[0], -a) + t * self.ROOT2[1]
+        u = t * t
+        y = self.tail(a, al, u * half, self.fma(t, t, -u) * half, 0.5)
+        y = np.where(x > 0, self.number(1) - y, y)
+        return self.settle(np.where(np.isnan(x), np.nan, y))
+
     def cbrt(self, x):
         a = abs(x)
         tiny = a < self.LEAST
@@ -437,13 +486,13 @@ class Format:
 
 
 def constants(text):
-    """The columns of the table of 21.3, for binary32 and binary64: the six pairs, and L2E."""
+    """The columns of the table of 21.3, for binary32 and binary64: the pairs, and single numbers."""
     table = text[text.index("21.3 **"):text.index("21.4 **")]
-    names = ["PI4", "LN2", "CA", "CB", "CC", "ERF0", "L2E"]
+    names = ["PI4", "LN2", "CA", "CB", "CC", "ERF0", "ERFC0", "ROOT2", "L2E", "ERFCMAX", "CDFMAX"]
     rows = {name: (left, right) for name, left, right in
             re.findall(rf"^\| `({'|'.join(names)})`.*? \| (.*?) \| (.*?) \|$", table, re.M)}
     columns = [[rows[name][k].split(", ") for name in names] for k in (0, 1)]
-    return [[*column[:6], column[6][0]] for column in columns]
+    return [[*column[:8], *(number for number, in column[8:])] for column in columns]
 
 
 def formats(text):
