@@ -3,17 +3,19 @@
  *
  * Groups are processed in tiles, so that the sums of a tile fit a core's cache. Each thread sums
  * its share of the items; the threads' sums are then added, which gives the same result in any
- * order. A table that lies in a file is read once for many tiles, some of its items at a time. */
+ * order. A table that lies in a file is read once for many tiles, some of its items at a time
+ * (file_walk.h). */
 #include "base/memory.h"
 #include "data/data.h"
+#include "data/file_walk.h"
 #include "num/exact_sum.h"
 #include <float.h>
 #include <string.h>
 
 /* Groups of a tile: 64 * 2 sums of 552 bytes. */
 #define TILE 64
-/* Of a table in a file: tiles of which a thread has sums, 4.5 MB; and bytes of items at a time. */
-enum { FILE_TILES = 64, FILE_BYTES = 1 << 20 };
+/* Of a table in a file: tiles of which a thread has sums, 4.5 MB. */
+enum { FILE_TILES = 64 };
 
 /* Sums of one thread: exact ones, and 64-bit integers in front of them for bytes. */
 typedef struct sums {
@@ -27,8 +29,8 @@ typedef struct fit {
     qn__exact_sum *together; /* of the weights */
     int threads;
     uint32_t tiles;                    /* at a time */
-    uint64_t rows;                     /* of these, items at a time */
     sums *parts;                       /* `tiles` for each thread */
+    qn__file_walk *walk;               /* of a table in a file; else NULL */
     const qn__item_listener *listener; /* or NULL */
     float *mean, *deviation;
 } fit;
@@ -167,18 +169,28 @@ static void sum_tile(const fit *work, uint64_t from, uint64_t to, uint32_t group
         sum_bytes(work->data, from, to, group, count, out);
 }
 
-/* `count` groups of the items of a thread. */
+/* `count` groups of some items. The first time that these come by, the listener hears of them. */
+static void sum_items(const fit *work, uint64_t from, uint64_t to, uint32_t group, uint32_t count,
+                      sums *out) {
+    for (uint32_t k = 0; k < count; k += TILE)
+        sum_tile(work, from, to, group + k, count - k < TILE ? count - k : TILE, &out[k / TILE]);
+    if (group == 0 && work->listener)
+        work->listener->hear(work->listener->context, from, to);
+}
+
+/* `count` groups of the items of a thread. A listener has copied what it needs of a file. */
 static void sum_tiles(const fit *work, int thread, uint32_t group, uint32_t count, sums *out) {
     uint64_t from = share(work->data->items, thread, work->threads);
-    const uint64_t to = share(work->data->items, thread + 1, work->threads);
+    uint64_t to = share(work->data->items, thread + 1, work->threads);
     memset(out, 0, work->tiles * sizeof *out);
-    for (uint64_t end; from < to; from = end) {
-        end = to - from < work->rows ? to : from + work->rows;
-        for (uint32_t k = 0; k < count; k += TILE)
-            sum_tile(work, from, end, group + k, count - k < TILE ? count - k : TILE,
-                     &out[k / TILE]);
-        if (group == 0 && work->listener)
-            work->listener->hear(work->listener->context, from, end);
+    if (!work->walk) {
+        sum_items(work, from, to, group, count, out);
+        return;
+    }
+    while (qn__file_walk_next(work->walk, &from, &to)) {
+        sum_items(work, from, to, group, count, out);
+        if (work->listener)
+            qn__file_walk_drop(work->walk, from, to);
     }
 }
 
@@ -190,6 +202,8 @@ static void fit_tiles(void *context, int thread) {
         uint32_t left = groups - (uint32_t)group, count = left < most ? left : most;
         sum_tiles(work, thread, (uint32_t)group, count, &work->parts[(size_t)thread * work->tiles]);
         qn__pool_barrier(s->pool, thread);
+        if (work->walk && thread == 0)
+            qn__file_walk_begin(work->walk, work->data);
         for (uint64_t k = (uint64_t)thread; k < count; k += (uint64_t)work->threads)
             finish_group(work, (uint32_t)(group + k), (uint32_t)k);
         qn__pool_barrier(s->pool, thread);
@@ -206,6 +220,7 @@ qn_status qn__scale_fit_groups(const qn_data *train, uint32_t width, const float
                                int threads, const qn__item_listener *listener, float *mean,
                                float *deviation, qn_error *err) {
     qn__exact_sum together = {.pending = 0};
+    qn__file_walk walk;
     qn__pool *pool;
     qn_status status = qn__pool_create(threads, 0, &pool, err);
     if (status != QN_OK)
@@ -218,14 +233,14 @@ qn_status qn__scale_fit_groups(const qn_data *train, uint32_t width, const float
                 .together = &together,
                 .threads = threads,
                 .tiles = 1,
-                .rows = train->items,
                 .listener = listener,
                 .mean = mean,
                 .deviation = deviation};
     if (train->in_file) {
         const uint32_t tiles = (train->features / width + TILE - 1) / TILE;
         work.tiles = tiles < FILE_TILES ? tiles : FILE_TILES;
-        work.rows = FILE_BYTES / qn__data_stride(train) + 1;
+        work.walk = &walk;
+        qn__file_walk_begin(&walk, train);
     }
     work.parts = qn__alloc((uint64_t)threads * work.tiles, sizeof *work.parts, err);
     if (work.parts)
