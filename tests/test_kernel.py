@@ -241,6 +241,35 @@ def test_stencil(run, tmp_path, kind, names, shape, taps):
         assert (numpy.load(tmp_path / "b.npy") == want.astype(dtype)).all(), border
 
 
+WIDE = HEAD + """INDEX(y, x);
+HALO(%s, a, 1, nearest);
+OUTPUT(%s, b); SUM(%s, all); MAX(%s, most); COUNT(some);
+KERNEL { const %s v = a(0, 1) - 2 * a(0, -1) + a(1, 0); b = v; all = v; most = v; some = v > 0; }
+"""
+
+
+@pytest.mark.parametrize("kind, dtype", [("float", "float32"), ("double", "float64")])
+def test_rows_that_begin_anywhere(run, tmp_path, kind, dtype):
+    """Stores are aligned, for which items at the begin of a row are computed twice."""
+    draw = numpy.random.default_rng(5)
+    for width in (65, 66, 67, 131, 200):
+        a = draw.integers(-1000, 1000, (21, width)).astype(dtype)
+        numpy.save(tmp_path / "a.npy", a)
+        got = results(run(WIDE.replace("%s", kind), "--in", "a=a.npy", "--out", "b=b.npy", "--threads", 1, "--grain", 1000,
+                          "--json", env={"CC": "cc"}))
+        wide = numpy.pad(a, 1, mode="edge")
+        want = wide[1:-1, 2:] - 2 * wide[1:-1, :-2] + wide[2:, 1:-1]
+        assert (numpy.load(tmp_path / "b.npy") == want).all()
+        assert float(got["all"]["value"]) == want.sum(dtype=float) and int(got["some"]["value"]) == (want > 0).sum()
+        assert got["most"]["item"] == list(numpy.unravel_index(want.argmax(), want.shape))
+    for y, x in ((2, 0), (3, 1), (5, 17), (8, 63), (20, width - 1)):
+        bad = a.copy()
+        bad[y, x] = numpy.nan
+        numpy.save(tmp_path / "a.npy", bad)
+        said = run(WIDE.replace("%s", kind), "--in", "a=a.npy", "--out", "b=b.npy", "--quiet", status=1, env={"CC": "cc"}).stderr
+        assert f"item ({y - 1}, {x})" in said and "not a number" in said
+
+
 NUMBERS = HEAD + """INDEX(i);
 INPUT(double, x); INPUT(int32_t, n); INPUT(int32_t, m); INPUT(float, f);
 OUTPUT(int32_t, quotient); OUTPUT(int32_t, rest); OUTPUT(int32_t, left); OUTPUT(int32_t, right);

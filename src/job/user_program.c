@@ -177,7 +177,7 @@ static void write_locals(const qn__user_source *s, qn__text *t) {
                          p->name, (unsigned)d, (unsigned)(QN__USER_DIMENSIONS * i + d), p->name,
                          (unsigned)d);
         if (result && qn__user_type_is_real(p->type))
-            qn__text_add(t, "    uint%d_t nan_%s = 0;\n", qn__user_check_bits(s, i), p->name);
+            qn__user_write_check_begin(s, i, t);
     }
 }
 
@@ -228,6 +228,16 @@ void qn__user_write_results(const qn__user_source *s, qn__text *t) {
     }
 }
 
+static void write_loop(const qn__user_source *s, const char *from, const char *to, int few,
+                       const char *inside, qn__text *t) {
+    qn__text_add(t, "    for (int64_t k = %s; k < %s; k++) {\n%s", from, to,
+                 few ? "        __asm__ volatile(\"\");\n" : "");
+    qn__user_write_results(s, t);
+    qn__user_write_call(s, "fault", inside, t);
+    qn__user_write_stores(s, "k", t);
+    qn__text_add(t, "    }\n");
+}
+
 /* Computes the items from `from` to `to` of a row, counted from i2. `inside`: see
  * qn__user_write_readers. Near the ends of a row are `few` items, for which the checks around
  * vectors would take longer than the items: the empty statement keeps a compiler from using them.
@@ -239,12 +249,39 @@ static void write_items(const qn__user_source *s, const char *from, const char *
         qn__user_lanes_write_items(s, from, to, inside, t);
         qn__text_add(t, "#else\n");
     }
-    qn__text_add(t, "    for (int64_t k = %s; k < %s; k++) {\n%s", from, to,
-                 few ? "        __asm__ volatile(\"\");\n" : "");
-    qn__user_write_results(s, t);
-    qn__user_write_call(s, "fault", inside, t);
-    qn__user_write_stores(s, "k", t);
-    qn__text_add(t, "    }\n%s", s->tree.lanes ? "#endif\n" : "");
+    write_loop(s, from, to, few, inside, t);
+    qn__text_add(t, "%s", s->tree.lanes ? "#endif\n" : "");
+}
+
+/* An output whose stores are worth to be aligned: a vector of 16 items reaches the next cache line.
+ * A long text takes more time for each item than a store. QN__USER_PARTS: there is none. */
+static uint32_t part_to_align(const qn__user_source *s) {
+    enum { SHORT = 4096 };
+    for (uint32_t i = 0; i < s->parts && !s->tree.lanes && s->functions.size < SHORT; i++)
+        if (s->part[i].use == QN__USER_OUTPUT && s->part[i].components == 0 &&
+            qn__user_type_size(s->part[i].type) >= 4)
+            return i;
+    return QN__USER_PARTS;
+}
+
+/* Computes the items that have all neighbours. They begin with the second one of a row, and so each
+ * vector's store would be in two cache lines. Therefore some items are computed twice: in a vector
+ * at the beginning, and in those behind it, which are aligned. */
+static void write_inner_items(const qn__user_source *s, qn__text *t) {
+    const uint32_t part = part_to_align(s);
+    if (part == QN__USER_PARTS) {
+        write_items(s, "from - i2", "to - i2", 0, "1, 1", t);
+        return;
+    }
+    qn__text_add(
+        t,
+        "    int64_t at = from - i2;\n"
+        "    if (to - from >= 64) {\n"
+        "    const int64_t ahead = QN_AHEAD(&a_%s[item + at]), head = ahead ? at + 16 : at;\n",
+        s->part[part].name);
+    write_loop(s, "at", "head", 0, "1, 1", t);
+    qn__text_add(t, "    at += ahead;\n    }\n");
+    write_loop(s, "at", "to - i2", 0, "1, 1", t);
 }
 
 /* The items from i2 to `end` of rows that follow one another; those from `from` to `to` have all
@@ -264,14 +301,16 @@ static void write_rows(const qn__user_source *s, loop_kind kind, qn__text *t) {
     qn__text_add(t, "    for (; rows > 0; rows--, i1++, item += end - i2, done += end - i2) {\n");
     if (kind >= RIM)
         write_items(s, "0", "from - i2", 1, kind == RIM ? "0, 0" : "1, 0", t);
-    write_items(s, "from - i2", "to - i2", 0, kind == INNER ? "1, 1" : "0, 1", t);
+    if (kind == INNER)
+        write_inner_items(s, t);
+    else
+        write_items(s, "from - i2", "to - i2", 0, "0, 1", t);
     if (kind >= RIM)
         write_items(s, "to - i2", "end - i2", 1, kind == RIM ? "0, 0" : "1, 0", t);
     qn__text_add(t, "    }\n    uint64_t found = fault[0];\n");
     for (uint32_t i = 0; i < s->parts; i++)
         if (qn__user_use_is_result(s->part[i].use) && qn__user_type_is_real(s->part[i].type))
-            qn__text_add(t, "    found |= nan_%s >> %d ? QN_FAULT_NAN(%u) : 0;\n", s->part[i].name,
-                         qn__user_check_bits(s, i) - 1, (unsigned)i);
+            qn__user_write_check_end(s, i, t);
     qn__text_add(t, "    return found | (fault[1] & QN_FAULT_RARE);\n}\n");
     if (kind == COMMON)
         return;

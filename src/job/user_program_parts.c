@@ -67,27 +67,40 @@ static int gets_function(const qn__user_source *s, uint32_t part) {
     return 0;
 }
 
-/* A comparison is an int. So 32 bits are enough for its number, and vectors of doubles then have no
- * mask to widen. */
-int qn__user_check_bits(const qn__user_source *s, uint32_t part) {
-    return s->part[part].type == QN__USER_F64 && gets_function(s, part) ? 64 : 32;
+static const char *word_of_check(const qn__user_source *s, uint32_t part) {
+    return s->part[part].type == QN__USER_F64 && gets_function(s, part) ? "uint64_t" : "uint32_t";
 }
 
-/* Notes NaN, and infinity in a sum. GCC unites a comparison with those at the end of a function,
- * such as cbrt, and then makes no vectors of the loop. It does not look into bits, but these take
- * an operation more. */
+void qn__user_write_check_begin(const qn__user_source *s, uint32_t part, qn__text *t) {
+    qn__text_add(t, "    %s nan_%s = 0;\n", word_of_check(s, part), s->part[part].name);
+}
+
+/* Notes NaN, and infinity in a sum. Of doubles a comparison is an int, so that 32 bits are enough
+ * and vectors have no mask to widen. But GCC unites a comparison with those at the end of a
+ * function, such as cbrt, and then makes no vectors of the loop. It does not look into bits. */
 static void write_check(const qn__user_source *s, uint32_t part, uint32_t number, qn__text *t) {
     const qn__user_part *p = &s->part[part];
     const int sums = p->use == QN__USER_SUM;
     char result[QN__USER_NUMBER_NAME];
     qn__user_name_number(p, number, result);
-    if (gets_function(s, part))
-        qn__text_add(t, "        nan_%s |= qn_nan_%s(%s, %d);\n", p->name,
-                     qn__user_type_tag(p->type), result, sums);
+    if (p->type == QN__USER_F32)
+        qn__text_add(t, "        nan_%s = qn_most_f32(nan_%s, %s);\n", p->name, p->name, result);
+    else if (gets_function(s, part))
+        qn__text_add(t, "        nan_%s |= qn_nan_f64(%s, %d);\n", p->name, result, sums);
     else
         qn__text_add(
             t, sums ? "        nan_%s |= -!(%s - %s == 0);\n" : "        nan_%s |= -(%s != %s);\n",
             p->name, result, result);
+}
+
+void qn__user_write_check_end(const qn__user_source *s, uint32_t part, qn__text *t) {
+    const qn__user_part *p = &s->part[part];
+    qn__text_add(t, "    found |= nan_%s", p->name);
+    if (p->type == QN__USER_F32)
+        qn__text_add(t, " > 0x7f800000u - %du", p->use == QN__USER_SUM);
+    else
+        qn__text_add(t, " >> (8 * sizeof nan_%s - 1)", p->name);
+    qn__text_add(t, " ? QN_FAULT_NAN(%u) : 0;\n", (unsigned)part);
 }
 
 void qn__user_write_stores(const qn__user_source *s, const char *at, qn__text *t) {

@@ -34,8 +34,10 @@ void qn__user_name_number(const qn__user_part *part, uint32_t number,
 void qn__user_write_store(const qn__user_part *part, const char *item, uint32_t number,
                           qn__text *out);
 
-/* Bits of the number in which the loop notes that a result is NaN: its highest bit is set then. */
-int qn__user_check_bits(const qn__user_source *source, uint32_t part);
+/* Of a real result: the variable nan_NAME, in which a loop notes what is wrong, and, behind it,
+ * what is added to `found`. */
+void qn__user_write_check_begin(const qn__user_source *source, uint32_t part, qn__text *out);
+void qn__user_write_check_end(const qn__user_source *source, uint32_t part, qn__text *out);
 
 /* Tests an item's results for NaN and stores them at item + AT and done + AT; `at` is C. */
 void qn__user_write_stores(const qn__user_source *source, const char *at, qn__text *out);
