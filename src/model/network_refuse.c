@@ -64,7 +64,7 @@ static void find_near(const qn__tokens *w, const char *syntax, char near[32]) {
         snprintf(names[count], sizeof names[count], "%.*s", (int)size, at);
         list[count] = names[count];
         if (size > 2 && size < w->size && qn__same_word(names[count], w->text + w->at, size))
-            snprintf(near, 32, "%s", names[count]);
+            snprintf(near, 32, "%.31s", names[count]);
     }
     const char *similar = *near ? NULL : qn__nearest(qn__tokens_quote(w, word), list);
     if (similar)
