@@ -105,7 +105,7 @@ static const option run_options[] = {
      .kind = OPTION_TEXT,
      AT(checkpoint),
      .value = "FILE",
-     .help = "save the state between two of several iterations in this file"},
+     .help = "save the state from time to time in this file, to continue from it"},
     {.name = "checkpoint-every",
      .kind = OPTION_TEXT,
      AT(checkpoint_every),
@@ -410,9 +410,6 @@ static int check_flags(const run_flags *f) {
     if ((f->resume || f->checkpoint_every) && !f->checkpoint)
         return refuse(f->resume ? "resume" : "checkpoint-every", "add --checkpoint FILE",
                       "--%s needs --checkpoint", f->resume ? "resume" : "checkpoint-every");
-    if (f->checkpoint && f->iterations < 2)
-        return refuse("checkpoint", "leave it out, or add --iterations N",
-                      "--checkpoint does nothing for one iteration: it is written between two");
     if (f->checkpoint_every && !read_interval(f->checkpoint_every, &seconds, &count))
         return refuse("checkpoint-every",
                       "write seconds (30s), minutes (5m), hours (1h), at most 365 days of "

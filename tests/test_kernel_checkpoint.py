@@ -183,8 +183,8 @@ def test_refused(place, call):
             ([*WORDS, "--iterations", 9, "--resume"], 2, "--resume needs --checkpoint"),
             ([*WORDS, "--checkpoint-every", "5s"], 2, "--checkpoint-every needs"),
             ([*WORDS, *go_on, "--checkpoint-every", "x"], 2, 'cannot be "x"'),
-            ([*WORDS, "--checkpoint", "other"], 2, "does nothing for one iteration"),
-            ([*WORDS, "--checkpoint", "other", "--iterations", 1], 2, "or add --iterations N"),
+            ([*WORDS, "--checkpoint", "other", "--checkpoint-every", 5], 2, "the kernel runs once"),
+            ([*WORDS, "--checkpoint", "state", "--resume"], 1, "a run with several iterations"),
             ([*ALL, "--checkpoint", "no/state"], 1, "no/state"),
             ([*ALL, "--checkpoint", "/dev/null"], 1, "not a regular file"),
             ([*ALL, "--checkpoint", "v.npy"], 2, "--checkpoint")]:
@@ -207,6 +207,61 @@ def test_refused(place, call):
     assert "continued after iteration 20" in call(*WORDS, *go_on).stderr
     files(folder)
 
+
+
+MAP = """#include <quern/kernel_file.h>
+INDEX(y, x); EXTENT(h, w); INPUT(int16_t, n); SCALAR(int, work, 6000); RANDOM;
+OUTPUT(double, v); OUTPUT(uint8_t, three, 3); SCAN(float, before, exclusive); SUM(float, all); SUM(int64_t, whole);
+MIN(double, least); MAX(int16_t, most); COUNT(odd); SUM(double, bins, 5); COUNT(often, 4); MIN(float, low, 3);
+ARGMAX(int16_t, where, 9);
+KERNEL {
+    double s = 0;
+    for (int k = 0; k < work; k++) s = s * 0.5 + uniform(k);
+    v = s + n; three[x % 3] = (uint8_t)n; before = (float)s; all = (float)s; whole = n; least = s; most = n; odd = n & 1;
+    bins[x % 5] = s; often[y % 4] = n > 0; if (x > 3) { low[y % 3] = (float)s; where[x % 9] = n; }
+}
+"""
+ARRAYS = ["v", "three", "before", "bins", "often", "low", "where"]
+MAP_WORDS = ["run", "--kernel", "map.c", "--in", "n=n.npy", "--seed", 3,
+             *[w for a in ARRAYS for w in ("--out", f"{a}=m-{a}.npy")], "--recipe", "m.json"]
+
+
+def map_files(folder):
+    found = [(folder / name).read_bytes() for name in [*(f"m-{a}.npy" for a in ARRAYS), "m.json"]]
+    for a in ARRAYS:
+        (folder / f"m-{a}.npy").unlink()
+    return found
+
+
+def test_one_iteration(quern, place, call):
+    """The items that are done, with all kinds of results: killed, stopped, then by other threads and ranks."""
+    folder, env = place
+    (folder / "map.c").write_text(MAP)
+    call(*MAP_WORDS, "--threads", 2)
+    want, go_on = map_files(folder), [*CHECKPOINT, "0.001s"]
+    for threads, sign in ((1, signal.SIGKILL), (2, signal.SIGINT)):
+        before = (folder / "state").read_bytes() if (folder / "state").exists() else b""
+        job = started(quern, place, *MAP_WORDS, "--threads", threads, "--grain", 8, *go_on)
+        while job.poll() is None and (not (folder / "state").exists() or (folder / "state").read_bytes() == before):
+            time.sleep(0.001)
+        job.send_signal(sign)
+        said = job.communicate()[1]
+        assert job.returncode == (-9 if sign == signal.SIGKILL else 130), said
+        assert not (folder / "m-v.npy").exists()
+    done = int((folder / "state").read_bytes().split(b"\nitems ")[1].split()[0])
+    assert 0 < done < 2200 and f"add --resume to continue after {done} items" in said
+    state = (folder / "state").read_bytes()
+    assert f"continued after {done} items" in call(*MAP_WORDS, "--threads", 3, *go_on).stderr
+    assert map_files(folder) == want
+    (folder / "state").write_bytes(state)
+    assert f"continued after {done} items" in ranks.run(quern, 2, *MAP_WORDS, "--threads", 1, *go_on, cwd=folder,
+                                                        env=env)[0][2]
+    assert map_files(folder) == want
+    (folder / "state").write_bytes(state.replace(f"items {done}".encode(), f"items {done + 8}".encode()))
+    assert "the checkpoint is damaged" in call(*MAP_WORDS, *go_on, status=1).stderr
+    (folder / "state").write_bytes(state)
+    assert "a run with one iteration" in call(*MAP_WORDS, *go_on, "--iterations", 2, status=1).stderr
+    (folder / "state").unlink()
 
 
 def test_no_room(quern, place):

@@ -248,7 +248,8 @@ def test_iterations(q, tmp_path):
     with pytest.raises(ValueError, match="cannot run 0 times"):
         k.run(u=u, iterations=0)
     with pytest.raises(q.UsageError, match="runs once"):
-        k.run(u=u, checkpoint=tmp_path / "state")
+        k.run(u=u, checkpoint=tmp_path / "state", checkpoint_every=5)
+    assert (k.run(u=u, checkpoint=tmp_path / "state").v == k.run(u=u).v).all()
 
 
 def test_seeds(q, k):

@@ -149,13 +149,14 @@ typedef struct qn_kernel_options {
      * `cluster` count; `threads` and `devices` above replace those of it unless they are 0 or
      * NULL. */
     const qn_compute *compute;
-    /* A file for the state between two iterations, of which there are several; NULL: none. It is
-     * written beside its place, then renamed. It must not exist without `resume`. Among ranks the
-     * lowest one writes it, and all read it. The run locks `checkpoint`.lock beside it: it fails
-     * with QN_BUSY while another run uses the file. */
+    /* A file for the state between two iterations, or between two items if there is one iteration;
+     * NULL: none. It is written beside its place, then renamed. It must not exist without `resume`.
+     * Among ranks the lowest one writes it, and all read it. The run locks `checkpoint`.lock beside
+     * it: it fails with QN_BUSY while another run uses the file. */
     const char *checkpoint;
     double checkpoint_seconds;      /* between two of them; 0: not by time */
-    uint64_t checkpoint_iterations; /* between two; 0: not by number; both 0: every 60 seconds */
+    uint64_t checkpoint_iterations; /* between two; 0: not by number, and with one iteration it must
+                                       be 0; both 0: every 60 seconds */
     int resume; /* 1: go on from the checkpoint, if there is one. It fails with QN_MISMATCH if that
                    is of another kernel, shape, scalars, seed, inputs or series. */
     /* File for a time line of the workers of all ranks, a Chrome trace, also of a run that is
@@ -208,7 +209,8 @@ typedef struct qn_kernel_report {
                             the kernel */
     const char
         *checkpoint_note;  /* why the last checkpoint could not be written, for a person; "" */
-    uint64_t resumed_from; /* iterations of the checkpoint from which the run went on; 0: none */
+    uint64_t resumed_from; /* iterations of the checkpoint from which the run went on, or items if
+                            * there is one iteration; 0: none */
     /* What the workers of all ranks did, rank after rank, and the ranks; owned by the kernel, until
      * its next run. `items` count an item once for each iteration. */
     uint32_t workers, ranks;

@@ -9,6 +9,8 @@
 /* Most bytes of outputs that ranks exchange at once. */
 enum { QN__USER_ROUND_BYTES = 1 << 25 };
 
+struct qn__user_total;
+
 typedef struct qn__user_job {
     const qn__user_source *source;
     qn__user_grain *grain;          /* NULL: no compiler; only devices compute it */
@@ -30,9 +32,15 @@ typedef struct qn__user_job {
     uint64_t computed; /* grains that all runs have computed, of all ranks */
     double pace;       /* grains per second of all ranks, as measured by earlier runs; 0: unknown */
     int64_t steps;     /* iterations of a run, from `iteration` on; at least 1 */
-    int without_totals;         /* 1: only outputs are wanted */
-    double seconds;             /* of a run, the same on all ranks: among them of the one before */
-    double own_seconds;         /* of the last run of this rank */
+    int without_totals; /* 1: only outputs are wanted */
+    double seconds;     /* of a run, the same on all ranks: among them of the one before */
+    double own_seconds; /* of the last run of this rank */
+    /* Items before this one, a multiple of 8, are done by an earlier run, as the outputs are. */
+    int64_t begin;
+    /* Optional: called between rounds, which then take the items in their order, and of which each
+     * is short; with the items that are done and their totals. A stop waits for the round. */
+    void (*after_round)(void *keeper, int64_t done, struct qn__user_total *total, int stopped);
+    void *keeper;
     struct qn__user_kept *kept; /* what threads leave for the next run; NULL: nothing */
 } qn__user_job;
 

@@ -42,6 +42,7 @@ typedef struct round {
     qn__user_job *job;
     int64_t items, grain;
     uint32_t grains, ranks, rank; /* of the job */
+    int in_rounds;                /* 1: only between rounds it can be stopped */
     uint64_t stride;
     uint32_t from, count; /* grains of this round */
     int64_t slowest;      /* nanoseconds of the last run, of the slowest rank */
@@ -79,7 +80,7 @@ static uint64_t stride_of(uint32_t grains) {
 
 /* The first item of the k-th grain. */
 static int64_t first_of(const round *r, uint32_t k) {
-    return (int64_t)(k * r->stride % r->grains) * r->grain;
+    return r->job->begin + (int64_t)(k * r->stride % r->grains) * r->grain;
 }
 
 /* Items of so many grains. */
@@ -158,12 +159,14 @@ static void note_progress(round *r, int64_t items, double now) {
     qn__float_state_set();
 }
 
-/* Ranks stop together, after a round. */
 static int is_stopped(const round *r) {
     if (r->ranks > 1)
         return qn__cluster_stopping(r->job->cluster);
     return r->job->stop && atomic_load_explicit(r->job->stop, memory_order_relaxed);
 }
+
+/* Ranks stop together, after a round. */
+static int is_stopped_within(const round *r) { return !r->in_rounds && is_stopped(r); }
 
 /* Grains behind a faulty item need not be computed; those before it are, so the first faulty item
  * of all is found. */
@@ -182,7 +185,7 @@ static qn_status compute_grains(void *context, void *scratch, uint32_t first, ui
         const int64_t item = first_of(r, k), items = count_of(r, item, more);
         if (r->ranks > 1)
             place_outputs(r, t, k, words);
-        else if (is_stopped(r))
+        else if (is_stopped_within(r))
             break;
         qn__user_steps(r->job, stepper, item, items, &r->faulty);
         const double now = qn__now();
@@ -202,7 +205,7 @@ static uint32_t device_span(void *context, uint32_t first, uint32_t most, int64_
     const qn__user_device *d = r->job->device;
     const uint32_t k = r->from + first, grains = r->ranks == 1 ? most : 1;
     const int64_t item = first_of(r, k);
-    if (r->ranks == 1 && (is_stopped(r) || item > atomic_load(&r->faulty)))
+    if (r->ranks == 1 && (is_stopped_within(r) || item > atomic_load(&r->faulty)))
         return 0;
     out->first = (uint64_t)item;
     out->count = (uint64_t)count_of(r, item, grains);
@@ -238,7 +241,8 @@ static int device_take(void *context, void *scratch, int64_t *words, uint64_t fi
     qn__user_take_values(r->job, t, array, (int64_t)first, (int64_t)count);
     t->seconds += seconds;
     note_progress(r, (int64_t)count, qn__now());
-    return r->ranks > 1 || (!is_stopped(r) && (int64_t)(first + count) <= atomic_load(&r->faulty));
+    return r->ranks > 1 ||
+           (!is_stopped_within(r) && (int64_t)(first + count) <= atomic_load(&r->faulty));
 }
 
 static void device_sum(void *context, void *scratch, const int64_t *words) {
@@ -378,10 +382,10 @@ static qn_status run_round(round *r, qn__team *team, qn__user_total *total, qn_e
 static uint32_t next_count(const round *r) {
     const uint32_t left = r->grains - r->from;
     const int64_t bytes = r->grain * qn__user_job_bytes(r->job);
-    const int64_t room = bytes > 0 ? QN__USER_ROUND_BYTES / bytes : left;
+    const int64_t room = r->ranks > 1 && bytes > 0 ? QN__USER_ROUND_BYTES / bytes : left;
     const uint32_t half = left / 2;
     double count = half;
-    if (r->ranks == 1)
+    if (!r->in_rounds)
         return left;
     if (r->job->iteration > 0) /* the iterations before have shown what the ranks can do */
         return room < 1 ? 1 : room < left ? (uint32_t)room : left;
@@ -422,6 +426,12 @@ static int is_last(const round *r) {
     return r->from == r->grains && r->job->iteration + r->job->steps >= r->job->iterations;
 }
 
+/* A state with a faulty item is none to go on from. */
+static void keep(const round *r, qn__user_total *total, int stopped) {
+    if (r->job->after_round && r->from < r->grains && atomic_load(&r->faulty) == INT64_MAX)
+        r->job->after_round(r->job->keeper, r->job->begin + r->from * r->grain, total, stopped);
+}
+
 static qn_status run_rounds(round *r, qn__team *team, qn__user_total *total, qn_error *err) {
     qn_status status = QN_OK;
     while (status == QN_OK && r->from < r->grains) {
@@ -429,10 +439,13 @@ static qn_status run_rounds(round *r, qn__team *team, qn__user_total *total, qn_
         status = run_round(r, team, total, err);
         r->from += r->count;
         r->job->computed += r->count;
-        if (status == QN_OK && (r->ranks == 1 || !is_last(r)) && is_stopped(r))
+        const int stopped = status == QN_OK && is_stopped(r);
+        if (status == QN_OK)
+            keep(r, total, stopped);
+        if (stopped && (!r->in_rounds || !is_last(r)))
             return qn__fail(err, QN_INTERRUPTED, "the run of the kernel was stopped");
         if (status == QN_OK && r->ranks > 1 && r->job->progress)
-            r->job->progress(r->job->user, r->from * r->grain);
+            r->job->progress(r->job->user, r->job->begin + r->from * r->grain);
         qn__float_state_set();
     }
     return status == QN_OK && atomic_load(&r->faulty) != INT64_MAX ? tell_fault(r, err) : status;
@@ -446,10 +459,11 @@ qn_status qn__user_job_run(qn__user_job *job, qn__team *team, qn__user_total *to
     r->job = job;
     r->items = qn__user_job_items(job);
     r->grain = qn__user_job_grain(job);
-    r->grains = (uint32_t)((r->items + r->grain - 1) / r->grain);
+    r->grains = (uint32_t)((r->items - job->begin + r->grain - 1) / r->grain);
     r->ranks = qn_cluster_ranks(job->cluster);
     r->rank = qn_cluster_rank(job->cluster);
-    r->stride = r->ranks > 1 ? stride_of(r->grains) : 1;
+    r->in_rounds = r->ranks > 1 || job->after_round;
+    r->stride = r->ranks > 1 && !job->after_round ? stride_of(r->grains) : 1;
     if (job->device)
         qn__user_job_bind(job);
     r->caller = pthread_self();
@@ -457,7 +471,7 @@ qn_status qn__user_job_run(qn__user_job *job, qn__team *team, qn__user_total *to
         job->told = qn__now();
     r->device_faulty = INT64_MAX;
     atomic_init(&r->faulty, INT64_MAX);
-    atomic_init(&r->done, 0);
+    atomic_init(&r->done, job->begin);
     const double begun = qn__now();
     qn_status status = QN_OK;
     if (pthread_mutex_init(&r->lock, NULL) != 0)

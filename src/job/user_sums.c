@@ -131,6 +131,41 @@ void qn__user_total_take(qn__user_total *total, const qn__user_part *part, const
     qn__exact_merge(&total->sum, &sum);
 }
 
+/* Words of an extreme's numbers: for each a value and its item + 1. */
+static uint64_t extreme_words(const qn__user_part *part) {
+    return !qn__user_use_is_extreme(part->use) ? 0 : part->bins > 0 ? 2 * (uint64_t)part->bins : 2;
+}
+
+uint64_t qn__user_total_all_words(const qn__user_part *part) {
+    return qn__user_total_words(part) + extreme_words(part);
+}
+
+void qn__user_total_pack(qn__user_total *total, const qn__user_part *part, int64_t *words) {
+    int64_t *extreme = words + qn__user_total_words(part);
+    if (qn__user_total_words(part) > 0)
+        qn__user_total_put(total, part, words);
+    if (extreme_words(part) == 0)
+        return;
+    if (part->bins > 0) {
+        qn__user_bins_tell(total->bins, part, extreme);
+    } else if (total->has_value) {
+        memcpy(extreme, &total->value, sizeof *extreme);
+        extreme[1] = total->item + 1;
+    }
+}
+
+void qn__user_total_unpack(qn__user_total *total, const qn__user_part *part, const int64_t *words) {
+    const int64_t *extreme = words + qn__user_total_words(part);
+    if (qn__user_total_words(part) > 0)
+        qn__user_total_take(total, part, words);
+    if (extreme_words(part) == 0)
+        return;
+    if (part->bins > 0)
+        qn__user_bins_hear(total->bins, part, extreme);
+    else if (extreme[1] > 0)
+        qn__user_total_offer(total, part, (uint64_t)extreme[0], extreme[1] - 1);
+}
+
 void qn__user_total_offer(qn__user_total *total, const qn__user_part *part, uint64_t value,
                           int64_t item) {
     take(total, part, &value, item, 0);

@@ -41,6 +41,11 @@ void qn__user_total_put(qn__user_total *total, const qn__user_part *part, int64_
 /* Adds what words hold to a total. */
 void qn__user_total_take(qn__user_total *total, const qn__user_part *part, const int64_t *words);
 
+/* All of a total as words, which were zeros, and back: it is added to the total. */
+uint64_t qn__user_total_all_words(const qn__user_part *part);
+void qn__user_total_pack(qn__user_total *total, const qn__user_part *part, int64_t *words);
+void qn__user_total_unpack(qn__user_total *total, const qn__user_part *part, const int64_t *words);
+
 /* Takes an extreme's number into account that some items gave; they are not counted. */
 void qn__user_total_offer(qn__user_total *total, const qn__user_part *part, uint64_t value,
                           int64_t item);

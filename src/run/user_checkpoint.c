@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/sha256.h"
 #include "cluster/cluster.h"
+#include "job/user_sums.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,7 +24,45 @@ static qn_status lock(qn_kernel *k, qn_error *err) {
                                                   "`kernel.checkpoint`", &c->lock, err);
 }
 
-void qn__user_checkpoint_end(qn_kernel *k) { qn__file_lock_release(&k->checkpoint.lock); }
+void qn__user_checkpoint_end(qn_kernel *k) {
+    qn__file_lock_release(&k->checkpoint.lock);
+    qn__free(k->checkpoint.totals);
+    k->checkpoint.totals = NULL;
+}
+
+/* ------------------------------------------------------------------ one iteration */
+
+int qn__user_checkpoint_of_items(const qn_kernel *k) {
+    return k->checkpoint.path && k->iterations == 1;
+}
+
+/* Where the words of a part's total begin; those of the part behind the last one: all. */
+static uint64_t words_before(const qn_kernel *k, uint32_t part) {
+    uint64_t words = 0;
+    for (uint32_t i = 0; i < part; i++)
+        words += qn__user_total_all_words(&k->source.part[i]);
+    return words;
+}
+
+static qn_status make_totals(qn_kernel *k, qn_error *err) {
+    k->checkpoint.totals =
+        qn__alloc(1 + words_before(k, k->source.parts), sizeof *k->checkpoint.totals, err);
+    return k->checkpoint.totals ? QN_OK : QN_MEMORY;
+}
+
+void qn__user_checkpoint_keep(qn_kernel *k, uint64_t items, qn__user_total *total) {
+    qn__user_checkpoint *c = &k->checkpoint;
+    memset(c->totals, 0, words_before(k, k->source.parts) * sizeof *c->totals);
+    for (uint32_t i = 0; i < k->source.parts; i++)
+        qn__user_total_pack(&total[i], &k->source.part[i], c->totals + words_before(k, i));
+    c->items = items;
+}
+
+void qn__user_checkpoint_begin(const qn_kernel *k, qn__user_total *total) {
+    for (uint32_t i = 0; i < k->source.parts && k->checkpoint.items > 0; i++)
+        qn__user_total_unpack(&total[i], &k->source.part[i],
+                              k->checkpoint.totals + words_before(k, i));
+}
 
 /* A folder that is missing is known before the work. */
 static qn_status try_place(qn_kernel *k, qn_error *err) {
@@ -52,13 +91,15 @@ qn_status qn__user_checkpoint_set(qn_kernel *k, const qn_kernel_options *o, qn_e
         qn__fail(err, QN_USAGE, "there is no file for checkpoints");
         return qn__remedy(err, QN_USAGE, "add `kernel.checkpoint` with a file");
     }
-    if (k->iterations == 1) {
+    if (k->iterations == 1 && c->iterations > 0) {
         qn__fail(err, QN_USAGE,
-                 "the kernel runs once, and a checkpoint is written between two iterations");
-        qn__at(err, "`kernel.checkpoint`");
-        return qn__remedy(err, QN_USAGE,
-                          "leave it out, or give more than one in `kernel.iterations`");
+                 "the kernel runs once, so no number of iterations is between two "
+                 "checkpoints");
+        qn__at(err, "`kernel.checkpoint_seconds`");
+        return qn__remedy(err, QN_USAGE, "give a time there, such as 60 seconds");
     }
+    if (k->iterations == 1 && make_totals(k, err) != QN_OK)
+        return QN_MEMORY;
     if (!(c->seconds >= 0)) {
         qn__fail(err, QN_USAGE, "the time between checkpoints is below 0");
         return qn__remedy(err, QN_USAGE, "give seconds in `kernel.checkpoint_seconds`");
@@ -139,10 +180,26 @@ static int is_carried(const qn_kernel *k, uint32_t part) {
     return k->source.part[part].use == QN__USER_OUTPUT && k->source.part[part].next;
 }
 
+/* The same where there is one iteration: the first items of an output, and the words of a total. */
+static const char *stored_items(const qn_kernel *k, uint32_t part, uint64_t items,
+                                qn__user_array *out) {
+    const qn__user_part *p = &k->source.part[part];
+    if (!qn__user_use_is_result(p->use))
+        return NULL;
+    const int total = p->use != QN__USER_OUTPUT;
+    *out = (qn__user_array){.type = total ? QN__USER_I64 : p->type, .dimensions = 1};
+    out->shape[0] = total ? qn__user_total_all_words(p) : items * qn__user_part_numbers(p);
+    out->data =
+        total ? (void *)(k->checkpoint.totals + words_before(k, part)) : k->part[part].array.data;
+    return total ? "total" : "items";
+}
+
 /* The part's array as the file holds it: of a series the first numbers. Returns its word, or NULL:
  * the file has none. */
 static const char *stored(const qn_kernel *k, uint32_t part, uint64_t iteration, void *state,
                           qn__user_array *out) {
+    if (qn__user_checkpoint_of_items(k))
+        return stored_items(k, part, iteration, out);
     if (is_carried(k, part)) {
         *out = k->part[part].array;
         out->data = state;
@@ -155,14 +212,18 @@ static const char *stored(const qn_kernel *k, uint32_t part, uint64_t iteration,
     return "series";
 }
 
+/* What the file counts. */
+static const char *unit_of(const qn_kernel *k) {
+    return qn__user_checkpoint_of_items(k) ? "items" : "iteration";
+}
+
 static qn_status write_header(const qn_kernel *k, uint64_t iteration,
                               void *const state[QN__USER_PARTS], qn__text *out, qn_error *err) {
     identity id;
     qn_status status = QN_OK;
     identify(k, &id);
-    qn__text_add(out,
-                 FIRST_LINE "\nkernel %s\nshape %s\nvalues %s\ninputs %s\niteration %" PRIu64 "\n",
-                 id.kernel, id.shape, id.values, id.inputs, iteration);
+    qn__text_add(out, FIRST_LINE "\nkernel %s\nshape %s\nvalues %s\ninputs %s\n%s %" PRIu64 "\n",
+                 id.kernel, id.shape, id.values, id.inputs, unit_of(k), iteration);
     for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++) {
         char hex[65];
         qn__user_array a;
@@ -204,7 +265,7 @@ static qn_status fill(const qn_kernel *k, uint64_t iteration, void *const state[
 static qn_status check_owner(const qn_kernel *k, qn_error *err) {
     struct stat there;
     const qn__user_checkpoint *c = &k->checkpoint;
-    if (c->is_own || c->from > 0 || k->compute.cluster || stat(c->path, &there) != 0)
+    if (c->is_own || c->is_resumed || k->compute.cluster || stat(c->path, &there) != 0)
         return QN_OK;
     qn__fail(err, QN_IO, "another run has written the file of the checkpoint");
     qn__at(err, "%s", c->path);
@@ -313,11 +374,31 @@ static qn_status check_identity(const qn_kernel *k, reader *r, qn_error *err) {
     return QN_OK;
 }
 
+/* Of one iteration: the items that are done. */
+static qn_status accept_items(qn_kernel *k, const reader *r, uint64_t items, qn_error *err) {
+    k->checkpoint.items = items;
+    return items % 8 == 0 && items < (uint64_t)qn__user_job_items(&k->job)
+               ? QN_OK
+               : damaged(r, "it has another number of items", err);
+}
+
 static qn_status read_iteration(qn_kernel *k, reader *r, qn_error *err) {
     uint64_t iteration = 0;
-    const char *text = take(r, "iteration");
+    const int of_items = qn__user_checkpoint_of_items(k);
+    if (take(r, of_items ? "iteration" : "items")) {
+        qn__fail(err, QN_MISMATCH, "the checkpoint is of a run with %s",
+                 of_items ? "several iterations" : "one iteration");
+        qn__at(err, "%s", r->path);
+        return qn__remedy(err, QN_MISMATCH,
+                          "give `kernel.iterations` as there, or another file for "
+                          "`kernel.checkpoint`");
+    }
+    const char *text = take(r, unit_of(k));
     if (!text || !qn__parse_u64(text, strlen(text), &iteration) || iteration == 0)
         return damaged(r, "it has no iteration", err);
+    k->checkpoint.is_resumed = 1;
+    if (of_items)
+        return accept_items(k, r, iteration, err);
     k->checkpoint.from = iteration;
     if (iteration < k->iterations)
         return QN_OK;
@@ -331,9 +412,10 @@ static qn_status read_iteration(qn_kernel *k, reader *r, qn_error *err) {
 /* The digests of the arrays, in the order of the declarations. */
 static qn_status read_digests(const qn_kernel *k, reader *r, char digest[QN__USER_PARTS][65],
                               qn_error *err) {
+    const uint64_t done = k->checkpoint.from + k->checkpoint.items;
     for (uint32_t i = 0; i < k->source.parts; i++) {
         qn__user_array a;
-        const char *word = stored(k, i, k->checkpoint.from, k->part[i].array.data, &a);
+        const char *word = stored(k, i, done, k->part[i].array.data, &a);
         if (!word)
             continue;
         const char *text = take(r, word);
@@ -357,7 +439,7 @@ static qn_status read_digests(const qn_kernel *k, reader *r, char digest[QN__USE
 
 static qn_status read_numbers(qn_kernel *k, reader *r, char digest[QN__USER_PARTS][65],
                               qn_error *err) {
-    const uint64_t from = k->checkpoint.from;
+    const uint64_t from = k->checkpoint.from + k->checkpoint.items;
     if (!take(r, "") || fseek(r->file, (long)r->at, SEEK_SET) != 0)
         return damaged(r, "no empty line ends its header", err);
     for (uint32_t i = 0; i < k->source.parts; i++) {

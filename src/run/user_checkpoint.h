@@ -1,8 +1,9 @@
-/* The state of a user kernel between two of its iterations as a file, from which a run goes on with
- * the same results. docs/formats.md describes the file. */
+/* The state of a user kernel between two of its iterations, or two of its items, as a file, from
+ * which a run goes on with the same results. docs/formats.md describes the file. */
 #ifndef QN_RUN_USER_CHECKPOINT_H
 #define QN_RUN_USER_CHECKPOINT_H
 
+#include "job/user_sums.h"
 #include "run/user_kernel.h"
 
 /* Takes what the options say about checkpoints; the rank that writes them locks the file. Fails
@@ -24,6 +25,12 @@ qn_status qn__user_checkpoint_write(qn_kernel *kernel, uint64_t iteration,
  * file that is 0. Fails with QN_FORMAT (damaged), QN_MISMATCH (of another kernel, shape, scalars or
  * inputs), QN_USAGE (beyond the last iteration), QN_IO or QN_MEMORY; outputs may be changed. */
 qn_status qn__user_checkpoint_read(qn_kernel *kernel, qn_error *err);
+
+/* 1: the run has one iteration, and its checkpoints have the first items. Keeps these as its state,
+ * and gives totals, which are all zeros, those of the state. */
+int qn__user_checkpoint_of_items(const qn_kernel *kernel);
+void qn__user_checkpoint_keep(qn_kernel *kernel, uint64_t items, qn__user_total *total);
+void qn__user_checkpoint_begin(const qn_kernel *kernel, qn__user_total *total);
 
 /* When the next one is due: the iterations until then, at most `most`; and whether one is due now.
  */

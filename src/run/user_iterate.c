@@ -429,6 +429,25 @@ static void prepare_last(loop *l, int is_last) {
         l->is_kept = 0;
 }
 
+/* Between the items of a run of one iteration. */
+static void save_items(void *kernel, int64_t done, qn__user_total *total, int stopped) {
+    qn_kernel *k = kernel;
+    const qn__user_checkpoint *c = &k->checkpoint;
+    const loop none = {.in_spare = 0};
+    if (!stopped && qn__now() - c->written < c->seconds)
+        return;
+    qn__user_checkpoint_keep(k, (uint64_t)done, total);
+    write_checkpoint(k, &none, (uint64_t)done);
+}
+
+static qn_status stop_items(const qn_kernel *k, qn_error *err) {
+    const qn__user_checkpoint *c = &k->checkpoint;
+    if (c->items == 0 || *c->note)
+        return QN_INTERRUPTED;
+    return qn__remedy(err, QN_INTERRUPTED,
+                      "add `kernel.resume` to continue after %" PRIu64 " items", c->items);
+}
+
 static qn_status run_loop(qn_kernel *k, loop *l, qn__team *team, qn__user_total *total,
                           qn_error *err) {
     qn__user_job *job = &k->job;
@@ -440,10 +459,18 @@ static qn_status run_loop(qn_kernel *k, loop *l, qn__team *team, qn__user_total 
         snprintf(text, sizeof text, "continued after iteration %" PRIu64, k->checkpoint.from);
         qn__user_tell(k, text);
     }
+    if (k->checkpoint.items > 0 && qn_cluster_is_writer(k->compute.cluster)) {
+        snprintf(text, sizeof text, "continued after %" PRIu64 " items", k->checkpoint.items);
+        qn__user_tell(k, text);
+    }
+    job->after_round = qn__user_checkpoint_of_items(k) ? save_items : NULL;
+    job->keeper = k;
     begin_choice(k, l, team);
     for (uint64_t t = k->checkpoint.from; t < k->iterations && status == QN_OK;
          t += (uint64_t)job->steps) {
         qn__user_totals_clear(&k->source, total);
+        qn__user_checkpoint_begin(k, total);
+        job->begin = (int64_t)k->checkpoint.items;
         use_devices(k, l, team, t);
         connect(k, l, t);
         const uint64_t most = qn__user_checkpoint_ahead(k, t, k->iterations - t);
@@ -459,7 +486,9 @@ static qn_status run_loop(qn_kernel *k, loop *l, qn__team *team, qn__user_total 
         }
         if (status == QN_NUMERIC && job->steps > 1)
             return find_fault(k, l, team, total, err);
-        if (status == QN_INTERRUPTED && k->checkpoint.path)
+        if (status == QN_INTERRUPTED && job->after_round)
+            status = stop_items(k, err);
+        else if (status == QN_INTERRUPTED && k->checkpoint.path)
             status = stop(k, l, team, t, err);
         if (!job->device)
             qn__user_tune_done(&l->tune, job);

@@ -42,7 +42,10 @@ typedef struct qn__user_checkpoint {
     uint64_t iterations; /* between two; 0: not by their number */
     int resume;
     uint64_t from;   /* the iterations that are done when the run begins */
+    uint64_t items;  /* of a run of one iteration: those that the last state has */
+    int64_t *totals; /* and their totals, of all parts */
     double written;  /* time of the last one, or of the begin */
+    int is_resumed;  /* the run goes on from the file */
     int is_own;      /* the file, if there is one, is of this run or of the one it continues */
     char note[1040]; /* why the last one could not be written; "" */
     qn__file_lock lock;
@@ -65,6 +68,7 @@ typedef struct qn__user_watch {
     const char *trace_path;
     qn__trace *trace;
     double begun, waiting; /* time, and seconds that this rank had waited for others before */
+    int64_t begin;         /* the first item that this run computes */
     qn__rank_reports reports;
     qn__user_counts counts;
 } qn__user_watch;

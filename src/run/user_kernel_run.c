@@ -243,7 +243,8 @@ static qn_status prepare(qn_kernel *k, const qn_kernel_options *options, qn_erro
         status = digest(k, 1, 0, err);
     if (status == QN_OK)
         status = qn__user_checkpoint_read(k, err);
-    k->report.resumed_from = k->checkpoint.from;
+    k->report.resumed_from = k->checkpoint.from + k->checkpoint.items;
+    k->job.begin = (int64_t)k->checkpoint.items;
     qn__user_iterate_from(k);
     return status;
 }

@@ -39,8 +39,8 @@ static void tell_options(const qn_kernel *k, const qn_kernel_options *o, int rec
     qn__text_add(
         out, "%" PRIu64 " iterations, seed %" PRIu64 ", grain %" PRIu64 ", recipe: %s, trace: %s",
         k->iterations, k->seed, o->grain, recipe ? "yes" : "no", o->trace ? "yes" : "no");
-    qn__text_add(out, ", checkpoint: %s, from iteration %" PRIu64,
-                 k->checkpoint.path ? "yes" : "no", k->checkpoint.from);
+    qn__text_add(out, ", checkpoint: %s, from iteration %" PRIu64 ", item %" PRIu64,
+                 k->checkpoint.path ? "yes" : "no", k->checkpoint.from, k->checkpoint.items);
     for (uint32_t i = 0; i < k->source.parts; i++) {
         const qn__user_bound *b = &k->part[i];
         if (qn__user_part_is_written(&k->source.part[i]))

@@ -22,7 +22,8 @@ static void tell_progress(void *user, int64_t done) {
                             .items = k->iterations * items,
                             .seconds = seconds};
     p.done = p.done < p.items ? p.done : p.items; /* the last grain may be short */
-    const double computed = (double)p.done - (double)(k->checkpoint.from * items);
+    const double computed =
+        (double)p.done - (double)(k->checkpoint.from * items) - (double)k->watch.begin;
     p.items_per_second = seconds > 0 ? computed / seconds : 0;
     if (p.items_per_second > 0)
         p.seconds_left = (double)(p.items - p.done) / p.items_per_second;
@@ -65,6 +66,7 @@ qn_status qn__user_watch_begin(qn_kernel *k, const qn_kernel_options *options, q
         k->job.progress = tell_progress;
         k->job.user = k;
     }
+    w->begin = k->job.begin;
     w->waiting = waited(k);
     w->counts = (qn__user_counts){.at = k->checkpoint.from, .used = UINT64_MAX};
     w->begun = qn__now();
@@ -76,7 +78,8 @@ qn_status qn__user_watch_begin(qn_kernel *k, const qn_kernel_options *options, q
 /* The team counts grains: the items of one since the last change. */
 static double items_of_grain(const qn_kernel *k, uint64_t iteration) {
     const qn__user_counts *c = &k->watch.counts;
-    const double items = (double)qn__user_job_items(&k->job) * (double)(iteration - c->at);
+    const double all = (double)qn__user_job_items(&k->job) - (double)k->watch.begin;
+    const double items = all * (double)(iteration - c->at);
     return k->job.computed > c->computed ? items / (double)(k->job.computed - c->computed) : 0;
 }
 
@@ -107,7 +110,7 @@ static void count_items(qn_kernel *k) {
     const qn__user_counts *c = &k->watch.counts;
     double rate = 0;
     const uint64_t iterations = k->iterations - k->checkpoint.from;
-    const double items = (double)k->report.items * (double)iterations;
+    const double items = ((double)k->report.items - (double)k->watch.begin) * (double)iterations;
     const double each = items_of_grain(k, k->iterations);
     k->report.threads = 0;
     for (uint32_t w = 0; w < all->workers; w++) {
