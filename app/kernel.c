@@ -102,13 +102,16 @@ static void print_results(const qn_kernel *kernel, int json) {
     }
 }
 
-/* "1,000 iterations of 4,096 items in 0.1 s, ..." */
+/* "1,000 iterations of 4,096 items in 0.1 s, ...": without what a checkpoint had. */
 static void print_times(const qn_kernel_report *r) {
-    char items[27], iterations[27], rate[16];
-    const double all = (double)r->items * (double)r->iterations;
-    if (r->iterations > 1)
-        printf("%s iterations of ", format_count(r->iterations, iterations));
-    printf("%s items in %.3g s, %s items/s on ", format_count(r->items, items), r->seconds,
+    char text[27], rate[16];
+    const int several = r->iterations > 1;
+    const uint64_t iterations = several ? r->iterations - r->resumed_from : 1;
+    const uint64_t items = several ? r->items : r->items - r->resumed_from;
+    const double all = (double)items * (double)iterations;
+    if (several)
+        printf("%s iteration%s of ", format_count(iterations, text), iterations == 1 ? "" : "s");
+    printf("%s items in %.3g s, %s items/s on ", format_count(items, text), r->seconds,
            format_rate(r->seconds > 0 ? all / r->seconds : 0, rate));
     if (strcmp(r->devices, "cpu") != 0)
         printf("%s", r->devices);

@@ -204,7 +204,8 @@ def test_refused(place, call):
         assert "the checkpoint is damaged" in said and "without --resume" in said
     assert (folder / "state").read_bytes() == damaged[-1]
     (folder / "state").write_bytes(good)
-    assert "continued after iteration 20" in call(*WORDS, *go_on).stderr
+    made = call(*WORDS, *go_on)
+    assert "continued after iteration 20" in made.stderr and "\n20 iterations of 2,200 items" in made.stdout
     files(folder)
 
 
@@ -251,7 +252,8 @@ def test_one_iteration(quern, place, call):
     done = int((folder / "state").read_bytes().split(b"\nitems ")[1].split()[0])
     assert 0 < done < 2200 and f"add --resume to continue after {done} items" in said
     state = (folder / "state").read_bytes()
-    assert f"continued after {done} items" in call(*MAP_WORDS, "--threads", 3, *go_on).stderr
+    made = call(*MAP_WORDS, "--threads", 3, *go_on)
+    assert f"continued after {done} items" in made.stderr and f"\n{2200 - done:,} items in " in made.stdout
     assert map_files(folder) == want
     (folder / "state").write_bytes(state)
     assert f"continued after {done} items" in ranks.run(quern, 2, *MAP_WORDS, "--threads", 1, *go_on, cwd=folder,
