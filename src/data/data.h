@@ -146,4 +146,7 @@ qn_status qn__scale_fit_groups(const qn_data *train, uint32_t width, const float
                                int threads, const qn__item_listener *listener, float *mean,
                                float *deviation, qn_error *err);
 
+/* Bytes that this takes until it returns. */
+uint64_t qn__scale_fit_bytes(const qn_data *train, uint32_t width, int threads);
+
 #endif

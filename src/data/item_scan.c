@@ -1,4 +1,5 @@
 #include "data/item_scan.h"
+#include "base/crc32.h"
 #include "base/float_state.h"
 #include "base/mapped_file.h"
 #include "base/memory.h"
@@ -6,6 +7,7 @@
 #include "data/file_pieces.h"
 #include "num/permutation.h"
 #include "num/philox.h"
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -49,8 +51,8 @@ struct qn__item_scan {
     uint64_t pieces;
     uint64_t turn, first; /* places; the first reading gives the turn that begins at `first` */
     uint64_t reserved;
-    uint64_t taken;    /* items that another reading had; all of them: it was the first reading */
-    uint64_t compared; /* visits whose bytes are compared with the mapped file */
+    uint64_t taken;  /* items that another reading had; all of them: it was the first reading */
+    uint32_t *check; /* of the first item that it had of each piece; NULL: it was in vain */
     pthread_mutex_t lock; /* for all below */
     pthread_cond_t moved, arrived;
     qn__item_buffer buffer;
@@ -179,19 +181,24 @@ static uint64_t take_slots(reader *r, uint64_t count) {
     return some;
 }
 
-/* Copies items to their slots. When pieces are read for the first time, an item of each is compared
- * with the mapped file: no file system may give other bytes in this way of reading. */
-static int copy_items(const reader *r, const uint8_t *bytes, uint64_t row, uint64_t count) {
+/* No file system may give other bytes in this way of reading than in the mapped file. An item of
+ * each piece, the first, is compared with it: in the first reading, or with what another one had.
+ */
+static int is_right(const reader *r, uint64_t first, const uint8_t *bytes) {
+    const qn__item_scan *s = r->scan;
+    if (s->check && r->visit < 2 * s->pieces)
+        return qn__crc32(0, bytes, s->buffer.size) == s->check[r->visit % s->pieces];
+    return s->check || r->visit >= s->pieces ||
+           memcmp(bytes, qn__data_item(s->data, first), s->buffer.size) == 0;
+}
+
+static void copy_items(const reader *r, const uint8_t *bytes, uint64_t row, uint64_t count) {
     const qn__item_scan *s = r->scan;
     const size_t size = s->buffer.size;
     for (uint64_t i = 0; i < count; i++) {
         const uint8_t *from = bytes + (size_t)(row_of(s->data, r->found[i].item) - row) * size;
-        if (i == 0 && r->visit < s->compared &&
-            memcmp(from, qn__data_item(s->data, r->found[i].item), size) != 0)
-            return 0;
         memcpy(s->memory + (size_t)r->slot[i] * size, from, size);
     }
-    return 1;
 }
 
 /* Items whose place is over are not needed any more. */
@@ -229,7 +236,10 @@ static void visit(reader *r) {
         const uint64_t rows = row_of(s->data, end - 1) + 1 - row;
         const uint8_t *bytes =
             qn__file_piece_read(&r->piece, row * s->buffer.size, (size_t)rows * s->buffer.size);
-        good = bytes && copy_items(r, bytes, row, count);
+        good = bytes &&
+               is_right(r, first, bytes + (size_t)(row_of(s->data, first) - row) * s->buffer.size);
+        if (good)
+            copy_items(r, bytes, row, count);
         pthread_mutex_lock(&s->lock);
     }
     publish(r, count, good);
@@ -258,7 +268,7 @@ static uint64_t done(const qn__item_scan *s) {
 
 /* Copies items that lie in the mapped file to free slots, as many as there are. */
 static void keep_items(qn__item_scan *s, const find *found, uint32_t count) {
-    qn__item_buffer *b = &s->buffer;
+    const qn__item_buffer *b = &s->buffer;
     uint32_t slot[FIND];
     pthread_mutex_lock(&s->lock);
     const uint32_t some = (uint32_t)least(count, s->free_count);
@@ -282,9 +292,13 @@ void qn__item_scan_take(qn__item_scan *s, uint64_t first, uint64_t end) {
         const uint32_t some = (uint32_t)least(end - at, FIND);
         uint32_t count = 0;
         qn__permutation_find(&order, at, some, position);
-        for (uint32_t i = 0; i < some; i++)
-            if (position[i] < end_of(s, row_of(s->data, at + i) / s->rows))
+        for (uint32_t i = 0; i < some; i++) {
+            const uint64_t piece = row_of(s->data, at + i) / s->rows;
+            if (position[i] < end_of(s, piece))
                 found[count++] = (find){at + i, position[i]};
+            if (at + i == 0 || row_of(s->data, at + i - 1) / s->rows < piece)
+                s->check[piece] = qn__crc32(0, qn__data_item(s->data, at + i), s->buffer.size);
+        }
         keep_items(s, found, count);
     }
     pthread_mutex_lock(&s->lock);
@@ -313,17 +327,16 @@ static void plan_first(qn__item_scan *s, uint64_t from) {
     s->taken = 0;
     s->buffer.from = from;
     s->first = from + (s->short_first ? 0 : s->turn / 4);
-    s->compared = s->pieces;
+    qn__free(s->check);
+    s->check = NULL;
 }
 
 static void begin(qn__item_scan *s, uint64_t from) {
     s->begun = 1;
     if (s->taken < s->data->items || from >= s->turn)
         plan_first(s, from);
-    else {
+    else
         s->next = s->granted = s->pieces;
-        s->compared = 2 * s->pieces;
-    }
     for (int i = 0; i < READERS; i++)
         s->reader[i].started =
             qn__thread_start(&s->reader[i].thread, NULL, read_visits, &s->reader[i]) == 0;
@@ -362,13 +375,12 @@ void qn__item_scan_move(qn__item_scan *s, uint64_t from, uint64_t to) {
 
 qn__item_scan_stage qn__item_scan_at(qn__item_scan *s) {
     pthread_mutex_lock(&s->lock);
-    const uint64_t visits = s->begun ? done(s) : 0;
-    const int failed = s->failed, compared = visits >= s->compared;
+    const uint64_t taken = s->taken == s->data->items ? s->pieces : 0;
+    const uint64_t visits = s->begun ? done(s) : taken;
+    const int failed = s->failed, complete = visits >= s->pieces;
     pthread_mutex_unlock(&s->lock);
-    if (failed)
-        return QN__SCAN_FAILED;
-    if (visits >= s->pieces)
-        return compared ? QN__SCAN_SERVES : QN__SCAN_CHECKS;
+    if (failed || complete)
+        return failed ? QN__SCAN_FAILED : QN__SCAN_SERVES;
     return s->short_first ? QN__SCAN_WAITS : QN__SCAN_FIRST;
 }
 
@@ -394,8 +406,8 @@ static int plan(qn__item_scan *s, uint64_t memory) {
         return 0;
     const uint64_t slots = least((memory - reading) / slot, data->items);
     s->slots = (uint32_t)least(slots, UINT32_MAX / 2);
-    /* Half a turn, two pieces more while they are read, and a sixteenth for chance. */
-    const uint64_t even = (uint64_t)s->slots - s->slots / 16;
+    /* Half a turn, two pieces more while they are read, and four deviations for chance. */
+    const uint64_t even = (uint64_t)s->slots - 4 * (uint64_t)sqrt((double)s->slots);
     s->turn = least(even * 2 * s->pieces / (s->pieces + 4), data->items);
     s->short_first = bytes <= SHORT;
     return s->slots >= LEAST_SLOTS &&
@@ -428,13 +440,14 @@ static int make_buffer(qn__item_scan *s) {
     b->size = qn__data_stride(s->data);
     b->items = s->data->items;
     b->places = s->turn + s->turn / 4 + 1;
+    s->check = qn__alloc(s->pieces, sizeof *s->check, NULL);
     b->slot = qn__alloc(b->places, sizeof *b->slot, NULL);
     s->free = qn__alloc(s->slots, sizeof *s->free, NULL);
     s->memory = qn__alloc(s->slots, b->size, NULL);
     b->slots = s->memory;
     for (s->free_count = 0; s->free && s->free_count < s->slots; s->free_count++)
         s->free[s->free_count] = s->slots - 1 - s->free_count;
-    return b->slot && s->free && s->memory;
+    return s->check && b->slot && s->free && s->memory;
 }
 
 static int make_locks(qn__item_scan *s) {
@@ -461,6 +474,7 @@ static void release(qn__item_scan *s) {
         qn__free(s->reader[i].found);
         qn__free(s->reader[i].slot);
     }
+    qn__free(s->check);
     qn__free(s->buffer.slot);
     qn__free(s->free);
     qn__free(s->memory);

@@ -46,7 +46,6 @@ typedef enum qn__item_scan_stage {
     QN__SCAN_FAILED, /* the file could not be read: the scan has ended */
     QN__SCAN_FIRST,  /* a large file is read for the first time: few items are here */
     QN__SCAN_WAITS,  /* the same of a small one: qn__item_scan_move waits for it */
-    QN__SCAN_CHECKS, /* it serves; a few items are still compared with the mapped file */
     QN__SCAN_SERVES
 } qn__item_scan_stage;
 

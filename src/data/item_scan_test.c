@@ -136,7 +136,7 @@ static void test_another_reading_was_the_first(void **state) {
                 take_all(&data, scan);
             const uint64_t before = bytes_read();
             assert_true(follow(&data, scan, 0, data.items) > data.items / 100 * 95);
-            assert_true(qn__item_scan_at(scan) >= QN__SCAN_CHECKS);
+            assert_int_equal(qn__item_scan_at(scan), QN__SCAN_SERVES);
             qn__item_scan_destroy(scan);
             read[other] = bytes_read() - before;
         }
@@ -163,6 +163,24 @@ static void test_another_reading_in_vain(void **state) {
         assert_int_equal(qn__item_scan_at(scan), QN__SCAN_SERVES);
         qn__item_scan_destroy(scan);
     }
+    close_table(&data);
+}
+
+/* The bytes of a piece are others than those that another reading had. */
+static void test_a_piece_that_changed(void **state) {
+    (void)state;
+    enum { PIECE = 5120 }; /* rows */
+    qn_data data;
+    assert_true(open_table("/tmp", 0, &data));
+    qn__item_scan *scan = qn__item_scan_create(&data, SEED, ROWS, MEMORY);
+    assert_non_null(scan);
+    take_all(&data, scan);
+    assert_int_equal(qn__item_scan_at(scan), QN__SCAN_SERVES);
+    qn__mapped_file_bytes(data.in_file)[BEFORE + PIECE * FEATURES]++;
+    for (uint64_t place = 0; place < ROWS; place += STEP)
+        qn__item_scan_move(scan, place, place + STEP);
+    assert_int_equal(qn__item_scan_at(scan), QN__SCAN_FAILED);
+    qn__item_scan_destroy(scan);
     close_table(&data);
 }
 
@@ -240,6 +258,7 @@ int main(void) {
         cmocka_unit_test(test_a_run),
         cmocka_unit_test(test_another_reading_was_the_first),
         cmocka_unit_test(test_another_reading_in_vain),
+        cmocka_unit_test(test_a_piece_that_changed),
         cmocka_unit_test(test_where_single_items_are_better),
         cmocka_unit_test(test_a_file_that_cannot_be_read),
         cmocka_unit_test(test_pieces),

@@ -1,6 +1,8 @@
 #include "data/read_ahead.h"
 #include "base/available.h"
 #include "base/memory.h"
+#include "base/threads.h"
+#include "data/file_walk.h"
 #include "data/item_scan.h"
 #include "data/page_ahead.h"
 
@@ -46,7 +48,7 @@ static int leaves_enough(const qn__read_ahead *a) {
     return left >= LEAST_LEFT / 2 && left >= qn__item_scan_memory(a->scan) / 6;
 }
 
-/* When it is known how much memory there is. */
+/* When the workers have their memory. */
 static void make_scan(qn__read_ahead *a) {
     if (a->scan && leaves_enough(a))
         return;
@@ -103,6 +105,38 @@ void qn__read_ahead_destroy(qn__read_ahead *a) {
 void qn__read_ahead_take(qn__read_ahead *a, uint64_t first, uint64_t end) {
     if (a && a->scan)
         qn__item_scan_take(a->scan, first, end);
+}
+
+typedef struct filling {
+    qn__read_ahead *ahead;
+    qn__file_walk walk;
+} filling;
+
+static void fill_some(void *context, int thread) {
+    filling *f = context;
+    uint64_t from, end;
+    (void)thread;
+    while (qn__file_walk_next(&f->walk, &from, &end)) {
+        qn__read_ahead_take(f->ahead, from, end);
+        qn__file_walk_drop(&f->walk, from, end);
+    }
+}
+
+void qn__read_ahead_fill(qn__read_ahead *a, int threads) {
+    filling f = {.ahead = a};
+    qn__pool *pool;
+    if (!a || !a->scan)
+        return;
+    if (threads > 0 && qn__item_scan_at(a->scan) == QN__SCAN_WAITS &&
+        qn__pool_create(threads, 0, &pool, NULL) == QN_OK) {
+        qn__file_walk_begin(&f.walk, a->data);
+        qn__pool_run(pool, fill_some, &f);
+        qn__pool_destroy(pool);
+    }
+    if (qn__item_scan_at(a->scan) > QN__SCAN_WAITS)
+        return;
+    qn__item_scan_destroy(a->scan);
+    a->scan = NULL;
 }
 
 const qn__item_buffer *qn__read_ahead_move(qn__read_ahead *a, uint32_t epoch, uint64_t position,

@@ -26,6 +26,11 @@ void qn__read_ahead_destroy(qn__read_ahead *ahead); /* accepts NULL */
  * once more at its beginning. Any threads, each item once. Accepts NULL. */
 void qn__read_ahead_take(qn__read_ahead *ahead, uint64_t first, uint64_t end);
 
+/* Makes that reading with so many threads, unless it was made. 0: the training begins with a later
+ * item. Nor is it made for a large file: there, the training can do its first steps meanwhile.
+ * Without it no items are kept before some steps were done. Accepts NULL. */
+void qn__read_ahead_fill(qn__read_ahead *ahead, int threads);
+
 /* Between two steps: the items at the positions before `position` of the epoch, from 0, are not
  * needed any more, and the `count` behind it are needed now. Those behind are fetched, also of the
  * next epoch. Returns copies of items for the feed, which are valid until the next call; or NULL.

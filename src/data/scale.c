@@ -216,6 +216,18 @@ static void add_weight(qn__exact_sum *together, float weight, uint32_t width) {
     qn__exact_add(together, (double)weight * (double)(width & 0xFFFF0000));
 }
 
+/* At a time. */
+static uint32_t tiles_of(const qn_data *train, uint32_t width) {
+    const uint32_t tiles = (train->features / width + TILE - 1) / TILE;
+    if (!train->in_file)
+        return 1;
+    return tiles < FILE_TILES ? tiles : FILE_TILES;
+}
+
+uint64_t qn__scale_fit_bytes(const qn_data *train, uint32_t width, int threads) {
+    return (uint64_t)threads * tiles_of(train, width) * sizeof(sums);
+}
+
 qn_status qn__scale_fit_groups(const qn_data *train, uint32_t width, const float *weights,
                                int threads, const qn__item_listener *listener, float *mean,
                                float *deviation, qn_error *err) {
@@ -232,13 +244,11 @@ qn_status qn__scale_fit_groups(const qn_data *train, uint32_t width, const float
                 .weights = weights,
                 .together = &together,
                 .threads = threads,
-                .tiles = 1,
+                .tiles = tiles_of(train, width),
                 .listener = listener,
                 .mean = mean,
                 .deviation = deviation};
     if (train->in_file) {
-        const uint32_t tiles = (train->features / width + TILE - 1) / TILE;
-        work.tiles = tiles < FILE_TILES ? tiles : FILE_TILES;
         work.walk = &walk;
         qn__file_walk_begin(&walk, train);
     }

@@ -148,20 +148,20 @@ static qn_status first_state(qn__train_job *job, qn_error *err) {
     return job->recipe.optimizer == QN__OPT_LBFGS ? qn__full_batch_create(job, err) : QN_OK;
 }
 
-/* Whether the scaling reads all items, in any order. */
-static int fits_sums(const qn__recipe *recipe, const qn__fitted *kept) {
-    return !kept && qn__scale_count(recipe) > 0 && recipe->scale <= QN__SCALE_CHANNEL;
-}
-
-/* Where the items do not fit the memory. L-BFGS takes them as they lie. */
-static void read_ahead(qn__train_job *job, const qn__fitted *kept, const qn_compute *compute,
-                       uint64_t later) {
+/* Where the items do not fit the memory. L-BFGS takes them as they lie. The sums of the scaling are
+ * released before the workers take their memory. */
+static void read_ahead(qn__train_job *job, const qn_compute *compute, uint64_t later) {
+    const uint32_t count = qn__scale_count(&job->recipe);
+    const uint64_t fit =
+        count ? qn__scale_fit_bytes(job->items.train, qn__recipe_inputs(&job->recipe) / count,
+                                    threads_of(compute))
+              : 0;
     uint32_t ranks = 1;
     if (job->recipe.optimizer == QN__OPT_LBFGS)
         return;
     qn_cluster_local(compute->cluster, NULL, &ranks);
     job->ahead = qn__read_ahead_create(job->items.train, job->recipe.seed, job->recipe.epochs,
-                                       ranks, fits_sums(&job->recipe, kept) ? later : UINT64_MAX);
+                                       ranks, later > fit ? later : fit);
 }
 
 qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, const qn_data *data,
@@ -175,7 +175,7 @@ qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, con
     if (status == QN_OK)
         status = choose_items(job, data, kept, notes, compute, err);
     if (status == QN_OK)
-        read_ahead(job, kept, compute, later);
+        read_ahead(job, compute, later);
     if (status == QN_OK)
         status = fit_scale(job, kept, compute, err);
     if (status == QN_OK)
@@ -191,6 +191,10 @@ qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, con
     if (status != QN_OK)
         qn__train_job_destroy(job);
     return status;
+}
+
+void qn__train_job_fill(qn__train_job *job, const qn_compute *compute) {
+    qn__read_ahead_fill(job->ahead, job->step == 0 ? threads_of(compute) : 0);
 }
 
 void qn__train_job_destroy(qn__train_job *job) {

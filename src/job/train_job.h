@@ -67,6 +67,10 @@ qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, con
                                uint64_t later, qn_error *err);
 void qn__train_job_destroy(qn__train_job *job);
 
+/* Before the first step, when it is known which one that is: items of a file that are needed first
+ * are read, unless the scaling has read them. `compute` as for the creation. */
+void qn__train_job_fill(qn__train_job *job, const qn_compute *compute);
+
 /* Sends the host's state to the workers, after it was filled from a checkpoint with `step`,
  * `running` and `powers`. */
 qn_status qn__train_job_push(qn__train_job *job, qn_error *err);

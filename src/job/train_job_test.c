@@ -372,15 +372,17 @@ static uint64_t bytes_read(void) {
 
 /* Trains two epochs; the state belongs to the caller. `later` as in qn__train_job_create; *read:
  * bytes that the steps read from files. */
-static float *trained(const qn_data *data, uint64_t later, uint64_t *read) {
+static float *trained(const qn_data *data, const char *scale, uint64_t later, uint64_t *read) {
+    const qn_compute compute = {.size = sizeof(qn_compute), .threads = 2};
     qn_train_options o = small_options();
     o.model = "dense 3 softmax";
     o.batch = 500;
     o.epochs = 2;
-    o.scale = "standard";
+    o.scale = scale;
     qn__train_job job;
     qn_error err;
     make_job(&job, &o, data, 2, later);
+    qn__train_job_fill(&job, &compute);
     const uint64_t before = bytes_read();
     for (uint64_t step = 0; job.step < job.steps; step++) {
         assert_int_equal(qn__train_job_step(&job, &err), QN_OK);
@@ -396,10 +398,26 @@ static float *trained(const qn_data *data, uint64_t later, uint64_t *read) {
     return state;
 }
 
-/* A table in a file of which a quarter fits the memory: the same bytes as from memory. */
+enum { MANY = 20000, WIDE = 100, BEFORE = 64 };
+
+/* The same bytes as from memory. With a scaling that reads all items, and with one that reads none,
+ * there is a reading before the first step: two of four pieces fewer are read later. (Otherwise the
+ * reading begins after three steps, and its first piece gives nothing.) */
+static void check_items_from(const qn_data *in_file, const qn_data *data, const char *scale) {
+    uint64_t none, read[2];
+    float *from_memory = trained(data, scale, 0, &none);
+    for (int known = 0; known < 2; known++) {
+        float *from_file = trained(in_file, scale, known ? 0 : UINT64_MAX, &read[known]);
+        assert_memory_equal(from_file, from_memory, (WIDE + 1) * 3 * sizeof *from_memory);
+        free(from_file);
+    }
+    assert_true(none == 0 || read[1] + (size_t)MANY * WIDE / 10 * 4 < read[0]);
+    free(from_memory);
+}
+
+/* A table in a file of which a quarter fits the memory. */
 static void test_items_from_a_file(void **state) {
     (void)state;
-    enum { MANY = 20000, WIDE = 100, BEFORE = 64 };
     qn_data *data = draw_data(MANY, WIDE, 1), in_file = *data;
     qn__mapped_file *file;
     assert_int_equal(qn__mapped_file_create("/tmp", BEFORE + (size_t)MANY * WIDE + 64, &file, NULL),
@@ -408,18 +426,10 @@ static void test_items_from_a_file(void **state) {
         memcpy(qn__mapped_file_bytes(file) + BEFORE, data->values, (size_t)MANY * WIDE);
     in_file.in_file = file;
     qn__read_ahead_memory = (2 << 20) + 4 * 5200 * 40 + 500000;
-    uint64_t none, read[2];
-    float *from_memory = trained(data, 0, &none);
-    for (int known = 0; known < 2; known++) {
-        float *from_file = trained(&in_file, known ? 0 : UINT64_MAX, &read[known]);
-        assert_memory_equal(from_file, from_memory, (WIDE + 1) * 3 * sizeof *from_memory);
-        free(from_file);
-    }
-    /* The reading for the scaling was the first one of the training: two of four pieces fewer are
-     * read. (The other way begins after three steps, and its first piece gives nothing.) */
-    assert_true(none == 0 || read[1] + (size_t)MANY * WIDE / 10 * 4 < read[0]);
+    check_items_from(&in_file, data, "standard");
+    check_items_from(&in_file, data, "fraction");
+    check_items_from(&in_file, data, "minmax");
     qn__read_ahead_memory = 0;
-    free(from_memory);
     qn__mapped_file_close(file);
     qn_data_close(data);
 }

@@ -542,6 +542,8 @@ static qn_status prepare(qn_train *t, const qn_train_options *options, const qn_
         status = make_reports(t, err);
     if (status == QN_OK && options->checkpoint_dir)
         status = open_checkpoints(t, options->checkpoint_dir, err);
+    if (status == QN_OK)
+        qn__train_job_fill(&t->job, &options->compute);
     if (status == QN_OK && options->trace)
         status = open_trace(t, options->trace, err);
     if (status == QN_OK)
