@@ -57,6 +57,26 @@ def test_stencils(run, tmp_path, names, shape):  # noqa: F811
         run(None, "v.recipe.json", command=["replay"])
 
 
+@pytest.mark.parametrize("kind, names, shape", [("float", "y, x", (400, 200)), ("double", "z, y, x", (40, 9, 33))])
+def test_corners_beyond_the_border(run, tmp_path, kind, names, shape):  # noqa: F811
+    """All neighbours of an item, of which those outside are zero. Of several iterations at once only
+    some rows are in memory: what stands for a neighbour outside has to be one of them."""
+    start = numpy.random.default_rng(2).uniform(-1, 1, shape).astype({"float": "f4", "double": "f8"}[kind])
+    numpy.save(tmp_path / "u.npy", start)
+    places = [tuple(k - 1 for k in at) for at in numpy.ndindex(*[3] * len(shape))]
+    text = HEAD + (f"INDEX({names});\nHALO({kind}, u, 1, zero);\nOUTPUT({kind}, v);\nNEXT(v, u);\n"
+                   f"KERNEL {{ v = ({kind})0.03125 * ({' + '.join(f'u{at}' for at in places)}); }}\n")
+    run(text, "--in", "u=u.npy", "--out", "v=v.npy", "--iterations", 40, "--threads", 2, "--grain", 1000)
+    u = start
+    for _ in range(40):
+        wide, total = numpy.pad(u, 1), None
+        for at in places:
+            item = wide[tuple(slice(1 + d, 1 + d + n) for d, n in zip(at, shape))]
+            total = item if total is None else total + item
+        u = u.dtype.type(0.03125) * total
+    assert numpy.load(tmp_path / "v.npy").tobytes() == u.tobytes()
+
+
 FIELDS = HEAD + """INDEX(i);
 EXTENT(n);
 ITERATION(t);

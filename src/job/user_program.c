@@ -41,6 +41,15 @@ static void write_whole(const qn__user_part *p, uint32_t part, qn__text *t) {
     qn__text_add(t, ")\n");
 }
 
+/* Where an item is in an array: its indices are i0, i1, i2 or j0, j1, j2, from `first` on. */
+static void write_position(uint32_t first, const char *index, qn__text *t) {
+    for (uint32_t d = first + 1; d < QN__USER_DIMENSIONS; d++)
+        qn__text_add(t, "(");
+    qn__text_add(t, "%s%u", index, (unsigned)first);
+    for (uint32_t d = first + 1; d < QN__USER_DIMENSIONS; d++)
+        qn__text_add(t, ") * n%u + %s%u", (unsigned)d, index, (unsigned)d);
+}
+
 /* g_NAME(array, whether all neighbours exist, whether they do in the last dimension, item,
  * offsets): the number of a neighbour. */
 static void write_haloed(const qn__user_source *s, const qn__user_part *p, uint32_t part,
@@ -67,16 +76,15 @@ static void write_haloed(const qn__user_source *s, const qn__user_part *p, uint3
                      (unsigned)d, (unsigned)d, d + 1 < QN__USER_DIMENSIONS ? "inner" : "last",
                      (unsigned)d, (unsigned)d, borders[p->border], (unsigned)d, (unsigned)d,
                      (unsigned)d);
-    /* A load that always takes place can go into a vector. */
+    /* A load that always takes place can go into a vector. It takes the item itself: of several
+     * iterations at once, rows far away are not in memory. */
     qn__text_add(t, "    const int outside = !last && j2 < 0");
     for (uint32_t d = first; d + 1 < QN__USER_DIMENSIONS; d++)
         qn__text_add(t, " || (!inner && j%u < 0)", (unsigned)d);
-    qn__text_add(t, ";\n    const %s x = a[outside ? 0 : ", type);
-    for (uint32_t d = first + 1; d < QN__USER_DIMENSIONS; d++)
-        qn__text_add(t, "(");
-    qn__text_add(t, "j%u", (unsigned)first);
-    for (uint32_t d = first + 1; d < QN__USER_DIMENSIONS; d++)
-        qn__text_add(t, ") * n%u + j%u", (unsigned)d, (unsigned)d);
+    qn__text_add(t, ";\n    const %s x = a[outside ? ", type);
+    write_position(first, "i", t);
+    qn__text_add(t, " : ");
+    write_position(first, "j", t);
     qn__text_add(t, "];\n    return outside ? 0 : x;\n}\n#define p_%s(", p->name);
     for (uint32_t d = first; d < QN__USER_DIMENSIONS; d++)
         qn__text_add(t, "%sd%u", d > first ? ", " : "", (unsigned)d);
