@@ -150,6 +150,9 @@ def test_outputs_are_filled_or_written(q, k, tmp_path):
         k.run(**given, g=0.25, o=given["a"])
     frozen = np.zeros((5, 7))
     frozen.flags.writeable = False
+    apart = np.zeros(8 * frozen.size + 3, "u1")[3:].view("f8").reshape(frozen.shape)
+    with pytest.raises(q.InputError, match="float64, not aligned"):
+        k.run(**given, g=0.25, o=apart)
     with pytest.raises(q.InputError, match="float64, read-only"):
         k.run(**given, g=0.25, o=frozen)
     room = np.zeros(36)

@@ -558,7 +558,8 @@ def _number(value, part):
 
 def _kind(array):
     order = "" if array.flags.c_contiguous else ", not in C order"
-    return f"{array.dtype}{order}{'' if array.flags.writeable else ', read-only'}"
+    places = "" if array.flags.aligned else ", not aligned to its numbers"
+    return f"{array.dtype}{order}{places}{'' if array.flags.writeable else ', read-only'}"
 
 
 def _array(value, part):

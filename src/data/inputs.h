@@ -43,6 +43,9 @@ uint64_t qn__inputs(const qn__schema *table, uint32_t features);
 qn_status qn__make_inputs(const qn__encoding *how, const qn_data *raw,
                           const qn__encoding_notes *notes, qn_data **out, qn_error *err);
 
+/* Bytes of that matrix; 0 where `raw` is that matrix itself. */
+double qn__inputs_bytes(const qn__encoding *how, const qn_data *raw);
+
 /* The digest of a validation set (docs/exactness.md 2.8): that of `raw`, whose columns and labels
  * are those of the model in its order, with the model's numbers for categories. Fails with
  * QN_MISMATCH (as qn__make_inputs) or QN_MEMORY. */

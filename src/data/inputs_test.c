@@ -60,6 +60,7 @@ static void test_encoding(void **state) {
     qn_data *raw = make(values, 4, labels, make_schema("Ulm", "Wien", "Zug")), *inputs;
     qn__encoding how = {.table = model, .features = 3, .missing = QN__MISSING_MEAN, .fill = fill};
     assert_int_equal(qn__inputs(model, 3), 5);
+    assert_true(qn__inputs_bytes(&how, raw) == 4 * 5 * sizeof(float));
     lines = 0;
     assert_int_equal(qn__make_inputs(&how, raw, &notes, &inputs, NULL), QN_OK);
     assert_int_equal(qn_data_features(inputs), 5);
@@ -157,6 +158,7 @@ static void test_plain(void **state) {
     const qn__encoding how = {.features = 3, .missing = QN__MISSING_MEAN, .fill = values};
     assert_int_equal(qn__inputs(NULL, 3), 3);
     assert_int_equal(qn__inputs(raw->schema, 3), 3);
+    assert_true(qn__inputs_bytes(&how, raw) == 0);
     assert_int_equal(qn__make_inputs(&how, raw, &notes, &inputs, NULL), QN_OK);
     assert_null(inputs); /* nothing was copied */
     qn_data_close(raw);

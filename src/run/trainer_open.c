@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/sized.h"
 #include "base/threads.h"
+#include "data/inputs.h"
 #include "data/labels.h"
 #include "model/recipe_options.h"
 #include "run/agree.h"
@@ -559,13 +560,22 @@ static qn_status prepare(qn_train *t, const qn_train_options *options, const qn_
     return status;
 }
 
+/* What is available beside the matrix of inputs, which is made later. One that does not fit is
+ * refused then. */
+static uint64_t available_beside(const qn__recipe *recipe, const qn_data *data) {
+    const qn__encoding how = qn__recipe_encoding(recipe, NULL);
+    const uint64_t available = qn__available_memory();
+    const double inputs = qn__inputs_bytes(&how, data);
+    return inputs < (double)available ? available - (uint64_t)inputs : available;
+}
+
 /* A rank whose devices cannot be used is told so later, when it may leave the others. */
 static qn_status check_memory(qn__memory_job *job, const qn__recipe *recipe, const qn_data *data,
                               qn__memory_need *need, qn_error *err) {
     qn_error found;
     job->recipe = recipe;
     job->items = qn_data_items(data);
-    if (qn__memory_need_check(job, qn__available_memory(), need, &found) != QN_MEMORY)
+    if (qn__memory_need_check(job, available_beside(recipe, data), need, &found) != QN_MEMORY)
         return QN_OK;
     *err = found;
     return QN_MEMORY;
