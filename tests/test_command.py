@@ -517,9 +517,9 @@ def on_terminal(quern, args, columns, **environment):
     env = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "LC_ALL")}
     env.update({"TERM": "xterm", **environment})
     pid, master = pty.fork()
-    if pid == 0:
+    if pid == 0:  # before the program: on a loaded machine it may draw its first bar sooner than we go on
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         os.execve(quern, [quern, *map(str, args)], env)
-    fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     seen, end = b"", time.monotonic() + 120
     while time.monotonic() < end:
         if not select.select([master], [], [], 1)[0]:
