@@ -338,17 +338,18 @@ static void show_widest(const qn__encoding *how, uint32_t inputs, char text[256]
                  qn__column_name(how->table, widest, name, sizeof name), categories, inputs);
 }
 
+static double bytes_of(const qn_data *raw, uint64_t inputs) {
+    return (double)raw->items * (double)inputs * (raw->type == QN_F32 ? sizeof(float) : 1);
+}
+
 double qn__inputs_bytes(const qn__encoding *how, const qn_data *raw) {
-    const double size = raw->type == QN_F32 ? sizeof(float) : 1;
-    if (is_plain(how, raw))
-        return 0;
-    return (double)raw->items * (double)qn__inputs(how->table, how->features) * size;
+    return is_plain(how, raw) ? 0 : bytes_of(raw, qn__inputs(how->table, how->features));
 }
 
 static qn_status check_size(const encoder *e, const qn__encoding_notes *notes, qn_error *err) {
     char widest[256];
     show_widest(e->how, e->inputs, widest);
-    return qn__inputs_check_size(qn__inputs_bytes(e->how, e->raw), widest, notes, err);
+    return qn__inputs_check_size(bytes_of(e->raw, e->inputs), widest, notes, err);
 }
 
 static void release(encoder *e) {

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/mapped_file.h"
+#include "data/bytes_read_test.h"
 #include "data/file_pieces.h"
 #include "data/item_scan.h"
 #include "num/permutation.h"
@@ -98,17 +99,6 @@ static void test_a_run(void **state) {
             assert_int_equal(qn__item_scan_reserved(), 0);
             close_table(&data);
         }
-}
-
-/* Bytes that this process has read so far, by any call; 0: the system does not tell. */
-static uint64_t bytes_read(void) {
-    unsigned long long bytes = 0;
-    FILE *file = fopen("/proc/self/io", "re");
-    if (file && fscanf(file, "rchar: %llu", &bytes) != 1)
-        bytes = 0;
-    if (file)
-        fclose(file);
-    return bytes;
 }
 
 /* Another reading of the file, in some order. */

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "data/bytes_read_test.h"
 #include "base/mapped_file.h"
 #include "base/memory.h"
 #include "job/train_job.h"
@@ -357,17 +358,6 @@ static void test_sets_that_do_not_fit(void **unused) {
     qn_data *const all[] = {data, wider, bare, high, floats, real};
     for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
         qn_data_close(all[i]);
-}
-
-/* Bytes that this process has read so far, by any call; 0: the system does not tell. */
-static uint64_t bytes_read(void) {
-    unsigned long long bytes = 0;
-    FILE *file = fopen("/proc/self/io", "re");
-    if (file && fscanf(file, "rchar: %llu", &bytes) != 1)
-        bytes = 0;
-    if (file)
-        fclose(file);
-    return bytes;
 }
 
 /* Trains two epochs; the state belongs to the caller. `later` as in qn__train_job_create; *read:

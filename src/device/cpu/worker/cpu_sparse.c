@@ -42,12 +42,18 @@ static void sizes(const qn__worker *w, const qn__cpu_layer *l, size_t room, size
     size[2] = aligned(grains * axis[0].size * begins_of(l) * sizeof(uint32_t));
 }
 
+/* Whether a task of the gradient has whole rows of taps, of a number that the kernels have. */
+static int has_usual_tasks(const qn__cpu_layer *l) {
+    const uint32_t width = l->outputs.axis[1].kernel;
+    return l->task_taps % width == 0 && (width == 3 ? l->task_taps <= 9 : l->task_taps == width);
+}
+
 void qn__cpu_sparse_shape(qn__worker *w, qn__cpu_layer *l, const qn__layer *pool, size_t room) {
     qn__cpu_sparse *s = &l->sparse;
     const qn__cpu_axis *axis = l->outputs.axis;
     const size_t most = SIZE_MAX / BLOCK < INT32_MAX ? SIZE_MAX / BLOCK : INT32_MAX;
     s->capacity = 0;
-    if (!l->transposed_weights || !is_usual(l) || !qn__cpu_sparse_can(l, l->task_taps))
+    if (!l->transposed_weights || !is_usual(l) || !has_usual_tasks(l))
         return;
     const size_t windows = (size_t)pool->to.height * pool->to.width;
     const size_t column = (size_t)height_of(l) * grain_items(w) * QN__PANEL;
@@ -98,11 +104,6 @@ size_t qn__cpu_sparse_room(const qn__worker *w) {
 int qn__cpu_is_sparse(const qn__cpu_layer *l) {
     return l->sparse.capacity &&
            atomic_load_explicit(&l->sparse.used, memory_order_relaxed) <= l->sparse.capacity;
-}
-
-int qn__cpu_sparse_can(const qn__cpu_layer *l, uint32_t taps) {
-    const uint32_t width = l->outputs.axis[1].kernel;
-    return taps % width == 0 && (width == 3 ? taps <= 9 : taps == width);
 }
 
 /* --------------------------------------------------------------------------------------- lists */

@@ -56,7 +56,6 @@ void qn__cpu_sparse_errors(const qn__cpu_pass *pass, const qn__cpu_layer *layer,
 typedef struct qn__cpu_sparse_task {
     uint32_t in, tap, taps, out, panels;
 } qn__cpu_sparse_task;
-int qn__cpu_sparse_can(const qn__cpu_layer *layer, uint32_t taps);
 /* The partials of a grain: block (tap * panels + panel) of `partial`. */
 void qn__cpu_sparse_gradient(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *layer,
                              const qn__cpu_sparse_task *task, uint32_t grain, float *partial);
