@@ -5,6 +5,7 @@
  * their shape. The header is checked against the size of the file. */
 #include "base/memory.h"
 #include "data/readers.h"
+#include "data/table_room.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,27 +132,40 @@ static qn_status refuse_size(const qn__source *source, const header *head, uint6
                   err);
 }
 
+/* The size of a plain file must be what its header claims. */
+static qn_status check_plain_size(const qn__source *source, const header *head, qn_error *err) {
+    const uint64_t want = head->items * head->features; /* both below 2^32 */
+    if (qn__source_packing(source))
+        return QN_OK;
+    const uint64_t have = qn__source_file_size(source) - head->size;
+    return have == want ? QN_OK : refuse_size(source, head, have, have > want, err);
+}
+
+/* The file must end behind the `have` elements that were read. */
+static qn_status check_end(qn__source *source, const header *head, uint64_t have, qn_error *err) {
+    const uint64_t want = head->items * head->features;
+    uint8_t beyond;
+    size_t got = 0;
+    qn_status status = QN_OK;
+    if (have == want) /* reading on makes gzip check the end of its data */
+        status = qn__source_read(source, &beyond, 1, &got, err);
+    if (status == QN_OK && (have < want || got > 0))
+        status = refuse_size(source, head, have + got, got > 0, err);
+    return status;
+}
+
 /* The elements after the header: exactly as many as it claims. The caller frees out->data. */
 static qn_status read_elements(qn__source *source, const header *head, qn__buffer *out,
                                qn_error *err) {
     *out = (qn__buffer){0};
-    uint64_t want = head->items * head->features; /* both below 2^32 */
-    if (!qn__source_packing(source)) {
-        uint64_t have = qn__source_file_size(source) - head->size;
-        if (have != want)
-            return refuse_size(source, head, have, have > want, err);
-    }
-    if (want > SIZE_MAX - QN__DATA_MARGIN)
+    const uint64_t want = head->items * head->features;
+    qn_status status = check_plain_size(source, head, err);
+    if (status == QN_OK && want > SIZE_MAX - QN__DATA_MARGIN)
         return qn__fail_memory(err, SIZE_MAX, 1);
-    qn_status status = qn__source_take(source, (size_t)want, out, err);
-    if (status != QN_OK)
-        return status;
-    uint8_t beyond;
-    size_t got = 0;
-    if (out->size == want) /* reading on makes gzip check the end of its data */
-        status = qn__source_read(source, &beyond, 1, &got, err);
-    if (status == QN_OK && (out->size < want || got > 0))
-        status = refuse_size(source, head, out->size + got, got > 0, err);
+    if (status == QN_OK)
+        status = qn__source_take(source, (size_t)want, out, err);
+    if (status == QN_OK)
+        status = check_end(source, head, out->size, err);
     if (status != QN_OK) {
         free(out->data);
         *out = (qn__buffer){0};
@@ -159,14 +173,38 @@ static qn_status read_elements(qn__source *source, const header *head, qn__buffe
     return status;
 }
 
+/* Counts elements until there are none, where the header claims more than the file can hold: room
+ * for these is not made. */
+static qn_status count_elements(qn__source *source, uint64_t *have, qn_error *err) {
+    uint8_t piece[4096];
+    size_t got = sizeof piece;
+    qn_status status = QN_OK;
+    for (*have = 0; status == QN_OK && got == sizeof piece; *have += got)
+        status = qn__source_read(source, piece, sizeof piece, &got, err);
+    return status;
+}
+
+static qn_status read_values(qn__source *source, const header *head, qn_data *data, qn_error *err) {
+    const uint64_t want = head->items * head->features;
+    uint64_t have = 0;
+    qn_status status = check_plain_size(source, head, err);
+    if (status == QN_OK && want > qn__source_unpacked_most(source)) {
+        status = count_elements(source, &have, err);
+    } else if (status == QN_OK) {
+        size_t got = 0;
+        status = qn__table_room_make(data, err);
+        if (status == QN_OK)
+            status = qn__source_read(source, qn__table_room_values(data), (size_t)want, &got, err);
+        have = got;
+    }
+    return status == QN_OK ? check_end(source, head, have, err) : status;
+}
+
 static qn_status read_items(qn__source *source, const qn_data_options *options, qn__pool *pool,
                             qn_data *data, qn_error *err) {
     (void)options, (void)pool;
     header head;
-    qn__buffer elements;
-    qn_status status = read_header(source, &head, err);
-    if (status == QN_OK)
-        status = read_elements(source, &head, &elements, err);
+    const qn_status status = read_header(source, &head, err);
     if (status != QN_OK)
         return status;
     data->type = QN_U8;
@@ -177,10 +215,7 @@ static qn_status read_items(qn__source *source, const qn_data_options *options, 
         data->rows = head.second;
         data->columns = head.third;
     }
-    data->memory = elements.data;
-    data->values = elements.data;
-    data->release = free;
-    return QN_OK;
+    return read_values(source, &head, data, err);
 }
 
 /* Checks the header of a labels file for the given number of items. */

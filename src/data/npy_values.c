@@ -121,31 +121,13 @@ typedef struct filling {
     qn_data *data;
 } filling;
 
-static qn_status make_room(qn_data *data, qn_data_type type, qn_error *err) {
-    data->type = type;
-    return qn__table_room_make(data, err);
-}
-
-/* Bytes become floats, those that are not written yet too. */
-static qn_status widen(qn_data *data, qn_error *err) {
-    const qn_data narrow = *data;
-    const size_t count = (size_t)data->items * data->features;
-    data->release = NULL; /* the bytes stay until they are copied */
-    const qn_status status = make_room(data, QN_F32, err);
-    float *to = qn__table_room_values(data);
-    for (size_t i = 0; to && i < count; i++)
-        to[i] = narrow.values[i];
-    narrow.release(narrow.memory);
-    return status;
-}
-
 static qn_status put_integers(filling *f, uint64_t to, uint64_t step, size_t count,
                               const int64_t *from, qn_error *err) {
     size_t i = 0;
     for (uint8_t *bytes = qn__table_room_values(f->data); f->data->type == QN_U8 && i < count;
          i++) {
         if ((uint64_t)from[i] > 255) {
-            const qn_status status = widen(f->data, err);
+            const qn_status status = qn__table_room_widen(f->data, f->data->items, err);
             if (status != QN_OK)
                 return status;
             break;
@@ -238,7 +220,8 @@ qn_status qn__npy_read_values(const qn__npy_bytes *in, qn_data *data, qn_error *
         data->rows = (uint32_t)array.shape[1];
         data->columns = (uint32_t)array.shape[2];
     }
-    status = make_room(data, array.kind == QN__NPY_FLOAT ? QN_F32 : QN_U8, err);
+    data->type = array.kind == QN__NPY_FLOAT ? QN_F32 : QN_U8;
+    status = qn__table_room_make(data, err);
     if (status != QN_OK)
         return status;
     filling f = {in, &array, data};

@@ -8,24 +8,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* DEFLATE (RFC 1951) makes at most 258 bytes of 2 bits; zstd.c refuses more than this. */
-enum { UNPACKED_MOST = 1032 };
-
-static uint64_t most_bytes(const qn__source *source) {
-    const uint64_t always = qn__source_packing(source) == QN__ZSTD ? (uint64_t)64 << 20 : 0;
-    return qn__source_file_size(source) * UNPACKED_MOST + always;
-}
-
 static qn_status read_source(void *self, void *bytes, size_t size, size_t *got, qn_error *err) {
     return qn__source_read(self, bytes, size, got, err);
 }
 
 static qn__npy_bytes bytes_of(qn__source *source) {
     const int packed = qn__source_packing(source) != QN__PLAIN;
-    const uint64_t size = qn__source_file_size(source);
     qn__npy_bytes bytes = {.read = read_source,
                            .self = source,
-                           .size = packed ? most_bytes(source) : size,
+                           .size = qn__source_unpacked_most(source),
                            .exact = !packed,
                            .path = qn__source_path(source)};
     snprintf(bytes.of, sizeof bytes.of, "%s", packed ? " of the unpacked file" : "");

@@ -18,6 +18,8 @@
 #define PEEK_MAX 512
 /* First estimate of the size of a decompressed file; doubled as needed. */
 #define FIRST_ROOM ((size_t)1 << 20)
+/* DEFLATE (RFC 1951) makes at most 258 bytes of 2 bits; zstd.c refuses more than this. */
+enum { UNPACKED_MOST = 1032 };
 
 struct qn__source {
     char *path;
@@ -209,6 +211,12 @@ const char *qn__source_part(const qn__source *source) { return source->part; }
 int qn__source_descriptor(const qn__source *source) { return source->fd; }
 
 uint64_t qn__source_file_size(const qn__source *source) { return source->file_size; }
+
+uint64_t qn__source_unpacked_most(const qn__source *source) {
+    const uint64_t always = source->zstd ? (uint64_t)64 << 20 : 0;
+    return source->gzip || source->zstd ? source->file_size * UNPACKED_MOST + always
+                                        : source->file_size;
+}
 
 static qn_status read_below(qn__source *source, void *bytes, size_t size, size_t *got,
                             qn_error *err) {

@@ -38,6 +38,8 @@ int qn__source_is_stream(const qn__source *source);
 int qn__source_descriptor(const qn__source *source);
 /* Bytes of the file itself: the compressed ones. */
 uint64_t qn__source_file_size(const qn__source *source);
+/* Bytes that a file of this size can have once unpacked, at most. */
+uint64_t qn__source_unpacked_most(const qn__source *source);
 
 /* Copies the next `size` bytes; *got is the number of bytes: fewer only at the end. */
 qn_status qn__source_read(qn__source *source, void *bytes, size_t size, size_t *got, qn_error *err);

@@ -86,3 +86,16 @@ qn_status qn__table_room_make(qn_data *data, qn_error *err) {
         return make_in_memory(data, err);
     return refuse(data, bytes, available, room->no_file ? "" : why.what, err);
 }
+
+qn_status qn__table_room_widen(qn_data *data, uint64_t items, qn_error *err) {
+    const qn_data narrow = *data;
+    const size_t count = (size_t)items * data->features;
+    data->release = NULL; /* the bytes stay until they are copied */
+    data->type = QN_F32;
+    const qn_status status = qn__table_room_make(data, err);
+    float *to = qn__table_room_values(data);
+    for (size_t i = 0; status == QN_OK && i < count; i++)
+        to[i] = narrow.values[i];
+    narrow.release(narrow.memory);
+    return status;
+}

@@ -22,6 +22,10 @@ typedef struct qn__table_room {
  * the message tells what to do where the table needs a file and has none. */
 qn_status qn__table_room_make(qn_data *data, qn_error *err);
 
+/* Bytes become floats, in a room of their own: those of the first `items` items, the others are
+ * zeros. Fails as above; `data` has then no values. */
+qn_status qn__table_room_widen(qn_data *data, uint64_t items, qn_error *err);
+
 /* The values, to be written while the table is read. */
 static inline void *qn__table_room_values(const qn_data *data) {
     return (void *)(uintptr_t)data->values;
