@@ -5,7 +5,7 @@
     python bench/describe.py --items 20000 --columns 400 --devices cpu,opencl:0
 
 Both get the same table of normal numbers, once as float32 and once as float64. `make` is quern.Data of
-the DataFrame, which checks, digests and, where they are float64, rounds the values; `quern` is
+the DataFrame, which checks, copies and, where they are float64, rounds the values; `quern` is
 describe. The results are compared first. `copy` is the time of a copy of the float32 values. The last
 two columns say how many times faster than pandas describe is, without and with `make`. With --devices
 only describe with covariances is timed, of floats and of bytes, by the CPU and by these devices.

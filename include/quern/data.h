@@ -281,7 +281,8 @@ QN_API const int32_t *qn_data_labels(const qn_data *data);
 /* The greatest label plus 1; 0 without labels. */
 QN_API uint32_t qn_data_classes(const qn_data *data);
 /* The digest of values, labels and weights (docs/exactness.md 2.2): 64 hexadecimal digits, "" for
- * NULL. Owned by the data set. */
+ * NULL. Owned by the data set. Of arrays, lent ones too, it is computed at the first call; any
+ * threads may call. */
 QN_API const char *qn_data_digest(const qn_data *data);
 /* Height and width of an image in pixels. Both are 0 when they are unknown; they are known for
  * digits of qn_data_synth_digits, for images, for IDX and NPY files of three dimensions, and where

@@ -274,7 +274,7 @@ static qn_status fill(qn_data *data, const qn_data_arrays *a, holding how, qn_er
     if (status == QN_OK)
         status = settle(data, a, err);
     if (status == QN_OK)
-        status = qn__data_finish(data, NULL, err);
+        status = qn__data_finish_later(data, err);
     return status;
 }
 

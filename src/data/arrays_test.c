@@ -280,6 +280,40 @@ static void test_refusals(void **state) {
     assert_int_equal(calls, 0); /* the values stay with the caller */
 }
 
+/* Several threads look for what is not finite. The first one is told. */
+static void test_many_values(void **state) {
+    (void)state;
+    enum { ITEMS = 1 << 15, FEATURES = 37, COUNT = ITEMS * FEATURES };
+    static const size_t places[][2] = {{COUNT - 1, COUNT - 1}, {900000, COUNT - 1}, {0, 70000}};
+    static float values[COUNT + QN__DATA_MARGIN];
+    char where[64];
+    qn_data *data;
+    qn_error err;
+    qn_data_arrays a;
+    qn_data_arrays_init(&a);
+    a.items = ITEMS;
+    a.features = FEATURES;
+    a.values = values;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        const size_t first = places[i][0], second = places[i][1];
+        values[first] = values[second] = INFINITY;
+        snprintf(where, sizeof where, "item %zu, feature %zu", first / FEATURES, first % FEATURES);
+        a.missing = 1;
+        refused(&a, "not a finite number", where);
+        values[first] = values[second] = NAN;
+        a.missing = 0;
+        refused(&a, "not a finite number", where);
+        a.missing = 1;
+        assert_int_equal(qn_data_lend(&a, &data, &err), QN_OK);
+        assert_int_equal(data->missing, 1);
+        qn_data_close(data);
+        values[first] = values[second] = 0;
+        assert_int_equal(qn_data_lend(&a, &data, &err), QN_OK);
+        assert_int_equal(data->missing, 0);
+        qn_data_close(data);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values_stay_where_they_are),
@@ -290,6 +324,7 @@ int main(void) {
         cmocka_unit_test(test_features_of_bytes),
         cmocka_unit_test(test_what_labels_mean),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_many_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

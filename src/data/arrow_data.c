@@ -461,7 +461,7 @@ static qn_status open_stream(struct ArrowArrayStream *stream, const qn_data_opti
     if (status == QN_OK)
         status = qn__labels_settle(data, &options, 1, source.name, err);
     if (status == QN_OK)
-        status = qn__data_finish(data, NULL, err);
+        status = qn__data_finish_later(data, err);
     if (status != QN_OK) {
         qn_data_close(data);
         return status;

@@ -28,6 +28,9 @@ typedef enum qn__doubt {
     QN__DOUBT_ID    /* another one in each of many items */
 } qn__doubt;
 
+/* A digest of a table, computed when it is asked for. */
+typedef struct qn__late_digest qn__late_digest;
+
 struct qn_data {
     qn_data_type type;
     uint64_t items;
@@ -36,12 +39,14 @@ struct qn_data {
     uint32_t channels, rows, columns; /* of an image, `[channel][row][column]`; else all are 0 */
     qn__resize resize;                /* how images were made equal; all 0: they were not */
     const char *format;               /* a constant text */
-    char digest[65];                  /* of the whole table, in a view too */
-    const uint8_t *values;            /* items x features elements; a view points into its table */
-    const uint8_t *values_digest;     /* D(values) of docs/exactness.md 2.2, 32 bytes beside the
-                                         values, where a reader knows it; else NULL */
-    int32_t *labels;                  /* one for each item, or NULL; from qn__alloc */
-    float *targets;                   /* real labels, one for each item, or NULL; from qn__alloc */
+    char digest[65];                  /* of the whole table, in a view too; unless `late` */
+    qn__late_digest *late;        /* has the digest when it is asked for; NULL: `digest` is it. A
+                                     view has its table's */
+    const uint8_t *values;        /* items x features elements; a view points into its table */
+    const uint8_t *values_digest; /* D(values) of docs/exactness.md 2.2, 32 bytes beside the
+                                     values, where a reader knows it; else NULL */
+    int32_t *labels;              /* one for each item, or NULL; from qn__alloc */
+    float *targets;               /* real labels, one for each item, or NULL; from qn__alloc */
     float *weights;     /* of each item, finite, from +0, or NULL: all count alike; qn__alloc */
     char *weight_name;  /* of the column of weights; NULL: it has none. A view's is its table's */
     qn__schema *schema; /* NULL: schema.h says what then holds. A view has its table's */
@@ -81,9 +86,13 @@ static inline const void *qn__data_item(const qn_data *data, uint64_t i) {
 }
 
 /* Completes a table whose other fields are set: classes from the labels, then the digest, with the
- * threads of `pool` (NULL: all cores for a large table, else the caller's alone). On failure the
- * caller still owns `data`. */
-qn_status qn__data_finish(qn_data *data, qn__pool *pool, qn_error *err);
+ * threads of `pool` (NULL: all cores for a large table, else the caller's alone). */
+void qn__data_finish(qn_data *data, qn__pool *pool);
+
+/* The same for values in memory, where nobody else can change them: the digest is computed when it
+ * is asked for. Statistics do not need it, and it takes longer than they do for few columns. On
+ * failure the caller still owns `data`. */
+qn_status qn__data_finish_later(qn_data *data, qn_error *err);
 
 /* Checks type, sizes and labels of a caller's arrays, as qn_data_from_arrays. `labels` may be NULL.
  */
@@ -104,12 +113,21 @@ qn_status qn__data_check_values(qn_data_type type, uint64_t items, uint32_t feat
 qn_status qn__data_take(const qn_data_arrays *arrays, qn_data **out, qn_error *err);
 
 /* D(values) of docs/exactness.md 2.2: of all values of a table. */
-qn_status qn__data_values_digest(const qn_data *table, qn__pool *pool, uint8_t digest[32],
-                                 qn_error *err);
+void qn__data_values_digest(const qn_data *table, qn__pool *pool, uint8_t digest[32]);
 
 /* The digest of docs/exactness.md 2.2 as 64 hexadecimal digits and a NUL. Takes D(values) from
- * data->values_digest where that is known. */
-qn_status qn__data_digest(const qn_data *data, qn__pool *pool, char text[65], qn_error *err);
+ * data->values_digest where that is known. `pool` may be NULL. */
+void qn__data_digest(const qn_data *data, qn__pool *pool, char text[65]);
+
+/* The same with threads of its own, where the table is large. */
+void qn__data_digest_now(const qn_data *data, char text[65]);
+
+/* `table` lives as long as the digest. */
+qn_status qn__late_digest_create(const qn_data *table, qn__late_digest **out, qn_error *err);
+/* Accepts NULL. */
+void qn__late_digest_free(qn__late_digest *late);
+/* Any threads may ask. The text lives as long as `late`. */
+const char *qn__late_digest_text(qn__late_digest *late);
 
 /* Whether the file in which the values of a table lie still has them, after they were used: fails
  * with QN_IO if somebody wrote to it meanwhile. Reads the file only if its time changed. */

@@ -103,7 +103,7 @@ static head head_of(const qn_data *table, const qn__text *text) {
               .text = text->size,
               .names = table->names ? table->names->size : 0};
     strncpy(h.format, table->format, sizeof h.format - 1);
-    memcpy(h.digest, table->digest, sizeof table->digest);
+    memcpy(h.digest, qn_data_digest(table), sizeof table->digest);
     return h;
 }
 

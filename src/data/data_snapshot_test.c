@@ -69,7 +69,7 @@ static void check_round_trip(qn_data *data) {
     void *snapshot = snapshot_of(data, &bytes);
     assert_int_equal(qn__data_snapshot_map(snapshot, bytes, &again, NULL), QN_OK);
     check_equal(data, again);
-    assert_int_equal(qn__data_digest(again, NULL, digest, NULL), QN_OK);
+    qn__data_digest(again, NULL, digest);
     assert_string_equal(digest, qn_data_digest(data));
     if (qn_data_items(data) > 8) { /* a view of a mapped table owns its labels */
         qn_data *train, *valid;

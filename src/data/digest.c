@@ -4,25 +4,37 @@
  * blocks are hashed in order. So the result does not depend on the number of threads. */
 #include "base/little_endian.h"
 #include "base/memory.h"
+#include "base/threads.h"
 #include "data/data.h"
 #include <stdatomic.h>
 #include <string.h>
 
 #define BLOCK ((size_t)1 << 20)
+/* Bytes that more than one thread hashes, where the caller has none. */
+#define WORTH_THREADS 0x1p24
+/* Blocks whose digests are kept at once. So few need no memory that could be missing. */
+enum { AT_ONCE = 256 };
 
 typedef struct blocks {
     const uint8_t *bytes;
-    size_t size, count;
+    size_t size, first, end;
     int numbers; /* 32-bit numbers, not bytes */
-    uint8_t (*digests)[32];
+    uint8_t digests[AT_ONCE][32];
     atomic_size_t next;
 } blocks;
+
+/* A digest that is computed when somebody asks for it. */
+struct qn__late_digest {
+    const qn_data *table; /* all of it, for its views too */
+    pthread_mutex_t lock;
+    char text[65]; /* "": not computed yet */
+};
 
 static void hash_blocks(void *context, int thread) {
     (void)thread;
     blocks *work = context;
     size_t i;
-    while ((i = atomic_fetch_add(&work->next, 1)) < work->count) {
+    while ((i = atomic_fetch_add(&work->next, 1)) < work->end) {
         const size_t left = work->size - i * BLOCK, size = left < BLOCK ? left : BLOCK;
         qn__sha256 hash;
         qn__sha256_begin(&hash);
@@ -30,27 +42,27 @@ static void hash_blocks(void *context, int thread) {
             qn__sha256_add_little(&hash, work->bytes + i * BLOCK, size / 4);
         else
             qn__sha256_add(&hash, work->bytes + i * BLOCK, size);
-        qn__sha256_end(&hash, work->digests[i]);
+        qn__sha256_end(&hash, work->digests[i - work->first]);
     }
 }
 
 /* D(bytes) of docs/exactness.md 2.2. */
-static qn_status hash_in_blocks(const void *bytes, size_t size, int numbers, qn__pool *pool,
-                                uint8_t digest[32], qn_error *err) {
-    blocks work = {.bytes = bytes,
-                   .size = size,
-                   .count = size / BLOCK + (size % BLOCK != 0),
-                   .numbers = numbers};
-    work.digests = qn__alloc(work.count, sizeof *work.digests, err);
-    if (!work.digests)
-        return QN_MEMORY;
-    if (pool && work.count > 1)
-        qn__pool_run(pool, hash_blocks, &work);
-    else
-        hash_blocks(&work, 0);
-    qn__sha256_of(work.digests, work.count * sizeof *work.digests, digest);
-    qn__free(work.digests);
-    return QN_OK;
+static void hash_in_blocks(const void *bytes, size_t size, int numbers, qn__pool *pool,
+                           uint8_t digest[32]) {
+    const size_t all = size / BLOCK + (size % BLOCK != 0);
+    blocks work = {.bytes = bytes, .size = size, .numbers = numbers};
+    qn__sha256 whole;
+    qn__sha256_begin(&whole);
+    for (; work.first < all; work.first = work.end) {
+        work.end = all - work.first < AT_ONCE ? all : work.first + AT_ONCE;
+        atomic_store(&work.next, work.first);
+        if (pool && work.end - work.first > 1)
+            qn__pool_run(pool, hash_blocks, &work);
+        else
+            hash_blocks(&work, 0);
+        qn__sha256_add(&whole, work.digests, (work.end - work.first) * sizeof *work.digests);
+    }
+    qn__sha256_end(&whole, digest);
 }
 
 static void add_number(qn__sha256 *hash, uint64_t number) {
@@ -60,27 +72,22 @@ static void add_number(qn__sha256 *hash, uint64_t number) {
     qn__sha256_add(hash, bytes, sizeof bytes);
 }
 
-qn_status qn__data_values_digest(const qn_data *table, qn__pool *pool, uint8_t digest[32],
-                                 qn_error *err) {
-    return hash_in_blocks(table->values, (size_t)table->items * qn__data_stride(table),
-                          table->type == QN_F32, pool, digest, err);
+void qn__data_values_digest(const qn_data *table, qn__pool *pool, uint8_t digest[32]) {
+    hash_in_blocks(table->values, (size_t)table->items * qn__data_stride(table),
+                   table->type == QN_F32, pool, digest);
 }
 
-qn_status qn__data_digest(const qn_data *data, qn__pool *pool, char text[65], qn_error *err) {
+void qn__data_digest(const qn_data *data, qn__pool *pool, char text[65]) {
     uint8_t values[32], labels[32], weights[32], whole[32];
-    qn_status status = QN_OK;
+    const void *given = data->targets ? (const void *)data->targets : data->labels;
     if (data->values_digest)
         memcpy(values, data->values_digest, sizeof values);
     else
-        status = qn__data_values_digest(data, pool, values, err);
-    const void *given = data->targets ? (const void *)data->targets : data->labels;
-    if (status == QN_OK && given)
-        status = hash_in_blocks(given, (size_t)data->items * sizeof(int32_t), 1, pool, labels, err);
-    if (status == QN_OK && data->weights)
-        status = hash_in_blocks(data->weights, (size_t)data->items * sizeof(float), 1, pool,
-                                weights, err);
-    if (status != QN_OK)
-        return status;
+        qn__data_values_digest(data, pool, values);
+    if (given)
+        hash_in_blocks(given, (size_t)data->items * sizeof(int32_t), 1, pool, labels);
+    if (data->weights)
+        hash_in_blocks(data->weights, (size_t)data->items * sizeof(float), 1, pool, weights);
     const uint8_t parts = (uint8_t)((data->targets ? 2 : given != NULL) + (data->weights ? 4 : 0));
     qn__sha256 hash;
     qn__sha256_begin(&hash);
@@ -96,5 +103,42 @@ qn_status qn__data_digest(const qn_data *data, qn__pool *pool, char text[65], qn
         qn__sha256_add(&hash, weights, sizeof weights);
     qn__sha256_end(&hash, whole);
     qn__hex(whole, text);
+}
+
+void qn__data_digest_now(const qn_data *data, char text[65]) {
+    qn__pool *pool = NULL;
+    if ((double)data->items * (double)qn__data_stride(data) >= WORTH_THREADS &&
+        qn__pool_create(qn__cores(), 0, &pool, NULL) != QN_OK)
+        pool = NULL; /* the thread of the caller is enough */
+    qn__data_digest(data, pool, text);
+    qn__pool_destroy(pool);
+}
+
+/* ------------------------------------------------------------------------------ when asked for */
+
+qn_status qn__late_digest_create(const qn_data *table, qn__late_digest **out, qn_error *err) {
+    qn__late_digest *late = qn__alloc(1, sizeof *late, err);
+    if (!late)
+        return QN_MEMORY;
+    if (pthread_mutex_init(&late->lock, NULL) != 0) {
+        qn__free(late);
+        return qn__fail(err, QN_MEMORY, "cannot make a mutex");
+    }
+    late->table = table;
+    *out = late;
     return QN_OK;
+}
+
+void qn__late_digest_free(qn__late_digest *late) {
+    if (late)
+        pthread_mutex_destroy(&late->lock);
+    qn__free(late);
+}
+
+const char *qn__late_digest_text(qn__late_digest *late) {
+    pthread_mutex_lock(&late->lock);
+    if (late->text[0] == '\0')
+        qn__data_digest_now(late->table, late->text);
+    pthread_mutex_unlock(&late->lock);
+    return late->text;
 }

@@ -1,8 +1,11 @@
 /* Digests against Python's hashlib, and refused arrays. */
 #include "data/data.h"
 #include "base/memory.h"
+#include "base/sha256.h"
 #include "data/testing.h"
 #include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
 
 #include "data/digest_vectors.h"
 
@@ -33,7 +36,7 @@ static void test_vectors(void **state) {
         qn__pool *pool;
         char text[65];
         assert_int_equal(qn__pool_create(3, 0, &pool, NULL), QN_OK);
-        assert_int_equal(qn__data_digest(data, pool, text, NULL), QN_OK);
+        qn__data_digest(data, pool, text);
         assert_string_equal(text, digest_vectors[v].digest);
         qn__pool_destroy(pool);
         qn_data_close(data);
@@ -41,6 +44,57 @@ static void test_vectors(void **state) {
         qn__free(floats);
         qn__free(labels);
     }
+}
+
+/* Digests of blocks are kept for so many at once. All are of the same zeros, but the last. */
+static void test_many_blocks(void **state) {
+    (void)state;
+    enum { BLOCK = 1 << 20, BLOCKS = 257, LAST = 5 };
+    const size_t size = (size_t)BLOCK * (BLOCKS - 1) + LAST;
+    uint8_t *zeros = calloc(size + QN__DATA_MARGIN, 1), block[32], last[32], values[32], found[32];
+    const qn_data table = {.type = QN_U8, .items = size, .features = 1, .values = zeros};
+    qn__pool *pool;
+    qn__sha256 wanted;
+    assert_non_null(zeros);
+    qn__sha256_of(zeros, BLOCK, block);
+    qn__sha256_of(zeros, LAST, last);
+    qn__sha256_begin(&wanted);
+    for (int i = 0; i < BLOCKS; i++)
+        qn__sha256_add(&wanted, i < BLOCKS - 1 ? block : last, 32);
+    qn__sha256_end(&wanted, values);
+    assert_int_equal(qn__pool_create(2, 0, &pool, NULL), QN_OK);
+    qn__data_values_digest(&table, pool, found);
+    qn__pool_destroy(pool);
+    assert_memory_equal(found, values, 32);
+    free(zeros);
+}
+
+static void *ask(void *data) { return (void *)(uintptr_t)qn_data_digest(data); }
+
+/* Views have the digest of their table, whoever asks first; two threads ask at once. */
+static void test_late(void **state) {
+    (void)state;
+    enum { ITEMS = 3000, FEATURES = 600 };
+    uint8_t *values = qn__alloc(ITEMS, FEATURES, NULL);
+    const uint64_t marks[ITEMS / 64 + 1] = {5};
+    char wanted[65];
+    qn_data *data;
+    pthread_t thread;
+    void *other;
+    for (uint32_t i = 0; i < ITEMS * FEATURES; i++)
+        values[i] = pattern(i);
+    assert_int_equal(qn_data_from_arrays(QN_U8, ITEMS, FEATURES, values, NULL, &data, NULL), QN_OK);
+    qn_data *view = qn__data_view(data, marks, 1, 2, NULL);
+    assert_non_null(view);
+    assert_int_equal(pthread_create(&thread, NULL, ask, data), 0);
+    const char *digest = qn_data_digest(view);
+    assert_int_equal(pthread_join(thread, &other), 0);
+    qn__data_digest(data, NULL, wanted);
+    assert_string_equal(digest, wanted);
+    assert_ptr_equal(other, digest);
+    qn_data_close(view);
+    qn_data_close(data);
+    qn__free(values);
 }
 
 static void test_refusals(void **state) {
@@ -70,6 +124,8 @@ static void test_refusals(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_many_blocks),
+        cmocka_unit_test(test_late),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

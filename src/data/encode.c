@@ -11,6 +11,7 @@ static qn_data *begin(const qn_data *data, qn_error *err) {
     if (!made)
         return NULL;
     *made = *data;
+    made->late = NULL;
     made->schema = NULL;
     made->labels = NULL;
     made->targets = NULL;
@@ -128,7 +129,7 @@ static qn_status make(const qn__fitting *to, const qn_data *data, const uint32_t
     if (status == QN_OK)
         status = copy_labels(data, label, made, err);
     if (status == QN_OK)
-        status = qn__data_finish(made, NULL, err);
+        qn__data_finish(made, NULL);
     if (status == QN_OK)
         *out = made;
     else

@@ -301,21 +301,21 @@ static qn_status keep(reading *r, qn__pool *pool, qn_error *err) {
     char *names = qn__alloc(r->entry.text, 1, err), *to = names;
     qn_data *data = r->data;
     data->values = r->values;
-    const qn_status status = names ? qn__data_values_digest(data, pool, digest, err) : QN_MEMORY;
-    if (status == QN_OK) {
-        for (uint64_t i = 0; i < r->files->count; i++)
-            to = stpcpy(to, r->files->file[i].name) + 1;
-        r->entry.items = data->items;
-        r->entry.channels = data->channels;
-        r->entry.values_digest = digest;
-        r->entry.names = names;
-        r->entry.broken = r->broken;
-        qn__image_cache_keep(&r->cache, &r->entry);
-        take_file(r);
-        data->values_digest = r->entry.values_digest;
-    }
+    if (!names)
+        return QN_MEMORY;
+    qn__data_values_digest(data, pool, digest);
+    for (uint64_t i = 0; i < r->files->count; i++)
+        to = stpcpy(to, r->files->file[i].name) + 1;
+    r->entry.items = data->items;
+    r->entry.channels = data->channels;
+    r->entry.values_digest = digest;
+    r->entry.names = names;
+    r->entry.broken = r->broken;
+    qn__image_cache_keep(&r->cache, &r->entry);
+    take_file(r);
+    data->values_digest = r->entry.values_digest;
     qn__free(names);
-    return status;
+    return QN_OK;
 }
 
 /* Takes the entry that was found: as if its files had been decoded now. */

@@ -224,7 +224,7 @@ static qn_data *make_table(const encoder *e, qn_error *err) {
     table->features = e->inputs;
     table->classes = raw->classes;
     table->format = raw->format;
-    memcpy(table->digest, raw->digest, sizeof table->digest);
+    memcpy(table->digest, qn_data_digest(raw), sizeof table->digest);
     table->release = qn__free;
     table->memory = qn__alloc(raw->items, qn__data_stride(table), err);
     table->values = table->memory;
@@ -415,8 +415,10 @@ qn_status qn__inputs_digest(const qn__encoding *how, const qn_data *raw, char di
     encoder e = {.how = how, .raw = raw, .what = "the validation set"};
     qn_data table = *raw;
     table.weights = NULL; /* of training items alone they mean something */
-    if (!has_categories(how))
-        return qn__data_digest(&table, NULL, digest, err);
+    if (!has_categories(how)) {
+        qn__data_digest(&table, NULL, digest);
+        return QN_OK;
+    }
     float *values = qn__alloc(raw->items, how->features * sizeof *values, err);
     qn_status status = values ? prepare(&e, err) : QN_MEMORY;
     for (uint64_t i = 0; status == QN_OK && i < raw->items; ++i)
@@ -426,7 +428,7 @@ qn_status qn__inputs_digest(const qn__encoding *how, const qn_data *raw, char di
     table.values = (const uint8_t *)values;
     table.values_digest = NULL;
     if (status == QN_OK)
-        status = qn__data_digest(&table, NULL, digest, err);
+        qn__data_digest(&table, NULL, digest);
     release(&e);
     qn__free(values);
     return status;

@@ -238,10 +238,10 @@ static void test_digest(void **state) {
     qn_data *same = make(as_model, 4, NULL, NULL);
     const qn__encoding how = {.table = model, .features = 3, .missing = QN__MISSING_ZERO};
     char digest[65], wanted[65];
-    assert_int_equal(qn__data_digest(same, NULL, wanted, NULL), QN_OK);
+    qn__data_digest(same, NULL, wanted);
     assert_int_equal(qn__inputs_digest(&how, raw, digest, NULL), QN_OK);
     assert_string_equal(digest, wanted);
-    assert_string_not_equal(digest, raw->digest);
+    assert_string_not_equal(digest, qn_data_digest(raw));
     const qn__encoding numbers = {.features = 3, .missing = QN__MISSING_ZERO};
     assert_int_equal(qn__inputs_digest(&numbers, same, digest, NULL), QN_OK);
     assert_string_equal(digest, wanted);

@@ -118,7 +118,9 @@ static qn_status read_with(const qn__reader *reader, qn__source *source,
         status = reader->read_labels(options->labels_path, options, data, err);
     if (status == QN_OK)
         status = qn__labels_settle(data, options, reader->quantities, qn__source_path(source), err);
-    return status == QN_OK ? qn__data_finish(data, pool, err) : status;
+    if (status == QN_OK)
+        qn__data_finish(data, pool);
+    return status;
 }
 
 /* A folder can only hold images, and an address names a server. */

@@ -125,7 +125,9 @@ static qn_status copy_items(const qn_data *data, const uint64_t *item, qn_data *
         status = qn__data_check_weights(out->weights, out->items, "a part", err);
     if (status == QN_OK)
         status = copy_names(data, item, out, err);
-    return status == QN_OK ? qn__data_finish(out, NULL, err) : status;
+    if (status == QN_OK)
+        qn__data_finish(out, NULL);
+    return status;
 }
 
 static qn_status make_part(const cut *c, uint32_t j, qn_data **out, qn_error *err) {

@@ -335,7 +335,7 @@ static qn_status draw_all(drawing *work, qn_error *err) {
     qn_status status = qn__pool_create(threads, 0, &pool, err);
     if (status == QN_OK) {
         qn__pool_run(pool, draw_items, work);
-        status = qn__data_finish(work->data, pool, err);
+        qn__data_finish(work->data, pool);
         qn__pool_destroy(pool);
     }
     qn__free(work->sheets);

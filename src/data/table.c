@@ -3,31 +3,30 @@
 #include "base/memory.h"
 #include "data/data.h"
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
-/* Bytes that more than one thread hashes, where the caller has none. */
-#define WORTH_THREADS 0x1p24
-
-static qn_status digest_with_threads(qn_data *data, qn_error *err) {
-    qn__pool *pool;
-    if (qn__pool_create(qn__cores(), 0, &pool, NULL) != QN_OK)
-        pool = NULL; /* the thread of the caller is enough */
-    const qn_status status = qn__data_digest(data, pool, data->digest, err);
-    qn__pool_destroy(pool);
-    return status;
-}
-
-qn_status qn__data_finish(qn_data *data, qn__pool *pool, qn_error *err) {
+static void count_classes(qn_data *data) {
     int32_t greatest = -1;
     for (uint64_t i = 0; data->labels && i < data->items; i++)
         if (data->labels[i] > greatest)
             greatest = data->labels[i];
     data->classes = (uint32_t)greatest + 1;
+}
+
+void qn__data_finish(qn_data *data, qn__pool *pool) {
+    count_classes(data);
     if (data->release == qn__mapped_file_close && data->memory)
         qn__mapped_file_written(data->memory); /* a change after the digest is noticed */
-    if (!pool && (double)data->items * (double)qn__data_stride(data) >= WORTH_THREADS)
-        return digest_with_threads(data, err);
-    return qn__data_digest(data, pool, data->digest, err);
+    if (pool)
+        qn__data_digest(data, pool, data->digest);
+    else
+        qn__data_digest_now(data, data->digest);
+}
+
+qn_status qn__data_finish_later(qn_data *data, qn_error *err) {
+    count_classes(data);
+    return qn__late_digest_create(data, &data->late, err);
 }
 
 qn_status qn__data_check_arrays(qn_data_type type, uint64_t items, uint32_t features,
@@ -84,11 +83,43 @@ static int are_finite(const char *from, size_t count) {
     return !(found >> 31);
 }
 
+/* Values that one thread looks at before a second one has started, and those that a thread takes at
+ * once. */
+#define WORTH_THREADS ((size_t)1 << 20)
+enum { PIECE = 1 << 16 };
+
+typedef struct search {
+    const char *values;
+    size_t count;
+    atomic_size_t next;
+    atomic_int odd;
+} search;
+
+static void look(void *context, int thread) {
+    search *s = context;
+    (void)thread;
+    for (size_t i; (i = atomic_fetch_add(&s->next, PIECE)) < s->count && !atomic_load(&s->odd);)
+        if (!are_finite(s->values + i * sizeof(float), s->count - i < PIECE ? s->count - i : PIECE))
+            atomic_store(&s->odd, 1);
+}
+
+/* 1 when all of many floats are known to be finite. */
+static int are_all_finite(const void *values, size_t count) {
+    search s = {.values = values, .count = count};
+    qn__pool *pool;
+    if (count < WORTH_THREADS || qn__pool_create(qn__cores(), 0, &pool, NULL) != QN_OK)
+        return 0;
+    qn__pool_run(pool, look, &s);
+    qn__pool_destroy(pool);
+    return !atomic_load(&s.odd);
+}
+
 qn_status qn__data_check_values(qn_data_type type, uint64_t items, uint32_t features,
                                 const void *values, int *missing, qn_error *err) {
     const size_t count = type == QN_F32 ? (size_t)items * features : 0;
+    const size_t unknown = are_all_finite(values, count) ? 0 : count;
     int found = 0;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < unknown; i++) {
         const char *at = (const char *)values + i * sizeof(float);
         if (i % CHUNK == 0 && are_finite(at, count - i < CHUNK ? count - i : CHUNK)) {
             i += CHUNK - 1;
@@ -123,6 +154,7 @@ void qn_data_close(qn_data *data) {
         qn__item_names_free(data->names);
         qn__free(data->weight_name);
         qn__schema_free(data->schema);
+        qn__late_digest_free(data->late);
     }
     if (!data->mapped) {
         qn__free(data->labels);
@@ -145,7 +177,11 @@ const int32_t *qn_data_labels(const qn_data *data) { return data ? data->labels 
 
 uint32_t qn_data_classes(const qn_data *data) { return data ? data->classes : 0; }
 
-const char *qn_data_digest(const qn_data *data) { return data ? data->digest : ""; }
+const char *qn_data_digest(const qn_data *data) {
+    if (!data)
+        return "";
+    return data->late ? qn__late_digest_text(data->late) : data->digest;
+}
 
 void qn_data_image_size(const qn_data *data, uint32_t *rows, uint32_t *columns) {
     if (rows)

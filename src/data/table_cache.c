@@ -110,7 +110,8 @@ static void digest_rest(const head *h, const char *key, const qn_data *table, ui
     qn__sha256_add(&hash, schema.data ? schema.data : "", schema.size);
     for (uint32_t k = 0; table->schema && k < table->features; k++)
         qn__sha256_add(&hash, &(char){table->schema->feature[k].bytes != 0}, 1);
-    const char *const texts[] = {table->digest, table->format, table->note ? table->note : "",
+    const char *const texts[] = {qn_data_digest(table), table->format,
+                                 table->note ? table->note : "",
                                  table->weight_name ? table->weight_name : ""};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         qn__sha256_add(&hash, texts[i], strlen(texts[i]) + 1);
@@ -138,8 +139,10 @@ static int is_whole(const head *h, const uint8_t *bytes, qn__pool *pool, const q
     uint8_t digest[32];
     char text[65];
     digest_rest(h, (const char *)bytes + sizeof *h, table, digest);
-    return memcmp(digest, h->rest_digest, sizeof digest) == 0 &&
-           qn__data_digest(table, pool, text, NULL) == QN_OK && strcmp(text, table->digest) == 0;
+    if (memcmp(digest, h->rest_digest, sizeof digest) != 0)
+        return 0;
+    qn__data_digest(table, pool, text);
+    return strcmp(text, qn_data_digest(table)) == 0;
 }
 
 static void tell_damage(qn__table_cache *cache, const char *path) {
