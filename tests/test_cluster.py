@@ -14,6 +14,7 @@ import pytest
 import devices
 import hosts
 import launch
+import machine
 import recipes
 import processor
 from cluster_job import Job
@@ -151,17 +152,25 @@ def test_one_rank_without_its_processor(kind, quern, files, tmp_path):
 
 @pytest.mark.parametrize("launcher", launch.LAUNCHERS)
 def test_resume_on_other_counts(launcher, quern, tmp_path):
-    job = Job(quern, tmp_path)
-    out, checkpoints = tmp_path / "model", tmp_path / "checkpoints"
-    words = job.train(out, "--checkpoint", checkpoints, "--checkpoint-every", 3)
-    for ranks in (1, 3, 2):
-        more = ["--resume"] if any(checkpoints.glob("checkpoint-*.safetensors")) else []
-        with launch.Run(quern, launcher, ranks, [*words, *more]) as run:
-            run.until('"epoch"')
-            run.until(lambda: any(checkpoints.glob("checkpoint-*.safetensors")))
-            run.kill(ranks - 1, signal.SIGTERM)
-            codes = run.wait(30)
-            assert 0 in codes or 130 in codes or launcher != "meet", run.story()
+    def attempt(size):
+        folder = tmp_path / str(size)
+        folder.mkdir()
+        job = Job(quern, folder, epochs=30 * size)
+        out, checkpoints = folder / "model", folder / "checkpoints"
+        words = job.train(out, "--checkpoint", checkpoints, "--checkpoint-every", 3 * size)
+        for ranks in (1, 3, 2):
+            more = ["--resume"] if any(checkpoints.glob("checkpoint-*.safetensors")) else []
+            with launch.Run(quern, launcher, ranks, [*words, *more]) as run:
+                run.until('"epoch"')
+                run.until(lambda: any(checkpoints.glob("checkpoint-*.safetensors")))
+                run.kill(ranks - 1, signal.SIGTERM)
+                codes = run.wait(30)
+                if out.exists():
+                    return None
+                assert 0 in codes or 130 in codes or launcher != "meet", run.story()
+        return job, out, words
+
+    job, out, words = machine.caught(attempt)
     with launch.Run(quern, launcher, 5, [*words, "--resume"]) as run:
         assert set(run.wait(60)) == {0}, run.story()
     assert job.made(out)

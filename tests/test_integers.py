@@ -5,8 +5,11 @@ that die, predictions, and what cannot be computed with integers.
 """
 
 import csv
+import fcntl
 import json
+import os
 import shlex
+import signal
 import subprocess
 
 import pytest
@@ -28,7 +31,7 @@ def files(quern, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def job(quern, tmp_path_factory):
-    return layered(quern, tmp_path_factory, "i14", epochs=12)
+    return layered(quern, tmp_path_factory, "i14", epochs=16)
 
 
 def layered(quern, factory, arith, epochs, items=1000):
@@ -77,12 +80,19 @@ def test_usual_scale(arith, data, scale, run_quern, files, tmp_path):
 # ---------------------------------------------------------------- killed, and gone on elsewhere
 
 def kill_after_epochs(quern, words, count=1, environment=None):
-    process = subprocess.Popen([quern, *map(str, words)], stdout=subprocess.PIPE, text=True, env=environment)
-    for _ in range(count):
-        while '"epoch":' not in process.stdout.readline():
-            assert process.poll() is None
-    process.kill()
-    process.communicate()
+    """The pipe has room for so few lines more that the process waits for it until it is killed."""
+    ours, theirs = os.pipe()
+    fcntl.fcntl(ours, fcntl.F_SETPIPE_SZ, 4096)
+    os.write(theirs, b"\n" * (4096 - 900 - 330 * count))
+    process = subprocess.Popen([quern, *map(str, words)], stdout=theirs, env=environment)
+    os.close(theirs)
+    with open(ours, "rb", buffering=0) as told:
+        seen = b""
+        while seen.count(b'"epoch":') < count:  # not to the end of the line: an empty pipe has room again
+            seen += (more := told.read(1))
+            assert more, "it ended"
+        process.kill()
+    assert process.wait() == -signal.SIGKILL
 
 
 def test_killed_and_resumed_elsewhere(quern, run_quern, job, tmp_path):

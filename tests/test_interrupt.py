@@ -1,6 +1,7 @@
 """Interruptions: whatever stops a run, the one that goes on ends with the same bytes."""
 
 import hashlib
+import json
 import os
 import random
 import re
@@ -164,9 +165,23 @@ def test_second_signal_ends_it_at_once(quern, job, tmp_path):
     assert not os.listdir(tmp_path)
 
 
+def with_epochs(model, count, to):
+    """A copy whose recipe has so many epochs: its training would not end."""
+    content = model.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    head = json.loads(content[8:8 + size])
+    recipe = re.sub(r'"epochs":\d+', f'"epochs":{count}', head["__metadata__"]["recipe"])
+    head["__metadata__"]["recipe"] = recipe
+    made = json.dumps(head).encode()
+    made += b" " * (-len(made) % 8)
+    to.write_bytes(len(made).to_bytes(8, "little") + made + content[8 + size:])
+    return to
+
+
 def test_signal_while_replaying(quern, job, tmp_path):
     d, args, _, _ = job
-    process = start(quern, "replay", d / "reference", "--data", args[2], "--labels", args[4],
+    endless = with_epochs(d / "reference", 100_000, tmp_path / "endless")
+    process = start(quern, "replay", endless, "--data", args[2], "--labels", args[4],
                     "--json", "-o", tmp_path / "m")
     assert '"start"' in process.stdout.readline()
     process.send_signal(signal.SIGINT)
@@ -213,7 +228,7 @@ def test_disk_full_while_checkpointing(run_quern, job, small_disk, tmp_path):
     """There is room for the first checkpoint and not for the second."""
     _, args, wanted, _ = job
     state = small_disk / "state"
-    args = [*args, "--checkpoint-every", 5, "-o", tmp_path / "m"]
+    args = [*args, "--checkpoint-every", 50, "-o", tmp_path / "m"]
     run_quern(*args, "--quiet", "--checkpoint", tmp_path / "trial")
     size = checkpoints(tmp_path / "trial")[0].stat().st_size
     disk = os.statvfs(small_disk)
@@ -233,7 +248,7 @@ def test_file_size_limit_while_checkpointing(quern, run_quern, job, tmp_path):
     """The same where nothing can be mounted: a checkpoint may not grow beyond 100 KB."""
     _, args, wanted, _ = job
     state = tmp_path / "state"
-    args = [*args, "--checkpoint", state, "--checkpoint-every", 5, "-o", tmp_path / "m"]
+    args = [*args, "--checkpoint", state, "--checkpoint-every", 50, "-o", tmp_path / "m"]
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
     process = start(quern, *args, preexec_fn=limit)

@@ -11,6 +11,7 @@ import numpy
 import pytest
 
 import launch
+import machine
 import ranks
 
 if not (shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")):
@@ -100,21 +101,32 @@ def test_killed(quern, place, call, wanted):
     assert files(folder) == wanted
 
 
+def gone(folder):
+    """Takes away what a run left that ended too soon. Returns None, for machine.caught."""
+    for name in ["state", *FILES]:
+        (folder / name).unlink(missing_ok=True)
+
+
 def test_writer_dies(quern, place, call, wanted):
     """The next rank writes the checkpoints; all ranks die, and one process goes on."""
     folder, env = place
-    with ranks.Ranks(quern, 3, *ALL, "--set", "work=1000", *CHECKPOINT, "0.01s", cwd=folder, env=env) as run:
-        for rank in run.rank:
-            wait_for(folder / "state", rank)
-            (folder / "state").unlink()
-            rank.kill()
-            if rank is run.rank[1]:
-                wait_for(folder / "state", run.rank[2])
-                run.rank[2].kill()
-                break
-        done = run.wait()
-    assert [code for code, _, _ in done] == [-9] * 3, done
-    said = call(*ALL, "--set", "work=1000", *CHECKPOINT, "5s").stderr
+
+    def attempt(size):
+        words = [*ALL, "--set", f"work={500 * size}"]
+        with ranks.Ranks(quern, 3, *words, *CHECKPOINT, "0.01s", cwd=folder, env=env) as run:
+            for rank in run.rank[:2]:
+                wait_for(folder / "state", rank)
+                rank.kill()
+                rank.wait()
+                (folder / "state").unlink(missing_ok=True)
+            wait_for(folder / "state", run.rank[2])
+            run.rank[2].kill()
+            codes = [code for code, _, _ in run.wait()]
+        return (words, codes) if 0 not in codes else gone(folder)
+
+    words, codes = machine.caught(attempt)
+    assert codes == [-9] * 3
+    said = call(*words, *CHECKPOINT, "5s").stderr
     assert "continued after iteration" in said
     assert files(folder)[:5] == wanted[:5]
 
@@ -122,15 +134,21 @@ def test_writer_dies(quern, place, call, wanted):
 def test_interrupted(quern, place, call, wanted):
     """Ctrl-C writes a checkpoint, whenever one was due. By time, by threads, without a series."""
     folder, _ = place
-    job = started(quern, place, *ALL, "--set", "work=400", *CHECKPOINT, "0.01s")
-    wait_for(folder / "state", job)
-    job.send_signal(signal.SIGINT)
-    _, said = job.communicate()
-    assert job.returncode == 130 and "stopped" in said and "add --resume" in said
+
+    def attempt(size):
+        words = ["--set", f"work={400 * size}", *CHECKPOINT]
+        job = started(quern, place, *ALL, *words, "0.01s")
+        wait_for(folder / "state", job)
+        job.send_signal(signal.SIGINT)
+        _, said = job.communicate()
+        return (words, job.returncode, said) if job.returncode != 0 else gone(folder)
+
+    words, code, said = machine.caught(attempt)
+    assert code == 130 and "stopped" in said and "add --resume" in said
     before = (folder / "state").read_bytes().split(b"\niteration ")[1].split(b"\n")[0]
     assert 0 < int(before) < ITERATIONS and not (folder / "v.npy").exists()
     more = [3 if w == 1 else w for w in ALL]
-    done = call(*more, "--set", "work=400", *CHECKPOINT, 100)
+    done = call(*more, *words, 100)
     assert f"continued after iteration {before.decode()}" in done.stderr
     assert files(folder)[:5] == wanted[:5]
     plain = [w for w in ALL if not str(w).startswith("--series") and w not in ("all=all.npy", "odd=odd.npy")]
@@ -147,17 +165,28 @@ def test_interrupted(quern, place, call, wanted):
 def test_two_runs(quern, place, call, wanted):
     """The second one is refused, whether the file is there or not. Ranks lock it once."""
     folder, env = place
-    words = [*ALL, "--set", "work=700", "--checkpoint", "state", "--resume"]
-    for _ in range(2):
-        job = started(quern, place, *words, "--checkpoint-every", 20)
-        wait_for(folder / "state.lock", job)
-        said = call(*words, status=1).stderr
-        assert f"the file of the checkpoint is in use by process {job.pid}" in said and "(--checkpoint)" in said, said
-        job.send_signal(signal.SIGINT)
-        job.communicate()
-        assert job.returncode == 130 and not (folder / "state.lock").exists() and not (folder / "v.npy").exists()
+
+    def attempt(size):
+        words = [*ALL, "--set", f"work={700 * size}", "--checkpoint", "state", "--resume"]
+        told = []
+        for _ in range(2):
+            job = started(quern, place, *words, "--checkpoint-every", 20)
+            wait_for(folder / "state.lock", job)
+            second = subprocess.run([quern, *map(str, words)], cwd=folder, env=env, capture_output=True, text=True)
+            job.send_signal(signal.SIGINT)
+            job.communicate()
+            if job.returncode == 0:
+                return gone(folder)
+            told.append((job, second.returncode, second.stderr, os.listdir(folder)))
+        return words, told
+
+    words, told = machine.caught(attempt)
+    for job, code, said, left in told:
+        assert code == 1 and f"the file of the checkpoint is in use by process {job.pid}" in said, said
+        assert "(--checkpoint)" in said and job.returncode == 130
+        assert "state.lock" not in left and "v.npy" not in left
     (folder / "state.lock").write_text("12345\n")  # left by a process that was killed
-    done = ranks.run(quern, 2, *ALL, *CHECKPOINT, 100, "--set", "work=700", cwd=folder, env=env)
+    done = ranks.run(quern, 2, *words, "--checkpoint-every", 100, cwd=folder, env=env)
     assert not (folder / "state.lock").exists() and "note" not in done[0][2], done
     assert files(folder)[:5] == wanted[:5]
 
@@ -238,31 +267,40 @@ def test_one_iteration(quern, place, call):
     """The items that are done, with all kinds of results: killed, stopped, then by other threads and ranks."""
     folder, env = place
     (folder / "map.c").write_text(MAP)
-    call(*MAP_WORDS, "--threads", 2)
+
+    def attempt(size):
+        words = [*MAP_WORDS, "--set", f"work={6000 * size}"]
+        for threads, sign in ((1, signal.SIGKILL), (2, signal.SIGINT)):
+            before = (folder / "state").read_bytes() if (folder / "state").exists() else b""
+            job = started(quern, place, *words, "--threads", threads, "--grain", 8, *CHECKPOINT, "0.001s")
+            while job.poll() is None and (not (folder / "state").exists() or (folder / "state").read_bytes() == before):
+                time.sleep(0.001)
+            job.send_signal(sign)
+            said = job.communicate()[1]
+            if job.returncode == 0:
+                map_files(folder)
+                return gone(folder)
+            assert job.returncode == (-9 if sign == signal.SIGKILL else 130), said
+            assert not (folder / "m-v.npy").exists()
+        return words, said
+
+    words, said = machine.caught(attempt)
+    call(*words, "--threads", 2)
     want, go_on = map_files(folder), [*CHECKPOINT, "0.001s"]
-    for threads, sign in ((1, signal.SIGKILL), (2, signal.SIGINT)):
-        before = (folder / "state").read_bytes() if (folder / "state").exists() else b""
-        job = started(quern, place, *MAP_WORDS, "--threads", threads, "--grain", 8, *go_on)
-        while job.poll() is None and (not (folder / "state").exists() or (folder / "state").read_bytes() == before):
-            time.sleep(0.001)
-        job.send_signal(sign)
-        said = job.communicate()[1]
-        assert job.returncode == (-9 if sign == signal.SIGKILL else 130), said
-        assert not (folder / "m-v.npy").exists()
     done = int((folder / "state").read_bytes().split(b"\nitems ")[1].split()[0])
     assert 0 < done < 2200 and f"add --resume to continue after {done} items" in said
     state = (folder / "state").read_bytes()
-    made = call(*MAP_WORDS, "--threads", 3, *go_on)
+    made = call(*words, "--threads", 3, *go_on)
     assert f"continued after {done} items" in made.stderr and f"\n{2200 - done:,} items in " in made.stdout
     assert map_files(folder) == want
     (folder / "state").write_bytes(state)
-    assert f"continued after {done} items" in ranks.run(quern, 2, *MAP_WORDS, "--threads", 1, *go_on, cwd=folder,
+    assert f"continued after {done} items" in ranks.run(quern, 2, *words, "--threads", 1, *go_on, cwd=folder,
                                                         env=env)[0][2]
     assert map_files(folder) == want
     (folder / "state").write_bytes(state.replace(f"items {done}".encode(), f"items {done + 8}".encode()))
-    assert "the checkpoint is damaged" in call(*MAP_WORDS, *go_on, status=1).stderr
+    assert "the checkpoint is damaged" in call(*words, *go_on, status=1).stderr
     (folder / "state").write_bytes(state)
-    assert "a run with one iteration" in call(*MAP_WORDS, *go_on, "--iterations", 2, status=1).stderr
+    assert "a run with one iteration" in call(*words, *go_on, "--iterations", 2, status=1).stderr
     (folder / "state").unlink()
 
 

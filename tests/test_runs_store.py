@@ -175,18 +175,18 @@ def test_a_file_that_cannot_be_used_ends_a_training_at_once(quern, tmp_path):
 
 def test_a_resumed_run_goes_on_in_its_row(quern, tmp_path):
     (tmp_path / "d.csv").write_text(TABLE)
-    words = ["--epochs", 40000, "--model", "dense 2 softmax", "--runs", "runs.sqlite", "--checkpoint", "ck"]
-    command = [quern, "train", "--data", "d.csv", "--threads", "1", "--devices", "cpu", "-o", "m", "--quiet"]
-    going = subprocess.Popen([*command, *map(str, words)], cwd=tmp_path, stderr=subprocess.DEVNULL)
+    words = ["--epochs", 10_000_000, "--model", "dense 2 softmax", "--runs", "runs.sqlite", "--checkpoint", "ck"]
+    command = [quern, "train", "--data", "d.csv", "--threads", "1", "--devices", "cpu", "-o", "m", "--json"]
+    going = subprocess.Popen([*command, *map(str, words)], cwd=tmp_path, stdout=subprocess.PIPE, text=True,
+                             stderr=subprocess.DEVNULL)
     try:
-        while not (tmp_path / "ck" / "run-id").exists():
-            time.sleep(0.005)
-        time.sleep(0.1)
+        while '"event":"epoch"' not in (line := going.stdout.readline()):
+            assert line, "it ended"
     finally:
         going.send_signal(signal.SIGINT)
-        going.wait()
+        going.communicate()
     first, = rows(tmp_path / "runs.sqlite")
-    assert first["state"] == "interrupted" and 0 < first["epochs"] < 40000
+    assert first["state"] == "interrupted" and 0 < first["epochs"] < 10_000_000
     for more, count in ((5, 1), (9, 2)):  # what has ended is not continued in its row
         words[1] = first["epochs"] + more
         done = train(quern, tmp_path, "m", *words, "--resume")

@@ -1,6 +1,7 @@
 """Cross validation and search: folds as the contract says, the numbers of each training by itself, the
 same with any number of threads and after an interruption."""
 
+import functools
 import json
 import signal
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import machine
 import python_package
 import ranks
 
@@ -110,52 +112,73 @@ def wait_for_rows(folder, count):
     pytest.fail("there are too few results")
 
 
-# Runs of a tenth of a second.
-LONG = ["search", "--label", "kind", "--model", MODEL, "--epochs", "600", "--seed", "4", "--json",
-        "--threads", "1", *map(str, GRID)]
+def long(size):
+    """A search that takes a tenth of a second, and more for a larger size."""
+    return ["search", "--label", "kind", "--model", MODEL, "--epochs", 600 * size, "--seed", 4, "--json",
+            "--threads", 1, *GRID]
 
 
 @pytest.fixture(scope="module")
 def long_search(run_quern, table):
+    """What such a search says and writes."""
     folder, _, _ = table
-    said = run_quern(*LONG, "--data", folder / "t.csv", "--run-dir", folder / "whole").stdout
-    return without_times(said), rows(folder / "whole")
+
+    @functools.cache
+    def make(size):
+        to = folder / f"whole-{size}"
+        said = run_quern(*long(size), "--data", folder / "t.csv", "--run-dir", to).stdout
+        return without_times(said), rows(to)
+
+    return make
 
 
 def test_ranks_take_whole_runs(quern, table, long_search, tmp_path):
-    done = ranks.run(quern, 3, *LONG, "--data", table[0] / "t.csv", "--run-dir", tmp_path)
-    assert (without_times(done[0][1]), rows(tmp_path)) == long_search
+    done = ranks.run(quern, 3, *long(1), "--data", table[0] / "t.csv", "--run-dir", tmp_path)
+    assert (without_times(done[0][1]), rows(tmp_path)) == long_search(1)
     assert all(o == e == "" for _, o, e in done[1:])
 
 
 @pytest.mark.parametrize("dies", [0, 1])
 def test_a_rank_dies(quern, table, long_search, tmp_path, dies):
     """Its run is made by another one, and the next writer has all results."""
-    with ranks.Ranks(quern, 3, *LONG, "--data", table[0] / "t.csv", "--run-dir", tmp_path) as all_ranks:
-        wait_for_rows(tmp_path, 1)
-        all_ranks.rank[dies].send_signal(signal.SIGKILL)
-        done = all_ranks.wait()
+    def attempt(size):
+        to = tmp_path / str(size)
+        with ranks.Ranks(quern, 3, *long(size), "--data", table[0] / "t.csv", "--run-dir", to) as all_ranks:
+            wait_for_rows(to, 1)
+            all_ranks.rank[dies].send_signal(signal.SIGKILL)
+            done = all_ranks.wait()
+        return (size, to, done) if done[dies][0] != 0 else None
+
+    size, to, done = machine.caught(attempt)
     assert [code for code, _, _ in done] == [-9 if r == dies else 0 for r in range(3)]
     writer = 0 if dies else 1
-    assert (without_times(done[writer][1]), rows(tmp_path)) == long_search
+    assert (without_times(done[writer][1]), rows(to)) == long_search(size)
 
 
 def test_ranks_of_different_searches(quern, table, tmp_path):
-    done = ranks.run(quern, 2, *LONG, "--data", table[0] / "t.csv", own={1: ["--momentum", 0.5]}, status=1)
+    done = ranks.run(quern, 2, *long(1), "--data", table[0] / "t.csv", own={1: ["--momentum", 0.5]}, status=1)
     assert "differs" in done[0][2] and "momentum" in done[0][2]
 
 
 def test_killed_and_two_at_once(quern, run_quern, table, long_search, tmp_path):
     folder, _, _ = table
-    words = [*LONG, "--data", folder / "t.csv", "--run-dir", tmp_path]
-    with ranks.Ranks(quern, 1, *words) as one:
-        wait_for_rows(tmp_path, 2)
-        assert "another search uses this folder" in run_quern(*words, status=1).stderr
-        one.rank[0].kill()
-    before = rows(tmp_path)
-    assert (without_times(run_quern(*words).stdout), rows(tmp_path)) == long_search
-    assert all(row in rows(tmp_path) for row in before)
-    file = tmp_path / "search.csv"
+
+    def attempt(size):
+        to = tmp_path / str(size)
+        words = [*long(size), "--data", folder / "t.csv", "--run-dir", to]
+        with ranks.Ranks(quern, 1, *words) as one:
+            wait_for_rows(to, 2)
+            second = run_quern(*words, status=None)
+            one.rank[0].kill()
+            one.rank[0].wait()
+        return (size, to, words, second) if one.rank[0].returncode != 0 else None
+
+    size, to, words, second = machine.caught(attempt)
+    assert second.returncode == 1 and "another search uses this folder" in second.stderr
+    before = rows(to)
+    assert (without_times(run_quern(*words).stdout), rows(to)) == long_search(size)
+    assert all(row in rows(to) for row in before)
+    file = to / "search.csv"
     file.write_text(file.read_text().replace(",24,0.", ",24,1.", 1))
     assert "is not what a search wrote" in run_quern(*words, status=1).stderr
 
