@@ -167,6 +167,46 @@ static void test_recordings_and_slots(void **state) {
     driver->close(gpu);
 }
 
+/* A copy on one lane keeps its place in the staging memory while copies on another one need all of
+ * it, and a lane that follows another sees what it has copied. */
+static void test_lanes(void **state) {
+    (void)state;
+    enum { SMALL = 1000, LARGE = 3 * QN__CUDA_STAGE / 2 };
+    qn__gpu *gpu = open_device(0, 0);
+    qn__gpu_memory small, large;
+    uint8_t *bytes = malloc(LARGE), first[SMALL];
+    good(driver->allocate(gpu, SMALL, &small, &err));
+    good(driver->allocate(gpu, LARGE, &large, &err));
+    for (int round = 1; round <= 6; ++round) {
+        const void *data;
+        size_t got;
+        set_plan(round & 1 ? "devices=5,late=1" : "devices=5,late=1,order=3");
+        memset(first, round, sizeof first);
+        good(driver->lane(gpu, QN__GPU_WORK, &err));
+        good(driver->write(gpu, &small, 0, first, SMALL, &err));
+        good(driver->lane(gpu, QN__GPU_UP, &err));
+        for (int i = 1; i <= 4; ++i) {
+            memset(bytes, 16 * round + i, LARGE);
+            good(driver->write(gpu, &large, 0, bytes, LARGE, &err));
+        }
+        good(driver->lane(gpu, QN__GPU_DOWN, &err));
+        good(driver->follow(gpu, QN__GPU_UP, &err));
+        good(driver->ask(gpu, &large, LARGE - SMALL, SMALL, &err));
+        good(driver->follow(gpu, QN__GPU_WORK, &err));
+        good(driver->ask(gpu, &small, 0, SMALL, &err));
+        good(driver->get(gpu, &data, &got, &err));
+        assert_int_equal(got, SMALL);
+        assert_memory_equal(data, bytes, SMALL);
+        good(driver->get(gpu, &data, &got, &err));
+        assert_memory_equal(data, first, SMALL);
+    }
+    set_plan("devices=5,late=1");
+    driver->release(gpu, &small);
+    driver->release(gpu, &large);
+    driver->close(gpu);
+    free(bytes);
+}
+
 static void test_out_of_memory_is_no_failure(void **state) {
     (void)state;
     qn__gpu *gpu = open_device(0, 0);
@@ -402,6 +442,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_copies),
         cmocka_unit_test(test_recordings_and_slots),
+        cmocka_unit_test(test_lanes),
         cmocka_unit_test(test_out_of_memory_is_no_failure),
         cmocka_unit_test(test_a_failed_device_comes_back),
         cmocka_unit_test(test_failure_while_recording),

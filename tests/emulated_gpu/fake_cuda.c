@@ -480,6 +480,17 @@ CUresult cuEventRecord(CUevent event, CUstream stream) {
     END
 }
 
+EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags);
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
+    BEGIN
+    op work = {.kind = OP_WAIT, .event = event};
+    work.value[0] = event->serial;
+    result = flags != 0 || stream->device != d ? INVALID_VALUE
+             : event->serial == 0              ? DONE
+                                               : enqueue(stream, &work);
+    END
+}
+
 EXPORT CUresult cuEventQuery(CUevent event);
 CUresult cuEventQuery(CUevent event) {
     BEGIN

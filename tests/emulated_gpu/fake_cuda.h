@@ -6,7 +6,9 @@
  *
  *   devices=2      how many there are (1)            driver=12040   version it claims (13000)
  *   capability=75  of all devices (90)               memory=64      MiB of each (1024)
- *   late=1         work is done when somebody asks for it, as a real device would, not at once
+ *   late=1         work is done when somebody asks for it, as a real device would, not at once; of
+ *                  other streams only what it waits for
+ *   order=7        with late: other streams run ahead by chance, with this seed
  *   prohibited=1   compute mode of all devices       init=803       result of cuInit
  *   send=90        sending a KiB takes 90 microseconds more, on all devices
  *   retain=2       result of taking a context        image=200      result of loading a module
@@ -77,12 +79,12 @@ enum { MOST_DEVICES = 8, MOST_ARGUMENTS = 64 };
 
 typedef struct plan {
     int devices, driver, capability, memory, late, prohibited, init, retain, image, on;
-    int alloc, launch, hang, wrong, flush, code, matrix, matrix_image, matrix_kernel, send;
+    int alloc, launch, hang, wrong, flush, code, matrix, matrix_image, matrix_kernel, send, order;
     int matrix_fault, dots_fault, plain_fault, stuck;
 } plan;
 extern plan the_plan;
 
-typedef enum op_kind { OP_LAUNCH, OP_UP, OP_DOWN, OP_CLEAR, OP_EVENT } op_kind;
+typedef enum op_kind { OP_LAUNCH, OP_UP, OP_DOWN, OP_CLEAR, OP_EVENT, OP_WAIT } op_kind;
 
 typedef struct op {
     op_kind kind;
@@ -156,7 +158,7 @@ void *host_of(device_state *device, CUdeviceptr address, size_t bytes);
 
 /* Work. enqueue copies the op; it is done at once unless the plan says late. */
 CUresult enqueue(CUstream stream, const op *work);
-/* Does all that is queued; 0 when the device hangs on the way. */
+/* Does all that is queued, and what it waits for; 0 when the device hangs on the way. */
 int drain(CUstream stream);
 CUresult query(CUstream stream, CUevent event);
 void drop_ops(op *first);

@@ -28,6 +28,7 @@ void qn_fake_cuda_plan(const char *text) {
                  {"hang", offsetof(plan, hang)},
                  {"wrong", offsetof(plan, wrong)},
                  {"send", offsetof(plan, send)},
+                 {"order", offsetof(plan, order)},
                  {"flush", offsetof(plan, flush)},
                  {"matrix", offsetof(plan, matrix)},
                  {"matrix_image", offsetof(plan, matrix_image)},

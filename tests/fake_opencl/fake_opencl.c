@@ -447,6 +447,12 @@ EXPORT int32_t clEnqueueMarkerWithWaitList(qn__cl_queue queue, uint32_t waits,
     return call(queue, waits, wait, event);
 }
 
+EXPORT int32_t clEnqueueBarrierWithWaitList(qn__cl_queue queue, uint32_t waits,
+                                            const qn__cl_event *wait, qn__cl_event *event) {
+    REAL(clEnqueueBarrierWithWaitList, enqueue_barrier)
+    return call(queue, waits, wait, event);
+}
+
 EXPORT int32_t clFlush(qn__cl_queue queue) {
     REAL(clFlush, flush)
     return fake_since("remove") ? -36 : call(queue);

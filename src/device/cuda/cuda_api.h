@@ -79,6 +79,7 @@ typedef struct qn__cuda_driver {
     qn__cu_result (*stream_create)(qn__cu_stream **stream, unsigned flags);
     qn__cu_result (*stream_destroy)(qn__cu_stream *stream);
     qn__cu_result (*stream_query)(qn__cu_stream *stream);
+    qn__cu_result (*stream_wait)(qn__cu_stream *stream, qn__cu_event *event, unsigned flags);
     qn__cu_result (*stream_begin_capture)(qn__cu_stream *stream, int mode);
     qn__cu_result (*stream_end_capture)(qn__cu_stream *stream, qn__cu_graph **graph);
     qn__cu_result (*event_create)(qn__cu_event **event, unsigned flags);

@@ -71,6 +71,7 @@ static const qn__cuda_symbol symbols[] = {
     {"cuStreamCreate", PLACE(stream_create), 0},
     {"cuStreamDestroy_v2", PLACE(stream_destroy), 0},
     {"cuStreamQuery", PLACE(stream_query), 0},
+    {"cuStreamWaitEvent", PLACE(stream_wait), 0},
     {"cuStreamBeginCapture_v2", PLACE(stream_begin_capture), 0},
     {"cuStreamEndCapture", PLACE(stream_end_capture), 0},
     {"cuEventCreate", PLACE(event_create), 0},

@@ -6,24 +6,38 @@
 #include "device/gpu/gpu.h"
 
 enum {
-    QN__CUDA_STAGE = 2 << 20, /* bytes of one half of a staging buffer */
-    QN__CUDA_WORDS = 256,     /* of a slot */
+    QN__CUDA_STAGE = QN__GPU_PIECE, /* bytes of one half of a staging buffer */
+    QN__CUDA_WORDS = 256,           /* of a slot */
     QN__CUDA_RECORDINGS = 16
 };
 
-/* A position in the stream that the host can wait for. */
+/* A position in a stream that the host can wait for. */
 typedef struct qn__cuda_mark {
     qn__cu_event *event;
-    uint64_t enqueued; /* gpu->enqueued when the event was recorded */
+    uint64_t enqueued[QN__GPU_LANES]; /* the last operation of each lane that is before it */
 } qn__cuda_mark;
+
+/* A stream. Operations of all lanes are numbered together. */
+typedef struct qn__cuda_lane {
+    qn__cu_stream *stream;
+    uint64_t last;                   /* the number of its last operation */
+    uint64_t follows[QN__GPU_LANES]; /* the last operation of another one that it waits for */
+    uint64_t complete;               /* the last operation that is known to be complete */
+} qn__cuda_lane;
 
 /* Pinned memory in two halves: while the device copies one, the host fills or reads the other. */
 typedef struct qn__cuda_stage {
     uint8_t *half[2];
     qn__cuda_mark mark[2];
     int marked[2];
-    int current; /* to the device: the half that is being filled, */
-    size_t used; /* and its bytes in use */
+    int current;       /* to the device: the half that is being filled, */
+    size_t used;       /* its bytes in use, */
+    qn__gpu_lane lane; /* and where their copies are enqueued */
+    /* To the host: the copies' beginnings, their bytes, and the numbers of those that were asked
+     * for and that were taken. */
+    qn__cu_event *begun[2];
+    size_t bytes[2];
+    uint32_t asked, taken;
 } qn__cuda_stage;
 
 struct qn__gpu {
@@ -34,8 +48,11 @@ struct qn__gpu {
     uint32_t products; /* of its program */
 
     qn__cu_context *context;
-    int own; /* 1: a context of this opening alone, not the device's primary one */
-    qn__cu_stream *stream;
+    int own;               /* 1: a context of this opening alone, not the device's primary one */
+    qn__cu_stream *stream; /* of the chosen lane */
+    qn__cuda_lane lane[QN__GPU_LANES];
+    qn__gpu_lane chosen;
+    qn__cu_event *passed; /* for one lane that waits for another */
     qn__cu_module *module;
     qn__cu_function *kernel[QN__KERNELS];
     qn__cu_graph_exec *recording[QN__CUDA_RECORDINGS];
@@ -51,11 +68,11 @@ struct qn__gpu {
     int faulted; /* 1: a kernel failed; the context can no longer be used */
     qn_error error;
 
-    uint64_t enqueued;             /* operations enqueued on the stream */
-    qn__cu_event *begun, *copying; /* the start of its work; the start of a copy to the host */
-    uint64_t begun_at;             /* `enqueued` when `begun` was set */
-    int working;                   /* 1: `begun` is set and the work after it may not be complete */
-    double busy, busy_now;         /* seconds of completed work, and of the work since `begun` */
+    uint64_t enqueued;     /* operations enqueued */
+    qn__cu_event *begun;   /* the start of its work */
+    uint64_t begun_at;     /* `enqueued` when `begun` was set */
+    int working;           /* 1: `begun` is set and the work after it may not be complete */
+    double busy, busy_now; /* seconds of completed work, and of the work since `begun` */
     qn__traffic traffic;
     qn__gpu *next; /* in the list of abandoned devices */
 };
@@ -71,10 +88,11 @@ qn_status qn__cuda_fail(qn__gpu *gpu, qn__cu_result result, qn_error *err, const
 /* Call before enqueuing an operation: records that the device has work. */
 qn_status qn__cuda_begin(qn__gpu *gpu, qn_error *err);
 
-/* Records a mark after all enqueued operations; waits for one, no longer than the limit. */
+/* Records a mark after all enqueued operations of the chosen lane; waits for one, no longer than
+ * the limit. */
 qn_status qn__cuda_set(qn__gpu *gpu, qn__cuda_mark *mark, qn_error *err);
 qn_status qn__cuda_wait(qn__gpu *gpu, const qn__cuda_mark *mark, qn_error *err);
-/* Waits for the stream only; 0 when it hangs or failed. For close. */
+/* Waits for the streams only; 0 when they hang or failed. For close. */
 int qn__cuda_drain(qn__gpu *gpu);
 
 /* Memory: the driver's entries. */
@@ -90,7 +108,13 @@ qn_status qn__cuda_post(qn__gpu *gpu, const qn__gpu_memory *from, size_t bytes, 
                         qn_error *err);
 qn_status qn__cuda_fetch(qn__gpu *gpu, uint32_t slot, const void **words, qn_error *err);
 
+qn_status qn__cuda_ask(qn__gpu *gpu, const qn__gpu_memory *from, size_t offset, size_t bytes,
+                       qn_error *err);
+qn_status qn__cuda_get(qn__gpu *gpu, const void **data, size_t *bytes, qn_error *err);
+
 /* Work: the driver's entries. */
+qn_status qn__cuda_lane_choose(qn__gpu *gpu, qn__gpu_lane lane, qn_error *err);
+qn_status qn__cuda_follow(qn__gpu *gpu, qn__gpu_lane other, qn_error *err);
 qn_status qn__cuda_launch(qn__gpu *gpu, qn__kernel kernel, const uint32_t groups[3],
                           const qn__gpu_argument *arguments, uint32_t count, qn_error *err);
 qn_status qn__cuda_flush(qn__gpu *gpu, qn_error *err);

@@ -51,10 +51,16 @@ void qn__cuda_release(qn__gpu *gpu, qn__gpu_memory *memory) {
     *memory = (qn__gpu_memory){0};
 }
 
-/* Switches to the other half, once the device has copied it. */
+/* Switches to the other half, once the device has copied it. The copies of the present one end with
+ * a mark on their lane. */
 static qn_status next_half(qn__gpu *gpu, qn_error *err) {
     qn__cuda_stage *up = &gpu->up;
-    qn_status status = qn__cuda_set(gpu, &up->mark[up->current], err);
+    const qn__gpu_lane lane = gpu->chosen;
+    qn_status status = qn__cuda_lane_choose(gpu, up->lane, err);
+    if (status == QN_OK)
+        status = qn__cuda_set(gpu, &up->mark[up->current], err);
+    if (status == QN_OK)
+        status = qn__cuda_lane_choose(gpu, lane, err);
     if (status != QN_OK)
         return status;
     up->marked[up->current] = 1;
@@ -73,6 +79,9 @@ qn_status qn__cuda_write(qn__gpu *gpu, const qn__gpu_memory *to, size_t offset, 
     qn__cuda_stage *up = &gpu->up;
     qn_status status = qn__cuda_enter(gpu, err);
     gpu->traffic.bytes_up += bytes;
+    if (status == QN_OK && up->used > 0 && up->lane != gpu->chosen)
+        status = next_half(gpu, err);
+    up->lane = gpu->chosen;
     while (status == QN_OK && bytes > 0) {
         if (up->used == QN__CUDA_STAGE && (status = next_half(gpu, err)) != QN_OK)
             break;
@@ -117,36 +126,54 @@ static qn_status copy_down(qn__gpu *gpu, void *to, const qn__gpu_memory *from, s
     return qn__cuda_set(gpu, mark, err);
 }
 
-static size_t piece_at(size_t bytes, size_t done) {
-    return bytes - done < QN__CUDA_STAGE ? bytes - done : QN__CUDA_STAGE;
+qn_status qn__cuda_ask(qn__gpu *gpu, const qn__gpu_memory *from, size_t offset, size_t bytes,
+                       qn_error *err) {
+    qn__cuda_stage *down = &gpu->down;
+    const uint32_t half = down->asked % QN__GPU_ASKED;
+    const qn_status status = qn__cuda_enter(gpu, err);
+    if (status != QN_OK)
+        return status;
+    const qn__cu_result result = gpu->cu->event_record(down->begun[half], gpu->stream);
+    if (result != QN__CU_SUCCESS)
+        return qn__cuda_fail(gpu, result, err, "setting an event");
+    down->bytes[half] = bytes;
+    ++down->asked;
+    return copy_down(gpu, down->half[half], from, offset, bytes, &down->mark[half], err);
+}
+
+qn_status qn__cuda_get(qn__gpu *gpu, const void **data, size_t *bytes, qn_error *err) {
+    qn__cuda_stage *down = &gpu->down;
+    const uint32_t half = down->taken % QN__GPU_ASKED;
+    float milliseconds = 0;
+    qn_status status = qn__cuda_enter(gpu, err);
+    if (status == QN_OK)
+        status = qn__cuda_wait(gpu, &down->mark[half], err);
+    if (status != QN_OK)
+        return status;
+    if (gpu->cu->event_elapsed(&milliseconds, down->begun[half], down->mark[half].event) ==
+        QN__CU_SUCCESS)
+        gpu->traffic.seconds_down += (double)milliseconds * 1e-3;
+    *data = down->half[half];
+    *bytes = down->bytes[half];
+    ++down->taken;
+    return QN_OK;
 }
 
 qn_status qn__cuda_read(qn__gpu *gpu, const qn__gpu_memory *from, size_t offset, void *to,
                         size_t bytes, qn_error *err) {
-    qn__cuda_stage *down = &gpu->down;
-    float milliseconds = 0;
+    const qn__cuda_stage *down = &gpu->down;
     qn_status status = qn__cuda_enter(gpu, err);
-    if (status != QN_OK || bytes == 0)
-        return status;
-    qn__cu_result result = gpu->cu->event_record(gpu->copying, gpu->stream);
-    if (result != QN__CU_SUCCESS)
-        return qn__cuda_fail(gpu, result, err, "setting an event");
-    status = copy_down(gpu, down->half[0], from, offset, piece_at(bytes, 0), &down->mark[0], err);
-    size_t done = 0;
-    int now = 0;
-    while (status == QN_OK && done < bytes) {
-        const size_t piece = piece_at(bytes, done), next = done + piece;
-        if (next < bytes)
-            status = copy_down(gpu, down->half[!now], from, offset + next, piece_at(bytes, next),
-                               &down->mark[!now], err);
-        if (status == QN_OK && (status = qn__cuda_wait(gpu, &down->mark[now], err)) == QN_OK)
-            memcpy((uint8_t *)to + done, down->half[now], piece);
-        done = next;
-        now = !now;
+    for (size_t asked = 0, done = 0, piece; status == QN_OK && done < bytes;) {
+        const void *data;
+        if (asked < bytes && down->asked - down->taken < QN__GPU_ASKED) {
+            piece = bytes - asked < QN__CUDA_STAGE ? bytes - asked : QN__CUDA_STAGE;
+            status = qn__cuda_ask(gpu, from, offset + asked, piece, err);
+            asked += piece;
+        } else if ((status = qn__cuda_get(gpu, &data, &piece, err)) == QN_OK) {
+            memcpy((uint8_t *)to + done, data, piece);
+            done += piece;
+        }
     }
-    if (status == QN_OK && gpu->cu->event_elapsed(&milliseconds, gpu->copying,
-                                                  down->mark[!now].event) == QN__CU_SUCCESS)
-        gpu->traffic.seconds_down += (double)milliseconds * 1e-3;
     return status;
 }
 

@@ -14,8 +14,8 @@ static qn_status check(qn__gpu *gpu, qn__cu_result result, const char *doing, qn
     return result == QN__CU_SUCCESS ? QN_OK : qn__cuda_fail(gpu, result, err, doing);
 }
 
-static qn_status make_mark(qn__gpu *gpu, qn__cuda_mark *mark, qn_error *err) {
-    return check(gpu, gpu->cu->event_create(&mark->event, 0), "making an event", err);
+static qn_status make_event(qn__gpu *gpu, qn__cu_event **event, qn_error *err) {
+    return check(gpu, gpu->cu->event_create(event, 0), "making an event", err);
 }
 
 static qn_status make_stage(qn__gpu *gpu, qn__cuda_stage *stage, qn_error *err) {
@@ -26,8 +26,10 @@ static qn_status make_stage(qn__gpu *gpu, qn__cuda_stage *stage, qn_error *err) 
                        "pinning memory of the host", err);
         if (status == QN_OK) {
             stage->half[i] = half;
-            status = make_mark(gpu, &stage->mark[i], err);
+            status = make_event(gpu, &stage->mark[i].event, err);
         }
+        if (status == QN_OK)
+            status = make_event(gpu, &stage->begun[i], err);
     }
     return status;
 }
@@ -39,18 +41,16 @@ static qn_status make_context(qn__gpu *gpu, qn_error *err) {
     return check(gpu, result, "making its context (is it busy, or full?)", err);
 }
 
-/* Context, stream, events and pinned memory. */
+/* Context, stream of the work, events and pinned memory. */
 static qn_status make_queue(qn__gpu *gpu, qn_error *err) {
     const qn__cuda_driver *cu = gpu->cu;
     void *slots = NULL;
     qn_status status = make_context(gpu, err);
     if (status != QN_OK || (status = qn__cuda_enter(gpu, err)) != QN_OK)
         return status;
-    if ((status = check(gpu, cu->stream_create(&gpu->stream, QN__CU_STREAM_NON_BLOCKING),
-                        "making a stream", err)) != QN_OK ||
-        (status = check(gpu, cu->event_create(&gpu->begun, 0), "making an event", err)) != QN_OK ||
-        (status = check(gpu, cu->event_create(&gpu->copying, 0), "making an event", err)) !=
-            QN_OK ||
+    if ((status = qn__cuda_lane_choose(gpu, QN__GPU_WORK, err)) != QN_OK ||
+        (status = make_event(gpu, &gpu->begun, err)) != QN_OK ||
+        (status = make_event(gpu, &gpu->passed, err)) != QN_OK ||
         (status = make_stage(gpu, &gpu->up, err)) != QN_OK ||
         (status = make_stage(gpu, &gpu->down, err)) != QN_OK ||
         (status = check(gpu, cu->host_allocate(&slots, (size_t)QN__CUDA_WORDS * QN__GPU_SLOTS, 0),
@@ -58,7 +58,7 @@ static qn_status make_queue(qn__gpu *gpu, qn_error *err) {
         return status;
     gpu->slots = slots;
     for (int i = 0; status == QN_OK && i < QN__GPU_SLOTS; ++i)
-        status = make_mark(gpu, &gpu->slot[i], err);
+        status = make_event(gpu, &gpu->slot[i].event, err);
     return status;
 }
 
@@ -276,14 +276,15 @@ qn_status qn__cuda_open(uint32_t index, uint32_t products, const qn_compute *com
 
 /* ---- closing */
 
-static void drop_mark(const qn__gpu *gpu, const qn__cuda_mark *mark) {
-    if (mark->event)
-        gpu->cu->event_destroy(mark->event);
+static void drop_event(const qn__gpu *gpu, qn__cu_event *event) {
+    if (event)
+        gpu->cu->event_destroy(event);
 }
 
 static void drop_stage(const qn__gpu *gpu, const qn__cuda_stage *stage) {
     for (int i = 0; i < 2; ++i) {
-        drop_mark(gpu, &stage->mark[i]);
+        drop_event(gpu, stage->mark[i].event);
+        drop_event(gpu, stage->begun[i]);
         if (stage->half[i])
             gpu->cu->host_free(stage->half[i]);
     }
@@ -296,19 +297,18 @@ static void drop_queue(const qn__gpu *gpu) {
         if (gpu->recording[i])
             cu->graph_exec_destroy(gpu->recording[i]);
     for (int i = 0; i < QN__GPU_SLOTS; ++i)
-        drop_mark(gpu, &gpu->slot[i]);
+        drop_event(gpu, gpu->slot[i].event);
     drop_stage(gpu, &gpu->up);
     drop_stage(gpu, &gpu->down);
     if (gpu->slots)
         cu->host_free(gpu->slots);
-    if (gpu->begun)
-        cu->event_destroy(gpu->begun);
-    if (gpu->copying)
-        cu->event_destroy(gpu->copying);
+    drop_event(gpu, gpu->begun);
+    drop_event(gpu, gpu->passed);
     if (gpu->module)
         cu->module_unload(gpu->module);
-    if (gpu->stream)
-        cu->stream_destroy(gpu->stream);
+    for (int i = 0; i < QN__GPU_LANES; ++i)
+        if (gpu->lane[i].stream)
+            cu->stream_destroy(gpu->lane[i].stream);
 }
 
 /* Devices that hang are kept until the process ends: they may still write to their pinned memory,
@@ -367,6 +367,10 @@ const qn__gpu_driver qn__cuda_gpu_driver = {
     .read = qn__cuda_read,
     .post = qn__cuda_post,
     .fetch = qn__cuda_fetch,
+    .lane = qn__cuda_lane_choose,
+    .follow = qn__cuda_follow,
+    .ask = qn__cuda_ask,
+    .get = qn__cuda_get,
     .launch = qn__cuda_launch,
     .build = qn__cuda_text_build,
     .drop = qn__cuda_text_drop,

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 /* A wait polls for this long, then sleeps between polls: shortly at first, then longer. */
@@ -80,11 +81,11 @@ qn_status qn__cuda_enter(qn__gpu *gpu, qn_error *err) {
 
 /* Polls until the result is not "not ready" or the limit is exceeded; then it returns "not
  * ready". */
-static qn__cu_result wait_for(const qn__gpu *gpu, qn__cu_event *event) {
+static qn__cu_result wait_for(const qn__gpu *gpu, qn__cu_event *event, qn__cu_stream *stream) {
     qn__wait wait = qn__wait_begin();
     for (;;) {
         const qn__cu_result result =
-            event ? gpu->cu->event_query(event) : gpu->cu->stream_query(gpu->stream);
+            event ? gpu->cu->event_query(event) : gpu->cu->stream_query(stream);
         const double waited = qn__wait_seconds(&wait);
         if (result != QN__CU_NOT_READY || waited > gpu->limit)
             return result;
@@ -95,15 +96,35 @@ static qn__cu_result wait_for(const qn__gpu *gpu, qn__cu_event *event) {
     }
 }
 
+/* Notes what is complete with a mark. Returns 1 if nothing else is under way. */
+static int is_all(qn__gpu *gpu, const qn__cuda_mark *mark) {
+    int all = 1;
+    for (int i = 0; i < QN__GPU_LANES; ++i) {
+        qn__cuda_lane *lane = &gpu->lane[i];
+        if (mark->enqueued[i] > lane->complete)
+            lane->complete = mark->enqueued[i];
+        all &= lane->complete >= lane->last;
+    }
+    return all;
+}
+
+static int is_before(const qn__cuda_mark *mark, uint64_t number) {
+    int before = 1;
+    for (int i = 0; i < QN__GPU_LANES; ++i)
+        before &= mark->enqueued[i] <= number;
+    return before;
+}
+
 /* A mark is complete: counts the work before it by the device's clock. */
 static void count_work(qn__gpu *gpu, const qn__cuda_mark *mark) {
     float milliseconds = 0;
-    if (!gpu->working || mark->enqueued <= gpu->begun_at)
+    const int all = is_all(gpu, mark);
+    if (!gpu->working || is_before(mark, gpu->begun_at))
         return;
     if (gpu->cu->event_elapsed(&milliseconds, gpu->begun, mark->event) == QN__CU_SUCCESS &&
         (double)milliseconds * 1e-3 > gpu->busy_now)
         gpu->busy_now = (double)milliseconds * 1e-3;
-    if (mark->enqueued == gpu->enqueued) {
+    if (all) {
         gpu->working = 0;
         gpu->busy += gpu->busy_now;
         gpu->busy_now = 0;
@@ -120,18 +141,20 @@ qn_status qn__cuda_begin(qn__gpu *gpu, qn_error *err) {
         gpu->working = 1;
         gpu->begun_at = gpu->enqueued;
     }
-    ++gpu->enqueued;
+    gpu->lane[gpu->chosen].last = ++gpu->enqueued;
     return QN_OK;
 }
 
 qn_status qn__cuda_set(qn__gpu *gpu, qn__cuda_mark *mark, qn_error *err) {
+    const qn__cuda_lane *lane = &gpu->lane[gpu->chosen];
     const qn__cu_result result = gpu->cu->event_record(mark->event, gpu->stream);
-    mark->enqueued = gpu->enqueued;
+    memcpy(mark->enqueued, lane->follows, sizeof mark->enqueued);
+    mark->enqueued[gpu->chosen] = lane->last;
     return result == QN__CU_SUCCESS ? QN_OK : qn__cuda_fail(gpu, result, err, "setting an event");
 }
 
 qn_status qn__cuda_wait(qn__gpu *gpu, const qn__cuda_mark *mark, qn_error *err) {
-    const qn__cu_result result = wait_for(gpu, mark->event);
+    const qn__cu_result result = wait_for(gpu, mark->event, NULL);
     if (result == QN__CU_NOT_READY)
         return fell_silent(gpu, err);
     if (result != QN__CU_SUCCESS)
@@ -141,14 +164,57 @@ qn_status qn__cuda_wait(qn__gpu *gpu, const qn__cuda_mark *mark, qn_error *err) 
 }
 
 int qn__cuda_drain(qn__gpu *gpu) {
+    qn__cu_result result = QN__CU_SUCCESS;
     if (gpu->silent)
         return 0;
-    const qn__cu_result result = wait_for(gpu, NULL);
+    for (int i = 0; i < QN__GPU_LANES && result == QN__CU_SUCCESS; ++i)
+        if (gpu->lane[i].stream)
+            result = wait_for(gpu, NULL, gpu->lane[i].stream);
     if (result == QN__CU_NOT_READY)
         fell_silent(gpu, NULL);
     else if (result != QN__CU_SUCCESS)
         qn__cuda_fail(gpu, result, NULL, "the end of its work");
     return result == QN__CU_SUCCESS;
+}
+
+/* ---- lanes */
+
+qn_status qn__cuda_lane_choose(qn__gpu *gpu, qn__gpu_lane lane, qn_error *err) {
+    qn__cuda_lane *l = &gpu->lane[lane];
+    const qn_status status = qn__cuda_enter(gpu, err);
+    if (status == QN_OK && !l->stream) {
+        const qn__cu_result result = gpu->cu->stream_create(&l->stream, QN__CU_STREAM_NON_BLOCKING);
+        if (result != QN__CU_SUCCESS)
+            return qn__cuda_fail(gpu, result, err, "making a stream");
+    }
+    if (status == QN_OK) {
+        gpu->stream = l->stream;
+        gpu->chosen = lane;
+    }
+    return status;
+}
+
+/* A lane that waits for an event waits for what the event's lane has waited for. */
+static void note_following(qn__gpu *gpu, qn__gpu_lane other) {
+    qn__cuda_lane *lane = &gpu->lane[gpu->chosen];
+    const qn__cuda_lane *first = &gpu->lane[other];
+    for (int i = 0; i < QN__GPU_LANES; ++i)
+        if (first->follows[i] > lane->follows[i])
+            lane->follows[i] = first->follows[i];
+    lane->follows[other] = first->last;
+}
+
+qn_status qn__cuda_follow(qn__gpu *gpu, qn__gpu_lane other, qn_error *err) {
+    const qn_status status = qn__cuda_enter(gpu, err);
+    if (status != QN_OK || !gpu->lane[other].stream || other == gpu->chosen)
+        return status;
+    qn__cu_result result = gpu->cu->event_record(gpu->passed, gpu->lane[other].stream);
+    if (result == QN__CU_SUCCESS)
+        result = gpu->cu->stream_wait(gpu->stream, gpu->passed, 0);
+    if (result != QN__CU_SUCCESS)
+        return qn__cuda_fail(gpu, result, err, "setting an event");
+    note_following(gpu, other);
+    return QN_OK;
 }
 
 /* ---- work */

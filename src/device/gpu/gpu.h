@@ -69,9 +69,17 @@ typedef struct qn__gpu_program qn__gpu_program; /* defined by each backend */
 
 enum { QN__GPU_SLOTS = 8 }; /* status words copied to the host at the same time */
 
+/* Queues of a device, which run at the same time: for its work, and for copies in both directions.
+ */
+typedef enum qn__gpu_lane { QN__GPU_WORK, QN__GPU_UP, QN__GPU_DOWN, QN__GPU_LANES } qn__gpu_lane;
+
+/* Copies to the host that are under way at the same time, and the bytes of one at most. */
+enum { QN__GPU_ASKED = 2, QN__GPU_PIECE = 2 << 20 };
+
 /* The operations of a backend. Calls on one qn__gpu come from one thread at a time; enqueued
- * operations are executed in order. Every failure is QN_DEVICE with a message that names the
- * device, unless stated otherwise. After a failure the device can only be closed. */
+ * operations are executed in order, except those of different lanes. Every failure is QN_DEVICE
+ * with a message that names the device, unless stated otherwise. After a failure the device can
+ * only be closed. */
 typedef struct qn__gpu_driver {
     qn__language language; /* of its programs */
     /* Opens device `index`: program with `products` (QN_WITH_...) built or taken from the cache,
@@ -94,7 +102,7 @@ typedef struct qn__gpu_driver {
     /* Enqueues a fill with zeros. */
     qn_status (*clear)(qn__gpu *gpu, const qn__gpu_memory *to, size_t offset, size_t bytes,
                        qn_error *err);
-    /* Waits for all earlier operations, then copies to the host. */
+    /* Waits for all earlier operations of the lane, then copies to the host. */
     qn_status (*read)(qn__gpu *gpu, const qn__gpu_memory *from, size_t offset, void *to,
                       size_t bytes, qn_error *err);
     /* Enqueues a copy of at most 256 bytes into a slot of pinned memory; `fetch` waits for it and
@@ -102,6 +110,19 @@ typedef struct qn__gpu_driver {
     qn_status (*post)(qn__gpu *gpu, const qn__gpu_memory *from, size_t bytes, uint32_t slot,
                       qn_error *err);
     qn_status (*fetch)(qn__gpu *gpu, uint32_t slot, const void **words, qn_error *err);
+
+    /* Chooses the lane of all that is enqueued from now on, until another is chosen; it is
+     * QN__GPU_WORK at first. */
+    qn_status (*lane)(qn__gpu *gpu, qn__gpu_lane lane, qn_error *err);
+    /* What is enqueued on the chosen lane from now on begins when all that was enqueued on the
+     * other one so far is complete. */
+    qn_status (*follow)(qn__gpu *gpu, qn__gpu_lane other, qn_error *err);
+    /* Enqueues a copy of at most QN__GPU_PIECE bytes to pinned memory; at most QN__GPU_ASKED are
+     * not yet taken. `get` waits for the oldest one, whose bytes are valid until the next `ask`.
+     * No `read` may come between the two. */
+    qn_status (*ask)(qn__gpu *gpu, const qn__gpu_memory *from, size_t offset, size_t bytes,
+                     qn_error *err);
+    qn_status (*get)(qn__gpu *gpu, const void **data, size_t *bytes, qn_error *err);
 
     /* Enqueues a kernel over groups[0] x groups[1] x groups[2], with the `count` arguments of its
      * shape. */

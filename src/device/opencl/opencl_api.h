@@ -122,6 +122,8 @@ typedef struct qn__cl_api {
                              const qn__cl_event *wait, qn__cl_event *event);
     int32_t (*enqueue_marker)(qn__cl_queue queue, uint32_t waits, const qn__cl_event *wait,
                               qn__cl_event *event);
+    int32_t (*enqueue_barrier)(qn__cl_queue queue, uint32_t waits, const qn__cl_event *wait,
+                               qn__cl_event *event);
     int32_t (*flush)(qn__cl_queue queue);
     int32_t (*get_event_info)(qn__cl_event event, uint32_t name, size_t room, void *value,
                               size_t *size);

@@ -93,15 +93,16 @@ static qn_status reclaim(qn__gpu *gpu, qn__cl_piece *piece, qn_error *err) {
     return QN_OK;
 }
 
-/* Finds a piece with room for `bytes` bytes. A piece with less room is closed by a marker, which is
- * complete when all copies from the piece are. */
+/* Finds a piece with room for `bytes` bytes. A piece with less room, or of another lane, is closed
+ * by a marker, which is complete when all copies from the piece are. */
 static qn_status find_room(qn__gpu *gpu, size_t bytes, qn__cl_piece **out, qn_error *err) {
     qn__cl_piece *piece = &gpu->up[gpu->up_now];
     *out = piece;
-    if (!piece->event && QN__CL_UP_BYTES - piece->used >= bytes)
+    if (!piece->event && QN__CL_UP_BYTES - piece->used >= bytes &&
+        (piece->used == 0 || gpu->up_queue == gpu->queue))
         return QN_OK;
     if (!piece->event) {
-        const int32_t code = gpu->cl->enqueue_marker(gpu->queue, 0, NULL, &piece->event);
+        const int32_t code = gpu->cl->enqueue_marker(gpu->up_queue, 0, NULL, &piece->event);
         if (code != QN__CL_SUCCESS)
             return qn__cl_fail(gpu, code, "copy to the device", err);
     }
@@ -119,6 +120,7 @@ static qn_status write_piece(qn__gpu *gpu, qn__cl_memory to, size_t offset, cons
     if (status != QN_OK)
         return status;
     const int full = bytes == QN__CL_UP_BYTES;
+    gpu->up_queue = gpu->queue;
     const double begun = qn__now();
     char *const staged = piece->host + piece->used;
     memcpy(staged, from, bytes);
@@ -193,24 +195,40 @@ static qn_status end_down(qn__gpu *gpu, qn__cl_piece *piece, qn_error *err) {
     return QN_OK;
 }
 
+qn_status qn__cl_ask(qn__gpu *gpu, const qn__gpu_memory *from, size_t offset, size_t bytes,
+                     qn_error *err) {
+    const qn_status status = qn__cl_usable(gpu, err);
+    return status == QN_OK ? start_down(gpu, &gpu->down[gpu->asked++ % QN__CL_DOWN_PIECES],
+                                        memory_of(from), offset, bytes, err)
+                           : status;
+}
+
+qn_status qn__cl_get(qn__gpu *gpu, const void **data, size_t *bytes, qn_error *err) {
+    qn__cl_piece *const piece = &gpu->down[gpu->taken % QN__CL_DOWN_PIECES];
+    qn_status status = qn__cl_usable(gpu, err);
+    if (status == QN_OK)
+        status = end_down(gpu, piece, err);
+    if (status != QN_OK)
+        return status;
+    ++gpu->taken;
+    *data = piece->host;
+    *bytes = piece->bytes;
+    return QN_OK;
+}
+
 qn_status qn__cl_read(qn__gpu *gpu, const qn__gpu_memory *from, size_t offset, void *to,
                       size_t bytes, qn_error *err) {
-    size_t started = 0, done = 0;
     qn_status status = qn__cl_usable(gpu, err);
-    for (uint32_t next = 0, oldest = 0; status == QN_OK && done < bytes;) {
-        if (started < bytes && next - oldest < QN__CL_DOWN_PIECES) {
-            const size_t left = bytes - started,
-                         size = left < QN__CL_DOWN_BYTES ? left : QN__CL_DOWN_BYTES;
-            status = start_down(gpu, &gpu->down[next++ % QN__CL_DOWN_PIECES], memory_of(from),
-                                offset + started, size, err);
-            started += size;
-            continue;
+    for (size_t asked = 0, done = 0, size; status == QN_OK && done < bytes;) {
+        const void *data;
+        if (asked < bytes && gpu->asked - gpu->taken < QN__CL_DOWN_PIECES) {
+            size = bytes - asked < QN__CL_DOWN_BYTES ? bytes - asked : QN__CL_DOWN_BYTES;
+            status = qn__cl_ask(gpu, from, offset + asked, size, err);
+            asked += size;
+        } else if ((status = qn__cl_get(gpu, &data, &size, err)) == QN_OK) {
+            memcpy((char *)to + done, data, size);
+            done += size;
         }
-        qn__cl_piece *const piece = &gpu->down[oldest++ % QN__CL_DOWN_PIECES];
-        status = end_down(gpu, piece, err);
-        if (status == QN_OK)
-            memcpy((char *)to + done, piece->host, piece->bytes);
-        done += piece->bytes;
     }
     return status;
 }

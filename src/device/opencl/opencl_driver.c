@@ -46,12 +46,14 @@ static void drop_staging(qn__gpu *gpu, qn__cl_staging *staging) {
 /* Releasing a queue waits for its commands, for ever with some drivers. So this waits first, with
  * the time limit. */
 static void drain(qn__gpu *gpu) {
-    qn__cl_event end = NULL;
-    if (!gpu->queue || gpu->cl->enqueue_marker(gpu->queue, 0, NULL, &end) != QN__CL_SUCCESS)
-        return;
-    qn__cl_wait(gpu, end, "end", NULL);
-    if (gpu->health != QN__CL_HANGS)
-        qn__cl_drop(gpu, &end);
+    for (int i = 0; i < QN__GPU_LANES && gpu->health != QN__CL_HANGS; ++i) {
+        qn__cl_event end = NULL;
+        if (!gpu->lane[i] || gpu->cl->enqueue_marker(gpu->lane[i], 0, NULL, &end) != QN__CL_SUCCESS)
+            continue;
+        qn__cl_wait(gpu, end, "end", NULL);
+        if (gpu->health != QN__CL_HANGS)
+            qn__cl_drop(gpu, &end);
+    }
 }
 
 static void close_gpu(qn__gpu *gpu) {
@@ -73,8 +75,9 @@ static void close_gpu(qn__gpu *gpu) {
             gpu->cl->release_kernel(gpu->kernel[k]);
     if (gpu->program)
         gpu->cl->release_program(gpu->program);
-    if (gpu->queue)
-        gpu->cl->release_queue(gpu->queue);
+    for (int i = 0; i < QN__GPU_LANES; ++i)
+        if (gpu->lane[i])
+            gpu->cl->release_queue(gpu->lane[i]);
     if (gpu->context)
         gpu->cl->release_context(gpu->context);
     qn__free(gpu);
@@ -97,10 +100,8 @@ static void state_facts(qn__gpu *gpu) {
 static qn_status open_queue(qn__gpu *gpu, qn_error *err) {
     int32_t code = QN__CL_SUCCESS;
     gpu->context = gpu->cl->create_context(NULL, 1, &gpu->entry->device, NULL, NULL, &code);
-    if (code == QN__CL_SUCCESS)
-        gpu->queue = gpu->cl->create_queue(gpu->context, gpu->entry->device,
-                                           QN__CL_QUEUE_PROFILING_ENABLE, &code);
-    return code == QN__CL_SUCCESS ? QN_OK : qn__cl_fail(gpu, code, "open", err);
+    return code == QN__CL_SUCCESS ? qn__cl_lane_choose(gpu, QN__GPU_WORK, err)
+                                  : qn__cl_fail(gpu, code, "open", err);
 }
 
 static qn_status build_and_test(qn__gpu *gpu, qn_error *err) {
@@ -255,6 +256,40 @@ static qn_status launch(qn__gpu *gpu, qn__kernel kernel, const uint32_t groups[3
     return qn__cl_fail(gpu, code, doing, err);
 }
 
+/* ---------------------------------------------------------------- lanes */
+
+/* A lane is a queue of its own, made when it is first used. */
+qn_status qn__cl_lane_choose(qn__gpu *gpu, qn__gpu_lane lane, qn_error *err) {
+    int32_t code = QN__CL_SUCCESS;
+    const qn_status status = qn__cl_usable(gpu, err);
+    if (status != QN_OK)
+        return status;
+    if (!gpu->lane[lane])
+        gpu->lane[lane] = gpu->cl->create_queue(gpu->context, gpu->entry->device,
+                                                QN__CL_QUEUE_PROFILING_ENABLE, &code);
+    if (code != QN__CL_SUCCESS) {
+        gpu->lane[lane] = NULL;
+        return qn__cl_fail(gpu, code, "open", err);
+    }
+    gpu->queue = gpu->lane[lane];
+    return QN_OK;
+}
+
+/* The standard asks that a command is submitted before another queue waits for it. */
+qn_status qn__cl_follow(qn__gpu *gpu, qn__gpu_lane other, qn_error *err) {
+    qn__cl_event passed = NULL;
+    const qn_status status = qn__cl_usable(gpu, err);
+    if (status != QN_OK || !gpu->lane[other] || gpu->lane[other] == gpu->queue)
+        return status;
+    int32_t code = gpu->cl->enqueue_marker(gpu->lane[other], 0, NULL, &passed);
+    if (code == QN__CL_SUCCESS)
+        code = gpu->cl->flush(gpu->lane[other]);
+    if (code == QN__CL_SUCCESS)
+        code = gpu->cl->enqueue_barrier(gpu->queue, 1, &passed, NULL);
+    qn__cl_drop(gpu, &passed);
+    return code == QN__CL_SUCCESS ? QN_OK : qn__cl_fail(gpu, code, "begin", err);
+}
+
 static qn_status flush(qn__gpu *gpu, qn_error *err) {
     const qn_status status = qn__cl_usable(gpu, err);
     const int32_t code = status == QN_OK ? gpu->cl->flush(gpu->queue) : QN__CL_SUCCESS;
@@ -277,6 +312,10 @@ const qn__gpu_driver qn__opencl_driver = {
     .read = qn__cl_read,
     .post = qn__cl_post,
     .fetch = qn__cl_fetch,
+    .lane = qn__cl_lane_choose,
+    .follow = qn__cl_follow,
+    .ask = qn__cl_ask,
+    .get = qn__cl_get,
     .launch = launch,
     .build = qn__cl_text_build,
     .drop = qn__cl_text_drop,

@@ -12,8 +12,8 @@ enum {
     QN__CL_SLOT = 256, /* bytes of a post */
     QN__CL_UP_PIECES = 4,
     QN__CL_UP_BYTES = 1 << 20,
-    QN__CL_DOWN_PIECES = 2,
-    QN__CL_DOWN_BYTES = 2 << 20
+    QN__CL_DOWN_PIECES = QN__GPU_ASKED,
+    QN__CL_DOWN_BYTES = QN__GPU_PIECE
 };
 
 /* Host memory for copies to and from the device; pinned if the driver supports it. */
@@ -50,7 +50,8 @@ struct qn__gpu {
     qn_error dotless;  /* why it does not, although the device has them; status QN_OK: no reason */
 
     qn__cl_context context;
-    qn__cl_queue queue;
+    qn__cl_queue queue;               /* of the chosen lane */
+    qn__cl_queue lane[QN__GPU_LANES]; /* NULL: not used yet */
     qn__cl_program program;
     qn__cl_kernel kernel[QN__KERNELS]; /* NULL: not part of this device's program */
     /* The last value of each argument. Cleared when memory is released, since new memory may get
@@ -62,7 +63,9 @@ struct qn__gpu {
 
     qn__cl_staging up_memory, down_memory;
     qn__cl_piece up[QN__CL_UP_PIECES], down[QN__CL_DOWN_PIECES], slot[QN__GPU_SLOTS];
-    uint32_t up_now; /* the piece for small writes */
+    uint32_t up_now;       /* the piece for small writes */
+    qn__cl_queue up_queue; /* of the copies from it */
+    uint32_t asked, taken; /* copies to the host that were enqueued, and that `get` returned */
 
     qn__cl_event window; /* the first launch since the last post, or NULL */
     qn__traffic traffic;
@@ -80,6 +83,8 @@ qn_status qn__cl_wait(qn__gpu *gpu, qn__cl_event event, const char *doing, qn_er
 /* Seconds from the start of one command to the end of another by the device's clock; 0 when it is
  * not known. */
 double qn__cl_seconds(const qn__gpu *gpu, qn__cl_event from, qn__cl_event to);
+/* Submits what is enqueued on all lanes: an event of one may be waited for by another. */
+int32_t qn__cl_flush_all(const qn__gpu *gpu);
 /* Releases an event that may be NULL, and clears it. */
 void qn__cl_drop(const qn__gpu *gpu, qn__cl_event *event);
 
@@ -126,6 +131,11 @@ qn_status qn__cl_clear(qn__gpu *gpu, const qn__gpu_memory *to, size_t offset, si
                        qn_error *err);
 qn_status qn__cl_read(qn__gpu *gpu, const qn__gpu_memory *from, size_t offset, void *to,
                       size_t bytes, qn_error *err);
+qn_status qn__cl_lane_choose(qn__gpu *gpu, qn__gpu_lane lane, qn_error *err);
+qn_status qn__cl_follow(qn__gpu *gpu, qn__gpu_lane other, qn_error *err);
+qn_status qn__cl_ask(qn__gpu *gpu, const qn__gpu_memory *from, size_t offset, size_t bytes,
+                     qn_error *err);
+qn_status qn__cl_get(qn__gpu *gpu, const void **data, size_t *bytes, qn_error *err);
 qn_status qn__cl_post(qn__gpu *gpu, const qn__gpu_memory *from, size_t bytes, uint32_t slot,
                       qn_error *err);
 qn_status qn__cl_fetch(qn__gpu *gpu, uint32_t slot, const void **words, qn_error *err);

@@ -40,6 +40,7 @@ static const struct entry {
     ENTRY("clEnqueueMapBuffer", enqueue_map),
     ENTRY("clEnqueueUnmapMemObject", enqueue_unmap),
     ENTRY("clEnqueueMarkerWithWaitList", enqueue_marker),
+    ENTRY("clEnqueueBarrierWithWaitList", enqueue_barrier),
     ENTRY("clFlush", flush),
     ENTRY("clGetEventInfo", get_event_info),
     ENTRY("clGetEventProfilingInfo", get_profile),

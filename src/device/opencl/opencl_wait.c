@@ -42,10 +42,18 @@ static void rest(uint32_t n) {
     nanosleep(&pause, NULL);
 }
 
+int32_t qn__cl_flush_all(const qn__gpu *gpu) {
+    int32_t code = QN__CL_SUCCESS;
+    for (int i = 0; i < QN__GPU_LANES && code == QN__CL_SUCCESS; ++i)
+        if (gpu->lane[i])
+            code = gpu->cl->flush(gpu->lane[i]);
+    return code;
+}
+
 qn_status qn__cl_wait(qn__gpu *gpu, qn__cl_event event, const char *doing, qn_error *err) {
     qn__wait wait = qn__wait_begin();
     uint32_t rests = 0;
-    int32_t code = gpu->cl->flush(gpu->queue);
+    int32_t code = qn__cl_flush_all(gpu);
     if (code != QN__CL_SUCCESS)
         return qn__cl_fail(gpu, code, doing, err);
     for (;;) {
