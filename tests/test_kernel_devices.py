@@ -326,6 +326,50 @@ def test_a_device_fails(small, device):
         assert got == want and "cuda:0 is not used" in done.stderr
 
 
+STREAMED = """INDEX(i);
+INPUT(double, x); INPUT(float, f); INPUT(int8_t, b); WHOLE(float, w, 1);
+OUTPUT(double, o); OUTPUT(int16_t, p, 3); SUM(double, all); MAX(float, most); COUNT(some); SCAN(int64_t, running);
+KERNEL { o = x * 0.5 + f; p[b & 1] = b; p[2] = (int16_t)i; all = x; most = f + w(i % 7); some = b > 0; running = b; }
+"""
+
+
+@pytest.fixture(scope="module")
+def streamed(folder):
+    """The arrays of STREAMED, and its words."""
+    draw = numpy.random.default_rng(3)
+    for name, array in {"x": draw.standard_normal(400_000), "f": draw.random(400_000, "float32"), "w": draw.random(7, "float32"),
+                        "b": draw.integers(-128, 128, 400_000, "int8")}.items():
+        numpy.save(folder / f"s{name}.npy", array)
+    outputs = ("o", "p", "running")
+    return outputs, [*(w for name in "xfbw" for w in ("--in", f"{name}=s{name}.npy")),
+                     *(w for name in outputs for w in ("--out", f"{name}=o-{name}.npy")), "--json"]
+
+
+def test_parts_under_way(run, folder, device, streamed):
+    """Parts are sent, computed and fetched at the same time, in every order that the device may choose."""
+    name, env = device
+    outputs, words = streamed
+    seen = set()
+    for which, plan in (("cpu", ""), (name, "late=1"), *((name, f"late=1,order={seed}") for seed in range(1, 4)),
+                        (f"cpu:1,{name}", "late=1,order=4"))[:6 if name == "cuda:0" else 2]:
+        done = run(STREAMED, which, *words, env={**env, "QN_FAKE_CUDA": f"memory=64,{plan}".rstrip(",")})
+        seen.add((written(folder, outputs), json.dumps(json.loads(done.stdout)["results"])))
+    assert len(seen) == 1
+
+
+def test_a_part_fails(run, folder, device, streamed):
+    """The device fails or falls silent while three parts are under way: another one computes them again."""
+    only(device, "cuda")
+    outputs, words = streamed
+    seen = {(run(STREAMED, "cpu", *words).returncode, written(folder, outputs))}
+    for fault, says in (("launch=40", "worker cuda:[01] failed"), ("hang=43", "did not end its work within 0.3 s")):
+        plan = f"memory=64,devices=2,late=1,order=5,on=0,{fault}"
+        done = run(STREAMED, "cuda:0,cuda:1", *words, "--device-timeout", 0.3, env={**device[1], "QN_FAKE_CUDA": plan})
+        seen.add((done.returncode, written(folder, outputs)))
+        assert re.search(says, done.stderr), done.stderr
+    assert len(seen) == 1
+
+
 def test_choice(run, folder, device):
     """Who computes the iterations is tried. The device that is chosen fails while it alone has the newest
     arrays: the run goes on from older ones."""

@@ -167,7 +167,8 @@ typedef struct qn__kernel_job {
     const char *smaller;     /* what to do where the arrays do not fit on a device */
     const qn_error *no_host; /* why qn__host_job.grains cannot compute it; NULL: it can */
     /* The items of grain `first`, and of up to most - 1 grains behind it if their items follow.
-     * Returns the number of these grains; 0: the rest of the call need not be computed. */
+     * Returns the number of these grains; 0: the rest of the call need not be computed. Without
+     * `more` it may be called before all items of the last span were taken. */
     uint32_t (*span)(void *context, uint32_t first, uint32_t most, int64_t *words,
                      qn__kernel_span *out);
     /* Optional: what else is to be computed of the grains of the last span, which was taken.
