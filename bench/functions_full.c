@@ -221,7 +221,7 @@ int main(int argc, char **argv) {
 #undef RUN
     if (!ran)
         fprintf(stderr, "usage: functions_full [FUNCTION [COUNT]]; FUNCTION is one of "
-                        "elementary_functions.h, COUNT above 0 for pow and atan2\n");
+                        "elementary_functions.h, COUNT above 0 for those of two arguments\n");
     return ran ? failed : 2;
 }
 

@@ -23,7 +23,8 @@ WHOLES = ["0", "1", "2", "3", "7", "31", "33", "64", "100", "127", "128", "255",
 FRACTIONS = ["0.0", "0.1", "0.1f", "1.0f", "1e30f", "3.4028235e38f", "1e308", "1e-40f", "1e-45f", "5e-324",
              "1e-310", "16777217.0", "16777217.0f", ".5", "1.", "1.5e3", "2.5f", "0.3333333333333333",
              "4294967296.0", "0x1.8p3", "0x1.fffffep127f", "9.3e18", "1e-7", "1.1754943e-38f", "8388607.5f", "0.49999999999999994"]
-ONE = ["sqrt", "cbrt", "exp", "log", "sin", "cos", "tan", "atan", "erf", "erfc", "normcdf", "tanh"]
+ONE = ["sqrt", "cbrt", "exp", "log", "sin", "cos", "tan", "atan", "erf", "erfc", "normcdf", "tanh",
+       "exp2", "expm1", "log2", "log10", "log1p", "asin", "acos", "sinh", "cosh"]
 EXACT = ["floor", "ceil", "trunc", "rint", "fabs"]
 TWO = ["min", "max", "fmin", "fmax", "min", "max"]
 COMPARE = ["<", ">", "<=", ">=", "==", "!="]
@@ -116,7 +117,7 @@ class Writer:
             self.costs -= 1
             choice = r.random()
             if choice < 0.2:
-                return f"{r.choice(['pow', 'atan2'])}({a}, {b})"
+                return f"{r.choice(['pow', 'atan2', 'hypot'])}({a}, {b})"
             if choice < 0.5:
                 return f"fma({a}, {b}, {self.leaf(False)})"
             return f"{r.choice(ONE)}({a})"

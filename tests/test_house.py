@@ -49,7 +49,7 @@ PLACES = re.compile("|".join(["/wo" "rk/", "/ro" "ot/", r"/ho" r"me/\w", "/Us" "
 ENDS_OR_PRINTS = re.compile(r"(?<![\w.>])(exit|_exit|abort|assert|printf|puts|putchar|perror|vprintf)"
                             r"\s*\(|(?<!\w)(stdout|stderr)(?!\w)")
 VENDOR_MATH = re.compile(r"(?<![\w.>])(exp|exp2|expm1|log|log2|log10|log1p|pow|sin|cos|tan|sinh|cosh"
-                         r"|tanh|erfc?|cbrt|hypot|tgamma|lgamma)[fl]?\s*\(")
+                         r"|asin|acos|tanh|erfc?|cbrt|hypot|tgamma|lgamma)[fl]?\s*\(")
 
 UNCHECKED = re.compile(r"(?<![\w.>])(ato[ifl]|atoll|gets|alloca)\s*\(")
 

@@ -98,8 +98,10 @@ static int collatz(uint32_t k) { int steps = 0; while (k != 1 && steps < 300) { 
 KERNEL {
     const double near = x0(0, 1) - x0(-1, 0) * 1e-3 + x0(2, -2) / 7;
     const double safe = fabs(x1) < 1e9 ? x1 : 1;
-    d = sin(safe) + erfc(f * 9) * normcdf(f - 30.0) + exp(-fabs(safe)) * w(y % 5, x % 7) + pow(fabs(safe) + 1, E) + (fabs(near) < 1e15 ? near : 0);
-    g = mix(f, x) + sqrt(fabs(f)) + (float)rint(f * 3) + half + cbrt(f) + tanh(f) + erfc(f) + normcdf(w(0, 0) < 0 ? f : -f);
+    const float part = f / (fabs(f) + 1), more = expm1(part) + log1p(part) + asin(part) - acos(part) + sinh(part);
+    const double rest = exp2(part - 1.0) + log2(fabs(safe) + 0.5) * cosh(part + 0.0) + log10(fabs(safe) + 3) + hypot(safe, f);
+    d = rest + sin(safe) + erfc(f * 9) * normcdf(f - 30.0) + exp(-fabs(safe)) * w(y % 5, x % 7) + pow(fabs(safe) + 1, E) + (fabs(near) < 1e15 ? near : 0);
+    g = more + mix(f, x) + sqrt(fabs(f)) + (float)rint(f * 3) + half + cbrt(f) + tanh(f) + erfc(f) + normcdf(w(0, 0) < 0 ? f : -f);
     i = (int64_t)x1 + far * (n >> (m & 31)) - (int64_t)collatz(m) + W[x % 3] * (y - height / 2);
     c = (uint8_t)x1;
     s = (int16_t)(b * 300 + (f ? small : !f));

@@ -294,9 +294,9 @@ def functions_of_kernels():
     """The text of the functions of user kernels, and a kernel for each function and format."""
     header = (builds.ROOT / "src" / "kernels" / "elementary_functions.h").read_text()
     names = re.findall(r"\bROW\((\w+)\)", header.split("*/", 2)[2].partition("qn__f32_sqrt")[0])
-    assert len(names) == 14
+    assert len(names) == 24
     kernels = [f'extern "C" __global__ void {kind}_{name}(const {real} *x, {real} *y) {{\n'
-               f"    y[0] = qn_{kind}_{name}(x[0]{', x[1]' * (name in ('pow', 'atan2'))});\n}}\n"
+               f"    y[0] = qn_{kind}_{name}(x[0]{', x[1]' * (name in ('pow', 'atan2', 'hypot'))});\n}}\n"
                for kind, real in (("f32", "float"), ("f64", "double")) for name in names]
     return text("qn__text_math_cuda") + "".join(kernels).encode(), names
 

@@ -342,8 +342,8 @@ def test_refused(q, k, values, error, says):
 
 
 def test_refused_texts(q, tmp_path):
-    with pytest.raises(q.InputError, match="kernel.c, line 2.*asin"):
-        q.Kernel(text="INDEX(i); OUTPUT(float, o);\nKERNEL { o = asin(i); }")
+    with pytest.raises(q.InputError, match="kernel.c, line 2.*lgamma"):
+        q.Kernel(text="INDEX(i); OUTPUT(float, o);\nKERNEL { o = lgamma(i); }")
     with pytest.raises(OSError, match="none.c"):
         q.Kernel(tmp_path / "none.c")
     for wrong in ({}, {"path": "a.c", "text": "b"}):

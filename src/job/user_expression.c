@@ -218,7 +218,10 @@ static const struct {
     {"fmax", 2, OF_REAL},  {"cbrt", 1, OF_MATH},  {"exp", 1, OF_MATH},     {"log", 1, OF_MATH},
     {"sin", 1, OF_MATH},   {"cos", 1, OF_MATH},   {"tan", 1, OF_MATH},     {"atan", 1, OF_MATH},
     {"erf", 1, OF_MATH},   {"erfc", 1, OF_MATH},  {"normcdf", 1, OF_MATH}, {"tanh", 1, OF_MATH},
-    {"pow", 2, OF_MATH},   {"atan2", 2, OF_MATH}, {"min", 2, OF_ANY},      {"max", 2, OF_ANY}};
+    {"exp2", 1, OF_MATH},  {"expm1", 1, OF_MATH}, {"log2", 1, OF_MATH},    {"log10", 1, OF_MATH},
+    {"log1p", 1, OF_MATH}, {"asin", 1, OF_MATH},  {"acos", 1, OF_MATH},    {"sinh", 1, OF_MATH},
+    {"cosh", 1, OF_MATH},  {"pow", 2, OF_MATH},   {"atan2", 2, OF_MATH},   {"hypot", 2, OF_MATH},
+    {"min", 2, OF_ANY},    {"max", 2, OF_ANY}};
 
 static int find_builtin(const char *name) {
     for (int i = 0; i < (int)(sizeof builtins / sizeof *builtins); i++)
@@ -391,9 +394,9 @@ static int write_length(qn__user_parser *p, qn__user_value *v) {
 /* Functions of C's libraries whose results are not the same everywhere. */
 static int is_vendor_function(const char *name) {
     char plain[QN__USER_NAME_MAX + 1];
-    static const char list[] = "exp2 exp10 expm1 log2 log10 log1p asin acos sinh cosh asinh acosh "
-                               "atanh tgamma lgamma hypot fmod remainder round roundeven "
-                               "nearbyint ldexp frexp scalbn modf copysign rsqrt";
+    static const char list[] =
+        "exp10 asinh acosh atanh tgamma lgamma fmod remainder round roundeven "
+        "nearbyint ldexp frexp scalbn modf copysign rsqrt";
     strcpy(plain, name);
     const size_t size = strlen(plain);
     if (is_among(plain, list))
@@ -529,7 +532,7 @@ static int write_name(qn__user_parser *p, qn__user_value *v) {
     const qn__user_token *token = qn__user_next(p);
     qn__user_word(p, token, name);
     p->at++;
-    /* Names of the file come first: older kernels may define an erfc or a normcdf. */
+    /* Names of the file come first: older kernels may define an erfc or a log2. */
     const qn__user_symbol *s = qn__user_find(p, name);
     const int own = s || (p->function && strcmp(p->function, name) == 0);
     const int builtin = own ? -1 : find_builtin(name);

@@ -97,6 +97,78 @@ static const struct of_one {
     {ROW(tanh), 22.0, 1.0},
     {ROW(tanh), -0x1p127, -1.0},
     {ROW(tanh), INFINITY, 1.0},
+    {ROW(exp2), 0.0, 1.0},
+    {ROW(exp2), -0.0, 1.0},
+    {ROW(exp2), -0x1p-149, 1.0},
+    {ROW(exp2), 10.0, 1024.0},
+    {ROW(exp2), 127.0, 0x1p127},
+    {ROW(exp2), -149.0, 0x1p-149},
+    {ROW(exp2), 2000.0, INFINITY},
+    {ROW(exp2), -2000.0, 0.0},
+    {ROW(exp2), INFINITY, INFINITY},
+    {ROW(exp2), -INFINITY, 0.0},
+    {ROW(expm1), 0.0, 0.0},
+    {ROW(expm1), -0.0, -0.0},
+    {ROW(expm1), 0x1p-149, 0x1p-149},
+    {ROW(expm1), -0x1p-140, -0x1p-140},
+    {ROW(expm1), -100.0, -1.0},
+    {ROW(expm1), 1e9, INFINITY},
+    {ROW(expm1), INFINITY, INFINITY},
+    {ROW(expm1), -INFINITY, -1.0},
+    {ROW(log2), 1.0, 0.0},
+    {ROW(log2), 8.0, 3.0},
+    {ROW(log2), 0x1p-149, -149.0},
+    {ROW(log2), 0x1p127, 127.0},
+    {ROW(log2), 0.0, -INFINITY},
+    {ROW(log2), -0.0, -INFINITY},
+    {ROW(log2), -1.0, NAN},
+    {ROW(log2), -INFINITY, NAN},
+    {ROW(log2), INFINITY, INFINITY},
+    {ROW(log10), 1.0, 0.0},
+    {ROW(log10), 10.0, 1.0},
+    {ROW(log10), 1000.0, 3.0},
+    {ROW(log10), 1e10, 10.0},
+    {ROW(log10), 0.0, -INFINITY},
+    {ROW(log10), -0.0, -INFINITY},
+    {ROW(log10), -0x1p-149, NAN},
+    {ROW(log10), -INFINITY, NAN},
+    {ROW(log10), INFINITY, INFINITY},
+    {ROW(log1p), 0.0, 0.0},
+    {ROW(log1p), -0.0, -0.0},
+    {ROW(log1p), 0x1p-149, 0x1p-149},
+    {ROW(log1p), -0x1p-140, -0x1p-140},
+    {ROW(log1p), -1.0, -INFINITY},
+    {ROW(log1p), -0x1.000002p+0, NAN},
+    {ROW(log1p), -INFINITY, NAN},
+    {ROW(log1p), INFINITY, INFINITY},
+    {ROW(asin), 0.0, 0.0},
+    {ROW(asin), -0.0, -0.0},
+    {ROW(asin), 0x1p-149, 0x1p-149},
+    {ROW(asin), -0x1p-149, -0x1p-149},
+    {ROW(asin), 1.0, 0x1.921fb54442d18p+0},
+    {ROW(asin), -1.0, -0x1.921fb54442d18p+0},
+    {ROW(asin), 0x1.000002p+0, NAN},
+    {ROW(asin), -INFINITY, NAN},
+    {ROW(acos), 0.0, 0x1.921fb54442d18p+0},
+    {ROW(acos), -0.0, 0x1.921fb54442d18p+0},
+    {ROW(acos), 0x1p-149, 0x1.921fb54442d18p+0},
+    {ROW(acos), 1.0, 0.0},
+    {ROW(acos), -1.0, 0x1.921fb54442d18p+1},
+    {ROW(acos), -0x1.000002p+0, NAN},
+    {ROW(acos), INFINITY, NAN},
+    {ROW(sinh), 0.0, 0.0},
+    {ROW(sinh), -0.0, -0.0},
+    {ROW(sinh), 0x1p-149, 0x1p-149},
+    {ROW(sinh), -0x1p-140, -0x1p-140},
+    {ROW(sinh), -2000.0, -INFINITY},
+    {ROW(sinh), INFINITY, INFINITY},
+    {ROW(sinh), -INFINITY, -INFINITY},
+    {ROW(cosh), 0.0, 1.0},
+    {ROW(cosh), -0.0, 1.0},
+    {ROW(cosh), -0x1p-149, 1.0},
+    {ROW(cosh), -2000.0, INFINITY},
+    {ROW(cosh), INFINITY, INFINITY},
+    {ROW(cosh), -INFINITY, INFINITY},
 #undef ROW
 };
 
@@ -170,6 +242,22 @@ static const struct of_two of_atan2[] = {
     {0x1p127, 0x1p127, 0x1.921fb54442d18p-1},
 };
 
+static const struct of_two of_hypot[] = {
+    {3.0, -4.0, 5.0},
+    {0.0, 0.0, 0.0},
+    {-0.0, -0.0, 0.0},
+    {-0.0, -5.0, 5.0},
+    {0x1p-149, 0.0, 0x1p-149},
+    {0x1.8p-148, -0x1p-147, 0x1.4p-147},
+    {0x1.8p+125, 0x1p126, 0x1.4p+126},
+    {0x1p127, 0x1p-149, 0x1p127},
+    {-INFINITY, NAN, INFINITY},
+    {NAN, INFINITY, INFINITY},
+    {-INFINITY, 0.0, INFINITY},
+    {NAN, 0.0, NAN},
+    {1.0, NAN, NAN},
+};
+
 static void same_f32(const char *name, double x, double y, float got, double want) {
     const uint32_t bits = isnan(want) ? 0x7fc00000u : qn__bits_f32((float)want);
     if (qn__bits_f32(got) != bits)
@@ -211,6 +299,15 @@ static void special_cases_of_two(void **state) {
     }
 }
 
+static void special_cases_of_hypot(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof of_hypot / sizeof *of_hypot; i++) {
+        const struct of_two *c = &of_hypot[i];
+        same_f32("hypot", c->x, c->y, qn__f32_hypot((float)c->x, (float)c->y), c->z);
+        same_f64("hypot", c->x, c->y, qn__f64_hypot(c->x, c->y), c->z);
+    }
+}
+
 /* At the ends of the range of binary64. */
 static void special_cases_of_f64(void **state) {
     (void)state;
@@ -228,6 +325,27 @@ static void special_cases_of_f64(void **state) {
     same_f64("erfc", 0x1.b39dc41e48bfcp+4, 0.0, qn__f64_erfc(0x1.b39dc41e48bfcp+4), 0x1p-1074);
     same_f64("erfc", 0x1.b39dc41e48bfdp+4, 0.0, qn__f64_erfc(0x1.b39dc41e48bfdp+4), 0.0);
     same_f64("log", 0x1p-1074, 0.0, qn__f64_log(0x1p-1074), -0x1.74385446d71c3p+9);
+    same_f64("exp2", -1074.0, 0.0, qn__f64_exp2(-1074.0), 0x1p-1074);
+    same_f64("exp2", 1023.0, 0.0, qn__f64_exp2(1023.0), 0x1p1023);
+    same_f64("exp2", 1024.0, 0.0, qn__f64_exp2(1024.0), inf);
+    same_f64("expm1", 0x1.62e42fefa39efp+9, 0.0, qn__f64_expm1(0x1.62e42fefa39efp+9),
+             0x1.fffffffffff2ap+1023);
+    same_f64("expm1", 0x1.62e42fefa39fp+9, 0.0, qn__f64_expm1(0x1.62e42fefa39fp+9), inf);
+    same_f64("expm1", -0x1p-1074, 0.0, qn__f64_expm1(-0x1p-1074), -0x1p-1074);
+    same_f64("log2", 0x1p-1074, 0.0, qn__f64_log2(0x1p-1074), -1074.0);
+    same_f64("log10", 1e22, 0.0, qn__f64_log10(1e22), 22.0);
+    same_f64("log1p", -0x1p-1074, 0.0, qn__f64_log1p(-0x1p-1074), -0x1p-1074);
+    same_f64("asin", 0x1p-1074, 0.0, qn__f64_asin(0x1p-1074), 0x1p-1074);
+    same_f64("sinh", -0x1p-1074, 0.0, qn__f64_sinh(-0x1p-1074), -0x1p-1074);
+    same_f64("sinh", 0x1.633ce8fb9f87dp+9, 0.0, qn__f64_sinh(0x1.633ce8fb9f87dp+9),
+             0x1.ffffffffffd3bp+1023);
+    same_f64("sinh", -0x1.633ce8fb9f87ep+9, 0.0, qn__f64_sinh(-0x1.633ce8fb9f87ep+9), -inf);
+    same_f64("cosh", -0x1.633ce8fb9f87ep+9, 0.0, qn__f64_cosh(-0x1.633ce8fb9f87ep+9), inf);
+    same_f64("hypot", 0x1.8p-1073, -0x1p-1072, qn__f64_hypot(0x1.8p-1073, -0x1p-1072), 0x1.4p-1072);
+    same_f64("hypot", 0x1.8p+1022, 0x1p1023, qn__f64_hypot(0x1.8p+1022, 0x1p1023), 0x1.4p+1023);
+    same_f64("hypot", 0x1.8p+1023, 0x1p1023, qn__f64_hypot(0x1.8p+1023, 0x1p1023),
+             0x1.cd82b446159f3p+1023);
+    same_f64("hypot", 0x1.8p+1023, 0x1.8p1023, qn__f64_hypot(0x1.8p+1023, 0x1.8p1023), inf);
     same_f64("pow", 2.0, -1074.0, qn__f64_pow(2.0, -1074.0), 0x1p-1074);
     same_f64("pow", 2.0, 1023.0, qn__f64_pow(2.0, 1023.0), 0x1p1023);
     same_f64("pow", -1.5, 0x1.fffffffffffffp+52, qn__f64_pow(-1.5, 0x1.fffffffffffffp+52), -inf);
@@ -343,6 +461,7 @@ static void errors_of_hard_cases(void **state) {
         0x1.921fb54442d18p-1,
     };
     static const double others[] = {
+        40.0,     89.5,          0x1.0p-24,     0.3466,        0x1.0p-53,     0.7071,       1e-9,
         1.0,      0x1.fffffep-1, 0x1.000002p+0, 0.55,          4.0,           6.0,          3.92,
         0x1.3p+4, 20.0,          0x1.6a09e6p-1, 0x1.6a09e8p-1, 0x1.a8279ap-2, 0x1.3504f4p+1};
     for (size_t i = 0; i < sizeof angles / sizeof *angles; i++)
@@ -415,7 +534,8 @@ static void mpfr_is_missing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(special_cases_of_one),    cmocka_unit_test(special_cases_of_two),
-        cmocka_unit_test(special_cases_of_f64),    cmocka_unit_test(chains_of_the_contract),
+        cmocka_unit_test(special_cases_of_hypot),  cmocka_unit_test(special_cases_of_f64),
+        cmocka_unit_test(chains_of_the_contract),
 #ifdef QN_HAVE_MPFR
         cmocka_unit_test(errors_on_a_sample),      cmocka_unit_test(errors_at_binade_edges),
         cmocka_unit_test(errors_of_tails),         cmocka_unit_test(errors_of_hard_cases),

@@ -68,8 +68,18 @@ static inline uint64_t qn__chain(uint64_t chain, uint64_t bits) {
     ROW(erf, 0x44b82e8ad8d258e6, 0x8c7587ab7c56ebb8, 0x6c391b1e134fc345, 0xb0bc8ae73896f8ed)       \
     ROW(erfc, 0x92ca896ec5804dbe, 0xd27de35bd43a352d, 0xc65f5500205d9144, 0xa71ff40c82064cb8)      \
     ROW(normcdf, 0x39f6ddb47e0ecc4f, 0xa38d946a0eefe0d9, 0x5239a7a648f02157, 0x2a4e014fa6c1232a)   \
-    ROW(tanh, 0xc20f0ab5cf85e8b7, 0x7d4ef0f64cf6c480, 0xb09f2b57449b41de, 0x1a1ff5b79757b413)
+    ROW(tanh, 0xc20f0ab5cf85e8b7, 0x7d4ef0f64cf6c480, 0xb09f2b57449b41de, 0x1a1ff5b79757b413)      \
+    ROW(exp2, 0xed83c5d62fae18e3, 0x30fc2e44a75332fa, 0x1525a6f4745c369a, 0xd890e95873dca489)      \
+    ROW(expm1, 0x668ccec42c848899, 0xed570bf22b0d7dd9, 0xc944289cd2d5e039, 0x91cd7c7725d35f0f)     \
+    ROW(log2, 0x7c0b99f0fc6f1568, 0xf3e0f014b6a48560, 0x7a08e6aa2bf26325, 0xed072615d81f584d)      \
+    ROW(log10, 0xb9e17913c9bc429d, 0xb3f3818f38943630, 0x8725a48f9c57c969, 0xba0827caa6bf8eaa)     \
+    ROW(log1p, 0xe98459668fe62cb3, 0xde46b832401c0089, 0x2ecacb3b267417df, 0xc04063f7095001ec)     \
+    ROW(asin, 0xcd776e7c1e22bf51, 0xbdd010d95df006e8, 0x7a550715d0aeddc0, 0x6ea46d7174899670)      \
+    ROW(acos, 0x37a6e89eae3ce48f, 0x4d542f37ba88b63a, 0xcbd368466fe954f4, 0x000309bc8091bdff)      \
+    ROW(sinh, 0x4c85c404f5181e53, 0xc99451483e83ad3c, 0x117e151024882c56, 0xc2c5bc296b76ec3c)      \
+    ROW(cosh, 0x458b0aa601f81a95, 0xac05746913c78ab2, 0x01186d7aec7eee6d, 0xc27d24740f559fcf)
 #define QN__CHAINS_OF_TWO(ROW)                                                                     \
+    ROW(hypot, 0xf60b8a976c02e81b, 0xd2bffe91d69751ea, 0x3cafa0b0bf7079e3, 0x13b9eeb38baac65c)     \
     ROW(pow, 0xd5e461910091c0b1, 0x1b1ea06e7bee44f2, 0xb420311f73829934, 0x19b7105a167f7775)       \
     ROW(atan2, 0xe87a5588a853e411, 0x8823eb30b3920894, 0x0d654e800f00ef18, 0x39e44f11fc207610)
 

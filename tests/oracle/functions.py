@@ -59,9 +59,10 @@ class Format:
         self.E2MIN, self.E2MAX, self.ERFMAX = numbers[7:10]
         self.LARGE, self.LOWER, self.SMALL, self.RAISE, self.QMIN, self.THIRDS = numbers[10:16]
         self.ROUND = 1.5 * self.TOP + 2 * self.B
-        self.PI4, self.LN2, self.CA, self.CB, self.CC, self.ERF0, self.ERFC0, self.ROOT2 = (
-            (self.hex(h), self.hex(low)) for h, low in numbers[16:24])
-        self.L2E, self.ERFCMAX, self.CDFMAX = self.hex(numbers[24]), *map(int, numbers[25:27])
+        (self.PI4, self.LN2, self.LG2, self.CA, self.CB, self.CC, self.ERF0, self.ERFC0,
+         self.ROOT2) = ((self.hex(h), self.hex(low)) for h, low in numbers[16:25])
+        self.L2E = self.hex(numbers[25])
+        self.GROWMAX, self.ERFCMAX, self.CDFMAX = map(int, numbers[26:29])
         self.nan = self.of(np.array(0x7FC00000 if width == 32 else 0x7FF << 52 | 1 << 51))
         self.infinity = int(self.bits(real(np.inf)))
         self.lists = dict(re.findall(r"#define QN_(\w+)\(TOP, NEXT\)((?:\s|\\|\w+\(\S+\))+)",
@@ -214,6 +215,28 @@ class Format:
 
     # 21.8
 
+    def turned(self, n, d):
+        """Step 3: (near, u, v, ul, vl)."""
+        near = n > self.hex("0x1.a8279ap-2") * d
+        u, v = np.where(near, n - d, n), np.where(near, n + d, d)
+        zero = self.number(0)
+        return near, u, v, np.where(near, n - (u + d), zero), np.where(near, n - (v - d), zero)
+
+    def angle(self, near, u, v, ul, vl, steep, left):
+        """Steps 4 to 8, without the sign."""
+        q = u / v
+        e = self.fma(-q, v, u) + self.fma(-q, vl, ul)
+        z = q * q
+        ql = np.where(abs(q) < self.number(self.QMIN), self.number(0), e / v)
+        ql = self.fma(q * z, self.polynomial("ATAN", z), self.fma(-z, ql, ql))
+        k = np.where(near, np.where(left, 3, 1), np.where(steep, 2, np.where(left, 4, 0)))
+        k = self.number(k)
+        b = k * self.PI4[0]
+        bl = self.fma(k, self.PI4[1], self.fma(k, self.PI4[0], -b))
+        q, ql = np.where(steep != left, -q, q), np.where(steep != left, -ql, ql)
+        h = b + q
+        return h + ((q - (h - b)) + (bl + ql))
+
     def atan2(self, y, x):
         one, zero = self.number(1), self.number(0)
         steep, left = abs(y) > abs(x), self.sign(x)
@@ -222,23 +245,7 @@ class Format:
         d = np.where(np.isinf(d) | (d == 0), one, d)
         f = np.where(d > self.LARGE, self.number(self.LOWER),
                      np.where(d < self.SMALL, self.number(self.RAISE), one))
-        n, d = n * f, d * f
-        near = n > self.hex("0x1.a8279ap-2") * d
-        u, v = np.where(near, n - d, n), np.where(near, n + d, d)
-        ul, vl = np.where(near, n - (u + d), zero), np.where(near, n - (v - d), zero)
-        q = u / v
-        e = self.fma(-q, v, u) + self.fma(-q, vl, ul)
-        z = q * q
-        ql = np.where(abs(q) < self.number(self.QMIN), zero, e / v)
-        ql = self.fma(q * z, self.polynomial("ATAN", z), self.fma(-z, ql, ql))
-        k = np.where(near, np.where(left, 3, 1), np.where(steep, 2, np.where(left, 4, 0)))
-        k = self.number(k)
-        b = k * self.PI4[0]
-        bl = self.fma(k, self.PI4[1], self.fma(k, self.PI4[0], -b))
-        q, ql = np.where(steep != left, -q, q), np.where(steep != left, -ql, ql)
-        h = b + q
-        low = (q - (h - b)) + (bl + ql)
-        result = np.copysign(h + low, y)
+        result = np.copysign(self.angle(*self.turned(n * f, d * f), steep, left), y)
         return self.settle(np.where(np.isnan(x) | np.isnan(y), np.nan, result))
 
     def atan(self, x):
@@ -246,7 +253,7 @@ class Format:
 
     # 21.9
 
-    def log2(self, x):
+    def binary_log(self, x):
         """(h, l) for positive finite numbers; anything for others."""
         one = self.number(1)
         tiny = x < self.LEAST
@@ -274,6 +281,11 @@ class Format:
         h = k + g
         return h, (g - (h - k)) + gl
 
+    def logarithm(self, x, y):
+        """`y`, the logarithm of a positive finite `x`; annex F for others."""
+        y = np.where(x == np.inf, x, np.where(x == 0, -np.inf, np.where(x < 0, np.nan, y)))
+        return self.settle(np.where(np.isnan(x), np.nan, y))
+
     def log(self, x):
         if self.width == 32:
             return self.settle(elementary.log(x))
@@ -289,9 +301,7 @@ class Format:
         high, low = self.hex("0x1.62e42feep-1"), self.hex("0x1.a39ef35793c76p-33")
         t = self.fma(k, high, f)
         u = self.fma(k, low, f - self.fma(-k, high, t))
-        y = t + (self.fma(s, q, u) - v)
-        y = np.where(x == np.inf, x, np.where(x == 0, -np.inf, np.where(x < 0, np.nan, y)))
-        return self.settle(np.where(np.isnan(x), np.nan, y))
+        return self.logarithm(x, t + (self.fma(s, q, u) - v))
 
     # 21.10
 
@@ -348,7 +358,7 @@ class Format:
     # 21.11
 
     def pow(self, x, y):
-        h, low = self.log2(abs(x))
+        h, low = self.binary_log(abs(x))
         p = y * h
         pl = self.fma(y, low, self.fma(y, h, -p))
         r = self.product(p, pl)
@@ -465,6 +475,132 @@ class Format:
     def sqrt(self, x):
         return self.settle(np.sqrt(x))
 
+    # 21.17
+
+    def with_error(self, x):
+        """(r, p, s) of e^x with the error of its argument."""
+        rounding = self.number(1.5 * self.TOP + self.B)
+        z = self.fma(x, self.L2E, rounding)
+        n = z - rounding
+        r, o = self.fma(-n, self.LN2[0], x), -n * self.LN2[1]
+        c = (r * r) * self.in_pairs("EXP", r)
+        return r, self.fma(o, r + c, o) + c, self.of(self.bits(z) << self.word(self.M))
+
+    def moved(self, r, p, s, b):
+        """(t, tl) of e^x + b."""
+        b = self.number(b)
+        g = self.fma(s, r, s + b)
+        u = self.fma(s, p, self.fma(s, r, (s + b) - g))
+        t = g + u
+        return t, u - (t - g)
+
+    def divided(self, r, p, s, k):
+        """e^x / 2^k."""
+        one, shift = self.number(1), self.word(self.M)
+        v = (self.bits(s) >> shift) + self.word(self.B - k)
+        i = v >> self.word(1)
+        return ((one + (r + p)) * self.of(i << shift)) * self.of((v - i) << shift)
+
+    def expm1(self, x):
+        c = self.limited(x, -40, self.GROWMAX)
+        parts = self.with_error(c)
+        y = np.where(c > 40, self.divided(*parts, 0), self.moved(*parts, -1)[0])
+        return self.settle(np.where((x == 0) | np.isnan(x), x, y))
+
+    def sinh(self, x):
+        a, one = self.limited(abs(x), 0, self.GROWMAX), self.number(1)
+        parts = self.with_error(a)
+        t, tl = self.moved(*parts, -1)
+        d = t + one
+        dl = (t - (d - one)) + tl
+        e = one / d
+        q = t * e
+        v = self.fma(-q, d, t) + self.fma(-q, dl, tl)
+        y = (t + (q + self.fma(v, e, tl))) * self.number(0.5)
+        y = np.where(a > 40, self.divided(*parts, 1), y)
+        return self.settle(np.where(np.isnan(x), np.nan, np.copysign(y, x)))
+
+    def cosh(self, x):
+        a = self.limited(abs(x), 0, self.GROWMAX)
+        parts = self.with_error(a)
+        t, tl = self.moved(*parts, 0)
+        y = (t + (self.number(1) / t + tl)) * self.number(0.5)
+        y = np.where(a > 40, self.divided(*parts, 1), y)
+        return self.settle(np.where(np.isnan(x), np.nan, y))
+
+    # 21.18
+
+    def exp2(self, x):
+        return self.settle(self.product(x, np.zeros_like(x)))
+
+    def to_base(self, x, constant, small):
+        """The logarithm of a positive finite `x` to the base of a constant."""
+        h, low = self.binary_log(x)
+        p = h * constant[0]
+        pl = self.fma(h, constant[0], -p) + self.fma(h, constant[1], low * constant[0])
+        return p + (pl + small)
+
+    def log2(self, x):
+        return self.logarithm(x, np.add(*self.binary_log(x)))
+
+    def log10(self, x):
+        return self.logarithm(x, self.to_base(x, self.LG2, self.number(0)))
+
+    def log1p(self, x):
+        one = self.number(1)
+        u = one + x
+        b = u - one
+        ul = (one - (u - b)) + (x - b)
+        return np.where(x == 0, x, self.logarithm(u, self.to_base(u, self.LN2, ul / u)))
+
+    # 21.19
+
+    def arc(self, x):
+        """Steps 1 to 4: `over`, and the arguments of `angle` before `steep`."""
+        one, zero = self.number(1), self.number(0)
+        a = self.limited(abs(x), 0, 1)
+        p = a * a
+        pl = self.fma(a, a, -p)
+        w = one - p
+        wl = ((one - w) - p) - pl
+        root = np.sqrt(w)
+        low = (self.fma(-root, root, w) + wl) / np.where(root == 0, one, root + root)
+        over = a > root
+        n, nl = np.where(over, root, a), np.where(over, low, zero)
+        d, dl = np.where(over, a, root), np.where(over, zero, low)
+        near, u, v, ul, vl = self.turned(n, d)
+        ul, vl = np.where(near, ul + (nl - dl), nl), np.where(near, vl + (nl + dl), dl)
+        return over, (near, u, v, ul, vl)
+
+    def asin(self, x):
+        over, parts = self.arc(x)
+        y = np.copysign(self.angle(*parts, over, False), x)
+        return self.settle(np.where(abs(x) <= 1, y, np.nan))
+
+    def acos(self, x):
+        over, parts = self.arc(x)
+        return self.settle(np.where(abs(x) <= 1, self.angle(*parts, ~over, self.sign(x)), np.nan))
+
+    # 21.20
+
+    def hypot(self, x, y):
+        one = self.number(1)
+        d, n = np.fmax(abs(x), abs(y)), np.fmin(abs(x), abs(y))
+        tiny = d < self.SMALL
+        f = np.where(tiny, self.number(self.RAISE), one)
+        i = self.bits(d * f) & self.word(self.infinity)
+        c = self.of(self.word((2 * self.B + 1) << self.M) - i)
+        a, b = (d * f) * c, (n * f) * c
+        p, q = a * a, b * b
+        w = p + q
+        wl = (q - (w - p)) + (self.fma(a, a, -p) + self.fma(b, b, -q))
+        root = np.sqrt(w)
+        e = root + (self.fma(-root, root, w) + wl) / (root + root)
+        lower = np.where(tiny, self.number(1 / self.RAISE), one)
+        r = e * self.of(i - self.word(1 << self.M)) * lower
+        r = np.where(np.isnan(x) | np.isnan(y), np.nan, np.where(d == 0, self.number(0), r))
+        return self.settle(np.where(np.isinf(x) | np.isinf(y), np.inf, r))
+
     # 21.15
 
     def arguments(self, first, step, count):
@@ -477,7 +613,7 @@ class Format:
 
     def chain(self, name, count):
         x, y = self.arguments(0, 1, count), self.arguments(1, 3, count)
-        two = name in ("pow", "atan2")
+        two = name in ("pow", "atan2", "hypot")
         h = 0xCBF29CE484222325
         for v in self.bits(getattr(self, name)(x, y) if two else getattr(self, name)(x)):
             h = (h ^ int(v)) * 0x100000001B3 % (1 << 64)
@@ -488,11 +624,12 @@ class Format:
 def constants(text):
     """The columns of the table of 21.3, for binary32 and binary64: the pairs, and single numbers."""
     table = text[text.index("21.3 **"):text.index("21.4 **")]
-    names = ["PI4", "LN2", "CA", "CB", "CC", "ERF0", "ERFC0", "ROOT2", "L2E", "ERFCMAX", "CDFMAX"]
+    names = ["PI4", "LN2", "LG2", "CA", "CB", "CC", "ERF0", "ERFC0", "ROOT2", "L2E",
+             "GROWMAX", "ERFCMAX", "CDFMAX"]
     rows = {name: (left, right) for name, left, right in
             re.findall(rf"^\| `({'|'.join(names)})`.*? \| (.*?) \| (.*?) \|$", table, re.M)}
     columns = [[rows[name][k].split(", ") for name in names] for k in (0, 1)]
-    return [[*column[:8], *(number for number, in column[8:])] for column in columns]
+    return [[*column[:9], *(number for number, in column[9:])] for column in columns]
 
 
 def formats(text):

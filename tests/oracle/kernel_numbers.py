@@ -150,7 +150,8 @@ def fused(kind, a, b, c):
 
 EXACT = {"floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint, "fabs": np.fabs}
 ELEMENTARY = {"sqrt": 1, "cbrt": 1, "exp": 1, "log": 1, "pow": 2, "sin": 1, "cos": 1, "tan": 1,
-              "atan": 1, "atan2": 2, "erf": 1, "erfc": 1, "normcdf": 1, "tanh": 1}
+              "atan": 1, "atan2": 2, "erf": 1, "erfc": 1, "normcdf": 1, "tanh": 1, "exp2": 1, "expm1": 1,
+              "log2": 1, "log10": 1, "log1p": 1, "asin": 1, "acos": 1, "sinh": 1, "cosh": 1, "hypot": 2}
 CHOICES = {"fmin": lambda a, b: b if b < a or np.isnan(a) else a,
            "fmax": lambda a, b: b if b > a or np.isnan(a) else a,
            "min": lambda a, b: b if b < a else a, "max": lambda a, b: b if b > a else a}
