@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import data_vectors
+import parquet_writer
 
 MIB = 1 << 20
 ITEMS, FEATURES = 24_000, 784
@@ -32,11 +33,11 @@ def cache(tmp_path, monkeypatch):
 @pytest.fixture
 def same(run_quern, cache, tmp_path):
     """same(words of the data): what is told of the table, which depends on memory as little as a model does."""
-    def compare(*words):
+    def compare(*words, train=()):
         told, models = [], []
         for limit in little_memory, None:
             told.append(run_quern("data", "info", *words, "--json", preexec_fn=limit).stdout)
-            run_quern("train", "--data", *words, "--model", "dense 3 softmax", "--epochs", 1, "--batch", 1000,
+            run_quern("train", "--data", *words, *train, "--model", "dense 3 softmax", "--epochs", 1, "--batch", 1000,
                       "--valid", 0.1, "--threads", 1, "-o", tmp_path / "model", preexec_fn=limit)
             models.append((tmp_path / "model").read_bytes())
         assert told[0] == told[1] and models[0] == models[1]
@@ -56,3 +57,49 @@ def test_idx(same, tmp_path, ending):
     (tmp_path / "labels").write_bytes(heads[1] + (np.arange(ITEMS) % 3).astype(np.uint8).tobytes())
     told = same(tmp_path / f"images{ending}", "--labels", tmp_path / "labels")
     assert told["digest"] == data_vectors.digest_of(1, ITEMS, FEATURES, images.tobytes(), np.arange(ITEMS, dtype="<i4") % 3)
+
+
+def columns(features):
+    """Labels, floats, whole numbers of which only the last needs more than a byte, categories, weights."""
+    draw = np.random.default_rng(2)
+    late = draw.integers(0, 200, ITEMS).astype("i4")
+    late[-1] = 1000
+    return {"kind": [("no", "yes", "maybe")[k] for k in draw.integers(0, 3, ITEMS)],
+            **{f"f{k}": draw.random(ITEMS, "f4") for k in range(features)}, "late": late,
+            "city": [("Zürich", "Bern", "a name of more than twelve bytes")[k] for k in draw.integers(0, 3, ITEMS)],
+            "w": draw.random(ITEMS)}
+
+
+def test_parquet(same, tmp_path):
+    parquet_writer.write(tmp_path / "t.parquet", columns(180), 2000)
+    told = same(tmp_path / "t.parquet", "--weight", "w", train=["--drop", "city"])  # its inputs are in memory
+    assert told["type"] == "f32" and told["items"] == ITEMS
+    assert told["class_names"] == ["maybe", "no", "yes"]
+
+
+def test_whole_numbers(same, tmp_path):
+    """Bytes on the disk become floats with the last row group."""
+    draw = np.random.default_rng(3)
+    made = {f"x{k}": draw.integers(0, 256, ITEMS).astype("i4") for k in range(700)}
+    made["x5"][-1] = -1
+    parquet_writer.write(tmp_path / "t.parquet", {"y": np.arange(ITEMS, dtype="i4") % 3, **made}, 1000)
+    told = same(tmp_path / "t.parquet")
+    wanted = np.stack(list(made.values()), axis=1).astype("f4")
+    assert told["digest"] == data_vectors.digest_of(2, ITEMS, 700, wanted.tobytes(), np.arange(ITEMS, dtype="<i4") % 3)
+
+
+def test_a_large_row_group(run_quern, tmp_path):
+    parquet_writer.write(tmp_path / "t.parquet", columns(180), ITEMS)
+    told = run_quern("data", "info", tmp_path / "t.parquet", preexec_fn=little_memory, status=None)
+    assert told.returncode > 0 and "with smaller row groups" in told.stderr, told.stderr
+
+
+@pytest.mark.parametrize("kind, packed", [("file", None), ("file", "lz4"), ("stream", "zstd")])
+def test_arrow(same, tmp_path, kind, packed):
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({name: pa.array(v) for name, v in columns(180).items()})
+    table = table.set_column(182, "city", table["city"].dictionary_encode())
+    with getattr(pa.ipc, f"new_{kind}")(tmp_path / "t.arrow", table.schema,
+                                        options=pa.ipc.IpcWriteOptions(compression=packed)) as writer:
+        writer.write_table(table, max_chunksize=2000)
+    assert same(tmp_path / "t.arrow", "--weight", "w", train=["--drop", "city"])["type"] == "f32"

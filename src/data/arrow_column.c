@@ -183,7 +183,7 @@ qn_status qn__arrow_each(const qn__arrow_table *table, uint64_t column, qn__arro
     const struct ArrowSchema *type = table->schema.children[column];
     const char letter = letter_of(type->format);
     const char inner = type->dictionary ? letter_of(type->dictionary->format) : '\0';
-    uint64_t item = 0;
+    uint64_t item = table->first;
     for (uint64_t p = 0; p < table->parts; p++) {
         const struct ArrowArray *part = &table->part[p], *a = part->children[column];
         const int64_t begin = part->offset + a->offset;

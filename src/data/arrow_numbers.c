@@ -3,6 +3,7 @@
 #include "data/arrow_numbers.h"
 #include "data/fill.h"
 #include "data/half.h"
+#include "data/table_room.h"
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -114,7 +115,7 @@ static void find_some(void *context, int thread) {
         if (k >= w->count)
             return;
         qn__arrow_number *n = &w->found[k];
-        n->odd = strchr("efg", letter_of(w->table, n->column)) != NULL;
+        n->odd |= strchr("efg", letter_of(w->table, n->column)) != NULL;
         for (uint64_t p = 0; p < w->table->parts && !n->odd; p++) {
             const cells c = cells_of(w->table, p, n->column);
             n->odd = is_odd(&c);
@@ -224,12 +225,13 @@ static void put_block(work *w, uint64_t part, int64_t first, int64_t rows, uint6
         c.rows = rows;
         const size_t at = (size_t)item * step + n->feature;
         if (data->type == QN_U8) {
-            put_bytes(&c, (uint8_t *)data->memory + at, step);
+            put_bytes(&c, (uint8_t *)qn__table_room_values(data) + at, step);
             continue;
         }
-        put_floats(&c, (float *)data->memory + at, step);
+        float *to = (float *)qn__table_room_values(data) + at;
+        put_floats(&c, to, step);
         if (c.valid || strchr("efg", c.letter))
-            settle(w, &c, (float *)data->memory + at, step);
+            settle(w, &c, to, step);
     }
 }
 
@@ -240,7 +242,8 @@ static uint64_t blocks_of(const qn__arrow_table *table, uint64_t part) {
 /* Blocks are counted through all parts; a thread takes the next one that nobody has. */
 static void put_some(void *context, int thread) {
     work *w = context;
-    uint64_t part = 0, before = 0, item = 0; /* blocks and rows of the parts before */
+    /* Blocks and rows before the part. */
+    uint64_t part = 0, before = 0, item = w->table->first;
     (void)thread;
     for (;;) {
         const uint64_t block = atomic_fetch_add(&w->next, 1);

@@ -1,5 +1,5 @@
-/* Columns of numbers of an Arrow table, many at a time and by all threads. What cannot be done so
- * is left to qn__arrow_each, which also finds the first value that has to be refused. */
+/* Columns of numbers of a portion of an Arrow table, many at a time and by all threads. What cannot
+ * be done so is left to qn__arrow_each, which also finds the first value that has to be refused. */
 #ifndef QN_DATA_ARROW_NUMBERS_H
 #define QN_DATA_ARROW_NUMBERS_H
 
@@ -9,13 +9,13 @@
 typedef struct qn__arrow_number {
     uint64_t column;
     uint32_t feature;
-    int odd; /* 1: floats, or some value is missing or no whole number from 0 to 255 */
+    int odd; /* 1: floats, or some value is missing or no whole number from 0 to 255, so far */
 } qn__arrow_number;
 
 /* 1 when the column can be read here: numbers, with a buffer in each part. */
 int qn__arrow_is_plain(const qn__arrow_table *table, uint64_t column);
 
-/* Fills `odd` of `count` columns. `pool` may be NULL: the caller alone. */
+/* Sets `odd` of those of `count` columns that are. `pool` may be NULL: the caller alone. */
 void qn__arrow_find_odd(const qn__arrow_table *table, qn__arrow_number *number, uint32_t count,
                         qn__pool *pool);
 

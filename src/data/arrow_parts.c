@@ -1,30 +1,54 @@
 #include "data/arrow_parts.h"
+#include "base/available.h"
 #include "base/memory.h"
 #include <string.h>
 
 /* Blocks below LARGE are cut from slabs once there are many: these have large pages, so that the
- * first writes cost little. */
+ * first writes cost little. Slabs grow with the pile, which may be all the memory that there is. */
 #define LARGE ((uint64_t)2 << 20)
 #define MANY ((uint64_t)1 << 20)
-#define SLAB ((size_t)16 << 20)
+#define FIRST_SLAB ((uint64_t)4 << 20)
+#define LAST_SLAB ((uint64_t)16 << 20)
 #define MARGIN ((size_t)64)
+/* Less fits always; asking how much memory there is takes longer. */
+#define ASKED ((uint64_t)16 << 20)
+
+static qn__block make_block(uint64_t count, uint64_t size, qn_error *err) {
+    uint64_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes < LARGE || bytes > SIZE_MAX)
+        return (qn__block){qn__alloc(count, size, err), 0};
+    return (qn__block){qn__alloc_pages((size_t)bytes, err), (size_t)bytes};
+}
+
+static void release_block(qn__block *block) {
+    if (block->bytes > 0)
+        qn__free_pages(block->memory, block->bytes);
+    else
+        qn__free(block->memory);
+}
 
 static void *new_block(qn__pile *pile, uint64_t count, uint64_t size, qn_error *err) {
     if (pile->blocks == pile->room) {
         const size_t room = pile->room ? 2 * pile->room : 64;
-        void **more = qn__alloc(room, sizeof *more, err);
+        qn__block *more = qn__alloc(room, sizeof *more, err);
         if (!more)
             return NULL;
         if (pile->blocks > 0)
-            memcpy((void *)more, (void *)pile->block, pile->blocks * sizeof *more);
-        qn__free((void *)pile->block);
+            memcpy(more, pile->block, pile->blocks * sizeof *more);
+        qn__free(pile->block);
         pile->block = more;
         pile->room = room;
     }
-    void *block = qn__alloc(count, size, err);
-    if (block)
+    const qn__block block = make_block(count, size, err);
+    if (block.memory)
         pile->block[pile->blocks++] = block;
-    return block;
+    return block.memory;
+}
+
+/* With the margin, whole large pages. */
+static size_t slab_size(const qn__pile *pile) {
+    const uint64_t half = pile->bytes / 2 / LARGE * LARGE;
+    return (size_t)(half < FIRST_SLAB ? FIRST_SLAB : half < LAST_SLAB ? half : LAST_SLAB) - MARGIN;
 }
 
 void *qn__pile_alloc(qn__pile *pile, uint64_t count, uint64_t size, qn_error *err) {
@@ -34,8 +58,9 @@ void *qn__pile_alloc(qn__pile *pile, uint64_t count, uint64_t size, qn_error *er
         return new_block(pile, count, size, err);
     const size_t cut = ((size_t)bytes + 2 * MARGIN - 1) / MARGIN * MARGIN;
     if (cut > pile->left) {
-        pile->slab = new_block(pile, SLAB, 1, err);
-        pile->left = pile->slab ? SLAB : 0;
+        const size_t slab = slab_size(pile);
+        pile->slab = new_block(pile, slab, 1, err);
+        pile->left = pile->slab ? slab : 0;
         if (!pile->slab)
             return NULL;
     }
@@ -54,9 +79,23 @@ char *qn__pile_text(qn__pile *pile, const void *bytes, size_t size, qn_error *er
 
 void qn__pile_release(qn__pile *pile) {
     for (size_t i = 0; i < pile->blocks; i++)
-        qn__free(pile->block[i]);
-    qn__free((void *)pile->block);
+        release_block(&pile->block[i]);
+    qn__free(pile->block);
     *pile = (qn__pile){0};
+}
+
+void *qn__scratch_need(qn__scratch *scratch, uint64_t count, uint64_t size, qn_error *err) {
+    if (scratch->block.memory && (size == 0 || count <= scratch->size / size))
+        return scratch->block.memory;
+    qn__scratch_release(scratch);
+    scratch->block = make_block(count, size, err);
+    scratch->size = scratch->block.memory ? count * size : 0;
+    return scratch->block.memory;
+}
+
+void qn__scratch_release(qn__scratch *scratch) {
+    release_block(&scratch->block);
+    *scratch = (qn__scratch){0};
 }
 
 /* The pile releases it. */
@@ -123,6 +162,10 @@ qn_status qn__parts_check_rows(double rows, const uint8_t *wanted, uint64_t colu
     return qn__remedy(err, QN_INPUT,
                       "leave out columns that are constant with `data.drop`, or "
                       "write the file without dictionaries and compression");
+}
+
+uint64_t qn__parts_portion(double bytes) {
+    return bytes <= (double)ASKED ? UINT64_MAX : qn__available_memory() / 4;
 }
 
 qn_status qn__parts_need_little_endian(const char *path, qn_error *err) {

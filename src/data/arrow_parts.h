@@ -6,9 +6,15 @@
 #include <quern/arrow.h>
 #include <stddef.h>
 
-/* Memory that lives as long as a stream, released all at once. */
+/* Large ones are pages of their own: once it is released, the system has them back. */
+typedef struct qn__block {
+    void *memory;
+    size_t bytes; /* of pages; 0: the memory is qn__alloc's */
+} qn__block;
+
+/* Memory that lives as long as a stream or a portion of it, released all at once. */
 typedef struct qn__pile {
-    void **block;
+    qn__block *block;
     size_t blocks, room;
     uint64_t bytes; /* of all blocks */
     uint8_t *slab;  /* the rest of a large block, cut for several */
@@ -19,6 +25,15 @@ void *qn__pile_alloc(qn__pile *pile, uint64_t count, uint64_t size, qn_error *er
 /* A copy of `size` bytes as a text. */
 char *qn__pile_text(qn__pile *pile, const void *bytes, size_t size, qn_error *err);
 void qn__pile_release(qn__pile *pile);
+
+/* Memory for one thing after the other. Begins as {0}. */
+typedef struct qn__scratch {
+    qn__block block;
+    uint64_t size;
+} qn__scratch;
+/* count x size bytes of any content, in place of those before. NULL as qn__alloc. */
+void *qn__scratch_need(qn__scratch *scratch, uint64_t count, uint64_t size, qn_error *err);
+void qn__scratch_release(qn__scratch *scratch);
 
 /* A type of a column; the texts are the caller's and outlive the stream. */
 typedef struct qn__column_type {
@@ -39,6 +54,10 @@ qn_status qn__parts_array(qn__pile *pile, uint64_t columns, int64_t rows, struct
  * columns, 8 bytes a value, are more than 64 MiB and 32,768 times the size. */
 qn_status qn__parts_check_rows(double rows, const uint8_t *wanted, uint64_t columns, uint64_t size,
                                const char *path, qn_error *err);
+
+/* The memory that a portion of a table (arrow_table.h) may take; one part may take more. `bytes`:
+ * what all of them take. */
+uint64_t qn__parts_portion(double bytes);
 
 /* QN_UNSUPPORTED on a big-endian processor: values are used where they lie in the file. */
 qn_status qn__parts_need_little_endian(const char *path, qn_error *err);

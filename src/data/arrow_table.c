@@ -26,6 +26,11 @@ static qn_status refuse_table(const qn__arrow_table *table, qn_error *err, const
 
 static qn_status fail_stream(const qn__arrow_source *source, int code, qn_error *err) {
     struct ArrowArrayStream *stream = source->stream;
+    if (source->status && *source->status == QN_MEMORY && source->pieces)
+        return qn__remedy(err, QN_MEMORY,
+                          "write the file with smaller %s, or use a machine or a limit (ulimit) "
+                          "with more memory",
+                          source->pieces);
     if (source->status && *source->status != QN_OK)
         return *source->status;
     if (source->status)
@@ -108,7 +113,7 @@ static qn_status keep_part(qn__arrow_table *table, struct ArrowArray *part, qn_e
         table->room = room;
     }
     table->part[table->parts++] = *part;
-    table->items += (uint64_t)part->length;
+    table->rows += (uint64_t)part->length;
     part->release = NULL;
     return QN_OK;
 }
@@ -149,19 +154,53 @@ qn_status qn__arrow_read_schema(const qn__arrow_source *source, qn__arrow_table 
     return status;
 }
 
-qn_status qn__arrow_read_parts(const qn__arrow_source *source, qn__arrow_table *table,
-                               qn_error *err) {
-    const qn_status status = take_parts(source, table, err);
-    if (status != QN_OK || table->items > 0)
-        return status;
-    qn__fail(err, QN_INPUT, "the table has no rows");
-    return refuse_table(table, err, "give a table with at least one row");
+static qn_status refuse_rows(const qn__arrow_table *table, qn_error *err) {
+    qn__fail(err, QN_INPUT, "the file changed while it was read");
+    return refuse_table(table, err, "read it when nothing writes to it any more");
 }
 
-void qn__arrow_release(qn__arrow_table *table) {
+/* Room is made for the items that are known, so there must not be more. */
+static qn_status check_rows(const qn__arrow_table *table, qn_error *err) {
+    if (table->items == 0) {
+        qn__fail(err, QN_INPUT, "the table has no rows");
+        return refuse_table(table, err, "give a table with at least one row");
+    }
+    return table->rows <= table->items - table->first ? QN_OK : refuse_rows(table, err);
+}
+
+qn_status qn__arrow_read_parts(const qn__arrow_source *source, qn__arrow_table *table,
+                               qn_error *err) {
+    int code = 0;
+    if (source->rows && table->first == 0)
+        code = source->rows(source->stream, &table->items);
+    if (code != 0)
+        return fail_stream(source, code, err);
+    const qn_status status = take_parts(source, table, err);
+    if (status == QN_OK && !source->rows)
+        table->items = table->rows;
+    return status == QN_OK ? check_rows(table, err) : status;
+}
+
+static void release_parts(qn__arrow_table *table) {
     for (uint64_t i = 0; i < table->parts; i++)
         if (table->part[i].release)
             table->part[i].release(&table->part[i]);
+    table->parts = 0;
+}
+
+int qn__arrow_next_portion(const qn__arrow_source *source, qn__arrow_table *table) {
+    release_parts(table);
+    table->first += table->rows;
+    table->rows = 0;
+    return source->more && source->more(source->stream);
+}
+
+qn_status qn__arrow_check_end(const qn__arrow_table *table, qn_error *err) {
+    return table->first == table->items ? QN_OK : refuse_rows(table, err);
+}
+
+void qn__arrow_release(qn__arrow_table *table) {
+    release_parts(table);
     qn__free(table->part);
     if (table->schema.release)
         table->schema.release(&table->schema);

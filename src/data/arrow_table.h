@@ -1,4 +1,7 @@
-/* A table behind the Arrow C interfaces: all parts of a stream, and the cells of a column. */
+/* A table behind the Arrow C interfaces: the parts of a stream, and the cells of a column.
+ *
+ * A reader of files can hand a large table out in portions: parts of which memory holds one portion
+ * at a time. Other tables are one portion. */
 #ifndef QN_DATA_ARROW_TABLE_H
 #define QN_DATA_ARROW_TABLE_H
 
@@ -17,6 +20,13 @@ typedef struct qn__arrow_source {
     /* Tells a reader, after the schema, which columns have a use: wanted[column] is 1. In the parts
      * the others need no buffers. NULL: nobody asks. */
     void (*want)(struct ArrowArrayStream *stream, const uint8_t *wanted);
+    /* Of a reader with portions, else NULL. `rows`: those of all portions, asked after `want`;
+     * returns 0, as functions of the stream do. The stream ends behind each portion. `more`: 1: it
+     * goes on with another one, and the parts before are no longer used. `pieces`: what a portion
+     * is made of, for a message where memory cannot hold one of them. */
+    int (*rows)(struct ArrowArrayStream *stream, uint64_t *rows);
+    int (*more)(struct ArrowArrayStream *stream);
+    const char *pieces;
     qn__pool *pool; /* whose threads convert the values; NULL: the caller alone */
 } qn__arrow_source;
 
@@ -25,18 +35,24 @@ typedef struct qn__arrow_table {
     qn__pool *pool;
     struct ArrowSchema schema;
     uint64_t columns;
-    struct ArrowArray *part; /* with at least one row each */
+    struct ArrowArray *part; /* of this portion, with at least one row each */
     uint64_t parts, room;
-    uint64_t items;
+    uint64_t first, rows; /* the items of this portion */
+    uint64_t items;       /* of all portions; 0: it is not known yet */
 } qn__arrow_table;
 
 /* Takes the schema of the stream, and checks its shape. The caller releases *table, in any case,
  * and the stream. Fails with QN_INPUT, QN_MEMORY or the source's own status. */
 qn_status qn__arrow_read_schema(const qn__arrow_source *source, qn__arrow_table *table,
                                 qn_error *err);
-/* Then takes all parts, and checks their shapes. Fails as above. */
+/* Then takes the parts of the next portion, and checks their shapes. Before the first one,
+ * table->items is counted where the source can do that. Fails as above. */
 qn_status qn__arrow_read_parts(const qn__arrow_source *source, qn__arrow_table *table,
                                qn_error *err);
+/* Releases the parts of this portion. 1: there is another one. */
+int qn__arrow_next_portion(const qn__arrow_source *source, qn__arrow_table *table);
+/* After the last portion: QN_INPUT where there were fewer rows than were counted. */
+qn_status qn__arrow_check_end(const qn__arrow_table *table, qn_error *err);
 void qn__arrow_release(qn__arrow_table *table);
 
 /* Reads all of the source's stream into `data`, as a reader does (data/readers.h): by the options,
@@ -64,7 +80,8 @@ typedef struct qn__arrow_cell {
     size_t size;
 } qn__arrow_cell;
 
-/* Takes the cells of a column, item by item, until `take` returns another status than QN_OK. */
+/* Takes the cells of a column in this portion, item by item, until `take` returns another status
+ * than QN_OK. */
 typedef qn_status qn__arrow_take(void *user, uint64_t item, const qn__arrow_cell *cell,
                                  qn_error *err);
 qn_status qn__arrow_each(const qn__arrow_table *table, uint64_t column, qn__arrow_take *take,

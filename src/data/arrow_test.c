@@ -1,5 +1,8 @@
 /* Tables by the Arrow C interfaces, built here by hand as the specification says. */
+#include "base/memory.h"
 #include "data/arrow_build.h"
+#include "data/arrow_table.h"
+#include "data/labels.h"
 #include "data/testing.h"
 #include <errno.h>
 #include <math.h>
@@ -22,6 +25,8 @@ typedef struct table {
     int64_t rows[PARTS], offset[PARTS];
     column column[PARTS][COLUMNS];
     int fails_at; /* get_next fails there; -1: never */
+    int lie;      /* rows that are counted and not there */
+    int portion;  /* the part that is handed out now */
     /* What the stream did. */
     int given, schemas, arrays, streams; /* schemas, arrays: alive; streams: released */
 } table;
@@ -208,6 +213,120 @@ static void test_parts(void **state) {
     qn_data_close(parts);
     qn_data_close(data);
 }
+
+/* ------------------------------------------------------------------ portions */
+
+/* A part at a time, as a reader of a large file hands them out. */
+static int get_portion(struct ArrowArrayStream *stream, struct ArrowArray *out) {
+    const table *t = stream->private_data;
+    *out = (struct ArrowArray){0};
+    return t->given == t->portion ? get_next(stream, out) : 0;
+}
+
+static int more(struct ArrowArrayStream *stream) {
+    table *t = stream->private_data;
+    assert_int_equal(t->arrays, 0); /* the parts before are released */
+    return ++t->portion < t->parts;
+}
+
+static int count_rows(struct ArrowArrayStream *stream, uint64_t *rows) {
+    const table *t = stream->private_data;
+    *rows = (uint64_t)(t->rows[0] + t->rows[1] + t->rows[2] + t->lie);
+    return 0;
+}
+
+static qn_status take_portions(table *t, qn_data **out, qn_error *err) {
+    struct ArrowArrayStream stream = {get_schema, get_portion, last_error, release_stream, t};
+    const qn__arrow_source source = {
+        .stream = &stream, .name = "portions", .rows = count_rows, .more = more};
+    qn_data_options options;
+    qn_data_options_init(&options);
+    qn_data *data = *out = qn__alloc(1, sizeof *data, NULL);
+    t->fails_at = -1;
+    t->given = t->portion = 0;
+    qn_status status = qn__arrow_fill(&source, &options, data, err);
+    if (status == QN_OK)
+        status = qn__labels_settle(data, &options, 1, "portions", err);
+    if (status == QN_OK)
+        qn__data_finish(data, NULL);
+    assert_int_equal(t->arrays, 0);
+    t->given = 0;
+    return status;
+}
+
+/* The table in portions is the same as at once. */
+static void check_portions(table *t, qn_data_type type) {
+    qn_data *data, *portions;
+    qn_error err = {0};
+    assert_int_equal(take(t, NULL, &data, &err), QN_OK);
+    assert_int_equal(take_portions(t, &portions, &err), QN_OK);
+    assert_int_equal(qn_data_type_of(portions), type);
+    assert_string_equal(qn_data_digest(portions), qn_data_digest(data));
+    for (uint32_t k = 0; k < qn_data_features(data); k++) {
+        assert_int_equal(qn_data_feature_type(portions, k), qn_data_feature_type(data, k));
+        assert_int_equal(qn_data_categories(portions, k), qn_data_categories(data, k));
+        for (uint32_t i = 0; i < qn_data_categories(data, k); i++)
+            assert_string_equal(qn_data_category(portions, k, i), qn_data_category(data, k, i));
+    }
+    qn_data_close(data);
+    qn_data_close(portions);
+}
+
+static table three_parts(void) {
+    table t = mixed();
+    t.parts = 3;
+    for (int i = 0; i < 3; i++) {
+        memcpy(t.column[i], t.column[0], sizeof *t.column);
+        t.offset[i] = i;
+        t.rows[i] = 4 - i;
+    }
+    return t;
+}
+
+static void test_portions(void **state) {
+    (void)state;
+    table t = three_parts();
+    check_portions(&t, QN_F32);
+    t.rows[1] = 0;
+    check_portions(&t, QN_F32);
+}
+
+/* Whole numbers, which are bytes in the first portions at most. */
+static void test_portions_of_bytes(void **state) {
+    (void)state;
+    static const uint8_t all[] = {0xFF};
+    int32_t late[] = {1, 2, 255, 0};
+    table t = three_parts();
+    t.columns = 2;
+    for (int i = 0; i < 3; i++)
+        t.column[i][0] = t.column[i][1];
+    t.format[0] = "i";
+    check_portions(&t, QN_U8);
+    t.column[2][0].buffer[1] = late;
+    check_portions(&t, QN_U8);
+    late[2] = 256;
+    t.column[2][1].buffer[1] = late;
+    check_portions(&t, QN_F32);
+    t.column[2][1] = (column){.buffer = {not_the_third, ages}, .buffers = 2, .nulls = 1};
+    check_portions(&t, QN_F32);
+    t.column[0][1] = (column){.buffer = {all, ages}, .buffers = 2, .nulls = -1};
+    check_portions(&t, QN_F32);
+}
+
+static void test_portions_that_change(void **state) {
+    (void)state;
+    for (int lie = -7; lie <= 1; lie += 4) { /* in the second portion, the third, after all */
+        table t = three_parts();
+        qn_data *data;
+        qn_error err = {0};
+        t.lie = lie;
+        assert_int_equal(take_portions(&t, &data, &err), QN_INPUT);
+        assert_string_equal(err.what, "the file changed while it was read");
+        qn_data_close(data);
+    }
+}
+
+/* ------------------------------------------------------------------ kinds of columns */
 
 /* A column of four numbers as the only feature, unlabelled; its values as text. */
 static void check_numbers(const char *format, const void *bytes, const char *wanted) {
@@ -511,12 +630,20 @@ static void test_build(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mixed),         cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_numbers),       cmocka_unit_test(test_views),
-        cmocka_unit_test(test_label_choice),  cmocka_unit_test(test_codes),
-        cmocka_unit_test(test_large_targets), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_usage),         cmocka_unit_test(test_digest),
+        cmocka_unit_test(test_mixed),
+        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_views),
+        cmocka_unit_test(test_label_choice),
+        cmocka_unit_test(test_codes),
+        cmocka_unit_test(test_large_targets),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_usage),
+        cmocka_unit_test(test_digest),
         cmocka_unit_test(test_build),
+        cmocka_unit_test(test_portions),
+        cmocka_unit_test(test_portions_of_bytes),
+        cmocka_unit_test(test_portions_that_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,13 +36,13 @@ typedef struct qn__ipc_schema {
 
 /* Where a message was found. */
 typedef struct qn__ipc_message {
-    size_t at;     /* byte of the file */
-    qn__flat flat; /* its description */
-    int version;   /* 4: V5 */
-    int kind;      /* of the header: below */
-    size_t header; /* place of its table */
-    const uint8_t *body;
-    size_t body_size;
+    size_t at;                 /* byte of the file */
+    qn__flat flat;             /* its description */
+    int version;               /* 4: V5 */
+    int kind;                  /* of the header: below */
+    size_t header;             /* place of its table */
+    size_t body_at, body_size; /* bytes of the file */
+    const uint8_t *body;       /* these, once they are read */
 } qn__ipc_message;
 
 enum { QN__IPC_SCHEMA = 1, QN__IPC_DICTIONARY = 2, QN__IPC_BATCH = 3 };
@@ -51,6 +51,9 @@ enum { QN__IPC_SCHEMA = 1, QN__IPC_DICTIONARY = 2, QN__IPC_BATCH = 3 };
  * the pile's. Fails with QN_INPUT (what and remedy are set) or QN_MEMORY. */
 qn_status qn__ipc_read_schema(qn__flat *flat, size_t schema, int version, qn__pile *pile,
                               qn__ipc_schema *out, qn_error *err);
+
+/* The rows of the batch `message`. Fails with QN_INPUT. */
+qn_status qn__ipc_batch_rows(const qn__ipc_message *message, int64_t *rows, qn_error *err);
 
 /* Threads that unpack buffers, and the memory of each. */
 typedef struct qn__ipc_threads {

@@ -152,6 +152,18 @@ static qn_status take_column(reading *r, const qn__ipc_type *type, size_t first,
 
 /* ------------------------------------------------------------------ the batch */
 
+static qn_status refuse_batch(qn_error *err) {
+    return refuse(err, "a batch of the Arrow file is broken");
+}
+
+static int can_be_rows(int64_t rows) { return rows >= 0 && rows <= (int64_t)1 << 48; }
+
+qn_status qn__ipc_batch_rows(const qn__ipc_message *message, int64_t *rows, qn_error *err) {
+    qn__flat flat = message->flat;
+    *rows = qn__flat_get(&flat, message->header, BATCH_LENGTH, 8, 0);
+    return flat.broken || !can_be_rows(*rows) ? refuse_batch(err) : QN_OK;
+}
+
 static qn_status begin(reading *r, size_t batch, qn_error *err) {
     qn__flat *flat = &r->flat;
     r->rows = qn__flat_get(flat, batch, BATCH_LENGTH, 8, 0);
@@ -164,8 +176,8 @@ static qn_status begin(reading *r, size_t batch, qn_error *err) {
                   method =
                       r->packed ? qn__flat_get(flat, compression, COMPRESSION_METHOD, 1, 0) : 0;
     r->codec = codec == 1 ? QN__CODEC_ZSTD : QN__CODEC_LZ4_FRAME;
-    if (batch == 0 || flat->broken || r->rows < 0 || r->rows > (int64_t)1 << 48)
-        return refuse(err, "a batch of the Arrow file is broken");
+    if (batch == 0 || flat->broken || !can_be_rows(r->rows))
+        return refuse_batch(err);
     if (codec >= 0 && codec <= 1 && method == 0)
         return QN_OK;
     return refuse(err, "the Arrow file is compressed in an unknown way");

@@ -1,4 +1,5 @@
-/* The reader of Parquet files. Only chunks of columns that are used are read, by all threads. */
+/* The reader of Parquet files. Only chunks of columns that are used are read, by all threads. A
+ * portion is as many row groups as fit into a part of the memory, or one. */
 #include "data/parquet.h"
 #include "base/memory.h"
 #include "data/arrow_table.h"
@@ -18,13 +19,15 @@ typedef struct parquet {
     int file;
     uint64_t size;
     qn__pool *pool;
-    qn__pile pile, *thread_pile; /* of each thread */
+    qn__pile pile;
     qn__parquet_footer footer;
     uint8_t *wanted;
-    struct ArrowArray *part; /* of each row group */
-    size_t given;
-    int decoded;
-    atomic_size_t next; /* of all chunks that are wanted, group by group */
+    uint64_t most;              /* bytes of a portion */
+    size_t first, end, given;   /* row groups of this portion, and how many of it were handed out */
+    qn__pile portion;           /* what it has */
+    qn__parquet_thread *thread; /* and what each made for it */
+    struct ArrowArray *part;    /* of each of its groups */
+    atomic_size_t next;         /* of all its chunks, group by group */
     pthread_mutex_t lock;
     size_t failed; /* the first chunk that failed; SIZE_MAX: none */
     qn_status status;
@@ -101,7 +104,7 @@ static qn_status refuse_column(const parquet *r, size_t column, uint64_t at, qn_
 }
 
 /* Views of texts point into the bytes, so these stay with the pile. */
-static qn_status decode(const parquet *r, size_t group, size_t column, qn__pile *pile,
+static qn_status decode(const parquet *r, size_t group, size_t column, qn__parquet_thread *thread,
                         qn_error *err) {
     const qn__parquet_column *c = &r->footer.column[column];
     const qn__parquet_chunk *chunk = &r->footer.chunk[group * r->footer.leaves + c->leaf];
@@ -112,19 +115,17 @@ static qn_status decode(const parquet *r, size_t group, size_t column, qn__pile 
         qn__remedy(err, QN_INPUT, "leave it out with `data.drop`");
         return refuse_column(r, column, chunk->begin, QN_INPUT, err);
     }
-    uint8_t *bytes =
-        keep ? qn__pile_alloc(pile, chunk->size, 1, err) : qn__alloc(chunk->size, 1, err);
+    uint8_t *bytes = keep ? qn__pile_alloc(&thread->pile, chunk->size, 1, err)
+                          : qn__scratch_need(&thread->chunk, chunk->size, 1, err);
     if (!bytes)
         return QN_MEMORY;
     qn_status status =
         qn__descriptor_read_at(r->file, r->path, chunk->begin, bytes, (size_t)chunk->size, err);
     if (status == QN_OK) {
-        status = qn__parquet_read_chunk(c, chunk, bytes, pile, r->part[group].children[column],
-                                        &where, err);
+        status = qn__parquet_read_chunk(c, chunk, bytes, thread,
+                                        r->part[group - r->first].children[column], &where, err);
         status = refuse_column(r, column, chunk->begin + where, status, err);
     }
-    if (!keep)
-        qn__free(bytes);
     return status;
 }
 
@@ -142,7 +143,7 @@ static void note(parquet *r, size_t job, qn_status status, const qn_error *err) 
 
 static void decode_some(void *context, int thread) {
     parquet *r = context;
-    const size_t columns = r->footer.columns, jobs = r->footer.groups * columns;
+    const size_t columns = r->footer.columns, jobs = (r->end - r->first) * columns;
     for (;;) {
         qn_error err = {0};
         const size_t job = atomic_fetch_add(&r->next, 1), column = job % (columns ? columns : 1);
@@ -150,7 +151,8 @@ static void decode_some(void *context, int thread) {
             return;
         if (!r->wanted[column] || !r->footer.column[column].readable)
             continue;
-        const qn_status status = decode(r, job / columns, column, &r->thread_pile[thread], &err);
+        const qn_status status =
+            decode(r, r->first + job / columns, column, &r->thread[thread], &err);
         if (status == QN_OK)
             continue;
         note(r, job, status, &err);
@@ -158,36 +160,79 @@ static void decode_some(void *context, int thread) {
     }
 }
 
-/* Whether the sizes that the description claims can be. */
-static qn_status check_sizes(const parquet *r) {
+/* The memory that the columns of a row group take while they are read: an estimate, since a
+ * description may lie. */
+static double bytes_of(const parquet *r, size_t group) {
     const qn__parquet_footer *f = &r->footer;
-    double rows = 0, bytes = 0;
+    double bytes = 0;
+    for (size_t c = 0; c < f->columns; c++) {
+        const qn__parquet_column *column = &f->column[c];
+        const qn__parquet_chunk *chunk = &f->chunk[group * f->leaves + column->leaf];
+        if (!r->wanted[c] || !column->readable)
+            continue;
+        bytes += (double)f->rows[group] * column->width + (double)chunk->size;
+        bytes += column->type == QN__PARQUET_BYTES ? (double)chunk->unpacked : 0;
+    }
+    return bytes;
+}
+
+/* Whether the sizes that the description claims can be. */
+static qn_status check_sizes(parquet *r, uint64_t *items) {
+    const qn__parquet_footer *f = &r->footer;
+    double rows = 0, bytes = 0, memory = 0;
+    *items = 0;
     for (size_t g = 0; g < f->groups; g++) {
         rows += (double)f->rows[g];
+        *items += (uint64_t)f->rows[g];
+        memory += bytes_of(r, g);
         for (size_t c = 0; c < f->columns; c++)
             if (r->wanted[c] && f->column[c].readable)
                 bytes += (double)f->chunk[g * f->leaves + f->column[c].leaf].size;
     }
     if (bytes > (double)r->size)
         return refuse_broken(r, 0, "the columns of the Parquet file overlap");
+    r->most = qn__parts_portion(memory);
     return qn__parts_check_rows(rows, r->wanted, f->columns, r->size, r->path, r->err);
 }
 
-static qn_status decode_all(parquet *r) {
-    const size_t groups = r->footer.groups;
-    qn_status status = check_sizes(r);
-    r->part = status == QN_OK ? qn__pile_alloc(&r->pile, groups, sizeof *r->part, r->err) : NULL;
+static qn_status decode_portion(parquet *r) {
+    double bytes = 0;
+    for (r->end = r->first; r->end < r->footer.groups; r->end++) {
+        bytes += bytes_of(r, r->end);
+        if (r->end > r->first && bytes > (double)r->most)
+            break;
+    }
+    const size_t groups = r->end - r->first;
+    qn_status status = QN_OK;
+    r->part = qn__pile_alloc(&r->portion, groups, sizeof *r->part, r->err);
     if (!r->part)
-        return status == QN_OK ? QN_MEMORY : status;
+        return QN_MEMORY;
     for (size_t g = 0; g < groups && status == QN_OK; g++)
-        status =
-            qn__parts_array(&r->pile, r->footer.columns, r->footer.rows[g], &r->part[g], r->err);
+        status = qn__parts_array(&r->portion, r->footer.columns, r->footer.rows[r->first + g],
+                                 &r->part[g], r->err);
     if (status != QN_OK)
         return status;
+    atomic_store(&r->next, 0);
     r->failed = SIZE_MAX;
     r->status = QN_OK;
     qn__pool_run(r->pool, decode_some, r);
     return r->status;
+}
+
+static void release_portion(parquet *r) {
+    const int threads = qn__pool_threads(r->pool);
+    for (int i = 0; i < threads; i++)
+        qn__pile_release(&r->thread[i].pile);
+    qn__pile_release(&r->portion);
+    r->part = NULL;
+    r->given = 0;
+}
+
+static void release_scratch(qn__parquet_thread *thread) {
+    qn__scratch_release(&thread->chunk);
+    qn__scratch_release(&thread->page);
+    qn__scratch_release(&thread->dictionary);
+    qn__scratch_release(&thread->numbers);
 }
 
 /* ------------------------------------------------------------------ the stream */
@@ -198,18 +243,30 @@ static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out) 
     return r->status == QN_OK ? 0 : EINVAL;
 }
 
+static int count_rows(struct ArrowArrayStream *stream, uint64_t *rows) {
+    parquet *r = stream->private_data;
+    r->status = check_sizes(r, rows);
+    return r->status == QN_OK ? 0 : EINVAL;
+}
+
 static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out) {
     parquet *r = stream->private_data;
     *out = (struct ArrowArray){0};
-    if (!r->decoded) {
-        r->decoded = 1;
-        r->status = decode_all(r);
+    if (!r->part) {
+        r->status = decode_portion(r);
         if (r->status != QN_OK)
             return EINVAL;
     }
-    if (r->given < r->footer.groups)
+    if (r->given < r->end - r->first)
         *out = r->part[r->given++];
     return 0;
+}
+
+static int more(struct ArrowArrayStream *stream) {
+    parquet *r = stream->private_data;
+    release_portion(r);
+    r->first = r->end;
+    return r->first < r->footer.groups;
 }
 
 static void want(struct ArrowArrayStream *stream, const uint8_t *wanted) {
@@ -224,8 +281,14 @@ static qn_status fill_from(parquet *r, const qn_data_options *options, qn_data *
                                       .get_next = get_next,
                                       .release = nothing_to_release,
                                       .private_data = r};
-    const qn__arrow_source source = {
-        .stream = &stream, .name = r->path, .status = &r->status, .want = want, .pool = r->pool};
+    const qn__arrow_source source = {.stream = &stream,
+                                     .name = r->path,
+                                     .status = &r->status,
+                                     .want = want,
+                                     .rows = count_rows,
+                                     .more = more,
+                                     .pieces = "row groups",
+                                     .pool = r->pool};
     return qn__arrow_fill(&source, options, data, r->err);
 }
 
@@ -240,15 +303,16 @@ static qn_status read_parquet(qn__source *source, const qn_data_options *options
     qn_status status = qn__parts_need_little_endian(r.path, err);
     if (status != QN_OK)
         return status;
-    r.thread_pile = qn__alloc((uint64_t)threads, sizeof *r.thread_pile, err);
-    if (!r.thread_pile)
+    r.thread = qn__alloc((uint64_t)threads, sizeof *r.thread, err);
+    if (!r.thread)
         return QN_MEMORY;
     pthread_mutex_init(&r.lock, NULL);
     status = fill_from(&r, options, data);
     pthread_mutex_destroy(&r.lock);
+    release_portion(&r);
     for (int i = 0; i < threads; i++)
-        qn__pile_release(&r.thread_pile[i]);
-    qn__free(r.thread_pile);
+        release_scratch(&r.thread[i]);
+    qn__free(r.thread);
     qn__pile_release(&r.pile);
     return status;
 }

@@ -33,6 +33,7 @@ typedef struct qn__parquet_column {
 /* The values of a column in a row group. */
 typedef struct qn__parquet_chunk {
     uint64_t begin, size; /* bytes of the file */
+    uint64_t unpacked;    /* bytes of its pages, as the file has it */
     int64_t values;
     int codec;     /* as the file has it */
     int elsewhere; /* in another file, or encrypted */
@@ -51,12 +52,18 @@ typedef struct qn__parquet_footer {
 qn_status qn__parquet_read_footer(const uint8_t *bytes, size_t size, uint64_t file_size,
                                   qn__pile *pile, qn__parquet_footer *out, qn_error *err);
 
+/* What a thread decodes with. */
+typedef struct qn__parquet_thread {
+    qn__pile pile; /* values, and the texts that views point into */
+    qn__scratch chunk, page, dictionary, numbers;
+} qn__parquet_thread;
+
 /* Decodes a chunk, whose bytes are `bytes`, into the buffers of *out, which has `rows` values. All
- * memory is the pile's, views point into `bytes`. `where` (in the chunk) is set with QN_INPUT, as
+ * memory is the thread's, views point into `bytes`. `where` (in the chunk) is set with QN_INPUT, as
  * are what and remedy. */
 qn_status qn__parquet_read_chunk(const qn__parquet_column *column, const qn__parquet_chunk *chunk,
-                                 const uint8_t *bytes, qn__pile *pile, struct ArrowArray *out,
-                                 size_t *where, qn_error *err);
+                                 const uint8_t *bytes, qn__parquet_thread *thread,
+                                 struct ArrowArray *out, size_t *where, qn_error *err);
 
 /* ------------------------------------------------------------------ values */
 

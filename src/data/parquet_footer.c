@@ -181,10 +181,11 @@ static qn_status take_schema(reading *r) {
 
 static void take_chunk_data(qn__thrift *t, qn__parquet_chunk *chunk) {
     qn__thrift_field field = {0};
-    int64_t codec = 0, values = 0, size = 0, data = 0, dictionary = 0;
+    int64_t codec = 0, values = 0, unpacked = 0, size = 0, data = 0, dictionary = 0;
     while (qn__thrift_next(t, &field)) {
         int64_t *const to = field.id == 4    ? &codec
                             : field.id == 5  ? &values
+                            : field.id == 6  ? &unpacked
                             : field.id == 7  ? &size
                             : field.id == 9  ? &data
                             : field.id == 11 ? &dictionary
@@ -198,6 +199,7 @@ static void take_chunk_data(qn__thrift *t, qn__parquet_chunk *chunk) {
     chunk->codec = codec >= 0 && codec < 100 ? (int)codec : 100;
     chunk->begin = (uint64_t)(dictionary > 0 && dictionary < data ? dictionary : data);
     chunk->size = (uint64_t)size;
+    chunk->unpacked = unpacked > 0 ? (uint64_t)unpacked : 0;
 }
 
 static qn_status take_chunk(reading *r, qn__parquet_chunk *chunk) {

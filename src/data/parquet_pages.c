@@ -20,21 +20,19 @@ typedef struct page {
 typedef struct pages {
     const qn__parquet_column *column;
     qn__codec codec;
-    qn__pile *pile;
+    qn__parquet_thread *thread;
+    qn__pile *pile; /* its */
     qn_error *err;
     const uint8_t *bytes;
     size_t size, at;
     uint64_t rows, row, missing;
-    uint8_t *values, *valid; /* of all rows; valid: NULL while none is missing */
-    uint8_t *dictionary;
+    uint8_t *values, *valid;   /* of all rows; valid: NULL while none is missing */
+    const uint8_t *dictionary; /* its entries, which are copied */
     uint64_t entries;
     const uint8_t **text; /* buffers of views */
     int64_t *text_size;
     size_t texts, text_room;
     uint32_t *number; /* indices of a page, or levels */
-    uint64_t number_room;
-    uint8_t *scratch; /* the unpacked page, where nothing points into it */
-    size_t scratch_room;
 } pages;
 
 static qn_status refuse(const pages *p, const char *what) {
@@ -97,14 +95,8 @@ static int is_text(const pages *p) { return p->column->type == QN__PARQUET_BYTES
 
 /* Room for an unpacked page. Views point into the page, so it has to stay. */
 static uint8_t *page_room(pages *p, size_t size) {
-    if (is_text(p))
-        return qn__pile_alloc(p->pile, size, 1, p->err);
-    if (p->scratch && size <= p->scratch_room)
-        return p->scratch;
-    qn__free(p->scratch);
-    p->scratch = qn__alloc(size, 1, p->err);
-    p->scratch_room = p->scratch ? size : 0;
-    return p->scratch;
+    return is_text(p) ? qn__pile_alloc(p->pile, size, 1, p->err)
+                      : qn__scratch_need(&p->thread->page, size, 1, p->err);
 }
 
 /* The bytes of a page behind its header. The first `plain` are not packed, and are left out. */
@@ -148,11 +140,7 @@ static qn_status add_texts(pages *p, const uint8_t *begin, size_t size) {
 }
 
 static qn_status number_room(pages *p, uint64_t count) {
-    if (count <= p->number_room)
-        return QN_OK;
-    qn__free(p->number);
-    p->number = qn__alloc(count, sizeof *p->number, p->err);
-    p->number_room = p->number ? count : 0;
+    p->number = qn__scratch_need(&p->thread->numbers, count, sizeof *p->number, p->err);
     return p->number ? QN_OK : QN_MEMORY;
 }
 
@@ -428,8 +416,9 @@ static qn_status take_dictionary(pages *p, const page *head) {
     if ((uint64_t)head->values > 8 * (uint64_t)(in.end - in.at))
         return check(p, 0);
     p->entries = (uint64_t)head->values;
-    p->dictionary = qn__pile_alloc(p->pile, p->entries, p->column->width, p->err);
-    return p->dictionary ? take_plain(p, &in, p->dictionary, p->entries) : QN_MEMORY;
+    uint8_t *to = qn__scratch_need(&p->thread->dictionary, p->entries, p->column->width, p->err);
+    p->dictionary = to;
+    return to ? take_plain(p, &in, to, p->entries) : QN_MEMORY;
 }
 
 /* Cuts the levels off, which stand before the values of DATA_PAGE with their size. */
@@ -531,10 +520,11 @@ static qn_status put_buffers(pages *p, struct ArrowArray *out) {
 }
 
 qn_status qn__parquet_read_chunk(const qn__parquet_column *column, const qn__parquet_chunk *chunk,
-                                 const uint8_t *bytes, qn__pile *pile, struct ArrowArray *out,
-                                 size_t *where, qn_error *err) {
+                                 const uint8_t *bytes, qn__parquet_thread *thread,
+                                 struct ArrowArray *out, size_t *where, qn_error *err) {
     pages p = {.column = column,
-               .pile = pile,
+               .thread = thread,
+               .pile = &thread->pile,
                .err = err,
                .bytes = bytes,
                .size = (size_t)chunk->size,
@@ -542,12 +532,10 @@ qn_status qn__parquet_read_chunk(const qn__parquet_column *column, const qn__par
     *where = 0;
     qn_status status = find_codec(chunk->codec, &p.codec, err);
     if (status == QN_OK) {
-        p.values = qn__pile_alloc(pile, p.rows, column->width, err);
+        p.values = qn__pile_alloc(p.pile, p.rows, column->width, err);
         status = p.values ? take_pages(&p, where) : QN_MEMORY;
     }
     if (status == QN_OK)
         status = put_buffers(&p, out);
-    qn__free(p.number);
-    qn__free(p.scratch);
     return status;
 }
