@@ -244,6 +244,35 @@ static void test_any_rank_at_any_moment(void **state) {
     }
 }
 
+/* Rank `who` dies at its call of that number at that place; with k = 2 the next rank at the same
+ * one, with k = 3 while the others recover. 0: `who` never came there, because others had taken its
+ * work. */
+static int dies_there(const tiny *alone, place where, uint32_t k, uint32_t call) {
+    char rendezvous[32], dir[] = "/tmp/quern-deaths-XXXXXX";
+    pid_t process[RANKS];
+    /* The last places are those of the first rank that is left: all of the validation is one piece.
+     */
+    const uint32_t who = where >= IN_APPLY ? 0 : k, next = (who + 1) % RANKS;
+    doom doomed[RANKS] = {0};
+    stage *s = make_stage();
+    doomed[who] = (doom){where, call, who};
+    if (k == 2)
+        doomed[next] = doomed[who];
+    if (k == 3)
+        doomed[next] = (doom){IN_RECOVERY, 1, next};
+    assert_non_null(mkdtemp(dir));
+    for (uint32_t r = 0; where == IN_SAVE && r < RANKS; ++r)
+        s->hands[r].run.checkpoints = dir;
+    start(s, process, rendezvous, doomed);
+    if (!all_ended(process))
+        fail_msg("place %d, case %u: the ranks hang", where, k);
+    const uint32_t dead = atomic_load(&s->dying);
+    check_left(s, dead, alone, 10 * where + k);
+    munmap(s, sizeof *s);
+    remove_folder(dir);
+    return dead >> who & 1;
+}
+
 /* Every place in which a rank can be, the first rank and others; then with another rank that dies
  * when it is at the same place, and with one that dies while the others recover. */
 static void test_every_place(void **state) {
@@ -255,29 +284,11 @@ static void test_every_place(void **state) {
     alone_is(&alone);
     for (place where = IN_GRAINS; where < IN_RECOVERY; ++where)
         for (uint32_t k = 0; k < 4; ++k) {
-            char rendezvous[32], dir[] = "/tmp/quern-deaths-XXXXXX";
-            pid_t process[RANKS];
-            /* The last places are those of the first rank that is left: all of the validation is
-             * one piece. */
-            const uint32_t who = where >= IN_APPLY ? 0 : k, next = (who + 1) % RANKS;
-            doom doomed[RANKS] = {0};
-            stage *s = make_stage();
-            doomed[who] = (doom){where, calls[where][k & 1], who};
-            if (k == 2)
-                doomed[next] = doomed[who];
-            if (k == 3)
-                doomed[next] = (doom){IN_RECOVERY, 1, next};
-            assert_non_null(mkdtemp(dir));
-            for (uint32_t r = 0; where == IN_SAVE && r < RANKS; ++r)
-                s->hands[r].run.checkpoints = dir;
-            start(s, process, rendezvous, doomed);
-            if (!all_ended(process))
-                fail_msg("place %d, case %u: the ranks hang", where, k);
-            if (!(atomic_load(&s->dying) >> who & 1))
-                fail_msg("place %d, case %u: rank %u never came there", where, k, who);
-            check_left(s, atomic_load(&s->dying), &alone, 10 * where + k);
-            munmap(s, sizeof *s);
-            remove_folder(dir);
+            int came = 0;
+            for (int i = 0; i < 6 && !came; ++i)
+                came = dies_there(&alone, where, k, calls[where][k & 1]);
+            if (!came)
+                fail_msg("place %d, case %u: the rank never came there", where, k);
         }
 }
 

@@ -266,10 +266,9 @@ static void live(stage *s, hand *h) {
     _exit(0);
 }
 
-static void test_deaths(void **state) {
-    (void)state;
-    char wanted[2][65], place[32];
-    alone(wanted);
+/* Two of four die at work; 0: one of these had all before. */
+static int two_die(char wanted[2][65]) {
+    char place[32];
     stage *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(s != MAP_FAILED);
     pid_t process[RANKS_MOST];
@@ -294,9 +293,20 @@ static void test_deaths(void **state) {
         assert_string_equal(s->got[r][0], wanted[0]);
         assert_string_equal(s->got[r][1], wanted[1]);
     }
-    assert_string_equal(s->got[0][0], ""); /* it died before it had all */
-    assert_string_equal(s->got[2][0], "");
+    const int died = s->got[0][0][0] == 0 && s->got[2][0][0] == 0;
     munmap(s, sizeof *s);
+    return died;
+}
+
+/* On a busy machine the kill may come too late: once in several times is enough. */
+static void test_deaths(void **state) {
+    char wanted[2][65];
+    int died = 0;
+    (void)state;
+    alone(wanted);
+    for (int i = 0; i < 8 && !died; ++i)
+        died = two_die(wanted);
+    assert_true(died);
 }
 
 int main(void) {

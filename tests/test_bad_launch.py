@@ -15,7 +15,7 @@ import builds
 import launch
 import machine
 import ranks
-from test_ranks import SMALL, said
+from test_ranks import SMALL, said, sockets_at, wait_for
 
 LIBRARY = r"""
 #include <stdlib.h>
@@ -198,12 +198,14 @@ def test_two_runs_at_one_place(quern, tmp_path):
 @pytest.mark.parametrize("who, number", [(0, signal.SIGKILL), (1, signal.SIGKILL),
                                          (0, signal.SIGINT), (1, signal.SIGINT)])
 def test_a_rank_that_ends_while_others_wait_for_a_third(quern, tmp_path, who, number):
-    words = [*SMALL, "-o", tmp_path / "m", "--meet-timeout", "3", "--meet",
-             f"127.0.0.1:{ranks.free_port()}", "--ranks", "3", "--rank"]
+    port = ranks.free_port()
+    words = [*SMALL, "-o", tmp_path / "m", "--meet-timeout", "3", "--meet", f"127.0.0.1:{port}", "--ranks", "3",
+             "--rank"]
     both = [subprocess.Popen([quern, *map(str, words), str(r)], stdout=subprocess.PIPE, text=True,
                              stderr=subprocess.PIPE) for r in range(2)]
     try:
-        time.sleep(0.4)
+        wait_for(lambda: sockets_at(port) == 1 or None not in [p.poll() for p in both])
+        time.sleep(0.2)  # for the handshake
         both[who].send_signal(number)
         text = [p.communicate(timeout=30)[1] for p in both]
     finally:

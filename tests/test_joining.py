@@ -43,8 +43,7 @@ def test_ranks_say_what_they_wait_for(quern, tmp_path):
         assert line.startswith(f"quern train: rank 1 waits for rank 0 to listen at 127.0.0.1:{port}; ")
         assert "the limit is 60 seconds (--meet-timeout)" in line
         started.append(start(0))
-        (line,) = lines_until(started[1], "waits")
-        assert f"rank 0 waits at 127.0.0.1:{port} for rank 2: 2 of 3 ranks are there; " in line
+        lines_until(started[1], f"rank 0 waits at 127.0.0.1:{port} for rank 2: 2 of 3 ranks are there; ")
         (line,) = lines_until(started[0], "waits")
         assert f"rank 1 is connected to rank 0 at 127.0.0.1:{port} and waits for other ranks of 3" in line
         started.append(start(2))
@@ -52,7 +51,8 @@ def test_ranks_say_what_they_wait_for(quern, tmp_path):
     finally:
         for p in started:
             p.kill()
-    assert [p.returncode for p in started] == [0, 0, 0] and all(err == "" for _, err in done)
+    assert [p.returncode for p in started] == [0, 0, 0]
+    assert all("waits" in line for _, err in done for line in err.splitlines())  # on a busy machine
     assert [json.loads(line)["event"] for line in done[1][0].splitlines()] == ["start", "epoch", "end"]
     assert done[0][0] == done[2][0] == ""
 

@@ -343,9 +343,9 @@ static void test_who_waits_takes_what_is_late(void **state) {
     q.turn[0].speed.spread = 0.5;
     assert_int_equal(qn__queue_fill(&q, 40, 3), 0);
     q.turn[0].speed.spread = 0.5; /* the fast one gets half and is late with it */
+    const double begun = qn__now();
     assert_int_equal(qn__queue_take(&q, 0, &fast), 1);
     assert_true(fast.count < 40);
-    const double begun = qn__now();
     assert_int_equal(qn__queue_take(&q, 1, &slow), 1);
     assert_true(qn__now() - begun > 0.001); /* not at once */
     qn__queue_end(&q);
