@@ -1,7 +1,9 @@
 """`quern run --checkpoint`: whatever ends a run, it goes on to the same bytes."""
 
+import hashlib
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -263,18 +265,28 @@ def map_files(folder):
     return found
 
 
+def done_in(state):
+    """The items of the better state in a file."""
+    return max(int(items) for items in re.findall(rb"\0items (\d+)\n", state))
+
+
+def wait_for_items(folder, job, more_than):
+    """Until the file has more items."""
+    file = folder / "state"
+    while job.poll() is None and not (file.exists() and done_in(b"\0items 0\n" + file.read_bytes()) > more_than):
+        time.sleep(0.001)
+
+
 def test_one_iteration(quern, place, call):
     """The items that are done, with all kinds of results: killed, stopped, then by other threads and ranks."""
     folder, env = place
     (folder / "map.c").write_text(MAP)
 
     def attempt(size):
-        words = [*MAP_WORDS, "--set", f"work={6000 * size}"]
+        words, done = [*MAP_WORDS, "--set", f"work={6000 * size}"], 0
         for threads, sign in ((1, signal.SIGKILL), (2, signal.SIGINT)):
-            before = (folder / "state").read_bytes() if (folder / "state").exists() else b""
             job = started(quern, place, *words, "--threads", threads, "--grain", 8, *CHECKPOINT, "0.001s")
-            while job.poll() is None and (not (folder / "state").exists() or (folder / "state").read_bytes() == before):
-                time.sleep(0.001)
+            wait_for_items(folder, job, done)
             job.send_signal(sign)
             said = job.communicate()[1]
             if job.returncode == 0:
@@ -282,12 +294,12 @@ def test_one_iteration(quern, place, call):
                 return gone(folder)
             assert job.returncode == (-9 if sign == signal.SIGKILL else 130), said
             assert not (folder / "m-v.npy").exists()
-        return words, said
+            done = done_in((folder / "state").read_bytes())
+        return words, said, done
 
-    words, said = machine.caught(attempt)
+    words, said, done = machine.caught(attempt)
     call(*words, "--threads", 2)
     want, go_on = map_files(folder), [*CHECKPOINT, "0.001s"]
-    done = int((folder / "state").read_bytes().split(b"\nitems ")[1].split()[0])
     assert 0 < done < 2200 and f"add --resume to continue after {done} items" in said
     state = (folder / "state").read_bytes()
     made = call(*words, "--threads", 3, *go_on)
@@ -297,10 +309,100 @@ def test_one_iteration(quern, place, call):
     assert f"continued after {done} items" in ranks.run(quern, 2, *words, "--threads", 1, *go_on, cwd=folder,
                                                         env=env)[0][2]
     assert map_files(folder) == want
-    (folder / "state").write_bytes(state.replace(f"items {done}".encode(), f"items {done + 8}".encode()))
-    assert "the checkpoint is damaged" in call(*words, *go_on, status=1).stderr
     (folder / "state").write_bytes(state)
     assert "a run with one iteration" in call(*words, *go_on, "--iterations", 2, status=1).stderr
+    (folder / "state").unlink()
+
+
+def test_killed_in_items(quern, place, call):
+    """kill -9 at random times, by one process and by the writer of two ranks; a loss of what was not synced."""
+    folder, env = place
+    (folder / "map.c").write_text(MAP)
+    call(*MAP_WORDS)
+    want, draw, words = map_files(folder), random.Random(2), [*MAP_WORDS, "--grain", 8, *CHECKPOINT, "0.001s"]
+    for _ in range(60 if os.environ.get("QUERN_LONG_TESTS") == "yes" else 4):
+        job = started(quern, place, *words, "--threads", draw.randrange(1, 3))
+        wait_for_items(folder, job, 0)
+        time.sleep(draw.uniform(0, 0.02))
+        job.kill()
+        job.communicate()
+        if job.returncode == 0:  # it was faster
+            assert map_files(folder) == want
+            (folder / "state").unlink()
+            continue
+        state = bytearray((folder / "state").read_bytes())
+        starts = [int(at) for at in re.findall(rb"(?m)^output \w+ (\d+)$", bytes(state))]
+        # Bytes behind the items of the state, which may have reached the disk or not.
+        behind = starts[0] + 8 * done_in(bytes(state))
+        state[behind:starts[1]] = draw.randbytes(len(state[behind:starts[1]]))
+        (folder / "state").write_bytes(bytes(state))
+    before = done_in((folder / "state").read_bytes()) if (folder / "state").exists() else 0
+    with ranks.Ranks(quern, 2, *words, cwd=folder, env=env) as run:
+        wait_for_items(folder, run.rank[0], before)
+        run.rank[0].kill()
+        done = run.wait()
+    assert done[1][0] == 0, done
+    assert map_files(folder) == want
+    (folder / "state").unlink()
+
+
+def test_damaged_items(place, call):
+    """Either state may be lost, but not both. What is of another run, or of an older version."""
+    folder, _ = place
+    (folder / "map.c").write_text(MAP)
+    call(*MAP_WORDS, *CHECKPOINT, "0.001s", "--grain", 8)
+    want, good = map_files(folder), (folder / "state").read_bytes()
+    states = [int(at) for at in re.findall(rb"(?m)^state (\d+)$", good)]
+    items = [int(good[at:].split(b"\n")[0].split()[1]) for at in states]
+    starts = [int(at) for at in re.findall(rb"(?m)^output \w+ (\d+)$", good)]
+    assert min(items) > 0 and items[0] != items[1]
+
+    def changed(*places):
+        bytes_ = bytearray(good)
+        for at in places:
+            bytes_[at] ^= 1
+        return bytes(bytes_)
+
+    totals = int(re.search(rb"(?m)^totals (\d+)$", good)[1]) + 8  # in a state
+    for at in (states[0] + 9, states[1] + 9, states[0] + totals, states[1] + 200):
+        (folder / "state").write_bytes(changed(at))
+        left = items[0 if at >= states[1] else 1]
+        said = call(*MAP_WORDS, *CHECKPOINT, "9s").stderr
+        assert f"continued after {left} items; a later state in the checkpoint is not whole" in said
+        assert map_files(folder) == want
+    header, numbers = "its header does not fit", "its numbers do not fit"
+    for bytes_, says in [
+            (changed(states[0] + 9, states[1] + totals), "none of its two states fits"), (changed(60), header),
+            (changed(starts[0] + 9), numbers), (changed(starts[1] + 2 * max(items)), numbers),
+            (good[:starts[1]], "it is cut off"), (good[:states[0]], "none of its two states fits"),
+            (good[:99], header), (b"", header), (good + bytes(1 << 20), "bytes stand behind its end")]:
+        (folder / "state").write_bytes(bytes_)
+        said = call(*MAP_WORDS, *CHECKPOINT, "9s", status=1).stderr
+        assert says in said and "without --resume" in said, said
+    (folder / "state").write_bytes(good)
+    assert "other scalars or seed" in call(*MAP_WORDS, "--set", "work=1", *CHECKPOINT, "9s", status=1).stderr
+    lines = re.sub(rb"items 1(\n.*?)state.*", rb"checkpoint 1\1items 80\n", good.split(b"digest")[0], flags=re.S)
+    (folder / "state").write_bytes(lines + b"digest " + hashlib.sha256(lines).hexdigest().encode() + b"\n\n")
+    said = call(*MAP_WORDS, *CHECKPOINT, "9s", status=1).stderr
+    assert "the checkpoint is of an older version of Quern" in said and "remove it" in said
+    (folder / "state").unlink()
+
+
+def test_no_room_for_items(quern, place, call):
+    """On a full disk the state before stays; a run goes on from it where there is room."""
+    folder, env = place
+    (folder / "map.c").write_text(MAP)
+    call(*MAP_WORDS)
+    want, words = map_files(folder), [*MAP_WORDS, "--grain", 8, *CHECKPOINT, "0.001s"]
+    limit = "ulimit -f 52; trap '' XFSZ; exec \"$@\""  # blocks of 1,024 bytes: 1,024 items
+    done = subprocess.run(["bash", "-c", limit, "bash", quern, *map(str, words)], cwd=folder, env=env,
+                          capture_output=True, text=True)
+    assert done.returncode == 0 and "a checkpoint could not be written" in done.stderr, done.stderr
+    assert map_files(folder) == want
+    items = done_in((folder / "state").read_bytes())
+    assert 0 < items <= 1024
+    assert f"continued after {items} items\n" in call(*words).stderr
+    assert map_files(folder) == want and done_in((folder / "state").read_bytes()) > 1024
     (folder / "state").unlink()
 
 

@@ -150,9 +150,10 @@ typedef struct qn_kernel_options {
      * NULL. */
     const qn_compute *compute;
     /* A file for the state between two iterations, or between two items if there is one iteration;
-     * NULL: none. It is written beside its place, then renamed. It must not exist without `resume`.
-     * Among ranks the lowest one writes it, and all read it. The run locks `checkpoint`.lock beside
-     * it: it fails with QN_BUSY while another run uses the file. */
+     * NULL: none. It is written beside its place, then renamed; with one iteration the new items
+     * are added to it, and the state before stays whole. It must not exist without `resume`. Among
+     * ranks the lowest one writes it, and all read it. The run locks `checkpoint`.lock beside it:
+     * it fails with QN_BUSY while another run uses the file. */
     const char *checkpoint;
     double checkpoint_seconds;      /* between two of them; 0: not by time */
     uint64_t checkpoint_iterations; /* between two; 0: not by number, and with one iteration it must

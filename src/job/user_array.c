@@ -188,6 +188,14 @@ void qn__user_array_from_little(qn__user_array *a) {
 
 /* ------------------------------------------------------------------ writing */
 
+const void *qn__user_array_little(const qn__user_array *a, size_t at, size_t size, void *block) {
+    const uint8_t *bytes = (const uint8_t *)a->data + at;
+    if (!BIG_ENDIAN_HOST)
+        return bytes;
+    swap(memcpy(block, bytes, size), size, qn__user_type_size(a->type));
+    return block;
+}
+
 static const char *descriptor(qn__user_type type) {
     static const char *const texts[QN__USER_TYPES] = {"|i1", "<i2", "<i4", "<i8", "|u1",
                                                       "<u2", "<u4", "<u8", "<f4", "<f8"};
@@ -215,14 +223,11 @@ const char *qn__user_array_header(const qn__user_array *a, char header[QN__NPY_H
 qn_status qn__user_array_write_numbers(const qn__user_array *a, struct qn__writer *writer,
                                        qn_error *err) {
     qn_status status = QN_OK;
-    const uint8_t *bytes = a->data;
     const size_t all = qn__user_array_bytes(a);
     uint8_t block[4096];
     for (size_t at = 0, some; at < all && status == QN_OK; at += some) {
         some = BIG_ENDIAN_HOST && all - at > sizeof block ? sizeof block : all - at;
-        if (BIG_ENDIAN_HOST)
-            swap(memcpy(block, bytes + at, some), some, qn__user_type_size(a->type));
-        status = qn__writer_add(writer, BIG_ENDIAN_HOST ? block : bytes + at, some, err);
+        status = qn__writer_add(writer, qn__user_array_little(a, at, some, block), some, err);
     }
     return status;
 }

@@ -21,16 +21,15 @@ void qn__user_checkpoint_end(qn_kernel *kernel);
 qn_status qn__user_checkpoint_write(qn_kernel *kernel, uint64_t iteration,
                                     void *const state[QN__USER_PARTS], qn_error *err);
 
-/* Reads it into the outputs and series, which exist, and sets kernel->checkpoint.from. Without a
- * file that is 0. Fails with QN_FORMAT (damaged), QN_MISMATCH (of another kernel, shape, scalars or
- * inputs), QN_USAGE (beyond the last iteration), QN_IO or QN_MEMORY; outputs may be changed. */
-qn_status qn__user_checkpoint_read(qn_kernel *kernel, qn_error *err);
+/* The same for a run of one iteration, whose first `items` items are done (run/user_done.h). */
+qn_status qn__user_checkpoint_write_items(qn_kernel *kernel, uint64_t items, qn__user_total *total,
+                                          qn_error *err);
 
-/* 1: the run has one iteration, and its checkpoints have the first items. Keeps these as its state,
- * and gives totals, which are all zeros, those of the state. */
-int qn__user_checkpoint_of_items(const qn_kernel *kernel);
-void qn__user_checkpoint_keep(qn_kernel *kernel, uint64_t items, qn__user_total *total);
-void qn__user_checkpoint_begin(const qn_kernel *kernel, qn__user_total *total);
+/* Reads it into the outputs and series, which exist, and sets kernel->checkpoint.from or .items.
+ * Without a file these are 0. Fails with QN_FORMAT (damaged), QN_MISMATCH (of another kernel,
+ * shape, scalars or inputs), QN_USAGE (beyond the last iteration), QN_IO or QN_MEMORY; outputs may
+ * be changed. */
+qn_status qn__user_checkpoint_read(qn_kernel *kernel, qn_error *err);
 
 /* When the next one is due: the iterations until then, at most `most`; and whether one is due now.
  */

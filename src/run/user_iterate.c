@@ -8,6 +8,7 @@
 #include "job/user_scan.h"
 #include "job/user_steps.h"
 #include "run/user_checkpoint.h"
+#include "run/user_done.h"
 #include "run/user_choice.h"
 #include "run/user_tune.h"
 #include "run/user_watch.h"
@@ -380,29 +381,32 @@ static uint64_t go_back(qn_kernel *k, loop *l, qn__team *team, uint64_t t, qn_st
 
 /* ------------------------------------------------------------------ checkpoints */
 
-/* The writer of the ranks has all that a checkpoint needs. A disk that is full does not end a run:
- * the report says so. */
-static void write_checkpoint(qn_kernel *k, const loop *l, uint64_t iteration) {
+/* A disk that is full does not end a run: the report says so. */
+static void note_written(qn_kernel *k, qn_status status, const qn_error *why) {
     qn__user_checkpoint *c = &k->checkpoint;
-    void *state[QN__USER_PARTS] = {NULL};
     char text[1100];
+    const int first = !*c->note;
+    if (status != QN_BUSY)
+        snprintf(c->note, sizeof c->note, "%s%s%s", why->what, *why->where ? ": " : "", why->where);
+    if (first && *c->note) {
+        snprintf(text, sizeof text, "a checkpoint could not be written: %s", c->note);
+        qn__user_tell(k, text);
+    }
+    qn__float_state_set();
+}
+
+/* The writer of the ranks has all that a checkpoint needs. */
+static void write_checkpoint(qn_kernel *k, const loop *l, uint64_t iteration) {
+    void *state[QN__USER_PARTS] = {NULL};
     qn_error why = {0};
     if (qn_cluster_is_writer(k->compute.cluster)) {
         for (uint32_t i = 0; i < k->source.parts; i++)
             if (is_carried(k, i))
                 state[i] = l->in_spare ? l->spare[i].data : k->part[i].array.data;
         const qn_status status = qn__user_checkpoint_write(k, iteration, state, &why);
-        const int first = !*c->note;
-        if (status != QN_BUSY)
-            snprintf(c->note, sizeof c->note, "%s%s%s", why.what, *why.where ? ": " : "",
-                     why.where);
-        if (first && *c->note) {
-            snprintf(text, sizeof text, "a checkpoint could not be written: %s", c->note);
-            qn__user_tell(k, text);
-        }
-        qn__float_state_set();
+        note_written(k, status, &why);
     }
-    c->written = qn__now();
+    k->checkpoint.written = qn__now();
 }
 
 static qn_status save(qn_kernel *k, loop *l, qn__team *team, uint64_t iteration, qn_error *err) {
@@ -432,12 +436,15 @@ static void prepare_last(loop *l, int is_last) {
 /* Between the items of a run of one iteration. */
 static void save_items(void *kernel, int64_t done, qn__user_total *total, int stopped) {
     qn_kernel *k = kernel;
-    const qn__user_checkpoint *c = &k->checkpoint;
-    const loop none = {.in_spare = 0};
+    qn__user_checkpoint *c = &k->checkpoint;
+    qn_error why = {0};
     if (!stopped && qn__now() - c->written < c->seconds)
         return;
-    qn__user_checkpoint_keep(k, (uint64_t)done, total);
-    write_checkpoint(k, &none, (uint64_t)done);
+    if (qn_cluster_is_writer(k->compute.cluster)) {
+        const qn_status status = qn__user_checkpoint_write_items(k, (uint64_t)done, total, &why);
+        note_written(k, status, &why);
+    }
+    c->written = qn__now();
 }
 
 static qn_status stop_items(const qn_kernel *k, qn_error *err) {
@@ -452,7 +459,7 @@ static qn_status run_loop(qn_kernel *k, loop *l, qn__team *team, qn__user_total 
                           qn_error *err) {
     qn__user_job *job = &k->job;
     const int series = has_series(k);
-    char text[64];
+    char text[128];
     qn_status status = QN_OK;
     job->kept = &l->kept;
     if (k->checkpoint.from > 0 && qn_cluster_is_writer(k->compute.cluster)) {
@@ -460,16 +467,18 @@ static qn_status run_loop(qn_kernel *k, loop *l, qn__team *team, qn__user_total 
         qn__user_tell(k, text);
     }
     if (k->checkpoint.items > 0 && qn_cluster_is_writer(k->compute.cluster)) {
-        snprintf(text, sizeof text, "continued after %" PRIu64 " items", k->checkpoint.items);
+        snprintf(text, sizeof text, "continued after %" PRIu64 " items%s", k->checkpoint.items,
+                 k->checkpoint.is_partial ? "; a later state in the checkpoint is not whole" : "");
         qn__user_tell(k, text);
     }
-    job->after_round = qn__user_checkpoint_of_items(k) ? save_items : NULL;
+    job->after_round = qn__user_done_used(k) ? save_items : NULL;
     job->keeper = k;
     begin_choice(k, l, team);
     for (uint64_t t = k->checkpoint.from; t < k->iterations && status == QN_OK;
          t += (uint64_t)job->steps) {
         qn__user_totals_clear(&k->source, total);
-        qn__user_checkpoint_begin(k, total);
+        if (qn__user_done_used(k))
+            qn__user_done_begin(k, total);
         job->begin = (int64_t)k->checkpoint.items;
         use_devices(k, l, team, t);
         connect(k, l, t);

@@ -6,12 +6,18 @@
 #include "base/memory.h"
 #include "base/sha256.h"
 #include "run/user_checkpoint.h"
+#include "run/user_done.h"
 #include "run/user_iterate.h"
 
-enum { ITEMS = 12, ITERATIONS = 50 };
+enum { ITEMS = 12, ITERATIONS = 50, LINES = 4096, STATE = 2 * LINES /* bytes */ };
 
 static const char text[] = "INDEX(i);\nINPUT(int16_t, u);\nOUTPUT(int16_t, v);\nNEXT(v, u);\n"
                            "COUNT(odd);\nSCALAR(int, a, 3);\nKERNEL { v = u; odd = u & 1; }\n";
+
+static int is_of_items(const uint8_t *bytes, size_t size) {
+    const size_t length = sizeof QN__DONE_LINE - 1;
+    return size >= length && memcmp(bytes, QN__DONE_LINE, length) == 0;
+}
 
 static void read_one(const uint8_t *bytes, size_t size) {
     qn_kernel *k = NULL;
@@ -19,33 +25,47 @@ static void read_one(const uint8_t *bytes, size_t size) {
     FUZZ_MUST(qn_kernel_read(text, "k.c", &k, &err) == QN_OK);
     FUZZ_MUST(qn_kernel_series(k, "odd", NULL, &err) == QN_OK);
     k->checkpoint = (qn__user_checkpoint){.path = fuzz_file(0, bytes, size), .resume = 1};
-    k->iterations = ITERATIONS;
+    k->iterations = is_of_items(bytes, size) ? 1 : ITERATIONS;
     for (int d = 0; d < QN_KERNEL_DIMENSIONS; d++)
         k->job.extent[d] = d == QN_KERNEL_DIMENSIONS - 1 ? ITEMS : 1;
     k->part[1].array = (qn__user_array){.type = QN__USER_I16, .dimensions = 1, .shape = {ITEMS}};
     FUZZ_MUST(qn__user_array_make(&k->part[1].array, &err) == QN_OK);
     FUZZ_MUST(qn__user_series_make(k, &err) == QN_OK);
+    FUZZ_MUST(qn__user_done_open(k, &err) == QN_OK);
     const qn_status status = qn__user_checkpoint_read(k, &err);
-    if (status == QN_OK)
-        FUZZ_MUST(k->checkpoint.from > 0 && k->checkpoint.from < ITERATIONS);
-    else
+    if (status != QN_OK)
         fuzz_check_refusal(status, NULL, &err);
+    else if (k->iterations == 1)
+        FUZZ_MUST(k->checkpoint.items < ITEMS);
+    else
+        FUZZ_MUST(k->checkpoint.from > 0 && k->checkpoint.from < ITERATIONS);
+    qn__user_done_end(k);
     qn_kernel_free(k);
 }
 
-/* Writes the digest of what stands before it into its line. */
-static void mend_header(uint8_t *bytes, size_t size) {
-    static const char word[] = "\ndigest ";
-    const size_t length = sizeof word - 1;
+/* Writes the digest of some bytes behind the first such word. */
+static void mend(uint8_t *lines, size_t size, const char *word, const uint8_t *from, size_t count) {
+    const size_t length = strlen(word);
     for (size_t at = 0; at + length + 64 <= size; at++) {
         uint8_t digest[32];
         char hex[65];
-        if (memcmp(bytes + at, word, length) != 0)
+        if (memcmp(lines + at, word, length) != 0)
             continue;
-        qn__sha256_of(bytes, at + 1, digest);
+        qn__sha256_of(from, count ? count : at + 1, digest);
         qn__hex(digest, hex);
-        memcpy(bytes + at + length, hex, 64);
+        memcpy(lines + at + length, hex, 64);
         return;
+    }
+}
+
+/* The digest of the lines at the begin, and of those of two states with their totals. */
+static void mend_all(uint8_t *bytes, size_t size) {
+    mend(bytes, size, "\ndigest ", bytes, 0);
+    if (!is_of_items(bytes, size))
+        return;
+    for (size_t at = LINES; at + STATE <= size && at <= LINES + STATE; at += STATE) {
+        mend(bytes + at, LINES, "\ntotals ", bytes + at + LINES, sizeof(int64_t));
+        mend(bytes + at, LINES, "\ndigest ", bytes + at, 0);
     }
 }
 
@@ -54,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     FUZZ_MUST(mended != NULL);
     memcpy(mended, bytes, size);
     read_one(bytes, size);
-    mend_header(mended, size);
+    mend_all(mended, size);
     read_one(mended, size);
     free(mended);
     return 0;
