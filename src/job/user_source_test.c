@@ -235,8 +235,7 @@ static void test_written(void **state) {
            "((uint64_t)QN_U64(18446744073709551615)), ((int32_t)7)))))");
     expect("exp(x) + pow(n, x)", "qn_i32_of_f32((qn_f32_exp(u_x) + qn_f32_pow(u_n, u_x)))");
     expect("erfc(n)", "qn_i32_of_f64(qn_f64_erfc(u_n))");
-    expect("log10(n) - hypot(x, n)",
-           "qn_i32_of_f64((qn_f64_log10(u_n) - qn_f32_hypot(u_x, u_n)))");
+    expect("log10(n) - hypot(x, n)", "qn_i32_of_f64((qn_f64_log10(u_n) - qn_f32_hypot(u_x, u_n)))");
     expect("erf(n)", "qn_i32_of_f64(qn_f64_erf(u_n))");
     expect("min(n, b)", "qn_min_i32(u_n, u_b)");
     expect("random32(n)", "((int32_t)(qn_random32(qn_draw, (uint32_t)((int64_t)(u_n)))))");

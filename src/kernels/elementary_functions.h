@@ -12,9 +12,24 @@
     ROW(sqrt)                                                                                      \
     ROW(cbrt)                                                                                      \
     ROW(exp)                                                                                       \
-    ROW(log) ROW(sin) ROW(cos) ROW(tan) ROW(atan) ROW(erf) ROW(erfc) ROW(normcdf) ROW(tanh)        \
-        ROW(exp2) ROW(expm1) ROW(log2) ROW(log10) ROW(log1p) ROW(asin) ROW(acos) ROW(sinh)         \
-            ROW(cosh)
+    ROW(log)                                                                                       \
+    ROW(sin)                                                                                       \
+    ROW(cos)                                                                                       \
+    ROW(tan)                                                                                       \
+    ROW(atan)                                                                                      \
+    ROW(erf)                                                                                       \
+    ROW(erfc)                                                                                      \
+    ROW(normcdf)                                                                                   \
+    ROW(tanh)                                                                                      \
+    ROW(exp2)                                                                                      \
+    ROW(expm1)                                                                                     \
+    ROW(log2)                                                                                      \
+    ROW(log10)                                                                                     \
+    ROW(log1p)                                                                                     \
+    ROW(asin)                                                                                      \
+    ROW(acos)                                                                                      \
+    ROW(sinh)                                                                                      \
+    ROW(cosh)
 #define QN__FUNCTIONS_OF_TWO(ROW) ROW(pow) ROW(atan2) ROW(hypot)
 
 /* float qn__f32_sqrt(float x) and double qn__f64_sqrt(double x), ...; angles are in radians. */
