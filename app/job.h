@@ -13,10 +13,10 @@ typedef struct job {
     char **words; /* "train" or "run" and its arguments, completed so that each start continues from
                      the last checkpoint */
     int count;
-    int kernel;             /* 1: "run", whose checkpoint is a file and not a folder */
-    const char *result;     /* the file that is replaced at the end: model or recipe */
-    const char *checkpoint; /* "": none */
-    const char *directory;  /* base of relative paths */
+    int kernel;         /* 1: "run", whose checkpoint is a file and not a folder */
+    const char *result; /* the file that is replaced at the end: model or recipe */
+    const char *checkpoint;
+    const char *directory; /* base of relative paths */
 
     uint64_t ranks, cpus, gpus; /* cpus and gpus of each; 0: all, none */
     const char *launcher;       /* "srun", "mpirun", "none" */

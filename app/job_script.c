@@ -51,7 +51,7 @@ static const char watching[] =
     "# code of a launcher that keeps running after a failed rank does not show success.\n"
     "result_version() { stat -c '%i %y' -- \"$result\" 2>/dev/null; }\n";
 
-/* How far the run is. The checkpoint of a kernel is replaced as its result is. */
+/* How far the run is. The checkpoint of a kernel is a file, which is replaced or written to. */
 static const char train_progress[] =
     "# The names of the checkpoints hold their steps.\n"
     "progress() { printf '%s\\n' \"$checkpoint\"/checkpoint-*; }\n";
@@ -233,7 +233,7 @@ static const char slurm_ends[] =
     "    exit \"$1\"\n"
     "}\n"
     "continue_later() {\n"
-    "    echo \"quern job: $1; requeued${checkpoint:+, to continue from $checkpoint}\"\n"
+    "    echo \"quern job: $1; requeued, to continue from $checkpoint\"\n"
     "    scontrol requeue \"$SLURM_JOB_ID\" || finish 1\n"
     "    sleep 3600 # Slurm ends this process in the meantime\n"
     "}\n"
@@ -264,11 +264,9 @@ void job_write_slurm(const job *j, FILE *to) {
             "#!/bin/bash\n"
             "# %s with Quern on the nodes of this job. After the time limit, a failed node or a "
             "preemption,\n"
-            "# %s.\n"
+            "# the next start continues from the last checkpoint.\n"
             "#\n",
-            j->kernel ? "Runs a kernel" : "Trains",
-            *j->checkpoint ? "the next start continues from the last checkpoint"
-                           : "the next start begins again");
+            j->kernel ? "Runs a kernel" : "Trains");
     put_directives(j, to);
     fprintf(to, "set -u\n\n");
     put_command(j, to);
@@ -336,10 +334,10 @@ static const char local_rest[] =
 void job_write_local(const job *j, FILE *to) {
     fprintf(to,
             "#!/bin/bash\n"
-            "# %s with Quern in the background. After a failure it starts again%s.\n"
+            "# %s with Quern in the background. After a failure it starts again from the last "
+            "checkpoint.\n"
             "set -u\n\n",
-            j->kernel ? "Runs a kernel" : "Trains",
-            *j->checkpoint ? " from the last checkpoint" : "");
+            j->kernel ? "Runs a kernel" : "Trains");
     char *quoted = format_shell(1, (char *[]){(char *)j->directory}, NULL, 0);
     fprintf(to, "cd -- %s || exit 1\n", quoted ? quoted : ".");
     free(quoted);

@@ -392,8 +392,8 @@ static int read_job(const command *self, run_flags *f, arguments *given, job_opt
 }
 
 static int check_flags(const run_flags *f) {
-    double seconds;
-    uint64_t count;
+    double seconds = 0;
+    uint64_t count = 0;
     if (!f->kernel)
         return message_usage("add --kernel FILE.c, or name a file of options",
                              "--kernel FILE is required");
@@ -415,6 +415,10 @@ static int check_flags(const run_flags *f) {
                       "write seconds (30s), minutes (5m), hours (1h), at most 365 days of "
                       "them, or iterations (500)",
                       "--checkpoint-every cannot be \"%s\"", f->checkpoint_every);
+    if (f->checkpoint_every && count > 0 && f->iterations <= 1)
+        return refuse("checkpoint-every", "give a time there, such as 60s",
+                      "the kernel runs once, so no number of iterations is between two "
+                      "checkpoints");
     return -1;
 }
 
@@ -448,9 +452,8 @@ int run_job_read(int count, char **words, int opens, run_job *out) {
         return code;
     out->result = recipe_path(&f, out->path);
     out->checkpoint = f.checkpoint;
-    out->iterations = f.iterations;
     out->resume = f.resume;
-    if (!f.checkpoint && f.iterations > 1 && out->result) { /* submit adds it */
+    if (!f.checkpoint && out->result) { /* submit adds it */
         snprintf(added, sizeof added, "%s.checkpoint", out->result);
         f.checkpoint = added;
     }

@@ -8,7 +8,6 @@
 typedef struct run_job {
     const char *result;     /* the file that the run writes last: its recipe */
     const char *checkpoint; /* NULL: none is given */
-    uint64_t iterations;
     int resume;
     arguments given;
     job_options kept; /* for job_options_free */

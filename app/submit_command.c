@@ -440,7 +440,6 @@ static int make_train(const submit_flags *f, char **words, int count, making *m)
     return complete_words(m, words, count, &o);
 }
 
-/* A kernel of one iteration has no state between two: each start begins anew. */
 static int make_run(const submit_flags *f, char **words, int count, making *m) {
     const run_job *r = &m->run;
     int code = run_job_read(count - 1, words + 1, f->local && !f->hostfile && !f->dry_run, &m->run);
@@ -451,15 +450,8 @@ static int make_run(const submit_flags *f, char **words, int count, making *m) {
     if (!r->result)
         return message_usage("add --out NAME=FILE or --recipe FILE", "the job would write no file");
     m->j.kernel = 1;
-    if (r->checkpoint || r->iterations > 1) {
-        const outcome o = {r->result, r->checkpoint, r->resume};
-        return complete_words(m, words, count, &o);
-    }
-    m->j.words = words;
-    m->j.count = count;
-    m->j.result = r->result;
-    m->j.checkpoint = "";
-    return -1;
+    const outcome o = {r->result, r->checkpoint, r->resume};
+    return complete_words(m, words, count, &o);
 }
 
 static int make_words(const submit_flags *f, char **words, int count, making *m) {
@@ -726,7 +718,7 @@ const command submit_command = {
         "job that a time limit, a failed node or a kill has stopped continues from its last "
         "checkpoint. The files are those that the command itself would write. The options "
         "--checkpoint MODEL.checkpoint and --resume are added unless they are given; for a kernel, "
-        "--checkpoint NAME.checkpoint if it has several iterations.\n\n"
+        "--checkpoint NAME.checkpoint.\n\n"
         "\"quern\tjobs\" lists what was submitted; docs/cluster.md has the details.",
     .options = submit_options,
     .examples = "quern submit --local train --data train.csv -o m.safetensors\n"

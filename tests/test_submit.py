@@ -402,13 +402,39 @@ def test_a_kernel(run_quern, here):
 
 
 @pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
-def test_a_kernel_of_several_iterations(run_quern, here):
-    """How often it saves may be given, since submit adds where."""
+def test_a_kernel_that_is_killed(run_quern, here):
+    """It goes on with the items that are left, and has the same bytes."""
+    (here / "k.c").write_text("INDEX(i); RANDOM; OUTPUT(double, o); SUM(double, s);\n"
+                              "KERNEL { double a = 0; for (int k = 0; k < 9000; k++) a = a * 0.5 + uniform(k); o = a; s = a; }")
+
+    def attempt(size):
+        words = ["run", "--kernel", "k.c", "--shape", 9000 * size, "--threads", 1, "--out"]
+        run_quern("submit", "--local", *words, f"o=o{size}.npy", "--checkpoint-every", "0.01s")
+        [job] = [j for j in jobs_in(here) if f"o{size}.recipe.json" in json.dumps(j)]
+        saved = here / f"o{size}.checkpoint"
+        until(lambda: saved.exists() and re.search(rb"\0items [1-9]", saved.read_bytes()))
+        for run in [c for c in children(job["process"]) if program_of(c) == "quern"]:
+            os.kill(run, signal.SIGKILL)
+        until(lambda: listed(run_quern)[-1]["state"] == "done")
+        log = (here / "jobs" / f"local-{job['id']}.log").read_text()
+        return (words, size, log) if "exited with 137 before the end of the run" in log else None
+
+    words, size, log = machine.caught(attempt)
+    assert int(re.search(r"continued after (\d+) items", log)[1]) > 0
+    run_quern(*words, "o=p.npy")
+    assert digest(here / f"o{size}.npy") == digest(here / "p.npy")
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
+def test_how_often_a_kernel_saves(run_quern, here):
+    """It may be given, since submit adds where; by a number only where there are iterations."""
     (here / "k.c").write_text("INDEX(i); INPUT(float, a); OUTPUT(float, b); NEXT(b, a); KERNEL { b = a; }")
     words = ["submit", "--slurm", "--dry-run", "run", "--kernel", "k.c", "--in", "a=a.npy", "--out", "b=b.npy",
              "--checkpoint-every", 5]
     assert "--checkpoint-every" in run_quern(*words, "--iterations", 9).stdout
-    assert "needs --checkpoint" in run_quern(*words, status=2).stderr
+    assert "the kernel runs once" in run_quern(*words, status=2).stderr
+    given = run_quern(*words[:-1], "5m").stdout
+    assert "checkpoint=b.checkpoint\n" in given and "--checkpoint b.checkpoint\n    --resume)" in given
 
 
 def test_stopped_and_submitted_again(run_quern, here, wanted):
