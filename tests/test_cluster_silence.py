@@ -4,6 +4,7 @@ Silence means death only after a stated time (--rank-timeout). Of two parts that
 other at most one goes on, and whoever is left behind writes nothing.
 """
 
+import functools
 import shutil
 import signal
 import socket
@@ -15,6 +16,7 @@ import pytest
 
 import hosts
 import launch
+import machine
 import midwrite
 from cluster_job import Job
 
@@ -22,8 +24,14 @@ TIMEOUT = 2.5  # seconds of silence, in the tests where they count
 
 
 @pytest.fixture(scope="module")
-def job(quern, tmp_path_factory):
-    return Job(quern, tmp_path_factory.mktemp("job"))
+def jobs(quern, tmp_path_factory):
+    """jobs(size), for machine.caught."""
+    return functools.cache(lambda size: Job(quern, tmp_path_factory.mktemp("job"), epochs=30 * size))
+
+
+@pytest.fixture(scope="module")
+def job(jobs):
+    return jobs(1)
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +56,16 @@ def files_in(folder):
     """All that somebody may read; not what a rank was writing and takes away when it leaves."""
     return {path: signature(path) for path in folder.rglob("*")
             if path.is_file() and not path.name.startswith(".quern-")}
+
+
+def is_late(run, job):
+    """Whether the run is near its end, so that what a test has just done to it may have come too late."""
+    return f'"epoch":{job.epochs - 5},' in run.text() or run.over()
+
+
+def made_in(folder):
+    folder.mkdir()
+    return folder
 
 
 # ---------------------------------------------------------------- one rank
@@ -120,49 +138,61 @@ def test_stopped_while_it_tells_of_the_run(file, number, job, midway, tmp_path):
 
 
 @pytest.mark.parametrize("rank", [0, 1])
-def test_stopped_rank(rank, job, tmp_path):
+def test_stopped_rank(rank, jobs, tmp_path):
     """SIGSTOP: noticed, named, treated as dead; when it wakes it leaves and touches nothing."""
-    out = tmp_path / "model"
-    words = job.train(out, "--rank-timeout", TIMEOUT, "--checkpoint", tmp_path / "checkpoints",
-                      "--checkpoint-every", 5)
-    with launch.Run(job.quern, "meet", 3, words) as run:
-        run.until('"epoch":2,')
-        assert run.kill(rank, signal.SIGSTOP)
-        stopped = time.monotonic()
-        lost = f"rank {rank} on {socket.gethostname()} was silent too long"
-        run.until(lambda: any(lost in row["text"] for row in run.events("ranks")), TIMEOUT + 10)
-        assert 0.5 * TIMEOUT < time.monotonic() - stopped
-        others = [r for r in range(3) if r != rank]
-        run.until(lambda: all(run.processes[r].poll() is not None for r in others), 30)
-        assert [run.processes[r].returncode for r in others] == [0, 0], run.story()
-        assert job.made(out)
-        before = files_in(tmp_path)
-        assert run.kill(rank, signal.SIGCONT)
-        codes = run.wait(20)
-        assert codes[rank] == 0, run.story()
-        assert files_in(tmp_path) == before
-        # It says so, its name once.
-        leaves, = [line for line in run.outputs[rank].read_text().splitlines()
-                   if "has to leave: " in line]
-        assert f"rank {rank} on {socket.gethostname()}: this rank has to leave: " in leaves
-        assert leaves.count(f"rank {rank} on ") == 1
+    def attempt(size):
+        job, folder = jobs(size), made_in(tmp_path / str(size))
+        out = folder / "model"
+        words = job.train(out, "--rank-timeout", TIMEOUT, "--checkpoint", folder / "checkpoints",
+                          "--checkpoint-every", 5 * size)
+        with launch.Run(job.quern, "meet", 3, words) as run:
+            run.until('"epoch":2,')
+            stopped = time.monotonic()
+            if not run.kill(rank, signal.SIGSTOP) or is_late(run, job):
+                return None
+            lost = f"rank {rank} on {socket.gethostname()} was silent too long"
+            run.until(lambda: any(lost in row["text"] for row in run.events("ranks")), TIMEOUT + 10)
+            assert 0.5 * TIMEOUT < time.monotonic() - stopped
+            others = [r for r in range(3) if r != rank]
+            run.until(lambda: all(run.processes[r].poll() is not None for r in others), 30)
+            assert [run.processes[r].returncode for r in others] == [0, 0], run.story()
+            assert job.made(out)
+            before = files_in(folder)
+            assert run.kill(rank, signal.SIGCONT)
+            codes = run.wait(20)
+            assert codes[rank] == 0, run.story()
+            assert files_in(folder) == before
+            # It says so, its name once.
+            leaves, = [line for line in run.outputs[rank].read_text().splitlines()
+                       if "has to leave: " in line]
+            assert f"rank {rank} on {socket.gethostname()}: this rank has to leave: " in leaves
+            assert leaves.count(f"rank {rank} on ") == 1
+        return True
+
+    machine.caught(attempt)
 
 
-def test_left_alone_it_says_so(job, tmp_path):
+def test_left_alone_it_says_so(jobs, tmp_path):
     """Half of the ranks without the lowest is no quorum. Whoever is left so ends with 1 and says
     why, also when it was told to be quiet."""
-    words = job.train(tmp_path / "model", "--quiet", "--rank-timeout", TIMEOUT)
-    with launch.Run(job.quern, "meet", 2, words) as run:
-        run.until('"epoch":2,')
-        assert run.kill(0, signal.SIGSTOP)
-        run.until(lambda: run.processes[1].poll() is not None, 20)
-        lines = run.outputs[1].read_text().splitlines()
-        assert run.processes[1].returncode == 1, run.story()
-        said, = [line for line in lines if line.startswith("quern train: rank 1 on ")]
-        assert ": this rank has to leave: too few of the other ranks can be reached" in said
-        assert [row["exit"] for row in run.events("error")] == [1]
-        run.kill(0, signal.SIGKILL)
-    assert not (tmp_path / "model").exists()
+    def attempt(size):
+        job, out = jobs(size), tmp_path / str(size)
+        words = job.train(out, "--quiet", "--rank-timeout", TIMEOUT)
+        with launch.Run(job.quern, "meet", 2, words) as run:
+            run.until('"epoch":2,')
+            if not run.kill(0, signal.SIGSTOP) or is_late(run, job):
+                return None
+            run.until(lambda: run.processes[1].poll() is not None, 20)
+            lines = run.outputs[1].read_text().splitlines()
+            assert run.processes[1].returncode == 1, run.story()
+            said, = [line for line in lines if line.startswith("quern train: rank 1 on ")]
+            assert ": this rank has to leave: too few of the other ranks can be reached" in said
+            assert [row["exit"] for row in run.events("error")] == [1]
+            run.kill(0, signal.SIGKILL)
+        assert not out.exists()
+        return True
+
+    machine.caught(attempt)
 
 
 def test_rank_that_is_slow_to_answer(job, tmp_path):
@@ -180,39 +210,52 @@ def test_rank_that_is_slow_to_answer(job, tmp_path):
 # ---------------------------------------------------------------- two hosts, a cable
 
 @pytest.mark.parametrize("slots, goes_on", [([2, 2], 0), ([1, 2], 1), ([2, 1], 0)])
-def test_hosts_cut_apart(slots, goes_on, job, tmp_path):
+def test_hosts_cut_apart(slots, goes_on, jobs, tmp_path):
     """Half with the lowest rank, or more than half, goes on; the others say why and write nothing,
     also when they can be reached again."""
-    with hosts.Hosts(2) as net:
-        out = net.own / "model"
-        words = job.train(out, "--rank-timeout", TIMEOUT)
-        with launch.Run(job.quern, "meet", sum(slots), words, net=net, slots=slots) as run:
-            run.until('"epoch":2,')
-            net.unplug(1)
-            place = [0] * slots[0] + [1] * slots[1]
-            codes = run.wait(60)
-            net.plug(1)
-            assert codes == [0 if here == goes_on else 1 for here in place], run.story()
-            left = [run.outputs[r].read_text() for r, here in enumerate(place) if here != goes_on]
-            assert all("cannot be reached" in text or "reach" in text for text in left), run.story()
-        assert net.read(1 - goes_on, out) is None
-        net.run(goes_on, "cp", out, tmp_path / "model")
-        assert job.made(tmp_path / "model")
+    def attempt(size):
+        job = jobs(size)
+        with hosts.Hosts(2) as net:
+            out = net.own / "model"
+            words = job.train(out, "--rank-timeout", TIMEOUT)
+            with launch.Run(job.quern, "meet", sum(slots), words, net=net, slots=slots) as run:
+                run.until('"epoch":2,')
+                net.unplug(1)
+                if is_late(run, job):
+                    return None
+                place = [0] * slots[0] + [1] * slots[1]
+                codes = run.wait(60)
+                net.plug(1)
+                assert codes == [0 if here == goes_on else 1 for here in place], run.story()
+                left = [run.outputs[r].read_text() for r, here in enumerate(place) if here != goes_on]
+                assert all("cannot be reached" in text or "reach" in text for text in left), run.story()
+            assert net.read(1 - goes_on, out) is None
+            net.run(goes_on, "cp", out, tmp_path / "model")
+            assert job.made(tmp_path / "model")
+        return True
+
+    machine.caught(attempt)
 
 
-def test_short_cut(job, tmp_path):
+def test_short_cut(jobs, tmp_path):
     """A cable pulled for less than the time limit: nothing happens."""
-    with hosts.Hosts(2) as net:
-        words = job.train(tmp_path / "model", "--rank-timeout", 6)
-        with launch.Run(job.quern, "meet", 3, words, net=net, slots=[1, 2]) as run:
-            run.until('"epoch":2,')
-            net.unplug(1)
-            time.sleep(1.0)
-            assert not run.over()
-            net.plug(1)
-            assert run.wait(60) == [0, 0, 0], run.story()
-            assert not any(row["lost"] for row in run.events("end")[0]["ranks"])
-    assert job.made(tmp_path / "model")
+    def attempt(size):
+        job, out = jobs(size), tmp_path / str(size)
+        with hosts.Hosts(2) as net:
+            words = job.train(out, "--rank-timeout", 6)
+            with launch.Run(job.quern, "meet", 3, words, net=net, slots=[1, 2]) as run:
+                run.until('"epoch":2,')
+                net.unplug(1)
+                if is_late(run, job):
+                    return None
+                time.sleep(1.0)
+                assert not run.over()
+                net.plug(1)
+                assert run.wait(60) == [0, 0, 0], run.story()
+                assert not any(row["lost"] for row in run.events("end")[0]["ranks"])
+        return job.made(out)
+
+    assert machine.caught(attempt)
 
 
 @pytest.mark.parametrize("line", ["slow", "long"])
@@ -231,17 +274,23 @@ def test_poor_line(line, job, tmp_path):
 # ---------------------------------------------------------------- a host that is lost
 
 @pytest.mark.parametrize("how", ["killed", "power cut"])
-def test_host_lost_by_hand(how, job, tmp_path):
+def test_host_lost_by_hand(how, jobs, tmp_path):
     """Without a launcher that ends everything, the hosts that are left go on."""
-    with hosts.Hosts(3) as net:
-        words = job.train(tmp_path / "model", "--rank-timeout", TIMEOUT)
-        with launch.Run(job.quern, "meet", 4, words, net=net, slots=[1, 2, 1]) as run:
-            run.until('"epoch":2,')
-            (net.kill_all if how == "killed" else net.lose)(1)
-            assert run.wait(60) == [0, -9, -9, 0], run.story()
-            lost = [row["rank"] for row in run.events("end")[0]["ranks"] if row["lost"]]
-            assert lost == [1, 2]
-    assert job.made(tmp_path / "model")
+    def attempt(size):
+        job, out = jobs(size), tmp_path / str(size)
+        with hosts.Hosts(3) as net:
+            words = job.train(out, "--rank-timeout", TIMEOUT)
+            with launch.Run(job.quern, "meet", 4, words, net=net, slots=[1, 2, 1]) as run:
+                run.until('"epoch":2,')
+                (net.kill_all if how == "killed" else net.lose)(1)
+                if is_late(run, job):
+                    return None
+                assert run.wait(60) == [0, -9, -9, 0], run.story()
+                lost = [row["rank"] for row in run.events("end")[0]["ranks"] if row["lost"]]
+                assert lost == [1, 2]
+        return job.made(out)
+
+    assert machine.caught(attempt)
 
 
 @pytest.mark.parametrize("launcher, how", [
@@ -287,21 +336,29 @@ def test_a_kernel_whose_hosts_are_cut_apart(quern, tmp_path, monkeypatch, cut):
     numpy.save(tmp_path / "u.npy", numpy.random.default_rng(1).random((60, 50)))
     (tmp_path / "k.c").write_text(KERNEL)
     monkeypatch.setenv("QUERN_CACHE", str(tmp_path / "cache"))
-    words = ["run", "--kernel", tmp_path / "k.c", "--in", f"u={tmp_path / 'u.npy'}", "--iterations", 400, "--threads", 1]
-    subprocess.run([quern, *map(str, words), "--out", f"v={tmp_path / 'v.npy'}"], check=True, capture_output=True)
-    with hosts.Hosts(2) as net:
-        words += ["--out", f"v={net.own / 'v.npy'}", "--rank-timeout", TIMEOUT if cut == "apart" else 6, "--checkpoint",
-                  net.own / "state", "--checkpoint-every", 5]
-        with launch.Run(quern, "meet", 3, words, net=net, slots=[1, 2]) as run:
-            run.until(lambda: net.read(0, net.own / "state"))
-            net.unplug(1)
-            time.sleep(1.0)
-            if cut == "short":
+
+    def attempt(size):
+        words = ["run", "--kernel", tmp_path / "k.c", "--in", f"u={tmp_path / 'u.npy'}", "--iterations", 400,
+                 "--set", f"work={500 * size}", "--threads", 1]
+        subprocess.run([quern, *map(str, words), "--out", f"v={tmp_path / 'v.npy'}"], check=True, capture_output=True)
+        with hosts.Hosts(2) as net:
+            words += ["--out", f"v={net.own / 'v.npy'}", "--rank-timeout", TIMEOUT if cut == "apart" else 6,
+                      "--checkpoint", net.own / "state", "--checkpoint-every", 5]
+            with launch.Run(quern, "meet", 3, words, net=net, slots=[1, 2]) as run:
+                run.until(lambda: net.read(0, net.own / "state"))
+                net.unplug(1)
+                if int(net.read(0, net.own / "state").split(b"\niteration ")[1].split()[0]) > 350 or run.over():
+                    return None
+                time.sleep(1.0)
+                if cut == "short":
+                    net.plug(1)
+                codes = run.wait(60)
                 net.plug(1)
-            codes = run.wait(60)
-            net.plug(1)
-            assert codes == ([1, 0, 0] if cut == "apart" else [0, 0, 0]), run.story()
-            assert cut == "short" or "reach" in run.outputs[0].read_text(), run.story()
-        made = [net.read(host, net.own / "v.npy") for host in range(2)]
-        assert made == [None, (tmp_path / "v.npy").read_bytes()] if cut == "apart" else \
-            made == [(tmp_path / "v.npy").read_bytes(), None]
+                assert codes == ([1, 0, 0] if cut == "apart" else [0, 0, 0]), run.story()
+                assert cut == "short" or "reach" in run.outputs[0].read_text(), run.story()
+            made = [net.read(host, net.own / "v.npy") for host in range(2)]
+            assert made == [None, (tmp_path / "v.npy").read_bytes()] if cut == "apart" else \
+                made == [(tmp_path / "v.npy").read_bytes(), None]
+        return True
+
+    machine.caught(attempt)

@@ -133,7 +133,7 @@ def test_passwords(server, run_quern, monkeypatch, tmp_path):
 
 
 def test_a_server_that_goes_away(server, quern):
-    query = "SELECT y, i2, pg_sleep(0.05)::text FROM t ORDER BY i8"
+    query = "SELECT y, i2, pg_sleep(0.5)::text FROM t ORDER BY i8"
     child = subprocess.Popen([quern, "data", "info", server.address, "--query", query], text=True,
                              stderr=subprocess.PIPE)
     until = time.monotonic() + 60

@@ -385,8 +385,8 @@ def press():
     for _ in range(times):
         time.sleep(0.3)
         os.kill(os.getpid(), signal.SIGINT)
-threading.Thread(target=press).start()
 try:
+    threading.Thread(target=press).start()
     k.run(far=int(sys.argv[1]), shape=2**48, threads=2)
 except KeyboardInterrupt:
     print("interrupted", end="")
