@@ -5,10 +5,11 @@ One run of each kind of failure; the moments are drawn from a seed, so that a fa
 repeated. bench/deaths.py makes hundreds of such runs.
 """
 
+import functools
 import json
 import os
 import shutil
-import signal
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -140,7 +141,7 @@ def test_told(job):
 
 def test_hang(job, tmp_path):
     """A run that does not end in time is stopped, and shows where its threads are."""
-    kind = deaths.Kind("asleep", "", "", lambda s: s.run.kill(1, signal.SIGSTOP), ranks=(2,))
+    kind = deaths.Kind("asleep", "", "", lambda s: None, ranks=(2,), midwrite=True)
     trial = deaths.trial(job, tmp_path, "meet", 0, kind, limit=0.5)
     assert trial.class_ == "hang" and trial.wrong.startswith("it hangs after ")
     assert shutil.which("gdb") is None or "#1 " in trial.wrong and "Thread" in trial.wrong
@@ -156,17 +157,23 @@ def test_nobody_dies(job, tmp_path):
         assert job.made(tmp_path / launcher), launcher
 
 
-def test_all_die(job, tmp_path):
+def test_all_die(quern, tmp_path):
     """Nobody is left: nothing is written, and the run goes on from its checkpoint."""
-    out, checkpoints = tmp_path / "model", tmp_path / "checkpoints"
-    words = job.train(out, "--checkpoint", checkpoints, "--checkpoint-every", 5)
-    with launch.Run(job.quern, "meet", 3, words) as run:
-        run.until('"epoch":3,')
-        for rank in range(3):
-            run.kill(rank)
-        assert run.wait(30) == [-9] * 3
-    assert not out.exists()
-    with launch.Run(job.quern, "meet", 2, [*words, "--resume"]) as run:
+    def attempt(size):
+        (tmp_path / str(size)).mkdir()
+        job = Job(quern, tmp_path / str(size), epochs=30 * size)
+        out, checkpoints = job.folder / "model", job.folder / "checkpoints"
+        words = job.train(out, "--checkpoint", checkpoints, "--checkpoint-every", 5)
+        with launch.Run(quern, "meet", 3, words) as run:
+            run.until('"epoch":3,')
+            for rank in range(3):
+                run.kill(rank)
+            codes = run.wait(30)
+        return (job, out, words, codes) if 0 not in codes else None
+
+    job, out, words, codes = machine.caught(attempt)
+    assert codes == [-9] * 3 and not out.exists()
+    with launch.Run(quern, "meet", 2, [*words, "--resume"]) as run:
         assert run.wait(60) == [0, 0], run.story()
         assert run.events("end")[0]["resumed_from"] > 0
     assert job.made(out)
@@ -175,17 +182,28 @@ def test_all_die(job, tmp_path):
 def test_launcher_that_ends_all(quern, tmp_path):
     """MPICH's mpiexec kills the others when a rank is killed, and Open MPI's unless it is told not
     to: the run ends, and started again it goes on from its checkpoint."""
-    job = Job(quern, tmp_path, epochs=150)
+    @functools.cache
+    def jobs(size):
+        (tmp_path / f"job-{size}").mkdir()
+        return Job(quern, tmp_path / f"job-{size}", epochs=150 * size)
+
+    def attempt(size):
+        job, out = jobs(size), tmp_path / f"{launcher}-{size}"
+        words = job.train(out, "--checkpoint", f"{out}-checkpoints", "--checkpoint-every", 40)
+        with launch.Run(quern, launcher, 3, words) as run:
+            run.until(lambda: any(Path(f"{out}-checkpoints").glob("checkpoint-*.safetensors")))
+            run.kill(1)
+            codes = run.wait(30)
+            if f'"epoch":{job.epochs - 5},' in run.text():
+                return None
+            assert codes != [0] and not out.exists(), run.story()
+        return job, out, words
+
     # Open MPI 4 ends the others as 5 does.
     for launcher in [name for name in launch.MPIS if name != "openmpi4" or "QUERN_LONG_TESTS" in os.environ]:
         launch.need(launcher)
-        out, checkpoints = tmp_path / launcher, tmp_path / f"{launcher}-checkpoints"
-        words = job.train(out, "--checkpoint", checkpoints, "--checkpoint-every", 40)
-        with launch.Run(job.quern, launcher, 3, words) as run:
-            run.until(lambda: any(checkpoints.glob("checkpoint-*.safetensors")))
-            run.kill(1)
-            assert run.wait(30) != [0] and not out.exists(), run.story()
-        with launch.Run(job.quern, launcher, 2, [*words, "--resume"]) as run:
+        job, out, words = machine.caught(attempt)
+        with launch.Run(quern, launcher, 2, [*words, "--resume"]) as run:
             assert run.wait(60) == [0], run.story()
             assert run.events("end")[0]["resumed_from"] > 0
         assert job.made(out), launcher
