@@ -339,8 +339,8 @@ KERNEL { o = x * 0.5 + f; p[b & 1] = b; p[2] = (int16_t)i; all = x; most = f + w
 def streamed(folder):
     """The arrays of STREAMED, and its words."""
     draw = numpy.random.default_rng(3)
-    for name, array in {"x": draw.standard_normal(400_000), "f": draw.random(400_000, "float32"), "w": draw.random(7, "float32"),
-                        "b": draw.integers(-128, 128, 400_000, "int8")}.items():
+    for name, array in {"x": draw.standard_normal(150_000), "f": draw.random(150_000, "float32"), "w": draw.random(7, "float32"),
+                        "b": draw.integers(-128, 128, 150_000, "int8")}.items():
         numpy.save(folder / f"s{name}.npy", array)
     outputs = ("o", "p", "running")
     return outputs, [*(w for name in "xfbw" for w in ("--in", f"{name}=s{name}.npy")),
@@ -352,8 +352,8 @@ def test_parts_under_way(run, folder, device, streamed):
     name, env = device
     outputs, words = streamed
     seen = set()
-    for which, plan in (("cpu", ""), (name, "late=1"), *((name, f"late=1,order={seed}") for seed in range(1, 4)),
-                        (f"cpu:1,{name}", "late=1,order=4"))[:6 if name == "cuda:0" else 2]:
+    for which, plan in (("cpu", ""), (name, "late=1"), *((name, f"late=1,order={seed}") for seed in (1, 2)),
+                        (f"cpu:1,{name}", "late=1,order=4"))[:5 if name == "cuda:0" else 2]:
         done = run(STREAMED, which, *words, env={**env, "QN_FAKE_CUDA": f"memory=64,{plan}".rstrip(",")})
         seen.add((written(folder, outputs), json.dumps(json.loads(done.stdout)["results"])))
     assert len(seen) == 1
@@ -364,9 +364,11 @@ def test_a_part_fails(run, folder, device, streamed):
     only(device, "cuda")
     outputs, words = streamed
     seen = {(run(STREAMED, "cpu", *words).returncode, written(folder, outputs))}
-    for fault, says in (("launch=40", "worker cuda:[01] failed"), ("hang=43", "did not end its work within 0.3 s")):
-        plan = f"memory=64,devices=2,late=1,order=5,on=0,{fault}"
-        done = run(STREAMED, "cuda:0,cuda:1", *words, "--device-timeout", 0.3, env={**device[1], "QN_FAKE_CUDA": plan})
+    # With on=-1 the one that comes to so many launches first. Each device takes a grain, of many launches.
+    for fault, says in (("on=-1,launch=30", "worker cuda:[01] failed"), ("on=0,hang=12", "did not end its work within 0.3 s")):
+        plan = f"memory=64,devices=2,late=1,order=5,{fault}"
+        done = run(STREAMED, "cuda:0,cuda:1", *words, "--grain", 30_000, "--device-timeout", 0.3,
+                   env={**device[1], "QN_FAKE_CUDA": plan})
         seen.add((done.returncode, written(folder, outputs)))
         assert re.search(says, done.stderr), done.stderr
     assert len(seen) == 1

@@ -65,11 +65,15 @@ static uint64_t bytes_of_item(const flow *f) {
     return bytes;
 }
 
+/* Two parts are under way when the time of a third one is known, so sizes are far from right for
+ * long unless they grow fast. */
 static void adapt(const flow *f, uint64_t items, double seconds) {
     qn__gpu_kernel *k = f->worker->kernel;
     const int copies = (double)(items * f->each) > copying * seconds;
-    if (seconds < (copies ? short_copy : short_launch) && items == k->launch && k->launch < k->most)
-        k->launch = 2 * k->launch < k->most ? 2 * k->launch : k->most;
+    const double enough = copies ? short_copy : short_launch;
+    const uint64_t more = k->launch * (seconds < enough / 16 ? 8 : 2);
+    if (seconds < enough && items == k->launch && k->launch < k->most)
+        k->launch = more < k->most ? more : k->most;
     else if (seconds > long_launch && items > 1)
         k->launch = items / 2;
 }
