@@ -17,11 +17,11 @@ MIB = 1 << 20
 ITEMS, FEATURES = 24_000, 784
 
 
-def little_memory():
+def little_memory(bytes_=14 * MIB):
     """Private memory of less than the table, for one thread; files that are mapped do not count."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     resource.setrlimit(resource.RLIMIT_STACK, (MIB, MIB))
-    resource.setrlimit(resource.RLIMIT_DATA, (14 * MIB, 14 * MIB))
+    resource.setrlimit(resource.RLIMIT_DATA, (bytes_, bytes_))
 
 
 @pytest.fixture(autouse=True)
@@ -103,3 +103,12 @@ def test_arrow(same, tmp_path, kind, packed):
                                         options=pa.ipc.IpcWriteOptions(compression=packed)) as writer:
         writer.write_table(table, max_chunksize=2000)
     assert same(tmp_path / "t.arrow", "--weight", "w", train=["--drop", "city"])["type"] == "f32"
+
+
+def test_a_batch_at_a_time(run_quern, tmp_path):
+    """Memory holds one and no more."""
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({f"f{k}": pa.array(np.zeros(3 * ITEMS // 4, "f4")) for k in range(240)})
+    with pa.ipc.new_stream(tmp_path / "t.arrow", table.schema) as writer:
+        writer.write_table(table, max_chunksize=ITEMS // 2 - 1)
+    run_quern("data", "info", tmp_path / "t.arrow", "--unlabelled", preexec_fn=lambda: little_memory(20 * MIB))

@@ -52,7 +52,9 @@ static size_t slab_size(const qn__pile *pile) {
 }
 
 void *qn__pile_alloc(qn__pile *pile, uint64_t count, uint64_t size, qn_error *err) {
-    const uint64_t bytes = count < LARGE && size < LARGE ? count * size : LARGE;
+    uint64_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes))
+        bytes = LARGE; /* which is refused */
     pile->bytes += bytes;
     if (bytes >= LARGE || pile->bytes < MANY)
         return new_block(pile, count, size, err);
