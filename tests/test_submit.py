@@ -4,6 +4,7 @@ The batch systems here are small scripts that behave as the real ones do; test_s
 Slurm. Jobs on this machine are real everywhere.
 """
 
+import functools
 import hashlib
 import json
 import os
@@ -335,18 +336,23 @@ def test_texts_in_files_do_not_drive_the_terminal(run_quern, here):
 # ---------------------------------------------------------------- this machine
 
 QUICK = ["train", "--model", "dense 30 tanh; dense 10 softmax", "--epochs", "3", "--quiet"]
-LONG = ["train", "--model", "dense 40 tanh; dense 10 softmax", "--epochs", "6", "--batch", "16",
-        "--checkpoint-every", "200", "--quiet"]
+
+
+def long(size):
+    """Half a second on a core, and more for a larger size."""
+    return ["train", "--model", "dense 40 tanh; dense 10 softmax", "--epochs", 6 * size, "--batch", "16", "--quiet"]
 
 
 @pytest.fixture(scope="module")
 def wanted(run_quern, tmp_path_factory):
-    """The bytes of the runs that are submitted below, from train itself."""
-    folder = tmp_path_factory.mktemp("wanted")
-    run_quern(*QUICK, "-o", folder / "quick")
-    args = [a for i, a in enumerate(LONG) if "checkpoint-every" not in (a + LONG[i - 1])]
-    run_quern(*args, "-o", folder / "long")
-    return {name: digest(folder / name) for name in ("quick", "long")}
+    """wanted(words): the bytes of such a run, from train itself."""
+    @functools.cache
+    def of(*words):
+        out = tmp_path_factory.mktemp("wanted") / "m"
+        run_quern(*words, "-o", out)
+        return digest(out)
+
+    return lambda words: of(*words)
 
 
 def state(run_quern):
@@ -357,13 +363,16 @@ def test_in_the_background(run_quern, here, wanted):
     out = run_quern("submit", "--local", *QUICK, "-o", "my model").stdout
     assert "submitted local job" in out
     until(lambda: state(run_quern) == "done")
-    assert digest(here / "my model") == wanted["quick"]
-    assert wanted["quick"] in (here / "jobs" / f"local-{listed(run_quern)[0]['id']}.log").read_text()
+    assert digest(here / "my model") == wanted(QUICK)
+    assert wanted(QUICK) in (here / "jobs" / f"local-{listed(run_quern)[0]['id']}.log").read_text()
 
 
 def children(process):
-    with open(f"/proc/{process}/task/{process}/children") as f:
-        return [int(c) for c in f.read().split()]
+    try:
+        with open(f"/proc/{process}/task/{process}/children") as f:
+            return [int(c) for c in f.read().split()]
+    except OSError:  # it has ended
+        return []
 
 
 def program_of(process):
@@ -374,19 +383,31 @@ def program_of(process):
         return ""
 
 
+def submit_long(run_quern, here, size):
+    """Submits such a run, and waits for its first checkpoint. Returns the job and the model."""
+    out = f"m{size}"
+    run_quern("submit", "--local", *long(size), "--checkpoint-every", "200", "-o", out)
+    [job] = [j for j in jobs_in(here) if out in j.values()]
+    until(lambda: list((here / f"{out}.checkpoint").glob("checkpoint-*")))
+    return job, here / out
+
+
 def test_killed_it_starts_again_by_itself(run_quern, here, wanted):
     """kill -9 on the run, twice: nobody does anything, the model is the same."""
-    run_quern("submit", "--local", *LONG, "-o", "m")
-    job = jobs_in(here)[0]
-    for kills in range(2):
-        until(lambda: len(list((here / "m.checkpoint").glob("checkpoint-*"))) > 0)
-        [run] = until(lambda: [c for c in children(job["process"]) if program_of(c) == "quern"])
-        os.kill(run, signal.SIGKILL)
-        until(lambda: run not in children(job["process"]))
-    until(lambda: state(run_quern) == "done")
-    assert digest(here / "m") == wanted["long"]
-    log = (here / "jobs" / f"local-{job['id']}.log").read_text()
-    assert log.count("exited with 137 before the end of the run") == 2
+    def attempt(size):
+        job, out = submit_long(run_quern, here, size)
+        for kills in range(2):
+            found = until(lambda: [c for c in children(job["process"]) if program_of(c) == "quern"] or out.exists())
+            if found is True:
+                break
+            os.kill(found[0], signal.SIGKILL)
+            until(lambda: found[0] not in children(job["process"]))
+        until(lambda: listed(run_quern)[-1]["state"] == "done")
+        assert digest(out) == wanted(long(size))
+        log = (here / "jobs" / f"local-{job['id']}.log").read_text()
+        return log.count("exited with 137 before the end of the run") == 2 or None
+
+    machine.caught(attempt)
 
 
 @pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
@@ -438,15 +459,17 @@ def test_how_often_a_kernel_saves(run_quern, here):
 
 
 def test_stopped_and_submitted_again(run_quern, here, wanted):
-    run_quern("submit", "--local", *LONG, "-o", "m")
-    job = jobs_in(here)[0]
-    until(lambda: list((here / "m.checkpoint").glob("checkpoint-*")))
-    os.kill(int(job["process"]), signal.SIGTERM)
-    until(lambda: state(run_quern) == "stopped")
-    assert not (here / "m").exists()
-    run_quern("submit", "--local", *LONG, "-o", "m")
+    def attempt(size):
+        job, out = submit_long(run_quern, here, size)
+        os.kill(int(job["process"]), signal.SIGTERM)
+        until(lambda: listed(run_quern)[-1]["state"] in ("stopped", "done"))
+        return (size, out) if listed(run_quern)[-1]["state"] == "stopped" else None
+
+    size, out = machine.caught(attempt)
+    assert not out.exists()
+    run_quern("submit", "--local", *long(size), "--checkpoint-every", "200", "-o", out.name)
     until(lambda: listed(run_quern)[-1]["state"] == "done")
-    assert digest(here / "m") == wanted["long"]
+    assert digest(out) == wanted(long(size))
 
 
 def test_given_up_when_nothing_moves(run_quern, here):
@@ -458,7 +481,7 @@ def test_given_up_when_nothing_moves(run_quern, here):
 
 
 def test_lost_with_everything(run_quern, here):
-    run_quern("submit", "--local", *LONG, "-o", "m")
+    run_quern("submit", "--local", *long(1000), "-o", "m")
     job = jobs_in(here)[0]
     assert state(run_quern) == "running"
     os.killpg(int(job["process"]), signal.SIGKILL)
