@@ -1,11 +1,12 @@
-/* A tile of items and features is copied at a time: it fits the nearest cache, so that neither the
- * reads nor the writes are far apart, in whichever order the values lie. */
+/* A tile of items and features is copied at a time: it fits the second cache, so that neither the
+ * reads nor the writes are far apart, in whichever order the values lie. Where a column's values
+ * lie together, a processor needs some hundreds of them to read ahead. */
 #include "data/arrays_copy.h"
 #include "base/threads.h"
 #include <stdatomic.h>
 #include <string.h>
 
-enum { ITEMS = 128, FEATURES = 64 };
+enum { ITEMS = 512, FEW_ITEMS = 128, FEATURES = 64 };
 /* Values that one thread copies before a second one has started. */
 #define WORTH_THREADS ((uint64_t)1 << 18)
 
@@ -13,6 +14,7 @@ typedef struct work {
     const qn_data_arrays *arrays;
     size_t item_step, feature_step; /* elements */
     float *to;
+    uint32_t tile;             /* items; fewer where there would be none for some threads */
     atomic_uint_fast64_t next; /* item */
     atomic_int odd;            /* 1: a value is not finite */
 } work;
@@ -69,8 +71,8 @@ static void copy_some(void *context, int thread) {
     const uint64_t all = w->arrays->items;
     const uint32_t row = w->arrays->features;
     (void)thread;
-    for (uint64_t item; (item = atomic_fetch_add(&w->next, ITEMS)) < all;) {
-        const size_t items = all - item < ITEMS ? (size_t)(all - item) : ITEMS;
+    for (uint64_t item; (item = atomic_fetch_add(&w->next, w->tile)) < all;) {
+        const size_t items = all - item < w->tile ? (size_t)(all - item) : w->tile;
         for (uint32_t k = 0; k < row; k += FEATURES)
             copy_tile(w, item, items, k, row - k < FEATURES ? row - k : FEATURES);
     }
@@ -87,6 +89,7 @@ qn_status qn__arrays_copy(const qn_data_arrays *a, float *to, int *finite, qn_er
               .to = to};
     qn__pool *pool;
     const int threads = a->items * a->features < WORTH_THREADS ? 1 : qn__cores();
+    w.tile = a->items / ITEMS < 4 * (uint64_t)threads ? FEW_ITEMS : ITEMS;
     const qn_status status = qn__pool_create(threads, 0, &pool, err);
     if (status != QN_OK)
         return status;

@@ -74,26 +74,25 @@ static void test_values_that_are_copied(void **state) {
     munmap(pages, 2 * page);
 }
 
-/* Values of three tiles of items and two of features, by columns and by rows, with gaps and
+/* Values of several tiles of items and two of features, by columns and by rows, with gaps and
  * without; the last one is missing. */
-static void test_values_in_another_order(void **state) {
-    (void)state;
-    enum { ITEMS = 300, FEATURES = 70 };
-    static float plain[ITEMS * FEATURES];
-    static double turned[2 * ITEMS * FEATURES];
-    static const struct {
+static void compare_orders(size_t items) {
+    enum { MOST = 2200, FEATURES = 70 };
+    static float plain[MOST * FEATURES];
+    static double turned[2 * MOST * FEATURES];
+    const struct {
         uint64_t item_step, feature_step;
-    } cases[] = {{0, 0}, {1, ITEMS}, {2, 2 * ITEMS}, {2 * FEATURES, 2}};
+    } cases[] = {{0, 0}, {1, items}, {2, 2 * items}, {2 * FEATURES, 2}};
     qn_data *want;
     qn_data_arrays a;
     qn_data_arrays_init(&a);
-    a.items = ITEMS;
+    a.items = items;
     a.features = FEATURES;
     a.missing = 1;
     a.values = plain;
-    for (size_t i = 0; i < ITEMS * FEATURES; i++)
+    for (size_t i = 0; i < items * FEATURES; i++)
         plain[i] = (float)i / 7;
-    plain[ITEMS * FEATURES - 1] = NAN;
+    plain[items * FEATURES - 1] = NAN;
     assert_int_equal(qn_data_lend(&a, &want, NULL), QN_OK);
     a.values = turned;
     a.release = count;
@@ -106,7 +105,7 @@ static void test_values_in_another_order(void **state) {
         a.item_step = rows;
         a.feature_step = apart;
         a.owner = &calls;
-        for (size_t i = 0; i < ITEMS; i++)
+        for (size_t i = 0; i < items; i++)
             for (size_t k = 0; k < FEATURES; k++)
                 if (a.doubles) /* rounds to the same float */
                     turned[i * rows + k * apart] = (double)plain[i * FEATURES + k] * (1 + 0x1p-30);
@@ -118,6 +117,12 @@ static void test_values_in_another_order(void **state) {
         qn_data_close(data);
     }
     qn_data_close(want);
+}
+
+static void test_values_in_another_order(void **state) {
+    (void)state;
+    compare_orders(300);
+    compare_orders(2200); /* tiles are larger */
 }
 
 static void test_names(void **state) {
