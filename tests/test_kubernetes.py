@@ -35,7 +35,7 @@ ARGUMENTS = ["train", "--data", "train.csv", "--test", "test.csv", "--epochs", "
 RUN = ["run", "--kernel", "heat.c", "--in", "u=u.npy", "--out", "u_new=end.npy", "--iterations", "100000"]
 SUBMIT = ["submit", "--kubernetes", "--image", "registry.example/quern", "--cpus", "8"]
 # A second or two on a core, in small steps, with a checkpoint now and then.
-JOB = ["train", "--model", "dense 60 tanh; dense 10 softmax", "--batch", "16", "--epochs", "2", "--json",
+JOB = ["train", "--model", "dense 60 tanh; dense 10 softmax", "--batch", "16", "--epochs", "4", "--json",
        "--threads", "1", "-o", "m"]
 
 

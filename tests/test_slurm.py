@@ -23,11 +23,11 @@ from builds import ROOT
 from slurm import NODES, Slurm
 
 DEPLOY = ROOT / "deploy" / "slurm"
-# Two to four seconds on a core, in small steps, with a checkpoint now and then.
+# Half a second on a core, in small steps, with a checkpoint now and then.
 JOB = ["--model", "dense 60 tanh; dense 10 softmax", "--batch", "16", "--epochs", "3", "--threads",
        "1", "--json"]
 # For what is interrupted: it must not be over before that.
-LONGER = [a if a != "3" else "6" for a in JOB]
+LONGER = [a if a != "3" else "12" for a in JOB]
 OFTEN = ["--checkpoint-every", "200"]
 
 
