@@ -280,20 +280,29 @@ def test_a_fifo_in_the_folder_is_refused(run_quern, job, tmp_path, name):
 
 def test_two_on_one_folder(quern, run_quern, job, tmp_path):
     _, args, wanted, _ = job
-    state = tmp_path / "state"
-    args = [*args, "--checkpoint", state, "--checkpoint-every", 5, "--quiet"]
-    first = start(quern, *args, "-o", tmp_path / "first")
-    until(lambda: len(checkpoints(state)) > 0)
-    first.send_signal(signal.SIGSTOP)
-    try:
-        second = run_quern(*args, "--resume", "-o", tmp_path / "second", status=1)
-        assert str(first.pid) in second.stderr and str(state) in second.stderr
-        assert not (tmp_path / "second").exists()
-    finally:
-        first.send_signal(signal.SIGCONT)
-    _, stderr = wait_for(first)
-    assert first.returncode == 0, stderr
-    assert digest(tmp_path / "first") == wanted
+
+    def attempt(size):
+        state, words = tmp_path / f"state-{size}", [*args[:-1], size * int(args[-1]), "--quiet"]
+        save = ["--checkpoint", state, "--checkpoint-every", 5]
+        first = start(quern, *words, *save, "-o", tmp_path / "first")
+        until(lambda: len(checkpoints(state)) > 0)
+        first.send_signal(signal.SIGSTOP)
+        if first.poll() is not None:  # it had ended
+            return None
+        try:
+            second = run_quern(*words, *save, "--resume", "-o", tmp_path / "second", status=1)
+            assert str(first.pid) in second.stderr and str(state) in second.stderr
+            assert not (tmp_path / "second").exists()
+        finally:
+            first.send_signal(signal.SIGCONT)
+        _, stderr = wait_for(first)
+        assert first.returncode == 0, stderr
+        if size > 1:
+            run_quern(*words, "-o", tmp_path / "alone")
+        assert digest(tmp_path / "first") == (digest(tmp_path / "alone") if size > 1 else wanted)
+        return True
+
+    machine.caught(attempt)
 
 
 def test_two_started_at_the_same_moment(quern, run_quern, job, tmp_path):
