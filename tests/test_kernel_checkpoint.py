@@ -346,6 +346,30 @@ def test_killed_in_items(quern, place, call):
     (folder / "state").unlink()
 
 
+def test_the_writer_of_items_dies(quern, place, call):
+    """A rank that has neither read nor made the file writes it on; then all are dead, and one process goes on."""
+    folder, env = place
+    (folder / "map.c").write_text(MAP)
+
+    def attempt(size):
+        words = [*MAP_WORDS, "--set", f"work={6000 * size}", "--threads", 1]
+        with ranks.Ranks(quern, 2, *words, "--grain", 8, *CHECKPOINT, "0.001s", cwd=folder, env=env) as run:
+            wait_for_items(folder, run.rank[0], 0)
+            run.rank[0].kill()
+            run.rank[0].wait()
+            first = done_in((folder / "state").read_bytes()) if (folder / "state").exists() else 0
+            wait_for_items(folder, run.rank[1], first)
+            run.rank[1].kill()
+            codes = [code for code, _, _ in run.wait()]
+        return words if 0 not in codes and first > 0 else gone(folder)
+
+    words = machine.caught(attempt)
+    assert "continued after" in call(*words, *CHECKPOINT, "5s").stderr
+    made = map_files(folder)
+    call(*words)
+    assert made == map_files(folder)
+
+
 def test_damaged_items(place, call):
     """Either state may be lost, but not both. What is of another run, or of an older version."""
     folder, _ = place

@@ -295,6 +295,7 @@ qn_status qn__user_done_open(qn_kernel *k, qn_error *err) {
     if (!f)
         return QN_MEMORY;
     f->file = -1;
+    begin_hash(f); /* also for a rank that neither reads nor makes the file, but writes it later */
     f->totals = qn__alloc(1 + words_before(k, k->source.parts), sizeof *f->totals, err);
     f->next = qn__alloc(1 + words_before(k, k->source.parts), sizeof *f->next, err);
     return f->totals && f->next ? QN_OK : QN_MEMORY;
