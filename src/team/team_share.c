@@ -156,10 +156,14 @@ static int compute(qn__team *t, qn__team_member *m, qn__chunk chunk) {
     return owed;
 }
 
-/* What a member did, for the report; forward passes are not counted in it. */
+/* What a member did, for the report; forward passes and copies of what is there are not counted in
+ * it. */
 static void count_chunk(qn__team *t, qn__team_member *m, qn__chunk chunk, double seconds) {
+    const qn__job *job = &t->call.share.job;
     m->busy += seconds;
-    if (t->call.share.job.kind == QN__JOB_APPLY)
+    if (job->kind == QN__JOB_APPLY)
+        return;
+    if (job->kind == QN__JOB_HOST && job->host->kernel && job->host->kernel->bring)
         return;
     m->training += seconds;
     if (m->error.status != QN_OK)
