@@ -686,6 +686,28 @@ print(quern.train(data, epochs=2, **options).digest == want)
 """
 
 
+FORK_IN_DIGEST = """
+import numpy, os, quern, signal, threading, time
+values = numpy.zeros((2000000, 40), "uint8")
+want = quern.Data(values).digest
+for _ in range(4):
+    data = quern.Data(values)
+    other = threading.Thread(target=lambda: data.digest)
+    other.start()
+    time.sleep(0.005)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        os._exit(data.digest != want)
+    print(os.waitpid(child, 0)[1], end=" ")
+    other.join()
+"""
+
+
+def test_fork_while_another_thread_computes_a_digest():
+    assert python(FORK_IN_DIGEST) == "0 0 0 0 "
+
+
 def test_fork_while_another_thread_trains():
     """No lock that the other thread held stays locked in the child."""
     assert python(FORK_BESIDE) == "0 0 0 0 0 0 0 0 True\n"

@@ -2,18 +2,23 @@
  *
  * Values, labels and weights are hashed in blocks of 1 MiB by any thread, and the digests of the
  * blocks are hashed in order. So the result does not depend on the number of threads. */
+#include "base/futex.h"
 #include "base/little_endian.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "data/data.h"
+#include <limits.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #define BLOCK ((size_t)1 << 20)
 /* Bytes that more than one thread hashes, where the caller has none. */
 #define WORTH_THREADS 0x1p24
 /* Blocks whose digests are kept at once. So few need no memory that could be missing. */
 enum { AT_ONCE = 256 };
+/* No process has this number. */
+#define DONE UINT_MAX
 
 typedef struct blocks {
     const uint8_t *bytes;
@@ -26,8 +31,10 @@ typedef struct blocks {
 /* A digest that is computed when somebody asks for it. */
 struct qn__late_digest {
     const qn_data *table; /* all of it, for its views too */
-    pthread_mutex_t lock;
-    char text[65]; /* "": not computed yet */
+    /* 0, DONE, or the process one of whose threads computes it. A lock would stay locked in a child
+     * that a process makes meanwhile. */
+    atomic_uint owner;
+    char text[65];
 };
 
 static void hash_blocks(void *context, int thread) {
@@ -120,25 +127,29 @@ qn_status qn__late_digest_create(const qn_data *table, qn__late_digest **out, qn
     qn__late_digest *late = qn__alloc(1, sizeof *late, err);
     if (!late)
         return QN_MEMORY;
-    if (pthread_mutex_init(&late->lock, NULL) != 0) {
-        qn__free(late);
-        return qn__fail(err, QN_MEMORY, "cannot make a mutex");
-    }
     late->table = table;
+    atomic_init(&late->owner, 0);
     *out = late;
     return QN_OK;
 }
 
-void qn__late_digest_free(qn__late_digest *late) {
-    if (late)
-        pthread_mutex_destroy(&late->lock);
-    qn__free(late);
-}
+void qn__late_digest_free(qn__late_digest *late) { qn__free(late); }
 
+/* The first thread that asks computes it, and others sleep until it has. A child computes what its
+ * parent was computing. */
 const char *qn__late_digest_text(qn__late_digest *late) {
-    pthread_mutex_lock(&late->lock);
-    if (late->text[0] == '\0')
-        qn__data_digest_now(late->table, late->text);
-    pthread_mutex_unlock(&late->lock);
+    const unsigned own = (unsigned)getpid();
+    unsigned owner = atomic_load(&late->owner);
+    while (owner != DONE) {
+        if (owner == own) {
+            qn__futex_wait(&late->owner, own, -1, QN__FUTEX_PRIVATE);
+            owner = atomic_load(&late->owner);
+        } else if (atomic_compare_exchange_strong(&late->owner, &owner, own)) {
+            qn__data_digest_now(late->table, late->text);
+            atomic_store(&late->owner, DONE);
+            qn__futex_wake(&late->owner, INT_MAX, QN__FUTEX_PRIVATE);
+            owner = DONE;
+        }
+    }
     return late->text;
 }
