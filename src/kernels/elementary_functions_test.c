@@ -460,10 +460,28 @@ static void errors_of_hard_cases(void **state) {
         0x1.921fb6p-1,
         0x1.921fb54442d18p-1,
     };
-    static const double others[] = {
-        40.0,     89.5,          0x1.0p-24,     0.3466,        0x1.0p-53,     0.7071,       1e-9,
-        1.0,      0x1.fffffep-1, 0x1.000002p+0, 0.55,          4.0,           6.0,          3.92,
-        0x1.3p+4, 20.0,          0x1.6a09e6p-1, 0x1.6a09e8p-1, 0x1.a8279ap-2, 0x1.3504f4p+1};
+    static const double others[] = {40.0,
+                                    89.5,
+                                    0x1.0p-24,
+                                    0.3466,
+                                    0x1.0p-53,
+                                    0.7071,
+                                    1e-9,
+                                    1.0,
+                                    0x1.fffffep-1,
+                                    0x1.000002p+0,
+                                    0.55,
+                                    4.0,
+                                    6.0,
+                                    3.92,
+                                    0x1.3p+4,
+                                    20.0,
+                                    0x1.6a09e6p-1,
+                                    0x1.6a09e8p-1,
+                                    0x1.a8279ap-2,
+                                    0x1.3504f4p+1,
+                                    0x1.6d148130fa688p-2,
+                                    0x1.f88c0b31a479fp-3};
     for (size_t i = 0; i < sizeof angles / sizeof *angles; i++)
         for (int k = 0; k < QN__FUNCTIONS_ONE; k++)
             if (strlen(qn__functions_of_one[k].name) == 3)
@@ -511,6 +529,12 @@ static void errors_of_two_arguments(void **state) {
         for (uint32_t i = 0; i < 1500; i++)
             check_two(&qn__functions_of_two[k], qn__sample_f32(i), qn__sample_f32(3 * i + 1),
                       qn__sample_f64(i), qn__sample_f64(3 * i + 1));
+    /* hypot, rounded once more where it is subnormal. */
+    for (uint32_t i = 0; i < 1500; i++)
+        check_two(&qn__functions_of_two[2], qn__f32_of(i * 0x9e3779b1u >> 9),
+                  qn__f32_of(i * 0x85ebca6bu >> (9 + i % 12)),
+                  qn__f64_of(i * 0x9e3779b97f4a7c15u >> 12),
+                  qn__f64_of(i * 0xc2b2ae3d27d4eb4fu >> (12 + i % 12)));
     for (uint32_t i = 1; i < 1500; i += 2) {
         const float x = fabsf(qn__sample_f32(i));
         const double v = fabs(qn__sample_f64(i));
