@@ -192,6 +192,10 @@ def test_iterations(run, folder, device, border, taps, shape):
     for file in ("one", "four"):
         (folder / file).unlink()
     assert len(seen) == 1
+    done = run(heat(indices, border, taps), name, *words, "--json", "--checkpoint", "four", "--checkpoint-every", 1,
+               env=env)
+    (folder / "four").unlink()
+    assert [worker["items"] for worker in json.loads(done.stdout)["workers"]] == [5 * math.prod(shape)]
 
 
 def test_stopped(quern, run, folder, device):
