@@ -79,6 +79,8 @@ static void skip_elements(qn__thrift *t, int depth) {
 static void skip_map(qn__thrift *t, int depth) {
     const uint64_t count = qn__thrift_length(t);
     const unsigned types = count ? take_byte(t) : 0;
+    if (count > t->size - t->at) /* a truth value would take no byte here, and the loop no end */
+        t->broken = 1;
     for (uint64_t i = 0; i < count && !t->broken; i++) {
         skip(t, (int)(types >> 4), depth);
         skip(t, (int)(types & 15), depth);
