@@ -13,6 +13,9 @@
 /* Less fits always; asking how much memory there is takes longer. */
 #define ASKED ((uint64_t)16 << 20)
 
+/* What the program and the table need beside a part of a file. */
+#define BESIDE ((uint64_t)8 << 20)
+
 static qn__block make_block(uint64_t count, uint64_t size, qn_error *err) {
     uint64_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes) || bytes < LARGE || bytes > SIZE_MAX)
@@ -168,6 +171,19 @@ qn_status qn__parts_check_rows(double rows, const uint8_t *wanted, uint64_t colu
 
 uint64_t qn__parts_portion(double bytes) {
     return bytes <= (double)ASKED ? UINT64_MAX : qn__available_memory() / 4;
+}
+
+qn_status qn__parts_check_memory(double bytes, const char *what, const char *path, qn_error *err) {
+    if (bytes <= (double)ASKED)
+        return QN_OK;
+    const double available = (double)qn__available_memory();
+    const double needed = bytes + (double)BESIDE;
+    if (needed <= available)
+        return QN_OK;
+    qn__fail(err, QN_MEMORY, "%s needs %.0f MiB, and %.0f MiB of memory are available", what,
+             needed * 0x1p-20, available * 0x1p-20);
+    qn__at(err, "%s", path);
+    return QN_MEMORY;
 }
 
 qn_status qn__parts_need_little_endian(const char *path, qn_error *err) {

@@ -59,6 +59,10 @@ qn_status qn__parts_check_rows(double rows, const uint8_t *wanted, uint64_t colu
  * what all of them take. */
 uint64_t qn__parts_portion(double bytes);
 
+/* QN_MEMORY where `what` of a file takes more bytes than are available. A control group would kill
+ * the process in place of refusing them. */
+qn_status qn__parts_check_memory(double bytes, const char *what, const char *path, qn_error *err);
+
 /* QN_UNSUPPORTED on a big-endian processor: values are used where they lie in the file. */
 qn_status qn__parts_need_little_endian(const char *path, qn_error *err);
 

@@ -160,20 +160,32 @@ static void decode_some(void *context, int thread) {
     }
 }
 
-/* The memory that the columns of a row group take while they are read: an estimate, since a
+/* The memory that the columns of a row group take, unpacked or packed: an estimate, since a
  * description may lie. */
-static double bytes_of(const parquet *r, size_t group) {
+typedef struct group_size {
+    double unpacked, packed, largest; /* `largest`: of the packed ones */
+} group_size;
+
+static group_size size_of_group(const parquet *r, size_t group) {
     const qn__parquet_footer *f = &r->footer;
-    double bytes = 0;
+    group_size m = {0};
     for (size_t c = 0; c < f->columns; c++) {
         const qn__parquet_column *column = &f->column[c];
         const qn__parquet_chunk *chunk = &f->chunk[group * f->leaves + column->leaf];
         if (!r->wanted[c] || !column->readable)
             continue;
-        bytes += (double)f->rows[group] * column->width + (double)chunk->size;
-        bytes += column->type == QN__PARQUET_BYTES ? (double)chunk->unpacked : 0;
+        const double packed = (double)chunk->size;
+        m.unpacked += (double)f->rows[group] * column->width;
+        m.unpacked += column->type == QN__PARQUET_BYTES ? (double)chunk->unpacked : 0;
+        m.packed += packed;
+        m.largest = packed > m.largest ? packed : m.largest;
     }
-    return bytes;
+    return m;
+}
+
+static double bytes_of(const parquet *r, size_t group) {
+    const group_size m = size_of_group(r, group);
+    return m.unpacked + m.packed;
 }
 
 /* Whether the sizes that the description claims can be. */
@@ -203,7 +215,12 @@ static qn_status decode_portion(parquet *r) {
             break;
     }
     const size_t groups = r->end - r->first;
-    qn_status status = QN_OK;
+    const group_size least = size_of_group(r, r->first);
+    const double threads = qn__pool_threads(r->pool);
+    qn_status status = qn__parts_check_memory(least.unpacked + threads * least.largest,
+                                              "a row group", r->path, r->err);
+    if (status != QN_OK)
+        return status;
     r->part = qn__pile_alloc(&r->portion, groups, sizeof *r->part, r->err);
     if (!r->part)
         return QN_MEMORY;
