@@ -215,7 +215,7 @@ static qn_status decode_portion(parquet *r) {
             break;
     }
     const size_t groups = r->end - r->first;
-    const group_size least = size_of_group(r, r->first);
+    const group_size least = groups > 0 ? size_of_group(r, r->first) : (group_size){0};
     const double threads = qn__pool_threads(r->pool);
     qn_status status = qn__parts_check_memory(least.unpacked + threads * least.largest,
                                               "a row group", r->path, r->err);
