@@ -366,6 +366,7 @@ def test_the_writer_of_items_dies(quern, place, call):
     words = machine.caught(attempt)
     assert "continued after" in call(*words, *CHECKPOINT, "5s").stderr
     made = map_files(folder)
+    (folder / "state").unlink()
     call(*words)
     assert made == map_files(folder)
 
