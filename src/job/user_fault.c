@@ -59,7 +59,8 @@ static const char *describe(const qn__user_job *job, uint64_t fault, qn_error *e
                                          : "test the indices first: length gives the lengths";
     }
     qn__fail(err, QN_NUMERIC, "the result \"%s\" is not a number (NaN)", part[lowest(nans)].name);
-    return "guard the computation: 0 / 0, infinities and NaN in an input lead to it";
+    return "guard the computation: 0 / 0, infinities, NaN in an input, and functions outside their "
+           "domain, such as log(-1) or asin(2), lead to it";
 }
 
 void qn__user_fault_note(atomic_int_fast64_t *first, int64_t item) {

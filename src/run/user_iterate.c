@@ -384,12 +384,13 @@ static uint64_t go_back(qn_kernel *k, loop *l, qn__team *team, uint64_t t, qn_st
 /* A disk that is full does not end a run: the report says so. */
 static void note_written(qn_kernel *k, qn_status status, const qn_error *why) {
     qn__user_checkpoint *c = &k->checkpoint;
-    char text[1100];
+    char text[1700];
     const int first = !*c->note;
     if (status != QN_BUSY)
         snprintf(c->note, sizeof c->note, "%s%s%s", why->what, *why->where ? ": " : "", why->where);
     if (first && *c->note) {
-        snprintf(text, sizeof text, "a checkpoint could not be written: %s", c->note);
+        snprintf(text, sizeof text, "a checkpoint could not be written: %s%s%s", c->note,
+                 *why->remedy ? "; " : "", why->remedy);
         qn__user_tell(k, text);
     }
     qn__float_state_set();
