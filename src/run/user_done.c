@@ -21,11 +21,11 @@ enum { PAGE = 4096, BLOCK = 1 << 16, STATES = 2 };
 /* Bytes of the lines without those of outputs, and of such a line without the name, at most. */
 enum { FEW_LINES = 640, OF_A_LINE = 80 };
 
-/* Bytes from the begin of the file. */
+/* Bytes from the beginning of the file. */
 typedef struct layout {
     uint64_t state[STATES], output[QN__USER_PARTS], end;
-    size_t lines_bytes, state_bytes,
-        totals_bytes; /* of the lines that begin the file, or a state */
+    size_t lines_bytes; /* of those that begin the file, or a state */
+    size_t state_bytes, totals_bytes;
 } layout;
 
 struct qn__user_done {
@@ -82,7 +82,7 @@ static void lay_out(const qn_kernel *k, layout *at) {
     }
 }
 
-/* The lines at the begin of the file, which never change. */
+/* The lines at the beginning of the file, which never change. */
 static qn_status write_head(const qn_kernel *k, const layout *at, qn__text *out, qn_error *err) {
     qn__text_add(out, QN__DONE_LINE "\n");
     qn__state_identify(k, out);
@@ -261,9 +261,7 @@ static qn_status read_state(const qn_kernel *k, const qn__user_done *f, int file
     return QN_OK;
 }
 
-/* Finds the better state of the file: `best`, with its totals. *partial: the other one is not
- * whole.
- */
+/* Finds the better state of the file: `best`, with its totals. *partial: one is not whole. */
 static qn_status find_state(const qn_kernel *k, qn__user_done *f, int file, qn__state_reader *r,
                             state *best, int *partial, qn_error *err) {
     void *little = qn__alloc(1, f->at.totals_bytes, err);
@@ -480,8 +478,7 @@ static int is_in_place(const qn_kernel *k, const qn__user_done *f) {
            own.st_dev == there.st_dev && own.st_ino == there.st_ino;
 }
 
-/* Opens the file that this run, or another rank of it, has made. *is: it has a state of this run.
- */
+/* Opens the file that this run or another rank of it has made. *is: it has a state of this run. */
 static qn_status open_old(qn_kernel *k, qn__user_done *f, int *is, qn_error *err) {
     qn__state_reader *r = qn__alloc(1, sizeof *r, err);
     state *best = qn__alloc(1, sizeof *best, err);
