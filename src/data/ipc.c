@@ -266,7 +266,9 @@ static uint64_t bytes_of(const ipc *r) {
 
 static qn_status take_batch(ipc *r, qn__ipc_message *m, struct ArrowArray *out) {
     const uint64_t before = bytes_of(r);
-    qn_status status = qn__parts_check_memory((double)m->body_size, "a batch", r->path, r->err);
+    qn_status status = QN_OK;
+    if (!r->bytes) /* or the body is in memory already */
+        status = qn__parts_check_memory((double)m->body_size, "a batch", r->path, r->err);
     if (status == QN_OK)
         status = take_body(r, &r->portion, m);
     if (status != QN_OK)
