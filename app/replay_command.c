@@ -306,6 +306,7 @@ static int replay(const replay_flags *f, const char *path) {
     if (!flags.weight && weight && *weight && f->from.data)
         flags.weight = weight;
     flags.expected_resize = code < 0 ? qn_model_resize(model) : NULL;
+    flags.expected_rules = code < 0 ? qn_model_rules(model) : NULL;
     if (code < 0 && !qn_model_class_name(model, 0)) /* class numbers, whatever gaps they have */
         flags.outputs = qn_model_outputs(model);
     char *categories = code < 0 ? source_categories_of_model(model) : NULL;

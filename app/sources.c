@@ -203,6 +203,7 @@ int source_open(const char *path, const char *labels, const source_flags *flags,
     r.options.skip_broken = flags->skip_broken;
     r.options.resize = flags->resize;
     r.options.expected_resize = flags->expected_resize;
+    r.options.expected_rules = flags->expected_rules;
     r.options.no_cache = flags->no_cache;
     r.options.expected_features = flags->expected_features;
     r.options.shape = flags->shape;
@@ -469,6 +470,10 @@ static int open_all(const source_flags *f, uint64_t threads, const char *label, 
     char *categories = code < 0 ? source_categories_of_data(out->train) : NULL;
     others.categories = categories;
     others.expected_features = code < 0 ? qn_data_features(out->train) : 0;
+    char rules[QN_RULES_TEXT];
+    qn_data_rules(out->train, rules, sizeof rules);
+    if (code < 0 && f->data)
+        others.expected_rules = rules;
     others.query = f->test_query;
     if (code < 0 && f->test)
         code = source_open(f->test, f->test_labels, &others, threads, label, &out->test);

@@ -29,6 +29,7 @@ typedef struct source_flags {
     const char *categories;      /* no option: qn_data_options.expected_categories */
     const char *expected_weight; /* no option: the same of qn_data_options */
     const char *expected_resize; /* no option: the same */
+    const char *expected_rules;  /* no option: the same */
 } source_flags;
 
 /* Rows for the tables of several commands; they fill a source_flags. */

@@ -156,6 +156,10 @@ static void test_questions_of_data(void **state) {
     assert_null(qn_data_weight_name(NULL));
     assert_null(qn_data_class_name(NULL, 0));
     assert_null(qn_data_note(NULL));
+    char rules[QN_RULES_TEXT] = "x";
+    qn_data_rules(NULL, rules, sizeof rules);
+    assert_string_equal(rules, "");
+    qn_data_rules(NULL, NULL, 0);
     qn_data_image_size(NULL, &rows, &columns);
     assert_int_equal(rows + columns, 0);
     qn_data_image_size(have.data, NULL, NULL);
@@ -244,6 +248,7 @@ static void test_questions_of_models(void **state) {
     assert_null(qn_model_label_name(NULL));
     assert_null(qn_model_weight_name(NULL));
     assert_null(qn_model_resize(NULL));
+    assert_string_equal(qn_model_rules(NULL), "");
     qn_model_layer_text(NULL, 0, text, sizeof text);
     assert_string_equal(text, "");
     qn_model_layer_text(have.model, 0, NULL, 8);

@@ -107,6 +107,8 @@ typedef struct qn_data_options {
      * columns that tell all rows apart; QN_USAGE where there is no ORDER BY. NULL: SQLite: the only
      * table, by its rowid; PostgreSQL: QN_USAGE. Other files: QN_INPUT. */
     const char *query;
+    /* The rules of reading of a model (qn_model_rules): no others are followed. NULL: all. */
+    const char *expected_rules;
 } qn_data_options;
 
 /* Sets `size`, and every other member to 0 or NULL, its default. */
@@ -342,6 +344,12 @@ QN_API const char *qn_data_label_name(const qn_data *data);
 /* The name of class `k`, from 0; NULL when it has none (QN_TARGET_INDEX). Numbers come first, by
  * value, then texts, which ascend bytewise. Owned by the data set. */
 QN_API const char *qn_data_class_name(const qn_data *data, uint32_t k);
+
+/* The rules of reading that changed something in the data set, as a recipe names them
+ * (docs/exactness.md 23); "" where none did, and for NULL. `text` has `size` bytes, of which
+ * QN_RULES_TEXT always suffice; a longer text is cut. */
+#define QN_RULES_TEXT 128
+QN_API void qn_data_rules(const qn_data *data, char *text, size_t size);
 
 /* What the reader decided in doubt, for a person: one sentence a line, options between backquotes
  * as in messages. NULL when there was no doubt. Owned by the data set. */

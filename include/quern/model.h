@@ -100,6 +100,9 @@ QN_API const char *qn_model_weight_name(const qn_model *model);
 /* How the images of its training were resized, for qn_data_options.expected_resize: "32x48", "short
  * 36 crop 32x32". NULL where they were not, or were none, and for NULL. Owned by the model. */
 QN_API const char *qn_model_resize(const qn_model *model);
+/* The rules of reading of its training data, for qn_data_options.expected_rules; "" where the
+ * recipe names none, and for NULL. Owned by the model. */
+QN_API const char *qn_model_rules(const qn_model *model);
 /* The name of class k, counted from 0; NULL where classes are numbers, and for k out of range. */
 QN_API const char *qn_model_class_name(const qn_model *model, uint32_t k);
 

@@ -262,6 +262,13 @@ class Data:
         return said(library().qn_data_label_name(self._address))
 
     @property
+    def _rules(self):
+        """The rules of reading that changed something, as a recipe names them."""
+        rules = C.create_string_buffer(_abi.QN_RULES_TEXT)
+        library().qn_data_rules(self._address, rules, len(rules))
+        return rules.value.decode()
+
+    @property
     def note(self):
         """What a reader decided in doubt, or None."""
         note = said(library().qn_data_note(self._address))
@@ -640,7 +647,7 @@ def data_of(given, labels=None, **columns):
     expected = {"label_column": columns.pop("expected_label", None),
                 "expected_weight": columns.pop("expected_weight", None)}
     for word in ("classes", "expected_categories", "expected_task", "expected_resize",
-                 "expected_features"):  # of files alone
+                 "expected_features", "expected_rules"):  # of files alone
         columns.pop(word, None)
     if isinstance(given, Data):
         if columns:
@@ -662,13 +669,14 @@ def data_of(given, labels=None, **columns):
 
 
 def as_in(columns, real, label, categories, classes=0, weight=None, resize=None,
-          features=0):
+          features=0, rules=""):
     """The options with which other data is read as the training data was.
 
     `categories`: for each feature its name, or None, and how many categories it has. `weight`: the
     column of weights, or None. Other data has none. `resize`: how images were resized, or None.
-    `features`: how many the training data has."""
+    `features`: how many the training data has. `rules`: of reading, as a recipe names them."""
     known = {"task": "regress"} if real else {"expected_task": "classify"}
+    known["expected_rules"] = rules
     if label is not None:
         known["expected_label"] = label
     named = any(name is not None for name, _ in categories)

@@ -451,7 +451,7 @@ def _sets(data, labels, valid, test, columns):
     weight = first.weight_name or columns.pop("weight", None)  # of the first table alone
     columns.pop("weight", None)
     columns = as_in(columns, first.targets is not None, first.label_name, first._kinds,
-                    weight=weight, features=first.features)
+                    weight=weight, features=first.features, rules=first._rules)
     chosen = ("label", "features", "drop", "category")
     rest = {word: value for word, value in columns.items() if word not in chosen}
     return (first, *(data_of(other, **(rest if isinstance(other, (Data, tuple)) else columns))

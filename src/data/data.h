@@ -53,6 +53,7 @@ struct qn_data {
     int missing;        /* 1: a value may be missing, a NaN; 0: none is */
     qn__doubt doubt;    /* whether the labels are what was meant; a view's is its table's */
     uint64_t label_values; /* different labels in the table, where they were counted; else 0 */
+    uint32_t rules;        /* of reading, those that changed something: data/rules.h */
     uint32_t comma;        /* 1 + a column that may hold numbers with a decimal comma; 0: none */
     char *note;            /* what a reader decided in doubt, for people; NULL: nothing */
     qn__item_names *names; /* of files; NULL: items have none. A view has its table's */

@@ -1,5 +1,6 @@
 #include "data/data_options.h"
 #include "base/sized.h"
+#include "data/rules.h"
 #include "image/resize.h"
 #include <string.h>
 
@@ -57,7 +58,9 @@ qn_status qn__data_options_take(const char *function, const qn_data_options *giv
         qn__fail(err, QN_USAGE, "\"%s\" does not say whether there is a header", options->header);
         return qn__remedy(err, QN_USAGE, "`data.header` is auto, yes or no");
     }
-    if (check_resize(options, err) != QN_OK)
+    uint32_t rules;
+    if (check_resize(options, err) != QN_OK ||
+        qn__rules_parse(options->expected_rules, &rules, err) != QN_OK)
         return QN_USAGE;
     if (options->features && options->drop) {
         qn__fail(err, QN_USAGE, "columns to keep and columns to leave out were both given");

@@ -23,7 +23,7 @@ typedef struct head {
     uint32_t weighted; /* 0: no weights; 1: weights; 2: weights with a name */
     uint32_t channels;
     qn__resize resize;
-    uint32_t reserved;
+    uint32_t rules;
     uint64_t label_values;
     uint64_t text;  /* bytes of the texts, names of items included */
     uint64_t names; /* bytes of the names of items; 0: there are none */
@@ -91,6 +91,7 @@ static head head_of(const qn_data *table, const qn__text *text) {
               .features = table->features,
               .channels = table->channels,
               .resize = table->resize,
+              .rules = table->rules,
               .rows = table->rows,
               .columns = table->columns,
               .items = table->items,
@@ -260,6 +261,7 @@ static void take_head(qn_data *data, const head *h) {
     data->features = h->features;
     data->channels = h->channels;
     data->resize = h->resize;
+    data->rules = h->rules;
     data->rows = h->rows;
     data->columns = h->columns;
     data->format = qn__format_name(h->format);

@@ -1,5 +1,6 @@
 /* Serialised data sets: a round trip, and malformed input. */
 #include "data/data_snapshot.h"
+#include "data/rules.h"
 #include "base/memory.h"
 #include "data/testing.h"
 
@@ -46,9 +47,11 @@ static void test_names(void **state) {
     assert_int_equal(qn__item_names_take(text, sizeof text - 1, 3, &data->names, &err), QN_FORMAT);
     assert_int_equal(qn__item_names_take(text, sizeof text, 3, &data->names, &err), QN_OK);
     data->resize = (qn__resize){3, 2, 1};
+    data->rules = QN__RULE_ORIENTATION;
     void *snapshot = snapshot_of(data, &bytes);
     assert_int_equal(qn__data_snapshot_map(snapshot, bytes, &again, NULL), QN_OK);
     assert_memory_equal(&again->resize, &data->resize, sizeof data->resize);
+    assert_int_equal(again->rules, data->rules);
     assert_string_equal(qn_data_item_name(again, 0), "a/1");
     assert_string_equal(qn_data_item_name(again, 2), "b/\xff");
     assert_null(qn_data_item_name(again, 3));

@@ -145,6 +145,7 @@ static qn_status make_part(const cut *c, uint32_t j, qn_data **out, qn_error *er
                       .missing = data->missing,
                       .doubt = data->doubt,
                       .label_values = data->label_values,
+                      .rules = data->rules,
                       .comma = data->comma};
     for (uint64_t i = 0; i < data->items; i++)
         part->items += c->part[i] == j;

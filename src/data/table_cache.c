@@ -50,6 +50,7 @@ static void add_options(qn__text *key, const qn_data_options *o) {
     add_text(key, "expected label", o->expected_label);
     add_text(key, "expected categories", o->expected_categories);
     add_text(key, "expected weight", o->expected_weight);
+    add_text(key, "expected rules", o->expected_rules);
     qn__text_add(key, "%d %u %u\n", o->unlabelled, (unsigned)o->classes,
                  (unsigned)o->expected_features);
 }

@@ -566,6 +566,12 @@ const char *qn_model_weight_name(const qn_model *model) {
 
 const char *qn_model_resize(const qn_model *model) { return model ? model->recipe.resize : NULL; }
 
+const char *qn_model_rules(const qn_model *model) {
+    QN__OWN_FLOATS;
+    const char *rules = model ? model->recipe.rules : NULL;
+    return rules ? rules : "";
+}
+
 const char *qn_model_class_name(const qn_model *model, uint32_t k) {
     const qn__schema *table = table_of(model);
     return table && k < table->classes ? table->class_name[k] : NULL;

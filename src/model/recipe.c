@@ -12,16 +12,17 @@ static int copy_text(const char *from, char **to, qn_error *err) {
 }
 
 const qn__recipe_key qn__recipe_keys[] = {
-    {"smoothing", QN__KEY_FLOAT, offsetof(qn__recipe, smoothing)},
-    {"clip", QN__KEY_FLOAT, offsetof(qn__recipe, clip)},
-    {"nesterov", QN__KEY_FLAG, offsetof(qn__recipe, nesterov)},
-    {"augment", QN__KEY_TEXT, offsetof(qn__recipe, augment)},
-    {"resize", QN__KEY_TEXT, offsetof(qn__recipe, resize)},
-    {"l1", QN__KEY_FLOAT, offsetof(qn__recipe, l1)},
-    {"tolerance", QN__KEY_FLOAT, offsetof(qn__recipe, tolerance)},
-    {"no_intercept", QN__KEY_FLAG, offsetof(qn__recipe, no_intercept)},
-    {"stages", QN__KEY_TEXT, offsetof(qn__recipe, stages)},
-    {NULL, QN__KEY_FLAG, 0},
+    {"smoothing", QN__KEY_FLOAT, offsetof(qn__recipe, smoothing), 6},
+    {"clip", QN__KEY_FLOAT, offsetof(qn__recipe, clip), 6},
+    {"nesterov", QN__KEY_FLAG, offsetof(qn__recipe, nesterov), 6},
+    {"augment", QN__KEY_TEXT, offsetof(qn__recipe, augment), 6},
+    {"resize", QN__KEY_TEXT, offsetof(qn__recipe, resize), 6},
+    {"l1", QN__KEY_FLOAT, offsetof(qn__recipe, l1), 6},
+    {"tolerance", QN__KEY_FLOAT, offsetof(qn__recipe, tolerance), 6},
+    {"no_intercept", QN__KEY_FLAG, offsetof(qn__recipe, no_intercept), 6},
+    {"stages", QN__KEY_TEXT, offsetof(qn__recipe, stages), 6},
+    {"rules", QN__KEY_TEXT, offsetof(qn__recipe, rules), 7},
+    {NULL, QN__KEY_FLAG, 0, 0},
 };
 
 const void *qn__recipe_member(const qn__recipe *r, const qn__recipe_key *key) {
@@ -92,12 +93,16 @@ static int uses_contract_4(const qn__recipe *r) { return r->valid_data[0] != '\0
 
 static int uses_contract_5(const qn__recipe *r) { return qn__network_contract(&r->network) >= 5; }
 
-static int uses_contract_6(const qn__recipe *r) {
-    int uses = qn__network_contract(&r->network) >= 6 || r->scale >= QN__SCALE_CHANNEL ||
-               (r->arith != QN__ARITH_F32 && qn__network_has_pixels(&r->network));
+static int has_key_of(const qn__recipe *r, uint32_t contract) {
     for (const qn__recipe_key *key = qn__recipe_keys; key->name; ++key)
-        uses = uses || qn__recipe_has(r, key);
-    return uses;
+        if (key->contract == contract && qn__recipe_has(r, key))
+            return 1;
+    return 0;
+}
+
+static int uses_contract_6(const qn__recipe *r) {
+    return qn__network_contract(&r->network) >= 6 || r->scale >= QN__SCALE_CHANNEL ||
+           (r->arith != QN__ARITH_F32 && qn__network_has_pixels(&r->network)) || has_key_of(r, 6);
 }
 
 /* -0 equals 0, so this is where the two become one. */
@@ -157,7 +162,8 @@ void qn__recipe_tidy(qn__recipe *r) {
         plain_zero(numbers[i]);
     if (!qn__recipe_needs_shape(r))
         r->shape = (qn__shape){0};
-    r->contract = uses_contract_6(r)   ? 6
+    r->contract = has_key_of(r, 7)     ? 7
+                  : uses_contract_6(r) ? 6
                   : uses_contract_5(r) ? 5
                   : uses_contract_4(r) ? 4
                   : uses_contract_3(r) ? 3

@@ -76,17 +76,20 @@ typedef struct qn__recipe {
     char *resize;          /* of images, as qn__resize_text writes it; NULL: none */
     uint32_t no_intercept; /* 1: lbfgs leaves the last biases as they are */
     char *stages;          /* two or more, as qn__stages_add_text writes them; NULL: none */
+    /* From here on contract 7: rows of the same table. */
+    char *rules; /* of reading, as qn__rules_text writes them; NULL: none */
 } qn__recipe;
 
 /* A key that only a recipe has in which it differs from its default, 0 or "" (docs/exactness.md
- * 17.1). A text is a char * that the recipe owns, NULL for "". */
+ * 17.1, 23.1). A text is a char * that the recipe owns, NULL for "". */
 typedef struct qn__recipe_key {
     const char *name;
     enum { QN__KEY_FLAG, QN__KEY_FLOAT, QN__KEY_TEXT } form;
-    size_t offset; /* of the member: uint32_t, float, char * */
+    size_t offset;     /* of the member: uint32_t, float, char * */
+    uint32_t contract; /* the first that has the key */
 } qn__recipe_key;
 
-/* In the order of 17.1; ends with a row without a name. */
+/* In the order of 17.1 and 23.1; ends with a row without a name. */
 extern const qn__recipe_key qn__recipe_keys[];
 
 /* Whether the recipe has the key. */

@@ -1,6 +1,7 @@
 /* Whether the numbers of a recipe are in their ranges, and its options go together. */
 #include "model/recipe_check.h"
 
+#include "data/rules.h"
 #include "model/stages.h"
 #include "model/tables.h"
 #include "num/intgemm_reference.h"
@@ -245,6 +246,10 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
         status = check_init_scale(recipe, err);
     if (status == QN_OK)
         status = qn__recipe_check_resize(recipe, err);
+    if (status == QN_OK) {
+        uint32_t rules;
+        status = recipe->rules ? qn__rules_parse(recipe->rules, &rules, err) : QN_OK;
+    }
     return status;
 }
 

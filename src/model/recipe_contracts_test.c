@@ -358,6 +358,28 @@ static void test_contract_6(void **state) {
     check_refused(&r, "the label smoothing is 1", "`train.smoothing`");
 }
 
+/* 23.1: the same of contract 7. */
+static void test_contract_7(void **state) {
+    (void)state;
+    static const char end[] = "\"valid_data\":\"\",\"shape\":\"\",\"rules\":\"orientation\"}";
+    qn__recipe r = example(), back;
+    char *json, rules[] = "orientation";
+    r.rules = rules;
+    qn__recipe_tidy(&r);
+    assert_int_equal(r.contract, 7);
+    assert_int_equal(qn__recipe_json(&r, &json, NULL), QN_OK);
+    assert_non_null(strstr(json, end));
+    assert_int_equal(qn__recipe_parse(json, strlen(json), &back, NULL), QN_OK);
+    assert_string_equal(back.rules, rules);
+    qn__recipe_release(&back);
+    /* An earlier contract does not have the key. */
+    json[strlen("{\"contract\":")] = '6';
+    assert_int_equal(qn__recipe_parse(json, strlen(json), &back, NULL), QN_FORMAT);
+    qn__free(json);
+    r.rules[0] = 'O'; /* not a rule */
+    assert_int_equal(qn__recipe_check(&r, NULL), QN_USAGE);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
@@ -369,6 +391,7 @@ int main(void) {
         cmocka_unit_test(test_contract_4),
         cmocka_unit_test(test_contract_5),
         cmocka_unit_test(test_contract_6),
+        cmocka_unit_test(test_contract_7),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

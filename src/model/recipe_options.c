@@ -5,6 +5,7 @@
 #include "data/data.h"
 #include "data/inputs.h"
 #include "data/picture.h"
+#include "data/rules.h"
 #include "data/shape.h"
 #include "image/augment_text.h"
 #include "model/defaults.h"
@@ -359,6 +360,17 @@ static qn_status find_resize(const qn_train_options *o, const qn_data *data, qn_
     return r->resize || !how ? QN_OK : QN_MEMORY;
 }
 
+/* The rules by which the data was read, or those of the recipe that is replayed. */
+static qn_status find_rules(const qn_train_options *o, const qn_data *data, qn__recipe *r,
+                            qn_error *err) {
+    char text[QN_RULES_TEXT];
+    const qn_model *same = o->table_of != o->init_from ? o->table_of : NULL;
+    qn__rules_text(data->rules, text);
+    const char *rules = same ? qn__model_recipe_of(same)->rules : *text ? text : NULL;
+    r->rules = rules ? qn__copy_text(rules, err) : NULL;
+    return r->rules || !rules ? QN_OK : QN_MEMORY;
+}
+
 /* The stages say how many epochs there are. */
 static qn_status check_epochs(const qn_train_options *o, const qn__recipe *r, qn_error *err) {
     qn_train_options usual;
@@ -386,6 +398,8 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
         status = find_weights(options, data, r, err);
     if (status == QN_OK)
         status = find_resize(options, data, r, err);
+    if (status == QN_OK)
+        status = find_rules(options, data, r, err);
     if (status == QN_OK)
         status = check_no_batch(options, r, err);
     if (status != QN_OK)

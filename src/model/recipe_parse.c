@@ -28,12 +28,12 @@ static size_t keys_of(uint64_t contract) {
     return KEYS - later[contract < 5 ? contract : 5];
 }
 
-/* Whether it is one that a recipe of contract 6 may have. */
-static int is_extra(const char *name) {
+/* Whether it is one that a recipe of this contract may have, from 6 on. */
+static int is_extra(const char *name, uint64_t contract) {
     const qn__recipe_key *key = qn__recipe_keys;
     while (key->name && strcmp(key->name, name) != 0)
         ++key;
-    return key->name != NULL;
+    return key->name != NULL && key->contract <= contract;
 }
 
 #define REMADE "the file was changed, or made by another program: make it again with quern train"
@@ -111,7 +111,7 @@ static void check_keys(reader *r) {
         size_t k = 0;
         while (k < wanted && strcmp(keys[k], key) != 0)
             ++k;
-        if (k == wanted && (contract < 6 || !is_extra(key)))
+        if (k == wanted && !is_extra(key, contract))
             bad(r, key, "unknown key", NEWER);
     }
 }

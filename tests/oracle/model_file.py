@@ -23,6 +23,8 @@ FOURTH = {"valid_data": ""}
 FIFTH = {"shape"}
 # 17.1: those of contract 6, which a recipe has where they differ from this.
 SIXTH = {"smoothing": 0, "clip": 0, "nesterov": 0, "augment": "", "resize": "", "l1": 0, "tolerance": 0, "no_intercept": 0, "stages": ""}
+# 23.1: those of contract 7.
+SEVENTH = {"rules": ""}
 # Words of section 17 in a model text.
 SIXTH_WORDS = re.compile(r"\b(batchnorm|groupnorm|layernorm|residual|groups|depthwise|leaky_relu|gelu|silu)\b")
 # 17.8
@@ -73,7 +75,7 @@ def json_value(value):
 
 
 def recipe_text(recipe):
-    """11.1, 11.5, 11.8, 11.9, 17.1: the recipe, a dictionary with the keys of 11.1 but `contract`, and any
+    """11.1, 11.5, 11.8, 11.9, 17.1, 23.1: the recipe, a dictionary with the keys of 11.1 but `contract`, and any
     of the others."""
     third = {key: recipe.get(key, default) for key, default in THIRD.items()}
     more = {key: recipe.get(key, default) for key, default in MORE.items()}
@@ -82,13 +84,14 @@ def recipe_text(recipe):
     second = more != MORE or recipe["loss"] not in ("cross-entropy", "mse")
     fourth = {key: recipe.get(key, default) for key, default in FOURTH.items()}
     sixth = {key: recipe[key] for key, default in SIXTH.items() if recipe.get(key, default) != default}
-    assert (set(recipe) - set(MORE) - set(THIRD) - set(FOURTH) - FIFTH - set(SIXTH)
+    seventh = {key: recipe[key] for key, default in SEVENTH.items() if recipe.get(key, default) != default}
+    assert (set(recipe) - set(MORE) - set(THIRD) - set(FOURTH) - FIFTH - set(SIXTH) - set(SEVENTH)
             == set(KEYS) - {"contract"})
     integer_pixels = "shape" in recipe and recipe["arith"] != "f32"
     words = SIXTH_WORDS.search(recipe["model"])
     later = recipe["scale"] in ("channel", "minmax", "robust")
     is_sixth = sixth or words or later or integer_pixels
-    recipe = {**recipe, "contract": 6 if is_sixth else 5 if "shape" in recipe else 4 if fourth != FOURTH else
+    recipe = {**recipe, "contract": 7 if seventh else 6 if is_sixth else 5 if "shape" in recipe else 4 if fourth != FOURTH else
               3 if third != THIRD else 2 if second else 1}
     pairs = [f'"{key}":{json_value(recipe[key])}' for key in KEYS]
     if recipe["contract"] >= 2:
@@ -100,7 +103,7 @@ def recipe_text(recipe):
         pairs += [f'"{key}":{names_text(value)}' for key, value in fourth.items()]
     if recipe["contract"] >= 5:
         pairs.append(f'"shape":{names_text(recipe.get("shape", ""))}')
-    pairs += [f'"{key}":{json_value(value)}' for key, value in sixth.items()]
+    pairs += [f'"{key}":{json_value(value)}' for key, value in {**sixth, **seventh}.items()]
     return "{" + ",".join(pairs) + "}"
 
 
