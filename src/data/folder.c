@@ -108,13 +108,15 @@ qn_status qn__folder_list(const char *path, qn__folder_file each, void *user, qn
 }
 
 qn_status qn__folder_read(const char *path, const char *name, void *bytes, size_t size,
-                          qn_error *err) {
+                          struct stat *after, qn_error *err) {
     char whole[PATH_MAX];
     snprintf(whole, sizeof whole, "%s/%s", path, name); /* the list has checked its length */
     const int file = open(whole, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0)
         return qn__fail_errno(err, "open", whole);
-    const qn_status status = qn__descriptor_read_at(file, whole, 0, bytes, size, err);
+    qn_status status = qn__descriptor_read_at(file, whole, 0, bytes, size, err);
+    if (fstat(file, after) != 0)
+        status = qn__fail_errno(err, "look at", whole);
     close(file);
     return status;
 }

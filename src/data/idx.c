@@ -272,7 +272,7 @@ static qn_status read_labels(const char *path, const qn_data_options *options, q
     qn_status status = qn__source_open(path, &source, err);
     if (status != QN_OK)
         return status;
-    status = take_labels(source, data, err);
+    status = qn__source_end(source, take_labels(source, data, err), err);
     qn__source_close(source);
     return status;
 }

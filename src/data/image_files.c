@@ -1,7 +1,10 @@
 #include "data/image_files.h"
 #include "base/memory.h"
 #include "data/descriptor.h"
+#include "data/file_stamp.h"
 #include "data/folder.h"
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,6 +132,8 @@ qn_status qn__image_files_open(qn__source *source, qn__image_files *out, qn_erro
     }
     if (status == QN_OK)
         status = sort(out, err);
+    if (out->folder)
+        qn__file_stamp_wait(&out->stamp.newest);
     for (uint64_t i = 0; status == QN_OK && out->folder && i < out->count; i++)
         qn__image_stamp_add(&out->stamp, out->file[i].name, out->file[i].begin);
     return status;
@@ -195,6 +200,21 @@ static qn_status read_zip(const qn__image_files *f, uint64_t i, qn__image_bytes 
     return status;
 }
 
+/* A file of a folder, which must be as it was when the folder was listed. A change is not a fault
+ * of the image, so it is not QN_INPUT: that may be left out. */
+static qn_status read_listed(const qn__image_files *f, const qn__image_file *file,
+                             qn__image_bytes *bytes, qn_error *err) {
+    struct stat after = {0};
+    char path[PATH_MAX];
+    qn__image_stamp none = {0};
+    const qn_status status =
+        qn__folder_read(f->path, file->name, bytes->data, bytes->size, &after, err);
+    if ((status != QN_OK && status != QN_INPUT) || qn__image_stamp_of(&after, &none) == file->begin)
+        return status;
+    snprintf(path, sizeof path, "%s/%s", f->path, file->name);
+    return qn__file_stamp_refuse(path, QN_IO, err);
+}
+
 qn_status qn__image_files_read(const qn__image_files *files, uint64_t i, size_t most,
                                qn__image_bytes *bytes, qn_error *err) {
     const qn__image_file *file = &files->file[i];
@@ -209,7 +229,7 @@ qn_status qn__image_files_read(const qn__image_files *files, uint64_t i, size_t 
         return QN_MEMORY;
     bytes->size = (size_t)size;
     if (files->folder)
-        return qn__folder_read(files->path, file->name, bytes->data, bytes->size, err);
+        return read_listed(files, file, bytes, err);
     if (files->zip)
         return read_zip(files, i, bytes, err);
     return qn__tar_read(&files->tar, file->begin, bytes->data, bytes->size, err);

@@ -127,7 +127,7 @@ static qn_status read_labels(const char *path, const qn_data_options *options, q
     qn_status status = qn__source_open(path, &source, err);
     if (status != QN_OK)
         return status;
-    status = take_labels(source, options->task, data, err);
+    status = qn__source_end(source, take_labels(source, options->task, data, err), err);
     qn__source_close(source);
     return status;
 }

@@ -111,7 +111,7 @@ static qn_status read_with(const qn__reader *reader, qn__source *source,
                            const qn_data_options *options, qn__pool *pool, qn_data *data,
                            qn_error *err) {
     data->format = name_of(reader, source);
-    qn_status status = reader->read(source, options, pool, data, err);
+    qn_status status = qn__source_end(source, reader->read(source, options, pool, data, err), err);
     if (status == QN_OK && options->shape)
         status = qn__shape_set(data, options->shape, qn__source_path(source), err);
     if (status == QN_OK && options->labels_path)

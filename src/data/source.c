@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "data/data.h"
 #include "data/descriptor.h"
+#include "data/file_stamp.h"
 #include "data/gzip.h"
 #include "data/server_address.h"
 #include "data/standard_input.h"
@@ -25,10 +26,11 @@ struct qn__source {
     char *path;
     char *address; /* of a server; NULL: a file or a folder */
     char *part;    /* of the archive that the path names; NULL: none */
-    int fd, folder;
+    int fd, folder, shared;
     uint64_t file_size;
-    qn__gzip *gzip; /* of a gzipped file, else NULL */
-    qn__zstd *zstd; /* likewise */
+    struct stat opened; /* of a file */
+    qn__gzip *gzip;     /* of a gzipped file, else NULL */
+    qn__zstd *zstd;     /* likewise */
     uint8_t peeked[PEEK_MAX];
     size_t peeked_size, peeked_taken;
 };
@@ -116,16 +118,16 @@ static qn_status open_into(qn__source *source, const char *given, int folders, q
         source->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (source->fd < 0)
         return status == QN_OK ? refuse_open(path, err) : status;
-    struct stat info;
-    if (fstat(source->fd, &info) != 0)
-        return qn__fail_errno(err, "read", path);
-    source->folder = folders && S_ISDIR(info.st_mode);
+    struct stat *info = &source->opened;
+    if (qn__file_stamp_take(source->fd, path, info, err) != QN_OK)
+        return QN_IO;
+    source->folder = folders && S_ISDIR(info->st_mode);
     if (source->folder)
         return QN_OK;
-    status = check_kind(path, &info, err);
+    status = check_kind(path, info, err);
     if (status != QN_OK)
         return status;
-    source->file_size = (uint64_t)info.st_size;
+    source->file_size = (uint64_t)info->st_size;
     return find_packing(source, err);
 }
 
@@ -151,7 +153,7 @@ qn_status qn__source_open_any(const char *path, qn__source **out, qn_error *err)
     return open_source(path, 1, out, err);
 }
 
-/* A pipe was copied into a file without a name, so that only its descriptor leads there. */
+/* The path may name another file by now, and that of a pipe is a copy without a name. */
 static qn_status duplicate(const qn__source *from, qn__source *to, qn_error *err) {
     to->path = qn__copy_text(from->path, err);
     to->fd = fcntl(from->fd, F_DUPFD_CLOEXEC, 0);
@@ -164,8 +166,6 @@ static qn_status duplicate(const qn__source *from, qn__source *to, qn_error *err
 }
 
 qn_status qn__source_again(const qn__source *source, qn__source **out, qn_error *err) {
-    if (!qn__source_is_stream(source))
-        return qn__source_open(source->path, out, err);
     qn__source *again = qn__alloc(1, sizeof *again, err);
     *out = NULL;
     if (!again)
@@ -178,6 +178,19 @@ qn_status qn__source_again(const qn__source *source, qn__source **out, qn_error 
         qn__source_close(again);
     return status;
 }
+
+qn_status qn__source_end(const qn__source *source, qn_status status, qn_error *err) {
+    struct stat now;
+    if ((status != QN_OK && status != QN_INPUT) || source->fd < 0 || source->folder ||
+        source->shared || fstat(source->fd, &now) != 0 ||
+        qn__file_stamp_same(&source->opened, &now, source->path))
+        return status;
+    if (status == QN_INPUT && now.st_size < source->opened.st_size)
+        return status; /* the reader has said where the file ended */
+    return qn__file_stamp_refuse(source->path, QN_INPUT, err);
+}
+
+void qn__source_share(qn__source *source) { source->shared = 1; }
 
 void qn__source_close(qn__source *source) {
     if (!source)

@@ -17,6 +17,11 @@ qn_status qn__source_open(const char *path, qn__source **out, qn_error *err);
 void qn__source_close(qn__source *source); /* accepts NULL */
 /* Opens the file of `source` again, from its beginning; nothing may be read from `source` after. */
 qn_status qn__source_again(const qn__source *source, qn__source **out, qn_error *err);
+/* What a reader of a whole file ends with, whatever it ended with before: QN_INPUT where the file
+ * changed since it was opened, so that parts of it may be of another time. */
+qn_status qn__source_end(const qn__source *source, qn_status status, qn_error *err);
+/* Others may write to the file meanwhile: the reader gets one state of it in another way. */
+void qn__source_share(qn__source *source);
 
 /* The same, and a folder is no failure: it has no bytes to read. */
 qn_status qn__source_open_any(const char *path, qn__source **out, qn_error *err);

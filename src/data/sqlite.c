@@ -251,6 +251,16 @@ static qn_status read_all(reading *r, const qn_data_options *options, qn_data *d
     return qn__build_fill(&r->build, r->path, options, data, err);
 }
 
+/* In this mode a database is written to while others read a state of it (SQLite's file
+ * format, 1.3.3).
+ */
+static int is_write_ahead(qn__source *source) {
+    uint8_t head[20] = {0};
+    size_t got = 0;
+    return qn__source_peek(source, head, sizeof head, &got, NULL) == QN_OK && head[18] == 2 &&
+           head[19] == 2;
+}
+
 static qn_status read_sqlite(qn__source *source, const qn_data_options *options, qn__pool *pool,
                              qn_data *data, qn_error *err) {
     reading r = {.path = qn__source_path(source), .size = qn__source_file_size(source)};
@@ -263,6 +273,8 @@ static qn_status read_sqlite(qn__source *source, const qn_data_options *options,
     qn_status status = need_library(r.path, &r.lib, err);
     if (status != QN_OK)
         return status;
+    if (is_write_ahead(source))
+        qn__source_share(source);
     status = read_all(&r, options, data, err);
     r.lib->finalize(r.statement);
     r.lib->close(r.base);
