@@ -1,13 +1,15 @@
 /* The snapshot: a head, the values with their margin, the labels or targets with theirs, the
- * weights with theirs, and four texts that end in NUL: the schema as JSON, the note, the name of
- * the weights, and a digit for each column of a schema: whether it holds bytes. Behind them stand
- * the names of all items, where they have some. Each part begins at a multiple of 64 bytes. Numbers
- * are little-endian, as everywhere in memory here (digest.c). */
+ * weights with theirs, the exact values of wide columns with theirs, and four texts that end in
+ * NUL: the schema as JSON, the note, the name of the weights, and a digit for each column of a
+ * schema: whether it holds bytes. Behind them stand the names of all items, where they have some.
+ * Each part begins at a multiple of 64 bytes. Numbers are little-endian, as everywhere in memory
+ * here (digest.c). */
 #include "data/commas.h"
 #include "data/data_snapshot.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/readers.h"
+#include "data/wide.h"
 #include <float.h>
 #include <string.h>
 
@@ -25,6 +27,7 @@ typedef struct head {
     qn__resize resize;
     uint32_t rules;
     uint64_t label_values;
+    uint64_t wide;  /* columns, which the schema names */
     uint64_t text;  /* bytes of the texts, names of items included */
     uint64_t names; /* bytes of the names of items; 0: there are none */
     char format[16];
@@ -33,7 +36,7 @@ typedef struct head {
 
 /* Offsets of the parts. */
 typedef struct places {
-    uint64_t values, labels, weights, text, bytes;
+    uint64_t values, labels, weights, wide, text, bytes;
 } places;
 
 static int add(uint64_t *sum, uint64_t more) { return !__builtin_add_overflow(*sum, more, sum); }
@@ -45,10 +48,12 @@ uint64_t qn__data_snapshot_values(void) {
 /* 0 if the sizes cannot be addressed. */
 static int place(const head *h, places *p) {
     uint64_t stride = (uint64_t)h->features * (h->type == QN_F32 ? sizeof(float) : 1), values,
-             labels, weights;
+             labels, weights, wide;
     if (__builtin_mul_overflow(stride, h->items, &values) ||
         __builtin_mul_overflow(h->labelled ? sizeof(int32_t) : 0, h->items, &labels) ||
-        __builtin_mul_overflow(h->weighted ? sizeof(float) : 0, h->items, &weights))
+        __builtin_mul_overflow(h->weighted ? sizeof(float) : 0, h->items, &weights) ||
+        __builtin_mul_overflow(h->wide, sizeof(qn__wide_value), &wide) ||
+        __builtin_mul_overflow(wide, h->items, &wide))
         return 0;
     const uint64_t margin = QN__DATA_MARGIN + ALIGNMENT - 1, mask = ~(uint64_t)(ALIGNMENT - 1);
     p->values = qn__data_snapshot_values();
@@ -60,8 +65,12 @@ static int place(const head *h, places *p) {
     if (!add(&p->weights, labels) || !add(&p->weights, margin))
         return 0;
     p->weights &= mask;
-    p->text = p->weights;
-    if (h->weighted && (!add(&p->text, weights) || !add(&p->text, margin)))
+    p->wide = p->weights;
+    if (h->weighted && (!add(&p->wide, weights) || !add(&p->wide, margin)))
+        return 0;
+    p->wide &= mask;
+    p->text = p->wide;
+    if (h->wide && (!add(&p->text, wide) || !add(&p->text, margin)))
         return 0;
     p->text &= mask;
     p->bytes = p->text;
@@ -101,6 +110,7 @@ static head head_of(const qn_data *table, const qn__text *text) {
               .missing = table->missing != 0,
               .weighted = table->weights ? 1 + (table->weight_name != NULL) : 0,
               .label_values = table->label_values,
+              .wide = table->wide ? table->wide->columns : 0,
               .text = text->size,
               .names = table->names ? table->names->size : 0};
     strncpy(h.format, table->format, sizeof h.format - 1);
@@ -132,6 +142,8 @@ void qn__data_snapshot_write(const qn_data *table, void *snapshot) {
             memcpy(to + p.labels, table->labels, (size_t)table->items * sizeof *table->labels);
         if (table->weights)
             memcpy(to + p.weights, table->weights, (size_t)table->items * sizeof *table->weights);
+        if (table->wide)
+            memcpy(to + p.wide, table->wide->value, (size_t)qn__wide_bytes(table->wide));
         memcpy(to + p.text, text.data, text.size);
     }
     qn__text_release(&text);
@@ -156,10 +168,10 @@ static int read_head(const void *snapshot, uint64_t bytes, head *h, places *p) {
     h->format[sizeof h->format - 1] = h->digest[sizeof h->digest - 1] = '\0';
     return memcmp(h->magic, MAGIC, sizeof MAGIC) == 0 && (h->type == QN_U8 || h->type == QN_F32) &&
            h->items > 0 && h->items <= QN__ITEMS_MAX && h->features > 0 && h->labelled <= 2 &&
-           h->weighted <= 2 && h->doubt <= QN__DOUBT_ID && h->names <= h->text &&
-           (h->rows == 0) == (h->columns == 0) && (h->rows == 0) == (h->channels == 0) &&
-           (h->rows == 0 || has_pixels(h)) && qn__format_name(h->format) && is_digest(h->digest) &&
-           place(h, p) && p->bytes == bytes;
+           h->weighted <= 2 && h->wide <= h->features && h->doubt <= QN__DOUBT_ID &&
+           h->names <= h->text && (h->rows == 0) == (h->columns == 0) &&
+           (h->rows == 0) == (h->channels == 0) && (h->rows == 0 || has_pixels(h)) &&
+           qn__format_name(h->format) && is_digest(h->digest) && place(h, p) && p->bytes == bytes;
 }
 
 static qn_status refuse(qn_error *err, const char *what) {
@@ -273,6 +285,22 @@ static void take_head(qn_data *data, const head *h) {
     memcpy(data->digest, h->digest, sizeof data->digest);
 }
 
+/* The wide columns of the schema, whose values are in the snapshot. */
+static qn_status take_wide(const void *values, uint64_t columns, qn_data *data, qn_error *err) {
+    uint64_t found = 0;
+    for (uint32_t k = 0; data->schema && k < data->features; k++)
+        found += data->schema->feature[k].exact != QN__EXACT_NONE;
+    if (found != columns || (columns > 0 && data->type != QN_F32))
+        return refuse(err, "the exact values of the shared data do not fit it");
+    if (columns == 0)
+        return QN_OK;
+    data->wide = qn__wide_create((uint32_t)columns, data->items, values, err);
+    for (uint32_t k = 0, j = 0; data->wide && j < columns; k++)
+        if (data->schema->feature[k].exact != QN__EXACT_NONE)
+            data->wide->feature[j++] = k;
+    return data->wide ? QN_OK : QN_MEMORY;
+}
+
 static qn_status take_names(const char *text, uint64_t size, qn_data *data, qn_error *err) {
     const qn_status status = qn__item_names_take(text, size, data->items, &data->names, err);
     return status == QN_FORMAT ? refuse(err, "the names of the shared items do not fit them")
@@ -304,6 +332,8 @@ qn_status qn__data_snapshot_map(const void *snapshot, uint64_t bytes, qn_data **
     const char *text = (const char *)from + p.text;
     if (status == QN_OK)
         status = read_texts(text, (size_t)(h.text - h.names), h.weighted == 2, data, err);
+    if (status == QN_OK)
+        status = take_wide(from + p.wide, h.wide, data, err);
     if (status == QN_OK && h.names)
         status = take_names(text + h.text - h.names, h.names, data, err);
     if (status != QN_OK)

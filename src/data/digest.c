@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "data/data.h"
+#include "data/wide.h"
 #include <limits.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -23,7 +24,7 @@ enum { AT_ONCE = 256 };
 typedef struct blocks {
     const uint8_t *bytes;
     size_t size, first, end;
-    int numbers; /* 32-bit numbers, not bytes */
+    int width; /* bytes of a number, 4 or 8; 1: they are no numbers */
     uint8_t digests[AT_ONCE][32];
     atomic_size_t next;
 } blocks;
@@ -37,6 +38,26 @@ struct qn__late_digest {
     char text[65];
 };
 
+static void add_number(qn__sha256 *hash, uint64_t number) {
+    uint8_t bytes[8];
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (uint8_t)(number >> (8 * i));
+    qn__sha256_add(hash, bytes, sizeof bytes);
+}
+
+/* 64-bit numbers, little-endian. */
+static void add_numbers(qn__sha256 *hash, const uint8_t *from, size_t count) {
+    if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
+        qn__sha256_add(hash, from, 8 * count);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint64_t number;
+        memcpy(&number, from + 8 * i, sizeof number);
+        add_number(hash, number);
+    }
+}
+
 static void hash_blocks(void *context, int thread) {
     (void)thread;
     blocks *work = context;
@@ -45,8 +66,10 @@ static void hash_blocks(void *context, int thread) {
         const size_t left = work->size - i * BLOCK, size = left < BLOCK ? left : BLOCK;
         qn__sha256 hash;
         qn__sha256_begin(&hash);
-        if (work->numbers)
+        if (work->width == 4)
             qn__sha256_add_little(&hash, work->bytes + i * BLOCK, size / 4);
+        else if (work->width == 8)
+            add_numbers(&hash, work->bytes + i * BLOCK, size / 8);
         else
             qn__sha256_add(&hash, work->bytes + i * BLOCK, size);
         qn__sha256_end(&hash, work->digests[i - work->first]);
@@ -54,10 +77,10 @@ static void hash_blocks(void *context, int thread) {
 }
 
 /* D(bytes) of docs/exactness.md 2.2. */
-static void hash_in_blocks(const void *bytes, size_t size, int numbers, qn__pool *pool,
+static void hash_in_blocks(const void *bytes, size_t size, int width, qn__pool *pool,
                            uint8_t digest[32]) {
     const size_t all = size / BLOCK + (size % BLOCK != 0);
-    blocks work = {.bytes = bytes, .size = size, .numbers = numbers};
+    blocks work = {.bytes = bytes, .size = size, .width = width};
     qn__sha256 whole;
     qn__sha256_begin(&whole);
     for (; work.first < all; work.first = work.end) {
@@ -72,16 +95,24 @@ static void hash_in_blocks(const void *bytes, size_t size, int numbers, qn__pool
     qn__sha256_end(&whole, digest);
 }
 
-static void add_number(qn__sha256 *hash, uint64_t number) {
-    uint8_t bytes[8];
-    for (int i = 0; i < 8; i++)
-        bytes[i] = (uint8_t)(number >> (8 * i));
-    qn__sha256_add(hash, bytes, sizeof bytes);
-}
-
 void qn__data_values_digest(const qn_data *table, qn__pool *pool, uint8_t digest[32]) {
     hash_in_blocks(table->values, (size_t)table->items * qn__data_stride(table),
-                   table->type == QN_F32, pool, digest);
+                   table->type == QN_F32 ? 4 : 1, pool, digest);
+}
+
+/* The exact values of wide columns: docs/exactness.md 23.5. */
+static void add_wide(qn__sha256 *hash, const qn_data *data, qn__pool *pool) {
+    const qn__wide *wide = data->wide;
+    uint8_t values[32];
+    add_number(hash, wide->columns);
+    for (uint32_t j = 0; j < wide->columns; j++) {
+        const uint8_t kind = (uint8_t)data->schema->feature[wide->feature[j]].exact;
+        hash_in_blocks(qn__wide_of(wide, j), (size_t)wide->rows * sizeof(qn__wide_value), 8, pool,
+                       values);
+        add_number(hash, wide->feature[j]);
+        qn__sha256_add(hash, &kind, 1);
+        qn__sha256_add(hash, values, sizeof values);
+    }
 }
 
 void qn__data_digest(const qn_data *data, qn__pool *pool, char text[65]) {
@@ -92,13 +123,13 @@ void qn__data_digest(const qn_data *data, qn__pool *pool, char text[65]) {
     else
         qn__data_values_digest(data, pool, values);
     if (given)
-        hash_in_blocks(given, (size_t)data->items * sizeof(int32_t), 1, pool, labels);
+        hash_in_blocks(given, (size_t)data->items * sizeof(int32_t), 4, pool, labels);
     if (data->weights)
-        hash_in_blocks(data->weights, (size_t)data->items * sizeof(float), 1, pool, weights);
+        hash_in_blocks(data->weights, (size_t)data->items * sizeof(float), 4, pool, weights);
     const uint8_t parts = (uint8_t)((data->targets ? 2 : given != NULL) + (data->weights ? 4 : 0));
     qn__sha256 hash;
     qn__sha256_begin(&hash);
-    qn__sha256_add(&hash, "quern data 1\n", 13);
+    qn__sha256_add(&hash, data->wide ? "quern data 2\n" : "quern data 1\n", 13);
     qn__sha256_add(&hash, &(uint8_t){data->type == QN_U8 ? 1 : 2}, 1);
     add_number(&hash, data->items);
     add_number(&hash, data->features);
@@ -108,6 +139,8 @@ void qn__data_digest(const qn_data *data, qn__pool *pool, char text[65]) {
         qn__sha256_add(&hash, labels, sizeof labels);
     if (data->weights)
         qn__sha256_add(&hash, weights, sizeof weights);
+    if (data->wide)
+        add_wide(&hash, data, pool);
     qn__sha256_end(&hash, whole);
     qn__hex(whole, text);
 }

@@ -1,6 +1,7 @@
 #include "data/encode.h"
 
 #include "base/memory.h"
+#include "data/wide.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ static qn_data *begin(const qn_data *data, qn_error *err) {
     made->weight_name = NULL;
     made->note = NULL;
     made->names = NULL;
+    made->wide = NULL;
     made->mapped = 0;
     made->memory = NULL;
     made->release = qn__free; /* it owns a schema, as a table does */
@@ -126,6 +128,8 @@ static qn_status make(const qn__fitting *to, const qn_data *data, const uint32_t
         made->comma = place_of(data->comma, column, made->features);
     if (status == QN_OK)
         status = join_schemas(to, data, column, made, err);
+    if (status == QN_OK)
+        status = qn__wide_copy(data, NULL, column, made, err);
     if (status == QN_OK)
         status = copy_labels(data, label, made, err);
     if (status == QN_OK)

@@ -3,6 +3,7 @@
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "data/data.h"
+#include "data/wide.h"
 #include "num/permutation.h"
 #include "num/philox.h"
 #include <quern/convert.h>
@@ -125,6 +126,10 @@ static qn_status copy_items(const qn_data *data, const uint64_t *item, qn_data *
         status = qn__data_check_weights(out->weights, out->items, "a part", err);
     if (status == QN_OK)
         status = copy_names(data, item, out, err);
+    if (status == QN_OK)
+        status = qn__wide_copy(data, item, NULL, out, err);
+    if (status == QN_OK)
+        qn__wide_settle(out);
     if (status == QN_OK)
         qn__data_finish(out, NULL);
     return status;

@@ -7,7 +7,7 @@
 static const struct {
     const char *word;
     qn__rule rule;
-} rows[] = {{"orientation", QN__RULE_ORIENTATION}};
+} rows[] = {{"orientation", QN__RULE_ORIENTATION}, {"exact", QN__RULE_EXACT}};
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 

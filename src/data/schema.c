@@ -52,6 +52,7 @@ static int copy_texts(char ***to, char *const *from, uint32_t count, qn_error *e
 static int copy_feature(qn__feature *to, const qn__feature *from, qn_error *err) {
     to->categories = from->categories;
     to->bytes = from->bytes;
+    to->exact = from->exact;
     return copy_text(&to->name, from->name, err) &&
            copy_texts(&to->category, from->category, from->categories, err);
 }
@@ -103,7 +104,8 @@ int qn__schema_is_trivial(const qn__schema *schema) {
         return 0;
     for (uint32_t i = 0; i < schema->features; ++i) {
         const qn__feature *feature = &schema->feature[i];
-        if (feature->categories || (feature->name && !is_generic(feature->name, i)))
+        if (feature->categories || feature->exact ||
+            (feature->name && !is_generic(feature->name, i)))
             return 0;
     }
     return 1;
@@ -124,6 +126,8 @@ uint32_t qn__schema_find(const qn__schema *schema, const char *name) {
 /* As they are written in recipes; in the order of the enum. */
 static const char *const targets[] = {"none", "index", "class", "real"};
 enum { TARGETS = sizeof targets / sizeof targets[0] };
+static const char *const exacts[] = {"none", "whole", "real"};
+enum { EXACTS = sizeof exacts / sizeof exacts[0] };
 
 /* --------------------------------------------------------------------------------- comparison */
 
@@ -171,6 +175,9 @@ static int features_differ(const qn__schema *one, const qn__schema *other, char 
         if (lists_differ(name, "categories", x->category, x->categories, y->category, y->categories,
                          a, b))
             return 1;
+        snprintf(name, sizeof name, "column %u, kept as", i);
+        if (names_differ(name, exacts[x->exact], exacts[y->exact], a, b))
+            return 1;
     }
     return counts_differ("columns", one->features, other->features, a, b);
 }
@@ -212,15 +219,19 @@ static void add_name(qn__text *text, const char *name) {
         qn__text_add(text, "null");
 }
 
-/* A column of numbers is its name, one of categories an object: tables have thousands of numbers.
- */
+/* A column of numbers is its name, a wide one and one of categories an object: tables have
+ * thousands of numbers. */
 static void add_feature(const qn__feature *feature, qn__text *text) {
-    if (feature->categories == 0) {
+    if (feature->categories == 0 && feature->exact == QN__EXACT_NONE) {
         add_name(text, feature->name);
         return;
     }
     qn__text_add(text, "{\"name\":");
     add_name(text, feature->name);
+    if (feature->exact != QN__EXACT_NONE) {
+        qn__text_add(text, ",\"exact\":\"%s\"}", exacts[feature->exact]);
+        return;
+    }
     qn__text_add(text, ",\"categories\":");
     add_texts(text, feature->category, feature->categories);
     qn__text_add(text, "}");
@@ -279,12 +290,25 @@ static qn_status read_texts(const qn__json_node *node, uint32_t *count, char ***
     return QN_OK;
 }
 
+static qn_status read_exact(const qn__json_node *node, qn__feature *feature, qn_error *err) {
+    const char *name = qn__json_string(node);
+    size_t exact = 1;
+    while (exact < EXACTS && (!name || strcmp(name, exacts[exact]) != 0))
+        ++exact;
+    if (exact == EXACTS)
+        return malformed(err, "what a column keeps of its numbers is unknown");
+    feature->exact = (qn__exact)exact;
+    return QN_OK;
+}
+
 static qn_status read_feature(const qn__json_node *node, qn__feature *feature, qn_error *err) {
     if (!qn__json_is_object(node))
         return read_name(node, &feature->name, err);
     if (qn__json_count(node) != 2)
         return malformed(err, "a column has a missing or an unknown key");
     qn_status status = read_name(qn__json_get(node, "name"), &feature->name, err);
+    if (status == QN_OK && qn__json_get(node, "exact"))
+        return read_exact(qn__json_get(node, "exact"), feature, err);
     if (status == QN_OK)
         status = read_texts(qn__json_get(node, "categories"), &feature->categories,
                             &feature->category, 1, err);

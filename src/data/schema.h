@@ -18,6 +18,13 @@
 #include "base/text.h"
 #include <stdint.h>
 
+/* What a table keeps of a column of numbers beside its floats (wide.h), or a model knows of it. */
+typedef enum qn__exact {
+    QN__EXACT_NONE,  /* nothing: float32 holds its values, or it holds categories */
+    QN__EXACT_WHOLE, /* 64-bit integers */
+    QN__EXACT_REAL   /* binary64 */
+} qn__exact;
+
 /* A column of features. */
 typedef struct qn__feature {
     char *name;          /* in the header; NULL: it has none */
@@ -25,6 +32,7 @@ typedef struct qn__feature {
     char **category;     /* ascending bytewise, without duplicates; NULL: numbers */
     int bytes;           /* 1: a table of floats would be one of bytes if all columns were like this
                             one. It belongs to a table, not to a model: recipes do not have it */
+    qn__exact exact;
 } qn__feature;
 
 typedef enum qn__target {
@@ -59,9 +67,9 @@ qn__schema *qn__schema_join(const qn__schema *labels, const qn__schema *columns,
 void qn__schema_free(qn__schema *schema); /* accepts NULL */
 
 /* 1 when a model has nothing to remember of it: NULL; or columns of numbers, and labels that are
- * class numbers or none, all of them without names or with those that Quern itself writes: "label",
- * and "f0", "f1" or "r0c0", "r0c1" and so on. So the model of such a table is that of the same
- * numbers in another format. */
+ * class numbers or none, no column is wide, all of them without names or with those that Quern
+ * itself writes: "label", and "f0", "f1" or "r0c0", "r0c1" and so on. So the model of such a table
+ * is that of the same numbers in another format. */
 int qn__schema_is_trivial(const qn__schema *schema);
 
 /* The column of this name, from 0; schema->features when no column or several have it. */

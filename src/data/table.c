@@ -2,6 +2,7 @@
 #include "base/mapped_file.h"
 #include "base/memory.h"
 #include "data/data.h"
+#include "data/wide.h"
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -155,6 +156,7 @@ void qn_data_close(qn_data *data) {
         qn__free(data->weight_name);
         qn__schema_free(data->schema);
         qn__late_digest_free(data->late);
+        qn__wide_free(data->wide);
     }
     if (!data->mapped) {
         qn__free(data->labels);

@@ -19,7 +19,7 @@ enum { MOST_PLAIN = 2, MOST_PACKED = 16 };
 /* A file: the head, the key with its NUL, and the snapshot from a multiple of 4096 bytes on.
  * Numbers have the byte order of the machine; a file of another one has a wrong `order`. */
 enum { PAGE = 4096, ORDER = 0x01020304 };
-static const char magic[24] = "quern table from text 1";
+static const char magic[24] = "quern table from text 2";
 
 typedef struct head {
     char magic[24];

@@ -1,0 +1,172 @@
+#include "data/wide.h"
+#include "base/memory.h"
+#include "data/fill.h"
+#include "data/rules.h"
+#include <math.h>
+#include <string.h>
+
+int64_t qn__wide_missing(qn__exact exact) {
+    return exact == QN__EXACT_REAL ? INT64_C(0x7ff8000000000000) : QN__WIDE_MISSING;
+}
+
+uint64_t qn__wide_bytes(const qn__wide *wide) {
+    return wide ? (uint64_t)wide->columns * wide->rows * sizeof *wide->value : 0;
+}
+
+void qn__wide_free(qn__wide *wide) {
+    if (!wide)
+        return;
+    qn__free(wide->feature);
+    qn__free(wide->memory);
+    qn__free(wide);
+}
+
+qn__wide *qn__wide_create(uint32_t columns, uint64_t rows, const void *values, qn_error *err) {
+    qn__wide *wide = qn__alloc(1, sizeof *wide, err);
+    if (!wide)
+        return NULL;
+    wide->columns = columns;
+    wide->rows = rows;
+    wide->feature = qn__alloc(columns, sizeof *wide->feature, err);
+    if (!values)
+        wide->memory = qn__alloc(rows, (uint64_t)columns * sizeof *wide->value, err);
+    /* Nobody writes to values of somebody else; the pointer is not const for those who own them. */
+    wide->value = values ? (void *)(uintptr_t)values : wide->memory;
+    if (wide->feature && wide->value)
+        return wide;
+    qn__wide_free(wide);
+    return NULL;
+}
+
+const qn__wide_value *qn__wide_column(const qn_data *data, uint32_t k) {
+    const qn__wide *wide = data->wide;
+    uint32_t j = 0;
+    while (wide && j < wide->columns && wide->feature[j] != k)
+        j++;
+    return wide && j < wide->columns ? qn__wide_of(wide, j) : NULL;
+}
+
+/* ------------------------------------------------------------------ making */
+
+static qn_status need_schema(qn_data *data, qn_error *err) {
+    if (data->schema)
+        return QN_OK;
+    data->schema = qn__schema_create(data->features, err);
+    if (!data->schema)
+        return QN_MEMORY;
+    data->schema->target = data->labels ? QN__TARGET_INDEX : QN__TARGET_NONE;
+    return QN_OK;
+}
+
+qn_status qn__wide_make(qn_data *data, const qn__exact *exact, qn_error *err) {
+    uint32_t columns = 0;
+    for (uint32_t k = 0; k < data->features; k++)
+        columns += exact[k] != QN__EXACT_NONE;
+    if (columns == 0)
+        return QN_OK;
+    data->rules |= QN__RULE_EXACT;
+    const qn_status status = need_schema(data, err);
+    if (status != QN_OK)
+        return status;
+    data->wide = qn__wide_create(columns, data->items, NULL, err);
+    if (!data->wide)
+        return QN_MEMORY;
+    for (uint32_t k = 0, j = 0; k < data->features; k++) {
+        if (exact[k] == QN__EXACT_NONE)
+            continue;
+        qn__wide_value *to = qn__wide_of(data->wide, j);
+        data->schema->feature[k].exact = exact[k];
+        data->wide->feature[j++] = k;
+        for (uint64_t i = 0; i < data->items; i++)
+            to[i].whole = qn__wide_missing(exact[k]);
+    }
+    return QN_OK;
+}
+
+/* ------------------------------------------------------------------ copies */
+
+static uint32_t count_wide(const qn_data *data) {
+    uint32_t columns = 0;
+    for (uint32_t k = 0; data->schema && k < data->features; k++)
+        columns += data->schema->feature[k].exact != QN__EXACT_NONE;
+    return columns;
+}
+
+static void copy_values(const qn_data *from, const qn__wide_value *value, const uint64_t *item,
+                        uint64_t items, qn__wide_value *to) {
+    for (uint64_t i = 0; i < items; i++)
+        to[i] = value[qn__data_row(from, item ? item[i] : i)];
+}
+
+qn_status qn__wide_copy(const qn_data *from, const uint64_t *item, const uint32_t *column,
+                        qn_data *to, qn_error *err) {
+    const int shared = !item && !column && !from->index;
+    const uint32_t columns = count_wide(to);
+    if (from->wide && columns == 0)
+        to->rules &= ~(uint32_t)QN__RULE_EXACT;
+    if (!from->wide || columns == 0)
+        return QN_OK;
+    to->wide = qn__wide_create(columns, to->items, shared ? from->wide->value : NULL, err);
+    if (!to->wide)
+        return QN_MEMORY;
+    for (uint32_t k = 0, j = 0; j < columns; k++) {
+        if (to->schema->feature[k].exact == QN__EXACT_NONE)
+            continue;
+        to->wide->feature[j] = k;
+        if (!shared)
+            copy_values(from, qn__wide_column(from, column ? column[k] : k), item, to->items,
+                        qn__wide_of(to->wide, j));
+        j++;
+    }
+    return QN_OK;
+}
+
+/* ------------------------------------------------------------------ which columns are wide */
+
+static int is_float(const qn_data *data, uint32_t k, const qn__wide_value *value, uint64_t i) {
+    const float near = ((const float *)qn__data_item(data, i))[k];
+    if (qn__is_missing(near))
+        return 1;
+    return data->schema->feature[k].exact == QN__EXACT_WHOLE
+               ? near < 0x1p63f && (int64_t)near == value[i].whole
+               : (double)near == value[i].real;
+}
+
+/* Whether the items of a table need the exact values of a column: 23.4 of the contract. Those of
+ * fewer items span less, so what is left to ask of real numbers is whether they differ. */
+static int is_wide(const qn_data *data, uint32_t k, const qn__wide_value *value) {
+    const int real = data->schema->feature[k].exact == QN__EXACT_REAL;
+    double first = NAN;
+    int differ = !real, floats = 1;
+    for (uint64_t i = 0; i < data->items && (floats || !differ); i++) {
+        floats &= is_float(data, k, value, i);
+        if (!real || isnan(value[i].real))
+            continue;
+        differ |= !isnan(first) && value[i].real != first;
+        first = value[i].real;
+    }
+    return differ && !floats;
+}
+
+void qn__wide_settle(qn_data *data) {
+    qn__wide *wide = data->wide;
+    uint32_t kept = 0;
+    for (uint32_t j = 0; wide && j < wide->columns; j++) {
+        const uint32_t k = wide->feature[j];
+        const qn__wide_value *value = qn__wide_of(wide, j);
+        if (!is_wide(data, k, value)) {
+            data->schema->feature[k].exact = QN__EXACT_NONE;
+            continue;
+        }
+        memmove(qn__wide_of(wide, kept), value, (size_t)wide->rows * sizeof *value);
+        wide->feature[kept++] = k;
+    }
+    if (!wide || kept > 0) {
+        if (wide)
+            wide->columns = kept;
+        return;
+    }
+    qn__wide_free(wide);
+    data->wide = NULL;
+    data->rules &= ~(uint32_t)QN__RULE_EXACT;
+}
