@@ -32,7 +32,8 @@ def record(fields):
     out, before = b"", 0
     for number, value in fields.items():
         kind = 5 if isinstance(value, int) else 8 if isinstance(value, bytes) else 9 if isinstance(value, list) else 12
-        out += bytes([number - before << 4 | kind])
+        step = number - before
+        out += bytes([step << 4 | kind]) if step < 16 else bytes([kind]) + whole(number)
         before = number
         if kind == 5:
             out += whole(value)

@@ -1,19 +1,34 @@
 /* The cells of a column behind the Arrow C Data interface. Buffer 0 has a bit for each value that
  * is not null; a column without nulls may lack it. */
 #include "data/arrow_table.h"
+#include "data/arrow_types.h"
+#include "data/arrow_decimal.h"
 #include "data/half.h"
 #include <string.h>
 
-/* Types by the letter of their format; "vu" is 'v' here. */
+/* Types by the letter of their format. Bytes are read as texts, and views of both are 'v' here. */
 static const char integers[] = "bcsil", unsigned_integers[] = "CSIL";
 
 enum { VIEW = 16, VIEW_INSIDE = 12 }; /* bytes of a utf8_view, and of a text inside it */
 
-/* The letter of a format of one; 'v' for "vu"; 0 for another one. */
-static char letter_of(const char *format) {
-    if (strcmp(format, "vu") == 0)
-        return 'v';
-    return strlen(format) == 1 && strchr("nbcsilCSILefguU", *format) ? *format : '\0';
+/* How the values of a column are read. */
+typedef struct cell_type {
+    char letter;  /* of the format: see below; 0: it is not read */
+    size_t width; /* of a decimal ('d'): its bytes and its scale */
+    int scale;
+} cell_type;
+
+static cell_type type_of(const char *format) {
+    cell_type type = {0};
+    if (format[0] == 'v' && (strcmp(format, "vu") == 0 || strcmp(format, "vz") == 0))
+        type.letter = 'v';
+    else if (strcmp(format, "z") == 0 || strcmp(format, "Z") == 0)
+        type.letter = *format == 'z' ? 'u' : 'U';
+    else if (*format == 'd' && qn__arrow_decimal_format(format, &type.width, &type.scale))
+        type.letter = 'd';
+    else if (strlen(format) == 1 && strchr("nbcsilCSILefguU", *format))
+        type.letter = *format;
+    return type;
 }
 
 static int is_text(char letter) { return letter == 'u' || letter == 'U' || letter == 'v'; }
@@ -25,37 +40,37 @@ static int is_index(char letter) {
            (strchr(integers, letter) || strchr(unsigned_integers, letter));
 }
 
-static qn_status refuse_type(const qn__arrow_table *table, uint64_t column, qn_error *err) {
-    const struct ArrowSchema *type = table->schema.children[column];
-    const char *format = type->dictionary ? type->dictionary->format : type->format;
-    const char *what = *format == 't'   ? "dates, times or spans of time"
-                       : *format == 'd' ? "decimals"
-                       : *format == '+' ? "lists or records"
-                       : *format == 'z' || *format == 'Z' || *format == 'w' || *format == 'v'
-                           ? "bytes"
-                           : "a type that is unknown";
-    qn__fail(err, QN_INPUT, "the column holds %s (format \"%.20s\"%s)", what, format,
-             type->dictionary ? " in a dictionary" : "");
-    return qn__arrow_refuse(
-        table, column, 0, "convert it to numbers or texts, or leave it out with `data.drop`", err);
+/* Bytes of an extension type, such as geometries, are not the texts that a reader wants. */
+static int is_other_bytes(const struct ArrowSchema *type) {
+    const char *format = type->format;
+    char name[QN__EXTENSION_ROOM];
+    return strchr("zZv", *format) && strcmp(format, "vu") != 0 && qn__arrow_extension(type, name);
+}
+
+static qn__arrow_kind kind_of(const cell_type *type) {
+    const char letter = type->letter;
+    if (letter == 'd')
+        return QN__ARROW_DECIMAL;
+    if (is_text(letter))
+        return QN__ARROW_TEXT;
+    if (strchr(integers, letter))
+        return QN__ARROW_INT;
+    if (strchr(unsigned_integers, letter))
+        return QN__ARROW_UINT;
+    return is_float(letter) ? QN__ARROW_FLOAT : QN__ARROW_EMPTY;
 }
 
 qn_status qn__arrow_kind_of(const qn__arrow_table *table, uint64_t column, qn__arrow_kind *kind,
-                            qn_error *err) {
+                            int *scale, qn_error *err) {
     const struct ArrowSchema *type = table->schema.children[column];
-    const char letter = letter_of(type->format);
-    const char *values = type->dictionary ? type->dictionary->format : "";
-    const char inner = type->dictionary && values ? letter_of(values) : '\0';
-    if (type->dictionary ? !is_index(letter) || !is_text(inner) : !letter)
-        return refuse_type(table, column, err);
-    if (type->dictionary || is_text(letter))
-        *kind = QN__ARROW_TEXT;
-    else if (strchr(integers, letter))
-        *kind = QN__ARROW_INT;
-    else if (strchr(unsigned_integers, letter))
-        *kind = QN__ARROW_UINT;
-    else
-        *kind = is_float(letter) ? QN__ARROW_FLOAT : QN__ARROW_EMPTY;
+    const cell_type outer = type_of(type->format);
+    const char *values = type->dictionary ? type->dictionary->format : NULL;
+    const cell_type inner = values ? type_of(values) : (cell_type){0};
+    if (is_other_bytes(type) ||
+        (type->dictionary ? !is_index(outer.letter) || !inner.letter : !outer.letter))
+        return qn__arrow_refuse_type(table, column, err);
+    *kind = kind_of(type->dictionary ? &inner : &outer);
+    *scale = type->dictionary ? inner.scale : outer.scale;
     return QN_OK;
 }
 
@@ -152,48 +167,68 @@ static int text_at(char letter, const struct ArrowArray *a, int64_t at, qn__arro
 
 /* ------------------------------------------------------------------ cells */
 
-/* `letter` is that of the column's format, `inner` that of its dictionary, or 0: reading them again
- * for each cell takes longer than the cell. */
-static int cell_at(char letter, char inner, const struct ArrowArray *a, int64_t at,
-                   qn__arrow_cell *cell) {
-    cell->missing = letter == 'n' || is_null(a, at);
+/* The value at `at` of an array without a dictionary. */
+static int value_at(const cell_type *type, const struct ArrowArray *a, int64_t at,
+                    qn__arrow_cell *cell) {
+    cell->missing = type->letter == 'n' || is_null(a, at);
     if (cell->missing)
         return 1;
     if (a->n_buffers < 2 || !a->buffers[1])
         return 0;
-    if (inner) {
-        const struct ArrowArray *values = a->dictionary;
-        const int64_t index = whole_at(letter, a->buffers[1], at);
-        if (index < 0 || index >= values->length)
-            return 0;
-        cell->missing = is_null(values, values->offset + index);
-        return cell->missing || text_at(inner, values, values->offset + index, cell);
-    }
-    if (is_text(letter))
-        return text_at(letter, a, at, cell);
-    if (is_float(letter))
-        cell->number = float_at(letter, a->buffers[1], at);
+    if (is_text(type->letter))
+        return text_at(type->letter, a, at, cell);
+    if (is_float(type->letter))
+        cell->number = float_at(type->letter, a->buffers[1], at);
+    else if (type->letter == 'd')
+        cell->decimal = qn__arrow_decimal_load(
+            (const char *)a->buffers[1] + type->width * (size_t)at, type->width, type->scale);
     else
-        cell->whole = whole_at(letter, a->buffers[1], at);
+        cell->whole = whole_at(type->letter, a->buffers[1], at);
     return 1;
+}
+
+/* `inner` is the type of the values of a dictionary; its letter is 0 where there is none. The types
+ * are the caller's: reading them again for each cell takes longer than the cell. */
+static int cell_at(const cell_type *type, const cell_type *inner, const struct ArrowArray *a,
+                   int64_t at, qn__arrow_cell *cell) {
+    if (!inner->letter)
+        return value_at(type, a, at, cell);
+    cell->missing = is_null(a, at);
+    if (cell->missing)
+        return 1;
+    if (a->n_buffers < 2 || !a->buffers[1])
+        return 0;
+    const struct ArrowArray *values = a->dictionary;
+    const int64_t index = whole_at(type->letter, a->buffers[1], at);
+    return index >= 0 && index < values->length &&
+           value_at(inner, values, values->offset + index, cell);
+}
+
+/* What follows from a decimal for those that take numbers or whole ones. */
+static void settle_decimal(const cell_type *type, qn__arrow_cell *cell) {
+    if (type->letter != 'd' || cell->missing)
+        return;
+    cell->number = qn__arrow_decimal_number(&cell->decimal);
+    cell->whole = type->scale == 0 ? qn__arrow_decimal_whole(&cell->decimal) : 0;
 }
 
 qn_status qn__arrow_each(const qn__arrow_table *table, uint64_t column, qn__arrow_take *take,
                          void *user, qn_error *err) {
     const struct ArrowSchema *type = table->schema.children[column];
-    const char letter = letter_of(type->format);
-    const char inner = type->dictionary ? letter_of(type->dictionary->format) : '\0';
+    const cell_type outer = type_of(type->format),
+                    inner = type->dictionary ? type_of(type->dictionary->format) : (cell_type){0};
     uint64_t item = table->first;
     for (uint64_t p = 0; p < table->parts; p++) {
         const struct ArrowArray *part = &table->part[p], *a = part->children[column];
         const int64_t begin = part->offset + a->offset;
         for (int64_t i = 0; i < part->length; i++, item++) {
             qn__arrow_cell cell = {0};
-            if (!cell_at(letter, inner, a, begin + i, &cell)) {
+            if (!cell_at(&outer, &inner, a, begin + i, &cell)) {
                 qn__fail(err, QN_INPUT, "the value contradicts the Arrow format");
                 return qn__arrow_refuse(table, column, item,
                                         "correct the program that made the stream", err);
             }
+            settle_decimal(inner.letter ? &inner : &outer, &cell);
             const qn_status status = take(user, item, &cell, err);
             if (status != QN_OK)
                 return status;

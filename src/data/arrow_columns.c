@@ -43,6 +43,19 @@ static qn_status put_byte(void *user, uint64_t item, const qn__arrow_cell *cell,
     return QN_OK;
 }
 
+/* The value as a float32, rounded once. */
+static float float_of(const filling *f, const qn__arrow_cell *cell) {
+    return f->kind == QN__ARROW_INT    ? (float)cell->whole
+           : f->kind == QN__ARROW_UINT ? (float)(uint64_t)cell->whole
+                                       : (float)cell->number;
+}
+
+/* Whether the type has digits after the point: its labels may be quantities, and it has no bytes.
+ */
+static int has_fraction(const filling *f) {
+    return f->kind == QN__ARROW_FLOAT || (f->kind == QN__ARROW_DECIMAL && f->scale != 0);
+}
+
 static void put_missing(filling *f, float *to) {
     qn__set_missing(to);
     f->data->missing = 1;
@@ -51,24 +64,24 @@ static void put_missing(filling *f, float *to) {
 static qn_status put_float(void *user, uint64_t item, const qn__arrow_cell *cell, qn_error *err) {
     filling *f = user;
     float *to = (float *)qn__table_room_values(f->data) + item * f->data->features + f->feature;
-    *to = f->kind == QN__ARROW_FLOAT ? (float)cell->number
-          : f->kind == QN__ARROW_INT ? (float)cell->whole
-                                     : (float)(uint64_t)cell->whole;
-    f->odd |= f->kind == QN__ARROW_FLOAT || cell->missing || (uint64_t)cell->whole > 255;
+    *to = float_of(f, cell);
+    f->odd |= has_fraction(f) || cell->missing || (uint64_t)cell->whole > 255;
     if (cell->missing || isnan(*to))
         put_missing(f, to);
     return isinf(*to) ? refuse_number(f, item, cell->number, err) : QN_OK;
 }
 
 /* The text of a cell that is a category: a number as CSV files have it. 0: it is missing. */
-static size_t text_of(const filling *f, const qn__arrow_cell *cell, char number[40],
-                      const char **text) {
+static size_t text_of(const filling *f, const qn__arrow_cell *cell,
+                      char number[QN__ARROW_DECIMAL_ROOM], const char **text) {
     *text = f->kind == QN__ARROW_TEXT ? cell->text : number;
     if (cell->missing || f->kind == QN__ARROW_EMPTY ||
         (f->kind == QN__ARROW_FLOAT && isnan(cell->number)))
         return 0;
     if (f->kind == QN__ARROW_TEXT)
         return cell->size;
+    if (f->kind == QN__ARROW_DECIMAL)
+        return qn__arrow_decimal_text(&cell->decimal, number);
     if (f->kind == QN__ARROW_FLOAT && cell->number == floor(cell->number) &&
         fabs(cell->number) < 0x1p53)
         snprintf(number, 40, "%.0f", cell->number);
@@ -86,7 +99,7 @@ static qn_status put_text(void *user, uint64_t item, const qn__arrow_cell *cell,
     filling *f = user;
     uint32_t number = 0;
     float *to = (float *)qn__table_room_values(f->data) + item * f->data->features + f->feature;
-    char digits[40];
+    char digits[QN__ARROW_DECIMAL_ROOM];
     const char *text;
     const size_t size = text_of(f, cell, digits, &text);
     if (size == 0) {
@@ -140,7 +153,7 @@ static qn_status take_label(void *user, uint64_t item, const qn__arrow_cell *cel
     if (cell->missing || (f->kind == QN__ARROW_FLOAT && isnan(cell->number)) ||
         (f->kind == QN__ARROW_TEXT && cell->size == 0))
         return refuse_missing(f, item, err);
-    if (f->kind == QN__ARROW_FLOAT) {
+    if (has_fraction(f)) {
         f->number[item] = cell->number;
         return isfinite((float)cell->number) ? QN_OK : refuse_number(f, item, cell->number, err);
     }
@@ -152,10 +165,10 @@ static qn_status take_label(void *user, uint64_t item, const qn__arrow_cell *cel
                    ? refuse(f, item, "name another column with `data.label_column`", err)
                    : status;
     }
-    const int is_signed = f->kind == QN__ARROW_INT;
+    const int is_signed = f->kind != QN__ARROW_UINT;
     if (data->targets) {
-        data->targets[item] = is_signed ? (float)cell->whole : (float)(uint64_t)cell->whole;
-        return QN_OK;
+        data->targets[item] = float_of(f, cell);
+        return isinf(data->targets[item]) ? refuse_number(f, item, cell->number, err) : QN_OK;
     }
     if (cell->whole > INT32_MAX || cell->whole < (is_signed ? -(int64_t)INT32_MAX : 0)) {
         qn__fail(err, QN_INPUT, "the label is 2^31 or more");
@@ -182,7 +195,7 @@ static qn_status check_label(const filling *f, qn_error *err) {
 }
 
 static qn_status make_label_room(filling *f, qn_error *err) {
-    if (f->kind != QN__ARROW_FLOAT)
+    if (!has_fraction(f))
         return f->regress ? qn__data_need_targets(f->data, err)
                           : qn__data_need_labels(f->data, err);
     f->number = qn__alloc(f->data->items, sizeof *f->number, err);
@@ -190,18 +203,16 @@ static qn_status make_label_room(filling *f, qn_error *err) {
 }
 
 static qn_status settle_labels(filling *f, const char *task, qn_error *err) {
-    return f->kind == QN__ARROW_TEXT    ? qn__labels_from_texts(f->data, &f->texts, err)
-           : f->kind == QN__ARROW_FLOAT ? settle_numbers(f, task, err)
-                                        : QN_OK;
+    return f->kind == QN__ARROW_TEXT ? qn__labels_from_texts(f->data, &f->texts, err)
+           : has_fraction(f)         ? settle_numbers(f, task, err)
+                                     : QN_OK;
 }
 
 /* ------------------------------------------------------------------ weights */
 
 static qn_status take_weight(void *user, uint64_t item, const qn__arrow_cell *cell, qn_error *err) {
     filling *f = user;
-    float weight = f->kind == QN__ARROW_FLOAT ? (float)cell->number
-                   : f->kind == QN__ARROW_INT ? (float)cell->whole
-                                              : (float)(uint64_t)cell->whole;
+    const float weight = float_of(f, cell);
     if (cell->missing || !isfinite(weight) || weight < 0.0f) {
         qn__fail(err, QN_INPUT, "the weight is not a finite number from 0");
         return refuse(f, item, "correct it, or name another column with `data.weight`", err);
@@ -229,10 +240,11 @@ static qn_status settle_weights(const filling *f, qn_error *err) {
 /* ------------------------------------------------------------------ any column */
 
 qn_status qn__arrow_column_begin(qn__arrow_column *f, const char *task, qn_error *err) {
-    const qn_status status = qn__arrow_kind_of(f->table, f->column, &f->kind, err);
+    const qn_status status = qn__arrow_kind_of(f->table, f->column, &f->kind, &f->scale, err);
     if (status != QN_OK)
         return status;
-    f->odd = f->category || (f->kind != QN__ARROW_INT && f->kind != QN__ARROW_UINT);
+    f->odd =
+        f->category || f->kind == QN__ARROW_TEXT || f->kind == QN__ARROW_EMPTY || has_fraction(f);
     f->regress = task && strcmp(task, "regress") == 0;
     return f->use == QN__ARROW_LABEL    ? check_label(f, err)
            : f->use == QN__ARROW_WEIGHT ? check_weight(f, err)

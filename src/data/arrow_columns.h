@@ -17,11 +17,12 @@ typedef struct qn__arrow_column {
     uint32_t feature; /* its number, of a FEATURE */
     int category;     /* somebody said that the column holds categories */
     qn__arrow_kind kind;
+    int scale;          /* of a DECIMAL */
     int odd;            /* some value is no whole number from 0 to 255, so far */
     int there;          /* the values of this portion are in the data set already */
     int regress;        /* labels are targets */
     qn__text_set texts; /* different ones, in the order of appearance */
-    double *number;     /* labels of FLOAT */
+    double *number;     /* labels of FLOAT, and of DECIMAL with a scale */
     uint32_t *order;    /* a category's number by its place in that order, once it is settled */
 } qn__arrow_column;
 

@@ -108,6 +108,20 @@ static void forget_schema(struct ArrowSchema *schema) { schema->release = NULL; 
 
 static void forget_array(struct ArrowArray *array) { array->release = NULL; }
 
+/* One pair of names as the Arrow C interface has them: a count, and texts with their lengths. */
+static char *extension_metadata(qn__pile *pile, const char *name, qn_error *err) {
+    static const char key[] = "ARROW:extension:name";
+    const int32_t head[2] = {1, sizeof key - 1}, size = (int32_t)strlen(name);
+    char *to = qn__pile_alloc(pile, sizeof head + sizeof key + sizeof size + (size_t)size, 1, err);
+    if (!to)
+        return NULL;
+    memcpy(to, head, sizeof head);
+    memcpy(to + sizeof head, key, sizeof key - 1);
+    memcpy(to + sizeof head + sizeof key - 1, &size, sizeof size);
+    memcpy(to + sizeof head + sizeof key - 1 + sizeof size, name, (size_t)size);
+    return to;
+}
+
 qn_status qn__parts_schema(qn__pile *pile, const qn__column_type *type, uint64_t columns,
                            struct ArrowSchema *out, qn_error *err) {
     struct ArrowSchema **child = qn__pile_alloc(pile, columns, sizeof *child, err);
@@ -123,6 +137,9 @@ qn_status qn__parts_schema(qn__pile *pile, const qn__column_type *type, uint64_t
                                          .dictionary = type[i].values ? values : NULL,
                                          .release = forget_schema};
         child[i] = &column[i];
+        if (type[i].extension &&
+            !(column[i].metadata = extension_metadata(pile, type[i].extension, err)))
+            return QN_MEMORY;
     }
     *out = (struct ArrowSchema){.format = "+s",
                                 .n_children = (int64_t)columns,

@@ -38,7 +38,8 @@ void qn__scratch_release(qn__scratch *scratch);
 /* A type of a column; the texts are the caller's and outlive the stream. */
 typedef struct qn__column_type {
     const char *name, *format;
-    const char *values; /* the format of the values of a dictionary; NULL: it is none */
+    const char *values;    /* the format of the values of a dictionary; NULL: it is none */
+    const char *extension; /* the name of its extension type, below 256 bytes; NULL: it has none */
 } qn__column_type;
 
 /* Makes the schema of a table in the pile. */

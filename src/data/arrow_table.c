@@ -2,6 +2,7 @@
  * interface does not tell; all that it does tell is checked. */
 #include "data/arrow_table.h"
 #include "base/memory.h"
+#include <stdio.h>
 #include <string.h>
 
 static const char *name_of(const qn__arrow_table *table, uint64_t column) {
@@ -12,8 +13,11 @@ static const char *name_of(const qn__arrow_table *table, uint64_t column) {
 qn_status qn__arrow_refuse(const qn__arrow_table *table, uint64_t column, uint64_t item,
                            const char *remedy, qn_error *err) {
     const char *name = name_of(table, column);
-    qn__at(err, "%s, item %llu, column %llu%s%.80s", table->name, (unsigned long long)item,
-           (unsigned long long)column + 1, *name ? ", " : "", name);
+    char of_item[40] = "";
+    if (item != QN__ARROW_NO_ITEM)
+        snprintf(of_item, sizeof of_item, ", item %llu", (unsigned long long)item);
+    qn__at(err, "%s%s, column %llu%s%.80s", table->name, of_item, (unsigned long long)column + 1,
+           *name ? ", " : "", name);
     return qn__remedy(err, QN_INPUT, "%s", remedy);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "data/data.h"
+#include "data/arrow_decimal.h"
 #include <quern/arrow.h>
 #include <stddef.h>
 
@@ -64,19 +65,22 @@ typedef enum qn__arrow_kind {
     QN__ARROW_INT, /* booleans too */
     QN__ARROW_UINT,
     QN__ARROW_FLOAT,
-    QN__ARROW_TEXT,
+    QN__ARROW_DECIMAL,
+    QN__ARROW_TEXT, /* bytes too */
     QN__ARROW_EMPTY /* all is missing */
 } qn__arrow_kind;
 
-/* What a column holds; QN_INPUT, with its name, where that cannot be read. */
+/* What a column holds, and the scale of decimals, else 0. QN_INPUT, with the column's name, where
+ * that cannot be read. */
 qn_status qn__arrow_kind_of(const qn__arrow_table *table, uint64_t column, qn__arrow_kind *kind,
-                            qn_error *err);
+                            int *scale, qn_error *err);
 
 typedef struct qn__arrow_cell {
     int missing;
-    int64_t whole;    /* INT; UINT: its bits */
-    double number;    /* FLOAT */
-    const char *text; /* TEXT, without a NUL */
+    int64_t whole; /* INT; UINT: its bits; DECIMAL with the scale 0 (qn__arrow_decimal_whole) */
+    double number; /* FLOAT; DECIMAL: qn__arrow_decimal_number */
+    qn__arrow_decimal decimal; /* DECIMAL */
+    const char *text;          /* TEXT, without a NUL */
     size_t size;
 } qn__arrow_cell;
 
@@ -87,7 +91,9 @@ typedef qn_status qn__arrow_take(void *user, uint64_t item, const qn__arrow_cell
 qn_status qn__arrow_each(const qn__arrow_table *table, uint64_t column, qn__arrow_take *take,
                          void *user, qn_error *err);
 
-/* Says in `where` which column and item are meant, and sets the remedy. Returns QN_INPUT. */
+/* Says in `where` which column and item are meant, and sets the remedy. Returns QN_INPUT. The item
+ * QN__ARROW_NO_ITEM: the column as a whole. */
+#define QN__ARROW_NO_ITEM UINT64_MAX
 qn_status qn__arrow_refuse(const qn__arrow_table *table, uint64_t column, uint64_t item,
                            const char *remedy, qn_error *err);
 

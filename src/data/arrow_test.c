@@ -487,10 +487,12 @@ static void test_refused(void **state) {
     check_refused(&t, NULL, "dates", "column 2, age");
     t.format[1] = "+l";
     check_refused(&t, NULL, "lists", "column 2, age");
-    t.format[1] = "d:10,2";
+    t.format[1] = "d:10,200";
+    check_refused(&t, NULL, "decimals", "column 2, age");
+    t.format[1] = "d:10,2,24";
     check_refused(&t, NULL, "decimals", "column 2, age");
     t = mixed();
-    t.dictionary[3] = "i";
+    t.dictionary[3] = "tdD";
     check_refused(&t, NULL, "in a dictionary", "column 4, animal");
     t = mixed();
     t.column[0][2] = (column){.buffer = {NULL, infinite}, .buffers = 2};

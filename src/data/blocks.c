@@ -169,3 +169,40 @@ int qn__lz4_frame_unpack(const uint8_t *from, size_t size, uint8_t *to, size_t m
     while (b.at < b.end);
     return b.made == made;
 }
+
+static int take_big(qn__block *b, uint64_t *number) {
+    if (b->end - b->at < 4)
+        return 0;
+    *number =
+        (uint64_t)b->at[0] << 24 | (uint64_t)b->at[1] << 16 | (uint64_t)b->at[2] << 8 | b->at[3];
+    b->at += 4;
+    return 1;
+}
+
+/* A group of blocks, which makes as many bytes as it says. */
+static int hadoop_group(qn__block *b) {
+    uint64_t made, size;
+    if (!take_big(b, &made) || made > b->room - b->made)
+        return 0;
+    const size_t until = b->made + (size_t)made;
+    while (b->made < until) {
+        if (!take_big(b, &size) || size == 0 || size > (uint64_t)(b->end - b->at))
+            return 0;
+        /* A block copies from itself alone, and does not go on beyond its group. */
+        qn__block one = {
+            .at = b->at, .end = b->at + size, .to = b->to + b->made, .room = until - b->made};
+        if (!lz4_sequences(&one) || one.made == 0)
+            return 0;
+        b->at += size;
+        b->made += one.made;
+    }
+    return 1;
+}
+
+int qn__lz4_old_unpack(const uint8_t *from, size_t size, uint8_t *to, size_t made) {
+    qn__block b = {.at = from, .end = from + size, .to = to, .room = made};
+    int groups = 1;
+    while (groups && b.at < b.end)
+        groups = hadoop_group(&b);
+    return (groups && b.made == made) || qn__lz4_block_unpack(from, size, to, made);
+}

@@ -11,6 +11,11 @@ int qn__lz4_block_unpack(const uint8_t *from, size_t size, uint8_t *to, size_t m
 /* Frames behind each other; checksums are not compared. */
 int qn__lz4_frame_unpack(const uint8_t *from, size_t size, uint8_t *to, size_t made);
 
+/* What Hadoop and old versions of Arrow call LZ4: groups of blocks, each group after the number of
+ * bytes that it makes, each block after its own size (32 bits, the highest first); or, where the
+ * bytes are not such groups, one block. */
+int qn__lz4_old_unpack(const uint8_t *from, size_t size, uint8_t *to, size_t made);
+
 /* What the unpacking of a block works on: `to` grows up to `room`. */
 typedef struct qn__block {
     const uint8_t *at, *end; /* input that is left */

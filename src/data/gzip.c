@@ -4,6 +4,7 @@
  * checks each member's CRC and length. Memory is one input buffer: output goes directly to the
  * caller, who limits its size. */
 #include "data/gzip.h"
+#include "base/crc32.h"
 #include "base/memory.h"
 #include "data/descriptor.h"
 
@@ -161,7 +162,20 @@ int qn__gzip_block(const uint8_t *from, size_t size, uint8_t *to, size_t made) {
     return code == Z_STREAM_END && stream.avail_out == 0;
 }
 
+uint32_t qn__gzip_sum(const void *bytes, size_t size) {
+    uLong sum = crc32(0, NULL, 0);
+    for (const uint8_t *at = bytes; size > 0;) {
+        const uInt now = size < INPUT_ROOM ? (uInt)size : (uInt)INPUT_ROOM;
+        sum = crc32(sum, at, now);
+        at += now;
+        size -= now;
+    }
+    return (uint32_t)sum;
+}
+
 #else
+
+uint32_t qn__gzip_sum(const void *bytes, size_t size) { return qn__crc32(0, bytes, size); }
 
 qn_status qn__gzip_need(qn_error *err) {
     qn__fail(err, QN_UNSUPPORTED, "this is gzip data, and Quern was built without zlib");

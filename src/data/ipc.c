@@ -215,7 +215,8 @@ static qn_status make_schema(ipc *r, struct ArrowSchema *out) {
     for (size_t i = 0; i < columns; i++) {
         const qn__ipc_column *column = &r->schema.column[i];
         type[i] = (qn__column_type){column->name, column->type.format,
-                                    column->has_dictionary ? column->values.format : NULL};
+                                    column->has_dictionary ? column->values.format : NULL,
+                                    column->extension};
         r->dictionary[i] = column->has_dictionary ? empty : NULL;
         r->wanted[i] = 1;
     }

@@ -25,6 +25,7 @@ typedef struct qn__ipc_column {
     int has_dictionary;
     size_t first, nodes; /* in the list of all types */
     const char *name;
+    const char *extension; /* the name of its extension type; NULL: it has none */
 } qn__ipc_column;
 
 typedef struct qn__ipc_schema {

@@ -1,6 +1,7 @@
 /* Types of columns (format/Schema.fbs of Apache Arrow). */
 #include "base/memory.h"
 #include "data/ipc.h"
+#include <stdio.h>
 #include <string.h>
 
 enum { DEEPEST = 64 };
@@ -8,9 +9,11 @@ enum { DEEPEST = 64 };
 /* Fields of the tables. */
 enum { SCHEMA_ENDIANNESS = 0, SCHEMA_FIELDS = 1 };
 enum { FIELD_NAME, FIELD_NULLABLE, FIELD_KIND, FIELD_TYPE, FIELD_DICTIONARY, FIELD_CHILDREN };
+enum { FIELD_METADATA = 6, PAIR_KEY = 0, PAIR_VALUE = 1, EXTENSION_MOST = 255 };
 enum { DICTIONARY_ID = 0, DICTIONARY_INDEX = 1 };
 
-enum { INT = 2, FLOAT = 3, UNION = 14, KINDS = 27 };
+enum { INT = 2, FLOAT = 3, DECIMAL = 7, DATE = 8, TIME = 9, STAMP = 10, INTERVAL = 11 };
+enum { UNION = 14, SPAN = 18, KINDS = 27 };
 
 static qn_status refuse(qn_error *err) {
     qn__fail(err, QN_INPUT, "the description of the Arrow table is broken");
@@ -35,33 +38,56 @@ static qn__ipc_type float_type(qn__flat *flat, size_t table) {
     return (qn__ipc_type){formats[precision], 2, 0, (uint64_t)16 << precision, 0};
 }
 
+static qn__ipc_type decimal_type(qn__flat *flat, size_t table, qn__pile *pile, qn_error *err) {
+    const int64_t bits = qn__flat_get(flat, table, 2, 4, 128);
+    const int precision = (int)qn__flat_get(flat, table, 0, 4, 0),
+              scale = (int)qn__flat_get(flat, table, 1, 4, 0);
+    char format[64];
+    const int size = snprintf(format, sizeof format, "d:%d,%d,%d", precision, scale, (int)bits);
+    return (qn__ipc_type){qn__pile_text(pile, format, (size_t)size, err), 2, 0,
+                          bits > 0 && bits <= 256 ? (uint64_t)bits : 0, 0};
+}
+
+/* Dates and times, with their unit. Those of an unknown one keep the beginning of their format. */
+static qn__ipc_type time_type(qn__flat *flat, int64_t kind, size_t table) {
+    static const char *const formats[][4] = {[DATE - DATE] = {"tdD", "tdm", "td", "td"},
+                                             [TIME - DATE] = {"tts", "ttm", "ttu", "ttn"},
+                                             [STAMP - DATE] = {"tss:", "tsm:", "tsu:", "tsn:"},
+                                             [INTERVAL - DATE] = {"tiM", "tiD", "tin", "ti"},
+                                             [SPAN - DATE] = {"tDs", "tDm", "tDu", "tDn"}};
+    const int milliseconds = kind == DATE || kind == TIME || kind == SPAN; /* by default */
+    const int64_t unit = qn__flat_get(flat, table, 0, 2, milliseconds);
+    return (qn__ipc_type){formats[kind - DATE][unit >= 0 && unit < 4 ? unit : 3], 2, 0, 0, 0};
+}
+
 /* `format` of what is returned is NULL where the type is unknown. Formats of columns that are not
  * read only have to begin as the interface says. */
-static qn__ipc_type type_of(qn__flat *flat, int64_t kind, size_t table, int version) {
+static qn__ipc_type type_of(qn__flat *flat, int64_t kind, size_t table, int version, qn__pile *pile,
+                            qn_error *err) {
     static const qn__ipc_type types[KINDS] = {{0},
                                               {"n", 0, 0, 0, 0},
                                               {0},
                                               {0},
-                                              {"z", 3, 0, 0, 0},
+                                              {"z", 3, 0, 32, 4},
                                               {"u", 3, 0, 32, 4},
                                               {"b", 2, 0, 1, 0},
-                                              {"d", 2, 0, 0, 0},
-                                              {"td", 2, 0, 0, 0},
-                                              {"tt", 2, 0, 0, 0},
-                                              {"ts", 2, 0, 0, 0},
-                                              {"ti", 2, 0, 0, 0},
+                                              {0},
+                                              {0},
+                                              {0},
+                                              {0},
+                                              {0},
                                               {"+l", 2, 0, 0, 0},
                                               {"+s", 1, 0, 0, 0},
                                               {0},
                                               {"w", 2, 0, 0, 0},
                                               {"+w", 1, 0, 0, 0},
                                               {"+m", 2, 0, 0, 0},
-                                              {"tD", 2, 0, 0, 0},
-                                              {"Z", 3, 0, 0, 0},
+                                              {0},
+                                              {"Z", 3, 0, 64, 8},
                                               {"U", 3, 0, 64, 8},
                                               {"+L", 2, 0, 0, 0},
                                               {"+r", 0, 0, 0, 0},
-                                              {"vz", 2, 1, 0, 0},
+                                              {"vz", 2, 1, 128, 0},
                                               {"vu", 2, 1, 128, 0},
                                               {"+vl", 3, 0, 0, 0},
                                               {"+vL", 3, 0, 0, 0}};
@@ -69,6 +95,10 @@ static qn__ipc_type type_of(qn__flat *flat, int64_t kind, size_t table, int vers
         return int_type(flat, table);
     if (kind == FLOAT)
         return float_type(flat, table);
+    if (kind == DECIMAL)
+        return decimal_type(flat, table, pile, err);
+    if ((kind >= DATE && kind <= INTERVAL) || kind == SPAN)
+        return time_type(flat, kind, table);
     if (kind == UNION) { /* dense ones have offsets; before V5 all had bits of missing values */
         const int dense = qn__flat_get(flat, table, 0, 2, 0) == 1;
         return (qn__ipc_type){"+u", 1 + dense + (version < 4), 0, 0, 0};
@@ -104,7 +134,7 @@ static qn_status add_field(const reading *r, size_t field, int depth, qn__ipc_ty
                            qn_error *err) {
     qn__flat *flat = r->flat;
     *type = type_of(flat, qn__flat_get(flat, field, FIELD_KIND, 1, 0),
-                    qn__flat_table(flat, field, FIELD_TYPE), r->version);
+                    qn__flat_table(flat, field, FIELD_TYPE), r->version, r->pile, err);
     const size_t dictionary = qn__flat_table(flat, field, FIELD_DICTIONARY);
     static const qn__ipc_type index = {"i", 2, 0, 32, 0};
     qn__ipc_type node = *type;
@@ -126,6 +156,30 @@ static qn_status add_field(const reading *r, size_t field, int depth, qn__ipc_ty
     return status;
 }
 
+/* The name of the column's extension type, which its metadata hold. */
+static qn_status take_extension(const reading *r, size_t field, const char **name, qn_error *err) {
+    static const char wanted[] = "ARROW:extension:name";
+    qn__flat *flat = r->flat;
+    size_t count, size;
+    const size_t pairs = qn__flat_vector(flat, field, FIELD_METADATA, 4, &count);
+    *name = NULL;
+    for (size_t i = 0; i < count && !*name; i++) {
+        const size_t pair = qn__flat_follow(flat, pairs + 4 * i),
+                     key = qn__flat_vector(flat, pair, PAIR_KEY, 1, &size);
+        if (flat->broken || size != sizeof wanted - 1 ||
+            memcmp(flat->bytes + key, wanted, size) != 0)
+            continue;
+        const size_t text = qn__flat_vector(flat, pair, PAIR_VALUE, 1, &size);
+        if (flat->broken)
+            break;
+        *name = qn__pile_text(r->pile, flat->bytes + text,
+                              size < EXTENSION_MOST ? size : EXTENSION_MOST, err);
+        if (!*name)
+            return QN_MEMORY;
+    }
+    return flat->broken ? refuse(err) : QN_OK;
+}
+
 static qn_status add_column(const reading *r, size_t field, qn__ipc_column *column, qn_error *err) {
     qn__flat *flat = r->flat;
     size_t length;
@@ -142,7 +196,7 @@ static qn_status add_column(const reading *r, size_t field, qn__ipc_column *colu
     if (flat->broken)
         return refuse(err);
     column->name = qn__pile_text(r->pile, flat->bytes + name, length, err);
-    return column->name ? QN_OK : QN_MEMORY;
+    return column->name ? take_extension(r, field, &column->extension, err) : QN_MEMORY;
 }
 
 qn_status qn__ipc_read_schema(qn__flat *flat, size_t schema, int version, qn__pile *pile,

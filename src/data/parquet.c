@@ -87,7 +87,8 @@ static qn_status make_schema(parquet *r, struct ArrowSchema *out) {
         return QN_MEMORY;
     for (size_t i = 0; i < columns; i++) {
         type[i] = (qn__column_type){.name = r->footer.column[i].name,
-                                    .format = r->footer.column[i].format};
+                                    .format = r->footer.column[i].format,
+                                    .extension = r->footer.column[i].extension};
         r->wanted[i] = 1;
     }
     return qn__parts_schema(&r->pile, type, columns, out, r->err);
@@ -175,7 +176,7 @@ static group_size size_of_group(const parquet *r, size_t group) {
         if (!r->wanted[c] || !column->readable)
             continue;
         const double packed = (double)chunk->size;
-        m.unpacked += (double)f->rows[group] * column->width;
+        m.unpacked += (double)f->rows[group] * (column->width + column->decimal);
         m.unpacked += column->type == QN__PARQUET_BYTES ? (double)chunk->unpacked : 0;
         m.packed += packed;
         m.largest = packed > m.largest ? packed : m.largest;

@@ -21,13 +21,15 @@ typedef enum qn__parquet_type {
 /* A column of the table. */
 typedef struct qn__parquet_column {
     const char *name;
-    const char *format; /* of the Arrow C interface; of what is not read the beginning */
+    const char *format;    /* of the Arrow C interface; of what is not read the beginning */
+    const char *extension; /* what the type is called where the format does not say it, or NULL */
     qn__parquet_type type;
-    int optional;   /* values may be missing */
-    uint32_t width; /* bytes of a value in memory; 16: a view of a text */
-    size_t leaf;    /* its place in the row groups' lists */
-    int64_t fixed;  /* bytes of a value of FIXED */
-    int readable;   /* 0: the type is refused, so no chunk of it is read */
+    int optional;     /* values may be missing */
+    uint32_t width;   /* bytes of a value in memory; 16: a view of a text */
+    size_t leaf;      /* its place in the row groups' lists */
+    int64_t fixed;    /* bytes of a value of FIXED */
+    uint32_t decimal; /* bytes of a decimal as it is handed out; 0: it is something else */
+    int readable;     /* 0: the type is refused, so no chunk of it is read */
 } qn__parquet_column;
 
 /* The values of a column in a row group. */
@@ -91,6 +93,9 @@ int qn__decode_runs(qn__encoded *in, unsigned bits, uint32_t *to, uint64_t count
 /* DELTA_BINARY_PACKED; `width` 4 or 8. There may be fewer than `count` only where *count says so:
  * it is the room before and the number of values after. */
 int qn__decode_deltas(qn__encoded *in, size_t width, uint8_t *to, uint64_t *count);
+/* Decimals: `size` bytes at `from`, the highest first, in two's complement, become `width` bytes
+ * with the lowest first. 0: they do not fit. */
+int qn__decode_decimal(const uint8_t *from, size_t size, uint8_t *to, size_t width);
 /* BYTE_STREAM_SPLIT. */
 int qn__decode_split(qn__encoded *in, size_t width, uint8_t *to, uint64_t count);
 /* PLAIN texts in buffer number `buffer`, which begins at `base`. */

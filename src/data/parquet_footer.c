@@ -2,6 +2,7 @@
  * there. */
 #include "data/parquet.h"
 #include "data/thrift.h"
+#include <stdio.h>
 #include <string.h>
 
 typedef struct reading {
@@ -14,16 +15,19 @@ typedef struct reading {
 
 /* An element of the schema: a column or a group of them. */
 typedef struct element {
-    int64_t type, fixed, repetition, children, converted;
+    int64_t type, fixed, repetition, children, converted, scale, precision;
     int logical, logical_bits, logical_unsigned;
+    int utc, unit; /* of times: 1: milliseconds, 2: microseconds, 3: nanoseconds */
     const uint8_t *name;
     size_t name_size;
 } element;
 
 /* Logical types by their fields in the union, and converted types, their predecessors. */
-enum { STRING = 1, ENUM = 4, DECIMAL = 5, INTEGER = 10, NOTHING = 11, JSON = 12, FLOAT16 = 15 };
-enum { WAS_STRING = 0, WAS_ENUM = 4, WAS_DECIMAL = 5, WAS_DATE = 6, WAS_UINT_8 = 11 };
-enum { WAS_UINT_32 = 13, WAS_UINT_64 = 14, WAS_INT_64 = 18, WAS_JSON = 19 };
+enum { STRING = 1, MAP, LIST, ENUM, DECIMAL, DATE, TIME, TIMESTAMP, INTEGER = 10, NOTHING, JSON };
+enum { BSON = 13, UUID, FLOAT16, VARIANT, GEOMETRY, GEOGRAPHY };
+enum { WAS_STRING, WAS_MAP, WAS_MAP_PAIR, WAS_LIST, WAS_ENUM, WAS_DECIMAL, WAS_DATE };
+enum { WAS_TIME_MILLI = 7, WAS_TIME_MICRO, WAS_STAMP_MILLI, WAS_STAMP_MICRO, WAS_UINT_8 };
+enum { WAS_UINT_64 = 14, WAS_JSON = 19, WAS_BSON, WAS_INTERVAL };
 enum { REQUIRED = 0, OPTIONAL = 1 };
 
 static qn_status refuse(const reading *r) {
@@ -45,12 +49,45 @@ static void take_integer(qn__thrift *t, element *e) {
     }
 }
 
+/* Of DECIMAL: scale and precision. */
+static void take_decimal(qn__thrift *t, element *e) {
+    qn__thrift_field field = {0};
+    while (qn__thrift_next(t, &field)) {
+        if (field.id == 1)
+            e->scale = qn__thrift_int(t);
+        else if (field.id == 2)
+            e->precision = qn__thrift_int(t);
+        else
+            qn__thrift_skip(t, field.type);
+    }
+}
+
+/* Of TIME and TIMESTAMP: whether it is UTC, and the unit, a union. */
+static void take_time(qn__thrift *t, element *e) {
+    qn__thrift_field field = {0}, unit = {0};
+    while (qn__thrift_next(t, &field)) {
+        if (field.id == 1)
+            e->utc = field.type == QN__THRIFT_TRUE;
+        else if (field.id == 2 && field.type == QN__THRIFT_STRUCT)
+            while (qn__thrift_next(t, &unit)) {
+                e->unit = unit.id;
+                qn__thrift_skip(t, unit.type);
+            }
+        else
+            qn__thrift_skip(t, field.type);
+    }
+}
+
 static void take_logical(qn__thrift *t, element *e) {
     qn__thrift_field field = {0};
     while (qn__thrift_next(t, &field)) {
         e->logical = field.id;
         if (field.id == INTEGER && field.type == QN__THRIFT_STRUCT)
             take_integer(t, e);
+        else if (field.id == DECIMAL && field.type == QN__THRIFT_STRUCT)
+            take_decimal(t, e);
+        else if ((field.id == TIME || field.id == TIMESTAMP) && field.type == QN__THRIFT_STRUCT)
+            take_time(t, e);
         else
             qn__thrift_skip(t, field.type);
     }
@@ -65,6 +102,8 @@ static element take_element(qn__thrift *t) {
                             : field.id == 3 ? &e.repetition
                             : field.id == 5 ? &e.children
                             : field.id == 6 ? &e.converted
+                            : field.id == 7 ? &e.scale
+                            : field.id == 8 ? &e.precision
                                             : NULL;
         if (to)
             *to = qn__thrift_int(t);
@@ -82,26 +121,67 @@ static int is_any(int64_t value, int64_t a, int64_t b, int64_t c) {
     return value == a || value == b || value == c;
 }
 
-/* What the logical type makes unreadable: the beginning of its format, or NULL. */
-static const char *unread_format(const element *e) {
-    if (e->logical == DECIMAL || e->converted == WAS_DECIMAL)
-        return "d";
-    if (is_any(e->logical, 6, 7, 8) || (e->converted >= WAS_DATE && e->converted < WAS_UINT_8) ||
-        e->converted == 21 || e->type == QN__PARQUET_INT96)
-        return "t"; /* dates and times; those of 96 bits are times too */
+/* The format of dates and times; NULL: it is something else. Those of 96 bits are of Spark and
+ * Impala, days and nanoseconds. */
+static const char *time_format(const element *e) {
+    static const char *const times[] = {"tt", "ttm", "ttu", "ttn"},
+                             *const stamps[][4] = {{"ts", "tsm:", "tsu:", "tsn:"},
+                                                   {"ts", "tsm:UTC", "tsu:UTC", "tsn:UTC"}};
+    const int unit = e->unit >= 1 && e->unit <= 3 ? e->unit : 0;
+    if (e->type == QN__PARQUET_INT96)
+        return "tsn:";
+    if (e->logical == DATE || (!e->logical && e->converted == WAS_DATE))
+        return "tdD";
+    if (e->logical == TIME)
+        return times[unit];
+    if (e->logical == TIMESTAMP)
+        return stamps[e->utc != 0][unit];
+    if (!e->logical && e->converted >= WAS_TIME_MILLI && e->converted <= WAS_TIME_MICRO)
+        return times[1 + e->converted - WAS_TIME_MILLI];
+    if (!e->logical && e->converted >= WAS_STAMP_MILLI && e->converted <= WAS_STAMP_MICRO)
+        return stamps[1][1 + e->converted - WAS_STAMP_MILLI];
     return NULL;
 }
 
-static const char *format_of(const element *e, uint32_t *width) {
-    static const uint32_t widths[] = {1, 4, 8, 12, 4, 8, 16, 2};
-    const int text = is_any(e->logical, STRING, ENUM, JSON) ||
-                     is_any(e->converted, WAS_STRING, WAS_ENUM, WAS_JSON);
+static int is_decimal(const element *e) {
+    return (e->logical == DECIMAL || e->converted == WAS_DECIMAL) &&
+           e->type != QN__PARQUET_BOOLEAN && e->type != QN__PARQUET_FLOAT &&
+           e->type != QN__PARQUET_DOUBLE && e->type != QN__PARQUET_INT96;
+}
+
+/* Types that Arrow has as extensions, or not at all. NULL: it is none. */
+static const char *extension_of(const element *e) {
+    switch (e->logical) {
+    case JSON:
+        return "arrow.json";
+    case BSON:
+        return "parquet.bson";
+    case UUID:
+        return "arrow.uuid";
+    case VARIANT:
+        return "parquet.variant";
+    case GEOMETRY:
+    case GEOGRAPHY:
+        return "geoarrow.wkb";
+    default:
+        return e->converted == WAS_JSON       ? "arrow.json"
+               : e->converted == WAS_BSON     ? "parquet.bson"
+               : e->converted == WAS_INTERVAL ? "parquet.interval"
+                                              : NULL;
+    }
+}
+
+static int is_text(const element *e) {
+    return is_any(e->logical, STRING, ENUM, JSON) ||
+           is_any(e->converted, WAS_STRING, WAS_ENUM, WAS_JSON);
+}
+
+static const char *format_of(const element *e) {
     const int natural =
         e->logical_unsigned || (e->converted >= WAS_UINT_8 && e->converted <= WAS_UINT_64);
-    const char *unread = unread_format(e);
-    *width = widths[e->type];
-    if (unread)
-        return unread;
+    const char *time = time_format(e);
+    if (time)
+        return time;
     switch (e->type) {
     case QN__PARQUET_BOOLEAN:
         return "C"; /* a byte each here */
@@ -114,10 +194,49 @@ static const char *format_of(const element *e, uint32_t *width) {
     case QN__PARQUET_DOUBLE:
         return "g";
     case QN__PARQUET_BYTES:
-        return text ? "vu" : "z";
+        return is_text(e) ? "vu" : "vz";
     default:
         return e->logical == FLOAT16 && e->fixed == 2 ? "e" : "w";
     }
+}
+
+/* Decimals have the width of their integers, or that of 128 or 256 bits which their bytes need. */
+static qn_status set_decimal(const reading *r, const element *e, qn__parquet_column *c) {
+    char format[64];
+    const int bytes = e->type == QN__PARQUET_BYTES;
+    const int large = bytes ? e->precision > 38 : e->fixed > 16;
+    c->decimal = e->type == QN__PARQUET_INT32   ? 4
+                 : e->type == QN__PARQUET_INT64 ? 8
+                 : large                        ? 32
+                                                : 16;
+    c->readable = e->type != QN__PARQUET_FIXED || (e->fixed > 0 && e->fixed <= 32);
+    const int size = snprintf(format, sizeof format, "d:%d,%d,%d", (int)(e->precision & 0xFFFF),
+                              e->scale < -9999 || e->scale > 9999 ? 9999 : (int)e->scale,
+                              c->readable ? 8 * (int)c->decimal : 0);
+    c->format = qn__pile_text(r->pile, format, (size_t)size, r->err);
+    return c->format ? QN_OK : QN_MEMORY;
+}
+
+static qn_status set_type(const reading *r, const element *e, qn__parquet_column *c) {
+    static const uint32_t widths[] = {1, 4, 8, 12, 4, 8, 16};
+    c->width = e->type == QN__PARQUET_FIXED ? (uint32_t)e->fixed : widths[e->type];
+    c->extension = extension_of(e);
+    if (is_decimal(e))
+        return set_decimal(r, e, c);
+    c->format = format_of(e);
+    c->readable =
+        strchr("tw", *c->format) == NULL && !(strcmp(c->format, "vz") == 0 && c->extension);
+    return QN_OK;
+}
+
+static const char *group_format(const element *e) {
+    return e->repetition > OPTIONAL || e->logical == LIST ||
+                   (!e->logical && e->converted == WAS_LIST)
+               ? "+l"
+           : e->logical == MAP ||
+                   (!e->logical && (e->converted == WAS_MAP || e->converted == WAS_MAP_PAIR))
+               ? "+m"
+               : "+s";
 }
 
 /* Skips what is nested in a group: the elements that follow. */
@@ -135,7 +254,9 @@ static qn_status take_column(reading *r, int64_t *left) {
     qn__parquet_column *c = &r->out->column[r->out->columns++];
     --*left;
     if (r->t.broken || !e.name || e.children > *left ||
-        (e.children <= 0 && (e.type < QN__PARQUET_BOOLEAN || e.type > QN__PARQUET_FIXED)))
+        (e.children <= 0 &&
+         (e.type < QN__PARQUET_BOOLEAN || e.type > QN__PARQUET_FIXED ||
+          (e.type == QN__PARQUET_FIXED && (e.fixed < 0 || e.fixed > INT32_MAX)))))
         return refuse(r);
     *c = (qn__parquet_column){.type = (qn__parquet_type)e.type,
                               .optional = e.repetition == OPTIONAL,
@@ -145,7 +266,8 @@ static qn_status take_column(reading *r, int64_t *left) {
     if (!c->name)
         return QN_MEMORY;
     if (e.children > 0 || e.repetition > OPTIONAL) {
-        c->format = e.repetition > OPTIONAL ? "+l" : "+s";
+        c->format = group_format(&e);
+        c->extension = e.logical == VARIANT ? extension_of(&e) : NULL;
         if (e.children > 0)
             skip_group(r, e.children, left);
         else
@@ -153,9 +275,7 @@ static qn_status take_column(reading *r, int64_t *left) {
         return QN_OK;
     }
     r->out->leaves++;
-    c->format = format_of(&e, &c->width);
-    c->readable = strchr("dtzw", *c->format) == NULL;
-    return QN_OK;
+    return set_type(r, &e, c);
 }
 
 static qn_status take_schema(reading *r) {

@@ -1,5 +1,6 @@
 /* The pages of a chunk: a dictionary, and values with a bit for each that is not missing. */
 #include "base/memory.h"
+#include "data/gzip.h"
 #include "data/parquet.h"
 #include "data/thrift.h"
 #include <string.h>
@@ -15,6 +16,8 @@ typedef struct page {
     int64_t values, encoding;
     int64_t missing_size, repeated_size; /* of the levels of DATA_PAGE_2, which are not packed */
     int packed;
+    int summed; /* 1: it has a check sum */
+    uint32_t sum;
 } page;
 
 typedef struct pages {
@@ -25,9 +28,9 @@ typedef struct pages {
     qn_error *err;
     const uint8_t *bytes;
     size_t size, at;
-    uint64_t rows, row, missing;
-    uint8_t *values, *valid;   /* of all rows; valid: NULL while none is missing */
-    const uint8_t *dictionary; /* its entries, which are copied */
+    uint64_t rows, row, missing, page; /* page: how many were read */
+    uint8_t *values, *valid;           /* of all rows; valid: NULL while none is missing */
+    const uint8_t *dictionary;         /* its entries, which are copied */
     uint64_t entries;
     const uint8_t **text; /* buffers of views */
     int64_t *text_size;
@@ -67,6 +70,18 @@ static void take_kind(qn__thrift *t, int id, page *out) {
     *out = read;
 }
 
+/* Of all bytes after the header, as they stand in the file. */
+static qn_status check_sum(const pages *p, const page *head) {
+    if (qn__gzip_sum(p->bytes + p->at, (size_t)head->size) == head->sum)
+        return QN_OK;
+    qn__fail(p->err, QN_INPUT, "page %llu of the column does not have its check sum",
+             (unsigned long long)p->page);
+    return qn__remedy(
+        p->err, QN_INPUT,
+        "its bytes were changed after they were written: copy the file again, or leave "
+        "the column out with `data.drop`");
+}
+
 static qn_status take_header(pages *p, page *out) {
     qn__thrift t = {.bytes = p->bytes, .size = p->size, .at = p->at};
     qn__thrift_field field = {0};
@@ -75,6 +90,9 @@ static qn_status take_header(pages *p, page *out) {
         if (field.id >= 1 && field.id <= 3) {
             int64_t *const to[] = {&out->kind, &out->made, &out->size};
             *to[field.id - 1] = qn__thrift_int(&t);
+        } else if (field.id == 4) {
+            out->sum = (uint32_t)qn__thrift_int(&t);
+            out->summed = 1;
         } else if (field.type == QN__THRIFT_STRUCT &&
                    (field.id == 5 || field.id == 7 || field.id == 8)) {
             take_kind(&t, field.id, out);
@@ -86,7 +104,8 @@ static qn_status take_header(pages *p, page *out) {
         (uint64_t)out->size > p->size - t.at)
         return refuse(p, "a page of the Parquet file is broken");
     p->at = t.at;
-    return QN_OK;
+    p->page++;
+    return out->summed ? check_sum(p, out) : QN_OK;
 }
 
 /* ------------------------------------------------------------------ unpacking */
@@ -194,8 +213,12 @@ static void gather(const pages *p, uint8_t *to, uint64_t count) {
         GATHER(uint32_t)
     else if (p->column->width == 8)
         GATHER(uint64_t)
-    else
+    else if (is_text(p))
         GATHER(qn__view)
+    else
+        for (uint64_t i = 0; i < count; i++)
+            memcpy(to + i * p->column->width,
+                   p->dictionary + (size_t)p->number[i] * p->column->width, p->column->width);
 }
 
 static qn_status take_entries(pages *p, qn__encoded *in, uint8_t *to, uint64_t count) {
@@ -443,11 +466,14 @@ static qn_status take_data(pages *p, const page *head) {
     if (count > p->rows - p->row)
         return refuse(p, "the pages of a column hold more values than its row group");
     if (head->kind == DATA_PAGE_2) {
-        if (head->missing_size < 0 || head->missing_size > head->size || head->repeated_size != 0 ||
-            head->missing_size > head->made)
+        const int64_t repeated = head->repeated_size,
+                      least = head->size < head->made ? head->size : head->made;
+        if (head->missing_size < 0 || repeated < 0 || repeated > least ||
+            head->missing_size > least - repeated)
             return refuse(p, "a page of the Parquet file is broken");
-        plain = (size_t)head->missing_size;
-        levels = (qn__encoded){p->bytes + p->at, p->bytes + p->at + plain};
+        /* A flat column repeats nothing; some writers say so with levels that are all 0. */
+        plain = (size_t)(head->missing_size + repeated);
+        levels = (qn__encoded){p->bytes + p->at + repeated, p->bytes + p->at + plain};
     }
     qn_status status = unpack(p, head, plain, &in);
     if (status == QN_OK && head->kind == DATA_PAGE && p->column->optional)
@@ -490,7 +516,7 @@ static qn_status find_codec(int codec, qn__codec *out, qn_error *err) {
         qn__codec codec;
     } codecs[] = {{NULL, QN__CODEC_NONE}, {NULL, QN__CODEC_SNAPPY},
                   {NULL, QN__CODEC_GZIP}, {"LZO", 0},
-                  {"Brotli", 0},          {"LZ4 with Hadoop's frames", 0},
+                  {"Brotli", 0},          {NULL, QN__CODEC_LZ4_OLD},
                   {NULL, QN__CODEC_ZSTD}, {NULL, QN__CODEC_LZ4_BLOCK}};
     const int known = codec >= 0 && codec < (int)(sizeof codecs / sizeof *codecs);
     if (known && !codecs[codec].name) {
@@ -502,9 +528,33 @@ static qn_status find_codec(int codec, qn__codec *out, qn_error *err) {
     return qn__remedy(err, QN_INPUT, "write the file with zstd, snappy, gzip or LZ4_RAW");
 }
 
+static const uint8_t *text_of(const pages *p, const qn__view *view, size_t *size) {
+    *size = (size_t)view->size;
+    return *size <= sizeof view->at.inside ? (const uint8_t *)view->at.inside
+                                           : p->text[2 + view->at.out.buffer] + view->at.out.offset;
+}
+
+/* Decimals in bytes become numbers of one width. */
+static qn_status make_decimals(pages *p) {
+    const size_t width = p->column->decimal;
+    const uint8_t *from = p->values;
+    if (width <= 8)
+        return QN_OK; /* integers are numbers already */
+    p->values = qn__pile_alloc(p->pile, p->rows, width, p->err);
+    if (!p->values)
+        return QN_MEMORY;
+    for (uint64_t i = 0; i < p->rows; i++, from += p->column->width) {
+        size_t size = p->column->width;
+        const uint8_t *bytes = is_text(p) ? text_of(p, (const void *)from, &size) : from;
+        if (!qn__decode_decimal(bytes, size, p->values + i * width, width))
+            return check(p, 0);
+    }
+    return QN_OK;
+}
+
 /* Views have their buffers behind the two that all columns have, and then the sizes of these. */
 static qn_status put_buffers(pages *p, struct ArrowArray *out) {
-    if (is_text(p)) {
+    if (is_text(p) && !p->column->decimal) {
         if (p->texts == 0 && add_texts(p, p->bytes, 0) != QN_OK)
             return QN_MEMORY;
         p->text[2 + p->texts] = (const uint8_t *)p->text_size;
@@ -535,6 +585,8 @@ qn_status qn__parquet_read_chunk(const qn__parquet_column *column, const qn__par
         p.values = qn__pile_alloc(p.pile, p.rows, column->width, err);
         status = p.values ? take_pages(&p, where) : QN_MEMORY;
     }
+    if (status == QN_OK && column->decimal)
+        status = make_decimals(&p);
     if (status == QN_OK)
         status = put_buffers(&p, out);
     return status;

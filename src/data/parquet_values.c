@@ -168,6 +168,18 @@ int qn__decode_deltas(qn__encoded *in, size_t width, uint8_t *to, uint64_t *coun
 
 /* ------------------------------------------------------------------ the others */
 
+int qn__decode_decimal(const uint8_t *from, size_t size, uint8_t *to, size_t width) {
+    const uint8_t sign = size > 0 && from[0] >> 7 ? 0xFF : 0;
+    for (; size > width; from++, size--)
+        if (*from != sign)
+            return 0;
+    if (size == width && from[0] >> 7 != sign >> 7)
+        return 0;
+    for (size_t i = 0; i < width; i++)
+        to[i] = i < size ? from[size - 1 - i] : sign;
+    return 1;
+}
+
 int qn__decode_split(qn__encoded *in, size_t width, uint8_t *to, uint64_t count) {
     if (count > (uint64_t)(in->end - in->at) / width)
         return 0;

@@ -20,6 +20,8 @@ int qn__unpack(qn__codec codec, const uint8_t *from, size_t size, uint8_t *to, s
         return qn__lz4_block_unpack(from, size, to, made);
     case QN__CODEC_LZ4_FRAME:
         return qn__lz4_frame_unpack(from, size, to, made);
+    case QN__CODEC_LZ4_OLD:
+        return qn__lz4_old_unpack(from, size, to, made);
     case QN__CODEC_ZSTD:
         return qn__zstd_block(from, size, to, made);
     default:
@@ -32,6 +34,6 @@ int qn__unpack(qn__codec codec, const uint8_t *from, size_t size, uint8_t *to, s
 uint64_t qn__unpacked_most(qn__codec codec, uint64_t size) {
     /* Snappy copies up to 64 bytes by 3. DEFLATE makes at most 258 bytes of 2 bits. A byte of LZ4
      * stands for up to 255, a block of zstd of 4 bytes for up to 128 KiB. */
-    static const uint32_t times[] = {1, 32, 1032, 256, 256, 1 << 15};
+    static const uint32_t times[] = {1, 32, 1032, 256, 256, 256, 1 << 15};
     return size < UINT64_MAX >> 16 ? size * times[codec] : UINT64_MAX;
 }

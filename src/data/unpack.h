@@ -12,6 +12,7 @@ typedef enum qn__codec {
     QN__CODEC_GZIP,
     QN__CODEC_LZ4_BLOCK,
     QN__CODEC_LZ4_FRAME,
+    QN__CODEC_LZ4_OLD, /* Parquet's LZ4: what qn__lz4_old_unpack says */
     QN__CODEC_ZSTD
 } qn__codec;
 
