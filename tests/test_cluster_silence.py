@@ -5,9 +5,11 @@ other at most one goes on, and whoever is left behind writes nothing.
 """
 
 import functools
+import json
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import time
 
@@ -61,6 +63,13 @@ def files_in(folder):
 def is_late(run, job):
     """Whether the run is near its end, so that what a test has just done to it may have come too late."""
     return f'"epoch":{job.epochs - 5},' in run.text() or run.over()
+
+
+def record_is_whole(job, folder):
+    """Whether the record of a run says all of it: each epoch once, and its end."""
+    lines = (folder / "metrics.csv").read_text().splitlines()[1:]
+    assert [int(line.split(",")[0]) for line in lines] == list(range(1, job.epochs + 1))
+    assert json.loads((folder / "run.json").read_text())["state"] == "finished"
 
 
 def made_in(folder):
@@ -122,18 +131,19 @@ def test_stopped_while_it_writes_the_result(command, job, midway, run_quern, tmp
 
 
 # Beside run.json there is metrics.csv, which is begun with the run.
-@pytest.mark.parametrize("file, number", [("run.json", 2), ("trace.json", 1)])
+@pytest.mark.parametrize("file, number", [("run.json", 2), ("trace.json", 1), ("page.html", 1)])
 def test_stopped_while_it_tells_of_the_run(file, number, job, midway, tmp_path):
     """The same of what is no result: the record and the trace are then the others'."""
     out, folder = tmp_path / "model", tmp_path / "run"
     folder.mkdir()
-    option = ["--trace", folder / file] if file == "trace.json" else ["--run-dir", folder]
+    option = ["--trace", folder / file] if file == "trace.json" else \
+        ["--report", folder / file] if file == "page.html" else ["--run-dir", folder]
     words = job.train(out, "--rank-timeout", TIMEOUT, *option)
     with launch.Run(job.quern, "meet", 3, words, environment=midway(folder, number)) as run:
         before = sleeps_as_it_writes(run, folder)
         assert run.outputs[0].read_text().count("has to leave: ") == 1, run.story()
     assert folder / file in before and job.made(out)
-    assert file == "trace.json" or len((folder / "metrics.csv").read_text().splitlines()) == 31
+    assert file != "run.json" or len((folder / "metrics.csv").read_text().splitlines()) == 31
     assert not list(folder.glob(".quern-*"))
 
 
@@ -144,7 +154,8 @@ def test_stopped_rank(rank, jobs, tmp_path):
         job, folder = jobs(size), made_in(tmp_path / str(size))
         out = folder / "model"
         words = job.train(out, "--rank-timeout", TIMEOUT, "--checkpoint", folder / "checkpoints",
-                          "--checkpoint-every", 5 * size)
+                          "--checkpoint-every", 5 * size, "--run-dir", folder / "run", "--runs",
+                          folder / "runs.sqlite", "--report", folder / "page.html")
         with launch.Run(job.quern, "meet", 3, words) as run:
             run.until('"epoch":2,')
             stopped = time.monotonic()
@@ -157,6 +168,13 @@ def test_stopped_rank(rank, jobs, tmp_path):
             run.until(lambda: all(run.processes[r].poll() is not None for r in others), 30)
             assert [run.processes[r].returncode for r in others] == [0, 0], run.story()
             assert job.made(out)
+            # All locks of the rank that is stopped are free for the others, which tell the whole story.
+            record_is_whole(job, folder / "run")
+            assert len(run.events("end")) == 1 and not run.events("error")
+            assert "in use" not in run.text() and "without" not in run.text(), run.story()
+            with sqlite3.connect(folder / "runs.sqlite") as runs:
+                assert runs.execute("SELECT state, epochs FROM runs").fetchall() == [("finished", job.epochs)]
+            runs.close()
             before = files_in(folder)
             assert run.kill(rank, signal.SIGCONT)
             codes = run.wait(20)
@@ -217,7 +235,8 @@ def test_hosts_cut_apart(slots, goes_on, jobs, tmp_path):
         job = jobs(size)
         with hosts.Hosts(2) as net:
             out = net.own / "model"
-            words = job.train(out, "--rank-timeout", TIMEOUT)
+            shared = net.folder / "run"
+            words = job.train(out, "--rank-timeout", TIMEOUT, "--run-dir", shared, "--runs", net.folder / "runs")
             with launch.Run(job.quern, "meet", sum(slots), words, net=net, slots=slots) as run:
                 run.until('"epoch":2,')
                 net.unplug(1)
@@ -229,6 +248,10 @@ def test_hosts_cut_apart(slots, goes_on, jobs, tmp_path):
                 assert codes == [0 if here == goes_on else 1 for here in place], run.story()
                 left = [run.outputs[r].read_text() for r, here in enumerate(place) if here != goes_on]
                 assert all("cannot be reached" in text or "reach" in text for text in left), run.story()
+            record_is_whole(job, shared)
+            with sqlite3.connect(net.folder / "runs") as runs:
+                assert runs.execute("SELECT state, epochs FROM runs").fetchall() == [("finished", job.epochs)]
+            runs.close()
             assert net.read(1 - goes_on, out) is None
             net.run(goes_on, "cp", out, tmp_path / "model")
             assert job.made(tmp_path / "model")

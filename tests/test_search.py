@@ -103,6 +103,11 @@ def rows(folder):
     return sorted(line.split(",")[:11] + line.split(",")[12:14] for line in lines)
 
 
+def inode_and_time(path):
+    about = path.stat()
+    return about.st_ino, about.st_mtime_ns, about.st_size
+
+
 def wait_for_rows(folder, count):
     until = time.monotonic() + 60
     while time.monotonic() < until:
@@ -155,6 +160,30 @@ def test_a_rank_dies(quern, table, long_search, tmp_path, dies):
     assert (without_times(done[writer][1]), rows(to)) == long_search(size)
 
 
+def test_a_rank_that_is_stopped_holds_nothing_up(quern, table, long_search, tmp_path):
+    """The writer of the file is stopped: the next one goes on with it, and ends with the table. The
+    first one wakes, and leaves the file as it is."""
+    def attempt(size):
+        to = tmp_path / str(size)
+        words = [*long(size), "--data", table[0] / "t.csv", "--run-dir", to, "--rank-timeout", 2.5]
+        with ranks.Ranks(quern, 3, *words) as all_ranks:
+            wait_for_rows(to, 1)
+            all_ranks.rank[0].send_signal(signal.SIGSTOP)
+            if all_ranks.rank[0].poll() is not None or len(rows(to)) == 12:
+                return None
+            others = [rank.communicate(timeout=60 * machine.PATIENCE) for rank in all_ranks.rank[1:]]
+            codes = [rank.returncode for rank in all_ranks.rank[1:]]
+            before = inode_and_time(to / "search.csv")
+            all_ranks.rank[0].send_signal(signal.SIGCONT)
+            _, error = all_ranks.rank[0].communicate(timeout=60 * machine.PATIENCE)
+        return size, to, others, [*codes, all_ranks.rank[0].returncode], before, error
+
+    size, to, others, codes, before, error = machine.caught(attempt)
+    assert codes == [0, 0, 0] and "has to leave" in error, (others, error)
+    assert (without_times(others[0][0]), rows(to)) == long_search(size)
+    assert inode_and_time(to / "search.csv") == before
+
+
 def test_ranks_of_different_searches(quern, table, tmp_path):
     done = ranks.run(quern, 2, *long(1), "--data", table[0] / "t.csv", own={1: ["--momentum", 0.5]}, status=1)
     assert "differs" in done[0][2] and "momentum" in done[0][2]
@@ -171,10 +200,10 @@ def test_killed_and_two_at_once(quern, run_quern, table, long_search, tmp_path):
             second = run_quern(*words, status=None)
             one.rank[0].kill()
             one.rank[0].wait()
-        return (size, to, words, second) if one.rank[0].returncode != 0 else None
+        return (size, to, words, second, one.rank[0].pid) if one.rank[0].returncode != 0 else None
 
-    size, to, words, second = machine.caught(attempt)
-    assert second.returncode == 1 and "another search uses this folder" in second.stderr
+    size, to, words, second, pid = machine.caught(attempt)
+    assert second.returncode == 1 and f"the folder of the search is in use by process {pid}" in second.stderr
     before = rows(to)
     assert (without_times(run_quern(*words).stdout), rows(to)) == long_search(size)
     assert all(row in rows(to) for row in before)

@@ -7,6 +7,7 @@
 #include "base/timeouts.h"
 #include "base/float_state.h"
 #include "base/memory.h"
+#include "cluster/transport/wire.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -177,6 +178,8 @@ int qn__cluster_withdraw(qn_cluster *c) {
     return !last;
 }
 
+uint64_t qn__cluster_id(const qn_cluster *c) { return c->id; }
+
 int qn__cluster_may_write(void *cluster) {
     int code;
     if (qn_cluster_is_writer(cluster))
@@ -290,29 +293,36 @@ static int open_common(qn_cluster *c) {
     return 1;
 }
 
-/* The first reduction: which ranks share memory. If that failed on one rank of a machine, each of
- * its ranks counts as a machine of its own. */
+/* The first reduction: which ranks share memory, and in the bits above that each rank's part of the
+ * number of the run. If sharing failed on one rank of a machine, each of its ranks counts as a
+ * machine of its own. */
 static qn_status share_memory(qn_cluster *c, qn_error *err) {
-    enum { ABSENT, SHARES, SHARES_NOT };
+    enum { ABSENT, SHARES, SHARES_NOT, STATE_BITS = 2, STATE = (1 << STATE_BITS) - 1 };
     const uint32_t n = c->rendezvous.ranks;
     const qn__reduction reduction = {QN__REDUCTION_OTHER, n, 0};
     const int64_t *total = NULL;
     int more;
+    uint32_t random = 0;
     c->shared = open_common(c);
     qn_status status = qn__reduction_begin(c, &reduction, err);
     if (status != QN_OK)
         return status;
+    qn__random_bytes(&random, sizeof random);
     memset(qn__reduction_part(c), 0, n * sizeof(int64_t));
-    qn__reduction_part(c)[c->rendezvous.rank] = c->shared ? SHARES : SHARES_NOT;
-    status = qn__reduction_finish(c, 0, &more, &total, err);
+    qn__reduction_part(c)[c->rendezvous.rank] =
+        ((int64_t)random + 1) << STATE_BITS | (c->shared ? SHARES : SHARES_NOT);
+    do
+        status = qn__reduction_finish(c, 0, &more, &total, err);
+    while (status == QN_OK && more);
     if (status != QN_OK)
         return status;
     for (uint32_t i = 0; i < n; ++i) {
         c->machine[i] = lowest_beside(c, i);
         locals_of(c, i, &c->local[i]);
+        c->id += (uint64_t)total[i] >> STATE_BITS;
     }
-    for (uint32_t i = 0; i < n && total; ++i)
-        for (uint32_t k = 0; k < n && total[i] == SHARES_NOT; ++k)
+    for (uint32_t i = 0; i < n; ++i)
+        for (uint32_t k = 0; k < n && (total[i] & STATE) == SHARES_NOT; ++k)
             if (c->rendezvous.info[k].machine == c->rendezvous.info[i].machine)
                 c->machine[k] = k;
     int alone = 1;

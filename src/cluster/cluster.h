@@ -79,6 +79,9 @@ void qn__cluster_fail(qn_cluster *c, qn_error *why);
  * so the call waits up to a second for that news. 0, also for NULL: no rank continues. */
 int qn__cluster_withdraw(qn_cluster *c);
 
+/* A random number, not 0, that the ranks of this run share and other runs do not have. */
+uint64_t qn__cluster_id(const qn_cluster *c);
+
 /* For qn__writer_ask, with a qn_cluster or NULL: whether a temporary file of this rank may be
  * renamed to its final name. 1: this rank is the writer and all others have just confirmed it, for
  * which the call waits; also after a failure, when no other rank would write. 0: another rank has

@@ -19,6 +19,7 @@ struct qn_cluster {
     void *user;
     qn_note_fn on_note;
     uint64_t reserved;
+    uint64_t id; /* qn__cluster_id */
 };
 
 /* 0 in a child of the process that joined: it touches no lock, no memory and no connection of the

@@ -20,7 +20,7 @@
 enum { KEPT = 2 };
 struct qn__checkpoints {
     char *dir;
-    int lock;    /* the open lock file */
+    qn__lock lock;
     int cleared; /* checkpoints of later steps were removed */
 };
 
@@ -139,18 +139,19 @@ static void remove_others(qn__checkpoints *c, uint64_t step) {
     c->cleared = 1;
 }
 
-qn_status qn__checkpoints_open(const char *dir, qn__checkpoints **out, qn_error *err) {
+qn_status qn__checkpoints_open(const char *dir, const qn__owner *owner, qn__checkpoints **out,
+                               qn_error *err) {
     *out = NULL;
     if (mkdir(dir, 0777) != 0 && errno != EEXIST)
         return qn__fail_errno(err, "make the folder", dir);
     qn__checkpoints *c = qn__alloc(1, sizeof *c, err);
     if (c == NULL)
         return QN_MEMORY;
-    c->lock = -1;
+    c->lock.file = -1;
     c->dir = qn__copy_text(dir, err);
     const qn_status status = c->dir != NULL
                                  ? qn__folder_lock(dir, LOCK, "the checkpoint folder",
-                                                   "`train.checkpoint_dir`", &c->lock, err)
+                                                   "`train.checkpoint_dir`", owner, &c->lock, err)
                                  : QN_MEMORY;
     if (status != QN_OK) {
         qn__checkpoints_close(c);
@@ -161,11 +162,15 @@ qn_status qn__checkpoints_open(const char *dir, qn__checkpoints **out, qn_error 
     return QN_OK;
 }
 
+int qn__checkpoints_may(void *checkpoints) {
+    qn__checkpoints *c = checkpoints;
+    return qn__lock_may(&c->lock);
+}
+
 void qn__checkpoints_close(qn__checkpoints *checkpoints) {
     if (checkpoints == NULL)
         return;
-    if (checkpoints->lock >= 0)
-        close(checkpoints->lock);
+    qn__lock_release(&checkpoints->lock);
     qn__free(checkpoints->dir);
     qn__free(checkpoints);
 }
@@ -195,9 +200,9 @@ qn_status qn__checkpoints_write(qn__checkpoints *checkpoints, const qn__snapshot
     char *path = path_of_step(checkpoints->dir, snapshot->step, err);
     if (path == NULL)
         return QN_MEMORY;
-    const qn_status status = qn__checkpoint_write(path, snapshot, err);
+    const qn_status status = qn__checkpoint_write(path, snapshot, &checkpoints->lock, err);
     qn__free(path);
-    if (status == QN_OK && (!snapshot->may || snapshot->may(snapshot->user)))
+    if (status == QN_OK && qn__lock_may(&checkpoints->lock))
         remove_others(checkpoints, snapshot->step);
     return status;
 }

@@ -9,6 +9,7 @@
 #include "num/lbfgs.h"
 #include "num/optimise.h"
 #include "num/program.h"
+#include "run/folder_lock.h"
 #include <quern/status.h>
 #include <quern/train.h>
 #include <stdint.h>
@@ -35,20 +36,18 @@ typedef struct qn__snapshot {
     uint32_t best_epoch;
     int64_t best_loss;
     float *best;
-    /* Called when all is written and only a rename or a removal is left. 0: the folder stays as it
-     * is (QN_BUSY if the new file is not in place yet). NULL: always 1. */
-    int (*may)(void *user);
-    void *user;
 } qn__snapshot;
 
 /* Opens the folder, creates it if it is missing (not its parents), locks it for this process and
- * removes temporary files of dead processes (base/leftovers.h). Fails with QN_BUSY naming the
- * process that holds it, or QN_IO, also if the lock file is not a regular file. */
-qn_status qn__checkpoints_open(const char *dir, qn__checkpoints **out, qn_error *err);
+ * removes temporary files of dead processes (base/leftovers.h). `owner` as in run/folder_lock.h.
+ * Fails with QN_BUSY naming the process that holds it, or QN_IO, also if the lock file is not a
+ * regular file. */
+qn_status qn__checkpoints_open(const char *dir, const qn__owner *owner, qn__checkpoints **out,
+                               qn_error *err);
 
-/* Writes a checkpoint. After a failure (QN_IO, QN_MEMORY) the earlier ones are unchanged. The first
- * success removes checkpoints of later steps, so a run that does not resume calls
- * qn__checkpoints_count first. */
+/* Writes a checkpoint. After a failure (QN_IO, QN_MEMORY) the earlier ones are unchanged. QN_BUSY:
+ * the folder now belongs to another process, and was not changed. The first success removes
+ * checkpoints of later steps, so a run that does not resume calls qn__checkpoints_count first. */
 qn_status qn__checkpoints_write(qn__checkpoints *checkpoints, const qn__snapshot *snapshot,
                                 qn_error *err);
 
@@ -69,6 +68,9 @@ qn_status qn__checkpoints_count(qn__checkpoints *checkpoints, uint64_t *count, q
 /* The last step that has a checkpoint file, complete or not; *found is 0 if there is none. The
  * folder need not be open. QN_IO, QN_MEMORY. */
 qn_status qn__checkpoints_newest(const char *dir, uint64_t *step, int *found, qn_error *err);
+
+/* For qn__writer_ask, with a qn__checkpoints: 1 if the folder is still this process's. */
+int qn__checkpoints_may(void *checkpoints);
 
 /* Unlocks the folder. Accepts NULL. */
 void qn__checkpoints_close(qn__checkpoints *checkpoints);

@@ -115,7 +115,8 @@ static arrays list_own(const qn__snapshot *s) {
     return own;
 }
 
-qn_status qn__checkpoint_write(const char *path, const qn__snapshot *s, qn_error *err) {
+qn_status qn__checkpoint_write(const char *path, const qn__snapshot *s, qn__lock *lock,
+                               qn_error *err) {
     if (qn__checkpoint_place(path, err) != QN_OK)
         return QN_IO;
     const arrays own = list_own(s);
@@ -133,8 +134,8 @@ qn_status qn__checkpoint_write(const char *path, const qn__snapshot *s, qn_error
                                   note,
                                   own.count,
                                   tensor,
-                                  s->may,
-                                  s->user};
+                                  qn__lock_may,
+                                  lock};
     return qn__tensors_write(path, &list, NULL, err);
 }
 

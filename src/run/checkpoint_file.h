@@ -9,7 +9,9 @@
  * QN_OK for anything else, also if nothing is there. */
 qn_status qn__checkpoint_place(const char *path, qn_error *err);
 
-qn_status qn__checkpoint_write(const char *path, const qn__snapshot *snapshot, qn_error *err);
+/* `lock` protects the file: QN_BUSY, and nothing is changed, where it is lost. */
+qn_status qn__checkpoint_write(const char *path, const qn__snapshot *snapshot, qn__lock *lock,
+                               qn_error *err);
 
 /* Reads the checkpoint of step `step`; `into` as in qn__checkpoints_last. `into` is written only if
  * the file is complete and of the same recipe. Fails with QN_FORMAT, QN_MISMATCH, QN_IO,

@@ -106,7 +106,7 @@ static const char *names(void) {
 static qn__checkpoints *open_folder(void) {
     qn__checkpoints *c;
     qn_error err = {0};
-    if (qn__checkpoints_open(folder, &c, &err) != QN_OK)
+    if (qn__checkpoints_open(folder, NULL, &c, &err) != QN_OK)
         fail_msg("%s", err.what);
     return c;
 }
@@ -216,13 +216,13 @@ static void test_no_folder(void **state) {
     (void)state;
     qn__checkpoints *c = (qn__checkpoints *)1;
     qn_error err;
-    assert_int_equal(qn__checkpoints_open("no-such-folder/deeper", &c, &err), QN_IO);
+    assert_int_equal(qn__checkpoints_open("no-such-folder/deeper", NULL, &c, &err), QN_IO);
     assert_null(c);
     assert_non_null(strstr(err.what, "no-such-folder/deeper"));
     close(open(in_folder("file"), O_CREAT | O_WRONLY, 0600));
-    assert_int_equal(qn__checkpoints_open(in_folder("file"), &c, &err), QN_IO);
+    assert_int_equal(qn__checkpoints_open(in_folder("file"), NULL, &c, &err), QN_IO);
     char *inner = in_folder("new");
-    assert_int_equal(qn__checkpoints_open(inner, &c, &err), QN_OK);
+    assert_int_equal(qn__checkpoints_open(inner, NULL, &c, &err), QN_OK);
     qn__checkpoints_close(c);
     unlink(in_folder("new/lock"));
     assert_int_equal(rmdir(in_folder("new")), 0);
@@ -347,7 +347,7 @@ static void test_lock_within_a_process(void **state) {
     qn__checkpoints *c = open_folder(), *other = (qn__checkpoints *)1;
     qn_error err;
     char expected[128];
-    assert_int_equal(qn__checkpoints_open(folder, &other, &err), QN_BUSY);
+    assert_int_equal(qn__checkpoints_open(folder, NULL, &other, &err), QN_BUSY);
     assert_null(other);
     snprintf(expected, sizeof expected, "the checkpoint folder is in use by process %ld",
              (long)getpid());
@@ -367,7 +367,7 @@ static void test_lock_of_another_process(void **state) {
     const pid_t child = fork();
     if (child == 0) {
         qn__checkpoints *mine;
-        const int ok = qn__checkpoints_open(folder, &mine, NULL) == QN_OK;
+        const int ok = qn__checkpoints_open(folder, NULL, &mine, NULL) == QN_OK;
         if (write(ready[1], ok ? "y" : "n", 1) == 1)
             pause();
         _exit(1);
@@ -376,7 +376,7 @@ static void test_lock_of_another_process(void **state) {
     assert_int_equal(byte, 'y');
     qn__checkpoints *c;
     qn_error err;
-    assert_int_equal(qn__checkpoints_open(folder, &c, &err), QN_BUSY);
+    assert_int_equal(qn__checkpoints_open(folder, NULL, &c, &err), QN_BUSY);
     snprintf(expected, sizeof expected, "the checkpoint folder is in use by process %ld",
              (long)child);
     assert_string_equal(err.what, expected);
@@ -446,7 +446,7 @@ static void test_a_fifo_is_no_lock(void **state) {
     qn_error err = {0};
     assert_int_equal(mkfifo(in_folder("lock"), 0600), 0);
     alarm(10);
-    assert_int_equal(qn__checkpoints_open(folder, &c, &err), QN_IO);
+    assert_int_equal(qn__checkpoints_open(folder, NULL, &c, &err), QN_IO);
     check_refused(&err, "lock", "FIFO");
     alarm(0);
     assert_null(c);
@@ -534,35 +534,105 @@ static void test_full_disk(void **state) {
 }
 
 /* A process that may not write changes nothing; one that may not midway removes nothing. */
-static int asked;
-static int so_often(void *user) { return asked++ < *(int *)user; }
+static int asked, may_so_often;
+static int so_often(void *user) {
+    (void)user;
+    return asked++ < may_so_often;
+}
 
 static void test_asked(void **state) {
     (void)state;
-    qn__checkpoints *c = open_folder();
+    const qn__owner owner = {.id = 1, .may = so_often};
+    qn__checkpoints *c;
+    may_so_often = 1000;
+    assert_int_equal(qn__checkpoints_open(folder, &owner, &c, NULL), QN_OK);
     for (uint64_t step = 10; step <= 30; step += 10)
         write_step(c, step);
     const char *before = strdup(names());
-    for (int times = 0; times <= 2; ++times) {
+    for (may_so_often = 0; may_so_often <= 2; ++may_so_often) {
         arrays a;
-        qn__snapshot s = state_of(40, &a);
-        s.may = so_often;
-        s.user = &times;
+        const qn__snapshot s = state_of(40, &a);
         asked = 0;
-        assert_int_equal(qn__checkpoints_write(c, &s, NULL), times ? QN_OK : QN_BUSY);
-        if (times == 0)
+        assert_int_equal(qn__checkpoints_write(c, &s, NULL), may_so_often ? QN_OK : QN_BUSY);
+        if (may_so_often == 0)
             assert_string_equal(names(), before);
-        if (times == 1) {
+        if (may_so_often == 1) {
             assert_int_equal(strncmp(names(), before, strlen(before)), 0);
             assert_non_null(strstr(names(), "checkpoint-000000000040.safetensors"));
         }
-        if (times == 2)
+        if (may_so_often == 2)
             assert_string_not_equal(names(), before);
     }
     assert_null(strstr(names(), "checkpoint-000000000020.safetensors"));
     check_last(c, 40);
     free((void *)(uintptr_t)before);
     qn__checkpoints_close(c);
+}
+
+static int yes(void *user) {
+    (void)user;
+    return 1;
+}
+
+/* A rank that is stopped holds its flock. Another rank of its run takes the folder, other runs do
+ * not; the first one then changes nothing, whatever the ranks say to it, and unlocks nothing. */
+static void test_taken_from_a_stopped_rank(void **state) {
+    (void)state;
+    const qn__owner owner = {.id = 77, .may = yes}, other = {.id = 78, .may = yes};
+    qn__checkpoints *old, *c, *third;
+    qn_error err;
+    arrays a;
+    assert_int_equal(qn__checkpoints_open(folder, &owner, &old, &err), QN_OK);
+    write_step(old, 10);
+    assert_int_equal(qn__checkpoints_open(folder, &other, &third, &err), QN_BUSY);
+    assert_int_equal(qn__checkpoints_open(folder, &owner, &c, &err), QN_OK);
+    assert_true(qn__checkpoints_may(c) && !qn__checkpoints_may(old));
+    const char *before = strdup(names());
+    const qn__snapshot late = state_of(20, &a);
+    assert_int_equal(qn__checkpoints_write(old, &late, &err), QN_BUSY);
+    assert_non_null(strstr(err.what, "now belongs to another process"));
+    assert_string_equal(names(), before);
+    free((void *)(uintptr_t)before);
+    write_step(c, 30);
+    qn__checkpoints_close(old);
+    assert_int_equal(qn__checkpoints_open(folder, NULL, &third, &err), QN_BUSY);
+    assert_int_equal(qn__checkpoints_open(folder, &other, &third, &err), QN_BUSY);
+    assert_true(qn__checkpoints_may(c));
+    qn__checkpoints_close(c);
+    check_last(c = open_folder(), 30);
+    qn__checkpoints_close(c);
+}
+
+/* A flock may not reach another host, which then writes its own number into the same file; a lock
+ * file that somebody removed was taken by nobody. */
+static void test_lock_of_another_number(void **state) {
+    (void)state;
+    qn__checkpoints *c = open_folder();
+    assert_true(qn__checkpoints_may(c));
+    assert_int_equal(unlink(in_folder("lock")), 0);
+    assert_true(qn__checkpoints_may(c));
+    qn__checkpoints_close(c);
+    c = open_folder();
+    const int file = open(in_folder("lock"), O_WRONLY | O_TRUNC);
+    assert_int_equal(write(file, "4194305 99 7\n", 13), 13);
+    close(file);
+    assert_false(qn__checkpoints_may(c));
+    qn__checkpoints_close(c);
+    static const char *const strange[] = {"1 2 3 4\n", "1 x\n", "1 2 zz\n",
+                                          "1 99999999999999999999 0\n"};
+    for (size_t i = 0; i < sizeof strange / sizeof *strange; i++) {
+        FILE *f = fopen(in_folder("lock"), "w");
+        fputs(strange[i], f);
+        fclose(f);
+        assert_int_equal(qn__checkpoints_open(folder, NULL, &c, NULL), QN_IO);
+    }
+    static const char *const usual[] = {"", "123\n", "123", "123 4", "123 4 5f\n"};
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
+        FILE *f = fopen(in_folder("lock"), "w");
+        fputs(usual[i], f);
+        fclose(f);
+        qn__checkpoints_close(open_folder());
+    }
 }
 
 /* A process killed at any time while it writes leaves a folder whose last checkpoint is
@@ -575,7 +645,7 @@ static void test_killed(void **state) {
         if (child == 0) {
             qn__checkpoints *c;
             arrays a;
-            if (qn__checkpoints_open(folder, &c, NULL) == QN_OK)
+            if (qn__checkpoints_open(folder, NULL, &c, NULL) == QN_OK)
                 for (uint64_t step = furthest + 1;; ++step) {
                     const qn__snapshot s = state_of(step, &a);
                     qn__checkpoints_write(c, &s, NULL);
@@ -627,6 +697,8 @@ int main(void) {
         TEST(test_leftovers),
         TEST(test_full_disk),
         TEST(test_asked),
+        TEST(test_taken_from_a_stopped_rank),
+        TEST(test_lock_of_another_number),
         TEST(test_killed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

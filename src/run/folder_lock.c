@@ -1,129 +1,310 @@
 #include "run/folder_lock.h"
 
 #include "base/error.h"
+#include "base/leftovers.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "base/unfinished.h"
 #include "run/checkpoint_file.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 /* O_NONBLOCK: open never blocks, whatever file is there. */
-enum { FLAGS = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY };
+enum {
+    FLAGS = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
+    TRIES = 100,
+    CONTENT = 80
+};
 
-/* The content of the file: digits and a line end, possibly truncated by a full disk. Returns 0 for
- * other content. */
-static int read_holder(int lock, char holder[32]) {
-    const ssize_t size = pread(lock, holder, 31, 0);
-    holder[size > 0 ? size : 0] = '\0';
-    const size_t digits = strspn(holder, "0123456789");
-    const int is_lock = size >= 0 && (size_t)size - digits <= 1 &&
-                        (holder[digits] == '\0' || strcmp(holder + digits, "\n") == 0);
-    holder[digits] = '\0';
-    return is_lock;
+/* ------------------------------------------------------------------ the content */
+
+/* What the file says. Files of earlier versions have the process only: the others are 0 then. */
+typedef struct content {
+    char process[24]; /* digits; empty: nobody has written it */
+    uint64_t number, owner;
+} content;
+
+/* A word of digits at *at, and the byte after it. */
+static size_t word_of(const char *at, const char *digits, char *to, size_t room) {
+    const size_t size = strspn(at, digits);
+    snprintf(to, room, "%.*s", size < room ? (int)size : 0, at);
+    return size;
 }
 
-static qn_status busy(int lock, const char *dir, const char *what, const char *option,
-                      qn_error *err) {
-    char holder[32];
-    (void)read_holder(lock, holder);
-    qn__fail(err, QN_BUSY, "%s is in use%s%s", what, *holder ? " by process " : "", holder);
-    qn__at(err, "%s", dir);
+/* "PROCESS NUMBER OWNER\n", the owner in hexadecimal digits, possibly truncated by a full disk.
+ * Returns 0 for other content. */
+static int read_content(int file, content *out) {
+    char text[CONTENT], number[24], owner[20];
+    const ssize_t size = pread(file, text, sizeof text - 1, 0);
+    *out = (content){.number = 0};
+    if (size < 0)
+        return 0;
+    text[size] = '\0';
+    const char *at = text;
+    at += word_of(at, "0123456789", out->process, sizeof out->process);
+    at += *at == ' ';
+    const size_t digits = word_of(at, "0123456789", number, sizeof number);
+    at += digits;
+    at += *at == ' ';
+    at += word_of(at, "0123456789abcdef", owner, sizeof owner);
+    if (digits > 0 && !qn__parse_u64(number, strlen(number), &out->number))
+        return 0;
+    out->owner = strtoull(owner, NULL, 16);
+    return at + (*at == '\n') == text + size;
+}
+
+/* A full disk does not stop the run here: without the content another rank cannot take the lock,
+ * and a message names no process. */
+static void write_content(const qn__lock *lock) {
+    char text[CONTENT];
+    const int size = snprintf(text, sizeof text, "%ld %" PRIu64 " %" PRIx64 "\n", (long)getpid(),
+                              lock->number, lock->owner.id);
+    const int written =
+        pwrite(lock->file, text, (size_t)size, 0) == size && ftruncate(lock->file, size) == 0;
+    (void)written;
+}
+
+/* ------------------------------------------------------------------ taking it */
+
+static qn_status busy(const content *holder, const char *place, const char *what,
+                      const char *option, qn_error *err) {
+    const char *process = holder->process;
+    qn__fail(err, QN_BUSY, "%s is in use%s%s", what, *process ? " by process " : "", process);
+    qn__at(err, "%s", place);
     return qn__remedy(err, QN_BUSY, "wait for that run to end, or use another place (%s)", option);
 }
 
-/* The number of the holder is for messages only; a full disk does not stop the run here. */
-static qn_status take(int lock, const char *path, const char *option, qn_error *err) {
-    char text[32];
-    if (!read_holder(lock, text)) {
-        qn__fail(err, QN_IO, "cannot use %s: it is not a lock file of Quern", path);
-        qn__at(err, "%s", path);
-        return qn__remedy(err, QN_IO, "move it away, or use another place (%s)", option);
-    }
-    const int size = snprintf(text, sizeof text, "%ld\n", (long)getpid());
-    const int named = ftruncate(lock, 0) == 0 && pwrite(lock, text, (size_t)size, 0) == size;
-    (void)named;
-    return QN_OK;
+static qn_status refuse_content(const char *path, const char *option, qn_error *err) {
+    qn__fail(err, QN_IO, "cannot use %s: it is not a lock file of Quern", path);
+    qn__at(err, "%s", path);
+    return qn__remedy(err, QN_IO, "move it away, or use another place (%s)", option);
 }
 
-static qn_status lock_file(const char *path, const char *dir, const char *what, const char *option,
-                           int *lock, qn_error *err) {
-    qn_status status = qn__checkpoint_place(path, err);
-    if (status != QN_OK)
-        return status;
-    *lock = open(path, FLAGS, 0666);
-    if (*lock < 0)
-        return qn__fail_errno(err, "open", path);
-    if (flock(*lock, LOCK_EX | LOCK_NB) == 0)
-        return take(*lock, path, option, err);
-    return errno == EWOULDBLOCK ? busy(*lock, dir, what, option, err)
-                                : qn__fail_errno(err, "lock", path);
-}
-
-qn_status qn__folder_lock(const char *dir, const char *name, const char *what, const char *option,
-                          int *lock, qn_error *err) {
-    const size_t size = strlen(dir) + strlen(name) + 2;
-    *lock = -1;
-    char *path = qn__alloc(size, 1, err);
-    if (!path)
-        return QN_MEMORY;
-    snprintf(path, size, "%s/%s", dir, name);
-    const qn_status status = lock_file(path, dir, what, option, lock, err);
-    qn__free(path);
-    if (status != QN_OK && *lock >= 0) {
-        close(*lock);
-        *lock = -1;
-    }
-    return status;
-}
-
-/* ------------------------------------------------------------------ a file alone */
-
-/* Whether the file of that name is the one that was locked: its holder may have removed it between
- * open and flock. */
-static int is_there(int lock, const char *path) {
+/* Whether the file of that name is this one: another process may have put its own there, or may
+ * have removed it between open and flock. */
+static int is_there(int file, const char *path) {
     struct stat own, there;
-    return fstat(lock, &own) == 0 && stat(path, &there) == 0 && own.st_ino == there.st_ino &&
+    return fstat(file, &own) == 0 && stat(path, &there) == 0 && own.st_ino == there.st_ino &&
            own.st_dev == there.st_dev;
 }
 
-qn_status qn__file_lock_take(const char *path, const char *what, const char *option,
-                             qn__file_lock *lock, qn_error *err) {
-    const size_t size = strlen(path) + sizeof ".lock";
-    qn_status status = QN_BUSY;
-    *lock = (qn__file_lock){.file = -1, .entry = -1, .path = qn__alloc(size, 1, err)};
-    if (!lock->path)
-        return QN_MEMORY;
-    snprintf(lock->path, size, "%s.lock", path);
-    for (int tries = 0; tries < 100; tries++) {
-        status = lock_file(lock->path, path, what, option, &lock->file, err);
-        if (status != QN_OK || is_there(lock->file, lock->path))
-            break;
-        close(lock->file);
-        lock->file = -1;
-        status = QN_BUSY;
-    }
-    if (status == QN_OK) {
-        lock->entry = qn__unfinished_add(AT_FDCWD, lock->path);
-        return QN_OK;
-    }
+static int is_owned(const qn__lock *lock, const content *holder) {
+    return lock->owner.id != 0 && holder->owner == lock->owner.id;
+}
+
+/* A file beside the lock file, locked, with the content of this process. Returns 0 with errno. */
+static int make_other(qn__lock *lock, char *path) {
+    int claim = -1;
+    lock->file = open(path, FLAGS | O_EXCL, 0666);
     if (lock->file >= 0)
-        close(lock->file);
-    qn__free(lock->path);
-    *lock = (qn__file_lock){.file = -1, .entry = -1};
+        claim = qn__temporary_claim(AT_FDCWD, path, lock->file);
+    if (claim < 0)
+        return 0;
+    /* The same lock: it belongs to the open file, not to its descriptor. */
+    close(claim);
+    if (flock(lock->file, LOCK_EX | LOCK_NB) != 0)
+        return 0;
+    write_content(lock);
+    return fsync(lock->file) == 0;
+}
+
+/* A name for that file; the caller releases it. */
+static char *other_path(const char *path, qn_error *err) {
+    const char *slash = strrchr(path, '/');
+    const int folder = slash ? (int)(slash - path) + 1 : 0;
+    const size_t room = (size_t)folder + QN__TEMPORARY_NAME;
+    char name[QN__TEMPORARY_NAME], *other = qn__alloc(room, 1, err);
+    qn__temporary_name(name);
+    if (other)
+        snprintf(other, room, "%.*s%s", folder, path, name);
+    return other;
+}
+
+/* Takes the lock of a rank that this run has excluded, which may be stopped. `held` is the file
+ * that it holds: if another process has locked it meanwhile, it says so. *done is 1 if the lock is
+ * taken. */
+static qn_status seize(qn__lock *lock, int held, const content *holder, int *done, qn_error *err) {
+    content now;
+    if (!lock->owner.may(lock->owner.user))
+        return QN_OK;
+    char *other = other_path(lock->path, err);
+    if (!other)
+        return QN_MEMORY;
+    lock->number = holder->number + 1;
+    qn_status status = QN_OK;
+    const int entry = qn__unfinished_add(AT_FDCWD, other);
+    if (!make_other(lock, other))
+        status = qn__fail_errno(err, "create a file beside", lock->path);
+    else if (is_there(held, lock->path) && read_content(held, &now) &&
+             now.number == holder->number && is_owned(lock, &now)) {
+        *done = rename(other, lock->path) == 0;
+        status = *done ? QN_OK : qn__fail_errno(err, "put a new file in place of", lock->path);
+    }
+    if (!*done) {
+        unlink(other);
+        if (lock->file >= 0)
+            close(lock->file);
+        lock->file = -1;
+    }
+    qn__unfinished_remove(entry);
+    qn__free(other);
+    lock->inherited = *done;
     return status;
 }
 
-void qn__file_lock_release(qn__file_lock *lock) {
+/* How one attempt ended. */
+typedef enum attempt { TAKEN, HELD, AGAIN, FAILED } attempt;
+
+static attempt take_file(qn__lock *lock, int file, const char *option, qn_error *err) {
+    content before;
+    if (!is_there(file, lock->path)) {
+        close(file);
+        return AGAIN;
+    }
+    if (!read_content(file, &before)) {
+        close(file);
+        refuse_content(lock->path, option, err);
+        return FAILED;
+    }
+    lock->file = file;
+    lock->inherited = is_owned(lock, &before);
+    lock->number = before.number + 1;
+    write_content(lock);
+    return TAKEN;
+}
+
+static attempt take_other(qn__lock *lock, int held, content *holder, qn_error *err) {
+    int done = 0;
+    const int is_known = read_content(held, holder);
+    const qn_status status =
+        is_known && is_owned(lock, holder) ? seize(lock, held, holder, &done, err) : QN_OK;
+    close(held);
+    return status != QN_OK ? FAILED : done ? TAKEN : HELD;
+}
+
+static attempt try_once(qn__lock *lock, const char *option, content *holder, qn_error *err) {
+    const int file = open(lock->path, FLAGS, 0666);
+    if (file < 0) {
+        qn__fail_errno(err, "open", lock->path);
+        return FAILED;
+    }
+    if (flock(file, LOCK_EX | LOCK_NB) == 0)
+        return take_file(lock, file, option, err);
+    if (errno == EWOULDBLOCK)
+        return take_other(lock, file, holder, err);
+    qn__fail_errno(err, "lock", lock->path);
+    close(file);
+    return FAILED;
+}
+
+static qn_status take(qn__lock *lock, const char *place, const char *what, const char *option,
+                      qn_error *err) {
+    content holder = {.number = 0};
+    attempt how = AGAIN;
+    qn_error unheard = {0};
+    err = err ? err : &unheard;
+    const qn_status status = qn__checkpoint_place(lock->path, err);
+    for (int tries = 0; tries < TRIES && how == AGAIN && status == QN_OK; tries++)
+        how = try_once(lock, option, &holder, err);
+    if (status != QN_OK)
+        return status;
+    if (how == FAILED)
+        return err->status;
+    return how == TAKEN ? QN_OK : busy(&holder, place, what, option, err);
+}
+
+/* ------------------------------------------------------------------ the calls */
+
+static qn_status begin(const char *before, const char *after, const qn__owner *owner,
+                       qn__lock *lock, qn_error *err) {
+    const size_t size = strlen(before) + strlen(after) + 1;
+    *lock = (qn__lock){.file = -1, .entry = -1, .path = qn__alloc(size, 1, err)};
+    if (!lock->path)
+        return QN_MEMORY;
+    snprintf(lock->path, size, "%s%s", before, after);
+    if (owner)
+        lock->owner = *owner;
+    return QN_OK;
+}
+
+static void forget(qn__lock *lock) {
+    if (lock->file >= 0)
+        close(lock->file);
+    qn__free(lock->path);
+    *lock = (qn__lock){.file = -1, .entry = -1};
+}
+
+qn_status qn__folder_lock(const char *dir, const char *name, const char *what, const char *option,
+                          const qn__owner *owner, qn__lock *lock, qn_error *err) {
+    const size_t size = strlen(name) + 2;
+    *lock = (qn__lock){.file = -1, .entry = -1};
+    char *after = qn__alloc(size, 1, err);
+    if (!after)
+        return QN_MEMORY;
+    snprintf(after, size, "/%s", name);
+    qn_status status = begin(dir, after, owner, lock, err);
+    qn__free(after);
+    if (status == QN_OK)
+        status = take(lock, dir, what, option, err);
+    if (status != QN_OK)
+        forget(lock);
+    return status;
+}
+
+qn_status qn__file_lock(const char *path, const char *what, const char *option,
+                        const qn__owner *owner, qn__lock *lock, qn_error *err) {
+    qn_status status = begin(path, ".lock", owner, lock, err);
+    if (status == QN_OK)
+        status = take(lock, path, what, option, err);
+    if (status != QN_OK) {
+        forget(lock);
+        return status;
+    }
+    lock->is_removed = 1;
+    lock->entry = qn__unfinished_add(AT_FDCWD, lock->path);
+    return QN_OK;
+}
+
+/* A number as well: flock may not reach other hosts, and one of them then has the same file. A file
+ * in a folder that is not there any more was removed by hand, and nobody has taken the lock. */
+int qn__lock_held(qn__lock *lock) {
+    content now;
+    struct stat there;
+    if (lock->file < 0)
+        return 0;
+    if (!lock->is_removed && stat(lock->path, &there) != 0 && errno == ENOENT)
+        return 1;
+    const int is_own = is_there(lock->file, lock->path) && read_content(lock->file, &now) &&
+                       (now.number == lock->number || !*now.process);
+    if (!is_own) { /* the file there belongs to another process */
+        qn__unfinished_remove(lock->entry);
+        lock->entry = -1;
+    }
+    return is_own;
+}
+
+int qn__lock_may(void *lock) {
+    qn__lock *own = lock;
+    return (!own->owner.may || own->owner.may(own->owner.user)) && qn__lock_held(own);
+}
+
+qn_status qn__lock_check(qn__lock *lock, const char *path, qn_error *err) {
+    return qn__lock_may(lock) ? QN_OK
+                              : qn__fail(err, QN_BUSY, "%s now belongs to another process", path);
+}
+
+void qn__lock_release(qn__lock *lock) {
     if (lock->file < 0)
         return;
-    unlink(lock->path);
+    if (lock->is_removed && qn__lock_held(lock))
+        unlink(lock->path);
     qn__unfinished_remove(lock->entry);
-    close(lock->file);
-    qn__free(lock->path);
-    *lock = (qn__file_lock){.file = -1, .entry = -1};
+    forget(lock);
 }

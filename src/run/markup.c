@@ -88,13 +88,16 @@ void qn__markup_add_page(qn__text *text, unsigned width, unsigned height) {
                  width - 1, height - 1);
 }
 
-qn_status qn__markup_write(const qn__text *text, const char *path, qn_error *err) {
+qn_status qn__markup_write(const qn__text *text, const char *path, const qn__owner *owner,
+                           qn_error *err) {
     qn__writer *writer;
     if (text->failed)
         return qn__fail_memory(err, text->size, 1);
     qn_status status = qn__writer_create(path, &writer, err);
     if (status != QN_OK)
         return status;
+    if (owner)
+        qn__writer_ask(writer, owner->may, owner->user);
     (void)qn__writer_add(writer, text->data ? text->data : "", text->size, err);
     return qn__writer_commit(writer, err);
 }

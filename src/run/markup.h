@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "run/folder_lock.h"
 
 /* Appends a text of a user, for the content of an element or a value between double quotes. What
  * XML cannot hold (control characters, bytes that are not UTF-8) becomes U+FFFD. At most `most`
@@ -22,8 +23,10 @@ void qn__markup_begin_svg(qn__text *text, unsigned width, unsigned height, const
 /* The rounded rectangle behind such a picture, of the class "page". */
 void qn__markup_add_page(qn__text *text, unsigned width, unsigned height);
 
-/* Writes the text to `path`, as qn__writer_commit does. Fails with QN_IO, or with QN_MEMORY where
- * the text is not complete. */
-qn_status qn__markup_write(const qn__text *text, const char *path, qn_error *err);
+/* Writes the text to `path`, as qn__writer_commit does; `owner` says whether this rank is the one
+ * that writes, and may be NULL. Fails with QN_IO, with QN_BUSY (another rank writes), or with
+ * QN_MEMORY where the text is not complete. */
+qn_status qn__markup_write(const qn__text *text, const char *path, const qn__owner *owner,
+                           qn_error *err);
 
 #endif

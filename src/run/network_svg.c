@@ -232,7 +232,7 @@ qn_status qn_network_write_svg(const qn_network *network, const char *path, qn_e
     }
     place(&p);
     draw_all(&p);
-    const qn_status status = qn__markup_write(&p.text, path, err);
+    const qn_status status = qn__markup_write(&p.text, path, NULL, err);
     qn__text_release(&p.text);
     return status;
 }

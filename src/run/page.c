@@ -79,7 +79,7 @@ static void write_plot(qn__page *page, const char *file, qn__text *text) {
     snprintf(name, sizeof name, "%s.svg", file);
     page->status = qn__folder_path(page->plots, name, &path, page->err);
     if (page->status == QN_OK)
-        page->status = qn__markup_write(text, path, page->err);
+        page->status = qn__markup_write(text, path, page->owner, page->err);
     qn__free(path);
     qn__text_release(text);
 }

@@ -4,6 +4,7 @@
 #define QN_RUN_PAGE_H
 
 #include "run/chart.h"
+#include "run/folder_lock.h"
 #include "run/judge.h"
 #include "run/past_run.h"
 
@@ -19,8 +20,9 @@ typedef struct qn__page {
     const qn__importance *columns; /* of all features of its data; NULL: unknown */
     uint64_t column_items;
     uint32_t column_repeats;
-    const char *trace; /* of the only run; NULL: none */
-    const char *plots; /* folder for charts, which exists; NULL: none */
+    const char *trace;      /* of the only run; NULL: none */
+    const char *plots;      /* folder for charts, which exists; NULL: none */
+    const qn__owner *owner; /* as for qn__markup_write */
     qn__text html;
     qn_status status; /* of the charts written so far, with the error in *err */
     qn_error *err;

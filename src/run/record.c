@@ -5,7 +5,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "run/evaluate.h"
-#include "run/folder_lock.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -37,12 +36,10 @@ struct qn__record {
     int real;                      /* as it began */
     char *metrics, *json;          /* paths */
     int file;                      /* metrics.csv, open for appending */
-    int lock;                      /* locks the folder; -1: another process holds it */
+    qn__lock lock;                 /* of the folder */
     char *recipe, *isa, *argument; /* JSON texts, or NULL; argument: a JSON array */
     int threads;
     char started[32];
-    int (*may)(void *user);
-    void *user;
     qn__text lines; /* of metrics.csv, of a record in memory */
 };
 
@@ -94,8 +91,6 @@ static char *json_of_arguments(const qn__record_start *start, qn_error *err) {
 static qn_status keep_facts(qn__record *r, const qn__record_start *start, qn_error *err) {
     r->threads = start->threads;
     r->real = start->real;
-    r->may = start->may;
-    r->user = start->user;
     time_text(start->begun ? start->begun : time(NULL), r->started);
     if (start->recipe_json != NULL && (r->recipe = qn__copy_text(start->recipe_json, err)) == NULL)
         return QN_MEMORY;
@@ -106,18 +101,12 @@ static qn_status keep_facts(qn__record *r, const qn__record_start *start, qn_err
     return QN_OK;
 }
 
-/* For changes that are made without a writer. */
-static qn_status ask(const qn__record *r, const char *path, qn_error *err) {
-    if (r->may == NULL || r->may(r->user))
-        return QN_OK;
-    return qn__fail(err, QN_BUSY, "%s now belongs to another process", path);
-}
-
 /* Renames an earlier record; a missing one is not an error. */
-static qn_status set_aside(const char *dir, const char *name, const char *other, qn_error *err) {
+static qn_status set_aside(qn__record *r, const char *dir, const char *name, const char *other,
+                           qn_error *err) {
     char *from = path_in(dir, name, err);
     char *to = from != NULL ? path_in(dir, other, err) : NULL;
-    qn_status status = to != NULL ? QN_OK : QN_MEMORY;
+    qn_status status = to != NULL ? qn__lock_check(&r->lock, from, err) : QN_MEMORY;
     if (status == QN_OK && rename(from, to) != 0 && errno != ENOENT)
         status = qn__fail_errno(err, "move away", from);
     qn__free(from);
@@ -125,50 +114,73 @@ static qn_status set_aside(const char *dir, const char *name, const char *other,
     return status;
 }
 
-/* The number of bytes of an earlier metrics.csv to keep: the header and the consecutive lines of
- * epochs 1 .. done. 0 if the file has another header. A line without its end was truncated when the
- * process died. */
-static size_t bytes_to_keep(const char *header, const uint8_t *data, size_t size, uint64_t done) {
+/* The number of bytes of an earlier metrics.csv to keep: the header and the lines of increasing
+ * epochs up to `done`. *last is the last of them. 0 if the file has another header. A line without
+ * its end was truncated when the process died. */
+static size_t bytes_to_keep(const char *header, const uint8_t *data, size_t size, uint64_t done,
+                            uint64_t *last) {
     const size_t head = strlen(header);
+    *last = 0;
     if (size < head || memcmp(data, header, head) != 0)
         return 0;
     size_t at = head;
-    for (uint64_t before = 0; at < size;) {
+    while (at < size) {
         const uint8_t *comma = memchr(data + at, ',', size - at);
         const uint8_t *end = memchr(data + at, '\n', size - at);
         uint64_t epoch;
         if (comma == NULL || end == NULL || comma > end ||
             !qn__parse_u64((const char *)data + at, (size_t)(comma - (data + at)), &epoch) ||
-            epoch <= before || epoch > done)
+            epoch <= *last || epoch > done)
             break;
-        before = epoch;
+        *last = epoch;
         at = (size_t)(end - data) + 1;
     }
     return at;
 }
 
-/* Starts metrics.csv with its header, or with the lines to keep of the existing file. */
-static qn_status begin_metrics(const qn__record *r, uint64_t done, qn_error *err) {
+/* The lines of the epochs after `last` and up to `done`, of those that this process knows. A rank
+ * that takes over may not have the file of the other one, or not its last lines. */
+static void add_known(const qn__record_start *start, const char *header, uint64_t last,
+                      qn__writer *writer) {
+    uint64_t unwanted;
+    if (start->known == NULL || start->known->data == NULL)
+        return;
+    const uint8_t *data = (const uint8_t *)start->known->data;
+    const size_t size = start->known->size;
+    const size_t from = bytes_to_keep(header, data, size, last, &unwanted);
+    const size_t to = bytes_to_keep(header, data, size, start->epochs_done, &unwanted);
+    if (to > from)
+        qn__writer_add(writer, data + from, to - from, NULL);
+}
+
+static qn_status write_metrics(qn__record *r, const qn__record_start *start, const qn__bytes *old,
+                               qn_error *err) {
     const char *header = r->real ? HEADER_REAL : HEADER;
-    qn__bytes old = {0};
     qn__writer *writer = NULL;
-    size_t keep = 0;
-    if (done > 0 && access(r->metrics, F_OK) == 0) {
-        const qn_status status = qn__file_read(r->metrics, &old, err);
-        if (status != QN_OK)
-            return status;
-        keep = bytes_to_keep(header, old.data, old.size, done);
-    }
-    qn_status status = qn__writer_create(r->metrics, &writer, err);
-    if (status == QN_OK) {
-        /* The writer remembers its first failure, which commit returns. */
-        if (keep > 0)
-            qn__writer_add(writer, old.data, keep, NULL);
-        else
-            qn__writer_add(writer, header, strlen(header), NULL);
-        qn__writer_ask(writer, r->may, r->user);
-        status = qn__writer_commit(writer, err);
-    }
+    uint64_t last;
+    const size_t keep = bytes_to_keep(header, old->data, old->size, start->epochs_done, &last);
+    const qn_status status = qn__writer_create(r->metrics, &writer, err);
+    if (status != QN_OK)
+        return status;
+    /* The writer remembers its first failure, which commit returns. */
+    if (keep > 0)
+        qn__writer_add(writer, old->data, keep, NULL);
+    else
+        qn__writer_add(writer, header, strlen(header), NULL);
+    add_known(start, header, last, writer);
+    qn__writer_ask(writer, qn__lock_may, &r->lock);
+    return qn__writer_commit(writer, err);
+}
+
+/* Starts metrics.csv with its header, or with the lines to keep of the existing file. It is a new
+ * file: what a rank that was stopped appends to the old one is in no folder. */
+static qn_status begin_metrics(qn__record *r, const qn__record_start *start, qn_error *err) {
+    qn__bytes old = {0};
+    qn_status status = QN_OK;
+    if (start->epochs_done > 0 && access(r->metrics, F_OK) == 0)
+        status = qn__file_read(r->metrics, &old, err);
+    if (status == QN_OK)
+        status = write_metrics(r, start, &old, err);
     qn__bytes_release(&old);
     return status;
 }
@@ -176,15 +188,13 @@ static qn_status begin_metrics(const qn__record *r, uint64_t done, qn_error *err
 static qn_status open_metrics(qn__record *r, const char *dir, const qn__record_start *start,
                               qn_error *err) {
     qn_status status = QN_OK;
-    if (start->epochs_done == 0 && !start->takes_over) {
-        status = ask(r, r->metrics, err);
+    if (start->epochs_done == 0 && !r->lock.inherited) {
+        status = set_aside(r, dir, METRICS, OLD_METRICS, err);
         if (status == QN_OK)
-            status = set_aside(dir, METRICS, OLD_METRICS, err);
-        if (status == QN_OK)
-            status = set_aside(dir, JSON, OLD_JSON, err);
+            status = set_aside(r, dir, JSON, OLD_JSON, err);
     }
     if (status == QN_OK)
-        status = begin_metrics(r, start->epochs_done, err);
+        status = begin_metrics(r, start, err);
     if (status != QN_OK)
         return status;
     r->file = open(r->metrics, O_WRONLY | O_APPEND | O_CLOEXEC);
@@ -222,17 +232,15 @@ static qn_status check_own(const char *dir, const char *name, qn_error *err) {
     return status;
 }
 
-/* A suspended or disconnected rank of this run may still hold the folder: the ranks decide which of
- * them may write (`may`). */
 static qn_status take_folder(qn__record *r, const char *dir, const qn__record_start *start,
                              qn_error *err) {
     qn_status status = QN_OK;
     for (const char *const *name = qn__record_files; *name && status == QN_OK; name++)
         status = check_own(dir, *name, err);
     if (status == QN_OK)
-        status = qn__folder_lock(dir, LOCK, "the folder of the record", "`train.run_dir`", &r->lock,
-                                 err);
-    return status == QN_BUSY && start->takes_over ? QN_OK : status;
+        status = qn__folder_lock(dir, LOCK, "the folder of the record", "`train.run_dir`",
+                                 start->owner, &r->lock, err);
+    return status;
 }
 
 qn_status qn__record_open(const char *dir, const qn__record_start *start, qn__record **out,
@@ -243,7 +251,7 @@ qn_status qn__record_open(const char *dir, const qn__record_start *start, qn__re
     qn__record *r = qn__alloc(1, sizeof *r, err);
     if (r == NULL)
         return QN_MEMORY;
-    r->file = r->lock = -1;
+    r->file = r->lock.file = -1;
     r->metrics = path_in(dir, METRICS, err);
     r->json = r->metrics != NULL ? path_in(dir, JSON, err) : NULL;
     qn_status status = r->json != NULL ? keep_facts(r, start, err) : QN_MEMORY;
@@ -264,7 +272,7 @@ qn_status qn__record_keep(const qn__record_start *start, qn__record **out, qn_er
     *out = r;
     if (r == NULL)
         return QN_MEMORY;
-    r->file = r->lock = -1;
+    r->file = r->lock.file = -1;
     const qn_status status = keep_facts(r, start, err);
     qn__text_add(&r->lines, "%s", r->real ? HEADER_REAL : HEADER);
     if (status != QN_OK) {
@@ -276,14 +284,19 @@ qn_status qn__record_keep(const qn__record_start *start, qn__record **out, qn_er
 
 void qn__record_recall(qn__record *record, const qn__text *metrics, uint64_t epochs_done) {
     const char *header = record->real ? HEADER_REAL : HEADER;
-    const size_t keep =
-        metrics->data == NULL
-            ? 0
-            : bytes_to_keep(header, (const uint8_t *)metrics->data, metrics->size, epochs_done);
-    if (keep == 0)
+    uint64_t last;
+    const size_t keep = metrics->data == NULL
+                            ? 0
+                            : bytes_to_keep(header, (const uint8_t *)metrics->data, metrics->size,
+                                            epochs_done, &last);
+    if (keep == 0 || record->lines.failed)
         return;
-    qn__text_release(&record->lines);
-    qn__text_add(&record->lines, "%.*s", (int)keep, metrics->data);
+    uint64_t unwanted;
+    qn__text own = record->lines;
+    const size_t from = bytes_to_keep(header, (const uint8_t *)own.data, own.size, last, &unwanted);
+    record->lines = (qn__text){0};
+    qn__text_add(&record->lines, "%.*s%s", (int)keep, metrics->data, own.data + from);
+    qn__text_release(&own);
 }
 
 const qn__text *qn__record_metrics(const qn__record *record) { return &record->lines; }
@@ -293,8 +306,7 @@ void qn__record_close(qn__record *record) {
         return;
     if (record->file >= 0)
         close(record->file);
-    if (record->lock >= 0)
-        close(record->lock);
+    qn__lock_release(&record->lock);
     qn__free(record->metrics);
     qn__free(record->json);
     qn__free(record->recipe);
@@ -363,7 +375,7 @@ qn_status qn__record_epoch(qn__record *record, const qn_epoch_event *event, qn_e
     add_epoch(&line, record->real, event);
     qn_status status = line.failed ? qn__fail_memory(err, line.size + 1, 1) : QN_OK;
     if (status == QN_OK)
-        status = ask(record, record->metrics, err);
+        status = qn__lock_check(&record->lock, record->metrics, err);
     if (status == QN_OK && !append_quietly(record->file, line.data, line.size))
         status = qn__fail_errno(err, "write", record->metrics);
     qn__text_release(&line);
@@ -555,7 +567,7 @@ qn_status qn__record_end(qn__record *record, const qn_train_report *report,
     if (status == QN_OK) {
         /* The writer remembers its first failure, which commit returns. */
         qn__writer_add(writer, text.data, text.size, NULL);
-        qn__writer_ask(writer, record->may, record->user);
+        qn__writer_ask(writer, qn__lock_may, &record->lock);
         status = qn__writer_commit(writer, err);
     }
     qn__text_release(&text);

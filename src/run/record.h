@@ -4,6 +4,7 @@
 #define QN_RUN_RECORD_H
 
 #include "base/text.h"
+#include "run/folder_lock.h"
 #include <quern/status.h>
 #include <quern/train.h>
 #include <stdint.h>
@@ -21,22 +22,21 @@ typedef struct qn__record_start {
     int threads;
     int arguments; /* of the command line, 0: unknown */
     const char *const *argument;
-    int real;             /* 1: labels are real numbers: the columns are those of their scores */
-    uint64_t epochs_done; /* 0 for a new run; otherwise their lines in metrics.csv are kept */
-    time_t begun;         /* 0: now */
-    int takes_over;       /* 1: another rank of this run began the record */
-    /* Called before anything in the folder changes, as by qn__writer_ask; may be NULL. */
-    int (*may)(void *user);
-    void *user;
+    int real;               /* 1: labels are real numbers: the columns are those of their scores */
+    uint64_t epochs_done;   /* 0 for a new run; otherwise their lines in metrics.csv are kept */
+    time_t begun;           /* 0: now */
+    const qn__text *known;  /* metrics.csv of this run, as this process knows it; may be NULL */
+    const qn__owner *owner; /* of the folder, run/folder_lock.h; may be NULL */
 } qn__record_start;
 
 /* Creates the folder if it is missing (not its parents) and begins metrics.csv. A new run renames
  * an earlier record to previous-metrics.csv and previous-run.json; a resumed run keeps the lines of
- * completed epochs.
+ * completed epochs, and so does a rank that takes the folder of another rank. Lines of completed
+ * epochs that are missing are taken from `known`.
  *
  * One process at a time keeps a record in a folder: QN_BUSY names it. Other files with these names
  * are kept, and the call fails with QN_IO. Fails with QN_IO or QN_MEMORY. This function and those
- * below fail with QN_BUSY, without changes, if another rank has become the writer. */
+ * below fail with QN_BUSY, without changes, if the folder now belongs to another process. */
 qn_status qn__record_open(const char *dir, const qn__record_start *start, qn__record **out,
                           qn_error *err);
 
@@ -51,8 +51,9 @@ qn_status qn__record_end(qn__record *record, const qn_train_report *report,
 /* A record without files, in memory: takes the same calls, but for qn__record_end. */
 qn_status qn__record_keep(const qn__record_start *start, qn__record **out, qn_error *err);
 
-/* For a record in memory of a run that continues another one: takes the lines of completed epochs,
- * at most `epochs_done`, from the metrics.csv of that. Before the first epoch. */
+/* For a record in memory of a run that continues another one, or of a rank that goes on for another
+ * one: takes the lines of completed epochs, at most `epochs_done`, from the metrics.csv of that.
+ * Its own lines of later epochs stay. */
 void qn__record_recall(qn__record *record, const qn__text *metrics, uint64_t epochs_done);
 
 /* The texts of the two files as they would be: metrics.csv as it is so far, owned by the record;

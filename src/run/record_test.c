@@ -170,24 +170,46 @@ static void test_files_of_others(void **state) {
     }
 }
 
-/* One process at a time; a dead one is no obstacle, and ranks of one run decide among
- * themselves. */
+static int yes(void *user) {
+    (void)user;
+    return 1;
+}
+
+/* One process at a time; a dead one is no obstacle, and a rank goes on for another one of its run,
+ * which writes nothing more, although it is open. The lines that only the first one wrote, and
+ * those that only the second one knows, are there. */
 static void test_one_at_a_time(void **state) {
     (void)state;
-    qn__record_start start = {.threads = 1};
-    qn__record *first = open_record(0), *second;
+    const qn__owner owner = {.id = 1, .may = yes}, other = {.id = 2, .may = yes};
+    qn__record_start start = {.threads = 1, .owner = &owner};
+    const qn_epoch_event event = {.epoch = 9};
+    qn__text known = {0};
+    qn__record *first, *second;
     qn_error err;
+    put("metrics.csv", HEADER "1,of an earlier run\n");
+    assert_int_equal(qn__record_open(folder, &start, &first, &err), QN_OK);
     write_epoch(first, 1);
+    start.owner = &other;
     assert_int_equal(qn__record_open(folder, &start, &second, &err), QN_BUSY);
     char process[32];
     snprintf(process, sizeof process, "%ld", (long)getpid());
     assert_non_null(strstr(err.what, process));
     check_file("metrics.csv", HEADER LINE1);
-    start.takes_over = 1;
-    start.epochs_done = 1;
+    qn__text_add(&known, "%s", HEADER "1,known\n" LINE2 "3,too new\n");
+    start.owner = &owner;
+    start.epochs_done = 2;
+    start.known = &known;
     assert_int_equal(qn__record_open(folder, &start, &second, &err), QN_OK);
-    qn__record_close(second);
+    check_file("metrics.csv", HEADER LINE1 LINE2);
+    check_file("previous-metrics.csv", HEADER "1,of an earlier run\n");
+    assert_int_equal(qn__record_epoch(first, &event, &err), QN_BUSY);
+    assert_int_equal(qn__record_end(first, NULL, NULL, "finished", &err), QN_BUSY);
     qn__record_close(first);
+    check_file("metrics.csv", HEADER LINE1 LINE2);
+    assert_int_not_equal(access(in_folder("run.json"), F_OK), 0);
+    assert_int_equal(qn__record_end(second, NULL, NULL, "finished", &err), QN_OK);
+    qn__record_close(second);
+    qn__text_release(&known);
     put("run.lock", "4194305\n"); /* larger than any process number */
     qn__record_close(open_record(0));
     put("run.lock", "");
@@ -293,18 +315,18 @@ static int so_often(void *left) { return (*(int *)left)-- > 0; }
 static void test_asked(void **state) {
     (void)state;
     int left = 0;
-    qn__record_start start = {.may = so_often, .user = &left};
+    const qn__owner owner = {.id = 1, .may = so_often, .user = &left};
+    qn__record_start start = {.owner = &owner};
     const qn_epoch_event event = {.epoch = 1};
     qn__record *r;
     put("metrics.csv", HEADER LINE1);
     put("run.json", RUN);
     assert_int_equal(qn__record_open(folder, &start, &r, NULL), QN_BUSY);
     assert_null(r);
-    start.takes_over = 1;
+    start.epochs_done = 1;
     assert_int_equal(qn__record_open(folder, &start, &r, NULL), QN_BUSY);
     check_file("metrics.csv", HEADER LINE1);
     left = 1;
-    start.epochs_done = 1;
     assert_int_equal(qn__record_open(folder, &start, &r, NULL), QN_OK);
     assert_int_equal(qn__record_epoch(r, &event, NULL), QN_BUSY);
     assert_int_equal(qn__record_end(r, NULL, NULL, "finished", NULL), QN_BUSY);

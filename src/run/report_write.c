@@ -86,7 +86,8 @@ static qn_status judge(const qn_report_options *o, qn__page *page, qn__judged *j
 }
 
 qn_status qn__report_of(const qn_report_options *o, const qn__past_run *run,
-                        const char *const *name, const char *set, qn_error *err) {
+                        const char *const *name, const char *set, const qn__owner *owner,
+                        qn_error *err) {
     qn__judged judged = {0};
     qn__importance *columns = NULL;
     qn__page page = {.run = run,
@@ -96,6 +97,7 @@ qn_status qn__report_of(const qn_report_options *o, const qn__past_run *run,
                      .judged_name = set,
                      .trace = o->trace,
                      .plots = o->plots,
+                     .owner = owner,
                      .err = err};
     qn_status status = check_model(o->model, run, err);
     if (status == QN_OK && o->plots)
@@ -105,7 +107,7 @@ qn_status qn__report_of(const qn_report_options *o, const qn__past_run *run,
     if (status == QN_OK)
         status = qn__page_make(&page);
     if (status == QN_OK && o->path)
-        status = qn__markup_write(&page.html, o->path, err);
+        status = qn__markup_write(&page.html, o->path, owner, err);
     qn__text_release(&page.html);
     qn__judged_release(&judged);
     qn__free(columns);
@@ -120,7 +122,7 @@ static qn_status write_all(const qn_report_options *o, qn_error *err) {
         status = qn__run_open(o->run[r], &run[r], &name[r], err);
     }
     if (status == QN_OK)
-        status = qn__report_of(o, run, (const char *const *)name, "the given items", err);
+        status = qn__report_of(o, run, (const char *const *)name, "the given items", NULL, err);
     for (uint32_t r = 0; r < o->runs; ++r) {
         qn__past_run_release(&run[r]);
         qn__free(name[r]);

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/sized.h"
 #include "cluster/cluster.h"
+#include "run/together.h"
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -42,13 +43,11 @@ static qn_status agree(const qn_search *s, const char *first, qn_status status, 
     return qn_cluster_agree(s->cluster, &own, items, sizeof items / sizeof *items, err);
 }
 
-/* `again`: another rank has read it, and died. */
-static qn_status read_folder(qn_search *s, int again, qn_error *err) {
-    const char *folder = s->options.folder;
-    if (!folder)
-        return QN_OK;
-    return again ? qn__search_file_take_over(&s->file, folder, s->key, &s->table, err)
-                 : qn__search_file_open(&s->file, folder, s->key, &s->table, err);
+static qn_status read_folder(qn_search *s, qn_error *err) {
+    const qn__owner owner = qn__owner_of(s->cluster);
+    return s->options.folder
+               ? qn__search_file_open(&s->file, s->options.folder, &owner, s->key, &s->table, err)
+               : QN_OK;
 }
 
 /* The writer reads its folder, and all begin with what it found. If it dies meanwhile, the next
@@ -61,7 +60,7 @@ static qn_status read_together(qn_search *s, qn_error *err) {
         qn_error why = {0};
         const uint64_t looks = (uint64_t)qn_cluster_is_writer(s->cluster);
         if (looks)
-            read_folder(s, qn_cluster_rank(s->cluster) > 0, &why); /* all ranks get its failure */
+            read_folder(s, &why); /* all ranks get its failure */
         status = qn_cluster_agree(s->cluster, &why, NULL, 0, err);
         looked = looks;
         if (status == QN_OK)
@@ -83,7 +82,7 @@ static qn_status open_on(qn_search *s, qn_error *err) {
         status = agree(s, first, status, err);
     qn__free(first);
     if (status == QN_OK)
-        status = s->cluster ? read_together(s, err) : read_folder(s, 0, err);
+        status = s->cluster ? read_together(s, err) : read_folder(s, err);
     for (uint64_t i = 0; status == QN_OK && s->table.result && i < runs; ++i)
         s->table.result[i].size = sizeof *s->table.result;
     return status;
@@ -100,7 +99,7 @@ qn_status qn_search_open(const qn_search_options *options, const qn_data *data, 
     qn_search *s = qn__alloc(1, sizeof *s, err);
     if (!s)
         return QN_MEMORY;
-    s->file.file = -1;
+    s->file.file = s->file.lock.file = -1;
     s->data = data;
     qn_search_options_init(&s->options);
     qn_status status =

@@ -1,7 +1,7 @@
 #include "run/search_file.h"
 
-#include "base/clock.h"
 #include "base/encoding.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/sha256.h"
 #include "base/text.h"
@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,9 +20,6 @@ static const char COLUMNS[] =
     "setting,fold,items,accuracy,f1,auc,log_loss,loss,rmse,mae,r2,seconds,model,name,check\n";
 /* Digits of a line's check: against slips and damage, not against somebody who means it. */
 enum { CHECK = 16 };
-/* Seconds in which the process of a dead rank gives up its lock, and microseconds between looks. */
-static const double HAND_OVER = 2;
-enum { LOOK_AGAIN = 10000 };
 
 /* ------------------------------------------------------------------------------------- lines */
 
@@ -207,23 +203,40 @@ static qn_status read_all(const qn__search_file *f, const qn__search_table *t, q
 
 /* ------------------------------------------------------------------------------------ the file */
 
-static qn_status open_locked(qn__search_file *f, qn_error *err) {
-    /* O_NONBLOCK: open never blocks, whatever is there. */
-    f->file = open(f->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
-    if (f->file < 0)
-        return qn__fail_errno(err, "open", f->path);
-    if (flock(f->file, LOCK_EX | LOCK_NB) == 0)
-        return QN_OK;
-    if (errno != EWOULDBLOCK)
-        return qn__fail_errno(err, "lock", f->path);
-    qn__fail(err, QN_BUSY, "another search uses this folder");
-    return other_folder(f, QN_BUSY, "wait until it ends", err);
+/* The file of a rank that this one goes on for, with all of its lines, as a new file in its place.
+ */
+static qn_status renew(qn__search_file *f, qn_error *err) {
+    qn__bytes old = {0};
+    qn__writer *writer = NULL;
+    qn_status status = qn__file_read(f->path, &old, err);
+    if (status == QN_OK)
+        status = qn__writer_create(f->path, &writer, err);
+    if (status == QN_OK) {
+        /* The writer remembers its first failure, which commit returns. */
+        qn__writer_add(writer, old.data, old.size, NULL);
+        qn__writer_ask(writer, qn__lock_may, &f->lock);
+        status = qn__writer_commit(writer, err);
+    }
+    qn__bytes_release(&old);
+    return status;
 }
 
-qn_status qn__search_file_open(qn__search_file *f, const char *folder, const char *key,
-                               const qn__search_table *table, qn_error *err) {
+static qn_status open_file(qn__search_file *f, qn_error *err) {
+    struct stat about;
+    if (f->lock.inherited && stat(f->path, &about) == 0 && S_ISREG(about.st_mode)) {
+        const qn_status status = renew(f, err);
+        if (status != QN_OK)
+            return status;
+    }
+    /* O_NONBLOCK: open never blocks, whatever is there. */
+    f->file = open(f->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+    return f->file >= 0 ? QN_OK : qn__fail_errno(err, "open", f->path);
+}
+
+qn_status qn__search_file_open(qn__search_file *f, const char *folder, const qn__owner *owner,
+                               const char *key, const qn__search_table *table, qn_error *err) {
     const size_t room = strlen(folder) + sizeof "/search.csv";
-    *f = (qn__search_file){.file = -1, .key = key};
+    *f = (qn__search_file){.file = -1, .lock.file = -1, .key = key};
     f->path = qn__alloc(room, 1, err);
     f->kept = qn__alloc((uint64_t)table->settings * table->folds, 1, err);
     if (!f->path || !f->kept)
@@ -231,20 +244,11 @@ qn_status qn__search_file_open(qn__search_file *f, const char *folder, const cha
     snprintf(f->path, room, "%s/search.csv", folder);
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return qn__fail_errno(err, "make the folder", folder);
-    const qn_status status = open_locked(f, err);
+    qn_status status = qn__folder_lock(folder, "search.lock", "the folder of the search",
+                                       "`search.folder`", owner, &f->lock, err);
+    if (status == QN_OK)
+        status = open_file(f, err);
     return status == QN_OK ? read_all(f, table, err) : status;
-}
-
-qn_status qn__search_file_take_over(qn__search_file *f, const char *folder, const char *key,
-                                    const qn__search_table *table, qn_error *err) {
-    const double until = qn__now() + HAND_OVER;
-    for (;;) {
-        qn__search_file_close(f);
-        const qn_status status = qn__search_file_open(f, folder, key, table, err);
-        if (status != QN_BUSY || qn__now() >= until)
-            return status;
-        usleep(LOOK_AGAIN);
-    }
 }
 
 qn_status qn__search_file_add(qn__search_file *f, const qn__search_table *table, uint64_t result,
@@ -252,7 +256,9 @@ qn_status qn__search_file_add(qn__search_file *f, const qn__search_table *table,
     qn__text line = {0};
     add_line(&line, f->key, table, result, name);
     qn_status status = line.failed ? qn__fail_memory(err, line.size + 1, 1)
-                                   : write_all(f, line.data, line.size, err);
+                                   : qn__lock_check(&f->lock, f->path, err);
+    if (status == QN_OK)
+        status = write_all(f, line.data, line.size, err);
     qn__text_release(&line);
     f->kept[result] = status == QN_OK;
     return status;
@@ -261,7 +267,8 @@ qn_status qn__search_file_add(qn__search_file *f, const qn__search_table *table,
 void qn__search_file_close(qn__search_file *f) {
     if (f->file >= 0)
         close(f->file);
+    qn__lock_release(&f->lock);
     qn__free(f->path);
     qn__free(f->kept);
-    *f = (qn__search_file){.file = -1};
+    *f = (qn__search_file){.file = -1, .lock.file = -1};
 }

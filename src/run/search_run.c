@@ -9,6 +9,7 @@
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "cluster/cluster.h"
+#include "run/together.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -153,8 +154,10 @@ static qn_status take_over(rounds *r, qn_error *err) {
     there.result = qn__alloc(r->share.runs, sizeof *there.result, err);
     if (!there.result)
         return QN_MEMORY;
+    const qn__owner owner = qn__owner_of(s->cluster);
+    qn__search_file_close(&s->file);
     const qn_status status =
-        qn__search_file_take_over(&s->file, s->options.folder, s->key, &there, err);
+        qn__search_file_open(&s->file, s->options.folder, &owner, s->key, &there, err);
     qn__free(there.result);
     if (status == QN_OK && s->options.on_note) {
         char text[512];
@@ -206,6 +209,8 @@ static void keep_results(rounds *r) {
     }
     if (status == QN_OK)
         r->kept = r->share.done;
+    else if (status == QN_BUSY && s->cluster && !qn_cluster_is_writer(s->cluster))
+        r->failure = (qn_error){0}; /* another rank writes it: the next round says so */
     r->hurries |= status != QN_OK || r->freshes > 0;
 }
 

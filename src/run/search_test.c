@@ -217,26 +217,40 @@ static void test_changed_by_hand(void **state) {
     }
 }
 
-static void *let_go(void *file) {
-    usleep(30000);
-    qn__search_file_close(file);
-    return NULL;
+static int asked_may = 1;
+static int may(void *user) {
+    (void)user;
+    return asked_may;
 }
 
-/* A rank goes on for another one, whose process has not ended yet. */
+/* A rank goes on for another one, whose process may be stopped: that one writes nothing more. */
 static void test_takes_over(void **state) {
     (void)state;
     qn_error err;
-    pthread_t thread;
-    qn__search_file dead = {.file = -1}, next = {.file = -1};
-    qn_search_result result[RUNS];
+    const qn__owner owner = {.id = 7, .may = may}, other = {.id = 8, .may = may};
+    qn__search_file old = {.file = -1}, next = {.file = -1};
+    qn_search_result result[RUNS] = {{.size = sizeof *result, .items = 0}};
     const qn__search_table table = {.settings = SETTINGS, .folds = FOLDS, .result = result};
     write_file("", 0);
-    assert_int_equal(qn__search_file_open(&dead, folder, "key", &table, &err), QN_OK);
-    assert_int_equal(qn__search_file_open(&next, folder, "key", &table, &err), QN_BUSY);
-    assert_int_equal(pthread_create(&thread, NULL, let_go, &dead), 0);
-    assert_int_equal(qn__search_file_take_over(&next, folder, "key", &table, &err), QN_OK);
-    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(qn__search_file_open(&old, folder, &owner, "key", &table, &err), QN_OK);
+    assert_int_equal(qn__search_file_add(&old, &table, 0, "first", &err), QN_OK);
+    assert_int_equal(qn__search_file_open(&next, folder, NULL, "key", &table, &err), QN_BUSY);
+    qn__search_file_close(&next);
+    assert_int_equal(qn__search_file_open(&next, folder, &other, "key", &table, &err), QN_BUSY);
+    assert_non_null(strstr(err.what, "the folder of the search is in use by process"));
+    qn__search_file_close(&next);
+    assert_int_equal(qn__search_file_open(&next, folder, &owner, "key", &table, &err), QN_OK);
+    assert_true(next.kept[0] && !next.kept[1]);
+    assert_int_equal(qn__search_file_add(&old, &table, 1, "late", &err), QN_BUSY);
+    const ssize_t late = write(old.file, "late\n", 5); /* it was stopped just before that */
+    assert_int_equal(late, 5);
+    assert_int_equal(qn__search_file_add(&next, &table, 1, "second", &err), QN_OK);
+    qn__search_file_close(&old);
+    assert_int_equal(qn__search_file_open(&old, folder, NULL, "key", &table, &err), QN_BUSY);
+    qn__search_file_close(&old);
+    qn__search_file_close(&next);
+    assert_int_equal(qn__search_file_open(&next, folder, NULL, "key", &table, &err), QN_OK);
+    assert_true(next.kept[0] && next.kept[1]);
     qn__search_file_close(&next);
 }
 

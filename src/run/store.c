@@ -263,8 +263,16 @@ static qn_status put_row(const qn__store *s, const row *r, const char *id, const
     return status;
 }
 
+/* Another rank that has become the writer has written the row, or waits for this transaction. */
+static qn_status may_put(const qn__store *store, const qn__owner *owner, qn_error *err) {
+    if (!owner->may || owner->may(owner->user))
+        return QN_OK;
+    return qn__fail(err, QN_BUSY, "the run in %.400s now belongs to another process", store->path);
+}
+
 qn_status qn__store_put(const qn__store *store, const char *id, const char *name,
-                        const qn__text *about, const qn__text *metrics, qn_error *err) {
+                        const qn__text *about, const qn__text *metrics, const qn__owner *owner,
+                        qn_error *err) {
     row r = {.scored = NULL};
     qn_status status = qn__past_run_parse("the record", about, metrics, &r.run, err);
     if (status != QN_OK)
@@ -275,6 +283,8 @@ qn_status qn__store_put(const qn__store *store, const char *id, const char *name
                               : run_sql(store, "BEGIN IMMEDIATE", err);
     if (status == QN_OK) {
         status = put_row(store, &r, id, name, about, metrics, err);
+        if (status == QN_OK)
+            status = may_put(store, owner, err);
         if (status == QN_OK)
             status = run_sql(store, "COMMIT", err);
         if (status != QN_OK)

@@ -5,6 +5,7 @@
 
 #include "base/sqlite_library.h"
 #include "base/text.h"
+#include "run/folder_lock.h"
 #include "run/past_run.h"
 
 enum { QN__STORE_ID = 12 }; /* hexadecimal digits of a run's number */
@@ -25,9 +26,11 @@ void qn__store_close(qn__store *store);
 void qn__store_number(char id[QN__STORE_ID + 1]);
 
 /* Writes the run `id`, in the place of what it was: the texts of its run.json and its metrics.csv.
- * Fails with QN_IO, QN_FORMAT or QN_MEMORY. */
+ * `owner` says whether this rank is the one that writes. Fails with QN_IO, QN_FORMAT or QN_MEMORY;
+ * QN_BUSY: it is not, and nothing was changed. */
 qn_status qn__store_put(const qn__store *store, const char *id, const char *name,
-                        const qn__text *about, const qn__text *metrics, qn_error *err);
+                        const qn__text *about, const qn__text *metrics, const qn__owner *owner,
+                        qn_error *err);
 
 /* The two texts of a run by its number, the beginning of it, or its name; the caller releases them.
  * Fails with QN_INPUT where none or several are meant, and as qn__store_open does. */

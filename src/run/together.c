@@ -36,6 +36,12 @@ qn_status qn__by_writer(qn_cluster *c, qn_status (*write)(void *context, qn_erro
     return own != QN_OK ? own : status;
 }
 
+qn__owner qn__owner_of(qn_cluster *cluster) {
+    if (!cluster)
+        return (qn__owner){.id = 0};
+    return (qn__owner){qn__cluster_id(cluster), qn__cluster_may_write, cluster};
+}
+
 /* The announcement of a rank's part. */
 typedef struct announced {
     uint64_t size, digest;

@@ -5,12 +5,16 @@
 
 #include "base/error.h"
 #include "cluster/cluster.h"
+#include "run/folder_lock.h"
 
 /* Calls write(context, err) on the writer rank. Returns its status there and QN_OK on the others,
  * when it is done. If that rank fails meanwhile, the next one calls it, so it may run twice.
  * `write` itself reports a failure that concerns all ranks. */
 qn_status qn__by_writer(qn_cluster *cluster, qn_status (*write)(void *context, qn_error *err),
                         void *context, qn_error *err);
+
+/* The ranks of the cluster as the owner of a lock; without one this process alone. */
+qn__owner qn__owner_of(qn_cluster *cluster);
 
 /* Bytes of every rank, of different sizes. */
 typedef struct qn__parts {

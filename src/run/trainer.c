@@ -129,19 +129,18 @@ qn_status qn__train_score(qn_train *t, qn_error *err) {
  * and by qn_train_report_get. */
 static void record_epoch(qn_train *t, const qn_epoch_event *event) {
     char text[1200];
+    qn_error why = {0};
     if (t->story)
         qn__record_epoch(t->story, event, NULL); /* memory that is short shows at its end */
     qn__train_store_epoch(t);
-    if (!t->run_dir || !qn__train_is_writer(t) || t->unrecorded.status != QN_OK ||
-        (qn__train_take_record(t, event->epoch - 1, &t->unrecorded) == QN_OK &&
-         qn__record_epoch(t->record, event, &t->unrecorded) == QN_OK))
+    if (!t->run_dir || !qn__train_is_writer(t) || !qn__train_may_record(t))
         return;
-    if (t->unrecorded.status == QN_BUSY && t->cluster) {
-        t->unrecorded = (qn_error){0}; /* another rank writes it: the next reduction says so */
+    qn_status status = qn__train_take_record(t, event->epoch - 1, &why);
+    if (status == QN_OK)
+        status = qn__record_epoch(t->record, event, &why);
+    if (!qn__train_recorded(t, status, &why))
         return;
-    }
-    snprintf(text, sizeof text, "%s; the training continues without its record",
-             t->unrecorded.what);
+    snprintf(text, sizeof text, "%s; the training continues without its record", why.what);
     qn__train_note(t, text);
 }
 

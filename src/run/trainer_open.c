@@ -358,11 +358,29 @@ qn__record_start qn__train_facts(const qn_train *t) {
 qn_status qn__train_take_record(qn_train *t, uint64_t epochs_done, qn_error *err) {
     qn__record_start start = qn__train_facts(t);
     start.epochs_done = epochs_done;
-    start.takes_over = t->began_record;
-    start.may = t->cluster ? qn__cluster_may_write : NULL;
-    start.user = t->cluster;
-    t->began_record = 1;
+    start.owner = &t->owner;
+    start.known = t->cluster ? qn__record_metrics(t->story) : NULL;
     return t->record ? QN_OK : qn__record_open(t->run_dir, &start, &t->record, err);
+}
+
+int qn__train_may_record(const qn_train *t) {
+    return t->unrecorded.status == QN_OK || t->unrecorded.status == QN_BUSY;
+}
+
+int qn__train_recorded(qn_train *t, qn_status status, const qn_error *why) {
+    const qn_status before = t->unrecorded.status;
+    if (status == QN_BUSY) { /* the lock is lost, or held by another run */
+        qn__record_close(t->record);
+        t->record = NULL;
+        if (!qn__train_is_writer(t))
+            return 0;
+    }
+    if (status == QN_OK && before == QN_BUSY)
+        t->unrecorded = (qn_error){0};
+    if (status == QN_OK || before == status || (before != QN_OK && before != QN_BUSY))
+        return 0;
+    t->unrecorded = *why;
+    return 1;
 }
 
 /* Every rank keeps the facts at the start of a record, because it may have to continue it. */
@@ -375,7 +393,8 @@ static qn_status keep_facts(qn_train *t, const qn_train_options *o, qn_error *er
     return QN_OK;
 }
 
-/* The record in memory, for a page and for a file of runs. */
+/* The record in memory, for a page, for a file of runs, and for a rank that takes over the record
+ * of another one. */
 static qn_status keep_story(qn_train *t, qn_error *err) {
     const qn__record_start start = qn__train_facts(t);
     return qn__record_keep(&start, &t->story, err);
@@ -387,7 +406,6 @@ static qn_status open_record(qn_train *t, const qn_train_options *o, qn_error *e
     qn_status status = QN_OK;
     if (qn__train_is_writer(t))
         status = qn__train_take_record(t, t->job.step / t->job.steps_per_epoch, err);
-    t->began_record = 1;
     /* Another rank may write now: the next reduction returns the reason. Another run holds the
      * folder: an error. */
     return status == QN_BUSY && t->cluster && !qn__cluster_may_write(t->cluster) ? QN_OK : status;
@@ -549,13 +567,14 @@ static qn_status prepare(qn_train *t, const qn_train_options *options, const qn_
         status = open_trace(t, options->trace, err);
     if (status == QN_OK)
         status = keep_facts(t, options, err);
+    if (status == QN_OK &&
+        (options->report || options->plots || options->runs || (options->run_dir && t->cluster)))
+        status = keep_story(t, err);
     if (status == QN_OK && options->run_dir)
         status = open_record(t, options, err);
-    if (status == QN_OK && (options->report || options->plots || options->runs))
-        status = keep_story(t, err);
     if (status == QN_OK)
         status = qn__train_open_page(t, options, err);
-    if (status == QN_OK && options->runs)
+    if (status == QN_OK && (options->runs || t->cluster))
         status = qn__train_open_store(t, options, err);
     return status;
 }
@@ -622,6 +641,7 @@ static qn_status open_on(const qn_train_options *options, const qn__recipe *reci
     t->saved_step = t->scored_step = NO_STEP;
     if (qn_cluster_ranks(options->compute.cluster) > 1)
         t->cluster = options->compute.cluster;
+    t->owner = qn__owner_of(t->cluster);
     const qn_status status = prepare(t, options, recipe, job->members, job->count, err);
     if (status == QN_OK)
         *out = t;

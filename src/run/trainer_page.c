@@ -67,7 +67,7 @@ static qn_status write_page(const qn_train *t, const qn_train_report *report, qn
     if (status == QN_OK)
         status = read_story(t, report, model ? qn_model_digest(model) : NULL, &run, err);
     if (status == QN_OK)
-        status = qn__report_of(&o, &run, &name, s.name, err);
+        status = qn__report_of(&o, &run, &name, s.name, &t->owner, err);
     qn__past_run_release(&run);
     qn_data_close(s.split[0]);
     qn_data_close(s.split[1]);
@@ -84,6 +84,8 @@ qn_status qn__train_write_page(qn_train *t, const qn_train_report *report, qn_er
                         model ? "finished" : "interrupted");
     if (status == QN_OK && (t->page_path || t->plots))
         status = write_page(t, report, model, err);
+    if (status == QN_BUSY && !qn__train_is_writer(t))
+        status = QN_OK; /* the next reduction returns the reason */
     qn_model_free(model);
     return status;
 }

@@ -137,12 +137,12 @@ static qn_status end_record_of(void *context, qn_error *err) {
     const ending *e = context;
     qn_train *t = e->train;
     const uint64_t epochs = t->job.step / t->job.steps_per_epoch;
-    if (t->unrecorded.status != QN_OK && !t->record)
+    if (!qn__train_may_record(t) && !t->record)
         return QN_OK; /* it had ended before */
     qn_status status = qn__train_take_record(t, epochs, err);
     if (status == QN_OK)
         status = end_record(t, e->report, err);
-    return status == QN_BUSY && t->cluster ? QN_OK : status; /* busy: another rank writes it */
+    return qn__train_recorded(t, status, err) ? status : QN_OK;
 }
 
 /* Once for a step: the writer rank computes and sends it. A failed device leaves it unset. */

@@ -13,9 +13,9 @@
  * per second, before any was written. */
 #define SOONEST 1.0
 #define SLOW_DISK 1e8
-/* Seconds to wait for the folder, and microseconds between two attempts: a dead rank has unlocked
- * it at once, a suspended one still holds it. An interrupted run waits longer, because its last
- * checkpoint is its only result; a complete run has its model. */
+/* Seconds to wait for the folder, and microseconds between two attempts, where another run holds
+ * it. An interrupted run waits longer, because its last checkpoint is its only result; a complete
+ * run has its model. */
 #define LONG_WAIT 5.0
 #define SHORT_WAIT 0.2
 enum { LOOK_AGAIN = 10000 };
@@ -52,13 +52,9 @@ static qn_status write_checkpoint(qn_train *t, qn__checkpoints *to, qn_error *er
         status = check_finite(t, err);
     if (status != QN_OK)
         return status;
-    qn__snapshot snapshot = qn__train_snapshot(t);
-    /* A rank that was suspended while it wrote may have been evicted: then it must not change the
-     * folder. */
-    snapshot.may = t->cluster && to == t->checkpoints ? qn__cluster_may_write : NULL;
-    snapshot.user = t->cluster;
+    const qn__snapshot snapshot = qn__train_snapshot(t);
     status = qn__checkpoints_write(to, &snapshot, err);
-    if (status == QN_BUSY && t->cluster)
+    if (status == QN_BUSY && !qn__train_is_writer(t))
         return QN_OK; /* the next reduction returns the reason */
     t->last_checkpoint = qn__now();
     t->checkpoint_cost = fmax(t->last_checkpoint - begun, 0.5 * t->checkpoint_cost);
@@ -72,11 +68,11 @@ static qn_status write_into(qn_train *t, const char *dir, qn_error *err) {
     qn__checkpoints *there = NULL;
     if (t->checkpoints && strcmp(dir, t->checkpoint_dir) == 0)
         return write_checkpoint(t, t->checkpoints, err);
-    qn_status status = qn__checkpoints_open(dir, &there, err);
+    qn_status status = qn__checkpoints_open(dir, NULL, &there, err);
     if (status == QN_OK)
         status = write_checkpoint(t, there, err);
     if (status == QN_OK)
-        qn__train_store_mark(t, dir);
+        qn__train_store_mark(t, dir, there);
     qn__checkpoints_close(there);
     return status;
 }
@@ -105,9 +101,10 @@ qn_status qn__train_fail_all(qn_train *t, qn_status status, qn_error *err) {
 qn_status qn__train_take_folder(qn_train *t, double seconds, qn_error *err) {
     const double until = qn__now() + seconds;
     if (t->checkpoints)
-        return QN_OK;
+        return QN_OK; /* qn__checkpoints_write finds out whether it is still this process's */
     for (;;) {
-        const qn_status status = qn__checkpoints_open(t->checkpoint_dir, &t->checkpoints, err);
+        const qn_status status =
+            qn__checkpoints_open(t->checkpoint_dir, &t->owner, &t->checkpoints, err);
         if (status != QN_BUSY || qn__now() >= until)
             return status;
         usleep(LOOK_AGAIN);
@@ -135,11 +132,9 @@ static int checkpoint_due(const qn_train *t, uint64_t step, double now) {
     return o->checkpoint_seconds > 0 && now - t->last_checkpoint >= o->checkpoint_seconds;
 }
 
-/* 1 if the run can continue without this checkpoint: the disk refuses it, or the previous writer is
- * suspended and still holds the folder. */
-static int can_wait(const qn_train *t, qn_status status) {
-    return status == QN_IO || (status == QN_BUSY && t->cluster);
-}
+/* 1 if the run can continue without this checkpoint: the disk refuses it, or another process holds
+ * the folder. */
+static int can_wait(qn_status status) { return status == QN_IO || status == QN_BUSY; }
 
 /* "the last good checkpoint is of step 40". Reads the folder, because another rank may have
  * written. */
@@ -196,6 +191,10 @@ static qn_status take_and_write(qn_train *t, double seconds, qn_error *err) {
     qn_status status = qn__train_take_folder(t, seconds, err);
     if (status == QN_OK)
         status = write_checkpoint(t, t->checkpoints, err);
+    if (status == QN_BUSY) { /* the lock is lost: it is asked for again */
+        qn__checkpoints_close(t->checkpoints);
+        t->checkpoints = NULL;
+    }
     if (status == QN_OK)
         note_working_again(t);
     return status;
@@ -221,7 +220,7 @@ qn_status qn__train_save_if_due(qn_train *t, double now, qn_error *err) {
     if (status != QN_OK || !qn__train_is_writer(t))
         return status;
     status = take_and_write(t, 0, err);
-    return can_wait(t, status) ? pass_over(t, err) : qn__train_fail_all(t, status, err);
+    return can_wait(status) ? pass_over(t, err) : qn__train_fail_all(t, status, err);
 }
 
 qn_status qn__train_save_last(void *context, qn_error *err) {
@@ -231,7 +230,7 @@ qn_status qn__train_save_last(void *context, qn_error *err) {
         return QN_OK;
     const int complete = t->job.step == t->job.steps;
     const qn_status status = take_and_write(t, complete ? SHORT_WAIT : LONG_WAIT, err);
-    if (complete && can_wait(t, status))
+    if (complete && can_wait(status))
         return end_without(t, err);
     if (status == QN_IO) { /* an interrupted run has no other result */
         describe_last(t, last, sizeof last);

@@ -46,10 +46,10 @@ struct qn_train {
     atomic_int in_use;        /* 1: a call that runs or writes has not returned */
     qn_train_options options; /* its texts are the caller's and may be gone */
     qn_cluster *cluster;      /* NULL: no other ranks */
+    qn__owner owner;          /* of the locks of its folders */
     char *checkpoint_dir;     /* a copy, or NULL */
     char *run_dir, *isa, *command_line;
     time_t wall;         /* time of the start */
-    int began_record;    /* by this rank or an earlier one */
     qn__train_sets sets; /* the caller's, or made from them */
     qn__train_job job;
     qn__memory_need memory;      /* beside the data */
@@ -67,6 +67,7 @@ struct qn_train {
     char *run_name;          /* of the run there */
     char run_id[QN__STORE_ID + 1];
     double stored; /* time of the last writing */
+    int unstored;  /* it could not be written, which was reported */
     qn__trace *trace;
     char *trace_path;    /* a copy, or NULL */
     uint32_t track;      /* of the job in the trace */
@@ -152,6 +153,14 @@ qn_status qn__train_keep_what_is_left(qn_train *train, qn_error *err);
 qn_status qn__train_take_folder(qn_train *train, double seconds, qn_error *err);
 qn_status qn__train_take_record(qn_train *train, uint64_t epochs_done, qn_error *err);
 
+/* 1 if the record is complete so far, or only its folder was busy: it is asked for again. */
+int qn__train_may_record(const qn_train *train);
+
+/* Takes the status of an attempt to write the record; `why` is its error. Returns 1 if the record
+ * is incomplete from now on: a failure that is neither known already, nor that of a rank that is
+ * not the writer any more, which the next reduction reports. */
+int qn__train_recorded(qn_train *train, qn_status status, const qn_error *why);
+
 /* trainer_open.c: what a record says of the start. */
 qn__record_start qn__train_facts(const qn_train *train);
 
@@ -167,7 +176,7 @@ void qn__train_store(qn_train *train, const qn_train_report *report, const char 
                      const char *state);
 void qn__train_store_epoch(qn_train *train);
 /* The folder of checkpoints has the state of this run in the file of runs, if it is in one. */
-void qn__train_store_mark(const qn_train *train, const char *dir);
+void qn__train_store_mark(const qn_train *train, const char *dir, qn__checkpoints *folder);
 
 /* trainer_report.c: seconds that this rank has waited for others; and the reports of all ranks,
  * kept in case one is lost. */

@@ -12,27 +12,41 @@
 /* Seconds between two writings of a run that goes on. */
 static const double INTERVAL = 5;
 
-/* The note, once: the run is then not in the file, or not complete. */
+/* The note, once. The file is asked for again at the end of the training only: somebody who holds
+ * it makes each attempt last long. */
 static void give_up(qn_train *t, const qn_error *why) {
     char text[1600];
-    snprintf(text, sizeof text,
-             "%s%s%s; the training continues without its record in a file of runs", why->what,
-             *why->remedy ? ": " : "", why->remedy);
-    qn__train_note(t, text);
     qn__store_close(&t->store);
-    qn__free(t->runs_path);
-    t->runs_path = NULL;
+    if (!t->unstored && qn__train_is_writer(t)) {
+        snprintf(text, sizeof text,
+                 "%s%s%s; the training continues without its record in a file of runs", why->what,
+                 *why->remedy ? ": " : "", why->remedy);
+        qn__train_note(t, text);
+    }
+    t->unstored = 1;
 }
 
-/* A rank that becomes the writer later opens the file then, and begins a run of its own there. */
+/* The epochs of the row that this rank does not know: of the run that is continued, before the
+ * first epoch of this one. */
+static void recall_row(qn_train *t) {
+    qn__text about = {0}, metrics = {0};
+    if (qn__store_get(&t->store, t->run_id, &about, &metrics, NULL) == QN_OK)
+        qn__record_recall(t->story, &metrics, t->job.step / t->job.steps_per_epoch);
+    qn__text_release(&about);
+    qn__text_release(&metrics);
+}
+
+/* A rank that becomes the writer later opens the file then, and goes on in the same row. */
 static int is_open(qn_train *t) {
     qn_error why;
     if (!t->runs_path || !qn__train_is_writer(t))
         return 0;
     if (t->store.base)
         return 1;
-    if (qn__store_open(t->runs_path, 1, &t->store, &why) == QN_OK)
+    if (qn__store_open(t->runs_path, 1, &t->store, &why) == QN_OK) {
+        recall_row(t);
         return 1;
+    }
     give_up(t, &why);
     return 0;
 }
@@ -45,14 +59,14 @@ void qn__train_store(qn_train *t, const qn_train_report *report, const char *dig
         return;
     qn__record_about(t->story, report, digest, state, &about);
     if (qn__store_put(&t->store, t->run_id, t->run_name, &about, qn__record_metrics(t->story),
-                      &why) != QN_OK)
+                      &t->owner, &why) != QN_OK)
         give_up(t, &why);
     t->stored = qn__now();
     qn__text_release(&about);
 }
 
 void qn__train_store_epoch(qn_train *t) {
-    if (t->runs_path && qn__now() - t->stored >= INTERVAL)
+    if (t->runs_path && !t->unstored && qn__now() - t->stored >= INTERVAL)
         qn__train_store(t, NULL, NULL, "running");
 }
 
@@ -79,12 +93,13 @@ static char *path_of_mark(const char *dir) {
 }
 
 /* Without the mark a training from there has a row of its own. */
-void qn__train_store_mark(const qn_train *t, const char *dir) {
+void qn__train_store_mark(const qn_train *t, const char *dir, qn__checkpoints *folder) {
     qn__writer *writer = NULL;
     char *path = t->runs_path ? path_of_mark(dir) : NULL;
     char *text = path ? text_of_mark(t->run_id, dir) : NULL;
     if (text && qn__writer_create(path, &writer, NULL) == QN_OK) {
         qn__writer_add(writer, text, strlen(text), NULL);
+        qn__writer_ask(writer, qn__checkpoints_may, folder);
         (void)qn__writer_commit(writer, NULL);
     }
     qn__free(path);
@@ -127,21 +142,30 @@ static void take_row(qn_train *t) {
 }
 
 /* A file that cannot be written fails here, before the first step, where nothing is lost. */
-qn_status qn__train_open_store(qn_train *t, const qn_train_options *o, qn_error *err) {
+static qn_status open_first(qn_train *t, const qn_train_options *o, qn_error *err) {
     if (!(t->runs_path = qn__copy_text(o->runs, err)) ||
         !(t->run_name = qn__copy_text(o->run_name ? o->run_name : "", err)))
         return QN_MEMORY;
-    qn__store_number(t->run_id);
     if (!qn__train_is_writer(t))
         return QN_OK;
     const qn_status status = qn__store_open(t->runs_path, 1, &t->store, err);
-    if (status != QN_OK) {
+    if (status != QN_OK)
         qn__store_close(&t->store);
+    else
+        take_row(t);
+    return status;
+}
+
+/* All ranks know the row before anything is written there: the next writer goes on in it. */
+qn_status qn__train_open_store(qn_train *t, const qn_train_options *o, qn_error *err) {
+    qn__store_number(t->run_id);
+    qn_status status = o->runs ? open_first(t, o, err) : QN_OK;
+    if (status == QN_OK && t->cluster)
+        status = qn__cluster_from_first(t->cluster, t->run_id, sizeof t->run_id, err);
+    if (status != QN_OK || !t->runs_path || !qn__train_is_writer(t))
         return status;
-    }
-    take_row(t);
     qn__train_store(t, NULL, NULL, "running");
     if (t->checkpoints)
-        qn__train_store_mark(t, t->checkpoint_dir);
+        qn__train_store_mark(t, t->checkpoint_dir, t->checkpoints);
     return QN_OK;
 }

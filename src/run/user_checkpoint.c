@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "cluster/cluster.h"
+#include "run/together.h"
 #include "run/user_done.h"
 #include "run/user_state.h"
 #include <errno.h>
@@ -18,14 +19,17 @@ static const double USUAL_SECONDS = 60;
 
 static qn_status lock(qn_kernel *k, qn_error *err) {
     qn__user_checkpoint *c = &k->checkpoint;
-    return c->lock.file >= 0 ? QN_OK
-                             : qn__file_lock_take(c->path, "the file of the checkpoint",
-                                                  "`kernel.checkpoint`", &c->lock, err);
+    const qn__owner owner = qn__owner_of(k->compute.cluster);
+    if (c->lock.file >= 0 && qn__lock_may(&c->lock))
+        return QN_OK;
+    qn__lock_release(&c->lock); /* another process has it */
+    return qn__file_lock(c->path, "the file of the checkpoint", "`kernel.checkpoint`", &owner,
+                         &c->lock, err);
 }
 
 void qn__user_checkpoint_end(qn_kernel *k) {
     qn__user_done_end(k);
-    qn__file_lock_release(&k->checkpoint.lock);
+    qn__lock_release(&k->checkpoint.lock);
 }
 
 /* A folder that is missing is known before the work. */
@@ -168,6 +172,8 @@ static qn_status check_owner(const qn_kernel *k, qn_error *err) {
 
 /* The writer may have been another rank. */
 static qn_status begin_write(qn_kernel *k, qn_error *err) {
+    if (k->compute.cluster && !qn__cluster_may_write(k->compute.cluster))
+        return qn__fail(err, QN_BUSY, "another rank writes the checkpoints");
     qn_status status = check_owner(k, err);
     if (status == QN_OK)
         status = lock(k, err);
@@ -184,8 +190,7 @@ qn_status qn__user_checkpoint_write(qn_kernel *k, uint64_t iteration,
         status = qn__writer_create(k->checkpoint.path, &writer, err);
     if (status != QN_OK)
         return status;
-    if (k->compute.cluster)
-        qn__writer_ask(writer, qn__cluster_may_write, k->compute.cluster);
+    qn__writer_ask(writer, qn__lock_may, &k->checkpoint.lock);
     status = fill(k, iteration, state, writer, err);
     if (status != QN_OK) {
         qn__writer_drop(writer);

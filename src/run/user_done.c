@@ -452,8 +452,7 @@ static qn_status make_file(qn_kernel *k, qn__user_done *f, qn_error *err) {
     uint8_t *bytes = qn__alloc(1, f->at.lines_bytes + STATES * f->at.state_bytes, err);
     qn_status status = bytes ? qn__writer_create(k->checkpoint.path, &writer, err) : QN_MEMORY;
     if (status == QN_OK) {
-        if (k->compute.cluster)
-            qn__writer_ask(writer, qn__cluster_may_write, k->compute.cluster);
+        qn__writer_ask(writer, qn__lock_may, &k->checkpoint.lock);
         memset(f->next, 0, f->at.totals_bytes);
         begin_hash(f);
         status = fill_new(k, f, writer, bytes, err);
@@ -520,8 +519,15 @@ static qn_status attach(qn_kernel *k, qn__user_done *f, qn_error *err) {
     return make_file(k, f, err);
 }
 
-static qn_status write_items(const qn_kernel *k, const qn__user_done *f, uint64_t items,
-                             qn_error *err) {
+/* The file is written in its place: a process that was stopped and has lost the lock must not go on
+ * with it. */
+static qn_status check_held(qn_kernel *k, qn_error *err) {
+    if (qn__lock_held(&k->checkpoint.lock))
+        return QN_OK;
+    return qn__fail(err, QN_BUSY, "%s now belongs to another process", k->checkpoint.path);
+}
+
+static qn_status write_items(qn_kernel *k, const qn__user_done *f, uint64_t items, qn_error *err) {
     uint8_t block[BLOCK];
     for (uint32_t i = 0; i < k->source.parts; i++) {
         if (!is_output(k, i))
@@ -529,7 +535,10 @@ static qn_status write_items(const qn_kernel *k, const qn__user_done *f, uint64_
         const uint64_t end = bytes_of(k, i, items);
         for (uint64_t at = bytes_of(k, i, f->items), some; at < end; at += some) {
             some = end - at < BLOCK ? end - at : BLOCK;
-            const qn_status status =
+            qn_status status = check_held(k, err);
+            if (status != QN_OK)
+                return status;
+            status =
                 write_at(f->file, k->checkpoint.path,
                          qn__user_array_little(&k->part[i].array, (size_t)at, (size_t)some, block),
                          (size_t)some, f->at.output[i] + at, err);
@@ -540,11 +549,11 @@ static qn_status write_items(const qn_kernel *k, const qn__user_done *f, uint64_
     return sync_file(k, f, err);
 }
 
-static qn_status write_state(const qn_kernel *k, qn__user_done *f, uint64_t items, qn_error *err) {
+static qn_status write_state(qn_kernel *k, qn__user_done *f, uint64_t items, qn_error *err) {
     uint8_t *bytes = qn__alloc(1, f->at.state_bytes, err);
     qn_status status = bytes ? make_state(k, f, items, bytes, err) : QN_MEMORY;
-    if (status == QN_OK && k->compute.cluster && !qn__cluster_may_write(k->compute.cluster))
-        status = qn__fail(err, QN_BUSY, "another rank writes the checkpoints");
+    if (status == QN_OK)
+        status = qn__lock_check(&k->checkpoint.lock, k->checkpoint.path, err);
     if (status == QN_OK)
         status = write_at(f->file, k->checkpoint.path, bytes, f->at.state_bytes,
                           f->at.state[f->place], err);

@@ -51,7 +51,7 @@ typedef struct qn__user_checkpoint {
     int is_resumed;      /* the run goes on from the file */
     int is_own;          /* the file, if there is one, is of this run or of the one it continues */
     char note[1040];     /* why the last one could not be written; "" */
-    qn__file_lock lock;
+    qn__lock lock;
 } qn__user_checkpoint;
 
 /* Items that workers of this process computed while other ones took part, or with other grains. */
