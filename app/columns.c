@@ -7,13 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDEST_NAME = 24, RANGE_ROOM = 40 };
+enum { WIDEST_NAME = 24, RANGE_ROOM = 40, DAY = sizeof "2026-11-28" };
 
-static void add_value(column *c, double v) {
+static void add_value(column *c, uint64_t item, double v) {
     c->missing += isnan(v) != 0;
     c->whole &= isnan(v) || v == floor(v);
-    c->least = v < c->least ? v : c->least;
-    c->greatest = v > c->greatest ? v : c->greatest;
+    if (v < c->least) {
+        c->least = v;
+        c->least_item = item;
+    }
+    if (v > c->greatest) {
+        c->greatest = v;
+        c->greatest_item = item;
+    }
 }
 
 column *columns_find(const qn_data *data) {
@@ -26,7 +32,7 @@ column *columns_find(const qn_data *data) {
         columns[k] = (column){.least = HUGE_VAL, .greatest = -HUGE_VAL, .whole = 1};
     for (uint64_t i = 0; columns && i < items; i++)
         for (uint32_t k = 0; k < features; k++)
-            add_value(&columns[k], qn_data_type_of(data) == QN_U8 ? *byte++ : (double)*number++);
+            add_value(&columns[k], i, qn_data_type_of(data) == QN_U8 ? *byte++ : (double)*number++);
     for (uint32_t k = 0; columns && k < features; k++)
         if (columns[k].missing == items)
             columns[k].least = columns[k].greatest = 0;
@@ -38,7 +44,17 @@ const char *columns_type(const qn_data *data, const column *columns, uint32_t k)
         return "category";
     if (columns[k].missing == qn_data_items(data))
         return "empty";
+    const qn_date_kind dates = qn_data_dates(data, k, NULL, 0);
+    if (dates != QN_DATE_NONE)
+        return dates == QN_DATE_DAYS ? "date" : dates == QN_DATE_TIMES ? "time" : "UTC time";
     return columns[k].whole ? "whole number" : "number";
+}
+
+/* The days of the earliest and the latest date. */
+static void find_days(const qn_data *data, const column *c, uint32_t k, char least[DAY],
+                      char greatest[DAY]) {
+    qn_data_date(data, c->least_item, k, least, DAY);
+    qn_data_date(data, c->greatest_item, k, greatest, DAY);
 }
 
 /* The texts of a category as far as there is room, or a range. */
@@ -48,6 +64,12 @@ static void describe(const qn_data *data, const column *columns, uint32_t k,
     char least[32], greatest[32];
     size_t used = 0;
     *text = '\0';
+    if (qn_data_dates(data, k, NULL, 0) != QN_DATE_NONE &&
+        columns[k].missing < qn_data_items(data)) {
+        find_days(data, &columns[k], k, least, greatest);
+        snprintf(text, RANGE_ROOM + 32, "%s to %s", least, greatest);
+        return;
+    }
     if (count == 0 && columns[k].missing < qn_data_items(data))
         snprintf(text, RANGE_ROOM + 32, "%s to %s", format_quantity(columns[k].least, least),
                  format_quantity(columns[k].greatest, greatest));
@@ -98,6 +120,19 @@ void columns_print_cell(const char *text, int width) {
     printf("%*s", width > used ? width - used : 0, "");
 }
 
+/* What a network gets of dates. */
+static void print_dates(const qn_data *data, uint32_t shown) {
+    for (uint32_t k = 0; k < shown; k++) {
+        char parts[QN_DATE_TEXT];
+        if (qn_data_dates(data, k, parts, sizeof parts) == QN_DATE_NONE)
+            continue;
+        printf("          a network gets of feature %" PRIu32 ": ", k + 1);
+        for (const char *at = parts; *at; at++)
+            printf(*at == ',' ? ", " : "%c", *at);
+        putchar('\n');
+    }
+}
+
 void columns_print(const qn_data *data, const column *columns, uint32_t most) {
     const uint32_t features = qn_data_features(data), shown = features < most ? features : most;
     int widest = 4;
@@ -121,12 +156,14 @@ void columns_print(const qn_data *data, const column *columns, uint32_t most) {
     }
     if (shown < features)
         printf("          and %" PRIu32 " more\n", features - shown);
+    print_dates(data, shown);
 }
 
 void columns_print_json(const qn_data *data, const column *columns) {
     json_open("table", '[');
     for (uint32_t k = 0; k < qn_data_features(data); k++) {
         const uint32_t categories = qn_data_categories(data, k);
+        char parts[QN_DATE_TEXT], least[DAY], greatest[DAY];
         json_open(NULL, '{');
         json_text("name", qn_data_feature_name(data, k));
         json_text("type", columns_type(data, columns, k));
@@ -136,6 +173,11 @@ void columns_print_json(const qn_data *data, const column *columns) {
             for (uint32_t i = 0; i < categories; i++)
                 json_text(NULL, qn_data_category(data, k, i));
             json_close(']');
+        } else if (qn_data_dates(data, k, parts, sizeof parts) != QN_DATE_NONE) {
+            find_days(data, &columns[k], k, least, greatest);
+            json_text("min", least);
+            json_text("max", greatest);
+            json_text("dates", parts);
         } else {
             json_number("min", columns[k].least);
             json_number("max", columns[k].greatest);

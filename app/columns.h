@@ -6,7 +6,8 @@
 
 /* A column of features. Least and greatest are 0 where every value is missing. */
 typedef struct column {
-    double least, greatest;
+    double least, greatest; /* days of dates */
+    uint64_t least_item, greatest_item;
     uint64_t missing;
     int whole; /* every value that is there is a whole number */
 } column;
@@ -14,7 +15,8 @@ typedef struct column {
 /* One for each feature, for free(); NULL when memory is short. */
 column *columns_find(const qn_data *data);
 
-/* What a column holds: "number", "whole number", "category" or "empty". */
+/* What a column holds: "number", "whole number", "category", "date", "time" (a date and a time),
+ * "UTC time" or "empty". */
 const char *columns_type(const qn_data *data, const column *columns, uint32_t k);
 
 /* Prints `size` bytes of a name that comes from the data: control characters must not reach a

@@ -77,6 +77,10 @@ static const char *value_text(const qn_data *data, uint64_t item, uint32_t k,
     const float value = ((const float *)qn_data_values(data))[at];
     if (value != value)
         return NULL;
+    if (qn_data_dates(data, k, NULL, 0) != QN_DATE_NONE) {
+        qn_data_date(data, item, k, room, CELL_ROOM);
+        return room;
+    }
     return qn_data_categories(data, k) ? qn_data_category(data, k, (uint32_t)value)
                                        : number(value, room);
 }

@@ -15,6 +15,8 @@ static const struct {
     {"compute.shares", "shares"},
     {"compute.threads", "threads"},
     {"data.category", "category"},
+    {"data.date_format", "date-format"},
+    {"data.dates", "dates"},
     {"data.drop", "drop"},
     {"data.features", "features"},
     {"data.header", "header"},

@@ -282,6 +282,8 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
     from.expected_weight = weight && *weight ? weight : NULL;
     from.expected_resize = code < 0 ? qn_model_resize(model) : NULL;
     from.expected_rules = code < 0 ? qn_model_rules(model) : NULL;
+    if (code < 0 && !from.date_format)
+        from.date_format = qn_model_date_format(model);
     from.expected_features = code < 0 ? qn_model_inputs(model) : 0;
     if (code < 0)
         code = source_open(f->from.data, f->from.labels, &from, f->compute.threads,

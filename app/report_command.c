@@ -118,6 +118,8 @@ static int open_items(const report_flags *f, const qn_model *model, qn_data **da
     from.expected_weight = weight && *weight ? weight : NULL;
     from.expected_resize = qn_model_resize(model);
     from.expected_rules = qn_model_rules(model);
+    if (!from.date_format)
+        from.date_format = qn_model_date_format(model);
     from.expected_features = qn_model_inputs(model);
     const int code = source_open(f->from.data, f->from.labels, &from, f->compute.threads,
                                  qn_model_label_name(model), data);

@@ -86,6 +86,19 @@ const option source_column_options[] = {
          "tables: columns that hold categories although their cells are numbers, such as postal "
          "codes",
      .fallback = "columns with more texts than numbers"},
+    {.name = "dates",
+     .kind = OPTION_TEXT,
+     AT(dates),
+     .value = "LIST",
+     .help = "tables: what a network gets of dates: year, quarter, month, day, weekday, yearday, "
+             "hour, minute, second, days since 1970",
+     .fallback = "year,month,weekday,days, and hour where there are times"},
+    {.name = "date-format",
+     .kind = OPTION_TEXT,
+     AT(date_format),
+     .value = "FORMAT",
+     .help = "CSV: how dates are written, such as %d.%m.%Y or \"%m/%d/%Y %H:%M\"",
+     .fallback = "ISO 8601: 2026-11-28, 2026-11-28T13:30:00"},
     {.name = NULL}};
 
 const option source_unlabelled_options[] = {{.name = "unlabelled",
@@ -197,6 +210,8 @@ int source_open(const char *path, const char *labels, const source_flags *flags,
     r.options.threads = (int)threads;
     r.options.expected_label = label;
     r.options.category = flags->category;
+    r.options.dates = flags->dates;
+    r.options.date_format = flags->date_format;
     r.options.expected_categories = flags->categories;
     r.options.weight = flags->expected_weight ? NULL : flags->weight;
     r.options.expected_weight = flags->expected_weight;

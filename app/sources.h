@@ -18,7 +18,7 @@ typedef struct source_flags {
     const char *test, *test_labels;
     const char *valid, *valid_labels; /* `valid`: a file or a fraction */
     /* CSV: of every file, as in qn_data_options */
-    const char *task, *header, *features, *drop, *category;
+    const char *task, *header, *features, *drop, *category, *dates, *date_format;
     uint32_t outputs;           /* of the network, where they are known; else 0 */
     int unlabelled;             /* CSV: no column of labels (predict, data info) */
     int skip_broken;            /* images, as in qn_data_options */

@@ -156,7 +156,15 @@ static void test_questions_of_data(void **state) {
     assert_null(qn_data_weight_name(NULL));
     assert_null(qn_data_class_name(NULL, 0));
     assert_null(qn_data_note(NULL));
-    char rules[QN_RULES_TEXT] = "x";
+    char rules[QN_RULES_TEXT] = "x", parts[QN_DATE_TEXT] = "x";
+    assert_int_equal(qn_data_dates(NULL, 0, parts, sizeof parts), QN_DATE_NONE);
+    assert_string_equal(parts, "");
+    assert_int_equal(qn_data_dates(have.data, 0, NULL, 0), QN_DATE_NONE);
+    assert_null(qn_data_date_format(NULL));
+    parts[0] = 'x';
+    qn_data_date(NULL, 0, 0, parts, sizeof parts);
+    assert_string_equal(parts, "");
+    qn_data_date(have.data, 0, 0, NULL, 0);
     qn_data_rules(NULL, rules, sizeof rules);
     assert_string_equal(rules, "");
     qn_data_rules(NULL, NULL, 0);
@@ -249,6 +257,11 @@ static void test_questions_of_models(void **state) {
     assert_null(qn_model_weight_name(NULL));
     assert_null(qn_model_resize(NULL));
     assert_string_equal(qn_model_rules(NULL), "");
+    assert_null(qn_model_date_format(NULL));
+    char dates[QN_DATE_TEXT] = "x";
+    qn_model_dates(NULL, 0, dates, sizeof dates);
+    assert_string_equal(dates, "");
+    qn_model_dates(NULL, 0, NULL, 0);
     qn_model_layer_text(NULL, 0, text, sizeof text);
     assert_string_equal(text, "");
     qn_model_layer_text(have.model, 0, NULL, 8);

@@ -115,10 +115,10 @@ def test_memory_of_the_inputs(tmp_path):
 
 def test_dates_are_noted(tmp_path):
     (tmp_path / "d.csv").write_text("y,when,at\n" + "".join(
-        f"{i % 2},2024-{i % 12 + 1:02}-11,{i % 24}:30\n" for i in range(60)))
-    note = 'the columns "when", "at" hold dates or times, which are read as categories; leave dates out'
+        f"{i % 2},11/{i % 12 + 1:02}/2024,{i % 24}:30\n" for i in range(60)))
+    note = 'the columns "when", "at" hold dates or times, which are read as categories; say how they are'
     said = quern(tmp_path, "train", "--data", "d.csv", "--epochs", "1", "-o", "m.safetensors")
-    assert note in said and "--drop" in said
+    assert note in said and "--date-format" in said and "--drop" in said
     done = subprocess.run([QUERN, "data", "info", "d.csv"], cwd=tmp_path, capture_output=True, text=True)
     assert note in done.stderr + done.stdout
     assert "dates" not in quern(tmp_path, "predict", "m.safetensors", "--data", "d.csv", "-o", "p.csv")

@@ -109,6 +109,13 @@ typedef struct qn_data_options {
     const char *query;
     /* The rules of reading of a model (qn_model_rules): no others are followed. NULL: all. */
     const char *expected_rules;
+    /* Columns of dates: what a network gets of each: names separated by commas, of year, quarter,
+     * month, day, weekday, yearday, hour, minute, second, days (docs/tables.md). NULL: year, month,
+     * weekday and days, and the hour where there are times. */
+    const char *dates;
+    /* CSV: how dates are written: %d.%m.%Y, %m/%d/%Y %H:%M and so on, as Python's strptime has it.
+     * A column is one of dates when all its cells are written so. NULL: as ISO 8601 has it. */
+    const char *date_format;
 } qn_data_options;
 
 /* Sets `size`, and every other member to 0 or NULL, its default. */
@@ -324,6 +331,27 @@ QN_API uint32_t qn_data_categories(const qn_data *data, uint32_t k);
 /* The text of category `i` of feature `k`; the texts ascend bytewise. Owned by the data set. NULL
  * when there is none. */
 QN_API const char *qn_data_category(const qn_data *data, uint32_t k, uint32_t i);
+
+/* What a column of dates holds. */
+typedef enum qn_date_kind {
+    QN_DATE_NONE, /* no dates */
+    QN_DATE_DAYS,
+    QN_DATE_TIMES, /* dates with times, of no zone */
+    QN_DATE_TIMES_UTC
+} qn_date_kind;
+/* Whether feature `k` holds dates; `parts`, which may be NULL, then gets what a network gets of
+ * them, as qn_data_options.dates names it, else "". It has `size` bytes, of which QN_DATE_TEXT
+ * always suffice. The values of such a feature are days since 1970-01-01, or NaN where a date is
+ * missing. */
+#define QN_DATE_TEXT 96
+QN_API qn_date_kind qn_data_dates(const qn_data *data, uint32_t k, char *parts, size_t size);
+/* The date of item `item`, both counted from 0: 2026-11-28, with times 2026-11-28T13:30:00 and as
+ * many decimals as are needed, in UTC with a Z after it. "" where it is missing, and where feature
+ * `k` holds no dates. `text` has `size` bytes, of which 40 always suffice. */
+QN_API void qn_data_date(const qn_data *data, uint64_t item, uint32_t k, char *text, size_t size);
+/* How the dates of a CSV file were written, where qn_data_options.date_format said it and a column
+ * has them; else NULL. Owned by the data set. */
+QN_API const char *qn_data_date_format(const qn_data *data);
 
 /* What the labels are. */
 typedef enum qn_target {

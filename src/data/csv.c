@@ -15,10 +15,12 @@
 #include "data/csv_survey.h"
 #include "data/csv_text.h"
 #include "data/readers.h"
+#include "data/rules.h"
 #include "data/table_room.h"
 #include "data/text_column.h"
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,7 +114,8 @@ static const char *parse_row(table *t, int thread, uint64_t row, const char *at,
                              qn__row_failure *failure) {
     const size_t features = t->shape->features;
     void *values = t->values + (size_t)row * features * (t->type == QN_F32 ? sizeof(float) : 1);
-    const qn__row_places places = {.label = t->labels ? (int32_t *)t->labels + row
+    const qn__row_places places = {.row = row,
+                                   .label = t->labels ? (int32_t *)t->labels + row
                                                       : NULL, /* a float is as large */
                                    .weight = t->weights ? t->weights + row : NULL,
                                    .odd = t->odd ? t->odd + (size_t)thread * features : NULL};
@@ -251,6 +254,9 @@ static qn_status parse_columns(table *t, qn__pool *pool, const qn_data_options *
         return status;
     t->shape = qn__csv_survey_shape(t->survey);
     data->missing = qn__csv_survey_has_gaps(t->survey);
+    status = qn__csv_survey_keep_exact(t->survey, data, err);
+    if (status != QN_OK)
+        return status;
     status = parse(t, pool, data, qn__csv_survey_type(t->survey), wrong, err);
     if (status == QN_OK && *wrong && t->type == QN_U8) /* for the message */
         status = parse(t, pool, data, QN_F32, wrong, err);
@@ -284,7 +290,8 @@ static qn_status fill(table *t, qn__pool *pool, const qn_data_options *options, 
         !(t->weights = qn__alloc(data->items, sizeof *t->weights, err)))
         return QN_MEMORY;
     qn_status status = parse_numbers(t, pool, data, &wrong, err);
-    if (status == QN_OK && (wrong ? !is_final(t->failure.fault) : t->header->categories != NULL))
+    if (status == QN_OK &&
+        (wrong ? !is_final(t->failure.fault) : t->header->categories || t->shape->date_format))
         status = parse_columns(t, pool, options, data, &wrong, err);
     if (status == QN_OK && wrong)
         return qn__csv_refuse_row(t->header, &t->failure, err);
@@ -316,7 +323,9 @@ static qn_status make_schema(table *t, qn__csv_header *header, qn_data *data, qn
     const qn__special *special = t->shape->special;
     if (!header->names && !t->survey && !data->targets)
         return QN_OK;
-    qn__schema *schema = data->schema = qn__schema_create(data->features, err);
+    if (!data->schema) /* exact values have made one */
+        data->schema = qn__schema_create(data->features, err);
+    qn__schema *schema = data->schema;
     if (!schema)
         return QN_MEMORY;
     qn__feature *feature = schema->feature;
@@ -328,6 +337,13 @@ static qn_status make_schema(table *t, qn__csv_header *header, qn_data *data, qn
             qn__text_column_take(special->texts, &schema->classes, &schema->class_name);
         } else if (is_special && special->kind == QN__COLUMN_CATEGORY) {
             qn__text_column_take(special->texts, &feature->categories, &feature->category);
+        } else if (is_special && special->kind == QN__COLUMN_DATE) {
+            feature->dates = special->dates;
+            feature->time = special->time;
+            feature->zone = special->zone;
+            data->rules |= QN__RULE_DATES;
+            snprintf(data->date_format, sizeof data->date_format, "%s",
+                     t->shape->date_format ? t->shape->date_format : "");
         }
         const int is_feature = !is_label && column != t->shape->weight &&
                                !(is_special && special->kind == QN__COLUMN_SKIP);

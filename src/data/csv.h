@@ -56,6 +56,10 @@ int qn__cell_is_utf8(const qn__cell *cell);
 /* The cell's text for a message: at most 40 bytes, valid UTF-8, no control characters. */
 void qn__cell_show(const qn__cell *cell, char text[64]);
 
+struct qn__moment;
+/* 1 when the whole cell is a date, perhaps with a time; `format` may be NULL: ISO 8601. */
+int qn__cell_moment(const qn__cell *cell, const char *format, struct qn__moment *out);
+
 /* ------------------------------------------------------------------ rows */
 
 /* How the cells of a special column are read. All other columns hold a finite number in each line.
@@ -64,6 +68,7 @@ typedef enum qn__column_kind {
     QN__COLUMN_SKIP,     /* it is left out */
     QN__COLUMN_GAPS,     /* a feature of numbers, some of them missing */
     QN__COLUMN_CATEGORY, /* a feature: the number of its text in `texts`, or missing */
+    QN__COLUMN_DATE,     /* a feature: the days of its date, or missing */
     QN__COLUMN_INDEX,    /* the label: a whole number, as int32_t */
     QN__COLUMN_CLASS,    /* the label: the number of its text in `texts`, as int32_t */
     QN__COLUMN_REAL,     /* the label: a finite number, as float */
@@ -74,6 +79,10 @@ typedef struct qn__special {
     uint64_t column; /* from 0 */
     qn__column_kind kind;
     struct qn__text_set *texts;
+    uint32_t dates; /* DATE: the parts that a network gets (date_parts.h) */
+    int time, zone; /* DATE: its cells have times, and zones */
+    union qn__wide_value
+        *exact; /* the exact values of all rows (wide.h); NULL: they are not kept */
 } qn__special;
 
 /* What every line must look like. */
@@ -83,6 +92,8 @@ typedef struct qn__csv_shape {
     uint64_t label;             /* the label's cell from 0; == columns when there is none */
     uint64_t weight;            /* the weight's, likewise */
     uint32_t features;          /* columns that are read beside the label */
+    int dates;                  /* 1: columns of dates are not categories */
+    const char *date_format;    /* of dates; NULL: ISO 8601 */
     const qn__special *special; /* by ascending column; `column` of the last is UINT64_MAX */
 } qn__csv_shape;
 
@@ -117,6 +128,7 @@ qn__row_fault qn__decimal_to_label(const qn__decimal *decimal, int32_t *label);
 
 /* Where the cells of a line go that are no features. */
 typedef struct qn__row_places {
+    uint64_t row;
     void *label; /* int32_t or float as the shape says; not written when it has none */
     float *weight;
     uint8_t *odd; /* of each feature: 1 once a cell was no byte; NULL: that is of no interest */

@@ -1,5 +1,6 @@
 /* Cells and decimal numbers of CSV text. */
 #include "data/csv.h"
+#include "data/dates.h"
 #include <float.h>
 #include <string.h>
 #include <strings.h>
@@ -193,6 +194,11 @@ qn__content qn__cell_content(const qn__cell *cell) {
     if (is_word(text, size, none))
         return QN__CONTENT_NONE;
     return is_word(text, size, infinite) ? QN__CONTENT_INFINITE : QN__CONTENT_TEXT;
+}
+
+int qn__cell_moment(const qn__cell *cell, const char *format, qn__moment *out) {
+    return format ? qn__moment_read_as(format, cell->text, cell->size, out)
+                  : qn__moment_read(cell->text, cell->size, out);
 }
 
 /* Bytes of the UTF-8 character at `at`, or 0 if it is incomplete or malformed. */

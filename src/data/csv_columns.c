@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/csv_header.h"
+#include "data/rules.h"
 #include <string.h>
 
 /* Columns with this name; the last of them in *out, which stays where there is none. */
@@ -321,6 +322,8 @@ static qn_status mark_categories(qn__csv_header *header, const qn_data_options *
 qn_status qn__csv_choose_columns(qn__csv_header *header, const qn_data_options *options,
                                  qn_error *err) {
     const char *names = options->features ? options->features : options->drop;
+    header->shape.dates = qn__rule_holds(options, QN__RULE_DATES);
+    header->shape.date_format = header->shape.dates ? options->date_format : NULL;
     uint8_t *mark = qn__alloc(header->shape.columns, 1, err);
     if (!mark)
         return QN_MEMORY;

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/commas.h"
+#include "data/date_parts.h"
 #include "data/dates.h"
 #include <stdio.h>
 #include <string.h>
@@ -74,8 +75,30 @@ static void note_dates(const dates *d, qn__text *text) {
         return;
     qn__text_add(text, "\nthe column%s %s hold%s dates or times, which are read as categories",
                  one ? "" : "s", d->names, one ? "s" : "");
-    qn__text_add(text, "; leave dates out with `data.drop`, or put numbers in their place, such as "
-                       "the day of the week");
+    qn__text_add(text,
+                 "; say how they are written with `data.date_format`, such as %%d.%%m.%%Y, or "
+                 "leave them out with `data.drop`");
+}
+
+/* Columns that were read as dates, and what a network gets of the first of them. */
+static void note_parts(const qn_data *data, qn__text *text) {
+    char parts[QN__DATE_PARTS_TEXT];
+    dates found = {.count = 0};
+    uint32_t first = 0;
+    for (uint32_t k = 0; data->schema && k < data->features; k++) {
+        const qn__feature *f = &data->schema->feature[k];
+        if (!f->dates)
+            continue;
+        first = first ? first : f->dates;
+        add_dates(&found, f->name, k);
+    }
+    if (found.count == 0)
+        return;
+    qn__date_parts_text(first, parts);
+    qn__text_add(text,
+                 "\nthe column%s %s hold%s dates, of which a network gets %s; choose others with "
+                 "`data.dates`",
+                 found.count == 1 ? "" : "s", found.names, found.count == 1 ? "s" : "", parts);
 }
 
 /* Looks at the columns that are categories, though nobody called them so. */
@@ -87,7 +110,8 @@ static void look_at_categories(const qn__csv_header *header, const qn__csv_shape
         const int is_special = special->column == column;
         const int is_one = is_special && special->kind == QN__COLUMN_CATEGORY;
         const qn__feature *f = &data->schema->feature[feature];
-        feature += !is_special || is_one || special->kind == QN__COLUMN_GAPS;
+        feature += !is_special || is_one || special->kind == QN__COLUMN_GAPS ||
+                   special->kind == QN__COLUMN_DATE;
         special += is_special;
         if (!is_one || (header->categories && header->categories[column]))
             continue;
@@ -107,6 +131,8 @@ qn_status qn__csv_look_back(const qn__csv_header *header, const qn__csv_shape *s
     note_label(shape, options, data, &text);
     look_at_categories(header, shape, data, &found);
     note_dates(&found, &text);
+    if (!options->dates)
+        note_parts(data, &text);
     if (text.data && !text.failed)
         data->note = qn__copy_text(text.data + 1, err);
     const int failed = text.failed || (text.data && !data->note);

@@ -2,8 +2,10 @@
  * separator. */
 #include "base/text.h"
 #include "data/csv.h"
+#include "data/dates.h"
 #include "data/fill.h"
 #include "data/text_set.h"
+#include "data/wide.h"
 #include <math.h>
 #include <string.h>
 
@@ -122,6 +124,19 @@ static qn__row_fault take_category(const qn__cell *cell, const qn__text_set *tex
     return number == QN__NO_TEXT ? QN__ROW_ENCODING : QN__ROW_FINE;
 }
 
+static qn__row_fault take_date(const qn__special *special, const qn__cell *cell, const char *format,
+                               float *value, uint64_t row) {
+    qn__moment moment;
+    if (qn__cell_content(cell) == QN__CONTENT_GAP)
+        return take_gap(value);
+    if (!qn__cell_moment(cell, format, &moment))
+        return QN__ROW_TEXT; /* the file has changed since its cells were counted */
+    *value = (float)qn__days_of_moment(moment.at);
+    if (special->exact)
+        special->exact[row].whole = moment.at;
+    return QN__ROW_FINE;
+}
+
 static qn__row_fault take_weight(const qn__cell *cell, float *weight) {
     const qn__row_fault fault = take_odd_float(cell, weight);
     if (fault == QN__ROW_QUOTE || fault == QN__ROW_RANGE)
@@ -135,9 +150,10 @@ static qn__row_fault take_weight(const qn__cell *cell, float *weight) {
 /* A cell of a special column. A feature goes to *value (tables of bytes have no special features).
  * On failure the cell is left in *cell for the message. */
 static const char *take_special(const qn__special *special, const char *at, const char *end,
-                                char separator, float *value, const qn__row_places *places,
-                                qn__cell *cell, qn__row_fault *fault) {
-    const char *next = qn__cell_read(at, end, separator, 0, cell);
+                                const qn__csv_shape *shape, float *value,
+                                const qn__row_places *places, qn__cell *cell,
+                                qn__row_fault *fault) {
+    const char *next = qn__cell_read(at, end, shape->separator, 0, cell);
     *fault = QN__ROW_FINE;
     if (cell->broken) {
         *fault = QN__ROW_QUOTE;
@@ -154,6 +170,9 @@ static const char *take_special(const qn__special *special, const char *at, cons
         break;
     case QN__COLUMN_CATEGORY:
         *fault = take_category(cell, special->texts, value);
+        break;
+    case QN__COLUMN_DATE:
+        *fault = take_date(special, cell, shape->date_format, value, places->row);
         break;
     case QN__COLUMN_INDEX:
         *fault = take_index(cell, places->label);
@@ -172,7 +191,7 @@ static const char *take_special(const qn__special *special, const char *at, cons
 }
 
 static int is_feature(qn__column_kind kind) {
-    return kind == QN__COLUMN_GAPS || kind == QN__COLUMN_CATEGORY;
+    return kind == QN__COLUMN_GAPS || kind == QN__COLUMN_CATEGORY || kind == QN__COLUMN_DATE;
 }
 
 /* One to three digits and the separator behind them, as in nearly all cells of bytes. Returns the
@@ -229,7 +248,7 @@ const char *qn__row_bytes(const qn__csv_shape *shape, const char *at, const char
         qn__row_fault fault;
         if (done)
             return NULL;
-        at = take_special(special, at, end, shape->separator, NULL, places, &cell, &fault);
+        at = take_special(special, at, end, shape, NULL, places, &cell, &fault);
         if (fault != QN__ROW_FINE)
             return NULL;
         at = step_over(at, end, &done);
@@ -304,7 +323,7 @@ const char *qn__row_floats(const qn__csv_shape *shape, const char *at, const cha
         if (done)
             return fail_ragged(shape, line, end, failure);
         if (column == next) {
-            at = take_special(special, at, end, separator, values, places, &cell, &fault);
+            at = take_special(special, at, end, shape, values, places, &cell, &fault);
             if (columns == 1 && cell.size == 0 && !cell.quoted) /* no missing value */
                 return fail_ragged(shape, line, end, failure);
             if (is_feature(special->kind)) {

@@ -1,15 +1,21 @@
 /* Surveys of CSV columns. */
 #include "data/csv_survey.h"
 #include "base/memory.h"
+#include "data/date_parts.h"
+#include "data/dates.h"
 #include "data/labels.h"
+#include "data/wide.h"
 #include <string.h>
 
 /* What one thread saw of a column. */
 typedef struct facts {
     uint64_t numbers, texts, nones; /* cells of these contents */
+    uint64_t dates, zones;          /* those of them that are dates, and name a zone */
     uint8_t gap;                    /* there are missing values */
     uint8_t odd;                    /* a number that is not a byte: digits alone, at most 255 */
     uint8_t fraction;               /* a number that is not whole */
+    uint8_t infinite;
+    uint8_t time, hour; /* a date names a time, and one that is not midnight */
 } facts;
 
 struct qn__csv_survey {
@@ -71,12 +77,25 @@ static int is_whole(const qn__cell *cell) {
            qn__decimal_to_label(&number, &label) != QN__ROW_LABEL_BROKEN;
 }
 
-static void note_cell(facts *f, const qn__cell *cell, int is_label) {
+static void note_date(facts *f, const qn__cell *cell, const char *format) {
+    qn__moment moment;
+    if (!qn__cell_moment(cell, format, &moment))
+        return;
+    f->dates++;
+    f->zones += moment.has_zone != 0;
+    f->time |= moment.has_time != 0;
+    f->hour |= moment.at % QN__DAY_MICROSECONDS != 0;
+}
+
+static void note_cell(facts *f, const qn__csv_shape *shape, const qn__cell *cell, int is_label) {
     if (is_byte(cell) && cell->size > 0) {
         f->numbers++;
         return;
     }
-    switch (qn__cell_content(cell)) {
+    const qn__content content = qn__cell_content(cell);
+    if (shape->dates && (content == QN__CONTENT_TEXT || shape->date_format))
+        note_date(f, cell, shape->date_format);
+    switch (content) {
     case QN__CONTENT_NUMBER:
         f->numbers++;
         f->odd = 1;
@@ -92,6 +111,7 @@ static void note_cell(facts *f, const qn__cell *cell, int is_label) {
         f->texts++;
         break;
     case QN__CONTENT_INFINITE:
+        f->infinite = 1;
         break;
     }
 }
@@ -104,7 +124,7 @@ const char *qn__csv_survey_count(qn__csv_survey *survey, int thread, const char 
     for (uint64_t column = 0; column < shape->columns; column++) {
         qn__cell cell;
         at = qn__cell_read(at, line_end, shape->separator, 0, &cell);
-        note_cell(&own[column], &cell, column == shape->label);
+        note_cell(&own[column], shape, &cell, column == shape->label);
         if (at++ == line_end)
             break;
     }
@@ -121,6 +141,11 @@ static facts sum_facts(const qn__csv_survey *s, uint64_t column) {
         sum.gap |= f->gap;
         sum.odd |= f->odd;
         sum.fraction |= f->fraction;
+        sum.dates += f->dates;
+        sum.zones += f->zones;
+        sum.infinite |= f->infinite;
+        sum.time |= f->time;
+        sum.hour |= f->hour;
     }
     return sum;
 }
@@ -138,11 +163,28 @@ static qn__column_kind kind_of_label(const facts *f, const char *task) {
     return f->fraction ? QN__COLUMN_REAL : QN__COLUMN_INDEX;
 }
 
+/* Every cell that is not missing is a date, and all name a zone or none does. */
+static int holds_dates(const facts *f) {
+    return f->dates > 0 && f->dates == f->numbers + f->texts + f->nones && !f->infinite &&
+           (f->zones == 0 || f->zones == f->dates);
+}
+
 /* A column of features, which may be known to hold categories; 0 when it is a plain one. */
 static int kind_of_feature(const facts *f, int known, qn__column_kind *kind) {
+    if (!known && holds_dates(f)) {
+        *kind = QN__COLUMN_DATE;
+        return 1;
+    }
     const int category = known ? f->numbers + f->texts + f->nones > 0 : f->texts > f->numbers;
     *kind = category ? QN__COLUMN_CATEGORY : QN__COLUMN_GAPS;
     return *kind == QN__COLUMN_CATEGORY || f->gap || f->nones;
+}
+
+static qn_status describe_dates(const facts *f, const char *parts, qn__special *to, qn_error *err) {
+    to->time = f->time;
+    to->zone = f->zones > 0;
+    to->dates = qn__date_parts_usual(f->hour);
+    return parts ? qn__date_parts_read(parts, &to->dates, err) : QN_OK;
 }
 
 qn_status qn__csv_survey_decide(qn__csv_survey *s, const qn_data_options *options, qn_error *err) {
@@ -165,6 +207,9 @@ qn_status qn__csv_survey_decide(qn__csv_survey *s, const qn_data_options *option
             const int category = s->header->categories && s->header->categories[column];
             const int special = kind_of_feature(&f, category, &to->kind);
             s->gaps |= f.gap || (special && to->kind == QN__COLUMN_GAPS);
+            if (special && to->kind == QN__COLUMN_DATE &&
+                describe_dates(&f, options->dates, to, err) != QN_OK)
+                return QN_USAGE;
             if (special || f.odd)
                 s->type = QN_F32;
             to += special;
@@ -183,6 +228,35 @@ qn_status qn__csv_survey_decide(qn__csv_survey *s, const qn_data_options *option
         if (at->kind == QN__COLUMN_CATEGORY || at->kind == QN__COLUMN_CLASS)
             at->texts = set++;
     return QN_OK;
+}
+
+/* ------------------------------------------------------------------ exact values */
+
+static int is_feature(qn__column_kind kind) {
+    return kind == QN__COLUMN_GAPS || kind == QN__COLUMN_CATEGORY || kind == QN__COLUMN_DATE;
+}
+
+/* The number of the feature that a special column is. */
+static uint32_t feature_of(const qn__csv_survey *s, const qn__special *of) {
+    uint64_t others = 0;
+    for (const qn__special *at = s->special; at < of; at++)
+        others += !is_feature(at->kind);
+    return (uint32_t)(of->column - others);
+}
+
+qn_status qn__csv_survey_keep_exact(qn__csv_survey *s, qn_data *data, qn_error *err) {
+    qn__exact *exact = qn__alloc(data->features, sizeof *exact, err);
+    if (!exact)
+        return QN_MEMORY;
+    for (qn__special *at = s->special; at->column != UINT64_MAX; at++)
+        if (at->kind == QN__COLUMN_DATE && at->time)
+            exact[feature_of(s, at)] = QN__EXACT_MOMENT;
+    const qn_status status = qn__wide_make(data, exact, err);
+    for (qn__special *at = s->special; status == QN_OK && at->column != UINT64_MAX; at++)
+        if (at->kind == QN__COLUMN_DATE && at->time)
+            at->exact = (qn__wide_value *)(uintptr_t)qn__wide_column(data, feature_of(s, at));
+    qn__free(exact);
+    return status;
 }
 
 /* ------------------------------------------------------------------ collecting */

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/threads.h"
+#include "data/dates.h"
 #include "data/item_names.h"
 #include "data/schema.h"
 #include "image/resize.h"
@@ -55,6 +56,7 @@ struct qn_data {
     uint64_t label_values; /* different labels in the table, where they were counted; else 0 */
     uint32_t rules;        /* of reading, those that changed something: data/rules.h */
     uint32_t comma;        /* 1 + a column that may hold numbers with a decimal comma; 0: none */
+    char date_format[QN__DATE_FORMAT]; /* of its dates, where a caller said it; else "" */
     char *note;            /* what a reader decided in doubt, for people; NULL: nothing */
     qn__item_names *names; /* of files; NULL: items have none. A view has its table's */
     struct qn__wide *wide; /* exact values of some columns (wide.h); NULL: none. A view has its

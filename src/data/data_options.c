@@ -1,5 +1,7 @@
 #include "data/data_options.h"
 #include "base/sized.h"
+#include "data/date_parts.h"
+#include "data/dates.h"
 #include "data/rules.h"
 #include "image/resize.h"
 #include <string.h>
@@ -33,6 +35,15 @@ static qn_status check_resize(const qn_data_options *options, qn_error *err) {
     return qn__remedy(err, QN_USAGE, "leave `data.resize` out: it is known from the model");
 }
 
+static qn_status check_dates(const qn_data_options *options, qn_error *err) {
+    uint32_t parts;
+    const qn_status status =
+        options->dates ? qn__date_parts_read(options->dates, &parts, err) : QN_OK;
+    return status == QN_OK && options->date_format
+               ? qn__date_format_check(options->date_format, err)
+               : status;
+}
+
 qn_status qn__data_options_take(const char *function, const qn_data_options *given,
                                 qn_data_options *options, qn_error *err) {
     qn_data_options_init(options);
@@ -60,7 +71,8 @@ qn_status qn__data_options_take(const char *function, const qn_data_options *giv
     }
     uint32_t rules;
     if (check_resize(options, err) != QN_OK ||
-        qn__rules_parse(options->expected_rules, &rules, err) != QN_OK)
+        qn__rules_parse(options->expected_rules, &rules, err) != QN_OK ||
+        check_dates(options, err) != QN_OK)
         return QN_USAGE;
     if (options->features && options->drop) {
         qn__fail(err, QN_USAGE, "columns to keep and columns to leave out were both given");

@@ -32,6 +32,7 @@ typedef struct head {
     uint64_t names; /* bytes of the names of items; 0: there are none */
     char format[16];
     char digest[72];
+    char date_format[QN__DATE_FORMAT];
 } head;
 
 /* Offsets of the parts. */
@@ -80,6 +81,15 @@ static int place(const head *h, places *p) {
     return 1;
 }
 
+/* What a recipe does not have of a column, a character of these. */
+static const char marks[] = "01dtz";
+
+static char mark_of(const qn__feature *feature) {
+    if (feature->dates)
+        return feature->zone ? 'z' : feature->time ? 't' : 'd';
+    return feature->bytes ? '1' : '0';
+}
+
 /* The texts of the snapshot; released by the caller. */
 static qn__text texts_of(const qn_data *table) {
     qn__text text = {0};
@@ -87,7 +97,7 @@ static qn__text texts_of(const qn_data *table) {
     qn__text_add(&text, "%c%s%c", '\0', table->note ? table->note : "", '\0');
     qn__text_add(&text, "%s%c", table->weight_name ? table->weight_name : "", '\0');
     for (uint32_t k = 0; table->schema && k < table->features; k++)
-        qn__text_add(&text, "%c", table->schema->feature[k].bytes ? '1' : '0');
+        qn__text_add(&text, "%c", mark_of(&table->schema->feature[k]));
     qn__text_add(&text, "%c", '\0');
     for (uint64_t i = 0; table->names && i < table->items; i++)
         qn__text_add(&text, "%s%c", table->names->text + table->names->at[i], '\0');
@@ -115,6 +125,7 @@ static head head_of(const qn_data *table, const qn__text *text) {
               .names = table->names ? table->names->size : 0};
     strncpy(h.format, table->format, sizeof h.format - 1);
     memcpy(h.digest, qn_data_digest(table), sizeof table->digest);
+    memcpy(h.date_format, table->date_format, sizeof h.date_format);
     return h;
 }
 
@@ -166,12 +177,15 @@ static int read_head(const void *snapshot, uint64_t bytes, head *h, places *p) {
         return 0;
     memcpy(h, snapshot, sizeof *h);
     h->format[sizeof h->format - 1] = h->digest[sizeof h->digest - 1] = '\0';
+    h->date_format[sizeof h->date_format - 1] = '\0';
     return memcmp(h->magic, MAGIC, sizeof MAGIC) == 0 && (h->type == QN_U8 || h->type == QN_F32) &&
            h->items > 0 && h->items <= QN__ITEMS_MAX && h->features > 0 && h->labelled <= 2 &&
            h->weighted <= 2 && h->wide <= h->features && h->doubt <= QN__DOUBT_ID &&
            h->names <= h->text && (h->rows == 0) == (h->columns == 0) &&
            (h->rows == 0) == (h->channels == 0) && (h->rows == 0 || has_pixels(h)) &&
-           qn__format_name(h->format) && is_digest(h->digest) && place(h, p) && p->bytes == bytes;
+           qn__format_name(h->format) && is_digest(h->digest) &&
+           (h->date_format[0] == '\0' || qn__date_format_check(h->date_format, NULL) == QN_OK) &&
+           place(h, p) && p->bytes == bytes;
 }
 
 static qn_status refuse(qn_error *err, const char *what) {
@@ -221,14 +235,20 @@ static qn_status copy_text(const char *text, char **to, qn_error *err) {
     return *to ? QN_OK : QN_MEMORY;
 }
 
-/* Digits, one for each column. 0: some are no whole numbers from 0 to 255, so a table of floats
- * cannot become one of bytes. */
-static int take_bytes(const char *digits, qn_data *data) {
+/* The marks of all columns. */
+static int take_marks(const char *mark, qn_data *data) {
     const uint32_t features = data->schema ? data->schema->features : 0;
-    if (strlen(digits) != features || strspn(digits, "01") != features)
+    if (strlen(mark) != features || strspn(mark, marks) != features)
         return 0;
-    for (uint32_t k = 0; k < features; k++)
-        data->schema->feature[k].bytes = digits[k] == '1';
+    for (uint32_t k = 0; k < features; k++) {
+        qn__feature *feature = &data->schema->feature[k];
+        feature->bytes = mark[k] == '1';
+        feature->zone = mark[k] == 'z';
+        feature->time = mark[k] == 't' || feature->zone;
+        feature->exact = feature->time ? QN__EXACT_MOMENT : feature->exact;
+        if ((feature->dates != 0) != (mark[k] > '1') || (feature->dates && data->type != QN_F32))
+            return 0;
+    }
     return 1;
 }
 
@@ -253,7 +273,7 @@ static qn_status read_texts(const char *text, size_t size, int named, qn_data *d
         status = copy_text(note, &data->note, err);
     if (status == QN_OK && named)
         status = copy_text(name, &data->weight_name, err);
-    if (status == QN_OK && !(take_bytes(bytes, data) && is_fitting(data)))
+    if (status == QN_OK && !(take_marks(bytes, data) && is_fitting(data)))
         status = refuse(err, "the names of the shared data do not fit it");
     return status;
 }
@@ -283,6 +303,7 @@ static void take_head(qn_data *data, const head *h) {
     data->label_values = h->label_values;
     data->mapped = 1;
     memcpy(data->digest, h->digest, sizeof data->digest);
+    memcpy(data->date_format, h->date_format, sizeof data->date_format);
 }
 
 /* The wide columns of the schema, whose values are in the snapshot. */

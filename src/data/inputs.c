@@ -3,6 +3,9 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/category_find.h"
+#include "data/date_column.h"
+#include "data/date_parts.h"
+#include "data/dates.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,10 +19,14 @@ static uint32_t categories_of(const qn__schema *table, uint32_t column) {
     return table ? table->feature[column].categories : 0;
 }
 
+static uint32_t dates_of(const qn__schema *table, uint32_t column) {
+    return table ? table->feature[column].dates : 0;
+}
+
 uint64_t qn__inputs(const qn__schema *table, uint32_t features) {
     uint64_t inputs = 0;
     for (uint32_t k = 0; table && k < table->features; ++k)
-        inputs += categories_of(table, k) ? categories_of(table, k) : 1;
+        inputs += qn__feature_inputs(&table->feature[k]);
     return table ? inputs : features;
 }
 
@@ -31,12 +38,15 @@ uint32_t qn_data_inputs(const qn_data *data) {
 void qn__keep_categories(const qn__schema *table, float *mean, float *deviation) {
     uint64_t at = 0;
     for (uint32_t k = 0; table && k < table->features; ++k) {
-        const uint32_t categories = categories_of(table, k);
-        for (uint32_t c = 0; c < categories; ++c) {
-            mean[at + c] = 0.0f;
-            deviation[at + c] = 1.0f;
+        const qn__feature *feature = &table->feature[k];
+        const uint32_t inputs = qn__feature_inputs(feature);
+        for (uint32_t i = 0; i < inputs; ++i) {
+            if (feature->categories == 0 && !qn__date_is_choice(feature->dates, i))
+                continue;
+            mean[at + i] = 0.0f;
+            deviation[at + i] = 1.0f;
         }
-        at += categories ? categories : 1;
+        at += inputs;
     }
 }
 
@@ -83,11 +93,28 @@ static qn_status refuse_categories(const qn_data *raw, uint32_t column, const ch
                       "give a file whose columns hold what those of the training data hold");
 }
 
+/* A column of dates where the model has none, or the other way round. */
+static qn_status refuse_dates(const qn_data *raw, uint32_t column, int dates, const char *what,
+                              qn_error *err) {
+    char name[160];
+    qn__column_name(raw->schema, column, name, sizeof name);
+    qn__fail(err, QN_MISMATCH,
+             dates ? "%s holds dates, and in the training data it does not"
+                   : "%s does not hold dates, and in the training data it does",
+             name);
+    qn__at(err, "%s", what);
+    return qn__remedy(err, QN_MISMATCH,
+                      dates ? "give a file whose columns hold what those of the training data hold"
+                            : "write dates as 2026-11-28 or 2026-11-28T13:30:00, or say how they "
+                              "are written with `data.date_format`");
+}
+
 /* -------------------------------------------------------------------------------------- making */
 
 /* What becomes of a column. */
 typedef struct column {
-    uint32_t at, categories; /* first input; 0 categories: a number */
+    uint32_t at, categories; /* first input; 0 categories: a number or a date */
+    uint32_t dates;          /* the model's parts of a date; 0: not a date */
     float fill;
     uint32_t *index;           /* category of the table -> of the model, or NOWHERE */
     uint32_t indexed;          /* categories of the table; 0: it holds numbers */
@@ -103,23 +130,40 @@ typedef struct encoder {
     uint32_t inputs;
 } encoder;
 
-/* A column that the model knows as categories may hold nothing but numbers in another file: then
- * their texts are the categories. */
+/* A column that the model knows as categories may hold nothing but numbers or days in another file:
+ * then their texts are the categories. */
 static uint32_t category_of(const encoder *e, uint32_t k, float value) {
     const column *c = &e->column[k];
-    char text[32];
+    char text[QN__MOMENT_TEXT];
     if (c->indexed)
         return value >= 0 && value < (float)c->indexed ? c->index[(uint32_t)value] : NOWHERE;
-    qn__float_text(value, text);
+    if (dates_of(e->raw->schema, k))
+        qn__moment_text(qn__moment_of_days(value), 0, 0, text);
+    else
+        qn__float_text(value, text);
     return qn__category_find(&e->how->table->feature[k], c->value, text);
+}
+
+static int is_all_missing(const qn_data *raw, uint32_t k) {
+    uint64_t i = 0;
+    if (raw->type != QN_F32)
+        return 0;
+    while (i < raw->items && qn__is_missing(((const float *)qn__data_item(raw, i))[k]))
+        ++i;
+    return i == raw->items;
 }
 
 static qn_status prepare_column(encoder *e, uint32_t k, qn_error *err) {
     const qn__schema *table = e->how->table, *own = e->raw->schema;
     column *c = &e->column[k];
     c->categories = categories_of(table, k);
+    c->dates = dates_of(table, k);
     c->indexed = categories_of(own, k);
     c->fill = e->how->fill ? e->how->fill[k] : 0.0f;
+    const int days = dates_of(own, k) && !own->feature[k].time;
+    if (!c->dates != !dates_of(own, k) && !(days && c->categories) &&
+        (dates_of(own, k) || !is_all_missing(e->raw, k)))
+        return refuse_dates(e->raw, k, dates_of(own, k) != 0, e->what, err);
     if (c->categories == 0 && c->indexed)
         return refuse_categories(e->raw, k, e->what, err);
     if (c->categories > 0 && e->how->by_value &&
@@ -140,7 +184,7 @@ static qn_status prepare(encoder *e, qn_error *err) {
     for (uint32_t k = 0, at = 0; k < e->how->features && status == QN_OK; ++k) {
         status = prepare_column(e, k, err);
         e->column[k].at = at;
-        at += e->column[k].categories ? e->column[k].categories : 1;
+        at += e->how->table ? qn__feature_inputs(&e->how->table->feature[k]) : 1;
     }
     return status;
 }
@@ -157,10 +201,26 @@ static uint32_t hot(encoder *e, uint32_t k, float value) {
     return category == NOWHERE ? NOWHERE : c->at + category;
 }
 
+/* The numbers of a missing date are those of the day that stands for it; of the others, which are
+ * one of several, it has none. */
+static void encode_date(encoder *e, uint64_t item, uint32_t k, float days, float *to) {
+    column *c = &e->column[k];
+    if (!qn__is_missing(days)) {
+        qn__date_encode(c->dates, qn__data_moment(e->raw, item, k), to);
+        return;
+    }
+    ++c->missing;
+    qn__date_encode_numbers(c->dates, qn__moment_of_days(c->fill), to);
+}
+
 /* `to` holds zeros. */
-static void encode_floats(encoder *e, const float *from, float *to) {
+static void encode_floats(encoder *e, uint64_t item, const float *from, float *to) {
     for (uint32_t k = 0; k < e->how->features; ++k) {
         const column *c = &e->column[k];
+        if (c->dates) {
+            encode_date(e, item, k, from[k], to + c->at);
+            continue;
+        }
         if (c->categories == 0) {
             to[c->at] = qn__is_missing(from[k]) ? c->fill : from[k];
             continue;
@@ -187,10 +247,13 @@ static void encode_bytes(encoder *e, const uint8_t *from, uint8_t *to) {
 /* "age", "city=Bern": for messages about inputs. */
 static int name_input(qn__schema *inputs, uint32_t at, const qn__feature *from, uint32_t category,
                       qn_error *err) {
-    char text[160];
+    char text[160], part[32];
     if (!from->name)
         return 1;
-    if (from->categories)
+    if (from->dates) {
+        qn__date_input_name(from->dates, category, part);
+        snprintf(text, sizeof text, "%.110s.%s", from->name, part);
+    } else if (from->categories)
         snprintf(text, sizeof text, "%.70s=%.70s", from->name, from->category[category]);
     else
         snprintf(text, sizeof text, "%.150s", from->name);
@@ -203,7 +266,7 @@ static qn__schema *name_inputs(const encoder *e, qn_error *err) {
     int done = inputs != NULL;
     for (uint32_t k = 0; done && e->how->table && k < e->how->features; ++k) {
         const qn__feature *from = &e->how->table->feature[k];
-        const uint32_t width = from->categories ? from->categories : 1;
+        const uint32_t width = qn__feature_inputs(from);
         for (uint32_t c = 0; done && c < width; ++c)
             done = name_input(inputs, e->column[k].at + c, from, c, err);
     }
@@ -254,7 +317,7 @@ static void fill_table(encoder *e, qn_data *table) {
         if (table->type == QN_U8)
             encode_bytes(e, from, to);
         else
-            encode_floats(e, from, (float *)(void *)to);
+            encode_floats(e, i, from, (float *)(void *)to);
     }
 }
 
@@ -278,10 +341,11 @@ static void tell_column(const encoder *e, const qn__encoding_notes *notes, uint3
         tell(notes, text);
     }
     if (c->missing > 0) {
-        snprintf(text, sizeof text,
-                 "%s: %" PRIu64 " value%s of %s %s missing; all inputs of the column are 0 there",
-                 notes->what, c->missing, c->missing == 1 ? "" : "s", name,
-                 c->missing == 1 ? "is" : "are");
+        snprintf(text, sizeof text, "%s: %" PRIu64 " %s%s of %s %s missing; %s", notes->what,
+                 c->missing, c->dates ? "date" : "value", c->missing == 1 ? "" : "s", name,
+                 c->missing == 1 ? "is" : "are",
+                 c->dates ? "its numbers are those of another day there"
+                          : "all inputs of the column are 0 there");
         tell(notes, text);
     }
 }
@@ -318,7 +382,8 @@ static int has_categories(const qn__encoding *how) {
 /* Whether the matrix of inputs differs from that of the columns. */
 static int is_plain(const qn__encoding *how, const qn_data *raw) {
     for (uint32_t k = 0; k < how->features; ++k)
-        if (categories_of(how->table, k) || categories_of(raw->schema, k))
+        if (categories_of(how->table, k) || categories_of(raw->schema, k) ||
+            dates_of(how->table, k) || dates_of(raw->schema, k))
             return 0;
     return !qn__has_gaps(raw);
 }

@@ -7,7 +7,8 @@
 static const struct {
     const char *word;
     qn__rule rule;
-} rows[] = {{"orientation", QN__RULE_ORIENTATION}, {"exact", QN__RULE_EXACT}};
+} rows[] = {
+    {"orientation", QN__RULE_ORIENTATION}, {"exact", QN__RULE_EXACT}, {"dates", QN__RULE_DATES}};
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 

@@ -13,7 +13,8 @@
 /* A bit each, in the order in which a recipe names them. */
 typedef enum qn__rule {
     QN__RULE_ORIENTATION = 1 << 0, /* images are turned as their EXIF says */
-    QN__RULE_EXACT = 1 << 1        /* wide columns are kept exactly: data/wide.h */
+    QN__RULE_EXACT = 1 << 1,       /* wide columns are kept exactly: data/wide.h */
+    QN__RULE_DATES = 1 << 2        /* columns of dates are not categories */
 } qn__rule;
 
 /* The rules of a text as qn__rules_text writes it: words separated by a space, in their order. NULL

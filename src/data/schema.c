@@ -1,5 +1,6 @@
 #include "data/schema.h"
 #include "base/memory.h"
+#include "data/date_parts.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -53,6 +54,9 @@ static int copy_feature(qn__feature *to, const qn__feature *from, qn_error *err)
     to->categories = from->categories;
     to->bytes = from->bytes;
     to->exact = from->exact;
+    to->dates = from->dates;
+    to->time = from->time;
+    to->zone = from->zone;
     return copy_text(&to->name, from->name, err) &&
            copy_texts(&to->category, from->category, from->categories, err);
 }
@@ -104,11 +108,17 @@ int qn__schema_is_trivial(const qn__schema *schema) {
         return 0;
     for (uint32_t i = 0; i < schema->features; ++i) {
         const qn__feature *feature = &schema->feature[i];
-        if (feature->categories || feature->exact ||
+        if (feature->categories || feature->exact || feature->dates ||
             (feature->name && !is_generic(feature->name, i)))
             return 0;
     }
     return 1;
+}
+
+uint32_t qn__feature_inputs(const qn__feature *feature) {
+    return feature->dates        ? qn__date_inputs(feature->dates)
+           : feature->categories ? feature->categories
+                                 : 1;
 }
 
 uint32_t qn__schema_find(const qn__schema *schema, const char *name) {
@@ -126,8 +136,7 @@ uint32_t qn__schema_find(const qn__schema *schema, const char *name) {
 /* As they are written in recipes; in the order of the enum. */
 static const char *const targets[] = {"none", "index", "class", "real"};
 enum { TARGETS = sizeof targets / sizeof targets[0] };
-static const char *const exacts[] = {"none", "whole", "real"};
-enum { EXACTS = sizeof exacts / sizeof exacts[0] };
+static const char *const exacts[] = {"none", "whole", "real", "moment"};
 
 /* --------------------------------------------------------------------------------- comparison */
 
@@ -163,6 +172,16 @@ static int lists_differ(const char *what, const char *several, char *const *one,
     return counts_differ(several, ones, others, a, b);
 }
 
+static int dates_differ(uint32_t column, const qn__feature *one, const qn__feature *other,
+                        char a[128], char b[128]) {
+    char x[QN__DATE_PARTS_TEXT], y[QN__DATE_PARTS_TEXT];
+    qn__date_parts_text(one->dates, x);
+    qn__date_parts_text(other->dates, y);
+    snprintf(a, 128, "column %u of %s", column, *x ? x : "no dates");
+    snprintf(b, 128, "column %u of %s", column, *y ? y : "no dates");
+    return one->dates != other->dates;
+}
+
 static int features_differ(const qn__schema *one, const qn__schema *other, char a[128],
                            char b[128]) {
     char name[64];
@@ -171,12 +190,14 @@ static int features_differ(const qn__schema *one, const qn__schema *other, char 
         snprintf(name, sizeof name, "column %u", i);
         if (names_differ(name, x->name, y->name, a, b))
             return 1;
+        if (dates_differ(i, x, y, a, b))
+            return 1;
         snprintf(name, sizeof name, "column %u, category", i);
         if (lists_differ(name, "categories", x->category, x->categories, y->category, y->categories,
                          a, b))
             return 1;
         snprintf(name, sizeof name, "column %u, kept as", i);
-        if (names_differ(name, exacts[x->exact], exacts[y->exact], a, b))
+        if (!x->dates && names_differ(name, exacts[x->exact], exacts[y->exact], a, b))
             return 1;
     }
     return counts_differ("columns", one->features, other->features, a, b);
@@ -219,15 +240,30 @@ static void add_name(qn__text *text, const char *name) {
         qn__text_add(text, "null");
 }
 
+static void add_dates(uint32_t dates, qn__text *text) {
+    const char *between = "";
+    for (int part = 0; part < QN__DATE_PARTS; ++part)
+        if (dates >> part & 1) {
+            qn__text_add(text, "%s\"%s\"", between, qn__date_part_name((qn__date_part)part));
+            between = ",";
+        }
+}
+
 /* A column of numbers is its name, a wide one and one of categories an object: tables have
  * thousands of numbers. */
 static void add_feature(const qn__feature *feature, qn__text *text) {
-    if (feature->categories == 0 && feature->exact == QN__EXACT_NONE) {
+    if (feature->categories == 0 && feature->exact == QN__EXACT_NONE && feature->dates == 0) {
         add_name(text, feature->name);
         return;
     }
     qn__text_add(text, "{\"name\":");
     add_name(text, feature->name);
+    if (feature->dates) {
+        qn__text_add(text, ",\"dates\":[");
+        add_dates(feature->dates, text);
+        qn__text_add(text, "]}");
+        return;
+    }
     if (feature->exact != QN__EXACT_NONE) {
         qn__text_add(text, ",\"exact\":\"%s\"}", exacts[feature->exact]);
         return;
@@ -293,12 +329,29 @@ static qn_status read_texts(const qn__json_node *node, uint32_t *count, char ***
 static qn_status read_exact(const qn__json_node *node, qn__feature *feature, qn_error *err) {
     const char *name = qn__json_string(node);
     size_t exact = 1;
-    while (exact < EXACTS && (!name || strcmp(name, exacts[exact]) != 0))
+    while (exact < QN__EXACT_MOMENT && (!name || strcmp(name, exacts[exact]) != 0))
         ++exact;
-    if (exact == EXACTS)
+    if (exact == QN__EXACT_MOMENT)
         return malformed(err, "what a column keeps of its numbers is unknown");
     feature->exact = (qn__exact)exact;
     return QN_OK;
+}
+
+/* Names of parts, in their order. */
+static qn_status read_dates(const qn__json_node *node, uint32_t *dates, qn_error *err) {
+    int part = 0;
+    if (!qn__json_is_array(node))
+        return malformed(err, "the parts of dates are no array");
+    for (size_t i = 0; i < qn__json_count(node); ++i, ++part) {
+        const char *name = qn__json_string(qn__json_at(node, i));
+        while (part < QN__DATE_PARTS &&
+               (!name || strcmp(name, qn__date_part_name((qn__date_part)part)) != 0))
+            ++part;
+        if (part >= QN__DATE_PARTS)
+            return malformed(err, "a part of dates is unknown or not in its place");
+        *dates |= 1u << part;
+    }
+    return *dates ? QN_OK : malformed(err, "a column of dates has no part");
 }
 
 static qn_status read_feature(const qn__json_node *node, qn__feature *feature, qn_error *err) {
@@ -309,6 +362,8 @@ static qn_status read_feature(const qn__json_node *node, qn__feature *feature, q
     qn_status status = read_name(qn__json_get(node, "name"), &feature->name, err);
     if (status == QN_OK && qn__json_get(node, "exact"))
         return read_exact(qn__json_get(node, "exact"), feature, err);
+    if (status == QN_OK && qn__json_get(node, "dates"))
+        return read_dates(qn__json_get(node, "dates"), &feature->dates, err);
     if (status == QN_OK)
         status = read_texts(qn__json_get(node, "categories"), &feature->categories,
                             &feature->category, 1, err);

@@ -4,6 +4,7 @@
  *
  *   a column of numbers      the numbers; a missing value is a NaN with the bits 0x7fc00000
  *   a column of categories   the index of the category in `category`; missing: the same NaN
+ *   a column of dates        the days since 1970-01-01 (dates.h); missing: the same NaN
  *
  * A table may have no schema (NULL), as that of an IDX file: then its columns are numbers without
  * names, and its labels are class numbers from 0. Values may be missing with and without one.
@@ -22,7 +23,9 @@
 typedef enum qn__exact {
     QN__EXACT_NONE,  /* nothing: float32 holds its values, or it holds categories */
     QN__EXACT_WHOLE, /* 64-bit integers */
-    QN__EXACT_REAL   /* binary64 */
+    QN__EXACT_REAL,  /* binary64 */
+    QN__EXACT_MOMENT /* dates with times: microseconds since 1970, as 64-bit integers; its floats
+                        are days. A recipe has no column of this kind */
 } qn__exact;
 
 /* A column of features. */
@@ -30,6 +33,9 @@ typedef struct qn__feature {
     char *name;          /* in the header; NULL: it has none */
     uint32_t categories; /* 0: a column of numbers */
     char **category;     /* ascending bytewise, without duplicates; NULL: numbers */
+    uint32_t dates;      /* of dates: the parts that a network gets (date_parts.h); 0: not dates */
+    int time, zone;      /* 1: its dates have times, and these are in UTC. They belong to a table,
+                            not to a model: recipes do not have them */
     int bytes;           /* 1: a table of floats would be one of bytes if all columns were like this
                             one. It belongs to a table, not to a model: recipes do not have it */
     qn__exact exact;
@@ -71,6 +77,10 @@ void qn__schema_free(qn__schema *schema); /* accepts NULL */
  * itself writes: "label", and "f0", "f1" or "r0c0", "r0c1" and so on. So the model of such a table
  * is that of the same numbers in another format. */
 int qn__schema_is_trivial(const qn__schema *schema);
+
+/* Inputs of a network for a column: one for a number, one for each category, those of the parts of
+ * a date. */
+uint32_t qn__feature_inputs(const qn__feature *feature);
 
 /* The column of this name, from 0; schema->features when no column or several have it. */
 uint32_t qn__schema_find(const qn__schema *schema, const char *name);

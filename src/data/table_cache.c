@@ -51,6 +51,8 @@ static void add_options(qn__text *key, const qn_data_options *o) {
     add_text(key, "expected categories", o->expected_categories);
     add_text(key, "expected weight", o->expected_weight);
     add_text(key, "expected rules", o->expected_rules);
+    add_text(key, "dates", o->dates);
+    add_text(key, "date format", o->date_format);
     qn__text_add(key, "%d %u %u\n", o->unlabelled, (unsigned)o->classes,
                  (unsigned)o->expected_features);
 }

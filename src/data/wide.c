@@ -64,7 +64,6 @@ qn_status qn__wide_make(qn_data *data, const qn__exact *exact, qn_error *err) {
         columns += exact[k] != QN__EXACT_NONE;
     if (columns == 0)
         return QN_OK;
-    data->rules |= QN__RULE_EXACT;
     const qn_status status = need_schema(data, err);
     if (status != QN_OK)
         return status;
@@ -75,6 +74,7 @@ qn_status qn__wide_make(qn_data *data, const qn__exact *exact, qn_error *err) {
         if (exact[k] == QN__EXACT_NONE)
             continue;
         qn__wide_value *to = qn__wide_of(data->wide, j);
+        data->rules |= exact[k] == QN__EXACT_MOMENT ? QN__RULE_DATES : QN__RULE_EXACT;
         data->schema->feature[k].exact = exact[k];
         data->wide->feature[j++] = k;
         for (uint64_t i = 0; i < data->items; i++)
@@ -136,6 +136,8 @@ static int is_float(const qn_data *data, uint32_t k, const qn__wide_value *value
  * fewer items span less, so what is left to ask of real numbers is whether they differ. */
 static int is_wide(const qn_data *data, uint32_t k, const qn__wide_value *value) {
     const int real = data->schema->feature[k].exact == QN__EXACT_REAL;
+    if (data->schema->feature[k].exact == QN__EXACT_MOMENT)
+        return 1;
     double first = NAN;
     int differ = !real, floats = 1;
     for (uint64_t i = 0; i < data->items && (floats || !differ); i++) {

@@ -12,7 +12,7 @@
 #include <limits.h>
 
 typedef union qn__wide_value {
-    int64_t whole; /* QN__EXACT_WHOLE; missing: QN__WIDE_MISSING */
+    int64_t whole; /* QN__EXACT_WHOLE, QN__EXACT_MOMENT; missing: QN__WIDE_MISSING */
     double real;   /* QN__EXACT_REAL; missing: a NaN with the bits 0x7ff8000000000000 */
 } qn__wide_value;
 

@@ -145,7 +145,7 @@ qn_status qn_data_write_idx(const qn_data *data, const char *images_path, const 
 
 int qn__looks_like_bytes(const qn_data *data) {
     for (uint32_t k = 0; k < data->features; k++)
-        if (qn_data_categories(data, k) > 0)
+        if (qn_data_categories(data, k) > 0 || qn_data_dates(data, k, NULL, 0) != QN_DATE_NONE)
             return 0;
     for (uint64_t i = 0; i < data->items && data->type == QN_F32; i++) {
         const float *value = qn__data_item(data, i);
@@ -254,7 +254,7 @@ static qn_status add_label(const qn_data *data, uint64_t item, lines *out, qn_er
 }
 
 /* A missing value is an empty cell; alone in its line, in quotes. */
-static qn_status add_float(const qn_data *data, uint32_t k, float value, lines *out,
+static qn_status add_float(const qn_data *data, uint64_t item, uint32_t k, float value, lines *out,
                            qn_error *err) {
     const uint32_t categories = qn_data_categories(data, k);
     if (value != value)
@@ -263,7 +263,9 @@ static qn_status add_float(const qn_data *data, uint32_t k, float value, lines *
     if (categories)
         return add_text(out, qn_data_category(data, k, (uint32_t)value), err);
     char *to = out->text + out->size;
-    if (out->pointed)
+    if (qn_data_dates(data, k, NULL, 0) != QN_DATE_NONE)
+        qn_data_date(data, item, k, to, QN__MOMENT_TEXT);
+    else if (out->pointed)
         sprintf(to, "%d.0", (int)value);
     else
         qn__float_plain(value, to);
@@ -283,7 +285,7 @@ static qn_status add_row(const qn_data *data, uint64_t item, lines *out, qn_erro
         if (status == QN_OK && data->type == QN_U8)
             out->size = (size_t)(put_number(out->text + out->size, bytes[i]) - out->text);
         else if (status == QN_OK)
-            status = add_float(data, i, floats[i], out, err);
+            status = add_float(data, item, i, floats[i], out, err);
     }
     if (data->weights && status == QN_OK)
         status = room(out, err);

@@ -61,10 +61,12 @@ qn__content qn__text_content(const char *text) {
 static qn_status check_columns(const qn__format *f, const qn_data *data, qn_error *err) {
     for (uint32_t k = 0; k < data->features; k++) {
         const char *name = qn_data_feature_name(data, k);
-        if (f->categories || qn_data_categories(data, k) == 0)
+        const int dates = qn_data_dates(data, k, NULL, 0) != QN_DATE_NONE;
+        if (f->categories || (qn_data_categories(data, k) == 0 && !dates))
             continue;
-        qn__fail(err, QN_INPUT, "feature %u%s%.40s%s holds categories, and %s holds numbers",
-                 (unsigned)k + 1, name ? " \"" : "", name ? name : "", name ? "\"" : "", f->shown);
+        qn__fail(err, QN_INPUT, "feature %u%s%.40s%s holds %s, and %s holds numbers",
+                 (unsigned)k + 1, name ? " \"" : "", name ? name : "", name ? "\"" : "",
+                 dates ? "dates" : "categories", f->shown);
         return qn__remedy(err, QN_INPUT,
                           "write it as CSV, or leave the column out with `data.drop`");
     }

@@ -22,6 +22,7 @@ const qn__recipe_key qn__recipe_keys[] = {
     {"no_intercept", QN__KEY_FLAG, offsetof(qn__recipe, no_intercept), 6},
     {"stages", QN__KEY_TEXT, offsetof(qn__recipe, stages), 6},
     {"rules", QN__KEY_TEXT, offsetof(qn__recipe, rules), 7},
+    {"date_format", QN__KEY_TEXT, offsetof(qn__recipe, date_format), 7},
     {NULL, QN__KEY_FLAG, 0, 0},
 };
 

@@ -77,7 +77,8 @@ typedef struct qn__recipe {
     uint32_t no_intercept; /* 1: lbfgs leaves the last biases as they are */
     char *stages;          /* two or more, as qn__stages_add_text writes them; NULL: none */
     /* From here on contract 7: rows of the same table. */
-    char *rules; /* of reading, as qn__rules_text writes them; NULL: none */
+    char *rules;       /* of reading, as qn__rules_text writes them; NULL: none */
+    char *date_format; /* of CSV files, as strptime has it; NULL: as ISO 8601 */
 } qn__recipe;
 
 /* A key that only a recipe has in which it differs from its default, 0 or "" (docs/exactness.md

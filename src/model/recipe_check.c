@@ -1,6 +1,7 @@
 /* Whether the numbers of a recipe are in their ranges, and its options go together. */
 #include "model/recipe_check.h"
 
+#include "data/dates.h"
 #include "data/rules.h"
 #include "model/stages.h"
 #include "model/tables.h"
@@ -250,6 +251,8 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
         uint32_t rules;
         status = recipe->rules ? qn__rules_parse(recipe->rules, &rules, err) : QN_OK;
     }
+    if (status == QN_OK && recipe->date_format)
+        status = qn__date_format_check(recipe->date_format, err);
     return status;
 }
 

@@ -330,6 +330,9 @@ static qn_status find_table(const qn_train_options *o, const qn_data *data, qn__
     if (check_categories(data, err) != QN_OK)
         return QN_INPUT;
     r->table = qn__schema_copy(table, err);
+    for (uint32_t k = 0; r->table && k < r->table->features; ++k)
+        if (r->table->feature[k].exact == QN__EXACT_MOMENT) /* a date is enough to know */
+            r->table->feature[k].exact = QN__EXACT_NONE;
     return r->table ? QN_OK : QN_MEMORY;
 }
 
@@ -371,6 +374,17 @@ static qn_status find_rules(const qn_train_options *o, const qn_data *data, qn__
     return r->rules || !rules ? QN_OK : QN_MEMORY;
 }
 
+/* How dates were written; a replay keeps what the recipe says. */
+static qn_status find_date_format(const qn_train_options *o, const qn_data *data, qn__recipe *r,
+                                  qn_error *err) {
+    const qn_model *same = o->table_of != o->init_from ? o->table_of : NULL;
+    const char *format = same                 ? qn__model_recipe_of(same)->date_format
+                         : *data->date_format ? data->date_format
+                                              : NULL;
+    r->date_format = format ? qn__copy_text(format, err) : NULL;
+    return r->date_format || !format ? QN_OK : QN_MEMORY;
+}
+
 /* The stages say how many epochs there are. */
 static qn_status check_epochs(const qn_train_options *o, const qn__recipe *r, qn_error *err) {
     qn_train_options usual;
@@ -400,6 +414,8 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
         status = find_resize(options, data, r, err);
     if (status == QN_OK)
         status = find_rules(options, data, r, err);
+    if (status == QN_OK)
+        status = find_date_format(options, data, r, err);
     if (status == QN_OK)
         status = check_no_batch(options, r, err);
     if (status != QN_OK)

@@ -4,6 +4,7 @@
 #include "image/png_write.h"
 #include "model/model.h"
 #include "run/markup.h"
+#include "data/date_parts.h"
 #include "run/page.h"
 
 #include <inttypes.h>
@@ -17,11 +18,11 @@ enum { IMAGES = 32, PIXELS = 1 << 14, OUTPUTS = 12, INPUTS = 20, BARS = 20 };
 void qn__page_input_name(const qn__schema *schema, uint32_t features, uint32_t k, char text[160]) {
     uint32_t column = schema ? 0 : k, category = 0;
     for (uint32_t left = k; schema && column < features; ++column) {
-        const uint32_t wide = schema->feature[column].categories;
+        const uint32_t wide = qn__feature_inputs(&schema->feature[column]);
         category = left;
-        if (left < (wide ? wide : 1))
+        if (left < wide)
             break;
-        left -= wide ? wide : 1;
+        left -= wide;
     }
     const qn__feature *f = schema && column < features ? &schema->feature[column] : NULL;
     if (f && f->name)
@@ -32,6 +33,11 @@ void qn__page_input_name(const qn__schema *schema, uint32_t features, uint32_t k
         char name[128];
         snprintf(name, sizeof name, "%.100s", text);
         snprintf(text, 160, "%.90s = %.60s", name, f->category[category]);
+    } else if (f && f->dates) {
+        char name[128], part[32];
+        qn__date_input_name(f->dates, category, part);
+        snprintf(name, sizeof name, "%.100s", text);
+        snprintf(text, 160, "%.90s, %s", name, part);
     }
 }
 

@@ -1,0 +1,15 @@
+/* Columns of dates in a table. Their values are days since 1970-01-01; those with times have their
+ * exact moments too. */
+#ifndef QN_DATA_DATE_COLUMN_H
+#define QN_DATA_DATE_COLUMN_H
+
+#include "data/data.h"
+
+/* The midnight of a day, which may be the fraction of a mean: it is cut to the day, and days out of
+ * range are the nearest one in it. */
+int64_t qn__moment_of_days(float days);
+
+/* The moment of an item in a column of dates, whose value is not missing. */
+int64_t qn__data_moment(const qn_data *data, uint64_t item, uint32_t feature);
+
+#endif

@@ -1,0 +1,213 @@
+"""Columns of dates: how they are found, what a network gets of them, and that nothing of them is lost.
+Python's datetime and pandas are the oracles."""
+
+import datetime
+import json
+import os
+import random
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+QUERN = os.environ.get("QUERN", str(Path(__file__).parent.parent / "build" / "quern"))
+
+
+def quern(folder, *words, code=0):
+    done = subprocess.run([QUERN, *map(str, words)], cwd=folder, capture_output=True, text=True,
+                          timeout=120)
+    assert done.returncode == code, done.stderr + done.stdout
+    return done.stdout + done.stderr
+
+
+def info(folder, *words):
+    return json.loads(quern(folder, "data", "info", "--json", *words).splitlines()[0])
+
+
+def recipe(path):
+    head = path.read_bytes()
+    size = int.from_bytes(head[:8], "little")
+    return json.loads(json.loads(head[8:8 + size])["__metadata__"]["recipe"])
+
+
+def moments(count, seed=1):
+    draw = random.Random(seed)
+    edges = ["0001-01-01T00:00:00", "9999-12-31T23:59:59.999999", "1970-01-01T00:00:00",
+             "1969-12-31T23:59:59.999999", "2000-02-29T12:00:00", "1900-03-01T00:00:00.000001"]
+    days = datetime.date(9999, 12, 31).toordinal()
+    drawn = [datetime.datetime.fromordinal(draw.randrange(1, days)) + datetime.timedelta(
+        microseconds=draw.randrange(86400 * 10**6)) for _ in range(count)]
+    return [datetime.datetime.fromisoformat(e) for e in edges] + drawn
+
+
+EPOCH = datetime.date(1970, 1, 1).toordinal()
+PARTS = {"year": lambda d: [d.year], "quarter": lambda d: hot((d.month - 1) // 3, 4),
+         "month": lambda d: hot(d.month - 1, 12), "day": lambda d: [d.day],
+         "weekday": lambda d: hot(d.weekday(), 7), "yearday": lambda d: [d.timetuple().tm_yday],
+         "hour": lambda d: hot(d.hour, 24), "minute": lambda d: [d.minute],
+         "second": lambda d: [d.second], "days": lambda d: [d.toordinal() - EPOCH]}
+
+
+def hot(value, count):
+    return [float(i == value) for i in range(count)]
+
+
+def outputs(path, column="y"):
+    return np.loadtxt(path, delimiter=",", skiprows=1, usecols=0, dtype=np.float64)
+
+
+def test_inputs_of_a_network(tmp_path):
+    """A linear model of one part shows each input: its prediction is that of Python's datetime."""
+    when = moments(300)
+    (tmp_path / "t.csv").write_text("t,y\n" + "".join(
+        f"{w.isoformat()},{(i * 37) % 101 / 7}\n" for i, w in enumerate(when)))
+    assert info(tmp_path, "t.csv", "--label", "y")["table"][0] == {
+        "name": "t", "type": "time", "missing": 0, "min": "0001-01-01", "max": "9999-12-31",
+        "dates": "year,month,weekday,hour,days"}
+    parts = ",".join(PARTS)
+    (tmp_path / "near.csv").write_text("t,y\n" + "".join(
+        f"1970-01-{1 + i:02d}T{i % 24:02d}:00:01,{i % 7 / 2}\n" for i in range(31)))
+    train = ["train", "--data", "near.csv", "--label", "y", "--dates", parts, "--model", "dense 1 none",
+             "--scale", "none", "--unit", "4", "--lr", "1e-12", "--epochs", "1", "--quiet", "-o", "m.st"]
+    quern(tmp_path, *train)
+    head = (tmp_path / "m.st").read_bytes()
+    size = int.from_bytes(head[:8], "little")
+    header = json.loads(head[8:8 + size])
+    tensors = {name: np.frombuffer(head[8 + size:], "<f4")[slice(*[o // 4 for o in t["data_offsets"]])]
+               for name, t in header.items() if name != "__metadata__"}
+    inputs = np.array([[x for part in PARTS.values() for x in part(w)] for w in when])
+    assert inputs.shape[1] == len(tensors["layer0.weight"]) == 1 + 4 + 12 + 1 + 7 + 1 + 24 + 1 + 1 + 1
+    wanted = (inputs @ tensors["layer0.weight"].astype(float) + tensors["layer0.bias"][0]) * float(
+        tensors["target.deviation"][0]) + float(tensors["target.mean"][0])
+    quern(tmp_path, "predict", "m.st", "--data", "t.csv", "-o", "p.csv")
+    lines = (tmp_path / "p.csv").read_text().splitlines()
+    at = lines[0].split(",").index("prediction") if "prediction" in lines[0] else 0
+    found = np.array([float(line.split(",")[at]) for line in lines[1:]])
+    assert np.allclose(found, wanted, rtol=1e-4, atol=1e-3 * np.abs(inputs).max())
+    table = recipe(tmp_path / "m.st")["table"]["features"]
+    assert table == [{"name": "t", "dates": list(PARTS)}]
+    assert recipe(tmp_path / "m.st")["rules"] == "dates"
+
+
+@pytest.mark.parametrize("zone", ["", "Z", "+05:30"])
+def test_nothing_is_lost(tmp_path, zone):
+    """What is read is written again, in head, convert and split; the digest stays."""
+    when = [w for w in moments(200) if 1 < w.year < 9999]
+    cells = [w.isoformat() + zone for w in when] + [""]
+    (tmp_path / "t.csv").write_text("y,t\n" + "".join(f"{i % 2},{c}\n" for i, c in enumerate(cells)))
+    quern(tmp_path, "data", "convert", "t.csv", "-o", "u.csv")
+    shift = datetime.timedelta(hours=5, minutes=30) if zone.startswith("+") else datetime.timedelta()
+    lines = (tmp_path / "u.csv").read_text().splitlines()[1:]
+    assert lines[-1].endswith(",")
+    for line, w in zip(lines, when):
+        cell = line.split(",")[1]
+        assert cell.endswith("Z") == bool(zone)
+        assert datetime.datetime.fromisoformat(cell.rstrip("Z")) == w - shift
+    one, other = info(tmp_path, "t.csv"), info(tmp_path, "u.csv")
+    assert one["digest"] == other["digest"] and one["table"] == other["table"]
+    assert one["table"][0]["type"] == ("UTC time" if zone else "time")
+    assert one["table"][0]["missing"] == 1
+    quern(tmp_path, "data", "split", "t.csv", "--parts", "a=0.5,b=0.5", "-o", "%.csv")
+    parts = [l for f in "ab" for l in (tmp_path / f"{f}.csv").read_text().splitlines()[1:]]
+    assert sorted(parts) == sorted(lines)
+    assert lines[0].split(",")[1] in quern(tmp_path, "data", "head", "t.csv")
+    # A millisecond is another table.
+    cells[0] = (when[0] + datetime.timedelta(milliseconds=1)).isoformat() + zone
+    (tmp_path / "t.csv").write_text("y,t\n" + "".join(f"{i % 2},{c}\n" for i, c in enumerate(cells)))
+    assert info(tmp_path, "t.csv")["digest"] != one["digest"]
+
+
+def test_which_columns_are_dates(tmp_path):
+    columns = {"iso": ("2024-02-29", "date"), "slash": ("2024/02/29", "category"),
+               "german": ("29.02.2024", "category"), "mixed": (None, "category"),
+               "blank": ("2024-02-29 08:30", "time"), "clock": ("08:30", "category"),
+               "none": ("", "empty"), "month": ("2024-02", "category")}
+    rows = [",".join(["y", *columns])]
+    for i in range(40):
+        mixed = "2024-01-01" if i % 2 else "soon"
+        rows.append(",".join([str(i % 2), *(mixed if text is None else text
+                                            for text, _ in columns.values())]))
+    (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
+    found = {c["name"]: c["type"] for c in info(tmp_path, "t.csv")["table"]}
+    assert found == {name: kind for name, (_, kind) in columns.items()}
+    found = {c["name"]: c["type"] for c in info(tmp_path, "t.csv", "--category", "iso")["table"]}
+    assert found["iso"] == "category"
+    found = {c["name"]: c["type"] for c in info(tmp_path, "t.csv", "--date-format", "%d.%m.%Y")["table"]}
+    assert found["german"] == "date" and found["iso"] == "category"
+    # A zone in some cells only tells nothing of the others.
+    (tmp_path / "z.csv").write_text("y,t\n0,2024-01-01T00:00Z\n1,2024-01-01T00:00\n")
+    assert info(tmp_path, "z.csv")["table"][0]["type"] == "category"
+
+
+def test_formats(tmp_path):
+    """Those of Python's strftime, in numbers too; the model knows the format."""
+    draw = random.Random(3)
+    days = [datetime.datetime(2000, 1, 1) + datetime.timedelta(minutes=draw.randrange(9 * 365 * 1440))
+            for _ in range(300)]
+    label = ["yes" if d.weekday() >= 5 else "no" for d in days]
+    for form in ("%d.%m.%Y", "%m/%d/%y", "%Y%m%d", "%b %d %Y", "%d %B %Y", "%Y-%j",
+                 "%m/%d/%Y %I:%M %p", "%Y%m%d%H%M"):
+        (tmp_path / "t.csv").write_text("t,y\n" + "".join(
+            f"{d.strftime(form)},{y}\n" for d, y in zip(days, label)))
+        quern(tmp_path, "data", "convert", "t.csv", "--label", "y", "--date-format", form,
+              "-o", "u.csv")
+        read = [line.split(",")[1] for line in (tmp_path / "u.csv").read_text().splitlines()[1:]]
+        whole = "H" in form or "I" in form
+        assert read == [(d.isoformat() if whole else d.date().isoformat()) for d in days], form
+    train = ["train", "--data", "t.csv", "--label", "y", "--date-format", form, "--quiet", "-o", "m.st",
+             "--lr", "0.5", "--epochs", "40"]
+    quern(tmp_path, *train)
+    assert recipe(tmp_path / "m.st")["date_format"] == form
+    assert "replay: identical" in quern(tmp_path, "replay", "m.st", "--data", "t.csv", "--label", "y")
+    said = quern(tmp_path, "predict", "m.st", "--data", "t.csv", "--label", "y", "-o", "p.csv")
+    assert float(said.split("accuracy ")[1].split(" %")[0]) > 97
+    # The same dates in another form.
+    said = quern(tmp_path, "predict", "m.st", "--data", "u.csv", "--label", "y", "--date-format",
+                 "%Y-%m-%dT%H:%M:%S", "-o", "q.csv")
+    assert (tmp_path / "p.csv").read_bytes() == (tmp_path / "q.csv").read_bytes()
+
+
+def test_missing_dates(tmp_path):
+    """A missing date is the mean day in the parts that are numbers, and no value in the others."""
+    rows = [f"2024-01-{1 + i % 10:02d}" if i % 5 else "" for i in range(100)]
+    (tmp_path / "t.csv").write_text("t,y\n" + "".join(f"{t},{i % 2}\n" for i, t in enumerate(rows)))
+    assert "--missing" in quern(tmp_path, "train", "--data", "t.csv", "--label", "y", "--quiet",
+                                "-o", "m.st", code=1)
+    for rule in ("mean", "median", "zero", "drop"):
+        said = quern(tmp_path, "train", "--data", "t.csv", "--label", "y", "--missing", rule,
+                     "--epochs", "2", "-o", "m.st")
+        assert ("20 dates of column \"t\" are missing" in said) == (rule != "drop")
+        assert "replay: identical" in quern(tmp_path, "replay", "m.st", "--data", "t.csv", "--label",
+                                            "y")
+    (tmp_path / "none.csv").write_text("t\n\"\"\n\"\"\n")
+    quern(tmp_path, "predict", "m.st", "--data", "none.csv", "--unlabelled", "-o", "p.csv", code=1)
+
+
+def test_wrong_use(tmp_path):
+    (tmp_path / "t.csv").write_text("t,x,y\n" + "".join(
+        f"2024-01-{1 + i % 28:02d},{i},{i % 2}\n" for i in range(60)))
+    said = quern(tmp_path, "data", "info", "t.csv", "--dates", "yaer", code=2)
+    assert '"yaer" is not a part of a date' in said and "did you mean year?" in said
+    said = quern(tmp_path, "data", "info", "t.csv", "--date-format", "%d.%m", code=2)
+    assert "year, month and day" in said
+    quern(tmp_path, "train", "--data", "t.csv", "--label", "y", "--quiet", "-o", "m.st")
+    (tmp_path / "n.csv").write_text("t,x,y\n1,2,0\n3,4,1\n")
+    said = quern(tmp_path, "predict", "m.st", "--data", "n.csv", "--label", "y", "-o", "p.csv", code=1)
+    assert 'column "t" does not hold dates' in said and "--date-format" in said
+    (tmp_path / "d.csv").write_text("t,x,y\n2024-01-01,2024-01-01,0\n2024-01-02,2024-01-01,1\n")
+    said = quern(tmp_path, "predict", "m.st", "--data", "d.csv", "--label", "y", "-o", "p.csv", code=1)
+    assert 'column "x" holds dates' in said
+    said = quern(tmp_path, "data", "convert", "t.csv", "-o", "t.npz", "--label", "y", code=1)
+    assert "holds dates, and NPZ holds numbers" in said
+
+
+def test_dates_that_are_categories_of_the_model(tmp_path):
+    """Asked for by --category when it was trained; a file to predict is read without a word."""
+    (tmp_path / "t.csv").write_text("t,y\n" + "".join(
+        f"2024-01-{1 + i % 4:02d},{'ab'[i % 4 > 1]}\n" for i in range(80)))
+    quern(tmp_path, "train", "--data", "t.csv", "--label", "y", "--category", "t", "--quiet", "--lr", "1",
+          "-o", "m.st")
+    assert "rules" not in recipe(tmp_path / "m.st")
+    said = quern(tmp_path, "predict", "m.st", "--data", "t.csv", "--label", "y", "-o", "p.csv")
+    assert "accuracy 100.00 %" in said
