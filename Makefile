@@ -1,7 +1,8 @@
 # A thin front for CMake and the scripts; `make help` lists what there is.
 
 .DEFAULT_GOAL := build/quern
-.PHONY: build/quern install deb wheel demo test setup lint format matrix fuzz elementary-full functions-full bench clean help
+.PHONY: build/quern install deb wheel demo test setup lint format matrix fuzz gpu-check elementary-full functions-full
+.PHONY: bench clean help
 
 build/quern: ## the program and the library, release build (the default)
 	@scripts/setup.sh build || echo "make: going on with what is here"
@@ -47,6 +48,11 @@ matrix: ## the same bytes in every build, instruction set and number of threads
 
 fuzz: ## look for faults of the readers with libFuzzer: FUZZ_SECONDS=60 each, TARGET=NAME for one
 	@scripts/fuzz.sh
+
+PYTHON ?= python3
+gpu-check: build/quern ## check a GPU in 10 minutes and write a report that can be sent, gpu-check.txt (DEVICE=cuda:1)
+	@cmake --build build --target gpu-check-tools || echo "make: going on with what was built"
+	@$(PYTHON) scripts/gpu_check.py $(if $(DEVICE),--device $(DEVICE))
 
 elementary-full: build/quern ## the elementary functions over all 2^32 inputs, against MPFR
 	@cmake --build build --target bench.elementary_full

@@ -7,7 +7,7 @@ import torch_mlp
 
 class TorchCnn(torch_mlp.Torch, cnnlib.Cnn):
     name = "torch"
-    devices = ("cpu",)
+    devices = ("cpu", "cuda")
 
     def version(self):
         return f"torch {self.torch.__version__}, eager, channels_last"
@@ -50,14 +50,14 @@ class TorchCnn(torch_mlp.Torch, cnnlib.Cnn):
 
     def network_here(self):
         layers, image = self.network_of()
-        return self.modules(layers, image).to(memory_format=self.torch.channels_last)
+        return self.modules(layers, image).to(self.device, memory_format=self.torch.channels_last)
 
     def begin(self, images, labels, batch, seed):
         torch = self.torch
         torch.manual_seed(seed)
         _, image = self.network_of()
-        self.images = torch.from_numpy(images.reshape(-1, *image)).to(memory_format=torch.channels_last)
-        self.labels = torch.from_numpy(labels)
+        self.images = torch.from_numpy(images.reshape(-1, *image)).to(self.device, memory_format=torch.channels_last)
+        self.labels = torch.from_numpy(labels).to(self.device)
         self.batch, self.model = batch, self.network_here()
         self.optimiser = torch.optim.SGD(self.model.parameters(), self.rate, peerlib.MOMENTUM, fused=True)
         self.criterion = torch.nn.CrossEntropyLoss()

@@ -14,6 +14,7 @@
 
 #include "device/conformance_case_test.h"
 #include "device/conformance_expect_test.h"
+#include "device/conformance_settings_test.h"
 
 /* What is being tested, for messages and for the helpers below. */
 typedef struct subject {
@@ -384,8 +385,10 @@ static void report_skip(const subject *s) {
 
 /* Opens the worker; 0 if the device does not support the program. */
 static int open_subject(subject *s) {
-    const qn_compute compute = {
-        .size = sizeof(qn_compute), .threads = s->threads, .isa = s->isa[0] ? s->isa : NULL};
+    const qn_compute compute = {.size = sizeof(qn_compute),
+                                .threads = s->threads,
+                                .isa = s->isa[0] ? s->isa : NULL,
+                                .device_timeout = (double)setting("QN_TEST_TIMEOUT", 0)};
     const qn__program *p = &s->c->program;
     s->sums = cut(s->c, p->parameters, sizeof *s->sums);
     s->state.parameters = cut(s->c, p->parameters, sizeof(float));

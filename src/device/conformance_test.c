@@ -1,6 +1,6 @@
 /* Conformance: every backend, every instruction set that this machine has, and several numbers of
- * threads give the reference's bytes, over random programs. QN_TEST_SEED and QN_TEST_CASES choose
- * other cases than the usual ones; a failure names its seed. */
+ * threads give the reference's bytes, over random programs. conformance_settings_test.h has what
+ * chooses other cases than the usual ones; a failure names its seed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,16 +11,12 @@
 
 #include "device/conformance_intgemm_test.h"
 #include "device/conformance_picture_test.h"
+#include "device/conformance_settings_test.h"
 #include "device/conformance_subject_test.h"
 #include "device/conformance_zeros_test.h"
 #include "device/fake/fake.h"
 
 static uint32_t checked_gpus; /* workers of devices other than the CPU and the fake one */
-
-static uint64_t setting(const char *name, uint64_t otherwise) {
-    const char *text = getenv(name);
-    return text ? strtoull(text, NULL, 10) : otherwise;
-}
 
 static int check(subject *s) { return s->c->brief ? check_briefly(s) : check_subject(s); }
 
@@ -31,10 +27,12 @@ static int check(subject *s) { return s->c->brief ? check_briefly(s) : check_sub
  * such sums in single kernels. */
 static void check_gpus(subject *s, int first_of_class) {
     qn_device_info info = {.size = sizeof(qn_device_info)};
-    if (!first_of_class && s->c->seed % 10 != 1)
+    if (!first_of_class && s->c->seed % 10 != 1 && !getenv("QN_TEST_DEVICE"))
         return;
     for (; s->index < s->device->count(); ++s->index) {
         assert_int_equal(s->device->describe(s->index, &info, NULL), QN_OK);
+        if (!is_wanted(info.id))
+            continue;
         if (info.refused) {
             print_message("  SKIPPED: %s is refused: %s\n", info.id, info.reason);
             continue;
@@ -80,12 +78,15 @@ static void check_device(const qn__device_table *device, test_case *c, const exp
                          int first_of_class) {
     static const int threads[] = {1, 2, 3, 7};
     subject s = {.device = device, .threads = 1, .c = c, .e = e};
-    if (strcmp(device->name, "fake") == 0)
-        check_subject(&s);
-    else if (strcmp(device->name, "cpu") == 0)
-        check_cpu(&s, threads, sizeof threads / sizeof *threads);
-    else
+    if (strcmp(device->name, "fake") == 0) {
+        if (is_wanted("fake:0"))
+            check_subject(&s);
+    } else if (strcmp(device->name, "cpu") == 0) {
+        if (is_wanted("cpu"))
+            check_cpu(&s, threads, sizeof threads / sizeof *threads);
+    } else {
         check_gpus(&s, first_of_class);
+    }
 }
 
 static void check_devices(test_case *c, const expected *e, int first_of_class) {
@@ -102,7 +103,8 @@ static void test_every_backend_gives_the_reference_bytes(void **state) {
     static test_case c;
     static expected e;
     qn__fake_set(&one_fake);
-    for (uint64_t seed = first; seed < first + cases; ++seed) {
+    time_begins();
+    for (uint64_t seed = first; seed < first + cases && !time_is_over(); ++seed) {
         case_begin(&c, seed);
         augment_some(&c);
         assert_true(expect(&c, &e));
@@ -128,7 +130,8 @@ static void check_pictures(picture_nets nets, int exact, uint64_t cases) {
     static test_case c;
     static expected e;
     qn__fake_set(&one_fake);
-    for (uint64_t seed = first; seed < first + cases; ++seed) {
+    time_begins();
+    for (uint64_t seed = first; seed < first + cases && !time_is_over(); ++seed) {
         pictures_begin(&c, seed, nets);
         if (exact)
             c.program.arith = (qn__arith)(QN__ARITH_I7 + seed % 3);
@@ -145,7 +148,9 @@ static void check_pictures(picture_nets nets, int exact, uint64_t cases) {
     case_end(&c);
     qn__fake_set(NULL);
     print_message("%u steps, %u cases that leave the range\n", steps, failing);
-    for (int k = 0; nets == NETS_BLOCKS && cases >= 50 && k < QN__LAYER_KINDS; ++k)
+    for (int k = 0;
+         nets == NETS_BLOCKS && cases >= 50 && !getenv("QN_TEST_SECONDS") && k < QN__LAYER_KINDS;
+         ++k)
         assert_true(kinds[k] > cases / 30);
 }
 
@@ -231,7 +236,8 @@ static void test_zeros_change_nothing(void **state) {
     uint32_t kinds[ZEROS] = {0}, found[2] = {0, 0}, steps = 0, failing = 0;
     static test_case c;
     static expected e;
-    for (uint64_t seed = first; seed < first + cases; ++seed) {
+    time_begins();
+    for (uint64_t seed = first; seed < first + cases && !time_is_over(); ++seed) {
         const zeros how = zeros_begin(&c, seed);
         assert_true(expect(&c, &e));
         ++kinds[how];
@@ -259,7 +265,8 @@ static void test_integers_give_the_reference_bytes(void **state) {
     static test_case c;
     static expected e;
     qn__fake_set(&one_fake);
-    for (uint64_t seed = first; seed < first + cases; ++seed) {
+    time_begins();
+    for (uint64_t seed = first; seed < first + cases && !time_is_over(); ++seed) {
         const integers how = integers_begin(&c, seed);
         augment_some(&c);
         assert_true(expect(&c, &e));
@@ -285,7 +292,7 @@ static void check_long(test_case *c) {
     assert_int_equal(e.step[e.steps - 1].fails, 0);
     for (int i = 0; qn__devices[i]; ++i) {
         subject s = {.device = qn__devices[i], .threads = threads, .c = c, .e = &e};
-        if (strcmp(s.device->name, "cpu") == 0)
+        if (strcmp(s.device->name, "cpu") == 0 && is_wanted("cpu"))
             check_cpu(&s, &threads, 1);
         else if (s.device->count() > 0)
             check_gpus(&s, 1);

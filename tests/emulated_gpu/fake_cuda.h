@@ -20,6 +20,7 @@
  *   launch=9       at the ninth kernel the device fails with `code` (700) and stays so
  *   hang=9         at the ninth kernel the device never answers again
  *   wrong=9        the ninth kernel's first memory gets a wrong bit (tests that tests can fail)
+ *                  The variable QN_FAKE_WRONG_KERNEL=qn_update spoils each launch of that one
  *   flush=1        the device has no subnormal numbers: its self-test must find it
  *   matrix=1       on all devices: its matrix instructions give a wrong bit, as its self-test must
  * find

@@ -1,0 +1,359 @@
+"""What the steps of gpu_check.py share: processes with a time limit, faults, progress, the report.
+
+A step gives a Check what it found: `passes` for a comparison that was right, `fault` for one that was
+not, `note` for what somebody should know, `measured` for a number. The report has them all, without
+what is private: `Scrub` removes paths and the names of the user and the machine.
+"""
+
+import getpass
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MOST_HANGS = 3      # of one step, which then ends
+LAST_LINES = 12     # of a failed command, in the report
+KILLED = 10         # seconds in which a killed process has to end
+TOLD_EVERY = 10     # seconds between lines of progress, where lines cannot be replaced
+
+
+class StepEnds(Exception):
+    """The time of a step is over, or too much of it hangs; what it found counts."""
+
+
+@dataclass
+class Done:
+    """A command that ended, or was ended: then `status` is None."""
+
+    words: list
+    status: "int | None"
+    out: str
+    err: str
+    seconds: float
+    stuck: bool = False  # not even SIGKILL has ended it
+
+    def rows(self):
+        """The JSON objects among the lines of its output."""
+        found = []
+        for line in self.out.splitlines():
+            if line.startswith("{"):
+                try:
+                    found.append(json.loads(line))
+                except ValueError:
+                    pass  # cut off by the time limit
+        return found
+
+    def last_lines(self):
+        lines = (self.out[-4000:] + "\n" + self.err[-8000:]).splitlines()
+        told = [row.get("text", "") for row in self.rows() if row.get("event") == "note"]
+        kept = told[-3:] + [line for line in lines if line.strip() and not line.startswith("{")]
+        return "\n".join(kept[-LAST_LINES:])
+
+    def how_it_ended(self):
+        if self.status is None:
+            more = "; not even SIGKILL ended it: the driver holds it" if self.stuck else ""
+            return f"did not end within {self.seconds:.0f} s{more}"
+        if self.status < 0:
+            return f"was ended by {signal.Signals(-self.status).name}"
+        return f"ended with {self.status}"
+
+
+class Processes:
+    """Runs commands in process groups of their own, so that a hanging one goes with all its children."""
+
+    def __init__(self):
+        self.lock, self.running = threading.Lock(), set()
+
+    def run(self, words, limit, environment, folder):
+        words, begun, stuck = [str(word) for word in words], time.monotonic(), False
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            child = subprocess.Popen(words, stdout=out, stderr=err, stdin=subprocess.DEVNULL,
+                                     env=environment, cwd=folder, start_new_session=True)
+            with self.lock:
+                self.running.add(child)
+            try:
+                status = child.wait(limit)
+            except subprocess.TimeoutExpired:
+                status, stuck = None, not self.kill(child)
+            with self.lock:
+                self.running.discard(child)
+            texts = []
+            for file in (out, err):
+                file.seek(0)
+                texts.append(file.read().decode(errors="replace"))
+        return Done(words, status, *texts, time.monotonic() - begun, stuck)
+
+    @staticmethod
+    def kill(child):
+        """Whether it is gone afterwards."""
+        try:
+            os.killpg(child.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        try:
+            child.wait(KILLED)
+            return True
+        except subprocess.TimeoutExpired:
+            return False
+
+    def kill_all(self):
+        with self.lock:
+            children = list(self.running)
+        for child in children:
+            self.kill(child)
+
+
+class Scrub:
+    """Removes from a text what tells whose machine it is: paths, host and user names, addresses."""
+
+    def __init__(self, own_folders):
+        names = {"user": {getpass_user(), *(os.environ.get(v, "") for v in ("USER", "LOGNAME", "SUDO_USER"))},
+                 "host": set()}
+        for host in (socket.gethostname(), socket.getfqdn(), os.uname().nodename):
+            names["host"] |= {host, host.partition(".")[0]}
+        self.names = [(name, what) for what, found in names.items()
+                      for name in sorted(found, key=len, reverse=True)
+                      if name not in ("", "root", "localhost")]
+        self.folders = sorted(((str(path), mark) for path, mark in own_folders if str(path) != "/"),
+                              key=lambda pair: -len(pair[0]))
+
+    def text(self, text):
+        for folder, mark in self.folders:
+            text = text.replace(folder, mark)
+        # Of a library of the system the last part is of use, and it is the same on all machines.
+        text = re.sub(r"(?<![\w<>./])/(?:usr|lib|lib64|opt|etc|dev|proc|sys)(?:/[^\s:'\",;()]+)*/([^\s/:'\",;()]+)",
+                      r"<path>/\1", text)
+        text = re.sub(r"(?<![\w<>./])/(?:[^\s/:'\",;()]+/)+[^\s/:'\",;()]*", "<path>", text)
+        for name, what in self.names:
+            text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", f"<{what}>", text, flags=re.IGNORECASE)
+        return re.sub(r"\b\d{1,3}(?:\.\d{1,3}){3}(?=:\d)", "<address>", text)
+
+    def left(self, text):
+        """What of it still stands in a text."""
+        return [name for name, _ in self.names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.I)] + \
+            [folder for folder, _ in self.folders if folder in text]
+
+
+def shorter(text, most=90):
+    return text if len(text) <= most else text[:most].rpartition(" ")[0] + " ..."
+
+
+def getpass_user():
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ""
+
+
+@dataclass
+class StepResult:
+    name: str
+    title: str
+    passed: int = 0
+    faults: int = 0
+    seconds: float = 0.0
+    outcome: str = "in progress"
+    hangs: int = 0
+
+
+@dataclass
+class Check:
+    """One run of gpu_check.py."""
+
+    program: str
+    device: str
+    folder: Path
+    report: Path
+    limit: float            # seconds of one command
+    deadline: float         # by time.monotonic()
+    quick: bool
+    environment: dict
+    scrub: Scrub
+    facts: list = field(default_factory=list)         # (what, text)
+    devices: list = field(default_factory=list)       # rows of `quern devices`
+    absent: dict = field(default_factory=dict)        # kind: why there is none
+    files: dict = field(default_factory=dict)         # of tests/recipes.py
+    results: list = field(default_factory=list)
+    faults: list = field(default_factory=list)        # (step, what, detail)
+    notes: list = field(default_factory=list)
+    measures: list = field(default_factory=list)      # (what, text)
+    processes: Processes = field(default_factory=Processes)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    ends: float = 0.0       # of the present step
+    steps: int = 0
+    told: float = 0.0
+    verdict: str = ""
+    begun: float = field(default_factory=time.monotonic)
+
+    # ---- what a step found
+
+    @property
+    def step(self):
+        return self.results[-1]
+
+    def passes(self, count=1):
+        with self.lock:
+            self.step.passed += count
+
+    def fault(self, what, detail=""):
+        with self.lock:
+            self.step.faults += 1
+            self.faults.append((self.step.name, what, detail))
+            self.say(f"  FAULT: {self.scrub.text(what)}")
+
+    def note(self, text):
+        with self.lock:
+            if (self.step.name, text) not in self.notes:
+                self.notes.append((self.step.name, text))
+
+    def measured(self, what, text):
+        with self.lock:
+            self.measures.append((what, text))
+
+    # ---- commands
+
+    def left(self):
+        """Seconds that this step still has."""
+        return min(self.ends, self.deadline) - time.monotonic()
+
+    def run(self, *words, what="", limit=None, more=None, folder=None):
+        """Runs a command. One that exceeds the limit is a fault, unless the step's time ends it."""
+        allowed = min(limit or self.limit, self.left())
+        if allowed <= 0:
+            raise StepEnds("time is over")
+        done = self.processes.run(words, allowed, {**self.environment, **(more or {})}, folder or self.folder)
+        if done.status is None and allowed < (limit or self.limit):
+            raise StepEnds(f"time is over{what and ', in '}{what}")
+        return done
+
+    def quern(self, *words, **how):
+        return self.run(self.program, *words, **how)
+
+    def works(self, done, what):
+        """Whether a command ended with 0; if not, the fault says how it ended."""
+        if done.status == 0:
+            return True
+        self.fault(f"{what}: {done.how_it_ended()}", done.last_lines())
+        if done.status is None:
+            with self.lock:
+                self.step.hangs += 1
+                if self.step.hangs >= MOST_HANGS:
+                    raise StepEnds(f"{MOST_HANGS} commands did not end")
+        return False
+
+    def each(self, jobs, work, together=1):
+        """work(job) for each job, so many at the same time, with progress. Ends when a step ends."""
+        done = 0
+        with ThreadPoolExecutor(together) as pool:
+            begun = [pool.submit(work, job) for job in jobs]
+            try:
+                for one in as_completed(begun):
+                    one.result()
+                    done += 1
+                    self.progress(done, len(begun))
+            except BaseException:
+                for one in begun:
+                    one.cancel()
+                raise
+
+    # ---- what the user sees
+
+    def say(self, text):
+        if sys.stdout.isatty():
+            sys.stdout.write("\r\033[K")
+        print(text, flush=True)
+
+    def progress(self, done, total):
+        now, step = time.monotonic(), self.step
+        text = f"  {done} of {total}" + (f", {step.faults} faults" if step.faults else "")
+        if sys.stdout.isatty():
+            sys.stdout.write(f"\r\033[K{text}")
+            sys.stdout.flush()
+        elif now - self.told >= TOLD_EVERY and done < total:
+            self.told = now
+            print(text, flush=True)
+
+    def perform(self, name, title, seconds, later, work):
+        """One step; what goes wrong in it is a fault of it, and the next one follows. It has at most
+        `seconds`, and twice its share of the time that is left for it and the `later` seconds of others."""
+        step = StepResult(name, title)
+        self.results.append(step)
+        begun = self.told = time.monotonic()
+        self.ends = begun + min(seconds, 2 * (self.deadline - begun) * seconds / (seconds + later))
+        self.say(f"[{len(self.results):2} of {self.steps}] {title}")
+        self.write_report()
+        try:
+            if self.left() <= 0:
+                raise StepEnds("time is over")
+            work(self)
+            step.outcome = "done"
+        except StepEnds as why:
+            step.outcome = str(why)
+        except Exception as error:  # a fault of this program must not end the check
+            step.outcome = "ended early"
+            self.fault(f"the check itself: {type(error).__name__}: {error}")
+        step.seconds = time.monotonic() - begun
+        parts = [f"{step.passed} right"] + ([f"{step.faults} WRONG"] if step.faults else [])
+        if step.outcome != "done":
+            parts.append(step.outcome)
+        self.say(f"  {', '.join(parts)}, {step.seconds:.0f} s")
+        self.write_report()
+
+    # ---- the report
+
+    def judge(self, stopped=""):
+        """The verdict: one line."""
+        passed = sum(step.passed for step in self.results)
+        took = f"{time.monotonic() - self.begun:.0f} s"
+        early = [step.name for step in self.results if step.outcome not in ("done", "not on this machine")]
+        if stopped:
+            self.verdict = f"STOPPED: {stopped}; {passed} checks were right, {len(self.faults)} wrong"
+        elif self.faults:
+            named = "; ".join(dict.fromkeys(f"{step}: {shorter(what)}" for step, what, _ in self.faults[:3]))
+            more = f"; and {len(self.faults) - 3} more" if len(self.faults) > 3 else ""
+            self.verdict = (f"FAILED on {self.device}: {len(self.faults)} faults, {passed} checks were right, "
+                            f"{took}: {named}{more}")
+        elif passed == 0:
+            self.verdict = f"NOTHING was checked on {self.device}, {took}"
+        else:
+            notes = f", {len(self.notes)} notes" if self.notes else ""
+            self.verdict = f"{'NOT COMPLETE' if early else 'PASSED'} on {self.device}: all {passed} checks were right{notes}, {took}"
+            if early:
+                self.verdict += f"; these steps did not end: {', '.join(early)}"
+        self.write_report()
+        return self.scrub.text(self.verdict)
+
+    def write_report(self):
+        text = self.scrub.text(self.text_of_report())
+        if self.scrub.left(text):  # joined by what stood between them
+            text = self.scrub.text(text)
+        part = self.report.with_suffix(".part")
+        part.write_text(text, encoding="utf-8")
+        part.rename(self.report)
+
+    def text_of_report(self):
+        lines = ["Quern gpu-check, report format 1", ""]
+        lines.append(f"verdict: {self.verdict or 'IN PROGRESS: the machine or the check stopped in the last step below'}")
+        lines += ["", "---- machine", *(f"{what}: {text}" for what, text in self.facts)]
+        lines += ["", "---- steps", f"{'step':<12} {'right':>6} {'wrong':>6} {'s':>5}  how it ended"]
+        lines += [f"{s.name:<12} {s.passed:>6} {s.faults:>6} {s.seconds:>5.0f}  {s.outcome}" for s in self.results]
+        if self.faults:
+            lines += ["", "---- faults"]
+        for number, (step, what, detail) in enumerate(self.faults, 1):
+            lines.append(f"{number}. {step}: {what}")
+            lines += [f"     {line}" for line in detail.splitlines()]
+        if self.notes:
+            lines += ["", "---- notes", *(f"{step}: {text}" for step, text in self.notes)]
+        if self.measures:
+            lines += ["", "---- measured", *(f"{what}: {text}" for what, text in self.measures)]
+        return "\n".join(lines) + "\n"
