@@ -190,6 +190,9 @@ typedef struct qn_data_arrays {
      * both above 0. Columns that lie one after the other have 1 and `items`. Both 0: items x
      * features values, a feature after the other. */
     uint64_t item_step, feature_step;
+    /* The rules of reading that changed something where the values come from (qn_data_rules), which
+     * a recipe then names. NULL: none did. */
+    const char *rules;
 } qn_data_arrays;
 
 /* Sets `size`, `type` to QN_F32, and every other member to 0 or NULL. */
@@ -376,7 +379,7 @@ QN_API const char *qn_data_class_name(const qn_data *data, uint32_t k);
 /* The rules of reading that changed something in the data set, as a recipe names them
  * (docs/exactness.md 23); "" where none did, and for NULL. `text` has `size` bytes, of which
  * QN_RULES_TEXT always suffice; a longer text is cut. */
-#define QN_RULES_TEXT 128
+enum { QN_RULES_TEXT = 128 };
 QN_API void qn_data_rules(const qn_data *data, char *text, size_t size);
 
 /* What the reader decided in doubt, for a person: one sentence a line, options between backquotes

@@ -22,6 +22,7 @@ class Table(NamedTuple):
     categories: Optional[list]  # of each column: None, or its texts; None: all are numbers
     bytes: Optional[list] = None  # of each column of float32: whether it holds whole numbers from 0
     # to 255 alone; None: not known
+    rules: str = ""  # of reading that changed something, as a recipe names them
 
 
 def array_of(given, where="X"):

@@ -62,8 +62,9 @@ class Data:
                    classes=classes, task=task)
 
     def _make(self, values, labels, columns, weights=None, names=None, label_name=None, classes=None,
-              task=None, expected=()):
-        """`columns` are members of qn_data_options; `expected` are such members of other data."""
+              task=None, expected=(), rules=None):
+        """`columns` are members of qn_data_options; `expected` are such members of other data, and
+        `rules` the rules by which that was read."""
         from . import _arrow
 
         columns = {word: value for word, value in columns.items() if value is not None}
@@ -82,16 +83,16 @@ class Data:
             if column is not None and array is not None:
                 raise UsageError(f"{word}s and a column of {word}s were both given")
         if label is not None and weights is None:
-            self._take(stream.read(task=task, **columns))
+            self._take(stream.read(task=task, expected_rules=rules, **columns))
             return
         if stream is not None and labels is None and weights is None and names is None:
-            self._take(stream.read(unlabelled=1, **columns))
+            self._take(stream.read(unlabelled=1, expected_rules=rules, **columns))
             return
         if label is not None:
             raise UsageError("weights in an array need labels in an array, too", "",
                              "name the column of weights with weight")
         self._image = _image_of(values)
-        table, own = _table(values, stream, columns)
+        table, own = _table(values, stream, {"expected_rules": rules, **columns})
         weights = own if weights is None else weights
         if names is not None:
             table = table._replace(names=list(names))
@@ -129,6 +130,7 @@ class Data:
         arrays.type = _abi.QN_U8 if values.dtype == np.uint8 else _abi.QN_F32
         arrays.items, arrays.features = values.shape
         arrays.values, arrays.missing = values.ctypes.data, 1
+        arrays.rules = text(table.rules)
         copied = values.dtype == np.float64 or not values.flags.c_contiguous
         if copied:
             size = values.dtype.itemsize
@@ -521,7 +523,8 @@ def shape_of(data, given):
 
 
 def _table(values, stream, columns):
-    """The table of what a user gave, and the weights that it holds, or None."""
+    """The table of what a user gave, and the weights that it holds, or None. `columns`: members of
+    qn_data_options."""
     from . import _arrays, _arrow
 
     if stream is None:
@@ -533,7 +536,7 @@ def _table(values, stream, columns):
     read = Data._of(stream.read(unlabelled=1, **columns))
     whole = [library().qn_data_feature_type(read._address, k) == _abi.QN_U8
              for k in range(read.features)]
-    return _arrays.Table(read.values, read.names, read.categories, whole), read.weights
+    return _arrays.Table(read.values, read.names, read.categories, whole, read._rules), read.weights
 
 
 def _texts(names):
@@ -646,8 +649,9 @@ def data_of(given, labels=None, **columns):
     task = columns.pop("task", None)
     expected = {"label_column": columns.pop("expected_label", None),
                 "expected_weight": columns.pop("expected_weight", None)}
+    rules = columns.pop("expected_rules", None)
     for word in ("classes", "expected_categories", "expected_task", "expected_resize",
-                 "expected_features", "expected_rules"):  # of files alone
+                 "expected_features"):  # of files alone
         columns.pop(word, None)
     if isinstance(given, Data):
         if columns:
@@ -664,7 +668,7 @@ def data_of(given, labels=None, **columns):
     if columns:
         raise TypeError(f"{', '.join(sorted(columns))}: only for files")
     made = Data.__new__(Data)
-    made._make(given, labels, members, task=task, expected=expected)
+    made._make(given, labels, members, task=task, expected=expected, rules=rules)
     return made
 
 

@@ -69,17 +69,18 @@ class _Tabular(BaseEstimator):
         plain = type(X) is np.ndarray  # by far the most frequent
         names = None if plain else _arrow.column_names(X)
         stream = None if plain else _arrow.stream_of(X)
-        categories = None
+        categories, rules = None, ""
         if stream is not None:
             read = Data._of(stream.read(unlabelled=1))
-            values, categories = read.values, read.categories
+            values, categories, rules = read.values, read.categories, read._rules
+            names = names and read.names  # without the index of pandas
         else:
             values = _array(X)
         self._match(values.shape[1], names, fitting)
         with np.errstate(over="ignore"):
             values = np.ascontiguousarray(values, np.float32)
         self._must_be_numbers(values)
-        return _arrays.Table(values, names, categories)
+        return _arrays.Table(values, names, categories, rules=rules)
 
     def _must_be_numbers(self, values):
         with np.errstate(all="ignore"):

@@ -8,6 +8,7 @@
 #include "data/commas.h"
 #include "data/fill.h"
 #include "data/labels.h"
+#include "data/rules.h"
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -261,7 +262,9 @@ static qn_status fill(qn_data *data, const qn_data_arrays *a, holding how, qn_er
     data->items = a->items;
     data->features = a->features;
     data->format = "array";
-    qn_status status = take_values(data, a, how, err);
+    qn_status status = a->rules ? qn__rules_parse(a->rules, &data->rules, err) : QN_OK;
+    if (status == QN_OK)
+        status = take_values(data, a, how, err);
     if (status == QN_OK)
         status = take_labels(data, a->labels, (void **)&data->labels, err);
     if (status == QN_OK)

@@ -7,9 +7,13 @@
 #include "data/csv_header.h"
 #include "data/data_options.h"
 #include "data/labels.h"
+#include "data/pandas_index.h"
+#include "data/row_numbers.h"
+#include "data/rules.h"
 #include "data/table_room.h"
 #include "num/host.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ columns */
@@ -27,10 +31,37 @@ static qn_status choose_columns(const qn__arrow_table *table, const qn_data_opti
         if (!(header->names[i] = qn__copy_text(name ? name : "", err)))
             return QN_MEMORY;
     }
-    const qn_status status = qn__csv_choose_columns(header, options, err);
+    qn_status status = QN_OK;
+    if (qn__rule_holds(options, QN__RULE_INDEX))
+        status = qn__pandas_index(&table->schema, &header->index, err);
+    if (status == QN_OK)
+        status = qn__csv_choose_columns(header, options, err);
     if (status == QN_INPUT)
         qn__at(err, "the schema of %s", table->name);
     return status;
+}
+
+/* Says which columns were left out as the index of pandas. */
+static qn_status note_index(const qn__csv_header *header, qn_data *data, qn_error *err) {
+    enum { SHOWN = 3 };
+    char text[480], names[256] = "", shown[64];
+    int count = 0;
+    data->rules |= header->left_index ? QN__RULE_INDEX : 0u;
+    for (uint64_t i = 0; header->index && i < header->shape.columns; i++)
+        if (header->index[i] && ++count <= SHOWN) {
+            qn__csv_show(header->names[i], shown);
+            snprintf(names + strlen(names), sizeof names - strlen(names), "%s\"%s\"",
+                     count > 1 ? ", " : "", shown);
+        }
+    if (count == 0)
+        return QN_OK;
+    snprintf(
+        text, sizeof text,
+        "pandas calls the column%s %s%s its index, so %s left out; to read it, name the columns "
+        "with `data.features`, or write the frame after reset_index()",
+        count > 1 ? "s" : "", names, count > SHOWN ? " and others" : "",
+        count > 1 ? "they are" : "it is");
+    return qn__data_add_note(data, text, err);
 }
 
 /* A column is of use unless the options leave it out. */
@@ -212,15 +243,43 @@ static qn_status settle(filling *f, const char *task, qn_error *err) {
     return status;
 }
 
+static qn_status note_row_numbers(const filling *f, const qn_data_options *options, qn_error *err) {
+    const qn__schema *schema = f->data->schema;
+    qn_status status = QN_OK;
+    qn__text text = {0};
+    for (uint64_t i = 0; i < f->columns && !options->expected_rules; i++) {
+        const qn__arrow_column *c = &f->column[i];
+        const int is_label = c->use == QN__ARROW_LABEL;
+        const qn__seen_column seen = {.number = c->column + 1,
+                                      .name = is_label ? schema->label
+                                                       : schema->feature[c->feature].name,
+                                      .named = f->table->columns > 1,
+                                      .is_label = is_label,
+                                      .feature = c->feature};
+        if (c->use == QN__ARROW_FEATURE || (is_label && !options->label_column))
+            qn__note_row_numbers(f->data, &seen, &text);
+    }
+    if (text.data && !text.failed)
+        status = qn__data_add_note(f->data, text.data + 1, err);
+    else if (text.failed)
+        status = qn__fail_memory(err, 1, 1 << 12);
+    qn__text_release(&text);
+    return status;
+}
+
 static qn_status fill(filling *f, const qn_data_options *options, qn_error *err) {
     qn_status status = choose_columns(f->table, options, &f->header, err);
+    if (status == QN_OK)
+        status = note_index(&f->header, f->data, err);
     if (status == QN_OK && f->source->want)
         status = tell_wanted(f->source, &f->header, err);
     if (status == QN_OK)
         status = begin_columns(f, options->task, err);
     if (status == QN_OK)
         status = take_portions(f, err);
-    return status == QN_OK ? settle(f, options->task, err) : status;
+    if (status == QN_OK)
+        status = settle(f, options->task, err);
+    return status == QN_OK ? note_row_numbers(f, options, err) : status;
 }
 
 qn_status qn__arrow_fill(const qn__arrow_source *source, const qn_data_options *options,

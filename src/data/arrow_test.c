@@ -27,6 +27,7 @@ typedef struct table {
     int fails_at; /* get_next fails there; -1: never */
     int lie;      /* rows that are counted and not there */
     int portion;  /* the part that is handed out now */
+    const char *metadata;
     /* What the stream did. */
     int given, schemas, arrays, streams; /* schemas, arrays: alive; streams: released */
 } table;
@@ -48,6 +49,7 @@ static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out) 
     table *t = stream->private_data;
     *out = (struct ArrowSchema){.format = "+s",
                                 .name = "",
+                                .metadata = t->metadata,
                                 .n_children = t->columns,
                                 .release = release_schema,
                                 .private_data = &t->schemas};
@@ -159,6 +161,57 @@ static table mixed(void) {
     t.column[0][2] = (column){.buffer = {not_the_third, weights}, .buffers = 2, .nulls = 1};
     t.column[0][3] = (column){.buffer = {NULL, indices}, .buffers = 2, .dictionary = &animals};
     return t;
+}
+
+/* The metadata of a schema: pairs of these texts. */
+static void put_metadata(char *to, int pairs, const char *const *texts) {
+    const int32_t count = pairs;
+    memcpy(to, &count, sizeof count);
+    to += sizeof count;
+    for (int i = 0; i < 2 * pairs; i++) {
+        const int32_t size = (int32_t)strlen(texts[i]);
+        memcpy(to, &size, sizeof size);
+        memcpy(to + sizeof size, texts[i], (size_t)size);
+        to += sizeof size + (size_t)size;
+    }
+}
+
+static void check_index(const char *json, const char *label, const char *rules, uint32_t features,
+                        const char *told) {
+    char metadata[512], text[QN_RULES_TEXT];
+    const char *const pairs[] = {"other", "{\"index_columns\": [\"age\"]}", "pandas", json};
+    table t = mixed();
+    qn_data *data;
+    qn_error err;
+    qn_data_options options;
+    qn_data_options_init(&options);
+    options.label_column = label;
+    options.expected_rules = rules;
+    put_metadata(metadata, 2, pairs);
+    t.metadata = metadata;
+    assert_int_equal(take(&t, &options, &data, &err), QN_OK);
+    assert_int_equal(qn_data_features(data), features);
+    qn_data_rules(data, text, sizeof text);
+    assert_string_equal(text, told);
+    assert_int_equal(qn_data_note(data) != NULL && strstr(qn_data_note(data), "its index") != NULL,
+                     features < 3);
+    qn_data_close(data);
+}
+
+static void test_index_of_pandas(void **state) {
+    (void)state;
+    check_index("{\"index_columns\": [\"animal\"]}", NULL, NULL, 2, "index");
+    check_index("{\"index_columns\": [\"animal\", \"weight\"]}", NULL, NULL, 1, "index");
+    check_index("{\"index_columns\": [\"animal\"]}", NULL, "", 3, ""); /* of an old model */
+    check_index("{\"index_columns\": [\"animal\"]}", NULL, "orientation", 3, "");
+    check_index("{\"index_columns\": [\"animal\"]}", NULL, "index", 2, "index");
+    check_index("{\"index_columns\": [\"kind\"]}", "kind", NULL, 3, ""); /* who names it has it */
+    check_index("{\"index_columns\": [\"animal\", \"weight\"]}", "last", NULL, 1, "index");
+    check_index("{\"index_columns\": [{\"kind\": \"range\"}]}", NULL, NULL, 3, "");
+    check_index("{\"index_columns\": [\"nothing\"]}", NULL, NULL, 3, "");
+    check_index("{\"index_columns\": {\"animal\": 1}}", NULL, NULL, 3, "");
+    check_index("{\"index_columns\": [\"animal\"", NULL, NULL, 3, "");
+    check_index("", NULL, NULL, 3, "");
 }
 
 static void test_mixed(void **state) {
@@ -643,6 +696,7 @@ int main(void) {
         cmocka_unit_test(test_usage),
         cmocka_unit_test(test_digest),
         cmocka_unit_test(test_build),
+        cmocka_unit_test(test_index_of_pandas),
         cmocka_unit_test(test_portions),
         cmocka_unit_test(test_portions_of_bytes),
         cmocka_unit_test(test_portions_that_change),

@@ -17,15 +17,21 @@ static uint64_t find_name(const qn__csv_header *header, const char *name, uint64
     return found;
 }
 
+/* What "last" means, from 1: pandas writes its index behind the columns. */
+static uint64_t last_column(qn__csv_header *header) {
+    header->left_index |= header->last < header->shape.columns;
+    return header->last;
+}
+
 /* The column that a text names: a header's name goes before "last", and both before a number.
  * Returns the number of columns that bear the name; 0 leaves *out alone. */
-static uint64_t find_column(const qn__csv_header *header, const char *word, uint64_t *out) {
+static uint64_t find_column(qn__csv_header *header, const char *word, uint64_t *out) {
     const uint64_t found = find_name(header, word, out);
     uint64_t number = 0;
     if (found > 0)
         return found;
     if (strcmp(word, "last") == 0)
-        number = header->shape.columns;
+        number = last_column(header);
     else if (!qn__parse_u64(word, strlen(word), &number) || number > header->shape.columns)
         number = 0;
     if (number > 0)
@@ -58,7 +64,7 @@ static qn_status refuse_column(const qn__csv_header *header, const char *what, c
                              : "or last");
 }
 
-static qn_status find_one(const qn__csv_header *header, const char *what, const char *field,
+static qn_status find_one(qn__csv_header *header, const char *what, const char *field,
                           const char *word, uint64_t *out, qn_error *err) {
     const uint64_t found = find_column(header, word, out);
     if (found == 1)
@@ -74,13 +80,12 @@ static qn_status find_one(const qn__csv_header *header, const char *what, const 
 /* ------------------------------------------------------------------ lists of columns */
 
 /* "3-7" and "3-last", where no column has that name; 1 when it is such a range of columns. */
-static int find_range(const qn__csv_header *header, const char *word, uint64_t *first,
-                      uint64_t *last) {
+static int find_range(qn__csv_header *header, const char *word, uint64_t *first, uint64_t *last) {
     const char *dash = strchr(word, '-');
     if (!dash || !qn__parse_u64(word, (size_t)(dash - word), first))
         return 0;
     if (strcmp(dash + 1, "last") == 0)
-        *last = header->shape.columns;
+        *last = last_column(header);
     else if (!qn__parse_u64(dash + 1, strlen(dash + 1), last))
         return 0;
     return *first >= 1 && *first <= *last && *last <= header->shape.columns;
@@ -88,7 +93,7 @@ static int find_range(const qn__csv_header *header, const char *word, uint64_t *
 
 /* A list of columns as an option, and the marks that it leaves. */
 typedef struct list {
-    const qn__csv_header *header;
+    qn__csv_header *header;
     const char *field;
     uint8_t *mark;   /* of all columns */
     uint64_t *names; /* how many words are names */
@@ -223,6 +228,31 @@ static qn_status check_features(const qn__csv_header *header, uint64_t features,
     return qn__csv_refuse_line(header->path, 1, "check that the file has line ends", err);
 }
 
+/* Marks the index of pandas as left out, but for columns that the options name. */
+static qn_status leave_index(qn__csv_header *header, const qn_data_options *options, uint8_t *mark,
+                             qn_error *err) {
+    const char *const words[] = {label_word(header, options), options->weight};
+    if (!header->index)
+        return QN_OK;
+    uint8_t *kept = qn__alloc(header->shape.columns, 1, err);
+    const list l = {header, "data.category", kept, NULL, mark_word};
+    qn_status status = kept ? QN_OK : QN_MEMORY;
+    if (status == QN_OK && options->category)
+        status = mark_columns(&l, options->category, err);
+    for (size_t i = 0; status == QN_OK && i < sizeof words / sizeof *words; i++) {
+        uint64_t column;
+        if (words[i] && find_column(header, words[i], &column) == 1)
+            kept[column] = 1;
+    }
+    for (uint64_t i = 0; status == QN_OK && i < header->shape.columns; i++) {
+        header->index[i] &= !options->features && !kept[i] && !mark[i];
+        mark[i] |= header->index[i];
+        header->left_index |= header->index[i];
+    }
+    qn__free(kept);
+    return status;
+}
+
 /* Whether a column is the label, the weights, or left out. */
 static int is_special(const qn__csv_shape *shape, const uint8_t *mark, uint8_t keep, uint64_t left,
                       uint64_t column) {
@@ -287,7 +317,7 @@ static qn_status mark_place(const list *l, const char *word, int quoted, qn_erro
 }
 
 /* By names where the list and the file have any, else by places. */
-static qn_status mark_known(const qn__csv_header *header, const char *known, qn_error *err) {
+static qn_status mark_known(qn__csv_header *header, const char *known, qn_error *err) {
     uint64_t names = 0;
     list l = {header, "data.expected_categories", header->categories, &names, mark_name};
     const qn_status status = header->names ? mark_columns(&l, known, err) : QN_OK;
@@ -330,7 +360,12 @@ qn_status qn__csv_choose_columns(qn__csv_header *header, const qn_data_options *
     const list l = {header, options->features ? "data.features" : "data.drop", mark, NULL,
                     mark_word};
     uint64_t left = header->shape.columns;
+    header->last = header->shape.columns;
+    while (header->index && header->last > 1 && header->index[header->last - 1])
+        header->last--;
     qn_status status = names ? mark_columns(&l, names, err) : QN_OK;
+    if (status == QN_OK)
+        status = leave_index(header, options, mark, err);
     if (status == QN_OK)
         status = choose_weight(header, options, &left, err);
     if (status == QN_OK)

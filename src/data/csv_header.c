@@ -123,10 +123,12 @@ void qn__csv_header_release(qn__csv_header *header) {
         qn__free(header->names[i]);
     qn__free(header->names);
     qn__free(header->categories);
+    qn__free(header->index);
     qn__free(header->special);
     qn__free(header->note);
     header->names = NULL;
     header->categories = NULL;
+    header->index = NULL;
     header->special = NULL;
     header->note = NULL;
 }

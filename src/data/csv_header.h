@@ -19,6 +19,10 @@ typedef struct qn__csv_header {
     qn__special *special; /* what shape.special points to: the label and what is left out */
     char **names;         /* of the columns, or NULL when there is no header */
     uint8_t *categories;  /* columns that are known to hold categories: 1; NULL: none is known */
+    uint8_t *index;       /* columns that are the index of pandas: 1; NULL: none is. Once columns
+                             are chosen, those that are left out for that */
+    uint64_t last;        /* the last column that is no index, from 1 */
+    int left_index;       /* 1: the index changed which columns are read */
     const char *text;     /* where the file begins */
     const char *body;     /* where the first item's line begins */
     const char *end;      /* behind the last item's line, without line ends and blanks */

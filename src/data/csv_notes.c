@@ -5,6 +5,7 @@
 #include "data/commas.h"
 #include "data/date_parts.h"
 #include "data/dates.h"
+#include "data/row_numbers.h"
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -122,6 +123,31 @@ static void look_at_categories(const qn__csv_header *header, const qn__csv_shape
     }
 }
 
+/* Features, and a label that nobody named, which only number the rows. Names are in the schema. */
+static void note_row_numbers(const qn__csv_shape *shape, const qn_data_options *options,
+                             const qn_data *data, qn__text *text) {
+    const qn__special *special = shape->special;
+    uint32_t feature = 0;
+    int named = 0;
+    for (uint32_t k = 0; data->schema && k < data->features; k++)
+        named |= data->schema->feature[k].name != NULL;
+    named |= data->schema && data->schema->label;
+    for (uint64_t column = 0; column < shape->columns; column++) {
+        const int is_label = column == shape->label, is_special = special->column == column;
+        const int is_feature = !is_special || special->kind == QN__COLUMN_CATEGORY ||
+                               special->kind == QN__COLUMN_GAPS || special->kind == QN__COLUMN_DATE;
+        qn__seen_column seen = {.number = column + 1, .named = named, .is_label = is_label};
+        if (is_feature)
+            seen.feature = feature++;
+        special += is_special;
+        if (!is_feature && (!is_label || options->label_column))
+            continue;
+        if (data->schema)
+            seen.name = is_label ? data->schema->label : data->schema->feature[seen.feature].name;
+        qn__note_row_numbers(data, &seen, text);
+    }
+}
+
 qn_status qn__csv_look_back(const qn__csv_header *header, const qn__csv_shape *shape,
                             const qn_data_options *options, qn_data *data, qn_error *err) {
     qn__text text = {0};
@@ -133,6 +159,8 @@ qn_status qn__csv_look_back(const qn__csv_header *header, const qn__csv_shape *s
     note_dates(&found, &text);
     if (!options->dates)
         note_parts(data, &text);
+    if (!options->expected_rules)
+        note_row_numbers(shape, options, data, &text);
     if (text.data && !text.failed)
         data->note = qn__copy_text(text.data + 1, err);
     const int failed = text.failed || (text.data && !data->note);

@@ -49,7 +49,7 @@ size_t qn__flat_table(qn__flat *flat, size_t table, unsigned field) {
 size_t qn__flat_vector(qn__flat *flat, size_t table, unsigned field, size_t width, size_t *count) {
     const size_t place = qn__flat_table(flat, table, field);
     *count = place ? (uint32_t)qn__flat_number(flat, place, 4) : 0;
-    if (*count > 0 && *count > (flat->size - place) / width) {
+    if (*count > 0 && *count > (flat->size - place - 4) / width) {
         flat->broken = 1;
         *count = 0;
     }

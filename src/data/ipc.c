@@ -5,6 +5,7 @@
 #include "data/arrow_table.h"
 #include "data/descriptor.h"
 #include "data/ipc.h"
+#include "data/pandas_index.h"
 #include "data/readers.h"
 #include <errno.h>
 #include <string.h>
@@ -220,7 +221,10 @@ static qn_status make_schema(ipc *r, struct ArrowSchema *out) {
         r->dictionary[i] = column->has_dictionary ? empty : NULL;
         r->wanted[i] = 1;
     }
-    return qn__parts_schema(&r->pile, type, columns, out, r->err);
+    status = qn__parts_schema(&r->pile, type, columns, out, r->err);
+    return status == QN_OK && r->schema.pandas
+               ? qn__pandas_put(out, &r->pile, r->schema.pandas, r->schema.pandas_size, r->err)
+               : status;
 }
 
 /* ------------------------------------------------------------------ batches */

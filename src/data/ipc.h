@@ -33,6 +33,8 @@ typedef struct qn__ipc_schema {
     size_t columns;
     qn__ipc_type *node; /* of all columns and what is nested in them, in the order of batches */
     size_t nodes, room;
+    const uint8_t *pandas; /* its metadata, in the bytes of the message; NULL: none */
+    size_t pandas_size;
 } qn__ipc_schema;
 
 /* Where a message was found. */

@@ -7,7 +7,7 @@
 enum { DEEPEST = 64 };
 
 /* Fields of the tables. */
-enum { SCHEMA_ENDIANNESS = 0, SCHEMA_FIELDS = 1 };
+enum { SCHEMA_ENDIANNESS = 0, SCHEMA_FIELDS = 1, SCHEMA_METADATA = 2 };
 enum { FIELD_NAME, FIELD_NULLABLE, FIELD_KIND, FIELD_TYPE, FIELD_DICTIONARY, FIELD_CHILDREN };
 enum { FIELD_METADATA = 6, PAIR_KEY = 0, PAIR_VALUE = 1, EXTENSION_MOST = 255 };
 enum { DICTIONARY_ID = 0, DICTIONARY_INDEX = 1 };
@@ -199,6 +199,23 @@ static qn_status add_column(const reading *r, size_t field, qn__ipc_column *colu
     return column->name ? take_extension(r, field, &column->extension, err) : QN_MEMORY;
 }
 
+/* The metadata of pandas, among those that programs add. Broken ones do not matter. */
+static void take_metadata(const reading *r, size_t schema) {
+    qn__flat flat = *r->flat;
+    size_t count, key_size, size;
+    const size_t pairs = qn__flat_vector(&flat, schema, SCHEMA_METADATA, 4, &count);
+    for (size_t i = 0; i < count && !flat.broken; i++) {
+        const size_t pair = qn__flat_follow(&flat, pairs + 4 * i);
+        const size_t key = qn__flat_vector(&flat, pair, PAIR_KEY, 1, &key_size);
+        const size_t value = qn__flat_vector(&flat, pair, PAIR_VALUE, 1, &size);
+        if (!flat.broken && key_size == strlen("pandas") &&
+            memcmp(flat.bytes + key, "pandas", key_size) == 0) {
+            r->out->pandas = flat.bytes + value;
+            r->out->pandas_size = size;
+        }
+    }
+}
+
 qn_status qn__ipc_read_schema(qn__flat *flat, size_t schema, int version, qn__pile *pile,
                               qn__ipc_schema *out, qn_error *err) {
     const reading r = {flat, version, pile, out};
@@ -214,5 +231,7 @@ qn_status qn__ipc_read_schema(qn__flat *flat, size_t schema, int version, qn__pi
     qn_status status = out->column ? QN_OK : QN_MEMORY;
     for (size_t i = 0; i < out->columns && status == QN_OK; i++)
         status = add_column(&r, qn__flat_follow(flat, fields + 4 * i), &out->column[i], err);
+    if (status == QN_OK)
+        take_metadata(&r, schema);
     return status;
 }

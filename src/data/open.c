@@ -92,21 +92,6 @@ static qn_status check_format(const qn__reader *reader, const qn__source *source
     return qn__remedy(err, QN_INPUT, "leave `%s` out", given);
 }
 
-/* What the cache has to tell stands behind what the reader has. */
-static qn_status add_note(const char *note, qn_data *data, qn_error *err) {
-    qn__text text = {0};
-    if (!*note)
-        return QN_OK;
-    qn__text_add(&text, "%s%s%s", data->note ? data->note : "", data->note ? "\n" : "", note);
-    char *both = text.failed ? NULL : qn__copy_text(text.data, err);
-    qn__text_release(&text);
-    if (!both)
-        return QN_MEMORY;
-    qn__free(data->note);
-    data->note = both;
-    return QN_OK;
-}
-
 static qn_status read_with(const qn__reader *reader, qn__source *source,
                            const qn_data_options *options, qn__pool *pool, qn_data *data,
                            qn_error *err) {
@@ -154,8 +139,8 @@ static qn_status read_or_find(const qn__reader *reader, qn__source *source,
         data->room = NULL;
         if (status == QN_OK)
             qn__table_cache_keep(&cache, data);
-        if (status == QN_OK)
-            status = add_note(cache.note, data, err);
+        if (status == QN_OK && *cache.note)
+            status = qn__data_add_note(data, cache.note, err);
     }
     qn__table_cache_end(&cache);
     return status;

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "data/arrow_table.h"
 #include "data/descriptor.h"
+#include "data/pandas_index.h"
 #include "data/readers.h"
 #include <errno.h>
 #include <pthread.h>
@@ -91,7 +92,10 @@ static qn_status make_schema(parquet *r, struct ArrowSchema *out) {
                                     .extension = r->footer.column[i].extension};
         r->wanted[i] = 1;
     }
-    return qn__parts_schema(&r->pile, type, columns, out, r->err);
+    const qn_status made = qn__parts_schema(&r->pile, type, columns, out, r->err);
+    return made == QN_OK && r->footer.pandas
+               ? qn__pandas_put(out, &r->pile, r->footer.pandas, r->footer.pandas_size, r->err)
+               : made;
 }
 
 /* ------------------------------------------------------------------ chunks */

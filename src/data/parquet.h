@@ -47,6 +47,8 @@ typedef struct qn__parquet_footer {
     size_t groups;
     int64_t *rows;            /* of each group */
     qn__parquet_chunk *chunk; /* [group][leaf] */
+    const uint8_t *pandas;    /* the metadata of pandas, in the bytes of the description */
+    size_t pandas_size;
 } qn__parquet_footer;
 
 /* Reads the description of a file of `file_size` bytes. All memory is the pile's. Fails with

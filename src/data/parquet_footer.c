@@ -381,6 +381,30 @@ static qn_status take_groups(reading *r) {
     return status;
 }
 
+/* The metadata of pandas, among those that programs add. */
+static void take_metadata(reading *r) {
+    int type;
+    for (size_t left = qn__thrift_list(&r->t, &type); left > 0 && !r->t.broken; left--) {
+        const uint8_t *key = NULL, *value = NULL;
+        size_t key_size = 0, value_size = 0;
+        qn__thrift_field field = {0};
+        while (type == QN__THRIFT_STRUCT && qn__thrift_next(&r->t, &field)) {
+            if (field.id == 1)
+                key = qn__thrift_text(&r->t, &key_size);
+            else if (field.id == 2)
+                value = qn__thrift_text(&r->t, &value_size);
+            else
+                qn__thrift_skip(&r->t, field.type);
+        }
+        if (type != QN__THRIFT_STRUCT)
+            r->t.broken = 1;
+        if (key && value && key_size == strlen("pandas") && memcmp(key, "pandas", key_size) == 0) {
+            r->out->pandas = value;
+            r->out->pandas_size = value_size;
+        }
+    }
+}
+
 qn_status qn__parquet_read_footer(const uint8_t *bytes, size_t size, uint64_t file_size,
                                   qn__pile *pile, qn__parquet_footer *out, qn_error *err) {
     reading r = {.t = {.bytes = bytes, .size = size},
@@ -396,6 +420,8 @@ qn_status qn__parquet_read_footer(const uint8_t *bytes, size_t size, uint64_t fi
             status = take_schema(&r);
         else if (field.id == 4 && field.type == QN__THRIFT_LIST)
             status = take_groups(&r);
+        else if (field.id == 5 && field.type == QN__THRIFT_LIST)
+            take_metadata(&r);
         else
             qn__thrift_skip(&r.t, field.type);
     }

@@ -8,7 +8,11 @@ static const struct {
     const char *word;
     qn__rule rule;
 } rows[] = {
-    {"orientation", QN__RULE_ORIENTATION}, {"exact", QN__RULE_EXACT}, {"dates", QN__RULE_DATES}};
+    {"orientation", QN__RULE_ORIENTATION},
+    {"exact", QN__RULE_EXACT},
+    {"dates", QN__RULE_DATES},
+    {"index", QN__RULE_INDEX},
+};
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 

@@ -30,6 +30,19 @@ qn_status qn__data_finish_later(qn_data *data, qn_error *err) {
     return qn__late_digest_create(data, &data->late, err);
 }
 
+qn_status qn__data_add_note(qn_data *data, const char *line, qn_error *err) {
+    qn__text text = {0};
+    qn__text_add(&text, "%s%s%s", data->note ? data->note : "", data->note ? "\n" : "", line);
+    char *both = text.failed ? NULL : qn__copy_text(text.data, err);
+    const int failed = text.failed;
+    qn__text_release(&text);
+    if (!both)
+        return failed ? qn__fail_memory(err, strlen(line), 1) : QN_MEMORY;
+    qn__free(data->note);
+    data->note = both;
+    return QN_OK;
+}
+
 qn_status qn__data_check_arrays(qn_data_type type, uint64_t items, uint32_t features,
                                 const void *values, const int32_t *labels, qn_error *err) {
     if (type != QN_U8 && type != QN_F32)
