@@ -39,6 +39,9 @@ static void print_libraries(void) {
         const char *kind, *name, *missing;
     } kinds[] = {{"jpeg", "JPEG images", "none (Debian: libturbojpeg0)"},
                  {"png", "PNG images", "none (Debian: libpng16-16)"},
+                 {"webp", "WebP images", "none (Debian: libwebp7)"},
+                 {"gif", "GIF images", "none (Debian: libgif7)"},
+                 {"tiff", "TIFF images", "none (Debian: libtiff6)"},
                  {"zstd", "zstd data", "none (Debian: libzstd1)"},
                  {"sqlite", "SQLite", "none (Debian: libsqlite3-0)"},
                  {"postgresql", "PostgreSQL", "none (Debian: libpq5)"}};

@@ -45,6 +45,9 @@ musl-gcc        | musl-tools            | the build with musl
 qemu-aarch64    | qemu-user             | runs the builds for other processors
 =libturbojpeg.so.0 | libturbojpeg0      | reads JPEG images
 =libpng16.so.16 | libpng16-16           | reads PNG images
+=libwebp.so.7   | libwebp7              | reads WebP images
+=libgif.so.7    | libgif7               | reads GIF images
+=libtiff.so.6   | libtiff6              | reads TIFF images
 =libzstd.so.1   | libzstd1              | reads data compressed with zstd
 =libsqlite3.so.0 | libsqlite3-0         | reads SQLite files
 =libpq.so.5     | libpq5                | asks PostgreSQL servers

@@ -6,16 +6,19 @@ import json
 import os
 import pty
 import stat
+import struct
 import subprocess
 import tarfile
 import time
+import zlib
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageOps
 
 import data_vectors
 import machine
+from image_files import exif
 
 SIDE = 1024  # five such images are more pixels than the least that is cached
 
@@ -29,6 +32,10 @@ def png(k):
     made = io.BytesIO()
     Image.fromarray(picture(k)).save(made, "PNG", compress_level=1)
     return made.getvalue()
+
+
+def chunk(name, content):
+    return (struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content)))
 
 
 FILES = [f"{'ab'[k % 2]}/{k}.png" for k in range(5)]
@@ -49,6 +56,9 @@ def sources(tmp_path_factory):
             entry = tarfile.TarInfo(name)
             entry.size = len(data)
             archive.addfile(entry, io.BytesIO(data))
+    for k, name in enumerate(FILES):  # 1 to 5 of Exif
+        (top / "turned" / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / "turned" / name).write_bytes(content[name][:33] + chunk(b"eXIf", exif(k + 1)) + content[name][33:])
     time.sleep(2.1)
     return top
 
@@ -105,6 +115,28 @@ def test_one_model(sources, cache, run_quern, tmp_path):
                   "dense 2 softmax", "--epochs", "2", "--batch", "2", "-o", tmp_path / model, *more)
     models = [(tmp_path / model).read_bytes() for model in ("decoded", "cached", "plain")]
     assert models[0] == models[1] == models[2] and len(entries(cache)) == 1
+
+
+def test_orientation(sources, cache, run_quern, info, tmp_path):
+    """An entry tells that images were turned, and is not used where they are not to be."""
+    path, train = sources / "turned", ["--model", "dense 2 softmax", "--resize", "9x9", "--epochs", "1",
+                                       "--batch", "5", "--quiet"]
+    seen = [np.asarray(ImageOps.exif_transpose(Image.open(path / name))) for name in sorted(FILES)]
+    for _ in range(2):
+        assert info(path)["digest"] == data_vectors.digest_of(
+            1, 5, SIDE * SIDE, np.stack(seen).tobytes(), np.array([name[0] == "b" for name in sorted(FILES)], "<i4").tobytes())
+    for k in range(3):
+        run_quern("train", "--data", path, *train, *["--no-cache"] * (k == 0), "-o", tmp_path / f"{k}.m")
+        assert (tmp_path / f"{k}.m").read_bytes() == (tmp_path / "0.m").read_bytes()
+    assert b"orientation" in (tmp_path / "0.m").read_bytes()
+    run_quern("train", "--data", sources / "all", "--skip-broken", *train, "-o", tmp_path / "plain.m")
+    for k in range(2):  # then with an entry of its own
+        for name, note in ("plain", True), ("0", False):
+            told = run_quern("predict", tmp_path / f"{name}.m", "--data", path)
+            assert ("4 images have an orientation in Exif that is not applied" in told.stderr) == note
+            told = told.stdout, run_quern("predict", tmp_path / f"{name}.m", "--data", path, "--no-cache").stdout
+            assert told[0] == told[1]
+    assert len(entries(cache)) == 4
 
 
 def test_changed_images(sources, cache, info, tmp_path):

@@ -123,7 +123,7 @@ QN_API void qn_data_options_init(qn_data_options *options);
 
 /* Reads the regular file `path`: CSV, JSON lines, IDX, NPY, NPZ, Parquet, Arrow IPC or LIBSVM
  * (docs/exactness.md 2.1), all but NPZ and Parquet plain or compressed with gzip or zstd. Or
- * images: a folder, or a tar (plain or compressed) or ZIP archive of it, of JPEG and PNG files in a
+ * images: a folder, or a tar (plain or compressed) or ZIP archive of it, of image files in a
  * folder for each class (docs/images.md); the values are bytes, [channel][row][column]. A SQLite
  * file, by qn_data_options.query. Or rows of a PostgreSQL server, by that query: `path` is then its
  * address, "postgresql://USER@HOST:PORT/DATABASE", without a password. The content decides which,
@@ -308,9 +308,9 @@ QN_API const char *qn_data_item_name(const qn_data *data, uint64_t item);
 /* 3 for images of colours (red, green, blue), 1 for grey ones and where else the size is known, 0
  * where it is not. The values of an item stand channel by channel, each row after row. */
 QN_API uint32_t qn_data_image_channels(const qn_data *data);
-/* The library that decodes images of a kind, "jpeg" or "png", or unpacks "zstd", or reads "sqlite"
- * or "postgresql", with what it is called and its version where it tells one; "" for another kind,
- * and where the library is not installed. Static.
+/* The library that decodes images of a kind, "jpeg", "png", "webp", "gif" or "tiff", or unpacks
+ * "zstd", or reads "sqlite" or "postgresql", with what it is called and its version where it tells
+ * one; "" for another kind, and where the library is not installed. Static.
  */
 QN_API const char *qn_data_image_library(const char *kind);
 /* What the data was made from: "csv", "idx", "npy", "images", "json",

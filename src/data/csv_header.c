@@ -2,7 +2,20 @@
 #include "data/csv_header.h"
 #include "base/encoding.h"
 #include "base/memory.h"
+#include "image/image_head.h"
+#include "image/image_other.h"
 #include <string.h>
+
+/* What an image is called; the text has a zero byte, so it is certainly no CSV text. */
+static const char *image_name(const char *text, size_t size) {
+    static const char *const names[QN__IMAGE_KINDS] = {[QN__IMAGE_GIF] = "a GIF image",
+                                                       [QN__IMAGE_WEBP] = "a WebP image",
+                                                       [QN__IMAGE_TIFF] = "a TIFF image",
+                                                       [QN__IMAGE_BMP] = "a BMP image"};
+    qn__image_head head;
+    (void)qn__image_head_read((const uint8_t *)text, size, &head, NULL);
+    return head.kind == QN__IMAGE_OTHER ? qn__image_other_name(head.other, 0) : names[head.kind];
+}
 
 /* What a file is that is certainly no CSV text, or NULL. */
 static const char *other_format(const char *text, size_t size) {
@@ -25,7 +38,10 @@ static const char *other_format(const char *text, size_t size) {
         if (size >= length && memcmp(text, known[i].magic, length) == 0)
             return known[i].name;
     }
-    return memchr(text, '\0', size < 1024 ? size : 1024) ? "not text" : NULL;
+    if (!memchr(text, '\0', size < 1024 ? size : 1024))
+        return NULL;
+    const char *image = image_name(text, size);
+    return image ? image : "not text";
 }
 
 static qn_status check_text(const char *text, size_t size, const char *path, qn_error *err) {

@@ -277,9 +277,11 @@ static qn_status read_labels(const char *path, const qn_data_options *options, q
     return status;
 }
 
+/* Films and HEIC images begin with zeros too, and with a type that IDX does not have. */
 static int probe(const uint8_t *first, size_t size, const char *path) {
     (void)path;
-    return size >= 2 && first[0] == 0 && first[1] == 0 ? QN__PROBE_MAGIC : QN__PROBE_NO;
+    const int film = size >= 8 && first[2] == 0 && memcmp(first + 4, "ftyp", 4) == 0;
+    return size >= 2 && first[0] == 0 && first[1] == 0 && !film ? QN__PROBE_MAGIC : QN__PROBE_NO;
 }
 
 const qn__reader qn__idx_reader = {

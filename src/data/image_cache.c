@@ -2,6 +2,7 @@
 #include "base/cache_folder.h"
 #include "data/cache_room.h"
 #include "data/data.h"
+#include "data/image_names.h"
 #include "image/decode.h"
 #include <fcntl.h>
 #include <limits.h>
@@ -11,15 +12,16 @@
 #include <unistd.h>
 
 /* A file: the head, the values from a page on with their margin, the key and the stamp, the names
- * and the marks of broken files. Numbers have the byte order of the machine; a file of another one
+ * and the marks of the files. Numbers have the byte order of the machine; a file of another one
  * has a wrong `order`. */
 enum { VALUES = 4096, ALIGNMENT = 64, ORDER = 0x01020304 };
-static const char magic[24] = "quern decoded images 1";
+static const char magic[24] = "quern decoded images 2";
 
 typedef struct head {
     char magic[24];
     uint32_t order, rows, columns, channels;
     uint64_t items, files, text; /* as in qn__image_entry */
+    uint64_t turned, newer;      /* the same */
     uint64_t key;                /* bytes of the key, with its NUL; the stamp follows */
     uint8_t values_digest[32];
     uint8_t rest_digest[32]; /* SHA-256 of the head, 0 in its place, and of all behind the values */
@@ -36,8 +38,8 @@ static void add_libraries_and_stamp(qn__image_cache *cache, qn__image_stamp *sta
 }
 
 void qn__image_cache_begin(qn__image_cache *cache, const qn__source *source,
-                           const qn__image_files *files, const qn__resize *resize,
-                           int skip_broken) {
+                           const qn__image_files *files, const qn__resize *resize, int skip_broken,
+                           int turns, int later) {
     char how[QN__RESIZE_TEXT];
     qn__image_stamp stamp = {0};
     struct stat info;
@@ -46,7 +48,9 @@ void qn__image_cache_begin(qn__image_cache *cache, const qn__source *source,
         return;
     qn__resize_text(resize, how);
     char *path = realpath(qn__source_path(source), NULL);
-    qn__text_add(&cache->key, "%s\n%s\n%s\n", path ? path : "", how, skip_broken ? "skip" : "");
+    qn__text_add(&cache->key, "%s\n%s\n%s\n%s %s\n", path ? path : "", how,
+                 skip_broken ? "skip" : "", turns ? "turned" : "stored",
+                 later ? "old formats" : "all formats");
     cache->off = !path || cache->key.failed;
     free(path);
     if (files)
@@ -135,13 +139,15 @@ static void take_head(const head *h, const uint8_t *bytes, const uint8_t *tail,
                              .values_digest = bytes + offsetof(head, values_digest),
                              .names = (const char *)names,
                              .text = h->text,
-                             .broken = names + h->text};
+                             .marks = names + h->text,
+                             .turned = h->turned,
+                             .newer = h->newer};
 }
 
 static uint64_t count_good(const qn__image_entry *e) {
     uint64_t good = 0;
     for (uint64_t i = 0; i < e->files; i++)
-        good += e->broken[i] == 0;
+        good += e->marks[i] == QN__FILE_ITEM;
     return good;
 }
 
@@ -236,6 +242,8 @@ void qn__image_cache_keep(qn__image_cache *cache, qn__image_entry *entry) {
               .items = entry->items,
               .files = entry->files,
               .text = entry->text,
+              .turned = entry->turned,
+              .newer = entry->newer,
               .key = cache->key.size + 1};
     memcpy(h.magic, magic, sizeof magic);
     memcpy(h.values_digest, entry->values_digest, sizeof h.values_digest);
@@ -243,7 +251,7 @@ void qn__image_cache_keep(qn__image_cache *cache, qn__image_entry *entry) {
     uint8_t *to = put(bytes + tail, cache->key.data, cache->key.size + 1);
     to = put(to, cache->stamp, sizeof cache->stamp);
     to = put(to, entry->names, (size_t)entry->text);
-    to = put(to, entry->broken, (size_t)entry->files);
+    to = put(to, entry->marks, (size_t)entry->files);
     digest_rest(&h, bytes + tail, (size_t)(to - bytes) - tail, h.rest_digest);
     memcpy(bytes, &h, sizeof h);
     entry->values_digest = bytes + offsetof(head, values_digest);

@@ -17,13 +17,15 @@
 /* What an entry holds. Pointers lead into its file. */
 typedef struct qn__image_entry {
     uint32_t rows, columns, channels;
-    uint64_t items; /* files that are not broken */
+    uint64_t items; /* files whose mark is QN__FILE_ITEM */
     uint64_t files;
     uint8_t *values;              /* items x channels x rows x columns */
     const uint8_t *values_digest; /* D(values) of docs/exactness.md 2.2 */
     const char *names;            /* of the files, each with its NUL */
     uint64_t text;                /* bytes of them */
-    const uint8_t *broken;        /* 1 for each file that is left out, else 0 */
+    const uint8_t *marks;         /* of each file: data/image_names.h */
+    uint64_t turned;              /* items with an orientation of Exif */
+    uint64_t newer;               /* items of formats since contract 7 */
 } qn__image_entry;
 
 typedef struct qn__image_cache {
@@ -35,22 +37,24 @@ typedef struct qn__image_cache {
     char note[512]; /* for people; "": nothing */
 } qn__image_cache;
 
-/* Decides which entry is used, unless cache->off. `files` are those of a folder, or NULL. Never
+/* Decides which entry is used, unless cache->off. `turns` and `later` are how the rules of reading
+ * change what is decoded (data/images.c). `files` are those of a folder, or NULL. Never
  * fails: without memory there is no cache. */
 void qn__image_cache_begin(qn__image_cache *cache, const qn__source *source,
-                           const qn__image_files *files, const qn__resize *resize, int skip_broken);
+                           const qn__image_files *files, const qn__resize *resize, int skip_broken,
+                           int turns, int later);
 void qn__image_cache_end(qn__image_cache *cache);
 
 /* Finds the entry and checks it, with the threads of `pool`. 0: there is none. */
 int qn__image_cache_load(qn__image_cache *cache, qn__pool *pool, qn__image_entry *out);
 
-/* Makes a file for `entry`, of which all but values, values_digest and broken is known: its values
+/* Makes a file for `entry`, of which all but values, values_digest and marks is known: its values
  * are to be written to entry->values. 0: no file could be made; the caller decodes into memory. */
 int qn__image_cache_make(qn__image_cache *cache, qn__image_entry *entry);
 
-/* Keeps the entry that was made; items, channels, values_digest and broken are now set, and the
- * values are the first ones of what was asked for. entry->values_digest then leads into the file.
- * The values stay mapped in any case. */
+/* Keeps the entry that was made; items, channels, values_digest, marks and the counts are now set,
+ * and the values are the first ones of what was asked for. entry->values_digest then leads into the
+ * file. The values stay mapped in any case. */
 void qn__image_cache_keep(qn__image_cache *cache, qn__image_entry *entry);
 
 /* The file of the entry that was found or made, for qn__mapped_file_close by its new owner. */

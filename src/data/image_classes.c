@@ -1,20 +1,28 @@
 #include "data/image_classes.h"
 #include "base/memory.h"
+#include "data/image_names.h"
 #include "data/label_values.h"
 #include "data/labels.h"
+#include "data/rules.h"
 #include "data/text_column.h"
 #include <math.h>
 #include <string.h>
 
 /* The part of all names that is skipped: folders that hold everything, as "train/" in an archive of
- * the folder "train", as long as there is another folder below. */
-static size_t common_folders(const qn__image_files *f) {
+ * the folder "train", as long as there is another folder below. Clutter does not count, unless
+ * `marks` is NULL. */
+static size_t common_folders(const qn__image_files *f, const uint8_t *marks) {
     size_t skip = 0;
+    uint64_t begin = 0;
+    while (begin + 1 < f->count && marks && marks[begin] == QN__FILE_CLUTTER)
+        begin++;
     for (;;) {
-        const char *first = f->file[0].name;
+        const char *first = f->file[begin].name;
         const size_t size = strcspn(first + skip, "/") + 1;
-        for (uint64_t i = 0; i < f->count; i++) {
+        for (uint64_t i = begin; i < f->count; i++) {
             const char *name = f->file[i].name;
+            if (marks && marks[i] == QN__FILE_CLUTTER)
+                continue;
             if (strncmp(name, first, skip + size) != 0 || !strchr(name + skip, '/') ||
                 !strchr(name + skip + size, '/'))
                 return skip;
@@ -32,20 +40,23 @@ static qn_status refuse_top(const qn__image_files *f, uint64_t i, qn_error *err)
 }
 
 /* Files that lie in no folder; all of them: there are no classes. */
-static qn_status check_top(const qn__image_files *f, int *none, qn_error *err) {
-    uint64_t top = 0, last = 0;
+static qn_status check_top(const qn__image_files *f, const uint8_t *marks, int *none,
+                           qn_error *err) {
+    uint64_t top = 0, last = 0, clutter = 0;
     for (uint64_t i = 0; i < f->count; i++)
-        if (!strchr(f->file[i].name, '/')) {
+        if (marks[i] == QN__FILE_CLUTTER) {
+            clutter++;
+        } else if (!strchr(f->file[i].name, '/')) {
             last = i;
             top++;
         }
-    *none = top == f->count;
+    *none = top == f->count - clutter;
     return top == 0 || *none ? QN_OK : refuse_top(f, last, err);
 }
 
 typedef struct labelling {
     const qn__image_files *files;
-    const uint8_t *broken;
+    const uint8_t *marks;
     size_t skip;
     qn_data *data;
     double *value; /* of each item, where the names of all folders are numbers */
@@ -62,7 +73,7 @@ static int take_values(labelling *l) {
     uint64_t item = 0;
     for (uint64_t i = 0; i < l->files->count; i++) {
         const qn__cell cell = class_of(l, i);
-        if (!l->broken[i] && !qn__class_value(&cell, &l->value[item++]))
+        if (!l->marks[i] && !qn__class_value(&cell, &l->value[item++]))
             return 0;
     }
     return 1;
@@ -74,7 +85,7 @@ static qn_status take_texts(labelling *l, qn_error *err) {
     for (uint64_t i = 0; status == QN_OK && i < l->files->count; i++) {
         uint32_t number = 0;
         const qn__cell cell = class_of(l, i);
-        if (l->broken[i])
+        if (l->marks[i])
             continue;
         status = qn__text_column_add(&l->texts, cell.text, cell.size, 1, &number, err);
         l->data->labels[item++] = (int32_t)number;
@@ -112,13 +123,17 @@ static qn_status label(labelling *l, const qn_data_options *options, qn_error *e
     return qn__remedy(err, QN_INPUT, "leave `data.task` out, or set it to classify");
 }
 
-qn_status qn__image_classes(const qn__image_files *files, const uint8_t *broken,
+qn_status qn__image_classes(const qn__image_files *files, const uint8_t *marks,
                             const qn_data_options *options, qn_data *data, qn_error *err) {
     int none = 0;
-    qn_status status = check_top(files, &none, err);
+    qn_status status = check_top(files, marks, &none, err);
     if (status != QN_OK || none)
         return status;
-    labelling l = {.files = files, .broken = broken, .skip = common_folders(files), .data = data};
+    /* By the old rule such a folder was refused, unless broken files were left out. */
+    const int rule = qn__rule_holds(options, QN__RULE_FILES) || !options->skip_broken;
+    const size_t old = common_folders(files, NULL), skip = common_folders(files, marks);
+    data->rules |= rule && skip != old ? QN__RULE_FILES : 0;
+    labelling l = {.files = files, .marks = marks, .skip = rule ? skip : old, .data = data};
     status = label(&l, options, err);
     qn__text_set_release(&l.texts);
     qn__free(l.value);

@@ -104,7 +104,7 @@ static qn_status sort(qn__image_files *f, qn_error *err) {
         qn__fail(err, QN_INPUT,
                  f->folder ? "there is no file in the folder" : "there is no file in the archive");
         qn__at(err, "%s", f->path);
-        return qn__remedy(err, QN_INPUT, "put JPEG or PNG files in it, in a folder for each class");
+        return qn__remedy(err, QN_INPUT, "put images in it, in a folder for each class");
     }
     qsort(f->file, (size_t)f->count, sizeof *f->file, compare);
     for (uint64_t i = 1; i < f->count; i++)
@@ -218,13 +218,13 @@ static qn_status read_listed(const qn__image_files *f, const qn__image_file *fil
 qn_status qn__image_files_read(const qn__image_files *files, uint64_t i, size_t most,
                                qn__image_bytes *bytes, qn_error *err) {
     const qn__image_file *file = &files->file[i];
-    if (file->size > FILE_MAX) {
+    const uint64_t size = file->size < most ? file->size : most;
+    if (size > FILE_MAX) {
         qn__fail(err, QN_INPUT, "the file has %llu bytes, which is too much for an image",
                  (unsigned long long)file->size);
         qn__image_files_at(files, i, err);
         return qn__remedy(err, QN_INPUT, "at most 1 GiB is read; make the image smaller");
     }
-    const uint64_t size = file->size < most ? file->size : most;
     if (qn__image_bytes_room(bytes, (size_t)size + 1, err) != QN_OK)
         return QN_MEMORY;
     bytes->size = (size_t)size;

@@ -8,12 +8,16 @@
 #include "base/memory.h"
 #include "data/image_cache.h"
 #include "data/image_classes.h"
+#include "data/image_clutter.h"
 #include "data/image_names.h"
 #include "data/readers.h"
+#include "data/rules.h"
 #include "data/postgres.h"
 #include "data/sqlite.h"
 #include "data/zstd.h"
 #include "image/decode.h"
+#include "image/image_other.h"
+#include "image/image_turn.h"
 #include "image/planes.h"
 #include "image/resize.h"
 #include <stdatomic.h>
@@ -27,15 +31,23 @@ enum { HEAD_BYTES = 1 << 14 };
  * of a second. */
 static const uint64_t WORTH_CACHING = (uint64_t)4 << 20;
 
+/* What one thread needs for one file after another. */
+typedef struct scratch {
+    qn__decoder decoder;
+    qn__image_bytes bytes, pixels, turned;
+} scratch;
+
 typedef struct reading {
     const qn__image_files *files;
     qn_data *data;
     qn__image_head *head; /* of each file */
-    uint8_t *broken;      /* 1: the file is left out */
+    uint8_t *marks;       /* of each file: qn__file_mark */
     qn__image_cache cache;
     qn__image_entry entry; /* of the cache */
     int cached;            /* the entry was found */
     int skip;              /* broken files are left out */
+    int turns;             /* orientations are followed: QN__RULE_ORIENTATION */
+    int later;             /* formats of contract 7 are left out as broken: QN__RULE_FILES */
     qn__resize resize;
     uint32_t expected;       /* qn_data_options.expected_features */
     qn_data_decoded decoded; /* the same */
@@ -44,8 +56,7 @@ typedef struct reading {
     uint8_t *values; /* items are decoded to */
     _Atomic uint64_t next;
     _Atomic uint64_t failed; /* the first file that failed; UINT64_MAX: none has */
-    qn_status (*each)(struct reading *r, uint64_t i, qn__decoder *decoder, qn__image_bytes *bytes,
-                      qn__image_bytes *pixels, qn_error *err);
+    qn_status (*each)(struct reading *r, uint64_t i, struct scratch *own, qn_error *err);
     struct failure {
         uint64_t file;
         qn_error err;
@@ -53,8 +64,7 @@ typedef struct reading {
     } * failure; /* of each thread */
 } reading;
 
-static qn_status decode(reading *r, uint64_t i, qn__decoder *decoder, qn__image_bytes *bytes,
-                        qn__image_bytes *pixels, qn_error *err);
+static qn_status decode(reading *r, uint64_t i, scratch *own, qn_error *err);
 
 /* The caller's thread is the only one that may call it. */
 static void tell(const reading *r, int thread, uint64_t done) {
@@ -68,7 +78,7 @@ static void tell(const reading *r, int thread, uint64_t done) {
  * are no fault of the file. */
 static void note_failure(reading *r, int thread, uint64_t i, qn_status status, const qn_error *e) {
     if (status == QN_INPUT && r->skip) {
-        r->broken[i] = 1;
+        r->marks[i] = QN__FILE_BROKEN;
         return;
     }
     r->failure[thread] = (struct failure){i, *e, status};
@@ -79,16 +89,15 @@ static void note_failure(reading *r, int thread, uint64_t i, qn_status status, c
 
 static void work(void *context, int thread) {
     reading *r = context;
-    qn__decoder decoder = {0};
-    qn__image_bytes bytes = {0}, pixels = {0};
+    scratch own = {0};
     qn_error err = {0};
     for (;;) {
         const uint64_t i = atomic_fetch_add(&r->next, 1);
         if (i >= r->files->count || i > atomic_load(&r->failed))
             break;
-        if (r->broken[i])
+        if (r->marks[i])
             continue;
-        const qn_status status = r->each(r, i, &decoder, &bytes, &pixels, &err);
+        const qn_status status = r->each(r, i, &own, &err);
         tell(r, thread, i);
         if (status == QN_OK)
             continue;
@@ -96,9 +105,10 @@ static void work(void *context, int thread) {
         if (atomic_load(&r->failed) != UINT64_MAX)
             break; /* what this thread would take next lies behind */
     }
-    qn__decoder_release(&decoder);
-    qn__image_bytes_release(&bytes);
-    qn__image_bytes_release(&pixels);
+    qn__decoder_release(&own.decoder);
+    qn__image_bytes_release(&own.bytes);
+    qn__image_bytes_release(&own.pixels);
+    qn__image_bytes_release(&own.turned);
 }
 
 static qn_status over_all(reading *r, qn__pool *pool, qn_error *err) {
@@ -123,46 +133,101 @@ static qn_status over_all(reading *r, qn__pool *pool, qn_error *err) {
 
 /* ------------------------------------------------------------------ the heads */
 
-static qn_status read_head(reading *r, uint64_t i, qn__decoder *decoder, qn__image_bytes *bytes,
-                           qn__image_bytes *pixels, qn_error *err) {
-    (void)decoder, (void)pixels;
+/* What more of the file than its first bytes can tell: thumbnails and colour profiles can stand
+ * before the frame, directories and Exif data behind the pixels. */
+static int needs_all(const reading *r, const qn__image_head *head, qn_status status) {
+    return status == QN_OK ? head->partial && r->turns
+                           : status == QN_INPUT && head->kind >= QN__IMAGE_JPEG;
+}
+
+/* Takes a file that is left out or refused for what it is, and not because it is broken. 0: it is
+ * none of these. */
+static int mark(reading *r, uint64_t i, qn_status status) {
+    const qn__image_head *head = &r->head[i];
+    if (status == QN_OK && r->later && head->kind >= QN__IMAGE_GIF)
+        r->marks[i] = QN__FILE_LATER;
+    else if (status == QN_INPUT && head->kind < QN__IMAGE_JPEG &&
+             qn__image_is_clutter(r->files->file[i].name))
+        r->marks[i] = QN__FILE_CLUTTER;
+    else if (status == QN_INPUT && head->kind == QN__IMAGE_OTHER)
+        r->marks[i] = (uint8_t)(QN__FILE_OTHER + head->other);
+    return r->marks[i] != QN__FILE_ITEM;
+}
+
+static qn_status read_head(reading *r, uint64_t i, scratch *own, qn_error *err) {
     qn_status status = QN_OK;
+    qn__image_head *head = &r->head[i];
     for (size_t most = HEAD_BYTES;; most = SIZE_MAX) {
-        status = qn__image_files_read(r->files, i, most, bytes, err);
+        status = qn__image_files_read(r->files, i, most, &own->bytes, err);
         if (status != QN_OK)
             return status;
-        status = qn__image_head_read(bytes->data, bytes->size, &r->head[i], err);
-        /* Thumbnails and colour profiles can stand before the frame. */
-        if (status != QN_INPUT || bytes->size == r->files->file[i].size)
+        status = qn__image_head_read(own->bytes.data, own->bytes.size, head, err);
+        if (own->bytes.size == r->files->file[i].size || !needs_all(r, head, status))
             break;
     }
+    head->ignored = !r->turns;
+    if (mark(r, i, status))
+        return QN_OK;
     if (status != QN_OK)
         qn__image_files_at(r->files, i, err);
     return status;
 }
 
+/* Formats that are not read, with how many files each has: of one the remedy is that format's. */
+static qn_status refuse_others(const reading *r, qn_error *err) {
+    qn__text each = {0};
+    uint64_t first = 0;
+    while (r->marks[first] < QN__FILE_OTHER)
+        first++;
+    const uint64_t all = qn__image_others_add(r->marks, r->files->count, &each);
+    const uint32_t other = r->marks[first] - (uint32_t)QN__FILE_OTHER;
+    if (all == 1)
+        qn__fail(err, QN_INPUT, "the file is %s, which is not read",
+                 qn__image_other_name(other, 0));
+    else
+        qn__fail(err, QN_INPUT, "%llu files are of formats that are not read: %.300s",
+                 (unsigned long long)all, each.data ? each.data : "");
+    qn__text_release(&each);
+    qn__image_files_at(r->files, first, err);
+    return qn__remedy(err, QN_INPUT,
+                      "%s; `data.skip_broken` leaves out all files that cannot be read",
+                      qn__image_other_remedy(other));
+}
+
+static qn_status check_others(const reading *r, qn_error *err) {
+    for (uint64_t i = 0; !r->skip && i < r->files->count; i++)
+        if (r->marks[i] >= QN__FILE_OTHER)
+            return refuse_others(r, err);
+    return QN_OK;
+}
+
 static qn_status refuse_sizes(const reading *r, uint64_t i, uint64_t other, qn_error *err) {
     const qn__image_head *a = &r->head[i], *b = &r->head[other];
     qn__fail(err, QN_INPUT, "the images differ in size: %ux%u here, %ux%u in %s",
-             (unsigned)b->height, (unsigned)b->width, (unsigned)a->height, (unsigned)a->width,
-             r->files->file[i].name);
+             (unsigned)qn__image_height(b), (unsigned)qn__image_width(b),
+             (unsigned)qn__image_height(a), (unsigned)qn__image_width(a), r->files->file[i].name);
     qn__image_files_at(r->files, other, err);
     return qn__remedy(err, QN_INPUT,
                       "bring all to one size, height x width, as with `data.resize` 32x32");
 }
 
 static qn_status refuse_all(const reading *r, qn_error *err) {
-    qn__fail(err, QN_INPUT, "none of the %llu files is an image that can be read",
-             (unsigned long long)r->files->count);
+    qn__text each = {0};
+    const int others = qn__image_others_add(r->marks, r->files->count, &each) > 0 && each.data;
+    qn__fail(err, QN_INPUT, "none of the %llu files is an image that can be read%s%.300s",
+             (unsigned long long)r->files->count, others ? "; there are " : "",
+             others ? each.data : "");
+    qn__text_release(&each);
     qn__at(err, "%s", r->files->path);
-    return qn__remedy(err, QN_INPUT, "give a folder or an archive of JPEG or PNG files");
+    return qn__remedy(err, QN_INPUT,
+                      "give a folder or an archive of JPEG, PNG, WebP, GIF, TIFF or BMP files");
 }
 
 /* 3 where some image that is not left out has colours, and where the other data does, of which only
  * the number of features is known; else 1. */
 static uint32_t find_channels(const reading *r) {
     for (uint64_t i = 0; i < r->files->count; i++)
-        if (!r->broken[i] && r->head[i].channels == 3)
+        if (!r->marks[i] && r->head[i].channels == 3)
             return 3;
     return 3 * (uint64_t)r->data->rows * r->data->columns == r->expected ? 3 : 1;
 }
@@ -170,40 +235,57 @@ static uint32_t find_channels(const reading *r) {
 /* The size and the channels of all items, from the heads. */
 static qn_status find_shape(reading *r, qn_error *err) {
     uint64_t first = 0;
-    while (first < r->files->count && r->broken[first])
+    while (first < r->files->count && r->marks[first])
         first++;
     if (first == r->files->count)
         return refuse_all(r, err);
     const qn__image_head *head = &r->head[first];
     for (uint64_t i = first; r->resize.height == 0 && i < r->files->count; i++)
-        if (!r->broken[i] && (r->head[i].height != head->height || r->head[i].width != head->width))
+        if (!r->marks[i] && (qn__image_height(&r->head[i]) != qn__image_height(head) ||
+                             qn__image_width(&r->head[i]) != qn__image_width(head)))
             return refuse_sizes(r, first, i, err);
-    r->data->rows = r->resize.height ? r->resize.height : head->height;
-    r->data->columns = r->resize.height ? r->resize.width : head->width;
+    r->data->rows = r->resize.height ? r->resize.height : qn__image_height(head);
+    r->data->columns = r->resize.height ? r->resize.width : qn__image_width(head);
     r->data->channels = find_channels(r);
     return QN_OK;
 }
 
 /* ------------------------------------------------------------------ the pixels */
 
-static qn_status decode(reading *r, uint64_t i, qn__decoder *decoder, qn__image_bytes *bytes,
-                        qn__image_bytes *pixels, qn_error *err) {
-    const qn__image_head *head = &r->head[i];
-    const uint32_t channels = r->data->channels;
+/* The pixels as they are to be seen, in own->pixels or, where they were turned, in own->turned. */
+static qn_status turn(const qn__image_head *head, uint32_t channels, scratch *own,
+                      const uint8_t **pixels, qn_error *err) {
+    *pixels = own->pixels.data;
+    if (head->orientation == 1 || head->ignored)
+        return QN_OK;
     const size_t size = (size_t)head->height * head->width * channels;
-    qn_status status = qn__image_files_read(r->files, i, SIZE_MAX, bytes, err);
+    const qn_status status = qn__image_bytes_room(&own->turned, size, err);
     if (status != QN_OK)
         return status;
-    status = qn__image_bytes_room(pixels, size, err);
+    qn__image_turn(own->pixels.data, head, channels, own->turned.data);
+    *pixels = own->turned.data;
+    return QN_OK;
+}
+
+static qn_status decode(reading *r, uint64_t i, scratch *own, qn_error *err) {
+    const qn__image_head *head = &r->head[i];
+    const uint32_t channels = r->data->channels;
+    const uint32_t height = qn__image_height(head), width = qn__image_width(head);
+    const uint8_t *seen = NULL;
+    qn_status status = qn__image_files_read(r->files, i, SIZE_MAX, &own->bytes, err);
+    if (status != QN_OK)
+        return status;
+    status = qn__image_bytes_room(&own->pixels, (size_t)height * width * channels, err);
     if (status == QN_OK)
-        status =
-            qn__image_decode(decoder, bytes->data, bytes->size, head, channels, pixels->data, err);
+        status = qn__image_decode(&own->decoder, own->bytes.data, own->bytes.size, head, channels,
+                                  own->pixels.data, err);
+    if (status == QN_OK)
+        status = turn(head, channels, own, &seen, err);
     uint8_t *planes = r->values + i * r->stride;
     if (status == QN_OK && r->resize.height)
-        status = qn__resize_planes(&r->resize, pixels->data, head->height, head->width, channels,
-                                   planes, err);
+        status = qn__resize_planes(&r->resize, seen, height, width, channels, planes, err);
     else if (status == QN_OK)
-        qn__planes_of(pixels->data, head->height, head->width, channels, planes);
+        qn__planes_of(seen, height, width, channels, planes);
     if (status == QN_INPUT)
         qn__image_files_at(r->files, i, err);
     return status;
@@ -214,7 +296,7 @@ static int is_worth_caching(const reading *r) {
     uint64_t pixels = 0;
     int colours = 0;
     for (uint64_t i = 0; i < r->files->count; i++)
-        if (!r->broken[i]) {
+        if (!r->marks[i]) {
             pixels += (uint64_t)r->head[i].height * r->head[i].width;
             colours |= r->head[i].channels == 3;
         }
@@ -287,10 +369,29 @@ static void close_gaps(reading *r) {
     data->items = 0;
     const size_t stride = r->stride / data->channels * channels;
     for (uint64_t i = 0; i < r->files->count; i++)
-        if (!r->broken[i])
+        if (!r->marks[i])
             memmove(values + stride * data->items++, values + r->stride * i, stride);
     data->channels = channels;
     data->features = (uint32_t)stride;
+}
+
+/* Items that a rule of reading may have changed. */
+static void count_marks(reading *r) {
+    for (uint64_t i = 0; i < r->files->count; i++)
+        if (!r->marks[i]) {
+            r->entry.turned += r->head[i].orientation != 1;
+            r->entry.newer += r->head[i].kind >= QN__IMAGE_GIF;
+        }
+}
+
+/* The rules that changed something, and what is told to people. */
+static qn_status settle_rules(const reading *r, const qn_data_options *options, qn_error *err) {
+    if (r->turns && r->entry.turned > 0)
+        r->data->rules |= QN__RULE_ORIENTATION;
+    if (qn__rule_holds(options, QN__RULE_FILES) && r->entry.newer > 0)
+        r->data->rules |= QN__RULE_FILES;
+    return qn__image_note(r->files, r->marks, r->turns ? 0 : r->entry.turned, r->cache.note,
+                          r->data, err);
 }
 
 /* ------------------------------------------------------------------ the cache */
@@ -310,7 +411,7 @@ static qn_status keep(reading *r, qn__pool *pool, qn_error *err) {
     r->entry.channels = data->channels;
     r->entry.values_digest = digest;
     r->entry.names = names;
-    r->entry.broken = r->broken;
+    r->entry.marks = r->marks;
     qn__image_cache_keep(&r->cache, &r->entry);
     take_file(r);
     data->values_digest = r->entry.values_digest;
@@ -327,7 +428,7 @@ static void take_entry(reading *r) {
     data->channels = r->entry.channels;
     data->features = data->rows * data->columns * data->channels;
     data->items = r->entry.items;
-    memcpy(r->broken, r->entry.broken, (size_t)r->entry.files);
+    memcpy(r->marks, r->entry.marks, (size_t)r->entry.files);
     take_file(r);
     data->values_digest = r->entry.values_digest;
 }
@@ -350,6 +451,8 @@ static qn_status read_images(reading *r, qn__pool *pool, qn_error *err) {
     r->each = read_head;
     qn_status status = over_all(r, pool, err);
     if (status == QN_OK)
+        status = check_others(r, err);
+    if (status == QN_OK)
         status = find_shape(r, err);
     if (status == QN_OK)
         status = make_room(r, err);
@@ -360,6 +463,7 @@ static qn_status read_images(reading *r, qn__pool *pool, qn_error *err) {
         return status;
     tell(r, 0, r->files->count);
     close_gaps(r);
+    count_marks(r);
     if (r->data->items == 0)
         return refuse_all(r, err);
     return r->data->memory ? QN_OK : keep(r, pool, err);
@@ -368,20 +472,20 @@ static qn_status read_images(reading *r, qn__pool *pool, qn_error *err) {
 static qn_status read_files(reading *r, const qn_data_options *options, qn__pool *pool,
                             qn_error *err) {
     r->head = qn__alloc(r->files->count, sizeof *r->head, err);
-    r->broken = r->head ? qn__alloc(r->files->count, 1, err) : NULL;
-    qn_status status = r->broken ? QN_OK : QN_MEMORY;
+    r->marks = r->head ? qn__alloc(r->files->count, 1, err) : NULL;
+    qn_status status = r->marks ? QN_OK : QN_MEMORY;
     if (status == QN_OK && r->cached)
         take_entry(r);
     else if (status == QN_OK)
         status = read_images(r, pool, err);
     if (status == QN_OK)
-        status = qn__image_names(r->files, r->broken, r->data, err);
+        status = qn__image_names(r->files, r->marks, r->data, err);
     if (status == QN_OK)
-        status = qn__image_note(r->files, r->broken, r->cache.note, r->data, err);
+        status = settle_rules(r, options, err);
     if (status == QN_OK && !options->unlabelled)
-        status = qn__image_classes(r->files, r->broken, options, r->data, err);
+        status = qn__image_classes(r->files, r->marks, options, r->data, err);
     qn__free(r->head);
-    qn__free(r->broken);
+    qn__free(r->marks);
     return status;
 }
 
@@ -392,7 +496,8 @@ static qn_status list_files(reading *r, qn__source *source, qn__pool *pool, qn__
     qn_status status = folder ? qn__image_files_open(source, files, err) : QN_OK;
     if (status != QN_OK)
         return status;
-    qn__image_cache_begin(&r->cache, source, folder ? files : NULL, &r->resize, r->skip);
+    qn__image_cache_begin(&r->cache, source, folder ? files : NULL, &r->resize, r->skip, r->turns,
+                          r->later);
     if (find_entry(r, pool) && !folder)
         return qn__image_files_named(source, r->entry.names, (size_t)r->entry.text, r->entry.files,
                                      files, err);
@@ -405,6 +510,8 @@ static qn_status read(qn__source *source, const qn_data_options *options, qn__po
     reading r = {.files = &files,
                  .data = data,
                  .skip = options->skip_broken,
+                 .turns = qn__rule_holds(options, QN__RULE_ORIENTATION),
+                 .later = options->skip_broken && !qn__rule_holds(options, QN__RULE_FILES),
                  .cache = {.off = options->no_cache},
                  .expected = options->expected_features,
                  .decoded = options->decoded,
@@ -424,10 +531,17 @@ static qn_status read(qn__source *source, const qn_data_options *options, qn__po
 const char *qn_data_image_library(const char *kind) {
     QN__OWN_FLOATS; /* libraries are loaded */
     const char *about = NULL;
-    if (kind && strcmp(kind, "jpeg") == 0)
-        about = qn__image_library(QN__IMAGE_JPEG);
-    if (kind && strcmp(kind, "png") == 0)
-        about = qn__image_library(QN__IMAGE_PNG);
+    static const struct {
+        const char *name;
+        qn__image_kind kind;
+    } images[] = {{"jpeg", QN__IMAGE_JPEG},
+                  {"png", QN__IMAGE_PNG},
+                  {"gif", QN__IMAGE_GIF},
+                  {"webp", QN__IMAGE_WEBP},
+                  {"tiff", QN__IMAGE_TIFF}};
+    for (size_t i = 0; kind && i < sizeof images / sizeof images[0]; i++)
+        if (strcmp(kind, images[i].name) == 0)
+            about = qn__image_library(images[i].kind);
     if (kind && strcmp(kind, "zstd") == 0)
         about = qn__zstd_library();
     if (kind && strcmp(kind, "sqlite") == 0)

@@ -12,6 +12,7 @@ static const struct {
     {"exact", QN__RULE_EXACT},
     {"dates", QN__RULE_DATES},
     {"index", QN__RULE_INDEX},
+    {"files", QN__RULE_FILES},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };

@@ -1,17 +1,34 @@
 #include "image/decode.h"
+#include "image/bmp.h"
+#include "image/gif.h"
 #include "image/jpeg.h"
 #include "image/png_read.h"
+#include "image/tiff.h"
+#include "image/webp.h"
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <link.h>
 #include <sys/stat.h>
 
+/* Of each kind; without functions for a library where none is needed. */
+static const struct {
+    qn_status (*decode)(void **kept, const uint8_t *bytes, size_t size, const qn__image_head *head,
+                        uint32_t channels, uint8_t *pixels, qn_error *err);
+    const char *(*library)(void);
+    void *(*handle)(void);
+} kinds[QN__IMAGE_KINDS] = {
+    [QN__IMAGE_JPEG] = {qn__jpeg_decode, qn__jpeg_library, qn__jpeg_handle},
+    [QN__IMAGE_PNG] = {qn__png_decode, qn__png_library, qn__png_handle},
+    [QN__IMAGE_GIF] = {qn__gif_decode, qn__gif_library, qn__gif_handle},
+    [QN__IMAGE_WEBP] = {qn__webp_decode, qn__webp_library, qn__webp_handle},
+    [QN__IMAGE_TIFF] = {qn__tiff_decode, qn__tiff_library, qn__tiff_handle},
+    [QN__IMAGE_BMP] = {qn__bmp_decode, NULL, NULL},
+};
+
 qn_status qn__image_decode(qn__decoder *decoder, const uint8_t *bytes, size_t size,
                            const qn__image_head *head, uint32_t channels, uint8_t *pixels,
                            qn_error *err) {
-    if (head->kind == QN__IMAGE_JPEG)
-        return qn__jpeg_decode(&decoder->jpeg, bytes, size, head, channels, pixels, err);
-    return qn__png_decode(bytes, size, head, channels, pixels, err);
+    return kinds[head->kind].decode(&decoder->jpeg, bytes, size, head, channels, pixels, err);
 }
 
 void qn__decoder_release(qn__decoder *decoder) {
@@ -20,7 +37,7 @@ void qn__decoder_release(qn__decoder *decoder) {
 }
 
 const char *qn__image_library(qn__image_kind kind) {
-    return kind == QN__IMAGE_JPEG ? qn__jpeg_library() : qn__png_library();
+    return kinds[kind].library ? kinds[kind].library() : NULL;
 }
 
 static void add_library(void *handle, qn__text *to) {
@@ -34,6 +51,7 @@ static void add_library(void *handle, qn__text *to) {
 }
 
 void qn__image_libraries_add(qn__text *to) {
-    add_library(qn__jpeg_handle(), to);
-    add_library(qn__png_handle(), to);
+    for (int kind = 0; kind < QN__IMAGE_KINDS; kind++)
+        if (kinds[kind].handle)
+            add_library(kinds[kind].handle(), to);
 }

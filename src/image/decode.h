@@ -1,4 +1,4 @@
-/* JPEG and PNG files to pixels, by libjpeg-turbo and libpng, which are opened when they are needed.
+/* Image files to pixels, by libraries that are opened when they are needed.
  *
  * Pixels are bytes, row after row from the top, one byte a pixel (grey) or three (red, green,
  * blue). docs/images.md says what becomes of palettes, alpha, 16 bits and colour profiles. */

@@ -1,4 +1,4 @@
-/* What the first bytes of a JPEG or PNG file say about the image, without decoding it. */
+/* What the first bytes of an image file say about the image, without decoding it. */
 #ifndef QN_IMAGE_IMAGE_HEAD_H
 #define QN_IMAGE_IMAGE_HEAD_H
 
@@ -9,17 +9,45 @@
 /* A decoder allocates by width and height, which a few bytes can claim: more is refused. */
 enum { QN__IMAGE_SIDE_MAX = 65535, QN__IMAGE_PIXELS_MAX = 1 << 27 };
 
-typedef enum qn__image_kind { QN__IMAGE_JPEG, QN__IMAGE_PNG } qn__image_kind;
+typedef enum qn__image_kind {
+    QN__IMAGE_NONE,  /* the file begins like no image */
+    QN__IMAGE_OTHER, /* one that is not read: image_other.h */
+    QN__IMAGE_JPEG,
+    QN__IMAGE_PNG,
+    QN__IMAGE_GIF, /* from here on read since contract 7 */
+    QN__IMAGE_WEBP,
+    QN__IMAGE_TIFF,
+    QN__IMAGE_BMP
+} qn__image_kind;
+enum { QN__IMAGE_KINDS = QN__IMAGE_BMP + 1 };
 
 typedef struct qn__image_head {
     qn__image_kind kind;
-    uint32_t channels; /* 1: grey, with or without alpha; 3: colours, a palette included */
-    uint32_t height, width;
+    uint32_t channels;      /* 1: grey, with or without alpha; 3: colours, a palette included */
+    uint32_t height, width; /* as stored */
+    uint32_t orientation;   /* of Exif: 1 to 8; 1 where none is told */
+    int ignored;            /* the caller's: 1 where the orientation is not followed */
+    int partial;            /* more bytes of the file may tell an orientation */
+    uint32_t other;         /* which format it is, where that is not read: image_other.h */
 } qn__image_head;
 
+/* Whether the sides change places before the image is seen. */
+static inline int qn__image_lies(const qn__image_head *head) {
+    return head->orientation >= 5 && !head->ignored;
+}
+
+/* The sides of the image as it is seen. */
+static inline uint32_t qn__image_height(const qn__image_head *head) {
+    return qn__image_lies(head) ? head->width : head->height;
+}
+static inline uint32_t qn__image_width(const qn__image_head *head) {
+    return qn__image_lies(head) ? head->height : head->width;
+}
+
 /* Reads the head of a file of which `size` bytes are at `bytes`. Fails with QN_INPUT, without a
- * place: the file is empty, of another format, cut off in its head, too large, of no size, or CMYK.
- */
+ * place: the file is empty, of another format, cut off in its head, too large, of no size, or of a
+ * kind that is not read, such as CMYK. head->kind is set in any case, and head->other where that
+ * is QN__IMAGE_OTHER. */
 qn_status qn__image_head_read(const uint8_t *bytes, size_t size, qn__image_head *head,
                               qn_error *err);
 

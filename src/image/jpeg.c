@@ -1,5 +1,6 @@
 #include "image/jpeg.h"
 #include "base/library.h"
+#include "image/image_faults.h"
 #include <pthread.h>
 #include <string.h>
 
@@ -31,17 +32,8 @@ static void open_library(void) {
     qn__library_is_whole(&the.library);
 }
 
-static qn_status need_library(qn_error *err) {
-    pthread_once(&opened, open_library);
-    if (the.library.handle)
-        return QN_OK;
-    qn__fail(err, QN_UNSUPPORTED,
-             "JPEG files need libjpeg-turbo, and there is no "
-             "libturbojpeg.so.0 here");
-    return qn__remedy(err, QN_UNSUPPORTED,
-                      "install it (Debian: libturbojpeg0; Fedora: turbojpeg), or convert the "
-                      "images to PNG");
-}
+static const qn__image_need need = {"JPEG", "libjpeg-turbo", "libturbojpeg.so.0", "libturbojpeg0",
+                                    "turbojpeg"};
 
 const char *qn__jpeg_library(void) {
     pthread_once(&opened, open_library);
@@ -51,13 +43,6 @@ const char *qn__jpeg_library(void) {
 void *qn__jpeg_handle(void) {
     pthread_once(&opened, open_library);
     return the.library.handle;
-}
-
-static qn_status refuse(void *handle, qn_error *err) {
-    qn__fail(err, QN_INPUT, "the JPEG file is broken: %s", the.text(handle));
-    return qn__remedy(err, QN_INPUT,
-                      "replace or remove the file; `data.skip_broken` leaves out all that cannot "
-                      "be read");
 }
 
 /* The library would scale an image of another size to what it is told, and the file may have
@@ -71,28 +56,26 @@ static qn_status check_head(const uint8_t *bytes, size_t size, const qn__image_h
         return status;
     if (now.kind == head->kind && now.width == head->width && now.height == head->height)
         return QN_OK;
-    qn__fail(err, QN_INPUT, "the JPEG file changed while it was read");
-    return qn__remedy(err, QN_INPUT, "start again when nothing writes to it");
+    return qn__image_changed(err);
 }
 
 qn_status qn__jpeg_decode(void **handle, const uint8_t *bytes, size_t size,
                           const qn__image_head *head, uint32_t channels, uint8_t *pixels,
                           qn_error *err) {
-    qn_status status = need_library(err);
-    if (status != QN_OK)
-        return status;
+    if (!qn__jpeg_handle())
+        return qn__image_lacks(&need, err);
     if (!*handle)
         *handle = the.create();
     if (!*handle)
         return qn__fail_memory(err, 1, 1 << 16);
-    status = check_head(bytes, size, head, err);
+    const qn_status status = check_head(bytes, size, head, err);
     if (status != QN_OK)
         return status;
     const int width = (int)head->width, height = (int)head->height;
     /* A warning means that pixels were guessed, as behind the end of a truncated file. */
     if (the.decode(*handle, bytes, size, pixels, width, width * (int)channels, height,
                    channels == 1 ? PIXELS_GREY : PIXELS_RGB, STOP_ON_WARNING) != 0)
-        return refuse(*handle, err);
+        return qn__image_broken(err, "the JPEG file is broken: %s", the.text(*handle));
     return QN_OK;
 }
 

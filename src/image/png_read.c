@@ -4,6 +4,7 @@
 #include "image/png_read.h"
 #include "base/float_state.h"
 #include "base/memory.h"
+#include "image/image_faults.h"
 #include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -97,14 +98,7 @@ const char *qn__png_library(void) {
     return the.library ? about : NULL;
 }
 
-static qn_status need_library(qn_error *err) {
-    if (qn__png_library())
-        return QN_OK;
-    qn__fail(err, QN_UNSUPPORTED, "PNG files need libpng, and there is no libpng16.so.16 here");
-    return qn__remedy(err, QN_UNSUPPORTED,
-                      "install it (Debian: libpng16-16; Fedora: libpng), or convert the images to "
-                      "JPEG");
-}
+static const qn__image_need need = {"PNG", "libpng", "libpng16.so.16", "libpng16-16", "libpng"};
 
 /* A file being decoded. libpng reports errors through a function that must not return. */
 typedef struct decoding {
@@ -165,11 +159,11 @@ static int run(decoding *d, const qn__image_head *head, uint32_t channels) {
     return 1;
 }
 
-qn_status qn__png_decode(const uint8_t *bytes, size_t size, const qn__image_head *head,
+qn_status qn__png_decode(void **kept, const uint8_t *bytes, size_t size, const qn__image_head *head,
                          uint32_t channels, uint8_t *pixels, qn_error *err) {
-    qn_status status = need_library(err);
-    if (status != QN_OK)
-        return status;
+    (void)kept;
+    if (!qn__png_handle())
+        return qn__image_lacks(&need, err);
     decoding d = {.bytes = bytes, .size = size};
     d.rows = qn__alloc(head->height, sizeof *d.rows, err);
     if (!d.rows)
@@ -182,8 +176,5 @@ qn_status qn__png_decode(const uint8_t *bytes, size_t size, const qn__image_head
     qn__free(d.rows);
     if (done)
         return QN_OK;
-    qn__fail(err, QN_INPUT, "the PNG file is broken: %s", d.text);
-    return qn__remedy(err, QN_INPUT,
-                      "replace or remove the file; `data.skip_broken` leaves out all that cannot "
-                      "be read");
+    return qn__image_broken(err, "the PNG file is broken: %s", d.text);
 }

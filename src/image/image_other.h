@@ -1,0 +1,25 @@
+/* Files that people put beside images and that are not read, by their first bytes. */
+#ifndef QN_IMAGE_IMAGE_OTHER_H
+#define QN_IMAGE_IMAGE_OTHER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { QN__OTHER_NONE = UINT32_MAX };
+
+/* The number of the format of a file that begins with `bytes`; QN__OTHER_NONE: it is unknown. */
+uint32_t qn__image_other(const uint8_t *bytes, size_t size);
+
+/* That of a TIFF file of a camera, whose first image is a thumbnail or not yet in colours. */
+uint32_t qn__image_raw(void);
+
+/* How many formats have a number: all below. */
+uint32_t qn__image_others(void);
+
+/* What files of the format are called, as in "2 files are HEIC images". Static. */
+const char *qn__image_other_name(uint32_t other, int several);
+
+/* What to do with them. Static. */
+const char *qn__image_other_remedy(uint32_t other);
+
+#endif
