@@ -145,7 +145,8 @@ static int describe(const qn_model *a, const qn_model *b, const char *name, char
 
 /* Prints which tensors differ and returns the exit code. */
 static int differs(const qn_model *file, const qn_model *again, const char *path) {
-    static const char *const scales[] = {"table.fill", "scale.mean", "scale.deviation"};
+    static const char *const scales[] = {"table.offset", "table.fill", "scale.mean",
+                                         "scale.deviation"};
     enum { SCALES = sizeof scales / sizeof *scales };
     static const char *const parts[] = {"weight", "bias"};
     char first[256] = "", text[256], name[48], what[512];

@@ -147,6 +147,8 @@ static void test_questions_of_data(void **state) {
     assert_string_equal(qn_data_format(NULL), "");
     assert_null(qn_data_feature_name(NULL, 0));
     assert_int_equal(qn_data_feature_type(NULL, 0), 0);
+    assert_null(qn_data_whole(NULL, 0));
+    assert_null(qn_data_real(NULL, 0));
     assert_int_equal(qn_data_categories(NULL, 0), 0);
     assert_null(qn_data_category(NULL, 0, 0));
     assert_int_equal(qn_data_target(NULL), QN_TARGET_NONE);

@@ -199,6 +199,12 @@ RECIPES |= {
     "missing-drop": TYPED + "--missing drop --scale standard --loss cross-entropy --lr 0.05"
                     " --valid 0.2",
 }
+# Columns that float32 cannot hold (docs/exactness.md 23.4 to 23.6).
+WIDE = SMALL + TWO + "--data {wide} --label kind "
+RECIPES |= {
+    "wide": WIDE + "--missing mean --scale standard --loss cross-entropy --lr 0.05 --valid 0.2",
+    "wide-robust": WIDE + "--missing zero --scale robust --loss mse --lr 0.05",
+}
 # Weights of items and classes (docs/exactness.md 7.7), some of them 0, and one large one.
 WEIGHED = "--data {weighed} --label kind --weight w "
 RECIPES |= {
@@ -465,7 +471,7 @@ def make_data(command, folder):
     files = {name: folder / f"digits.{name.replace('_', '.')}"
              for name in ("csv", "csv_gz", "images_gz", "labels_gz", "decimals", "sizes", "hard",
                           "tiny", "named", "signed", "mixed", "real", "whole", "pair", "typed",
-                          "weighed", "weighed_real")}
+                          "weighed", "weighed_real", "wide")}
 
     with open(files["csv"], "w", newline="") as out:
         writer = csv.writer(out)
@@ -510,6 +516,14 @@ def make_data(command, folder):
             gaps = [""] * 2 + ["NA", "?", "-nan"]
             writer.writerow([gaps[(i + k) % 5] if i % 4 == 1 and (i + k) % 3 == 0 else cell
                              for k, cell in enumerate(cells)] + [kind])
+    # Whole numbers that float32 cannot hold: days, nanoseconds, and both signs; one of eight is missing.
+    with open(files["wide"], "w", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerow(["day", "kind", "time", "far", *(f"p{k}" for k in range(0, size, 49))])
+        for i, (kind, row) in enumerate(zip(kinds[8:], pixels)):
+            cells = [20230100 + kind * 10 + row[180] % 10, kind, 1_700_000_000_123_456_789 + i * 10**9,
+                     (-1) ** row[401] * (2**53 + row[400] * 2**40), *row[::49]]
+            writer.writerow(["" if i % 8 == 1 and k != 1 else cell for k, cell in enumerate(cells)])
     # Bytes, and classes with numbers that are not those from 0.
     with open(files["signed"], "w", newline="") as out:
         writer = csv.writer(out)

@@ -193,6 +193,13 @@ typedef struct qn_data_arrays {
     /* The rules of reading that changed something where the values come from (qn_data_rules), which
      * a recipe then names. NULL: none did. */
     const char *rules;
+    /* QN_F32: `features` arrays of `items` exact values, of features whose values float32 may not
+     * hold: whole numbers, where INT64_MIN is missing, or doubles. Each may be NULL: `values` has
+     * all that there is, which are doubles with `doubles` 1. They are copied where float32 does not
+     * hold them (docs/exactness.md 23.4). */
+    const int64_t *const *whole;
+    const double *const *real;
+    const char *expected_rules; /* as in qn_data_options */
 } qn_data_arrays;
 
 /* Sets `size`, `type` to QN_F32, and every other member to 0 or NULL. */
@@ -327,6 +334,13 @@ QN_API const char *qn_data_feature_name(const qn_data *data, uint32_t k);
 /* The type of a table that has feature `k` alone: QN_U8 in a table of QN_F32 where others make it
  * so. 0 when `data` is NULL or `k` is too large. */
 QN_API qn_data_type qn_data_feature_type(const qn_data *data, uint32_t k);
+
+/* The exact values of feature `k`, one for each item, where float32 does not hold them
+ * (docs/exactness.md 23.4): whole numbers, INT64_MIN where one is missing, or doubles, NaN where
+ * one is. At most one of the functions has them; NULL where float32 holds them, and when `k` is too
+ * large. Owned by the data set. */
+QN_API const int64_t *qn_data_whole(const qn_data *data, uint32_t k);
+QN_API const double *qn_data_real(const qn_data *data, uint32_t k);
 
 /* Number of categories of feature `k`; 0 for a column of numbers. The values of a category are
  * indices from 0, or NaN where it is missing. */

@@ -9,6 +9,7 @@
 #include "data/fill.h"
 #include "data/labels.h"
 #include "data/rules.h"
+#include "data/wide_gather.h"
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -257,7 +258,97 @@ static qn_status settle(qn_data *data, const qn_data_arrays *a, qn_error *err) {
     return qn__labels_settle(data, &options, 1, "the labels", err);
 }
 
-static qn_status fill(qn_data *data, const qn_data_arrays *a, holding how, qn_error *err) {
+/* ------------------------------------------------------------------------------- wide columns */
+
+/* The exact values of a feature: one of both, `step` apart; none: its floats are all. */
+typedef struct exact {
+    const int64_t *whole;
+    const char *real;
+    size_t step;
+} exact;
+
+static exact exact_of(const qn_data_arrays *a, uint32_t k) {
+    if (a->type != QN_F32 || (a->categories && a->categories[k]))
+        return (exact){.step = 0};
+    if (a->whole && a->whole[k])
+        return (exact){.whole = a->whole[k]};
+    if (a->real && a->real[k])
+        return (exact){.real = (const char *)a->real[k], .step = sizeof(double)};
+    const size_t item = a->item_step ? (size_t)a->item_step : a->features;
+    const size_t feature = a->feature_step ? (size_t)a->feature_step : 1;
+    return a->doubles ? (exact){.real = (const char *)a->values + k * feature * sizeof(double),
+                                .step = item * sizeof(double)}
+                      : (exact){.step = 0};
+}
+
+static qn_status gather_feature(qn__wide_gather *gather, const exact *from, uint32_t k,
+                                qn_error *err) {
+    qn_status status = QN_OK;
+    for (uint64_t i = 0; status == QN_OK && i < gather->data->items; i++) {
+        double real;
+        if (!qn__wide_is_open(gather, &gather->column[k]))
+            break;
+        if (from->whole) {
+            if (from->whole[i] != QN__WIDE_MISSING)
+                status = qn__wide_gather_whole(gather, k, i, from->whole[i], err);
+            continue;
+        }
+        memcpy(&real, from->real + i * from->step, sizeof real);
+        if (!isnan(real))
+            status = qn__wide_gather_real(gather, k, i, real, err);
+    }
+    return status;
+}
+
+/* Whether some float is large enough to stand for another whole number. */
+static int has_large(const qn_data *data) {
+    const float *values = (const void *)data->values;
+    const size_t count = (size_t)data->items * data->features;
+    int large = 0;
+    for (size_t i = 0; i < count; i++)
+        large |= fabsf(values[i]) > 0x1p24f;
+    return large;
+}
+
+/* Whether the first doubles of a feature leave open that it is wide, where all are whole numbers
+ * that float32 holds unless `large`. */
+static int may_be_wide(qn__wide_gather *gather, const exact *from, uint32_t k, int large) {
+    enum { FIRST = 64 };
+    qn__wide_column_state look = gather->column[k];
+    for (uint64_t i = 0; i < FIRST && i < gather->data->items; i++) {
+        double real;
+        memcpy(&real, from->real + i * from->step, sizeof real);
+        if (!isnan(real))
+            qn__wide_see_real(&look.facts, real);
+    }
+    look.facts.fraction |= !large;
+    return qn__wide_is_open(gather, &look);
+}
+
+static qn_status gather_wide(qn_data *data, const qn_data_arrays *a, qn_error *err) {
+    qn__wide_gather gather;
+    qn_status status = QN_OK;
+    if (data->type != QN_F32 || !(a->whole || a->real || a->doubles))
+        return QN_OK;
+    status = qn__wide_gather_begin(&gather, data, data->features, a->expected_rules, err);
+    const int large = status == QN_OK && gather.features > 0 && has_large(data);
+    for (uint32_t k = 0; status == QN_OK && k < gather.features; k++) {
+        const exact from = exact_of(a, k);
+        if (!from.whole && !from.real)
+            continue;
+        qn__wide_gather_column(&gather, k, from.real != NULL);
+        if (from.whole ? large : may_be_wide(&gather, &from, k, large))
+            status = gather_feature(&gather, &from, k, err);
+    }
+    if (status == QN_OK)
+        status = qn__wide_gather_end(&gather, err);
+    qn__wide_gather_release(&gather);
+    return status;
+}
+
+/* `given`: the arrays as the caller has them, of which `a` are the floats. */
+static qn_status fill(qn_data *data, const qn_data_arrays *a, const qn_data_arrays *given,
+                      holding how, qn_error *err) {
     data->type = a->type;
     data->items = a->items;
     data->features = a->features;
@@ -275,6 +366,8 @@ static qn_status fill(qn_data *data, const qn_data_arrays *a, holding how, qn_er
         status = take_names(data, a, err);
     data->comma = qn__comma_column(data->schema);
     if (status == QN_OK)
+        status = gather_wide(data, given, err);
+    if (status == QN_OK)
         status = settle(data, a, err);
     if (status == QN_OK)
         status = qn__data_finish_later(data, err);
@@ -282,8 +375,8 @@ static qn_status fill(qn_data *data, const qn_data_arrays *a, holding how, qn_er
 }
 
 /* After a failure the values are still the caller's. */
-static qn_status make(const qn_data_arrays *a, holding how, int finite, qn_data **out,
-                      qn_error *err) {
+static qn_status make(const qn_data_arrays *a, const qn_data_arrays *given, holding how, int finite,
+                      qn_data **out, qn_error *err) {
     int missing = 0;
     qn_status status = check(a, finite, &missing, err);
     if (status != QN_OK)
@@ -292,7 +385,7 @@ static qn_status make(const qn_data_arrays *a, holding how, int finite, qn_data 
     if (!data)
         return QN_MEMORY;
     data->missing = missing;
-    status = fill(data, a, how, err);
+    status = fill(data, a, given, how, err);
     if (status != QN_OK) {
         if (how == TAKE)
             data->memory = NULL;
@@ -320,7 +413,7 @@ static qn_status make_copy(const qn_data_arrays *a, qn_data **out, qn_error *err
     own.values = values;
     status = qn__arrays_copy(a, values, &finite, err);
     if (status == QN_OK)
-        status = make(&own, TAKE, finite, out, err);
+        status = make(&own, a, TAKE, finite, out, err);
     if (status != QN_OK)
         qn__free(values);
     return status;
@@ -339,7 +432,7 @@ qn_status qn_data_from_arrays(qn_data_type type, uint64_t items, uint32_t featur
     QN__NEED(values, err);
     const qn_data_arrays a = {
         .type = type, .items = items, .features = features, .values = values, .labels = labels};
-    return make(&a, COPY, 0, out, err);
+    return make(&a, &a, COPY, 0, out, err);
 }
 
 qn_status qn_data_lend(const qn_data_arrays *arrays, qn_data **out, qn_error *err) {
@@ -353,9 +446,9 @@ qn_status qn_data_lend(const qn_data_arrays *arrays, qn_data **out, qn_error *er
         return status;
     if (!a.values)
         return qn__fail_null(err, __func__, "arrays->values");
-    return qn__arrays_differ(&a) ? make_copy(&a, out, err) : make(&a, LEND, 0, out, err);
+    return qn__arrays_differ(&a) ? make_copy(&a, out, err) : make(&a, &a, LEND, 0, out, err);
 }
 
 qn_status qn__data_take(const qn_data_arrays *arrays, qn_data **out, qn_error *err) {
-    return make(arrays, TAKE, 0, out, err);
+    return make(arrays, arrays, TAKE, 0, out, err);
 }

@@ -90,6 +90,7 @@ typedef struct filling {
     qn__arrow_number *number; /* features that are plain columns of numbers in this portion */
     uint32_t plain;
     int made; /* there is room for the values */
+    qn__wide_gather gather;
 } filling;
 
 static void add_column(filling *f, uint64_t column, qn__arrow_use use) {
@@ -121,6 +122,20 @@ static qn_status begin_columns(filling *f, const char *task, qn_error *err) {
         special += special->column == c;
         if (f->columns > before)
             status = qn__arrow_column_begin(&f->column[before], task, err);
+    }
+    return status;
+}
+
+/* Which columns may be wide, from the schema. */
+static qn_status begin_gather(filling *f, const qn_data_options *options, qn_error *err) {
+    const qn_status status =
+        qn__wide_gather_begin(&f->gather, f->data, f->data->features, options->expected_rules, err);
+    int real;
+    for (uint64_t i = 0; status == QN_OK && i < f->columns; i++) {
+        const qn__arrow_column *c = &f->column[i];
+        if (c->use == QN__ARROW_FEATURE && !c->category &&
+            qn__arrow_may_be_wide(f->table, c->column, &real))
+            qn__wide_gather_column(&f->gather, c->feature, real);
     }
     return status;
 }
@@ -183,7 +198,9 @@ static qn_status take_portion(filling *f, qn_error *err) {
         f->column[i].there &= done; /* else the first value to be refused is looked for */
         status = qn__arrow_column_take(&f->column[i], err);
     }
-    return status;
+    if (status != QN_OK || f->data->type == QN_U8)
+        return status;
+    return qn__arrow_gather(f->table, f->number, f->plain, &f->gather, f->table->pool, err);
 }
 
 static qn_status take_portions(filling *f, qn_error *err) {
@@ -276,9 +293,13 @@ static qn_status fill(filling *f, const qn_data_options *options, qn_error *err)
     if (status == QN_OK)
         status = begin_columns(f, options->task, err);
     if (status == QN_OK)
+        status = begin_gather(f, options, err);
+    if (status == QN_OK)
         status = take_portions(f, err);
     if (status == QN_OK)
         status = settle(f, options->task, err);
+    if (status == QN_OK)
+        status = qn__wide_gather_end(&f->gather, err);
     return status == QN_OK ? note_row_numbers(f, options, err) : status;
 }
 
@@ -293,6 +314,7 @@ qn_status qn__arrow_fill(const qn__arrow_source *source, const qn_data_options *
     }
     for (uint64_t i = 0; i < f.columns; i++)
         qn__arrow_column_release(&f.column[i]);
+    qn__wide_gather_release(&f.gather);
     qn__free(f.column);
     qn__free(f.number);
     qn__arrow_release(&table);

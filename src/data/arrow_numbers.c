@@ -19,6 +19,7 @@ typedef struct work {
     atomic_uint_fast64_t next; /* column or block */
     uint64_t blocks;
     atomic_int missing, infinite;
+    qn__wide_gather *gather;
 } work;
 
 /* A column of a part, and values of it. */
@@ -270,4 +271,108 @@ int qn__arrow_put_numbers(const qn__arrow_table *table, const qn__arrow_number *
         return 0;
     data->missing |= atomic_load(&w.missing);
     return 1;
+}
+
+/* ------------------------------------------------------------------ wide columns */
+
+/* Values between two looks at whether more are needed. */
+enum { LOOK = 1024 };
+
+int qn__arrow_may_be_wide(const qn__arrow_table *table, uint64_t column, int *real) {
+    const struct ArrowSchema *type = table->schema.children[column];
+    *real = type->format[0] == 'g';
+    return !type->dictionary && strlen(type->format) == 1 && strchr("iIlLg", *type->format);
+}
+
+/* Values from `first` on, as `see` takes them. */
+#define SEE(type, see)                                                                             \
+    {                                                                                              \
+        for (int64_t i = first; i < end; i++) {                                                    \
+            type value;                                                                            \
+            memcpy(&value, c->values + (size_t)(c->begin + i) * sizeof value, sizeof value);       \
+            if (!c->valid || is_there(c, i))                                                       \
+                see;                                                                               \
+        }                                                                                          \
+        return;                                                                                    \
+    }
+
+static void see_run(const cells *c, int64_t first, int64_t end, qn__wide_facts *facts) {
+    switch (c->letter) {
+    case 'i':
+        SEE(int32_t, qn__wide_see_whole(facts, value))
+    case 'I':
+        SEE(uint32_t, qn__wide_see_whole(facts, value))
+    case 'l':
+        SEE(int64_t, qn__wide_see_whole(facts, value))
+    case 'L':
+        SEE(uint64_t, qn__wide_see_whole(facts, value > INT64_MAX ? INT64_MIN : (int64_t)value))
+    default:
+        SEE(double, if (!isnan(value)) qn__wide_see_real(facts, value))
+    }
+}
+
+static void see_some(void *context, int thread) {
+    work *w = context;
+    (void)thread;
+    for (uint64_t k; (k = atomic_fetch_add(&w->next, 1)) < w->count;) {
+        const qn__arrow_number *n = &w->number[k];
+        qn__wide_column_state *state = &w->gather->column[n->feature];
+        for (uint64_t p = 0; p < w->table->parts; p++) {
+            const cells c = cells_of(w->table, p, n->column);
+            for (int64_t i = 0; i < c.rows && qn__wide_is_open(w->gather, state); i += LOOK)
+                see_run(&c, i, c.rows - i < LOOK ? c.rows : i + LOOK, &state->facts);
+        }
+    }
+}
+
+static int64_t whole_at(const cells *c, int64_t i) {
+    const char *at =
+        c->values + (size_t)(c->begin + i) * (c->letter == 'i' || c->letter == 'I' ? 4 : 8);
+    int64_t whole;
+    int32_t half;
+    if (c->letter == 'l' || c->letter == 'L') {
+        memcpy(&whole, at, sizeof whole);
+        return whole;
+    }
+    memcpy(&half, at, sizeof half);
+    return c->letter == 'i' ? half : (int64_t)(uint32_t)half;
+}
+
+static void keep_part(const cells *c, uint64_t item, qn__wide_column_state *state) {
+    for (int64_t i = 0; i < c->rows; i++) {
+        double real;
+        if (c->valid && !is_there(c, i))
+            continue;
+        if (c->letter != 'g') {
+            qn__wide_keep_whole(state, item + (uint64_t)i, whole_at(c, i));
+            continue;
+        }
+        memcpy(&real, c->values + (size_t)(c->begin + i) * sizeof real, sizeof real);
+        if (!isnan(real))
+            qn__wide_keep_real(state, item + (uint64_t)i, real);
+    }
+}
+
+static qn_status keep_column(const work *w, const qn__arrow_number *n, qn_error *err) {
+    uint64_t item = w->table->first;
+    int keep;
+    const qn_status status = qn__wide_gather_look(w->gather, n->feature, item, &keep, err);
+    for (uint64_t p = 0; status == QN_OK && keep && p < w->table->parts; p++) {
+        const cells c = cells_of(w->table, p, n->column);
+        keep_part(&c, item, &w->gather->column[n->feature]);
+        item += (uint64_t)c.rows;
+    }
+    return status;
+}
+
+qn_status qn__arrow_gather(const qn__arrow_table *table, const qn__arrow_number *number,
+                           uint32_t count, qn__wide_gather *gather, qn__pool *pool, qn_error *err) {
+    work w = {.table = table, .number = number, .count = count, .gather = gather};
+    qn_status status = QN_OK;
+    if (gather->live == 0)
+        return QN_OK;
+    run(pool, see_some, &w);
+    for (uint32_t k = 0; status == QN_OK && k < count; k++)
+        status = keep_column(&w, &number[k], err);
+    return status;
 }

@@ -4,6 +4,7 @@
 #define QN_DATA_ARROW_NUMBERS_H
 
 #include "data/arrow_table.h"
+#include "data/wide_gather.h"
 
 /* A feature that is a column of numbers. */
 typedef struct qn__arrow_number {
@@ -23,5 +24,12 @@ void qn__arrow_find_odd(const qn__arrow_table *table, qn__arrow_number *number, 
  * and data->missing says so. 0: a value is infinite as a float, so data is of no use yet. */
 int qn__arrow_put_numbers(const qn__arrow_table *table, const qn__arrow_number *number,
                           uint32_t count, qn_data *data, qn__pool *pool);
+
+/* 1 for a column whose values may be wide; *real: they are of binary64. */
+int qn__arrow_may_be_wide(const qn__arrow_table *table, uint64_t column, int *real);
+
+/* Tells `gather` of the values of this portion, which are in the matrix of `data` already. */
+qn_status qn__arrow_gather(const qn__arrow_table *table, const qn__arrow_number *number,
+                           uint32_t count, qn__wide_gather *gather, qn__pool *pool, qn_error *err);
 
 #endif

@@ -18,6 +18,7 @@
 #include "data/rules.h"
 #include "data/table_room.h"
 #include "data/text_column.h"
+#include "data/wide.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -41,7 +42,10 @@ typedef struct table {
     uint8_t *values;
     void *labels; /* int32_t or float, or NULL */
     float *weights;
-    uint8_t *odd; /* threads x features: a cell that is no byte; NULL: for bytes, without names */
+    uint8_t *seen;         /* threads x features, qn__cell_seen; NULL: for bytes */
+    uint64_t *wide_column; /* wide columns in the file */
+    int64_t **wide;        /* where their values go */
+    uint32_t wides;
     atomic_size_t next;
     atomic_size_t failed; /* the lowest block with an invalid row, or SIZE_MAX */
     pthread_mutex_t lock; /* for failure */
@@ -118,7 +122,7 @@ static const char *parse_row(table *t, int thread, uint64_t row, const char *at,
                                    .label = t->labels ? (int32_t *)t->labels + row
                                                       : NULL, /* a float is as large */
                                    .weight = t->weights ? t->weights + row : NULL,
-                                   .odd = t->odd ? t->odd + (size_t)thread * features : NULL};
+                                   .seen = t->seen ? t->seen + (size_t)thread * features : NULL};
     return t->type == QN_U8 ? qn__row_bytes(t->shape, at, end, values, &places)
                             : qn__row_floats(t->shape, at, end, values, &places, failure);
 }
@@ -195,13 +199,13 @@ static qn_status find_short_row(table *t, qn_error *err) {
 /* Allocates the table as one type. The size of the text bounds it: each cell but the last needs a
  * separator. */
 static qn_status make_room(table *t, int threads, qn_data *data, qn_data_type type, qn_error *err) {
-    qn__free(t->odd);
-    t->odd = NULL;
+    qn__free(t->seen);
+    t->seen = NULL;
     data->type = t->type = type;
     const qn_status status = qn__table_room_make(data, err);
     t->values = qn__table_room_values(data);
-    if (status == QN_OK && type == QN_F32 && t->header->names &&
-        !(t->odd = qn__alloc((uint64_t)threads, data->features, err)))
+    if (status == QN_OK && type == QN_F32 &&
+        !(t->seen = qn__alloc((uint64_t)threads, data->features, err)))
         return QN_MEMORY;
     return status;
 }
@@ -306,14 +310,18 @@ static qn_status fill(table *t, qn__pool *pool, const qn_data_options *options, 
 
 /* ------------------------------------------------------------------ the schema */
 
+/* What all threads saw of feature k. */
+static uint8_t seen_of(const table *t, int threads, uint32_t k) {
+    uint8_t seen = 0;
+    for (int thread = 0; thread < threads; thread++)
+        seen |= t->seen[(size_t)thread * t->shape->features + k];
+    return seen;
+}
+
 /* Columns whose cells were all bytes, in a table of floats. */
 static void note_bytes(const table *t, int threads, qn_data *data) {
-    for (uint32_t k = 0; t->odd && k < data->features; k++) {
-        int odd = 0;
-        for (int thread = 0; thread < threads; thread++)
-            odd |= t->odd[(size_t)thread * data->features + k];
-        data->schema->feature[k].bytes = !odd;
-    }
+    for (uint32_t k = 0; t->seen && t->header->names && k < data->features; k++)
+        data->schema->feature[k].bytes = !(seen_of(t, threads, k) & QN__SEEN_ODD);
 }
 
 /* What the columns are called and hold; none where there is nothing to tell. */
@@ -345,14 +353,76 @@ static qn_status make_schema(table *t, qn__csv_header *header, qn_data *data, qn
             snprintf(data->date_format, sizeof data->date_format, "%s",
                      t->shape->date_format ? t->shape->date_format : "");
         }
-        const int is_feature = !is_label && column != t->shape->weight &&
-                               !(is_special && special->kind == QN__COLUMN_SKIP);
-        if (is_label || is_feature)
+        const int is_own = !is_label && column != t->shape->weight &&
+                           !(is_special && special->kind == QN__COLUMN_SKIP);
+        if (is_label || is_own)
             qn__csv_header_take_name(header, column, is_label ? &schema->label : &feature->name);
-        feature += is_feature;
+        feature += is_own;
         special += is_special;
     }
     return QN_OK;
+}
+
+/* ------------------------------------------------------------------ wide columns */
+
+static const char *take_whole(table *t, int thread, uint64_t row, const char *at, const char *end,
+                              qn__row_failure *failure) {
+    (void)thread, (void)failure;
+    return qn__row_whole(t->shape, at, end, t->wide_column, t->wides, t->wide, row);
+}
+
+/* Whether a column of the file is a feature; *special is the first special one from it on. */
+static int is_feature(const table *t, uint64_t column, const qn__special **special) {
+    const int is_special = (*special)->column == column;
+    const qn__special *at = *special;
+    *special += is_special;
+    return column != t->shape->label && column != t->shape->weight &&
+           !(is_special && at->kind == QN__COLUMN_SKIP);
+}
+
+/* Where in the file the columns of whole numbers are, and where their values go. */
+static qn_status place_wide(table *t, const qn_data *data, qn_error *err) {
+    const qn__special *special = t->shape->special;
+    const qn__wide *wide = data->wide;
+    t->wide_column = qn__alloc(wide->columns, sizeof *t->wide_column, err);
+    t->wide = (int64_t **)qn__alloc(wide->columns, sizeof *t->wide, err);
+    if (!t->wide_column || !t->wide)
+        return QN_MEMORY;
+    uint32_t feature = 0, j = 0;
+    for (uint64_t column = 0; column < t->shape->columns && j < wide->columns; column++) {
+        if (!is_feature(t, column, &special) || feature++ != wide->feature[j])
+            continue;
+        if (data->schema->feature[feature - 1].exact == QN__EXACT_WHOLE) {
+            t->wide_column[t->wides] = column;
+            t->wide[t->wides++] = &qn__wide_of(wide, j)->whole;
+        }
+        j++;
+    }
+    return QN_OK;
+}
+
+/* Columns of whole numbers that float32 does not hold are read once more. */
+static qn_status read_wide(table *t, qn__pool *pool, const qn_data_options *options, qn_data *data,
+                           qn_error *err) {
+    const int threads = qn__pool_threads(pool);
+    if (!t->seen || !qn__rule_holds(options, QN__RULE_EXACT))
+        return QN_OK;
+    qn__exact *exact = qn__alloc(data->features, sizeof *exact, err);
+    if (!exact)
+        return QN_MEMORY;
+    for (uint32_t k = 0; k < data->features; k++)
+        if ((seen_of(t, threads, k) & (QN__SEEN_WIDE | QN__SEEN_FRACTION)) == QN__SEEN_WIDE)
+            exact[k] = QN__EXACT_WHOLE;
+    qn_status status = qn__wide_make(data, exact, err);
+    qn__free(exact);
+    if (status != QN_OK || !(data->rules & QN__RULE_EXACT))
+        return status;
+    status = place_wide(t, data, err);
+    if (status == QN_OK)
+        status = qn__csv_text_renew(t->text, err);
+    if (status == QN_OK)
+        take_rows(t, pool, take_whole);
+    return status == QN_OK ? qn__csv_text_status(t->text, err) : status;
 }
 
 static qn_status read_table(qn__csv_text *text, const char *path, const qn_data_options *options,
@@ -373,13 +443,17 @@ static qn_status read_table(qn__csv_text *text, const char *path, const qn_data_
     if (status == QN_OK)
         note_bytes(&t, qn__pool_threads(pool), data);
     if (status == QN_OK)
+        status = read_wide(&t, pool, options, data, err);
+    if (status == QN_OK)
         status = qn__csv_look_back(&header, t.shape, options, data, err);
     pthread_mutex_destroy(&t.lock);
     qn__csv_survey_free(t.survey);
     qn__free(t.first_row);
     qn__free(t.labels);
     qn__free(t.weights);
-    qn__free(t.odd);
+    qn__free(t.seen);
+    qn__free(t.wide_column);
+    qn__free((void *)t.wide);
     qn__csv_header_release(&header);
     return status;
 }

@@ -38,6 +38,8 @@ typedef struct qn__decimal {
 const char *qn__decimal_read(const char *at, const char *end, qn__decimal *out);
 /* The nearest float32, if a few exact operations give it; otherwise 0. */
 int qn__decimal_to_float(const qn__decimal *decimal, float *out);
+/* 1 if the number is whole and below 2^63 in magnitude. */
+int qn__decimal_to_whole(const qn__decimal *decimal, int64_t *out);
 /* 1 if the whole cell is a number, which is stored in *decimal. */
 int qn__cell_number(const qn__cell *cell, qn__decimal *decimal);
 
@@ -126,12 +128,19 @@ typedef struct qn__row_failure {
 /* The label of a number: whole and below 2^31, with either sign; "3.0" and "3e0" are 3. */
 qn__row_fault qn__decimal_to_label(const qn__decimal *decimal, int32_t *label);
 
+/* What was seen in the cells of a column. */
+typedef enum qn__cell_seen {
+    QN__SEEN_ODD = 1,      /* a cell that is no byte */
+    QN__SEEN_FRACTION = 2, /* a number that is not whole, or 2^63 or more in magnitude */
+    QN__SEEN_WIDE = 4      /* a whole number that is no float */
+} qn__cell_seen;
+
 /* Where the cells of a line go that are no features. */
 typedef struct qn__row_places {
     uint64_t row;
     void *label; /* int32_t or float as the shape says; not written when it has none */
     float *weight;
-    uint8_t *odd; /* of each feature: 1 once a cell was no byte; NULL: that is of no interest */
+    uint8_t *seen; /* of each feature, qn__cell_seen of its cells; NULL: that is of no interest */
 } qn__row_places;
 
 /* Parses the line at `at` into `features` bytes, a label and a weight. Returns the beginning of the
@@ -142,6 +151,10 @@ const char *qn__row_bytes(const qn__csv_shape *shape, const char *at, const char
 /* The same for float32; NULL means that `failure` says what is wrong (its row is the caller's). */
 const char *qn__row_floats(const qn__csv_shape *shape, const char *at, const char *end,
                            float *values, const qn__row_places *places, qn__row_failure *failure);
+/* Takes the whole numbers of `count` columns, by ascending column, of a line that the function
+ * before has parsed: that of column[j] goes to to[j][row], which a missing one leaves as it is. */
+const char *qn__row_whole(const qn__csv_shape *shape, const char *at, const char *end,
+                          const uint64_t *column, uint32_t count, int64_t *const *to, uint64_t row);
 /* Takes no values: NULL where the line has another number of cells than the shape. */
 const char *qn__row_count(const qn__csv_shape *shape, const char *at, const char *end,
                           qn__row_failure *failure);

@@ -165,6 +165,25 @@ qn__row_fault qn__decimal_to_label(const qn__decimal *decimal, int32_t *label) {
     return QN__ROW_FINE;
 }
 
+int qn__decimal_to_whole(const qn__decimal *decimal, int64_t *out) {
+    uint64_t value = decimal->mantissa;
+    int exponent = decimal->exponent;
+    if (decimal->cut) /* a fraction, or more digits than 2^63 has */
+        return 0;
+    for (; exponent < 0 && value != 0; exponent++) {
+        if (value % 10 != 0)
+            return 0;
+        value /= 10;
+    }
+    for (; exponent > 0 && value != 0; exponent--)
+        if (__builtin_mul_overflow(value, (uint64_t)10, &value))
+            return 0;
+    if (value > INT64_MAX)
+        return 0;
+    *out = decimal->negative ? -(int64_t)value : (int64_t)value;
+    return 1;
+}
+
 int qn__cell_number(const qn__cell *cell, qn__decimal *decimal) {
     const char *end = cell->text + cell->size;
     return qn__decimal_read(cell->text, end, decimal) == end && cell->size > 0;

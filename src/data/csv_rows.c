@@ -63,15 +63,31 @@ static qn__row_fault take_odd_float(const qn__cell *cell, float *value) {
     return QN__ROW_FINE;
 }
 
+/* Whether float32 holds the whole numbers of a column. */
+static void note_wide(const qn__decimal *decimal, uint8_t *seen) {
+    int64_t whole;
+    if (*seen & QN__SEEN_FRACTION ||
+        (decimal->exponent == 0 && !decimal->cut && decimal->mantissa <= 1 << 24))
+        return;
+    if (!qn__decimal_to_whole(decimal, &whole))
+        *seen |= QN__SEEN_FRACTION;
+    else if ((float)whole >= 0x1p63f || (int64_t)(float)whole != whole)
+        *seen |= QN__SEEN_WIDE;
+}
+
 static const char *take_float(const char *at, const char *end, char separator, float *value,
-                              qn__cell *cell, qn__row_fault *fault) {
+                              uint8_t *seen, qn__cell *cell, qn__row_fault *fault) {
     qn__decimal decimal;
     *fault = QN__ROW_FINE;
     const char *p = qn__decimal_read(at, end, &decimal);
-    if (p && ends_cell(p, end, separator) && qn__decimal_to_float(&decimal, value))
+    if (p && ends_cell(p, end, separator) && qn__decimal_to_float(&decimal, value)) {
+        note_wide(&decimal, seen);
         return p;
+    }
     p = qn__cell_read(at, end, separator, 0, cell);
     *fault = take_odd_float(cell, value);
+    if (*fault == QN__ROW_FINE && qn__cell_number(cell, &decimal))
+        note_wide(&decimal, seen);
     return p;
 }
 
@@ -302,10 +318,19 @@ static const char *fail_row(const qn__csv_shape *shape, const char *line, const 
 }
 
 /* Notes a cell that is no byte. */
-static void note_odd(uint8_t *odd, const char *at, const char *end, char separator) {
+static void note_odd(uint8_t *seen, const char *at, const char *end, char separator) {
     uint8_t byte;
-    if (!*odd)
-        *odd = !take_byte(at, end, separator, &byte);
+    if (!(*seen & QN__SEEN_ODD) && !take_byte(at, end, separator, &byte))
+        *seen |= QN__SEEN_ODD;
+}
+
+/* The same of a feature of a special column. */
+static void note_special(const qn__special *special, const qn__cell *cell, uint8_t *seen) {
+    qn__decimal decimal;
+    *seen |= QN__SEEN_ODD;
+    if (special->kind == QN__COLUMN_GAPS && !(*seen & QN__SEEN_FRACTION) &&
+        qn__cell_number(cell, &decimal))
+        note_wide(&decimal, seen);
 }
 
 const char *qn__row_floats(const qn__csv_shape *shape, const char *at, const char *end,
@@ -314,8 +339,8 @@ const char *qn__row_floats(const qn__csv_shape *shape, const char *at, const cha
     const uint64_t columns = shape->columns;
     const char separator = shape->separator, *line = at;
     uint64_t next = special->column;
-    uint8_t none = 1, *odd = places->odd ? places->odd : &none;
-    const int step = places->odd != NULL;
+    uint8_t none = QN__SEEN_ODD | QN__SEEN_FRACTION, *seen = places->seen ? places->seen : &none;
+    const int step = places->seen != NULL;
     int done = 0;
     for (uint64_t column = 0; column < columns; column++) {
         qn__cell cell;
@@ -327,15 +352,15 @@ const char *qn__row_floats(const qn__csv_shape *shape, const char *at, const cha
             if (columns == 1 && cell.size == 0 && !cell.quoted) /* no missing value */
                 return fail_ragged(shape, line, end, failure);
             if (is_feature(special->kind)) {
-                *odd = 1;
-                odd += step;
+                note_special(special, &cell, seen);
+                seen += step;
                 values++;
             }
             next = (++special)->column;
         } else {
-            note_odd(odd, at, end, separator);
-            odd += step;
-            at = take_float(at, end, separator, values++, &cell, &fault);
+            note_odd(seen, at, end, separator);
+            at = take_float(at, end, separator, values++, seen, &cell, &fault);
+            seen += step;
         }
         if (fault != QN__ROW_FINE)
             return fail_row(shape, line, end, fault, column, &cell, failure);
@@ -347,6 +372,23 @@ const char *qn__row_floats(const qn__csv_shape *shape, const char *at, const cha
 const char *qn__line_end(const char *at, const char *end) {
     const char *found = memchr(at, '\n', (size_t)(end - at));
     return found ? found : end;
+}
+
+const char *qn__row_whole(const qn__csv_shape *shape, const char *at, const char *end,
+                          const uint64_t *column, uint32_t count, int64_t *const *to,
+                          uint64_t row) {
+    const char *const line_end = qn__line_end(at, end);
+    qn__decimal decimal;
+    qn__cell cell;
+    for (uint64_t c = 0, j = 0; j < count && at <= line_end; c++) {
+        at = qn__cell_read(at, line_end, shape->separator, 0, &cell) + 1;
+        if (c < column[j])
+            continue;
+        if (qn__cell_number(&cell, &decimal))
+            (void)qn__decimal_to_whole(&decimal, &to[j][row]);
+        j++;
+    }
+    return line_end + (line_end < end);
 }
 
 const char *qn__row_count(const qn__csv_shape *shape, const char *at, const char *end,

@@ -109,12 +109,21 @@ static uint32_t place_of(uint32_t comma, const uint32_t *column, uint32_t featur
     return k < features ? k + 1 : 0;
 }
 
+/* Whether a table for the model keeps exact values in the place of its feature k. */
+static int keeps_exact(const qn__fitting *to, uint32_t k, qn__exact exact) {
+    const qn__feature *known = to->schema && k < to->features ? &to->schema->feature[k] : NULL;
+    return known && (exact == QN__EXACT_MOMENT ? known->dates != 0 : known->exact != 0);
+}
+
 /* The model's classes, and the columns of the table: it has categories of its own. */
 static qn_status join_schemas(const qn__fitting *to, const qn_data *data, const uint32_t *column,
                               qn_data *made, qn_error *err) {
     if (!to->schema && !data->schema)
         return QN_OK;
     made->schema = qn__schema_join(to->schema, data->schema, column, made->features, err);
+    for (uint32_t k = 0; made->schema && k < made->features; ++k)
+        if (!keeps_exact(to, k, made->schema->feature[k].exact))
+            made->schema->feature[k].exact = QN__EXACT_NONE;
     return made->schema ? QN_OK : QN_MEMORY;
 }
 
@@ -139,6 +148,19 @@ static qn_status make(const qn__fitting *to, const qn_data *data, const uint32_t
     else
         qn_data_close(made);
     return status;
+}
+
+/* Whether a column of the table is wide that is not wide in the model. */
+static int has_other_exact(const qn__fitting *to, const qn_data *data, const uint32_t *column) {
+    const uint32_t features = column ? to->features : data->features;
+    if (features != to->features) /* which is refused later */
+        return 0;
+    for (uint32_t k = 0; data->wide && k < features; ++k) {
+        const qn__exact exact = data->schema->feature[column ? column[k] : k].exact;
+        if (exact != QN__EXACT_NONE && !keeps_exact(to, k, exact))
+            return 1;
+    }
+    return 0;
 }
 
 /* What is said of labels that the model cannot know. */
@@ -173,7 +195,7 @@ qn_status qn__encode(const qn__fitting *to, const qn_data *data, qn__unknown unk
         status = qn__match_classes(to, data, &label, err);
     if (status == QN_OK)
         status = tell_unknown(to, data, label, unknown, err);
-    if (status == QN_OK && (column || label))
+    if (status == QN_OK && (column || label || has_other_exact(to, data, column)))
         status = make(to, data, column, label, made, err);
     qn__free(column);
     qn__free(label);

@@ -15,8 +15,9 @@ typedef struct qn__encoding {
     uint32_t features;       /* columns */
     qn__missing missing;
     const float *fill; /* of the rules mean and median: a number for each column; else NULL */
-    int by_value;      /* 1: a number that is no category may be one by its value (2.7); 0 for
-                          training data */
+    const struct qn__offset *offset; /* of each wide column of `table` (offsets.h); NULL: none */
+    int by_value; /* 1: a number that is no category may be one by its value (2.7); 0 for
+                     training data */
 } qn__encoding;
 
 /* What there was to tell about while a table was encoded, one line for each column; a line in all

@@ -4,6 +4,7 @@
 #include "data/half.h"
 #include "data/npy.h"
 #include "data/table_room.h"
+#include "data/wide_gather.h"
 #include <math.h>
 #include <string.h>
 
@@ -119,6 +120,7 @@ typedef struct filling {
     const qn__npy_bytes *in;
     const qn__npy *array;
     qn_data *data;
+    qn__wide_gather gather;
 } filling;
 
 static qn_status put_integers(filling *f, uint64_t to, uint64_t step, size_t count,
@@ -184,6 +186,37 @@ static uint64_t feature_of(const qn__npy *a, uint64_t rest) {
     return feature;
 }
 
+static qn_status gather_value(filling *f, uint64_t item, uint32_t feature, const void *number,
+                              qn_error *err) {
+    const qn__npy *a = f->array;
+    int64_t whole;
+    double real;
+    if (!qn__wide_is_open(&f->gather, &f->gather.column[feature]))
+        return QN_OK;
+    if (a->kind == QN__NPY_FLOAT) {
+        memcpy(&real, number, sizeof real);
+        return isnan(real) ? QN_OK : qn__wide_gather_real(&f->gather, feature, item, real, err);
+    }
+    memcpy(&whole, number, sizeof whole);
+    if (a->kind == QN__NPY_UINT && whole < 0) /* 2^63 or more */
+        whole = INT64_MIN;
+    return qn__wide_gather_whole(&f->gather, feature, item, whole, err);
+}
+
+/* What may be wide of `count` elements, which are in the matrix already. */
+static qn_status gather_values(filling *f, uint64_t to, uint64_t step, size_t count,
+                               const uint8_t *from, qn_error *err) {
+    const uint64_t features = f->data->features;
+    qn_status status = QN_OK;
+    if (f->data->type == QN_U8)
+        return QN_OK;
+    for (size_t i = 0; status == QN_OK && i < count && f->gather.live > 0; i++) {
+        const uint64_t at = to + i * step;
+        status = gather_value(f, at / features, (uint32_t)(at % features), from + 8 * i, err);
+    }
+    return status;
+}
+
 /* In Fortran's order, a piece has parts of one or more columns. */
 static qn_status take_values(void *user, uint64_t first, size_t count, const void *numbers,
                              qn_error *err) {
@@ -200,11 +233,26 @@ static qn_status take_values(void *user, uint64_t first, size_t count, const voi
             status = put_floats(f, at, to, step, now, (const double *)numbers + done, err);
         else
             status = put_integers(f, to, step, now, (const int64_t *)numbers + done, err);
+        if (status == QN_OK)
+            status = gather_values(f, to, step, now, (const uint8_t *)numbers + 8 * done, err);
     }
     return status;
 }
 
-qn_status qn__npy_read_values(const qn__npy_bytes *in, qn_data *data, qn_error *err) {
+/* Numbers of 8 bytes, and integers of 4, may be more than float32 holds. */
+static qn_status begin_gather(filling *f, const char *expected_rules, qn_error *err) {
+    const qn__npy *a = f->array;
+    const int real = a->kind == QN__NPY_FLOAT;
+    const uint32_t columns = a->size == 8 || (a->size == 4 && !real) ? f->data->features : 0;
+    const qn_status status =
+        qn__wide_gather_begin(&f->gather, f->data, columns, expected_rules, err);
+    for (uint32_t k = 0; status == QN_OK && k < f->gather.features; k++)
+        qn__wide_gather_column(&f->gather, k, real);
+    return status;
+}
+
+qn_status qn__npy_read_values(const qn__npy_bytes *in, const char *expected_rules, qn_data *data,
+                              qn_error *err) {
     qn__npy array;
     qn_status status = qn__npy_read_header(in, &array, err);
     if (status != QN_OK)
@@ -224,6 +272,12 @@ qn_status qn__npy_read_values(const qn__npy_bytes *in, qn_data *data, qn_error *
     status = qn__table_room_make(data, err);
     if (status != QN_OK)
         return status;
-    filling f = {in, &array, data};
-    return qn__npy_each(in, &array, take_values, &f, err);
+    filling f = {.in = in, .array = &array, .data = data};
+    status = begin_gather(&f, expected_rules, err);
+    if (status == QN_OK)
+        status = qn__npy_each(in, &array, take_values, &f, err);
+    if (status == QN_OK)
+        status = qn__wide_gather_end(&f.gather, err);
+    qn__wide_gather_release(&f.gather);
+    return status;
 }

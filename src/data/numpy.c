@@ -25,20 +25,20 @@ static qn__npy_bytes bytes_of(qn__source *source) {
 
 static qn_status read_npy(qn__source *source, const qn_data_options *options, qn__pool *pool,
                           qn_data *data, qn_error *err) {
-    (void)options, (void)pool;
+    (void)pool;
     const qn__npy_bytes bytes = bytes_of(source);
-    return qn__npy_read_values(&bytes, data, err);
+    return qn__npy_read_values(&bytes, options->expected_rules, data, err);
 }
 
 /* Reads one array of the archive: labels with `labels` 1, else values. */
-static qn_status read_array(qn__npz *npz, const char *name, int labels, const char *task,
-                            qn_data *data, qn_error *err) {
+static qn_status read_array(qn__npz *npz, const char *name, int labels,
+                            const qn_data_options *options, qn_data *data, qn_error *err) {
     qn__npy_bytes bytes;
     qn_status status = qn__npz_begin(npz, name, &bytes, err);
     if (status != QN_OK)
         return status;
-    status = labels ? qn__npy_read_labels(&bytes, task, data, err)
-                    : qn__npy_read_values(&bytes, data, err);
+    status = labels ? qn__npy_read_labels(&bytes, options->task, data, err)
+                    : qn__npy_read_values(&bytes, options->expected_rules, data, err);
     qn__npz_end(npz, &bytes);
     return status;
 }
@@ -67,11 +67,11 @@ static qn_status read_npz(qn__source *source, const qn_data_options *options, qn
         return status;
     status = qn__npz_features(npz, &name, err);
     if (status == QN_OK)
-        status = read_array(npz, name, 0, NULL, data, err);
+        status = read_array(npz, name, 0, options, data, err);
     const int own = status == QN_OK && !options->unlabelled && !options->labels_path;
     const char *labels = own ? qn__npz_labels_of(npz, name) : NULL;
     if (labels)
-        status = read_array(npz, labels, 1, options->task, data, err);
+        status = read_array(npz, labels, 1, options, data, err);
     if (status == QN_OK && options->weight)
         status = read_weights(npz, options->weight, data, err);
     qn__npz_close(npz);
@@ -92,7 +92,8 @@ static int probe_npz(const uint8_t *first, size_t size, const char *path) {
 
 /* ------------------------------------------------------------------ a file of labels */
 
-static qn_status take_labels(qn__source *source, const char *task, qn_data *data, qn_error *err) {
+static qn_status take_labels(qn__source *source, const qn_data_options *options, qn_data *data,
+                             qn_error *err) {
     uint8_t first[QN__PROBE_BYTES];
     size_t got = 0;
     qn_status status = qn__source_peek(source, first, sizeof first, &got, err);
@@ -100,7 +101,7 @@ static qn_status take_labels(qn__source *source, const char *task, qn_data *data
         return status;
     if (probe_npy(first, got, "")) {
         const qn__npy_bytes bytes = bytes_of(source);
-        return qn__npy_read_labels(&bytes, task, data, err);
+        return qn__npy_read_labels(&bytes, options->task, data, err);
     }
     if (!probe_npz(first, got, "") || qn__source_packing(source)) {
         qn__fail(err, QN_INPUT, "the file of labels is neither NPY nor NPZ");
@@ -116,7 +117,7 @@ static qn_status take_labels(qn__source *source, const char *task, qn_data *data
         return status;
     status = qn__npz_labels(npz, &name, err);
     if (status == QN_OK)
-        status = read_array(npz, name, 1, task, data, err);
+        status = read_array(npz, name, 1, options, data, err);
     qn__npz_close(npz);
     return status;
 }
@@ -127,7 +128,7 @@ static qn_status read_labels(const char *path, const qn_data_options *options, q
     qn_status status = qn__source_open(path, &source, err);
     if (status != QN_OK)
         return status;
-    status = qn__source_end(source, take_labels(source, options->task, data, err), err);
+    status = qn__source_end(source, take_labels(source, options, data, err), err);
     qn__source_close(source);
     return status;
 }

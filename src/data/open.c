@@ -103,6 +103,8 @@ static qn_status read_with(const qn__reader *reader, qn__source *source,
         status = reader->read_labels(options->labels_path, options, data, err);
     if (status == QN_OK)
         status = qn__labels_settle(data, options, reader->quantities, qn__source_path(source), err);
+    if (status == QN_OK && data->wide) /* its schema may be older than its labels */
+        data->schema->target = qn__data_target(data);
     if (status == QN_OK)
         qn__data_finish(data, pool);
     return status;

@@ -1,4 +1,5 @@
 #include "data/wide.h"
+#include "base/float_state.h"
 #include "base/memory.h"
 #include "data/fill.h"
 #include "data/rules.h"
@@ -58,28 +59,48 @@ static qn_status need_schema(qn_data *data, qn_error *err) {
     return QN_OK;
 }
 
+/* Which rules of reading the wide columns follow. */
+static void set_rules(qn_data *data) {
+    data->rules &= ~(uint32_t)QN__RULE_EXACT;
+    for (uint32_t j = 0; data->wide && j < data->wide->columns; j++)
+        data->rules |= data->schema->feature[data->wide->feature[j]].exact == QN__EXACT_MOMENT
+                           ? QN__RULE_DATES
+                           : QN__RULE_EXACT;
+}
+
+/* The column `j` of feature k: with the values that it had, or all missing. */
+static void begin_column(const qn__wide *wide, uint32_t j, const qn__wide_value *before,
+                         qn__exact exact) {
+    qn__wide_value *to = qn__wide_of(wide, j);
+    for (uint64_t i = 0; i < wide->rows; i++)
+        to[i].whole = before ? before[i].whole : qn__wide_missing(exact);
+}
+
 qn_status qn__wide_make(qn_data *data, const qn__exact *exact, qn_error *err) {
-    uint32_t columns = 0;
+    uint32_t columns = data->wide ? data->wide->columns : 0;
+    const uint32_t before = columns;
     for (uint32_t k = 0; k < data->features; k++)
         columns += exact[k] != QN__EXACT_NONE;
-    if (columns == 0)
+    if (columns == before)
         return QN_OK;
     const qn_status status = need_schema(data, err);
     if (status != QN_OK)
         return status;
-    data->wide = qn__wide_create(columns, data->items, NULL, err);
-    if (!data->wide)
+    qn__wide *wide = qn__wide_create(columns, data->items, NULL, err);
+    if (!wide)
         return QN_MEMORY;
     for (uint32_t k = 0, j = 0; k < data->features; k++) {
-        if (exact[k] == QN__EXACT_NONE)
+        const qn__wide_value *values = qn__wide_column(data, k);
+        if (exact[k] == QN__EXACT_NONE && !values)
             continue;
-        qn__wide_value *to = qn__wide_of(data->wide, j);
-        data->rules |= exact[k] == QN__EXACT_MOMENT ? QN__RULE_DATES : QN__RULE_EXACT;
-        data->schema->feature[k].exact = exact[k];
-        data->wide->feature[j++] = k;
-        for (uint64_t i = 0; i < data->items; i++)
-            to[i].whole = qn__wide_missing(exact[k]);
+        if (!values)
+            data->schema->feature[k].exact = exact[k];
+        wide->feature[j] = k;
+        begin_column(wide, j++, values, exact[k]);
     }
+    qn__wide_free(data->wide);
+    data->wide = wide;
+    set_rules(data);
     return QN_OK;
 }
 
@@ -100,12 +121,13 @@ static void copy_values(const qn_data *from, const qn__wide_value *value, const 
 
 qn_status qn__wide_copy(const qn_data *from, const uint64_t *item, const uint32_t *column,
                         qn_data *to, qn_error *err) {
-    const int shared = !item && !column && !from->index;
     const uint32_t columns = count_wide(to);
-    if (from->wide && columns == 0)
-        to->rules &= ~(uint32_t)QN__RULE_EXACT;
-    if (!from->wide || columns == 0)
+    const int shared =
+        !item && !column && !from->index && from->wide && columns == from->wide->columns;
+    if (!from->wide || columns == 0) {
+        set_rules(to);
         return QN_OK;
+    }
     to->wide = qn__wide_create(columns, to->items, shared ? from->wide->value : NULL, err);
     if (!to->wide)
         return QN_MEMORY;
@@ -118,6 +140,7 @@ qn_status qn__wide_copy(const qn_data *from, const uint64_t *item, const uint32_
                         qn__wide_of(to->wide, j));
         j++;
     }
+    set_rules(to);
     return QN_OK;
 }
 
@@ -163,12 +186,25 @@ void qn__wide_settle(qn_data *data) {
         memmove(qn__wide_of(wide, kept), value, (size_t)wide->rows * sizeof *value);
         wide->feature[kept++] = k;
     }
-    if (!wide || kept > 0) {
-        if (wide)
-            wide->columns = kept;
-        return;
+    if (wide)
+        wide->columns = kept;
+    if (wide && kept == 0) {
+        qn__wide_free(wide);
+        data->wide = NULL;
     }
-    qn__wide_free(wide);
-    data->wide = NULL;
-    data->rules &= ~(uint32_t)QN__RULE_EXACT;
+    set_rules(data);
+}
+
+/* ------------------------------------------------------------------ the public functions */
+
+const int64_t *qn_data_whole(const qn_data *data, uint32_t k) {
+    QN__OWN_FLOATS;
+    const int is_whole = data && k < data->features && qn__wide_kind(data, k) == QN__EXACT_WHOLE;
+    return is_whole ? &qn__wide_column(data, k)->whole : NULL;
+}
+
+const double *qn_data_real(const qn_data *data, uint32_t k) {
+    QN__OWN_FLOATS;
+    const int is_real = data && k < data->features && qn__wide_kind(data, k) == QN__EXACT_REAL;
+    return is_real ? &qn__wide_column(data, k)->real : NULL;
 }

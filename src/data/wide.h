@@ -53,7 +53,7 @@ static inline uint64_t qn__data_row(const qn_data *data, uint64_t i) {
 }
 
 /* Marks the features as wide for which exact[k] is a kind, and makes room for their values, all
- * missing. The table must have no wide columns; a schema is made where it has none. */
+ * missing; features that are wide already keep theirs. A schema is made where there is none. */
 qn_status qn__wide_make(qn_data *data, const qn__exact *exact, qn_error *err);
 
 /* Gives `to` the wide columns of `from`: of `to`'s item i those of item[i] (NULL: of item i), and

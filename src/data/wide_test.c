@@ -159,6 +159,7 @@ static void test_snapshot(void **state) {
     qn_data_close(data);
 }
 
+/* The model has the columns `name`; `day` and `second` are wide in it. */
 static void check_order(const char *const *name, uint32_t features, uint32_t day, uint32_t second) {
     qn_data *data = make_table(), *made;
     qn__schema *schema = qn__schema_create(features, NULL);
@@ -168,6 +169,10 @@ static void check_order(const char *const *name, uint32_t features, uint32_t day
     for (uint32_t k = 0; k < features; k++)
         schema->feature[k].name = qn__copy_text(name[k], NULL);
     schema->target = QN__TARGET_INDEX;
+    if (day < features) {
+        schema->feature[day].exact = QN__EXACT_WHOLE;
+        schema->feature[second].exact = QN__EXACT_REAL;
+    }
     const qn__fitting to = {.schema = schema, .features = features, .outputs = 2, .what = "it"};
     assert_int_equal(qn__encode(&to, data, QN__UNKNOWN_REFUSED, &made, NULL), QN_OK);
     assert_non_null(made);
@@ -186,6 +191,7 @@ static void test_columns_in_order_of_a_model(void **state) {
     check_order((const char *const[]){"second", "number", "day"}, 3, 2, 0);
     check_order((const char *const[]){"second", "day"}, 2, 1, 0);
     check_order((const char *const[]){"number"}, 1, 9, 9);
+    check_order((const char *const[]){"day", "number", "second"}, 3, 9, 9);
 }
 
 int main(void) {

@@ -33,23 +33,38 @@ static qn_status drop(qn__missing rule, const qn_data *raw, const qn__encoding_n
     return QN_OK;
 }
 
+/* Wide columns become floats. */
+static qn_status narrow(const qn__encoding *how, const qn__encoding_notes *notes, qn__prepared *out,
+                        qn_error *err) {
+    const qn_status status = qn__subtract_offsets(how, out->inputs, notes, &out->narrow, err);
+    if (out->narrow)
+        out->inputs = out->narrow;
+    return status;
+}
+
 static qn_status encode(const qn__encoding *how, const qn__encoding_notes *notes, qn__prepared *out,
                         qn_error *err) {
     const qn_status status = qn__make_inputs(how, out->inputs, notes, &out->encoded, err);
-    if (out->encoded)
-        out->inputs = out->encoded;
+    if (!out->encoded)
+        return status;
+    out->inputs = out->encoded;
+    qn_data_close(out->narrow); /* a matrix that nobody needs any more */
+    out->narrow = NULL;
     return status;
 }
 
 qn_status qn__prepare(const qn__encoding *how, const qn_data *raw, const qn__encoding_notes *notes,
                       qn__prepared *out, qn_error *err) {
     memset(out, 0, sizeof *out);
-    const qn_status status = drop(how->missing, raw, notes, out, err);
+    qn_status status = drop(how->missing, raw, notes, out, err);
+    if (status == QN_OK)
+        status = narrow(how, notes, out, err);
     return status == QN_OK ? encode(how, notes, out, err) : status;
 }
 
 void qn__prepared_release(qn__prepared *prepared) {
     qn_data_close(prepared->encoded);
+    qn_data_close(prepared->narrow);
     qn_data_close(prepared->complete);
     memset(prepared, 0, sizeof *prepared);
 }
@@ -92,21 +107,41 @@ static qn_status weigh(const qn__recipe *recipe, qn__training_items *out, qn_err
     return QN_OK;
 }
 
-static qn_status fit(const qn__recipe *recipe, const float *fill, int threads,
+/* Wide columns become differences from numbers near their means. What was split are the columns
+ * before. */
+static qn_status fit_offsets(const qn__recipe *recipe, const qn__fitted *kept,
+                             const qn__encoding_notes *notes, qn__training_items *out,
+                             qn_error *err) {
+    const uint32_t offsets = qn__recipe_offsets(recipe);
+    if (offsets == 0)
+        return QN_OK;
+    if (!(out->offset = qn__alloc(offsets, sizeof *out->offset, err)))
+        return QN_MEMORY;
+    if (kept)
+        qn__offsets_keep(kept->table, kept->offset, recipe->table, out->offset);
+    else
+        qn__offsets_fit(out->train, recipe->table, out->offset);
+    const qn__encoding how = qn__recipe_encoding(recipe, NULL, out->offset);
+    const qn_status status = narrow(&how, notes, &out->all, err);
+    return status == QN_OK ? split(recipe, out, err) : status;
+}
+
+static qn_status fit(const qn__recipe *recipe, const qn__fitted *kept, int threads,
                      qn__training_items *out, qn_error *err) {
     if (!qn__recipe_fills(recipe))
         return QN_OK;
     if (!(out->fill = qn__alloc(recipe->features, sizeof *out->fill, err)))
         return QN_MEMORY;
-    if (!fill)
+    if (!kept)
         return qn__fill_fit(out->train, out->weights, recipe->missing, threads, out->fill, err);
-    memcpy(out->fill, fill, recipe->features * sizeof *fill);
+    memcpy(out->fill, kept->fill, recipe->features * sizeof *out->fill);
     return QN_OK;
 }
 
-qn_status qn__training_items_make(const qn__recipe *recipe, const qn_data *data, const float *fill,
-                                  int threads, const qn__encoding_notes *notes,
-                                  qn__training_items *out, qn_error *err) {
+qn_status qn__training_items_make(const qn__recipe *recipe, const qn_data *data,
+                                  const qn__fitted *kept, int threads,
+                                  const qn__encoding_notes *notes, qn__training_items *out,
+                                  qn_error *err) {
     memset(out, 0, sizeof *out);
     qn_status status = drop(recipe->missing, data, notes, &out->all, err);
     if (status == QN_OK)
@@ -114,8 +149,10 @@ qn_status qn__training_items_make(const qn__recipe *recipe, const qn_data *data,
     if (status == QN_OK)
         status = weigh(recipe, out, err);
     if (status == QN_OK)
-        status = fit(recipe, fill, threads, out, err);
-    qn__encoding how = qn__recipe_encoding(recipe, out->fill);
+        status = fit_offsets(recipe, kept, notes, out, err);
+    if (status == QN_OK)
+        status = fit(recipe, kept, threads, out, err);
+    qn__encoding how = qn__recipe_encoding(recipe, out->fill, NULL);
     how.by_value = 0; /* its categories are the recipe's */
     if (status == QN_OK)
         status = encode(&how, notes, &out->all, err);
@@ -130,6 +167,7 @@ void qn__training_items_release(qn__training_items *items) {
     qn_data_close(items->split[1]);
     qn__prepared_release(&items->all);
     qn__free(items->fill);
+    qn__free(items->offset);
     qn__free(items->weights);
     qn__free(items->shares);
     qn__free(items->valid_shares);

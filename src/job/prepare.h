@@ -4,18 +4,19 @@
 #define QN_JOB_PREPARE_H
 
 #include "data/inputs.h"
-#include "model/recipe.h"
+#include "model/model.h"
 
 /* The inputs of a table; it needs the table alive. */
 typedef struct qn__prepared {
     const qn_data *inputs; /* the table itself, or one of those below */
-    qn_data *complete, *encoded;
+    qn_data *complete, *narrow, *encoded;
 } qn__prepared;
 
 /* The items of a training; they need its table alive. */
 typedef struct qn__training_items {
     const qn_data *train, *valid; /* valid: NULL without a fraction */
     float *fill;                  /* recipe->features, where qn__recipe_fills; else NULL */
+    qn__offset *offset;           /* qn__recipe_offsets; NULL if that is 0 */
     float *weights;               /* of the training items, as given; NULL: none */
     float *shares, *valid_shares; /* of the items of both sets, with the mean 1; NULL: all are 1 */
     qn__prepared all;
@@ -28,12 +29,13 @@ qn_status qn__prepare(const qn__encoding *how, const qn_data *raw, const qn__enc
                       qn__prepared *out, qn_error *err);
 void qn__prepared_release(qn__prepared *prepared);
 
-/* Prepares the items that `recipe` trains on and validates with. `fill`: the numbers for missing
- * values; NULL: they are fitted. The caller releases *out, after a failure too. Fails as
- * qn__prepare, qn__data_split and qn__weights_combine. `threads` >= 1. */
-qn_status qn__training_items_make(const qn__recipe *recipe, const qn_data *data, const float *fill,
-                                  int threads, const qn__encoding_notes *notes,
-                                  qn__training_items *out, qn_error *err);
+/* Prepares the items that `recipe` trains on and validates with. `kept`: the numbers for missing
+ * values and wide columns; NULL: they are fitted. The caller releases *out, after a failure too.
+ * Fails as qn__prepare, qn__data_split and qn__weights_combine. `threads` >= 1. */
+qn_status qn__training_items_make(const qn__recipe *recipe, const qn_data *data,
+                                  const qn__fitted *kept, int threads,
+                                  const qn__encoding_notes *notes, qn__training_items *out,
+                                  qn_error *err);
 void qn__training_items_release(qn__training_items *items);
 
 #endif

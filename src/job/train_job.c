@@ -118,8 +118,8 @@ static qn_status fit_targets(qn__train_job *job, const qn__fitted *kept, const q
 static qn_status choose_items(qn__train_job *job, const qn_data *data, const qn__fitted *kept,
                               const qn__encoding_notes *notes, const qn_compute *compute,
                               qn_error *err) {
-    const qn_status status = qn__training_items_make(&job->recipe, data, kept ? kept->fill : NULL,
-                                                     threads_of(compute), notes, &job->items, err);
+    const qn_status status = qn__training_items_make(&job->recipe, data, kept, threads_of(compute),
+                                                     notes, &job->items, err);
     if (status == QN_OK)
         job->feed = qn__feed_of(job->items.train);
     job->feed.weights = job->items.shares;
@@ -127,7 +127,7 @@ static qn_status choose_items(qn__train_job *job, const qn_data *data, const qn_
 }
 
 qn__encoding qn__train_job_encoding(const qn__train_job *job) {
-    return qn__recipe_encoding(&job->recipe, job->items.fill);
+    return qn__recipe_encoding(&job->recipe, job->items.fill, job->items.offset);
 }
 
 static qn_status first_state(qn__train_job *job, qn_error *err) {
@@ -446,6 +446,7 @@ qn_status qn__train_job_model(qn__train_job *job, qn_model **out, qn_error *err)
                                .mean = job->mean,
                                .deviation = job->deviation,
                                .fill = job->items.fill,
+                               .offset = job->items.offset,
                                .target_mean = job->target_mean,
                                .target_deviation = job->target_deviation};
     return qn__model_create(&job->recipe, &fitted, out, err);

@@ -17,9 +17,9 @@
 
 #define FORMAT "quern-model-1"
 
-/* Tensors of a file: four at most for each layer, two for the scaling, one for missing values, two
- * for real labels. */
-enum { TENSORS_MAX = 4 * QN__MAX_LAYERS + 5, NAME_SIZE = 24 };
+/* Tensors of a file: four at most for each layer, two for the scaling, one for missing values, one
+ * for wide columns, two for real labels. */
+enum { TENSORS_MAX = 4 * QN__MAX_LAYERS + 6, NAME_SIZE = 24 };
 
 struct qn_model {
     qn__recipe recipe;
@@ -31,7 +31,8 @@ struct qn_model {
         *filed; /* the same in the order of the file (12.2, 16.9); the same memory without pixels */
     float *mean, *deviation; /* qn__scale_count each; NULL if that is 0 */
     float *shift, *inverse;  /* the same for each input */
-    float *fill; /* features: what stands for missing values; NULL without a fitted rule */
+    float *fill;        /* features: what stands for missing values; NULL without a fitted rule */
+    qn__offset *offset; /* qn__recipe_offsets; NULL if that is 0 */
     float target_mean, target_deviation; /* of real labels */
     char digest[65];
     uint32_t tensors;
@@ -82,6 +83,10 @@ static void list_fitted(qn_model *m) {
     if (qn__recipe_fills(&m->recipe)) {
         snprintf(m->name[m->tensors], NAME_SIZE, "table.fill");
         add_tensor(m, m->recipe.features, 0, m->fill);
+    }
+    if (m->offset) {
+        snprintf(m->name[m->tensors], NAME_SIZE, "table.offset");
+        add_tensor(m, qn__recipe_offsets(&m->recipe), 2, &m->offset->high);
     }
 }
 
@@ -145,6 +150,9 @@ static qn_status allocate_arrays(qn_model *m, qn_error *err) {
         return QN_MEMORY;
     if (qn__recipe_fills(&m->recipe) &&
         !(m->fill = qn__alloc(m->recipe.features, sizeof(float), err)))
+        return QN_MEMORY;
+    const uint32_t offsets = qn__recipe_offsets(&m->recipe);
+    if (offsets && !(m->offset = qn__alloc(offsets, sizeof *m->offset, err)))
         return QN_MEMORY;
     if (count == 0)
         return QN_OK;
@@ -246,6 +254,8 @@ qn_status qn__model_create(const qn__recipe *recipe, const qn__fitted *fitted, q
     }
     if (m->fill != NULL)
         memcpy(m->fill, fitted->fill, recipe->features * sizeof(float));
+    if (m->offset != NULL)
+        memcpy(m->offset, fitted->offset, qn__recipe_offsets(recipe) * sizeof *m->offset);
     m->target_mean = fitted->target_mean;
     m->target_deviation = fitted->target_deviation;
     scale_inputs(m);
@@ -309,6 +319,7 @@ static qn_status check_tensors(const qn__tensors *file, const char *path, const 
     uint64_t parameters;
     const uint64_t scales = qn__scale_count(recipe), scale = scales ? 2 : 0;
     const uint64_t fill = (uint64_t)qn__recipe_fills(recipe);
+    const uint64_t offsets = qn__recipe_offsets(recipe), offset = offsets > 0;
     const uint64_t target = recipe->task == QN__TASK_REGRESS ? 2 : 0;
     const qn_status status =
         qn__network_program(&recipe->network, qn__recipe_input(recipe), layer, &parameters, err);
@@ -320,8 +331,8 @@ static qn_status check_tensors(const qn__tensors *file, const char *path, const 
     uint64_t weighted = 0;
     for (uint32_t l = 0; l < recipe->network.layers; ++l)
         weighted += layer[l].depth > 0 ? 2 : layer[l].vectors;
-    if (qn__tensors_count(file) != weighted + scale + fill + target ||
-        floats != parameters + scale * scales + fill * recipe->features + target)
+    if (qn__tensors_count(file) != weighted + scale + fill + offset + target ||
+        floats != parameters + scale * scales + fill * recipe->features + 2 * offsets + target)
         return bad_model(err, path, "the tensors in the file are not those of the recipe's model",
                          "the file was changed or damaged: copy or make it again");
     return QN_OK;
@@ -491,6 +502,7 @@ void qn_model_free(qn_model *model) {
     qn__free(model->shift);
     qn__free(model->inverse);
     qn__free(model->fill);
+    qn__free(model->offset);
     qn__free(model);
 }
 
@@ -596,7 +608,7 @@ const char *qn_model_class_name(const qn_model *model, uint32_t k) {
 const qn__recipe *qn__model_recipe_of(const qn_model *model) { return &model->recipe; }
 
 qn__encoding qn__model_encoding(const qn_model *model) {
-    return qn__recipe_encoding(&model->recipe, model->fill);
+    return qn__recipe_encoding(&model->recipe, model->fill, model->offset);
 }
 
 const char *qn__model_text(const qn_model *model) { return model->text; }
@@ -608,6 +620,8 @@ void qn__model_fitted(const qn_model *model, qn__fitted *out) {
                         .mean = model->mean,
                         .deviation = model->deviation,
                         .fill = model->fill,
+                        .offset = model->offset,
+                        .table = model->recipe.table,
                         .target_mean = model->target_mean,
                         .target_deviation = model->target_deviation};
 }

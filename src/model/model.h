@@ -11,6 +11,8 @@ typedef struct qn__fitted {
     const float *parameter;              /* of all layers, in the flat order of num/program.h */
     const float *mean, *deviation;       /* qn__scale_count each */
     const float *fill;                   /* recipe->features, where qn__recipe_fills */
+    const qn__offset *offset;            /* qn__recipe_offsets; NULL if that is 0 */
+    const qn__schema *table;             /* whose wide columns have them; NULL: none */
     float target_mean, target_deviation; /* of real labels */
 } qn__fitted;
 

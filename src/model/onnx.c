@@ -333,6 +333,19 @@ static qn_status refuse_size(qn_error *err) {
                       "use the model file itself, which is in safetensors format");
 }
 
+/* The input of a graph is float32, which has lost what is to be subtracted from. */
+static qn_status refuse_wide(const qn__recipe *r, qn_error *err) {
+    char name[160];
+    uint32_t k = 0;
+    while (k < r->table->features && r->table->feature[k].exact == QN__EXACT_NONE)
+        ++k;
+    qn__fail(err, QN_UNSUPPORTED,
+             "%s holds numbers that float32 cannot, and the input of an ONNX graph is float32",
+             qn__column_name(r->table, k, name, sizeof name));
+    return qn__remedy(err, QN_UNSUPPORTED,
+                      "use the model file itself, or train without the column (`data.drop`)");
+}
+
 static qn_status make_file(const qn_model *from, qn__onnx_graph *g, qn__protobuf *model,
                            qn_error *err) {
     const qn__recipe *r = qn__model_recipe_of(from);
@@ -373,6 +386,8 @@ qn_status qn_model_write_onnx(const qn_model *model, const char *path, qn_error 
     qn__protobuf file = {0};
     if (qn_model_parameters(model) >= LARGEST / sizeof(float))
         return refuse_size(err);
+    if (qn__recipe_offsets(qn__model_recipe_of(model)))
+        return refuse_wide(qn__model_recipe_of(model), err);
     qn__onnx_graph *g = qn__alloc(1, sizeof *g, err);
     if (!g)
         return QN_MEMORY;

@@ -215,11 +215,17 @@ int qn__recipe_fills(const qn__recipe *recipe) {
     return recipe->missing == QN__MISSING_MEAN || recipe->missing == QN__MISSING_MEDIAN;
 }
 
-qn__encoding qn__recipe_encoding(const qn__recipe *recipe, const float *fill) {
+uint32_t qn__recipe_offsets(const qn__recipe *recipe) {
+    return recipe->scale == QN__SCALE_NONE ? 0 : qn__wide_features(recipe->table);
+}
+
+qn__encoding qn__recipe_encoding(const qn__recipe *recipe, const float *fill,
+                                 const qn__offset *offset) {
     return (qn__encoding){.table = recipe->table,
                           .features = recipe->features,
                           .missing = recipe->missing,
                           .fill = fill,
+                          .offset = offset,
                           .by_value = 1};
 }
 

@@ -2,7 +2,7 @@
 #ifndef QN_MODEL_RECIPE_H
 #define QN_MODEL_RECIPE_H
 
-#include "data/inputs.h"
+#include "data/offsets.h"
 #include "model/class_weight.h"
 #include "model/network.h"
 #include "num/augment.h"
@@ -166,9 +166,13 @@ qn__shape qn__recipe_input(const qn__recipe *recipe);
 /* Whether it holds a number for each column that may lack values. */
 int qn__recipe_fills(const qn__recipe *recipe);
 
+/* Wide columns from which its model subtracts an offset. */
+uint32_t qn__recipe_offsets(const qn__recipe *recipe);
+
 /* How its model sees another table than that of its training; `fill` as qn__fill_fit makes it, or
- * NULL. The result borrows both. */
-qn__encoding qn__recipe_encoding(const qn__recipe *recipe, const float *fill);
+ * NULL; `offset` of qn__recipe_offsets columns, or NULL. The result borrows them. */
+qn__encoding qn__recipe_encoding(const qn__recipe *recipe, const float *fill,
+                                 const qn__offset *offset);
 
 /* Whether the outputs of its network are probabilities of the classes. */
 int qn__recipe_gives_probabilities(const qn__recipe *recipe);

@@ -213,6 +213,17 @@ static qn_status check_init_scale(const qn__recipe *r, qn_error *err) {
         qn__fail(err, QN_USAGE, "there is no model whose scaling could be kept"));
 }
 
+/* The rule of wide columns is named where there are some, and nowhere else. */
+static qn_status check_rules(const qn__recipe *r, qn_error *err) {
+    uint32_t rules = 0;
+    const qn_status status = r->rules ? qn__rules_parse(r->rules, &rules, err) : QN_OK;
+    if (status != QN_OK || !(rules & QN__RULE_EXACT) == !qn__wide_features(r->table))
+        return status;
+    qn__fail(err, QN_USAGE, "the rules of reading \"%s\" do not fit the columns of the table",
+             r->rules ? r->rules : "");
+    return qn__remedy(err, QN_USAGE, "the recipe was changed: make it again with quern train");
+}
+
 qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
     qn_status status = qn__recipe_check_items(recipe, err);
     if (status == QN_OK)
@@ -247,10 +258,8 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
         status = check_init_scale(recipe, err);
     if (status == QN_OK)
         status = qn__recipe_check_resize(recipe, err);
-    if (status == QN_OK) {
-        uint32_t rules;
-        status = recipe->rules ? qn__rules_parse(recipe->rules, &rules, err) : QN_OK;
-    }
+    if (status == QN_OK)
+        status = check_rules(recipe, err);
     if (status == QN_OK && recipe->date_format)
         status = qn__date_format_check(recipe->date_format, err);
     return status;

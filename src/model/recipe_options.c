@@ -368,7 +368,8 @@ static qn_status find_rules(const qn_train_options *o, const qn_data *data, qn__
                             qn_error *err) {
     char text[QN_RULES_TEXT];
     const qn_model *same = o->table_of != o->init_from ? o->table_of : NULL;
-    qn__rules_text(data->rules, text);
+    const uint32_t others = data->rules & ~(uint32_t)QN__RULE_EXACT;
+    qn__rules_text(others | (qn__wide_features(r->table) ? QN__RULE_EXACT : 0), text);
     const char *rules = same ? qn__model_recipe_of(same)->rules : *text ? text : NULL;
     r->rules = rules ? qn__copy_text(rules, err) : NULL;
     return r->rules || !rules ? QN_OK : QN_MEMORY;

@@ -13,7 +13,7 @@ from binary32 import ONE, ZERO, nearest
 def kinds_of(names, features):
     """The kinds that the table of 11.6 tells; without one all columns hold numbers."""
     columns = names["features"] if names else [None] * features
-    return [c["categories"] if isinstance(c, dict) else None for c in columns]
+    return [c.get("categories") if isinstance(c, dict) else None for c in columns]
 
 
 def complete(table):

@@ -51,6 +51,8 @@ def names_text(names):
         return "null"
     if isinstance(names, str):
         return quoted(names)
+    if isinstance(names, dict) and "exact" in names:  # 23.6: a wide column
+        return f'{{"name":{names_text(names["name"])},"exact":"{names["exact"]}"}}'
     if isinstance(names, dict):  # a category column
         return f'{{"name":{names_text(names["name"])},"categories":{names_text(names["categories"])}}}'
     return "[" + ",".join(names_text(name) for name in names) + "]"
@@ -140,7 +142,7 @@ def from_file(layer, array):
     return np.ascontiguousarray(own.transpose(0, 2, 3, 1)).reshape(array.shape)
 
 
-def tensors_of(layers, stats, target=None, fill=None):
+def tensors_of(layers, stats, target=None, fill=None, offsets=None):
     """12.2: names and arrays; `stats` is (mean, deviation, inverse) or None, `target` is (mean,
     deviation) of real labels or None, `fill` that of 2.6 or None."""
     tensors = []
@@ -155,6 +157,8 @@ def tensors_of(layers, stats, target=None, fill=None):
         tensors.append(("scale.deviation", stats[1]))
     if fill is not None:
         tensors.append(("table.fill", fill))
+    if offsets:  # 23.6
+        tensors.append(("table.offset", np.array([offsets[k] for k in sorted(offsets)], np.float32)))
     if target is not None:
         tensors.append(("target.mean", target[0]))
         tensors.append(("target.deviation", target[1]))

@@ -8,6 +8,7 @@ network and products (6 to 8, 15), pixels (16), weights (7.7), optimise (9, 10),
 
 import argparse
 import hashlib
+from fractions import Fraction
 from math import ceil
 
 import numpy as np
@@ -22,6 +23,7 @@ import scale
 import stages
 import validation
 import weights as weighing
+import wide
 from binary32 import ONE, ZERO, from_text
 from model_file import NAMES, from_file, model_bytes, tensors_in, tensors_of
 from optimise import Optimiser, Schedule, Settings
@@ -119,7 +121,7 @@ def recipe_of(args, table, labels, names, layers, settings, own):
     weights, column = own
     return {
         "arith": args.arith,
-        "data": data.digest(table, labels, weights),
+        "data": data.digest(table, labels, weights, names and names["exact"]),
         "items": table.shape[0],
         "features": table.shape[1],
         "valid": ZERO if args.valid is None else args.valid,
@@ -312,6 +314,15 @@ def set_parameters(layers, new):
         layer.arrays = [new.pop(0) for _ in layer.arrays]
 
 
+def narrow(args, table, exact, offsets):
+    """23.6: the columns with differences in the place of wide ones."""
+    for k, offset in offsets.items():
+        values = exact.get(k) or [None if np.isnan(value) else Fraction(float(value)) for value in table[:, k]]
+        table = table.astype(np.float32)
+        table[:, k] = wide.differences(values, offset, args.missing == "zero")
+    return table
+
+
 def validation_file(args, names, labels):
     """2.8: the columns and labels of the file as the model has them, and their digest; no digest
     where it decides on nothing."""
@@ -319,12 +330,13 @@ def validation_file(args, names, labels):
     table, own, has = data.read(args.valid_file, args.valid_labels, args.label, task, args.weight,
                                 known=validation.known_categories(names),
                                 alone=validation.names_of(names))
-    table, own, digest = validation.as_model(table, own, has, names)
-    return (table, own), digest if args.keep == "best" or args.patience else ""
+    table, own, digest, exact = validation.as_model(table, own, has, names)
+    return (table, own, exact), digest if args.keep == "best" or args.patience else ""
 
 
-def validation_items(args, kinds, fill, stats, target, table, labels):
+def validation_items(args, kinds, fill, stats, target, offsets, table, labels, exact):
     """7.5: the inputs and labels of the items that judge."""
+    table = narrow(args, table, exact, offsets)
     if args.missing == "drop":
         whole = columns.complete(table)
         table, labels = table[whole], labels[whole]
@@ -368,16 +380,26 @@ def main():
     if args.valid_file:
         beside, recipe["valid_data"] = validation_file(args, names, labels)
 
+    exact = names["exact"] if names else {}
+    if exact:
+        recipe["rules"] = "exact"
     whole = columns.complete(table)
     if args.missing == "error" and len(whole) < len(table):
         raise SystemExit("oracle: values are missing")
     if args.missing == "drop":
         table, labels = table[whole], labels[whole]
+        exact = {k: [values[i] for i in whole] for k, values in exact.items()}
         own = None if own is None else own[whole]
     chosen = data.training_items(args.seed, len(table), args.valid)
     others = np.setdiff1d(np.arange(len(table)), chosen)
     own, shares = weighing.of_items(own, args.class_weight, classes, labels, chosen, others)
     kept = tensors_in(args.init_from) if args.init_scale == "keep" else None
+    offsets = {}
+    if args.scale != "none":
+        offsets = {k: wide.offset_of([values[i] for i in chosen]) for k, values in exact.items()}
+    if kept and offsets:
+        offsets = dict(zip(sorted(offsets), kept["table.offset"]))
+    table = narrow(args, table, exact, offsets)
     fill = columns.fill_of(table[chosen], kinds, args.missing, own)
     if kept and args.missing in ("mean", "median"):
         fill = kept["table.fill"]
@@ -397,7 +419,7 @@ def main():
         labels, target = scale.targets(labels, chosen, own, kept and scale.kept(kept, "target"))
     held = None
     if beside:
-        held = validation_items(args, kinds, fill, stats, target, *beside)
+        held = validation_items(args, kinds, fill, stats, target, offsets, *beside)
         held = from_data(held[0], layers[0].shape), *held[1:]
     if len(others):
         held = x[others], labels[others], None if shares is None else shares[others]
@@ -416,7 +438,7 @@ def main():
         raise SystemExit("oracle: a parameter is not finite")  # 8.7
     if args.missing not in ("mean", "median"):
         fill = None
-    content = model_bytes(recipe, tensors_of(layers, stats, target, fill))
+    content = model_bytes(recipe, tensors_of(layers, stats, target, fill, offsets))
     with open(args.output, "wb") as file:
         file.write(content)
     print(f"model {hashlib.sha256(content).hexdigest()}")

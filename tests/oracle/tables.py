@@ -351,6 +351,8 @@ def read(content, word=None, task="auto", header="auto", keep=None, drop=None, o
         called |= {k for place, k in enumerate(chosen) if place in known[1]}
     if any(names) and any(alone) and len(chosen) > len(alone):  # 11.7
         chosen = [k for k in chosen if names[k] in alone]
+    import wide  # it needs this module's neighbour, which needs this one
+
     columns = [feature([row[k] for row in rows], k in called) for k in chosen]
     kinds = [(list("x") if categories else []) for _, categories in columns]
     u8 = not any(kinds) and all(is_byte(row[k][0]) for row in rows for k in chosen)
@@ -358,8 +360,16 @@ def read(content, word=None, task="auto", header="auto", keep=None, drop=None, o
     labels, target, classes = None, "none", []
     if at is not None:
         labels, target, classes = label([row[at] for row in rows], task, outputs)
-    features = [{"name": names[k], "categories": categories} if categories else names[k]
-                for k, (_, categories) in zip(chosen, columns)]
+    exact = {}
+    for place, (k, (_, categories)) in enumerate(zip(chosen, columns)):
+        cells = [row[k][0] for row in rows]
+        found = None if categories else wide.whole_of(
+            [cell.decode() if kind(cell) == "number" else None for cell in cells])
+        if found:
+            exact[place] = found
+    features = [{"name": names[k], "categories": categories} if categories
+                else {"name": names[k], "exact": "whole"} if place in exact else names[k]
+                for place, (k, (_, categories)) in enumerate(zip(chosen, columns))]
     table = {"label": None if at is None else names[at], "target": target, "classes": classes,
-             "features": features}
+             "features": features, "exact": exact}
     return values.astype(np.uint8) if u8 else values, labels, table

@@ -32,7 +32,7 @@ def index_of(text, categories):
 
 def parts(feature):
     """Name and categories of a feature of 11.6."""
-    return (feature["name"], feature["categories"]) if isinstance(feature, dict) else (feature, None)
+    return (feature["name"], feature.get("categories")) if isinstance(feature, dict) else (feature, None)
 
 
 def known_categories(names):
@@ -49,9 +49,9 @@ def names_of(names):
 
 def as_model(table, labels, own, names):
     """The columns and labels of a file in the order and with the numbers of the model; and the
-    digest of 2.8. `own` and `names` are the tables of 11.6, or None."""
+    digest of 2.8; and its exact values of wide columns of the model. `own` and `names` are the tables of 11.6, or None."""
     if not names or not own:
-        return table, labels, data.digest(table, labels)
+        return table, labels, data.digest(table, labels), {}
     wanted = [parts(feature) for feature in names["features"]]
     has = [parts(feature) for feature in own["features"]]
     if any(name for name, _ in wanted) and any(name for name, _ in has):
@@ -72,4 +72,6 @@ def as_model(table, labels, own, names):
         classes = own["classes"] or [str(k) for k in range(int(labels.max()) + 1)]
         number = names["classes"].index if names["classes"] else int
         labels = np.array([number(classes[label]) for label in labels], np.uint32)
-    return table, labels, data.digest(table, labels)
+    exact = {k: own["exact"][place] for k, place in enumerate(places)
+             if k in names["exact"] and place in own["exact"]}
+    return table, labels, data.digest(table, labels, exact=exact), exact
