@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { QN__OTHER_NONE = UINT32_MAX };
+#define QN__OTHER_NONE UINT32_MAX
 
 /* The number of the format of a file that begins with `bytes`; QN__OTHER_NONE: it is unknown. */
 uint32_t qn__image_other(const uint8_t *bytes, size_t size);
