@@ -341,7 +341,7 @@ const command data_info_command = {
     .usage = "quern data info FILE [options]",
     .about =
         "Reads CSV, JSON lines, IDX, NPY, NPZ, Parquet, Arrow IPC or LIBSVM, plain or compressed "
-        "(gzip, zstd), or "
+        "(gzip, zstd, bzip2, xz, ZIP), or "
         "a folder or "
         "archive of images, or the rows of a SQLite file or a PostgreSQL server. - is the standard "
         "input. "

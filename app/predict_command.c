@@ -31,7 +31,7 @@ static const option predict_options[] = {
      .help =
          "data to predict: CSV, JSON lines, IDX, NPY, NPZ, Parquet, Arrow IPC or LIBSVM, plain or "
          "compressed "
-         "(gzip, zstd), or "
+         "(gzip, zstd, bzip2, xz, ZIP), or "
          "a folder or "
          "archive of "
          "images; - is the standard input; required"},
@@ -300,8 +300,9 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
 
 /* Data in the place of the model is a common mistake. */
 static int has_name_of_data(const char *path) {
-    static const char *const data[] = {".csv", ".csv.gz", ".tsv", ".txt",    ".idx", ".idx.gz",
-                                       ".npy", ".npz",    ".tar", ".tar.gz", ".tgz", ".zip"};
+    static const char *const data[] = {".csv", ".csv.gz", ".tsv", ".txt",     ".idx",  ".idx.gz",
+                                       ".npy", ".npz",    ".tar", ".tar.gz",  ".tgz",  ".zip",
+                                       ".bz2", ".xz",     ".zst", ".parquet", ".arrow"};
     for (size_t i = 0; i < sizeof data / sizeof *data; i++)
         if (ends_with(path, data[i]))
             return 1;

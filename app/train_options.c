@@ -23,10 +23,10 @@ const option train_options[] = {
      .help =
          "training data: CSV, JSON lines, IDX, NPY, NPZ, Parquet, Arrow IPC or LIBSVM, plain or "
          "compressed "
-         "(gzip, "
-         "zstd), or a "
+         "(gzip, zstd, bzip2, xz, ZIP), or a "
          "folder or archive of "
-         "images; the format is found from the content; FILE.npz:NAME is one array of an archive; "
+         "images; the format is found from the content; FILE.npz:NAME is one array of an archive, "
+         "FILE.zip:NAME one file; "
          "- is the "
          "standard input",
      .fallback = "20,000 built-in digits, with 4,000 more as test set"},

@@ -43,6 +43,8 @@ static void print_libraries(void) {
                  {"gif", "GIF images", "none (Debian: libgif7)"},
                  {"tiff", "TIFF images", "none (Debian: libtiff6)"},
                  {"zstd", "zstd data", "none (Debian: libzstd1)"},
+                 {"bzip2", "bzip2 data", "none (Debian: libbz2-1.0)"},
+                 {"xz", "xz data", "none (Debian: liblzma5)"},
                  {"sqlite", "SQLite", "none (Debian: libsqlite3-0)"},
                  {"postgresql", "PostgreSQL", "none (Debian: libpq5)"}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {

@@ -49,6 +49,8 @@ qemu-aarch64    | qemu-user             | runs the builds for other processors
 =libgif.so.7    | libgif7               | reads GIF images
 =libtiff.so.6   | libtiff6              | reads TIFF images
 =libzstd.so.1   | libzstd1              | reads data compressed with zstd
+=libbz2.so.1.0  | libbz2-1.0            | reads data compressed with bzip2
+=liblzma.so.5   | liblzma5              | reads data compressed with xz
 =libsqlite3.so.0 | libsqlite3-0         | reads SQLite files
 =libpq.so.5     | libpq5                | asks PostgreSQL servers
 =libOpenCL.so.1 | ocl-icd-libopencl1    | opens OpenCL devices

@@ -475,10 +475,8 @@ static qn_status read_csv(qn__source *source, const qn_data_options *options, qn
 }
 
 const qn__reader qn__csv_reader = {
-    .name = "csv",
+    .name = QN__PACKED_NAMES("csv"),
     .text = 1,
-    .gzip_name = "csv.gz",
-    .zstd_name = "csv.zst",
     .columns = 1,
     .weights = 1,
     .quantities = 1,

@@ -2,59 +2,8 @@
 #include "data/csv_header.h"
 #include "base/encoding.h"
 #include "base/memory.h"
-#include "image/image_head.h"
-#include "image/image_other.h"
+#include "data/named_formats.h"
 #include <string.h>
-
-/* What an image is called; the text has a zero byte, so it is certainly no CSV text. */
-static const char *image_name(const char *text, size_t size) {
-    static const char *const names[QN__IMAGE_KINDS] = {[QN__IMAGE_GIF] = "a GIF image",
-                                                       [QN__IMAGE_WEBP] = "a WebP image",
-                                                       [QN__IMAGE_TIFF] = "a TIFF image",
-                                                       [QN__IMAGE_BMP] = "a BMP image"};
-    qn__image_head head;
-    (void)qn__image_head_read((const uint8_t *)text, size, &head, NULL);
-    return head.kind == QN__IMAGE_OTHER ? qn__image_other_name(head.other, 0) : names[head.kind];
-}
-
-/* What a file is that is certainly no CSV text, or NULL. */
-static const char *other_format(const char *text, size_t size) {
-    static const struct {
-        const char *magic, *name;
-    } known[] = {{"\x89PNG", "a PNG image"},
-                 {"FEA1", "a Feather file of version 1"},
-                 {"\xFF\xD8\xFF", "a JPEG image"},
-                 {"\xFF\xFE", "UTF-16 text"},
-                 {"\xFE\xFF", "UTF-16 text"},
-                 {"\x1F\x8B", "gzip inside gzip"},
-                 {"\x89HDF", "an HDF5 file"},
-                 {"BZh", "bzip2 data"},
-                 {"\xFD"
-                  "7zXZ",
-                  "xz data"},
-                 {"\x28\xB5\x2F\xFD", "zstd data inside compressed data"}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        size_t length = strlen(known[i].magic);
-        if (size >= length && memcmp(text, known[i].magic, length) == 0)
-            return known[i].name;
-    }
-    if (!memchr(text, '\0', size < 1024 ? size : 1024))
-        return NULL;
-    const char *image = image_name(text, size);
-    return image ? image : "not text";
-}
-
-static qn_status check_text(const char *text, size_t size, const char *path, qn_error *err) {
-    const char *name = other_format(text, size);
-    if (!name)
-        return QN_OK;
-    qn__fail(err, QN_INPUT, "Quern does not read such files: this is %s", name);
-    qn__at(err, "%s", path);
-    return qn__remedy(err, QN_INPUT, "%s",
-                      strstr(name, "image")
-                          ? "give the folder in which it lies"
-                          : "convert it to CSV in UTF-8, or to IDX or NPY; all may be gzipped");
-}
 
 /* The one of , ; and tab that the first line has most of outside quotes, a comma before the others.
  * A quote counts where a cell may begin. */
@@ -331,7 +280,7 @@ static qn_status read_lines(qn__csv_header *header, size_t size, const qn_data_o
 
 qn_status qn__csv_header_read(const char *text, size_t size, const char *path,
                               const qn_data_options *options, qn__csv_header *out, qn_error *err) {
-    qn_status status = check_text(text, size, path, err);
+    qn_status status = qn__named_format_check(text, size, path, err);
     if (status != QN_OK)
         return status;
     *out = (qn__csv_header){

@@ -7,6 +7,7 @@
 #include "base/crc32.h"
 #include "base/memory.h"
 #include "data/descriptor.h"
+#include "data/packing.h"
 
 #ifdef QN_HAVE_ZLIB
 
@@ -15,7 +16,7 @@
 
 #define INPUT_ROOM ((size_t)1 << 18)
 
-struct qn__gzip {
+typedef struct gzip_stream {
     int fd;
     const char *path; /* the source's own copy */
     z_stream stream;
@@ -24,11 +25,12 @@ struct qn__gzip {
     int ended;
     uint64_t read; /* bytes taken from the file */
     uint8_t input[INPUT_ROOM];
-};
+} gzip_stream;
 
-qn_status qn__gzip_create(int fd, const char *path, qn__gzip **out, qn_error *err) {
+static qn_status create(int fd, const char *path, uint64_t file_size, void **out, qn_error *err) {
+    (void)file_size; /* DEFLATE cannot exceed qn__unpacked_bound */
     *out = NULL;
-    qn__gzip *gzip = qn__alloc(1, sizeof *gzip, err);
+    gzip_stream *gzip = qn__alloc(1, sizeof *gzip, err);
     if (!gzip)
         return QN_MEMORY;
     gzip->fd = fd;
@@ -44,7 +46,8 @@ qn_status qn__gzip_create(int fd, const char *path, qn__gzip **out, qn_error *er
     return QN_OK;
 }
 
-void qn__gzip_destroy(qn__gzip *gzip) {
+static void destroy(void *self) {
+    gzip_stream *gzip = self;
     if (!gzip)
         return;
     if (gzip->started)
@@ -52,7 +55,7 @@ void qn__gzip_destroy(qn__gzip *gzip) {
     qn__free(gzip);
 }
 
-static qn_status refuse(const qn__gzip *gzip, qn_error *err, const char *what) {
+static qn_status refuse(const gzip_stream *gzip, qn_error *err, const char *what) {
     qn__fail(err, QN_INPUT, "%s", what);
     qn__at(err, "%s, byte %llu of the compressed file", gzip->path,
            (unsigned long long)(gzip->read - gzip->stream.avail_in));
@@ -60,7 +63,7 @@ static qn_status refuse(const qn__gzip *gzip, qn_error *err, const char *what) {
 }
 
 /* Makes at least one input byte available, or sets *end at the end of the file. */
-static qn_status refill(qn__gzip *gzip, int *end, qn_error *err) {
+static qn_status refill(gzip_stream *gzip, int *end, qn_error *err) {
     *end = 0;
     if (gzip->stream.avail_in > 0)
         return QN_OK;
@@ -77,7 +80,7 @@ static qn_status refill(qn__gzip *gzip, int *end, qn_error *err) {
 }
 
 /* Between members: skips padding, begins the next member or ends. */
-static qn_status next_member(qn__gzip *gzip, qn_error *err) {
+static qn_status next_member(gzip_stream *gzip, qn_error *err) {
     for (;;) {
         int end = 0;
         qn_status status = refill(gzip, &end, err);
@@ -101,7 +104,7 @@ static qn_status next_member(qn__gzip *gzip, qn_error *err) {
 }
 
 /* One call of inflate; stream.avail_out shows the output. */
-static qn_status unpack(qn__gzip *gzip, qn_error *err) {
+static qn_status unpack(gzip_stream *gzip, qn_error *err) {
     int end = 0;
     qn_status status = refill(gzip, &end, err);
     if (status != QN_OK)
@@ -122,7 +125,8 @@ static qn_status unpack(qn__gzip *gzip, qn_error *err) {
     }
 }
 
-qn_status qn__gzip_read(qn__gzip *gzip, void *bytes, size_t size, size_t *got, qn_error *err) {
+static qn_status read_some(void *self, void *bytes, size_t size, size_t *got, qn_error *err) {
+    gzip_stream *gzip = self;
     *got = 0;
     while (*got < size && !gzip->ended) {
         qn_status status = QN_OK;
@@ -189,8 +193,8 @@ int qn__gzip_block(const uint8_t *from, size_t size, uint8_t *to, size_t made) {
     return 0;
 }
 
-qn_status qn__gzip_create(int fd, const char *path, qn__gzip **out, qn_error *err) {
-    (void)fd;
+static qn_status create(int fd, const char *path, uint64_t file_size, void **out, qn_error *err) {
+    (void)fd, (void)file_size;
     *out = NULL;
     qn__fail(err, QN_UNSUPPORTED, "this is a gzip file, and Quern was built without zlib");
     qn__at(err, "%s", path);
@@ -199,12 +203,23 @@ qn_status qn__gzip_create(int fd, const char *path, qn__gzip **out, qn_error *er
                       "Quern again");
 }
 
-qn_status qn__gzip_read(qn__gzip *gzip, void *bytes, size_t size, size_t *got, qn_error *err) {
-    (void)gzip, (void)bytes, (void)size;
+static qn_status read_some(void *self, void *bytes, size_t size, size_t *got, qn_error *err) {
+    (void)self, (void)bytes, (void)size;
     *got = 0;
     return qn__fail(err, QN_UNSUPPORTED, "Quern was built without zlib");
 }
 
-void qn__gzip_destroy(qn__gzip *gzip) { (void)gzip; }
+static void destroy(void *self) { (void)self; }
 
 #endif
+
+static int is_gzip(const uint8_t *first, size_t size) {
+    return size >= 2 && first[0] == 0x1F && first[1] == 0x8B;
+}
+
+const qn__unpacker qn__gzip_unpacker = {.name = "gzip",
+                                        .by_hand = "gunzip",
+                                        .is = is_gzip,
+                                        .create = create,
+                                        .read = read_some,
+                                        .destroy = destroy};

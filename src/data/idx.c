@@ -280,14 +280,15 @@ static qn_status read_labels(const char *path, const qn_data_options *options, q
 /* Films and HEIC images begin with zeros too, and with a type that IDX does not have. */
 static int probe(const uint8_t *first, size_t size, const char *path) {
     (void)path;
+    /* Neither a type of elements nor a dimension: zeros begin other files too, such as SAS's. */
+    const int empty = size >= 4 && first[2] == 0 && first[3] == 0;
     const int film = size >= 8 && first[2] == 0 && memcmp(first + 4, "ftyp", 4) == 0;
-    return size >= 2 && first[0] == 0 && first[1] == 0 && !film ? QN__PROBE_MAGIC : QN__PROBE_NO;
+    return size >= 2 && first[0] == 0 && first[1] == 0 && !film && !empty ? QN__PROBE_MAGIC
+                                                                          : QN__PROBE_NO;
 }
 
 const qn__reader qn__idx_reader = {
-    .name = "idx",
-    .gzip_name = "idx.gz",
-    .zstd_name = "idx.zst",
+    .name = QN__PACKED_NAMES("idx"),
     .labels_remedy = "give its file of labels with `data.labels_path`",
     .probe = probe,
     .read = read_items,

@@ -6,6 +6,7 @@
 #include "base/available.h"
 #include "base/float_state.h"
 #include "base/memory.h"
+#include "data/bzip2.h"
 #include "data/image_cache.h"
 #include "data/image_classes.h"
 #include "data/image_clutter.h"
@@ -14,6 +15,7 @@
 #include "data/rules.h"
 #include "data/postgres.h"
 #include "data/sqlite.h"
+#include "data/xz.h"
 #include "data/zstd.h"
 #include "image/decode.h"
 #include "image/image_other.h"
@@ -544,6 +546,10 @@ const char *qn_data_image_library(const char *kind) {
             about = qn__image_library(images[i].kind);
     if (kind && strcmp(kind, "zstd") == 0)
         about = qn__zstd_library();
+    if (kind && strcmp(kind, "bzip2") == 0)
+        about = qn__bzip2_library();
+    if (kind && strcmp(kind, "xz") == 0)
+        about = qn__xz_library();
     if (kind && strcmp(kind, "sqlite") == 0)
         about = qn__sqlite_library();
     if (kind && strcmp(kind, "postgresql") == 0)
@@ -568,9 +574,7 @@ static int probe(const uint8_t *first, size_t size, const char *path) {
 }
 
 const qn__reader qn__image_reader = {
-    .name = "images",
-    .gzip_name = "images.gz",
-    .zstd_name = "images.zst",
+    .name = QN__PACKED_NAMES("images"),
     .labels_remedy = "put the images of each class into a folder of its name",
     .files = 1,
     .probe = probe,

@@ -434,9 +434,7 @@ static int probe_ipc(const uint8_t *first, size_t size, const char *path) {
 }
 
 const qn__reader qn__ipc_reader = {
-    .name = "arrow",
-    .gzip_name = "arrow.gz",
-    .zstd_name = "arrow.zst",
+    .name = QN__PACKED_NAMES("arrow"),
     .columns = 1,
     .typed = 1,
     .weights = 1,

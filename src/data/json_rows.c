@@ -292,10 +292,8 @@ static int probe(const uint8_t *first, size_t size, const char *path) {
 }
 
 const qn__reader qn__json_reader = {
-    .name = "json",
+    .name = QN__PACKED_NAMES("json"),
     .text = 1,
-    .gzip_name = "json.gz",
-    .zstd_name = "json.zst",
     .columns = 1,
     .weights = 1,
     .quantities = 1,

@@ -508,10 +508,8 @@ static int probe(const uint8_t *first, size_t size, const char *path) {
 }
 
 const qn__reader qn__libsvm_reader = {
-    .name = "libsvm",
+    .name = QN__PACKED_NAMES("libsvm"),
     .text = 1,
-    .gzip_name = "libsvm.gz",
-    .zstd_name = "libsvm.zst",
     .quantities = 1,
     .labels_remedy = "the label is the first number of each line: leave the option out",
     .probe = probe,

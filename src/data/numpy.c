@@ -134,9 +134,7 @@ static qn_status read_labels(const char *path, const qn_data_options *options, q
 }
 
 const qn__reader qn__npy_reader = {
-    .name = "npy",
-    .gzip_name = "npy.gz",
-    .zstd_name = "npy.zst",
+    .name = QN__PACKED_NAMES("npy"),
     .quantities = 1,
     .labels_remedy = "give the array of labels with `data.labels_path`",
     .probe = probe_npy,
@@ -145,7 +143,7 @@ const qn__reader qn__npy_reader = {
 };
 
 const qn__reader qn__npz_reader = {
-    .name = "npz",
+    .name = QN__PLAIN_NAME("npz"),
     .quantities = 1,
     .weights = 1,
     .labels_remedy = "name the arrays as docs/formats.md says, or give the labels with "

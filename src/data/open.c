@@ -18,43 +18,41 @@ static qn_status refuse_option(const qn__source *source, qn_error *err, const ch
     return qn__remedy(err, QN_INPUT, "%s", remedy);
 }
 
-/* The format's name for a file that is compressed so; NULL: it is not read. */
+/* The format's name for a file that is packed so; NULL: it is not read. */
 static const char *name_of(const qn__reader *reader, const qn__source *source) {
-    const qn__packing packing = qn__source_packing(source);
-    return packing == QN__GZIP   ? reader->gzip_name
-           : packing == QN__ZSTD ? reader->zstd_name
-                                 : reader->name;
+    return reader->name[qn__source_packing(source)];
 }
 
 /* Options that this format has no use for would be forgotten silently. */
 static qn_status check_format(const qn__reader *reader, const qn__source *source,
                               const qn_data_options *o, qn_error *err) {
     if (!name_of(reader, source)) {
-        const int gzip = qn__source_packing(source) == QN__GZIP;
-        qn__fail(err, QN_INPUT, "a %s file compressed with %s is not read", reader->name,
-                 gzip ? "gzip" : "zstd");
-        return refuse_option(source, err,
-                             gzip ? "unpack it with gunzip" : "unpack it with zstd -d");
+        const qn__packing packing = qn__source_packing(source);
+        qn__fail(err, QN_INPUT, "a %s file compressed with %s is not read", reader->name[0],
+                 qn__packing_name(packing));
+        qn__at(err, "%s", qn__source_path(source));
+        return qn__remedy(err, QN_INPUT, "unpack it with %s", qn__packing_by_hand(packing));
     }
     if (o->labels_path && !reader->read_labels) {
         qn__fail(err, QN_INPUT,
                  "data of the format %s holds its labels itself, and a file of labels was given",
-                 reader->name);
+                 reader->name[0]);
         return refuse_option(source, err, reader->labels_remedy);
     }
     if (o->weight && !reader->weights) {
-        qn__fail(err, QN_INPUT, "a file of the format %s holds no weights of items", reader->name);
+        qn__fail(err, QN_INPUT, "a file of the format %s holds no weights of items",
+                 reader->name[0]);
         return refuse_option(source, err,
                              "leave `data.weight` out, or give the arrays in an NPZ file");
     }
     if (o->skip_broken && !reader->files) {
         qn__fail(err, QN_INPUT, "an item of the format %s is no file, so none can be broken",
-                 reader->name);
+                 reader->name[0]);
         return refuse_option(source, err, "leave `data.skip_broken` out");
     }
     if (o->resize && !reader->files) {
         qn__fail(err, QN_INPUT, "items of the format %s cannot be resized; image files can",
-                 reader->name);
+                 reader->name[0]);
         return refuse_option(source, err, "leave `data.resize` out");
     }
     if (o->shape && reader->files) {
@@ -65,19 +63,19 @@ static qn_status check_format(const qn__reader *reader, const qn__source *source
     }
     if (o->query && !reader->queries) {
         qn__fail(err, QN_INPUT, "a file of the format %s is no database, so it takes no query",
-                 reader->name);
+                 reader->name[0]);
         return refuse_option(source, err, "leave `data.query` out");
     }
     if (reader->typed && o->header && strcmp(o->header, "auto") != 0) {
         qn__fail(err, QN_INPUT, "a file of the format %s has no header line: it names its columns",
-                 reader->name);
+                 reader->name[0]);
         return refuse_option(source, err, "leave `data.header` out");
     }
     if (reader->columns)
         return QN_OK;
     if (o->label_column) {
         qn__fail(err, QN_INPUT, "a file of the format %s has no columns, so no label column \"%s\"",
-                 reader->name, o->label_column);
+                 reader->name[0], o->label_column);
         return refuse_option(source, err, reader->labels_remedy);
     }
     const char *given = o->features   ? "data.features"
@@ -87,7 +85,8 @@ static qn_status check_format(const qn__reader *reader, const qn__source *source
                                       : NULL;
     if (!given)
         return QN_OK;
-    qn__fail(err, QN_INPUT, "a file of the format %s has no columns and no header", reader->name);
+    qn__fail(err, QN_INPUT, "a file of the format %s has no columns and no header",
+             reader->name[0]);
     qn__at(err, "%s", qn__source_path(source));
     return qn__remedy(err, QN_INPUT, "leave `%s` out", given);
 }

@@ -348,7 +348,7 @@ static int probe_parquet(const uint8_t *first, size_t size, const char *path) {
 }
 
 const qn__reader qn__parquet_reader = {
-    .name = "parquet",
+    .name = QN__PLAIN_NAME("parquet"),
     .columns = 1,
     .typed = 1,
     .weights = 1,

@@ -399,7 +399,7 @@ static int probe(const uint8_t *first, size_t size, const char *path) {
 }
 
 const qn__reader qn__postgres_reader = {
-    .name = "postgresql",
+    .name = QN__PLAIN_NAME("postgresql"),
     .columns = 1,
     .weights = 1,
     .quantities = 1,

@@ -25,13 +25,9 @@ const char *qn__format_name(const char *name) {
     for (size_t i = 0; i < sizeof others / sizeof *others; ++i)
         if (strcmp(name, others[i]) == 0)
             return others[i];
-    for (const qn__reader *const *at = qn__readers; *at; ++at) {
-        if (strcmp(name, (*at)->name) == 0)
-            return (*at)->name;
-        if ((*at)->gzip_name && strcmp(name, (*at)->gzip_name) == 0)
-            return (*at)->gzip_name;
-        if ((*at)->zstd_name && strcmp(name, (*at)->zstd_name) == 0)
-            return (*at)->zstd_name;
-    }
+    for (const qn__reader *const *at = qn__readers; *at; ++at)
+        for (int i = 0; i < QN__PACKINGS; ++i)
+            if ((*at)->name[i] && strcmp(name, (*at)->name[i]) == 0)
+                return (*at)->name[i];
     return NULL;
 }

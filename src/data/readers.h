@@ -19,10 +19,10 @@ enum {
 enum { QN__PROBE_BYTES = 512 };
 
 typedef struct qn__reader {
-    const char *name; /* what qn_data_format says; at most 15 bytes, as the two below */
-    /* The same where the file is compressed with gzip or zstd. NULL: the format is not read from
-     * such a file, which is refused. Probes and reads get the unpacked bytes (source.h). */
-    const char *gzip_name, *zstd_name;
+    /* What qn_data_format says, at most 15 bytes: of a plain file first, then for each packing.
+     * NULL: the format is not read from a file that is packed so, which is refused. Probes and
+     * reads get the unpacked bytes (source.h). */
+    const char *name[QN__PACKINGS];
     int columns;    /* 1: it has columns, so the options about columns mean something */
     int queries;    /* 1: its rows are those of qn_data_options.query */
     int typed;      /* 1: its columns have names and types of their own, so there is no header */

@@ -1,13 +1,14 @@
-/* Input files: opened with clear messages, read directly or through gzip.c or zstd.c. */
+/* Input files: opened with clear messages, read directly, through what packing.h has, or out of a
+ * ZIP archive. */
 #include "data/source.h"
 #include "base/memory.h"
 #include "data/data.h"
 #include "data/descriptor.h"
+#include "data/named_formats.h"
 #include "data/file_stamp.h"
-#include "data/gzip.h"
 #include "data/server_address.h"
 #include "data/standard_input.h"
-#include "data/zstd.h"
+#include "data/zip_file.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -19,8 +20,6 @@
 #define PEEK_MAX 512
 /* First estimate of the size of a decompressed file; doubled as needed. */
 #define FIRST_ROOM ((size_t)1 << 20)
-/* DEFLATE (RFC 1951) makes at most 258 bytes of 2 bits; zstd.c refuses more than this. */
-enum { UNPACKED_MOST = 1032 };
 
 struct qn__source {
     char *path;
@@ -29,8 +28,10 @@ struct qn__source {
     int fd, folder, shared;
     uint64_t file_size;
     struct stat opened; /* of a file */
-    qn__gzip *gzip;     /* of a gzipped file, else NULL */
-    qn__zstd *zstd;     /* likewise */
+    qn__packing packing;
+    const qn__unpacker *unpacker; /* of a compressed file, else NULL */
+    void *unpacking;              /* its state */
+    qn__zip_file *zipped;         /* of a file in a ZIP archive, else NULL */
     uint8_t peeked[PEEK_MAX];
     size_t peeked_size, peeked_taken;
 };
@@ -38,6 +39,8 @@ struct qn__source {
 /* The error of opening a data file. A missing file is an input error, not a system error. */
 static qn_status refuse_open(const char *path, qn_error *err) {
     if (errno == ENOENT || errno == ENOTDIR) {
+        if (qn__named_address_check(path, err) != QN_OK)
+            return QN_INPUT;
         qn__fail(err, QN_INPUT, "there is no such file");
         qn__at(err, "%s", path);
         return qn__remedy(err, QN_INPUT,
@@ -74,25 +77,31 @@ static qn_status check_kind(const char *path, const struct stat *info, qn_error 
 
 /* Checks the first bytes and seeks back to the beginning. */
 static qn_status find_packing(qn__source *source, qn_error *err) {
-    uint8_t magic[4] = {0};
+    uint8_t first[8] = {0};
     size_t got = 0;
     qn_status status =
-        qn__descriptor_read(source->fd, source->path, magic, sizeof magic, &got, err);
+        qn__descriptor_read(source->fd, source->path, first, sizeof first, &got, err);
     if (status != QN_OK)
         return status;
     if (lseek(source->fd, 0, SEEK_SET) != 0)
         return qn__fail_errno(err, "read", source->path);
-    if (qn__is_zstd(magic, got))
-        return qn__zstd_create(source->fd, source->path, source->file_size, &source->zstd, err);
-    if (got >= 2 && magic[0] == 0x1F && magic[1] == 0x8B)
-        return qn__gzip_create(source->fd, source->path, &source->gzip, err);
-    return QN_OK;
+    source->unpacker = qn__unpacker_for(first, got, &source->packing);
+    if (source->unpacker)
+        return source->unpacker->create(source->fd, source->path, source->file_size,
+                                        &source->unpacking, err);
+    if (!qn__is_zip(first, got))
+        return QN_OK;
+    status = qn__zip_file_open(source->fd, source->path, source->file_size, source->part,
+                               &source->zipped, err);
+    source->packing = source->zipped ? QN__ZIPPED : QN__PLAIN;
+    return status;
 }
 
 /* Cuts "archive.npz:x" at the colon. */
 static qn_status cut_part(qn__source *source, qn_error *err) {
     char *colon = strrchr(source->path, ':');
-    if (!colon || colon - source->path < 4 || strncmp(colon - 4, ".npz", 4) != 0)
+    if (!colon || colon - source->path < 4 ||
+        (strncmp(colon - 4, ".npz", 4) != 0 && strncmp(colon - 4, ".zip", 4) != 0))
         return QN_OK;
     source->part = qn__copy_text(colon + 1, err);
     *colon = '\0';
@@ -156,9 +165,10 @@ qn_status qn__source_open_any(const char *path, qn__source **out, qn_error *err)
 /* The path may name another file by now, and that of a pipe is a copy without a name. */
 static qn_status duplicate(const qn__source *from, qn__source *to, qn_error *err) {
     to->path = qn__copy_text(from->path, err);
+    to->part = from->part ? qn__copy_text(from->part, err) : NULL;
     to->fd = fcntl(from->fd, F_DUPFD_CLOEXEC, 0);
     to->file_size = from->file_size;
-    if (!to->path)
+    if (!to->path || (from->part && !to->part))
         return QN_MEMORY;
     if (to->fd < 0 || lseek(to->fd, 0, SEEK_SET) != 0)
         return qn__fail_errno(err, "read", to->path);
@@ -195,8 +205,9 @@ void qn__source_share(qn__source *source) { source->shared = 1; }
 void qn__source_close(qn__source *source) {
     if (!source)
         return;
-    qn__gzip_destroy(source->gzip);
-    qn__zstd_destroy(source->zstd);
+    if (source->unpacker)
+        source->unpacker->destroy(source->unpacking);
+    qn__zip_file_close(source->zipped);
     if (source->fd >= 0)
         close(source->fd);
     qn__free(source->path);
@@ -209,9 +220,7 @@ int qn__source_is_folder(const qn__source *source) { return source->folder; }
 
 const char *qn__source_address(const qn__source *source) { return source->address; }
 
-qn__packing qn__source_packing(const qn__source *source) {
-    return source->gzip ? QN__GZIP : source->zstd ? QN__ZSTD : QN__PLAIN;
-}
+qn__packing qn__source_packing(const qn__source *source) { return source->packing; }
 
 const char *qn__source_path(const qn__source *source) { return source->path; }
 
@@ -226,17 +235,15 @@ int qn__source_descriptor(const qn__source *source) { return source->fd; }
 uint64_t qn__source_file_size(const qn__source *source) { return source->file_size; }
 
 uint64_t qn__source_unpacked_most(const qn__source *source) {
-    const uint64_t always = source->zstd ? (uint64_t)64 << 20 : 0;
-    return source->gzip || source->zstd ? source->file_size * UNPACKED_MOST + always
-                                        : source->file_size;
+    return source->packing ? qn__unpacked_bound(source->file_size) : source->file_size;
 }
 
 static qn_status read_below(qn__source *source, void *bytes, size_t size, size_t *got,
                             qn_error *err) {
-    if (source->gzip)
-        return qn__gzip_read(source->gzip, bytes, size, got, err);
-    if (source->zstd)
-        return qn__zstd_read(source->zstd, bytes, size, got, err);
+    if (source->unpacker)
+        return source->unpacker->read(source->unpacking, bytes, size, got, err);
+    if (source->zipped)
+        return qn__zip_file_read(source->zipped, bytes, size, got, err);
     return qn__descriptor_read(source->fd, source->path, bytes, size, got, err);
 }
 

@@ -5,14 +5,16 @@
 #define QN_DATA_SOURCE_H
 
 #include "base/error.h"
+#include "data/packing.h"
 #include <stddef.h>
 #include <stdint.h>
 
 typedef struct qn__source qn__source;
 
-/* Opens a regular file and detects gzip and zstd by their magic numbers. "PATH.npz:PART" opens
- * PATH.npz. Fails with QN_INPUT (missing, a directory, empty), QN_IO or QN_UNSUPPORTED (gzip
- * without zlib, zstd without libzstd). */
+/* Opens a regular file and detects by their magic numbers how it is packed. "PATH.npz:PART" opens
+ * PATH.npz, and "PATH.zip:PART" the file PART in the archive PATH.zip. Fails with QN_INPUT
+ * (missing, a directory, empty), QN_IO or QN_UNSUPPORTED (the library that unpacks it is missing).
+ */
 qn_status qn__source_open(const char *path, qn__source **out, qn_error *err);
 void qn__source_close(qn__source *source); /* accepts NULL */
 /* Opens the file of `source` again, from its beginning; nothing may be read from `source` after. */
@@ -31,8 +33,6 @@ int qn__source_is_folder(const qn__source *source);
  * messages show it. */
 const char *qn__source_address(const qn__source *source);
 
-/* How the file is compressed. */
-typedef enum qn__packing { QN__PLAIN, QN__GZIP, QN__ZSTD } qn__packing;
 qn__packing qn__source_packing(const qn__source *source);
 const char *qn__source_path(const qn__source *source);
 /* What stands behind the colon of "PATH.npz:PART"; NULL: no part was named. */

@@ -289,7 +289,7 @@ static int probe(const uint8_t *first, size_t size, const char *path) {
 }
 
 const qn__reader qn__sqlite_reader = {
-    .name = "sqlite",
+    .name = QN__PLAIN_NAME("sqlite"),
     .columns = 1,
     .weights = 1,
     .quantities = 1,

@@ -2,13 +2,12 @@
 #include "base/library.h"
 #include "base/memory.h"
 #include "data/descriptor.h"
+#include "data/packing.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #define INPUT_ROOM ((size_t)1 << 18)
-#define ALWAYS ((uint64_t)64 << 20) /* bytes that any file may unpack to */
-enum { TIMES = 1032 };              /* as much more than its size may a file unpack to */
 
 /* Own declarations of the parts of zstd.h in use, which are stable since version 1.0. */
 typedef struct input_buffer {
@@ -34,7 +33,7 @@ static struct {
 } the;
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
 
-struct qn__zstd {
+typedef struct zstd_stream {
     int fd;
     const char *path;
     void *stream;
@@ -42,9 +41,9 @@ struct qn__zstd {
     uint64_t read, most, given; /* bytes taken from the file; that may be given; that were */
     input_buffer in;
     uint8_t input[INPUT_ROOM];
-};
+} zstd_stream;
 
-int qn__is_zstd(const uint8_t *first, size_t size) {
+static int is_zstd(const uint8_t *first, size_t size) {
     static const uint8_t frame[] = {0x28, 0xB5, 0x2F, 0xFD}, skipped[] = {0x2A, 0x4D, 0x18};
     return size >= 4 && (memcmp(first, frame, 4) == 0 ||
                          (first[0] >> 4 == 5 && memcmp(first + 1, skipped, 3) == 0));
@@ -87,21 +86,19 @@ int qn__zstd_block(const uint8_t *from, size_t size, uint8_t *to, size_t made) {
 
 /* ------------------------------------------------------------------ files */
 
-qn_status qn__zstd_create(int fd, const char *path, uint64_t file_size, qn__zstd **out,
-                          qn_error *err) {
+static qn_status create(int fd, const char *path, uint64_t file_size, void **out, qn_error *err) {
     *out = NULL;
     const qn_status status = qn__zstd_need(err);
     if (status != QN_OK) {
         qn__at(err, "%s", path);
         return status;
     }
-    qn__zstd *zstd = qn__alloc(1, sizeof *zstd, err);
+    zstd_stream *zstd = qn__alloc(1, sizeof *zstd, err);
     if (!zstd)
         return QN_MEMORY;
     zstd->fd = fd;
     zstd->path = path;
-    zstd->most =
-        file_size < (UINT64_MAX - ALWAYS) / TIMES ? file_size * TIMES + ALWAYS : UINT64_MAX;
+    zstd->most = qn__unpacked_bound(file_size);
     zstd->stream = the.create();
     if (!zstd->stream) {
         qn__free(zstd);
@@ -111,7 +108,8 @@ qn_status qn__zstd_create(int fd, const char *path, uint64_t file_size, qn__zstd
     return QN_OK;
 }
 
-void qn__zstd_destroy(qn__zstd *zstd) {
+static void destroy(void *self) {
+    zstd_stream *zstd = self;
     if (!zstd)
         return;
     the.destroy(zstd->stream);
@@ -119,14 +117,14 @@ void qn__zstd_destroy(qn__zstd *zstd) {
 }
 
 /* `what` of err is set. */
-static qn_status refuse(const qn__zstd *zstd, qn_error *err, const char *remedy) {
+static qn_status refuse(const zstd_stream *zstd, qn_error *err, const char *remedy) {
     qn__at(err, "%s, byte %llu of the compressed file", zstd->path,
            (unsigned long long)(zstd->read - (zstd->in.size - zstd->in.at)));
     return qn__remedy(err, QN_INPUT, "%s", remedy);
 }
 
 /* Makes at least one input byte available, or sets *end at the end of the file. */
-static qn_status refill(qn__zstd *zstd, int *end, qn_error *err) {
+static qn_status refill(zstd_stream *zstd, int *end, qn_error *err) {
     *end = 0;
     if (zstd->in.at < zstd->in.size)
         return QN_OK;
@@ -143,7 +141,7 @@ static qn_status refill(qn__zstd *zstd, int *end, qn_error *err) {
 
 /* One call of the library. A frame may hold output back until there is room for it, so it is also
  * called where the file has ended. */
-static qn_status unpack(qn__zstd *zstd, output_buffer *out, qn_error *err) {
+static qn_status unpack(zstd_stream *zstd, output_buffer *out, qn_error *err) {
     int end = 0;
     const qn_status status = refill(zstd, &end, err);
     if (status != QN_OK)
@@ -165,7 +163,8 @@ static qn_status unpack(qn__zstd *zstd, output_buffer *out, qn_error *err) {
     return refuse(zstd, err, "copy or download the file again; zstd -t tests it");
 }
 
-qn_status qn__zstd_read(qn__zstd *zstd, void *bytes, size_t size, size_t *got, qn_error *err) {
+static qn_status read_some(void *self, void *bytes, size_t size, size_t *got, qn_error *err) {
+    zstd_stream *zstd = self;
     output_buffer out = {bytes, size, 0};
     qn_status status = QN_OK;
     while (out.at < size && !zstd->ended && status == QN_OK)
@@ -175,6 +174,14 @@ qn_status qn__zstd_read(qn__zstd *zstd, void *bytes, size_t size, size_t *got, q
     if (status != QN_OK || zstd->given <= zstd->most)
         return status;
     qn__fail(err, QN_INPUT,
-             "the zstd data unpacks to more than 64 MiB and %d times the size of the file", TIMES);
+             "the zstd data unpacks to more than 64 MiB and %d times the size of the file",
+             QN__UNPACKED_TIMES);
     return refuse(zstd, err, "unpack it with zstd -d, if you trust the file");
 }
+
+const qn__unpacker qn__zstd_unpacker = {.name = "zstd",
+                                        .by_hand = "zstd -d",
+                                        .is = is_zstd,
+                                        .create = create,
+                                        .read = read_some,
+                                        .destroy = destroy};
