@@ -1,6 +1,7 @@
 #include "columns.h"
 #include "format.h"
 #include "jsonline.h"
+#include "plain.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -108,8 +109,7 @@ static const char *name_of(const qn_data *data, uint32_t k) {
 }
 
 void columns_print_name(const char *text, int size) {
-    for (int i = 0; i < size; i++)
-        putchar((unsigned char)text[i] < 0x20 || text[i] == 0x7F ? '?' : text[i]);
+    (void)plain_print(stdout, text, (size_t)size, size);
 }
 
 int columns_width(const char *text) { return characters(text, width_of(text)); }

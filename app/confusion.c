@@ -1,5 +1,6 @@
 #include "confusion.h"
 #include "jsonline.h"
+#include "plain.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,9 +30,9 @@ static const char *name_of(const qn_train_report *r, uint32_t class, char text[N
         count += begins(*c);
         if (count > LONGEST_NAME)
             break;
-        text[used++] = (unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c;
+        text[used++] = *c;
     }
-    text[used] = '\0';
+    text[plain_copy(text, text, used, "")] = '\0';
     return text;
 }
 

@@ -1,5 +1,6 @@
 #include "evaluation.h"
 #include "jsonline.h"
+#include "plain.h"
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -28,15 +29,9 @@ void evaluation_line(FILE *to, const qn_evaluation *e, int loss) {
  * obey; or its number. */
 static void print_name(FILE *to, const qn_class_evaluation *c, uint32_t number) {
     char digits[16];
-    int width = 0;
     snprintf(digits, sizeof digits, "%" PRIu32, number);
-    for (const char *p = c->name ? c->name : digits; *p; p++) {
-        width += ((unsigned char)*p & 0xc0) != 0x80;
-        if (width > LONGEST_NAME)
-            break;
-        fputc((unsigned char)*p < ' ' || *p == 0x7f ? '?' : *p, to);
-    }
-    fprintf(to, "%*s", width < LONGEST_NAME ? LONGEST_NAME - width : 0, "");
+    const int width = plain_print(to, c->name ? c->name : digits, SIZE_MAX, LONGEST_NAME);
+    fprintf(to, "%*s", LONGEST_NAME - width, "");
 }
 
 static void print_cell(FILE *to, double value) {

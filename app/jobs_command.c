@@ -4,8 +4,10 @@
 #include "job_file.h"
 #include "jsonline.h"
 #include "message.h"
+#include "plain.h"
 #include "program.h"
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,15 +171,8 @@ static job_state query(const char *folder, const job_record *r) {
     return s;
 }
 
-/* Texts come from files: control characters are printed as question marks. */
 static void print_text(const char *text, int width) {
-    int n = 0;
-    for (; text && *text; text++, n++) {
-        unsigned char c = (unsigned char)*text;
-        putchar(c < 0x20 || c == 0x7f ? '?' : c);
-    }
-    for (; n < width; n++)
-        putchar(' ');
+    plain_cell(text ? text : "", INT_MAX, width);
 }
 
 static void print_job(const job_record *r, const job_state *s) {

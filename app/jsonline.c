@@ -1,6 +1,7 @@
 #include "jsonline.h"
 #include "fields.h"
 #include "message.h"
+#include "plain.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -138,7 +139,10 @@ void json_end(void) {
     }
     if (fclose(line.to) != 0)
         message_lost(ENOMEM);
-    else
+    else if (plain_is_on()) {
+        fwrite(line.text, 1, line.size, stdout);
+        message_flush();
+    } else
         send(line.text, line.size);
     free(line.text);
 }

@@ -3,6 +3,7 @@
 #include "command.h"
 #include "interrupt.h"
 #include "message.h"
+#include "plain.h"
 #include "suggest.h"
 #include "synonyms.h"
 #include <fenv.h>
@@ -136,6 +137,7 @@ int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     interrupt_start();
+    plain_start();
     /* A full disk behind `>` is an error like any other. */
     return interrupt_conclude(message_output(dispatch(argc, argv)));
 }

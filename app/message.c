@@ -2,6 +2,7 @@
 #include "command.h"
 #include "fields.h"
 #include "jsonline.h"
+#include "plain.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -46,12 +47,6 @@ int message_exit_code(qn_status status) {
     }
 }
 
-/* Texts may contain untrusted file names: control characters are printed as question marks. */
-static int harmless(char letter) {
-    unsigned char c = (unsigned char)letter;
-    return c < 0x20 || c == 0x7f ? '?' : c;
-}
-
 enum { LONGEST = 16384 }; /* of a message: longer than any path and command line in it */
 
 /* `where` may be a drawing of several lines, which are indented. */
@@ -60,13 +55,12 @@ static void print_clean(const char *before, const char *text) {
     if (!*text)
         return;
     fputs(before, stderr);
-    for (const char *p = fields_spell(text, room, sizeof room); *p; p++) {
-        if (*p == '\n')
-            fputs("\n  ", stderr);
-        else
-            fputc(harmless(*p), stderr);
+    for (const char *at = fields_spell(text, room, sizeof room); at;) {
+        const size_t line = strcspn(at, "\n");
+        (void)plain_print(stderr, at, line, LONGEST);
+        at = at[line] ? at + line + 1 : NULL;
+        fputs(at ? "\n  " : "\n", stderr);
     }
-    fputc('\n', stderr);
 }
 
 /* The first line begins with the command and, if there are several, the rank. */
@@ -145,8 +139,7 @@ void message_note(const char *format, ...) {
     va_end(args);
     char spelt[LONGEST];
     fields_spell(text, spelt, sizeof spelt - 1);
-    for (char *p = spelt; *p; p++)
-        *p = *p == '\n' ? *p : (char)harmless(*p);
+    spelt[plain_copy(spelt, spelt, strlen(spelt), "\n")] = '\0';
     fputs(strcat(spelt, "\n"), stderr); /* in one write: several ranks may be writing */
 }
 

@@ -53,22 +53,6 @@ int runs_find(const qn_runs *runs, const char *run, uint64_t *index) {
     return qn_runs_find(runs, run, index, &err) == QN_OK ? -1 : message_error(&err);
 }
 
-int runs_print(const char *text, int most) {
-    int shown = 0, hidden = 0;
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        const int begins = (*c & 0xc0) != 0x80;
-        if (begins && shown == most)
-            break;
-        shown += begins;
-        if (!begins && hidden)
-            continue;
-        /* U+0080 to U+009F are control characters, too. */
-        hidden = *c < ' ' || *c == 0x7f || (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0);
-        putchar(hidden ? '?' : *c);
-    }
-    return shown;
-}
-
 int runs_check(qn_runs *runs, uint64_t index, const qn_run_info *info) {
     char what[160];
     if (qn_runs_key(runs, index, 0))

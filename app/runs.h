@@ -29,10 +29,6 @@ int runs_info(const qn_runs *runs, uint64_t index, qn_run_info *info);
 /* The run that the user names. Returns -1, or an exit code after a message. */
 int runs_find(const qn_runs *runs, const char *run, uint64_t *index);
 
-/* Prints a user's text without what a terminal would obey, at most `most` characters of it. Returns
- * how many. */
-int runs_print(const char *text, int most);
-
 /* Whether the recipe of the run can be read: -1, or an exit code after a message. */
 int runs_check(qn_runs *runs, uint64_t index, const qn_run_info *info);
 

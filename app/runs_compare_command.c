@@ -3,6 +3,7 @@
 #include "command.h"
 #include "jsonline.h"
 #include "message.h"
+#include "plain.h"
 #include "runs.h"
 #include <math.h>
 #include <stdio.h>
@@ -60,7 +61,7 @@ static const char *next_key(const chosen *c, int run, uint32_t *n) {
 
 static void print_cell(const char *text) {
     putchar(' ');
-    printf("%*s", 23 - runs_print(text, 22), "");
+    plain_cell(text, 22, 23);
 }
 
 static void print_row(const chosen *c, const char *name, const char *(*text)(const qn_run_info *)) {
@@ -115,7 +116,7 @@ static void print_all(const chosen *c) {
     print_row(c, "digest", digest_of);
     for (int run = 0; run < c->count; run++)
         for (uint32_t n = 0; (key = next_key(c, run, &n)) != NULL;) {
-            printf("%-14.14s", key);
+            plain_cell(key, 14, 14);
             for (int r = 0; r < c->count; r++)
                 print_cell(value_of(c, r, key));
             putchar('\n');

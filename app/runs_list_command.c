@@ -3,6 +3,7 @@
 #include "command.h"
 #include "jsonline.h"
 #include "message.h"
+#include "plain.h"
 #include "runs.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,10 +24,13 @@ static const option list_options[] = {{.heading = "Options",
 
 static void print_line(const qn_run_info *info) {
     char score[RUNS_SCORE];
-    printf("%-12.12s  ", info->id);
-    printf("%*s", 24 - runs_print(info->name, 24), "");
-    printf("  %-20.20s  %-11.11s  %6" PRIu64 "  %-14s  %.12s\n", info->started, info->state,
-           info->epochs, runs_score(info, score), info->model);
+    plain_cell(info->id, 12, 14);
+    plain_cell(info->name, 24, 26);
+    plain_cell(info->started, 20, 22);
+    plain_cell(info->state, 11, 13);
+    printf("%6" PRIu64 "  %-14s  ", info->epochs, runs_score(info, score));
+    plain_cell(info->model, 12, 0);
+    putchar('\n');
 }
 
 static int run(const command *self, int argc, char **argv) {

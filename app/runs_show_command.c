@@ -3,6 +3,7 @@
 #include "command.h"
 #include "jsonline.h"
 #include "message.h"
+#include "plain.h"
 #include "runs.h"
 #include <inttypes.h>
 #include <limits.h>
@@ -25,8 +26,9 @@ static const option show_options[] = {{.heading = "Options",
 static void print_text(const char *name, const char *text) {
     if (!*text)
         return;
-    printf("%-16s ", name);
-    runs_print(text, INT_MAX);
+    plain_cell(name, INT_MAX, 16);
+    putchar(' ');
+    plain_cell(text, INT_MAX, 0);
     putchar('\n');
 }
 

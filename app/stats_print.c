@@ -1,6 +1,7 @@
 /* Tables of statistics for a person. */
 
 #include "format.h"
+#include "plain.h"
 #include "stats.h"
 #include <inttypes.h>
 #include <math.h>
@@ -14,13 +15,8 @@ enum { PER_LINE = 5, BAR = 30 };
 /* A name in NAME characters: what is longer is cut, and control characters must not reach a
  * terminal. */
 static void print_name(const char *name, int indent) {
-    int width = indent;
     printf("%*s", indent, "");
-    for (; *name && (width < NAME || ((unsigned char)*name & 0xC0) == 0x80); name++) {
-        width += ((unsigned char)*name & 0xC0) != 0x80;
-        putchar((unsigned char)*name < 0x20 || *name == 0x7F ? '?' : *name);
-    }
-    printf("%*s", NAME - width, "");
+    plain_cell(name, NAME - indent, NAME - indent);
 }
 
 static const char *name_of(const qn_data *data, uint32_t column, char room[16]) {

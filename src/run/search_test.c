@@ -283,6 +283,8 @@ static int tear_down(void **state) {
     (void)state;
     snprintf(path, sizeof path, "%s/search.csv", folder);
     unlink(path);
+    snprintf(path, sizeof path, "%s/search.lock", folder);
+    unlink(path);
     rmdir(folder);
     qn_data_close(digits);
     return 0;
