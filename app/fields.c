@@ -32,6 +32,7 @@ static const struct {
     {"data.unlabelled", "unlabelled"},
     {"data.weight", "weight"},
     {"data.no_cache", "no-cache"},
+    {"kernel.allow_path", "allow-path"},
     {"kernel.checkpoint", "checkpoint"},
     {"kernel.checkpoint_seconds", "checkpoint-every"},
     {"kernel.devices", "devices"},

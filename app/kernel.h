@@ -22,7 +22,7 @@ int kernel_is_recipe(const char *path);
 typedef struct kernel_replay {
     const char *recipe, *devices;
     uint64_t threads;
-    const text_list *in;
+    const text_list *in, *allowed;
     int quiet, json;
 } kernel_replay;
 int kernel_replay_run(const kernel_replay *f, int code);

@@ -19,7 +19,7 @@ typedef struct replay_flags {
     compute_flags compute;
     ranks_flags ranks;
     const char *init_from, *out, *trace;
-    text_list in;
+    text_list in, allowed;
     int quiet, verbose, json;
 } replay_flags;
 
@@ -65,6 +65,12 @@ static const option replay_options[] = {
      AT(in),
      .value = "NAME=FILE",
      .help = "NPY file of an input of a kernel, if it is not where the recipe says"},
+    {.name = "allow-path",
+     .kind = OPTION_TEXTS,
+     AT(allowed),
+     .value = "PATH",
+     .help = "file, or folder of files, that the recipe of a kernel may name as inputs",
+     .fallback = "the folder of the recipe"},
 
     {.heading = "Output",
      .letter = 'o',
@@ -337,7 +343,7 @@ static int check_paths(const replay_flags *f, const char *path) {
 
 /* What a training's replay takes does nothing for a kernel. */
 static int check_of_kernel(const command *self, const arguments *given) {
-    static const char *const ours[] = {"in", "devices", "threads", "quiet", "json"};
+    static const char *const ours[] = {"in", "allow-path", "devices", "threads", "quiet", "json"};
     option_row row;
     for (int i = 0; options_row(self->options, i, &row); i++) {
         int known = !options_given(self, given, row.option->name);
@@ -357,6 +363,7 @@ static int replay_kernel(const command *self, const replay_flags *f, const argum
                               .devices = f->compute.devices,
                               .threads = f->compute.threads,
                               .in = &f->in,
+                              .allowed = &f->allowed,
                               .quiet = f->quiet,
                               .json = f->json};
     return kernel_replay_run(&of, check_of_kernel(self, given));
@@ -376,10 +383,10 @@ static int run(const command *self, int argc, char **argv) {
             return ranks_leave(replay_kernel(self, &f, &given));
         code = f.quiet && f.verbose
                    ? message_usage("leave one of them out", "--quiet contradicts --verbose")
-               : f.in.count > 0
+               : f.in.count > 0 || f.allowed.count > 0
                    ? message_usage("write --data for the data of a model",
-                                   "--in is for the recipe of a kernel, and %s is none",
-                                   given.operand[0])
+                                   "--%s is for the recipe of a kernel, and %s is none",
+                                   f.in.count > 0 ? "in" : "allow-path", given.operand[0])
                    : sources_check(&f.from);
     }
     if (code < 0)

@@ -542,6 +542,7 @@ static void test_kernels(void **state) {
     REFUSED(qn_kernel_read, "text", NULL, "a.c", &k);
     REFUSED(qn_kernel_read, "name", text, NULL, &k);
     REFUSED(qn_kernel_read, "out", text, "a.c", NULL);
+    REFUSED(qn_kernel_allow_path, "kernel", NULL, "a");
     REFUSED(qn_kernel_from_recipe, "path", NULL, &k);
     REFUSED(qn_kernel_from_recipe, "out", "a.json", NULL);
     assert_int_equal(qn_kernel_dimensions(NULL) + qn_kernel_parts(NULL), 0);
@@ -549,6 +550,7 @@ static void test_kernels(void **state) {
     qn_kernel_free(NULL);
     qn_kernel_stop(NULL);
     assert_int_equal(qn_kernel_read(text, "a.c", &k, NULL), QN_OK);
+    REFUSED(qn_kernel_allow_path, "path", k, NULL);
     REFUSED(qn_kernel_part_get, "kernel", NULL, 0, &part);
     REFUSED(qn_kernel_part_get, "part", k, 0, NULL);
     REFUSED(qn_kernel_set, "kernel", NULL, "a", "1");

@@ -218,6 +218,13 @@ def test_recipes(q, k, tmp_path, quern):
     again = q.Kernel.from_recipe(tmp_path / "theirs.json")
     r = again.replay(**given, threads=1)
     assert r.some == 5 and r.digests["o"] == k.run(**given, g=0.25, recipe=tmp_path / "n").digests["o"]
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "theirs.json").write_text((tmp_path / "theirs.json").read_text().replace(
+        '"file": "', f'"file": "{tmp_path}/'))
+    with pytest.raises(q.UsageError, match="not below the folder of the recipe.*|allow_path"):
+        q.Kernel.from_recipe(tmp_path / "elsewhere" / "theirs.json").replay()
+    for allowed in (tmp_path, [str(path) for path in files.values()]):
+        assert q.Kernel.from_recipe(tmp_path / "elsewhere" / "theirs.json", allow_path=allowed).replay().some == 5
     with pytest.raises(q.MismatchError):
         again.replay(**{**given, "a": given["a"] + 1})
     changed = {**theirs, "results": {**theirs["results"], "some": "6"}}

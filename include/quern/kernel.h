@@ -247,9 +247,15 @@ QN_API qn_status qn_kernel_result_get(const qn_kernel *kernel, const char *name,
                                       qn_kernel_result *result, qn_error *err);
 
 /* Opens the kernel of a recipe: its text, its scalars, its shape, and the files of its inputs where
- * they exist; another file can be bound. Fails with QN_FORMAT (not a recipe of a kernel), QN_IO,
- * QN_INPUT or QN_MEMORY. */
+ * they exist; another file can be bound. A recipe may come from somebody else: of the files that it
+ * names only those below its own folder are opened, `..` and symbolic links resolved. Fails with
+ * QN_FORMAT (not a recipe of a kernel), QN_IO, QN_INPUT or QN_MEMORY. */
 QN_API qn_status qn_kernel_from_recipe(const char *path, qn_kernel **out, qn_error *err);
+
+/* Opens those files that the recipe names which are `path`, or below that folder; messages call it
+ * `kernel.allow_path`. Fails with QN_USAGE (the kernel is not of a recipe), QN_IO, QN_INPUT or
+ * QN_MEMORY. */
+QN_API qn_status qn_kernel_allow_path(qn_kernel *kernel, const char *path, qn_error *err);
 
 /* Runs the kernel of a recipe and compares all results with it; writes no file. `recipe` in the
  * options is not used. Fails with QN_DIFFERS (the message names the first result that differs),

@@ -133,15 +133,21 @@ class Kernel:
                              'write Kernel("file.c") or Kernel(text="...")')
         if path is not None and b"\n" in os.fsencode(path):
             raise UsageError("this is a kernel's text, not the path of its file", "", 'write Kernel(text="...")')
+        self._allowed = ()
         self._source = ("qn_kernel_open", _text(path)) if text is None else \
             ("qn_kernel_read", _text(text), _text(name))
         self._take(os.fsdecode(path) if text is None else name)
 
     @classmethod
-    def from_recipe(cls, path):
-        """The kernel of a recipe, with its scalars, its shape and the files of its inputs: for `replay`."""
+    def from_recipe(cls, path, allow_path=()):
+        """The kernel of a recipe, with its scalars, its shape and the files of its inputs: for `replay`.
+
+        Of the files that a recipe names, those below its own folder are opened, and those that
+        ``allow_path`` has, a path or several: each is a file, or a folder of such files.
+        """
         made = cls.__new__(cls)
         made._source = ("qn_kernel_from_recipe", _text(path))
+        made._allowed = (allow_path,) if isinstance(allow_path, (str, bytes, os.PathLike)) else tuple(allow_path)
         made._take(os.fsdecode(path))
         return made
 
@@ -156,6 +162,8 @@ class Kernel:
     def _open(self):
         self._address = new(*self._source)
         self._release = owned(self, "qn_kernel_free", self._address)
+        for path in self._allowed:
+            call("qn_kernel_allow_path", self._address, _text(path))
         self._held = {}  # what the library has the address of
         self._series, self._seeded = (), False
 

@@ -16,6 +16,7 @@
 typedef struct qn__user_bound {
     qn__user_array array; /* of an input or output; memory of a caller is not owned */
     char *path;           /* its file, or NULL */
+    int is_refused;       /* a recipe names the file, which it may not open */
     qn__writer *writer;   /* of an output during a run that writes it: its file; not owned */
     int lent;             /* `array` is memory of a caller */
     uint64_t scalar;      /* the bytes of its value */

@@ -63,6 +63,10 @@ static qn_status need(const qn_kernel *k, uint32_t part, qn_error *err) {
         return QN_OK; /* what is carried on may be wanted for sums only */
     if (p->use == QN__USER_SCALAR)
         qn__fail(err, QN_USAGE, "the scalar \"%s\" has no value", p->name);
+    else if (b->is_refused)
+        qn__fail(err, QN_USAGE,
+                 "the recipe names %s for \"%s\", which is not below the folder of the recipe",
+                 b->path, p->name);
     else if (b->path)
         qn__fail(err, QN_IO, "cannot read %s, the array for \"%s\"", b->path, p->name);
     else
@@ -74,6 +78,11 @@ static qn_status need(const qn_kernel *k, uint32_t part, qn_error *err) {
                           p->name);
     if (written)
         return qn__remedy(err, QN_USAGE, "add `kernel.output` %s=FILE.npy", p->name);
+    if (b->is_refused)
+        return qn__remedy(err, QN_USAGE,
+                          "if the recipe is yours, add `kernel.allow_path` with the folder of that "
+                          "file; else add `kernel.input` %s=FILE.npy",
+                          p->name);
     return qn__remedy(err, b->path ? QN_IO : QN_USAGE, "add `kernel.input` %s=FILE.npy", p->name);
 }
 
