@@ -22,7 +22,7 @@ struct command {
                               help: a line of it can be copied; NULL: none */
     size_t like_place;     /* of its values in this command's own struct */
     const char *operand;   /* the positional argument, such as "MODEL"; NULL: none */
-    int most_operands;     /* maximum number of operands, up to MOST_OPERANDS; 0: one */
+    int most_operands;     /* maximum number of operands, up to MOST_FILES + 1; 0: one */
     int optional;          /* 1: operands may be missing */
     const char *examples;  /* lines, each indented by the printer */
     int (*run)(const command *self, int argc, char **argv); /* argv[0] is the program's name */

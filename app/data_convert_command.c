@@ -54,13 +54,14 @@ static int run(const command *self, int argc, char **argv) {
     if (code >= 0)
         return code;
     paths files = {.count = 0};
-    paths_add_data(&files, "FILE", given.operand[0]);
+    source_take_operands(&f.from, &given);
+    paths_add_files(&files, "FILE", f.from.data, &f.from.data_more);
     paths_add(&files, QN_FILE_READ, "--labels", f.from.labels);
     paths_add(&files, QN_FILE_WRITE, "-o", written_is_stream(&f.to) ? NULL : f.to.out);
     paths_add(&files, QN_FILE_WRITE, "--output-labels", f.to.labels);
     code = paths_check(&files, 1);
     if (code < 0)
-        code = source_open(given.operand[0], f.from.labels, &f.from, f.threads, NULL, &data);
+        code = source_open(source_data(&f.from), &f.from, f.threads, NULL, &data);
     if (code < 0)
         code = written_make(data, &f.to, NULL, f.quiet, f.json);
     qn_data_close(data);
@@ -70,13 +71,14 @@ static int run(const command *self, int argc, char **argv) {
 const command data_convert_command = {
     .name = "data convert",
     .summary = "write a data file in another format",
-    .usage = "quern data convert FILE [options] -o FILE",
+    .usage = "quern data convert FILE... [options] -o FILE",
     .about = "Reads what \"quern data info\" reads (- is the standard input) and writes CSV, NPY, "
              "NPZ, LIBSVM, IDX or an "
              "archive of images. The file has the digest of what was read; a note names the "
              "options with which it must be read. What the format cannot hold is refused, such "
              "as texts and weights in NPY.",
     .operand = "FILE",
+    .most_operands = MOST_FILES + 1,
     .options = convert_options,
     .examples = "quern data convert heart.parquet --label sick -o heart.csv\n"
                 "quern data convert digits.csv -o digits.npz\n"

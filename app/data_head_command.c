@@ -190,11 +190,12 @@ static int run(const command *self, int argc, char **argv) {
         return code;
     message_setup(self->name, 0, f.json);
     paths files = {.count = 0};
-    paths_add_data(&files, "FILE", given.operand[0]);
+    source_take_operands(&f.from, &given);
+    paths_add_files(&files, "FILE", f.from.data, &f.from.data_more);
     paths_add(&files, QN_FILE_READ, "--labels", f.from.labels);
     code = paths_check(&files, 1);
     if (code < 0)
-        code = source_open(given.operand[0], f.from.labels, &f.from, 0, NULL, &data);
+        code = source_open(source_data(&f.from), &f.from, 0, NULL, &data);
     if (code >= 0)
         return code;
     column *columns = find_columns(data);
@@ -217,12 +218,13 @@ static int run(const command *self, int argc, char **argv) {
 const command data_head_command = {
     .name = "data head",
     .summary = "show the first items of a data file",
-    .usage = "quern data head FILE [-n N] [options]",
+    .usage = "quern data head FILE... [-n N] [options]",
     .about = "Reads what \"quern data info\" reads; - is the standard input. Prints the names of "
              "the columns, what they hold, and the first items, as a table: "
              "the label first, then the features. A missing value is a dash. The first 8 features "
              "are shown; --json has all of them, and null for a missing value.",
     .operand = "FILE",
+    .most_operands = MOST_FILES + 1,
     .options = head_options,
     .examples = "quern data head heart.parquet --label sick\n"
                 "quern data head table.csv -n 20 --json",

@@ -312,12 +312,13 @@ static int run(const command *self, int argc, char **argv) {
         return message_usage("name the file of the sheet, as --sheet sheet.png",
                              "--augment does nothing without --sheet");
     paths files = {.count = 0};
-    paths_add_data(&files, "FILE", given.operand[0]);
+    source_take_operands(&f.from, &given);
+    paths_add_files(&files, "FILE", f.from.data, &f.from.data_more);
     paths_add(&files, QN_FILE_READ, "--labels", f.from.labels);
     paths_add(&files, QN_FILE_WRITE, "--sheet", f.sheet);
     code = paths_check(&files, 1);
     if (code < 0)
-        code = source_open(given.operand[0], f.from.labels, &f.from, 0, NULL, &data);
+        code = source_open(source_data(&f.from), &f.from, 0, NULL, &data);
     if (code < 0)
         code = summarise(data, &s);
     if (code < 0 && f.sheet)
@@ -338,19 +339,21 @@ static int run(const command *self, int argc, char **argv) {
 const command data_info_command = {
     .name = "data info",
     .summary = "describe a file or folder of data",
-    .usage = "quern data info FILE [options]",
+    .usage = "quern data info FILE... [options]",
     .about =
         "Reads CSV, JSON lines, IDX, NPY, NPZ, Parquet, Arrow IPC or LIBSVM, plain or compressed "
         "(gzip, zstd, bzip2, xz, ZIP), or "
         "a folder or "
         "archive of images, or the rows of a SQLite file or a PostgreSQL server. - is the standard "
-        "input. "
+        "input. Several files, a folder of them, a pattern (\"part-*.csv\") or a list (@FILE) are "
+        "one table. "
         "Prints the number of items and "
         "features, what "
         "each column holds, the classes, the range and the digest. The digest covers the "
         "content, not the format; "
         "the recipe in a model file names it.",
     .operand = "FILE",
+    .most_operands = MOST_FILES + 1,
     .options = info_options,
     .examples = "quern data info train.csv\n"
                 "quern data info images.idx.gz --labels labels.idx.gz --show 3\n"

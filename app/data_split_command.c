@@ -181,9 +181,9 @@ static int check_flags(const split_flags *f, parts *all) {
 
 /* ------------------------------------------------------------------ the command */
 
-static int check_files(const split_flags *f, const parts *all, const char *path) {
+static int check_files(const split_flags *f, const parts *all) {
     paths files = {.count = 0};
-    paths_add_data(&files, "FILE", path);
+    paths_add_files(&files, "FILE", f->from.data, &f->from.data_more);
     paths_add(&files, QN_FILE_READ, "--labels", f->from.labels);
     for (uint32_t i = 0; i < all->count; i++) {
         paths_add(&files, QN_FILE_WRITE, "-o", all->part[i].out);
@@ -233,11 +233,12 @@ static int run(const command *self, int argc, char **argv) {
     parts *all = calloc(1, sizeof *all);
     if (!all)
         return message_fail(QN_MEMORY, "out of memory", "", "");
+    source_take_operands(&f.from, &given);
     code = check_flags(&f, all);
     if (code < 0)
-        code = check_files(&f, all, given.operand[0]);
+        code = check_files(&f, all);
     if (code < 0)
-        code = source_open(given.operand[0], f.from.labels, &f.from, f.threads, NULL, &data);
+        code = source_open(source_data(&f.from), &f.from, f.threads, NULL, &data);
     if (code < 0)
         code = write_all(&f, all, data);
     qn_data_close(data);
@@ -248,13 +249,14 @@ static int run(const command *self, int argc, char **argv) {
 const command data_split_command = {
     .name = "data split",
     .summary = "cut a data file into parts, such as training and test",
-    .usage = "quern data split FILE --parts train=0.8,test=0.2 -o NAME-%.csv",
+    .usage = "quern data split FILE... --parts train=0.8,test=0.2 -o NAME-%.csv",
     .about = "Each item goes to one part, and a part keeps the order of the file. The items of a "
              "part depend on the seed, the number of items and the shares alone: the same file "
              "gives the same parts on every machine. % in the name of -o becomes the name of the "
              "part. All parts are complete before the first is put in place: a failed "
              "command writes none.",
     .operand = "FILE",
+    .most_operands = MOST_FILES + 1,
     .options = split_options,
     .examples = "quern data split t.csv --parts train=0.8,test=0.2 --stratify -o t-%.csv\n"
                 "quern data split t.npz --parts a=0.5,b=0.5 --seed 7 -o half-%.npz",

@@ -125,7 +125,7 @@ static int compute(const stats_flags *f, const stats_wanted *wanted) {
     return code;
 }
 
-static int check_flags(const stats_flags *f, const char *file, stats_wanted *wanted) {
+static int check_flags(const stats_flags *f, stats_wanted *wanted) {
     if (f->bins && !f->histograms)
         return message_usage("add --histograms", "--bins does nothing without --histograms");
     int code = read_quantiles(f->quantiles, wanted);
@@ -138,7 +138,7 @@ static int check_flags(const stats_flags *f, const char *file, stats_wanted *wan
         wanted->quantile_count = 3;
     }
     paths files = {.count = 0};
-    paths_add_data(&files, "FILE", file);
+    paths_add_files(&files, "FILE", f->from.data, &f->from.data_more);
     paths_add(&files, QN_FILE_READ, "--labels", f->from.labels);
     paths_add(&files, QN_FILE_READ, "--key-file", f->ranks.key_file);
     return paths_check(&files, 1);
@@ -156,13 +156,13 @@ static int run(const command *self, int argc, char **argv) {
     code = options_read(self, argc - 3, argv + 3, &f, &given);
     if (code < 0) {
         message_setup(self->name, 0, f.json);
-        f.from.data = given.operand[0];
-        code = check_flags(&f, given.operand[0], &wanted);
+        source_take_operands(&f.from, &given);
+        code = check_flags(&f, &wanted);
     }
     sources_agreed(&f.from, self->name, same);
     code = ranks_agree(code, same, SOURCES_AGREED, 1);
     if (code < 0)
-        code = source_open(f.from.data, f.from.labels, &f.from, f.compute.threads, NULL, &data);
+        code = source_open(source_data(&f.from), &f.from, f.compute.threads, NULL, &data);
     if (code < 0)
         code = ranks_agree(-1, NULL, 0, 0);
     if (code < 0) {
@@ -178,7 +178,7 @@ static int run(const command *self, int argc, char **argv) {
 const command data_stats_command = {
     .name = "data stats",
     .summary = "statistics of the columns of a file or folder of data",
-    .usage = "quern data stats FILE [options]",
+    .usage = "quern data stats FILE... [options]",
     .about = "Reads what \"quern data info\" reads; - is the standard input. Prints count, mean, "
              "deviation, skewness, extremes and quantiles of each column. Each "
              "number is computed exactly from the values as 32-bit floats, and rounded once. "
@@ -186,6 +186,7 @@ const command data_stats_command = {
              "of categories have the number of items of each category. Several processes divide "
              "the columns. GPUs help where --devices names them, or the table is large.",
     .operand = "FILE",
+    .most_operands = MOST_FILES + 1,
     .options = stats_options,
     .examples = "quern data stats heart.csv --label sick --by-class\n"
                 "quern data stats table.npy --quantiles 0.01,0.5,0.99 --correlation\n"

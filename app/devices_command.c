@@ -29,6 +29,7 @@ typedef struct devices_flags {
 } devices_flags;
 
 #define AT(member) .place = offsetof(devices_flags, member)
+#define AGAIN(member) .again = offsetof(devices_flags, member)
 
 static const option_word measures[] = {
     {"auto", "those of --devices, or those that a run tries by default"},
@@ -125,6 +126,7 @@ static const option devices_options[] = {
     {.name = "data",
      .kind = OPTION_TEXT,
      AT(from.data),
+     AGAIN(from.data_more),
      .value = "FILE",
      .help = "items to measure with; zeros among them make a difference",
      .fallback = "random bytes"},
@@ -493,9 +495,9 @@ static int report_costs(devices_flags *f) {
     uint32_t count;
     qn_data *data = NULL;
     qn_error err;
-    int code = f->from.data ? source_open(f->from.data, f->from.labels, &f->from,
-                                          f->compute.threads, NULL, &data)
-                            : -1;
+    int code = f->from.data
+                   ? source_open(source_data(&f->from), &f->from, f->compute.threads, NULL, &data)
+                   : -1;
     if (code >= 0)
         return code;
     if (data)

@@ -4,12 +4,14 @@
 #include <stddef.h>
 
 #define AT(member) .place = offsetof(predict_flags, member)
+#define AGAIN(member) .again = offsetof(predict_flags, member)
 
 static const option evaluate_options[] = {
     {.heading = "Data",
      .name = "data",
      .kind = OPTION_TEXT,
      AT(from.data),
+     AGAIN(from.data_more),
      .value = "FILE",
      .help = "labelled data, in any format that train reads; required"},
     {.more = source_label_options, AT(from)},

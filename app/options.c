@@ -147,9 +147,22 @@ static int store_count(const option *o, const char *text, void *at) {
     return message_usage(remedy, "--%s cannot be \"%s\"", o->name, text);
 }
 
-static int store_text(const option *o, const char *text, void *at) {
+/* A value behind the first one. */
+static int store_file(const option *o, const char *text, file_list *list) {
+    if (list->count == MOST_FILES)
+        return message_usage("name a folder, a pattern in quotes, or a list of files by @FILE",
+                             "--%s is given more than %d times", o->name, MOST_FILES);
+    list->at[list->count++] = text;
+    return -1;
+}
+
+static int store_text(const option_row *row, const char *text, void *values) {
+    const option *o = row->option;
+    void *at = (char *)values + row->base + o->place;
     if (!*text)
         return message_usage("see --help", "the value of --%s is empty", o->name);
+    if (o->again > 0 && *(const char **)at)
+        return store_file(o, text, (file_list *)((char *)values + row->base + o->again));
     if (o->kind == OPTION_TEXT) {
         *(const char **)at = text;
         return -1;
@@ -172,7 +185,7 @@ static int store(const option_row *row, const char *text, void *values) {
         return -1;
     case OPTION_TEXT:
     case OPTION_TEXTS:
-        return store_text(o, text, at);
+        return store_text(row, text, values);
     case OPTION_CHOICE:
         return store_choice(o, text, at);
     case OPTION_COUNT:
@@ -244,7 +257,7 @@ static int take_value(const option_row *row, int index, int argc, char **argv, i
                       void *values, options_set *given) {
     const char *word = argv[*at];
     const option *o = row->option;
-    if (has(given, index) && o->kind != OPTION_TEXTS)
+    if (has(given, index) && o->kind != OPTION_TEXTS && o->again == 0)
         return message_usage("leave one of them out", "--%s is given twice", o->name);
     add_to(given, index);
     const char *equals = word[1] == '-' ? strchr(word, '=') : NULL;
@@ -290,6 +303,8 @@ static int take_operand(const command *self, const char *word, arguments *out) {
         return -1;
     }
     snprintf(remedy, sizeof remedy, "usage: %.140s", self->usage);
+    if (most > 1)
+        snprintf(remedy, sizeof remedy, "put a pattern in quotes: 'part-*.csv'");
     return message_usage(remedy, "\"%s\" is an extra argument", word);
 }
 

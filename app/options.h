@@ -38,6 +38,13 @@ typedef struct text_list {
     uint32_t count;
 } text_list;
 
+/* Further files of an option or an argument that names the files of one table. */
+enum { MOST_FILES = 128 };
+typedef struct file_list {
+    const char *at[MOST_FILES];
+    uint32_t count;
+} file_list;
+
 /* A word that an option accepts, and a line about it for the help (NULL: none). */
 typedef struct option_word {
     const char *name, *about;
@@ -50,7 +57,8 @@ struct option {
     const char *name; /* without its dashes */
     char letter;      /* 'o' for -o, or 0 */
     option_kind kind;
-    size_t place;      /* offset in the command's own struct */
+    size_t place; /* offset in the command's own struct */
+    size_t again; /* of a file_list for further values of an OPTION_TEXT; 0: it is given once */
     const char *value; /* "FILE" in the help; words with FILE or DIR are completed as paths */
     const option_word *words; /* of a choice that only this command has, or values that a text can
                                  have; ends with {NULL, NULL} */
@@ -96,7 +104,6 @@ int options_row(const option *table, int index, option_row *row);
 
 enum { MOST_OPERANDS = 32 };
 
-/* The options that were given, and the operands. */
 /* Which options of a table were on the command line. */
 enum { MOST_OPTIONS = 128 };
 typedef struct options_set {
@@ -106,7 +113,7 @@ typedef struct options_set {
 typedef struct arguments {
     options_set given;
     options_set like; /* the same of the command that this one is like (command.h) */
-    const char *operand[MOST_OPERANDS];
+    const char *operand[MOST_FILES + 1];
     int operands;
 } arguments;
 

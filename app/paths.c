@@ -1,5 +1,6 @@
 #include "paths.h"
 #include "message.h"
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,18 +20,26 @@ void paths_add(paths *p, qn_file_use use, const char *name, const char *path) {
         add(p, use, name, path);
 }
 
-void paths_add_data(paths *p, const char *name, const char *path) {
-    add(p, QN_FILE_READ, name, source_is_stream(path) ? NULL : path);
+/* What is there under its name; the reader of a pattern or a list says what is wrong with it. */
+static void add_data(paths *p, const char *name, const char *path) {
+    const int other = path && (path[0] == '@' || (strpbrk(path, "*?[") && access(path, F_OK) != 0));
+    add(p, QN_FILE_READ, name, source_is_stream(path) || other ? NULL : path);
+}
+
+void paths_add_files(paths *p, const char *name, const char *path, const file_list *more) {
+    add_data(p, name, path);
+    for (uint32_t i = 0; i < more->count; i++)
+        add_data(p, name, more->at[i]);
 }
 
 void paths_add_sources(paths *p, const source_flags *from, const ranks_flags *ranks) {
     float fraction;
     const int file = from->valid && !read_float(from->valid, &fraction);
-    paths_add_data(p, "--data", from->data);
+    paths_add_files(p, "--data", from->data, &from->data_more);
     paths_add(p, QN_FILE_READ, "--labels", from->labels);
-    paths_add_data(p, "--test", from->test);
+    paths_add_files(p, "--test", from->test, &from->test_more);
     paths_add(p, QN_FILE_READ, "--test-labels", from->test_labels);
-    paths_add_data(p, "--valid", file ? from->valid : NULL);
+    paths_add_files(p, "--valid", file ? from->valid : NULL, &from->valid_more);
     paths_add(p, QN_FILE_READ, "--valid-labels", from->valid_labels);
     paths_add(p, QN_FILE_READ, "--key-file", ranks->key_file);
 }

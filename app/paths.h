@@ -7,7 +7,7 @@
 #include "sources.h"
 #include <quern/files.h>
 
-enum { MOST_PATHS = 24 };
+enum { MOST_PATHS = 24 + 3 * MOST_FILES };
 
 typedef struct paths {
     qn_file file[MOST_PATHS];
@@ -17,8 +17,8 @@ typedef struct paths {
 /* Adds a path; NULL adds nothing. `name` is its option. */
 void paths_add(paths *p, qn_file_use use, const char *name, const char *path);
 
-/* Adds a data set: a file, or a folder of images. */
-void paths_add_data(paths *p, const char *name, const char *path);
+/* Adds the files and folders of a data set, but no patterns and no lists of files. */
+void paths_add_files(paths *p, const char *name, const char *path, const file_list *more);
 
 /* Adds the data sets, and the key file of the ranks. */
 void paths_add_sources(paths *p, const source_flags *from, const ranks_flags *ranks);

@@ -26,6 +26,7 @@ typedef struct plan_flags {
 } plan_flags;
 
 #define AT(member) .place = offsetof(plan_flags, member)
+#define AGAIN(member) .again = offsetof(plan_flags, member)
 
 static const option plan_options[] = {
     {.heading = "Machines",
@@ -41,6 +42,7 @@ static const option plan_options[] = {
      .name = "data",
      .kind = OPTION_TEXT,
      AT(train.from.data),
+     AGAIN(train.from.data_more),
      .value = "FILE",
      .help = "training data; only its items and features are counted",
      .fallback = "20,000 built-in digits"},
@@ -342,8 +344,7 @@ static int look_at_data(plan_flags *f) {
     qn_data *data;
     if (!f->train.from.data)
         return -1;
-    int code =
-        source_open(f->train.from.data, f->train.from.labels, &f->train.from, 0, NULL, &data);
+    int code = source_open(source_data(&f->train.from), &f->train.from, 0, NULL, &data);
     if (code >= 0)
         return code;
     f->items = qn_data_items(data);

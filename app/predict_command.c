@@ -21,12 +21,14 @@
 #include <unistd.h>
 
 #define AT(member) .place = offsetof(predict_flags, member)
+#define AGAIN(member) .again = offsetof(predict_flags, member)
 
 static const option predict_options[] = {
     {.heading = "Data",
      .name = "data",
      .kind = OPTION_TEXT,
      AT(from.data),
+     AGAIN(from.data_more),
      .value = "FILE",
      .help =
          "data to predict: CSV, JSON lines, IDX, NPY, NPZ, Parquet, Arrow IPC or LIBSVM, plain or "
@@ -286,7 +288,7 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
         from.date_format = qn_model_date_format(model);
     from.expected_features = code < 0 ? qn_model_inputs(model) : 0;
     if (code < 0)
-        code = source_open(f->from.data, f->from.labels, &from, f->compute.threads,
+        code = source_open(source_data(&f->from), &from, f->compute.threads,
                            qn_model_label_name(model), &data);
     if (code < 0)
         code = ranks_agree(check_data(f, model_path, model, data), NULL, 0, 0);

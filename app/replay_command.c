@@ -24,12 +24,14 @@ typedef struct replay_flags {
 } replay_flags;
 
 #define AT(member) .place = offsetof(replay_flags, member)
+#define AGAIN(member) .again = offsetof(replay_flags, member)
 
 static const option replay_options[] = {
     {.heading = "Data",
      .name = "data",
      .kind = OPTION_TEXT,
      AT(from.data),
+     AGAIN(from.data_more),
      .value = "FILE",
      .help = "the training data of the model, in any format",
      .fallback = "the built-in digits, if the recipe names them"},
@@ -41,6 +43,7 @@ static const option replay_options[] = {
     {.name = "valid",
      .kind = OPTION_TEXT,
      AT(from.valid),
+     AGAIN(from.valid_more),
      .value = "FILE",
      .help = "the validation file of the training, if one decided on the best epoch"},
     {.name = "valid-labels",

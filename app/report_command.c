@@ -20,6 +20,7 @@ typedef struct report_flags {
 } report_flags;
 
 #define AT(member) .place = offsetof(report_flags, member)
+#define AGAIN(member) .again = offsetof(report_flags, member)
 
 static const option report_options[] = {
     {.heading = "Output",
@@ -47,6 +48,7 @@ static const option report_options[] = {
     {.name = "data",
      .kind = OPTION_TEXT,
      AT(from.data),
+     AGAIN(from.data_more),
      .value = "FILE",
      .help = "with --model: items with labels, such as a test set; adds precision and recall by "
              "class, and the worst mistakes with their images"},
@@ -98,7 +100,7 @@ static int check_flags(const report_flags *f, const arguments *given) {
     if (code < 0)
         code = compute_check(&f->compute);
     paths_add(&files, QN_FILE_READ, "--model", f->model);
-    paths_add_data(&files, "--data", f->from.data);
+    paths_add_files(&files, "--data", f->from.data, &f->from.data_more);
     paths_add(&files, QN_FILE_READ, "--trace", f->trace);
     paths_add(&files, QN_FILE_READ, "--labels", f->from.labels);
     paths_add(&files, QN_FILE_WRITE, "-o", f->out);
@@ -121,7 +123,7 @@ static int open_items(const report_flags *f, const qn_model *model, qn_data **da
     if (!from.date_format)
         from.date_format = qn_model_date_format(model);
     from.expected_features = qn_model_inputs(model);
-    const int code = source_open(f->from.data, f->from.labels, &from, f->compute.threads,
+    const int code = source_open(source_data(&f->from), &from, f->compute.threads,
                                  qn_model_label_name(model), data);
     free(categories);
     return code;

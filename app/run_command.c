@@ -200,10 +200,10 @@ static const char *recipe_path(const run_flags *f, char path[PATH_MAX]) {
     return path;
 }
 
-enum { MOST_LISTS = 3, MOST_FILES = MOST_LISTS * MOST_TEXTS + 7 };
+enum { MOST_LISTS = 3, MOST_CHECKED = MOST_LISTS * MOST_TEXTS + 7 };
 
 typedef struct files {
-    qn_file at[MOST_FILES];
+    qn_file at[MOST_CHECKED];
     char name[MOST_LISTS * MOST_TEXTS][80];
     uint32_t count, names;
 } files;

@@ -22,6 +22,7 @@ typedef struct search_flags {
 } search_flags;
 
 #define AT(member) .place = offsetof(search_flags, member)
+#define AGAIN(member) .again = offsetof(search_flags, member)
 
 /* Of the text that names a setting. */
 enum { NAME_ROOM = 512 };
@@ -62,6 +63,7 @@ static const option search_options[] = {
      .name = "data",
      .kind = OPTION_TEXT,
      AT(train.from.data),
+     AGAIN(train.from.data_more),
      .value = "FILE",
      .help = "training data, in any format that train reads",
      .fallback = "the built-in digits"},

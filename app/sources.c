@@ -113,6 +113,7 @@ const option source_test_options[] = {
     {.name = "test",
      .kind = OPTION_TEXT,
      AT(test),
+     .again = offsetof(source_flags, test_more),
      .value = "FILE",
      .help = "test set, evaluated after each epoch; it never changes the model"},
     {.name = "test-labels",
@@ -155,16 +156,17 @@ const option source_image_options[] = {
 
 /* What a rank opens, if it is the one that reads. */
 typedef struct request {
-    const char *path;
+    const char *path[MOST_FILES + 1];
+    size_t paths;
     qn_data_options options;
     uint64_t first, items; /* of the built-in digits */
 } request;
 
 static qn_status open_file(void *user, qn_data **out, qn_error *err) {
     const request *r = user;
-    qn_status status = qn_data_open(r->path, &r->options, out, err);
+    qn_status status = qn_data_open_files(r->path, r->paths, &r->options, out, err);
     if (status != QN_OK && !*err->where) /* errors without a place, such as out of memory */
-        snprintf(err->where, sizeof err->where, "%s", r->path);
+        snprintf(err->where, sizeof err->where, "%s", r->path[0]);
     return status;
 }
 
@@ -191,15 +193,28 @@ static int share(qn_data_opener open, request *r, qn_data **out) {
     if (status != QN_OK)
         return ranks_failed(&err);
     if (qn_data_note(*out) && ranks_is_writer())
-        message_note("note: %s: %s", r->path, qn_data_note(*out));
+        message_note("note: %s: %s", r->path[0], qn_data_note(*out));
     return -1;
 }
 
-int source_open(const char *path, const char *labels, const source_flags *flags, uint64_t threads,
-                const char *label, qn_data **out) {
-    request r = {.path = path};
+source_files source_data(const source_flags *flags) {
+    return (source_files){flags->data, flags->labels, &flags->data_more};
+}
+
+void source_take_operands(source_flags *flags, const arguments *given) {
+    flags->data = given->operand[0];
+    flags->data_more.count = (uint32_t)given->operands - 1;
+    for (int i = 1; i < given->operands; i++)
+        flags->data_more.at[i - 1] = given->operand[i];
+}
+
+int source_open(source_files files, const source_flags *flags, uint64_t threads, const char *label,
+                qn_data **out) {
+    request r = {.path = {files.path}, .paths = 1 + files.more->count};
+    for (uint32_t i = 0; i < files.more->count; i++)
+        r.path[i + 1] = files.more->at[i];
     qn_data_options_init(&r.options);
-    r.options.labels_path = labels;
+    r.options.labels_path = files.labels;
     r.options.label_column = flags->label;
     r.options.unlabelled = flags->unlabelled;
     r.options.task = flags->task;
@@ -452,6 +467,9 @@ int sources_check(const source_flags *flags) {
     if (flags->valid_query)
         return message_usage("leave --valid-query out, or name a database with --valid",
                              "--valid is a fraction, so there is no database for --valid-query");
+    if (flags->valid_more.count > 0)
+        return message_usage("give the fraction alone, or files alone",
+                             "--valid is a fraction, so there are no further files for it");
     if (flags->valid_labels)
         return message_usage("leave --valid-labels out, or name a file with --valid",
                              "--valid is a fraction, so there is no file for --valid-labels");
@@ -471,8 +489,8 @@ void sources_agreed(const source_flags *flags, const char *what, qn_agreement *i
 }
 
 static int open_all(const source_flags *f, uint64_t threads, const char *label, sources *out) {
-    int code = f->data ? source_open(f->data, f->labels, f, threads, label, &out->train)
-                       : draw_embedded(out);
+    int code =
+        f->data ? source_open(source_data(f), f, threads, label, &out->train) : draw_embedded(out);
     if (code < 0 && qn_data_label_name(out->train))
         label = qn_data_label_name(out->train);
     /* Labels of the other sets are of the same kind, whatever numbers they are. */
@@ -491,11 +509,13 @@ static int open_all(const source_flags *f, uint64_t threads, const char *label, 
         others.expected_rules = rules;
     others.query = f->test_query;
     if (code < 0 && f->test)
-        code = source_open(f->test, f->test_labels, &others, threads, label, &out->test);
+        code = source_open((source_files){f->test, f->test_labels, &f->test_more}, &others, threads,
+                           label, &out->test);
     out->valid_fraction = valid_fraction(f);
     others.query = f->valid_query;
     if (code < 0 && f->valid && !is_number(f->valid))
-        code = source_open(f->valid, f->valid_labels, &others, threads, label, &out->valid);
+        code = source_open((source_files){f->valid, f->valid_labels, &f->valid_more}, &others,
+                           threads, label, &out->valid);
     free(categories);
     return code;
 }

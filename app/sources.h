@@ -13,10 +13,12 @@ enum { EMBEDDED_SEED = 1, EMBEDDED_TRAIN = 20000, EMBEDDED_TEST = 4000 };
 /* Values of the options; every text may be NULL. */
 typedef struct source_flags {
     const char *data, *labels;
-    const char *label;  /* CSV: the column of labels, in every file */
-    const char *weight; /* of weights: CSV: the column, NPZ: the array; of training data */
+    file_list data_more; /* further files of the same table, as the two below */
+    const char *label;   /* CSV: the column of labels, in every file */
+    const char *weight;  /* of weights: CSV: the column, NPZ: the array; of training data */
     const char *test, *test_labels;
     const char *valid, *valid_labels; /* `valid`: a file or a fraction */
+    file_list test_more, valid_more;
     /* CSV: of every file, as in qn_data_options */
     const char *task, *header, *features, *drop, *category, *dates, *date_format;
     uint32_t outputs;           /* of the network, where they are known; else 0 */
@@ -79,10 +81,21 @@ void sources_agreed(const source_flags *flags, const char *what, qn_agreement *i
 int sources_open(const source_flags *flags, uint64_t threads, const char *label, sources *out);
 void sources_close(sources *from);
 
-/* Collective: opens one file with its labels. `label`: the name that the label column has in other
- * data, or NULL. Returns -1 or an exit code after a message. */
-int source_open(const char *path, const char *labels, const source_flags *flags, uint64_t threads,
-                const char *label, qn_data **out);
+/* The files of one data set, and the file of its labels. */
+typedef struct source_files {
+    const char *path, *labels;
+    const file_list *more;
+} source_files;
+
+/* Those of --data. */
+source_files source_data(const source_flags *flags);
+/* The operands of a command are its data. */
+void source_take_operands(source_flags *flags, const arguments *given);
+
+/* Collective: opens a data set. `label`: the name that the label column has in other data, or NULL.
+ * Returns -1 or an exit code after a message. */
+int source_open(source_files files, const source_flags *flags, uint64_t threads, const char *label,
+                qn_data **out);
 
 /* The columns that hold categories in training data or in a model, as a list of names and places
  * for `source_flags.categories`; NULL where none does. For free(). */

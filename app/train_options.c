@@ -13,12 +13,14 @@
 enum { ITERATIONS = 100 };
 
 #define AT(member) .place = offsetof(train_flags, member)
+#define AGAIN(member) .again = offsetof(train_flags, member)
 
 const option train_options[] = {
     {.heading = "Data",
      .name = "data",
      .kind = OPTION_TEXT,
      AT(from.data),
+     AGAIN(from.data_more),
      .value = "FILE",
      .help =
          "training data: CSV, JSON lines, IDX, NPY, NPZ, Parquet, Arrow IPC or LIBSVM, plain or "
@@ -28,7 +30,8 @@ const option train_options[] = {
          "images; the format is found from the content; FILE.npz:NAME is one array of an archive, "
          "FILE.zip:NAME one file; "
          "- is the "
-         "standard input",
+         "standard input; several files are one table: repeat the option, or name a folder, a "
+         "pattern (\"part-*.csv\") or a list (@FILE)",
      .fallback = "20,000 built-in digits, with 4,000 more as test set"},
     {.more = source_label_options, AT(from)},
     {.more = source_weight_options, AT(from)},
@@ -38,6 +41,7 @@ const option train_options[] = {
     {.name = "valid",
      .kind = OPTION_TEXT,
      AT(from.valid),
+     AGAIN(from.valid_more),
      .value = "FILE|FRACTION",
      .help =
          "validation set: a file, or the fraction of the training data to set aside, such as 0.1"},

@@ -83,6 +83,8 @@ static void test_data(void **state) {
     REFUSED(qn_data_open, "path", NULL, NULL, &out);
     assert_null(out);
     REFUSED(qn_data_open, "out", "a.csv", NULL, NULL);
+    REFUSED(qn_data_open_files, "paths", NULL, 1, NULL, &out);
+    REFUSED(qn_data_open_files, "out", &(const char *){"a.csv"}, 1, NULL, NULL);
     REFUSED(qn_data_from_arrays, "values", QN_F32, 1, 1, NULL, NULL, &out);
     REFUSED(qn_data_from_arrays, "out", QN_F32, 1, 1, &value, NULL, NULL);
     qn_data_arrays arrays;

@@ -142,6 +142,19 @@ QN_API void qn_data_options_init(qn_data_options *options);
 QN_API qn_status qn_data_open(const char *path, const qn_data_options *options, qn_data **out,
                               qn_error *err);
 
+/* Reads several files as one table, in the order of `paths`, of which there are `count`. Each path
+ * may be a file, a folder of files, a pattern with `*`, `?`, `[...]` or `**`, or "@FILE": a text
+ * with such a path in each line. qn_data_open takes them too; a file whose name begins with @ is
+ * "./@...". The rows of a folder or a pattern are in the order of the paths, bytewise. Columns are
+ * matched by their names; folders such as "year=2026" are columns (docs/exactness.md 2.12). CSV
+ * files cut from one have its digest. A folder of images, "-" and the address of a server are read
+ * alone.
+ *
+ * Fails as qn_data_open does, and with QN_INPUT where the files cannot be one table: `where` has
+ * the file. */
+QN_API qn_status qn_data_open_files(const char *const *paths, size_t count,
+                                    const qn_data_options *options, qn_data **out, qn_error *err);
+
 /* Makes a data set from copies of arrays. `values` is items x features, item after item: uint8_t
  * for QN_U8, finite floats for QN_F32. `labels` has `items` elements, none of them negative; it may
  * be NULL: no labels.

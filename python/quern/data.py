@@ -3,6 +3,7 @@
 import ctypes as C
 import numbers
 import os
+from collections.abc import Iterator
 
 from . import _abi, ranks
 from ._library import assign, call, library, new, owned, said, text
@@ -572,10 +573,12 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
 
     Parameters
     ----------
-    path : str or path
+    path : str or path, or several
         The file, or the address of a PostgreSQL server, "postgresql://USER@HOST/DATABASE", with
         ``query``. The content of a file decides which format it has. "FILE.npz:NAME" is one array of an NPZ
-        archive.
+        archive. A list of paths is one table, in that order; so are a folder of files, a pattern
+        ("part-*.csv") and "@FILE", a text with a path in each line. An iterator, such as
+        ``pathlib.Path.glob`` gives, is sorted by path.
     labels : str or path, optional
         IDX, NPY and NPZ: the file of labels.
     label : str or int, optional
@@ -612,13 +615,37 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
                 assign(options, name, value)
         except (TypeError, ValueError, OverflowError):
             raise UsageError(f"{name} cannot be {value!r}") from None
-    path = text(path)
+    paths = [text(one) for one in _paths(path)]
+    count, paths = len(paths), (C.c_char_p * len(paths))(*paths)
     cluster = ranks.current()
     if not cluster:
-        return Data._of(new("qn_data_open", path, options))
+        return Data._of(new("qn_data_open_files", paths, count, options))
     read = _abi.qn_data_opener(
-        lambda _, out, error: library().qn_data_open(path, options, out, error))
+        lambda _, out, error: library().qn_data_open_files(paths, count, options, out, error))
     return Data._of(new("qn_data_share", cluster, 0, read, None))
+
+
+def _paths(given):
+    """The paths of one table. An iterator has no order of its own: that of Path.glob is arbitrary."""
+    if isinstance(given, (str, bytes, os.PathLike)):
+        return [given]
+    paths = list(given)
+    if not paths:
+        raise InputError("the list of files is empty", "", "give at least one path")
+    return paths if isinstance(given, (list, tuple)) else sorted(paths, key=os.fsencode)
+
+
+def is_paths(given):
+    """Whether a user gave a path, or several that are one table."""
+    return isinstance(given, (str, os.PathLike)) or _are_paths(given)
+
+
+def _are_paths(given):
+    """A list of paths, or the iterator of Path.glob."""
+    if isinstance(given, Iterator):
+        return True
+    return isinstance(given, (list, tuple)) and len(given) > 0 and \
+        all(isinstance(one, (str, os.PathLike)) for one in given)
 
 
 def digits(items, seed=1, first=0):
@@ -642,8 +669,8 @@ def digits(items, seed=1, first=0):
 
 
 def data_of(given, labels=None, **columns):
-    """The data set of what a user gave: one already, a file's name, a pair, a table."""
-    if isinstance(given, (str, os.PathLike)):
+    """The data set of what a user gave: one already, names of files, a pair, a table."""
+    if is_paths(given):
         task = columns.pop("expected_task", None)
         return open(given, labels=labels, **{"task": task, **columns})
     task = columns.pop("task", None)

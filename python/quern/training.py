@@ -14,7 +14,7 @@ from typing import NamedTuple, Optional
 from . import _abi, ranks
 from ._library import assign, call, kinds_of, library, new, owned, said, sized, text
 from ._progress import Line
-from .data import Data, as_in, data_of, shape_of, shape_text
+from .data import Data, as_in, data_of, is_paths, shape_of, shape_text
 from .evaluation import read
 from .errors import DiffersError, QuernError, UsageError, of
 from .model import Model, load
@@ -454,7 +454,8 @@ def _sets(data, labels, valid, test, columns):
                     weight=weight, features=first.features, rules=first._rules)
     chosen = ("label", "features", "drop", "category")
     rest = {word: value for word, value in columns.items() if word not in chosen}
-    return (first, *(data_of(other, **(rest if isinstance(other, (Data, tuple)) else columns))
+    return (first, *(data_of(other, **(columns if is_paths(other) or not isinstance(other, (Data, tuple))
+                                       else rest))
                      if other is not None else None for other in (valid, test)))
 
 
@@ -499,7 +500,7 @@ def replay(model, data=None, labels=None, *, valid=None, init_from=None, progres
     model = model if isinstance(model, Model) else load(model)
     columns = {word: compute.pop(word) for word in list(compute) if word in FILE}
     columns = model._as_trained(columns)
-    if isinstance(data, (str, os.PathLike)) or _arrow.is_table(data):
+    if is_paths(data) or _arrow.is_table(data):
         columns.setdefault("weight", columns.pop("expected_weight", None))
     sets = _sets(data, labels, valid, None, columns)
     o = _abi.qn_train_options()

@@ -1,6 +1,7 @@
 /* The CSV reader: finds the shape of the table in the first lines, counts the lines, parses.
  *
- * The text is cut into blocks of 1 MiB; a block has the lines that begin in it. Threads count the
+ * The files of a table are read one after the other in each pass, by all threads. The text of one
+ * is cut into blocks of 1 MiB; a block has the lines that begin in it. Threads count the
  * lines of all blocks, so each block knows its first row. Then they go through the blocks in
  * passes. Most tables are numbers: a pass parses bytes. If a cell is not a byte (digits alone, at
  * most 255), another pass parses float32. Where a cell is no number, a pass counts what each column
@@ -12,6 +13,7 @@
 #include "data/csv.h"
 #include "data/csv_header.h"
 #include "data/csv_notes.h"
+#include "data/csv_parts.h"
 #include "data/csv_survey.h"
 #include "data/csv_text.h"
 #include "data/readers.h"
@@ -27,14 +29,26 @@
 
 #define BLOCK ((size_t)1 << 20)
 
-typedef struct table {
-    const qn__csv_header *header;
-    qn__csv_text *text;
-    size_t begin, size; /* the lines after the header: offset and bytes */
+/* A file of the table. */
+typedef struct part {
+    qn__csv_part lines;
     size_t block_count;
     uint64_t *first_row; /* of each block, and behind the last the number of rows */
+    uint64_t first_item;
+} part;
+
+typedef struct table {
+    qn__part_files *files;
+    qn__pool *pool;
+    const qn__csv_header *header;
+    part *part;
+    size_t parts;
+    part *now; /* the file that is read, and its text; of one file it stays open */
+    qn__source *source;
+    qn__csv_text *text;
+    qn__csv_line_room *line_room; /* of each thread */
     /* What a pass works on. */
-    const char *(*take)(struct table *t, int thread, uint64_t row, const char *at, const char *end,
+    const char *(*take)(struct table *t, int thread, uint64_t item, const char *at, const char *end,
                         qn__row_failure *failure); /* a line; NULL: failed */
     const qn__csv_shape *shape;
     qn__csv_survey *survey; /* NULL: all columns are taken for numbers */
@@ -47,42 +61,88 @@ typedef struct table {
     int64_t **wide;        /* where their values go */
     uint32_t wides;
     atomic_size_t next;
-    atomic_size_t failed; /* the lowest block with an invalid row, or SIZE_MAX */
-    pthread_mutex_t lock; /* for failure */
-    qn__row_failure failure;
+    atomic_size_t failed;    /* the lowest block with an invalid row, or SIZE_MAX */
+    pthread_mutex_t lock;    /* for failure */
+    qn__row_failure failure; /* in the file `wrong` */
+    const part *wrong;
+    atomic_int short_of_memory;
 } table;
 
 /* The offset of the byte before a block, which shows whether a line begins with the block. */
 static size_t before(size_t block) { return block * BLOCK - (block > 0); }
 
+/* ------------------------------------------------------------------ files */
+
+static qn_status open_part(table *t, size_t i, qn_error *err) {
+    t->now = &t->part[i];
+    if (t->text)
+        return QN_OK;
+    qn_status status = qn__part_files_open(t->files, i, &t->source, err);
+    if (status != QN_OK)
+        return status;
+    status = qn__csv_text_open(t->source, qn__pool_threads(t->pool), &t->text, err);
+    if (status != QN_OK) {
+        status = qn__part_files_close(t->source, status, err);
+        t->source = NULL;
+    }
+    return status;
+}
+
+/* Closes the file, which ended so. */
+static qn_status close_part(table *t, qn_status status, qn_error *err) {
+    if (!t->text)
+        return status;
+    if (status == QN_OK)
+        status = qn__csv_text_status(t->text, err);
+    qn__csv_text_close(t->text);
+    status = qn__part_files_close(t->source, status, err);
+    t->text = NULL;
+    t->source = NULL;
+    return status;
+}
+
+/* The same, unless it is the only one. */
+static qn_status leave_part(table *t, qn_status status, qn_error *err) {
+    if (t->parts > 1)
+        return close_part(t, status, err);
+    return status == QN_OK ? qn__csv_text_status(t->text, err) : status;
+}
+
+/* ------------------------------------------------------------------ blocks */
+
 static void count_lines(void *context, int thread) {
     table *t = context;
+    const part *p = t->now;
     size_t block;
-    while ((block = atomic_fetch_add(&t->next, 1)) < t->block_count) {
-        const size_t after = (block + 1) * BLOCK - 1, from = before(block);
-        const size_t size = (after < t->size ? after : t->size) - from;
-        const char *at = qn__csv_text_at(t->text, thread, t->begin + from, size);
+    while ((block = atomic_fetch_add(&t->next, 1)) < p->block_count) {
+        const size_t after = (block + 1) * BLOCK - 1, from = before(block), all = p->lines.size;
+        const size_t size = (after < all ? after : all) - from;
+        const char *at = qn__csv_text_at(t->text, thread, p->lines.begin + from, size);
         if (!at)
             return;
         uint64_t count = block == 0;
-        for (const char *p = at; p < at + size && (p = memchr(p, '\n', size - (size_t)(p - at)));
-             p++)
+        for (const char *c = at; c < at + size && (c = memchr(c, '\n', size - (size_t)(c - at)));
+             c++)
             count++;
-        t->first_row[block + 1] = count;
+        p->first_row[block + 1] = count;
     }
 }
 
-static qn_status count_rows(table *t, qn__pool *pool, qn_error *err) {
-    t->block_count = t->size / BLOCK + (t->size % BLOCK != 0);
-    t->first_row = qn__alloc(t->block_count + 1, sizeof *t->first_row, err);
-    if (!t->first_row)
+/* Counts the rows of this file. */
+static qn_status count_rows(table *t, qn_error *err) {
+    part *p = t->now;
+    p->block_count = p->lines.size / BLOCK + (p->lines.size % BLOCK != 0);
+    p->first_row = qn__alloc(p->block_count + 1, sizeof *p->first_row, err);
+    if (!p->first_row)
         return QN_MEMORY;
     atomic_store(&t->next, 0);
-    qn__pool_run(pool, count_lines, t);
-    for (size_t i = 0; i < t->block_count; i++)
-        t->first_row[i + 1] += t->first_row[i];
-    return qn__csv_text_status(t->text, err);
+    qn__pool_run(t->pool, count_lines, t);
+    for (size_t i = 0; i < p->block_count; i++)
+        p->first_row[i + 1] += p->first_row[i];
+    return QN_OK;
 }
+
+static uint64_t rows_of(const part *p) { return p->first_row[p->block_count]; }
 
 static void note_failure(table *t, size_t block, const qn__row_failure *failure) {
     pthread_mutex_lock(&t->lock);
@@ -97,11 +157,12 @@ static void note_failure(table *t, size_t block, const qn__row_failure *failure)
  * *end the end of the last. 0 if they cannot be read. */
 static int block_lines(const table *t, int thread, size_t block, const char **at,
                        const char **end) {
+    const qn__csv_part *lines = &t->now->lines;
     const size_t from = before(block), last = (block + 1) * BLOCK - 1;
     for (size_t more = BLOCK / 16;; more *= 2) {
-        const size_t left = t->size - from;
+        const size_t left = lines->size - from;
         const size_t size = left < BLOCK + more ? left : BLOCK + more;
-        const char *text = qn__csv_text_at(t->text, thread, t->begin + from, size);
+        const char *text = qn__csv_text_at(t->text, thread, lines->begin + from, size);
         if (!text)
             return 0;
         *end = last < from + size ? memchr(text + (last - from), '\n', from + size - last) : NULL;
@@ -139,9 +200,25 @@ static const char *collect_row(table *t, int thread, uint64_t row, const char *a
     return qn__csv_survey_collect(t->survey, thread, at, end);
 }
 
+/* Takes a line, after it was rewritten where those of the file are not those of the table. */
+static const char *take_line(table *t, int thread, uint64_t item, const char *at, const char *end,
+                             qn__row_failure *failure) {
+    const qn__csv_part *lines = &t->now->lines;
+    const char *next;
+    size_t size;
+    if (qn__csv_part_is_plain(lines))
+        return t->take(t, thread, item, at, end, failure);
+    const char *line =
+        qn__csv_part_line(lines, t->header, &t->line_room[thread], at, end, &next, &size, failure);
+    if (!line && failure->fault == QN__ROW_FINE)
+        atomic_store(&t->short_of_memory, 1);
+    return line && t->take(t, thread, item, line, line + size, failure) ? next : NULL;
+}
+
 static void take_block(table *t, int thread, size_t block) {
     const char *at, *end;
-    uint64_t row = t->first_row[block], last = t->first_row[block + 1];
+    const part *p = t->now;
+    uint64_t row = p->first_row[block], last = p->first_row[block + 1];
     if (row == last)
         return;
     if (!block_lines(t, thread, block, &at, &end)) {
@@ -151,7 +228,7 @@ static void take_block(table *t, int thread, size_t block) {
     const char *begin = at;
     for (; row < last; row++) {
         qn__row_failure failure = {.fault = QN__ROW_FINE};
-        at = t->take(t, thread, row, at, end, &failure);
+        at = take_line(t, thread, p->first_item + row, at, end, &failure);
         if (!at) {
             failure.row = row;
             note_failure(t, block, &failure);
@@ -166,34 +243,55 @@ static void take_blocks(void *context, int thread) {
     table *t = context;
     size_t block;
     /* Blocks are taken in ascending order, so all below a failed one are parsed completely. */
-    while ((block = atomic_fetch_add(&t->next, 1)) < t->block_count &&
+    while ((block = atomic_fetch_add(&t->next, 1)) < t->now->block_count &&
            block < atomic_load(&t->failed))
         take_block(t, thread, block);
 }
 
-/* Goes through all rows; 1 when they were all right. */
-static int take_rows(table *t, qn__pool *pool,
-                     const char *(*take)(table *t, int thread, uint64_t row, const char *at,
-                                         const char *end, qn__row_failure *failure)) {
+/* A line that is taken for item number `item`; the next line, or NULL: failed. */
+typedef const char *line_taker(table *t, int thread, uint64_t item, const char *at, const char *end,
+                               qn__row_failure *failure);
+
+/* Goes through all rows. *wrong is 1 where one was wrong. Fails where a file cannot be read. */
+static qn_status take_rows(table *t, line_taker *take, int *wrong, qn_error *err) {
+    qn_status status = QN_OK;
+    *wrong = 0;
     t->take = take;
-    atomic_store(&t->next, 0);
-    atomic_store(&t->failed, SIZE_MAX);
-    qn__pool_run(pool, take_blocks, t);
-    return atomic_load(&t->failed) == SIZE_MAX;
+    for (size_t i = 0; i < t->parts && status == QN_OK && !*wrong; i++) {
+        if (t->part[i].lines.size == 0)
+            continue;
+        status = open_part(t, i, err);
+        if (status != QN_OK)
+            return status;
+        atomic_store(&t->next, 0);
+        atomic_store(&t->failed, SIZE_MAX);
+        qn__pool_run(t->pool, take_blocks, t);
+        *wrong = atomic_load(&t->failed) != SIZE_MAX;
+        t->wrong = t->now;
+        status = leave_part(t, QN_OK, err);
+    }
+    return status == QN_OK && atomic_load(&t->short_of_memory) ? qn__fail_memory(err, BLOCK, 1)
+                                                               : status;
 }
 
 /* When the lines are too short to hold the cells that the first line promises, one of them is
  * wrong; finding it needs no room for the table. */
-static qn_status find_short_row(table *t, qn_error *err) {
-    const char *at = qn__csv_text_at(t->text, 0, t->begin, t->size), *end = at ? at + t->size : at;
+static qn_status find_short_row(table *t, const part *p, qn_error *err) {
+    const qn__csv_shape shape = {.separator = t->shape->separator, .columns = p->lines.cells};
+    const size_t size = p->lines.size;
+    qn_status status = open_part(t, (size_t)(p - t->part), err);
+    if (status != QN_OK)
+        return status;
+    const char *at = qn__csv_text_at(t->text, 0, p->lines.begin, size), *end = at ? at + size : at;
     if (!at)
-        return qn__csv_text_status(t->text, err);
+        return leave_part(t, qn__csv_text_status(t->text, err), err);
     while (at && at < end) {
-        at = qn__row_count(t->shape, at, end, &t->failure);
+        at = qn__row_count(&shape, at, end, &t->failure);
         t->failure.row += at != NULL;
     }
-    return at ? qn__fail(err, QN_INPUT, "the file changed while it was read")
-              : qn__csv_refuse_row(t->header, &t->failure, err);
+    status = at ? qn__fail(err, QN_INPUT, "the file changed while it was read")
+                : qn__csv_part_refuse_row(&p->lines, t->header, &t->failure, err);
+    return leave_part(t, status, err);
 }
 
 /* Allocates the table as one type. The size of the text bounds it: each cell but the last needs a
@@ -212,18 +310,14 @@ static qn_status make_room(table *t, int threads, qn_data *data, qn_data_type ty
 
 /* Parses the whole table as one type. *wrong is 1 where a row is wrong; t->failure then says how,
  * but not for bytes. */
-static qn_status parse(table *t, qn__pool *pool, qn_data *data, qn_data_type type, int *wrong,
-                       qn_error *err) {
-    qn_status status = make_room(t, qn__pool_threads(pool), data, type, err);
-    if (status != QN_OK)
-        return status;
-    *wrong = !take_rows(t, pool, parse_row);
-    return *wrong ? qn__csv_text_status(t->text, err) : QN_OK;
+static qn_status parse(table *t, qn_data *data, qn_data_type type, int *wrong, qn_error *err) {
+    const qn_status status = make_room(t, qn__pool_threads(t->pool), data, type, err);
+    return status == QN_OK ? take_rows(t, parse_row, wrong, err) : status;
 }
 
-static qn_status parse_numbers(table *t, qn__pool *pool, qn_data *data, int *wrong, qn_error *err) {
-    const qn_status status = parse(t, pool, data, QN_U8, wrong, err);
-    return status == QN_OK && *wrong ? parse(t, pool, data, QN_F32, wrong, err) : status;
+static qn_status parse_numbers(table *t, qn_data *data, int *wrong, qn_error *err) {
+    const qn_status status = parse(t, data, QN_U8, wrong, err);
+    return status == QN_OK && *wrong ? parse(t, data, QN_F32, wrong, err) : status;
 }
 
 /* Whether a row is wrong for another reason than what its columns were taken for. */
@@ -233,27 +327,25 @@ static int is_final(qn__row_fault fault) {
 }
 
 /* Finds out what the columns hold. */
-static qn_status survey(table *t, qn__pool *pool, const qn_data_options *options, qn_error *err) {
-    t->survey = qn__csv_survey_create(t->header, qn__pool_threads(pool), err);
+static qn_status survey(table *t, const qn_data_options *options, qn_error *err) {
+    int wrong;
+    t->survey = qn__csv_survey_create(t->header, qn__pool_threads(t->pool), err);
     if (!t->survey)
         return QN_MEMORY;
-    qn_status status = qn__csv_text_renew(t->text, err);
-    if (status != QN_OK)
-        return status;
-    take_rows(t, pool, count_row);
-    status = qn__csv_text_status(t->text, err);
+    qn_status status = t->text ? qn__csv_text_renew(t->text, err) : QN_OK;
+    if (status == QN_OK)
+        status = take_rows(t, count_row, &wrong, err);
     if (status == QN_OK)
         status = qn__csv_survey_decide(t->survey, options, err);
     if (status != QN_OK || !qn__csv_survey_has_texts(t->survey))
         return status;
-    take_rows(t, pool, collect_row);
-    status = qn__csv_text_status(t->text, err);
+    status = take_rows(t, collect_row, &wrong, err);
     return status == QN_OK ? qn__csv_survey_sort(t->survey, err) : status;
 }
 
-static qn_status parse_columns(table *t, qn__pool *pool, const qn_data_options *options,
-                               qn_data *data, int *wrong, qn_error *err) {
-    qn_status status = survey(t, pool, options, err);
+static qn_status parse_columns(table *t, const qn_data_options *options, qn_data *data, int *wrong,
+                               qn_error *err) {
+    qn_status status = survey(t, options, err);
     if (status != QN_OK)
         return status;
     t->shape = qn__csv_survey_shape(t->survey);
@@ -261,9 +353,9 @@ static qn_status parse_columns(table *t, qn__pool *pool, const qn_data_options *
     status = qn__csv_survey_keep_exact(t->survey, data, err);
     if (status != QN_OK)
         return status;
-    status = parse(t, pool, data, qn__csv_survey_type(t->survey), wrong, err);
+    status = parse(t, data, qn__csv_survey_type(t->survey), wrong, err);
     if (status == QN_OK && *wrong && t->type == QN_U8) /* for the message */
-        status = parse(t, pool, data, QN_F32, wrong, err);
+        status = parse(t, data, QN_F32, wrong, err);
     return status;
 }
 
@@ -279,32 +371,43 @@ static void hand_over_labels(table *t, qn_data *data) {
     t->labels = NULL;
 }
 
-static qn_status fill(table *t, qn__pool *pool, const qn_data_options *options, qn_data *data,
-                      qn_error *err) {
+/* Finds the rows of all files. */
+static qn_status count_items(table *t, qn_data *data, qn_error *err) {
+    for (size_t i = 0; i < t->parts; i++) {
+        part *p = &t->part[i];
+        p->first_item = data->items;
+        data->items += rows_of(p);
+        /* cells of a line want separators, one less, and a line end */
+        if (rows_of(p) > ((uint64_t)p->lines.size + 1) / p->lines.cells)
+            return find_short_row(t, p, err);
+    }
+    return QN_OK;
+}
+
+static qn_status fill(table *t, const qn_data_options *options, qn_data *data, qn_error *err) {
     int wrong;
-    data->items = t->first_row[t->block_count];
     data->features = t->shape->features;
-    /* columns cells want columns - 1 separators and a line end */
-    if (data->items > ((uint64_t)t->size + 1) / t->shape->columns)
-        return find_short_row(t, err);
+    qn_status status = count_items(t, data, err);
+    if (status != QN_OK)
+        return status;
     const int labelled = t->shape->label < t->shape->columns;
     if (labelled && !(t->labels = qn__alloc(data->items, sizeof(int32_t), err)))
         return QN_MEMORY;
     if (t->shape->weight < t->shape->columns &&
         !(t->weights = qn__alloc(data->items, sizeof *t->weights, err)))
         return QN_MEMORY;
-    qn_status status = parse_numbers(t, pool, data, &wrong, err);
+    status = parse_numbers(t, data, &wrong, err);
     if (status == QN_OK &&
         (wrong ? !is_final(t->failure.fault) : t->header->categories || t->shape->date_format))
-        status = parse_columns(t, pool, options, data, &wrong, err);
+        status = parse_columns(t, options, data, &wrong, err);
     if (status == QN_OK && wrong)
-        return qn__csv_refuse_row(t->header, &t->failure, err);
+        return qn__csv_part_refuse_row(&t->wrong->lines, t->header, &t->failure, err);
     if (status == QN_OK && labelled)
         hand_over_labels(t, data);
     data->weights = t->weights;
     t->weights = NULL;
     return status == QN_OK && data->weights
-               ? qn__data_check_weights(data->weights, data->items, t->header->path, err)
+               ? qn__data_check_weights(data->weights, data->items, t->files->name, err)
                : status;
 }
 
@@ -402,9 +505,9 @@ static qn_status place_wide(table *t, const qn_data *data, qn_error *err) {
 }
 
 /* Columns of whole numbers that float32 does not hold are read once more. */
-static qn_status read_wide(table *t, qn__pool *pool, const qn_data_options *options, qn_data *data,
-                           qn_error *err) {
-    const int threads = qn__pool_threads(pool);
+static qn_status read_wide(table *t, const qn_data_options *options, qn_data *data, qn_error *err) {
+    int wrong;
+    const int threads = qn__pool_threads(t->pool);
     if (!t->seen || !qn__rule_holds(options, QN__RULE_EXACT))
         return QN_OK;
     qn__exact *exact = qn__alloc(data->features, sizeof *exact, err);
@@ -418,60 +521,109 @@ static qn_status read_wide(table *t, qn__pool *pool, const qn_data_options *opti
     if (status != QN_OK || !(data->rules & QN__RULE_EXACT))
         return status;
     status = place_wide(t, data, err);
-    if (status == QN_OK)
+    if (status == QN_OK && t->text)
         status = qn__csv_text_renew(t->text, err);
-    if (status == QN_OK)
-        take_rows(t, pool, take_whole);
-    return status == QN_OK ? qn__csv_text_status(t->text, err) : status;
+    return status == QN_OK ? take_rows(t, take_whole, &wrong, err) : status;
 }
 
-static qn_status read_table(qn__csv_text *text, const char *path, const qn_data_options *options,
-                            qn__pool *pool, qn_data *data, qn_error *err) {
-    qn__csv_header header;
-    size_t begin, size;
-    qn_status status = qn__csv_text_header(text, path, options, &header, &begin, &size, err);
+static qn_status read_items(table *t, qn__csv_header *header, const qn_data_options *options,
+                            qn_data *data, qn_error *err) {
+    qn_status status = fill(t, options, data, err);
+    if (status == QN_OK)
+        status = make_schema(t, header, data, err);
+    if (status == QN_OK)
+        note_bytes(t, qn__pool_threads(t->pool), data);
+    if (status == QN_OK)
+        status = read_wide(t, options, data, err);
+    return status == QN_OK ? qn__csv_look_back(header, t->shape, options, data, err) : status;
+}
+
+/* ------------------------------------------------------------------ the beginning */
+
+/* The header, and where the rows are: of one file, whose text stays open. */
+static qn_status begin_one(table *t, const qn__csv_keys *keys, const qn_data_options *options,
+                           qn__csv_header *header, qn_error *err) {
+    qn__csv_part *lines = &t->part->lines;
+    qn_status status = open_part(t, 0, err);
+    if (status == QN_OK)
+        status = qn__csv_text_header(t->text, t->files->name, keys, options, header, &lines->begin,
+                                     &lines->size, err);
     if (status != QN_OK)
         return status;
-    table t = {
-        .header = &header, .text = text, .begin = begin, .size = size, .shape = &header.shape};
-    pthread_mutex_init(&t.lock, NULL);
-    status = count_rows(&t, pool, err);
+    lines->path = header->path;
+    lines->first_line = header->first_line;
+    lines->cells = header->own;
+    status = qn__csv_part_add_keys(t->files->list, 0, header, lines, err);
+    return status == QN_OK ? count_rows(t, err) : status;
+}
+
+/* The same of several files. */
+static qn_status begin_parts(table *t, const qn__csv_keys *keys, const qn_data_options *options,
+                             qn__csv_header *header, qn_error *err) {
+    qn_status status = qn__csv_parts_header(t->files, keys, options, header, err);
+    for (size_t i = 0; i < t->parts && status == QN_OK; i++) {
+        status = open_part(t, i, err);
+        if (status != QN_OK)
+            return status;
+        status =
+            qn__csv_part_find(t->files->list, i, header, options, t->text, &t->now->lines, err);
+        if (status == QN_OK)
+            status = count_rows(t, err);
+        status = leave_part(t, status, err);
+    }
+    return status;
+}
+
+static qn_status read_table(table *t, const qn_data_options *options, qn_data *data,
+                            qn_error *err) {
+    const qn__file_list *list = t->files->list;
+    const qn__csv_keys keys = {list->file[0].key, list->keys};
+    qn__csv_header header = {0};
+    t->header = &header;
+    t->shape = &header.shape;
+    qn_status status = t->parts == 1 ? begin_one(t, &keys, options, &header, err)
+                                     : begin_parts(t, &keys, options, &header, err);
     if (status == QN_OK)
-        status = fill(&t, pool, options, data, err);
+        status = qn__csv_parts_mark_keys(list, &header, err);
     if (status == QN_OK)
-        status = make_schema(&t, &header, data, err);
-    if (status == QN_OK)
-        note_bytes(&t, qn__pool_threads(pool), data);
-    if (status == QN_OK)
-        status = read_wide(&t, pool, options, data, err);
-    if (status == QN_OK)
-        status = qn__csv_look_back(&header, t.shape, options, data, err);
-    pthread_mutex_destroy(&t.lock);
-    qn__csv_survey_free(t.survey);
-    qn__free(t.first_row);
-    qn__free(t.labels);
-    qn__free(t.weights);
-    qn__free(t.seen);
-    qn__free(t.wide_column);
-    qn__free((void *)t.wide);
+        status = read_items(t, &header, options, data, err);
+    status = close_part(t, status, err);
     qn__csv_header_release(&header);
+    return status;
+}
+
+static void release(table *t) {
+    for (size_t i = 0; t->part && i < t->parts; i++) {
+        qn__csv_part_release(&t->part[i].lines);
+        qn__free(t->part[i].first_row);
+    }
+    for (int i = 0; t->line_room && i < qn__pool_threads(t->pool); i++)
+        qn__csv_line_room_release(&t->line_room[i]);
+    qn__csv_survey_free(t->survey);
+    qn__free(t->part);
+    qn__free(t->line_room);
+    qn__free(t->labels);
+    qn__free(t->weights);
+    qn__free(t->seen);
+    qn__free(t->wide_column);
+    qn__free((void *)t->wide);
+    pthread_mutex_destroy(&t->lock);
+}
+
+static qn_status read_csv(qn__part_files *files, const qn_data_options *options, qn__pool *pool,
+                          qn_data *data, qn_error *err) {
+    table t = {.files = files, .pool = pool, .parts = files->list->count};
+    pthread_mutex_init(&t.lock, NULL);
+    t.part = qn__alloc(t.parts, sizeof *t.part, err);
+    t.line_room = qn__alloc((uint64_t)qn__pool_threads(pool), sizeof *t.line_room, err);
+    const qn_status status = t.part && t.line_room ? read_table(&t, options, data, err) : QN_MEMORY;
+    release(&t);
     return status;
 }
 
 static int probe(const uint8_t *first, size_t size, const char *path) {
     (void)first, (void)size, (void)path;
     return QN__PROBE_REST;
-}
-
-static qn_status read_csv(qn__source *source, const qn_data_options *options, qn__pool *pool,
-                          qn_data *data, qn_error *err) {
-    qn__csv_text *text;
-    qn_status status = qn__csv_text_open(source, qn__pool_threads(pool), &text, err);
-    if (status != QN_OK)
-        return status;
-    status = read_table(text, qn__source_path(source), options, pool, data, err);
-    qn__csv_text_close(text);
-    return status;
 }
 
 const qn__reader qn__csv_reader = {
@@ -483,5 +635,5 @@ const qn__reader qn__csv_reader = {
     .labels_remedy =
         "leave out `data.labels_path` and name the label column with `data.label_column`",
     .probe = probe,
-    .read = read_csv,
+    .read_parts = read_csv,
 };

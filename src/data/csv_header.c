@@ -2,12 +2,13 @@
 #include "data/csv_header.h"
 #include "base/encoding.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "data/named_formats.h"
 #include <string.h>
 
-/* The one of , ; and tab that the first line has most of outside quotes, a comma before the others.
- * A quote counts where a cell may begin. */
-static char find_separator(const char *at, const char *end) {
+/* The one that the first line has most of outside quotes, a comma before the others. A quote counts
+ * where a cell may begin. */
+char qn__csv_find_separator(const char *at, const char *end) {
     size_t commas = 0, semicolons = 0, tabs = 0;
     int quoted = 0, fresh = 1;
     for (; at < end && (*at != '\n' || quoted); at++) {
@@ -45,8 +46,7 @@ qn__csv_line qn__csv_line_walk(const char *at, const char *end, char separator) 
 
 /* ------------------------------------------------------------------ names */
 
-/* A column's name: the cell with doubled quotes made single, and U+FFFD for what is not UTF-8. */
-static char *copy_name(const qn__cell *cell, qn_error *err) {
+char *qn__csv_copy_name(const qn__cell *cell, qn_error *err) {
     static const char replacement[3] = {'\xEF', '\xBF', '\xBD'};
     char *name = qn__alloc(3 * (uint64_t)cell->size + 1, 1, err);
     size_t length = 0;
@@ -75,7 +75,7 @@ static qn_status copy_names(qn__csv_header *header, const char *at, const char *
     for (uint64_t i = 0; i < header->shape.columns; i++) {
         qn__cell cell;
         at = qn__cell_read(at, end, header->shape.separator, 1, &cell);
-        header->names[i] = copy_name(&cell, err);
+        header->names[i] = qn__csv_copy_name(&cell, err);
         if (!header->names[i])
             return QN_MEMORY;
         at += at < end;
@@ -120,16 +120,10 @@ int qn__csv_header_is_settled(const qn__csv_header *header) {
 
 /* ------------------------------------------------------------------ the first line */
 
-/* What stands before the first line: empty lines and comments. */
-typedef struct prefix {
-    const char *comment; /* behind the '#' of the last one, or NULL */
-    const char *comment_end;
-    uint64_t lines;
-} prefix;
-
-/* Skips them; returns where the first line begins. */
-static const char *skip_prefix(const char *at, const char *end, prefix *out) {
-    *out = (prefix){0};
+const char *qn__csv_skip_prefix(const char *at, const char *end, qn__csv_prefix *out) {
+    *out = (qn__csv_prefix){0};
+    if (end - at >= 3 && memcmp(at, "\xEF\xBB\xBF", 3) == 0)
+        at += 3; /* the mark that some programs put before UTF-8 */
     while (at < end) {
         const char *first = at, *line_end = qn__line_end(at, end);
         while (first < line_end && (*first == ' ' || *first == '\r'))
@@ -184,8 +178,8 @@ static uint64_t count_spaced_numbers(const char *at, const char *end) {
     return count;
 }
 
-static qn_status check_first_line(const qn__csv_header *h, const qn__csv_line *line,
-                                  qn_error *err) {
+qn_status qn__csv_check_first_line(const qn__csv_header *h, const qn__csv_line *line,
+                                   qn_error *err) {
     if (line->broken) {
         qn__fail(err, QN_INPUT, "a quote in the first line is not closed, or text follows it");
         return qn__csv_refuse_line(h->path, h->first_line,
@@ -208,8 +202,8 @@ static qn_status check_first_line(const qn__csv_header *h, const qn__csv_line *l
 }
 
 /* A comment with the cells of the first line names its columns, as NumPy writes them. */
-static qn_status take_comment(qn__csv_header *header, const prefix *p, const qn__csv_line *line,
-                              qn_error *err) {
+static qn_status take_comment(qn__csv_header *header, const qn__csv_prefix *p,
+                              const qn__csv_line *line, qn_error *err) {
     if (!p->comment || line->columns < 2)
         return QN_OK;
     const qn__csv_line names =
@@ -220,8 +214,8 @@ static qn_status take_comment(qn__csv_header *header, const prefix *p, const qn_
 }
 
 /* Reads the names, when the first line has any, and moves the body behind it. */
-static qn_status take_names(qn__csv_header *header, const prefix *p, const qn__csv_line *line,
-                            const char *wanted, qn_error *err) {
+static qn_status take_names(qn__csv_header *header, const qn__csv_prefix *p,
+                            const qn__csv_line *line, const char *wanted, qn_error *err) {
     qn__csv_guess guess = {.is_header = wanted && strcmp(wanted, "yes") == 0};
     const int open = !wanted || strcmp(wanted, "auto") == 0;
     qn_status status = open ? qn__csv_guess_header(header, line, &guess, err) : QN_OK;
@@ -248,44 +242,98 @@ static qn_status take_names(qn__csv_header *header, const prefix *p, const qn__c
 }
 
 /* Moves the body to the first line, and sets the separator. */
-static qn_status find_first_line(qn__csv_header *header, size_t size, prefix *p, qn_error *err) {
-    if (size >= 3 && memcmp(header->body, "\xEF\xBB\xBF", 3) == 0)
-        header->body += 3; /* the mark that some programs put before UTF-8 */
+static qn_status find_first_line(qn__csv_header *header, qn__csv_prefix *p, qn_error *err) {
     while (header->end > header->body && qn__csv_is_ending(header->end[-1]))
         header->end--;
-    header->body = skip_prefix(header->body, header->end, p);
+    header->body = qn__csv_skip_prefix(header->body, header->end, p);
     header->first_line += p->lines;
     if (header->body == header->end) {
         qn__fail(err, QN_INPUT, "the file has no line of data");
         return qn__csv_refuse_line(header->path, 1, "give a file with at least one line of numbers",
                                    err);
     }
-    header->shape.separator = find_separator(header->body, header->end);
+    header->shape.separator = qn__csv_find_separator(header->body, header->end);
     return QN_OK;
 }
 
-static qn_status read_lines(qn__csv_header *header, size_t size, const qn_data_options *options,
-                            qn_error *err) {
-    prefix p;
-    qn_status status = find_first_line(header, size, &p, err);
+/* ------------------------------------------------------------------ columns of folders */
+
+static int has_name(const qn__csv_header *header, const char *name) {
+    for (uint64_t i = 0; header->names && i < header->own; i++)
+        if (strcmp(header->names[i], name) == 0)
+            return 1;
+    return 0;
+}
+
+static qn_status note_known(qn__csv_header *header, const char *name, qn_error *err) {
+    qn__text text = {0};
+    qn__text_add(&text,
+                 "%s%sthe column \"%.60s\" is read from the files, not from the names of their "
+                 "folders",
+                 header->note ? header->note : "", header->note ? "\n" : "", name);
+    char *note = text.failed ? NULL : qn__copy_text(text.data, err);
+    qn__text_release(&text);
+    qn__free(header->note);
+    header->note = note;
+    return note ? QN_OK : QN_MEMORY;
+}
+
+/* Their names follow those of the file, which are empty where it has none. */
+static qn_status add_keys(qn__csv_header *header, const qn__csv_keys *keys, qn_error *err) {
+    header->own = header->shape.columns;
+    if (!keys || keys->count == 0)
+        return QN_OK;
+    char **names = qn__alloc(header->own + keys->count + 1, sizeof *names, err);
+    if (!names)
+        return QN_MEMORY;
+    if (header->names)
+        memcpy(names, header->names, header->own * sizeof *names);
+    const int named = header->names != NULL;
+    qn__free(header->names);
+    header->names = names;
+    for (uint64_t i = 0; i < header->own && !named; i++)
+        if (!(names[i] = qn__copy_text("", err)))
+            return QN_MEMORY;
+    for (size_t k = 0; k < keys->count; k++) {
+        if (has_name(header, keys->key[k].name)) {
+            if (note_known(header, keys->key[k].name, err) != QN_OK)
+                return QN_MEMORY;
+            continue;
+        }
+        if (!(names[header->shape.columns] = qn__copy_text(keys->key[k].name, err)))
+            return QN_MEMORY;
+        header->shape.columns++;
+    }
+    return QN_OK;
+}
+
+/* ------------------------------------------------------------------ all of it */
+
+static qn_status read_lines(qn__csv_header *header, const qn__csv_keys *keys,
+                            const qn_data_options *options, qn_error *err) {
+    qn__csv_prefix p;
+    qn_status status = find_first_line(header, &p, err);
     if (status != QN_OK)
         return status;
     const qn__csv_line line = qn__csv_line_walk(header->body, header->end, header->shape.separator);
     header->shape.columns = line.columns;
-    status = check_first_line(header, &line, err);
+    status = qn__csv_check_first_line(header, &line, err);
     if (status == QN_OK)
         status = take_names(header, &p, &line, options->header, err);
+    if (status == QN_OK)
+        status = add_keys(header, keys, err);
     return status == QN_OK ? qn__csv_choose_columns(header, options, err) : status;
 }
 
 qn_status qn__csv_header_read(const char *text, size_t size, const char *path,
-                              const qn_data_options *options, qn__csv_header *out, qn_error *err) {
+                              const qn__csv_keys *keys, const qn_data_options *options,
+                              qn__csv_header *out, qn_error *err) {
     qn_status status = qn__named_format_check(text, size, path, err);
     if (status != QN_OK)
         return status;
     *out = (qn__csv_header){
         .path = path, .text = text, .body = text, .end = text + size, .first_line = 1};
-    status = read_lines(out, size, options, err);
+    status = read_lines(out, keys, options, err);
     if (status != QN_OK)
         qn__csv_header_release(out);
     return status;

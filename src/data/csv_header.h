@@ -6,6 +6,7 @@
 #define QN_DATA_CSV_HEADER_H
 
 #include "data/csv.h"
+#include "data/folder_keys.h"
 #include "data/schema.h"
 
 /* Where lines are looked at before the table is read: those behind the first line that begin within
@@ -28,12 +29,21 @@ typedef struct qn__csv_header {
     const char *end;      /* behind the last item's line, without line ends and blanks */
     uint64_t first_line;  /* number of the body's first line, from 1 */
     char *note;           /* what was decided in doubt, or NULL */
+    uint64_t own;         /* columns of the file; those that folders tell follow */
 } qn__csv_header;
 
-/* Reads the first lines of a text of `size` bytes. The body is never empty. Release in any case
- * after QN_OK, before the text goes away. */
+/* Columns that folders tell (folder_keys.h). */
+typedef struct qn__csv_keys {
+    const qn__folder_key *key;
+    size_t count;
+} qn__csv_keys;
+
+/* Reads the first lines of a text of `size` bytes. The body is never empty. The columns of folders
+ * follow those of the file, but for names that the file has itself. Release in any case after
+ * QN_OK, before the text goes away. */
 qn_status qn__csv_header_read(const char *text, size_t size, const char *path,
-                              const qn_data_options *options, qn__csv_header *out, qn_error *err);
+                              const qn__csv_keys *keys, const qn_data_options *options,
+                              qn__csv_header *out, qn_error *err);
 void qn__csv_header_release(qn__csv_header *header);
 /* The name of a column moves to *to; NULL when it has none. */
 void qn__csv_header_take_name(const qn__csv_header *header, uint64_t column, char **to);
@@ -44,6 +54,15 @@ int qn__csv_header_is_settled(const qn__csv_header *header);
  * separate an empty cell. */
 static inline int qn__csv_is_ending(char c) { return c == '\n' || c == '\r' || c == ' '; }
 
+/* What stands before the first line: empty lines and comments. */
+typedef struct qn__csv_prefix {
+    const char *comment; /* behind the '#' of the last one, or NULL */
+    const char *comment_end;
+    uint64_t lines;
+} qn__csv_prefix;
+/* Skips them, and a mark of UTF-8; returns where the first line begins. */
+const char *qn__csv_skip_prefix(const char *at, const char *end, qn__csv_prefix *out);
+
 /* What one walk over a line tells; quoted cells may hold line ends. */
 typedef struct qn__csv_line {
     const char *begin, *end; /* of its text; '\n', or the end of the file, follows */
@@ -53,6 +72,15 @@ typedef struct qn__csv_line {
     int broken;              /* a quote that is not closed, or text behind a closed one */
 } qn__csv_line;
 qn__csv_line qn__csv_line_walk(const char *at, const char *end, char separator);
+
+/* The first line of a file is that of a CSV file. `header` says where it is and what separates
+ * cells. */
+qn_status qn__csv_check_first_line(const qn__csv_header *header, const qn__csv_line *line,
+                                   qn_error *err);
+/* The one of , ; and tab that separates the cells of a first line. */
+char qn__csv_find_separator(const char *at, const char *end);
+/* A column's name: the cell with doubled quotes made single, and U+FFFD for what is not UTF-8. */
+char *qn__csv_copy_name(const qn__cell *cell, qn_error *err);
 
 /* Whether a line is a header, by the lines behind it (docs/exactness.md 2.1.4). */
 typedef struct qn__csv_guess {

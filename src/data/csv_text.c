@@ -102,15 +102,16 @@ qn_status qn__csv_text_renew(qn__csv_text *text, qn_error *err) {
     return qn__remedy(err, QN_INPUT, "read it when nothing writes to it any more");
 }
 
-/* Where the text ends without the empty lines at its end, but not before `least`. */
-static qn_status find_end(const qn__csv_text *t, size_t least, size_t *end, qn_error *err) {
-    char piece[4096];
+size_t qn__csv_text_size(const qn__csv_text *text) { return text->size; }
+
+qn_status qn__csv_text_end(qn__csv_text *t, size_t least, size_t *end, qn_error *err) {
+    enum { PIECE = 4096 };
     *end = t->size;
     while (*end > least) {
-        const size_t size = *end - least < sizeof piece ? *end - least : sizeof piece;
-        const qn_status status = read_piece(t, piece, *end - size, size, err);
-        if (status != QN_OK)
-            return status;
+        const size_t size = *end - least < PIECE ? *end - least : PIECE;
+        const char *piece = qn__csv_text_at(t, 0, *end - size, size);
+        if (!piece)
+            return qn__csv_text_status(t, err);
         for (size_t left = size; left > 0; left--, (*end)--)
             if (!qn__csv_is_ending(piece[left - 1]))
                 return QN_OK;
@@ -118,14 +119,15 @@ static qn_status find_end(const qn__csv_text *t, size_t least, size_t *end, qn_e
     return QN_OK;
 }
 
-qn_status qn__csv_text_header(qn__csv_text *t, const char *path, const qn_data_options *options,
-                              qn__csv_header *header, size_t *begin, size_t *size, qn_error *err) {
+qn_status qn__csv_text_header(qn__csv_text *t, const char *path, const qn__csv_keys *keys,
+                              const qn_data_options *options, qn__csv_header *header, size_t *begin,
+                              size_t *size, qn_error *err) {
     for (size_t piece = t->room ? FIRST_PIECE : t->size;; piece *= 2) {
         const size_t part = piece < t->size ? piece : t->size;
         const char *text = qn__csv_text_at(t, 0, 0, part);
         if (!text)
             return qn__csv_text_status(t, err);
-        const qn_status status = qn__csv_header_read(text, part, path, options, header, err);
+        const qn_status status = qn__csv_header_read(text, part, path, keys, options, header, err);
         if (part < t->size && (status != QN_OK || !qn__csv_header_is_settled(header))) {
             if (status == QN_OK)
                 qn__csv_header_release(header);
@@ -135,7 +137,7 @@ qn_status qn__csv_text_header(qn__csv_text *t, const char *path, const qn_data_o
             return status;
         size_t end = (size_t)(header->end - text);
         *begin = (size_t)(header->body - text);
-        const qn_status found = part < t->size ? find_end(t, end, &end, err) : QN_OK;
+        const qn_status found = part < t->size ? qn__csv_text_end(t, end, &end, err) : QN_OK;
         if (found != QN_OK)
             qn__csv_header_release(header);
         *size = end - *begin;

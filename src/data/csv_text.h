@@ -17,8 +17,12 @@ void qn__csv_text_close(qn__csv_text *text);
 
 /* Reads the header. The lines after it are `size` bytes from `begin` on, without the line ends at
  * the end of the file. */
-qn_status qn__csv_text_header(qn__csv_text *text, const char *path, const qn_data_options *options,
-                              qn__csv_header *header, size_t *begin, size_t *size, qn_error *err);
+qn_status qn__csv_text_header(qn__csv_text *text, const char *path, const qn__csv_keys *keys,
+                              const qn_data_options *options, qn__csv_header *header, size_t *begin,
+                              size_t *size, qn_error *err);
+/* Where the text ends without the empty lines at its end, but not before `least`. */
+qn_status qn__csv_text_end(qn__csv_text *text, size_t least, size_t *end, qn_error *err);
+size_t qn__csv_text_size(const qn__csv_text *text);
 
 /* `size` bytes from `from` on, valid until the same thread's next call. NULL: they could not be
  * read; qn__csv_text_status has the reason. */

@@ -3,7 +3,9 @@
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "data/data_options.h"
+#include "data/file_list.h"
 #include "data/labels.h"
+#include "data/part_files.h"
 #include "data/readers.h"
 #include "data/shape.h"
 #include "data/table_cache.h"
@@ -91,17 +93,26 @@ static qn_status check_format(const qn__reader *reader, const qn__source *source
     return qn__remedy(err, QN_INPUT, "leave `%s` out", given);
 }
 
-static qn_status read_with(const qn__reader *reader, qn__source *source,
+static qn_status read_files(const qn__reader *reader, qn__part_files *files,
+                            const qn_data_options *options, qn__pool *pool, qn_data *data,
+                            qn_error *err) {
+    data->format = name_of(reader, files->first);
+    if (reader->read_parts)
+        return reader->read_parts(files, options, pool, data, err);
+    const qn_status status = reader->read(files->first, options, pool, data, err);
+    return qn__source_end(files->first, status, err);
+}
+
+static qn_status read_with(const qn__reader *reader, qn__part_files *files,
                            const qn_data_options *options, qn__pool *pool, qn_data *data,
                            qn_error *err) {
-    data->format = name_of(reader, source);
-    qn_status status = qn__source_end(source, reader->read(source, options, pool, data, err), err);
+    qn_status status = read_files(reader, files, options, pool, data, err);
     if (status == QN_OK && options->shape)
-        status = qn__shape_set(data, options->shape, qn__source_path(source), err);
+        status = qn__shape_set(data, options->shape, files->name, err);
     if (status == QN_OK && options->labels_path)
         status = reader->read_labels(options->labels_path, options, data, err);
     if (status == QN_OK)
-        status = qn__labels_settle(data, options, reader->quantities, qn__source_path(source), err);
+        status = qn__labels_settle(data, options, reader->quantities, files->name, err);
     if (status == QN_OK && data->wide) /* its schema may be older than its labels */
         data->schema->target = qn__data_target(data);
     if (status == QN_OK)
@@ -127,16 +138,68 @@ static qn_status find_reader(qn__source *source, const qn__reader **reader, qn_e
     return QN_OK;
 }
 
-/* The table of a text file from the cache, or from the file, which then leaves it there. */
-static qn_status read_or_find(const qn__reader *reader, qn__source *source,
+/* Options that a set of several files has no use for, and formats that it cannot have. */
+static qn_status check_together(const qn__reader *reader, const qn__source *source,
+                                const qn_data_options *options, qn_error *err) {
+    if (!reader->read_parts) {
+        qn__fail(err, QN_INPUT, "several files of the format %s are not read as one table",
+                 reader->name[0]);
+        return refuse_option(source, err,
+                             reader->queries ? "name one, or select the rows by a query of one "
+                                               "database"
+                                             : "name one, or convert them to CSV or Parquet first");
+    }
+    if (!options->labels_path)
+        return QN_OK;
+    qn__fail(err, QN_INPUT, "one file of labels was given for several files of items");
+    return refuse_option(source, err, "name one file of items with `data.labels_path`");
+}
+
+/* A text can be one of several formats where it is short: then it has that of the first file. */
+static qn_status check_part(const qn__reader *reader, qn__part_files *files, size_t i,
+                            const qn_data_options *options, qn_error *err) {
+    qn__source *source;
+    const qn__reader *own = NULL;
+    qn_status status = qn__part_files_open(files, i, &source, err);
+    if (status != QN_OK)
+        return status;
+    status = find_reader(source, &own, err);
+    if (status == QN_OK && own != reader && !(own == &qn__csv_reader && reader->text)) {
+        qn__fail(err, QN_INPUT, "the file has the format %s, and the first one has the format %s",
+                 own->name[0], reader->name[0]);
+        status = refuse_option(source, err, "name files of one format, or convert this one");
+    }
+    if (status == QN_OK)
+        status = check_format(reader, source, options, err);
+    return qn__part_files_close(source, status, err);
+}
+
+/* All files have one format. *bytes: what all of them have. */
+static qn_status check_files(const qn__reader *reader, qn__part_files *files,
+                             const qn_data_options *options, uint64_t *bytes, qn_error *err) {
+    const size_t count = files->list->count;
+    const int parts = count > 1 || (files->list->keys > 0 && reader->columns);
+    *bytes = qn__source_is_folder(files->first) ? UINT64_MAX : qn__source_file_size(files->first);
+    qn_status status = parts ? check_together(reader, files->first, options, err) : QN_OK;
+    if (status == QN_OK)
+        status = check_format(reader, files->first, options, err);
+    for (size_t i = 1; i < count && status == QN_OK; i++) {
+        status = check_part(reader, files, i, options, err);
+        *bytes += (uint64_t)files->seen[i].st_size;
+    }
+    return status;
+}
+
+/* The table of text files from the cache, or from the files, which then leave it there. */
+static qn_status read_or_find(const qn__reader *reader, qn__part_files *files,
                               const qn_data_options *options, qn__pool *pool, qn_data *data,
                               qn_error *err) {
     qn__table_cache cache = {.off = options->no_cache || !reader->text || options->labels_path};
-    qn__table_cache_begin(&cache, source, options);
+    qn__table_cache_begin(&cache, files, options);
     qn_status status = QN_OK;
     if (!qn__table_cache_load(&cache, pool, data)) {
         data->room = &cache.room;
-        status = read_with(reader, source, options, pool, data, err);
+        status = read_with(reader, files, options, pool, data, err);
         data->room = NULL;
         if (status == QN_OK)
             qn__table_cache_keep(&cache, data);
@@ -147,24 +210,62 @@ static qn_status read_or_find(const qn__reader *reader, qn__source *source,
     return status;
 }
 
-static qn_status read_into(qn__source *source, const qn_data_options *options, qn_data *data,
+static qn_status read_into(qn__part_files *files, const qn_data_options *options, qn_data *data,
                            qn_error *err) {
     const qn__reader *reader = NULL;
-    qn_status status = find_reader(source, &reader, err);
+    uint64_t bytes = 0;
+    qn_status status = find_reader(files->first, &reader, err);
     if (status == QN_OK)
-        status = check_format(reader, source, options, err);
+        status = check_files(reader, files, options, &bytes, err);
     if (status != QN_OK)
         return status;
-    int threads = options->threads ? options->threads : qn__cores();
-    if (!qn__source_is_folder(source) && qn__source_file_size(source) < WORTH_THREADS)
-        threads = 1;
+    const int threads = options->threads ? options->threads : qn__cores();
     qn__pool *pool;
-    status = qn__pool_create(threads, 0, &pool, err);
+    status = qn__pool_create(bytes < WORTH_THREADS ? 1 : threads, 0, &pool, err);
     if (status != QN_OK)
         return status;
-    status = read_or_find(reader, source, options, pool, data, err);
+    status = read_or_find(reader, files, options, pool, data, err);
     qn__pool_destroy(pool);
     return status;
+}
+
+static qn_status read_list(const qn__file_list *list, const qn_data_options *options, qn_data *data,
+                           qn_error *err) {
+    qn__part_files files;
+    qn_status status = qn__part_files_begin(list, &files, err);
+    if (status == QN_OK)
+        status = read_into(&files, options, data, err);
+    qn__part_files_release(&files);
+    return status;
+}
+
+static qn_status open_files(const char *const *paths, size_t count, const qn_data_options *options,
+                            qn_data **out, qn_error *err) {
+    qn__file_list list;
+    qn_status status = qn__host_check(err); /* the readers use its arithmetic */
+    if (status == QN_OK)
+        status =
+            qn__file_list_make(paths, count, options->skip_broken || options->resize, &list, err);
+    if (status != QN_OK)
+        return status;
+    qn_data *data = qn__alloc(1, sizeof *data, err);
+    status = data ? read_list(&list, options, data, err) : QN_MEMORY;
+    qn__file_list_release(&list);
+    if (status == QN_OK)
+        *out = data;
+    else
+        qn_data_close(data);
+    return status;
+}
+
+qn_status qn_data_open_files(const char *const *paths, size_t count, const qn_data_options *given,
+                             qn_data **out, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_OUT(out, err);
+    QN__NEED(paths, err);
+    qn_data_options options;
+    const qn_status status = qn__data_options_take(__func__, given, &options, err);
+    return status == QN_OK ? open_files(paths, count, &options, out, err) : status;
 }
 
 qn_status qn_data_open(const char *path, const qn_data_options *given, qn_data **out,
@@ -173,22 +274,6 @@ qn_status qn_data_open(const char *path, const qn_data_options *given, qn_data *
     QN__NEED_OUT(out, err);
     QN__NEED(path, err);
     qn_data_options options;
-    qn_status status = qn__data_options_take(__func__, given, &options, err);
-    if (status == QN_OK)
-        status = qn__host_check(err); /* the readers use its arithmetic */
-    if (status != QN_OK)
-        return status;
-    qn__source *source;
-    status = qn__source_open_any(path, &source, err);
-    if (status != QN_OK)
-        return status;
-    qn_data *data = qn__alloc(1, sizeof *data, err);
-    status = data ? read_into(source, &options, data, err) : QN_MEMORY;
-    qn__source_close(source);
-    if (status != QN_OK) {
-        qn_data_close(data);
-        return status;
-    }
-    *out = data;
-    return QN_OK;
+    const qn_status status = qn__data_options_take(__func__, given, &options, err);
+    return status == QN_OK ? open_files(&path, 1, &options, out, err) : status;
 }

@@ -4,6 +4,7 @@
 #define QN_DATA_READERS_H
 
 #include "data/data.h"
+#include "data/part_files.h"
 #include "data/source.h"
 
 /* How sure a reader is that a file is its own. The reader that is surest takes it. */
@@ -39,6 +40,10 @@ typedef struct qn__reader {
      * failed call left in `data` is released by qn_data_close. `pool` is never NULL. */
     qn_status (*read)(qn__source *source, const qn_data_options *options, qn__pool *pool,
                       qn_data *data, qn_error *err);
+    /* In its place: the same of one file or several, as one table, with the columns that folders
+     * tell where the format has columns. NULL: several files are refused. */
+    qn_status (*read_parts)(qn__part_files *files, const qn_data_options *options, qn__pool *pool,
+                            qn_data *data, qn_error *err);
     /* Reads a file of labels for the items already in `data`. NULL: the format has no such file. */
     qn_status (*read_labels)(const char *path, const qn_data_options *options, qn_data *data,
                              qn_error *err);

@@ -232,6 +232,8 @@ const char *qn__source_part(const qn__source *source) { return source->part; }
 
 int qn__source_descriptor(const qn__source *source) { return source->fd; }
 
+const struct stat *qn__source_stamp(const qn__source *source) { return &source->opened; }
+
 uint64_t qn__source_file_size(const qn__source *source) { return source->file_size; }
 
 uint64_t qn__source_unpacked_most(const qn__source *source) {

@@ -8,6 +8,7 @@
 #include "data/packing.h"
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 typedef struct qn__source qn__source;
 
@@ -41,6 +42,8 @@ const char *qn__source_part(const qn__source *source);
 int qn__source_is_stream(const qn__source *source);
 /* The open file, for pread in parallel with this source. */
 int qn__source_descriptor(const qn__source *source);
+/* The state of the file when it was opened. */
+const struct stat *qn__source_stamp(const qn__source *source);
 /* Bytes of the file itself: the compressed ones. */
 uint64_t qn__source_file_size(const qn__source *source);
 /* Bytes that a file of this size can have once unpacked, at most. */

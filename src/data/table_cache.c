@@ -59,26 +59,44 @@ static void add_options(qn__text *key, const qn_data_options *o) {
 
 static uint64_t snapshot_at(uint64_t key) { return (sizeof(head) + key + PAGE - 1) / PAGE * PAGE; }
 
-static void find_entry(qn__table_cache *cache, const qn__source *source,
+/* Adds a file to the key, with the keys of its folders, and to the stamp. 0: without memory. */
+static int add_file(qn__text *key, const qn__part_files *files, size_t i, qn__image_stamp *stamp) {
+    const qn__listed_file *file = &files->list->file[i];
+    char *path = realpath(file->path, NULL);
+    if (!path)
+        return 0;
+    qn__text_add(key, "%s\n", path);
+    for (size_t k = 0; k < files->list->keys; k++)
+        qn__text_add(key, "%s=%s\n", file->key[k].name, file->key[k].value);
+    qn__image_stamp_add(stamp, "", qn__image_stamp_of(&files->seen[i], stamp));
+    free(path);
+    return 1;
+}
+
+static uint64_t size_of_all(const qn__part_files *files) {
+    uint64_t size = 0;
+    for (size_t i = 0; i < files->list->count; i++)
+        size += (uint64_t)files->seen[i].st_size;
+    return size;
+}
+
+static void find_entry(qn__table_cache *cache, const qn__part_files *files,
                        const qn_data_options *options) {
     qn__image_stamp stamp = {0};
-    struct stat info;
     uint8_t digest[32];
-    const uint64_t size = qn__source_file_size(source);
-    const int packed = qn__source_packing(source) != QN__PLAIN;
+    const uint64_t size = size_of_all(files);
+    const int packed = qn__source_packing(files->first) != QN__PLAIN;
     cache->most = size * (packed ? MOST_PACKED : MOST_PLAIN);
-    if (cache->off || qn__source_is_stream(source) ||
-        size < (packed ? LEAST_PACKED : LEAST_PLAIN) ||
-        fstat(qn__source_descriptor(source), &info) != 0) {
+    if (cache->off || qn__source_is_stream(files->first) ||
+        size < (packed ? LEAST_PACKED : LEAST_PLAIN)) {
         cache->off = 1;
         return;
     }
-    char *path = realpath(qn__source_path(source), NULL);
-    qn__text_add(&cache->key, "%s\n%s\n", qn_version(), path ? path : "");
+    qn__text_add(&cache->key, "%s\n", qn_version());
+    for (size_t i = 0; i < files->list->count && !cache->off; i++)
+        cache->off = !add_file(&cache->key, files, i, &stamp);
     add_options(&cache->key, options);
-    qn__image_stamp_add(&stamp, "", qn__image_stamp_of(&info, &stamp));
-    cache->off = !path || cache->key.failed || !qn__image_stamp_end(&stamp, cache->stamp);
-    free(path);
+    cache->off = cache->off || cache->key.failed || !qn__image_stamp_end(&stamp, cache->stamp);
     if (cache->off)
         return;
     qn__sha256_of(cache->key.data, cache->key.size, digest);
@@ -86,12 +104,12 @@ static void find_entry(qn__table_cache *cache, const qn__source *source,
     strcat(cache->name, QN__CACHE_TABLES);
 }
 
-void qn__table_cache_begin(qn__table_cache *cache, const qn__source *source,
+void qn__table_cache_begin(qn__table_cache *cache, const qn__part_files *files,
                            const qn_data_options *options) {
-    find_entry(cache, source, options);
+    find_entry(cache, files, options);
     cache->room =
         (qn__table_room){.no_file = options->no_cache,
-                         .path = qn__source_path(source),
+                         .path = files->name,
                          .entry = cache->name,
                          .before = snapshot_at(cache->key.size + 1) + qn__data_snapshot_values()};
 }

@@ -1,5 +1,5 @@
 /* Tables that were read from text, in the user's cache folder: a snapshot (data_snapshot.h) for
- * each file and each way to read it.
+ * each list of files and each way to read it.
  *
  * An entry is used where the file has the stamp with which it was read (image_stamp.h) and all its
  * digests are right. So it is never needed, and what is wrong with it is a note. Two processes may
@@ -11,7 +11,7 @@
 #include "base/threads.h"
 #include "data/cache_room.h"
 #include "data/data.h"
-#include "data/source.h"
+#include "data/part_files.h"
 #include "data/table_room.h"
 
 typedef struct qn__table_cache {
@@ -26,8 +26,8 @@ typedef struct qn__table_cache {
 
 /* Decides which entry is used, unless cache->off; and where the values are put while the text is
  * read. Small files are read at once: they have no entry. Never fails: without memory there is no
- * cache. `source` and `options` must outlive it. */
-void qn__table_cache_begin(qn__table_cache *cache, const qn__source *source,
+ * cache. `files` and `options` must outlive it. */
+void qn__table_cache_begin(qn__table_cache *cache, const qn__part_files *files,
                            const qn_data_options *options);
 void qn__table_cache_end(qn__table_cache *cache);
 

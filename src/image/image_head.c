@@ -162,6 +162,14 @@ static qn_status refuse_format(const uint8_t *bytes, size_t size, qn__image_head
                                              "JPEG, PNG, WebP, GIF, TIFF and BMP");
 }
 
+int qn__image_is(const uint8_t *bytes, size_t size) {
+    for (size_t i = 0; i < QN__IMAGE_KINDS; i++)
+        if (kinds[i].is && kinds[i].is(bytes, size))
+            return 1;
+    const uint32_t other = qn__image_other(bytes, size);
+    return other != QN__OTHER_NONE && qn__image_other_is_picture(other);
+}
+
 qn_status qn__image_head_read(const uint8_t *bytes, size_t size, qn__image_head *head,
                               qn_error *err) {
     *head = (qn__image_head){.orientation = 1, .other = QN__OTHER_NONE};

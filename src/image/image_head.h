@@ -51,4 +51,7 @@ static inline uint32_t qn__image_width(const qn__image_head *head) {
 qn_status qn__image_head_read(const uint8_t *bytes, size_t size, qn__image_head *head,
                               qn_error *err);
 
+/* 1 when a file with these first bytes, 160 where it has them, is an image, read or not. */
+int qn__image_is(const uint8_t *bytes, size_t size);
+
 #endif

@@ -161,4 +161,8 @@ const char *qn__image_other_name(uint32_t other, int several) {
     return several ? rows[other].names : rows[other].name;
 }
 
+int qn__image_other_is_picture(uint32_t other) {
+    return rows[other].mark && rows[other].remedy == CONVERT;
+}
+
 const char *qn__image_other_remedy(uint32_t other) { return remedies[rows[other].remedy]; }

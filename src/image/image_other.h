@@ -19,6 +19,9 @@ uint32_t qn__image_others(void);
 /* What files of the format are called, as in "2 files are HEIC images". Static. */
 const char *qn__image_other_name(uint32_t other, int several);
 
+/* 1 when such a file is an image, and its first bytes are a mark that no text begins with. */
+int qn__image_other_is_picture(uint32_t other);
+
 /* What to do with them. Static. */
 const char *qn__image_other_remedy(uint32_t other);
 

@@ -1,0 +1,62 @@
+#include "data/part_files.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/file_stamp.h"
+
+/* "a.csv", or "a.csv and 11 more files". */
+static char *name_all(const qn__file_list *list, const char *first, qn_error *err) {
+    qn__text text = {0};
+    qn__text_add(&text, "%s", first);
+    if (list->count > 1)
+        qn__text_add(&text, " and %zu more file%s", list->count - 1, list->count > 2 ? "s" : "");
+    char *name = text.failed ? NULL : qn__copy_text(text.data, err);
+    qn__text_release(&text);
+    return name;
+}
+
+qn_status qn__part_files_begin(const qn__file_list *list, qn__part_files *out, qn_error *err) {
+    *out = (qn__part_files){.list = list};
+    out->seen = qn__alloc(list->count, sizeof *out->seen, err);
+    if (!out->seen)
+        return QN_MEMORY;
+    const qn_status status = qn__source_open_any(list->file[0].path, &out->first, err);
+    if (status != QN_OK)
+        return status;
+    out->seen[0] = *qn__source_stamp(out->first);
+    out->name = name_all(list, qn__source_path(out->first), err);
+    return out->name ? QN_OK : QN_MEMORY;
+}
+
+void qn__part_files_release(qn__part_files *files) {
+    qn__source_close(files->first);
+    qn__free(files->seen);
+    qn__free(files->name);
+    *files = (qn__part_files){0};
+}
+
+qn_status qn__part_files_open(qn__part_files *files, size_t i, qn__source **out, qn_error *err) {
+    const char *path = files->list->file[i].path;
+    if (i == 0 && files->first) {
+        *out = files->first;
+        files->first = NULL;
+        return QN_OK;
+    }
+    const qn_status status = qn__source_open(path, out, err);
+    if (status != QN_OK)
+        return status;
+    struct stat *seen = &files->seen[i];
+    const struct stat *now = qn__source_stamp(*out);
+    if (seen->st_size == 0)
+        *seen = *now;
+    if (qn__file_stamp_same(seen, now, path))
+        return QN_OK;
+    qn__source_close(*out);
+    *out = NULL;
+    return qn__file_stamp_refuse(path, QN_INPUT, err);
+}
+
+qn_status qn__part_files_close(qn__source *source, qn_status status, qn_error *err) {
+    status = qn__source_end(source, status, err);
+    qn__source_close(source);
+    return status;
+}

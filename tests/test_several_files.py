@@ -1,0 +1,191 @@
+"""Several files as one table: the oracle is the one file that they were cut from."""
+
+import gzip
+import json
+import random
+
+import pytest
+
+import ranks
+
+NAMES = ["y", "size", "colour", "count", "code"]
+
+
+@pytest.fixture
+def info(run_quern):
+    """What `data info --json` tells of files, by the table alone."""
+    def tell(*words, **more):
+        told = json.loads(run_quern("data", "info", *words, "--json", **more).stdout)
+        return {key: value for key, value in told.items() if key not in ("file", "format", "note")}
+    return tell
+
+
+@pytest.fixture
+def refused(run_quern):
+    def tell(*words, **more):
+        return run_quern("data", "info", *words, status=1, **more).stderr
+    return tell
+
+
+def line(cells):
+    return ",".join('"' + cell.replace('"', '""') + '"' if set(cell) & set(',"') else cell
+                    for cell in cells) + "\n"
+
+
+def write(path, lines, packed=False):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = "".join(lines).encode()
+    path.write_bytes(gzip.compress(text) if packed else text)
+    return path
+
+
+def table(seed, count):
+    """Columns whose type depends on all rows: the last ones are what makes it."""
+    draw = random.Random(seed)
+    rows = [[draw.choice("ab"), str(draw.randrange(256)), draw.choice(["red", "blue, dark", 'x"y']),
+             draw.choice(["", "NA", "3", "17"]), str(draw.randrange(100))] for _ in range(count)]
+    rows[-1][1] = draw.choice(["7", "0.25", "-1", "20230119"])
+    rows[-1][4] = draw.choice(["7", "none", "1e3"])
+    return rows
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_parts_of_one_file(tmp_path, info, run_quern, seed):
+    """Headers in all parts, in the first, or in none; columns in any order; empty parts."""
+    draw = random.Random(100 + seed)
+    rows = table(seed, draw.choice([5, 40, 300]))
+    headers = ("all", "first", "none", "order")[seed % 4]
+    whole = write(tmp_path / "whole.csv", [line(NAMES)] * (headers != "none") + list(map(line, rows)))
+    cuts = sorted(draw.choices(range(len(rows) + 1), k=draw.randrange(1, 6)))
+    for i, (begin, end) in enumerate(zip([0, *cuts], [*cuts, len(rows)])):
+        order = list(range(5))
+        if headers == "order" and i > 0:
+            draw.shuffle(order)
+        head = headers in ("all", "order") or (headers == "first" and i == 0)
+        part = [line([row[k] for k in order]) for row in [NAMES] * head + rows[begin:end]]
+        if part:
+            write(tmp_path / "parts" / f"p{i}", part, packed=draw.random() < 0.3)
+    assert info(tmp_path / "parts") == info(whole)
+    told = run_quern("data", "convert", whole, "-o", "-", "--format", "csv").stdout
+    listed = sorted((tmp_path / "parts").iterdir())
+    assert run_quern("data", "convert", *listed, "-o", "-", "--format", "csv").stdout == told
+    assert run_quern("data", "convert", str(tmp_path / "parts" / "p*"), "-o", "-", "--format", "csv").stdout == told
+
+
+def test_a_model_is_that_of_the_whole(tmp_path, quern, run_quern):
+    """Also on ranks, by a list, and in the recipe."""
+    rows = list(map(line, table(3, 200)))
+    whole = write(tmp_path / "whole.csv", [line(NAMES), *rows])
+    for i in range(4):
+        write(tmp_path / "d" / f"{i}.csv", [line(NAMES), *rows[50 * i:50 * i + 50]])
+    (tmp_path / "list.txt").write_bytes(b"\xef\xbb\xbf# the files\r\nd/0.csv\r\n\r\nd/[12].csv\r\nd/3.csv")
+    train = ["train", "--epochs", "2", "--quiet", "--valid", "0.2", "--missing", "mean"]
+    ways = {"whole": ["--data", whole], "folder": ["--data", tmp_path / "d"],
+            "pattern": ["--data", tmp_path / "**" / "?.csv"],
+            "list": ["--data", f"@{tmp_path}/list.txt"],
+            "often": [word for i in range(4) for word in ("--data", tmp_path / "d" / f"{i}.csv")]}
+    for name, words in ways.items():
+        run_quern(*train, *words, "-o", tmp_path / name)
+    ranks.run(quern, 2, *train, *ways["pattern"], "-o", tmp_path / "ranks")
+    assert len({(tmp_path / name).read_bytes() for name in [*ways, "ranks"]}) == 1
+    assert "identical" in run_quern("replay", tmp_path / "whole", "--data", tmp_path / "d").stdout
+    told = [run_quern("predict", tmp_path / "folder", "--data", path, "-o", "-").stdout
+            for path in (whole, tmp_path / "d")]
+    assert told[0] == told[1]
+
+
+def test_order(tmp_path, run_quern):
+    """A folder by path, bytewise; arguments in their order; a pattern has its own order."""
+    for name in ("a/2", "a-b", "a/10", "B", "_SUCCESS", ".hidden", "x.crc"):
+        write(tmp_path / "d" / name, [f"{len(name)},{ord(name[-1])}\n"] if name[0] not in "_." else ["?"])
+
+    def rows(*words):
+        text = run_quern("data", "convert", *words, "-o", "-", "--format", "csv", cwd=tmp_path / "d").stdout
+        return [row.split(",")[1] for row in text.split()[1:]]
+
+    assert rows(".") == [str(ord(name[-1])) for name in ("B", "a-b", "a/10", "a/2")]
+    assert rows("a/2", "B", "a/10") == [str(ord(c)) for c in "2B0"]
+    assert rows("**") == rows(".") == rows("**/*")
+    assert rows("a*/*", "[!a_]") == [str(ord(c)) for c in "02B"]
+    write(tmp_path / "d" / "[a]", ["3,200\n"])
+    assert rows("[a]") == ["200"]  # a file that is there is no pattern
+    write(tmp_path / "d" / "@x", ["3,201\n"])
+    assert rows("./@x") == ["201"]
+
+
+def test_folders_are_columns(tmp_path, info, run_quern):
+    rows = list(map(line, table(5, 40)))
+    places = ["year=2025/country=a%20b", "year=2025/country=__HIVE_DEFAULT_PARTITION__",
+              "year=2026/country=7"]
+    cuts = [(0, 10), (10, 11), (11, 40)]
+    whole = [line(NAMES + ["year", "country"])]
+    for place, (begin, end) in zip(places, cuts):
+        write(tmp_path / "lake" / place / "part-0.csv", [line(NAMES), *rows[begin:end]])
+        year, country = place.split("/")
+        tail = f",{year[5:]},{country[8:].replace('%20', ' ').replace('__HIVE_DEFAULT_PARTITION__', '')}\n"
+        whole += [row[:-1] + tail for row in rows[begin:end]]
+    write(tmp_path / "whole.csv", whole)
+    told = info(tmp_path / "whole.csv", "--category", "country")
+    files = sorted((tmp_path / "lake").rglob("*.csv"))
+    files = [files[i] for i in (1, 0, 2)]  # "_" stands before "a"
+    assert info(*files) == told
+    assert info(str(tmp_path / "lake" / "year=*"), "--label", "year") != told
+    assert info(tmp_path / "lake" / "year=2026")["features"] == told["features"] - 1
+    assert info(files[0])["features"] == told["features"] - 2  # one file is what it always was
+    write(tmp_path / "lake" / places[0] / "part-1.csv", [line(NAMES + ["year"]), rows[0][:-1] + ",1\n"])
+    assert "part-1.csv" in run_quern("data", "info", tmp_path / "lake", status=1).stderr
+    for path in files:
+        path.unlink()
+    done = run_quern("data", "info", tmp_path / "lake")
+    assert '"year" is read from the files' in done.stderr
+
+
+BAD = {  # parts, then what the message says
+    "missing": (["a,b,c\n1,2,3\n", "a,c\n1,2\n"], ['the column "b" of the first file is missing', "p1, line 1", "--drop"]),
+    "additional": (["a,b\n1,2\n", "a,b,x\n1,2,3\n"], ['the column "x" is not in the first file', "p1, line 1"]),
+    "case": (["a,b\n1,2\n", "A,B\n1,2\n"], ['the column "A" is not in the first file', "p1, line 1"]),
+    "twice": (["a,b\n1,2\n", "b,b\n1,2\n"], ['the column "b" is in the file twice', "p1, line 1"]),
+    "cell": (["a,b\n1,2\n3,4\n", "b,a\n1,2\n5,1\nx,1\n"], ['"x" is not a number', "p1, line 4, column 1 (b)"]),
+    "ragged": (["a,b\n1,2\n", "a,b\n1,2\n\n1,2,3\n", "a,b\n1,2\n"], ["the line is empty", "p1, line 3"]),
+    "short": (["a,b,c,d\n1,2,3,4\n", "1,2,3,4\n\n\n\n\n\n\n\n\n\n1\n"], ["the line is empty", "p1, line 2"]),
+    "separator": (["a,b\n1,2\n", "a;b\n1;2\n"], ["separated in another way", "p1, line 1"]),
+    "format": (["a,b\n1,2\n", '{"a": 1, "b": 2}\n'], ["the file has the format json, and the first one has the format csv", "p1"]),
+    "empty": (["a,b\n1,2\n", ""], ["the file is empty", "p1"]),
+    "headers": (["a,b\n", "a,b\n"], ["a header and no items", "p0"]),
+    "binary": (["a,b\n1,2\n", "a,\0\n1,2\n"], ["not text", "p1"]),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_refused(tmp_path, refused, name):
+    parts, words = BAD[name]
+    for i, text in enumerate(parts):
+        write(tmp_path / f"p{i}", [text])
+    told = refused(*sorted(tmp_path.iterdir()))
+    assert all(word in told for word in words), told
+
+
+def test_choice_of_columns(tmp_path, info, refused):
+    write(tmp_path / "a", ["a,b,c\n", "1,2,3\n", "0,9,8\n"])
+    write(tmp_path / "b", ["d,c,a\n", "5,7,1\n"])
+    write(tmp_path / "whole.csv", ["a,c\n", "1,3\n", "0,8\n", "1,7\n"])
+    assert info(tmp_path / "a", tmp_path / "b", "--features", "c") == info(tmp_path / "whole.csv")
+    assert '"d" is not in the first' in refused(tmp_path / "a", tmp_path / "b", "--drop", "b")
+
+
+def test_arguments(tmp_path, refused, run_quern):
+    write(tmp_path / "a.csv", ["a,b\n", "1,2\n"])
+    write(tmp_path / "k=1" / "x=2" / "f.csv", ["a,b\n", "1,2\n"])
+    write(tmp_path / "k=1" / "g.csv", ["a,b\n", "1,2\n"])
+    assert "no file has a path" in refused(str(tmp_path / "z*"))
+    assert 'a folder above the file has the key "x"' in refused(str(tmp_path / "k=?" / "**" / "*.csv"))
+    assert "alone" in refused(tmp_path / "a.csv", "-", input="")
+    (tmp_path / "l").write_text("a.csv\n@l\n")
+    assert "line 2" in refused(f"@{tmp_path}/l")
+    (tmp_path / "l").write_text("# none\n")
+    assert "names no file" in refused(f"@{tmp_path}/l")
+    (tmp_path / "l").write_text("missing.csv\na.csv\n")
+    assert f"{tmp_path}/missing.csv" in refused(f"@{tmp_path}/l")
+    told = run_quern("train", "--data", tmp_path / "a.csv", "--valid", "0.1", "--valid", "0.2", "-o",
+                     tmp_path / "m", status=2).stderr
+    assert "--valid is a fraction" in told
