@@ -8,6 +8,7 @@
 #include "message.h"
 #include "model_text.h"
 #include "sources.h"
+#include "train_flags.h"
 #include <inttypes.h>
 #include <math.h>
 #include <quern/advise.h>
@@ -435,9 +436,6 @@ static int try_model(devices_flags *f) {
 enum { MOST_COSTS = 256 };
 
 static void cost_event(const devices_flags *f, const qn_plan_cost *c, uint64_t features) {
-    char usual[FALLBACK_ROOM];
-    qn_default_text("train.optimizer", usual, sizeof usual);
-    usual[strcspn(usual, ";")] = '\0'; /* of classes, which the trial has */
     json_begin("cost");
     json_count("rank", c->rank);
     json_count("ranks", f->ranks);
@@ -446,7 +444,7 @@ static void cost_event(const devices_flags *f, const qn_plan_cost *c, uint64_t f
     json_count("features", features);
     json_count("batch", f->batch);
     json_count("grain", f->grain);
-    json_text("optimizer", f->optimizer ? f->optimizer : usual);
+    json_text("optimizer", f->optimizer);
     json_text("arith", f->arith);
     json_open("grains", '[');
     for (uint32_t i = 0; i < c->calls; i++)
@@ -473,8 +471,12 @@ static void print_cost(const qn_plan_cost *c) {
            1e3 * c->seconds[0], 1e3 * c->update, rate_text(c->adding, "B/s", adding));
 }
 
-static qn_train_options costs_job(const devices_flags *f) {
+/* The job whose calls are measured. What nothing was said about is as in a training on the data, or
+ * on images where there is none. */
+static int costs_job(devices_flags *f, const qn_data *data, qn_train_options *out) {
+    static char usual[FALLBACK_ROOM];
     qn_train_options job;
+    qn_error err;
     qn_train_options_init(&job);
     job.model = f->model;
     job.shape = f->from.shape;
@@ -484,7 +486,14 @@ static qn_train_options costs_job(const devices_flags *f) {
     job.batch = (uint32_t)f->batch;
     job.grain = (uint32_t)f->grain;
     job.compute = compute_of(&f->compute);
-    return job;
+    if (data && qn_train_options_settle(&job, data, &err) != QN_OK)
+        return message_error(&err);
+    qn_default_text("train.optimizer", usual, sizeof usual);
+    usual[strcspn(usual, ";")] = '\0';
+    f->batch = job.batch != QN_BY_DATA ? job.batch : train_options_number("train.batch");
+    f->optimizer = job.optimizer ? job.optimizer : usual;
+    *out = job;
+    return -1;
 }
 
 /* Measures calls, and prints them in the format that quern plan reads. */
@@ -493,6 +502,7 @@ static int report_costs(devices_flags *f) {
     cost->size = sizeof *cost;
     uint64_t features = f->features;
     uint32_t count;
+    qn_train_options job;
     qn_data *data = NULL;
     qn_error err;
     int code = f->from.data
@@ -504,7 +514,8 @@ static int report_costs(devices_flags *f) {
         features = qn_data_features(data);
     code = take_model(f, data ? NULL : f->from.shape, data ? 0 : features,
                       data ? qn_data_classes(data) : CLASSES);
-    const qn_train_options job = costs_job(f);
+    if (code < 0)
+        code = costs_job(f, data, &job);
     if (code < 0 && qn_plan_measure(&job, data, (uint32_t)features, (uint32_t)f->ranks,
                                     (double)f->seconds, cost, MOST_COSTS, &count, &err) != QN_OK)
         code = message_error(&err);
@@ -561,6 +572,8 @@ static int run(const command *self, int argc, char **argv) {
         return code;
     message_setup(self->name, 0, f.json);
     code = check_flags(&f, &given);
+    if (f.batch == QN_BY_DATA && !f.costs)
+        f.batch = train_options_number("train.batch");
     if (code < 0)
         code = source_shape(&f.from.shape, &f.features, f.from.data != NULL,
                             options_given(self, &given, "features"));

@@ -85,7 +85,7 @@ typedef struct option_row {
 /* Word number `index` of an option, counted from 0; returns 0 after the last. */
 int options_word(const option *option, uint32_t index, option_word *word);
 
-enum { FALLBACK_ROOM = 160 };
+enum { FALLBACK_ROOM = 256 };
 
 /* The default of an option for the help, written to text; empty if it has none. Returns text. */
 const char *options_fallback(const option *option, char *text, size_t size);

@@ -246,15 +246,19 @@ static void print_many(uint32_t count, const char *what, const char *behind) {
 
 static void print_head(const plan_flags *f, const qn_plan_options *o, const qn_plan_report *r) {
     char parameters[32], items[32], steps[32], model[MODEL_TITLE];
-    const uint64_t batch = f->train.batch < o->items ? f->train.batch : o->items;
+    const uint64_t usual = train_options_number("train.batch");
+    const uint64_t said = f->train.batch != QN_BY_DATA ? f->train.batch : usual;
+    const uint64_t batch = said < o->items ? said : o->items;
+    const uint64_t epochs =
+        f->train.epochs != QN_BY_DATA ? f->train.epochs : train_options_number("train.epochs");
     const int integers = strcmp(f->train.arith, "f32") != 0;
     model_title(f->train.model, o->job->model, f->train.verbose, model);
     printf("%s%s%s: %s parameters\n%" PRIu64 " epochs of %s items in batches of %" PRIu64
            ": %s steps of %" PRIu64 " grain%s\n",
            model, integers ? " in " : "", integers ? f->train.arith : "",
-           format_count((uint64_t)r->parameters, parameters), f->train.epochs,
-           format_count(o->items, items), batch, format_count(r->steps, steps),
-           (batch + f->train.grain - 1) / f->train.grain, batch > f->train.grain ? "s" : "");
+           format_count((uint64_t)r->parameters, parameters), epochs, format_count(o->items, items),
+           batch, format_count(r->steps, steps), (batch + f->train.grain - 1) / f->train.grain,
+           batch > f->train.grain ? "s" : "");
     printf("%s of memory beside the data, where a rank has the CPU of this machine\n",
            format_bytes((uint64_t)r->memory, steps));
     print_many(r->hosts, "host", ", ");
@@ -337,49 +341,6 @@ static int check_flags(plan_flags *f, const arguments *given) {
     return code < 0 ? sources_check(&f->train.from) : code;
 }
 
-/* Takes the properties of the job from the data, if any. Returns -1 or an exit code. */
-static int look_at_data(plan_flags *f) {
-    static char shape[40];
-    uint32_t rows, columns;
-    qn_data *data;
-    if (!f->train.from.data)
-        return -1;
-    int code = source_open(source_data(&f->train.from), &f->train.from, 0, NULL, &data);
-    if (code >= 0)
-        return code;
-    f->items = qn_data_items(data);
-    f->features = qn_data_inputs(data);
-    f->real = qn_data_target(data) == QN_TARGET_REAL;
-    qn_data_image_size(data, &rows, &columns);
-    snprintf(shape, sizeof shape, "%" PRIu32 "x%" PRIu32 "x%" PRIu32, qn_data_image_channels(data),
-             rows, columns);
-    f->train.from.shape = rows > 0 ? shape : NULL;
-    f->classes = qn_data_classes(data) > 0 ? qn_data_classes(data) : DIGIT_CLASSES;
-    qn_data_close(data);
-    return -1;
-}
-
-/* What a training of real labels takes without the option: the end of the default's text. */
-static const char *of_real_labels(const char *field, char *text, size_t room) {
-    static const char before[] = "real labels: ";
-    const char *at = qn_default_text(field, text, room) ? strstr(text, before) : NULL;
-    return at ? at + strlen(before) : text;
-}
-
-/* Plans for the options `o`, which are complete. */
-static int plan_for(const plan_flags *f, const qn_plan_options *o) {
-    qn_plan *p;
-    qn_error err;
-    if (qn_plan_make(o, &p, &err) != QN_OK)
-        return message_error(&err);
-    if (f->train.json)
-        print_json(qn_plan_report_of(p));
-    else
-        print_plan(f, o, qn_plan_report_of(p));
-    qn_plan_free(p);
-    return EXIT_DONE;
-}
-
 /* The options of the job that the plan depends on: the plan's own data are none that all options
  * would suit. */
 static void fill_job(const plan_flags *f, qn_train_options *job) {
@@ -398,18 +359,80 @@ static void fill_job(const plan_flags *f, qn_train_options *job) {
     job->compute.threads = (int)f->train.compute.threads;
 }
 
+/* Gives the options that nothing was said about the values that a training on the data has. */
+static int take_defaults(plan_flags *f, const qn_data *data) {
+    static char network[MODEL_TITLE];
+    qn_train_options job;
+    qn_error err;
+    char *text = NULL;
+    fill_job(f, &job);
+    const int code =
+        job.model ? model_read(&job, f->features, f->real ? 0 : f->classes, &text) : -1;
+    if (code >= 0)
+        return code;
+    if (text)
+        job.loss = compute_loss(text);
+    qn_status status = qn_train_options_settle(&job, data, &err);
+    if (status == QN_OK && !job.model)
+        status = qn_train_model_text(&job, data, network, sizeof network, &err);
+    free(text);
+    if (status != QN_OK)
+        return message_error(&err);
+    f->train.optimizer = job.optimizer;
+    f->train.momentum = job.momentum;
+    f->train.batch = job.batch;
+    f->train.epochs = job.epochs;
+    f->train.model = job.model ? job.model : network;
+    return -1;
+}
+
+/* Takes the properties of the job from the data, if any. Returns -1 or an exit code. */
+static int look_at_data(plan_flags *f) {
+    static char shape[40];
+    uint32_t rows, columns;
+    qn_data *data;
+    if (!f->train.from.data)
+        return -1;
+    int code = source_open(source_data(&f->train.from), &f->train.from, 0, NULL, &data);
+    if (code >= 0)
+        return code;
+    f->items = qn_data_items(data);
+    f->features = qn_data_inputs(data);
+    f->real = qn_data_target(data) == QN_TARGET_REAL;
+    qn_data_image_size(data, &rows, &columns);
+    snprintf(shape, sizeof shape, "%" PRIu32 "x%" PRIu32 "x%" PRIu32, qn_data_image_channels(data),
+             rows, columns);
+    f->train.from.shape = rows > 0 ? shape : NULL;
+    f->classes = qn_data_classes(data) > 0 ? qn_data_classes(data) : DIGIT_CLASSES;
+    code = take_defaults(f, data);
+    qn_data_close(data);
+    return code;
+}
+
+/* Plans for the options `o`, which are complete. */
+static int plan_for(const plan_flags *f, const qn_plan_options *o) {
+    qn_plan *p;
+    qn_error err;
+    if (qn_plan_make(o, &p, &err) != QN_OK)
+        return message_error(&err);
+    if (f->train.json)
+        print_json(qn_plan_report_of(p));
+    else
+        print_plan(f, o, qn_plan_report_of(p));
+    qn_plan_free(p);
+    return EXIT_DONE;
+}
+
 static int plan(const plan_flags *f) {
     qn_train_options job;
     qn_plan_options o;
-    char optimizer[96], *text = NULL;
+    char *text = NULL;
     fill_job(f, &job);
     int code = model_read(&job, f->features, f->real ? 0 : f->classes, &text);
     if (code >= 0)
         return code;
     job.model = text;
     job.loss = compute_loss(job.model);
-    if (f->real && !job.optimizer && job.momentum == QN_BY_OPTIMIZER)
-        job.optimizer = of_real_labels("train.optimizer", optimizer, sizeof optimizer);
     qn_plan_options_init(&o);
     o.job = &job;
     o.features = (uint32_t)f->features;

@@ -162,8 +162,6 @@ static int read_setting(search *s, uint32_t setting, int argc, char **argv) {
     if (code < 0)
         code = train_options_check(f, &given);
     if (code < 0)
-        f->epochs = train_options_epochs(f, &given);
-    if (code < 0)
         s->command[setting] = format_shell(count + 2, words - 2, more, needs_valid(f) ? 4 : 2);
     return code;
 }

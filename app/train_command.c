@@ -389,8 +389,6 @@ static int read_command_line(const command *self, int argc, char **argv, train_f
         code = check_flags(f, given);
     }
     if (code < 0)
-        f->epochs = train_options_epochs(f, given);
-    if (code < 0)
         code = sources_check(&f->from);
     if (code < 0)
         code = compute_check(&f->compute);

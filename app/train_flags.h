@@ -27,8 +27,8 @@ extern const option train_options[];
 /* The defaults of the recipe, from the library. */
 train_flags train_flags_default(void);
 
-/* The epochs, or how many iterations an optimiser without epochs makes where nothing is said. */
-uint64_t train_options_epochs(const train_flags *flags, const arguments *given);
+/* The number with which the default of a field begins: that of images. */
+uint64_t train_options_number(const char *field);
 
 /* Refuses options without effect, which need another option. Returns -1, or the exit code after a
  * message. */

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Iterations at most of an optimiser that has no epochs. */
-enum { ITERATIONS = 100 };
+/* A default as text, with all its cases. */
+enum { DEFAULT_TEXT = 256, REMEDY = 400 };
 
 #define AT(member) .place = offsetof(train_flags, member)
 #define AGAIN(member) .again = offsetof(train_flags, member)
@@ -97,9 +97,7 @@ const option train_options[] = {
      .value = "N",
      .low = 1,
      .high = UINT32_MAX,
-     .help =
-         "passes over the training data; with --optimizer lbfgs the most iterations, by default "
-         "100",
+     .help = "passes over the training data; with --optimizer lbfgs the most iterations",
      .field = "train.epochs"},
     {.name = "batch",
      .kind = OPTION_COUNT,
@@ -443,16 +441,15 @@ train_flags train_flags_default(void) {
                          .gradient_scale = o.gradient_scale};
 }
 
-/* The default of a name for real labels, or for classes: what stands before or behind the
- * semicolon. */
+/* The default of a name for real labels, or for classes, of images: the text lists more cases
+ * after semicolons. */
 static const char *usual(const char *field, int real, char *text, size_t size) {
     static const char mark[] = "; real labels: ";
     qn_default_text(field, text, size);
     char *behind = strstr(text, mark);
     if (behind && real)
-        return behind + sizeof mark - 1;
-    if (behind)
-        *behind = '\0';
+        text = behind + sizeof mark - 1;
+    text[strcspn(text, ";")] = '\0';
     return text;
 }
 
@@ -503,7 +500,7 @@ static const char *chooser(qn_choice_kind kind) {
 
 /* Refuses an option that would have no effect, before hours are spent. */
 static int check_use(const train_flags *f, const option *o, const arguments *given) {
-    char text[96], remedy[160];
+    char text[DEFAULT_TEXT], remedy[REMEDY];
     size_t used;
     const char *name, *with = chosen(f, o, given, text, sizeof text);
     if (!options_given(&train_command, given, o->name) ||
@@ -522,7 +519,7 @@ static int check_use(const train_flags *f, const option *o, const arguments *giv
 static int check_full_batch(const train_flags *f, const arguments *given) {
     static const char *const others[] = {"batch", "lr",        "schedule", "warmup",
                                          "clip",  "smoothing", "augment"};
-    char text[96];
+    char text[DEFAULT_TEXT];
     const char *name = optimizer_of(f, given, text, sizeof text);
     if (!qn_choice_takes(QN_CHOICE_OPTIMIZER, name, "tolerance"))
         return -1;
@@ -533,15 +530,16 @@ static int check_full_batch(const train_flags *f, const arguments *given) {
     return -1;
 }
 
-uint64_t train_options_epochs(const train_flags *f, const arguments *given) {
-    char text[96];
-    const int full = qn_choice_takes(QN_CHOICE_OPTIMIZER, optimizer_of(f, given, text, sizeof text),
-                                     "tolerance");
-    return full && !options_given(&train_command, given, "epochs") ? ITERATIONS : f->epochs;
+uint64_t train_options_number(const char *field) {
+    char text[DEFAULT_TEXT];
+    uint64_t number = 0;
+    qn_default_text(field, text, sizeof text);
+    text[strspn(text, "0123456789")] = '\0';
+    return read_count(text, &number) ? number : 0;
 }
 
 int train_options_check(const train_flags *f, const arguments *given) {
-    char text[96], remedy[160];
+    char text[DEFAULT_TEXT], remedy[REMEDY];
     if (f->quiet && f->verbose)
         return message_usage("leave one of them out", "--quiet contradicts --verbose");
     for (const option *o = train_options; o->name || o->more; o++) {

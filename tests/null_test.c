@@ -181,6 +181,7 @@ static void test_questions_of_data(void **state) {
 }
 
 static void test_models(void **state) {
+    char layers[64];
     (void)state;
     qn_model *out = have.model;
     qn_train_options options;
@@ -243,6 +244,11 @@ static void test_models(void **state) {
     REFUSED(qn_train_options_from_model, "model", NULL, have.data, &options);
     REFUSED(qn_train_options_from_model, "data", have.model, NULL, &options);
     REFUSED(qn_train_options_from_model, "options", have.model, have.data, NULL);
+    REFUSED(qn_train_options_settle, "options", NULL, have.data);
+    REFUSED(qn_train_options_settle, "data", &options, NULL);
+    REFUSED(qn_train_model_text, "options", NULL, have.data, layers, sizeof layers);
+    REFUSED(qn_train_model_text, "data", &options, NULL, layers, sizeof layers);
+    REFUSED(qn_train_model_text, "text", &options, have.data, NULL, 0);
 }
 
 static void test_questions_of_models(void **state) {

@@ -383,7 +383,7 @@ def test_labels_that_no_item_has_are_told(run_quern, tmp_path):
     assert "note: all items are of one class" in told([0])
     assert "note" not in told([0, 1, 2]) and told([1, 2], "--quiet") == ""
     assert "\n        40 items of 2 features, 2 classes\n" in told([0, 1])
-    assert "run     1 epoch of 1 step, " in told([0, 1])
+    assert "run     1 epoch of 5 steps, " in told([0, 1])
 
 
 def test_json_stream(run_quern, digits, trained, tmp_path):

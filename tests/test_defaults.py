@@ -56,7 +56,7 @@ def data(tmp_path):
 
 def test_the_table_is_read():
     table = documented()
-    assert len(table) == 21 and table["batch"] == "64" and table["beta2"] == "0.999", table
+    assert len(table) == 21 and table["batch"] == "64; a table: below" and table["beta2"] == "0.999", table
 
 
 def test_the_help_says_what_a_recipe_holds(quern, tmp_path, data):
@@ -66,13 +66,24 @@ def test_the_help_says_what_a_recipe_holds(quern, tmp_path, data):
                 "batch", "grain", "epochs", "seed", "unit", "momentum"):
         told = help_of[OPTION.get(key, key)].split(";")[0]
         assert told == str(made[key]), (key, told, made[key])
-    classes, real = re.fullmatch("(.*); real labels: (.*)", help_of["model"]).groups()
+    classes, real, hidden = re.fullmatch("(.*); real labels: (.*); tables: (.*) and the last layer",
+                                         help_of["model"]).groups()
     assert classes.replace("CLASSES", "2") == made["model"]
     made = recipe(quern, tmp_path, *data["real"])
     assert made["task"] == "regress" and made["model"] == real
     for key in ("loss", "optimizer"):
-        assert help_of[key].split("; real labels: ")[1] == made[key]
-    assert help_of["lr"].split("; real labels: ")[1] == str(made["lr"])
+        assert help_of[key].split("; real labels: ")[1].split(";")[0] == made[key]
+    assert help_of["lr"].split("; real labels: ")[1].split(";")[0] == str(made["lr"])
+    made = recipe(quern, tmp_path, *data["f32"])
+    assert made["model"] == f"{hidden}; dense 2 softmax"
+    assert help_of["optimizer"].split("; tables: ")[1] == made["optimizer"]
+    for key in ("lr", "weight_decay", "schedule"):
+        told = help_of[OPTION.get(key, key)].split("; tables without --optimizer: ")[1]
+        assert told.split(",")[0] == str(made[key]), (key, told)
+    few, most = re.search("tables: (\\d+) to (\\d+),", help_of["batch"]).groups()
+    assert str(made["batch"]) == few and most == "256"
+    steps, most = re.search("as many as give (\\d+) steps, 10 to (\\d+);", help_of["epochs"]).groups()
+    assert made["epochs"] == min(int(most), int(steps) // 2)
 
 
 def test_the_help_says_what_the_document_says(quern):
@@ -129,7 +140,34 @@ def test_plan_counts_with_the_defaults_of_train(quern, tmp_path):
     train = helped(quern, "train")
     text = subprocess.run([quern, "plan", "--team", "host(cpu 60k)", "--items", "6400"], check=True,
                           capture_output=True, text=True).stdout
-    batch, grain = int(train["batch"]), int(train["grain"])
+    batch, grain, epochs = (int(train[key].split(";")[0]) for key in ("batch", "grain", "epochs"))
     assert text.startswith(train["model"].split("; real")[0].replace("CLASSES", "10"))
-    assert f"{train['epochs']} epochs of 6,400 items in batches of {batch}: " in text
+    assert f"{epochs} epochs of 6,400 items in batches of {batch}: " in text
     assert f"of {batch // grain} grain" in text
+
+
+@pytest.mark.parametrize("label, more", [("kind", []), ("kind", ["--loss", "binary"]),
+                                         ("size", ["--valid", "0.5"])])
+def test_plan_and_search_take_those_of_a_table(quern, tmp_path, label, more):
+    """One rule for all: a plan of a table counts what its training does, and a search trains all its
+    folds by the whole table."""
+    rows = "".join(f"{i * 0.37},{i % 7},{'ab'[i % 3 == 0]},{i * 0.1}\n" for i in range(300))
+    (tmp_path / "t.csv").write_text("x,y,kind,size\n" + rows)
+    train = ["--data", tmp_path / "t.csv", "--label", label, "--threads", "1", *more]
+    made = recipe(quern, tmp_path, *train)
+    assert (made["batch"], made["epochs"]) == (16, 53)
+    text = subprocess.run([quern, "plan", "--team", "host(cpu 60k)", *train], check=True,
+                          capture_output=True, text=True).stdout
+    items = 150 if label == "size" else 300
+    assert text.startswith(f"{made['model']}: ")
+    assert f"53 epochs of {items} items in batches of 16: " in text, text
+    if label == "kind" and not more:
+        said = ["--epochs", "53", "--batch", "16", "--weight-decay", "1", "--lr", "0.01",
+                "--optimizer", "adamw", "--schedule", "cosine"]
+        tables = []
+        for out, options in (("usual", []), ("said", said)):
+            subprocess.run([quern, "search", *train, "--grid", "seed 1", "--folds", "2", "--run-dir",
+                            tmp_path / out, *options], capture_output=True, check=True)
+            tables.append("".join(p.read_text() for p in (tmp_path / out).glob("*.csv")))
+        models = [re.findall("[0-9a-f]{64},\"", table) for table in tables]
+        assert len(models[0]) == 2 and models[0] == models[1], tables

@@ -704,7 +704,9 @@ def difference(quern, oracle):
 
 
 def train(arguments, output):
-    """By both programs: the same file. Returns what Quern said."""
+    """By both programs: the same file. Returns what Quern said. The oracle's own optimiser is sgd."""
+    if not {"--optimizer", "--momentum"} & set(map(str, arguments)):
+        arguments = [*arguments, "--optimizer", "sgd"]
     program = os.environ.get("QUERN")
     if not program or not Path(program).exists():
         pytest.skip("QUERN does not name the program; nothing to compare the oracle with")

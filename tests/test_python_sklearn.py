@@ -59,9 +59,9 @@ def test_the_defaults_are_options_of_train(Classifier):
     values, labels = table()
     values = values.astype(np.float32)
     c = Classifier().fit(values, labels)
-    made = quern.train(values, np.searchsorted(c.classes_, labels), scale="standard", lr=0.005,
-                       model="dense 100 relu; dense 3 softmax", epochs=50, batch=30,
-                       optimizer="adam")
+    made = quern.train(values, np.searchsorted(c.classes_, labels), scale="standard", lr=0.01,
+                       model="dense 64 relu; dense 32 relu; dense 3 softmax", epochs=67, batch=8,
+                       optimizer="adamw", weight_decay=1, schedule="cosine")
     assert c.model_.digest == made.digest
 
 
@@ -175,8 +175,7 @@ def test_other_weights_are_the_library_s(Classifier):
     c = Classifier(epochs=5, batch=30).fit(values, labels, sample_weight=weights)
     data = quern.Data(values[there], np.searchsorted(c.classes_, labels[there]),
                       weights=weights[there])
-    made = quern.train(data, scale="standard", lr=0.005, model="dense 100 relu; dense 3 softmax",
-                       epochs=5, batch=30, optimizer="adam")
+    made = quern.train(data, scale="standard", epochs=5, batch=30)
     assert c.model_.digest == made.digest
     assert np.array_equal(data.weights, weights[there].astype(np.float32))
     left = Classifier(epochs=5, batch=30).fit(values[there], labels[there], weights[there])
@@ -209,9 +208,7 @@ def test_class_weights_are_those_of_the_command(Classifier):
     numbers = np.searchsorted(["ant", "bee", "cow"], labels)
     for given, text in (({"bee": 2.5, "cow": 0.1}, "1=2.5,2=0.1"), ("balanced", "balanced")):
         c = Classifier(epochs=5, batch=30, class_weight=given).fit(values, labels)
-        made = quern.train(values, numbers, scale="standard", lr=0.005, epochs=5, batch=30,
-                           model="dense 100 relu; dense 3 softmax", optimizer="adam",
-                           class_weight=text)
+        made = quern.train(values, numbers, scale="standard", epochs=5, batch=30, class_weight=text)
         assert c.model_.digest == made.digest
 
 
@@ -243,8 +240,7 @@ def test_partial_fit_goes_on(Classifier):
     for first in range(0, 120, 40):
         part = slice(first, first + 40)
         c.partial_fit(values[part], labels[part], classes if model is None else None)
-        options = {"model": "dense 100 relu; dense 3 softmax", "epochs": 1, "batch": 10, "lr": 0.005,
-                   "optimizer": "adam"}
+        options = {"model": "dense 64 relu; dense 32 relu; dense 3 softmax", "epochs": 1, "batch": 10}
         how = {"scale": "standard"} if model is None else {"init_from": model, "init_scale": "keep"}
         model = quern.train(values[part], numbers[part], **options, **how)
         assert c.model_.digest == model.digest

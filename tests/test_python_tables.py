@@ -365,7 +365,7 @@ def test_an_estimator_takes_texts(q, of):
     c = q.Classifier(epochs=30, missing="mean").fit(of(made), labels)
     assert c.score(of(made), labels) > 0.9 and c.n_features_in_ == 3
     assert c.feature_names_in_.tolist() == ["city", "size", "count"]
-    assert c.model_.names == ["city", "size", "count"] and c.model_.tensor("layer0.weight").shape == (100, 5)
+    assert c.model_.names == ["city", "size", "count"] and c.model_.tensor("layer0.weight").shape == (64, 5)
     other = dict(made, city=["Paris", *made["city"][1:]])
     none = dict(made, city=[None, *made["city"][1:]])
     if of is not pandas_categories:
@@ -388,7 +388,7 @@ def test_partial_fit_keeps_the_categories_of_its_first_call(q, of):
     want = c.predict_proba(of(first))
     for texts in (["v", "u", "v", "u"], ["w", "a", "z", "u"]):
         c.partial_fit(of({"c": texts, "x": [70.0, -5.0, 0.0, 8.0]}), y)
-        assert c.model_.tensor("layer0.weight").shape == (100, 4)
+        assert c.model_.tensor("layer0.weight").shape == (64, 4)
         assert np.array_equal(c.predict_proba(of(first)), want)
 
 

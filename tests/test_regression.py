@@ -38,9 +38,11 @@ def predictions(run_quern, model, data, *more):
 
 
 def test_options_of_the_optimizer_that_regress_takes(run_quern, made, tmp_path):
-    """Without --optimizer it is adam, whose options then mean something."""
+    """Without --optimizer it is adamw, whose options then mean something."""
     digests = []
-    for more in ([], ["--optimizer", "adam"]):
+    said = ["--optimizer", "adamw", "--lr", "0.01", "--schedule", "cosine", "--weight-decay"]
+    items = sum(1 for _ in open(made[0])) - 1
+    for more in ([], [*said, "1" if items < 1000 else "0.3"]):
         run_quern("train", "--data", made[0], "--task", "regress", "--beta1", "0.7", "--epochs", "2",
                   "--quiet", *more, "-o", tmp_path / "m", cwd=tmp_path)
         digests.append((tmp_path / "m").read_bytes())
@@ -158,7 +160,7 @@ def test_equal_labels(run_quern, tmp_path):
 
 def test_ranks_and_checkpoints(made, quern, run_quern, tmp_path):
     train, test = made
-    words = ["train", "--data", train, "--test", test, "--epochs", "3", "--loss", "huber"]
+    words = ["train", "--data", train, "--test", test, "--epochs", "3", "--loss", "huber", "--schedule", "constant"]
     alone, shared = tmp_path / "alone", tmp_path / "shared"
     run_quern(*words, "-o", alone)
     ranks.run(quern, 3, *words, "--quiet", "-o", shared)
@@ -192,7 +194,7 @@ def test_two_classes(pair, run_quern, tmp_path):
     words = ["--data", pair, "--label", "kind", "--loss", "binary", "--epochs", "5"]
     done = run_quern("train", *words, "--test", pair, "--json", "-o", model)
     end = json.loads(done.stdout.splitlines()[-1])
-    assert json.loads(metadata(model)["__metadata__"]["recipe"])["model"] == "dense 500 tanh; dense 1 sigmoid"
+    assert json.loads(metadata(model)["__metadata__"]["recipe"])["model"] == "dense 64 relu; dense 32 relu; dense 1 sigmoid"
     table, told = predictions(run_quern, model, pair, "--outputs")
     output = np.array([float(r["p0"]) for r in table])
     score = np.array([float(r["score"]) for r in table])

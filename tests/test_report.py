@@ -287,7 +287,7 @@ def test_a_comparison_shows_what_differs(quern, named):
     made(quern, "report", "a<b>&\"c", "second", "-o", "both.html", "--plots", "both", "--quiet", cwd=named)
     _, tree = read(named / "both.html")
     rows = {r[0]: r[1:] for r in table(section(tree, "recipe"))}
-    assert rows["lr"] == ["0.1", "0.5"] and rows["epochs"] == ["4", "3"] and "batch" not in rows
+    assert rows["lr"] == ["0.01", "0.5"] and rows["epochs"] == ["4", "3"] and "batch" not in rows
     results = table(section(tree, "result"))
     assert [r[0] for r in results[1:]] == ["a<b>&\"c", "second"] and [r[3] for r in results[1:]] == ["test", "validation"]
     training = next(s for s in tree.iter("svg") if s.get("aria-label") == "Loss, training")

@@ -257,7 +257,7 @@ def test_a_fold_lacks_a_class(run_quern, tmp_path):
     words = ["search", "--data", tmp_path / "t.csv", "--label", "kind", "--epochs", 1, "--folds", 3, "--json"]
     found = json.loads(run_quern(*words).stdout)["settings"][0]
     assert sum(fold["items"] for fold in found["folds"]) == 9
-    named = json.loads(run_quern(*words, "--model", "dense 500 tanh; dense 3 softmax").stdout)["settings"][0]
+    named = json.loads(run_quern(*words, "--model", "dense 64 relu; dense 32 relu; dense 3 softmax").stdout)["settings"][0]
     assert [fold["model"] for fold in found["folds"]] == [fold["model"] for fold in named["folds"]]
 
 

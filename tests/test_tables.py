@@ -91,7 +91,7 @@ def files(tmp_path_factory):
 
 def words(files, out, rule, *more):
     return ["train", "--data", files["train"], "--label", "bought", "--missing", rule, "--model",
-            "dense 16 tanh; dense 2 softmax", "--epochs", "40", "--lr", "0.3", *more, "-o", out]
+            "dense 16 tanh; dense 2 softmax", "--epochs", "40", "--lr", "0.3", "--optimizer", "sgd", "--batch", "64", *more, "-o", out]
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -223,8 +223,8 @@ def test_small_integers_are_no_picture(run_quern, tmp_path):
     accuracy = {}
     for scale in (None, "unit"):
         more = ["--scale", scale] if scale else []
-        done = run_quern("train", "--data", path, "--valid", "0.2", *more, "--json", "-o",
-                         tmp_path / "m.st")
+        done = run_quern("train", "--data", path, "--valid", "0.2", "--optimizer", "sgd", "--epochs", "10",
+                         *more, "--json", "-o", tmp_path / "m.st")
         end = json.loads(done.stdout.splitlines()[-1])
         accuracy[scale] = end["accuracy"]
         assert tensors_of(tmp_path / "m.st")[0]["scale"] == (scale or "standard")
@@ -246,7 +246,8 @@ def test_small_inputs_are_told_by_name(run_quern, tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("town,pay,y\n" + "".join(
         f"{'Ulm' if i % 3 else 'Bern'},{50000 + i * 37 % 900},{i % 2}\n" for i in range(120)))
-    done = run_quern("train", "--data", path, "--label", "y", "--epochs", "1", "--arith", "i14",
+    done = run_quern("train", "--data", path, "--label", "y", "--epochs", "1", "--optimizer", "sgd", "--batch", "64",
+                     "--model", "dense 500 tanh; dense 2 softmax", "--arith", "i14",
                      "--scale", "none", "-o", tmp_path / "m.st")
     assert "(2 of 3): town=Bern, town=Ulm;" in done.stderr
 

@@ -171,7 +171,7 @@ def test_a_run_goes_on(tmp_path):
     """Checkpoints hold the recipe: with its weights a run goes on, with others it does not."""
     table, state = write(tmp_path / "t.csv", rows()), tmp_path / "state"
     common = ["train", "--data", table, "--label", "town", "--weight", "weight", *SMALL[:2],
-              *SMALL[4:], "--class-weight", "balanced"]
+              *SMALL[4:], "--schedule", "constant", "--class-weight", "balanced"]
     quern(*common, "--epochs", "6", "-o", tmp_path / "whole.st")
     quern(*common, "--epochs", "3", "--checkpoint", state, "-o", tmp_path / "part.st")
     quern(*common, "--epochs", "6", "--checkpoint", state, "--resume", "-o", tmp_path / "on.st")

@@ -11,23 +11,24 @@
 extern "C" {
 #endif
 
-/* The default of qn_train_options.learning_rate and .momentum: the value that belongs to the
- * optimiser (0.1, or 0.001 for adam and adamw, and 0.01 for real labels; momentum 0.9 for
- * "momentum"). The number is minus
- * infinity, which is not valid for either. */
+/* The default of qn_train_options.learning_rate, .momentum and .weight_decay: the value that
+ * belongs to the optimiser. The number is minus infinity, which is not valid for any of them. */
 #define QN_BY_OPTIMIZER (-__builtin_huge_valf())
 
+/* The default of qn_train_options.batch and .epochs: the value that suits the data. */
+#define QN_BY_DATA 0
+
 /* Writes the default of an option into `text`, at most `room` bytes with the NUL at the end.
- * `field` is named as in messages (<quern/status.h>), without backquotes: "train.batch" returns
- * "64", "compute.device_timeout" returns "60", in seconds. A default that depends on other options
- * lists the cases, with those options between backquotes: "0.1; `train.optimizer` adam, adamw:
- * 0.001; real labels: 0.01".
+ * `field` is named as in messages (<quern/status.h>), without backquotes: "train.grain" returns
+ * "32", "compute.device_timeout" returns "60", in seconds. A default that depends on other options
+ * or on the data lists the cases, with those options between backquotes: "sgd; real labels: adam;
+ * tables: adamw".
  *
  * Returns 1 on success. Returns 0 for a field that has no default or does not exist, when the text
  * does not fit, and for NULL; then `text`, if there is one, is empty. */
 QN_API int qn_default_text(const char *field, char *text, size_t room);
 
-/* Writes the network that is trained when qn_train_options.model is NULL, for data of `classes`
+/* Writes the network that is trained when qn_train_options.model is NULL, for images of `classes`
  * classes: "dense 500 tanh; dense 10 softmax" for 10. At most `room` bytes with the NUL; 64 are
  * enough. Returns 1 on success. Returns 0, with an empty text, when `classes` is 0 or the text does
  * not fit. `text` may be NULL: 0. */

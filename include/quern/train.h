@@ -104,25 +104,29 @@ QN_API void qn_epoch_keep(void *user, const qn_epoch_event *event);
  * members. qn_train_open checks the numbers. A float is the nearest float32 to what the user wrote.
  * Each text may be NULL: the default. Each callback may be NULL: none. */
 typedef struct qn_train_options {
-    size_t size;           /* sizeof(qn_train_options) */
-    const char *model;     /* "dense 500 tanh; dense 10 softmax"; NULL: qn_default_model of the
-                              classes of the data; of real labels "dense 100 relu; dense 1 none" */
-    const char *arith;     /* of matrix products: "f32"; "i7", "i14", "i21": exact integers */
-    const char *loss;      /* "cross-entropy" (with a last layer of softmax), "mse", "mae", "huber",
-                              "binary" (two classes, with a last layer of one sigmoid output); NULL:
-                              "cross-entropy", of real labels "mse" */
+    size_t size;       /* sizeof(qn_train_options) */
+    const char *model; /* "dense 500 tanh; dense 10 softmax"; NULL: of images qn_default_model of
+                          the classes, with real labels "dense 100 relu; dense 1 none"; of a
+                          table "dense 64 relu; dense 32 relu" and the last layer */
+    const char *arith; /* of matrix products: "f32"; "i7", "i14", "i21": exact integers */
+    const char *loss;  /* "cross-entropy" (with a last layer of softmax), "mse", "mae", "huber",
+                          "binary" (two classes, with a last layer of one sigmoid output); NULL:
+                          "cross-entropy", of real labels "mse" */
     const char *optimizer; /* "sgd", "momentum", "adam", "adamw", "lbfgs"; NULL: "momentum" when
-                              `momentum` is set and not 0, else "sgd", of real labels "adam" */
+                              `momentum` is set and not 0, else of a table "adamw", of images "sgd",
+                              with real labels "adam" */
     const char *init;      /* of the weights: "auto", "glorot", "he", "lecun" */
     const char *scale;     /* of the features: "none", "unit", "fraction", "standard",
                               "minmax", "robust", of images "channel"; NULL: by what the data
                               holds and by `arith` */
-    const char *schedule;  /* of the learning rate: "constant", "step", "cosine" */
+    const char *schedule;  /* of the learning rate: "constant", "step", "cosine"; NULL: "constant";
+                              of a table with its own optimiser "cosine" */
     float learning_rate;   /* above 0; QN_BY_OPTIMIZER: the default of the optimiser */
     float momentum;        /* 0 to below 1, for "momentum"; QN_BY_OPTIMIZER: the same */
     float beta1, beta2;    /* "adam", "adamw": 0 to below 1; 0.9, 0.999 */
     float epsilon;         /* "adam", "adamw": above 0; 1e-8 */
-    float weight_decay;    /* at least 0; 0 */
+    float weight_decay;    /* at least 0; QN_BY_OPTIMIZER: 0; of a table with its own optimiser 1,
+                              from 1,000 items 0.3, from 10,000 items 0.1 */
     float delta;           /* loss "huber": where it goes from squares to absolute values, above 0,
                               for real labels in their standard deviations; 1 */
     uint32_t lr_step;      /* schedule "step": epochs between two reductions, at least 1; 10 */
@@ -130,9 +134,10 @@ typedef struct qn_train_options {
     uint32_t warmup;       /* steps in which the learning rate rises to its full value; 0 */
     float valid_fraction;  /* part of the items that is set apart for validation, 0 to below 1; 0:
                               none; not with a validation set */
-    uint32_t batch;        /* items of a step, 1..2^24; 64 */
+    uint32_t batch;        /* items of a step, 1..2^24; QN_BY_DATA: 64; of a table 8 to 256 */
     uint32_t grain;  /* items of a grain, the unit of work that devices share, at least 1; 32 */
-    uint32_t epochs; /* passes over the training items, at least 1; 10 */
+    uint32_t epochs; /* passes over the training items, at least 1; QN_BY_DATA: 10, of a small table
+                        as many as give 1,000 steps, at most 200 */
     uint64_t seed;   /* of all that is random; 1 */
     uint32_t gradient_scale; /* gradients are summed as integers, multiples of 2^-gradient_scale,
                                 0..60; 44 */
@@ -236,6 +241,19 @@ typedef struct qn_train_options {
 /* Sets every member to its default: the recipe as docs/exactness.md 11.4 says, `compute` as zeros
  * say, no callbacks, no checkpoints, no files. qn_default_text writes the defaults as text. */
 QN_API void qn_train_options_init(qn_train_options *options);
+
+/* Gives the members that the optimiser or the data decides on the values that a training on `data`
+ * takes: optimizer, schedule, learning_rate, momentum, weight_decay, batch, epochs. Members that
+ * are set stay; texts that are filled in are constants. For a caller who wants to know them before
+ * the training. Fails as qn_train_open does for such options; *options is then as before. */
+QN_API qn_status qn_train_options_settle(qn_train_options *options, const qn_data *data,
+                                         qn_error *err);
+
+/* Writes the network of such a training into the caller's memory, `room` bytes with the NUL: its
+ * layers as text, also where options->model is NULL. Fails as qn_train_options_settle, and with
+ * QN_USAGE if the text does not fit. */
+QN_API qn_status qn_train_model_text(const qn_train_options *options, const qn_data *data,
+                                     char *text, size_t room, qn_error *err);
 
 /* Fills the recipe part of `options` from a model's recipe, for a replay. Call
  * qn_train_options_init before. options->model is owned by `model` and valid until qn_model_free.

@@ -1,7 +1,5 @@
 """Estimators by scikit-learn's protocol. They work without scikit-learn too."""
 
-import math
-
 import numpy as np
 
 from . import _arrays, _arrow, _weights
@@ -118,8 +116,8 @@ class _Tabular(BaseEstimator):
 class _Network(_Tabular):
     """What the networks have in common."""
 
-    def __init__(self, model=None, *, epochs=None, batch=None, lr=None, optimizer="adam", loss=None,
-                 scale="standard", schedule=None, weight_decay=0.0, valid=None, arith=None, seed=1,
+    def __init__(self, model=None, *, epochs=None, batch=None, lr=None, optimizer=None, loss=None,
+                 scale="standard", schedule=None, weight_decay=None, valid=None, arith=None, seed=1,
                  missing="error", options=None, threads=None, devices=None):
         self.model = model
         self.epochs = epochs
@@ -176,26 +174,15 @@ class _Network(_Tabular):
         return self._train(table, labels, model, weights, **more)
 
     def _options(self, items, features, model):
-        """The options for so many items, with defaults that suit small tables."""
-        batch = self.batch
-        if batch is None:
-            batch = max(1, min(64, max(8, items // 4), items))
-        epochs = self.epochs
-        if epochs is None:
-            epochs = min(50, max(10, math.ceil(1000 / math.ceil(items / max(1, batch)))))
-        lr = self.lr
-        if lr is None and self.optimizer in ("adam", "adamw"):
-            lr = 0.005
+        """The options for so many items."""
         threads, devices = self.threads, self.devices
         if threads is None and devices is None and items * features <= SMALL:
             threads, devices = 1, "cpu"  # starting more takes longer than they would save
-        given = {"model": model, "batch": batch, "lr": lr,
-                 "epochs": epochs,
+        given = {"model": model, "batch": self.batch, "lr": self.lr, "epochs": self.epochs,
                  "optimizer": self.optimizer, "loss": self.loss, "scale": self.scale,
                  "schedule": self.schedule, "weight_decay": self.weight_decay,
                  "valid": self.valid, "arith": self.arith, "seed": self.seed,
-                 "missing": self.missing,
-                 "threads": threads, "devices": devices}
+                 "missing": self.missing, "threads": threads, "devices": devices}
         return {**given, **(self.options or {})}
 
     def _outputs(self, X, outputs):
@@ -218,25 +205,26 @@ class Classifier(ClassifierMixin, _Network):
     Parameters
     ----------
     model : str or os.PathLike, optional
-        The layers, or the path of a file of them. "{classes}" stands for the number of classes. Default: "dense 100 relu; dense
-        {classes} softmax".
+        The layers, or the path of a file of them. "{classes}" stands for the number of classes.
+        Default: "dense 64 relu; dense 32 relu; dense {classes} softmax".
     epochs : int, optional
-        Passes over the items. Default: as many as give 1000 steps, between 10 and 50.
+        Passes over the items. Default: as many as give 1000 steps, between 10 and 200.
     batch : int, optional
-        Items of a step. Default: 64, or a quarter of the items if that is less, at least 8.
+        Items of a step. Default: 8 to 256, by the number of items.
     lr : float, optional
-        Learning rate. Default: 0.005 for adam, otherwise that of the optimiser.
-    optimizer : str
-        "sgd", "momentum", "adam", "adamw".
+        Learning rate. Default: 0.01 where no optimizer is named, otherwise that of the optimizer.
+    optimizer : str, optional
+        "sgd", "momentum", "adam", "adamw". Default: "adamw", with the schedule "cosine" and a weight
+        decay of 1, of 1000 items or more 0.3, of 10000 or more 0.1.
     loss : str, optional
         "cross-entropy" or "mse".
     scale : str
         How features are scaled: "standard", "minmax", "robust", "none", "unit", "fraction", and
         for images "channel".
     schedule : str, optional
-        "constant", "step", "cosine".
-    weight_decay : float
-        Weight decay of the weights.
+        "constant", "step", "cosine". Default: that of the optimizer.
+    weight_decay : float, optional
+        Weight decay of the weights. Default: that of the optimizer.
     valid : float, optional
         Fraction of the items to set aside; their scores stand in ``model_.history``.
     arith : str, optional
@@ -282,8 +270,8 @@ class Classifier(ClassifierMixin, _Network):
     array(['a', 'b'], dtype='<U1')
     """
 
-    def __init__(self, model=None, *, epochs=None, batch=None, lr=None, optimizer="adam", loss=None,
-                 scale="standard", schedule=None, weight_decay=0.0, valid=None, arith=None, seed=1,
+    def __init__(self, model=None, *, epochs=None, batch=None, lr=None, optimizer=None, loss=None,
+                 scale="standard", schedule=None, weight_decay=None, valid=None, arith=None, seed=1,
                  missing="error", class_weight=None, options=None, threads=None, devices=None):
         super().__init__(model, epochs=epochs, batch=batch, lr=lr, optimizer=optimizer, loss=loss,
                          scale=scale, schedule=schedule, weight_decay=weight_decay, valid=valid,
@@ -372,8 +360,8 @@ class Classifier(ClassifierMixin, _Network):
         return found.astype(np.int32)
 
     def _layers(self):
-        model = self.model or "dense 100 relu; dense {classes} softmax"
-        if not isinstance(model, str):  # the path of a file
+        model = self.model
+        if not isinstance(model, str):  # the path of a file, or None
             return model
         return model.replace("{classes}", str(len(self.classes_)))
 
@@ -417,8 +405,8 @@ class Regressor(RegressorMixin, _Network):
     """A network that predicts a number.
 
     The parameters are those of `Classifier` without `class_weight`, except the defaults of two.
-    `model`: "dense 100 relu; dense 1 none". `loss`: "mse"; "mae" and "huber" are the others. Labels are float32 and scaled by
-    the library, so that predictions are in their units.
+    `model`: "dense 64 relu; dense 32 relu; dense 1 none". `loss`: "mse"; "mae" and "huber" are the
+    others. Labels are float32 and scaled by the library, so that predictions are in their units.
 
     Attributes
     ----------
@@ -462,7 +450,7 @@ class Regressor(RegressorMixin, _Network):
             return y.astype(np.float32)
 
     def _layers(self):
-        return self.model or "dense 100 relu; dense 1 none"
+        return self.model
 
     def predict(self, X):
         """The number of each item, float32."""

@@ -180,6 +180,9 @@ def _fill(o, given):
     for word, value in given.items():
         if word not in _RECIPE:
             raise _unknown(word, [*_RECIPE, *_COMPUTE, "valid", "test", "output"])
+        if word in ("batch", "epochs") and value is not None and value == 0:  # the library's default
+            raise UsageError(f"the {'batch' if word == 'batch' else 'number of epochs'} is 0", f"`{word}`",
+                             "give 1 or more, or None for the default")
         _set(o, _RECIPE[word], value, word, kept)
     if o.checkpoint_dir:
         _fill_checkpoint_every(o, every)
@@ -416,6 +419,7 @@ def train(data=None, labels=None, *, test=None, valid=None, init_from=None, outp
             shape_of(other, shape)
     _set(o, "shape", shape, "shape", kept)
     start = _start(o, init_from)
+    kept.append(_settle(o, sets[0]))
     o.command_line = text(" ".join(sys.argv) or "python")
     run = _Run(o, sets, on_epoch, on_note, Line.wanted(progress))
     try:
@@ -428,6 +432,16 @@ def train(data=None, labels=None, *, test=None, valid=None, init_from=None, outp
     finally:
         run.close()
         del kept, start
+
+
+def _settle(o, data):
+    """Gives the options that nothing was said about the values that suit the data; returns what must
+    stay alive. Of options that do not fit `qn_train_open` says what is wrong."""
+    layers, error = C.create_string_buffer(256), _abi.qn_error()
+    if not library().qn_train_options_settle(o, data._address, error) and o.model is None:
+        if not library().qn_train_model_text(o, data._address, layers, len(layers), error):
+            o.model = C.cast(layers, C.c_char_p)
+    return layers
 
 
 def _start(o, init_from):

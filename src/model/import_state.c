@@ -1,5 +1,6 @@
 /* A model from the parameters of another program: the modules of a state dict become the layers of
  * a model text, by their shapes and in the order of their names. docs/formats.md describes it. */
+#include "model/defaults.h"
 #include "model/model.h"
 
 #include "base/argument.h"
@@ -200,7 +201,9 @@ static qn_status map_layers(import *i, qn_error *err) {
 static qn_status make_recipe(import *i, const qn_train_options *job, const qn_data *like,
                              qn_error *err) {
     uint8_t digest[32];
-    qn_status status = qn__recipe_from_options(job, like, &i->recipe, err);
+    qn_train_options own = *job;
+    qn__default_of_images(qn_data_targets(like) ? QN__TASK_REGRESS : QN__TASK_CLASSIFY, &own);
+    qn_status status = qn__recipe_from_options(&own, like, &i->recipe, err);
     if (status != QN_OK)
         return status;
     memset(i->recipe.data, '0', sizeof i->recipe.data - 1);

@@ -30,9 +30,8 @@ static qn_status find(const qn__table *table, const char *name, int *value, qn_e
     return name != NULL ? qn__table_find(table, name, value, err) : QN_OK;
 }
 
-/* What is asked for, or what suits the data. */
-static qn_status find_scale(const qn_train_options *o, const qn_data *data, qn__recipe *r,
-                            qn_error *err) {
+/* What is asked for, or what suits the data. `picture`: what qn__is_picture says of it. */
+static qn_status find_scale(const qn_train_options *o, int picture, qn__recipe *r, qn_error *err) {
     int scale;
     if (o->scale != NULL) {
         const qn_status status = qn__table_find(&qn__scalings, o->scale, &scale, err);
@@ -43,9 +42,6 @@ static qn_status find_scale(const qn_train_options *o, const qn_data *data, qn__
         r->scale = qn__model_recipe_of(o->init_from)->scale;
         return QN_OK;
     }
-    const int picture = qn__is_picture(data, err);
-    if (picture < 0)
-        return QN_MEMORY;
     r->scale = qn__default_scale(picture, r->arith);
     return QN_OK;
 }
@@ -78,19 +74,13 @@ static qn_status check_keep(const qn_model *model, const qn__recipe *r, qn_error
     return what ? refuse_keep(what, err) : QN_OK;
 }
 
-static qn_status find_names(const qn_train_options *o, const qn_data *data, qn__recipe *r,
-                            qn_error *err) {
-    int optimizer = (int)qn__default_optimizer(r->task, o->momentum);
-    int arith, loss = (int)qn__default_loss(r->task), init, schedule, missing, keep, init_scale;
+static qn_status find_names(const qn_train_options *o, int picture, qn__recipe *r, qn_error *err) {
+    int arith, loss = (int)qn__default_loss(r->task), init, missing, keep, init_scale;
     qn_status status = find(&qn__arithmetics, o->arith, &arith, err);
     if (status == QN_OK && o->loss != NULL)
         status = qn__table_find(&qn__losses, o->loss, &loss, err);
-    if (status == QN_OK && o->optimizer != NULL)
-        status = qn__table_find(&qn__optimizers, o->optimizer, &optimizer, err);
     if (status == QN_OK)
         status = find(&qn__initialisations, o->init, &init, err);
-    if (status == QN_OK)
-        status = find(&qn__schedules, o->schedule, &schedule, err);
     if (status == QN_OK)
         status = find(&qn__missing_rules, o->missing, &missing, err);
     if (status == QN_OK)
@@ -102,9 +92,7 @@ static qn_status find_names(const qn_train_options *o, const qn_data *data, qn__
         return status;
     r->arith = (qn__arith)arith;
     r->loss = (qn__loss)loss;
-    r->optimizer = (qn__optimizer)optimizer;
     r->init = (qn__init)init;
-    r->schedule = (qn__schedule)schedule;
     r->missing = (qn__missing)missing;
     r->keep = (qn__keep)keep;
     r->patience = o->patience;
@@ -113,20 +101,47 @@ static qn_status find_names(const qn_train_options *o, const qn_data *data, qn__
         return refuse_keep(NULL, err);
     if (r->init_scale == QN__INIT_SCALE_KEEP && r->missing == QN__MISSING_ERROR)
         r->missing = qn__model_recipe_of(o->init_from)->missing;
-    return find_scale(o, data, r, err);
+    return find_scale(o, picture, r, err);
 }
 
-/* Called after find_names: two numbers depend on the optimiser. */
-static void copy_numbers(const qn_train_options *o, qn__recipe *r) {
+/* The numbers that depend on the optimiser and on the data. */
+static void find_numbers(const qn_train_options *o, const qn__default_case *of, qn__recipe *r) {
+    const int given =
+        o->optimizer != NULL || r->optimizer != qn__default_optimizer(of, QN_BY_OPTIMIZER);
     r->learning_rate = o->learning_rate == QN_BY_OPTIMIZER
-                           ? qn__default_learning_rate(r->task, r->optimizer)
+                           ? qn__default_learning_rate(of, r->optimizer, given)
                            : o->learning_rate;
     r->momentum = o->momentum == QN_BY_OPTIMIZER ? qn__default_momentum(r->optimizer) : o->momentum;
+    r->weight_decay =
+        o->weight_decay == QN_BY_OPTIMIZER ? qn__default_weight_decay(of, given) : o->weight_decay;
+    r->batch = o->batch == QN_BY_DATA ? qn__default_batch(of) : o->batch;
+    r->epochs =
+        o->epochs == QN_BY_DATA ? qn__default_epochs(of, r->optimizer, r->batch) : o->epochs;
+    if (!o->schedule)
+        r->schedule = qn__default_schedule(of, given);
+}
+
+static qn_status find_optimizer(const qn_train_options *o, const qn__default_case *of,
+                                qn__recipe *r, qn_error *err) {
+    int optimizer = (int)qn__default_optimizer(of, o->momentum), schedule = 0;
+    qn_status status = QN_OK;
+    if (o->optimizer)
+        status = qn__table_find(&qn__optimizers, o->optimizer, &optimizer, err);
+    if (status == QN_OK && o->schedule)
+        status = qn__table_find(&qn__schedules, o->schedule, &schedule, err);
+    if (status != QN_OK)
+        return status;
+    r->optimizer = (qn__optimizer)optimizer;
+    r->schedule = (qn__schedule)schedule;
+    find_numbers(o, of, r);
+    return QN_OK;
+}
+
+static void copy_numbers(const qn_train_options *o, qn__recipe *r) {
     r->nesterov = o->nesterov != 0;
     r->beta1 = o->beta1;
     r->beta2 = o->beta2;
     r->epsilon = o->epsilon;
-    r->weight_decay = o->weight_decay;
     r->delta = o->delta;
     r->smoothing = o->smoothing;
     r->clip = o->clip;
@@ -137,9 +152,7 @@ static void copy_numbers(const qn_train_options *o, qn__recipe *r) {
     r->lr_gamma = o->lr_gamma;
     r->warmup = o->warmup;
     r->valid = o->valid_fraction;
-    r->batch = o->batch;
     r->grain = o->grain;
-    r->epochs = o->epochs;
     r->seed = o->seed;
     r->gradient_scale = o->gradient_scale;
     /* A gradient is the sum of more grains than that of a batch, and each has less room. */
@@ -200,13 +213,15 @@ static qn_status find_augment(const qn_train_options *o, qn__recipe *r, qn_error
     return r->augment ? QN_OK : QN_MEMORY;
 }
 
-static qn_status find_network(const qn_train_options *o, const qn_data *data, qn__recipe *r,
-                              qn__model_source *source, qn_error *err) {
+/* `of->table` says whether the data is one, and is 0 after it for a network on pixels. */
+static qn_status find_network(const qn_train_options *o, const qn_data *data, qn__default_case *of,
+                              qn__recipe *r, qn__model_source *source, qn_error *err) {
     const qn__labels_like labels = {r->task, r->loss, qn_data_classes(data)};
     char model[QN__DEFAULT_MODEL_ROOM] = "";
-    if (o->model == NULL)
-        qn__default_model(r->task, r->loss, qn_data_classes(data), model);
     qn_status status = find_shape(o, data, r, err);
+    of->table = of->table && r->shape.height == 0;
+    if (o->model == NULL)
+        qn__default_model(of, r->loss, qn_data_classes(data), model);
     if (status == QN_OK)
         status = qn__model_source_open(o->model != NULL ? o->model : model, &labels, source, err);
     return status == QN_OK ? qn__model_source_parse(source, &r->network, err) : status;
@@ -402,11 +417,17 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
     r->items = qn_data_items(data);
     r->features = qn_data_features(data);
     r->task = data->targets ? QN__TASK_REGRESS : QN__TASK_CLASSIFY;
-    qn_status status = find_names(options, data, r, err);
+    const int picture = qn__is_picture(data, err);
+    if (picture < 0)
+        return QN_MEMORY;
+    qn__default_case of = {r->task, !picture, r->items};
+    qn_status status = find_names(options, picture, r, err);
     if (status == QN_OK)
-        status = find_network(options, data, r, source, err);
+        status = find_network(options, data, &of, r, source, err);
     if (status == QN_OK)
         status = find_augment(options, r, err);
+    if (status == QN_OK)
+        status = find_optimizer(options, &of, r, err);
     if (status == QN_OK)
         status = find_table(options, data, r, err);
     if (status == QN_OK)
@@ -455,6 +476,24 @@ qn_status qn__recipe_from_options(const qn_train_options *options, const qn_data
         qn__model_source_place(&source, err);
     qn__model_source_release(&source);
     return status;
+}
+
+void qn__recipe_settle(const qn__recipe *r, qn_train_options *o) {
+    const int steps = r->optimizer != QN__OPT_LBFGS;
+    if (!o->optimizer)
+        o->optimizer = qn__table_name(&qn__optimizers, (int)r->optimizer);
+    if (!o->schedule && steps)
+        o->schedule = qn__table_name(&qn__schedules, (int)r->schedule);
+    if (o->learning_rate == QN_BY_OPTIMIZER && steps)
+        o->learning_rate = r->learning_rate;
+    if (o->momentum == QN_BY_OPTIMIZER && steps)
+        o->momentum = r->momentum;
+    if (o->weight_decay == QN_BY_OPTIMIZER)
+        o->weight_decay = r->weight_decay;
+    if (o->batch == QN_BY_DATA && steps)
+        o->batch = r->batch;
+    if (o->epochs == QN_BY_DATA)
+        o->epochs = r->epochs;
 }
 
 void qn__recipe_to_options(const qn__recipe *r, const char *model_text, qn_train_options *o) {

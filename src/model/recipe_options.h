@@ -16,4 +16,8 @@ qn_status qn__recipe_from_options(const qn_train_options *options, const qn_data
 void qn__recipe_to_options(const qn__recipe *recipe, const char *model_text,
                            qn_train_options *options);
 
+/* Gives the members of `options` that the optimiser or the data decides on the values of the
+ * recipe that was made of them. Names point to constants. */
+void qn__recipe_settle(const qn__recipe *recipe, qn_train_options *options);
+
 #endif

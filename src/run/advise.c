@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/float_state.h"
 #include "base/sized.h"
+#include "model/defaults.h"
 #include "model/model_source.h"
 #include "run/random_items.h"
 #include "run/trainer.h"
@@ -129,13 +130,12 @@ static qn_status check(const qn_train_options *options, uint32_t features, doubl
     qn_status status = QN_OK;
     if (!options->model)
         status = qn__fail(err, QN_USAGE, "there is no network to try");
-    else if (features < 1 || options->batch < 1)
-        status = qn__fail(err, QN_USAGE, "items have at least one feature, batches one item");
+    else if (features < 1)
+        status = qn__fail(err, QN_USAGE, "items have at least one feature");
     else if (!(seconds > 0 && seconds <= LONGEST_TRIAL))
         status = qn__fail(err, QN_USAGE, "a trial cannot take %g seconds", seconds);
     if (status != QN_OK) {
-        qn__remedy(err, status,
-                   "give `train.model`, `plan.features` and `train.batch` as for a training");
+        qn__remedy(err, status, "give `train.model` and `plan.features` as for a training");
         return status;
     }
     const qn__labels_like labels = qn__random_labels();
@@ -157,6 +157,7 @@ qn_status qn_advise(const qn_train_options *options, uint32_t features, double s
     *count = 0;
     qn_train_options own;
     qn_status status = qn__train_options_take(__func__, "options", options, &own, err);
+    qn__default_of_images(QN__TASK_CLASSIFY, &own);
     options = &own;
     if (status == QN_OK && room > 0)
         status = qn__sized_check(QN__SIZED("advice[0]", qn_advice), advice, err);

@@ -57,6 +57,7 @@ static qn_status recipe_of(const qn_plan_options *o, qn__recipe *recipe, qn_erro
     uint8_t *values = qn__alloc(o->features, 1, err);
     if (!values)
         return QN_MEMORY;
+    memset(values, UINT8_MAX, o->features); /* an image: options of tables are settled before */
     qn_status status = qn_data_from_arrays(QN_U8, 1, o->features, values, &label, &data, err);
     if (status == QN_OK)
         status = qn__recipe_from_options(o->job, data, recipe, err);

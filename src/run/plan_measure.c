@@ -9,6 +9,7 @@
 #include "base/sized.h"
 #include "base/threads.h"
 #include "job/train_job.h"
+#include "model/defaults.h"
 #include "model/model_source.h"
 #include "model/recipe_options.h"
 #include "num/philox.h"
@@ -357,17 +358,16 @@ static qn_status check(const qn_train_options *o, const qn_data *data, uint32_t 
                        uint32_t ranks, double seconds, uint32_t *classes, qn_error *err) {
     qn__network network;
     qn_status status = QN_OK;
-    if (!o->model || (!data && features < 1) || o->batch < 1)
+    if (!o->model || (!data && features < 1))
         status = qn__fail(err, QN_USAGE, "there is no job to measure for");
     else if (ranks < 1 || ranks > MOST_RANKS)
         status = qn__fail(err, QN_USAGE, "a machine cannot be measured for %u ranks", ranks);
     else if (!(seconds > 0 && seconds <= LONGEST))
         status = qn__fail(err, QN_USAGE, "a measurement cannot take %g seconds", seconds);
     if (status != QN_OK)
-        return qn__remedy(
-            err, status,
-            "give `train.model`, `plan.features`, `train.batch` and 1 to %d `plan.ranks`",
-            MOST_RANKS);
+        return qn__remedy(err, status,
+                          "give `train.model`, `plan.features` and 1 to %d `plan.ranks`",
+                          MOST_RANKS);
     const qn__labels_like labels = qn__random_labels();
     status = qn__model_source_read(o->model, &labels, &network, err);
     if (status == QN_OK)
@@ -390,6 +390,8 @@ qn_status qn_plan_measure(const qn_train_options *job, const qn_data *data, uint
         status = qn__sized_check(QN__SIZED("cost[0]", qn_plan_cost), cost, err);
     if (status != QN_OK)
         return status;
+    if (!data)
+        qn__default_of_images(QN__TASK_CLASSIFY, &own);
     job = &own;
     measuring m = {.compute = &job->compute, .ranks = ranks, .seconds = seconds};
     uint32_t classes = 1;

@@ -80,6 +80,7 @@ static qn_status settle(qn_search *s, uint32_t i, const qn__recipe *recipe, qn_e
     qn__text text = {0};
     if (!own->scale && !own->init_from)
         own->scale = qn__table_name(&qn__scalings, (int)recipe->scale);
+    qn__recipe_settle(recipe, own);
     if (own->model)
         return QN_OK;
     qn__network_text(&recipe->network, &text);

@@ -120,6 +120,49 @@ qn_status qn_train_options_from_model(const qn_model *model, const qn_data *data
     return QN_OK;
 }
 
+qn_status qn_train_options_settle(qn_train_options *options, const qn_data *data, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(options, err);
+    QN__NEED(data, err);
+    qn_train_options own;
+    qn__recipe recipe = {0};
+    qn_status status = qn__train_options_take(__func__, "options", options, &own, err);
+    if (status == QN_OK)
+        status = qn__recipe_from_options(&own, data, &recipe, err);
+    if (status != QN_OK)
+        return status;
+    qn__recipe_settle(&recipe, &own);
+    qn__recipe_release(&recipe);
+    qn__sized_give(QN__SIZED("options", qn_train_options), &own, options, options->size);
+    return QN_OK;
+}
+
+qn_status qn_train_model_text(const qn_train_options *options, const qn_data *data, char *text,
+                              size_t room, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(options, err);
+    QN__NEED(data, err);
+    QN__NEED(text, err);
+    qn_train_options own;
+    qn__recipe recipe = {0};
+    qn__text layers = {0};
+    qn_status status = qn__train_options_take(__func__, "options", options, &own, err);
+    if (status == QN_OK)
+        status = qn__recipe_from_options(&own, data, &recipe, err);
+    if (status != QN_OK)
+        return status;
+    qn__network_text(&recipe.network, &layers);
+    qn__recipe_release(&recipe);
+    if (layers.failed)
+        status = qn__fail_memory(err, 1, QN__MAX_LAYERS);
+    else if (layers.size >= room)
+        status = qn__fail(err, QN_USAGE, "the network's text has %zu bytes", layers.size);
+    else
+        memcpy(text, layers.data, layers.size + 1);
+    qn__text_release(&layers);
+    return status;
+}
+
 void qn__train_note(const qn_train *t, const char *text) {
     if (t->options.on_note)
         t->options.on_note(t->options.user, text);
