@@ -245,6 +245,7 @@ def test_tiff(tmp_path, info):
     for how in "tiff_lzw", "tiff_adobe_deflate", "tiff_deflate", "packbits", "zstd", "jpeg":
         content = packed(rgb, "TIFF", compression=how, **({"quality": 80} if how == "jpeg" else {}))
         cases[how] = (content, pillow(content))
+    cases["far"] = (far(tiff(tags(rgb, 2, t339=[1] * 3), [rgb.tobytes()])), rgb)
     content = packed(rgb, "TIFF", compression="tiff_lzw", tiffinfo={317: 2})
     cases["predictor"] = (content, rgb)
     pages = io.BytesIO()
@@ -253,6 +254,22 @@ def test_tiff(tmp_path, info):
     same(tmp_path, info, cases, 3)
     for name in ("< False rgb", "> False strips", "< True planes", "palette 8", "predictor"):
         assert np.array_equal(pillow(cases[name][0]), cases[name][1]), name
+
+
+def far(content):
+    """Of a file of one strip of colours: its directory before the pixels, and the bits and the kind of
+    samples behind them, where the first look at a file does not reach."""
+    at, = struct.unpack("<I", content[4:8])
+    count, = struct.unpack("<H", content[at:at + 2])
+    made = bytearray(content[:4] + struct.pack("<I", 8) + content[at:at + 2 + 12 * count] + b"\0" * 4)
+    ahead, more = len(made) - 8, 20000
+    for k in range(count):
+        tag, _, _, value = struct.unpack_from("<HHII", made, 10 + 12 * k)
+        if tag in (258, 339, 273):
+            struct.pack_into("<I", made, 18 + 12 * k, value + ahead + (0 if tag == 273 else more))
+    pixels = 8 + struct.unpack_from("<I", made, 10 + 12 * [struct.unpack_from("<H", made, 10 + 12 * k)[0]
+                                                          for k in range(count)].index(279) + 8)[0]
+    return bytes(made + content[8:pixels] + b"\0" * more + content[pixels:at])
 
 
 def uneven(plane):
@@ -329,6 +346,8 @@ def faulty():
         "tiff cmyk": (tiff(tags(np.zeros((2, 2, 4)), 5), [b"\0" * 16]), "CMYK"),
         "tiff bands": (tiff(tags(np.zeros((2, 2, 13)), 1), [b"\0" * 52]), "other samples"),
         "tiff float": (tiff(tags(np.zeros((2, 2)), 1, 32, t339=3), [b"\0" * 16]), "floating-point"),
+        "tiff far float": (far(tiff(tags(rgb, 2, t339=[3] * 3), [rgb.tobytes()])), "floating-point"),
+        "tiff far cut": (far(tiff(tags(rgb, 2, t339=[3] * 3), [rgb.tobytes()]))[:-20], "cut off in its head"),
         "tiff deep": (tiff(tags(np.zeros((2, 2)), 1, 32), [b"\0" * 16]), "16 bits"),
         "tiff lab": (tiff(tags(np.zeros((2, 2, 3)), 8), [b"\0" * 12]), "neither grey"),
         "tiff lzma": (tiff({**tags(rgb, 2), 259: 34925}, strip), "compression"),

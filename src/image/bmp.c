@@ -142,7 +142,7 @@ static qn_status parse(bmp *f, int64_t *width, int64_t *height, qn_error *err) {
         return cut_off(err);
     if (f->bits <= 8 && f->colours == 0)
         return qn__image_broken(err, "the BMP file has no colour table");
-    return f->bits == 16 || f->bits == 32 ? take_masks(f, err) : QN_OK;
+    return take_masks(f, err);
 }
 
 static int is_grey(const bmp *f) {
@@ -193,13 +193,11 @@ static int put_index(const drawing *d, uint8_t *to, uint32_t index) {
 /* The part of a pixel under a mask, as a byte: the nearest to v * 255 / greatest; of more than
  * eight bits the high ones. */
 static uint8_t part(uint32_t pixel, uint32_t mask) {
-    const uint32_t low = mask & (~mask + 1), greatest = mask / low;
-    uint32_t value = (pixel & mask) / low, most = greatest;
-    while (most > 255) {
-        value >>= 1;
-        most >>= 1;
+    while (mask > 255 || (mask > 0 && (mask & 1) == 0)) {
+        pixel >>= 1;
+        mask >>= 1;
     }
-    return (uint8_t)((2 * value * 255 + most) / (2 * most));
+    return mask == 0 ? 0 : (uint8_t)((2 * (pixel & mask) * 255 + mask) / (2 * mask));
 }
 
 static uint32_t index_at(const uint8_t *row, uint32_t x, uint32_t bits) {

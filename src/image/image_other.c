@@ -6,8 +6,8 @@ typedef enum remedy { CONVERT, POINTER, PAGE, UNPACK, MOVE } remedy;
 typedef struct row {
     const char *name;  /* of one file */
     const char *names; /* of several */
-    uint8_t at, size;  /* where the mark is, and its bytes */
     const char *mark;
+    uint8_t at, size; /* where the mark is, and its bytes */
     remedy remedy;
 } row;
 
@@ -22,65 +22,65 @@ static const char *const remedies[] = {
 /* The first row that fits counts. The cache of images has their numbers, so rows keep their places.
  * Brands of ISO media files (ISO/IEC 14496-12) stand at byte 8. */
 static const row rows[] = {
-    {"an HEIC image", "HEIC images", 4, 8, "ftypheic", CONVERT},
-    {"an HEIC image", "HEIC images", 4, 8, "ftypheix", CONVERT},
-    {"an HEIC image", "HEIC images", 4, 8, "ftyphevc", CONVERT},
-    {"an HEIC image", "HEIC images", 4, 8, "ftyphevx", CONVERT},
-    {"an HEIC image", "HEIC images", 4, 8, "ftypheim", CONVERT},
-    {"an HEIC image", "HEIC images", 4, 8, "ftypheis", CONVERT},
-    {"an AVIF image", "AVIF images", 4, 8, "ftypavif", CONVERT},
-    {"an AVIF image", "AVIF images", 4, 8, "ftypavis", CONVERT},
-    {"an HEIF image", "HEIF images", 4, 8, "ftypmif1", CONVERT},
-    {"an HEIF image", "HEIF images", 4, 8, "ftypmsf1", CONVERT},
-    {"a camera's RAW file (Canon CR3)", "cameras' RAW files (Canon CR3)", 4, 8, "ftypcrx ",
+    {"an HEIC image", "HEIC images", "ftypheic", 4, 8, CONVERT},
+    {"an HEIC image", "HEIC images", "ftypheix", 4, 8, CONVERT},
+    {"an HEIC image", "HEIC images", "ftyphevc", 4, 8, CONVERT},
+    {"an HEIC image", "HEIC images", "ftyphevx", 4, 8, CONVERT},
+    {"an HEIC image", "HEIC images", "ftypheim", 4, 8, CONVERT},
+    {"an HEIC image", "HEIC images", "ftypheis", 4, 8, CONVERT},
+    {"an AVIF image", "AVIF images", "ftypavif", 4, 8, CONVERT},
+    {"an AVIF image", "AVIF images", "ftypavis", 4, 8, CONVERT},
+    {"an HEIF image", "HEIF images", "ftypmif1", 4, 8, CONVERT},
+    {"an HEIF image", "HEIF images", "ftypmsf1", 4, 8, CONVERT},
+    {"a camera's RAW file (Canon CR3)", "cameras' RAW files (Canon CR3)", "ftypcrx ", 4, 8,
      CONVERT},
-    {"a video (MP4 or MOV)", "videos (MP4 or MOV)", 4, 4, "ftyp", MOVE},
-    {"a JPEG XL image", "JPEG XL images", 0, 2, "\xFF\x0A", CONVERT},
-    {"a JPEG XL image", "JPEG XL images", 0, 12, "\0\0\0\14JXL \r\n\x87\n", CONVERT},
-    {"a JPEG 2000 image", "JPEG 2000 images", 0, 12, "\0\0\0\14jP  \r\n\x87\n", CONVERT},
-    {"a JPEG 2000 image", "JPEG 2000 images", 0, 4, "\xFF\x4F\xFF\x51", CONVERT},
-    {"a camera's RAW file (Canon CR2)", "cameras' RAW files (Canon CR2)", 8, 3, "CR\2", CONVERT},
-    {"a camera's RAW file (Olympus)", "cameras' RAW files (Olympus)", 0, 4, "IIRO", CONVERT},
-    {"a camera's RAW file (Olympus)", "cameras' RAW files (Olympus)", 0, 4, "IIRS", CONVERT},
-    {"a camera's RAW file (Panasonic)", "cameras' RAW files (Panasonic)", 0, 4, "IIU\0", CONVERT},
-    {"a camera's RAW file (Fujifilm)", "cameras' RAW files (Fujifilm)", 0, 8, "FUJIFILM", CONVERT},
-    {"a Photoshop document", "Photoshop documents", 0, 4, "8BPS", CONVERT},
-    {"a GIMP image (XCF)", "GIMP images (XCF)", 0, 8, "gimp xcf", CONVERT},
-    {"an icon (ICO)", "icons (ICO)", 0, 4, "\0\0\1\0", CONVERT},
-    {"an icon (ICNS)", "icons (ICNS)", 0, 4, "icns", CONVERT},
-    {"a DDS texture", "DDS textures", 0, 4, "DDS ", CONVERT},
-    {"an OpenEXR image", "OpenEXR images", 0, 4, "\x76\x2F\x31\x01", CONVERT},
-    {"a Radiance image (HDR)", "Radiance images (HDR)", 0, 10, "#?RADIANCE", CONVERT},
-    {"a QOI image", "QOI images", 0, 4, "qoif", CONVERT},
-    {"a FITS image", "FITS images", 0, 9, "SIMPLE  =", CONVERT},
-    {"a DICOM image", "DICOM images", 128, 4, "DICM", CONVERT},
-    {"an MNG animation", "MNG animations", 0, 4, "\x8AMNG", CONVERT},
-    {"a DjVu document", "DjVu documents", 0, 8, "AT&TFORM", CONVERT},
-    {"an SGI image", "SGI images", 0, 2, "\x01\xDA", CONVERT},
-    {"a PDF document", "PDF documents", 0, 5, "%PDF-", MOVE},
-    {"a PostScript document", "PostScript documents", 0, 4, "%!PS", MOVE},
-    {"a PostScript document", "PostScript documents", 0, 4, "\xC5\xD0\xD3\xC6", MOVE},
-    {"a PostScript document", "PostScript documents", 0, 4, "\xC5\xD0\xD3\xC6", MOVE},
-    {"a video (Matroska or WebM)", "videos (Matroska or WebM)", 0, 4, "\x1A\x45\xDF\xA3", MOVE},
-    {"a pointer of Git LFS", "pointers of Git LFS", 0, 19, "version https://git", POINTER},
-    {"an HDF5 file", "HDF5 files", 0, 8, "\x89HDF\r\n\x1A\n", MOVE},
-    {"a NumPy file", "NumPy files", 0, 6, "\x93NUMPY", MOVE},
-    {"a ZIP archive", "ZIP archives", 0, 4, "PK\3\4", UNPACK},
-    {"a gzip file", "gzip files", 0, 3, "\x1F\x8B\x08", UNPACK},
-    {"a 7-Zip archive", "7-Zip archives", 0, 6, "7z\xBC\xAF\x27\x1C", UNPACK},
-    {"a RAR archive", "RAR archives", 0, 4, "Rar!", UNPACK},
-    {"an XZ file", "XZ files", 0, 6,
+    {"a video (MP4 or MOV)", "videos (MP4 or MOV)", "ftyp", 4, 4, MOVE},
+    {"a JPEG XL image", "JPEG XL images", "\xFF\x0A", 0, 2, CONVERT},
+    {"a JPEG XL image", "JPEG XL images", "\0\0\0\14JXL \r\n\x87\n", 0, 12, CONVERT},
+    {"a JPEG 2000 image", "JPEG 2000 images", "\0\0\0\14jP  \r\n\x87\n", 0, 12, CONVERT},
+    {"a JPEG 2000 image", "JPEG 2000 images", "\xFF\x4F\xFF\x51", 0, 4, CONVERT},
+    {"a camera's RAW file (Canon CR2)", "cameras' RAW files (Canon CR2)", "CR\2", 8, 3, CONVERT},
+    {"a camera's RAW file (Olympus)", "cameras' RAW files (Olympus)", "IIRO", 0, 4, CONVERT},
+    {"a camera's RAW file (Olympus)", "cameras' RAW files (Olympus)", "IIRS", 0, 4, CONVERT},
+    {"a camera's RAW file (Panasonic)", "cameras' RAW files (Panasonic)", "IIU\0", 0, 4, CONVERT},
+    {"a camera's RAW file (Fujifilm)", "cameras' RAW files (Fujifilm)", "FUJIFILM", 0, 8, CONVERT},
+    {"a Photoshop document", "Photoshop documents", "8BPS", 0, 4, CONVERT},
+    {"a GIMP image (XCF)", "GIMP images (XCF)", "gimp xcf", 0, 8, CONVERT},
+    {"an icon (ICO)", "icons (ICO)", "\0\0\1\0", 0, 4, CONVERT},
+    {"an icon (ICNS)", "icons (ICNS)", "icns", 0, 4, CONVERT},
+    {"a DDS texture", "DDS textures", "DDS ", 0, 4, CONVERT},
+    {"an OpenEXR image", "OpenEXR images", "\x76\x2F\x31\x01", 0, 4, CONVERT},
+    {"a Radiance image (HDR)", "Radiance images (HDR)", "#?RADIANCE", 0, 10, CONVERT},
+    {"a QOI image", "QOI images", "qoif", 0, 4, CONVERT},
+    {"a FITS image", "FITS images", "SIMPLE  =", 0, 9, CONVERT},
+    {"a DICOM image", "DICOM images", "DICM", 128, 4, CONVERT},
+    {"an MNG animation", "MNG animations", "\x8AMNG", 0, 4, CONVERT},
+    {"a DjVu document", "DjVu documents", "AT&TFORM", 0, 8, CONVERT},
+    {"an SGI image", "SGI images", "\x01\xDA", 0, 2, CONVERT},
+    {"a PDF document", "PDF documents", "%PDF-", 0, 5, MOVE},
+    {"a PostScript document", "PostScript documents", "%!PS", 0, 4, MOVE},
+    {"a PostScript document", "PostScript documents", "\xC5\xD0\xD3\xC6", 0, 4, MOVE},
+    {"a PostScript document", "PostScript documents", "\xC5\xD0\xD3\xC6", 0, 4, MOVE},
+    {"a video (Matroska or WebM)", "videos (Matroska or WebM)", "\x1A\x45\xDF\xA3", 0, 4, MOVE},
+    {"a pointer of Git LFS", "pointers of Git LFS", "version https://git", 0, 19, POINTER},
+    {"an HDF5 file", "HDF5 files", "\x89HDF\r\n\x1A\n", 0, 8, MOVE},
+    {"a NumPy file", "NumPy files", "\x93NUMPY", 0, 6, MOVE},
+    {"a ZIP archive", "ZIP archives", "PK\3\4", 0, 4, UNPACK},
+    {"a gzip file", "gzip files", "\x1F\x8B\x08", 0, 3, UNPACK},
+    {"a 7-Zip archive", "7-Zip archives", "7z\xBC\xAF\x27\x1C", 0, 6, UNPACK},
+    {"a RAR archive", "RAR archives", "Rar!", 0, 4, UNPACK},
+    {"an XZ file", "XZ files",
      "\xFD"
      "7zXZ\0",
-     UNPACK},
+     0, 6, UNPACK},
     /* Formats that take more than a mark: `special` returns these by their place from the end. */
-    {"an image of PNM (PBM, PGM, PPM or PAM)", "images of PNM (PBM, PGM, PPM or PAM)", 0, 0, NULL,
+    {"an image of PNM (PBM, PGM, PPM or PAM)", "images of PNM (PBM, PGM, PPM or PAM)", NULL, 0, 0,
      CONVERT},
-    {"a video (AVI)", "videos (AVI)", 0, 0, NULL, MOVE},
-    {"an SVG drawing", "SVG drawings", 0, 0, NULL, CONVERT},
-    {"an HTML page", "HTML pages", 0, 0, NULL, PAGE},
-    {"a camera's RAW file (DNG, NEF, ARW or PEF)", "cameras' RAW files (DNG, NEF, ARW or PEF)", 0,
-     0, NULL, CONVERT},
+    {"a video (AVI)", "videos (AVI)", NULL, 0, 0, MOVE},
+    {"an SVG drawing", "SVG drawings", NULL, 0, 0, CONVERT},
+    {"an HTML page", "HTML pages", NULL, 0, 0, PAGE},
+    {"a camera's RAW file (DNG, NEF, ARW or PEF)", "cameras' RAW files (DNG, NEF, ARW or PEF)",
+     NULL, 0, 0, CONVERT},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0], PNM = ROWS - 5, AVI, SVG, HTML, RAW };
@@ -89,7 +89,7 @@ enum { TEXT_BYTES = 4096 };
 /* Whether the text begins with the word, in any case of its letters. */
 static int begins(const uint8_t *b, size_t size, const char *word) {
     size_t i = 0;
-    for (; word[i] && i < size; i++)
+    for (; i < size && word[i]; i++)
         if ((b[i] >= 'A' && b[i] <= 'Z' ? b[i] + 32 : b[i]) != word[i])
             return 0;
     return word[i] == '\0';

@@ -30,7 +30,7 @@ typedef struct layout {
     uint64_t width, height, bits, samples, photometric, compression, format;
 } layout;
 
-static void take_layout(const qn__tiff_tags *tags, layout *l) {
+static void take_layout(qn__tiff_tags *tags, layout *l) {
     l->width = qn__tiff_tag(tags, QN__TIFF_WIDTH, 0);
     l->height = qn__tiff_tag(tags, QN__TIFF_HEIGHT, 0);
     l->bits = qn__tiff_tag(tags, QN__TIFF_BITS, 1);
@@ -41,7 +41,7 @@ static void take_layout(const qn__tiff_tags *tags, layout *l) {
 }
 
 /* A camera's file begins with a thumbnail, or has the raw values of its sensor. */
-static int is_raw(const qn__tiff_tags *tags, const layout *l) {
+static int is_raw(qn__tiff_tags *tags, const layout *l) {
     return l->photometric == CFA || l->photometric == LINEAR_RAW ||
            qn__tiff_tag(tags, QN__TIFF_DNG, UINT64_MAX) != UINT64_MAX ||
            (qn__tiff_tag(tags, QN__TIFF_SUBFILE, 0) & 1);
@@ -91,9 +91,11 @@ qn_status qn__tiff_head(const uint8_t *bytes, size_t size, qn__image_head *head,
     qn__tiff_tags tags;
     layout l;
     head->other = qn__image_other(bytes, size); /* cameras have marks of their own */
-    if (!qn__tiff_tags_open(&tags, bytes, size))
+    const int found = qn__tiff_tags_open(&tags, bytes, size);
+    if (found)
+        take_layout(&tags, &l);
+    if (!found || tags.cut)
         return qn__image_broken(err, "the TIFF file is cut off in its head, or has none");
-    take_layout(&tags, &l);
     if (head->other == QN__OTHER_NONE && is_raw(&tags, &l))
         head->other = qn__image_raw();
     if (head->other != QN__OTHER_NONE)

@@ -55,7 +55,7 @@ static size_t find(const qn__tiff_tags *t, uint32_t tag) {
     return 0;
 }
 
-uint64_t qn__tiff_tag(const qn__tiff_tags *t, uint32_t tag, uint64_t otherwise) {
+uint64_t qn__tiff_tag(qn__tiff_tags *t, uint32_t tag, uint64_t otherwise) {
     const size_t at = find(t, tag), wide = t->big ? 8 : 4;
     const size_t each = at ? type_size(number(t, at + 2, 2)) : 0;
     const uint64_t count = each ? number(t, at + 4, wide) : 0;
@@ -65,7 +65,10 @@ uint64_t qn__tiff_tag(const qn__tiff_tags *t, uint32_t tag, uint64_t otherwise) 
     if (count <= wide / each)
         return number(t, field, each);
     const uint64_t there = number(t, field, wide);
-    return there > t->size || t->size - there < each ? otherwise : number(t, (size_t)there, each);
+    if (there <= t->size && t->size - there >= each)
+        return number(t, (size_t)there, each);
+    t->cut = 1;
+    return otherwise;
 }
 
 uint32_t qn__tiff_orientation(const qn__tiff_tags *t) {

@@ -12,6 +12,7 @@ typedef struct qn__tiff_tags {
     int big_endian, big;
     size_t entries; /* where the first one is */
     uint64_t count; /* of entries, which all lie in `bytes` */
+    int cut;        /* a value that was asked for does not lie in `bytes` */
 } qn__tiff_tags;
 
 /* Tags in use. */
@@ -40,8 +41,8 @@ int qn__tiff_tags_open(qn__tiff_tags *tags, const uint8_t *bytes, size_t size);
 int qn__tiff_is(const uint8_t *bytes, size_t size);
 
 /* The first value of a tag of the type BYTE, SHORT, LONG or LONG8; `otherwise` where the directory
- * has none. */
-uint64_t qn__tiff_tag(const qn__tiff_tags *tags, uint32_t tag, uint64_t otherwise);
+ * has none, and with tags->cut set where the value does not lie in the bytes. */
+uint64_t qn__tiff_tag(qn__tiff_tags *tags, uint32_t tag, uint64_t otherwise);
 
 /* The orientation of a directory: 1 to 8; 1 where it tells none. */
 uint32_t qn__tiff_orientation(const qn__tiff_tags *tags);
