@@ -5,8 +5,9 @@ import struct
 
 import numpy as np
 
-INT32, INT64, FLOAT, DOUBLE, BYTE_ARRAY = 1, 2, 4, 5, 6
-TYPES = {"i4": INT32, "i8": INT64, "f4": FLOAT, "f8": DOUBLE}
+INT32, INT64, INT96, FLOAT, DOUBLE, BYTE_ARRAY = 1, 2, 3, 4, 5, 6
+TYPES = {"i4": INT32, "i8": INT64, "V12": INT96, "f4": FLOAT, "f8": DOUBLE}
+DATE, TIME_MILLIS, TIME_MICROS, TIMESTAMP_MILLIS, TIMESTAMP_MICROS = 6, 7, 8, 9, 10
 DATA_PAGE = PLAIN = UNCOMPRESSED = REQUIRED = UTF8 = 0
 RLE = 3
 
@@ -56,10 +57,12 @@ def plain(values):
     return b"".join(struct.pack("<I", len(text)) + text for text in (v.encode() for v in values))
 
 
-def write(path, columns, group):
-    """`columns`: {name: an array of TYPES, or a list of texts}, in row groups of `group` rows."""
+def write(path, columns, group, converted=()):
+    """`columns`: {name: an array of TYPES, or a list of texts}, in row groups of `group` rows. `converted`: {name:
+    a ConvertedType} of some."""
     rows = len(next(iter(columns.values())))
     types = {name: TYPES[v.dtype.str[1:]] if isinstance(v, np.ndarray) else BYTE_ARRAY for name, v in columns.items()}
+    converted = {**{name: UTF8 for name, t in types.items() if t == BYTE_ARRAY}, **dict(converted)}
     groups = []
     with open(path, "wb") as file:
         file.write(b"PAR1")
@@ -73,6 +76,7 @@ def write(path, columns, group):
                 chunks.append({2: at, 3: {1: types[name], 2: [PLAIN, RLE], 3: [name.encode()], 4: UNCOMPRESSED,
                                           5: count, 6: size, 7: size, 9: at}})
             groups.append({1: chunks, 2: sum(c[3][7] for c in chunks), 3: count})
-        leaves = [{1: t, 3: REQUIRED, 4: name.encode()} | ({6: UTF8} if t == BYTE_ARRAY else {}) for name, t in types.items()]
+        leaves = [{1: t, 3: REQUIRED, 4: name.encode()} | ({6: converted[name]} if name in converted else {})
+                  for name, t in types.items()]
         footer = record({1: 1, 2: [{4: b"schema", 5: len(leaves)}, *leaves], 3: rows, 4: groups})
         file.write(footer + struct.pack("<I", len(footer)) + b"PAR1")

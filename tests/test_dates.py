@@ -5,11 +5,14 @@ import datetime
 import json
 import os
 import random
+import sqlite3
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+import parquet_writer
 
 QUERN = os.environ.get("QUERN", str(Path(__file__).parent.parent / "build" / "quern"))
 
@@ -211,3 +214,75 @@ def test_dates_that_are_categories_of_the_model(tmp_path):
     assert "rules" not in recipe(tmp_path / "m.st")
     said = quern(tmp_path, "predict", "m.st", "--data", "t.csv", "--label", "y", "-o", "p.csv")
     assert "accuracy 100.00 %" in said
+
+
+def test_other_formats(tmp_path):
+    """The same table as CSV, JSON lines, SQLite and Parquet: one digest, one description."""
+    when = [w for w in moments(100) if 1 < w.year < 9999]
+    days, labels = [w.date() for w in when], [i % 2 for i in range(len(when))]
+    rows = list(zip(labels, (d.isoformat() for d in days), (w.isoformat(sep=" ") for w in when),
+                    (w.replace(microsecond=0).isoformat() + "Z" for w in when)))
+    (tmp_path / "t.csv").write_text("y,d,t,z\n" + "".join("{},{},{},{}\n".format(*r) for r in rows))
+    wanted = info(tmp_path, "t.csv")
+    assert [c["type"] for c in wanted["table"]] == ["date", "time", "UTC time"]
+    (tmp_path / "t.jsonl").write_text("".join(
+        json.dumps(dict(zip("ydtz", row))) + "\n" for row in rows))
+    with sqlite3.connect(tmp_path / "t.db") as base:
+        base.execute("CREATE TABLE t (y INTEGER, d DATE, t DATETIME, z TEXT)")
+        base.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", rows)
+    base.close()
+    numbers = np.array([d.toordinal() - EPOCH for d in days], "<i4")
+    micros = np.array(when, "M8[us]").astype("<i8")
+    columns = {"y": np.array(labels, "<i4"), "d": numbers, "t": micros}
+    parquet_writer.write(tmp_path / "t.parquet", columns, 40,
+                         {"d": parquet_writer.DATE, "t": parquet_writer.TIMESTAMP_MICROS})
+    for name in ("t.jsonl", "t.db"):
+        found = info(tmp_path, name)
+        assert found["digest"] == wanted["digest"] and found["table"] == wanted["table"], name
+    # The old type of Parquet says that its times are in UTC.
+    found = info(tmp_path, "t.parquet")["table"]
+    assert found[0] == wanted["table"][0] and found[1] == {**wanted["table"][1], "type": "UTC time"}
+    # 96 bits: nanoseconds of the day, and the Julian day.
+    ticks = np.array([(w - datetime.datetime.combine(w, datetime.time())) // datetime.timedelta(microseconds=1)
+                      for w in when]) * 1000
+    spark = np.zeros(len(when), "V12").view([("n", "<i8"), ("d", "<u4")])
+    spark["n"], spark["d"] = ticks, numbers + 2440588
+    parquet_writer.write(tmp_path / "s.parquet", {**columns, "t": spark.view("V12")}, 40,
+                         {"d": parquet_writer.DATE})
+    quern(tmp_path, "data", "convert", "s.parquet", "-o", "s.csv")
+    read = [line.split(",")[2] for line in (tmp_path / "s.csv").read_text().splitlines()[1:]]
+    assert [datetime.datetime.fromisoformat(cell) for cell in read] == when
+    # Times of day are numbers of seconds; a date out of range is named.
+    parquet_writer.write(tmp_path / "u.parquet", {"y": columns["y"], "t": np.abs(micros) % (86400 * 10**6)},
+                         40, {"t": parquet_writer.TIME_MICROS})
+    assert info(tmp_path, "u.parquet")["table"][0]["max"] <= 86400
+    parquet_writer.write(tmp_path / "v.parquet", {**columns, "t": micros + 2**62}, 40,
+                         {"d": parquet_writer.DATE, "t": parquet_writer.TIMESTAMP_MILLIS})
+    assert "after year 9999" in quern(tmp_path, "data", "info", "v.parquet", code=1)
+
+
+def test_many_times_as_text(tmp_path):
+    """More different texts than a column of categories may have; one that is no date ends it."""
+    rows = [{"y": i % 2, "t": f"2024-01-01T{i // 3600:02d}:{i // 60 % 60:02d}:{i % 60:02d}.{k}"}
+            for k in range(2) for i in range(86400)]
+    path = tmp_path / "t.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert info(tmp_path, "t.jsonl")["table"][0]["type"] == "time"
+    with path.open("a") as file:
+        file.write(json.dumps({"y": 0, "t": "soon"}) + "\n")
+    assert "more than 100000 different texts" in quern(tmp_path, "data", "info", "t.jsonl", code=1)
+
+
+def test_beside_other_exact_columns(tmp_path):
+    """Whole numbers above 2^24, times and categories in one table, in every format."""
+    when = [w for w in moments(50) if 1 < w.year < 9999]
+    rows = [(i % 2, 2**40 + i, w.isoformat(), f"c{i % 3}", 2**30 + i) for i, w in enumerate(when)]
+    (tmp_path / "t.csv").write_text("y,a,t,c,b\n" + "".join("{},{},{},{},{}\n".format(*r) for r in rows))
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(dict(zip("yatcb", r))) + "\n" for r in rows))
+    assert info(tmp_path, "t.csv")["digest"] == info(tmp_path, "t.jsonl")["digest"]
+    for name in ("t.csv", "t.jsonl"):
+        quern(tmp_path, "data", "convert", name, "-o", "u.csv")
+        read = [line.split(",") for line in (tmp_path / "u.csv").read_text().splitlines()[1:]]
+        assert [datetime.datetime.fromisoformat(r[2]) for r in read] == when
+    quern(tmp_path, "train", "--data", "t.csv", "--epochs", "2", "--quiet", "-o", "m.st")
+    assert "replay: identical" in quern(tmp_path, "replay", "m.st", "--data", "t.jsonl")

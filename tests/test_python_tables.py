@@ -156,7 +156,7 @@ def test_labels_beside_a_table(q, of):
 
 @pytest.mark.parametrize("of", [pandas_table, polars_table, arrow_table])
 @pytest.mark.parametrize("column, words", [
-    ([datetime.datetime(2026, 1, 1)] * 3, "dates"), ([1.0, float("inf"), 0.0], "infinite")])
+    ([[1], [2], [3]], "lists"), ([1.0, float("inf"), 0.0], "infinite")])
 def test_columns_that_cannot_be_read(q, of, column, words):
     with pytest.raises(q.InputError, match=f"(?s)(odd.*{words}|{words}.*odd)"):
         q.Data(of({"a": [1, 2, 3], "odd": column, "t": ["x", "y", "x"]}))

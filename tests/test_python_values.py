@@ -73,11 +73,38 @@ def test_bytes_are_texts(q):
 DATES = [datetime.date(2026, 1, 1), datetime.date(2026, 1, 2)]
 
 
+@pytest.mark.parametrize("make, kind, first", [
+    (lambda p: p.to_datetime(DATES), "time", "2026-01-01T00:00:00"),
+    (lambda p: p.to_datetime(DATES).as_unit("s"), "time", "2026-01-01T00:00:00"),
+    (lambda p: p.to_datetime(DATES).tz_localize("Asia/Kolkata"), "UTC time", "2025-12-31T18:30:00Z"),
+    (lambda p: p.period_range("2026-11", periods=2), "time", "2026-11-01T00:00:00"),
+    (lambda p: p.period_range("2026-11", periods=2, freq="M"), "time", "2026-11-01T00:00:00"),
+    (lambda p: p.Series(DATES, dtype=object), "date", "2026-01-01"),
+    (lambda p: p.Series([datetime.datetime(2026, 11, 5, 1, 2, 3, 4), None], dtype=object), "time",
+     "2026-11-05T01:02:03.000004"),
+    (lambda p: p.Series([datetime.datetime(2026, 11, 5, tzinfo=datetime.timezone.utc)] * 2,
+                        dtype=object), "UTC time", "2026-11-05T00:00:00Z"),
+    (lambda p: p.Series(["2026-11-05", "2026-11-06"]), "date", "2026-11-05")])
+def test_dates_of_pandas(q, pandas, make, kind, first):
+    frame = pandas.DataFrame({"a": [1, 2], "day": make(pandas), "y": [0, 1]})
+    data = q.Data(frame, label="y", dates=["year", "days"])
+    assert data.dates == [None, ("year,days", kind)]
+    assert data.date(0, 1) == first and (data.date(1, 1) == "") == (frame["day"].isna()[1])
+    with pytest.raises(q.InputError, match="(?s)dates.*label"):
+        q.Data(frame[["a", "day"]], [0, 1])
+    assert q.Data(frame[["a", "day"]], [0, 1], drop="day").names == ["a"]
+
+
+def test_spans_of_time(q, pandas):
+    frame = pandas.DataFrame({"a": pandas.to_timedelta([1.5, None], unit="s"), "y": [0, 1]})
+    assert q.Data(frame, label="y").values[0, 0] == 1.5
+
+
 @pytest.mark.parametrize("make", [
-    lambda p: p.to_datetime(DATES), lambda p: p.to_datetime(DATES).tz_localize("UTC"),
-    lambda p: p.to_timedelta([1, 2], unit="s"), lambda p: p.period_range("2026", periods=2),
-    lambda p: p.Series(DATES, dtype=object), lambda p: p.Series([[1, 2], [3]], dtype=object)])
-def test_dates_and_lists_are_refused_by_name(q, pandas, make):
+    lambda p: p.Series([datetime.time(1, 2)] * 2, dtype=object),
+    lambda p: p.Series([DATES[0], datetime.datetime(2026, 1, 1)], dtype=object),
+    lambda p: p.Series([[1, 2], [3]], dtype=object)])
+def test_times_and_lists_are_refused_by_name(q, pandas, make):
     frame = pandas.DataFrame({"a": [1, 2], "day": make(pandas)})
     with pytest.raises(q.InputError, match="day.*(dates|lists)"):
         q.Data(frame, [0, 1])

@@ -149,7 +149,6 @@ def test_polars_parquet(info, wanted, tmp_path):
 def test_nested_parquet(info, refused):
     sample = SAMPLES / "nested.parquet"
     assert "the column holds lists" in refused(sample) and "column 2, l" in refused(sample)
-    assert "the column holds timestamps" in refused(sample, "--drop", "l")
     assert info(sample, "--features", "v,n", "--unlabelled")["features"] == 2
 
 
@@ -160,7 +159,6 @@ def test_types_that_are_not_read(info, refused, tmp_path):
     kinds = {
         "lists": (pa.array([[1, 2]] * 7), "lists", 't.pop("lists")'),
         "records": (pa.array([{"a": 1, "b": ["x"]}] * 7), "records with fields", "table.flatten()"),
-        "dates": (pa.array([0] * 7, pa.date32()), "dates", "convert"),
         "pairs": (pa.array([[("k", 1)]] * 7, pa.map_(pa.string(), pa.int8())), "maps", "json_normalize"),
         "ids": (pa.array([bytes(16)] * 7, pa.uuid()), "UUIDs", "--drop"),
         "runs": (pa.RunEndEncodedArray.from_arrays(pa.array([7], pa.int32()), pa.array([1])), "runs", "run_end_decode"),

@@ -373,7 +373,7 @@ typedef enum qn_date_kind {
  * them, as qn_data_options.dates names it, else "". It has `size` bytes, of which QN_DATE_TEXT
  * always suffice. The values of such a feature are days since 1970-01-01, or NaN where a date is
  * missing. */
-#define QN_DATE_TEXT 96
+enum { QN_DATE_TEXT = 96 };
 QN_API qn_date_kind qn_data_dates(const qn_data *data, uint32_t k, char *parts, size_t size);
 /* The date of item `item`, both counted from 0: 2026-11-28, with times 2026-11-28T13:30:00 and as
  * many decimals as are needed, in UTC with a Z after it. "" where it is missing, and where feature

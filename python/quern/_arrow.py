@@ -253,8 +253,10 @@ def column_of(series, name):
     if own is not None and own.kind in "biuf":
         valid = ~np.asarray(series.isna(), bool)
         return numbers(name, series.to_numpy(dtype=own, na_value=0), valid)
-    if series.dtype.kind == "M" or hasattr(series.dtype, "freq"):  # a time zone; a period
-        return refused(name, len(series), DATES)
+    if hasattr(series.dtype, "freq"):  # periods are dates of their beginnings
+        series = series.dt.to_timestamp()
+    elif series.dtype.kind == "M" and getattr(series.dtype, "tz", None) is not None:
+        return moments(name, np.asarray(series.dt.tz_convert("UTC").dt.tz_localize(None)), "UTC")
     values = np.asarray(series)
     return numbers(name, values) if values.dtype.kind in "biufcMm" else texts(name, values)
 
@@ -263,7 +265,7 @@ def numbers(name, values, valid=None):
     """A column of numbers. Other types get a format that the library refuses by name."""
     kind = values.dtype.kind
     if kind in "Mm":
-        return Column(name, "tsn:" if kind == "M" else "tDn", values.view(np.int64))
+        return moments(name, values)
     if kind == "c":
         raise InputError("complex numbers cannot be read", f"column {name}" if name else "X")
     if kind == "f" and values.dtype.itemsize > 8:
@@ -272,8 +274,22 @@ def numbers(name, values, valid=None):
     return Column(name, _FORMATS[values.dtype.str[1:]], values, valid)
 
 
+def moments(name, values, zone=""):
+    """A column of dates, or of spans of time, from an array of NumPy; `zone`: "UTC" or none."""
+    kind, valid = values.dtype.kind, ~np.isnat(values)
+    unit, count = np.datetime_data(values.dtype)
+    if kind == "M" and (unit, count) == ("D", 1):
+        return Column(name, "tdD", values.view(np.int64).astype(np.int32), valid)
+    if unit not in ("s", "ms", "us", "ns") or count != 1:
+        unit = "s"
+        values = values.astype(f"{kind}8[s]")
+    values = values.astype(values.dtype.newbyteorder("="), copy=False)
+    form = f"ts{unit[0]}:{zone}" if kind == "M" else f"tD{unit[0]}"
+    return Column(name, form, np.ascontiguousarray(values).view(np.int64), valid)
+
+
 # Formats that the library refuses, with the name of the column, unless the column is left out.
-DATES, NESTED = "tsn:", "+l"
+TIMES, NESTED = "t", "+l"
 
 
 def refused(name, items, form):
@@ -285,8 +301,28 @@ def _strange(value):
     """The format by which the library refuses an object, or None."""
     if isinstance(value, (datetime.date, datetime.time, datetime.timedelta, np.datetime64,
                           np.timedelta64)) or type(value).__name__ == "Period":
-        return DATES
+        return TIMES
     return NESTED if isinstance(value, (list, tuple, dict, set, np.ndarray)) else None
+
+
+def _dates(name, values, valid):
+    """A column of objects that are all dates, moments or spans; None where they are not of one kind."""
+    there = values[valid]
+    whole = [isinstance(v, datetime.date) and not isinstance(v, datetime.datetime) for v in there]
+    aware = [getattr(v, "tzinfo", None) is not None for v in there]
+    spans = [isinstance(v, (datetime.timedelta, np.timedelta64)) for v in there]
+    kind = "m8[us]" if all(spans) else "M8[D]" if all(whole) else "M8[us]"
+    if (any(spans) and not all(spans)) or (any(aware) and not all(aware)) or (
+            any(whole) and not all(whole)) or any(isinstance(v, datetime.time) for v in there):
+        return None
+    if all(aware):
+        there = [v.astimezone(datetime.timezone.utc).replace(tzinfo=None) for v in there]
+    found = np.full(len(values), "NaT", kind)
+    try:
+        found[valid] = np.array(list(there), kind)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return moments(name, found, "UTC" if all(aware) else "")
 
 
 def texts(name, values, parse=False):
@@ -298,8 +334,9 @@ def texts(name, values, parse=False):
     valid = np.array([not is_missing(value) for value in values], bool)
     there = values[valid]
     strange = next(filter(None, map(_strange, there)), None)
+    dates = _dates(name, values, valid) if strange == TIMES else None
     if strange:
-        return refused(name, len(values), strange)
+        return dates or refused(name, len(values), strange)
     if parse or not any(isinstance(value, (str, bytes)) for value in there):
         try:
             found = np.full(len(values), np.nan)

@@ -31,6 +31,8 @@ class Data:
         The columns of such a table to read beside the label, or to leave out: "age,3-7".
     category : str, optional
         Columns of such a table that hold categories although they are numbers.
+    dates : str or list of str, optional
+        What a network gets of dates in such a table: "year,month,weekday".
     weights : array_like, optional
         The weight of each item, from 0; by default all count equally.
     weight : str or int, optional
@@ -56,9 +58,10 @@ class Data:
     _image = None  # of an array: (channels, rows, columns)
 
     def __init__(self, values, labels=None, *, label=None, features=None, drop=None, category=None,
-                 weights=None, weight=None, names=None, label_name=None, classes=None, task=None):
+                 weights=None, weight=None, names=None, label_name=None, classes=None, task=None,
+                 dates=None):
         columns = {"label_column": label, "features": features, "drop": drop, "category": category,
-                   "weight": weight}
+                   "weight": weight, "dates": dates}
         self._make(values, labels, columns, weights, names=names, label_name=label_name,
                    classes=classes, task=task)
 
@@ -263,6 +266,23 @@ class Data:
     def label_name(self):
         """Name of the labels, or None."""
         return said(library().qn_data_label_name(self._address))
+
+    @property
+    def dates(self):
+        """For each feature None, or for dates what a network gets of them and "date", "time" (with
+        times of day) or "UTC time"."""
+        kinds, found = (None, "date", "time", "UTC time"), []
+        for k in range(self.features):
+            parts = C.create_string_buffer(_abi.QN_DATE_TEXT)
+            kind = kinds[library().qn_data_dates(self._address, k, parts, len(parts))]
+            found.append((parts.value.decode(), kind) if kind else None)
+        return found
+
+    def date(self, item, feature):
+        """The date of an item, "" where it is missing: "2026-11-28" or "2026-11-28T13:30:00"."""
+        when = C.create_string_buffer(40)
+        library().qn_data_date(self._address, item, feature, when, len(when))
+        return when.value.decode()
 
     @property
     def _rules(self):
@@ -535,6 +555,10 @@ def _table(values, stream, columns):
             return _arrays.table_of(values, names), None
         stream = _arrow.objects(values, names)
     read = Data._of(stream.read(unlabelled=1, **columns))
+    if any(library().qn_data_dates(read._address, k, None, 0) for k in range(read.features)):
+        raise InputError("a table with columns of dates was given beside labels", "X",
+                         "put the labels into a column of the table and name it with label, or leave "
+                         "the dates out with drop")
     whole = [library().qn_data_feature_type(read._address, k) == _abi.QN_U8
              for k in range(read.features)]
     return _arrays.Table(read.values, read.names, read.categories, whole, read._rules), read.weights
@@ -673,6 +697,8 @@ def data_of(given, labels=None, **columns):
     if is_paths(given):
         task = columns.pop("expected_task", None)
         return open(given, labels=labels, **{"task": task, **columns})
+    from . import _arrow
+
     task = columns.pop("task", None)
     expected = {"label_column": columns.pop("expected_label", None),
                 "expected_weight": columns.pop("expected_weight", None)}
@@ -691,23 +717,29 @@ def data_of(given, labels=None, **columns):
         given, labels = given
     members = {"label_column": columns.pop("label", None), "features": columns.pop("features", None),
                "drop": columns.pop("drop", None), "category": columns.pop("category", None),
-               "weight": columns.pop("weight", None)}
+               "weight": columns.pop("weight", None), "dates": columns.pop("dates", None),
+               "date_format": columns.pop("date_format", None)}
     if columns:
         raise TypeError(f"{', '.join(sorted(columns))}: only for files")
+    if not _arrow.is_table(given):
+        members.pop("date_format")
     made = Data.__new__(Data)
     made._make(given, labels, members, task=task, expected=expected, rules=rules)
     return made
 
 
 def as_in(columns, real, label, categories, classes=0, weight=None, resize=None,
-          features=0, rules=""):
+          features=0, rules="", date_format=None):
     """The options with which other data is read as the training data was.
 
     `categories`: for each feature its name, or None, and how many categories it has. `weight`: the
     column of weights, or None. Other data has none. `resize`: how images were resized, or None.
-    `features`: how many the training data has. `rules`: of reading, as a recipe names them."""
+    `features`: how many the training data has. `rules`: of reading, as a recipe names them.
+    `date_format`: of dates in text, or None."""
     known = {"task": "regress"} if real else {"expected_task": "classify"}
     known["expected_rules"] = rules
+    if date_format:
+        known["date_format"] = date_format
     if label is not None:
         known["expected_label"] = label
     named = any(name is not None for name, _ in categories)

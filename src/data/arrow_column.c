@@ -3,6 +3,7 @@
 #include "data/arrow_table.h"
 #include "data/arrow_types.h"
 #include "data/arrow_decimal.h"
+#include "data/arrow_time.h"
 #include "data/half.h"
 #include <string.h>
 
@@ -16,6 +17,7 @@ typedef struct cell_type {
     char letter;  /* of the format: see below; 0: it is not read */
     size_t width; /* of a decimal ('d'): its bytes and its scale */
     int scale;
+    qn__time_type time; /* of dates and times ('t') */
 } cell_type;
 
 static cell_type type_of(const char *format) {
@@ -26,6 +28,8 @@ static cell_type type_of(const char *format) {
         type.letter = *format == 'z' ? 'u' : 'U';
     else if (*format == 'd' && qn__arrow_decimal_format(format, &type.width, &type.scale))
         type.letter = 'd';
+    else if (*format == 't' && qn__time_type_of(format, &type.time))
+        type.letter = 't';
     else if (strlen(format) == 1 && strchr("nbcsilCSILefguU", *format))
         type.letter = *format;
     return type;
@@ -51,6 +55,8 @@ static qn__arrow_kind kind_of(const cell_type *type) {
     const char letter = type->letter;
     if (letter == 'd')
         return QN__ARROW_DECIMAL;
+    if (letter == 't')
+        return type->time.form == QN__TIME_SPAN ? QN__ARROW_FLOAT : QN__ARROW_DATE;
     if (is_text(letter))
         return QN__ARROW_TEXT;
     if (strchr(integers, letter))
@@ -167,6 +173,15 @@ static int text_at(char letter, const struct ArrowArray *a, int64_t at, qn__arro
 
 /* ------------------------------------------------------------------ cells */
 
+static void time_at(const qn__time_type *type, const void *buffer, int64_t at,
+                    qn__arrow_cell *cell) {
+    const int64_t value = whole_at(type->width == 4 ? 'i' : 'l', buffer, at);
+    if (type->form == QN__TIME_SPAN)
+        cell->number = qn__time_seconds(type, value);
+    else
+        cell->whole = qn__time_moment(type, value);
+}
+
 /* The value at `at` of an array without a dictionary. */
 static int value_at(const cell_type *type, const struct ArrowArray *a, int64_t at,
                     qn__arrow_cell *cell) {
@@ -177,7 +192,9 @@ static int value_at(const cell_type *type, const struct ArrowArray *a, int64_t a
         return 0;
     if (is_text(type->letter))
         return text_at(type->letter, a, at, cell);
-    if (is_float(type->letter))
+    if (type->letter == 't')
+        time_at(&type->time, a->buffers[1], at, cell);
+    else if (is_float(type->letter))
         cell->number = float_at(type->letter, a->buffers[1], at);
     else if (type->letter == 'd')
         cell->decimal = qn__arrow_decimal_load(

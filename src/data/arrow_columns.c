@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/commas.h"
+#include "data/dates.h"
 #include "data/fill.h"
 #include "data/label_values.h"
 #include "data/labels.h"
@@ -82,8 +83,11 @@ static size_t text_of(const filling *f, const qn__arrow_cell *cell,
         return cell->size;
     if (f->kind == QN__ARROW_DECIMAL)
         return qn__arrow_decimal_text(&cell->decimal, number);
-    if (f->kind == QN__ARROW_FLOAT && cell->number == floor(cell->number) &&
-        fabs(cell->number) < 0x1p53)
+    if (f->kind == QN__ARROW_DATE)
+        qn__moment_text(cell->whole == INT64_MIN ? 0 : cell->whole, f->dates.time,
+                        f->dates.zones > 0, number);
+    else if (f->kind == QN__ARROW_FLOAT && cell->number == floor(cell->number) &&
+             fabs(cell->number) < 0x1p53)
         snprintf(number, 40, "%.0f", cell->number);
     else if (f->kind == QN__ARROW_FLOAT)
         qn__float_text((float)cell->number, number);
@@ -106,7 +110,14 @@ static qn_status put_text(void *user, uint64_t item, const qn__arrow_cell *cell,
         put_missing(f, to);
         return QN_OK;
     }
-    const qn_status status = qn__text_column_add(&f->texts, text, size, 0, &number, err);
+    int taken = 0;
+    qn_status status =
+        f->kind == QN__ARROW_TEXT ? qn__arrow_dates_look(f, item, cell, &taken, err) : QN_OK;
+    if (status != QN_OK || taken) {
+        *to = 0;
+        return status;
+    }
+    status = qn__text_column_add(&f->texts, text, size, 0, &number, err);
     *to = (float)number;
     return status == QN_INPUT ? refuse(f, item, "leave the column out with `data.drop`", err)
                               : status;
@@ -117,13 +128,18 @@ static int is_text(const filling *f) { return f->kind == QN__ARROW_TEXT || f->ca
 static qn_status take_feature(filling *f, qn_error *err) {
     if (f->there)
         return QN_OK;
-    qn__arrow_take *put = is_text(f) ? put_text : f->data->type == QN_U8 ? put_byte : put_float;
+    qn__arrow_take *put = is_text(f)                  ? put_text
+                          : f->kind == QN__ARROW_DATE ? qn__arrow_dates_put
+                          : f->data->type == QN_U8    ? put_byte
+                                                      : put_float;
     return qn__arrow_each(f->table, f->column, put, f, err);
 }
 
 static qn_status settle_feature(filling *f, qn_error *err) {
     qn_data *data = f->data;
     qn__feature *feature = &data->schema->feature[f->feature];
+    if (qn__arrow_dates_hold(f))
+        return qn__arrow_dates_settle(f, err);
     feature->bytes = !is_text(f) && !f->odd && f->kind != QN__ARROW_EMPTY && data->type == QN_F32;
     if (!is_text(f))
         return QN_OK;
@@ -243,8 +259,10 @@ qn_status qn__arrow_column_begin(qn__arrow_column *f, const char *task, qn_error
     const qn_status status = qn__arrow_kind_of(f->table, f->column, &f->kind, &f->scale, err);
     if (status != QN_OK)
         return status;
-    f->odd =
-        f->category || f->kind == QN__ARROW_TEXT || f->kind == QN__ARROW_EMPTY || has_fraction(f);
+    if (qn__arrow_dates_begin(f, err) != QN_OK)
+        return QN_INPUT;
+    f->odd = f->category || f->kind == QN__ARROW_DATE || f->kind == QN__ARROW_TEXT ||
+             f->kind == QN__ARROW_EMPTY || has_fraction(f);
     f->regress = task && strcmp(task, "regress") == 0;
     return f->use == QN__ARROW_LABEL    ? check_label(f, err)
            : f->use == QN__ARROW_WEIGHT ? check_weight(f, err)
@@ -277,5 +295,6 @@ qn_status qn__arrow_column_settle(qn__arrow_column *f, const char *task, qn_erro
 void qn__arrow_column_release(qn__arrow_column *f) {
     qn__text_set_release(&f->texts);
     qn__free(f->number);
+    qn__free(f->value);
     qn__free(f->order);
 }

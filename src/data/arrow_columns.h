@@ -3,13 +3,15 @@
 #ifndef QN_DATA_ARROW_COLUMNS_H
 #define QN_DATA_ARROW_COLUMNS_H
 
+#include "data/arrow_dates.h"
 #include "data/arrow_table.h"
+#include "data/wide.h"
 #include "data/text_set.h"
 
 typedef enum qn__arrow_use { QN__ARROW_FEATURE, QN__ARROW_LABEL, QN__ARROW_WEIGHT } qn__arrow_use;
 
 /* The first members are the caller's, the others begin as 0. */
-typedef struct qn__arrow_column {
+struct qn__arrow_column {
     const qn__arrow_table *table;
     qn_data *data;
     uint64_t column;
@@ -17,14 +19,18 @@ typedef struct qn__arrow_column {
     uint32_t feature; /* its number, of a FEATURE */
     int category;     /* somebody said that the column holds categories */
     qn__arrow_kind kind;
-    int scale;          /* of a DECIMAL */
-    int odd;            /* some value is no whole number from 0 to 255, so far */
-    int there;          /* the values of this portion are in the data set already */
-    int regress;        /* labels are targets */
-    qn__text_set texts; /* different ones, in the order of appearance */
-    double *number;     /* labels of FLOAT, and of DECIMAL with a scale */
-    uint32_t *order;    /* a category's number by its place in that order, once it is settled */
-} qn__arrow_column;
+    int scale; /* of a DECIMAL */
+    const qn_data_options *options;
+    qn__arrow_dates dates; /* of DATE, and of texts that may be dates */
+    qn__exact exact;       /* what is kept exactly, once it is settled */
+    qn__wide_value *value; /* of each item, from qn__alloc; NULL: nothing is kept */
+    int odd;               /* some value is no whole number from 0 to 255, so far */
+    int there;             /* the values of this portion are in the data set already */
+    int regress;           /* labels are targets */
+    qn__text_set texts;    /* different ones, in the order of appearance */
+    double *number;        /* labels of FLOAT, and of DECIMAL with a scale */
+    uint32_t *order;       /* a category's number by its place in that order, once it is settled */
+};
 
 /* Finds out what the column holds, from the schema. Fails with QN_INPUT where that cannot be what
  * it is used for. */

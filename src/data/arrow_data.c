@@ -82,6 +82,7 @@ static qn_status tell_wanted(const qn__arrow_source *source, const qn__csv_heade
 /* A table on its way into the data set. */
 typedef struct filling {
     const qn__arrow_source *source;
+    const qn_data_options *options;
     qn__arrow_table *table;
     qn_data *data;
     qn__csv_header header;
@@ -97,6 +98,7 @@ static void add_column(filling *f, uint64_t column, qn__arrow_use use) {
     qn_data *data = f->data;
     f->column[f->columns++] =
         (qn__arrow_column){.table = f->table,
+                           .options = f->options,
                            .data = data,
                            .column = column,
                            .use = use,
@@ -246,6 +248,26 @@ static void take_name(filling *f, const qn__arrow_column *c) {
                                                           : &schema->feature[c->feature].name);
 }
 
+/* Gives the table the exact values that its columns have kept. */
+static qn_status keep_exact(filling *f, qn_error *err) {
+    qn_data *data = f->data;
+    qn__exact *exact = qn__alloc(data->features, sizeof *exact, err);
+    if (!exact)
+        return QN_MEMORY;
+    for (uint64_t i = 0; i < f->columns; i++)
+        if (f->column[i].use == QN__ARROW_FEATURE)
+            exact[f->column[i].feature] = f->column[i].exact;
+    const qn_status status = qn__wide_make(data, exact, err);
+    for (uint64_t i = 0; i < f->columns && status == QN_OK; i++) {
+        const qn__arrow_column *c = &f->column[i];
+        if (c->exact != QN__EXACT_NONE)
+            memcpy((void *)(uintptr_t)qn__wide_column(data, c->feature), c->value,
+                   (size_t)data->items * sizeof *c->value);
+    }
+    qn__free(exact);
+    return status;
+}
+
 static qn_status settle(filling *f, const char *task, qn_error *err) {
     qn_status status = QN_OK;
     for (uint64_t i = 0; i < f->columns && status == QN_OK; i++) {
@@ -255,6 +277,8 @@ static qn_status settle(filling *f, const char *task, qn_error *err) {
     }
     if (status == QN_OK)
         status = number_categories(f, err);
+    if (status == QN_OK)
+        status = keep_exact(f, err);
     if (status == QN_OK)
         f->data->schema->target = qn__data_target(f->data);
     return status;
@@ -306,7 +330,7 @@ static qn_status fill(filling *f, const qn_data_options *options, qn_error *err)
 qn_status qn__arrow_fill(const qn__arrow_source *source, const qn_data_options *options,
                          qn_data *data, qn_error *err) {
     qn__arrow_table table;
-    filling f = {.source = source, .table = &table, .data = data};
+    filling f = {.source = source, .options = options, .table = &table, .data = data};
     qn_status status = qn__arrow_read_schema(source, &table, err);
     if (status == QN_OK) {
         status = fill(&f, options, err);

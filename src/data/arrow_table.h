@@ -67,6 +67,7 @@ typedef enum qn__arrow_kind {
     QN__ARROW_FLOAT,
     QN__ARROW_DECIMAL,
     QN__ARROW_TEXT, /* bytes too */
+    QN__ARROW_DATE, /* perhaps with times */
     QN__ARROW_EMPTY /* all is missing */
 } qn__arrow_kind;
 
@@ -77,7 +78,8 @@ qn_status qn__arrow_kind_of(const qn__arrow_table *table, uint64_t column, qn__a
 
 typedef struct qn__arrow_cell {
     int missing;
-    int64_t whole; /* INT; UINT: its bits; DECIMAL with the scale 0 (qn__arrow_decimal_whole) */
+    int64_t whole; /* INT; UINT: its bits; DATE: the moment, INT64_MIN out of range; DECIMAL with
+                      the scale 0 (qn__arrow_decimal_whole) */
     double number; /* FLOAT; DECIMAL: qn__arrow_decimal_number */
     qn__arrow_decimal decimal; /* DECIMAL */
     const char *text;          /* TEXT, without a NUL */

@@ -536,8 +536,10 @@ static void test_refused(void **state) {
     t.fails_at = 1;
     check_refused(&t, NULL, "the disk is gone", "Arrow stream");
     t = mixed();
-    t.format[1] = "tdD";
-    check_refused(&t, NULL, "dates", "column 2, age");
+    t.format[1] = "tiD";
+    check_refused(&t, NULL, "intervals", "column 2, age");
+    t.format[1] = "t";
+    check_refused(&t, NULL, "dates or times", "column 2, age");
     t.format[1] = "+l";
     check_refused(&t, NULL, "lists", "column 2, age");
     t.format[1] = "d:10,200";
@@ -545,7 +547,7 @@ static void test_refused(void **state) {
     t.format[1] = "d:10,2,24";
     check_refused(&t, NULL, "decimals", "column 2, age");
     t = mixed();
-    t.dictionary[3] = "tdD";
+    t.dictionary[3] = "tiD";
     check_refused(&t, NULL, "in a dictionary", "column 4, animal");
     t = mixed();
     t.column[0][2] = (column){.buffer = {NULL, infinite}, .buffers = 2};

@@ -1,5 +1,6 @@
 /* Types of columns (format/Schema.fbs of Apache Arrow). */
 #include "base/memory.h"
+#include "data/arrow_time.h"
 #include "data/ipc.h"
 #include <stdio.h>
 #include <string.h>
@@ -55,9 +56,17 @@ static qn__ipc_type time_type(qn__flat *flat, int64_t kind, size_t table) {
                                              [STAMP - DATE] = {"tss:", "tsm:", "tsu:", "tsn:"},
                                              [INTERVAL - DATE] = {"tiM", "tiD", "tin", "ti"},
                                              [SPAN - DATE] = {"tDs", "tDm", "tDu", "tDn"}};
+    static const char *const zoned[] = {"tss:UTC", "tsm:UTC", "tsu:UTC", "tsn:UTC"};
     const int milliseconds = kind == DATE || kind == TIME || kind == SPAN; /* by default */
     const int64_t unit = qn__flat_get(flat, table, 0, 2, milliseconds);
-    return (qn__ipc_type){formats[kind - DATE][unit >= 0 && unit < 4 ? unit : 3], 2, 0, 0, 0};
+    const int known = unit >= 0 && unit < 4;
+    const size_t zone = kind == STAMP ? qn__flat_table(flat, table, 1) : 0; /* a text */
+    const char *format = zone && known && qn__flat_number(flat, zone, 4) > 0
+                             ? zoned[unit]
+                             : formats[kind - DATE][known ? unit : 3];
+    qn__time_type read;
+    const uint64_t bits = qn__time_type_of(format, &read) ? 8 * read.width : 0;
+    return (qn__ipc_type){format, 2, 0, bits, 0};
 }
 
 /* `format` of what is returned is NULL where the type is unknown. Formats of columns that are not

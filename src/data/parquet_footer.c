@@ -121,15 +121,15 @@ static int is_any(int64_t value, int64_t a, int64_t b, int64_t c) {
     return value == a || value == b || value == c;
 }
 
-/* The format of dates and times; NULL: it is something else. Those of 96 bits are of Spark and
- * Impala, days and nanoseconds. */
+/* The format of dates and times; NULL: it is something else. Those of 96 bits, which Spark and
+ * Impala write, are days and nanoseconds, and become microseconds. */
 static const char *time_format(const element *e) {
     static const char *const times[] = {"tt", "ttm", "ttu", "ttn"},
                              *const stamps[][4] = {{"ts", "tsm:", "tsu:", "tsn:"},
                                                    {"ts", "tsm:UTC", "tsu:UTC", "tsn:UTC"}};
     const int unit = e->unit >= 1 && e->unit <= 3 ? e->unit : 0;
     if (e->type == QN__PARQUET_INT96)
-        return "tsn:";
+        return "tsu:";
     if (e->logical == DATE || (!e->logical && e->converted == WAS_DATE))
         return "tdD";
     if (e->logical == TIME)
@@ -224,8 +224,8 @@ static qn_status set_type(const reading *r, const element *e, qn__parquet_column
     if (is_decimal(e))
         return set_decimal(r, e, c);
     c->format = format_of(e);
-    c->readable =
-        strchr("tw", *c->format) == NULL && !(strcmp(c->format, "vz") == 0 && c->extension);
+    c->readable = *c->format != 'w' && strcmp(c->format, "ts") != 0 &&
+                  strcmp(c->format, "tt") != 0 && !(strcmp(c->format, "vz") == 0 && c->extension);
     return QN_OK;
 }
 

@@ -552,6 +552,29 @@ static qn_status make_decimals(pages *p) {
     return QN_OK;
 }
 
+/* 8 bytes of nanoseconds of a day, and 4 bytes of its Julian day, become microseconds since 1970; a
+ * date that these cannot hold is one before year 1. */
+static qn_status make_moments(pages *p) {
+    enum { JULIAN_1970 = 2440588 };
+    const uint8_t *from = p->values;
+    const int64_t day = INT64_C(86400000000);
+    int64_t *to = qn__pile_alloc(p->pile, p->rows, sizeof *to, p->err);
+    p->values = (uint8_t *)to;
+    if (!to)
+        return QN_MEMORY;
+    for (uint64_t i = 0; i < p->rows; i++, from += p->column->width) {
+        int64_t nanoseconds;
+        uint32_t julian;
+        memcpy(&nanoseconds, from, sizeof nanoseconds);
+        memcpy(&julian, from + sizeof nanoseconds, sizeof julian);
+        const int64_t rest = nanoseconds / 1000 - (nanoseconds % 1000 < 0);
+        if (__builtin_mul_overflow((int64_t)julian - JULIAN_1970, day, &to[i]) ||
+            __builtin_add_overflow(to[i], rest, &to[i]))
+            to[i] = INT64_MIN;
+    }
+    return QN_OK;
+}
+
 /* Views have their buffers behind the two that all columns have, and then the sizes of these. */
 static qn_status put_buffers(pages *p, struct ArrowArray *out) {
     if (is_text(p) && !p->column->decimal) {
@@ -587,6 +610,8 @@ qn_status qn__parquet_read_chunk(const qn__parquet_column *column, const qn__par
     }
     if (status == QN_OK && column->decimal)
         status = make_decimals(&p);
+    if (status == QN_OK && column->type == QN__PARQUET_INT96)
+        status = make_moments(&p);
     if (status == QN_OK)
         status = put_buffers(&p, out);
     return status;

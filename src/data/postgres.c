@@ -234,6 +234,9 @@ static qn__build_type type_of(unsigned number) {
     case 705:
     case 1042:
     case 1043:
+    case 1082: /* dates and timestamps: texts of ISO 8601, and zones in UTC */
+    case 1114:
+    case 1184:
         return QN__BUILD_TEXT;
     default:
         return QN__BUILD_EMPTY;
@@ -244,9 +247,8 @@ static const char *name_of_type(unsigned number) {
     static const struct {
         unsigned number;
         const char *name;
-    } known[] = {{17, "bytes (bytea)"}, {114, "json"},        {1082, "dates"},
-                 {1083, "times"},       {1114, "timestamps"}, {1184, "timestamps"},
-                 {1186, "intervals"},   {2950, "uuid"},       {3802, "jsonb"}};
+    } known[] = {{17, "bytes (bytea)"}, {114, "json"},  {1083, "times"},
+                 {1186, "intervals"},   {2950, "uuid"}, {3802, "jsonb"}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].number == number)
             return known[i].name;
@@ -345,7 +347,8 @@ static qn_status read_rows(reading *r, const char *query, qn_error *err) {
 /* Commands without rows. */
 static qn_status set_up(reading *r, qn_error *err) {
     qn_status status = QN_OK;
-    if (!the.send(r->server, "SET default_transaction_read_only = on; SET extra_float_digits = 3"))
+    if (!the.send(r->server, "SET default_transaction_read_only = on; SET extra_float_digits = 3; "
+                             "SET datestyle = iso; SET timezone = 'UTC'"))
         return fail_result(r, NULL, err);
     for (void *result; (result = the.result(r->server)); the.clear(result))
         if (status == QN_OK && the.kind(result) != COMMAND_OK)

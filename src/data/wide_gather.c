@@ -148,6 +148,8 @@ static qn_status take(qn__wide_gather *g, const qn__exact *exact, qn_error *err)
     const qn_status status = qn__wide_make(g->data, exact, err);
     for (uint32_t j = 0; status == QN_OK && g->data->wide && j < g->data->wide->columns; j++) {
         qn__wide_column_state *c = &g->column[g->data->wide->feature[j]];
+        if (exact[g->data->wide->feature[j]] == QN__EXACT_NONE) /* of dates */
+            continue;
         memcpy(qn__wide_of(g->data->wide, j), c->value, (size_t)g->data->items * sizeof *c->value);
         qn__free(c->value);
         c->value = NULL;
