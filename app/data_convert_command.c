@@ -72,8 +72,8 @@ const command data_convert_command = {
     .name = "data convert",
     .summary = "write a data file in another format",
     .usage = "quern data convert FILE... [options] -o FILE",
-    .about = "Reads what \"quern data info\" reads (- is the standard input) and writes CSV, NPY, "
-             "NPZ, LIBSVM, IDX or an "
+    .about = "Reads what \"quern data info\" reads (- is the standard input) and writes CSV, "
+             "Parquet, Arrow IPC, JSON lines, NPY, NPZ, LIBSVM, IDX or an "
              "archive of images. The file has the digest of what was read; a note names the "
              "options with which it must be read. What the format cannot hold is refused, such "
              "as texts and weights in NPY.",
@@ -82,6 +82,7 @@ const command data_convert_command = {
     .options = convert_options,
     .examples = "quern data convert heart.parquet --label sick -o heart.csv\n"
                 "quern data convert digits.csv -o digits.npz\n"
+                "quern data convert sales.csv.gz --label last -o sales.parquet\n"
                 "quern data convert a9a.libsvm -o x.npy --output-labels y.npy\n"
                 "zcat t.csv.gz | quern data convert - --format libsvm -o - | head",
     .run = run};

@@ -11,6 +11,9 @@
 
 static const option_word written_formats[] = {
     {"csv", "numbers, categories, names, labels, weights"},
+    {"parquet", "the same with the type of each column"},
+    {"arrow", "the same in Arrow IPC (Feather)"},
+    {"json", "the same in JSON lines"},
     {"npy", "an array of NumPy; the labels are a second one"},
     {"npz", "the arrays x, y (labels) and weight in one file"},
     {"libsvm", "numbers without zeros, and labels that are numbers"},
@@ -41,9 +44,10 @@ const option written_options[] = {{.letter = 'o',
 /* The formats of endings that qn_data_write knows; NULL: another one. */
 static const char *format_of(const written_flags *f) {
     static const char *const endings[][2] = {
-        {".csv", "csv"},       {".npy", "npy"},         {".npz", "npz"},
-        {".libsvm", "libsvm"}, {".svmlight", "libsvm"}, {".svm", "libsvm"},
-        {".idx", "idx"},       {"-ubyte", "idx"},       {".tar", "tar"}};
+        {".parquet", "parquet"}, {".arrow", "arrow"},   {".feather", "arrow"},   {".jsonl", "json"},
+        {".ndjson", "json"},     {".json", "json"},     {".csv", "csv"},         {".npy", "npy"},
+        {".npz", "npz"},         {".libsvm", "libsvm"}, {".svmlight", "libsvm"}, {".svm", "libsvm"},
+        {".idx", "idx"},         {"-ubyte", "idx"},     {".tar", "tar"}};
     if (f->format)
         return f->format;
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
@@ -61,8 +65,10 @@ int written_check(const written_flags *f) {
         return message_usage("add --format csv, or another one",
                              "the standard output has no name that tells a format");
     if (!format_of(f))
-        return message_usage("end it in .csv, .npy, .npz, .libsvm, .idx or .tar, or add --format",
-                             "the name \"%s\" has no known ending", f->out);
+        return message_usage(
+            "end it in .csv, .parquet, .arrow, .jsonl, .npy, .npz, .libsvm, .idx or .tar, "
+            "or add --format",
+            "the name \"%s\" has no known ending", f->out);
     if (f->labels && strcmp(f->labels, "-") == 0)
         return message_usage("name a file", "--output-labels cannot be the standard output");
     return -1;

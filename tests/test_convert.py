@@ -17,10 +17,10 @@ from builds import ROOT
 
 CORPUS = ROOT / "tests" / "fuzz" / "corpus"
 # One file for each reader, the options it needs, and the formats that can hold it.
-READ = {"table/typed.csv": ([], "csv"), "table/images.idx": (["--labels", "table/labels.idx"], "csv npz libsvm"),
-        "numpy/floats.npy": ([], "csv npz"), "numpy/pair.npz": ([], "csv npz"), "rows/signs.svm": ([], "csv npz libsvm"),
-        "rows/lines.json": (["--unlabelled", "--drop", "t"], "csv npz"), "rows/table.sqlite": ([], "csv"), "typed/table-file.arrow": ([], "csv"),
-        "typed/table-snappy.parquet": (["--drop", "s,d"], "csv npz libsvm")}
+READ = {"table/typed.csv": ([], "csv parquet arrow json"), "table/images.idx": (["--labels", "table/labels.idx"], "csv npz libsvm parquet arrow json"),
+        "numpy/floats.npy": ([], "csv npz parquet arrow json"), "numpy/pair.npz": ([], "csv npz parquet arrow json"), "rows/signs.svm": ([], "csv npz libsvm parquet arrow json"),
+        "rows/lines.json": (["--unlabelled", "--drop", "t"], "csv npz parquet arrow json"), "rows/table.sqlite": ([], "csv parquet arrow json"), "typed/table-file.arrow": ([], "csv parquet arrow json"),
+        "typed/table-snappy.parquet": (["--drop", "s,d"], "csv npz libsvm parquet arrow json")}
 
 
 @pytest.fixture

@@ -11,6 +11,9 @@ extern "C" {
 /* Writes a data set to a file. `format` is one of these; NULL: by the ending of the path.
  *
  *   "csv"     .csv                      numbers, categories, names, labels, weights
+ *   "parquet" .parquet                  the same with the type of each column, not compressed
+ *   "arrow"   .arrow .feather           the same in Arrow IPC
+ *   "json"    .jsonl .ndjson .json      the same in JSON lines
  *   "npy"     .npy                      numbers; the labels are a second array, `labels_path`
  *   "npz"     .npz                      the arrays x, y (labels) and weight, not compressed
  *   "libsvm"  .libsvm .svmlight .svm    numbers, and labels that are numbers

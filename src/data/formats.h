@@ -12,6 +12,7 @@ typedef struct qn__format {
     const char *endings[4];
     int labels_apart; /* 1: labels are a second file */
     int categories, weights;
+    int typed;  /* 1: its columns have names and types of their own */
     int texts;  /* 1: it holds texts of numbers, so that names of classes may be taken for them */
     int counts; /* 1: labels mean what numbers and texts of a CSV file mean */
 } qn__format;
@@ -36,6 +37,13 @@ qn_status qn__write_idx(const qn_data *data, const char *images_path, const char
                         qn__writer_batch *batch, qn_error *err);
 qn_status qn__write_tar(const qn_data *data, const char *path, qn__writer_batch *batch,
                         qn_error *err);
+
+qn_status qn__write_parquet(const qn_data *data, const char *path, qn__writer_batch *batch,
+                            qn_error *err);
+qn_status qn__write_ipc(const qn_data *data, const char *path, qn__writer_batch *batch,
+                        qn_error *err);
+qn_status qn__write_json(const qn_data *data, const char *path, qn__writer_batch *batch,
+                         qn_error *err);
 
 /* 1 when a text of these values would be read as one of bytes, although the type is QN_F32: a value
  * must then be written with a point. */

@@ -167,14 +167,15 @@ void qn_data_reading(const qn_data *data, const char *name, char *text, size_t r
     if (!data || !f || !text || room == 0)
         return;
     const char *task = task_of(f, data);
-    const int labelled = data->labels || data->targets, csv = f->categories;
-    if (!labelled && csv)
+    const int labelled = data->labels || data->targets, table = f->categories,
+              csv = table && !f->typed;
+    if (!labelled && table)
         add_option(&options, "data.unlabelled", "");
     if (labelled && f->labels_apart)
         add_option(&options, "data.labels_path", "FILE");
     if (data->weights && f->weights)
         add_option(&options, "data.weight",
-                   csv && data->weight_name ? data->weight_name : "weight");
+                   table && data->weight_name ? data->weight_name : "weight");
     if (task)
         add_option(&options, "data.task", task);
     if (csv && !shows_header(data))

@@ -8,6 +8,21 @@
 
 static const qn__format formats[] = {
     {"csv", "CSV", {".csv"}, .categories = 1, .weights = 1, .texts = 1, .counts = 1},
+    {"parquet", "Parquet", {".parquet"}, .categories = 1, .weights = 1, .typed = 1, .counts = 1},
+    {"arrow",
+     "Arrow IPC",
+     {".arrow", ".feather"},
+     .categories = 1,
+     .weights = 1,
+     .typed = 1,
+     .counts = 1},
+    {"json",
+     "JSON lines",
+     {".jsonl", ".ndjson", ".json"},
+     .categories = 1,
+     .weights = 1,
+     .typed = 1,
+     .counts = 1},
     {"npy", "NPY", {".npy"}, .labels_apart = 1, .counts = 1},
     {"npz", "NPZ", {".npz"}, .weights = 1, .counts = 1},
     {"libsvm", "LIBSVM", {".libsvm", ".svmlight", ".svm"}, .texts = 1, .counts = 1},
@@ -45,10 +60,11 @@ static qn_status find_format(const char *name, const char *path, const qn__forma
         qn__fail(err, QN_USAGE, "the ending of the name tells no format");
     if (!name)
         qn__at(err, "%s", path);
-    return qn__remedy(err, QN_USAGE,
-                      name ? "the formats are csv, npy, npz, libsvm, idx and tar"
-                           : "end it in .csv, .npy, .npz, .libsvm, .idx or .tar, or name the "
-                             "format with `write.format`");
+    return qn__remedy(
+        err, QN_USAGE,
+        name ? "the formats are csv, parquet, arrow, json, npy, npz, libsvm, idx and tar"
+             : "end it in .csv, .parquet, .arrow, .jsonl, .npy, .npz, .libsvm, .idx "
+               "or .tar, or name the format with `write.format`");
 }
 
 /* ------------------------------------------------------------------ what a format can hold */
@@ -68,7 +84,7 @@ static qn_status check_columns(const qn__format *f, const qn_data *data, qn_erro
                  (unsigned)k + 1, name ? " \"" : "", name ? name : "", name ? "\"" : "",
                  dates ? "dates" : "categories", f->shown);
         return qn__remedy(err, QN_INPUT,
-                          "write it as CSV, or leave the column out with `data.drop`");
+                          "write it as CSV or Parquet, or leave the column out with `data.drop`");
     }
     if (!data->weights || f->weights)
         return QN_OK;
@@ -90,7 +106,7 @@ static qn_status check_cell(const char *text, const char *what, int label, qn_er
     qn__fail(err, QN_INPUT, "the %s \"%s\" cannot be written as CSV: there it %s", what, shown,
              why);
     return qn__remedy(err, QN_INPUT,
-                      label ? "write it as NPZ, or rename it"
+                      label ? "write it as Parquet or NPZ, or rename it"
                             : "rename it, or leave the column out with `data.drop`");
 }
 
@@ -155,12 +171,15 @@ static qn_status write_one(const qn_data *data, const char *name, const char *pa
         status = check_libsvm(data, err);
     if (status != QN_OK)
         return status;
-    return is(f, "csv")      ? qn__write_csv(data, path, batch, err)
-           : is(f, "npy")    ? qn__write_npy(data, path, labels_path, batch, err)
-           : is(f, "npz")    ? qn__write_npz(data, path, batch, err)
-           : is(f, "libsvm") ? qn__write_libsvm(data, path, batch, err)
-           : is(f, "idx")    ? qn__write_idx(data, path, labels_path, batch, err)
-                             : qn__write_tar(data, path, batch, err);
+    return is(f, "csv")       ? qn__write_csv(data, path, batch, err)
+           : is(f, "parquet") ? qn__write_parquet(data, path, batch, err)
+           : is(f, "arrow")   ? qn__write_ipc(data, path, batch, err)
+           : is(f, "json")    ? qn__write_json(data, path, batch, err)
+           : is(f, "npy")     ? qn__write_npy(data, path, labels_path, batch, err)
+           : is(f, "npz")     ? qn__write_npz(data, path, batch, err)
+           : is(f, "libsvm")  ? qn__write_libsvm(data, path, batch, err)
+           : is(f, "idx")     ? qn__write_idx(data, path, labels_path, batch, err)
+                              : qn__write_tar(data, path, batch, err);
 }
 
 qn_status qn_data_write(const qn_data *data, const char *format, const char *path,
