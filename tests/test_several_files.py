@@ -4,8 +4,10 @@ import gzip
 import json
 import random
 
+import numpy as np
 import pytest
 
+import parquet_writer
 import ranks
 
 NAMES = ["y", "size", "colour", "count", "code"]
@@ -189,3 +191,56 @@ def test_arguments(tmp_path, refused, run_quern):
     told = run_quern("train", "--data", tmp_path / "a.csv", "--valid", "0.1", "--valid", "0.2", "-o",
                      tmp_path / "m", status=2).stderr
     assert "--valid is a fraction" in told
+
+
+def columns(seed, count):
+    draw = np.random.default_rng(seed)
+    return {"y": draw.integers(0, 3, count).astype("i4"), "size": draw.integers(0, 200, count).astype("i4"),
+            "name": [f"n{k % 7}" for k in range(count)], "value": draw.random(count).astype("f4"),
+            "id": draw.integers(2**30, 2**40, count).astype("i8")}
+
+
+def test_typed_files(tmp_path, info, refused, run_quern):
+    """Parquet: the types of a column differ from file to file, and so does the order of columns."""
+    whole = columns(1, 700)
+    cuts, wide = [0, 90, 91, 400, 700], {"size": ["i4", "i8", "i4", "i8"], "value": ["f4", "f4", "f8", "f4"]}
+    for i, (begin, end) in enumerate(zip(cuts, cuts[1:])):
+        part = {name: whole[name][begin:end] for name in list(whole)[i:] + list(whole)[:i]}
+        for name, types in wide.items():
+            part[name] = part[name].astype(types[i])
+        (tmp_path / "d" / f"k={i // 2}").mkdir(parents=True, exist_ok=True)
+        parquet_writer.write(tmp_path / "d" / f"k={i // 2}" / f"{i}.parquet", part, 64)
+        if i == 2:
+            wrong = {"ten": part | {"size": [str(v) for v in part["size"]]}, "more": part | {"x": part["y"]},
+                     "less": {name: part[name] for name in ("y", "name", "value", "id")}}
+    keys = {"k": np.array([0] * 91 + [1] * 609, "i8")}
+    parquet_writer.write(tmp_path / "whole", whole | {"value": whole["value"].astype("f8")} | keys, 100)
+    assert info(tmp_path / "d", "--label", "y") == info(tmp_path / "whole")
+    for column in ("k", "size", "value", "name"):
+        words = ["--label", column, "--drop", "id"]
+        assert info(tmp_path / "d", *words) == info(tmp_path / "whole", *words)
+    run_quern("data", "convert", tmp_path / "d", "-o", tmp_path / "a.csv", "--label", "y")
+    run_quern("data", "convert", tmp_path / "whole", "-o", tmp_path / "b.csv")
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+    first = (tmp_path / "d" / "k=0" / "0.parquet").rename(tmp_path / "first")
+    for name, said in [("ten", '"size" has another type than in the files before'), ("more", '"x" is not in the first'),
+                       ("less", '"size" of the first file is missing')]:
+        parquet_writer.write(tmp_path / name, wrong[name], 64)
+        told = refused(first, tmp_path / name)
+        assert said in told and str(tmp_path / name) in told, told
+    same = info(first, tmp_path / "less", "--drop", "size", "--label", "y")
+    assert same == info(first, tmp_path / "ten", "--drop", "size", "--label", "y")
+    assert same["digest"] == info(first, tmp_path / "more", "--features", "name,value,id", "--label", "y")["digest"]
+    assert "the format csv, and the first one has the format parquet" in refused(first, tmp_path / "a.csv")
+
+
+def test_a_broken_part_is_named(tmp_path, refused):
+    for i in range(12):
+        parquet_writer.write(tmp_path / f"{i:02}", columns(i, 50), 20)
+    broken = tmp_path / "07"
+    text = broken.read_bytes()
+    broken.write_bytes(text[:200] + bytes(100) + text[300:])
+    assert f"at {broken}, byte " in refused(tmp_path)
+    broken.write_bytes(text)
+    parquet_writer.write(broken, columns(7, 50) | {"value": np.full(50, np.inf, "f4")}, 20)
+    assert f"at {broken}, item 0, column 4, value" in refused(tmp_path)

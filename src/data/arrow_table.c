@@ -14,9 +14,12 @@ qn_status qn__arrow_refuse(const qn__arrow_table *table, uint64_t column, uint64
                            const char *remedy, qn_error *err) {
     const char *name = name_of(table, column);
     char of_item[40] = "";
+    const char *file = table->name;
+    if (item != QN__ARROW_NO_ITEM && table->source && table->source->place)
+        file = table->source->place(table->source->stream, &item);
     if (item != QN__ARROW_NO_ITEM)
         snprintf(of_item, sizeof of_item, ", item %llu", (unsigned long long)item);
-    qn__at(err, "%s%s, column %llu%s%.80s", table->name, of_item, (unsigned long long)column + 1,
+    qn__at(err, "%s%s, column %llu%s%.80s", file, of_item, (unsigned long long)column + 1,
            *name ? ", " : "", name);
     return qn__remedy(err, QN_INPUT, "%s", remedy);
 }
@@ -144,7 +147,7 @@ static qn_status take_parts(const qn__arrow_source *source, qn__arrow_table *tab
 qn_status qn__arrow_read_schema(const qn__arrow_source *source, qn__arrow_table *table,
                                 qn_error *err) {
     struct ArrowArrayStream *stream = source->stream;
-    *table = (qn__arrow_table){.name = source->name, .pool = source->pool};
+    *table = (qn__arrow_table){.name = source->name, .source = source, .pool = source->pool};
     if (!stream->release) {
         qn__fail(err, QN_INPUT, "the Arrow stream is released already");
         return refuse_table(table, err, "a stream can be read once: export the table again");

@@ -28,11 +28,15 @@ typedef struct qn__arrow_source {
     int (*rows)(struct ArrowArrayStream *stream, uint64_t *rows);
     int (*more)(struct ArrowArrayStream *stream);
     const char *pieces;
+    /* The file that an item is from, and its number there, in place of `name`. NULL: all are from
+     * one. */
+    const char *(*place)(struct ArrowArrayStream *stream, uint64_t *item);
     qn__pool *pool; /* whose threads convert the values; NULL: the caller alone */
 } qn__arrow_source;
 
 typedef struct qn__arrow_table {
     const char *name; /* as in the source */
+    const qn__arrow_source *source;
     qn__pool *pool;
     struct ArrowSchema schema;
     uint64_t columns;

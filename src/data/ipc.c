@@ -2,7 +2,7 @@
  * stream and a list of its batches behind it. A portion is as many batches as fit into a part of
  * the memory, or one. */
 #include "base/memory.h"
-#include "data/arrow_table.h"
+#include "data/arrow_files.h"
 #include "data/descriptor.h"
 #include "data/ipc.h"
 #include "data/pandas_index.h"
@@ -21,7 +21,8 @@ enum { DICTIONARY_ID, DICTIONARY_DATA, DICTIONARY_DELTA };
 
 typedef struct ipc {
     const char *path, *unpacked; /* "" or " of the unpacked file", for messages */
-    const uint8_t *bytes; /* of an unpacked file; NULL: they are read where they are needed */
+    const uint8_t *bytes;  /* of an unpacked file; NULL: they are read where they are needed */
+    qn__contents contents; /* the same */
     int file;
     size_t size;
     qn__pile pile;
@@ -379,26 +380,31 @@ static void want(struct ArrowArrayStream *stream, const uint8_t *wanted) {
     memcpy(r->wanted, wanted, r->schema.columns);
 }
 
-static void nothing_to_release(struct ArrowArrayStream *stream) { stream->release = NULL; }
-
-static qn_status fill_from(ipc *r, const qn_data_options *options, qn_data *data, qn_error *err) {
-    struct ArrowArrayStream stream = {.get_schema = get_schema,
-                                      .get_next = get_next,
-                                      .release = nothing_to_release,
-                                      .private_data = r};
-    const qn__arrow_source source = {.stream = &stream,
-                                     .name = r->path,
-                                     .status = &r->status,
-                                     .want = want,
-                                     .rows = get_rows,
-                                     .more = more,
-                                     .pieces = "batches",
-                                     .pool = r->threads.pool};
-    return qn__arrow_fill(&source, options, data, err);
+static void release_ipc(struct ArrowArrayStream *stream) {
+    ipc *r = stream->private_data;
+    release_portion(r);
+    qn__free(r->threads.pile);
+    qn__pile_release(&r->pile);
+    qn__contents_release(&r->contents);
+    qn__free(r);
+    stream->release = NULL;
 }
 
-static qn_status read_ipc(qn__source *source, const qn_data_options *options, qn__pool *pool,
-                          qn_data *data, qn_error *err) {
+static void fill_file(ipc *r, qn__arrow_file *out) {
+    *out = (qn__arrow_file){.stream = {.get_schema = get_schema,
+                                       .get_next = get_next,
+                                       .release = release_ipc,
+                                       .private_data = r},
+                            .source = {.name = r->path,
+                                       .status = &r->status,
+                                       .want = want,
+                                       .rows = get_rows,
+                                       .more = more,
+                                       .pieces = "batches",
+                                       .pool = r->threads.pool}};
+}
+
+static qn_status open_ipc(qn__source *source, qn__pool *pool, qn__arrow_file *out, qn_error *err) {
     const int packed = qn__source_packing(source) != QN__PLAIN;
     qn__contents contents = {.size = (size_t)qn__source_file_size(source)};
     qn_status status = qn__parts_need_little_endian(qn__source_path(source), err);
@@ -406,23 +412,29 @@ static qn_status read_ipc(qn__source *source, const qn_data_options *options, qn
         status = qn__source_contents(source, &contents, err);
     if (status != QN_OK)
         return status;
-    ipc r = {.path = qn__source_path(source),
-             .unpacked = packed ? " of the unpacked file" : "",
-             .bytes = (const uint8_t *)contents.data,
-             .file = qn__source_descriptor(source),
-             .size = contents.size,
-             .threads = {pool, NULL},
-             .err = err};
-    r.threads.pile = qn__alloc((uint64_t)qn__pool_threads(pool), sizeof *r.threads.pile, err);
-    status = QN_MEMORY;
-    if (r.threads.pile) {
-        status = fill_from(&r, options, data, err);
-        release_portion(&r);
+    ipc *r = qn__alloc(1, sizeof *r, err);
+    qn__pile *piles = qn__alloc((uint64_t)qn__pool_threads(pool), sizeof *piles, err);
+    if (!r || !piles) {
+        qn__free(r);
+        qn__free(piles);
+        qn__contents_release(&contents);
+        return QN_MEMORY;
     }
-    qn__free(r.threads.pile);
-    qn__pile_release(&r.pile);
-    qn__contents_release(&contents);
-    return status;
+    *r = (ipc){.path = qn__source_path(source),
+               .unpacked = packed ? " of the unpacked file" : "",
+               .bytes = (const uint8_t *)contents.data,
+               .contents = contents,
+               .file = qn__source_descriptor(source),
+               .size = contents.size,
+               .threads = {pool, piles},
+               .err = err};
+    fill_file(r, out);
+    return QN_OK;
+}
+
+static qn_status read_ipc(qn__part_files *files, const qn_data_options *options, qn__pool *pool,
+                          qn_data *data, qn_error *err) {
+    return qn__arrow_read_files(files, open_ipc, options, pool, data, err);
 }
 
 static int probe_ipc(const uint8_t *first, size_t size, const char *path) {
@@ -441,5 +453,5 @@ const qn__reader qn__ipc_reader = {
     .quantities = 1,
     .labels_remedy = "name its column with `data.label_column`",
     .probe = probe_ipc,
-    .read = read_ipc,
+    .read_parts = read_ipc,
 };

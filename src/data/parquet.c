@@ -2,7 +2,7 @@
  * portion is as many row groups as fit into a part of the memory, or one. */
 #include "data/parquet.h"
 #include "base/memory.h"
-#include "data/arrow_table.h"
+#include "data/arrow_files.h"
 #include "data/descriptor.h"
 #include "data/pandas_index.h"
 #include "data/readers.h"
@@ -296,47 +296,53 @@ static void want(struct ArrowArrayStream *stream, const uint8_t *wanted) {
     memcpy(r->wanted, wanted, r->footer.columns);
 }
 
-static void nothing_to_release(struct ArrowArrayStream *stream) { stream->release = NULL; }
-
-static qn_status fill_from(parquet *r, const qn_data_options *options, qn_data *data) {
-    struct ArrowArrayStream stream = {.get_schema = get_schema,
-                                      .get_next = get_next,
-                                      .release = nothing_to_release,
-                                      .private_data = r};
-    const qn__arrow_source source = {.stream = &stream,
-                                     .name = r->path,
-                                     .status = &r->status,
-                                     .want = want,
-                                     .rows = count_rows,
-                                     .more = more,
-                                     .pieces = "row groups",
-                                     .pool = r->pool};
-    return qn__arrow_fill(&source, options, data, r->err);
+static void release_parquet(struct ArrowArrayStream *stream) {
+    parquet *r = stream->private_data;
+    pthread_mutex_destroy(&r->lock);
+    release_portion(r);
+    for (int i = 0; i < qn__pool_threads(r->pool); i++)
+        release_scratch(&r->thread[i]);
+    qn__free(r->thread);
+    qn__pile_release(&r->pile);
+    qn__free(r);
+    stream->release = NULL;
 }
 
-static qn_status read_parquet(qn__source *source, const qn_data_options *options, qn__pool *pool,
-                              qn_data *data, qn_error *err) {
-    const int threads = qn__pool_threads(pool);
-    parquet r = {.path = qn__source_path(source),
-                 .file = qn__source_descriptor(source),
-                 .size = qn__source_file_size(source),
-                 .pool = pool,
-                 .err = err};
-    qn_status status = qn__parts_need_little_endian(r.path, err);
-    if (status != QN_OK)
-        return status;
-    r.thread = qn__alloc((uint64_t)threads, sizeof *r.thread, err);
-    if (!r.thread)
+static qn_status open_parquet(qn__source *source, qn__pool *pool, qn__arrow_file *out,
+                              qn_error *err) {
+    const char *path = qn__source_path(source);
+    const qn_status status = qn__parts_need_little_endian(path, err);
+    parquet *r = status == QN_OK ? qn__alloc(1, sizeof *r, err) : NULL;
+    if (!r)
+        return status == QN_OK ? QN_MEMORY : status;
+    *r = (parquet){.path = path,
+                   .file = qn__source_descriptor(source),
+                   .size = qn__source_file_size(source),
+                   .pool = pool,
+                   .err = err};
+    r->thread = qn__alloc((uint64_t)qn__pool_threads(pool), sizeof *r->thread, err);
+    if (!r->thread) {
+        qn__free(r);
         return QN_MEMORY;
-    pthread_mutex_init(&r.lock, NULL);
-    status = fill_from(&r, options, data);
-    pthread_mutex_destroy(&r.lock);
-    release_portion(&r);
-    for (int i = 0; i < threads; i++)
-        release_scratch(&r.thread[i]);
-    qn__free(r.thread);
-    qn__pile_release(&r.pile);
-    return status;
+    }
+    pthread_mutex_init(&r->lock, NULL);
+    *out = (qn__arrow_file){.stream = {.get_schema = get_schema,
+                                       .get_next = get_next,
+                                       .release = release_parquet,
+                                       .private_data = r},
+                            .source = {.name = path,
+                                       .status = &r->status,
+                                       .want = want,
+                                       .rows = count_rows,
+                                       .more = more,
+                                       .pieces = "row groups",
+                                       .pool = pool}};
+    return QN_OK;
+}
+
+static qn_status read_parquet(qn__part_files *files, const qn_data_options *options, qn__pool *pool,
+                              qn_data *data, qn_error *err) {
+    return qn__arrow_read_files(files, open_parquet, options, pool, data, err);
 }
 
 static int probe_parquet(const uint8_t *first, size_t size, const char *path) {
@@ -355,5 +361,5 @@ const qn__reader qn__parquet_reader = {
     .quantities = 1,
     .labels_remedy = "name its column with `data.label_column`",
     .probe = probe_parquet,
-    .read = read_parquet,
+    .read_parts = read_parquet,
 };
