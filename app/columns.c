@@ -10,6 +10,30 @@
 
 enum { WIDEST_NAME = 24, RANGE_ROOM = 40, DAY = sizeof "2026-11-28" };
 
+/* Exact values of a column that float32 does not hold. */
+static void find_exact(const qn_data *data, uint32_t k, column *c) {
+    const int64_t *whole = qn_data_whole(data, k);
+    const double *real = qn_data_real(data, k);
+    uint64_t least = 0, greatest = 0;
+    int any = 0;
+    for (uint64_t i = 0; (whole || real) && i < qn_data_items(data); i++) {
+        if (whole ? whole[i] == INT64_MIN : isnan(real[i]))
+            continue;
+        if (!any || (whole ? whole[i] < whole[least] : real[i] < real[least]))
+            least = i;
+        if (!any || (whole ? whole[i] > whole[greatest] : real[i] > real[greatest]))
+            greatest = i;
+        any = 1;
+    }
+    if (!any)
+        return;
+    c->whole = whole != NULL;
+    c->least_item = least;
+    c->greatest_item = greatest;
+    c->least = whole ? (double)whole[least] : real[least];
+    c->greatest = whole ? (double)whole[greatest] : real[greatest];
+}
+
 static void add_value(column *c, uint64_t item, double v) {
     c->missing += isnan(v) != 0;
     c->whole &= isnan(v) || v == floor(v);
@@ -37,6 +61,8 @@ column *columns_find(const qn_data *data) {
     for (uint32_t k = 0; columns && k < features; k++)
         if (columns[k].missing == items)
             columns[k].least = columns[k].greatest = 0;
+    for (uint32_t k = 0; columns && k < features; k++)
+        find_exact(data, k, &columns[k]);
     return columns;
 }
 
@@ -68,6 +94,12 @@ static void describe(const qn_data *data, const column *columns, uint32_t k,
     if (qn_data_dates(data, k, NULL, 0) != QN_DATE_NONE &&
         columns[k].missing < qn_data_items(data)) {
         find_days(data, &columns[k], k, least, greatest);
+        snprintf(text, RANGE_ROOM + 32, "%s to %s", least, greatest);
+        return;
+    }
+    qn_data_exact(data, columns[k].least_item, k, least, sizeof least);
+    qn_data_exact(data, columns[k].greatest_item, k, greatest, sizeof greatest);
+    if (*least && *greatest) {
         snprintf(text, RANGE_ROOM + 32, "%s to %s", least, greatest);
         return;
     }
@@ -159,6 +191,17 @@ void columns_print(const qn_data *data, const column *columns, uint32_t most) {
     print_dates(data, shown);
 }
 
+/* The least or the greatest value. */
+static void print_end(const char *key, const qn_data *data, uint32_t k, uint64_t item,
+                      double value) {
+    char exact[32];
+    qn_data_exact(data, item, k, exact, sizeof exact);
+    if (*exact)
+        json_digits(key, exact);
+    else
+        json_number(key, value);
+}
+
 void columns_print_json(const qn_data *data, const column *columns) {
     json_open("table", '[');
     for (uint32_t k = 0; k < qn_data_features(data); k++) {
@@ -179,8 +222,8 @@ void columns_print_json(const qn_data *data, const column *columns) {
             json_text("max", greatest);
             json_text("dates", parts);
         } else {
-            json_number("min", columns[k].least);
-            json_number("max", columns[k].greatest);
+            print_end("min", data, k, columns[k].least_item, columns[k].least);
+            print_end("max", data, k, columns[k].greatest_item, columns[k].greatest);
         }
         json_close('}');
     }

@@ -81,6 +81,9 @@ static const char *value_text(const qn_data *data, uint64_t item, uint32_t k,
         qn_data_date(data, item, k, room, CELL_ROOM);
         return room;
     }
+    qn_data_exact(data, item, k, room, CELL_ROOM);
+    if (*room)
+        return room;
     return qn_data_categories(data, k) ? qn_data_category(data, k, (uint32_t)value)
                                        : number(value, room);
 }
@@ -142,7 +145,12 @@ static void print_json_value(const table *t, uint64_t item, uint32_t c) {
     const uint32_t labelled = qn_data_target(data) != QN_TARGET_NONE, k = c - labelled;
     const char *text = c >= labelled && k < t->features ? value_text(data, item, k, room)
                                                         : cell(t, item + 2, c, room);
-    if (text && text == room)
+    char exact[CELL_ROOM] = "";
+    if (text && c >= labelled && k < t->features)
+        qn_data_exact(data, item, k, exact, sizeof exact);
+    if (*exact)
+        json_digits(NULL, exact);
+    else if (text && text == room)
         json_number(NULL, strtod(text, NULL));
     else
         json_text(NULL, text);

@@ -101,6 +101,11 @@ void json_number(const char *key, double value) {
     fputs(isfinite(value) ? text : "null", line.to);
 }
 
+void json_digits(const char *key, const char *number) {
+    put_key(key);
+    fputs(*number ? number : "null", line.to);
+}
+
 void json_flag(const char *key, int value) {
     put_key(key);
     fputs(value ? "true" : "false", line.to);

@@ -20,8 +20,9 @@ void json_text(
 void json_message(const char *key, const char *text);
 /* a NULL value is null */
 void json_count(const char *key, uint64_t value);
-void json_number(const char *key, double value); /* NaN and infinities become null */
-void json_flag(const char *key, int value);      /* true or false */
+void json_number(const char *key, double value);       /* NaN and infinities become null */
+void json_digits(const char *key, const char *number); /* as it is written; "" is null */
+void json_flag(const char *key, int value);            /* true or false */
 void json_open(const char *key, char bracket);
 void json_close(char bracket);
 void json_end(void);

@@ -151,6 +151,8 @@ static void test_questions_of_data(void **state) {
     assert_int_equal(qn_data_feature_type(NULL, 0), 0);
     assert_null(qn_data_whole(NULL, 0));
     assert_null(qn_data_real(NULL, 0));
+    qn_data_exact(NULL, 0, 0, exact, sizeof exact);
+    assert_string_equal(exact, "");
     assert_int_equal(qn_data_categories(NULL, 0), 0);
     assert_null(qn_data_category(NULL, 0, 0));
     assert_int_equal(qn_data_target(NULL), QN_TARGET_NONE);
@@ -160,7 +162,7 @@ static void test_questions_of_data(void **state) {
     assert_null(qn_data_weight_name(NULL));
     assert_null(qn_data_class_name(NULL, 0));
     assert_null(qn_data_note(NULL));
-    char rules[QN_RULES_TEXT] = "x", parts[QN_DATE_TEXT] = "x";
+    char exact[32] = "x", rules[QN_RULES_TEXT] = "x", parts[QN_DATE_TEXT] = "x";
     assert_int_equal(qn_data_dates(NULL, 0, parts, sizeof parts), QN_DATE_NONE);
     assert_string_equal(parts, "");
     assert_int_equal(qn_data_dates(have.data, 0, NULL, 0), QN_DATE_NONE);

@@ -354,6 +354,10 @@ QN_API qn_data_type qn_data_feature_type(const qn_data *data, uint32_t k);
  * large. Owned by the data set. */
 QN_API const int64_t *qn_data_whole(const qn_data *data, uint32_t k);
 QN_API const double *qn_data_real(const qn_data *data, uint32_t k);
+/* The exact value of feature `k` of item `item` as the shortest text that gives it again; "" where
+ * it is missing, and where float32 holds the feature. `text` has `size` bytes, of which 32 always
+ * suffice; a longer text is cut. */
+QN_API void qn_data_exact(const qn_data *data, uint64_t item, uint32_t k, char *text, size_t size);
 
 /* Number of categories of feature `k`; 0 for a column of numbers. The values of a category are
  * indices from 0, or NaN where it is missing. */

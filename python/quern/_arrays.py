@@ -23,6 +23,8 @@ class Table(NamedTuple):
     bytes: Optional[list] = None  # of each column of float32: whether it holds whole numbers from 0
     # to 255 alone; None: not known
     rules: str = ""  # of reading that changed something, as a recipe names them
+    exact: Optional[dict] = None  # of columns that float32 may not hold: arrays of int64 or float64
+    expected: Optional[str] = None  # qn_data_arrays.expected_rules
 
 
 def array_of(given, where="X"):
@@ -89,7 +91,18 @@ def table_of(values, names=None):
     if values.dtype.kind == "f" and size in (4, 8) and values.dtype.isnative and values.flags.aligned and all(
             step > 0 and step % size == 0 for step in values.strides):
         return Table(values, names, None)
-    return Table(np.ascontiguousarray(numbers(values)), names, None)
+    if values.dtype.kind == "f" and size == 8:
+        return Table(np.ascontiguousarray(values, np.float64), names, None)
+    return Table(np.ascontiguousarray(numbers(values)), names, None, exact=exact_of(values))
+
+
+def exact_of(values):
+    """Columns of whole numbers that float32 does not hold, as arrays of int64; they hold no number from 2^63."""
+    if values.dtype.kind not in "iu" or values.dtype.itemsize < 4 or not values.size or (
+            values.min() >= -2**24 and values.max() <= 2**24):
+        return None
+    columns = range(values.shape[1])
+    return {k: values[:, k].astype(np.int64) for k in columns if values[:, k].max() < 2**63} or None
 
 
 def numbers(values):

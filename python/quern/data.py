@@ -97,6 +97,7 @@ class Data:
                              "name the column of weights with weight")
         self._image = _image_of(values)
         table, own = _table(values, stream, {"expected_rules": rules, **columns})
+        table = table._replace(expected=rules)
         weights = own if weights is None else weights
         if names is not None:
             table = table._replace(names=list(names))
@@ -134,7 +135,9 @@ class Data:
         arrays.type = _abi.QN_U8 if values.dtype == np.uint8 else _abi.QN_F32
         arrays.items, arrays.features = values.shape
         arrays.values, arrays.missing = values.ctypes.data, 1
-        arrays.rules = text(table.rules)
+        arrays.rules, arrays.expected_rules = text(table.rules), text(table.expected)
+        for word, kind in ("whole", np.int64), ("real", np.float64):
+            setattr(arrays, word, _columns(table, kind))
         copied = values.dtype == np.float64 or not values.flags.c_contiguous
         if copied:
             size = values.dtype.itemsize
@@ -266,6 +269,16 @@ class Data:
     def label_name(self):
         """Name of the labels, or None."""
         return said(library().qn_data_label_name(self._address))
+
+    def _exact(self, k):
+        """A copy of the exact values of a feature that float32 does not hold, or None."""
+        import numpy as np
+
+        for get, kind in (library().qn_data_whole, C.c_int64), (library().qn_data_real, C.c_double):
+            address = get(self._address, k)
+            if address:
+                return np.ctypeslib.as_array(C.cast(address, C.POINTER(kind)), (self.items,)).copy()
+        return None
 
     @property
     def dates(self):
@@ -561,7 +574,19 @@ def _table(values, stream, columns):
                          "the dates out with drop")
     whole = [library().qn_data_feature_type(read._address, k) == _abi.QN_U8
              for k in range(read.features)]
-    return _arrays.Table(read.values, read.names, read.categories, whole, read._rules), read.weights
+    exact = {k: column for k in range(read.features) for column in [read._exact(k)] if column is not None}
+    return _arrays.Table(read.values, read.names, read.categories, whole, read._rules, exact), read.weights
+
+
+def _columns(table, kind):
+    """The addresses of the exact columns of this type, for the library; None: there are none."""
+    import numpy as np
+
+    exact = table.exact or {}
+    found = [exact[k] if k in exact and exact[k].dtype == kind else None for k in range(table.values.shape[1])]
+    if all(column is None for column in found):
+        return None
+    return (C.c_void_p * len(found))(*(None if column is None else column.ctypes.data for column in found))
 
 
 def _texts(names):

@@ -7,6 +7,7 @@
 #include "data/labels.h"
 #include "data/part_files.h"
 #include "data/readers.h"
+#include "data/rounded.h"
 #include "data/shape.h"
 #include "data/table_cache.h"
 #include "num/host.h"
@@ -115,6 +116,8 @@ static qn_status read_with(const qn__reader *reader, qn__part_files *files,
         status = qn__labels_settle(data, options, reader->quantities, files->name, err);
     if (status == QN_OK && data->wide) /* its schema may be older than its labels */
         data->schema->target = qn__data_target(data);
+    if (status == QN_OK && !options->expected_rules)
+        status = qn__note_rounded(data, reader->text, err);
     if (status == QN_OK)
         qn__data_finish(data, pool);
     return status;

@@ -158,6 +158,15 @@ static void add_option(qn__text *text, const char *option, const char *value) {
         add_word(text, value);
 }
 
+/* 1 when a text loses what float32 does not hold of some column: numbers with a fraction do so, and
+ * all that LIBSVM has. */
+static int loses(const qn__format *f, const qn_data *data) {
+    for (uint32_t k = 0; data->wide && f->texts && k < data->features; k++)
+        if (qn_data_real(data, k) || (!f->categories && qn_data_whole(data, k)))
+            return 1;
+    return 0;
+}
+
 void qn_data_reading(const qn_data *data, const char *name, char *text, size_t room) {
     QN__OWN_FLOATS;
     const qn__format *f = qn__format_named(name);
@@ -182,10 +191,13 @@ void qn_data_reading(const qn_data *data, const char *name, char *text, size_t r
         add_option(&options, "data.header", "yes");
     if (csv)
         add_categories(data, &options);
-    const int others = renumbers(f, data);
+    const char *others = loses(f, data) ? "columns that float32 cannot hold are rounded to it when "
+                                          "they are read, so its digest is another"
+                         : renumbers(f, data)
+                             ? "its classes get other numbers when it is read, so its digest is "
+                               "another"
+                             : "";
     snprintf(text, room, "%s%s%s%s", options.size ? "read it with " : "",
-             options.size ? options.data : "", options.size && others ? "; " : "",
-             others ? "its classes get other numbers when it is read, so its digest is another"
-                    : "");
+             options.size ? options.data : "", options.size && *others ? "; " : "", others);
     qn__text_release(&options);
 }

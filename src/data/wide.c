@@ -3,7 +3,10 @@
 #include "base/memory.h"
 #include "data/fill.h"
 #include "data/rules.h"
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int64_t qn__wide_missing(qn__exact exact) {
@@ -207,4 +210,28 @@ const double *qn_data_real(const qn_data *data, uint32_t k) {
     QN__OWN_FLOATS;
     const int is_real = data && k < data->features && qn__wide_kind(data, k) == QN__EXACT_REAL;
     return is_real ? &qn__wide_column(data, k)->real : NULL;
+}
+
+static void show_real(double value, char text[32]) {
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, 32, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            return;
+    }
+}
+
+void qn_data_exact(const qn_data *data, uint64_t item, uint32_t k, char *text, size_t size) {
+    QN__OWN_FLOATS;
+    char shown[32] = "";
+    if (!text || size == 0)
+        return;
+    const int known = data && k < data->features && item < data->items;
+    const qn__exact kind = known ? qn__wide_kind(data, k) : QN__EXACT_NONE;
+    const qn__wide_value *values = kind ? qn__wide_column(data, k) : NULL;
+    const uint64_t row = values ? qn__data_row(data, item) : 0;
+    if (kind == QN__EXACT_WHOLE && values[row].whole != QN__WIDE_MISSING)
+        snprintf(shown, sizeof shown, "%" PRId64, values[row].whole);
+    else if (kind == QN__EXACT_REAL && !isnan(values[row].real))
+        show_real(values[row].real, shown);
+    snprintf(text, size, "%s", shown);
 }

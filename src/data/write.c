@@ -157,6 +157,8 @@ int qn__looks_like_bytes(const qn_data *data) {
     return data->type == QN_F32;
 }
 
+enum { EXACT_TEXT = 32 };
+
 /* Text for the file, written in pieces. */
 typedef struct lines {
     qn__writer *writer;
@@ -253,6 +255,10 @@ static qn_status add_label(const qn_data *data, uint64_t item, lines *out, qn_er
     return QN_OK;
 }
 
+static int is_wide(const qn_data *data, uint32_t k) {
+    return data->wide && data->schema->feature[k].exact != QN__EXACT_NONE;
+}
+
 /* A missing value is an empty cell; alone in its line, in quotes. */
 static qn_status add_float(const qn_data *data, uint64_t item, uint32_t k, float value, lines *out,
                            qn_error *err) {
@@ -265,6 +271,8 @@ static qn_status add_float(const qn_data *data, uint64_t item, uint32_t k, float
     char *to = out->text + out->size;
     if (qn_data_dates(data, k, NULL, 0) != QN_DATE_NONE)
         qn_data_date(data, item, k, to, QN__MOMENT_TEXT);
+    else if (is_wide(data, k))
+        qn_data_exact(data, item, k, to, EXACT_TEXT);
     else if (out->pointed)
         sprintf(to, "%d.0", (int)value);
     else

@@ -3,7 +3,10 @@
 #include "base/memory.h"
 #include "data/formats.h"
 #include "data/npy.h"
+#include "data/wide.h"
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { HEADER_ROOM = 256, ALIGNMENT = 64, ZIP_HEAD = 30, ZIP_ENTRY = 46, ZIP_END = 22 };
@@ -42,6 +45,58 @@ static qn_status put_header(const char *type, const char *shape, sink *to, qn_er
     return put(to, text, size, err);
 }
 
+static int has_exact(const qn_data *data) {
+    for (uint32_t k = 0; data->wide && k < data->features; k++)
+        if (qn_data_whole(data, k) || qn_data_real(data, k))
+            return 1;
+    return 0;
+}
+
+/* Whether integers are to be written: a number is beyond those of binary64, and all are whole. */
+static int needs_integers(const qn_data *data) {
+    int beyond = 0;
+    for (uint32_t k = 0; k < data->features; k++) {
+        const int64_t *whole = qn_data_whole(data, k);
+        for (uint64_t i = 0; i < data->items; i++) {
+            const float near = ((const float *)qn__data_item(data, i))[k];
+            if (!whole && (near != rintf(near) || !(fabsf(near) < 0x1p63f)))
+                return 0;
+            if (whole && whole[qn__data_row(data, i)] == QN__WIDE_MISSING)
+                return 0;
+            beyond |= whole && llabs(whole[qn__data_row(data, i)]) > INT64_C(1) << 53;
+        }
+    }
+    return beyond;
+}
+
+/* A row of elements of 8 bytes, which hold what float32 cannot. */
+static void fill_row(const qn_data *data, uint64_t i, int integers, uint64_t *row) {
+    for (uint32_t k = 0; k < data->features; k++) {
+        const float near = ((const float *)qn__data_item(data, i))[k];
+        const int64_t *whole = qn_data_whole(data, k);
+        const double *real = qn_data_real(data, k);
+        const uint64_t at = qn__data_row(data, i);
+        const int64_t integer = whole ? whole[at] : integers ? (int64_t)near : 0;
+        const int is_exact = whole && integer != QN__WIDE_MISSING;
+        const double number = real ? real[at] : is_exact ? (double)integer : (double)near;
+        if (integers)
+            memcpy(&row[k], &integer, sizeof integer);
+        else
+            memcpy(&row[k], &number, sizeof number);
+    }
+}
+
+static qn_status put_wide(const qn_data *data, int integers, sink *to, qn_error *err) {
+    uint64_t *row = qn__alloc(data->features, sizeof *row, err);
+    qn_status status = row ? QN_OK : QN_MEMORY;
+    for (uint64_t i = 0; i < data->items && status == QN_OK; i++) {
+        fill_row(data, i, integers, row);
+        status = put(to, row, data->features * sizeof *row, err);
+    }
+    qn__free(row);
+    return status;
+}
+
 /* Items x features; images as items x rows x columns, with the channels before where there are
  * some. */
 static qn_status put_values(const qn_data *data, sink *to, qn_error *err) {
@@ -54,7 +109,14 @@ static qn_status put_values(const qn_data *data, sink *to, qn_error *err) {
         snprintf(shape, sizeof shape, "%llu, %u, %u", items, rows, columns);
     else
         snprintf(shape, sizeof shape, "%llu, %u", items, (unsigned)data->features);
-    qn_status status = put_header(data->type == QN_U8 ? "|u1" : "<f4", shape, to, err);
+    const int exact = has_exact(data), integers = exact && needs_integers(data);
+    qn_status status = put_header(data->type == QN_U8 ? "|u1"
+                                  : integers          ? "<i8"
+                                  : exact             ? "<f8"
+                                                      : "<f4",
+                                  shape, to, err);
+    if (status == QN_OK && exact)
+        return put_wide(data, integers, to, err);
     for (uint64_t i = 0; i < data->items && status == QN_OK; i++)
         status = put(to, qn__data_item(data, i), qn__data_stride(data), err);
     return status;

@@ -107,14 +107,31 @@ static qn_status weigh(const qn__recipe *recipe, qn__training_items *out, qn_err
     return QN_OK;
 }
 
+/* Without a scaling, nothing is subtracted before a value is rounded. */
+static void tell_rounded(const qn__recipe *recipe, const qn__encoding_notes *notes) {
+    char name[160], text[400];
+    for (uint32_t k = 0; notes->tell && recipe->table && k < recipe->features; k++) {
+        if (recipe->table->feature[k].exact == QN__EXACT_NONE)
+            continue;
+        snprintf(text, sizeof text,
+                 "%s: float32 cannot hold the numbers of %s, and rounds them; `train.scale` "
+                 "standard subtracts their mean first",
+                 notes->what, qn__column_name(recipe->table, k, name, sizeof name));
+        notes->tell(notes->user, text);
+        qn__float_state_set();
+    }
+}
+
 /* Wide columns become differences from numbers near their means. What was split are the columns
  * before. */
 static qn_status fit_offsets(const qn__recipe *recipe, const qn__fitted *kept,
                              const qn__encoding_notes *notes, qn__training_items *out,
                              qn_error *err) {
     const uint32_t offsets = qn__recipe_offsets(recipe);
-    if (offsets == 0)
+    if (offsets == 0) {
+        tell_rounded(recipe, notes);
         return QN_OK;
+    }
     if (!(out->offset = qn__alloc(offsets, sizeof *out->offset, err)))
         return QN_MEMORY;
     if (kept)
