@@ -6,10 +6,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
-enum { NUMBERS = sizeof numbers / sizeof *numbers };
+static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU};
+/* Seconds. */
+enum { NUMBERS = sizeof numbers / sizeof *numbers, MOST_BEFORE = 10 };
 
 static _Atomic(qn_train *) watched;
 static _Atomic(qn_kernel *) watched_kernel;
@@ -38,7 +40,8 @@ static void on_signal(int number) {
     qn_train *train = atomic_load(&watched);
     qn_kernel *kernel = atomic_load(&watched_kernel);
     int before = atomic_fetch_add(&heard, 1);
-    if ((train || kernel) && before > 0 && (number == SIGUSR1 || number == SIGUSR2))
+    if ((train || kernel) && before > 0 &&
+        (number == SIGUSR1 || number == SIGUSR2 || number == SIGXCPU))
         return;
     if ((!train && !kernel) || before > 0)
         end_now();
@@ -61,6 +64,20 @@ static void on_lost_file(int number, siginfo_t *info, void *context) {
     end_now();
 }
 
+/* With `ulimit -t` both limits of the processor's time are equal, and the system kills at once. The
+ * soft limit comes some seconds earlier, so that a run can write a checkpoint. Other processes that
+ * this one starts inherit it: it does no more to them than the other limit. */
+static void lower_cpu_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_CPU, &limit) != 0 || limit.rlim_max == RLIM_INFINITY ||
+        limit.rlim_cur < limit.rlim_max)
+        return;
+    const rlim_t tenth = limit.rlim_max / 10;
+    const rlim_t before = tenth < 1 ? 1 : tenth > MOST_BEFORE ? MOST_BEFORE : tenth;
+    limit.rlim_cur = limit.rlim_max > before ? limit.rlim_max - before : limit.rlim_max;
+    setrlimit(RLIMIT_CPU, &limit);
+}
+
 void interrupt_start(void) {
     struct sigaction action, before;
     memset(&action, 0, sizeof action);
@@ -71,6 +88,7 @@ void interrupt_start(void) {
         if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
             sigaction(numbers[i], &action, NULL);
     }
+    lower_cpu_limit();
     action.sa_sigaction = on_lost_file;
     action.sa_flags |= SA_SIGINFO;
     sigaction(SIGBUS, &action, NULL);

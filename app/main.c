@@ -3,6 +3,7 @@
 #include "command.h"
 #include "interrupt.h"
 #include "message.h"
+#include "own_stack.h"
 #include "plain.h"
 #include "suggest.h"
 #include "synonyms.h"
@@ -126,7 +127,7 @@ static int dispatch(int argc, char **argv) {
     return c->run(c, argc, argv);
 }
 
-int main(int argc, char **argv) {
+static int begin(int argc, char **argv) {
     /* A loaded library may have changed the rounding mode, and options contain numbers. */
     fesetenv(FE_DFL_ENV);
     /* For the characters that the terminal can show; numbers keep the C format. */
@@ -136,8 +137,12 @@ int main(int argc, char **argv) {
     /* A closed pipe and a limit on file sizes become errors of a write, not signals. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
-    interrupt_start();
     plain_start();
     /* A full disk behind `>` is an error like any other. */
     return interrupt_conclude(message_output(dispatch(argc, argv)));
+}
+
+int main(int argc, char **argv) {
+    interrupt_start();
+    return own_stack_run(begin, argc, argv);
 }

@@ -129,18 +129,30 @@ int message_usage(const char *remedy, const char *format, ...) {
 
 int message_is_quiet(void) { return voice.quiet || voice.json; }
 
-void message_note(const char *format, ...) {
+static void print_note(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
+static void print_note(const char *format, va_list args) {
     char text[8192]; /* longer than any path */
-    if (voice.quiet || voice.json)
-        return;
-    va_list args;
-    va_start(args, format);
     vsnprintf(text, sizeof text - 1, format, args);
-    va_end(args);
     char spelt[LONGEST];
     fields_spell(text, spelt, sizeof spelt - 1);
     spelt[plain_copy(spelt, spelt, strlen(spelt), "\n")] = '\0';
     fputs(strcat(spelt, "\n"), stderr); /* in one write: several ranks may be writing */
+}
+
+void message_note(const char *format, ...) {
+    va_list args;
+    if (voice.quiet || voice.json)
+        return;
+    va_start(args, format);
+    print_note(format, args);
+    va_end(args);
+}
+
+void message_warning(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    print_note(format, args);
+    va_end(args);
 }
 
 qn_status message_fill(qn_error *err, qn_status status, const char *where, const char *remedy,

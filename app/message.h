@@ -33,6 +33,8 @@ int message_is_quiet(void);
 
 /* A line on stderr for the user. */
 void message_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same also where notes are suppressed: work could be lost. */
+void message_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* A line on stderr about this rank alone, unless quiet: "quern train: rank 2 on host-b: WHAT", and
  * below it the remedy, which may be empty. */

@@ -304,7 +304,7 @@ static int print_all(void *user) {
     if (qn_kernel_report_get(e->kernel, &r, NULL) == QN_OK && *r.note)
         message_note("note: %s", r.note);
     if (r.checkpoint_note && *r.checkpoint_note)
-        message_note("note: the last checkpoint could not be written: %s", r.checkpoint_note);
+        message_warning("note: the last checkpoint could not be written: %s", r.checkpoint_note);
     if (!e->f->quiet || e->f->json)
         kernel_print(e->kernel, e->f->json, e->f->verbose, e->recipe);
     return EXIT_DONE;

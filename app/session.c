@@ -27,21 +27,35 @@ static void on_step(void *user, const qn_step_event *event) {
         progress_step(&((session *)user)->bar, event);
 }
 
+/* The stream of events belongs to one rank. */
+static void add_note_event(const session *s, const char *text) {
+    const char *name = ranks_name();
+    if (!s->json || !ranks_is_writer())
+        return;
+    json_begin("note");
+    json_message("text", text);
+    if (name)
+        json_text("rank", name);
+    json_end();
+}
+
+static void on_warning(void *user, const char *text) {
+    session *s = user;
+    const char *name = ranks_name();
+    progress_clear(&s->bar);
+    add_note_event(s, text);
+    message_warning("note: %s%s%s", name ? name : "", name ? ": " : "", text);
+}
+
 static void on_note(void *user, const char *text) {
     session *s = user;
     const char *name = ranks_name();
     progress_clear(&s->bar);
     if (s->json && !ranks_is_writer()) {
-        message_aside(text, ""); /* the stream of events belongs to another rank */
+        message_aside(text, "");
         return;
     }
-    if (s->json) {
-        json_begin("note");
-        json_message("text", text);
-        if (name)
-            json_text("rank", name);
-        json_end();
-    }
+    add_note_event(s, text);
     message_note("note: %s%s%s", name ? name : "", name ? ": " : "", text);
 }
 
@@ -388,6 +402,7 @@ int session_open(session *s, qn_train_options *options) {
     options->on_step = on_step;
     options->on_epoch = on_epoch;
     options->on_note = on_note;
+    options->on_warning = on_warning;
     if (qn_train_open(options, s->from->train, s->from->valid, s->from->test, &s->train, &err) !=
         QN_OK)
         return ranks_failed(&err);

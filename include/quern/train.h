@@ -236,6 +236,10 @@ typedef struct qn_train_options {
     /* One more of the recipe. 1: the biases of the last layer keep their initial values, 0 unless
      * `init_from` gives others; only for "lbfgs". 0 */
     int no_intercept;
+
+    /* Messages that a user should get even where notes are not wanted: a checkpoint could not be
+     * written. NULL: on_note gets them. */
+    qn_note_fn on_warning;
 } qn_train_options;
 
 /* Sets every member to its default: the recipe as docs/exactness.md 11.4 says, `compute` as zeros

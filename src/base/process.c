@@ -1,11 +1,15 @@
 #include "base/process.h"
 
 #include "base/clock.h"
+#include "base/memory.h"
+#include "base/unfinished.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -36,10 +40,29 @@ static int file_of(const char *text) {
     return file;
 }
 
-static int start(const char *const *argv, int in, int out, pid_t *process) {
+/* The environment with another TMPDIR, for qn__free; `word` has the text of that. */
+static char **environment_with(const char *temporary, char *word, size_t room) {
+    size_t count = 0, used = 0;
+    while (environ[count])
+        count++;
+    char **words = qn__alloc(count + 2, sizeof *words, NULL);
+    if (!words)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(environ[i], "TMPDIR=", 7) != 0)
+            words[used++] = environ[i];
+    snprintf(word, room, "TMPDIR=%s", temporary);
+    words[used++] = word;
+    words[used] = NULL;
+    return words;
+}
+
+/* The process is recorded before a signal can end this one. */
+static int start(const char *const *argv, char **environment, int in, int out, pid_t *process,
+                 int *entry) {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
-    sigset_t all, none;
+    sigset_t all, none, before;
     char *words[64];
     size_t count = 0;
     for (; argv[count] && count + 1 < sizeof words / sizeof *words; count++)
@@ -58,10 +81,13 @@ static int start(const char *const *argv, int in, int out, pid_t *process) {
     if (code == 0)
         code = posix_spawnattr_setsigmask(&attributes, &none);
     if (code == 0)
-        code =
-            posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+        code = posix_spawnattr_setflags(
+            &attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
     if (code == 0)
-        code = posix_spawn(process, words[0], &files, &attributes, words, environ);
+        code = posix_spawn(process, words[0], &files, &attributes, words, environment);
+    *entry = code == 0 ? qn__unfinished_process(*process) : -1;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attributes);
     return code;
@@ -101,15 +127,19 @@ static int listen_to(int from, double until, char *said, size_t room) {
 
 static qn_status too_slow(pid_t process, const char *path, double seconds, qn_error *err) {
     int status;
-    kill(process, SIGKILL);
+    kill(-process, SIGKILL);
     while (waitpid(process, &status, 0) < 0 && errno == EINTR)
         ;
     qn__fail(err, QN_BUSY, "%s did not end within %g seconds, and was killed", path, seconds);
     return qn__remedy(err, QN_BUSY, "find out why it hangs");
 }
 
-static qn_status wait_for(pid_t process, const char *path, int *code, qn_error *err) {
+static qn_status wait_for(pid_t process, int entry, const char *path, int *code, qn_error *err) {
+    siginfo_t ended;
     int status = 0;
+    while (waitid(P_PID, (id_t)process, &ended, WEXITED | WNOWAIT) != 0 && errno == EINTR)
+        ;
+    qn__unfinished_process_end(entry);
     while (waitpid(process, &status, 0) < 0)
         if (errno != EINTR)
             return qn__fail_errno(err, "wait for", path);
@@ -117,9 +147,10 @@ static qn_status wait_for(pid_t process, const char *path, int *code, qn_error *
     return QN_OK;
 }
 
-qn_status qn__process_run(const char *const *argv, const char *text, double seconds, char *said,
-                          size_t room, int *code, qn_error *err) {
-    int out[2], in_time = 1;
+qn_status qn__process_run(const char *const *argv, const char *text, const char *temporary,
+                          double seconds, char *said, size_t room, int *code, qn_error *err) {
+    char word[PATH_MAX + 8], **environment = environ;
+    int out[2], in_time = 1, entry = -1;
     pid_t process = 0;
     said[0] = '\0';
     const int in = file_of(text);
@@ -130,16 +161,22 @@ qn_status qn__process_run(const char *const *argv, const char *text, double seco
         close(in);
         return QN_IO;
     }
-    const int why = start(argv, in, out[1], &process);
+    if (temporary)
+        environment = environment_with(temporary, word, sizeof word);
+    const int why = environment ? start(argv, environment, in, out[1], &process, &entry) : ENOMEM;
+    if (temporary)
+        qn__free(environment);
     close(in);
     close(out[1]);
     if (why == 0)
         in_time = listen_to(out[0], qn__now() + seconds, said, room);
     close(out[0]);
     if (!in_time)
+        qn__unfinished_process_end(entry);
+    if (!in_time)
         return too_slow(process, argv[0], seconds, err);
     if (why == 0)
-        return wait_for(process, argv[0], code, err);
+        return wait_for(process, entry, argv[0], code, err);
     errno = why;
     return qn__fail_errno(err, "start", argv[0]);
 }

@@ -14,7 +14,7 @@
 static qn_status run(const char *script, const char *text, double seconds, char *said, size_t room,
                      int *code, qn_error *err) {
     const char *argv[] = {"/bin/sh", "-c", script, NULL};
-    return qn__process_run(argv, text, seconds, said, room, code, err);
+    return qn__process_run(argv, text, NULL, seconds, said, room, code, err);
 }
 
 static void test_end(void **state) {

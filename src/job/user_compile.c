@@ -189,9 +189,10 @@ static qn_status refuse(const compiler *c, const char *said, int code, qn_error 
                       "gcc 8, clang 6 or a later one");
 }
 
-/* Compiles to a file of a new folder, and takes its bytes. */
-static qn_status run_compiler(const compiler *c, const char *program, const char *file,
-                              qn__bytes *code, qn_error *err) {
+/* Compiles to a file of a new folder, which has the compiler's temporary files too, and takes its
+ * bytes. */
+static qn_status run_compiler(const compiler *c, const char *program, const char *folder,
+                              const char *file, qn__bytes *code, qn_error *err) {
     const char *argv[WORDS + FLAGS + OPTIONS + 8];
     char said[SAID];
     size_t n = 0;
@@ -208,7 +209,7 @@ static qn_status run_compiler(const compiler *c, const char *program, const char
     argv[n++] = "-lm";
     argv[n] = NULL;
     const qn_status status =
-        qn__process_run(argv, program, PATIENCE, said, sizeof said, &ended, err);
+        qn__process_run(argv, program, folder, PATIENCE, said, sizeof said, &ended, err);
     if (status == QN_BUSY) {
         qn__fail(err, QN_UNSUPPORTED, "%s did not compile the kernel within %g seconds", c->path,
                  PATIENCE);
@@ -227,13 +228,10 @@ static qn_status compile(const compiler *c, const char *program, qn__bytes *code
     if (!mkdtemp(folder))
         return qn__fail_errno(err, "create the folder", folder);
     snprintf(file, sizeof file, "%s/kernel.so", folder);
-    const int entry = qn__unfinished_add(AT_FDCWD, file);
-    const int around = qn__unfinished_add(AT_FDCWD, folder);
-    const qn_status status = run_compiler(c, program, file, code, err);
-    unlink(file);
+    const int entry = qn__unfinished_add(AT_FDCWD, folder);
+    const qn_status status = run_compiler(c, program, folder, file, code, err);
+    qn__folder_remove(AT_FDCWD, folder);
     qn__unfinished_remove(entry);
-    rmdir(folder);
-    qn__unfinished_remove(around);
     return status;
 }
 

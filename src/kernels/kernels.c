@@ -135,5 +135,5 @@ const char *qn__kernel_digest(qn__language language) {
 const char *qn__kernel_options(qn__language language) {
     return language == QN__CUDA_C
                ? "--std=c++17 --fmad=false --ftz=false --prec-div=true --prec-sqrt=true"
-               : "-cl-std=CL1.2";
+               : "-cl-std=CL1.2 -w"; /* PoCL prints how many warnings there were to stderr */
 }

@@ -130,6 +130,13 @@ static qn_status check_path(const char *path, int write, qn_error *err) {
     return QN_OK;
 }
 
+/* SQLite makes the file before it knows that the disk is full. */
+static void remove_empty(const char *path) {
+    struct stat about;
+    if (stat(path, &about) == 0 && S_ISREG(about.st_mode) && about.st_size == 0)
+        unlink(path);
+}
+
 qn_status qn__store_open(const char *path, int write, qn__store *out, qn_error *err) {
     static const char guards[] = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; "
                                  "PRAGMA busy_timeout = " PATIENCE;
@@ -139,13 +146,16 @@ qn_status qn__store_open(const char *path, int write, qn__store *out, qn_error *
         status = check_path(path, write, err);
     if (status != QN_OK)
         return status;
+    const int is_new = access(path, F_OK) != 0;
     const int code = out->lib->open(path, &out->base, how, NULL);
     if (!out->base)
         return qn__fail_memory(err, 1, 1 << 16);
-    if (code != QN__SQLITE_OK)
-        return fail(out, code, err);
-    status = run_sql(out, guards, err);
-    return status == QN_OK ? make_tables(out, write, err) : status;
+    status = code == QN__SQLITE_OK ? run_sql(out, guards, err) : fail(out, code, err);
+    if (status == QN_OK)
+        status = make_tables(out, write, err);
+    if (status != QN_OK && is_new)
+        remove_empty(path);
+    return status;
 }
 
 void qn__store_close(qn__store *store) {

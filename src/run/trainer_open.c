@@ -163,6 +163,14 @@ qn_status qn_train_model_text(const qn_train_options *options, const qn_data *da
     return status;
 }
 
+void qn__train_warn(const qn_train *t, const char *text) {
+    if (!t->options.on_warning)
+        qn__train_note(t, text);
+    else
+        t->options.on_warning(t->options.user, text);
+    qn__float_state_set();
+}
+
 void qn__train_note(const qn_train *t, const char *text) {
     if (t->options.on_note)
         t->options.on_note(t->options.user, text);

@@ -159,7 +159,7 @@ static qn_status pass_over(qn_train *t, const qn_error *why) {
         "one is due%s%s",
         why->what, (unsigned long long)t->job.step, *why->remedy ? "; " : "", why->remedy);
     if (!t->passed_over)
-        qn__train_note(t, text);
+        qn__train_warn(t, text);
     t->passed_over = 1;
     t->last_checkpoint = qn__now();
     return QN_OK;
@@ -172,7 +172,7 @@ static qn_status end_without(qn_train *t, const qn_error *why) {
     describe_last(t, last, sizeof last);
     snprintf(text, sizeof text, "%s; the run continues without a checkpoint of step %llu; %s",
              why->what, (unsigned long long)t->job.step, last);
-    qn__train_note(t, text);
+    qn__train_warn(t, text);
     t->passed_over = 1;
     return QN_OK;
 }
@@ -183,7 +183,7 @@ static void note_working_again(qn_train *t) {
         return;
     snprintf(text, sizeof text, "checkpoints can be written again: the last one is of step %llu",
              (unsigned long long)t->saved_step);
-    qn__train_note(t, text);
+    qn__train_warn(t, text);
     t->passed_over = 0;
 }
 

@@ -103,8 +103,9 @@ struct qn_train {
                               classes or with real labels */
 };
 
-/* Calls the caller's on_note. */
+/* Calls the caller's on_note; and on_warning, where there is one. */
 void qn__train_note(const qn_train *train, const char *text);
+void qn__train_warn(const qn_train *train, const char *text);
 
 /* trainer_use.c: 0 in a child of the process that opened the training: no thread of it is there.
  * The check fails then and names the public function. */
