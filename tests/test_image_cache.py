@@ -59,6 +59,7 @@ def sources(tmp_path_factory):
     for k, name in enumerate(FILES):  # 1 to 5 of Exif
         (top / "turned" / name).parent.mkdir(parents=True, exist_ok=True)
         (top / "turned" / name).write_bytes(content[name][:33] + chunk(b"eXIf", exif(k + 1)) + content[name][33:])
+    (top / "turned" / "README").write_text("no image")
     time.sleep(2.1)
     return top
 
@@ -123,6 +124,7 @@ def test_orientation(sources, cache, run_quern, info, tmp_path):
                                        "--batch", "5", "--quiet"]
     seen = [np.asarray(ImageOps.exif_transpose(Image.open(path / name))) for name in sorted(FILES)]
     for _ in range(2):
+        assert info(path)["note"] == "1 file that is not an image is left out: README"
         assert info(path)["digest"] == data_vectors.digest_of(
             1, 5, SIDE * SIDE, np.stack(seen).tobytes(), np.array([name[0] == "b" for name in sorted(FILES)], "<i4").tobytes())
     for k in range(3):
