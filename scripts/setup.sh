@@ -55,6 +55,7 @@ qemu-aarch64    | qemu-user             | runs the builds for other processors
 =libpq.so.5     | libpq5                | asks PostgreSQL servers
 =libOpenCL.so.1 | ocl-icd-libopencl1    | opens OpenCL devices
 @/etc/OpenCL/vendors/pocl.icd | pocl-opencl-icd | an OpenCL device that every processor can be
+oclgrind        | oclgrind              | a simulator that sees races of OpenCL kernels
 pkg-config      | pkg-config            | finds the installed library as users do
 setarch         | util-linux            | runs the thread sanitizer with addresses in place
 man             | man-db                | shows the manual pages

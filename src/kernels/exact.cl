@@ -1,3 +1,10 @@
+/* The first of `count` parts that belongs to a block: blocks share them evenly. Without a product
+ * of 64 bits, whose division is a call that makes ptxas spill. */
+QN_FN qn_u32 qn_block_begin(qn_u32 count, qn_u32 block, qn_u32 blocks) {
+    const qn_u32 each = count / blocks, more = count - each * blocks;
+    return block * each + (block < more ? block : more);
+}
+
 /* Correctly rounded division and square root (1.2) by integer arithmetic, for OpenCL devices that
  * do not offer them. The quotient or root is computed with two or three bits more than a float has.
  * Its lowest bit is sticky: it is set when the remainder is not zero. The final rounding thus sees

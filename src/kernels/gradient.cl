@@ -33,8 +33,8 @@ QN_TILE(qn)(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A, QN_GLOBAL c
     const qn_u32 grain = step->grain, ld_a = qn_ld(in), ld = qn_ld(out);
     const qn_u32 row = qn_group(1) * QN_TILE_ROWS, column = qn_group(0) * QN_TILE_COLUMNS;
     const qn_u32 grains = (step->items + grain - 1u) / grain;
-    const qn_u32 begin = (qn_u32)((qn_u64)grains * qn_group(2) / k_blocks) * grain;
-    const qn_u32 last = (qn_u32)((qn_u64)grains * (qn_group(2) + 1u) / k_blocks);
+    const qn_u32 begin = qn_block_begin(grains, qn_group(2), k_blocks) * grain;
+    const qn_u32 last = qn_block_begin(grains, qn_group(2) + 1u, k_blocks);
     const qn_u32 end = last == grains ? step->items : last * grain;
 
     qn_i64 total[QN_LANE_ROWS][QN_LANE_COLUMNS];

@@ -125,7 +125,7 @@ qn_grouped_gradient(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
     QN_GLOBAL const qn_taps *taps = all + index;
     const qn_u32 ld = qn_ld(out), reads = taps->channels / groups, grain = qn_grain_of(step);
     const qn_u32 grains = (step->items + grain - 1u) / grain;
-    const qn_u32 end = (qn_u32)((qn_u64)grains * (qn_group(2) + 1u) / k_blocks);
+    const qn_u32 end = qn_block_begin(grains, qn_group(2) + 1u, k_blocks);
     const qn_sixteen s = qn_sixteen_of(ld);
     if (s.row > taps->window[0] * taps->window[1] * reads)
         return;
@@ -135,7 +135,7 @@ qn_grouped_gradient(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
     qn_i64 total = 0;
     qn_u32 bad = 0u;
     QN_ROLLED
-    for (qn_u32 g = (qn_u32)((qn_u64)grains * qn_group(2) / k_blocks); g < end && o < out; ++g) {
+    for (qn_u32 g = qn_block_begin(grains, qn_group(2), k_blocks); g < end && o < out; ++g) {
         const float partial =
             qn_grouped_partial(taps, qn_grain_pixel(step, g), A, E, tap, channel, o, ld);
         bad |= qn_leaves(partial, limit);

@@ -40,8 +40,8 @@ QN_INTGEMM(qn_intgemm_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const q
     const qn_u32 grains = (step->items + grain - 1u) / grain, width = grains * words;
     const qn_u32 across = (out + QN_COLUMNS - 1u) / QN_COLUMNS;
     const qn_u32 row = qn_group(0) / across * QN_ROWS, column = qn_group(0) % across * QN_COLUMNS;
-    const qn_u32 begin = (qn_u32)((qn_u64)grains * qn_group(2) / k_blocks);
-    const qn_u32 end = (qn_u32)((qn_u64)grains * (qn_group(2) + 1u) / k_blocks);
+    const qn_u32 begin = qn_block_begin(grains, qn_group(2), k_blocks);
+    const qn_u32 end = qn_block_begin(grains, qn_group(2) + 1u, k_blocks);
     qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4];
     qn_i64 total[QN_HIGH][QN_BROAD][4];
     QN_INTGEMM(qn_begin_sums)(acc);

@@ -4,7 +4,10 @@
  *   QN_CORRECT_DIVIDE  division and square root are correctly rounded by a build option
  *   QN_ATOMICS64       64-bit integer atomics (cl_khr_int64_base_atomics)
  *   QN_DOT             products of packed bytes (cl_khr_integer_dot_product)
- *   QN_VECTORS         the device is a CPU: the program has the vector kernels */
+ *   QN_VECTORS         the device is a CPU: the program has the vector kernels
+ *
+ *   QN_SIMULATED       the device is Oclgrind, which lacks some functions of clang and rounds
+ *                      64-bit integers to floats twice */
 #define QN_KERNEL_TEXT 1
 #pragma OPENCL FP_CONTRACT OFF
 #ifdef QN_ATOMICS64
@@ -47,7 +50,20 @@ typedef int4 qn_int4;
 #ifndef QN_CONVERT_IN_THIRDS
 #define qn_i64_of(x) convert_long(qn_rint(x))
 #endif
+#ifdef QN_SIMULATED
+static inline float qn_float_of(qn_i64 i) {
+    qn_u64 size = i < 0 ? -(qn_u64)i : (qn_u64)i;
+    const qn_u32 drop = clz(size) < 40ul ? 40u - (qn_u32)clz(size) : 0u; /* leaves 24 bits */
+    const qn_u64 rest = size & (((qn_u64)1 << drop) - 1u), middle = ((qn_u64)1 << drop) >> 1;
+    size >>= drop;
+    if (drop != 0u && (rest > middle || (rest == middle && (size & 1u) != 0u)))
+        ++size;
+    const float magnitude = (float)(qn_u32)size * as_float((drop + 127u) << 23);
+    return i < 0 ? -magnitude : magnitude;
+}
+#else
 #define qn_float_of(i) convert_float_rte((qn_i64)(i))
+#endif
 #define qn_i32_of(x) convert_int_rte(x)
 #ifdef QN_DOT
 #define qn_dot(a, b, c) ((c) + dot_4x8packed_ss_int((qn_u32)(a), (qn_u32)(b)))

@@ -39,14 +39,15 @@ qn_bias(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *E, QN_GLOBAL qn_i6
 
 /* SUMS_OUT, SUMS_IN: blocks of 16 x 16 integers are transposed in local memory, so that both
  * layouts are accessed in runs of 16 integers. Groups process blocks with the stride of the
- * grid. */
+ * grid. Blocks have 2 KiB, so 32 bits number those of 8 TiB; the division of 64 bits is a call, for
+ * which ptxas spills a register on some architectures. */
 QN_FN void qn_move_sums(QN_GLOBAL qn_i64 *sums, QN_GLOBAL qn_i64 *canonical, qn_u32 in, qn_u32 out,
                         const qn_u32 inwards, QN_LOCAL_POINTER qn_i64 *block) {
     const qn_u32 ld = qn_ld(out), x = qn_lane() % 16u, y = qn_lane() / 16u;
     const qn_u32 across = ld / 16u, down = (in + 15u) / 16u;
-    const qn_u64 blocks = (qn_u64)across * down;
-    for (qn_u64 n = qn_group(0); n < blocks; n += qn_groups(0)) {
-        const qn_u32 k = (qn_u32)(n / across) * 16u, o = (qn_u32)(n % across) * 16u;
+    const qn_u32 blocks = across * down;
+    for (qn_u32 n = qn_group(0); n < blocks; n += qn_groups(0)) {
+        const qn_u32 k = n / across * 16u, o = n % across * 16u;
         QN_GLOBAL qn_i64 *mine = sums + (qn_u64)(k + y) * ld + o + x;
         QN_GLOBAL qn_i64 *theirs = canonical + (qn_u64)(o + y) * in + k + x;
         if (inwards == 0u && k + y < in)

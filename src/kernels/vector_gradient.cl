@@ -133,8 +133,8 @@ QN_INLINE qn_group_place qn_place_of(QN_GLOBAL const qn_step *step, qn_u32 in, q
     p.inputs = in - p.row < p.rows ? in - p.row : p.rows;
     p.width = p.ld - p.column < QN_GROUP_OUTPUTS ? (p.ld - p.column) / 16u : QN_TILE_WIDTH;
     const qn_u32 grains = (p.items + p.grain - 1u) / p.grain;
-    p.begin = (qn_u32)((qn_u64)grains * qn_group(2) / k_blocks);
-    p.end = (qn_u32)((qn_u64)grains * (qn_group(2) + 1u) / k_blocks);
+    p.begin = qn_block_begin(grains, qn_group(2), k_blocks);
+    p.end = qn_block_begin(grains, qn_group(2) + 1u, k_blocks);
     return p;
 }
 

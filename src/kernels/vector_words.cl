@@ -7,8 +7,8 @@
 #else
 #define QN_FULL QN_UNROLL
 #endif
-/* Prefetches the 64 bytes at p into the L2 cache. */
-#ifdef __clang__
+/* Prefetches the 64 bytes at p into the L2 cache. Oclgrind lacks clang's function. */
+#if defined(__clang__) && !defined(QN_SIMULATED)
 #define qn_prefetch(p) __builtin_prefetch((QN_GLOBAL const void *)(p), 0, 2)
 #else
 #define qn_prefetch(p) prefetch(p, 1)

@@ -41,6 +41,7 @@ typedef struct qn__gpu_facts {
     int doubles;            /* 1: it computes in binary64 */
     int atomics;            /* 1: 64-bit integers can be added atomically (k-blocks of GRADIENT) */
     int matrix;             /* 1: the program has integer products by matrix instructions */
+    int simulated;          /* 1: a simulator, which takes long for everything */
     /* The instructions of integer products, as in qn_device_rates; NULL: the program has none. */
     const char *integers;
 } qn__gpu_facts;

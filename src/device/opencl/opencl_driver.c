@@ -95,6 +95,7 @@ static void state_facts(qn__gpu *gpu) {
     f->largest = e->largest;
     f->atomics = e->atomics;
     f->doubles = e->doubles;
+    f->simulated = qn__cl_is_simulated(e);
 }
 
 static qn_status open_queue(qn__gpu *gpu, qn_error *err) {

@@ -107,6 +107,7 @@ void qn__cl_key_of(const qn__cl_entry *entry, const char *digest, const char *op
                    char key[QN__CL_KEY]);
 qn__cl_program qn__cl_program_from(const qn__gpu *gpu, const void *binary, size_t bytes);
 int qn__cl_keeps_its_own(const qn__cl_entry *entry);
+int qn__cl_is_simulated(const qn__cl_entry *entry);
 void qn__cl_keep(const qn__gpu *gpu, qn__cl_program program, const char *key,
                  void (*store)(const char *key, const void *program, size_t bytes, char *note));
 qn_status qn__cl_fail_build(const qn__gpu *gpu, qn__cl_program program, int32_t code,

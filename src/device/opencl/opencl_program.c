@@ -10,7 +10,8 @@ enum { LOG = 1 << 16 };
 
 void qn__cl_options_of(const qn__gpu *gpu, const char *more, char options[QN__CL_OPTIONS]) {
     const qn__cl_entry *const e = gpu->entry;
-    snprintf(options, QN__CL_OPTIONS, "%s %s%s%s", qn__kernel_options(QN__OPENCL_C), more,
+    snprintf(options, QN__CL_OPTIONS, "%s %s%s%s%s", qn__kernel_options(QN__OPENCL_C), more,
+             qn__cl_is_simulated(e) ? " -O1 -disable-llvm-passes -DQN_SIMULATED=1" : "",
              e->correct_divide ? " -cl-fp32-correctly-rounded-divide-sqrt -DQN_CORRECT_DIVIDE=1"
                                : "",
              e->atomics ? " -DQN_ATOMICS64=1" : "");
@@ -100,6 +101,10 @@ static int take_cached(qn__gpu *gpu, const char *key) {
 int qn__cl_keeps_its_own(const qn__cl_entry *e) {
     return strcmp(e->info.platform, "Portable Computing Language") == 0;
 }
+
+/* Oclgrind runs what clang makes of a text. It knows too few of clang's functions to run what is
+ * not optimised at all. */
+int qn__cl_is_simulated(const qn__cl_entry *e) { return strcmp(e->info.platform, "Oclgrind") == 0; }
 
 uint32_t qn__cl_products(const qn__cl_entry *entry, uint32_t products) {
     const uint32_t all = QN_WITH_ALL | QN_WITH_PIXELS;
