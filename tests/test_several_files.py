@@ -244,3 +244,27 @@ def test_a_broken_part_is_named(tmp_path, refused):
     broken.write_bytes(text)
     parquet_writer.write(broken, columns(7, 50) | {"value": np.full(50, np.inf, "f4")}, 20)
     assert f"at {broken}, item 0, column 4, value" in refused(tmp_path)
+
+
+def test_json_lines(tmp_path, info, refused):
+    """Keys in any order or missing, as in one file; types are those of all."""
+    rows = [{"y": i % 3, "a": i if i < 30 else i + 0.5, **({"b": f"t{i % 4}"} if i % 5 != 1 else {}), "k": i // 20} for i in range(60)]
+    write(tmp_path / "whole", [json.dumps(row) + "\n" for row in rows])
+    for i in range(3):
+        part = [{key: row[key] for key in (sorted(row, reverse=i == 1) if i else row) if key != "k"} for row in rows[20 * i:20 * i + 20]]
+        text = json.dumps(part) if i == 1 else "\n".join(map(json.dumps, part))
+        write(tmp_path / "d" / f"k={i}" / "part", [text], packed=i == 2)
+    assert info(tmp_path / "d") == info(tmp_path / "whole")
+    write(tmp_path / "x", ['{"y": 1, "a": 2}\n', '{"y": 1, "a": "x"}\n'])
+    (tmp_path / "first").write_text(json.dumps(rows[0]) + "\n")
+    assert f"at {tmp_path}/x, line 2" in refused(tmp_path / "first", tmp_path / "x")
+
+
+def test_libsvm(tmp_path, info, refused):
+    lines = [f"{i % 2} {1 + i % 5}:{i % 9}" + (f" {20 + i // 25}:0.5" if i > 20 else "") + "\n" for i in range(100)]
+    write(tmp_path / "whole", lines)
+    for i in range(4):
+        write(tmp_path / "d" / str(i), lines[25 * i:25 * i + 25], packed=i == 3)
+    assert info(tmp_path / "d") == info(tmp_path / "whole")
+    write(tmp_path / "d" / "2", [*lines[50:60], "1 3:x\n"])
+    assert f"at {tmp_path}/d/2, line 11, byte" in refused(tmp_path / "d")

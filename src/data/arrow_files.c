@@ -1,8 +1,6 @@
 #include "data/arrow_files.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "data/arrow_parts.h"
-#include "data/csv.h"
 #include "data/text_set.h"
 #include <errno.h>
 #include <stdio.h>
@@ -224,41 +222,20 @@ static qn_status take_first(chain *c, const qn__arrow_table *table, qn__text_set
     return QN_OK;
 }
 
-/* What a value of a folder is: words such as NA are texts, as in columns with types. */
-static qn__content content_of(const char *value, int *whole) {
-    const qn__cell cell = {.text = value, .size = strlen(value)};
-    qn__decimal number;
-    *whole = qn__cell_number(&cell, &number) && number.exponent == 0 && !number.cut &&
-             number.mantissa < (uint64_t)1 << 53;
-    return *value == '\0'                    ? QN__CONTENT_GAP
-           : qn__cell_number(&cell, &number) ? QN__CONTENT_NUMBER
-                                             : QN__CONTENT_TEXT;
-}
-
 /* Columns of folders hold whole numbers, numbers or texts. */
 static void add_keys(chain *c, const qn__text_set *set) {
     const qn__file_list *list = c->files->list;
     c->columns = c->own;
     for (size_t k = 0; k < list->keys; k++) {
-        int texts = 0, fractions = 0;
         const char *name = list->file[0].key[k].name;
         if (find(set, name) != QN__NO_TEXT)
             continue; /* the files have it themselves */
-        for (size_t i = 0; i < list->count; i++) {
-            int whole;
-            const qn__content content = content_of(list->file[i].key[k].value, &whole);
-            float number;
-            const char *value = list->file[i].key[k].value;
-            const int is_number =
-                content == QN__CONTENT_NUMBER && qn__parse_float(value, strlen(value), &number);
-            texts |= content != QN__CONTENT_GAP && !is_number;
-            fractions |= is_number && !whole;
-        }
+        const qn__key_kind kind = qn__file_list_key_kind(list, k);
         c->column[c->columns++] = (column){.name = name,
-                                           .format = texts       ? "i"
-                                                     : fractions ? "f"
-                                                                 : "l",
-                                           .values = texts ? "U" : NULL,
+                                           .format = kind == QN__KEY_TEXT     ? "i"
+                                                     : kind == QN__KEY_NUMBER ? "f"
+                                                                              : "l",
+                                           .values = kind == QN__KEY_TEXT ? "U" : NULL,
                                            .key = k + 1};
     }
 }
@@ -485,8 +462,6 @@ static qn_status make_dictionary(chain *c, const char *value, struct ArrowArray 
 /* The value of a folder in each of `rows` rows. */
 static qn_status make_key(chain *c, const column *a, uint64_t rows, struct ArrowArray *out) {
     const char *value = c->files->list->file[c->at].key[a->key - 1].value;
-    const qn__cell cell = {.text = value, .size = strlen(value)};
-    qn__decimal decimal;
     const int is_gap = *value == '\0';
     const void **buffers = qn__pile_alloc(&c->portion, 2, sizeof *buffers, c->err);
     uint8_t *valid = qn__pile_alloc(&c->portion, rows / 8 + 1, 1, c->err);
@@ -502,12 +477,8 @@ static qn_status make_key(chain *c, const column *a, uint64_t rows, struct Arrow
                                .release = forget_array};
     if (a->values)
         return make_dictionary(c, value, &out->dictionary);
-    float number = 0;
-    int64_t whole = 0;
-    if (qn__cell_number(&cell, &decimal)) {
-        whole = decimal.negative ? -(int64_t)decimal.mantissa : (int64_t)decimal.mantissa;
-        (void)qn__parse_float(value, strlen(value), &number);
-    }
+    const int64_t whole = qn__key_whole(value);
+    const float number = qn__key_number(value);
     for (uint64_t i = 0; i < rows; i++)
         if (*a->format == 'l')
             memcpy(values + 8 * i, &whole, sizeof whole);

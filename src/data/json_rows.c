@@ -23,6 +23,7 @@ typedef struct rows {
     qn__text_set keys;
     qn__arrow_build *build;
     uint64_t rows;
+    uint64_t first;    /* the first row of this file */
     uint64_t expected; /* the column of the next key, where objects are alike */
 } rows;
 
@@ -221,7 +222,7 @@ static qn_status read_objects(rows *r, qn_error *err) {
     r->scan.at += array;
     for (;;) {
         const char next = qn__json_next(&r->scan);
-        if (r->scan.at == r->scan.end || (array && next == ']' && r->rows == 0))
+        if (r->scan.at == r->scan.end || (array && next == ']' && r->rows == r->first))
             break;
         if (next != '{')
             return refuse(r, "an item is no object", objects_remedy, err);
@@ -240,35 +241,96 @@ static qn_status read_objects(rows *r, qn_error *err) {
     return refuse(r, "more text follows the array", objects_remedy, err);
 }
 
-static qn_status read_rows(rows *r, const qn_data_options *options, qn_data *data, qn_error *err) {
-    qn_status status = qn__build_create(&r->build, err);
-    if (status == QN_OK)
-        status = read_objects(r, err);
-    if (status == QN_OK && r->keys.count == 0)
-        status = refuse(r, "no object has a key", objects_remedy, err);
-    if (status == QN_OK)
-        status = qn__build_pad(r->build, r->rows, err);
-    if (status != QN_OK)
-        return status;
-    return qn__build_fill(&r->build, r->path, options, data, err);
-}
+/* ------------------------------------------------------------------ files */
 
-static qn_status read_json(qn__source *source, const qn_data_options *options, qn__pool *pool,
-                           qn_data *data, qn_error *err) {
+/* Reads the objects of a file. The text may change: tokens are decoded in their places. */
+static qn_status read_file(rows *r, qn__source *source, qn_error *err) {
     qn__contents text;
-    (void)pool;
-    qn_status status = qn__source_contents(source, &text, err);
+    const qn_status status = qn__source_contents(source, &text, err);
     if (status != QN_OK)
         return status;
     char *begin = text.memory;
-    rows r = {.path = qn__source_path(source), .begin = begin, .size = text.size};
-    r.scan = (qn__json_scan){.at = begin, .end = begin + text.size, .line = 1};
+    r->path = qn__source_path(source);
+    r->begin = begin;
+    r->size += text.size;
+    r->first = r->rows;
+    r->scan = (qn__json_scan){.at = begin, .end = begin + text.size, .line = 1};
     if (text.size >= 3 && memcmp(begin, "\xEF\xBB\xBF", 3) == 0)
-        r.scan.at += 3;
-    status = read_rows(&r, options, data, err);
+        r->scan.at += 3;
+    const qn_status read = read_objects(r, err);
+    qn__contents_release(&text);
+    return read;
+}
+
+static qn_status put_key(rows *r, uint64_t column, qn__key_kind kind, const char *value,
+                         qn_error *err) {
+    return *value == '\0' ? qn__build_put_missing(r->build, column, err)
+           : kind == QN__KEY_WHOLE
+               ? qn__build_put_whole(r->build, column, qn__key_whole(value), err)
+           : kind == QN__KEY_NUMBER
+               ? qn__build_put_number(r->build, column, (double)qn__key_number(value), err)
+               : qn__build_put_text(r->build, column, value, strlen(value), err);
+}
+
+/* Adds a column that folders tell; `end`: the rows of each file end there. */
+static qn_status add_key(rows *r, const qn__file_list *list, size_t k, const uint64_t *end,
+                         qn_error *err) {
+    static const qn__build_type types[] = {[QN__KEY_WHOLE] = QN__BUILD_INT,
+                                           [QN__KEY_NUMBER] = QN__BUILD_FLOAT,
+                                           [QN__KEY_TEXT] = QN__BUILD_TEXT};
+    const char *name = list->file[0].key[k].name;
+    const qn__key_kind kind = qn__file_list_key_kind(list, k);
+    const uint64_t column = qn__build_columns(r->build);
+    qn_status status = qn__build_add(r->build, name, strlen(name), types[kind], err);
+    uint64_t row = 0;
+    for (size_t i = 0; i < list->count; i++)
+        for (; row < end[i] && status == QN_OK; row++)
+            status = put_key(r, column, kind, list->file[i].key[k].value, err);
+    return status;
+}
+
+static qn_status add_keys(rows *r, const qn__file_list *list, const uint64_t *end, qn_error *err) {
+    qn_status status = QN_OK;
+    for (size_t k = 0; k < list->keys && status == QN_OK; k++) {
+        const char *name = list->file[0].key[k].name;
+        const qn__cell cell = {.text = name, .size = strlen(name)};
+        if (qn__text_set_find(&r->keys, &cell) == QN__NO_TEXT) /* or objects have the key */
+            status = add_key(r, list, k, end, err);
+    }
+    return status;
+}
+
+static qn_status read_rows(rows *r, qn__part_files *files, uint64_t *end, qn_error *err) {
+    qn_status status = qn__build_create(&r->build, err);
+    for (size_t i = 0; i < files->list->count && status == QN_OK; i++) {
+        qn__source *source;
+        status = qn__part_files_open(files, i, &source, err);
+        if (status == QN_OK)
+            status = qn__part_files_close(source, read_file(r, source, err), err);
+        end[i] = r->rows;
+    }
+    r->path = files->name;
+    if (status == QN_OK && r->keys.count == 0) {
+        qn__fail(err, QN_INPUT, "no object has a key");
+        qn__at(err, "%s", r->path);
+        status = qn__remedy(err, QN_INPUT, "%s", objects_remedy);
+    }
+    if (status == QN_OK)
+        status = qn__build_pad(r->build, r->rows, err);
+    return status == QN_OK ? add_keys(r, files->list, end, err) : status;
+}
+
+static qn_status read_json(qn__part_files *files, const qn_data_options *options, qn__pool *pool,
+                           qn_data *data, qn_error *err) {
+    rows r = {.path = files->name};
+    (void)pool;
+    uint64_t *end = qn__alloc(files->list->count, sizeof *end, err);
+    qn_status status = end ? read_rows(&r, files, end, err) : QN_MEMORY;
+    if (status == QN_OK)
+        status = qn__build_fill(&r.build, files->name, options, data, err);
     qn__build_destroy(r.build);
     qn__text_set_release(&r.keys);
-    qn__contents_release(&text);
+    qn__free(end);
     return status;
 }
 
@@ -301,5 +363,5 @@ const qn__reader qn__json_reader = {
     .labels_remedy =
         "leave out `data.labels_path` and name the label's key with `data.label_column`",
     .probe = probe,
-    .read = read_json,
+    .read_parts = read_json,
 };

@@ -47,6 +47,12 @@ typedef struct block {
     size_t size;    /* of the text that is wrong */
 } block;
 
+/* The text of a file among those of others. */
+struct piece {
+    const char *path;
+    size_t end; /* of it in the whole text, with the line end behind it */
+};
+
 typedef struct table {
     const char *path;
     const char *text;
@@ -55,8 +61,9 @@ typedef struct table {
     size_t blocks;
     atomic_size_t next;
     qn_data *data;
-    double *label; /* NULL: unlabelled */
-    uint32_t base; /* the index of the first feature */
+    double *label;             /* NULL: unlabelled */
+    uint32_t base;             /* the index of the first feature */
+    const struct piece *piece; /* where the text of each file ends */
 } table;
 
 static int is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
@@ -311,11 +318,15 @@ static const char *remedy_of(fault what) {
 static qn_status refuse(const table *t, const block *b, qn_error *err) {
     uint64_t line = 1;
     char word[64];
-    for (const char *p = t->text; p < b->at && (p = memchr(p, '\n', (size_t)(b->at - p))); p++)
+    const struct piece *piece = t->piece;
+    const char *begin = t->text;
+    for (; (size_t)(b->at - t->text) >= piece->end && piece->end < t->size; piece++)
+        begin = t->text + piece->end;
+    for (const char *p = begin; p < b->at && (p = memchr(p, '\n', (size_t)(b->at - p))); p++)
         line++;
     qn__cell_show(&(qn__cell){.text = b->at, .size = b->size}, word);
     say_fault(b, word, err);
-    qn__at(err, "%s, line %" PRIu64 ", byte %zu", t->path, line, (size_t)(b->at - t->text));
+    qn__at(err, "%s, line %" PRIu64 ", byte %zu", piece->path, line, (size_t)(b->at - begin));
     return qn__remedy(err, QN_INPUT, "%s", remedy_of(b->fault));
 }
 
@@ -436,17 +447,62 @@ static qn_status fill(table *t, const qn_data_options *options, qn__pool *pool, 
     return status == QN_INPUT ? refuse_shape(t, QN__QUANTITIES_REMEDY, err) : status;
 }
 
-static qn_status read_libsvm(qn__source *source, const qn_data_options *options, qn__pool *pool,
-                             qn_data *data, qn_error *err) {
+/* ------------------------------------------------------------------ files */
+
+/* Appends the text of a file, which ends with a line end then. */
+static qn_status append(qn__contents *all, qn__source *source, qn_error *err) {
     qn__contents text;
-    qn_status status = qn__source_contents(source, &text, err);
-    if (status != QN_OK)
+    const qn_status status = qn__source_contents(source, &text, err);
+    if (status != QN_OK || !all->memory) {
+        *all = text;
         return status;
-    table t = {.path = qn__source_path(source), .text = text.data, .size = text.size, .data = data};
-    status = fill(&t, options, pool, err);
-    qn__free(t.block);
-    qn__free(t.label);
+    }
+    const size_t size = all->size + 1 + text.size;
+    char *longer = realloc(all->memory, size + QN__DATA_MARGIN);
+    if (longer) {
+        longer[all->size] = '\n';
+        memcpy(longer + all->size + 1, text.data, text.size);
+        memset(longer + size, 0, QN__DATA_MARGIN);
+        *all = (qn__contents){longer, size, longer};
+    }
     qn__contents_release(&text);
+    return longer ? QN_OK : qn__fail_memory(err, size, 1);
+}
+
+/* The texts of all files, one behind the other: the last index of a line is that of all. */
+static qn_status read_texts(qn__part_files *files, struct piece *piece, qn__contents *all,
+                            qn_error *err) {
+    qn_status status = QN_OK;
+    for (size_t i = 0; i < files->list->count && status == QN_OK; i++) {
+        qn__source *source;
+        status = qn__part_files_open(files, i, &source, err);
+        if (status == QN_OK)
+            status = qn__part_files_close(source, append(all, source, err), err);
+        piece[i] = (struct piece){files->list->file[i].path, all->size + 1};
+    }
+    return status;
+}
+
+static qn_status read_libsvm(qn__part_files *files, const qn_data_options *options, qn__pool *pool,
+                             qn_data *data, qn_error *err) {
+    qn__contents text = {0};
+    const int one = qn__part_files_are_one(files);
+    struct piece *piece = qn__alloc(files->list->count, sizeof *piece, err);
+    qn_status status = piece ? read_texts(files, piece, &text, err) : QN_MEMORY;
+    if (status == QN_OK) {
+        if (one)
+            piece->path = files->name; /* it may be the standard input */
+        table t = {.path = files->name,
+                   .text = text.data,
+                   .size = text.size,
+                   .data = data,
+                   .piece = piece};
+        status = fill(&t, options, pool, err);
+        qn__free(t.block);
+        qn__free(t.label);
+    }
+    qn__contents_release(&text);
+    qn__free(piece);
     return status;
 }
 
@@ -513,5 +569,5 @@ const qn__reader qn__libsvm_reader = {
     .quantities = 1,
     .labels_remedy = "the label is the first number of each line: leave the option out",
     .probe = probe,
-    .read = read_libsvm,
+    .read_parts = read_libsvm,
 };
