@@ -5,6 +5,7 @@ Every file is made and checked by NumPy, pandas, json or sqlite3. tests/test_ora
 import hashlib
 import json
 import sqlite3
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -96,6 +97,26 @@ def test_commands(frame, info, run_quern, tmp_path):
     parts = [pd.read_csv(tmp_path / f"{name}.csv", dtype="string").fillna("") for name in "ab"]
     assert sorted(pd.concat(parts)["id"]) == sorted("" if i == 4 else str(value) for i, value in enumerate(frame["id"]))
     assert info(tmp_path / "a.csv", "--label", "y")["table"][1]["max"] == max(int(x) for x in parts[0]["id"] if x)
+
+
+def test_statistics(frame, run_quern, tmp_path):
+    """Mean, extremes and quantiles by fractions, of all items and of a class."""
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    quantiles = [0, 0.1, 0.5, 0.75, 1]
+    done = run_quern("data", "stats", tmp_path / "t.csv", "--label", "y", "--json", "--by-class", "--quantiles",
+                     ",".join(map(str, quantiles)))
+    told = {column["name"]: column for column in json.loads(done.stdout)["columns"]}
+    for name in ("day", "id"):
+        groups = [(told[name], frame[name]), *zip(told[name]["by_class"], (frame[name][frame["y"] == k] for k in range(3)))]
+        for numbers, values in groups:
+            x = sorted(Fraction(int(v)) for v in values)
+            mean = sum(x) / len(x)
+            assert (numbers["mean"], numbers["min"], numbers["max"]) == (float(mean), float(x[0]), float(x[-1]))
+            assert numbers["variance"] == float(sum((v - mean) ** 2 for v in x) / (len(x) - 1))
+            for q, found in zip(quantiles, numbers["quantiles"]):
+                h = Fraction(q) * (len(x) - 1)
+                i = int(h)
+                assert found == float(x[i] if h == i else x[i] + (h - i) * (x[i + 1] - x[i]))
 
 
 @pytest.mark.parametrize("values", [20230109 + np.arange(6), 1_700_000_000 + 40 * np.arange(6), 2**53 + 1 + np.arange(6)])

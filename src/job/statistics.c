@@ -8,6 +8,7 @@
 #include "job/column_job.h"
 #include "job/column_places.h"
 #include "job/column_search.h"
+#include "job/exact_statistics.h"
 #include "job/host_team.h"
 #include "job/statistics.h"
 #include "job/pair_statistics.h"
@@ -286,6 +287,8 @@ static qn_status run(job *j, qn_status status, qn_error *err) {
         j->host.threads = qn__cores();
     qn__team_notes(team, j->options.on_note, j->options.user);
     status = describe_columns(j, team, err);
+    if (status == QN_OK)
+        status = qn__exact_describe(j->data, &j->task, j->order, j->out->numbers, err);
     if (status == QN_OK && j->options.correlation)
         status = describe_pairs(j, team, err);
     return qn__host_team_close(team, &j->host, status, err);
