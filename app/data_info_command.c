@@ -154,6 +154,9 @@ static void print_json(const char *path, const qn_data *data, const summary *s) 
     json_count("channels", qn_data_image_channels(data));
     if (s->rows == 0)
         columns_print_json(data, s->column);
+    char rules[QN_RULES_TEXT];
+    qn_data_rules(data, rules, sizeof rules);
+    json_text("rules", rules);
     json_message("note", qn_data_note(data));
     json_text("digest", qn_data_digest(data));
     json_end();

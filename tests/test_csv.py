@@ -110,7 +110,11 @@ def test_against_the_csv_module(info, tmp_path, seed):
 PIECES = ["0", "1", "2", "3", "7", "12", "255", "256", "-1", "0.5", "1.0", "3e0", "1e2", "-0", "+4",
           "", "", "NaN", "na", "N/A", "NULL", "?", "#N/A", "<NA>", "-", "none", "None", "inf",
           "-Infinity", "a", "b", "cat", "dog", "True", '"q"', '"a,b"', '"a""b"', '""', '" x "',
-          'x"y', '"open', '"x"y', " 5 ", "\t6", "é", "2147483648", "1e39", "0x10", "#c", "1 2"]
+          'x"y', '"open', '"x"y', " 5 ", "\t6", "é", "2147483648", "1e39", "0x10", "#c", "1 2",
+          "--", ".", "-.", "\\N", "–", "#NA", "+none", "1.#ind", "1,5", "-0,25", "1.234,5", "1.234", "1,500",
+          ",5", "7,", "1,5e2", "12.345e1", "1.23,4", "1,2,3"]
+COMMAS = [["1,5", "0,25", "-3,0", "7"], ["1.234,5", "1.234", "12,5"], ["1,500", "2,250"], ["1,5", "2.5"],
+          ["1,0", "2,0"], ["1.234", "0,5"], ["0,500", "1,250", "--", ""], ["3,5", "None"]]
 
 
 def messy(draw):
@@ -118,8 +122,8 @@ def messy(draw):
     separator = draw.choice([",", ",", ";", "\t"])
     width, height = draw.randrange(1, 5), draw.randrange(1, 14)
     numbers = ["1", "2", "0", "3", "4.5", "17"]
-    kinds = [draw.choice([numbers, numbers, ["a", "b", "c"], ["0", "1"], draw.sample(PIECES, 4)])
-             for _ in range(width)]
+    kinds = [draw.choice([numbers, numbers, ["a", "b", "c"], ["0", "1"], draw.sample(PIECES, 4),
+                          draw.choice(COMMAS)]) for _ in range(width)]
     rows = [[draw.choice(kind) for kind in kinds] for _ in range(height)]
     if draw.random() < 0.5:
         rows.insert(0, [draw.choice(["x", "name", "2", "0", "1", '"y z"', "", "é", "none"])
@@ -145,6 +149,7 @@ def same(told, values, labels, table):
     assert told["class_names"] == table["classes"]
     assert (told["target"], told["label"]) == (table["target"], table["label"])
     assert told["digest"] == digest(values, labels)
+    assert told["rules"] == table.rules
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 QUERN = os.environ.get("QUERN", str(Path(__file__).parent.parent / "build" / "quern"))
-CODES = ["01", "02", "none", "A", "B", "C"]
+CODES = ["01", "02", "nil", "A", "B", "C"]
 
 
 def quern(folder, *words):
@@ -33,7 +33,7 @@ def test_a_prediction_depends_on_its_item_alone(tmp_path):
     quern(tmp_path, "train", "--data", "all.csv", "--model", "dense 4 tanh; dense 2 softmax",
           "--epochs", "2", "--quiet", "-o", "m.safetensors")
     together = outputs(tmp_path, "all.csv")
-    for chosen in (["01", "02"], ["none"], ["02", "01", "A"]):
+    for chosen in (["01", "02"], ["nil"], ["02", "01", "A"]):
         some = [i for i in range(180) if rows[i][1] in chosen]
         write(tmp_path / "some.csv", [rows[i] for i in some])
         assert outputs(tmp_path, "some.csv") == [together[i] for i in some]

@@ -350,6 +350,7 @@ static qn_status parse_columns(table *t, const qn_data_options *options, qn_data
         return status;
     t->shape = qn__csv_survey_shape(t->survey);
     data->missing = qn__csv_survey_has_gaps(t->survey);
+    data->rules |= qn__csv_survey_rules(t->survey);
     status = qn__csv_survey_keep_exact(t->survey, data, err);
     if (status != QN_OK)
         return status;
@@ -583,6 +584,7 @@ static qn_status read_table(table *t, const qn_data_options *options, qn_data *d
     t->shape = &header.shape;
     qn_status status = t->parts == 1 ? begin_one(t, &keys, options, &header, err)
                                      : begin_parts(t, &keys, options, &header, err);
+    data->rules |= header.rules;
     if (status == QN_OK)
         status = qn__csv_parts_mark_keys(list, &header, err);
     if (status == QN_OK)

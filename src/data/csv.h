@@ -52,6 +52,8 @@ typedef enum qn__content {
     QN__CONTENT_TEXT
 } qn__content;
 qn__content qn__cell_content(const qn__cell *cell);
+/* 1 when a cell of content TEXT or NONE means a missing value by the rule QN__RULE_NONE. */
+int qn__cell_is_mark(const qn__cell *cell);
 
 /* 1 when the cell is well-formed UTF-8 without a NUL. */
 int qn__cell_is_utf8(const qn__cell *cell);
@@ -80,6 +82,8 @@ typedef enum qn__column_kind {
 typedef struct qn__special {
     uint64_t column; /* from 0 */
     qn__column_kind kind;
+    int marks;  /* 1: of a feature: cells that are marks (qn__cell_is_mark) are missing */
+    int commas; /* 1: its numbers have a decimal comma (data/commas.h) */
     struct qn__text_set *texts;
     uint32_t dates; /* DATE: the parts that a network gets (date_parts.h) */
     int time, zone; /* DATE: its cells have times, and zones */
@@ -96,6 +100,8 @@ typedef struct qn__csv_shape {
     uint32_t features;          /* columns that are read beside the label */
     int dates;                  /* 1: columns of dates are not categories */
     const char *date_format;    /* of dates; NULL: ISO 8601 */
+    int marks, commas;          /* 1: QN__RULE_NONE holds, QN__RULE_COMMAS may apply */
+    int known;                  /* 1: the table is read for a model */
     const qn__special *special; /* by ascending column; `column` of the last is UINT64_MAX */
 } qn__csv_shape;
 

@@ -220,6 +220,16 @@ int qn__cell_moment(const qn__cell *cell, const char *format, qn__moment *out) {
                   : qn__moment_read(cell->text, cell->size, out);
 }
 
+int qn__cell_is_mark(const qn__cell *cell) {
+    static const char *const marks[] = {
+        "none",         "#na", "#n/a n/a", "1.#ind", "1.#qnan",      "nat",
+        "\\n",          ".",   "--",       "---",    "\xE2\x80\x93", /* the dashes of two widths */
+        "\xE2\x80\x94", NULL};
+    const int sign = cell->size > 0 && (*cell->text == '+' || *cell->text == '-');
+    return is_word(cell->text, cell->size, marks) ||
+           (sign && is_word(cell->text + 1, cell->size - 1, marks));
+}
+
 /* Bytes of the UTF-8 character at `at`, or 0 if it is incomplete or malformed. */
 static size_t character(const unsigned char *at, size_t left) {
     size_t size = *at < 0x80                  ? 1

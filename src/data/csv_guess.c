@@ -1,5 +1,6 @@
 /* Whether the first line of a CSV file is a header: what stands below each of its cells tells. */
 #include "base/memory.h"
+#include "data/commas.h"
 #include "data/csv_header.h"
 #include <string.h>
 
@@ -21,8 +22,17 @@ static int is_digits(const qn__cell *cell) {
     return cell->size > 0;
 }
 
-static void look_at(column *c, const qn__cell *cell) {
+static qn__content content_of(const qn__cell *cell, int commas) {
+    char number[QN__COMMA_BYTES];
+    size_t size;
     const qn__content content = qn__cell_content(cell);
+    if (!commas || content != QN__CONTENT_TEXT)
+        return content;
+    return qn__comma_read(cell, number, &size) >= 0 ? QN__CONTENT_NUMBER : QN__CONTENT_TEXT;
+}
+
+static void look_at(column *c, const qn__cell *cell, int commas) {
+    const qn__content content = content_of(cell, commas);
     c->numbers += content == QN__CONTENT_NUMBER;
     c->texts += content == QN__CONTENT_TEXT;
     c->whole += (uint32_t)is_digits(cell);
@@ -37,16 +47,16 @@ static void look_at(column *c, const qn__cell *cell) {
 
 /* Reads a line; a first line gives the tops. Returns where the next one begins. */
 static const char *look_at_line(const qn__csv_header *header, column *columns, const char *at,
-                                int is_first) {
+                                int is_first, int commas) {
     const char *end = header->end;
     for (uint64_t i = 0;; i++) {
         qn__cell cell;
         at = qn__cell_read(at, end, header->shape.separator, is_first, &cell);
         if (i < header->shape.columns && is_first) {
             columns[i].top = cell;
-            columns[i].content = qn__cell_content(&cell);
+            columns[i].content = content_of(&cell, commas);
         } else if (i < header->shape.columns) {
-            look_at(&columns[i], &cell);
+            look_at(&columns[i], &cell, commas);
         }
         if (at == end || *at == '\n')
             return at + (at < end);
@@ -54,11 +64,12 @@ static const char *look_at_line(const qn__csv_header *header, column *columns, c
     }
 }
 
-static uint32_t look_below(const qn__csv_header *header, column *columns, const char *at) {
+static uint32_t look_below(const qn__csv_header *header, column *columns, const char *at,
+                           int commas) {
     uint32_t lines = 0;
     while (at < header->end && lines < QN__LOOK_LINES &&
            (lines == 0 || (size_t)(at - header->text) < QN__LOOK_BYTES)) {
-        at = look_at_line(header, columns, at, 0);
+        at = look_at_line(header, columns, at, 0, commas);
         lines++;
     }
     return lines;
@@ -122,15 +133,20 @@ static qn__csv_guess guess_texts(const column *c, uint64_t columns, uint64_t num
                               "and was read as an item; `data.header` yes reads it as a header"};
 }
 
-qn_status qn__csv_guess_header(const qn__csv_header *header, const qn__csv_line *line,
+qn_status qn__csv_guess_header(const qn__csv_header *header, const qn__csv_line *line, int commas,
                                qn__csv_guess *out, qn_error *err) {
     column *columns = qn__alloc(line->columns, sizeof *columns, err);
     if (!columns)
         return QN_MEMORY;
-    const char *below = look_at_line(header, columns, line->begin, 1);
-    const uint32_t lines = look_below(header, columns, below);
-    *out = line->texts > 0 ? guess_texts(columns, line->columns, line->numbers)
-                           : guess_counting(columns, line->columns, lines);
+    const char *below = look_at_line(header, columns, line->begin, 1, commas);
+    const uint32_t lines = look_below(header, columns, below, commas);
+    uint64_t texts = 0, numbers = 0;
+    for (uint64_t i = 0; i < line->columns; i++) {
+        texts += columns[i].content == QN__CONTENT_TEXT;
+        numbers += columns[i].content == QN__CONTENT_NUMBER;
+    }
+    *out = texts > 0 ? guess_texts(columns, line->columns, numbers)
+                     : guess_counting(columns, line->columns, lines);
     qn__free(columns);
     return QN_OK;
 }

@@ -4,6 +4,8 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/named_formats.h"
+#include "data/commas.h"
+#include "data/rules.h"
 #include <string.h>
 
 /* The one that the first line has most of outside quotes, a comma before the others. A quote counts
@@ -213,12 +215,25 @@ static qn_status take_comment(qn__csv_header *header, const qn__csv_prefix *p,
     return copy_names(header, p->comment, p->comment_end, err);
 }
 
+/* Numbers with a decimal comma count as numbers where that rule holds. */
+static qn_status guess_header(qn__csv_header *header, const qn__csv_line *line,
+                              qn__csv_guess *guess, qn_error *err) {
+    qn__csv_guess before;
+    qn_status status = qn__csv_guess_header(header, line, 0, &before, err);
+    *guess = before;
+    if (status == QN_OK && header->shape.commas)
+        status = qn__csv_guess_header(header, line, 1, guess, err);
+    if (status == QN_OK && guess->is_header != before.is_header)
+        header->rules |= QN__RULE_COMMAS;
+    return status;
+}
+
 /* Reads the names, when the first line has any, and moves the body behind it. */
 static qn_status take_names(qn__csv_header *header, const qn__csv_prefix *p,
                             const qn__csv_line *line, const char *wanted, qn_error *err) {
     qn__csv_guess guess = {.is_header = wanted && strcmp(wanted, "yes") == 0};
     const int open = !wanted || strcmp(wanted, "auto") == 0;
-    qn_status status = open ? qn__csv_guess_header(header, line, &guess, err) : QN_OK;
+    qn_status status = open ? guess_header(header, line, &guess, err) : QN_OK;
     if (status == QN_OK && (open ? !guess.is_header : guess.is_header && line->texts == 0))
         status = take_comment(header, p, line, err);
     if (header->names)
@@ -239,6 +254,37 @@ static qn_status take_names(qn__csv_header *header, const qn__csv_prefix *p,
                                "add the lines of items; where the first line is an item, set "
                                "`data.header` no",
                                err);
+}
+
+/* 1 when all cells of the first line are numbers, cut by this separator, some with a decimal comma.
+ */
+static int is_line_of_commas(const char *at, const char *end, char separator) {
+    int cells = 0, commas = 0;
+    for (;; at++) {
+        qn__cell cell;
+        char number[QN__COMMA_BYTES];
+        size_t size;
+        at = qn__cell_read(at, end, separator, 0, &cell);
+        const int form = qn__comma_read(&cell, number, &size);
+        if (form < 0)
+            return 0;
+        cells++;
+        commas += (form & QN__COMMA_DECIMAL) != 0;
+        if (at == end || *at == '\n')
+            return cells > 1 && commas > 0;
+    }
+}
+
+/* A first line such as 0;0,5 has as many commas as semicolons. */
+static void correct_separator(qn__csv_header *header, const qn_data_options *options) {
+    static const char others[] = ";\t";
+    if (header->shape.separator != ',' || !qn__rule_holds(options, QN__RULE_COMMAS))
+        return;
+    for (const char *other = others; *other && header->shape.separator == ','; other++)
+        if (is_line_of_commas(header->body, header->end, *other)) {
+            header->shape.separator = *other;
+            header->rules |= QN__RULE_COMMAS;
+        }
 }
 
 /* Moves the body to the first line, and sets the separator. */
@@ -315,8 +361,13 @@ static qn_status read_lines(qn__csv_header *header, const qn__csv_keys *keys,
     qn_status status = find_first_line(header, &p, err);
     if (status != QN_OK)
         return status;
+    correct_separator(header, options);
     const qn__csv_line line = qn__csv_line_walk(header->body, header->end, header->shape.separator);
     header->shape.columns = line.columns;
+    header->shape.marks = qn__rule_holds(options, QN__RULE_NONE);
+    header->shape.commas =
+        header->shape.separator != ',' && qn__rule_holds(options, QN__RULE_COMMAS);
+    header->shape.known = options->expected_rules != NULL;
     status = qn__csv_check_first_line(header, &line, err);
     if (status == QN_OK)
         status = take_names(header, &p, &line, options->header, err);

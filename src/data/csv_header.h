@@ -28,6 +28,7 @@ typedef struct qn__csv_header {
     const char *body;     /* where the first item's line begins */
     const char *end;      /* behind the last item's line, without line ends and blanks */
     uint64_t first_line;  /* number of the body's first line, from 1 */
+    uint32_t rules;       /* of reading, that made the first line what it is */
     char *note;           /* what was decided in doubt, or NULL */
     uint64_t own;         /* columns of the file; those that folders tell follow */
 } qn__csv_header;
@@ -82,12 +83,13 @@ char qn__csv_find_separator(const char *at, const char *end);
 /* A column's name: the cell with doubled quotes made single, and U+FFFD for what is not UTF-8. */
 char *qn__csv_copy_name(const qn__cell *cell, qn_error *err);
 
-/* Whether a line is a header, by the lines behind it (docs/exactness.md 2.1.4). */
+/* Whether a line is a header, by the lines behind it (docs/exactness.md 2.1.4). `commas`: numbers
+ * may have a decimal comma. */
 typedef struct qn__csv_guess {
     int is_header;
     const char *note; /* in which there was a doubt; a constant text, or NULL */
 } qn__csv_guess;
-qn_status qn__csv_guess_header(const qn__csv_header *header, const qn__csv_line *line,
+qn_status qn__csv_guess_header(const qn__csv_header *header, const qn__csv_line *line, int commas,
                                qn__csv_guess *out, qn_error *err);
 
 /* Fills shape.label, shape.weight, shape.features and the list of special columns from the options,

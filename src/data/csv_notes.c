@@ -5,6 +5,7 @@
 #include "data/commas.h"
 #include "data/date_parts.h"
 #include "data/dates.h"
+#include "data/quantities.h"
 #include "data/row_numbers.h"
 #include <stdio.h>
 #include <string.h>
@@ -43,6 +44,10 @@ static void note_label(const qn__csv_shape *shape, const qn_data_options *option
     qn__text_add(text, "; name another column with `data.label_column`");
 }
 
+static int is_feature(qn__column_kind kind) {
+    return kind == QN__COLUMN_GAPS || kind == QN__COLUMN_CATEGORY || kind == QN__COLUMN_DATE;
+}
+
 static int holds_dates(const qn__feature *feature) {
     uint32_t i = 0;
     while (i < feature->categories && qn__is_date(feature->category[i]))
@@ -50,13 +55,13 @@ static int holds_dates(const qn__feature *feature) {
     return i > 0 && i == feature->categories;
 }
 
-/* Columns of dates: the first few by name. */
-typedef struct dates {
+/* Columns that a note is about: the first few by name. */
+typedef struct columns {
     char names[256];
     uint32_t count;
-} dates;
+} columns;
 
-static void add_dates(dates *d, const char *name, uint64_t column) {
+static void add_column(columns *d, const char *name, uint64_t column) {
     enum { NAMED = 3 };
     const size_t used = strlen(d->names);
     const char *comma = used > 0 ? ", " : "";
@@ -70,7 +75,7 @@ static void add_dates(dates *d, const char *name, uint64_t column) {
                  (unsigned long long)column + 1);
 }
 
-static void note_dates(const dates *d, qn__text *text) {
+static void note_dates(const columns *d, qn__text *text) {
     const int one = d->count == 1;
     if (d->count == 0)
         return;
@@ -84,14 +89,14 @@ static void note_dates(const dates *d, qn__text *text) {
 /* Columns that were read as dates, and what a network gets of the first of them. */
 static void note_parts(const qn_data *data, qn__text *text) {
     char parts[QN__DATE_PARTS_TEXT];
-    dates found = {.count = 0};
+    columns found = {.count = 0};
     uint32_t first = 0;
     for (uint32_t k = 0; data->schema && k < data->features; k++) {
         const qn__feature *f = &data->schema->feature[k];
         if (!f->dates)
             continue;
         first = first ? first : f->dates;
-        add_dates(&found, f->name, k);
+        add_column(&found, f->name, k);
     }
     if (found.count == 0)
         return;
@@ -104,23 +109,67 @@ static void note_parts(const qn_data *data, qn__text *text) {
 
 /* Looks at the columns that are categories, though nobody called them so. */
 static void look_at_categories(const qn__csv_header *header, const qn__csv_shape *shape,
-                               qn_data *data, dates *d) {
+                               qn_data *data, columns *d, columns *quantities,
+                               const char **example) {
     const qn__special *special = shape->special;
     uint32_t feature = 0;
     for (uint64_t column = 0; data->schema && column < shape->columns; column++) {
         const int is_special = special->column == column;
         const int is_one = is_special && special->kind == QN__COLUMN_CATEGORY;
         const qn__feature *f = &data->schema->feature[feature];
-        feature += !is_special || is_one || special->kind == QN__COLUMN_GAPS ||
-                   special->kind == QN__COLUMN_DATE;
+        feature += !is_special || is_feature(special->kind);
         special += is_special;
         if (!is_one || (header->categories && header->categories[column]))
             continue;
         if (holds_dates(f))
-            add_dates(d, f->name, column);
-        if (data->comma == 0 && qn__comma_example(f))
+            add_column(d, f->name, column);
+        const char *quantity = qn__quantity_example(f->category, f->categories);
+        if (data->comma == 0 && qn__comma_example(f)) {
             data->comma = feature;
+        } else if (quantity) {
+            *example = **example ? *example : quantity;
+            add_column(quantities, f->name, column);
+        }
     }
+}
+
+/* Columns whose decimal commas were read. */
+static void note_commas(const qn__csv_shape *shape, const qn_data *data, qn__text *text) {
+    columns found = {.count = 0};
+    const qn__special *special = shape->special;
+    uint32_t feature = 0;
+    for (uint64_t column = 0; data->schema && column < shape->columns; column++) {
+        const int is_special = special->column == column, is_label = column == shape->label;
+        const int is_one = !is_special || is_feature(special->kind);
+        if (is_special && special->commas)
+            add_column(&found, is_label ? data->schema->label : data->schema->feature[feature].name,
+                       column);
+        feature += is_one ? 1u : 0u;
+        special += is_special;
+    }
+    if (found.count > 0)
+        qn__text_add(text,
+                     "\nthe column%s %s hold%s numbers with a decimal comma: 1,5 is read as 1.5",
+                     found.count == 1 ? "" : "s", found.names, found.count == 1 ? "s" : "");
+}
+
+/* Categories, and classes that nobody called so, that are quantities with a sign or a unit. */
+static void note_quantities(const qn_data_options *options, const qn_data *data,
+                            const columns *found, const char *example, qn__text *text) {
+    const qn__schema *schema = data->schema;
+    const char *class =
+        schema && !options->task ? qn__quantity_example(schema->class_name, schema->classes) : NULL;
+    if (found->count > 0)
+        qn__text_add(text,
+                     "\nthe column%s %s hold%s texts such as \"%.40s\", which are read as "
+                     "categories; write plain numbers, such as 1234.5, where quantities are meant",
+                     found->count == 1 ? "" : "s", found->names, found->count == 1 ? "s" : "",
+                     example);
+    if (class)
+        qn__text_add(text,
+                     "\nthe label holds texts such as \"%.40s\", which are read as classes; write "
+                     "plain numbers, such as 1234.5, where quantities are meant",
+                     class);
 }
 
 /* Features, and a label that nobody named, which only number the rows. Names are in the schema. */
@@ -134,13 +183,12 @@ static void note_row_numbers(const qn__csv_shape *shape, const qn_data_options *
     named |= data->schema && data->schema->label;
     for (uint64_t column = 0; column < shape->columns; column++) {
         const int is_label = column == shape->label, is_special = special->column == column;
-        const int is_feature = !is_special || special->kind == QN__COLUMN_CATEGORY ||
-                               special->kind == QN__COLUMN_GAPS || special->kind == QN__COLUMN_DATE;
+        const int is_one = !is_special || is_feature(special->kind);
         qn__seen_column seen = {.number = column + 1, .named = named, .is_label = is_label};
-        if (is_feature)
+        if (is_one)
             seen.feature = feature++;
         special += is_special;
-        if (!is_feature && (!is_label || options->label_column))
+        if (!is_one && (!is_label || options->label_column))
             continue;
         if (data->schema)
             seen.name = is_label ? data->schema->label : data->schema->feature[seen.feature].name;
@@ -151,16 +199,20 @@ static void note_row_numbers(const qn__csv_shape *shape, const qn_data_options *
 qn_status qn__csv_look_back(const qn__csv_header *header, const qn__csv_shape *shape,
                             const qn_data_options *options, qn_data *data, qn_error *err) {
     qn__text text = {0};
-    dates found = {.count = 0};
+    columns found = {.count = 0}, quantities = {.count = 0};
+    const char *example = "";
     if (header->note)
         qn__text_add(&text, "\n%s", header->note);
     note_label(shape, options, data, &text);
-    look_at_categories(header, shape, data, &found);
+    look_at_categories(header, shape, data, &found, &quantities, &example);
     note_dates(&found, &text);
     if (!options->dates)
         note_parts(data, &text);
-    if (!options->expected_rules)
+    if (!options->expected_rules) {
+        note_quantities(options, data, &quantities, example, &text);
+        note_commas(shape, data, &text);
         note_row_numbers(shape, options, data, &text);
+    }
     if (text.data && !text.failed)
         data->note = qn__copy_text(text.data + 1, err);
     const int failed = text.failed || (text.data && !data->note);

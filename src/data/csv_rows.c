@@ -1,6 +1,7 @@
 /* Parses one line of CSV into numbers. Nearly all cells take the fast path: digits, then a
  * separator. */
 #include "base/text.h"
+#include "data/commas.h"
 #include "data/csv.h"
 #include "data/dates.h"
 #include "data/fill.h"
@@ -132,10 +133,23 @@ static qn__row_fault take_gap(float *value) {
     return QN__ROW_FINE;
 }
 
-static qn__row_fault take_category(const qn__cell *cell, const qn__text_set *texts, float *value) {
-    if (qn__cell_content(cell) == QN__CONTENT_GAP)
+static int is_gap(const qn__special *special, const qn__cell *cell) {
+    return qn__cell_content(cell) == QN__CONTENT_GAP || (special->marks && qn__cell_is_mark(cell));
+}
+
+static qn__row_fault take_number(const qn__special *special, const qn__cell *cell, float *value) {
+    const qn__row_fault fault = take_odd_float(cell, value);
+    if (fault == QN__ROW_EMPTY ||
+        (fault == QN__ROW_INFINITE && qn__cell_content(cell) != QN__CONTENT_INFINITE) ||
+        (fault == QN__ROW_TEXT && is_gap(special, cell)))
         return take_gap(value);
-    const uint32_t number = qn__text_set_find(texts, cell);
+    return fault;
+}
+
+static qn__row_fault take_category(const qn__special *special, const qn__cell *cell, float *value) {
+    if (is_gap(special, cell))
+        return take_gap(value);
+    const uint32_t number = qn__text_set_find(special->texts, cell);
     *value = (float)number;
     return number == QN__NO_TEXT ? QN__ROW_ENCODING : QN__ROW_FINE;
 }
@@ -143,7 +157,7 @@ static qn__row_fault take_category(const qn__cell *cell, const qn__text_set *tex
 static qn__row_fault take_date(const qn__special *special, const qn__cell *cell, const char *format,
                                float *value, uint64_t row) {
     qn__moment moment;
-    if (qn__cell_content(cell) == QN__CONTENT_GAP)
+    if (is_gap(special, cell))
         return take_gap(value);
     if (!qn__cell_moment(cell, format, &moment))
         return QN__ROW_TEXT; /* the file has changed since its cells were counted */
@@ -175,29 +189,30 @@ static const char *take_special(const qn__special *special, const char *at, cons
         *fault = QN__ROW_QUOTE;
         return next;
     }
+    char number[QN__COMMA_BYTES];
+    qn__cell own = {.text = number}, read = *cell;
+    if (special->commas && qn__comma_read(cell, number, &own.size) >= 0)
+        read = own;
     switch (special->kind) {
     case QN__COLUMN_SKIP:
         break;
     case QN__COLUMN_GAPS:
-        *fault = take_odd_float(cell, value);
-        if (*fault == QN__ROW_EMPTY ||
-            (*fault == QN__ROW_INFINITE && qn__cell_content(cell) != QN__CONTENT_INFINITE))
-            *fault = take_gap(value);
+        *fault = take_number(special, &read, value);
         break;
     case QN__COLUMN_CATEGORY:
-        *fault = take_category(cell, special->texts, value);
+        *fault = take_category(special, cell, value);
         break;
     case QN__COLUMN_DATE:
         *fault = take_date(special, cell, shape->date_format, value, places->row);
         break;
     case QN__COLUMN_INDEX:
-        *fault = take_index(cell, places->label);
+        *fault = take_index(&read, places->label);
         break;
     case QN__COLUMN_CLASS:
         *fault = take_class(cell, special->texts, places->label);
         break;
     case QN__COLUMN_REAL:
-        *fault = take_real(cell, places->label);
+        *fault = take_real(&read, places->label);
         break;
     case QN__COLUMN_WEIGHT:
         *fault = take_weight(cell, places->weight);
@@ -327,7 +342,7 @@ static void note_odd(uint8_t *seen, const char *at, const char *end, char separa
 /* The same of a feature of a special column. */
 static void note_special(const qn__special *special, const qn__cell *cell, uint8_t *seen) {
     qn__decimal decimal;
-    *seen |= QN__SEEN_ODD;
+    *seen |= QN__SEEN_ODD | (special->commas ? QN__SEEN_FRACTION : 0);
     if (special->kind == QN__COLUMN_GAPS && !(*seen & QN__SEEN_FRACTION) &&
         qn__cell_number(cell, &decimal))
         note_wide(&decimal, seen);

@@ -1,9 +1,11 @@
 /* Surveys of CSV columns. */
 #include "data/csv_survey.h"
 #include "base/memory.h"
+#include "data/commas.h"
 #include "data/date_parts.h"
 #include "data/dates.h"
 #include "data/labels.h"
+#include "data/rules.h"
 #include "data/wide.h"
 #include <string.h>
 
@@ -11,11 +13,17 @@
 typedef struct facts {
     uint64_t numbers, texts, nones; /* cells of these contents */
     uint64_t dates, zones;          /* those of them that are dates, and name a zone */
+    uint64_t marks;                 /* texts that are missing by QN__RULE_NONE: no `texts` */
+    uint64_t commas, comma_texts;   /* cells with a decimal comma; texts of that notation */
     uint8_t gap;                    /* there are missing values */
     uint8_t odd;                    /* a number that is not a byte: digits alone, at most 255 */
     uint8_t fraction;               /* a number that is not whole */
     uint8_t infinite;
     uint8_t time, hour; /* a date names a time, and one that is not midnight */
+    /* Of cells in the notation with a decimal comma (data/commas.h). */
+    uint8_t clear, grouped, both; /* the comma is not one of thousands; points alone; both marks */
+    uint8_t pointed;              /* a number that is none of this notation */
+    uint8_t comma_fraction;       /* one that is not whole, read so */
 } facts;
 
 struct qn__csv_survey {
@@ -26,6 +34,7 @@ struct qn__csv_survey {
     qn__special *special;
     qn_data_type type;
     int gaps;
+    uint32_t rules;     /* that changed something */
     qn__text_set *sets; /* (threads + 1) x set_count: what each thread has, then all */
     uint32_t set_count;
     qn_status *status; /* of each thread's collection */
@@ -87,12 +96,35 @@ static void note_date(facts *f, const qn__cell *cell, const char *format) {
     f->hour |= moment.at % QN__DAY_MICROSECONDS != 0;
 }
 
+/* What a cell is in the notation with a decimal comma. */
+static void note_comma(facts *f, const qn__cell *cell, qn__content content, int is_label) {
+    char number[QN__COMMA_BYTES];
+    qn__cell read = {.text = number};
+    const int form = qn__comma_read(cell, number, &read.size);
+    if (form < 0) {
+        f->pointed |= content == QN__CONTENT_NUMBER;
+        return;
+    }
+    f->commas += (form & QN__COMMA_DECIMAL) != 0;
+    f->comma_texts += content == QN__CONTENT_TEXT;
+    f->clear |= (form & QN__COMMA_DECIMAL) && !(form & QN__COMMA_THOUSANDS);
+    f->grouped |= form == QN__COMMA_GROUPED;
+    f->both |= (form & QN__COMMA_DECIMAL) && (form & QN__COMMA_GROUPED);
+    f->comma_fraction |= is_label && !is_whole(&read);
+}
+
 static void note_cell(facts *f, const qn__csv_shape *shape, const qn__cell *cell, int is_label) {
     if (is_byte(cell) && cell->size > 0) {
         f->numbers++;
         return;
     }
     const qn__content content = qn__cell_content(cell);
+    if (content == QN__CONTENT_TEXT && shape->marks && !is_label && qn__cell_is_mark(cell)) {
+        f->marks++;
+        return;
+    }
+    if (shape->commas && (content == QN__CONTENT_TEXT || content == QN__CONTENT_NUMBER))
+        note_comma(f, cell, content, is_label);
     if (shape->dates && (content == QN__CONTENT_TEXT || shape->date_format))
         note_date(f, cell, shape->date_format);
     switch (content) {
@@ -143,6 +175,14 @@ static facts sum_facts(const qn__csv_survey *s, uint64_t column) {
         sum.fraction |= f->fraction;
         sum.dates += f->dates;
         sum.zones += f->zones;
+        sum.marks += f->marks;
+        sum.commas += f->commas;
+        sum.comma_texts += f->comma_texts;
+        sum.clear |= f->clear;
+        sum.grouped |= f->grouped;
+        sum.both |= f->both;
+        sum.pointed |= f->pointed;
+        sum.comma_fraction |= f->comma_fraction;
         sum.infinite |= f->infinite;
         sum.time |= f->time;
         sum.hour |= f->hour;
@@ -151,6 +191,18 @@ static facts sum_facts(const qn__csv_survey *s, uint64_t column) {
 }
 
 /* ------------------------------------------------------------------ deciding */
+
+/* Whether the numbers of a column have a decimal comma: each number and text is of that notation.
+ * For a model the column's own kind is known, so that 1,500 and 1.234 are in no doubt. */
+static int has_commas(const facts *f, const qn__csv_shape *shape) {
+    return f->commas > 0 && f->comma_texts == f->texts && !f->pointed && !f->infinite &&
+           (f->clear || shape->known) && (!f->grouped || f->both || shape->known);
+}
+
+/* A label with decimal commas holds quantities, unless somebody says that it holds classes. */
+static int is_comma_label(const facts *f, const qn__csv_shape *shape, const char *task) {
+    return has_commas(f, shape) && f->nones == 0 && !(task && strcmp(task, "classify") == 0);
+}
 
 static qn__column_kind kind_of_label(const facts *f, const char *task) {
     const uint64_t texts = f->texts + f->nones;
@@ -164,20 +216,45 @@ static qn__column_kind kind_of_label(const facts *f, const char *task) {
 }
 
 /* Every cell that is not missing is a date, and all name a zone or none does. */
-static int holds_dates(const facts *f) {
-    return f->dates > 0 && f->dates == f->numbers + f->texts + f->nones && !f->infinite &&
+static int holds_dates(const facts *f, uint64_t nones) {
+    return f->dates > 0 && f->dates == f->numbers + f->texts + nones && !f->infinite &&
            (f->zones == 0 || f->zones == f->dates);
 }
 
 /* A column of features, which may be known to hold categories; 0 when it is a plain one. */
-static int kind_of_feature(const facts *f, int known, qn__column_kind *kind) {
-    if (!known && holds_dates(f)) {
-        *kind = QN__COLUMN_DATE;
+static int kind_of_feature(const facts *f, const qn__csv_shape *shape, int known, qn__special *to) {
+    const uint64_t nones = shape->marks ? 0 : f->nones;
+    to->marks = shape->marks;
+    to->commas = !known && has_commas(f, shape);
+    if (!known && holds_dates(f, nones)) {
+        to->kind = QN__COLUMN_DATE;
         return 1;
     }
-    const int category = known ? f->numbers + f->texts + f->nones > 0 : f->texts > f->numbers;
-    *kind = category ? QN__COLUMN_CATEGORY : QN__COLUMN_GAPS;
-    return *kind == QN__COLUMN_CATEGORY || f->gap || f->nones;
+    const int category =
+        known ? f->numbers + f->texts + nones > 0 : f->texts > f->numbers && !to->commas;
+    to->kind = category ? QN__COLUMN_CATEGORY : QN__COLUMN_GAPS;
+    return category || f->gap || f->nones || f->marks || to->commas;
+}
+
+/* The rules that made the column what it is. A none among numbers was missing before. */
+static uint32_t rules_of(const facts *f, int known, const qn__special *to) {
+    const int marks = f->marks > 0 || (f->nones > 0 && (known || to->kind != QN__COLUMN_GAPS));
+    return (to->marks && marks ? (uint32_t)QN__RULE_NONE : 0u) |
+           (to->commas ? (uint32_t)QN__RULE_COMMAS : 0u);
+}
+
+static int has_gaps(const facts *f, const qn__special *to) {
+    return f->gap || f->marks || (f->nones && (to->marks || to->kind == QN__COLUMN_GAPS));
+}
+
+static void decide_label(qn__csv_survey *s, const facts *f, const char *task, qn__special *to) {
+    to->kind = kind_of_label(f, task);
+    to->commas = is_comma_label(f, &s->shape, task);
+    if (!to->commas)
+        return;
+    s->rules |= QN__RULE_COMMAS;
+    if (to->kind != QN__COLUMN_REAL)
+        to->kind = f->comma_fraction ? QN__COLUMN_REAL : QN__COLUMN_INDEX;
 }
 
 static qn_status describe_dates(const facts *f, const char *parts, qn__special *to, qn_error *err) {
@@ -196,17 +273,18 @@ qn_status qn__csv_survey_decide(qn__csv_survey *s, const qn_data_options *option
     s->type = QN_U8;
     for (uint64_t column = 0; column < s->shape.columns; column++) {
         const facts f = sum_facts(s, column);
-        to->column = column;
+        *to = (qn__special){.column = column};
         if (column == s->shape.label) {
-            (to++)->kind = kind_of_label(&f, options->task);
+            decide_label(s, &f, options->task, to++);
         } else if (column == s->shape.weight) {
             (to++)->kind = QN__COLUMN_WEIGHT;
         } else if (column == known->column) {
             (to++)->kind = QN__COLUMN_SKIP;
         } else {
             const int category = s->header->categories && s->header->categories[column];
-            const int special = kind_of_feature(&f, category, &to->kind);
-            s->gaps |= f.gap || (special && to->kind == QN__COLUMN_GAPS);
+            const int special = kind_of_feature(&f, &s->shape, category, to);
+            s->gaps |= has_gaps(&f, to);
+            s->rules |= rules_of(&f, category, to);
             if (special && to->kind == QN__COLUMN_DATE &&
                 describe_dates(&f, options->dates, to, err) != QN_OK)
                 return QN_USAGE;
@@ -269,7 +347,7 @@ static qn_status collect_cell(qn__text_set *set, const qn__special *special, con
     if (cell->broken || set->count > QN__TEXTS_MAX || !qn__cell_is_utf8(cell))
         return QN_OK;
     const qn__content content = qn__cell_content(cell);
-    if (content == QN__CONTENT_GAP ||
+    if (content == QN__CONTENT_GAP || (special->marks && qn__cell_is_mark(cell)) ||
         (special->kind == QN__COLUMN_CLASS && content == QN__CONTENT_NUMBER &&
          !qn__class_number(cell, text, &name)))
         return QN_OK;
@@ -336,5 +414,7 @@ qn_status qn__csv_survey_sort(qn__csv_survey *s, qn_error *err) {
 const qn__csv_shape *qn__csv_survey_shape(const qn__csv_survey *survey) { return &survey->shape; }
 
 qn_data_type qn__csv_survey_type(const qn__csv_survey *survey) { return survey->type; }
+
+uint32_t qn__csv_survey_rules(const qn__csv_survey *survey) { return survey->rules; }
 
 int qn__csv_survey_has_gaps(const qn__csv_survey *survey) { return survey->gaps; }

@@ -180,7 +180,7 @@ static int read_head(const void *snapshot, uint64_t bytes, head *h, places *p) {
     h->date_format[sizeof h->date_format - 1] = '\0';
     return memcmp(h->magic, MAGIC, sizeof MAGIC) == 0 && (h->type == QN_U8 || h->type == QN_F32) &&
            h->items > 0 && h->items <= QN__ITEMS_MAX && h->features > 0 && h->labelled <= 2 &&
-           h->weighted <= 2 && h->wide <= h->features && h->doubt <= QN__DOUBT_ID &&
+           h->weighted <= 2 && h->wide <= h->features && h->doubt <= QN__DOUBT_COMMA &&
            h->names <= h->text && (h->rows == 0) == (h->columns == 0) &&
            (h->rows == 0) == (h->channels == 0) && (h->rows == 0 || has_pixels(h)) &&
            qn__format_name(h->format) && is_digest(h->digest) &&

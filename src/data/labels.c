@@ -1,6 +1,7 @@
 /* Labels: numbers, names or quantities. */
 #include "data/labels.h"
 #include "base/memory.h"
+#include "data/commas.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,6 +111,11 @@ static qn_status refuse_many(const qn_data *data, uint64_t count, const char *pa
                       "a quantity, set `data.task` to regress");
 }
 
+/* Each value is in so few items that a class could hardly be learned. */
+static int are_few(const qn_data *data, const values *v) {
+    return v->count > QN__LABELS_FEW && data->items < QN__LABELS_ITEMS * v->count;
+}
+
 static qn_status take_numbers(qn_data *data, const qn_data_options *options, const char *path,
                               qn_error *err) {
     values v;
@@ -121,6 +127,9 @@ static qn_status take_numbers(qn_data *data, const qn_data_options *options, con
     data->label_values = v.count;
     if (v.count > QN__LABELS_CLEAR && !options->task)
         data->doubt = QN__DOUBT_MANY;
+    else if (are_few(data, &v) && !options->task &&
+             v.value[v.count - 1] >= (int64_t)options->classes)
+        data->doubt = QN__DOUBT_FEW;
     if (!are_numbered(&v, options->classes))
         status = v.count > QN__TEXTS_MAX ? refuse_many(data, v.count, path, err)
                                          : name_values(data, &v, err);
@@ -144,6 +153,14 @@ static qn_status take_targets(qn_data *data, qn_error *err) {
     return QN_OK;
 }
 
+/* A class whose name may be a number with a decimal comma, where all may be numbers; or NULL. */
+static const char *comma_class(const qn_data *data) {
+    if (!data->schema || data->schema->target != QN__TARGET_CLASS)
+        return NULL;
+    return qn__comma_example(
+        &(qn__feature){.categories = data->schema->classes, .category = data->schema->class_name});
+}
+
 qn_status qn__labels_settle(qn_data *data, const qn_data_options *options, int asks,
                             const char *path, qn_error *err) {
     qn_data_options own = *options;
@@ -160,6 +177,8 @@ qn_status qn__labels_settle(qn_data *data, const qn_data_options *options, int a
         status = take_numbers(data, &own, path, err);
     } else {
         data->label_values = data->schema->classes;
+        if (!own.task && comma_class(data))
+            data->doubt = QN__DOUBT_COMMA;
     }
     if (data->label_values == data->items && data->items > QN__LABELS_CLEAR && !data->doubt)
         data->doubt = QN__DOUBT_ID;
@@ -170,10 +189,18 @@ qn_status qn__labels_check(const qn_data *data, qn_error *err) {
     const char *name = data->schema && data->schema->label ? data->schema->label : "";
     char shown[80];
     snprintf(shown, sizeof shown, *name ? "label \"%.64s\"" : "label", name);
-    if (data->doubt == QN__DOUBT_MANY) {
+    if (data->doubt == QN__DOUBT_COMMA && comma_class(data)) {
+        qn__fail(err, QN_INPUT, "the %s holds texts such as \"%.40s\", which may be numbers", shown,
+                 comma_class(data));
+        return qn__remedy(err, QN_INPUT,
+                          "write numbers with a decimal point and no other mark; where they are "
+                          "classes, set `data.task` to classify");
+    }
+    if (data->doubt == QN__DOUBT_MANY || data->doubt == QN__DOUBT_FEW) {
         qn__fail(err, QN_INPUT,
-                 "the %s has %llu different whole numbers, which may be classes or a quantity",
-                 shown, (unsigned long long)data->label_values);
+                 "the %s has %llu different whole numbers%s, which may be classes or a quantity",
+                 shown, (unsigned long long)data->label_values,
+                 data->doubt == QN__DOUBT_FEW ? " in few items each" : "");
         return qn__remedy(err, QN_INPUT,
                           "set `data.task` to classify or to regress, or name another column with "
                           "`data.label_column`");

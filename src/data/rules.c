@@ -13,6 +13,8 @@ static const struct {
     {"dates", QN__RULE_DATES},
     {"index", QN__RULE_INDEX},
     {"files", QN__RULE_FILES},
+    {"none", QN__RULE_NONE},
+    {"commas", QN__RULE_COMMAS},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };

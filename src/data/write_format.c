@@ -94,15 +94,17 @@ static qn_status check_columns(const qn__format *f, const qn_data *data, qn_erro
 
 /* A text that CSV would read as another one. */
 static qn_status check_cell(const char *text, const char *what, int label, qn_error *err) {
-    const qn__content content = qn__text_content(text);
-    const char *why = strchr(text, '\n')                         ? "holds a line end"
-                      : content == QN__CONTENT_GAP               ? "means a missing value"
+    const qn__cell cell = {.text = text, .size = strlen(text)};
+    const qn__content content = qn__cell_content(&cell);
+    const char *why = strchr(text, '\n') ? "holds a line end"
+                      : content == QN__CONTENT_GAP || (!label && qn__cell_is_mark(&cell))
+                          ? "means a missing value"
                       : label && content == QN__CONTENT_INFINITE ? "means an infinity"
                                                                  : NULL;
     char shown[64];
     if (!why)
         return QN_OK;
-    qn__cell_show(&(qn__cell){.text = text, .size = strlen(text)}, shown);
+    qn__cell_show(&cell, shown);
     qn__fail(err, QN_INPUT, "the %s \"%s\" cannot be written as CSV: there it %s", what, shown,
              why);
     return qn__remedy(err, QN_INPUT,

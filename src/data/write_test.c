@@ -247,7 +247,7 @@ static void test_formats(void **state) {
 /* What is refused names a remedy and leaves no file; labels that are counted anew are told. */
 static void test_format_refusals(void **state) {
     (void)state;
-    qn_data *data = open_text("y,c\nNA1,x\nb,\"none\"\n", NULL, NULL, NULL);
+    qn_data *data = open_text("y,c\nNA1,x\nb,\"inf\"\n", NULL, NULL, NULL);
     qn_error err;
     char text[200];
     assert_int_equal(qn_data_write(data, NULL, in_folder("a.xls"), NULL, &err), QN_USAGE);

@@ -329,6 +329,7 @@ def validation_file(args, names, labels):
     task = "regress" if labels.dtype == np.float32 else "classify"
     table, own, has = data.read(args.valid_file, args.valid_labels, args.label, task, args.weight,
                                 known=validation.known_categories(names),
+                                rules=set(getattr(names, "rules", "").split()),
                                 alone=validation.names_of(names))
     table, own, digest, exact = validation.as_model(table, own, has, names)
     return (table, own, exact), digest if args.keep == "best" or args.patience else ""
@@ -381,8 +382,8 @@ def main():
         beside, recipe["valid_data"] = validation_file(args, names, labels)
 
     exact = names["exact"] if names else {}
-    if exact:
-        recipe["rules"] = "exact"
+    if getattr(names, "rules", ""):
+        recipe["rules"] = names.rules
     whole = columns.complete(table)
     if args.missing == "error" and len(whole) < len(table):
         raise SystemExit("oracle: values are missing")

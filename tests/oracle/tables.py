@@ -1,4 +1,4 @@
-"""Section 2.1 of the contract: CSV.
+"""Sections 2.1, 23.21 and 23.22 of the contract: CSV.
 
 `read` gives the values (uint8, or float32 with NaN for what is missing), the labels (uint32, or
 float32 for targets; None without) and the table as 11.6 writes it.
@@ -14,6 +14,9 @@ from binary32 import from_text, to_text
 
 LOOK_BYTES, LOOK_LINES = 1048576, 100
 MISSING = ("nan", "na", "n/a", "null", "#n/a", "<na>", "?")
+MARKS = ("none", "#na", "#n/a n/a", "1.#ind", "1.#qnan", "nat", "\\n", ".", "--", "---", "\u2013",
+         "\u2014")  # 23.21
+RULES = frozenset({"none", "commas"})
 
 
 class Refused(SystemExit):
@@ -62,6 +65,41 @@ def kind(raw):
     if word in ("inf", "infinity"):
         return "infinite"
     return "none" if word == "none" else "text"
+
+
+@cache
+def is_mark(raw):
+    """23.21"""
+    word = raw.decode("utf-8", "replace").lower()
+    return word in MARKS or (word[:1] in ("+", "-") and word[1:] in MARKS)
+
+
+NOTATION = re.compile(rb"([+-]?)([0-9]{1,3}(?:\.[0-9]{3})+|[0-9]*)(?:(,)([0-9]*))?([eE][+-]?[0-9]+)?")
+
+
+@cache
+def comma_of(raw):
+    """23.22: (what 2.1.4 would read, comma, points, doubt), or None."""
+    found = NOTATION.fullmatch(raw)
+    if not found or len(raw) > 128 or not re.search(rb"[0-9]", found[2] + (found[4] or b"")):
+        return None
+    sign, whole, comma, places, power = found.groups(b"")
+    points = b"." in whole
+    if points and not comma and power:
+        return None
+    doubt = bool(comma and not points and re.fullmatch(rb"[1-9][0-9]{0,2}", whole) and len(places) == 3)
+    text = sign + whole.replace(b".", b"") + comma.replace(b",", b".") + places + power
+    return text, bool(comma), points, doubt
+
+
+def has_commas(raws, kinds, model):
+    """23.22: of a column."""
+    told = [comma_of(raw) for raw, kind_ in zip(raws, kinds) if kind_ in ("number", "text")]
+    if None in told or "infinite" in kinds or not any(comma for _, comma, _, _ in told):
+        return False
+    return model or (any(comma and not doubt for _, comma, _, doubt in told) and
+                     (not any(points and not comma for _, comma, points, _ in told) or
+                      any(points and comma for _, comma, points, _ in told)))
 
 
 @cache
@@ -135,10 +173,13 @@ def loosely(line, separator):
         return line.split(separator)
 
 
-def is_header(first, lines):
+def is_header(first, lines, commas=False):
+    """`commas`: numbers of 23.22 count as numbers."""
+    def kind_of(raw):
+        return "number" if commas and kind(raw) == "text" and comma_of(raw) else kind(raw)
     columns = [[line[k] for line in lines if k < len(line)] for k in range(len(first))]
-    kinds = [[kind(raw) for raw in column] for column in columns]
-    own = [kind(raw) for raw in first]
+    kinds = [[kind_of(raw) for raw in column] for column in columns]
+    own = [kind_of(raw) for raw in first]
     if "text" in own:
         for top, below in zip(own, kinds):
             numbers, texts = below.count("number"), below.count("text")
@@ -209,10 +250,13 @@ def utf8(text):
         return refuse("a text is not UTF-8")
 
 
-def feature(cells, known=False):
+def feature(cells, known=False, rules=frozenset(), model=False):
     """(values, categories) of a column; no categories where it holds numbers. `known`: somebody said
     that it holds categories."""
-    kinds = [kind(raw) for raw, _ in cells]
+    kinds = ["missing" if "none" in rules and is_mark(raw) else kind(raw) for raw, _ in cells]
+    if "commas" in rules and not known and has_commas([raw for raw, _ in cells], kinds, model):
+        return [np.float32(np.nan) if kind_ in ("missing", "none") else number_of(comma_of(raw)[0])
+                for kind_, (raw, _) in zip(kinds, cells)], []
     known = known and set(kinds) - {"missing"}
     if known or kinds.count("text") > kinds.count("number"):
         texts = {utf8(text) for kind_, (_, text) in zip(kinds, cells) if kind_ != "missing"}
@@ -237,9 +281,31 @@ def class_name(kind_, raw, text):
     return 0, Fraction(float(number_of(raw))), to_text(number_of(raw))
 
 
-def label(cells, task, outputs):
+def rules_of(cells, known, categories, rules, model):
+    """23.21 and 23.22: what changed something in a column of features."""
+    kinds = [kind(raw) for raw, _ in cells]
+    marks = {kind_ for kind_, (raw, _) in zip(kinds, cells) if is_mark(raw)}
+    after = ["missing" if "none" in rules and is_mark(raw) else kind_ for kind_, (raw, _) in zip(kinds, cells)]
+    changed = {"none"} if "text" in marks or ("none" in marks and (known or categories)) else set()
+    if not known and has_commas([raw for raw, _ in cells], after, model):
+        changed |= {"commas"}
+    return changed & rules
+
+
+def comma_label(cells, task, rules, model):
+    """23.22: whether the label has commas."""
+    kinds = [kind(raw) for raw, _ in cells]
+    return ("commas" in rules and task != "classify" and "none" not in kinds and
+            has_commas([raw for raw, _ in cells], kinds, model))
+
+
+def label(cells, task, outputs, rules=frozenset(), model=False):
     """(labels, target, classes)."""
     kinds = [kind(raw) for raw, _ in cells]
+    if comma_label(cells, task, rules, model):
+        cells = [(comma_of(raw)[0],) * 2 if kind_ != "missing" else (raw, text)
+                 for kind_, (raw, text) in zip(kinds, cells)]
+        kinds = [kind(raw) for raw, _ in cells]
     if "missing" in kinds or "infinite" in kinds:
         refuse("a label is missing or infinite")
     numbers = kinds.count("number")
@@ -289,12 +355,24 @@ def names_in(comment, separator):
         return []
 
 
-def read_lines(content, header):
-    """(names or None, rows)."""
+def separator_by_rules(line):
+    """23.22: the separator of a first line for which 2.1.2 gives a comma."""
+    for separator in b";", b"\t":
+        cells = loosely(line, separator)
+        told = [comma_of(raw) for raw in cells]
+        if len(cells) > 1 and None not in told and any(comma for _, comma, _, _ in told):
+            return separator
+    return b","
+
+
+def read_lines(content, header, rules=RULES):
+    """(names or None, rows, separator)."""
     text = content[3:] if content[:3] == b"\xef\xbb\xbf" else content
     text = text.rstrip(b"\r\n ")
     begin, comment = skip(text, 0)
     separator = separator_of(text[begin:])
+    if separator == b"," and "commas" in rules:
+        separator = separator_by_rules(text[begin:].split(b"\n", 1)[0])
     end = first_line_end(text, begin, separator)
     first = split(text[begin:end], separator)
     below = (text[end + 1:] or text[begin:]).split(b"\n", 1)[0]
@@ -304,20 +382,36 @@ def read_lines(content, header):
     raw = [cell for cell, _ in first]
     shift = len(content) - len(content.removeprefix(b"\xef\xbb\xbf"))
     lines = looked_at(content[:shift] + text, shift + end + 1, separator)
-    named = is_header(raw, lines) if header == "auto" else header == "yes"
+    commas = "commas" in rules and separator != b","
+    named = is_header(raw, lines, commas) if header == "auto" else header == "yes"
     if comment is not None and header != "no" and len(raw) > 1 and (
             not named or (header == "yes" and not any(kind(cell) == "text" for cell in raw))):
         cells = names_in(comment, separator)
         if len(cells) == len(raw) and any(kind(cell) == "text" for cell, _ in cells):
-            return [name_of(cell) for _, cell in cells], rows_of(text[begin:], separator)
+            return [name_of(cell) for _, cell in cells], rows_of(text[begin:], separator), separator
     if not named:
-        return None, rows_of(text[begin:], separator)
-    return [name_of(cell) for _, cell in first], rows_of(text[end + 1:], separator)
+        return None, rows_of(text[begin:], separator), separator
+    return [name_of(cell) for _, cell in first], rows_of(text[end + 1:], separator), separator
 
 
-def weights(content, word):
+def read_lines_as(content, header, rules):
+    """Names and separator; None where the file is refused."""
+    try:
+        names, _, separator = read_lines(content, header, rules)
+    except Refused:
+        return None
+    return names, separator
+
+
+class Table(dict):
+    """The table of 11.6, and the rules of 23.2 that changed something."""
+
+    rules = ""
+
+
+def weights(content, word, rules=RULES):
     """2.1.5: the weights, and the name of their column."""
-    names, rows = read_lines(content, "auto")
+    names, rows, _ = read_lines(content, "auto", rules)
     at = column_of(word, names or [None] * len(rows[0]))
     if any(kind(row[at][0]) != "number" for row in rows):
         refuse("a weight is no number")
@@ -328,11 +422,16 @@ def weights(content, word):
 
 
 def read(content, word=None, task="auto", header="auto", keep=None, drop=None, outputs=0,
-         weight=None, category=(), known=(set(), set()), alone=()):
+         weight=None, category=(), known=(set(), set()), alone=(), rules=None):
     """`word`: of the label; None: the first; "": none. `weight`: of the weights, which are left
     out. `category`: columns that a user calls categories; `known`: names and places of those of a
-    model; `alone`: names of all columns of a model, which has no use for others."""
-    names, rows = read_lines(content, header)
+    model; `alone`: names of all columns of a model, which has no use for others; `rules`: those of
+    its recipe (23.2). None: the file is not read for a model."""
+    model, rules = rules is not None, RULES if rules is None else rules
+    names, rows, separator = read_lines(content, header, rules)
+    before = read_lines_as(content, header, rules - {"commas"})
+    changed = {"commas"} & rules if before != (names, separator) else set()
+    rules = rules - {"commas"} if separator == b"," else rules
     width = len(rows[0])
     names = names or [None] * width
     if len(names) != width:
@@ -353,23 +452,29 @@ def read(content, word=None, task="auto", header="auto", keep=None, drop=None, o
         chosen = [k for k in chosen if names[k] in alone]
     import wide  # it needs this module's neighbour, which needs this one
 
-    columns = [feature([row[k] for row in rows], k in called) for k in chosen]
+    columns = [feature([row[k] for row in rows], k in called, rules, model) for k in chosen]
+    changed |= set().union(*(rules_of([row[k] for row in rows], k in called, found[1], rules, model)
+                             for k, found in zip(chosen, columns)))
     kinds = [(list("x") if categories else []) for _, categories in columns]
     u8 = not any(kinds) and all(is_byte(row[k][0]) for row in rows for k in chosen)
     values = np.array([values for values, _ in columns], np.float32).T
     labels, target, classes = None, "none", []
     if at is not None:
-        labels, target, classes = label([row[at] for row in rows], task, outputs)
+        labels, target, classes = label([row[at] for row in rows], task, outputs, rules, model)
+        changed |= {"commas"} & rules if comma_label([row[at] for row in rows], task, rules, model) else set()
     exact = {}
     for place, (k, (_, categories)) in enumerate(zip(chosen, columns)):
         cells = [row[k][0] for row in rows]
-        found = None if categories else wide.whole_of(
-            [cell.decode() if kind(cell) == "number" else None for cell in cells])
+        if categories or "commas" in rules_of([row[k] for row in rows], k in called, categories, rules, model):
+            continue
+        found = wide.whole_of([cell.decode() if kind(cell) == "number" else None for cell in cells])
         if found:
             exact[place] = found
     features = [{"name": names[k], "categories": categories} if categories
                 else {"name": names[k], "exact": "whole"} if place in exact else names[k]
                 for place, (k, (_, categories)) in enumerate(zip(chosen, columns))]
-    table = {"label": None if at is None else names[at], "target": target, "classes": classes,
-             "features": features, "exact": exact}
+    table = Table({"label": None if at is None else names[at], "target": target, "classes": classes,
+                   "features": features, "exact": exact})
+    table.rules = " ".join(word for word in ("exact", "none", "commas")
+                           if word in changed or (word == "exact" and exact))
     return values.astype(np.uint8) if u8 else values, labels, table
