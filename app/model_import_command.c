@@ -291,7 +291,8 @@ const command model_import_command = {
     .summary = "make a model of parameters that PyTorch has trained",
     .usage = "quern model import STATE --model TEXT --input SHAPE [options] -o FILE",
     .about = "STATE is a safetensors file, as safetensors.torch.save_file(net.state_dict(), STATE) "
-             "writes it. A state dict does not say how its layers are connected, so --model says "
+             "writes it, or the index of several (model.safetensors.index.json), or their folder. "
+             "A state dict does not say how its layers are connected, so --model says "
              "it. Each layer takes the first tensors of its shapes that are left, in the order of "
              "their names, and the command prints which. Predictions with the model are made like "
              "others; it cannot be replayed.",

@@ -1,5 +1,6 @@
 """`quern model import`: parameters that PyTorch has trained, taken into the layers of a model text."""
 
+import hashlib
 import json
 import struct
 import subprocess
@@ -122,7 +123,7 @@ BROKEN = {
     "more": (lambda t: {**t, "19.weight": np.zeros((9, 3))}, ["belongs to no layer", '"19.weight" of 9x3']),
     "NaN": (lambda t: {**t, "9.bias": np.array([0, np.nan, 0, 0])}, ["finite", '"9.bias"']),
     "variance": (lambda t: {**t, "1.running_var": -np.ones(4)}, ["variance is negative", "element 0"]),
-    "integers": (lambda t: {**t, "9.bias": np.zeros(4, np.int64)}, ["not floating-point", '"9.bias"']),
+    "integers": (lambda t: {**t, "9.bias": np.zeros(4, np.int64)}, ["of the type I64", "not floating-point", '"9.bias"', "tensor.float()"]),
     "other names": (lambda t: {**t, "9.weight_g": np.zeros(4)}, ["neither weight", '"9.weight_g"']),
 }
 
@@ -199,3 +200,71 @@ def test_torch_computes_the_same(quern, tmp_path):
     run(quern, "predict", tmp_path / "m", "--data", tmp_path / "x.npy", "--unlabelled", "--outputs", "-o", tmp_path / "p")
     rows = [line.split(",")[3:] for line in (tmp_path / "p").read_text().splitlines()[1:]]
     assert np.abs(np.array(rows, float) - net["outputs"]).max() < 1e-6
+
+
+def split(folder, tensors, parts, index=None):
+    """The tensors in files, with an index as Transformers writes it."""
+    names, kept, map_ = sorted(tensors), {}, {}
+    for k in range(parts):
+        name = f"model-{k + 1:05}-of-{parts:05}.safetensors"
+        kept |= write(folder / name, {n: tensors[n] for n in names[k::parts]})
+        map_ |= {n: name for n in names[k::parts]}
+    text = json.dumps({"metadata": {"total_size": 1}, "weight_map": map_ if index is None else index(map_)}, indent=2)
+    (folder / "model.safetensors.index.json").write_text(text)
+    return kept
+
+
+def test_shards(quern, tmp_path):
+    """Several files with an index give the parameters of one file; whole numbers that are no parameter are left out."""
+    tensors = modules(np.random.default_rng(7))
+    folder = tmp_path / "model"
+    folder.mkdir()
+    write(tmp_path / "one", tensors)
+    split(folder, {**tensors, "embeddings.position_ids": np.arange(5)}, 3)
+    digests = []
+    for number, path in enumerate([tmp_path / "one", folder, folder / "model.safetensors.index.json"]):
+        done = imported(quern, path, tmp_path / f"m{number}")
+        assert done.returncode == 0, done.stderr
+        assert ("position_ids" in done.stderr) == (number > 0)
+        recipe, parameters = read(tmp_path / f"m{number}")
+        digests.append(recipe["init_from"])
+        if number == 0:
+            wanted = parameters
+        assert all(np.array_equal(parameters[n], wanted[n]) for n in wanted)
+    files = sorted(folder.glob("*.safetensors"))
+    whole = hashlib.sha256(b"".join(hashlib.sha256(f.read_bytes()).digest() for f in files)).hexdigest()
+    assert digests[1] == digests[2] == whole != digests[0]
+
+
+FOREIGN = {
+    "a path": (lambda m: {**m, "0.weight": "../one"}, "not in its folder"),
+    "a root": (lambda m: {**m, "0.weight": "/etc/passwd"}, "not in its folder"),
+    "a hidden file": (lambda m: {**m, "0.weight": "..."}, "not in its folder"),
+    "no file": (lambda m: {**m, "0.weight": "model-00000.safetensors"}, "model-00000.safetensors"),
+    "a number": (lambda m: {**m, "0.weight": 7}, "names no file"),
+    "a missing tensor": (lambda m: {**m, "20.weight": m["0.weight"]}, "not in its file"),
+    "a tensor too many": (lambda m: without(m, "0.weight"), "does not have there"),
+    "another file": (lambda m: {**m, "0.weight": m["1.bias"]}, "does not have there"),
+    "nothing": (lambda m: {}, "weight_map"), "a list": (lambda m: [1], "weight_map"),
+}
+
+
+def test_hostile_indices(quern, tmp_path):
+    write(tmp_path / "one", modules(np.random.default_rng(7)))
+    folder = tmp_path / "model"
+    folder.mkdir()
+    for how, (change, said) in FOREIGN.items():
+        split(folder, modules(np.random.default_rng(7)), 2, change)
+        done = imported(quern, folder, tmp_path / "m")
+        assert done.returncode == 1 and said in done.stderr, (how, done.stderr)
+    (folder / "model.safetensors.index.json").write_text('{"weight_map": ')
+    assert "not valid JSON" in imported(quern, folder, tmp_path / "m").stderr
+
+
+def test_types_of_elements_have_their_names(quern, tmp_path):
+    for kind, size, said in (("F8_E4M3", 1, "floats of 8 bits"), ("F8_E5M2", 1, "scales"), ("I64", 8, "not floating-point"),
+                             ("BOOL", 1, "not floating-point"), ("F4", 1, "unknown type")):
+        text = json.dumps({"out.weight": {"dtype": kind, "shape": [2, 3], "data_offsets": [0, 6 * size]}}).encode()
+        (tmp_path / "state").write_bytes(struct.pack("<Q", len(text)) + text + bytes(6 * size))
+        done = run(quern, "model", "import", tmp_path / "state", "--model", "dense 2 softmax", "--input", 3, "-o", tmp_path / "m")
+        assert done.returncode == 1 and kind in done.stderr and said in done.stderr and "out.weight" in done.stderr, done.stderr

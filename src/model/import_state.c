@@ -176,6 +176,19 @@ static void note_order(const import *i, const qn__layer *l, const qn__module *ta
     }
 }
 
+static void note_skipped(const import *i) {
+    const qn__tensor_view *view = i->state.skipped;
+    char text[300];
+    if (!view)
+        return;
+    snprintf(
+        text, sizeof text,
+        "\"%.120s\" of the type %.20s is no parameter and was left out, as are others of whole "
+        "numbers",
+        view->name, view->type_name);
+    qn__device_tell(text);
+}
+
 static qn_status map_layers(import *i, qn_error *err) {
     for (uint32_t l = 0; l < i->recipe.network.layers; ++l) {
         qn__module *m = i->state.module, *const end = m + i->state.modules;
@@ -208,7 +221,7 @@ static qn_status make_recipe(import *i, const qn_train_options *job, const qn_da
         return status;
     memset(i->recipe.data, '0', sizeof i->recipe.data - 1);
     i->recipe.items = 1;
-    qn__tensors_file_digest(i->state.file, digest);
+    qn__shards_digest(&i->state.shards, digest);
     qn__hex(digest, i->recipe.init_from);
     qn__recipe_tidy(&i->recipe);
     if (qn__scale_count(&i->recipe) == 0 && !qn__recipe_fills(&i->recipe))
@@ -228,6 +241,8 @@ static qn_status make_model(import *i, const qn_train_options *job, const qn_dat
         status = QN_MEMORY;
     if (status == QN_OK)
         status = map_layers(i, err);
+    if (status == QN_OK)
+        note_skipped(i);
     const qn__fitted fitted = {.parameter = i->parameter, .target_deviation = 1.0f};
     return status == QN_OK ? qn__model_create(&i->recipe, &fitted, out, err) : status;
 }

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/sha256.h"
 #include "data/half.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,14 +45,16 @@ static const struct {
     const char *name;
     uint32_t bytes;
     qn__tensor_type type;
-} types[] = {{"F32", 4, QN__TENSOR_F32},       {"F16", 2, QN__TENSOR_F16},
-             {"BF16", 2, QN__TENSOR_BF16},     {"F64", 8, QN__TENSOR_F64},
-             {"BOOL", 1, QN__TENSOR_OTHER},    {"U8", 1, QN__TENSOR_OTHER},
-             {"I8", 1, QN__TENSOR_OTHER},      {"F8_E5M2", 1, QN__TENSOR_OTHER},
-             {"F8_E4M3", 1, QN__TENSOR_OTHER}, {"I16", 2, QN__TENSOR_OTHER},
-             {"U16", 2, QN__TENSOR_OTHER},     {"I32", 4, QN__TENSOR_OTHER},
-             {"U32", 4, QN__TENSOR_OTHER},     {"I64", 8, QN__TENSOR_OTHER},
-             {"U64", 8, QN__TENSOR_OTHER}};
+} types[] = {{"F32", 4, QN__TENSOR_F32},          {"F16", 2, QN__TENSOR_F16},
+             {"BF16", 2, QN__TENSOR_BF16},        {"F64", 8, QN__TENSOR_F64},
+             {"BOOL", 1, QN__TENSOR_OTHER},       {"U8", 1, QN__TENSOR_OTHER},
+             {"I8", 1, QN__TENSOR_OTHER},         {"F8_E5M2", 1, QN__TENSOR_OTHER},
+             {"F8_E4M3", 1, QN__TENSOR_OTHER},    {"I16", 2, QN__TENSOR_OTHER},
+             {"U16", 2, QN__TENSOR_OTHER},        {"I32", 4, QN__TENSOR_OTHER},
+             {"U32", 4, QN__TENSOR_OTHER},        {"I64", 8, QN__TENSOR_OTHER},
+             {"U64", 8, QN__TENSOR_OTHER},        {"C64", 8, QN__TENSOR_OTHER},
+             {"F8_E8M0", 1, QN__TENSOR_OTHER},    {"F8_E5M2FNUZ", 1, QN__TENSOR_OTHER},
+             {"F8_E4M3FNUZ", 1, QN__TENSOR_OTHER}};
 
 #define REMEDY "the file is damaged or not a tensor file: copy or make it again"
 
@@ -119,12 +122,16 @@ static qn_status read_tensor(const checker *c, const qn__json_node *node, span *
     size_t type = 0;
     while (type < sizeof types / sizeof *types && strcmp(dtype, types[type].name) != 0)
         ++type;
-    if (c->any && type == sizeof types / sizeof *types)
-        return bad_tensor(c, name, "the elements are of an unknown type");
+    if (c->any && type == sizeof types / sizeof *types) {
+        char what[80];
+        snprintf(what, sizeof what, "the elements are of an unknown type, \"%.20s\"", dtype);
+        return bad_tensor(c, name, what);
+    }
     if (!c->any && type != 0)
         return bad_tensor(c, name, "the elements are not of the type F32");
     out->element = types[type].bytes;
     out->view.type = types[type].type;
+    out->view.type_name = types[type].name;
     qn_status status = read_shape(c, shape, name, out->element, &out->view);
     if (status == QN_OK)
         status = read_offsets(c, offsets, out);

@@ -67,6 +67,7 @@ typedef struct qn__tensor_view {
     /* F32 and 1, 2 or 4, but where qn__tensors_read_any read the file: it takes all types, no
      * dimensions (count is 1 then) and three. */
     qn__tensor_type type;
+    const char *type_name; /* as the file has it: "F8_E4M3" */
     uint32_t dimensions;
 } qn__tensor_view;
 

@@ -101,15 +101,29 @@ static qn_status refuse(const qn__tensor_view *view, const char *path, const cha
 }
 
 static qn_status check_numbers(const qn__tensor_view *view, const char *path, qn_error *err) {
-    if (view->type == QN__TENSOR_OTHER)
-        return refuse(view, path, "the elements are not floating-point numbers",
-                      "store them as F32, F16, BF16 or F64", err);
+    char what[120];
+    if (view->type == QN__TENSOR_OTHER) {
+        const int eight = strncmp(view->type_name, "F8", 2) == 0;
+        snprintf(what, sizeof what, "the elements are of the type %.20s, %s", view->type_name,
+                 eight ? "floats of 8 bits" : "which are not floating-point numbers");
+        return refuse(view, path, what,
+                      eight ? "multiply them by their scales and store them as F32, F16, BF16 or "
+                              "F64: {name: tensor.float()}"
+                            : "store them as F32, F16, BF16 or F64: {name: tensor.float()}",
+                      err);
+    }
     for (uint64_t i = 0; i < view->count; ++i)
         if (!isfinite(qn__tensor_float(view, i)))
             return refuse(view, path, "an element is not a finite float32 number",
                           "a network with such a parameter computes nothing of use: train it again",
                           err);
     return QN_OK;
+}
+
+/* Positions, masks and counts: tables that a network of another program keeps beside its
+ * parameters. */
+static int is_whole(const qn__tensor_view *view) {
+    return view->type == QN__TENSOR_OTHER && strncmp(view->type_name, "F8", 2) != 0;
 }
 
 /* Fills the modules from views in their order. */
@@ -121,6 +135,10 @@ static qn_status group(qn__state_dict *s, const qn__tensor_view **views, size_t 
         const char *name = views[i]->name;
         const size_t size = module_size(name);
         const int part = part_of(name);
+        if (part == QN__PARTS && is_whole(views[i])) {
+            s->skipped = s->skipped ? s->skipped : views[i];
+            continue;
+        }
         if (part == QN__PARTS)
             return refuse(views[i], path,
                           "the tensor is neither weight, bias, running_mean nor running_var of a "
@@ -141,14 +159,14 @@ static qn_status group(qn__state_dict *s, const qn__tensor_view **views, size_t 
 
 qn_status qn__state_dict_read(const char *path, qn__state_dict *out, qn_error *err) {
     *out = (qn__state_dict){0};
-    qn_status status = qn__tensors_read_any(path, &out->file, err);
+    qn_status status = qn__shards_read(path, &out->shards, err);
     if (status != QN_OK)
         return status;
-    const size_t count = qn__tensors_count(out->file);
+    const size_t count = out->shards.tensors;
     const qn__tensor_view **views = qn__alloc(count, sizeof *views, err);
     out->module = views ? qn__alloc(count, sizeof *out->module, err) : NULL;
     for (size_t i = 0; out->module && i < count; ++i)
-        views[i] = qn__tensors_at(out->file, i);
+        views[i] = out->shards.view[i];
     if (out->module && count > 0)
         qsort(views, count, sizeof *views, compare_views);
     status = out->module ? group(out, views, count, path, err) : QN_MEMORY;
@@ -159,7 +177,7 @@ qn_status qn__state_dict_read(const char *path, qn__state_dict *out, qn_error *e
 }
 
 void qn__state_dict_release(qn__state_dict *state) {
-    qn__tensors_free(state->file);
+    qn__shards_release(&state->shards);
     qn__free(state->module);
     *state = (qn__state_dict){0};
 }

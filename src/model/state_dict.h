@@ -3,7 +3,7 @@
 #ifndef QN_MODEL_STATE_DICT_H
 #define QN_MODEL_STATE_DICT_H
 
-#include "model/safetensors.h"
+#include "model/shards.h"
 
 enum {
     QN__PART_WEIGHT,
@@ -21,14 +21,16 @@ typedef struct qn__module {
 } qn__module;
 
 typedef struct qn__state_dict {
-    qn__tensors *file;
+    qn__shards shards;
+    const qn__tensor_view *skipped; /* the first tensor of whole numbers that is no part; or NULL */
     size_t modules;
     qn__module *module; /* ascending by name, where numbers in names count by value */
 } qn__state_dict;
 
-/* Reads the file and checks that parameters are finite numbers. The caller releases *out, which is
- * empty after a failure. Fails with QN_IO, QN_MEMORY, QN_FORMAT (no such file) or QN_INPUT (a
- * tensor that is no part of a module, or a number that is not finite; it is named). */
+/* Reads what qn__shards_read reads and checks that parameters are finite numbers. The caller
+ * releases *out, which is empty after a failure. Fails with QN_IO, QN_MEMORY, QN_FORMAT (no such
+ * file) or QN_INPUT (a tensor of floats that is no part of a module, a parameter of another type
+ * than floats of 16 to 64 bits, or a number that is not finite; it is named). */
 qn_status qn__state_dict_read(const char *path, qn__state_dict *out, qn_error *err);
 void qn__state_dict_release(qn__state_dict *state);
 

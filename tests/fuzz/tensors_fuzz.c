@@ -1,9 +1,11 @@
-/* Tensor files and models: qn__tensors_from_bytes, qn__model_from_bytes. */
+/* Tensor files, indices of several, and models: qn__tensors_from_bytes, qn__shards_read,
+ * qn__model_from_bytes. */
 #include "fuzz/fuzz.h"
 
 #include "base/sha256.h"
 #include "model/model.h"
 #include "model/safetensors.h"
+#include "model/shards.h"
 
 static void check_tensors(const qn__tensors *tensors, const uint8_t *bytes, size_t size) {
     for (size_t i = 0; i < qn__tensors_count(tensors); i++) {
@@ -38,6 +40,18 @@ static void check_any(const uint8_t *bytes, size_t size, int accepted) {
     qn__tensors_free(tensors);
 }
 
+/* The same bytes as a file or as an index. */
+static void check_shards(const uint8_t *bytes, size_t size) {
+    qn__shards shards;
+    qn_error err = {0};
+    const qn_status status = qn__shards_read(fuzz_file(0, bytes, size), &shards, &err);
+    if (status != QN_OK)
+        fuzz_check_refusal(status, shards.file, &err);
+    for (size_t i = 0; status == QN_OK && i < shards.tensors; i++)
+        FUZZ_MUST(shards.view[i]->count > 0 && shards.view[i]->type_name);
+    qn__shards_release(&shards);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     qn__tensors *tensors = NULL;
     qn_model *model = NULL;
@@ -49,6 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
         fuzz_check_refusal(status, tensors, &err);
     qn__tensors_free(tensors);
     check_any(bytes, size, status == QN_OK);
+    check_shards(bytes, size);
 
     err = (qn_error){0};
     status = qn__model_from_bytes(bytes, size, "fuzzed", &model, &err);
