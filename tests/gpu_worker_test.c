@@ -3,6 +3,7 @@
  * with QN_TEST_STRIDE=7 only every seventh call fails in its turn. */
 #include "device/conformance_intgemm_test.h"
 #include "device/conformance_picture_test.h"
+#include "device/conformance_settings_test.h"
 #include "device/conformance_subject_test.h"
 #include "device/conformance_zeros_test.h"
 #include "gpu_emulated_test.h"
@@ -32,11 +33,6 @@ static const qn__device_table device = {
     .busy = qn__gpu_busy,
     .traffic = qn__gpu_traffic,
 };
-
-static uint64_t setting(const char *name, uint64_t otherwise) {
-    const char *text = getenv(name);
-    return text ? strtoull(text, NULL, 10) : otherwise;
-}
 
 static int begin(void **state) {
     (void)state;

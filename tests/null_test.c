@@ -135,6 +135,7 @@ static void test_data(void **state) {
 
 static void test_questions_of_data(void **state) {
     (void)state;
+    char exact[32] = "x", rules[QN_RULES_TEXT] = "x", parts[QN_DATE_TEXT] = "x";
     uint32_t rows = 1, columns = 1;
     qn_data_options_init(NULL);
     qn_data_close(NULL);
@@ -162,7 +163,6 @@ static void test_questions_of_data(void **state) {
     assert_null(qn_data_weight_name(NULL));
     assert_null(qn_data_class_name(NULL, 0));
     assert_null(qn_data_note(NULL));
-    char exact[32] = "x", rules[QN_RULES_TEXT] = "x", parts[QN_DATE_TEXT] = "x";
     assert_int_equal(qn_data_dates(NULL, 0, parts, sizeof parts), QN_DATE_NONE);
     assert_string_equal(parts, "");
     assert_int_equal(qn_data_dates(have.data, 0, NULL, 0), QN_DATE_NONE);
