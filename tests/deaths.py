@@ -16,6 +16,7 @@ import json
 import random
 import shutil
 import signal
+import sqlite3
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -571,6 +572,22 @@ def told(s):
     return ", ".join(wrong[:4]) + (f" and {len(wrong) - 4} more" if len(wrong) > 4 else "")
 
 
+def _wrong_record(s):
+    """What is wrong with the record of a run that ended with its model: each epoch is there, and the end."""
+    if not s.folders or not (record := s.folders[-1].parent / "record").exists():
+        return ""
+    epochs = [line.split(",")[0] for line in (record / "metrics.csv").read_text().splitlines()[1:]]
+    if epochs != [str(e) for e in range(1, s.job.epochs + 1)]:
+        return f"metrics.csv has the epochs {epochs}"
+    state = json.loads((record / "run.json").read_text())["state"]
+    base = sqlite3.connect(record.with_name("runs"))
+    rows = base.execute("SELECT state, epochs FROM runs").fetchall()
+    base.close()
+    if state != "finished" or rows != [("finished", s.job.epochs)]:
+        return f"run.json says {state}, the file of runs {rows}"
+    return ""
+
+
 def judge(s, out):
     """(class, text) of the first rule that was broken, or two empty texts."""
     t = s.trial
@@ -586,7 +603,10 @@ def judge(s, out):
     if lost:
         return "lost", f"ranks {lost} were lost"
     partial = _partial_files(s)
-    return ("files", f"partial files: {partial}") if partial else ("", "")
+    if partial:
+        return "files", f"partial files: {partial}"
+    record = _wrong_record(s) if out.exists() else ""
+    return ("files", record) if record else ("", "")
 
 
 def _look(t, path):
@@ -663,7 +683,8 @@ def _run(t, kind, job, folder, options, limit, net):
     if kind.midwrite:
         environment = midwrite.environment(_midwrite(), folders[0], chance.randint(1, 3))
     words = job.train(out, "--checkpoint", folders[0], "--checkpoint-every", job.every, "--trace",
-                      trace, "--rank-timeout", kind.timeout, *options)
+                      trace, "--run-dir", folder / "record", "--runs", folder / "runs", "--rank-timeout",
+                      kind.timeout, *options)
     host_of = [r // 2 if t.place == PAIRS else r for r in range(t.ranks)]
     if t.place in ON_HOSTS:
         net.clear()

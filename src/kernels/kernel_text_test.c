@@ -68,6 +68,8 @@ static void test_text(void **state) {
         assert_non_null(strstr(text, "qn_step;"));
         assert_int_equal(strlen(qn__kernel_digest((qn__language)language)), 64);
         assert_true(strlen(qn__kernel_options((qn__language)language)) > 0);
+        if (language == QN__OPENCL_C) /* no counts of warnings on stderr */
+            assert_non_null(strstr(qn__kernel_options(QN__OPENCL_C), " -w"));
         const char *functions = qn__math_text((qn__language)language);
         assert_null(strstr(functions, "#include"));
         assert_null(strstr(functions, "qn_step"));
