@@ -10,6 +10,7 @@ import os
 import random
 import struct
 import subprocess
+import tarfile
 import zipfile
 
 import numpy as np
@@ -120,6 +121,19 @@ def test_zip_archives(tmp_path, info, refused):
     np.savez(array, x=np.eye(3), y=[0, 1, 2])
     (tmp_path / "a.npz").write_bytes(array.getvalue())
     assert info(tmp_path / "a.npz")["format"] == "npz"
+
+
+def test_tables_where_images_are_expected(tmp_path, run_quern):
+    """A tar archive is one of images; what is said helps also those whose archive holds a table."""
+    path = tmp_path / "t.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        entry = tarfile.TarInfo("data/train.csv")
+        entry.size = len(CSV)
+        archive.addfile(entry, io.BytesIO(CSV))
+    told = run_quern("data", "convert", path, "-o", tmp_path / "o.csv", status=1).stderr
+    assert "unpack the archive" in told and '"data/train.csv"' in told
+    told = run_quern("data", "convert", path, "--label", "y", "-o", tmp_path / "o.csv", status=1).stderr
+    assert 'no label column "y"' in told and "unpacked" in told and "put the images" not in told
 
 
 HIDES = test_zstd.HIDES.replace('"libzstd"', '"libbz2"').replace("? NULL", '|| name && strstr(name, "liblzma") ? NULL')

@@ -16,6 +16,7 @@
 #include "data/postgres.h"
 #include "data/sqlite.h"
 #include "data/xz.h"
+#include "data/zip_file.h"
 #include "data/zstd.h"
 #include "image/decode.h"
 #include "image/image_other.h"
@@ -221,6 +222,12 @@ static qn_status refuse_all(const reading *r, qn_error *err) {
              others ? each.data : "");
     qn__text_release(&each);
     qn__at(err, "%s", r->files->path);
+    for (uint64_t i = 0; !r->files->folder && i < r->files->count; i++)
+        if (qn__names_table(r->files->file[i].name))
+            return qn__remedy(err, QN_INPUT,
+                              "unpack the archive and give the table in it, \"%.80s\"; from a ZIP "
+                              "archive it is read as it is",
+                              r->files->file[i].name);
     return qn__remedy(err, QN_INPUT,
                       "give a folder or an archive of JPEG, PNG, WebP, GIF, TIFF or BMP files");
 }

@@ -76,6 +76,17 @@ static qn_status check_format(const qn__reader *reader, const qn__source *source
     }
     if (reader->columns)
         return QN_OK;
+    if (o->label_column && reader->files) {
+        qn__fail(err, QN_INPUT, "images have no columns, so no label column \"%s\"",
+                 o->label_column);
+        return refuse_option(
+            source, err,
+            qn__source_is_folder(source)
+                ? "leave `data.label_column` out: the folder of an image names its "
+                  "class"
+                : "leave `data.label_column` out: the folder of an image names its "
+                  "class; a table in an archive must be unpacked first");
+    }
     if (o->label_column) {
         qn__fail(err, QN_INPUT, "a file of the format %s has no columns, so no label column \"%s\"",
                  reader->name[0], o->label_column);

@@ -170,6 +170,8 @@ void qn_data_close(qn_data *data) {
         qn__schema_free(data->schema);
         qn__late_digest_free(data->late);
         qn__wide_free(data->wide);
+    } else if (!data->index) { /* a reader failed before it had values */
+        qn__free(data->note);
     }
     if (!data->mapped) {
         qn__free(data->labels);

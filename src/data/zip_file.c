@@ -42,7 +42,7 @@ static int is_array(const char *name) {
     return ends_with_one_of(name, endings);
 }
 
-static int is_table(const char *name) {
+int qn__names_table(const char *name) {
     static const char *const endings[] = {"csv",  "tsv",      "txt",     "tab",    "data",
                                           "dat",  "json",     "jsonl",   "ndjson", "libsvm",
                                           "svm",  "svmlight", "parquet", "arrow",  "feather",
@@ -143,7 +143,7 @@ static contents look_at(const qn__zip *zip) {
         c.files++;
         c.images |= is_image(e->name);
         c.arrays |= is_array(e->name);
-        c.tables |= is_table(e->name);
+        c.tables |= qn__names_table(e->name);
     }
     return c;
 }

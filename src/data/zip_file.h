@@ -12,6 +12,9 @@ typedef struct qn__zip_file qn__zip_file;
 /* 1 when a file that begins with these bytes is a ZIP archive. */
 int qn__is_zip(const uint8_t *first, size_t size);
 
+/* 1 when a file in an archive has a name as tables have: "a.csv". */
+int qn__names_table(const char *name);
+
 /* Opens the file `part` of the archive; NULL: its only file. *out is NULL, with QN_OK, where the
  * archive is one of images or arrays. `file` and `path` must outlive *out. Fails with QN_INPUT
  * (there is no such file; there are several tables; it is a document), QN_IO, QN_MEMORY or
