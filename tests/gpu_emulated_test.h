@@ -98,7 +98,7 @@ static qn_status emulated_allocate(qn__gpu *gpu, size_t bytes, qn__gpu_memory *o
     out->handle = malloc(bytes);
     if (!out->handle)
         return qn__fail_memory(err, bytes, 1);
-    memset(out->handle, 0x7f, bytes); /* NaNs and huge integers, should anybody rely on it */
+    memset(out->handle, 0xff, bytes); /* NaNs and huge integers, should anybody rely on it */
     out->bytes = bytes;
     counts.allocated += bytes;
     return QN_OK;

@@ -67,7 +67,7 @@ def run(quern, folder, tmp_path_factory, quick, monkeypatch):
 
 @pytest.fixture(scope="module", params=["opencl", "cuda"])
 def device(request, quern, tmp_path_factory):
-    """A device's name, and its environment."""
+    """A device's name, and its environment. New memory of both is full of 0xff."""
     cache = dict.fromkeys(("QUERN_CACHE", "QN_FAKE_KEEP"), str(tmp_path_factory.mktemp("cache")))
     if request.param == "cuda":
         fakes = builds.beside(quern, "fakes", "fake_gpu")
@@ -76,7 +76,7 @@ def device(request, quern, tmp_path_factory):
     names = [name for name, row in found.items() if row["platform"] == devices.POCL]
     if not names:
         pytest.skip(f"no PoCL here: {absent.get('opencl')}")
-    return names[0], cache
+    return names[0], {**cache, **opencl_without(quern, "fill=1")}
 
 
 INPUTS = [w for name, file in {"x0": "x", "x1": "x", "f": "f", "b": "b", "n": "n", "m": "m", "w": "w"}.items()

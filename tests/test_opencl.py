@@ -282,6 +282,14 @@ def test_a_device_alone(run_quern, fake, files, tmp_path, plan):
         same_bytes(out, name)
 
 
+def test_new_memory_is_full_of_nan(run_quern, fake, files, tmp_path):
+    """No kernel reads what nobody has written: these would be NaNs, and integers of -1."""
+    out = tmp_path / "model"
+    for name in ("adamw", "i14-tanh-mse", "batchnorm-dense"):
+        train(run_quern, name, files, out, "--devices", "opencl:0", env=fake("fill=1"))
+        same_bytes(out, name)
+
+
 @pytest.mark.parametrize("plan, says", [pytest.param("dots=2", "it multiplies packed bytes wrongly", marks=machine.LONG),
                                         pytest.param("dots=3", "", marks=machine.LONG),
                                         pytest.param("dots=4", "failed to run qn_trial: CL_OUT_OF_RESOURCES",

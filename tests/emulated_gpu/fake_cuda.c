@@ -17,7 +17,7 @@ enum { FENCE = 0 };
 #else
 enum { FENCE = 256 };
 #endif
-enum { FENCE_BYTE = 0xd7, NEW_BYTE = 0xa5 };
+enum { FENCE_BYTE = 0xd7, NEW_BYTE = 0xff };
 
 device_state *current(void) { return the_context; }
 

@@ -14,6 +14,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+enum { COPY_HOST_POINTER = 1 << 5 };
 enum { FAILURE = -5, NO_MEMORY = -4, INVALID_BINARY = -42, BUILD_FAILURE = -11 };
 
 static void *real_library;
@@ -207,10 +208,19 @@ EXPORT int32_t clReleaseCommandQueue(qn__cl_queue queue) {
 EXPORT qn__cl_memory clCreateBuffer(qn__cl_context context, uint64_t flags, size_t bytes,
                                     void *host, int32_t *code) {
     REAL(clCreateBuffer, create_buffer)
-    if (!fake_turn(FAKE_ALLOC))
+    if (fake_turn(FAKE_ALLOC)) {
+        *code = NO_MEMORY;
+        return NULL;
+    }
+    if (!fake_plan("fill", 0) || host)
         return call(context, flags, bytes, host, code);
-    *code = NO_MEMORY;
-    return NULL;
+    void *garbage = malloc(bytes); /* the real library copies it */
+    if (garbage)
+        memset(garbage, 0xff, bytes);
+    const uint64_t copy = garbage ? COPY_HOST_POINTER : 0;
+    const qn__cl_memory memory = call(context, flags | copy, bytes, garbage, code);
+    free(garbage);
+    return memory;
 }
 
 EXPORT int32_t clReleaseMemObject(qn__cl_memory memory) {

@@ -31,6 +31,7 @@
  *   kernel=1       built programs lack their kernels
  *   binaries=1     a platform other than PoCL, so that its binaries are kept
  *   binary=1       binaries are not taken; 2: they are taken, but do not build
+ *   fill=1         new memory is full of 0xff: NaNs, and integers that are noticed
  *   alloc=N        the N-th memory is not given
  *   launch=N       the N-th launch fails
  *   read=N         the N-th copy down fails
