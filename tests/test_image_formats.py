@@ -258,7 +258,7 @@ def test_tiff(tmp_path, info):
 
 def far(content):
     """Of a file of one strip of colours: its directory before the pixels, and the bits and the kind of
-    samples behind them, where the first look at a file does not reach."""
+    samples after them, where the first look at a file does not reach."""
     at, = struct.unpack("<I", content[4:8])
     count, = struct.unpack("<H", content[at:at + 2])
     made = bytearray(content[:4] + struct.pack("<I", 8) + content[at:at + 2 + 12 * count] + b"\0" * 4)
@@ -443,7 +443,7 @@ def with_exif(image, kind, content):
         return with_app1(packed(image, "JPEG", quality=90), b"Exif\0\0" + content)
     if kind == "PNG":
         return png(*image.shape[1::-1], 8, 2, b"".join(b"\0" + r.tobytes() for r in image), (b"eXIf", content))
-    if kind == "PNG behind":
+    if kind == "PNG late":
         body = png(*image.shape[1::-1], 8, 2, b"".join(b"\0" + r.tobytes() for r in image))
         chunk = b"eXIf" + content
         return body[:-12] + struct.pack(">I", len(content)) + chunk + struct.pack(">I", zlib.crc32(chunk)) + body[-12:]
@@ -456,7 +456,7 @@ def oriented():
         image = turned(orientation)
         for order in "<>":
             content = exif(orientation, order)
-            for kind in "JPEG", "PNG", "PNG behind", "WEBP":
+            for kind in "JPEG", "PNG", "PNG late", "WEBP":
                 cases[f"{kind} {orientation} {order}"] = with_exif(image, kind, content)
             cases[f"TIFF {orientation} {order}"] = tiff(tags(image, 2, t274=orientation), [image.tobytes()], order)
         cases[f"prefix {orientation}"] = with_exif(image, "WEBP", b"Exif\0\0" + exif(orientation))

@@ -1,4 +1,4 @@
-/* Files that lie beside images and are none: notes, lists, what systems leave behind. */
+/* Files that lie beside images and are not images: notes, lists, files of systems. */
 #ifndef QN_DATA_IMAGE_CLUTTER_H
 #define QN_DATA_IMAGE_CLUTTER_H
 

@@ -137,7 +137,7 @@ static qn_status over_all(reading *r, qn__pool *pool, qn_error *err) {
 /* ------------------------------------------------------------------ the heads */
 
 /* What more of the file than its first bytes can tell: thumbnails and colour profiles can stand
- * before the frame, directories and Exif data behind the pixels. */
+ * before the frame, directories and Exif data after the pixels. */
 static int needs_all(const reading *r, const qn__image_head *head, qn_status status) {
     return status == QN_OK ? head->partial && r->turns
                            : status == QN_INPUT && head->kind >= QN__IMAGE_JPEG;

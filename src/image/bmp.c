@@ -92,7 +92,7 @@ static uint32_t mask_bytes(const bmp *f) {
     return f->compression == MASKS ? 12 : f->compression == MASKS_ALPHA ? 16 : 0;
 }
 
-/* The masks stand behind the first 40 bytes of the header, whether they are part of it or not. */
+/* The masks stand after the first 40 bytes of the header, whether they are part of it or not. */
 static qn_status take_masks(bmp *f, qn_error *err) {
     static const uint32_t usual[2][3] = {{0x7C00, 0x3E0, 0x1F}, {0xFF0000, 0xFF00, 0xFF}};
     for (int c = 0; c < 3; c++)

@@ -32,7 +32,7 @@ static qn_status cut_off(qn_error *err) {
     return qn__image_broken(err, "the GIF file is cut off in its head");
 }
 
-/* A table that the flags announce. *at moves behind it. 0: it is cut off. */
+/* A table that the flags announce. *at moves to its end. 0: it is cut off. */
 static int take_table(const uint8_t *b, size_t size, uint8_t flags, size_t *at, picture *p) {
     const uint32_t colours = (uint32_t)2 << (flags & 7);
     if (!(flags & 0x80))

@@ -39,7 +39,7 @@ static int next_chunk(const uint8_t *b, size_t size, size_t *at, chunk *out) {
 
 static int is(const chunk *c, const char *name) { return memcmp(c->name, name, 4) == 0; }
 
-/* The first chunk of that name behind the RIFF header. 0: there is none. */
+/* The first chunk of that name after the RIFF header. 0: there is none. */
 static int find_chunk(const uint8_t *b, size_t size, const char *name, chunk *out) {
     size_t at = RIFF_END;
     while (next_chunk(b, size, &at, out))

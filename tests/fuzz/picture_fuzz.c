@@ -37,7 +37,7 @@ static void decode(const uint8_t *bytes, size_t size, const qn__image_head *head
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
-    /* Of their own size, so that a sanitizer sees what is read behind them. */
+    /* Of their own size, so that a sanitizer sees what is read after their end. */
     uint8_t *own = malloc(size ? size : 1);
     qn__image_head head;
     qn_error err = {0};
