@@ -113,3 +113,24 @@ def test_a_batch_at_a_time(run_quern, tmp_path):
     with pa.ipc.new_stream(tmp_path / "t.arrow", table.schema) as writer:
         writer.write_table(table, max_chunksize=ITEMS // 2 - 1)
     run_quern("data", "info", tmp_path / "t.arrow", "--unlabelled", preexec_fn=lambda: little_memory(20 * MIB))
+
+
+def test_parts(run_quern, tmp_path):
+    """Files whose tables memory holds, but not that of all of them: CSV and Parquet have one digest."""
+    pixels = np.random.default_rng(4).integers(0, 4, (ITEMS, FEATURES), np.uint8)
+    classes = np.arange(ITEMS) % 3
+    names = [f"f{k}" for k in range(FEATURES)]
+    for i in range(4):
+        begin, end = 6000 * i, 6000 * i + 6000
+        (tmp_path / "csv").mkdir(exist_ok=True)
+        text = "".join(f"{label}," + ",".join(map(chr, row + 48)) + "\n"
+                       for label, row in zip(classes[begin:end], pixels[begin:end]))
+        (tmp_path / "csv" / f"{i}.csv").write_text("y," + ",".join(names) + "\n" + text)
+        (tmp_path / "parquet").mkdir(exist_ok=True)
+        columns = {"y": classes[begin:end].astype("i4")}
+        columns |= {name: pixels[begin:end, k].astype("i4") for k, name in enumerate(names)}
+        parquet_writer.write(tmp_path / "parquet" / str(i), columns, 500)
+    whole = data_vectors.digest_of(1, ITEMS, FEATURES, pixels.tobytes(), classes.astype("<i4"))
+    for kind in "csv", "parquet":
+        told = run_quern("data", "info", tmp_path / kind, "--json", preexec_fn=little_memory).stdout
+        assert json.loads(told)["digest"] == whole

@@ -180,6 +180,9 @@ def test_arguments(tmp_path, refused, run_quern):
     write(tmp_path / "k=1" / "x=2" / "f.csv", ["a,b\n", "1,2\n"])
     write(tmp_path / "k=1" / "g.csv", ["a,b\n", "1,2\n"])
     assert "no file has a path" in refused(str(tmp_path / "z*"))
+    (tmp_path / "link").symlink_to("a.csv")
+    told = run_quern("data", "info", tmp_path / "a.csv", tmp_path / "link").stderr
+    assert f"the file {tmp_path}/link is named twice" in told
     assert 'a folder above the file has the key "x"' in refused(str(tmp_path / "k=?" / "**" / "*.csv"))
     assert "alone" in refused(tmp_path / "a.csv", "-", input="")
     (tmp_path / "l").write_text("a.csv\n@l\n")

@@ -19,8 +19,9 @@ static char *decode(const char *text, size_t size, qn_error *err) {
     for (size_t i = 0; out && i < size; i++) {
         const int high = text[i] == '%' && i + 2 < size ? digit_of(text[i + 1]) : -1;
         const int low = high >= 0 ? digit_of(text[i + 2]) : -1;
-        *to++ = low >= 0 ? (char)(high * 16 + low) : text[i];
-        i += low >= 0 ? 2 : 0;
+        const int byte = low >= 0 ? high * 16 + low : 0; /* %00 would end the text */
+        *to++ = byte > 0 ? (char)byte : text[i];
+        i += byte > 0 ? 2 : 0;
     }
     return out;
 }

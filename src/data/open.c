@@ -11,6 +11,7 @@
 #include "data/shape.h"
 #include "data/table_cache.h"
 #include "num/host.h"
+#include <stdio.h>
 #include <string.h>
 
 /* Smaller files are read before a second thread would have started. */
@@ -243,12 +244,24 @@ static qn_status read_into(qn__part_files *files, const qn_data_options *options
     return status;
 }
 
+/* Mostly a mistake: a folder and a file in it, or patterns that overlap. */
+static qn_status note_twice(const qn__part_files *files, qn_data *data, qn_error *err) {
+    char text[400];
+    const char *path = qn__part_files_twice(files);
+    if (!path)
+        return QN_OK;
+    snprintf(text, sizeof text, "the file %.300s is named twice, so its rows count twice", path);
+    return qn__data_add_note(data, text, err);
+}
+
 static qn_status read_list(const qn__file_list *list, const qn_data_options *options, qn_data *data,
                            qn_error *err) {
     qn__part_files files;
     qn_status status = qn__part_files_begin(list, &files, err);
     if (status == QN_OK)
         status = read_into(&files, options, data, err);
+    if (status == QN_OK)
+        status = note_twice(&files, data, err);
     qn__part_files_release(&files);
     return status;
 }

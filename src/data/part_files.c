@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/file_stamp.h"
+#include <stdlib.h>
 
 /* "a.csv", or "a.csv and 11 more files". */
 static char *name_all(const qn__file_list *list, const char *first, qn_error *err) {
@@ -59,4 +60,34 @@ qn_status qn__part_files_close(qn__source *source, qn_status status, qn_error *e
     status = qn__source_end(source, status, err);
     qn__source_close(source);
     return status;
+}
+
+typedef struct place {
+    uint64_t device, inode;
+    size_t i;
+} place;
+
+static int compare_places(const void *a, const void *b) {
+    const place *p = a, *q = b;
+    if (p->device != q->device)
+        return p->device < q->device ? -1 : 1;
+    if (p->inode != q->inode)
+        return p->inode < q->inode ? -1 : 1;
+    return p->i < q->i ? -1 : p->i > q->i;
+}
+
+const char *qn__part_files_twice(const qn__part_files *files) {
+    const size_t count = files->list->count;
+    size_t twice = SIZE_MAX;
+    place *all = qn__alloc(count, sizeof *all, NULL);
+    for (size_t i = 0; all && i < count; i++)
+        all[i] = (place){(uint64_t)files->seen[i].st_dev, (uint64_t)files->seen[i].st_ino, i};
+    if (all)
+        qsort(all, count, sizeof *all, compare_places);
+    for (size_t i = 1; all && i < count; i++)
+        if (all[i].device == all[i - 1].device && all[i].inode == all[i - 1].inode &&
+            all[i].i < twice)
+            twice = all[i].i;
+    qn__free(all);
+    return twice == SIZE_MAX ? NULL : files->list->file[twice].path;
 }

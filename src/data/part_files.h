@@ -28,6 +28,10 @@ qn_status qn__part_files_open(qn__part_files *files, size_t i, qn__source **out,
 /* Closes a file that was read with `status`, and returns that; or QN_INPUT where it changed. */
 qn_status qn__part_files_close(qn__source *source, qn_status status, qn_error *err);
 
+/* The path of a file that is in the list twice, by any names; NULL: none is, or memory is short.
+ * All were opened. */
+const char *qn__part_files_twice(const qn__part_files *files);
+
 static inline int qn__part_files_are_one(const qn__part_files *files) {
     return files->list->count == 1;
 }
