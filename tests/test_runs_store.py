@@ -21,7 +21,7 @@ TABLE = "".join(f"{i % 2},{(i * 7) % 10 + 6 * (i % 2)},{i % 5}\n" for i in range
 
 def train(quern, folder, out, *more, **how):
     return run(quern, "train", "--data", "d.csv", "--threads", 1, "--devices", "cpu", "-o", out,
-               "--quiet", *more, cwd=folder, **how)
+               "--optimizer", "sgd", "--quiet", *more, cwd=folder, **how)
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +176,8 @@ def test_a_file_that_cannot_be_used_ends_a_training_at_once(quern, tmp_path):
 def test_a_resumed_run_goes_on_in_its_row(quern, tmp_path):
     (tmp_path / "d.csv").write_text(TABLE)
     words = ["--epochs", 10_000_000, "--model", "dense 2 softmax", "--runs", "runs.sqlite", "--checkpoint", "ck"]
-    command = [quern, "train", "--data", "d.csv", "--threads", "1", "--devices", "cpu", "-o", "m", "--json"]
+    command = [quern, "train", "--data", "d.csv", "--threads", "1", "--devices", "cpu", "-o", "m", "--optimizer", "sgd",
+               "--json"]
     going = subprocess.Popen([*command, *map(str, words)], cwd=tmp_path, stdout=subprocess.PIPE, text=True,
                              stderr=subprocess.DEVNULL)
     try:
