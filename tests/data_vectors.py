@@ -179,12 +179,27 @@ def blocks(data):
     return hashlib.sha256(inner).digest()
 
 
-def digest_of(kind, items, features, values, labels, real=False):
-    """docs/exactness.md 2.2; `values` and `labels` are bytes, `labels` may be None, and are targets where
-    `real`."""
-    head = (b"quern data 1\n" + bytes([kind]) + struct.pack("<QQ", items, features)
+def wide_of(table):
+    """docs/exactness.md 23.4: {column: int64 values} of the columns of integers that float32 does not hold."""
+    import numpy as np
+
+    found = {}
+    for k in range(table.shape[1]) if table.dtype.kind in "iu" else ():
+        column = [int(value) for value in table[:, k]]
+        if max(map(abs, column)) < 2**63 and any(int(np.float32(value)) != value for value in column):
+            found[k] = np.array(column, "<i8")
+    return found
+
+
+def digest_of(kind, items, features, values, labels, real=False, wide=None):
+    """docs/exactness.md 2.2, 23.5; `values` and `labels` are bytes, `labels` may be None, and are targets where
+    `real`. `wide` as of wide_of."""
+    head = ((b"quern data 2\n" if wide else b"quern data 1\n") + bytes([kind]) + struct.pack("<QQ", items, features)
             + bytes([2 if real else labels is not None]))
-    return hashlib.sha256(head + blocks(values) + (blocks(labels) if labels is not None else b"")
+    end = struct.pack("<Q", len(wide)) if wide else b""
+    for k, column in sorted((wide or {}).items()):
+        end += struct.pack("<QB", k, 1) + blocks(column.tobytes())
+    return hashlib.sha256(head + blocks(values) + (blocks(labels) if labels is not None else b"") + end
                           ).hexdigest()
 
 

@@ -34,7 +34,8 @@ def digest(array, labels=None):
         values = flat.astype("<u1" if flat.min() >= 0 and flat.max() <= 255 else "<f4")
     kind = 1 if values.dtype == np.uint8 else 2
     known = None if labels is None else np.asarray(labels, "<i4").tobytes()
-    return data_vectors.digest_of(kind, items, values.shape[1], values.tobytes(), known)
+    return data_vectors.digest_of(kind, items, values.shape[1], values.tobytes(), known,
+                                  wide=data_vectors.wide_of(flat))
 
 
 TYPES = ["?", "u1", "i1", "<i2", ">i2", "<u2", ">u2", "<i4", ">i4", "<u4", ">u4", "<i8", ">i8",

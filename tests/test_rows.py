@@ -21,8 +21,8 @@ def info(run_quern):
     return ask
 
 
-def digest(values, labels=None):
-    """Of docs/exactness.md 2.2. Labels of floats are targets."""
+def digest(values, labels=None, wide=None):
+    """Of docs/exactness.md 2.2 and 23.5. Labels of floats are targets."""
     values = np.ascontiguousarray(values)
     if values.dtype != np.uint8:
         values = values.astype("<f4")
@@ -30,7 +30,7 @@ def digest(values, labels=None):
     real = labels is not None and np.asarray(labels).dtype.kind == "f"
     known = None if labels is None else np.asarray(labels, "<f4" if real else "<i4").tobytes()
     return data_vectors.digest_of(1 if values.dtype == np.uint8 else 2, *values.shape, values.tobytes(),
-                                  known, real)
+                                  known, real, wide)
 
 
 @pytest.mark.parametrize("zero_based", [True, False])
@@ -119,9 +119,10 @@ def test_json_as_pandas_reads_it(tmp_path, info):
     order = list(range(5)) if '"gap"' in text.split("\n")[0].replace('"gap":null', "") else [0, 1, 2, 4, 3]
     told = info(path)
     assert [c["name"] for c in told["table"]] == [["age", "big", "dose", "gap", "city"][k] for k in order]
-    assert told["digest"] == digest(np.stack([columns[k] for k in order], 1), read.sick)
+    wide = {order.index(1): read.big.to_numpy("<i8")}
+    assert told["digest"] == digest(np.stack([columns[k] for k in order], 1), read.sick, wide)
     path.write_text(frame.to_json(orient="records", double_precision=15))
-    assert info(path)["digest"] == digest(np.stack(columns, 1), read.sick)  # an array
+    assert info(path)["digest"] == digest(np.stack(columns, 1), read.sick, {1: read.big.to_numpy("<i8")})  # an array
 
 
 @pytest.mark.parametrize("text, what, where", [
@@ -172,7 +173,7 @@ def test_sqlite(tmp_path, info, run_quern):
     told = info(path, "--query", query)
     assert told["format"] == "sqlite" and [c["name"] for c in told["table"]] == [
         "big one", "x", "gap", "city", "z"]
-    assert told["digest"] == digest(table, [row[0] for row in read])
+    assert told["digest"] == digest(table, [row[0] for row in read], {0: np.array([row[1] for row in read], "<i8")})
     alone = info(path)
     assert alone["note"] == 'the rows are those of: SELECT * FROM "t" ORDER BY rowid'
     assert alone["digest"] == info(path, "--query", "select * from t order by rowid;")["digest"]
