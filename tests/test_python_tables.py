@@ -480,3 +480,23 @@ def test_an_exception_of_an_iterator_comes_through(q):
 def test_batches_that_do_not_fit(q, given, words):
     with pytest.raises(q.InputError, match=words):
         q.Data.from_batches(given)
+
+
+def test_several_files(q, tmp_path):
+    """Lists, folders, patterns and iterators of pathlib are one table, wherever a path is taken."""
+    rows = "".join(f"{i % 2},{i * 7 % 31},{'ab'[i % 3 == 0]}\n" for i in range(90))
+    (tmp_path / "whole.csv").write_text("y,size,name\n" + rows)
+    folder, lines = tmp_path / "parts", rows.splitlines(keepends=True)
+    folder.mkdir()
+    for i in range(3):
+        (folder / f"{i}.csv").write_text("y,size,name\n" + "".join(lines[30 * i:30 * i + 30]))
+    paths = sorted(folder.iterdir())
+    whole = q.open(tmp_path / "whole.csv").digest
+    for given in (paths, tuple(map(str, paths)), folder, str(folder / "*.csv"), iter(paths[::-1])):
+        assert q.open(given).digest == whole
+    model = q.train(folder.glob("*.csv"), epochs=1, valid=paths[:1], test=tuple(paths[1:]))
+    again = q.train(tmp_path / "whole.csv", epochs=1, valid=paths[0], test=paths[1:])
+    assert model.digest == again.digest
+    assert (model.predict(paths) == again.predict(tmp_path / "whole.csv")).all()
+    with pytest.raises(q.InputError, match="the list of files is empty"):
+        q.open([])
