@@ -167,6 +167,8 @@ static void test_questions_of_data(void **state) {
     assert_string_equal(parts, "");
     assert_int_equal(qn_data_dates(have.data, 0, NULL, 0), QN_DATE_NONE);
     assert_null(qn_data_date_format(NULL));
+    assert_null(qn_data_moments(NULL, 0));
+    assert_null(qn_data_moments(have.data, 0));
     parts[0] = 'x';
     qn_data_date(NULL, 0, 0, parts, sizeof parts);
     assert_string_equal(parts, "");

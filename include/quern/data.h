@@ -213,6 +213,13 @@ typedef struct qn_data_arrays {
     const int64_t *const *whole;
     const double *const *real;
     const char *expected_rules; /* as in qn_data_options */
+    /* `features` texts: what a network gets of a column of dates, as qn_data_dates tells it, whose
+     * values are days since 1970-01-01; NULL or "" for other columns. `date_kinds`: for each a
+     * qn_date_kind, and those with times have microseconds since 1970 in `whole`. `date_format` as
+     * in qn_data_options. NULL: there are no dates. */
+    const char *const *dates;
+    const uint8_t *date_kinds;
+    const char *date_format;
 } qn_data_arrays;
 
 /* Sets `size`, `type` to QN_F32, and every other member to 0 or NULL. */
@@ -379,6 +386,9 @@ typedef enum qn_date_kind {
  * missing. */
 enum { QN_DATE_TEXT = 96 };
 QN_API qn_date_kind qn_data_dates(const qn_data *data, uint32_t k, char *parts, size_t size);
+/* Microseconds since 1970-01-01 of each item of feature `k`, whose dates have times; INT64_MIN
+ * where one is missing. NULL where it holds no such dates. Owned by the data set. */
+QN_API const int64_t *qn_data_moments(const qn_data *data, uint32_t k);
 /* The date of item `item`, both counted from 0: 2026-11-28, with times 2026-11-28T13:30:00 and as
  * many decimals as are needed, in UTC with a Z after it. "" where it is missing, and where feature
  * `k` holds no dates. `text` has `size` bytes, of which 40 always suffice. */

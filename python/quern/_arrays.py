@@ -25,6 +25,8 @@ class Table(NamedTuple):
     rules: str = ""  # of reading that changed something, as a recipe names them
     exact: Optional[dict] = None  # of columns that float32 may not hold: arrays of int64 or float64
     expected: Optional[str] = None  # qn_data_arrays.expected_rules
+    dates: Optional[list] = None  # of each column what Data.dates has
+    date_format: Optional[str] = None
 
 
 def array_of(given, where="X"):

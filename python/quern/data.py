@@ -10,6 +10,9 @@ from ._library import assign, call, library, new, owned, said, text
 from .errors import InputError, UsageError, spelled
 
 
+_DATE_KINDS = (None, "date", "time", "UTC time")  # the members of qn_date_kind
+
+
 class Data:
     """A data set: a table of items x features, with or without labels. It never changes.
 
@@ -138,6 +141,11 @@ class Data:
         arrays.rules, arrays.expected_rules = text(table.rules), text(table.expected)
         for word, kind in ("whole", np.int64), ("real", np.float64):
             setattr(arrays, word, _columns(table, kind))
+        if any(table.dates or ()):
+            arrays.dates = _texts([of[0] if of else None for of in table.dates])
+            kinds = bytes(_DATE_KINDS.index(of and of[1]) for of in table.dates)
+            arrays.date_kinds = C.cast(C.c_char_p(kinds), C.POINTER(C.c_uint8))
+            arrays.date_format = text(table.date_format)
         copied = values.dtype == np.float64 or not values.flags.c_contiguous
         if copied:
             size = values.dtype.itemsize
@@ -274,7 +282,8 @@ class Data:
         """A copy of the exact values of a feature that float32 does not hold, or None."""
         import numpy as np
 
-        for get, kind in (library().qn_data_whole, C.c_int64), (library().qn_data_real, C.c_double):
+        for get, kind in ((library().qn_data_whole, C.c_int64), (library().qn_data_real, C.c_double),
+                          (library().qn_data_moments, C.c_int64)):
             address = get(self._address, k)
             if address:
                 return np.ctypeslib.as_array(C.cast(address, C.POINTER(kind)), (self.items,)).copy()
@@ -284,10 +293,10 @@ class Data:
     def dates(self):
         """For each feature None, or for dates what a network gets of them and "date", "time" (with
         times of day) or "UTC time"."""
-        kinds, found = (None, "date", "time", "UTC time"), []
+        found = []
         for k in range(self.features):
             parts = C.create_string_buffer(_abi.QN_DATE_TEXT)
-            kind = kinds[library().qn_data_dates(self._address, k, parts, len(parts))]
+            kind = _DATE_KINDS[library().qn_data_dates(self._address, k, parts, len(parts))]
             found.append((parts.value.decode(), kind) if kind else None)
         return found
 
@@ -568,14 +577,12 @@ def _table(values, stream, columns):
             return _arrays.table_of(values, names), None
         stream = _arrow.objects(values, names)
     read = Data._of(stream.read(unlabelled=1, **columns))
-    if any(library().qn_data_dates(read._address, k, None, 0) for k in range(read.features)):
-        raise InputError("a table with columns of dates was given beside labels", "X",
-                         "put the labels into a column of the table and name it with label, or leave "
-                         "the dates out with drop")
     whole = [library().qn_data_feature_type(read._address, k) == _abi.QN_U8
              for k in range(read.features)]
     exact = {k: column for k in range(read.features) for column in [read._exact(k)] if column is not None}
-    return _arrays.Table(read.values, read.names, read.categories, whole, read._rules, exact), read.weights
+    return _arrays.Table(read.values, read.names, read.categories, whole, read._rules, exact,
+                         dates=read.dates,
+                         date_format=said(library().qn_data_date_format(read._address))), read.weights
 
 
 def _columns(table, kind):

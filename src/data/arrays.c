@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/sized.h"
 #include "data/arrays_copy.h"
+#include "data/array_dates.h"
 #include "data/commas.h"
 #include "data/fill.h"
 #include "data/labels.h"
@@ -268,7 +269,7 @@ typedef struct exact {
 } exact;
 
 static exact exact_of(const qn_data_arrays *a, uint32_t k) {
-    if (a->type != QN_F32 || (a->categories && a->categories[k]))
+    if (a->type != QN_F32 || (a->categories && a->categories[k]) || qn__array_is_date(a, k))
         return (exact){.step = 0};
     if (a->whole && a->whole[k])
         return (exact){.whole = a->whole[k]};
@@ -365,6 +366,8 @@ static qn_status fill(qn_data *data, const qn_data_arrays *a, const qn_data_arra
     if (status == QN_OK)
         status = take_names(data, a, err);
     data->comma = qn__comma_column(data->schema);
+    if (status == QN_OK)
+        status = qn__array_dates_take(data, a, err);
     if (status == QN_OK)
         status = gather_wide(data, given, err);
     if (status == QN_OK)

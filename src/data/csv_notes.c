@@ -206,7 +206,7 @@ qn_status qn__csv_look_back(const qn__csv_header *header, const qn__csv_shape *s
     note_label(shape, options, data, &text);
     look_at_categories(header, shape, data, &found, &quantities, &example);
     note_dates(&found, &text);
-    if (!options->dates)
+    if (!options->dates && !options->expected_rules)
         note_parts(data, &text);
     if (!options->expected_rules) {
         note_quantities(options, data, &quantities, example, &text);

@@ -37,6 +37,13 @@ qn_date_kind qn_data_dates(const qn_data *data, uint32_t k, char *parts, size_t 
                            : QN_DATE_DAYS;
 }
 
+const int64_t *qn_data_moments(const qn_data *data, uint32_t k) {
+    QN__OWN_FLOATS;
+    const int times =
+        data && !data->index && k < data->features && qn__wide_kind(data, k) == QN__EXACT_MOMENT;
+    return times ? &qn__wide_column(data, k)->whole : NULL;
+}
+
 void qn_data_date(const qn_data *data, uint64_t item, uint32_t k, char *text, size_t size) {
     QN__OWN_FLOATS;
     char all[QN__MOMENT_TEXT] = "";

@@ -2,6 +2,7 @@
  * loses when its values are exchanged between items. The items that a column's values come from are
  * a keyed permutation (docs/exactness.md 4.3), so the same model and data give the same numbers
  * everywhere. */
+#include "run/exact_sample.h"
 #include "run/judge.h"
 
 #include "base/memory.h"
@@ -30,6 +31,7 @@ typedef struct sample {
     uint32_t *categories;
     const char *const **category;
     const char **name;
+    qn__exact_sample exact;
 } sample;
 
 /* Whether the model can predict the item, whatever of it is exchanged. */
@@ -70,6 +72,7 @@ static void release(sample *s) {
     qn__free(s->categories);
     qn__free(s->category);
     qn__free(s->name);
+    qn__exact_sample_release(&s->exact);
 }
 
 static qn_status begin(sample *s, const qn__judged *judged, qn_error *err) {
@@ -99,7 +102,7 @@ static qn_status begin(sample *s, const qn__judged *judged, qn_error *err) {
         s->category[k] = f ? (const char *const *)f->category : NULL;
         s->name[k] = f ? f->name : NULL;
     }
-    return QN_OK;
+    return qn__exact_sample_begin(&s->exact, data, s->item, s->items, err);
 }
 
 /* Compares predictions with what the items have: the share of right classes, or the RMSE. */
@@ -135,6 +138,7 @@ static qn_status score_of(const sample *s, const qn_compute *compute, double *sc
     arrays.categories = from->schema ? s->categories : NULL;
     arrays.category = from->schema ? s->category : NULL;
     arrays.feature_name = from->schema ? s->name : NULL;
+    qn__exact_sample_lend(&s->exact, &arrays);
     qn_status status = number ? qn_data_lend(&arrays, &data, err) : QN_MEMORY;
     if (status == QN_OK)
         status = qn_predict(s->of->model, data, compute, class, number, NULL, err);
@@ -154,6 +158,7 @@ static void shuffle(sample *s, uint32_t k, uint64_t seed, uint32_t repeat) {
     for (uint64_t i = 0; i < s->items; ++i)
         memcpy(s->value + i * stride + k * s->size,
                s->column + qn__permutation_at(&order, i) * s->size, s->size);
+    qn__exact_sample_shuffle(&s->exact, k, &order);
 }
 
 static qn_status judge_column(sample *s, const qn_compute *compute, double whole, uint32_t repeats,
@@ -163,6 +168,7 @@ static qn_status judge_column(sample *s, const qn_compute *compute, double whole
     qn_status status = QN_OK;
     for (uint64_t i = 0; i < s->items; ++i)
         memcpy(s->column + i * s->size, s->value + i * stride + out->column * s->size, s->size);
+    qn__exact_sample_keep(&s->exact, out->column);
     for (uint32_t r = 0; r < repeats && status == QN_OK; ++r) {
         double score = 0;
         shuffle(s, out->column, seed, r);
@@ -174,6 +180,7 @@ static qn_status judge_column(sample *s, const qn_compute *compute, double whole
     }
     for (uint64_t i = 0; i < s->items; ++i)
         memcpy(s->value + i * stride + out->column * s->size, s->column + i * s->size, s->size);
+    qn__exact_sample_restore(&s->exact, out->column);
     out->loss = sum / repeats;
     out->spread = high - low;
     return status;
