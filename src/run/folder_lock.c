@@ -210,6 +210,8 @@ static qn_status take(qn__lock *lock, const char *place, const char *what, const
     attempt how = AGAIN;
     qn_error unheard = {0};
     err = err ? err : &unheard;
+    if (lock->owner.may && !lock->owner.may(lock->owner.user)) /* excluded before it began */
+        return qn__fail(err, QN_BUSY, "%s now belongs to another process", place);
     const qn_status status = qn__checkpoint_place(lock->path, err);
     for (int tries = 0; tries < TRIES && how == AGAIN && status == QN_OK; tries++)
         how = try_once(lock, option, &holder, err);

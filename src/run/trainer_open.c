@@ -360,9 +360,13 @@ static qn_status look_together(qn_train *t, qn_error *err) {
     position s = {0};
     qn_status status = bytes ? QN_OK : QN_MEMORY;
     while (status == QN_OK && !s.looked) {
-        const int looks = qn_cluster_is_writer(t->cluster);
+        int looks = qn_cluster_is_writer(t->cluster);
         if (looks)
             status = look_into_folder(t, err);
+        if (status == QN_BUSY && !qn_cluster_is_writer(t->cluster)) {
+            status = QN_OK; /* another rank looks, and the reduction returns the reason */
+            looks = 0;
+        }
         if (status != QN_OK)
             break;
         pack(t, looks, bytes);
