@@ -111,10 +111,10 @@ def test_tables_in_memory(tmp_path):
     given = quern.Data(table, label="y")
     assert given.digest == wanted.digest and given._rules == "index" and wanted._rules == ""
     assert quern.Data(table.drop_columns("y"), frame.y.to_numpy())._rules == "index"
-    model = quern.train(given, "dense 2 softmax", epochs=1)
+    model = quern.train(given, model="dense 2 softmax", epochs=1)
     assert model.recipe["rules"] == "index"
     assert (model.predict(table) == model.predict(frame)).all()
     old = quern.load(os.fspath(OLD))
     assert len(old.predict(pyarrow.parquet.read_table(SAMPLES / ONE[0]))) == len(frame)
-    made = quern.Classifier("dense 2 softmax", epochs=1).fit(table.drop_columns("y"), frame.y)
+    made = quern.Classifier(model="dense 2 softmax", epochs=1).fit(table.drop_columns("y"), frame.y)
     assert list(made.feature_names_in_) == ["a", "b"]
