@@ -68,7 +68,7 @@ def test_faults_are_seen(simulator, tmp_path):
 def files(quern, tmp_path_factory):
     """Ten items for each recipe: the simulator takes a second for some millions of instructions."""
     folder = tmp_path_factory.mktemp("data")
-    subprocess.run([quern, "data", "synth", "digits", "--items", "10", "--size", "28", "-o", folder / "i.idx",
+    subprocess.run([quern, "data", "synth", "digits", "--items", "10", "-o", folder / "i.idx",
                     "--labels", folder / "l.idx"], check=True, capture_output=True)
     return {"images": folder / "i.idx", "labels": folder / "l.idx"}
 
