@@ -130,8 +130,16 @@ static int store_choice(const option *o, const char *text, void *at) {
     const char *near =
         o->from != QN_CHOICE_NONE ? qn_choice_near(o->from, text) : suggest(text, words, count);
     list_words(o, all, sizeof all);
-    snprintf(remedy, sizeof remedy, "%s%s%sit is one of %s", near ? "did you mean \"" : "",
-             near ? near : "", near ? "\"? " : "", all);
+    const int lacks = near && o->from != QN_CHOICE_NONE && qn_choice_lacks(o->from, text);
+    snprintf(remedy, sizeof remedy, "%s%s%sit is one of %s",
+             lacks  ? "Quern does not have it, and \""
+             : near ? "did you mean \""
+                    : "",
+             near ? near : "",
+             lacks  ? "\" is nearest; "
+             : near ? "\"? "
+                    : "",
+             all);
     return message_usage(remedy, "--%s cannot be \"%s\"", o->name, text);
 }
 

@@ -22,6 +22,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Stands in a manifest that is only printed, where no image was named. */
+static const char NO_IMAGE[] = "NAME-OF-THE-IMAGE";
+
 typedef struct submit_flags {
     int slurm, kubernetes, local, dry_run, json;
     const char *name, *program, *launcher, *hostfile;
@@ -309,7 +312,7 @@ static int check_flags(const command *self, const submit_flags *f, const argumen
         code = check_time(f->time);
     if (code >= 0)
         return code;
-    if (f->kubernetes && !f->image)
+    if (f->kubernetes && !f->image && !f->dry_run)
         return message_usage("add --image NAME; deploy/Containerfile makes one",
                              "--kubernetes needs an image");
     if (f->launcher[0] != 'a' && f->kubernetes)
@@ -491,6 +494,12 @@ static int make_job(const submit_flags *f, char **words, int count, making *m) {
     j->memory = f->memory || !f->kubernetes ? f->memory : "4Gi";
     j->more = f->sbatch;
     j->image = f->image;
+    if (f->kubernetes && !f->image) {
+        j->image = NO_IMAGE;
+        message_note("note: the image is \"%s\" because --image is not given; deploy/Containerfile "
+                     "makes one",
+                     NO_IMAGE);
+    }
     j->claim = f->claim;
     j->mount = f->mount;
     j->space = f->space;

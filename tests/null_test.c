@@ -283,6 +283,7 @@ static void test_questions_of_models(void **state) {
     assert_null(qn_model_tensor(have.model, NULL, NULL, NULL));
     assert_non_null(qn_model_tensor(have.model, "layer0.weight", NULL, NULL));
     assert_null(qn_choice_near(QN_CHOICE_LOSS, NULL));
+    assert_int_equal(qn_choice_lacks(QN_CHOICE_LOSS, NULL), 0);
     assert_int_equal(qn_choice_takes(QN_CHOICE_LOSS, NULL, "delta"), 0);
     assert_int_equal(qn_choice_takes(QN_CHOICE_LOSS, "huber", NULL), 0);
     assert_int_equal(qn_default_text(NULL, text, sizeof text), 0);

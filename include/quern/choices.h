@@ -37,6 +37,10 @@ QN_API const char *qn_choice_about(qn_choice_kind kind, uint32_t index);
  * "cross-entropy" for "nll". NULL when none is near, for NULL and for an unknown kind. */
 QN_API const char *qn_choice_near(qn_choice_kind kind, const char *word);
 
+/* 1 when `word` names something well-known that Quern does not have, such as the optimiser
+ * "rmsprop"; qn_choice_near then returns what is nearest to it. 0 for other words and for NULL. */
+QN_API int qn_choice_lacks(qn_choice_kind kind, const char *word);
+
 /* 1 when the choice of this name uses `member` of qn_train_options, and not all choices of its kind
  * do: "beta1" is taken by the optimisers "adam" and "adamw", "lr_step" by the schedule "step". 0
  * for every other member, for unknown names and for NULL. */

@@ -218,7 +218,7 @@ static qn_status check_features(const qn__csv_header *header, uint64_t features,
         return qn__csv_refuse_line(
             header->path, 1,
             "columns are separated by comma, semicolon or tab; a file without labels is "
-            "read with `data.unlabelled`",
+            "read with `data.unlabelled`; lines of plain text are not a table and cannot be read",
             err);
     }
     if (features <= UINT32_MAX)

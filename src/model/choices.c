@@ -38,6 +38,11 @@ const char *qn_choice_near(qn_choice_kind kind, const char *word) {
     return table && word ? qn__table_near(table, word) : NULL;
 }
 
+int qn_choice_lacks(qn_choice_kind kind, const char *word) {
+    const qn__table *table = find_table(kind);
+    return table && word ? qn__table_lacks(table, word) : 0;
+}
+
 int qn_choice_takes(qn_choice_kind kind, const char *name, const char *member) {
     const qn__table *table = find_table(kind);
     const qn__choice *row = table && name ? qn__table_row(table, name, strlen(name)) : NULL;

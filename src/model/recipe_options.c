@@ -330,8 +330,8 @@ static qn_status check_categories(const qn_data *data, qn_error *err) {
                  qn__column_name(data->schema, k, name, sizeof name), categories,
                  (unsigned long long)data->items);
         return qn__remedy(err, QN_INPUT,
-                          "names and identifiers of items do not help to predict others: leave the "
-                          "column out with `data.drop`");
+                          "names, identifiers and free text do not help to predict other items: leave "
+                          "the column out with `data.drop`; its words cannot be used as features");
     }
     return QN_OK;
 }

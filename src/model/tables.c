@@ -9,15 +9,18 @@
 
 static const qn__choice activations[] = {
     {"none", QN__ACT_NONE, "the sums unchanged", "linear identity"},
-    {"relu", QN__ACT_RELU, "negative sums become 0", "relu6 elu selu"},
-    {"tanh", QN__ACT_TANH, "hyperbolic tangent, -1 to 1", "hardtanh"},
-    {"sigmoid", QN__ACT_SIGMOID, "logistic function, 0 to 1", "logistic expit hardsigmoid"},
-    {"softmax", QN__ACT_SOFTMAX, "class probabilities; only for the last layer", "logsoftmax"},
+    {"relu", QN__ACT_RELU, "negative sums become 0",
+     "| relu6 elu selu celu crelu softplus squaredrelu"},
+    {"tanh", QN__ACT_TANH, "hyperbolic tangent, -1 to 1", "| hardtanh softsign tanhshrink"},
+    {"sigmoid", QN__ACT_SIGMOID, "logistic function, 0 to 1",
+     "logistic expit | hardsigmoid logsigmoid"},
+    {"softmax", QN__ACT_SOFTMAX, "class probabilities; only for the last layer",
+     "| logsoftmax sparsemax"},
     {"leaky_relu", QN__ACT_LEAKY_RELU, "negative sums are multiplied by 0.01",
-     "leaky lrelu prelu rrelu"},
+     "leaky lrelu | prelu rrelu"},
     {"gelu", QN__ACT_GELU, "the sum times the normal distribution function of it; not last",
      "geluexact gelunew gelutanh"},
-    {"silu", QN__ACT_SILU, "the sum times its sigmoid; not last", "swish swish1 hardswish mish"},
+    {"silu", QN__ACT_SILU, "the sum times its sigmoid; not last", "swish swish1 | hardswish mish"},
 };
 const qn__table qn__activations = {"activation", NULL, ROWS(activations)};
 
@@ -37,13 +40,16 @@ static const qn__choice losses[] = {
 const qn__table qn__losses = {"loss", "`train.loss`", ROWS(losses)};
 
 static const qn__choice optimizers[] = {
-    {"sgd", QN__OPT_SGD, "stochastic gradient descent", "gd gradientdescent"},
+    {"sgd", QN__OPT_SGD, "stochastic gradient descent", "gd gradientdescent | asgd rprop"},
     {"momentum", QN__OPT_MOMENTUM, "gradient descent with momentum",
-     "sgdm sgdmomentum sgdwithmomentum nesterov nag heavyball"},
-    {"adam", QN__OPT_ADAM, "Adam, with a running mean and variance", "nadam adamax radam rmsprop"},
-    {"adamw", QN__OPT_ADAMW, "Adam with decoupled weight decay", "adamweightdecay"},
+     "sgdm sgdmomentum sgdwithmomentum nesterov nag heavyball | lars"},
+    {"adam", QN__OPT_ADAM, "Adam, with a running mean and variance",
+     "| nadam adamax radam rmsprop adagrad adadelta amsgrad adabelief yogi ftrl"},
+    {"adamw", QN__OPT_ADAMW, "Adam with decoupled weight decay",
+     "adamweightdecay "
+     "| nadamw lamb lion adafactor muon sophia shampoo"},
     {"lbfgs", QN__OPT_LBFGS, "L-BFGS over all items at once; its epochs are iterations",
-     "bfgs lbfgsb owlqn newton newtoncg newtoncholesky liblinear"},
+     "bfgs lbfgsb owlqn | newton newtoncg newtoncholesky liblinear saga sag"},
 };
 const qn__table qn__optimizers = {"optimizer", "`train.optimizer`", ROWS(optimizers)};
 
@@ -210,12 +216,29 @@ const char *qn__table_near(const qn__table *table, const char *word) {
     return qn__nearest(text, names);
 }
 
+/* The names behind the bar. */
+static const char *lacking(const qn__choice *row) {
+    return row->also ? strchr(row->also, '|') : NULL;
+}
+
+int qn__table_lacks(const qn__table *table, const char *word) {
+    char text[40];
+    for (size_t i = 0; bare_word(word, text, sizeof text) && i < table->count; ++i)
+        if (is_listed(lacking(&table->row[i]), text))
+            return 1;
+    return 0;
+}
+
 void qn__table_advise(const qn__table *table, const char *word, char *text, size_t size) {
     const char *near = qn__table_near(table, word);
     size_t used = 0;
     text[0] = '\0';
     if (near != NULL)
-        used = (size_t)snprintf(text, size, "did you mean \"%s\"? ", near);
+        used = (size_t)snprintf(text, size,
+                                qn__table_lacks(table, word)
+                                    ? "Quern does not have it, and \"%s\" is nearest; "
+                                    : "did you mean \"%s\"? ",
+                                near);
     for (size_t i = 0; i < table->count && used < size; ++i)
         used += (size_t)snprintf(text + used, size - used, "%s%s", i == 0 ? "there are: " : ", ",
                                  table->row[i].name);

@@ -12,8 +12,9 @@ typedef struct qn__choice {
     const char *name;  /* as in recipes: lower case */
     int value;         /* of the table's enum */
     const char *about; /* one line for help, without a full stop */
-    const char *also;  /* names of it or of similar ones in other tools, for suggestions: words of
-                          lower-case letters and digits, separated by blanks; or NULL */
+    const char *also;  /* names of it in other tools, for suggestions: words of lower-case letters
+                          and digits, separated by blanks; or NULL. Words behind a "|" name
+                          something that Quern does not have and to which this is nearest */
 } qn__choice;
 
 typedef struct qn__table {
@@ -51,6 +52,10 @@ int qn__table_takes(const qn__table *table, int value, const char *member);
 /* The name that `word` most likely means, or NULL: one that differs in case and signs only, one
  * with `word` among its other names, or the nearest by spelling. */
 const char *qn__table_near(const qn__table *table, const char *word);
+
+/* Whether `word` is the name of something well-known that the table does not have: then the result
+ * of qn__table_near is only the nearest thing. */
+int qn__table_lacks(const qn__table *table, const char *word);
 
 /* Writes 'did you mean "tanh"? ' (if one is similar) and then the list "there are: none, relu, ..."
  * to text; for messages. */

@@ -175,6 +175,8 @@ static qn_status end_epoch(qn_train *t, qn_error *err) {
     t->epoch_items = 0;
     record_epoch(t, &event);
     status = qn__train_report_epoch(t, &event, err);
+    if (status == QN_OK)
+        qn__train_watch(t, &event);
     return status == QN_OK ? qn__train_best_judge(t, t->valid_loss, err) : status;
 }
 

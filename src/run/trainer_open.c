@@ -11,6 +11,7 @@
 #include "model/recipe_options.h"
 #include "run/agree.h"
 #include "run/precision.h"
+#include "run/data_hints.h"
 #include "run/trainer.h"
 #include "run/trainer_sets.h"
 #include "run/trainer_state.h"
@@ -186,6 +187,16 @@ static qn_status note_features(const qn_train *t, qn_error *err) {
     if (status == QN_OK && *text)
         qn__train_note(t, text);
     return status;
+}
+
+static void tell_hint(void *user, const char *text) { qn__train_note(user, text); }
+
+/* Of a training from the beginning: a replay and a resumption know their data. */
+static qn_status note_data(qn_train *t, const qn_train_options *o, qn_error *err) {
+    const int replays = o->table_of && o->table_of != o->init_from;
+    if (!o->on_note || !qn__train_is_writer(t) || replays || o->resume)
+        return QN_OK;
+    return qn__data_hints(t->sets.train, o->class_weight != NULL, tell_hint, t, err);
 }
 
 /* Notes that running averages (17.8) stay near their first values in so few steps: each step leaves
@@ -606,6 +617,8 @@ static qn_status prepare(qn_train *t, const qn_train_options *options, const qn_
     status = take_sets(t, err);
     if (status == QN_OK)
         status = note_features(t, err);
+    if (status == QN_OK)
+        status = note_data(t, options, err);
     if (status == QN_OK)
         note_averages(t);
     if (status == QN_OK)

@@ -41,6 +41,13 @@ typedef struct qn__judged_set {
     qn_evaluation *evaluation; /* of the last report */
 } qn__judged_set;
 
+/* Validation losses since the training was opened: how many, the lowest, and means over the last
+ * fifth of the epochs and the fifth before it. */
+typedef struct qn__watch {
+    uint32_t epochs, best_epoch;
+    double best, last, before;
+} qn__watch;
+
 struct qn_train {
     pid_t process;            /* that opened it */
     atomic_int in_use;        /* 1: a call that runs or writes has not returned */
@@ -94,6 +101,7 @@ struct qn_train {
     uint64_t scored_step; /* after which the scores below were computed */
     qn_score train_score, valid_score, test_score;
     int64_t valid_loss;           /* of valid_score, as its sum */
+    qn__watch watch;
     qn__last_report *last_report; /* of each rank */
     qn__rank_reports reports;     /* of all ranks */
     const qn_worker_report *own_worker_at[QN__MAX_WORKERS];
@@ -102,6 +110,10 @@ struct qn_train {
     uint64_t *confusion;   /* of the test set, classes x classes; NULL without one, with too many
                               classes or with real labels */
 };
+
+/* trainer_watch.c: tells after the last epoch whether the validation losses ask for more epochs or
+ * for fewer. */
+void qn__train_watch(qn_train *train, const qn_epoch_event *event);
 
 /* Calls the caller's on_note; and on_warning, where there is one. */
 void qn__train_note(const qn_train *train, const char *text);

@@ -70,8 +70,13 @@ static qn_status unknown_kind(const list *l, const char *kind, qn_error *err) {
     kinds[known] = NULL;
     snprintf(what, sizeof what, "there is no kind of device \"%s\"", kind);
     bad_list(l, err, what);
-    const char *near = qn__nearest(kind, kinds);
     names_here(names);
+    if (strcmp(kind, "gpu") == 0 || strcmp(kind, "gpus") == 0)
+        return qn__remedy(err, QN_USAGE,
+                          "a GPU is named by its interface, cuda or opencl, as in cuda:0; this "
+                          "machine has %s",
+                          names);
+    const char *near = qn__nearest(kind, kinds);
     if (near)
         return qn__remedy(err, QN_USAGE, "did you mean \"%s\"? this machine has %s", near, names);
     return qn__remedy(err, QN_USAGE, "this machine has %s; " FORMS, names);
