@@ -200,7 +200,8 @@ def test_every_option_of_train_is_in_its_help(run_quern):
     (["train", "-o", "x", "--loss", "nll"], 'did you mean "cross-entropy"?'),
     (["train", "-o", "x", "--loss", "mean_squared_error"], 'did you mean "mse"?'),
     (["train", "-o", "x", "--arith", "bf16"], 'did you mean "i14"?'),
-    (["train", "-o", "x", "--model", "dense 5 relu6; dense 10 softmax"], 'did you mean "relu"?'),
+    (["train", "-o", "x", "--model", "dense 5 relu6; dense 10 softmax"], '"relu" is nearest'),
+    (["train", "-o", "x", "--optimizer", "adagrad"], 'Quern does not have it, and "adam" is nearest'),
 ])
 def test_bad_usage(run_quern, tmp_path, words, says):
     done = run_quern(*words, status=2, cwd=tmp_path)
@@ -372,7 +373,7 @@ def test_the_optimiser_that_is_taken_is_told(run_quern, digits, tmp_path, words,
 
 def test_labels_that_no_item_has_are_told(run_quern, tmp_path):
     def told(labels, *more):
-        lines = [f"{label},{i % 7}.5,{i % 3}" for i, label in enumerate(labels * 20)]
+        lines = [f"{label},{i % 7}.5,{i % 5}" for i, label in enumerate(labels * 20)]
         (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
         return run_quern("train", "--data", tmp_path / "t.csv", "--epochs", 1, *more, "-o",
                          tmp_path / "m").stderr

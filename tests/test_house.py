@@ -417,7 +417,7 @@ def test_writing_allowed(tmp_path, text):
 # wish to stop (which a signal handler may make), and what only frees memory.
 NO_FLOATS = re.compile(
     r"qn_(version|build_info|status_name|train_stop|epoch_keep|files_abandon|plan_report_of"
-    r"|predictions_correct|choice_(about|name|near|takes)"
+    r"|predictions_correct|choice_(about|name|near|takes|lacks)"
     r"|kernel_stop|(train|data|plan|cluster|report|search)_options_init|data_arrays_init|(model|plan|predictions|evaluation)_free"
     r"|statistics_(options_init|free|columns?|quantiles|categories|edges|histogram|covariance"
     r"|correlation)"

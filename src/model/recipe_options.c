@@ -329,9 +329,10 @@ static qn_status check_categories(const qn_data *data, qn_error *err) {
         qn__fail(err, QN_INPUT, "%s has %u different texts in %llu items",
                  qn__column_name(data->schema, k, name, sizeof name), categories,
                  (unsigned long long)data->items);
-        return qn__remedy(err, QN_INPUT,
-                          "names, identifiers and free text do not help to predict other items: leave "
-                          "the column out with `data.drop`; its words cannot be used as features");
+        return qn__remedy(
+            err, QN_INPUT,
+            "names, identifiers and free text do not help to predict other items: leave "
+            "the column out with `data.drop`; its words cannot be used as features");
     }
     return QN_OK;
 }

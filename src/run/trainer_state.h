@@ -100,7 +100,7 @@ struct qn_train {
     uint64_t saved_step;  /* of the last checkpoint, written or resumed from */
     uint64_t scored_step; /* after which the scores below were computed */
     qn_score train_score, valid_score, test_score;
-    int64_t valid_loss;           /* of valid_score, as its sum */
+    int64_t valid_loss; /* of valid_score, as its sum */
     qn__watch watch;
     qn__last_report *last_report; /* of each rank */
     qn__rank_reports reports;     /* of all ranks */
