@@ -190,6 +190,10 @@ def test_recipe_scores_and_curves(named):
     rows = dict(r for r in table(section(tree, "recipe")) if len(r) == 2)
     assert rows["epochs"] == "4" and rows["model"] == "dense 3 softmax" and rows["data"] == record["recipe"]["data"]
     assert record["command"][0] in "".join(section(tree, "recipe").itertext())
+    assert "weight_decay" in rows and "momentum" not in rows and "0" not in [v for k, v in rows.items() if k != "seed"]
+    text = open(named / "own.html", encoding="utf-8").read()
+    found = [text.index(f">{title}</h2>") for title in ("Result", "Curves", "Recipe")]
+    assert found == sorted(found)
     assert record["model"] in "".join(section(tree, "result").itertext())
     scores = {r[0]: r for r in table(section(tree, "result"))}
     assert scores["test"][1:] == ["80", f"{100 * record['test']['correct'] / 80:.2f} %", f"{record['test']['loss']:.6g}"]

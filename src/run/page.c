@@ -151,7 +151,9 @@ static void add_title(qn__page *page) {
 
 qn_status qn__page_make(qn__page *page) {
     add_title(page);
-    qn__page_recipe(page);
+    qn__page_result(page);
+    if (page->runs > 1)
+        qn__page_recipe(page);
     qn__page_curves(page);
     if (page->runs == 1) {
         qn__page_evaluation(page);
@@ -159,6 +161,7 @@ qn_status qn__page_make(qn__page *page) {
         qn__page_mistakes(page);
         qn__page_weights(page);
         qn__page_columns(page);
+        qn__page_recipe(page);
         qn__page_workers(page);
     }
     qn__page_close(page);

@@ -51,6 +51,7 @@ void qn__page_matrix(qn__page *page, const char *file, const qn__chart_matrix *m
 
 /* Sections. */
 void qn__page_curves(qn__page *page);     /* page_curves.c */
+void qn__page_result(qn__page *page);     /* page_run.c: of one run */
 void qn__page_recipe(qn__page *page);     /* page_run.c */
 void qn__page_evaluation(qn__page *page); /* page_evaluation.c */
 void qn__page_confusion(qn__page *page);  /* page_classes.c */

@@ -189,6 +189,9 @@ static void add_recipe(qn__page *page) {
         char text[256];
         if (!qn__json_key(node) || !value_text(node, text) || !*text)
             continue;
+        /* What the recipe does not use is 0 in it (docs/exactness.md 11.3). */
+        if (strcmp(text, "0") == 0 && strcmp(qn__json_key(node), "seed") != 0)
+            continue;
         qn__text_add(&page->html, "<tr><th scope=\"row\">");
         add_text(page, qn__json_key(node));
         qn__text_add(&page->html, "</th><td class=\"o\">");
@@ -326,9 +329,13 @@ static void add_differences(qn__page *page) {
     qn__page_end_section(page);
 }
 
+void qn__page_result(qn__page *page) {
+    if (page->runs == 1)
+        add_result(page);
+}
+
 void qn__page_recipe(qn__page *page) {
     if (page->runs == 1) {
-        add_result(page);
         add_recipe(page);
     } else {
         add_runs(page);
