@@ -83,7 +83,7 @@ def test_labels_are_those_of_the_model(tmp_path):
     names = ["1.5", "2", "x", "y", "z"]
     rows = [[names[i % 5], i % 5, i % 3] for i in range(100)]
     write(tmp_path / "all.csv", rows)
-    quern(tmp_path, "train", "--data", "all.csv", "--category", "2", "--epochs", "30", "--lr", "0.5",
+    quern(tmp_path, "train", "--data", "all.csv", "--category", "2", "--epochs", "30", "--optimizer", "sgd", "--lr", "0.5",
           "-o", "m.safetensors")
     for chosen in (["1.5", "2"], ["1.5"], ["2"], ["2", "x"]):
         write(tmp_path / "some.csv", [row for row in rows if row[0] in chosen])
@@ -93,7 +93,7 @@ def test_labels_are_those_of_the_model(tmp_path):
         assert {r["label"] for r in told} == set(chosen)
         assert all(r["label"] == r["prediction"] for r in told)
         said = quern(tmp_path, "train", "--data", "all.csv", "--category", "2", "--test", "some.csv",
-                     "--epochs", "30", "--lr", "0.5", "-o", "t.safetensors")
+                     "--epochs", "30", "--optimizer", "sgd", "--lr", "0.5", "-o", "t.safetensors")
         assert "100.00 %" in said.splitlines()[-1]
 
 
