@@ -142,6 +142,13 @@ def named(quern, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def second(quern, named):
+    """Another run in the same folder."""
+    made(quern, "train", "--data", "train.csv", "--valid", "test.csv", "--model", "dense 3 softmax", "--epochs", 3, "--lr", 0.5,
+         "--devices", "cpu", "--threads", 1, "--run-dir", "second", "--quiet", "-o", "other", cwd=named)
+
+
+@pytest.fixture(scope="module")
 def predicted(quern, named):
     made(quern, "predict", "model", "--data", "test.csv", "-o", "p.csv", "--quiet", cwd=named)
     return list(csv.DictReader(open(named / "p.csv")))
@@ -285,9 +292,7 @@ def test_importance_is_what_shuffling_costs(quern, named, predicted):
     assert float(shown[COLUMNS[0]].split()[0]) > 10
 
 
-def test_a_comparison_shows_what_differs(quern, named):
-    made(quern, "train", "--data", "train.csv", "--valid", "test.csv", "--model", "dense 3 softmax", "--epochs", 3, "--lr", 0.5,
-         "--devices", "cpu", "--threads", 1, "--run-dir", "second", "--quiet", "-o", "other", cwd=named)
+def test_a_comparison_shows_what_differs(quern, named, second):
     made(quern, "report", "a<b>&\"c", "second", "-o", "both.html", "--plots", "both", "--quiet", cwd=named)
     _, tree = read(named / "both.html")
     rows = {r[0]: r[1:] for r in table(section(tree, "recipe"))}
@@ -299,7 +304,7 @@ def test_a_comparison_shows_what_differs(quern, named):
     assert "loss-training.svg" in os.listdir(named / "both")
 
 
-def test_what_a_report_refuses(quern, named, tmp_path):
+def test_what_a_report_refuses(quern, named, second, tmp_path):
     with open(named / "plain.csv", "w", newline="") as file:
         csv.writer(file).writerows(row[1:] for row in csv.reader(open(named / "test.csv")))
     for words, code, text in (
