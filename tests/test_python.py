@@ -221,7 +221,8 @@ def test_options_have_the_command_s_words(q, run_quern):
                "valid-labels", "label", "meet", "ranks", "rank", "key-file", "interface",
                "meet-timeout", "rank-timeout", "data-from-rank0", "alone", "checkpoint-every",
                "task", "header", "features", "drop", "weight", "category", "init-from", "resize",
-               "skip-broken", "no-cache", "query", "test-query", "valid-query", "predictions"}
+               "skip-broken", "no-cache", "dates", "date-format", "query", "test-query", "valid-query",
+               "predictions"}
     known = {word.replace("_", "-") for word in q.options()}
     assert words - command - known == set()
     assert {"lr", "seed", "unit", "checkpoint"} <= known

@@ -16,7 +16,7 @@ from ._library import assign, call, kinds_of, library, new, owned, said, sized, 
 from ._progress import Line
 from .data import Data, as_in, data_of, is_paths, shape_of, shape_text
 from .evaluation import read
-from .errors import DiffersError, QuernError, UsageError, of
+from .errors import DiffersError, QuernError, UsageError, of, spelled
 from .model import Model, load
 
 
@@ -250,10 +250,11 @@ class _Run:
                 pass
 
     def _note(self, _, message):
+        message = spelled(said(message))
         if self.on_note:
-            self.inbox.put(("note", said(message)))
+            self.inbox.put(("note", message))
         elif self.line:
-            self._show(self.line.note(said(message)))
+            self._show(self.line.note(message))
 
     def _show(self, shown):
         """On the thread that called: a notebook files what another one shows under a later cell."""

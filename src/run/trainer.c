@@ -227,11 +227,24 @@ static void note_convergence(const qn_train *t) {
         qn__train_note(t, text);
 }
 
+/* Values that somebody changes may be why numbers left their range, too. Ranks know of such numbers
+ * together, and must not learn of a file one by one. */
+static qn_status check_file(qn_train *t, qn_status status, qn_error *err) {
+    qn_error changed = {0};
+    if (status != QN_OK && (status != QN_NUMERIC || t->cluster))
+        return status;
+    const qn_status found = qn__data_check_file(t->sets.train, &changed);
+    if (found == QN_OK)
+        return status;
+    if (err)
+        *err = changed;
+    return t->failed = found;
+}
+
 /* The work after the last step, whatever the reason for the end. */
 static qn_status end_run(qn_train *t, qn_status status, qn_error *err) {
     const qn__train_job *job = &t->job;
-    if (status == QN_OK)
-        status = t->failed = qn__data_check_file(t->sets.train, err);
+    status = check_file(t, status, err);
     if (status == QN_OK && t->cluster) {
         qn__cluster_saved(t->cluster);
         status = qn__train_compare(t, err);
