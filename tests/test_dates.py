@@ -285,3 +285,11 @@ def test_beside_other_exact_columns(tmp_path):
         assert [datetime.datetime.fromisoformat(r[2]) for r in read] == when
     quern(tmp_path, "train", "--data", "t.csv", "--epochs", "2", "--quiet", "-o", "m.st")
     assert "replay: identical" in quern(tmp_path, "replay", "m.st", "--data", "t.jsonl")
+
+
+def test_onnx_has_no_dates(tmp_path):
+    """Its input is a matrix of float32, in which a time of the day is lost."""
+    (tmp_path / "t.csv").write_text("t,y\n" + "".join(f"2024-01-{1 + i % 28:02d},{i % 2}\n" for i in range(60)))
+    quern(tmp_path, "train", "--data", "t.csv", "--label", "y", "--epochs", "1", "--quiet", "-o", "m.st")
+    said = quern(tmp_path, "model", "export", "m.st", "-o", "m.onnx", code=1)
+    assert 'column "t" holds dates' in said and "--drop" in said

@@ -333,15 +333,20 @@ static qn_status refuse_size(qn_error *err) {
                       "use the model file itself, which is in safetensors format");
 }
 
-/* The input of a graph is float32, which has lost what is to be subtracted from. */
-static qn_status refuse_wide(const qn__recipe *r, qn_error *err) {
+/* The input of a graph is float32, which has lost what is to be subtracted from, or the time of a
+ * date. */
+static qn_status check_columns(const qn__recipe *r, qn_error *err) {
+    const int offsets = qn__recipe_offsets(r) != 0;
     char name[160];
     uint32_t k = 0;
-    while (k < r->table->features && r->table->feature[k].exact == QN__EXACT_NONE)
+    while (r->table && k < r->table->features && r->table->feature[k].dates == 0 &&
+           !(offsets && r->table->feature[k].exact != QN__EXACT_NONE))
         ++k;
-    qn__fail(err, QN_UNSUPPORTED,
-             "%s holds numbers that float32 cannot, and the input of an ONNX graph is float32",
-             qn__column_name(r->table, k, name, sizeof name));
+    if (!r->table || k == r->table->features)
+        return QN_OK;
+    qn__fail(err, QN_UNSUPPORTED, "%s holds %s, and the input of an ONNX graph is float32",
+             qn__column_name(r->table, k, name, sizeof name),
+             r->table->feature[k].dates ? "dates" : "numbers that float32 cannot");
     return qn__remedy(err, QN_UNSUPPORTED,
                       "use the model file itself, or train without the column (`data.drop`)");
 }
@@ -386,8 +391,8 @@ qn_status qn_model_write_onnx(const qn_model *model, const char *path, qn_error 
     qn__protobuf file = {0};
     if (qn_model_parameters(model) >= LARGEST / sizeof(float))
         return refuse_size(err);
-    if (qn__recipe_offsets(qn__model_recipe_of(model)))
-        return refuse_wide(qn__model_recipe_of(model), err);
+    if (check_columns(qn__model_recipe_of(model), err) != QN_OK)
+        return QN_UNSUPPORTED;
     qn__onnx_graph *g = qn__alloc(1, sizeof *g, err);
     if (!g)
         return QN_MEMORY;
