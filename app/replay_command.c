@@ -388,7 +388,7 @@ static int run(const command *self, int argc, char **argv) {
                    ? message_usage("leave one of them out", "--quiet contradicts --verbose")
                : f.in.count > 0 || f.allowed.count > 0
                    ? message_usage("write --data for the data of a model",
-                                   "--%s is for the recipe of a kernel, and %s is none",
+                                   "--%s is for the recipe of a kernel, and %s is not one",
                                    f.in.count > 0 ? "in" : "allow-path", given.operand[0])
                    : sources_check(&f.from);
     }

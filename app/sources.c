@@ -469,7 +469,7 @@ int sources_check(const source_flags *flags) {
                              "--valid is a fraction, so there is no database for --valid-query");
     if (flags->valid_more.count > 0)
         return message_usage("give the fraction alone, or files alone",
-                             "--valid is a fraction, so there are no further files for it");
+                             "--valid is a fraction, so it cannot name files too");
     if (flags->valid_labels)
         return message_usage("leave --valid-labels out, or name a file with --valid",
                              "--valid is a fraction, so there is no file for --valid-labels");

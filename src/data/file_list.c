@@ -241,7 +241,8 @@ static qn_status take_line(finding *f, const char *list, const char *line, size_
     if (size == 0 || *line == '#')
         return QN_OK;
     if (memchr(line, '\0', size) || folder + size >= sizeof path || *line == '@') {
-        qn__fail(err, QN_INPUT, *line == '@' ? "a list of files names a list" : "this is no path");
+        qn__fail(err, QN_INPUT,
+                 *line == '@' ? "a list of files names a list" : "this is not a path");
         qn__at(err, "%s, line %zu", list, at);
         return qn__remedy(err, QN_INPUT,
                           "write a path in each line; one that begins with @ or # is ./@... or "
@@ -392,7 +393,7 @@ static qn_status check_together(const qn__file_list *list, qn_error *err) {
                           "several files are one table only where all are files",
                           "name it alone, or save its rows to a file first", err);
         if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-            return refuse(path, "the folder holds images or no file, so it is no part of one table",
+            return refuse(path, "a folder of images, or without files, cannot be part of a table",
                           "name a folder of images alone", err);
     }
     return QN_OK;

@@ -183,7 +183,7 @@ static void note_skipped(const import *i) {
         return;
     snprintf(
         text, sizeof text,
-        "\"%.120s\" of the type %.20s is no parameter and was left out, as are others of whole "
+        "\"%.120s\" of the type %.20s is not a parameter and was left out, as are others of whole "
         "numbers",
         view->name, view->type_name);
     qn__device_tell(text);
