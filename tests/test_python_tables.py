@@ -1,6 +1,7 @@
 """What the Python package takes as data: DataFrames, Arrow tables, DLPack, sparse matrices, batches."""
 
 import datetime
+import decimal
 
 import pytest
 
@@ -205,6 +206,56 @@ def test_pandas_types(q):
     assert data.names == [*frame.columns, "text"]
     want = frame.astype(object).where(frame.notna(), np.nan).to_numpy(np.float64)
     assert np.array_equal(data.values[:, :-1], want.astype(np.float32), equal_nan=True)
+
+
+def nullable(pandas):
+    """Columns of pandas's types that know missing values, and what their values are as numbers or texts."""
+    kinds = [("boolean", [True, False])] + [(kind, [1, 2]) for kind in (
+        "Int8", "Int16", "Int32", "Int64", "UInt8", "UInt64", "Float32", "Float64")]
+    return [*kinds, ("string[python]", ["a", "b"]), ("category", ["a", "b"])]
+
+
+def arrow_backed(pandas):
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install pyarrow)")
+    of = lambda kind: pandas.ArrowDtype(kind)
+    numbers = [(of(kind), [1, 2]) for kind in (pa.int8(), pa.int64(), pa.uint64(), pa.float32(), pa.float64())]
+    texts = [(kind, ["a", "b"]) for kind in (
+        "string[pyarrow]", of(pa.string()), of(pa.large_string()), of(pa.dictionary(pa.int32(), pa.string())))]
+    cents = [decimal.Decimal("1.5"), decimal.Decimal(2)]
+    return [(of(pa.bool_()), [True, False]), *numbers, *texts, (of(pa.decimal128(5, 2)), cents)]
+
+
+@pytest.mark.parametrize("kinds", [nullable, arrow_backed])
+def test_types_with_missing_values(q, kinds):
+    pandas = pytest.importorskip("pandas")
+    for kind, (first, second) in kinds(pandas):
+        for given in ([first, second, first], [first, None, second]):
+            column = pandas.Series(given, dtype=kind)
+            numbers = not isinstance(first, str)
+            wanted = [np.nan if v is None else float(v) if numbers else "ab".index(v) for v in given]
+            frame = pandas.DataFrame({"x": column, "y": ["p", "q", "p"]})
+            for data in q.Data(frame, label="y"), q.Data(frame[["x"]], ["p", "q", "p"]):
+                np.testing.assert_array_equal(data.values[:, 0], wanted, str(kind))
+                assert data.class_names == ["p", "q"]
+                assert data.categories == (None if numbers else [["a", "b"]])
+            if None in given:
+                for read in (lambda: q.Data(frame, label="x"), lambda: q.Data([[1], [2], [3]], column)):
+                    with pytest.raises(q.InputError, match="missing|finite"):
+                        read()
+
+
+def test_a_column_of_bool_takes_no_number_for_a_missing_value(q):
+    """As that of pyarrow, whose missing values are filled by a bool alone."""
+    pandas = pytest.importorskip("pandas")
+    from quern import _arrow
+
+    class Strict(pandas.Series):
+        def to_numpy(self, dtype=None, copy=False, na_value=None):
+            assert isinstance(na_value, bool)
+            return super().to_numpy(dtype=dtype, copy=copy, na_value=na_value)
+
+    column = _arrow.column_of(Strict([True, None, False], dtype="boolean"), "x")
+    assert column.values.tolist() == [True, False, False] and column.valid.tolist() == [True, False, True]
 
 
 def test_texts_of_digits_stay_texts(q):

@@ -2,6 +2,7 @@
 as names; and lists that do not fit the items."""
 
 import datetime
+import decimal
 
 import pytest
 
@@ -175,6 +176,83 @@ def test_numbers_as_names_are_no_places(q, pandas):
     assert q.Data(frame.rename(columns=str), label="2").labels.tolist() == [0, 1]
     assert q.Data(frame, label=3).labels.tolist() == [0, 1]
     assert q.Data(frame, label="2").class_names == ["2", "4"]
+
+
+@pytest.mark.parametrize("names", [["", "b"], ["a", "", ""], ["a", "a", "b"], [("a", 1), ("a", ""), ("b", 1)]])
+def test_names_that_train_also_predict(q, pandas, names):
+    """With names that are empty, that several columns have, or that are tuples."""
+    values = np.random.default_rng(1).normal(size=(20, len(names)))
+    tuples = isinstance(names[0], tuple)
+    frame = pandas.DataFrame(values, columns=pandas.MultiIndex.from_tuples(names) if tuples else names)
+    more = frame.copy()
+    label = ("y", "") if tuples else "y"
+    more[label] = np.where(values[:, 0] > 0, "p", "n")
+    wanted = q.train(q.Data(values, more[label].to_numpy()), **SMALL).predict(values)
+    if tuples:
+        with pytest.raises(q.UsageError, match="set_axis"):
+            q.Data(more, label=label)
+        more, label = more.set_axis(map(str, more.columns), axis=1), "('y', '')"
+    made = q.train(more, label=label, **SMALL)
+    plain = more.drop(columns=label)
+    for given in more, plain, more.iloc[:, ::-1] if len(set(names)) == len(names) else plain:
+        assert (made.predict(given) == wanted).all()
+    beside = q.train(q.Data(frame, more[label].to_numpy()), **SMALL)
+    assert (beside.predict(frame) == wanted).all()
+
+
+def test_other_columns_of_one_name_are_left_out(q, pandas):
+    values = np.random.default_rng(2).normal(size=(20, 2))
+    made = q.train(q.Data(pandas.DataFrame(values, columns=["a", "b"]), [0, 1] * 10), **SMALL)
+    wide = pandas.DataFrame(np.c_[values[:, :1] * 0, values, values[:, 1:] * 0], columns=["z", "a", "b", "z"])
+    assert (made.predict(wide) == made.predict(values)).all()
+
+
+def test_numbers_of_classes_beyond_31_bits(q, pandas, tmp_path):
+    """They would wrap to another class: the message says what to do, and that works."""
+    values, file = np.arange(12.0).reshape(6, 2), tmp_path / "t.csv"
+    for big in (2**31, -2**31, 2**32, 2**63 - 1, 2**63):
+        numbers = np.array([big, 7] * 3, np.uint64 if big >= 2**63 else np.int64)
+        frame = pandas.DataFrame(values, columns=["a", "b"]).assign(y=numbers)
+        frame.to_csv(file, index=False)
+        for read in (lambda: q.Data(values, numbers), lambda: q.Data(frame, label="y"),
+                     lambda: q.Data(values, frame["y"].astype(object)), lambda: q.open(file, label="y")):
+            with pytest.raises(q.InputError, match="(?s)(2.31|32 bits).*must be texts.*regress"):
+                read()
+        made = q.Data(values, numbers.astype(str))
+        assert made.class_names == sorted(["7", str(big)]) and set(q.Data(
+            frame.assign(y=frame["y"].astype(str)), label="y").class_names) == {"7", str(big)}
+        found = q.Classifier(model="dense 2 softmax", epochs=1).fit(values, numbers)
+        assert found.classes_.tolist() == sorted([7, big]) and set(found.predict(values)) <= {7, big}
+
+
+class Strange:
+    """Its text holds the address of the object, which differs in each process."""
+
+
+def test_columns_and_labels_of_objects(q, pandas):
+    for value, words in ((1j, "complex.*imaginary"), (Strange(), "Strange.*convert")):
+        column = pandas.Series([value, None], dtype=object)
+        for read in (lambda: q.Data(pandas.DataFrame({"x": column, "y": [0, 1]}), label="y"),
+                     lambda: q.Data(TWO, pandas.Series([value] * 2, dtype=object)),
+                     lambda: q.Data(np.array([[value], [2]], object))):
+            with pytest.raises(q.InputError, match=f"(?s){words}"):
+                read()
+    with pytest.raises(q.InputError, match="complex.*imaginary"):
+        q.Data(TWO, np.array([1j, 2]))
+    halves = pandas.DataFrame({"x": np.array([0.1, np.nan], np.float16), "y": ["p", "q"]})
+    np.testing.assert_array_equal(q.Data(halves, label="y").values, [[np.float32(np.float16(0.1))], [np.nan]])
+    assert q.Data(TWO, [decimal.Decimal("1.5"), decimal.Decimal(2)], task="regress").targets.tolist() == [1.5, 2]
+
+
+@pytest.mark.parametrize("kind", ["M8[D]", "M8[ns]", "m8[s]"])
+def test_a_missing_date_is_not_a_class(q, kind):
+    labels = np.array([1, 2]).astype(kind)
+    assert q.Data(TWO, labels).class_names == sorted(map(str, labels))
+    labels[1] = "NaT"
+    with pytest.raises(q.InputError, match="missing"):
+        q.Data(TWO, labels)
+    with pytest.raises(q.InputError, match="NaN"):
+        q.Classifier(epochs=1).fit(TWO, labels)
 
 
 def test_lists_of_columns(q, pandas, tmp_path):

@@ -1,10 +1,11 @@
 """What a user gives as values or labels, as arrays for the library."""
 
+import decimal
 from typing import NamedTuple, Optional
 
 import numpy as np
 
-from ._arrow import is_missing, text_of
+from ._arrow import COMPLEX_REMEDY, is_missing, need_texts, text_of
 from .errors import InputError, OutOfMemory
 
 # What holds memory that NumPy can read in place, by DLPack's numbers: CPU, and pinned or managed
@@ -76,7 +77,7 @@ def values_of(given):
         raise InputError(f"a table has two dimensions, and this has {values.ndim}", "X",
                          "use .reshape(-1, 1) for one column, .reshape(1, -1) for one item")
     if values.dtype.kind == "c":
-        raise InputError("complex numbers cannot be read", "X")
+        raise InputError("complex numbers cannot be read", "X", COMPLEX_REMEDY)
     if values.dtype.kind in "Mm":
         raise InputError("the values are dates, times or spans of time", "X",
                          "convert them to numbers, such as days since the first")
@@ -156,7 +157,7 @@ def dense(given):
     if given.ndim != 2:
         raise InputError(f"a table has two dimensions, and this has {given.ndim}", "X")
     if given.dtype.kind == "c":
-        raise InputError("complex numbers cannot be read", "X")
+        raise InputError("complex numbers cannot be read", "X", COMPLEX_REMEDY)
     items, features = given.shape
     needed, there = 4 * items * features, available_memory()
     if there is not None and needed > there:
@@ -211,10 +212,13 @@ def labels_of(values, items, task):
         raise InputError(f"there are {len(values)} labels for {items} items", "y")
     if values.dtype.kind in "iuf":
         return number_labels(values, task), None
-    if task == "regress":
-        raise InputError("the labels are texts, and regression needs numbers", "y")
     if any(is_missing(value) for value in values):
         raise InputError("a label is missing", "y")
+    if task == "regress" and all(isinstance(value, decimal.Decimal) for value in values):
+        return number_labels(values.astype(np.float64), task), None
+    if task == "regress":
+        raise InputError("the labels are texts, and regression needs numbers", "y")
+    need_texts(values, "y")
     return text_classes([text_of(value) for value in values])
 
 
@@ -238,6 +242,7 @@ def number_labels(values, task):
             return values.astype(np.float32)
     if not whole:
         raise InputError("a label is not a whole number", "y", "task='regress' takes all numbers")
-    if len(values) and not -2**31 <= values.min() <= values.max() < 2**31:
-        raise InputError("a label is beyond 32 bits", "y", "task='regress' takes all numbers")
+    if len(values) and not -2**31 < values.min() <= values.max() < 2**31:
+        raise InputError("a label is beyond 32 bits", "y", "classes with such numbers must be texts, as "
+                         "y.astype(str) makes them; for quantities set task='regress'")
     return values.astype(np.int32)

@@ -232,10 +232,29 @@ def column_names(table):
     return names if names and all(isinstance(n, str) for n in names) else None
 
 
+def words_of(names, chosen):
+    """Columns as a list of columns names them: by the name, or by the place where several have it."""
+    for place, name in enumerate(names, 1):
+        if name in chosen:
+            alone = names.count(name) == 1 or str(place) in names
+            yield '"%s"' % name.replace('"', '""') if alone else str(place)
+
+
 def is_missing(value):
-    """None, NaN, and what pandas has for missing values."""
+    """None, NaN, NaT, and what pandas has for missing values."""
     return value is None or type(value).__name__ in ("NAType", "NaTType") or (
-        isinstance(value, (float, np.floating)) and value != value)
+        isinstance(value, (float, np.floating, np.datetime64, np.timedelta64)) and value != value)
+
+
+def need_texts(values, place):
+    """Refuses objects whose text would be another one in each process, and complex numbers."""
+    for value in values:
+        kind = type(value)
+        if isinstance(value, (complex, np.complexfloating)):
+            raise InputError("complex numbers cannot be read", place, COMPLEX_REMEDY)
+        if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:
+            raise InputError(f"objects of the type {kind.__name__} are neither numbers nor texts", place,
+                             "convert them to numbers or texts")
 
 
 def text_of(value):
@@ -252,7 +271,7 @@ def column_of(series, name):
     own = getattr(series.dtype, "numpy_dtype", None)  # of a type that has a mask
     if own is not None and own.kind in "biuf":
         valid = ~np.asarray(series.isna(), bool)
-        return numbers(name, series.to_numpy(dtype=own, na_value=0), valid)
+        return numbers(name, series.to_numpy(dtype=own, na_value=own.type(0).item()), valid)
     if hasattr(series.dtype, "freq"):  # periods are dates of their beginnings
         series = series.dt.to_timestamp()
     elif series.dtype.kind == "M" and getattr(series.dtype, "tz", None) is not None:
@@ -261,13 +280,20 @@ def column_of(series, name):
     return numbers(name, values) if values.dtype.kind in "biufcMm" else texts(name, values)
 
 
+COMPLEX_REMEDY = "give the real and the imaginary parts as columns of their own"
+
+
+def _place(name):
+    return f"column {name}" if name else "X"
+
+
 def numbers(name, values, valid=None):
     """A column of numbers. Other types get a format that the library refuses by name."""
     kind = values.dtype.kind
     if kind in "Mm":
         return moments(name, values)
     if kind == "c":
-        raise InputError("complex numbers cannot be read", f"column {name}" if name else "X")
+        raise InputError("complex numbers cannot be read", _place(name), COMPLEX_REMEDY)
     if kind == "f" and values.dtype.itemsize > 8:
         values = values.astype(np.float64)
     values = values.astype(values.dtype.newbyteorder("="), copy=False)
@@ -344,6 +370,7 @@ def texts(name, values, parse=False):
             return Column(name, "g", found)
         except (TypeError, ValueError):
             pass
+    need_texts(there, _place(name))
     known = {}
     indices = np.zeros(len(values), np.int32)
     indices[valid] = [known.setdefault(text_of(value), len(known)) for value in there]

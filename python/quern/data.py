@@ -529,8 +529,9 @@ def _column(values, given, word):
     from . import _arrow
 
     if not isinstance(given, str) and _arrow.has_column(values, given):
+        call = "set_axis(map(str, table.columns), axis=1)" if isinstance(given, tuple) else "rename(columns=str)"
         raise UsageError(f"{word}={given!r} is the name of a column, and a number counts from 1", "",
-                         "make the names texts, such as by table.rename(columns=str)")
+                         f"make the names texts, such as by table.{call}")
     return str(given)
 
 

@@ -539,6 +539,6 @@ def _vector(y, items):
         raise ValueError("Complex data not supported")
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise InputError("Input y contains NaN or infinity", "y")
-    if y.dtype == object and any(map(_arrow.is_missing, y)):
+    if y.dtype.kind in "OMm" and any(map(_arrow.is_missing, y)):
         raise InputError("Input y contains NaN or None", "y", "leave these items out")
     return y

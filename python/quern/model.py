@@ -216,15 +216,15 @@ class Model:
         """Leaves out columns of a table that the model does not have, such as dates and labels."""
         from . import _arrow
 
-        known = set(self.names or ()) - {None}
-        if not known or "drop" in columns or "features" in columns or not _arrow.is_table(data):
+        known = {name or "" for name in self.names or ()}  # a column named "" has no name in a model
+        if not known - {""} or "drop" in columns or "features" in columns or not _arrow.is_table(data):
             return columns
         names = _arrow.column_names(data) or []
         others = [name for name in names if name not in known]
         if "label" not in columns and 0 < len(others) < len(names):
             columns.pop("expected_label", None)
             columns.pop("expected_weight", None)
-            columns["drop"] = ",".join('"%s"' % name.replace('"', '""') for name in others)
+            columns["drop"] = ",".join(_arrow.words_of(names, others))
         return columns
 
     def save(self, path):

@@ -188,7 +188,7 @@ static qn_status take_label(void *user, uint64_t item, const qn__arrow_cell *cel
     }
     if (cell->whole > INT32_MAX || cell->whole < (is_signed ? -(int64_t)INT32_MAX : 0)) {
         qn__fail(err, QN_INPUT, "the label is 2^31 or more");
-        return refuse(f, item, QN__QUANTITIES_REMEDY, err);
+        return refuse(f, item, QN__LABEL_RANGE_REMEDY, err);
     }
     data->labels[item] = (int32_t)cell->whole;
     return QN_OK;
@@ -197,7 +197,7 @@ static qn_status take_label(void *user, uint64_t item, const qn__arrow_cell *cel
 static qn_status settle_numbers(filling *f, const char *task, qn_error *err) {
     uint64_t item = 0;
     const qn_status status = qn__labels_from_numbers(f->data, f->number, task, &item, err);
-    return status == QN_INPUT ? refuse(f, item, QN__QUANTITIES_REMEDY, err) : status;
+    return status == QN_INPUT ? refuse(f, item, QN__LABEL_RANGE_REMEDY, err) : status;
 }
 
 static qn_status check_label(const filling *f, qn_error *err) {

@@ -1,5 +1,6 @@
 /* Messages about lines, rows and columns of a CSV file. */
 #include "data/csv_header.h"
+#include "data/label_values.h"
 #include <string.h>
 
 void qn__csv_show(const char *word, char text[64]) {
@@ -46,8 +47,7 @@ static const struct {
     [QN__ROW_LABEL_BROKEN] = {"the label \"%s\" is not a whole number",
                               "correct it, or " OTHER_LABEL},
     [QN__ROW_LABEL_RANGE] = {"the label \"%s\" is 2^31 or more",
-                             OTHER_LABEL "; where the label is a quantity, set `data.task` to "
-                                         "regress"},
+                             OTHER_LABEL "; " QN__LABEL_RANGE_REMEDY},
     [QN__ROW_WEIGHT] = {"the weight \"%s\" is not a finite number from 0",
                         "correct it, or name another column with `data.weight`; an item of weight "
                         "0 does not count"},

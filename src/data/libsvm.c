@@ -444,7 +444,7 @@ static qn_status fill(table *t, const qn_data_options *options, qn__pool *pool, 
     if (!t->label)
         return QN_OK;
     status = qn__labels_from_numbers(t->data, t->label, options->task, &item, err);
-    return status == QN_INPUT ? refuse_shape(t, QN__QUANTITIES_REMEDY, err) : status;
+    return status == QN_INPUT ? refuse_shape(t, QN__LABEL_RANGE_REMEDY, err) : status;
 }
 
 /* ------------------------------------------------------------------ files */

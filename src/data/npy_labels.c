@@ -22,7 +22,7 @@ static qn_status refuse_label(const labelling *l, uint64_t item, const char *rem
 static qn_status refuse_range(const labelling *l, uint64_t item, qn_error *err) {
     qn__fail(err, QN_INPUT, "the label of item %llu (from 0) is 2^31 or more",
              (unsigned long long)item);
-    return refuse_label(l, item, QN__QUANTITIES_REMEDY, err);
+    return refuse_label(l, item, QN__LABEL_RANGE_REMEDY, err);
 }
 
 static qn_status take_integers(void *user, uint64_t first, size_t count, const void *numbers,
@@ -129,7 +129,7 @@ static qn_status take_texts(void *user, uint64_t first, size_t count, const void
 static qn_status settle_floats(labelling *l, const char *task, qn_error *err) {
     uint64_t item = 0;
     const qn_status status = qn__labels_from_numbers(l->data, l->number, task, &item, err);
-    return status == QN_INPUT ? refuse_label(l, item, QN__QUANTITIES_REMEDY, err) : status;
+    return status == QN_INPUT ? refuse_label(l, item, QN__LABEL_RANGE_REMEDY, err) : status;
 }
 
 static qn_status check_shape(const qn__npy_bytes *in, const qn__npy *a, const qn_data *data,
