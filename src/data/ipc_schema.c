@@ -51,7 +51,7 @@ static qn__ipc_type decimal_type(qn__flat *flat, size_t table, qn__pile *pile, q
 
 /* Dates and times, with their unit. Those of an unknown one keep the beginning of their format. */
 static qn__ipc_type time_type(qn__flat *flat, int64_t kind, size_t table) {
-    static const char *const formats[][4] = {[DATE - DATE] = {"tdD", "tdm", "td", "td"},
+    static const char *const formats[][4] = {/* from DATE on */ [0] = {"tdD", "tdm", "td", "td"},
                                              [TIME - DATE] = {"tts", "ttm", "ttu", "ttn"},
                                              [STAMP - DATE] = {"tss:", "tsm:", "tsu:", "tsn:"},
                                              [INTERVAL - DATE] = {"tiM", "tiD", "tin", "ti"},
