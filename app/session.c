@@ -166,7 +166,8 @@ static void gather(const session *s, const qn_train_options *o, facts *f) {
     f->complete = strcmp(o->missing, "drop") == 0 ? complete_items(s->from->train)
                                                   : qn_data_items(s->from->train);
     f->items = items_left(s, f->complete);
-    f->steps_of_epoch = (f->items + o->batch - 1) / o->batch;
+    const uint64_t batch = o->batch ? o->batch : f->items; /* 0: all items */
+    f->steps_of_epoch = (f->items + batch - 1) / batch;
     f->steps = f->steps_of_epoch * o->epochs;
     f->worker = qn_train_workers(s->train, &f->workers);
     f->memory = (qn_memory){.size = sizeof f->memory};

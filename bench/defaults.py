@@ -17,7 +17,6 @@ import warnings
 
 import numpy as np
 import pandas as pd
-import quern
 from sklearn import datasets
 from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
@@ -93,6 +92,8 @@ def main():
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--json", type=pathlib.Path)
     given = parser.parse_args()
+    import quern  # after --help, which needs no package
+
     warnings.filterwarnings("ignore")
     options = dict(word.split("=", 1) for word in given.option)
     options = {k: v if not v.replace(".", "").isdigit() else float(v) if "." in v else int(v)

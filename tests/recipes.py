@@ -451,7 +451,7 @@ for _name in """early-stopping-file decimals-standard decimals-none hard-standar
              names-texts missing-mean missing-median missing-zero missing-drop weights weights-best
              weights-mean class-weight-binary i14-missing-mean i14-sizes-none i7-sizes-standard
              i21-tiny-standard i14-hard-standard i7-binary i14-weights minmax-floats
-             robust-weights""".split():
+             robust-weights wide wide-robust""".split():
     RECIPES[_name] += " --optimizer sgd"
 SAME_AS = {name: "tanh-mse-sgd" for name in ("from-idx-gz", "from-csv", "from-csv-gz")}
 

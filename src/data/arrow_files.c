@@ -232,10 +232,10 @@ static void add_keys(chain *c, const qn__text_set *set) {
             continue; /* the files have it themselves */
         const qn__key_kind kind = qn__file_list_key_kind(list, k);
         c->column[c->columns++] = (column){.name = name,
-                                           .format = kind == QN__KEY_TEXT     ? "i"
-                                                     : kind == QN__KEY_NUMBER ? "f"
-                                                                              : "l",
-                                           .values = kind == QN__KEY_TEXT ? "U" : NULL,
+                                           .format = kind == QN__HIVE_TEXT     ? "i"
+                                                     : kind == QN__HIVE_NUMBER ? "f"
+                                                                               : "l",
+                                           .values = kind == QN__HIVE_TEXT ? "U" : NULL,
                                            .key = k + 1};
     }
 }

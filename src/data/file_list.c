@@ -357,7 +357,7 @@ static int is_number(const char *value, float *number) {
 }
 
 qn__key_kind qn__file_list_key_kind(const qn__file_list *list, size_t key) {
-    qn__key_kind kind = QN__KEY_WHOLE;
+    qn__key_kind kind = QN__HIVE_WHOLE;
     for (size_t i = 0; i < list->count; i++) {
         const char *value = list->file[i].key[key].value;
         int64_t whole;
@@ -365,8 +365,8 @@ qn__key_kind qn__file_list_key_kind(const qn__file_list *list, size_t key) {
         if (*value == '\0' || is_whole(value, &whole))
             continue;
         if (!is_number(value, &number))
-            return QN__KEY_TEXT;
-        kind = QN__KEY_NUMBER;
+            return QN__HIVE_TEXT;
+        kind = QN__HIVE_NUMBER;
     }
     return kind;
 }

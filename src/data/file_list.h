@@ -20,7 +20,7 @@ typedef struct qn__file_list {
 } qn__file_list;
 
 /* What the values of a key are, where columns have types: words such as NA are texts. */
-typedef enum qn__key_kind { QN__KEY_WHOLE, QN__KEY_NUMBER, QN__KEY_TEXT } qn__key_kind;
+typedef enum qn__key_kind { QN__HIVE_WHOLE, QN__HIVE_NUMBER, QN__HIVE_TEXT } qn__key_kind;
 qn__key_kind qn__file_list_key_kind(const qn__file_list *list, size_t key);
 /* The value of a key of the first two kinds. */
 int64_t qn__key_whole(const char *value);

@@ -265,9 +265,9 @@ static qn_status read_file(rows *r, qn__source *source, qn_error *err) {
 static qn_status put_key(rows *r, uint64_t column, qn__key_kind kind, const char *value,
                          qn_error *err) {
     return *value == '\0' ? qn__build_put_missing(r->build, column, err)
-           : kind == QN__KEY_WHOLE
+           : kind == QN__HIVE_WHOLE
                ? qn__build_put_whole(r->build, column, qn__key_whole(value), err)
-           : kind == QN__KEY_NUMBER
+           : kind == QN__HIVE_NUMBER
                ? qn__build_put_number(r->build, column, (double)qn__key_number(value), err)
                : qn__build_put_text(r->build, column, value, strlen(value), err);
 }
@@ -275,9 +275,9 @@ static qn_status put_key(rows *r, uint64_t column, qn__key_kind kind, const char
 /* Adds a column that folders tell; `end`: the rows of each file end there. */
 static qn_status add_key(rows *r, const qn__file_list *list, size_t k, const uint64_t *end,
                          qn_error *err) {
-    static const qn__build_type types[] = {[QN__KEY_WHOLE] = QN__BUILD_INT,
-                                           [QN__KEY_NUMBER] = QN__BUILD_FLOAT,
-                                           [QN__KEY_TEXT] = QN__BUILD_TEXT};
+    static const qn__build_type types[] = {[QN__HIVE_WHOLE] = QN__BUILD_INT,
+                                           [QN__HIVE_NUMBER] = QN__BUILD_FLOAT,
+                                           [QN__HIVE_TEXT] = QN__BUILD_TEXT};
     const char *name = list->file[0].key[k].name;
     const qn__key_kind kind = qn__file_list_key_kind(list, k);
     const uint64_t column = qn__build_columns(r->build);

@@ -96,12 +96,19 @@ double qn__narrow_bytes(const qn_data *raw) {
     return (double)raw->items * raw->features * sizeof(float);
 }
 
-__extension__ typedef __int128 longer;
+/* x - offset for a whole offset of at most 2^63 in magnitude, rounded once. The difference is below
+ * 2^64 in magnitude, so that modulo 2^64 and its sign are all of it. */
+static float difference_of_whole(int64_t x, double offset) {
+    const uint64_t magnitude = (uint64_t)fabs(offset), from = (uint64_t)x;
+    const uint64_t rest = offset < 0 ? from + magnitude : from - magnitude;
+    const int below = offset < 0 ? x < 0 && 0 - from > magnitude : x < 0 || from < magnitude;
+    return below ? -(float)(0 - rest) : (float)rest;
+}
 
 /* Of whole numbers it is rounded once, of others to binary64 first. */
 static float difference(const number *x, double offset) {
     if (x->is_whole && offset == rint(offset))
-        return (float)((longer)x->whole - (longer)offset);
+        return difference_of_whole(x->whole, offset);
     return (float)(x->real - offset);
 }
 

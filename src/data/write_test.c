@@ -252,7 +252,7 @@ static void test_format_refusals(void **state) {
     char text[200];
     assert_int_equal(qn_data_write(data, NULL, in_folder("a.xls"), NULL, &err), QN_USAGE);
     assert_non_null(strstr(err.remedy, "`write.format`"));
-    assert_int_equal(qn_data_write(data, "json", "a", NULL, &err), QN_USAGE);
+    assert_int_equal(qn_data_write(data, "xml", "a", NULL, &err), QN_USAGE);
     assert_int_equal(qn_data_write(data, "csv", "a", "b", &err), QN_USAGE);
     assert_int_equal(qn_data_write(data, "npz", in_folder("a.npz"), NULL, &err), QN_INPUT);
     assert_non_null(strstr(err.remedy, "CSV"));

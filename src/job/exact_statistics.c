@@ -6,8 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-__extension__ typedef unsigned __int128 longer;
-
 /* A value as an integer times a power of two. */
 typedef struct number {
     uint64_t m;
@@ -30,18 +28,30 @@ static number number_of(qn__exact kind, qn__wide_value value) {
     return n;
 }
 
+/* a * b in halves of 64 bits. Not every processor has integers of 128 bits. */
+static void multiply(uint64_t a, uint64_t b, uint64_t half[2]) {
+    const uint64_t mask = UINT32_MAX;
+    const uint64_t low = (a & mask) * (b & mask), high = (a >> 32) * (b >> 32);
+    const uint64_t one = (a >> 32) * (b & mask), other = (a & mask) * (b >> 32);
+    const uint64_t middle = (low >> 32) + (one & mask) + (other & mask);
+    half[0] = (low & mask) | middle << 32;
+    half[1] = high + (one >> 32) + (other >> 32) + (middle >> 32);
+}
+
 static void add_product(qn__exact_sum *sum, uint64_t a, uint64_t b, int power, int negative) {
-    const longer product = (longer)a * b;
-    qn__exact_add_scaled(sum, (uint64_t)product, power, negative);
-    qn__exact_add_scaled(sum, (uint64_t)(product >> 64), power + 64, negative);
+    uint64_t product[2];
+    multiply(a, b, product);
+    qn__exact_add_scaled(sum, product[0], power, negative);
+    qn__exact_add_scaled(sum, product[1], power + 64, negative);
 }
 
 static void add_powers(qn__moments *sums, number n) {
-    const longer square = (longer)n.m * n.m;
+    uint64_t square[2];
+    multiply(n.m, n.m, square);
     qn__exact_add_scaled(&sums->first, n.m, n.power, n.negative);
     add_product(&sums->second, n.m, n.m, 2 * n.power, 0);
-    add_product(&sums->third, (uint64_t)square, n.m, 3 * n.power, n.negative);
-    add_product(&sums->third, (uint64_t)(square >> 64), n.m, 3 * n.power + 64, n.negative);
+    add_product(&sums->third, square[0], n.m, 3 * n.power, n.negative);
+    add_product(&sums->third, square[1], n.m, 3 * n.power + 64, n.negative);
     sums->count++;
 }
 
