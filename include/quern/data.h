@@ -137,8 +137,9 @@ QN_API void qn_data_options_init(qn_data_options *options);
  *
  * On success *out is owned by the caller, for qn_data_close. Fails with QN_USAGE (options),
  * QN_INPUT (the file is missing or malformed; `where` has line and column, or the byte), QN_IO or
- * QN_MEMORY. Fails with QN_UNSUPPORTED for gzip or NPZ in a build without zlib, for zstd without
- * libzstd.so.1, for SQLite without libsqlite3.so.0, for PostgreSQL without libpq.so.5, and on a
+ * QN_MEMORY. Fails with QN_UNSUPPORTED for gzip or NPZ in a build without zlib, and for a format
+ * whose library is not installed: zstd (libzstd.so.1), bzip2 (libbz2.so.1.0), xz (liblzma.so.5),
+ * SQLite (libsqlite3.so.0), PostgreSQL (libpq.so.5) and images (docs/images.md). Also on a
  * processor that computes wrongly. */
 QN_API qn_status qn_data_open(const char *path, const qn_data_options *options, qn_data **out,
                               qn_error *err);

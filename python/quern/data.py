@@ -622,8 +622,9 @@ def _view(owner, address, shape, kind):
 
 
 def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
-    """Reads a file of items: CSV, JSON lines, IDX, NPY, NPZ, Parquet, Arrow IPC or LIBSVM, all but
-    NPZ and Parquet plain or compressed (gzip, zstd); or a folder or an archive of images.
+    """Reads a file of items: CSV, JSON lines, IDX, NPY, NPZ, Parquet, Arrow IPC or LIBSVM, or a
+    folder or an archive of images. All but NPZ and Parquet may be compressed with gzip, zstd, bzip2
+    or xz, or be one file in a ZIP archive.
 
     Among ranks all call this together: one rank of each machine reads the file, and the others
     share its memory.
@@ -646,8 +647,8 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
         For reading; 0: every core.
     **more
         Other members of qn_data_options in <quern/data.h>: the texts ``task``, ``header``
-        ("yes", "no"), ``features``, ``drop`` and ``category`` ("age,3-7"), ``weight``, ``query``, ``resize``
-        and ``shape``, ``skip_broken`` and ``no_cache``, as for the command.
+        ("yes", "no"), ``features``, ``drop`` and ``category`` ("age,3-7"), ``weight``, ``query``,
+        ``dates``, ``date_format``, ``resize`` and ``shape``, ``skip_broken`` and ``no_cache``, as for the command.
 
     Returns
     -------

@@ -1,5 +1,5 @@
 /* What a network gets of a date: a number, or an input for each value, of some of its parts
- * (docs/exactness.md 23.10). Moments are those of data/dates.h. */
+ * (docs/exactness.md 23.13). Moments are those of data/dates.h. */
 #ifndef QN_DATA_DATE_PARTS_H
 #define QN_DATA_DATE_PARTS_H
 
