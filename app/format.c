@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 char *format_count(uint64_t value, char *text) {
     char digits[24];
@@ -131,6 +132,39 @@ char *format_shell(int argc, char **argv, const char *const *more, size_t more_c
         *to++ = ' ';
         to = put_quoted(to, more[i]);
     }
+    return text;
+}
+
+/* A copy of a word, in which a path below `folder` is relative to it. A program keeps a slash: a
+ * shell looks for others in PATH. */
+static char *word_here(const char *word, const char *folder, int is_program) {
+    const char *equals = strncmp(word, "--", 2) == 0 ? strchr(word, '=') : NULL;
+    const char *path = equals ? equals + 1 : word;
+    const size_t above = strlen(folder), before = (size_t)(path - word);
+    if (strncmp(path, folder, above) != 0 || path[above] != '/' || strchr("/", path[above + 1]))
+        return strdup(word);
+    const char *rest = path + above + 1;
+    const char *dot = *rest == '-' || (is_program && !strchr(rest, '/')) ? "./" : "";
+    const size_t size = before + strlen(dot) + strlen(rest) + 1;
+    char *made = malloc(size);
+    if (made)
+        snprintf(made, size, "%.*s%s%s", (int)before, word, dot, rest);
+    return made;
+}
+
+char *format_shell_here(int argc, char **argv) {
+    char folder[4096];
+    if (!getcwd(folder, sizeof folder))
+        return format_shell(argc, argv, NULL, 0);
+    char **word = calloc((size_t)argc + 1, sizeof *word), *text = NULL;
+    int count = 0;
+    while (word && count < argc && (word[count] = word_here(argv[count], folder, count == 0)))
+        count++;
+    if (word && count == argc)
+        text = format_shell(argc, word, NULL, 0);
+    while (count > 0)
+        free(word[--count]);
+    free(word);
     return text;
 }
 

@@ -356,7 +356,7 @@ static int open_and_train(const train_flags *f, int argc, char **argv) {
         qn_model_free(start);
         return code;
     }
-    char *command_line = format_shell(argc, argv, NULL, 0);
+    char *command_line = format_shell_here(argc, argv);
     session s = {.quiet = f->quiet,
                  .verbose = f->verbose,
                  .json = f->json,

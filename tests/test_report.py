@@ -7,6 +7,7 @@ import html.parser
 import json
 import os
 import random
+import shlex
 import shutil
 import struct
 import subprocess
@@ -135,7 +136,7 @@ def named(quern, tmp_path_factory):
                 k = draw.randrange(3)
                 out.writerow([EVIL[k], round(2 * k + draw.gauss(0, 1), 3), round(draw.gauss(0, 1), 3),
                               draw.choice(["<b>Bern</b>", "K\u00f6ln", "&"])])
-    made(quern, "train", "--data", "train.csv", "--test", "test.csv", "--model", "dense 3 softmax", "--epochs", 4,
+    made(quern, "train", "--data", folder / "train.csv", f"--test={folder / 'test.csv'}", "--model", "dense 3 softmax", "--epochs", 4,
          "--devices", "cpu", "--threads", 1, "--run-dir", "a<b>&\"c", "--trace", "trace.json", "--report", "own.html", "--plots", "plots",
          "--quiet", "-o", "model", cwd=folder)
     return folder
@@ -197,6 +198,8 @@ def test_recipe_scores_and_curves(named):
     rows = dict(r for r in table(section(tree, "recipe")) if len(r) == 2)
     assert rows["epochs"] == "4" and rows["model"] == "dense 3 softmax" and rows["data"] == record["recipe"]["data"]
     assert record["command"][0] in "".join(section(tree, "recipe").itertext())
+    words = shlex.split(record["command"][0])  # as they were given, but for the folder that others do not have
+    assert words[2:7] == ["--data", "train.csv", "--test=test.csv", "--model", "dense 3 softmax"]
     assert "weight_decay" in rows and "momentum" not in rows and "0" not in [v for k, v in rows.items() if k != "seed"]
     text = open(named / "own.html", encoding="utf-8").read()
     found = [text.index(f">{title}</h2>") for title in ("Result", "Curves", "Recipe")]
