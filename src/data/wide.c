@@ -229,9 +229,9 @@ void qn_data_exact(const qn_data *data, uint64_t item, uint32_t k, char *text, s
     const qn__exact kind = known ? qn__wide_kind(data, k) : QN__EXACT_NONE;
     const qn__wide_value *values = kind ? qn__wide_column(data, k) : NULL;
     const uint64_t row = values ? qn__data_row(data, item) : 0;
-    if (kind == QN__EXACT_WHOLE && values[row].whole != QN__WIDE_MISSING)
+    if (values && kind == QN__EXACT_WHOLE && values[row].whole != QN__WIDE_MISSING)
         snprintf(shown, sizeof shown, "%" PRId64, values[row].whole);
-    else if (kind == QN__EXACT_REAL && !isnan(values[row].real))
+    else if (values && kind == QN__EXACT_REAL && !isnan(values[row].real))
         show_real(values[row].real, shown);
     snprintf(text, size, "%s", shown);
 }

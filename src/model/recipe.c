@@ -12,18 +12,18 @@ static int copy_text(const char *from, char **to, qn_error *err) {
 }
 
 const qn__recipe_key qn__recipe_keys[] = {
-    {"smoothing", QN__KEY_FLOAT, offsetof(qn__recipe, smoothing), 6},
-    {"clip", QN__KEY_FLOAT, offsetof(qn__recipe, clip), 6},
-    {"nesterov", QN__KEY_FLAG, offsetof(qn__recipe, nesterov), 6},
-    {"augment", QN__KEY_TEXT, offsetof(qn__recipe, augment), 6},
-    {"resize", QN__KEY_TEXT, offsetof(qn__recipe, resize), 6},
-    {"l1", QN__KEY_FLOAT, offsetof(qn__recipe, l1), 6},
-    {"tolerance", QN__KEY_FLOAT, offsetof(qn__recipe, tolerance), 6},
-    {"no_intercept", QN__KEY_FLAG, offsetof(qn__recipe, no_intercept), 6},
-    {"stages", QN__KEY_TEXT, offsetof(qn__recipe, stages), 6},
-    {"rules", QN__KEY_TEXT, offsetof(qn__recipe, rules), 7},
-    {"date_format", QN__KEY_TEXT, offsetof(qn__recipe, date_format), 7},
-    {NULL, QN__KEY_FLAG, 0, 0},
+    {"smoothing", offsetof(qn__recipe, smoothing), QN__KEY_FLOAT, 6},
+    {"clip", offsetof(qn__recipe, clip), QN__KEY_FLOAT, 6},
+    {"nesterov", offsetof(qn__recipe, nesterov), QN__KEY_FLAG, 6},
+    {"augment", offsetof(qn__recipe, augment), QN__KEY_TEXT, 6},
+    {"resize", offsetof(qn__recipe, resize), QN__KEY_TEXT, 6},
+    {"l1", offsetof(qn__recipe, l1), QN__KEY_FLOAT, 6},
+    {"tolerance", offsetof(qn__recipe, tolerance), QN__KEY_FLOAT, 6},
+    {"no_intercept", offsetof(qn__recipe, no_intercept), QN__KEY_FLAG, 6},
+    {"stages", offsetof(qn__recipe, stages), QN__KEY_TEXT, 6},
+    {"rules", offsetof(qn__recipe, rules), QN__KEY_TEXT, 7},
+    {"date_format", offsetof(qn__recipe, date_format), QN__KEY_TEXT, 7},
+    {NULL, 0, QN__KEY_FLAG, 0},
 };
 
 const void *qn__recipe_member(const qn__recipe *r, const qn__recipe_key *key) {

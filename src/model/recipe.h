@@ -85,8 +85,8 @@ typedef struct qn__recipe {
  * 17.1, 23.1). A text is a char * that the recipe owns, NULL for "". */
 typedef struct qn__recipe_key {
     const char *name;
+    size_t offset; /* of the member: uint32_t, float, char * */
     enum { QN__KEY_FLAG, QN__KEY_FLOAT, QN__KEY_TEXT } form;
-    size_t offset;     /* of the member: uint32_t, float, char * */
     uint32_t contract; /* the first that has the key */
 } qn__recipe_key;
 
