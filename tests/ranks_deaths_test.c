@@ -369,29 +369,40 @@ static void live_counting(stage *s, uint32_t rank, doom doomed) {
     finish(s, rank);
 }
 
-/* In the first run the ranks share the grains equally: 60 each. */
+/* One run; returns whether the first doomed rank died. In the first run the ranks share the grains
+ * equally: 60 each. */
+static int one_host_job(uint32_t trial) {
+    char rendezvous[32];
+    pid_t process[RANKS];
+    stage *s = make_stage();
+    doom doomed[RANKS] = {0};
+    const uint32_t who = trial % RANKS, other = (who + 1 + trial / 4) % RANKS;
+    s->hands[0].run.seed = trial;
+    doomed[who] = (doom){IN_GRAINS, 1 + 60 * who + 7 * trial, who};
+    if (trial > 3)
+        doomed[other] = (doom){IN_GRAINS, 1 + 60 * other + 30, other};
+    start_as(s, process, rendezvous, doomed, live_counting);
+    if (!all_ended(process))
+        fail_msg("trial %u: the ranks hang", trial);
+    const uint32_t dead = atomic_load(&s->dying);
+    for (uint32_t r = 0; r < RANKS; ++r)
+        if (!(dead >> r & 1) && (s->hands[r].status != QN_OK || s->hands[r].code != 7))
+            fail_msg("trial %u, rank %u: %s", trial, r, s->hands[r].run.err.what);
+    munmap(s, sizeof *s);
+    return dead >> who & 1;
+}
+
+/* A rank that has to wait for a processor may lose the grain of its death to another one, whose
+ * answer is right, too. Then the trial is made again. */
 static void test_a_host_job(void **state) {
     (void)state;
+    enum { TRIES = 20 };
     for (uint32_t trial = 0; trial < 8; ++trial) {
-        char rendezvous[32];
-        pid_t process[RANKS];
-        stage *s = make_stage();
-        doom doomed[RANKS] = {0};
-        const uint32_t who = trial % RANKS, other = (who + 1 + trial / 4) % RANKS;
-        s->hands[0].run.seed = trial;
-        doomed[who] = (doom){IN_GRAINS, 1 + 60 * who + 7 * trial, who};
-        if (trial > 3)
-            doomed[other] = (doom){IN_GRAINS, 1 + 60 * other + 30, other};
-        start_as(s, process, rendezvous, doomed, live_counting);
-        if (!all_ended(process))
-            fail_msg("trial %u: the ranks hang", trial);
-        const uint32_t dead = atomic_load(&s->dying);
-        if (!(dead >> who & 1))
-            fail_msg("trial %u: rank %u did not die", trial, who);
-        for (uint32_t r = 0; r < RANKS; ++r)
-            if (!(dead >> r & 1) && (s->hands[r].status != QN_OK || s->hands[r].code != 7))
-                fail_msg("trial %u, rank %u: %s", trial, r, s->hands[r].run.err.what);
-        munmap(s, sizeof *s);
+        int tries = 0;
+        while (tries < TRIES && !one_host_job(trial))
+            ++tries;
+        if (tries == TRIES)
+            fail_msg("trial %u: the rank never died", trial);
     }
 }
 
