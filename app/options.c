@@ -155,7 +155,7 @@ static int store_count(const option *o, const char *text, void *at) {
     return message_usage(remedy, "--%s cannot be \"%s\"", o->name, text);
 }
 
-/* A value behind the first one. */
+/* A value after the first one. */
 static int store_file(const option *o, const char *text, file_list *list) {
     if (list->count == MOST_FILES)
         return message_usage("name a folder, a pattern in quotes, or a list of files by @FILE",

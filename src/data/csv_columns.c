@@ -17,7 +17,7 @@ static uint64_t find_name(const qn__csv_header *header, const char *name, uint64
     return found;
 }
 
-/* What "last" means, from 1: pandas writes its index behind the columns. */
+/* What "last" means, from 1: pandas writes its index after the columns. */
 static uint64_t last_column(qn__csv_header *header) {
     header->left_index |= header->last < header->shape.columns;
     return header->last;
