@@ -205,6 +205,13 @@ RECIPES |= {
     "wide": WIDE + "--missing mean --scale standard --loss cross-entropy --lr 0.05 --valid 0.2",
     "wide-robust": WIDE + "--missing zero --scale robust --loss mse --lr 0.05",
 }
+# Dates and times (docs/exactness.md 23.10 to 23.13).
+DATES = SMALL + TWO + "--data {dates} --label kind --optimizer sgd "
+RECIPES |= {
+    "dates": DATES + "--drop form --missing mean --scale standard --loss cross-entropy --lr 0.05 --valid 0.2",
+    "dates-parts": DATES + "--drop day,time --missing median --scale minmax --loss mse --lr 0.05 --date-format %d.%m.%Y "
+                           "--dates quarter,day,yearday,minute,second,hour",
+}
 # Weights of items and classes (docs/exactness.md 7.7), some of them 0, and one large one.
 WEIGHED = "--data {weighed} --label kind --weight w "
 RECIPES |= {
@@ -478,7 +485,7 @@ def make_data(command, folder):
     files = {name: folder / f"digits.{name.replace('_', '.')}"
              for name in ("csv", "csv_gz", "images_gz", "labels_gz", "decimals", "sizes", "hard",
                           "tiny", "named", "signed", "mixed", "real", "whole", "pair", "typed",
-                          "weighed", "weighed_real", "wide")}
+                          "weighed", "weighed_real", "wide", "dates")}
 
     with open(files["csv"], "w", newline="") as out:
         writer = csv.writer(out)
@@ -530,6 +537,16 @@ def make_data(command, folder):
         for i, (kind, row) in enumerate(zip(kinds[8:], pixels)):
             cells = [20230100 + kind * 10 + row[180] % 10, kind, 1_700_000_000_123_456_789 + i * 10**9,
                      (-1) ** row[401] * (2**53 + row[400] * 2**40), *row[::49]]
+            writer.writerow(["" if i % 8 == 1 and k != 1 else cell for k, cell in enumerate(cells)])
+    # Days, moments in two zones, and days in another form, from year 1 to 9999; one of eight is missing.
+    with open(files["dates"], "w", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerow(["day", "kind", "time", "form", *(f"p{k}" for k in range(0, size, 49))])
+        for i, (kind, row) in enumerate(zip(kinds[8:], pixels)):
+            date = f"{1 + (i * 17 + row[180]) % 9999:04d}-{1 + kind:02d}-{1 + row[401] % 28:02d}"
+            zone = "+05:30" if i % 3 else "Z"
+            cells = [date, kind, f"{2000 + kind}-02-28T{row[400] % 24:02d}:{i % 60:02d}:{row[180] % 60:02d}.{i:06d}{zone}",
+                     f"{1 + i % 28}.{1 + kind}.{1900 + row[400]}", *row[::49]]
             writer.writerow(["" if i % 8 == 1 and k != 1 else cell for k, cell in enumerate(cells)])
     # Bytes, and classes with numbers that are not those from 0.
     with open(files["signed"], "w", newline="") as out:
