@@ -189,16 +189,31 @@ int qn__cell_number(const qn__cell *cell, qn__decimal *decimal) {
     return qn__decimal_read(cell->text, end, decimal) == end && cell->size > 0;
 }
 
-static int is_word(const char *text, size_t size, const char *const *words) {
-    for (; *words; words++)
-        if (size == strlen(*words) && strncasecmp(text, *words, size) == 0)
+/* A word in lower case. */
+typedef struct word {
+    const char *text;
+    size_t size;
+} word;
+#define WORD(text)                                                                                 \
+    { text, sizeof text - 1 }
+
+/* The last word has no text. Most cells differ in their size or in their first letter. */
+static int is_word(const char *text, size_t size, const word *words) {
+    if (size == 0)
+        return 0;
+    const char first = *text >= 'A' && *text <= 'Z' ? (char)(*text | 0x20) : *text;
+    for (; words->text; words++)
+        if (size == words->size && first == *words->text &&
+            strncasecmp(text, words->text, size) == 0)
             return 1;
     return 0;
 }
 
 qn__content qn__cell_content(const qn__cell *cell) {
-    static const char *const gaps[] = {"nan", "na", "n/a", "null", "#n/a", "<na>", "?", NULL};
-    static const char *const infinite[] = {"inf", "infinity", NULL}, *const none[] = {"none", NULL};
+    static const word gaps[] = {WORD("nan"),  WORD("na"),   WORD("n/a"), WORD("null"),
+                                WORD("#n/a"), WORD("<na>"), WORD("?"),   {NULL, 0}};
+    static const word infinite[] = {WORD("inf"), WORD("infinity"), {NULL, 0}};
+    static const word none[] = {WORD("none"), {NULL, 0}};
     qn__decimal number;
     const char *text = cell->text;
     size_t size = cell->size;
@@ -221,10 +236,19 @@ int qn__cell_moment(const qn__cell *cell, const char *format, qn__moment *out) {
 }
 
 int qn__cell_is_mark(const qn__cell *cell) {
-    static const char *const marks[] = {
-        "none",         "#na", "#n/a n/a", "1.#ind", "1.#qnan",      "nat",
-        "\\n",          ".",   "--",       "---",    "\xE2\x80\x93", /* the dashes of two widths */
-        "\xE2\x80\x94", NULL};
+    static const word marks[] = {WORD("none"),
+                                 WORD("#na"),
+                                 WORD("#n/a n/a"),
+                                 WORD("1.#ind"),
+                                 WORD("1.#qnan"),
+                                 WORD("nat"),
+                                 WORD("\\n"),
+                                 WORD("."),
+                                 WORD("--"),
+                                 WORD("---"),
+                                 WORD("\xE2\x80\x93"),
+                                 /* the dashes of two widths */ WORD("\xE2\x80\x94"),
+                                 {NULL, 0}};
     const int sign = cell->size > 0 && (*cell->text == '+' || *cell->text == '-');
     return is_word(cell->text, cell->size, marks) ||
            (sign && is_word(cell->text + 1, cell->size - 1, marks));

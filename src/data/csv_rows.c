@@ -147,11 +147,11 @@ static qn__row_fault take_number(const qn__special *special, const qn__cell *cel
 }
 
 static qn__row_fault take_category(const qn__special *special, const qn__cell *cell, float *value) {
-    if (is_gap(special, cell))
-        return take_gap(value);
     const uint32_t number = qn__text_set_find(special->texts, cell);
+    if (number == QN__NO_TEXT) /* no missing cell was collected */
+        return is_gap(special, cell) ? take_gap(value) : QN__ROW_ENCODING;
     *value = (float)number;
-    return number == QN__NO_TEXT ? QN__ROW_ENCODING : QN__ROW_FINE;
+    return QN__ROW_FINE;
 }
 
 static qn__row_fault take_date(const qn__special *special, const qn__cell *cell, const char *format,

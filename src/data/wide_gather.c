@@ -122,11 +122,27 @@ qn_status qn__wide_gather_whole(qn__wide_gather *g, uint32_t feature, uint64_t i
     return status;
 }
 
+/* The first values are kept where the column may be wide. */
+static qn_status keep_early(qn__wide_gather *g, uint32_t feature, qn_error *err) {
+    qn__wide_column_state *c = &g->column[feature];
+    int keep = 0;
+    const qn_status status = qn__wide_gather_look(g, feature, c->early_item[0], &keep, err);
+    for (uint32_t i = 0; status == QN_OK && keep && i < c->early; i++)
+        qn__wide_keep_real(c, c->early_item[i], c->early_value[i]);
+    c->early = QN__WIDE_EARLY;
+    return status;
+}
+
 qn_status qn__wide_gather_real(qn__wide_gather *g, uint32_t feature, uint64_t item, double value,
                                qn_error *err) {
     qn__wide_column_state *c = &g->column[feature];
     int keep = 0;
     qn__wide_see_real(&c->facts, value);
+    if (c->early < QN__WIDE_EARLY && qn__wide_is_open(g, c)) {
+        c->early_item[c->early] = item;
+        c->early_value[c->early++] = value;
+        return c->early < QN__WIDE_EARLY ? QN_OK : keep_early(g, feature, err);
+    }
     const qn_status status = qn__wide_gather_look(g, feature, item, &keep, err);
     if (status == QN_OK && keep)
         qn__wide_keep_real(c, item, value);
@@ -159,6 +175,10 @@ static qn_status take(qn__wide_gather *g, const qn__exact *exact, qn_error *err)
 
 qn_status qn__wide_gather_end(qn__wide_gather *g, qn_error *err) {
     uint32_t wide = 0;
+    for (uint32_t k = 0; k < g->features; k++)
+        if (g->column[k].early > 0 && g->column[k].early < QN__WIDE_EARLY &&
+            keep_early(g, k, err) != QN_OK)
+            return QN_MEMORY;
     for (uint32_t k = 0; g->data->type == QN_F32 && k < g->features; k++)
         wide += kind_of(g, &g->column[k]) != QN__EXACT_NONE;
     if (wide == 0)

@@ -31,12 +31,19 @@ static inline void qn__wide_see_real(qn__wide_facts *facts, double value) {
     facts->fraction |= !(value > -0x1p63 && value < 0x1p63 && value == (double)(int64_t)value);
 }
 
+/* Nearly every column of binary64 turns out to be narrow after two values. So the first few wait
+ * here, before there is memory for those of all items. */
+enum { QN__WIDE_EARLY = 8 };
+
 typedef struct qn__wide_column_state {
     qn__wide_facts facts;
     int real;              /* the type of its values is binary64 */
     int narrow;            /* it cannot be wide any more */
     qn__exact held;        /* the kind of the values that are kept so far */
     qn__wide_value *value; /* of all items; NULL: none are kept yet */
+    uint32_t early;        /* values of qn__wide_gather_real that were the first */
+    uint64_t early_item[QN__WIDE_EARLY];
+    double early_value[QN__WIDE_EARLY];
 } qn__wide_column_state;
 
 typedef struct qn__wide_gather {
