@@ -272,10 +272,6 @@ static void test_questions_of_models(void **state) {
     assert_null(qn_model_resize(NULL));
     assert_string_equal(qn_model_rules(NULL), "");
     assert_null(qn_model_date_format(NULL));
-    char dates[QN_DATE_TEXT] = "x";
-    qn_model_dates(NULL, 0, dates, sizeof dates);
-    assert_string_equal(dates, "");
-    qn_model_dates(NULL, 0, NULL, 0);
     qn_model_layer_text(NULL, 0, text, sizeof text);
     assert_string_equal(text, "");
     qn_model_layer_text(have.model, 0, NULL, 8);

@@ -293,3 +293,11 @@ def test_onnx_has_no_dates(tmp_path):
     quern(tmp_path, "train", "--data", "t.csv", "--label", "y", "--epochs", "1", "--quiet", "-o", "m.st")
     said = quern(tmp_path, "model", "export", "m.st", "-o", "m.onnx", code=1)
     assert 'column "t" holds dates' in said and "--drop" in said
+
+
+def test_what_helps_where_dates_are_categories(tmp_path):
+    for cells, says in ((["2020-01-01T10:00Z", "2020-01-01T10:00"], "name a zone in all cells or in none"),
+                        (["0001-01-01T00:00+05:00", "9999-12-31T23:59-08:00"], "in the years 1 to 9999"),
+                        (["1.2.2024", "3.4.2024"], "say how they are written with --date-format")):
+        (tmp_path / "t.csv").write_text("y,t\n" + "".join(f"{i},{c}\n" for i, c in enumerate(cells)))
+        assert says in quern(tmp_path, "data", "info", "t.csv", "--label", "y")

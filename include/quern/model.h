@@ -106,9 +106,6 @@ QN_API const char *qn_model_rules(const qn_model *model);
 /* How the dates of its training data were written, for qn_data_options.date_format; NULL: as ISO
  * 8601 has it, and for NULL. Owned by the model. */
 QN_API const char *qn_model_date_format(const qn_model *model);
-/* What the network gets of feature k, a column of dates, as qn_data_dates tells it: "" for other
- * columns. */
-QN_API void qn_model_dates(const qn_model *model, uint32_t k, char *parts, size_t size);
 /* The name of class k, counted from 0; NULL where classes are numbers, and for k out of range. */
 QN_API const char *qn_model_class_name(const qn_model *model, uint32_t k);
 

@@ -75,15 +75,28 @@ static void add_column(columns *d, const char *name, uint64_t column) {
                  (unsigned long long)column + 1);
 }
 
-static void note_dates(const columns *d, qn__text *text) {
+/* Whether all texts are dates that could be read, but some name a zone and some do not. */
+static int has_some_zones(const qn__feature *feature) {
+    uint32_t zones = 0, read = 0;
+    for (uint32_t i = 0; i < feature->categories; i++) {
+        qn__moment moment;
+        if (!qn__moment_read(feature->category[i], strlen(feature->category[i]), &moment))
+            return 0;
+        read++;
+        zones += moment.has_zone != 0;
+    }
+    return zones > 0 && zones < read;
+}
+
+/* `remedy` follows what is said of the columns. */
+static void note_dates(const columns *d, const char *remedy, qn__text *text) {
     const int one = d->count == 1;
     if (d->count == 0)
         return;
-    qn__text_add(text, "\nthe column%s %s hold%s dates or times, which are read as categories",
-                 one ? "" : "s", d->names, one ? "s" : "");
     qn__text_add(text,
-                 "; say how they are written with `data.date_format`, such as %%d.%%m.%%Y, or "
-                 "leave them out with `data.drop`");
+                 "\nthe column%s %s hold%s dates or times, which are read as categories; %s, or "
+                 "leave them out with `data.drop`",
+                 one ? "" : "s", d->names, one ? "s" : "", remedy);
 }
 
 /* Columns that were read as dates, and what a network gets of the first of them. */
@@ -107,10 +120,15 @@ static void note_parts(const qn_data *data, qn__text *text) {
                  found.count == 1 ? "" : "s", found.names, found.count == 1 ? "s" : "", parts);
 }
 
+/* Categories that are something else to a person. */
+typedef struct findings {
+    columns dates, zones, quantities; /* `zones`: dates, some of them with a zone */
+    const char *example;              /* of a quantity */
+} findings;
+
 /* Looks at the columns that are categories, though nobody called them so. */
 static void look_at_categories(const qn__csv_header *header, const qn__csv_shape *shape,
-                               qn_data *data, columns *d, columns *quantities,
-                               const char **example) {
+                               qn_data *data, findings *found) {
     const qn__special *special = shape->special;
     uint32_t feature = 0;
     for (uint64_t column = 0; data->schema && column < shape->columns; column++) {
@@ -122,13 +140,13 @@ static void look_at_categories(const qn__csv_header *header, const qn__csv_shape
         if (!is_one || (header->categories && header->categories[column]))
             continue;
         if (holds_dates(f))
-            add_column(d, f->name, column);
+            add_column(has_some_zones(f) ? &found->zones : &found->dates, f->name, column);
         const char *quantity = qn__quantity_example(f->category, f->categories);
         if (data->comma == 0 && qn__comma_example(f)) {
             data->comma = feature;
         } else if (quantity) {
-            *example = **example ? *example : quantity;
-            add_column(quantities, f->name, column);
+            found->example = *found->example ? found->example : quantity;
+            add_column(&found->quantities, f->name, column);
         }
     }
 }
@@ -199,17 +217,20 @@ static void note_row_numbers(const qn__csv_shape *shape, const qn_data_options *
 qn_status qn__csv_look_back(const qn__csv_header *header, const qn__csv_shape *shape,
                             const qn_data_options *options, qn_data *data, qn_error *err) {
     qn__text text = {0};
-    columns found = {.count = 0}, quantities = {.count = 0};
-    const char *example = "";
+    findings found = {.example = ""};
     if (header->note)
         qn__text_add(&text, "\n%s", header->note);
     note_label(shape, options, data, &text);
-    look_at_categories(header, shape, data, &found, &quantities, &example);
-    note_dates(&found, &text);
+    look_at_categories(header, shape, data, &found);
+    note_dates(&found.dates,
+               "say how they are written with `data.date_format`, such as %d.%m.%Y (2026-11-28 "
+               "needs none, in the years 1 to 9999)",
+               &text);
+    note_dates(&found.zones, "name a zone in all cells or in none", &text);
     if (!options->dates && !options->expected_rules)
         note_parts(data, &text);
     if (!options->expected_rules) {
-        note_quantities(options, data, &quantities, example, &text);
+        note_quantities(options, data, &found.quantities, found.example, &text);
         note_commas(shape, data, &text);
         note_row_numbers(shape, options, data, &text);
     }

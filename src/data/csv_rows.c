@@ -177,7 +177,7 @@ static qn__row_fault take_weight(const qn__cell *cell, float *weight) {
     return QN__ROW_FINE;
 }
 
-/* A cell of a special column. A feature goes to *value (tables of bytes have no special features).
+/* A cell of a special column. A feature goes to *value.
  * On failure the cell is left in *cell for the message. */
 static const char *take_special(const qn__special *special, const char *at, const char *end,
                                 const qn__csv_shape *shape, float *value,
@@ -277,9 +277,10 @@ const char *qn__row_bytes(const qn__csv_shape *shape, const char *at, const char
             break;
         qn__cell cell;
         qn__row_fault fault;
+        float none; /* a table of bytes has no special features */
         if (done)
             return NULL;
-        at = take_special(special, at, end, shape, NULL, places, &cell, &fault);
+        at = take_special(special, at, end, shape, &none, places, &cell, &fault);
         if (fault != QN__ROW_FINE)
             return NULL;
         at = step_over(at, end, &done);

@@ -41,7 +41,7 @@ static inline qn__wide_value *qn__wide_of(const qn__wide *wide, uint32_t column)
 
 /* What is kept of feature k: QN__EXACT_NONE where its floats are all that there is. */
 static inline qn__exact qn__wide_kind(const qn_data *data, uint32_t k) {
-    return data->wide ? data->schema->feature[k].exact : QN__EXACT_NONE;
+    return data->wide && data->schema ? data->schema->feature[k].exact : QN__EXACT_NONE;
 }
 
 /* The exact values of feature k by the row of the table; NULL where it is not wide. */

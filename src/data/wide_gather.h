@@ -8,6 +8,7 @@
 #define QN_DATA_WIDE_GATHER_H
 
 #include "data/wide.h"
+#include <math.h>
 
 /* What was seen of a column. All zeros: nothing. */
 typedef struct qn__wide_facts {
@@ -28,7 +29,7 @@ static inline void qn__wide_see_real(qn__wide_facts *facts, double value) {
     facts->hi = !facts->any || value > facts->hi ? value : facts->hi;
     facts->any = 1;
     facts->other |= (double)(float)value != value;
-    facts->fraction |= !(value > -0x1p63 && value < 0x1p63 && value == (double)(int64_t)value);
+    facts->fraction |= !(fabs(value) < 0x1p63 && value == (double)(int64_t)value);
 }
 
 /* Nearly every column of binary64 turns out to be narrow after two values. So the first few wait

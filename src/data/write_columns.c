@@ -80,7 +80,8 @@ static void add(qn__written_columns *out, const qn_data *data, qn__written_use u
         set_feature(c, bytes);
 }
 
-qn_status qn__written_columns_of(const qn_data *data, qn__written_columns *out, qn_error *err) {
+/* The caller releases *out with qn__free(out->column). */
+static qn_status columns_of(const qn_data *data, qn__written_columns *out, qn_error *err) {
     const int bytes = qn__looks_like_bytes(data);
     uint64_t width = 1;
     *out = (qn__written_columns){.rows = data->items};
@@ -98,6 +99,16 @@ qn_status qn__written_columns_of(const qn_data *data, qn__written_columns *out, 
     out->group = GROUP_BYTES / width;
     out->group = out->group > GROUP_ROWS ? GROUP_ROWS : out->group < 64 ? 64 : out->group;
     return QN_OK;
+}
+
+qn_status qn__written_columns_give(const qn_data *data, qn__columns_writer *write, const char *path,
+                                   qn__writer_batch *batch, qn_error *err) {
+    qn__written_columns columns;
+    qn_status status = columns_of(data, &columns, err);
+    if (status == QN_OK)
+        status = write(&columns, path, batch, err);
+    qn__free(columns.column);
+    return status;
 }
 
 const char *qn__written_text(const qn__written_column *column, uint32_t number) {

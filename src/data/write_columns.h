@@ -4,6 +4,7 @@
 #ifndef QN_DATA_WRITE_COLUMNS_H
 #define QN_DATA_WRITE_COLUMNS_H
 
+#include "base/file.h"
 #include "data/data.h"
 
 typedef enum qn__written_type {
@@ -45,8 +46,13 @@ typedef struct qn__written_columns {
     uint64_t group; /* rows that are written together, so that a reader needs little memory */
 } qn__written_columns;
 
-/* The caller releases *out with qn__free(out->column). Fails with QN_MEMORY. */
-qn_status qn__written_columns_of(const qn_data *data, qn__written_columns *out, qn_error *err);
+/* Writes a file of the columns. */
+typedef qn_status qn__columns_writer(const qn__written_columns *columns, const char *path,
+                                     qn__writer_batch *batch, qn_error *err);
+
+/* Has the columns of a data set written. Fails as the writer does, or with QN_MEMORY. */
+qn_status qn__written_columns_give(const qn_data *data, qn__columns_writer *write, const char *path,
+                                   qn__writer_batch *batch, qn_error *err);
 
 /* Text `number` of a column of TEXT. */
 const char *qn__written_text(const qn__written_column *column, uint32_t number);

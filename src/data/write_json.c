@@ -165,10 +165,5 @@ static qn_status write_file(const qn__written_columns *columns, const char *path
 
 qn_status qn__write_json(const qn_data *data, const char *path, qn__writer_batch *batch,
                          qn_error *err) {
-    qn__written_columns columns;
-    qn_status status = qn__written_columns_of(data, &columns, err);
-    if (status == QN_OK)
-        status = write_file(&columns, path, batch, err);
-    qn__free(columns.column);
-    return status;
+    return qn__written_columns_give(data, write_file, path, batch, err);
 }

@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "base/sha256.h"
 #include "cluster/cluster.h"
-#include "data/date_parts.h"
 #include "model/safetensors.h"
 #include "num/sums.h"
 #include <math.h>
@@ -582,16 +581,6 @@ const char *qn_model_resize(const qn_model *model) { return model ? model->recip
 const char *qn_model_date_format(const qn_model *model) {
     QN__OWN_FLOATS;
     return model ? model->recipe.date_format : NULL;
-}
-
-void qn_model_dates(const qn_model *model, uint32_t k, char *parts, size_t size) {
-    QN__OWN_FLOATS;
-    const qn__schema *table = model ? model->recipe.table : NULL;
-    char all[QN__DATE_PARTS_TEXT];
-    if (!parts || size == 0)
-        return;
-    qn__date_parts_text(table && k < table->features ? table->feature[k].dates : 0, all);
-    snprintf(parts, size, "%s", all);
 }
 
 const char *qn_model_rules(const qn_model *model) {
