@@ -1,4 +1,5 @@
 #include "data/row_numbers.h"
+#include "data/id_numbers.h"
 #include <stdio.h>
 
 /* Fewer items may count up by chance. */
@@ -27,14 +28,26 @@ static int counts_up(const qn_data *data, const qn__seen_column *c) {
     return i == data->items;
 }
 
-void qn__note_row_numbers(const qn_data *data, const qn__seen_column *c, qn__text *text) {
-    const int nameless = !c->name || !*c->name, counts = counts_up(data, c);
-    if (!counts && (!nameless || !c->named))
-        return;
-    qn__text_add(text, "\ncolumn %llu%s%.60s%s%s %s%s%s", (unsigned long long)c->number,
+/* Begins a line: the column by its place and its name. */
+static void add_column(const qn__seen_column *c, qn__text *text) {
+    const int nameless = !c->name || !*c->name;
+    qn__text_add(text, "\ncolumn %llu%s%.60s%s%s ", (unsigned long long)c->number,
                  nameless ? "" : " (", nameless ? "" : c->name, nameless ? "" : ")",
-                 c->is_label ? ", the label," : "", nameless && c->named ? "has no name" : "",
-                 nameless && c->named && counts ? " and " : "", counts ? "numbers the rows" : "");
-    qn__text_add(text, counts ? "; leave it out" : "; where it only names the rows, leave it out");
+                 c->is_label ? ", the label," : "");
+}
+
+void qn__note_row_numbers(const qn_data *data, const qn__seen_column *c, qn__text *text) {
+    const int nameless = (!c->name || !*c->name) && c->named, counts = counts_up(data, c);
+    const int ids = !counts && !c->is_label && qn__looks_like_ids(data, c->feature, c->name);
+    if (!counts && !nameless && !ids)
+        return;
+    add_column(c, text);
+    qn__text_add(text, "%s%s%s", nameless ? "has no name" : "",
+                 nameless && (counts || ids) ? " and " : "",
+                 counts ? "numbers the rows"
+                 : ids  ? "looks like an id: its whole numbers are all different"
+                        : "");
+    qn__text_add(text,
+                 counts || ids ? "; leave it out" : "; where it only names the rows, leave it out");
     qn__text_add(text, " with `data.drop` %llu", (unsigned long long)c->number);
 }

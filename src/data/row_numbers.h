@@ -1,4 +1,4 @@
-/* Columns that only number the rows of a table: what programs write beside the columns. */
+/* Columns that only number or name the rows of a table: what programs write beside the columns. */
 #ifndef QN_DATA_ROW_NUMBERS_H
 #define QN_DATA_ROW_NUMBERS_H
 
@@ -14,9 +14,9 @@ typedef struct qn__seen_column {
     uint32_t feature;
 } qn__seen_column;
 
-/* Adds a line, behind a line end, where the column has no name though others have, or where its
- * values are 0, 1, 2 and so on, or 1, 2, 3: what to do about it. `data` has its values and labels.
- */
+/* Adds a line, after a line end, where the column has no name though others have, where its values
+ * are 0, 1, 2 and so on, or 1, 2, 3, and where they look like ids (id_numbers.h): what to do about
+ * it. `data` has its values and labels. */
 void qn__note_row_numbers(const qn_data *data, const qn__seen_column *column, qn__text *text);
 
 #endif
