@@ -7,6 +7,7 @@ import numpy as np
 
 INT32, INT64, INT96, FLOAT, DOUBLE, BYTE_ARRAY = 1, 2, 3, 4, 5, 6
 TYPES = {"i4": INT32, "i8": INT64, "V12": INT96, "f4": FLOAT, "f8": DOUBLE}
+DECIMAL, NULL_TYPE = 5, {10: {11: {}}}
 DATE, TIME_MILLIS, TIME_MICROS, TIMESTAMP_MILLIS, TIMESTAMP_MICROS = 6, 7, 8, 9, 10
 DATA_PAGE = PLAIN = UNCOMPRESSED = REQUIRED = UTF8 = 0
 RLE = 3
@@ -57,9 +58,9 @@ def plain(values):
     return b"".join(struct.pack("<I", len(text)) + text for text in (v.encode() for v in values))
 
 
-def write(path, columns, group, converted=()):
+def write(path, columns, group, converted=(), more=()):
     """`columns`: {name: an array of TYPES, or a list of texts}, in row groups of `group` rows. `converted`: {name:
-    a ConvertedType} of some."""
+    a ConvertedType} of some; `more`: {name: further fields of its SchemaElement}."""
     rows = len(next(iter(columns.values())))
     types = {name: TYPES[v.dtype.str[1:]] if isinstance(v, np.ndarray) else BYTE_ARRAY for name, v in columns.items()}
     converted = {**{name: UTF8 for name, t in types.items() if t == BYTE_ARRAY}, **dict(converted)}
@@ -77,6 +78,6 @@ def write(path, columns, group, converted=()):
                                           5: count, 6: size, 7: size, 9: at}})
             groups.append({1: chunks, 2: sum(c[3][7] for c in chunks), 3: count})
         leaves = [{1: t, 3: REQUIRED, 4: name.encode()} | ({6: converted[name]} if name in converted else {})
-                  for name, t in types.items()]
+                  | dict(more).get(name, {}) for name, t in types.items()]
         footer = record({1: 1, 2: [{4: b"schema", 5: len(leaves)}, *leaves], 3: rows, 4: groups})
         file.write(footer + struct.pack("<I", len(footer)) + b"PAR1")

@@ -154,6 +154,7 @@ BAD = {  # parts, then what the message says
     "format": (["a,b\n1,2\n", '{"a": 1, "b": 2}\n'], ["the file has the format json, and the first one has the format csv", "p1"]),
     "empty": (["a,b\n1,2\n", ""], ["the file is empty", "p1"]),
     "headers": (["a,b\n", "a,b\n"], ["a header and no items", "p0"]),
+    "reordered": (["a,b\n", "b,a\n"], ["a header and no items", "p0"]),
     "binary": (["a,b\n1,2\n", "a,\0\n1,2\n"], ["not text", "p1"]),
 }
 
@@ -235,6 +236,85 @@ def test_typed_files(tmp_path, info, refused, run_quern):
     assert same == info(first, tmp_path / "ten", "--drop", "size", "--label", "y")
     assert same["digest"] == info(first, tmp_path / "more", "--features", "name,value,id", "--label", "y")["digest"]
     assert "the format csv, and the first one has the format parquet" in refused(first, tmp_path / "a.csv")
+
+
+def test_a_header_alone(tmp_path, info):
+    """The first file has no row, and all others have their columns in another order."""
+    rows = [["1", "x", "2.5"], ["3", "z", "4"]]
+    whole = write(tmp_path / "whole.csv", [line(["a", "b", "c"]), *map(line, rows)])
+    files = [write(tmp_path / "0.csv", ["a,b,c\n"])]
+    files += [write(tmp_path / f"{i}.csv", ["c,a,b\n", line([row[2], *row[:2]])], packed=i == 2)
+              for i, row in enumerate(rows, 1)]
+    for words in ([], ["--label", "b"], ["--header", "yes"]):
+        assert info(*files, *words) == info(whole, *words)
+
+
+def test_joined_types(tmp_path, info):
+    """Decimals of several widths, timestamps of several units, and a column of nulls, beside one CSV file."""
+    ids = np.array([20230109, -7, 10**17 + 1, 20230119, 4, 5], "i8")
+    stamps = np.array([0, 1, 10**12, 1000, 2000, -86400001], "i8")  # in milliseconds
+    digits = {"id": {6: parquet_writer.DECIMAL, 7: 0, 8: 18}}
+    for name, begin, end, types, unit in ("0", 0, 3, "i8", 1), ("1", 3, 6, "i4", 1000):
+        part = {"y": np.arange(begin, end, dtype="i4"), "id": ids[begin:end].astype(types), "t": stamps[begin:end] * unit,
+                "n": np.arange(begin, end, dtype="i4"), "late": [f"w{k}" for k in range(3)] if begin else np.zeros(3, "i4")}
+        nulls = {"n": parquet_writer.NULL_TYPE} if begin else {"late": parquet_writer.NULL_TYPE}
+        parquet_writer.write(tmp_path / f"{name}.parquet", part, 2, {"t": parquet_writer.TIMESTAMP_MILLIS + begin // 3}, digits | nulls)
+    times = [f"{np.datetime64(int(v), 'ms')}Z" for v in stamps]
+    rows = [f"{k},{ids[k]},{times[k]},{k if k < 3 else ''},{f'w{k - 3}' if k > 2 else ''}\n" for k in range(6)]
+    write(tmp_path / "whole.csv", ["y,id,t,n,late\n", *rows])
+    assert info(tmp_path / "*.parquet", "--label", "y") == info(tmp_path / "whole.csv")
+
+
+def test_common_types(tmp_path, info, refused):
+    """pyarrow: decimals, dates, times, dictionaries and nulls whose types differ between files."""
+    pa = pytest.importorskip("pyarrow")
+    from datetime import datetime, timedelta
+    from decimal import Decimal
+    from pyarrow import feather, parquet
+    days = [datetime(1999 + k, 1 + k, 3) for k in range(6)]
+    times = [day + timedelta(microseconds=1500000 * k) for k, day in enumerate(days)]
+    ids, prices = [Decimal(10**17 * k - 3) for k in range(6)], [Decimal(k * 10**8 + 7).scaleb(-2) for k in range(6)]
+    kinds = {  # the values, and the types of two files
+        "y": (["a", "b"] * 3, pa.string(), pa.null()), "id": (ids, pa.decimal128(20, 0), pa.decimal256(40, 0)),
+        "whole": ([int(v) for v in ids], pa.decimal128(19, 0), pa.int64()), "price": (prices, pa.decimal64(15, 2), pa.decimal128(20, 2)),
+        "day": ([d.date() for d in days], pa.date32(), pa.date64()), "time": (times, pa.timestamp("ns"), pa.timestamp("us")),
+        "mixed": (days, pa.date32(), pa.timestamp("s")), "zone": (times, pa.timestamp("us", "UTC"), pa.timestamp("ns", "Asia/Tokyo")),
+        "double": ([0.1 * k + 1e9 for k in range(6)], pa.dictionary(pa.int8(), pa.float64()), pa.float64()),
+        "late": (times, pa.null(), pa.timestamp("ms")), "code": ([str(k % 2) for k in range(6)], pa.dictionary(pa.int8(), pa.string()), pa.string())}
+
+    def array(name, values, kind):
+        if pa.types.is_null(kind):
+            return pa.nulls(len(values))
+        if pa.types.is_dictionary(kind):
+            return pa.array(values, kind.value_type).dictionary_encode().cast(kind)
+        return pa.array([int(v) for v in values] if kind == pa.int64() else values, kind)
+
+    def table(begin, end, side):
+        return pa.table({name: array(name, values[begin:end], types[side]) for name, (values, *types) in kinds.items()})
+
+    names = list(kinds)
+    rows = [line(names)]
+    for k in range(6):
+        cells = {name: str(values[k]) for name, (values, *_) in kinds.items()}
+        stamps = {name: times[k].isoformat(timespec="microseconds") for name in ("time", "zone", "late")}
+        cells |= stamps | {"zone": stamps["zone"] + "Z", "mixed": days[k].isoformat(), "code": f"c{cells['code']}"}
+        cells["late"] *= k >= 3
+        cells["double"] = ""
+        rows.append(line([cells[name] for name in names]))
+    write(tmp_path / "whole.csv", rows)
+    kinds["code"] = ([f"c{v}" for v in kinds["code"][0]], *kinds["code"][1:])
+    for ending, put in [("parquet", parquet.write_table), ("arrow", feather.write_feather)]:
+        d = tmp_path / ending
+        d.mkdir()
+        put(table(0, 3, 0), d / f"0.{ending}")
+        put(table(3, 3, 1), d / f"1.{ending}")  # its y is null
+        put(table(3, 6, 1).set_column(0, "y", pa.array(["b", "a", "b"])), d / f"2.{ending}")
+        assert info(d, "--drop", "double")["digest"] == info(tmp_path / "whole.csv", "--drop", "double")["digest"]
+        assert info(d, "--features", "double", "--label", "y")["table"][0]["max"] == 1e9 + 0.5
+    stamps = [pa.table({"y": [1, 0], "t": pa.array(times[:2], pa.timestamp("us", zone))}) for zone in (None, "UTC")]
+    for i, part in enumerate(stamps):
+        parquet.write_table(part, tmp_path / f"{i}.parquet")
+    assert '"t" has another type than in the files before' in refused(tmp_path / "0.parquet", tmp_path / "1.parquet")
 
 
 def test_a_broken_part_is_named(tmp_path, refused):

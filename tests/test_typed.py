@@ -211,6 +211,27 @@ def test_decimals_and_bytes(info, tmp_path):
             assert told["digest"] == wanted["digest"] and told["table"] == wanted["table"], (name, words)
 
 
+def test_exact_decimals_and_dictionaries(info, tmp_path):
+    """Whole numbers of a decimal type or in a dictionary are kept exactly; others are the nearest doubles."""
+    pa = pytest.importorskip("pyarrow")
+    import decimal
+    from pyarrow import parquet
+    draw = np.random.default_rng(3)
+    ids = [int(v) for v in draw.integers(-2**62, 2**62, 40)]
+    seconds = [decimal.Decimal(17 * 10**12 + int(v)).scaleb(-4) for v in draw.integers(0, 10**6, 40)]
+    large = [decimal.Decimal(10**19 + v) for v in ids]
+    plain = {"y": pa.array([0, 1] * 20), "id": pa.array(ids), "code": pa.array(ids), "t": pa.array(map(float, seconds)),
+             "u": pa.array(map(float, seconds)), "large": pa.array([float(np.float32(int(v))) for v in large])}
+    exact = plain | {"id": pa.array(map(decimal.Decimal, ids), pa.decimal128(38, 0)), "code": plain["code"].dictionary_encode(),
+                     "t": pa.array(seconds, pa.decimal64(18, 4)), "large": pa.array(large, pa.decimal128(25, 0)),
+                     "u": pa.array([v + decimal.Decimal(1).scaleb(-30) for v in seconds], pa.decimal256(50, 30))}
+    for name, columns in ("plain", plain), ("exact", exact):
+        parquet.write_table(pa.table(columns), tmp_path / name, row_group_size=9)
+    wanted, told = info(tmp_path / "plain"), info(tmp_path / "exact")
+    assert told["digest"] == wanted["digest"] and told["table"][:-1] == wanted["table"][:-1]
+    assert told["table"][0]["min"] == min(ids) and told["table"][2]["max"] == max(map(float, seconds))
+
+
 def test_damage(refused, tmp_path):
     """Cut files and other bytes are refused with their place; nothing crashes."""
     for sample in SAMPLES.glob("table*"):

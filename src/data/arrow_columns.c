@@ -62,14 +62,34 @@ static void put_missing(filling *f, float *to) {
     f->data->missing = 1;
 }
 
+/* Tells of a value that qn__arrow_gather does not see: of a dictionary, or a decimal. */
+static qn_status gather(const filling *f, uint64_t item, const qn__arrow_cell *cell,
+                        qn_error *err) {
+    const int beyond = f->kind == QN__ARROW_UINT      ? cell->whole < 0
+                       : f->kind == QN__ARROW_DECIMAL ? !qn__arrow_decimal_fits(&cell->decimal)
+                                                      : 0;
+    if (f->gather->features == 0 || !qn__wide_is_open(f->gather, &f->gather->column[f->feature]))
+        return QN_OK;
+    if (!has_fraction(f))
+        return qn__wide_gather_whole(f->gather, f->feature, item, beyond ? INT64_MIN : cell->whole,
+                                     err);
+    const double real =
+        f->kind == QN__ARROW_DECIMAL ? qn__arrow_decimal_real(&cell->decimal) : cell->number;
+    return qn__wide_gather_real(f->gather, f->feature, item, real, err);
+}
+
 static qn_status put_float(void *user, uint64_t item, const qn__arrow_cell *cell, qn_error *err) {
     filling *f = user;
     float *to = (float *)qn__table_room_values(f->data) + item * f->data->features + f->feature;
     *to = float_of(f, cell);
     f->odd |= has_fraction(f) || cell->missing || (uint64_t)cell->whole > 255;
-    if (cell->missing || isnan(*to))
+    if (cell->missing || isnan(*to)) {
         put_missing(f, to);
-    return isinf(*to) ? refuse_number(f, item, cell->number, err) : QN_OK;
+        return QN_OK;
+    }
+    if (isinf(*to))
+        return refuse_number(f, item, cell->number, err);
+    return f->gather ? gather(f, item, cell, err) : QN_OK;
 }
 
 /* The text of a cell that is a category: a number as CSV files have it. 0: it is missing. */

@@ -5,8 +5,8 @@
 
 #include "data/arrow_dates.h"
 #include "data/arrow_table.h"
-#include "data/wide.h"
 #include "data/text_set.h"
+#include "data/wide_gather.h"
 
 typedef enum qn__arrow_use { QN__ARROW_FEATURE, QN__ARROW_LABEL, QN__ARROW_WEIGHT } qn__arrow_use;
 
@@ -21,15 +21,16 @@ struct qn__arrow_column {
     qn__arrow_kind kind;
     int scale; /* of a DECIMAL */
     const qn_data_options *options;
-    qn__arrow_dates dates; /* of DATE, and of texts that may be dates */
-    qn__exact exact;       /* what is kept exactly, once it is settled */
-    qn__wide_value *value; /* of each item, from qn__alloc; NULL: nothing is kept */
-    int odd;               /* some value is no whole number from 0 to 255, so far */
-    int there;             /* the values of this portion are in the data set already */
-    int regress;           /* labels are targets */
-    qn__text_set texts;    /* different ones, in the order of appearance */
-    double *number;        /* labels of FLOAT, and of DECIMAL with a scale */
-    uint32_t *order;       /* a category's number by its place in that order, once it is settled */
+    qn__arrow_dates dates;   /* of DATE, and of texts that may be dates */
+    qn__wide_gather *gather; /* of a FEATURE that may be wide; else NULL */
+    qn__exact exact;         /* what is kept exactly, once it is settled */
+    qn__wide_value *value;   /* of each item, from qn__alloc; NULL: nothing is kept */
+    int odd;                 /* some value is no whole number from 0 to 255, so far */
+    int there;               /* the values of this portion are in the data set already */
+    int regress;             /* labels are targets */
+    qn__text_set texts;      /* different ones, in the order of appearance */
+    double *number;          /* labels of FLOAT, and of DECIMAL with a scale */
+    uint32_t *order; /* a category's number by its place in that order, once it is settled */
 };
 
 /* Finds out what the column holds, from the schema. Fails with QN_INPUT where that cannot be what

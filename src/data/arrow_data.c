@@ -134,10 +134,12 @@ static qn_status begin_gather(filling *f, const qn_data_options *options, qn_err
         qn__wide_gather_begin(&f->gather, f->data, f->data->features, options->expected_rules, err);
     int real;
     for (uint64_t i = 0; status == QN_OK && i < f->columns; i++) {
-        const qn__arrow_column *c = &f->column[i];
-        if (c->use == QN__ARROW_FEATURE && !c->category &&
-            qn__arrow_may_be_wide(f->table, c->column, &real))
-            qn__wide_gather_column(&f->gather, c->feature, real);
+        qn__arrow_column *c = &f->column[i];
+        if (c->use != QN__ARROW_FEATURE || c->category ||
+            !qn__arrow_may_be_wide(f->table, c->column, &real))
+            continue;
+        c->gather = &f->gather;
+        qn__wide_gather_column(&f->gather, c->feature, real);
     }
     return status;
 }

@@ -1,7 +1,9 @@
 #include "data/arrow_decimal.h"
+#include "base/encoding.h"
 #include "base/text.h"
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LIMBS = 4 };
@@ -33,6 +35,17 @@ qn__arrow_decimal qn__arrow_decimal_load(const void *bytes, size_t width, int sc
         carry = byte >> 8;
     }
     return out;
+}
+
+void qn__arrow_decimal_store(const qn__arrow_decimal *decimal, void *bytes) {
+    const int big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+    uint64_t carry = decimal->negative != 0;
+    for (int i = 0; i < LIMBS; i++) {
+        const uint64_t limb = decimal->limb[i];
+        const uint64_t out = decimal->negative ? ~limb + carry : limb;
+        carry = carry && limb == 0; /* ~0 + 1 */
+        memcpy((char *)bytes + 8 * (big ? LIMBS - 1 - i : i), &out, sizeof out);
+    }
 }
 
 /* Divides the magnitude by 10 and returns the remainder. */
@@ -92,28 +105,46 @@ static int is_half_way(double value) {
     return (bits & 0x1FFFFFFF) == 0x10000000 || fabs(value) < 0x1p-126;
 }
 
-double qn__arrow_decimal_number(const qn__arrow_decimal *decimal) {
+/* 1 where the double nearest to the decimal is one quotient of exact numbers. */
+static int nearest(const qn__arrow_decimal *decimal, double *value) {
     static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                     1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                     1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     const uint64_t *limb = decimal->limb;
     const int scale = decimal->scale;
-    if (is_zero(limb))
-        return 0;
     if ((limb[1] | limb[2] | limb[3]) != 0 || limb[0] > (uint64_t)1 << 53 || scale < 0 ||
         scale >= (int)(sizeof powers / sizeof *powers))
-        return from_text(decimal);
-    /* Both are exact, so this is the double nearest to the decimal. */
-    const double value = (double)limb[0] / powers[scale];
-    if (scale > 0 && is_half_way(value))
+        return 0;
+    *value = (double)limb[0] / powers[scale];
+    return 1;
+}
+
+double qn__arrow_decimal_number(const qn__arrow_decimal *decimal) {
+    double value = 0;
+    if (is_zero(decimal->limb))
+        return 0;
+    if (!nearest(decimal, &value) || (decimal->scale > 0 && is_half_way(value)))
         return from_text(decimal);
     return decimal->negative ? -value : value;
 }
 
-int64_t qn__arrow_decimal_whole(const qn__arrow_decimal *decimal) {
+double qn__arrow_decimal_real(const qn__arrow_decimal *decimal) {
+    char text[QN__ARROW_DECIMAL_ROOM];
+    double value = 0;
+    if (nearest(decimal, &value))
+        return decimal->negative ? -value : value;
+    qn__arrow_decimal_text(decimal, text);
+    return strtod_l(text, NULL, qn__c_locale());
+}
+
+int qn__arrow_decimal_fits(const qn__arrow_decimal *decimal) {
     const uint64_t *limb = decimal->limb;
-    const int beyond = (limb[1] | limb[2] | limb[3]) != 0 || limb[0] > INT64_MAX;
-    if (beyond)
+    return (limb[1] | limb[2] | limb[3]) == 0 && limb[0] <= INT64_MAX;
+}
+
+int64_t qn__arrow_decimal_whole(const qn__arrow_decimal *decimal) {
+    const int64_t whole = (int64_t)decimal->limb[0];
+    if (!qn__arrow_decimal_fits(decimal))
         return decimal->negative ? INT64_MIN : INT64_MAX;
-    return decimal->negative ? -(int64_t)limb[0] : (int64_t)limb[0];
+    return decimal->negative ? -whole : whole;
 }

@@ -1,5 +1,6 @@
 #include "data/arrow_files.h"
 #include "base/memory.h"
+#include "data/arrow_common.h"
 #include "data/arrow_parts.h"
 #include "data/text_set.h"
 #include <errno.h>
@@ -24,8 +25,8 @@ typedef struct listed {
 typedef struct column {
     const char *name;
     const char *format, *values; /* its type, and that of its dictionary's values, or NULL */
-    qn__arrow_kind kind;
-    int readable;   /* the kind is known */
+    qn__arrow_type type;
+    int readable;   /* the type is known */
     size_t differs; /* the first file whose type is none that can be made the same; 0: none */
     size_t key;     /* of folders: its number, from 1; 0: it is one of the files */
 } column;
@@ -106,60 +107,24 @@ static const char *name_of(const qn__arrow_table *table, uint64_t i) {
     return name ? name : "";
 }
 
-static int is_number(qn__arrow_kind kind) {
-    return kind == QN__ARROW_INT || kind == QN__ARROW_UINT || kind == QN__ARROW_FLOAT;
-}
-
-/* The type of numbers of two types; NULL: there is none. */
-static const char *number_type(const column *a, const char *format, qn__arrow_kind kind) {
-    const int floats = a->kind == QN__ARROW_FLOAT && kind == QN__ARROW_FLOAT;
-    if (floats)
-        return strcmp(a->format, "g") != 0 && strcmp(format, "g") != 0 ? "f" : "g";
-    if (a->kind == QN__ARROW_FLOAT || kind == QN__ARROW_FLOAT)
-        return "g";
-    const int large = strcmp(a->format, "L") == 0 || strcmp(format, "L") == 0;
-    if (!large)
-        return "l";
-    return a->kind == QN__ARROW_UINT && kind == QN__ARROW_UINT ? "L" : "g";
-}
-
 static int same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
-
-static void set_type(column *a, const char *format, const char *values, qn__arrow_kind kind) {
-    a->format = format;
-    a->values = values;
-    a->kind = kind;
-    a->readable = 1;
-}
 
 /* Makes the type of a column one that holds the values of another file, too. */
 static void widen(column *a, const qn__arrow_table *table, uint64_t i, size_t file) {
     const struct ArrowSchema *type = table->schema.children[i];
     const char *values = type->dictionary ? type->dictionary->format : NULL;
-    qn__arrow_kind kind;
-    int scale;
+    qn__arrow_type other;
     if (same_text(a->format, type->format) && same_text(a->values, values))
         return;
-    const int readable = qn__arrow_kind_of(table, i, &kind, &scale, NULL) == QN_OK;
-    if (readable && a->readable && kind == QN__ARROW_EMPTY)
+    const int readable = qn__arrow_type_of(table, i, &other, NULL) == QN_OK && a->readable;
+    if (readable && other.kind == QN__ARROW_EMPTY)
         return;
-    if (readable && a->readable && is_number(a->kind) && is_number(kind))
-        set_type(a, number_type(a, type->format, kind), NULL,
-                 *number_type(a, type->format, kind) == 'l'   ? QN__ARROW_INT
-                 : *number_type(a, type->format, kind) == 'L' ? QN__ARROW_UINT
-                                                              : QN__ARROW_FLOAT);
-    else if (readable && a->readable && a->kind == QN__ARROW_TEXT && kind == QN__ARROW_TEXT)
-        set_type(a, "U", NULL, kind);
-    else if (readable && a->readable && a->kind == QN__ARROW_EMPTY && is_number(kind))
-        set_type(a,
-                 kind == QN__ARROW_FLOAT ? "g"
-                 : *type->format == 'L'  ? "L"
-                                         : "l",
-                 NULL, kind == QN__ARROW_UINT && *type->format != 'L' ? QN__ARROW_INT : kind);
-    else if (readable && a->readable && a->kind == QN__ARROW_EMPTY && kind == QN__ARROW_TEXT)
-        set_type(a, "U", NULL, kind);
-    else if (a->differs == 0)
+    if (readable && qn__arrow_join(&a->type, &other)) {
+        a->format = a->type.format;
+        a->values = NULL;
+    } else if (a->differs == 0) {
         a->differs = file;
+    }
 }
 
 /* ------------------------------------------------------------------ columns */
@@ -203,7 +168,6 @@ static qn_status match(chain *c, size_t i, const qn__arrow_table *table, const q
 
 static qn_status take_first(chain *c, const qn__arrow_table *table, qn__text_set *set) {
     const size_t keys = c->files->list->keys;
-    int scale;
     c->own = table->columns;
     c->column = qn__pile_alloc(&c->pile, c->own + keys, sizeof *c->column, c->err);
     if (!c->column)
@@ -214,7 +178,7 @@ static qn_status take_first(chain *c, const qn__arrow_table *table, qn__text_set
         *a = (column){.name = name_of(table, k),
                       .format = type->format,
                       .values = type->dictionary ? type->dictionary->format : NULL};
-        a->readable = qn__arrow_kind_of(table, k, &a->kind, &scale, NULL) == QN_OK;
+        a->readable = qn__arrow_type_of(table, k, &a->type, NULL) == QN_OK;
         const qn__cell cell = {.text = a->name, .size = strlen(a->name)};
         if (qn__text_set_add(set, &cell, c->err) != QN_OK)
             return QN_MEMORY;
@@ -244,6 +208,11 @@ static void add_keys(chain *c, const qn__text_set *set) {
 
 static void forget_schema(struct ArrowSchema *schema) { schema->release = NULL; }
 
+static int has_type(const struct ArrowSchema *type, const column *a) {
+    return same_text(type->format, a->format) &&
+           same_text(type->dictionary ? type->dictionary->format : NULL, a->values);
+}
+
 /* The columns of the first file, where their types are those of all, and others in their places. */
 static qn_status make_schema(chain *c, struct ArrowSchema *out) {
     const struct ArrowSchema *first = &c->first.table.schema;
@@ -259,7 +228,7 @@ static qn_status make_schema(chain *c, struct ArrowSchema *out) {
         struct ArrowSchema *own = k < c->own ? first->children[k] : NULL;
         struct ArrowSchema *values = &c->added[c->columns + k];
         c->children[k] = own;
-        if (own && same_text(own->format, a->format))
+        if (own && has_type(own, a))
             continue;
         *values = (struct ArrowSchema){.format = a->values, .release = forget_schema};
         c->added[k] = (struct ArrowSchema){.format = a->format,
@@ -360,89 +329,6 @@ static qn_status count_all(chain *c, uint64_t *rows) {
 
 static void forget_array(struct ArrowArray *array) { array->release = NULL; }
 
-/* Values on their way into another type. */
-typedef struct converting {
-    qn__arrow_kind from;
-    char to;
-    uint8_t *valid;
-    uint8_t *values; /* of 8 bytes, or offsets */
-    char *text;
-    uint64_t at, missing, bytes;
-} converting;
-
-static qn_status count_bytes(void *user, uint64_t item, const qn__arrow_cell *cell, qn_error *err) {
-    converting *v = user;
-    (void)item, (void)err;
-    v->bytes += cell->missing ? 0 : cell->size;
-    return QN_OK;
-}
-
-static qn_status put_text(void *user, uint64_t item, const qn__arrow_cell *cell, qn_error *err) {
-    converting *v = user;
-    (void)item, (void)err;
-    if (!cell->missing) {
-        if (cell->size > 0)
-            memcpy(v->text + v->bytes, cell->text, cell->size);
-        v->bytes += cell->size;
-        v->valid[v->at / 8] |= (uint8_t)(1u << v->at % 8);
-    }
-    v->missing += cell->missing != 0;
-    const int64_t end = (int64_t)v->bytes;
-    memcpy(v->values + 8 * ++v->at, &end, sizeof end);
-    return QN_OK;
-}
-
-static qn_status put_number(void *user, uint64_t item, const qn__arrow_cell *cell, qn_error *err) {
-    converting *v = user;
-    (void)item, (void)err;
-    const double number = v->from == QN__ARROW_FLOAT ? cell->number
-                          : v->from == QN__ARROW_INT ? (double)cell->whole
-                                                     : (double)(uint64_t)cell->whole;
-    const float narrow = (float)number;
-    if (!cell->missing)
-        v->valid[v->at / 8] |= (uint8_t)(1u << v->at % 8);
-    v->missing += cell->missing != 0;
-    if (v->to == 'f')
-        memcpy(v->values + 4 * v->at, &narrow, sizeof narrow);
-    else if (v->to == 'g')
-        memcpy(v->values + 8 * v->at, &number, sizeof number);
-    else
-        memcpy(v->values + 8 * v->at, &cell->whole, sizeof cell->whole);
-    v->at++;
-    return QN_OK;
-}
-
-/* An array of values in the table's type. */
-static qn_status convert(chain *c, const qn__arrow_table *table, uint64_t k, const column *a,
-                         struct ArrowArray *out) {
-    const uint64_t rows = table->rows;
-    const int text = a->kind == QN__ARROW_TEXT;
-    converting v = {.to = *a->format};
-    int scale;
-    qn_status status = qn__arrow_kind_of(table, k, &v.from, &scale, c->err);
-    v.valid = qn__pile_alloc(&c->portion, rows / 8 + 1, 1, c->err);
-    v.values = qn__pile_alloc(&c->portion, rows + 1, 8, c->err);
-    const void **buffers = qn__pile_alloc(&c->portion, 3, sizeof *buffers, c->err);
-    if (status != QN_OK || !v.valid || !v.values || !buffers)
-        return status != QN_OK ? status : QN_MEMORY;
-    if (text)
-        status = qn__arrow_each(table, k, count_bytes, &v, c->err);
-    if (status == QN_OK && !(v.text = qn__pile_alloc(&c->portion, v.bytes + 1, 1, c->err)))
-        return QN_MEMORY;
-    v.bytes = 0;
-    if (status == QN_OK)
-        status = qn__arrow_each(table, k, text ? put_text : put_number, &v, c->err);
-    buffers[0] = v.valid;
-    buffers[1] = v.values;
-    buffers[2] = v.text;
-    *out = (struct ArrowArray){.length = (int64_t)rows,
-                               .null_count = (int64_t)v.missing,
-                               .n_buffers = text ? 3 : 2,
-                               .buffers = buffers,
-                               .release = forget_array};
-    return status;
-}
-
 /* The one value of a dictionary. */
 static qn_status make_dictionary(chain *c, const char *value, struct ArrowArray **out) {
     struct ArrowArray *values = qn__pile_alloc(&c->portion, 1, sizeof *values, c->err);
@@ -497,9 +383,11 @@ static void make_empty(const struct ArrowSchema *type, uint64_t rows, const stru
                                .release = forget_array};
 }
 
-static int has_type(const struct ArrowSchema *type, const column *a) {
-    return same_text(type->format, a->format) &&
-           same_text(type->dictionary ? type->dictionary->format : NULL, a->values);
+static qn_status convert(chain *c, const qn__arrow_table *table, uint64_t k, const column *a,
+                         struct ArrowArray *out) {
+    const qn_status status = qn__arrow_convert(table, k, &a->type, &c->portion, out, c->err);
+    out->release = forget_array;
+    return status;
 }
 
 /* A part of a file as a part of the table. */

@@ -280,8 +280,15 @@ enum { LOOK = 1024 };
 
 int qn__arrow_may_be_wide(const qn__arrow_table *table, uint64_t column, int *real) {
     const struct ArrowSchema *type = table->schema.children[column];
-    *real = type->format[0] == 'g';
-    return !type->dictionary && strlen(type->format) == 1 && strchr("iIlLg", *type->format);
+    const char *format = type->dictionary ? type->dictionary->format : type->format;
+    size_t width;
+    int scale;
+    if (qn__arrow_decimal_format(format, &width, &scale)) {
+        *real = scale != 0;
+        return 1;
+    }
+    *real = format[0] == 'g';
+    return strlen(format) == 1 && strchr("iIlLg", *format);
 }
 
 /* Values from `first` on, as `see` takes them. */

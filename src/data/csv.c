@@ -382,7 +382,7 @@ static qn_status count_items(table *t, qn_data *data, qn_error *err) {
         if (rows_of(p) > ((uint64_t)p->lines.size + 1) / p->lines.cells)
             return find_short_row(t, p, err);
     }
-    return QN_OK;
+    return data->items > 0 ? QN_OK : qn__csv_refuse_empty(t->header->path, 1, err);
 }
 
 static qn_status fill(table *t, const qn_data_options *options, qn_data *data, qn_error *err) {

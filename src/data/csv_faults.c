@@ -13,6 +13,14 @@ qn_status qn__csv_refuse_line(const char *path, uint64_t line, const char *remed
     return qn__remedy(err, QN_INPUT, "%s", remedy);
 }
 
+qn_status qn__csv_refuse_empty(const char *path, uint64_t line, qn_error *err) {
+    qn__fail(err, QN_INPUT, "the file has a header and no items");
+    return qn__csv_refuse_line(path, line,
+                               "add the lines of items; where the first line is an item, set "
+                               "`data.header` no",
+                               err);
+}
+
 void qn__csv_at_column(const qn__csv_header *header, uint64_t column, qn_error *err) {
     char shown[64];
     qn__csv_show(header->names ? header->names[column] : "", shown);

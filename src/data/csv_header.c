@@ -249,11 +249,7 @@ static qn_status take_names(qn__csv_header *header, const qn__csv_prefix *p,
     header->body = line->end < header->end ? line->end + 1 : header->end;
     if (header->body < header->end)
         return QN_OK;
-    qn__fail(err, QN_INPUT, "the file has a header and no items");
-    return qn__csv_refuse_line(header->path, header->first_line - 1,
-                               "add the lines of items; where the first line is an item, set "
-                               "`data.header` no",
-                               err);
+    return qn__csv_refuse_empty(header->path, header->first_line - 1, err);
 }
 
 /* 1 when all cells of the first line are numbers, cut by this separator, some with a decimal comma.

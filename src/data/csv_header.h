@@ -101,6 +101,8 @@ qn_status qn__csv_choose_columns(qn__csv_header *header, const qn_data_options *
 qn_status qn__csv_refuse_line(const char *path, uint64_t line, const char *remedy, qn_error *err);
 qn_status qn__csv_refuse_row(const qn__csv_header *header, const qn__row_failure *failure,
                              qn_error *err);
+/* There is a header, on that line, and nothing after it. */
+qn_status qn__csv_refuse_empty(const char *path, uint64_t line, qn_error *err);
 /* Says in `where` which column is meant. */
 void qn__csv_at_column(const qn__csv_header *header, uint64_t column, qn_error *err);
 /* A text for a message: at most 40 bytes, valid UTF-8. */

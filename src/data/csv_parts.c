@@ -125,9 +125,11 @@ static qn_status compare_lines(const qn__csv_line *a, const qn__csv_line *b, cha
 }
 
 /* Appends the first rows of another file: without its first line where that is the one of the first
- * file. Where the cells only have another order, no line says something about a column. */
+ * file. Where the cells only have another order, no line says something about a column; *reordered
+ * becomes 1. */
 static qn_status append_rows(look *l, const char *path, qn__csv_text *text,
-                             const qn__csv_line *first, char separator, qn_error *err) {
+                             const qn__csv_line *first, char separator, int *reordered,
+                             qn_error *err) {
     beginning b;
     int alike = OTHER;
     qn_status status = begin(text, separator, LOOK_PIECE, &b, err);
@@ -135,6 +137,7 @@ static qn_status append_rows(look *l, const char *path, qn__csv_text *text,
         status = qn__named_format_check(b.at, (size_t)(b.end - b.at), path, err);
     if (status == QN_OK && b.line.end > b.line.begin)
         status = compare_lines(first, &b.line, separator, &alike, err);
+    *reordered |= alike == SAME_CELLS;
     if (status != QN_OK || b.line.end == b.line.begin || alike == SAME_CELLS)
         return status;
     const char *at = alike == SAME ? b.line.end + (b.line.end < b.end) : b.line.begin;
@@ -159,6 +162,21 @@ static qn_status open_text(qn__part_files *files, size_t i, qn__source **source,
     return status == QN_OK ? QN_OK : qn__part_files_close(*source, status, err);
 }
 
+/* The first file has one line, and others have its cells in another order: it is a header. A row of
+ * zeros stands for the rows, whose values do not matter here. */
+static qn_status take_lone_header(look *l, const char *path, const qn__csv_line *line,
+                                  char separator, const qn__csv_keys *keys,
+                                  const qn_data_options *options, qn__csv_header *out,
+                                  qn_error *err) {
+    qn_data_options own = *options;
+    own.header = "yes";
+    qn_status status = append(l, "\n0", 2, err);
+    for (uint64_t i = 1; i < line->columns && status == QN_OK; i++)
+        status = append(l, (const char[]){separator, '0'}, 2, err);
+    return status == QN_OK ? qn__csv_header_read(l->bytes, l->size, path, keys, &own, out, err)
+                           : status;
+}
+
 /* Adds files to the text until it says all, or none is left. */
 static qn_status look_at_more(qn__part_files *files, look *l, const qn__csv_keys *keys,
                               const qn_data_options *options, qn__csv_header *out, qn_error *err) {
@@ -175,6 +193,7 @@ static qn_status look_at_more(qn__part_files *files, look *l, const qn__csv_keys
     const char *first = qn__csv_skip_prefix(copy, copy + l->size, &prefix);
     const char separator = qn__csv_find_separator(first, copy + l->size);
     const qn__csv_line line = qn__csv_line_walk(first, copy + l->size, separator);
+    int reordered = 0;
     for (size_t i = 1; i < files->list->count; i++) {
         qn__source *source;
         qn__csv_text *text;
@@ -183,7 +202,8 @@ static qn_status look_at_more(qn__part_files *files, look *l, const qn__csv_keys
             break;
         qn_status done = open_text(files, i, &source, &text, err);
         if (done == QN_OK) {
-            done = append_rows(l, files->list->file[i].path, text, &line, separator, err);
+            done =
+                append_rows(l, files->list->file[i].path, text, &line, separator, &reordered, err);
             qn__csv_text_close(text);
             done = qn__part_files_close(source, done, err);
         }
@@ -196,6 +216,8 @@ static qn_status look_at_more(qn__part_files *files, look *l, const qn__csv_keys
             break;
         status = qn__csv_header_read(l->bytes, l->size, path, keys, options, out, err);
     }
+    if (status == QN_INPUT && reordered)
+        status = take_lone_header(l, path, &line, separator, keys, options, out, err);
     qn__free(copy);
     return status;
 }

@@ -182,6 +182,8 @@ static const char *format_of(const element *e) {
     const char *time = time_format(e);
     if (time)
         return time;
+    if (e->logical == NOTHING) /* all values are missing, whatever they are stored as */
+        return "n";
     switch (e->type) {
     case QN__PARQUET_BOOLEAN:
         return "C"; /* a byte each here */
