@@ -55,8 +55,7 @@ static int run(const command *self, int argc, char **argv) {
         return code;
     paths files = {.count = 0};
     source_take_operands(&f.from, &given);
-    paths_add_files(&files, "FILE", f.from.data, &f.from.data_more);
-    paths_add(&files, QN_FILE_READ, "--labels", f.from.labels);
+    paths_add_files(&files, "FILE", "--labels", source_data(&f.from));
     paths_add(&files, QN_FILE_WRITE, "-o", written_is_stream(&f.to) ? NULL : f.to.out);
     paths_add(&files, QN_FILE_WRITE, "--output-labels", f.to.labels);
     code = paths_check(&files, 1);

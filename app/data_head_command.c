@@ -199,8 +199,7 @@ static int run(const command *self, int argc, char **argv) {
     message_setup(self->name, 0, f.json);
     paths files = {.count = 0};
     source_take_operands(&f.from, &given);
-    paths_add_files(&files, "FILE", f.from.data, &f.from.data_more);
-    paths_add(&files, QN_FILE_READ, "--labels", f.from.labels);
+    paths_add_files(&files, "FILE", "--labels", source_data(&f.from));
     code = paths_check(&files, 1);
     if (code < 0)
         code = source_open(source_data(&f.from), &f.from, 0, NULL, &data);

@@ -316,8 +316,7 @@ static int run(const command *self, int argc, char **argv) {
                              "--augment does nothing without --sheet");
     paths files = {.count = 0};
     source_take_operands(&f.from, &given);
-    paths_add_files(&files, "FILE", f.from.data, &f.from.data_more);
-    paths_add(&files, QN_FILE_READ, "--labels", f.from.labels);
+    paths_add_files(&files, "FILE", "--labels", source_data(&f.from));
     paths_add(&files, QN_FILE_WRITE, "--sheet", f.sheet);
     code = paths_check(&files, 1);
     if (code < 0)

@@ -183,8 +183,7 @@ static int check_flags(const split_flags *f, parts *all) {
 
 static int check_files(const split_flags *f, const parts *all) {
     paths files = {.count = 0};
-    paths_add_files(&files, "FILE", f->from.data, &f->from.data_more);
-    paths_add(&files, QN_FILE_READ, "--labels", f->from.labels);
+    paths_add_files(&files, "FILE", "--labels", source_data(&f->from));
     for (uint32_t i = 0; i < all->count; i++) {
         paths_add(&files, QN_FILE_WRITE, "-o", all->part[i].out);
         paths_add(&files, QN_FILE_WRITE, "--output-labels",

@@ -138,8 +138,7 @@ static int check_flags(const stats_flags *f, stats_wanted *wanted) {
         wanted->quantile_count = 3;
     }
     paths files = {.count = 0};
-    paths_add_files(&files, "FILE", f->from.data, &f->from.data_more);
-    paths_add(&files, QN_FILE_READ, "--labels", f->from.labels);
+    paths_add_files(&files, "FILE", "--labels", source_data(&f->from));
     paths_add(&files, QN_FILE_READ, "--key-file", f->ranks.key_file);
     return paths_check(&files, 1);
 }

@@ -134,6 +134,7 @@ static const option devices_options[] = {
     {.name = "labels",
      .kind = OPTION_TEXT,
      AT(from.labels),
+     AGAIN(from.labels_more),
      .value = "FILE",
      .help = "IDX, NPY: file of the labels"},
     {.name = NULL}};

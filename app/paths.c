@@ -20,27 +20,25 @@ void paths_add(paths *p, qn_file_use use, const char *name, const char *path) {
         add(p, use, name, path);
 }
 
-/* What is there under its name; the reader of a pattern or a list says what is wrong with it. */
-static void add_data(paths *p, const char *name, const char *path) {
-    const int other = path && (path[0] == '@' || (strpbrk(path, "*?[") && access(path, F_OK) != 0));
-    add(p, QN_FILE_READ, name, source_is_stream(path) || other ? NULL : path);
+static void add_data(paths *p, const char *name, const char *path, const file_list *more) {
+    add(p, QN_FILES_READ, name, source_is_stream(path) ? NULL : path);
+    for (uint32_t i = 0; i < more->count; i++)
+        add(p, QN_FILES_READ, name, source_is_stream(more->at[i]) ? NULL : more->at[i]);
 }
 
-void paths_add_files(paths *p, const char *name, const char *path, const file_list *more) {
-    add_data(p, name, path);
-    for (uint32_t i = 0; i < more->count; i++)
-        add_data(p, name, more->at[i]);
+void paths_add_files(paths *p, const char *name, const char *labels_name, source_files files) {
+    add_data(p, name, files.path, files.more);
+    add_data(p, labels_name, files.labels, files.labels_more);
 }
 
 void paths_add_sources(paths *p, const source_flags *from, const ranks_flags *ranks) {
     float fraction;
-    const int file = from->valid && !read_float(from->valid, &fraction);
-    paths_add_files(p, "--data", from->data, &from->data_more);
-    paths_add(p, QN_FILE_READ, "--labels", from->labels);
-    paths_add_files(p, "--test", from->test, &from->test_more);
-    paths_add(p, QN_FILE_READ, "--test-labels", from->test_labels);
-    paths_add_files(p, "--valid", file ? from->valid : NULL, &from->valid_more);
-    paths_add(p, QN_FILE_READ, "--valid-labels", from->valid_labels);
+    source_files valid = source_valid(from);
+    if (valid.path && read_float(valid.path, &fraction))
+        valid.path = NULL;
+    paths_add_files(p, "--data", "--labels", source_data(from));
+    paths_add_files(p, "--test", "--test-labels", source_test(from));
+    paths_add_files(p, "--valid", "--valid-labels", valid);
     paths_add(p, QN_FILE_READ, "--key-file", ranks->key_file);
 }
 

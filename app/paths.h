@@ -7,7 +7,7 @@
 #include "sources.h"
 #include <quern/files.h>
 
-enum { MOST_PATHS = 24 + 3 * MOST_FILES };
+enum { MOST_PATHS = 24 + 6 * MOST_FILES };
 
 typedef struct paths {
     qn_file file[MOST_PATHS];
@@ -17,8 +17,9 @@ typedef struct paths {
 /* Adds a path; NULL adds nothing. `name` is its option. */
 void paths_add(paths *p, qn_file_use use, const char *name, const char *path);
 
-/* Adds the files and folders of a data set, but no patterns and no lists of files. */
-void paths_add_files(paths *p, const char *name, const char *path, const file_list *more);
+/* Adds the files of a data set and of its labels, also those of folders, patterns and lists.
+ * `name` is the option of the former. */
+void paths_add_files(paths *p, const char *name, const char *labels_name, source_files files);
 
 /* Adds the data sets, and the key file of the ranks. */
 void paths_add_sources(paths *p, const source_flags *from, const ranks_flags *ranks);

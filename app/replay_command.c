@@ -49,6 +49,7 @@ static const option replay_options[] = {
     {.name = "valid-labels",
      .kind = OPTION_TEXT,
      AT(from.valid_labels),
+     AGAIN(from.valid_labels_more),
      .value = "FILE",
      .help = "IDX, NPY: labels of the validation file"},
     {.name = "valid-query",

@@ -100,9 +100,8 @@ static int check_flags(const report_flags *f, const arguments *given) {
     if (code < 0)
         code = compute_check(&f->compute);
     paths_add(&files, QN_FILE_READ, "--model", f->model);
-    paths_add_files(&files, "--data", f->from.data, &f->from.data_more);
+    paths_add_files(&files, "--data", "--labels", source_data(&f->from));
     paths_add(&files, QN_FILE_READ, "--trace", f->trace);
-    paths_add(&files, QN_FILE_READ, "--labels", f->from.labels);
     paths_add(&files, QN_FILE_WRITE, "-o", f->out);
     return code < 0 ? paths_check(&files, 1) : code;
 }

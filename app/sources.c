@@ -13,8 +13,9 @@ const option source_label_options[] = {
     {.name = "labels",
      .kind = OPTION_TEXT,
      AT(labels),
+     .again = offsetof(source_flags, labels_more),
      .value = "FILE",
-     .help = "IDX, NPY: file of the labels"},
+     .help = "IDX, NPY: file of the labels; of several files, one for each, in the same order"},
     {.name = "label",
      .kind = OPTION_TEXT,
      AT(label),
@@ -119,6 +120,7 @@ const option source_test_options[] = {
     {.name = "test-labels",
      .kind = OPTION_TEXT,
      AT(test_labels),
+     .again = offsetof(source_flags, test_labels_more),
      .value = "FILE",
      .help = "IDX, NPY: labels of the test set"},
     {.name = "test-query",
@@ -198,7 +200,17 @@ static int share(qn_data_opener open, request *r, qn_data **out) {
 }
 
 source_files source_data(const source_flags *flags) {
-    return (source_files){flags->data, flags->labels, &flags->data_more};
+    return (source_files){flags->data, flags->labels, &flags->data_more, &flags->labels_more};
+}
+
+source_files source_test(const source_flags *flags) {
+    return (source_files){flags->test, flags->test_labels, &flags->test_more,
+                          &flags->test_labels_more};
+}
+
+source_files source_valid(const source_flags *flags) {
+    return (source_files){flags->valid, flags->valid_labels, &flags->valid_more,
+                          &flags->valid_labels_more};
 }
 
 void source_take_operands(source_flags *flags, const arguments *given) {
@@ -215,6 +227,8 @@ int source_open(source_files files, const source_flags *flags, uint64_t threads,
         r.path[i + 1] = files.more->at[i];
     qn_data_options_init(&r.options);
     r.options.labels_path = files.labels;
+    r.options.labels_more = files.labels_more->at;
+    r.options.labels_more_count = files.labels_more->count;
     r.options.label_column = flags->label;
     r.options.unlabelled = flags->unlabelled;
     r.options.task = flags->task;
@@ -509,13 +523,11 @@ static int open_all(const source_flags *f, uint64_t threads, const char *label, 
         others.expected_rules = rules;
     others.query = f->test_query;
     if (code < 0 && f->test)
-        code = source_open((source_files){f->test, f->test_labels, &f->test_more}, &others, threads,
-                           label, &out->test);
+        code = source_open(source_test(f), &others, threads, label, &out->test);
     out->valid_fraction = valid_fraction(f);
     others.query = f->valid_query;
     if (code < 0 && f->valid && !is_number(f->valid))
-        code = source_open((source_files){f->valid, f->valid_labels, &f->valid_more}, &others,
-                           threads, label, &out->valid);
+        code = source_open(source_valid(f), &others, threads, label, &out->valid);
     free(categories);
     return code;
 }

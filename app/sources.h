@@ -18,7 +18,7 @@ typedef struct source_flags {
     const char *weight;  /* of weights: CSV: the column, NPZ: the array; of training data */
     const char *test, *test_labels;
     const char *valid, *valid_labels; /* `valid`: a file or a fraction */
-    file_list test_more, valid_more;
+    file_list test_more, valid_more, labels_more, test_labels_more, valid_labels_more;
     /* CSV: of every file, as in qn_data_options */
     const char *task, *header, *features, *drop, *category, *dates, *date_format;
     uint32_t outputs;           /* of the network, where they are known; else 0 */
@@ -81,14 +81,16 @@ void sources_agreed(const source_flags *flags, const char *what, qn_agreement *i
 int sources_open(const source_flags *flags, uint64_t threads, const char *label, sources *out);
 void sources_close(sources *from);
 
-/* The files of one data set, and the file of its labels. */
+/* The files of one data set, and those of its labels. */
 typedef struct source_files {
     const char *path, *labels;
-    const file_list *more;
+    const file_list *more, *labels_more;
 } source_files;
 
-/* Those of --data. */
+/* Those of --data, --test and --valid. */
 source_files source_data(const source_flags *flags);
+source_files source_test(const source_flags *flags);
+source_files source_valid(const source_flags *flags);
 /* The operands of a command are its data. */
 void source_take_operands(source_flags *flags, const arguments *given);
 

@@ -48,6 +48,7 @@ const option train_options[] = {
     {.name = "valid-labels",
      .kind = OPTION_TEXT,
      AT(from.valid_labels),
+     AGAIN(from.valid_labels_more),
      .value = "FILE",
      .help = "IDX, NPY: labels of the validation set"},
     {.name = "valid-query",

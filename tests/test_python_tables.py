@@ -551,3 +551,14 @@ def test_several_files(q, tmp_path):
     assert (model.predict(paths) == again.predict(tmp_path / "whole.csv")).all()
     with pytest.raises(q.InputError, match="the list of files is empty"):
         q.open([])
+    values, labels = np.arange(60).reshape(12, 5), np.arange(12) % 3
+    for i in range(3):
+        np.save(tmp_path / f"{i}.npy", values[4 * i:4 * i + 4])
+        np.save(tmp_path / f"{i}-y.npy", labels[4 * i:4 * i + 4])
+    whole = q.Data(values, labels).digest
+    items, own = [tmp_path / f"{i}.npy" for i in range(3)], [str(tmp_path / f"{i}-y.npy") for i in range(3)]
+    for given in (own, tuple(own), f"{tmp_path}/?-y.npy", tmp_path.glob("?-y.npy")):
+        assert q.open(items, labels=given).digest == whole
+    assert q.open(items[0], labels=own[0]).items == 4
+    with pytest.raises(q.InputError, match="2 files of labels for 3 files of items"):
+        q.open(items, labels=own[:2])

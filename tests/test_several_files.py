@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+import subprocess
 
 import numpy as np
 import pytest
@@ -327,6 +328,99 @@ def test_a_broken_part_is_named(tmp_path, refused):
     broken.write_bytes(text)
     parquet_writer.write(broken, columns(7, 50) | {"value": np.full(50, np.inf, "f4")}, 20)
     assert f"at {broken}, item 0, column 4, value" in refused(tmp_path)
+
+
+def idx(array):
+    head = bytes([0, 0, 8, array.ndim]) + b"".join(int(size).to_bytes(4, "big") for size in array.shape)
+    return head + array.tobytes()
+
+
+def write_arrays(folder, cuts):
+    """Items of 4x5 in IDX, NPY and NPZ; what decides on types is in the last file."""
+    draw = np.random.default_rng(2)
+    folder.mkdir()
+    values = draw.integers(0, 256, (90, 4, 5))
+    labels, weights = draw.integers(0, 10, 90), draw.integers(0, 4, 90) / 2
+    for i, (begin, end) in enumerate(zip(cuts, cuts[1:])):
+        part, own = values[begin:end].astype("i8"), labels[begin:end]
+        part[-1, 0, 0] = 10**12 if end == 90 else part[-1, 0, 0]
+        (folder / f"{i}.idx").write_bytes((gzip.compress if i == 1 else bytes)(idx(values[begin:end].astype("u1"))))
+        (folder / f"{i}.idx-labels").write_bytes((gzip.compress if i == 0 else bytes)(idx(own.astype("u1"))))
+        np.save(folder / f"{i}.npy", np.asfortranarray(part.astype(">i8")) if i == 2 else part)
+        np.save(folder / f"{i}.texts.npy", np.array(["c" * int(k + 1) for k in own]))
+        np.save(folder / f"{i}.reals.npy", np.where(np.arange(begin, end) == 89, 0.5, own))
+        np.savez(folder / f"{i}.npz", x=part.astype("f8") / 4, y=own, w=weights[begin:end])
+
+
+def test_arrays(tmp_path, info, run_quern):
+    """IDX, NPY and NPZ, with labels in files of their own, in the same files, and weights."""
+    write_arrays(tmp_path / "one", [0, 90])
+    write_arrays(tmp_path / "d", [0, 10, 11, 90])
+    ways = [("idx", "idx-labels", []), ("npy", "texts.npy", []), ("npy", "reals.npy", []), ("npz", None, ["--weight", "w"]),
+            ("npz", "texts.npy", []), ("npz", None, ["--task", "regress"]), ("npy", "reals.npy", ["--task", "classify"])]
+    for items, labels, more in ways:
+        def ask(pattern):
+            named = ["--labels", f"{pattern}.{labels}"] if labels else []
+            return info(f"{pattern}.{items}", *named, *more)
+        assert ask(f"{tmp_path}/d/?") == ask(f"{tmp_path}/one/0"), (items, labels, more)
+    assert info(f"{tmp_path}/d/?.npz")["classes"] == 10
+    files = [tmp_path / "d" / f"{i}.npz:x" for i in (0, 1, 2)]
+    rows = [run_quern("data", "convert", *names, "-o", "-", "--format", "csv").stdout for names in (files, [tmp_path / "one/0.npz"])]
+    assert rows[0] == rows[1]
+    words = [word for i in range(3) for word in ("--data", f"{tmp_path}/d/{i}.npy", "--labels", f"{tmp_path}/d/{i}.texts.npy")]
+    train = ["train", "--epochs", "1", "--quiet", "-o"]
+    run_quern(*train, tmp_path / "m", *words)
+    run_quern(*train, tmp_path / "n", "--data", tmp_path / "one/0.npy", "--labels", tmp_path / "one/0.texts.npy")
+    assert (tmp_path / "m").read_bytes() == (tmp_path / "n").read_bytes()
+    told = run_quern("evaluate", tmp_path / "m", "--data", f"{tmp_path}/d/?.npy", "--labels", f"{tmp_path}/d/?.texts.npy", "--json")
+    assert '"items":90' in told.stdout.replace(" ", "")
+
+
+def test_arrays_that_differ(tmp_path, refused):
+    write_arrays(tmp_path / "d", [0, 10, 11, 90])
+    at = tmp_path / "d"
+    np.save(at / "f.npy", np.zeros((3, 4, 5), "f4"))
+    np.save(at / "s.npy", np.zeros((3, 20), "i8"))
+    np.savez(at / "u.npz", x=np.zeros((3, 4, 5)))
+    (at / "s.idx").write_bytes(idx(np.zeros((2, 4, 6), "u1")))
+    (at / "cut.idx").write_bytes(idx(np.zeros((2, 4, 5), "u1"))[:-1])
+    cases = [(["0.npy", "f.npy"], [], "are float32, and those of", "0.npy are int64", "f.npy, byte 0"),
+             (["0.npy", "s.npy"], [], "has the shape (20,), and one of", "0.npy has (4, 5)"),
+             (["0.npz", "u.npz"], [], "no labels of the array x", "u.npz"), (["0.idx", "s.idx"], [], "has 4x6 bytes, and in", "0.idx it has 4x5"),
+             (["0.idx", "cut.idx"], [], "only 39 bytes follow", "cut.idx"), (["0.npy", "1.npz"], [], "the format npz"),
+             (["0.idx", "1.idx"], ["0.idx-labels"], "there is 1 file of labels for 2 files of items", "0.idx-labels"),
+             (["0.idx"], ["0.idx-labels", "1.idx-labels"], "are 2 files of labels for 1 file of items"),
+             (["0.idx", "1.idx"], ["1.idx-labels", "0.idx-labels"], "1 labels for 10 items of", "0.idx\n", "1.idx-labels, byte"),
+             (["0.npy", "1.npy"], ["1.reals.npy", "0.reals.npy"], "1 labels for 10 items of", "1.reals.npy"),
+             (["0.npy", "1.npy"], ["0.reals.npy", "1.texts.npy"], "texts of characters, and those of", "1.texts.npy"),
+             (["0.npy", "1.npy"], ["0.texts.npy", "d"], "there is no such file", "/d")]
+    for items, labels, *words in cases:
+        told = refused(*[at / name for name in items], *[word for name in labels for word in ("--labels", at / name)])
+        assert all(word in told for word in words), told
+
+
+def test_outputs_replace_no_input(tmp_path, run_quern, quern):
+    """Whatever way the input was named; also through a link, an archive's part, and by the labels."""
+    for name in "ab":
+        write(tmp_path / "d" / f"{name}.csv", ["y,x\n", "1,2\n", "0,3\n"])
+    write_arrays(tmp_path / "n", [0, 90])
+    (tmp_path / "list").write_text("d/a.csv\nd/b*\n")
+    (tmp_path / "link.csv").symlink_to("d/b.csv")
+    (tmp_path / "e").mkdir()
+    (tmp_path / "e" / "x.csv").symlink_to("../d/b.csv")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    cases = [(["d/*.csv"], "d/b.csv"), (["d/*.csv"], "link.csv"), (["**/a.csv"], "d/../d/a.csv"), (["@list"], "d/a.csv"), (["@list"], "d/b.csv"),
+             (["@list"], "list"), (["d"], "d/b.csv"), (["d"], "d/new.csv"), (["d/a.csv", "d/[b]*"], "d/b.csv"), (["e"], "d/b.csv"),
+             (["n/0.npz:x"], "n/0.npz"), (["n/0.npy", "--labels", "n/?.t*"], "n/0.texts.npy")]
+    for words, out in cases:
+        done = run_quern("data", "convert", *words, "-o", out, "--format", "csv", cwd=tmp_path, status=2)
+        assert "would overwrite the file of" in done.stderr or "whose files are all data" in done.stderr, (words, out)
+    train = ["train", "--quiet", "--data", "link.csv", "--test", "d/*.csv", "--epochs", "1"]
+    run_quern(*train, "-o", "d/a.csv", cwd=tmp_path, status=2)
+    with open(tmp_path / "d/a.csv", "a") as out:
+        assert subprocess.run([quern, "data", "head", "@list"], stdout=out, cwd=tmp_path).returncode == 2
+    assert before == {path: path.read_bytes() for path in before}
+    run_quern("data", "convert", "d/*.csv", "-o", "d/c.csv", cwd=tmp_path)  # not yet one of them
 
 
 def test_json_lines(tmp_path, info, refused):

@@ -116,6 +116,11 @@ typedef struct qn_data_options {
     /* CSV: how dates are written: %d.%m.%Y, %m/%d/%Y %H:%M and so on, as Python's strptime has it.
      * A column is one of dates when all its cells are written so. NULL: as ISO 8601 has it. */
     const char *date_format;
+    /* Further files of labels, after `labels_path`, `labels_more_count` of them. Where several
+     * files are one table, each has those of one file, in the same order. All may be named as in
+     * qn_data_open_files: by a folder, a pattern or a list. */
+    const char *const *labels_more;
+    size_t labels_more_count;
 } qn_data_options;
 
 /* Sets `size`, and every other member to 0 or NULL, its default. */
@@ -148,9 +153,9 @@ QN_API qn_status qn_data_open(const char *path, const qn_data_options *options, 
  * may be a file, a folder of files, a pattern with `*`, `?`, `[...]` or `**`, or "@FILE": a text
  * with such a path in each line. qn_data_open takes them too; a file whose name begins with @ is
  * "./@...". The rows of a folder or a pattern are in the order of the paths, bytewise. Columns are
- * matched by their names; folders such as "year=2026" are columns (docs/exactness.md 2.12). CSV
- * files cut from one have its digest. A folder of images, "-" and the address of a server are read
- * alone.
+ * matched by their names; folders such as "year=2026" are columns (docs/exactness.md 2.12). Files
+ * cut from one have its digest. IDX, NPY and NPZ: items of one shape, elements of one type. A
+ * folder of images, "-", a database and the address of a server are read alone.
  *
  * Fails as qn_data_open does, and with QN_INPUT where the files cannot be one table: `where` has
  * the file. */

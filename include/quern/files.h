@@ -13,11 +13,13 @@ extern "C" {
 
 /* What a run does with a path. */
 typedef enum qn_file_use {
-    QN_FILE_READ = 1,     /* a file that is read */
-    QN_FILE_WRITE,        /* a file that is written or replaced as a whole */
-    QN_FILE_STREAM,       /* a file that is open for writing, such as the standard output */
-    QN_FOLDER_RUN,        /* qn_train_options.run_dir */
-    QN_FOLDER_CHECKPOINTS /* qn_train_options.checkpoint_dir */
+    QN_FILE_READ = 1,      /* a file that is read */
+    QN_FILE_WRITE,         /* a file that is written or replaced as a whole */
+    QN_FILE_STREAM,        /* a file that is open for writing, such as the standard output */
+    QN_FOLDER_RUN,         /* qn_train_options.run_dir */
+    QN_FOLDER_CHECKPOINTS, /* qn_train_options.checkpoint_dir */
+    QN_FILES_READ          /* what is read as qn_data_open_files has it: a file, a folder, a pattern
+                              or a list of files */
 } qn_file_use;
 
 /* One path of a run. The texts are read during the call only. */
@@ -29,10 +31,11 @@ typedef struct qn_file {
 } qn_file;
 
 /* Fails when writing one file of the `count` elements would destroy another one, or when two
- * outputs name the same file. The files that a run keeps in its folders count too, and all files in
- * a folder that is read. Paths are compared as files: symbolic links, "." and ".." make no
- * difference, and a file that does not exist yet is compared by the place it would have. Several
- * streams may name one file. `files` may be NULL when `count` is 0.
+ * outputs name the same file. The files that a run keeps in its folders count too, all files in a
+ * folder that is read, those of patterns and lists, and a list itself. Paths are compared as files:
+ * symbolic links, "." and ".." make no difference, and a file that does not exist yet is compared
+ * by the place it would have. Several streams may name one file. `files` may be NULL when `count`
+ * is 0.
  *
  * Changes nothing. Fails with QN_USAGE (the message names both files) or QN_MEMORY. */
 QN_API qn_status qn_files_compare(const qn_file *files, uint32_t count, qn_error *err);

@@ -637,8 +637,8 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
         archive. A list of paths is one table, in that order; so are a folder of files, a pattern
         ("part-*.csv") and "@FILE", a text with a path in each line. An iterator, such as
         ``pathlib.Path.glob`` gives, is sorted by path.
-    labels : str or path, optional
-        IDX, NPY and NPZ: the file of labels.
+    labels : str or path, or several, optional
+        IDX, NPY and NPZ: the file of labels. Of several files, one for each, in the same order.
     label : str or int, optional
         Tables: the label column: its name, a number from 1, or "last". Default: the first.
     unlabelled : bool
@@ -654,12 +654,15 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
     -------
     Data
     """
-    if not isinstance(labels, (str, bytes, os.PathLike, type(None))):
+    if not (labels is None or isinstance(labels, bytes) or is_paths(labels)):
         raise UsageError("the labels of a file are a column of it, or a file of their own", "",
                          "give label=, the name of the column, or read the file into a table first")
     options = _abi.qn_data_options()
     library().qn_data_options_init(options)
-    options.labels_path = text(labels)
+    if labels is not None:
+        first, *others = [text(one) for one in _paths(labels)]
+        options.labels_path, options.labels_more_count = first, len(others)
+        options.labels_more = (C.c_char_p * len(others))(*others)
     options.label_column = text(str(label)) if label is not None else None
     options.unlabelled, options.threads = int(unlabelled), threads
     members = {name for name, _ in options._fields_}

@@ -78,6 +78,10 @@ qn_status qn__data_options_take(const char *function, const qn_data_options *giv
         qn__fail(err, QN_USAGE, "columns to keep and columns to leave out were both given");
         return qn__remedy(err, QN_USAGE, "give `data.features` or `data.drop`, not both");
     }
+    if (options->labels_more_count > 0 && (!options->labels_path || !options->labels_more)) {
+        qn__fail(err, QN_USAGE, "further files of labels were given without a first one");
+        return qn__remedy(err, QN_USAGE, "give it with `data.labels_path`");
+    }
     if (options->unlabelled && options->labels_path) {
         qn__fail(err, QN_USAGE, "unlabelled data cannot have a file of labels");
         return qn__remedy(err, QN_USAGE, "give `data.labels_path` or `data.unlabelled`, not both");

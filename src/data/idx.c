@@ -4,8 +4,10 @@
  * Only unsigned bytes (type 8) are supported. The first dimension counts the items, the others are
  * their shape. The header is checked against the size of the file. */
 #include "base/memory.h"
+#include "data/file_stamp.h"
 #include "data/readers.h"
 #include "data/table_room.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -184,59 +186,157 @@ static qn_status count_elements(qn__source *source, uint64_t *have, qn_error *er
     return status;
 }
 
-static qn_status read_values(qn__source *source, const header *head, qn_data *data, qn_error *err) {
-    const uint64_t want = head->items * head->features;
+/* Whether the file can hold what its header claims, before there is memory for it. */
+static qn_status check_claim(qn__source *source, const header *head, qn_error *err) {
     uint64_t have = 0;
     qn_status status = check_plain_size(source, head, err);
-    if (status == QN_OK && want > qn__source_unpacked_most(source)) {
-        status = count_elements(source, &have, err);
-    } else if (status == QN_OK) {
-        size_t got = 0;
-        status = qn__table_room_make(data, err);
-        if (status == QN_OK)
-            status = qn__source_read(source, qn__table_room_values(data), (size_t)want, &got, err);
-        have = got;
-    }
+    if (status != QN_OK || head->items * head->features <= qn__source_unpacked_most(source))
+        return status;
+    status = count_elements(source, &have, err);
     return status == QN_OK ? check_end(source, head, have, err) : status;
 }
 
-static qn_status read_items(qn__source *source, const qn_data_options *options, qn__pool *pool,
-                            qn_data *data, qn_error *err) {
-    (void)options, (void)pool;
-    header head;
-    const qn_status status = read_header(source, &head, err);
-    if (status != QN_OK)
-        return status;
-    data->type = QN_U8;
-    data->items = head.items;
-    data->features = (uint32_t)head.features;
-    if (head.dimensions == 3) {
-        data->channels = 1;
-        data->rows = head.second;
-        data->columns = head.third;
-    }
-    return read_values(source, &head, data, err);
+/* ------------------------------------------------------------------ the items of all files */
+
+/* "28x28 bytes", of the dimensions that are told apart here. */
+static const char *show_shape(const header *head, char text[64]) {
+    if (head->dimensions == 3)
+        snprintf(text, 64, "%ux%u bytes", (unsigned)head->second, (unsigned)head->third);
+    else if (head->dimensions == 1)
+        snprintf(text, 64, "one byte");
+    else
+        snprintf(text, 64, "%llu bytes in %u dimensions", (unsigned long long)head->features,
+                 (unsigned)head->dimensions - 1);
+    return text;
 }
 
+static qn_status check_same(const qn__part_files *files, const qn__source *source,
+                            const header *first, const header *head, qn_error *err) {
+    char own[64], other[64];
+    if (head->dimensions == first->dimensions && head->features == first->features &&
+        head->second == first->second && head->third == first->third)
+        return QN_OK;
+    qn__fail(err, QN_INPUT, "an item has %s, and in %.200s it has %s", show_shape(head, own),
+             files->list->file[0].path, show_shape(first, other));
+    return refuse(source, 4, "name files whose items have one shape", err);
+}
+
+/* Compares the headers of the files after the first with its own, and counts the items of all. */
+static qn_status look_at_others(qn__part_files *files, const header *first, uint64_t *items,
+                                qn_error *err) {
+    *items = files->items[0] = first->items;
+    for (size_t i = 1; i < files->list->count; i++) {
+        qn__source *source;
+        header head;
+        qn_status status = qn__part_files_open(files, i, &source, err);
+        if (status != QN_OK)
+            return status;
+        status = read_header(source, &head, err);
+        if (status == QN_OK)
+            status = check_same(files, source, first, &head, err);
+        if (status == QN_OK)
+            status = check_claim(source, &head, err);
+        status = qn__part_files_close(source, status, err);
+        if (status != QN_OK)
+            return status;
+        files->items[i] = head.items;
+        *items += head.items; /* each has fewer than 2^32 */
+    }
+    return QN_OK;
+}
+
+static qn_status read_values(qn__source *source, const header *head, uint8_t *to, qn_error *err) {
+    size_t got = 0;
+    const qn_status status =
+        qn__source_read(source, to, (size_t)(head->items * head->features), &got, err);
+    return status == QN_OK ? check_end(source, head, got, err) : status;
+}
+
+static qn_status read_others(qn__part_files *files, const header *first, uint8_t *to,
+                             qn_error *err) {
+    qn_status status = QN_OK;
+    for (size_t i = 1; status == QN_OK && i < files->list->count; i++) {
+        qn__source *source;
+        header head;
+        status = qn__part_files_open(files, i, &source, err);
+        if (status != QN_OK)
+            return status;
+        status = read_header(source, &head, err); /* the same bytes as before */
+        if (status == QN_OK && (head.items != files->items[i] || head.features != first->features))
+            status = qn__file_stamp_refuse(files->list->file[i].path, QN_INPUT, err);
+        if (status == QN_OK)
+            status = read_values(source, &head, to, err);
+        status = qn__part_files_close(source, status, err);
+        to += head.items * head.features;
+    }
+    return status;
+}
+
+static qn_status make_table(const header *first, uint64_t items, qn_data *data, qn_error *err) {
+    if (items > QN__ITEMS_MAX)
+        return qn__fail(err, QN_INPUT, "the files hold more than 2^48 items");
+    data->type = QN_U8;
+    data->items = items;
+    data->features = (uint32_t)first->features;
+    if (first->dimensions == 3) {
+        data->channels = 1;
+        data->rows = first->second;
+        data->columns = first->third;
+    }
+    return qn__table_room_make(data, err);
+}
+
+static qn_status read_items(qn__part_files *files, const qn_data_options *options, qn__pool *pool,
+                            qn_data *data, qn_error *err) {
+    (void)options, (void)pool;
+    header first;
+    qn__source *source;
+    uint64_t items = 0;
+    qn_status status = qn__part_files_open(files, 0, &source, err);
+    if (status != QN_OK)
+        return status;
+    status = read_header(source, &first, err);
+    if (status == QN_OK)
+        status = check_claim(source, &first, err);
+    if (status == QN_OK)
+        status = look_at_others(files, &first, &items, err);
+    if (status == QN_OK)
+        status = make_table(&first, items, data, err);
+    if (status == QN_OK)
+        status = read_values(source, &first, qn__table_room_values(data), err);
+    status = qn__part_files_close(source, status, err);
+    if (status != QN_OK)
+        return status;
+    uint8_t *values = qn__table_room_values(data);
+    return read_others(files, &first, values + first.items * first.features, err);
+}
+
+/* ------------------------------------------------------------------ labels */
+
 /* Checks the header of a labels file for the given number of items. */
-static qn_status check_labels(const qn__source *source, const header *head, const qn_data *data,
-                              qn_error *err) {
+static qn_status check_labels(const qn__source *source, const header *head,
+                              const qn__part_files *files, size_t i, qn_error *err) {
+    const uint64_t items = files->items[i];
+    const int one = qn__part_files_are_one(files);
     if (head->dimensions != 1) {
         qn__fail(err, QN_INPUT, "a file of labels has one dimension, this one has %u",
                  (unsigned)head->dimensions);
         return refuse(source, 3,
                       "give the labels with `data.labels_path` and the images as the data", err);
     }
-    if (head->items != data->items) {
-        qn__fail(err, QN_INPUT, "there are %llu labels for %llu items",
-                 (unsigned long long)head->items, (unsigned long long)data->items);
+    if (head->items != items) {
+        qn__fail(err, QN_INPUT, "there are %llu labels for %llu items%s%.200s",
+                 (unsigned long long)head->items, (unsigned long long)items, one ? "" : " of ",
+                 one ? "" : files->list->file[i].path);
         return refuse(source, 4, "give with `data.labels_path` the file that belongs to the images",
                       err);
     }
     return QN_OK;
 }
 
-static qn_status take_labels(qn__source *source, qn_data *data, qn_error *err) {
+/* The labels of file `i` of the items. */
+static qn_status take_labels(qn__source *source, const qn__part_files *files, size_t i, int32_t *to,
+                             qn_error *err) {
     uint8_t magic[2] = {1, 1};
     size_t got = 0;
     header head;
@@ -253,27 +353,34 @@ static qn_status take_labels(qn__source *source, qn_data *data, qn_error *err) {
     }
     status = read_header(source, &head, err);
     if (status == QN_OK)
-        status = check_labels(source, &head, data, err);
+        status = check_labels(source, &head, files, i, err);
     if (status == QN_OK)
         status = read_elements(source, &head, &elements, err);
     if (status != QN_OK)
         return status;
-    data->labels = qn__alloc(elements.size, sizeof *data->labels, err);
-    for (size_t i = 0; data->labels && i < elements.size; i++)
-        data->labels[i] = elements.data[i];
+    for (size_t k = 0; k < elements.size; k++)
+        to[k] = elements.data[k];
     free(elements.data);
-    return data->labels ? QN_OK : QN_MEMORY;
+    return QN_OK;
 }
 
-static qn_status read_labels(const char *path, const qn_data_options *options, qn_data *data,
-                             qn_error *err) {
+static qn_status read_labels(qn__part_files *labels, qn__part_files *files,
+                             const qn_data_options *options, qn_data *data, qn_error *err) {
     (void)options;
-    qn__source *source;
-    qn_status status = qn__source_open(path, &source, err);
-    if (status != QN_OK)
-        return status;
-    status = qn__source_end(source, take_labels(source, data, err), err);
-    qn__source_close(source);
+    qn_status status = QN_OK;
+    data->labels = qn__alloc(data->items, sizeof *data->labels, err);
+    if (!data->labels)
+        return QN_MEMORY;
+    int32_t *to = data->labels;
+    for (size_t i = 0; status == QN_OK && i < labels->list->count; i++) {
+        qn__source *source;
+        status = qn__part_files_open(labels, i, &source, err);
+        if (status != QN_OK)
+            return status;
+        status = take_labels(source, files, i, to, err);
+        status = qn__part_files_close(source, status, err);
+        to += files->items[i];
+    }
     return status;
 }
 
@@ -291,6 +398,6 @@ const qn__reader qn__idx_reader = {
     .name = QN__PACKED_NAMES("idx"),
     .labels_remedy = "give its file of labels with `data.labels_path`",
     .probe = probe,
-    .read = read_items,
+    .read_parts = read_items,
     .read_labels = read_labels,
 };

@@ -64,19 +64,4 @@ typedef qn_status qn__npy_take(void *user, uint64_t first, size_t count, const v
 qn_status qn__npy_each(const qn__npy_bytes *in, const qn__npy *array, qn__npy_take *take,
                        void *user, qn_error *err);
 
-/* Reads the elements into items x features of `data` (type, items, features, values, missing, wide
- * columns, and rows and columns of an array of three dimensions). `expected_rules` as in
- * qn_data_options. */
-qn_status qn__npy_read_values(const qn__npy_bytes *in, const char *expected_rules, qn_data *data,
-                              qn_error *err);
-
-/* Reads one label for each item that is already in `data`: labels, targets, or labels and the
- * names of classes in its schema. `task` as in qn_data_options. */
-qn_status qn__npy_read_labels(const qn__npy_bytes *in, const char *task, qn_data *data,
-                              qn_error *err);
-
-/* Reads one weight for each item that is already in `data`. Fails with QN_INPUT too where one is
- * out of range. */
-qn_status qn__npy_read_weights(const qn__npy_bytes *in, qn_data *data, qn_error *err);
-
 #endif

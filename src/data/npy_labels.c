@@ -1,7 +1,7 @@
 /* The elements of an NPY array as labels (docs/exactness.md 2.1.8). */
 #include "base/memory.h"
 #include "data/label_values.h"
-#include "data/npy.h"
+#include "data/npy_arrays.h"
 #include "data/text_column.h"
 #include <math.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 typedef struct labelling {
     const qn__npy_bytes *in;
     const qn__npy *array;
+    uint64_t before; /* items in the arrays before */
     qn_data *data;
     double *number;     /* FLOAT: all of them; else NULL */
     qn__text_set texts; /* of UNICODE and ASCII */
@@ -31,11 +32,11 @@ static qn_status take_integers(void *user, uint64_t first, size_t count, const v
     const int64_t *from = numbers;
     const int is_signed = l->array->kind == QN__NPY_INT;
     for (size_t i = 0; i < count; i++) {
-        const uint64_t item = first + i;
+        const uint64_t item = l->before + first + i;
         if (l->data->targets)
             l->data->targets[item] = is_signed ? (float)from[i] : (float)(uint64_t)from[i];
         else if (from[i] < (is_signed ? -(int64_t)INT32_MAX : 0) || from[i] > INT32_MAX)
-            return refuse_range(l, item, err);
+            return refuse_range(l, first + i, err);
         else
             l->data->labels[item] = (int32_t)from[i];
     }
@@ -57,7 +58,7 @@ static qn_status take_floats(void *user, uint64_t first, size_t count, const voi
             return refuse_label(l, first + i, "correct it, or leave the item out of both arrays",
                                 err);
         }
-        l->number[first + i] = from[i];
+        l->number[l->before + first + i] = from[i];
     }
     return QN_OK;
 }
@@ -94,7 +95,7 @@ static qn_status add_text(labelling *l, uint64_t item, const char *text, size_t 
     const qn_status status = qn__text_column_add(&l->texts, text, size, 1, &number, err);
     if (status == QN_INPUT)
         return refuse_label(l, item, "labels are the names of classes in UTF-8", err);
-    l->data->labels[item] = (int32_t)number;
+    l->data->labels[l->before + item] = (int32_t)number;
     return status;
 }
 
@@ -126,14 +127,23 @@ static qn_status take_texts(void *user, uint64_t first, size_t count, const void
 
 /* ------------------------------------------------------------------ what they are */
 
-static qn_status settle_floats(labelling *l, const char *task, qn_error *err) {
+/* The arrays are closed: the place of a label is told by its number. */
+static qn_status settle_floats(const qn__npy_arrays *arrays, const labelling *l, const char *task,
+                               qn_error *err) {
     uint64_t item = 0;
     const qn_status status = qn__labels_from_numbers(l->data, l->number, task, &item, err);
-    return status == QN_INPUT ? refuse_label(l, item, QN__LABEL_RANGE_REMEDY, err) : status;
+    if (status != QN_INPUT)
+        return status;
+    size_t i = 0;
+    for (uint64_t left = item; left >= arrays->files->items[i]; i++)
+        left -= arrays->files->items[i];
+    qn__at(err, "%s", arrays->list->file[i].path);
+    return qn__remedy(err, QN_INPUT, "%s", QN__LABEL_RANGE_REMEDY);
 }
 
-static qn_status check_shape(const qn__npy_bytes *in, const qn__npy *a, const qn_data *data,
-                             qn_error *err) {
+static qn_status check_shape(const qn__npy_arrays *arrays, size_t i, const qn__npy_bytes *in,
+                             const qn__npy *a, qn_error *err) {
+    const qn__part_files *files = arrays->files;
     if (a->features > 1) {
         qn__fail(err, QN_INPUT, "the array of labels has %llu numbers for each item",
                  (unsigned long long)a->features);
@@ -142,48 +152,62 @@ static qn_status check_shape(const qn__npy_bytes *in, const qn__npy *a, const qn
                               "axis=1)",
                               err);
     }
-    if (a->items != data->items) {
-        qn__fail(err, QN_INPUT, "there are %llu labels for %llu items",
-                 (unsigned long long)a->items, (unsigned long long)data->items);
-        return qn__npy_refuse(in, a->begin, "give the array of labels that belongs to the items",
-                              err);
-    }
-    return QN_OK;
+    if (a->items == files->items[i])
+        return QN_OK;
+    const int one = qn__part_files_are_one(files);
+    qn__fail(err, QN_INPUT, "there are %llu labels for %llu items%s%.200s",
+             (unsigned long long)a->items, (unsigned long long)files->items[i], one ? "" : " of ",
+             one ? "" : files->list->file[i].path);
+    return qn__npy_refuse(in, a->begin, "give the array of labels that belongs to the items", err);
 }
 
-static qn_status take_by_kind(labelling *l, const char *task, qn_error *err) {
-    const qn__npy *a = l->array;
-    const int regress = strcmp(task, "regress") == 0;
-    qn_status status;
-    if (a->kind == QN__NPY_UNICODE || a->kind == QN__NPY_ASCII) {
-        if (regress) {
-            qn__fail(err, QN_INPUT, "the labels are texts, and regression needs numbers");
-            return refuse_label(l, 0, "leave `data.task` out, or set it to classify", err);
-        }
-        status = qn__data_need_labels(l->data, err);
-        if (status == QN_OK)
-            status = qn__npy_each(l->in, a, take_texts, l, err);
-        return status == QN_OK ? qn__labels_from_texts(l->data, &l->texts, err) : status;
+static int are_texts(const qn__npy *a) {
+    return a->kind == QN__NPY_UNICODE || a->kind == QN__NPY_ASCII;
+}
+
+static qn_status take_array(void *user, const qn__npy_bytes *in, const qn__npy *array,
+                            uint64_t before, qn_error *err) {
+    labelling *l = user;
+    l->in = in;
+    l->array = array;
+    l->before = before;
+    return qn__npy_each(in, array,
+                        are_texts(array)               ? take_texts
+                        : array->kind == QN__NPY_FLOAT ? take_floats
+                                                       : take_integers,
+                        l, err);
+}
+
+/* Memory for what the labels are. */
+static qn_status prepare(labelling *l, const qn__npy_joined *j, int regress, qn_error *err) {
+    const int texts = are_texts(&j->first);
+    if (texts && regress) {
+        qn__fail(err, QN_INPUT, "the labels are texts, and regression needs numbers");
+        qn__at(err, "%s", j->arrays->list->file[0].path);
+        return qn__remedy(err, QN_INPUT, "leave `data.task` out, or set it to classify");
     }
-    if (a->kind == QN__NPY_FLOAT) {
+    if (!texts && j->first.kind == QN__NPY_FLOAT) {
         l->number = qn__alloc(l->data->items, sizeof *l->number, err);
-        status = l->number ? qn__npy_each(l->in, a, take_floats, l, err) : QN_MEMORY;
-        return status == QN_OK ? settle_floats(l, task, err) : status;
+        return l->number ? QN_OK : QN_MEMORY;
     }
-    status = regress ? qn__data_need_targets(l->data, err) : qn__data_need_labels(l->data, err);
-    return status == QN_OK ? qn__npy_each(l->in, a, take_integers, l, err) : status;
+    return regress ? qn__data_need_targets(l->data, err) : qn__data_need_labels(l->data, err);
 }
 
-qn_status qn__npy_read_labels(const qn__npy_bytes *in, const char *task, qn_data *data,
+qn_status qn__npy_read_labels(const qn__npy_arrays *arrays, const char *task, qn_data *data,
                               qn_error *err) {
-    qn__npy array;
-    qn_status status = qn__npy_read_header(in, &array, err);
-    if (status == QN_OK)
-        status = check_shape(in, &array, data, err);
+    qn__npy_joined j;
+    qn_status status = qn__npy_joined_begin(arrays, check_shape, &j, err);
     if (status != QN_OK)
         return status;
-    labelling l = {.in = in, .array = &array, .data = data};
-    status = take_by_kind(&l, task ? task : "auto", err);
+    labelling l = {.data = data};
+    status = prepare(&l, &j, task && strcmp(task, "regress") == 0, err);
+    if (status == QN_OK)
+        status = qn__npy_joined_each(&j, take_array, &l, err);
+    if (status == QN_OK && l.number)
+        status = settle_floats(arrays, &l, task ? task : "auto", err);
+    else if (status == QN_OK && are_texts(&j.first))
+        status = qn__labels_from_texts(data, &l.texts, err);
+    qn__npy_joined_end(&j);
     qn__text_set_release(&l.texts);
     qn__free(l.number);
     return status;

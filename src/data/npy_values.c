@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "data/fill.h"
 #include "data/half.h"
-#include "data/npy.h"
+#include "data/npy_arrays.h"
 #include "data/table_room.h"
 #include "data/wide_gather.h"
 #include <math.h>
@@ -119,6 +119,7 @@ qn_status qn__npy_each(const qn__npy_bytes *in, const qn__npy *array, qn__npy_ta
 typedef struct filling {
     const qn__npy_bytes *in;
     const qn__npy *array;
+    uint64_t before; /* elements in the arrays before */
     qn_data *data;
     qn__wide_gather gather;
 } filling;
@@ -149,7 +150,7 @@ static qn_status refuse_value(const filling *f, uint64_t element, uint64_t to, d
     qn__fail(err, QN_INPUT,
              isinf(value) ? "item %llu, feature %llu is infinite"
                           : "item %llu, feature %llu (both from 0) is beyond the range of float32",
-             (unsigned long long)(to / f->data->features),
+             (unsigned long long)((to - f->before) / f->data->features),
              (unsigned long long)(to % f->data->features));
     return qn__npy_refuse(f->in, f->array->begin + element * f->array->size,
                           isinf(value) ? "replace infinite values before numpy.save; NaN is read "
@@ -226,7 +227,8 @@ static qn_status take_values(void *user, uint64_t first, size_t count, const voi
     for (size_t done = 0, now; done < count && status == QN_OK; done += now) {
         const uint64_t at = first + done, item = at % a->items;
         const uint64_t left = a->fortran ? a->items - item : count;
-        const uint64_t to = a->fortran ? item * a->features + feature_of(a, at / a->items) : at;
+        const uint64_t to =
+            f->before + (a->fortran ? item * a->features + feature_of(a, at / a->items) : at);
         const uint64_t step = a->fortran ? a->features : 1;
         now = left < count - done ? (size_t)left : count - done;
         if (a->kind == QN__NPY_FLOAT)
@@ -251,33 +253,52 @@ static qn_status begin_gather(filling *f, const char *expected_rules, qn_error *
     return status;
 }
 
-qn_status qn__npy_read_values(const qn__npy_bytes *in, const char *expected_rules, qn_data *data,
-                              qn_error *err) {
-    qn__npy array;
-    qn_status status = qn__npy_read_header(in, &array, err);
-    if (status != QN_OK)
-        return status;
-    if (array.kind == QN__NPY_UNICODE || array.kind == QN__NPY_ASCII) {
-        qn__fail(err, QN_INPUT, "the array holds texts, and features are numbers");
-        return qn__npy_refuse(in, array.begin, "write a table with texts as CSV", err);
-    }
-    data->items = array.items;
-    data->features = (uint32_t)array.features;
-    if (array.dimensions == 3 || (array.dimensions == 4 && array.shape[3] == 1)) {
+static qn_status check_values(const qn__npy_arrays *arrays, size_t i, const qn__npy_bytes *in,
+                              const qn__npy *array, qn_error *err) {
+    (void)arrays, (void)i;
+    if (array->kind != QN__NPY_UNICODE && array->kind != QN__NPY_ASCII)
+        return QN_OK;
+    qn__fail(err, QN_INPUT, "the array holds texts, and features are numbers");
+    return qn__npy_refuse(in, array->begin, "write a table with texts as CSV", err);
+}
+
+static qn_status take_array(void *user, const qn__npy_bytes *in, const qn__npy *array,
+                            uint64_t before, qn_error *err) {
+    filling *f = user;
+    f->in = in;
+    f->array = array;
+    f->before = before * array->features;
+    return qn__npy_each(in, array, take_values, f, err);
+}
+
+static qn_status make_table(const qn__npy_joined *j, qn_data *data, qn_error *err) {
+    const qn__npy *first = &j->first;
+    data->items = j->items;
+    data->features = (uint32_t)first->features;
+    if (first->dimensions == 3 || (first->dimensions == 4 && first->shape[3] == 1)) {
         data->channels = 1;
-        data->rows = (uint32_t)array.shape[1];
-        data->columns = (uint32_t)array.shape[2];
+        data->rows = (uint32_t)first->shape[1];
+        data->columns = (uint32_t)first->shape[2];
     }
-    data->type = array.kind == QN__NPY_FLOAT ? QN_F32 : QN_U8;
-    status = qn__table_room_make(data, err);
+    data->type = first->kind == QN__NPY_FLOAT ? QN_F32 : QN_U8;
+    return qn__table_room_make(data, err);
+}
+
+qn_status qn__npy_read_values(const qn__npy_arrays *arrays, const char *expected_rules,
+                              qn_data *data, qn_error *err) {
+    qn__npy_joined j;
+    qn_status status = qn__npy_joined_begin(arrays, check_values, &j, err);
     if (status != QN_OK)
         return status;
-    filling f = {.in = in, .array = &array, .data = data};
-    status = begin_gather(&f, expected_rules, err);
+    filling f = {.array = &j.first, .data = data};
+    status = make_table(&j, data, err);
     if (status == QN_OK)
-        status = qn__npy_each(in, &array, take_values, &f, err);
+        status = begin_gather(&f, expected_rules, err);
+    if (status == QN_OK)
+        status = qn__npy_joined_each(&j, take_array, &f, err);
     if (status == QN_OK)
         status = qn__wide_gather_end(&f.gather, err);
     qn__wide_gather_release(&f.gather);
+    qn__npy_joined_end(&j);
     return status;
 }

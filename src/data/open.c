@@ -116,6 +116,16 @@ static qn_status read_files(const qn__reader *reader, qn__part_files *files,
     return qn__source_end(files->first, status, err);
 }
 
+static qn_status read_labels(const qn__reader *reader, qn__part_files *files,
+                             const qn_data_options *options, qn_data *data, qn_error *err) {
+    qn__part_files labels;
+    qn_status status = qn__part_files_prepare(&files->labels, &labels, err);
+    if (status == QN_OK)
+        status = reader->read_labels(&labels, files, options, data, err);
+    qn__part_files_release(&labels);
+    return status;
+}
+
 static qn_status read_with(const qn__reader *reader, qn__part_files *files,
                            const qn_data_options *options, qn__pool *pool, qn_data *data,
                            qn_error *err) {
@@ -123,7 +133,7 @@ static qn_status read_with(const qn__reader *reader, qn__part_files *files,
     if (status == QN_OK && options->shape)
         status = qn__shape_set(data, options->shape, files->name, err);
     if (status == QN_OK && options->labels_path)
-        status = reader->read_labels(options->labels_path, options, data, err);
+        status = read_labels(reader, files, options, data, err);
     if (status == QN_OK)
         status = qn__labels_settle(data, options, reader->quantities, files->name, err);
     if (status == QN_OK && data->wide) /* its schema may be older than its labels */
@@ -153,21 +163,15 @@ static qn_status find_reader(qn__source *source, const qn__reader **reader, qn_e
     return QN_OK;
 }
 
-/* Options that a set of several files has no use for, and formats that it cannot have. */
-static qn_status check_together(const qn__reader *reader, const qn__source *source,
-                                const qn_data_options *options, qn_error *err) {
-    if (!reader->read_parts) {
-        qn__fail(err, QN_INPUT, "several files of the format %s are not read as one table",
-                 reader->name[0]);
-        return refuse_option(source, err,
-                             reader->queries ? "name one, or select the rows by a query of one "
-                                               "database"
-                                             : "name one, or convert them to CSV or Parquet first");
-    }
-    if (!options->labels_path)
+/* Formats that a set of several files cannot have. */
+static qn_status check_together(const qn__reader *reader, const qn__source *source, qn_error *err) {
+    if (reader->read_parts)
         return QN_OK;
-    qn__fail(err, QN_INPUT, "one file of labels was given for several files of items");
-    return refuse_option(source, err, "name one file of items with `data.labels_path`");
+    qn__fail(err, QN_INPUT, "several files of the format %s are not read as one table",
+             reader->name[0]);
+    return refuse_option(source, err,
+                         reader->queries ? "name one, or select the rows by a query of one database"
+                                         : "name one, or convert them to CSV or Parquet first");
 }
 
 /* A text can be one of several formats where it is short: then it has that of the first file. */
@@ -189,19 +193,54 @@ static qn_status check_part(const qn__reader *reader, qn__part_files *files, siz
     return qn__part_files_close(source, status, err);
 }
 
+/* The files of labels; for free(). */
+static const char **labels_paths(const qn_data_options *options, qn_error *err) {
+    const size_t more = options->labels_more_count;
+    const char **paths = (const char **)qn__alloc(1 + more, sizeof *paths, err);
+    if (!paths)
+        return NULL;
+    paths[0] = options->labels_path;
+    for (size_t i = 0; i < more; i++)
+        paths[1 + i] = options->labels_more[i];
+    return paths;
+}
+
+/* Finds the files of labels: one for each file of items. */
+static qn_status find_labels(qn__part_files *files, const qn_data_options *options, qn_error *err) {
+    qn__file_list *labels = &files->labels;
+    const size_t count = files->list->count;
+    const char **paths = labels_paths(options, err);
+    if (!paths)
+        return QN_MEMORY;
+    const qn_status status =
+        qn__file_list_make(paths, 1 + options->labels_more_count, 0, labels, err);
+    qn__free((void *)paths);
+    if (status != QN_OK || labels->count == count)
+        return status;
+    qn__fail(err, QN_INPUT, "there %s %zu file%s of labels for %zu file%s of items",
+             labels->count == 1 ? "is" : "are", labels->count, labels->count == 1 ? "" : "s", count,
+             count == 1 ? "" : "s");
+    qn__at(err, "%s", labels->file[0].path);
+    return qn__remedy(err, QN_INPUT,
+                      "name with `data.labels_path` as many as there are files of items, in the "
+                      "same order");
+}
+
 /* All files have one format. *bytes: what all of them have. */
 static qn_status check_files(const qn__reader *reader, qn__part_files *files,
                              const qn_data_options *options, uint64_t *bytes, qn_error *err) {
     const size_t count = files->list->count;
     const int parts = count > 1 || (files->list->keys > 0 && reader->columns);
     *bytes = qn__source_is_folder(files->first) ? UINT64_MAX : qn__source_file_size(files->first);
-    qn_status status = parts ? check_together(reader, files->first, options, err) : QN_OK;
+    qn_status status = parts ? check_together(reader, files->first, err) : QN_OK;
     if (status == QN_OK)
         status = check_format(reader, files->first, options, err);
     for (size_t i = 1; i < count && status == QN_OK; i++) {
         status = check_part(reader, files, i, options, err);
         *bytes += (uint64_t)files->seen[i].st_size;
     }
+    if (status == QN_OK && options->labels_path)
+        status = find_labels(files, options, err);
     return status;
 }
 

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "data/file_stamp.h"
 #include <stdlib.h>
+#include <string.h>
 
 /* "a.csv", or "a.csv and 11 more files". */
 static char *name_all(const qn__file_list *list, const char *first, qn_error *err) {
@@ -15,12 +16,17 @@ static char *name_all(const qn__file_list *list, const char *first, qn_error *er
     return name;
 }
 
-qn_status qn__part_files_begin(const qn__file_list *list, qn__part_files *out, qn_error *err) {
+qn_status qn__part_files_prepare(const qn__file_list *list, qn__part_files *out, qn_error *err) {
     *out = (qn__part_files){.list = list};
     out->seen = qn__alloc(list->count, sizeof *out->seen, err);
-    if (!out->seen)
-        return QN_MEMORY;
-    const qn_status status = qn__source_open_any(list->file[0].path, &out->first, err);
+    out->items = qn__alloc(list->count, sizeof *out->items, err);
+    return out->seen && out->items ? QN_OK : QN_MEMORY;
+}
+
+qn_status qn__part_files_begin(const qn__file_list *list, qn__part_files *out, qn_error *err) {
+    qn_status status = qn__part_files_prepare(list, out, err);
+    if (status == QN_OK)
+        status = qn__source_open_any(list->file[0].path, &out->first, err);
     if (status != QN_OK)
         return status;
     out->seen[0] = *qn__source_stamp(out->first);
@@ -31,6 +37,8 @@ qn_status qn__part_files_begin(const qn__file_list *list, qn__part_files *out, q
 void qn__part_files_release(qn__part_files *files) {
     qn__source_close(files->first);
     qn__free(files->seen);
+    qn__free(files->items);
+    qn__file_list_release(&files->labels);
     qn__free(files->name);
     *files = (qn__part_files){0};
 }
@@ -64,8 +72,13 @@ qn_status qn__part_files_close(qn__source *source, qn_status status, qn_error *e
 
 typedef struct place {
     uint64_t device, inode;
+    const char *part; /* of an archive */
     size_t i;
 } place;
+
+static int is_same(const place *p, const place *q) {
+    return p->device == q->device && p->inode == q->inode && strcmp(p->part, q->part) == 0;
+}
 
 static int compare_places(const void *a, const void *b) {
     const place *p = a, *q = b;
@@ -73,6 +86,9 @@ static int compare_places(const void *a, const void *b) {
         return p->device < q->device ? -1 : 1;
     if (p->inode != q->inode)
         return p->inode < q->inode ? -1 : 1;
+    const int order = strcmp(p->part, q->part);
+    if (order != 0)
+        return order;
     return p->i < q->i ? -1 : p->i > q->i;
 }
 
@@ -80,13 +96,15 @@ const char *qn__part_files_twice(const qn__part_files *files) {
     const size_t count = files->list->count;
     size_t twice = SIZE_MAX;
     place *all = qn__alloc(count, sizeof *all, NULL);
-    for (size_t i = 0; all && i < count; i++)
-        all[i] = (place){(uint64_t)files->seen[i].st_dev, (uint64_t)files->seen[i].st_ino, i};
+    for (size_t i = 0; all && i < count; i++) {
+        const char *part = qn__source_part_in(files->list->file[i].path);
+        all[i] = (place){(uint64_t)files->seen[i].st_dev, (uint64_t)files->seen[i].st_ino,
+                         part ? part : "", i};
+    }
     if (all)
         qsort(all, count, sizeof *all, compare_places);
     for (size_t i = 1; all && i < count; i++)
-        if (all[i].device == all[i - 1].device && all[i].inode == all[i - 1].inode &&
-            all[i].i < twice)
+        if (is_same(&all[i], &all[i - 1]) && all[i].i < twice)
             twice = all[i].i;
     qn__free(all);
     return twice == SIZE_MAX ? NULL : files->list->file[twice].path;

@@ -44,9 +44,10 @@ typedef struct qn__reader {
      * tell where the format has columns. NULL: several files are refused. */
     qn_status (*read_parts)(qn__part_files *files, const qn_data_options *options, qn__pool *pool,
                             qn_data *data, qn_error *err);
-    /* Reads a file of labels for the items already in `data`. NULL: the format has no such file. */
-    qn_status (*read_labels)(const char *path, const qn_data_options *options, qn_data *data,
-                             qn_error *err);
+    /* Reads files of labels for the items already in `data`: as many as there are files of items,
+     * each for those of its file (files->items). NULL: the format has no such file. */
+    qn_status (*read_labels)(qn__part_files *labels, qn__part_files *files,
+                             const qn_data_options *options, qn_data *data, qn_error *err);
 } qn__reader;
 
 extern const qn__reader qn__csv_reader, qn__idx_reader, qn__npy_reader, qn__npz_reader,

@@ -97,14 +97,20 @@ static qn_status find_packing(qn__source *source, qn_error *err) {
     return status;
 }
 
+const char *qn__source_part_in(const char *path) {
+    const char *colon = strrchr(path, ':');
+    const int cut = colon && colon - path >= 4 &&
+                    (strncmp(colon - 4, ".npz", 4) == 0 || strncmp(colon - 4, ".zip", 4) == 0);
+    return cut ? colon + 1 : NULL;
+}
+
 /* Cuts "archive.npz:x" at the colon. */
 static qn_status cut_part(qn__source *source, qn_error *err) {
-    char *colon = strrchr(source->path, ':');
-    if (!colon || colon - source->path < 4 ||
-        (strncmp(colon - 4, ".npz", 4) != 0 && strncmp(colon - 4, ".zip", 4) != 0))
+    const char *part = qn__source_part_in(source->path);
+    if (!part)
         return QN_OK;
-    source->part = qn__copy_text(colon + 1, err);
-    *colon = '\0';
+    source->part = qn__copy_text(part, err);
+    source->path[part - source->path - 1] = '\0';
     return source->part ? QN_OK : QN_MEMORY;
 }
 

@@ -38,6 +38,8 @@ qn__packing qn__source_packing(const qn__source *source);
 const char *qn__source_path(const qn__source *source);
 /* What stands behind the colon of "PATH.npz:PART"; NULL: no part was named. */
 const char *qn__source_part(const qn__source *source);
+/* The same in a path, as a part of it. */
+const char *qn__source_part_in(const char *path);
 /* 1 when it is the standard input. */
 int qn__source_is_stream(const qn__source *source);
 /* The open file, for pread in parallel with this source. */

@@ -8,6 +8,10 @@
 #include "base/memory.h"
 #include "base/place.h"
 #include "base/unfinished.h"
+#include "data/file_list.h"
+#include "data/server_address.h"
+#include "data/source.h"
+#include "data/standard_input.h"
 #include "run/checkpoint.h"
 #include "run/record.h"
 #include <errno.h>
@@ -143,19 +147,80 @@ static qn_status check_arguments(const char *function, const qn_file *files, uin
     return QN_OK;
 }
 
+/* The elements of a call, with their places. */
+typedef struct elements {
+    const qn_file *file;
+    qn__place *place;
+    uint32_t count;
+} elements;
+
+static int is_output(const qn_file *f) {
+    return f->path && f->use != QN_FILE_READ && f->use != QN_FILES_READ;
+}
+
+/* Compares a file of `data` with all outputs. */
+static qn_status compare_read(const elements *all, const qn_file *data, const char *path,
+                              qn_error *err) {
+    char whole[PATH_MAX];
+    qn__place place;
+    const char *part = qn__source_part_in(path);
+    const size_t size = part ? (size_t)(part - path) - 1 : strlen(path);
+    qn_status status = QN_OK;
+    if (size >= sizeof whole)
+        return QN_OK; /* it cannot be opened */
+    snprintf(whole, sizeof whole, "%.*s", (int)size, path);
+    const qn_file read = {
+        .size = sizeof read, .path = whole, .name = data->name, .use = QN_FILE_READ};
+    qn__place_of(whole, &place);
+    for (uint32_t k = 0; k < all->count && status == QN_OK; k++)
+        if (is_output(&all->file[k]))
+            status = compare_two(&read, &place, &all->file[k], &all->place[k], err);
+    return status;
+}
+
+/* Compares all files that are read by one path, where there is an output. Whoever reads them says
+ * what is wrong with it. */
+static qn_status compare_listed(const elements *all, const qn_file *data, qn_error *err) {
+    qn__file_list list;
+    uint32_t outputs = 0;
+    for (uint32_t k = 0; k < all->count; k++)
+        outputs += is_output(&all->file[k]) ? 1u : 0u;
+    if (outputs == 0 || strcmp(data->path, QN__STANDARD_INPUT) == 0 || qn__is_server(data->path))
+        return QN_OK;
+    qn_status status = compare_read(all, data, data->path + (*data->path == '@'), err);
+    if (status != QN_OK || qn__file_list_make(&data->path, 1, 0, &list, NULL) != QN_OK)
+        return status;
+    for (size_t i = 0; i < list.count && status == QN_OK; i++)
+        status = compare_read(all, data, list.file[i].path, err);
+    qn__file_list_release(&list);
+    return status;
+}
+
+static qn_status compare_all(const elements *all, qn_error *err) {
+    const qn_file *file = all->file;
+    const qn__place *place = all->place;
+    qn_status status = QN_OK;
+    for (uint32_t i = 0; i < all->count && status == QN_OK; i++)
+        for (uint32_t k = 0; k < i && file[i].path && status == QN_OK; k++)
+            if (file[k].path && file[i].use != QN_FILES_READ && file[k].use != QN_FILES_READ)
+                status = compare_two(&file[k], &place[k], &file[i], &place[i], err);
+    for (uint32_t i = 0; i < all->count && status == QN_OK; i++)
+        if (file[i].path && file[i].use == QN_FILES_READ)
+            status = compare_listed(all, &file[i], err);
+    return status;
+}
+
 static qn_status compare(const qn_file *files, uint32_t count, qn_error *err) {
     if (count == 0)
         return QN_OK;
-    qn__place *place = qn__alloc(count, sizeof *place, err);
-    qn_status status = place ? QN_OK : QN_MEMORY;
-    for (uint32_t i = 0; i < count && status == QN_OK; i++) {
+    const elements all = {files, qn__alloc(count, sizeof *all.place, err), count};
+    if (!all.place)
+        return QN_MEMORY;
+    for (uint32_t i = 0; i < count; i++)
         if (files[i].path)
-            qn__place_of(files[i].path, &place[i]);
-        for (uint32_t k = 0; k < i && files[i].path && status == QN_OK; k++)
-            if (files[k].path)
-                status = compare_two(&files[k], &place[k], &files[i], &place[i], err);
-    }
-    qn__free(place);
+            qn__place_of(files[i].path, &all.place[i]);
+    const qn_status status = compare_all(&all, err);
+    qn__free(all.place);
     return status;
 }
 

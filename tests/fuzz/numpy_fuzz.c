@@ -39,10 +39,12 @@ static void check_values(const qn_data *data) {
     FUZZ_MUST(sum <= 255 * count);
 }
 
-static void open_one(const char *path, const qn_data_options *options) {
+/* The file alone, or as two files of one table. */
+static void open_files(const char *path, size_t count, const qn_data_options *options) {
+    const char *const paths[] = {path, path};
     qn_data *data = NULL;
     qn_error err = {0};
-    const qn_status status = qn_data_open(path, options, &data, &err);
+    const qn_status status = qn_data_open_files(paths, count, options, &data, &err);
     if (status == QN_OK) {
         FUZZ_MUST(strlen(qn_data_digest(data)) == 64);
         check_values(data);
@@ -53,6 +55,14 @@ static void open_one(const char *path, const qn_data_options *options) {
     fuzz_check_refusal(status, data, &err);
     FUZZ_MUST(status == QN_INPUT || status == QN_UNSUPPORTED || status == QN_MEMORY);
     FUZZ_MUST(status == QN_MEMORY || (err.where[0] && err.remedy[0]));
+}
+
+static void open_one(const char *path, const qn_data_options *options) {
+    qn_data_options two = *options;
+    open_files(path, 1, options);
+    two.labels_more = &options->labels_path;
+    two.labels_more_count = options->labels_path != NULL;
+    open_files(path, 2, &two);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {

@@ -53,10 +53,12 @@ static void check_columns(const qn_data *data) {
     FUZZ_MUST(!qn_data_note(data) || *qn_data_note(data));
 }
 
-static void open_one(const char *path, const qn_data_options *options) {
+/* The file alone, or as two files of one table. */
+static void open_files(const char *path, size_t count, const qn_data_options *options) {
+    const char *const paths[] = {path, path};
     qn_data *data = NULL;
     qn_error err = {0};
-    const qn_status status = qn_data_open(path, options, &data, &err);
+    const qn_status status = qn_data_open_files(paths, count, options, &data, &err);
     if (status == QN_OK) {
         check_whole(data);
         check_columns(data);
@@ -66,6 +68,10 @@ static void open_one(const char *path, const qn_data_options *options) {
     fuzz_check_refusal(status, data, &err);
     FUZZ_MUST(status == QN_INPUT || status == QN_UNSUPPORTED || status == QN_MEMORY);
     FUZZ_MUST(status == QN_MEMORY || (err.where[0] && err.remedy[0]));
+}
+
+static void open_one(const char *path, const qn_data_options *options) {
+    open_files(path, 1, options);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
@@ -106,5 +112,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     options.task = options.header = NULL;
     options.labels_path = path;
     open_one(fuzz_file(1, two_images, sizeof two_images), &options);
+    options.labels_more = &options.labels_path;
+    options.labels_more_count = 1;
+    open_files(fuzz_file(1, two_images, sizeof two_images), 2, &options);
+    qn_data_options_init(&options);
+    options.threads = 1;
+    open_files(path, 2, &options);
     return 0;
 }
