@@ -28,6 +28,10 @@ def sources(tmp_path_factory):
         file.write(text.encode())
     assert (top / "t.csv.gz").stat().st_size > 1 << 20
     (top / "small.csv").write_text(text[:100_000].rsplit("\n", 1)[0] + "\n")
+    (top / "parts").mkdir()
+    for i in range(4):
+        with gzip.open(top / "parts" / f"{i}.csv.gz", "wb", compresslevel=1) as file:
+            file.write("\n".join(["kind,x,y,city,w", *rows[15_000 * i:15_000 * i + 15_000], ""]).encode())
     rows = [f"{k % 3},1.5" + f",{k % 10}" * 98 + "\n" for k in range(1000)]
     (top / "large.csv").write_text("".join(rows) * 45)  # a table of 17 MiB
     time.sleep(2.1)
@@ -99,6 +103,30 @@ def test_a_changed_file_and_damaged_entries(sources, cache, info):
         assert {**told, "note": wanted["note"]} == wanted and entry.read_bytes() == good
     os.utime(path)  # another stamp, and too young for a new entry
     assert info(path) == wanted and entry.read_bytes() == good
+
+
+def test_several_files(sources, cache, info):
+    """The entry is that of all files in their order, as long as none changed, came or went."""
+    parts = sources / "parts"
+    paths = sorted(parts.iterdir())
+    wanted = info(parts)
+    entry, = entries(cache)
+    before = entry.stat().st_ino
+    assert info(parts) == wanted and info(*paths) == {**wanted, "file": str(paths[0])}
+    assert entry.stat().st_ino == before and entries(cache) == [entry]
+    turned = info(*paths[::-1])
+    assert turned["digest"] != wanted["digest"] and len(entries(cache)) == 2
+    assert info(*paths[::-1]) == turned
+    digests = {wanted["digest"], turned["digest"]}
+    text = paths[2].read_bytes()
+    other = gzip.compress(gzip.decompress(text).replace(b"Bern", b"Biel"), 1)
+    changes = [lambda: paths[2].write_bytes(other), lambda: (parts / "new.csv").write_text("kind,x,y,city,w\nb,1,2,Bern,3\n"),
+               paths[1].unlink, lambda: paths[0].rename(parts / "9.csv.gz")]
+    for change in changes:
+        change()
+        told = info(parts)
+        assert told == info(parts, "--no-cache") and told["digest"] not in digests
+        digests.add(told["digest"])
 
 
 def little_memory():
