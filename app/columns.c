@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDEST_NAME = 24, RANGE_ROOM = 40, DAY = sizeof "2026-11-28" };
+/* 2026-11-28T13:30:15.250001Z is the longest text of a date. */
+enum { WIDEST_NAME = 24, WIDEST_CELL = 27, RANGE_ROOM = 40, DAY = sizeof "2026-11-28" };
 
 /* Exact values of a column that float32 does not hold. */
 static void find_exact(const qn_data *data, uint32_t k, column *c) {
@@ -117,15 +118,17 @@ static void describe(const qn_data *data, const column *columns, uint32_t k,
     }
 }
 
-/* Bytes of a name that are printed: whole characters, at most WIDEST_NAME bytes. */
-static int width_of(const char *name) {
+/* Bytes of a text that are printed: whole characters, at most `widest` bytes. */
+static int bytes_of(const char *name, size_t widest) {
     size_t size = strlen(name);
-    if (size <= WIDEST_NAME)
+    if (size <= widest)
         return (int)size;
-    for (size = WIDEST_NAME; size > 0 && ((unsigned char)name[size] & 0xC0) == 0x80;)
+    for (size = widest; size > 0 && ((unsigned char)name[size] & 0xC0) == 0x80;)
         size--;
     return (int)size;
 }
+
+static int width_of(const char *name) { return bytes_of(name, WIDEST_NAME); }
 
 /* Characters that `size` bytes of UTF-8 take on the screen, about. */
 static int characters(const char *name, int size) {
@@ -144,10 +147,10 @@ void columns_print_name(const char *text, int size) {
     (void)plain_print(stdout, text, (size_t)size, size);
 }
 
-int columns_width(const char *text) { return characters(text, width_of(text)); }
+int columns_width(const char *text) { return characters(text, bytes_of(text, WIDEST_CELL)); }
 
 void columns_print_cell(const char *text, int width) {
-    const int size = width_of(text), used = characters(text, size);
+    const int size = bytes_of(text, WIDEST_CELL), used = characters(text, size);
     columns_print_name(text, size);
     printf("%*s", width > used ? width - used : 0, "");
 }

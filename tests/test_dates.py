@@ -114,7 +114,8 @@ def test_nothing_is_lost(tmp_path, zone):
     quern(tmp_path, "data", "split", "t.csv", "--parts", "a=0.5,b=0.5", "-o", "%.csv")
     parts = [l for f in "ab" for l in (tmp_path / f"{f}.csv").read_text().splitlines()[1:]]
     assert sorted(parts) == sorted(lines)
-    assert lines[0].split(",")[1] in quern(tmp_path, "data", "head", "t.csv")
+    head = quern(tmp_path, "data", "head", "t.csv", "--items", "50")
+    assert any("." in line for line in lines[:50]) and all(line.split(",")[1] in head for line in lines[:50])
     # A millisecond is another table.
     cells[0] = (when[0] + datetime.timedelta(milliseconds=1)).isoformat() + zone
     (tmp_path / "t.csv").write_text("y,t\n" + "".join(f"{i % 2},{c}\n" for i, c in enumerate(cells)))
@@ -194,6 +195,8 @@ def test_wrong_use(tmp_path):
     assert '"yaer" is not a part of a date' in said and "did you mean year?" in said
     said = quern(tmp_path, "data", "info", "t.csv", "--date-format", "%d.%m", code=2)
     assert "year, month and day" in said
+    for form, wanted in (("%Y-%m-%d%z", "a zone without an hour"), ("%Y%m%d\udcff", "not UTF-8"), ('%Y"%m"%d', "quotation")):
+        assert wanted in quern(tmp_path, "data", "info", "t.csv", "--date-format", form, code=2)
     quern(tmp_path, "train", "--data", "t.csv", "--label", "y", "--quiet", "-o", "m.st")
     (tmp_path / "n.csv").write_text("t,x,y\n1,2,0\n3,4,1\n")
     said = quern(tmp_path, "predict", "m.st", "--data", "n.csv", "--label", "y", "-o", "p.csv", code=1)
@@ -257,7 +260,8 @@ def test_other_formats(tmp_path):
     assert info(tmp_path, "u.parquet")["table"][0]["max"] <= 86400
     parquet_writer.write(tmp_path / "v.parquet", {**columns, "t": micros + 2**62}, 40,
                          {"d": parquet_writer.DATE, "t": parquet_writer.TIMESTAMP_MILLIS})
-    assert "after year 9999" in quern(tmp_path, "data", "info", "v.parquet", code=1)
+    for more in [], ["--category", "t"]:
+        assert "after year 9999" in quern(tmp_path, "data", "info", "v.parquet", *more, code=1)
 
 
 def test_many_times_as_text(tmp_path):

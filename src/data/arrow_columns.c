@@ -104,8 +104,7 @@ static size_t text_of(const filling *f, const qn__arrow_cell *cell,
     if (f->kind == QN__ARROW_DECIMAL)
         return qn__arrow_decimal_text(&cell->decimal, number);
     if (f->kind == QN__ARROW_DATE)
-        qn__moment_text(cell->whole == INT64_MIN ? 0 : cell->whole, f->dates.time,
-                        f->dates.zones > 0, number);
+        qn__moment_text(cell->whole, f->dates.time, f->dates.zones > 0, number);
     else if (f->kind == QN__ARROW_FLOAT && cell->number == floor(cell->number) &&
              fabs(cell->number) < 0x1p53)
         snprintf(number, 40, "%.0f", cell->number);
@@ -125,6 +124,8 @@ static qn_status put_text(void *user, uint64_t item, const qn__arrow_cell *cell,
     float *to = (float *)qn__table_room_values(f->data) + item * f->data->features + f->feature;
     char digits[QN__ARROW_DECIMAL_ROOM];
     const char *text;
+    if (qn__arrow_dates_range(f, item, cell, err) != QN_OK)
+        return QN_INPUT;
     const size_t size = text_of(f, cell, digits, &text);
     if (size == 0) {
         put_missing(f, to);

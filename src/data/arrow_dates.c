@@ -52,6 +52,15 @@ static float *place_of(const qn__arrow_column *c, uint64_t item) {
     return (float *)qn__table_room_values(c->data) + item * c->data->features + c->feature;
 }
 
+qn_status qn__arrow_dates_range(const qn__arrow_column *c, uint64_t item,
+                                const qn__arrow_cell *cell, qn_error *err) {
+    if (c->kind != QN__ARROW_DATE || cell->missing || cell->whole != INT64_MIN)
+        return QN_OK;
+    qn__fail(err, QN_INPUT, "the date is before year 1 or after year 9999");
+    return qn__arrow_refuse(c->table, c->column, item, "correct it, or make it missing with a null",
+                            err);
+}
+
 qn_status qn__arrow_dates_put(void *user, uint64_t item, const qn__arrow_cell *cell,
                               qn_error *err) {
     qn__arrow_column *c = user;
@@ -61,11 +70,8 @@ qn_status qn__arrow_dates_put(void *user, uint64_t item, const qn__arrow_cell *c
         c->data->missing = 1;
         return QN_OK;
     }
-    if (cell->whole == INT64_MIN) {
-        qn__fail(err, QN_INPUT, "the date is before year 1 or after year 9999");
-        return qn__arrow_refuse(c->table, c->column, item,
-                                "correct it, or make it missing with a null", err);
-    }
+    if (qn__arrow_dates_range(c, item, cell, err) != QN_OK)
+        return QN_INPUT;
     *to = (float)qn__days_of_moment(cell->whole);
     c->dates.hour |= cell->whole % QN__DAY_MICROSECONDS != 0;
     if (!c->dates.time)

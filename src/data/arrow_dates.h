@@ -18,6 +18,10 @@ typedef struct qn__arrow_column qn__arrow_column;
 /* Before the first value. Fails with QN_INPUT where a column of dates is the label or a weight. */
 qn_status qn__arrow_dates_begin(qn__arrow_column *column, qn_error *err);
 
+/* Fails with QN_INPUT where the cell of a type of dates is beyond the years 1 to 9999. */
+qn_status qn__arrow_dates_range(const qn__arrow_column *column, uint64_t item,
+                                const qn__arrow_cell *cell, qn_error *err);
+
 /* Takes a cell of a column of dates, as qn__arrow_each hands it out; `user` is the column. */
 qn_status qn__arrow_dates_put(void *user, uint64_t item, const qn__arrow_cell *cell, qn_error *err);
 

@@ -1,5 +1,6 @@
 #include "data/dates.h"
 
+#include "base/encoding.h"
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -165,8 +166,7 @@ static int zone(scan *s, fields *p) {
     return hours < 24 && minutes < 60;
 }
 
-/* The moment of all parts; 0 where one is out of range. A second of 60 is the next minute's first,
- * as C's mktime has it. */
+/* The moment of all parts; 0 where one is out of range, or the moment in UTC is. */
 static int join(const fields *p, qn__moment *out) {
     int64_t days;
     const int hour = p->afternoon < 0 ? p->hour : p->hour % 12 + 12 * p->afternoon;
@@ -307,15 +307,28 @@ int qn__moment_read_as(const char *format, const char *text, size_t size, qn__mo
 }
 
 static qn_status refuse_format(const char *format, const char *why, qn_error *err) {
-    qn__fail(err, QN_USAGE, "the date format \"%.60s\" %s", format, why);
+    const char *quote = *format ? "\"" : "";
+    qn__fail(err, QN_USAGE, "the date format %s%.60s%s%s%s", quote, format, quote,
+             *format ? " " : "", why);
     return qn__remedy(
         err, QN_USAGE,
         "`data.date_format` takes %%Y %%y %%m %%d %%j %%b %%B %%H %%I %%p %%M %%S %%f "
         "%%z, such as %%d.%%m.%%Y or %%m/%%d/%%Y %%H:%%M");
 }
 
+/* A recipe holds the format as text, and a quoted cell of a CSV file writes `"` twice. */
+static int is_plain_text(const char *text) {
+    size_t left = strlen(text), size;
+    for (; left > 0; text += size, left -= size)
+        if (*text == '"' || (size = qn__utf8_length(text, left)) == 0)
+            return 0;
+    return 1;
+}
+
 qn_status qn__date_format_check(const char *format, qn_error *err) {
     static const char known[] = "YymdjbBHIpMSfz%";
+    if (!is_plain_text(format))
+        return refuse_format("", "is not UTF-8, or has a quotation mark", err);
     if (strlen(format) >= QN__DATE_FORMAT)
         return refuse_format(format, "is longer than 63 bytes", err);
     unsigned count[128] = {0};
@@ -331,6 +344,8 @@ qn_status qn__date_format_check(const char *format, qn_error *err) {
     const unsigned hour = count['H'] + count['I'];
     if (year != 1 || month + count['j'] != 1 || count['d'] + count['j'] != 1)
         return refuse_format(format, "does not name year, month and day once each", err);
+    if (count['z'] > 0 && hour == 0)
+        return refuse_format(format, "names a zone without an hour", err);
     if (hour > 1 || count['I'] != count['p'] ||
         (count['M'] + count['S'] + count['f'] > 0 && hour == 0))
         return refuse_format(format, "does not name the hour once, or %I without %p", err);

@@ -98,6 +98,7 @@ static void test_formats(void **state) {
                 {"%m/%d/%y", "02/28/69", "1969-02-28"},
                 {"%Y%m%d", "20240229", "2024-02-29"},
                 {"%b %d, %Y", "Feb 29, 2024", "2024-02-29"},
+                {"%Yé%m %d", "2024é02 29", "2024-02-29"},
                 {"%B %d, %Y", "FEBRUARY  29, 2024", "2024-02-29"},
                 {"%d %B %Y", "1 may 2024", "2024-05-01"},
                 {"%Y-%j", "2024-366", "2024-12-31"},
@@ -115,10 +116,13 @@ static void test_formats(void **state) {
                  {"%b %d, %Y", "Fe 29, 2024"},
                  {"%m/%d/%Y %I:%M %p", "1/2/2024 13:05 PM"},
                  {"%m/%d/%Y %I:%M %p", "1/2/2024 1:05"},
+                 {"%d  %m %Y", "1    2 2024"},
+                 {"%d.%m.%Y %H%z", "1.1.0001 0+00:01"},
                  {"%d.%m.%Y", ""}};
     static const char *const refused[] = {
         "",           "%Y",          "%Y-%m",       "%d.%m.%Y %Y",    "%d.%m.%y %Y", "%q",
-        "%d.%m.%Y %", "%d.%m.%Y %M", "%d.%m.%Y %I", "%d.%m.%Y %H %I", "%Y %j %d",    "%b %m %d %Y"};
+        "%d.%m.%Y %", "%d.%m.%Y %M", "%d.%m.%Y %I", "%d.%m.%Y %H %I", "%Y %j %d",    "%b %m %d %Y",
+        "%d.%m.%Y%z", "%Y%m%d\xff",  "%Y%m%d\xc3",  "%Y%m%d \"x\""};
     for (size_t i = 0; i < sizeof fine / sizeof fine[0]; ++i) {
         qn__moment m;
         char text[QN__MOMENT_TEXT];
