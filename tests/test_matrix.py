@@ -322,13 +322,8 @@ SLOW_IN_PYTHON = ["pixels-gelu", "batch-1", "best", "best-file", "early-stopping
                   *(name for name in NORMS if name != "groupnorm-layernorm")]
 
 
-# The second program reads no dates yet; tests/test_dates.py compares their inputs with Python's datetime.
-NOT_IN_PYTHON = ["dates", "dates-parts"]
-
-
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[machine.LONG] * (name in SLOW_IN_PYTHON))
-                                  for name in ALL + INTEGERS + INTEGER_WINDOWS + SIXTH + NORMS + BLOCKS
-                                  if name not in NOT_IN_PYTHON])
+                                  for name in ALL + INTEGERS + INTEGER_WINDOWS + SIXTH + NORMS + BLOCKS])
 def test_oracle(name, files, tmp_path):
     """The second program, written from docs/exactness.md alone, gives the same table."""
     arguments = [a.format(**files) for a in shlex.split(recipes.RECIPES[name])]

@@ -59,6 +59,15 @@ def test_a_validation_file_with_other_columns(scale, tmp_path):
            "--grain", "7", "--epochs", "9", "--seed", "5", "--keep", "best"], tmp_path / "m.st")
 
 
+def test_categories_that_the_model_does_not_list_are_not_missing(tmp_path):
+    """2.6: `drop` keeps their items, which alone decide here."""
+    data = judged(tmp_path, "d.csv", [("abc"[i % 3], i * i % 7, i % 2) for i in range(30)], "c,x,y")
+    valid = judged(tmp_path, "v.csv", [("z", i, i % 2) for i in range(6)] + [("a", "", 1)], "c,x,y")
+    train(["--data", data, "--label", "y", "--valid", valid, "--scale", "standard", "--model", "dense 2 softmax",
+           "--loss", "cross-entropy", "--lr", "0.9", "--batch", "4", "--grain", "7", "--epochs", "5", "--seed", "5",
+           "--missing", "drop", "--keep", "best"], tmp_path / "m.st")
+
+
 @pytest.mark.parametrize("header", ["y,a,b", None])
 def test_a_validation_file_of_real_labels(header, tmp_path):
     generator = np.random.default_rng(9)

@@ -1,19 +1,27 @@
-"""Sections 2.6 and 2.7 of the contract: from the columns of a table to the inputs of a network.
+"""Sections 2.6, 2.7 and 23.13 of the contract: from the columns of a table to the inputs of a network.
 
-`kinds` has for each column its categories, or None for a column of numbers.
+`kinds` has for each column its categories, the `Parts` of its dates, or None for a column of numbers.
 """
 
 from fractions import Fraction
 
 import numpy as np
 
+import dates
 from binary32 import ONE, ZERO, nearest
 
 
 def kinds_of(names, features):
     """The kinds that the table of 11.6 tells; without one all columns hold numbers."""
     columns = names["features"] if names else [None] * features
-    return [c.get("categories") if isinstance(c, dict) else None for c in columns]
+    return [c.get("categories", c.get("dates")) if isinstance(c, dict) else None for c in columns]
+
+
+def widths_of(kind):
+    """How many inputs the column has, in runs that are scaled together; a run of one is a number."""
+    if isinstance(kind, dates.Parts):
+        return kind.widths()
+    return [1] if kind is None else [len(kind)]
 
 
 def complete(table):
@@ -37,8 +45,8 @@ def fill_of(table, kinds, rule, weights=None):
     """2.6: what stands for missing numbers, fitted to the training items."""
     fill = np.zeros(len(kinds), dtype=np.float32)
     weights = np.ones(len(table)) if weights is None else weights
-    for k, categories in enumerate(kinds):
-        if rule not in ("mean", "median") or categories is not None:
+    for k, kind in enumerate(kinds):
+        if rule not in ("mean", "median") or not (kind is None or isinstance(kind, dates.Parts)):
             continue
         there = ~np.isnan(table[:, k].astype(np.float32)) & (weights > 0)
         values = [Fraction(float(v)) for v in table[there, k]]
@@ -50,12 +58,15 @@ def fill_of(table, kinds, rule, weights=None):
     return fill
 
 
-def inputs_of(table, kinds, fill):
-    """2.7: the inputs before scaling, in the type of the table."""
+def inputs_of(table, kinds, fill, moments):
+    """2.7, 23.13: the inputs before scaling, in the type of the table. `moments`: of the columns of dates, by
+    their numbers."""
     columns = []
     for k, categories in enumerate(kinds):
         column = table[:, k]
-        if categories is None:
+        if isinstance(categories, dates.Parts):
+            columns += dates.inputs(moments[k], categories, fill[k])
+        elif categories is None:
             columns.append(np.where(np.isnan(column), fill[k], column) if table.dtype != np.uint8
                            else column)
         else:
@@ -64,12 +75,12 @@ def inputs_of(table, kinds, fill):
 
 
 def unscaled_categories(stats, kinds):
-    """5.2: mean 0, deviation and inverse 1 for the inputs of categories."""
+    """5.2, 23.13: mean 0, deviation and inverse 1 for the inputs of categories and of single values of dates."""
     at = 0
-    for categories in kinds:
-        width = 1 if categories is None else len(categories)
-        if categories is not None:
-            for array, value in zip(stats, (ZERO, ONE, ONE)):
-                array[at : at + width] = value
-        at += width
+    for kind in kinds:
+        for width in widths_of(kind):
+            if kind is not None and (width > 1 or not isinstance(kind, dates.Parts)):
+                for array, value in zip(stats, (ZERO, ONE, ONE)):
+                    array[at : at + width] = value
+            at += width
     return stats

@@ -59,13 +59,14 @@ def block_digest(content):
     return hashlib.sha256(b"".join(hashlib.sha256(block).digest() for block in blocks)).digest()
 
 
-def digest(table, labels, weights=None, exact=None):
-    """2.2, 23.5: the digest of a data set, as hexadecimal digits. `exact`: values of wide columns."""
+def digest(table, labels, weights=None, exact=None, times=None):
+    """2.2, 23.5: the digest of a data set, as hexadecimal digits. `exact`: values of wide columns of numbers;
+    `times`: moments of wide columns of dates."""
     import wide  # it needs block_digest
 
     n, features = table.shape
     u8 = table.dtype == np.uint8
-    text = b"quern data 2\n" if exact else b"quern data 1\n"
+    text = b"quern data 2\n" if exact or times else b"quern data 1\n"
     text += bytes([1 if u8 else 2])
     text += n.to_bytes(8, "little") + features.to_bytes(8, "little")
     real = labels.dtype == np.float32
@@ -75,7 +76,7 @@ def digest(table, labels, weights=None, exact=None):
     text += block_digest(labels.astype("<f4" if real else "<u4").tobytes())
     if weights is not None:
         text += block_digest(weights.astype("<f4").tobytes())
-    return hashlib.sha256(text + (wide.digest_end(exact) if exact else b"")).hexdigest()
+    return hashlib.sha256(text + (wide.digest_end(exact or {}, times or {}) if exact or times else b"")).hexdigest()
 
 
 def training_items(seed, n, fraction):

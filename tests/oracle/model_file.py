@@ -24,7 +24,7 @@ FIFTH = {"shape"}
 # 17.1: those of contract 6, which a recipe has where they differ from this.
 SIXTH = {"smoothing": 0, "clip": 0, "nesterov": 0, "augment": "", "resize": "", "l1": 0, "tolerance": 0, "no_intercept": 0, "stages": ""}
 # 23.1: those of contract 7.
-SEVENTH = {"rules": ""}
+SEVENTH = {"rules": "", "date_format": ""}
 # Words of section 17 in a model text.
 SIXTH_WORDS = re.compile(r"\b(batchnorm|groupnorm|layernorm|residual|groups|depthwise|leaky_relu|gelu|silu)\b")
 # 17.8
@@ -53,6 +53,8 @@ def names_text(names):
         return quoted(names)
     if isinstance(names, dict) and "exact" in names:  # 23.6: a wide column
         return f'{{"name":{names_text(names["name"])},"exact":"{names["exact"]}"}}'
+    if isinstance(names, dict) and "dates" in names:  # 23.12
+        return f'{{"name":{names_text(names["name"])},"dates":{names_text(names["dates"])}}}'
     if isinstance(names, dict):  # a category column
         return f'{{"name":{names_text(names["name"])},"categories":{names_text(names["categories"])}}}'
     return "[" + ",".join(names_text(name) for name in names) + "]"
@@ -105,7 +107,8 @@ def recipe_text(recipe):
         pairs += [f'"{key}":{names_text(value)}' for key, value in fourth.items()]
     if recipe["contract"] >= 5:
         pairs.append(f'"shape":{names_text(recipe.get("shape", ""))}')
-    pairs += [f'"{key}":{json_value(value)}' for key, value in {**sixth, **seventh}.items()]
+    pairs += [f'"{key}":{json_value(value)}' for key, value in sixth.items()]
+    pairs += [f'"{key}":{names_text(value)}' for key, value in seventh.items()]
     return "{" + ",".join(pairs) + "}"
 
 

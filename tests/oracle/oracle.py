@@ -44,6 +44,9 @@ def arguments():
     p.add_argument("--label", default="1")
     p.add_argument("--valid")
     p.add_argument("--valid-labels")
+    p.add_argument("--drop", type=lambda text: text.split(","))
+    p.add_argument("--dates", type=lambda text: text.split(","))
+    p.add_argument("--date-format", default="")
     p.add_argument("--category", type=lambda text: text.split(","), default=[])
     p.add_argument("--scale", choices=("unit", "fraction", "none", "standard", "channel", "minmax", "robust"), required=True)
     p.add_argument("--model", required=True)
@@ -121,7 +124,8 @@ def recipe_of(args, table, labels, names, layers, settings, own):
     weights, column = own
     return {
         "arith": args.arith,
-        "data": data.digest(table, labels, weights, names and names["exact"]),
+        "data": data.digest(table, labels, weights, names and names["exact"],
+                            names and names["times"]),
         "items": table.shape[0],
         "features": table.shape[1],
         "valid": ZERO if args.valid is None else args.valid,
@@ -323,25 +327,31 @@ def narrow(args, table, exact, offsets):
     return table
 
 
+def some(columns, items):
+    """Of columns by their numbers, the values of these items."""
+    return {k: [values[i] for i in items] for k, values in columns.items()}
+
+
 def validation_file(args, names, labels):
     """2.8: the columns and labels of the file as the model has them, and their digest; no digest
     where it decides on nothing."""
     task = "regress" if labels.dtype == np.float32 else "classify"
     table, own, has = data.read(args.valid_file, args.valid_labels, args.label, task, args.weight,
                                 known=validation.known_categories(names),
-                                rules=set(getattr(names, "rules", "").split()),
+                                rules=set(getattr(names, "rules", "").split()), form=args.date_format,
                                 alone=validation.names_of(names))
-    table, own, digest, exact = validation.as_model(table, own, has, names)
-    return (table, own, exact), digest if args.keep == "best" or args.patience else ""
+    table, own, digest, *more = validation.as_model(table, own, has, names)
+    return (table, own, *more), digest if args.keep == "best" or args.patience else ""
 
 
-def validation_items(args, kinds, fill, stats, target, offsets, table, labels, exact):
+def validation_items(args, kinds, fill, stats, target, offsets, table, labels, whole, exact, moments):
     """7.5: the inputs and labels of the items that judge."""
     table = narrow(args, table, exact, offsets)
+    if args.missing == "error" and len(whole) < len(table):
+        raise SystemExit("oracle: values are missing")
     if args.missing == "drop":
-        whole = columns.complete(table)
-        table, labels = table[whole], labels[whole]
-    x = scale.inputs(columns.inputs_of(table, kinds, fill), args.scale, stats)
+        table, labels, moments = table[whole], labels[whole], some(moments, whole)
+    x = scale.inputs(columns.inputs_of(table, kinds, fill, moments), args.scale, stats)
     if target is not None:
         mean, deviation = target
         mean, _, inverse = scale.kept({"target.mean": mean, "target.deviation": deviation}, "target")
@@ -352,12 +362,12 @@ def validation_items(args, kinds, fill, stats, target, offsets, table, labels, e
 def main():
     args = arguments()
     table, labels, names = data.read(args.data, args.labels, args.label, args.task, args.weight,
-                                     category=args.category)
+                                     category=args.category, drop=args.drop, parts=args.dates, form=args.date_format)
     own = data.read_weights(args.data, args.weight) if args.weight else (None, None)
     if len(table) != len(labels):
         raise SystemExit("oracle: there are not as many labels as items")
     kinds = columns.kinds_of(names, table.shape[1])
-    width = sum(1 if categories is None else len(categories) for categories in kinds)
+    width = sum(sum(columns.widths_of(kind)) for kind in kinds)
     layers = network.parse_model(args.model, args.shape or width)
     real = labels.dtype == np.float32
     known = 2 if args.loss == "binary" else layers[-1].outputs
@@ -381,15 +391,17 @@ def main():
     if args.valid_file:
         beside, recipe["valid_data"] = validation_file(args, names, labels)
 
-    exact = names["exact"] if names else {}
+    exact, moments = (names["exact"], names["moments"]) if names else ({}, {})
     if getattr(names, "rules", ""):
         recipe["rules"] = names.rules
+    if moments:
+        recipe["date_format"] = args.date_format
     whole = columns.complete(table)
     if args.missing == "error" and len(whole) < len(table):
         raise SystemExit("oracle: values are missing")
     if args.missing == "drop":
         table, labels = table[whole], labels[whole]
-        exact = {k: [values[i] for i in whole] for k, values in exact.items()}
+        exact, moments = some(exact, whole), some(moments, whole)
         own = None if own is None else own[whole]
     chosen = data.training_items(args.seed, len(table), args.valid)
     others = np.setdiff1d(np.arange(len(table)), chosen)
@@ -404,7 +416,7 @@ def main():
     fill = columns.fill_of(table[chosen], kinds, args.missing, own)
     if kept and args.missing in ("mean", "median"):
         fill = kept["table.fill"]
-    table = columns.inputs_of(table, kinds, fill)
+    table = columns.inputs_of(table, kinds, fill, moments)
     stats = None
     if args.scale in ("standard", "channel", "minmax", "robust") and kept:
         stats = scale.kept(kept, "scale")

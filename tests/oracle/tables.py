@@ -1,4 +1,4 @@
-"""Sections 2.1, 23.21 and 23.22 of the contract: CSV.
+"""Sections 2.1, 23.10, 23.21 and 23.22 of the contract: CSV.
 
 `read` gives the values (uint8, or float32 with NaN for what is missing), the labels (uint32, or
 float32 for targets; None without) and the table as 11.6 writes it.
@@ -10,13 +10,14 @@ from functools import cache
 
 import numpy as np
 
+import dates
 from binary32 import from_text, to_text
 
 LOOK_BYTES, LOOK_LINES = 1048576, 100
 MISSING = ("nan", "na", "n/a", "null", "#n/a", "<na>", "?")
 MARKS = ("none", "#na", "#n/a n/a", "1.#ind", "1.#qnan", "nat", "\\n", ".", "--", "---", "\u2013",
          "\u2014")  # 23.21
-RULES = frozenset({"none", "commas"})
+RULES = frozenset({"dates", "none", "commas"})
 
 
 class Refused(SystemExit):
@@ -270,6 +271,15 @@ def feature(cells, known=False, rules=frozenset(), model=False):
             for kind_, (raw, _) in zip(kinds, cells)], []
 
 
+def dates_in(cells, rules, form):
+    """23.10: the moments of a column and whether one names a time, or None."""
+    if "dates" not in rules:
+        return None
+    gone = [kind(raw) == "missing" or ("none" in rules and is_mark(raw)) for raw, _ in cells]
+    return dates.column([None if missing else text.decode("utf-8", "replace")
+                         for missing, (_, text) in zip(gone, cells)], form)
+
+
 def class_name(kind_, raw, text):
     if kind_ != "number":
         return 1, 0, utf8(text)
@@ -422,11 +432,12 @@ def weights(content, word, rules=RULES):
 
 
 def read(content, word=None, task="auto", header="auto", keep=None, drop=None, outputs=0,
-         weight=None, category=(), known=(set(), set()), alone=(), rules=None):
+         weight=None, category=(), known=(set(), set()), alone=(), rules=None, parts=None, form=""):
     """`word`: of the label; None: the first; "": none. `weight`: of the weights, which are left
     out. `category`: columns that a user calls categories; `known`: names and places of those of a
     model; `alone`: names of all columns of a model, which has no use for others; `rules`: those of
-    its recipe (23.2). None: the file is not read for a model."""
+    its recipe (23.2). None: the file is not read for a model. `parts`: of dates, None: those of 23.12; `form`: of
+    dates in text (23.11)."""
     model, rules = rules is not None, RULES if rules is None else rules
     names, rows, separator = read_lines(content, header, rules)
     before = read_lines_as(content, header, rules - {"commas"})
@@ -452,11 +463,15 @@ def read(content, word=None, task="auto", header="auto", keep=None, drop=None, o
         chosen = [k for k in chosen if names[k] in alone]
     import wide  # it needs this module's neighbour, which needs this one
 
-    columns = [feature([row[k] for row in rows], k in called, rules, model) for k in chosen]
-    changed |= set().union(*(rules_of([row[k] for row in rows], k in called, found[1], rules, model)
-                             for k, found in zip(chosen, columns)))
-    kinds = [(list("x") if categories else []) for _, categories in columns]
-    u8 = not any(kinds) and all(is_byte(row[k][0]) for row in rows for k in chosen)
+    cells_of = {k: [row[k] for row in rows] for k in chosen}
+    dated = {place: found for place, k in enumerate(chosen) if k not in called
+             for found in [dates_in(cells_of[k], rules, form)] if found}
+    columns = [(dates.days(dated[place][0]), []) if place in dated
+               else feature(cells_of[k], k in called, rules, model) for place, k in enumerate(chosen)]
+    changed |= {"dates"} if dated else set()
+    changed |= set().union(*(rules_of(cells_of[k], k in called, found[1] or place in dated, rules, model)
+                             for place, (k, found) in enumerate(zip(chosen, columns))))
+    u8 = not dated and not any(categories for _, categories in columns) and all(is_byte(row[k][0]) for row in rows for k in chosen)
     values = np.array([values for values, _ in columns], np.float32).T
     labels, target, classes = None, "none", []
     if at is not None:
@@ -464,17 +479,19 @@ def read(content, word=None, task="auto", header="auto", keep=None, drop=None, o
         changed |= {"commas"} & rules if comma_label([row[at] for row in rows], task, rules, model) else set()
     exact = {}
     for place, (k, (_, categories)) in enumerate(zip(chosen, columns)):
-        cells = [row[k][0] for row in rows]
-        if categories or "commas" in rules_of([row[k] for row in rows], k in called, categories, rules, model):
+        if categories or place in dated or "commas" in rules_of(cells_of[k], k in called, categories, rules, model):
             continue
-        found = wide.whole_of([cell.decode() if kind(cell) == "number" else None for cell in cells])
+        found = wide.whole_of([cell.decode() if kind(cell) == "number" else None for cell, _ in cells_of[k]])
         if found:
             exact[place] = found
     features = [{"name": names[k], "categories": categories} if categories
+                else {"name": names[k], "dates": dates.parts_of(parts, dated[place][0])} if place in dated
                 else {"name": names[k], "exact": "whole"} if place in exact else names[k]
                 for place, (k, (_, categories)) in enumerate(zip(chosen, columns))]
     table = Table({"label": None if at is None else names[at], "target": target, "classes": classes,
-                   "features": features, "exact": exact})
-    table.rules = " ".join(word for word in ("exact", "none", "commas")
+                   "features": features, "exact": exact,
+                   "moments": {place: moments for place, (moments, _) in dated.items()},
+                   "times": {place: moments for place, (moments, timed) in dated.items() if timed}})
+    table.rules = " ".join(word for word in ("exact", "dates", "none", "commas")
                            if word in changed or (word == "exact" and exact))
     return values.astype(np.uint8) if u8 else values, labels, table

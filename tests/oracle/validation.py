@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 
+import columns
 import data
 import tables
 from binary32 import to_text
@@ -49,9 +50,9 @@ def names_of(names):
 
 def as_model(table, labels, own, names):
     """The columns and labels of a file in the order and with the numbers of the model; and the
-    digest of 2.8; and its exact values of wide columns of the model. `own` and `names` are the tables of 11.6, or None."""
+    digest of 2.8; and the items that lack nothing, the exact values of wide columns of the model, and its moments. `own` and `names` are the tables of 11.6, or None."""
     if not names or not own:
-        return table, labels, data.digest(table, labels), {}
+        return table, labels, data.digest(table, labels), np.arange(len(table)), {}, {}
     wanted = [parts(feature) for feature in names["features"]]
     has = [parts(feature) for feature in own["features"]]
     if any(name for name, _ in wanted) and any(name for name, _ in has):
@@ -59,7 +60,8 @@ def as_model(table, labels, own, names):
     else:
         places = list(range(len(wanted)))
     table = table[:, places]
-    if any(categories for _, categories in wanted):
+    whole = columns.complete(table)  # 2.7: a category that the model does not list is not missing
+    if any(isinstance(feature, dict) and "exact" not in feature for feature in names["features"]):
         table = table.astype(np.float32)
     for k, (place, (_, categories)) in enumerate(zip(places, wanted)):
         texts = has[place][1]
@@ -74,4 +76,8 @@ def as_model(table, labels, own, names):
         labels = np.array([number(classes[label]) for label in labels], np.uint32)
     exact = {k: own["exact"][place] for k, place in enumerate(places)
              if k in names["exact"] and place in own["exact"]}
-    return table, labels, data.digest(table, labels, exact=exact), exact
+    moments, times = ({k: own[key][place] for k, place in enumerate(places)
+                       if k in names["moments"] and place in own[key]} for key in ("moments", "times"))
+    for k in names["moments"]:  # a column whose values are all missing may stand for one of dates
+        moments.setdefault(k, [None] * len(table))
+    return table, labels, data.digest(table, labels, exact=exact, times=times), whole, exact, moments

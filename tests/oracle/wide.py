@@ -23,12 +23,14 @@ def whole_of(numbers):
     return [None if value is None else int(value) for value in values]
 
 
-def digest_end(exact):
-    """23.5: what the digest ends with; `exact` has the values of the wide columns by their number."""
-    text = len(exact).to_bytes(8, "little")
-    for k in sorted(exact):
-        values = [-2**63 if value is None else value for value in exact[k]]
-        text += k.to_bytes(8, "little") + b"\1" + block_digest(np.array(values, "<i8").tobytes())
+def digest_end(exact, times):
+    """23.5: what the digest ends with; `exact` has the values of the wide columns of numbers by their number,
+    `times` those of dates (23.10)."""
+    kinds = {**{k: (b"\1", exact[k]) for k in exact}, **{k: (b"\3", times[k]) for k in times}}
+    text = len(kinds).to_bytes(8, "little")
+    for k, (kind, column) in sorted(kinds.items()):
+        values = [-2**63 if value is None else value for value in column]
+        text += k.to_bytes(8, "little") + kind + block_digest(np.array(values, "<i8").tobytes())
     return text
 
 
