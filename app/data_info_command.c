@@ -243,6 +243,26 @@ static void print_size(const qn_data *data, const summary *s) {
         printf(" (%" PRIu32 "x%" PRIu32 ")", s->rows, s->columns);
 }
 
+/* Of all values but the days of dates, which mean nothing to a person. */
+static void print_range(const qn_data *data, const summary *s) {
+    double least = s->least, greatest = s->greatest;
+    char from[32], to[32];
+    if (s->column) {
+        least = HUGE_VAL;
+        greatest = -HUGE_VAL;
+    }
+    for (uint32_t k = 0; s->column && k < qn_data_features(data); k++) {
+        const column *c = &s->column[k];
+        if (qn_data_dates(data, k, NULL, 0) != QN_DATE_NONE || c->missing == qn_data_items(data))
+            continue;
+        least = c->least < least ? c->least : least;
+        greatest = c->greatest > greatest ? c->greatest : greatest;
+    }
+    if (least <= greatest)
+        printf(", from %s to %s", format_quantity(least, from), format_quantity(greatest, to));
+    putchar('\n');
+}
+
 static void print_text(const char *path, const qn_data *data, const summary *s) {
     char number[32];
     printf("file      %s (%s)\n", path, qn_data_format(data));
@@ -250,9 +270,8 @@ static void print_text(const char *path, const qn_data *data, const summary *s) 
     printf("features  %" PRIu32, qn_data_features(data));
     if (s->rows > 0)
         print_size(data, s);
-    char from[32], to[32];
-    printf(", %s, from %s to %s\n", qn_data_type_of(data) == QN_U8 ? "bytes" : "32-bit floats",
-           format_quantity(s->least, from), format_quantity(s->greatest, to));
+    printf(", %s", qn_data_type_of(data) == QN_U8 ? "bytes" : "32-bit floats");
+    print_range(data, s);
     print_label(data, s);
     print_weights(data);
     if (s->rows == 0)

@@ -180,8 +180,10 @@ const command data_stats_command = {
     .usage = "quern data stats FILE... [options]",
     .about = "Reads what \"quern data info\" reads; - is the standard input. Prints count, mean, "
              "deviation, skewness, extremes and quantiles of each column. Each "
-             "number is computed exactly from the values as 32-bit floats, and rounded once. "
-             "Missing values are counted and left out. The deviation is divided by n - 1. Columns "
+             "number is computed exactly from the values as 32-bit floats, or from what is kept of "
+             "numbers that these cannot hold, and rounded once. Dates are shown as dates; their "
+             "deviation is in days. Missing values are counted and left out. The deviation is "
+             "divided by n - 1. Columns "
              "of categories have the number of items of each category. Several processes divide "
              "the columns. GPUs help where --devices names them, or the table is large.",
     .operand = "FILE",

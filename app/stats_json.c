@@ -26,6 +26,41 @@ static void print_doubles(const char *key, const double *numbers, uint64_t count
     json_close(']');
 }
 
+static void print_date(const char *key, const qn_statistics *found, uint32_t column,
+                       uint32_t class_index, qn_statistic which, uint32_t index) {
+    char date[40];
+    qn_statistics_date(found, column, class_index, which, index, date, sizeof date);
+    json_text(key, *date ? date : NULL);
+}
+
+/* What the numbers of a column of dates stand for. */
+static void print_dates(const qn_statistics *found, const stats_wanted *wanted, uint32_t column,
+                        uint32_t class_index) {
+    json_open("dates", '{');
+    print_date("mean", found, column, class_index, QN_STATISTIC_MEAN, 0);
+    print_date("min", found, column, class_index, QN_STATISTIC_MINIMUM, 0);
+    print_date("max", found, column, class_index, QN_STATISTIC_MAXIMUM, 0);
+    json_open("quantiles", '[');
+    for (uint32_t i = 0; i < wanted->quantile_count; i++)
+        print_date(NULL, found, column, class_index, QN_STATISTIC_QUANTILE, i);
+    json_close(']');
+    json_close('}');
+}
+
+static void print_edges(const qn_statistics *found, uint32_t column, int dates) {
+    uint32_t bins;
+    const double *edges = qn_statistics_edges(found, column, &bins);
+    if (!edges)
+        return;
+    print_doubles("edges", edges, (uint64_t)bins + 1);
+    if (!dates)
+        return;
+    json_open("edge_dates", '[');
+    for (uint32_t i = 0; i <= bins; i++)
+        print_date(NULL, found, column, QN_ALL_CLASSES, QN_STATISTIC_EDGE, i);
+    json_close(']');
+}
+
 /* The members of one column, of all items or of a class. */
 static void print_members(const qn_statistics *found, const stats_wanted *wanted, uint32_t column,
                           uint32_t class_index) {
@@ -47,20 +82,21 @@ static void print_members(const qn_statistics *found, const stats_wanted *wanted
     print_doubles("quantiles", quantiles, wanted->quantile_count);
     if (histogram)
         print_counts("histogram", histogram, bins);
+    if (qn_data_dates(wanted->data, column, NULL, 0) != QN_DATE_NONE)
+        print_dates(found, wanted, column, class_index);
 }
 
 static void print_column(const qn_statistics *found, const stats_wanted *wanted, uint32_t column) {
     const qn_data *data = wanted->data;
     const int label = column == qn_data_features(data);
     const uint32_t categories = label ? 0 : qn_data_categories(data, column);
-    uint32_t bins;
+    static const char *const types[] = {"number", "date", "time", "UTC time"}; /* of qn_date_kind */
+    const qn_date_kind dates = qn_data_dates(data, column, NULL, 0);
     json_open(NULL, '{');
     json_text("name", label ? qn_data_label_name(data) : qn_data_feature_name(data, column));
-    json_text("type", label ? "label" : categories ? "category" : "number");
+    json_text("type", label ? "label" : categories ? "category" : types[dates]);
     print_members(found, wanted, column, QN_ALL_CLASSES);
-    const double *edges = qn_statistics_edges(found, column, &bins);
-    if (edges)
-        print_doubles("edges", edges, (uint64_t)bins + 1);
+    print_edges(found, column, dates != QN_DATE_NONE);
     if (categories) {
         json_open("category_names", '[');
         for (uint32_t i = 0; i < categories; i++)

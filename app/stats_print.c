@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { NAME = 20, MOST_COLUMNS = 40, MOST_CLASSES = 20, MOST_CATEGORIES = 20, MOST_PAIRS = 20 };
-enum { PER_LINE = 5, BAR = 30 };
+enum { PER_LINE = 5, TIMES = 3, BAR = 30, SHORT_BAR = 14 };
 
 /* A name in NAME characters: what is longer is cut, and control characters must not reach a
  * terminal. */
@@ -30,6 +30,11 @@ static const char *class_name(const qn_data *data, uint32_t index, char room[16]
     const char *name = qn_data_class_name(data, index);
     snprintf(room, 16, "%" PRIu32, index);
     return name ? name : room;
+}
+
+/* Whether a column holds dates; the label never does. */
+static qn_date_kind dates_of(const stats_wanted *wanted, uint32_t column) {
+    return qn_data_dates(wanted->data, column, NULL, 0);
 }
 
 /* Five digits in ten characters. */
@@ -52,7 +57,23 @@ typedef struct table {
     const qn_statistics *found;
     const stats_wanted *wanted;
     uint32_t first, count; /* quantiles; 0: moments */
+    int times;             /* 1: only columns of dates with times, whose cells are wider */
 } table;
+
+enum { DAY = 10, TIME = 19 }; /* characters of 2026-11-28 and 2026-11-28T08:30:15 */
+
+/* A number of a column, or the date that it stands for, cut to the width of the cell. */
+static void print_cell(const table *t, uint32_t column, uint32_t class_index, qn_statistic which,
+                       uint32_t index, double value) {
+    char date[40];
+    qn_statistics_date(t->found, column, class_index, which, index, date, sizeof date);
+    if (t->times)
+        printf(" %*.*s", TIME, TIME, *date ? date : "-");
+    else if (*date)
+        printf("  %*.*s", DAY, DAY, date);
+    else
+        print_number(value);
+}
 
 static void print_row(const table *t, uint32_t column, uint32_t class_index, const char *name,
                       int indent) {
@@ -61,13 +82,16 @@ static void print_row(const table *t, uint32_t column, uint32_t class_index, con
     qn_statistics_column(t->found, column, class_index, &c, NULL);
     print_name(name, indent);
     for (uint32_t i = 0; i < t->count; i++)
-        print_number(quantiles[t->first + i]);
+        print_cell(t, column, class_index, QN_STATISTIC_QUANTILE, t->first + i,
+                   quantiles[t->first + i]);
     if (t->count == 0) {
-        print_number(c.mean);
-        print_number(c.deviation);
-        print_number(c.skewness);
-        print_number(c.minimum);
-        print_number(c.maximum);
+        print_cell(t, column, class_index, QN_STATISTIC_MEAN, 0, c.mean);
+        if (!t->times) {
+            print_number(c.deviation);
+            print_number(c.skewness);
+        }
+        print_cell(t, column, class_index, QN_STATISTIC_MINIMUM, 0, c.minimum);
+        print_cell(t, column, class_index, QN_STATISTIC_MAXIMUM, 0, c.maximum);
     }
     putchar('\n');
 }
@@ -77,7 +101,8 @@ static void print_table(const table *t, uint32_t columns) {
     const uint32_t classes = t->wanted->by_class ? qn_data_classes(data) : 0;
     char room[16];
     for (uint32_t k = 0; k < columns; k++) {
-        if (!qn_statistics_quantiles(t->found, k, QN_ALL_CLASSES))
+        if (!qn_statistics_quantiles(t->found, k, QN_ALL_CLASSES) ||
+            (t->times && dates_of(t->wanted, k) <= QN_DATE_DAYS))
             continue;
         print_row(t, k, QN_ALL_CLASSES, name_of(data, k, room), 0);
         for (uint32_t c = 0; c < least_of(classes, MOST_CLASSES); c++)
@@ -88,7 +113,7 @@ static void print_table(const table *t, uint32_t columns) {
 static void print_numbers(const qn_statistics *found, const stats_wanted *wanted,
                           uint32_t columns) {
     static const char *const moments[] = {"mean", "deviation", "skewness", "minimum", "maximum"};
-    table t = {found, wanted, 0, 0};
+    table t = {.found = found, .wanted = wanted};
     printf("\n%-*s", NAME, "column");
     for (int i = 0; i < 5; i++)
         printf("  %10s", moments[i]);
@@ -99,6 +124,26 @@ static void print_numbers(const qn_statistics *found, const stats_wanted *wanted
         printf("\n%-*s", NAME, "quantile");
         for (uint32_t i = 0; i < t.count; i++)
             printf("  %10.6g", wanted->quantile[t.first + i]);
+        putchar('\n');
+        print_table(&t, columns);
+    }
+}
+
+/* The same of dates with times, to the second. */
+static void print_times(const qn_statistics *found, const stats_wanted *wanted, uint32_t columns) {
+    table t = {.found = found, .wanted = wanted, .times = 1};
+    uint32_t k = 0;
+    while (k < columns && dates_of(wanted, k) <= QN_DATE_DAYS)
+        k++;
+    if (k == columns)
+        return;
+    printf("\n%-*s %*s %*s %*s\n", NAME, "time", TIME, "mean", TIME, "minimum", TIME, "maximum");
+    print_table(&t, columns);
+    for (t.first = 0; t.first < wanted->quantile_count; t.first += TIMES) {
+        t.count = least_of(TIMES, wanted->quantile_count - t.first);
+        printf("\n%-*s", NAME, "quantile");
+        for (uint32_t i = 0; i < t.count; i++)
+            printf(" %*.6g", TIME, wanted->quantile[t.first + i]);
         putchar('\n');
         print_table(&t, columns);
     }
@@ -179,14 +224,33 @@ static void print_categories(const qn_statistics *found, const stats_wanted *wan
 
 /* ------------------------------------------------------------------ histograms */
 
-static void print_bins(const uint64_t *counts, const double *edges, uint32_t bins) {
+/* An edge, or the date that it stands for, in as many characters. */
+static void print_edge(const qn_statistics *found, uint32_t column, uint32_t index, double edge,
+                       int width) {
+    char date[40];
+    qn_statistics_date(found, column, QN_ALL_CLASSES, QN_STATISTIC_EDGE, index, date, sizeof date);
+    if (*date)
+        printf("%*.*s", width, width, date);
+    else
+        printf("%*.5g", width, edge);
+}
+
+static void print_bins(const qn_statistics *found, uint32_t column, int times) {
+    uint32_t bins;
+    const double *edges = qn_statistics_edges(found, column, &bins);
+    const uint64_t *counts = qn_statistics_histogram(found, column, QN_ALL_CLASSES);
+    const uint64_t longest = times ? SHORT_BAR : BAR;
     uint64_t most = 1;
     char text[32];
     for (uint32_t i = 0; i < bins; i++)
         most = counts[i] > most ? counts[i] : most;
     for (uint32_t i = 0; i < bins; i++) {
-        printf("  %11.5g to %11.5g  %14s  ", edges[i], edges[i + 1], format_count(counts[i], text));
-        for (uint64_t b = 0; b < (counts[i] * BAR + most - 1) / most; b++)
+        printf("  ");
+        print_edge(found, column, i, edges[i], times ? TIME : 11);
+        printf(" to ");
+        print_edge(found, column, i + 1, edges[i + 1], times ? TIME : 11);
+        printf("  %14s  ", format_count(counts[i], text));
+        for (uint64_t b = 0; b < (counts[i] * longest + most - 1) / most; b++)
             putchar('#');
         putchar('\n');
     }
@@ -196,14 +260,12 @@ static void print_histograms(const qn_statistics *found, const stats_wanted *wan
                              uint32_t columns) {
     char room[16];
     for (uint32_t k = 0; k < columns; k++) {
-        uint32_t bins;
-        const double *edges = qn_statistics_edges(found, k, &bins);
-        if (!edges)
+        if (!qn_statistics_edges(found, k, NULL))
             continue;
         putchar('\n');
         print_name(name_of(wanted->data, k, room), 0);
         putchar('\n');
-        print_bins(qn_statistics_histogram(found, k, QN_ALL_CLASSES), edges, bins);
+        print_bins(found, k, dates_of(wanted, k) > QN_DATE_DAYS);
     }
 }
 
@@ -260,6 +322,7 @@ void stats_print(const qn_statistics *found, const stats_wanted *wanted) {
     printf("items     %s\n", format_count(qn_data_items(wanted->data), count));
     if (has_numbers(found, shown))
         print_numbers(found, wanted, shown);
+    print_times(found, wanted, shown);
     print_missing(found, wanted, shown);
     print_categories(found, wanted, shown);
     print_classes(wanted);

@@ -429,6 +429,10 @@ static void test_statistics(void **state) {
     assert_null(qn_statistics_histogram(NULL, 0, QN_ALL_CLASSES));
     assert_null(qn_statistics_edges(NULL, 0, &bins));
     assert_int_equal(bins, 0);
+    char date[40] = "x";
+    qn_statistics_date(NULL, 0, QN_ALL_CLASSES, QN_STATISTIC_MEAN, 0, date, sizeof date);
+    assert_string_equal(date, "");
+    qn_statistics_date(NULL, 0, QN_ALL_CLASSES, QN_STATISTIC_MEAN, 0, NULL, 0);
     assert_null(qn_statistics_covariance(NULL));
     assert_null(qn_statistics_correlation(NULL));
     qn_statistics_free(NULL);

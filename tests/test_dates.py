@@ -3,16 +3,22 @@ Python's datetime and pandas are the oracles."""
 
 import datetime
 import json
+import math
 import os
 import random
 import sqlite3
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import parquet_writer
+import python_package
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "oracle"))
+import column_statistics  # noqa: E402
 
 QUERN = os.environ.get("QUERN", str(Path(__file__).parent.parent / "build" / "quern"))
 
@@ -305,3 +311,76 @@ def test_what_helps_where_dates_are_categories(tmp_path):
                         (["1.2.2024", "3.4.2024"], "say how they are written with --date-format")):
         (tmp_path / "t.csv").write_text("y,t\n" + "".join(f"{i},{c}\n" for i, c in enumerate(cells)))
         assert says in quern(tmp_path, "data", "info", "t.csv", "--label", "y")
+
+
+def test_statistics(tmp_path):
+    """Numbers are days, of times with their part of the day, and dates are told beside them; as pandas has them."""
+    when = [None if i % 11 == 4 else w for i, w in enumerate(moments(40))]
+    days = [w.date() if w else None for w in when[::-1]]
+    few = [datetime.datetime(2024, 1, 1) + datetime.timedelta(seconds=37 * i) for i in range(len(when))]
+    columns = {"d": days, "t": when, "z": few, "x": list(range(len(when)))}
+    (tmp_path / "t.csv").write_text("y,d,t,z,x\n" + "".join(
+        ",".join([str(i % 2), *(v.isoformat() if v else "" for v in (d, t)), z.isoformat() + "Z", str(x)]) + "\n"
+        for i, (d, t, z, x) in enumerate(zip(*columns.values()))))
+    words = ["data", "stats", "t.csv", "--label", "y", "--quantiles", "0,0.5,0.9", "--histograms"]
+    told = json.loads(quern(tmp_path, *words, "--by-class", "--correlation", "--json").splitlines()[0])
+    unit, epoch = 86400 * 10**6, datetime.datetime(1970, 1, 1)
+    micros = {name: [math.nan if v is None else (v - epoch) // datetime.timedelta(microseconds=1)
+                     for v in columns[name]] for name in "tz"}
+    numbers = {"d": [math.nan if v is None else v.toordinal() - EPOCH for v in days], **micros, "x": columns["x"]}
+    scale = {"d": 1, "t": unit, "z": unit, "x": 1}
+
+    def moment(text):
+        return datetime.datetime.fromisoformat(text.rstrip("Z")) if text else None
+    assert [c["type"] for c in told["columns"]] == ["date", "time", "UTC time", "number"]
+    for column, (name, own) in zip(told["columns"], numbers.items()):
+        for group, one in enumerate([column, *column["by_class"]]):
+            here = [v for i, v in enumerate(own) if v == v and group in (0, i % 2 + 1)]
+            wanted = column_statistics.moments(here)
+            for key, told_as in (("mean", "mean"), ("deviation", "deviation"), ("minimum", "min"), ("maximum", "max")):
+                assert one[told_as] == wanted[key] / scale[name], (name, group, key)
+            assert one["variance"] == wanted["variance"] / scale[name]**2 and one["skewness"] == wanted["skewness"]
+            assert one["quantiles"] == [column_statistics.quantile(here, q) / scale[name] for q in (0, .5, .9)]
+            if name == "x":
+                assert "dates" not in one
+                continue
+            dates, source = one["dates"], [columns[name][i] for i, v in enumerate(own) if v in here]
+            ends = [v.isoformat() + "Z" * (name == "z") for v in (min(source), max(source))]
+            assert [dates["min"], dates["max"]] == ends and dates["quantiles"][0] == ends[0]
+            for text, days_since in [(dates["mean"], one["mean"]), *zip(dates["quantiles"], one["quantiles"])]:
+                apart = moment(text) - epoch
+                assert abs(apart / datetime.timedelta(days=1) - days_since) < 1e-9
+                assert text.endswith("Z") == (name == "z")
+        if name != "x":
+            assert column["edge_dates"][0] == column["dates"]["min"] and column["edge_dates"][-1] == column["dates"]["max"]
+        counts, edges = column_statistics.histogram([v for v in own if v == v])
+        assert (column["histogram"], column["edges"]) == (counts, [e / scale[name] for e in edges])
+    for k, (one, left) in enumerate(numbers.items()):
+        for m, (other, right) in enumerate(numbers.items()):
+            covariance, correlation = column_statistics.pair(left, right)
+            assert told["correlation"][k][m] == correlation
+            assert told["covariance"][k][m] == covariance / (scale[one] * scale[other])
+    assert told["columns"][1]["dates"]["max"] == "9999-12-31T23:59:59.999999"
+    shown = quern(tmp_path, *words)
+    assert "z                    2024-01-01T00:13:52 2024-01-01T00:00:00" in shown
+    assert "  2024-01-01 " in shown and max(map(len, shown.split("note:")[0].splitlines())) <= 80
+    assert "features  4, 32-bit floats, from 0 to 45\n" in quern(tmp_path, "data", "info", "t.csv", "--label", "y")
+
+
+def test_statistics_in_python():
+    import pandas  # noqa: PLC0415
+
+    python_package.folder()
+    import quern as library  # noqa: PLC0415
+
+    draw = random.Random(3)
+    stamps = pandas.Series(pandas.to_datetime([1_700_000_000_000_000 + draw.randrange(10**13) for _ in range(31)], unit="us"))
+    frame = pandas.DataFrame({"t": stamps, "x": range(31)})
+    found = library.Data(frame).describe()
+    dates = found["dates"][0]
+    assert found["dates"][1] is None and dates["minimum"] == stamps.min() and dates["maximum"] == stamps.max()
+    assert abs(dates["mean"] - stamps.mean()) < pandas.Timedelta("2us")
+    assert (abs(dates["quantiles"] - stamps.quantile([.25, .5, .75]).to_numpy()) < np.timedelta64(2, "us")).all()
+    table = library.Data(frame).describe(as_frame=True)
+    assert table.loc["t", "minimum"] == stamps.min() and abs(table.loc["t", "50%"] - stamps.median()) < pandas.Timedelta("2us")
+    assert table.loc["x", "mean"] == 15 and table.loc["t", "deviation"] == pytest.approx(stamps.std() / pandas.Timedelta("1D"))

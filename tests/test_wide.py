@@ -5,7 +5,9 @@ Every file is made and checked by NumPy, pandas, json or sqlite3. tests/test_ora
 import hashlib
 import json
 import sqlite3
+import sys
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,6 +16,9 @@ import pytest
 import parquet_writer
 import python_package
 from data_vectors import blocks
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "oracle"))
+import column_statistics  # noqa: E402
 
 ITEMS = 600
 
@@ -117,6 +122,40 @@ def test_statistics(frame, run_quern, tmp_path):
                 h = Fraction(q) * (len(x) - 1)
                 i = int(h)
                 assert found == float(x[i] if h == i else x[i] + (h - i) * (x[i + 1] - x[i]))
+
+
+def test_histograms_and_pairs(run_quern, tmp_path):
+    """Seconds of 200 in 2023, ids beside 2^53 and of 63 bits, doubles; some are missing. As NumPy has them of int64."""
+    rng, items, nan = np.random.default_rng(4), 70, float("nan")
+    seconds = 1_700_000_000 + rng.integers(0, 200, items)
+    table = {"unix": seconds.tolist(), "near": (2**53 + rng.permutation(items)).tolist(),
+             "long": [nan if i % 9 == 2 else int(v) for i, v in enumerate(rng.integers(-2**63 + 1, 2**63, items))],
+             "real": (1.7e9 + rng.integers(0, 900, items) / 1000).tolist(), "one": [2**60 + 1] * items,
+             "small": [nan if i % 7 == 3 else float(np.float32(v)) for i, v in enumerate(rng.normal(size=items))],
+             "y": (np.float32(seconds - seconds[0]) / 8).tolist()}
+    base = sqlite3.connect(tmp_path / "t.db")
+    base.execute(f"CREATE TABLE t ({', '.join(table)})")
+    base.executemany(f"INSERT INTO t VALUES ({', '.join('?' * len(table))})",
+                     [[None if v != v else v for v in row] for row in zip(*table.values())])
+    base.commit()
+    words = ["data", "stats", tmp_path / "t.db", "--label", "y", "--task", "regress", "--correlation", "--histograms", "--json"]
+    told = json.loads(run_quern(*words).stdout)
+    assert [column["name"] for column in told["columns"]] == list(table)
+    for k, (column, values) in enumerate(zip(told["columns"], table.values())):
+        counts, edges = column_statistics.histogram([v for v in values if v == v])
+        assert (column["histogram"], column["edges"]) == (counts, edges), column["name"]
+        for m, others in enumerate(table.values()):
+            got = told["covariance"][k][m], told["correlation"][k][m]
+            wanted = column_statistics.pair(values, others)
+            assert got == tuple(None if v != v else v for v in wanted), (column["name"], m)
+    unix = told["columns"][0]
+    assert unix["histogram"] == np.histogram(seconds, unix["edges"])[0].tolist()
+    assert told["correlation"][0][-1] == pytest.approx(1, abs=1e-15)
+    # By class the edges stay, and ids beside 2^53 may have several edges of one number.
+    few = json.loads(run_quern(*words[:3], "--label", "unix", "--task", "classify", "--features", "near", "--by-class",
+                               "--histograms", "--bins", 300, "--json").stdout)["columns"][0]
+    assert few["histogram"] == column_statistics.histogram(table["near"], 300)[0]
+    assert np.sum([one["histogram"] for one in few["by_class"]], axis=0).tolist() == few["histogram"]
 
 
 @pytest.mark.parametrize("values", [20230109 + np.arange(6), 1_700_000_000 + 40 * np.arange(6), 2**53 + 1 + np.arange(6)])

@@ -1,8 +1,10 @@
 /* Statistics of the columns of a data set: counts, moments, extremes, quantiles, histograms,
  * covariance and correlation.
  *
- * Every number is computed exactly from the float32 values and rounded once to the nearest double
- * (docs/exactness.md, section 18). It does not depend on the order of the items, or on the number
+ * Every number is computed exactly from the float32 values, or from the exact ones where
+ * qn_data_whole or qn_data_real has them, and rounded once to the nearest double
+ * (docs/exactness.md, section 18). Dates count as days since 1970-01-01, with their times as a part
+ * of a day. It does not depend on the order of the items, or on the number
  * of threads and ranks. A missing value is counted and left out. Weights of items are not used.
  *
  * Columns are the features, from 0, then the real labels where the data has them. Classes are those
@@ -98,6 +100,21 @@ QN_API qn_status qn_statistics_column(const qn_statistics *statistics, uint32_t 
  * rank floor(h), and the part h - floor(h) of the way to the next one. Columns of numbers. */
 QN_API const double *qn_statistics_quantiles(const qn_statistics *statistics, uint32_t column,
                                              uint32_t class_index);
+/* A number of a column that a date may stand for. */
+typedef enum qn_statistic {
+    QN_STATISTIC_MEAN,
+    QN_STATISTIC_MINIMUM,
+    QN_STATISTIC_MAXIMUM,
+    QN_STATISTIC_QUANTILE,
+    QN_STATISTIC_EDGE /* of a histogram, which all classes have in common */
+} qn_statistic;
+/* That number of a column of dates as a date, whose number is the days since 1970-01-01: as
+ * qn_data_date writes it, with a time where the column has times, or where the number is not whole.
+ * `index` is that of the quantile or of the edge, else 0. "" where the column holds no dates, and
+ * where there is no such number. `text` has `size` bytes, of which 40 always suffice. */
+QN_API void qn_statistics_date(const qn_statistics *statistics, uint32_t column,
+                               uint32_t class_index, qn_statistic which, uint32_t index, char *text,
+                               size_t size);
 /* How many values each category has: qn_data_categories numbers. Columns of categories. */
 QN_API const uint64_t *qn_statistics_categories(const qn_statistics *statistics, uint32_t column,
                                                 uint32_t class_index);

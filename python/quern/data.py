@@ -507,7 +507,10 @@ class Data:
             category occurs. ``by_class``: the same with one more dimension in front.
             ``covariance``, ``correlation``: columns x columns, each number of the items that have
             both values. ``histograms``: for each column (counts, edges). A number that is not
-            defined is NaN.
+            defined is NaN. Dates count as days since 1970-01-01, with their times as a part of a
+            day. ``dates``: for each column None, or of dates a dict of ``mean``, ``minimum``,
+            ``maximum`` and ``quantiles`` as datetime64, in UTC where the column has a zone. In a
+            DataFrame they are Timestamps, and deviations are in days.
         """
         from . import statistics
 

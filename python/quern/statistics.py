@@ -78,7 +78,28 @@ def _of_class(made, data, columns, wanted, class_index):
     answer["categories"] = [
         _copy(library().qn_statistics_categories(made, k, class_index), n, np.uint64) if n else None
         for k, n in enumerate(counts + [0] * (columns - data.features))]
+    answer["dates"] = [_dates(made, data, k, len(wanted), class_index) for k in range(columns)]
     return answer
+
+
+def _dates(made, data, column, quantiles, class_index):
+    """What the numbers of a column of dates stand for; None of other columns."""
+    import numpy as np
+
+    if column >= data.features or not library().qn_data_dates(data._address, column, None, 0):
+        return None
+    room = C.create_string_buffer(40)
+
+    def date(which, index=0):
+        library().qn_statistics_date(made, column, class_index, which, index, room, len(room))
+        return np.datetime64(room.value.decode().rstrip("Z") or "NaT", "us")
+
+    ends = {"mean": _abi.QN_STATISTIC_MEAN, "minimum": _abi.QN_STATISTIC_MINIMUM,
+            "maximum": _abi.QN_STATISTIC_MAXIMUM}
+    found = {name: date(which) for name, which in ends.items()}
+    found["quantiles"] = np.array([date(_abi.QN_STATISTIC_QUANTILE, i) for i in range(quantiles)],
+                                  "datetime64[us]")
+    return found
 
 
 def _histogram(made, column, class_index):
@@ -111,4 +132,13 @@ def frame(answer):
     made = pandas.DataFrame({name: answer[name] for name in _NUMBERS}, index=answer["names"])
     for k, q in enumerate(answer["quantile"]):
         made[f"{100 * q:.6g}%"] = answer["quantiles"][:, k]
+    for row, dates in enumerate(answer["dates"]):
+        if dates is None:
+            continue
+        told = {**{name: dates[name] for name in ("mean", "minimum", "maximum")},
+                **{f"{100 * q:.6g}%": dates["quantiles"][k] for k, q in enumerate(answer["quantile"])}}
+        for name, value in told.items():
+            column = made.columns.get_loc(name)
+            made.isetitem(column, made.iloc[:, column].astype(object))
+            made.iat[row, column] = pandas.Timestamp(value)
     return made

@@ -16,8 +16,7 @@ int64_t qn__moment_of_days(float days) {
     return number * QN__DAY_MICROSECONDS;
 }
 
-/* Another process that shares the data may have written anything. */
-static int64_t in_range(int64_t moment) {
+int64_t qn__moment_in_range(int64_t moment) {
     const int64_t first = QN__DAYS_FIRST * QN__DAY_MICROSECONDS,
                   last = QN__DAYS_END * QN__DAY_MICROSECONDS - 1;
     return moment < first ? first : moment > last ? last : moment;
@@ -66,6 +65,6 @@ int64_t qn__data_moment(const qn_data *data, uint64_t item, uint32_t feature) {
     const qn__wide_value *exact =
         qn__wide_kind(data, feature) == QN__EXACT_MOMENT ? qn__wide_column(data, feature) : NULL;
     if (exact)
-        return in_range(exact[qn__data_row(data, item)].whole);
+        return qn__moment_in_range(exact[qn__data_row(data, item)].whole);
     return qn__moment_of_days(((const float *)qn__data_item(data, item))[feature]);
 }

@@ -9,6 +9,10 @@
  * range are the nearest one in it. */
 int64_t qn__moment_of_days(float days);
 
+/* The nearest moment of the years 1 to 9999: another process that shares the data may have written
+ * anything. */
+int64_t qn__moment_in_range(int64_t moment);
+
 /* The moment of an item in a column of dates, whose value is not missing. */
 int64_t qn__data_moment(const qn_data *data, uint64_t item, uint32_t feature);
 

@@ -11,6 +11,7 @@ typedef struct qn__column_numbers {
     uint64_t count, missing;
     qn__moments_results moments;
     double minimum, maximum;
+    int64_t first, last;  /* of dates: the moments of both */
     double *quantiles;    /* of a column of numbers; else NULL */
     uint64_t *categories; /* of a column of categories; else NULL */
     uint64_t *histogram;  /* `bins` numbers; NULL: not asked */

@@ -1,57 +1,32 @@
 #include "job/exact_statistics.h"
 #include "base/memory.h"
-#include "data/wide.h"
 #include "job/column_places.h"
+#include "job/exact_numbers.h"
 #include "num/ratio.h"
-#include <math.h>
 #include <stdlib.h>
 
-/* A value as an integer times a power of two. */
-typedef struct number {
-    uint64_t m;
-    int power, negative;
-} number;
-
-/* Sums hold cubes of numbers down to this power. */
-enum { LEAST_POWER = -340 };
-
-static number number_of(qn__exact kind, qn__wide_value value) {
-    number n = {0, 0, 0};
-    if (kind == QN__EXACT_WHOLE) {
-        n.negative = value.whole < 0;
-        n.m = n.negative ? 0 - (uint64_t)value.whole : (uint64_t)value.whole;
-    } else if (value.real != 0) {
-        n.negative = value.real < 0;
-        n.m = (uint64_t)ldexp(frexp(fabs(value.real), &n.power), 53);
-        n.power -= 53;
+int qn__exact_counts(const qn_data *data, uint32_t k) {
+    const qn__exact kind = k < data->features ? qn__wide_kind(data, k) : QN__EXACT_NONE;
+    if (kind != QN__EXACT_REAL)
+        return kind != QN__EXACT_NONE;
+    const qn__wide_value *value = qn__wide_column(data, k);
+    for (uint64_t i = 0; i < data->wide->rows; i++) {
+        const qn__exact_number n = qn__exact_of_real(value[i].real);
+        if (!isnan(value[i].real) && n.m != 0 && n.power < QN__EXACT_LEAST_POWER)
+            return 0;
     }
-    return n;
+    return 1;
 }
 
-/* a * b in halves of 64 bits. Not every processor has integers of 128 bits. */
-static void multiply(uint64_t a, uint64_t b, uint64_t half[2]) {
-    const uint64_t mask = UINT32_MAX;
-    const uint64_t low = (a & mask) * (b & mask), high = (a >> 32) * (b >> 32);
-    const uint64_t one = (a >> 32) * (b & mask), other = (a & mask) * (b >> 32);
-    const uint64_t middle = (low >> 32) + (one & mask) + (other & mask);
-    half[0] = (low & mask) | middle << 32;
-    half[1] = high + (one >> 32) + (other >> 32) + (middle >> 32);
-}
+/* ------------------------------------------------------------------ moments and quantiles */
 
-static void add_product(qn__exact_sum *sum, uint64_t a, uint64_t b, int power, int negative) {
-    uint64_t product[2];
-    multiply(a, b, product);
-    qn__exact_add_scaled(sum, product[0], power, negative);
-    qn__exact_add_scaled(sum, product[1], power + 64, negative);
-}
-
-static void add_powers(qn__moments *sums, number n) {
+static void add_powers(qn__moments *sums, qn__exact_number n) {
     uint64_t square[2];
-    multiply(n.m, n.m, square);
+    qn__exact_multiply(n.m, n.m, square);
     qn__exact_add_scaled(&sums->first, n.m, n.power, n.negative);
-    add_product(&sums->second, n.m, n.m, 2 * n.power, 0);
-    add_product(&sums->third, square[0], n.m, 3 * n.power, n.negative);
-    add_product(&sums->third, square[1], n.m, 3 * n.power + 64, n.negative);
+    qn__exact_add_product(&sums->second, n.m, n.m, 2 * n.power, 0);
+    qn__exact_add_product(&sums->third, square[0], n.m, 3 * n.power, n.negative);
+    qn__exact_add_product(&sums->third, square[1], n.m, 3 * n.power + 64, n.negative);
     sums->count++;
 }
 
@@ -66,16 +41,17 @@ static int by_real(const void *a, const void *b) {
 }
 
 /* n * part / 2^bits */
-static void add_share(qn__exact_sum *sum, number n, const uint64_t part[2], int bits,
+static void add_share(qn__exact_sum *sum, qn__exact_number n, const uint64_t part[2], int bits,
                       int negative) {
-    add_product(sum, n.m, part[0], n.power - bits, negative);
-    add_product(sum, n.m, part[1], n.power - bits + 64, negative);
+    qn__exact_add_product(sum, n.m, part[0], n.power - bits, negative);
+    qn__exact_add_product(sum, n.m, part[1], n.power - bits + 64, negative);
 }
 
 static double quantile(qn__exact kind, const qn__wide_value *sorted, uint64_t count, double q) {
     const qn__quantile_place p = qn__quantile_place_of(q, count);
-    const number at = number_of(kind, sorted[p.rank]);
-    const number next = number_of(kind, sorted[p.rank + 1 < count ? p.rank + 1 : p.rank]);
+    const qn__exact_number at = qn__exact_of(kind, sorted[p.rank]);
+    const qn__exact_number next =
+        qn__exact_of(kind, sorted[p.rank + 1 < count ? p.rank + 1 : p.rank]);
     qn__exact_sum sum = {.pending = 0};
     qn__exact_add_scaled(&sum, at.m, at.power, at.negative);
     add_share(&sum, at, p.part, p.bits, !at.negative);
@@ -84,58 +60,128 @@ static double quantile(qn__exact kind, const qn__wide_value *sorted, uint64_t co
 }
 
 static double real_of(qn__exact kind, qn__wide_value value) {
-    return kind == QN__EXACT_WHOLE ? (double)value.whole : value.real;
+    return kind == QN__EXACT_REAL ? value.real : (double)value.whole;
 }
 
-/* `value` has the `count` values of a group, which are sorted. */
+/* `value` has the `count` values of a group, and is sorted. */
 static void describe(const qn__column_task *task, qn__exact kind, qn__wide_value *value,
                      uint64_t count, qn__column_numbers *out) {
     qn__moments sums = {.count = 0};
-    if (count == 0)
-        return;
-    qsort(value, (size_t)count, sizeof *value, kind == QN__EXACT_WHOLE ? by_whole : by_real);
+    qsort(value, (size_t)count, sizeof *value, kind == QN__EXACT_REAL ? by_real : by_whole);
     for (uint64_t i = 0; i < count; i++)
-        add_powers(&sums, number_of(kind, value[i]));
+        add_powers(&sums, qn__exact_of(kind, value[i]));
     qn__moments_finish(&sums, &out->moments);
     out->minimum = real_of(kind, value[0]);
     out->maximum = real_of(kind, value[count - 1]);
+    out->first = kind == QN__EXACT_MOMENT ? value[0].whole : 0;
+    out->last = kind == QN__EXACT_MOMENT ? value[count - 1].whole : 0;
     for (uint32_t i = 0; i < task->quantile_count; i++)
         out->quantiles[i] = quantile(kind, value, count, task->quantiles[i]);
 }
 
-static int is_missing(qn__exact kind, qn__wide_value value) {
-    return kind == QN__EXACT_WHOLE ? value.whole == QN__WIDE_MISSING : isnan(value.real);
+/* ------------------------------------------------------------------ histograms */
+
+static double edge_of(qn__exact_number a, qn__exact_number b, uint32_t i, uint32_t bins) {
+    qn__exact_sum sum = {.pending = 0};
+    qn__exact_add_product(&sum, a.m, bins - i, a.power, a.negative);
+    qn__exact_add_product(&sum, b.m, i, b.power, b.negative);
+    return qn__ratio_of_sum(&sum, bins);
 }
 
-/* Numbers so near to 0 that their cubes are beyond the sums stay those of the floats. */
-static int fits(qn__exact kind, const qn__wide_value *value, uint64_t rows) {
-    for (uint64_t i = 0; i < rows; i++)
-        if (!is_missing(kind, value[i]) && number_of(kind, value[i]).power < LEAST_POWER)
-            return 0;
-    return 1;
+/* `sorted` has the values of all items. */
+static void set_edges(const qn__exact_bins *b, qn__exact kind, const qn__wide_value *sorted,
+                      uint64_t count, double *edges, uint32_t *bins) {
+    const qn__exact_number least = qn__exact_of(kind, sorted[0]);
+    const qn__exact_number greatest = qn__exact_of(kind, sorted[count - 1]);
+    *bins = sorted[0].whole == sorted[count - 1].whole ? 1
+            : b->wanted                                ? b->wanted
+                                                       : qn__column_bins(count);
+    for (uint32_t i = 0; i <= *bins; i++)
+        edges[i] = edge_of(least, greatest, i, *bins);
 }
 
-static void describe_column(const qn_data *data, uint32_t k, const qn__column_task *task,
-                            const uint64_t *order, qn__wide_value *room, qn__column_numbers *out) {
-    const qn__exact kind = qn__wide_kind(data, k);
-    const qn__wide_value *value = qn__wide_column(data, k);
-    if (!fits(kind, value, data->wide->rows))
-        return;
-    for (uint32_t g = 0; g < task->groups; g++) {
-        const uint64_t first = g > 0 ? task->starts[g - 1] : 0;
-        const uint64_t end = g > 0 && g + 1 < task->groups ? task->starts[g] : data->items;
-        uint64_t count = 0;
-        for (uint64_t i = first; i < end; i++) {
-            const uint64_t item = order ? order[i] : i;
-            room[count] = value[qn__data_row(data, item)];
-            count += !is_missing(kind, room[count]);
-        }
-        describe(task, kind, room, count, &out[g]);
+static int is_below(qn__exact kind, qn__wide_value value, double edge) {
+    if (kind == QN__EXACT_REAL)
+        return value.real < edge;
+    return edge >= 0x1p63 || (edge >= -0x1p63 && value.whole < (int64_t)ceil(edge));
+}
+
+/* How many values are below an edge. */
+static uint64_t count_below(qn__exact kind, const qn__wide_value *sorted, uint64_t count,
+                            double edge) {
+    uint64_t below = 0, end = count;
+    while (below < end) {
+        const uint64_t middle = below + (end - below) / 2;
+        if (is_below(kind, sorted[middle], edge))
+            below = middle + 1;
+        else
+            end = middle;
+    }
+    return below;
+}
+
+static void count_bins(qn__exact kind, const qn__wide_value *sorted, uint64_t count,
+                       const double *edges, uint32_t bins, uint64_t *histogram) {
+    uint64_t before = 0;
+    for (uint32_t i = 0; i < bins; i++) {
+        const uint64_t to = i + 1 < bins ? count_below(kind, sorted, count, edges[i + 1]) : count;
+        histogram[i] = to - before;
+        before = to;
     }
 }
 
+/* ------------------------------------------------------------------ columns */
+
+/* Moments are microseconds so far. */
+static void in_days(const qn__column_task *task, double unit, qn__column_numbers *out) {
+    double *const number[] = {&out->moments.sum,       &out->moments.mean,
+                              &out->moments.deviation, &out->moments.deviation_of_all,
+                              &out->minimum,           &out->maximum};
+    for (size_t i = 0; i < sizeof number / sizeof *number; i++)
+        *number[i] /= unit;
+    out->moments.variance /= unit * unit;
+    for (uint32_t i = 0; i < task->quantile_count; i++)
+        out->quantiles[i] /= unit;
+}
+
+/* The values of a group that are not missing; returns how many. */
+static uint64_t gather(const qn_data *data, uint32_t k, const qn__column_task *task, uint32_t group,
+                       const uint64_t *order, qn__wide_value *out) {
+    const uint64_t first = group > 0 ? task->starts[group - 1] : 0;
+    const uint64_t end = group > 0 && group + 1 < task->groups ? task->starts[group] : data->items;
+    const qn__wide_value *value = qn__wide_column(data, k);
+    const qn__exact kind = qn__wide_kind(data, k);
+    uint64_t count = 0;
+    for (uint64_t i = first; i < end; i++) {
+        out[count] = value[qn__data_row(data, order ? order[i] : i)];
+        count += !qn__exact_is_missing(kind, out[count]);
+    }
+    return count;
+}
+
+static void describe_column(const qn_data *data, uint32_t k, const qn__column_task *task,
+                            const uint64_t *order, const qn__exact_bins *b, qn__wide_value *room,
+                            qn__column_numbers *out) {
+    const qn__exact kind = qn__wide_kind(data, k);
+    double *edges = b->edges ? b->edges + (size_t)k * (b->most + 1) : NULL;
+    for (uint32_t g = 0; g < task->groups; g++) {
+        const uint64_t count = gather(data, k, task, g, order, room);
+        if (count == 0)
+            continue;
+        describe(task, kind, room, count, &out[g]);
+        if (edges && g == 0)
+            set_edges(b, kind, room, count, edges, &b->bins[k]);
+        if (edges)
+            count_bins(kind, room, count, edges, b->bins[k], out[g].histogram);
+        in_days(task, qn__exact_unit(kind), &out[g]);
+    }
+    for (uint32_t i = 0; edges && b->bins[k] > 0 && i <= b->bins[k]; i++)
+        edges[i] /= qn__exact_unit(kind);
+}
+
 qn_status qn__exact_describe(const qn_data *data, const qn__column_task *task,
-                             const uint64_t *order, qn__column_numbers *numbers, qn_error *err) {
+                             const uint64_t *order, const qn__exact_bins *bins,
+                             qn__column_numbers *numbers, qn_error *err) {
     if (!data->wide)
         return QN_OK;
     qn__wide_value *room = qn__alloc(data->items, sizeof *room, err);
@@ -143,8 +189,8 @@ qn_status qn__exact_describe(const qn_data *data, const qn__column_task *task,
         return QN_MEMORY;
     for (uint32_t j = 0; j < data->wide->columns; j++) {
         const uint32_t k = data->wide->feature[j];
-        if (qn__wide_kind(data, k) != QN__EXACT_MOMENT)
-            describe_column(data, k, task, order, room, numbers + (size_t)k * task->groups);
+        if (qn__exact_counts(data, k))
+            describe_column(data, k, task, order, bins, room, numbers + (size_t)k * task->groups);
     }
     qn__free(room);
     return QN_OK;

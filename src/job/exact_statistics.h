@@ -5,9 +5,17 @@
 #include "data/data.h"
 #include "job/column_statistics.h"
 
-/* Replaces moments, extremes and quantiles of the wide columns in `numbers`, features x groups.
- * `order` and the task as for qn__columns_describe. Fails with QN_MEMORY. */
+/* Where histograms go: for each column most_bins + 1 edges, and how many bins it has. */
+typedef struct qn__exact_bins {
+    double *edges; /* NULL: there are none */
+    uint32_t *bins;
+    uint32_t most, wanted; /* wanted: what the user said, or 0 */
+} qn__exact_bins;
+
+/* Replaces moments, extremes, quantiles and histograms of the wide columns in `numbers`, features x
+ * groups. `order` and the task as for qn__columns_describe. Fails with QN_MEMORY. */
 qn_status qn__exact_describe(const qn_data *data, const qn__column_task *task,
-                             const uint64_t *order, qn__column_numbers *numbers, qn_error *err);
+                             const uint64_t *order, const qn__exact_bins *bins,
+                             qn__column_numbers *numbers, qn_error *err);
 
 #endif

@@ -5,14 +5,18 @@
 #include "base/memory.h"
 #include "base/sha256.h"
 #include "base/sized.h"
+#include "data/date_column.h"
+#include "data/wide.h"
 #include "job/column_job.h"
 #include "job/column_places.h"
 #include "job/column_search.h"
+#include "job/exact_pairs.h"
 #include "job/exact_statistics.h"
 #include "job/host_team.h"
 #include "job/statistics.h"
 #include "job/pair_statistics.h"
 #include "job/statistics_columns.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,13 +28,14 @@ enum { MOST_GROUPS = 1 << 16, MOST_PAIRED = 4096 };
 #define MANY_VALUES ((uint64_t)1 << 31)
 
 struct qn_statistics {
-    uint32_t columns, groups, most_bins;
+    uint32_t columns, groups, most_bins, quantile_count;
     qn__column_numbers *numbers; /* columns x groups */
     double *quantiles;           /* columns x groups x quantile_count */
     uint64_t *histograms;        /* columns x groups x most_bins, or NULL */
     double *edges;               /* columns x (most_bins + 1), or NULL */
     uint32_t *bins;              /* of each column */
     uint64_t *categories;        /* of all columns and groups */
+    qn_date_kind *dates;         /* of each column */
     double *covariance, *correlation;
 };
 
@@ -126,7 +131,8 @@ static qn_status make_numbers(const job *j, qn_error *err) {
     s->quantiles = qn__alloc(all, j->task.quantile_count * sizeof *s->quantiles, err);
     s->categories = qn__alloc(count_categories(j), sizeof *s->categories, err);
     s->bins = qn__alloc(s->columns, sizeof *s->bins, err);
-    if (!s->numbers || !s->quantiles || !s->categories || !s->bins)
+    s->dates = qn__alloc(s->columns, sizeof *s->dates, err);
+    if (!s->numbers || !s->quantiles || !s->categories || !s->bins || !s->dates)
         return QN_MEMORY;
     if (j->options.histograms) {
         s->histograms = qn__alloc(all, j->out->most_bins * sizeof *s->histograms, err);
@@ -227,7 +233,35 @@ static qn_status describe_pairs(const job *j, qn__team *team, qn_error *err) {
                              .second = j->second,
                              .devices = j->devices,
                              .threads = j->host.threads};
-    return qn__pairs_describe(&pairs, team, j->out->covariance, j->out->correlation, err);
+    const qn_status status =
+        qn__pairs_describe(&pairs, team, j->out->covariance, j->out->correlation, err);
+    return status == QN_OK ? qn__exact_pairs(&pairs, j->out->covariance, j->out->correlation, err)
+                           : status;
+}
+
+/* What is known of the wide columns so far is that of their floats. */
+static qn_status describe_exact(const job *j, qn_error *err) {
+    const qn__exact_bins bins = {j->out->edges, j->out->bins, j->out->most_bins, j->options.bins};
+    return qn__exact_describe(j->data, &j->task, j->order, &bins, j->out->numbers, err);
+}
+
+/* Moments of the first and the last date of a group: of dates with times they are there. */
+static void find_ends(const job *j, uint32_t column, qn__column_numbers *n) {
+    const int is_exact =
+        column < j->data->features && qn__wide_kind(j->data, column) == QN__EXACT_MOMENT;
+    if (n->count == 0)
+        return;
+    n->first = is_exact ? qn__moment_in_range(n->first) : qn__moment_of_days((float)n->minimum);
+    n->last = is_exact ? qn__moment_in_range(n->last) : qn__moment_of_days((float)n->maximum);
+}
+
+static void find_dates(const job *j) {
+    const qn_statistics *s = j->out;
+    for (uint32_t k = 0; k < s->columns; k++) {
+        s->dates[k] = qn_data_dates(j->data, k, NULL, 0);
+        for (uint32_t g = 0; s->dates[k] != QN_DATE_NONE && g < s->groups; g++)
+            find_ends(j, k, &s->numbers[(size_t)k * s->groups + g]);
+    }
 }
 
 /* Products of all pairs of columns. */
@@ -288,9 +322,11 @@ static qn_status run(job *j, qn_status status, qn_error *err) {
     qn__team_notes(team, j->options.on_note, j->options.user);
     status = describe_columns(j, team, err);
     if (status == QN_OK)
-        status = qn__exact_describe(j->data, &j->task, j->order, j->out->numbers, err);
+        status = describe_exact(j, err);
     if (status == QN_OK && j->options.correlation)
         status = describe_pairs(j, team, err);
+    if (status == QN_OK)
+        find_dates(j);
     return qn__host_team_close(team, &j->host, status, err);
 }
 
@@ -309,6 +345,7 @@ static qn_status make_out(job *j, qn_error *err) {
         return QN_MEMORY;
     j->out->columns = qn__columns_of(j->data);
     j->out->groups = j->task.groups;
+    j->out->quantile_count = j->task.quantile_count;
     j->out->most_bins = j->options.bins ? j->options.bins : qn__column_bins(j->data->items);
     return QN_OK;
 }
@@ -360,6 +397,7 @@ void qn_statistics_free(qn_statistics *statistics) {
     qn__free(statistics->edges);
     qn__free(statistics->bins);
     qn__free(statistics->categories);
+    qn__free(statistics->dates);
     qn__free(statistics->covariance);
     qn__free(statistics->correlation);
     qn__free(statistics);
@@ -441,4 +479,47 @@ const double *qn_statistics_covariance(const qn_statistics *statistics) {
 
 const double *qn_statistics_correlation(const qn_statistics *statistics) {
     return statistics ? statistics->correlation : NULL;
+}
+
+/* The number of days of a mean, a quantile or an edge; NaN where there is none. */
+static double days_of(const qn_statistics *s, uint32_t column, const qn__column_numbers *n,
+                      qn_statistic which, uint32_t index) {
+    const uint32_t bins = s->bins[column];
+    if (which == QN_STATISTIC_MEAN)
+        return n->moments.mean;
+    if (which == QN_STATISTIC_QUANTILE)
+        return index < s->quantile_count ? n->quantiles[index] : (double)NAN;
+    const int there = which == QN_STATISTIC_EDGE && n->histogram && bins > 0 && index <= bins;
+    return there ? s->edges[(size_t)column * (s->most_bins + 1) + index] : (double)NAN;
+}
+
+/* Rounding must not make a moment later than the last one, which may be the last of all. */
+static int64_t between(const qn__column_numbers *n, double days) {
+    const double moment = rint(days * (double)QN__DAY_MICROSECONDS);
+    return moment <= (double)n->first  ? n->first
+           : moment >= (double)n->last ? n->last
+                                       : (int64_t)moment;
+}
+
+void qn_statistics_date(const qn_statistics *statistics, uint32_t column, uint32_t class_index,
+                        qn_statistic which, uint32_t index, char *text, size_t size) {
+    QN__OWN_FLOATS;
+    char all[QN__MOMENT_TEXT] = "";
+    /* Edges are those of all items. */
+    const qn__column_numbers *n =
+        find(statistics, column, which == QN_STATISTIC_EDGE ? QN_ALL_CLASSES : class_index);
+    const qn_date_kind kind = n ? statistics->dates[column] : QN_DATE_NONE;
+    if (!text || size == 0)
+        return;
+    if (kind != QN_DATE_NONE && n->count > 0) {
+        const int end = which == QN_STATISTIC_MINIMUM || which == QN_STATISTIC_MAXIMUM;
+        const double days = end ? 0 : days_of(statistics, column, n, which, index);
+        const int64_t moment = which == QN_STATISTIC_MINIMUM   ? n->first
+                               : which == QN_STATISTIC_MAXIMUM ? n->last
+                                                               : between(n, days);
+        if (!isnan(days))
+            qn__moment_text(moment, kind != QN_DATE_DAYS || moment % QN__DAY_MICROSECONDS != 0,
+                            kind == QN_DATE_TIMES_UTC, all);
+    }
+    snprintf(text, size, "%s", all);
 }

@@ -2,8 +2,14 @@
 
 import math
 from fractions import Fraction
+from numbers import Rational
 
 NAN = math.nan
+
+
+def exact(value):
+    """Of a whole number of any length or a fraction, or of a binary64 or a shorter one."""
+    return Fraction(value) if isinstance(value, Rational) else Fraction(float(value))
 
 
 def root(square):
@@ -24,7 +30,7 @@ def central(values, power):
 
 def moments(values):
     """Of finite numbers, as a dict."""
-    x, n = [Fraction(float(v)) for v in values], len(values)
+    x, n = [exact(v) for v in values], len(values)
     answer = dict.fromkeys(("sum", "mean", "variance", "deviation", "population_deviation",
                             "skewness", "minimum", "maximum"), NAN)
     if n == 0:
@@ -42,7 +48,7 @@ def moments(values):
 
 
 def quantile(values, q):
-    x = sorted(Fraction(float(v)) for v in values)
+    x = sorted(exact(v) for v in values)
     if not x:
         return NAN
     place = Fraction(q) * (len(x) - 1)
@@ -57,18 +63,18 @@ def bins_of(count):
 
 def histogram(values, bins=None):
     """(counts, edges)."""
-    x = [float(v) for v in values]
-    low, high = Fraction(min(x)), Fraction(max(x))
+    x = [exact(v) for v in values]
+    low, high = min(x), max(x)
     bins = 1 if low == high else bins or bins_of(len(x))
     edges = [float(low + (high - low) * Fraction(i, bins)) for i in range(bins + 1)]
-    counts = [sum(1 for v in x if edges[i] <= v and (v < edges[i + 1] or i + 1 == bins))
+    counts = [sum(1 for v in x if (i == 0 or edges[i] <= v) and (i + 1 == bins or v < edges[i + 1]))
               for i in range(bins)]
     return counts, edges
 
 
 def pair(left, right):
     """Covariance and correlation of the pairs that have both numbers."""
-    both = [(Fraction(float(a)), Fraction(float(b))) for a, b in zip(left, right)
+    both = [(exact(a), exact(b)) for a, b in zip(left, right)
             if a == a and b == b]
     n = len(both)
     if n < 2:
