@@ -52,7 +52,7 @@ fuzz: ## look for faults of the readers with libFuzzer: FUZZ_SECONDS=60 each, TA
 PYTHON ?= python3
 gpu-check: build/quern ## check a GPU in 10 minutes and write a report that can be sent, gpu-check.txt (DEVICE=cuda:1)
 	@cmake --build build --target gpu-check-tools || echo "make: going on with what was built"
-	@$(PYTHON) scripts/gpu_check.py $(if $(DEVICE),--device $(DEVICE))
+	@$(PYTHON) scripts/gpu_check.py $(if $(DEVICE),--device $(DEVICE)) $(if $(MINUTES),--minutes $(MINUTES))
 
 elementary-full: build/quern ## the elementary functions over all 2^32 inputs, against MPFR
 	@cmake --build build --target bench.elementary_full

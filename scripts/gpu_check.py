@@ -3,21 +3,23 @@
 
     make gpu-check                              # the first GPU that training would take
     make gpu-check DEVICE=opencl:0              # another device of `quern devices`
+    make gpu-check MINUTES=30                   # more time, for a slow device
     make gpu-check PYTHON=.venv-bench/bin/python  # a Python with PyTorch, to measure beside it
     python3 scripts/gpu_check.py --help
 
 Needs the driver of the GPU, for CUDA also NVRTC, and Python 3.9 or newer without any package. What is
 computed on the GPU is compared with the processor bit by bit. Each command has a time limit, and what
-goes wrong is named and does not end the check. Exit status: 0 passed, 1 failed, 2 nothing to check, 130
-stopped. The report, gpu-check.txt, has no path, no name of the machine and none of the user.
+goes wrong is named and does not end the check. What does not fit into the time is not done, and the
+verdict says so. Exit status: 0 nothing was wrong, 1 failed, 2 nothing to check, 130 stopped. The report,
+gpu-check.txt, has no path, no name of the machine and none of the user.
 """
 
 import argparse
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -30,7 +32,7 @@ sys.path[:0] = [str(ROOT / folder) for folder in ("scripts", "tests", "bench/pee
 import gpu_check_speed as speed  # noqa: E402
 import gpu_check_steps as steps  # noqa: E402
 import recipes  # noqa: E402
-from gpu_check_run import Check, Scrub  # noqa: E402
+from gpu_check_run import KILLED, Check, Scrub  # noqa: E402
 
 SECONDS = 60  # of one command
 
@@ -46,6 +48,8 @@ def options():
     parser.add_argument("--program", default=str(ROOT / "build" / "quern"), help="[build/quern]")
     chosen = parser.parse_args()
     names = {step[0] for step in steps.STEPS}
+    if not chosen.minutes >= 1:
+        parser.error("--minutes: one or more")
     if unknown := set(filter(None, chosen.steps.split(","))) - names:
         parser.error(f"--steps: there is no step {', '.join(sorted(unknown))}")
     return chosen
@@ -53,7 +57,7 @@ def options():
 
 def devices(check):
     """Rows of `quern devices`, and why kinds are absent; None when it does not answer."""
-    done = check.quern("devices", "--json", "--measure", "none", limit=2 * check.limit, what="quern devices")
+    done = check.quern("devices", "--json", "--measure", "none", limit=2 * check.limit, partly=True)
     if done.status != 0:
         print(f"gpu-check: quern devices {done.how_it_ended()}\n{done.last_lines()}")
         return None
@@ -91,8 +95,21 @@ def prepare(chosen, folder):
     environment.pop("QUERN_RUNS", None)
     now = time.monotonic()
     return Check(program=str(Path(chosen.program).resolve()), device=chosen.device, folder=folder, report=chosen.report,
-                 limit=chosen.seconds, deadline=now + 60 * chosen.minutes - 5, quick=chosen.quick, environment=environment,
-                 scrub=scrub, ends=now + 600)
+                 limit=chosen.seconds, deadline=now + 60 * chosen.minutes - 10, quick=chosen.quick, environment=environment,
+                 scrub=scrub, ends=now + 60 * chosen.minutes, seconds=60 * chosen.minutes)
+
+
+def begin_guard(check):
+    """Ends the check where something hangs that has no time limit of its own, such as a disk."""
+    def end():
+        check.processes.kill_all()
+        print(f"\ngpu-check: {check.judge('by its own time limit')}", flush=True)
+        os._exit(1)
+
+    guard = threading.Timer(check.seconds + 2 * KILLED, end)
+    guard.daemon = True
+    guard.start()
+    return guard
 
 
 def perform(check, chosen):
@@ -126,10 +143,13 @@ def main():
         check.device = device["id"]
         check.facts.append(("checked", f"{device['id']}, {device['name']}, {device['platform']}, driver {device['driver']}"))
         print(f"gpu-check: {device['id']}, {device['name']}; at most {chosen.minutes:g} minutes, Ctrl-C stops it")
-        version = subprocess.run([check.program, "version"], capture_output=True, text=True, timeout=60).stdout
-        steps.usable.features = version
+        guard = begin_guard(check)
+        steps.usable.features = check.quern("version", partly=True).out
         check.files = recipes.make_data([check.program], folder)
+        check.training = lambda: steps.small_training(check)
+        check.begin_pace()
         status = perform(check, chosen)
+        guard.cancel()
     except KeyboardInterrupt:
         check.processes.kill_all()
         if not check.results:

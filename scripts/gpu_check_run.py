@@ -3,6 +3,11 @@
 A step gives a Check what it found: `passes` for a comparison that was right, `fault` for one that was
 not, `note` for what somebody should know, `measured` for a number. The report has them all, without
 what is private: `Scrub` removes paths and the names of the user and the machine.
+
+Time is shared out so that the check always ends. A step has a share of what is left, a command a
+limit. What the time of a step ends is left out, and the verdict says what. A command that exceeds its
+limit is a fault, unless the device is slow: then its small training (`Check.training`) takes longer
+than PACE seconds, and limits grow with it.
 """
 
 import getpass
@@ -16,7 +21,7 @@ import sys
 import tempfile
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,10 +30,20 @@ MOST_HANGS = 3      # of one step, which then ends
 LAST_LINES = 12     # of a failed command, in the report
 KILLED = 10         # seconds in which a killed process has to end
 TOLD_EVERY = 10     # seconds between lines of progress, where lines cannot be replaced
+PACE = 3            # seconds that the small training takes at most on a device that is not slow
+MOST_OF_SHARE = 1.25  # a step may take so much of its share of the time that is left
 
 
 class StepEnds(Exception):
     """The time of a step is over, or too much of it hangs; what it found counts."""
+
+    def __init__(self, why, what=""):
+        super().__init__(why)
+        self.what = what  # it leaves out
+
+
+class TooSlow(StepEnds):
+    """A command exceeded its limit on a slow device; it is left out."""
 
 
 @dataclass
@@ -41,6 +56,7 @@ class Done:
     err: str
     seconds: float
     stuck: bool = False  # not even SIGKILL has ended it
+    left_out: str = ""   # why, where time ended it and not a fault
 
     def rows(self):
         """The JSON objects among the lines of its output."""
@@ -164,6 +180,7 @@ class StepResult:
     seconds: float = 0.0
     outcome: str = "in progress"
     hangs: int = 0
+    left_out: list = field(default_factory=list)  # what was not done
 
 
 @dataclass
@@ -179,6 +196,7 @@ class Check:
     quick: bool
     environment: dict
     scrub: Scrub
+    seconds: float = 600.0  # of the whole check
     facts: list = field(default_factory=list)         # (what, text)
     devices: list = field(default_factory=list)       # rows of `quern devices`
     absent: dict = field(default_factory=dict)        # kind: why there is none
@@ -190,6 +208,10 @@ class Check:
     processes: Processes = field(default_factory=Processes)
     lock: threading.RLock = field(default_factory=threading.RLock)
     ends: float = 0.0       # of the present step
+    training: object = None  # a function that gives the words of the small training
+    pace: float = 0.0       # seconds that this takes, at most
+    base_limit: float = 0.0
+    pacing: threading.Lock = field(default_factory=threading.Lock)
     steps: int = 0
     told: float = 0.0
     verdict: str = ""
@@ -226,15 +248,47 @@ class Check:
         """Seconds that this step still has."""
         return min(self.ends, self.deadline) - time.monotonic()
 
-    def run(self, *words, what="", limit=None, more=None, folder=None):
-        """Runs a command. One that exceeds the limit is a fault, unless the step's time ends it."""
-        allowed = min(limit or self.limit, self.left())
+    def run(self, *words, what="", limit=None, more=None, folder=None, partly=False):
+        """Runs a command. One that exceeds its limit is a fault, unless the step's time ends it or the
+        device is slow: then it is left out, or with `partly` its output so far counts."""
+        wanted = limit or self.limit
+        allowed = min(wanted, self.left())
         if allowed <= 0:
             raise StepEnds("time is over")
         done = self.processes.run(words, allowed, {**self.environment, **(more or {})}, folder or self.folder)
-        if done.status is None and allowed < (limit or self.limit):
-            raise StepEnds(f"time is over{what and ', in '}{what}")
+        if done.status is not None or done.stuck:
+            return done
+        if allowed < wanted:
+            done.left_out = f"time is over, after {allowed:.0f} s of {what}" if what else "time is over"
+        elif self.is_slow():
+            done.left_out = f"the device is too slow for it in {allowed:.0f} s"
+        if done.left_out and not partly:
+            raise (StepEnds if allowed < wanted else TooSlow)(done.left_out, what)
         return done
+
+    def is_slow(self):
+        """Asked when a command exceeds its limit. A device that was quick may be slow by now."""
+        with self.pacing:
+            if self.limit <= self.base_limit:
+                self.measure_pace()
+            return self.limit > self.base_limit
+
+    def begin_pace(self):
+        """Before the steps; the first small training also compiles its kernels."""
+        self.base_limit = self.limit
+        if self.training:
+            self.say("a small training, to see how fast the device is")
+            self.processes.run(self.training(), min(4 * self.limit, self.left() / 8), self.environment, self.folder)
+            self.measure_pace()
+
+    def measure_pace(self):
+        """Limits of commands, by the time that the small training takes now. A training that fails or
+        hangs says nothing; a step will name it."""
+        if self.training and self.left() > 1:
+            done = self.processes.run(self.training(), min(self.base_limit, self.left()), self.environment, self.folder)
+            if done.status == 0:
+                self.pace = max(self.pace, done.seconds)
+                self.limit = max(self.limit, self.base_limit * self.pace / PACE)
 
     def quern(self, *words, **how):
         return self.run(self.program, *words, **how)
@@ -252,19 +306,31 @@ class Check:
         return False
 
     def each(self, jobs, work, together=1):
-        """work(job) for each job, so many at the same time, with progress. Ends when a step ends."""
-        done = 0
+        """work(job) for each job, so many at the same time, with progress. What is too slow is left out,
+        and a step that ends leaves out the rest."""
+        done, slow = 0, 0
         with ThreadPoolExecutor(together) as pool:
             begun = [pool.submit(work, job) for job in jobs]
             try:
                 for one in as_completed(begun):
-                    one.result()
-                    done += 1
+                    try:
+                        one.result()
+                        done += 1
+                    except TooSlow as why:
+                        slow += 1
+                        if slow >= MOST_HANGS:
+                            raise StepEnds(str(why)) from why
                     self.progress(done, len(begun))
-            except BaseException:
+            except BaseException as why:
                 for one in begun:
                     one.cancel()
+                if isinstance(why, StepEnds):  # those that run go on, and may be right
+                    wait(begun)
+                    done = sum(not one.cancelled() and one.exception() is None for one in begun)
+                    why.what = f"{len(begun) - done} of {len(begun)}"
                 raise
+        if slow:
+            self.step.left_out.append(f"{slow} of {len(begun)}")
 
     # ---- what the user sees
 
@@ -285,11 +351,13 @@ class Check:
 
     def perform(self, name, title, seconds, later, work):
         """One step; what goes wrong in it is a fault of it, and the next one follows. It has at most
-        `seconds`, and twice its share of the time that is left for it and the `later` seconds of others."""
+        `seconds` of ten minutes, and little more than its share of the time that is left for it and the
+        `later` seconds of others."""
         step = StepResult(name, title)
         self.results.append(step)
         begun = self.told = time.monotonic()
-        self.ends = begun + min(seconds, 2 * (self.deadline - begun) * seconds / (seconds + later))
+        share = (self.deadline - begun) * seconds / (seconds + later)
+        self.ends = begun + min(seconds * max(1.0, self.seconds / 600), MOST_OF_SHARE * share)
         self.say(f"[{len(self.results):2} of {self.steps}] {title}")
         self.write_report()
         try:
@@ -299,6 +367,7 @@ class Check:
             step.outcome = "done"
         except StepEnds as why:
             step.outcome = str(why)
+            step.left_out.append(why.what or "a part" if step.passed else "all of it")
         except Exception as error:  # a fault of this program must not end the check
             step.outcome = "ended early"
             self.fault(f"the check itself: {type(error).__name__}: {error}")
@@ -306,6 +375,8 @@ class Check:
         parts = [f"{step.passed} right"] + ([f"{step.faults} WRONG"] if step.faults else [])
         if step.outcome != "done":
             parts.append(step.outcome)
+        if step.left_out:
+            parts.append(f"not done: {', '.join(step.left_out)}")
         self.say(f"  {', '.join(parts)}, {step.seconds:.0f} s")
         self.write_report()
 
@@ -315,7 +386,8 @@ class Check:
         """The verdict: one line."""
         passed = sum(step.passed for step in self.results)
         took = f"{time.monotonic() - self.begun:.0f} s"
-        early = [step.name for step in self.results if step.outcome not in ("done", "not on this machine")]
+        left = [f"{step.name} ({', '.join(step.left_out)})" for step in self.results if step.left_out]
+        slow = f"; the device is slow: a small training takes {self.pace:.0f} s" if self.limit > self.base_limit else ""
         if stopped:
             self.verdict = f"STOPPED: {stopped}; {passed} checks were right, {len(self.faults)} wrong"
         elif self.faults:
@@ -327,9 +399,11 @@ class Check:
             self.verdict = f"NOTHING was checked on {self.device}, {took}"
         else:
             notes = f", {len(self.notes)} notes" if self.notes else ""
-            self.verdict = f"{'NOT COMPLETE' if early else 'PASSED'} on {self.device}: all {passed} checks were right{notes}, {took}"
-            if early:
-                self.verdict += f"; these steps did not end: {', '.join(early)}"
+            self.verdict = (f"{'NOT COMPLETE' if left else 'PASSED'} on {self.device}: all {passed} checks were right"
+                            f"{notes}, {took}")
+        if left and not stopped:
+            self.verdict += f"; not done: {', '.join(left)}"
+        self.verdict += "" if stopped else slow
         self.write_report()
         return self.scrub.text(self.verdict)
 
@@ -346,7 +420,8 @@ class Check:
         lines.append(f"verdict: {self.verdict or 'IN PROGRESS: the machine or the check stopped in the last step below'}")
         lines += ["", "---- machine", *(f"{what}: {text}" for what, text in self.facts)]
         lines += ["", "---- steps", f"{'step':<12} {'right':>6} {'wrong':>6} {'s':>5}  how it ended"]
-        lines += [f"{s.name:<12} {s.passed:>6} {s.faults:>6} {s.seconds:>5.0f}  {s.outcome}" for s in self.results]
+        lines += [f"{s.name:<12} {s.passed:>6} {s.faults:>6} {s.seconds:>5.0f}  {s.outcome}"
+                  + (f"; not done: {', '.join(s.left_out)}" if s.left_out else "") for s in self.results]
         if self.faults:
             lines += ["", "---- faults"]
         for number, (step, what, detail) in enumerate(self.faults, 1):

@@ -6,15 +6,17 @@ import signal
 import socket
 import subprocess
 import sys
+import types
 
 import pytest
 
 import builds
 import devices
 
-sys.path.insert(0, str(builds.ROOT / "scripts"))
+sys.path[:0] = [str(builds.ROOT / "scripts"), str(builds.ROOT / "bench" / "peers")]
 
 import gpu_check_run  # noqa: E402
+import gpu_check_steps  # noqa: E402
 
 SCRIPT = builds.ROOT / "scripts" / "gpu_check.py"
 
@@ -108,6 +110,60 @@ def test_ctrl_c(words, emulated, tmp_path):
     assert child.wait(60) == 130
     assert re.search(r"STOPPED: by Ctrl-C; [1-9]\d* checks were right", told), told
     assert "STOPPED: by Ctrl-C" in (tmp_path / "report.txt").read_text()
+
+
+@pytest.fixture
+def simulated(monkeypatch, tmp_path):
+    """run(seconds of each command, of the small training, minutes): the check of a device that takes so
+    long, by a clock of its own; 24 commands a step, of which 'hung' never ends."""
+    clock = [0.0]
+    monkeypatch.setattr(gpu_check_run, "time", types.SimpleNamespace(monotonic=lambda: clock[0]))
+
+    def run(seconds, training, minutes=10, hung=False):
+        def command(words, limit, environment, folder):
+            takes = training() if "small" in words else seconds if "hung" not in words else float("inf")
+            clock[0] += min(takes, limit)
+            return gpu_check_run.Done(words, 0 if takes <= limit else None, "", "", min(takes, limit))
+
+        def work(check):
+            check.each(["hung"] * hung + list(range(24)), lambda word: check.works(check.run(word, what="it"), "it") and check.passes())
+
+        clock[0] = 0.0
+        check = gpu_check_run.Check(
+            program="quern", device="cuda:0", folder=tmp_path, report=tmp_path / "report.txt", limit=60, deadline=60 * minutes - 5,
+            quick=False, environment={}, scrub=gpu_check_run.Scrub([]), ends=60 * minutes, seconds=60 * minutes,
+            training=lambda: ["small"], begun=0.0)
+        check.processes.run = command
+        check.begin_pace()
+        steps = gpu_check_steps.STEPS
+        for i, (name, title, most, _) in enumerate(steps):
+            check.perform(name, title, most, sum(step[2] for step in steps[i + 1:]), work)
+        assert clock[0] <= 60 * minutes - 5, "the check takes longer than it may"
+        return check, check.judge()
+    return run
+
+
+def test_slow_devices(simulated):
+    """The check ends in its time whatever the device, does something of each step, and says what it left
+    out. That a device is slow is not a fault, and a command that hangs is one."""
+    check, verdict = simulated(0.5, lambda: 1.0)
+    assert verdict == "PASSED on cuda:0: all 312 checks were right, 158 s"
+    for seconds, training in (4.0, 1.0), (4.0, 9.0), (20.0, 9.0), (70.0, 9.0):
+        check, verdict = simulated(seconds, lambda training=training: training)
+        assert re.match(r"NOT COMPLETE on cuda:0: all \d+ checks were right, .* s; not done: ", verdict), verdict
+        assert ("the device is slow: a small training takes 9 s" in verdict) == (training == 9.0), verdict
+        assert all(step.passed or seconds > 15 for step in check.results) and not check.faults, verdict
+        assert re.search(r"\w+ \(\d+ of 24\)", verdict), verdict
+        assert "; not done: " in check.report.read_text().partition("---- steps")[2]
+    longer = simulated(20.0, lambda: 9.0, minutes=60)[0]
+    assert sum(s.passed for s in longer.results) > 5 * sum(s.passed for s in simulated(20.0, lambda: 9.0)[0].results)
+    check, verdict = simulated(0.5, lambda: 1.0, hung=True)
+    assert verdict.startswith("FAILED on cuda:0: ") and {fault[1] for fault in check.faults} == {"it: did not end within 60 s"}
+    assert "time is over, after 33 s of it" in check.report.read_text(), "a step with less time than a command's limit"
+    # The machine became busy after the first small trainings.
+    first = iter([1.0, 1.0])
+    check, verdict = simulated(70.0, lambda: next(first, 8.0))
+    assert not check.faults and "the device is slow: a small training takes 8 s" in verdict, verdict
 
 
 def test_private_words(monkeypatch, tmp_path):
