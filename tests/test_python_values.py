@@ -115,14 +115,95 @@ def test_times_and_lists_are_refused_by_name(q, pandas, make):
         q.Classifier(epochs=1).fit(frame, [0, 1])
 
 
-def test_arrays_of_dates_are_refused(q):
-    days = np.array([DATES], "M8[D]").T
-    for refused in (days, days - days[0]):
-        with pytest.raises(q.InputError, match="dates"):
-            q.Data(refused)
-        with pytest.raises(ValueError, match="dates"):
-            q.Classifier(epochs=1).fit(refused, [0, 1])
-    assert q.Data(days.astype(object)).dates == [("year,month,weekday,days", "date")]
+UNITS = ["Y", "M", "W", "D", "7D", "h", "m", "25m", "s", "10s", "ms", "3ms", "us", "250us", "ns", "20ns", "ps", "as"]
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_arrays_of_dates(q, unit):
+    """Beside NumPy's own texts. What is below a microsecond is cut off, and days are not times."""
+    generator = np.random.default_rng(3)
+    ends = np.array(["0001-01-01", "9999-12-31"], "M8[D]") if unit not in ("ns", "20ns", "ps", "as") else \
+        np.array([-2**62, 2**62], "i8").view(f"M8[{unit}]" if unit != "20ns" else "M8[ns]")
+    low, high = ends.astype(f"M8[{unit}]").view("i8")
+    for order in "<>":
+        values = generator.integers(low, high, (12, 3), endpoint=True).view(f"M8[{unit}]")
+        values[3, 1] = "NaT"
+        data = q.Data(values.astype(values.dtype.newbyteorder(order)), np.arange(12) % 2)
+        days = unit[-1] in "YMWD"
+        assert [of[1] for of in data.dates] == ["date" if days else "time"] * 3
+        for i, row in enumerate(values.astype("M8[D]" if days else "M8[us]").tolist()):
+            for k, moment in enumerate(row):
+                found = data.date(i, k)
+                assert (found == "") == (moment is None)
+                if moment is not None:
+                    assert type(moment).fromisoformat(found) == moment
+    assert q.Data(values, dates="year,hour").dates[0][0] == "year,hour"
+    assert q.Data(values[:, 0][:, None].tolist() if unit == "us" else values[:, :1]).date(0, 0) == data.date(0, 0)
+
+
+@pytest.mark.parametrize("number, unit", [
+    (2**62, "Y"), (8030, "Y"), (-1970, "Y"), (2**62, "h"), (-2**62, "D"), (2**32 + 5, "D"), (2**62, "10s"), (2**61, "ms"),
+    (1, "2000000000Y"), (-719163, "D"), (2932897, "D")])
+def test_dates_far_away_are_refused(q, number, unit):
+    """NumPy's conversions would wrap around to some other date."""
+    with pytest.raises(q.InputError, match="item 1, column 1: .*year 1 or after year 9999"):
+        q.Data(np.array([[0], [number]], "i8").view(f"M8[{unit}]"))
+
+
+def test_spans_and_units(q, pandas):
+    spans = np.array([[90, -7], [1, 2]], "i8").view("m8[m]")
+    spans[1, 1] = "NaT"
+    np.testing.assert_array_equal(q.Data(spans).values, [[5400, -420], [60, np.nan]])
+    assert q.Data(np.array([[1500]], "m8[ms]")).values[0, 0] == 1.5
+    for wrong in np.array([[5]], "m8[Y]"), np.array([[2**60]], "m8[D]"), np.array([[5]], "i8").view("m8"), np.array([[5]], "i8").view("M8"):
+        with pytest.raises(q.InputError, match="unit|64 bits"):
+            q.Data(wrong)
+    # Nothing but missing dates; as in a frame beside labels.
+    nothing = np.array([["NaT"], ["NaT"]], "M8")
+    for given in nothing, nothing.astype("M8[ns]"), pandas.DataFrame({"d": pandas.to_datetime(["NaT", "NaT"])}):
+        assert np.isnan(q.Data(given, [0, 1]).values).all()
+    masked = np.ma.masked_array(np.array([DATES, DATES], "M8[ns]"), [[False, True], [False, False]])
+    assert [q.Data(masked).date(i, 1) for i in (0, 1)] == ["", "2026-01-02T00:00:00"]
+    with pytest.raises(TypeError, match="arrays of dates"):
+        q.Data(TWO, dates="year")
+    with pytest.raises(q.InputError, match="batches hold numbers"):
+        q.Data.from_batches([nothing])
+
+
+@pytest.mark.parametrize("unit", ["D", "s", "ns"])
+def test_dates_are_those_of_frames(q, pandas, unit):
+    """The same digests, models and predictions, of networks by functions and by estimators."""
+    moments = np.arange(40)[:, None] * np.array([[29, 5]]) + np.datetime64("2024-01-30", unit if unit == "D" else "m")
+    moments = moments.astype(f"M8[{unit}]")
+    frame = pandas.DataFrame(moments) if unit != "D" else pandas.DataFrame(moments.astype(object))
+    y = np.arange(40) % 2
+    array, table = q.Data(moments, y), q.Data(frame, y)
+    assert array.digest == table.digest and array.dates == table.dates
+    model = q.train(array, progress=False, **SMALL)
+    assert model.digest == q.train(table, progress=False, **SMALL).digest
+    assert model.recipe["table"]["features"][0]["dates"][0] == "year"
+    np.testing.assert_array_equal(model.predict(moments), model.predict(frame))
+    # Weights repeat items, whose moments go with them; equal items stand in one order.
+    weights = np.arange(40) % 3
+    kind = {"epochs": 2, "model": SMALL["model"]}
+    first = q.Classifier(**kind).fit(moments, y, sample_weight=weights)
+    rows = np.random.default_rng(4).permutation(np.arange(40).repeat(weights))
+    again = q.Classifier(**kind).fit(pandas.DataFrame(moments[rows]) if unit != "D" else frame.iloc[rows], y[rows])
+    assert first.model_.digest == again.model_.digest
+    assert "dates" in first.model_.recipe["table"]["features"][1]
+    np.testing.assert_array_equal(first.predict(moments), again.predict(frame))
+    assert q.replay(first.model_, first.data(moments, y, weights), progress=False).digest == first.model_.digest
+    objects = moments.astype("M8[us]" if unit != "D" else "M8[D]").astype(object)  # datetime's own
+    assert q.Classifier(**kind).fit(objects, y, weights).model_.digest == first.model_.digest
+    gaps = moments.copy()
+    gaps[3, 0] = "NaT"
+    with pytest.raises(q.InputError, match="NaN"):
+        q.Classifier(**kind).fit(gaps, y)
+    assert q.Classifier(missing="mean", **kind).fit(gaps, y).model_.recipe["missing"] == "mean"
+    # One epoch more with other dates keeps the parts of the first ones; the other estimators get the days.
+    more = q.Classifier(**kind).partial_fit(moments, y, classes=[0, 1]).partial_fit(moments.astype("M8[D]"), y)
+    assert more.model_.recipe["table"] == first.model_.recipe["table"]
+    np.testing.assert_array_equal(q.StandardScaler().fit(moments).mean_, moments.astype("M8[D]").astype(float).mean(0))
 
 
 def test_labels_of_pyarrow(q):

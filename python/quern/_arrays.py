@@ -59,11 +59,13 @@ def unmasked(given):
         given = given.astype(np.float64)
     if given.dtype.kind in "fc":
         return given.filled(np.nan)
+    if given.dtype.kind in "Mm":
+        return given.filled(np.array("NaT", given.dtype))
     return np.where(np.ma.getmaskarray(given), None, given.data.astype(object))
 
 
 def values_of(given):
-    """The array of a table: items x features, of any type of numbers or of objects."""
+    """The array of a table: items x features, of any type of numbers, of dates or of objects."""
     if hasattr(given, "tocsr"):
         return dense(given)
     values = array_of(given)
@@ -78,10 +80,17 @@ def values_of(given):
                          "use .reshape(-1, 1) for one column, .reshape(1, -1) for one item")
     if values.dtype.kind == "c":
         raise InputError("complex numbers cannot be read", "X", COMPLEX_REMEDY)
-    if values.dtype.kind in "Mm":
-        raise InputError("the values are dates, times or spans of time", "X",
-                         "convert them to numbers, such as days since the first")
     return values
+
+
+def image_of(given):
+    """(channels, rows, columns) of the items of an array of three or four dimensions, or None."""
+    shape = getattr(given, "shape", None)
+    if shape is None and isinstance(given, (list, tuple)) and len(given):
+        shape = (len(given), *getattr(given[0], "shape", ()))
+    if shape is None or len(shape) not in (3, 4) or 0 in shape:
+        return None
+    return (*(1,) * (4 - len(shape)), *(int(side) for side in shape[1:]))
 
 
 def table_of(values, names=None):

@@ -300,18 +300,53 @@ def numbers(name, values, valid=None):
     return Column(name, _FORMATS[values.dtype.str[1:]], values, valid)
 
 
+# Seconds of NumPy's units, of years and months about; and the unit that dates in them are given in.
+_SECONDS = {"Y": 31556952, "M": 2629746, "W": 604800, "D": 86400, "h": 3600, "m": 60, "s": 1}
+_DATES_IN = {"Y": "D", "M": "D", "W": "D", "h": "s", "m": "s", "ns": "us", "ps": "us", "fs": "us", "as": "us"}
+_FAR = 2**39  # seconds from 1970 to a year that no date has, on both sides
+
+
 def moments(name, values, zone=""):
     """A column of dates, or of spans of time, from an array of NumPy; `zone`: "UTC" or none."""
+    values = values.astype(values.dtype.newbyteorder("="), copy=False)
     kind, valid = values.dtype.kind, ~np.isnat(values)
     unit, count = np.datetime_data(values.dtype)
-    if kind == "M" and (unit, count) == ("D", 1):
-        return Column(name, "tdD", values.view(np.int64).astype(np.int32), valid)
-    if unit not in ("s", "ms", "us", "ns") or count != 1:
-        unit = "s"
-        values = values.astype(f"{kind}8[s]")
-    values = values.astype(values.dtype.newbyteorder("="), copy=False)
-    form = f"ts{unit[0]}:{zone}" if kind == "M" else f"tD{unit[0]}"
-    return Column(name, form, np.ascontiguousarray(values).view(np.int64), valid)
+    if unit == "generic" and not valid.any():
+        unit, count, values = "s", 1, values.astype(f"{kind}8[s]")
+    if (unit, count) not in (("s", 1), ("ms", 1), ("us", 1), ("ns", 1)):
+        values = _spans(name, values, unit, count) if kind == "m" else _dates_in(name, values, unit, count)
+        unit = np.datetime_data(values.dtype)[0]
+    values = np.ascontiguousarray(values).view(np.int64)
+    if unit == "D":  # what 32 bits do not hold is in no year from 1 to 9999, either
+        return Column(name, "tdD", values.clip(-2**31, 2**31 - 1).astype(np.int32), valid)
+    return Column(name, f"ts{unit[0]}:{zone}" if kind == "M" else f"tD{unit[0]}", values, valid)
+
+
+def _dates_in(name, values, unit, count):
+    """Dates of any unit in one that Arrow has: as days, or rounded down to microseconds.
+
+    NumPy's conversions wrap around. What is far beyond the years 1 to 9999 stays there.
+    """
+    if unit == "generic":
+        raise InputError("the dates have no unit", _place(name), 'give them one, such as by .astype("M8[s]")')
+    if unit in _SECONDS or unit in ("ms", "us"):
+        seconds = _SECONDS.get(unit, 1) * count
+        most = _FAR * {"ms": 10**3, "us": 10**6}.get(unit, 1) // seconds + 1
+        numbers = np.where(np.isnat(values), values.view(np.int64), values.view(np.int64).clip(-most, most))
+        values = numbers.view(values.dtype)
+    return values.astype(f"M8[{_DATES_IN.get(unit, unit)}]")
+
+
+def _spans(name, values, unit, count):
+    """Spans of time in seconds."""
+    if unit not in ("W", "D", "h", "m", "s"):
+        raise InputError(f"spans of time in the unit {values.dtype.str[3:] or 'of none'} cannot be read", _place(name),
+                         'convert them to seconds, such as by .astype("m8[s]")')
+    most = (2**63 - 1) // (_SECONDS[unit] * count)
+    there = values.view(np.int64)[~np.isnat(values)]
+    if len(there) and (there.max() > most or there.min() < -most):
+        raise InputError("a span of time is longer than 64 bits of seconds", _place(name))
+    return values.astype("m8[s]")
 
 
 # Formats that the library refuses, with the name of the column, unless the column is left out.
@@ -329,6 +364,11 @@ def _strange(value):
                           np.timedelta64)) or type(value).__name__ == "Period":
         return TIMES
     return NESTED if isinstance(value, (list, tuple, dict, set, np.ndarray)) else None
+
+
+def hold_times(values):
+    """Whether there are dates, times or spans of time in an array of objects."""
+    return any(_strange(value) == TIMES for value in values.flat)
 
 
 def _dates(name, values, valid):
@@ -377,7 +417,9 @@ def texts(name, values, parse=False):
     return Column(name, "i", indices, valid, list(known))
 
 
-def objects(values, names):
-    """The stream of an array of objects, items x features."""
+def objects(values, names=None):
+    """The stream of an array of objects or of dates, items x features."""
     names = names or [None] * values.shape[1]
+    if values.dtype.kind in "Mm":
+        return Columns([moments(name, values[:, k]) for k, name in enumerate(names)])
     return Columns([texts(name, values[:, k], parse=True) for k, name in enumerate(names)])

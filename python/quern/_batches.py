@@ -39,7 +39,7 @@ class Batches:
     def _values(self, given):
         values = _arrays.values_of(given)
         if values.dtype.kind not in "biuf":
-            self._refuse("batches hold numbers", "replace texts by numbers")
+            self._refuse("batches hold numbers", "replace texts and dates by numbers")
         if self.kind is None and len(values):
             self.kind = np.uint8 if values.dtype in (np.uint8, np.bool_) else np.float32
             self.features, self.names = values.shape[1], _arrow.column_names(given)

@@ -35,7 +35,13 @@ def present(table, labels, weights):
     if weights is None or weights.astype(np.float32).all():
         return table, labels, weights
     there = weights.astype(np.float32) > 0
-    return table._replace(values=table.values[there]), labels[there], weights[there]
+    return _items(table, there), labels[there], weights[there]
+
+
+def _items(table, chosen):
+    """The table of these items, by their places or by whether each is there."""
+    exact = table.exact and {k: column[chosen] for k, column in table.exact.items()}
+    return table._replace(values=table.values[chosen], exact=exact)
 
 
 def of_classes(given, classes):
@@ -60,19 +66,18 @@ def settled(table, labels, weights):
     their bytes, so that it does not matter how often, with which weights and in which places an item
     was written. The weights that are left are float32, for the library.
     """
-    values = table.values
     if weights is not None:
         if (weights == np.floor(weights)).all() and weights.sum() <= REPEATED:
             counts = weights.astype(np.int64)
-            values, labels, weights = values.repeat(counts, 0), labels.repeat(counts), None
+            table, labels, weights = _items(table, np.arange(len(counts)).repeat(counts)), labels.repeat(counts), None
         elif (weights == weights[0]).all():
             weights = None
     if weights is not None:
         weights = weights.astype(np.float32)
-    elif len(values) <= REPEATED:
-        order = in_order(values, labels)
-        values, labels = (values, labels) if order is None else (values[order], labels[order])
-    return table._replace(values=np.ascontiguousarray(values)), labels, weights
+    elif len(table.values) <= REPEATED:
+        order = in_order(table, labels)
+        table, labels = (table, labels) if order is None else (_items(table, order), labels[order])
+    return table._replace(values=np.ascontiguousarray(table.values)), labels, weights
 
 
 def _all_differ(values, labels):
@@ -91,12 +96,13 @@ def _cut(array):
     return [content[at:at + size] for at in range(0, len(content), size)]
 
 
-def in_order(values, labels):
+def in_order(table, labels):
     """The places of the items by their bytes, or None where all items differ."""
-    if _all_differ(values, labels):
+    if _all_differ(table.values, labels):
         return None
-    values, labels = values.astype(">f4"), labels.astype(labels.dtype.newbyteorder(">"))
-    keys = [row + label for row, label in zip(_cut(values), _cut(labels))]
+    values, labels = table.values.astype(">f4"), labels.astype(labels.dtype.newbyteorder(">"))
+    exact = [column.astype(column.dtype.newbyteorder(">")) for column in (table.exact or {}).values()]
+    keys = [b"".join(parts) for parts in zip(*map(_cut, (values, labels, *exact)))]
     if len(set(keys)) == len(keys):
         return None
     return np.array(sorted(range(len(keys)), key=keys.__getitem__))

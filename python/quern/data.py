@@ -35,7 +35,7 @@ class Data:
     category : str, optional
         Columns of such a table that hold categories although they are numbers.
     dates : str or list of str, optional
-        What a network gets of dates in such a table: "year,month,weekday".
+        What a network gets of dates in such a table or an array: "year,month,weekday".
     weights : array_like, optional
         The weight of each item, from 0; by default all count equally.
     weight : str or int, optional
@@ -72,7 +72,7 @@ class Data:
               task=None, expected=(), rules=None):
         """`columns` are members of qn_data_options; `expected` are such members of other data, and
         `rules` the rules by which that was read."""
-        from . import _arrow
+        from . import _arrays, _arrow
 
         columns = {word: value for word, value in columns.items() if value is not None}
         for word, column in dict(expected).items():
@@ -83,7 +83,7 @@ class Data:
                 columns[word] = _column(values, columns[word], _abi.OPTIONS[f"data.{word}"])
         stream = _arrow.stream_of(values, chosen=bool(columns))
         label = columns.get("label_column")
-        if stream is None and columns:
+        if stream is None and set(columns) - {"dates"}:
             words = ", ".join(_abi.OPTIONS[f"data.{word}"] for word in columns)
             raise TypeError(f"{words}: only for files and tables with named columns")
         for word, column, array in (("label", label, labels), ("weight", columns.get("weight"), weights)):
@@ -98,7 +98,7 @@ class Data:
         if label is not None:
             raise UsageError("weights in an array need labels in an array, too", "",
                              "name the column of weights with weight")
-        self._image = _image_of(values)
+        self._image = _arrays.image_of(values)
         table, own = _table(values, stream, {"expected_rules": rules, **columns})
         table = table._replace(expected=rules)
         weights = own if weights is None else weights
@@ -288,6 +288,11 @@ class Data:
             if address:
                 return np.ctypeslib.as_array(C.cast(address, C.POINTER(kind)), (self.items,)).copy()
         return None
+
+    def _dates_to_lend(self):
+        """`dates` for another data set. Times that are all missing have no moments: days are all there is."""
+        return [(of[0], "date") if of and not library().qn_data_moments(self._address, k) else of
+                for k, of in enumerate(self.dates)]
 
     @property
     def dates(self):
@@ -538,16 +543,6 @@ def _column(values, given, word):
     return str(given)
 
 
-def _image_of(given):
-    """(channels, rows, columns) of the items of an array of three or four dimensions, or None."""
-    shape = getattr(given, "shape", None)
-    if shape is None and isinstance(given, (list, tuple)) and len(given):
-        shape = (len(given), *getattr(given[0], "shape", ()))
-    if shape is None or len(shape) not in (3, 4) or 0 in shape:
-        return None
-    return (*(1,) * (4 - len(shape)), *(int(side) for side in shape[1:]))
-
-
 def shape_text(given):
     """(3, 32, 32) as the text that options are."""
     return "x".join(map(str, given)) if isinstance(given, (tuple, list)) else given
@@ -578,6 +573,8 @@ def _table(values, stream, columns):
         names = _arrow.column_names(values)
         values = _arrays.values_of(values)
         if values.dtype.kind in "biuf":
+            if "dates" in columns:
+                raise TypeError("dates: only for files, tables with named columns, and arrays of dates or objects")
             return _arrays.table_of(values, names), None
         stream = _arrow.objects(values, names)
     read = Data._of(stream.read(unlabelled=1, **columns))
@@ -585,7 +582,7 @@ def _table(values, stream, columns):
              for k in range(read.features)]
     exact = {k: column for k in range(read.features) for column in [read._exact(k)] if column is not None}
     return _arrays.Table(read.values, read.names, read.categories, whole, read._rules, exact,
-                         dates=read.dates,
+                         dates=read._dates_to_lend(),
                          date_format=said(library().qn_data_date_format(read._address))), read.weights
 
 

@@ -67,18 +67,23 @@ class _Tabular(BaseEstimator):
         plain = type(X) is np.ndarray  # by far the most frequent
         names = None if plain else _arrow.column_names(X)
         stream = None if plain else _arrow.stream_of(X)
-        categories, rules = None, ""
+        if stream is None:
+            values, more = _array(X), {}
+            if values.dtype.kind in "MmO":
+                stream = _arrow.objects(values)
         if stream is not None:
             read = Data._of(stream.read(unlabelled=1))
-            values, categories, rules = read.values, read.categories, read._rules
+            values, more = read.values, self._kinds(read)
             names = names and read.names  # without the index of pandas
-        else:
-            values = _array(X)
         self._match(values.shape[1], names, fitting)
         with np.errstate(over="ignore"):
             values = np.ascontiguousarray(values, np.float32)
         self._must_be_numbers(values)
-        return _arrays.Table(values, names, categories, rules=rules)
+        return _arrays.Table(values, names, **{"categories": None, **more})
+
+    def _kinds(self, read):
+        """What the columns of the table are, beside numbers: members of `Table`."""
+        return {"categories": read.categories, "rules": read._rules}
 
     def _must_be_numbers(self, values):
         with np.errstate(all="ignore"):
@@ -145,6 +150,12 @@ class _Network(_Tabular):
         self._check(made)
         self.model_ = made
         return self
+
+    def _kinds(self, read):
+        """A network gets the parts of dates; the other estimators get the days."""
+        kinds = read._dates_to_lend()
+        exact = {k: read._exact(k) for k, of in enumerate(kinds) if of and of[1] != "date"}
+        return {**super()._kinds(read), "dates": kinds, "exact": exact}
 
     def _check(self, made):
         """Raises InputError for a model whose outputs do not fit the labels."""
@@ -287,6 +298,7 @@ class Classifier(ClassifierMixin, _Network):
         X : array_like, DataFrame, Arrow table or sparse matrix
             Items x features. Columns of texts and categories in a DataFrame or an Arrow table
             become one input for each category; a category that `fit` did not see is none of them.
+            Of dates the network gets the year, the month, the weekday, the days and perhaps the hour.
         y : array_like
             The class of each item, numbers or texts.
         sample_weight : array_like, optional
@@ -479,8 +491,6 @@ def _array(X):
         values = _arrays.array_of(X)
     if values.dtype.kind == "c":
         raise ValueError("Complex data not supported")
-    if values.dtype.kind in "Mm":
-        raise ValueError("X holds dates, times or spans of time; convert them to numbers")
     if values.ndim != 2:
         raise ValueError(f"Expected 2D array, got {values.ndim}D array instead. Reshape your data "
                          "with .reshape(-1, 1) for one feature, .reshape(1, -1) for one item")
@@ -489,7 +499,8 @@ def _array(X):
                          f"feature(s) (shape={values.shape}) while a minimum of 1 is required.")
     if values is X and hasattr(X, "tocsr"):
         return _arrays.dense(X)
-    return values if values.dtype.kind in "biuf" else values.astype(np.float64)
+    as_it_is = values.dtype.kind in "biufMm" or values.dtype == object and _arrow.hold_times(values)
+    return values if as_it_is else values.astype(np.float64)
 
 
 def _compare_names(estimator, known, names):
