@@ -147,6 +147,49 @@ def test_stopped_while_it_tells_of_the_run(file, number, job, midway, tmp_path):
     assert not list(folder.glob(".quern-*"))
 
 
+# The first call at a lock file, or at one that becomes it.
+AT_THE_LOCK = midwrite.IS_RANK_0 + r"""
+static void look(const char *call, const char *path) {
+    static int done;
+    const char *folder = getenv("QUERN_TEST_STOP_IN");
+    const char *name = strstr(path, folder) == path ? path + strlen(folder) + 1 : "none";
+    if (!done && !strcmp(call, getenv("QUERN_TEST_CALL")) && is_rank_0() &&
+        (strstr(name, ".quern-") == name || !strcmp(name, "run.lock"))) {
+        done = 1;
+        kill(getpid(), SIGSTOP);
+    }
+}
+
+ssize_t pwrite(int file, const void *bytes, size_t size, off_t at) {
+    char link[40], path[4096] = "";
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    if (readlink(link, path, sizeof path - 1) > 0)
+        look("pwrite", path);
+    return syscall(SYS_pwrite64, file, bytes, size, at);
+}
+ssize_t pwrite64(int file, const void *bytes, size_t size, off_t at) { return pwrite(file, bytes, size, at); }
+
+int link(const char *from, const char *to) {
+    look("link", to);
+    return syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+"""
+
+
+@pytest.mark.parametrize("call", ["pwrite", "link"])
+def test_stopped_before_it_has_the_lock(call, job, tmp_path):
+    """The others exclude it, take the lock and write the record; it wakes, and finds that it is theirs."""
+    out, folder = tmp_path / "model", made_in(tmp_path / "run")
+    library = midwrite.compiled(tmp_path, "lock", AT_THE_LOCK)
+    words = job.train(out, "--rank-timeout", TIMEOUT, "--run-dir", folder)
+    environment = {"QUERN_TEST_CALL": call, **midwrite.environment(library, folder)}
+    with launch.Run(job.quern, "meet", 3, words, environment=environment) as run:
+        sleeps_as_it_writes(run, folder)
+    assert job.made(out)
+    record_is_whole(job, folder)
+    assert not list(folder.glob(".quern-*"))
+
+
 @pytest.mark.parametrize("rank", [0, 1])
 def test_stopped_rank(rank, jobs, tmp_path):
     """SIGSTOP: noticed, named, treated as dead; when it wakes it leaves and touches nothing."""

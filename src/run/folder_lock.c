@@ -17,11 +17,7 @@
 #include <unistd.h>
 
 /* O_NONBLOCK: open never blocks, whatever file is there. */
-enum {
-    FLAGS = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
-    TRIES = 100,
-    CONTENT = 80
-};
+enum { FLAGS = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, TRIES = 100, CONTENT = 80 };
 
 /* ------------------------------------------------------------------ the content */
 
@@ -102,7 +98,7 @@ static int is_owned(const qn__lock *lock, const content *holder) {
 /* A file beside the lock file, locked, with the content of this process. Returns 0 with errno. */
 static int make_other(qn__lock *lock, char *path) {
     int claim = -1;
-    lock->file = open(path, FLAGS | O_EXCL, 0666);
+    lock->file = open(path, FLAGS | O_CREAT | O_EXCL, 0666);
     if (lock->file >= 0)
         claim = qn__temporary_claim(AT_FDCWD, path, lock->file);
     if (claim < 0)
@@ -112,7 +108,14 @@ static int make_other(qn__lock *lock, char *path) {
     if (flock(lock->file, LOCK_EX | LOCK_NB) != 0)
         return 0;
     write_content(lock);
-    return fsync(lock->file) == 0;
+    return 1;
+}
+
+static void remove_other(qn__lock *lock, const char *path) {
+    unlink(path);
+    if (lock->file >= 0)
+        close(lock->file);
+    lock->file = -1;
 }
 
 /* A name for that file; the caller releases it. */
@@ -140,19 +143,15 @@ static qn_status seize(qn__lock *lock, int held, const content *holder, int *don
     lock->number = holder->number + 1;
     qn_status status = QN_OK;
     const int entry = qn__unfinished_add(AT_FDCWD, other);
-    if (!make_other(lock, other))
+    if (!make_other(lock, other) || fsync(lock->file) != 0)
         status = qn__fail_errno(err, "create a file beside", lock->path);
     else if (is_there(held, lock->path) && read_content(held, &now) &&
              now.number == holder->number && is_owned(lock, &now)) {
         *done = rename(other, lock->path) == 0;
         status = *done ? QN_OK : qn__fail_errno(err, "put a new file in place of", lock->path);
     }
-    if (!*done) {
-        unlink(other);
-        if (lock->file >= 0)
-            close(lock->file);
-        lock->file = -1;
-    }
+    if (!*done)
+        remove_other(lock, other);
     qn__unfinished_remove(entry);
     qn__free(other);
     lock->inherited = *done;
@@ -160,7 +159,12 @@ static qn_status seize(qn__lock *lock, int held, const content *holder, int *don
 }
 
 /* How one attempt ended. */
-typedef enum attempt { TAKEN, HELD, AGAIN, FAILED } attempt;
+typedef enum attempt { TAKEN, HELD, AGAIN, LOST, FAILED } attempt;
+
+/* The rank may have been excluded before it began, or since the last attempt. */
+static int may_try(const qn__lock *lock) {
+    return !lock->owner.may || lock->owner.may(lock->owner.user);
+}
 
 static attempt take_file(qn__lock *lock, int file, const char *option, qn_error *err) {
     content before;
@@ -172,6 +176,10 @@ static attempt take_file(qn__lock *lock, int file, const char *option, qn_error 
         close(file);
         refuse_content(lock->path, option, err);
         return FAILED;
+    }
+    if (is_owned(lock, &before) && !may_try(lock)) { /* the rank that had it may have ended */
+        close(file);
+        return LOST;
     }
     lock->file = file;
     lock->inherited = is_owned(lock, &before);
@@ -189,8 +197,48 @@ static attempt take_other(qn__lock *lock, int held, content *holder, qn_error *e
     return status != QN_OK ? FAILED : done ? TAKEN : HELD;
 }
 
+/* Gives the file its name, unless another process was sooner. Some file systems have no links. */
+static attempt name_first(const qn__lock *lock, const char *other, qn_error *err) {
+    if (link(other, lock->path) == 0)
+        return TAKEN;
+    if (errno == EEXIST)
+        return AGAIN;
+    if (access(lock->path, F_OK) != 0 && rename(other, lock->path) == 0)
+        return TAKEN;
+    qn__fail_errno(err, "create", lock->path);
+    return FAILED;
+}
+
+/* Makes the lock file with its content. A process that is stopped meanwhile holds nothing: the file
+ * never has its name without the owner by which the other ranks take it. */
+static attempt take_first(qn__lock *lock, qn_error *err) {
+    char *other = other_path(lock->path, err);
+    if (!other)
+        return FAILED;
+    attempt how = FAILED;
+    lock->number = 1;
+    const int entry = qn__unfinished_add(AT_FDCWD, other);
+    if (make_other(lock, other))
+        how = name_first(lock, other, err);
+    else if (errno == EEXIST) /* another process has taken it for a leftover */
+        how = AGAIN;
+    else
+        qn__fail_errno(err, "open", lock->path);
+    if (how == TAKEN)
+        unlink(other);
+    if (how == TAKEN && !is_there(lock->file, lock->path))
+        how = AGAIN;
+    if (how != TAKEN)
+        remove_other(lock, other);
+    qn__unfinished_remove(entry);
+    qn__free(other);
+    return how;
+}
+
 static attempt try_once(qn__lock *lock, const char *option, content *holder, qn_error *err) {
-    const int file = open(lock->path, FLAGS, 0666);
+    const int file = open(lock->path, FLAGS);
+    if (file < 0 && errno == ENOENT)
+        return take_first(lock, err);
     if (file < 0) {
         qn__fail_errno(err, "open", lock->path);
         return FAILED;
@@ -210,15 +258,15 @@ static qn_status take(qn__lock *lock, const char *place, const char *what, const
     attempt how = AGAIN;
     qn_error unheard = {0};
     err = err ? err : &unheard;
-    if (lock->owner.may && !lock->owner.may(lock->owner.user)) /* excluded before it began */
-        return qn__fail(err, QN_BUSY, "%s now belongs to another process", place);
     const qn_status status = qn__checkpoint_place(lock->path, err);
     for (int tries = 0; tries < TRIES && how == AGAIN && status == QN_OK; tries++)
-        how = try_once(lock, option, &holder, err);
+        how = may_try(lock) ? try_once(lock, option, &holder, err) : LOST;
     if (status != QN_OK)
         return status;
     if (how == FAILED)
         return err->status;
+    if (how == LOST)
+        return qn__fail(err, QN_BUSY, "%s now belongs to another process", place);
     return how == TAKEN ? QN_OK : busy(&holder, place, what, option, err);
 }
 

@@ -23,6 +23,19 @@ const char *fuzz_file(int number, const void *bytes, size_t size) {
     return path[number];
 }
 
+static char folder[40] = "/dev/shm/quern-fuzz-XXXXXX";
+
+static void remove_folder(void) { rmdir(folder); }
+
+const char *fuzz_folder(void) {
+    if (!mkdtemp(folder)) {
+        snprintf(folder, sizeof folder, "/tmp/quern-fuzz-XXXXXX");
+        FUZZ_MUST(mkdtemp(folder) != NULL);
+    }
+    FUZZ_MUST(atexit(remove_folder) == 0);
+    return folder;
+}
+
 char *fuzz_text(const uint8_t *bytes, size_t size) {
     char *text = malloc(size + 1);
     FUZZ_MUST(text != NULL);

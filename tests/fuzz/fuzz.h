@@ -21,6 +21,10 @@ _Noreturn void fuzz_broken(const char *what, const char *file, int line);
 /* The path of a regular file with these bytes; number 0 or 1, each valid until its next call. */
 const char *fuzz_file(int number, const void *bytes, size_t size);
 
+/* An empty folder, in memory where the system has such, that is removed at the end unless files are
+ * left in it. */
+const char *fuzz_folder(void);
+
 /* A text of these bytes, ended by a NUL and owned by the caller; what stands behind a NUL is cut.
  */
 char *fuzz_text(const uint8_t *bytes, size_t size);
