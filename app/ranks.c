@@ -241,6 +241,13 @@ int ranks_agree(int code, const qn_agreement *item, uint32_t count, int more) {
     return status == QN_OK ? -1 : ranks_failed(&verdict);
 }
 
+/* Why a rank ends that is well itself. */
+static void say_end(const char *why) {
+    char text[sizeof us.held.what + 32];
+    snprintf(text, sizeof text, "ends too: %s", why);
+    message_aside(text, "");
+}
+
 int ranks_conclude(const qn_error *err, int (*last)(void *user), void *user) {
     int code = EXIT_FAILED, spoke = 0, over = 0;
     if (!us.cluster)
@@ -264,6 +271,9 @@ int ranks_conclude(const qn_error *err, int (*last)(void *user), void *user) {
         message_common(why);
     else if (why)
         message_aside(why->what, why->remedy);
+    else if (!spoke && over == 1 && code == EXIT_FAILED)
+        say_end(err->status != QN_OK ? err->what
+                                     : "the rank that writes the files failed, and says why");
     return interrupt_conclude(code);
 }
 
@@ -276,12 +286,16 @@ int ranks_unwritten(const qn_error *err) {
 
 /* What the verdict of all says of this rank, said at its own terminal: "rank 2 on host-b: there is
  * no such file (PATH)", "rank 2 on host-b (and 1 more rank) differs from ...". The writer says it
- * whole. */
+ * whole. Where a file of another rank failed, whoever looks at this one's output would find nothing
+ * in it. */
 static void say_own_part(const qn_error *err) {
     const char *name = ranks_name();
     const size_t length = strlen(name);
-    if (strncmp(err->what, name, length) != 0 || !strchr(": ", err->what[length]))
+    if (strncmp(err->what, name, length) != 0 || !strchr(": ", err->what[length])) {
+        if (err->status == QN_IO && strncmp(err->what, "rank ", 5) == 0)
+            say_end(err->what);
         return;
+    }
     const char *part = err->what + length;
     if (strncmp(part, " (and ", 6) == 0 && strchr(part, ')'))
         part = strchr(part, ')') + 1;

@@ -190,6 +190,43 @@ def test_every_rank_that_differs_says_so(quern, tmp_path):
     assert "--lr cannot be" in done[3][2]
 
 
+ENDS_TOO = ": ends too: the rank that writes the files failed, and says why\n"
+FULL = r"""
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static int is_full(int file) {
+    char link[40], path[4096] = "";
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    return readlink(link, path, sizeof path - 1) > 0 && strstr(path, "/full/");
+}
+ssize_t write(int file, const void *bytes, size_t size) {
+    if (!is_full(file))
+        return syscall(SYS_write, file, bytes, size);
+    errno = ENOSPC;
+    return -1;
+}
+"""
+
+
+def test_files_that_rank_0_cannot_write(quern, tmp_path, monkeypatch):
+    """The others are well, and say in one line why they end."""
+    (tmp_path / "full").mkdir()
+    monkeypatch.setenv("LD_PRELOAD", str(midwrite.compiled(tmp_path, "full", FULL)))
+    short = ["train", "--data", tmp_path / "t.csv", "--model", "dense 2 softmax", "--epochs", "1"]
+    (tmp_path / "t.csv").write_text("".join(f"{i % 2},{i * 7 % 31}\n" for i in range(60)))
+    done = ranks.run(quern, 3, *short, "-o", tmp_path / "m", "--run-dir", tmp_path / "full" / "r", status=1)
+    said(done, "rank 0 on ", "No space left on device", own=[1, 2])
+    assert all(re.search(r": ends too: rank 0 on \S+: cannot write ", text) for _, _, text in done[1:])
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    done = ranks.run(quern, 3, *short, "-o", tmp_path / "full" / "m", status=1)
+    said([(code, "", text) for code, _, text in done], "the model for ", "", own=[1, 2])
+    assert all(text.endswith(ENDS_TOO) for _, _, text in done[1:])
+
+
 @pytest.mark.parametrize("extra, says", [
     (["--test", "{images}", "--test-labels", "{labels}"], " in --test: "),
     (["--valid", "0.1"], " in --valid: "),
@@ -238,7 +275,7 @@ def test_a_number_that_leaves_the_range(quern, files, tmp_path):
 
 def test_an_output_that_cannot_be_written(quern, tmp_path):
     done = ranks.run(quern, 2, *SMALL, "-o", tmp_path / "no" / "m", status=1)
-    said(done, "rank 0 on ", "cannot write", "make that folder first")
+    said(done, "rank 0 on ", "cannot write", "make that folder first", own=[1])
 
 
 @pytest.mark.parametrize("count", [None, 2])
@@ -262,7 +299,7 @@ def test_a_standard_output_that_is_full(words, count, quern, files, tmp_path, ru
     wrap = ["sh", "-c", 'exec "$@" >/dev/full', "sh"]
     if count:
         done = ranks.run(quern, count, *words, wrap=lambda i: wrap if i == 0 else [], status=1)
-        assert done[1][1:] == ("", "")
+        assert done[1][1] == "" and done[1][2].endswith(ENDS_TOO)
         err = done[0][2]
     else:
         done = subprocess.run([*wrap, quern, *map(str, words)], capture_output=True, text=True,
@@ -549,7 +586,7 @@ def test_a_model_that_cannot_be_written_is_kept(quern, run_quern, tmp_path):
         assert end["event"] == "end" and end["digest"] == wanted and '"start"' in line
         assert "No such file or directory" in error["what"] and f"is in {place}" in error["what"]
         assert f"mv {place} {tmp_path / 'out' / 'm'}" in error["remedy"]
-        assert done[1][1:] == ("", "")
+        assert done[1][1] == "" and done[1][2].endswith(ENDS_TOO)
     assert (spare / "rescued-m").read_text() == "somebody's"
 
 

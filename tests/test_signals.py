@@ -88,6 +88,56 @@ def test_twice_while_a_model_is_written(quern, made, tmp_path, args):
     assert not os.listdir(folder)
 
 
+# Sends the signal at the first call of a kind; "load" is before main begins.
+EARLY = r"""
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static void early(const char *where) {
+    static int done;
+    if (!done && strcmp(where, getenv("QUERN_TEST_WHERE")) == 0 && (done = 1))
+        kill(getpid(), atoi(getenv("QUERN_TEST_SIGNAL")));
+}
+__attribute__((constructor)) static void begin(void) { early("load"); }
+char *setlocale(int category, const char *name) {
+    early("setlocale");
+    return ((char *(*)(int, const char *))dlsym(RTLD_NEXT, "setlocale"))(category, name);
+}
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *user) {
+    early("pthread_create");
+    return ((int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))dlsym(RTLD_NEXT, "pthread_create"))(
+        thread, attributes, run, user);
+}
+int open64(const char *path, int flags, int mode) {
+    if (strstr(path, "t.csv"))
+        early("data");
+    if (strstr(path, "/.quern-") || strncmp(path, ".quern-", 7) == 0)
+        early("temporary");
+    return (int)syscall(SYS_openat, -100, path, flags, mode);
+}
+int open(const char *path, int flags, int mode) { return open64(path, flags, mode); }
+"""
+
+
+def test_a_signal_at_the_beginning(quern, made, tmp_path):
+    """Before main begins it ends the process, which has made nothing yet. From then on it ends with 130."""
+    early = midwrite.compiled(tmp_path, "early", EARLY)
+    for where in "load", "setlocale", "data", "pthread_create", "temporary":
+        for number in SIGNALS if where in ("load", "data") else SIGNALS[:1]:
+            folder = tmp_path / f"{where}{int(number)}"
+            folder.mkdir()
+            done = subprocess.run([quern, "train", "--data", made / "t.csv", "--epochs", "1", "--threads", "2", "-o", "m"], cwd=folder,
+                                  preexec_fn=attentive, timeout=60, capture_output=True, text=True,
+                                  env={**os.environ, "QUERN_TEST_SIGNAL": str(int(number)), "QUERN_TEST_WHERE": where,
+                                       "TMPDIR": str(folder), "QUERN_CACHE": str(folder / "cache"), "LD_PRELOAD": str(early)})
+            assert done.returncode == (-number if where == "load" else 130), (where, number, done.returncode, done.stderr)
+            assert not os.listdir(folder), (where, number)
+
+
 # Sends the signal when the model is in its place: while the team of threads ends, or at the exit.
 LATE = r"""
 #include <dlfcn.h>

@@ -50,9 +50,11 @@ static char *line_of(char **at) {
 
 /* A folder of that name with a table, if there can be one. */
 static void make_file(int i, const char *name) {
+    if (!*name || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        name = "none";
     snprintf(folder[i], sizeof folder[i], "%s/%.200s", top, name);
     snprintf(file[i], sizeof file[i], "%s/t", folder[i]);
-    if (*name && !strchr(name, '/') && mkdir(folder[i], 0700) == 0)
+    if (mkdir(folder[i], 0700) == 0)
         write_file(file[i], table, sizeof table - 1);
 }
 
