@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "data/date_parts.h"
 #include "data/dates.h"
-#include "data/fill.h"
+#include "data/missing.h"
 #include "data/labels.h"
 #include "data/rules.h"
 #include "data/wide.h"

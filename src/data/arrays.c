@@ -7,7 +7,7 @@
 #include "data/arrays_copy.h"
 #include "data/array_dates.h"
 #include "data/commas.h"
-#include "data/fill.h"
+#include "data/missing.h"
 #include "data/labels.h"
 #include "data/rules.h"
 #include "data/wide_gather.h"

@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "data/commas.h"
 #include "data/dates.h"
-#include "data/fill.h"
+#include "data/missing.h"
 #include "data/label_values.h"
 #include "data/labels.h"
 #include "data/table_room.h"

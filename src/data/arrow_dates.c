@@ -5,7 +5,7 @@
 #include "data/arrow_time.h"
 #include "data/date_parts.h"
 #include "data/dates.h"
-#include "data/fill.h"
+#include "data/missing.h"
 #include "data/labels.h"
 #include "data/rules.h"
 #include "data/table_room.h"

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "data/arrow_common.h"
 #include "data/arrow_parts.h"
+#include "data/folder_values.h"
 #include "data/text_set.h"
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Columns become rows in blocks of some rows of all columns, which stay in the cache: row by row
  * the reads would be far apart, column by column the writes. */
 #include "data/arrow_numbers.h"
-#include "data/fill.h"
+#include "data/missing.h"
 #include "data/half.h"
 #include "data/table_room.h"
 #include <math.h>

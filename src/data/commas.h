@@ -2,7 +2,7 @@
 #ifndef QN_DATA_COMMAS_H
 #define QN_DATA_COMMAS_H
 
-#include "data/csv.h"
+#include "data/cell.h"
 #include "data/schema.h"
 
 /* What a number of this notation has. */

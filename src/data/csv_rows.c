@@ -4,7 +4,7 @@
 #include "data/commas.h"
 #include "data/csv.h"
 #include "data/dates.h"
-#include "data/fill.h"
+#include "data/missing.h"
 #include "data/text_set.h"
 #include "data/wide.h"
 #include <math.h>

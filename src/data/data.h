@@ -11,6 +11,7 @@
 #include "base/threads.h"
 #include "data/dates.h"
 #include "data/item_names.h"
+#include "data/margin.h"
 #include "data/schema.h"
 #include "image/resize.h"
 #include <quern/data.h>
@@ -19,8 +20,6 @@
 
 /* Items are numbered with 48 bits in the exactness contract (section 4.3). */
 #define QN__ITEMS_MAX ((uint64_t)1 << 48)
-/* Readable bytes after the values, so that vector loads need no special last case. */
-#define QN__DATA_MARGIN 64
 
 /* Labels that are probably not what was meant (data/labels.h). */
 typedef enum qn__doubt {

@@ -3,7 +3,7 @@
 #include "base/float_state.h"
 #include "data/date_parts.h"
 #include "data/dates.h"
-#include "data/fill.h"
+#include "data/missing.h"
 #include "data/wide.h"
 #include <math.h>
 #include <stdio.h>

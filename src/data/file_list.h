@@ -19,13 +19,6 @@ typedef struct qn__file_list {
     size_t keys; /* of each file, with the same names */
 } qn__file_list;
 
-/* What the values of a key are, where columns have types: words such as NA are texts. */
-typedef enum qn__key_kind { QN__HIVE_WHOLE, QN__HIVE_NUMBER, QN__HIVE_TEXT } qn__key_kind;
-qn__key_kind qn__file_list_key_kind(const qn__file_list *list, size_t key);
-/* The value of a key of the first two kinds. */
-int64_t qn__key_whole(const char *value);
-float qn__key_number(const char *value);
-
 /* Finds the files. `images`: somebody said that the files of a folder are images. What is read in
  * another way is alone in its list: the standard input, the address of a server, a folder of
  * images. Fails with QN_INPUT (nothing is found, or what is found cannot be one table), QN_USAGE

@@ -6,7 +6,7 @@
 #define QN_DATA_FILL_H
 
 #include "data/data.h"
-#include <string.h>
+#include "data/missing.h"
 
 /* What becomes of missing numbers; docs/exactness.md 2.5. A missing category is no category in all
  * of them but the first and the last. */
@@ -17,17 +17,6 @@ typedef enum qn__missing {
     QN__MISSING_ZERO,   /* +0 */
     QN__MISSING_DROP    /* the items are left out */
 } qn__missing;
-
-/* Whether a value is missing; NaN by its definition. */
-static inline int qn__is_missing(float value) { return value != value; }
-
-/* The bits of a missing value in a table, whatever NaN was read: digests depend on them. */
-#define QN__MISSING_BITS UINT32_C(0x7fc00000)
-
-static inline void qn__set_missing(float *value) {
-    const uint32_t bits = QN__MISSING_BITS;
-    memcpy(value, &bits, sizeof bits);
-}
 
 /* Where a table lacks values. */
 typedef struct qn__gaps {

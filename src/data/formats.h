@@ -4,7 +4,7 @@
 #define QN_DATA_FORMATS_H
 
 #include "base/file.h"
-#include "data/csv.h"
+#include "data/cell.h"
 #include "data/data.h"
 
 typedef struct qn__format {

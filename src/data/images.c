@@ -6,18 +6,13 @@
 #include "base/available.h"
 #include "base/float_state.h"
 #include "base/memory.h"
-#include "data/bzip2.h"
 #include "data/image_cache.h"
 #include "data/image_classes.h"
 #include "data/image_clutter.h"
 #include "data/image_names.h"
 #include "data/readers.h"
 #include "data/rules.h"
-#include "data/postgres.h"
-#include "data/sqlite.h"
-#include "data/xz.h"
 #include "data/zip_file.h"
-#include "data/zstd.h"
 #include "image/decode.h"
 #include "image/image_other.h"
 #include "image/image_turn.h"
@@ -535,33 +530,6 @@ static qn_status read(qn__source *source, const qn_data_options *options, qn__po
     qn__image_cache_end(&r.cache);
     qn__image_files_release(&files);
     return status;
-}
-
-const char *qn_data_image_library(const char *kind) {
-    QN__OWN_FLOATS; /* libraries are loaded */
-    const char *about = NULL;
-    static const struct {
-        const char *name;
-        qn__image_kind kind;
-    } images[] = {{"jpeg", QN__IMAGE_JPEG},
-                  {"png", QN__IMAGE_PNG},
-                  {"gif", QN__IMAGE_GIF},
-                  {"webp", QN__IMAGE_WEBP},
-                  {"tiff", QN__IMAGE_TIFF}};
-    for (size_t i = 0; kind && i < sizeof images / sizeof images[0]; i++)
-        if (strcmp(kind, images[i].name) == 0)
-            about = qn__image_library(images[i].kind);
-    if (kind && strcmp(kind, "zstd") == 0)
-        about = qn__zstd_library();
-    if (kind && strcmp(kind, "bzip2") == 0)
-        about = qn__bzip2_library();
-    if (kind && strcmp(kind, "xz") == 0)
-        about = qn__xz_library();
-    if (kind && strcmp(kind, "sqlite") == 0)
-        about = qn__sqlite_library();
-    if (kind && strcmp(kind, "postgresql") == 0)
-        about = qn__postgres_library();
-    return about ? about : "";
 }
 
 static int ends_with(const char *text, const char *end) {

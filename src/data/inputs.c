@@ -50,15 +50,6 @@ void qn__keep_categories(const qn__schema *table, float *mean, float *deviation)
     }
 }
 
-const char *qn__column_name(const qn__schema *table, uint32_t column, char *text, size_t size) {
-    const char *name = table ? table->feature[column].name : NULL;
-    if (name)
-        snprintf(text, size, "column \"%s\"", name);
-    else
-        snprintf(text, size, "feature %u", column + 1); /* as quern data info counts them */
-    return text;
-}
-
 /* ------------------------------------------------------------------------------------- refusals */
 
 qn_status qn__refuse_gaps(const qn_data *data, const char *what, qn_error *err) {

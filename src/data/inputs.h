@@ -66,7 +66,5 @@ qn_status qn__refuse_gaps(const qn_data *data, const char *what, qn_error *err);
  * arrays have qn__inputs floats. */
 void qn__keep_categories(const qn__schema *table, float *mean, float *deviation);
 
-/* `column "age"`, or `feature 3` (from 1) for a column without a name. `text` has `size` bytes. */
-const char *qn__column_name(const qn__schema *table, uint32_t column, char *text, size_t size);
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "data/arrow_build.h"
 #include "data/arrow_table.h"
+#include "data/folder_values.h"
 #include "data/json_token.h"
 #include "data/readers.h"
 #include "data/text_set.h"

@@ -1,6 +1,6 @@
 #include "data/json_token.h"
 #include "base/encoding.h"
-#include "data/csv.h"
+#include "data/cell.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/csv.h"
-#include "data/fill.h"
+#include "data/missing.h"
 #include "data/label_values.h"
 #include "data/readers.h"
 #include "data/table_room.h"

@@ -1,6 +1,6 @@
 /* The elements of an NPY array as the values of a table (docs/exactness.md 2.1.8). */
 #include "base/memory.h"
-#include "data/fill.h"
+#include "data/missing.h"
 #include "data/half.h"
 #include "data/npy_arrays.h"
 #include "data/table_room.h"

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "data/arrow_build.h"
 #include "data/arrow_table.h"
-#include "data/csv.h"
+#include "data/cell.h"
 #include "data/query.h"
 #include "data/readers.h"
 #include "data/server_address.h"

@@ -1,6 +1,5 @@
 #include "data/rounded.h"
 #include "base/text.h"
-#include "data/inputs.h"
 #include "data/wide.h"
 #include <math.h>
 

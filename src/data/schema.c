@@ -415,3 +415,12 @@ qn_status qn__schema_from_json(const qn__json_node *node, qn__schema **out, qn_e
         qn__schema_free(schema);
     return status;
 }
+
+const char *qn__column_name(const qn__schema *table, uint32_t column, char *text, size_t size) {
+    const char *name = table ? table->feature[column].name : NULL;
+    if (name)
+        snprintf(text, size, "column \"%s\"", name);
+    else
+        snprintf(text, size, "feature %u", column + 1); /* as quern data info counts them */
+    return text;
+}

@@ -97,4 +97,7 @@ void qn__schema_add_json(const qn__schema *schema, qn__text *text);
  * missing or unknown, categories are not ascending) or QN_MEMORY. */
 qn_status qn__schema_from_json(const qn__json_node *node, qn__schema **out, qn_error *err);
 
+/* `column "age"`, or `feature 3` (from 1) for a column without a name. `text` has `size` bytes. */
+const char *qn__column_name(const qn__schema *table, uint32_t column, char *text, size_t size);
+
 #endif

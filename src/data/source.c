@@ -2,8 +2,8 @@
  * ZIP archive. */
 #include "data/source.h"
 #include "base/memory.h"
-#include "data/data.h"
 #include "data/descriptor.h"
+#include "data/margin.h"
 #include "data/named_formats.h"
 #include "data/file_stamp.h"
 #include "data/server_address.h"

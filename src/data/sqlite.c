@@ -5,7 +5,7 @@
 #include "base/sqlite_library.h"
 #include "data/arrow_build.h"
 #include "data/arrow_table.h"
-#include "data/csv.h"
+#include "data/cell.h"
 #include "data/query.h"
 #include "data/readers.h"
 #include <inttypes.h>

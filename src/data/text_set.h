@@ -3,7 +3,7 @@
 #define QN_DATA_TEXT_SET_H
 
 #include "base/error.h"
-#include "data/csv.h"
+#include "data/cell.h"
 #include <stdint.h>
 
 /* Begins as {0}; released in any case. */

@@ -1,7 +1,7 @@
 #include "data/wide.h"
 #include "base/float_state.h"
 #include "base/memory.h"
-#include "data/fill.h"
+#include "data/missing.h"
 #include "data/rules.h"
 #include <inttypes.h>
 #include <math.h>

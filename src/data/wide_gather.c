@@ -1,6 +1,6 @@
 #include "data/wide_gather.h"
 #include "base/memory.h"
-#include "data/fill.h"
+#include "data/missing.h"
 #include "data/rules.h"
 #include <math.h>
 #include <string.h>

@@ -11,13 +11,13 @@ typedef struct qn__lost {
 } qn__lost;
 
 /* By the kind of values, and by the products for which they became integers. */
-typedef struct qn__losses {
+typedef struct qn__lost_kinds {
     /* Forward and backward: blocks of items, and blocks of the weights of an output (15.4,
      * 15.5). */
     qn__lost inputs, activations, weights, errors;
     /* Gradients of weights: one block for the whole grain (15.6). */
     qn__lost grain_inputs, grain_activations, grain_errors;
-} qn__losses;
+} qn__lost_kinds;
 
 /* Counts the values of one block, which must be complete. A block that is not finite counts
  * nothing. */

@@ -57,7 +57,7 @@ static void test_grain(void **state) {
                            .partial_limit = 0x1p61f};
     static const float x[2][2] = {{1, 0.25f}, {64, 0.5f}};
     qn__reference *r;
-    qn__losses l = {0};
+    qn__lost_kinds l = {0};
     (void)state;
     assert_int_equal(qn__reference_watch(&p, &r, NULL), QN_OK);
     qn__reference_grain_begin(r);
@@ -115,7 +115,7 @@ static void test_two_readers(void **state) {
     static const float x[2] = {64, 0.5f};
     float ones[18];
     qn__reference *r;
-    qn__losses l = {0};
+    qn__lost_kinds l = {0};
     (void)state;
     layers[1].skip = 1;
     layers[2].kind = QN__LAYER_ADD;

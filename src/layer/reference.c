@@ -662,7 +662,7 @@ qn__grain_end qn__reference_grain_end(qn__reference *r, int64_t *sums, qn__tally
 /* The blocks of 15.4 to 15.6 of one layer, if it has integer products. z may be overwritten: its
  * results have been used. */
 static void lost_in_layer(qn__reference *r, const float *parameters, uint32_t layer,
-                          qn__losses *to) {
+                          qn__lost_kinds *to) {
     const qn__layer *l = &r->program->layer[layer];
     const int bits = qn__layer_bits(r->program->arith, l);
     const int reads_layer = qn__layer_source(r->program->layer, layer) >= 0;
@@ -692,7 +692,7 @@ static void lost_in_layer(qn__reference *r, const float *parameters, uint32_t la
     }
 }
 
-void qn__reference_lost(qn__reference *r, const float *parameters, qn__losses *losses) {
+void qn__reference_lost(qn__reference *r, const float *parameters, qn__lost_kinds *losses) {
     if (r->over_grains)
         run_part(r, parameters, (part){0, r->items});
     for (uint32_t l = 0; l < r->program->layers; ++l)

@@ -75,7 +75,7 @@ qn__grain_end qn__reference_grain_end(qn__reference *reference, int64_t *sums, q
 
 /* Adds to `losses` the values that lost all bits, in the grain's items so far, which count as the
  * whole grain, and in the weights. Integers only; overwrites the state of the last item. */
-void qn__reference_lost(qn__reference *reference, const float *parameters, qn__losses *losses);
+void qn__reference_lost(qn__reference *reference, const float *parameters, qn__lost_kinds *losses);
 
 /* The partial gradients of the grain that ended last, in units, as sums in float32 (with integers
  * only those of biases); they belong to the reference. */

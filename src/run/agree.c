@@ -2,7 +2,7 @@
 #include "run/agree.h"
 #include "base/memory.h"
 #include "base/sha256.h"
-#include "job/agreement.h"
+#include "cluster/agreement.h"
 #include <quern/cluster.h>
 #include <quern/version.h>
 #include <stdio.h>

@@ -86,18 +86,6 @@ static void digest_state(const char *recipe, const state_text *text, const array
     qn__hex(digest, hex);
 }
 
-qn_status qn__checkpoint_place(const char *path, qn_error *err) {
-    struct stat there;
-    if (stat(path, &there) != 0 || S_ISREG(there.st_mode) || S_ISDIR(there.st_mode))
-        return QN_OK; /* open reports the error of the folder */
-    qn__fail(err, QN_IO, "cannot use %s: it is a %s, not a file", path,
-             S_ISFIFO(there.st_mode)   ? "FIFO"
-             : S_ISSOCK(there.st_mode) ? "socket"
-                                       : "device");
-    qn__at(err, "%s", path);
-    return qn__remedy(err, QN_IO, "remove it, or use another folder (`train.checkpoint_dir`)");
-}
-
 static void add_array(arrays *a, const char *name, const void *at) {
     a->name[a->count] = name;
     a->at[a->count++] = at;
@@ -117,7 +105,7 @@ static arrays list_own(const qn__snapshot *s) {
 
 qn_status qn__checkpoint_write(const char *path, const qn__snapshot *s, qn__lock *lock,
                                qn_error *err) {
-    if (qn__checkpoint_place(path, err) != QN_OK)
+    if (qn__check_place(path, err) != QN_OK)
         return QN_IO;
     const arrays own = list_own(s);
     state_text text = {0};
@@ -284,7 +272,7 @@ static qn_status read_state(const qn__tensors *file, const char *path, uint64_t 
 
 qn_status qn__checkpoint_read(const char *path, uint64_t step, qn__snapshot *into, qn_error *err) {
     qn__tensors *file;
-    qn_status status = qn__checkpoint_place(path, err);
+    qn_status status = qn__check_place(path, err);
     if (status == QN_OK)
         status = qn__tensors_read(path, &file, err);
     if (status != QN_OK)

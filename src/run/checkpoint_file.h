@@ -5,10 +5,6 @@
 
 #include "run/checkpoint.h"
 
-/* QN_IO if `path` names a FIFO, a device or a socket, which may block on open or not store bytes.
- * QN_OK for anything else, also if nothing is there. */
-qn_status qn__checkpoint_place(const char *path, qn_error *err);
-
 /* `lock` protects the file: QN_BUSY, and nothing is changed, where it is lost. */
 qn_status qn__checkpoint_write(const char *path, const qn__snapshot *snapshot, qn__lock *lock,
                                qn_error *err);

@@ -5,7 +5,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/unfinished.h"
-#include "run/checkpoint_file.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -258,7 +257,7 @@ static qn_status take(qn__lock *lock, const char *place, const char *what, const
     attempt how = AGAIN;
     qn_error unheard = {0};
     err = err ? err : &unheard;
-    const qn_status status = qn__checkpoint_place(lock->path, err);
+    const qn_status status = qn__check_place(lock->path, err);
     for (int tries = 0; tries < TRIES && how == AGAIN && status == QN_OK; tries++)
         how = may_try(lock) ? try_once(lock, option, &holder, err) : LOST;
     if (status != QN_OK)
@@ -357,4 +356,16 @@ void qn__lock_release(qn__lock *lock) {
         unlink(lock->path);
     qn__unfinished_remove(lock->entry);
     forget(lock);
+}
+
+qn_status qn__check_place(const char *path, qn_error *err) {
+    struct stat there;
+    if (stat(path, &there) != 0 || S_ISREG(there.st_mode) || S_ISDIR(there.st_mode))
+        return QN_OK; /* open reports the error of the folder */
+    qn__fail(err, QN_IO, "cannot use %s: it is a %s, not a file", path,
+             S_ISFIFO(there.st_mode)   ? "FIFO"
+             : S_ISSOCK(there.st_mode) ? "socket"
+                                       : "device");
+    qn__at(err, "%s", path);
+    return qn__remedy(err, QN_IO, "remove it, or use another folder (`train.checkpoint_dir`)");
 }

@@ -57,4 +57,8 @@ qn_status qn__lock_check(qn__lock *lock, const char *path, qn_error *err);
 /* For a lock that is not taken it has no effect. */
 void qn__lock_release(qn__lock *lock);
 
+/* QN_IO if `path` names a FIFO, a device or a socket, which may block on open or not store bytes.
+ * QN_OK for anything else, also if nothing is there. */
+qn_status qn__check_place(const char *path, qn_error *err);
+
 #endif

@@ -143,7 +143,7 @@ qn_status qn__precision_of(const qn__train_job *job, qn_rounding *rounding, qn_e
     qn__program program = job->program;
     qn__reference *reference;
     qn__permutation order;
-    qn__losses l = {0};
+    qn__lost_kinds l = {0};
     memset(rounding, 0, sizeof *rounding);
     if (program.arith == QN__ARITH_F32)
         return QN_OK;

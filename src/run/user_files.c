@@ -75,7 +75,7 @@ static qn_status write_all(void *context, qn_error *err) {
 }
 
 qn_status qn__user_files_write(qn__user_files *f, qn_error *err) {
-    return qn__user_write(f->kernel->compute.cluster, write_all, f, err);
+    return qn__user_ranks_write(f->kernel->compute.cluster, write_all, f, err);
 }
 
 void qn__user_files_close(qn__user_files *f) {

@@ -105,7 +105,7 @@ qn_status qn__user_agree(const qn_kernel *k, const qn_kernel_options *o, int rec
     return status;
 }
 
-qn_status qn__user_write(qn_cluster *cluster, qn_status (*write)(void *context, qn_error *err),
+qn_status qn__user_ranks_write(qn_cluster *cluster, qn_status (*write)(void *context, qn_error *err),
                          void *context, qn_error *err) {
     const qn_status status = qn__by_writer(cluster, write, context, err);
     if (!cluster || status == QN_CLUSTER)

@@ -12,7 +12,7 @@ qn_status qn__user_agree(const qn_kernel *kernel, const qn_kernel_options *optio
 
 /* Calls write(context, err) on the writer rank, the next one if it dies, and returns its status on
  * all ranks. Without ranks it calls it. `err` is not NULL. */
-qn_status qn__user_write(qn_cluster *cluster, qn_status (*write)(void *context, qn_error *err),
+qn_status qn__user_ranks_write(qn_cluster *cluster, qn_status (*write)(void *context, qn_error *err),
                          void *context, qn_error *err);
 
 #endif

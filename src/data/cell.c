@@ -1,5 +1,5 @@
 /* Cells and decimal numbers of CSV text. */
-#include "data/csv.h"
+#include "data/cell.h"
 #include "data/dates.h"
 #include <float.h>
 #include <string.h>

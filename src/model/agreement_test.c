@@ -1,6 +1,6 @@
 /* Agreements: the verdict is the same on all ranks, and names the rank that differs and its
  * item. Each of several ranks that differ or fail gets a message about itself. */
-#include "job/agreement.h"
+#include "cluster/agreement.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
  * they differ do they gather the texts, to report which rank differs in what. All ranks gather the
  * same records, so all reach the same verdict. Of several ranks that differ or fail, each names
  * itself in its message; all others name the lowest. */
-#include "job/agreement.h"
+#include "cluster/agreement.h"
 #include "base/argument.h"
 #include "base/float_state.h"
 #include "base/memory.h"
@@ -10,7 +10,6 @@
 #include "base/sized.h"
 #include "base/text.h"
 #include "cluster/blob.h"
-#include "model/recipe.h"
 #include <quern/cluster.h>
 #include <stdio.h>
 #include <string.h>
@@ -108,6 +107,7 @@ typedef struct texts {
     const record *record;
     const char *all;
     uint64_t each; /* bytes of each rank in `all` */
+    qn__text_differences *differ;
 } texts;
 
 static const char *text_of(const texts *t, uint32_t rank, uint64_t n, size_t *length) {
@@ -174,8 +174,8 @@ static qn_status report_difference(const texts *t, uint64_t item, uint32_t usual
     char *name = copy_of(t, usual, 3 * item, err), *remedy = copy_of(t, usual, 3 * item + 2, err);
     char *one = copy_of(t, odd, 3 * item + 1, err), *other = copy_of(t, usual, 3 * item + 1, err);
     if (name && remedy && one && other) {
-        if (*one == '{') {
-            qn__recipe_differences(one, other, differences, sizeof differences);
+        if (*one == '{' && t->differ) {
+            t->differ(one, other, differences, sizeof differences);
             qn__fail(err, QN_MISMATCH, "%s differs from %s in %s: %s", who,
                      qn_cluster_name(t->c, usual), name, differences);
         } else {
@@ -211,9 +211,9 @@ static qn_status verdict_on_texts(const texts *t, uint32_t count, qn_error *err)
 
 /* The texts differ: gathers all of them. */
 static qn_status compare(qn_cluster *c, const record *told, const qn__text *own, uint32_t count,
-                         qn_error *err) {
+                         qn__text_differences *differ, qn_error *err) {
     const uint32_t ranks = qn_cluster_ranks(c);
-    texts t = {.c = c, .record = told, .each = 1};
+    texts t = {.c = c, .record = told, .each = 1, .differ = differ};
     for (uint32_t r = 0; r < ranks; ++r) {
         if (told[r].length > QN__AGREED_BYTES)
             return qn__fail(err, QN_CLUSTER, "%s sent a malformed message", qn_cluster_name(c, r));
@@ -238,7 +238,7 @@ static qn_status compare(qn_cluster *c, const record *told, const qn__text *own,
 }
 
 static qn_status agree(qn_cluster *c, const qn_error *own, const qn__text *text, uint32_t count,
-                       qn_error *err) {
+                       qn__text_differences *differ, qn_error *err) {
     const uint32_t ranks = qn_cluster_ranks(c);
     record mine;
     record *all = qn__alloc(ranks, sizeof *all, err);
@@ -250,17 +250,17 @@ static qn_status agree(qn_cluster *c, const qn_error *own, const qn__text *text,
     qn_status status = qn__cluster_gather(c, &mine, sizeof mine, all, err);
     if (status == QN_OK)
         status = verdict_on_failures(c, all, err);
-    int differ = 0;
+    int other = 0;
     for (uint32_t r = 0; status == QN_OK && r < ranks; ++r)
-        differ |= all[r].present && memcmp(all[r].hash, mine.hash, sizeof mine.hash) != 0;
-    if (status == QN_OK && differ)
-        status = compare(c, all, text, count, err);
+        other |= all[r].present && memcmp(all[r].hash, mine.hash, sizeof mine.hash) != 0;
+    if (status == QN_OK && other)
+        status = compare(c, all, text, count, differ, err);
     qn__free(all);
     return status;
 }
 
 static qn_status agree_on(qn_cluster *cluster, const qn_error *own, const qn_agreement *item,
-                          uint32_t count, qn_error *err) {
+                          uint32_t count, qn__text_differences *differ, qn_error *err) {
     qn__text text = {0};
     qn_error why = {0};
     if (!cluster) {
@@ -277,16 +277,15 @@ static qn_status agree_on(qn_cluster *cluster, const qn_error *own, const qn_agr
         count = 0;
     }
     qn_error verdict = {0};
-    status = agree(cluster, own, &text, count, &verdict);
+    status = agree(cluster, own, &text, count, differ, &verdict);
     if (status != QN_OK && err)
         *err = verdict;
     qn__text_release(&text);
     return status;
 }
 
-qn_status qn_cluster_agree(qn_cluster *cluster, const qn_error *own, const qn_agreement *item,
-                           uint32_t count, qn_error *err) {
-    QN__OWN_FLOATS;
+qn_status qn__cluster_agree(qn_cluster *cluster, const qn_error *own, const qn_agreement *item,
+                            uint32_t count, qn__text_differences *differ, qn_error *err) {
     if (count > 0)
         QN__NEED(item, err);
     qn_status status;
@@ -294,9 +293,9 @@ qn_status qn_cluster_agree(qn_cluster *cluster, const qn_error *own, const qn_ag
         qn__sized_take_all(QN__SIZED("item", qn_agreement), item, count, &status, err);
     for (uint32_t i = 0; i < count && status == QN_OK; ++i)
         if (!items[i].name || !items[i].value)
-            status = qn__fail_null_at(err, __func__, "item", i, items[i].name ? ".value" : ".name");
+            status = qn__fail_null_at(err, "qn_cluster_agree", "item", i, items[i].name ? ".value" : ".name");
     if (status == QN_OK)
-        status = agree_on(cluster, own, items, count, err);
+        status = agree_on(cluster, own, items, count, differ, err);
     qn__free(items);
     return status;
 }
