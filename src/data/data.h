@@ -8,10 +8,10 @@
 #define QN_DATA_DATA_H
 
 #include "base/error.h"
+#include "base/margin.h"
 #include "base/threads.h"
 #include "data/dates.h"
 #include "data/item_names.h"
-#include "data/margin.h"
 #include "data/schema.h"
 #include "image/resize.h"
 #include <quern/data.h>

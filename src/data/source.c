@@ -1,11 +1,11 @@
 /* Input files: opened with clear messages, read directly, through what packing.h has, or out of a
  * ZIP archive. */
 #include "data/source.h"
+#include "base/margin.h"
 #include "base/memory.h"
 #include "data/descriptor.h"
-#include "data/margin.h"
-#include "data/named_formats.h"
 #include "data/file_stamp.h"
+#include "data/named_formats.h"
 #include "data/server_address.h"
 #include "data/standard_input.h"
 #include "data/zip_file.h"

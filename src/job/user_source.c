@@ -2,7 +2,6 @@
 #include "job/user_source.h"
 
 #include "base/memory.h"
-#include "job/user_lanes.h"
 #include "job/user_statement.h"
 #include <stdio.h>
 #include <string.h>
@@ -556,8 +555,6 @@ qn_status qn__user_source_read(const char *text, const char *name, qn__user_sour
             status = p->status;
         else if (out->functions.failed || out->tree.failed)
             status = qn__fail_memory(err, 1, QN__USER_TEXT_MAX);
-        else
-            qn__user_lanes_plan(out);
     }
     qn__user_tokens_release(&p->tokens);
     qn__free(p);

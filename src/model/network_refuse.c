@@ -1,7 +1,7 @@
 #include "model/network_refuse.h"
 
 #include "model/ready.h"
-#include "model/tables.h"
+#include "model/choice_table.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

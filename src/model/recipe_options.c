@@ -1,6 +1,7 @@
 #include "model/recipe_options.h"
 
 #include "base/memory.h"
+#include "base/sized.h"
 #include "data/commas.h"
 #include "data/data.h"
 #include "data/inputs.h"
@@ -537,4 +538,20 @@ void qn__recipe_to_options(const qn__recipe *r, const char *model_text, qn_train
     o->epochs = r->epochs;
     o->seed = r->seed;
     o->gradient_scale = r->gradient_scale;
+}
+
+qn_status qn__train_options_take(const char *function, const char *argument,
+                                 const qn_train_options *given, qn_train_options *own,
+                                 qn_error *err) {
+    const qn__sized what = {function, argument, "qn_train_options", sizeof *own};
+    qn_train_options_init(own);
+    qn_status status = qn__sized_take(&what, given, own, err);
+    if (status != QN_OK)
+        return status;
+    char name[64];
+    snprintf(name, sizeof name, "%s->compute", argument);
+    const qn__sized inner = {function, name, "qn_compute", sizeof own->compute};
+    if (own->compute.size != sizeof own->compute)
+        status = qn__sized_refuse(&inner, own->compute.size, err);
+    return status;
 }

@@ -20,4 +20,10 @@ void qn__recipe_to_options(const qn__recipe *recipe, const char *model_text,
  * recipe that was made of them. Names point to constants. */
 void qn__recipe_settle(const qn__recipe *recipe, qn_train_options *options);
 
+/* A caller's options in this version of the struct, with defaults for members that the caller's
+ * version does not have; `function` and `argument` for messages. QN_USAGE for an invalid size. */
+qn_status qn__train_options_take(const char *function, const char *argument,
+                                 const qn_train_options *given, qn_train_options *own,
+                                 qn_error *err);
+
 #endif

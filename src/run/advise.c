@@ -9,6 +9,7 @@
 #include "model/defaults.h"
 #include "model/model_source.h"
 #include "run/random_items.h"
+#include "model/recipe_options.h"
 #include "run/trainer.h"
 #include <stdio.h>
 #include <string.h>

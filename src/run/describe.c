@@ -8,8 +8,8 @@
 #include "data/shape.h"
 #include "model/defaults.h"
 #include "model/model_source.h"
+#include "model/recipe_options.h"
 #include "model/tables.h"
-#include "run/trainer.h"
 #include <stdio.h>
 #include <string.h>
 

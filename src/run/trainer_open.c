@@ -25,22 +25,6 @@ enum { CONFUSION_OUTPUTS = 1024 };
 /* Trace records of all ranks together, and the minimum of each. */
 enum { TRACE_RECORDS = 1 << 18, LEAST_RECORDS = 1 << 12 };
 
-qn_status qn__train_options_take(const char *function, const char *argument,
-                                 const qn_train_options *given, qn_train_options *own,
-                                 qn_error *err) {
-    const qn__sized what = {function, argument, "qn_train_options", sizeof *own};
-    qn_train_options_init(own);
-    qn_status status = qn__sized_take(&what, given, own, err);
-    if (status != QN_OK)
-        return status;
-    char name[64];
-    snprintf(name, sizeof name, "%s->compute", argument);
-    const qn__sized inner = {function, name, "qn_compute", sizeof own->compute};
-    if (own->compute.size != sizeof own->compute)
-        status = qn__sized_refuse(&inner, own->compute.size, err);
-    return status;
-}
-
 /* Whether both have weights of items, or neither has. */
 static qn_status check_weighted(const qn__recipe *recipe, const qn_data *data, qn_error *err) {
     if (!recipe->weight == !data->weights)

@@ -8,6 +8,7 @@
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "base/sized.h"
+#include "job/user_lanes.h"
 #include "job/user_output.h"
 #include <errno.h>
 #include <stdio.h>
@@ -109,6 +110,7 @@ qn_status qn__user_kernel_make(const char *text, const char *name, qn_kernel **o
         qn_kernel_free(k);
         return status;
     }
+    qn__user_lanes_plan(&k->source);
     set_defaults(k);
     *out = k;
     return QN_OK;

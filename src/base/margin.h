@@ -1,5 +1,5 @@
-#ifndef QN_DATA_MARGIN_H
-#define QN_DATA_MARGIN_H
+#ifndef QN_BASE_MARGIN_H
+#define QN_BASE_MARGIN_H
 
 /* Readable bytes after the values of a table, and after what was read of a file, which may become
  * its values: vector loads need no special last case. */
