@@ -11,9 +11,9 @@
 #include "device/cpu/worker/cpu_table.h"
 #include "device/cpu/worker/cpu_worker.h"
 #include "layer/layer.h"
-#include "model/initial.h"
-#include "model/network.h"
-#include "model/ready.h"
+#include "model/recipe/initial.h"
+#include "model/network/network.h"
+#include "model/network/ready.h"
 #include "num/sums.h"
 #include <stdio.h>
 #include <stdlib.h>

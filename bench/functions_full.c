@@ -16,8 +16,8 @@
 #ifdef QN_HAVE_MPFR
 
 #include "functions_native.h"
-#include "kernels/elementary_functions_mpfr.h"
-#include "kernels/function_samples_test.h"
+#include "kernels/runtime/elementary_functions_mpfr.h"
+#include "kernels/runtime/function_samples_test.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 #ifndef QN_BENCH_FUNCTIONS_NATIVE_H
 #define QN_BENCH_FUNCTIONS_NATIVE_H
 
-#include "kernels/elementary_functions.h"
+#include "kernels/runtime/elementary_functions.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -20,12 +20,12 @@
 #endif
 
 /* Inside, because functions of other options are not inlined. */
-#include "kernels/prelude_c.h"
+#include "kernels/runtime/prelude_c.h"
 /* As in a compiled kernel: a loop that calls a function is not vectorised. */
 #undef QN_FN
 #define QN_FN static inline __attribute__((always_inline, unused))
 
-#include "kernels/math.cl"
+#include "kernels/runtime/math.cl"
 
 #define LOOP_OF_ONE(name)                                                                          \
     static void native_f32_##name(int n, const float *restrict x, float *restrict out) {           \

@@ -127,9 +127,10 @@ endfunction()
 # for their speed.
 function(quern_build_plainly)
     set(plain ${ARGN})
-    list(FILTER plain INCLUDE REGEX "/(app|src/(base|cluster|run|team|data|device/(gpu|opencl|cuda|fake)))/")
+    list(FILTER plain INCLUDE REGEX "/(app|src/(base|cluster|team|data|model|predict|report|train|search\
+|plan|userkernel/(language|compiler|run)|device/(gpu|opencl|cuda|fake)))/")
     list(FILTER plain EXCLUDE REGEX
-        "/(sha256|siphash|fill|scale|synth|write|arrow_data|npy_values|label_values)[a-z_0-9]*\\.c$")
+        "/(sha256|siphash|fill|scale|synth|write|arrow_data|npy_values|label_values|initial)[a-z_0-9]*\\.c$")
     if(QUERN_PLAIN_FLAGS AND plain)
         set_property(SOURCE ${plain} APPEND PROPERTY COMPILE_OPTIONS "${QUERN_PLAIN_FLAGS}")
     endif()

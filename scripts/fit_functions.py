@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The polynomials EXP, LOG, ERF and ERFC of src/kernels/math_coefficients_f32.inc and _f64.inc.
+"""The polynomials EXP, LOG, ERF and ERFC of src/kernels/runtime/math_coefficients_f32.inc and _f64.inc.
 
     scripts/fit_functions.py          needs mpmath; takes two minutes
 

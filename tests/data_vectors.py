@@ -1,7 +1,7 @@
 """Vectors for the C tests of the data engine, computed with Python's own fractions and hashlib.
 
     python tests/data_vectors.py exact_sum > src/num/exact_sum_vectors.h
-    python tests/data_vectors.py digest    > src/data/digest_vectors.h
+    python tests/data_vectors.py digest    > src/data/table/digest_vectors.h
 
 test_data.py checks that the committed files are what this script writes.
 """

@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "device/opencl/opencl_list.h"
-#include "kernels/function_samples_test.h"
+#include "kernels/runtime/function_samples_test.h"
 #include "kernels/kernels.h"
 #include <stdio.h>
 #include <stdlib.h>

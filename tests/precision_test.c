@@ -13,8 +13,8 @@
 
 #include "device/fake/fake.h"
 #include "num/philox.h"
-#include "run/precision.h"
-#include "run/trainer.h"
+#include "train/precision.h"
+#include "train/trainer.h"
 #include <math.h>
 
 enum { ITEMS = 400, FEATURES = 8 };

@@ -4,8 +4,8 @@
 #define QN_TESTS_TEAM_CASE_TEST_H
 
 #include "device/fake/fake.h"
-#include "run/trainer.h"
-#include "run/trainer_state.h"
+#include "train/trainer.h"
+#include "train/trainer_state.h"
 #include "team/team_state.h"
 #include <quern/quern.h>
 #include <stdio.h>

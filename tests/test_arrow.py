@@ -1,5 +1,5 @@
 """Tables of pyarrow by the Arrow C Stream interface, against NumPy and against the same table as
-CSV. src/data/arrow_test.c has tables built by hand; this one needs pyarrow, or is skipped."""
+CSV. src/data/arrow/arrow_test.c has tables built by hand; this one needs pyarrow, or is skipped."""
 
 import ctypes
 import io

@@ -1,5 +1,5 @@
 """The best epoch, early stopping, more epochs after the end, a start from another model: as one types
-it. What the recipe makes of it is checked by the oracle, checkpoints in src/run/best_test.c."""
+it. What the recipe makes of it is checked by the oracle, checkpoints in src/train/best_test.c."""
 
 import json
 import re

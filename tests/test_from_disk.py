@@ -1,7 +1,7 @@
 """Training from a table that memory does not hold: disks and other programs that disturb it.
 
 A library for LD_PRELOAD fails calls for files of the cache folder, or changes such a file, while the
-training reads it in large pieces (src/data/item_scan.h).
+training reads it in large pieces (src/data/ahead/item_scan.h).
 """
 
 import os

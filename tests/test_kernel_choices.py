@@ -22,8 +22,8 @@ ROWS = {
     "activation": ("kernels/step.h", "KIND(SILU, silu)", "KIND(NEW, new)", "activate_new"),
     "optimiser": ("kernels/step.h", "KIND(NESTEROV, nesterov, 1u)", "KIND(NEW, new, 1u)", "update_new"),
     "scaling": ("kernels/step.h", "KIND(FRACTION, fraction)", "KIND(NEW, new)", "scale_new"),
-    "loss": ("kernels/losses.inc", "SUM(HUBER, huber)", "SUM(NEW, new)", "loss_chain_new"),
-    "own loss": ("kernels/losses.inc", "OWN(BINARY, binary)", "OWN(NEW, new)", "loss_own_new"),
+    "loss": ("kernels/training/losses.inc", "SUM(HUBER, huber)", "SUM(NEW, new)", "loss_chain_new"),
+    "own loss": ("kernels/training/losses.inc", "OWN(BINARY, binary)", "OWN(NEW, new)", "loss_own_new"),
 }
 
 # The last value of each enum of num/program.h that has a list or, for arithmetics, a switch.
@@ -64,13 +64,13 @@ def host(root):
 def as_c(root, products=159):
     return said_by("cc", "-std=c17", "-Wall", "-Werror", "-fsyntax-only", "-I", root,
                    f"-DQN_PRODUCTS={products}", "-x", "c", "-",
-                   given='#include "kernels/prelude_c.h"\n#include "kernels/program.cl"\n')
+                   given='#include "kernels/runtime/prelude_c.h"\n#include "kernels/training/program.cl"\n')
 
 
 def as_opencl(root, products=159):
     builds.require("clang")
-    text = text_of(root, "kernels/prelude_opencl.cl", "kernels/program.cl",
-                   "kernels/program_opencl.cl")
+    text = text_of(root, "kernels/runtime/prelude_opencl.cl", "kernels/training/program.cl",
+                   "kernels/training/program_opencl.cl")
     return said_by("clang", "-x", "cl", "-cl-std=CL1.2", "-Xclang", "-finclude-default-header",
                    "-fsyntax-only", "-DQN_ATOMICS64=1", f"-DQN_PRODUCTS={products}", "-DQN_VECTORS=1", "-",
                    given=text)
@@ -78,7 +78,7 @@ def as_opencl(root, products=159):
 
 def as_cuda(root, products=1):
     library, program, size = test_kernels_cuda.nvrtc(), ctypes.c_void_p(), ctypes.c_size_t()
-    text = re.sub("#include.*", "", text_of(root, "kernels/prelude_cuda.cl", "kernels/program.cl"))
+    text = re.sub("#include.*", "", text_of(root, "kernels/runtime/prelude_cuda.cl", "kernels/training/program.cl"))
     words = [f"-DQN_PRODUCTS={products}", "--gpu-architecture=compute_80", "--std=c++17"]
     given = (ctypes.c_char_p * len(words))(*(w.encode() for w in words))
     assert library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"q.cu", 0, None,

@@ -39,7 +39,7 @@ MOST_REGISTERS = {"matrix_large": 255, "matrix_small": 232, "qn_forward": 128, "
 DIGITS = {"i7": 1, "i14": 2, "i21": 3}
 
 # How many fma the text of a kernel writes, where they can be counted; and whether it converts to 64
-# bits, which takes CONVERSION more (kernels/exact.cl) where the processor's instruction is slow.
+# bits, which takes CONVERSION more (kernels/runtime/exact.cl) where the processor's instruction is slow.
 WRITTEN_FMA = {"qn_fetch": (0, False), "qn_sums_out": (0, False), "qn_sums_in": (0, False),
                "qn_tally": (0, True), "qn_bias": (0, True), "qn_trial": (1, True)}
 CONVERSION = 4
@@ -203,10 +203,10 @@ QN_WITH_ALL = 15  # of QN_PRODUCTS: the bits of arithmetics (src/kernels/step.h)
 
 @functools.cache
 def kernel_list():
-    """(name, lanes, products) of each row of src/kernels/kernel_list.h, as the preprocessor has them."""
+    """(name, lanes, products) of each row of src/kernels/training/kernel_list.h, as the preprocessor has them."""
     done = subprocess.run(["cc", "-E", "-P", "-I", builds.ROOT / "src", "-"], capture_output=True,
                           text=True, check=True,
-                          input='#include "kernels/kernel_list.h"\nQN__KERNEL_LIST(KERNEL_ROW)\n')
+                          input='#include "kernels/training/kernel_list.h"\nQN__KERNEL_LIST(KERNEL_ROW)\n')
     rows = re.findall(r'KERNEL_ROW\(\w+, (\w+), "\w+", (\d+), \d+, \d+, \d+, ([\du |()]+)\)(?=\s|$)',
                       done.stdout)
     assert len(rows) == done.stdout.count("KERNEL_ROW")

@@ -110,8 +110,8 @@ def test_opencl_compiler_has_nothing_to_say(vectors, tmp_path):
     # PoCL hands on to the user's terminal how many warnings its compiler, which is clang, had.
     builds.require("clang")
     text = tmp_path / "kernels.cl"
-    text.write_text(kernel_text("kernels/prelude_opencl.cl", "kernels/program.cl",
-                                "kernels/program_opencl.cl"))
+    text.write_text(kernel_text("kernels/runtime/prelude_opencl.cl", "kernels/training/program.cl",
+                                "kernels/training/program_opencl.cl"))
     clean(["clang", "-x", "cl", "-cl-std=CL1.2", "-Xclang", "-finclude-default-header",
            "-fsyntax-only", "-Werror", "-DQN_ATOMICS64=1", *vectors, text])
 

@@ -1,5 +1,5 @@
 """Data in bzip2, in xz and in a ZIP archive, and files and addresses that are named instead of read. (gzip:
-src/data/gzip_test.c, zstd: test_zstd.py.)"""
+src/data/bytes/gzip_test.c, zstd: test_zstd.py.)"""
 
 import bz2
 import gzip

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "job/user_run.h"
+#include "userkernel/execution/user_run.h"
 #include "ranks_case_test.h"
 #include <signal.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-/* Default timeouts. The other defaults are in model/defaults.c. */
+/* Default timeouts. The other defaults are in model/recipe/defaults.c. */
 #ifndef QN_BASE_TIMEOUTS_H
 #define QN_BASE_TIMEOUTS_H
 

@@ -293,7 +293,8 @@ qn_status qn__cluster_agree(qn_cluster *cluster, const qn_error *own, const qn_a
         qn__sized_take_all(QN__SIZED("item", qn_agreement), item, count, &status, err);
     for (uint32_t i = 0; i < count && status == QN_OK; ++i)
         if (!items[i].name || !items[i].value)
-            status = qn__fail_null_at(err, "qn_cluster_agree", "item", i, items[i].name ? ".value" : ".name");
+            status = qn__fail_null_at(err, "qn_cluster_agree", "item", i,
+                                      items[i].name ? ".value" : ".name");
     if (status == QN_OK)
         status = agree_on(cluster, own, items, count, differ, err);
     qn__free(items);

@@ -1,8 +1,8 @@
 /* Cases in integer arithmetic (docs/exactness.md 15) for the conformance suite, with numbers at the
  * limits of its blocks, sums and roundings. Static functions, since only one test program uses
  * them. */
-#ifndef QN_DEVICE_CONFORMANCE_INTEGERS_TEST_H
-#define QN_DEVICE_CONFORMANCE_INTEGERS_TEST_H
+#ifndef QN_DEVICE_CONFORMANCE_INTGEMM_TEST_H
+#define QN_DEVICE_CONFORMANCE_INTGEMM_TEST_H
 
 #include "device/conformance_case_test.h"
 #include "num/intgemm_reference.h"

@@ -1,9 +1,9 @@
 /* Copies of the items that a training needs next.
  *
  * Where a table lies in a file that memory does not hold, somebody reads the file in large pieces
- * and keeps the items of the next steps (data/item_scan.h). Whoever needs an item looks here first.
- * An item that is not here is read from its table: the copies have the same bytes, so no result
- * depends on which of them are here. */
+ * and keeps the items of the next steps (data/ahead/item_scan.h). Whoever needs an item looks here
+ * first. An item that is not here is read from its table: the copies have the same bytes, so no
+ * result depends on which of them are here. */
 #ifndef QN_DEVICE_ITEM_BUFFER_H
 #define QN_DEVICE_ITEM_BUFFER_H
 

@@ -2,7 +2,7 @@
 #ifndef QN_JOB_APPLY_H
 #define QN_JOB_APPLY_H
 
-#include "data/data.h"
+#include "data/table/data.h"
 #include "team/team.h"
 
 /* A feed over a data set or a view of one. */

@@ -2,7 +2,7 @@
 #ifndef QN_JOB_MEMORY_NEED_H
 #define QN_JOB_MEMORY_NEED_H
 
-#include "model/recipe.h"
+#include "model/recipe/recipe.h"
 #include "team/team.h"
 
 /* Bytes of the host's memory. */

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "job/memory_need.h"
-#include "model/recipe_options.h"
+#include "model/formats/recipe_options.h"
 
 enum { ITEMS = 4096, FEATURES = 3072 };
 

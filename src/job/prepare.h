@@ -3,8 +3,8 @@
 #ifndef QN_JOB_PREPARE_H
 #define QN_JOB_PREPARE_H
 
-#include "data/inputs.h"
-#include "model/model.h"
+#include "data/prepare/inputs.h"
+#include "model/formats/model.h"
 
 /* The inputs of a table; it needs the table alive. */
 typedef struct qn__prepared {

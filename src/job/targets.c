@@ -1,7 +1,7 @@
 #include "job/targets.h"
 
 #include "base/memory.h"
-#include "model/model.h"
+#include "model/formats/model.h"
 #include "num/ratio.h"
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef QN_JOB_TARGETS_H
 #define QN_JOB_TARGETS_H
 
-#include "data/data.h"
+#include "data/table/data.h"
 
 /* The labels of `set` as the network learns them, in *out, which the caller frees: the bits of
  * floats, as a feed has them. Fails with QN_INPUT when one is too far from the mean for a float, or

@@ -3,12 +3,12 @@
 #include "base/memory.h"
 #include "job/apply.h"
 #include "job/full_batch.h"
-#include "job/order_scale.h"
-#include "model/initial.h"
-#include "model/schedule.h"
-#include "model/tables.h"
+#include "model/recipe/initial.h"
+#include "model/recipe/schedule.h"
+#include "model/recipe/tables.h"
 #include "num/philox.h"
 #include "num/sums.h"
+#include "statistics/order_scale.h"
 #include <quern/cluster.h>
 #include <stdio.h>
 #include <stdlib.h>

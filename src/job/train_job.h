@@ -3,13 +3,13 @@
 #ifndef QN_JOB_TRAIN_JOB_H
 #define QN_JOB_TRAIN_JOB_H
 
-#include "data/data.h"
-#include "data/read_ahead.h"
+#include "data/ahead/read_ahead.h"
+#include "data/table/data.h"
 #include "job/prepare.h"
 #include "job/targets.h"
-#include "model/model.h"
-#include "model/recipe.h"
-#include "model/stages.h"
+#include "model/formats/model.h"
+#include "model/recipe/recipe.h"
+#include "model/recipe/stages.h"
 #include "num/lbfgs.h"
 #include "num/optimise.h"
 #include "team/team.h"

@@ -11,14 +11,14 @@
 
 #include <cmocka.h>
 
-#include "data/bytes_read_test.h"
 #include "base/mapped_file.h"
 #include "base/memory.h"
+#include "data/bytes/bytes_read_test.h"
 #include "job/train_job.h"
-#include "model/recipe_options.h"
+#include "layer/reference.h"
+#include "model/formats/recipe_options.h"
 #include "num/permutation.h"
 #include "num/philox.h"
-#include "layer/reference.h"
 
 enum { ITEMS = 53, FEATURES = 7, CLASSES = 3 };
 

@@ -1,7 +1,7 @@
 #include "job/weights.h"
 
 #include "base/memory.h"
-#include "model/class_weight.h"
+#include "model/recipe/class_weight.h"
 #include "num/exact_sum.h"
 #include <math.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 #ifndef QN_JOB_WEIGHTS_H
 #define QN_JOB_WEIGHTS_H
 
-#include "data/data.h"
-#include "model/recipe.h"
+#include "data/table/data.h"
+#include "model/recipe/recipe.h"
 
 /* The weight of each item of `set`, for qn__free; *out is NULL where the recipe has none. Those of
  * the classes are in `of_class`, which qn__class_factors makes, or NULL. Fails with QN_INPUT (a

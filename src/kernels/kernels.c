@@ -10,7 +10,7 @@
 
 #define V_FN static inline
 #define V_NAME(f) qn__##f
-#include "kernels/losses.inc"
+#include "kernels/training/losses.inc"
 
 #define SHAPE(KERNEL, NAME, ARGUMENTS, LANES, ROWS, COLUMNS, SHARE, PRODUCTS)                      \
     {"qn_" #NAME, ARGUMENTS, {LANES, 1}, ROWS, COLUMNS, SHARE, (LANES) == 1, PRODUCTS},

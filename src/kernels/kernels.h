@@ -25,8 +25,8 @@
 #ifndef QN_KERNELS_KERNELS_H
 #define QN_KERNELS_KERNELS_H
 
-#include "kernels/kernel_list.h"
 #include "base/error.h"
+#include "kernels/training/kernel_list.h"
 #include "num/program.h"
 #include <stdint.h>
 
@@ -333,8 +333,8 @@ const char *qn__operation_trials_text(void);
 /* Exact totals of items' values (totals.cl), which follow qn__exact_text. */
 const char *qn__totals_text(void);
 /* The kernels for sums of products of columns (pairs.cl), and for sums and extremes of columns
- * (columns.cl). They follow qn__exact_text and the numbers that job/pair_device.c and
- * job/column_device.c define. */
+ * (columns.cl). They follow qn__exact_text and the numbers that statistics/pair_device.c and
+ * statistics/column_device.c define. */
 const char *qn__pairs_text(void);
 const char *qn__columns_text(void);
 

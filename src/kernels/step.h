@@ -77,7 +77,7 @@ typedef struct qn_taps {
 #if (QN_PRODUCTS & QN_WITH_ALL) == 0 || QN_PRODUCTS > 255
 #error "QN_PRODUCTS names no arithmetic of this text, or one that it lacks"
 #endif
-/* The largest number of terms of a sum by matrix instructions (kernels/matrix.cl). */
+/* The largest number of terms of a sum by matrix instructions (kernels/training/matrix.cl). */
 #define QN_MATRIX_DEPTH 131072u
 
 #define QN_FETCH_ROWS 1u

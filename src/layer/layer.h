@@ -40,7 +40,7 @@ typedef struct qn__layer_ops {
     int block;          /* 1: the layers of a block follow the first word; the kind is its end */
 
     /* Reads the words between the first and the activation. Fails with QN_USAGE. NULL where there
-     * are none, and so is `write`; of a block see model/network.h. */
+     * are none, and so is `write`; of a block see model/network/network.h. */
     qn_status (*parse)(qn__tokens *tokens, qn__layer_text *layer);
     /* Appends these words, each after a blank, in their one canonical form. */
     void (*write)(const qn__layer_text *layer, qn__text *text);

@@ -1,7 +1,7 @@
 /* How many values lost all their bits when they became integers (docs/exactness.md 15): they were
  * not zero, and their integer is 0. For reports only; no result depends on it. */
-#ifndef QN_NUM_LOST_H
-#define QN_NUM_LOST_H
+#ifndef QN_LAYER_LOST_H
+#define QN_LAYER_LOST_H
 
 #include "num/program.h"
 

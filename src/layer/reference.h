@@ -13,8 +13,8 @@
  *     if (qn__reference_grain_end(r, sums, &tally) != QN__GRAIN_FINE) ...
  *
  * A reference is used by one thread at a time. */
-#ifndef QN_NUM_REFERENCE_H
-#define QN_NUM_REFERENCE_H
+#ifndef QN_LAYER_REFERENCE_H
+#define QN_LAYER_REFERENCE_H
 
 #include "base/error.h"
 #include "layer/lost.h"

@@ -4,14 +4,14 @@
 #include "emulated_matrix.h"
 /* All that any program has. */
 #define QN_PRODUCTS 191u
-#include "kernels/prelude_c.h"
+#include "kernels/runtime/prelude_c.h"
 
 uint32_t qn_lane(void) { return qn_emulated_now.lane; }
 uint32_t qn_group(int direction) { return qn_emulated_now.group[direction]; }
 uint32_t qn_groups(int direction) { return qn_emulated_now.groups[direction]; }
 void qn_barrier(void) { qn_emulated_barrier(); }
 
-#include "kernels/program.cl"
+#include "kernels/training/program.cl"
 
 /* The argument i as memory and as the numbers of kernels/kernels.h. */
 #define M(i) (*(void *const *)a[i])

@@ -1,10 +1,11 @@
-/* Matrix instructions of the emulated GPU; what they do is told in kernels/matrix_words.cl. */
+/* Matrix instructions of the emulated GPU; what they do is told in
+ * kernels/training/matrix_words.cl. */
 #ifndef QN_TESTS_EMULATED_MATRIX_H
 #define QN_TESTS_EMULATED_MATRIX_H
 
 #include "emulated_gpu.h"
 
-/* The words of kernels/prelude_c.h that the emulator defines. */
+/* The words of kernels/runtime/prelude_c.h that the emulator defines. */
 int qn_quarters(void);
 void qn_matrix_begin(const int32_t *a, const int32_t *b);
 void qn_matrix_end(void);

@@ -3,8 +3,8 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
-#include "model/safetensors.h"
-#include "run/checkpoint_file.h"
+#include "model/formats/safetensors.h"
+#include "train/checkpoint_file.h"
 
 enum { PARAMETERS = 12, SLOTS = 1 };
 

@@ -3,7 +3,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
-#include "model/recipe.h"
+#include "model/recipe/recipe.h"
 
 static size_t walk(const qn__json_node *node, int depth) {
     size_t nodes = 1;

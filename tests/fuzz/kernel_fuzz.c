@@ -1,7 +1,7 @@
 /* Texts of user kernels: what is accepted has results, and C whose brackets match. */
 #include "fuzz/fuzz.h"
 
-#include "job/user_program.h"
+#include "userkernel/compiler/user_program.h"
 
 static void check_brackets(const char *text) {
     char open[1024];

@@ -1,7 +1,7 @@
 /* Model texts: what is read and written again is the same network. */
 #include "fuzz/fuzz.h"
 
-#include "model/model_source.h"
+#include "model/recipe/model_source.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     static qn__network network, again;

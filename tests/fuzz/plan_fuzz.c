@@ -1,7 +1,7 @@
 /* Descriptions of teams, and what machines measured: qn__plan_team_read, qn__plan_team_parse. */
 #include "fuzz/fuzz.h"
 
-#include "run/plan_team.h"
+#include "plan/plan_team.h"
 
 static const qn__plan_subject subject = {.model = "dense 10 softmax",
                                          .optimizer = "sgd",

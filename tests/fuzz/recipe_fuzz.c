@@ -1,7 +1,7 @@
 /* Recipes of user kernels: what is read has its kernel, a shape and what is compared. */
 #include "fuzz/fuzz.h"
 
-#include "run/user_kernel.h"
+#include "userkernel/run/user_kernel.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     qn_error err = {0};

@@ -3,8 +3,8 @@
  * "#trace" and a trace. */
 #include "fuzz/fuzz.h"
 
-#include "run/page.h"
-#include "run/past_run.h"
+#include "report/page/page.h"
+#include "report/record/past_run.h"
 
 static const char mark[] = "\n#metrics\n", last[] = "#trace\n";
 

@@ -5,9 +5,9 @@
 #include "base/encoding.h"
 #include "base/memory.h"
 #include "base/sha256.h"
-#include "run/user_checkpoint.h"
-#include "run/user_done.h"
-#include "run/user_iterate.h"
+#include "userkernel/run/user_checkpoint.h"
+#include "userkernel/run/user_done.h"
+#include "userkernel/run/user_iterate.h"
 
 enum { ITEMS = 12, ITERATIONS = 50, LINES = 4096, STATE = 2 * LINES /* bytes */ };
 

@@ -3,9 +3,9 @@
 #include "fuzz/fuzz.h"
 
 #include "base/sha256.h"
-#include "model/model.h"
-#include "model/safetensors.h"
-#include "model/shards.h"
+#include "model/formats/model.h"
+#include "model/formats/safetensors.h"
+#include "model/formats/shards.h"
 
 static void check_tensors(const qn__tensors *tensors, const uint8_t *bytes, size_t size) {
     for (size_t i = 0; i < qn__tensors_count(tensors); i++) {

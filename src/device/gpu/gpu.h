@@ -190,8 +190,8 @@ qn_status qn__gpu_selftest(const qn__gpu_driver *driver, qn__gpu *gpu, qn_error 
 qn_status qn__gpu_selftest_products(const qn__gpu_driver *driver, qn__gpu *gpu, uint32_t products,
                                     qn_error *err);
 
-/* The same for user kernels: all operations of kernels/operations.inc, those in binary64 with
- * `doubles`. Every driver's device passes it before it computes a kernel. */
+/* The same for user kernels: all operations of kernels/runtime/operations.inc, those in binary64
+ * with `doubles`. Every driver's device passes it before it computes a kernel. */
 qn_status qn__gpu_kernel_selftest(const qn__gpu_driver *driver, qn__gpu *gpu, int doubles,
                                   qn_error *err);
 

@@ -1,5 +1,5 @@
-/* The self-test for user kernels: the operations of kernels/operations.inc on chosen and random
- * numbers, by the device and by this processor. */
+/* The self-test for user kernels: the operations of kernels/runtime/operations.inc on chosen and
+ * random numbers, by the device and by this processor. */
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "device/gpu/gpu.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* The same text as C. */
-#include "kernels/operations_c.inc"
+#include "kernels/runtime/operations_c.inc"
 static uint32_t bits_of_f32(float x) {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
@@ -35,8 +35,8 @@ static double double_of(uint64_t bits) {
 #define QN_BITS64(x) bits_of_f64(x)
 #define QN_FLOAT_OF(bits) float_of(bits)
 #define QN_DOUBLE_OF(bits) double_of(bits)
-#include "kernels/operations.inc"
-#include "kernels/operation_trials.inc"
+#include "kernels/runtime/operations.inc"
+#include "kernels/runtime/operation_trials.inc"
 
 /* The trials' texts, for messages. */
 #define NAME(...) #__VA_ARGS__,

@@ -8,8 +8,8 @@
  * 16] + row * 16 + column % 16]. A value v becomes the integer qn__quantize(v, inverse) of
  * num/intgemm_reference.h, with the inverse of its block; an inverse of 0 (a block that is not
  * finite) may give any integers. Columns beyond the last are not used and count as 0. */
-#ifndef QN_DEVICE_CPU_INTEGER_CPU_INTEGERS_H
-#define QN_DEVICE_CPU_INTEGER_CPU_INTEGERS_H
+#ifndef QN_DEVICE_CPU_INTEGER_INTGEMM_H
+#define QN_DEVICE_CPU_INTEGER_INTGEMM_H
 
 #include "device/cpu/float/cpu_kernels.h"
 #include "num/intgemm_reference.h"

@@ -1,6 +1,6 @@
 /* Random numbers and memory for the tests of integer products. Include after cmocka.h. */
-#ifndef QN_DEVICE_CPU_INTEGER_INTEGERS_ROOM_TEST_H
-#define QN_DEVICE_CPU_INTEGER_INTEGERS_ROOM_TEST_H
+#ifndef QN_DEVICE_CPU_INTEGER_INTGEMM_ROOM_TEST_H
+#define QN_DEVICE_CPU_INTEGER_INTGEMM_ROOM_TEST_H
 
 #include "device/cpu/integer/intgemm.h"
 

@@ -1,6 +1,6 @@
 /* The operations of intgemm.inc for AVX2, in addition to vec_avx2.h; they are explained there. */
-#ifndef QN_DEVICE_CPU_INTEGER_VEC_FIXED_AVX2_H
-#define QN_DEVICE_CPU_INTEGER_VEC_FIXED_AVX2_H
+#ifndef QN_DEVICE_CPU_INTEGER_VEC_INT_AVX2_H
+#define QN_DEVICE_CPU_INTEGER_VEC_INT_AVX2_H
 
 #include "device/cpu/float/vec_avx2.h"
 

@@ -1,7 +1,7 @@
 /* The operations of intgemm.inc for AVX-512, in addition to vec_avx512.h; they are explained there.
  * A file with a better vi_dot defines VI_DOT. */
-#ifndef QN_DEVICE_CPU_INTEGER_VEC_FIXED_AVX512_H
-#define QN_DEVICE_CPU_INTEGER_VEC_FIXED_AVX512_H
+#ifndef QN_DEVICE_CPU_INTEGER_VEC_INT_AVX512_H
+#define QN_DEVICE_CPU_INTEGER_VEC_INT_AVX512_H
 
 #include "device/cpu/float/vec_avx512.h"
 

@@ -1,6 +1,6 @@
 /* The operations of intgemm.inc for NEON, in addition to vec_neon.h; they are explained there. */
-#ifndef QN_DEVICE_CPU_INTEGER_VEC_FIXED_NEON_H
-#define QN_DEVICE_CPU_INTEGER_VEC_FIXED_NEON_H
+#ifndef QN_DEVICE_CPU_INTEGER_VEC_INT_NEON_H
+#define QN_DEVICE_CPU_INTEGER_VEC_INT_NEON_H
 
 #include "device/cpu/float/vec_neon.h"
 

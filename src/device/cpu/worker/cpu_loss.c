@@ -10,7 +10,7 @@
 
 #define V_FN static inline
 #define V_NAME(f) qn__##f
-#include "kernels/losses.inc"
+#include "kernels/training/losses.inc"
 
 enum { LAST_ITEMS = 12 };
 

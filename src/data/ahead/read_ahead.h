@@ -1,0 +1,44 @@
+/* Fetches the items of an epoch from a file before they are needed.
+ *
+ * The order of an epoch is random. A table whose values lie in a file that memory does not hold
+ * would be read one page after the other, each when a step waits for it. Two ways are better, and
+ * this one chooses: the file is read in order and the items that are needed next are kept
+ * (item_scan.h), or the system is told which pages come next (page_ahead.h). */
+#ifndef QN_DATA_AHEAD_READ_AHEAD_H
+#define QN_DATA_AHEAD_READ_AHEAD_H
+
+#include "data/table/data.h"
+#include "device/item_buffer.h"
+
+typedef struct qn__read_ahead qn__read_ahead;
+
+/* For a training of `epochs` epochs on `data`, which must outlive it, in the orders that `seed`
+ * gives (section 4.3 of docs/exactness.md). `ranks`: processes of this machine that do the same.
+ * `later`: bytes that this process will take for its steps; then items can be kept before the first
+ * one. UINT64_MAX: it is not known before some steps were done.
+ * NULL where the values lie in memory, or where it cannot be made: nothing else depends on it. */
+qn__read_ahead *qn__read_ahead_create(const qn_data *data, uint64_t seed, uint64_t epochs,
+                                      uint32_t ranks, uint64_t later);
+void qn__read_ahead_destroy(qn__read_ahead *ahead); /* accepts NULL */
+
+/* Another reading of the file, before the first step, has the items first .. end-1 in memory now:
+ * what the training needs first is kept. If all items come by, the training need not read the file
+ * once more at its beginning. Any threads, each item once. Accepts NULL. */
+void qn__read_ahead_take(qn__read_ahead *ahead, uint64_t first, uint64_t end);
+
+/* Makes that reading with so many threads, unless it was made. 0: the training begins with a later
+ * item. Nor is it made for a large file: there, the training can do its first steps meanwhile.
+ * Without it no items are kept before some steps were done. Accepts NULL. */
+void qn__read_ahead_fill(qn__read_ahead *ahead, int threads);
+
+/* Between two steps: the items at the positions before `position` of the epoch, from 0, are not
+ * needed any more, and the `count` behind it are needed now. Those behind are fetched, also of the
+ * next epoch. Returns copies of items for the feed, which are valid until the next call; or NULL.
+ * Accepts NULL. */
+const qn__item_buffer *qn__read_ahead_move(qn__read_ahead *ahead, uint32_t epoch, uint64_t position,
+                                           uint64_t count);
+
+/* For tests: bytes that items may take in memory. 0: what is available decides. */
+extern uint64_t qn__read_ahead_memory;
+
+#endif

@@ -1,0 +1,362 @@
+/* Columns in the layout of the Arrow columnar format: a bit for each value that is not missing, and
+ * the values; texts have offsets of 64 bits and bytes. */
+#include "data/arrow/arrow_build.h"
+#include "base/memory.h"
+#include "data/arrow/arrow_table.h"
+#include <errno.h>
+#include <string.h>
+
+enum { FIRST_ROOM = 64 };
+
+typedef struct memory {
+    uint8_t *bytes;
+    uint64_t size, room;
+} memory;
+
+typedef struct growing {
+    char *name;
+    qn__build_type type;
+    uint64_t rows, missing;
+    memory valid;  /* a bit a value; no bytes while nothing is missing */
+    memory values; /* TEXT: offsets, one more than values */
+    memory text;
+    const void *buffers[3];
+} growing;
+
+struct qn__arrow_build {
+    growing *column;
+    uint64_t columns, room;
+    int given; /* the part was handed out */
+    struct ArrowSchema *schema, **schemas;
+    struct ArrowArray *array, **arrays;
+};
+
+/* ------------------------------------------------------------------ memory */
+
+static qn_status reserve(memory *m, uint64_t more, qn_error *err) {
+    if (more <= m->room - m->size)
+        return QN_OK;
+    uint64_t room = m->room ? 2 * m->room : FIRST_ROOM;
+    if (room - m->size < more)
+        room = m->size + more;
+    uint8_t *larger = qn__alloc(room, 1, err);
+    if (!larger)
+        return QN_MEMORY;
+    if (m->size > 0)
+        memcpy(larger, m->bytes, (size_t)m->size);
+    qn__free(m->bytes);
+    m->bytes = larger;
+    m->room = room;
+    return QN_OK;
+}
+
+static qn_status append(memory *m, const void *bytes, size_t size, qn_error *err) {
+    const qn_status status = reserve(m, size, err);
+    if (status != QN_OK)
+        return status;
+    if (size > 0)
+        memcpy(m->bytes + m->size, bytes, size);
+    m->size += size;
+    return QN_OK;
+}
+
+/* Sets bit `at`, which is the last one or behind it. */
+static qn_status put_bit(memory *m, uint64_t at, int bit, qn_error *err) {
+    const uint8_t zero = 0;
+    if (at / 8 >= m->size && append(m, &zero, 1, err) != QN_OK)
+        return QN_MEMORY;
+    m->bytes[at / 8] = (uint8_t)(m->bytes[at / 8] | bit << at % 8);
+    return QN_OK;
+}
+
+/* ------------------------------------------------------------------ columns */
+
+qn_status qn__build_create(qn__arrow_build **out, qn_error *err) {
+    *out = qn__alloc(1, sizeof **out, err);
+    return *out ? QN_OK : QN_MEMORY;
+}
+
+void qn__build_destroy(qn__arrow_build *build) {
+    if (!build)
+        return;
+    for (uint64_t i = 0; i < build->columns; i++) {
+        growing *c = &build->column[i];
+        qn__free(c->name);
+        qn__free(c->valid.bytes);
+        qn__free(c->values.bytes);
+        qn__free(c->text.bytes);
+    }
+    qn__free(build->column);
+    qn__free(build->schema);
+    qn__free((void *)build->schemas);
+    qn__free(build->array);
+    qn__free((void *)build->arrays);
+    qn__free(build);
+}
+
+static qn_status begin_texts(growing *c, qn_error *err) {
+    const int64_t zero = 0;
+    return append(&c->values, &zero, sizeof zero, err);
+}
+
+static qn_status more_columns(qn__arrow_build *build, qn_error *err) {
+    if (build->columns < build->room)
+        return QN_OK;
+    const uint64_t room = build->room ? 2 * build->room : FIRST_ROOM;
+    growing *more = qn__alloc(room, sizeof *more, err);
+    if (!more)
+        return QN_MEMORY;
+    if (build->columns > 0)
+        memcpy(more, build->column, (size_t)build->columns * sizeof *more);
+    qn__free(build->column);
+    build->column = more;
+    build->room = room;
+    return QN_OK;
+}
+
+qn_status qn__build_add(qn__arrow_build *build, const char *name, size_t size, qn__build_type type,
+                        qn_error *err) {
+    if (more_columns(build, err) != QN_OK)
+        return QN_MEMORY;
+    growing *c = &build->column[build->columns];
+    *c = (growing){.type = type, .name = qn__copy_unquoted(name, size, 0, err)};
+    if (!c->name)
+        return QN_MEMORY;
+    build->columns++;
+    return type == QN__BUILD_TEXT ? begin_texts(c, err) : QN_OK;
+}
+
+uint64_t qn__build_columns(const qn__arrow_build *build) { return build->columns; }
+
+qn__build_type qn__build_type_of(const qn__arrow_build *build, uint64_t column) {
+    return build->column[column].type;
+}
+
+uint64_t qn__build_rows(const qn__arrow_build *build, uint64_t column) {
+    return build->column[column].rows;
+}
+
+uint64_t qn__build_bytes(const qn__arrow_build *build) {
+    uint64_t bytes = build->room * sizeof *build->column;
+    for (uint64_t i = 0; i < build->columns; i++) {
+        const growing *c = &build->column[i];
+        bytes += c->valid.room + c->values.room + c->text.room;
+    }
+    return bytes;
+}
+
+/* ------------------------------------------------------------------ values */
+
+/* Notes whether the next value is there. The bits begin with the first missing value. */
+static qn_status count(growing *c, int there, qn_error *err) {
+    const uint8_t full = 0xFF;
+    if (!there && c->missing++ == 0) {
+        for (uint64_t i = 0; i < c->rows / 8; i++)
+            if (append(&c->valid, &full, 1, err) != QN_OK)
+                return QN_MEMORY;
+        for (uint64_t i = c->rows / 8 * 8; i < c->rows; i++)
+            if (put_bit(&c->valid, i, 1, err) != QN_OK)
+                return QN_MEMORY;
+    }
+    if (c->missing > 0 && put_bit(&c->valid, c->rows, there, err) != QN_OK)
+        return QN_MEMORY;
+    c->rows++;
+    return QN_OK;
+}
+
+/* What stands in the place of a missing value. */
+static qn_status put_nothing(growing *c, qn_error *err) {
+    const int64_t zero = 0, end = (int64_t)c->text.size;
+    switch (c->type) {
+    case QN__BUILD_BOOL:
+        return put_bit(&c->values, c->rows, 0, err);
+    case QN__BUILD_INT:
+    case QN__BUILD_DOUBLE:
+        return append(&c->values, &zero, sizeof zero, err);
+    case QN__BUILD_FLOAT:
+        return append(&c->values, &zero, sizeof(float), err);
+    case QN__BUILD_TEXT:
+        return append(&c->values, &end, sizeof end, err);
+    default:
+        return QN_OK;
+    }
+}
+
+qn_status qn__build_put_whole(qn__arrow_build *build, uint64_t column, int64_t value,
+                              qn_error *err) {
+    growing *c = &build->column[column];
+    const qn_status status = c->type == QN__BUILD_BOOL
+                                 ? put_bit(&c->values, c->rows, value != 0, err)
+                                 : append(&c->values, &value, sizeof value, err);
+    return status == QN_OK ? count(c, 1, err) : status;
+}
+
+qn_status qn__build_put_number(qn__arrow_build *build, uint64_t column, double value,
+                               qn_error *err) {
+    growing *c = &build->column[column];
+    const float rounded = (float)value;
+    const qn_status status = c->type == QN__BUILD_FLOAT
+                                 ? append(&c->values, &rounded, sizeof rounded, err)
+                                 : append(&c->values, &value, sizeof value, err);
+    return status == QN_OK ? count(c, 1, err) : status;
+}
+
+qn_status qn__build_put_text(qn__arrow_build *build, uint64_t column, const char *text, size_t size,
+                             qn_error *err) {
+    growing *c = &build->column[column];
+    qn_status status = append(&c->text, text, size, err);
+    const int64_t end = (int64_t)c->text.size;
+    if (status == QN_OK)
+        status = append(&c->values, &end, sizeof end, err);
+    return status == QN_OK ? count(c, 1, err) : status;
+}
+
+qn_status qn__build_put_missing(qn__arrow_build *build, uint64_t column, qn_error *err) {
+    growing *c = &build->column[column];
+    const qn_status status = put_nothing(c, err);
+    return status == QN_OK ? count(c, 0, err) : status;
+}
+
+qn_status qn__build_pad(qn__arrow_build *build, uint64_t rows, qn_error *err) {
+    for (uint64_t i = 0; i < build->columns; i++)
+        while (build->column[i].rows < rows)
+            if (qn__build_put_missing(build, i, err) != QN_OK)
+                return QN_MEMORY;
+    return QN_OK;
+}
+
+/* ------------------------------------------------------------------ types */
+
+/* All values so far are missing, and get their places. */
+static qn_status set_first_type(growing *c, qn__build_type type, qn_error *err) {
+    const uint64_t rows = c->rows;
+    qn_status status = type == QN__BUILD_TEXT ? begin_texts(c, err) : QN_OK;
+    c->type = type;
+    for (c->rows = 0; c->rows < rows && status == QN_OK; c->rows++)
+        status = put_nothing(c, err);
+    c->rows = rows;
+    return status;
+}
+
+static qn_status make_doubles(growing *c, qn_error *err) {
+    memory to = {0};
+    for (uint64_t i = 0; i < c->rows; i++) {
+        int64_t whole = 0;
+        if (c->type == QN__BUILD_BOOL)
+            whole = c->values.bytes[i / 8] >> i % 8 & 1;
+        else
+            memcpy(&whole, c->values.bytes + i * sizeof whole, sizeof whole);
+        const double number = (double)whole;
+        if (append(&to, &number, sizeof number, err) != QN_OK) {
+            qn__free(to.bytes);
+            return QN_MEMORY;
+        }
+    }
+    qn__free(c->values.bytes);
+    c->values = to;
+    c->type = QN__BUILD_DOUBLE;
+    return QN_OK;
+}
+
+int qn__build_widen(qn__arrow_build *build, uint64_t column, qn__build_type type, qn_status *status,
+                    qn_error *err) {
+    growing *c = &build->column[column];
+    *status = QN_OK;
+    if (c->type == type)
+        return 1;
+    if (c->type == QN__BUILD_EMPTY)
+        *status = set_first_type(c, type, err);
+    else if (type == QN__BUILD_DOUBLE && (c->type == QN__BUILD_BOOL || c->type == QN__BUILD_INT))
+        *status = make_doubles(c, err);
+    else
+        return 0;
+    return *status == QN_OK;
+}
+
+/* ------------------------------------------------------------------ the stream */
+
+static const char *const formats[] = {"n", "b", "l", "f", "g", "U"};
+
+static void forget_schema(struct ArrowSchema *schema) { schema->release = NULL; }
+
+static void forget_array(struct ArrowArray *array) { array->release = NULL; }
+
+static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out) {
+    qn__arrow_build *b = stream->private_data;
+    b->schema = qn__alloc(b->columns, sizeof *b->schema, NULL);
+    b->schemas = qn__alloc(b->columns, sizeof *b->schemas, NULL);
+    if (!b->schema || !b->schemas)
+        return ENOMEM;
+    for (uint64_t i = 0; i < b->columns; i++) {
+        b->schema[i] = (struct ArrowSchema){.format = formats[b->column[i].type],
+                                            .name = b->column[i].name,
+                                            .flags = ARROW_FLAG_NULLABLE,
+                                            .release = forget_schema};
+        b->schemas[i] = &b->schema[i];
+    }
+    *out = (struct ArrowSchema){.format = "+s",
+                                .n_children = (int64_t)b->columns,
+                                .children = b->schemas,
+                                .release = forget_schema};
+    return 0;
+}
+
+static struct ArrowArray array_of(growing *c) {
+    static const int buffers[] = {0, 2, 2, 2, 2, 3};
+    static const uint8_t none[8]; /* a column without values has a buffer of them */
+    c->buffers[0] = c->missing ? c->valid.bytes : NULL;
+    c->buffers[1] = c->values.bytes ? c->values.bytes : none;
+    c->buffers[2] = c->text.bytes ? c->text.bytes : none;
+    return (struct ArrowArray){.length = (int64_t)c->rows,
+                               .null_count = (int64_t)c->missing,
+                               .n_buffers = buffers[c->type],
+                               .buffers = c->buffers,
+                               .release = forget_array};
+}
+
+static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out) {
+    static const void *no_bits[1];
+    qn__arrow_build *b = stream->private_data;
+    *out = (struct ArrowArray){0};
+    if (b->given)
+        return 0;
+    b->given = 1;
+    b->array = qn__alloc(b->columns, sizeof *b->array, NULL);
+    b->arrays = qn__alloc(b->columns, sizeof *b->arrays, NULL);
+    if (!b->array || !b->arrays)
+        return ENOMEM;
+    for (uint64_t i = 0; i < b->columns; i++) {
+        b->array[i] = array_of(&b->column[i]);
+        b->arrays[i] = &b->array[i];
+    }
+    *out = (struct ArrowArray){.length = b->columns ? (int64_t)b->column[0].rows : 0,
+                               .n_buffers = 1,
+                               .n_children = (int64_t)b->columns,
+                               .buffers = no_bits,
+                               .children = b->arrays,
+                               .release = forget_array};
+    return 0;
+}
+
+static void release_stream(struct ArrowArrayStream *stream) {
+    qn__build_destroy(stream->private_data);
+    stream->release = NULL;
+}
+
+void qn__build_stream(qn__arrow_build *build, struct ArrowArrayStream *out) {
+    *out = (struct ArrowArrayStream){.get_schema = get_schema,
+                                     .get_next = get_next,
+                                     .release = release_stream,
+                                     .private_data = build};
+}
+
+qn_status qn__build_fill(qn__arrow_build **build, const char *name, const qn_data_options *options,
+                         qn_data *data, qn_error *err) {
+    struct ArrowArrayStream stream;
+    qn__build_stream(*build, &stream);
+    *build = NULL;
+    const qn_status status =
+        qn__arrow_fill(&(qn__arrow_source){.stream = &stream, .name = name}, options, data, err);
+    stream.release(&stream);
+    return status;
+}

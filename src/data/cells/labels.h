@@ -1,0 +1,31 @@
+/* What labels mean once they are read: class numbers, named classes or real targets. */
+#ifndef QN_DATA_CELLS_LABELS_H
+#define QN_DATA_CELLS_LABELS_H
+
+#include "data/table/data.h"
+
+/* Whole labels with more different values than this may be quantities as well. */
+enum { QN__LABELS_CLEAR = 100 };
+/* The same holds for more than LABELS_FEW that have less than LABELS_ITEMS items each on average.
+ * Of the tables of seaborn and scikit-learn, quantities (pulse, horsepower, flipper length, year)
+ * have 39 to 94 values and 2.3 to 6.2 items each. Columns that name classes have up to 12 values,
+ * and 12 items each or more; digits, months and ratings have few values. */
+enum { QN__LABELS_FEW = 20, QN__LABELS_ITEMS = 8 };
+/* Different texts of a column, or different labels, that are held at most. */
+enum { QN__TEXTS_MAX = 100000 };
+
+/* Settles labels that a reader took as whole numbers, negative ones too (docs/exactness.md 2.1.5):
+ * real targets where the task says so, names for classes that are not numbered from 0 without gaps,
+ * and whether there is a doubt. `asks`: whole numbers of this format may be quantities, so that
+ * many different ones are a doubt. Fails with QN_INPUT or QN_MEMORY; `path` is for the message. */
+qn_status qn__labels_settle(qn_data *data, const qn_data_options *options, int asks,
+                            const char *path, qn_error *err);
+
+/* Sets data->schema where it is NULL; every column is then one of numbers without a name. */
+qn_status qn__data_need_schema(qn_data *data, qn_error *err);
+
+/* QN_OK when it is clear what a network is to learn of these labels (qn_data.doubt). Else QN_INPUT
+ * with what is wrong. */
+qn_status qn__labels_check(const qn_data *data, qn_error *err);
+
+#endif

@@ -1,0 +1,66 @@
+/* The readers behind qn_data_open, one row of a table for each format. A new format is one file
+ * with a qn__reader and one line in readers.c. */
+#ifndef QN_DATA_CELLS_READERS_H
+#define QN_DATA_CELLS_READERS_H
+
+#include "data/bytes/part_files.h"
+#include "data/bytes/source.h"
+#include "data/table/data.h"
+
+/* How sure a reader is that a file is its own. The reader that is surest takes it. */
+enum {
+    QN__PROBE_NO = 0,
+    QN__PROBE_REST = 1,
+    QN__PROBE_NAME = 2,
+    QN__PROBE_MAGIC = 3,
+    QN__PROBE_BOTH = 4
+};
+
+/* The first bytes that a probe sees, at most. */
+enum { QN__PROBE_BYTES = 512 };
+
+typedef struct qn__reader {
+    /* What qn_data_format says, at most 15 bytes: of a plain file first, then for each packing.
+     * NULL: the format is not read from a file that is packed so, which is refused. Probes and
+     * reads get the unpacked bytes (source.h). */
+    const char *name[QN__PACKINGS];
+    int columns;    /* 1: it has columns, so the options about columns mean something */
+    int queries;    /* 1: its rows are those of qn_data_options.query */
+    int typed;      /* 1: its columns have names and types of their own, so there is no header */
+    int weights;    /* 1: it can hold weights of items (qn_data_options.weight) */
+    int files;      /* 1: an item is a file, which can be broken (qn_data_options.skip_broken) */
+    int text;       /* 1: numbers as text, so that a table of the cache is read sooner */
+    int quantities; /* 1: labels may be quantities, so that many different ones are a doubt */
+    /* Where to find labels, as a remedy for `data.label_column` in a format without columns or for
+     * `data.labels_path` in one without read_labels. */
+    const char *labels_remedy;
+    int (*probe)(const uint8_t *first, size_t size, const char *path);
+    /* Fills type, items, features, values, memory, release and what else the file tells: labels or
+     * targets, schema, image size, notes. The digest, classes and format are the caller's. What a
+     * failed call left in `data` is released by qn_data_close. `pool` is never NULL. */
+    qn_status (*read)(qn__source *source, const qn_data_options *options, qn__pool *pool,
+                      qn_data *data, qn_error *err);
+    /* In its place: the same of one file or several, as one table, with the columns that folders
+     * tell where the format has columns. NULL: several files are refused. */
+    qn_status (*read_parts)(qn__part_files *files, const qn_data_options *options, qn__pool *pool,
+                            qn_data *data, qn_error *err);
+    /* Reads files of labels for the items already in `data`: as many as there are files of items,
+     * each for those of its file (files->items). NULL: the format has no such file. */
+    qn_status (*read_labels)(qn__part_files *labels, qn__part_files *files,
+                             const qn_data_options *options, qn_data *data, qn_error *err);
+} qn__reader;
+
+extern const qn__reader qn__csv_reader, qn__idx_reader, qn__npy_reader, qn__npz_reader,
+    qn__image_reader, qn__ipc_reader, qn__parquet_reader, qn__libsvm_reader, qn__json_reader,
+    qn__sqlite_reader, qn__postgres_reader;
+
+/* All readers; the last is NULL. */
+extern const qn__reader *const qn__readers[];
+
+/* The reader for a file that begins with these bytes. Never NULL: CSV takes what no other does. */
+const qn__reader *qn__reader_for(const uint8_t *first, size_t size, const char *path);
+
+/* The constant text of qn_data_format that is equal to `name`; NULL for no name of a format. */
+const char *qn__format_name(const char *name);
+
+#endif

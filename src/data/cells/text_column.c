@@ -1,0 +1,49 @@
+#include "data/cells/text_column.h"
+#include "base/memory.h"
+#include "data/cells/labels.h"
+#include <string.h>
+
+qn_status qn__text_column_add(qn__text_set *set, const char *text, size_t size, int classes,
+                              uint32_t *number, qn_error *err) {
+    char digits[40];
+    qn__cell cell = {.text = text, .size = size}, name = cell;
+    if (!qn__cell_is_utf8(&cell)) {
+        char shown[64];
+        qn__cell_show(&cell, shown);
+        return qn__fail(err, QN_INPUT, "the text \"%s\" is not UTF-8, or holds a NUL", shown);
+    }
+    if (classes && !qn__class_number(&cell, digits, &name))
+        name = cell;
+    *number = qn__text_set_find(set, &name);
+    if (*number != QN__NO_TEXT)
+        return QN_OK;
+    if (set->count == QN__TEXTS_MAX)
+        return qn__fail(err, QN_INPUT, "there are more than %d different texts", QN__TEXTS_MAX);
+    *number = set->count;
+    return qn__text_set_add(set, &name, err);
+}
+
+uint32_t *qn__text_column_sort(qn__text_set *set, int classes, qn_error *err) {
+    char **before = qn__alloc(set->count, sizeof *before, err);
+    uint32_t *order = qn__alloc(set->count, sizeof *order, err);
+    if (before && set->count)
+        memcpy(before, set->text, set->count * sizeof *before);
+    if (!before || !order || qn__text_set_sort(set, classes, err) != QN_OK) {
+        qn__free(before);
+        qn__free(order);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < set->count; i++) {
+        const qn__cell cell = {.text = before[i], .size = strlen(before[i])};
+        order[i] = qn__text_set_find(set, &cell);
+    }
+    qn__free(before);
+    return order;
+}
+
+void qn__text_column_take(qn__text_set *set, uint32_t *count, char ***texts) {
+    *count = set->count;
+    *texts = set->text;
+    set->text = NULL;
+    set->count = 0;
+}

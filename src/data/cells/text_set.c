@@ -1,0 +1,192 @@
+/* Open addressing over FNV-1a; at most half of the slots are taken. */
+#include "data/cells/text_set.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_SLOTS = 16 };
+
+/* The bytes of a cell's text one by one, a doubled quote as one. */
+typedef struct reader {
+    const char *at, *end;
+    int quoted;
+} reader;
+
+static reader read_cell(const qn__cell *cell) {
+    return (reader){cell->text, cell->text + cell->size, cell->quoted};
+}
+
+/* The next byte, or -1 at the end. */
+static int next_byte(reader *r) {
+    if (r->at == r->end)
+        return -1;
+    const char c = *r->at++;
+    if (r->quoted && c == '"' && r->at < r->end)
+        r->at++;
+    return (unsigned char)c;
+}
+
+static uint64_t hash_of(const qn__cell *cell) {
+    uint64_t hash = 0xCBF29CE484222325u;
+    reader r = read_cell(cell);
+    for (int c; (c = next_byte(&r)) >= 0;)
+        hash = (hash ^ (unsigned)c) * 0x100000001B3u;
+    return hash ^ hash >> 32;
+}
+
+static int is_text(const qn__cell *cell, const char *text) {
+    reader r = read_cell(cell);
+    int c;
+    while ((c = next_byte(&r)) >= 0)
+        if ((unsigned char)*text++ != c || c == 0)
+            return 0;
+    return *text == '\0';
+}
+
+static qn__cell cell_of(const char *text) { return (qn__cell){.text = text, .size = strlen(text)}; }
+
+/* The slot of a cell's text, or the free one where it belongs. There is a free one. */
+static uint32_t *slot_of(const qn__text_set *set, const qn__cell *cell) {
+    const uint32_t mask = set->slots - 1;
+    uint32_t at = (uint32_t)hash_of(cell) & mask;
+    while (set->slot[at] && !is_text(cell, set->text[set->slot[at] - 1]))
+        at = (at + 1) & mask;
+    return &set->slot[at];
+}
+
+/* A hash table of all texts with `slots` places. */
+static qn_status place_all(qn__text_set *set, uint32_t slots, qn_error *err) {
+    uint32_t *slot = qn__alloc(slots, sizeof *slot, err);
+    if (!slot)
+        return QN_MEMORY;
+    qn__free(set->slot);
+    set->slot = slot;
+    set->slots = slots;
+    for (uint32_t i = 0; i < set->count; ++i) {
+        const qn__cell cell = cell_of(set->text[i]);
+        *slot_of(set, &cell) = i + 1;
+    }
+    return QN_OK;
+}
+
+static qn_status make_room(qn__text_set *set, qn_error *err) {
+    if (set->count == set->room) {
+        const uint32_t room = set->room ? 2 * set->room : FIRST_SLOTS / 2;
+        char **text = qn__alloc(room, sizeof *text, err);
+        if (!text)
+            return QN_MEMORY;
+        if (set->count)
+            memcpy(text, set->text, set->count * sizeof *text);
+        qn__free(set->text);
+        set->text = text;
+        set->room = room;
+    }
+    if (2 * (set->count + 1) <= set->slots)
+        return QN_OK;
+    return place_all(set, set->slots ? 2 * set->slots : FIRST_SLOTS, err);
+}
+
+static char *copy_cell(const qn__cell *cell, qn_error *err) {
+    char *copy = qn__alloc(cell->size + 1, 1, err);
+    reader r = read_cell(cell);
+    int c;
+    for (char *to = copy; copy && (c = next_byte(&r)) >= 0;)
+        *to++ = (char)c;
+    return copy;
+}
+
+qn_status qn__text_set_add(qn__text_set *set, const qn__cell *cell, qn_error *err) {
+    if (qn__text_set_find(set, cell) != QN__NO_TEXT)
+        return QN_OK;
+    if (make_room(set, err) != QN_OK || !(set->text[set->count] = copy_cell(cell, err)))
+        return QN_MEMORY;
+    *slot_of(set, cell) = ++set->count;
+    return QN_OK;
+}
+
+uint32_t qn__text_set_find(const qn__text_set *set, const qn__cell *cell) {
+    const uint32_t number = set->slots ? *slot_of(set, cell) : 0;
+    return number ? number - 1 : QN__NO_TEXT;
+}
+
+static int by_bytes(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* 1 when a text is a number; its value is exact: whole numbers are below 2^31. */
+static int value_of(const char *text, double *value) {
+    float number = 0;
+    char *end;
+    if (!qn__parse_float(text, strlen(text), &number))
+        return 0;
+    const long long whole = strtoll(text, &end, 10);
+    *value = *end ? (double)number : (double)whole;
+    return 1;
+}
+
+/* Numbers before texts. Names of equal value ("0" and "-0") go by their bytes, so that their order
+ * does not depend on the thread that read one of them first. */
+static int by_value(const void *a, const void *b) {
+    double x = 0, y = 0;
+    const int first = value_of(*(char *const *)a, &x), second = value_of(*(char *const *)b, &y);
+    if (first != second)
+        return second - first;
+    return x != y ? (x > y) - (x < y) : by_bytes(a, b);
+}
+
+qn_status qn__text_set_sort(qn__text_set *set, int numbers, qn_error *err) {
+    if (set->count == 0)
+        return QN_OK;
+    qsort(set->text, set->count, sizeof *set->text, numbers ? by_value : by_bytes);
+    return place_all(set, set->slots, err);
+}
+
+void qn__text_set_release(qn__text_set *set) {
+    for (uint32_t i = 0; i < set->count; ++i)
+        qn__free(set->text[i]);
+    qn__free(set->text);
+    qn__free(set->slot);
+    *set = (qn__text_set){0};
+}
+
+/* What a number is as a class: whole, a float, or nothing. */
+typedef enum number_kind { NO_NUMBER, WHOLE, FLOAT } number_kind;
+
+static number_kind read_number(const qn__cell *cell, int32_t *whole, float *value) {
+    qn__decimal decimal;
+    if (!qn__cell_number(cell, &decimal))
+        return NO_NUMBER;
+    const qn__row_fault fault = qn__decimal_to_label(&decimal, whole);
+    if (fault == QN__ROW_FINE)
+        return WHOLE;
+    return fault != QN__ROW_LABEL_RANGE && qn__parse_float(cell->text, cell->size, value)
+               ? FLOAT
+               : NO_NUMBER;
+}
+
+int qn__class_number(const qn__cell *cell, char text[40], qn__cell *out) {
+    int32_t whole = 0;
+    float value = 0;
+    switch (read_number(cell, &whole, &value)) {
+    case WHOLE:
+        snprintf(text, 40, "%d", (int)whole);
+        break;
+    case FLOAT:
+        qn__float_text(value, text);
+        break;
+    case NO_NUMBER:
+        return 0;
+    }
+    *out = cell_of(text);
+    return 1;
+}
+
+int qn__class_value(const qn__cell *cell, double *value) {
+    int32_t whole = 0;
+    float number = 0;
+    const number_kind kind = read_number(cell, &whole, &number);
+    *value = kind == WHOLE ? (double)whole : (double)number;
+    return kind != NO_NUMBER;
+}

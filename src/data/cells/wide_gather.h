@@ -1,0 +1,96 @@
+/* Which columns of a file are wide, found while it is read, and their exact values
+ * (docs/exactness.md 23.4).
+ *
+ * As long as all values of a column are floats, the matrix has them all. From the first other one
+ * on they are kept, unless the column cannot be wide any more: that is settled by the first few
+ * items of nearly every column of measurements. */
+#ifndef QN_DATA_CELLS_WIDE_GATHER_H
+#define QN_DATA_CELLS_WIDE_GATHER_H
+
+#include "data/table/wide.h"
+#include <math.h>
+
+/* What was seen of a column. All zeros: nothing. */
+typedef struct qn__wide_facts {
+    int any, other, fraction; /* a value; one that is no float; one that is no whole number below
+                                 2^63 in magnitude */
+    double lo, hi;
+} qn__wide_facts;
+
+static inline void qn__wide_see_whole(qn__wide_facts *facts, int64_t value) {
+    const float near = (float)value;
+    facts->other |= near >= 0x1p63f || (int64_t)near != value;
+    facts->fraction |= value == INT64_MIN;
+    facts->any = 1;
+}
+
+static inline void qn__wide_see_real(qn__wide_facts *facts, double value) {
+    facts->lo = !facts->any || value < facts->lo ? value : facts->lo;
+    facts->hi = !facts->any || value > facts->hi ? value : facts->hi;
+    facts->any = 1;
+    facts->other |= (double)(float)value != value;
+    facts->fraction |= !(fabs(value) < 0x1p63 && value == (double)(int64_t)value);
+}
+
+/* Nearly every column of binary64 turns out to be narrow after two values. So the first few wait
+ * here, before there is memory for those of all items. */
+enum { QN__WIDE_EARLY = 8 };
+
+typedef struct qn__wide_column_state {
+    qn__wide_facts facts;
+    int real;              /* the type of its values is binary64 */
+    int narrow;            /* it cannot be wide any more */
+    qn__exact held;        /* the kind of the values that are kept so far */
+    qn__wide_value *value; /* of all items; NULL: none are kept yet */
+    uint32_t early;        /* values of qn__wide_gather_real that were the first */
+    uint64_t early_item[QN__WIDE_EARLY];
+    double early_value[QN__WIDE_EARLY];
+} qn__wide_column_state;
+
+typedef struct qn__wide_gather {
+    qn_data *data;
+    uint32_t features;
+    uint32_t live; /* columns that may be wide */
+    int kept;      /* 1: for a model, which knows its wide columns */
+    qn__wide_column_state *column;
+} qn__wide_gather;
+
+/* Begins with columns that are narrow; *gather is released in any case. No column is ever wide
+ * where the options have rules without that of wide columns. */
+qn_status qn__wide_gather_begin(qn__wide_gather *gather, qn_data *data, uint32_t features,
+                                const char *expected_rules, qn_error *err);
+void qn__wide_gather_release(qn__wide_gather *gather);
+
+/* Whether more values can matter: it may be wide. Threads may ask of different columns. */
+int qn__wide_is_open(const qn__wide_gather *gather, const qn__wide_column_state *column);
+
+/* The column holds whole numbers, or such of binary64 (`real`), and may be wide. */
+void qn__wide_gather_column(qn__wide_gather *gather, uint32_t feature, int real);
+
+/* After new facts: whether values are to be kept. `items` before are in the matrix and are kept
+ * from there where they are the first. A column that cannot be wide any more lets go of all. */
+qn_status qn__wide_gather_look(qn__wide_gather *gather, uint32_t feature, uint64_t items, int *keep,
+                               qn_error *err);
+
+/* Keeps a value where qn__wide_gather_look said so. Others are missing. */
+static inline void qn__wide_keep_whole(qn__wide_column_state *c, uint64_t item, int64_t value) {
+    c->value[item].whole = value;
+}
+
+static inline void qn__wide_keep_real(qn__wide_column_state *c, uint64_t item, double value) {
+    if (c->held == QN__EXACT_WHOLE)
+        c->value[item].whole = (int64_t)value;
+    else
+        c->value[item].real = value == 0 ? 0 : value;
+}
+
+/* One value after the other, of a column that may be wide: both of the above. */
+qn_status qn__wide_gather_whole(qn__wide_gather *gather, uint32_t feature, uint64_t item,
+                                int64_t value, qn_error *err);
+qn_status qn__wide_gather_real(qn__wide_gather *gather, uint32_t feature, uint64_t item,
+                               double value, qn_error *err);
+
+/* At the end the wide columns become those of the table. */
+qn_status qn__wide_gather_end(qn__wide_gather *gather, qn_error *err);
+
+#endif

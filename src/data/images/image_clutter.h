@@ -1,0 +1,9 @@
+/* Files that lie beside images and are not images: notes, lists, files of systems. */
+#ifndef QN_DATA_IMAGES_IMAGE_CLUTTER_H
+#define QN_DATA_IMAGES_IMAGE_CLUTTER_H
+
+/* Whether a name, which may have folders before it, is one of the table of docs/exactness.md
+ * 2.1.10. A file of such a name that begins as an image does is one. */
+int qn__image_is_clutter(const char *name);
+
+#endif

@@ -1,0 +1,241 @@
+#include "data/images/image_files.h"
+#include "base/file_stamp.h"
+#include "base/memory.h"
+#include "data/bytes/descriptor.h"
+#include "data/bytes/folder.h"
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of one image, before memory is taken: an archive can claim any size. */
+static const uint64_t FILE_MAX = (uint64_t)1 << 30;
+
+/* A name in an archive without what means nothing: "./", "/" before it, and "//". */
+static void tidy_name(char *name) {
+    const char *from = name;
+    char *to = name;
+    while (*from) {
+        if (*from == '/')
+            from++;
+        else if (from[0] == '.' && from[1] == '/')
+            from += 2;
+        else {
+            const size_t size = strcspn(from, "/");
+            memmove(to, from, size);
+            to += size;
+            from += size;
+            if (*from == '/')
+                *to++ = '/';
+        }
+    }
+    *to = '\0';
+}
+
+/* Whether a part of the name begins with a dot, "." itself apart. */
+static int is_hidden(const char *name) {
+    while (*name) {
+        if (name[0] == '.' && name[1] != '/' && name[1] != '\0')
+            return 1;
+        name += strcspn(name, "/");
+        name += *name == '/';
+    }
+    return 0;
+}
+
+static qn_status add(void *user, const char *name, uint64_t begin, uint64_t size, qn_error *err) {
+    qn__image_files *f = user;
+    if (f->count == f->room) {
+        const uint64_t room = f->room ? 2 * f->room : 1024;
+        qn__image_file *more = qn__alloc(room, sizeof *more, err);
+        if (!more)
+            return QN_MEMORY;
+        if (f->count)
+            memcpy(more, f->file, (size_t)f->count * sizeof *more);
+        qn__free(f->file);
+        f->file = more;
+        f->room = room;
+    }
+    char *own = qn__copy_text(name, err);
+    if (!own)
+        return QN_MEMORY;
+    tidy_name(own);
+    f->file[f->count++] = (qn__image_file){own, begin, size};
+    return QN_OK;
+}
+
+static qn_status add_listed(void *user, const char *name, const struct stat *info, qn_error *err) {
+    qn__image_files *f = user;
+    return add(f, name, qn__image_stamp_of(info, &f->stamp), (uint64_t)info->st_size, err);
+}
+
+static qn_status list_zip(qn__source *source, qn__image_files *f, qn_error *err) {
+    qn_status status = qn__zip_open(qn__source_descriptor(source), f->path,
+                                    qn__source_file_size(source), &f->zip, err);
+    for (uint64_t i = 0; status == QN_OK && i < f->zip->count; i++) {
+        const char *name = f->zip->entry[i].name;
+        const size_t size = strlen(name);
+        if (size > 0 && name[size - 1] != '/' && !is_hidden(name))
+            status = add(f, name, i, f->zip->entry[i].size, err);
+    }
+    return status;
+}
+
+static qn_status list_tar(qn__source *source, qn__image_files *f, qn_error *err) {
+    f->tar = (qn__tar_bytes){.file = qn__source_descriptor(source),
+                             .size = qn__source_file_size(source),
+                             .path = f->path};
+    if (qn__source_packing(source)) {
+        const qn_status status = qn__source_contents(source, &f->unpacked, err);
+        if (status != QN_OK)
+            return status;
+        f->tar.memory = (const uint8_t *)f->unpacked.data;
+        f->tar.size = f->unpacked.size;
+    }
+    return qn__tar_list(&f->tar, is_hidden, add, f, err);
+}
+
+static int compare(const void *a, const void *b) {
+    return strcmp(((const qn__image_file *)a)->name, ((const qn__image_file *)b)->name);
+}
+
+static qn_status sort(qn__image_files *f, qn_error *err) {
+    if (f->count == 0) {
+        qn__fail(err, QN_INPUT,
+                 f->folder ? "there is no file in the folder" : "there is no file in the archive");
+        qn__at(err, "%s", f->path);
+        return qn__remedy(err, QN_INPUT, "put images in it, in a folder for each class");
+    }
+    qsort(f->file, (size_t)f->count, sizeof *f->file, compare);
+    for (uint64_t i = 1; i < f->count; i++)
+        if (strcmp(f->file[i - 1].name, f->file[i].name) == 0) {
+            qn__fail(err, QN_INPUT, "the archive holds one file twice");
+            qn__image_files_at(f, i, err);
+            return qn__remedy(err, QN_INPUT, "make the archive again");
+        }
+    return QN_OK;
+}
+
+qn_status qn__image_files_open(qn__source *source, qn__image_files *out, qn_error *err) {
+    uint8_t first[4] = {0};
+    size_t got = 0;
+    *out =
+        (qn__image_files){.path = qn__source_path(source), .folder = qn__source_is_folder(source)};
+    qn_status status = QN_OK;
+    if (out->folder) {
+        status = qn__folder_list(out->path, add_listed, out, err);
+    } else {
+        status = qn__source_peek(source, first, sizeof first, &got, err);
+        if (status == QN_OK)
+            status = memcmp(first, "PK\3\4", 4) == 0 ? list_zip(source, out, err)
+                                                     : list_tar(source, out, err);
+    }
+    if (status == QN_OK)
+        status = sort(out, err);
+    if (out->folder)
+        qn__file_stamp_wait(&out->stamp.newest);
+    for (uint64_t i = 0; status == QN_OK && out->folder && i < out->count; i++)
+        qn__image_stamp_add(&out->stamp, out->file[i].name, out->file[i].begin);
+    return status;
+}
+
+qn_status qn__image_files_named(const qn__source *source, const char *text, size_t size,
+                                uint64_t count, qn__image_files *out, qn_error *err) {
+    qn_status status = QN_OK;
+    *out =
+        (qn__image_files){.path = qn__source_path(source), .folder = qn__source_is_folder(source)};
+    while (status == QN_OK && size > 0 && out->count < count) {
+        const size_t length = strnlen(text, size);
+        if (length == size)
+            break;
+        status = add(out, text, 0, 0, err);
+        text += length + 1;
+        size -= length + 1;
+    }
+    if (status == QN_OK && (size > 0 || out->count != count))
+        status = qn__fail(err, QN_FORMAT, "the names are not as many as the files");
+    if (status != QN_OK)
+        qn__image_files_release(out);
+    return status;
+}
+
+void qn__image_files_release(qn__image_files *files) {
+    for (uint64_t i = 0; i < files->count; i++)
+        qn__free(files->file[i].name);
+    qn__free(files->file);
+    qn__zip_close(files->zip);
+    qn__contents_release(&files->unpacked);
+    *files = (qn__image_files){0};
+}
+
+void qn__image_files_at(const qn__image_files *files, uint64_t i, qn_error *err) {
+    qn__at(err, files->folder ? "%s/%s" : "%s, %s", files->path, files->file[i].name);
+}
+
+qn_status qn__image_bytes_room(qn__image_bytes *bytes, size_t size, qn_error *err) {
+    if (size <= bytes->room)
+        return QN_OK;
+    qn__free(bytes->data);
+    bytes->room = 0;
+    bytes->data = qn__alloc(size + size / 2, 1, err);
+    if (!bytes->data)
+        return QN_MEMORY;
+    bytes->room = size + size / 2;
+    return QN_OK;
+}
+
+static qn_status read_zip(const qn__image_files *f, uint64_t i, qn__image_bytes *bytes,
+                          qn_error *err) {
+    qn__zip_stream *stream;
+    qn_status status = qn__zip_begin(f->zip, &f->zip->entry[f->file[i].begin], &stream, err);
+    if (status != QN_OK)
+        return status;
+    size_t got = 0, more = 0;
+    uint8_t behind;
+    status = qn__zip_read(stream, bytes->data, bytes->size, &got, err);
+    if (status == QN_OK && bytes->size == f->file[i].size) /* checks the sum */
+        status = qn__zip_read(stream, &behind, 1, &more, err);
+    bytes->size = got;
+    qn__zip_end(stream);
+    return status;
+}
+
+/* A file of a folder, which must be as it was when the folder was listed. A change is not a fault
+ * of the image, so it is not QN_INPUT: that may be left out. */
+static qn_status read_listed(const qn__image_files *f, const qn__image_file *file,
+                             qn__image_bytes *bytes, qn_error *err) {
+    struct stat after = {0};
+    char path[PATH_MAX];
+    qn__image_stamp none = {0};
+    const qn_status status =
+        qn__folder_read(f->path, file->name, bytes->data, bytes->size, &after, err);
+    if ((status != QN_OK && status != QN_INPUT) || qn__image_stamp_of(&after, &none) == file->begin)
+        return status;
+    snprintf(path, sizeof path, "%s/%s", f->path, file->name);
+    return qn__file_stamp_refuse(path, QN_IO, err);
+}
+
+qn_status qn__image_files_read(const qn__image_files *files, uint64_t i, size_t most,
+                               qn__image_bytes *bytes, qn_error *err) {
+    const qn__image_file *file = &files->file[i];
+    const uint64_t size = file->size < most ? file->size : most;
+    if (size > FILE_MAX) {
+        qn__fail(err, QN_INPUT, "the file has %llu bytes, which is too much for an image",
+                 (unsigned long long)file->size);
+        qn__image_files_at(files, i, err);
+        return qn__remedy(err, QN_INPUT, "at most 1 GiB is read; make the image smaller");
+    }
+    if (qn__image_bytes_room(bytes, (size_t)size + 1, err) != QN_OK)
+        return QN_MEMORY;
+    bytes->size = (size_t)size;
+    if (files->folder)
+        return read_listed(files, file, bytes, err);
+    if (files->zip)
+        return read_zip(files, i, bytes, err);
+    return qn__tar_read(&files->tar, file->begin, bytes->data, bytes->size, err);
+}
+
+void qn__image_bytes_release(qn__image_bytes *bytes) {
+    qn__free(bytes->data);
+    *bytes = (qn__image_bytes){0};
+}

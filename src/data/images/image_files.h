@@ -1,0 +1,57 @@
+/* The files of a folder, of a tar or of a ZIP archive, in the bytewise order of their names.
+ *
+ * A file's name is its path below the folder, or in the archive without "./" and "/" before it.
+ * Files and folders whose names begin with a dot are ignored, and so are empty folders. */
+#ifndef QN_DATA_IMAGES_IMAGE_FILES_H
+#define QN_DATA_IMAGES_IMAGE_FILES_H
+
+#include "data/bytes/image_stamp.h"
+#include "data/bytes/source.h"
+#include "data/bytes/tar.h"
+#include "data/bytes/zip.h"
+
+typedef struct qn__image_file {
+    char *name;
+    uint64_t begin, size; /* tar: where the bytes are; ZIP: begin is the number of the entry;
+                             folder: begin is qn__image_stamp_of */
+} qn__image_file;
+
+typedef struct qn__image_files {
+    const char *path; /* of the folder or the archive: the source's */
+    int folder;       /* 1: the files lie in a folder, and `path` is its */
+    qn__tar_bytes tar;
+    qn__contents unpacked; /* of a gzipped archive */
+    qn__zip *zip;          /* NULL: no ZIP archive */
+    qn__image_file *file;
+    uint64_t count, room;
+    qn__image_stamp stamp; /* of a folder */
+} qn__image_files;
+
+/* Lists the files; `source` must outlive *out, which is released in any case. Fails with QN_INPUT
+ * (no files, one name twice, a malformed archive, what is no regular file), QN_IO or QN_MEMORY. */
+qn_status qn__image_files_open(qn__source *source, qn__image_files *out, qn_error *err);
+void qn__image_files_release(qn__image_files *files);
+
+/* The same with `count` names that were listed before, in order: `text` has `size` bytes, each name
+ * with its NUL. Their bytes cannot be read then. Fails with QN_FORMAT (fewer or more names) or
+ * QN_MEMORY. */
+qn_status qn__image_files_named(const qn__source *source, const char *text, size_t size,
+                                uint64_t count, qn__image_files *out, qn_error *err);
+
+/* Bytes of one file after another, in one block of memory. Begins as {0}. */
+typedef struct qn__image_bytes {
+    uint8_t *data;
+    size_t size, room;
+} qn__image_bytes;
+/* Reads the first `most` bytes of file i (SIZE_MAX: all). Any number of threads may, each into its
+ * own bytes. Fails with QN_INPUT, QN_IO or QN_MEMORY, with a place. */
+qn_status qn__image_files_read(const qn__image_files *files, uint64_t i, size_t most,
+                               qn__image_bytes *bytes, qn_error *err);
+/* Makes room for `size` bytes at `data`; what was there is lost. */
+qn_status qn__image_bytes_room(qn__image_bytes *bytes, size_t size, qn_error *err);
+void qn__image_bytes_release(qn__image_bytes *bytes);
+
+/* Sets `where` to file i. */
+void qn__image_files_at(const qn__image_files *files, uint64_t i, qn_error *err);
+
+#endif

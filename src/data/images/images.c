@@ -1,0 +1,557 @@
+/* Folders and archives of images: a table of bytes, an item a file, `[channel][row][column]`.
+ *
+ * The heads of all files come first: they say how large an item is, so that every image is decoded
+ * to its place at once. Threads take files from a counter. Of several bad files, the first by name
+ * is the one that is reported, whichever thread came to it. */
+#include "base/available.h"
+#include "base/float_state.h"
+#include "base/memory.h"
+#include "data/bytes/zip_file.h"
+#include "data/cells/readers.h"
+#include "data/images/image_cache.h"
+#include "data/images/image_classes.h"
+#include "data/images/image_clutter.h"
+#include "data/images/image_names.h"
+#include "data/table/rules.h"
+#include "image/decode.h"
+#include "image/image_other.h"
+#include "image/image_turn.h"
+#include "image/planes.h"
+#include "image/resize.h"
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Bytes of a file that nearly always hold its head. */
+enum { HEAD_BYTES = 1 << 14 };
+
+/* Pixels that are decoded sooner than a cached entry of them would be worth its place: a twentieth
+ * of a second. */
+static const uint64_t WORTH_CACHING = (uint64_t)4 << 20;
+
+/* What one thread needs for one file after another. */
+typedef struct scratch {
+    qn__decoder decoder;
+    qn__image_bytes bytes, pixels, turned;
+} scratch;
+
+typedef struct reading {
+    const qn__image_files *files;
+    qn_data *data;
+    qn__image_head *head; /* of each file */
+    uint8_t *marks;       /* of each file: qn__file_mark */
+    qn__image_cache cache;
+    qn__image_entry entry; /* of the cache */
+    int cached;            /* the entry was found */
+    int skip;              /* broken files are left out */
+    int turns;             /* orientations are followed: QN__RULE_ORIENTATION */
+    int later;             /* formats of contract 7 are left out as broken: QN__RULE_FILES */
+    qn__resize resize;
+    uint32_t expected;       /* qn_data_options.expected_features */
+    qn_data_decoded decoded; /* the same */
+    void *user;
+    size_t stride;   /* bytes of an item */
+    uint8_t *values; /* items are decoded to */
+    _Atomic uint64_t next;
+    _Atomic uint64_t failed; /* the first file that failed; UINT64_MAX: none has */
+    qn_status (*each)(struct reading *r, uint64_t i, struct scratch *own, qn_error *err);
+    struct failure {
+        uint64_t file;
+        qn_error err;
+        qn_status status;
+    } * failure; /* of each thread */
+} reading;
+
+static qn_status decode(reading *r, uint64_t i, scratch *own, qn_error *err);
+
+/* The caller's thread is the only one that may call it. */
+static void tell(const reading *r, int thread, uint64_t done) {
+    if (thread != 0 || !r->decoded || r->each != decode)
+        return;
+    r->decoded(r->user, done < r->files->count ? done : r->files->count, r->files->count);
+    qn__float_state_set();
+}
+
+/* A file that cannot be read is left out, if that is allowed. Memory, devices and missing libraries
+ * are no fault of the file. */
+static void note_failure(reading *r, int thread, uint64_t i, qn_status status, const qn_error *e) {
+    if (status == QN_INPUT && r->skip) {
+        r->marks[i] = QN__FILE_BROKEN;
+        return;
+    }
+    r->failure[thread] = (struct failure){i, *e, status};
+    uint64_t first = atomic_load(&r->failed);
+    while (i < first && !atomic_compare_exchange_weak(&r->failed, &first, i)) {
+    }
+}
+
+static void work(void *context, int thread) {
+    reading *r = context;
+    scratch own = {0};
+    qn_error err = {0};
+    for (;;) {
+        const uint64_t i = atomic_fetch_add(&r->next, 1);
+        if (i >= r->files->count || i > atomic_load(&r->failed))
+            break;
+        if (r->marks[i])
+            continue;
+        const qn_status status = r->each(r, i, &own, &err);
+        tell(r, thread, i);
+        if (status == QN_OK)
+            continue;
+        note_failure(r, thread, i, status, &err);
+        if (atomic_load(&r->failed) != UINT64_MAX)
+            break; /* what this thread would take next lies behind */
+    }
+    qn__decoder_release(&own.decoder);
+    qn__image_bytes_release(&own.bytes);
+    qn__image_bytes_release(&own.pixels);
+    qn__image_bytes_release(&own.turned);
+}
+
+static qn_status over_all(reading *r, qn__pool *pool, qn_error *err) {
+    const int threads = qn__pool_threads(pool);
+    r->failure = qn__alloc((uint64_t)threads, sizeof *r->failure, err);
+    if (!r->failure)
+        return QN_MEMORY;
+    atomic_store(&r->next, 0);
+    atomic_store(&r->failed, UINT64_MAX);
+    qn__pool_run(pool, work, r);
+    qn_status status = QN_OK;
+    for (int t = 0; t < threads; t++)
+        if (r->failure[t].status != QN_OK && r->failure[t].file == atomic_load(&r->failed)) {
+            status = r->failure[t].status;
+            if (err)
+                *err = r->failure[t].err;
+        }
+    qn__free(r->failure);
+    r->failure = NULL;
+    return status;
+}
+
+/* ------------------------------------------------------------------ the heads */
+
+/* What more of the file than its first bytes can tell: thumbnails and colour profiles can stand
+ * before the frame, directories and Exif data after the pixels. */
+static int needs_all(const reading *r, const qn__image_head *head, qn_status status) {
+    return status == QN_OK ? head->partial && r->turns
+                           : status == QN_INPUT && head->kind >= QN__IMAGE_JPEG;
+}
+
+/* Takes a file that is left out or refused for what it is, and not because it is broken. 0: it is
+ * none of these. */
+static int mark(reading *r, uint64_t i, qn_status status) {
+    const qn__image_head *head = &r->head[i];
+    if (status == QN_OK && r->later && head->kind >= QN__IMAGE_GIF)
+        r->marks[i] = QN__FILE_LATER;
+    else if (status == QN_INPUT && head->kind < QN__IMAGE_JPEG &&
+             qn__image_is_clutter(r->files->file[i].name))
+        r->marks[i] = QN__FILE_CLUTTER;
+    else if (status == QN_INPUT && head->kind == QN__IMAGE_OTHER)
+        r->marks[i] = (uint8_t)(QN__FILE_OTHER + head->other);
+    return r->marks[i] != QN__FILE_ITEM;
+}
+
+static qn_status read_head(reading *r, uint64_t i, scratch *own, qn_error *err) {
+    qn_status status = QN_OK;
+    qn__image_head *head = &r->head[i];
+    for (size_t most = HEAD_BYTES;; most = SIZE_MAX) {
+        status = qn__image_files_read(r->files, i, most, &own->bytes, err);
+        if (status != QN_OK)
+            return status;
+        status = qn__image_head_read(own->bytes.data, own->bytes.size, head, err);
+        if (own->bytes.size == r->files->file[i].size || !needs_all(r, head, status))
+            break;
+    }
+    head->ignored = !r->turns;
+    if (mark(r, i, status))
+        return QN_OK;
+    if (status != QN_OK)
+        qn__image_files_at(r->files, i, err);
+    return status;
+}
+
+/* Formats that are not read, with how many files each has: of one the remedy is that format's. */
+static qn_status refuse_others(const reading *r, qn_error *err) {
+    qn__text each = {0};
+    uint64_t first = 0;
+    while (r->marks[first] < QN__FILE_OTHER)
+        first++;
+    const uint64_t all = qn__image_others_add(r->marks, r->files->count, &each);
+    const uint32_t other = r->marks[first] - (uint32_t)QN__FILE_OTHER;
+    if (all == 1)
+        qn__fail(err, QN_INPUT, "the file is %s, which is not read",
+                 qn__image_other_name(other, 0));
+    else
+        qn__fail(err, QN_INPUT, "%llu files are of formats that are not read: %.300s",
+                 (unsigned long long)all, each.data ? each.data : "");
+    qn__text_release(&each);
+    qn__image_files_at(r->files, first, err);
+    return qn__remedy(err, QN_INPUT,
+                      "%s; `data.skip_broken` leaves out all files that cannot be read",
+                      qn__image_other_remedy(other));
+}
+
+static qn_status check_others(const reading *r, qn_error *err) {
+    for (uint64_t i = 0; !r->skip && i < r->files->count; i++)
+        if (r->marks[i] >= QN__FILE_OTHER)
+            return refuse_others(r, err);
+    return QN_OK;
+}
+
+static qn_status refuse_sizes(const reading *r, uint64_t i, uint64_t other, qn_error *err) {
+    const qn__image_head *a = &r->head[i], *b = &r->head[other];
+    qn__fail(err, QN_INPUT, "the images differ in size: %ux%u here, %ux%u in %s",
+             (unsigned)qn__image_height(b), (unsigned)qn__image_width(b),
+             (unsigned)qn__image_height(a), (unsigned)qn__image_width(a), r->files->file[i].name);
+    qn__image_files_at(r->files, other, err);
+    return qn__remedy(err, QN_INPUT,
+                      "bring all to one size, height x width, as with `data.resize` 32x32");
+}
+
+static qn_status refuse_all(const reading *r, qn_error *err) {
+    qn__text each = {0};
+    const int others = qn__image_others_add(r->marks, r->files->count, &each) > 0 && each.data;
+    qn__fail(err, QN_INPUT, "none of the %llu files is an image that can be read%s%.300s",
+             (unsigned long long)r->files->count, others ? "; there are " : "",
+             others ? each.data : "");
+    qn__text_release(&each);
+    qn__at(err, "%s", r->files->path);
+    for (uint64_t i = 0; !r->files->folder && i < r->files->count; i++)
+        if (qn__names_table(r->files->file[i].name))
+            return qn__remedy(err, QN_INPUT,
+                              "unpack the archive and give the table in it, \"%.80s\"; from a ZIP "
+                              "archive it is read as it is",
+                              r->files->file[i].name);
+    return qn__remedy(err, QN_INPUT,
+                      "give a folder or an archive of JPEG, PNG, WebP, GIF, TIFF or BMP files");
+}
+
+/* 3 where some image that is not left out has colours, and where the other data does, of which only
+ * the number of features is known; else 1. */
+static uint32_t find_channels(const reading *r) {
+    for (uint64_t i = 0; i < r->files->count; i++)
+        if (!r->marks[i] && r->head[i].channels == 3)
+            return 3;
+    return 3 * (uint64_t)r->data->rows * r->data->columns == r->expected ? 3 : 1;
+}
+
+/* The size and the channels of all items, from the heads. */
+static qn_status find_shape(reading *r, qn_error *err) {
+    uint64_t first = 0;
+    while (first < r->files->count && r->marks[first])
+        first++;
+    if (first == r->files->count)
+        return refuse_all(r, err);
+    const qn__image_head *head = &r->head[first];
+    for (uint64_t i = first; r->resize.height == 0 && i < r->files->count; i++)
+        if (!r->marks[i] && (qn__image_height(&r->head[i]) != qn__image_height(head) ||
+                             qn__image_width(&r->head[i]) != qn__image_width(head)))
+            return refuse_sizes(r, first, i, err);
+    r->data->rows = r->resize.height ? r->resize.height : qn__image_height(head);
+    r->data->columns = r->resize.height ? r->resize.width : qn__image_width(head);
+    r->data->channels = find_channels(r);
+    return QN_OK;
+}
+
+/* ------------------------------------------------------------------ the pixels */
+
+/* The pixels as they are to be seen, in own->pixels or, where they were turned, in own->turned. */
+static qn_status turn(const qn__image_head *head, uint32_t channels, scratch *own,
+                      const uint8_t **pixels, qn_error *err) {
+    *pixels = own->pixels.data;
+    if (head->orientation == 1 || head->ignored)
+        return QN_OK;
+    const size_t size = (size_t)head->height * head->width * channels;
+    const qn_status status = qn__image_bytes_room(&own->turned, size, err);
+    if (status != QN_OK)
+        return status;
+    qn__image_turn(own->pixels.data, head, channels, own->turned.data);
+    *pixels = own->turned.data;
+    return QN_OK;
+}
+
+static qn_status decode(reading *r, uint64_t i, scratch *own, qn_error *err) {
+    const qn__image_head *head = &r->head[i];
+    const uint32_t channels = r->data->channels;
+    const uint32_t height = qn__image_height(head), width = qn__image_width(head);
+    const uint8_t *seen = NULL;
+    qn_status status = qn__image_files_read(r->files, i, SIZE_MAX, &own->bytes, err);
+    if (status != QN_OK)
+        return status;
+    status = qn__image_bytes_room(&own->pixels, (size_t)height * width * channels, err);
+    if (status == QN_OK)
+        status = qn__image_decode(&own->decoder, own->bytes.data, own->bytes.size, head, channels,
+                                  own->pixels.data, err);
+    if (status == QN_OK)
+        status = turn(head, channels, own, &seen, err);
+    uint8_t *planes = r->values + i * r->stride;
+    if (status == QN_OK && r->resize.height)
+        status = qn__resize_planes(&r->resize, seen, height, width, channels, planes, err);
+    else if (status == QN_OK)
+        qn__planes_of(seen, height, width, channels, planes);
+    if (status == QN_INPUT)
+        qn__image_files_at(r->files, i, err);
+    return status;
+}
+
+/* Whether the images are kept in the cache. Not where their channels come of other data. */
+static int is_worth_caching(const reading *r) {
+    uint64_t pixels = 0;
+    int colours = 0;
+    for (uint64_t i = 0; i < r->files->count; i++)
+        if (!r->marks[i]) {
+            pixels += (uint64_t)r->head[i].height * r->head[i].width;
+            colours |= r->head[i].channels == 3;
+        }
+    return pixels >= WORTH_CACHING && (colours || r->data->channels == 1);
+}
+
+/* Values that the data owns with the file they lie in. */
+static void take_file(reading *r) {
+    qn_data *data = r->data;
+    data->values = r->values = r->entry.values;
+    qn__mapped_file *file = qn__image_cache_take(&r->cache);
+    data->memory = file;
+    data->release = qn__mapped_file_close;
+    if (qn__mapped_file_size(file) > qn__available_memory() / 2)
+        data->in_file = file;
+}
+
+static qn_status refuse_memory(const reading *r, uint64_t bytes, uint64_t left, qn_error *err) {
+    qn__fail(err, QN_MEMORY,
+             "the decoded images take %llu MiB, and %llu MiB of memory are available",
+             (unsigned long long)bytes >> 20, (unsigned long long)left >> 20);
+    qn__at(err, "%s", r->files->path);
+    return qn__remedy(err, QN_MEMORY,
+                      "make them smaller with `data.resize`, or set QUERN_CACHE to a folder on a "
+                      "disk with twice that room: they are then decoded into a file there");
+}
+
+static qn_status take_memory(reading *r, uint64_t features, qn_error *err) {
+    const uint64_t left = qn__available_memory();
+    uint64_t bytes;
+    if (__builtin_mul_overflow(r->files->count, features, &bytes))
+        bytes = UINT64_MAX;
+    if (bytes > left)
+        return refuse_memory(r, bytes, left, err);
+    r->data->memory = qn__alloc(r->files->count, features, err);
+    r->data->values = r->values = r->data->memory;
+    r->data->release = qn__free;
+    return r->data->memory ? QN_OK : QN_MEMORY;
+}
+
+/* Images are decoded into a file of the cache, where they may be more than memory holds; else into
+ * memory. */
+static qn_status make_room(reading *r, qn_error *err) {
+    qn_data *data = r->data;
+    const uint64_t features = (uint64_t)data->rows * data->columns * data->channels;
+    if (features > UINT32_MAX)
+        return qn__fail_memory(err, r->files->count, features);
+    data->type = QN_U8;
+    data->features = (uint32_t)features;
+    r->stride = (size_t)features;
+    r->entry = (qn__image_entry){.rows = data->rows,
+                                 .columns = data->columns,
+                                 .channels = data->channels,
+                                 .items = r->files->count,
+                                 .files = r->files->count};
+    for (uint64_t i = 0; i < r->files->count; i++)
+        r->entry.text += strlen(r->files->file[i].name) + 1;
+    r->cache.off |= !is_worth_caching(r);
+    if (!qn__image_cache_make(&r->cache, &r->entry))
+        return take_memory(r, features, err);
+    r->values = r->entry.values;
+    return QN_OK;
+}
+
+/* Only the images that could be read stay. When all of these are grey, so is the table. */
+static void close_gaps(reading *r) {
+    qn_data *data = r->data;
+    uint8_t *values = r->values;
+    const uint32_t channels = find_channels(r);
+    data->items = 0;
+    const size_t stride = r->stride / data->channels * channels;
+    for (uint64_t i = 0; i < r->files->count; i++)
+        if (!r->marks[i])
+            memmove(values + stride * data->items++, values + r->stride * i, stride);
+    data->channels = channels;
+    data->features = (uint32_t)stride;
+}
+
+/* Items that a rule of reading may have changed. */
+static void count_marks(reading *r) {
+    for (uint64_t i = 0; i < r->files->count; i++)
+        if (!r->marks[i]) {
+            r->entry.turned += r->head[i].orientation != 1;
+            r->entry.newer += r->head[i].kind >= QN__IMAGE_GIF;
+        }
+}
+
+/* The rules that changed something, and what is told to people. */
+static qn_status settle_rules(const reading *r, const qn_data_options *options, qn_error *err) {
+    if (r->turns && r->entry.turned > 0)
+        r->data->rules |= QN__RULE_ORIENTATION;
+    if (qn__rule_holds(options, QN__RULE_FILES) && r->entry.newer > 0)
+        r->data->rules |= QN__RULE_FILES;
+    return qn__image_note(r->files, r->marks, r->turns ? 0 : r->entry.turned, r->cache.note,
+                          r->data, err);
+}
+
+/* ------------------------------------------------------------------ the cache */
+
+/* Keeps what was decoded; the digest of the values is then known. */
+static qn_status keep(reading *r, qn__pool *pool, qn_error *err) {
+    uint8_t digest[32];
+    char *names = qn__alloc(r->entry.text, 1, err), *to = names;
+    qn_data *data = r->data;
+    data->values = r->values;
+    if (!names)
+        return QN_MEMORY;
+    qn__data_values_digest(data, pool, digest);
+    for (uint64_t i = 0; i < r->files->count; i++)
+        to = stpcpy(to, r->files->file[i].name) + 1;
+    r->entry.items = data->items;
+    r->entry.channels = data->channels;
+    r->entry.values_digest = digest;
+    r->entry.names = names;
+    r->entry.marks = r->marks;
+    qn__image_cache_keep(&r->cache, &r->entry);
+    take_file(r);
+    data->values_digest = r->entry.values_digest;
+    qn__free(names);
+    return QN_OK;
+}
+
+/* Takes the entry that was found: as if its files had been decoded now. */
+static void take_entry(reading *r) {
+    qn_data *data = r->data;
+    data->type = QN_U8;
+    data->rows = r->entry.rows;
+    data->columns = r->entry.columns;
+    data->channels = r->entry.channels;
+    data->features = data->rows * data->columns * data->channels;
+    data->items = r->entry.items;
+    memcpy(r->marks, r->entry.marks, (size_t)r->entry.files);
+    take_file(r);
+    data->values_digest = r->entry.values_digest;
+}
+
+/* An entry of grey images does not serve where their channels come of other data. */
+static int find_entry(reading *r, qn__pool *pool) {
+    if (!qn__image_cache_load(&r->cache, pool, &r->entry))
+        return 0;
+    const uint64_t area = (uint64_t)r->entry.rows * r->entry.columns;
+    r->cached = (r->entry.channels == 3 || 3 * area != r->expected) &&
+                (!r->files->folder || r->entry.files == r->files->count);
+    if (!r->cached)
+        qn__mapped_file_close(qn__image_cache_take(&r->cache));
+    return r->cached;
+}
+
+/* ------------------------------------------------------------------ all of it */
+
+static qn_status read_images(reading *r, qn__pool *pool, qn_error *err) {
+    r->each = read_head;
+    qn_status status = over_all(r, pool, err);
+    if (status == QN_OK)
+        status = check_others(r, err);
+    if (status == QN_OK)
+        status = find_shape(r, err);
+    if (status == QN_OK)
+        status = make_room(r, err);
+    r->each = decode;
+    if (status == QN_OK)
+        status = over_all(r, pool, err);
+    if (status != QN_OK)
+        return status;
+    tell(r, 0, r->files->count);
+    close_gaps(r);
+    count_marks(r);
+    if (r->data->items == 0)
+        return refuse_all(r, err);
+    return r->data->memory ? QN_OK : keep(r, pool, err);
+}
+
+static qn_status read_files(reading *r, const qn_data_options *options, qn__pool *pool,
+                            qn_error *err) {
+    r->head = qn__alloc(r->files->count, sizeof *r->head, err);
+    r->marks = r->head ? qn__alloc(r->files->count, 1, err) : NULL;
+    qn_status status = r->marks ? QN_OK : QN_MEMORY;
+    if (status == QN_OK && r->cached)
+        take_entry(r);
+    else if (status == QN_OK)
+        status = read_images(r, pool, err);
+    if (status == QN_OK)
+        status = qn__image_names(r->files, r->marks, r->data, err);
+    if (status == QN_OK)
+        status = settle_rules(r, options, err);
+    if (status == QN_OK && !options->unlabelled)
+        status = qn__image_classes(r->files, r->marks, options, r->data, err);
+    qn__free(r->head);
+    qn__free(r->marks);
+    return status;
+}
+
+/* A folder is listed to know its stamp. An archive need not be, where the cache has its names. */
+static qn_status list_files(reading *r, qn__source *source, qn__pool *pool, qn__image_files *files,
+                            qn_error *err) {
+    const int folder = qn__source_is_folder(source);
+    qn_status status = folder ? qn__image_files_open(source, files, err) : QN_OK;
+    if (status != QN_OK)
+        return status;
+    qn__image_cache_begin(&r->cache, source, folder ? files : NULL, &r->resize, r->skip, r->turns,
+                          r->later);
+    if (find_entry(r, pool) && !folder)
+        return qn__image_files_named(source, r->entry.names, (size_t)r->entry.text, r->entry.files,
+                                     files, err);
+    return folder ? QN_OK : qn__image_files_open(source, files, err);
+}
+
+static qn_status read(qn__source *source, const qn_data_options *options, qn__pool *pool,
+                      qn_data *data, qn_error *err) {
+    qn__image_files files = {0};
+    reading r = {.files = &files,
+                 .data = data,
+                 .skip = options->skip_broken,
+                 .turns = qn__rule_holds(options, QN__RULE_ORIENTATION),
+                 .later = options->skip_broken && !qn__rule_holds(options, QN__RULE_FILES),
+                 .cache = {.off = options->no_cache},
+                 .expected = options->expected_features,
+                 .decoded = options->decoded,
+                 .user = options->decoded_user};
+    const char *resize = options->resize ? options->resize : options->expected_resize;
+    qn_status status = qn__resize_parse(resize, &r.resize, err);
+    data->resize = r.resize;
+    if (status == QN_OK)
+        status = list_files(&r, source, pool, &files, err);
+    if (status == QN_OK)
+        status = read_files(&r, options, pool, err);
+    qn__image_cache_end(&r.cache);
+    qn__image_files_release(&files);
+    return status;
+}
+
+static int ends_with(const char *text, const char *end) {
+    const size_t size = strlen(text), more = strlen(end);
+    return size >= more && strcmp(text + size - more, end) == 0;
+}
+
+/* Old archives have no mark. The mark of a ZIP archive is that of an NPZ archive too. */
+static int probe(const uint8_t *first, size_t size, const char *path) {
+    if (qn__tar_is(first, size))
+        return QN__PROBE_MAGIC;
+    if (size >= 4 && memcmp(first, "PK\3\4", 4) == 0 && ends_with(path, ".zip"))
+        return QN__PROBE_BOTH;
+    return ends_with(path, ".tar") || ends_with(path, ".tar.gz") || ends_with(path, ".tgz")
+               ? QN__PROBE_NAME
+               : QN__PROBE_NO;
+}
+
+const qn__reader qn__image_reader = {
+    .name = QN__PACKED_NAMES("images"),
+    .labels_remedy = "put the images of each class into a folder of its name",
+    .files = 1,
+    .probe = probe,
+    .read = read,
+};

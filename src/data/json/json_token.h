@@ -1,0 +1,41 @@
+/* The tokens of JSON (RFC 8259) in a large text: strings, numbers and words, one after the other.
+ * The reader of small texts, which makes a tree, is base/json.h. */
+#ifndef QN_DATA_JSON_JSON_TOKEN_H
+#define QN_DATA_JSON_JSON_TOKEN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A place in the text. The text is changed: a string is decoded where it stands. Behind `end` there
+ * must be a byte that belongs to no number. */
+typedef struct qn__json_scan {
+    char *at, *end;
+    uint64_t line; /* of `at`, from 1 */
+} qn__json_scan;
+
+typedef enum qn__token_kind {
+    QN__TOKEN_BAD,
+    QN__TOKEN_TEXT,
+    QN__TOKEN_BOOL,
+    QN__TOKEN_WHOLE,  /* an integer of 64 bits */
+    QN__TOKEN_NUMBER, /* another number: the nearest binary64, perhaps an infinity */
+    QN__TOKEN_NULL,   /* and NaN, which Python writes */
+    QN__TOKEN_OBJECT, /* its first byte: nothing of it is read */
+    QN__TOKEN_ARRAY
+} qn__token_kind;
+
+typedef struct qn__token {
+    qn__token_kind kind;
+    const char *text; /* TEXT: UTF-8 without a NUL, in the text that is scanned */
+    size_t size;
+    int64_t whole; /* WHOLE and BOOL */
+    double number;
+    const char *what; /* BAD: why, such as "a text does not end"; `at` is where */
+} qn__token;
+
+/* Skips white space. Returns the next byte, or '\0' at the end. */
+char qn__json_next(qn__json_scan *scan);
+/* Reads the value at `at`, behind white space. */
+void qn__json_token(qn__json_scan *scan, qn__token *out);
+
+#endif

@@ -1,0 +1,365 @@
+/* The snapshot: a head, the values with their margin, the labels or targets with theirs, the
+ * weights with theirs, the exact values of wide columns with theirs, and four texts that end in
+ * NUL: the schema as JSON, the note, the name of the weights, and a digit for each column of a
+ * schema: whether it holds bytes. Behind them stand the names of all items, where they have some.
+ * Each part begins at a multiple of 64 bytes. Numbers are little-endian, as everywhere in memory
+ * here (digest.c). */
+#include "data/open/data_snapshot.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/cells/commas.h"
+#include "data/cells/readers.h"
+#include "data/table/wide.h"
+#include <float.h>
+#include <string.h>
+
+#define MAGIC "quern data table\n"
+enum { ALIGNMENT = 64 };
+
+typedef struct head {
+    char magic[24];
+    uint32_t type, features, rows, columns;
+    uint64_t items;
+    uint32_t labelled; /* 0: no labels; 1: labels; 2: targets */
+    uint32_t doubt, missing, comma;
+    uint32_t weighted; /* 0: no weights; 1: weights; 2: weights with a name */
+    uint32_t channels;
+    qn__resize resize;
+    uint32_t rules;
+    uint64_t label_values;
+    uint64_t wide;  /* columns, which the schema names */
+    uint64_t text;  /* bytes of the texts, names of items included */
+    uint64_t names; /* bytes of the names of items; 0: there are none */
+    char format[16];
+    char digest[72];
+    char date_format[QN__DATE_FORMAT];
+} head;
+
+/* Offsets of the parts. */
+typedef struct places {
+    uint64_t values, labels, weights, wide, text, bytes;
+} places;
+
+static int add(uint64_t *sum, uint64_t more) { return !__builtin_add_overflow(*sum, more, sum); }
+
+uint64_t qn__data_snapshot_values(void) {
+    return (sizeof(head) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* 0 if the sizes cannot be addressed. */
+static int place(const head *h, places *p) {
+    uint64_t stride = (uint64_t)h->features * (h->type == QN_F32 ? sizeof(float) : 1), values,
+             labels, weights, wide;
+    if (__builtin_mul_overflow(stride, h->items, &values) ||
+        __builtin_mul_overflow(h->labelled ? sizeof(int32_t) : 0, h->items, &labels) ||
+        __builtin_mul_overflow(h->weighted ? sizeof(float) : 0, h->items, &weights) ||
+        __builtin_mul_overflow(h->wide, sizeof(qn__wide_value), &wide) ||
+        __builtin_mul_overflow(wide, h->items, &wide))
+        return 0;
+    const uint64_t margin = QN__DATA_MARGIN + ALIGNMENT - 1, mask = ~(uint64_t)(ALIGNMENT - 1);
+    p->values = qn__data_snapshot_values();
+    p->labels = p->values;
+    if (!add(&p->labels, values) || !add(&p->labels, margin))
+        return 0;
+    p->labels &= mask;
+    p->weights = p->labels;
+    if (!add(&p->weights, labels) || !add(&p->weights, margin))
+        return 0;
+    p->weights &= mask;
+    p->wide = p->weights;
+    if (h->weighted && (!add(&p->wide, weights) || !add(&p->wide, margin)))
+        return 0;
+    p->wide &= mask;
+    p->text = p->wide;
+    if (h->wide && (!add(&p->text, wide) || !add(&p->text, margin)))
+        return 0;
+    p->text &= mask;
+    p->bytes = p->text;
+    if (!add(&p->bytes, h->text) || !add(&p->bytes, margin) || p->bytes > SIZE_MAX / 2)
+        return 0;
+    p->bytes &= mask;
+    return 1;
+}
+
+/* What a recipe does not have of a column, a character of these. */
+static const char marks[] = "01dtz";
+
+static char mark_of(const qn__feature *feature) {
+    if (feature->dates)
+        return feature->zone ? 'z' : feature->time ? 't' : 'd';
+    return feature->bytes ? '1' : '0';
+}
+
+/* The texts of the snapshot; released by the caller. */
+static qn__text texts_of(const qn_data *table) {
+    qn__text text = {0};
+    qn__schema_add_json(table->schema, &text);
+    qn__text_add(&text, "%c%s%c", '\0', table->note ? table->note : "", '\0');
+    qn__text_add(&text, "%s%c", table->weight_name ? table->weight_name : "", '\0');
+    for (uint32_t k = 0; table->schema && k < table->features; k++)
+        qn__text_add(&text, "%c", mark_of(&table->schema->feature[k]));
+    qn__text_add(&text, "%c", '\0');
+    for (uint64_t i = 0; table->names && i < table->items; i++)
+        qn__text_add(&text, "%s%c", table->names->text + table->names->at[i], '\0');
+    return text;
+}
+
+static head head_of(const qn_data *table, const qn__text *text) {
+    head h = {.magic = MAGIC,
+              .type = (uint32_t)table->type,
+              .features = table->features,
+              .channels = table->channels,
+              .resize = table->resize,
+              .rules = table->rules,
+              .rows = table->rows,
+              .columns = table->columns,
+              .items = table->items,
+              .labelled = table->targets ? 2 : table->labels != NULL,
+              .doubt = (uint32_t)table->doubt,
+              .comma = table->comma,
+              .missing = table->missing != 0,
+              .weighted = table->weights ? 1 + (table->weight_name != NULL) : 0,
+              .label_values = table->label_values,
+              .wide = table->wide ? table->wide->columns : 0,
+              .text = text->size,
+              .names = table->names ? table->names->size : 0};
+    strncpy(h.format, table->format, sizeof h.format - 1);
+    memcpy(h.digest, qn_data_digest(table), sizeof table->digest);
+    memcpy(h.date_format, table->date_format, sizeof h.date_format);
+    return h;
+}
+
+uint64_t qn__data_snapshot_bytes(const qn_data *table) {
+    qn__text text = texts_of(table);
+    const head h = head_of(table, &text);
+    places p;
+    const uint64_t bytes = !text.failed && place(&h, &p) ? p.bytes : 0;
+    qn__text_release(&text);
+    return bytes;
+}
+
+void qn__data_snapshot_write(const qn_data *table, void *snapshot) {
+    qn__text text = texts_of(table);
+    const head h = head_of(table, &text);
+    uint8_t *to = snapshot;
+    places p;
+    if (!text.failed && place(&h, &p)) {
+        memcpy(to, &h, sizeof h);
+        if (to + p.values != table->values)
+            memcpy(to + p.values, table->values, (size_t)table->items * qn__data_stride(table));
+        if (table->targets)
+            memcpy(to + p.labels, table->targets, (size_t)table->items * sizeof *table->targets);
+        else if (table->labels)
+            memcpy(to + p.labels, table->labels, (size_t)table->items * sizeof *table->labels);
+        if (table->weights)
+            memcpy(to + p.weights, table->weights, (size_t)table->items * sizeof *table->weights);
+        if (table->wide)
+            memcpy(to + p.wide, table->wide->value, (size_t)qn__wide_bytes(table->wide));
+        memcpy(to + p.text, text.data, text.size);
+    }
+    qn__text_release(&text);
+}
+
+static int is_digest(const char *text) {
+    return strspn(text, "0123456789abcdef") == 64 && text[64] == '\0';
+}
+
+static int has_pixels(const head *h) {
+    uint64_t area;
+    return !__builtin_mul_overflow((uint64_t)h->rows * h->columns, (uint64_t)h->channels, &area) &&
+           area == h->features;
+}
+
+/* Reads and checks the header, and terminates its texts; 0 if it does not match `bytes`. It is
+ * copied first, because another process may still write to it. */
+static int read_head(const void *snapshot, uint64_t bytes, head *h, places *p) {
+    if (bytes < sizeof *h)
+        return 0;
+    memcpy(h, snapshot, sizeof *h);
+    h->format[sizeof h->format - 1] = h->digest[sizeof h->digest - 1] = '\0';
+    h->date_format[sizeof h->date_format - 1] = '\0';
+    return memcmp(h->magic, MAGIC, sizeof MAGIC) == 0 && (h->type == QN_U8 || h->type == QN_F32) &&
+           h->items > 0 && h->items <= QN__ITEMS_MAX && h->features > 0 && h->labelled <= 2 &&
+           h->weighted <= 2 && h->wide <= h->features && h->doubt <= QN__DOUBT_COMMA &&
+           h->names <= h->text && (h->rows == 0) == (h->columns == 0) &&
+           (h->rows == 0) == (h->channels == 0) && (h->rows == 0 || has_pixels(h)) &&
+           qn__format_name(h->format) && is_digest(h->digest) &&
+           (h->date_format[0] == '\0' || qn__date_format_check(h->date_format, NULL) == QN_OK) &&
+           place(h, p) && p->bytes == bytes;
+}
+
+static qn_status refuse(qn_error *err, const char *what) {
+    qn__fail(err, QN_FORMAT, "%s", what);
+    return qn__remedy(err, QN_FORMAT,
+                      "another process that shares the data, or the memory of this machine, is at "
+                      "fault: start the run again");
+}
+
+/* Classes from the labels; 0 if a label is negative. */
+static int count_classes(qn_data *data) {
+    int32_t greatest = -1;
+    for (uint64_t i = 0; data->labels && i < data->items; i++) {
+        if (data->labels[i] < 0)
+            return 0;
+        greatest = data->labels[i] > greatest ? data->labels[i] : greatest;
+    }
+    data->classes = (uint32_t)greatest + 1;
+    return 1;
+}
+
+/* The schema must fit the table, and the classes the labels. */
+static int is_fitting(const qn_data *data) {
+    const qn__schema *schema = data->schema;
+    if (!schema)
+        return !data->targets && data->comma == 0;
+    if (data->comma > schema->features ||
+        (data->comma > 0 && !qn__comma_example(&schema->feature[data->comma - 1])))
+        return 0;
+    return schema->features == data->features && schema->target == qn__data_target(data) &&
+           (schema->target != QN__TARGET_CLASS || data->classes <= schema->classes);
+}
+
+/* Behind the NUL at `end`, of `*left` bytes, a text that ends in NUL too: its first byte, with *end
+ * and *left those behind it. NULL: there is none. */
+static const char *next_text(const char **end, size_t *left) {
+    const char *text = *end + 1, *nul = *left ? memchr(text, '\0', *left) : NULL;
+    if (!nul)
+        return NULL;
+    *left -= (size_t)(nul + 1 - text);
+    *end = nul;
+    return text;
+}
+
+static qn_status copy_text(const char *text, char **to, qn_error *err) {
+    *to = qn__copy_text(text, err);
+    return *to ? QN_OK : QN_MEMORY;
+}
+
+/* The marks of all columns. */
+static int take_marks(const char *mark, qn_data *data) {
+    const uint32_t features = data->schema ? data->schema->features : 0;
+    if (strlen(mark) != features || strspn(mark, marks) != features)
+        return 0;
+    for (uint32_t k = 0; k < features; k++) {
+        qn__feature *feature = &data->schema->feature[k];
+        feature->bytes = mark[k] == '1';
+        feature->zone = mark[k] == 'z';
+        feature->time = mark[k] == 't' || feature->zone;
+        feature->exact = feature->time ? QN__EXACT_MOMENT : feature->exact;
+        if ((feature->dates != 0) != (mark[k] > '1') || (feature->dates && data->type != QN_F32))
+            return 0;
+    }
+    return 1;
+}
+
+/* Reads the texts, `size` bytes: the schema, the note, and the name of the weights where there is
+ * one (`named`). */
+static qn_status read_texts(const char *text, size_t size, int named, qn_data *data,
+                            qn_error *err) {
+    const char *end = size ? memchr(text, '\0', size) : NULL, *behind = end;
+    size_t left = end ? size - (size_t)(end + 1 - text) : 0;
+    const char *note = end ? next_text(&behind, &left) : NULL;
+    const char *name = note ? next_text(&behind, &left) : NULL;
+    const char *bytes = name ? next_text(&behind, &left) : NULL;
+    if (!bytes || left != 0)
+        return refuse(err, "what was shared with the data is no text");
+    qn__json *document;
+    qn_status status = qn__json_parse(text, (size_t)(end - text), &document, err);
+    if (status == QN_OK) {
+        status = qn__schema_from_json(qn__json_root(document), &data->schema, err);
+        qn__json_free(document);
+    }
+    if (status == QN_OK && *note)
+        status = copy_text(note, &data->note, err);
+    if (status == QN_OK && named)
+        status = copy_text(name, &data->weight_name, err);
+    if (status == QN_OK && !(take_marks(bytes, data) && is_fitting(data)))
+        status = refuse(err, "the names of the shared data do not fit it");
+    return status;
+}
+
+/* 1 when all weights are finite and none is below 0. */
+static int are_weights(const qn_data *data) {
+    for (uint64_t i = 0; data->weights && i < data->items; i++)
+        if (!(data->weights[i] >= 0.0f && data->weights[i] <= FLT_MAX))
+            return 0;
+    return 1;
+}
+
+/* What the head alone tells. */
+static void take_head(qn_data *data, const head *h) {
+    data->type = (qn_data_type)h->type;
+    data->items = h->items;
+    data->features = h->features;
+    data->channels = h->channels;
+    data->resize = h->resize;
+    data->rules = h->rules;
+    data->rows = h->rows;
+    data->columns = h->columns;
+    data->format = qn__format_name(h->format);
+    data->doubt = (qn__doubt)h->doubt;
+    data->comma = h->comma;
+    data->missing = h->missing != 0;
+    data->label_values = h->label_values;
+    data->mapped = 1;
+    memcpy(data->digest, h->digest, sizeof data->digest);
+    memcpy(data->date_format, h->date_format, sizeof data->date_format);
+}
+
+/* The wide columns of the schema, whose values are in the snapshot. */
+static qn_status take_wide(const void *values, uint64_t columns, qn_data *data, qn_error *err) {
+    uint64_t found = 0;
+    for (uint32_t k = 0; data->schema && k < data->features; k++)
+        found += data->schema->feature[k].exact != QN__EXACT_NONE;
+    if (found != columns || (columns > 0 && data->type != QN_F32))
+        return refuse(err, "the exact values of the shared data do not fit it");
+    if (columns == 0)
+        return QN_OK;
+    data->wide = qn__wide_create((uint32_t)columns, data->items, values, err);
+    for (uint32_t k = 0, j = 0; data->wide && j < columns; k++)
+        if (data->schema->feature[k].exact != QN__EXACT_NONE)
+            data->wide->feature[j++] = k;
+    return data->wide ? QN_OK : QN_MEMORY;
+}
+
+static qn_status take_names(const char *text, uint64_t size, qn_data *data, qn_error *err) {
+    const qn_status status = qn__item_names_take(text, size, data->items, &data->names, err);
+    return status == QN_FORMAT ? refuse(err, "the names of the shared items do not fit them")
+                               : status;
+}
+
+qn_status qn__data_snapshot_map(const void *snapshot, uint64_t bytes, qn_data **out,
+                                qn_error *err) {
+    const uint8_t *from = snapshot;
+    head h;
+    places p;
+    *out = NULL;
+    if (!read_head(snapshot, bytes, &h, &p))
+        return refuse(err, "what was shared is not a data set");
+    qn_data *data = qn__alloc(1, sizeof *data, err);
+    if (!data)
+        return QN_MEMORY;
+    take_head(data, &h);
+    data->values = from + p.values;
+    /* Nobody writes to labels; the pointers are not const for those who allocate them. */
+    data->labels = h.labelled == 1 ? (int32_t *)(uintptr_t)(from + p.labels) : NULL;
+    data->targets = h.labelled == 2 ? (float *)(uintptr_t)(from + p.labels) : NULL;
+    data->weights = h.weighted ? (float *)(uintptr_t)(from + p.weights) : NULL;
+    qn_status status = QN_OK;
+    if (!are_weights(data))
+        status = refuse(err, "a weight of the shared data is negative or not finite");
+    else if (!count_classes(data))
+        status = refuse(err, "a label of the shared data is negative");
+    const char *text = (const char *)from + p.text;
+    if (status == QN_OK)
+        status = read_texts(text, (size_t)(h.text - h.names), h.weighted == 2, data, err);
+    if (status == QN_OK)
+        status = take_wide(from + p.wide, h.wide, data, err);
+    if (status == QN_OK && h.names)
+        status = take_names(text + h.text - h.names, h.names, data, err);
+    if (status != QN_OK)
+        qn_data_close(data);
+    else
+        *out = data;
+    return status;
+}

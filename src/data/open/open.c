@@ -1,0 +1,345 @@
+/* Opening a data file: its content selects the reader. */
+#include "base/argument.h"
+#include "base/float_state.h"
+#include "base/memory.h"
+#include "data/bytes/file_list.h"
+#include "data/bytes/part_files.h"
+#include "data/cells/labels.h"
+#include "data/cells/readers.h"
+#include "data/cells/rounded.h"
+#include "data/open/table_cache.h"
+#include "data/table/data_options.h"
+#include "data/table/shape.h"
+#include "num/host.h"
+#include <stdio.h>
+#include <string.h>
+
+/* Smaller files are read before a second thread would have started. */
+#define WORTH_THREADS ((uint64_t)1 << 19)
+
+static qn_status refuse_option(const qn__source *source, qn_error *err, const char *remedy) {
+    qn__at(err, "%s", qn__source_path(source));
+    return qn__remedy(err, QN_INPUT, "%s", remedy);
+}
+
+/* The format's name for a file that is packed so; NULL: it is not read. */
+static const char *name_of(const qn__reader *reader, const qn__source *source) {
+    return reader->name[qn__source_packing(source)];
+}
+
+/* Options that this format has no use for would be forgotten silently. */
+static qn_status check_format(const qn__reader *reader, const qn__source *source,
+                              const qn_data_options *o, qn_error *err) {
+    if (!name_of(reader, source)) {
+        const qn__packing packing = qn__source_packing(source);
+        qn__fail(err, QN_INPUT, "a %s file compressed with %s is not read", reader->name[0],
+                 qn__packing_name(packing));
+        qn__at(err, "%s", qn__source_path(source));
+        return qn__remedy(err, QN_INPUT, "unpack it with %s", qn__packing_by_hand(packing));
+    }
+    if (o->labels_path && !reader->read_labels) {
+        qn__fail(err, QN_INPUT,
+                 "data of the format %s holds its labels itself, and a file of labels was given",
+                 reader->name[0]);
+        return refuse_option(source, err, reader->labels_remedy);
+    }
+    if (o->weight && !reader->weights) {
+        qn__fail(err, QN_INPUT, "a file of the format %s holds no weights of items",
+                 reader->name[0]);
+        return refuse_option(source, err,
+                             "leave `data.weight` out, or give the arrays in an NPZ file");
+    }
+    if (o->skip_broken && !reader->files) {
+        qn__fail(err, QN_INPUT, "an item of the format %s is no file, so none can be broken",
+                 reader->name[0]);
+        return refuse_option(source, err, "leave `data.skip_broken` out");
+    }
+    if (o->resize && !reader->files) {
+        qn__fail(err, QN_INPUT, "items of the format %s cannot be resized; image files can",
+                 reader->name[0]);
+        return refuse_option(source, err, "leave `data.resize` out");
+    }
+    if (o->shape && reader->files) {
+        qn__fail(err, QN_INPUT, "images tell their shape themselves");
+        return refuse_option(source, err,
+                             "leave `data.shape` out, or say what to make of them "
+                             "with `data.resize`");
+    }
+    if (o->query && !reader->queries) {
+        qn__fail(err, QN_INPUT, "a file of the format %s is no database, so it takes no query",
+                 reader->name[0]);
+        return refuse_option(source, err, "leave `data.query` out");
+    }
+    if (reader->typed && o->header && strcmp(o->header, "auto") != 0) {
+        qn__fail(err, QN_INPUT, "a file of the format %s has no header line: it names its columns",
+                 reader->name[0]);
+        return refuse_option(source, err, "leave `data.header` out");
+    }
+    if (reader->columns)
+        return QN_OK;
+    if (o->label_column && reader->files) {
+        qn__fail(err, QN_INPUT, "images have no columns, so no label column \"%s\"",
+                 o->label_column);
+        return refuse_option(
+            source, err,
+            qn__source_is_folder(source)
+                ? "leave `data.label_column` out: the folder of an image names its "
+                  "class"
+                : "leave `data.label_column` out: the folder of an image names its "
+                  "class; a table in an archive must be unpacked first");
+    }
+    if (o->label_column) {
+        qn__fail(err, QN_INPUT, "a file of the format %s has no columns, so no label column \"%s\"",
+                 reader->name[0], o->label_column);
+        return refuse_option(source, err, reader->labels_remedy);
+    }
+    const char *given = o->features   ? "data.features"
+                        : o->drop     ? "data.drop"
+                        : o->category ? "data.category"
+                        : o->header   ? "data.header"
+                                      : NULL;
+    if (!given)
+        return QN_OK;
+    qn__fail(err, QN_INPUT, "a file of the format %s has no columns and no header",
+             reader->name[0]);
+    qn__at(err, "%s", qn__source_path(source));
+    return qn__remedy(err, QN_INPUT, "leave `%s` out", given);
+}
+
+static qn_status read_files(const qn__reader *reader, qn__part_files *files,
+                            const qn_data_options *options, qn__pool *pool, qn_data *data,
+                            qn_error *err) {
+    data->format = name_of(reader, files->first);
+    if (reader->read_parts)
+        return reader->read_parts(files, options, pool, data, err);
+    const qn_status status = reader->read(files->first, options, pool, data, err);
+    return qn__source_end(files->first, status, err);
+}
+
+static qn_status read_labels(const qn__reader *reader, qn__part_files *files,
+                             const qn_data_options *options, qn_data *data, qn_error *err) {
+    qn__part_files labels;
+    qn_status status = qn__part_files_prepare(&files->labels, &labels, err);
+    if (status == QN_OK)
+        status = reader->read_labels(&labels, files, options, data, err);
+    qn__part_files_release(&labels);
+    return status;
+}
+
+static qn_status read_with(const qn__reader *reader, qn__part_files *files,
+                           const qn_data_options *options, qn__pool *pool, qn_data *data,
+                           qn_error *err) {
+    qn_status status = read_files(reader, files, options, pool, data, err);
+    if (status == QN_OK && options->shape)
+        status = qn__shape_set(data, options->shape, files->name, err);
+    if (status == QN_OK && options->labels_path)
+        status = read_labels(reader, files, options, data, err);
+    if (status == QN_OK)
+        status = qn__labels_settle(data, options, reader->quantities, files->name, err);
+    if (status == QN_OK && data->wide) /* its schema may be older than its labels */
+        data->schema->target = qn__data_target(data);
+    if (status == QN_OK && !options->expected_rules)
+        status = qn__note_rounded(data, reader->text, err);
+    if (status == QN_OK)
+        qn__data_finish(data, pool);
+    return status;
+}
+
+/* A folder can only hold images, and an address names a server. */
+static qn_status find_reader(qn__source *source, const qn__reader **reader, qn_error *err) {
+    uint8_t first[QN__PROBE_BYTES];
+    size_t got = 0;
+    *reader = qn__source_address(source) ? &qn__postgres_reader : &qn__image_reader;
+    if (qn__source_is_folder(source) || qn__source_address(source))
+        return QN_OK;
+    const qn_status status = qn__source_peek(source, first, sizeof first, &got, err);
+    if (status != QN_OK)
+        return status;
+    if (got == 0) {
+        qn__fail(err, QN_INPUT, "the file is empty once unpacked");
+        return refuse_option(source, err, "give a file with at least one item");
+    }
+    *reader = qn__reader_for(first, got, qn__source_path(source));
+    return QN_OK;
+}
+
+/* Formats that a set of several files cannot have. */
+static qn_status check_together(const qn__reader *reader, const qn__source *source, qn_error *err) {
+    if (reader->read_parts)
+        return QN_OK;
+    qn__fail(err, QN_INPUT, "several files of the format %s are not read as one table",
+             reader->name[0]);
+    return refuse_option(source, err,
+                         reader->queries ? "name one, or select the rows by a query of one database"
+                                         : "name one, or convert them to CSV or Parquet first");
+}
+
+/* A text can be one of several formats where it is short: then it has that of the first file. */
+static qn_status check_part(const qn__reader *reader, qn__part_files *files, size_t i,
+                            const qn_data_options *options, qn_error *err) {
+    qn__source *source;
+    const qn__reader *own = NULL;
+    qn_status status = qn__part_files_open(files, i, &source, err);
+    if (status != QN_OK)
+        return status;
+    status = find_reader(source, &own, err);
+    if (status == QN_OK && own != reader && !(own == &qn__csv_reader && reader->text)) {
+        qn__fail(err, QN_INPUT, "the file has the format %s, and the first one has the format %s",
+                 own->name[0], reader->name[0]);
+        status = refuse_option(source, err, "name files of one format, or convert this one");
+    }
+    if (status == QN_OK)
+        status = check_format(reader, source, options, err);
+    return qn__part_files_close(source, status, err);
+}
+
+/* The files of labels; for free(). */
+static const char **labels_paths(const qn_data_options *options, qn_error *err) {
+    const size_t more = options->labels_more_count;
+    const char **paths = (const char **)qn__alloc(1 + more, sizeof *paths, err);
+    if (!paths)
+        return NULL;
+    paths[0] = options->labels_path;
+    for (size_t i = 0; i < more; i++)
+        paths[1 + i] = options->labels_more[i];
+    return paths;
+}
+
+/* Finds the files of labels: one for each file of items. */
+static qn_status find_labels(qn__part_files *files, const qn_data_options *options, qn_error *err) {
+    qn__file_list *labels = &files->labels;
+    const size_t count = files->list->count;
+    const char **paths = labels_paths(options, err);
+    if (!paths)
+        return QN_MEMORY;
+    const qn_status status =
+        qn__file_list_make(paths, 1 + options->labels_more_count, 0, labels, err);
+    qn__free((void *)paths);
+    if (status != QN_OK || labels->count == count)
+        return status;
+    qn__fail(err, QN_INPUT, "there %s %zu file%s of labels for %zu file%s of items",
+             labels->count == 1 ? "is" : "are", labels->count, labels->count == 1 ? "" : "s", count,
+             count == 1 ? "" : "s");
+    qn__at(err, "%s", labels->file[0].path);
+    return qn__remedy(err, QN_INPUT,
+                      "name with `data.labels_path` as many as there are files of items, in the "
+                      "same order");
+}
+
+/* All files have one format. *bytes: what all of them have. */
+static qn_status check_files(const qn__reader *reader, qn__part_files *files,
+                             const qn_data_options *options, uint64_t *bytes, qn_error *err) {
+    const size_t count = files->list->count;
+    const int parts = count > 1 || (files->list->keys > 0 && reader->columns);
+    *bytes = qn__source_is_folder(files->first) ? UINT64_MAX : qn__source_file_size(files->first);
+    qn_status status = parts ? check_together(reader, files->first, err) : QN_OK;
+    if (status == QN_OK)
+        status = check_format(reader, files->first, options, err);
+    for (size_t i = 1; i < count && status == QN_OK; i++) {
+        status = check_part(reader, files, i, options, err);
+        *bytes += (uint64_t)files->seen[i].st_size;
+    }
+    if (status == QN_OK && options->labels_path)
+        status = find_labels(files, options, err);
+    return status;
+}
+
+/* The table of text files from the cache, or from the files, which then leave it there. */
+static qn_status read_or_find(const qn__reader *reader, qn__part_files *files,
+                              const qn_data_options *options, qn__pool *pool, qn_data *data,
+                              qn_error *err) {
+    qn__table_cache cache = {.off = options->no_cache || !reader->text || options->labels_path};
+    qn__table_cache_begin(&cache, files, options);
+    qn_status status = QN_OK;
+    if (!qn__table_cache_load(&cache, pool, data)) {
+        data->room = &cache.room;
+        status = read_with(reader, files, options, pool, data, err);
+        data->room = NULL;
+        if (status == QN_OK)
+            qn__table_cache_keep(&cache, data);
+        if (status == QN_OK && *cache.note)
+            status = qn__data_add_note(data, cache.note, err);
+    }
+    qn__table_cache_end(&cache);
+    return status;
+}
+
+static qn_status read_into(qn__part_files *files, const qn_data_options *options, qn_data *data,
+                           qn_error *err) {
+    const qn__reader *reader = NULL;
+    uint64_t bytes = 0;
+    qn_status status = find_reader(files->first, &reader, err);
+    if (status == QN_OK)
+        status = check_files(reader, files, options, &bytes, err);
+    if (status != QN_OK)
+        return status;
+    const int threads = options->threads ? options->threads : qn__cores();
+    qn__pool *pool;
+    status = qn__pool_create(bytes < WORTH_THREADS ? 1 : threads, 0, &pool, err);
+    if (status != QN_OK)
+        return status;
+    status = read_or_find(reader, files, options, pool, data, err);
+    qn__pool_destroy(pool);
+    return status;
+}
+
+/* Mostly a mistake: a folder and a file in it, or patterns that overlap. */
+static qn_status note_twice(const qn__part_files *files, qn_data *data, qn_error *err) {
+    char text[400];
+    const char *path = qn__part_files_twice(files);
+    if (!path)
+        return QN_OK;
+    snprintf(text, sizeof text, "the file %.300s is named twice, so its rows count twice", path);
+    return qn__data_add_note(data, text, err);
+}
+
+static qn_status read_list(const qn__file_list *list, const qn_data_options *options, qn_data *data,
+                           qn_error *err) {
+    qn__part_files files;
+    qn_status status = qn__part_files_begin(list, &files, err);
+    if (status == QN_OK)
+        status = read_into(&files, options, data, err);
+    if (status == QN_OK)
+        status = note_twice(&files, data, err);
+    qn__part_files_release(&files);
+    return status;
+}
+
+static qn_status open_files(const char *const *paths, size_t count, const qn_data_options *options,
+                            qn_data **out, qn_error *err) {
+    qn__file_list list;
+    qn_status status = qn__host_check(err); /* the readers use its arithmetic */
+    if (status == QN_OK)
+        status =
+            qn__file_list_make(paths, count, options->skip_broken || options->resize, &list, err);
+    if (status != QN_OK)
+        return status;
+    qn_data *data = qn__alloc(1, sizeof *data, err);
+    status = data ? read_list(&list, options, data, err) : QN_MEMORY;
+    qn__file_list_release(&list);
+    if (status == QN_OK)
+        *out = data;
+    else
+        qn_data_close(data);
+    return status;
+}
+
+qn_status qn_data_open_files(const char *const *paths, size_t count, const qn_data_options *given,
+                             qn_data **out, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_OUT(out, err);
+    QN__NEED(paths, err);
+    qn_data_options options;
+    const qn_status status = qn__data_options_take(__func__, given, &options, err);
+    return status == QN_OK ? open_files(paths, count, &options, out, err) : status;
+}
+
+qn_status qn_data_open(const char *path, const qn_data_options *given, qn_data **out,
+                       qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_OUT(out, err);
+    QN__NEED(path, err);
+    qn_data_options options;
+    const qn_status status = qn__data_options_take(__func__, given, &options, err);
+    return status == QN_OK ? open_files(&path, 1, &options, out, err) : status;
+}

@@ -1,0 +1,491 @@
+#include "data/prepare/inputs.h"
+#include "base/float_state.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/cells/category_find.h"
+#include "data/cells/date_column.h"
+#include "data/table/date_parts.h"
+#include "data/table/dates.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* No category of the model. */
+#define NOWHERE QN__NO_CATEGORY
+/* Columns that are told of one by one. */
+enum { TOLD = 5 };
+
+static uint32_t categories_of(const qn__schema *table, uint32_t column) {
+    return table ? table->feature[column].categories : 0;
+}
+
+static uint32_t dates_of(const qn__schema *table, uint32_t column) {
+    return table ? table->feature[column].dates : 0;
+}
+
+uint64_t qn__inputs(const qn__schema *table, uint32_t features) {
+    uint64_t inputs = 0;
+    for (uint32_t k = 0; table && k < table->features; ++k)
+        inputs += qn__feature_inputs(&table->feature[k]);
+    return table ? inputs : features;
+}
+
+uint32_t qn_data_inputs(const qn_data *data) {
+    const uint64_t inputs = data ? qn__inputs(data->schema, data->features) : 0;
+    return inputs < UINT32_MAX ? (uint32_t)inputs : UINT32_MAX;
+}
+
+void qn__keep_categories(const qn__schema *table, float *mean, float *deviation) {
+    uint64_t at = 0;
+    for (uint32_t k = 0; table && k < table->features; ++k) {
+        const qn__feature *feature = &table->feature[k];
+        const uint32_t inputs = qn__feature_inputs(feature);
+        for (uint32_t i = 0; i < inputs; ++i) {
+            if (feature->categories == 0 && !qn__date_is_choice(feature->dates, i))
+                continue;
+            mean[at + i] = 0.0f;
+            deviation[at + i] = 1.0f;
+        }
+        at += inputs;
+    }
+}
+
+/* ------------------------------------------------------------------------------------- refusals */
+
+qn_status qn__refuse_gaps(const qn_data *data, const char *what, qn_error *err) {
+    qn__gaps gaps;
+    char name[160], others[64] = "";
+    if (!qn__has_gaps(data))
+        return QN_OK;
+    if (qn__gaps_count(data, &gaps, err) != QN_OK)
+        return QN_MEMORY;
+    if (gaps.columns > 1)
+        snprintf(others, sizeof others, ", and %u other column%s some", gaps.columns - 1,
+                 gaps.columns > 2 ? "s" : "");
+    qn__column_name(data->schema, gaps.feature, name, sizeof name);
+    qn__fail(err, QN_INPUT,
+             "%s has %" PRIu64 " missing value%s%s; %" PRIu64 " of %" PRIu64
+             " items lack one or more",
+             name, gaps.in_column, gaps.in_column == 1 ? "" : "s", others, gaps.items, data->items);
+    qn__at(err, "%s, item %" PRIu64 " (from 0)", what, gaps.item);
+    return qn__remedy(err, QN_INPUT,
+                      "train with `train.missing` mean, median, zero or drop, or leave the column "
+                      "out with `data.drop`");
+}
+
+static qn_status refuse_categories(const qn_data *raw, uint32_t column, const char *what,
+                                   qn_error *err) {
+    char name[160];
+    qn__column_name(raw->schema, column, name, sizeof name);
+    qn__fail(err, QN_MISMATCH, "%s holds texts such as \"%s\", the model takes numbers there", name,
+             raw->schema->feature[column].category[0]);
+    qn__at(err, "%s", what);
+    return qn__remedy(err, QN_MISMATCH,
+                      "give a file whose columns hold what those of the training data hold");
+}
+
+/* A column of dates where the model has none, or the other way round. */
+static qn_status refuse_dates(const qn_data *raw, uint32_t column, int dates, const char *what,
+                              qn_error *err) {
+    char name[160];
+    qn__column_name(raw->schema, column, name, sizeof name);
+    qn__fail(err, QN_MISMATCH,
+             dates ? "%s holds dates, and in the training data it does not"
+                   : "%s does not hold dates, and in the training data it does",
+             name);
+    qn__at(err, "%s", what);
+    return qn__remedy(err, QN_MISMATCH,
+                      dates ? "give a file whose columns hold what those of the training data hold"
+                            : "write dates as 2026-11-28 or 2026-11-28T13:30:00, or say how they "
+                              "are written with `data.date_format`");
+}
+
+/* -------------------------------------------------------------------------------------- making */
+
+/* What becomes of a column. */
+typedef struct column {
+    uint32_t at, categories; /* first input; 0 categories: a number or a date */
+    uint32_t dates;          /* the model's parts of a date; 0: not a date */
+    float fill;
+    uint32_t *index;           /* category of the table -> of the model, or NOWHERE */
+    uint32_t indexed;          /* categories of the table; 0: it holds numbers */
+    qn__category_value *value; /* of the model's categories, or NULL */
+    uint64_t missing, unseen;  /* categories */
+} column;
+
+typedef struct encoder {
+    const qn__encoding *how;
+    const qn_data *raw;
+    const char *what;
+    column *column;
+    uint32_t inputs;
+} encoder;
+
+/* A column that the model knows as categories may hold nothing but numbers or days in another file:
+ * then their texts are the categories. */
+static uint32_t category_of(const encoder *e, uint32_t k, float value) {
+    const column *c = &e->column[k];
+    char text[QN__MOMENT_TEXT];
+    if (c->indexed)
+        return value >= 0 && value < (float)c->indexed ? c->index[(uint32_t)value] : NOWHERE;
+    if (dates_of(e->raw->schema, k))
+        qn__moment_text(qn__moment_of_days(value), 0, 0, text);
+    else
+        qn__float_text(value, text);
+    return qn__category_find(&e->how->table->feature[k], c->value, text);
+}
+
+static int is_all_missing(const qn_data *raw, uint32_t k) {
+    uint64_t i = 0;
+    if (raw->type != QN_F32)
+        return 0;
+    while (i < raw->items && qn__is_missing(((const float *)qn__data_item(raw, i))[k]))
+        ++i;
+    return i == raw->items;
+}
+
+static qn_status prepare_column(encoder *e, uint32_t k, qn_error *err) {
+    const qn__schema *table = e->how->table, *own = e->raw->schema;
+    column *c = &e->column[k];
+    c->categories = categories_of(table, k);
+    c->dates = dates_of(table, k);
+    c->indexed = categories_of(own, k);
+    c->fill = e->how->fill ? e->how->fill[k] : 0.0f;
+    const int days = dates_of(own, k) && !own->feature[k].time;
+    if (!c->dates != !dates_of(own, k) && !(days && c->categories) &&
+        (dates_of(own, k) || !is_all_missing(e->raw, k)))
+        return refuse_dates(e->raw, k, dates_of(own, k) != 0, e->what, err);
+    if (c->categories == 0 && c->indexed)
+        return refuse_categories(e->raw, k, e->what, err);
+    if (c->categories > 0 && e->how->by_value &&
+        qn__category_values(&table->feature[k], &c->value, err) != QN_OK)
+        return QN_MEMORY;
+    if (c->indexed == 0)
+        return QN_OK;
+    if (!(c->index = qn__alloc(c->indexed, sizeof *c->index, err)))
+        return QN_MEMORY;
+    for (uint32_t i = 0; i < c->indexed; ++i)
+        c->index[i] = qn__category_find(&table->feature[k], c->value, own->feature[k].category[i]);
+    return QN_OK;
+}
+
+static qn_status prepare(encoder *e, qn_error *err) {
+    e->column = qn__alloc(e->how->features, sizeof *e->column, err);
+    qn_status status = e->column ? QN_OK : QN_MEMORY;
+    for (uint32_t k = 0, at = 0; k < e->how->features && status == QN_OK; ++k) {
+        status = prepare_column(e, k, err);
+        e->column[k].at = at;
+        at += e->how->table ? qn__feature_inputs(&e->how->table->feature[k]) : 1;
+    }
+    return status;
+}
+
+/* The input that is 1 for this value of a column of categories, or NOWHERE. */
+static uint32_t hot(encoder *e, uint32_t k, float value) {
+    column *c = &e->column[k];
+    if (qn__is_missing(value)) {
+        ++c->missing;
+        return NOWHERE;
+    }
+    const uint32_t category = category_of(e, k, value);
+    c->unseen += category == NOWHERE;
+    return category == NOWHERE ? NOWHERE : c->at + category;
+}
+
+/* The numbers of a missing date are those of the day that stands for it; of the others, which are
+ * one of several, it has none. */
+static void encode_date(encoder *e, uint64_t item, uint32_t k, float days, float *to) {
+    column *c = &e->column[k];
+    if (!qn__is_missing(days)) {
+        qn__date_encode(c->dates, qn__data_moment(e->raw, item, k), to);
+        return;
+    }
+    ++c->missing;
+    qn__date_encode_numbers(c->dates, qn__moment_of_days(c->fill), to);
+}
+
+/* `to` holds zeros. */
+static void encode_floats(encoder *e, uint64_t item, const float *from, float *to) {
+    for (uint32_t k = 0; k < e->how->features; ++k) {
+        const column *c = &e->column[k];
+        if (c->dates) {
+            encode_date(e, item, k, from[k], to + c->at);
+            continue;
+        }
+        if (c->categories == 0) {
+            to[c->at] = qn__is_missing(from[k]) ? c->fill : from[k];
+            continue;
+        }
+        const uint32_t input = hot(e, k, from[k]);
+        if (input != NOWHERE)
+            to[input] = 1.0f;
+    }
+}
+
+static void encode_bytes(encoder *e, const uint8_t *from, uint8_t *to) {
+    for (uint32_t k = 0; k < e->how->features; ++k) {
+        const column *c = &e->column[k];
+        if (c->categories == 0) {
+            to[c->at] = from[k];
+            continue;
+        }
+        const uint32_t input = hot(e, k, (float)from[k]);
+        if (input != NOWHERE)
+            to[input] = 1;
+    }
+}
+
+/* "age", "city=Bern": for messages about inputs. */
+static int name_input(qn__schema *inputs, uint32_t at, const qn__feature *from, uint32_t category,
+                      qn_error *err) {
+    char text[160], part[32];
+    if (!from->name)
+        return 1;
+    if (from->dates) {
+        qn__date_input_name(from->dates, category, part);
+        snprintf(text, sizeof text, "%.110s.%s", from->name, part);
+    } else if (from->categories)
+        snprintf(text, sizeof text, "%.70s=%.70s", from->name, from->category[category]);
+    else
+        snprintf(text, sizeof text, "%.150s", from->name);
+    inputs->feature[at].name = qn__copy_text(text, err);
+    return inputs->feature[at].name != NULL;
+}
+
+static qn__schema *name_inputs(const encoder *e, qn_error *err) {
+    qn__schema *inputs = qn__schema_create(e->inputs, err);
+    int done = inputs != NULL;
+    for (uint32_t k = 0; done && e->how->table && k < e->how->features; ++k) {
+        const qn__feature *from = &e->how->table->feature[k];
+        const uint32_t width = qn__feature_inputs(from);
+        for (uint32_t c = 0; done && c < width; ++c)
+            done = name_input(inputs, e->column[k].at + c, from, c, err);
+    }
+    if (done)
+        return inputs;
+    qn__schema_free(inputs);
+    return NULL;
+}
+
+/* The table of inputs, with labels but without values. */
+static qn_data *make_table(const encoder *e, qn_error *err) {
+    const qn_data *raw = e->raw;
+    qn_data *table = qn__alloc(1, sizeof *table, err);
+    if (!table)
+        return NULL;
+    table->type = raw->type;
+    table->items = raw->items;
+    table->features = e->inputs;
+    table->classes = raw->classes;
+    table->format = raw->format;
+    memcpy(table->digest, qn_data_digest(raw), sizeof table->digest);
+    table->release = qn__free;
+    table->memory = qn__alloc(raw->items, qn__data_stride(table), err);
+    table->values = table->memory;
+    table->schema = name_inputs(e, err);
+    table->labels = raw->labels ? qn__alloc(raw->items, sizeof *table->labels, err) : NULL;
+    table->targets = raw->targets ? qn__alloc(raw->items, sizeof *table->targets, err) : NULL;
+    table->weights = raw->weights ? qn__alloc(raw->items, sizeof *table->weights, err) : NULL;
+    if (!table->memory || !table->schema || (raw->labels && !table->labels) ||
+        (raw->targets && !table->targets) || (raw->weights && !table->weights)) {
+        qn_data_close(table);
+        return NULL;
+    }
+    if (raw->labels)
+        memcpy(table->labels, raw->labels, raw->items * sizeof *table->labels);
+    if (raw->targets)
+        memcpy(table->targets, raw->targets, raw->items * sizeof *table->targets);
+    if (raw->weights)
+        memcpy(table->weights, raw->weights, raw->items * sizeof *table->weights);
+    return table;
+}
+
+static void fill_table(encoder *e, qn_data *table) {
+    const size_t stride = qn__data_stride(table);
+    uint8_t *to = table->memory;
+    for (uint64_t i = 0; i < table->items; ++i, to += stride) {
+        const void *from = qn__data_item(e->raw, i);
+        if (table->type == QN_U8)
+            encode_bytes(e, from, to);
+        else
+            encode_floats(e, i, from, (float *)(void *)to);
+    }
+}
+
+/* ------------------------------------------------------------------------------------- telling */
+
+static void tell(const qn__encoding_notes *notes, const char *text) {
+    notes->tell(notes->user, text);
+    qn__float_state_set();
+}
+
+static void tell_column(const encoder *e, const qn__encoding_notes *notes, uint32_t k) {
+    const column *c = &e->column[k];
+    char name[160], text[512];
+    qn__column_name(e->how->table, k, name, sizeof name);
+    if (c->unseen > 0) {
+        snprintf(text, sizeof text,
+                 "%s: %" PRIu64 " value%s of %s %s no category of the model; all inputs of the "
+                 "column are 0 there",
+                 notes->what, c->unseen, c->unseen == 1 ? "" : "s", name,
+                 c->unseen == 1 ? "is" : "are");
+        tell(notes, text);
+    }
+    if (c->missing > 0) {
+        snprintf(text, sizeof text, "%s: %" PRIu64 " %s%s of %s %s missing; %s", notes->what,
+                 c->missing, c->dates ? "date" : "value", c->missing == 1 ? "" : "s", name,
+                 c->missing == 1 ? "is" : "are",
+                 c->dates ? "its numbers are those of another day there"
+                          : "all inputs of the column are 0 there");
+        tell(notes, text);
+    }
+}
+
+static void tell_all(const encoder *e, const qn__encoding_notes *notes) {
+    uint32_t columns = 0;
+    uint64_t others = 0;
+    char text[256];
+    for (uint32_t k = 0; notes->tell && k < e->how->features; ++k) {
+        const column *c = &e->column[k];
+        if (c->unseen + c->missing == 0)
+            continue;
+        if (++columns <= TOLD)
+            tell_column(e, notes, k);
+        else
+            others += c->unseen + c->missing;
+    }
+    if (columns <= TOLD)
+        return;
+    snprintf(text, sizeof text,
+             "%s: %u more columns have %" PRIu64 " values that are missing or no category of the "
+             "model",
+             notes->what, columns - TOLD, others);
+    tell(notes, text);
+}
+
+static int has_categories(const qn__encoding *how) {
+    uint32_t k = 0;
+    while (k < how->features && categories_of(how->table, k) == 0)
+        ++k;
+    return k < how->features;
+}
+
+/* Whether the matrix of inputs differs from that of the columns. */
+static int is_plain(const qn__encoding *how, const qn_data *raw) {
+    for (uint32_t k = 0; k < how->features; ++k)
+        if (categories_of(how->table, k) || categories_of(raw->schema, k) ||
+            dates_of(how->table, k) || dates_of(raw->schema, k))
+            return 0;
+    return !qn__has_gaps(raw);
+}
+
+/* Where most of the inputs come from: `column "zip" gives 4000 of 4012 inputs`. */
+static void show_widest(const qn__encoding *how, uint32_t inputs, char text[256]) {
+    uint32_t widest = 0;
+    char name[160];
+    for (uint32_t k = 1; k < how->features; ++k)
+        if (categories_of(how->table, k) > categories_of(how->table, widest))
+            widest = k;
+    const uint32_t categories = categories_of(how->table, widest);
+    if (categories == 0)
+        snprintf(text, 256, "each item has %" PRIu32 " inputs", inputs);
+    else
+        snprintf(text, 256, "%s gives %" PRIu32 " of %" PRIu32 " inputs",
+                 qn__column_name(how->table, widest, name, sizeof name), categories, inputs);
+}
+
+static double bytes_of(const qn_data *raw, uint64_t inputs) {
+    return (double)raw->items * (double)inputs * (raw->type == QN_F32 ? sizeof(float) : 1);
+}
+
+double qn__inputs_bytes(const qn__encoding *how, const qn_data *raw) {
+    return is_plain(how, raw) ? 0 : bytes_of(raw, qn__inputs(how->table, how->features));
+}
+
+static qn_status check_size(const encoder *e, const qn__encoding_notes *notes, qn_error *err) {
+    char widest[256];
+    show_widest(e->how, e->inputs, widest);
+    return qn__inputs_check_size(bytes_of(e->raw, e->inputs), widest, notes, err);
+}
+
+static void release(encoder *e) {
+    for (uint32_t k = 0; e->column && k < e->how->features; ++k) {
+        qn__free(e->column[k].index);
+        qn__free(e->column[k].value);
+    }
+    qn__free(e->column);
+}
+
+static qn_status encode(encoder *e, const qn__encoding_notes *notes, qn_data **out, qn_error *err) {
+    qn_status status = check_size(e, notes, err);
+    if (status == QN_OK)
+        status = prepare(e, err);
+    if (status == QN_OK && !(*out = make_table(e, err)))
+        status = QN_MEMORY;
+    if (status == QN_OK) {
+        fill_table(e, *out);
+        tell_all(e, notes);
+    }
+    release(e);
+    return status;
+}
+
+qn_status qn__make_inputs(const qn__encoding *how, const qn_data *raw,
+                          const qn__encoding_notes *notes, qn_data **out, qn_error *err) {
+    const uint64_t inputs = qn__inputs(how->table, how->features);
+    *out = NULL;
+    if (how->missing == QN__MISSING_ERROR || how->missing == QN__MISSING_DROP) {
+        const qn_status status = qn__refuse_gaps(raw, notes->what, err);
+        if (status != QN_OK)
+            return status;
+    }
+    if (is_plain(how, raw))
+        return QN_OK;
+    if (inputs > UINT32_MAX)
+        return qn__fail(err, QN_INPUT,
+                        "the categories of all columns give %" PRIu64 " inputs, which are too many",
+                        inputs);
+    encoder e = {.how = how, .raw = raw, .what = notes->what, .inputs = (uint32_t)inputs};
+    return encode(&e, notes, out, err);
+}
+
+/* ------------------------------------------------------------------------------------- digests */
+
+/* The values of an item as the model has them. */
+static void take_item(const encoder *e, uint64_t item, float *to) {
+    const void *from = qn__data_item(e->raw, item);
+    for (uint32_t k = 0; k < e->how->features; ++k) {
+        const int bytes = e->raw->type == QN_U8;
+        to[k] = bytes ? (float)((const uint8_t *)from)[k] : ((const float *)from)[k];
+        if (e->column[k].categories == 0 || qn__is_missing(to[k]))
+            continue;
+        const uint32_t category = category_of(e, k, to[k]);
+        to[k] = (float)category;
+        if (category == NOWHERE)
+            qn__set_missing(&to[k]);
+    }
+}
+
+qn_status qn__inputs_digest(const qn__encoding *how, const qn_data *raw, char digest[65],
+                            qn_error *err) {
+    encoder e = {.how = how, .raw = raw, .what = "the validation set"};
+    qn_data table = *raw;
+    table.weights = NULL; /* of training items alone they mean something */
+    if (!has_categories(how)) {
+        qn__data_digest(&table, NULL, digest);
+        return QN_OK;
+    }
+    float *values = qn__alloc(raw->items, how->features * sizeof *values, err);
+    qn_status status = values ? prepare(&e, err) : QN_MEMORY;
+    for (uint64_t i = 0; status == QN_OK && i < raw->items; ++i)
+        take_item(&e, i, values + (size_t)i * how->features);
+    table.type = QN_F32;
+    table.index = NULL;
+    table.values = (const uint8_t *)values;
+    table.values_digest = NULL;
+    if (status == QN_OK)
+        qn__data_digest(&table, NULL, digest);
+    release(&e);
+    qn__free(values);
+    return status;
+}

@@ -1,0 +1,179 @@
+/* The internal view of a data set.
+ *
+ * A qn_data is a table or a view. A table owns the values and labels, or they are inside a
+ * snapshot. A view has some items of a table (made by qn__data_split): it owns an index
+ * list and its labels, and needs the table alive. Neither changes after it was made, so any number
+ * of threads may read it. qn__data_item and qn_data_labels work for both. */
+#ifndef QN_DATA_TABLE_DATA_H
+#define QN_DATA_TABLE_DATA_H
+
+#include "base/error.h"
+#include "base/margin.h"
+#include "base/threads.h"
+#include "data/table/dates.h"
+#include "data/table/item_names.h"
+#include "data/table/schema.h"
+#include "image/resize.h"
+#include <quern/data.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Items are numbered with 48 bits in the exactness contract (section 4.3). */
+#define QN__ITEMS_MAX ((uint64_t)1 << 48)
+
+/* Labels that are probably not what was meant (data/cells/labels.h). */
+typedef enum qn__doubt {
+    QN__DOUBT_NONE,
+    QN__DOUBT_MANY, /* many whole numbers, and nobody said that they are classes */
+    QN__DOUBT_ID,   /* another one in each of many items */
+    QN__DOUBT_FEW,  /* whole numbers, each in few items, and nobody said that they are classes */
+    QN__DOUBT_COMMA /* texts that may be numbers with a decimal comma */
+} qn__doubt;
+
+/* A digest of a table, computed when it is asked for. */
+typedef struct qn__late_digest qn__late_digest;
+
+struct qn_data {
+    qn_data_type type;
+    uint64_t items;
+    uint32_t features;
+    uint32_t classes;                 /* largest label + 1, 0 without labels */
+    uint32_t channels, rows, columns; /* of an image, `[channel][row][column]`; else all are 0 */
+    qn__resize resize;                /* how images were made equal; all 0: they were not */
+    const char *format;               /* a constant text */
+    char digest[65];                  /* of the whole table, in a view too; unless `late` */
+    qn__late_digest *late;        /* has the digest when it is asked for; NULL: `digest` is it. A
+                                     view has its table's */
+    const uint8_t *values;        /* items x features elements; a view points into its table */
+    const uint8_t *values_digest; /* D(values) of docs/exactness.md 2.2, 32 bytes beside the
+                                     values, where a reader knows it; else NULL */
+    int32_t *labels;              /* one for each item, or NULL; from qn__alloc */
+    float *targets;               /* real labels, one for each item, or NULL; from qn__alloc */
+    float *weights;     /* of each item, finite, from +0, or NULL: all count alike; qn__alloc */
+    char *weight_name;  /* of the column of weights; NULL: it has none. A view's is its table's */
+    qn__schema *schema; /* NULL: schema.h says what then holds. A view has its table's */
+    int missing;        /* 1: a value may be missing, a NaN; 0: none is */
+    qn__doubt doubt;    /* whether the labels are what was meant; a view's is its table's */
+    uint64_t label_values; /* different labels in the table, where they were counted; else 0 */
+    uint32_t rules;        /* of reading, those that changed something: data/table/rules.h */
+    uint32_t comma;        /* 1 + a column that may hold numbers with a decimal comma; 0: none */
+    char date_format[QN__DATE_FORMAT]; /* of its dates, where a caller said it; else "" */
+    char *note;            /* what a reader decided in doubt, for people; NULL: nothing */
+    qn__item_names *names; /* of files; NULL: items have none. A view has its table's */
+    struct qn__wide *wide; /* exact values of some columns (wide.h); NULL: none. A view has its
+                              table's */
+    uint64_t *index;       /* view: the table's row of each item; table: NULL */
+    const struct qn__table_room *room; /* while it is read: table_room.h; else NULL */
+    /* The file in which the values lie, where memory may not hold them; else NULL. A view's is its
+     * table's. */
+    const struct qn__mapped_file *in_file;
+    int mapped;   /* the values and labels belong to someone else (data_snapshot.h) */
+    void *memory; /* the memory of the values, or NULL in a view and if they are mapped */
+    void (*release)(void *memory);
+};
+
+static inline qn__target qn__data_target(const qn_data *data) {
+    if (data->targets)
+        return QN__TARGET_REAL;
+    if (!data->labels)
+        return QN__TARGET_NONE;
+    return data->schema && data->schema->target == QN__TARGET_CLASS ? QN__TARGET_CLASS
+                                                                    : QN__TARGET_INDEX;
+}
+
+/* Bytes of one item. */
+static inline size_t qn__data_stride(const qn_data *data) {
+    return (size_t)data->features * (data->type == QN_F32 ? sizeof(float) : 1);
+}
+
+/* The values of item i < items: `features` bytes or floats. */
+static inline const void *qn__data_item(const qn_data *data, uint64_t i) {
+    return data->values + (size_t)(data->index ? data->index[i] : i) * qn__data_stride(data);
+}
+
+/* Completes a table whose other fields are set: classes from the labels, then the digest, with the
+ * threads of `pool` (NULL: all cores for a large table, else the caller's alone). */
+void qn__data_finish(qn_data *data, qn__pool *pool);
+
+/* The same for values in memory, where nobody else can change them: the digest is computed when it
+ * is asked for. Statistics do not need it, and it takes longer than they do for few columns. On
+ * failure the caller still owns `data`. */
+qn_status qn__data_finish_later(qn_data *data, qn_error *err);
+
+/* Adds a sentence for people to data->note, behind those that are there. Fails with QN_MEMORY. */
+qn_status qn__data_add_note(qn_data *data, const char *line, qn_error *err);
+
+/* Checks type, sizes and labels of a caller's arrays, as qn_data_from_arrays. `labels` may be NULL.
+ */
+qn_status qn__data_check_arrays(qn_data_type type, uint64_t items, uint32_t features,
+                                const void *values, const int32_t *labels, qn_error *err);
+
+/* Checks that weights are finite, none below 0 and one of them above; -0 becomes +0. Fails with
+ * QN_INPUT; `where` is then `place`, which may be "", and the item (from 0) that is wrong. */
+qn_status qn__data_check_weights(float *weights, uint64_t items, const char *place, qn_error *err);
+
+/* Checks that the values are finite. Unless `missing` is NULL, they may be NaN too, and *missing
+ * becomes 1 when one is, else 0. */
+qn_status qn__data_check_values(qn_data_type type, uint64_t items, uint32_t features,
+                                const void *values, int *missing, qn_error *err);
+
+/* As qn_data_lend, with values from qn__alloc that belong to the data set from then on. After a
+ * failure they are still the caller's. */
+qn_status qn__data_take(const qn_data_arrays *arrays, qn_data **out, qn_error *err);
+
+/* D(values) of docs/exactness.md 2.2: of all values of a table. */
+void qn__data_values_digest(const qn_data *table, qn__pool *pool, uint8_t digest[32]);
+
+/* The digest of docs/exactness.md 2.2 as 64 hexadecimal digits and a NUL. Takes D(values) from
+ * data->values_digest where that is known. `pool` may be NULL. */
+void qn__data_digest(const qn_data *data, qn__pool *pool, char text[65]);
+
+/* The same with threads of its own, where the table is large. */
+void qn__data_digest_now(const qn_data *data, char text[65]);
+
+/* `table` lives as long as the digest. */
+qn_status qn__late_digest_create(const qn_data *table, qn__late_digest **out, qn_error *err);
+/* Accepts NULL. */
+void qn__late_digest_free(qn__late_digest *late);
+/* Any threads may ask. The text lives as long as `late`. */
+const char *qn__late_digest_text(qn__late_digest *late);
+
+/* Whether the file in which the values of a table lie still has them, after they were used: fails
+ * with QN_IO if somebody wrote to it meanwhile. Reads the file only if its time changed. */
+qn_status qn__data_check_file(const qn_data *table, qn_error *err);
+
+/* A view of the `count` items whose bit in `marks` is `mark`, in ascending order; `all` must
+ * outlive it. NULL if out of memory. */
+qn_data *qn__data_view(const qn_data *all, const uint64_t *marks, uint64_t mark, uint64_t count,
+                       qn_error *err);
+
+/* Splits the items into training and validation sets (docs/exactness.md 2.3): two views of `all`,
+ * which must outlive them; each is closed with qn_data_close. Both keep the ascending order of the
+ * items. Fails with QN_USAGE if the fraction is not inside (0, 1) or leaves a set without items. */
+qn_status qn__data_split(const qn_data *all, float fraction, uint64_t seed, qn_data **train,
+                         qn_data **valid, qn_error *err);
+
+/* Mean and deviation of each feature, rounded once from the exact real number (docs/exactness.md
+ * 5.2). `weights` are those of the items, one of them above 0; NULL: all are 1. `mean` and
+ * `deviation` hold `features` floats; a constant feature's deviation is +0. `threads` >= 1. */
+qn_status qn__scale_fit(const qn_data *train, const float *weights, int threads, float *mean,
+                        float *deviation, qn_error *err);
+
+/* Somebody who is told of the items first .. end-1 when a reading has them in memory. Any threads
+ * call it, once for each item. */
+typedef struct qn__item_listener {
+    void (*hear)(void *context, uint64_t first, uint64_t end);
+    void *context;
+} qn__item_listener;
+
+/* The same of groups of `width` neighbouring features, such as the pixels of a channel (17.11).
+ * `width` divides their number; `mean` and `deviation` hold a number for each group. `listener` may
+ * be NULL. */
+qn_status qn__scale_fit_groups(const qn_data *train, uint32_t width, const float *weights,
+                               int threads, const qn__item_listener *listener, float *mean,
+                               float *deviation, qn_error *err);
+
+/* Bytes that this takes until it returns. */
+uint64_t qn__scale_fit_bytes(const qn_data *train, uint32_t width, int threads);
+
+#endif

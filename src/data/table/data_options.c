@@ -1,0 +1,90 @@
+#include "data/table/data_options.h"
+#include "base/sized.h"
+#include "data/table/date_parts.h"
+#include "data/table/dates.h"
+#include "data/table/rules.h"
+#include "image/resize.h"
+#include <string.h>
+
+void qn_data_options_init(qn_data_options *options) {
+    if (options)
+        *options = (qn_data_options){.size = sizeof *options};
+}
+
+static int is_one_of(const char *word, const char *first, const char *second, const char *third) {
+    return !word || strcmp(word, first) == 0 || strcmp(word, second) == 0 ||
+           strcmp(word, third) == 0;
+}
+
+/* Images of another size would not fit the model; of the same size, made in another way, they would
+ * be predicted worse, and nobody would know why. */
+static qn_status check_resize(const qn_data_options *options, qn_error *err) {
+    qn__resize given, expected;
+    char text[QN__RESIZE_TEXT];
+    if (qn__resize_parse(options->resize, &given, err) != QN_OK ||
+        qn__resize_parse(options->expected_resize, &expected, err) != QN_OK)
+        return QN_USAGE;
+    if (!options->resize || !options->expected_resize ||
+        memcmp(&given, &expected, sizeof given) == 0)
+        return QN_OK;
+    qn__resize_text(&expected, text);
+    qn__fail(err, QN_USAGE,
+             "the model was trained on images that were resized by \"%s\", and \"%s\" "
+             "is asked for",
+             text, options->resize);
+    return qn__remedy(err, QN_USAGE, "leave `data.resize` out: it is known from the model");
+}
+
+static qn_status check_dates(const qn_data_options *options, qn_error *err) {
+    uint32_t parts;
+    const qn_status status =
+        options->dates ? qn__date_parts_read(options->dates, &parts, err) : QN_OK;
+    return status == QN_OK && options->date_format
+               ? qn__date_format_check(options->date_format, err)
+               : status;
+}
+
+qn_status qn__data_options_take(const char *function, const qn_data_options *given,
+                                qn_data_options *options, qn_error *err) {
+    qn_data_options_init(options);
+    if (!given)
+        return QN_OK;
+    const qn_status status =
+        qn__sized_take(&(const qn__sized){function, "options", "qn_data_options", sizeof *options},
+                       given, options, err);
+    if (status != QN_OK)
+        return status;
+    if (options->threads < 0)
+        return qn__fail(err, QN_USAGE, "%d threads cannot read a file", options->threads);
+    if (options->unlabelled && options->label_column) {
+        qn__fail(err, QN_USAGE, "unlabelled data cannot have the label column \"%s\"",
+                 options->label_column);
+        return qn__remedy(err, QN_USAGE, "give `data.label_column` or `data.unlabelled`, not both");
+    }
+    if (!is_one_of(options->task, "auto", "classify", "regress")) {
+        qn__fail(err, QN_USAGE, "\"%s\" is not a task", options->task);
+        return qn__remedy(err, QN_USAGE, "`data.task` is auto, classify or regress");
+    }
+    if (!is_one_of(options->header, "auto", "yes", "no")) {
+        qn__fail(err, QN_USAGE, "\"%s\" does not say whether there is a header", options->header);
+        return qn__remedy(err, QN_USAGE, "`data.header` is auto, yes or no");
+    }
+    uint32_t rules;
+    if (check_resize(options, err) != QN_OK ||
+        qn__rules_parse(options->expected_rules, &rules, err) != QN_OK ||
+        check_dates(options, err) != QN_OK)
+        return QN_USAGE;
+    if (options->features && options->drop) {
+        qn__fail(err, QN_USAGE, "columns to keep and columns to leave out were both given");
+        return qn__remedy(err, QN_USAGE, "give `data.features` or `data.drop`, not both");
+    }
+    if (options->labels_more_count > 0 && (!options->labels_path || !options->labels_more)) {
+        qn__fail(err, QN_USAGE, "further files of labels were given without a first one");
+        return qn__remedy(err, QN_USAGE, "give it with `data.labels_path`");
+    }
+    if (options->unlabelled && options->labels_path) {
+        qn__fail(err, QN_USAGE, "unlabelled data cannot have a file of labels");
+        return qn__remedy(err, QN_USAGE, "give `data.labels_path` or `data.unlabelled`, not both");
+    }
+    return QN_OK;
+}

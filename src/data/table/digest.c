@@ -1,0 +1,188 @@
+/* The digest of a data set: of its contents, independent of the file format.
+ *
+ * Values, labels and weights are hashed in blocks of 1 MiB by any thread, and the digests of the
+ * blocks are hashed in order. So the result does not depend on the number of threads. */
+#include "base/futex.h"
+#include "base/little_endian.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "data/table/data.h"
+#include "data/table/wide.h"
+#include <limits.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BLOCK ((size_t)1 << 20)
+/* Bytes that more than one thread hashes, where the caller has none. */
+#define WORTH_THREADS 0x1p24
+/* Blocks whose digests are kept at once. So few need no memory that could be missing. */
+enum { AT_ONCE = 256 };
+/* No process has this number. */
+#define DONE UINT_MAX
+
+typedef struct blocks {
+    const uint8_t *bytes;
+    size_t size, first, end;
+    int width; /* bytes of a number, 4 or 8; 1: they are no numbers */
+    uint8_t digests[AT_ONCE][32];
+    atomic_size_t next;
+} blocks;
+
+/* A digest that is computed when somebody asks for it. */
+struct qn__late_digest {
+    const qn_data *table; /* all of it, for its views too */
+    /* 0, DONE, or the process one of whose threads computes it. A lock would stay locked in a child
+     * that a process makes meanwhile. */
+    atomic_uint owner;
+    char text[65];
+};
+
+static void add_number(qn__sha256 *hash, uint64_t number) {
+    uint8_t bytes[8];
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (uint8_t)(number >> (8 * i));
+    qn__sha256_add(hash, bytes, sizeof bytes);
+}
+
+/* 64-bit numbers, little-endian. */
+static void add_numbers(qn__sha256 *hash, const uint8_t *from, size_t count) {
+    if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
+        qn__sha256_add(hash, from, 8 * count);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint64_t number;
+        memcpy(&number, from + 8 * i, sizeof number);
+        add_number(hash, number);
+    }
+}
+
+static void hash_blocks(void *context, int thread) {
+    (void)thread;
+    blocks *work = context;
+    size_t i;
+    while ((i = atomic_fetch_add(&work->next, 1)) < work->end) {
+        const size_t left = work->size - i * BLOCK, size = left < BLOCK ? left : BLOCK;
+        qn__sha256 hash;
+        qn__sha256_begin(&hash);
+        if (work->width == 4)
+            qn__sha256_add_little(&hash, work->bytes + i * BLOCK, size / 4);
+        else if (work->width == 8)
+            add_numbers(&hash, work->bytes + i * BLOCK, size / 8);
+        else
+            qn__sha256_add(&hash, work->bytes + i * BLOCK, size);
+        qn__sha256_end(&hash, work->digests[i - work->first]);
+    }
+}
+
+/* D(bytes) of docs/exactness.md 2.2. */
+static void hash_in_blocks(const void *bytes, size_t size, int width, qn__pool *pool,
+                           uint8_t digest[32]) {
+    const size_t all = size / BLOCK + (size % BLOCK != 0);
+    blocks work = {.bytes = bytes, .size = size, .width = width};
+    qn__sha256 whole;
+    qn__sha256_begin(&whole);
+    for (; work.first < all; work.first = work.end) {
+        work.end = all - work.first < AT_ONCE ? all : work.first + AT_ONCE;
+        atomic_store(&work.next, work.first);
+        if (pool && work.end - work.first > 1)
+            qn__pool_run(pool, hash_blocks, &work);
+        else
+            hash_blocks(&work, 0);
+        qn__sha256_add(&whole, work.digests, (work.end - work.first) * sizeof *work.digests);
+    }
+    qn__sha256_end(&whole, digest);
+}
+
+void qn__data_values_digest(const qn_data *table, qn__pool *pool, uint8_t digest[32]) {
+    hash_in_blocks(table->values, (size_t)table->items * qn__data_stride(table),
+                   table->type == QN_F32 ? 4 : 1, pool, digest);
+}
+
+/* The exact values of wide columns: docs/exactness.md 23.5. */
+static void add_wide(qn__sha256 *hash, const qn_data *data, qn__pool *pool) {
+    const qn__wide *wide = data->wide;
+    uint8_t values[32];
+    add_number(hash, wide->columns);
+    for (uint32_t j = 0; j < wide->columns; j++) {
+        const uint8_t kind = (uint8_t)data->schema->feature[wide->feature[j]].exact;
+        hash_in_blocks(qn__wide_of(wide, j), (size_t)wide->rows * sizeof(qn__wide_value), 8, pool,
+                       values);
+        add_number(hash, wide->feature[j]);
+        qn__sha256_add(hash, &kind, 1);
+        qn__sha256_add(hash, values, sizeof values);
+    }
+}
+
+void qn__data_digest(const qn_data *data, qn__pool *pool, char text[65]) {
+    uint8_t values[32], labels[32], weights[32], whole[32];
+    const void *given = data->targets ? (const void *)data->targets : data->labels;
+    if (data->values_digest)
+        memcpy(values, data->values_digest, sizeof values);
+    else
+        qn__data_values_digest(data, pool, values);
+    if (given)
+        hash_in_blocks(given, (size_t)data->items * sizeof(int32_t), 4, pool, labels);
+    if (data->weights)
+        hash_in_blocks(data->weights, (size_t)data->items * sizeof(float), 4, pool, weights);
+    const uint8_t parts = (uint8_t)((data->targets ? 2 : given != NULL) + (data->weights ? 4 : 0));
+    qn__sha256 hash;
+    qn__sha256_begin(&hash);
+    qn__sha256_add(&hash, data->wide ? "quern data 2\n" : "quern data 1\n", 13);
+    qn__sha256_add(&hash, &(uint8_t){data->type == QN_U8 ? 1 : 2}, 1);
+    add_number(&hash, data->items);
+    add_number(&hash, data->features);
+    qn__sha256_add(&hash, &parts, 1);
+    qn__sha256_add(&hash, values, sizeof values);
+    if (given)
+        qn__sha256_add(&hash, labels, sizeof labels);
+    if (data->weights)
+        qn__sha256_add(&hash, weights, sizeof weights);
+    if (data->wide)
+        add_wide(&hash, data, pool);
+    qn__sha256_end(&hash, whole);
+    qn__hex(whole, text);
+}
+
+void qn__data_digest_now(const qn_data *data, char text[65]) {
+    qn__pool *pool = NULL;
+    if ((double)data->items * (double)qn__data_stride(data) >= WORTH_THREADS &&
+        qn__pool_create(qn__cores(), 0, &pool, NULL) != QN_OK)
+        pool = NULL; /* the thread of the caller is enough */
+    qn__data_digest(data, pool, text);
+    qn__pool_destroy(pool);
+}
+
+/* ------------------------------------------------------------------------------ when asked for */
+
+qn_status qn__late_digest_create(const qn_data *table, qn__late_digest **out, qn_error *err) {
+    qn__late_digest *late = qn__alloc(1, sizeof *late, err);
+    if (!late)
+        return QN_MEMORY;
+    late->table = table;
+    atomic_init(&late->owner, 0);
+    *out = late;
+    return QN_OK;
+}
+
+void qn__late_digest_free(qn__late_digest *late) { qn__free(late); }
+
+/* The first thread that asks computes it, and others sleep until it has. A child computes what its
+ * parent was computing. */
+const char *qn__late_digest_text(qn__late_digest *late) {
+    const unsigned own = (unsigned)getpid();
+    unsigned owner = atomic_load(&late->owner);
+    while (owner != DONE) {
+        if (owner == own) {
+            qn__futex_wait(&late->owner, own, -1, QN__FUTEX_PRIVATE);
+            owner = atomic_load(&late->owner);
+        } else if (atomic_compare_exchange_strong(&late->owner, &owner, own)) {
+            qn__data_digest_now(late->table, late->text);
+            atomic_store(&late->owner, DONE);
+            qn__futex_wake(&late->owner, INT_MAX, QN__FUTEX_PRIVATE);
+            owner = DONE;
+        }
+    }
+    return late->text;
+}

@@ -1,0 +1,426 @@
+#include "data/table/schema.h"
+#include "base/memory.h"
+#include "data/table/date_parts.h"
+#include <stdio.h>
+#include <string.h>
+
+qn__schema *qn__schema_create(uint32_t features, qn_error *err) {
+    qn__schema *schema = qn__alloc(1, sizeof *schema, err);
+    if (!schema)
+        return NULL;
+    schema->feature = qn__alloc(features, sizeof *schema->feature, err);
+    if (!schema->feature) {
+        qn__free(schema);
+        return NULL;
+    }
+    schema->features = features;
+    return schema;
+}
+
+static void free_texts(char **text, uint32_t count) {
+    for (uint32_t i = 0; text && i < count; ++i)
+        qn__free(text[i]);
+    qn__free(text);
+}
+
+void qn__schema_free(qn__schema *schema) {
+    if (!schema)
+        return;
+    for (uint32_t i = 0; i < schema->features; ++i) {
+        qn__free(schema->feature[i].name);
+        free_texts(schema->feature[i].category, schema->feature[i].categories);
+    }
+    free_texts(schema->class_name, schema->classes);
+    qn__free(schema->feature);
+    qn__free(schema->label);
+    qn__free(schema);
+}
+
+/* 1 on success; NULL is copied as NULL. */
+static int copy_text(char **to, const char *from, qn_error *err) {
+    *to = from ? qn__copy_text(from, err) : NULL;
+    return !from || *to;
+}
+
+static int copy_texts(char ***to, char *const *from, uint32_t count, qn_error *err) {
+    *to = count ? qn__alloc(count, sizeof **to, err) : NULL;
+    for (uint32_t i = 0; *to && i < count; ++i)
+        if (!copy_text(&(*to)[i], from[i], err))
+            return 0;
+    return count == 0 || *to;
+}
+
+static int copy_feature(qn__feature *to, const qn__feature *from, qn_error *err) {
+    to->categories = from->categories;
+    to->bytes = from->bytes;
+    to->exact = from->exact;
+    to->dates = from->dates;
+    to->time = from->time;
+    to->zone = from->zone;
+    return copy_text(&to->name, from->name, err) &&
+           copy_texts(&to->category, from->category, from->categories, err);
+}
+
+static int copy_labels(qn__schema *to, const qn__schema *from, qn_error *err) {
+    to->target = from->target;
+    to->classes = from->classes;
+    return copy_text(&to->label, from->label, err) &&
+           copy_texts(&to->class_name, from->class_name, from->classes, err);
+}
+
+qn__schema *qn__schema_join(const qn__schema *labels, const qn__schema *columns,
+                            const uint32_t *column, uint32_t features, qn_error *err) {
+    qn__schema *joined = qn__schema_create(features, err);
+    if (!joined)
+        return NULL;
+    joined->target = QN__TARGET_INDEX;
+    int done = !labels || copy_labels(joined, labels, err);
+    for (uint32_t k = 0; done && columns && k < features; ++k)
+        done = copy_feature(&joined->feature[k], &columns->feature[column ? column[k] : k], err);
+    if (done)
+        return joined;
+    qn__schema_free(joined);
+    return NULL;
+}
+
+qn__schema *qn__schema_copy(const qn__schema *schema, qn_error *err) {
+    return schema ? qn__schema_join(schema, schema, NULL, schema->features, err) : NULL;
+}
+
+/* "f12" for column 12, or "r3c4" for any. */
+static int is_generic(const char *name, uint32_t column) {
+    char number[16];
+    snprintf(number, sizeof number, "f%u", column);
+    if (strcmp(name, number) == 0)
+        return 1;
+    const size_t row = name[0] == 'r' ? strspn(name + 1, "0123456789") : 0;
+    if (row == 0 || name[1 + row] != 'c')
+        return 0;
+    const size_t digits = strspn(name + row + 2, "0123456789");
+    return digits > 0 && name[row + 2 + digits] == '\0';
+}
+
+int qn__schema_is_trivial(const qn__schema *schema) {
+    if (!schema)
+        return 1;
+    if ((schema->label && strcmp(schema->label, "label") != 0) ||
+        schema->target == QN__TARGET_CLASS || schema->target == QN__TARGET_REAL)
+        return 0;
+    for (uint32_t i = 0; i < schema->features; ++i) {
+        const qn__feature *feature = &schema->feature[i];
+        if (feature->categories || feature->exact || feature->dates ||
+            (feature->name && !is_generic(feature->name, i)))
+            return 0;
+    }
+    return 1;
+}
+
+uint32_t qn__feature_inputs(const qn__feature *feature) {
+    return feature->dates        ? qn__date_inputs(feature->dates)
+           : feature->categories ? feature->categories
+                                 : 1;
+}
+
+uint32_t qn__schema_find(const qn__schema *schema, const char *name) {
+    uint32_t found = schema->features;
+    for (uint32_t i = 0; i < schema->features; ++i) {
+        if (!schema->feature[i].name || strcmp(schema->feature[i].name, name) != 0)
+            continue;
+        if (found < schema->features)
+            return schema->features;
+        found = i;
+    }
+    return found;
+}
+
+/* As they are written in recipes; in the order of the enum. */
+static const char *const targets[] = {"none", "index", "class", "real"};
+enum { TARGETS = sizeof targets / sizeof targets[0] };
+static const char *const exacts[] = {"none", "whole", "real", "moment"};
+
+/* --------------------------------------------------------------------------------- comparison */
+
+static void name_it(const char *what, const char *name, char text[128]) {
+    if (name)
+        snprintf(text, 128, "%.40s \"%.50s\"", what, name);
+    else
+        snprintf(text, 128, "%.40s without a name", what);
+}
+
+/* 1, and both with what they name as texts, when two names differ. */
+static int names_differ(const char *what, const char *one, const char *other, char a[128],
+                        char b[128]) {
+    name_it(what, one, a);
+    name_it(what, other, b);
+    return (one == NULL) != (other == NULL) || (one && strcmp(one, other) != 0);
+}
+
+static int counts_differ(const char *what, uint32_t one, uint32_t other, char a[128], char b[128]) {
+    snprintf(a, 128, "%u %s", one, what);
+    snprintf(b, 128, "%u %s", other, what);
+    return one != other;
+}
+
+static int lists_differ(const char *what, const char *several, char *const *one, uint32_t ones,
+                        char *const *other, uint32_t others, char a[128], char b[128]) {
+    char name[64];
+    for (uint32_t i = 0; i < ones && i < others; ++i) {
+        snprintf(name, sizeof name, "%.40s %u", what, i);
+        if (names_differ(name, one[i], other[i], a, b))
+            return 1;
+    }
+    return counts_differ(several, ones, others, a, b);
+}
+
+static int dates_differ(uint32_t column, const qn__feature *one, const qn__feature *other,
+                        char a[128], char b[128]) {
+    char x[QN__DATE_PARTS_TEXT], y[QN__DATE_PARTS_TEXT];
+    qn__date_parts_text(one->dates, x);
+    qn__date_parts_text(other->dates, y);
+    snprintf(a, 128, "column %u of %s", column, *x ? x : "no dates");
+    snprintf(b, 128, "column %u of %s", column, *y ? y : "no dates");
+    return one->dates != other->dates;
+}
+
+static int features_differ(const qn__schema *one, const qn__schema *other, char a[128],
+                           char b[128]) {
+    char name[64];
+    for (uint32_t i = 0; i < one->features && i < other->features; ++i) {
+        const qn__feature *x = &one->feature[i], *y = &other->feature[i];
+        snprintf(name, sizeof name, "column %u", i);
+        if (names_differ(name, x->name, y->name, a, b))
+            return 1;
+        if (dates_differ(i, x, y, a, b))
+            return 1;
+        snprintf(name, sizeof name, "column %u, category", i);
+        if (lists_differ(name, "categories", x->category, x->categories, y->category, y->categories,
+                         a, b))
+            return 1;
+        snprintf(name, sizeof name, "column %u, kept as", i);
+        if (!x->dates && names_differ(name, exacts[x->exact], exacts[y->exact], a, b))
+            return 1;
+    }
+    return counts_differ("columns", one->features, other->features, a, b);
+}
+
+int qn__schema_difference(const qn__schema *one, const qn__schema *other, char a[128],
+                          char b[128]) {
+    int found = (one == NULL) != (other == NULL);
+    if (found) {
+        snprintf(a, 128, "%s", one ? "names" : "no names");
+        snprintf(b, 128, "%s", other ? "names" : "no names");
+    } else if (one) {
+        found = names_differ("label", one->label, other->label, a, b) ||
+                names_differ("labels of the kind", targets[one->target], targets[other->target], a,
+                             b) ||
+                lists_differ("class", "classes", one->class_name, one->classes, other->class_name,
+                             other->classes, a, b) ||
+                features_differ(one, other, a, b);
+    }
+    if (!found)
+        a[0] = b[0] = '\0';
+    return found;
+}
+
+/* ------------------------------------------------------------------------------------ as JSON */
+
+static void add_texts(qn__text *text, char *const *list, uint32_t count) {
+    qn__text_add(text, "[");
+    for (uint32_t i = 0; i < count; ++i) {
+        qn__text_add(text, "%s", i ? "," : "");
+        qn__text_add_json(text, list[i]);
+    }
+    qn__text_add(text, "]");
+}
+
+static void add_name(qn__text *text, const char *name) {
+    if (name)
+        qn__text_add_json(text, name);
+    else
+        qn__text_add(text, "null");
+}
+
+static void add_dates(uint32_t dates, qn__text *text) {
+    const char *between = "";
+    for (int part = 0; part < QN__DATE_PARTS; ++part)
+        if (dates >> part & 1) {
+            qn__text_add(text, "%s\"%s\"", between, qn__date_part_name((qn__date_part)part));
+            between = ",";
+        }
+}
+
+/* A column of numbers is its name, a wide one and one of categories an object: tables have
+ * thousands of numbers. */
+static void add_feature(const qn__feature *feature, qn__text *text) {
+    if (feature->categories == 0 && feature->exact == QN__EXACT_NONE && feature->dates == 0) {
+        add_name(text, feature->name);
+        return;
+    }
+    qn__text_add(text, "{\"name\":");
+    add_name(text, feature->name);
+    if (feature->dates) {
+        qn__text_add(text, ",\"dates\":[");
+        add_dates(feature->dates, text);
+        qn__text_add(text, "]}");
+        return;
+    }
+    if (feature->exact != QN__EXACT_NONE) {
+        qn__text_add(text, ",\"exact\":\"%s\"}", exacts[feature->exact]);
+        return;
+    }
+    qn__text_add(text, ",\"categories\":");
+    add_texts(text, feature->category, feature->categories);
+    qn__text_add(text, "}");
+}
+
+void qn__schema_add_json(const qn__schema *schema, qn__text *text) {
+    if (!schema) {
+        qn__text_add(text, "null");
+        return;
+    }
+    qn__text_add(text, "{\"label\":");
+    add_name(text, schema->label);
+    qn__text_add(text, ",\"target\":\"%s\",\"classes\":", targets[schema->target]);
+    add_texts(text, schema->class_name, schema->classes);
+    qn__text_add(text, ",\"features\":[");
+    for (uint32_t i = 0; i < schema->features; ++i) {
+        qn__text_add(text, "%s", i ? "," : "");
+        add_feature(&schema->feature[i], text);
+    }
+    qn__text_add(text, "]}");
+}
+
+static qn_status malformed(qn_error *err, const char *what) {
+    qn__fail(err, QN_FORMAT, "%s", what);
+    qn__at(err, "table");
+    return qn__remedy(err, QN_FORMAT,
+                      "the file was changed, or made by another program: make it again with quern "
+                      "train");
+}
+
+/* A text, or null. */
+static qn_status read_name(const qn__json_node *node, char **out, qn_error *err) {
+    const char *text = qn__json_string(node);
+    if (!node || (!text && !qn__json_is_null(node)))
+        return malformed(err, "a name is neither a text nor null");
+    return copy_text(out, text, err) ? QN_OK : QN_MEMORY;
+}
+
+static qn_status read_texts(const qn__json_node *node, uint32_t *count, char ***out, int ascending,
+                            qn_error *err) {
+    const size_t size = qn__json_count(node);
+    if (!qn__json_is_array(node) || size > UINT32_MAX)
+        return malformed(err, "a list of texts is no array");
+    if (size > 0 && !(*out = qn__alloc(size, sizeof **out, err)))
+        return QN_MEMORY;
+    *count = (uint32_t)size;
+    for (size_t i = 0; i < size; ++i) {
+        const char *text = qn__json_string(qn__json_at(node, i));
+        if (!text)
+            return malformed(err, "a category or a class is not a text");
+        if (ascending && i > 0 && strcmp((*out)[i - 1], text) >= 0)
+            return malformed(err, "categories are not in ascending order");
+        if (!copy_text(&(*out)[i], text, err))
+            return QN_MEMORY;
+    }
+    return QN_OK;
+}
+
+static qn_status read_exact(const qn__json_node *node, qn__feature *feature, qn_error *err) {
+    const char *name = qn__json_string(node);
+    size_t exact = 1;
+    while (exact < QN__EXACT_MOMENT && (!name || strcmp(name, exacts[exact]) != 0))
+        ++exact;
+    if (exact == QN__EXACT_MOMENT)
+        return malformed(err, "what a column keeps of its numbers is unknown");
+    feature->exact = (qn__exact)exact;
+    return QN_OK;
+}
+
+/* Names of parts, in their order. */
+static qn_status read_dates(const qn__json_node *node, uint32_t *dates, qn_error *err) {
+    int part = 0;
+    if (!qn__json_is_array(node))
+        return malformed(err, "the parts of dates are no array");
+    for (size_t i = 0; i < qn__json_count(node); ++i, ++part) {
+        const char *name = qn__json_string(qn__json_at(node, i));
+        while (part < QN__DATE_PARTS &&
+               (!name || strcmp(name, qn__date_part_name((qn__date_part)part)) != 0))
+            ++part;
+        if (part >= QN__DATE_PARTS)
+            return malformed(err, "a part of dates is unknown or not in its place");
+        *dates |= 1u << part;
+    }
+    return *dates ? QN_OK : malformed(err, "a column of dates has no part");
+}
+
+static qn_status read_feature(const qn__json_node *node, qn__feature *feature, qn_error *err) {
+    if (!qn__json_is_object(node))
+        return read_name(node, &feature->name, err);
+    if (qn__json_count(node) != 2)
+        return malformed(err, "a column has a missing or an unknown key");
+    qn_status status = read_name(qn__json_get(node, "name"), &feature->name, err);
+    if (status == QN_OK && qn__json_get(node, "exact"))
+        return read_exact(qn__json_get(node, "exact"), feature, err);
+    if (status == QN_OK && qn__json_get(node, "dates"))
+        return read_dates(qn__json_get(node, "dates"), &feature->dates, err);
+    if (status == QN_OK)
+        status = read_texts(qn__json_get(node, "categories"), &feature->categories,
+                            &feature->category, 1, err);
+    if (status == QN_OK && feature->categories == 0)
+        status = malformed(err, "a column of categories has no category");
+    return status;
+}
+
+static qn_status read_target(const qn__json_node *node, qn__schema *schema, qn_error *err) {
+    const char *name = qn__json_string(qn__json_get(node, "target"));
+    size_t target = 0;
+    while (target < TARGETS && (!name || strcmp(name, targets[target]) != 0))
+        ++target;
+    if (target == TARGETS)
+        return malformed(err, "the kind of the labels is unknown");
+    schema->target = (qn__target)target;
+    qn_status status =
+        read_texts(qn__json_get(node, "classes"), &schema->classes, &schema->class_name, 0, err);
+    if (status == QN_OK && (schema->classes > 0) != (schema->target == QN__TARGET_CLASS))
+        status = malformed(err, "the classes do not fit the kind of the labels");
+    return status;
+}
+
+static qn_status read_schema(const qn__json_node *node, qn__schema *schema, qn_error *err) {
+    const qn__json_node *features = qn__json_get(node, "features");
+    qn_status status = read_name(qn__json_get(node, "label"), &schema->label, err);
+    if (status == QN_OK)
+        status = read_target(node, schema, err);
+    for (uint32_t i = 0; i < schema->features && status == QN_OK; ++i)
+        status = read_feature(qn__json_at(features, i), &schema->feature[i], err);
+    return status;
+}
+
+qn_status qn__schema_from_json(const qn__json_node *node, qn__schema **out, qn_error *err) {
+    const qn__json_node *features = qn__json_get(node, "features");
+    *out = NULL;
+    if (qn__json_is_null(node))
+        return QN_OK;
+    if (!qn__json_is_object(node) || qn__json_count(node) != 4 || !qn__json_is_array(features) ||
+        qn__json_count(features) > UINT32_MAX)
+        return malformed(err, "the table has a missing or an unknown key");
+    qn__schema *schema = qn__schema_create((uint32_t)qn__json_count(features), err);
+    if (!schema)
+        return QN_MEMORY;
+    const qn_status status = read_schema(node, schema, err);
+    if (status == QN_OK)
+        *out = schema;
+    else
+        qn__schema_free(schema);
+    return status;
+}
+
+const char *qn__column_name(const qn__schema *table, uint32_t column, char *text, size_t size) {
+    const char *name = table ? table->feature[column].name : NULL;
+    if (name)
+        snprintf(text, size, "column \"%s\"", name);
+    else
+        snprintf(text, size, "feature %u", column + 1); /* as quern data info counts them */
+    return text;
+}

@@ -1,0 +1,260 @@
+/* The functions of a data set: check, query, close. */
+#include "base/mapped_file.h"
+#include "base/memory.h"
+#include "data/table/data.h"
+#include "data/table/wide.h"
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+static void count_classes(qn_data *data) {
+    int32_t greatest = -1;
+    for (uint64_t i = 0; data->labels && i < data->items; i++)
+        if (data->labels[i] > greatest)
+            greatest = data->labels[i];
+    data->classes = (uint32_t)greatest + 1;
+}
+
+void qn__data_finish(qn_data *data, qn__pool *pool) {
+    count_classes(data);
+    if (data->release == qn__mapped_file_close && data->memory)
+        qn__mapped_file_written(data->memory); /* a change after the digest is noticed */
+    if (pool)
+        qn__data_digest(data, pool, data->digest);
+    else
+        qn__data_digest_now(data, data->digest);
+}
+
+qn_status qn__data_finish_later(qn_data *data, qn_error *err) {
+    count_classes(data);
+    return qn__late_digest_create(data, &data->late, err);
+}
+
+qn_status qn__data_add_note(qn_data *data, const char *line, qn_error *err) {
+    qn__text text = {0};
+    qn__text_add(&text, "%s%s%s", data->note ? data->note : "", data->note ? "\n" : "", line);
+    char *both = text.failed ? NULL : qn__copy_text(text.data, err);
+    const int failed = text.failed;
+    qn__text_release(&text);
+    if (!both)
+        return failed ? qn__fail_memory(err, strlen(line), 1) : QN_MEMORY;
+    qn__free(data->note);
+    data->note = both;
+    return QN_OK;
+}
+
+qn_status qn__data_check_arrays(qn_data_type type, uint64_t items, uint32_t features,
+                                const void *values, const int32_t *labels, qn_error *err) {
+    if (type != QN_U8 && type != QN_F32)
+        return qn__fail(err, QN_USAGE, "%d is not a data type; QN_U8 and QN_F32 are", (int)type);
+    if (items == 0 || features == 0 || !values)
+        return qn__fail(err, QN_INPUT, "a data set needs at least one item and one feature");
+    if (items > QN__ITEMS_MAX || items > SIZE_MAX / sizeof(float) / features)
+        return qn__fail(err, QN_INPUT, "%llu items of %u features are more than can be addressed",
+                        (unsigned long long)items, (unsigned)features);
+    for (uint64_t i = 0; labels && i < items; i++) {
+        if (labels[i] < 0) {
+            qn__fail(err, QN_INPUT, "the label %d is negative", (int)labels[i]);
+            qn__at(err, "item %llu", (unsigned long long)i);
+            return qn__remedy(err, QN_INPUT, "number the classes from 0");
+        }
+    }
+    return QN_OK;
+}
+
+qn_status qn__data_check_weights(float *weights, uint64_t items, const char *place, qn_error *err) {
+    float greatest = 0.0f;
+    for (uint64_t i = 0; i < items; i++) {
+        if (!isfinite(weights[i]) || weights[i] < 0.0f) {
+            qn__fail(err, QN_INPUT, "the weight %g is not a finite number from 0",
+                     (double)weights[i]);
+            qn__at(err, "%s%sitem %llu", place, *place ? ", " : "", (unsigned long long)i);
+            return qn__remedy(err, QN_INPUT, "weights are 0 or more; 0 leaves an item out");
+        }
+        weights[i] = weights[i] == 0.0f ? 0.0f : weights[i];
+        greatest = weights[i] > greatest ? weights[i] : greatest;
+    }
+    if (greatest > 0.0f)
+        return QN_OK;
+    qn__fail(err, QN_INPUT, "the weight of every item is 0");
+    qn__at(err, "%s", place);
+    return qn__remedy(err, QN_INPUT, "give at least one item a weight above 0");
+}
+
+/* Floats that are looked at together. */
+enum { CHUNK = 4096 };
+
+/* Whether all of `count` floats are finite. They may lie at any address, as a caller's array. An
+ * exponent of ones overflows into the sign; the loop has no branch, so it becomes one of vectors.
+ */
+static int are_finite(const char *from, size_t count) {
+    uint32_t found = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, from + i * sizeof bits, sizeof bits);
+        found |= (bits & 0x7fffffffu) + 0x00800000u;
+    }
+    return !(found >> 31);
+}
+
+/* Values that one thread looks at before a second one has started, and those that a thread takes at
+ * once. */
+#define WORTH_THREADS ((size_t)1 << 20)
+enum { PIECE = 1 << 16 };
+
+typedef struct search {
+    const char *values;
+    size_t count;
+    atomic_size_t next;
+    atomic_int odd;
+} search;
+
+static void look(void *context, int thread) {
+    search *s = context;
+    (void)thread;
+    for (size_t i; (i = atomic_fetch_add(&s->next, PIECE)) < s->count && !atomic_load(&s->odd);)
+        if (!are_finite(s->values + i * sizeof(float), s->count - i < PIECE ? s->count - i : PIECE))
+            atomic_store(&s->odd, 1);
+}
+
+/* 1 when all of many floats are known to be finite. */
+static int are_all_finite(const void *values, size_t count) {
+    search s = {.values = values, .count = count};
+    qn__pool *pool;
+    if (count < WORTH_THREADS || qn__pool_create(qn__cores(), 0, &pool, NULL) != QN_OK)
+        return 0;
+    qn__pool_run(pool, look, &s);
+    qn__pool_destroy(pool);
+    return !atomic_load(&s.odd);
+}
+
+qn_status qn__data_check_values(qn_data_type type, uint64_t items, uint32_t features,
+                                const void *values, int *missing, qn_error *err) {
+    const size_t count = type == QN_F32 ? (size_t)items * features : 0;
+    const size_t unknown = are_all_finite(values, count) ? 0 : count;
+    int found = 0;
+    for (size_t i = 0; i < unknown; i++) {
+        const char *at = (const char *)values + i * sizeof(float);
+        if (i % CHUNK == 0 && are_finite(at, count - i < CHUNK ? count - i : CHUNK)) {
+            i += CHUNK - 1;
+            continue;
+        }
+        float value;
+        memcpy(&value, at, sizeof value);
+        if (isfinite(value))
+            continue;
+        if (missing && isnan(value)) {
+            found = 1;
+            continue;
+        }
+        qn__fail(err, QN_INPUT, "a value is not a finite number");
+        qn__at(err, "item %zu, feature %zu", i / features, i % features);
+        return qn__remedy(err, QN_INPUT,
+                          missing ? "leave out or replace infinite values"
+                                  : "leave out or replace NaN and infinite values");
+    }
+    if (missing)
+        *missing = found;
+    return QN_OK;
+}
+
+void qn_data_close(qn_data *data) {
+    if (!data)
+        return;
+    if (data->release)
+        data->release(data->memory);
+    if (data->release || data->mapped) { /* a table, no view of one */
+        qn__free(data->note);
+        qn__item_names_free(data->names);
+        qn__free(data->weight_name);
+        qn__schema_free(data->schema);
+        qn__late_digest_free(data->late);
+        qn__wide_free(data->wide);
+    } else if (!data->index) { /* a reader failed before it had values */
+        qn__free(data->note);
+    }
+    if (!data->mapped) {
+        qn__free(data->labels);
+        qn__free(data->targets);
+        qn__free(data->weights);
+    }
+    qn__free(data->index);
+    qn__free(data);
+}
+
+uint64_t qn_data_items(const qn_data *data) { return data ? data->items : 0; }
+
+uint32_t qn_data_features(const qn_data *data) { return data ? data->features : 0; }
+
+qn_data_type qn_data_type_of(const qn_data *data) { return data ? data->type : (qn_data_type)0; }
+
+const void *qn_data_values(const qn_data *data) { return data ? data->values : NULL; }
+
+const int32_t *qn_data_labels(const qn_data *data) { return data ? data->labels : NULL; }
+
+uint32_t qn_data_classes(const qn_data *data) { return data ? data->classes : 0; }
+
+const char *qn_data_digest(const qn_data *data) {
+    if (!data)
+        return "";
+    return data->late ? qn__late_digest_text(data->late) : data->digest;
+}
+
+void qn_data_image_size(const qn_data *data, uint32_t *rows, uint32_t *columns) {
+    if (rows)
+        *rows = data ? data->rows : 0;
+    if (columns)
+        *columns = data ? data->columns : 0;
+}
+
+const char *qn_data_item_name(const qn_data *data, uint64_t item) {
+    if (!data || !data->names || item >= data->items)
+        return NULL;
+    return data->names->text + data->names->at[data->index ? data->index[item] : item];
+}
+
+uint32_t qn_data_image_channels(const qn_data *data) { return data ? data->channels : 0; }
+
+const char *qn_data_feature_name(const qn_data *data, uint32_t k) {
+    const qn__schema *schema = data ? data->schema : NULL;
+    return schema && k < schema->features ? schema->feature[k].name : NULL;
+}
+
+qn_data_type qn_data_feature_type(const qn_data *data, uint32_t k) {
+    const qn__schema *schema = data ? data->schema : NULL;
+    if (!data || k >= data->features)
+        return (qn_data_type)0;
+    return schema && schema->feature[k].bytes ? QN_U8 : data->type;
+}
+
+uint32_t qn_data_categories(const qn_data *data, uint32_t k) {
+    const qn__schema *schema = data ? data->schema : NULL;
+    return schema && k < schema->features ? schema->feature[k].categories : 0;
+}
+
+const char *qn_data_category(const qn_data *data, uint32_t k, uint32_t i) {
+    return i < qn_data_categories(data, k) ? data->schema->feature[k].category[i] : NULL;
+}
+
+qn_target qn_data_target(const qn_data *data) {
+    return data ? (qn_target)qn__data_target(data) : QN_TARGET_NONE;
+}
+
+const float *qn_data_targets(const qn_data *data) { return data ? data->targets : NULL; }
+
+const float *qn_data_weights(const qn_data *data) { return data ? data->weights : NULL; }
+
+const char *qn_data_weight_name(const qn_data *data) { return data ? data->weight_name : NULL; }
+
+const char *qn_data_label_name(const qn_data *data) {
+    return data && data->schema ? data->schema->label : NULL;
+}
+
+const char *qn_data_class_name(const qn_data *data, uint32_t k) {
+    const qn__schema *schema = data ? data->schema : NULL;
+    return schema && k < schema->classes ? schema->class_name[k] : NULL;
+}
+
+const char *qn_data_note(const qn_data *data) { return data ? data->note : NULL; }
+
+const char *qn_data_format(const qn_data *data) { return data ? data->format : ""; }

@@ -1,0 +1,101 @@
+#include "data/table/table_room.h"
+#include "base/available.h"
+#include "base/cache_folder.h"
+#include "base/cache_room.h"
+#include "base/mapped_file.h"
+#include "base/memory.h"
+#include <stdio.h>
+
+/* Smaller tables never need a file; asking how much memory there is takes longer. */
+#define LEAST ((uint64_t)16 << 20)
+
+static qn_status make_in_memory(qn_data *data, qn_error *err) {
+    data->memory = qn__alloc(data->items, qn__data_stride(data), err);
+    data->values = data->memory;
+    return data->memory ? QN_OK : QN_MEMORY;
+}
+
+static qn_status make_in_file(qn_data *data, uint64_t bytes, qn_error *err) {
+    const qn__table_room *room = data->room;
+    const uint64_t all = room->before + bytes + 2 * QN__DATA_MARGIN;
+    char folder[PATH_MAX];
+    qn__mapped_file *file;
+    qn_status status = qn__cache_folder(1, folder, err);
+    if (status == QN_OK && !qn__cache_room_make(folder, room->entry, all))
+        status = qn__fail(err, QN_IO, "half of the free space of %.200s is less", folder);
+    if (status == QN_OK)
+        status = qn__mapped_file_create(folder, (size_t)all, &file, err);
+    if (status != QN_OK)
+        return status;
+    data->release = qn__mapped_file_close;
+    data->memory = file;
+    data->values = qn__mapped_file_bytes(file) + room->before;
+    data->in_file = file;
+    return QN_OK;
+}
+
+/* "1.5 GiB" */
+static const char *show(uint64_t bytes, char text[24]) {
+    const int large = bytes >= (uint64_t)1 << 30;
+    snprintf(text, 24, "%.1f %s", (double)bytes * (large ? 0x1p-30 : 0x1p-20),
+             large ? "GiB" : "MiB");
+    return text;
+}
+
+/* `why` there is no file; "": the user wants none. */
+static qn_status refuse(const qn_data *data, uint64_t bytes, uint64_t available, const char *why,
+                        qn_error *err) {
+    char needed[24], left[24];
+    qn__fail(
+        err, QN_MEMORY,
+        "the table of %llu items with %u features takes %s, and %s of memory are available%s%.200s",
+        (unsigned long long)data->items, data->features, show(bytes, needed), show(available, left),
+        *why ? "; it cannot be kept in a file: " : "", why);
+    qn__at(err, "%s", data->room->path);
+    return qn__remedy(err, QN_MEMORY,
+                      *why
+                          ? "name a folder with room by QUERN_CACHE, or use a machine with more "
+                            "memory"
+                          : "leave `data.no_cache` out, so that the table is kept in a file of the "
+                            "cache folder, or use a machine with more memory");
+}
+
+static void release_room(qn_data *data) {
+    if (data->release)
+        data->release(data->memory);
+    data->release = qn__free; /* also without memory: what else is read belongs to a table */
+    data->memory = NULL;
+    data->values = NULL;
+    data->in_file = NULL;
+}
+
+qn_status qn__table_room_make(qn_data *data, qn_error *err) {
+    const qn__table_room *room = data->room;
+    uint64_t bytes;
+    release_room(data);
+    if (!room || __builtin_mul_overflow(data->items, (uint64_t)qn__data_stride(data), &bytes) ||
+        bytes > SIZE_MAX / 4 || bytes < LEAST)
+        return make_in_memory(data, err);
+    const uint64_t available = qn__available_memory();
+    if (bytes <= available / 2)
+        return make_in_memory(data, err);
+    qn_error why = {.what = ""};
+    if (!room->no_file && make_in_file(data, bytes, &why) == QN_OK)
+        return QN_OK;
+    if (bytes <= available)
+        return make_in_memory(data, err);
+    return refuse(data, bytes, available, room->no_file ? "" : why.what, err);
+}
+
+qn_status qn__table_room_widen(qn_data *data, uint64_t items, qn_error *err) {
+    const qn_data narrow = *data;
+    const size_t count = (size_t)items * data->features;
+    data->release = NULL; /* the bytes stay until they are copied */
+    data->type = QN_F32;
+    const qn_status status = qn__table_room_make(data, err);
+    float *to = qn__table_room_values(data);
+    for (size_t i = 0; status == QN_OK && i < count; i++)
+        to[i] = narrow.values[i];
+    narrow.release(narrow.memory);
+    return status;
+}

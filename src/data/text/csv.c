@@ -1,0 +1,641 @@
+/* The CSV reader: finds the shape of the table in the first lines, counts the lines, parses.
+ *
+ * The files of a table are read one after the other in each pass, by all threads. The text of one
+ * is cut into blocks of 1 MiB; a block has the lines that begin in it. Threads count the
+ * lines of all blocks, so each block knows its first row. Then they go through the blocks in
+ * passes. Most tables are numbers: a pass parses bytes. If a cell is not a byte (digits alone, at
+ * most 255), another pass parses float32. Where a cell is no number, a pass counts what each column
+ * holds (csv_survey.h), another one collects texts, and a last one parses by what was decided. When
+ * several rows are wrong, the first one is reported, whoever found it. Quoted cells may hold
+ * separators, but line ends only in the header, so that any thread may find the beginning of a
+ * line. */
+#include "data/text/csv.h"
+#include "base/memory.h"
+#include "data/cells/readers.h"
+#include "data/cells/text_column.h"
+#include "data/table/rules.h"
+#include "data/table/table_room.h"
+#include "data/table/wide.h"
+#include "data/text/csv_header.h"
+#include "data/text/csv_notes.h"
+#include "data/text/csv_parts.h"
+#include "data/text/csv_survey.h"
+#include "data/text/csv_text.h"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK ((size_t)1 << 20)
+
+/* A file of the table. */
+typedef struct part {
+    qn__csv_part lines;
+    size_t block_count;
+    uint64_t *first_row; /* of each block, and behind the last the number of rows */
+    uint64_t first_item;
+} part;
+
+typedef struct table {
+    qn__part_files *files;
+    qn__pool *pool;
+    const qn__csv_header *header;
+    part *part;
+    size_t parts;
+    part *now; /* the file that is read, and its text; of one file it stays open */
+    qn__source *source;
+    qn__csv_text *text;
+    qn__csv_line_room *line_room; /* of each thread */
+    /* What a pass works on. */
+    const char *(*take)(struct table *t, int thread, uint64_t item, const char *at, const char *end,
+                        qn__row_failure *failure); /* a line; NULL: failed */
+    const qn__csv_shape *shape;
+    qn__csv_survey *survey; /* NULL: all columns are taken for numbers */
+    qn_data_type type;
+    uint8_t *values;
+    void *labels; /* int32_t or float, or NULL */
+    float *weights;
+    uint8_t *seen;         /* threads x features, qn__cell_seen; NULL: for bytes */
+    uint64_t *wide_column; /* wide columns in the file */
+    int64_t **wide;        /* where their values go */
+    uint32_t wides;
+    atomic_size_t next;
+    atomic_size_t failed;    /* the lowest block with an invalid row, or SIZE_MAX */
+    pthread_mutex_t lock;    /* for failure */
+    qn__row_failure failure; /* in the file `wrong` */
+    const part *wrong;
+    atomic_int short_of_memory;
+} table;
+
+/* The offset of the byte before a block, which shows whether a line begins with the block. */
+static size_t before(size_t block) { return block * BLOCK - (block > 0); }
+
+/* ------------------------------------------------------------------ files */
+
+static qn_status open_part(table *t, size_t i, qn_error *err) {
+    t->now = &t->part[i];
+    if (t->text)
+        return QN_OK;
+    qn_status status = qn__part_files_open(t->files, i, &t->source, err);
+    if (status != QN_OK)
+        return status;
+    status = qn__csv_text_open(t->source, qn__pool_threads(t->pool), &t->text, err);
+    if (status != QN_OK) {
+        status = qn__part_files_close(t->source, status, err);
+        t->source = NULL;
+    }
+    return status;
+}
+
+/* Closes the file, which ended so. */
+static qn_status close_part(table *t, qn_status status, qn_error *err) {
+    if (!t->text)
+        return status;
+    if (status == QN_OK)
+        status = qn__csv_text_status(t->text, err);
+    qn__csv_text_close(t->text);
+    status = qn__part_files_close(t->source, status, err);
+    t->text = NULL;
+    t->source = NULL;
+    return status;
+}
+
+/* The same, unless it is the only one. */
+static qn_status leave_part(table *t, qn_status status, qn_error *err) {
+    if (t->parts > 1)
+        return close_part(t, status, err);
+    return status == QN_OK ? qn__csv_text_status(t->text, err) : status;
+}
+
+/* ------------------------------------------------------------------ blocks */
+
+static void count_lines(void *context, int thread) {
+    table *t = context;
+    const part *p = t->now;
+    size_t block;
+    while ((block = atomic_fetch_add(&t->next, 1)) < p->block_count) {
+        const size_t after = (block + 1) * BLOCK - 1, from = before(block), all = p->lines.size;
+        const size_t size = (after < all ? after : all) - from;
+        const char *at = qn__csv_text_at(t->text, thread, p->lines.begin + from, size);
+        if (!at)
+            return;
+        uint64_t count = block == 0;
+        for (const char *c = at; c < at + size && (c = memchr(c, '\n', size - (size_t)(c - at)));
+             c++)
+            count++;
+        p->first_row[block + 1] = count;
+    }
+}
+
+/* Counts the rows of this file. */
+static qn_status count_rows(table *t, qn_error *err) {
+    part *p = t->now;
+    p->block_count = p->lines.size / BLOCK + (p->lines.size % BLOCK != 0);
+    p->first_row = qn__alloc(p->block_count + 1, sizeof *p->first_row, err);
+    if (!p->first_row)
+        return QN_MEMORY;
+    atomic_store(&t->next, 0);
+    qn__pool_run(t->pool, count_lines, t);
+    for (size_t i = 0; i < p->block_count; i++)
+        p->first_row[i + 1] += p->first_row[i];
+    return QN_OK;
+}
+
+static uint64_t rows_of(const part *p) { return p->first_row[p->block_count]; }
+
+static void note_failure(table *t, size_t block, const qn__row_failure *failure) {
+    pthread_mutex_lock(&t->lock);
+    if (block < atomic_load(&t->failed)) {
+        atomic_store(&t->failed, block);
+        t->failure = *failure;
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* The lines that begin in a block, of which there is at least one: *at is the start of the first,
+ * *end the end of the last. 0 if they cannot be read. */
+static int block_lines(const table *t, int thread, size_t block, const char **at,
+                       const char **end) {
+    const qn__csv_part *lines = &t->now->lines;
+    const size_t from = before(block), last = (block + 1) * BLOCK - 1;
+    for (size_t more = BLOCK / 16;; more *= 2) {
+        const size_t left = lines->size - from;
+        const size_t size = left < BLOCK + more ? left : BLOCK + more;
+        const char *text = qn__csv_text_at(t->text, thread, lines->begin + from, size);
+        if (!text)
+            return 0;
+        *end = last < from + size ? memchr(text + (last - from), '\n', from + size - last) : NULL;
+        if (!*end && size < left)
+            continue;
+        *end = *end ? *end : text + size;
+        *at = block > 0 ? memchr(text, '\n', size) : text;
+        *at = *at && block > 0 ? *at + 1 : *at;
+        return *at != NULL; /* NULL only if the file has changed since its lines were counted */
+    }
+}
+
+static const char *parse_row(table *t, int thread, uint64_t row, const char *at, const char *end,
+                             qn__row_failure *failure) {
+    const size_t features = t->shape->features;
+    void *values = t->values + (size_t)row * features * (t->type == QN_F32 ? sizeof(float) : 1);
+    const qn__row_places places = {.row = row,
+                                   .label = t->labels ? (int32_t *)t->labels + row
+                                                      : NULL, /* a float is as large */
+                                   .weight = t->weights ? t->weights + row : NULL,
+                                   .seen = t->seen ? t->seen + (size_t)thread * features : NULL};
+    return t->type == QN_U8 ? qn__row_bytes(t->shape, at, end, values, &places)
+                            : qn__row_floats(t->shape, at, end, values, &places, failure);
+}
+
+static const char *count_row(table *t, int thread, uint64_t row, const char *at, const char *end,
+                             qn__row_failure *failure) {
+    (void)row, (void)failure;
+    return qn__csv_survey_count(t->survey, thread, at, end);
+}
+
+static const char *collect_row(table *t, int thread, uint64_t row, const char *at, const char *end,
+                               qn__row_failure *failure) {
+    (void)row, (void)failure;
+    return qn__csv_survey_collect(t->survey, thread, at, end);
+}
+
+/* Takes a line, after it was rewritten where those of the file are not those of the table. */
+static const char *take_line(table *t, int thread, uint64_t item, const char *at, const char *end,
+                             qn__row_failure *failure) {
+    const qn__csv_part *lines = &t->now->lines;
+    const char *next;
+    size_t size;
+    if (qn__csv_part_is_plain(lines))
+        return t->take(t, thread, item, at, end, failure);
+    const char *line =
+        qn__csv_part_line(lines, t->header, &t->line_room[thread], at, end, &next, &size, failure);
+    if (!line && failure->fault == QN__ROW_FINE)
+        atomic_store(&t->short_of_memory, 1);
+    return line && t->take(t, thread, item, line, line + size, failure) ? next : NULL;
+}
+
+static void take_block(table *t, int thread, size_t block) {
+    const char *at, *end;
+    const part *p = t->now;
+    uint64_t row = p->first_row[block], last = p->first_row[block + 1];
+    if (row == last)
+        return;
+    if (!block_lines(t, thread, block, &at, &end)) {
+        note_failure(t, block, &(qn__row_failure){.fault = QN__ROW_BLANK, .row = row});
+        return;
+    }
+    const char *begin = at;
+    for (; row < last; row++) {
+        qn__row_failure failure = {.fault = QN__ROW_FINE};
+        at = take_line(t, thread, p->first_item + row, at, end, &failure);
+        if (!at) {
+            failure.row = row;
+            note_failure(t, block, &failure);
+            return;
+        }
+    }
+    if (t->take == parse_row && t->type == QN_F32) /* mostly the last pass */
+        qn__csv_text_forget(t->text, begin, at);
+}
+
+static void take_blocks(void *context, int thread) {
+    table *t = context;
+    size_t block;
+    /* Blocks are taken in ascending order, so all below a failed one are parsed completely. */
+    while ((block = atomic_fetch_add(&t->next, 1)) < t->now->block_count &&
+           block < atomic_load(&t->failed))
+        take_block(t, thread, block);
+}
+
+/* A line that is taken for item number `item`; the next line, or NULL: failed. */
+typedef const char *line_taker(table *t, int thread, uint64_t item, const char *at, const char *end,
+                               qn__row_failure *failure);
+
+/* Goes through all rows. *wrong is 1 where one was wrong. Fails where a file cannot be read. */
+static qn_status take_rows(table *t, line_taker *take, int *wrong, qn_error *err) {
+    qn_status status = QN_OK;
+    *wrong = 0;
+    t->take = take;
+    for (size_t i = 0; i < t->parts && status == QN_OK && !*wrong; i++) {
+        if (t->part[i].lines.size == 0)
+            continue;
+        status = open_part(t, i, err);
+        if (status != QN_OK)
+            return status;
+        atomic_store(&t->next, 0);
+        atomic_store(&t->failed, SIZE_MAX);
+        qn__pool_run(t->pool, take_blocks, t);
+        *wrong = atomic_load(&t->failed) != SIZE_MAX;
+        t->wrong = t->now;
+        status = leave_part(t, QN_OK, err);
+    }
+    return status == QN_OK && atomic_load(&t->short_of_memory) ? qn__fail_memory(err, BLOCK, 1)
+                                                               : status;
+}
+
+/* When the lines are too short to hold the cells that the first line promises, one of them is
+ * wrong; finding it needs no room for the table. */
+static qn_status find_short_row(table *t, const part *p, qn_error *err) {
+    const qn__csv_shape shape = {.separator = t->shape->separator, .columns = p->lines.cells};
+    const size_t size = p->lines.size;
+    qn_status status = open_part(t, (size_t)(p - t->part), err);
+    if (status != QN_OK)
+        return status;
+    const char *at = qn__csv_text_at(t->text, 0, p->lines.begin, size), *end = at ? at + size : at;
+    if (!at)
+        return leave_part(t, qn__csv_text_status(t->text, err), err);
+    while (at && at < end) {
+        at = qn__row_count(&shape, at, end, &t->failure);
+        t->failure.row += at != NULL;
+    }
+    status = at ? qn__fail(err, QN_INPUT, "the file changed while it was read")
+                : qn__csv_part_refuse_row(&p->lines, t->header, &t->failure, err);
+    return leave_part(t, status, err);
+}
+
+/* Allocates the table as one type. The size of the text bounds it: each cell but the last needs a
+ * separator. */
+static qn_status make_room(table *t, int threads, qn_data *data, qn_data_type type, qn_error *err) {
+    qn__free(t->seen);
+    t->seen = NULL;
+    data->type = t->type = type;
+    const qn_status status = qn__table_room_make(data, err);
+    t->values = qn__table_room_values(data);
+    if (status == QN_OK && type == QN_F32 &&
+        !(t->seen = qn__alloc((uint64_t)threads, data->features, err)))
+        return QN_MEMORY;
+    return status;
+}
+
+/* Parses the whole table as one type. *wrong is 1 where a row is wrong; t->failure then says how,
+ * but not for bytes. */
+static qn_status parse(table *t, qn_data *data, qn_data_type type, int *wrong, qn_error *err) {
+    const qn_status status = make_room(t, qn__pool_threads(t->pool), data, type, err);
+    return status == QN_OK ? take_rows(t, parse_row, wrong, err) : status;
+}
+
+static qn_status parse_numbers(table *t, qn_data *data, int *wrong, qn_error *err) {
+    const qn_status status = parse(t, data, QN_U8, wrong, err);
+    return status == QN_OK && *wrong ? parse(t, data, QN_F32, wrong, err) : status;
+}
+
+/* Whether a row is wrong for another reason than what its columns were taken for. */
+static int is_final(qn__row_fault fault) {
+    return fault == QN__ROW_FEW || fault == QN__ROW_MANY || fault == QN__ROW_BLANK ||
+           fault == QN__ROW_QUOTE || fault == QN__ROW_WEIGHT;
+}
+
+/* Finds out what the columns hold. */
+static qn_status survey(table *t, const qn_data_options *options, qn_error *err) {
+    int wrong;
+    t->survey = qn__csv_survey_create(t->header, qn__pool_threads(t->pool), err);
+    if (!t->survey)
+        return QN_MEMORY;
+    qn_status status = t->text ? qn__csv_text_renew(t->text, err) : QN_OK;
+    if (status == QN_OK)
+        status = take_rows(t, count_row, &wrong, err);
+    if (status == QN_OK)
+        status = qn__csv_survey_decide(t->survey, options, err);
+    if (status != QN_OK || !qn__csv_survey_has_texts(t->survey))
+        return status;
+    status = take_rows(t, collect_row, &wrong, err);
+    return status == QN_OK ? qn__csv_survey_sort(t->survey, err) : status;
+}
+
+static qn_status parse_columns(table *t, const qn_data_options *options, qn_data *data, int *wrong,
+                               qn_error *err) {
+    qn_status status = survey(t, options, err);
+    if (status != QN_OK)
+        return status;
+    t->shape = qn__csv_survey_shape(t->survey);
+    data->missing = qn__csv_survey_has_gaps(t->survey);
+    data->rules |= qn__csv_survey_rules(t->survey);
+    status = qn__csv_survey_keep_exact(t->survey, data, err);
+    if (status != QN_OK)
+        return status;
+    status = parse(t, data, qn__csv_survey_type(t->survey), wrong, err);
+    if (status == QN_OK && *wrong && t->type == QN_U8) /* for the message */
+        status = parse(t, data, QN_F32, wrong, err);
+    return status;
+}
+
+/* The labels go to the member of data that the shape says. */
+static void hand_over_labels(table *t, qn_data *data) {
+    const qn__special *at = t->shape->special;
+    while (at->column < t->shape->label)
+        at++;
+    if (at->kind == QN__COLUMN_REAL)
+        data->targets = t->labels;
+    else
+        data->labels = t->labels;
+    t->labels = NULL;
+}
+
+/* Finds the rows of all files. */
+static qn_status count_items(table *t, qn_data *data, qn_error *err) {
+    for (size_t i = 0; i < t->parts; i++) {
+        part *p = &t->part[i];
+        p->first_item = data->items;
+        data->items += rows_of(p);
+        /* cells of a line want separators, one less, and a line end */
+        if (rows_of(p) > ((uint64_t)p->lines.size + 1) / p->lines.cells)
+            return find_short_row(t, p, err);
+    }
+    return data->items > 0 ? QN_OK : qn__csv_refuse_empty(t->header->path, 1, err);
+}
+
+static qn_status fill(table *t, const qn_data_options *options, qn_data *data, qn_error *err) {
+    int wrong;
+    data->features = t->shape->features;
+    qn_status status = count_items(t, data, err);
+    if (status != QN_OK)
+        return status;
+    const int labelled = t->shape->label < t->shape->columns;
+    if (labelled && !(t->labels = qn__alloc(data->items, sizeof(int32_t), err)))
+        return QN_MEMORY;
+    if (t->shape->weight < t->shape->columns &&
+        !(t->weights = qn__alloc(data->items, sizeof *t->weights, err)))
+        return QN_MEMORY;
+    status = parse_numbers(t, data, &wrong, err);
+    if (status == QN_OK &&
+        (wrong ? !is_final(t->failure.fault) : t->header->categories || t->shape->date_format))
+        status = parse_columns(t, options, data, &wrong, err);
+    if (status == QN_OK && wrong)
+        return qn__csv_part_refuse_row(&t->wrong->lines, t->header, &t->failure, err);
+    if (status == QN_OK && labelled)
+        hand_over_labels(t, data);
+    data->weights = t->weights;
+    t->weights = NULL;
+    return status == QN_OK && data->weights
+               ? qn__data_check_weights(data->weights, data->items, t->files->name, err)
+               : status;
+}
+
+/* ------------------------------------------------------------------ the schema */
+
+/* What all threads saw of feature k. */
+static uint8_t seen_of(const table *t, int threads, uint32_t k) {
+    uint8_t seen = 0;
+    for (int thread = 0; thread < threads; thread++)
+        seen |= t->seen[(size_t)thread * t->shape->features + k];
+    return seen;
+}
+
+/* Columns whose cells were all bytes, in a table of floats. */
+static void note_bytes(const table *t, int threads, qn_data *data) {
+    for (uint32_t k = 0; t->seen && t->header->names && k < data->features; k++)
+        data->schema->feature[k].bytes = !(seen_of(t, threads, k) & QN__SEEN_ODD);
+}
+
+/* What the columns are called and hold; none where there is nothing to tell. */
+static qn_status make_schema(table *t, qn__csv_header *header, qn_data *data, qn_error *err) {
+    if (data->weights)
+        qn__csv_header_take_name(header, t->shape->weight, &data->weight_name);
+    const qn__special *special = t->shape->special;
+    if (!header->names && !t->survey && !data->targets)
+        return QN_OK;
+    if (!data->schema) /* exact values have made one */
+        data->schema = qn__schema_create(data->features, err);
+    qn__schema *schema = data->schema;
+    if (!schema)
+        return QN_MEMORY;
+    qn__feature *feature = schema->feature;
+    schema->target = qn__data_target(data);
+    for (uint64_t column = 0; column < t->shape->columns; column++) {
+        const int is_special = special->column == column, is_label = column == t->shape->label;
+        if (is_special && special->kind == QN__COLUMN_CLASS) {
+            schema->target = QN__TARGET_CLASS;
+            qn__text_column_take(special->texts, &schema->classes, &schema->class_name);
+        } else if (is_special && special->kind == QN__COLUMN_CATEGORY) {
+            qn__text_column_take(special->texts, &feature->categories, &feature->category);
+        } else if (is_special && special->kind == QN__COLUMN_DATE) {
+            feature->dates = special->dates;
+            feature->time = special->time;
+            feature->zone = special->zone;
+            data->rules |= QN__RULE_DATES;
+            snprintf(data->date_format, sizeof data->date_format, "%s",
+                     t->shape->date_format ? t->shape->date_format : "");
+        }
+        const int is_own = !is_label && column != t->shape->weight &&
+                           !(is_special && special->kind == QN__COLUMN_SKIP);
+        if (is_label || is_own)
+            qn__csv_header_take_name(header, column, is_label ? &schema->label : &feature->name);
+        feature += is_own;
+        special += is_special;
+    }
+    return QN_OK;
+}
+
+/* ------------------------------------------------------------------ wide columns */
+
+static const char *take_whole(table *t, int thread, uint64_t row, const char *at, const char *end,
+                              qn__row_failure *failure) {
+    (void)thread, (void)failure;
+    return qn__row_whole(t->shape, at, end, t->wide_column, t->wides, t->wide, row);
+}
+
+/* Whether a column of the file is a feature; *special is the first special one from it on. */
+static int is_feature(const table *t, uint64_t column, const qn__special **special) {
+    const int is_special = (*special)->column == column;
+    const qn__special *at = *special;
+    *special += is_special;
+    return column != t->shape->label && column != t->shape->weight &&
+           !(is_special && at->kind == QN__COLUMN_SKIP);
+}
+
+/* Where in the file the columns of whole numbers are, and where their values go. */
+static qn_status place_wide(table *t, const qn_data *data, qn_error *err) {
+    const qn__special *special = t->shape->special;
+    const qn__wide *wide = data->wide;
+    t->wide_column = qn__alloc(wide->columns, sizeof *t->wide_column, err);
+    t->wide = (int64_t **)qn__alloc(wide->columns, sizeof *t->wide, err);
+    if (!t->wide_column || !t->wide)
+        return QN_MEMORY;
+    uint32_t feature = 0, j = 0;
+    for (uint64_t column = 0; column < t->shape->columns && j < wide->columns; column++) {
+        if (!is_feature(t, column, &special) || feature++ != wide->feature[j])
+            continue;
+        if (data->schema->feature[feature - 1].exact == QN__EXACT_WHOLE) {
+            t->wide_column[t->wides] = column;
+            t->wide[t->wides++] = &qn__wide_of(wide, j)->whole;
+        }
+        j++;
+    }
+    return QN_OK;
+}
+
+/* Columns of whole numbers that float32 does not hold are read once more. */
+static qn_status read_wide(table *t, const qn_data_options *options, qn_data *data, qn_error *err) {
+    int wrong;
+    const int threads = qn__pool_threads(t->pool);
+    if (!t->seen || !qn__rule_holds(options, QN__RULE_EXACT))
+        return QN_OK;
+    qn__exact *exact = qn__alloc(data->features, sizeof *exact, err);
+    if (!exact)
+        return QN_MEMORY;
+    for (uint32_t k = 0; k < data->features; k++)
+        if ((seen_of(t, threads, k) & (QN__SEEN_WIDE | QN__SEEN_FRACTION)) == QN__SEEN_WIDE)
+            exact[k] = QN__EXACT_WHOLE;
+    qn_status status = qn__wide_make(data, exact, err);
+    qn__free(exact);
+    if (status != QN_OK || !(data->rules & QN__RULE_EXACT))
+        return status;
+    status = place_wide(t, data, err);
+    if (status == QN_OK && t->text)
+        status = qn__csv_text_renew(t->text, err);
+    return status == QN_OK ? take_rows(t, take_whole, &wrong, err) : status;
+}
+
+static qn_status read_items(table *t, qn__csv_header *header, const qn_data_options *options,
+                            qn_data *data, qn_error *err) {
+    qn_status status = fill(t, options, data, err);
+    if (status == QN_OK)
+        status = make_schema(t, header, data, err);
+    if (status == QN_OK)
+        note_bytes(t, qn__pool_threads(t->pool), data);
+    if (status == QN_OK)
+        status = read_wide(t, options, data, err);
+    return status == QN_OK ? qn__csv_look_back(header, t->shape, options, data, err) : status;
+}
+
+/* ------------------------------------------------------------------ the beginning */
+
+/* The header, and where the rows are: of one file, whose text stays open. */
+static qn_status begin_one(table *t, const qn__csv_keys *keys, const qn_data_options *options,
+                           qn__csv_header *header, qn_error *err) {
+    qn__csv_part *lines = &t->part->lines;
+    qn_status status = open_part(t, 0, err);
+    if (status == QN_OK)
+        status = qn__csv_text_header(t->text, t->files->name, keys, options, header, &lines->begin,
+                                     &lines->size, err);
+    if (status != QN_OK)
+        return status;
+    lines->path = header->path;
+    lines->first_line = header->first_line;
+    lines->cells = header->own;
+    status = qn__csv_part_add_keys(t->files->list, 0, header, lines, err);
+    return status == QN_OK ? count_rows(t, err) : status;
+}
+
+/* The same of several files. */
+static qn_status begin_parts(table *t, const qn__csv_keys *keys, const qn_data_options *options,
+                             qn__csv_header *header, qn_error *err) {
+    qn_status status = qn__csv_parts_header(t->files, keys, options, header, err);
+    for (size_t i = 0; i < t->parts && status == QN_OK; i++) {
+        status = open_part(t, i, err);
+        if (status != QN_OK)
+            return status;
+        status =
+            qn__csv_part_find(t->files->list, i, header, options, t->text, &t->now->lines, err);
+        if (status == QN_OK)
+            status = count_rows(t, err);
+        status = leave_part(t, status, err);
+    }
+    return status;
+}
+
+static qn_status read_table(table *t, const qn_data_options *options, qn_data *data,
+                            qn_error *err) {
+    const qn__file_list *list = t->files->list;
+    const qn__csv_keys keys = {list->file[0].key, list->keys};
+    qn__csv_header header = {0};
+    t->header = &header;
+    t->shape = &header.shape;
+    qn_status status = t->parts == 1 ? begin_one(t, &keys, options, &header, err)
+                                     : begin_parts(t, &keys, options, &header, err);
+    data->rules |= header.rules;
+    if (status == QN_OK)
+        status = qn__csv_parts_mark_keys(list, &header, err);
+    if (status == QN_OK)
+        status = read_items(t, &header, options, data, err);
+    status = close_part(t, status, err);
+    qn__csv_header_release(&header);
+    return status;
+}
+
+static void release(table *t) {
+    for (size_t i = 0; t->part && i < t->parts; i++) {
+        qn__csv_part_release(&t->part[i].lines);
+        qn__free(t->part[i].first_row);
+    }
+    for (int i = 0; t->line_room && i < qn__pool_threads(t->pool); i++)
+        qn__csv_line_room_release(&t->line_room[i]);
+    qn__csv_survey_free(t->survey);
+    qn__free(t->part);
+    qn__free(t->line_room);
+    qn__free(t->labels);
+    qn__free(t->weights);
+    qn__free(t->seen);
+    qn__free(t->wide_column);
+    qn__free((void *)t->wide);
+    pthread_mutex_destroy(&t->lock);
+}
+
+static qn_status read_csv(qn__part_files *files, const qn_data_options *options, qn__pool *pool,
+                          qn_data *data, qn_error *err) {
+    table t = {.files = files, .pool = pool, .parts = files->list->count};
+    pthread_mutex_init(&t.lock, NULL);
+    t.part = qn__alloc(t.parts, sizeof *t.part, err);
+    t.line_room = qn__alloc((uint64_t)qn__pool_threads(pool), sizeof *t.line_room, err);
+    const qn_status status = t.part && t.line_room ? read_table(&t, options, data, err) : QN_MEMORY;
+    release(&t);
+    return status;
+}
+
+static int probe(const uint8_t *first, size_t size, const char *path) {
+    (void)first, (void)size, (void)path;
+    return QN__PROBE_REST;
+}
+
+const qn__reader qn__csv_reader = {
+    .name = QN__PACKED_NAMES("csv"),
+    .text = 1,
+    .columns = 1,
+    .weights = 1,
+    .quantities = 1,
+    .labels_remedy =
+        "leave out `data.labels_path` and name the label column with `data.label_column`",
+    .probe = probe,
+    .read_parts = read_csv,
+};

@@ -1,0 +1,111 @@
+/* The first lines of a CSV file: its separator, whether it has a header, which columns are read.
+ *
+ * csv_header.c finds the first line and the names, csv_guess.c decides whether they are names,
+ * csv_columns.c finds the columns that options name, csv_faults.c says what is wrong. */
+#ifndef QN_DATA_TEXT_CSV_HEADER_H
+#define QN_DATA_TEXT_CSV_HEADER_H
+
+#include "data/bytes/folder_keys.h"
+#include "data/table/schema.h"
+#include "data/text/csv.h"
+
+/* Where lines are looked at before the table is read: those behind the first line that begin within
+ * this many bytes of the file, this many at most, at least one. */
+#define QN__LOOK_BYTES ((size_t)1 << 20)
+enum { QN__LOOK_LINES = 100 };
+
+typedef struct qn__csv_header {
+    const char *path;
+    qn__csv_shape shape;
+    qn__special *special; /* what shape.special points to: the label and what is left out */
+    char **names;         /* of the columns, or NULL when there is no header */
+    uint8_t *categories;  /* columns that are known to hold categories: 1; NULL: none is known */
+    uint8_t *index;       /* columns that are the index of pandas: 1; NULL: none is. Once columns
+                             are chosen, those that are left out for that */
+    uint64_t last;        /* the last column that is no index, from 1 */
+    int left_index;       /* 1: the index changed which columns are read */
+    const char *text;     /* where the file begins */
+    const char *body;     /* where the first item's line begins */
+    const char *end;      /* behind the last item's line, without line ends and blanks */
+    uint64_t first_line;  /* number of the body's first line, from 1 */
+    uint32_t rules;       /* of reading, that made the first line what it is */
+    char *note;           /* what was decided in doubt, or NULL */
+    uint64_t own;         /* columns of the file; those that folders tell follow */
+} qn__csv_header;
+
+/* Columns that folders tell (folder_keys.h). */
+typedef struct qn__csv_keys {
+    const qn__folder_key *key;
+    size_t count;
+} qn__csv_keys;
+
+/* Reads the first lines of a text of `size` bytes. The body is never empty. The columns of folders
+ * follow those of the file, but for names that the file has itself. Release in any case after
+ * QN_OK, before the text goes away. */
+qn_status qn__csv_header_read(const char *text, size_t size, const char *path,
+                              const qn__csv_keys *keys, const qn_data_options *options,
+                              qn__csv_header *out, qn_error *err);
+void qn__csv_header_release(qn__csv_header *header);
+/* The name of a column moves to *to; NULL when it has none. */
+void qn__csv_header_take_name(const qn__csv_header *header, uint64_t column, char **to);
+/* 1 when the text behind these lines could change nothing of the header. */
+int qn__csv_header_is_settled(const qn__csv_header *header);
+
+/* Empty lines at the end of the text, and blanks behind its last cell, are no part of it. A tab may
+ * separate an empty cell. */
+static inline int qn__csv_is_ending(char c) { return c == '\n' || c == '\r' || c == ' '; }
+
+/* What stands before the first line: empty lines and comments. */
+typedef struct qn__csv_prefix {
+    const char *comment; /* behind the '#' of the last one, or NULL */
+    const char *comment_end;
+    uint64_t lines;
+} qn__csv_prefix;
+/* Skips them, and a mark of UTF-8; returns where the first line begins. */
+const char *qn__csv_skip_prefix(const char *at, const char *end, qn__csv_prefix *out);
+
+/* What one walk over a line tells; quoted cells may hold line ends. */
+typedef struct qn__csv_line {
+    const char *begin, *end; /* of its text; '\n', or the end of the file, follows */
+    uint64_t columns;
+    uint64_t numbers, texts; /* cells of these contents (qn__cell_content) */
+    uint64_t line_ends;      /* inside quotes */
+    int broken;              /* a quote that is not closed, or text behind a closed one */
+} qn__csv_line;
+qn__csv_line qn__csv_line_walk(const char *at, const char *end, char separator);
+
+/* The first line of a file is that of a CSV file. `header` says where it is and what separates
+ * cells. */
+qn_status qn__csv_check_first_line(const qn__csv_header *header, const qn__csv_line *line,
+                                   qn_error *err);
+/* The one of , ; and tab that separates the cells of a first line. */
+char qn__csv_find_separator(const char *at, const char *end);
+/* A column's name: the cell with doubled quotes made single, and U+FFFD for what is not UTF-8. */
+char *qn__csv_copy_name(const qn__cell *cell, qn_error *err);
+
+/* Whether a line is a header, by the lines behind it (docs/exactness.md 2.1.4). `commas`: numbers
+ * may have a decimal comma. */
+typedef struct qn__csv_guess {
+    int is_header;
+    const char *note; /* in which there was a doubt; a constant text, or NULL */
+} qn__csv_guess;
+qn_status qn__csv_guess_header(const qn__csv_header *header, const qn__csv_line *line, int commas,
+                               qn__csv_guess *out, qn_error *err);
+
+/* Fills shape.label, shape.weight, shape.features and the list of special columns from the options,
+ * with the label as a number. */
+qn_status qn__csv_choose_columns(qn__csv_header *header, const qn_data_options *options,
+                                 qn_error *err);
+
+/* Messages. Both return QN_INPUT: `what` of err is set already for a line; a row says it itself. */
+qn_status qn__csv_refuse_line(const char *path, uint64_t line, const char *remedy, qn_error *err);
+qn_status qn__csv_refuse_row(const qn__csv_header *header, const qn__row_failure *failure,
+                             qn_error *err);
+/* There is a header, on that line, and nothing after it. */
+qn_status qn__csv_refuse_empty(const char *path, uint64_t line, qn_error *err);
+/* Says in `where` which column is meant. */
+void qn__csv_at_column(const qn__csv_header *header, uint64_t column, qn_error *err);
+/* A text for a message: at most 40 bytes, valid UTF-8. */
+void qn__csv_show(const char *word, char text[64]);
+
+#endif

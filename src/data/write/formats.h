@@ -1,0 +1,55 @@
+/* The writers behind qn_data_write. Each is called with data that its format can hold
+ * (write_format.c); views are written with their own items. They fail as qn_data_write_csv does. */
+#ifndef QN_DATA_WRITE_FORMATS_H
+#define QN_DATA_WRITE_FORMATS_H
+
+#include "base/file.h"
+#include "data/cells/cell.h"
+#include "data/table/data.h"
+
+typedef struct qn__format {
+    const char *name, *shown; /* as users give it; as messages call it */
+    const char *endings[4];
+    int labels_apart; /* 1: labels are a second file */
+    int categories, weights;
+    int typed;  /* 1: its columns have names and types of their own */
+    int texts;  /* 1: it holds texts of numbers, so that names of classes may be taken for them */
+    int counts; /* 1: labels mean what numbers and texts of a CSV file mean */
+} qn__format;
+
+/* NULL: there is no such format, or `name` is NULL. */
+const qn__format *qn__format_named(const char *name);
+
+/* What a cell with this text holds. */
+qn__content qn__text_content(const char *text);
+
+/* `batch` puts the files in place; NULL: at once. */
+qn_status qn__write_csv(const qn_data *data, const char *path, qn__writer_batch *batch,
+                        qn_error *err);
+qn_status qn__write_npy(const qn_data *data, const char *path, const char *labels_path,
+                        qn__writer_batch *batch, qn_error *err);
+/* Fails with QN_INPUT above 4 GiB, too. */
+qn_status qn__write_npz(const qn_data *data, const char *path, qn__writer_batch *batch,
+                        qn_error *err);
+qn_status qn__write_libsvm(const qn_data *data, const char *path, qn__writer_batch *batch,
+                           qn_error *err);
+qn_status qn__write_idx(const qn_data *data, const char *images_path, const char *labels_path,
+                        qn__writer_batch *batch, qn_error *err);
+qn_status qn__write_tar(const qn_data *data, const char *path, qn__writer_batch *batch,
+                        qn_error *err);
+
+qn_status qn__write_parquet(const qn_data *data, const char *path, qn__writer_batch *batch,
+                            qn_error *err);
+qn_status qn__write_ipc(const qn_data *data, const char *path, qn__writer_batch *batch,
+                        qn_error *err);
+qn_status qn__write_json(const qn_data *data, const char *path, qn__writer_batch *batch,
+                         qn_error *err);
+
+/* 1 when a text of these values would be read as one of bytes, although the type is QN_F32: a value
+ * must then be written with a point. */
+int qn__looks_like_bytes(const qn_data *data);
+
+/* Fails with QN_USAGE when both paths name one file. */
+qn_status qn__paths_apart(const char *path, const char *labels_path, qn_error *err);
+
+#endif

@@ -1,0 +1,348 @@
+/* Writing data sets: IDX for bytes, CSV for all types. */
+#include "base/argument.h"
+#include "base/float_state.h"
+#include "base/memory.h"
+#include "base/place.h"
+#include "base/text.h"
+#include "data/write/formats.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static void put_word(uint8_t *to, uint32_t value) {
+    for (int i = 0; i < 4; i++)
+        to[i] = (uint8_t)(value >> (24 - 8 * i));
+}
+
+/* Type 8, then the dimensions: items x rows x columns for images, with the channels before the rows
+ * where there are several; items x features for tables; items for labels (features == 0). */
+static size_t idx_header(const qn_data *data, int labels, uint8_t header[20]) {
+    uint32_t sizes[4] = {(uint32_t)data->items, data->features};
+    uint32_t dimensions = labels ? 1 : 2;
+    if (!labels && data->rows) {
+        dimensions = 1;
+        if (data->channels > 1)
+            sizes[dimensions++] = data->channels;
+        sizes[dimensions++] = data->rows;
+        sizes[dimensions++] = data->columns;
+    }
+    put_word(header, 0x0800 | dimensions);
+    for (uint32_t i = 0; i < dimensions; i++)
+        put_word(header + 4 + 4 * (size_t)i, sizes[i]);
+    return 4 + 4 * (size_t)dimensions;
+}
+
+static qn_status check_idx(const qn_data *data, const char *labels_path, qn_error *err) {
+    if (data->type != QN_U8) {
+        qn__fail(err, QN_INPUT, "IDX is written for bytes, and this data is float32");
+        return qn__remedy(err, QN_INPUT, "write it as CSV");
+    }
+    if (data->items > UINT32_MAX) {
+        qn__fail(err, QN_INPUT, "IDX holds at most 2^32 - 1 items, there are %llu",
+                 (unsigned long long)data->items);
+        return qn__remedy(err, QN_INPUT, "write several files");
+    }
+    if (!labels_path)
+        return QN_OK;
+    if (!data->labels) {
+        qn__fail(err, QN_INPUT, "there are no labels to write");
+        return qn__remedy(err, QN_INPUT, "leave out `data.labels_path`");
+    }
+    if (data->classes > 256) {
+        qn__fail(err, QN_INPUT, "labels in IDX are bytes, and the greatest label is %u",
+                 (unsigned)(data->classes - 1));
+        return qn__remedy(err, QN_INPUT, "write the data as CSV, which holds its labels");
+    }
+    return QN_OK;
+}
+
+/* All items, rows of a view one by one. */
+static qn_status add_values(const qn_data *data, qn__writer *writer, qn_error *err) {
+    size_t stride = qn__data_stride(data);
+    if (!data->index)
+        return qn__writer_add(writer, data->values, (size_t)data->items * stride, err);
+    qn_status status = QN_OK;
+    for (uint64_t i = 0; i < data->items && status == QN_OK; i++)
+        status = qn__writer_add(writer, qn__data_item(data, i), stride, err);
+    return status;
+}
+
+static qn_status add_labels(const qn_data *data, qn__writer *writer, qn_error *err) {
+    uint8_t piece[4096];
+    qn_status status = QN_OK;
+    for (uint64_t i = 0; i < data->items && status == QN_OK;) {
+        size_t size = 0;
+        while (size < sizeof piece && i < data->items)
+            piece[size++] = (uint8_t)data->labels[i++];
+        status = qn__writer_add(writer, piece, size, err);
+    }
+    return status;
+}
+
+/* Writes one IDX file without the commit; drops the writer on failure. */
+static qn_status build_idx(const qn_data *data, const char *path, int labels, qn__writer **out,
+                           qn_error *err) {
+    uint8_t header[20];
+    qn_status status = qn__writer_create(path, out, err);
+    if (status != QN_OK) {
+        *out = NULL;
+        return status;
+    }
+    status = qn__writer_add(*out, header, idx_header(data, labels, header), err);
+    if (status == QN_OK)
+        status = labels ? add_labels(data, *out, err) : add_values(data, *out, err);
+    if (status != QN_OK) {
+        qn__writer_drop(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+/* The labels would replace the values. */
+qn_status qn__paths_apart(const char *path, const char *labels_path, qn_error *err) {
+    qn__place images, labels;
+    qn__place_of(path, &images);
+    qn__place_of(labels_path, &labels);
+    if (!qn__place_same(&images, &labels) || S_ISCHR(images.mode))
+        return QN_OK;
+    qn__fail(err, QN_USAGE, "values and labels cannot go to one file");
+    qn__at(err, "%s", labels_path);
+    return qn__remedy(err, QN_USAGE, "name two files");
+}
+
+qn_status qn__write_idx(const qn_data *data, const char *images_path, const char *labels_path,
+                        qn__writer_batch *batch, qn_error *err) {
+    qn__writer *images = NULL, *labels = NULL;
+    qn_status status = check_idx(data, labels_path, err);
+    if (status == QN_OK && labels_path)
+        status = qn__paths_apart(images_path, labels_path, err);
+    if (status == QN_OK)
+        status = build_idx(data, images_path, 0, &images, err);
+    if (status == QN_OK && labels_path)
+        status = build_idx(data, labels_path, 1, &labels, err);
+    if (status != QN_OK) {
+        qn__writer_drop(images);
+        return status;
+    }
+    /* Both are complete before the first is renamed. */
+    status = qn__writer_finish(images, batch, err);
+    if (status == QN_OK && labels)
+        return qn__writer_finish(labels, batch, err);
+    qn__writer_drop(labels);
+    return status;
+}
+
+qn_status qn_data_write_idx(const qn_data *data, const char *images_path, const char *labels_path,
+                            qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(data, err);
+    QN__NEED(images_path, err);
+    return qn__write_idx(data, images_path, labels_path, NULL, err);
+}
+
+/* ------------------------------------------------------------------ CSV */
+
+int qn__looks_like_bytes(const qn_data *data) {
+    for (uint32_t k = 0; k < data->features; k++)
+        if (qn_data_categories(data, k) > 0 || qn_data_dates(data, k, NULL, 0) != QN_DATE_NONE)
+            return 0;
+    for (uint64_t i = 0; i < data->items && data->type == QN_F32; i++) {
+        const float *value = qn__data_item(data, i);
+        for (uint32_t k = 0; k < data->features; k++)
+            if (!(value[k] >= 0.0f && value[k] <= 255.0f) || value[k] != floorf(value[k]) ||
+                signbit(value[k]))
+                return 0;
+    }
+    return data->type == QN_F32;
+}
+
+enum { EXACT_TEXT = 32 };
+
+/* Text for the file, written in pieces. */
+typedef struct lines {
+    qn__writer *writer;
+    int pointed; /* the next number is written with a point, so that the type stays */
+    size_t size;
+    char text[65536];
+} lines;
+
+static qn_status flush(lines *out, qn_error *err) {
+    size_t size = out->size;
+    out->size = 0;
+    return qn__writer_add(out->writer, out->text, size, err);
+}
+
+static int has_label(const qn_data *data) { return data->labels || data->targets; }
+
+/* Makes room for a cell of at most 48 bytes. */
+static qn_status room(lines *out, qn_error *err) {
+    return out->size + 48 > sizeof out->text ? flush(out, err) : QN_OK;
+}
+
+/* A text of any length as a cell, in quotes where it would not be read as it is. */
+static qn_status add_text(lines *out, const char *text, qn_error *err) {
+    const size_t size = strlen(text);
+    const int plain = size > 0 && text[strcspn(text, ",;\t\"\r\n#")] == '\0' && text[0] != ' ' &&
+                      text[size - 1] != ' ';
+    qn_status status = room(out, err);
+    if (!plain)
+        out->text[out->size++] = '"';
+    for (const char *at = text; *at && status == QN_OK; at++) {
+        if (*at == '"')
+            out->text[out->size++] = '"';
+        out->text[out->size++] = *at;
+        status = room(out, err);
+    }
+    if (!plain)
+        out->text[out->size++] = '"';
+    return status == QN_OK ? room(out, err) : status;
+}
+
+/* The name of a column of features: its own, or "f0", or "r0c0" for images. */
+static qn_status add_name(const qn_data *data, uint32_t i, lines *out, qn_error *err) {
+    const char *name = qn_data_feature_name(data, i);
+    char *to = out->text + out->size;
+    if (name)
+        return add_text(out, name, err);
+    out->size +=
+        (size_t)(data->channels == 1 ? sprintf(to, "r%uc%u", i / data->columns, i % data->columns)
+                                     : sprintf(to, "f%u", i));
+    return room(out, err);
+}
+
+/* "label,f0,f1,..." or, for images, "label,r0c0,r0c1,...", or names that are known; weights stand
+ * last, so that the label is the first column when the file is read. */
+static qn_status add_names(const qn_data *data, lines *out, qn_error *err) {
+    const char *label = qn_data_label_name(data);
+    qn_status status = QN_OK;
+    if (has_label(data))
+        status = add_text(out, label ? label : "label", err);
+    for (uint32_t i = 0; i < data->features && status == QN_OK; i++) {
+        if (i > 0 || has_label(data))
+            out->text[out->size++] = ',';
+        status = add_name(data, i, out, err);
+    }
+    if (!data->weights || status != QN_OK)
+        return status;
+    out->text[out->size++] = ',';
+    return add_text(out, data->weight_name ? data->weight_name : "weight", err);
+}
+
+static char *put_number(char *to, uint32_t value) {
+    char digits[10];
+    int count = 0;
+    do {
+        digits[count++] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value);
+    while (count)
+        *to++ = digits[--count];
+    return to;
+}
+
+static qn_status add_label(const qn_data *data, uint64_t item, lines *out, qn_error *err) {
+    char *to = out->text + out->size;
+    if (data->targets) {
+        qn__float_plain(data->targets[item], to);
+        out->size += strlen(to);
+        return QN_OK;
+    }
+    const uint32_t label = (uint32_t)data->labels[item];
+    if (qn_data_class_name(data, label))
+        return add_text(out, qn_data_class_name(data, label), err);
+    out->size = (size_t)(put_number(to, label) - out->text);
+    return QN_OK;
+}
+
+static int is_wide(const qn_data *data, uint32_t k) {
+    return data->wide && data->schema->feature[k].exact != QN__EXACT_NONE;
+}
+
+/* A missing value is an empty cell; alone in its line, in quotes. */
+static qn_status add_float(const qn_data *data, uint64_t item, uint32_t k, float value, lines *out,
+                           qn_error *err) {
+    const uint32_t categories = qn_data_categories(data, k);
+    if (value != value)
+        return data->features == 1 && !has_label(data) && !data->weights ? add_text(out, "", err)
+                                                                         : QN_OK;
+    if (categories)
+        return add_text(out, qn_data_category(data, k, (uint32_t)value), err);
+    char *to = out->text + out->size;
+    if (qn_data_dates(data, k, NULL, 0) != QN_DATE_NONE)
+        qn_data_date(data, item, k, to, QN__MOMENT_TEXT);
+    else if (is_wide(data, k))
+        qn_data_exact(data, item, k, to, EXACT_TEXT);
+    else if (out->pointed)
+        sprintf(to, "%d.0", (int)value);
+    else
+        qn__float_plain(value, to);
+    out->pointed = 0;
+    out->size += strlen(to);
+    return QN_OK;
+}
+
+static qn_status add_row(const qn_data *data, uint64_t item, lines *out, qn_error *err) {
+    const uint8_t *bytes = qn__data_item(data, item);
+    const float *floats = qn__data_item(data, item);
+    qn_status status = has_label(data) ? add_label(data, item, out, err) : QN_OK;
+    for (uint32_t i = 0; i < data->features && status == QN_OK; i++) {
+        status = room(out, err);
+        if (i > 0 || has_label(data))
+            out->text[out->size++] = ',';
+        if (status == QN_OK && data->type == QN_U8)
+            out->size = (size_t)(put_number(out->text + out->size, bytes[i]) - out->text);
+        else if (status == QN_OK)
+            status = add_float(data, item, i, floats[i], out, err);
+    }
+    if (data->weights && status == QN_OK)
+        status = room(out, err);
+    if (!data->weights || status != QN_OK)
+        return status;
+    out->text[out->size++] = ',';
+    qn__float_plain(data->weights[item], out->text + out->size);
+    out->size += strlen(out->text + out->size);
+    return QN_OK;
+}
+
+static qn_status end_line(lines *out, qn_error *err) {
+    out->text[out->size++] = '\n';
+    return room(out, err);
+}
+
+static qn_status add_table(const qn_data *data, lines *out, qn_error *err) {
+    qn_status status = add_names(data, out, err);
+    out->pointed = qn__looks_like_bytes(data);
+    if (status == QN_OK)
+        status = end_line(out, err);
+    for (uint64_t i = 0; i < data->items && status == QN_OK; i++) {
+        status = add_row(data, i, out, err);
+        if (status == QN_OK)
+            status = end_line(out, err);
+    }
+    return status == QN_OK ? flush(out, err) : status;
+}
+
+qn_status qn__write_csv(const qn_data *data, const char *path, qn__writer_batch *batch,
+                        qn_error *err) {
+    lines *out = qn__alloc(1, sizeof *out, err);
+    if (!out)
+        return QN_MEMORY;
+    qn_status status = qn__writer_create(path, &out->writer, err);
+    if (status == QN_OK) {
+        status = add_table(data, out, err);
+        if (status == QN_OK)
+            status = qn__writer_finish(out->writer, batch, err);
+        else
+            qn__writer_drop(out->writer);
+    }
+    qn__free(out);
+    return status;
+}
+
+qn_status qn_data_write_csv(const qn_data *data, const char *path, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(data, err);
+    QN__NEED(path, err);
+    return qn__write_csv(data, path, NULL, err);
+}

@@ -1,0 +1,66 @@
+/* The columns of a data set as a typed file has them: the label, the features, the weights. The
+ * writers of Parquet, Arrow IPC and JSON lines take them from here. A new type of values is a row
+ * of qn__written_type and a case in write_columns.c and in each writer. */
+#ifndef QN_DATA_WRITE_WRITE_COLUMNS_H
+#define QN_DATA_WRITE_WRITE_COLUMNS_H
+
+#include "base/file.h"
+#include "data/table/data.h"
+
+typedef enum qn__written_type {
+    QN__WRITTEN_U8,     /* uint8_t */
+    QN__WRITTEN_I32,    /* int32_t */
+    QN__WRITTEN_I64,    /* int64_t */
+    QN__WRITTEN_F32,    /* float */
+    QN__WRITTEN_F64,    /* double */
+    QN__WRITTEN_TEXT,   /* uint32_t: the number of a text of the column */
+    QN__WRITTEN_DAY,    /* int32_t: days since 1970-01-01 */
+    QN__WRITTEN_MOMENT, /* int64_t: microseconds since 1970-01-01 */
+    QN__WRITTEN_TYPES
+} qn__written_type;
+
+/* Bytes of a value of each type. */
+extern const uint32_t qn__written_width[QN__WRITTEN_TYPES];
+
+typedef enum qn__written_use {
+    QN__WRITTEN_LABEL,
+    QN__WRITTEN_FEATURE,
+    QN__WRITTEN_WEIGHT
+} qn__written_use;
+
+typedef struct qn__written_column {
+    const qn_data *data;
+    qn__written_use use;
+    uint32_t feature; /* of a FEATURE */
+    const char *name;
+    char made[32]; /* the name, where the column has none of its own */
+    qn__written_type type;
+    uint32_t texts; /* of TEXT: how many */
+    int zone;       /* of MOMENT: 1: they are in UTC */
+} qn__written_column;
+
+typedef struct qn__written_columns {
+    qn__written_column *column;
+    uint32_t count;
+    uint64_t rows;  /* of the data set */
+    uint64_t group; /* rows that are written together, so that a reader needs little memory */
+} qn__written_columns;
+
+/* Writes a file of the columns. */
+typedef qn_status qn__columns_writer(const qn__written_columns *columns, const char *path,
+                                     qn__writer_batch *batch, qn_error *err);
+
+/* Has the columns of a data set written. Fails as the writer does, or with QN_MEMORY. */
+qn_status qn__written_columns_give(const qn_data *data, qn__columns_writer *write, const char *path,
+                                   qn__writer_batch *batch, qn_error *err);
+
+/* Text `number` of a column of TEXT. */
+const char *qn__written_text(const qn__written_column *column, uint32_t number);
+
+/* Writes the values of `count` items from `first` on to `values`, and 0 for missing ones, whose
+ * bits in `valid` become 0, all others 1, with zeros after them. Returns how many are missing.
+ * `valid` has count / 8 + 1 bytes. */
+uint64_t qn__written_fill(const qn__written_column *column, uint64_t first, uint64_t count,
+                          void *values, uint8_t *valid);
+
+#endif

@@ -1,0 +1,94 @@
+/* Writing LIBSVM text: an item a line, features from 1, zeros left out. */
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/write/formats.h"
+#include <stdio.h>
+#include <string.h>
+
+typedef struct lines {
+    qn__writer *writer;
+    size_t size;
+    char text[65536];
+} lines;
+
+/* Makes room for a cell of at most 96 bytes. */
+static qn_status room(lines *out, qn_error *err) {
+    if (out->size + 96 <= sizeof out->text)
+        return QN_OK;
+    const size_t size = out->size;
+    out->size = 0;
+    return qn__writer_add(out->writer, out->text, size, err);
+}
+
+static void add_float(lines *out, float value) {
+    char *to = out->text + out->size;
+    qn__float_plain(value, to);
+    out->size += strlen(to);
+}
+
+static void add_label(const qn_data *data, uint64_t item, lines *out) {
+    char *to = out->text + out->size;
+    if (data->targets) {
+        add_float(out, data->targets[item]);
+        return;
+    }
+    const char *name = qn_data_class_name(data, (uint32_t)data->labels[item]);
+    if (name) /* a number: checked before, and its text is short */
+        out->size += (size_t)snprintf(to, 64, "%s", name);
+    else
+        out->size += (size_t)sprintf(to, "%d", (int)data->labels[item]);
+}
+
+/* The first item names the last feature, so that the file tells how many there are. `pointed`: its
+ * first value is written with a point. */
+static qn_status add_item(const qn_data *data, uint64_t item, int pointed, lines *out,
+                          qn_error *err) {
+    const uint8_t *bytes = qn__data_item(data, item);
+    const float *floats = qn__data_item(data, item);
+    add_label(data, item, out);
+    qn_status status = room(out, err);
+    for (uint32_t k = 0; k < data->features && status == QN_OK; k++) {
+        uint32_t bits = 0;
+        if (data->type == QN_U8)
+            bits = bytes[k];
+        else
+            memcpy(&bits, &floats[k], sizeof bits); /* -0 is written, because +0 is not */
+        if (bits == 0 && !(item == 0 && k + 1 == data->features))
+            continue;
+        out->size += (size_t)sprintf(out->text + out->size, " %u:", (unsigned)k + 1);
+        char *to = out->text + out->size;
+        if (data->type == QN_U8)
+            out->size += (size_t)sprintf(to, "%u", (unsigned)bytes[k]);
+        else if (pointed) /* whole, from 0 to 255 */
+            out->size += (size_t)sprintf(to, "%d.0", (int)floats[k]);
+        else if (floats[k] != floats[k])
+            out->size += (size_t)sprintf(to, "nan");
+        else
+            add_float(out, floats[k]);
+        pointed = 0;
+        status = room(out, err);
+    }
+    out->text[out->size++] = '\n';
+    return status == QN_OK ? room(out, err) : status;
+}
+
+qn_status qn__write_libsvm(const qn_data *data, const char *path, qn__writer_batch *batch,
+                           qn_error *err) {
+    lines *out = qn__alloc(1, sizeof *out, err);
+    if (!out)
+        return QN_MEMORY;
+    qn_status status = qn__writer_create(path, &out->writer, err);
+    if (status == QN_OK) {
+        const int pointed = qn__looks_like_bytes(data);
+        for (uint64_t i = 0; i < data->items && status == QN_OK; i++)
+            status = add_item(data, i, pointed && i == 0, out, err);
+        if (status == QN_OK)
+            status = qn__writer_add(out->writer, out->text, out->size, err);
+        if (status == QN_OK)
+            status = qn__writer_finish(out->writer, batch, err);
+        else
+            qn__writer_drop(out->writer);
+    }
+    qn__free(out);
+    return status;
+}

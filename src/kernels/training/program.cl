@@ -1,0 +1,125 @@
+/* The kernel program: the files of its text in their order. The C compiler reads this file as it
+ * is, after prelude_c.h. cmake/QuernKernels.cmake concatenates the files that it names after the
+ * prelude of another language. Only #include lines, their conditions and comments are allowed here.
+ * A program has the products that QN_PRODUCTS selects (step.h). */
+#include "kernels/step.h"
+#include "kernels/runtime/scalar.cl"
+#include "num/elementary.inc"
+#include "num/gated.inc"
+#include "kernels/runtime/exact.cl"
+#include "kernels/runtime/philox.cl"
+#include "kernels/training/words.cl"
+#include "kernels/training/activations.inc"
+#include "kernels/training/pointwise.cl"
+#include "kernels/training/epilogue.cl"
+#include "kernels/training/epilogue_run.cl"
+#include "kernels/training/pixels.cl"
+#include "kernels/training/gate.cl"
+#include "kernels/training/fetch.cl"
+#include "kernels/training/intgemm_words.cl"
+#if QN_PRODUCTS & QN_WITH_INTGEMM
+#include "kernels/training/quantize.cl"
+#endif
+#if QN_PRODUCTS & QN_WITH_MATRIX
+#include "kernels/training/matrix_words.cl"
+#endif
+#if QN_PRODUCTS & QN_WITH_F32
+#include "kernels/training/tile_large.cl"
+#include "kernels/training/tile.cl"
+#include "kernels/training/products.cl"
+#include "kernels/training/tile_medium.cl"
+#include "kernels/training/tile.cl"
+#include "kernels/training/products.cl"
+#include "kernels/training/tile_small.cl"
+#include "kernels/training/tile.cl"
+#include "kernels/training/products.cl"
+#include "kernels/training/tile_gradient_large.cl"
+#include "kernels/training/tile.cl"
+#include "kernels/training/gradient.cl"
+#include "kernels/training/tile_gradient_small.cl"
+#include "kernels/training/tile.cl"
+#include "kernels/training/gradient.cl"
+#endif
+#if QN_PRODUCTS & QN_WITH_PIXELS
+#include "kernels/training/unfold.cl"
+#include "kernels/training/pixels_run.cl"
+#include "kernels/training/pools.cl"
+#include "kernels/training/norm.cl"
+#include "kernels/training/item_norm.cl"
+#include "kernels/training/grouped.cl"
+#if QN_PRODUCTS & QN_WITH_INTGEMM
+#include "kernels/training/quantize_pixels.cl"
+#endif
+#endif
+#if QN_PRODUCTS & QN_WITH_I7
+#include "kernels/training/intgemm_i7.cl"
+#if QN_PRODUCTS & QN_WITH_LARGE
+#include "kernels/training/intgemm_large.cl"
+#include "kernels/training/intgemm.cl"
+#include "kernels/training/intgemm_products.cl"
+#include "kernels/training/intgemm_gradient.cl"
+#endif
+#if QN_PRODUCTS & QN_WITH_MATRIX
+#include "kernels/training/matrix_large.cl"
+#include "kernels/training/matrix.cl"
+#include "kernels/training/matrix_products.cl"
+#include "kernels/training/matrix_small.cl"
+#include "kernels/training/matrix.cl"
+#include "kernels/training/matrix_products.cl"
+#include "kernels/training/matrix_gradient.cl"
+#endif
+#include "kernels/training/intgemm_small.cl"
+#include "kernels/training/intgemm.cl"
+#include "kernels/training/intgemm_products.cl"
+#include "kernels/training/intgemm_gradient.cl"
+#endif
+#if QN_PRODUCTS & QN_WITH_I14
+#include "kernels/training/intgemm_i14.cl"
+#if QN_PRODUCTS & QN_WITH_LARGE
+#include "kernels/training/intgemm_large.cl"
+#include "kernels/training/intgemm.cl"
+#include "kernels/training/intgemm_products.cl"
+#include "kernels/training/intgemm_gradient.cl"
+#endif
+#if QN_PRODUCTS & QN_WITH_MATRIX
+#include "kernels/training/matrix_large.cl"
+#include "kernels/training/matrix.cl"
+#include "kernels/training/matrix_products.cl"
+#include "kernels/training/matrix_small.cl"
+#include "kernels/training/matrix.cl"
+#include "kernels/training/matrix_products.cl"
+#include "kernels/training/matrix_gradient.cl"
+#endif
+#include "kernels/training/intgemm_small.cl"
+#include "kernels/training/intgemm.cl"
+#include "kernels/training/intgemm_products.cl"
+#include "kernels/training/intgemm_gradient.cl"
+#endif
+#if QN_PRODUCTS & QN_WITH_I21
+#include "kernels/training/intgemm_i21.cl"
+#if QN_PRODUCTS & QN_WITH_LARGE
+#include "kernels/training/intgemm_large.cl"
+#include "kernels/training/intgemm.cl"
+#include "kernels/training/intgemm_products.cl"
+#include "kernels/training/intgemm_gradient.cl"
+#endif
+#if QN_PRODUCTS & QN_WITH_MATRIX
+#include "kernels/training/matrix_large.cl"
+#include "kernels/training/matrix.cl"
+#include "kernels/training/matrix_products.cl"
+#include "kernels/training/matrix_small.cl"
+#include "kernels/training/matrix.cl"
+#include "kernels/training/matrix_products.cl"
+#include "kernels/training/matrix_gradient.cl"
+#endif
+#include "kernels/training/intgemm_small.cl"
+#include "kernels/training/intgemm.cl"
+#include "kernels/training/intgemm_products.cl"
+#include "kernels/training/intgemm_gradient.cl"
+#endif
+#include "kernels/training/losses.inc"
+#include "kernels/training/loss.cl"
+#include "kernels/training/sums.cl"
+#include "kernels/training/optimizers.inc"
+#include "kernels/training/update.cl"
+#include "kernels/runtime/trial.cl"

@@ -1,0 +1,272 @@
+/* A model from the parameters of another program: the modules of a state dict become the layers of
+ * a model text, by their shapes and in the order of their names. docs/formats.md describes it. */
+#include "model/formats/model.h"
+#include "model/recipe/defaults.h"
+
+#include "base/argument.h"
+#include "base/encoding.h"
+#include "base/float_state.h"
+#include "base/memory.h"
+#include "base/sha256.h"
+#include "base/sized.h"
+#include "base/text.h"
+#include "device/notes.h"
+#include "model/exchange/state_dict.h"
+#include "model/formats/recipe_options.h"
+#include <quern/import.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct import {
+    const char *path;
+    qn__state_dict state;
+    qn__recipe recipe;
+    qn__layer layer[QN__MAX_LAYERS];
+    uint64_t parameters;
+    float *parameter;
+    qn_import_told told;
+    void *user;
+} import;
+
+static int is_vector(const qn__tensor_view *view, uint64_t size) {
+    return view && view->dimensions == 1 && view->rows == size;
+}
+
+/* A part that may be missing. */
+static int fits_vector(const qn__tensor_view *view, uint64_t size) {
+    return !view || is_vector(view, size);
+}
+
+static int fits_product(const qn__layer *l, const qn__module *m) {
+    const qn__tensor_view *w = m->part[QN__PART_WEIGHT];
+    if (!w || m->part[QN__PART_MEAN] || m->part[QN__PART_VARIANCE] ||
+        !fits_vector(m->part[QN__PART_BIAS], l->to.channels) || w->rows != l->to.channels)
+        return 0;
+    if (l->kind == QN__LAYER_DENSE)
+        return w->dimensions == 2 && w->columns == l->depth;
+    return w->dimensions == 4 && w->columns == qn__layer_reads(l) &&
+           w->taps[0] == l->window.kernel[0] && w->taps[1] == l->window.kernel[1];
+}
+
+static int fits(const qn__layer *l, const qn__module *m) {
+    const int running = m->part[QN__PART_MEAN] || m->part[QN__PART_VARIANCE];
+    if (l->depth)
+        return fits_product(l, m);
+    if (l->running)
+        return is_vector(m->part[QN__PART_MEAN], l->vector) &&
+               is_vector(m->part[QN__PART_VARIANCE], l->vector) &&
+               fits_vector(m->part[QN__PART_WEIGHT], l->vector) &&
+               fits_vector(m->part[QN__PART_BIAS], l->vector);
+    return !running && is_vector(m->part[QN__PART_WEIGHT], l->vector) &&
+           fits_vector(m->part[QN__PART_BIAS], l->vector);
+}
+
+/* What the layer needs, such as "a weight of 64x3x3x3". */
+static void tell_need(const qn__layer *l, char text[160]) {
+    const uint32_t reads = qn__layer_reads(l);
+    if (l->kind == QN__LAYER_DENSE)
+        snprintf(text, 160, "a weight of %ux%u", l->out, l->depth);
+    else if (l->depth)
+        snprintf(text, 160, "a weight of %ux%ux%ux%u", l->to.channels, reads, l->window.kernel[0],
+                 l->window.kernel[1]);
+    else
+        snprintf(text, 160, "%s of %u numbers",
+                 l->running ? "running_mean and running_var" : "a weight", l->vector);
+}
+
+static qn_status refuse_layer(const import *i, uint32_t l, qn_error *err) {
+    char need[160], shape[96];
+    qn__text line = {0};
+    const qn__tensor_view *left = NULL;
+    for (size_t m = 0; m < i->state.modules && !left; ++m)
+        left = i->state.module[m].used ? NULL : qn__module_any(&i->state.module[m]);
+    tell_need(&i->layer[l], need);
+    qn__network_layer_text(&i->recipe.network.layer[l], &line);
+    qn__fail(err, QN_MISMATCH, "layer %u, \"%.100s\", needs %s, and the file has none that is left",
+             l, line.data && !line.failed ? line.data : "", need);
+    qn__text_release(&line);
+    if (left)
+        qn__at(err, "%.250s, the first tensor that is left is \"%.60s\" of %s", i->path, left->name,
+               qn__tensor_shape(left, shape));
+    else
+        qn__at(err, "%.300s, all of whose tensors are taken", i->path);
+    return qn__remedy(err, QN_MISMATCH,
+                      "describe the network of the file: `train.model` with its layers in their "
+                      "order, and `train.shape` with the shape of an item");
+}
+
+static qn_status refuse_module(const import *i, const qn__module *m, qn_error *err) {
+    char shape[96];
+    const qn__tensor_view *part = qn__module_any(m);
+    qn__fail(err, QN_MISMATCH, "a tensor belongs to no layer of the model text");
+    qn__at(err, "%.250s, tensor \"%.80s\" of %s", i->path, part->name,
+           qn__tensor_shape(part, shape));
+    return qn__remedy(err, QN_MISMATCH, "add the layer to `train.model`, or leave the tensor out");
+}
+
+static void tell(const import *i, uint32_t l, const char *what, const qn__tensor_view *view) {
+    char name[48];
+    snprintf(name, sizeof name, "layer%u.%s", l, what);
+    if (i->told)
+        i->told(i->user, name, view ? view->name : "");
+}
+
+/* From the order of the file, where the taps of a window are the innermost, to that of a program,
+ * where the channels are. */
+static void take_weights(import *i, uint32_t index, const qn__tensor_view *view) {
+    const qn__layer *l = &i->layer[index];
+    const uint32_t channels = qn__layer_reads(l);
+    const uint64_t taps = l->depth / channels;
+    for (uint64_t k = 0; k < view->count; ++k) {
+        const uint64_t row = k / l->depth * l->depth, at = k % l->depth;
+        i->parameter[l->weights + row + at % taps * channels + at / taps] =
+            qn__tensor_float(view, k);
+    }
+    tell(i, index, "weight", view);
+}
+
+/* A vector, or `usual` where the module has none. */
+static void take_vector(import *i, uint32_t index, const char *name, uint64_t at, uint64_t count,
+                        const qn__tensor_view *view, float usual) {
+    for (uint64_t k = 0; k < count; ++k)
+        i->parameter[at + k] = view ? qn__tensor_float(view, k) : usual;
+    tell(i, index, name, view);
+}
+
+static qn_status check_variance(const import *i, const qn__tensor_view *view, qn_error *err) {
+    for (uint64_t k = 0; view && k < view->count; ++k) {
+        if (qn__tensor_float(view, k) >= 0)
+            continue;
+        qn__fail(err, QN_INPUT, "a variance is negative");
+        qn__at(err, "%.300s, tensor \"%.80s\", element %llu", i->path, view->name,
+               (unsigned long long)k);
+        return qn__remedy(err, QN_INPUT, "the file is damaged: write it again");
+    }
+    return QN_OK;
+}
+
+static qn_status take_module(import *i, uint32_t index, const qn__module *m, qn_error *err) {
+    static const int part[] = {QN__PART_WEIGHT, QN__PART_BIAS, QN__PART_MEAN, QN__PART_VARIANCE};
+    const qn__layer *l = &i->layer[index];
+    const char *const *names = qn__layer_ops_of(l->kind)->names;
+    if (l->depth) {
+        take_weights(i, index, m->part[QN__PART_WEIGHT]);
+        take_vector(i, index, "bias", l->biases, l->to.channels, m->part[QN__PART_BIAS], 0.0f);
+        return QN_OK;
+    }
+    for (uint32_t v = 0; v < l->vectors; ++v)
+        take_vector(i, index, names[v], l->biases + (uint64_t)v * l->vector, l->vector,
+                    m->part[part[v]], part[v] == QN__PART_WEIGHT ? 1.0f : 0.0f);
+    return check_variance(i, m->part[QN__PART_VARIANCE], err);
+}
+
+/* Two modules of one shape, in the order of their names alone: nothing else says which is first. */
+static void note_order(const import *i, const qn__layer *l, const qn__module *taken) {
+    char text[400];
+    for (size_t k = 0; k < i->state.modules; ++k) {
+        const qn__module *m = &i->state.module[k];
+        if (m->used || !fits(l, m) || !qn__modules_by_words(taken, m))
+            continue;
+        snprintf(text, sizeof text,
+                 "\"%.120s\" and \"%.120s\" have the same shapes and were taken in the order of "
+                 "their names; check which is first in the network",
+                 qn__module_any(taken)->name, qn__module_any(m)->name);
+        qn__device_tell(text);
+        return;
+    }
+}
+
+static void note_skipped(const import *i) {
+    const qn__tensor_view *view = i->state.skipped;
+    char text[300];
+    if (!view)
+        return;
+    snprintf(
+        text, sizeof text,
+        "\"%.120s\" of the type %.20s is not a parameter and was left out, as are others of whole "
+        "numbers",
+        view->name, view->type_name);
+    qn__device_tell(text);
+}
+
+static qn_status map_layers(import *i, qn_error *err) {
+    for (uint32_t l = 0; l < i->recipe.network.layers; ++l) {
+        qn__module *m = i->state.module, *const end = m + i->state.modules;
+        if (!i->layer[l].depth && !i->layer[l].vectors)
+            continue;
+        while (m < end && (m->used || !fits(&i->layer[l], m)))
+            ++m;
+        if (m == end)
+            return refuse_layer(i, l, err);
+        m->used = 1;
+        note_order(i, &i->layer[l], m);
+        const qn_status status = take_module(i, l, m, err);
+        if (status != QN_OK)
+            return status;
+    }
+    for (size_t k = 0; k < i->state.modules; ++k)
+        if (!i->state.module[k].used)
+            return refuse_module(i, &i->state.module[k], err);
+    return QN_OK;
+}
+
+/* The recipe of a training that never was (docs/exactness.md 12.4). */
+static qn_status make_recipe(import *i, const qn_train_options *job, const qn_data *like,
+                             qn_error *err) {
+    uint8_t digest[32];
+    qn_train_options own = *job;
+    qn__default_of_images(qn_data_targets(like) ? QN__TASK_REGRESS : QN__TASK_CLASSIFY, &own);
+    qn_status status = qn__recipe_from_options(&own, like, &i->recipe, err);
+    if (status != QN_OK)
+        return status;
+    memset(i->recipe.data, '0', sizeof i->recipe.data - 1);
+    i->recipe.items = 1;
+    qn__shards_digest(&i->state.shards, digest);
+    qn__hex(digest, i->recipe.init_from);
+    qn__recipe_tidy(&i->recipe);
+    if (qn__scale_count(&i->recipe) == 0 && !qn__recipe_fills(&i->recipe))
+        return qn__network_program(&i->recipe.network, qn__recipe_input(&i->recipe), i->layer,
+                                   &i->parameters, err);
+    qn__fail(err, QN_USAGE, "the file has no means and deviations of inputs");
+    qn__at(err, "`train.scale`");
+    return qn__remedy(err, QN_USAGE, "use `train.scale` none, unit or fraction");
+}
+
+static qn_status make_model(import *i, const qn_train_options *job, const qn_data *like,
+                            qn_model **out, qn_error *err) {
+    qn_status status = qn__state_dict_read(i->path, &i->state, err);
+    if (status == QN_OK)
+        status = make_recipe(i, job, like, err);
+    if (status == QN_OK && !(i->parameter = qn__alloc(i->parameters, sizeof(float), err)))
+        status = QN_MEMORY;
+    if (status == QN_OK)
+        status = map_layers(i, err);
+    if (status == QN_OK)
+        note_skipped(i);
+    const qn__fitted fitted = {.parameter = i->parameter, .target_deviation = 1.0f};
+    return status == QN_OK ? qn__model_create(&i->recipe, &fitted, out, err) : status;
+}
+
+qn_status qn_model_import(const char *path, const qn_train_options *job, const qn_data *like,
+                          qn_import_told told, void *user, qn_model **out, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_OUT(out, err);
+    QN__NEED(path, err);
+    QN__NEED(job, err);
+    QN__NEED(like, err);
+    qn_train_options own;
+    qn_train_options_init(&own);
+    qn_status status = qn__sized_take(QN__SIZED("job", qn_train_options), job, &own, err);
+    import *i = status == QN_OK ? qn__alloc(1, sizeof *i, err) : NULL;
+    if (!i)
+        return status == QN_OK ? QN_MEMORY : status;
+    i->path = path;
+    i->told = told;
+    i->user = user;
+    status = make_model(i, &own, like, out, err);
+    qn__state_dict_release(&i->state);
+    qn__recipe_release(&i->recipe);
+    qn__free(i->parameter);
+    qn__free(i);
+    return status;
+}

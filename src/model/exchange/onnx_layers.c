@@ -1,0 +1,218 @@
+#include "model/exchange/onnx_layers.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* 17.8 of docs/exactness.md. */
+#define EPSILON 1e-5f
+
+/* A tensor of the model's file as a constant of the same name: "layer3.weight". */
+static void add_tensor(qn__onnx_graph *g, const char *what, const uint64_t *shape, char *name) {
+    snprintf(name, QN__ONNX_NAME, "%.31s.%.15s", g->part, what);
+    const float *values = qn_model_tensor(g->model, name, NULL, NULL);
+    if (values)
+        qn__onnx_floats(g, name, shape, values);
+}
+
+static qn__onnx_attribute pair(const char *name, const uint32_t value[2]) {
+    return (qn__onnx_attribute){
+        .name = name, .form = QN__ONNX_INTS, .value = {value[0], value[1]}, .count = 2};
+}
+
+/* Weights and biases, whose names are written to `names` with a blank between. */
+static void add_product(qn__onnx_graph *g, const uint64_t *shape, char names[2 * QN__ONNX_NAME]) {
+    char weight[QN__ONNX_NAME], bias[QN__ONNX_NAME];
+    add_tensor(g, "weight", shape, weight);
+    add_tensor(g, "bias", (const uint64_t[]){shape[0], 0}, bias);
+    snprintf(names, 2 * QN__ONNX_NAME, "%s %s", weight, bias);
+}
+
+/* Rows of weights have the order of a flattened item (docs/exactness.md 16.9). */
+static void add_dense(qn__onnx_graph *g, const qn__layer *l) {
+    const qn__onnx_attribute turned[] = {{.name = "transB", .value = {1}}, {.name = NULL}};
+    char names[2 * QN__ONNX_NAME];
+    qn__onnx_flatten(g);
+    add_product(g, (const uint64_t[]){l->out, l->depth, 0}, names);
+    qn__onnx_step(g, "Gemm", names, "sum", turned);
+}
+
+static void add_conv(qn__onnx_graph *g, const qn__layer *l) {
+    const qn__window *w = &l->window;
+    const uint32_t reads = qn__layer_reads(l);
+    char names[2 * QN__ONNX_NAME];
+    const qn__onnx_attribute attributes[] = {
+        pair("dilations", w->dilation),
+        {.name = "group", .value = {l->conv_groups ? l->conv_groups : 1}},
+        pair("kernel_shape", w->kernel),
+        {.name = "pads",
+         .form = QN__ONNX_INTS,
+         .count = 4,
+         .value = {w->pad[0], w->pad[1], w->pad[0], w->pad[1]}},
+        pair("strides", w->stride),
+        {.name = NULL}};
+    qn__onnx_unflatten(g, l->from);
+    add_product(g, (const uint64_t[]){l->to.channels, reads, w->kernel[0], w->kernel[1], 0}, names);
+    qn__onnx_step(g, "Conv", names, "sum", attributes);
+}
+
+static void add_pool(qn__onnx_graph *g, const qn__layer *l, const char *op) {
+    const qn__onnx_attribute attributes[] = {
+        pair("kernel_shape", l->window.kernel), pair("strides", l->window.stride), {.name = NULL}};
+    qn__onnx_unflatten(g, l->from);
+    qn__onnx_step(g, op, "", "pool", attributes);
+}
+
+static void add_batchnorm(qn__onnx_graph *g, const qn__layer *l) {
+    static const char *const what[4] = {"weight", "bias", "running_mean", "running_var"};
+    const qn__onnx_attribute attributes[] = {
+        {.name = "epsilon", .form = QN__ONNX_REAL, .real = EPSILON}, {.name = NULL}};
+    const uint64_t shape[] = {l->vector, 0};
+    char names[4 * QN__ONNX_NAME] = "", name[QN__ONNX_NAME];
+    size_t used = 0;
+    for (int i = 0; i < 4; ++i) {
+        add_tensor(g, what[i], shape, name);
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s ", name);
+    }
+    qn__onnx_step(g, "BatchNormalization", names, "norm", attributes);
+}
+
+/* Each group of an item as one channel, which InstanceNormalization gives mean 0 and variance 1;
+ * then weight and bias of each channel. (GroupNormalization is a younger operator, and its first
+ * form had weights of groups.) */
+static void add_groupnorm(qn__onnx_graph *g, const qn__layer *l) {
+    const qn__onnx_attribute attributes[] = {
+        {.name = "epsilon", .form = QN__ONNX_REAL, .real = EPSILON}, {.name = NULL}};
+    const int64_t groups[3] = {0, l->groups, -1};
+    const int64_t back[4] = {0, l->to.channels, l->to.height, l->to.width};
+    const uint64_t sides[] = {l->to.channels, g->at.flat ? 0 : 1, 1, 0};
+    char ones[QN__ONNX_NAME], zeros[QN__ONNX_NAME], name[2 * QN__ONNX_NAME];
+    snprintf(name, QN__ONNX_NAME, "%s.groups", g->part);
+    qn__onnx_integers(g, name, groups, 3);
+    qn__onnx_step(g, "Reshape", name, "grouped", QN__ONNX_NONE);
+    snprintf(ones, sizeof ones, "%s.ones", g->part);
+    snprintf(zeros, sizeof zeros, "%s.zeros", g->part);
+    qn__onnx_fill(g, ones, l->groups, 1.0f);
+    qn__onnx_fill(g, zeros, l->groups, 0.0f);
+    snprintf(name, sizeof name, "%s %s", ones, zeros);
+    qn__onnx_step(g, "InstanceNormalization", name, "standard", attributes);
+    snprintf(name, QN__ONNX_NAME, "%s.channels", g->part);
+    qn__onnx_integers(g, name, back, g->at.flat ? 2 : 4);
+    qn__onnx_step(g, "Reshape", name, "back", QN__ONNX_NONE);
+    add_tensor(g, "weight", sides, name);
+    qn__onnx_step(g, "Mul", name, "weighted", QN__ONNX_NONE);
+    add_tensor(g, "bias", sides, name);
+    qn__onnx_step(g, "Add", name, "norm", QN__ONNX_NONE);
+}
+
+/* Two paths may end with as many channels of one pixel, one flat and one not. */
+static void add_sum(qn__onnx_graph *g, const qn__onnx_value *second) {
+    qn__onnx_value first = g->at, other = *second;
+    if (first.flat != other.flat) {
+        if (first.flat)
+            g->at = other;
+        qn__onnx_flatten(g);
+        *(first.flat ? &other : &first) = g->at;
+    }
+    g->at = first;
+    qn__onnx_step(g, "Add", other.name, "sum", QN__ONNX_NONE);
+}
+
+static void add_constant(qn__onnx_graph *g, const char *what, float value,
+                         char name[QN__ONNX_NAME]) {
+    snprintf(name, QN__ONNX_NAME, "%.31s.%.15s", g->part, what);
+    qn__onnx_scalar(g, name, value);
+}
+
+/* z / 2 * (1 + erf(z / sqrt(2))); the operator Gelu is younger. */
+static void add_gelu(qn__onnx_graph *g) {
+    const qn__onnx_value z = g->at;
+    char name[QN__ONNX_NAME];
+    add_constant(g, "root_half", 0.70710678f, name);
+    qn__onnx_step(g, "Mul", name, "scaled", QN__ONNX_NONE);
+    qn__onnx_step(g, "Erf", "", "erf", QN__ONNX_NONE);
+    add_constant(g, "one", 1.0f, name);
+    qn__onnx_step(g, "Add", name, "twice", QN__ONNX_NONE);
+    add_constant(g, "half", 0.5f, name);
+    qn__onnx_step(g, "Mul", name, "normal", QN__ONNX_NONE);
+    qn__onnx_step(g, "Mul", z.name, "gelu", QN__ONNX_NONE);
+}
+
+static void add_activation(qn__onnx_graph *g, qn__activation activation) {
+    const qn__onnx_attribute slope[] = {{.name = "alpha", .form = QN__ONNX_REAL, .real = 0.01f},
+                                        {.name = NULL}};
+    const qn__onnx_attribute last[] = {{.name = "axis", .value = {-1}}, {.name = NULL}};
+    const qn__onnx_value z = g->at;
+    switch (activation) {
+    case QN__ACT_NONE:
+        break;
+    case QN__ACT_RELU:
+        qn__onnx_step(g, "Relu", "", "relu", QN__ONNX_NONE);
+        break;
+    case QN__ACT_TANH:
+        qn__onnx_step(g, "Tanh", "", "tanh", QN__ONNX_NONE);
+        break;
+    case QN__ACT_SIGMOID:
+        qn__onnx_step(g, "Sigmoid", "", "sigmoid", QN__ONNX_NONE);
+        break;
+    case QN__ACT_SOFTMAX:
+        qn__onnx_step(g, "Softmax", "", "softmax", last);
+        break;
+    case QN__ACT_LEAKY_RELU:
+        qn__onnx_step(g, "LeakyRelu", "", "leaky_relu", slope);
+        break;
+    case QN__ACT_GELU:
+        add_gelu(g);
+        break;
+    case QN__ACT_SILU:
+        qn__onnx_step(g, "Sigmoid", "", "gate", QN__ONNX_NONE);
+        qn__onnx_step(g, "Mul", z.name, "silu", QN__ONNX_NONE);
+        break;
+    }
+}
+
+static const qn__onnx_value *value_of(const qn__onnx_graph *g, int32_t layer) {
+    return layer < 0 ? &g->input : &g->layer[layer];
+}
+
+static void add_layer(qn__onnx_graph *g, const qn__layer *layers, uint32_t index) {
+    const qn__layer *l = &layers[index];
+    switch (l->kind) {
+    case QN__LAYER_DENSE:
+        add_dense(g, l);
+        break;
+    case QN__LAYER_CONV:
+        add_conv(g, l);
+        break;
+    case QN__LAYER_MAXPOOL:
+        add_pool(g, l, "MaxPool");
+        break;
+    case QN__LAYER_AVGPOOL:
+        add_pool(g, l, "AveragePool");
+        break;
+    case QN__LAYER_GLOBALPOOL:
+        qn__onnx_unflatten(g, l->from);
+        qn__onnx_step(g, "GlobalAveragePool", "", "pool", QN__ONNX_NONE);
+        break;
+    case QN__LAYER_BATCHNORM:
+        add_batchnorm(g, l);
+        break;
+    case QN__LAYER_GROUPNORM:
+    case QN__LAYER_LAYERNORM:
+        add_groupnorm(g, l);
+        break;
+    case QN__LAYER_ADD:
+        add_sum(g, value_of(g, qn__layer_other(layers, index)));
+        break;
+    }
+    add_activation(g, l->activation);
+}
+
+void qn__onnx_layers(qn__onnx_graph *g, const qn__program *program) {
+    g->input = g->at;
+    for (uint32_t l = 0; l < program->layers; ++l) {
+        g->at = *value_of(g, qn__layer_source(program->layer, l));
+        snprintf(g->part, sizeof g->part, "layer%u", l);
+        add_layer(g, program->layer, l);
+        g->layer[l] = g->at;
+    }
+}

@@ -1,0 +1,74 @@
+/* Functions of a qn_model for the rest of the library. */
+#ifndef QN_MODEL_FORMATS_MODEL_H
+#define QN_MODEL_FORMATS_MODEL_H
+
+#include "data/prepare/inputs.h"
+#include "model/recipe/recipe.h"
+#include <quern/model.h>
+
+/* The numbers of a model beside its recipe. */
+typedef struct qn__fitted {
+    const float *parameter;              /* of all layers, in the flat order of num/program.h */
+    const float *mean, *deviation;       /* qn__scale_count each */
+    const float *fill;                   /* recipe->features, where qn__recipe_fills */
+    const qn__offset *offset;            /* qn__recipe_offsets; NULL if that is 0 */
+    const qn__schema *table;             /* whose wide columns have them; NULL: none */
+    float target_mean, target_deviation; /* of real labels */
+} qn__fitted;
+
+/* Makes a model from copies of its parts. Fails with QN_NUMERIC when a number is not finite (the
+ * layer is named), QN_MEMORY. */
+qn_status qn__model_create(const qn__recipe *recipe, const qn__fitted *fitted, qn_model **out,
+                           qn_error *err);
+
+/* qn_model_load from the bytes of a file; `name` is used in messages in place of the path. */
+qn_status qn__model_from_bytes(const void *bytes, size_t size, const char *name, qn_model **out,
+                               qn_error *err);
+
+const qn__recipe *qn__model_recipe_of(const qn_model *model);
+/* The model text of the recipe. */
+const char *qn__model_text(const qn_model *model);
+/* How it sees a table; what it points to belongs to the model. */
+qn__encoding qn__model_encoding(const qn_model *model);
+/* All parameters, in the flat order of num/program.h. */
+const float *qn__model_parameters(const qn_model *model);
+
+/* The numbers of the model; they belong to it. */
+void qn__model_fitted(const qn_model *model, qn__fitted *out);
+
+/* Fills `program` for inference; what it points to belongs to the model. partial_limit, which
+ * concerns training only, becomes 0. */
+void qn__model_program(const qn_model *model, qn__program *program);
+
+/* Mean and deviation of real labels (docs/exactness.md 5.3); 0 and 1 for classes. */
+void qn__model_target_scale(const qn_model *model, float *mean, float *deviation);
+
+/* 1 / deviation as defined in docs/exactness.md 5.2: 0 for a constant feature. */
+float qn__scale_inverse(float deviation);
+
+/* Means and deviations of a model: of each input, of each channel, or 0. */
+uint32_t qn__scale_count(const qn__recipe *recipe);
+
+/* What another part of the library keeps with a model: the first member of its struct. */
+typedef struct qn__model_extra {
+    void (*release)(struct qn__model_extra *extra);
+} qn__model_extra;
+
+/* Puts `extra` (NULL: nothing) in the place of what is kept, and returns that. The model releases
+ * what it keeps at its end. Several threads may call this at once, for a constant model too. */
+qn__model_extra *qn__model_exchange(const qn_model *model, qn__model_extra *extra);
+
+/* How programs of the recipe scale inputs. */
+qn__scale qn__scale_of_program(const qn__recipe *recipe);
+
+/* Fills `shift` and `inverse`, of qn__recipe_inputs floats each, from means and deviations of
+ * qn__scale_count: what a program has for each input. */
+void qn__scale_inputs(const qn__recipe *recipe, const float *mean, const float *deviation,
+                      float *shift, float *inverse);
+
+/* qn_model_save with a callback before the final rename, as in qn__writer_ask: QN_BUSY if it
+ * returns 0. */
+qn_status qn__model_save_asking(const qn_model *model, const char *path, int (*may)(void *user),
+                                void *user, qn_error *err);
+
+#endif

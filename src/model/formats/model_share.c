@@ -1,0 +1,53 @@
+/* One model for all ranks of a cluster: read on some ranks and sent to the others. */
+#include "base/argument.h"
+#include "base/file.h"
+#include "base/float_state.h"
+#include "cluster/blob.h"
+#include "model/formats/model.h"
+#include <string.h>
+
+typedef struct sharing {
+    const char *path;
+    qn__bytes file;
+} sharing;
+
+/* A malformed file is refused by the rank that reads it, so that the message names the file. */
+static qn_status make(void *user, uint64_t *bytes, qn_error *err) {
+    sharing *s = user;
+    qn_model *model;
+    qn_status status = qn__file_read(s->path, &s->file, err);
+    if (status == QN_OK)
+        status = qn__model_from_bytes(s->file.data, s->file.size, s->path, &model, err);
+    if (status != QN_OK)
+        return status;
+    qn_model_free(model);
+    *bytes = s->file.size;
+    return QN_OK;
+}
+
+static void write_bytes(void *user, void *memory) {
+    const sharing *s = user;
+    memcpy(memory, s->file.data, s->file.size);
+}
+
+qn_status qn_model_share(qn_cluster *cluster, int from_first, const char *path, qn_model **out,
+                         qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_OUT(out, err);
+    QN__NEED(path, err);
+    if (!cluster)
+        return qn_model_load(path, out, err);
+    sharing s = {.path = path};
+    const qn__blob_maker maker = {.user = &s, .make = make, .write = write_bytes};
+    const void *file;
+    uint64_t bytes;
+    qn_error why = {0};
+    qn_status status = qn__cluster_blob(cluster, from_first, &maker, &file, &bytes, &why);
+    qn__bytes_release(&s.file);
+    if (status == QN_OK &&
+        (status = qn__model_from_bytes(file, (size_t)bytes, path, out, &why)) != QN_OK)
+        qn__cluster_fail(cluster, &why);
+    if (status != QN_OK && err)
+        *err = why;
+    return status;
+}

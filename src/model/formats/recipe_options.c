@@ -1,0 +1,557 @@
+#include "model/formats/recipe_options.h"
+
+#include "base/memory.h"
+#include "base/sized.h"
+#include "data/cells/commas.h"
+#include "data/prepare/inputs.h"
+#include "data/table/data.h"
+#include "data/table/picture.h"
+#include "data/table/rules.h"
+#include "data/table/shape.h"
+#include "image/augment_text.h"
+#include "model/formats/model.h"
+#include "model/recipe/defaults.h"
+#include "model/recipe/model_source.h"
+#include "model/recipe/stages.h"
+#include "model/recipe/tables.h"
+#include <quern/defaults.h>
+#include <quern/version.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Categories that a column may have however few items there are. */
+enum { CATEGORIES_ALWAYS = 100 };
+/* The gradient scale where nothing is said, and what it is then with lbfgs. */
+enum { USUAL_SCALE = 44, FULL_BATCH_SCALE = 32 };
+
+/* Finds a name; without one the first row of the table, which is the default. */
+static qn_status find(const qn__table *table, const char *name, int *value, qn_error *err) {
+    *value = table->row[0].value;
+    return name != NULL ? qn__table_find(table, name, value, err) : QN_OK;
+}
+
+/* What is asked for, or what suits the data. `picture`: what qn__is_picture says of it. */
+static qn_status find_scale(const qn_train_options *o, int picture, qn__recipe *r, qn_error *err) {
+    int scale;
+    if (o->scale != NULL) {
+        const qn_status status = qn__table_find(&qn__scalings, o->scale, &scale, err);
+        r->scale = status == QN_OK ? (qn__scale)scale : r->scale;
+        return status;
+    }
+    if (r->init_scale == QN__INIT_SCALE_KEEP) {
+        r->scale = qn__model_recipe_of(o->init_from)->scale;
+        return QN_OK;
+    }
+    r->scale = qn__default_scale(picture, r->arith);
+    return QN_OK;
+}
+
+/* `what` of the model differs from what is asked for; NULL: there is no model. */
+static qn_status refuse_keep(const char *what, qn_error *err) {
+    if (what)
+        qn__fail(err, QN_MISMATCH, "the model to start from has another %s, which cannot be kept",
+                 what);
+    else
+        qn__fail(err, QN_USAGE, "there is no model whose scaling could be kept");
+    qn__at(err, "`train.init_scale`");
+    return qn__remedy(err, what ? QN_MISMATCH : QN_USAGE,
+                      what ? "leave out `train.scale` and `train.missing`, and give data with the "
+                             "columns of that model"
+                           : "name it with `train.init_from`");
+}
+
+/* What is kept of the model must be what the recipe needs. */
+static qn_status check_keep(const qn_model *model, const qn__recipe *r, qn_error *err) {
+    if (r->init_scale == QN__INIT_SCALE_FIT)
+        return QN_OK;
+    const qn__recipe *from = qn__model_recipe_of(model);
+    const char *what = from->scale != r->scale                       ? "scaling"
+                       : from->missing != r->missing                 ? "rule for missing values"
+                       : from->task != r->task                       ? "task"
+                       : from->features != r->features               ? "number of columns"
+                       : qn__scale_count(from) != qn__scale_count(r) ? "number of channels"
+                                                                     : NULL;
+    return what ? refuse_keep(what, err) : QN_OK;
+}
+
+static qn_status find_names(const qn_train_options *o, int picture, qn__recipe *r, qn_error *err) {
+    int arith, loss = (int)qn__default_loss(r->task), init, missing, keep, init_scale;
+    qn_status status = find(&qn__arithmetics, o->arith, &arith, err);
+    if (status == QN_OK && o->loss != NULL)
+        status = qn__table_find(&qn__losses, o->loss, &loss, err);
+    if (status == QN_OK)
+        status = find(&qn__initialisations, o->init, &init, err);
+    if (status == QN_OK)
+        status = find(&qn__missing_rules, o->missing, &missing, err);
+    if (status == QN_OK)
+        status = find(&qn__init_scales, o->init_scale, &init_scale, err);
+    keep = o->patience > 0 ? QN__KEEP_BEST : QN__KEEP_LAST;
+    if (status == QN_OK && o->keep != NULL)
+        status = qn__table_find(&qn__keeps, o->keep, &keep, err);
+    if (status != QN_OK)
+        return status;
+    r->arith = (qn__arith)arith;
+    r->loss = (qn__loss)loss;
+    r->init = (qn__init)init;
+    r->missing = (qn__missing)missing;
+    r->keep = (qn__keep)keep;
+    r->patience = o->patience;
+    r->init_scale = o->init_from ? (qn__init_scale)init_scale : QN__INIT_SCALE_FIT;
+    if (r->init_scale != (qn__init_scale)init_scale)
+        return refuse_keep(NULL, err);
+    if (r->init_scale == QN__INIT_SCALE_KEEP && r->missing == QN__MISSING_ERROR)
+        r->missing = qn__model_recipe_of(o->init_from)->missing;
+    return find_scale(o, picture, r, err);
+}
+
+/* The numbers that depend on the optimiser and on the data. */
+static void find_numbers(const qn_train_options *o, const qn__default_case *of, qn__recipe *r) {
+    const int given =
+        o->optimizer != NULL || r->optimizer != qn__default_optimizer(of, QN_BY_OPTIMIZER);
+    r->learning_rate = o->learning_rate == QN_BY_OPTIMIZER
+                           ? qn__default_learning_rate(of, r->optimizer, given)
+                           : o->learning_rate;
+    r->momentum = o->momentum == QN_BY_OPTIMIZER ? qn__default_momentum(r->optimizer) : o->momentum;
+    r->weight_decay =
+        o->weight_decay == QN_BY_OPTIMIZER ? qn__default_weight_decay(of, given) : o->weight_decay;
+    r->batch = o->batch == QN_BY_DATA ? qn__default_batch(of) : o->batch;
+    r->epochs =
+        o->epochs == QN_BY_DATA ? qn__default_epochs(of, r->optimizer, r->batch) : o->epochs;
+    if (!o->schedule)
+        r->schedule = qn__default_schedule(of, given);
+}
+
+static qn_status find_optimizer(const qn_train_options *o, const qn__default_case *of,
+                                qn__recipe *r, qn_error *err) {
+    int optimizer = (int)qn__default_optimizer(of, o->momentum), schedule = 0;
+    qn_status status = QN_OK;
+    if (o->optimizer)
+        status = qn__table_find(&qn__optimizers, o->optimizer, &optimizer, err);
+    if (status == QN_OK && o->schedule)
+        status = qn__table_find(&qn__schedules, o->schedule, &schedule, err);
+    if (status != QN_OK)
+        return status;
+    r->optimizer = (qn__optimizer)optimizer;
+    r->schedule = (qn__schedule)schedule;
+    find_numbers(o, of, r);
+    return QN_OK;
+}
+
+static void copy_numbers(const qn_train_options *o, qn__recipe *r) {
+    r->nesterov = o->nesterov != 0;
+    r->beta1 = o->beta1;
+    r->beta2 = o->beta2;
+    r->epsilon = o->epsilon;
+    r->delta = o->delta;
+    r->smoothing = o->smoothing;
+    r->clip = o->clip;
+    r->l1 = o->l1;
+    r->tolerance = o->tolerance;
+    r->no_intercept = o->no_intercept != 0;
+    r->lr_step = o->lr_step;
+    r->lr_gamma = o->lr_gamma;
+    r->warmup = o->warmup;
+    r->valid = o->valid_fraction;
+    r->grain = o->grain;
+    r->seed = o->seed;
+    r->gradient_scale = o->gradient_scale;
+    /* A gradient is the sum of more grains than that of a batch, and each has less room. */
+    if (r->optimizer == QN__OPT_LBFGS && r->gradient_scale == USUAL_SCALE)
+        r->gradient_scale = FULL_BATCH_SCALE;
+}
+
+/* What says how a batch is used; the defaults cannot be told from what was asked for. */
+static qn_status check_no_batch(const qn_train_options *o, const qn__recipe *r, qn_error *err) {
+    qn_train_options usual;
+    qn_train_options_init(&usual);
+    const struct {
+        int given;
+        const char *option, *what;
+    } others[] = {
+        {o->batch != usual.batch, "`train.batch`", "batch"},
+        {o->learning_rate != usual.learning_rate, "`train.learning_rate`",
+         "learning rate: each step's length is searched for"},
+        {o->momentum != usual.momentum && o->momentum != 0.0f, "`train.momentum`", "momentum"},
+        {o->nesterov, "`train.nesterov`", "momentum"}};
+    if (r->optimizer != QN__OPT_LBFGS) /* qn__recipe_tidy drops what it does not take */
+        return QN_OK;
+    for (size_t i = 0; i < sizeof others / sizeof *others; ++i)
+        if (others[i].given) {
+            qn__fail(err, QN_USAGE, "the optimizer \"lbfgs\" takes no %s", others[i].what);
+            qn__at(err, "%s", others[i].option);
+            return qn__remedy(err, QN_USAGE, "leave it out, or take another `train.optimizer`");
+        }
+    return QN_OK;
+}
+
+/* What is asked for, what the data knows, or what it was when the model was made. */
+static qn_status find_shape(const qn_train_options *o, const qn_data *data, qn__recipe *r,
+                            qn_error *err) {
+    uint32_t given[3] = {qn_data_image_channels(data), 0, 0};
+    qn_data_image_size(data, &given[1], &given[2]);
+    const qn_status status =
+        o->shape ? qn__shape_read(o->shape, "`train.shape`", given, err) : QN_OK;
+    r->shape = (qn__shape){given[0], given[1], given[2]};
+    if (!given[0] && o->table_of)
+        r->shape = qn__model_recipe_of(o->table_of)->shape;
+    return status;
+}
+
+/* In the form that recipes have. */
+static qn_status find_augment(const qn_train_options *o, qn__recipe *r, qn_error *err) {
+    qn__augment augment;
+    qn__text text = {0};
+    const qn_status status = qn__augment_parse(o->augment, &augment, err);
+    if (status != QN_OK || augment.words == 0)
+        return status;
+    qn__augment_add_text(&augment, &text);
+    if (text.failed)
+        qn__fail_memory(err, text.size + 1, 1);
+    else
+        r->augment = qn__copy_text(text.data, err);
+    qn__text_release(&text);
+    return r->augment ? QN_OK : QN_MEMORY;
+}
+
+/* `of->table` says whether the data is one, and is 0 after it for a network on pixels. */
+static qn_status find_network(const qn_train_options *o, const qn_data *data, qn__default_case *of,
+                              qn__recipe *r, qn__model_source *source, qn_error *err) {
+    const qn__labels_like labels = {r->task, r->loss, qn_data_classes(data)};
+    char model[QN__DEFAULT_MODEL_ROOM] = "";
+    qn_status status = find_shape(o, data, r, err);
+    of->table = of->table && r->shape.height == 0;
+    if (o->model == NULL)
+        qn__default_model(of, r->loss, qn_data_classes(data), model);
+    if (status == QN_OK)
+        status = qn__model_source_open(o->model != NULL ? o->model : model, &labels, source, err);
+    return status == QN_OK ? qn__model_source_parse(source, &r->network, err) : status;
+}
+
+static qn_status check_scale(const qn__recipe *r, const qn_data *data, qn_error *err) {
+    if (!qn__recipe_needs_bytes(r) || qn_data_type_of(data) == QN_U8)
+        return QN_OK;
+    qn__fail(err, QN_USAGE,
+             "the scaling \"%s\" is for bytes; the data's values are not all whole "
+             "numbers from 0 to 255",
+             qn__table_name(&qn__scalings, (int)r->scale));
+    qn__at(err, "`train.scale`");
+    return qn__remedy(err, QN_USAGE, "use `train.scale` standard, or `train.scale` none");
+}
+
+static int is_alike(const qn__layer *a, const qn__layer *b) {
+    return a->kind == b->kind && a->skip == b->skip && a->other == b->other &&
+           a->groups == b->groups && a->conv_groups == b->conv_groups &&
+           memcmp(&a->from, &b->from, sizeof a->from) == 0 &&
+           memcmp(&a->to, &b->to, sizeof a->to) == 0 &&
+           memcmp(&a->window, &b->window, sizeof a->window) == 0;
+}
+
+/* Layers that are not alike differ in what this tells: text, shape of the input, and in blocks also
+ * the layers that they read. */
+static void tell_layer(qn__text *to, const qn__layer_text *text, const qn__layer *layer, uint32_t l,
+                       int reads) {
+    const qn__shape input = layer[l].from;
+    qn__text_add(to, "\"");
+    qn__network_layer_text(text, to);
+    qn__text_add(to, "\" for an input of %ux%ux%u", input.channels, input.height, input.width);
+    if (reads && qn__layer_source(layer, l) < 0)
+        qn__text_add(to, ", which is the network's");
+    else if (reads)
+        qn__text_add(to, " from layer %d", qn__layer_source(layer, l));
+    if (reads && layer[l].kind == QN__LAYER_ADD && qn__layer_other(layer, l) < 0)
+        qn__text_add(to, " and the network's");
+    else if (reads && layer[l].kind == QN__LAYER_ADD)
+        qn__text_add(to, " and layer %d", qn__layer_other(layer, l));
+}
+
+static void fail_layer(const qn_model *model, const qn__recipe *r, uint32_t l,
+                       const qn__layer *from, const qn__layer *layer, qn_error *err) {
+    const int reads = from[l].skip != layer[l].skip || from[l].other != layer[l].other;
+    qn__text one = {0}, other = {0};
+    tell_layer(&one, &qn__model_recipe_of(model)->network.layer[l], from, l, reads);
+    tell_layer(&other, &r->network.layer[l], layer, l, reads);
+    qn__fail(err, QN_MISMATCH, "layer %u of the model to start from is %s, that of this network %s",
+             l, one.data ? one.data : "another", other.data ? other.data : "another");
+    free(one.data);
+    free(other.data);
+}
+
+/* The parameters of `model` must be those of the recipe's network. */
+static qn_status check_start(const qn_model *model, const qn__recipe *r, qn_error *err) {
+    qn__layer layer[QN__MAX_LAYERS];
+    uint64_t parameters;
+    if (!model)
+        return QN_OK;
+    qn__program from;
+    qn__model_program(model, &from);
+    qn_status status =
+        qn__network_program(&r->network, qn__recipe_input(r), layer, &parameters, err);
+    uint32_t l = 0;
+    while (status == QN_OK && l < from.layers && l < r->network.layers &&
+           is_alike(&from.layer[l], &layer[l]))
+        ++l;
+    if (status != QN_OK || (l == from.layers && l == r->network.layers))
+        return status;
+    if (l == from.layers || l == r->network.layers)
+        qn__fail(err, QN_MISMATCH, "the model to start from has %u layers, this network has %u",
+                 from.layers, r->network.layers);
+    else
+        fail_layer(model, r, l, from.layer, layer, err);
+    qn__at(err, "`train.init_from`");
+    return qn__remedy(err, QN_MISMATCH, "give `train.model` and the columns of that model");
+}
+
+/* Numbers with a decimal comma: read as texts they would be categories. */
+static qn_status check_commas(const qn_data *data, qn_error *err) {
+    char name[160];
+    if (data->comma == 0)
+        return QN_OK;
+    const uint32_t column = data->comma - 1;
+    qn__fail(err, QN_INPUT, "%s holds texts such as \"%.40s\", which may be numbers",
+             qn__column_name(data->schema, column, name, sizeof name),
+             qn__comma_example(&data->schema->feature[column]));
+    return qn__remedy(err, QN_INPUT,
+                      "write numbers with a decimal point and no other mark, or leave the column "
+                      "out with `data.drop`; where they are categories, name it with "
+                      "`data.category`");
+}
+
+/* A column whose texts tell items apart, such as names of people, teaches nothing and costs an
+ * input for each. */
+static qn_status check_categories(const qn_data *data, qn_error *err) {
+    char name[160];
+    if (check_commas(data, err) != QN_OK)
+        return QN_INPUT;
+    for (uint32_t k = 0; data->schema && k < data->features; ++k) {
+        const uint32_t categories = data->schema->feature[k].categories;
+        if (categories <= CATEGORIES_ALWAYS || categories <= data->items / 2)
+            continue;
+        qn__fail(err, QN_INPUT, "%s has %u different texts in %llu items",
+                 qn__column_name(data->schema, k, name, sizeof name), categories,
+                 (unsigned long long)data->items);
+        return qn__remedy(
+            err, QN_INPUT,
+            "names, identifiers and free text do not help to predict other items: leave "
+            "the column out with `data.drop`; its words cannot be used as features");
+    }
+    return QN_OK;
+}
+
+/* The names, where a model has any to remember. */
+static qn_status find_table(const qn_train_options *o, const qn_data *data, qn__recipe *r,
+                            qn_error *err) {
+    const qn__schema *table = o->table_of ? qn__model_recipe_of(o->table_of)->table : data->schema;
+    if (qn__schema_is_trivial(table))
+        return QN_OK;
+    if (check_categories(data, err) != QN_OK)
+        return QN_INPUT;
+    r->table = qn__schema_copy(table, err);
+    for (uint32_t k = 0; r->table && k < r->table->features; ++k)
+        if (r->table->feature[k].exact == QN__EXACT_MOMENT) /* a date is enough to know */
+            r->table->feature[k].exact = QN__EXACT_NONE;
+    return r->table ? QN_OK : QN_MEMORY;
+}
+
+/* Weights of items and of classes. The table is known. */
+static qn_status find_weights(const qn_train_options *o, const qn_data *data, qn__recipe *r,
+                              qn_error *err) {
+    const qn__class_names names = qn__recipe_class_names(r);
+    /* A replay reads another file, perhaps, but writes the recipe that it replays. */
+    const qn_model *same = o->table_of != o->init_from ? o->table_of : NULL;
+    const char *known = same ? qn__model_recipe_of(same)->weight : NULL;
+    const char *name = known ? known : data->weight_name ? data->weight_name : "";
+    if (data->weights && !(r->weight = qn__copy_text(name, err)))
+        return QN_MEMORY;
+    if (o->class_weight && r->task == QN__TASK_REGRESS) /* qn__recipe_check refuses it */
+        return (r->class_weight = qn__copy_text(o->class_weight, err)) ? QN_OK : QN_MEMORY;
+    return qn__class_weight_tidy(o->class_weight, &names, &r->class_weight, err);
+}
+
+/* How the images were made, or those of the recipe that is replayed: the data may be their pixels.
+ */
+static qn_status find_resize(const qn_train_options *o, const qn_data *data, qn__recipe *r,
+                             qn_error *err) {
+    char text[QN__RESIZE_TEXT];
+    const qn_model *same = o->table_of != o->init_from ? o->table_of : NULL;
+    qn__resize_text(&data->resize, text);
+    const char *how = same ? qn__model_recipe_of(same)->resize : *text ? text : NULL;
+    r->resize = how ? qn__copy_text(how, err) : NULL;
+    return r->resize || !how ? QN_OK : QN_MEMORY;
+}
+
+/* The rules by which the data was read, or those of the recipe that is replayed. */
+static qn_status find_rules(const qn_train_options *o, const qn_data *data, qn__recipe *r,
+                            qn_error *err) {
+    char text[QN_RULES_TEXT];
+    const qn_model *same = o->table_of != o->init_from ? o->table_of : NULL;
+    const uint32_t others = data->rules & ~(uint32_t)QN__RULE_EXACT;
+    qn__rules_text(others | (qn__wide_features(r->table) ? QN__RULE_EXACT : 0), text);
+    const char *rules = same ? qn__model_recipe_of(same)->rules : *text ? text : NULL;
+    r->rules = rules ? qn__copy_text(rules, err) : NULL;
+    return r->rules || !rules ? QN_OK : QN_MEMORY;
+}
+
+/* How dates were written; a replay keeps what the recipe says. */
+static qn_status find_date_format(const qn_train_options *o, const qn_data *data, qn__recipe *r,
+                                  qn_error *err) {
+    const qn_model *same = o->table_of != o->init_from ? o->table_of : NULL;
+    const char *format = same                 ? qn__model_recipe_of(same)->date_format
+                         : *data->date_format ? data->date_format
+                                              : NULL;
+    r->date_format = format ? qn__copy_text(format, err) : NULL;
+    return r->date_format || !format ? QN_OK : QN_MEMORY;
+}
+
+/* The stages say how many epochs there are. */
+static qn_status check_epochs(const qn_train_options *o, const qn__recipe *r, qn_error *err) {
+    qn_train_options usual;
+    qn_train_options_init(&usual);
+    if (!o->stages || o->epochs == usual.epochs || o->epochs == r->epochs)
+        return QN_OK;
+    qn__fail(err, QN_USAGE, "`train.epochs` is not the sum of the epochs of `train.stages`");
+    return qn__remedy(err, QN_USAGE, "leave it out: each stage says its epochs");
+}
+
+static qn_status fill(const qn_train_options *options, const qn_data *data, qn__recipe *r,
+                      qn__model_source *source, qn_error *err) {
+    snprintf(r->data, sizeof r->data, "%s", qn_data_digest(data));
+    r->items = qn_data_items(data);
+    r->features = qn_data_features(data);
+    r->task = data->targets ? QN__TASK_REGRESS : QN__TASK_CLASSIFY;
+    const int picture = qn__is_picture(data, err);
+    if (picture < 0)
+        return QN_MEMORY;
+    qn__default_case of = {r->task, !picture, r->items};
+    qn_status status = find_names(options, picture, r, err);
+    if (status == QN_OK)
+        status = find_network(options, data, &of, r, source, err);
+    if (status == QN_OK)
+        status = find_augment(options, r, err);
+    if (status == QN_OK)
+        status = find_optimizer(options, &of, r, err);
+    if (status == QN_OK)
+        status = find_table(options, data, r, err);
+    if (status == QN_OK)
+        status = find_weights(options, data, r, err);
+    if (status == QN_OK)
+        status = find_resize(options, data, r, err);
+    if (status == QN_OK)
+        status = find_rules(options, data, r, err);
+    if (status == QN_OK)
+        status = find_date_format(options, data, r, err);
+    if (status == QN_OK)
+        status = check_no_batch(options, r, err);
+    if (status != QN_OK)
+        return status;
+    copy_numbers(options, r);
+    status = qn__stages_take(options->stages, r, err);
+    if (status == QN_OK)
+        status = check_epochs(options, r, err);
+    if (status != QN_OK)
+        return status;
+    if (options->init_from)
+        snprintf(r->init_from, sizeof r->init_from, "%s", qn_model_digest(options->init_from));
+    qn__recipe_tidy(r);
+    status = qn__recipe_check(r, err);
+    if (status == QN_OK)
+        status = check_start(options->init_from, r, err);
+    if (status == QN_OK)
+        status = check_keep(options->init_from, r, err);
+    if (status == QN_OK)
+        status = check_scale(r, data, err);
+    if (status == QN_OK)
+        status = qn__recipe_check_classes(r, qn_data_classes(data), err);
+    return status;
+}
+
+qn_status qn__recipe_from_options(const qn_train_options *options, const qn_data *data,
+                                  qn__recipe *out, qn_error *err) {
+    qn__recipe recipe = {0};
+    qn__model_source source = {0};
+    const qn_status status = fill(options, data, &recipe, &source, err);
+    if (status == QN_OK)
+        *out = recipe;
+    else
+        qn__recipe_release(&recipe);
+    if (status != QN_OK)
+        qn__model_source_place(&source, err);
+    qn__model_source_release(&source);
+    return status;
+}
+
+void qn__recipe_settle(const qn__recipe *r, qn_train_options *o) {
+    const int steps = r->optimizer != QN__OPT_LBFGS;
+    if (!o->optimizer)
+        o->optimizer = qn__table_name(&qn__optimizers, (int)r->optimizer);
+    if (!o->schedule && steps)
+        o->schedule = qn__table_name(&qn__schedules, (int)r->schedule);
+    if (o->learning_rate == QN_BY_OPTIMIZER && steps)
+        o->learning_rate = r->learning_rate;
+    if (o->momentum == QN_BY_OPTIMIZER && steps)
+        o->momentum = r->momentum;
+    if (o->weight_decay == QN_BY_OPTIMIZER)
+        o->weight_decay = r->weight_decay;
+    if (o->batch == QN_BY_DATA && steps)
+        o->batch = r->batch;
+    if (o->epochs == QN_BY_DATA)
+        o->epochs = r->epochs;
+}
+
+void qn__recipe_to_options(const qn__recipe *r, const char *model_text, qn_train_options *o) {
+    o->model = model_text;
+    o->arith = qn__table_name(&qn__arithmetics, (int)r->arith);
+    o->loss = qn__table_name(&qn__losses, (int)r->loss);
+    o->optimizer = qn__table_name(&qn__optimizers, (int)r->optimizer);
+    o->init = qn__table_name(&qn__initialisations, (int)r->init);
+    o->scale = qn__table_name(&qn__scalings, (int)r->scale);
+    o->missing = qn__table_name(&qn__missing_rules, (int)r->missing);
+    o->keep = qn__table_name(&qn__keeps, (int)r->keep);
+    o->patience = r->patience;
+    o->class_weight = r->class_weight;
+    o->init_scale = qn__table_name(&qn__init_scales, (int)r->init_scale);
+    o->schedule = qn__table_name(&qn__schedules, (int)r->schedule);
+    if (r->optimizer != QN__OPT_LBFGS) {
+        o->learning_rate = r->learning_rate;
+        o->momentum = r->momentum;
+        o->batch = r->batch;
+    }
+    o->l1 = r->l1;
+    if (r->tolerance != 0.0f)
+        o->tolerance = r->tolerance;
+    o->nesterov = (int)r->nesterov;
+    o->no_intercept = (int)r->no_intercept;
+    o->augment = r->augment;
+    o->stages = r->stages;
+    o->beta1 = r->beta1;
+    o->beta2 = r->beta2;
+    o->epsilon = r->epsilon;
+    o->weight_decay = r->weight_decay;
+    o->delta = qn__table_takes(&qn__losses, (int)r->loss, "delta") ? r->delta : o->delta;
+    o->smoothing = r->smoothing;
+    o->clip = r->clip;
+    o->lr_step = r->lr_step;
+    o->lr_gamma = r->lr_gamma;
+    o->warmup = r->warmup;
+    o->valid_fraction = r->valid;
+    o->grain = r->grain;
+    o->epochs = r->epochs;
+    o->seed = r->seed;
+    o->gradient_scale = r->gradient_scale;
+}
+
+qn_status qn__train_options_take(const char *function, const char *argument,
+                                 const qn_train_options *given, qn_train_options *own,
+                                 qn_error *err) {
+    const qn__sized what = {function, argument, "qn_train_options", sizeof *own};
+    qn_train_options_init(own);
+    qn_status status = qn__sized_take(&what, given, own, err);
+    if (status != QN_OK)
+        return status;
+    char name[64];
+    snprintf(name, sizeof name, "%s->compute", argument);
+    const qn__sized inner = {function, name, "qn_compute", sizeof own->compute};
+    if (own->compute.size != sizeof own->compute)
+        status = qn__sized_refuse(&inner, own->compute.size, err);
+    return status;
+}

@@ -1,0 +1,106 @@
+/* The writer of safetensors.h. */
+#include "base/file.h"
+#include "base/little_endian.h"
+#include "base/text.h"
+#include "model/formats/safetensors.h"
+
+/* The destination of the bytes: always the digest, and a file if there is one. */
+typedef struct sink {
+    qn__writer *writer; /* NULL: digest only */
+    qn__sha256 hash;
+} sink;
+
+static qn_status put(void *sink_to, const void *bytes, size_t size, qn_error *err) {
+    sink *to = sink_to;
+    qn__sha256_add(&to->hash, bytes, size);
+    return to->writer != NULL ? qn__writer_add(to->writer, bytes, size, err) : QN_OK;
+}
+
+uint64_t qn__tensor_count(const qn__tensor *tensor) {
+    const uint64_t taps = tensor->taps[0] ? (uint64_t)tensor->taps[0] * tensor->taps[1] : 1;
+    return tensor->columns == 0 ? tensor->rows : tensor->rows * tensor->columns * taps;
+}
+
+static void add_notes(qn__text *text, const qn__tensor_list *list) {
+    qn__text_add(text, "\"__metadata__\":{");
+    for (size_t i = 0; i < list->notes; ++i) {
+        qn__text_add(text, "%s", i > 0 ? "," : "");
+        qn__text_add_json(text, list->note[i].key);
+        qn__text_add(text, ":");
+        qn__text_add_json(text, list->note[i].value);
+    }
+    qn__text_add(text, "}");
+}
+
+/* Appends ,"NAME":{...} of a tensor whose bytes begin at `begin`; returns their end. */
+static uint64_t add_tensor(qn__text *text, const qn__tensor *tensor, uint64_t begin) {
+    const uint64_t end = begin + 4 * qn__tensor_count(tensor);
+    qn__text_add(text, ",");
+    qn__text_add_json(text, tensor->name);
+    qn__text_add(text, ":{\"dtype\":\"F32\",\"shape\":[%llu", (unsigned long long)tensor->rows);
+    if (tensor->columns != 0)
+        qn__text_add(text, ",%llu", (unsigned long long)tensor->columns);
+    if (tensor->taps[0] != 0)
+        qn__text_add(text, ",%u,%u", tensor->taps[0], tensor->taps[1]);
+    qn__text_add(text, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)begin,
+                 (unsigned long long)end);
+    return end;
+}
+
+/* The header with its padding, without its length. */
+static void make_header(qn__text *text, const qn__tensor_list *list) {
+    uint64_t at = 0;
+    qn__text_add(text, "{");
+    add_notes(text, list);
+    for (size_t i = 0; i < list->tensors; ++i)
+        at = add_tensor(text, &list->tensor[i], at);
+    qn__text_add(text, "}");
+    qn__text_add(text, "%*s", (int)(-text->size & 7), "");
+}
+
+static qn_status put_all(sink *to, const qn__tensor_list *list, qn_error *err) {
+    qn__text header = {0};
+    make_header(&header, list);
+    if (header.failed) {
+        qn__text_release(&header);
+        return qn__fail_memory(err, header.size + 1, 1);
+    }
+    uint8_t length[8];
+    for (int i = 0; i < 8; ++i)
+        length[i] = (uint8_t)((uint64_t)header.size >> (8 * i));
+    qn__sha256_begin(&to->hash);
+    qn_status status = put(to, length, 8, err);
+    if (status == QN_OK)
+        status = put(to, header.data, header.size, err);
+    for (size_t i = 0; i < list->tensors && status == QN_OK; ++i)
+        status = qn__each_little(list->tensor[i].data, (size_t)qn__tensor_count(&list->tensor[i]),
+                                 put, to, err);
+    qn__text_release(&header);
+    return status;
+}
+
+qn_status qn__tensors_write(const char *path, const qn__tensor_list *list, uint8_t digest[32],
+                            qn_error *err) {
+    sink to;
+    qn_status status = qn__writer_create(path, &to.writer, err);
+    if (status != QN_OK)
+        return status;
+    status = put_all(&to, list, err);
+    if (status != QN_OK) {
+        qn__writer_drop(to.writer);
+        return status;
+    }
+    qn__writer_ask(to.writer, list->may, list->user);
+    status = qn__writer_commit(to.writer, err);
+    if (status == QN_OK && digest != NULL)
+        qn__sha256_end(&to.hash, digest);
+    return status;
+}
+
+qn_status qn__tensors_digest(const qn__tensor_list *list, uint8_t digest[32], qn_error *err) {
+    sink to = {.writer = NULL};
+    const qn_status status = put_all(&to, list, err);
+    if (status == QN_OK)
+        qn__sha256_end(&to.hash, digest);
+    return status;
+}

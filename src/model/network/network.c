@@ -1,0 +1,372 @@
+#include "model/network/network.h"
+
+#include "model/network/choice_table.h"
+#include "model/network/network_refuse.h"
+#include <stdio.h>
+#include <string.h>
+
+/* Where words of the current layer stand; SIZE_MAX: nowhere. */
+typedef struct marks {
+    size_t softmax, dropout, gated;
+} marks;
+
+static qn_status parse_kind(qn__tokens *w, qn__layer_kind *kind) {
+    if (qn__tokens_ended(w))
+        return qn__tokens_fail(w, w->at, "a layer is empty",
+                               "write a layer, such as \"dense 500 tanh\", or take the semicolon "
+                               "out");
+    if (!qn__layer_find(w, kind))
+        return qn__network_refuse_kind(w);
+    qn__tokens_next(w);
+    return QN_OK;
+}
+
+/* The activation, unless the next word is "dropout" or the end of the layer. */
+static qn_status parse_activation(qn__tokens *w, const qn__layer_ops *ops, marks *at,
+                                  qn__activation *out) {
+    *out = QN__ACT_NONE;
+    if (qn__tokens_ended(w) || qn__tokens_is(w, "dropout"))
+        return QN_OK;
+    const qn__choice *row = qn__table_row(&qn__activations, w->text + w->at, w->size);
+    if (row == NULL)
+        return qn__network_refuse_word(w, ops, 1);
+    *out = (qn__activation)row->value;
+    if (*out == QN__ACT_SOFTMAX)
+        at->softmax = w->at;
+    if (qn__keeps_slope(*out))
+        at->gated = w->at;
+    qn__tokens_next(w);
+    return QN_OK;
+}
+
+static qn_status parse_dropout(qn__tokens *w, marks *at, float *out) {
+    static const char *const help = "a dropout probability lies between 0 and 1: \"dropout 0.2\"";
+    *out = 0.0f;
+    if (qn__tokens_ended(w) || !qn__tokens_is(w, "dropout"))
+        return QN_OK;
+    at->dropout = w->at;
+    qn__tokens_next(w);
+    float chance;
+    if (qn__tokens_ended(w))
+        return qn__tokens_fail(w, w->at, "the dropout's probability is missing", help);
+    if (!qn__parse_float(w->text + w->at, w->size, &chance))
+        return qn__tokens_invalid(w, "invalid dropout probability", help);
+    if (!(chance > 0.0f && chance < 1.0f))
+        return qn__tokens_fail(
+            w, w->at, "the dropout's probability is not between 0 and 1",
+            "0 and 1 themselves are excluded; without dropout, leave the word out");
+    *out = chance;
+    qn__tokens_next(w);
+    return QN_OK;
+}
+
+/* Activation and dropout, to the end of the layer, and the semicolon after it. */
+static qn_status parse_end(qn__tokens *w, marks *at, qn__layer_text *layer) {
+    const qn__layer_ops *ops = qn__layer_ops_of(layer->kind);
+    qn_status status = ops->bare ? QN_OK : parse_activation(w, ops, at, &layer->activation);
+    if (status == QN_OK && !ops->bare)
+        status = parse_dropout(w, at, &layer->dropout);
+    if (status != QN_OK)
+        return status;
+    if (!qn__tokens_ended(w))
+        return qn__network_refuse_word(w, ops, 0);
+    if (qn__tokens_is(w, ";"))
+        qn__tokens_next(w);
+    return QN_OK;
+}
+
+/* A residual block whose end was not read. Layers are counted in the whole network. */
+typedef struct block {
+    int open;
+    size_t begin;            /* of its word in the text */
+    uint32_t main, shortcut; /* the first layers of the two paths; shortcut 0: not begun */
+} block;
+
+#define BLOCK_HELP                                                                                 \
+    "write \"residual { conv 32 3x3 relu; conv 32 3x3 } relu\", or with a shortcut: "              \
+    "\"residual { conv 32 3x3 stride 2 relu; conv 32 3x3 | conv 32 1x1 stride 2 } relu\""
+
+/* The word of a block was read: its brace. */
+static qn_status open_block(qn__tokens *w, block *b, size_t begin, uint32_t layers) {
+    if (b->open)
+        return qn__tokens_fail(w, begin, "a residual block stands in another one",
+                               "blocks do not nest: end the outer one with \"}\" first");
+    if (!qn__tokens_is(w, "{"))
+        return qn__tokens_fail(w, w->at, "the block's \"{\" is missing", BLOCK_HELP);
+    qn__tokens_next(w);
+    *b = (block){1, begin, layers, 0};
+    return QN_OK;
+}
+
+/* At "|" or "}": the path before it must have layers. */
+static qn_status end_path(qn__tokens *w, const block *b, uint32_t layers) {
+    if (!b->open)
+        return qn__tokens_invalid(w, "no residual block is open at", BLOCK_HELP);
+    if (b->main == layers)
+        return qn__tokens_fail(w, w->at, "the block has no layers", BLOCK_HELP);
+    if (b->shortcut == layers)
+        return qn__tokens_fail(w, w->at, "the shortcut has no layers",
+                               "without \"|\" the shortcut is the block's input itself");
+    if (b->shortcut && qn__tokens_is(w, "|"))
+        return qn__tokens_fail(w, w->at, "the block has a second shortcut",
+                               "a block has at most one \"|\": the main path stands before it, the "
+                               "shortcut behind it");
+    qn__tokens_next(w);
+    return QN_OK;
+}
+
+/* At "}": the layer that adds. */
+static qn_status close_block(qn__tokens *w, marks *at, block *b, uint32_t layers,
+                             qn__layer_text *layer) {
+    const qn_status status = end_path(w, b, layers);
+    if (status != QN_OK)
+        return status;
+    const uint32_t shortcut = b->shortcut ? layers - b->shortcut : 0;
+    *layer = (qn__layer_text){
+        .kind = QN__LAYER_ADD, .skip = shortcut, .other = shortcut ? 0 : layers - b->main};
+    b->open = 0;
+    return parse_end(w, at, layer);
+}
+
+/* One layer and the semicolon after it, or the begin of a block or of its shortcut. *made: whether
+ * there is a layer. */
+static qn_status parse_layer(qn__tokens *w, marks *at, block *b, uint32_t layers,
+                             qn__layer_text *layer, int *made) {
+    const size_t begin = w->at;
+    *at = (marks){SIZE_MAX, SIZE_MAX, SIZE_MAX};
+    *layer = (qn__layer_text){0};
+    *made = !qn__tokens_is(w, "|");
+    if (qn__tokens_is(w, "}"))
+        return close_block(w, at, b, layers, layer);
+    if (!*made) {
+        const qn_status status = end_path(w, b, layers);
+        b->shortcut = layers;
+        return status;
+    }
+    qn_status status = parse_kind(w, &layer->kind);
+    if (status != QN_OK)
+        return status;
+    const qn__layer_ops *ops = qn__layer_ops_of(layer->kind);
+    if (ops->block) {
+        *made = 0;
+        return open_block(w, b, begin, layers);
+    }
+    if (b->open && b->shortcut == layers)
+        layer->skip = layers - b->main;
+    if (ops->parse)
+        status = ops->parse(w, layer);
+    return status == QN_OK ? parse_end(w, at, layer) : status;
+}
+
+static qn_status refuse_open(const qn__tokens *w, const block *b) {
+    return qn__tokens_fail(w, b->begin, "the block's \"}\" is missing", BLOCK_HELP);
+}
+
+static qn_status refuse_softmax(const qn__tokens *w, const marks *at) {
+    return qn__tokens_fail(
+        w, at->softmax, "softmax stands before the last layer",
+        "softmax turns the last outputs into probabilities; use relu, tanh or sigmoid here");
+}
+
+/* Checks that depend on the position of the layer that was just read, which began at `begin`. */
+static qn_status check_place(const qn__tokens *w, const marks *at, size_t begin,
+                             qn__layer_kind kind) {
+    const int last = w->size == 0;
+    if (qn__tokens_is(w, ";"))
+        return QN_OK; /* an empty layer, which is refused next */
+    if (!last && at->softmax != SIZE_MAX)
+        return refuse_softmax(w, at);
+    if (last && at->dropout != SIZE_MAX)
+        return qn__tokens_fail(w, at->dropout, "the last layer has dropout",
+                               "outputs cannot be dropped: take the dropout out of the last layer");
+    if (last && at->gated != SIZE_MAX)
+        return qn__tokens_fail(w, at->gated, "the last layer has gelu or silu",
+                               "they stand in layers before the last: use none or softmax here");
+    if (last && kind != QN__LAYER_DENSE)
+        return qn__tokens_fail(w, begin, "the last layer is not dense",
+                               "end the model with a dense layer, such as \"dense 10 softmax\"");
+    return QN_OK;
+}
+
+qn_status qn__network_parse(const char *text, qn__network *out, qn_error *err) {
+    return qn__network_parse_lines(text, NULL, NULL, out, err);
+}
+
+qn_status qn__network_parse_lines(const char *text, const char *lines, const char *name,
+                                  qn__network *out, qn_error *err) {
+    qn__tokens w = {text != NULL ? text : "", 0, 0, err, name, lines};
+    qn__network network = {0};
+    block open = {0};
+    marks at;
+    qn__tokens_next(&w);
+    if (w.size == 0)
+        return qn__tokens_fail(&w, 0, "the model has no layers",
+                               "name them from the first to the last: "
+                               "`train.model` \"dense 500 tanh; dense 10 softmax\"");
+    while (w.size > 0) {
+        if (network.layers == QN__MAX_LAYERS)
+            return qn__tokens_fail(&w, w.at, "the model has more than 255 layers",
+                                   "255 layers are the most that a model can have");
+        const size_t begin = w.at;
+        qn__layer_text *layer = &network.layer[network.layers];
+        int made;
+        qn_status status = parse_layer(&w, &at, &open, network.layers, layer, &made);
+        if (status == QN_OK && made && !open.open)
+            status = check_place(&w, &at, qn__layer_ops_of(layer->kind)->block ? open.begin : begin,
+                                 layer->kind);
+        if (status == QN_OK && made && at.softmax != SIZE_MAX && open.open)
+            status = w.size > 0 ? refuse_softmax(&w, &at) : refuse_open(&w, &open);
+        if (status != QN_OK)
+            return status;
+        network.layers += (uint32_t)made;
+    }
+    if (open.open)
+        return refuse_open(&w, &open);
+    *out = network;
+    return QN_OK;
+}
+
+/* Activation and dropout, each after a blank. */
+static void add_end(const qn__layer_text *layer, qn__text *text) {
+    if (qn__layer_ops_of(layer->kind)->bare)
+        return;
+    qn__text_add(text, " %s", qn__table_name(&qn__activations, (int)layer->activation));
+    if (layer->dropout != 0.0f) {
+        char number[32];
+        qn__float_text(layer->dropout, number);
+        qn__text_add(text, " dropout %s", number);
+    }
+}
+
+void qn__network_layer_text(const qn__layer_text *layer, qn__text *text) {
+    const qn__layer_ops *ops = qn__layer_ops_of(layer->kind);
+    qn__text_add(text, "%s", ops->word);
+    if (ops->write)
+        ops->write(layer, text);
+    add_end(layer, text);
+}
+
+/* The first layer of the block that ends with layer `end`. */
+static uint32_t block_begin(const qn__network *network, uint32_t end) {
+    const uint32_t shortcut = network->layer[end].skip;
+    return end - shortcut -
+           (shortcut ? network->layer[end - shortcut].skip : network->layer[end].other);
+}
+
+/* The end of the block that begins with layer l; 0: there is none. */
+static uint32_t block_end(const qn__network *network, uint32_t l) {
+    for (uint32_t end = l + 1; end < network->layers; ++end)
+        if (network->layer[end].kind == QN__LAYER_ADD)
+            return block_begin(network, end) == l ? end : 0;
+    return 0;
+}
+
+void qn__network_text(const qn__network *network, qn__text *text) {
+    uint32_t end = 0; /* of the current block */
+    for (uint32_t l = 0; l < network->layers; ++l) {
+        const qn__layer_text *layer = &network->layer[l];
+        if (end && l == end) {
+            qn__text_add(text, " }");
+            add_end(layer, text);
+            end = 0;
+            continue;
+        }
+        if (l > 0)
+            qn__text_add(text, end && layer->skip ? " | " : "; ");
+        if (!end && (end = block_end(network, l)) > 0)
+            qn__text_add(text, "residual { ");
+        qn__network_layer_text(layer, text);
+    }
+}
+
+/* 6.5: floor(p * 2^32 + 1/2). Products and sums are exact in double where they matter: p has 24
+ * bits, and if p * 2^32 has bits below 2^-29 it is far below 1/2. */
+static void dropout_numbers(float chance, qn__layer *layer) {
+    if (chance == 0.0f) {
+        layer->drop_threshold = 0;
+        layer->drop_keep = 1.0f;
+        return;
+    }
+    layer->drop_threshold = (uint32_t)((double)chance * 0x1p32 + 0.5);
+    layer->drop_keep = 1.0f / (1.0f - chance);
+}
+
+int qn__network_has_pixels(const qn__network *network) {
+    int other = 0;
+    for (uint32_t l = 0; l < network->layers; ++l)
+        other |= network->layer[l].kind != QN__LAYER_DENSE;
+    return other;
+}
+
+int qn__network_contract(const qn__network *network) {
+    int most = 1;
+    for (uint32_t l = 0; l < network->layers; ++l) {
+        const int kind = qn__layer_ops_of(network->layer[l].kind)->contract;
+        const int own = network->layer[l].conv_groups ? 6 : kind;
+        most = own > most ? own : most;
+        most = network->layer[l].activation >= QN__ACT_LEAKY_RELU ? 6 : most;
+    }
+    return most;
+}
+
+static const char *place_of(int32_t layer, char text[32]) {
+    if (layer < 0)
+        return "the network's input";
+    snprintf(text, 32, "layer %d", layer);
+    return text;
+}
+
+/* The two outputs that an add reads must have one shape. */
+static qn_status check_shapes(const qn__layer *layer, uint32_t index, qn__shape input,
+                              qn_error *err) {
+    const int32_t main = qn__layer_source(layer, index), other = qn__layer_other(layer, index);
+    const qn__shape a = layer[index].from, b = other < 0 ? input : layer[other].to;
+    char one[32], two[32];
+    if (memcmp(&a, &b, sizeof a) == 0)
+        return QN_OK;
+    qn__fail(err, QN_USAGE,
+             "a residual block adds outputs of different shapes: %ux%ux%u of %s and %ux%ux%u of %s",
+             a.channels, a.height, a.width, place_of(main, one), b.channels, b.height, b.width,
+             place_of(other, two));
+    return qn__remedy(err, QN_USAGE,
+                      "give the block a shortcut with the channels and strides of its main path: "
+                      "\"residual { conv 32 3x3 stride 2 | conv 32 1x1 stride 2 } relu\"");
+}
+
+qn_status qn__network_program(const qn__network *network, qn__shape input, qn__layer *layer,
+                              uint64_t *parameters, qn_error *err) {
+    /* 255 layers of at most 2^24 x 2^32 weights are below 2^64, so the sum cannot overflow. */
+    uint64_t at = 0;
+    qn__shape shape = input;
+    if (network->layer[0].kind == QN__LAYER_DENSE)
+        shape = (qn__shape){qn__shape_volume(input), 1, 1};
+    input = shape;
+    for (uint32_t l = 0; l < network->layers; ++l) {
+        const qn__layer_text *from = &network->layer[l];
+        const qn__layer_ops *ops = qn__layer_ops_of(from->kind);
+        if (from->skip) {
+            const int64_t source = (int64_t)l - 1 - from->skip;
+            shape = source < 0 ? input : layer[source].to;
+        }
+        qn_status status = ops->make(from, shape, at, &layer[l], err);
+        layer[l].skip = from->skip;
+        layer[l].other = from->other;
+        if (status == QN_OK && ops->join)
+            status = check_shapes(layer, l, input, err);
+        if (status != QN_OK) {
+            qn__at(err, "model, layer %u", l);
+            return status;
+        }
+        dropout_numbers(from->dropout, &layer[l]);
+        at = qn__layer_end(&layer[l]);
+        shape = layer[l].to;
+    }
+    /* Sizes in bytes, of several arrays together, must not overflow. */
+    if (at > (uint64_t)(SIZE_MAX / 64)) {
+        qn__fail(err, QN_USAGE, "the model would have %llu parameters", (unsigned long long)at);
+        qn__at(err, "model");
+        return qn__remedy(err, QN_USAGE, "make its layers narrower");
+    }
+    *parameters = at;
+    return QN_OK;
+}

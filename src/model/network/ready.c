@@ -1,0 +1,73 @@
+#include "model/network/ready.h"
+
+#include "base/text.h"
+
+/* Residual networks for small images (He et al. 2015, section 4.2): a convolution, then three
+ * stages of blocks; the first block of the second and third stage halves the image and has a
+ * convolution of 1x1 in its shortcut. */
+#define NORMED(N, KERNEL) "conv " N " " KERNEL "; batchnorm"
+#define BLOCK(N) "; residual { " NORMED(N, "3x3") " relu; " NORMED(N, "3x3") " } relu"
+#define HALF(N)                                                                                    \
+    "; residual { " NORMED(N, "3x3 stride 2") " relu; " NORMED(N, "3x3") " | " NORMED(             \
+        N, "1x1 stride 2") " } relu"
+#define RESNET(MORE)                                                                               \
+    NORMED("16", "3x3")                                                                            \
+    " relu" BLOCK("16") MORE(BLOCK("16")) HALF("32") MORE(BLOCK("32")) HALF("64")                  \
+        MORE(BLOCK("64")) "; globalpool"
+#define NONE(TEXT)
+#define TWO(TEXT) TEXT TEXT
+#define EIGHT(TEXT) TEXT TEXT TEXT TEXT TEXT TEXT TEXT TEXT
+
+/* MobileNet (Howard et al. 2017) of a quarter of its width; for small images the first convolution
+ * has stride 1. */
+#define PAIR(IN, STRIDE, OUT)                                                                      \
+    "; " NORMED(IN, "3x3 " STRIDE "depthwise") " relu; " NORMED(OUT, "1x1") " relu"
+#define SAME(N) PAIR(N, "", N)
+#define FEWER(IN, OUT) PAIR(IN, "stride 2 ", OUT)
+#define MOBILENET                                                                                  \
+    NORMED("8", "3x3")                                                                             \
+    " relu" PAIR("8", "", "16") FEWER("16", "32") SAME("32") FEWER("32", "64") SAME("64")          \
+        FEWER("64", "128") SAME("128") SAME("128") SAME("128") SAME("128") SAME("128")             \
+            FEWER("128", "256") SAME("256") "; globalpool"
+
+/* A model is one row. The last layer is not in it: it is that of the default model. */
+static const qn__ready rows[] = {
+    {"lenet",
+     "two convolutions of 5x5 with pools, one hidden dense layer; for digits",
+     {1, 28, 28},
+     "conv 32 5x5 relu; maxpool 2; conv 64 5x5 relu; maxpool 2; dense 512 relu"},
+    {"vgg8",
+     "three times two convolutions of 3x3 and a pool, one hidden dense layer",
+     {3, 32, 32},
+     "conv 64 3x3 relu; conv 64 3x3 relu; maxpool 2; conv 128 3x3 relu; conv 128 3x3 relu; "
+     "maxpool 2; conv 256 3x3 relu; conv 256 3x3 relu; maxpool 2; dense 256 relu"},
+    {"resnet8", "residual, three stages of one block with batchnorm", {3, 32, 32}, RESNET(NONE)},
+    {"resnet20", "residual, three stages of three blocks with batchnorm", {3, 32, 32}, RESNET(TWO)},
+    {"resnet56",
+     "residual, three stages of nine blocks with batchnorm",
+     {3, 32, 32},
+     RESNET(EIGHT)},
+    {"mobilenet-small",
+     "depthwise and 1x1 convolutions, a quarter of MobileNet's width",
+     {3, 32, 32},
+     MOBILENET},
+};
+
+enum { ROWS = sizeof rows / sizeof *rows };
+
+const qn__ready *qn__ready_row(uint32_t index) { return index < ROWS ? &rows[index] : NULL; }
+
+const qn__ready *qn__ready_find(const char *name, size_t size) {
+    for (uint32_t i = 0; i < ROWS; ++i)
+        if (qn__same_word(rows[i].name, name, size))
+            return &rows[i];
+    return NULL;
+}
+
+const char *qn__ready_near(const char *word) {
+    const char *names[ROWS + 1];
+    for (uint32_t i = 0; i < ROWS; ++i)
+        names[i] = rows[i].name;
+    names[ROWS] = NULL;
+    return qn__nearest(word, names);
+}

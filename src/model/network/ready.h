@@ -1,0 +1,23 @@
+/* Ready models: model texts with a name. */
+#ifndef QN_MODEL_NETWORK_READY_H
+#define QN_MODEL_NETWORK_READY_H
+
+#include "model/network/network.h"
+
+typedef struct qn__ready {
+    const char *name;  /* one word in lower case */
+    const char *about; /* half a line */
+    qn__shape input;   /* that it was designed for; others may do */
+    const char *body;  /* the layers before the last */
+} qn__ready;
+
+/* Row `index`, NULL after the last. */
+const qn__ready *qn__ready_row(uint32_t index);
+
+/* The model of this name, whose case does not matter; NULL: there is none. */
+const qn__ready *qn__ready_find(const char *name, size_t size);
+
+/* The name nearest to `word`, NULL: none is near. */
+const char *qn__ready_near(const char *word);
+
+#endif

@@ -1,0 +1,68 @@
+#include "model/recipe/initial.h"
+
+#include "num/philox.h"
+#include <math.h>
+#include <string.h>
+
+/* Whether it passes positive sums on and stops negative ones, more or less (6.2, 17.2). */
+static int is_rectifier(qn__activation activation) {
+    return activation == QN__ACT_RELU || activation >= QN__ACT_LEAKY_RELU;
+}
+
+/* The bound of a layer's weights. */
+static float limit_of(const qn__layer *layer, qn__init init) {
+    const float in = (float)layer->depth;
+    if (init == QN__INIT_AUTO)
+        init = is_rectifier(layer->activation) ? QN__INIT_HE : QN__INIT_GLOROT;
+    switch (init) {
+    case QN__INIT_HE:
+        return sqrtf(6.0f / in);
+    case QN__INIT_LECUN:
+        return sqrtf(3.0f / in);
+    case QN__INIT_AUTO:
+    case QN__INIT_ZERO:
+    case QN__INIT_GLOROT:
+        break;
+    }
+    /* The sum of the two counts is a whole number; it becomes a float once. */
+    return sqrtf(6.0f / (float)(layer->depth + qn__layer_ops_of(layer->kind)->fan_out(layer)));
+}
+
+/* The 24 high bits of a word as an odd multiple of 2^-24 between -1 and 1, times the limit. Both
+ * the whole number, which is below 2^24 in magnitude, and its quotient are exact. */
+static float weight_of(uint32_t word, float limit) {
+    const int32_t odd = (int32_t)(2 * (word >> 8) + 1) - (1 << 24);
+    const float m = (float)odd * 0x1p-24f;
+    return m * limit;
+}
+
+/* One output's row of weights: `depth` floats, four from each block of random words. */
+static void fill_row(float *row, uint32_t depth, uint32_t l, uint32_t o, uint64_t seed,
+                     float limit) {
+    for (uint32_t k = 0; k < depth;) {
+        uint32_t word[4];
+        qn__words(seed, QN__PURPOSE_INIT, l, 0, o, k / 4, word);
+        for (uint32_t j = 0; j < 4 && k < depth; ++j, ++k)
+            row[k] = weight_of(word[j], limit);
+    }
+}
+
+void qn__initial_parameters(const qn__layer *layer, uint32_t layers, qn__init init, uint64_t seed,
+                            float *parameter) {
+    for (uint32_t l = 0; l < layers; ++l) {
+        if (layer[l].vectors)
+            qn__layer_ops_of(layer[l].kind)->begin(&layer[l], parameter);
+        if (layer[l].depth == 0)
+            continue;
+        if (init == QN__INIT_ZERO) {
+            memset(parameter + layer[l].weights, 0,
+                   (layer[l].depth + (size_t)1) * layer[l].to.channels * sizeof *parameter);
+            continue;
+        }
+        const float limit = limit_of(&layer[l], init);
+        for (uint32_t o = 0; o < layer[l].to.channels; ++o)
+            fill_row(parameter + layer[l].weights + (uint64_t)o * layer[l].depth, layer[l].depth, l,
+                     o, seed, limit);
+        memset(parameter + layer[l].biases, 0, (size_t)layer[l].to.channels * sizeof *parameter);
+    }
+}

@@ -1,0 +1,220 @@
+/* Whether a recipe's model suits its data: labels, columns, pixels. */
+#include "base/memory.h"
+#include "image/augment_text.h"
+#include "image/resize.h"
+#include "model/recipe/recipe_check.h"
+#include "model/recipe/tables.h"
+#include <string.h>
+
+static qn_status refuse_network(const char *remedy, qn_status status, qn_error *err) {
+    return qn__recipe_refuse(err, "`train.model`, `train.loss`", remedy, status);
+}
+
+/* The last layer of two classes with one output. */
+static qn_status check_binary(const qn__recipe *r, qn_error *err) {
+    const qn__layer_text *last = &r->network.layer[r->network.layers - 1];
+    if (last->out == 1 && last->activation == QN__ACT_SIGMOID)
+        return QN_OK;
+    return refuse_network("end the model with \"dense 1 sigmoid\", or use `train.loss` "
+                          "cross-entropy",
+                          qn__fail(err, QN_USAGE,
+                                   "the loss \"binary\" needs one sigmoid output, the last layer "
+                                   "is \"dense %u %s\"",
+                                   last->out,
+                                   qn__table_name(&qn__activations, (int)last->activation)),
+                          err);
+}
+
+/* What the task says of loss and last layer. */
+static qn_status check_task(const qn__recipe *r, qn_error *err) {
+    const qn__layer_text *last = &r->network.layer[r->network.layers - 1];
+    if (r->task == QN__TASK_CLASSIFY)
+        return QN_OK;
+    if (r->loss == QN__LOSS_CROSS_ENTROPY || r->loss == QN__LOSS_BINARY)
+        return qn__recipe_refuse(
+            err, "`train.loss`", "use `train.loss` mse, mae or huber",
+            qn__fail(err, QN_USAGE,
+                     "the loss \"%s\" is for classes, and the labels are real numbers",
+                     qn__table_name(&qn__losses, (int)r->loss)));
+    if (last->out != 1 || last->activation == QN__ACT_SOFTMAX)
+        return qn__recipe_refuse(
+            err, "`train.model`", "end the model with \"dense 1\"",
+            qn__fail(err, QN_USAGE,
+                     "the labels are real numbers, and the last layer is \"dense %u %s\"",
+                     last->out, qn__table_name(&qn__activations, (int)last->activation)));
+    return QN_OK;
+}
+
+/* Items without pixels, where something needs them. */
+static qn_status refuse_features(const qn__recipe *r, qn_error *err) {
+    if (r->network.layer[0].kind != QN__LAYER_DENSE)
+        return qn__recipe_refuse(
+            err, "`train.model`",
+            "give images, or their shape (`train.shape`), or begin the model with a dense "
+            "layer",
+            qn__fail(err, QN_USAGE, "the first layer is \"%s\", and the data has no pixels",
+                     qn__layer_ops_of(r->network.layer[0].kind)->word));
+    if (r->scale == QN__SCALE_CHANNEL)
+        return qn__recipe_refuse(
+            err, "`train.scale`",
+            "give images, or their shape (`train.shape`), or use `train.scale` standard",
+            qn__fail(err, QN_USAGE,
+                     "the scaling \"channel\" is for images, and the data has no pixels"));
+    return qn__recipe_refuse(
+        err, "`train.augment`", "give images, or their shape (`train.shape`), or leave it out",
+        qn__fail(err, QN_USAGE, "the data has no pixels that could be augmented"));
+}
+
+static qn_status check_shape(const qn__recipe *r, qn_error *err) {
+    const uint64_t pixels = (uint64_t)r->shape.height * r->shape.width;
+    if (!qn__recipe_needs_shape(r))
+        return QN_OK;
+    if (pixels == 0)
+        return refuse_features(r, err);
+    if (r->shape.channels == 0 || pixels > UINT32_MAX ||
+        pixels * r->shape.channels != qn__recipe_inputs(r))
+        return qn__recipe_refuse(
+            err, "`train.shape`", "give channels, height and width of an item, as 3x32x32",
+            qn__fail(err, QN_USAGE, "%ux%ux%u pixels are not %u inputs", r->shape.channels,
+                     r->shape.height, r->shape.width, qn__recipe_inputs(r)));
+    return QN_OK;
+}
+
+qn_status qn__recipe_check_network(const qn__recipe *r, qn_error *err) {
+    const qn__activation last = r->network.layer[r->network.layers - 1].activation;
+    qn_status status = check_task(r, err);
+    if (status == QN_OK && r->loss == QN__LOSS_BINARY)
+        status = check_binary(r, err);
+    if (status != QN_OK)
+        return status;
+    if (r->loss == QN__LOSS_CROSS_ENTROPY && last != QN__ACT_SOFTMAX)
+        return refuse_network(
+            "end the model with softmax (\"dense 10 softmax\"), or use `train.loss` mse",
+            qn__fail(err, QN_USAGE,
+                     "the loss \"cross-entropy\" needs softmax in the last layer, which has \"%s\"",
+                     qn__table_name(&qn__activations, (int)last)),
+            err);
+    status = check_shape(r, err);
+    if (status != QN_OK)
+        return status;
+    qn__layer layer[QN__MAX_LAYERS];
+    uint64_t parameters;
+    return qn__network_program(&r->network, qn__recipe_input(r), layer, &parameters, err);
+}
+
+qn_status qn__recipe_check_items(const qn__recipe *r, qn_error *err) {
+    if (r->items == 0 || r->features == 0 || r->items > (uint64_t)1 << 48)
+        return qn__recipe_refuse(
+            err, "`data.path`", "give a data set with at least one item and one feature",
+            qn__fail(err, QN_USAGE, "there is nothing to train on: %llu items with %u features",
+                     (unsigned long long)r->items, r->features));
+    return QN_OK;
+}
+
+static qn_status refuse_more_than_two(uint32_t classes, qn_error *err) {
+    return qn__recipe_refuse(err, "`train.loss`", "use `train.loss` cross-entropy",
+                             qn__fail(err, QN_USAGE,
+                                      "the loss \"binary\" is for two classes, and the data has %u",
+                                      classes));
+}
+
+/* Other mistakes of a table are found where it is made. */
+qn_status qn__recipe_check_table(const qn__recipe *r, qn_error *err) {
+    const uint64_t inputs = qn__inputs(r->table, r->table ? r->table->features : 1);
+    if (!r->table)
+        return QN_OK;
+    if (inputs > QN__MAX_WIDTH)
+        return qn__recipe_refuse(
+            err, "`data.path`",
+            "leave out columns of texts that differ in every item, such as names",
+            qn__fail(err, QN_USAGE, "the columns and their categories give %llu inputs",
+                     (unsigned long long)inputs));
+    if (r->table->features != r->features)
+        return qn__recipe_refuse(err, "`data.path`", "give the names of all columns, or of none",
+                                 qn__fail(err, QN_USAGE,
+                                          "the table names %u columns, but there are %u",
+                                          r->table->features, r->features));
+    if ((r->table->target == QN__TARGET_REAL) != (r->task == QN__TASK_REGRESS))
+        return qn__recipe_refuse(
+            err, "`data.path`", "make the recipe again",
+            qn__fail(err, QN_USAGE, "the table's labels are not those of the task"));
+    const uint32_t outputs = qn__recipe_classes(r);
+    if (r->table->classes <= outputs)
+        return QN_OK;
+    if (r->loss == QN__LOSS_BINARY)
+        return refuse_more_than_two(r->table->classes, err);
+    return qn__recipe_refuse(
+        err, "`train.model`", "make the last layer as wide as there are classes",
+        qn__fail(err, QN_USAGE, "the data has %u classes, but the last layer has %u outputs",
+                 r->table->classes, outputs));
+}
+
+qn_status qn__recipe_check_class_weight(const qn__recipe *r, qn_error *err) {
+    const qn__class_names names = qn__recipe_class_names(r);
+    char *tidy;
+    if (!r->class_weight)
+        return QN_OK;
+    if (r->task == QN__TASK_REGRESS)
+        return qn__recipe_refuse(
+            err, "`train.class_weight`", "leave it out, or give the items weights",
+            qn__fail(err, QN_USAGE, "real labels have no classes to give weights to"));
+    qn_status status = qn__class_weight_tidy(r->class_weight, &names, &tidy, err);
+    if (status == QN_OK && (!tidy || strcmp(tidy, r->class_weight) != 0))
+        status = qn__fail(err, QN_USAGE, "the class weights are not written the way they are");
+    qn__free(tidy);
+    return status;
+}
+
+/* The sizes are those of the items. */
+qn_status qn__recipe_check_resize(const qn__recipe *r, qn_error *err) {
+    qn__resize resize;
+    char text[QN__RESIZE_TEXT];
+    if (!r->resize)
+        return QN_OK;
+    const qn_status status = qn__resize_parse(r->resize, &resize, err);
+    if (status != QN_OK)
+        return status;
+    const uint64_t area = (uint64_t)resize.height * resize.width;
+    qn__resize_text(&resize, text);
+    if (strcmp(text, r->resize) == 0 && (r->features == area || r->features == 3 * area))
+        return QN_OK;
+    return qn__recipe_refuse(err, "`data.resize`", "give `data.resize` as quern train takes it",
+                             qn__fail(err, QN_USAGE,
+                                      "images resized by \"%s\" do not have %u values", r->resize,
+                                      r->features));
+}
+
+/* The text must have the form that recipes have; the shape was checked. */
+qn_status qn__recipe_check_augment(const qn__recipe *r, qn_error *err) {
+    qn__augment augment;
+    qn__text form = {0};
+    qn_status status = qn__augment_parse(r->augment, &augment, err);
+    augment.shape = r->shape;
+    if (status == QN_OK)
+        status = qn__augment_check(&augment, err);
+    if (status != QN_OK || !r->augment)
+        return status;
+    qn__augment_add_text(&augment, &form);
+    if (form.failed)
+        status = qn__fail_memory(err, form.size + 1, 1);
+    else if (augment.words == 0 || strcmp(form.data, r->augment) != 0)
+        status = qn__recipe_refuse(
+            err, "`train.augment`", "make the recipe again with quern train",
+            qn__fail(err, QN_USAGE, "\"%s\" is not how a recipe writes it", r->augment));
+    qn__text_release(&form);
+    return status;
+}
+
+qn_status qn__recipe_check_classes(const qn__recipe *recipe, uint32_t classes, qn_error *err) {
+    const uint32_t outputs = qn__recipe_classes(recipe);
+    if (classes <= outputs)
+        return QN_OK;
+    if (recipe->loss == QN__LOSS_BINARY)
+        return refuse_more_than_two(classes, err);
+    qn__fail(err, QN_USAGE, "the data has labels up to %u, but the last layer has %u outputs",
+             classes - 1, outputs);
+    qn__at(err, "`train.model`");
+    return qn__remedy(err, QN_USAGE,
+                      "make the last layer %u wide, one output for each label from 0 to %u",
+                      classes, classes - 1);
+}

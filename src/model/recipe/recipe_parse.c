@@ -1,0 +1,443 @@
+/* Recipes from files: strict parsing, and comparison. */
+#include "base/json.h"
+#include "base/memory.h"
+#include "model/recipe/recipe.h"
+#include "model/recipe/schedule.h"
+#include "model/recipe/tables.h"
+#include <quern/version.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const keys[] = {
+    "contract", "arith", "data", "items", "features", "valid", "scale", "model", "init", "loss",
+    "optimizer", "momentum", "beta1", "beta2", "epsilon", "weight_decay", "lr", "schedule",
+    "lr_step", "lr_gamma", "warmup", "batch", "grain", "epochs", "seed", "unit",
+    /* from contract 2 on */
+    "task", "delta", "missing", "table", "keep", "patience", "init_from",
+    /* from contract 3 on */
+    "weight", "class_weight", "init_scale",
+    /* from contract 4 on */
+    "valid_data",
+    /* from contract 5 on */
+    "shape"};
+enum { KEYS = sizeof keys / sizeof keys[0] };
+
+/* The first keys, which a recipe of this contract has. */
+static size_t keys_of(uint64_t contract) {
+    static const size_t later[] = {12, 12, 5, 2, 1, 0}; /* keys of later contracts */
+    return KEYS - later[contract < 5 ? contract : 5];
+}
+
+/* Whether it is one that a recipe of this contract may have, from 6 on. */
+static int is_extra(const char *name, uint64_t contract) {
+    const qn__recipe_key *key = qn__recipe_keys;
+    while (key->name && strcmp(key->name, name) != 0)
+        ++key;
+    return key->name != NULL && key->contract <= contract;
+}
+
+#define REMADE "the file was changed, or made by another program: make it again with quern train"
+#define NEWER "it was made by a newer version of Quern: use that one"
+
+/* The object being read. The first failure is kept, and later reads return 0. */
+typedef struct reader {
+    const qn__json_node *object;
+    qn_status status;
+    qn_error *err;
+} reader;
+
+static void bad(reader *r, const char *key, const char *what, const char *remedy) {
+    if (r->status != QN_OK)
+        return;
+    r->status = qn__fail(r->err, QN_FORMAT, "%s", what);
+    qn__at(r->err, "recipe, key \"%.60s\"", key);
+    qn__remedy(r->err, QN_FORMAT, "%s", remedy);
+}
+
+static uint64_t read_count(reader *r, const char *key, uint64_t most) {
+    uint64_t value = 0;
+    if (!qn__json_u64(qn__json_get(r->object, key), &value) || value > most) {
+        bad(r, key, "the value is not a whole number in range", REMADE);
+        return 0;
+    }
+    return value;
+}
+
+static float read_float(reader *r, const char *key) {
+    float value = 0.0f;
+    if (!qn__json_float(qn__json_get(r->object, key), &value))
+        bad(r, key, "the value is not a number in range", REMADE);
+    return value;
+}
+
+static const char *read_text(reader *r, const char *key) {
+    const char *text = qn__json_string(qn__json_get(r->object, key));
+    if (text == NULL)
+        bad(r, key, "the value is not a string", REMADE);
+    return text != NULL ? text : "";
+}
+
+static int read_name(reader *r, const char *key, const qn__table *table) {
+    const char *name = read_text(r, key);
+    const qn__choice *row = qn__table_row(table, name, strlen(name));
+    if (row != NULL)
+        return row->value;
+    char what[160];
+    snprintf(what, sizeof what, "unknown %s \"%.80s\"", table->what, name);
+    bad(r, key, what, NEWER);
+    return 0;
+}
+
+/* Requires all keys and no others, the version first: a newer recipe may differ in everything
+ * else. */
+static void check_keys(reader *r) {
+    uint64_t contract = 0;
+    char what[160];
+    if (!qn__json_u64(qn__json_get(r->object, "contract"), &contract)) {
+        bad(r, "contract", "the recipe does not say which version of the contract it keeps",
+            REMADE);
+    } else if (contract < 1 || contract > QN_CONTRACT) {
+        snprintf(what, sizeof what,
+                 "the recipe keeps version %llu of the contract; this is version %d",
+                 (unsigned long long)contract, QN_CONTRACT);
+        bad(r, "contract", what, contract > QN_CONTRACT ? NEWER : REMADE);
+    }
+    const size_t wanted = keys_of(contract);
+    for (size_t i = 0; i < wanted; ++i)
+        if (qn__json_get(r->object, keys[i]) == NULL)
+            bad(r, keys[i], "the key is missing", REMADE);
+    for (size_t i = 0; i < qn__json_count(r->object); ++i) {
+        const char *key = qn__json_key(qn__json_at(r->object, i));
+        size_t k = 0;
+        while (k < wanted && strcmp(keys[k], key) != 0)
+            ++k;
+        if (k == wanted && !is_extra(key, contract))
+            bad(r, key, "unknown key", NEWER);
+    }
+}
+
+static void read_digest(reader *r, const char *key, char digest[65]) {
+    const char *text = read_text(r, key);
+    if (strlen(text) != 64 || strspn(text, "0123456789abcdef") != 64)
+        bad(r, key, "the value is not a digest", REMADE);
+    else
+        memcpy(digest, text, 65);
+}
+
+static void read_head(reader *r, qn__recipe *out) {
+    out->contract = (uint32_t)read_count(r, "contract", QN_CONTRACT);
+    out->arith = (qn__arith)read_name(r, "arith", &qn__arithmetics);
+    read_digest(r, "data", out->data);
+    out->items = read_count(r, "items", UINT64_MAX);
+    out->features = (uint32_t)read_count(r, "features", UINT32_MAX);
+    out->valid = read_float(r, "valid");
+    out->scale = (qn__scale)read_name(r, "scale", &qn__scalings);
+    qn_error inner = {0};
+    if (qn__network_parse(read_text(r, "model"), &out->network, &inner) != QN_OK)
+        bad(r, "model", inner.what, REMADE);
+    out->init = (qn__init)read_name(r, "init", &qn__initialisations);
+    out->loss = (qn__loss)read_name(r, "loss", &qn__losses);
+    out->optimizer = (qn__optimizer)read_name(r, "optimizer", &qn__optimizers);
+}
+
+static void read_numbers(reader *r, qn__recipe *out) {
+    out->momentum = read_float(r, "momentum");
+    out->beta1 = read_float(r, "beta1");
+    out->beta2 = read_float(r, "beta2");
+    out->epsilon = read_float(r, "epsilon");
+    out->weight_decay = read_float(r, "weight_decay");
+    out->learning_rate = read_float(r, "lr");
+    out->schedule = (qn__schedule)read_name(r, "schedule", &qn__schedules);
+    out->lr_step = (uint32_t)read_count(r, "lr_step", UINT32_MAX);
+    out->lr_gamma = read_float(r, "lr_gamma");
+    out->warmup = (uint32_t)read_count(r, "warmup", UINT32_MAX);
+    out->batch = (uint32_t)read_count(r, "batch", UINT32_MAX);
+    out->grain = (uint32_t)read_count(r, "grain", UINT32_MAX);
+    out->epochs = (uint32_t)read_count(r, "epochs", UINT32_MAX);
+    out->seed = read_count(r, "seed", UINT64_MAX);
+    out->gradient_scale = (uint32_t)read_count(r, "unit", 60);
+}
+
+static void read_table(reader *r, qn__recipe *out) {
+    qn_error inner = {0};
+    if (r->status != QN_OK)
+        return;
+    const qn_status status =
+        qn__schema_from_json(qn__json_get(r->object, "table"), &out->table, &inner);
+    if (status == QN_FORMAT)
+        bad(r, "table", inner.what, REMADE);
+    else if (status != QN_OK)
+        r->status = qn__fail(r->err, status, "%s", inner.what);
+}
+
+/* The keys of contract 2. On failure too, `out` is to be released. */
+static void read_contract_2(reader *r, qn__recipe *out) {
+    out->task = (qn__task)read_name(r, "task", &qn__tasks);
+    out->delta = read_float(r, "delta");
+    out->missing = (qn__missing)read_name(r, "missing", &qn__missing_rules);
+    read_table(r, out);
+    out->keep = (qn__keep)read_name(r, "keep", &qn__keeps);
+    out->patience = (uint32_t)read_count(r, "patience", UINT32_MAX);
+    if (*read_text(r, "init_from"))
+        read_digest(r, "init_from", out->init_from);
+}
+
+static void copy_text(reader *r, const char *text, char **to) {
+    if (r->status == QN_OK && !(*to = qn__copy_text(text, r->err)))
+        r->status = QN_MEMORY;
+}
+
+static void read_contract_3(reader *r, qn__recipe *out) {
+    if (!qn__json_is_null(qn__json_get(r->object, "weight")))
+        copy_text(r, read_text(r, "weight"), &out->weight);
+    if (*read_text(r, "class_weight"))
+        copy_text(r, read_text(r, "class_weight"), &out->class_weight);
+    out->init_scale = (qn__init_scale)read_name(r, "init_scale", &qn__init_scales);
+}
+
+static void read_contract_4(reader *r, qn__recipe *out) {
+    if (*read_text(r, "valid_data"))
+        read_digest(r, "valid_data", out->valid_data);
+}
+
+static void read_contract_5(reader *r, qn__recipe *out) {
+    const char *text = read_text(r, "shape");
+    unsigned channels, height, width;
+    if (!*text)
+        return;
+    if (sscanf(text, "%9ux%9ux%9u", &channels, &height, &width) == 3)
+        out->shape = (qn__shape){channels, height, width};
+    else
+        bad(r, "shape", "the value is not a shape", REMADE);
+}
+
+static void read_contract_6(reader *r, qn__recipe *out) {
+    for (const qn__recipe_key *key = qn__recipe_keys; key->name; ++key) {
+        void *to = (char *)out + key->offset;
+        if (qn__json_get(r->object, key->name) == NULL)
+            continue;
+        if (key->form == QN__KEY_FLAG)
+            *(uint32_t *)to = (uint32_t)read_count(r, key->name, 1);
+        if (key->form == QN__KEY_FLOAT)
+            *(float *)to = read_float(r, key->name);
+        if (key->form == QN__KEY_TEXT && *read_text(r, key->name))
+            copy_text(r, read_text(r, key->name), (char **)to);
+    }
+}
+
+/* Writing what was read must give the text again. So a recipe has one form only, and whatever the
+ * reader was lenient about (upper case, "1.0" for "1", numbers that the optimiser ignores) is found
+ * here. */
+static qn_status check_form(const qn__recipe *recipe, const char *json, size_t size,
+                            qn_error *err) {
+    qn__recipe tidy = *recipe;
+    char *again;
+    qn__recipe_tidy(&tidy);
+    qn_status status = qn__recipe_json(&tidy, &again, err);
+    if (status != QN_OK)
+        return status;
+    if (strlen(again) != size || memcmp(again, json, size) != 0) {
+        size_t at = 0;
+        while (at < size && again[at] != '\0' && again[at] == json[at])
+            ++at;
+        qn__fail(err, QN_FORMAT, "the recipe is not written the way recipes are");
+        qn__at(err, "recipe, byte %zu", at);
+        status = qn__remedy(err, QN_FORMAT, REMADE);
+    }
+    qn__free(again);
+    return status;
+}
+
+/* The members of the object, checked one by one. */
+static void read_members(reader *r, qn__recipe *out) {
+    if (!qn__json_is_object(r->object))
+        bad(r, "", "the recipe is not a JSON object", REMADE);
+    else
+        check_keys(r);
+    if (r->status == QN_OK)
+        read_head(r, out);
+    if (r->status == QN_OK)
+        read_numbers(r, out);
+    if (r->status == QN_OK && out->contract >= 2)
+        read_contract_2(r, out);
+    if (r->status == QN_OK && out->contract >= 3)
+        read_contract_3(r, out);
+    if (r->status == QN_OK && out->contract >= 4)
+        read_contract_4(r, out);
+    if (r->status == QN_OK && out->contract >= 5)
+        read_contract_5(r, out);
+    if (r->status == QN_OK && out->contract >= 6)
+        read_contract_6(r, out);
+}
+
+static qn_status check_whole(const qn__recipe *recipe, const char *json, size_t size,
+                             qn_error *err) {
+    qn_error inner = {0};
+    if (qn__recipe_check(recipe, &inner) == QN_OK && qn__recipe_check_best(recipe, &inner) == QN_OK)
+        return check_form(recipe, json, size, err);
+    qn__fail(err, QN_FORMAT, "the recipe is invalid: %s", inner.what);
+    qn__at(err, "recipe");
+    return qn__remedy(err, QN_FORMAT, REMADE);
+}
+
+qn_status qn__recipe_parse(const char *json, size_t size, qn__recipe *out, qn_error *err) {
+    qn__json *document;
+    qn__recipe recipe = {0};
+    const qn_status status = qn__json_parse(json, size, &document, err);
+    if (status == QN_MEMORY)
+        return status;
+    if (status != QN_OK)
+        return qn__remedy(err, qn__fail(err, QN_FORMAT, "the recipe is not JSON"), REMADE);
+    reader r = {qn__json_root(document), QN_OK, err};
+    read_members(&r, &recipe);
+    qn__json_free(document);
+    if (r.status == QN_OK)
+        r.status = check_whole(&recipe, json, size, err);
+    if (r.status == QN_OK)
+        *out = recipe;
+    else
+        qn__recipe_release(&recipe);
+    return r.status;
+}
+
+/* --------------------------------------------------------------------------------- comparison */
+
+/* Where the first 100 bytes of two texts are alike: what a message leaves out of both, so that it
+ * shows where they differ. */
+static size_t common_part(const char *a, const char *b) {
+    enum { SHOWN = 100, KEPT = 30 };
+    size_t same = 0;
+    while (a != NULL && b != NULL && a[same] != '\0' && a[same] == b[same])
+        ++same;
+    if (same < SHOWN - KEPT)
+        return 0;
+    same -= KEPT;
+    while (((unsigned char)a[same] & 0xc0) == 0x80) /* inside a UTF-8 character */
+        --same;
+    return same;
+}
+
+/* The value of a key as text, cut for a message, of a string without its first `skip` bytes;
+ * "nothing" if it is missing. */
+static void value_text(const qn__json_node *object, const char *key, size_t skip, char text[128]) {
+    const qn__json_node *node = qn__json_get(object, key);
+    uint64_t count;
+    float number;
+    if (qn__json_string(node) != NULL)
+        snprintf(text, 128, "\"%s%.100s\"", skip > 0 ? "..." : "", qn__json_string(node) + skip);
+    else if (qn__json_is_null(node))
+        snprintf(text, 128, "null");
+    else if (qn__json_u64(node, &count))
+        snprintf(text, 128, "%llu", (unsigned long long)count);
+    else if (qn__json_float(node, &number))
+        qn__float_text(number, text);
+    else
+        snprintf(text, 128, "nothing");
+}
+
+/* Where two tables differ, as the texts of what stands there; equal texts when they do not. */
+static void table_texts(const qn__json_node *one, const qn__json_node *other, char a[128],
+                        char b[128]) {
+    qn__schema *x = NULL, *y = NULL;
+    snprintf(a, 128, "nothing");
+    snprintf(b, 128, "nothing");
+    /* What cannot be read is named by the reader of the recipe. */
+    if (qn__schema_from_json(qn__json_get(one, "table"), &x, NULL) == QN_OK &&
+        qn__schema_from_json(qn__json_get(other, "table"), &y, NULL) == QN_OK)
+        qn__schema_difference(x, y, a, b);
+    qn__schema_free(x);
+    qn__schema_free(y);
+}
+
+/* Appends as much of `more` as fits; what is cut ends in dots. */
+static void append(char *text, size_t size, const char *more) {
+    const size_t used = strlen(text), room = size - used;
+    const int wanted = snprintf(text + used, room, "%s", more);
+    if ((size_t)wanted >= room && size > 4)
+        memcpy(text + size - 4, "...", 4);
+}
+
+/* Whether a recipe without the key says the same as one with this value: recipes of an earlier
+ * contract lack the keys of later ones. */
+static int is_usual(const char *key, const char *value) {
+    static const char *const usual[][2] = {{"task", "\"classify\""},
+                                           {"missing", "\"error\""},
+                                           {"keep", "\"last\""},
+                                           {"init_scale", "\"fit\""}};
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; ++i)
+        if (strcmp(key, usual[i][0]) == 0)
+            return strcmp(value, usual[i][1]) == 0;
+    return strcmp(value, "null") == 0 || strcmp(value, "\"\"") == 0 || strcmp(value, "0") == 0;
+}
+
+static int is_same(const char *key, const char *a, const char *b) {
+    static const char none[] = "nothing";
+    return strcmp(a, b) == 0 || (strcmp(a, none) == 0 && is_usual(key, b)) ||
+           (strcmp(b, none) == 0 && is_usual(key, a));
+}
+
+/* 1 when the values of the key differ, which are appended behind `count` others. */
+static size_t difference(const qn__json_node *one, const qn__json_node *other, const char *key,
+                         size_t count, char *text, size_t size) {
+    char a[128], b[128], line[320];
+    if (strcmp(key, "table") == 0) {
+        table_texts(one, other, a, b);
+    } else {
+        const size_t skip = common_part(qn__json_string(qn__json_get(one, key)),
+                                        qn__json_string(qn__json_get(other, key)));
+        value_text(one, key, skip, a);
+        value_text(other, key, skip, b);
+    }
+    if (is_same(key, a, b))
+        return 0;
+    snprintf(line, sizeof line, "%s%s %s and %s", count > 0 ? ", " : "", key, a, b);
+    append(text, size, line);
+    return 1;
+}
+
+/* The contract follows from the other keys, so it is named where none of them differs. */
+static size_t differences(const qn__json_node *one, const qn__json_node *other, char *text,
+                          size_t size) {
+    static const char contract[] = "contract";
+    size_t count = 0;
+    for (size_t i = 0; i < KEYS; ++i)
+        if (strcmp(keys[i], contract) != 0)
+            count += difference(one, other, keys[i], count, text, size);
+    for (const qn__recipe_key *key = qn__recipe_keys; key->name; ++key)
+        count += difference(one, other, key->name, count, text, size);
+    return count > 0 ? count : difference(one, other, contract, count, text, size);
+}
+
+size_t qn__recipe_differences(const char *one, const char *other, char *text, size_t size) {
+    qn__json *a = NULL, *b = NULL;
+    size_t count = 0;
+    text[0] = '\0';
+    if (strcmp(one, other) == 0)
+        return 0;
+    if (qn__json_parse(one, strlen(one), &a, NULL) == QN_OK &&
+        qn__json_parse(other, strlen(other), &b, NULL) == QN_OK &&
+        qn__json_is_object(qn__json_root(a)) && qn__json_is_object(qn__json_root(b)))
+        count = differences(qn__json_root(a), qn__json_root(b), text, size);
+    if (count == 0) {
+        append(text, size, "the recipe's text");
+        count = 1;
+    }
+    qn__json_free(a);
+    qn__json_free(b);
+    return count;
+}
+
+int qn__recipe_continues(const char *one, const char *other) {
+    qn__recipe a = {0}, b = {0};
+    char *text = NULL;
+    int same = 0;
+    if (qn__recipe_parse(one, strlen(one), &a, NULL) == QN_OK &&
+        qn__recipe_parse(other, strlen(other), &b, NULL) == QN_OK && !qn__rate_looks_ahead(&a)) {
+        a.epochs = b.epochs;
+        same = qn__recipe_json(&a, &text, NULL) == QN_OK && strcmp(text, other) == 0;
+    }
+    qn__free(text);
+    qn__recipe_release(&a);
+    qn__recipe_release(&b);
+    return same;
+}

@@ -1,0 +1,133 @@
+#include "model/recipe/tables.h"
+
+#include "model/recipe/recipe.h"
+#include <string.h>
+
+#define ROWS(array) sizeof(array) / sizeof((array)[0]), array
+
+static const qn__choice losses[] = {
+    {"cross-entropy", QN__LOSS_CROSS_ENTROPY, "minus the log of the correct class's probability",
+     "ce xent nll nllloss logloss crossentropyloss softmaxcrossentropy categoricalcrossentropy "
+     "sparsecategoricalcrossentropy negativeloglikelihood multisoftprob"},
+    {"mse", QN__LOSS_MSE, "squared error of the outputs",
+     "mseloss meansquarederror squarederror l2 l2loss rmse regsquarederror"},
+    {"mae", QN__LOSS_MAE, "absolute error of the outputs",
+     "maeloss meanabsoluteerror absoluteerror l1 l1loss regabsoluteerror"},
+    {"huber", QN__LOSS_HUBER, "squared error up to delta, absolute error beyond it",
+     "huberloss smoothl1 smoothl1loss pseudohuber regpseudohubererror"},
+    {"binary", QN__LOSS_BINARY, "cross-entropy of two classes with one sigmoid output",
+     "bce bceloss bcewithlogits bcewithlogitsloss binarycrossentropy binarylogistic logistic"},
+};
+const qn__table qn__losses = {"loss", "`train.loss`", ROWS(losses)};
+
+static const qn__choice optimizers[] = {
+    {"sgd", QN__OPT_SGD, "stochastic gradient descent", "gd gradientdescent | asgd rprop"},
+    {"momentum", QN__OPT_MOMENTUM, "gradient descent with momentum",
+     "sgdm sgdmomentum sgdwithmomentum nesterov nag heavyball | lars"},
+    {"adam", QN__OPT_ADAM, "Adam, with a running mean and variance",
+     "| nadam adamax radam rmsprop adagrad adadelta amsgrad adabelief yogi ftrl"},
+    {"adamw", QN__OPT_ADAMW, "Adam with decoupled weight decay",
+     "adamweightdecay "
+     "| nadamw lamb lion adafactor muon sophia shampoo"},
+    {"lbfgs", QN__OPT_LBFGS, "L-BFGS over all items at once; its epochs are iterations",
+     "bfgs lbfgsb owlqn | newton newtoncg newtoncholesky liblinear saga sag"},
+};
+const qn__table qn__optimizers = {"optimizer", "`train.optimizer`", ROWS(optimizers)};
+
+static const qn__choice initialisations[] = {
+    {"auto", QN__INIT_AUTO, "he for relu, leaky_relu, gelu and silu, glorot for others", "default"},
+    {"glorot", QN__INIT_GLOROT, "uniform up to sqrt(6 / (inputs + outputs))",
+     "xavier xavieruniform glorotuniform"},
+    {"he", QN__INIT_HE, "uniform up to sqrt(6 / inputs)", "kaiming kaiminguniform heuniform"},
+    {"lecun", QN__INIT_LECUN, "uniform up to sqrt(3 / inputs)", "lecununiform"},
+};
+const qn__table qn__initialisations = {"initialisation", "`train.init`", ROWS(initialisations)};
+
+static const qn__choice scalings[] = {
+    {"none", QN__SCALE_NONE, "values unchanged", "identity off"},
+    {"unit", QN__SCALE_UNIT, "bytes divided by 255", "totensor rescale 255"},
+    {"fraction", QN__SCALE_FRACTION, "bytes divided by 256, which i14 and i21 hold exactly", "256"},
+    {"standard", QN__SCALE_STANDARD,
+     "each feature shifted to mean 0 and scaled to standard deviation 1",
+     "zscore standardize standardise standardscaler normalize normalise"},
+    {"channel", QN__SCALE_CHANNEL,
+     "each channel of images shifted to mean 0 and scaled to standard deviation 1",
+     "channels perchannel channelwise imagenet rgb"},
+    {"minmax", QN__SCALE_MINMAX, "each feature shifted and scaled to reach from 0 to 1",
+     "minmaxscaler range zeroone 01"},
+    {"robust", QN__SCALE_ROBUST,
+     "each feature shifted by its median and divided by the distance of its quartiles",
+     "robustscaler iqr interquartile quantile quartiles median"},
+};
+const qn__table qn__scalings = {"scaling", "`train.scale`", ROWS(scalings)};
+
+static const qn__choice arithmetics[] = {
+    {"f32", QN__ARITH_F32, "float32, added in a fixed order", "float32 fp32 float single 32"},
+    {"i7", QN__ARITH_I7, "exact integer products of 7-bit operands", "i8 int8 int7 fp8"},
+    {"i14", QN__ARITH_I14, "exact integer products of 14-bit operands",
+     "i16 int16 int14 fp16 float16 half bf16 bfloat16 16 mixed"},
+    {"i21", QN__ARITH_I21, "exact integer products of 21-bit operands", "int21 int24 i24 tf32"},
+};
+const qn__table qn__arithmetics = {"arithmetic", "`train.arith`", ROWS(arithmetics)};
+
+static const qn__choice schedules[] = {
+    {"constant", QN__SCHEDULE_CONSTANT, "the same learning rate throughout", "none fixed off"},
+    {"step", QN__SCHEDULE_STEP, "multiplied by a factor every few epochs",
+     "steplr multistep multisteplr exponential exponentiallr"},
+    {"cosine", QN__SCHEDULE_COSINE, "falls to 0 along half a cosine wave",
+     "cosineannealing cosineannealinglr cosinedecay cosinelr"},
+};
+const qn__table qn__schedules = {"schedule", "`train.schedule`", ROWS(schedules)};
+
+static const qn__choice tasks[] = {
+    {"classify", QN__TASK_CLASSIFY, "a label is one of some classes", "classification classifier"},
+    {"regress", QN__TASK_REGRESS, "a label is a real number", "regression regressor"},
+};
+const qn__table qn__tasks = {"task", NULL, ROWS(tasks)};
+
+static const qn__choice missing_rules[] = {
+    {"error", QN__MISSING_ERROR, "a missing value is an error", "none raise fail"},
+    {"mean", QN__MISSING_MEAN, "the mean of the column", "average avg"},
+    {"median", QN__MISSING_MEDIAN, "the median of the column", "middle"},
+    {"zero", QN__MISSING_ZERO, "the value 0", "0 constant"},
+    {"drop", QN__MISSING_DROP, "items with a missing value are left out", "dropna omit remove"},
+};
+const qn__table qn__missing_rules = {"rule for missing values", "`train.missing`",
+                                     ROWS(missing_rules)};
+
+static const qn__choice keeps[] = {
+    {"last", QN__KEEP_LAST, "the parameters after the last epoch", "latest final"},
+    {"best", QN__KEEP_BEST, "the parameters of the epoch with the lowest validation loss",
+     "minimum"},
+};
+const qn__table qn__keeps = {"choice of parameters", "`train.keep`", ROWS(keeps)};
+
+static const qn__choice init_scales[] = {
+    {"fit", QN__INIT_SCALE_FIT, "fitted to the training items", "new refit"},
+    {"keep", QN__INIT_SCALE_KEEP, "those of the model that the training starts from",
+     "model same old"},
+};
+const qn__table qn__init_scales = {"choice of the scaling", "`train.init_scale`",
+                                   ROWS(init_scales)};
+
+/* The members of qn_train_options, separated by blanks, that some rows use and others do not. */
+static const struct {
+    const qn__table *table;
+    int value;
+    const char *members;
+} uses[] = {
+    {&qn__losses, QN__LOSS_CROSS_ENTROPY, "smoothing"},
+    {&qn__losses, QN__LOSS_HUBER, "delta"},
+    {&qn__optimizers, QN__OPT_MOMENTUM, "momentum nesterov"},
+    {&qn__optimizers, QN__OPT_ADAM, "beta1 beta2 epsilon"},
+    {&qn__optimizers, QN__OPT_ADAMW, "beta1 beta2 epsilon"},
+    {&qn__optimizers, QN__OPT_LBFGS, "l1 tolerance no_intercept"},
+    {&qn__schedules, QN__SCHEDULE_STEP, "lr_step lr_gamma"},
+};
+
+int qn__table_takes(const qn__table *table, int value, const char *member) {
+    for (size_t i = 0; i < sizeof uses / sizeof *uses; ++i)
+        if (uses[i].table == table && uses[i].value == value)
+            return qn__word_listed(uses[i].members, member);
+    return 0;
+}

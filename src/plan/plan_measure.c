@@ -1,0 +1,421 @@
+/* The costs of this machine's devices: measured one call at a time, on all ranks at once, because
+ * cores that share memory and clock slow each other down. */
+#include <quern/plan.h>
+
+#include "base/argument.h"
+#include "base/clock.h"
+#include "base/float_state.h"
+#include "base/memory.h"
+#include "base/sized.h"
+#include "base/threads.h"
+#include "job/train_job.h"
+#include "model/formats/recipe_options.h"
+#include "model/recipe/defaults.h"
+#include "model/recipe/model_source.h"
+#include "num/philox.h"
+#include "team/members.h"
+#include "team/speed.h"
+#include "train/random_items.h"
+#include "train/trainer.h"
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    MOST_RANKS = 64,
+    MOST_SAMPLES = 512,
+    FEWEST = 3,    /* calls of a size */
+    TOGETHER = 16, /* whole steps that are timed as one, fewer if they are long: some devices return
+                      before a step is complete */
+    WARM_CALLS = 2, /* the first calls include one-time costs */
+    LONGEST = 3600
+};
+
+typedef struct one_rank {
+    struct measuring *all;
+    uint32_t rank;
+    qn__member member[QN_PLAN_CALLS * 4];
+    uint32_t members;
+    int threads;
+    cpu_set_t cores;
+    qn_plan_cost cost[QN_PLAN_CALLS * 4];
+    int64_t *sums, *part;
+    qn_error error;
+    pthread_t thread;
+} one_rank;
+
+typedef struct measuring {
+    qn__train_job job;
+    qn__permutation order; /* items come from all over the memory, as in a training */
+    const qn_compute *compute;
+    double seconds; /* of each device */
+    uint32_t ranks, most_members;
+    pthread_barrier_t together;
+    one_rank *rank;
+} measuring;
+
+/* ------------------------------------------------------------------------------ a single device */
+
+typedef struct bench {
+    const qn__device_table *device;
+    qn__worker *worker;
+    const measuring *all;
+    one_rank *rank;
+    uint64_t batches; /* done so far; selects the next batch */
+    int together;     /* steps */
+    qn__adam_powers powers;
+} bench;
+
+static qn__batch next_batch(bench *b) {
+    const qn__program *p = &b->all->job.program;
+    const qn__feed *feed = &b->all->job.feed;
+    const uint64_t in_data = feed->items / p->batch;
+    return (qn__batch){.feed = feed,
+                       .order = &b->all->order,
+                       .first = b->batches++ % in_data * p->batch,
+                       .items = p->batch};
+}
+
+/* A share as a rank computes it. A device that is the only one writes the sums in place; otherwise
+ * it clears sums, computes grains, and the sums are fetched. */
+static double one_share(bench *b, uint32_t grains) {
+    const uint64_t n = b->all->job.program.parameters;
+    const qn__batch batch = next_batch(b);
+    qn__tally tally = {0};
+    const double begun = qn__now();
+    const int in_place = b->rank->members == 1 && b->device->in_place;
+    const qn__job job = {.kind = QN__JOB_TRAIN, .batch = &batch};
+    const qn__outlet to = {.words = in_place ? b->rank->part : NULL, .tally = &tally};
+    if (!in_place)
+        memset(b->rank->part, 0, n * sizeof *b->rank->part);
+    b->device->run(b->worker, &job, 0, grains, &to, &b->rank->error);
+    if (in_place)
+        return qn__now() - begun;
+    if (b->rank->error.status == QN_OK)
+        b->device->collect(b->worker, b->rank->part, &tally, &b->rank->error);
+    return qn__now() - begun;
+}
+
+static qn__update small_update(bench *b) {
+    const qn__program *p = &b->all->job.program;
+    qn__update update;
+    qn__update_begin(p, 1e-6f, p->batch, &b->powers, &update);
+    update.step = 1;
+    return update;
+}
+
+static double one_update(bench *b, uint32_t unused) {
+    const qn__update update = small_update(b);
+    (void)unused;
+    const double begun = qn__now();
+    b->device->update(b->worker, &update, b->rank->sums, &b->rank->error);
+    return qn__now() - begun;
+}
+
+/* Several whole steps, each with the next batch announced. */
+static double one_step(bench *b, uint32_t unused) {
+    qn__tally tally = {0};
+    qn__batch next = next_batch(b);
+    (void)unused;
+    const double begun = qn__now();
+    for (int i = 0; i < b->together && b->rank->error.status == QN_OK; ++i) {
+        const qn__update update = small_update(b);
+        const qn__batch batch = next;
+        next = next_batch(b);
+        b->device->train_step(b->worker, &batch, &next, &update, &tally, &b->rank->error);
+    }
+    if (b->device->flush && b->rank->error.status == QN_OK)
+        b->device->flush(b->worker, &tally, &b->rank->error);
+    return (qn__now() - begun) / b->together;
+}
+
+/* Adds one array to another, as ranks do: bytes per second. */
+static double one_adding(bench *b, uint32_t unused) {
+    const uint64_t n = b->all->job.program.parameters;
+    int64_t *sums = b->rank->sums;
+    const int64_t *part = b->rank->part;
+    (void)unused;
+    const double begun = qn__now();
+    for (uint64_t i = 0; i < n; ++i)
+        sums[i] = (int64_t)((uint64_t)sums[i] + (uint64_t)part[i]);
+    return qn__now() - begun;
+}
+
+/* The median over some time; all ranks start together. */
+static double median_of(bench *b, double (*what)(bench *, uint32_t), uint32_t size,
+                        double seconds) {
+    double sample[MOST_SAMPLES];
+    uint32_t count = 0;
+    pthread_barrier_wait(&b->rank->all->together);
+    const double warm = qn__now() + seconds;
+    for (int i = 0; i < WARM_CALLS && (i == 0 || qn__now() < warm) && b->worker &&
+                    b->rank->error.status == QN_OK;
+         ++i)
+        what(b, size);
+    const double until = qn__now() + seconds;
+    while (b->worker && b->rank->error.status == QN_OK && count < MOST_SAMPLES &&
+           (count < FEWEST || qn__now() < until))
+        sample[count++] = what(b, size);
+    return count > 0 ? qn__median(sample, count) : 0;
+}
+
+/* 1, 2, 3, 4, 6, 8, 12, 16, ... and all grains of a batch. */
+static uint32_t sizes_of(uint32_t units, uint32_t *size) {
+    uint32_t count = 0, next = 1;
+    while (next < units && count < QN_PLAN_CALLS - 1) {
+        size[count++] = next;
+        next = next < 3 ? next + 1 : next & (next - 1) ? next / 3 * 4 : next / 2 * 3;
+    }
+    size[count++] = units;
+    return count;
+}
+
+/* Every rank makes the same measurements in the same order. A rank that failed or has fewer devices
+ * takes part in the barriers only. */
+static void measure_device(bench *b, qn_plan_cost *c) {
+    const qn__program *p = &b->all->job.program;
+    const uint32_t units = (p->batch + p->grain - 1) / p->grain;
+    uint32_t size[QN_PLAN_CALLS];
+    const uint32_t count = sizes_of(units, size);
+    const double each = b->all->seconds / (count + 3.0);
+    for (uint32_t i = 0; i < count; ++i) {
+        c->grains[i] = size[i];
+        c->seconds[i] = median_of(b, one_share, size[i], each);
+    }
+    c->calls = count;
+    c->grain = p->grain;
+    memset(b->rank->sums, 0, p->parameters * sizeof *b->rank->sums);
+    c->update = median_of(b, one_update, 0, each);
+    const double adding = median_of(b, one_adding, 0, each);
+    c->adding = adding > 0 ? 3.0 * 8 * (double)p->parameters / adding : 0;
+    const double steps = each / fmax(c->seconds[count - 1], 1e-9);
+    b->together = steps < 2 ? 2 : steps < TOGETHER ? (int)steps : TOGETHER;
+    if (b->all->ranks == 1 && b->device && b->device->train_step)
+        c->step = median_of(b, one_step, 0, each);
+}
+
+/* ---------------------------------------------------------------------------------------- ranks */
+
+static void open_bench(bench *b, const qn__member *m) {
+    qn_compute compute = *b->all->compute;
+    compute.threads = m->threads ? m->threads : b->rank->threads;
+    b->device = m->device;
+    b->device->open(m->index, &compute, &b->all->job.program, &b->worker, &b->rank->error);
+    if (b->worker)
+        b->device->load(b->worker, &b->all->job.state, &b->rank->error);
+}
+
+static void *rank_body(void *argument) {
+    one_rank *r = argument;
+    measuring *all = r->all;
+    qn__float_state_set();
+    (void)pthread_setaffinity_np(pthread_self(), sizeof r->cores, &r->cores);
+    for (uint32_t i = 0; i < all->most_members; ++i) {
+        bench b = {.all = all, .rank = r, .powers = {1, 1}};
+        if (i < r->members && r->error.status == QN_OK)
+            open_bench(&b, &r->member[i]);
+        measure_device(&b, &r->cost[i]);
+        if (b.worker)
+            b.device->close(b.worker);
+    }
+    return NULL;
+}
+
+/* Devices that cannot compute the job are left out, unless they were named. */
+static qn_status leave_out(const measuring *m, qn__member *member, uint32_t *members,
+                           qn_error *err) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < *members; ++i) {
+        qn_device_info info = {.size = sizeof(qn_device_info), .id = "the device"};
+        if (member[i].device->supports(&m->job.program)) {
+            member[kept++] = member[i];
+            continue;
+        }
+        member[i].device->describe(member[i].index, &info, NULL);
+        if (!member[i].optional)
+            return qn__member_lacks(info.id, member[i].device, &m->job.program, err);
+    }
+    *members = kept;
+    return QN_OK;
+}
+
+/* Consecutive cores for each rank; devices other than the CPU in turn. */
+static qn_status divide(measuring *m, qn_error *err) {
+    qn__member member[QN_PLAN_CALLS * 4];
+    cpu_set_t mask;
+    uint32_t members, dealt = 0;
+    const int cores = m->compute->threads ? m->compute->threads : qn__cores();
+    qn_status status = qn__members_of(m->compute, member, QN_PLAN_CALLS * 4, &members, err);
+    if (status == QN_OK)
+        status = leave_out(m, member, &members, err);
+    if (status != QN_OK)
+        return status;
+    if ((uint32_t)cores < m->ranks || sched_getaffinity(0, sizeof mask, &mask) != 0) {
+        qn__fail(err, QN_USAGE, "%d cores cannot be divided among %u ranks", cores, m->ranks);
+        return qn__remedy(err, QN_USAGE, "give fewer `plan.ranks`");
+    }
+    for (uint32_t i = 0; i < members; ++i) {
+        const int is_cpu = strcmp(member[i].device->name, "cpu") == 0;
+        for (uint32_t r = 0; r < m->ranks; ++r)
+            if (is_cpu || dealt % m->ranks == r)
+                m->rank[r].member[m->rank[r].members++] = member[i];
+        dealt += !is_cpu;
+    }
+    for (uint32_t r = 0, core = 0; r < m->ranks; ++r) {
+        one_rank *k = &m->rank[r];
+        const uint32_t end = (uint32_t)cores * (r + 1) / m->ranks;
+        k->threads = (int)(end - (uint32_t)cores * r / m->ranks);
+        for (int left = k->threads; core < CPU_SETSIZE && left > 0; ++core)
+            if (CPU_ISSET(core, &mask)) {
+                CPU_SET(core, &k->cores);
+                --left;
+            }
+        m->most_members = k->members > m->most_members ? k->members : m->most_members;
+    }
+    return QN_OK;
+}
+
+static qn_status make_ranks(measuring *m, qn_error *err) {
+    m->rank = qn__alloc(m->ranks, sizeof *m->rank, err);
+    if (!m->rank)
+        return QN_MEMORY;
+    const uint64_t n = m->job.program.parameters;
+    for (uint32_t r = 0; r < m->ranks; ++r) {
+        m->rank[r].all = m;
+        m->rank[r].rank = r;
+        m->rank[r].sums = qn__alloc(n, sizeof(int64_t), err);
+        m->rank[r].part = qn__alloc(n, sizeof(int64_t), err);
+        if (!m->rank[r].sums || !m->rank[r].part)
+            return QN_MEMORY;
+    }
+    return divide(m, err);
+}
+
+static qn_status run_ranks(measuring *m, qn_error *err) {
+    if (pthread_barrier_init(&m->together, NULL, m->ranks) != 0)
+        return qn__fail_memory(err, 1, sizeof m->together);
+    uint32_t started = 0;
+    for (; started < m->ranks; ++started)
+        if (qn__thread_start(&m->rank[started].thread, NULL, rank_body, &m->rank[started]) != 0)
+            break;
+    /* The running threads wait for the missing one: this thread takes its place in the barriers,
+     * without cores of its own. */
+    for (uint32_t r = started; r < m->ranks; ++r)
+        rank_body(&m->rank[r]);
+    for (uint32_t r = 0; r < started; ++r)
+        pthread_join(m->rank[r].thread, NULL);
+    pthread_barrier_destroy(&m->together);
+    for (uint32_t r = 0; r < m->ranks; ++r)
+        if (m->rank[r].error.status != QN_OK) {
+            if (err)
+                *err = m->rank[r].error;
+            return m->rank[r].error.status;
+        }
+    return QN_OK;
+}
+
+static void tell(const measuring *m, qn_plan_cost *cost, uint32_t room, uint32_t *count) {
+    const size_t stride = room > 0 ? cost->size : 0;
+    for (uint32_t r = 0; r < m->ranks; ++r)
+        for (uint32_t i = 0; i < m->rank[r].members && *count < room; ++i) {
+            const qn__member *member = &m->rank[r].member[i];
+            qn_plan_cost c = m->rank[r].cost[i];
+            qn_device_info info = {.size = sizeof(qn_device_info), .id = ""};
+            member->device->describe(member->index, &info, NULL);
+            memcpy(c.id, info.id, sizeof c.id);
+            c.rank = r;
+            qn__sized_give(QN__SIZED("cost", qn_plan_cost), &c, (char *)cost + (*count)++ * stride,
+                           stride);
+        }
+}
+
+/* -------------------------------------------------------------------------------------- the job */
+
+static qn_status make_job(measuring *m, const qn_train_options *o, const qn_data *data,
+                          qn_error *err) {
+    const qn__member cheap = {.device = qn__device_find("cpu"), .threads = 1};
+    const qn_compute alone = {.size = sizeof(qn_compute), .threads = 1};
+    const qn__encoding_notes unheard = {.what = "the data"};
+    qn__recipe recipe;
+    qn_status status = qn__recipe_from_options(o, data, &recipe, err);
+    if (status != QN_OK)
+        return status;
+    status = qn__recipe_check_steps(&recipe, err);
+    if (status != QN_OK) {
+        qn__recipe_release(&recipe);
+        return status;
+    }
+    status = qn__train_job_create(&m->job, &recipe, data, NULL, &unheard, &alone, &cheap, 1,
+                                  UINT64_MAX, err);
+    if (status == QN_OK)
+        qn__permutation_begin(&m->order, m->job.feed.items, recipe.seed, QN__PURPOSE_ORDER, 0);
+    qn__recipe_release(&recipe);
+    return status;
+}
+
+static qn_status check(const qn_train_options *o, const qn_data *data, uint32_t features,
+                       uint32_t ranks, double seconds, uint32_t *classes, qn_error *err) {
+    qn__network network;
+    qn_status status = QN_OK;
+    if (!o->model || (!data && features < 1))
+        status = qn__fail(err, QN_USAGE, "there is no job to measure for");
+    else if (ranks < 1 || ranks > MOST_RANKS)
+        status = qn__fail(err, QN_USAGE, "a machine cannot be measured for %u ranks", ranks);
+    else if (!(seconds > 0 && seconds <= LONGEST))
+        status = qn__fail(err, QN_USAGE, "a measurement cannot take %g seconds", seconds);
+    if (status != QN_OK)
+        return qn__remedy(err, status,
+                          "give `train.model`, `plan.features` and 1 to %d `plan.ranks`",
+                          MOST_RANKS);
+    const qn__labels_like labels = qn__random_labels();
+    status = qn__model_source_read(o->model, &labels, &network, err);
+    if (status == QN_OK)
+        *classes = network.layer[network.layers - 1].out;
+    return status;
+}
+
+qn_status qn_plan_measure(const qn_train_options *job, const qn_data *data, uint32_t features,
+                          uint32_t ranks, double seconds, qn_plan_cost *cost, uint32_t room,
+                          uint32_t *count, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(count, err);
+    *count = 0;
+    QN__NEED(job, err);
+    if (room > 0)
+        QN__NEED(cost, err);
+    qn_train_options own;
+    qn_status status = qn__train_options_take(__func__, "job", job, &own, err);
+    if (status == QN_OK && room > 0)
+        status = qn__sized_check(QN__SIZED("cost[0]", qn_plan_cost), cost, err);
+    if (status != QN_OK)
+        return status;
+    if (!data)
+        qn__default_of_images(QN__TASK_CLASSIFY, &own);
+    job = &own;
+    measuring m = {.compute = &job->compute, .ranks = ranks, .seconds = seconds};
+    uint32_t classes = 1;
+    qn_data *random = NULL;
+    status = check(job, data, features, ranks, seconds, &classes, err);
+    if (status == QN_OK)
+        status = qn_compute_check(&job->compute, err);
+    if (status == QN_OK && !data)
+        status = qn__random_items(job->batch, features, classes, &random, err);
+    if (status != QN_OK)
+        return status;
+    status = make_job(&m, job, data ? data : random, err);
+    if (status == QN_OK)
+        status = make_ranks(&m, err);
+    if (status == QN_OK)
+        status = run_ranks(&m, err);
+    if (status == QN_OK)
+        tell(&m, cost, room, count);
+    for (uint32_t r = 0; m.rank && r < ranks; ++r) {
+        qn__free(m.rank[r].sums);
+        qn__free(m.rank[r].part);
+    }
+    qn__free(m.rank);
+    qn__train_job_destroy(&m.job);
+    qn_data_close(random);
+    return status;
+}

@@ -1,0 +1,17 @@
+/* Evaluations inside the library. */
+#ifndef QN_PREDICT_EVALUATE_H
+#define QN_PREDICT_EVALUATE_H
+
+#include "base/text.h"
+#include <quern/evaluate.h>
+
+/* As many outputs are kept for the evaluation of a set that nobody has asked for. */
+#define QN__EVALUATED_OUTPUTS ((uint64_t)1 << 26)
+
+/* 1 where the outputs of so many items are kept. */
+int qn__evaluation_fits(uint64_t items, uint32_t outputs);
+
+/* Appends an evaluation as JSON (docs/formats.md); NULL: null. */
+void qn__evaluation_add_json(qn__text *text, const qn_evaluation *evaluation);
+
+#endif

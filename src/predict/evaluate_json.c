@@ -1,0 +1,77 @@
+#include "predict/evaluate.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+static void add(qn__text *t, const char *key, double value) {
+    if (isfinite(value))
+        qn__text_add(t, ", \"%s\": %.17g", key, value);
+    else
+        qn__text_add(t, ", \"%s\": null", key);
+}
+
+static void add_class(qn__text *t, const qn_class_evaluation *c) {
+    qn__text_add(t, "{\"name\": ");
+    if (c->name)
+        qn__text_add_json(t, c->name);
+    else
+        qn__text_add(t, "null");
+    qn__text_add(t, ", \"items\": %" PRIu64 ", \"predicted\": %" PRIu64 ", \"correct\": %" PRIu64,
+                 c->items, c->predicted, c->correct);
+    add(t, "precision", c->precision);
+    add(t, "recall", c->recall);
+    add(t, "f1", c->f1);
+    add(t, "auc", c->auc);
+    qn__text_add(t, "}");
+}
+
+static void add_bin(qn__text *t, const qn_calibration_bin *b) {
+    qn__text_add(t, "{\"items\": %" PRIu64, b->items);
+    add(t, "low", b->low);
+    add(t, "high", b->high);
+    add(t, "confidence", b->confidence);
+    add(t, "accuracy", b->accuracy);
+    qn__text_add(t, "}");
+}
+
+static void add_all(qn__text *t, const qn_evaluation *e) {
+    qn__text_add(t, ", \"correct\": %" PRIu64, e->correct);
+    add(t, "accuracy", e->accuracy);
+    add(t, "precision", e->precision);
+    add(t, "recall", e->recall);
+    add(t, "f1", e->f1);
+    add(t, "weighted_precision", e->weighted_precision);
+    add(t, "weighted_recall", e->weighted_recall);
+    add(t, "weighted_f1", e->weighted_f1);
+    add(t, "auc", e->auc);
+    add(t, "log_loss", e->log_loss);
+    add(t, "calibration_error", e->calibration_error);
+    qn__text_add(t, ",\n    \"classes\": [");
+    for (uint32_t c = 0; c < e->classes; ++c) {
+        qn__text_add(t, "%s", c > 0 ? ",\n      " : "\n      ");
+        add_class(t, e->by_class[c]);
+    }
+    qn__text_add(t, "],\n    \"calibration\": [");
+    for (uint32_t b = 0; b < e->bins; ++b) {
+        qn__text_add(t, "%s", b > 0 ? ",\n      " : "\n      ");
+        add_bin(t, e->bin[b]);
+    }
+    qn__text_add(t, "]");
+}
+
+void qn__evaluation_add_json(qn__text *t, const qn_evaluation *e) {
+    if (!e) {
+        qn__text_add(t, "null");
+        return;
+    }
+    qn__text_add(t, "{\"items\": %" PRIu64 ", \"weighted\": %s", e->items,
+                 e->weighted ? "true" : "false");
+    if (!e->real) {
+        add_all(t, e);
+    } else {
+        add(t, "mae", e->mae);
+        add(t, "rmse", e->rmse);
+        add(t, "r2", e->r2);
+    }
+    qn__text_add(t, "}");
+}

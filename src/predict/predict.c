@@ -1,0 +1,451 @@
+/* The public prediction, and its results as CSV. */
+#include <quern/predict.h>
+
+#include "base/argument.h"
+#include "base/file.h"
+#include "base/float_state.h"
+#include "base/memory.h"
+#include "base/sized.h"
+#include "base/text.h"
+#include "cluster/cluster.h"
+#include "device/notes.h"
+#include "job/agree.h"
+#include "job/apply.h"
+#include "job/prepare.h"
+#include "job/targets.h"
+#include "model/formats/model.h"
+#include "predict/evaluate.h"
+#include "predict/kept_team.h"
+#include "predict/score.h"
+#include "predict/trainer_sets.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Items whose lines are formatted before they are written. */
+enum { LINES = 1024 };
+
+static qn_status check_fit(const qn_model *model, const qn_data *data, qn_error *err) {
+    const qn__recipe *recipe = qn__model_recipe_of(model);
+    const qn_status status = qn__shape_check(recipe, data, "the data", err);
+    if (status != QN_OK)
+        return status;
+    if (data->features != recipe->features) {
+        qn__fail(err, QN_MISMATCH, "the data has %u features, the model takes %u", data->features,
+                 recipe->features);
+        return qn__remedy(err, QN_MISMATCH,
+                          "give data with the columns of the training; `data.label_column` or "
+                          "`data.unlabelled` say "
+                          "whether one of them is a label");
+    }
+    if (data->type != QN_U8 && qn__recipe_needs_bytes(recipe)) {
+        qn__fail(err, QN_MISMATCH, "the model was trained on bytes, the data holds other numbers");
+        return qn__remedy(err, QN_MISMATCH, "give whole numbers from 0 to 255");
+    }
+    return QN_OK;
+}
+
+/* The note of a device that was left out or lost: there is no callback for it. */
+static void tell(void *user, const char *text) {
+    (void)user;
+    qn__device_tell(text);
+}
+
+/* Which results a call requests, for ranks to compare. */
+static const char *wanted(const qn__apply_results *results) {
+    return results->outputs ? "classes, scores and outputs" : "classes and scores";
+}
+
+/* The inputs of the data. What there is to tell is the same on all ranks. */
+static qn_status make_inputs(const qn_model *model, const qn_data *data, const qn_compute *compute,
+                             qn__prepared *made, qn_error *err) {
+    const qn__encoding how = qn__model_encoding(model);
+    const qn__encoding_notes notes = {.what = "the data",
+                                      .dropped = "have no prediction",
+                                      .tell = qn_cluster_is_writer(compute->cluster) ? tell : NULL};
+    return qn__prepare(&how, data, &notes, made, err);
+}
+
+/* What has to be right before anybody computes; ranks compare what they hold. `status` is how it
+ * went so far. */
+static qn_status check(const qn_model *model, const qn_data *data, const qn_compute *compute,
+                       const qn__apply_results *results, qn__prepared *made, qn_status status,
+                       qn_error *err) {
+    if (status == QN_OK)
+        status = check_fit(model, data, err);
+    if (status == QN_OK)
+        status = qn_compute_check(compute, err);
+    if (status == QN_OK)
+        status = make_inputs(model, data, compute, made, err);
+    return qn__agree_to_predict(compute->cluster, qn_model_digest(model), data, wanted(results),
+                                status, err);
+}
+
+/* Outputs for real labels become predictions; there is one for each item. */
+static qn_status scale_back(const qn_model *model, uint64_t items, const qn__apply_results *results,
+                            qn_error *err) {
+    float mean, deviation;
+    qn_status status = QN_OK;
+    qn__model_target_scale(model, &mean, &deviation);
+    if (results->scores)
+        status = qn__targets_predict(results->scores, items, mean, deviation, err);
+    if (status == QN_OK && results->outputs)
+        status = qn__targets_predict(results->outputs, items, mean, deviation, err);
+    return status;
+}
+
+/* The results of the complete items, which stand at the beginning, move to where their items are.
+ * The others have the class -1 and NaN. */
+static void spread(const qn_data *complete, uint64_t items, uint32_t outputs,
+                   const qn__apply_results *results) {
+    uint64_t left = complete->items;
+    for (uint64_t i = items; i-- > 0;) {
+        const int has = left > 0 && complete->index[left - 1] == i;
+        left -= (uint64_t)has;
+        if (results->classes)
+            results->classes[i] = has ? results->classes[left] : -1;
+        if (results->scores)
+            results->scores[i] = has ? results->scores[left] : NAN;
+        for (uint32_t o = outputs; results->outputs && o-- > 0;)
+            results->outputs[i * outputs + o] = has ? results->outputs[left * outputs + o] : NAN;
+    }
+}
+
+/* Forward over the set, unless `status` is already an error. */
+static qn_status apply(const qn_model *model, const qn_data *data, const qn_compute *compute,
+                       const qn__apply_results *results, qn_status status, qn_error *err) {
+    qn__kept_team *kept = NULL;
+    qn__prepared made = {0};
+    status = check(model, data, compute, results, &made, status, err);
+    if (status != QN_OK) {
+        qn__prepared_release(&made);
+        return status;
+    }
+    status = qn__kept_team_take(model, compute, made.inputs->items, tell, &kept, err);
+    if (status == QN_OK)
+        status = qn__apply_all(kept->team, &kept->program, made.inputs, results, err);
+    if (status == QN_OK && kept->program.real)
+        status = scale_back(model, made.inputs->items, results, err);
+    if (status == QN_OK && made.complete)
+        spread(made.complete, data->items, qn_model_outputs(model), results);
+    /* All fail where one does, but for one whose devices are lost: the others continue. What is
+     * wrong with an item all know already. */
+    if (status == QN_DEVICE && qn__cluster_withdraw(compute->cluster))
+        qn__remedy(err, QN_DEVICE, "the other ranks continue without this one");
+    else if (status != QN_OK && status != QN_CLUSTER && status != QN_DEVICE &&
+             status != QN_NUMERIC && compute->cluster)
+        qn__cluster_fail(compute->cluster, err);
+    qn__kept_team_give(model, kept, status);
+    qn__prepared_release(&made);
+    return status;
+}
+
+/* Makes what the model takes of the data, where that is something else; else *made is NULL. */
+static qn_status encode(const qn_model *model, const qn_data *data, const qn_compute *compute,
+                        qn_data **made, qn_error *err) {
+    qn__fitting to = qn__fitting_of(qn__model_recipe_of(model), "the data");
+    if (!compute->cluster || qn_cluster_is_writer(compute->cluster))
+        to.note = tell;
+    return qn__encode(&to, data, QN__UNKNOWN_MINUS_ONE, made, err);
+}
+
+/* The caller's compute options, or the defaults. */
+static qn_status take(const char *function, const qn_compute *compute, qn_compute *own,
+                      qn_error *err) {
+    const qn__sized what = {function, "compute", "qn_compute", sizeof *own};
+    *own = (qn_compute){.size = sizeof *own};
+    return compute ? qn__sized_take(&what, compute, own, err) : QN_OK;
+}
+
+qn_status qn_predict(const qn_model *model, const qn_data *data, const qn_compute *compute,
+                     int32_t *classes, float *scores, float *outputs, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(model, err);
+    QN__NEED(data, err);
+    const qn__apply_results results = {.classes = classes, .scores = scores, .outputs = outputs};
+    qn_error unwanted;
+    qn_compute own;
+    qn_data *made;
+    err = err ? err : &unwanted;
+    qn_status status = take(__func__, compute, &own, err);
+    if (status != QN_OK)
+        return status;
+    status = encode(model, data, &own, &made, err);
+    status = apply(model, made ? made : data, &own, &results, status, err);
+    qn_data_close(made);
+    return status;
+}
+
+struct qn_predictions {
+    const qn_data *data;
+    qn_cluster *cluster;
+    uint32_t outputs;
+    int real; /* 1: `scores` are the predictions, and there are no classes */
+    qn_score score;
+    uint64_t predicted; /* items that have a prediction */
+    int32_t *classes;
+    float *scores;
+    float *output;           /* items x outputs, or NULL if not kept */
+    int shown;               /* 1: outputs are written, too */
+    int probabilities;       /* 1: outputs are */
+    uint32_t classes_known;  /* to the network; 0: real labels */
+    qn_data *made;           /* what the model takes of `data`, where that is something else */
+    const qn__schema *table; /* the model's names; NULL: it has none */
+};
+
+static void add_header(qn__text *text, const qn_predictions *p) {
+    const int labelled = p->real ? p->data->targets != NULL : p->data->labels != NULL;
+    qn__text_add(text, "item,%s%sprediction%s", qn_data_item_name(p->data, 0) ? "file," : "",
+                 labelled ? "label," : "", p->real ? "" : ",score");
+    for (uint32_t o = 0; p->shown && o < p->outputs; ++o)
+        qn__text_add(text, ",p%u", o);
+    qn__text_add(text, "\n");
+}
+
+static int is_blank(char c) { return c == ' ' || c == '\t'; }
+
+/* Appends a cell with a text, in quotes where a reader of CSV could take it for something else. */
+static void add_text(qn__text *text, const char *cell) {
+    const size_t size = strlen(cell);
+    const int edged = size > 0 && (is_blank(cell[0]) || is_blank(cell[size - 1]));
+    if (!edged && size > 0 && !strpbrk(cell, ",;\t\"\r\n")) {
+        qn__text_add(text, ",%s", cell);
+        return;
+    }
+    qn__text_add(text, ",\"");
+    for (const char *quote; (quote = strchr(cell, '"')); cell = quote + 1)
+        qn__text_add(text, "%.*s\"\"", (int)(quote - cell), cell);
+    qn__text_add(text, "%s\"", cell);
+}
+
+/* Appends a class by its name, or by its number where there are no names. */
+static void add_class(qn__text *text, const qn__schema *schema, int32_t number) {
+    if (schema && (uint32_t)number < schema->classes)
+        add_text(text, schema->class_name[number]);
+    else
+        qn__text_add(text, ",%d", number);
+}
+
+static void add_number(qn__text *text, float value) {
+    char number[40];
+    qn__float_plain(value, number);
+    qn__text_add(text, ",%s", number);
+}
+
+static int has_prediction(const qn_predictions *p, uint64_t item) {
+    return p->real ? !isnan(p->scores[item]) : p->classes[item] >= 0;
+}
+
+/* Empty cells for an item that lacks a value. */
+static void add_nothing(qn__text *text, const qn_predictions *p) {
+    qn__text_add(text, p->real ? "," : ",,");
+    for (uint32_t o = 0; p->shown && o < p->outputs; ++o)
+        qn__text_add(text, ",");
+    qn__text_add(text, "\n");
+}
+
+static void add_line(qn__text *text, const qn_predictions *p, uint64_t item) {
+    qn__text_add(text, "%llu", (unsigned long long)item);
+    const char *name = qn_data_item_name(p->data, item);
+    if (name)
+        add_text(text, name);
+    if (p->real && p->data->targets)
+        add_number(text, p->data->targets[item] + 0.0f); /* no "-0" */
+    if (!p->real && p->data->labels)
+        add_class(text, p->data->schema, p->data->labels[item]);
+    if (!has_prediction(p, item)) {
+        add_nothing(text, p);
+        return;
+    }
+    if (!p->real)
+        add_class(text, p->table, p->classes[item]);
+    add_number(text, p->real ? p->scores[item] + 0.0f : p->scores[item]);
+    for (uint32_t o = 0; p->shown && o < p->outputs; ++o)
+        add_number(text, p->output[item * p->outputs + o]);
+    qn__text_add(text, "\n");
+}
+
+qn_status qn_predictions_write(const qn_predictions *p, const char *path, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_AS(p, "predictions", err);
+    QN__NEED(path, err);
+    qn__writer *writer = NULL;
+    qn__text text = {0};
+    qn_status status = qn__writer_create(path, &writer, err);
+    if (status != QN_OK)
+        return status;
+    add_header(&text, p);
+    for (uint64_t item = 0; status == QN_OK && item < p->data->items; ++item) {
+        add_line(&text, p, item);
+        if ((item + 1) % LINES && item + 1 < p->data->items)
+            continue;
+        status = text.failed ? qn__fail_memory(err, text.size, 1)
+                             : qn__writer_add(writer, text.data, text.size, err);
+        text.size = 0;
+    }
+    qn__text_release(&text);
+    if (status != QN_OK) {
+        qn__writer_drop(writer);
+        return status;
+    }
+    qn__writer_ask(writer, qn__cluster_may_write, p->cluster);
+    status = qn__writer_commit(writer, err);
+    return status == QN_BUSY && p->cluster ? qn__cluster_refuse(p->cluster, err) : status;
+}
+
+/* Allocates the results. */
+static qn_status make_room(qn_predictions *p, int keep, qn_error *err) {
+    const size_t items = (size_t)p->data->items;
+    size_t outputs;
+    if (__builtin_mul_overflow(items, (size_t)p->outputs, &outputs))
+        outputs = SIZE_MAX;
+    p->classes = qn__alloc(items, sizeof *p->classes, err);
+    p->scores = p->classes ? qn__alloc(items, sizeof *p->scores, err) : NULL;
+    if (p->scores && keep)
+        p->output = qn__alloc(outputs, sizeof *p->output, err);
+    return p->scores && (p->output || !keep) ? QN_OK : QN_MEMORY;
+}
+
+/* Whether an evaluation needs all outputs, or the caller. */
+static int keeps_outputs(const qn_predictions *p) {
+    return p->shown ||
+           (!p->real && p->data->labels && qn__evaluation_fits(p->data->items, p->outputs));
+}
+
+/* The score against the labels of `data`, of which the predictions are. */
+static void count(qn_predictions *p, const qn_data *data) {
+    p->score = qn__score_of(&(qn__tally){0});
+    for (uint64_t i = 0; i < data->items; ++i)
+        p->predicted += (uint64_t)has_prediction(p, i);
+    if (p->real && data->targets) {
+        const qn__target_errors errors =
+            qn__targets_compare(data->targets, p->scores, NULL, data->items);
+        p->score.items = p->predicted;
+        qn__score_errors(&p->score, &errors);
+    }
+    if (p->real || !data->labels)
+        return;
+    p->score.items = p->predicted;
+    for (uint64_t i = 0; i < data->items; ++i)
+        p->score.correct += has_prediction(p, i) && p->classes[i] == data->labels[i];
+}
+
+qn_status qn_predictions_make(const qn_model *model, const qn_data *data, const qn_compute *compute,
+                              int all_outputs, qn_predictions **out, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_OUT(out, err);
+    QN__NEED(model, err);
+    QN__NEED(data, err);
+    qn_error unwanted;
+    err = err ? err : &unwanted;
+    qn__apply_results results = {0};
+    qn_compute own;
+    qn_status status = take(__func__, compute, &own, err);
+    if (status != QN_OK)
+        return status;
+    qn_predictions *p = qn__alloc(1, sizeof *p, err);
+    status = QN_MEMORY;
+    if (p) {
+        p->data = data;
+        p->cluster = own.cluster;
+        p->table = qn__model_recipe_of(model)->table;
+        p->outputs = qn_model_outputs(model);
+        p->real = qn__model_recipe_of(model)->task == QN__TASK_REGRESS;
+        p->classes_known = qn_model_classes(model);
+        p->probabilities = qn__recipe_gives_probabilities(qn__model_recipe_of(model));
+        /* The one output for real labels is the prediction. */
+        p->shown = all_outputs && !p->real;
+        status = make_room(p, keeps_outputs(p), err);
+        results =
+            (qn__apply_results){.classes = p->classes, .scores = p->scores, .outputs = p->output};
+    }
+    if (status == QN_OK)
+        status = encode(model, data, &own, &p->made, err);
+    const qn_data *use = p && p->made ? p->made : data;
+    status = apply(model, use, &own, &results, status, err);
+    if (p && status == QN_OK)
+        count(p, use);
+    if (!p || !p->scores || status != QN_OK) {
+        qn_predictions_free(p);
+        return status;
+    }
+    *out = p;
+    return QN_OK;
+}
+
+uint64_t qn_predictions_items(const qn_predictions *p) { return p ? p->predicted : 0; }
+
+uint64_t qn_predictions_correct(const qn_predictions *p) { return p ? p->score.correct : 0; }
+
+qn_status qn_predictions_score(const qn_predictions *p, qn_score *score, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_AS(p, "predictions", err);
+    QN__NEED(score, err);
+    *score = p->score;
+    return QN_OK;
+}
+
+static qn_status check_evaluation(const qn_predictions *p, const qn_data *data, qn_error *err) {
+    if (p->real ? !data->targets : !data->labels) {
+        qn__fail(err, QN_USAGE, "qn_predictions_evaluate: the data has no labels");
+        return qn__remedy(err, QN_USAGE, "evaluate predictions of labelled data");
+    }
+    if (!p->real && !p->output) {
+        qn__fail(err, QN_USAGE, "qn_predictions_evaluate: the outputs were not kept");
+        return qn__remedy(err, QN_USAGE, "call qn_predictions_make with `all_outputs` 1");
+    }
+    if (!p->real && p->classes_known < 2)
+        return qn__fail(err, QN_USAGE, "qn_predictions_evaluate: the model knows one class only");
+    return p->predicted > 0 ? QN_OK : qn__fail(err, QN_INPUT, "no item has a prediction");
+}
+
+qn_status qn_predictions_evaluate(const qn_predictions *p, qn_evaluation **out, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_OUT(out, err);
+    QN__NEED_AS(p, "predictions", err);
+    const qn_data *data = p->made ? p->made : p->data;
+    const qn_status status = check_evaluation(p, data, err);
+    if (status != QN_OK)
+        return status;
+    const qn_evaluation_input in = {.size = sizeof in,
+                                    .items = data->items,
+                                    .classes = p->real ? 0 : p->classes_known,
+                                    .outputs = p->outputs,
+                                    .probabilities = p->probabilities,
+                                    .labels = data->labels,
+                                    .output = p->output,
+                                    .targets = data->targets,
+                                    .predictions = p->scores,
+                                    .names =
+                                        p->table ? (const char *const *)p->table->class_name : NULL,
+                                    .named = p->table ? p->table->classes : 0};
+    return qn_evaluation_make(&in, out, err);
+}
+
+void qn_predictions_free(qn_predictions *p) {
+    if (!p)
+        return;
+    qn__free(p->classes);
+    qn__free(p->scores);
+    qn__free(p->output);
+    qn_data_close(p->made);
+    qn__free(p);
+}
+
+qn_status qn_predict_csv(const qn_model *model, const qn_data *data, const qn_compute *compute,
+                         const char *path, int all_outputs, uint64_t *correct, qn_error *err) {
+    QN__OWN_FLOATS;
+    qn_predictions *p = NULL;
+    if (correct)
+        *correct = 0;
+    QN__NEED(model, err);
+    QN__NEED(data, err);
+    QN__NEED(path, err);
+    qn_status status = qn_predictions_make(model, data, compute, all_outputs, &p, err);
+    if (p && correct)
+        *correct = p->score.correct;
+    if (p && qn_cluster_is_writer(compute ? compute->cluster : NULL))
+        status = qn_predictions_write(p, path, err);
+    qn_predictions_free(p);
+    return status;
+}

@@ -1,0 +1,171 @@
+#include "report/page/page.h"
+
+#include "base/folder_make.h"
+#include "base/markup.h"
+#include "base/memory.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+static const char style[] =
+    ":root{color-scheme:light dark;--INK:#1f2328;--DIM:#57606a;--LINE:#d0d7de;--BACK:#fff;"
+    "--SOFT:#f6f8fa;--LINK:#0969da}"
+    "@media(prefers-color-scheme:dark){:root{--INK:#e6edf3;--DIM:#b1bac4;--LINE:#3d444d;"
+    "--BACK:#0d1117;--SOFT:#161b22;--LINK:#4493f8}}"
+    "*{box-sizing:border-box}"
+    "body{margin:0;font:16px/1.5 system-ui,sans-serif;color:var(--INK);background:var(--BACK)}"
+    "main{max-width:72rem;margin:0 auto;padding:1rem}"
+    "h1{font-size:1.5rem;overflow-wrap:anywhere;margin:.5rem 0}"
+    "h2{font-size:1.15rem;border-bottom:1px solid var(--LINE);margin:2rem 0 .75rem;"
+    "padding-bottom:.25rem}"
+    "p{margin:.5rem 0}.dim{color:var(--DIM)}"
+    "code,pre{font:13px/1.5 ui-monospace,monospace;overflow-wrap:anywhere}"
+    "pre{background:var(--SOFT);border:1px solid var(--LINE);border-radius:6px;padding:.75rem;"
+    "white-space:pre-wrap;margin:.5rem 0}"
+    ".wide{overflow-x:auto;max-width:100%}"
+    ".wide:focus-visible{outline:2px solid var(--LINK)}"
+    "table{border-collapse:collapse;font-size:14px;font-variant-numeric:tabular-nums}"
+    "caption{text-align:left;color:var(--DIM);padding:.25rem 0;white-space:nowrap}"
+    "th,td{border:1px solid var(--LINE);padding:.25rem .5rem;text-align:left;vertical-align:top}"
+    "thead th,tbody th{background:var(--SOFT);font-weight:600}"
+    "td.n,th.n{text-align:right;white-space:nowrap}td.o{overflow-wrap:anywhere;min-width:8rem}"
+    "th{white-space:nowrap}.cards th{white-space:normal;overflow-wrap:anywhere}"
+    ".charts,.cards{display:grid;gap:1rem;margin-top:.5rem;grid-template-columns:repeat(auto-fill,"
+    "minmax(min(100%,"
+    "20rem),1fr))}"
+    ".cards{grid-template-columns:repeat(auto-fill,minmax(min(100%,9rem),1fr))}"
+    ".cards.tables{grid-template-columns:repeat(auto-fill,minmax(min(100%,17rem),1fr))}"
+    "figure{margin:0;border:1px solid var(--LINE);border-radius:6px;padding:.5rem;min-width:0}"
+    "figure svg{display:block;width:100%;height:auto;max-width:30rem}"
+    "figure.matrix svg{max-width:40rem}"
+    "figure img{display:block;width:100%;max-width:8rem;image-rendering:pixelated;"
+    "border:1px solid var(--LINE)}"
+    "figcaption{font-size:13px;overflow-wrap:anywhere;margin-top:.35rem}"
+    "summary{cursor:pointer;color:var(--LINK);margin:.5rem 0}";
+
+void qn__page_open(qn__page *page, const char *title) {
+    qn__text_add(&page->html,
+                 "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
+                 "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
+                 "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+                 "img-src data:; style-src 'unsafe-inline'\"/>\n"
+                 "<link rel=\"icon\" href=\"data:,\"/>\n<title>");
+    qn__markup_add(&page->html, title, 0);
+    qn__text_add(&page->html, "</title>\n<style>%s%s</style>\n</head>\n<body>\n<main>\n<h1>", style,
+                 qn__chart_style);
+    qn__markup_add(&page->html, title, 0);
+    qn__text_add(&page->html, "</h1>\n");
+}
+
+void qn__page_close(qn__page *page) { qn__text_add(&page->html, "</main>\n</body>\n</html>\n"); }
+
+void qn__page_section(qn__page *page, const char *id, const char *title) {
+    qn__text_add(&page->html, "<section aria-labelledby=\"%s\">\n<h2 id=\"%s\">%s</h2>\n", id, id,
+                 title);
+}
+
+void qn__page_end_section(qn__page *page) { qn__text_add(&page->html, "</section>\n"); }
+
+void qn__page_number(qn__page *page, double value) {
+    if (isfinite(value))
+        qn__text_add(&page->html, "%.6g", value);
+}
+
+/* --------------------------------------------------------------------------------------- charts */
+
+/* Writes and releases the text of a file of its own. */
+static void write_plot(qn__page *page, const char *file, qn__text *text) {
+    char name[96], *path = NULL;
+    snprintf(name, sizeof name, "%s.svg", file);
+    page->status = qn__folder_path(page->plots, name, &path, page->err);
+    if (page->status == QN_OK)
+        page->status = qn__markup_write(text, path, page->owner, page->err);
+    qn__free(path);
+    qn__text_release(text);
+}
+
+static int plots(const qn__page *page) { return page->plots && page->status == QN_OK; }
+
+void qn__page_lines(qn__page *page, const char *file, const char *title, const char *below,
+                    const qn__chart_line *line, size_t lines) {
+    qn__text alone = {0};
+    qn__text_add(&page->html, "<figure>\n");
+    qn__chart_lines(&page->html, title, below, line, lines, 0);
+    qn__text_add(&page->html, "</figure>\n");
+    if (!plots(page))
+        return;
+    qn__chart_lines(&alone, title, below, line, lines, 1);
+    write_plot(page, file, &alone);
+}
+
+void qn__page_bars(qn__page *page, const char *file, const char *title, const qn__chart_bar *bar,
+                   size_t bars) {
+    qn__text alone = {0};
+    qn__text_add(&page->html, "<figure>\n");
+    qn__chart_bars(&page->html, title, bar, bars, 0);
+    qn__text_add(&page->html, "</figure>\n");
+    if (!plots(page))
+        return;
+    qn__chart_bars(&alone, title, bar, bars, 1);
+    write_plot(page, file, &alone);
+}
+
+void qn__page_strips(qn__page *page, const char *file, const char *title,
+                     const qn__chart_strip *strip, size_t strips, double seconds) {
+    qn__text alone = {0};
+    qn__text_add(&page->html, "<figure>\n");
+    qn__chart_strips(&page->html, title, strip, strips, seconds, 0);
+    qn__text_add(&page->html, "</figure>\n");
+    if (!plots(page))
+        return;
+    qn__chart_strips(&alone, title, strip, strips, seconds, 1);
+    write_plot(page, file, &alone);
+}
+
+void qn__page_matrix(qn__page *page, const char *file, const qn__chart_matrix *matrix, int shown) {
+    qn__text alone = {0};
+    if (shown) {
+        qn__text_add(&page->html, "<figure class=\"matrix\">\n");
+        qn__chart_matrix_add(&page->html, matrix, 0);
+        qn__text_add(&page->html, "</figure>\n");
+    }
+    if (!plots(page))
+        return;
+    qn__chart_matrix_add(&alone, matrix, 1);
+    write_plot(page, file, &alone);
+}
+
+/* ----------------------------------------------------------------------------------------- whole
+ */
+
+static void add_title(qn__page *page) {
+    char title[512];
+    if (page->runs == 1 && !*page->name[0])
+        snprintf(title, sizeof title, "Training run");
+    else if (page->runs == 1)
+        snprintf(title, sizeof title, "Run %.480s", page->name[0]);
+    else
+        snprintf(title, sizeof title, "%" PRIu32 " runs", page->runs);
+    qn__page_open(page, title);
+}
+
+qn_status qn__page_make(qn__page *page) {
+    add_title(page);
+    qn__page_result(page);
+    if (page->runs > 1)
+        qn__page_recipe(page);
+    qn__page_curves(page);
+    if (page->runs == 1) {
+        qn__page_evaluation(page);
+        qn__page_confusion(page);
+        qn__page_mistakes(page);
+        qn__page_weights(page);
+        qn__page_columns(page);
+        qn__page_recipe(page);
+        qn__page_workers(page);
+    }
+    qn__page_close(page);
+    if (page->status == QN_OK && page->html.failed)
+        page->status = qn__fail_memory(page->err, page->html.size, 1);
+    return page->status;
+}

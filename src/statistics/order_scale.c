@@ -1,0 +1,179 @@
+#include "statistics/order_scale.h"
+#include "base/memory.h"
+#include "num/exact_sum.h"
+#include "num/order.h"
+#include "statistics/statistics_columns.h"
+#include <float.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+/* Columns that a thread takes out of the items at a time: a cache line of an item, and fewer where
+ * their values would need more than 64 MiB. */
+enum { MOST_COLUMNS = 16, MOST_VALUES = 1 << 24 };
+
+typedef struct fit {
+    qn__scale scale;
+    const qn_data *data;
+    const float *weights;
+    uint32_t columns; /* at a time */
+    size_t stride;    /* of the gathered values of a column */
+    float **values;   /* of each thread */
+    qn__order **order;
+    float *shift, *width;
+    atomic_uint next;       /* the first feature that no thread has */
+    atomic_int overflowing; /* 1 + a feature whose width is beyond float32; 0: none */
+} fit;
+
+/* The values of items of weight 0 are taken out. Returns how many are left. */
+static size_t take_counting(const fit *work, float *values) {
+    size_t kept = 0;
+    if (!work->weights)
+        return (size_t)work->data->items;
+    for (uint64_t i = 0; i < work->data->items; i++)
+        if (work->weights[i] > 0)
+            values[kept++] = values[i];
+    return kept;
+}
+
+static void find_extremes(const float *values, size_t count, float *least, float *greatest) {
+    *least = *greatest = values[0];
+    for (size_t i = 1; i < count; i++) {
+        *least = values[i] < *least ? values[i] : *least;
+        *greatest = values[i] > *greatest ? values[i] : *greatest;
+    }
+}
+
+/* RN(greatest - least). */
+static float difference(float least, float greatest) {
+    qn__exact_sum sum = {.pending = 0};
+    qn__exact_add(&sum, (double)greatest);
+    qn__exact_add(&sum, -(double)least);
+    return qn__exact_mean(&sum, 1);
+}
+
+/* Where quartile q of `count` values lies: behind `rank`, by so many quarters. */
+static size_t place_of(uint32_t q, size_t count, uint32_t *quarters) {
+    const uint64_t place = (uint64_t)q * (count - 1);
+    *quarters = (uint32_t)(place % 4);
+    return (size_t)(place / 4);
+}
+
+/* Adds four times the quartile, or subtracts it. Each product has at most 26 bits. */
+static void add_quartile(const qn__order *order, uint32_t q, size_t count, double sign,
+                         qn__exact_sum *sum) {
+    uint32_t quarters;
+    const size_t rank = place_of(q, count, &quarters);
+    qn__exact_add(sum, sign * (4 - quarters) * (double)qn__order_rank(order, rank));
+    if (quarters)
+        qn__exact_add(sum, sign * quarters * (double)qn__order_rank(order, rank + 1));
+}
+
+static void find_quartiles(qn__order *order, const float *values, size_t count, float *median,
+                           float *range) {
+    qn__exact_sum middle = {.pending = 0}, between = {.pending = 0};
+    qn__order_take(order, values, count);
+    for (uint32_t q = 1; q <= 3; q++) {
+        uint32_t quarters;
+        const size_t rank = place_of(q, count, &quarters);
+        qn__order_want_rank(order, rank);
+        if (quarters)
+            qn__order_want_rank(order, rank + 1);
+    }
+    qn__order_collect(order, values);
+    add_quartile(order, 2, count, 1, &middle);
+    add_quartile(order, 3, count, 1, &between);
+    add_quartile(order, 1, count, -1, &between);
+    *median = qn__exact_mean(&middle, 4);
+    *range = qn__exact_mean(&between, 4);
+}
+
+static void fit_feature(fit *work, uint32_t feature, float *values, int thread) {
+    const size_t count = take_counting(work, values);
+    float least, greatest, shift, width;
+    find_extremes(values, count, &least, &greatest);
+    shift = least;
+    width = difference(least, greatest);
+    if (work->scale == QN__SCALE_ROBUST) {
+        find_quartiles(work->order[thread], values, count, &shift, &width);
+        /* Most values are equal, and the others still say something. */
+        if (width < FLT_MIN && least < greatest)
+            width = 1.0f;
+    }
+    if (isinf(width) || isinf(shift))
+        work->overflowing = (int)feature + 1;
+    work->shift[feature] = shift;
+    work->width[feature] = width < FLT_MIN ? 0.0f : width;
+}
+
+static void fit_tiles(void *context, int thread) {
+    fit *work = context;
+    const uint32_t features = work->data->features;
+    float *values = work->values[thread];
+    for (;;) {
+        const uint32_t from = atomic_fetch_add(&work->next, work->columns);
+        if (from >= features || from + work->columns < from)
+            return;
+        const uint32_t count = features - from < work->columns ? features - from : work->columns;
+        qn__columns_gather(work->data, NULL, 0, work->data->items, from, count, values,
+                           work->stride);
+        for (uint32_t k = 0; k < count; k++)
+            fit_feature(work, from + k, values + k * work->stride, thread);
+    }
+}
+
+static qn_status make_room(fit *work, int threads, qn_error *err) {
+    work->values = qn__alloc((uint64_t)threads, sizeof *work->values, err);
+    work->order = qn__alloc((uint64_t)threads, sizeof *work->order, err);
+    for (int t = 0; work->values && work->order && t < threads; t++) {
+        work->values[t] = qn__alloc(work->columns, work->stride * sizeof(float), err);
+        if (work->scale == QN__SCALE_ROBUST)
+            work->order[t] = qn__order_create((size_t)work->data->items, err);
+        if (!work->values[t] || (work->scale == QN__SCALE_ROBUST && !work->order[t]))
+            return QN_MEMORY;
+    }
+    return work->values && work->order ? QN_OK : QN_MEMORY;
+}
+
+static void free_room(fit *work, int threads) {
+    for (int t = 0; work->values && work->order && t < threads; t++) {
+        qn__free(work->values[t]);
+        qn__order_free(work->order[t]);
+    }
+    qn__free(work->values);
+    qn__free(work->order);
+}
+
+static qn_status refuse(uint32_t feature, qn_error *err) {
+    qn__fail(err, QN_INPUT, "the values of feature %u lie further apart than the greatest float32",
+             (unsigned)feature);
+    return qn__remedy(err, QN_INPUT,
+                      "use `train.scale` standard, or leave the feature out with "
+                      "`data.drop`");
+}
+
+qn_status qn__order_scale_fit(qn__scale scale, const qn_data *train, const float *weights,
+                              int threads, float *shift, float *width, qn_error *err) {
+    const uint64_t fitting = MOST_VALUES / train->items;
+    fit work = {.scale = scale,
+                .data = train,
+                .weights = weights,
+                .columns = fitting > MOST_COLUMNS ? MOST_COLUMNS
+                           : fitting              ? (uint32_t)fitting
+                                                  : 1,
+                .stride = (size_t)(train->items + 15) / 16 * 16 + 16,
+                .shift = shift,
+                .width = width};
+    const uint32_t tiles = (train->features - 1) / work.columns + 1;
+    if ((uint32_t)threads > tiles)
+        threads = (int)tiles;
+    qn__pool *pool = NULL;
+    qn_status status = make_room(&work, threads, err);
+    if (status == QN_OK)
+        status = qn__pool_create(threads, 0, &pool, err);
+    if (status == QN_OK)
+        qn__pool_run(pool, fit_tiles, &work);
+    qn__pool_destroy(pool);
+    free_room(&work, threads);
+    return status == QN_OK && work.overflowing ? refuse((uint32_t)work.overflowing, err) : status;
+}

@@ -1,0 +1,320 @@
+/* The public training loop: steps, evaluations, checkpoints, callbacks. */
+#include "base/argument.h"
+#include "base/clock.h"
+#include "base/float_state.h"
+#include "base/memory.h"
+#include "job/full_batch.h"
+#include "predict/score.h"
+#include "train/trainer_state.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The displayed rate is an average over about this many seconds of steps; the first one over
+ * fewer. */
+#define RECENT_SECONDS 1.0
+/* Interval of reading the energy counters, which wrap around after some minutes of full load. */
+#define METER_SECONDS 60.0
+
+void qn__train_span(qn_train *t, const char *name, double begun) {
+    qn__trace_span(t->trace, t->track, name, begun, qn__now(),
+                   (qn__trace_value){"step", t->job.step}, (qn__trace_value){0});
+}
+
+void qn_train_stop(qn_train *t) {
+    if (!t)
+        return;
+    atomic_store(&t->stop, 1);
+    if (t->cluster)
+        qn_cluster_stop(t->cluster);
+}
+
+/* Among ranks all stop after the same step: a request counts when all ranks have received it. */
+static int stopping(const qn_train *t) {
+    return t->cluster ? qn__cluster_stopping(t->cluster) : atomic_load(&t->stop);
+}
+
+qn_status qn__train_failed(const qn_train *t, qn_error *err) {
+    if (t->failed == QN_OK)
+        return QN_OK;
+    qn__fail(err, t->failed, "the training failed in step %llu: there is no state to continue from",
+             (unsigned long long)(t->job.step + 1));
+    return qn__remedy(err, t->failed, "start again, with resume if there is a checkpoint");
+}
+
+static void measure_step(qn_train *t) {
+    const double seconds = t->training - t->recent_training;
+    const int over = seconds >= RECENT_SECONDS;
+    if (seconds > 0 && (over || !t->recent_known))
+        t->recent_rate = (double)(t->items - t->recent_items) / seconds;
+    if (!over)
+        return;
+    t->recent_training = t->training;
+    t->recent_items = t->items;
+    t->recent_known = 1;
+}
+
+static void report_step(qn_train *t, double now) {
+    const qn__train_job *job = &t->job;
+    measure_step(t);
+    if (now - t->last_meter >= METER_SECONDS) {
+        qn__team_meter(job->team, 0);
+        t->last_meter = now;
+    }
+    if (!t->options.on_step)
+        return;
+    const uint64_t batch = job->recipe.batch ? job->recipe.batch : job->feed.items;
+    const uint64_t left = (job->steps - job->step) * batch;
+    const qn_score running = qn__score_of(&job->running);
+    const qn_step_event event = {.size = sizeof event,
+                                 .epoch = (uint32_t)((job->step - 1) / job->steps_per_epoch),
+                                 .epochs = job->recipe.epochs,
+                                 .step = job->step,
+                                 .steps = job->steps,
+                                 .items_done = job->running.items,
+                                 .items_per_second = t->recent_rate,
+                                 .seconds_left =
+                                     t->recent_rate > 0 ? (double)left / t->recent_rate : 0,
+                                 .loss = running.loss};
+    t->options.on_step(t->options.user, &event);
+    qn__float_state_set();
+}
+
+/* The score of a set, or an empty one if it is NULL. */
+static qn_status evaluate(qn_train *t, const qn_data *set, uint64_t *confusion, qn_score *score,
+                          qn_error *err) {
+    const double begun = qn__now();
+    qn__tally tally = {0};
+    qn_status status = QN_OK;
+    qn__target_errors errors;
+    const int real = t->job.recipe.task == QN__TASK_REGRESS;
+    qn__judged_set *const judged = &t->judged[set == t->test];
+    float *const last = t->job.step == t->job.steps ? judged->output : NULL;
+    if (set && real)
+        status = qn__train_job_compare(&t->job, &t->real[set == t->test], &tally, &errors, err);
+    else if (set)
+        status = qn__train_job_evaluate(&t->job, set, &tally, confusion, last, err);
+    if (status == QN_NUMERIC)
+        qn__at(err, "evaluation after step %llu", (unsigned long long)t->job.step);
+    if (status == QN_OK)
+        *score = qn__score_of(&tally);
+    if (status == QN_OK && set && real)
+        qn__score_errors(score, &errors);
+    if (status == QN_OK && set == t->valid)
+        t->valid_loss = tally.loss;
+    if (status == QN_OK && set && last)
+        judged->step = t->job.step;
+    if (set)
+        qn__train_span(t, set == t->valid ? "validation" : "test", begun);
+    return status;
+}
+
+qn_status qn__train_score(qn_train *t, qn_error *err) {
+    const size_t outputs = qn__program_classes(&t->job.program);
+    t->train_score = qn__score_of(&t->job.running);
+    qn__score_running(&t->train_score, &t->job);
+    if (t->scored_step == t->job.step)
+        return QN_OK;
+    qn_status status = evaluate(t, t->valid, NULL, &t->valid_score, err);
+    if (t->confusion)
+        memset(t->confusion, 0, outputs * outputs * sizeof *t->confusion);
+    if (status == QN_OK)
+        status = evaluate(t, t->test, t->confusion, &t->test_score, err);
+    if (status == QN_OK)
+        t->scored_step = t->job.step;
+    return status;
+}
+
+/* A record that cannot be written does not stop a training: the record ends, which is reported now
+ * and by qn_train_report_get. */
+static void record_epoch(qn_train *t, const qn_epoch_event *event) {
+    char text[1200];
+    qn_error why = {0};
+    if (t->story)
+        qn__record_epoch(t->story, event, NULL); /* memory that is short shows at its end */
+    qn__train_store_epoch(t);
+    if (!t->run_dir || !qn__train_is_writer(t) || !qn__train_may_record(t))
+        return;
+    qn_status status = qn__train_take_record(t, event->epoch - 1, &why);
+    if (status == QN_OK)
+        status = qn__record_epoch(t->record, event, &why);
+    if (!qn__train_recorded(t, status, &why))
+        return;
+    snprintf(text, sizeof text, "%s; the training continues without its record", why.what);
+    qn__train_note(t, text);
+}
+
+static qn_status end_epoch(qn_train *t, qn_error *err) {
+    qn__train_job *job = &t->job;
+    qn_status status = qn__train_score(t, err);
+    if (status == QN_OK)
+        status = qn__train_say(t, err);
+    qn__train_span(t, "epoch", t->epoch_begun);
+    t->epoch_begun = 0;
+    if (status != QN_OK)
+        return status;
+    const double seconds = t->epoch_training;
+    const uint64_t epochs = job->step / job->steps_per_epoch;
+    uint64_t first;
+    const uint32_t stage = qn__stages_at(&job->stages, epochs - 1, &first);
+    const qn_epoch_event event = {.size = sizeof event,
+                                  .epoch = (uint32_t)(job->step / job->steps_per_epoch),
+                                  .epochs = job->recipe.epochs,
+                                  .seconds = seconds,
+                                  .items_per_second =
+                                      seconds > 0 ? (double)t->epoch_items / seconds : 0,
+                                  .learning_rate = job->learning_rate,
+                                  .real = job->recipe.task == QN__TASK_REGRESS,
+                                  .train = t->train_score,
+                                  .valid = t->valid_score,
+                                  .test = t->test_score,
+                                  .stage = stage + 1,
+                                  .stages = job->stages.count,
+                                  .stage_ends = epochs == first + job->stages.stage[stage].epochs};
+    t->epoch_training = 0;
+    t->epoch_items = 0;
+    record_epoch(t, &event);
+    status = qn__train_report_epoch(t, &event, err);
+    if (status == QN_OK)
+        qn__train_watch(t, &event);
+    return status == QN_OK ? qn__train_best_judge(t, t->valid_loss, err) : status;
+}
+
+static qn_status one_step(qn_train *t, qn_error *err) {
+    qn__train_job *job = &t->job;
+    const uint64_t before = job->step % job->steps_per_epoch ? job->running.items : 0;
+    const uint64_t at = job->step;
+    const double begun = qn__now();
+    t->epoch_begun = t->epoch_begun > 0 ? t->epoch_begun : begun;
+    qn__train_request_save(t, begun);
+    qn_status status = t->failed = qn__train_job_step(job, err);
+    if (status != QN_OK || job->step == at) /* nothing was left to do */
+        return status;
+    const double now = qn__now();
+    t->training += now - begun;
+    t->epoch_training += now - begun;
+    t->items += job->running.items - before;
+    t->epoch_items += job->running.items - before;
+    ++t->steps;
+    if (t->steps == 1)
+        t->first_step = now;
+    report_step(t, now);
+    if (job->step % job->steps_per_epoch == 0)
+        status = end_epoch(t, err);
+    if (status == QN_OK && job->step < job->steps)
+        status = qn__train_save_if_due(t, now, err);
+    return status;
+}
+
+static void begin_stretch(qn_train *t, double begun) {
+    qn__team_meter(t->job.team, 1);
+    t->last_checkpoint = t->last_meter = t->run_begun = begun;
+    t->waiting_at = 0;
+    t->waiting_at = qn__train_waiting(t) - t->waited;
+}
+
+static void end_stretch(qn_train *t) {
+    t->waited = qn__train_waiting(t);
+    t->seconds += qn__now() - t->run_begun;
+    t->run_begun = 0;
+    qn__team_meter(t->job.team, 0);
+}
+
+static void note_convergence(const qn_train *t) {
+    char text[256];
+    qn__full_batch_describe(&t->job, text, sizeof text);
+    if (*text && qn__train_is_writer(t))
+        qn__train_note(t, text);
+}
+
+/* Values that somebody changes may be why numbers left their range, too. Ranks know of such numbers
+ * together, and must not learn of a file one by one. */
+static qn_status check_file(qn_train *t, qn_status status, qn_error *err) {
+    qn_error changed = {0};
+    if (status != QN_OK && (status != QN_NUMERIC || t->cluster))
+        return status;
+    const qn_status found = qn__data_check_file(t->sets.train, &changed);
+    if (found == QN_OK)
+        return status;
+    if (err)
+        *err = changed;
+    return t->failed = found;
+}
+
+/* The work after the last step, whatever the reason for the end. */
+static qn_status end_run(qn_train *t, qn_status status, qn_error *err) {
+    const qn__train_job *job = &t->job;
+    status = check_file(t, status, err);
+    if (status == QN_OK && t->cluster) {
+        qn__cluster_saved(t->cluster);
+        status = qn__train_compare(t, err);
+    }
+    if (status == QN_OK && t->checkpoint_dir)
+        status = qn__by_writer(t->cluster, qn__train_save_last, t, err);
+    if (status == QN_OK && job->step == job->steps)
+        status = t->failed = qn__train_best_use(t, err);
+    if (status == QN_OK && job->step < job->steps)
+        status = qn__fail(err, QN_INTERRUPTED, "stopped after step %llu of %llu",
+                          (unsigned long long)job->step, (unsigned long long)job->steps);
+    if (status == QN_DEVICE)
+        status = qn__train_keep_what_is_left(t, err);
+    else if (status != QN_INTERRUPTED && status != QN_NUMERIC)
+        qn__train_fail_all(t, status, err); /* all ranks know of a number out of range already */
+    /* The first failure is reported. A rank that had to leave writes nothing: another rank owns the
+     * record now. */
+    if (t->record && status != QN_OK && qn__train_is_writer(t))
+        qn__record_end(t->record, NULL, NULL, status == QN_INTERRUPTED ? "interrupted" : "failed",
+                       NULL);
+    if (status != QN_OK)
+        qn__train_store(t, NULL, NULL, status == QN_INTERRUPTED ? "interrupted" : "failed");
+    qn__train_write_trace(t, status == QN_OK || status == QN_INTERRUPTED);
+    return status;
+}
+
+static qn_status run(qn_train *t, qn_error *err) {
+    qn__train_job *job = &t->job;
+    const double begun = qn__now();
+    qn_status status = qn__train_failed(t, err);
+    if (status != QN_OK)
+        return status;
+    begin_stretch(t, begun);
+    while (status == QN_OK && job->step < job->steps && !stopping(t))
+        status = one_step(t, err);
+    if (status == QN_OK)
+        status = t->failed = qn__train_job_flush(job, err); /* for a run that was stopped midway */
+    end_stretch(t);
+    if (status == QN_OK)
+        note_convergence(t);
+    status = end_run(t, status, err);
+    if (t->first_step <= 0)
+        t->first_step = begun;
+    atomic_store(&t->stop, 0);
+    qn__cluster_go_on(t->cluster);
+    return status;
+}
+
+qn_status qn_train_run(qn_train *t, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_AS(t, "train", err);
+    qn_error unheard;
+    err = err ? err : &unheard;
+    const qn_status status = qn__train_enter(t, __func__, err);
+    return status == QN_OK ? qn__train_leave(t, run(t, err)) : status;
+}
+
+qn_status qn_train_model(const qn_train *t, qn_model **out, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_OUT(out, err);
+    QN__NEED_AS(t, "train", err);
+    /* Fetching the parameters has no visible effect for the caller. */
+    qn_train *mutable = (qn_train *)(uintptr_t)t;
+    qn_status status = qn__train_check_process(t, __func__, err);
+    if (status == QN_OK)
+        status = qn__train_failed(t, err);
+    if (status != QN_OK)
+        return status;
+    status = qn__train_job_model(&mutable->job, out, err);
+    if (status == QN_DEVICE && t->cluster)
+        qn__cluster_withdraw(t->cluster); /* the next rank has the state */
+    return status;
+}

@@ -1,0 +1,223 @@
+/* The state of a training, shared by the trainer files only. */
+#ifndef QN_TRAIN_TRAINER_STATE_H
+#define QN_TRAIN_TRAINER_STATE_H
+
+#include "job/memory_need.h"
+#include "job/train_job.h"
+#include "predict/evaluate.h"
+#include "predict/trainer_sets.h"
+#include "report/record/record.h"
+#include "report/record/store.h"
+#include "team/queue.h"
+#include "team/rank_reports.h"
+#include "team/together.h"
+#include "train/checkpoint.h"
+#include <quern/train.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+#include <time.h>
+
+/* No step: nothing was saved or scored yet. */
+#define NO_STEP UINT64_MAX
+
+/* The report of a rank at the end of an epoch. */
+typedef struct qn__last_report {
+    uint64_t items, steps;
+    double items_per_second, busy, waiting;
+} qn__last_report;
+
+/* The best epoch so far, by its validation loss; epoch 0: none. */
+typedef struct qn__best {
+    uint32_t epoch;   /* from 1 */
+    int64_t loss;     /* the sum of docs/exactness.md 7.4 */
+    float *parameter; /* after that epoch; NULL where they are not kept */
+    int in_place;     /* 1: they are the state's, and `parameter` are the last ones */
+} qn__best;
+
+/* What the evaluation of a set needs and gives. */
+typedef struct qn__judged_set {
+    float *output;             /* items x outputs; NULL: real labels, no set or too many */
+    uint64_t step;             /* after which these were computed; NO_STEP: none yet */
+    qn_evaluation *evaluation; /* of the last report */
+} qn__judged_set;
+
+/* Validation losses since the training was opened: how many, the lowest, and means over the last
+ * fifth of the epochs and the fifth before it. */
+typedef struct qn__watch {
+    uint32_t epochs, best_epoch;
+    double best, last, before;
+} qn__watch;
+
+struct qn_train {
+    pid_t process;            /* that opened it */
+    atomic_int in_use;        /* 1: a call that runs or writes has not returned */
+    qn_train_options options; /* its texts are the caller's and may be gone */
+    qn_cluster *cluster;      /* NULL: no other ranks */
+    qn__owner owner;          /* of the locks of its folders */
+    char *checkpoint_dir;     /* a copy, or NULL */
+    char *run_dir, *isa, *command_line;
+    time_t wall;         /* time of the start */
+    qn__train_sets sets; /* the caller's, or made from them */
+    qn__train_job job;
+    qn__memory_need memory;      /* beside the data */
+    const qn_data *valid, *test; /* their inputs */
+    qn__prepared own[2];         /* made of the caller's sets: validation, test */
+    qn__comparison real[2];      /* of these two, where labels are real */
+    qn__judged_set judged[2];    /* of these two */
+    qn__best best;
+    qn__checkpoints *checkpoints;
+    qn__record *record;
+    qn__record *story;       /* the same in memory, for a page; NULL: none is wanted */
+    char *page_path, *plots; /* copies, or NULL */
+    char *runs_path;         /* of the file of runs, a copy; NULL: none, or given up */
+    qn__store store;         /* that file, on the writer */
+    char *run_name;          /* of the run there */
+    char run_id[QN__STORE_ID + 1];
+    double stored; /* time of the last writing */
+    int unstored;  /* it could not be written, which was reported */
+    qn__trace *trace;
+    char *trace_path;    /* a copy, or NULL */
+    uint32_t track;      /* of the job in the trace */
+    double epoch_begun;  /* time; 0: between epochs */
+    qn_error unrecorded; /* why the record or the trace is incomplete; QN_OK: it is complete */
+    atomic_int stop;
+    qn_status failed;          /* of the step that failed; the workers' state is then undefined */
+    double opened, first_step; /* times; 0: not yet */
+    double seconds;            /* T, of all calls of qn_train_run */
+    double run_begun;          /* time; 0: no call under way */
+    double waited, waiting_at; /* seconds spent waiting for other ranks: before this call, and as
+                                  reported by the cluster when it began */
+    double training;           /* seconds in steps, of this run and of this epoch */
+    double epoch_training;
+    double last_checkpoint, last_meter;
+    int passed_over;        /* the last due checkpoint failed, which was reported */
+    double checkpoint_cost; /* seconds that writing one takes; 0: unknown */
+    double recent_training,
+        recent_rate; /* for items_per_second: `training` when the interval began */
+    uint64_t recent_items;
+    int recent_known; /* recent_rate is of a full interval */
+    uint64_t items, epoch_items, steps, resumed_from;
+    uint64_t saved_step;  /* of the last checkpoint, written or resumed from */
+    uint64_t scored_step; /* after which the scores below were computed */
+    qn_score train_score, valid_score, test_score;
+    int64_t valid_loss; /* of valid_score, as its sum */
+    qn__watch watch;
+    qn__last_report *last_report; /* of each rank */
+    qn__rank_reports reports;     /* of all ranks */
+    const qn_worker_report *own_worker_at[QN__MAX_WORKERS];
+    qn_rounding rounding;  /* bits 0: unknown */
+    uint64_t rounded_step; /* after which it was computed */
+    uint64_t *confusion;   /* of the test set, classes x classes; NULL without one, with too many
+                              classes or with real labels */
+};
+
+/* trainer_watch.c: tells after the last epoch whether the validation losses ask for more epochs or
+ * for fewer. */
+void qn__train_watch(qn_train *train, const qn_epoch_event *event);
+
+/* Calls the caller's on_note; and on_warning, where there is one. */
+void qn__train_note(const qn_train *train, const char *text);
+void qn__train_warn(const qn_train *train, const char *text);
+
+/* trainer_use.c: 0 in a child of the process that opened the training: no thread of it is there.
+ * The check fails then and names the public function. */
+int qn__train_is_ours(const qn_train *train);
+qn_status qn__train_check_process(const qn_train *train, const char *function, qn_error *err);
+
+/* trainer_use.c: the same check, and QN_USAGE during another such call, as in a callback. After
+ * QN_OK qn__train_leave ends the call; it returns `status`. */
+qn_status qn__train_enter(qn_train *train, const char *function, qn_error *err);
+qn_status qn__train_leave(qn_train *train, qn_status status);
+
+/* Fails if a step failed: there is no state then. */
+qn_status qn__train_failed(const qn_train *train, qn_error *err);
+
+/* Computes the scores of the current parameters, unless they are known. */
+qn_status qn__train_score(qn_train *train, qn_error *err);
+
+/* trainer_evaluate.c: allocates and frees what the evaluations of the sets need; and makes those of
+ * the current parameters, after qn__train_score. */
+qn_status qn__train_judged_open(qn_train *train, qn_error *err);
+void qn__train_judged_close(qn_train *train);
+qn_status qn__train_evaluate(qn_train *train, qn_error *err);
+
+/* 1 on the rank that writes files, and without other ranks. */
+int qn__train_is_writer(const qn_train *train);
+
+/* Reports `err` as the failure of all ranks, unless this rank leaves alone because it lost its
+ * devices. Returns its status. */
+qn_status qn__train_fail_all(qn_train *train, qn_status status, qn_error *err);
+
+/* trainer_compare.c, collective: QN_MISMATCH on all ranks if their parameters or optimiser states
+ * differ. Nothing may be written then. */
+qn_status qn__train_compare(qn_train *train, qn_error *err);
+
+/* trainer_save.c: before a step, notifies the other ranks that a checkpoint is due after it. */
+void qn__train_request_save(qn_train *train, double now);
+
+/* trainer_save.c: writes a checkpoint when one is due; the last one of a call of qn_train_run (by
+ * qn__by_writer); and one when this rank has no worker left, which fills err's remedy. */
+qn_status qn__train_save_if_due(qn_train *train, double now, qn_error *err);
+qn_status qn__train_save_last(void *train, qn_error *err);
+qn_status qn__train_keep_what_is_left(qn_train *train, qn_error *err);
+
+/* Opens what only the writer rank holds, unless it is open: the folder of checkpoints, waiting
+ * `seconds` for its previous holder, and the record. */
+qn_status qn__train_take_folder(qn_train *train, double seconds, qn_error *err);
+qn_status qn__train_take_record(qn_train *train, uint64_t epochs_done, qn_error *err);
+
+/* 1 if the record is complete so far, or only its folder was busy: it is asked for again. */
+int qn__train_may_record(const qn_train *train);
+
+/* Takes the status of an attempt to write the record; `why` is its error. Returns 1 if the record
+ * is incomplete from now on: a failure that is neither known already, nor that of a rank that is
+ * not the writer any more, which the next reduction reports. */
+int qn__train_recorded(qn_train *train, qn_status status, const qn_error *why);
+
+/* trainer_open.c: what a record says of the start. */
+qn__record_start qn__train_facts(const qn_train *train);
+
+/* trainer_page.c: begins to keep what a page needs, and writes it, and the run in the file of
+ * runs, from a complete report. */
+qn_status qn__train_open_page(qn_train *train, const qn_train_options *options, qn_error *err);
+qn_status qn__train_write_page(qn_train *train, const qn_train_report *report, qn_error *err);
+
+/* trainer_store.c: begins the run in the file of runs, and writes it again; a failure is a note.
+ * `state` as in run.json. */
+qn_status qn__train_open_store(qn_train *train, const qn_train_options *options, qn_error *err);
+void qn__train_store(qn_train *train, const qn_train_report *report, const char *digest,
+                     const char *state);
+void qn__train_store_epoch(qn_train *train);
+/* The folder of checkpoints has the state of this run in the file of runs, if it is in one. */
+void qn__train_store_mark(const qn_train *train, const char *dir, qn__checkpoints *folder);
+
+/* trainer_report.c: seconds that this rank has waited for others; and the reports of all ranks,
+ * kept in case one is lost. */
+double qn__train_waiting(const qn_train *train);
+qn_status qn__train_say(qn_train *train, qn_error *err);
+
+/* trainer_epoch.c, collective: calls on_epoch, on one rank. */
+qn_status qn__train_report_epoch(qn_train *train, const qn_epoch_event *event, qn_error *err);
+
+/* trainer_trace.c: writes the trace of all ranks (`together`), or of this one. */
+void qn__train_write_trace(qn_train *train, int together);
+
+/* Records what the job did since `begun`. */
+void qn__train_span(qn_train *train, const char *name, double begun);
+
+/* The state of the run, to be written as a checkpoint or filled from one. */
+qn__snapshot qn__train_snapshot(qn_train *train);
+
+/* trainer_best.c: allocates what the best epoch needs; after the state was loaded, ends a run that
+ * had been stopped early; after an epoch with this validation loss, notes a better one and stops
+ * the run where patience is at its end. */
+qn_status qn__train_best_open(qn_train *train, qn_error *err);
+void qn__train_best_resumed(qn_train *train);
+qn_status qn__train_best_judge(qn_train *train, int64_t loss, qn_error *err);
+
+/* After the last checkpoint of a complete run: makes the best parameters those of the workers. */
+qn_status qn__train_best_use(qn_train *train, qn_error *err);
+/* Exchanges the last parameters and the best ones on the host. */
+void qn__train_best_swap(qn_train *train);
+
+#endif

@@ -1,0 +1,72 @@
+#include "userkernel/run/user_outputs.h"
+
+#include "base/available.h"
+#include "base/memory.h"
+#include "userkernel/execution/user_output.h"
+#include <string.h>
+
+/* Memory is faster than a file, so small outputs are computed there. */
+static int is_large(const qn_kernel *k) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < k->source.parts; i++)
+        if (qn__user_part_is_written(&k->source.part[i]) && !k->part[i].lent)
+            bytes += qn__user_array_bytes(&k->part[i].array);
+    return bytes > qn__available_memory() / 4;
+}
+
+static qn_status make(qn_kernel *k, uint32_t part, int large, qn_error *err) {
+    qn__user_bound *b = &k->part[part];
+    int made = 0;
+    qn_status status = QN_OK;
+    if (b->path)
+        status = qn__user_output_check(&b->array, k->source.part[part].name, b->path, err);
+    if (status == QN_OK && large && b->writer)
+        status = qn__user_output_map(&b->array, b->path, b->writer, &made, err);
+    return status == QN_OK && !made ? qn__user_array_make(&b->array, err) : status;
+}
+
+qn_status qn__user_outputs_make(qn_kernel *k, const uint64_t shape[QN_KERNEL_DIMENSIONS],
+                                qn_error *err) {
+    qn_status status = QN_OK;
+    for (uint32_t i = 0; i < k->source.parts; i++) {
+        qn__user_array *a = &k->part[i].array;
+        if (!qn__user_part_is_written(&k->source.part[i]) || k->part[i].lent)
+            continue;
+        qn__user_array_release(a);
+        qn__user_array_declare(k, i, shape, a);
+    }
+    const int large = is_large(k);
+    for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++)
+        if (qn__user_part_is_written(&k->source.part[i]) && !k->part[i].lent)
+            status = make(k, i, large, err);
+    return status;
+}
+
+qn_status qn__user_spare_make(const qn__user_bound *output, qn__user_array *spare,
+                              qn__mapped_file **file, qn_error *err) {
+    *spare = output->array;
+    spare->map = NULL;
+    spare->map_bytes = spare->own_bytes = 0;
+    *file = NULL;
+    if (!output->array.map)
+        return qn__user_array_make(spare, err);
+    char *folder = qn__copy_text(output->path, err);
+    if (!folder)
+        return QN_MEMORY;
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        slash[slash == folder] = '\0';
+    const qn_status status =
+        qn__mapped_file_create(slash ? folder : ".", qn__user_array_bytes(spare), file, err);
+    qn__free(folder);
+    spare->data = status == QN_OK ? qn__mapped_file_bytes(*file) : NULL;
+    return status;
+}
+
+void qn__user_outputs_close(qn_kernel *k) {
+    for (uint32_t i = 0; i < k->source.parts; i++) {
+        k->part[i].writer = NULL;
+        if (qn__user_part_is_written(&k->source.part[i]) && k->part[i].array.map)
+            qn__user_array_release(&k->part[i].array);
+    }
+}
