@@ -148,6 +148,8 @@ def test_dates_far_away_are_refused(q, number, unit):
     """NumPy's conversions would wrap around to some other date."""
     with pytest.raises(q.InputError, match="item 1, column 1: .*year 1 or after year 9999"):
         q.Data(np.array([[0], [number]], "i8").view(f"M8[{unit}]"))
+    with pytest.raises(q.InputError, match="too far away|year 9999"):
+        q.Data(np.array([[np.datetime64(0, "D")], [np.datetime64(number, unit)]], object))
 
 
 def test_spans_and_units(q, pandas):
@@ -158,6 +160,9 @@ def test_spans_and_units(q, pandas):
     for wrong in np.array([[5]], "m8[Y]"), np.array([[2**60]], "m8[D]"), np.array([[5]], "i8").view("m8"), np.array([[5]], "i8").view("M8"):
         with pytest.raises(q.InputError, match="unit|64 bits"):
             q.Data(wrong)
+    for wrong in np.timedelta64(5, "Y"), np.timedelta64(2**60, "D"):
+        with pytest.raises(q.InputError, match="too far away"):
+            q.Data(np.array([[wrong], [datetime.timedelta(1)]], object))
     # Nothing but missing dates; as in a frame beside labels.
     nothing = np.array([["NaT"], ["NaT"]], "M8")
     for given in nothing, nothing.astype("M8[ns]"), pandas.DataFrame({"d": pandas.to_datetime(["NaT", "NaT"])}):

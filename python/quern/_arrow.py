@@ -371,6 +371,14 @@ def hold_times(values):
     return any(_strange(value) == TIMES for value in values.flat)
 
 
+def _wraps(value, kind):
+    """Whether NumPy's conversion of a date or a span gives another one, or an average of years or months."""
+    unit = np.datetime_data(value.dtype)[0]
+    if unit in "YM" and kind[0] == "m":
+        return True
+    return (unit in _SECONDS or unit == "ms") and value.astype(kind).astype(value.dtype) != value
+
+
 def _dates(name, values, valid):
     """A column of objects that are all dates, moments or spans; None where they are not of one kind."""
     there = values[valid]
@@ -381,6 +389,8 @@ def _dates(name, values, valid):
     if (any(spans) and not all(spans)) or (any(aware) and not all(aware)) or (
             any(whole) and not all(whole)) or any(isinstance(v, datetime.time) for v in there):
         return None
+    if any(_wraps(v, kind) for v in there if isinstance(v, (np.datetime64, np.timedelta64))):
+        raise InputError("a date or a span of time is too far away", _place(name))
     if all(aware):
         there = [v.astimezone(datetime.timezone.utc).replace(tzinfo=None) for v in there]
     found = np.full(len(values), "NaT", kind)
