@@ -144,7 +144,7 @@ qn_status qn__arrow_dates_settle(qn__arrow_column *c, qn_error *err) {
     if (c->kind == QN__ARROW_TEXT && c->options->date_format)
         snprintf(c->data->date_format, sizeof c->data->date_format, "%s", c->options->date_format);
     c->exact = c->dates.time && c->value ? QN__EXACT_MOMENT : QN__EXACT_NONE;
-    if (c->kind == QN__ARROW_TEXT)
+    if (c->kind == QN__ARROW_TEXT && c->value)
         put_days(c);
     return c->options->dates ? qn__date_parts_read(c->options->dates, &feature->dates, err) : QN_OK;
 }
