@@ -107,7 +107,7 @@ static int read_part(const char *from, size_t size, parts *all) {
         return message_usage("choose a name without it; a folder stands in -o, as -o parts/%.csv",
                              "--parts: \"%.*s\": the name of a part has a /", word, from);
     if (length == 0 || length >= NAME_ROOM)
-        return message_usage(remedy, "--parts: \"%.*s\" is no name and share", word, from);
+        return message_usage(remedy, "--parts: \"%.*s\" is not a name and share", word, from);
     if (all->count == MOST_PARTS)
         return message_usage("cut into fewer", "--parts: there are more than %d parts", MOST_PARTS);
     part *p = &all->part[all->count];

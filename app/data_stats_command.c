@@ -69,7 +69,8 @@ static int read_quantiles(const char *text, stats_wanted *wanted) {
         const double q = strtod(from, &end);
         if (end == from || !(q >= 0 && q <= 1) || (*end && *end != ',') || (*end && !end[1]))
             return message_usage("write numbers from 0 to 1 as --quantiles 0.01,0.5,0.99",
-                                 "--quantiles: \"%.60s\" is no list of numbers from 0 to 1", text);
+                                 "--quantiles: \"%.60s\" is not a list of numbers from 0 to 1",
+                                 text);
         if (wanted->quantile_count == STATS_QUANTILES)
             return message_usage("give fewer", "--quantiles: there are more than %d numbers",
                                  STATS_QUANTILES);

@@ -203,7 +203,7 @@ static int take_part(const job *j, const toml_value *v) {
     if (index < 0 || row.option->kind != OPTION_TEXTS)
         return -1; /* its header was refused */
     if (strchr(v->key, '=') || !*v->key)
-        return refuse(j, v, "write a name of the kernel", "a key of [%s] is no name", v->table);
+        return refuse(j, v, "write a name of the kernel", "a key of [%s] is not a name", v->table);
     if (!suits(row.option, v->kind, &instead)) {
         char remedy[200];
         snprintf(remedy, sizeof remedy, "write %s", instead);
@@ -223,7 +223,7 @@ static int take_table(const job *j, const toml_value *v) {
         return -1;
     char remedy[200];
     snprintf(remedy, sizeof remedy, "write %s = VALUE before the first table", v->key);
-    return refuse(j, v, remedy, "\"%s\" is no table", v->key);
+    return refuse(j, v, remedy, "\"%s\" is not a table", v->key);
 }
 
 /* ------------------------------------------------------------------ the file */

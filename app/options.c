@@ -152,6 +152,8 @@ static int store_count(const option *o, const char *text, void *at) {
     char remedy[160];
     snprintf(remedy, sizeof remedy, "it is a whole number from %" PRIu64 " to %" PRIu64, o->low,
              o->high);
+    if (o->letter)
+        return message_usage(remedy, "--%s (-%c) cannot be \"%s\"", o->name, o->letter, text);
     return message_usage(remedy, "--%s cannot be \"%s\"", o->name, text);
 }
 
@@ -305,12 +307,16 @@ static int take_option(const command *self, int argc, char **argv, int *at, void
 
 static int take_operand(const command *self, const char *word, arguments *out) {
     char remedy[160];
+    option_row data;
     const int most = self->most_operands > 0 ? self->most_operands : self->operand != NULL;
     if (out->operands < most) {
         out->operand[out->operands++] = word;
         return -1;
     }
     snprintf(remedy, sizeof remedy, "usage: %.140s", self->usage);
+    if (most < 2 && (find(self->options, "--data", &data) >= 0 ||
+                     (self->like && find(self->like->options, "--data", &data) >= 0)))
+        snprintf(remedy, sizeof remedy, "name data with --data: --data %.120s", word);
     if (most > 1)
         snprintf(remedy, sizeof remedy, "put a pattern in quotes: 'part-*.csv'");
     return message_usage(remedy, "\"%s\" is an extra argument", word);

@@ -99,7 +99,8 @@ static int take_name(char **at, grid *g) {
         snprintf(remedy, sizeof remedy,
                  "%s: lr, batch, epochs, momentum, optimizer, model and so on",
                  "a grid has options of the recipe");
-        return message_usage(remedy, "--grid: \"%.60s\" is no option that a grid can have", name);
+        return message_usage(remedy, "--grid: \"%.60s\" is not an option that a grid can have",
+                             name);
     }
     for (uint32_t i = 0; i < g->names; i++)
         if (strcmp(g->name[i], name) == 0)

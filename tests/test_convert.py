@@ -144,7 +144,7 @@ def test_no_standard_input(quern, tmp_path, words, given, wanted):
     (["split", "t.csv", "-o", "%.csv"], "--parts LIST is required"),
     (["split", "t.csv", "-o", "%.csv", "--parts", "a=0.5,b=0.4"], "the sum 0.9, not 1"),
     (["split", "t.csv", "-o", "%.csv", "--parts", "a=0.5,a=0.5"], "twice"),
-    (["split", "t.csv", "-o", "%.csv", "--parts", "a=0.5,b"], "no name and share"),
+    (["split", "t.csv", "-o", "%.csv", "--parts", "a=0.5,b"], "not a name and share"),
     (["split", "t.csv", "-o", "%.csv", "--parts", "a=1.5,b=-0.5"], "has no share"),
     (["split", "t.csv", "-o", "%.csv", "--parts", "../a=0.5,b=0.5"], "has a /"),
     (["split", "t.csv", "-o", "%-%.csv", "--parts", "a=0.5,b=0.5"], "more than one %"),

@@ -308,9 +308,18 @@ def test_onnx_has_no_dates(tmp_path):
 def test_what_helps_where_dates_are_categories(tmp_path):
     for cells, says in ((["2020-01-01T10:00Z", "2020-01-01T10:00"], "name a zone in all cells or in none"),
                         (["0001-01-01T00:00+05:00", "9999-12-31T23:59-08:00"], "in the years 1 to 9999"),
-                        (["1.2.2024", "3.4.2024"], "say how they are written with --date-format")):
-        (tmp_path / "t.csv").write_text("y,t\n" + "".join(f"{i},{c}\n" for i, c in enumerate(cells)))
-        assert says in quern(tmp_path, "data", "info", "t.csv", "--label", "y")
+                        (["1.2.2024", "3.4.2024"], "say how they are written with --date-format"),
+                        (["1.2.2024", "3.4.2024", "--date-format", "%Y-%m-%d"], "correct --date-format, whose form they do not have"),
+                        (["2024-01-02", "2024-02-30", "2024-03-01"], 'holds dates, but "2024-02-30" is not one'),
+                        (["2024-01-02", "2024-02-28", "never"], 'holds dates, but "never" is not one'),
+                        (["1.2.2024", "31.2.2024", "1.3.2024", "--date-format", "%d.%m.%Y"], 'but "31.2.2024" is not one')):
+        words = cells[cells.index("--date-format"):] if "--date-format" in cells else []
+        rows = cells[:len(cells) - len(words)]
+        (tmp_path / "t.csv").write_text("y,t\n" + "".join(f"{i},{c}\n" for i, c in enumerate(rows)))
+        assert says in quern(tmp_path, "data", "info", "t.csv", "--label", "y", *words)
+    # A text among a few is a category, and the note is about most of them only.
+    (tmp_path / "t.csv").write_text("y,t\n" + "".join(f"{i},{c}\n" for i, c in enumerate(["2024-01-02", "never", "ever"])))
+    assert "dates" not in quern(tmp_path, "data", "info", "t.csv", "--label", "y")
 
 
 def test_statistics(tmp_path):

@@ -115,8 +115,8 @@ def test_close_to_scikit_learn(q):
 
 
 @pytest.mark.parametrize("labels,outputs,more,what", [
-    ([0, 1], [[0.5, np.inf], [0, 1]], {}, "no number"),
-    ([0, 1], [[0.5, 2], [0, 1]], {"probabilities": True}, "no probability"),
+    ([0, 1], [[0.5, np.inf], [0, 1]], {}, "not a number"),
+    ([0, 1], [[0.5, 2], [0, 1]], {"probabilities": True}, "not a probability"),
     ([0, 1], [[0.5, 0.5], [0, 1]], {"weights": [0, 0]}, "all weights are 0"),
     ([0, 1], [[0.5, 0.5], [0, 1]], {"weights": [1, -1]}, "a weight"),
     ([0, 1], [[0.5, 0.5]], {}, "a row for each label"),

@@ -3,7 +3,10 @@ class, a training that was too short or too long. And words that other programs 
 
 import random
 
+import numpy as np
 import pytest
+
+import parquet_writer
 
 
 def notes(run_quern, tmp_path, rows, *more):
@@ -103,6 +106,27 @@ def test_text_that_is_no_table(run_quern, tmp_path):
     (tmp_path / "t.csv").write_text("\n".join(",".join(map(str, row)) for row in rows) + "\n")
     done = run_quern("train", "--data", tmp_path / "t.csv", "--label", "kind", "-o", tmp_path / "m", status=1)
     assert "free text" in done.stderr and "--drop" in done.stderr
+
+
+def test_cells_that_other_files_may_have(run_quern, tmp_path):
+    """A model that was trained without marks and commas does not take them: the message says what to write."""
+    def tried(command, text, *words):
+        (tmp_path / "t").write_text(text)
+        return run_quern(*command, tmp_path / "t", *words, status=1).stderr
+
+    (tmp_path / "t.csv").write_text("y,a\n1,2\n0,3\n1,4\n0,5\n")
+    run_quern("train", "--data", tmp_path / "t.csv", "--epochs", "1", "--missing", "mean", "--quiet", "-o", tmp_path / "m")
+    predict = ["predict", tmp_path / "m", "--data"]
+    assert "make the cell empty, or write NA" in tried(predict, "y,a\n1,2\n0,--\n")
+    assert "write all numbers with a decimal point" in tried(["data", "info"], "y;a\n1;2,5\n0;3.5\n1;7.5\n0;8.5\n")
+    told = tried(predict, "y,A\n1,2\n")
+    assert 'it has "A", which the model does not have; give all columns' in told and f"at {tmp_path / 't'}, model" in told
+    parquet_writer.write(tmp_path / "p", {"y": np.arange(3)}, 3)
+    told = run_quern("data", "info", tmp_path / "p", status=1).stderr
+    assert "separated" not in told and "give a table with more columns" in told
+    (tmp_path / "empty").mkdir()
+    assert "put the files of a table in it" in run_quern("data", "info", tmp_path / "empty", status=1).stderr
+    assert "one of several files" in run_quern("data", "info", tmp_path / "t.csv", "-", status=1).stderr
 
 
 def test_a_dry_run_needs_no_image(run_quern):

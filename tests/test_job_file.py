@@ -178,7 +178,7 @@ def test_documentation(ours):
     ("kernel = 3", '"kernel" has a value of another kind', "write a text in quotation marks"),
     ("kernle = 'k.c'", 'no option "kernle"', 'did you mean "kernel"?'),
     ("\n[sets]\na = 1", 'no option "sets"', 'did you mean "set"?'),
-    ("[threads]\nn = 1", '"threads" is no table', "write threads = VALUE before the first table"),
+    ("[threads]\nn = 1", '"threads" is not a table', "write threads = VALUE before the first table"),
     ("set = 1", '"set" is a table', "write [set], and below it"),
     ("[set]\nsigma = true", '"sigma" of [set] has a value of another kind', "write a number"),
     ("[in]\nprice = 5", '"price" of [in]', "write a path in quotation marks"),
@@ -188,7 +188,7 @@ def test_documentation(ours):
     ("quiet = 1", '"quiet"', "write true or false"),
     ("shape = [1.5]", "only arrays of integers", "[600, 800]"),
     ("kernel = ''", "the value of --kernel is empty", "line 1"),
-    ("[set]\n'a=b' = 1", "is no name", "line 2"),
+    ("[set]\n'a=b' = 1", "is not a name", "line 2"),
     ("a = 1\na = 2", '"a" is defined twice, first in line 1', "line 2"),
     ("kernel = k.c", "there is no value", 'put a text in "..."'),
     ("x = \"\xff", "not UTF-8", "line 1"),
@@ -206,7 +206,7 @@ def test_documentation(ours):
 def test_refused(run, tmp_path, text, says, place):
     (tmp_path / "k.c").write_text(HEAD + "INDEX(i); COUNT(n); KERNEL { n = 1; }\n")
     (tmp_path / "a.toml").write_bytes(text.encode("latin-1"))
-    status = 2 if says.startswith(('"', "--", "no option", "is no name", "the value", "1 dim", "no scalar", "no array")) and "twice" not in says else 1
+    status = 2 if says.startswith(('"', "--", "no option", "is not a name", "the value", "1 dim", "no scalar", "no array")) and "twice" not in says else 1
     done = run(None, "a.toml", command=["run"], status=status)
     assert says in done.stderr and place in done.stderr, done.stderr
 

@@ -81,7 +81,7 @@ def test_a_replay_takes_the_shape_of_the_model(quern, table, tmp_path):
 
 @pytest.mark.parametrize("words, said", [
     ([], "the data has no pixels"),
-    (["--shape", "2x8x4"], "no image of the shape 2x8x4"),
+    (["--shape", "2x8x4"], "not an image of the shape 2x8x4"),
     (["--shape", "1x1x48"], "does not fit into 1x48 pixels"),
 ])
 def test_refusals(quern, table, tmp_path, words, said):

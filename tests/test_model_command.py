@@ -60,7 +60,7 @@ def test_a_file_gives_the_bytes_of_its_text(quern, table, tmp_path):
     (b"conv 3 2x2\n\nmaxpool 2; conv 3 9x9 pad none\ndense 3 softmax",
      ["n.txt, line 3, layer 2, column 12:", "does not fit into 3x2 pixels"]),
     (b"\n# nothing\n", ["the model has no layers"]),
-    (b"dense\0 3", ["the file is no model text", "byte 5"]),
+    (b"dense\0 3", ["the file is not a model text", "byte 5"]),
     (b"#" * (1 << 20) + b"\n", ["at most 1048576 bytes"]),
 ])
 def test_faults_of_a_file_name_its_line(quern, table, tmp_path, content, said):
@@ -73,7 +73,7 @@ def test_faults_of_a_file_name_its_line(quern, table, tmp_path, content, said):
 
 @pytest.mark.parametrize("model, said", [
     ("@nothing.txt", "cannot open nothing.txt"), ("@.", "it is a folder"), ("@", "no file is named"),
-    ("lenat", 'did you mean the ready model "lenet"?'), ("lenet; dense 3", 'this is no layer: "lenet"'),
+    ("lenat", 'did you mean the ready model "lenet"?'), ("lenet; dense 3", 'this is not a layer: "lenet"'),
 ])
 def test_what_is_no_file_and_no_model(quern, table, tmp_path, model, said):
     for command in (["train", "--data", table, "-o", "m"], ["plan", "--team", "host(cpu 9k)"], ["devices"]):

@@ -623,7 +623,7 @@ def entry(kind, name="a/2", **values):
 
 @pytest.mark.parametrize("made, words", [
     (entry(tarfile.SYMTYPE, linkname="1"), "a link"), (entry(tarfile.LNKTYPE, linkname="a/1"), "a link"),
-    (entry(tarfile.GNUTYPE_SPARSE), "sparse"), (entry(tarfile.FIFOTYPE), "no regular file"),
+    (entry(tarfile.GNUTYPE_SPARSE), "sparse"), (entry(tarfile.FIFOTYPE), "not a regular file"),
     (entry(tarfile.REGTYPE, pax_headers={"GNU.sparse.major": "1"}), "sparse"),
     (entry(tarfile.REGTYPE, "a/1"), "twice")])
 def test_entries(tmp_path, refused, info, made, words):

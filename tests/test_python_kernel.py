@@ -115,8 +115,8 @@ def test_scalars(q, k):
     x = float(np.float32(1)) + 2.0**-24 + 2.0**-50
     one = q.Kernel(text="INDEX(i); SCALAR(float, s); OUTPUT(float, o); KERNEL { o = s; }")
     assert one.run(s=x, shape=1).o[0] == np.float32(x)
-    for value, says in ((None, "has no value"), ("many", "no value of the scalar"), ([1], "is no number"),
-                        (float("nan"), "no value of the scalar"), (1e300, "no value of the scalar")):
+    for value, says in ((None, "has no value"), ("many", "not a value of the scalar"), ([1], "is not a number"),
+                        (float("nan"), "not a value of the scalar"), (1e300, "not a value of the scalar")):
         with pytest.raises(ValueError, match=says):
             k.run(**given, g=value)
     with pytest.raises(q.UsageError, match="whole number"):

@@ -66,14 +66,14 @@ def test_libsvm_lines(tmp_path, info):
 
 @pytest.mark.parametrize("text, what, where", [
     ("1 1:2\n1,2 1:3", '"1,2" is a list of labels', "line 2, byte 6"),
-    ("1 1:2\ncat 1:3", 'the label "cat" is no number', "line 2, byte 6"),
+    ("1 1:2\ncat 1:3", 'the label "cat" is not a number', "line 2, byte 6"),
     ("1 1:2\n 2:3", 'a label is missing: "2:3"', "line 2, byte 7"),
     ("1 1:2\ninf 1:3", 'the label "inf" is infinite', "line 2, byte 6"),
     ("1 2:3 2:4", 'the index of "2:4" is not greater', "line 1, byte 6"),
     ("1 1:inf", 'the value "inf" is infinite', "line 1, byte 4"),
     ("1 1:1e39", 'the number "1e39" is beyond', "line 1, byte 4"),
     ("1 1:2 z", '"z" is not INDEX:VALUE', "line 1, byte 6"),
-    ("1 1:2 3:x", 'the value "x" is no number', "line 1, byte 8"),
+    ("1 1:2 3:x", 'the value "x" is not a number', "line 1, byte 8"),
     ("1 1:2 4294967295:1", "is not INDEX:VALUE", "line 1, byte 6"),
     ("1 1:2 400000000:1", "the dense table of 1 items with 400000000 features is too large", "a.svm"),
     ("1 qid:1", "no item has a feature", "a.svm"),
@@ -137,7 +137,7 @@ def test_json_as_pandas_reads_it(tmp_path, info):
     ('{"y":1,"a":"\\u0000"}', "a NUL", "line 1, byte 12"),
     ('{"y":1,"a":"x', "the text ends too early", "line 1, byte 13"),
     ('{"y":1\n"a":2}', "a '}' is missing", "line 2, byte 7"),
-    ('[{"y":1,"a":1},]', "an item is no object", "line 1, byte 15"),
+    ('[{"y":1,"a":1},]', "an item is not an object", "line 1, byte 15"),
     ('[{"y":1,"a":1}] 2', "more text follows", "line 1, byte 16"),
     ("".join('{"k%d":1}' % k for k in range(3000)), "different keys", "line 1"),
 ])
@@ -175,7 +175,7 @@ def test_sqlite(tmp_path, info, run_quern):
         "big one", "x", "gap", "city", "z"]
     assert told["digest"] == digest(table, [row[0] for row in read], {0: np.array([row[1] for row in read], "<i8")})
     alone = info(path)
-    assert alone["note"] == 'the rows are those of: SELECT * FROM "t" ORDER BY rowid'
+    assert alone["note"].splitlines()[0] == 'the rows are those of: SELECT * FROM "t" ORDER BY rowid'
     assert alone["digest"] == info(path, "--query", "select * from t order by rowid;")["digest"]
     model = tmp_path / "m"
     run_quern("train", "--data", path, "--query", query, "--test", path, "--test-query",
@@ -212,7 +212,7 @@ def test_sqlite_tables(tmp_path, run_quern):
     told = run_quern("data", "info", path, status=1).stderr
     assert 'the SQLite file has 2 tables: a ""one"", b' in told and "--query" in told
     (tmp_path / "a.csv").write_text("y,x\n1,2\n")
-    assert "is no database" in run_quern("data", "info", tmp_path / "a.csv", "--query", "x", status=1).stderr
+    assert "is not a database" in run_quern("data", "info", tmp_path / "a.csv", "--query", "x", status=1).stderr
     path.write_bytes(path.read_bytes()[:5000])
     assert "SQLite says: database disk image is malformed" in run_quern(
         "data", "info", path, status=1).stderr

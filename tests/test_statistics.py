@@ -141,8 +141,8 @@ def test_targets_categories_and_bytes(q):
 
 
 @pytest.mark.parametrize("options, words", [
-    ({"by_class": True}, "no classes"), ({"quantiles": [1.5]}, "no quantile"),
-    ({"quantiles": [float("nan")]}, "no quantile"), ({"threads": -1}, "threads"),
+    ({"by_class": True}, "no classes"), ({"quantiles": [1.5]}, "not a quantile"),
+    ({"quantiles": [float("nan")]}, "not a quantile"), ({"threads": -1}, "threads"),
     ({"bins": 2**31}, "bins"), ({"quantiles": [0.5] * 1001}, "quantile")])
 def test_nonsense_is_refused(q, options, words):
     with pytest.raises(q.UsageError, match=words):
@@ -170,7 +170,7 @@ def test_the_command(run_quern, tmp_path):
 
 
 @pytest.mark.parametrize("more, words", [
-    (["--quantiles", "0.5,"], "no list"), (["--quantiles", "2"], "no list"), (["--quantiles", ""], "empty"),
+    (["--quantiles", "0.5,"], "not a list"), (["--quantiles", "2"], "not a list"), (["--quantiles", ""], "empty"),
     (["--bins", "3"], "--histograms"), (["--quantiles", "1e-9"], "--quantiles")])
 def test_the_command_refuses(run_quern, tmp_path, more, words):
     (tmp_path / "t.csv").write_text(TABLE)

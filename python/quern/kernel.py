@@ -557,7 +557,7 @@ def _number(value, part):
     if isinstance(value, (bool, np.bool_)) or isinstance(value, numbers.Integral):
         return str(int(value))
     if not isinstance(value, numbers.Real):
-        raise InputError(f"{value!r} is no number", part.name, "give an int or a float")
+        raise InputError(f"{value!r} is not a number", part.name, "give an int or a float")
     if part.dtype == "float32":  # once to float32, as NumPy rounds
         with np.errstate(over="ignore"):
             value = np.float32(value)

@@ -64,7 +64,7 @@ static qn_status find_folder(int make, char path[PATH_MAX], int *exists, qn_erro
         return *exists ? qn__fail_errno(err, "use the folder", path) : QN_OK;
     }
     if (!S_ISDIR(info.st_mode))
-        return qn__fail(err, QN_IO, "%s is no folder", path);
+        return qn__fail(err, QN_IO, "%s is not a folder", path);
     return qn__cache_trust(&info, path, err);
 }
 

@@ -95,7 +95,7 @@ static void *read_program(int file, const char *path, const char *key, size_t *b
         return NULL;
     }
     if (!S_ISREG(info.st_mode)) {
-        qn__fail(err, QN_FORMAT, "%s is no regular file", path);
+        qn__fail(err, QN_FORMAT, "%s is not a regular file", path);
         return NULL;
     }
     if (qn__cache_trust(&info, path, err) != QN_OK)

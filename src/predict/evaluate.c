@@ -60,8 +60,8 @@ static qn_status check_outputs(const qn_evaluation_input *in, qn_error *err) {
         for (uint32_t j = 0; j < in->outputs && !isnan(y[0]); j++)
             if (!isfinite(y[j]) || (in->probabilities && !(y[j] >= 0 && y[j] <= 1)))
                 return refuse_item(err,
-                                   in->probabilities ? "an output is no probability"
-                                                     : "an output is no number",
+                                   in->probabilities ? "an output is not a probability"
+                                                     : "an output is not a number",
                                    i);
     }
     return QN_OK;
@@ -70,7 +70,7 @@ static qn_status check_outputs(const qn_evaluation_input *in, qn_error *err) {
 static qn_status check_targets(const qn_evaluation_input *in, qn_error *err) {
     for (uint64_t i = 0; i < in->items; i++)
         if (!isfinite(in->targets[i]) || isinf(in->predictions[i]))
-            return refuse_item(err, "a target or a prediction is no number", i);
+            return refuse_item(err, "a target or a prediction is not a number", i);
     return QN_OK;
 }
 

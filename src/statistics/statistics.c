@@ -69,7 +69,7 @@ static qn_status check_quantiles(const qn_statistics_options *o, qn_error *err) 
     for (uint32_t i = 0; o->quantiles && i < o->quantile_count; i++) {
         const double q = o->quantiles[i];
         if (!(q >= 0 && q <= 1) || (q > 0 && q < 0x1p-24)) {
-            qn__fail(err, QN_USAGE, "`statistics.quantiles`: %g is no quantile", q);
+            qn__fail(err, QN_USAGE, "`statistics.quantiles`: %g is not a quantile", q);
             return qn__remedy(err, QN_USAGE,
                               "give numbers from 0 to 1, as 0.5; the least above 0 "
                               "is 0.00000006");

@@ -266,7 +266,7 @@ def feature(cells, known=False, rules=frozenset(), model=False):
         return [np.float32(np.nan) if kind_ == "missing" else index[utf8(text)]
                 for kind_, (_, text) in zip(kinds, cells)], categories
     if "text" in kinds or "infinite" in kinds:
-        refuse("a cell is no number")
+        refuse("a cell is not a number")
     return [number_of(raw) if kind_ == "number" else np.float32(np.nan)
             for kind_, (raw, _) in zip(kinds, cells)], []
 
@@ -424,7 +424,7 @@ def weights(content, word, rules=RULES):
     names, rows, _ = read_lines(content, "auto", rules)
     at = column_of(word, names or [None] * len(rows[0]))
     if any(kind(row[at][0]) != "number" for row in rows):
-        refuse("a weight is no number")
+        refuse("a weight is not a number")
     values = np.array([number_of(row[at][0]) for row in rows], np.float32) + np.float32(0)
     if (values < 0).any() or not (values > 0).any():
         refuse("a weight is negative, or all are 0")

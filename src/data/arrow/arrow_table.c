@@ -53,7 +53,7 @@ static qn_status check_schema(const qn__arrow_table *table, qn_error *err) {
     int whole = schema->release && schema->format && schema->n_children >= 0 &&
                 schema->n_children <= UINT32_MAX;
     if (whole && strcmp(schema->format, "+s") != 0) {
-        qn__fail(err, QN_INPUT, "the Arrow stream has the type \"%.20s\", which is no table",
+        qn__fail(err, QN_INPUT, "the Arrow stream has the type \"%.20s\", which is not a table",
                  schema->format);
         return refuse_table(table, err,
                             "give a stream of record batches (\"+s\"), such as a table's");

@@ -348,8 +348,8 @@ static qn_status check_together(const qn__file_list *list, qn_error *err) {
         const char *path = list->file[i].path;
         if (strcmp(path, QN__STANDARD_INPUT) == 0 || qn__is_server(path))
             return refuse(qn__is_server(path) ? "a server" : QN__STANDARD_INPUT_SHOWN,
-                          "several files are one table only where all are files",
-                          "name it alone, or save its rows to a file first", err);
+                          "this cannot be one of several files that are one table",
+                          "name it alone, or save its rows to a file and name that", err);
         if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
             return refuse(path, "a folder of images, or without files, cannot be part of a table",
                           "name a folder of images alone", err);

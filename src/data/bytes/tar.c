@@ -198,7 +198,7 @@ static qn_status refuse_type(const tar *t, char type, qn_error *err) {
     if (type == 'S')
         return refuse(t, "the tar archive holds a sparse file", "make it again without tar -S",
                       err);
-    return refuse(t, "the tar archive holds an entry that is no regular file",
+    return refuse(t, "the tar archive holds an entry that is not a regular file",
                   "make it again of regular files and folders", err);
 }
 

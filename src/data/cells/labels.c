@@ -208,7 +208,7 @@ qn_status qn__labels_check(const qn_data *data, qn_error *err) {
     if (data->doubt == QN__DOUBT_ID) {
         qn__fail(
             err, QN_INPUT,
-            "the %s is different in each of the %llu items, so it is an identifier and no class",
+            "the %s is different in each of the %llu items, so it is an identifier and not a class",
             shown, (unsigned long long)data->items);
         return qn__remedy(err, QN_INPUT,
                           "name the column of the classes with `data.label_column`, and leave this "

@@ -182,12 +182,13 @@ static qn_status refuse_missing(const qn__fitting *to, list *missing, list *stra
     const int one = missing->count == 1;
     qn__fail(err, QN_MISMATCH, "%s lacks the column%s %s of the model", to->what, one ? "" : "s",
              finish(missing));
-    if (strange->count > 0)
-        qn__at(err, "it has %s, which the model does not have", finish(strange));
+    const int other = strange->count > 0;
     return qn__remedy(
         err, QN_MISMATCH,
-        "give all columns of the training data, in any order, with their names in "
-        "the header; `data.label_column` and `data.unlabelled` say which is the label");
+        "%s%s%sgive all columns of the training data, in any order, with their names in "
+        "the header; `data.label_column` and `data.unlabelled` say which is the label",
+        other ? "it has " : "", other ? finish(strange) : "",
+        other ? ", which the model does not have; " : "");
 }
 
 static void note_strange(const qn__fitting *to, list *strange) {

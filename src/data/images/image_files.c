@@ -104,7 +104,10 @@ static qn_status sort(qn__image_files *f, qn_error *err) {
         qn__fail(err, QN_INPUT,
                  f->folder ? "there is no file in the folder" : "there is no file in the archive");
         qn__at(err, "%s", f->path);
-        return qn__remedy(err, QN_INPUT, "put images in it, in a folder for each class");
+        return qn__remedy(
+            err, QN_INPUT,
+            f->folder ? "put the files of a table in it, or images in a folder for each class"
+                      : "put images in it, in a folder for each class");
     }
     qsort(f->file, (size_t)f->count, sizeof *f->file, compare);
     for (uint64_t i = 1; i < f->count; i++)

@@ -185,7 +185,7 @@ static qn_status read_member(rows *r, qn_error *err) {
     if (key.kind == QN__TOKEN_BAD)
         return refuse_token(r, &key, err);
     if (key.kind != QN__TOKEN_TEXT)
-        return refuse(r, "a key is no text", objects_remedy, err);
+        return refuse(r, "a key is not a text", objects_remedy, err);
     qn_status status = find_column(r, &key, at, &column, err);
     if (status == QN_OK)
         status = need(r, ':', err);
@@ -226,7 +226,7 @@ static qn_status read_objects(rows *r, qn_error *err) {
         if (r->scan.at == r->scan.end || (array && next == ']' && r->rows == r->first))
             break;
         if (next != '{')
-            return refuse(r, "an item is no object", objects_remedy, err);
+            return refuse(r, "an item is not an object", objects_remedy, err);
         const qn_status status = read_object(r, err);
         if (status != QN_OK)
             return status;

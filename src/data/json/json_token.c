@@ -222,7 +222,7 @@ static void read_word(qn__json_scan *scan, qn__token *out) {
     else if (take_word(scan, "Infinity") || take_word(scan, "-Infinity"))
         fail(scan, begin, "the value is infinite", out);
     else
-        fail(scan, begin, "this is no value of JSON", out);
+        fail(scan, begin, "this is not a value of JSON", out);
 }
 
 void qn__json_token(qn__json_scan *scan, qn__token *out) {

@@ -116,7 +116,7 @@ static qn_status take_texts(void *user, uint64_t first, size_t count, const void
         } else if (to_utf8(at, size / 4, room, &length)) {
             status = add_text(l, first + i, room, length, err);
         } else {
-            qn__fail(err, QN_INPUT, "the label of item %llu (from 0) holds what is no character",
+            qn__fail(err, QN_INPUT, "the label of item %llu (from 0) holds what is not a character",
                      (unsigned long long)(first + i));
             status = refuse_label(l, first + i, "write the labels again with numpy.save", err);
         }

@@ -262,7 +262,7 @@ static qn_status read_texts(const char *text, size_t size, int named, qn_data *d
     const char *name = note ? next_text(&behind, &left) : NULL;
     const char *bytes = name ? next_text(&behind, &left) : NULL;
     if (!bytes || left != 0)
-        return refuse(err, "what was shared with the data is no text");
+        return refuse(err, "what was shared with the data is not text");
     qn__json *document;
     qn_status status = qn__json_parse(text, (size_t)(end - text), &document, err);
     if (status == QN_OK) {

@@ -50,7 +50,7 @@ static qn_status check_format(const qn__reader *reader, const qn__source *source
                              "leave `data.weight` out, or give the arrays in an NPZ file");
     }
     if (o->skip_broken && !reader->files) {
-        qn__fail(err, QN_INPUT, "an item of the format %s is no file, so none can be broken",
+        qn__fail(err, QN_INPUT, "an item of the format %s is not a file, so none can be broken",
                  reader->name[0]);
         return refuse_option(source, err, "leave `data.skip_broken` out");
     }
@@ -66,7 +66,7 @@ static qn_status check_format(const qn__reader *reader, const qn__source *source
                              "with `data.resize`");
     }
     if (o->query && !reader->queries) {
-        qn__fail(err, QN_INPUT, "a file of the format %s is no database, so it takes no query",
+        qn__fail(err, QN_INPUT, "a file of the format %s is not a database, so it takes no query",
                  reader->name[0]);
         return refuse_option(source, err, "leave `data.query` out");
     }

@@ -211,7 +211,7 @@ static void test_bytes_beside_floats(void **state) {
 }
 
 static void refused(const char *model_columns, const char *data_columns, const char *what,
-                    const char *where) {
+                    const char *remedy) {
     qn__schema *model = columns(model_columns, "y");
     qn_data *data = table(columns(data_columns, NULL), labels), *made;
     qn_error err = {0};
@@ -219,8 +219,8 @@ static void refused(const char *model_columns, const char *data_columns, const c
     assert_int_equal(qn__encode(&f, data, QN__UNKNOWN_REFUSED, &made, &err), QN_MISMATCH);
     assert_null(made);
     assert_string_equal(err.what, what);
-    assert_string_equal(err.where, where);
-    assert_true(strlen(err.remedy) > 10);
+    assert_string_equal(err.where, "");
+    assert_non_null(strstr(err.remedy, remedy));
     assert_int_equal(qn__encode(&f, data, QN__UNKNOWN_REFUSED, &made, NULL), QN_MISMATCH);
     qn_data_close(data);
     qn__schema_free(model);
@@ -234,7 +234,7 @@ static void test_missing_columns(void **state) {
         "the test set lacks the columns \"a\", \"b\", \"c\", \"d\", \"e\" and 2 more of the model",
         "");
     refused("ab", "Ab", "the test set lacks the column \"a\" of the model",
-            "it has \"A\", which the model does not have");
+            "it has \"A\", which the model does not have; give all columns");
     refused("ab", "baa", "the test set has several columns with the name \"a\"", "");
 }
 

@@ -77,8 +77,8 @@ static qn_status refuse_categories(const qn_data *raw, uint32_t column, const ch
                                    qn_error *err) {
     char name[160];
     qn__column_name(raw->schema, column, name, sizeof name);
-    qn__fail(err, QN_MISMATCH, "%s holds texts such as \"%s\", the model takes numbers there", name,
-             raw->schema->feature[column].category[0]);
+    qn__fail(err, QN_MISMATCH, "%s holds texts such as \"%s\", and the model takes numbers there",
+             name, raw->schema->feature[column].category[0]);
     qn__at(err, "%s", what);
     return qn__remedy(err, QN_MISMATCH,
                       "give a file whose columns hold what those of the training data hold");

@@ -106,8 +106,9 @@ static void test_refusals(void **state) {
     how.missing = QN__MISSING_ZERO;
     how.table = NULL;
     assert_int_equal(qn__make_inputs(&how, raw, &notes, &inputs, &err), QN_MISMATCH);
-    assert_string_equal(err.what, "column \"city\" holds texts such as \"Bern\", the model takes "
-                                  "numbers there");
+    assert_string_equal(err.what,
+                        "column \"city\" holds texts such as \"Bern\", and the model takes "
+                        "numbers there");
     qn_data_close(raw);
     qn__schema_free(model);
 }

@@ -252,7 +252,7 @@ static const char *name_of_type(unsigned number) {
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].number == number)
             return known[i].name;
-    return "a type that is no number, text or boolean";
+    return "a type that is not a number, text or boolean";
 }
 
 static qn_status refuse_column(const reading *r, const char *name, int column, const char *what,

@@ -23,7 +23,7 @@ typedef struct cut {
 
 static qn_status check(cut *c, int stratify, qn_error *err) {
     if (c->count == 0 || c->count > MOST_PARTS) {
-        qn__fail(err, QN_USAGE, "%u is no number of parts", (unsigned)c->count);
+        qn__fail(err, QN_USAGE, "%u is not a number of parts", (unsigned)c->count);
         return qn__remedy(err, QN_USAGE, "cut into 1 to %d parts", MOST_PARTS);
     }
     for (uint32_t j = 0; j < c->count; j++) {
@@ -225,7 +225,7 @@ qn_status qn_data_split(const qn_data *data, const uint64_t *shares, uint32_t co
 static qn_status check_folds(const qn_data *data, uint32_t folds, uint32_t fold, int stratify,
                              qn_error *err) {
     if (folds < 2 || folds > MOST_PARTS) {
-        qn__fail(err, QN_USAGE, "%u is no number of folds", (unsigned)folds);
+        qn__fail(err, QN_USAGE, "%u is not a number of folds", (unsigned)folds);
         return qn__remedy(err, QN_USAGE, "take 2 to %d folds", MOST_PARTS);
     }
     if (fold >= folds) {

@@ -310,7 +310,7 @@ static qn_status read_texts(const qn__json_node *node, uint32_t *count, char ***
                             qn_error *err) {
     const size_t size = qn__json_count(node);
     if (!qn__json_is_array(node) || size > UINT32_MAX)
-        return malformed(err, "a list of texts is no array");
+        return malformed(err, "a list of texts is not an array");
     if (size > 0 && !(*out = qn__alloc(size, sizeof **out, err)))
         return QN_MEMORY;
     *count = (uint32_t)size;
@@ -341,7 +341,7 @@ static qn_status read_exact(const qn__json_node *node, qn__feature *feature, qn_
 static qn_status read_dates(const qn__json_node *node, uint32_t *dates, qn_error *err) {
     int part = 0;
     if (!qn__json_is_array(node))
-        return malformed(err, "the parts of dates are no array");
+        return malformed(err, "the parts of dates are not an array");
     for (size_t i = 0; i < qn__json_count(node); ++i, ++part) {
         const char *name = qn__json_string(qn__json_at(node, i));
         while (part < QN__DATE_PARTS &&

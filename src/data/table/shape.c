@@ -50,7 +50,7 @@ qn_status qn__shape_set(qn_data *data, const char *text, const char *path, qn_er
     const int fits = !__builtin_mul_overflow(area, (uint64_t)shape[0], &product) &&
                      product == data->features && !has_categories(data);
     if (!fits) {
-        qn__fail(err, QN_INPUT, "an item has %u features, which are no image of the shape %s",
+        qn__fail(err, QN_INPUT, "an item has %u features, which are not an image of the shape %s",
                  (unsigned)data->features, text);
         qn__at(err, "%s", path);
         return qn__remedy(

@@ -217,8 +217,12 @@ static qn_status check_features(const qn__csv_header *header, uint64_t features,
                      : "no column is left for the features");
         return qn__csv_refuse_line(
             header->path, 1,
-            "columns are separated by comma, semicolon or tab; a file without labels is "
-            "read with `data.unlabelled`; lines of plain text are not a table and cannot be read",
+            header->shape.separator
+                ? "columns are separated by comma, semicolon or tab; a file without labels is "
+                  "read with `data.unlabelled`; lines of plain text are not a table and cannot be "
+                  "read"
+                : "give a table with more columns; one without labels is read with "
+                  "`data.unlabelled`",
             err);
     }
     if (features <= UINT32_MAX)

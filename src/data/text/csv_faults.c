@@ -1,4 +1,5 @@
 /* Messages about lines, rows and columns of a CSV file. */
+#include "data/cells/commas.h"
 #include "data/cells/label_values.h"
 #include "data/text/csv_header.h"
 #include <string.h>
@@ -102,6 +103,20 @@ static void say_fault(const qn__row_failure *failure, qn_error *err) {
 }
 #pragma GCC diagnostic pop
 
+/* The remedy; of a cell that other files may have, as a missing value or a number, its own. */
+static const char *remedy_of(const qn__row_failure *failure) {
+    const qn__cell cell = {.text = failure->text, .size = strlen(failure->text)};
+    char number[QN__COMMA_BYTES];
+    size_t size;
+    if (failure->fault == QN__ROW_TEXT && qn__cell_is_mark(&cell))
+        return "the model was trained on data without this mark of a missing value: make the cell "
+               "empty, or write NA";
+    if (failure->fault == QN__ROW_TEXT && qn__comma_read(&cell, number, &size) >= 0)
+        return "write all numbers with a decimal point, and thousands without a mark; leave the "
+               "column out with `data.drop`, or name it with `data.category`";
+    return cell_faults[failure->fault].remedy;
+}
+
 qn_status qn__csv_refuse_row(const qn__csv_header *header, const qn__row_failure *failure,
                              qn_error *err) {
     uint64_t line = header->first_line + failure->row;
@@ -112,5 +127,5 @@ qn_status qn__csv_refuse_row(const qn__csv_header *header, const qn__row_failure
     qn__csv_show(header->names ? header->names[failure->column] : "", shown);
     qn__at(err, *shown ? "%s, line %llu, column %llu (%s)" : "%s, line %llu, column %llu",
            header->path, (unsigned long long)line, (unsigned long long)failure->column + 1, shown);
-    return qn__remedy(err, QN_INPUT, "%s", cell_faults[failure->fault].remedy);
+    return qn__remedy(err, QN_INPUT, "%s", remedy_of(failure));
 }

@@ -75,6 +75,21 @@ static void add_column(columns *d, const char *name, uint64_t column) {
                  (unsigned long long)column + 1);
 }
 
+/* The first text that is not a date that can be read, where most of the others are; else NULL. */
+static const char *broken_date(const qn__feature *feature, const char *format) {
+    const char *broken = NULL;
+    uint32_t read = 0;
+    for (uint32_t i = 0; i < feature->categories; i++) {
+        const char *text = feature->category[i];
+        qn__moment moment;
+        const int is_date =
+            qn__cell_moment(&(qn__cell){.text = text, .size = strlen(text)}, format, &moment);
+        read += is_date != 0;
+        broken = broken || is_date ? broken : text;
+    }
+    return read > feature->categories / 2 ? broken : NULL;
+}
+
 /* Whether all texts are dates that could be read, but some name a zone and some do not. */
 static int has_some_zones(const qn__feature *feature) {
     uint32_t zones = 0, read = 0;
@@ -97,6 +112,19 @@ static void note_dates(const columns *d, const char *remedy, qn__text *text) {
                  "\nthe column%s %s hold%s dates or times, which are read as categories; %s, or "
                  "leave them out with `data.drop`",
                  one ? "" : "s", d->names, one ? "s" : "", remedy);
+}
+
+static void note_broken(const columns *d, const char *not_date, qn__text *text) {
+    char shown[64];
+    const int one = d->count == 1;
+    if (d->count == 0)
+        return;
+    qn__csv_show(not_date, shown);
+    qn__text_add(text,
+                 "\nthe column%s %s hold%s dates, but \"%s\" is not one that can be read, so the "
+                 "texts are categories; correct such cells, or leave the column%s out with "
+                 "`data.drop`",
+                 one ? "" : "s", d->names, one ? "s" : "", shown, one ? "" : "s");
 }
 
 /* Columns that were read as dates, and what a network gets of the first of them. */
@@ -122,8 +150,9 @@ static void note_parts(const qn_data *data, qn__text *text) {
 
 /* Categories that are something else to a person. */
 typedef struct findings {
-    columns dates, zones, quantities; /* `zones`: dates, some of them with a zone */
-    const char *example;              /* of a quantity */
+    columns dates, zones, broken, quantities; /* `zones`: dates, some of them with a zone;
+                                                 `broken`: some are not dates */
+    const char *example, *not_date;           /* of a quantity; of `broken` */
 } findings;
 
 /* Looks at the columns that are categories, though nobody called them so. */
@@ -139,7 +168,11 @@ static void look_at_categories(const qn__csv_header *header, const qn__csv_shape
         special += is_special;
         if (!is_one || (header->categories && header->categories[column]))
             continue;
-        if (holds_dates(f))
+        const char *not_date = shape->dates ? broken_date(f, shape->date_format) : NULL;
+        if (not_date) {
+            found->not_date = found->not_date ? found->not_date : not_date;
+            add_column(&found->broken, f->name, column);
+        } else if (holds_dates(f))
             add_column(has_some_zones(f) ? &found->zones : &found->dates, f->name, column);
         const char *quantity = qn__quantity_example(f->category, f->categories);
         if (data->comma == 0 && qn__comma_example(f)) {
@@ -223,9 +256,12 @@ qn_status qn__csv_look_back(const qn__csv_header *header, const qn__csv_shape *s
     note_label(shape, options, data, &text);
     look_at_categories(header, shape, data, &found);
     note_dates(&found.dates,
-               "say how they are written with `data.date_format`, such as %d.%m.%Y (2026-11-28 "
-               "needs none, in the years 1 to 9999)",
+               shape->date_format
+                   ? "correct `data.date_format`, whose form they do not have"
+                   : "say how they are written with `data.date_format`, such as %d.%m.%Y "
+                     "(2026-11-28 needs none, in the years 1 to 9999)",
                &text);
+    note_broken(&found.broken, found.not_date, &text);
     note_dates(&found.zones, "name a zone in all cells or in none", &text);
     if (!options->dates && !options->expected_rules)
         note_parts(data, &text);

@@ -278,7 +278,7 @@ static qn_status say_fault(const block *b, const char *word, qn_error *err) {
     case LABEL_MISSING:
         return qn__fail(err, QN_INPUT, "a label is missing: \"%s\"", word);
     case LABEL_TEXT:
-        return qn__fail(err, QN_INPUT, "the label \"%s\" is no number", word);
+        return qn__fail(err, QN_INPUT, "the label \"%s\" is not a number", word);
     case LABEL_LIST:
         return qn__fail(err, QN_INPUT, "\"%s\" is a list of labels, and an item has one", word);
     case LABEL_INFINITE:
@@ -291,7 +291,7 @@ static qn_status say_fault(const block *b, const char *word, qn_error *err) {
     case RANGE:
         return qn__fail(err, QN_INPUT, "the number \"%s\" is beyond the range of float32", word);
     case NO_PAIR:
-        return qn__fail(err, QN_INPUT, "the value \"%s\" is no number", word);
+        return qn__fail(err, QN_INPUT, "the value \"%s\" is not a number", word);
     default:
         return qn__fail(err, QN_INPUT, "\"%s\" is not INDEX:VALUE", word);
     }

@@ -55,7 +55,7 @@ static qn_status find_format(const char *name, const char *path, const qn__forma
     if (*out)
         return QN_OK;
     if (name)
-        qn__fail(err, QN_USAGE, "\"%.40s\" is no format that can be written", name);
+        qn__fail(err, QN_USAGE, "\"%.40s\" is not a format that can be written", name);
     else
         qn__fail(err, QN_USAGE, "the ending of the name tells no format");
     if (!name)

@@ -192,7 +192,7 @@ static void test_links_and_pipes_are_not_followed(void **state) {
     expect("two", "program of two");
     assert_int_equal(mkfifo(file_of("three"), 0600), 0);
     expect("three", NULL);
-    expect_note("no regular file");
+    expect_note("not a regular file");
     store("three", "program of three");
     expect("three", "program of three");
     assert_int_equal(mkdir(file_of("four"), 0700), 0);
@@ -213,7 +213,7 @@ static void test_folders_that_cannot_be_used(void **state) {
     expect("key", NULL);
     setenv("QUERN_CACHE", file, 1);
     store("key", "program");
-    expect_note("is no folder");
+    expect_note("is not a folder");
     expect("key", NULL);
     if (geteuid() != 0) { /* root may write everywhere */
         setenv("QUERN_CACHE", base, 1);

@@ -37,7 +37,7 @@ qn_status qn__network_refuse_kind(const qn__tokens *w) {
         row[k] = (qn__choice){.name = ops->word, .value = k, .also = ops->also};
     }
     qn__table_advise(&kinds, name_of(w, word), remedy, sizeof remedy);
-    return qn__tokens_invalid(w, other ? "this is no layer:" : "unknown layer",
+    return qn__tokens_invalid(w, other ? "this is not a layer:" : "unknown layer",
                               other ? other : remedy);
 }
 

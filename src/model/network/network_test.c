@@ -139,9 +139,10 @@ static void test_refusals(void **state) {
         "residual");
     check_refused("dense 5; Conv2D 3", "unknown layer \"Conv2D\"", 10, "did you mean \"conv\"?");
     check_refused("linear 5", "unknown layer \"linear\"", 1, "did you mean \"dense\"?");
-    check_refused("dense 5; flatten", "this is no layer: \"flatten\"", 10, "leave it out");
-    check_refused("dropout 0.5", "this is no layer: \"dropout\"", 1, "dense 500 relu dropout 0.2");
-    check_refused("dense 5; relu", "this is no layer: \"relu\"", 10,
+    check_refused("dense 5; flatten", "this is not a layer: \"flatten\"", 10, "leave it out");
+    check_refused("dropout 0.5", "this is not a layer: \"dropout\"", 1,
+                  "dense 500 relu dropout 0.2");
+    check_refused("dense 5; relu", "this is not a layer: \"relu\"", 10,
                   "behind the words of its layer");
     check_refused("dense 5;; dense 3", "a layer is empty", 9, "take the semicolon out");
     check_refused(";", "a layer is empty", 1, "take the semicolon out");
@@ -225,7 +226,7 @@ static void test_advice(void **state) {
         {"groupnorm -3; dense 2", "invalid number of groups \"-3\"", "\"groupnorm 8\"", 11},
         {"residual { dense 2 } stride 2; dense 2", "\"stride\" does not belong here",
          "residual { LAYERS", 22},
-        {"lenet; dense 2", "this is no layer: \"lenet\"", "give the name alone", 1},
+        {"lenet; dense 2", "this is not a layer: \"lenet\"", "give the name alone", 1},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i)

@@ -65,7 +65,7 @@ static qn_status read_file(const char *path, qn__bytes *out, qn_error *err) {
         qn__fail(err, QN_USAGE, "a model text has at most %zu bytes, the file has %zu",
                  QN__MODEL_TEXT_LARGEST, size);
     else
-        qn__fail(err, QN_USAGE, "the file is no model text: byte %zu of it is 0",
+        qn__fail(err, QN_USAGE, "the file is not a model text: byte %zu of it is 0",
                  (size_t)((const uint8_t *)memchr(out->data, '\0', size) - out->data));
     qn__bytes_release(out);
     return refuse_file(path, err);

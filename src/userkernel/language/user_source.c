@@ -124,7 +124,7 @@ static int check_result(qn__user_parser *p, const qn__user_token *token,
                      part->type == QN__USER_I64 || part->type == QN__USER_U64;
     if ((part->use == QN__USER_SUM || part->scans) && !sums)
         return qn__user_refuse(p, token, "write double, float, int64_t or uint64_t",
-                               "\"%s\" is no type of a sum", qn__user_type_word(part->type));
+                               "\"%s\" is not a type of a sum", qn__user_type_word(part->type));
     return 1;
 }
 

@@ -133,7 +133,7 @@ qn_status qn_kernel_open(const char *path, qn_kernel **out, qn_error *err) {
     if (status != QN_OK)
         return status;
     if (strlen((const char *)bytes.data) != bytes.size) {
-        qn__fail(err, QN_INPUT, "the file is no text");
+        qn__fail(err, QN_INPUT, "the file is not text");
         qn__at(err, "%s", path);
         status = qn__remedy(err, QN_INPUT, "name the C file of a kernel");
     } else {
@@ -215,8 +215,8 @@ qn_status qn_kernel_set(qn_kernel *k, const char *name, const char *value, qn_er
         return status;
     const qn__user_type type = k->source.part[i].type;
     if (!qn__user_type_read(type, value, &number)) {
-        qn__fail(err, QN_USAGE, "\"%s\" is no value of the scalar \"%s\", which is %s", value, name,
-                 qn__user_type_word(type));
+        qn__fail(err, QN_USAGE, "\"%s\" is not a value of the scalar \"%s\", which is %s", value,
+                 name, qn__user_type_word(type));
         qn__at(err, "`kernel.scalar`");
         return qn__remedy(err, QN_USAGE,
                           qn__user_type_is_real(type)

@@ -105,7 +105,7 @@ static void test_refused(void **state) {
     (void)state;
     qn_kernel *k = kernel_of("INDEX(y, x);\nINPUT(float, a);\nHALO(float, b, 1, zero);\n"
                              "SCALAR(uint8_t, n);\nOUTPUT(float, c);\nKERNEL { c = a * n; }");
-    refuse(qn_kernel_set(k, "n", "256", &err), QN_USAGE, &err, "no value of the scalar \"n\"");
+    refuse(qn_kernel_set(k, "n", "256", &err), QN_USAGE, &err, "not a value of the scalar \"n\"");
     refuse(qn_kernel_set(k, "a", "1", &err), QN_USAGE, &err, "no scalar \"a\"");
     assert_string_equal(err.remedy, "it has: n");
     refuse(qn_kernel_bind(k, "n", x, two, 2, &err), QN_USAGE, &err, "no array \"n\"");

@@ -177,7 +177,7 @@ static qn_status read_part(qn_kernel *k, uint32_t i, const qn__json_node *root, 
     if ((value && strlen(value) >= sizeof b->expected) || (!value && !qn__json_is_null(node)) ||
         (extreme &&
          !read_numbers(qn__json_get(node, "item"), b->expected_item, k->source.dimensions)))
-        return bad(path, "a result is no number", err);
+        return bad(path, "a result is not a number", err);
     strcpy(b->expected, value ? value : "");
     return QN_OK;
 }
