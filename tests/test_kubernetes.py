@@ -241,7 +241,7 @@ def until_checkpoint(job, process, seconds=40):
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("mpirun, mixed", [("mpirun.openmpi", False), ("mpirun.openmpi", True),
+@pytest.mark.parametrize("mpirun, mixed", [pytest.param("mpirun.openmpi", False, marks=machine.LONG), ("mpirun.openmpi", True),
                                            (launch.MPIS["openmpi5"]["program"], False)],
                          ids=["openmpi4", "launcher-works-too", "openmpi5"])
 def test_the_launcher_starts_a_rank_in_each_pod(operator, wanted, mpirun, mixed):

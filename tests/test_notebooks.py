@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+import machine
 import notebooks
 import python_package
 
@@ -25,7 +26,7 @@ def test_all_notebooks_are_tried():
     assert {f.stem for f in notebooks.FOLDER.glob("*.ipynb")} == {"table", "mnist", "pandas"}
 
 
-@pytest.mark.parametrize("name, needs", [("table", []), ("mnist", ["sklearn"]),
+@pytest.mark.parametrize("name, needs", [("table", []), pytest.param("mnist", ["sklearn"], marks=machine.LONG),
                                          ("pandas", ["pandas", "sklearn"])])
 def test_notebooks(scratch, name, needs):
     """What stands in the notebook is what it prints, on every machine."""
