@@ -230,7 +230,7 @@ def full_disk(kilobytes):
     (["-o", "m", "--run-dir", "disk/run"], "disk/run/run.json", 8),
 ])
 def test_a_full_disk_on_rank_0_alone(quern, tmp_path, words, what, kilobytes):
-    """The others end alike and say nothing; the model is written, where need be elsewhere."""
+    """The others end alike, and say nothing as --quiet asks; the model is written, where need be elsewhere."""
     machine.need("mounting a disk")
     (tmp_path / "disk").mkdir()
     words = [*SMALL, "--quiet", *words]

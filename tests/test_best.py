@@ -58,6 +58,22 @@ def test_more_epochs(data, run_quern, tmp_path):
     assert "only --epochs may differ, except with the schedule cosine" in done.stderr
 
 
+def test_more_epochs_of_a_default_table(tmp_path, run_quern):
+    """The schedule is cosine though nobody said so: the message says what works, and it works."""
+    (tmp_path / "t.csv").write_text("y,a\n" + "".join(f"{i % 2},{i * 7 % 31}\n" for i in range(60)))
+    train = ["train", "--data", tmp_path / "t.csv", "--quiet", "-o", tmp_path / "m"]
+    more = ["--checkpoint", tmp_path / "c", "--epochs"]
+    run_quern(*train, *more, 2)
+    done = run_quern(*train, *more, 4, "--resume", status=1)
+    assert "epochs 2 and 4; with the schedule cosine, all learning rates depend on that number" in done.stderr
+    for word in ("start again without --resume", "another folder (--checkpoint)", "--schedule constant", "by --init-from"):
+        assert word in done.stderr
+    run_quern(*train[:-1], tmp_path / "n", "--init-from", tmp_path / "m", "--checkpoint", tmp_path / "d", "--epochs", 2)
+    constant = [*train, "--schedule", "constant", "--checkpoint", tmp_path / "e", "--epochs"]
+    run_quern(*constant, 2)
+    run_quern(*constant, 4, "--resume")
+
+
 def test_start_from_a_model(data, quern, run_quern, tmp_path):
     start, out = tmp_path / "s.st", tmp_path / "m.st"
     run_quern(*words(data, start, "--epochs", "1"))

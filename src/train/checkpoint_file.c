@@ -189,15 +189,24 @@ static int read_numbers(const qn__tensors *file, qn__snapshot *into, state_text 
 static qn_status check_recipe(const char *path, const char *theirs, const char *ours,
                               qn_error *err) {
     char text[400];
-    if (qn__recipe_differences(theirs, ours, text, sizeof text) == 0 ||
-        qn__recipe_continues(theirs, ours))
+    const qn__continuing how = qn__recipe_continues(theirs, ours);
+    if (qn__recipe_differences(theirs, ours, text, sizeof text) == 0 || how == QN__CONTINUES)
         return QN_OK;
-    qn__fail(err, QN_MISMATCH, "the checkpoint is of another run (there and here): %s", text);
+    const int cosine = how == QN__CONTINUES_NOT_BY_COSINE;
+    qn__fail(err, QN_MISMATCH, "the checkpoint is of another run (there and here): %s%s", text,
+             cosine ? "; with the schedule cosine, all learning rates depend on that number" : "");
     qn__at(err, "%s", path);
+    if (cosine)
+        return qn__remedy(
+            err, QN_MISMATCH,
+            "start again without `train.resume`, with another folder (`train.checkpoint_dir`): "
+            "with "
+            "`train.schedule` constant it can be given more epochs later; or train the finished "
+            "model further, by `train.init_from` and another folder");
     return qn__remedy(
         err, QN_MISMATCH,
         "give the same options and data, or use another folder (`train.checkpoint_dir`); only "
-        "`train.epochs` may differ, except with the schedule cosine");
+        "`train.epochs` may differ, except with the schedule cosine and with stages");
 }
 
 static int find_array(const qn__tensors *file, const char *name, arrays *out) {

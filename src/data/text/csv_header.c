@@ -114,8 +114,9 @@ int qn__csv_header_is_settled(const qn__csv_header *header) {
         if (lines > 0 && (size_t)(at - header->text) >= QN__LOOK_BYTES)
             return 1;
         at = memchr(at, '\n', (size_t)(header->end - at));
-        if (!at++)
+        if (!at)
             return 0;
+        at++;
     }
     return 1;
 }

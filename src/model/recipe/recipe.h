@@ -198,8 +198,14 @@ qn_status qn__recipe_parse(const char *json, size_t size, qn__recipe *out, qn_er
  * differ in one. */
 size_t qn__recipe_differences(const char *one, const char *other, char *text, size_t size);
 
-/* 1 when the first epochs of two recipes, as JSON, are the same steps: they differ in the number of
- * epochs alone, which no rate of theirs depends on. */
-int qn__recipe_continues(const char *one, const char *other);
+/* Whether two recipes, as JSON, differ in the number of epochs alone, and are then the same steps
+ * in their first epochs: unless the rates depend on that number. */
+typedef enum qn__continuing {
+    QN__CONTINUES_NOT,
+    QN__CONTINUES,
+    QN__CONTINUES_NOT_BY_COSINE, /* its schedule is why not */
+    QN__CONTINUES_NOT_BY_STAGES
+} qn__continuing;
+qn__continuing qn__recipe_continues(const char *one, const char *other);
 
 #endif

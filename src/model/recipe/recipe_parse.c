@@ -427,17 +427,21 @@ size_t qn__recipe_differences(const char *one, const char *other, char *text, si
     return count;
 }
 
-int qn__recipe_continues(const char *one, const char *other) {
+qn__continuing qn__recipe_continues(const char *one, const char *other) {
     qn__recipe a = {0}, b = {0};
     char *text = NULL;
     int same = 0;
     if (qn__recipe_parse(one, strlen(one), &a, NULL) == QN_OK &&
-        qn__recipe_parse(other, strlen(other), &b, NULL) == QN_OK && !qn__rate_looks_ahead(&a)) {
+        qn__recipe_parse(other, strlen(other), &b, NULL) == QN_OK) {
         a.epochs = b.epochs;
         same = qn__recipe_json(&a, &text, NULL) == QN_OK && strcmp(text, other) == 0;
     }
+    const qn__continuing how = !same                       ? QN__CONTINUES_NOT
+                               : !qn__rate_looks_ahead(&a) ? QN__CONTINUES
+                               : a.stages                  ? QN__CONTINUES_NOT_BY_STAGES
+                                                           : QN__CONTINUES_NOT_BY_COSINE;
     qn__free(text);
     qn__recipe_release(&a);
     qn__recipe_release(&b);
-    return same;
+    return how;
 }
