@@ -48,10 +48,6 @@ uint64_t qn__siphash(const qn__siphash_key *key, const void *bytes, size_t size)
     return finish(v);
 }
 
-void qn__siphash_blocks_portable(qn__lanes v[4], const unsigned char *bytes, size_t blocks) {
-    qn__lanes_blocks(v, bytes, blocks);
-}
-
 /* Determined at the first call; every thread finds the same. */
 static qn__siphash_blocks *fastest(void) {
     static atomic_int known; /* 0: not yet determined; 1: portable; 2: AVX2 */

@@ -41,36 +41,6 @@ void qn__plan_team_release(qn__plan_team *t) {
     memset(t, 0, sizeof *t);
 }
 
-static qn_status too_many(qn_error *err, const char *what, unsigned most) {
-    qn__fail(err, QN_USAGE, "the team has too many %s", what);
-    return qn__remedy(err, QN_USAGE, "a plan takes at most %u", most);
-}
-
-qn__plan_device *qn__plan_add_device(qn__plan_team *t, qn_error *err) {
-    if (t->devices < QN__PLAN_DEVICES)
-        return &t->device[t->devices++];
-    too_many(err, "devices", QN__PLAN_DEVICES);
-    return NULL;
-}
-
-qn__plan_rank *qn__plan_add_rank(qn__plan_team *t, qn_error *err) {
-    if (t->ranks == QN__PLAN_RANKS) {
-        too_many(err, "ranks", QN__PLAN_RANKS);
-        return NULL;
-    }
-    t->rank[t->ranks].first = t->devices;
-    return &t->rank[t->ranks++];
-}
-
-qn__plan_host *qn__plan_add_host(qn__plan_team *t, qn_error *err) {
-    if (t->hosts == QN__PLAN_RANKS) {
-        too_many(err, "hosts", QN__PLAN_RANKS);
-        return NULL;
-    }
-    t->host[t->hosts].first = t->ranks;
-    return &t->host[t->hosts++];
-}
-
 uint32_t qn__plan_team_ranks(const qn__plan_team *t) {
     uint32_t ranks = 0;
     for (uint32_t h = 0; h < t->hosts; ++h)
@@ -378,7 +348,7 @@ static qn_status event(parser *p, qn__plan_event_kind kind) {
     if (status == QN_OK && kind == QN__PLAN_SLOW)
         status = factor(p, &e);
     if (status == QN_OK && p->team->events == QN__PLAN_EVENTS)
-        return too_many(p->err, "events", QN__PLAN_EVENTS);
+        return qn__plan_too_many(p->err, "events", QN__PLAN_EVENTS);
     if (status == QN_OK)
         p->team->event[p->team->events++] = e;
     return status;

@@ -85,7 +85,10 @@ qn_status qn__plan_team_parse(qn__plan_team *team, const char *text, size_t size
 uint32_t qn__plan_team_ranks(const qn__plan_team *team);
 uint32_t qn__plan_team_hosts(const qn__plan_team *team);
 
-/* Room for one more; NULL, with a message, if there are too many. */
+/* Fails with QN_USAGE: the team has more than `most` of `what`. */
+qn_status qn__plan_too_many(qn_error *err, const char *what, unsigned most);
+
+/* A place for one more; NULL, with a message, if there are too many. */
 qn__plan_device *qn__plan_add_device(qn__plan_team *team, qn_error *err);
 qn__plan_rank *qn__plan_add_rank(qn__plan_team *team, qn_error *err);
 qn__plan_host *qn__plan_add_host(qn__plan_team *team, qn_error *err);

@@ -16,11 +16,6 @@
 /* Interval of reading the energy counters, which wrap around after some minutes of full load. */
 #define METER_SECONDS 60.0
 
-void qn__train_span(qn_train *t, const char *name, double begun) {
-    qn__trace_span(t->trace, t->track, name, begun, qn__now(),
-                   (qn__trace_value){"step", t->job.step}, (qn__trace_value){0});
-}
-
 void qn_train_stop(qn_train *t) {
     if (!t)
         return;
@@ -32,14 +27,6 @@ void qn_train_stop(qn_train *t) {
 /* Among ranks all stop after the same step: a request counts when all ranks have received it. */
 static int stopping(const qn_train *t) {
     return t->cluster ? qn__cluster_stopping(t->cluster) : atomic_load(&t->stop);
-}
-
-qn_status qn__train_failed(const qn_train *t, qn_error *err) {
-    if (t->failed == QN_OK)
-        return QN_OK;
-    qn__fail(err, t->failed, "the training failed in step %llu: there is no state to continue from",
-             (unsigned long long)(t->job.step + 1));
-    return qn__remedy(err, t->failed, "start again, with resume if there is a checkpoint");
 }
 
 static void measure_step(qn_train *t) {
@@ -78,51 +65,6 @@ static void report_step(qn_train *t, double now) {
                                  .loss = running.loss};
     t->options.on_step(t->options.user, &event);
     qn__float_state_set();
-}
-
-/* The score of a set, or an empty one if it is NULL. */
-static qn_status evaluate(qn_train *t, const qn_data *set, uint64_t *confusion, qn_score *score,
-                          qn_error *err) {
-    const double begun = qn__now();
-    qn__tally tally = {0};
-    qn_status status = QN_OK;
-    qn__target_errors errors;
-    const int real = t->job.recipe.task == QN__TASK_REGRESS;
-    qn__judged_set *const judged = &t->judged[set == t->test];
-    float *const last = t->job.step == t->job.steps ? judged->output : NULL;
-    if (set && real)
-        status = qn__train_job_compare(&t->job, &t->real[set == t->test], &tally, &errors, err);
-    else if (set)
-        status = qn__train_job_evaluate(&t->job, set, &tally, confusion, last, err);
-    if (status == QN_NUMERIC)
-        qn__at(err, "evaluation after step %llu", (unsigned long long)t->job.step);
-    if (status == QN_OK)
-        *score = qn__score_of(&tally);
-    if (status == QN_OK && set && real)
-        qn__score_errors(score, &errors);
-    if (status == QN_OK && set == t->valid)
-        t->valid_loss = tally.loss;
-    if (status == QN_OK && set && last)
-        judged->step = t->job.step;
-    if (set)
-        qn__train_span(t, set == t->valid ? "validation" : "test", begun);
-    return status;
-}
-
-qn_status qn__train_score(qn_train *t, qn_error *err) {
-    const size_t outputs = qn__program_classes(&t->job.program);
-    t->train_score = qn__score_of(&t->job.running);
-    qn__score_running(&t->train_score, &t->job);
-    if (t->scored_step == t->job.step)
-        return QN_OK;
-    qn_status status = evaluate(t, t->valid, NULL, &t->valid_score, err);
-    if (t->confusion)
-        memset(t->confusion, 0, outputs * outputs * sizeof *t->confusion);
-    if (status == QN_OK)
-        status = evaluate(t, t->test, t->confusion, &t->test_score, err);
-    if (status == QN_OK)
-        t->scored_step = t->job.step;
-    return status;
 }
 
 /* A record that cannot be written does not stop a training: the record ends, which is reported now
@@ -300,21 +242,4 @@ qn_status qn_train_run(qn_train *t, qn_error *err) {
     err = err ? err : &unheard;
     const qn_status status = qn__train_enter(t, __func__, err);
     return status == QN_OK ? qn__train_leave(t, run(t, err)) : status;
-}
-
-qn_status qn_train_model(const qn_train *t, qn_model **out, qn_error *err) {
-    QN__OWN_FLOATS;
-    QN__NEED_OUT(out, err);
-    QN__NEED_AS(t, "train", err);
-    /* Fetching the parameters has no visible effect for the caller. */
-    qn_train *mutable = (qn_train *)(uintptr_t)t;
-    qn_status status = qn__train_check_process(t, __func__, err);
-    if (status == QN_OK)
-        status = qn__train_failed(t, err);
-    if (status != QN_OK)
-        return status;
-    status = qn__train_job_model(&mutable->job, out, err);
-    if (status == QN_DEVICE && t->cluster)
-        qn__cluster_withdraw(t->cluster); /* the next rank has the state */
-    return status;
 }

@@ -148,20 +148,6 @@ qn_status qn_train_model_text(const qn_train_options *options, const qn_data *da
     return status;
 }
 
-void qn__train_warn(const qn_train *t, const char *text) {
-    if (!t->options.on_warning)
-        qn__train_note(t, text);
-    else
-        t->options.on_warning(t->options.user, text);
-    qn__float_state_set();
-}
-
-void qn__train_note(const qn_train *t, const char *text) {
-    if (t->options.on_note)
-        t->options.on_note(t->options.user, text);
-    qn__float_state_set();
-}
-
 /* Notes features that integers of so few bits represent badly. */
 static qn_status note_features(const qn_train *t, qn_error *err) {
     char text[640];
@@ -209,26 +195,6 @@ static void note_devices(const qn_train *t) {
     char text[512];
     while (t->options.on_note && qn_device_note(text, sizeof text))
         qn__train_note(t, text);
-}
-
-qn__snapshot qn__train_snapshot(qn_train *t) {
-    qn__train_job *job = &t->job;
-    const int judges = qn__recipe_judges(&job->recipe);
-    const int swapped = t->best.in_place;
-    return (qn__snapshot){.recipe_json = job->recipe_json,
-                          .step = job->step,
-                          .running = job->running,
-                          .powers = job->powers,
-                          .parameters = job->program.parameters,
-                          .slots = qn__optimizer_slots(job->program.optimizer),
-                          .parameter = swapped ? t->best.parameter : job->state.parameters,
-                          .judges = judges,
-                          .best_epoch = t->best.epoch,
-                          .best_loss = t->best.loss,
-                          .best = swapped ? job->state.parameters : t->best.parameter,
-                          .slot = {job->state.slot[0], job->state.slot[1]},
-                          .pairs = job->full.lbfgs ? job->full.lbfgs->pairs : 0,
-                          .history = job->full.lbfgs ? job->full.lbfgs->history : NULL};
 }
 
 /* Another number of epochs than before may be asked for, but no smaller one than was done. */
@@ -390,47 +356,6 @@ static qn_status open_checkpoints(qn_train *t, const char *dir, qn_error *err) {
                               ? "the checkpoint folder is empty: starting from the beginning"
                               : text);
     return t->saved_step == NO_STEP ? QN_OK : qn__train_job_push(&t->job, err);
-}
-
-qn__record_start qn__train_facts(const qn_train *t) {
-    const int threads = t->options.compute.threads ? t->options.compute.threads : qn__cores();
-    return (qn__record_start){.recipe_json = t->job.recipe_json,
-                              .real = t->job.recipe.task == QN__TASK_REGRESS,
-                              .isa = t->isa,
-                              .threads = threads,
-                              .arguments = t->command_line ? 1 : 0,
-                              .argument = (const char *const *)&t->command_line,
-                              .begun = t->wall};
-}
-
-/* The previous writer may have appended lines of epochs that this rank does not know of: the record
- * is continued after its last complete line. */
-qn_status qn__train_take_record(qn_train *t, uint64_t epochs_done, qn_error *err) {
-    qn__record_start start = qn__train_facts(t);
-    start.epochs_done = epochs_done;
-    start.owner = &t->owner;
-    start.known = t->cluster ? qn__record_metrics(t->story) : NULL;
-    return t->record ? QN_OK : qn__record_open(t->run_dir, &start, &t->record, err);
-}
-
-int qn__train_may_record(const qn_train *t) {
-    return t->unrecorded.status == QN_OK || t->unrecorded.status == QN_BUSY;
-}
-
-int qn__train_recorded(qn_train *t, qn_status status, const qn_error *why) {
-    const qn_status before = t->unrecorded.status;
-    if (status == QN_BUSY) { /* the lock is lost, or held by another run */
-        qn__record_close(t->record);
-        t->record = NULL;
-        if (!qn__train_is_writer(t))
-            return 0;
-    }
-    if (status == QN_OK && before == QN_BUSY)
-        t->unrecorded = (qn_error){0};
-    if (status == QN_OK || before == status || (before != QN_OK && before != QN_BUSY))
-        return 0;
-    t->unrecorded = *why;
-    return 1;
 }
 
 /* Every rank keeps the facts at the start of a record, because it may have to continue it. */

@@ -85,19 +85,6 @@ qn_status qn_train_checkpoint(qn_train *t, const char *dir, qn_error *err) {
     return status == QN_OK ? qn__train_leave(t, write_into(t, dir, err)) : status;
 }
 
-int qn__train_is_writer(const qn_train *t) {
-    return !t->cluster || qn_cluster_is_writer(t->cluster);
-}
-
-qn_status qn__train_fail_all(qn_train *t, qn_status status, qn_error *err) {
-    /* the other ranks know of errors that the cluster returned */
-    if (t->cluster && status == QN_DEVICE)
-        qn__cluster_withdraw(t->cluster);
-    else if (t->cluster && status != QN_OK && status != QN_CLUSTER)
-        qn__cluster_fail(t->cluster, err);
-    return status;
-}
-
 qn_status qn__train_take_folder(qn_train *t, double seconds, qn_error *err) {
     const double until = qn__now() + seconds;
     if (t->checkpoints)

@@ -39,17 +39,6 @@ qn_status qn__user_iterations_set(qn_kernel *k, uint64_t iterations, qn_error *e
 
 /* ------------------------------------------------------------------ series */
 
-int qn__user_has_series(const qn__user_part *part) {
-    return part->use >= QN__USER_SUM && part->bins == 0;
-}
-
-void qn__user_series_release(qn__user_bound *b) {
-    qn__user_array_release(&b->series);
-    qn__free(b->series_path);
-    b->series_path = NULL;
-    b->wants_series = 0;
-}
-
 qn_status qn_kernel_series(qn_kernel *k, const char *name, const char *path, qn_error *err) {
     QN__OWN_FLOATS;
     QN__NEED_AS(k, "kernel", err);

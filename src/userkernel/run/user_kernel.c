@@ -18,33 +18,6 @@
 
 enum { LENGTHS_MAX = 48 }; /* an index space has at most 2^48 items */
 
-uint32_t qn__user_part_named(const qn_kernel *k, const char *name) {
-    for (uint32_t i = 0; i < k->source.parts; i++)
-        if (strcmp(k->source.part[i].name, name) == 0)
-            return i;
-    return QN__USER_PARTS;
-}
-
-/* The dimensions of an array. */
-static uint32_t dimensions_of(const qn_kernel *k, uint32_t part) {
-    const qn__user_part *p = &k->source.part[part];
-    return p->use == QN__USER_WHOLE ? p->dimensions
-           : p->bins > 0            ? 1
-                                    : k->source.dimensions + (p->components > 0);
-}
-
-void qn__user_array_declare(const qn_kernel *k, uint32_t part,
-                            const uint64_t shape[QN_KERNEL_DIMENSIONS], qn__user_array *array) {
-    const qn__user_part *p = &k->source.part[part];
-    *array = (qn__user_array){.type = qn__user_part_type(p), .dimensions = dimensions_of(k, part)};
-    if (p->bins > 0)
-        array->shape[0] = p->bins;
-    else
-        memcpy(array->shape, shape, sizeof array->shape);
-    if (p->components > 0)
-        array->shape[array->dimensions - 1] = p->components;
-}
-
 /* ------------------------------------------------------------------ opening */
 
 /* Recipes are JSON, so a text must be UTF-8. */
@@ -171,7 +144,8 @@ qn_status qn_kernel_part_get(const qn_kernel *k, uint32_t index, qn_kernel_part 
                           .name = p->name,
                           .use = (qn_kernel_use)p->use,
                           .type = qn__user_type_numpy(qn__user_part_type(p)),
-                          .dimensions = qn__user_part_is_array(p) ? dimensions_of(k, index) : 0,
+                          .dimensions =
+                              qn__user_part_is_array(p) ? qn__user_dimensions(k, index) : 0,
                           .reach = p->halo,
                           .text = k->part[index].has_scalar ? k->part[index].text : NULL,
                           .next = p->next ? k->source.part[p->next - 1].name : NULL,
@@ -229,10 +203,10 @@ qn_status qn_kernel_set(qn_kernel *k, const char *name, const char *value, qn_er
     return QN_OK;
 }
 
-static qn_status check_dimensions(const qn_kernel *k, uint32_t part, uint32_t dimensions,
-                                  const char *place, qn_error *err) {
+qn_status qn__user_check_dimensions(const qn_kernel *k, uint32_t part, uint32_t dimensions,
+                                    const char *place, qn_error *err) {
     const qn__user_part *p = &k->source.part[part];
-    const uint32_t want = dimensions_of(k, part);
+    const uint32_t want = qn__user_dimensions(k, part);
     if (dimensions == want)
         return QN_OK;
     qn__fail(err, QN_USAGE, "\"%s\" of the kernel has %u dimension%s, but this array has %u",
@@ -244,8 +218,8 @@ static qn_status check_dimensions(const qn_kernel *k, uint32_t part, uint32_t di
                                                : "give another array, or change INDEX");
 }
 
-static qn_status check_type(const qn_kernel *k, uint32_t part, const qn__user_array *a,
-                            const char *path, qn_error *err) {
+qn_status qn__user_check_type(const qn_kernel *k, uint32_t part, const qn__user_array *a,
+                              const char *path, qn_error *err) {
     const qn__user_part *p = &k->source.part[part];
     if (a->type == p->type)
         return QN_OK;
@@ -284,13 +258,13 @@ qn_status qn_kernel_bind_file(qn_kernel *k, const char *name, const char *path, 
     if (!written) {
         status = qn__user_array_open(path, name, &array, err);
         if (status == QN_OK)
-            status = check_type(k, i, &array, path, err);
+            status = qn__user_check_type(k, i, &array, path, err);
         if (status == QN_OK)
-            status = check_dimensions(k, i, array.dimensions, path, err);
+            status = qn__user_check_dimensions(k, i, array.dimensions, path, err);
     }
     if (status == QN_OK && written) {
         array.type = qn__user_part_type(&k->source.part[i]);
-        array.dimensions = dimensions_of(k, i);
+        array.dimensions = qn__user_dimensions(k, i);
         status = qn__user_output_check(&array, name, path, err);
         array = (qn__user_array){.data = NULL};
     }
@@ -342,7 +316,7 @@ qn_status qn_kernel_bind(qn_kernel *k, const char *name, void *data, const uint6
     uint32_t i;
     qn_status status = find(k, name, qn__user_part_is_array, "array", &i, err);
     if (status == QN_OK)
-        status = check_dimensions(k, i, dimensions, name, err);
+        status = qn__user_check_dimensions(k, i, dimensions, name, err);
     if (status == QN_OK)
         status = check_shape(shape, dimensions, name, err);
     if (status == QN_OK)
@@ -386,96 +360,4 @@ qn_status qn_kernel_set_seed(qn_kernel *k, uint64_t seed, qn_error *err) {
     }
     k->seed = seed;
     return QN_OK;
-}
-
-/* ------------------------------------------------------------------ recipes */
-
-/* Both are resolved. */
-static int is_below(const char *file, const char *folder) {
-    const size_t size = strcmp(folder, "/") == 0 ? 0 : strlen(folder);
-    return strncmp(file, folder, size) == 0 && (file[size] == '/' || file[size] == '\0');
-}
-
-/* Opens the file of an input that the recipe names, if it is below the folder. It is opened by its
- * resolved path, so that links which change meanwhile lead nowhere else. */
-static qn_status open_named(qn_kernel *k, uint32_t part, const char *folder, qn_error *err) {
-    qn__user_bound *b = &k->part[part];
-    char *file = realpath(b->path, NULL);
-    /* A missing file is said when it is needed, because another one may be named. */
-    if (!file || access(file, R_OK) != 0) {
-        free(file);
-        return QN_OK;
-    }
-    qn_status status = QN_OK;
-    b->is_refused = !is_below(file, folder);
-    if (!b->is_refused)
-        status = qn__user_array_open(file, k->source.part[part].name, &b->array, err);
-    if (status == QN_OK && !b->is_refused)
-        status = check_type(k, part, &b->array, b->path, err);
-    if (status == QN_OK && !b->is_refused)
-        status = check_dimensions(k, part, b->array.dimensions, b->path, err);
-    free(file);
-    return status;
-}
-
-static qn_status open_below(qn_kernel *k, const char *folder, qn_error *err) {
-    qn_status status = QN_OK;
-    for (uint32_t i = 0; status == QN_OK && i < k->source.parts; i++)
-        if (k->source.part[i].use < QN__USER_OUTPUT && k->part[i].path && !k->part[i].array.data)
-            status = open_named(k, i, folder, err);
-    return status;
-}
-
-/* The folder of a file, resolved, for free(); NULL with errno. */
-static char *folder_of(const char *path, qn_error *err) {
-    char *folder = qn__copy_text(path, err), *real;
-    if (!folder)
-        return NULL;
-    char *slash = strrchr(folder, '/');
-    if (slash)
-        slash[slash == folder] = '\0';
-    real = realpath(slash ? folder : ".", NULL);
-    qn__free(folder);
-    if (!real)
-        qn__fail_errno(err, "open the folder of", path);
-    return real;
-}
-
-qn_status qn_kernel_from_recipe(const char *path, qn_kernel **out, qn_error *err) {
-    QN__OWN_FLOATS;
-    QN__NEED_OUT(out, err);
-    QN__NEED(path, err);
-    qn_error unheard;
-    err = err ? err : &unheard;
-    qn__bytes bytes;
-    qn_status status = qn__file_read(path, &bytes, err);
-    if (status != QN_OK)
-        return status;
-    status = qn__user_recipe_read((const char *)bytes.data, bytes.size, path, out, err);
-    qn__bytes_release(&bytes);
-    char *folder = status == QN_OK ? folder_of(path, err) : NULL;
-    if (status == QN_OK)
-        status = folder ? open_below(*out, folder, err) : err->status;
-    free(folder);
-    if (status != QN_OK) {
-        qn_kernel_free(*out);
-        *out = NULL;
-    }
-    return status;
-}
-
-qn_status qn_kernel_allow_path(qn_kernel *k, const char *path, qn_error *err) {
-    QN__OWN_FLOATS;
-    QN__NEED_AS(k, "kernel", err);
-    QN__NEED(path, err);
-    if (!k->is_recipe) {
-        qn__fail(err, QN_USAGE, "the kernel is not of a recipe");
-        return qn__remedy(err, QN_USAGE, "leave `kernel.allow_path` out");
-    }
-    char *folder = realpath(path, NULL);
-    if (!folder)
-        return qn__fail_errno(err, "open", path);
-    const qn_status status = open_below(k, folder, err);
-    free(folder);
-    return status;
 }

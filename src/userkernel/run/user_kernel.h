@@ -105,6 +105,16 @@ struct qn_kernel {
 void qn__user_array_declare(const qn_kernel *kernel, uint32_t part,
                             const uint64_t shape[QN_KERNEL_DIMENSIONS], qn__user_array *array);
 
+/* The dimensions of the array of part `part`. */
+uint32_t qn__user_dimensions(const qn_kernel *kernel, uint32_t part);
+
+/* Whether an array fits its declaration; `path` and `place` are for messages. Fail with
+ * QN_INPUT (the type) or QN_USAGE (the dimensions). */
+qn_status qn__user_check_type(const qn_kernel *kernel, uint32_t part, const qn__user_array *array,
+                              const char *path, qn_error *err);
+qn_status qn__user_check_dimensions(const qn_kernel *kernel, uint32_t part, uint32_t dimensions,
+                                    const char *place, qn_error *err);
+
 /* The declaration of that name; QN__USER_PARTS: there is none. */
 uint32_t qn__user_part_named(const qn_kernel *kernel, const char *name);
 

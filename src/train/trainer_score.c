@@ -1,0 +1,50 @@
+/* The scores of a training's sets. */
+#include "train/trainer_state.h"
+#include "base/clock.h"
+#include "predict/score.h"
+#include <string.h>
+
+/* The score of a set, or an empty one if it is NULL. */
+static qn_status evaluate(qn_train *t, const qn_data *set, uint64_t *confusion, qn_score *score,
+                          qn_error *err) {
+    const double begun = qn__now();
+    qn__tally tally = {0};
+    qn_status status = QN_OK;
+    qn__target_errors errors;
+    const int real = t->job.recipe.task == QN__TASK_REGRESS;
+    qn__judged_set *const judged = &t->judged[set == t->test];
+    float *const last = t->job.step == t->job.steps ? judged->output : NULL;
+    if (set && real)
+        status = qn__train_job_compare(&t->job, &t->real[set == t->test], &tally, &errors, err);
+    else if (set)
+        status = qn__train_job_evaluate(&t->job, set, &tally, confusion, last, err);
+    if (status == QN_NUMERIC)
+        qn__at(err, "evaluation after step %llu", (unsigned long long)t->job.step);
+    if (status == QN_OK)
+        *score = qn__score_of(&tally);
+    if (status == QN_OK && set && real)
+        qn__score_errors(score, &errors);
+    if (status == QN_OK && set == t->valid)
+        t->valid_loss = tally.loss;
+    if (status == QN_OK && set && last)
+        judged->step = t->job.step;
+    if (set)
+        qn__train_span(t, set == t->valid ? "validation" : "test", begun);
+    return status;
+}
+
+qn_status qn__train_score(qn_train *t, qn_error *err) {
+    const size_t outputs = qn__program_classes(&t->job.program);
+    t->train_score = qn__score_of(&t->job.running);
+    qn__score_running(&t->train_score, &t->job);
+    if (t->scored_step == t->job.step)
+        return QN_OK;
+    qn_status status = evaluate(t, t->valid, NULL, &t->valid_score, err);
+    if (t->confusion)
+        memset(t->confusion, 0, outputs * outputs * sizeof *t->confusion);
+    if (status == QN_OK)
+        status = evaluate(t, t->test, t->confusion, &t->test_score, err);
+    if (status == QN_OK)
+        t->scored_step = t->job.step;
+    return status;
+}
