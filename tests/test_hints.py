@@ -121,6 +121,12 @@ def test_cells_that_other_files_may_have(run_quern, tmp_path):
     assert "write all numbers with a decimal point" in tried(["data", "info"], "y;a\n1;2,5\n0;3.5\n1;7.5\n0;8.5\n")
     told = tried(predict, "y,A\n1,2\n")
     assert 'it has "A", which the model does not have; give all columns' in told and f"at {tmp_path / 't'}, model" in told
+    told = tried(predict, "y;a\n1;2,5\n0;3,5\n")
+    assert 'texts such as "2,5", and the model takes numbers' in told and "with a decimal point" in told
+    (tmp_path / "t.csv").write_text("y,a\n1,2024-01-02\n0,2024-01-03\n1,2024-01-04\n0,2024-02-02\n")
+    run_quern("train", "--data", tmp_path / "t.csv", "--epochs", "1", "--missing", "mean", "--quiet", "-o", tmp_path / "m")
+    told = tried(predict, "y,a\n1,2024-01-05\n0,--\n")
+    assert 'holds "--", and the model takes dates there' in told and "make the cell empty" in told
     parquet_writer.write(tmp_path / "p", {"y": np.arange(3)}, 3)
     told = run_quern("data", "info", tmp_path / "p", status=1).stderr
     assert "separated" not in told and "give a table with more columns" in told

@@ -86,3 +86,17 @@ uint32_t qn__comma_column(const qn__schema *schema) {
             return k + 1;
     return 0;
 }
+
+const char *qn__text_remedy(const char *text) {
+    const qn__cell cell = {.text = text, .size = strlen(text)};
+    char number[QN__COMMA_BYTES];
+    size_t size;
+    if (qn__cell_is_mark(&cell))
+        return "the model was trained on data without this mark of a missing value: make the cell "
+               "empty, or write NA";
+    const int form = qn__comma_read(&cell, number, &size);
+    if (form >= 0 && (form & QN__COMMA_DECIMAL))
+        return "write all numbers with a decimal point, and thousands without a mark; leave the "
+               "column out with `data.drop`, or name it with `data.category`";
+    return NULL;
+}

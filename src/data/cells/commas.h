@@ -17,6 +17,10 @@ enum { QN__COMMA_BYTES = 128 };
  * other marks: *size bytes. -1: it is none, or longer than `number`; else what it has. */
 int qn__comma_read(const qn__cell *cell, char number[QN__COMMA_BYTES], size_t *size);
 
+/* What to do about a text in a column of numbers that is a missing value or a number in files that
+ * are not read for a model; NULL: it is neither. */
+const char *qn__text_remedy(const char *text);
+
 /* A text such as "1,5" of a column whose texts may all be numbers; NULL: it has none. */
 const char *qn__comma_example(const qn__feature *feature);
 

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/cells/category_find.h"
+#include "data/cells/commas.h"
 #include "data/cells/date_column.h"
 #include "data/table/date_parts.h"
 #include "data/table/dates.h"
@@ -73,22 +74,39 @@ qn_status qn__refuse_gaps(const qn_data *data, const char *what, qn_error *err) 
                       "out with `data.drop`");
 }
 
+/* A text of the column with a remedy of its own; NULL: there is none. */
+static const char *special_text(const qn__feature *feature) {
+    uint32_t i = 0;
+    while (i < feature->categories && !qn__text_remedy(feature->category[i]))
+        i++;
+    return i < feature->categories ? feature->category[i] : NULL;
+}
+
 static qn_status refuse_categories(const qn_data *raw, uint32_t column, const char *what,
                                    qn_error *err) {
     char name[160];
     qn__column_name(raw->schema, column, name, sizeof name);
+    const qn__feature *feature = &raw->schema->feature[column];
+    const char *text = special_text(feature);
     qn__fail(err, QN_MISMATCH, "%s holds texts such as \"%s\", and the model takes numbers there",
-             name, raw->schema->feature[column].category[0]);
+             name, text ? text : feature->category[0]);
     qn__at(err, "%s", what);
-    return qn__remedy(err, QN_MISMATCH,
-                      "give a file whose columns hold what those of the training data hold");
+    return qn__remedy(err, QN_MISMATCH, "%s",
+                      text ? qn__text_remedy(text)
+                           : "give a file whose columns hold what those of the training data hold");
 }
 
 /* A column of dates where the model has none, or the other way round. */
 static qn_status refuse_dates(const qn_data *raw, uint32_t column, int dates, const char *what,
                               qn_error *err) {
     char name[160];
+    const char *text = dates ? NULL : special_text(&raw->schema->feature[column]);
     qn__column_name(raw->schema, column, name, sizeof name);
+    if (text) {
+        qn__fail(err, QN_MISMATCH, "%s holds \"%s\", and the model takes dates there", name, text);
+        qn__at(err, "%s", what);
+        return qn__remedy(err, QN_MISMATCH, "%s", qn__text_remedy(text));
+    }
     qn__fail(err, QN_MISMATCH,
              dates ? "%s holds dates, and in the training data it does not"
                    : "%s does not hold dates, and in the training data it does",

@@ -105,16 +105,8 @@ static void say_fault(const qn__row_failure *failure, qn_error *err) {
 
 /* The remedy; of a cell that other files may have, as a missing value or a number, its own. */
 static const char *remedy_of(const qn__row_failure *failure) {
-    const qn__cell cell = {.text = failure->text, .size = strlen(failure->text)};
-    char number[QN__COMMA_BYTES];
-    size_t size;
-    if (failure->fault == QN__ROW_TEXT && qn__cell_is_mark(&cell))
-        return "the model was trained on data without this mark of a missing value: make the cell "
-               "empty, or write NA";
-    if (failure->fault == QN__ROW_TEXT && qn__comma_read(&cell, number, &size) >= 0)
-        return "write all numbers with a decimal point, and thousands without a mark; leave the "
-               "column out with `data.drop`, or name it with `data.category`";
-    return cell_faults[failure->fault].remedy;
+    const char *own = failure->fault == QN__ROW_TEXT ? qn__text_remedy(failure->text) : NULL;
+    return own ? own : cell_faults[failure->fault].remedy;
 }
 
 qn_status qn__csv_refuse_row(const qn__csv_header *header, const qn__row_failure *failure,
