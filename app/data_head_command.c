@@ -138,19 +138,21 @@ static void print(const table *t) {
         printf("and %" PRIu32 " more features\n", rest);
 }
 
-/* Numbers are numbers, texts are texts, and what is missing is null. */
+/* Numbers are numbers, texts and dates are texts, and what is missing is null. */
 static void print_json_value(const table *t, uint64_t item, uint32_t c) {
     char room[CELL_ROOM];
     const qn_data *data = t->data;
     const uint32_t labelled = qn_data_target(data) != QN_TARGET_NONE, k = c - labelled;
     const char *text = c >= labelled && k < t->features ? value_text(data, item, k, room)
                                                         : cell(t, item + 2, c, room);
+    const int is_feature = c >= labelled && k < t->features;
+    const int is_date = is_feature && qn_data_dates(data, k, NULL, 0) != QN_DATE_NONE;
     char exact[CELL_ROOM] = "";
-    if (text && c >= labelled && k < t->features)
+    if (text && is_feature && !is_date)
         qn_data_exact(data, item, k, exact, sizeof exact);
     if (*exact)
         json_digits(NULL, exact);
-    else if (text && text == room)
+    else if (text && text == room && !is_date)
         json_number(NULL, strtod(text, NULL));
     else
         json_text(NULL, text);

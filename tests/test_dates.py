@@ -122,6 +122,8 @@ def test_nothing_is_lost(tmp_path, zone):
     assert sorted(parts) == sorted(lines)
     head = quern(tmp_path, "data", "head", "t.csv", "--items", "50")
     assert any("." in line for line in lines[:50]) and all(line.split(",")[1] in head for line in lines[:50])
+    shown = json.loads(quern(tmp_path, "data", "head", "t.csv", "--items", "50", "--json").splitlines()[0])["items"]
+    assert [item[1] for item in shown] == [line.split(",")[1] for line in lines[:50]]
     # A millisecond is another table.
     cells[0] = (when[0] + datetime.timedelta(milliseconds=1)).isoformat() + zone
     (tmp_path / "t.csv").write_text("y,t\n" + "".join(f"{i % 2},{c}\n" for i, c in enumerate(cells)))
