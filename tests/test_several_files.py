@@ -386,7 +386,8 @@ def test_arrays_that_differ(tmp_path, refused):
     (at / "cut.idx").write_bytes(idx(np.zeros((2, 4, 5), "u1"))[:-1])
     cases = [(["0.npy", "f.npy"], [], "are float32, and those of", "0.npy are int64", "f.npy, byte 0"),
              (["0.npy", "s.npy"], [], "has the shape (20,), and one of", "0.npy has (4, 5)"),
-             (["0.npz", "u.npz"], [], "no labels of the array x", "u.npz"), (["0.idx", "s.idx"], [], "has 4x6 bytes, and in", "0.idx it has 4x5"),
+             (["0.npz", "u.npz"], [], "has no labels, and", "0.npz has some", "at {}/u.npz"),
+             (["u.npz", "0.npz"], [], "has its labels, and", "u.npz has none", "at {}/0.npz"), (["0.idx", "s.idx"], [], "has 4x6 bytes, and in", "0.idx it has 4x5"),
              (["0.idx", "cut.idx"], [], "only 39 bytes follow", "cut.idx"), (["0.npy", "1.npz"], [], "the format npz"),
              (["0.idx", "1.idx"], ["0.idx-labels"], "there is 1 file of labels for 2 files of items", "0.idx-labels"),
              (["0.idx"], ["0.idx-labels", "1.idx-labels"], "are 2 files of labels for 1 file of items"),
@@ -396,7 +397,7 @@ def test_arrays_that_differ(tmp_path, refused):
              (["0.npy", "1.npy"], ["0.texts.npy", "d"], "there is no such file", "/d")]
     for items, labels, *words in cases:
         told = refused(*[at / name for name in items], *[word for name in labels for word in ("--labels", at / name)])
-        assert all(word in told for word in words), told
+        assert all(word.format(at) in told for word in words), told
 
 
 def test_outputs_replace_no_input(tmp_path, run_quern, quern):

@@ -135,9 +135,10 @@ static qn_status settle_floats(const qn__npy_arrays *arrays, const labelling *l,
     if (status != QN_INPUT)
         return status;
     size_t i = 0;
-    for (uint64_t left = item; left >= arrays->files->items[i]; i++)
+    uint64_t left = item;
+    for (; left >= arrays->files->items[i]; i++)
         left -= arrays->files->items[i];
-    qn__at(err, "%s", arrays->list->file[i].path);
+    qn__at(err, "%s, item %llu (from 0)", arrays->list->file[i].path, (unsigned long long)left);
     return qn__remedy(err, QN_INPUT, "%s", QN__LABEL_RANGE_REMEDY);
 }
 

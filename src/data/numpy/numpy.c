@@ -1,6 +1,7 @@
 /* The readers of NumPy's files, NPY and NPZ. Labels are in a second array: of the same archive, or
  * of a file of either format. */
 #include "base/memory.h"
+#include "base/file_stamp.h"
 #include "data/cells/labels.h"
 #include "data/numpy/npy_arrays.h"
 #include "data/numpy/npz.h"
@@ -96,15 +97,8 @@ static qn_status find_array(const reading *r, const char **name, qn_error *err) 
     qn_status status = qn__npz_features(r->npz, name, err);
     if (status != QN_OK || r->wanted == VALUES)
         return status;
-    const char *labels = qn__npz_labels_of(r->npz, *name);
-    if (!labels) {
-        qn__fail(err, QN_INPUT,
-                 "there are no labels of the array %.60s, and the first file has some", *name);
-        qn__at(err, "%s", qn__source_path(r->source));
-        return qn__remedy(err, QN_INPUT, "add them with numpy.savez, or set `data.unlabelled`");
-    }
-    *name = labels;
-    return QN_OK;
+    *name = qn__npz_labels_of(r->npz, *name);
+    return *name ? QN_OK : qn__file_stamp_refuse(qn__source_path(r->source), QN_INPUT, err);
 }
 
 static qn_status begin_array(void *self, size_t i, qn__npy_bytes *bytes, qn_error *err) {
@@ -151,16 +145,32 @@ static qn_status read_npy(qn__part_files *files, const qn_data_options *options,
     return close_file(&r, status, err);
 }
 
-/* Whether the first archive has labels: then all have some. */
-static qn_status has_labels(reading *r, int *has, qn_error *err) {
+/* Whether the archive of file `i` has labels. */
+static qn_status look_for_labels(reading *r, size_t i, int *has, qn_error *err) {
     const char *name;
-    *has = 0;
-    qn_status status = open_file(r, 0, err);
+    qn_status status = open_file(r, i, err);
     if (status == QN_OK)
         status = qn__npz_features(r->npz, &name, err);
     if (status == QN_OK)
         *has = qn__npz_labels_of(r->npz, name) != NULL;
     return qn__part_files_are_one(r->files) ? status : close_file(r, status, err);
+}
+
+/* All archives have labels, or none has. */
+static qn_status has_labels(reading *r, int *has, qn_error *err) {
+    qn_status status = look_for_labels(r, 0, has, err);
+    for (size_t i = 1; status == QN_OK && i < r->files->list->count; i++) {
+        int own = 0;
+        status = look_for_labels(r, i, &own, err);
+        if (status != QN_OK || own == *has)
+            continue;
+        qn__fail(err, QN_INPUT, "the archive has %s labels, and %.200s has %s", own ? "its" : "no",
+                 r->files->list->file[0].path, own ? "none" : "some");
+        qn__at(err, "%s", r->files->list->file[i].path);
+        status = qn__remedy(err, QN_INPUT,
+                            "add them to all archives with numpy.savez, or set `data.unlabelled`");
+    }
+    return status;
 }
 
 static qn_status read_weights(reading *r, const char *name, qn_data *data, qn_error *err) {
