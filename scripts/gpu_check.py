@@ -32,7 +32,7 @@ sys.path[:0] = [str(ROOT / folder) for folder in ("scripts", "tests", "bench/pee
 import gpu_check_speed as speed  # noqa: E402
 import gpu_check_steps as steps  # noqa: E402
 import recipes  # noqa: E402
-from gpu_check_run import KILLED, Check, Scrub  # noqa: E402
+from gpu_check_run import Check, Scrub  # noqa: E402
 
 SECONDS = 60  # of one command
 
@@ -95,7 +95,7 @@ def prepare(chosen, folder):
     environment.pop("QUERN_RUNS", None)
     now = time.monotonic()
     return Check(program=str(Path(chosen.program).resolve()), device=chosen.device, folder=folder, report=chosen.report,
-                 limit=chosen.seconds, deadline=now + 60 * chosen.minutes - 10, quick=chosen.quick, environment=environment,
+                 limit=chosen.seconds, deadline=now + 60 * chosen.minutes - 15, quick=chosen.quick, environment=environment,
                  scrub=scrub, ends=now + 60 * chosen.minutes, seconds=60 * chosen.minutes)
 
 
@@ -106,7 +106,7 @@ def begin_guard(check):
         print(f"\ngpu-check: {check.judge('by its own time limit')}", flush=True)
         os._exit(1)
 
-    guard = threading.Timer(check.seconds + 2 * KILLED, end)
+    guard = threading.Timer(check.seconds + 5, end)
     guard.daemon = True
     guard.start()
     return guard
