@@ -84,4 +84,4 @@ class Cnn(peerlib.Peer):
     """A peer that takes --network TEXT and --shape CxHxW."""
 
     def network_of(self):
-        return parse(self.network), tuple(int(n) for n in self.shape.split("x"))
+        return parse(self.text), tuple(int(n) for n in self.shape.split("x"))

@@ -32,7 +32,7 @@ class Peer:
     name = "peer"
     devices = ("cpu",)
     sizes, rate, device, tf32 = (784, 500, 10), 0.1, "cpu", False
-    network = shape = None  # of the peers of train_cnn.py: cnnlib.py
+    text = shape = None  # model text and shape of an image, of the peers of train_cnn.py: cnnlib.py
 
     def __init__(self, threads):
         """Import the library and hold it to that many threads."""
@@ -190,7 +190,7 @@ def run(kind):
         return
     kind.device, kind.rate = options.device, options.rate
     kind.tf32 = options.products == "tf32"
-    kind.network, kind.shape = options.network, options.shape
+    kind.text, kind.shape = options.network, options.shape
     kind.sizes = (784, *map(int, options.hidden.split(",")), 10)
     try:
         peer = kind(options.threads)

@@ -36,8 +36,8 @@ def network(options):
 
     torch.set_num_threads(options.threads)
     peer = torch_cnn.TorchCnn(options.threads)
-    peer.network, peer.shape = options.network, options.shape
-    module = peer.network_here().eval()
+    peer.text, peer.shape = options.network, options.shape
+    module = peer.network().eval()
     found = tensors(options.model)
     numbers = sorted({int(name[5:].split(".")[0]) for name in found if name.startswith("layer")})
     layers = [m for m in module.modules() if isinstance(m, (torch.nn.Conv2d, torch.nn.Linear, torch.nn.BatchNorm2d))]

@@ -21,8 +21,8 @@ TEST_BATCH = 500
 
 def network(text, shape):
     peer = torch_cnn.TorchCnn.__new__(torch_cnn.TorchCnn)
-    peer.torch, peer.network, peer.shape = torch, text, "x".join(map(str, shape))
-    return peer.network_here()
+    peer.torch, peer.text, peer.shape = torch, text, "x".join(map(str, shape))
+    return peer.network()
 
 
 def read(path):

@@ -48,7 +48,7 @@ class TorchCnn(torch_mlp.Torch, cnnlib.Cnn):
 
         return Residual()
 
-    def network_here(self):
+    def network(self):
         layers, image = self.network_of()
         return self.modules(layers, image).to(self.device, memory_format=self.torch.channels_last)
 
@@ -58,7 +58,7 @@ class TorchCnn(torch_mlp.Torch, cnnlib.Cnn):
         _, image = self.network_of()
         self.images = torch.from_numpy(images.reshape(-1, *image)).to(self.device, memory_format=torch.channels_last)
         self.labels = torch.from_numpy(labels).to(self.device)
-        self.batch, self.model = batch, self.network_here()
+        self.batch, self.model = batch, self.network()
         self.optimiser = torch.optim.SGD(self.model.parameters(), self.rate, peerlib.MOMENTUM, fused=True)
         self.criterion = torch.nn.CrossEntropyLoss()
         self.prepare()
