@@ -43,7 +43,7 @@ static int check_flags(const convert_flags *f) {
 }
 
 static int run(const command *self, int argc, char **argv) {
-    convert_flags f = {.quiet = 0};
+    convert_flags f = {.quiet = 0, .from = {.keep_doubles = 1}};
     arguments given;
     qn_data *data = NULL;
     int code = options_read(self, argc - 3, argv + 3, &f, &given);
@@ -74,7 +74,9 @@ const command data_convert_command = {
     .about = "Reads what \"quern data info\" reads (- is the standard input) and writes CSV, "
              "Parquet, Arrow IPC, JSON lines, NPY, NPZ, LIBSVM, IDX or an "
              "archive of images. The file has the digest of what was read; a note names the "
-             "options with which it must be read. What the format cannot hold is refused, such "
+             "options with which it must be read. 64-bit floats of typed files stay so, although "
+             "other commands take the nearest 32-bit float. What the format cannot hold is "
+             "refused, such "
              "as texts and weights in NPY.",
     .operand = "FILE",
     .most_operands = MOST_FILES + 1,

@@ -192,7 +192,7 @@ static column *find_columns(const qn_data *data) {
 }
 
 static int run(const command *self, int argc, char **argv) {
-    head_flags f = {.items = 5};
+    head_flags f = {.items = 5, .from = {.keep_doubles = 1}};
     arguments given;
     qn_data *data = NULL;
     int code = options_read(self, argc - 3, argv + 3, &f, &given);

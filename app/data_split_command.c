@@ -222,7 +222,7 @@ static int write_all(const split_flags *f, const parts *all, const qn_data *data
 }
 
 static int run(const command *self, int argc, char **argv) {
-    split_flags f = {.seed = 1};
+    split_flags f = {.seed = 1, .from = {.keep_doubles = 1}};
     arguments given;
     qn_data *data = NULL;
     int code = options_read(self, argc - 3, argv + 3, &f, &given);

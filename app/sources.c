@@ -249,6 +249,7 @@ int source_open(source_files files, const source_flags *flags, uint64_t threads,
     r.options.expected_resize = flags->expected_resize;
     r.options.expected_rules = flags->expected_rules;
     r.options.no_cache = flags->no_cache;
+    r.options.keep_doubles = flags->keep_doubles;
     r.options.expected_features = flags->expected_features;
     r.options.shape = flags->shape;
     r.options.query = flags->query;

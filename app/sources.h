@@ -27,6 +27,7 @@ typedef struct source_flags {
     const char *resize, *shape; /* the same */
     int no_cache;               /* the same */
     uint32_t expected_features; /* no option: the same of qn_data_options */
+    int keep_doubles;           /* no option: the same */
     const char *query, *test_query, *valid_query; /* databases: the rows to read */
     const char *categories;      /* no option: qn_data_options.expected_categories */
     const char *expected_weight; /* no option: the same of qn_data_options */

@@ -31,6 +31,7 @@ def columns():
               "cents": sorted({int(rng.gauss(4e8, 5e7)) for _ in range(2 * ITEMS)}, key=lambda v: v % 997)[:ITEMS],
               "people": [int(rng.lognormvariate(17, 2)) + 2**24 for _ in rows],
               "micro degrees": drawn(rng, -18 * 10**8, 18 * 10**8),
+              "rounded id": [v + 0.25 for v in drawn(rng, 10**9, 10**10)],
               "half id": [v + 0.5 for v in drawn(rng, 1000, 90000)],
               "twice id": [7, 7, *drawn(rng, 1000, 90000)[2:]],
               "missing id": ["", *drawn(rng, 1000, 90000)[1:]]}

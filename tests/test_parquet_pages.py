@@ -2,6 +2,7 @@
 written here byte by byte, and beside it the same table as CSV, which must have the same digest."""
 
 import json
+import math
 import struct
 import zlib
 
@@ -147,7 +148,7 @@ def unscaled(texts):
     return [int(text.replace(".", "")) for text in texts]
 
 
-def test_decimals(same, refused, tmp_path):
+def test_decimals(same, refused, tmp_path, run_quern):
     """In all four physical types, as features, labels, weights and categories, they are what their texts are in CSV."""
     path, count = tmp_path / "t.parquet", len(TEXTS)
     whole, head = unscaled(TEXTS), {1: count, 2: 0, 3: 3, 4: 3}
@@ -172,6 +173,14 @@ def test_decimals(same, refused, tmp_path):
     hard = b"".join(big(v, 20) for v in unscaled(HARD))
     write(path, leaf(FIXED, 48, 20, 20), [page(DATA_PAGE, {1: 6, 2: 0, 3: 3, 4: 3}, hard)], 6)
     same(path, HARD)
+    # as the nearest doubles in another file, but for those whose nearest float32 would be another
+    for ending in ("parquet", "csv"):
+        told = [json.loads(run_quern("data", *words, "--unlabelled", "--json").stdout)["digest"] for words in (
+            ("convert", path, "-o", tmp_path / f"u.{ending}"), ("info", tmp_path / f"u.{ending}"))]
+        assert told[0] == told[1], ending
+    doubles = [float(text.split(",")[-1]) for text in (tmp_path / "u.csv").read_text().split()[1:]]
+    apart = [abs(got - float(text)) / math.ulp(float(text)) for got, text in zip(doubles, HARD)]
+    assert apart == [1, 0, 0, 0, 0, 0]
     same(path, HARD, "--label", "x", "--task", "regress")
     # whole ones are bytes and classes as in CSV; a dictionary, and a missing value
     bytes_ = ["0", "255", "3", "7", "3", "1", "2", "9"]

@@ -121,6 +121,10 @@ typedef struct qn_data_options {
      * qn_data_open_files: by a folder, a pattern or a list. */
     const char *const *labels_more;
     size_t labels_more_count;
+    /* 1: doubles of typed columns and of NPY files, and decimals as the nearest double, are kept
+     * beside their floats where the memory suffices: for qn_data_write and qn_data_exact. Nothing
+     * else changes, nor does the digest. */
+    int keep_doubles;
 } qn_data_options;
 
 /* Sets `size`, and every other member to 0 or NULL, its default. */
@@ -369,7 +373,8 @@ QN_API qn_data_type qn_data_feature_type(const qn_data *data, uint32_t k);
 QN_API const int64_t *qn_data_whole(const qn_data *data, uint32_t k);
 QN_API const double *qn_data_real(const qn_data *data, uint32_t k);
 /* The exact value of feature `k` of item `item` as the shortest text that gives it again; "" where
- * it is missing, and where float32 holds the feature. `text` has `size` bytes, of which 32 always
+ * it is missing, and where float32 holds the feature. Of a double that qn_data_options.keep_doubles
+ * kept, too. `text` has `size` bytes, of which 32 always
  * suffice; a longer text is cut. */
 QN_API void qn_data_exact(const qn_data *data, uint64_t item, uint32_t k, char *text, size_t size);
 

@@ -21,6 +21,37 @@ void qn__float_text(float value, char *text) {
     uselocale(before);
 }
 
+static int gives_back(const char *text, double value) {
+    float near;
+    return strtod(text, NULL) == value &&
+           (!qn__parse_float(text, strlen(text), &near) || near == (float)value);
+}
+
+/* Adds `step`, 1 or -1, to the last of 18 digits. That is less than half of what lies between two
+ * doubles. */
+static void move_last(char *text, int step) {
+    char *at = text + strcspn(text, "e") - 1;
+    const char end = step > 0 ? '9' : '0', begin = step > 0 ? '0' : '9';
+    for (; at > text && (*at == end || *at == '.'); at--)
+        if (*at == end)
+            *at = begin;
+    if (*at >= '0' && *at <= '9')
+        *at = (char)(*at + step);
+}
+
+void qn__real_text(double value, char text[QN__REAL_TEXT]) {
+    const locale_t before = uselocale(qn__c_locale());
+    int digits = 15;
+    snprintf(text, QN__REAL_TEXT, "%.*g", digits, value);
+    while (digits < 18 && !gives_back(text, value))
+        snprintf(text, QN__REAL_TEXT, "%.*g", ++digits, value);
+    if (!gives_back(text, value)) { /* between two floats: to the side of the even one */
+        snprintf(text, QN__REAL_TEXT, "%#.18g", value);
+        move_last(text, fabs((double)(float)value) > fabs(value) ? 1 : -1);
+    }
+    uselocale(before);
+}
+
 /* Positional digits up to here: 0.00001 to below 10^15. */
 enum { PLAIN_LEAST = -5, PLAIN_MOST = 15 };
 

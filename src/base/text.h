@@ -9,8 +9,14 @@
  * 32 bytes. */
 void qn__float_text(float value, char *text);
 
-/* The same digits without an exponent where the magnitude is 0.00001 or more and below 10^15: for
- * tables that people read. "350000", not "3.5e+05". */
+/* The same for a double: of 15 to 18 digits, and of those of them whose nearest float is that of
+ * the number. A double that is just between two floats needs that, because its text may be beside
+ * it. */
+enum { QN__REAL_TEXT = 32 };
+void qn__real_text(double value, char text[QN__REAL_TEXT]);
+
+/* The same digits as those of qn__float_text without an exponent where the magnitude is 0.00001 or
+ * more and below 10^15: for tables that people read. "350000", not "3.5e+05". */
 void qn__float_plain(float value, char text[40]);
 
 /* Converts a whole text to a number; returns 1 on success, 0 when it is not such a number (empty,

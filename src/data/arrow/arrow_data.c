@@ -91,6 +91,7 @@ typedef struct filling {
     qn__arrow_number *number; /* features that are plain columns of numbers in this portion */
     uint32_t plain;
     int made; /* there is room for the values */
+    int kept; /* it was asked whether doubles are kept */
     qn__wide_gather gather;
 } filling;
 
@@ -193,7 +194,10 @@ static qn_status take_portion(filling *f, qn_error *err) {
     qn_status status = look_at_columns(f, &odd, err);
     if (status == QN_OK && !f->made)
         status = make_room(f, odd ? QN_F32 : QN_U8, err);
-    else if (status == QN_OK && odd && f->data->type == QN_U8)
+    if (status == QN_OK && f->options->keep_doubles && !f->kept)
+        status = qn__wide_gather_doubles(&f->gather, err);
+    f->kept = 1;
+    if (status == QN_OK && odd && f->data->type == QN_U8)
         status = qn__table_room_widen(f->data, f->table->first, err);
     if (status != QN_OK)
         return status;

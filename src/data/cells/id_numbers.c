@@ -72,7 +72,8 @@ static hint hint_of(const char *name) {
 
 /* ------------------------------------------------------------------ the numbers */
 
-/* The value of an item where it is a whole number of 64 bits. */
+/* The value of an item where it is a whole number of 64 bits. Above 2^24 a float may be one only
+ * because it was rounded. */
 static int whole_at(const qn_data *data, uint32_t k, const qn__wide_value *exact, uint64_t item,
                     int64_t *whole) {
     if (exact) {
@@ -82,7 +83,7 @@ static int whole_at(const qn_data *data, uint32_t k, const qn__wide_value *exact
     const void *row = qn__data_item(data, item);
     const double value =
         data->type == QN_U8 ? (double)((const uint8_t *)row)[k] : (double)((const float *)row)[k];
-    if (!(fabs(value) < 0x1p63) || value != rint(value))
+    if (!(fabs(value) <= LARGE) || value != rint(value))
         return 0;
     *whole = (int64_t)value;
     return 1;

@@ -2,12 +2,10 @@
 #include "base/memory.h"
 #include "data/table/missing.h"
 #include "data/table/rules.h"
+#include "base/available.h"
+#include "data/table/kept.h"
 #include <math.h>
 #include <string.h>
-
-/* Numbers that span less than this part of their magnitude lose more than half of a float's 24
- * bits. */
-#define SPREAD 4096.0
 
 qn_status qn__wide_gather_begin(qn__wide_gather *g, qn_data *data, uint32_t features,
                                 const char *expected_rules, qn_error *err) {
@@ -42,9 +40,7 @@ void qn__wide_gather_column(qn__wide_gather *g, uint32_t feature, int real) {
 /* Whether whole numbers, or those of binary64, may still be wide. More values make neither true
  * again: the quotient of magnitude and span never grows. */
 static int may_be_real(const qn__wide_gather *g, const qn__wide_column_state *c) {
-    const qn__wide_facts *f = &c->facts;
-    const double most = fmax(fabs(f->lo), fabs(f->hi));
-    return c->real && (g->kept || most > SPREAD * (f->hi - f->lo));
+    return c->real && (g->kept || g->doubles || qn__wide_spans_little(&c->facts));
 }
 
 int qn__wide_is_open(const qn__wide_gather *g, const qn__wide_column_state *c) {
@@ -157,7 +153,7 @@ static qn__exact kind_of(const qn__wide_gather *g, const qn__wide_column_state *
         return QN__EXACT_NONE;
     if (!f->fraction)
         return QN__EXACT_WHOLE;
-    return g->kept || f->hi > f->lo ? QN__EXACT_REAL : QN__EXACT_NONE;
+    return g->kept || (f->hi > f->lo && qn__wide_spans_little(f)) ? QN__EXACT_REAL : QN__EXACT_NONE;
 }
 
 static qn_status take(qn__wide_gather *g, const qn__exact *exact, qn_error *err) {
@@ -173,6 +169,41 @@ static qn_status take(qn__wide_gather *g, const qn__exact *exact, qn_error *err)
     return status;
 }
 
+qn_status qn__wide_gather_doubles(qn__wide_gather *gather, qn_error *err) {
+    qn_data *data = gather->data;
+    double bytes = 0;
+    for (uint32_t k = 0; k < gather->features; k++)
+        if (gather->column[k].real)
+            bytes += (double)data->items * sizeof(double);
+    gather->doubles = bytes > 0 && !data->in_file && bytes <= (double)(qn__available_memory() / 2);
+    if (bytes == 0 || gather->doubles)
+        return QN_OK;
+    return qn__data_add_note(
+        data,
+        "the memory does not suffice to keep 64-bit floats, so they are rounded "
+        "to 32 bits",
+        err);
+}
+
+/* The columns of doubles that are not wide; exact[k] is how feature k is. */
+static qn_status take_doubles(qn__wide_gather *gather, const qn__exact *exact, qn_error *err) {
+    uint32_t columns = 0;
+    for (uint32_t k = 0; gather->doubles && k < gather->features; k++)
+        columns += gather->column[k].real && exact[k] == QN__EXACT_NONE;
+    if (columns == 0)
+        return QN_OK;
+    if (!(gather->data->kept = qn__kept_create(columns, err)))
+        return QN_MEMORY;
+    for (uint32_t k = 0, j = 0; k < gather->features; k++) {
+        qn__wide_column_state *c = &gather->column[k];
+        if (!c->real || exact[k] != QN__EXACT_NONE)
+            continue;
+        qn__kept_put(gather->data, j++, k, c->value);
+        c->value = NULL;
+    }
+    return QN_OK;
+}
+
 qn_status qn__wide_gather_end(qn__wide_gather *g, qn_error *err) {
     uint32_t wide = 0;
     for (uint32_t k = 0; k < g->features; k++)
@@ -181,14 +212,16 @@ qn_status qn__wide_gather_end(qn__wide_gather *g, qn_error *err) {
             return QN_MEMORY;
     for (uint32_t k = 0; g->data->type == QN_F32 && k < g->features; k++)
         wide += kind_of(g, &g->column[k]) != QN__EXACT_NONE;
-    if (wide == 0)
+    if (wide == 0 && !g->doubles)
         return QN_OK;
     qn__exact *exact = qn__alloc(g->features, sizeof *exact, err);
     if (!exact)
         return QN_MEMORY;
-    for (uint32_t k = 0; k < g->features; k++)
+    for (uint32_t k = 0; g->data->type == QN_F32 && k < g->features; k++)
         exact[k] = kind_of(g, &g->column[k]);
-    const qn_status status = take(g, exact, err);
+    qn_status status = take_doubles(g, exact, err);
+    if (status == QN_OK && wide > 0)
+        status = take(g, exact, err);
     qn__free(exact);
     return status;
 }

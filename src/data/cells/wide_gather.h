@@ -8,29 +8,7 @@
 #define QN_DATA_CELLS_WIDE_GATHER_H
 
 #include "data/table/wide.h"
-#include <math.h>
-
-/* What was seen of a column. All zeros: nothing. */
-typedef struct qn__wide_facts {
-    int any, other, fraction; /* a value; one that is no float; one that is no whole number below
-                                 2^63 in magnitude */
-    double lo, hi;
-} qn__wide_facts;
-
-static inline void qn__wide_see_whole(qn__wide_facts *facts, int64_t value) {
-    const float near = (float)value;
-    facts->other |= near >= 0x1p63f || (int64_t)near != value;
-    facts->fraction |= value == INT64_MIN;
-    facts->any = 1;
-}
-
-static inline void qn__wide_see_real(qn__wide_facts *facts, double value) {
-    facts->lo = !facts->any || value < facts->lo ? value : facts->lo;
-    facts->hi = !facts->any || value > facts->hi ? value : facts->hi;
-    facts->any = 1;
-    facts->other |= (double)(float)value != value;
-    facts->fraction |= !(fabs(value) < 0x1p63 && value == (double)(int64_t)value);
-}
+#include "data/table/wide_facts.h"
 
 /* Nearly every column of binary64 turns out to be narrow after two values. So the first few wait
  * here, before there is memory for those of all items. */
@@ -52,6 +30,8 @@ typedef struct qn__wide_gather {
     uint32_t features;
     uint32_t live; /* columns that may be wide */
     int kept;      /* 1: for a model, which knows its wide columns */
+    int doubles;   /* 1: columns of binary64 are kept in any case (kept.h); set after the beginning
+                    */
     qn__wide_column_state *column;
 } qn__wide_gather;
 
@@ -89,6 +69,11 @@ qn_status qn__wide_gather_whole(qn__wide_gather *gather, uint32_t feature, uint6
                                 int64_t value, qn_error *err);
 qn_status qn__wide_gather_real(qn__wide_gather *gather, uint32_t feature, uint64_t item,
                                double value, qn_error *err);
+
+/* Has the doubles of a table kept that is about to be read (kept.h), whose items are known, and
+ * whose columns were told. Where the memory does not suffice it tells so in a note instead. Fails
+ * with QN_MEMORY. */
+qn_status qn__wide_gather_doubles(qn__wide_gather *gather, qn_error *err);
 
 /* At the end the wide columns become those of the table. */
 qn_status qn__wide_gather_end(qn__wide_gather *gather, qn_error *err);

@@ -46,9 +46,9 @@ qn_status qn__npy_joined_each(qn__npy_joined *joined, qn__npy_take_array *take, 
 void qn__npy_joined_end(qn__npy_joined *joined);
 
 /* Reads the elements into items x features of `data` (type, items, features, values, missing, wide
- * columns, and rows and columns of an array of three dimensions). `expected_rules` as in
- * qn_data_options. */
-qn_status qn__npy_read_values(const qn__npy_arrays *arrays, const char *expected_rules,
+ * columns, and rows and columns of an array of three dimensions), by the `expected_rules` and
+ * `keep_doubles` of the options. */
+qn_status qn__npy_read_values(const qn__npy_arrays *arrays, const qn_data_options *options,
                               qn_data *data, qn_error *err);
 
 /* Reads one label for each item that is already in `data`: labels, targets, or labels and the

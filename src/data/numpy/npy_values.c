@@ -242,15 +242,16 @@ static qn_status take_values(void *user, uint64_t first, size_t count, const voi
 }
 
 /* Numbers of 8 bytes, and integers of 4, may be more than float32 holds. */
-static qn_status begin_gather(filling *f, const char *expected_rules, qn_error *err) {
+static qn_status begin_gather(filling *f, const qn_data_options *options, qn_error *err) {
     const qn__npy *a = f->array;
     const int real = a->kind == QN__NPY_FLOAT;
     const uint32_t columns = a->size == 8 || (a->size == 4 && !real) ? f->data->features : 0;
     const qn_status status =
-        qn__wide_gather_begin(&f->gather, f->data, columns, expected_rules, err);
+        qn__wide_gather_begin(&f->gather, f->data, columns, options->expected_rules, err);
     for (uint32_t k = 0; status == QN_OK && k < f->gather.features; k++)
         qn__wide_gather_column(&f->gather, k, real);
-    return status;
+    return status == QN_OK && options->keep_doubles ? qn__wide_gather_doubles(&f->gather, err)
+                                                    : status;
 }
 
 static qn_status check_values(const qn__npy_arrays *arrays, size_t i, const qn__npy_bytes *in,
@@ -284,7 +285,7 @@ static qn_status make_table(const qn__npy_joined *j, qn_data *data, qn_error *er
     return qn__table_room_make(data, err);
 }
 
-qn_status qn__npy_read_values(const qn__npy_arrays *arrays, const char *expected_rules,
+qn_status qn__npy_read_values(const qn__npy_arrays *arrays, const qn_data_options *options,
                               qn_data *data, qn_error *err) {
     qn__npy_joined j;
     qn_status status = qn__npy_joined_begin(arrays, check_values, &j, err);
@@ -293,7 +294,7 @@ qn_status qn__npy_read_values(const qn__npy_arrays *arrays, const char *expected
     filling f = {.array = &j.first, .data = data};
     status = make_table(&j, data, err);
     if (status == QN_OK)
-        status = begin_gather(&f, expected_rules, err);
+        status = begin_gather(&f, options, err);
     if (status == QN_OK)
         status = qn__npy_joined_each(&j, take_array, &f, err);
     if (status == QN_OK)

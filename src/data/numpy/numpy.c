@@ -134,7 +134,7 @@ static qn__npy_arrays arrays_of(reading *r, purpose wanted, qn__part_files *file
 static qn_status read_values(reading *r, const qn_data_options *options, qn_data *data,
                              qn_error *err) {
     const qn__npy_arrays arrays = arrays_of(r, VALUES, r->files);
-    return qn__npy_read_values(&arrays, options->expected_rules, data, err);
+    return qn__npy_read_values(&arrays, options, data, err);
 }
 
 static qn_status read_npy(qn__part_files *files, const qn_data_options *options, qn__pool *pool,

@@ -248,7 +248,8 @@ static qn_status check_files(const qn__reader *reader, qn__part_files *files,
 static qn_status read_or_find(const qn__reader *reader, qn__part_files *files,
                               const qn_data_options *options, qn__pool *pool, qn_data *data,
                               qn_error *err) {
-    qn__table_cache cache = {.off = options->no_cache || !reader->text || options->labels_path};
+    qn__table_cache cache = {.off = options->no_cache || !reader->text || options->labels_path ||
+                                    (options->keep_doubles && reader->typed)};
     qn__table_cache_begin(&cache, files, options);
     qn_status status = QN_OK;
     if (!qn__table_cache_load(&cache, pool, data)) {

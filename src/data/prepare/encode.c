@@ -21,6 +21,7 @@ static qn_data *begin(const qn_data *data, qn_error *err) {
     made->note = NULL;
     made->names = NULL;
     made->wide = NULL;
+    made->kept = NULL;
     made->mapped = 0;
     made->memory = NULL;
     made->release = qn__free; /* it owns a schema, as a table does */

@@ -167,6 +167,7 @@ static qn_data *begin(const qn_data *raw, qn_error *err) {
     made->weight_name = NULL;
     made->index = NULL;
     made->wide = NULL;
+    made->kept = NULL;
     memcpy(made->digest, qn_data_digest(raw), sizeof made->digest);
     for (uint32_t k = 0; made->schema && k < raw->features; k++)
         if (made->schema->feature[k].exact != QN__EXACT_MOMENT)

@@ -62,6 +62,7 @@ struct qn_data {
     qn__item_names *names; /* of files; NULL: items have none. A view has its table's */
     struct qn__wide *wide; /* exact values of some columns (wide.h); NULL: none. A view has its
                               table's */
+    struct qn__kept *kept; /* columns of doubles, for writers alone (kept.h); the same */
     uint64_t *index;       /* view: the table's row of each item; table: NULL */
     const struct qn__table_room *room; /* while it is read: table_room.h; else NULL */
     /* The file in which the values lie, where memory may not hold them; else NULL. A view's is its

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "data/table/data.h"
 #include "data/table/wide.h"
+#include "data/table/kept_part.h"
 #include "num/permutation.h"
 #include "num/philox.h"
 #include <quern/convert.h>
@@ -127,9 +128,7 @@ static qn_status copy_items(const qn_data *data, const uint64_t *item, qn_data *
     if (status == QN_OK)
         status = copy_names(data, item, out, err);
     if (status == QN_OK)
-        status = qn__wide_copy(data, item, NULL, out, err);
-    if (status == QN_OK)
-        qn__wide_settle(out);
+        status = qn__kept_part(data, item, out, err);
     if (status == QN_OK)
         qn__data_finish(out, NULL);
     return status;

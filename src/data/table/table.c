@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "data/table/data.h"
 #include "data/table/wide.h"
+#include "data/table/kept.h"
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -170,6 +171,7 @@ void qn_data_close(qn_data *data) {
         qn__schema_free(data->schema);
         qn__late_digest_free(data->late);
         qn__wide_free(data->wide);
+        qn__kept_free(data->kept);
     } else if (!data->index) { /* a reader failed before it had values */
         qn__free(data->note);
     }

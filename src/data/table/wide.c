@@ -3,6 +3,8 @@
 #include "base/memory.h"
 #include "data/table/missing.h"
 #include "data/table/rules.h"
+#include "base/text.h"
+#include "data/table/kept.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -52,7 +54,7 @@ const qn__wide_value *qn__wide_column(const qn_data *data, uint32_t k) {
 
 /* ------------------------------------------------------------------ making */
 
-static qn_status need_schema(qn_data *data, qn_error *err) {
+qn_status qn__wide_need_schema(qn_data *data, qn_error *err) {
     if (data->schema)
         return QN_OK;
     data->schema = qn__schema_create(data->features, err);
@@ -62,8 +64,7 @@ static qn_status need_schema(qn_data *data, qn_error *err) {
     return QN_OK;
 }
 
-/* Which rules of reading the wide columns follow. */
-static void set_rules(qn_data *data) {
+void qn__wide_set_rules(qn_data *data) {
     data->rules &= ~(uint32_t)QN__RULE_EXACT;
     for (uint32_t j = 0; data->wide && j < data->wide->columns; j++)
         data->rules |= data->schema->feature[data->wide->feature[j]].exact == QN__EXACT_MOMENT
@@ -86,7 +87,7 @@ qn_status qn__wide_make(qn_data *data, const qn__exact *exact, qn_error *err) {
         columns += exact[k] != QN__EXACT_NONE;
     if (columns == before)
         return QN_OK;
-    const qn_status status = need_schema(data, err);
+    const qn_status status = qn__wide_need_schema(data, err);
     if (status != QN_OK)
         return status;
     qn__wide *wide = qn__wide_create(columns, data->items, NULL, err);
@@ -103,7 +104,7 @@ qn_status qn__wide_make(qn_data *data, const qn__exact *exact, qn_error *err) {
     }
     qn__wide_free(data->wide);
     data->wide = wide;
-    set_rules(data);
+    qn__wide_set_rules(data);
     return QN_OK;
 }
 
@@ -128,7 +129,7 @@ qn_status qn__wide_copy(const qn_data *from, const uint64_t *item, const uint32_
     const int shared =
         !item && !column && !from->index && from->wide && columns == from->wide->columns;
     if (!from->wide || columns == 0) {
-        set_rules(to);
+        qn__wide_set_rules(to);
         return QN_OK;
     }
     to->wide = qn__wide_create(columns, to->items, shared ? from->wide->value : NULL, err);
@@ -143,59 +144,8 @@ qn_status qn__wide_copy(const qn_data *from, const uint64_t *item, const uint32_
                         qn__wide_of(to->wide, j));
         j++;
     }
-    set_rules(to);
+    qn__wide_set_rules(to);
     return QN_OK;
-}
-
-/* ------------------------------------------------------------------ which columns are wide */
-
-static int is_float(const qn_data *data, uint32_t k, const qn__wide_value *value, uint64_t i) {
-    const float near = ((const float *)qn__data_item(data, i))[k];
-    if (qn__is_missing(near))
-        return 1;
-    return data->schema->feature[k].exact == QN__EXACT_WHOLE
-               ? near < 0x1p63f && (int64_t)near == value[i].whole
-               : (double)near == value[i].real;
-}
-
-/* Whether the items of a table need the exact values of a column: 23.4 of the contract. Those of
- * fewer items span less, so what is left to ask of real numbers is whether they differ. */
-static int is_wide(const qn_data *data, uint32_t k, const qn__wide_value *value) {
-    const int real = data->schema->feature[k].exact == QN__EXACT_REAL;
-    if (data->schema->feature[k].exact == QN__EXACT_MOMENT)
-        return 1;
-    double first = NAN;
-    int differ = !real, floats = 1;
-    for (uint64_t i = 0; i < data->items && (floats || !differ); i++) {
-        floats &= is_float(data, k, value, i);
-        if (!real || isnan(value[i].real))
-            continue;
-        differ |= !isnan(first) && value[i].real != first;
-        first = value[i].real;
-    }
-    return differ && !floats;
-}
-
-void qn__wide_settle(qn_data *data) {
-    qn__wide *wide = data->wide;
-    uint32_t kept = 0;
-    for (uint32_t j = 0; wide && j < wide->columns; j++) {
-        const uint32_t k = wide->feature[j];
-        const qn__wide_value *value = qn__wide_of(wide, j);
-        if (!is_wide(data, k, value)) {
-            data->schema->feature[k].exact = QN__EXACT_NONE;
-            continue;
-        }
-        memmove(qn__wide_of(wide, kept), value, (size_t)wide->rows * sizeof *value);
-        wide->feature[kept++] = k;
-    }
-    if (wide)
-        wide->columns = kept;
-    if (wide && kept == 0) {
-        qn__wide_free(wide);
-        data->wide = NULL;
-    }
-    set_rules(data);
 }
 
 /* ------------------------------------------------------------------ the public functions */
@@ -212,14 +162,6 @@ const double *qn_data_real(const qn_data *data, uint32_t k) {
     return is_real ? &qn__wide_column(data, k)->real : NULL;
 }
 
-static void show_real(double value, char text[32]) {
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, 32, "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
-            return;
-    }
-}
-
 void qn_data_exact(const qn_data *data, uint64_t item, uint32_t k, char *text, size_t size) {
     QN__OWN_FLOATS;
     char shown[32] = "";
@@ -228,10 +170,14 @@ void qn_data_exact(const qn_data *data, uint64_t item, uint32_t k, char *text, s
     const int known = data && k < data->features && item < data->items;
     const qn__exact kind = known ? qn__wide_kind(data, k) : QN__EXACT_NONE;
     const qn__wide_value *values = kind ? qn__wide_column(data, k) : NULL;
+    const uint32_t kept = known && !values ? qn__kept_column(data, k) : 0;
     const uint64_t row = values ? qn__data_row(data, item) : 0;
+    const double real = kept ? qn__kept_value(data, kept, item) : (double)NAN;
     if (values && kind == QN__EXACT_WHOLE && values[row].whole != QN__WIDE_MISSING)
         snprintf(shown, sizeof shown, "%" PRId64, values[row].whole);
     else if (values && kind == QN__EXACT_REAL && !isnan(values[row].real))
-        show_real(values[row].real, shown);
+        qn__real_text(values[row].real, shown);
+    else if (!isnan(real))
+        qn__real_text(real, shown);
     snprintf(text, size, "%s", shown);
 }

@@ -62,7 +62,10 @@ qn_status qn__wide_make(qn_data *data, const qn__exact *exact, qn_error *err);
 qn_status qn__wide_copy(const qn_data *from, const uint64_t *item, const uint32_t *column,
                         qn_data *to, qn_error *err);
 
-/* Leaves out the wide columns that would not be wide in a file with the items of `data` alone. */
-void qn__wide_settle(qn_data *data);
+/* A table without a schema gets one of columns of numbers. */
+qn_status qn__wide_need_schema(qn_data *data, qn_error *err);
+
+/* Which rules of reading the wide columns follow: data->rules. */
+void qn__wide_set_rules(qn_data *data);
 
 #endif

@@ -7,6 +7,7 @@
 #include "data/table/rules.h"
 #include "data/table/testing.h"
 #include "data/table/wide.h"
+#include "data/table/kept.h"
 #include <quern/convert.h>
 
 enum { ITEMS = 40 };
@@ -108,25 +109,46 @@ static void test_views_and_parts(void **state) {
     }
 }
 
+/* A part with all items. */
+static qn_data *whole_part(const qn_data *data) {
+    const uint64_t all = 1;
+    qn_data *part;
+    assert_int_equal(qn_data_split(data, &all, 1, 7, 0, &part, NULL), QN_OK);
+    return part;
+}
+
 /* A part whose values are float32 has no wide columns, as a file with these items has none. */
 static void test_settle(void **state) {
     (void)state;
-    qn_data *data = make_table();
-    qn__wide_settle(data);
-    assert_int_equal(data->wide->columns, 2);
+    qn_data *data = make_table(), *part = whole_part(data);
+    assert_int_equal(part->wide->columns, 2);
+    assert_null(part->kept);
+    qn_data_close(part);
     for (int i = 0; i < ITEMS; i++)
         qn__wide_of(data->wide, 0)[i].whole = (int64_t)((float *)data->memory)[3 * i];
-    qn__wide_settle(data);
-    assert_int_equal(data->wide->columns, 1);
-    assert_int_equal(qn__wide_kind(data, 0), QN__EXACT_NONE);
-    assert_true(qn__wide_column(data, 2)[4].real == 1.7e9 + 1);
+    part = whole_part(data);
+    assert_int_equal(part->wide->columns, 1);
+    assert_int_equal(qn__wide_kind(part, 0), QN__EXACT_NONE);
+    assert_true(qn__wide_column(part, 2)[4].real == 1.7e9 + 1);
+    qn_data_close(part);
     for (int i = 0; i < ITEMS; i++) {
-        qn__wide_of(data->wide, 0)[i].real = 0.1;
+        qn__wide_of(data->wide, 1)[i].real = 0.1;
         ((float *)data->memory)[3 * i + 2] = 0.1f;
     }
-    qn__wide_settle(data); /* one number alone */
-    assert_null(data->wide);
-    assert_int_equal(data->rules, 0);
+    part = whole_part(data); /* one number alone, which a writer has in full */
+    assert_null(part->wide);
+    assert_int_equal(part->rules, 0);
+    assert_int_equal(qn__kept_column(part, 2), 1);
+    assert_true(qn__kept_value(part, 1, 4) == 0.1);
+    qn_data_close(part);
+    for (int i = 0; i < ITEMS; i++) {
+        qn__wide_of(data->wide, 1)[i].real = 1.7e9 + i;
+        ((float *)data->memory)[3 * i + 2] = (float)(1.7e9 + i);
+    }
+    part = whole_part(data); /* doubles that are all whole */
+    assert_int_equal(qn__wide_kind(part, 2), QN__EXACT_WHOLE);
+    assert_true(qn__wide_column(part, 2)[4].whole == 1700000004);
+    qn_data_close(part);
     qn_data_close(data);
 }
 

@@ -5,6 +5,7 @@
 #include "base/place.h"
 #include "base/text.h"
 #include "data/write/formats.h"
+#include "data/table/kept.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -259,6 +260,13 @@ static int is_wide(const qn_data *data, uint32_t k) {
     return data->wide && data->schema->feature[k].exact != QN__EXACT_NONE;
 }
 
+/* Doubles are written without a point where they are whole. */
+static void add_double(const qn_data *data, uint64_t item, uint32_t k, int pointed, char *to) {
+    qn_data_exact(data, item, k, to, EXACT_TEXT);
+    if (pointed && !strpbrk(to, ".e"))
+        strcat(to, ".0");
+}
+
 /* A missing value is an empty cell; alone in its line, in quotes. */
 static qn_status add_float(const qn_data *data, uint64_t item, uint32_t k, float value, lines *out,
                            qn_error *err) {
@@ -273,6 +281,8 @@ static qn_status add_float(const qn_data *data, uint64_t item, uint32_t k, float
         qn_data_date(data, item, k, to, QN__MOMENT_TEXT);
     else if (is_wide(data, k))
         qn_data_exact(data, item, k, to, EXACT_TEXT);
+    else if (data->kept && qn__kept_column(data, k))
+        add_double(data, item, k, out->pointed, to);
     else if (out->pointed)
         sprintf(to, "%d.0", (int)value);
     else

@@ -4,6 +4,7 @@
 #include "data/numpy/npy.h"
 #include "data/table/wide.h"
 #include "data/write/formats.h"
+#include "data/table/kept.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,12 +50,14 @@ static int has_exact(const qn_data *data) {
     for (uint32_t k = 0; data->wide && k < data->features; k++)
         if (qn_data_whole(data, k) || qn_data_real(data, k))
             return 1;
-    return 0;
+    return data->kept != NULL;
 }
 
 /* Whether integers are to be written: a number is beyond those of binary64, and all are whole. */
 static int needs_integers(const qn_data *data) {
     int beyond = 0;
+    if (data->kept)
+        return 0;
     for (uint32_t k = 0; k < data->features; k++) {
         const int64_t *whole = qn_data_whole(data, k);
         for (uint64_t i = 0; i < data->items; i++) {
@@ -75,10 +78,14 @@ static void fill_row(const qn_data *data, uint64_t i, int integers, uint64_t *ro
         const float near = ((const float *)qn__data_item(data, i))[k];
         const int64_t *whole = qn_data_whole(data, k);
         const double *real = qn_data_real(data, k);
+        const uint32_t kept = qn__kept_column(data, k);
         const uint64_t at = qn__data_row(data, i);
         const int64_t integer = whole ? whole[at] : integers ? (int64_t)near : 0;
         const int is_exact = whole && integer != QN__WIDE_MISSING;
-        const double number = real ? real[at] : is_exact ? (double)integer : (double)near;
+        const double number = kept       ? qn__kept_value(data, kept, i)
+                              : real     ? real[at]
+                              : is_exact ? (double)integer
+                                         : (double)near;
         if (integers)
             memcpy(&row[k], &integer, sizeof integer);
         else

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "data/table/wide.h"
 #include "data/write/formats.h"
+#include "data/table/kept.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,12 +34,14 @@ static void set_feature(qn__written_column *c, int bytes) {
     const qn__exact exact = qn__wide_kind(data, k);
     c->texts = qn_data_categories(data, k);
     c->zone = feature && feature->zone;
+    c->kept = qn__kept_column(data, k);
     c->type = data->type == QN_U8           ? QN__WRITTEN_U8
               : c->texts > 0                ? QN__WRITTEN_TEXT
               : exact == QN__EXACT_WHOLE    ? QN__WRITTEN_I64
               : exact == QN__EXACT_REAL     ? QN__WRITTEN_F64
               : exact == QN__EXACT_MOMENT   ? QN__WRITTEN_MOMENT
               : feature && feature->dates   ? QN__WRITTEN_DAY
+              : c->kept                     ? QN__WRITTEN_F64
               : !bytes && is_whole(data, k) ? QN__WRITTEN_I32
                                             : QN__WRITTEN_F32;
 }
@@ -132,7 +135,12 @@ typedef union value {
 /* 0: it is missing. */
 static int take_wide(const qn__written_column *c, uint64_t item, value *out) {
     const qn_data *data = c->data;
-    const qn__wide_value exact = qn__wide_column(data, c->feature)[qn__data_row(data, item)];
+    const uint64_t row = qn__data_row(data, item);
+    if (c->kept) {
+        out->f64 = qn__kept_value(data, c->kept, item);
+        return out->f64 == out->f64;
+    }
+    const qn__wide_value exact = qn__wide_column(data, c->feature)[row];
     if (c->type == QN__WRITTEN_F64) {
         out->f64 = exact.real;
         return exact.real == exact.real;

@@ -36,6 +36,7 @@ typedef struct qn__written_column {
     char made[32]; /* the name, where the column has none of its own */
     qn__written_type type;
     uint32_t texts; /* of TEXT: how many */
+    uint32_t kept;  /* of F64: 1 + its column of doubles, where it is not wide (kept.h) */
     int zone;       /* of MOMENT: 1: they are in UTC */
 } qn__written_column;
 

@@ -12,18 +12,11 @@
 
 enum { PIECE = 1 << 16, SOME_ROWS = 64 };
 
-/* The shortest of the texts of 15 to 17 digits that is this number, whatever the locale's point. */
+/* Without a point it would be a whole number, and -0 have no sign. */
 static void add_real(qn__text *line, double value) {
-    char text[40];
-    double back = 0;
-    for (int digits = 15; digits <= 17 && !(digits > 15 && back == value); digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        back = strtod(text, NULL);
-    }
-    for (char *at = text; *at; at++)
-        if (!strchr("+-0123456789e", *at))
-            *at = '.';
-    qn__text_add(line, "%s", text);
+    char text[QN__REAL_TEXT];
+    qn__real_text(value, text);
+    qn__text_add(line, "%s%s", text, value == 0 && signbit(value) ? ".0" : "");
 }
 
 /* -0 without a point would be a whole number, which has no sign. */
