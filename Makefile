@@ -1,7 +1,7 @@
 # A thin front for CMake and the scripts; `make help` lists what there is.
 
 .DEFAULT_GOAL := build/quern
-.PHONY: build/quern install deb wheel demo test setup lint format matrix fuzz gpu-check elementary-full functions-full
+.PHONY: build/quern install deb wheel demo test check setup lint format matrix fuzz gpu-check elementary-full functions-full
 .PHONY: bench clean help
 
 build/quern: ## the program and the library, release build (the default)
@@ -32,6 +32,10 @@ demo: build/quern ## train on synthetic digits three times over and compare the 
 
 test: ## the tests, 12 to 15 minutes on two cores
 	@scripts/test.sh
+
+FILE ?=
+check: build/quern ## build and run what concerns one file: make check FILE=src/base/json.c
+	@$(if $(FILE),scripts/check.py $(FILE),echo "make: name the file: make check FILE=src/base/json.c" >&2; exit 2)
 
 setup: ## install what building and testing need
 	@scripts/setup.sh
