@@ -424,14 +424,14 @@ def test_a_self_test_that_cannot_be_made(run_quern, gpu, files, tmp_path, at):
     ("launch={}", "CUDA_ERROR_ILLEGAL_ADDRESS"),
     ("launch={},code=46", "CUDA_ERROR_DEVICE_UNAVAILABLE"),
     ("launch={},late=1", "CUDA_ERROR_ILLEGAL_ADDRESS"),
-    ("hang={}", "did not end its work within 0.3 s"),
-    ("hang={},late=1", "did not end its work within 0.3 s"),
+    ("hang={}", "did not end its work within 1 s"),
+    ("hang={},late=1", "did not end its work within 1 s"),
 ])
 @pytest.mark.parametrize("at", [45, 52, 61, 83])
 def test_a_device_is_lost(run_quern, gpu, files, tmp_path, fault, says, at):
     gpu("devices=2,on=1," + fault.format(at))
     done = run_quern("train", *words("dropout", files), "--devices", "cpu,cuda:0,cuda:1",
-                     "--shares", "1,1,2", "--device-timeout", "0.3" if "hang" in fault else "20",
+                     "--shares", "1,1,2", "--device-timeout", "1" if "hang" in fault else "20",
                      "-o", tmp_path / "model")
     assert recipes.sha256(tmp_path / "model") == recipes.table()["dropout"]
     assert re.search(rf"cuda:1 failed: .*{says}", done.stderr), done.stderr

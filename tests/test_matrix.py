@@ -316,7 +316,8 @@ def test_all_kinds_at_once(name, files, tmp_path):
 
 
 # These take long in Python, and others are like them; for pixels, those of test_oracle_pixels.py.
-SLOW_IN_PYTHON = ["pixels-gelu", "batch-1", "best", "best-file", "early-stopping", "from-csv-gz", "from-idx-gz", "unit-30", "relu-last", "sgd-decay",
+SLOW_IN_PYTHON = ["pixels-gelu", "batch-1", "best", "best-file", "early-stopping", "early-stopping-file",
+                  "from-csv", "from-csv-gz", "from-idx-gz", "i14-bytes-none", "unit-30", "relu-last", "sgd-decay",
                   "tanh-last", "scale-none", "step", "augment-conv", "channel-conv", "batchnorm-silu", "residual-gelu",
                   *INTEGER_WINDOWS, *BLOCKS,
                   *(name for name in NORMS if name != "groupnorm-layernorm")]

@@ -26,7 +26,7 @@ def name_of(source):
 
 # Programs with random cases are given fewer in the release build; all of them with
 # QUERN_LONG_TESTS=yes.
-# OpenCL is left to the sanitizer build there: what takes long is to compile its kernels.
+# OpenCL has its turn in test_opencl.py: what takes long is to compile its kernels.
 FEWER = {"device.conformance": {"QN_TEST_CASES": "12", "OCL_ICD_VENDORS": "/nonexistent"},
          "cluster.reduction.reduction": {"QN_TEST_CASES": "40"},
          "cluster.membership.view": {"QN_TEST_CASES": "20"},
@@ -35,7 +35,8 @@ FEWER = {"device.conformance": {"QN_TEST_CASES": "12", "OCL_ICD_VENDORS": "/none
 
 # Programs that a sanitizer would keep at work for minutes are given fewer cases there. They run in
 # full in the release build, the conformance of devices with QUERN_LONG_TESTS=yes.
-SANITIZED = {"device.conformance": {"QN_TEST_CASES": "2"},
+# What takes long there is to compile OpenCL's kernels, which test_opencl.py and test_matrix.py reach.
+SANITIZED = {"device.conformance": {"QN_TEST_CASES": "2", "OCL_ICD_VENDORS": "/nonexistent"},
              "device.cpu.float.outer": {"QN_TEST_STRIDE": "4"},
              "device.cpu.float.map": {"QN_TEST_STRIDE": "16381"},
              "cluster.reduction.reduction": {"QN_TEST_CASES": "10"},
