@@ -319,6 +319,11 @@ def test_what_helps_where_dates_are_categories(tmp_path):
         rows = cells[:len(cells) - len(words)]
         (tmp_path / "t.csv").write_text("y,t\n" + "".join(f"{i},{c}\n" for i, c in enumerate(rows)))
         assert says in quern(tmp_path, "data", "info", "t.csv", "--label", "y", *words)
+    # A model without dates takes no form of them, and does not use the column.
+    (tmp_path / "t.csv").write_text("y,x\n" + "".join(f"{i % 2},{i % 7}\n" for i in range(30)))
+    quern(tmp_path, "train", "--data", "t.csv", "--epochs", "1", "--quiet", "-o", "m.st")
+    (tmp_path / "t.csv").write_text("y,x,t\n1,2,2024-01-02\n0,3,2024-01-03\n")
+    assert "dates" not in quern(tmp_path, "predict", "m.st", "--data", "t.csv")
     # A text among a few is a category, and the note is about most of them only.
     (tmp_path / "t.csv").write_text("y,t\n" + "".join(f"{i},{c}\n" for i, c in enumerate(["2024-01-02", "never", "ever"])))
     assert "dates" not in quern(tmp_path, "data", "info", "t.csv", "--label", "y")

@@ -70,7 +70,9 @@ static qn_status check_kind(const char *path, const struct stat *info, qn_error 
     if (info->st_size == 0) {
         qn__fail(err, QN_INPUT, "the file is empty");
         qn__at(err, "%s", path);
-        return qn__remedy(err, QN_INPUT, "give a file with at least one item");
+        return qn__remedy(err, QN_INPUT,
+                          "give a file with at least one item; where several files are one table, "
+                          "leave this one out");
     }
     return QN_OK;
 }

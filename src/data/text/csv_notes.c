@@ -172,7 +172,7 @@ static void look_at_categories(const qn__csv_header *header, const qn__csv_shape
         if (not_date) {
             found->not_date = found->not_date ? found->not_date : not_date;
             add_column(&found->broken, f->name, column);
-        } else if (holds_dates(f))
+        } else if (shape->dates && holds_dates(f)) /* else the model has categories there */
             add_column(has_some_zones(f) ? &found->zones : &found->dates, f->name, column);
         const char *quantity = qn__quantity_example(f->category, f->categories);
         if (data->comma == 0 && qn__comma_example(f)) {
