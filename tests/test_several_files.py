@@ -239,7 +239,7 @@ def test_typed_files(tmp_path, info, refused, run_quern):
     assert "the format csv, and the first one has the format parquet" in refused(first, tmp_path / "a.csv")
 
 
-def test_a_header_alone(tmp_path, info):
+def test_a_header_alone(tmp_path, info, refused):
     """The first file has no row, and all others have their columns in another order."""
     rows = [["1", "x", "2.5"], ["3", "z", "4"]]
     whole = write(tmp_path / "whole.csv", [line(["a", "b", "c"]), *map(line, rows)])
@@ -248,6 +248,7 @@ def test_a_header_alone(tmp_path, info):
               for i, row in enumerate(rows, 1)]
     for words in ([], ["--label", "b"], ["--header", "yes"]):
         assert info(*files, *words) == info(whole, *words)
+    assert 'no label column "b"' in refused(*files, "--label", "b", "--header", "no")
 
 
 def test_joined_types(tmp_path, info):

@@ -216,7 +216,7 @@ static qn_status look_at_more(qn__part_files *files, look *l, const qn__csv_keys
             break;
         status = qn__csv_header_read(l->bytes, l->size, path, keys, options, out, err);
     }
-    if (status == QN_INPUT && reordered)
+    if (status == QN_INPUT && reordered && (!options->header || strcmp(options->header, "no") != 0))
         status = take_lone_header(l, path, &line, separator, keys, options, out, err);
     qn__free(copy);
     return status;
