@@ -83,15 +83,17 @@ def test_faults_are_seen(simulator, tmp_path):
                "diverge": "if (get_local_id(0) < 3) barrier(CLK_LOCAL_MEM_FENCE); o[get_global_id(0)] = 1;",
                "local_array": "local uint a[16]; o[get_global_id(0)] = a[get_local_id(0)];",
                "variable": "uint a[4]; o[get_global_id(0)] = a[get_local_id(0) & 3];",
-               "right": "local uint a[8]; a[get_local_id(0)] = 1; o[get_global_id(0)] = a[get_local_id(0)];"}
-    (tmp_path / "k.cl").write_text("".join(f"kernel void {name}(global uint *o) {{ {body} }}\n"
+               "array": "o[get_global_id(0)] = p[get_global_id(0)];",
+               "right": "local uint a[8]; p[get_global_id(0)] = a[get_local_id(0)] = 1; "
+                        "o[get_global_id(0)] = a[get_local_id(0)] + p[get_global_id(0)];"}
+    (tmp_path / "k.cl").write_text("".join(f"kernel void {name}(global uint *o, global uint *p) {{ {body} }}\n"
                                            for name, body in kernels.items()))
     for name in kernels:
-        (tmp_path / "k.sim").write_text(f"k.cl\n{name}\n8 1 1\n8 1 1\n<size=64 uint fill=3 dump>\n")
+        (tmp_path / "k.sim").write_text(f"k.cl\n{name}\n8 1 1\n8 1 1\n<size=64 uint fill=3 dump>\n<size=64 uint noinit>\n")
         words = ["oclgrind-kernel", "--build-options", "-O1 -disable-llvm-passes", "k.sim"]
         done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=simulator)
         assert bool(FOUND.search(done.stdout + done.stderr)) == (name != "right"), (name, done)
-        if name in ("local_array", "variable"):
+        if name in ("local_array", "variable", "array"):
             assert "uninitialized" in done.stderr.lower() and "o[7] = 4294967295" in done.stdout, (name, done)
 
 
@@ -113,13 +115,15 @@ def test_kernels_for_gpus(quern, filled, seed):
 # of gradients.
 WIDE = ("--data wide.csv --label kind --batch 66 --grain 20 --optimizer momentum --nesterov --model 'dense 97 relu; "
         "dense 3 tanh; dense 33 sigmoid; dense 33 relu dropout 0.2; dense 3 softmax' ")
+INTEGERS = ("--data half.csv --label kind --batch 34 --grain 20 --model 'dense 33 relu; dense 33 tanh; dense 3; "
+            "dense 3 softmax' ")
 REAL = "--data real.csv --label y --batch 8 --grain 3 "
 PICTURES = "--data i.idx --labels l.idx --batch 5 --grain 2 "
 TRAININGS = {
     "f32": WIDE,
-    "i7": WIDE + "--arith i7",
-    "i14": WIDE + "--arith i14",
-    "i21": WIDE + "--arith i21",
+    "i7": INTEGERS + "--arith i7",
+    "i14": INTEGERS + "--arith i14",
+    "i21": INTEGERS + "--arith i21",
     "mse": REAL + "--model 'dense 20 leaky_relu; dense 1' --loss mse --optimizer sgd",
     "mae": REAL + "--model 'dense 20 gelu; dense 1' --loss mae --optimizer adam",
     "huber": REAL + "--model 'dense 20 silu; dense 1' --loss huber --optimizer adamw --weight-decay 0.1",
@@ -130,14 +134,15 @@ TRAININGS = {
               "groupnorm 2 } relu; conv 4 3x3 groups 2; layernorm dropout 0.2; avgpool 2; dense 3 softmax'",
     "windows": PICTURES + "--scale fraction --model 'conv 3 3x3 stride 2 relu; conv 2 2x2 pad none tanh; globalpool; "
                "dense 3 softmax'",
-    "pixels i14": PICTURES + "--model 'conv 4 3x3 relu; conv 4 3x3 relu; maxpool 2; dense 3 softmax' --arith i14"}
+    "pixels i14": PICTURES + "--model 'maxpool 2; conv 4 3x3 relu; conv 4 3x3 relu; dense 3 softmax' --arith i14"}
 
 
 @pytest.fixture(scope="session")
 def data(tmp_path_factory):
     """A few items: the simulator takes a second for a million instructions."""
     folder, draw = tmp_path_factory.mktemp("data"), random.Random(3)
-    for name, label, items, kinds in ("wide", "kind", 66, "xyz"), ("two", "kind", 12, "xy"), ("real", "y", 12, None):
+    for name, label, items, kinds in (("wide", "kind", 66, "xyz"), ("half", "kind", 34, "xyz"), ("two", "kind", 12, "xy"),
+                                      ("real", "y", 12, None)):
         rows = [[f"{draw.gauss(0, 1):.4g}" for _ in range(3)] + [kinds[i % len(kinds)] if kinds else f"{draw.gauss(0, 1):.4g}"]
                 for i in range(items)]
         (folder / f"{name}.csv").write_text("\n".join(map(",".join, [["a", "b", "c", label], *rows])) + "\n")
