@@ -23,13 +23,13 @@ const char *fuzz_file(int number, const void *bytes, size_t size) {
     return path[number];
 }
 
-static char folder[40] = "/dev/shm/quern-fuzz-XXXXXX";
+static char folder[40] = "/dev/shm/fuzz-XXXXXX";
 
 static void remove_folder(void) { rmdir(folder); }
 
 const char *fuzz_folder(void) {
     if (!mkdtemp(folder)) {
-        snprintf(folder, sizeof folder, "/tmp/quern-fuzz-XXXXXX");
+        snprintf(folder, sizeof folder, "/tmp/fuzz-XXXXXX");
         FUZZ_MUST(mkdtemp(folder) != NULL);
     }
     FUZZ_MUST(atexit(remove_folder) == 0);
