@@ -71,12 +71,13 @@ def quern(text, rate, arithmetic, seed, chosen, files, scratch):
 
 
 def torch(text, rate, seed, chosen, scratch):
-    """Accuracy in percent."""
+    """Accuracy in percent, or why there is none."""
     script = common.HERE / "peers" / "torch_accuracy_cnn.py"
     command = [sys.executable, script, "--train", scratch / "train.npz", "--test", scratch / "test.npz"]
     command += ["--network", text, "--epochs", chosen.epochs, "--lr", rate, "--seed", seed]
     command += ["--decay", DECAY, "--warmup", WARMUP, "--threads", chosen.threads[0]]
-    return lines_of(command)[-1]["accuracy"]
+    told = lines_of(command)[-1]
+    return f"SKIPPED: {told['skip']}" if "skip" in told else f"{told['accuracy']:.2f} %"
 
 
 def contest(name, chosen, files, scratch):
@@ -87,7 +88,7 @@ def contest(name, chosen, files, scratch):
             percent, digest = quern(text, rate, arithmetic, seed, chosen, files, scratch)
             yield [f"quern {arithmetic}", seed, f"{percent:.2f} %", digest]
         if "torch" in chosen.peers:
-            yield ["torch", seed, f"{torch(text, rate, seed, chosen, scratch):.2f} %", "-"]
+            yield ["torch", seed, torch(text, rate, seed, chosen, scratch), "-"]
 
 
 def main():

@@ -47,7 +47,12 @@ def main():
     given = options.parse_args()
 
     import numpy as np
-    import quern
+
+    try:
+        import quern
+    except ImportError as missing:
+        print(f"SKIPPED: {missing}; pip install . in the source tree")
+        return
 
     random = np.random.default_rng(1)
     if given.devices:

@@ -24,8 +24,13 @@ def main():
         os.environ[name] = str(given.threads)
 
     import numpy as np
-    import quern
-    from sklearn.linear_model import LogisticRegression
+
+    try:
+        import quern
+        from sklearn.linear_model import LogisticRegression
+    except ImportError as missing:
+        print(f"SKIPPED: {missing}; bench/README.md says what this needs")
+        return
 
     random = np.random.default_rng(1)
     values = random.normal(size=(given.items, given.columns)).astype(np.float32)

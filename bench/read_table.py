@@ -135,7 +135,12 @@ def main():
     options.add_argument("--rounds", type=int, default=5)
     given = options.parse_args()
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: given.threads])
-    import pyarrow as pa
+    try:
+        import pyarrow as pa
+        import quern  # noqa: F401
+    except ImportError as missing:
+        print(f"SKIPPED: {missing}; bench/README.md says what this needs")
+        return
 
     pa.set_cpu_count(given.threads)
     pa.set_io_thread_count(given.threads)

@@ -1,5 +1,11 @@
-"""The benchmarks are built and begin: nobody builds them otherwise but who wants a figure."""
+"""The benchmarks are built and begin, and reach their peers: nobody runs them otherwise but who wants a
+figure. Stand-ins for peers are in tests/stand_ins/."""
 
+import gzip
+import importlib.util
+import json
+import os
+import shlex
 import subprocess
 import sys
 
@@ -8,10 +14,117 @@ import pytest
 import builds
 import machine
 
-SCRIPTS = sorted(f for f in (builds.ROOT / "bench").glob("*.py") if f.name != "common.py")
+BENCH = builds.ROOT / "bench"
+SCRIPTS = sorted(f for f in BENCH.glob("*.py") if f.name != "common.py")
+PROGRAMS = sorted([*BENCH.glob("*.c"), *(builds.ROOT / "examples").glob("*.c")])
+# Few images; each benchmark in Python writes JSON with a row for each contender.
+SMALL = ["--rounds", "1", "--epochs", "1"]
 
 
-@machine.LONG  # intgemm_test.c compares the same kernels in every run
+def test_programs_compile():
+    """Each with the flags of the release build, which make warnings errors. No code is made."""
+    folder = builds.ready("release")
+    commands = {c["file"]: shlex.split(c["command"]) for c in json.loads((folder / "compile_commands.json").read_text())}
+    for program in PROGRAMS:
+        words = commands[str(program)]
+        words = [w for w in words[:words.index("-o")] if not w.startswith(("-M", "-O"))][words[0].endswith("ccache"):]
+        done = subprocess.run([*words, "-fsyntax-only", program], cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory):
+    """A folder as MNIST's: the class of an image is the largest of its first inputs."""
+    import numpy as np
+
+    folder = tmp_path_factory.mktemp("images")
+    for part, items in (("train", 1024), ("t10k", 256)):
+        labels = np.arange(items) % 10
+        pixels = np.eye(10, dtype=np.uint8)[labels] * 255
+        pixels = np.tile(pixels, 79)[:, :784]
+        for name, array in ((f"{part}-images-idx3-ubyte.gz", pixels.reshape(-1, 28, 28)),
+                            (f"{part}-labels-idx1-ubyte.gz", labels.astype(np.uint8))):
+            head = bytes([0, 0, 8, array.ndim]) + np.array(array.shape, ">u4").tobytes()
+            (folder / name).write_bytes(gzip.compress(head + array.tobytes(), 1))
+    return folder
+
+
+def reached(script, images, *words):
+    """The rows of all contenders of one table of a benchmark; none may be skipped."""
+    builds.ready("release")
+    env = {**os.environ, "QUERN_MNIST": str(images), "PYTHONPATH": str(builds.ROOT / "tests/stand_ins")}
+    told = images / f"{script}.json"
+    done = subprocess.run([sys.executable, BENCH / script, *words, "--json", told], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = next(iter(json.loads(told.read_text())["results"].values()))
+    for name, row in rows.items():
+        assert "skip" not in row and row["chunks"], (name, row)
+    return rows
+
+
+def peer(script, *words):
+    """One row of a peer's script."""
+    env = {**os.environ, "PYTHONPATH": str(builds.ROOT / "tests/stand_ins")}
+    done = subprocess.run([sys.executable, BENCH / "peers" / script, *words], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_peers_of_training(images):
+    peers = ["jax", "jax-step", "torch", "torch-compile", "torch-bf16"]
+    peers += ["scikit-learn"] if importlib.util.find_spec("sklearn") else []
+    rows = reached("train.py", images, *SMALL, "--threads", "1", "--batches", "32", "--peers", ",".join(peers))
+    assert list(rows) == ["quern f32", *peers]
+    assert "stand-in" in rows["torch"]["version"] and rows["jax"]["loss_after"] < rows["jax"]["loss_before"]
+
+
+def test_peers_of_convolutions(images):
+    rows = reached("train_cnn.py", images, *SMALL, "--threads", "1", "--batches", "32", "--items", "64", "--networks", "lenet")
+    assert list(rows) == ["quern f32", "torch", "torch-bf16", "jax"]
+
+
+def test_peers_of_two_processes(images):
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one core here")
+    rows = reached("cluster.py", images, *SMALL, "--batches", "32", "--mpirun", "")
+    assert [name.split(",")[0] for name in rows] == ["quern"] * 3 + ["torch", "torch DDP"]
+    assert "2 processes" in rows["torch DDP, 2 processes, 2 cores"]["version"]
+
+
+def test_peers_of_prediction(images):
+    rows = reached("predict.py", images, "--rounds", "1", "--threads", "1", "--peers", "torch")
+    assert list(rows) == ["quern", "torch"] and rows["torch"]["accuracy"] == 1
+
+
+@pytest.fixture
+def unpacked(images, tmp_path):
+    for part in ("images-idx3", "labels-idx1"):
+        (tmp_path / part).write_bytes(gzip.decompress((images / f"t10k-{part}-ubyte.gz").read_bytes()))
+    return tmp_path / "images-idx3", tmp_path / "labels-idx1"
+
+
+def test_peers_of_one_image(unpacked, run_quern, tmp_path):
+    """They take the weights of a model of Quern, layer by layer."""
+    text = "conv 4 3x3 relu; batchnorm; maxpool 2; dense 10 softmax"
+    model = tmp_path / "m.safetensors"
+    done = run_quern("train", "--data", unpacked[0], "--labels", unpacked[1], "--shape", "1x28x28",
+                     "--model", text, "--epochs", "1", "-o", model)
+    assert done.returncode == 0, done.stderr
+    for name in ("torch", "onnxruntime"):
+        row = peer("predict_cnn_peer.py", name, "one", "--network", text, "--shape", "1x28x28",
+                   "--model", model, "--images", unpacked[0], "--count", "12")
+        assert row["classes"] == [*range(10), 0, 1] and row["median_ms"] >= row["least_ms"] > 0
+
+
+def test_peer_with_a_graph(unpacked):
+    """It computes on GPUs only."""
+    words = ["train", "--images", unpacked[0], "--labels", unpacked[1], "--batch", "32"]
+    row = peer("torch_graph_mlp.py", *words, "--device", "cuda", "--products", "tf32")
+    assert row["version"].endswith("CUDA graph, TF32") and row["loss_after"] < row["loss_before"]
+    assert "does not compute on cpu" in peer("torch_graph_mlp.py", *words)["skip"]
+
+
+@machine.LONG
 def test_products_of_integers():
     """All programs of bench/ and examples/ are built. `integers` compares before it times: odd sizes, plain C."""
     program = builds.ready("release", "bench", "examples") / "bench" / "integers"

@@ -10,11 +10,17 @@ the channels are those of the training images. Weights decay, biases and normali
 import argparse
 import json
 import math
+import sys
 import time
 
 import numpy as np
-import torch
 import torch_cnn
+
+try:
+    import torch
+except ImportError as error:
+    print(json.dumps({"skip": f"cannot be used: {error}"}))
+    sys.exit()
 
 TEST_BATCH = 500
 

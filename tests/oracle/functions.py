@@ -15,7 +15,7 @@ import numpy as np
 import binary32
 import elementary
 
-SOURCES = Path(__file__).resolve().parents[2] / "src" / "kernels"
+SOURCES = Path(__file__).resolve().parents[2] / "src" / "kernels" / "runtime"
 
 
 def fma64(a, b, c):
