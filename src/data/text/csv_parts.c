@@ -408,7 +408,7 @@ static qn_status check_line(const qn__csv_header *header, const qn__csv_part *pa
 qn_status qn__csv_part_find(const qn__file_list *list, size_t i, const qn__csv_header *header,
                             const qn_data_options *options, qn__csv_text *text, qn__csv_part *out,
                             qn_error *err) {
-    beginning b;
+    beginning b = {.at = NULL};
     int named = 0;
     *out = (qn__csv_part){.path = list->file[i].path, .cells = header->own};
     qn_status status = qn__csv_part_add_keys(list, i, header, out, err);
