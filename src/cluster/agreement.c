@@ -286,8 +286,8 @@ static qn_status agree_on(qn_cluster *cluster, const qn_error *own, const qn_agr
 
 qn_status qn__cluster_agree(qn_cluster *cluster, const qn_error *own, const qn_agreement *item,
                             uint32_t count, qn__text_differences *differ, qn_error *err) {
-    if (count > 0)
-        QN__NEED(item, err);
+    if (count > 0 && !item) /* named as the caller knows it */
+        return qn__fail_null(err, "qn_cluster_agree", "item");
     qn_status status;
     qn_agreement *items =
         qn__sized_take_all(QN__SIZED("item", qn_agreement), item, count, &status, err);
