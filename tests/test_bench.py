@@ -137,6 +137,26 @@ def test_products_of_integers():
     assert done.returncode == 2 and "no instruction set sse" in done.stderr
 
 
+# About a second each. What needs a GPU, root or a quiet machine is not here.
+RUNS = ["accuracy.py --seeds 1 --jobs cancer --arith f32", "functions_numpy.py", "kernel.py --cases mandelbrot --rounds 1",
+        "kernel_numbers.py --items 10000 --repeats 1", "kernel_ranks.py --repeats 1", "memory.py --threads 1 --batches 128",
+        "rounding.py --items 32 --epochs 1", "start.py --threads 1 --rounds 1", "conv_layers lenet 2",
+        "elementary_speed 1", "functions_speed 1", "peak --json 1"]
+
+
+@machine.LONG
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.split()[0])
+def test_runs(run, images):
+    """Exit status 1 of those that have a target is not a fault: no test asserts a time."""
+    name, *words = run.split()
+    folder = builds.ready("release", "bench")
+    program = [sys.executable, BENCH / name] if name.endswith(".py") else [folder / "bench" / name]
+    done = subprocess.run([*program, *words], env={**os.environ, "QUERN_MNIST": str(images)}, capture_output=True, text=True)
+    missed = name == "start.py" and done.returncode == 1
+    assert (done.returncode == 0 or missed) and done.stdout, done.stderr
+    assert "FAILED" not in done.stdout and "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda s: s.name)
 def test_scripts_begin(script):
     done = subprocess.run([sys.executable, script, "--help"], capture_output=True, text=True)
