@@ -153,7 +153,7 @@ def data(tmp_path_factory):
 
 def kernels_of(kind):
     """The kernels of the list that a device takes which is a processor ("vectors") or a GPU."""
-    text = (builds.ROOT / "src" / "kernels" / "kernel_list.h").read_text()
+    text = (builds.ROOT / "src" / "kernels" / "training" / "kernel_list.h").read_text()
     names = set(re.findall(r"^    ROW\(\w+, (\w+),", text, re.M))
     vectors = {name for name in names if name.endswith("_vector")}
     integers = {f"intgemm_{product}_{bits}_{tile}" for product in ("forward", "errors", "gradient") for bits in ("i7", "i14", "i21")
