@@ -311,7 +311,7 @@ def test_ptx_refused(option, other, says):
 
 def functions_of_kernels():
     """The text of the functions of user kernels, and a kernel for each function and format."""
-    header = (builds.ROOT / "src" / "kernels" / "elementary_functions.h").read_text()
+    header = (builds.ROOT / "src" / "kernels" / "runtime" / "elementary_functions.h").read_text()
     names = re.findall(r"\bROW\((\w+)\)", header.split("*/", 2)[2].partition("qn__f32_sqrt")[0])
     assert len(names) == 24
     kernels = [f'extern "C" __global__ void {kind}_{name}(const {real} *x, {real} *y) {{\n'

@@ -18,7 +18,7 @@ CHAINS = {row[0]: row[1:] for row in re.findall(
 
 
 def test_the_text_has_the_chains_of_the_c_test():
-    header = (ROOT / "src" / "kernels" / "function_samples_test.h").read_text()
+    header = (ROOT / "src" / "kernels" / "runtime" / "function_samples_test.h").read_text()
     rows = re.findall(r"ROW\((\w+),\s*0x(\w+),\s*0x(\w+),\s*0x(\w+),\s*0x(\w+)\)", header)
     assert len(rows) == 24 and {name: tuple(chains) for name, *chains in rows} == CHAINS
 
