@@ -270,7 +270,7 @@ def test_the_command_trains_the_best(run_quern, table):
 
 
 @pytest.mark.parametrize("more,status,what", [
-    (["--grid", "lr"], 2, "lacks a value"), (["--grid", "data a"], 2, "no option that a grid can have"),
+    (["--grid", "lr"], 2, "lacks a value"), (["--grid", "data a"], 2, "is not an option that a grid can have"),
     (["--grid", "lr 1 lr 2"], 2, "stands there twice"), (["--grid", "model 'a"], 2, "open quotes"),
     (["--grid", "lr x"], 2, "--lr cannot be"), (["--grid", "lr 0.1, batch 3"], 2, '"batch" stands behind a comma'), (["--valid", "0.1"], 2, "does nothing in a search"),
     (["--runs", "r"], 2, "--runs does nothing in a search"),
