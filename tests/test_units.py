@@ -36,7 +36,7 @@ FEWER = {"device.conformance": {"QN_TEST_CASES": "12", "OCL_ICD_VENDORS": "/none
 # Programs that a sanitizer would keep at work for minutes are given fewer cases there. They run in
 # full in the release build, the conformance of devices with QUERN_LONG_TESTS=yes.
 # What takes long there is to compile OpenCL's kernels, which test_opencl.py and test_matrix.py reach.
-SANITIZED = {"device.conformance": {"QN_TEST_CASES": "2", "OCL_ICD_VENDORS": "/nonexistent"},
+SANITIZED = {"device.conformance": {"QN_TEST_CASES": "1", "OCL_ICD_VENDORS": "/nonexistent"},
              "device.cpu.float.outer": {"QN_TEST_STRIDE": "4"},
              "device.cpu.float.map": {"QN_TEST_STRIDE": "16381"},
              "cluster.reduction.reduction": {"QN_TEST_CASES": "10"},
