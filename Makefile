@@ -30,7 +30,7 @@ wheel: build/quern ## a wheel of the Python package in dist/, tried in an empty 
 demo: build/quern ## train on synthetic digits three times over and compare the bytes
 	@scripts/demo.sh
 
-test: ## the tests, 12 to 15 minutes on two cores
+test: ## the tests, about 15 minutes on two cores
 	@scripts/test.sh
 
 FILE ?=

@@ -88,8 +88,9 @@ def no_threads(tmp_path_factory):
 
 
 # These take long under the address sanitizer; others reach the same code.
-LONG_SANITIZED = ["tests.gpu_intgemm", "device.cpu.integer.intgemm", "device.cpu.integer.intgemm_raw",
-                  "device.cpu.float.map", "device.cpu.float.outer", "device.cpu.worker.cpu_measure",
+LONG_SANITIZED = ["tests.gpu_intgemm", "tests.gpu_worker", "device.cpu.integer.intgemm",
+                  "device.cpu.integer.intgemm_raw", "device.cpu.float.map", "device.cpu.float.outer",
+                  "device.cpu.worker.cpu_measure",
                   "layer.window", "num.elementary", "team.virtual_ranks"]
 
 
