@@ -286,8 +286,7 @@ int ranks_unwritten(const qn_error *err) {
 
 /* What the verdict of all says of this rank, said at its own terminal: "rank 2 on host-b: there is
  * no such file (PATH)", "rank 2 on host-b (and 1 more rank) differs from ...". The writer says it
- * whole. Where a file of another rank failed, whoever looks at this one's output would find nothing
- * in it. */
+ * whole. Where a file of another rank failed, this one's output would say nothing of it. */
 static void say_own_part(const qn_error *err) {
     const char *name = ranks_name();
     const size_t length = strlen(name);

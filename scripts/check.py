@@ -75,7 +75,7 @@ def main():
     chosen = parser.parse_args()
     for file in chosen.file:
         if not file.is_file() or ROOT not in file.parents:
-            sys.exit(f"check: there is no file {file}; name it from the top of the repository: src/base/error.c")
+            sys.exit(f"check: {file} was not found; give its path from the top of the repository: src/base/error.c")
     tests = sorted({t for f in chosen.file for t in c_tests(f)})
     names = sorted({s for f in chosen.file for s in scripts(f)})
     for line in (*map(name_of, tests), *(str(s.relative_to(ROOT)) for s in names)):

@@ -25,4 +25,4 @@ def test_what_concerns_a_file(file, tests):
 def test_a_file_that_is_not_there():
     done = subprocess.run([sys.executable, ROOT / "scripts" / "check.py", "src/base/absent.c"],
                           capture_output=True, text=True)
-    assert done.returncode == 1 and "there is no file" in done.stderr
+    assert done.returncode == 1 and "was not found" in done.stderr

@@ -111,7 +111,7 @@ typedef enum qn_statistic {
 /* That number of a column of dates as a date, whose number is the days since 1970-01-01: as
  * qn_data_date writes it, with a time where the column has times, or where the number is not whole.
  * `index` is that of the quantile or of the edge, else 0. "" where the column holds no dates, and
- * where there is no such number. `text` has `size` bytes, of which 40 always suffice. */
+ * where that number does not exist. `text` has `size` bytes; 40 are always enough. */
 QN_API void qn_statistics_date(const qn_statistics *statistics, uint32_t column,
                                uint32_t class_index, qn_statistic which, uint32_t index, char *text,
                                size_t size);
