@@ -34,8 +34,8 @@ test: ## the tests, about 15 minutes on two cores
 	@scripts/test.sh
 
 FILE ?=
-check: build/quern ## build and run what concerns one file: make check FILE=src/base/json.c
-	@$(if $(FILE),scripts/check.py $(FILE),echo "make: name the file: make check FILE=src/base/json.c" >&2; exit 2)
+check: build/quern ## build and run what concerns one file: make check FILE=src/base/text/json.c
+	@$(if $(FILE),scripts/check.py $(FILE),echo "make: name the file: make check FILE=src/base/text/json.c" >&2; exit 2)
 
 setup: ## install what building and testing need
 	@scripts/setup.sh

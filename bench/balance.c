@@ -30,8 +30,8 @@
  * and less than 2 microseconds of the scheduler's time per grain. Exit status 1 if `measured`
  * misses one. */
 #include "balance_job.h"
-#include "base/clock.h"
-#include "base/threads.h"
+#include "base/system/clock.h"
+#include "base/system/threads.h"
 #include "device/fake/fake.h"
 #include "team/virtual.h"
 #include <math.h>

@@ -21,7 +21,7 @@
  * with the operands that the device packed. cuBLAS in float32 and TF32 has its own order of
  * additions, so it only has to be close; its products of bytes have to be exact. Samples of all
  * candidates alternate. */
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "device/cuda/cuda_gpu.h"
 #include "device/opencl/opencl_table.h"
 #include "gpu_matmul_cublas.h"

@@ -6,7 +6,7 @@
  * Reads the model and an IDX file of bytes. Then qn_predict gets COUNT (200) of the images, one at
  * a time, with THREADS (1). Prints one JSON object: milliseconds of one prediction (median and
  * least) and the classes, which bench/predict_cnn.py compares with those of its peers. */
-#include "base/clock.h"
+#include "base/system/clock.h"
 
 #include <inttypes.h>
 #include <quern/quern.h>

@@ -23,8 +23,8 @@
  * The last scene has no target, because the system's time slices are as long as a share. Needs two
  * cores. */
 #include "balance_job.h"
-#include "base/clock.h"
-#include "base/threads.h"
+#include "base/system/clock.h"
+#include "base/system/threads.h"
 #include "cluster/free_port_test.h"
 #include "device/fake/fake.h"
 #include "team/virtual.h"

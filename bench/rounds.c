@@ -8,7 +8,7 @@
  * loopback TCP as if each were a machine of its own. The floor is the same addition by two threads
  * in private memory. Verifies the totals, then prints median, minimum and 90th percentile of one
  * reduction in ms. Also four ranks, on two machines of two. */
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "base/memory.h"
 #include "cluster/free_port_test.h"
 #include "cluster/cluster_state.h"

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "device/cuda/cuda_gpu.h"
 #include <dlfcn.h>
 #include <pthread.h>

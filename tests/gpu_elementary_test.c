@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "base/memory.h"
 #include "device/cuda/cuda_gpu.h"
 #include "device/gpu/gpu_call.h"

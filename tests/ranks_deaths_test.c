@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "host_job_case_test.h"
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "cluster/rendezvous/rendezvous.h"
 #include "device/cpu/worker/cpu_table.h"
 #include <signal.h>

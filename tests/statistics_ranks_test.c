@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 #include "ranks_case_test.h"
 #include <math.h>
 #include <signal.h>

@@ -9,7 +9,7 @@ from builds import ROOT
 
 
 @pytest.mark.parametrize("file, tests", [
-    ("src/base/json.c", ["base.json"]),  # others include its header too
+    ("src/base/text/json.c", ["base.text.json"]),  # others include its header too
     ("src/data/table/dates.c", ["data.table.dates", "tests/test_dates.py"]),
     ("src/data/columnar/parquet_pages.c", ["tests/test_parquet_pages.py"]),
     ("src/userkernel/execution/user_scan.c", ["userkernel.execution.user_scan", "tests/test_kernel.py"]),

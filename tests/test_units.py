@@ -48,11 +48,11 @@ SANITIZED = {"device.conformance": {"QN_TEST_CASES": "1", "OCL_ICD_VENDORS": "/n
 
 # Those among them that have one thread and so nothing for the thread sanitizer. In the release build
 # a function in the place of pthread_create sees to it that this is so.
-ONE_THREAD = ["base.json", "base.text", "cluster.reduction.reduction", "cluster.reduction.shares", "cluster.membership.view",
+ONE_THREAD = ["base.text.json", "base.text.text", "cluster.reduction.reduction", "cluster.reduction.shares", "cluster.membership.view",
               "data.bytes.gzip", "device.cpu.integer.intgemm", "device.cpu.float.kernels", "device.cpu.float.outer",
               "device.cpu.float.map", "device.gpu.gpu_selftest", "kernels.runtime.elementary_functions", "model.formats.model",
               "model.recipe.recipe", "model.formats.safetensors", "num.elementary", "plan.plan", "team.chooser",
-              "base.siphash", "team.virtual_ranks",
+              "base.digest.siphash", "team.virtual_ranks",
               "tests.gpu_intgemm", "tests.gpu_worker"]
 NO_THREADS = r"""
 #include <unistd.h>

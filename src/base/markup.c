@@ -1,7 +1,7 @@
 #include "base/markup.h"
 
 #include "base/encoding.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include <inttypes.h>
 #include <string.h>
 

@@ -3,8 +3,8 @@
 #define QN_BASE_MARKUP_H
 
 #include "base/error.h"
-#include "base/folder_lock.h"
-#include "base/text.h"
+#include "base/files/folder_lock.h"
+#include "base/text/text.h"
 
 /* Appends a text of a user, for the content of an element or a value between double quotes. What
  * XML cannot hold (control characters, bytes that are not UTF-8) becomes U+FFFD. At most `most`

@@ -4,11 +4,11 @@
  * itself in its message; all others name the lowest. */
 #include "cluster/agreement.h"
 #include "base/argument.h"
-#include "base/float_state.h"
+#include "base/digest/sha256.h"
 #include "base/memory.h"
-#include "base/sha256.h"
 #include "base/sized.h"
-#include "base/text.h"
+#include "base/system/float_state.h"
+#include "base/text/text.h"
 #include "cluster/blob.h"
 #include <quern/cluster.h>
 #include <stdio.h>

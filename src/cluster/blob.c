@@ -6,9 +6,9 @@
  *   2. Each machine maps shared memory for them, which its chosen rank fills.
  *   3. With from_first the bytes are sent to that memory, and compared by SHA-256.
  *   4. Each rank checks whether the memory of its machine was filled completely. */
-#include "base/memory.h"
-#include "base/sha256.h"
 #include "cluster/blob.h"
+#include "base/digest/sha256.h"
+#include "base/memory.h"
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>

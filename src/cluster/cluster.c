@@ -3,10 +3,10 @@
 #include "base/sized.h"
 #include "cluster/cluster_state.h"
 
-#include "base/clock.h"
-#include "base/timeouts.h"
-#include "base/float_state.h"
 #include "base/memory.h"
+#include "base/system/clock.h"
+#include "base/system/float_state.h"
+#include "base/system/timeouts.h"
 #include "cluster/transport/wire.h"
 #include <stdio.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system/clock.h"
 #include "cluster/thread_ranks_test.h"
 #include <errno.h>
 #include <signal.h>

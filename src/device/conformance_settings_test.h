@@ -5,7 +5,7 @@
 #ifndef QN_DEVICE_CONFORMANCE_SETTINGS_TEST_H
 #define QN_DEVICE_CONFORMANCE_SETTINGS_TEST_H
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

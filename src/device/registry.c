@@ -1,7 +1,7 @@
 /* The list of backends, and the public functions about their devices. */
 #include "base/argument.h"
-#include "base/float_state.h"
 #include "base/sized.h"
+#include "base/system/float_state.h"
 #include "device/cpu/worker/cpu_table.h"
 #include "device/cuda/cuda_table.h"
 #include "device/device.h"

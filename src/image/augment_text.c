@@ -1,6 +1,6 @@
 #include "image/augment_text.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "layer/tokens.h"
 #include <ctype.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #define QN_IMAGE_AUGMENT_TEXT_H
 
 #include "base/error.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "num/augment.h"
 
 /* Pixels of a padding, and side of a square, at most. */

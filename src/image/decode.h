@@ -5,7 +5,7 @@
 #ifndef QN_IMAGE_DECODE_H
 #define QN_IMAGE_DECODE_H
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "image/image_head.h"
 
 /* What one thread needs to decode; begins as {0}. */

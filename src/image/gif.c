@@ -2,8 +2,8 @@
  * pixels' codes; its interface is a struct, of which what is used is compared with what was read
  * here. */
 #include "image/gif.h"
-#include "base/library.h"
 #include "base/memory.h"
+#include "base/system/library.h"
 #include "image/image_faults.h"
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 #include "image/image_head.h"
-#include "base/crc32.h"
+#include "base/digest/crc32.h"
 #include "image/bmp.h"
 #include "image/gif.h"
 #include "image/image_faults.h"

@@ -1,5 +1,5 @@
 #include "image/jpeg.h"
-#include "base/library.h"
+#include "base/system/library.h"
 #include "image/image_faults.h"
 #include <pthread.h>
 #include <string.h>

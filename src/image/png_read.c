@@ -2,8 +2,8 @@
  * of the file, in arithmetic that may change, and takes 16 bits for linear light. Here a byte of
  * the file is a byte of the image. */
 #include "image/png_read.h"
-#include "base/float_state.h"
 #include "base/memory.h"
+#include "base/system/float_state.h"
 #include "image/image_faults.h"
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* PNG (ISO/IEC 15948) around a zlib stream (RFC 1950) of stored blocks (RFC 1951): no compression
  * needs no library, and the bytes are the same everywhere. */
 #include "image/png_write.h"
-#include "base/crc32.h"
-#include "base/file.h"
+#include "base/digest/crc32.h"
+#include "base/files/file.h"
 #include "base/memory.h"
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "image/resize.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include <stdio.h>
 #include <string.h>
 

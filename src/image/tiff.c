@@ -1,8 +1,8 @@
 /* libtiff decodes strips and tiles to samples; what samples mean is decided here. Its own
  * conversion to RGBA would multiply colours by the opacity and round samples of 16 bits. */
 #include "image/tiff.h"
-#include "base/library.h"
 #include "base/memory.h"
+#include "base/system/library.h"
 #include "image/image_faults.h"
 #include "image/image_other.h"
 #include "image/tiff_tags.h"

@@ -1,5 +1,5 @@
 #include "image/webp.h"
-#include "base/library.h"
+#include "base/system/library.h"
 #include "image/image_faults.h"
 #include "image/tiff_tags.h"
 #include <pthread.h>

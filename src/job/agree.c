@@ -1,7 +1,7 @@
 /* What the ranks of a training or a prediction compare. */
 #include "job/agree.h"
+#include "base/digest/sha256.h"
 #include "base/memory.h"
-#include "base/sha256.h"
 #include "cluster/agreement.h"
 #include <quern/cluster.h>
 #include <quern/version.h>

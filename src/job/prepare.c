@@ -1,7 +1,7 @@
 #include "job/prepare.h"
 
-#include "base/float_state.h"
 #include "base/memory.h"
+#include "base/system/float_state.h"
 #include "job/weights.h"
 #include <inttypes.h>
 #include <stdio.h>

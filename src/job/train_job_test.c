@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "base/mapped_file.h"
+#include "base/files/mapped_file.h"
 #include "base/memory.h"
 #include "data/bytes/bytes_read_test.h"
 #include "job/train_job.h"

@@ -1,6 +1,6 @@
 #include "kernels/kernels.h"
 
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 #include "kernel_text.h"
 #include "kernels/step.h"
 #include "num/elementary.h"

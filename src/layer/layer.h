@@ -4,7 +4,7 @@
 #ifndef QN_LAYER_LAYER_H
 #define QN_LAYER_LAYER_H
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "layer/tokens.h"
 #include "num/program.h"
 

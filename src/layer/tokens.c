@@ -1,6 +1,6 @@
 #include "layer/tokens.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include <stdio.h>
 #include <string.h>
 

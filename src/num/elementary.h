@@ -5,7 +5,7 @@
  * same text and give the same bits. These functions are for few numbers, and for tests.
  *
  * All accept every float. A NaN gives a NaN, whose sign and payload are undefined. Subnormal
- * numbers are kept: callers have the floating-point state of base/float_state.h. */
+ * numbers are kept: callers have the floating-point state of base/system/float_state.h. */
 #ifndef QN_NUM_ELEMENTARY_H
 #define QN_NUM_ELEMENTARY_H
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "num/host.h"
 #include <math.h>
 #include <stdio.h>

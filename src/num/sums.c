@@ -3,7 +3,7 @@
 #include <math.h>
 
 int64_t qn__to_units(float x) {
-    /* rintf follows the rounding mode: to nearest, ties to even (base/float_state.h). */
+    /* rintf follows the rounding mode: to nearest, ties to even (base/system/float_state.h). */
     return (int64_t)rintf(x);
 }
 

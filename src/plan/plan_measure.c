@@ -3,11 +3,11 @@
 #include <quern/plan.h>
 
 #include "base/argument.h"
-#include "base/clock.h"
-#include "base/float_state.h"
 #include "base/memory.h"
 #include "base/sized.h"
-#include "base/threads.h"
+#include "base/system/clock.h"
+#include "base/system/float_state.h"
+#include "base/system/threads.h"
 #include "job/train_job.h"
 #include "model/formats/recipe_options.h"
 #include "model/recipe/defaults.h"

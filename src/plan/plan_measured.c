@@ -3,8 +3,8 @@
  * divided. */
 #include "plan/plan_team.h"
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/text/json.h"
 #include "model/network/network.h"
 #include <stdio.h>
 #include <string.h>

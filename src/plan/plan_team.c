@@ -2,7 +2,7 @@
 #include "plan/plan_team.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

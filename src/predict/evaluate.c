@@ -2,9 +2,9 @@
 #include "predict/evaluate.h"
 
 #include "base/argument.h"
-#include "base/float_state.h"
 #include "base/memory.h"
 #include "base/sized.h"
+#include "base/system/float_state.h"
 #include "job/evaluation.h"
 #include "job/targets.h"
 #include "num/ratio.h"

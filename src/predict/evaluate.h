@@ -2,7 +2,7 @@
 #ifndef QN_PREDICT_EVALUATE_H
 #define QN_PREDICT_EVALUATE_H
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include <quern/evaluate.h>
 
 /* As many outputs are kept for the evaluation of a set that nobody has asked for. */

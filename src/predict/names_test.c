@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/memory.h"
 #include "data/table/data.h"
 #include <quern/predict.h>

@@ -2,11 +2,11 @@
 #include <quern/predict.h>
 
 #include "base/argument.h"
-#include "base/file.h"
-#include "base/float_state.h"
+#include "base/files/file.h"
 #include "base/memory.h"
 #include "base/sized.h"
-#include "base/text.h"
+#include "base/system/float_state.h"
+#include "base/text/text.h"
 #include "cluster/cluster.h"
 #include "device/notes.h"
 #include "job/agree.h"

@@ -2,9 +2,9 @@
 #include "search/search_state.h"
 
 #include "base/argument.h"
-#include "base/float_state.h"
 #include "base/memory.h"
 #include "base/sized.h"
+#include "base/system/float_state.h"
 #include "cluster/cluster.h"
 #include "team/together.h"
 #include <inttypes.h>

@@ -1,9 +1,9 @@
 #include "search/search_crew.h"
 
-#include "base/clock.h"
-#include "base/float_state.h"
 #include "base/memory.h"
-#include "base/threads.h"
+#include "base/system/clock.h"
+#include "base/system/float_state.h"
+#include "base/system/threads.h"
 #include <math.h>
 #include <pthread.h>
 #include <quern/convert.h>

@@ -1,10 +1,10 @@
 #include "search/search_file.h"
 
+#include "base/digest/sha256.h"
 #include "base/encoding.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/memory.h"
-#include "base/sha256.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -4,7 +4,7 @@
 #define QN_SEARCH_SEARCH_FILE_H
 
 #include "base/error.h"
-#include "base/folder_lock.h"
+#include "base/files/folder_lock.h"
 #include <quern/search.h>
 
 /* The results of settings x folds; those of a setting stand together. */
@@ -21,12 +21,12 @@ typedef struct qn__search_file {
     unsigned char *kept; /* of each result: the file has it */
 } qn__search_file;
 
-/* Locks `folder`, which is made if it is missing, for `owner` (base/folder_lock.h), opens the file
- * there, and reads its results into the table. `key`, a line, says which search it is, and must be
- * that with which the file began; a file without results gets this one. A rank that takes the
- * folder of another rank makes a new file with the same lines: what the other one appends, should
- * it go on, is in no folder. Fails with QN_BUSY, QN_MISMATCH (of another search), QN_FORMAT, QN_IO
- * or QN_MEMORY; the caller closes the file in any case. */
+/* Locks `folder`, which is made if it is missing, for `owner` (base/files/folder_lock.h), opens the
+ * file there, and reads its results into the table. `key`, a line, says which search it is, and
+ * must be that with which the file began; a file without results gets this one. A rank that takes
+ * the folder of another rank makes a new file with the same lines: what the other one appends,
+ * should it go on, is in no folder. Fails with QN_BUSY, QN_MISMATCH (of another search), QN_FORMAT,
+ * QN_IO or QN_MEMORY; the caller closes the file in any case. */
 qn_status qn__search_file_open(qn__search_file *f, const char *folder, const qn__owner *owner,
                                const char *key, const qn__search_table *table, qn_error *err);
 

@@ -6,8 +6,8 @@
 #include "search/search_share.h"
 
 #include "base/argument.h"
-#include "base/float_state.h"
 #include "base/memory.h"
+#include "base/system/float_state.h"
 #include "cluster/cluster.h"
 #include "team/together.h"
 #include <stdio.h>

@@ -2,9 +2,9 @@
 #include "search/search_state.h"
 
 #include "base/argument.h"
+#include "base/digest/sha256.h"
 #include "base/memory.h"
-#include "base/sha256.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/cells/labels.h"
 #include "model/formats/recipe_options.h"
 #include "model/recipe/tables.h"

@@ -1,7 +1,7 @@
 /* Columns whose sums a device computes: it takes the device's numbers, and finishes the columns
  * with all threads of this process. */
-#include "base/float_state.h"
 #include "base/memory.h"
+#include "base/system/float_state.h"
 #include "statistics/column_taker.h"
 #include "statistics/statistics_columns.h"
 #include <string.h>

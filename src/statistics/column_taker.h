@@ -4,7 +4,7 @@
 #ifndef QN_STATISTICS_COLUMN_TAKER_H
 #define QN_STATISTICS_COLUMN_TAKER_H
 
-#include "base/threads.h"
+#include "base/system/threads.h"
 #include "statistics/column_round.h"
 #include "statistics/column_search.h"
 

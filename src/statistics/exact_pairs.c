@@ -1,10 +1,10 @@
 /* The columns are few, so no device takes part: the threads of each rank compute all pairs. */
 #include "statistics/exact_pairs.h"
 #include "base/memory.h"
-#include "base/threads.h"
+#include "base/system/threads.h"
+#include "num/moments.h"
 #include "statistics/exact_numbers.h"
 #include "statistics/statistics_columns.h"
-#include "num/moments.h"
 #include <stdatomic.h>
 
 typedef struct column {

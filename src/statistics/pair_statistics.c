@@ -4,9 +4,9 @@
  * of parts of the rows (pair_device.h). It adds them, and computes the results from them as for its
  * own squares, with all its threads: that takes thousands of operations on long integers a pair. */
 #include "statistics/pair_statistics.h"
-#include "base/float_state.h"
 #include "base/memory.h"
-#include "base/threads.h"
+#include "base/system/float_state.h"
+#include "base/system/threads.h"
 #include "num/moments.h"
 #include "num/products.h"
 #include "statistics/pair_device.h"

@@ -1,10 +1,11 @@
 /* Statistics of a data set: columns are described one by one, then pairs of them, by all threads
  * and ranks. */
+#include "statistics/statistics.h"
 #include "base/argument.h"
-#include "base/float_state.h"
+#include "base/digest/sha256.h"
 #include "base/memory.h"
-#include "base/sha256.h"
 #include "base/sized.h"
+#include "base/system/float_state.h"
 #include "data/cells/date_column.h"
 #include "data/table/wide.h"
 #include "statistics/column_job.h"
@@ -13,7 +14,6 @@
 #include "statistics/exact_pairs.h"
 #include "statistics/exact_statistics.h"
 #include "statistics/host_team.h"
-#include "statistics/statistics.h"
 #include "statistics/pair_statistics.h"
 #include "statistics/statistics_columns.h"
 #include <math.h>

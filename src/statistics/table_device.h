@@ -3,7 +3,7 @@
 #ifndef QN_STATISTICS_TABLE_DEVICE_H
 #define QN_STATISTICS_TABLE_DEVICE_H
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/table/data.h"
 #include "device/device.h"
 #include "num/exact_sum.h"

@@ -1,8 +1,8 @@
 #include "team/drivers.h"
 
-#include "base/float_state.h"
 #include "base/memory.h"
-#include "base/threads.h"
+#include "base/system/float_state.h"
+#include "base/system/threads.h"
 #include <pthread.h>
 
 typedef struct driver {

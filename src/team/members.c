@@ -1,9 +1,9 @@
 #include "team/members.h"
 
 #include "base/argument.h"
-#include "base/float_state.h"
 #include "base/sized.h"
-#include "base/text.h"
+#include "base/system/float_state.h"
+#include "base/text/text.h"
 #include "layer/layer.h"
 #include "num/intgemm_reference.h"
 #include "team/queue.h"

@@ -1,7 +1,7 @@
 #include "team/portion.h"
 
-#include "base/cores.h"
 #include "base/memory.h"
+#include "base/system/cores.h"
 #include "cluster/cluster.h"
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "team/queue.h"
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system/clock.h"
 #include <math.h>
 #include <string.h>
 #include <time.h>

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "team/queue.h"
 #include "team/virtual.h"
 #include <math.h>

@@ -1,9 +1,9 @@
 /* Creating and destroying a team, and the loss of its members. */
 #include "team/team.h"
 
-#include "base/clock.h"
-#include "base/float_state.h"
 #include "base/memory.h"
+#include "base/system/clock.h"
+#include "base/system/float_state.h"
 #include "num/host.h"
 #include "team/members.h"
 #include "team/team_reduction.h"

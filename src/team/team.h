@@ -16,7 +16,7 @@
 #ifndef QN_TEAM_TEAM_H
 #define QN_TEAM_TEAM_H
 
-#include "base/trace.h"
+#include "base/system/trace.h"
 #include "device/device.h"
 #include <quern/train.h>
 

@@ -1,7 +1,7 @@
 #include "team/team_reduction.h"
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system/clock.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Loading and saving a state. */
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "team/team_reduction.h"
 #include <string.h>
 

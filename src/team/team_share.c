@@ -1,8 +1,8 @@
 /* One job's grains: the members take pieces from a queue, by measured speed. */
 #include "team/team_share.h"
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system/clock.h"
 #include <string.h>
 
 static const qn__trace_value none = {0};

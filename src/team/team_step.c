@@ -1,5 +1,5 @@
 /* One step: its members, the sums of its grains, the update; repeated if it was lost. */
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "num/clip.h"
 #include "team/team_share.h"
 #include <stdio.h>

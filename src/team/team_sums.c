@@ -1,8 +1,8 @@
 /* The sums of a job over all members and ranks. */
 #include "team/team_share.h"
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system/clock.h"
 #include <string.h>
 
 /* Fewer words than this are added by one thread: waking others takes longer. */

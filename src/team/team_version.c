@@ -1,7 +1,7 @@
 /* The versions of the state: updating members, and returning to an older version after a loss. */
-#include "base/clock.h"
-#include "base/float_state.h"
 #include "base/memory.h"
+#include "base/system/clock.h"
+#include "base/system/float_state.h"
 #include "num/optimise.h"
 #include "team/team_reduction.h"
 #include <stdio.h>

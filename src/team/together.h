@@ -4,7 +4,7 @@
 #define QN_TEAM_TOGETHER_H
 
 #include "base/error.h"
-#include "base/folder_lock.h"
+#include "base/files/folder_lock.h"
 #include "cluster/cluster.h"
 
 /* Calls write(context, err) on the writer rank. Returns its status there and QN_OK on the others,

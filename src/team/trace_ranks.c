@@ -2,7 +2,7 @@
 #include "team/trace_ranks.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "team/together.h"
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef QN_TEAM_TRACE_RANKS_H
 #define QN_TEAM_TRACE_RANKS_H
 
-#include "base/trace.h"
+#include "base/system/trace.h"
 #include <quern/cluster.h>
 
 /* Writes it, on the writer rank. `together`: collective, with the events of all ranks; 0: those of

@@ -3,9 +3,9 @@
 #include <quern/advise.h>
 
 #include "base/argument.h"
-#include "base/clock.h"
-#include "base/float_state.h"
 #include "base/sized.h"
+#include "base/system/clock.h"
+#include "base/system/float_state.h"
 #include "model/formats/recipe_options.h"
 #include "model/recipe/defaults.h"
 #include "model/recipe/model_source.h"

@@ -1,11 +1,11 @@
 #include "train/checkpoint.h"
 
 #include "base/error.h"
-#include "base/float_state.h"
-#include "base/folder_lock.h"
-#include "base/leftovers.h"
+#include "base/files/folder_lock.h"
+#include "base/files/leftovers.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/system/float_state.h"
+#include "base/text/text.h"
 #include "train/checkpoint_file.h"
 #include <dirent.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
 #ifndef QN_TRAIN_CHECKPOINT_H
 #define QN_TRAIN_CHECKPOINT_H
 
-#include "base/folder_lock.h"
+#include "base/files/folder_lock.h"
 #include "num/lbfgs.h"
 #include "num/optimise.h"
 #include "num/program.h"
@@ -39,9 +39,9 @@ typedef struct qn__snapshot {
 } qn__snapshot;
 
 /* Opens the folder, creates it if it is missing (not its parents), locks it for this process and
- * removes temporary files of dead processes (base/leftovers.h). `owner` as in base/folder_lock.h.
- * Fails with QN_BUSY naming the process that holds it, or QN_IO, also if the lock file is not a
- * regular file. */
+ * removes temporary files of dead processes (base/files/leftovers.h). `owner` as in
+ * base/files/folder_lock.h. Fails with QN_BUSY naming the process that holds it, or QN_IO, also if
+ * the lock file is not a regular file. */
 qn_status qn__checkpoints_open(const char *dir, const qn__owner *owner, qn__checkpoints **out,
                                qn_error *err);
 

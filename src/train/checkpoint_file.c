@@ -1,8 +1,8 @@
 #include "train/checkpoint_file.h"
 
+#include "base/binary/little_endian.h"
 #include "base/error.h"
-#include "base/little_endian.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "model/formats/safetensors.h"
 #include "model/recipe/recipe.h"
 #include <inttypes.h>

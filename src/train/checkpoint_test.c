@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "base/leftovers.h"
+#include "base/files/file.h"
+#include "base/files/leftovers.h"
 #include "train/checkpoint.h"
 
 #include <dirent.h>
@@ -389,7 +389,8 @@ static void test_lock_of_another_process(void **state) {
 }
 
 /* The process number of a child that has ended and was waited for is unused. */
-/* The folder is cleared of temporary files of dead writers (base/leftovers_test.c tests which). */
+/* The folder is cleared of temporary files of dead writers (base/files/leftovers_test.c tests
+ * which). */
 static void test_leftovers(void **state) {
     (void)state;
     char name[QN__TEMPORARY_NAME];

@@ -1,6 +1,6 @@
 #include "train/random_items.h"
 
-#include "base/little_endian.h"
+#include "base/binary/little_endian.h"
 #include "base/memory.h"
 #include "model/recipe/defaults.h"
 #include "num/philox.h"

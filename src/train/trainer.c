@@ -1,8 +1,8 @@
 /* The public training loop: steps, evaluations, checkpoints, callbacks. */
 #include "base/argument.h"
-#include "base/clock.h"
-#include "base/float_state.h"
 #include "base/memory.h"
+#include "base/system/clock.h"
+#include "base/system/float_state.h"
 #include "job/full_batch.h"
 #include "predict/score.h"
 #include "train/trainer_state.h"

@@ -1,7 +1,7 @@
 /* Checks that all ranks have the same state. Each computes every update itself from the same sums.
  * A difference means a fault of Quern or of a machine, and then nothing is written. */
+#include "base/digest/siphash.h"
 #include "base/memory.h"
-#include "base/siphash.h"
 #include "train/trainer_state.h"
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Which rank reports an epoch: one rank does, and confirms it to all others before any continues. A
  * rank that takes over then knows which epochs were reported. */
-#include "base/float_state.h"
 #include "base/memory.h"
+#include "base/system/float_state.h"
 #include "train/trainer_state.h"
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* The model of a training. */
-#include "train/trainer_state.h"
 #include "base/argument.h"
-#include "base/float_state.h"
+#include "base/system/float_state.h"
+#include "train/trainer_state.h"
 #include <stdint.h>
 
 qn_status qn_train_model(const qn_train *t, qn_model **out, qn_error *err) {

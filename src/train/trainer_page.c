@@ -1,5 +1,5 @@
 /* The page about a training at its end. */
-#include "base/folder_make.h"
+#include "base/files/folder_make.h"
 #include "base/memory.h"
 #include "report/page/report_write.h"
 #include "train/trainer_state.h"

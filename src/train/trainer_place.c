@@ -1,8 +1,8 @@
 /* Where the model is written: to the requested path, or another one if no rank can write there. */
 #include "base/argument.h"
-#include "base/float_state.h"
 #include "base/memory.h"
 #include "base/sized.h"
+#include "base/system/float_state.h"
 #include "model/formats/model.h"
 #include "train/trainer_state.h"
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* The report of a training. */
 #include "base/argument.h"
-#include "base/clock.h"
-#include "base/float_state.h"
 #include "base/memory.h"
 #include "base/sized.h"
+#include "base/system/clock.h"
+#include "base/system/float_state.h"
 #include "train/precision.h"
 #include "train/trainer_state.h"
 #include <math.h>

@@ -1,8 +1,8 @@
 /* The checkpoints of a training. Among ranks the writer rank writes; if it is lost, the next one
  * takes over the folder. */
 #include "base/argument.h"
-#include "base/clock.h"
-#include "base/float_state.h"
+#include "base/system/clock.h"
+#include "base/system/float_state.h"
 #include "train/trainer_state.h"
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* The scores of a training's sets. */
-#include "train/trainer_state.h"
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "predict/score.h"
+#include "train/trainer_state.h"
 #include <string.h>
 
 /* The score of a set, or an empty one if it is NULL. */

@@ -1,8 +1,8 @@
 /* A training in a file of runs. A folder of checkpoints names its run there, so that a training
  * which continues from it goes on in the same row. */
-#include "base/clock.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/memory.h"
+#include "base/system/clock.h"
 #include "train/checkpoint.h"
 #include "train/trainer_state.h"
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* What a training tells its caller, and its trace. */
+#include "base/system/clock.h"
+#include "base/system/float_state.h"
 #include "train/trainer_state.h"
-#include "base/clock.h"
-#include "base/float_state.h"
 
 void qn__train_warn(const qn_train *t, const char *text) {
     if (!t->options.on_warning)

@@ -3,7 +3,7 @@
 #include "fuzz/fuzz.h"
 
 #include "base/memory.h"
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 #include "device/gpu/gpu.h"
 
 #include <fcntl.h>

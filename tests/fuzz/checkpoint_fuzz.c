@@ -1,8 +1,8 @@
 /* Checkpoints. The target mends the digest of the contents, which would keep every mutation out. */
 #include "fuzz/fuzz.h"
 
-#include "base/sha256.h"
-#include "base/text.h"
+#include "base/digest/sha256.h"
+#include "base/text/text.h"
 #include "model/formats/safetensors.h"
 #include "train/checkpoint_file.h"
 

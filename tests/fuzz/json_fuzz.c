@@ -1,7 +1,7 @@
 /* JSON texts, and recipes, which are JSON in one way of writing only. */
 #include "fuzz/fuzz.h"
 
-#include "base/json.h"
+#include "base/text/json.h"
 #include "base/memory.h"
 #include "model/recipe/recipe.h"
 

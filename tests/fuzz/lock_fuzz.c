@@ -1,7 +1,7 @@
 /* The line of a lock file: qn__folder_lock. */
 #include "fuzz/fuzz.h"
 
-#include "base/folder_lock.h"
+#include "base/files/folder_lock.h"
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* Numbers as texts, against the C library, which rounds a decimal number once and rightly. */
 #include "fuzz/fuzz.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <ctype.h>
 #include <errno.h>

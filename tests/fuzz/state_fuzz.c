@@ -4,7 +4,7 @@
 
 #include "base/encoding.h"
 #include "base/memory.h"
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 #include "userkernel/run/user_checkpoint.h"
 #include "userkernel/run/user_done.h"
 #include "userkernel/run/user_iterate.h"

@@ -2,7 +2,7 @@
  * qn__model_from_bytes. */
 #include "fuzz/fuzz.h"
 
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 #include "model/formats/model.h"
 #include "model/formats/safetensors.h"
 #include "model/formats/shards.h"

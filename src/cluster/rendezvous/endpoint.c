@@ -1,6 +1,6 @@
 #include "cluster/rendezvous/endpoint.h"
 
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 #include "cluster/rendezvous/rendezvous.h"
 #include "cluster/transport/wire.h"
 #include <quern/version.h>

@@ -1,8 +1,8 @@
 #include "cluster/rendezvous/exchange.h"
 
-#include "base/clock.h"
+#include "base/digest/sha256.h"
 #include "base/memory.h"
-#include "base/sha256.h"
+#include "base/system/clock.h"
 #include "cluster/rendezvous/mesh.h"
 #include "cluster/rendezvous/munge.h"
 #include "cluster/transport/acceptor.h"

@@ -1,6 +1,6 @@
 #include "cluster/rendezvous/launcher.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "cluster/transport/acceptor.h"
 #include "cluster/transport/ranks.h"
 

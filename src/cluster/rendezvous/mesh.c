@@ -1,7 +1,7 @@
 #include "cluster/rendezvous/mesh.h"
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system/clock.h"
 #include "cluster/transport/acceptor.h"
 #include "cluster/transport/wire.h"
 

@@ -1,7 +1,7 @@
 #include "cluster/rendezvous/mpi_exchange.h"
 
-#include "base/float_state.h"
 #include "base/memory.h"
+#include "base/system/float_state.h"
 #include "cluster/rendezvous/mpi_library.h"
 #include "cluster/transport/ranks.h"
 #include "cluster/transport/wire.h"

@@ -1,6 +1,6 @@
 #include "base/argument.h"
-#include "base/float_state.h"
 #include "base/sized.h"
+#include "base/system/float_state.h"
 #include "cluster/rendezvous/mpi_library.h"
 #include <quern/cluster.h>
 

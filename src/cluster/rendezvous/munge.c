@@ -1,5 +1,5 @@
-#include "base/library.h"
 #include "cluster/rendezvous/munge.h"
+#include "base/system/library.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 #include "cluster/rendezvous/rendezvous.h"
 
-#include "base/clock.h"
-#include "base/timeouts.h"
 #include "base/memory.h"
+#include "base/system/clock.h"
+#include "base/system/timeouts.h"
 #include "cluster/rendezvous/exchange.h"
 #include "cluster/rendezvous/launcher.h"
 #include "cluster/rendezvous/mesh.h"

@@ -2,7 +2,7 @@
 #ifndef QN_CLUSTER_RENDEZVOUS_RENDEZVOUS_CASE_TEST_H
 #define QN_CLUSTER_RENDEZVOUS_RENDEZVOUS_CASE_TEST_H
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "cluster/free_port_test.h"
 #include "cluster/rendezvous/rendezvous.h"
 #include <quern/cluster.h>

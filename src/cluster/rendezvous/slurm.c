@@ -1,6 +1,6 @@
 #include "cluster/rendezvous/slurm.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

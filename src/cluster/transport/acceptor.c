@@ -1,6 +1,6 @@
 #include "cluster/transport/acceptor.h"
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "cluster/transport/wire.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 #include "cluster/transport/handshake.h"
 
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 #include "cluster/transport/wire.h"
 #include <quern/version.h>
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 #include "cluster/rendezvous/endpoint.h"
 #include "cluster/transport/handshake.h"
 #include "num/philox.h"

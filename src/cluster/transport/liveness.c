@@ -1,7 +1,7 @@
 /* Liveness of the peers: which ranks are gone, and with what certainty. */
 #include "cluster/transport/socket_state.h"
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 
 #include <errno.h>
 #include <sys/socket.h>

@@ -11,8 +11,8 @@
  * that answer the loss is uncertain and is handled as any other. */
 #include "cluster/transport/socket_state.h"
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system/clock.h"
 
 #include <errno.h>
 #include <math.h>

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "cluster/transport/socket_state.h"
 #include "cluster/transport/socket_transport.h"
 #include "cluster/transport/sockets.h"

@@ -1,8 +1,8 @@
 #include "cluster/transport/shared_memory.h"
 
-#include "base/clock.h"
-#include "base/futex.h"
 #include "base/memory.h"
+#include "base/system/clock.h"
+#include "base/system/futex.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef QN_CLUSTER_TRANSPORT_SOCKET_STATE_H
 #define QN_CLUSTER_TRANSPORT_SOCKET_STATE_H
 
-#include "base/siphash.h"
+#include "base/digest/siphash.h"
 #include "cluster/transport/acceptor.h"
 #include "cluster/transport/ranks.h"
 #include "cluster/transport/socket_transport.h"

@@ -1,10 +1,10 @@
 #include "cluster/transport/socket_transport.h"
 
-#include "base/clock.h"
 #include "base/encoding.h"
-#include "base/float_state.h"
 #include "base/memory.h"
-#include "base/threads.h"
+#include "base/system/clock.h"
+#include "base/system/float_state.h"
+#include "base/system/threads.h"
 #include "cluster/transport/socket_state.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 #include "cluster/transport/sockets.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* Data sets from batches that a caller gives one after the other. */
 #include "base/argument.h"
-#include "base/float_state.h"
 #include "base/memory.h"
 #include "base/sized.h"
+#include "base/system/float_state.h"
 #include "data/numpy/arrays_copy.h"
 #include "data/table/data.h"
 #include <string.h>

@@ -1,5 +1,5 @@
 #include "data/ahead/file_walk.h"
-#include "base/mapped_file.h"
+#include "base/files/mapped_file.h"
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>

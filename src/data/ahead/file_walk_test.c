@@ -13,7 +13,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-#include "base/mapped_file.h"
+#include "base/files/mapped_file.h"
 #include "data/ahead/file_walk.h"
 
 enum { ROWS = 10000, FEATURES = 1000, CHUNKS = 10 }; /* of 1 MiB */

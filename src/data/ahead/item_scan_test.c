@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "base/mapped_file.h"
+#include "base/files/mapped_file.h"
 #include "data/ahead/item_scan.h"
 #include "data/bytes/bytes_read_test.h"
 #include "data/bytes/file_pieces.h"

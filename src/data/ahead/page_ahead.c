@@ -1,7 +1,7 @@
 #include "data/ahead/page_ahead.h"
-#include "base/float_state.h"
 #include "base/memory.h"
-#include "base/threads.h"
+#include "base/system/float_state.h"
+#include "base/system/threads.h"
 #include "num/permutation.h"
 #include "num/philox.h"
 #include <pthread.h>

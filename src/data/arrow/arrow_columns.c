@@ -1,7 +1,7 @@
 /* The values of a column, by the rules of docs/exactness.md 2.1.9. */
 #include "data/arrow/arrow_columns.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/cells/commas.h"
 #include "data/cells/label_values.h"
 #include "data/cells/labels.h"

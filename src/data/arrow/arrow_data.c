@@ -1,7 +1,7 @@
 /* Tables handed over by the Arrow C interfaces (docs/exactness.md 2.1.9). */
 #include "base/argument.h"
-#include "base/float_state.h"
 #include "base/memory.h"
+#include "base/system/float_state.h"
 #include "data/arrow/arrow_columns.h"
 #include "data/arrow/arrow_numbers.h"
 #include "data/arrow/pandas_index.h"

@@ -1,6 +1,6 @@
 #include "data/arrow/arrow_decimal.h"
 #include "base/encoding.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

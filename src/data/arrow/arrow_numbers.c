@@ -1,7 +1,7 @@
 /* Columns become rows in blocks of some rows of all columns, which stay in the cache: row by row
  * the reads would be far apart, column by column the writes. */
 #include "data/arrow/arrow_numbers.h"
-#include "base/half.h"
+#include "base/binary/half.h"
 #include "data/table/missing.h"
 #include "data/table/table_room.h"
 #include <math.h>

@@ -1,6 +1,6 @@
 #include "data/arrow/arrow_parts.h"
-#include "base/available.h"
 #include "base/memory.h"
+#include "base/system/available.h"
 #include <string.h>
 
 /* Blocks below LARGE are cut from slabs once there are many: these have large pages, so that the

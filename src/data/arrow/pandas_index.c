@@ -1,6 +1,6 @@
 #include "data/arrow/pandas_index.h"
-#include "base/json.h"
 #include "base/memory.h"
+#include "base/text/json.h"
 #include <string.h>
 
 static const char key[] = "pandas";

@@ -1,5 +1,5 @@
 #include "data/bytes/bzip2.h"
-#include "base/library.h"
+#include "base/system/library.h"
 #include "data/bytes/packed_stream.h"
 #include <limits.h>
 #include <pthread.h>

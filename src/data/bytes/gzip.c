@@ -4,7 +4,7 @@
  * checks each member's CRC and length. Memory is one input buffer: output goes directly to the
  * caller, who limits its size. */
 #include "data/bytes/gzip.h"
-#include "base/crc32.h"
+#include "base/digest/crc32.h"
 #include "base/memory.h"
 #include "data/bytes/descriptor.h"
 #include "data/bytes/packing.h"

@@ -1,5 +1,5 @@
 #include "data/bytes/image_stamp.h"
-#include "base/siphash.h"
+#include "base/digest/siphash.h"
 #include <string.h>
 #include <time.h>
 

@@ -7,7 +7,7 @@
 #ifndef QN_DATA_BYTES_IMAGE_STAMP_H
 #define QN_DATA_BYTES_IMAGE_STAMP_H
 
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 #include <sys/stat.h>
 
 typedef struct qn__image_stamp {

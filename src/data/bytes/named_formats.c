@@ -1,5 +1,5 @@
 #include "data/bytes/named_formats.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "image/image_head.h"
 #include "image/image_other.h"
 #include <string.h>

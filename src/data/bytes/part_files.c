@@ -1,7 +1,7 @@
 #include "data/bytes/part_files.h"
-#include "base/file_stamp.h"
+#include "base/files/file_stamp.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Input files: opened with clear messages, read directly, through what packing.h has, or out of a
  * ZIP archive. */
 #include "data/bytes/source.h"
-#include "base/file_stamp.h"
+#include "base/files/file_stamp.h"
 #include "base/margin.h"
 #include "base/memory.h"
 #include "data/bytes/descriptor.h"

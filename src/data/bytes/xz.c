@@ -1,5 +1,5 @@
 #include "data/bytes/xz.h"
-#include "base/library.h"
+#include "base/system/library.h"
 #include "data/bytes/packed_stream.h"
 #include <pthread.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #include "data/bytes/zip_file.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/bytes/zip.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "data/bytes/zstd.h"
-#include "base/library.h"
 #include "base/memory.h"
+#include "base/system/library.h"
 #include "data/bytes/descriptor.h"
 #include "data/bytes/packing.h"
 #include <pthread.h>

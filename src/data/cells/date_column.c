@@ -1,6 +1,6 @@
 #include "data/cells/date_column.h"
 
-#include "base/float_state.h"
+#include "base/system/float_state.h"
 #include "data/table/date_parts.h"
 #include "data/table/dates.h"
 #include "data/table/missing.h"

@@ -1,5 +1,5 @@
 #include "data/cells/folder_values.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/cells/cell.h"
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "data/cells/label_values.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/cells/labels.h"
 #include "data/cells/text_column.h"
 #include <math.h>

@@ -1,7 +1,7 @@
 #include "data/cells/match.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

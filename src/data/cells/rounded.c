@@ -1,5 +1,5 @@
 #include "data/cells/rounded.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/table/wide.h"
 #include <math.h>
 

@@ -2,7 +2,7 @@
 #ifndef QN_DATA_CELLS_ROW_NUMBERS_H
 #define QN_DATA_CELLS_ROW_NUMBERS_H
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/table/data.h"
 
 /* A column, as a user sees it. */

@@ -1,7 +1,7 @@
 /* Open addressing over FNV-1a; at most half of the slots are taken. */
 #include "data/cells/text_set.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

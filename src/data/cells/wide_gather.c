@@ -1,9 +1,9 @@
 #include "data/cells/wide_gather.h"
 #include "base/memory.h"
+#include "base/system/available.h"
+#include "data/table/kept.h"
 #include "data/table/missing.h"
 #include "data/table/rules.h"
-#include "base/available.h"
-#include "data/table/kept.h"
 #include <math.h>
 #include <string.h>
 

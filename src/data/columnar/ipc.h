@@ -4,7 +4,7 @@
 #ifndef QN_DATA_COLUMNAR_IPC_H
 #define QN_DATA_COLUMNAR_IPC_H
 
-#include "base/threads.h"
+#include "base/system/threads.h"
 #include "data/arrow/arrow_parts.h"
 #include "data/bytes/source.h"
 #include "data/columnar/flat.h"

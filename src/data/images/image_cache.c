@@ -1,6 +1,6 @@
 #include "data/images/image_cache.h"
-#include "base/cache_folder.h"
-#include "base/cache_room.h"
+#include "base/files/cache_folder.h"
+#include "base/files/cache_room.h"
 #include "data/images/image_names.h"
 #include "data/table/data.h"
 #include "image/decode.h"

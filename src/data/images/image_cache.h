@@ -1,5 +1,5 @@
-/* Decoded images in the user's cache folder (base/cache_folder.h), one file for each folder or
- * archive and each way to read it.
+/* Decoded images in the user's cache folder (base/files/cache_folder.h), one file for each folder
+ * or archive and each way to read it.
  *
  * An entry is used where the images have the stamp with which they were decoded (image_stamp.h),
  * the decoders are the same files, and all its digests are right. So it is never needed, and what
@@ -7,9 +7,9 @@
 #ifndef QN_DATA_IMAGES_IMAGE_CACHE_H
 #define QN_DATA_IMAGES_IMAGE_CACHE_H
 
-#include "base/mapped_file.h"
-#include "base/text.h"
-#include "base/threads.h"
+#include "base/files/mapped_file.h"
+#include "base/system/threads.h"
+#include "base/text/text.h"
 #include "data/bytes/source.h"
 #include "data/images/image_files.h"
 #include "image/resize.h"

@@ -1,5 +1,5 @@
 #include "data/images/image_files.h"
-#include "base/file_stamp.h"
+#include "base/files/file_stamp.h"
 #include "base/memory.h"
 #include "data/bytes/descriptor.h"
 #include "data/bytes/folder.h"

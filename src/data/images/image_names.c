@@ -1,6 +1,6 @@
 #include "data/images/image_names.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "image/image_other.h"
 #include <string.h>
 

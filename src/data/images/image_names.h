@@ -5,7 +5,7 @@
 #ifndef QN_DATA_IMAGES_IMAGE_NAMES_H
 #define QN_DATA_IMAGES_IMAGE_NAMES_H
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/images/image_files.h"
 #include "data/table/data.h"
 

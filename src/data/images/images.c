@@ -3,9 +3,9 @@
  * The heads of all files come first: they say how large an item is, so that every image is decoded
  * to its place at once. Threads take files from a counter. Of several bad files, the first by name
  * is the one that is reported, whichever thread came to it. */
-#include "base/available.h"
-#include "base/float_state.h"
 #include "base/memory.h"
+#include "base/system/available.h"
+#include "base/system/float_state.h"
 #include "data/bytes/zip_file.h"
 #include "data/cells/readers.h"
 #include "data/images/image_cache.h"

@@ -2,8 +2,8 @@
  * be.
  */
 #include "base/argument.h"
-#include "base/float_state.h"
 #include "base/memory.h"
+#include "base/system/float_state.h"
 #include "data/images/drawn.h"
 #include "image/augment_text.h"
 #include "image/png_write.h"

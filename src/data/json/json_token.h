@@ -1,5 +1,5 @@
 /* The tokens of JSON (RFC 8259) in a large text: strings, numbers and words, one after the other.
- * The reader of small texts, which makes a tree, is base/json.h. */
+ * The reader of small texts, which makes a tree, is base/text/json.h. */
 #ifndef QN_DATA_JSON_JSON_TOKEN_H
 #define QN_DATA_JSON_JSON_TOKEN_H
 

@@ -1,9 +1,9 @@
 /* Data sets from a caller's arrays, copied, lent or taken over: lent values stay where they are
  * when they can be used there. */
 #include "base/argument.h"
-#include "base/float_state.h"
 #include "base/memory.h"
 #include "base/sized.h"
+#include "base/system/float_state.h"
 #include "data/cells/commas.h"
 #include "data/cells/labels.h"
 #include "data/cells/wide_gather.h"

@@ -2,7 +2,7 @@
  * reads nor the writes are far apart, in whichever order the values lie. Where a column's values
  * lie together, a processor needs some hundreds of them to read ahead. */
 #include "data/numpy/arrays_copy.h"
-#include "base/threads.h"
+#include "base/system/threads.h"
 #include <stdatomic.h>
 #include <string.h>
 

@@ -3,8 +3,8 @@
  *
  * Only unsigned bytes (type 8) are supported. The first dimension counts the items, the others are
  * their shape. The header is checked against the size of the file. */
+#include "base/files/file_stamp.h"
 #include "base/memory.h"
-#include "base/file_stamp.h"
 #include "data/cells/readers.h"
 #include "data/table/table_room.h"
 #include <stdio.h>

@@ -1,5 +1,5 @@
 #include "data/numpy/npy_arrays.h"
-#include "base/file_stamp.h"
+#include "base/files/file_stamp.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* The elements of an NPY array as the values of a table (docs/exactness.md 2.1.8). */
+#include "base/binary/half.h"
 #include "base/memory.h"
-#include "data/table/missing.h"
-#include "base/half.h"
-#include "data/numpy/npy_arrays.h"
-#include "data/table/table_room.h"
 #include "data/cells/wide_gather.h"
+#include "data/numpy/npy_arrays.h"
+#include "data/table/missing.h"
+#include "data/table/table_room.h"
 #include <math.h>
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /* The readers of NumPy's files, NPY and NPZ. Labels are in a second array: of the same archive, or
  * of a file of either format. */
+#include "base/files/file_stamp.h"
 #include "base/memory.h"
-#include "base/file_stamp.h"
 #include "data/cells/labels.h"
+#include "data/cells/readers.h"
 #include "data/numpy/npy_arrays.h"
 #include "data/numpy/npz.h"
-#include "data/cells/readers.h"
 #include <stdio.h>
 #include <string.h>
 

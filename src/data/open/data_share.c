@@ -1,6 +1,6 @@
 /* One data set for all ranks of a cluster: read on some ranks, mapped on the others. */
 #include "base/argument.h"
-#include "base/float_state.h"
+#include "base/system/float_state.h"
 #include "cluster/blob.h"
 #include "data/open/data_snapshot.h"
 

@@ -6,7 +6,7 @@
  * here (digest.c). */
 #include "data/open/data_snapshot.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/cells/commas.h"
 #include "data/cells/readers.h"
 #include "data/table/wide.h"

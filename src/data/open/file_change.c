@@ -1,5 +1,5 @@
 /* Tables in a file that others can write to while it is used. */
-#include "base/mapped_file.h"
+#include "base/files/mapped_file.h"
 #include "data/table/data.h"
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* The libraries that reading opens at run time, for `quern version`. */
-#include "base/float_state.h"
+#include "base/system/float_state.h"
 #include "data/bytes/bzip2.h"
 #include "data/bytes/xz.h"
 #include "data/bytes/zstd.h"

@@ -1,7 +1,7 @@
 /* Opening a data file: its content selects the reader. */
 #include "base/argument.h"
-#include "base/float_state.h"
 #include "base/memory.h"
+#include "base/system/float_state.h"
 #include "data/bytes/file_list.h"
 #include "data/bytes/part_files.h"
 #include "data/cells/labels.h"

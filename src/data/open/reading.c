@@ -1,7 +1,7 @@
 /* qn_data_reading: what a reader of a written file has to be told (docs/exactness.md 2.1). */
-#include "base/float_state.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/system/float_state.h"
+#include "base/text/text.h"
 #include "data/cells/text_set.h"
 #include "data/write/formats.h"
 #include <math.h>

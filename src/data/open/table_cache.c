@@ -1,8 +1,8 @@
 #include "data/open/table_cache.h"
-#include "base/available.h"
-#include "base/cache_folder.h"
-#include "base/mapped_file.h"
+#include "base/files/cache_folder.h"
+#include "base/files/mapped_file.h"
 #include "base/memory.h"
+#include "base/system/available.h"
 #include "data/bytes/image_stamp.h"
 #include "data/open/data_snapshot.h"
 #include <quern/version.h>

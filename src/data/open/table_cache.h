@@ -7,9 +7,9 @@
 #ifndef QN_DATA_OPEN_TABLE_CACHE_H
 #define QN_DATA_OPEN_TABLE_CACHE_H
 
-#include "base/cache_room.h"
-#include "base/text.h"
-#include "base/threads.h"
+#include "base/files/cache_room.h"
+#include "base/system/threads.h"
+#include "base/text/text.h"
 #include "data/bytes/part_files.h"
 #include "data/table/data.h"
 #include "data/table/table_room.h"

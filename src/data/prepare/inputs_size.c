@@ -1,6 +1,6 @@
 /* How much memory a matrix of inputs takes, before it is made. */
-#include "base/available.h"
-#include "base/float_state.h"
+#include "base/system/available.h"
+#include "base/system/float_state.h"
 #include "data/prepare/inputs.h"
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
 /* Tables of SQLite's files (docs/exactness.md 2.1.13), by libsqlite3.so.0, opened at run time. */
 #include "data/sql/sqlite.h"
-#include "base/float_state.h"
 #include "base/memory.h"
-#include "base/sqlite_library.h"
+#include "base/system/float_state.h"
+#include "base/system/sqlite_library.h"
 #include "data/arrow/arrow_build.h"
 #include "data/arrow/arrow_table.h"
 #include "data/cells/cell.h"

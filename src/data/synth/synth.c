@@ -6,8 +6,8 @@
  * negative numbers round down, as gcc and clang define it. Nothing in this file may change while it
  * is called "digits-1". */
 #include "base/argument.h"
-#include "base/float_state.h"
 #include "base/memory.h"
+#include "base/system/float_state.h"
 #include "data/synth/synth_shapes.h"
 #include "data/table/data.h"
 #include "num/philox.h"

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/margin.h"
-#include "base/threads.h"
+#include "base/system/threads.h"
 #include "data/table/dates.h"
 #include "data/table/item_names.h"
 #include "data/table/schema.h"

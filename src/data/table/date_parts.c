@@ -1,6 +1,6 @@
 #include "data/table/date_parts.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/table/dates.h"
 #include <stdio.h>
 #include <string.h>

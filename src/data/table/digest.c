@@ -2,10 +2,10 @@
  *
  * Values, labels and weights are hashed in blocks of 1 MiB by any thread, and the digests of the
  * blocks are hashed in order. So the result does not depend on the number of threads. */
-#include "base/futex.h"
-#include "base/little_endian.h"
+#include "base/binary/little_endian.h"
 #include "base/memory.h"
-#include "base/threads.h"
+#include "base/system/futex.h"
+#include "base/system/threads.h"
 #include "data/table/data.h"
 #include "data/table/wide.h"
 #include <limits.h>

@@ -1,6 +1,6 @@
 /* Digests against Python's hashlib, and refused arrays. */
+#include "base/digest/sha256.h"
 #include "base/memory.h"
-#include "base/sha256.h"
 #include "data/table/data.h"
 #include "data/table/testing.h"
 #include <math.h>

@@ -1,10 +1,10 @@
 /* Cutting a data set into parts, each a table of its own. */
 #include "base/argument.h"
-#include "base/float_state.h"
 #include "base/memory.h"
+#include "base/system/float_state.h"
 #include "data/table/data.h"
-#include "data/table/wide.h"
 #include "data/table/kept_part.h"
+#include "data/table/wide.h"
 #include "num/permutation.h"
 #include "num/philox.h"
 #include <quern/convert.h>

@@ -1,5 +1,5 @@
 #include "data/table/rules.h"
-#include "base/float_state.h"
+#include "base/system/float_state.h"
 #include "data/table/data.h"
 #include <stdio.h>
 #include <string.h>

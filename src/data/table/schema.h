@@ -15,8 +15,8 @@
 #define QN_DATA_TABLE_SCHEMA_H
 
 #include "base/error.h"
-#include "base/json.h"
-#include "base/text.h"
+#include "base/text/json.h"
+#include "base/text/text.h"
 #include <stdint.h>
 
 /* What a table keeps of a column of numbers beside its floats (wide.h), or a model knows of it. */

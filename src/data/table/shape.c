@@ -1,5 +1,5 @@
 #include "data/table/shape.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include <string.h>
 
 /* Two or three numbers from 1 between crosses; 0 when there are others. */

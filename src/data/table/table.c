@@ -1,9 +1,9 @@
 /* The functions of a data set: check, query, close. */
-#include "base/mapped_file.h"
+#include "base/files/mapped_file.h"
 #include "base/memory.h"
 #include "data/table/data.h"
-#include "data/table/wide.h"
 #include "data/table/kept.h"
+#include "data/table/wide.h"
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 #include "data/table/table_room.h"
-#include "base/available.h"
-#include "base/cache_folder.h"
-#include "base/cache_room.h"
-#include "base/mapped_file.h"
+#include "base/files/cache_folder.h"
+#include "base/files/cache_room.h"
+#include "base/files/mapped_file.h"
 #include "base/memory.h"
+#include "base/system/available.h"
 #include <stdio.h>
 
 /* Smaller tables never need a file; asking how much memory there is takes longer. */

@@ -1,10 +1,10 @@
 #include "data/table/wide.h"
-#include "base/float_state.h"
 #include "base/memory.h"
+#include "base/system/float_state.h"
+#include "base/text/text.h"
+#include "data/table/kept.h"
 #include "data/table/missing.h"
 #include "data/table/rules.h"
-#include "base/text.h"
-#include "data/table/kept.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #define QN_DATA_TEXT_CSV_H
 
 #include "base/error.h"
-#include "base/threads.h"
+#include "base/system/threads.h"
 #include "data/bytes/source.h"
 #include "data/cells/cell.h"
 #include <quern/data.h>

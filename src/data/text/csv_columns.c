@@ -1,6 +1,6 @@
 /* The columns that options name: the label, those to read, those to leave out. */
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/table/rules.h"
 #include "data/text/csv_header.h"
 #include <string.h>

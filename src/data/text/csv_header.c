@@ -2,7 +2,7 @@
 #include "data/text/csv_header.h"
 #include "base/encoding.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/bytes/named_formats.h"
 #include "data/cells/commas.h"
 #include "data/table/rules.h"

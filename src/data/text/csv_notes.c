@@ -1,7 +1,7 @@
 #include "data/text/csv_notes.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/cells/commas.h"
 #include "data/cells/quantities.h"
 #include "data/cells/row_numbers.h"

@@ -1,6 +1,6 @@
 #include "data/text/csv_parts.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/bytes/named_formats.h"
 #include "data/cells/text_set.h"
 #include "data/table/dates.h"

@@ -1,6 +1,6 @@
 /* Parses one line of CSV into numbers. Nearly all cells take the fast path: digits, then a
  * separator. */
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/cells/commas.h"
 #include "data/cells/text_set.h"
 #include "data/table/dates.h"

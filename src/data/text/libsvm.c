@@ -5,7 +5,7 @@
  * threads counts lines, finds the greatest index and whether an index 0 or a value that is no byte
  * occurs; so it decides the shape and the type. A second pass writes labels and values. */
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/cells/label_values.h"
 #include "data/cells/readers.h"
 #include "data/table/missing.h"

@@ -3,7 +3,7 @@
 #ifndef QN_DATA_WRITE_FORMATS_H
 #define QN_DATA_WRITE_FORMATS_H
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "data/cells/cell.h"
 #include "data/table/data.h"
 

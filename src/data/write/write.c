@@ -1,11 +1,11 @@
 /* Writing data sets: IDX for bytes, CSV for all types. */
 #include "base/argument.h"
-#include "base/float_state.h"
+#include "base/files/place.h"
 #include "base/memory.h"
-#include "base/place.h"
-#include "base/text.h"
-#include "data/write/formats.h"
+#include "base/system/float_state.h"
+#include "base/text/text.h"
 #include "data/table/kept.h"
+#include "data/write/formats.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

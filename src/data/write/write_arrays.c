@@ -1,10 +1,10 @@
 /* Writing arrays of NumPy: NPY files, and NPZ archives of them that are not compressed. */
-#include "base/crc32.h"
+#include "base/digest/crc32.h"
 #include "base/memory.h"
 #include "data/numpy/npy.h"
+#include "data/table/kept.h"
 #include "data/table/wide.h"
 #include "data/write/formats.h"
-#include "data/table/kept.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

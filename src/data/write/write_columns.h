@@ -4,7 +4,7 @@
 #ifndef QN_DATA_WRITE_WRITE_COLUMNS_H
 #define QN_DATA_WRITE_WRITE_COLUMNS_H
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "data/table/data.h"
 
 typedef enum qn__written_type {

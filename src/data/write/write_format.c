@@ -1,6 +1,6 @@
 /* qn_data_write: the formats, and what each of them can hold. */
 #include "base/argument.h"
-#include "base/float_state.h"
+#include "base/system/float_state.h"
 #include "data/write/formats.h"
 #include <quern/convert.h>
 #include <stdio.h>

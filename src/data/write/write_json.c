@@ -1,6 +1,6 @@
 /* Writing JSON lines: an object for each item, in which missing values are null. */
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/cells/text_set.h"
 #include "data/write/formats.h"
 #include "data/write/write_columns.h"

@@ -1,6 +1,6 @@
 /* Writing LIBSVM text: an item a line, features from 1, zeros left out. */
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/write/formats.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Writing images as an archive: ustar (POSIX.1-1988) with a folder for each class. */
 #include "base/argument.h"
-#include "base/float_state.h"
 #include "base/memory.h"
+#include "base/system/float_state.h"
 #include "data/images/drawn.h"
 #include "data/write/formats.h"
 #include "image/png_write.h"

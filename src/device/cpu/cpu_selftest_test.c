@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "device/cpu/cpu_selftest.h"
 #include <math.h>
 #include <stdio.h>

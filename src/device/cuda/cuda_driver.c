@@ -1,5 +1,5 @@
 /* Opens libraries, among them the CUDA driver. */
-#include "base/float_state.h"
+#include "base/system/float_state.h"
 #include "device/cuda/cuda_api.h"
 
 #include <dlfcn.h>

@@ -3,7 +3,7 @@
  * one. */
 #include "device/cuda/cuda_gpu.h"
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include <string.h>
 
 /* Pieces in the staging buffer begin at multiples of this many bytes. */

@@ -1,8 +1,8 @@
 /* Opens and closes a CUDA device. */
 #include "device/cuda/cuda_gpu.h"
 
-#include "base/timeouts.h"
 #include "base/memory.h"
+#include "base/system/timeouts.h"
 #include "device/notes.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The stream: kernels, recordings, waiting with a timeout, and failures. */
 #include "device/cuda/cuda_gpu.h"
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

@@ -3,11 +3,11 @@
  * of one fake device uses the queue like any other team; two more tables have one. */
 #include "device/fake/fake.h"
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system/clock.h"
+#include "layer/reference.h"
 #include "num/optimise.h"
 #include "num/philox.h"
-#include "layer/reference.h"
 #include "num/sums.h"
 #include <math.h>
 #include <stdio.h>

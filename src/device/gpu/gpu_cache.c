@@ -1,6 +1,6 @@
 /* Built programs of GPUs on disk. */
-#include "base/program_cache.h"
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
+#include "base/files/program_cache.h"
 #include "device/gpu/gpu.h"
 #include "device/notes.h"
 

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
+#include "base/digest/sha256.h"
 #include "base/memory.h"
-#include "base/sha256.h"
 #include "device/gpu/gpu.h"
 
 #include <fcntl.h>

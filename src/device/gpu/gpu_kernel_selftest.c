@@ -1,6 +1,6 @@
 /* The self-test for user kernels: the operations of kernels/runtime/operations.inc on chosen and
  * random numbers, by the device and by this processor. */
-#include "base/float_state.h"
+#include "base/system/float_state.h"
 #include "base/memory.h"
 #include "device/gpu/gpu.h"
 #include "device/gpu/gpu_call.h"

@@ -1,8 +1,8 @@
 /* Short measurements of a device: the exact products, an elementary function, a copy. Each takes
  * about a third of a second: launches are counted until they fill a part of that, then timed
  * several times. The result is the median. */
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system/clock.h"
 #include "device/gpu/gpu_call.h"
 #include <stdio.h>
 #include <string.h>

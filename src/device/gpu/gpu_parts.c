@@ -7,7 +7,7 @@
  * copies of its own numbers, and for nothing else.
  *
  * A launch takes a fraction of a second, because every wait for a device has a limit. */
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "device/gpu/gpu_kernel.h"
 
 #include <string.h>

@@ -3,8 +3,8 @@
  * Some drivers report capabilities that their device does not have, and some compilers ignore
  * options. So before a device is used, it computes a list of chosen and random cases with each
  * operation of the contract. The results are compared with the CPU's. */
-#include "base/float_state.h"
 #include "base/memory.h"
+#include "base/system/float_state.h"
 #include "device/gpu/gpu.h"
 #include "num/elementary.h"
 #include "num/intgemm_reference.h"

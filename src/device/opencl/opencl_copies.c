@@ -3,7 +3,7 @@
  * been freed. */
 #include "device/opencl/opencl_gpu.h"
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include <string.h>
 
 static qn__cl_memory memory_of(const qn__gpu_memory *memory) { return memory->handle; }

@@ -1,8 +1,8 @@
 /* Opens, closes and drives an OpenCL device: the table of device/gpu/gpu.h. */
 #include "base/memory.h"
-#include "base/timeouts.h"
-#include "device/opencl/opencl_gpu.h"
+#include "base/system/timeouts.h"
 #include "device/notes.h"
+#include "device/opencl/opencl_gpu.h"
 #include "device/opencl/opencl_table.h"
 
 #include <pthread.h>

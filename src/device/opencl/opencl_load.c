@@ -1,5 +1,5 @@
 /* Opens the OpenCL library; the names of its errors. */
-#include "base/float_state.h"
+#include "base/system/float_state.h"
 #include "device/opencl/opencl_api.h"
 
 #include <dlfcn.h>

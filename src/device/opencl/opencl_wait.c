@@ -1,5 +1,5 @@
 /* Failures of an OpenCL device, and waiting for commands. */
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "device/opencl/opencl_gpu.h"
 
 #include <time.h>

@@ -3,7 +3,7 @@
  *
  * All accept every argument, give what annex F of C17 says for zeros, infinities and NaN, and one
  * NaN (7fc00000 or 7ff8000000000000). Subnormal numbers are kept: callers have the floating-point
- * state of base/float_state.h. The errors are in the table of section 21.2. */
+ * state of base/system/float_state.h. The errors are in the table of section 21.2. */
 #ifndef QN_KERNELS_RUNTIME_ELEMENTARY_FUNCTIONS_H
 #define QN_KERNELS_RUNTIME_ELEMENTARY_FUNCTIONS_H
 

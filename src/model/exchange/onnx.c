@@ -4,10 +4,10 @@
 #include "model/formats/model.h"
 
 #include "base/argument.h"
-#include "base/file.h"
-#include "base/float_state.h"
+#include "base/files/file.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/system/float_state.h"
+#include "base/text/text.h"
 #include "model/exchange/onnx_layers.h"
 #include "model/recipe/tables.h"
 #include <math.h>

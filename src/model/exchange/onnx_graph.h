@@ -3,7 +3,7 @@
 #ifndef QN_MODEL_EXCHANGE_ONNX_GRAPH_H
 #define QN_MODEL_EXCHANGE_ONNX_GRAPH_H
 
-#include "base/protobuf.h"
+#include "base/binary/protobuf.h"
 #include "model/formats/model.h"
 
 /* Of the default operators; onnxruntime has it from version 1.6 (2020) on. */

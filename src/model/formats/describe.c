@@ -2,9 +2,9 @@
 #include <quern/network.h>
 
 #include "base/argument.h"
-#include "base/float_state.h"
 #include "base/memory.h"
 #include "base/sized.h"
+#include "base/system/float_state.h"
 #include "data/table/shape.h"
 #include "model/formats/recipe_options.h"
 #include "model/recipe/defaults.h"

@@ -1,10 +1,10 @@
 #include "model/formats/model.h"
 
 #include "base/argument.h"
-#include "base/float_state.h"
-#include "base/little_endian.h"
+#include "base/binary/little_endian.h"
+#include "base/digest/sha256.h"
 #include "base/memory.h"
-#include "base/sha256.h"
+#include "base/system/float_state.h"
 #include "cluster/cluster.h"
 #include "model/formats/safetensors.h"
 #include "num/sums.h"

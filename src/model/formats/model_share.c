@@ -1,7 +1,7 @@
 /* One model for all ranks of a cluster: read on some ranks and sent to the others. */
 #include "base/argument.h"
-#include "base/file.h"
-#include "base/float_state.h"
+#include "base/files/file.h"
+#include "base/system/float_state.h"
 #include "cluster/blob.h"
 #include "model/formats/model.h"
 #include <string.h>

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
+#include "base/files/file.h"
 #include "model/formats/model.h"
 #include "model/formats/safetensors.h"
 

@@ -1,11 +1,11 @@
 /* The reader of safetensors.h. */
 #include "model/formats/safetensors.h"
 
-#include "base/file.h"
-#include "base/half.h"
-#include "base/json.h"
+#include "base/binary/half.h"
+#include "base/digest/sha256.h"
+#include "base/files/file.h"
 #include "base/memory.h"
-#include "base/sha256.h"
+#include "base/text/json.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The writer of safetensors.h. */
-#include "base/file.h"
-#include "base/little_endian.h"
-#include "base/text.h"
+#include "base/binary/little_endian.h"
+#include "base/files/file.h"
+#include "base/text/text.h"
 #include "model/formats/safetensors.h"
 
 /* The destination of the bytes: always the digest, and a file if there is one. */

@@ -1,9 +1,9 @@
 #include "model/formats/shards.h"
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/digest/sha256.h"
+#include "base/files/file.h"
 #include "base/memory.h"
-#include "base/sha256.h"
+#include "base/text/json.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>

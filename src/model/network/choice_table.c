@@ -1,6 +1,6 @@
 #include "model/network/choice_table.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "num/program.h"
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #define QN_MODEL_NETWORK_NETWORK_H
 
 #include "base/error.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "layer/layer.h"
 
 typedef struct qn__network {

@@ -1,6 +1,6 @@
 #include "model/network/ready.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 /* Residual networks for small images (He et al. 2015, section 4.2): a convolution, then three
  * stages of blocks; the first block of the second and third stage halves the image and has a

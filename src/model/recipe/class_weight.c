@@ -1,7 +1,7 @@
 #include "model/recipe/class_weight.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

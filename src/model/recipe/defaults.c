@@ -1,8 +1,8 @@
 #include "model/recipe/defaults.h"
 
-#include "base/float_state.h"
-#include "base/text.h"
-#include "base/timeouts.h"
+#include "base/system/float_state.h"
+#include "base/system/timeouts.h"
+#include "base/text/text.h"
 #include "model/recipe/tables.h"
 #include <inttypes.h>
 #include <quern/defaults.h>

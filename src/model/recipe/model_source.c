@@ -1,6 +1,6 @@
 #include "model/recipe/model_source.h"
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/memory.h"
 #include "layer/layer.h"
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef QN_MODEL_RECIPE_READY_TEXT_H
 #define QN_MODEL_RECIPE_READY_TEXT_H
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "model/network/ready.h"
 #include "model/recipe/recipe.h"
 

@@ -1,5 +1,5 @@
 /* Ranks agree on texts, of which recipes are compared key by key. */
-#include "base/float_state.h"
+#include "base/system/float_state.h"
 #include "cluster/agreement.h"
 #include "model/recipe/recipe.h"
 

@@ -1,6 +1,6 @@
 /* Recipes from files: strict parsing, and comparison. */
-#include "base/json.h"
 #include "base/memory.h"
+#include "base/text/json.h"
 #include "model/recipe/recipe.h"
 #include "model/recipe/schedule.h"
 #include "model/recipe/tables.h"

@@ -3,12 +3,12 @@
 #include <quern/runs.h>
 
 #include "base/argument.h"
-#include "base/file.h"
-#include "base/float_state.h"
-#include "base/folder_make.h"
+#include "base/digest/sha256.h"
+#include "base/files/file.h"
+#include "base/files/folder_make.h"
 #include "base/memory.h"
-#include "base/sha256.h"
-#include "base/text.h"
+#include "base/system/float_state.h"
+#include "base/text/text.h"
 #include "report/record/run_open.h"
 #include <errno.h>
 #include <inttypes.h>

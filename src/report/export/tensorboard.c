@@ -3,11 +3,11 @@
 #include <quern/runs.h>
 
 #include "base/argument.h"
-#include "base/file.h"
-#include "base/float_state.h"
-#include "base/folder_make.h"
+#include "base/binary/protobuf.h"
+#include "base/files/file.h"
+#include "base/files/folder_make.h"
 #include "base/memory.h"
-#include "base/protobuf.h"
+#include "base/system/float_state.h"
 #include "report/record/run_open.h"
 #include <inttypes.h>
 #include <math.h>

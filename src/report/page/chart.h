@@ -3,7 +3,7 @@
 #ifndef QN_REPORT_PAGE_CHART_H
 #define QN_REPORT_PAGE_CHART_H
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include <stddef.h>
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
 #include <quern/network.h>
 
 #include "base/argument.h"
-#include "base/float_state.h"
 #include "base/markup.h"
+#include "base/system/float_state.h"
 #include "model/network/network.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "report/page/page.h"
 
-#include "base/folder_make.h"
+#include "base/files/folder_make.h"
 #include "base/markup.h"
 #include "base/memory.h"
 #include <inttypes.h>

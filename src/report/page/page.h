@@ -3,7 +3,7 @@
 #ifndef QN_REPORT_PAGE_PAGE_H
 #define QN_REPORT_PAGE_PAGE_H
 
-#include "base/folder_lock.h"
+#include "base/files/folder_lock.h"
 #include "predict/judge.h"
 #include "report/page/chart.h"
 #include "report/record/past_run.h"

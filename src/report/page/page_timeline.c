@@ -1,5 +1,5 @@
 /* When each worker computed, from a trace (docs/formats.md). The file may come from anywhere. */
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/memory.h"
 #include "report/page/page.h"
 

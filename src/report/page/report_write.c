@@ -1,11 +1,11 @@
 #include "report/page/report_write.h"
 
 #include "base/argument.h"
-#include "base/float_state.h"
-#include "base/folder_make.h"
+#include "base/files/folder_make.h"
 #include "base/markup.h"
 #include "base/memory.h"
 #include "base/sized.h"
+#include "base/system/float_state.h"
 #include "report/page/page.h"
 #include "report/record/run_open.h"
 #include <inttypes.h>

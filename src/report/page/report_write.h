@@ -2,7 +2,7 @@
 #ifndef QN_REPORT_PAGE_REPORT_WRITE_H
 #define QN_REPORT_PAGE_REPORT_WRITE_H
 
-#include "base/folder_lock.h"
+#include "base/files/folder_lock.h"
 #include "report/record/past_run.h"
 #include <quern/report.h>
 

@@ -1,7 +1,7 @@
 #include "report/record/past_run.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -3,9 +3,9 @@
 #ifndef QN_REPORT_RECORD_PAST_RUN_H
 #define QN_REPORT_RECORD_PAST_RUN_H
 
-#include "base/file.h"
-#include "base/json.h"
-#include "base/text.h"
+#include "base/files/file.h"
+#include "base/text/json.h"
+#include "base/text/text.h"
 #include <stdint.h>
 
 enum { QN__PAST_COLUMNS = 32 };

@@ -1,9 +1,9 @@
 #include "report/record/record.h"
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "predict/evaluate.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -3,8 +3,8 @@
 #ifndef QN_REPORT_RECORD_RECORD_H
 #define QN_REPORT_RECORD_RECORD_H
 
-#include "base/folder_lock.h"
-#include "base/text.h"
+#include "base/files/folder_lock.h"
+#include "base/text/text.h"
 #include <quern/status.h>
 #include <quern/train.h>
 #include <stdint.h>
@@ -26,7 +26,7 @@ typedef struct qn__record_start {
     uint64_t epochs_done;   /* 0 for a new run; otherwise their lines in metrics.csv are kept */
     time_t begun;           /* 0: now */
     const qn__text *known;  /* metrics.csv of this run, as this process knows it; may be NULL */
-    const qn__owner *owner; /* of the folder, base/folder_lock.h; may be NULL */
+    const qn__owner *owner; /* of the folder, base/files/folder_lock.h; may be NULL */
 } qn__record_start;
 
 /* Creates the folder if it is missing (not its parents) and begins metrics.csv. A new run renames

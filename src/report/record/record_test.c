@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/files/file.h"
+#include "base/text/json.h"
 #include "report/record/record.h"
 
 #include <dirent.h>

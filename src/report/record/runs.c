@@ -2,9 +2,9 @@
 #include <quern/runs.h>
 
 #include "base/argument.h"
-#include "base/float_state.h"
 #include "base/memory.h"
 #include "base/sized.h"
+#include "base/system/float_state.h"
 #include "report/record/store.h"
 #include <inttypes.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 #include "report/record/store.h"
 
-#include "base/clock.h"
+#include "base/digest/sha256.h"
 #include "base/memory.h"
-#include "base/sha256.h"
+#include "base/system/clock.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>

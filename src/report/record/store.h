@@ -3,9 +3,9 @@
 #ifndef QN_REPORT_RECORD_STORE_H
 #define QN_REPORT_RECORD_STORE_H
 
-#include "base/folder_lock.h"
-#include "base/sqlite_library.h"
-#include "base/text.h"
+#include "base/files/folder_lock.h"
+#include "base/system/sqlite_library.h"
+#include "base/text/text.h"
 #include "report/record/past_run.h"
 
 enum { QN__STORE_ID = 12 }; /* hexadecimal digits of a run's number */

@@ -1,8 +1,8 @@
 /* k-means: Lloyd's iterations from greedy k-means++. */
 #include "statistics/fit/kmeans.h"
 #include "base/argument.h"
-#include "base/float_state.h"
 #include "base/sized.h"
+#include "base/system/float_state.h"
 #include "statistics/column_sums.h"
 #include "statistics/fit/kmeans_sums.h"
 #include "statistics/host_team.h"

@@ -1,9 +1,9 @@
 /* Ridge and Lasso: exact sums of all pairs of columns by the statistics, then num/least_squares.h.
  */
 #include "base/argument.h"
-#include "base/float_state.h"
 #include "base/memory.h"
 #include "base/sized.h"
+#include "base/system/float_state.h"
 #include "num/least_squares.h"
 #include "statistics/column_sums.h"
 #include <math.h>

@@ -1,8 +1,8 @@
 /* Principal components: exact covariances by the statistics, then num/symmetric.h. */
 #include "base/argument.h"
-#include "base/float_state.h"
 #include "base/memory.h"
 #include "base/sized.h"
+#include "base/system/float_state.h"
 #include "data/table/data.h"
 #include "num/symmetric.h"
 #include "statistics/column_sums.h"

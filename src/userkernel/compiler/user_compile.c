@@ -1,12 +1,12 @@
 #include "userkernel/compiler/user_compile.h"
 
-#include "base/file.h"
-#include "base/float_state.h"
+#include "base/digest/sha256.h"
+#include "base/files/file.h"
+#include "base/files/program_cache.h"
+#include "base/files/unfinished.h"
 #include "base/memory.h"
-#include "base/process.h"
-#include "base/program_cache.h"
-#include "base/sha256.h"
-#include "base/unfinished.h"
+#include "base/system/float_state.h"
+#include "base/system/process.h"
 #include "userkernel/compiler/user_common.h"
 #include "userkernel/compiler/user_program_parts.h"
 

@@ -3,7 +3,7 @@
 #ifndef QN_USERKERNEL_COMPILER_USER_COMPILE_H
 #define QN_USERKERNEL_COMPILER_USER_COMPILE_H
 
-#include "base/library.h"
+#include "base/system/library.h"
 #include "userkernel/compiler/user_program.h"
 
 typedef struct qn__user_code {

@@ -1,8 +1,8 @@
 #include "userkernel/execution/user_array.h"
 
-#include "base/file.h"
+#include "base/digest/sha256.h"
+#include "base/files/file.h"
 #include "base/memory.h"
-#include "base/sha256.h"
 #include "data/numpy/npy.h"
 #include <errno.h>
 #include <fcntl.h>

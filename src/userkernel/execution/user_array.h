@@ -2,7 +2,7 @@
 #ifndef QN_USERKERNEL_EXECUTION_USER_ARRAY_H
 #define QN_USERKERNEL_EXECUTION_USER_ARRAY_H
 
-#include "base/threads.h"
+#include "base/system/threads.h"
 #include "userkernel/language/user_source.h"
 
 /* All zeros: no array. The numbers are in C order: the last index runs fastest. */

@@ -1,7 +1,7 @@
 #include "userkernel/execution/user_output.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "image/png_write.h"
 #include <stdio.h>
 #include <string.h>

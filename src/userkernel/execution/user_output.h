@@ -3,7 +3,7 @@
 #ifndef QN_USERKERNEL_EXECUTION_USER_OUTPUT_H
 #define QN_USERKERNEL_EXECUTION_USER_OUTPUT_H
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "userkernel/execution/user_array.h"
 
 /* Checks what a path asks of an output: of one that ends in ".png" the type uint8 and two

@@ -8,9 +8,9 @@
  * length does, even if one half of the space costs much more than the other. */
 #include "userkernel/execution/user_run.h"
 
-#include "base/clock.h"
-#include "base/float_state.h"
 #include "base/memory.h"
+#include "base/system/clock.h"
+#include "base/system/float_state.h"
 #include "cluster/cluster.h"
 #include "userkernel/execution/user_device.h"
 #include "userkernel/execution/user_device_sums.h"

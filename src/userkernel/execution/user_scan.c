@@ -7,8 +7,8 @@
  * other. Then threads go over the segments again, each from its sum. */
 #include "userkernel/execution/user_scan.h"
 
-#include "base/float_state.h"
 #include "base/memory.h"
+#include "base/system/float_state.h"
 #include "num/exact_block.h"
 #include "num/exact_pair.h"
 #include "userkernel/execution/user_fault.h"

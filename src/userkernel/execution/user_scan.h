@@ -3,7 +3,7 @@
 #ifndef QN_USERKERNEL_EXECUTION_USER_SCAN_H
 #define QN_USERKERNEL_EXECUTION_USER_SCAN_H
 
-#include "base/threads.h"
+#include "base/system/threads.h"
 #include "userkernel/execution/user_run.h"
 
 /* Replaces `count` > 0 numbers of a type (double, float, int64_t or uint64_t, no NaN) by their

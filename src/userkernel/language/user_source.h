@@ -8,7 +8,7 @@
 #ifndef QN_USERKERNEL_LANGUAGE_USER_SOURCE_H
 #define QN_USERKERNEL_LANGUAGE_USER_SOURCE_H
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "userkernel/language/user_token.h"
 #include "userkernel/language/user_tree.h"
 #include "userkernel/language/user_types.h"

@@ -4,7 +4,7 @@
 #ifndef QN_USERKERNEL_LANGUAGE_USER_TREE_H
 #define QN_USERKERNEL_LANGUAGE_USER_TREE_H
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "userkernel/language/user_token.h"
 #include "userkernel/language/user_types.h"
 

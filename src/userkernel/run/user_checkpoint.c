@@ -1,7 +1,7 @@
 #include "userkernel/run/user_checkpoint.h"
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system/clock.h"
 #include "cluster/cluster.h"
 #include "team/together.h"
 #include "userkernel/run/user_done.h"

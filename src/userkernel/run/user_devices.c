@@ -1,7 +1,7 @@
 #include "userkernel/run/user_devices.h"
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system/clock.h"
 #include "team/members.h"
 #include "team/queue.h"
 #include <stdio.h>

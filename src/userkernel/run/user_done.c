@@ -5,8 +5,8 @@
  * a full disk or a loss of power. Each state has digests of itself and of the outputs. */
 #include "userkernel/run/user_done.h"
 
+#include "base/digest/sha256.h"
 #include "base/memory.h"
-#include "base/sha256.h"
 #include "cluster/cluster.h"
 #include "userkernel/run/user_state.h"
 #include <errno.h>

@@ -1,6 +1,6 @@
 #include "userkernel/run/user_files.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "cluster/cluster.h"
 #include "userkernel/execution/user_output.h"
 #include "userkernel/run/user_outputs.h"

@@ -2,7 +2,7 @@
 #ifndef QN_USERKERNEL_RUN_USER_FILES_H
 #define QN_USERKERNEL_RUN_USER_FILES_H
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "userkernel/run/user_kernel.h"
 
 /* Of each part, that of an output or a series; the last one is the recipe. */

@@ -1,9 +1,9 @@
 /* A kernel from its recipe, and the files that the recipe may open. */
-#include "userkernel/run/user_iterate.h"
 #include "base/argument.h"
-#include "base/file.h"
-#include "base/float_state.h"
+#include "base/files/file.h"
 #include "base/memory.h"
+#include "base/system/float_state.h"
+#include "userkernel/run/user_iterate.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

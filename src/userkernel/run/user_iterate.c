@@ -2,9 +2,9 @@
 #include "userkernel/run/user_outputs.h"
 
 #include "base/argument.h"
-#include "base/clock.h"
-#include "base/float_state.h"
 #include "base/memory.h"
+#include "base/system/clock.h"
+#include "base/system/float_state.h"
 #include "userkernel/execution/user_scan.h"
 #include "userkernel/execution/user_steps.h"
 #include "userkernel/run/user_checkpoint.h"

@@ -4,10 +4,10 @@
 
 #include "base/argument.h"
 #include "base/encoding.h"
-#include "base/file.h"
-#include "base/float_state.h"
+#include "base/files/file.h"
 #include "base/memory.h"
 #include "base/sized.h"
+#include "base/system/float_state.h"
 #include "userkernel/compiler/user_lanes.h"
 #include "userkernel/execution/user_output.h"
 #include <errno.h>

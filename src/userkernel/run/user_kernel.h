@@ -2,8 +2,8 @@
 #ifndef QN_USERKERNEL_RUN_USER_KERNEL_H
 #define QN_USERKERNEL_RUN_USER_KERNEL_H
 
-#include "base/file.h"
-#include "base/folder_lock.h"
+#include "base/files/file.h"
+#include "base/files/folder_lock.h"
 #include "team/queue.h"
 #include "team/rank_reports.h"
 #include "userkernel/compiler/user_compile.h"

@@ -1,9 +1,9 @@
 /* Running a user's kernel: options, the team, results. */
 #include "base/argument.h"
-#include "base/clock.h"
-#include "base/float_state.h"
 #include "base/memory.h"
 #include "base/sized.h"
+#include "base/system/clock.h"
+#include "base/system/float_state.h"
 #include "statistics/host_team.h"
 #include "userkernel/run/user_checkpoint.h"
 #include "userkernel/run/user_devices.h"

@@ -1,7 +1,7 @@
 #include "userkernel/run/user_outputs.h"
 
-#include "base/available.h"
 #include "base/memory.h"
+#include "base/system/available.h"
 #include "userkernel/execution/user_output.h"
 #include <string.h>
 

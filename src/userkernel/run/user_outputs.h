@@ -3,7 +3,7 @@
 #ifndef QN_USERKERNEL_RUN_USER_OUTPUTS_H
 #define QN_USERKERNEL_RUN_USER_OUTPUTS_H
 
-#include "base/mapped_file.h"
+#include "base/files/mapped_file.h"
 #include "userkernel/run/user_kernel.h"
 
 /* Makes the outputs that are not memory of the caller, all zeros. Where they would take a greater

@@ -1,6 +1,6 @@
 #include "userkernel/run/user_ranks.h"
 
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 #include "team/together.h"
 #include <inttypes.h>
 #include <quern/version.h>

@@ -3,8 +3,8 @@
 #include "userkernel/run/user_iterate.h"
 
 #include "base/encoding.h"
-#include "base/json.h"
 #include "base/memory.h"
+#include "base/text/json.h"
 #include <inttypes.h>
 #include <quern/version.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* The shape of the index space, and what must be bound before a run. */
 #include "userkernel/run/user_space.h"
 
-#include "base/place.h"
+#include "base/files/place.h"
 #include <stdio.h>
 #include <string.h>
 

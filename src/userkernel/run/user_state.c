@@ -1,6 +1,6 @@
 #include "userkernel/run/user_state.h"
 
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

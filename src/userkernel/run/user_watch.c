@@ -1,7 +1,7 @@
 #include "userkernel/run/user_watch.h"
 
-#include "base/clock.h"
-#include "base/float_state.h"
+#include "base/system/clock.h"
+#include "base/system/float_state.h"
 #include "device/notes.h"
 #include "team/trace_ranks.h"
 #include <math.h>

@@ -1,5 +1,5 @@
 /* The CPU as a device: its table and its description. */
-#include "base/threads.h"
+#include "base/system/threads.h"
 #include "device/cpu/cpu_isa.h"
 #include "device/cpu/worker/cpu_table.h"
 #include <pthread.h>

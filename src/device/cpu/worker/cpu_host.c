@@ -1,7 +1,7 @@
 /* Host jobs: functions over grains. The threads take ranges of grains that shrink towards the end,
  * so that all finish nearly together, and a range is long enough to be worth its preparation. */
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/system/clock.h"
 #include "device/cpu/worker/cpu_worker.h"
 #include "num/sums.h"
 

@@ -1,8 +1,8 @@
 /* Short measurements of the CPU's speed, and its energy counter. */
-#include "base/clock.h"
-#include "base/energy.h"
 #include "base/memory.h"
-#include "base/threads.h"
+#include "base/system/clock.h"
+#include "base/system/energy.h"
+#include "base/system/threads.h"
 #include "device/cpu/cpu_isa.h"
 #include "device/cpu/worker/cpu_table.h"
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* One pass over a batch: the order of the phases, and the sums of losses. */
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "device/cpu/worker/cpu_worker.h"
 #include "device/numeric.h"
 #include "num/sums.h"

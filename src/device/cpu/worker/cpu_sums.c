@@ -1,6 +1,6 @@
 /* Sums to and from other workers: reporting the complete part of a share, fetching the sums, and
  * the update by the totals of all; and the work after all weights have changed. */
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "device/cpu/worker/cpu_table.h"
 #include "device/cpu/worker/cpu_worker.h"
 #include "num/sums.h"

@@ -2,7 +2,7 @@
 #ifndef QN_DEVICE_CPU_WORKER_CPU_WORKER_H
 #define QN_DEVICE_CPU_WORKER_CPU_WORKER_H
 
-#include "base/threads.h"
+#include "base/system/threads.h"
 #include "device/cpu/float/cpu_kernels.h"
 #include "device/cpu/worker/cpu_intgemm.h"
 #include "device/cpu/worker/cpu_sparse.h"

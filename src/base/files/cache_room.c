@@ -1,0 +1,57 @@
+#include "base/files/cache_room.h"
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+/* Entries in the folder: their bytes, and the one that was not used for longest. */
+typedef struct entries {
+    uint64_t bytes, oldest_bytes;
+    struct timespec used;
+    char oldest[QN__CACHE_ENTRY];
+} entries;
+
+static int is_entry(const char *name) {
+    const size_t size = strlen(name);
+    return size == QN__CACHE_ENTRY - 1 && strspn(name, "0123456789abcdef") == 64 &&
+           (strcmp(name + 64, QN__CACHE_IMAGES) == 0 || strcmp(name + 64, QN__CACHE_TABLES) == 0);
+}
+
+static void count_entries(DIR *folder, const char *but, entries *all) {
+    struct stat info;
+    *all = (entries){0};
+    rewinddir(folder);
+    for (const struct dirent *one; (one = readdir(folder)) != NULL;) {
+        if (!is_entry(one->d_name) || strcmp(one->d_name, but) == 0 ||
+            fstatat(dirfd(folder), one->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        const struct timespec *used = &info.st_mtim;
+        if (!all->oldest[0] || used->tv_sec < all->used.tv_sec ||
+            (used->tv_sec == all->used.tv_sec && used->tv_nsec < all->used.tv_nsec)) {
+            strcpy(all->oldest, one->d_name);
+            all->used = *used;
+            all->oldest_bytes = (uint64_t)info.st_size;
+        }
+        all->bytes += (uint64_t)info.st_size;
+    }
+}
+
+int qn__cache_room_make(const char *path, const char *name, uint64_t bytes) {
+    struct statvfs system;
+    entries all;
+    DIR *folder = opendir(path);
+    int fits = folder != NULL && fstatvfs(dirfd(folder), &system) == 0;
+    if (fits) {
+        count_entries(folder, name, &all);
+        const uint64_t most = ((uint64_t)system.f_bavail * system.f_frsize + all.bytes) / 2;
+        fits = bytes <= most;
+        while (fits && all.oldest[0] && all.bytes + bytes > most &&
+               unlinkat(dirfd(folder), all.oldest, 0) == 0)
+            count_entries(folder, name, &all);
+    }
+    if (folder)
+        closedir(folder);
+    return fits;
+}

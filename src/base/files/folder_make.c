@@ -1,0 +1,41 @@
+#include "base/files/folder_make.h"
+
+#include "base/memory.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static qn_status make(const char *path, qn_error *err) {
+    struct stat about;
+    if (mkdir(path, 0777) == 0)
+        return QN_OK;
+    if (errno == EEXIST && stat(path, &about) == 0 && S_ISDIR(about.st_mode))
+        return QN_OK;
+    return qn__fail_errno(err, "make the folder", path);
+}
+
+qn_status qn__folder_make(const char *path, qn_error *err) {
+    char *part = qn__copy_text(path, err);
+    qn_status status = part ? QN_OK : QN_MEMORY;
+    for (char *at = part; status == QN_OK && at && *at; at++) {
+        if (*at != '/' || at == part)
+            continue;
+        *at = '\0';
+        status = make(part, err);
+        *at = '/';
+    }
+    if (status == QN_OK)
+        status = make(path, err);
+    qn__free(part);
+    return status;
+}
+
+qn_status qn__folder_path(const char *folder, const char *name, char **out, qn_error *err) {
+    const size_t size = strlen(folder) + strlen(name) + 2;
+    *out = qn__alloc(size, 1, err);
+    if (!*out)
+        return QN_MEMORY;
+    snprintf(*out, size, "%s/%s", folder, name);
+    return QN_OK;
+}

@@ -1,0 +1,13 @@
+/* Folders and paths of files that are written in another program's layout. */
+#ifndef QN_BASE_FILES_FOLDER_MAKE_H
+#define QN_BASE_FILES_FOLDER_MAKE_H
+
+#include "base/error.h"
+
+/* Makes the folder and those above it, where they are missing. Fails with QN_IO or QN_MEMORY. */
+qn_status qn__folder_make(const char *path, qn_error *err);
+
+/* "FOLDER/NAME", released with qn__free. */
+qn_status qn__folder_path(const char *folder, const char *name, char **out, qn_error *err);
+
+#endif

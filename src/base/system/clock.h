@@ -1,0 +1,21 @@
+/* Time for reports and schedules; results must not depend on it. */
+#ifndef QN_BASE_SYSTEM_CLOCK_H
+#define QN_BASE_SYSTEM_CLOCK_H
+
+/* Seconds of a monotonic clock. */
+double qn__now(void);
+
+/* A wait with a time limit, in which the thread looks again and again. Begin it with
+ * qn__wait_begin.
+ */
+typedef struct qn__wait {
+    double looked, seconds;
+} qn__wait;
+
+qn__wait qn__wait_begin(void);
+
+/* Seconds waited until this look. Of the time since the last one a quarter of a second counts at
+ * most: a process that was stopped, by Ctrl-Z or to be moved, has not waited meanwhile. */
+double qn__wait_seconds(qn__wait *wait);
+
+#endif

@@ -1,0 +1,51 @@
+/* Numbers and words as text, the same in every locale. */
+#ifndef QN_BASE_TEXT_TEXT_H
+#define QN_BASE_TEXT_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The shortest text of 1.6 in docs/exactness.md, such as "0.001" or "1e-08"; `text` holds at least
+ * 32 bytes. */
+void qn__float_text(float value, char *text);
+
+/* The same for a double: of 15 to 18 digits, and of those of them whose nearest float is that of
+ * the number. A double that is just between two floats needs that, because its text may be beside
+ * it. */
+enum { QN__REAL_TEXT = 32 };
+void qn__real_text(double value, char text[QN__REAL_TEXT]);
+
+/* The same digits as those of qn__float_text without an exponent where the magnitude is 0.00001 or
+ * more and below 10^15: for tables that people read. "350000", not "3.5e+05". */
+void qn__float_plain(float value, char text[40]);
+
+/* Converts a whole text to a number; returns 1 on success, 0 when it is not such a number (empty,
+ * spaces, trailing bytes, out of range), and `out` is then unchanged. The text need not end in a
+ * NUL. Integers are digits only, without a sign. Floats must be decimal (no hexadecimal) and are
+ * rounded once; those too small become a zero or a subnormal. Floats that would round to an
+ * infinity are refused, and so are "nan" and "inf". */
+int qn__parse_float(const char *text, size_t size, float *out);
+int qn__parse_u64(const char *text, size_t size, uint64_t *out);
+
+/* Whether `name`, in lower case, equals the `size` bytes at `word`, whose case does not matter. */
+int qn__same_word(const char *name, const char *word, size_t size);
+
+/* The entry of the NULL-terminated list nearest to `word` by edit distance (the first of several).
+ * NULL when none is near: when more than max(2, a third of its letters), or all of them, would
+ * change. */
+const char *qn__nearest(const char *word, const char *const *list);
+
+/* Growing text for JSON and reports. Start with {0}. `data` is NULL until something was added and
+ * NUL-terminated from then on. `failed` becomes 1 when memory is short, and later additions do
+ * nothing. */
+typedef struct qn__text {
+    char *data;
+    size_t size, room;
+    int failed;
+} qn__text;
+void qn__text_add(qn__text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Appends a JSON string with its quotes. Escapes what must be escaped and nothing else. */
+void qn__text_add_json(qn__text *text, const char *utf8);
+void qn__text_release(qn__text *text);
+
+#endif
