@@ -24,7 +24,7 @@ int compute_check(const compute_flags *flags);
  * default. */
 const char *compute_loss(const char *model);
 
-/* Prints notes on options that are no error but make little sense on this machine. */
+/* Prints notes on options that are not an error but make little sense on this machine. */
 void compute_note(const qn_compute *compute);
 
 #endif

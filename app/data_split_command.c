@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum { MOST_PARTS = 16, NAME_ROOM = 64, PATH_ROOM = 4096 };
-/* Shares have nine digits behind the point. */
+/* Shares have nine digits after the point. */
 #define WHOLE UINT64_C(1000000000)
 
 typedef struct part {
@@ -115,7 +115,7 @@ static int read_part(const char *from, size_t size, parts *all) {
     const uint64_t share = read_share(equals + 1, size - length - 1);
     if (share == 0)
         return message_usage("a share is a number above 0 and up to 1, with at most 9 digits "
-                             "behind the point",
+                             "after the point",
                              "--parts: \"%.*s\" has no share", word, from);
     if (is_known(all, p->name))
         return message_usage("give each part its own name", "--parts: \"%s\" stands there twice",

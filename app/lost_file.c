@@ -30,7 +30,7 @@ static void add_number(text *t, uint64_t number) {
     add(t, digits + at);
 }
 
-/* A hexadecimal number; *at moves behind it and the character after it. */
+/* A hexadecimal number; *at moves after it and the character after it. */
 static uint64_t take_number(const char **at) {
     uint64_t number = 0;
     for (const char *c; **at && (c = strchr("0123456789abcdef", **at)); ++*at)

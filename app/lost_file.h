@@ -1,4 +1,4 @@
-/* The file behind an address that a signal tells. */
+/* The file after an address that a signal tells. */
 #ifndef LOST_FILE_H
 #define LOST_FILE_H
 

@@ -138,7 +138,7 @@ static int begin(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     plain_start();
-    /* A full disk behind `>` is an error like any other. */
+    /* A full disk after `>` is an error like any other. */
     return interrupt_conclude(message_output(dispatch(argc, argv)));
 }
 

@@ -46,7 +46,7 @@ void message_flush(void);
 void message_lost(int why);
 /* The exit code of a command that would end with `code`. Flushes stdout; if any output was lost,
  * the code is a failure, and a line on stderr gives the reason, once. A reader that closed the pipe
- * (`| head`) is no error. */
+ * (`| head`) is not an error. */
 int message_output(int code);
 
 /* Fills `err` as the library would; returns `status`. */

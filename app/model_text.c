@@ -21,7 +21,7 @@ int model_read(const qn_train_options *job, uint64_t features, uint64_t classes,
     return *text ? -1 : message_fail(QN_MEMORY, "out of memory", "", "");
 }
 
-/* The number behind the first word of the last layer: "dense N ...". */
+/* The number after the first word of the last layer: "dense N ...". */
 static uint32_t last_number(const char *text) {
     const char *last = strrchr(text, ';');
     char digits[16] = "";

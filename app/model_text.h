@@ -4,7 +4,7 @@
 
 #include <quern/network.h>
 
-/* The file that a model text names: what stands behind its "@"; NULL: it names none. */
+/* The file that a model text names: what stands after its "@"; NULL: it names none. */
 const char *model_file(const char *model);
 
 /* Reads the text that the model of the job names, for `classes` classes (0: real labels) and items

@@ -47,14 +47,14 @@ static char *take_value(char *at, const char **value) {
     return end + 1;
 }
 
-/* "lr 0.1, batch 3": the name of an option behind a comma is no value that anybody means. */
+/* "lr 0.1, batch 3": the name of an option after a comma is not a value that anybody means. */
 static int refuse_name(const grid *g, const char *value) {
     const uint32_t n = g->names - 1;
     if (g->values[n] == 0 || !is_known(value))
         return 0;
     message_usage("write a blank, and no comma, before the next name",
                   "--grid: \"%s\" stands "
-                  "behind a comma, as if it were a value of \"%s\"",
+                  "after a comma, as if it were a value of \"%s\"",
                   value, g->name[n]);
     return 1;
 }
@@ -104,7 +104,7 @@ static int take_name(char **at, grid *g) {
     }
     for (uint32_t i = 0; i < g->names; i++)
         if (strcmp(g->name[i], name) == 0)
-            return message_usage("write all its values behind one name",
+            return message_usage("write all its values after one name",
                                  "--grid: %s stands there twice", name);
     if (g->names == GRID_NAMES)
         return message_usage("search a smaller grid", "--grid: there are more than %d names",

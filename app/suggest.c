@@ -44,7 +44,7 @@ const char *suggest(const char *word, const char *const *candidates, size_t coun
     size_t least = allowed + 1;
     for (size_t i = 0; i < count; i++) {
         size_t d = begins(word, candidates[i]) ? 1 : distance(word, candidates[i]);
-        /* A word in which every letter differs is no suggestion, however short. */
+        /* A word in which every letter differs is not a suggestion, however short. */
         if (d < least && d < strlen(candidates[i])) {
             least = d;
             best = candidates[i];

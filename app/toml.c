@@ -70,7 +70,7 @@ static int end_line(reader *r, const char *behind) {
     if (!take_comment(r))
         return 0;
     return r->at == r->end || take_newline(r) ||
-           refuse(r, "write each key on a line of its own", "there is more text behind %s", behind);
+           refuse(r, "write each key on a line of its own", "there is more text after %s", behind);
 }
 
 /* The length of the UTF-8 sequence at `s`, or 0. */
@@ -128,7 +128,7 @@ static void put_code(reader *r, uint32_t code) {
         *r->free++ = (char)(0x80u | (code >> 6 * i & 0x3fu));
 }
 
-/* \u00e9 or \U000000e9, behind its letter. */
+/* \u00e9 or \U000000e9, after its letter. */
 static int take_code(reader *r, int digits) {
     uint32_t code = 0;
     for (int i = 0; i < digits; i++) {
@@ -203,7 +203,7 @@ static int take_key(reader *r, const char **out) {
         while (is_bare(peek(r, 0)))
             *r->free++ = *r->at++;
         if (r->free == *out)
-            return refuse(r, "write NAME = VALUE, or [TABLE], or a comment behind #",
+            return refuse(r, "write NAME = VALUE, or [TABLE], or a comment after #",
                           "there is no key");
         *r->free++ = '\0';
     }
@@ -233,7 +233,7 @@ static int bad_number(reader *r) {
                   "there is no value, or it is malformed");
 }
 
-/* Behind 0x, 0o or 0b. */
+/* After 0x, 0o or 0b. */
 static int take_based(reader *r, int base) {
     char *text = r->free;
     uint64_t value = 0;
@@ -408,7 +408,7 @@ static int take_line(reader *r) {
     if (!take_key(r, &v.key))
         return 0;
     if (peek(r, 0) != '=')
-        return refuse(r, "write NAME = VALUE", "there is no = behind \"%.100s\"", v.key);
+        return refuse(r, "write NAME = VALUE", "there is no = after \"%.100s\"", v.key);
     r->at++;
     return take_value(r, &v) && end_line(r, "a value") && add(r, &v);
 }

@@ -2,7 +2,7 @@
 
     python bench/accuracy_cnn.py --networks resnet20 --epochs 10 --arith f32 --seeds 1
 
-Momentum 0.9, a cosine schedule behind a warm-up, weight decay, "pad 4; crop; flip", channels scaled
+Momentum 0.9, a cosine schedule after a warm-up, weight decay, "pad 4; crop; flip", channels scaled
 by `standard`. The whole training set is trained on; the accuracy is that of the test set. A seed
 decides the first weights, the order and the augmentation; PyTorch draws its own. Takes hours. It
 needs ../shared/data/cifar10, or the folder in QUERN_CIFAR10. Nothing is timed beside anything.

@@ -242,7 +242,7 @@ static qn_status no_work(void *context, void *scratch, uint32_t first, uint32_t 
     return QN_OK;
 }
 
-/* `calls` host jobs of the scene's grains, one behind the other, as the iterations of a kernel. */
+/* `calls` host jobs of the scene's grains, one after the other, as the iterations of a kernel. */
 static void kernels(const scene *given, const char *name, uint32_t calls, double target) {
     const qn__host_job work = {.grains = no_work, .words = 1};
     scene s = *given;

@@ -29,7 +29,7 @@ NAME = "quern-from-disk"
 
 
 def make_table(path, items, end):
-    """Pixels of which half are zero, and a label that depends on them; `end` is behind each line."""
+    """Pixels of which half are zero, and a label that depends on them; `end` is after each line."""
     draw = np.random.default_rng(1)
     centres = draw.integers(0, 256, (10, 784)) * (draw.random((10, 784)) < 0.5)
     with open(path, "w") as file:

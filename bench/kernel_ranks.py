@@ -6,7 +6,7 @@
 The kernels are a picture of which the upper half costs some 50 times more than the lower one; the
 same with one rank that is stopped for half of the time; and a map that costs little. The bytes are
 compared with those of one process. Times are those of the report, in turn, medians. `bound` is W/S
-over T: 100 % is no waiting.
+over T: 100 % means no waiting.
 """
 
 import argparse

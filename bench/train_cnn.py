@@ -31,7 +31,7 @@ PEERS = {"torch": "torch_cnn.py", "torch-bf16": "torch_bf16_cnn.py", "jax": "jax
 
 
 def flop(layers, image, first=True):
-    """Operations of the products of a training step for an image, and the shape behind."""
+    """Operations of the products of a training step for an image, and the shape after."""
     total = 0
     for layer in layers:
         behind = cnnlib.after(layer, image)

@@ -9,7 +9,7 @@
 
 set(_kernels "${PROJECT_SOURCE_DIR}/src/kernels")
 
-# Sets `variable` to the text of a file, behind a line that tells compilers its name.
+# Sets `variable` to the text of a file, after a line that tells compilers its name.
 function(quern_kernel_file file variable)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
         "${PROJECT_SOURCE_DIR}/src/${file}")
@@ -19,7 +19,7 @@ function(quern_kernel_file file variable)
     set(${variable} "#line 1 \"${name}\"\n${text}" PARENT_SCOPE)
 endfunction()
 
-# Sets `variable` to the files that a list of them names, one behind the other, with its conditions.
+# Sets `variable` to the files that a list of them names, one after the other, with its conditions.
 function(quern_kernel_files list variable)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${_kernels}/${list}")
     file(STRINGS "${_kernels}/${list}" lines REGEX "^#(include \"[a-z0-9_/.]+\"|if .*|endif)$")

@@ -4,7 +4,7 @@
  * and ends with 1.
  *
  * Where the program cannot be run, the build looks for the names of the markers in the object file:
- * a marker is called behind a comparison that fails for some numbers. A compiler that may reorder
+ * a marker is called after a comparison that fails for some numbers. A compiler that may reorder
  * or reduce arithmetic decides that it never fails, and the call is gone. */
 #include <stdint.h>
 #include <stdio.h>

@@ -29,7 +29,7 @@ LAMBDA, K = 0.267, 0.041
 
 
 def read_fasta(path):
-    """[(name, letters)]; the name is the first word behind >."""
+    """[(name, letters)]; the name is the first word after >."""
     found = []
     for number, line in enumerate(Path(path).read_text(encoding="latin-1").splitlines(), 1):
         if line.startswith(">"):

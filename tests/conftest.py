@@ -37,7 +37,7 @@ WAITING = ["test_ranks", "test_joining", "test_hosts", "test_slurm", "test_kuber
            "test_cluster_deaths", "test_cluster", "test_cluster_silence", "test_bad_launch",
            "test_interrupt"]
 
-# C programs of test_units.py that wait like them. One worker has them all, behind the second half: three
+# C programs of test_units.py that wait like them. One worker has them all, after the second half: three
 # side by side, which is what their names would give, leave a core without work.
 WAITING_PROGRAMS = re.compile(r"test_program\[\w+-(cluster\.(death|rendezvous|transport)\b|tests\.ranks)")
 

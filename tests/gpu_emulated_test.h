@@ -213,7 +213,7 @@ static qn_status emulated_do(qn__gpu *gpu, qn__kernel kernel, const uint32_t gro
             continue;
         c.memory[i] = *arguments[i].value.memory;
         if (c.memory[i].bytes == 0)
-            broken("an argument is no memory");
+            broken("an argument is not memory");
     }
     if (gpu->recording >= 0)
         *recorded_call(gpu) = c;

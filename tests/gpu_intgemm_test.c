@@ -74,7 +74,7 @@ static uint32_t lanes_of(const char *name) {
 }
 
 /* The gradient of layer 6, one weight, in grains of step.grain items with these greatest magnitudes
- * of the inputs and, behind them, of the errors. Returns the status; *sum is the weight's. */
+ * of the inputs and, after them, of the errors. Returns the status; *sum is the weight's. */
 static uint32_t gradient(const char *name, const uint32_t *absmax, int64_t *sum) {
     const uint32_t grains = step.items / step.grain, one = 1, zero = 0, layer = 6;
     const uint64_t none = 0;

@@ -68,7 +68,7 @@ class Writer:
         return [f"int {k} = 0;", "do {", *body, f"}} while ({k} < {most});"], [k]
 
     def counted(self, k, most, inside, changed, depth):
-        """A loop with a counter that is read behind it, and a variable that may be read in the loop alone."""
+        """A loop with a counter that is read after it, and a variable that may be read in the loop alone."""
         r, own = self.r, self.fresh()
         step = r.choice(["{0}++", "{0}++", "{0} += 2", "{0} = {0} + 1", "{0} -= -1", "{0} += 5u - 4"]).format(k)
         tests = [f"{k} < {most}", *(f"({self.test([*inside, own], 1)})" for _ in range(r.randrange(3)))]

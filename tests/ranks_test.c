@@ -166,7 +166,7 @@ static void test_a_number_out_of_range(void **state) {
     }
 }
 
-/* Sums that hold another number of items than the batch has are no gradient of it: all stop. */
+/* Sums that hold another number of items than the batch has are not a gradient of it: all stop. */
 static void test_items_that_do_not_add_up(void **state) {
     (void)state;
     const qn__member only[] = {{.device = &qn__fake_device}};

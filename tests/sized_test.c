@@ -66,7 +66,7 @@ static qn_status open_and_close(const void *options, const qn_data *data, qn_err
 }
 
 /* An older caller's struct ends before members of the run: they take their defaults, even where
- * something else stands in memory behind. A newer caller's has zeros. */
+ * something else stands in memory after. A newer caller's has zeros. */
 static void test_options(void **state) {
     (void)state;
     qn_error err;

@@ -84,7 +84,7 @@ slurmctld -D -f "$SLURM_CONF" >/dev/null 2>&1 &
 for node in n1 n2 n3; do
     QUERN_NODE=$node slurmd -D -N "$node" -f "$SLURM_CONF" >/dev/null 2>&1 &
 done
-# What daemons leave behind is this process's, which reaps it as bash does.
+# What daemons leave is this process's, which reaps it as bash does.
 while :; do sleep 1; done
 """
 

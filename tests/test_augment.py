@@ -65,7 +65,7 @@ def test_only_training_items_change(run_quern, images):
 
 
 @pytest.mark.parametrize("more, says", [
-    (["--augment", "pad 4"], ["write crop behind it"]),
+    (["--augment", "pad 4"], ["write crop after it"]),
     (["--augment", "flip; turn"], ["augmentation, column 7", 'unknown word "turn"']),
     (["--augment", "pad 7; crop"], ["too much for images of 9x7", "use 6 at most", "--augment"]),
     (["--augment", "cutout 8"], ["too much for images of 9x7", "use 7 at most"]),

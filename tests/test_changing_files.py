@@ -282,7 +282,7 @@ def test_labels_and_pictures_that_are_written_to(quern, run_quern, library, tmp_
                      tmp_path / f"victim.{end}"), tmp_path / f"victim.{end}")
     folder = pictures(run_quern, tmp_path)
     folder.rename(tmp_path / "victims")
-    for at in (1, 8, 9, 16):  # heads, and then the pictures; a change is no broken picture
+    for at in (1, 8, 9, 16):  # heads, and then the pictures; a change is not a broken picture
         for more in [], ["--skip-broken"]:
             refused(look(quern, library, tmp_path / "victims", "write", *more, at=at),
                     tmp_path / "victims")

@@ -133,7 +133,7 @@ def test_stopped_while_it_writes_the_result(command, job, midway, run_quern, tmp
 # Beside run.json there is metrics.csv, which is begun with the run.
 @pytest.mark.parametrize("file, number", [("run.json", 2), ("trace.json", 1), ("page.html", 1)])
 def test_stopped_while_it_tells_of_the_run(file, number, job, midway, tmp_path):
-    """The same of what is no result: the record and the trace are then the others'."""
+    """The same of what is not a result: the record and the trace are then the others'."""
     out, folder = tmp_path / "model", tmp_path / "run"
     folder.mkdir()
     option = ["--trace", folder / file] if file == "trace.json" else \
@@ -234,7 +234,7 @@ def test_stopped_rank(rank, jobs, tmp_path):
 
 
 def test_left_alone_it_says_so(jobs, tmp_path):
-    """Half of the ranks without the lowest is no quorum. Whoever is left so ends with 1 and says
+    """Half of the ranks without the lowest is not a quorum. Whoever is left so ends with 1 and says
     why, also when it was told to be quiet."""
     def attempt(size):
         job, out = jobs(size), tmp_path / str(size)

@@ -297,7 +297,7 @@ def test_train_says_what_it_did(trained):
     assert sum(cells[i][i] for i in range(10)) == right
     assert re.search(r"^time [\d.]+ s, [\d,]+ items/s$", done.stdout, re.M)
     assert re.search(r"^  cpu +100\.0 % of the items, .* computing \d+ % of the time$", done.stdout, re.M)
-    # What only who tunes a run needs is behind --verbose.
+    # What only who tunes a run needs is after --verbose.
     assert not re.search(r"bound|core busy|first step", done.stdout)
     # Without a terminal: plain lines, one for each epoch, no control characters.
     assert re.findall(r"^ +(\d)/3 ", done.stderr, re.M) == ["1", "2", "3"]

@@ -178,7 +178,7 @@ def test_against_the_second_reader(info, tmp_path, seed):
 
 
 def test_quotes_behind_quotes(info, tmp_path):
-    """2.1.2: the count of separators takes a quote behind any other for a beginning."""
+    """2.1.2: the count of separators takes a quote after any other for a beginning."""
     path = tmp_path / "q.csv"
     path.write_bytes(b'a" "b,c,d" ;e;f\n0;1;2\n1;3;4\n')
     told = info(path)

@@ -148,7 +148,7 @@ def test_together(quern, gpu, files, tmp_path, plan, devices, shares, name):
 
 
 def test_a_wrong_bit_changes_the_model(quern, gpu, files, tmp_path):
-    """A bit in one of some kernels behind each other: what not all of them pass on, some do."""
+    """A bit in one of some kernels one after the other: what not all of them pass on, some do."""
     found = set()
     for at in range(54, 60):
         gpu(f"wrong={at}")

@@ -273,7 +273,7 @@ def test_other_formats(tmp_path):
 
 
 def test_many_times_as_text(tmp_path):
-    """More different texts than a column of categories may have; one that is no date ends it."""
+    """More different texts than a column of categories may have; one that is not a date ends it."""
     rows = [{"y": i % 2, "t": f"2024-01-01T{i // 3600:02d}:{i // 60 % 60:02d}:{i % 60:02d}.{k}"}
             for k in range(2) for i in range(86400)]
     path = tmp_path / "t.jsonl"

@@ -300,7 +300,7 @@ def test_opencl_is_not_there(run_quern, tiny, tmp_path, broken, says):
     assert says in absent[0] and "install" in absent[0]
     error = refused(run_quern, tiny, tmp_path, "opencl:0", env)
     assert error["what"] == 'there is no device "opencl:0"' and absent[0] in error["remedy"]
-    # What nobody asked for by name is no reason to stop.
+    # What nobody asked for by name is not a reason to stop.
     run_quern("train", *tiny, "--quiet", "-o", tmp_path / "m", env=env)
 
 

@@ -67,7 +67,7 @@ def test_classes(q, classes, outputs, weights):
     labels, values = made_up(classes + outputs, 60, classes, outputs)
     if classes == 4:
         labels[labels == 3] = 0  # a class that no item has
-        labels[:2] = [-1, 9]     # and labels that are no class
+        labels[:2] = [-1, 9]     # and labels that are not a class
     random = np.random.default_rng(1)
     w = WEIGHTS[weights] and WEIGHTS[weights](random, len(labels)).astype(np.float32)
     counts = None if w is None else oracle.counts_of(w)

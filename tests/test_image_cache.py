@@ -98,7 +98,7 @@ def test_it_is_used(sources, cache, info, kind):
     assert info(sources / kind) == made
     assert entries(cache) == first, "it was not decoded again"
     plain = info(sources / kind, "--unlabelled")
-    assert plain["target"] == "none" and entries(cache) == first, "labels are no part of an entry"
+    assert plain["target"] == "none" and entries(cache) == first, "labels are not part of an entry"
     small = info(sources / kind, "--resize", "3x4")
     assert len(entries(cache)) == 2
     assert info(sources / kind, "--resize", "3x4") == small
@@ -261,7 +261,7 @@ def on_terminal(*args):
 
 
 def test_the_bar(sources, cache, quern, tmp_path):
-    """While images are decoded, and not where they are mapped; gone behind them."""
+    """While images are decoded, and not where they are mapped; gone after them."""
     (tmp_path / "many").mkdir()
     (tmp_path / "one.png").write_bytes(png(1))
     for k in range(600):  # about a second, and a bar takes an eighth to appear

@@ -323,7 +323,7 @@ def test_two_started_at_the_same_moment(quern, run_quern, job, tmp_path):
 
 
 def test_two_with_one_record(quern, run_quern, job, tmp_path):
-    """The second run is refused, however the first is held up; a killed one is no obstacle."""
+    """The second run is refused, however the first is held up; a killed one is not an obstacle."""
     _, args, _, _ = job
     record, args = tmp_path / "record", [*args[:-1], "100000", "--run-dir", tmp_path / "record",
                                          "--quiet", "-o", tmp_path / "m"]

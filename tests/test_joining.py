@@ -115,7 +115,7 @@ def test_torchrun_beside_a_program_at_its_port(quern, files, tmp_path):
 
 def test_two_runs_of_torchrun_at_ports_side_by_side(quern, files, tmp_path):
     """The store of the second one listens where the first would meet. Ranks of both come to the
-    ports behind it, and each finds its own rank 0."""
+    ports after it, and each finds its own rank 0."""
     runs = []
     with socket.socket() as store:
         store.bind(("127.0.0.1", ranks.free_port()))

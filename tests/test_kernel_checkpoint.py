@@ -332,7 +332,7 @@ def test_killed_in_items(quern, place, call):
             continue
         state = bytearray((folder / "state").read_bytes())
         starts = [int(at) for at in re.findall(rb"(?m)^output \w+ (\d+)$", bytes(state))]
-        # Bytes behind the items of the state, which may have reached the disk or not.
+        # Bytes after the items of the state, which may have reached the disk or not.
         behind = starts[0] + 8 * done_in(bytes(state))
         state[behind:starts[1]] = draw.randbytes(len(state[behind:starts[1]]))
         (folder / "state").write_bytes(bytes(state))
@@ -400,7 +400,7 @@ def test_damaged_items(place, call):
             (changed(states[0] + 9, states[1] + totals), "none of its two states fits"), (changed(60), header),
             (changed(starts[0] + 9), numbers), (changed(starts[1] + 2 * max(items)), numbers),
             (good[:starts[1]], "it is cut off"), (good[:states[0]], "none of its two states fits"),
-            (good[:99], header), (b"", header), (good + bytes(1 << 20), "bytes stand behind its end")]:
+            (good[:99], header), (b"", header), (good + bytes(1 << 20), "bytes stand after its end")]:
         (folder / "state").write_bytes(bytes_)
         said = call(*MAP_WORDS, *CHECKPOINT, "9s", status=1).stderr
         assert says in said and "without --resume" in said, said

@@ -78,7 +78,7 @@ def test_rare_arguments(both):
 
 
 def test_first_item_that_fails(both):
-    """Beside rare arguments, behind them in the same block, and where all is common."""
+    """Beside rare arguments, after them in the same block, and where all is common."""
     for rare, bad in ([400], 450), ([400], 3), ([], 2222), ([10, 2000], 1500):
         x = draw(rare)
         x[bad] = np.nan

@@ -329,7 +329,7 @@ def test_real_compiler(run, device):
 
 
 def opencl_without(quern, plan):
-    """The environment of the real devices behind the fake OpenCL, with a plan of what they lack."""
+    """The environment of the real devices after the fake OpenCL, with a plan of what they lack."""
     path = os.environ["PATH"] + ":/sbin:/usr/sbin"
     real = re.search(r"^\s*libOpenCL\.so\.1 .*=> (\S+)",
                      subprocess.run(["ldconfig", "-p"], capture_output=True, text=True,

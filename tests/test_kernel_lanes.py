@@ -70,7 +70,7 @@ def test_random_loops(both, seed):
 @pytest.mark.parametrize("seed", range(1000, 1200) if LONG else (5, 21))
 @pytest.mark.parametrize("narrow", (False, True))
 def test_random_counters(both, seed, narrow):
-    """Variables that count a loop and are read behind it, in masks of 64 and of 32 bits."""
+    """Variables that count a loop and are read after it, in masks of 64 and of 32 bits."""
     both(random_loops.kernel(seed, True, narrow), draw_arrays(), ["o1", "o2", "total"])
 
 
@@ -189,7 +189,7 @@ KERNEL {
     for (int k = 0;; k++) {
         int n = s;
         if (k == i % 5) all += 100;
-        if (n & 1) break;             /* all items leave here; the loop behind does not end for n = 1 */
+        if (n & 1) break;             /* all items leave here; the loop after does not end for n = 1 */
         while (n != 10) n += 2;
         all += n;
         if (k > i % 3) return;

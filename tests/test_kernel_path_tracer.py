@@ -48,7 +48,7 @@ def nearest(origin, d, centre, radius):
 
 
 def scatter(form, kinds, d, n, cosine, leaves, draw):
-    """The direction behind a reflection or a refraction; `draw` gives the two random numbers."""
+    """The direction after a reflection or a refraction; `draw` gives the two random numbers."""
     first, second = draw
     h, turn = 1 - 2 * first, 6.283185307179586 * second
     flat = numpy.sqrt(1 - h * h)

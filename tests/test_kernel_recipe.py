@@ -39,7 +39,7 @@ def test_a_recipe_opens_no_other_files(run, tmp_path):
         run(None, "theirs/r.json", "--allow-path", "theirs/data", status=2, **replay)
         if str(bad).endswith("x.npy"):
             run(None, "theirs/r.json", "--allow-path", "theirs/data", "--allow-path", ".", **replay)
-    run(None, "theirs/r.json", "--allow-path", "/", status=1, **replay)  # it is no array
+    run(None, "theirs/r.json", "--allow-path", "/", status=1, **replay)  # it is not an array
     recipe["inputs"]["x"]["file"] = "own/x.npy"
     (tmp_path / "r.json").write_text(json.dumps(recipe))
     run(None, "r.json", **replay)

@@ -28,7 +28,7 @@ ARCHS = [75, *(pytest.param(arch, marks=machine.LONG) for arch in (80, 90, "newe
 SPILLS = [75, *(pytest.param(arch, marks=machine.LONG) for arch in (80, 86, 89, 90, 100, 120, "newest"))]
 
 # At most so many registers a lane: what lets two groups of 256 lanes, of GRADIENT three of 128,
-# share a processor, and keeps the kernels that are no products from crowding it. Of the products of
+# share a processor, and keeps the kernels that are not products from crowding it. Of the products of
 # integers those of one and two digits do so; the large ones of gradients fill a processor alone, and so
 # do large ones by matrix instructions.
 MOST_REGISTERS = {"matrix_large": 255, "matrix_small": 232, "qn_forward": 128, "qn_errors": 128, "qn_gradient": 168,
@@ -244,7 +244,7 @@ def complaints(ptx):
             if "f64" in parts:
                 wrong.append(f"{name}: {word} is double precision")
             if "approx" in parts or "full" in parts:
-                wrong.append(f"{name}: {word} is no rounded operation")
+                wrong.append(f"{name}: {word} is not a rounded operation")
             if floats and parts[0] in ("add", "sub", "mul", "fma", "div", "sqrt") and \
                     "rn" not in parts:
                 wrong.append(f"{name}: {word} leaves its rounding, or its contraction, open")

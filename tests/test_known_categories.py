@@ -75,7 +75,7 @@ def test_numbers_by_their_value(tmp_path):
         text=True).stdout
     write(tmp_path / "others.csv", [[y, code + 0.5, x] for y, code, x in rows])
     said = quern(tmp_path, "predict", "m.safetensors", "--data", "others.csv", "-o", "out.csv")
-    assert "60 values of column" in said and "no category of the model" in said
+    assert "60 values of column" in said and "not categories of the model" in said
 
 
 def test_labels_are_those_of_the_model(tmp_path):

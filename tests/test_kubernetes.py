@@ -297,7 +297,7 @@ def test_a_pod_dies(operator, wanted):
     (True, 0, "m is written, and mpirun has not ended within 1 s"),
     (False, 7, r"the ranks ended \(7\) before m was written")])
 def test_an_mpirun_that_does_not_end(tmp_path, writes, code, says):
-    """Behind a lost pod it may hang although all work is done; before that nobody ends it."""
+    """After a lost pod it may hang although all work is done; before that nobody ends it."""
     mpirun = tmp_path / "mpirun"
     mpirun.write_text(textwrap.dedent(f"""\
         #!/bin/sh

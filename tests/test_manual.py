@@ -237,7 +237,7 @@ def from_zsh(folder):
         for line in LINES:
             # Until the shell reads keys itself, the terminal would take Ctrl-U for its own.
             read_until(terminal, "READY> ", rest)
-            # Typed behind the list: a command that prints where the list ends.
+            # Typed after the list: a command that prints where the list ends.
             os.write(terminal, line.encode() + b"\t\x15print -r E''ND\r")
             offers.append(read_until(terminal, "END\r\n", rest))
     finally:
@@ -247,7 +247,7 @@ def from_zsh(folder):
 
 
 def read_until(terminal, mark, rest):
-    """What the terminal shows up to a mark; what came behind it stays in rest[0]."""
+    """What the terminal shows up to a mark; what came after it stays in rest[0]."""
     shown, end = rest[0], time.monotonic() + 60
     while mark not in shown and time.monotonic() < end:
         if select.select([terminal], [], [], 1)[0]:
@@ -263,7 +263,7 @@ def offers(request, completion):
     need(request.param)
     read = {"bash": from_bash, "zsh": from_zsh, "fish": from_fish}[request.param](completion)
     assert len(read) == len(LINES)
-    # A file or a folder can end in a sign, a description stands behind a tab or blanks.
+    # A file or a folder can end in a sign, a description stands after a tab or blanks.
     return {line: {w.rstrip("/") for w in re.findall(r"[\w.@/-]+", text)}
             for line, text in zip(LINES, read)}
 

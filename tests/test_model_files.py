@@ -48,7 +48,7 @@ def model(run_quern, folder, options):
 
 
 def parts(path):
-    """The header as text and as a dictionary, and the bytes behind it."""
+    """The header as text and as a dictionary, and the bytes after it."""
     data = path.read_bytes()
     size = struct.unpack("<Q", data[:8])[0]
     text = data[8:8 + size].decode("utf-8")

@@ -201,7 +201,7 @@ def test_zip64(tmp_path, info):
     """Sizes in the fields of ZIP64, as Python writes to a pipe, and an archive with a comment."""
     array = values("<f4", (60, 4))
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
-        archive.comment = b"PK\5\6 is no end here"
+        archive.comment = b"PK\5\6 is not an end here"
         with archive.open("x.npy", "w", force_zip64=True) as file:
             np.save(file, array)
     assert info(tmp_path / "a.npz")["digest"] == digest(array)

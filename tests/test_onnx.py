@@ -16,7 +16,7 @@ from onnx_reader import Graph
 
 PIXELS = (2, 8, 6)
 # Every kind of layer and every activation; paths of a block that end with and without pixels; layers
-# with pixels behind one without.
+# with pixels after one without.
 NETWORKS = [
     "conv 6 3x2 stride 2x1 tanh; residual { conv 6 3x3 groups 3 dilation 2 silu; conv 6 1x1 } gelu; "
     "residual { conv 6 2x2 depthwise pad 1x0 | conv 6 1x1 pad 1x0; avgpool 2 stride 1 } leaky_relu; "

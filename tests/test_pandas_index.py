@@ -1,4 +1,4 @@
-"""The index of pandas, which names rows and is no feature. The samples were written by pandas and pyarrow
+"""The index of pandas, which names rows and is not a feature. The samples were written by pandas and pyarrow
 from the frame of `rows`, of which it left every third row out; the old model was trained on one of them
 before the rule `index`, and has the index as its third feature."""
 

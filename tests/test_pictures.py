@@ -480,7 +480,7 @@ def test_no_sheet(tmp_path, run_quern):
 # ---------------------------------------------------------------- what cannot be read
 
 def two_frames():
-    """A second frame of another height behind the first: the decoder must not take it."""
+    """A second frame of another height after the first: the decoder must not take it."""
     content = packed(photograph(1), "JPEG")
     begin = content.index(b"\xff\xc0")
     end = begin + 2 + int.from_bytes(content[begin + 2:begin + 4], "big")

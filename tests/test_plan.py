@@ -100,7 +100,7 @@ def test_data_says_how_many_items(run_quern, tmp_path):
     text = run_quern("plan", "--team", "host(cpu 1k)", "--data", file).stdout
     assert text.startswith("dense 64 relu; dense 32 relu; dense 3 softmax: 2,371 parameters\n53 epochs of 300 items")
     text = run_quern("plan", "--team", "host(cpu 1k)", "--data", file, "--weight", 2).stdout
-    assert "softmax: 2,307 parameters\n" in text  # the column of weights is no feature
+    assert "softmax: 2,307 parameters\n" in text  # the column of weights is not a feature
 
 
 def test_every_option_of_train_is_known(run_quern):

@@ -290,7 +290,7 @@ def test_real_labels(q, labels, task):
 
 
 def test_labels_in_doubt_are_refused_as_in_a_file(q):
-    """An id for each item is no class."""
+    """An id for each item is not a class."""
     data = q.Data(np.random.default_rng(1).normal(size=(200, 2)), np.arange(200))
     with pytest.raises(q.InputError, match="task"):
         q.train(data, model="dense 200 softmax")
@@ -499,7 +499,7 @@ def test_a_start_from_a_model(q, digits):
 # ---------------------------------------------------------------- training
 
 def test_a_callback_ends_the_training(q, digits, tmp_path):
-    """What was trained until then can predict; it is no model by its recipe, so it is not written."""
+    """What was trained until then can predict; it is not a model by its recipe, so it is not written."""
     calls = []
     early = q.train(digits, **{**SMALL, "epochs": 9},
                     on_epoch=lambda e: calls.append(e) or e.epoch < 3)

@@ -231,7 +231,7 @@ def test_recipes(q, k, tmp_path, quern):
     (tmp_path / "changed.json").write_text(json.dumps(changed))
     with pytest.raises(q.DiffersError, match='"some" is 6'):
         q.Kernel.from_recipe(tmp_path / "changed.json").replay(**given)
-    with pytest.raises(q.UsageError, match="is no input"):
+    with pytest.raises(q.UsageError, match="is not an input"):
         again.replay(g=1)
     with pytest.raises(q.UsageError, match="not opened from a recipe"):
         k.replay()

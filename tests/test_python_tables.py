@@ -49,7 +49,7 @@ def pandas_table(made):
 
 
 def pandas_categories(made):
-    """Categories, of which one is never there, and types that have a mask; the index is no column."""
+    """Categories, of which one is never there, and types that have a mask; the index is not a column."""
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(made, index=range(1000, 1000 + len(made["size"])))
     kinds = pandas.CategoricalDtype(["Zürich", "Atlantis", "Bern", CITIES[2]])
@@ -270,7 +270,7 @@ def test_texts_of_digits_stay_texts(q):
 
 @pytest.mark.parametrize("of", [pandas_table, polars_table, arrow_table])
 def test_a_column_of_weights(q, tmp_path, of):
-    """It is read as in a CSV file, is no feature, and is known again by its name."""
+    """It is read as in a CSV file, is not a feature, and is known again by its name."""
     made = columns()
     made = {"w": np.random.default_rng(9).random(200).astype(np.float32).tolist(), **made}
     file = csv_of(made, tmp_path / "t.csv")

@@ -39,7 +39,7 @@ SMALL = ["train", "--epochs", "1", "--batch", "512", "--model", "dense 10 softma
 
 def said(done, *texts, at=0, own=()):
     """All texts stand in what rank `at` printed on stderr. Of the others only the ranks `own` printed
-    anything: one line, with their name and one of the texts behind the first."""
+    anything: one line, with their name and one of the texts after the first."""
     for text in texts:
         assert text in done[at][2]
     for i, (_, out, err) in enumerate(done):

@@ -52,7 +52,7 @@ def test_an_old_model_reads_as_it_did(run_quern, tmp_path):
     assert features[1]["categories"] == ["0,5", "1,5", "2,5"]
     assert "replay: identical" in run_quern("replay", OLD, "--data", tmp_path / "old.csv").stdout
     done = run_quern("predict", OLD, "--data", tmp_path / "old.csv")
-    assert len(done.stdout.splitlines()) == 41 and "no category" not in done.stderr
+    assert len(done.stdout.splitlines()) == 41 and "not a category" not in done.stderr
     # A new model takes them for missing values, and a file without marks has no rule.
     train(run_quern, tmp_path, old_table(), "--category", "d", "--model", "dense 2 softmax", "--missing", "zero")
     assert recipe(tmp_path / "m")["rules"] == "none"

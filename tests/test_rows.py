@@ -191,7 +191,7 @@ def test_sqlite(tmp_path, info, run_quern):
     ("SELECT [order by], `order by` FROM t /* ORDER BY y */", "no ORDER BY outside parentheses"),
     ("SELECT $a$ ORDER BY y $a$ FROM t", "no ORDER BY outside parentheses"),
     ("SELECT y, row_number() OVER (ORDER BY y) FROM t", "no ORDER BY outside parentheses"),
-    ("DELETE FROM t", "the query is no SELECT"),
+    ("DELETE FROM t", "the query is not a SELECT"),
     (" ", "the query is empty"),
     ("SELECT y FROM t ORDER BY y; DROP TABLE t", "the query has several statements"),
     ("SELECT nosuch FROM t ORDER BY y", "SQLite says: no such column: nosuch"),

@@ -272,7 +272,7 @@ def test_the_command_trains_the_best(run_quern, table):
 @pytest.mark.parametrize("more,status,what", [
     (["--grid", "lr"], 2, "lacks a value"), (["--grid", "data a"], 2, "is not an option that a grid can have"),
     (["--grid", "lr 1 lr 2"], 2, "stands there twice"), (["--grid", "model 'a"], 2, "open quotes"),
-    (["--grid", "lr x"], 2, "--lr cannot be"), (["--grid", "lr 0.1, batch 3"], 2, '"batch" stands behind a comma'), (["--valid", "0.1"], 2, "does nothing in a search"),
+    (["--grid", "lr x"], 2, "--lr cannot be"), (["--grid", "lr 0.1, batch 3"], 2, '"batch" stands after a comma'), (["--valid", "0.1"], 2, "does nothing in a search"),
     (["--runs", "r"], 2, "--runs does nothing in a search"),
     (["--by", "x"], 2, "--by cannot be"), (["--by", "rmse"], 2, "--by rmse is not for classes"), (["--folds", "71"], 1, "too few for 71 folds"),
     (["--grid", "lr 3e38"], 1, "no setting could be trained"),

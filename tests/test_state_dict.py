@@ -215,7 +215,7 @@ def split(folder, tensors, parts, index=None):
 
 
 def test_shards(quern, tmp_path):
-    """Several files with an index give the parameters of one file; whole numbers that are no parameter are left out."""
+    """Several files with an index give the parameters of one file; whole numbers that are not parameters are left out."""
     tensors = modules(np.random.default_rng(7))
     folder = tmp_path / "model"
     folder.mkdir()

@@ -123,7 +123,7 @@ def test_against_numpy(rule, files, run_quern, tmp_path):
     right = sum(r["label"] == r["prediction"] for r in rows)
     assert f"test accuracy {100 * right / 60:.2f} %" in done.stdout and right > 45
     strange = sum(r[1] == "Rom" for r in files["tests"])
-    assert strange > 1 and (f'note: the test set: {strange} values of column "city" are no category of'
+    assert strange > 1 and (f'note: the test set: {strange} values of column "city" are not categories of'
                             " the model") in done.stderr
 
 

@@ -66,7 +66,7 @@ def test_a_terminal_gets_no_orders(quern, made):
 
 
 def test_names_in_whole_characters_stay(quern, tmp_path):
-    """Blocks of the stream end within characters; what is not UTF-8 is no character."""
+    """Blocks of the stream end within characters; what is not UTF-8 is not a character."""
     names = ["é" * 9 + "日本" * i + "𝄞" for i in range(40)]
     (tmp_path / "t.csv").write_text("x,kind\n" + "".join(f"{i % 9},{names[i % 40]}\n" for i in range(4000)))
     subprocess.run([quern, "train", "--data", "t.csv", "--label", "kind", "--epochs", "1", "-o", "m", "--quiet"],

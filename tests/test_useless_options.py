@@ -60,7 +60,7 @@ def test_taken(quern, tmp_path, args):
 
 @pytest.mark.parametrize("command", ["train", "predict"])
 def test_noted(quern, tmp_path, command):
-    """More threads than cores, and an option for GPUs where there are none, are no errors: one script
+    """More threads than cores, and an option for GPUs where there are none, are not errors: one script
     may serve machines of many kinds."""
     (tmp_path / "t.csv").write_text("1,2\n0,3\n" * 9)
     cores = len(os.sched_getaffinity(0))

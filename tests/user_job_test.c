@@ -33,7 +33,7 @@ static double term_of(int64_t i) { return i % 3 == 2 ? wide_of(i) : i % 3 ? -1e3
 
 static float extreme_of(int64_t i) { return (float)((i * 37 + 5) % 5003); }
 
-/* The scalar 0 is an item that divides by zero, and so is the one 100 items behind it. The scalar 1
+/* The scalar 0 is an item that divides by zero, and so is the one 100 items after it. The scalar 1
  * is where items of the two halves of the space are counted, or NULL. */
 static uint64_t compute(const qn__user_call *call, int64_t first, int64_t count) {
     int8_t *byte = call->array[BYTE];

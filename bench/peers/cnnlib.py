@@ -29,7 +29,7 @@ def pair(word):
 
 
 def plain(text):
-    """One layer that is no block."""
+    """One layer that is not a block."""
     words = text.split()
     layer = {"kind": words.pop(0), "activation": "none"}
     if words and words[-1] in ACTIVATIONS:
@@ -64,7 +64,7 @@ def parse(text):
 
 
 def after(layer, image):
-    """The shape (channels, height, width) behind a layer."""
+    """The shape (channels, height, width) after a layer."""
     if layer["kind"] == "dense":
         return (layer["out"], 1, 1)
     if layer["kind"] == "globalpool":

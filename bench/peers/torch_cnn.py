@@ -13,7 +13,7 @@ class TorchCnn(torch_mlp.Torch, cnnlib.Cnn):
         return f"torch {self.torch.__version__}, eager, channels_last"
 
     def modules(self, layers, image):
-        """nn modules for a list of layers, and the shape behind them."""
+        """nn modules for a list of layers, and the shape after them."""
         nn, found = self.torch.nn, []
         for layer in layers:
             kind = layer["kind"]

@@ -1,7 +1,7 @@
 #include <quern/kernel_file.h>
 
 /* Bodies that attract each other: one step of leapfrog with the direct sum over all pairs.
- * Positions are those of the time t. Velocities are half a step behind, except in the first step.
+ * Positions are those of the time t. Velocities are half a step after, except in the first step.
  * The constant of gravity is 1. */
 INDEX(i);
 EXTENT(bodies);

@@ -111,7 +111,7 @@ KERNEL {
             }
             const double ratio = leaves ? 1.5 : 1 / 1.5,
                          sine = ratio * ratio * (1 - cosine * cosine);
-            const double beyond = sqrt(fmax(1 - sine, 0)); /* the cosine behind the surface */
+            const double beyond = sqrt(fmax(1 - sine, 0)); /* the cosine after the surface */
             const double part = sine >= 1 ? 1 : reflectance(leaves ? beyond : cosine);
             const int mirrors = KIND[hit] == MIRROR || uniform(k) < part;
             const double along = mirrors ? 1 : ratio;

@@ -52,8 +52,8 @@ typedef struct qn_cluster_options {
     const char *rendezvous;
     uint32_t ranks; /* with "HOST:PORT": number of ranks, 1..1024 */
     uint32_t rank;  /* with "HOST:PORT": number of this rank, from 0 */
-    /* A secret that all ranks know. "HOST:PORT" and torchrun: NULL is no secret, and then HOST must
-     * be an address of this machine alone. srun: NULL takes MUNGE. mpirun needs none. */
+    /* A secret that all ranks know. "HOST:PORT" and torchrun: NULL is not a secret, and then HOST
+     * must be an address of this machine alone. srun: NULL takes MUNGE. mpirun needs none. */
     const char *key;
     const char *interface;     /* network interface or address to listen on; NULL: all */
     double rendezvous_timeout; /* seconds to wait for all ranks, at most 1e6; 0: 60 */

@@ -73,7 +73,7 @@ typedef struct qn_data_options {
     const char *category;
     /* CSV: the column of weights: a name in the header, a number from 1, or "last". NPZ: the name
      * of an array of one number for each item. Weights are finite, from 0, one of them above 0
-     * (docs/tables.md); the column is no feature. Other files: QN_INPUT. NULL: no weights. */
+     * (docs/tables.md); the column is not a feature. Other files: QN_INPUT. NULL: no weights. */
     const char *weight;
     /* CSV: the column of weights in other data (qn_data_weight_name, or what `weight` was): it is
      * left out. Skipped where the file has no such column, and with `weight`. NULL: none. */
@@ -460,13 +460,13 @@ QN_API qn_status qn_data_write_csv(const qn_data *data, const char *path, qn_err
  * classes; without labels the first 640 images. With `augment`, as in qn_train_options, a row has
  * the first image of a class (without labels any image), and how a training with seed 1 and without
  * a part for validation sees it in epochs 1 to 15; NULL: none. Images of more than 96 pixels a side
- * are made smaller. Also fails with QN_INPUT when the items are no images of bytes, and with
+ * are made smaller. Also fails with QN_INPUT when the items are not images of bytes, and with
  * QN_USAGE when `augment` is refused. */
 QN_API qn_status qn_data_write_sheet(const qn_data *data, const char *augment, const char *path,
                                      qn_error *err);
 /* Writes the images as PNG in a tar archive, as qn_data_open reads it: a folder for each class,
  * CLASS/NUMBER.png with the number of the item, from 0; without labels NUMBER.png. Also fails with
- * QN_INPUT when the items are no images of bytes with 1 or 3 channels, or the name of a class
+ * QN_INPUT when the items are not images of bytes with 1 or 3 channels, or the name of a class
  * cannot be that of a folder. */
 QN_API qn_status qn_data_write_tar(const qn_data *data, const char *path, qn_error *err);
 

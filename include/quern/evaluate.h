@@ -73,7 +73,7 @@ typedef struct qn_evaluation_input {
     uint32_t classes;      /* at least 2; 0: real labels */
     uint32_t outputs;      /* of an item: 1 (two classes: that of class 1) or `classes` */
     int probabilities;     /* 1: outputs are from 0 to 1, and the calibration is of interest */
-    const int32_t *labels; /* [items]; one that is no class is never predicted */
+    const int32_t *labels; /* [items]; one that is not a class is never predicted */
     const float *output;   /* [items x outputs]; an item whose first output is NaN is left out */
     const float *targets, *predictions; /* [items] of real labels; NaN: no prediction */
     const float *weights;     /* [items], finite, from 0, one above 0; NULL: all items are equal */

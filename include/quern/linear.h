@@ -47,7 +47,7 @@ QN_API qn_status qn_ridge_fit(const qn_data *data, const qn_linear_options *opti
 
 /* Minimises sum((y - X w - b)^2) / (2 n) + alpha sum(|w|) for n items, by coordinate descent. It
  * ends when the duality gap is below tolerance * sum((y - mean of y)^2), or with `iterations`.
- * Otherwise like qn_ridge_fit, but dependent columns are no failure. */
+ * Otherwise like qn_ridge_fit, but dependent columns are not a failure. */
 QN_API qn_status qn_lasso_fit(const qn_data *data, const qn_linear_options *options,
                               double *coefficients, qn_linear_result *out, qn_error *err);
 

@@ -53,7 +53,7 @@ QN_API qn_status qn_predictions_make(const qn_model *model, const qn_data *data,
 /* Writes the results as CSV, one line for each item: "item,prediction,score". "file" stands after
  * "item" for images, and then "label" where the data has labels. Columns "p0,p1,..." follow with
  * `all_outputs` 1. `item` counts from 0. A model of real labels has neither "score" nor "p0":
- * the prediction is the number. Cells behind the label are empty for an item without a prediction.
+ * the prediction is the number. Cells after the label are empty for an item without a prediction.
  * It writes a temporary file in the folder of `path`, syncs it and renames it to `path`.
  *
  * Among ranks only the writer (qn_cluster_is_writer) calls this. Right before the renaming it asks

@@ -74,7 +74,7 @@ def values_of(given):
     if values.ndim == 0:
         kind = type(given).__name__
         remedy = "give an array, a DataFrame or an Arrow table of items x features"
-        raise InputError(f"the values are no table, but of the type {kind}", "X", remedy)
+        raise InputError(f"the values are not a table, but of the type {kind}", "X", remedy)
     if values.ndim != 2:
         raise InputError(f"a table has two dimensions, and this has {values.ndim}", "X",
                          "use .reshape(-1, 1) for one column, .reshape(1, -1) for one item")

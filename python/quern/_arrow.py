@@ -192,7 +192,7 @@ def stream_of(table, chosen=False):
         names = [name if isinstance(name, str) else None for name in table.columns]
         return Columns([column_of(table.iloc[:, k], name) for k, name in enumerate(names)])
     if hasattr(table, "to_frame"):
-        raise InputError("a Series is no table", "X", "its .to_frame() is a table of one column")
+        raise InputError("a Series is not a table", "X", "its .to_frame() is a table of one column")
     if hasattr(table, "collect_schema") and hasattr(table, "lazy") and not is_table(table):
         raise InputError("a LazyFrame holds no values yet", "X", "its .collect() reads them")
     return Export(table) if is_table(table) else None

@@ -426,7 +426,7 @@ class Data:
         Parameters
         ----------
         shares : dict or sequence of float
-            The share of each part, with the sum 1 and at most 9 digits behind the point, such as
+            The share of each part, with the sum 1 and at most 9 digits after the point, such as
             ``{"train": 0.8, "test": 0.2}``.
         seed : int
             Another seed puts other items into a part.

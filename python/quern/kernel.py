@@ -245,7 +245,7 @@ class Kernel:
         with self._lock:
             for name, value in values.items():
                 if self._by_name[name].use not in _READ:
-                    raise UsageError(f"{name!r} is no input, and the recipe has the rest", name,
+                    raise UsageError(f"{name!r} is not an input, and the recipe has the rest", name,
                                      "leave it out")
                 self._place(self._by_name[name], value if _is_path(value) else
                             _array(value, self._by_name[name]))
@@ -425,7 +425,7 @@ class Kernel:
             raise of(error)
 
     def _guarded(self, call, failures):
-        """A callback whose exception ends the run, and is raised behind it."""
+        """A callback whose exception ends the run, and is raised after it."""
         def guarded(value):
             try:
                 call(value)

@@ -22,7 +22,7 @@ static const char *entity_of(const char *at, size_t length) {
     default:
         break;
     }
-    /* U+FFFE and U+FFFF are no characters of XML; C1 controls are in no text that people read. */
+    /* U+FFFE and U+FFFF are not characters of XML; C1 controls are in no text that people read. */
     const int none = length == 3 && memcmp(at, "\xef\xbf", 2) == 0 && (unsigned char)at[2] >= 0xbe;
     const int control = length == 2 && c == 0xc2 && (unsigned char)at[1] < 0xa0;
     const int low = c < 0x20 && c != '\n' && c != '\t';

@@ -20,7 +20,7 @@ void qn__markup_add_count(qn__text *text, uint64_t value);
 /* Begins a picture of this size in pixels, whose `label` is plain ASCII. */
 void qn__markup_begin_svg(qn__text *text, unsigned width, unsigned height, const char *label);
 
-/* The rounded rectangle behind such a picture, of the class "page". */
+/* The rounded rectangle under such a picture, of the class "page". */
 void qn__markup_add_page(qn__text *text, unsigned width, unsigned height);
 
 /* Writes the text to `path`, as qn__writer_commit does; `owner` says whether this rank is the one

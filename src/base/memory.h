@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include <stdint.h>
 
-/* count x size zeroed bytes, aligned to 64, with at least 64 bytes behind the end that may be read
+/* count x size zeroed bytes, aligned to 64, with at least 64 bytes after the end that may be read
  * (not written). NULL when the product overflows or memory is short; err has the reason. Zero bytes
  * give a valid pointer. Large blocks use memory only after the first access. Released with
  * qn__free, which accepts NULL. */

@@ -4,7 +4,7 @@
 #include <quern/version.h>
 #include <string.h>
 
-/* A larger size is taken as uninitialised memory, and nothing behind it is read. */
+/* A larger size is taken as uninitialised memory, and nothing after it is read. */
 enum { LARGEST = 1 << 16 };
 
 size_t qn__sized_of(const void *caller) {
@@ -15,7 +15,7 @@ size_t qn__sized_of(const void *caller) {
 
 qn_status qn__sized_check(const qn__sized *what, const void *caller, qn_error *err) {
     const size_t size = qn__sized_of(caller);
-    /* Every version of a struct has a member behind the size, and its size is a multiple of a
+    /* Every version of a struct has a member after the size, and its size is a multiple of a
      * pointer's. */
     if (size >= 2 * sizeof size && size % sizeof(void *) == 0 && size <= LARGEST)
         return QN_OK;

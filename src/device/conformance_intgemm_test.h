@@ -146,7 +146,7 @@ static void make_neighbours(test_case *c) {
     if (below(c, 2))
         return;
     c->layer[c->program.layers - 1].activation = QN__ACT_NONE;
-    c->program.real |= c->program.loss == QN__LOSS_BINARY; /* its labels are no outputs */
+    c->program.real |= c->program.loss == QN__LOSS_BINARY; /* its labels are not outputs */
     c->program.loss = QN__LOSS_MSE;
     for (uint64_t k = last->weights; k < last->biases; ++k)
         c->state.parameters[k] = 0.0f;

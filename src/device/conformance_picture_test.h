@@ -104,7 +104,7 @@ static void draw_add(test_case *c, uint32_t i, uint32_t skip, uint32_t other) {
 }
 
 /* A residual block of two or three layers from layer i on: a convolution, normalisation or pool,
- * and perhaps another one with the same window as its shortcut. Returns the first layer behind it.
+ * and perhaps another one with the same window as its shortcut. Returns the first layer after it.
  */
 static uint32_t draw_block(test_case *c, uint32_t i, qn__shape from) {
     qn__layer *main = &c->layer[i];
@@ -130,7 +130,7 @@ static uint32_t draw_block(test_case *c, uint32_t i, qn__shape from) {
 }
 
 /* One to five layers of any kind, then the dense one of the loss. `blocks`: some end residual
- * blocks. The first is no dense layer: its input would be features. */
+ * blocks. The first is not a dense layer: its input would be features. */
 static void draw_pictures(test_case *c, int blocks) {
     static const qn__layer_kind kinds[] = {QN__LAYER_CONV,      QN__LAYER_CONV,  QN__LAYER_MAXPOOL,
                                            QN__LAYER_AVGPOOL,   QN__LAYER_DENSE, QN__LAYER_CONV,

@@ -320,7 +320,7 @@ static void expect_reported(const subject *s) {
 }
 
 /* All items of a batch in two calls, of which the second begins at a grain; in one call where a
- * loss fails, as outputs behind it are to be reported. */
+ * loss fails, as outputs after it are to be reported. */
 static qn_status apply_in_parts(subject *s, const qn__batch *batch, qn__applied *applied,
                                 qn__tally *tally) {
     const qn__job job = {.kind = QN__JOB_APPLY, .batch = batch, .applied = applied};

@@ -110,7 +110,7 @@ static void clear_batch(test_case *c, const qn__batch *batch) {
  * ends in -0 or in +0. A term of +0 times a positive weight counts. The second layer's weights
  * are positive and its biases -0: an output is -0 if all zeros below it are, otherwise +0.
  * Sometimes the first panel of 16 gets positive weights, so that its zeros are always +0, and
- * negative weights behind it, so that they count like -0. A check for -0 must then examine other
+ * negative weights after it, so that they count like -0. A check for -0 must then examine other
  * panels too. */
 static void make_underflow(test_case *c) {
     const qn__layer *l = c->layer;

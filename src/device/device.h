@@ -166,7 +166,7 @@ typedef struct qn__kernel_job {
     int whole_groups;        /* 1: a launch ends with a group, counted from the span's first item */
     const char *smaller;     /* what to do where the arrays do not fit on a device */
     const qn_error *no_host; /* why qn__host_job.grains cannot compute it; NULL: it can */
-    /* The items of grain `first`, and of up to most - 1 grains behind it if their items follow.
+    /* The items of grain `first`, and of up to most - 1 grains after it if their items follow.
      * Returns the number of these grains; 0: the rest of the call need not be computed. Without
      * `more` it may be called before all items of the last span were taken. */
     uint32_t (*span)(void *context, uint32_t first, uint32_t most, int64_t *words,
@@ -227,7 +227,7 @@ typedef struct qn__job {
 typedef struct qn__outlet {
     int64_t *words;   /* TRAIN: NULL, or `parameters` elements; HOST: host->words elements */
     qn__tally *tally; /* may be NULL in APPLY; without words it is not used in TRAIN */
-    /* TRAIN with words; may be NULL. Reports that words first .. first+words-1, and all behind
+    /* TRAIN with words; may be NULL. Reports that words first .. first+words-1, and all after
      * them, are final: the last layers come first. Called by the thread that called `run`, while
      * others may still compute; not every word need be reported. */
     void (*ready)(void *user, uint64_t first, uint64_t words);

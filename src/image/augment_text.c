@@ -30,7 +30,7 @@ static qn_status read_size(qn__tokens *t, qn__augment_kind kind, uint32_t *out) 
     uint64_t value = 0;
     char what[160], remedy[128], quote[64];
     if (qn__tokens_ended(t))
-        snprintf(what, sizeof what, "the %s is missing behind \"%s\"", words[kind].size,
+        snprintf(what, sizeof what, "the %s is missing after \"%s\"", words[kind].size,
                  words[kind].name);
     else
         snprintf(what, sizeof what, "invalid %s \"%s\"", words[kind].size,
@@ -116,7 +116,7 @@ qn_status qn__augment_parse(const char *text, qn__augment *out, qn_error *err) {
     }
     if (has(out, QN__AUGMENT_PAD) && !has(out, QN__AUGMENT_CROP))
         return qn__tokens_fail(&t, pad, "\"pad\" alone would make the images larger",
-                               "write crop behind it, as \"pad 4; crop\"");
+                               "write crop after it, as \"pad 4; crop\"");
     return QN_OK;
 }
 

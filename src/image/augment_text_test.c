@@ -38,12 +38,12 @@ static void test_refused(void **state) {
         const char *text, *what, *remedy;
         int column;
     } cases[] = {
-        {"pad 4", "alone would make the images larger", "crop behind", 1},
-        {"flip; pad 4", "alone would make the images larger", "crop behind", 7},
+        {"pad 4", "alone would make the images larger", "crop after", 1},
+        {"flip; pad 4", "alone would make the images larger", "crop after", 7},
         {"crop", "only one place", "pad before", 1},
         {"crop; pad 4", "only one place", "pad before", 1},
         {"flip; flip", "twice", "once", 7},
-        {"pad", "the number of pixels is missing behind \"pad\"", "from 1 to 4096", 4},
+        {"pad", "the number of pixels is missing after \"pad\"", "from 1 to 4096", 4},
         {"pad; crop", "is missing", "from 1 to 4096", 4},
         {"pad 0; crop", "invalid number of pixels \"0\"", "from 1 to 4096", 5},
         {"pad 4097; crop", "invalid number", "from 1 to 4096", 5},

@@ -72,7 +72,7 @@ qn_status qn__jpeg_decode(void **handle, const uint8_t *bytes, size_t size,
     if (status != QN_OK)
         return status;
     const int width = (int)head->width, height = (int)head->height;
-    /* A warning means that pixels were guessed, as behind the end of a truncated file. */
+    /* A warning means that pixels were guessed, as after the end of a truncated file. */
     if (the.decode(*handle, bytes, size, pixels, width, width * (int)channels, height,
                    channels == 1 ? PIXELS_GREY : PIXELS_RGB, STOP_ON_WARNING) != 0)
         return qn__image_broken(err, "the JPEG file is broken: %s", the.text(*handle));

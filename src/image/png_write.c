@@ -91,7 +91,7 @@ qn_status qn__png_encode(const uint8_t *pixels, uint32_t height, uint32_t width,
     uint8_t *rows = qn__alloc(height, row + 1, err);
     *file = rows ? qn__alloc(all + all / STORED_MAX * 5 + 128, 1, err) : NULL;
     if (*file) {
-        for (uint32_t y = 0; y < height; y++) /* each behind a byte 0: it has no filter */
+        for (uint32_t y = 0; y < height; y++) /* each after a byte 0: it has no filter */
             memcpy(rows + y * (row + 1) + 1, pixels + y * row, row);
         output o = {.at = *file};
         put_file(&o, rows, all, height, width, channels);

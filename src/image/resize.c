@@ -93,7 +93,7 @@ static uint32_t average(axis *a, uint32_t j, uint32_t at, uint32_t from, uint32_
     return used;
 }
 
-/* The middle of pixel j, in units of 1 / (2 * to) behind the middle of the first pixel. */
+/* The middle of pixel j, in units of 1 / (2 * to) after the middle of the first pixel. */
 static uint32_t interpolate(axis *a, uint32_t j, uint32_t at, uint32_t from, uint32_t to,
                             uint32_t used) {
     const int64_t unit = 2 * (int64_t)to, last = unit * ((int64_t)from - 1);

@@ -22,7 +22,7 @@ typedef struct qn__target_errors {
 } qn__target_errors;
 
 /* From exact sums, each result rounded once (docs/exactness.md 19.6), so that it does not depend on
- * the order of the items. A NaN is no prediction, and its item does not count. An item counts
+ * the order of the items. A NaN is not a prediction, and its item does not count. An item counts
  * counts[i] times; NULL: once. NaN for no items. */
 qn__target_errors qn__targets_compare(const float *targets, const float *predictions,
                                       const uint64_t *counts, uint64_t items);

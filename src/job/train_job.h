@@ -1,5 +1,5 @@
 /* The training job: grains of training items, sums of gradients, one update per step. It uses the
- * recipe and the data; devices and ranks are hidden behind a team that does its steps. */
+ * recipe and the data; a team does its steps, on devices and ranks that this file does not know. */
 #ifndef QN_JOB_TRAIN_JOB_H
 #define QN_JOB_TRAIN_JOB_H
 

@@ -96,7 +96,7 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * UNFOLD: step M, taps M, from M, to M, rows M, index u, first u, count u, column u, columns u,
  * grain u
  *     to[count][ld(columns)] = columns column .. of what the rows read, tap after tap, each with
- *     all channels; +0 for taps outside. The column behind the last tap is 1: with it GRADIENT has
+ *     all channels; +0 for taps outside. The column after the last tap is 1: with it GRADIENT has
  *     the biases in its last row. `rows` becomes the step of products over this chunk, whose grains
  *     have `grain` rows.
  *

@@ -53,7 +53,7 @@ static qn_status parse_groups(qn__tokens *tokens, uint32_t *groups) {
     return status;
 }
 
-/* The words behind the window, in any order, each once. */
+/* The words after the window, in any order, each once. */
 static qn_status parse_words(qn__tokens *tokens, qn__layer_text *layer) {
     static const char *const word[] = {"stride", "pad", "dilation", "groups", "depthwise"};
     qn__window *w = &layer->window;

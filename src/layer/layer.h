@@ -45,7 +45,7 @@ typedef struct qn__layer_ops {
     /* Appends these words, each after a blank, in their one canonical form. */
     void (*write)(const qn__layer_text *layer, qn__text *text);
 
-    /* The layer behind an output of this shape, whose parameters begin at `first`; without dropout.
+    /* The layer after an output of this shape, whose parameters begin at `first`; without dropout.
      * Fails with QN_USAGE. */
     qn_status (*make)(const qn__layer_text *text, qn__shape from, uint64_t first, qn__layer *layer,
                       qn_error *err);

@@ -1,4 +1,4 @@
-/* Derivatives of a normalisation in doubles, by differences. Behind <cmocka.h>. */
+/* Derivatives of a normalisation in doubles, by differences. After <cmocka.h>. */
 #ifndef QN_LAYER_SLOPES_TEST_H
 #define QN_LAYER_SLOPES_TEST_H
 

@@ -38,7 +38,7 @@ const char *qn__tokens_quote(const qn__tokens *w, char word[64]) {
     return word;
 }
 
-/* Whether a layer ends at `at`. The sum of a residual block is a layer of its own, behind the "}".
+/* Whether a layer ends at `at`. The sum of a residual block is a layer of its own, after the "}".
  * A semicolon before that or before "|" has ended the layer already. */
 static int ends_layer(const char *text, size_t at) {
     size_t before = at;
@@ -57,7 +57,7 @@ size_t qn__tokens_layer_begin(const char *text, uint32_t layer) {
     return at;
 }
 
-/* The layer's own text is what the message shows: a comment behind it would take its place. */
+/* The layer's own text is what the message shows: a comment after it would take its place. */
 static void point_at_line(qn_error *err, const char *name, const char *text, const char *lines,
                           size_t at) {
     enum { LINE = 256, NAME = 200 };
@@ -65,7 +65,7 @@ static void point_at_line(qn_error *err, const char *name, const char *text, con
     size_t line = 1, layer = 0, begin = 0;
     const int ended = text[at] == '\0';
     while (ended && at > 0 && is_space(text[at - 1]))
-        --at; /* the end of the last layer, not an empty line behind it */
+        --at; /* the end of the last layer, not an empty line after it */
     for (size_t i = 0; i < at; ++i) {
         layer += (size_t)ends_layer(text, i);
         line += lines[i] == '\n';

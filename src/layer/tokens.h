@@ -42,12 +42,12 @@ qn_status qn__tokens_fail(const qn__tokens *tokens, size_t at, const char *what,
  * separated where the word has a comma, a parenthesis or "=". */
 qn_status qn__tokens_invalid(const qn__tokens *tokens, const char *what, const char *remedy);
 
-/* A number from 1 to `most` and the step behind it. `name` is "width": messages are "the layer's
+/* A number from 1 to `most` and the step after it. `name` is "width": messages are "the layer's
  * width is missing" and "invalid width". */
 qn_status qn__tokens_count(qn__tokens *tokens, const char *name, uint32_t most, const char *remedy,
                            uint32_t *out);
 
-/* A number for height and width, "3", or two, "3x5", in out[2], and the step behind them. Each is
+/* A number for height and width, "3", or two, "3x5", in out[2], and the step after them. Each is
  * from `least` to `most`. */
 qn_status qn__tokens_pair(qn__tokens *tokens, const char *name, uint32_t least, uint32_t most,
                           const char *remedy, uint32_t out[2]);

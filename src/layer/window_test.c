@@ -161,7 +161,7 @@ static void test_gradients_are_derivatives(void **state) {
                 for (uint32_t k = 0; k < 4; ++k) {
                     char name[96];
                     network n = begin(2, 7, 6);
-                    snprintf(name, sizeof name, "stride %u, pad %u, dilation %u, %s behind it",
+                    snprintf(name, sizeof name, "stride %u, pad %u, dilation %u, %s after it",
                              stride, pad, dilation, qn__layer_ops_of(pools[k])->word);
                     add(&n, (qn__layer_text){.kind = QN__LAYER_CONV,
                                              .out = 3,

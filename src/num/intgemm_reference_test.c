@@ -59,7 +59,7 @@ static void check_absmax(int bits, uint32_t absmax) {
     if (q < 0 || q >= 2 * half || (q < half && !small) || t < -93 - bits || t > 130 - bits)
         fail_msg("%a in %d bits: exponent %d, integer %d", (double)of(absmax), bits, t, q);
     if (qn__block_factor(t) * qn__block_inverse(t) != 1.0f || qn__block_factor(t) < 0x1p-126f)
-        fail_msg("2^%d is no float with an inverse", t);
+        fail_msg("2^%d is not a float with an inverse", t);
 }
 
 static void test_absmax_of_a_block(void **state) {

@@ -45,7 +45,7 @@ qn_status qn__lbfgs_begin(qn__lbfgs *of, qn__lbfgs_fn evaluate, void *user, qn_e
 /* 1: the largest component of the gradient is at most the tolerance. After qn__lbfgs_begin. */
 int qn__lbfgs_converged(const qn__lbfgs *of);
 
-/* One iteration from a point that is no minimum: a direction, and a step along it. *moved is 0
+/* One iteration from a point that is not a minimum: a direction, and a step along it. *moved is 0
  * where no step was found; then the point is as before, and the history is empty. In the end the
  * trial is the point, which need not be what was evaluated last. */
 qn_status qn__lbfgs_iterate(qn__lbfgs *of, qn__lbfgs_fn evaluate, void *user, int *moved,

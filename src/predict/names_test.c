@@ -239,7 +239,7 @@ static void test_replay(void **state) {
     qn_error err;
     assert_int_equal(qn_train_options_from_model(old, other, &from, &err), QN_MISMATCH);
     assert_non_null(strstr(err.what, "\"a,b\", \"cat\", \"dog\""));
-    /* The number 0 is no "a,b". */
+    /* The number 0 is not "a,b". */
     assert_int_equal(qn_train_options_from_model(model, bare, &from, &err), QN_MISMATCH);
     assert_non_null(strstr(err.what, "\"0\", \"1\", \"2\""));
     qn_model_free(old);

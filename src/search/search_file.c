@@ -120,7 +120,7 @@ static qn_status refuse_line(const qn__search_file *f, uint64_t number, qn_error
     return other_folder(f, QN_FORMAT, "remove that line, and its run is made again", err);
 }
 
-/* The lines behind the first two. What follows the last line end is what a process that was killed
+/* The lines after the first two. What follows the last line end is what a process that was killed
  * could not finish; it is cut off. */
 static qn_status read_lines(const qn__search_file *f, char *text, size_t size, size_t at,
                             const qn__search_table *t, qn_error *err) {

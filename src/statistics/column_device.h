@@ -23,11 +23,11 @@ typedef struct qn__column_device {
     qn__kernel_array array[5];
     uint64_t numbers[3];
     qn__table_device table; /* its rows class after class */
-    uint64_t *start;        /* the first row of each part, and that behind the last */
+    uint64_t *start;        /* the first row of each part, and that after the last */
     uint32_t *group;        /* of each part */
     uint64_t parts;
     /* Of passes; without them there are no chunks. */
-    uint64_t *chunk;  /* the first row of each chunk, and that behind it */
+    uint64_t *chunk;  /* the first row of each chunk, and that after it */
     uint32_t *target; /* the group of each chunk */
     uint64_t chunks;
 } qn__column_device;

@@ -194,7 +194,7 @@ static int take_sums(const qn__columns_round *r, qn__column_taker *t, const qn__
     return 1;
 }
 
-/* An item of sums, with what begins before it and ends behind it. */
+/* An item of sums, with what begins before it and ends after it. */
 static int take_item(qn__columns_round *r, qn__column_taker *t, uint64_t item, int compare,
                      const uint64_t *value, int64_t *words) {
     const qn__column_device *d = r->job->device;

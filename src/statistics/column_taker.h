@@ -32,7 +32,7 @@ int qn__column_passes_begin(const qn__columns_round *round, qn__column_taker *ta
 /* The items of the next pass. 0: none is needed. -1: no memory. */
 int qn__column_passes_next(const qn__columns_round *round, qn__column_taker *taker,
                            qn__kernel_span *out);
-/* Takes an item of a pass. `left`: the words of this item and of those behind it in its launch. 0:
+/* Takes an item of a pass. `left`: the words of this item and of those after it in its launch. 0:
  * it is wrong. */
 int qn__column_passes_take(const qn__columns_round *round, qn__column_taker *taker, uint64_t item,
                            const uint64_t *words);

@@ -52,7 +52,7 @@ static float difference(float least, float greatest) {
     return qn__exact_mean(&sum, 1);
 }
 
-/* Where quartile q of `count` values lies: behind `rank`, by so many quarters. */
+/* Where quartile q of `count` values lies: after `rank`, by so many quarters. */
 static size_t place_of(uint32_t q, size_t count, uint32_t *quarters) {
     const uint64_t place = (uint64_t)q * (count - 1);
     *quarters = (uint32_t)(place % 4);

@@ -100,7 +100,7 @@ static qn_status check_options(const job *j, qn_error *err) {
 
 /* ------------------------------------------------------------------ memory */
 
-/* Each column of categories has its counts behind those of the one before. */
+/* Each column of categories has its counts after those of the one before. */
 static uint64_t count_categories(const job *j) {
     uint64_t sum = 0;
     for (uint32_t k = 0; k < j->out->columns; k++)

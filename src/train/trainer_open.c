@@ -257,7 +257,7 @@ typedef struct position {
 
 enum { ARRAYS = 4 + 2 * QN__LBFGS_PAIRS };
 
-/* What the run's state consists of, one behind the other; NULL behind the last one. */
+/* What the run's state consists of, one after the other; NULL after the last one. */
 static void list_arrays(const qn_train *t, float *array[ARRAYS + 1]) {
     const qn__state *state = &t->job.state;
     const qn__lbfgs *lbfgs = t->job.full.lbfgs;

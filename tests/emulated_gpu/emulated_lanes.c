@@ -61,7 +61,7 @@ static void change(stack_place *from, stack_place *to) { qn_emulated_change(&fro
 
 static void prepare(stack_place *place, char *stack, void (*entry)(void)) {
     void **top = (void **)(void *)(stack + STACK);
-    *--top = NULL; /* the entry finds its stack as behind a call */
+    *--top = NULL; /* the entry finds its stack as after a call */
     *--top = (void *)(uintptr_t)entry;
     for (int i = 0; i < 6; ++i)
         *--top = NULL;
@@ -218,7 +218,7 @@ static void begin_lane(crew *c, uint32_t i) {
 #endif
 }
 
-/* One group. `transposed`: lanes run from the last to the first, and the other way behind the next
+/* One group. `transposed`: lanes run from the last to the first, and the other way after the next
  * barrier. */
 static void run_group(crew *c, int transposed) {
     /* The first lane lives in the fiber 0 until a barrier shows that each needs its own. */

@@ -77,8 +77,8 @@ void qn_matrix_part(int32_t *d, const int32_t *a, const int32_t *b) {
 }
 
 /* m16n8k32: the word i of a holds row g, of i 1 and 3 row g + 8, and numbers 4 t .. 4 t + 3, of i 2
- * and 3 those 16 behind; the word i of b numbers 4 t .. and those 16 behind of column g; d[2] and
- * d[3] are those of row g + 8. */
+ * and 3 those 16 columns later; the word i of b numbers 4 t .. and those 16 columns later, of
+ * column g; d[2] and d[3] are those of row g + 8. */
 void qn_matrix_whole(int32_t *d, const int32_t *a, const int32_t *b) {
     const uint32_t lane = qn_emulated_now.lane, g = lane % WARP / 4, t = lane % 4;
     if (all_zero(lane - lane % 4, a - left[lane]))

@@ -1,5 +1,5 @@
 /* What the fake OpenCL library does wrong: words of QN_FAKE_OPENCL, separated by commas, each with
- * a number behind it. Calls are counted from 1 over all devices.
+ * a number after it. Calls are counted from 1 over all devices.
  *
  *   platforms=0    no platform
  *   devices=0      platforms without devices
@@ -42,7 +42,7 @@
 #ifndef QN_TESTS_FAKE_OPENCL_PLAN_H
 #define QN_TESTS_FAKE_OPENCL_PLAN_H
 
-/* The number behind a word; `otherwise` when the plan does not have it. */
+/* The number after a word; `otherwise` when the plan does not have it. */
 long fake_plan(const char *word, long otherwise);
 
 /* Counts a call of this kind; 1 when it is the n-th of the plan. */

@@ -1,4 +1,4 @@
-/* Files of the cache of built programs. The target mends the digest, so that what stands behind the
+/* Files of the cache of built programs. The target mends the digest, so that what stands after the
  * check is reached as well. */
 #include "fuzz/fuzz.h"
 

@@ -25,7 +25,7 @@ const char *fuzz_file(int number, const void *bytes, size_t size);
  * left in it. */
 const char *fuzz_folder(void);
 
-/* A text of these bytes, ended by a NUL and owned by the caller; what stands behind a NUL is cut.
+/* A text of these bytes, ended by a NUL and owned by the caller; what stands after a NUL is cut.
  */
 char *fuzz_text(const uint8_t *bytes, size_t size);
 

@@ -13,7 +13,7 @@ enum { TURNS = 16, MOST = 4096 };
 
 static const unsigned char key[32] = "the key of a run, 32 bytes long";
 
-/* The next byte of the input, 0 behind its end. */
+/* The next byte of the input, 0 after its end. */
 typedef struct input {
     const uint8_t *at, *end;
     int changed;

@@ -1,4 +1,4 @@
-/* Formats of rows that are no CSV, LIBSVM, JSON and SQLite: qn_data_open. */
+/* Formats of rows that are not CSV, LIBSVM, JSON and SQLite: qn_data_open. */
 #include "fuzz/fuzz.h"
 
 #include <quern/data.h>

@@ -43,7 +43,7 @@ static void read_one(const uint8_t *bytes, size_t size) {
     qn_kernel_free(k);
 }
 
-/* Writes the digest of some bytes behind the first such word. */
+/* Writes the digest of some bytes after the first such word. */
 static void mend(uint8_t *lines, size_t size, const char *word, const uint8_t *from, size_t count) {
     const size_t length = strlen(word);
     for (size_t at = 0; at + length + 64 <= size; at++) {

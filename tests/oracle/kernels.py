@@ -107,7 +107,7 @@ class Reader:
 
     def type(self):
         if self.token not in TYPES:
-            raise Refused(f"{self.token} is no type")
+            raise Refused(f"{self.token} is not a type")
         word = self.need()
         if word == "unsigned":
             self.take("int")

@@ -76,7 +76,7 @@ class Layer:
 
     @property
     def has_pixels(self):
-        """16.4: whether a dense layer stands behind more than one pixel."""
+        """16.4: whether a dense layer stands after more than one pixel."""
         return not self.window and self.shape[1:] != (1, 1)
 
     def multiplies_integers(self, product):

@@ -324,7 +324,7 @@ def label(cells, task, outputs, rules=frozenset(), model=False):
                 for kind_, (raw, _) in zip(kinds, cells) if kind_ == "number")
     if task == "regress" or (task == "auto" and texts <= numbers and not whole):
         if numbers < len(kinds):
-            refuse("a target is no finite number")
+            refuse("a target is not a finite number")
         return np.array([number_of(raw) for raw, _ in cells], np.float32), "real", []
     if task == "auto" and texts <= numbers and numbers < len(kinds):
         refuse("a label is a text among numbers")

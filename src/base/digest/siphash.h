@@ -17,7 +17,7 @@ qn__siphash_key qn__siphash_key_of(const unsigned char bytes[16]);
 uint64_t qn__siphash(const qn__siphash_key *key, const void *bytes, size_t size);
 
 /* For long texts, several times faster; gives another number. Eight lanes take the words of the
- * text in turn (lane i: words i, i + 8, i + 16, ...; zeros behind the end up to a multiple of 64
+ * text in turn (lane i: words i, i + 8, i + 16, ...; zeros after the end up to a multiple of 64
  * bytes). Each is the SipHash-2-4 state of its own key {word[0], word[1] ^ i}, finished without a
  * length. The result is qn__siphash of the eight results and the size, as nine little-endian
  * words. */

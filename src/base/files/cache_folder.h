@@ -13,9 +13,9 @@
 enum { QN__CACHE_NAME = 80 };
 
 /* Writes the folder's path, which leaves room for such a name. With `make` the folder and its
- * parents are made, for this user only; else a folder that does not exist is no failure, and `path`
- * is then "". Fails with QN_USAGE (the environment names none) or QN_IO (it cannot be made, is no
- * folder, or qn__cache_trust refuses it); `path` is then "" too. */
+ * parents are made, for this user only; else a folder that does not exist is not a failure, and
+ * `path` is then "". Fails with QN_USAGE (the environment names none) or QN_IO (it cannot be made,
+ * is not a folder, or qn__cache_trust refuses it); `path` is then "" too. */
 qn_status qn__cache_folder(int make, char path[PATH_MAX], qn_error *err);
 
 /* Refuses with QN_IO what belongs to another user, and what others may write to. */

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The bytes of a file, read to its end, with a NUL behind the last. Folders, devices, missing files
+/* The bytes of a file, read to its end, with a NUL after the last. Folders, devices, missing files
  * and the like fail with QN_IO and a message that names the kind; `out` is then empty. A FIFO
  * without a writer fails after five seconds. */
 typedef struct qn__bytes {

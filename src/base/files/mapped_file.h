@@ -28,7 +28,7 @@ qn_status qn__mapped_file_grow(qn__mapped_file *file, size_t bytes, qn_error *er
 qn_status qn__mapped_file_publish(qn__mapped_file *file, const char *path, size_t bytes,
                                   qn_error *err);
 
-/* Opens a regular file for reading. *out is NULL where there is none, which is no failure. Fails
+/* Opens a regular file for reading. *out is NULL where there is none, which is not a failure. Fails
  * with QN_IO (also when others may write to it) or QN_MEMORY. Its time of change becomes now:
  * the oldest file is the one that was not used for longest. */
 qn_status qn__mapped_file_open(const char *path, qn__mapped_file **out, qn_error *err);

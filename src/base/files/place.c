@@ -38,7 +38,7 @@ static void cut_name(char *path, char **name) {
     *name = slash ? slash + 1 : path;
 }
 
-/* Replaces a symbolic link by its target. Returns 0 when the path is no link. */
+/* Replaces a symbolic link by its target. Returns 0 when the path is not a link. */
 static int follow_link(walk *w) {
     char target[PATH_MAX], whole[PATH_MAX], *name;
     const ssize_t size = readlink(w->path, target, sizeof target - 1);

@@ -78,7 +78,7 @@ static void remove_files(int folder) {
     while ((size = syscall(SYS_getdents64, folder, block, sizeof block)) > 0)
         for (long at = 0; at < size;) {
             const entry_head *entry = (const void *)(block + at);
-            unlinkat(folder, entry->name, 0); /* "." and ".." are no files */
+            unlinkat(folder, entry->name, 0); /* "." and ".." are not files */
             at += entry->size;
         }
 }

@@ -293,7 +293,7 @@ static void close_file(qn__writer *writer) {
         qn__fail_errno(&writer->error, "write", writer->path);
 }
 
-/* Devices and pipes cannot be synced (EINVAL, EROFS, ENOTSUP), which is no failure. */
+/* Devices and pipes cannot be synced (EINVAL, EROFS, ENOTSUP), which is not a failure. */
 static void sync_file(qn__writer *writer) {
     int rc;
     do

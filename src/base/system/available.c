@@ -19,7 +19,7 @@ static uint64_t number_in(const char *path) {
     return value;
 }
 
-/* The number behind a word at the beginning of a line; UINT64_MAX: no line has it. */
+/* The number after a word at the beginning of a line; UINT64_MAX: no line has it. */
 static uint64_t number_of(const char *path, const char *word) {
     const size_t length = strlen(word);
     char line[128];

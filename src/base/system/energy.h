@@ -1,6 +1,6 @@
 /* The energy that the machine's processors use, from Linux: the RAPL counters under
  * /sys/class/powercap, in microjoules. Each counter wraps around at its own range. Most systems let
- * only root read them, and many have none: then nothing is reported, which is no failure. */
+ * only root read them, and many have none: then nothing is reported, which is not a failure. */
 #ifndef QN_BASE_SYSTEM_ENERGY_H
 #define QN_BASE_SYSTEM_ENERGY_H
 

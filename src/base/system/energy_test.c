@@ -1,5 +1,5 @@
-/* Energy counters in a simulated folder: which are counted, wraparound, and cases that are no
- * failure. */
+/* Energy counters in a simulated folder: which are counted, wraparound, and cases that are not
+ * a failure. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -22,7 +22,7 @@ static uint32_t next_random(void) {
     return (uint32_t)(random_state >> 33);
 }
 
-/* Parses a copy that ends where the text ends, so that the address sanitizer detects a read behind
+/* Parses a copy that ends where the text ends, so that the address sanitizer detects a read after
  * it. */
 static qn_status parse(const char *text, size_t size, qn__json **out, qn_error *err) {
     char *copy = malloc(size ? size : 1);

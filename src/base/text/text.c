@@ -250,7 +250,7 @@ const char *qn__nearest(const char *word, const char *const *list) {
     return best;
 }
 
-/* Room for `more` bytes and a NUL behind `size`; 0 when memory is short. */
+/* Room for `more` bytes and a NUL after `size`; 0 when memory is short. */
 static int reserve(qn__text *text, size_t more) {
     size_t need;
     if (text->failed || __builtin_add_overflow(text->size, more, &need) ||

@@ -532,7 +532,7 @@ static void report_falsely(world *w, uint32_t from, uint32_t to, uint64_t accept
 }
 
 /* Rank 0 proposes. Rank 2 reports that it accepted a view without rank 0, and dies before it can
- * accept this view again. No votes are no quorum. */
+ * accept this view again. No votes are not a quorum. */
 static void test_nobody_votes(void **state) {
     (void)state;
     static world w;

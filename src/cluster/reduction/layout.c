@@ -89,7 +89,7 @@ uint32_t qn__layout_most_pieces(uint32_t ranks) { return MOST_CUTS * ranks; }
 
 uint32_t qn__layout_pieces(const qn__layout *l, uint32_t rank, qn__piece *piece) {
     uint32_t n = 0;
-    /* Start behind the own segment, so that not all ranks send to the same rank first. */
+    /* Start after the own segment, so that not all ranks send to the same rank first. */
     for (uint32_t i = 1; i <= l->members; ++i) {
         const uint32_t owner = l->order[(l->position[rank] + i) % l->members];
         if (qn__layout_delegate(l, l->home[rank], owner) != rank)

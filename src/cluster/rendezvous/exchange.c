@@ -141,7 +141,7 @@ static void receive_endpoint(host *h, uint32_t r) {
     h->missing--;
 }
 
-/* Whether a rank is still connected. Reads twice, because its end may be queued behind the rest of
+/* Whether a rank is still connected. Reads twice, because its end may be queued after the rest of
  * its endpoint when a restarted rank arrives. */
 static int is_there(host *h, uint32_t r) {
     for (int i = 0; i < 2 && h->file[r] >= 0; ++i)

@@ -9,7 +9,7 @@
 typedef struct qn__exchange {
     const char *host;
     uint16_t port;
-    uint16_t more; /* ports behind `port` that rank 0 takes where others are taken; only with `run`,
+    uint16_t more; /* ports after `port` that rank 0 takes where others are taken; only with `run`,
                       which tells the ranks of another run there */
     uint32_t ranks, rank;
     const char *secret; /* NULL: none, and then the host must be this machine */

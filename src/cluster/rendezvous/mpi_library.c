@@ -209,7 +209,7 @@ static qn_status named_file(search *s, const char *path, qn_error *err) {
     } else {
         void *const handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
         const char *const why = handle ? NULL : dlerror();
-        qn__fail(err, QN_UNSUPPORTED, "%s is no MPI library that can be used: %s", path,
+        qn__fail(err, QN_UNSUPPORTED, "%s is not an MPI library that can be used: %s", path,
                  why ? why
                      : "it is neither of Open MPI nor of MPICH, or does not have all required "
                        "functions");

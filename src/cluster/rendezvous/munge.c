@@ -102,7 +102,7 @@ qn_status qn__munge_open(const char credential[QN__CREDENTIAL_BYTES], unsigned c
     memcpy(text, credential, sizeof text);
     text[sizeof text - 1] = 0;
     const int code = m.decode(text, m.context, &bytes, &size, &user, &group);
-    /* Several ranks of a machine decode the same credential, so REPLAYED is no error. */
+    /* Several ranks of a machine decode the same credential, so REPLAYED is not an error. */
     if ((code != SUCCESS && code != REPLAYED) || !bytes)
         status = qn__fail(
             err, QN_CLUSTER,

@@ -8,8 +8,8 @@
 /* Where the ranks of one torchrun meet. */
 typedef struct qn__torchrun_meeting {
     char host[256]; /* of rank 0; 127.0.0.1 where all ranks are on one machine */
-    uint16_t port;  /* the one behind MASTER_PORT, at which torchrun's own store may listen */
-    uint16_t more;  /* ports behind it that may be taken instead */
+    uint16_t port;  /* the one after MASTER_PORT, at which torchrun's own store may listen */
+    uint16_t more;  /* ports after it that may be taken instead */
     char run[64];   /* distinguishes this run from others that meet at the same ports */
 } qn__torchrun_meeting;
 

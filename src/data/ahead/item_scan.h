@@ -33,7 +33,7 @@ const qn__item_buffer *qn__item_scan_buffer(const qn__item_scan *scan);
 
 /* Somebody reads the file before the training begins and has the items first .. end-1 in memory
  * now. Those of the first places are copied. Once all items were taken, this was the first reading
- * of the training, unless that begins behind these places. Any threads, each item once, before the
+ * of the training, unless that begins after these places. Any threads, each item once, before the
  * first qn__item_scan_move. */
 void qn__item_scan_take(qn__item_scan *scan, uint64_t first, uint64_t end);
 

@@ -22,7 +22,7 @@ qn__page_ahead *qn__page_ahead_create(const qn_data *data, uint64_t seed);
 void qn__page_ahead_destroy(qn__page_ahead *ahead); /* accepts NULL */
 
 /* The items at the positions before `position` of the epoch, from 0, are not needed any more: those
- * behind are fetched, also of the next epoch. Returns at once. Accepts NULL. */
+ * after are fetched, also of the next epoch. Returns at once. Accepts NULL. */
 void qn__page_ahead_move(qn__page_ahead *ahead, uint32_t epoch, uint64_t position);
 
 #endif

@@ -32,7 +32,7 @@ void qn__read_ahead_take(qn__read_ahead *ahead, uint64_t first, uint64_t end);
 void qn__read_ahead_fill(qn__read_ahead *ahead, int threads);
 
 /* Between two steps: the items at the positions before `position` of the epoch, from 0, are not
- * needed any more, and the `count` behind it are needed now. Those behind are fetched, also of the
+ * needed any more, and the `count` after it are needed now. Those after are fetched, also of the
  * next epoch. Returns copies of items for the feed, which are valid until the next call; or NULL.
  * Accepts NULL. */
 const qn__item_buffer *qn__read_ahead_move(qn__read_ahead *ahead, uint32_t epoch, uint64_t position,

@@ -60,7 +60,7 @@ static qn_status append(memory *m, const void *bytes, size_t size, qn_error *err
     return QN_OK;
 }
 
-/* Sets bit `at`, which is the last one or behind it. */
+/* Sets bit `at`, which is the last one or after it. */
 static qn_status put_bit(memory *m, uint64_t at, int bit, qn_error *err) {
     const uint8_t zero = 0;
     if (at / 8 >= m->size && append(m, &zero, 1, err) != QN_OK)

@@ -1,5 +1,5 @@
-/* The cells of a column behind the Arrow C Data interface. Buffer 0 has a bit for each value that
- * is not null; a column without nulls may lack it. */
+/* The cells of a column that comes by the Arrow C Data interface. Buffer 0 has a bit for each value
+ * that is not null; a column without nulls may lack it. */
 #include "base/binary/half.h"
 #include "data/arrow/arrow_decimal.h"
 #include "data/arrow/arrow_table.h"

@@ -25,7 +25,7 @@ struct qn__arrow_column {
     qn__wide_gather *gather; /* of a FEATURE that may be wide; else NULL */
     qn__exact exact;         /* what is kept exactly, once it is settled */
     qn__wide_value *value;   /* of each item, from qn__alloc; NULL: nothing is kept */
-    int odd;                 /* some value is no whole number from 0 to 255, so far */
+    int odd;                 /* some value is not a whole number from 0 to 255, so far */
     int there;               /* the values of this portion are in the data set already */
     int regress;             /* labels are targets */
     qn__text_set texts;      /* different ones, in the order of appearance */

@@ -1,4 +1,4 @@
-/* A table behind the Arrow C interfaces: the parts of a stream, and the cells of a column.
+/* A table that comes by the Arrow C interfaces: the parts of a stream, and the cells of a column.
  *
  * A reader of files can hand a large table out in portions: parts of which memory holds one portion
  * at a time. Other tables are one portion. */
@@ -22,7 +22,7 @@ typedef struct qn__arrow_source {
      * the others need no buffers. NULL: nobody asks. */
     void (*want)(struct ArrowArrayStream *stream, const uint8_t *wanted);
     /* Of a reader with portions, else NULL. `rows`: those of all portions, asked after `want`;
-     * returns 0, as functions of the stream do. The stream ends behind each portion. `more`: 1: it
+     * returns 0, as functions of the stream do. The stream ends after each portion. `more`: 1: it
      * goes on with another one, and the parts before are no longer used. `pieces`: what a portion
      * is made of, for a message where memory cannot hold one of them. */
     int (*rows)(struct ArrowArrayStream *stream, uint64_t *rows);

@@ -57,7 +57,7 @@ static const char *find_value(const char *metadata, size_t *size) {
     return NULL;
 }
 
-/* A range of numbers, which is no column, has an object in place of a name. */
+/* A range of numbers, which is not a column, has an object in place of a name. */
 static int mark(const struct ArrowSchema *schema, const qn__json_node *names, uint8_t *index) {
     int marked = 0;
     for (size_t i = 0; i < qn__json_count(names) && i < LEVELS; i++) {

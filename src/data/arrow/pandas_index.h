@@ -1,4 +1,4 @@
-/* What a table's metadata of pandas call the index of its rows: the names of rows, which are no
+/* What a table's metadata of pandas call the index of its rows: the names of rows, which are not
  * features (docs/exactness.md 23). pandas writes such metadata into Parquet and Arrow IPC files,
  * and into Arrow schemas, with the key "pandas". */
 #ifndef QN_DATA_ARROW_PANDAS_INDEX_H

@@ -8,7 +8,7 @@
 
 int qn__snappy_unpack(const uint8_t *from, size_t size, uint8_t *to, size_t made);
 int qn__lz4_block_unpack(const uint8_t *from, size_t size, uint8_t *to, size_t made);
-/* Frames behind each other; checksums are not compared. */
+/* Frames one after the other; checksums are not compared. */
 int qn__lz4_frame_unpack(const uint8_t *from, size_t size, uint8_t *to, size_t made);
 
 /* What Hadoop and old versions of Arrow call LZ4: groups of blocks, each group after the number of

@@ -341,7 +341,7 @@ static qn_status read_keys(finding *f, qn_error *err) {
 
 /* ------------------------------------------------------------------ the list */
 
-/* What is no part of a table. */
+/* What is not part of a table. */
 static qn_status check_together(const qn__file_list *list, qn_error *err) {
     struct stat info;
     for (size_t i = 0; list->count > 1 && i < list->count; i++) {

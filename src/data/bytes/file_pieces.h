@@ -24,7 +24,7 @@ typedef struct qn__file_piece {
  * QN__FILE_PIECE_MARGIN, at a multiple of QN__FILE_SECTOR. 0: there is no such file. */
 int qn__file_piece_begin(qn__file_piece *piece, int file, uint64_t at, uint8_t *block);
 
-/* The bytes from `offset` behind `at`, until the next reading; NULL: they cannot be read, or the
+/* The bytes from `offset` after `at`, until the next reading; NULL: they cannot be read, or the
  * file is too short. */
 const uint8_t *qn__file_piece_read(qn__file_piece *piece, uint64_t offset, size_t bytes);
 

@@ -22,7 +22,7 @@ size_t qn__glob_begin(const char *pattern) {
 
 /* ------------------------------------------------------------------ a name */
 
-/* The set at `set`, behind its bracket. Returns where the pattern goes on, NULL: the set is not
+/* The set at `set`, after its bracket. Returns where the pattern goes on, NULL: the set is not
  * closed, so the bracket is an ordinary byte. */
 static const char *match_set(const char *set, unsigned char byte, int *found) {
     const int not = *set == '!' || *set == '^';
@@ -109,7 +109,7 @@ static size_t append(search *s, size_t length, const char *name, size_t size) {
 static qn_status read_folder(search *s, size_t length, const char *part, const char *rest,
                              const char *any, int depth, qn_error *err) {
     DIR *folder = opendir(length ? s->path : ".");
-    if (!folder) /* nothing matches below what is no folder */
+    if (!folder) /* nothing matches below what is not a folder */
         return errno == ENOENT || errno == ENOTDIR ? QN_OK : qn__fail_errno(err, "list", s->path);
     qn_status status = QN_OK;
     for (const struct dirent *e; status == QN_OK && (e = readdir(folder)) != NULL;) {

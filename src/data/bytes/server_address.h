@@ -7,7 +7,7 @@
 /* Whether a path is the address of a server: "postgresql://..." or "postgres://...". */
 int qn__is_server(const char *path);
 
-/* The '@' behind user and password, or NULL. A password may hold '@', '/' and '?' where somebody
+/* The '@' after user and password, or NULL. A password may hold '@', '/' and '?' where somebody
  * did not encode it. */
 const char *qn__server_user_end(const char *address);
 

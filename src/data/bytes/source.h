@@ -26,7 +26,7 @@ qn_status qn__source_end(const qn__source *source, qn_status status, qn_error *e
 /* Others may write to the file meanwhile: the reader gets one state of it in another way. */
 void qn__source_share(qn__source *source);
 
-/* The same, and a folder is no failure: it has no bytes to read. */
+/* The same, and a folder is not a failure: it has no bytes to read. */
 qn_status qn__source_open_any(const char *path, qn__source **out, qn_error *err);
 int qn__source_is_folder(const qn__source *source);
 /* The address of a database server (server_address.h), which qn__source_open_any takes too: nothing
@@ -36,7 +36,7 @@ const char *qn__source_address(const qn__source *source);
 
 qn__packing qn__source_packing(const qn__source *source);
 const char *qn__source_path(const qn__source *source);
-/* What stands behind the colon of "PATH.npz:PART"; NULL: no part was named. */
+/* What stands after the colon of "PATH.npz:PART"; NULL: no part was named. */
 const char *qn__source_part(const qn__source *source);
 /* The same in a path, as a part of it. */
 const char *qn__source_part_in(const char *path);

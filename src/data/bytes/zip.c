@@ -29,7 +29,7 @@ static qn_status read_at(const qn__zip *zip, uint64_t from, void *bytes, size_t 
     return qn__descriptor_read_at(zip->file, zip->path, from, bytes, size, err);
 }
 
-/* The end record is the last thing in the file, behind it only a comment whose length it says. */
+/* The end record is the last thing in the file, after it only a comment whose length it says. */
 static qn_status find_end(const qn__zip *zip, uint8_t end[END_SIZE], uint64_t *at, qn_error *err) {
     const uint64_t most = END_SIZE + COMMENT_MAX;
     const size_t size = (size_t)(zip->size < most ? zip->size : most);

@@ -29,7 +29,7 @@ static qn_status refuse(const qn__zip_stream *s, qn_error *err, const char *what
     return qn__remedy(err, QN_INPUT, "write the archive again, or copy it again");
 }
 
-/* The bytes begin behind the entry's local header, whose texts may differ from the list's. */
+/* The bytes begin after the entry's local header, whose texts may differ from the list's. */
 static qn_status find_bytes(qn__zip_stream *s, qn_error *err) {
     uint8_t local[LOCAL_SIZE];
     const qn__zip_entry *e = s->entry;

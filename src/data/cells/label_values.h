@@ -6,7 +6,7 @@
 #include "data/cells/text_set.h"
 #include "data/table/data.h"
 
-/* For a label that is no class number. */
+/* For a label that is not a class number. */
 #define QN__QUANTITIES_REMEDY "where labels are quantities, set `data.task` to regress"
 #define QN__LABEL_RANGE_REMEDY                                                                     \
     "classes with such numbers must be texts, such as id2147483648; " QN__QUANTITIES_REMEDY

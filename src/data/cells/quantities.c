@@ -7,7 +7,7 @@ static const char *const currencies[] = {
     "JPY", "US$",          "CA$",      "A$",       "Rs.",          "Rs",  "R$",  "kr"};
 enum { CURRENCIES = sizeof currencies / sizeof *currencies };
 
-/* A text around its number: the sign before it, and what stands behind. */
+/* A text around its number: the sign before it, and what stands after. */
 typedef struct parts {
     const char *before, *behind;
     size_t before_size, behind_size;

@@ -1,4 +1,4 @@
-/* The readers behind qn_data_open, one row of a table for each format. A new format is one file
+/* The readers of qn_data_open, one row of a table for each format. A new format is one file
  * with a qn__reader and one line in readers.c. */
 #ifndef QN_DATA_CELLS_READERS_H
 #define QN_DATA_CELLS_READERS_H

@@ -1,5 +1,5 @@
 /* The reader of Arrow IPC: streams of messages, and files (Feather version 2), which hold such a
- * stream and a list of its batches behind it. A portion is as many batches as fit into a part of
+ * stream and a list of its batches after it. A portion is as many batches as fit into a part of
  * the memory, or one. */
 #include "data/columnar/ipc.h"
 #include "base/memory.h"
@@ -155,7 +155,7 @@ static qn_status next_message(ipc *r, qn__pile *pile, qn__ipc_message *m) {
 
 /* ------------------------------------------------------------------ the schema */
 
-/* The list behind the stream: its size and the magic number end the file. */
+/* The list that follows the stream: its size and the magic number end the file. */
 static qn_status find_footer(ipc *r) {
     uint8_t tail[4 + MAGIC];
     const size_t end = r->size - sizeof tail;

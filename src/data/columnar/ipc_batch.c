@@ -81,7 +81,7 @@ static int64_t offset_at(const uint8_t *bytes, size_t width, uint64_t i) {
     return narrow;
 }
 
-/* Texts lie behind each other inside their bytes. */
+/* Texts lie after each other inside their bytes. */
 static int offsets_fit(const buffer *offsets, const buffer *texts, size_t width, uint64_t rows) {
     int64_t before = 0;
     for (uint64_t i = 0; i <= rows; i++) {

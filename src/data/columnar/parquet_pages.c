@@ -118,7 +118,7 @@ static uint8_t *page_room(pages *p, size_t size) {
                       : qn__scratch_need(&p->thread->page, size, 1, p->err);
 }
 
-/* The bytes of a page behind its header. The first `plain` are not packed, and are left out. */
+/* The bytes of a page after its header. The first `plain` are not packed, and are left out. */
 static qn_status unpack(pages *p, const page *head, size_t plain, qn__encoded *out) {
     const uint8_t *from = p->bytes + p->at + plain;
     const size_t size = (size_t)head->size - plain, made = (size_t)head->made - plain;
@@ -270,7 +270,7 @@ static qn_status take_lengths(pages *p, qn__encoded *in, uint32_t **lengths, uin
     return QN_OK;
 }
 
-/* Texts behind each other, with the lengths before them. */
+/* Texts one after the other, with the lengths before them. */
 static qn_status take_delta_length(pages *p, qn__encoded *in, uint8_t *to, uint64_t count) {
     uint32_t *length;
     qn_status status = take_lengths(p, in, &length, count);
@@ -575,7 +575,7 @@ static qn_status make_moments(pages *p) {
     return QN_OK;
 }
 
-/* Views have their buffers behind the two that all columns have, and then the sizes of these. */
+/* Views have their buffers after the two that all columns have, and then the sizes of these. */
 static qn_status put_buffers(pages *p, struct ArrowArray *out) {
     if (is_text(p) && !p->column->decimal) {
         if (p->texts == 0 && add_texts(p, p->bytes, 0) != QN_OK)

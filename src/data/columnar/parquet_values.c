@@ -58,7 +58,7 @@ static int take_packed(qn__encoded *in, unsigned bits, uint64_t groups, uint32_t
     const uint64_t have = (uint64_t)(in->end - in->at);
     if (groups > UINT64_MAX / 32 / 8)
         return 0;
-    /* Some writers cut the last group behind its last number. */
+    /* Some writers cut the last group after its last number. */
     const uint64_t numbers = groups * 8 < count ? groups * 8 : count;
     if ((numbers * bits + 7) / 8 > have)
         return 0;

@@ -4,7 +4,7 @@
 
 #include "data/table/data.h"
 
-/* QN_INPUT, with a remedy, when the items are no images of bytes with 1 or 3 channels. */
+/* QN_INPUT, with a remedy, when the items are not images of bytes with 1 or 3 channels. */
 qn_status qn__drawn_check(const qn_data *data, qn_error *err);
 
 /* The pixels of an item with these values, [row][column][channel]; `out` has room for its features.

@@ -24,7 +24,7 @@ typedef struct head {
     uint64_t turned, newer;      /* the same */
     uint64_t key;                /* bytes of the key, with its NUL; the stamp follows */
     uint8_t values_digest[32];
-    uint8_t rest_digest[32]; /* SHA-256 of the head, 0 in its place, and of all behind the values */
+    uint8_t rest_digest[32]; /* SHA-256 of the head, 0 in its place, and of all after the values */
 } head;
 
 /* ------------------------------------------------------------------ which entry */
@@ -81,7 +81,7 @@ qn__mapped_file *qn__image_cache_take(qn__image_cache *cache) {
 
 /* ------------------------------------------------------------------ the layout */
 
-/* Where the key begins, behind the values; 0: it cannot be addressed. */
+/* Where the key begins, after the values; 0: it cannot be addressed. */
 static size_t tail_of(uint64_t items, uint64_t features) {
     uint64_t values;
     if (__builtin_mul_overflow(items, features, &values) || values > SIZE_MAX / 4)

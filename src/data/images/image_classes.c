@@ -68,7 +68,7 @@ static qn__cell class_of(const labelling *l, uint64_t i) {
     return (qn__cell){.text = name, .size = strcspn(name, "/")};
 }
 
-/* 0 when a folder has a name that is no number. */
+/* 0 when a folder has a name that is not a number. */
 static int take_values(labelling *l) {
     uint64_t item = 0;
     for (uint64_t i = 0; i < l->files->count; i++) {

@@ -28,7 +28,8 @@ typedef struct qn__image_files {
 } qn__image_files;
 
 /* Lists the files; `source` must outlive *out, which is released in any case. Fails with QN_INPUT
- * (no files, one name twice, a malformed archive, what is no regular file), QN_IO or QN_MEMORY. */
+ * (no files, one name twice, a malformed archive, what is not a regular file), QN_IO or QN_MEMORY.
+ */
 qn_status qn__image_files_open(qn__source *source, qn__image_files *out, qn_error *err);
 void qn__image_files_release(qn__image_files *files);
 

@@ -73,7 +73,7 @@ static void tell(const reading *r, int thread, uint64_t done) {
 }
 
 /* A file that cannot be read is left out, if that is allowed. Memory, devices and missing libraries
- * are no fault of the file. */
+ * are not a fault of the file. */
 static void note_failure(reading *r, int thread, uint64_t i, qn_status status, const qn_error *e) {
     if (status == QN_INPUT && r->skip) {
         r->marks[i] = QN__FILE_BROKEN;
@@ -101,7 +101,7 @@ static void work(void *context, int thread) {
             continue;
         note_failure(r, thread, i, status, &err);
         if (atomic_load(&r->failed) != UINT64_MAX)
-            break; /* what this thread would take next lies behind */
+            break; /* what this thread would take next comes later */
     }
     qn__decoder_release(&own.decoder);
     qn__image_bytes_release(&own.bytes);

@@ -1,4 +1,4 @@
-/* JSON lines: objects one behind the other, or an array of them, each an item
+/* JSON lines: objects one after the other, or an array of them, each an item
  * (docs/exactness.md 2.1.12). A key is a column, in the order of first appearance. */
 #include "base/memory.h"
 #include "data/arrow/arrow_build.h"

@@ -40,7 +40,7 @@ static int32_t read_hex(const char *at, const char *end) {
     return value;
 }
 
-/* The character of the escape whose digits begin at *at, which moves behind them; -1: there is
+/* The character of the escape whose digits begin at *at, which moves after them; -1: there is
  * none. Characters beyond 16 bits are two escapes (surrogates). */
 static int32_t read_character(char **at, const char *end) {
     const int32_t first = read_hex(*at, end);

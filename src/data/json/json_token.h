@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A place in the text. The text is changed: a string is decoded where it stands. Behind `end` there
+/* A place in the text. The text is changed: a string is decoded where it stands. After `end` there
  * must be a byte that belongs to no number. */
 typedef struct qn__json_scan {
     char *at, *end;
@@ -35,7 +35,7 @@ typedef struct qn__token {
 
 /* Skips white space. Returns the next byte, or '\0' at the end. */
 char qn__json_next(qn__json_scan *scan);
-/* Reads the value at `at`, behind white space. */
+/* Reads the value at `at`, after white space. */
 void qn__json_token(qn__json_scan *scan, qn__token *out);
 
 #endif

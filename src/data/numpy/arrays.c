@@ -47,8 +47,8 @@ static void make_missing_plain(const qn_data *data, float *values) {
             qn__set_missing(&values[i]);
 }
 
-/* 1 when the values can be read as they lie. Kernels read up to QN__DATA_MARGIN bytes behind the
- * last one. In the same page these are readable, whoever owns them; the page behind may not be. */
+/* 1 when the values can be read as they lie. Kernels read up to QN__DATA_MARGIN bytes after the
+ * last one. In the same page these are readable, whoever owns them; the page after may not be. */
 static int is_usable(const qn_data *data, const void *values) {
     const uintptr_t first = (uintptr_t)values;
     const uintptr_t end = first + (size_t)data->items * qn__data_stride(data);

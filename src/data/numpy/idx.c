@@ -143,7 +143,7 @@ static qn_status check_plain_size(const qn__source *source, const header *head, 
     return have == want ? QN_OK : refuse_size(source, head, have, have > want, err);
 }
 
-/* The file must end behind the `have` elements that were read. */
+/* The file must end after the `have` elements that were read. */
 static qn_status check_end(qn__source *source, const header *head, uint64_t have, qn_error *err) {
     const uint64_t want = head->items * head->features;
     uint8_t beyond;

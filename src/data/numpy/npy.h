@@ -31,8 +31,8 @@ typedef enum qn__npy_kind {
     QN__NPY_INT,
     QN__NPY_UINT,
     QN__NPY_FLOAT,
-    QN__NPY_UNICODE, /* texts of 32-bit characters, NULs behind them */
-    QN__NPY_ASCII    /* texts of bytes, NULs behind them */
+    QN__NPY_UNICODE, /* texts of 32-bit characters, NULs after them */
+    QN__NPY_ASCII    /* texts of bytes, NULs after them */
 } qn__npy_kind;
 
 /* What a header says. */
@@ -60,7 +60,7 @@ qn_status qn__npy_read_header(const qn__npy_bytes *in, qn__npy *array, qn_error 
  * bytes, the bits), double for FLOAT; for texts it is the bytes, little-endian. */
 typedef qn_status qn__npy_take(void *user, uint64_t first, size_t count, const void *numbers,
                                qn_error *err);
-/* Reads all elements, and checks that the file ends behind them. */
+/* Reads all elements, and checks that the file ends after them. */
 qn_status qn__npy_each(const qn__npy_bytes *in, const qn__npy *array, qn__npy_take *take,
                        void *user, qn_error *err);
 

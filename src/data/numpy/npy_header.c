@@ -235,7 +235,7 @@ static qn_status read_key(parser *p, unsigned *seen, qn_error *err) {
     if (!take_text(p, name))
         return refuse_syntax(p, "a key", err);
     if (!take(p, ':'))
-        return refuse_syntax(p, "the colon behind a key", err);
+        return refuse_syntax(p, "the colon after a key", err);
     for (unsigned k = 0; k < sizeof keys / sizeof *keys; k++)
         if (strcmp(name, keys[k].name) == 0 && !(*seen >> k & 1)) {
             *seen |= 1u << k;
@@ -261,7 +261,7 @@ static qn_status read_dictionary(parser *p, qn_error *err) {
         return refuse_syntax(p, "the end of its dictionary", err);
     skip_blanks(p);
     if (p->text[p->at] != '\0')
-        return refuse_syntax(p, "its end behind the dictionary", err);
+        return refuse_syntax(p, "its end after the dictionary", err);
     return seen == 7 ? QN_OK : refuse_syntax(p, "'descr', 'fortran_order' or 'shape'", err);
 }
 

@@ -63,8 +63,8 @@ static qn_status take_floats(void *user, uint64_t first, size_t count, const voi
     return QN_OK;
 }
 
-/* The text of an element without the NULs behind it, in UTF-8; `room` holds 4 bytes for each of its
- * characters. 0 for what is no text. */
+/* The text of an element without the NULs after it, in UTF-8; `room` holds 4 bytes for each of its
+ * characters. 0 for what is not text. */
 static int to_utf8(const uint8_t *at, size_t characters, char *room, size_t *size) {
     char *to = room;
     while (characters > 0 && memcmp(at + 4 * (characters - 1), "\0\0\0\0", 4) == 0)

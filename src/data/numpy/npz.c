@@ -12,7 +12,7 @@ struct qn__npz {
     qn__zip_stream *open;
 };
 
-/* What features and their labels are called. A name may also have a word before or behind it:
+/* What features and their labels are called. A name may also have a word before or after it:
  * train_x, x_train. */
 enum { PARTNERS = 5 };
 static const struct {
@@ -68,7 +68,7 @@ static qn_status refuse_name(const qn__npz *npz, const char *name, const char *w
     else
         qn__fail(err, QN_INPUT, "none of the archive's arrays has a name for %s: %s", what, names);
     qn__at(err, "%s", qn__source_path(npz->source));
-    return qn__remedy(err, QN_INPUT, "name the array behind a colon: FILE.npz:NAME");
+    return qn__remedy(err, QN_INPUT, "name the array after a colon: FILE.npz:NAME");
 }
 
 static qn_status take_names(qn__npz *npz, qn_error *err) {

@@ -1,7 +1,7 @@
 /* The snapshot: a head, the values with their margin, the labels or targets with theirs, the
  * weights with theirs, the exact values of wide columns with theirs, and four texts that end in
  * NUL: the schema as JSON, the note, the name of the weights, and a digit for each column of a
- * schema: whether it holds bytes. Behind them stand the names of all items, where they have some.
+ * schema: whether it holds bytes. After them stand the names of all items, where they have some.
  * Each part begins at a multiple of 64 bytes. Numbers are little-endian, as everywhere in memory
  * here (digest.c). */
 #include "data/open/data_snapshot.h"
@@ -219,8 +219,8 @@ static int is_fitting(const qn_data *data) {
            (schema->target != QN__TARGET_CLASS || data->classes <= schema->classes);
 }
 
-/* Behind the NUL at `end`, of `*left` bytes, a text that ends in NUL too: its first byte, with *end
- * and *left those behind it. NULL: there is none. */
+/* After the NUL at `end`, of `*left` bytes, a text that ends in NUL too: its first byte, with *end
+ * and *left those after it. NULL: there is none. */
 static const char *next_text(const char **end, size_t *left) {
     const char *text = *end + 1, *nul = *left ? memchr(text, '\0', *left) : NULL;
     if (!nul)

@@ -8,8 +8,8 @@
 #include "data/table/data.h"
 #include "data/table/missing.h"
 
-/* What becomes of missing numbers; docs/exactness.md 2.5. A missing category is no category in all
- * of them but the first and the last. */
+/* What becomes of missing numbers; docs/exactness.md 2.5. A missing category is not a category in
+ * all of them but the first and the last. */
 typedef enum qn__missing {
     QN__MISSING_ERROR,  /* none is allowed */
     QN__MISSING_MEAN,   /* the mean of the present values of the training items */

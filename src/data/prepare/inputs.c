@@ -343,10 +343,10 @@ static void tell_column(const encoder *e, const qn__encoding_notes *notes, uint3
     qn__column_name(e->how->table, k, name, sizeof name);
     if (c->unseen > 0) {
         snprintf(text, sizeof text,
-                 "%s: %" PRIu64 " value%s of %s %s no category of the model; all inputs of the "
+                 "%s: %" PRIu64 " value%s of %s %s of the model; all inputs of the "
                  "column are 0 there",
                  notes->what, c->unseen, c->unseen == 1 ? "" : "s", name,
-                 c->unseen == 1 ? "is" : "are");
+                 c->unseen == 1 ? "is not a category" : "are not categories");
         tell(notes, text);
     }
     if (c->missing > 0) {
@@ -375,8 +375,8 @@ static void tell_all(const encoder *e, const qn__encoding_notes *notes) {
     if (columns <= TOLD)
         return;
     snprintf(text, sizeof text,
-             "%s: %u more columns have %" PRIu64 " values that are missing or no category of the "
-             "model",
+             "%s: %u more columns have %" PRIu64 " values that are missing or not "
+             "categories of the model",
              notes->what, columns - TOLD, others);
     tell(notes, text);
 }

@@ -16,7 +16,7 @@ typedef struct qn__encoding {
     qn__missing missing;
     const float *fill; /* of the rules mean and median: a number for each column; else NULL */
     const struct qn__offset *offset; /* of each wide column of `table` (offsets.h); NULL: none */
-    int by_value; /* 1: a number that is no category may be one by its value (2.7); 0 for
+    int by_value; /* 1: a number that is not a category may be one by its value (2.7); 0 for
                      training data */
 } qn__encoding;
 

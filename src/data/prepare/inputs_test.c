@@ -74,8 +74,9 @@ static void test_encoding(void **state) {
     assert_int_equal(qn_data_inputs(raw), 5);
     assert_int_equal(qn_data_inputs(inputs), 5);
     assert_int_equal(lines, 2);
-    assert_string_equal(told[0], "the test set: 1 value of column \"city\" is no category of the "
-                                 "model; all inputs of the column are 0 there");
+    assert_string_equal(told[0],
+                        "the test set: 1 value of column \"city\" is not a category of the "
+                        "model; all inputs of the column are 0 there");
     assert_string_equal(told[1], "the test set: 1 value of column \"city\" is missing; all inputs "
                                  "of the column are 0 there");
     qn_data_close(inputs);
@@ -146,7 +147,7 @@ static void test_bytes(void **state) {
     assert_int_equal(qn_data_type_of(inputs), QN_U8);
     assert_int_equal(qn_data_items(inputs), 2);
     assert_memory_equal(qn_data_values(inputs), expected, sizeof expected);
-    assert_int_equal(lines, 1); /* 9 is no index of a category */
+    assert_int_equal(lines, 1); /* 9 is not an index of a category */
     qn_data_close(inputs);
     qn_data_close(view);
     qn_data_close(all);
@@ -188,7 +189,8 @@ static void test_many_columns(void **state) {
     qn_data_close(raw);
 }
 
-/* A number that is no category is the one with its value, where all are numbers and one has it. */
+/* A number that is not a category is the one with its value, where all are numbers and one has it.
+ */
 static void test_values_of_categories(void **state) {
     (void)state;
     static const struct {

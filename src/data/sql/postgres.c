@@ -135,7 +135,7 @@ static void first_line(const char *from, char to[320]) {
     to[strcspn(to, "\r\n")] = '\0';
 }
 
-/* Whether a ':' stands before the '@' of the user. libpq would take what is behind it for a port
+/* Whether a ':' stands before the '@' of the user. libpq would take what is after it for a port
  * where the password has a '/' or '?', and say it. */
 static int names_password(const char *address) {
     const char *at = qn__server_user_end(address);
@@ -165,7 +165,7 @@ static qn_status check_address(const reading *r, const char *address, qn_error *
                   err);
 }
 
-/* Settings before the address are defaults, those behind it are fixed. */
+/* Settings before the address are defaults, those after it are fixed. */
 static qn_status connect_to(reading *r, const char *address, qn_error *err) {
     static const char *const keyword[] = {"connect_timeout",
                                           "tcp_user_timeout",

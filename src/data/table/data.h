@@ -101,7 +101,7 @@ void qn__data_finish(qn_data *data, qn__pool *pool);
  * failure the caller still owns `data`. */
 qn_status qn__data_finish_later(qn_data *data, qn_error *err);
 
-/* Adds a sentence for people to data->note, behind those that are there. Fails with QN_MEMORY. */
+/* Adds a sentence for people to data->note, after those that are there. Fails with QN_MEMORY. */
 qn_status qn__data_add_note(qn_data *data, const char *line, qn_error *err);
 
 /* Checks type, sizes and labels of a caller's arrays, as qn_data_from_arrays. `labels` may be NULL.

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* `least` to `most` digits at *at; 1, and *at behind them, when there are so many and no more. */
+/* `least` to `most` digits at *at; 1, and *at after them, when there are so many and no more. */
 static int take_digits(const char **at, size_t least, size_t most) {
     const size_t count = strspn(*at, "0123456789");
     if (count < least || count > most)

@@ -24,7 +24,7 @@ enum { AT_ONCE = 256 };
 typedef struct blocks {
     const uint8_t *bytes;
     size_t size, first, end;
-    int width; /* bytes of a number, 4 or 8; 1: they are no numbers */
+    int width; /* bytes of a number, 4 or 8; 1: they are not numbers */
     uint8_t digests[AT_ONCE][32];
     atomic_size_t next;
 } blocks;

@@ -81,7 +81,7 @@ qn_status qn__query_check(const char *query, const char *path, qn_error *err) {
         if (size == 0)
             continue;
         if (words++ == 0 && !begins_query(at, size))
-            return refuse("the query is no SELECT", path, "give one SELECT with ORDER BY", err);
+            return refuse("the query is not a SELECT", path, "give one SELECT with ORDER BY", err);
         if (depth == 0 && order && is_word(at, size, "by"))
             ordered = 1;
         order = depth == 0 && is_word(at, size, "order");

@@ -7,8 +7,8 @@
 
 /* What was seen of a column. All zeros: nothing. */
 typedef struct qn__wide_facts {
-    int any, other, fraction; /* a value; one that is no float; one that is no whole number below
-                                 2^63 in magnitude */
+    int any, other, fraction; /* a value; one that is not a float; one that is not a whole number
+                                 below 2^63 in magnitude */
     double lo, hi;
 } qn__wide_facts;
 

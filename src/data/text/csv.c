@@ -4,11 +4,11 @@
  * is cut into blocks of 1 MiB; a block has the lines that begin in it. Threads count the
  * lines of all blocks, so each block knows its first row. Then they go through the blocks in
  * passes. Most tables are numbers: a pass parses bytes. If a cell is not a byte (digits alone, at
- * most 255), another pass parses float32. Where a cell is no number, a pass counts what each column
- * holds (csv_survey.h), another one collects texts, and a last one parses by what was decided. When
- * several rows are wrong, the first one is reported, whoever found it. Quoted cells may hold
- * separators, but line ends only in the header, so that any thread may find the beginning of a
- * line. */
+ * most 255), another pass parses float32. Where a cell is not a number, a pass counts what each
+ * column holds (csv_survey.h), another one collects texts, and a last one parses by what was
+ * decided. When several rows are wrong, the first one is reported, whoever found it. Quoted cells
+ * may hold separators, but line ends only in the header, so that any thread may find the beginning
+ * of a line. */
 #include "data/text/csv.h"
 #include "base/memory.h"
 #include "data/cells/readers.h"
@@ -33,7 +33,7 @@
 typedef struct part {
     qn__csv_part lines;
     size_t block_count;
-    uint64_t *first_row; /* of each block, and behind the last the number of rows */
+    uint64_t *first_row; /* of each block, and after the last the number of rows */
     uint64_t first_item;
 } part;
 

@@ -60,12 +60,12 @@ typedef struct qn__row_failure {
 
 /* What was seen in the cells of a column. */
 typedef enum qn__cell_seen {
-    QN__SEEN_ODD = 1,      /* a cell that is no byte */
+    QN__SEEN_ODD = 1,      /* a cell that is not a byte */
     QN__SEEN_FRACTION = 2, /* a number that is not whole, or 2^63 or more in magnitude */
-    QN__SEEN_WIDE = 4      /* a whole number that is no float */
+    QN__SEEN_WIDE = 4      /* a whole number that is not a float */
 } qn__cell_seen;
 
-/* Where the cells of a line go that are no features. */
+/* Where the cells of a line go that are not features. */
 typedef struct qn__row_places {
     uint64_t row;
     void *label; /* int32_t or float as the shape says; not written when it has none */

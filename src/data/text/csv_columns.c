@@ -46,7 +46,7 @@ static qn_status refuse_column(const qn__csv_header *header, const char *what, c
     char shown[64];
     qn__csv_show(word, shown);
     uint64_t number;
-    const char *near = NULL; /* a number that is out of range is no slip in a name */
+    const char *near = NULL; /* a number that is out of range is not a slip in a name */
     if (header->names && !qn__parse_u64(word, strlen(word), &number))
         near = qn__nearest(word, (const char *const *)header->names);
     qn__fail(err, QN_INPUT, "there is no %s \"%s\"", what, shown);

@@ -229,7 +229,7 @@ static qn_status guess_header(qn__csv_header *header, const qn__csv_line *line,
     return status;
 }
 
-/* Reads the names, when the first line has any, and moves the body behind it. */
+/* Reads the names, when the first line has any, and moves the body after it. */
 static qn_status take_names(qn__csv_header *header, const qn__csv_prefix *p,
                             const qn__csv_line *line, const char *wanted, qn_error *err) {
     qn__csv_guess guess = {.is_header = wanted && strcmp(wanted, "yes") == 0};

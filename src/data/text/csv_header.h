@@ -9,7 +9,7 @@
 #include "data/table/schema.h"
 #include "data/text/csv.h"
 
-/* Where lines are looked at before the table is read: those behind the first line that begin within
+/* Where lines are looked at before the table is read: those after the first line that begin within
  * this many bytes of the file, this many at most, at least one. */
 #define QN__LOOK_BYTES ((size_t)1 << 20)
 enum { QN__LOOK_LINES = 100 };
@@ -22,11 +22,11 @@ typedef struct qn__csv_header {
     uint8_t *categories;  /* columns that are known to hold categories: 1; NULL: none is known */
     uint8_t *index;       /* columns that are the index of pandas: 1; NULL: none is. Once columns
                              are chosen, those that are left out for that */
-    uint64_t last;        /* the last column that is no index, from 1 */
+    uint64_t last;        /* the last column that is not an index, from 1 */
     int left_index;       /* 1: the index changed which columns are read */
     const char *text;     /* where the file begins */
     const char *body;     /* where the first item's line begins */
-    const char *end;      /* behind the last item's line, without line ends and blanks */
+    const char *end;      /* after the last item's line, without line ends and blanks */
     uint64_t first_line;  /* number of the body's first line, from 1 */
     uint32_t rules;       /* of reading, that made the first line what it is */
     char *note;           /* what was decided in doubt, or NULL */
@@ -48,16 +48,16 @@ qn_status qn__csv_header_read(const char *text, size_t size, const char *path,
 void qn__csv_header_release(qn__csv_header *header);
 /* The name of a column moves to *to; NULL when it has none. */
 void qn__csv_header_take_name(const qn__csv_header *header, uint64_t column, char **to);
-/* 1 when the text behind these lines could change nothing of the header. */
+/* 1 when the text after these lines could change nothing of the header. */
 int qn__csv_header_is_settled(const qn__csv_header *header);
 
-/* Empty lines at the end of the text, and blanks behind its last cell, are no part of it. A tab may
+/* Empty lines at the end of the text, and blanks after its last cell, are not part of it. A tab may
  * separate an empty cell. */
 static inline int qn__csv_is_ending(char c) { return c == '\n' || c == '\r' || c == ' '; }
 
 /* What stands before the first line: empty lines and comments. */
 typedef struct qn__csv_prefix {
-    const char *comment; /* behind the '#' of the last one, or NULL */
+    const char *comment; /* after the '#' of the last one, or NULL */
     const char *comment_end;
     uint64_t lines;
 } qn__csv_prefix;
@@ -70,7 +70,7 @@ typedef struct qn__csv_line {
     uint64_t columns;
     uint64_t numbers, texts; /* cells of these contents (qn__cell_content) */
     uint64_t line_ends;      /* inside quotes */
-    int broken;              /* a quote that is not closed, or text behind a closed one */
+    int broken;              /* a quote that is not closed, or text after a closed one */
 } qn__csv_line;
 qn__csv_line qn__csv_line_walk(const char *at, const char *end, char separator);
 
@@ -83,7 +83,7 @@ char qn__csv_find_separator(const char *at, const char *end);
 /* A column's name: the cell with doubled quotes made single, and U+FFFD for what is not UTF-8. */
 char *qn__csv_copy_name(const qn__cell *cell, qn_error *err);
 
-/* Whether a line is a header, by the lines behind it (docs/exactness.md 2.1.4). `commas`: numbers
+/* Whether a line is a header, by the lines after it (docs/exactness.md 2.1.4). `commas`: numbers
  * may have a decimal comma. */
 typedef struct qn__csv_guess {
     int is_header;

@@ -14,7 +14,7 @@ typedef struct qn__csv_part {
     uint64_t cells;      /* of each line */
     uint64_t *from;      /* for each column of the files: which cell of a line it is, or UINT64_MAX:
                             none; NULL: the columns have their order */
-    char *suffix;        /* the cells of columns that folders tell, each behind a separator, "" */
+    char *suffix;        /* the cells of columns that folders tell, each after a separator, "" */
 } qn__csv_part;
 
 /* Reads the header of the table from the first lines of all files, as if they were one file

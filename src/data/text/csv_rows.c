@@ -225,7 +225,7 @@ static int is_feature(qn__column_kind kind) {
     return kind == QN__COLUMN_GAPS || kind == QN__COLUMN_CATEGORY || kind == QN__COLUMN_DATE;
 }
 
-/* One to three digits and the separator behind them, as in nearly all cells of bytes. Returns the
+/* One to three digits and the separator after them, as in nearly all cells of bytes. Returns the
  * start of the next cell, or NULL where the cell has another form. */
 static inline const char *take_digits(const char *at, const char *end, char separator,
                                       uint8_t *value) {
@@ -243,7 +243,7 @@ static inline const char *take_digits(const char *at, const char *end, char sepa
     return NULL;
 }
 
-/* The cells of `count` plain features; NULL where one is no byte, or missing. */
+/* The cells of `count` plain features; NULL where one is not a byte, or missing. */
 static const char *take_bytes(const char *at, const char *end, char separator, uint64_t count,
                               uint8_t *values, int *done) {
     int last = *done;
@@ -333,7 +333,7 @@ static const char *fail_row(const qn__csv_shape *shape, const char *line, const 
     return fail_cell(failure, fault, column, cell);
 }
 
-/* Notes a cell that is no byte. */
+/* Notes a cell that is not a byte. */
 static void note_odd(uint8_t *seen, const char *at, const char *end, char separator) {
     uint8_t byte;
     if (!(*seen & QN__SEEN_ODD) && !take_byte(at, end, separator, &byte))

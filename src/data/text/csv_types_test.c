@@ -69,7 +69,7 @@ static const typed cases[] = {
      "s x | y:index",
      "? 1 = 0; ? 2 = 1"},
     {"y,s\n0,01\n1,2\n", {.expected_categories = "2,last,1"}, QN_U8, "s | y:index", "1 = 0; 2 = 1"},
-    /* by places, where the file or the list has no names; the label is no feature */
+    /* by places, where the file or the list has no names; the label is not a feature */
     {"1,7,0\n2,07,1\n3,7,0\n",
      {LAST, .expected_categories = "\"zip\",2"},
      QN_F32,
@@ -292,7 +292,7 @@ static void test_notes(void **state) {
 }
 
 /* A large table of texts, the same with any number of threads; some texts come late and in one
- * block alone, and the first number that is no byte too. */
+ * block alone, and the first number that is not a byte too. */
 enum { ROWS = 90000 };
 
 static size_t make_large(char *text) {

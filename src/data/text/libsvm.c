@@ -2,8 +2,8 @@
  * (docs/exactness.md 2.1.11).
  *
  * The text is in memory and is cut into blocks of about 1 MiB at line ends. A first pass of all
- * threads counts lines, finds the greatest index and whether an index 0 or a value that is no byte
- * occurs; so it decides the shape and the type. A second pass writes labels and values. */
+ * threads counts lines, finds the greatest index and whether an index 0 or a value that is not a
+ * byte occurs; so it decides the shape and the type. A second pass writes labels and values. */
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "data/cells/label_values.h"
@@ -50,7 +50,7 @@ typedef struct block {
 /* The text of a file among those of others. */
 struct piece {
     const char *path;
-    size_t end; /* of it in the whole text, with the line end behind it */
+    size_t end; /* of it in the whole text, with the line end after it */
 };
 
 typedef struct table {
@@ -405,7 +405,7 @@ static qn_status make_room(table *t, const block *all, const qn_data_options *op
     qn_data *data = t->data;
     if (all->greatest < 0 || (all->greatest == 0 && !all->zero)) {
         qn__fail(err, QN_INPUT, "no item has a feature");
-        return refuse_shape(t, "write features as INDEX:VALUE behind the label", err);
+        return refuse_shape(t, "write features as INDEX:VALUE after the label", err);
     }
     qn_status status = choose_width(t, all, options->expected_features, err);
     if (status == QN_OK)
@@ -469,7 +469,7 @@ static qn_status append(qn__contents *all, qn__source *source, qn_error *err) {
     return longer ? QN_OK : qn__fail_memory(err, size, 1);
 }
 
-/* The texts of all files, one behind the other: the last index of a line is that of all. */
+/* The texts of all files, one after the other: the last index of a line is that of all. */
 static qn_status read_texts(qn__part_files *files, struct piece *piece, qn__contents *all,
                             qn_error *err) {
     qn_status status = QN_OK;
@@ -524,8 +524,8 @@ static int is_label(const char *at, const char *end) {
 }
 
 /* 1: a label and pairs; 0: a label alone, or nothing; -1: something else. Without a separator of
- * CSV a pair behind the first word is enough, so that what is wrong behind it is named. `cut`: the
- * last word may go on behind `end`. */
+ * CSV a pair after the first word is enough, so that what is wrong after it is named. `cut`: the
+ * last word may go on after `end`. */
 static int probe_line(const char *at, const char *end, int cut) {
     int64_t index = -1, last = -1;
     int pairs = 0, separators = 0, needed = 1;

@@ -1,4 +1,4 @@
-/* The writers behind qn_data_write. Each is called with data that its format can hold
+/* The writers of qn_data_write. Each is called with data that its format can hold
  * (write_format.c); views are written with their own items. They fail as qn_data_write_csv does. */
 #ifndef QN_DATA_WRITE_FORMATS_H
 #define QN_DATA_WRITE_FORMATS_H

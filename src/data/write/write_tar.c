@@ -11,7 +11,7 @@
 
 enum { BLOCK = 512, NAME_BYTES = 100 };
 
-/* The fields of a header that are not zero. Numbers are octal digits with a NUL behind them. */
+/* The fields of a header that are not zero. Numbers are octal digits with a NUL after them. */
 static void make_head(const char *name, size_t size, char head[BLOCK]) {
     memset(head, 0, BLOCK);
     memcpy(head, name, strlen(name));

@@ -15,7 +15,7 @@ static qn__cu_address place(const qn__gpu_memory *memory, size_t offset) {
     return (uintptr_t)memory->handle + offset;
 }
 
-/* Lack of memory is no failure of the device: it is returned but not kept. */
+/* Lack of memory is not a failure of the device: it is returned but not kept. */
 static qn_status out_of_memory(const qn__gpu *gpu, size_t bytes, qn_error *err) {
     size_t unused = 0, all = 0;
     if (gpu->cu->memory_info(&unused, &all) != QN__CU_SUCCESS)

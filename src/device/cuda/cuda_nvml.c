@@ -1,5 +1,5 @@
 /* NVML: the energy counter of a GPU, and the driver's version. Both are for reports, and their
- * absence is no failure. */
+ * absence is not a failure. */
 #include "device/cuda/cuda_api.h"
 #include "device/cuda/cuda_devices.h"
 #include <pthread.h>

@@ -13,7 +13,7 @@ struct qn__gpu_program {
     uint32_t lanes;
 };
 
-/* A text that NVRTC refuses is no failure of the device. */
+/* A text that NVRTC refuses is not a failure of the device. */
 static qn_status compile(const qn__gpu *gpu, const qn__gpu_text *text, int fresh, void **image,
                          qn_error *err) {
     size_t bytes = 0;

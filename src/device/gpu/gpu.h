@@ -199,8 +199,8 @@ qn_status qn__gpu_kernel_selftest(const qn__gpu_driver *driver, qn__gpu *gpu, in
  * everything that the program depends on (text's digest, options, device, driver). Each file has
  * its own digest and key. An invalid file, or one of another user, is ignored, reported in `note`
  * (room for 256), and replaced. Folder: $QUERN_CACHE, else $XDG_CACHE_HOME/quern, else
- * ~/.cache/quern. Without a usable folder there is no cache, which is no failure. load: *bytes is 0
- * when there is no entry; free the program with qn__free. */
+ * ~/.cache/quern. Without a usable folder there is no cache, which is not a failure. load: *bytes
+ * is 0 when there is no entry; free the program with qn__free. */
 void qn__gpu_cache_load(const char *key, void **program, size_t *bytes, char *note);
 void qn__gpu_cache_store(const char *key, const void *program, size_t bytes, char *note);
 

@@ -2,7 +2,7 @@
 #include "device/gpu/gpu_worker.h"
 #include <string.h>
 
-/* Copies rows [items][ld(out)] to the host in pieces, without the padding behind column out. */
+/* Copies rows [items][ld(out)] to the host in pieces, without the padding after column out. */
 static qn_status read_outputs(qn__worker *w, uint32_t items, float *to, qn_error *err) {
     const qn__gpu_layer *last = &w->layer[w->program->layers - 1];
     const uint32_t out = last->layer->out;

@@ -72,7 +72,7 @@ static int make_room(qn__worker *w, uint64_t bytes, uint64_t piece) {
 }
 
 /* Uploads an array of a feed. If the device has no memory for it after all, *room becomes 0, and
- * that is no failure. */
+ * that is not a failure. */
 static qn_status upload(qn__worker *w, const void *from, uint64_t bytes, qn__gpu_memory *to,
                         int *room, qn_error *err) {
     qn_error refused;

@@ -34,7 +34,7 @@ static void take_errors(qn__worker *w, int32_t l, uint32_t *taken) {
     w->errors_used = array < w->errors_used ? w->errors_used : array + 1;
 }
 
-/* An array is free again behind its layer: the step goes from the last layer to the first. */
+/* An array is free again after its layer: the step goes from the last layer to the first. */
 static void place_errors(qn__worker *w) {
     const uint32_t layers = w->program->layers;
     uint32_t taken = 0;

@@ -1,4 +1,4 @@
-/* Layers with pixels: convolutions, pools, and dense layers behind pixels (docs/exactness.md 16).
+/* Layers with pixels: convolutions, pools, and dense layers after pixels (docs/exactness.md 16).
  *
  * A chunk of rows is unfolded: each row gets all numbers that its chains read. Then the products of
  * dense layers compute it. A chunk stays in the device's cache, so that unfolding costs no traffic

@@ -1,4 +1,4 @@
-/* Integer products of convolutions and of dense layers behind pixels (docs/exactness.md 17.12).
+/* Integer products of convolutions and of dense layers after pixels (docs/exactness.md 17.12).
  * Chunks of rows are unfolded as for floats and then quantized: a row has the block of its item.
  * For gradients they are quantized along the rows of each grain. */
 #include "device/gpu/gpu_call.h"

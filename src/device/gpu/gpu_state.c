@@ -8,7 +8,7 @@
 
 enum { BLOCK = 16 }; /* rows and columns that are transposed together, for the caches */
 
-/* to[row - first][o] for the device's rows first .. end-1 of a layer, with +0 behind column out. */
+/* to[row - first][o] for the device's rows first .. end-1 of a layer, with +0 after column out. */
 static void to_device(const qn__layer *l, const float *from, uint32_t first, uint32_t end,
                       float *to) {
     const uint32_t in = l->depth, out = l->to.channels;

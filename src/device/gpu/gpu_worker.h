@@ -128,7 +128,7 @@ enum { QN__GPU_TAPS = 3 }; /* forward, backward, rows as they are */
 /* Pixels of a layer's outputs. */
 static inline uint32_t qn__gpu_pixels(const qn__layer *l) { return l->to.height * l->to.width; }
 
-/* 1 for layers that gpu_pixels.c computes: all but dense layers behind one pixel. */
+/* 1 for layers that gpu_pixels.c computes: all but dense layers after one pixel. */
 static inline int qn__gpu_has_pixels(const qn__layer *l) {
     return l->kind != QN__LAYER_DENSE || l->from.height > 1 || l->from.width > 1;
 }
@@ -156,7 +156,7 @@ static inline int qn__gpu_takes_integers(const qn__layer *l) {
 /* 1 for layers that gpu_norm.c computes, of batches or of items. */
 static inline int qn__gpu_normalises(const qn__layer *l) { return l->vectors > 0; }
 
-/* Rows of ld(channels) behind the weights of a layer: its biases, or what a normalisation has. */
+/* Rows of ld(channels) after the weights of a layer: its biases, or what a normalisation has. */
 static inline uint32_t qn__gpu_vectors(const qn__layer *l) { return l->depth ? 1 : l->vectors; }
 
 static inline uint64_t qn__gpu_ld(uint64_t n) { return (n + QN_LD - 1) / QN_LD * QN_LD; }
@@ -219,7 +219,7 @@ uint32_t qn__gpu_k_blocks(qn__gpu_pass *pass, uint64_t grains, uint64_t tiles, u
 void qn__gpu_push_outputs(const qn__worker *worker, uint32_t layer, int drops, qn__gpu_call *call);
 /* The same of a layer that has neither activation nor dropout. */
 void qn__gpu_push_plain(const qn__worker *worker, qn__gpu_call *call);
-/* Whether FORWARD applies the dropout of a layer; GATE does where it is enqueued behind it. */
+/* Whether FORWARD applies the dropout of a layer; GATE does where it is enqueued after it. */
 int qn__gpu_drops(const qn__gpu_pass *pass, uint32_t layer);
 /* Enqueues GATE if the layer's activation needs it. */
 void qn__gpu_launch_gate(qn__gpu_pass *pass, uint32_t layer);
@@ -254,7 +254,7 @@ typedef struct qn__gpu_factors {
 } qn__gpu_factors;
 
 /* FORWARD without an activation: to[rows][ld(out)] = the chains of a[rows][ld(in)] and the weights,
- * from the biases behind these. */
+ * from the biases after these. */
 void qn__gpu_launch_chains(qn__gpu_pass *pass, const qn__gpu_factors *f);
 /* GRADIENT of a part of layer `layer`: of a and e, over `grains` grains. */
 void qn__gpu_launch_gradient(qn__gpu_pass *pass, uint32_t layer, const qn__gpu_factors *f,
@@ -359,7 +359,7 @@ uint64_t qn__gpu_grain_words(const qn__program *program);
 /* The same along a single grain. */
 uint64_t qn__gpu_words_of_grain(uint64_t grain);
 
-/* gpu_pixels_intgemm.c: the same for convolutions and dense layers behind pixels (17.12). Errors
+/* gpu_pixels_intgemm.c: the same for convolutions and dense layers after pixels (17.12). Errors
  * are also those of a dense layer whose source has other readers. */
 void qn__gpu_launch_pixels_intgemm_forward(qn__gpu_pass *pass, uint32_t layer);
 void qn__gpu_launch_pixels_intgemm_errors(qn__gpu_pass *pass, uint32_t layer);

@@ -1,4 +1,4 @@
-/* The cells of a table on a device, behind exact.cl: bytes, or the bits of floats. All is done by
+/* The cells of a table on a device, after exact.cl: bytes, or the bits of floats. All is done by
  * integers on these bits, so that a device's floating-point units have no influence. */
 #ifdef QN_TABLE_BYTES
 

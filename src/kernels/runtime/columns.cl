@@ -1,4 +1,4 @@
-/* Exact sums and extremes of a column of a table, and counts of its values, behind the prelude,
+/* Exact sums and extremes of a column of a table, and counts of its values, after the prelude,
  * exact.cl and cells.cl.
  *
  * An item (statistics/column_device.h) has at most 2^10 rows of one column: their sum, those of

@@ -1,4 +1,4 @@
-/* Exact sums of products of two columns of a table, behind the prelude, exact.cl and cells.cl.
+/* Exact sums of products of two columns of a table, after the prelude, exact.cl and cells.cl.
  *
  * An item (statistics/pair_device.h) is one sum over at most 2^14 rows. Of floats it looks for the
  * largest exponent of its products first. Those within the next 65 powers of two are integers of

@@ -1,4 +1,4 @@
-/* Exact totals of what the items of a user kernel assigned, behind the prelude and exact.cl. The
+/* Exact totals of what the items of a user kernel assigned, after the prelude and exact.cl. The
  * words are those of qn__user_total_words (userkernel/execution/user_sums.h), so the host only adds
  * them. All is done by integers on the bits of the numbers: a device needs no binary64 here, and
  * its floating-point units have no influence.

@@ -94,7 +94,7 @@ qn_grouped_errors(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
     qn_finish_errors(B + at, Y + at, c, in, activation, threshold, keep, word);
 }
 
-/* A weight of a grain: what it multiplies, and output o. `tap` behind the last: the bias. */
+/* A weight of a grain: what it multiplies, and output o. `tap` after the last: the bias. */
 QN_FN float qn_grouped_partial(QN_GLOBAL const qn_taps *taps, qn_pixel p, QN_GLOBAL const float *A,
                                QN_GLOBAL const float *E, qn_u32 tap, qn_u32 channel, qn_u32 o,
                                qn_u32 ld) {

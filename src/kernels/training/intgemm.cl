@@ -38,7 +38,7 @@ QN_FN qn_u32 QN_INTGEMM(qn_swizzled)(qn_u32 row, qn_u32 w, const qn_u32 size) {
 }
 
 /* Loads the lane's words of a slab into registers: rows first .. first+size-1, words at .. at+7.
- * Words behind the `left` remaining ones and rows from `rows` on become 0. */
+ * Words after the `left` remaining ones and rows from `rows` on become 0. */
 QN_FN void QN_INTGEMM(qn_load_slab)(qn_i32 *held, QN_GLOBAL const qn_i32 *from, const qn_u32 size,
                                     qn_u32 first, qn_u32 rows, qn_u32 width, qn_u32 at,
                                     qn_u32 left) {

@@ -34,7 +34,7 @@ QN_FN qn_u32 QN_INTGEMM(qn_lane_column)(void) {
     return qn_lane() / 32u % QN_WARPS_ACROSS * (QN_BROAD * 8u) + qn_lane() % 4u * 2u;
 }
 
-/* Starts the lane's copies for a slab: rows first .. first+size-1, words at .. at+7. Words behind
+/* Starts the lane's copies for a slab: rows first .. first+size-1, words at .. at+7. Words after
  * the `left` remaining ones, a multiple of four, and rows from `rows` on become 0. */
 QN_FN void QN_INTGEMM(qn_load_slab)(QN_LOCAL_POINTER qn_i32 *slab, QN_GLOBAL const qn_i32 *from,
                                     const qn_u32 size, qn_u32 first, qn_u32 rows, qn_u32 width,
@@ -158,7 +158,7 @@ QN_FN void QN_INTGEMM(qn_products)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4],
     qn_u32 at = 0u;
     QN_ROLLED
     do {
-        /* Behind the barrier the slab at `from` is complete for all lanes, and no lane reads the
+        /* After the barrier the slab at `from` is complete for all lanes, and no lane reads the
          * slab before it, which the next copy overwrites. */
         qn_copies_wait(QN_STAGES - 2u);
         qn_barrier();

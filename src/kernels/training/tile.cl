@@ -86,7 +86,7 @@ QN_FN QN_TILE(qn_loader)
 }
 
 /* Loads the lane's vectors of the k-block at the loader's position, which is `left` links before
- * the end. Links behind the end are not read; the registers then keep old values, which are not
+ * the end. Links after the end are not read; the registers then keep old values, which are not
  * used, or zero. */
 QN_FN void QN_TILE(qn_load_block)(QN_TILE(qn_loader) *loader, const qn_u32 size,
                                   const qn_u32 transposed, qn_u32 left) {
@@ -105,7 +105,7 @@ QN_FN void QN_TILE(qn_advance)(QN_TILE(qn_loader) *loader, qn_u32 links, const q
     loader->from += transposed != 0u ? links : (qn_u64)links * loader->stride;
 }
 
-/* Stores the loaded vectors in the k-block that is `side` floats behind the first. */
+/* Stores the loaded vectors in the k-block that is `side` floats after the first. */
 QN_FN void QN_TILE(qn_store_block)(const QN_TILE(qn_loader) *loader, const qn_u32 size,
                                    const qn_u32 transposed, qn_u32 side) {
     QN_UNROLL

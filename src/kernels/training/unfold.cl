@@ -6,7 +6,7 @@
 /* A column of unfolded rows. */
 typedef struct qn_column {
     qn_i32 y, x;    /* of the tap, relative to stride times pixel */
-    qn_u32 channel; /* QN_OUTSIDE: padding, QN_UNFOLD_ONE: behind the last tap */
+    qn_u32 channel; /* QN_OUTSIDE: padding, QN_UNFOLD_ONE: after the last tap */
 } qn_column;
 
 QN_FN qn_column qn_column_of(QN_GLOBAL const qn_taps *taps, qn_u32 k, qn_u32 end) {

@@ -35,7 +35,7 @@ QN_INLINE vf qn_scaled_lanes(const qn_scaling *scaling, qn_u32 scale, vf v, qn_u
     return v_float(vi_set(0x7fc00000));
 }
 
-/* Columns k .. k+15 of a row as floats. Nothing behind the end of the row is read. */
+/* Columns k .. k+15 of a row as floats. Nothing after the end of the row is read. */
 QN_INLINE vf qn_row_lanes(QN_GLOBAL const void *values, qn_u64 from, qn_u32 k, qn_u32 features,
                           qn_u32 bytes) {
     QN_GLOBAL const qn_u8 *small = (QN_GLOBAL const qn_u8 *)values + from + k;

@@ -17,7 +17,7 @@ QN_INLINE void qn_transposed_in(const qn_items *items, QN_GLOBAL const float *y,
     qn_transpose(x);
 }
 
-/* Transposes back and stores, with +0 behind the last output. */
+/* Transposes back and stores, with +0 after the last output. */
 QN_INLINE void qn_transposed_out(const qn_items *items, QN_GLOBAL float *y, qn_u32 j, vf x[16]) {
     QN_FULL
     for (qn_u32 i = 0u; i < 16u; ++i)

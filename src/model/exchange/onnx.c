@@ -1,5 +1,5 @@
 /* A model as an ONNX file: the graph of its network, with what comes before (missing values,
- * categories, scaling) and behind it (classes, units of real labels). docs/formats.md describes the
+ * categories, scaling) and after it (classes, units of real labels). docs/formats.md describes the
  * file. */
 #include "model/formats/model.h"
 
@@ -31,7 +31,7 @@ enum {
 /* A protobuf message is shorter than 2^31 bytes; some room is for all but the parameters. */
 #define LARGEST ((uint64_t)1 << 31)
 
-/* What an item is in the graph: the dimensions behind the number of items, with a 0 behind them. */
+/* What an item is in the graph: the dimensions after the number of items, with a 0 after them. */
 static void item_shape(const qn__recipe *r, uint64_t shape[4]) {
     const uint64_t pixels[4] = {r->shape.channels, r->shape.height, r->shape.width, 0};
     const uint64_t features[4] = {r->features, 0, 0, 0};

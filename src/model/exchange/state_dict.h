@@ -22,14 +22,15 @@ typedef struct qn__module {
 
 typedef struct qn__state_dict {
     qn__shards shards;
-    const qn__tensor_view *skipped; /* the first tensor of whole numbers that is no part; or NULL */
+    const qn__tensor_view
+        *skipped; /* the first tensor of whole numbers that is not part; or NULL */
     size_t modules;
     qn__module *module; /* ascending by name, where numbers in names count by value */
 } qn__state_dict;
 
 /* Reads what qn__shards_read reads and checks that parameters are finite numbers. The caller
  * releases *out, which is empty after a failure. Fails with QN_IO, QN_MEMORY, QN_FORMAT (no such
- * file) or QN_INPUT (a tensor of floats that is no part of a module, a parameter of another type
+ * file) or QN_INPUT (a tensor of floats that is not part of a module, a parameter of another type
  * than floats of 16 to 64 bits, or a number that is not finite; it is named). */
 qn_status qn__state_dict_read(const char *path, qn__state_dict *out, qn_error *err);
 void qn__state_dict_release(qn__state_dict *state);

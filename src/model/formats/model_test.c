@@ -130,7 +130,7 @@ static void test_saved_and_loaded(void **state) {
 
 /* A model of real labels keeps their scaling; in a file it is checked like any other. */
 /* In the file the taps of a window are the innermost, as PyTorch has them; in memory the channels
- * are. A dense layer behind pixels has channel after channel, too. */
+ * are. A dense layer after pixels has channel after channel, too. */
 static void test_windows_have_the_order_of_the_file(void **state) {
     (void)state;
     enum { CONV = 2 * 2 * 2 * 3 + 2, ALL = CONV + 2 * 8 + 2 };

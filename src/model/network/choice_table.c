@@ -87,7 +87,7 @@ const char *qn__table_near(const qn__table *table, const char *word) {
     return qn__nearest(text, names);
 }
 
-/* The names behind the bar. */
+/* The names after the bar. */
 static const char *lacking(const qn__choice *row) {
     return row->also ? strchr(row->also, '|') : NULL;
 }

@@ -11,7 +11,7 @@ typedef struct qn__choice {
     int value;         /* of the table's enum */
     const char *about; /* one line for help, without a full stop */
     const char *also;  /* names of it in other tools, for suggestions: words of lower-case letters
-                          and digits, separated by blanks; or NULL. Words behind a "|" name
+                          and digits, separated by blanks; or NULL. Words after a "|" name
                           something that Quern does not have and to which this is nearest */
 } qn__choice;
 

@@ -110,7 +110,7 @@ static qn_status end_path(qn__tokens *w, const block *b, uint32_t layers) {
     if (b->shortcut && qn__tokens_is(w, "|"))
         return qn__tokens_fail(w, w->at, "the block has a second shortcut",
                                "a block has at most one \"|\": the main path stands before it, the "
-                               "shortcut behind it");
+                               "shortcut after it");
     qn__tokens_next(w);
     return QN_OK;
 }

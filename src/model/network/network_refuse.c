@@ -6,14 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Words that are no layer here; NULL: it is another word. */
+/* Words that are not a layer here; NULL: it is another word. */
 static const char *advise_other(const qn__tokens *w) {
     if (qn__tokens_is(w, "flatten"))
         return "leave it out: a dense layer reads all values of an image";
     if (qn__tokens_is(w, "dropout"))
-        return "write it behind the words of a layer: \"dense 500 relu dropout 0.2\"";
+        return "write it after the words of a layer: \"dense 500 relu dropout 0.2\"";
     if (qn__table_row(&qn__activations, w->text + w->at, w->size))
-        return "write an activation behind the words of its layer: \"conv 32 3x3 relu\"";
+        return "write an activation after the words of its layer: \"conv 32 3x3 relu\"";
     if (qn__ready_find(w->text + w->at, w->size))
         return "it is the name of a ready model, which is the whole text: give the name alone, or "
                "its layers";

@@ -7,7 +7,7 @@
 /* The current word stands where a layer begins, and names none. */
 qn_status qn__network_refuse_kind(const qn__tokens *tokens);
 
-/* The current word stands behind the words of a layer, and is none of those that may follow.
+/* The current word stands after the words of a layer, and is none of those that may follow.
  * `activation`: an activation may. */
 qn_status qn__network_refuse_word(const qn__tokens *tokens, const qn__layer_ops *ops,
                                   int activation);

@@ -143,7 +143,7 @@ static void test_refusals(void **state) {
     check_refused("dropout 0.5", "this is not a layer: \"dropout\"", 1,
                   "dense 500 relu dropout 0.2");
     check_refused("dense 5; relu", "this is not a layer: \"relu\"", 10,
-                  "behind the words of its layer");
+                  "after the words of its layer");
     check_refused("dense 5;; dense 3", "a layer is empty", 9, "take the semicolon out");
     check_refused(";", "a layer is empty", 1, "take the semicolon out");
     check_refused("dense", "the layer's width is missing", 6, "from 1 to 16777216");
@@ -442,7 +442,7 @@ static void test_shapes(void **state) {
                      QN_USAGE);
     assert_string_equal(err.what, "a window of 2x2 pixels does not fit into 1x1 pixels");
     assert_string_equal(err.where, "model, layer 1");
-    /* The same pixels are features for a dense layer, and all of a picture behind a pool. */
+    /* The same pixels are features for a dense layer, and all of a picture after a pool. */
     assert_int_equal(qn__network_parse("dense 2", &network, NULL), QN_OK);
     assert_int_equal(
         qn__network_program(&network, (qn__shape){3, 28, 15}, layer, &parameters, NULL), QN_OK);

@@ -46,7 +46,7 @@ static const char *entry_end(const char *at) {
     return at;
 }
 
-/* The `=` behind the name: the last one outside quotes. */
+/* The `=` after the name: the last one outside quotes. */
 static const char *find_equals(const char *at, const char *end) {
     const char *found = NULL;
     int quoted = 0;

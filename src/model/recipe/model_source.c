@@ -9,7 +9,7 @@
 
 static int is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/* The first character at or behind `at` that is no blank; a line break is one. */
+/* The first character at or after `at` that is not a blank; a line break is one. */
 static const char *skip(const char *at) {
     while (is_blank(*at))
         ++at;
@@ -40,14 +40,14 @@ static qn_status refuse_file(const char *path, qn_error *err) {
     qn__at(err, "`train.model` @%.300s", path);
     return qn__remedy(
         err, QN_USAGE,
-        "name a file behind the @, as @model.txt, with layers in it, such as \"conv 32 3x3 relu\" "
+        "name a file after the @, as @model.txt, with layers in it, such as \"conv 32 3x3 relu\" "
         "and \"dense 10 softmax\" on two lines");
 }
 
 static qn_status read_file(const char *path, qn__bytes *out, qn_error *err) {
     struct stat about;
     if (*path == '\0') {
-        qn__fail(err, QN_USAGE, "the model is \"@\", and no file is named behind it");
+        qn__fail(err, QN_USAGE, "the model is \"@\", and no file is named after it");
         return refuse_file(path, err);
     }
     size_t size = stat(path, &about) == 0 && S_ISREG(about.st_mode) ? (size_t)about.st_size : 0;
@@ -132,7 +132,7 @@ void qn__model_source_release(qn__model_source *text) {
     *text = (qn__model_source){0};
 }
 
-/* A single word that is no layer may be meant as the name of a ready model, or of a file. */
+/* A single word that is not a layer may be meant as the name of a ready model, or of a file. */
 static void advise(const qn__model_source *text, qn_error *err) {
     qn__tokens tokens = {.text = text->text};
     char word[256], known[340];

@@ -2,7 +2,7 @@
  * or the name of a ready model.
  *
  * A line break separates layers, as ";" does. It separates nothing beside another separator, at the
- * begin and the end of the text, behind "{" and "|", and before "{", "|" and "}". From "#" to the
+ * begin and the end of the text, after "{" and "|", and before "{", "|" and "}". From "#" to the
  * end of a line is a comment. */
 #ifndef QN_MODEL_RECIPE_MODEL_SOURCE_H
 #define QN_MODEL_RECIPE_MODEL_SOURCE_H

@@ -178,7 +178,7 @@ static qn_status check_sums(const qn__layer *layer, uint32_t l, uint64_t grain, 
         return qn__recipe_refuse(
             err, "`train.grain`", smaller,
             qn__fail(err, QN_USAGE,
-                     "a grain of %llu items has %llu pixels behind layer %u; integer "
+                     "a grain of %llu items has %llu pixels after layer %u; integer "
                      "arithmetic takes at most %u",
                      (unsigned long long)grain, (unsigned long long)(pixels * grain), l,
                      QN__INTGEMM_LONGEST));

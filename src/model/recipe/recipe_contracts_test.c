@@ -287,7 +287,7 @@ static void test_contract_5(void **state) {
     assert_int_equal(qn__recipe_check(&r, &err), QN_OK);
     r.grain = r.batch = 5350;
     check_refused(&r,
-                  "a grain of 5350 items has 4194400 pixels behind layer 0; integer arithmetic "
+                  "a grain of 5350 items has 4194400 pixels after layer 0; integer arithmetic "
                   "takes at most 4194304",
                   "`train.grain`");
     assert_int_equal(qn__network_parse("residual { conv 1 3 }; dense 10 softmax", &r.network, 0),

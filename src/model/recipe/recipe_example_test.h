@@ -1,4 +1,4 @@
-/* A recipe and its text, and what several tests of recipes ask. Behind <cmocka.h>. */
+/* A recipe and its text, and what several tests of recipes ask. After <cmocka.h>. */
 #ifndef QN_MODEL_RECIPE_RECIPE_EXAMPLE_TEST_H
 #define QN_MODEL_RECIPE_RECIPE_EXAMPLE_TEST_H
 

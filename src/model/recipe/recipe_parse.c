@@ -376,7 +376,7 @@ static int is_same(const char *key, const char *a, const char *b) {
            (strcmp(b, none) == 0 && is_usual(key, a));
 }
 
-/* 1 when the values of the key differ, which are appended behind `count` others. */
+/* 1 when the values of the key differ, which are appended after `count` others. */
 static size_t difference(const qn__json_node *one, const qn__json_node *other, const char *key,
                          size_t count, char *text, size_t size) {
     char a[128], b[128], line[320];

@@ -50,7 +50,7 @@ static qn_status refuse_word(const qn__tokens *t) {
 static qn_status refuse_value(const qn__tokens *t, word w) {
     char what[160], quote[64];
     if (qn__tokens_ended(t))
-        snprintf(what, sizeof what, "there is no value behind \"%s\"", words[w].name);
+        snprintf(what, sizeof what, "there is no value after \"%s\"", words[w].name);
     else
         snprintf(what, sizeof what, "%s cannot be \"%s\"", words[w].name,
                  qn__tokens_quote(t, quote));

@@ -38,7 +38,7 @@ uint64_t qn__stages_epochs(const qn__stages *stages);
 /* The stages of a recipe that was checked: those of its text, else itself. */
 void qn__stages_of(const qn__recipe *recipe, qn__stages *out);
 
-/* The stage of an epoch, from 0, and the epoch with which it begins. Epochs behind the last one are
+/* The stage of an epoch, from 0, and the epoch with which it begins. Epochs after the last one are
  * of the last stage. */
 uint32_t qn__stages_at(const qn__stages *stages, uint64_t epoch, uint64_t *first);
 

@@ -175,8 +175,8 @@ static int yes(void *user) {
     return 1;
 }
 
-/* One process at a time; a dead one is no obstacle, and a rank goes on for another one of its run,
- * which writes nothing more, although it is open. The lines that only the first one wrote, and
+/* One process at a time; a dead one is not an obstacle, and a rank goes on for another one of its
+ * run, which writes nothing more, although it is open. The lines that only the first one wrote, and
  * those that only the second one knows, are there. */
 static void test_one_at_a_time(void **state) {
     (void)state;

@@ -67,7 +67,7 @@ static const double PATIENCE = 600;
 
 typedef struct compiler {
     char path[PATH_MAX];
-    char words[1024]; /* of CC, with a NUL behind each */
+    char words[1024]; /* of CC, with a NUL after each */
     const char *word[WORDS + 1];
     size_t count;
     struct stat info;

@@ -148,7 +148,7 @@ static void write_component(qn__lanes_writer *w, const qn__user_node *n, const q
 }
 
 /* All who are in the loop have one value of what counts it. How often each of them counted is
- * enough for what the variable is behind the loop. */
+ * enough for what the variable is after the loop. */
 static void write_count(qn__lanes_writer *w, const qn__user_node *n) {
     qn__lanes_add(w, "qn_c%u = ", (unsigned)n->what);
     qn__lanes_same(w, n->child[0]);
@@ -357,7 +357,7 @@ static const qn__user_node *step_in(const qn__lanes_writer *w, const qn__user_no
     return NULL;
 }
 
-/* Behind the loop each item has its own value of what counts it. */
+/* After the loop each item has its own value of what counts it. */
 static void write_counted(qn__lanes_writer *w, const qn__user_node *loop) {
     const qn__user_node *last = step_in(w, loop, loop->child[3]);
     const qn__user_node *step =
@@ -474,7 +474,7 @@ static void write_statement(qn__lanes_writer *w, const qn__user_node *n) {
     }
 }
 
-/* What stands behind a statement that items may leave is for the others, if there are any: a loop
+/* What stands after a statement that items may leave is for the others, if there are any: a loop
  * there may not end for numbers that none has. */
 static void write_list(qn__lanes_writer *w, uint32_t list) {
     for (; list; list = node_of(w, list)->next) {
@@ -552,7 +552,7 @@ void qn__user_lanes_write_body(const qn__user_source *source, qn__text *out) {
 
 /* ------------------------------------------------------------------ the items */
 
-/* Inputs as vectors: behind the last item there are zeros. */
+/* Inputs as vectors: after the last item there are zeros. */
 static void write_inputs(const qn__user_source *s, qn__text *t) {
     for (uint32_t i = 0; i < s->parts; i++) {
         const qn__user_part *p = &s->part[i];

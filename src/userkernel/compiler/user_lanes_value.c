@@ -293,7 +293,7 @@ static void lane_end(qn__lanes_writer *w, qn__user_type type, int fails) {
 /* What an item has for itself, in the loop over lanes. */
 static void lane_item(qn__lanes_writer *w, const qn__user_node *n) {
     const int haloed = n->kind == QN__NODE_READ && w->source->part[n->what].use == QN__USER_HALOED;
-    if (haloed) /* items behind the last one read where it does */
+    if (haloed) /* items after the last one read where it does */
         qn__lanes_add(w, "const int64_t qn_i2 = qv_place(qn_first, qn_count, qn_u, qn_l); ");
     if (n->kind == QN__NODE_DRAW || (n->kind == QN__NODE_CALL && n->flag))
         qn__lanes_add(w, "const qn_draws qn_draw = qn_draws_of(qn_seed, qn_iteration, "

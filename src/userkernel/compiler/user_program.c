@@ -274,7 +274,7 @@ static uint32_t part_to_align(const qn__user_source *s) {
 
 /* Computes the items that have all neighbours. They begin with the second one of a row, and so each
  * vector's store would be in two cache lines. Therefore some items are computed twice: in a vector
- * at the beginning, and in those behind it, which are aligned. */
+ * at the beginning, and in those after it, which are aligned. */
 static void write_inner_items(const qn__user_source *s, qn__text *t) {
     const uint32_t part = part_to_align(s);
     if (part == QN__USER_PARTS) {
@@ -335,7 +335,7 @@ static void write_rows(const qn__user_source *s, loop_kind kind, qn__text *t) {
                  name, name);
 }
 
-/* Cuts a row into what is near its ends and the rest, and takes the rows behind it with it that are
+/* Cuts a row into what is near its ends and the rest, and takes the rows after it with it that are
  * cut in the same way. */
 static void write_row_cuts(const qn__user_source *s, qn__text *t) {
     const unsigned reach = (unsigned)qn__user_halo_reach(s);

@@ -34,7 +34,7 @@ void qn__user_name_number(const qn__user_part *part, uint32_t number,
 void qn__user_write_store(const qn__user_part *part, const char *item, uint32_t number,
                           qn__text *out);
 
-/* Of a real result: the variable nan_NAME, in which a loop notes what is wrong, and, behind it,
+/* Of a real result: the variable nan_NAME, in which a loop notes what is wrong, and, after it,
  * what is added to `found`. */
 void qn__user_write_check_begin(const qn__user_source *source, uint32_t part, qn__text *out);
 void qn__user_write_check_end(const qn__user_source *source, uint32_t part, qn__text *out);
@@ -42,7 +42,7 @@ void qn__user_write_check_end(const qn__user_source *source, uint32_t part, qn__
 /* Tests an item's results for NaN and stores them at item + AT and done + AT; `at` is C. */
 void qn__user_write_stores(const qn__user_source *source, const char *at, qn__text *out);
 
-/* Random numbers, in all languages, behind the functions of section 21. */
+/* Random numbers, in all languages, after the functions of section 21. */
 const char *qn__user_random_text(void);
 
 #endif

@@ -19,7 +19,7 @@ typedef struct best {
     int64_t item;
 } best;
 
-/* An array of one of these, as the part says. Behind sums of real numbers stand as many pairs,
+/* An array of one of these, as the part says. After sums of real numbers stand as many pairs,
  * which take what they can hold (num/exact_pair.h): they are in the cache when the sums are not. */
 union qn__user_bins {
     qn__exact_sum real;

@@ -13,7 +13,7 @@
 
 /* ------------------------------------------------------------------ the program */
 
-/* Where a part's scalar or lengths stand among the numbers: behind the three extents, the iteration
+/* Where a part's scalar or lengths stand among the numbers: after the three extents, the iteration
  * and the seed. */
 enum { ITERATION = QN__USER_DIMENSIONS, SEED, FIRST_OF_PARTS };
 

@@ -10,7 +10,7 @@
  * the values of a launch, and those of extremes, are left to the host. */
 int qn__user_device_sums_part(const qn__user_part *part);
 
-/* Words of a part's total: those of qn__user_total_words, and behind them for an extreme a value
+/* Words of a part's total: those of qn__user_total_words, and after them for an extreme a value
  * and its item + 1 of each group, 0 where a group has none. */
 uint64_t qn__user_device_sums_words(const qn__user_part *part);
 
@@ -18,7 +18,7 @@ uint64_t qn__user_device_sums_words(const qn__user_part *part);
  * have the same one. */
 void qn__user_device_sums_write(const qn__user_part *part, qn__language language, qn__text *out);
 
-/* Adds the words, of all these parts one behind the other, to the totals of a thread. */
+/* Adds the words, of all these parts one after the other, to the totals of a thread. */
 void qn__user_device_sums_take(const qn__user_source *source, const int64_t *words,
                                qn__user_total *total);
 

@@ -168,7 +168,7 @@ static int is_stopped(const round *r) {
 /* Ranks stop together, after a round. */
 static int is_stopped_within(const round *r) { return !r->in_rounds && is_stopped(r); }
 
-/* Grains behind a faulty item need not be computed; those before it are, so the first faulty item
+/* Grains after a faulty item need not be computed; those before it are, so the first faulty item
  * of all is found. */
 static qn_status compute_grains(void *context, void *scratch, uint32_t first, uint32_t count,
                                 int64_t *words, qn_error *err) {

@@ -252,7 +252,7 @@ static int refuse_count(qn__user_parser *p, const char *name, uint32_t count) {
                            (unsigned)count, count == 1 ? "" : "s");
 }
 
-/* A call of a builtin function, behind its name. The arguments have a type only when all are read,
+/* A call of a builtin function, after its name. The arguments have a type only when all are read,
  * so each is converted from the last one to the first. */
 static int call_builtin(qn__user_parser *p, int which, qn__user_value *v) {
     qn__user_value argument[3] = {{.from = 0}};
@@ -360,7 +360,7 @@ static int call_draw(qn__user_parser *p, const qn__user_symbol *s, qn__user_valu
 static int write_length(qn__user_parser *p, qn__user_value *v) {
     char name[QN__USER_NAME_MAX + 1], number[QN__USER_NAME_MAX + 1];
     uint64_t dimension = 0;
-    if (!qn__user_need(p, "(", "behind length"))
+    if (!qn__user_need(p, "(", "after length"))
         return 0;
     const qn__user_token *token = qn__user_next(p);
     qn__user_word(p, token, name);
@@ -386,7 +386,7 @@ static int write_length(qn__user_parser *p, qn__user_value *v) {
                                                    .type = v->type,
                                                    .what = s->part,
                                                    .child = {(uint32_t)dimension}});
-    return qn__user_need(p, ")", "behind the dimension");
+    return qn__user_need(p, ")", "after the dimension");
 }
 
 /* ------------------------------------------------------------------ names */
@@ -462,13 +462,13 @@ static int refuse_name(qn__user_parser *p, const qn__user_token *token, const ch
 
 int qn__user_element(qn__user_parser *p, const qn__user_symbol *array, uint32_t *depth) {
     const uint32_t length = array->length;
-    if (!qn__user_need(p, "[", "behind the name of an array"))
+    if (!qn__user_need(p, "[", "after the name of an array"))
         return 0;
     qn__user_write(p, "[qn_inside(qn_fault, ");
     if (!qn__user_index(p, depth))
         return 0;
     qn__user_write(p, ", %u)]", (unsigned)length);
-    return qn__user_need(p, "]", "behind the index");
+    return qn__user_need(p, "]", "after the index");
 }
 
 /* An access to an array of the job: NAME(i, j). Numbers of whole arrays are addressed, of halos
@@ -558,8 +558,7 @@ static int read_primary(qn__user_parser *p, qn__user_value *v) {
         return write_name(p, v);
     if (qn__user_take(p, "(")) {
         const size_t from = v->from;
-        const int read =
-            qn__user_expression(p, v) && qn__user_need(p, ")", "behind the expression");
+        const int read = qn__user_expression(p, v) && qn__user_need(p, ")", "after the expression");
         v->from = from;
         return read;
     }
@@ -583,7 +582,7 @@ static int read_cast(qn__user_parser *p, qn__user_value *v) {
     const size_t from = qn__user_written(p);
     p->at++;
     const qn__user_type type = qn__user_need_type(p);
-    if (type == QN__USER_TYPES || !qn__user_need(p, ")", "behind the type") || !read_unary(p, v))
+    if (type == QN__USER_TYPES || !qn__user_need(p, ")", "after the type") || !read_unary(p, v))
         return 0;
     v->from = from;
     qn__user_convert(p, v, type);
@@ -675,7 +674,7 @@ int qn__user_expression(qn__user_parser *p, qn__user_value *v) {
     if (!qn__user_deeper(p) || !read_binary(p, 0, v))
         return 0;
     if (qn__user_take(p, "?")) {
-        if (!qn__user_expression(p, &yes) || !qn__user_need(p, ":", "behind the first value"))
+        if (!qn__user_expression(p, &yes) || !qn__user_need(p, ":", "after the first value"))
             return 0;
         const size_t colon = qn__user_written(p);
         if (!qn__user_expression(p, &no))

@@ -24,7 +24,7 @@ int qn__user_expression_as(qn__user_parser *p, qn__user_type type, uint32_t *dep
 /* Reads a number, which is next. */
 int qn__user_literal(qn__user_parser *p, qn__user_value *value);
 
-/* Reads the index between brackets behind the name of an array of the function, and writes
+/* Reads the index between brackets after the name of an array of the function, and writes
  * "[INDEX]". *depth becomes at least its depth and 1. */
 int qn__user_element(qn__user_parser *p, const qn__user_symbol *array, uint32_t *depth);
 

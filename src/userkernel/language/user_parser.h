@@ -61,7 +61,7 @@ const qn__user_token *qn__user_behind(const qn__user_parser *p); /* the one afte
 int qn__user_sees(const qn__user_parser *p, const char *word);
 /* Goes over the token if it is this word. */
 int qn__user_take(qn__user_parser *p, const char *word);
-/* The same, and refuses another one. `where` says what it belongs to: "behind the condition". */
+/* The same, and refuses another one. `where` says what it belongs to: "after the condition". */
 int qn__user_need(qn__user_parser *p, const char *word, const char *where);
 
 /* Refuses the text at a token, whose name "%s" of the format is if there is one. Returns 0. */

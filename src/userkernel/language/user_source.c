@@ -96,7 +96,7 @@ static int take_default(qn__user_part *part, const char *text, int narrow) {
     return read;
 }
 
-/* The default of a scalar, behind its comma. */
+/* The default of a scalar, after its comma. */
 static int read_default(qn__user_parser *p, qn__user_part *part) {
     char text[QN__USER_NAME_MAX + 2] = "-";
     const qn__user_token *token = qn__user_next(p);
@@ -111,7 +111,7 @@ static int read_default(qn__user_parser *p, qn__user_part *part) {
     if ((number->kind != QN__USER_REAL && number->kind != QN__USER_INTEGER) ||
         !take_default(part, text + !negative, narrow))
         return qn__user_refuse(p, token, "write a decimal number, such as 12 or 0.5",
-                               "the default of \"%s\" is no %s", part->name,
+                               "the default of \"%s\" is not a %s", part->name,
                                qn__user_type_word(part->type));
     p->at++;
     part->has_default = 1;
@@ -128,7 +128,7 @@ static int check_result(qn__user_parser *p, const qn__user_token *token,
     return 1;
 }
 
-/* The bins of an array of totals, behind the name. */
+/* The bins of an array of totals, after the name. */
 static int read_bins(qn__user_parser *p, qn__user_part *part) {
     const int few = qn__user_use_is_extreme(part->use) ||
                     (part->use == QN__USER_SUM && qn__user_type_is_real(part->type));
@@ -158,7 +158,7 @@ static int read_range(qn__user_parser *p, qn__user_part *part) {
                            "a SCAN is inclusive or exclusive");
 }
 
-/* What may stand behind the name of a result. */
+/* What may stand after the name of a result. */
 static int read_more(qn__user_parser *p, qn__user_part *part) {
     if (qn__user_sees(p, ","))
         return part->scans                    ? read_range(p, part)
@@ -168,7 +168,7 @@ static int read_more(qn__user_parser *p, qn__user_part *part) {
         return 1;
     return qn__user_refuse(p, qn__user_next(p),
                            "write MIN or MAX, whose result names its first item too; or give a "
-                           "number of bins behind the name",
+                           "number of bins after the name",
                            "%s needs bins", qn__user_use_word(part->use));
 }
 
@@ -182,7 +182,7 @@ static int read_part(qn__user_parser *p, qn__user_use use, qn__user_part *part) 
     if (use != QN__USER_COUNT) {
         part->type = qn__user_need_type(p);
         if (part->type == QN__USER_TYPES || !check_result(p, token, part) ||
-            !qn__user_need(p, ",", "behind the type"))
+            !qn__user_need(p, ",", "after the type"))
             return 0;
     }
     qn__user_symbol *s =
@@ -264,7 +264,7 @@ static int need_paired(qn__user_parser *p, int output, uint32_t *part) {
 static int read_next(qn__user_parser *p) {
     qn__user_part *part = p->source->part;
     uint32_t output, input;
-    if (!need_paired(p, 1, &output) || !qn__user_need(p, ",", "behind the output"))
+    if (!need_paired(p, 1, &output) || !qn__user_need(p, ",", "after the output"))
         return 0;
     const qn__user_token *token = qn__user_next(p);
     if (!need_paired(p, 0, &input))
@@ -305,7 +305,7 @@ static int read_random(qn__user_parser *p) {
     }
     p->source->has_random = 1;
     p->form = "write RANDOM; the seed is given to the run";
-    if (!qn__user_need(p, ";", "behind RANDOM"))
+    if (!qn__user_need(p, ";", "after RANDOM"))
         return 0;
     p->form = NULL;
     return 1;
@@ -339,10 +339,10 @@ static int end_declaration(qn__user_parser *p, const struct form *form) {
     if (qn__user_sees(p, ","))
         return qn__user_refuse(p, qn__user_next(p), form->text, "there are more arguments than %d",
                                form->most);
-    if (!qn__user_need(p, ")", "behind the declaration"))
+    if (!qn__user_need(p, ")", "after the declaration"))
         return 0;
     p->form = NULL;
-    return qn__user_need(p, ";", "behind the declaration");
+    return qn__user_need(p, ";", "after the declaration");
 }
 
 /* WORD(...); 0 also where no declaration is next: *found tells. */
@@ -366,7 +366,7 @@ static int read_declared(qn__user_parser *p, int *found) {
     p->at++;
     const struct form *form = &forms[scans ? SCAN_FORM : word >= 0 ? word : WORDS + other];
     p->form = form->text;
-    if (!qn__user_need(p, "(", "behind the word") ||
+    if (!qn__user_need(p, "(", "after the word") ||
         !(word >= 0    ? add_part(p, token, (qn__user_use)word, scans)
           : other < 2  ? read_space(p, token, other)
           : other == 2 ? read_iteration(p, token)
@@ -492,7 +492,7 @@ static int read_kernel(qn__user_parser *p) {
     qn__user_write(p, "\n");
     if (qn__user_next(p)->kind != QN__USER_END)
         return qn__user_refuse(p, qn__user_next(p), "put functions and declarations before KERNEL",
-                               "text stands behind the kernel");
+                               "text stands after the kernel");
     return check_results(p, token, assigned);
 }
 

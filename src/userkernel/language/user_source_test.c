@@ -74,7 +74,7 @@ static void test_refused(void **state) {
         {HEAD "KERNEL { int a[2049] = {0}; y = a[0]; }", "length of the array", "line 5",
          "1 to 2048"},
         {HEAD "KERNEL { long a = 1; y = a; }", "not a type of a kernel", "line 5", "int64_t"},
-        {HEAD "KERNEL { y = 1; } int b;", "behind the kernel", "line 5", "before KERNEL"},
+        {HEAD "KERNEL { y = 1; } int b;", "after the kernel", "line 5", "before KERNEL"},
         {HEAD "KERNEL { y = z; }", "\"z\" is not declared", "line 5", "declare"},
         {HEAD "KERNEL { y = tabel(0, 0); }", "not declared", "line 5", "\"table\""},
         {HEAD "KERNEL { else y = 1; }", "an \"else\" has no \"if\"", "line 5", "before it"},
@@ -139,7 +139,7 @@ static void test_refused(void **state) {
         {HEAD "KERNEL { y = rand(); }", "\"rand\" needs", "line 5", "write RANDOM;"},
         {"RANDOM;\n" HEAD "KERNEL { y = 1; }", "RANDOM stands before INDEX", "line 1", "INDEX(i)"},
         {HEAD "RANDOM; RANDOM;\n", "a second RANDOM", "line 5, column 9", "leave it out"},
-        {HEAD "RANDOM\nKERNEL { y = 1; }", "\";\" is missing behind RANDOM", "line 6", "RANDOM;"},
+        {HEAD "RANDOM\nKERNEL { y = 1; }", "\";\" is missing after RANDOM", "line 6", "RANDOM;"},
         {HEAD "static int normal(int a) { return a; }\nRANDOM;\n", "\"normal\" is declared already",
          "line 6", "another"},
         {HEAD "RANDOM;\nKERNEL { int uniform = 1; y = uniform; }", "declared already", "line 6",
@@ -161,7 +161,7 @@ static void test_refused(void **state) {
         {"INDEX(i);\nHALO(float, h, 2, wrap);\nOUTPUT(float, o);\nKERNEL { o = h; }",
          "the place of a neighbour", "line 4, column 14", "NAME(0, -1)"},
         {HEAD "float f(float a) { return a; }\n", "no declaration", "line 5", "write static"},
-        {HEAD "static const float A = 1.0 / 3;\n", "behind the constant", "line 5", "0.25"},
+        {HEAD "static const float A = 1.0 / 3;\n", "after the constant", "line 5", "0.25"},
         {HEAD "KERNEL y = 1;", "statements of the kernel", "line 5, column 8", "KERNEL {"},
         {HEAD "KERNEL { y = 1 }", "\";\" is missing", "line 5", "write ; before \"}\""},
         {HEAD "KERNEL { y = ; }", "a value is missing", "line 5", "a number, a name"},
@@ -188,7 +188,7 @@ static void test_refused(void **state) {
     }
 }
 
-/* The C behind the line that names the file, of a body in which `expression` is assigned. */
+/* The C after the line that names the file, of a body in which `expression` is assigned. */
 static void expect(const char *expression, const char *wanted) {
     char text[512];
     qn__user_source source;

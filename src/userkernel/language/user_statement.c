@@ -20,14 +20,14 @@ static int read_statement(scope *s, int declares);
 
 /* ------------------------------------------------------------------ declarations */
 
-/* The length between brackets, behind the name of an array. */
+/* The length between brackets, after the name of an array. */
 static int read_length(qn__user_parser *p, uint32_t most, uint32_t *length) {
     return qn__user_need_size(p, most, 0, "the length of the array", length) &&
-           qn__user_need(p, "]", "behind the length");
+           qn__user_need(p, "]", "after the length");
 }
 
 static int no_value(qn__user_parser *p, const char *name) {
-    return qn__user_refuse(p, qn__user_next(p), "write = and its first value behind the name",
+    return qn__user_refuse(p, qn__user_next(p), "write = and its first value after the name",
                            "\"%s\" has no initial value", name);
 }
 
@@ -51,7 +51,7 @@ static int read_elements(qn__user_parser *p, qn__user_type type, uint32_t length
     }
     p->node = list;
     qn__user_write(p, "}");
-    return qn__user_need(p, "}", "behind the elements");
+    return qn__user_need(p, "}", "after the elements");
 }
 
 static int read_value(qn__user_parser *p, qn__user_type type) {
@@ -152,7 +152,7 @@ static int read_number(qn__user_parser *p, qn__user_type type) {
     if (negative)
         qn__user_wrap(p, v.from, "(-", ")");
     qn__user_convert(p, &v, type);
-    p->node = 0; /* a constant of the file is no part of the tree */
+    p->node = 0; /* a constant of the file is not part of the tree */
     return 1;
 }
 
@@ -191,7 +191,7 @@ int qn__user_constant(qn__user_parser *p, qn__user_type type) {
         return 0;
     qn__user_write(p, ";");
     p->form = "write the number itself, such as 0.25, and then ;";
-    if (!qn__user_need(p, ";", "behind the constant"))
+    if (!qn__user_need(p, ";", "after the constant"))
         return 0;
     p->form = NULL;
     return 1;
@@ -210,10 +210,10 @@ static int write_bin(qn__user_parser *p, const qn__user_symbol *v) {
     if (!qn__user_index(p, &depth))
         return 0;
     qn__user_write(p, ", %u), ", (unsigned)bins);
-    return qn__user_need(p, "]", "behind the bin");
+    return qn__user_need(p, "]", "after the bin");
 }
 
-/* [COMPONENT] of an output, behind its name. *number: 1 + the component where it is a literal. */
+/* [COMPONENT] of an output, after its name. *number: 1 + the component where it is a literal. */
 static int write_component(qn__user_parser *p, const qn__user_symbol *v, uint32_t *number) {
     char text[QN__USER_NAME_MAX + 1];
     uint64_t value = 0;
@@ -233,7 +233,7 @@ static int write_component(qn__user_parser *p, const qn__user_symbol *v, uint32_
     if (!qn__user_index(p, &depth))
         return 0;
     qn__user_write(p, ", %u)] = ", (unsigned)numbers);
-    return qn__user_need(p, "]", "behind the component");
+    return qn__user_need(p, "]", "after the component");
 }
 
 /* What a message says of the right way to assign a result. */
@@ -412,7 +412,7 @@ static int read_condition(scope *s) {
     qn__user_value v;
     qn__user_write(s->p, "(");
     if (!qn__user_need(s->p, "(", "before the condition") || !qn__user_expression(s->p, &v) ||
-        !qn__user_need(s->p, ")", "behind the condition"))
+        !qn__user_need(s->p, ")", "after the condition"))
         return 0;
     qn__user_write(s->p, ")");
     s->p->node = v.node;
@@ -524,7 +524,7 @@ static int read_do(scope *s) {
     qn__user_write(p, "for (int qn_first = 1;; qn_first = 0) {");
     const size_t body = qn__user_written(p);
     qn__user_node node = {.kind = QN__NODE_DO};
-    if (!read_loop_body(s) || !qn__user_need(p, "while", "behind the loop's body"))
+    if (!read_loop_body(s) || !qn__user_need(p, "while", "after the loop's body"))
         return 0;
     node.child[2] = p->node;
     const size_t condition = qn__user_written(p);
@@ -536,7 +536,7 @@ static int read_do(scope *s) {
     qn__user_write(p, ") break; ");
     qn__user_swap(p, body, condition);
     qn__user_write(p, "}");
-    return qn__user_need(p, ";", "behind the condition");
+    return qn__user_need(p, ";", "after the condition");
 }
 
 /* The parts between parentheses; what comes first stands before the loop, in a block with it. */
@@ -544,7 +544,7 @@ static int read_for_head(scope *s, qn__user_node *node) {
     qn__user_parser *p = s->p;
     qn__user_value v = {.node = 0};
     p->node = 0;
-    if (!qn__user_need(p, "(", "behind for"))
+    if (!qn__user_need(p, "(", "after for"))
         return 0;
     if (qn__user_sees_type(p) || qn__user_sees(p, "const")) {
         if (!read_declaration(p))
@@ -558,7 +558,7 @@ static int read_for_head(scope *s, qn__user_node *node) {
     qn__user_write(p, " for (;; ");
     const size_t condition = qn__user_written(p);
     qn__user_write(p, "{if (!(");
-    if (!qn__user_need(p, ";", "behind the first part of for"))
+    if (!qn__user_need(p, ";", "after the first part of for"))
         return 0;
     if (qn__user_sees(p, ";"))
         qn__user_write(p, "1");
@@ -568,9 +568,9 @@ static int read_for_head(scope *s, qn__user_node *node) {
     node->child[1] = v.node;
     p->node = 0;
     const size_t last = qn__user_written(p);
-    if (!qn__user_need(p, ";", "behind the condition of for") ||
+    if (!qn__user_need(p, ";", "after the condition of for") ||
         (!qn__user_sees(p, ")") && !read_assignments(s)) ||
-        !qn__user_need(p, ")", "behind the last part of for"))
+        !qn__user_need(p, ")", "after the last part of for"))
         return 0;
     qn__user_write(p, ") ");
     node->child[3] = p->node;
@@ -605,7 +605,7 @@ static int read_return(scope *s) {
     if (!qn__user_expression_as(p, p->result, NULL))
         return 0;
     qn__user_write(p, ";");
-    return qn__user_need(p, ";", "behind the result");
+    return qn__user_need(p, ";", "after the result");
 }
 
 static int read_leap(scope *s, const char *word) {
@@ -615,7 +615,7 @@ static int read_leap(scope *s, const char *word) {
     qn__user_write(s->p, "%s;", word);
     s->p->node = qn__user_node_add(
         s->p, (qn__user_node){.kind = *word == 'b' ? QN__NODE_BREAK : QN__NODE_CONTINUE});
-    return qn__user_need(s->p, ";", "behind the word");
+    return qn__user_need(s->p, ";", "after the word");
 }
 
 /* Words of C that a kernel lacks, with the way to do without. */
@@ -644,12 +644,12 @@ static int read_simple(scope *s, int declares) {
         if (!declares)
             return qn__user_refuse(p, qn__user_next(p), "put it into braces",
                                    "a declaration alone does nothing here");
-        return read_declaration(p) && qn__user_need(p, ";", "behind the declaration");
+        return read_declaration(p) && qn__user_need(p, ";", "after the declaration");
     }
     if (!read_assignments(s))
         return 0;
     qn__user_write(p, ";");
-    return qn__user_need(p, ";", "behind the statement");
+    return qn__user_need(p, ";", "after the statement");
 }
 
 static int read_kind(scope *s, const char *word, int declares) {

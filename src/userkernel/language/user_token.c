@@ -125,7 +125,7 @@ static uint32_t digits(const char *at, int hexadecimal) {
     return n;
 }
 
-/* Digits with a point and an exponent; *real: there was one of them. 0: it is no number. */
+/* Digits with a point and an exponent; *real: there was one of them. 0: it is not a number. */
 static uint32_t number_length(const char *at, int *real) {
     const int hexadecimal = at[0] == '0' && (at[1] == 'x' || at[1] == 'X');
     uint32_t n = hexadecimal ? 2 : 0;

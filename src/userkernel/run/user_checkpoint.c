@@ -289,7 +289,7 @@ static qn_status read_numbers(qn_kernel *k, FILE *file, qn__state_reader *r,
         if (strcmp(hex, digest[i]) != 0)
             return qn__state_damaged(r, "its numbers do not fit their digest", err);
     }
-    return fgetc(file) == EOF ? QN_OK : qn__state_damaged(r, "bytes stand behind its end", err);
+    return fgetc(file) == EOF ? QN_OK : qn__state_damaged(r, "bytes stand after its end", err);
 }
 
 static qn_status read_all(qn_kernel *k, FILE *file, qn__state_reader *r, qn_error *err) {

@@ -1,6 +1,6 @@
 /* The file has a head, two places for states, and a place for each output. A state says how many
  * items are done. They are taken in their order, so an output up to there never changes again. New
- * items are written behind those of the last state and synced; then a state is written to the place
+ * items are written after those of the last state and synced; then a state is written to the place
  * of the older one. So at any moment one of the two is whole, and so are its items: after kill -9,
  * a full disk or a loss of power. Each state has digests of itself and of the outputs. */
 #include "userkernel/run/user_done.h"
@@ -35,7 +35,7 @@ struct qn__user_done {
     int place;      /* of the other one */
     uint64_t hashed;
     qn__sha256 hash[QN__USER_PARTS]; /* of so many items of each output */
-    /* All parts, one behind the other: of kernel->checkpoint.items, and of the state that is read
+    /* All parts, one after the other: of kernel->checkpoint.items, and of the state that is read
      * or written. */
     int64_t *totals, *next;
 };
@@ -54,7 +54,7 @@ static int is_total(const qn_kernel *k, uint32_t part) {
     return qn__user_use_is_result(k->source.part[part].use) && !is_output(k, part);
 }
 
-/* Where the words of a part's total begin; those of the part behind the last one: all. */
+/* Where the words of a part's total begin; those of the part after the last one: all. */
 static uint64_t words_before(const qn_kernel *k, uint32_t part) {
     uint64_t words = 0;
     for (uint32_t i = 0; i < part; i++)
@@ -399,7 +399,7 @@ static qn_status read_all(qn_kernel *k, int file, qn__state_reader *r, state *be
     lay_out(k, &f->at);
     qn_status status = check_head(k, &f->at, r, err);
     if (status == QN_OK && (uint64_t)there.st_size > f->at.end)
-        return qn__state_damaged(r, "bytes stand behind its end", err);
+        return qn__state_damaged(r, "bytes stand after its end", err);
     if (status == QN_OK)
         status = find_state(k, f, file, r, best, &k->checkpoint.is_partial, err);
     if (status == QN_OK && !best->is_there)

@@ -66,7 +66,7 @@ typedef struct qn__cpu_span {
 } qn__cpu_span;
 
 /* Inputs of consecutive items: input c of item i is at[i * row + c / 16 * panel + c % 16]. Up to 15
- * floats behind the last input can be read. */
+ * floats after the last input can be read. */
 typedef struct qn__cpu_items {
     const float *at;
     size_t row, panel;
@@ -233,7 +233,7 @@ typedef struct qn__cpu_kernels {
      * x, from start[o], with the factors w[k * 16 + o] of k < x->inputs; rows up to the next
      * multiple of 16 are read, and have results without a meaning. outer_few: of one grain, for
      * each output o and input c, partial[o * x->panels * 16 + c] = the chain over the items of
-     * fma(d[o * d_stride + i], input c of item i) from +0, and zeros behind the last input. Behind
+     * fma(d[o * d_stride + i], input c of item i) from +0, and zeros after the last input. After
      * all outputs follow 16 times the sum of d for each output, a chain of additions from +0. */
     void (*dots)(uint32_t items, uint32_t outputs, const qn__cpu_items *x, const float *w,
                  const float *start, float *z, size_t z_stride);

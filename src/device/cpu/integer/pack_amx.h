@@ -5,7 +5,7 @@
  * step: then shifts alone combine four vectors of floats into one row. This is true for operands
  * whose vectors run along the depth and for those whose vectors run across it.
  *
- * Behind its tiles a left operand has a list of its steps that are not all zeros; only these are
+ * After its tiles a left operand has a list of its steps that are not all zeros; only these are
  * multiplied. That skips margins of images, and everything else that a block of sixteen rows does
  * not use. A right operand of longs has a list of its steps that do not fit words. */
 #ifndef QN_DEVICE_CPU_INTEGER_PACK_AMX_H
@@ -224,7 +224,7 @@ INLINE __m512i pack_along(const int bits, uint32_t rows, uint32_t at, uint32_t k
     for (uint32_t i = 0; i < 4; ++i) {
         mask[i] = lanes(at + i * WIDE, k);
         const uint32_t t = at + i * WIDE;
-        /* Depths behind the last block are masked. */
+        /* Depths after the last block are masked. */
         own[i] = from + blocks[(t < k ? t : at) / WIDE];
         factor[i] = times ? _mm512_maskz_loadu_ps(mask[i], times + t) : _mm512_setzero_ps();
         shared[i] = along ? _mm512_maskz_loadu_ps(mask[i], along + t) : _mm512_setzero_ps();

@@ -113,7 +113,7 @@ INLINE __m512i transpose_bytes(uint32_t at, uint32_t count, const uint32_t *list
     return any;
 }
 
-/* The exponents of the inverses of 64 depths, in the order of a row; 0 behind the last. */
+/* The exponents of the inverses of 64 depths, in the order of a row; 0 after the last. */
 INLINE __m512i exponents_of_depths(uint32_t at, uint32_t count, const float *inverse) {
     __m512i u[4];
     for (uint32_t i = 0; i < 4; ++i) {

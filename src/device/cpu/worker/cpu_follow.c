@@ -42,7 +42,7 @@ static void add_other(const qn__cpu_pass *pass, const qn__cpu_layer *l, size_t a
     k->scale(count, 1.0f, out);
 }
 
-/* A batchnorm, and the add behind it where nothing is between them. Returns the last layer. */
+/* A batchnorm, and the add after it where nothing is between them. Returns the last layer. */
 static uint32_t normalise(const qn__cpu_pass *pass, uint32_t norm, uint32_t panel, size_t at,
                           uint32_t rows, int *plain, float *out) {
     const qn__worker *w = pass->worker;

@@ -123,7 +123,7 @@ void qn__cpu_fetch(const qn__cpu_pass *pass, const qn__batch *batch, int into, i
     }
 }
 
-/* Columns behind the last output hold 1/2 after sigmoid, and NaN where an input is infinite. They
+/* Columns after the last output hold 1/2 after sigmoid, and NaN where an input is infinite. They
  * do not count for the absmax of a block of integers. The chains of a layer above with several taps
  * or pixels run over them, and multiply them by weights of 0. */
 static int padding_matters(const qn__worker *w, uint32_t layer) {

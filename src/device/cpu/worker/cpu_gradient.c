@@ -88,7 +88,7 @@ static void sum_narrow(const qn__cpu_pass *pass, const qn__cpu_layer *l, const f
 }
 
 /* The same when each partial must be checked. Returns 1 when one was out of range. Only the first
- * `rows` rows of a block are inputs. The rows behind them are padding (1/2 for sigmoid) and must
+ * `rows` rows of a block are inputs. The rows after them are padding (1/2 for sigmoid) and must
  * not be checked. */
 static int sum_wide(const qn__cpu_pass *pass, const qn__cpu_layer *l, const float *a,
                     const float *d, uint32_t panels, uint32_t rows, qn__cpu_sums *s) {

@@ -224,7 +224,7 @@ static void add_pixel(const qn__worker *w, const task *t, uint32_t y, uint32_t x
     flush_sums(w, s, items, values, d, partial);
 }
 
-/* The partials of one grain. Lanes behind the last output are 0. */
+/* The partials of one grain. Lanes after the last output are 0. */
 static void add_grain(const qn__worker *w, const task *t, uint32_t item, uint32_t items, slots *s,
                       float *partial) {
     const qn__cpu_axis *axis = t->l->outputs.axis;

@@ -146,7 +146,7 @@ static void make_mean(const qn__cpu_layer *l, const group *g) {
     fill(g, l->norm.inverse, qn__norm_inverse(w / g->count));
 }
 
-/* Lanes behind the last channel get a factor of 0. */
+/* Lanes after the last channel get a factor of 0. */
 static void clear_behind(const qn__cpu_pass *pass, const qn__cpu_layer *l, const part *p) {
     const uint32_t used = l->layer->from.channels % QN__PANEL, last = l->out_panels - 1;
     if (used == 0 || p->panel + p->panels <= last)

@@ -44,7 +44,7 @@ typedef struct qn__cpu_rows_room {
     float *factor;     /* of each row of a run */
     uint32_t *list[2]; /* rows of the inputs and of the errors, for QN__CHUNK depths */
     float *inverse[2]; /* of each of them */
-    void *right;       /* behind `operand`: errors */
+    void *right;       /* after `operand`: errors */
 } qn__cpu_rows_room;
 
 /* A grain in the gradient of a layer. */

@@ -82,7 +82,7 @@ INLINE void choose(const uint32_t lanes, uint32_t kind, uint32_t out, const floa
 }
 
 /* The terms of each item's loss. With classes each item has a label, otherwise a target; a label
- * of -1 is no class. */
+ * of -1 is not a class. */
 typedef struct loss_state {
     int32_t label[LANES];
     float target[LANES];
@@ -150,7 +150,7 @@ INLINE void gather(const uint32_t lanes, const float *panels, size_t stride, uin
     }
 }
 
-/* Copies lanes to rows in panels, with zeros behind the last column. */
+/* Copies lanes to rows in panels, with zeros after the last column. */
 INLINE void spread(const uint32_t lanes, const float *from, uint32_t rows, uint32_t out,
                    float *panels, size_t stride) {
     for (uint32_t first = 0; first < out; first += QN__PANEL, panels += stride) {

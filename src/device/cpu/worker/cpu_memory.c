@@ -416,7 +416,7 @@ static void add_at_once(qn__cpu_layer *add) {
         last->norm.add = add;
 }
 
-/* Sums of a batchnorm's errors stand behind them. Those of features would be as large. */
+/* Sums of a batchnorm's errors stand after them. Those of features would be as large. */
 static void size_sums(const qn__worker *w, qn__cpu_layer *l) {
     qn__cpu_layer *own = &w->layer[l->error_of];
     const qn__program *p = w->program;

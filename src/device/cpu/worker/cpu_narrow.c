@@ -37,7 +37,7 @@ static size_t tile_rows(const qn__worker *w) {
     return (tile_items(w) + QN__PANEL - 1) / QN__PANEL * QN__PANEL;
 }
 
-/* Whether inputs can be used where they are: consecutive floats without scaling, and behind the
+/* Whether inputs can be used where they are: consecutive floats without scaling, and after the
  * last one there are enough others. */
 static int is_in_place(const qn__cpu_pass *pass, uint64_t item, uint32_t items) {
     const qn__feed *feed = pass->batch->feed;

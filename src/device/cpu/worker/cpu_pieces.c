@@ -1,4 +1,4 @@
-/* The parameters behind a layer's weights, 16 at a time: biases, and those of a normalisation. */
+/* The parameters after a layer's weights, 16 at a time: biases, and those of a normalisation. */
 #include "device/cpu/worker/cpu_worker.h"
 #include "num/optimise.h"
 

@@ -3,8 +3,8 @@
  * A window of a max pool passes its error to one of its pixels. So three of four errors or more are
  * zeros, and relu makes zeros of others. fma(0, w, acc) is acc, but for the sign of a zero: +0 at
  * the end of a chain of errors hides it, and integers have none. Weights and inputs that are not
- * finite are no exception: such weights end the job in any case (cpu_zeros.h), and with such inputs
- * the gradient is computed of all errors.
+ * finite are not an exception: such weights end the job in any case (cpu_zeros.h), and with such
+ * inputs the gradient is computed of all errors.
  *
  * Before a layer's errors and gradient a phase lists its errors twice. For the errors of the layer
  * below: those of an item in a row of pixels, in the order (column, output). For the gradient:

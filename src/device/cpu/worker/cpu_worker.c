@@ -238,7 +238,7 @@ static qn__applied rest_of(const qn__worker *w, const qn__applied *applied, uint
 }
 
 /* The items of the batch from `from` on. An output that is not finite is more useful to report than
- * a loss. So the pieces behind one whose loss fails are computed, too. */
+ * a loss. So the pieces after one whose loss fails are computed, too. */
 static qn_status apply(qn__worker *w, const qn__job *job, uint32_t from, uint32_t items,
                        qn__tally *tally, qn_error *err) {
     const uint32_t room = (uint32_t)w->room - 1, grain = w->program->grain;

@@ -35,11 +35,11 @@ typedef struct qn__cpu_norm {
     /* Of groupnorm, each [out panel][item][16], as mean, inverse and partial are then: h and k of
      * 17.9. */
     float *h, *k;
-    /* batchnorm at the end of a path: the layer behind it that adds its outputs to others at once.
+    /* batchnorm at the end of a path: the layer after it that adds its outputs to others at once.
      * Its own outputs are not stored then. NULL: there is none. */
     struct qn__cpu_layer *add;
     /* batchnorm: the sums of a grain's errors in each pixel, b and g of 17.8:
-     * [out panel][grain][pixel][2][16]. `sums_at`: where they are behind the errors. In a pass with
+     * [out panel][grain][pixel][2][16]. `sums_at`: where they are after the errors. In a pass with
      * `summed` whoever computes errors also sums them. */
     float *sums;
     size_t sums_at;
@@ -73,7 +73,7 @@ typedef struct qn__cpu_layer {
     uint32_t tasks, task_taps;
     int walks;              /* the layer computes run by run (cpu_walk.h), not as one matrix */
     int unfolds;            /* its inputs are unfolded when they are fetched (cpu_unfold.c) */
-    int clears;             /* columns behind the last output must be 0: a layer above reads them */
+    int clears;             /* columns after the last output must be 0: a layer above reads them */
     int noted;              /* integer arithmetic: a convolution reads the outputs */
     int few;                /* with few items it is computed by qn__cpu_few_forward */
     int followed;           /* the next layer can be computed with this one: qn__cpu_follow */
@@ -93,7 +93,7 @@ typedef struct qn__cpu_layer {
      * convolutions in integer arithmetic. */
     size_t *transposed_blocks;
     float *weights; /* out_panels x (qn__cpu_blocks * 16) x 16 */
-    /* The parameters behind the weights: `vectors` arrays of `vector` floats. Each array has
+    /* The parameters after the weights: `vectors` arrays of `vector` floats. Each array has
      * `vector_pixels` x 16 of them for a panel of outputs: see qn__cpu_piece_at. */
     float *bias;
     uint32_t vectors, vector_pixels;
@@ -115,7 +115,7 @@ typedef struct qn__cpu_layer {
      * them to below->error. `side`: of outputs that two layers read, the errors of the shortcut. */
     float *branch;
     const float *side;
-    const struct qn__cpu_layer *sums[2]; /* batchnorms that sum these errors; NULL behind them */
+    const struct qn__cpu_layer *sums[2]; /* batchnorms that sum these errors; NULL after them */
     /* Partials of the biases, [out panel][grain][16], if a batchnorm has summed the errors that it
      * passed (`summed`). */
     float *bias_partials;
@@ -213,7 +213,7 @@ struct qn__worker {
     size_t *input_blocks[2]; /* of each of inputs[]: where its panels begin */
     size_t *factors;         /* of layer 0's outputs, where it walks: cpu_unfold.c */
     size_t run_blocks;       /* the most of a run's chain */
-    const float *nothing;    /* QN__RUN_ROWS rows of zeros, behind all other arrays */
+    const float *nothing;    /* QN__RUN_ROWS rows of zeros, after all other arrays */
     int stale;               /* weights of convolutions in integer arithmetic are not packed */
     int folded;              /* the factors of normalisations are those of the parameters */
     int finite;              /* the same moment: all weights of layers that are `few` are finite */
@@ -561,7 +561,7 @@ void qn__cpu_pad(const qn__cpu_layer *layer, const float *from, float *to);
 void qn__cpu_unfold(const qn__cpu_layer *layer, const size_t *factors, const float *padded,
                     uint32_t count, uint32_t items, size_t stride, float *to);
 
-/* Sixteen parameters behind the weights, or fewer at the end: where they are in l->bias and in the
+/* Sixteen parameters after the weights, or fewer at the end: where they are in l->bias and in the
  * canonical array. */
 typedef struct qn__cpu_piece {
     size_t at;

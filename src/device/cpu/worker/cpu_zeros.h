@@ -23,7 +23,7 @@ typedef struct qn__cpu_zeros {
     uint32_t *count; /* [tile]: the length of its list */
 } qn__cpu_zeros;
 
-/* The first item of tile `tile` (of the whole batch) and its number of items; 0 items behind the
+/* The first item of tile `tile` (of the whole batch) and its number of items; 0 items after the
  * last tile. `height`: the kernels' rows. */
 typedef struct qn__cpu_tile {
     uint32_t first, items;

@@ -123,7 +123,7 @@ static void test_integers(void **state) {
     }
 }
 
-/* Errors stand where outputs were that no later window reads. Behind 200 bytes of outputs, in a
+/* Errors stand where outputs were that no later window reads. After 200 bytes of outputs, in a
  * pool of a quarter, come convolutions: the outputs below the pool are not needed once its errors
  * went back, and those of a convolution are until the gradient above it. */
 static void test_outputs(void **state) {

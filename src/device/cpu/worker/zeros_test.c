@@ -15,7 +15,7 @@ static void check_tiles(uint32_t items, uint32_t height) {
     for (uint32_t t = 0; t < tiles; ++t) {
         const qn__cpu_tile at = qn__cpu_tile_at(items, height, t);
         if (at.first != next || at.items == 0 || at.items > height)
-            fail_msg("%u items, height %u, tile %u: %u items from %u on, behind %u", items, height,
+            fail_msg("%u items, height %u, tile %u: %u items from %u on, after %u", items, height,
                      t, at.items, at.first, next);
         if (at.first / QN__BLOCK_ITEMS != (at.first + at.items - 1) / QN__BLOCK_ITEMS)
             fail_msg("%u items, height %u, tile %u: items %u..%u lie in two blocks", items, height,
@@ -36,7 +36,7 @@ static void check_tiles(uint32_t items, uint32_t height) {
         fail_msg("%u items, height %u: %u tiles hold %u items", items, height, tiles, next);
 }
 
-/* Tiles behind the last one are empty, up to the end of its block and further. */
+/* Tiles after the last one are empty, up to the end of its block and further. */
 static void check_behind(uint32_t items, uint32_t height) {
     const uint32_t tiles = qn__cpu_tiles(items, height);
     for (uint32_t t = tiles; t < tiles + 2 * QN__BLOCK_ITEMS; ++t) {
