@@ -3,10 +3,10 @@
  *
  *     balance [--virtual | --together | --kernels] [STEPS]
  *
- * Simulated devices (device/fake) have a given speed, start-up cost and noise. They compute nothing
- * and sleep, so that eight of them fit two cores. They train under four policies in one run. For
- * each a line shows T, the bound W/S (the work over all speeds together, including a change of a
- * speed), and T_bound/T:
+ * Simulated devices (tests/fake_device) have a given speed, start-up cost and noise. They compute
+ * nothing and sleep, so that eight of them fit two cores. They train under four policies in one
+ * run. For each a line shows T, the bound W/S (the work over all speeds together, including a
+ * change of a speed), and T_bound/T:
  *
  *     measured    the policy of Quern
  *     equal       the same part for every worker
@@ -32,7 +32,7 @@
 #include "balance_job.h"
 #include "base/system/clock.h"
 #include "base/system/threads.h"
-#include "device/fake/fake.h"
+#include "fake_device/fake_device.h"
 #include "team/virtual.h"
 #include <math.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  *
  * Ranks are processes that join as those of a run, and do STEPS steps (200) of 64 grains together.
  *
- * First three ranks have one simulated device each (device/fake), which computes nothing and
+ * First three ranks have one simulated device each (tests/fake_device), which computes nothing and
  * sleeps, so that they fit two cores. Their speeds are 1 to 2 to 4: once constant, once for each
  * rank that halves midway, and once with one that is killed. Then two ranks train 784-500-10 with
  * the real CPU, a core each. Midway another process begins to use a part of the second core, or the
@@ -26,7 +26,7 @@
 #include "base/system/clock.h"
 #include "base/system/threads.h"
 #include "cluster/free_port_test.h"
-#include "device/fake/fake.h"
+#include "fake_device/fake_device.h"
 #include "team/virtual.h"
 
 #include <math.h>

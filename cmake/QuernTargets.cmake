@@ -128,7 +128,7 @@ endfunction()
 function(quern_build_plainly)
     set(plain ${ARGN})
     list(FILTER plain INCLUDE REGEX "/(app|src/(base|cluster|team|data|model|predict|report|train|search\
-|plan|userkernel/(language|compiler|run)|device/(gpu|opencl|cuda|fake)))/")
+|plan|userkernel/(language|compiler|run)|device/(gpu|opencl|cuda)))/")
     list(FILTER plain EXCLUDE REGEX
         "/(sha256|siphash|fill|scale|synth|write|arrow_data|npy_values|label_values|initial)[a-z_0-9]*\\.c$")
     if(QUERN_PLAIN_FLAGS AND plain)
@@ -209,7 +209,7 @@ function(quern_add_programs folder by_default)
         if(NOT folder STREQUAL "bench")
             target_link_libraries(${program} PRIVATE quern)
         else()
-            target_link_libraries(${program} PRIVATE quern-internal)
+            target_link_libraries(${program} PRIVATE quern-internal quern-fake-device)
             target_include_directories(${program} PRIVATE "${PROJECT_SOURCE_DIR}/src"
                 "${PROJECT_SOURCE_DIR}/bench" "${QUERN_GENERATED_DIR}")
             quern_link_peers(${program})

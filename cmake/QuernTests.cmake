@@ -63,7 +63,7 @@ foreach(_source IN LISTS _tests)
     target_include_directories(${_target} PRIVATE "${PROJECT_SOURCE_DIR}/src"
         "${PROJECT_SOURCE_DIR}/tests" "${QUERN_GENERATED_DIR}")
     target_compile_definitions(${_target} PRIVATE ${QUERN_FEATURE_DEFINITIONS})
-    target_link_libraries(${_target} PRIVATE quern-internal quern-emulated-gpu ${_cmocka}
+    target_link_libraries(${_target} PRIVATE quern-fake-device quern-internal quern-emulated-gpu ${_cmocka}
         ${QUERN_FEATURE_LIBRARIES})
     target_link_options(${_target} PRIVATE ${_linker})
     quern_link_peers(${_target})

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "device/fake/fake.h"
+#include "fake_device/fake_device.h"
 #include <math.h>
 #include <quern/quern.h>
 #include <stdio.h>

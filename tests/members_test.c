@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "device/fake/fake.h"
+#include "fake_device/fake_device.h"
 #include "team/members.h"
 #include "team/queue.h"
 #include <quern/quern.h>
@@ -195,7 +195,15 @@ static void test_public_view(void **state) {
     assert_int_equal(qn_device_get(before + 3, &info, &err), QN_USAGE);
     assert_int_equal(qn_device_measure(before + 3, NULL, &rates, &err), QN_USAGE);
     assert_string_equal(qn_device_absence("cpu"), "");
+    assert_string_equal(qn_device_absence("fake"), "");
+    qn__fake_set(NULL); /* what a user has: the library knows no such kind */
+    assert_string_equal(qn_device_absence("fake"), qn_device_absence("abacus"));
     assert_true(*qn_device_absence("abacus"));
+    assert_int_equal(
+        qn_compute_check(&(qn_compute){.size = sizeof(qn_compute), .devices = "fake"}, &err),
+        QN_USAGE);
+    assert_non_null(strstr(err.what, "no kind of device \"fake\""));
+    assert_null(strstr(err.remedy, "fake"));
 }
 
 int main(void) {

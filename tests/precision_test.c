@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "device/fake/fake.h"
+#include "fake_device/fake_device.h"
 #include "num/philox.h"
 #include "train/precision.h"
 #include "train/trainer.h"

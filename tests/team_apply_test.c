@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "device/fake/fake.h"
+#include "fake_device/fake_device.h"
 #include "num/sums.h"
 #include "team/team_state.h"
 #include <math.h>

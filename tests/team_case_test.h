@@ -3,7 +3,7 @@
 #ifndef QN_TESTS_TEAM_CASE_TEST_H
 #define QN_TESTS_TEAM_CASE_TEST_H
 
-#include "device/fake/fake.h"
+#include "fake_device/fake_device.h"
 #include "train/trainer.h"
 #include "train/trainer_state.h"
 #include "team/team_state.h"

@@ -1,6 +1,6 @@
 /* The one promise, seen from above: whoever takes part in a training, at whatever speed, stalling
  * or dying at whatever grain, the model is the same byte for byte. The team is the CPU and fake
- * devices (device/fake/fake.h); every fourth team computes with integers. QN_TEST_SEED and
+ * devices (fake_device/fake_device.h); every fourth team computes with integers. QN_TEST_SEED and
  * QN_TEST_CASES choose other teams than the usual ones; a failure names its seed. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -14,7 +14,7 @@
 #include "device/conformance_settings_test.h"
 #include "device/conformance_subject_test.h"
 #include "device/conformance_zeros_test.h"
-#include "device/fake/fake.h"
+#include "fake_device/fake_device.h"
 
 static uint32_t checked_gpus; /* workers of devices other than the CPU and the fake one */
 

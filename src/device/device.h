@@ -336,7 +336,11 @@ typedef struct qn__device_table {
 static inline uint32_t qn__job_bit(qn__job_kind kind) { return 1u << kind; }
 
 /* The registered backends in a fixed order; ends with NULL. */
-extern const qn__device_table *const qn__devices[];
+extern const qn__device_table *qn__devices[];
+
+/* Adds a backend after the others, or removes it (NULL). Only test programs and benchmarks have one
+ * (tests/fake_device), so nobody else can name it. Not thread-safe. */
+void qn__devices_extra(const qn__device_table *device);
 
 /* A backend by name, or NULL. */
 const qn__device_table *qn__device_find(const char *name);

@@ -1,7 +1,7 @@
 /* A device for tests of the levels above devices. It computes with the reference; the plan of a
  * test sets its speed, its noise and its failures. Without a plan there is no such device. */
-#ifndef QN_DEVICE_FAKE_FAKE_H
-#define QN_DEVICE_FAKE_FAKE_H
+#ifndef QN_TESTS_FAKE_DEVICE_H
+#define QN_TESTS_FAKE_DEVICE_H
 
 #include "device/device.h"
 
@@ -37,8 +37,8 @@ typedef struct qn__fake_plan {
     qn__fake_behaviour device[QN__FAKE_DEVICES];
 } qn__fake_plan;
 
-/* Sets the plan for workers opened from now on; NULL: no fake devices. The plan is copied. For
- * tests only; not thread-safe while a worker is being opened. */
+/* Sets the plan for workers opened from now on, and adds the kind "fake" to the list of devices;
+ * NULL: there are none. The plan is copied. Not thread-safe while a worker is being opened. */
 void qn__fake_set(const qn__fake_plan *plan);
 
 extern const qn__device_table qn__fake_device;

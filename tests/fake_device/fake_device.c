@@ -1,7 +1,7 @@
 /* The device table over layer/reference.h, with the behaviour of a plan. A worker computes the real
  * result, then sleeps until its rate is met. The registered table has no train_step, so that a team
  * of one fake device uses the queue like any other team; two more tables have one. */
-#include "device/fake/fake.h"
+#include "fake_device/fake_device.h"
 
 #include "base/memory.h"
 #include "base/system/clock.h"
@@ -36,6 +36,7 @@ void qn__fake_set(const qn__fake_plan *wanted) {
     plan = wanted ? *wanted : (qn__fake_plan){0};
     if (plan.count > QN__FAKE_DEVICES)
         plan.count = QN__FAKE_DEVICES;
+    qn__devices_extra(plan.count > 0 ? &qn__fake_device : NULL);
 }
 
 static uint32_t count(void) { return plan.count; }
