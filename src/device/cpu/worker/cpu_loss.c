@@ -1,4 +1,17 @@
-/* The last layer: its product, activation, loss and error; and the errors of the layers below. */
+/* The last layer: its product, activation, loss and error, in one phase.
+ *
+ * A task has the items of one tile of the product, so its outputs are in the L1 cache when the loss
+ * reads them. Losses of single items are chains over outputs, which do not fill a vector. So the
+ * task transposes 16 items to lanes, and each operation of the chain is one vector:
+ *
+ *     panels                            lanes
+ *     item 0: o0 o1 o2 ... o15          output 0: i0 i1 i2 ... i15
+ *     item 1: o0 o1 o2 ... o15    ->    output 1: i0 i1 i2 ... i15
+ *     ...                               ...
+ *
+ * Each item keeps its own order of operations, so its bytes do not depend on the others. If the
+ * layer below is small enough (qn__cpu_is_fused), the task also computes the errors of that layer:
+ * cpu_backward.c. */
 #include "device/cpu/float/unroll.h"
 #include "device/cpu/worker/cpu_worker.h"
 #include "kernels/step.h"
@@ -271,30 +284,6 @@ void qn__cpu_tally_items(const qn__cpu_pass *pass, uint32_t first, uint32_t end,
     }
 }
 
-void qn__cpu_transpose(const qn__cpu_layer *layer, uint32_t panel, float *to) {
-    const size_t weights = (size_t)layer->in_panels * QN__PANEL * QN__PANEL;
-    const float *from = layer->weights + (size_t)panel * QN__PANEL * QN__PANEL;
-    uint32_t left = layer->layer->out;
-    for (; left > 0; from += weights, to += QN__PANEL * QN__PANEL) {
-        const uint32_t outputs = left < QN__PANEL ? left : QN__PANEL;
-        left -= outputs;
-        for (uint32_t o = 0; o < outputs; ++o)
-            for (uint32_t k = 0; k < QN__PANEL; ++k)
-                to[o * QN__PANEL + k] = from[k * QN__PANEL + o];
-    }
-}
-
-void qn__cpu_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer, uint32_t panel,
-                    const float *transposed, uint32_t first, uint32_t rows) {
-    qn__worker *w = pass->worker;
-    const qn__cpu_layer *l = &w->layer[layer], *below = l->below;
-    const size_t at = panel * below->out_stride + (size_t)first * QN__PANEL;
-    float *error = qn__cpu_passes(l) + at;
-    w->kernels->matmul(rows, &l->backward, l->error + (size_t)first * QN__PANEL, transposed, 0,
-                       error, 0, NULL, 1);
-    qn__cpu_after_errors(pass, core, layer, panel, first, rows);
-}
-
 void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     qn__worker *w = pass->worker;
     qn__cpu_core *core = &w->core[thread];
@@ -340,16 +329,5 @@ void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase) {
             qn__cpu_errors(pass, core, last, panel, to, first, rows);
         }
         transposed = 1;
-    }
-}
-
-void qn__cpu_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
-    qn__worker *w = pass->worker;
-    qn__cpu_core *core = &w->core[thread];
-    const qn__cpu_layer *l = &w->layer[layer];
-    const qn__cpu_grid grid = {l->in_panels, 1, 1};
-    for (uint32_t panel, row; qn__cpu_take(w, thread, phase, grid, &panel, &row);) {
-        qn__cpu_transpose(l, panel, core->scratch);
-        qn__cpu_errors(pass, core, layer, panel, core->scratch, 0, l->rows);
     }
 }
