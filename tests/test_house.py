@@ -548,7 +548,10 @@ KINDS = {"activation": r"(QN_+ACT_TANH|KIND\(TANH|activate_tanh)", "loss": r"(QN
          "optimiser": r"(QN_+OPT_(MOMENTUM|ADAM|ADAMW)|KIND\(ADAM|update_adamw)",
          "scaling": r"(QN_+SCALE_FRACTION|KIND\(FRACTION|qn_scale_fraction(_lanes)?)",
          "schedule": "QN_+SCHEDULE_(STEP|COSINE)",
-         "initialisation": "QN_+INIT_(GLOROT|LECUN)", "layer kind": "QN_+LAYER_(CONV|MAXPOOL)"}
+         "initialisation": "QN_+INIT_(GLOROT|LECUN)",
+         # Of the newest kind everything that has a name of its own: constant, members, kernels, words.
+         "layer kind": r"(\w*((GROUP|LAYER|ITEM_)NORM|([gG]roup|[lL]ayer|item)_?norm(?!alise))\w*|norm_groups"
+                       r"|QN_ITEM_\w+|item_(moments|slopes|normalise|errors))"}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -70,10 +70,11 @@ static void draw_norm(test_case *c, qn__layer *l, qn__shape from) {
     qn__program *p = &c->program;
     static const qn__layer_kind kinds[] = {QN__LAYER_BATCHNORM, QN__LAYER_GROUPNORM,
                                            QN__LAYER_LAYERNORM};
-    qn__layer_text text = {
-        .kind = kinds[c->seed / 3 % 3], .groups = 1, .activation = (qn__activation)below(c, 4)};
-    while (text.kind == QN__LAYER_GROUPNORM && text.groups < from.channels &&
-           from.channels % ++text.groups)
+    qn__layer_text text = {.kind = kinds[c->seed / 3 % 3],
+                           .norm_groups = 1,
+                           .activation = (qn__activation)below(c, 4)};
+    while (text.kind == QN__LAYER_GROUPNORM && text.norm_groups < from.channels &&
+           from.channels % ++text.norm_groups)
         ;
     qn__layer_ops_of(text.kind)->make(&text, from, p->parameters, l, NULL);
     if (below(c, 4) == 0) {

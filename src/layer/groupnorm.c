@@ -7,27 +7,27 @@
 static qn_status parse(qn__tokens *tokens, qn__layer_text *layer) {
     return qn__tokens_count(tokens, "number of groups", QN__MAX_WIDTH,
                             "give the number of groups of channels, from 1, as in \"groupnorm 8\"",
-                            &layer->groups);
+                            &layer->norm_groups);
 }
 
 static void write(const qn__layer_text *layer, qn__text *text) {
-    qn__text_add(text, " %u", layer->groups);
+    qn__text_add(text, " %u", layer->norm_groups);
 }
 
 static qn_status parse_none(qn__tokens *tokens, qn__layer_text *layer) {
     (void)tokens;
-    layer->groups = 1;
+    layer->norm_groups = 1;
     return QN_OK;
 }
 
 static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first, qn__layer *layer,
                       qn_error *err) {
     *layer = qn__normalisation_make(text, from, first, QN__NORM_MEAN); /* those before it */
-    layer->groups = text->groups;
-    if (from.channels % text->groups == 0)
+    layer->norm_groups = text->norm_groups;
+    if (from.channels % text->norm_groups == 0)
         return QN_OK;
     qn__fail(err, QN_USAGE, "%u channel%s cannot be divided into %u equal groups", from.channels,
-             from.channels == 1 ? "" : "s", text->groups);
+             from.channels == 1 ? "" : "s", text->norm_groups);
     return qn__remedy(err, QN_USAGE, "the number of groups must divide that of the channels");
 }
 
@@ -63,7 +63,8 @@ static float shift_of(const group *g) {
 }
 
 static group measure(const qn__layer *l, const float *a, uint32_t index) {
-    const uint32_t each = l->from.channels / l->groups, pixels = l->from.height * l->from.width;
+    const uint32_t each = l->from.channels / l->norm_groups,
+                   pixels = l->from.height * l->from.width;
     group g = {l,      a,    index * each, (index + 1) * each,
                pixels, 0.0f, 0.0f,         (float)((uint64_t)each * pixels)};
     const float shift = shift_of(&g);
@@ -100,7 +101,7 @@ static void forward(const qn__layer *l, int bits, const float *parameters, const
                     float *z) {
     const float *weight = parameters + l->biases, *bias = weight + l->vector;
     (void)bits; /* with integers, too, it is float32 */
-    for (uint32_t i = 0; i < l->groups; ++i) {
+    for (uint32_t i = 0; i < l->norm_groups; ++i) {
         const group g = measure(l, a, i);
         for (uint32_t p = 0; p < g.pixels; ++p)
             for (uint32_t c = g.first; c < g.end; ++c) {
@@ -115,7 +116,7 @@ static void backward(const qn__layer *l, int bits, const float *parameters, cons
     const float *weight = parameters + l->biases;
     (void)bits;
     (void)unused;
-    for (uint32_t i = 0; i < l->groups; ++i) {
+    for (uint32_t i = 0; i < l->norm_groups; ++i) {
         const group g = measure(l, a, i);
         lanes sums = {{0}}, slopes = {{0}};
         for (uint32_t c = g.first; c < g.end; ++c) {
@@ -139,7 +140,7 @@ static void gradient(const qn__layer *l, uint64_t items, const float *a, const f
                      float *partial) {
     float *bias = partial + l->vector;
     for (uint64_t item = 0; item < items; ++item, a += l->in, delta += l->out)
-        for (uint32_t i = 0; i < l->groups; ++i) {
+        for (uint32_t i = 0; i < l->norm_groups; ++i) {
             const group g = measure(l, a, i);
             for (uint32_t c = g.first; c < g.end; ++c) {
                 float errors, products;

@@ -38,7 +38,7 @@ static double loss_of(const double *p, const double *a, const float *g) {
 
 static void test_two_items(void **state) {
     (void)state;
-    const qn__layer_text text = {.kind = QN__LAYER_GROUPNORM, .groups = GROUPS};
+    const qn__layer_text text = {.kind = QN__LAYER_GROUPNORM, .norm_groups = GROUPS};
     float a[2 * OUT], delta[2 * OUT], z[OUT], e[OUT], p[2 * CHANNELS], partial[2 * CHANNELS] = {0};
     double wide[2][OUT], parameters[2 * CHANNELS];
     qn__layer l;
@@ -72,7 +72,7 @@ static void test_two_items(void **state) {
 /* Equal inputs have no deviation. */
 static void test_a_constant_item(void **state) {
     (void)state;
-    const qn__layer_text text = {.kind = QN__LAYER_LAYERNORM, .groups = 1};
+    const qn__layer_text text = {.kind = QN__LAYER_LAYERNORM, .norm_groups = 1};
     const float p[] = {2, 3, -0.5f, 0.25f}, a[] = {0.1f, 0.1f, 0.1f, 0.1f};
     float z[4];
     qn__layer l;
@@ -83,7 +83,7 @@ static void test_a_constant_item(void **state) {
 
 static void test_groups_divide_channels(void **state) {
     (void)state;
-    const qn__layer_text text = {.kind = QN__LAYER_GROUPNORM, .groups = 4};
+    const qn__layer_text text = {.kind = QN__LAYER_GROUPNORM, .norm_groups = 4};
     qn_error err = {0};
     qn__layer l;
     assert_int_equal(qn__groupnorm.make(&text, (qn__shape){18, 2, 2}, 0, &l, &err), QN_USAGE);

@@ -1,28 +1,13 @@
 #include "layer/layer.h"
 
+#define ROW(KIND, NAME) [QN__LAYER_##KIND] = &qn__##NAME,
+
 const qn__layer_ops *qn__layer_ops_of(qn__layer_kind kind) {
-    switch (kind) {
-    case QN__LAYER_DENSE:
-        return &qn__dense;
-    case QN__LAYER_CONV:
-        return &qn__conv;
-    case QN__LAYER_MAXPOOL:
-        return &qn__maxpool;
-    case QN__LAYER_AVGPOOL:
-        return &qn__avgpool;
-    case QN__LAYER_GLOBALPOOL:
-        return &qn__globalpool;
-    case QN__LAYER_BATCHNORM:
-        return &qn__batchnorm;
-    case QN__LAYER_GROUPNORM:
-        return &qn__groupnorm;
-    case QN__LAYER_LAYERNORM:
-        return &qn__layernorm;
-    case QN__LAYER_ADD:
-        return &qn__residual;
-    }
-    return NULL;
+    static const qn__layer_ops *const rows[] = {QN__LAYER_LIST(ROW)};
+    return rows[kind];
 }
+
+int qn__layer_joins(const qn__layer *layer) { return qn__layer_ops_of(layer->kind)->join != NULL; }
 
 qn__flops qn__layer_flops(const qn__layer *layer) {
     return qn__layer_ops_of(layer->kind)->flops(layer);

@@ -1,6 +1,6 @@
-/* The kinds of layers. One kind is one file and one line of the list in layer.c. What a kind means
- * is here: its words in a model text, its shapes, its parameters and its reference. A device has
- * its own arithmetic for a kind, or refuses the program. */
+/* The kinds of layers. One kind is one file and one line of the list in num/program.h. What a kind
+ * means is here: its words in a model text, its shapes, its parameters and its reference. A device
+ * has its own arithmetic for a kind, or refuses the program. */
 #ifndef QN_LAYER_LAYER_H
 #define QN_LAYER_LAYER_H
 
@@ -20,7 +20,7 @@ typedef struct qn__layer_text {
     uint32_t skip, other; /* as in qn__layer */
     uint32_t out;         /* dense, conv: channels of the output, 1 .. QN__MAX_WIDTH */
     qn__window window;    /* conv, maxpool, avgpool */
-    uint32_t groups;      /* groupnorm: of channels */
+    uint32_t norm_groups; /* groupnorm: as in qn__layer */
     uint32_t conv_groups; /* conv: as in qn__layer, or QN__DEPTHWISE */
     qn__activation activation;
     float dropout; /* probability, 0: none */
@@ -93,10 +93,13 @@ typedef struct qn__layer_ops {
     const char *const *names;
 } qn__layer_ops;
 
-extern const qn__layer_ops qn__dense, qn__conv, qn__maxpool, qn__avgpool, qn__globalpool,
-    qn__batchnorm, qn__groupnorm, qn__layernorm, qn__residual;
+#define QN__LAYER_ROW(KIND, NAME) extern const qn__layer_ops qn__##NAME;
+QN__LAYER_LIST(QN__LAYER_ROW)
 
 const qn__layer_ops *qn__layer_ops_of(qn__layer_kind kind);
+
+/* Whether the layer reads a second output: see qn__layer_other. */
+int qn__layer_joins(const qn__layer *layer);
 
 /* The cost of one item in this layer. */
 qn__flops qn__layer_flops(const qn__layer *layer);

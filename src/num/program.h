@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 typedef enum qn__activation {
     QN__ACT_NONE,
@@ -59,19 +60,25 @@ typedef enum qn__arith { QN__ARITH_F32, QN__ARITH_I7, QN__ARITH_I14, QN__ARITH_I
 
 enum { QN__MAX_LAYERS = 255 };
 
-typedef enum qn__layer_kind {
-    QN__LAYER_DENSE,
-    QN__LAYER_CONV,
-    QN__LAYER_MAXPOOL,
-    QN__LAYER_AVGPOOL,
-    QN__LAYER_GLOBALPOOL,
-    QN__LAYER_BATCHNORM,
-    QN__LAYER_GROUPNORM,
-    QN__LAYER_LAYERNORM,
-    QN__LAYER_ADD /* the end of a residual block: the sum of two outputs */
-} qn__layer_kind;
+/* The kinds of layers: constant, name. This list makes the tables that have a row for each kind:
+ * qn__NAME is the kind's row in layer/layer.h, qn__cpu_NAME that of the CPU worker, qn__gpu_NAME
+ * that of the GPU worker. */
+#define QN__LAYER_LIST(KIND)                                                                       \
+    KIND(DENSE, dense)                                                                             \
+    KIND(CONV, conv)                                                                               \
+    KIND(MAXPOOL, maxpool)                                                                         \
+    KIND(AVGPOOL, avgpool)                                                                         \
+    KIND(GLOBALPOOL, globalpool)                                                                   \
+    KIND(BATCHNORM, batchnorm)                                                                     \
+    KIND(GROUPNORM, groupnorm)                                                                     \
+    KIND(LAYERNORM, layernorm)                                                                     \
+    KIND(ADD, residual) /* the end of a residual block: the sum of two outputs */
 
-enum { QN__LAYER_KINDS = QN__LAYER_ADD + 1 };
+#define QN__LAYER_NUMBER(KIND, NAME) QN__LAYER_##KIND,
+#define QN__LAYER_ONE(KIND, NAME) +1
+typedef enum qn__layer_kind { QN__LAYER_LIST(QN__LAYER_NUMBER) } qn__layer_kind;
+
+enum { QN__LAYER_KINDS = QN__LAYER_LIST(QN__LAYER_ONE) };
 
 /* One item's values before or after a layer: `channels` of them for each pixel. Features without
  * pixels are {n, 1, 1}. */
@@ -106,14 +113,24 @@ typedef struct qn__layer {
     /* A normalisation has no weights of products. At `biases` it has so many arrays of `vector`
      * parameters: weight, bias, and for batchnorm the running mean and variance. */
     uint32_t vectors, vector;
-    uint32_t groups;  /* groupnorm, layernorm: of channels, each normalised for itself; others: 0 */
-    uint32_t running; /* the last parameters of the layer that are running averages (17.8) */
+    uint32_t norm_groups; /* groupnorm, layernorm: of channels, each normalised for itself */
+    uint32_t running;     /* the last parameters of the layer that are running averages (17.8) */
 } qn__layer;
 
 /* Where the parameters of the layer end. */
 static inline uint64_t qn__layer_end(const qn__layer *layer) {
     return layer->biases +
            (layer->depth ? layer->to.channels : (uint64_t)layer->vectors * layer->vector);
+}
+
+/* Whether the parameters of one layer suit the other: all but activation and dropout is the same.
+ */
+static inline int qn__layer_alike(const qn__layer *a, const qn__layer *b) {
+    return a->kind == b->kind && a->skip == b->skip && a->other == b->other &&
+           a->norm_groups == b->norm_groups && a->conv_groups == b->conv_groups &&
+           memcmp(&a->from, &b->from, sizeof a->from) == 0 &&
+           memcmp(&a->to, &b->to, sizeof a->to) == 0 &&
+           memcmp(&a->window, &b->window, sizeof a->window) == 0;
 }
 
 /* Channels of a pixel that an output reads. */

@@ -25,7 +25,7 @@ static void launch_sums(qn__gpu_pass *pass, uint32_t i, uint32_t flags) {
     qn__push_memory_arg(&c, &w->layer[i].moments);
     qn__push_memory_arg(&c, &w->chains);
     qn__push_arg(&c, i * QN__GPU_TAPS);
-    qn__push_arg(&c, w->layer[i].layer->groups);
+    qn__push_arg(&c, w->layer[i].layer->norm_groups);
     qn__push_arg(&c, flags);
     qn__gpu_launch_norm(pass, QN__K_ITEM_NORM_SUMS, pass->items, i, &c);
 }
@@ -40,10 +40,10 @@ static void launch_moments(qn__gpu_pass *pass, uint32_t i, uint32_t flags) {
     qn__push_memory_arg(&c, &l->moments);
     qn__push_wide_arg(&c, l->weights);
     qn__push_arg(&c, i * QN__GPU_TAPS);
-    qn__push_arg(&c, l->layer->groups);
+    qn__push_arg(&c, l->layer->norm_groups);
     qn__push_arg(&c, flags);
-    qn__gpu_launch_over(pass, QN__K_ITEM_NORM_MOMENTS, (uint64_t)pass->items * l->layer->groups,
-                        &c);
+    qn__gpu_launch_over(pass, QN__K_ITEM_NORM_MOMENTS,
+                        (uint64_t)pass->items * l->layer->norm_groups, &c);
 }
 
 void qn__gpu_launch_item_norm_moments(qn__gpu_pass *pass, uint32_t i) {
@@ -70,7 +70,7 @@ void qn__gpu_launch_item_norm_gradient(qn__gpu_pass *pass, uint32_t i, int add) 
     qn__push_memory_arg(&c, &w->status);
     qn__push_wide_arg(&c, l->weights);
     qn__push_arg(&c, channels);
-    qn__push_arg(&c, l->layer->groups);
+    qn__push_arg(&c, l->layer->norm_groups);
     qn__push_arg(&c, i);
     qn__push_float_arg(&c, w->program->partial_limit);
     qn__push_arg(&c, add ? QN_GRADIENT_ADD : 0);

@@ -11,8 +11,8 @@ static uint64_t grains_of(const qn__worker *w, uint32_t items) {
 uint64_t qn__gpu_moments_bytes(const qn__worker *w, const qn__layer *l) {
     if (!qn__gpu_normalises(l))
         return 0;
-    if (l->groups)
-        return (uint64_t)QN_ITEM_ARRAYS * w->room * l->groups * sizeof(float);
+    if (l->norm_groups)
+        return (uint64_t)QN_ITEM_ARRAYS * w->room * l->norm_groups * sizeof(float);
     return QN_NORM_ARRAYS * grains_of(w, w->room) * qn__gpu_ld(l->to.channels) * sizeof(float);
 }
 
@@ -20,7 +20,7 @@ uint64_t qn__gpu_norm_needs(const qn__worker *w) {
     uint64_t most = 0;
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__layer *l = w->layer[i].layer;
-        const uint64_t rows = l->groups ? w->room : grains_of(w, w->room) * qn__gpu_pixels(l);
+        const uint64_t rows = l->norm_groups ? w->room : grains_of(w, w->room) * qn__gpu_pixels(l);
         const uint64_t bytes = 2 * rows * qn__gpu_ld(l->to.channels) * sizeof(float);
         if (qn__gpu_normalises(l) && bytes > most)
             most = bytes;
@@ -53,8 +53,8 @@ static void launch_moments(qn__gpu_pass *pass, uint32_t i, uint32_t flags) {
 
 /* What divides the inputs of one moment: groups of an item, or grains; 0: running averages. */
 static uint32_t divisions_of(const qn__gpu_pass *pass, const qn__layer *l) {
-    if (l->groups)
-        return l->groups;
+    if (l->norm_groups)
+        return l->norm_groups;
     return pass->training ? (uint32_t)grains_of(pass->worker, pass->items) : 0;
 }
 
@@ -63,7 +63,7 @@ void qn__gpu_launch_norm_forward(qn__gpu_pass *pass, uint32_t i) {
     const qn__gpu_layer *l = &w->layer[i];
     const int drops = qn__gpu_drops(pass, i);
     qn__gpu_call c = {0};
-    if (l->layer->groups)
+    if (l->layer->norm_groups)
         qn__gpu_launch_item_norm_moments(pass, i);
     else if (pass->training)
         launch_moments(pass, i, 0);
@@ -77,7 +77,7 @@ void qn__gpu_launch_norm_forward(qn__gpu_pass *pass, uint32_t i) {
     qn__push_arg(&c, i * QN__GPU_TAPS);
     qn__push_arg(&c, divisions_of(pass, l->layer));
     qn__gpu_push_outputs(w, i, drops, &c);
-    qn__gpu_launch_norm(pass, l->layer->groups ? QN__K_ITEM_NORM_FORWARD : QN__K_NORM_FORWARD,
+    qn__gpu_launch_norm(pass, l->layer->norm_groups ? QN__K_ITEM_NORM_FORWARD : QN__K_NORM_FORWARD,
                         (uint64_t)pass->items * qn__gpu_pixels(l->layer), i, &c);
     qn__gpu_launch_gate(pass, i);
 }
@@ -86,7 +86,7 @@ void qn__gpu_launch_norm_errors(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
     qn__gpu_call c = {0};
-    if (l->layer->groups)
+    if (l->layer->norm_groups)
         qn__gpu_launch_item_norm_sums(pass, i);
     else
         launch_moments(pass, i, QN_NORM_ERRORS);
@@ -101,7 +101,7 @@ void qn__gpu_launch_norm_errors(qn__gpu_pass *pass, uint32_t i) {
     qn__push_arg(&c, i * QN__GPU_TAPS);
     qn__push_arg(&c, divisions_of(pass, l->layer));
     qn__push_arg(&c, qn__gpu_gives_first(w, i, l->source) ? 0 : QN_NORM_ADD);
-    qn__gpu_launch_norm(pass, l->layer->groups ? QN__K_ITEM_NORM_ERRORS : QN__K_NORM_ERRORS,
+    qn__gpu_launch_norm(pass, l->layer->norm_groups ? QN__K_ITEM_NORM_ERRORS : QN__K_NORM_ERRORS,
                         (uint64_t)pass->items * qn__gpu_pixels(l->layer), i, &c);
     qn__gpu_finish_errors(pass, i);
 }
@@ -111,7 +111,7 @@ void qn__gpu_launch_norm_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
     const qn__gpu_layer *l = &w->layer[i];
     const uint32_t channels = l->layer->to.channels;
     qn__gpu_call c = {0};
-    if (l->layer->groups) {
+    if (l->layer->norm_groups) {
         qn__gpu_launch_item_norm_gradient(pass, i, add);
         return;
     }

@@ -82,7 +82,7 @@ static void add_batchnorm(qn__onnx_graph *g, const qn__layer *l) {
 static void add_groupnorm(qn__onnx_graph *g, const qn__layer *l) {
     const qn__onnx_attribute attributes[] = {
         {.name = "epsilon", .form = QN__ONNX_REAL, .real = EPSILON}, {.name = NULL}};
-    const int64_t groups[3] = {0, l->groups, -1};
+    const int64_t groups[3] = {0, l->norm_groups, -1};
     const int64_t back[4] = {0, l->to.channels, l->to.height, l->to.width};
     const uint64_t sides[] = {l->to.channels, g->at.flat ? 0 : 1, 1, 0};
     char ones[QN__ONNX_NAME], zeros[QN__ONNX_NAME], name[2 * QN__ONNX_NAME];
@@ -91,8 +91,8 @@ static void add_groupnorm(qn__onnx_graph *g, const qn__layer *l) {
     qn__onnx_step(g, "Reshape", name, "grouped", QN__ONNX_NONE);
     snprintf(ones, sizeof ones, "%s.ones", g->part);
     snprintf(zeros, sizeof zeros, "%s.zeros", g->part);
-    qn__onnx_fill(g, ones, l->groups, 1.0f);
-    qn__onnx_fill(g, zeros, l->groups, 0.0f);
+    qn__onnx_fill(g, ones, l->norm_groups, 1.0f);
+    qn__onnx_fill(g, zeros, l->norm_groups, 0.0f);
     snprintf(name, sizeof name, "%s %s", ones, zeros);
     qn__onnx_step(g, "InstanceNormalization", name, "standard", attributes);
     snprintf(name, QN__ONNX_NAME, "%s.channels", g->part);

@@ -239,14 +239,6 @@ static qn_status check_scale(const qn__recipe *r, const qn_data *data, qn_error 
     return qn__remedy(err, QN_USAGE, "use `train.scale` standard, or `train.scale` none");
 }
 
-static int is_alike(const qn__layer *a, const qn__layer *b) {
-    return a->kind == b->kind && a->skip == b->skip && a->other == b->other &&
-           a->groups == b->groups && a->conv_groups == b->conv_groups &&
-           memcmp(&a->from, &b->from, sizeof a->from) == 0 &&
-           memcmp(&a->to, &b->to, sizeof a->to) == 0 &&
-           memcmp(&a->window, &b->window, sizeof a->window) == 0;
-}
-
 /* Layers that are not alike differ in what this tells: text, shape of the input, and in blocks also
  * the layers that they read. */
 static void tell_layer(qn__text *to, const qn__layer_text *text, const qn__layer *layer, uint32_t l,
@@ -259,9 +251,9 @@ static void tell_layer(qn__text *to, const qn__layer_text *text, const qn__layer
         qn__text_add(to, ", which is the network's");
     else if (reads)
         qn__text_add(to, " from layer %d", qn__layer_source(layer, l));
-    if (reads && layer[l].kind == QN__LAYER_ADD && qn__layer_other(layer, l) < 0)
+    if (reads && qn__layer_joins(&layer[l]) && qn__layer_other(layer, l) < 0)
         qn__text_add(to, " and the network's");
-    else if (reads && layer[l].kind == QN__LAYER_ADD)
+    else if (reads && qn__layer_joins(&layer[l]))
         qn__text_add(to, " and layer %d", qn__layer_other(layer, l));
 }
 
@@ -289,7 +281,7 @@ static qn_status check_start(const qn_model *model, const qn__recipe *r, qn_erro
         qn__network_program(&r->network, qn__recipe_input(r), layer, &parameters, err);
     uint32_t l = 0;
     while (status == QN_OK && l < from.layers && l < r->network.layers &&
-           is_alike(&from.layer[l], &layer[l]))
+           qn__layer_alike(&from.layer[l], &layer[l]))
         ++l;
     if (status != QN_OK || (l == from.layers && l == r->network.layers))
         return status;

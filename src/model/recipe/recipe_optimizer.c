@@ -53,10 +53,9 @@ qn_status qn__recipe_check_full_batch(const qn__recipe *r, qn_error *err) {
     for (uint32_t l = 0; l < r->network.layers; ++l) {
         if (r->network.layer[l].dropout > 0.0f)
             return refuse_with_lbfgs("`train.model`", "dropout", err);
-        if (r->network.layer[l].kind == QN__LAYER_BATCHNORM)
-            return refuse_with_lbfgs("`train.model`",
-                                     "batchnorm; groupnorm and layernorm need no running averages",
-                                     err);
+        if (qn__layer_ops_of(r->network.layer[l].kind)->forward_grain)
+            return refuse_with_lbfgs(
+                "`train.model`", "batchnorm; other normalisations need no running averages", err);
     }
     if (r->items > UINT32_MAX)
         return qn__recipe_refuse(

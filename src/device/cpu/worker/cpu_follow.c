@@ -12,7 +12,7 @@ static int readers(const qn__worker *w, const qn__cpu_layer *of) {
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__cpu_layer *l = &w->layer[i];
         count += l->below == of;
-        count += l->layer->kind == QN__LAYER_ADD && l->other == of;
+        count += l->other == of;
     }
     return count;
 }

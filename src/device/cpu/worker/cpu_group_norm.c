@@ -15,7 +15,7 @@ typedef struct part {
 } part;
 
 static uint32_t group_size(const qn__cpu_layer *l) {
-    return l->layer->from.channels / l->layer->groups;
+    return l->layer->from.channels / l->layer->norm_groups;
 }
 
 /* Panels that whole groups take. */

@@ -135,7 +135,7 @@ static void carve_layer(arena *a, qn__worker *w, uint32_t index) {
         l->bias_slot[s] = carve(a, l->vectors * l->vector, sizeof(float));
     }
     if (l->layer->vectors)
-        (l->layer->groups ? carve_group_norm : carve_norm)(a, w, l);
+        (l->layer->norm_groups ? carve_group_norm : carve_norm)(a, w, l);
     if (w->bits)
         carve_intgemm(a, w, index);
     l->blocks = carve(a, (size_t)qn__cpu_blocks(l) + l->out_panels, sizeof(size_t));

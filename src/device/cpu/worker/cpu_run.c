@@ -53,7 +53,7 @@ static void forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32
     const qn__cpu_layer *l = &pass->worker->layer[layer];
     (qn__cpu_is_few(pass, l) ? qn__cpu_few_forward
      : l->layer->conv_groups ? qn__cpu_group_forward
-     : l->layer->groups      ? qn__cpu_group_norm_forward
+     : l->layer->norm_groups ? qn__cpu_group_norm_forward
      : l->layer->vectors     ? qn__cpu_norm_forward
      : l->walks              ? qn__cpu_walk_forward
                              : qn__cpu_forward)(pass, thread, layer, phase);
@@ -62,7 +62,7 @@ static void forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32
 static void backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     const qn__cpu_layer *l = &pass->worker->layer[layer];
     (l->layer->conv_groups             ? qn__cpu_group_backward
-     : l->layer->groups                ? qn__cpu_group_norm_backward
+     : l->layer->norm_groups           ? qn__cpu_group_norm_backward
      : l->layer->vectors               ? qn__cpu_norm_backward
      : l->layer->kind == QN__LAYER_ADD ? qn__cpu_walk_split
      : l->inputs.panels                ? qn__cpu_walk_backward
