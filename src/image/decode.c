@@ -10,19 +10,19 @@
 #include <link.h>
 #include <sys/stat.h>
 
-/* Of each kind; without functions for a library where none is needed. */
+/* Of each kind; without a library where none is needed. */
 static const struct {
     qn_status (*decode)(void **kept, const uint8_t *bytes, size_t size, const qn__image_head *head,
                         uint32_t channels, uint8_t *pixels, qn_error *err);
-    const char *(*library)(void);
-    void *(*handle)(void);
+    const char *name;
+    qn__optional_library *library;
 } kinds[QN__IMAGE_KINDS] = {
-    [QN__IMAGE_JPEG] = {qn__jpeg_decode, qn__jpeg_library, qn__jpeg_handle},
-    [QN__IMAGE_PNG] = {qn__png_decode, qn__png_library, qn__png_handle},
-    [QN__IMAGE_GIF] = {qn__gif_decode, qn__gif_library, qn__gif_handle},
-    [QN__IMAGE_WEBP] = {qn__webp_decode, qn__webp_library, qn__webp_handle},
-    [QN__IMAGE_TIFF] = {qn__tiff_decode, qn__tiff_library, qn__tiff_handle},
-    [QN__IMAGE_BMP] = {qn__bmp_decode, NULL, NULL},
+    [QN__IMAGE_JPEG] = {qn__jpeg_decode, "jpeg", &qn__turbojpeg},
+    [QN__IMAGE_PNG] = {qn__png_decode, "png", &qn__libpng},
+    [QN__IMAGE_GIF] = {qn__gif_decode, "gif", &qn__giflib},
+    [QN__IMAGE_WEBP] = {qn__webp_decode, "webp", &qn__libwebp},
+    [QN__IMAGE_TIFF] = {qn__tiff_decode, "tiff", &qn__libtiff},
+    [QN__IMAGE_BMP] = {qn__bmp_decode, "bmp", NULL},
 };
 
 qn_status qn__image_decode(qn__decoder *decoder, const uint8_t *bytes, size_t size,
@@ -36,9 +36,9 @@ void qn__decoder_release(qn__decoder *decoder) {
     decoder->jpeg = NULL;
 }
 
-const char *qn__image_library(qn__image_kind kind) {
-    return kinds[kind].library ? kinds[kind].library() : NULL;
-}
+const char *qn__image_kind_name(qn__image_kind kind) { return kinds[kind].name; }
+
+qn__optional_library *qn__image_library(qn__image_kind kind) { return kinds[kind].library; }
 
 static void add_library(void *handle, qn__text *to) {
     struct link_map *map = NULL;
@@ -52,6 +52,6 @@ static void add_library(void *handle, qn__text *to) {
 
 void qn__image_libraries_add(qn__text *to) {
     for (int kind = 0; kind < QN__IMAGE_KINDS; kind++)
-        if (kinds[kind].handle)
-            add_library(kinds[kind].handle(), to);
+        if (kinds[kind].library)
+            add_library(qn__optional_open(kinds[kind].library), to);
 }

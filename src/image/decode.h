@@ -5,6 +5,7 @@
 #ifndef QN_IMAGE_DECODE_H
 #define QN_IMAGE_DECODE_H
 
+#include "base/system/library.h"
 #include "base/text/text.h"
 #include "image/image_head.h"
 
@@ -26,8 +27,8 @@ qn_status qn__image_decode(qn__decoder *decoder, const uint8_t *bytes, size_t si
  * decoder gives the same pixels. */
 void qn__image_libraries_add(qn__text *to);
 
-/* One line about the library of a kind, for `quern version`: its name and version, or that it is
- * missing. The text is static. */
-const char *qn__image_library(qn__image_kind kind);
+/* The name of a kind, such as "jpeg", and the library that decodes it; NULL: none is needed. */
+const char *qn__image_kind_name(qn__image_kind kind);
+qn__optional_library *qn__image_library(qn__image_kind kind);
 
 #endif

@@ -3,9 +3,7 @@
  * here. */
 #include "image/gif.h"
 #include "base/memory.h"
-#include "base/system/library.h"
 #include "image/image_faults.h"
-#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -148,8 +146,7 @@ typedef struct gif_file {
     void *own;
 } gif_file;
 
-typedef struct giflib {
-    qn__library library;
+static struct {
     gif_file *(*open)(void *user, int (*read)(gif_file *, unsigned char *, int), int *error);
     int (*record)(gif_file *file, int *kind);
     int (*image)(gif_file *file);
@@ -158,36 +155,23 @@ typedef struct giflib {
     int (*line)(gif_file *file, unsigned char *line, int count);
     const char *(*text)(int error);
     int (*close)(gif_file *file, int *error);
-} giflib;
+} the;
 
-static giflib the;
-static pthread_once_t opened = PTHREAD_ONCE_INIT;
+static const qn__library_symbol symbols[] = {{"DGifOpen", &the.open},
+                                             {"DGifGetRecordType", &the.record},
+                                             {"DGifGetImageDesc", &the.image},
+                                             {"DGifGetExtension", &the.extension},
+                                             {"DGifGetExtensionNext", &the.extension_next},
+                                             {"DGifGetLine", &the.line},
+                                             {"GifErrorString", &the.text},
+                                             {"DGifCloseFile", &the.close},
+                                             {NULL, NULL}};
 
-static qn__library_function find(const char *name) { return qn__library_find(&the.library, name); }
-
-static void open_library(void) {
-    if (!qn__library_open(&the.library, "libgif.so.7"))
-        return;
-    the.open =
-        (gif_file * (*)(void *, int (*)(gif_file *, unsigned char *, int), int *)) find("DGifOpen");
-    the.record = (int (*)(gif_file *, int *))find("DGifGetRecordType");
-    the.image = (int (*)(gif_file *))find("DGifGetImageDesc");
-    the.extension = (int (*)(gif_file *, int *, unsigned char **))find("DGifGetExtension");
-    the.extension_next = (int (*)(gif_file *, unsigned char **))find("DGifGetExtensionNext");
-    the.line = (int (*)(gif_file *, unsigned char *, int))find("DGifGetLine");
-    the.text = (const char *(*)(int))find("GifErrorString");
-    the.close = (int (*)(gif_file *, int *))find("DGifCloseFile");
-    qn__library_is_whole(&the.library);
-}
-
-void *qn__gif_handle(void) {
-    pthread_once(&opened, open_library);
-    return the.library.handle;
-}
-
-const char *qn__gif_library(void) { return qn__gif_handle() ? "giflib (libgif.so.7)" : NULL; }
-
-static const qn__image_need need = {"GIF", "giflib", "libgif.so.7", "libgif7", "giflib"};
+qn__optional_library qn__giflib = {.name = "giflib",
+                                   .file = "libgif.so.7",
+                                   .debian = "libgif7",
+                                   .fedora = "giflib",
+                                   .symbol = symbols};
 
 /* ------------------------------------------------------------------ the pixels */
 
@@ -302,8 +286,8 @@ qn_status qn__gif_decode(void **kept, const uint8_t *bytes, size_t size, const q
                          uint32_t channels, uint8_t *pixels, qn_error *err) {
     (void)kept;
     decoding d = {.bytes = bytes, .size = size, .channels = channels, .pixels = pixels};
-    if (!qn__gif_handle())
-        return qn__image_lacks(&need, err);
+    if (qn__image_need(&qn__giflib, "GIF", err) != QN_OK)
+        return QN_UNSUPPORTED;
     if (!qn__gif_is(bytes, size))
         return qn__image_changed(err);
     qn_status status = parse(bytes, size, &d.picture, err);

@@ -2,6 +2,7 @@
 #ifndef QN_IMAGE_GIF_H
 #define QN_IMAGE_GIF_H
 
+#include "base/system/library.h"
 #include "image/image_head.h"
 
 int qn__gif_is(const uint8_t *bytes, size_t size);
@@ -13,8 +14,6 @@ qn_status qn__gif_head(const uint8_t *bytes, size_t size, qn__image_head *head, 
 qn_status qn__gif_decode(void **kept, const uint8_t *bytes, size_t size, const qn__image_head *head,
                          uint32_t channels, uint8_t *pixels, qn_error *err);
 
-const char *qn__gif_library(void);
-/* What dlopen gave; NULL: it is not there. */
-void *qn__gif_handle(void);
+extern qn__optional_library qn__giflib;
 
 #endif

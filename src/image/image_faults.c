@@ -33,10 +33,11 @@ qn_status qn__image_changed(qn_error *err) {
     return qn__remedy(err, QN_INPUT, "start again when nothing writes to it");
 }
 
-qn_status qn__image_lacks(const qn__image_need *need, qn_error *err) {
-    qn__fail(err, QN_UNSUPPORTED, "%s files need %s, and there is no %s here", need->format,
-             need->name, need->file);
-    return qn__remedy(
-        err, QN_UNSUPPORTED, "install it (Debian: %s; Fedora: %s), or convert the images to %s",
-        need->debian, need->fedora, strcmp(need->format, "PNG") == 0 ? "JPEG" : "PNG");
+qn_status qn__image_need(qn__optional_library *library, const char *format, qn_error *err) {
+    char use[64];
+    snprintf(use, sizeof use, "%s files need %s", format, library->name);
+    return qn__optional_need(library, use,
+                             strcmp(format, "PNG") == 0 ? "convert the images to JPEG"
+                                                        : "convert the images to PNG",
+                             err);
 }

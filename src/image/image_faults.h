@@ -2,7 +2,7 @@
 #ifndef QN_IMAGE_IMAGE_FAULTS_H
 #define QN_IMAGE_IMAGE_FAULTS_H
 
-#include "base/error.h"
+#include "base/system/library.h"
 
 /* Fails with QN_INPUT, without a place, and with the remedy for a broken file. `format` and what
  * follows are those of printf. */
@@ -16,12 +16,7 @@ qn_status qn__image_unread(qn_error *err, const char *how, const char *format, .
 /* The file changed since its head was read. */
 qn_status qn__image_changed(qn_error *err);
 
-/* A library that decodes a format; all are constant texts. */
-typedef struct qn__image_need {
-    const char *format, *name, *file, *debian, *fedora;
-} qn__image_need;
-
-/* Fails with QN_UNSUPPORTED: the library is not there, and these packages have it. */
-qn_status qn__image_lacks(const qn__image_need *need, qn_error *err);
+/* QN_UNSUPPORTED where the library is not there. `format`: what it decodes, such as "PNG". */
+qn_status qn__image_need(qn__optional_library *library, const char *format, qn_error *err);
 
 #endif

@@ -1,49 +1,29 @@
 #include "image/jpeg.h"
-#include "base/system/library.h"
 #include "image/image_faults.h"
-#include <pthread.h>
 #include <string.h>
 
 /* Own declarations of the parts of libturbojpeg.so.0 in use (turbojpeg.h of versions 2 and 3). */
 enum { PIXELS_RGB = 0, PIXELS_GREY = 6, STOP_ON_WARNING = 8192 };
 
-typedef struct turbo {
-    qn__library library;
+static struct {
     void *(*create)(void);
     int (*decode)(void *handle, const unsigned char *bytes, unsigned long size,
                   unsigned char *pixels, int width, int pitch, int height, int format, int flags);
     const char *(*text)(void *handle);
     int (*destroy)(void *handle);
-} turbo;
+} the;
 
-static turbo the;
-static pthread_once_t opened = PTHREAD_ONCE_INIT;
+static const qn__library_symbol symbols[] = {{"tjInitDecompress", &the.create},
+                                             {"tjDecompress2", &the.decode},
+                                             {"tjGetErrorStr2", &the.text},
+                                             {"tjDestroy", &the.destroy},
+                                             {NULL, NULL}};
 
-static qn__library_function find(const char *name) { return qn__library_find(&the.library, name); }
-
-static void open_library(void) {
-    if (!qn__library_open(&the.library, "libturbojpeg.so.0"))
-        return;
-    the.create = (void *(*)(void))find("tjInitDecompress");
-    the.decode = (int (*)(void *, const unsigned char *, unsigned long, unsigned char *, int, int,
-                          int, int, int))find("tjDecompress2");
-    the.text = (const char *(*)(void *))find("tjGetErrorStr2");
-    the.destroy = (int (*)(void *))find("tjDestroy");
-    qn__library_is_whole(&the.library);
-}
-
-static const qn__image_need need = {"JPEG", "libjpeg-turbo", "libturbojpeg.so.0", "libturbojpeg0",
-                                    "turbojpeg"};
-
-const char *qn__jpeg_library(void) {
-    pthread_once(&opened, open_library);
-    return the.library.handle ? "libjpeg-turbo (libturbojpeg.so.0)" : NULL;
-}
-
-void *qn__jpeg_handle(void) {
-    pthread_once(&opened, open_library);
-    return the.library.handle;
-}
+qn__optional_library qn__turbojpeg = {.name = "libjpeg-turbo",
+                                      .file = "libturbojpeg.so.0",
+                                      .debian = "libturbojpeg0",
+                                      .fedora = "turbojpeg",
+                                      .symbol = symbols};
 
 /* The library would scale an image of another size to what it is told, and the file may have
  * changed since its head was read. The library takes the first frame, as the head does, and refuses
@@ -62,8 +42,8 @@ static qn_status check_head(const uint8_t *bytes, size_t size, const qn__image_h
 qn_status qn__jpeg_decode(void **handle, const uint8_t *bytes, size_t size,
                           const qn__image_head *head, uint32_t channels, uint8_t *pixels,
                           qn_error *err) {
-    if (!qn__jpeg_handle())
-        return qn__image_lacks(&need, err);
+    if (qn__image_need(&qn__turbojpeg, "JPEG", err) != QN_OK)
+        return QN_UNSUPPORTED;
     if (!*handle)
         *handle = the.create();
     if (!*handle)

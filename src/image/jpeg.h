@@ -3,6 +3,7 @@
 #ifndef QN_IMAGE_JPEG_H
 #define QN_IMAGE_JPEG_H
 
+#include "base/system/library.h"
 #include "image/image_head.h"
 
 /* As qn__image_decode. *handle begins as NULL and is released with qn__jpeg_end. */
@@ -11,8 +12,6 @@ qn_status qn__jpeg_decode(void **handle, const uint8_t *bytes, size_t size,
                           qn_error *err);
 void qn__jpeg_end(void *handle); /* accepts NULL */
 
-const char *qn__jpeg_library(void);
-/* What dlopen gave; NULL: it is not there. */
-void *qn__jpeg_handle(void);
+extern qn__optional_library qn__turbojpeg;
 
 #endif

@@ -3,10 +3,7 @@
  * the file is a byte of the image. */
 #include "image/png_read.h"
 #include "base/memory.h"
-#include "base/system/float_state.h"
 #include "image/image_faults.h"
-#include <dlfcn.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,8 +12,7 @@
 typedef void (*report_fn)(void *png, const char *text);
 typedef void (*read_fn)(void *png, unsigned char *to, size_t size);
 
-typedef struct png_functions {
-    void *library;
+static struct {
     const char *(*version)(const void *png);
     void *(*create)(const char *version, void *user, report_fn error, report_fn warning);
     void *(*create_info)(void *png);
@@ -36,69 +32,39 @@ typedef struct png_functions {
     size_t (*row_bytes)(const void *png, const void *info);
     void (*read_image)(void *png, unsigned char **rows);
     void (*read_end)(void *png, void *info);
-} png_functions;
+} the;
 
-static png_functions the;
-static char about[64];
-static pthread_once_t opened = PTHREAD_ONCE_INIT;
-
-static const struct {
-    const char *name;
-    size_t place;
-} names[] = {
-    {"png_get_libpng_ver", offsetof(png_functions, version)},
-    {"png_create_read_struct", offsetof(png_functions, create)},
-    {"png_create_info_struct", offsetof(png_functions, create_info)},
-    {"png_destroy_read_struct", offsetof(png_functions, destroy)},
-    {"png_get_error_ptr", offsetof(png_functions, user)},
-    {"png_get_io_ptr", offsetof(png_functions, io_user)},
-    {"png_set_read_fn", offsetof(png_functions, set_read)},
-    {"png_set_user_limits", offsetof(png_functions, set_limits)},
-    {"png_read_info", offsetof(png_functions, read_info)},
-    {"png_set_palette_to_rgb", offsetof(png_functions, palette_to_rgb)},
-    {"png_set_expand_gray_1_2_4_to_8", offsetof(png_functions, expand_grey)},
-    {"png_set_strip_16", offsetof(png_functions, strip_16)},
-    {"png_set_strip_alpha", offsetof(png_functions, strip_alpha)},
-    {"png_set_gray_to_rgb", offsetof(png_functions, grey_to_rgb)},
-    {"png_set_interlace_handling", offsetof(png_functions, interlacing)},
-    {"png_read_update_info", offsetof(png_functions, update)},
-    {"png_get_rowbytes", offsetof(png_functions, row_bytes)},
-    {"png_read_image", offsetof(png_functions, read_image)},
-    {"png_read_end", offsetof(png_functions, read_end)},
+static const qn__library_symbol symbols[] = {
+    {"png_get_libpng_ver", &the.version},
+    {"png_create_read_struct", &the.create},
+    {"png_create_info_struct", &the.create_info},
+    {"png_destroy_read_struct", &the.destroy},
+    {"png_get_error_ptr", &the.user},
+    {"png_get_io_ptr", &the.io_user},
+    {"png_set_read_fn", &the.set_read},
+    {"png_set_user_limits", &the.set_limits},
+    {"png_read_info", &the.read_info},
+    {"png_set_palette_to_rgb", &the.palette_to_rgb},
+    {"png_set_expand_gray_1_2_4_to_8", &the.expand_grey},
+    {"png_set_strip_16", &the.strip_16},
+    {"png_set_strip_alpha", &the.strip_alpha},
+    {"png_set_gray_to_rgb", &the.grey_to_rgb},
+    {"png_set_interlace_handling", &the.interlacing},
+    {"png_read_update_info", &the.update},
+    {"png_get_rowbytes", &the.row_bytes},
+    {"png_read_image", &the.read_image},
+    {"png_read_end", &the.read_end},
+    {NULL, NULL},
 };
 
-static int find_all(void) {
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        void *const address = dlsym(the.library, names[i].name);
-        if (!address)
-            return 0;
-        memcpy((char *)&the + names[i].place, &address, sizeof address);
-    }
-    return 1;
-}
+static void version(char text[32]) { snprintf(text, 32, "%.20s", the.version(NULL)); }
 
-static void open_library(void) {
-    the.library = dlopen("libpng16.so.16", RTLD_NOW | RTLD_LOCAL);
-    qn__float_state_set();
-    if (the.library && !find_all()) {
-        dlclose(the.library);
-        the.library = NULL;
-    }
-    if (the.library)
-        snprintf(about, sizeof about, "libpng %.20s (libpng16.so.16)", the.version(NULL));
-}
-
-void *qn__png_handle(void) {
-    pthread_once(&opened, open_library);
-    return the.library;
-}
-
-const char *qn__png_library(void) {
-    pthread_once(&opened, open_library);
-    return the.library ? about : NULL;
-}
-
-static const qn__image_need need = {"PNG", "libpng", "libpng16.so.16", "libpng16-16", "libpng"};
+qn__optional_library qn__libpng = {.name = "libpng",
+                                   .file = "libpng16.so.16",
+                                   .debian = "libpng16-16",
+                                   .fedora = "libpng",
+                                   .symbol = symbols,
+                                   .version = version};
 
 /* A file being decoded. libpng reports errors through a function that must not return. */
 typedef struct decoding {
@@ -162,8 +128,8 @@ static int run(decoding *d, const qn__image_head *head, uint32_t channels) {
 qn_status qn__png_decode(void **kept, const uint8_t *bytes, size_t size, const qn__image_head *head,
                          uint32_t channels, uint8_t *pixels, qn_error *err) {
     (void)kept;
-    if (!qn__png_handle())
-        return qn__image_lacks(&need, err);
+    if (qn__image_need(&qn__libpng, "PNG", err) != QN_OK)
+        return QN_UNSUPPORTED;
     decoding d = {.bytes = bytes, .size = size};
     d.rows = qn__alloc(head->height, sizeof *d.rows, err);
     if (!d.rows)

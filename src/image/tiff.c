@@ -2,11 +2,9 @@
  * conversion to RGBA would multiply colours by the opacity and round samples of 16 bits. */
 #include "image/tiff.h"
 #include "base/memory.h"
-#include "base/system/library.h"
 #include "image/image_faults.h"
 #include "image/image_other.h"
 #include "image/tiff_tags.h"
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -122,8 +120,7 @@ typedef int (*report_fn)(void *tiff, void *user, const char *module, const char 
                          va_list values);
 typedef tiff_size (*move_fn)(void *user, void *bytes, tiff_size size);
 
-typedef struct tiff_functions {
-    qn__library library;
+static struct {
     const char *(*version)(void);
     void *(*options)(void);
     void (*options_free)(void *options);
@@ -142,58 +139,40 @@ typedef struct tiff_functions {
     uint64_t (*tile_size)(void *tiff);
     tiff_size (*strip)(void *tiff, uint32_t number, void *to, tiff_size size);
     tiff_size (*tile)(void *tiff, uint32_t number, void *to, tiff_size size);
-} tiff_functions;
+} the;
 
-static tiff_functions the;
-static char about[64];
-static pthread_once_t opened = PTHREAD_ONCE_INIT;
-
-static const struct {
-    const char *name;
-    size_t place;
-} names[] = {
-    {"TIFFGetVersion", offsetof(tiff_functions, version)},
-    {"TIFFOpenOptionsAlloc", offsetof(tiff_functions, options)},
-    {"TIFFOpenOptionsFree", offsetof(tiff_functions, options_free)},
-    {"TIFFOpenOptionsSetErrorHandlerExtR", offsetof(tiff_functions, set_error)},
-    {"TIFFOpenOptionsSetWarningHandlerExtR", offsetof(tiff_functions, set_warning)},
-    {"TIFFOpenOptionsSetMaxSingleMemAlloc", offsetof(tiff_functions, set_most)},
-    {"TIFFClientOpenExt", offsetof(tiff_functions, open)},
-    {"TIFFClose", offsetof(tiff_functions, close)},
-    {"TIFFGetFieldDefaulted", offsetof(tiff_functions, get)},
-    {"TIFFSetField", offsetof(tiff_functions, set)},
-    {"TIFFIsTiled", offsetof(tiff_functions, is_tiled)},
-    {"TIFFStripSize64", offsetof(tiff_functions, strip_size)},
-    {"TIFFTileSize64", offsetof(tiff_functions, tile_size)},
-    {"TIFFReadEncodedStrip", offsetof(tiff_functions, strip)},
-    {"TIFFReadEncodedTile", offsetof(tiff_functions, tile)},
+static const qn__library_symbol symbols[] = {
+    {"TIFFGetVersion", &the.version},
+    {"TIFFOpenOptionsAlloc", &the.options},
+    {"TIFFOpenOptionsFree", &the.options_free},
+    {"TIFFOpenOptionsSetErrorHandlerExtR", &the.set_error},
+    {"TIFFOpenOptionsSetWarningHandlerExtR", &the.set_warning},
+    {"TIFFOpenOptionsSetMaxSingleMemAlloc", &the.set_most},
+    {"TIFFClientOpenExt", &the.open},
+    {"TIFFClose", &the.close},
+    {"TIFFGetFieldDefaulted", &the.get},
+    {"TIFFSetField", &the.set},
+    {"TIFFIsTiled", &the.is_tiled},
+    {"TIFFStripSize64", &the.strip_size},
+    {"TIFFTileSize64", &the.tile_size},
+    {"TIFFReadEncodedStrip", &the.strip},
+    {"TIFFReadEncodedTile", &the.tile},
+    {NULL, NULL},
 };
 
 /* The version is the third word of the first line, "LIBTIFF, Version 4.5.0". */
-static void open_library(void) {
-    if (!qn__library_open(&the.library, "libtiff.so.6"))
-        return;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const qn__library_function found = qn__library_find(&the.library, names[i].name);
-        memcpy((char *)&the + names[i].place, &found, sizeof found);
-    }
-    if (!qn__library_is_whole(&the.library))
-        return;
-    const char *text = strstr(the.version(), "Version ");
-    const char *number = text ? text + strlen("Version ") : "";
-    snprintf(about, sizeof about, "libtiff %.*s (libtiff.so.6)", (int)strspn(number, "0123456789."),
-             number);
+static void version(char text[32]) {
+    const char *all = strstr(the.version(), "Version ");
+    const char *number = all ? all + strlen("Version ") : "";
+    snprintf(text, 32, "%.*s", (int)strspn(number, "0123456789."), number);
 }
 
-void *qn__tiff_handle(void) {
-    pthread_once(&opened, open_library);
-    return the.library.handle;
-}
-
-const char *qn__tiff_library(void) { return qn__tiff_handle() ? about : NULL; }
-
-static const qn__image_need need = {"TIFF", "libtiff 4.5 or later", "libtiff.so.6", "libtiff6",
-                                    "libtiff"};
+qn__optional_library qn__libtiff = {.name = "libtiff",
+                                    .file = "libtiff.so.6",
+                                    .debian = "libtiff6",
+                                    .fedora = "libtiff",
+                                    .symbol = symbols,
+                                    .version = version};
 
 /* ------------------------------------------------------------------ a file in memory */
 
@@ -445,8 +424,8 @@ qn_status qn__tiff_decode(void **kept, const uint8_t *bytes, size_t size,
     (void)kept;
     decoding d = {
         .bytes = bytes, .size = size, .head = head, .channels = channels, .pixels = pixels};
-    if (!qn__tiff_handle())
-        return qn__image_lacks(&need, err);
+    if (qn__image_need(&qn__libtiff, "TIFF", err) != QN_OK)
+        return QN_UNSUPPORTED;
     void *tiff = open_file(&d);
     if (!tiff)
         return refuse(&d, err);

@@ -2,6 +2,7 @@
 #ifndef QN_IMAGE_TIFF_H
 #define QN_IMAGE_TIFF_H
 
+#include "base/system/library.h"
 #include "image/image_head.h"
 
 /* As qn__image_head_read, for a file that qn__tiff_is (tiff_tags.h). head->other is
@@ -13,8 +14,6 @@ qn_status qn__tiff_decode(void **kept, const uint8_t *bytes, size_t size,
                           const qn__image_head *head, uint32_t channels, uint8_t *pixels,
                           qn_error *err);
 
-const char *qn__tiff_library(void);
-/* What dlopen gave; NULL: it is not there. */
-void *qn__tiff_handle(void);
+extern qn__optional_library qn__libtiff;
 
 #endif

@@ -1,8 +1,6 @@
 #include "image/webp.h"
-#include "base/system/library.h"
 #include "image/image_faults.h"
 #include "image/tiff_tags.h"
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -111,41 +109,29 @@ qn_status qn__webp_head(const uint8_t *bytes, size_t size, qn__image_head *head,
 /* ------------------------------------------------------------------ the library */
 
 /* Own declarations of the parts of libwebp.so.7 in use (webp/decode.h). */
-typedef struct webp_functions {
-    qn__library library;
+static struct {
     int (*version)(void);
     int (*sides)(const uint8_t *bytes, size_t size, int *width, int *height);
     uint8_t *(*decode)(const uint8_t *bytes, size_t size, uint8_t *out, size_t out_size,
                        int stride);
-} webp_functions;
+} the;
 
-static webp_functions the;
-static char about[64];
-static pthread_once_t opened = PTHREAD_ONCE_INIT;
+static const qn__library_symbol symbols[] = {{"WebPGetDecoderVersion", &the.version},
+                                             {"WebPGetInfo", &the.sides},
+                                             {"WebPDecodeRGBInto", &the.decode},
+                                             {NULL, NULL}};
 
-static void open_library(void) {
-    if (!qn__library_open(&the.library, "libwebp.so.7"))
-        return;
-    the.version = (int (*)(void))qn__library_find(&the.library, "WebPGetDecoderVersion");
-    the.sides = (int (*)(const uint8_t *, size_t, int *, int *))qn__library_find(&the.library,
-                                                                                 "WebPGetInfo");
-    the.decode = (uint8_t * (*)(const uint8_t *, size_t, uint8_t *, size_t, int))
-        qn__library_find(&the.library, "WebPDecodeRGBInto");
-    if (!qn__library_is_whole(&the.library))
-        return;
+static void version(char text[32]) {
     const int v = the.version();
-    snprintf(about, sizeof about, "libwebp %d.%d.%d (libwebp.so.7)", v >> 16 & 255, v >> 8 & 255,
-             v & 255);
+    snprintf(text, 32, "%d.%d.%d", v >> 16 & 255, v >> 8 & 255, v & 255);
 }
 
-void *qn__webp_handle(void) {
-    pthread_once(&opened, open_library);
-    return the.library.handle;
-}
-
-const char *qn__webp_library(void) { return qn__webp_handle() ? about : NULL; }
-
-static const qn__image_need need = {"WebP", "libwebp", "libwebp.so.7", "libwebp7", "libwebp"};
+qn__optional_library qn__libwebp = {.name = "libwebp",
+                                    .file = "libwebp.so.7",
+                                    .debian = "libwebp7",
+                                    .fedora = "libwebp",
+                                    .symbol = symbols,
+                                    .version = version};
 
 /* ------------------------------------------------------------------ the pixels */
 
@@ -191,8 +177,8 @@ qn_status qn__webp_decode(void **kept, const uint8_t *bytes, size_t size,
     (void)kept;
     qn__image_head now = {.orientation = 1};
     frame f = {.bytes = bytes, .size = size, .width = head->width, .height = head->height};
-    if (!qn__webp_handle())
-        return qn__image_lacks(&need, err);
+    if (qn__image_need(&qn__libwebp, "WebP", err) != QN_OK)
+        return QN_UNSUPPORTED;
     if (!qn__webp_is(bytes, size) || qn__webp_head(bytes, size, &now, NULL) != QN_OK ||
         now.width != head->width || now.height != head->height || channels != 3)
         return qn__image_changed(err);

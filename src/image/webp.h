@@ -2,6 +2,7 @@
 #ifndef QN_IMAGE_WEBP_H
 #define QN_IMAGE_WEBP_H
 
+#include "base/system/library.h"
 #include "image/image_head.h"
 
 int qn__webp_is(const uint8_t *bytes, size_t size);
@@ -14,8 +15,6 @@ qn_status qn__webp_decode(void **kept, const uint8_t *bytes, size_t size,
                           const qn__image_head *head, uint32_t channels, uint8_t *pixels,
                           qn_error *err);
 
-const char *qn__webp_library(void);
-/* What dlopen gave; NULL: it is not there. */
-void *qn__webp_handle(void);
+extern qn__optional_library qn__libwebp;
 
 #endif

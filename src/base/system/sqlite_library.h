@@ -3,6 +3,7 @@
 #ifndef QN_BASE_SYSTEM_SQLITE_LIBRARY_H
 #define QN_BASE_SYSTEM_SQLITE_LIBRARY_H
 
+#include "base/system/library.h"
 #include <stdint.h>
 
 enum {
@@ -39,7 +40,8 @@ typedef struct qn__sqlite {
     const char *(*version)(void);
 } qn__sqlite;
 
-/* NULL where libsqlite3.so.0 is not installed. */
-const qn__sqlite *qn__sqlite_open(void);
+/* Its functions, once qn__optional_need or qn__optional_open has found the library. */
+extern qn__sqlite qn__sqlite_functions;
+extern qn__optional_library qn__sqlite_library;
 
 #endif

@@ -1,8 +1,6 @@
-#include "data/bytes/bzip2.h"
-#include "base/system/library.h"
-#include "data/bytes/packed_stream.h"
+/* bzip2 by libbz2.so.1.0, which is opened when the first such file is read. */
+#include "data/bytes/packing.h"
 #include <limits.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,44 +19,34 @@ typedef struct bzip2_state {
 enum { OK = 0, STREAM_END = 4, MEMORY_ERROR = -3 };
 
 static struct {
-    qn__library library;
     int (*begin)(bzip2_state *state, int verbosity, int small);
     int (*unpack)(bzip2_state *state);
     int (*end)(bzip2_state *state);
     const char *(*version)(void);
-    char name[64];
 } the;
-static pthread_once_t opened = PTHREAD_ONCE_INIT;
 
-static qn__library_function find(const char *name) { return qn__library_find(&the.library, name); }
+static const qn__library_symbol symbols[] = {{"BZ2_bzDecompressInit", &the.begin},
+                                             {"BZ2_bzDecompress", &the.unpack},
+                                             {"BZ2_bzDecompressEnd", &the.end},
+                                             {"BZ2_bzlibVersion", &the.version},
+                                             {NULL, NULL}};
 
-static void open_library(void) {
-    if (!qn__library_open(&the.library, "libbz2.so.1.0"))
-        return;
-    the.begin = (int (*)(bzip2_state *, int, int))find("BZ2_bzDecompressInit");
-    the.unpack = (int (*)(bzip2_state *))find("BZ2_bzDecompress");
-    the.end = (int (*)(bzip2_state *))find("BZ2_bzDecompressEnd");
-    the.version = (const char *(*)(void))find("BZ2_bzlibVersion");
-    if (qn__library_is_whole(&the.library)) {
-        const char *version = the.version(); /* "1.0.8, 13-Jul-2019" */
-        snprintf(the.name, sizeof the.name, "libbz2 %.*s (libbz2.so.1.0)",
-                 (int)strcspn(version, ","), version);
-    }
+/* The library says "1.0.8, 13-Jul-2019". */
+static void version(char text[32]) {
+    const char *all = the.version();
+    snprintf(text, 32, "%.*s", (int)strcspn(all, ","), all);
 }
 
-const char *qn__bzip2_library(void) {
-    pthread_once(&opened, open_library);
-    return the.name;
-}
+static qn__optional_library libbz2 = {.name = "libbz2",
+                                      .file = "libbz2.so.1.0",
+                                      .debian = "libbz2-1.0",
+                                      .fedora = "bzip2-libs",
+                                      .symbol = symbols,
+                                      .version = version};
 
 static qn_status need(qn_error *err) {
-    pthread_once(&opened, open_library);
-    if (the.library.handle)
-        return QN_OK;
-    qn__fail(err, QN_UNSUPPORTED, "bzip2 data needs libbz2, and there is no libbz2.so.1.0 here");
-    return qn__remedy(err, QN_UNSUPPORTED,
-                      "install it (Debian: libbz2-1.0; Fedora: bzip2-libs), or unpack the file "
-                      "with bunzip2");
+    return qn__optional_need(&libbz2, "bzip2 data needs libbz2", "unpack the file with bunzip2",
+                             err);
 }
 
 static int begin(void *state) { return the.begin(state, 0, 0) == OK; }
@@ -89,32 +77,25 @@ static int is_bzip2(const uint8_t *first, size_t size) {
 }
 
 /* Several streams, one after the other, as parallel programs write them. */
-static int next(void *state, const uint8_t *first, size_t size) {
-    if (size > 0 && *first != 'B')
-        return 0;
+static qn__packed_next next(void *state, const uint8_t *first, size_t size) {
+    (void)size;
+    if (*first != 'B')
+        return QN__PACKED_OTHER;
     the.end(state);
     memset(state, 0, sizeof(bzip2_state));
-    return begin(state);
+    return begin(state) ? QN__PACKED_AGAIN : QN__PACKED_OTHER;
 }
 
 static void end(void *state) { the.end(state); }
 
-static const qn__packed_library library = {.name = "bzip2",
-                                           .test = "bzip2 -t",
-                                           .state_size = sizeof(bzip2_state),
-                                           .need = need,
-                                           .begin = begin,
-                                           .step = step,
-                                           .next = next,
-                                           .end = end};
-
-static qn_status create(int fd, const char *path, uint64_t file_size, void **out, qn_error *err) {
-    return qn__packed_create(&library, fd, path, file_size, out, err);
-}
-
 const qn__unpacker qn__bzip2_unpacker = {.name = "bzip2",
                                          .by_hand = "bunzip2",
+                                         .test = "bzip2 -t",
                                          .is = is_bzip2,
-                                         .create = create,
-                                         .read = qn__packed_read,
-                                         .destroy = qn__packed_destroy};
+                                         .library = &libbz2,
+                                         .need = need,
+                                         .state_size = sizeof(bzip2_state),
+                                         .begin = begin,
+                                         .step = step,
+                                         .next = next,
+                                         .end = end};

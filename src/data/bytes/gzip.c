@@ -1,12 +1,9 @@
 /* gzip (RFC 1952) by zlib, if the build has it.
  *
  * A file may have several members; zeros after the last are padding, as for the gzip program. zlib
- * checks each member's CRC and length. Memory is one input buffer: output goes directly to the
- * caller, who limits its size. */
+ * checks each member's CRC and length. */
 #include "data/bytes/gzip.h"
 #include "base/digest/crc32.h"
-#include "base/memory.h"
-#include "data/bytes/descriptor.h"
 #include "data/bytes/packing.h"
 
 #ifdef QN_HAVE_ZLIB
@@ -14,136 +11,38 @@
 #include <limits.h>
 #include <zlib.h>
 
-#define INPUT_ROOM ((size_t)1 << 18)
+#define AT_ONCE ((size_t)1 << 30)
 
-typedef struct gzip_stream {
-    int fd;
-    const char *path; /* the source's own copy */
-    z_stream stream;
-    int started;   /* the stream holds memory */
-    int in_member; /* between a member's first byte and its checked end */
-    int ended;
-    uint64_t read; /* bytes taken from the file */
-    uint8_t input[INPUT_ROOM];
-} gzip_stream;
+/* 15: window bits; 16 more: accept only a gzip header. */
+static int begin(void *state) { return inflateInit2((z_stream *)state, 15 + 16) == Z_OK; }
 
-static qn_status create(int fd, const char *path, uint64_t file_size, void **out, qn_error *err) {
-    (void)file_size; /* DEFLATE cannot exceed qn__unpacked_bound */
-    *out = NULL;
-    gzip_stream *gzip = qn__alloc(1, sizeof *gzip, err);
-    if (!gzip)
-        return QN_MEMORY;
-    gzip->fd = fd;
-    gzip->path = path;
-    gzip->in_member = 1;
-    /* 15: window bits; 16 more: accept only a gzip header. */
-    if (inflateInit2(&gzip->stream, 15 + 16) != Z_OK) {
-        qn__free(gzip);
-        return qn__fail_memory(err, 1, (size_t)1 << 15);
-    }
-    gzip->started = 1;
-    *out = gzip;
-    return QN_OK;
+static qn__packed_step step(void *state, qn__packed_room *room, int last) {
+    z_stream *s = state;
+    (void)last;
+    const size_t in = room->in_size < AT_ONCE ? room->in_size : AT_ONCE,
+                 out = room->out_size < AT_ONCE ? room->out_size : AT_ONCE;
+    s->next_in = (Bytef *)(uintptr_t)room->in;
+    s->avail_in = (uInt)in;
+    s->next_out = room->out;
+    s->avail_out = (uInt)out;
+    const int code = inflate(s, Z_NO_FLUSH);
+    room->in_size -= in - s->avail_in;
+    room->out_size -= out - s->avail_out;
+    return code == Z_OK || code == Z_BUF_ERROR ? QN__PACKED_MORE
+           : code == Z_STREAM_END              ? QN__PACKED_END
+           : code == Z_MEM_ERROR               ? QN__PACKED_MEMORY
+                                               : QN__PACKED_CORRUPT;
 }
 
-static void destroy(void *self) {
-    gzip_stream *gzip = self;
-    if (!gzip)
-        return;
-    if (gzip->started)
-        inflateEnd(&gzip->stream);
-    qn__free(gzip);
+static qn__packed_next next(void *state, const uint8_t *first, size_t size) {
+    (void)size;
+    if (*first == 0)
+        return QN__PACKED_FILLER;
+    return *first == 0x1F && inflateReset((z_stream *)state) == Z_OK ? QN__PACKED_AGAIN
+                                                                     : QN__PACKED_OTHER;
 }
 
-static qn_status refuse(const gzip_stream *gzip, qn_error *err, const char *what) {
-    qn__fail(err, QN_INPUT, "%s", what);
-    qn__at(err, "%s, byte %llu of the compressed file", gzip->path,
-           (unsigned long long)(gzip->read - gzip->stream.avail_in));
-    return qn__remedy(err, QN_INPUT, "copy or download the file again; gzip -t tests it");
-}
-
-/* Makes at least one input byte available, or sets *end at the end of the file. */
-static qn_status refill(gzip_stream *gzip, int *end, qn_error *err) {
-    *end = 0;
-    if (gzip->stream.avail_in > 0)
-        return QN_OK;
-    size_t got = 0;
-    qn_status status =
-        qn__descriptor_read(gzip->fd, gzip->path, gzip->input, INPUT_ROOM, &got, err);
-    if (status != QN_OK)
-        return status;
-    gzip->read += got;
-    gzip->stream.next_in = gzip->input;
-    gzip->stream.avail_in = (uInt)got;
-    *end = got == 0;
-    return QN_OK;
-}
-
-/* Between members: skips padding, begins the next member or ends. */
-static qn_status next_member(gzip_stream *gzip, qn_error *err) {
-    for (;;) {
-        int end = 0;
-        qn_status status = refill(gzip, &end, err);
-        if (status != QN_OK)
-            return status;
-        if (end) {
-            gzip->ended = 1;
-            return QN_OK;
-        }
-        if (*gzip->stream.next_in != 0)
-            break;
-        gzip->stream.next_in++;
-        gzip->stream.avail_in--;
-    }
-    if (*gzip->stream.next_in != 0x1F)
-        return refuse(gzip, err, "the gzip data is followed by something that is not gzip");
-    if (inflateReset(&gzip->stream) != Z_OK)
-        return refuse(gzip, err, "the gzip data cannot be unpacked");
-    gzip->in_member = 1;
-    return QN_OK;
-}
-
-/* One call of inflate; stream.avail_out shows the output. */
-static qn_status unpack(gzip_stream *gzip, qn_error *err) {
-    int end = 0;
-    qn_status status = refill(gzip, &end, err);
-    if (status != QN_OK)
-        return status;
-    if (end)
-        return refuse(gzip, err, "the gzip data is cut off");
-    switch (inflate(&gzip->stream, Z_NO_FLUSH)) {
-    case Z_OK:
-    case Z_BUF_ERROR: /* more input is needed; the next call reads it or finds the end */
-        return QN_OK;
-    case Z_STREAM_END:
-        gzip->in_member = 0;
-        return QN_OK;
-    case Z_MEM_ERROR:
-        return qn__fail_memory(err, 1, (size_t)1 << 15);
-    default:
-        return refuse(gzip, err, "the gzip data is corrupt");
-    }
-}
-
-static qn_status read_some(void *self, void *bytes, size_t size, size_t *got, qn_error *err) {
-    gzip_stream *gzip = self;
-    *got = 0;
-    while (*got < size && !gzip->ended) {
-        qn_status status = QN_OK;
-        if (!gzip->in_member) {
-            status = next_member(gzip, err);
-        } else {
-            size_t room = size - *got < UINT_MAX ? size - *got : UINT_MAX;
-            gzip->stream.next_out = (uint8_t *)bytes + *got;
-            gzip->stream.avail_out = (uInt)room;
-            status = unpack(gzip, err);
-            *got += room - gzip->stream.avail_out;
-        }
-        if (status != QN_OK)
-            return status;
-    }
-    return QN_OK;
-}
+static void end(void *state) { inflateEnd((z_stream *)state); }
 
 qn_status qn__gzip_need(qn_error *err) {
     (void)err;
@@ -169,7 +68,7 @@ int qn__gzip_block(const uint8_t *from, size_t size, uint8_t *to, size_t made) {
 uint32_t qn__gzip_sum(const void *bytes, size_t size) {
     uLong sum = crc32(0, NULL, 0);
     for (const uint8_t *at = bytes; size > 0;) {
-        const uInt now = size < INPUT_ROOM ? (uInt)size : (uInt)INPUT_ROOM;
+        const uInt now = size < AT_ONCE ? (uInt)size : (uInt)AT_ONCE;
         sum = crc32(sum, at, now);
         at += now;
         size -= now;
@@ -193,24 +92,6 @@ int qn__gzip_block(const uint8_t *from, size_t size, uint8_t *to, size_t made) {
     return 0;
 }
 
-static qn_status create(int fd, const char *path, uint64_t file_size, void **out, qn_error *err) {
-    (void)fd, (void)file_size;
-    *out = NULL;
-    qn__fail(err, QN_UNSUPPORTED, "this is a gzip file, and Quern was built without zlib");
-    qn__at(err, "%s", path);
-    return qn__remedy(err, QN_UNSUPPORTED,
-                      "unpack it first with gunzip, or install zlib (Debian: zlib1g-dev) and build "
-                      "Quern again");
-}
-
-static qn_status read_some(void *self, void *bytes, size_t size, size_t *got, qn_error *err) {
-    (void)self, (void)bytes, (void)size;
-    *got = 0;
-    return qn__fail(err, QN_UNSUPPORTED, "Quern was built without zlib");
-}
-
-static void destroy(void *self) { (void)self; }
-
 #endif
 
 static int is_gzip(const uint8_t *first, size_t size) {
@@ -219,7 +100,14 @@ static int is_gzip(const uint8_t *first, size_t size) {
 
 const qn__unpacker qn__gzip_unpacker = {.name = "gzip",
                                         .by_hand = "gunzip",
+                                        .test = "gzip -t",
                                         .is = is_gzip,
-                                        .create = create,
-                                        .read = read_some,
-                                        .destroy = destroy};
+                                        .need = qn__gzip_need,
+#ifdef QN_HAVE_ZLIB
+                                        .state_size = sizeof(z_stream),
+                                        .begin = begin,
+                                        .step = step,
+                                        .next = next,
+                                        .end = end
+#endif
+};

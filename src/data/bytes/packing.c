@@ -22,3 +22,7 @@ const char *qn__packing_name(qn__packing packing) {
 const char *qn__packing_by_hand(qn__packing packing) {
     return unpackers[packing] ? unpackers[packing]->by_hand : "unzip";
 }
+
+qn__optional_library *qn__packing_library(qn__packing packing) {
+    return unpackers[packing] ? unpackers[packing]->library : NULL;
+}

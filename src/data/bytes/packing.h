@@ -1,8 +1,9 @@
-/* How files are compressed, and what unpacks each kind. source.c reads through this table. */
+/* How files are compressed, and what unpacks each kind: a row of a table, whose functions work as
+ * zlib does. packed_stream.h reads files through it. */
 #ifndef QN_DATA_BYTES_PACKING_H
 #define QN_DATA_BYTES_PACKING_H
 
-#include "base/error.h"
+#include "base/system/library.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,16 +35,43 @@ static inline uint64_t qn__unpacked_bound(uint64_t size) {
                : UINT64_MAX;
 }
 
+typedef enum qn__packed_step {
+    QN__PACKED_MORE, /* it goes on */
+    QN__PACKED_END,  /* the compressed data ended; input may be left */
+    QN__PACKED_CORRUPT,
+    QN__PACKED_MEMORY
+} qn__packed_step;
+
+/* What follows an end. */
+typedef enum qn__packed_next {
+    QN__PACKED_OTHER, /* something else, which is refused */
+    QN__PACKED_AGAIN, /* compressed data again, and the state is ready for it */
+    QN__PACKED_FILLER /* a byte that is left out */
+} qn__packed_next;
+
+/* What is left of the input and of the space for output. */
+typedef struct qn__packed_room {
+    const uint8_t *in;
+    size_t in_size;
+    uint8_t *out;
+    size_t out_size;
+    const char *why; /* of QN__PACKED_CORRUPT, static; NULL: the library gives no reason */
+} qn__packed_room;
+
 typedef struct qn__unpacker {
-    const char *name, *by_hand; /* for messages: "gzip", "gunzip" */
+    const char *name, *by_hand, *test; /* for messages: "gzip", "gunzip", "gzip -t" */
     int (*is)(const uint8_t *first, size_t size);
-    /* Reads from `fd`, which stays the caller's, as does `path` (for messages); both must outlive
-     * *out. Fails with QN_MEMORY, or QN_UNSUPPORTED where its library is missing. */
-    qn_status (*create)(int fd, const char *path, uint64_t file_size, void **out, qn_error *err);
-    /* Unpacks the next `size` bytes; *got is the number of bytes: fewer only at the end. Fails with
-     * QN_INPUT if the file is not of this kind, is truncated, or unpacks to too much. */
-    qn_status (*read)(void *self, void *bytes, size_t size, size_t *got, qn_error *err);
-    void (*destroy)(void *self); /* accepts NULL */
+    qn__optional_library *library; /* NULL: none is opened at run time */
+    /* QN_UNSUPPORTED, with a remedy, where its library is missing. */
+    qn_status (*need)(qn_error *err);
+    size_t state_size; /* of what the following functions get, which begins as zeros */
+    /* Begins; 0: memory is short. */
+    int (*begin)(void *state);
+    /* One call. `last`: no input follows. */
+    qn__packed_step (*step)(void *state, qn__packed_room *room, int last);
+    /* What follows an end; size > 0. */
+    qn__packed_next (*next)(void *state, const uint8_t *first, size_t size);
+    void (*end)(void *state);
 } qn__unpacker;
 
 extern const qn__unpacker qn__gzip_unpacker, qn__zstd_unpacker, qn__bzip2_unpacker, qn__xz_unpacker;
@@ -54,5 +82,7 @@ const qn__unpacker *qn__unpacker_for(const uint8_t *first, size_t size, qn__pack
 /* Its name, and the command that unpacks it; of ZIP too. */
 const char *qn__packing_name(qn__packing packing);
 const char *qn__packing_by_hand(qn__packing packing);
+/* The library that is opened for it; NULL: none is. */
+qn__optional_library *qn__packing_library(qn__packing packing);
 
 #endif

@@ -1,6 +1,7 @@
 /* Input files: opened with clear messages, read directly, through what packing.h has, or out of a
  * ZIP archive. */
 #include "data/bytes/source.h"
+#include "data/bytes/packed_stream.h"
 #include "base/files/file_stamp.h"
 #include "base/margin.h"
 #include "base/memory.h"
@@ -29,9 +30,8 @@ struct qn__source {
     uint64_t file_size;
     struct stat opened; /* of a file */
     qn__packing packing;
-    const qn__unpacker *unpacker; /* of a compressed file, else NULL */
-    void *unpacking;              /* its state */
-    qn__zip_file *zipped;         /* of a file in a ZIP archive, else NULL */
+    qn__packed *packed;   /* of a compressed file, else NULL */
+    qn__zip_file *zipped; /* of a file in a ZIP archive, else NULL */
     uint8_t peeked[PEEK_MAX];
     size_t peeked_size, peeked_taken;
 };
@@ -87,10 +87,10 @@ static qn_status find_packing(qn__source *source, qn_error *err) {
         return status;
     if (lseek(source->fd, 0, SEEK_SET) != 0)
         return qn__fail_errno(err, "read", source->path);
-    source->unpacker = qn__unpacker_for(first, got, &source->packing);
-    if (source->unpacker)
-        return source->unpacker->create(source->fd, source->path, source->file_size,
-                                        &source->unpacking, err);
+    const qn__unpacker *unpacker = qn__unpacker_for(first, got, &source->packing);
+    if (unpacker)
+        return qn__packed_create(unpacker, source->fd, source->path, source->file_size,
+                                 &source->packed, err);
     if (!qn__is_zip(first, got))
         return QN_OK;
     status = qn__zip_file_open(source->fd, source->path, source->file_size, source->part,
@@ -213,8 +213,7 @@ void qn__source_share(qn__source *source) { source->shared = 1; }
 void qn__source_close(qn__source *source) {
     if (!source)
         return;
-    if (source->unpacker)
-        source->unpacker->destroy(source->unpacking);
+    qn__packed_destroy(source->packed);
     qn__zip_file_close(source->zipped);
     if (source->fd >= 0)
         close(source->fd);
@@ -250,8 +249,8 @@ uint64_t qn__source_unpacked_most(const qn__source *source) {
 
 static qn_status read_below(qn__source *source, void *bytes, size_t size, size_t *got,
                             qn_error *err) {
-    if (source->unpacker)
-        return source->unpacker->read(source->unpacking, bytes, size, got, err);
+    if (source->packed)
+        return qn__packed_read(source->packed, bytes, size, got, err);
     if (source->zipped)
         return qn__zip_file_read(source->zipped, bytes, size, got, err);
     return qn__descriptor_read(source->fd, source->path, bytes, size, got, err);

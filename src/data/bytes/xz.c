@@ -1,7 +1,5 @@
-#include "data/bytes/xz.h"
-#include "base/system/library.h"
-#include "data/bytes/packed_stream.h"
-#include <pthread.h>
+/* xz by liblzma.so.5, which is opened when the first such file is read. */
+#include "data/bytes/packing.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -26,41 +24,29 @@ enum { RUN = 0, FINISH = 3, CONCATENATED = 8 };
 #define MEMORY_MOST ((uint64_t)1 << 30) /* xz -9 makes files that need 65 MiB */
 
 static struct {
-    qn__library library;
     int (*begin)(xz_state *state, uint64_t memory, uint32_t flags);
     int (*unpack)(xz_state *state, int action);
     void (*end)(xz_state *state);
     const char *(*version)(void);
-    char name[48];
 } the;
-static pthread_once_t opened = PTHREAD_ONCE_INIT;
 
-static qn__library_function find(const char *name) { return qn__library_find(&the.library, name); }
+static const qn__library_symbol symbols[] = {{"lzma_stream_decoder", &the.begin},
+                                             {"lzma_code", &the.unpack},
+                                             {"lzma_end", &the.end},
+                                             {"lzma_version_string", &the.version},
+                                             {NULL, NULL}};
 
-static void open_library(void) {
-    if (!qn__library_open(&the.library, "liblzma.so.5"))
-        return;
-    the.begin = (int (*)(xz_state *, uint64_t, uint32_t))find("lzma_stream_decoder");
-    the.unpack = (int (*)(xz_state *, int))find("lzma_code");
-    the.end = (void (*)(xz_state *))find("lzma_end");
-    the.version = (const char *(*)(void))find("lzma_version_string");
-    if (qn__library_is_whole(&the.library))
-        snprintf(the.name, sizeof the.name, "liblzma %.16s (liblzma.so.5)", the.version());
-}
+static void version(char text[32]) { snprintf(text, 32, "%.16s", the.version()); }
 
-const char *qn__xz_library(void) {
-    pthread_once(&opened, open_library);
-    return the.name;
-}
+static qn__optional_library liblzma = {.name = "liblzma",
+                                       .file = "liblzma.so.5",
+                                       .debian = "liblzma5",
+                                       .fedora = "xz-libs",
+                                       .symbol = symbols,
+                                       .version = version};
 
 static qn_status need(qn_error *err) {
-    pthread_once(&opened, open_library);
-    if (the.library.handle)
-        return QN_OK;
-    qn__fail(err, QN_UNSUPPORTED, "xz data needs liblzma, and there is no liblzma.so.5 here");
-    return qn__remedy(err, QN_UNSUPPORTED,
-                      "install it (Debian: liblzma5; Fedora: xz-libs), or unpack the file with "
-                      "unxz");
+    return qn__optional_need(&liblzma, "xz data needs liblzma", "unpack the file with unxz", err);
 }
 
 static int begin(void *state) { return the.begin(state, MEMORY_MOST, CONCATENATED) == OK; }
@@ -88,29 +74,21 @@ static int is_xz(const uint8_t *first, size_t size) {
 }
 
 /* The library takes streams that follow each other, and padding, itself. */
-static int next(void *state, const uint8_t *first, size_t size) {
+static qn__packed_next next(void *state, const uint8_t *first, size_t size) {
     (void)state, (void)first, (void)size;
-    return 0;
+    return QN__PACKED_OTHER;
 }
 
 static void end(void *state) { the.end(state); }
 
-static const qn__packed_library library = {.name = "xz",
-                                           .test = "xz -t",
-                                           .state_size = sizeof(xz_state),
-                                           .need = need,
-                                           .begin = begin,
-                                           .step = step,
-                                           .next = next,
-                                           .end = end};
-
-static qn_status create(int fd, const char *path, uint64_t file_size, void **out, qn_error *err) {
-    return qn__packed_create(&library, fd, path, file_size, out, err);
-}
-
 const qn__unpacker qn__xz_unpacker = {.name = "xz",
                                       .by_hand = "unxz",
+                                      .test = "xz -t",
                                       .is = is_xz,
-                                      .create = create,
-                                      .read = qn__packed_read,
-                                      .destroy = qn__packed_destroy};
+                                      .library = &liblzma,
+                                      .need = need,
+                                      .state_size = sizeof(xz_state),
+                                      .begin = begin,
+                                      .step = step,
+                                      .next = next,
+                                      .end = end};

@@ -1,14 +1,10 @@
-/* Decompression of zstd (RFC 8878), with several frames, by libzstd.so.1. It is opened when the
- * first compressed file is read; without it that file is refused. Files are read through
- * packing.h. */
+/* zstd (RFC 8878) in memory, by libzstd.so.1, which is opened when it is first needed. Files of it
+ * are read through packing.h. */
 #ifndef QN_DATA_BYTES_ZSTD_H
 #define QN_DATA_BYTES_ZSTD_H
 
 #include "base/error.h"
 #include <stddef.h>
-
-/* The library with its version, "" where it is missing. Static. */
-const char *qn__zstd_library(void);
 
 /* QN_UNSUPPORTED, with the name of the package, where the library is missing. */
 qn_status qn__zstd_need(qn_error *err);

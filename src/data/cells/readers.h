@@ -3,6 +3,7 @@
 #ifndef QN_DATA_CELLS_READERS_H
 #define QN_DATA_CELLS_READERS_H
 
+#include "base/system/library.h"
 #include "data/bytes/part_files.h"
 #include "data/bytes/source.h"
 #include "data/table/data.h"
@@ -34,6 +35,7 @@ typedef struct qn__reader {
     /* Where to find labels, as a remedy for `data.label_column` in a format without columns or for
      * `data.labels_path` in one without read_labels. */
     const char *labels_remedy;
+    qn__optional_library *library; /* that reads the format; NULL: none is needed */
     int (*probe)(const uint8_t *first, size_t size, const char *path);
     /* Fills type, items, features, values, memory, release and what else the file tells: labels or
      * targets, schema, image size, notes. The digest, classes and format are the caller's. What a

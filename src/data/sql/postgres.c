@@ -1,6 +1,5 @@
 /* Rows of a query to a PostgreSQL server (docs/exactness.md 2.1.13), by libpq.so.5, opened at run
  * time. Rows come one by one, as text. */
-#include "data/sql/postgres.h"
 #include "base/encoding.h"
 #include "base/memory.h"
 #include "base/system/available.h"
@@ -13,7 +12,6 @@
 #include "data/cells/readers.h"
 #include "data/table/query.h"
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +35,6 @@ typedef struct parsed {
 } parsed;
 
 static struct {
-    qn__library library;
     parsed *(*parse)(const char *address, char **message);
     void (*forget)(parsed *options);
     void *(*connect)(const char *const *keyword, const char *const *value, int expand);
@@ -58,61 +55,40 @@ static struct {
     char *(*value)(const void *result, int row, int column);
     int (*length)(const void *result, int row, int column);
     int (*version)(void);
-    char told[48];
 } the;
-static pthread_once_t opened = PTHREAD_ONCE_INIT;
 
-static qn__library_function find(const char *name) { return qn__library_find(&the.library, name); }
+static const qn__library_symbol symbols[] = {{"PQconninfoParse", &the.parse},
+                                             {"PQconninfoFree", &the.forget},
+                                             {"PQconnectdbParams", &the.connect},
+                                             {"PQfinish", &the.close},
+                                             {"PQstatus", &the.status},
+                                             {"PQerrorMessage", &the.text},
+                                             {"PQsendQuery", &the.send},
+                                             {"PQsetSingleRowMode", &the.single},
+                                             {"PQgetResult", &the.result},
+                                             {"PQclear", &the.clear},
+                                             {"PQresultStatus", &the.kind},
+                                             {"PQresultErrorField", &the.field},
+                                             {"PQnfields", &the.columns},
+                                             {"PQfname", &the.name},
+                                             {"PQftype", &the.type},
+                                             {"PQntuples", &the.rows},
+                                             {"PQgetisnull", &the.is_null},
+                                             {"PQgetvalue", &the.value},
+                                             {"PQgetlength", &the.length},
+                                             {"PQlibVersion", &the.version},
+                                             {NULL, NULL}};
 
-static void find_functions(void) {
-    the.parse = (parsed * (*)(const char *, char **)) find("PQconninfoParse");
-    the.forget = (void (*)(parsed *))find("PQconninfoFree");
-    the.connect =
-        (void *(*)(const char *const *, const char *const *, int))find("PQconnectdbParams");
-    the.close = (void (*)(void *))find("PQfinish");
-    the.status = (int (*)(const void *))find("PQstatus");
-    the.text = (char *(*)(const void *))find("PQerrorMessage");
-    the.send = (int (*)(void *, const char *))find("PQsendQuery");
-    the.single = (int (*)(void *))find("PQsetSingleRowMode");
-    the.result = (void *(*)(void *))find("PQgetResult");
-    the.clear = (void (*)(void *))find("PQclear");
-    the.kind = (int (*)(const void *))find("PQresultStatus");
-    the.field = (char *(*)(const void *, int))find("PQresultErrorField");
-    the.columns = (int (*)(const void *))find("PQnfields");
-    the.name = (char *(*)(const void *, int))find("PQfname");
-    the.type = (unsigned (*)(const void *, int))find("PQftype");
-    the.rows = (int (*)(const void *))find("PQntuples");
-    the.is_null = (int (*)(const void *, int, int))find("PQgetisnull");
-    the.value = (char *(*)(const void *, int, int))find("PQgetvalue");
-    the.length = (int (*)(const void *, int, int))find("PQgetlength");
-    the.version = (int (*)(void))find("PQlibVersion");
+static void version(char text[32]) {
+    snprintf(text, 32, "%d.%d", the.version() / 10000, the.version() % 10000);
 }
 
-static void open_library(void) {
-    if (!qn__library_open(&the.library, "libpq.so.5"))
-        return;
-    find_functions();
-    if (qn__library_is_whole(&the.library))
-        snprintf(the.told, sizeof the.told, "libpq %d.%d (libpq.so.5)", the.version() / 10000,
-                 the.version() % 10000);
-}
-
-const char *qn__postgres_library(void) {
-    pthread_once(&opened, open_library);
-    return the.told;
-}
-
-static qn_status need_library(const char *shown, qn_error *err) {
-    pthread_once(&opened, open_library);
-    if (the.library.handle)
-        return QN_OK;
-    qn__fail(err, QN_UNSUPPORTED,
-             "a PostgreSQL server is asked by libpq, and there is no libpq.so.5 here");
-    qn__at(err, "%s", shown);
-    return qn__remedy(err, QN_UNSUPPORTED,
-                      "install it (Debian: libpq5; Fedora: libpq), or write the rows as CSV with "
-                      "psql's \\copy");
-}
+static qn__optional_library libpq = {.name = "libpq",
+                                     .file = "libpq.so.5",
+                                     .debian = "libpq5",
+                                     .fedora = "libpq",
+                                     .symbol = symbols,
+                                     .version = version};
 
 /* ------------------------------------------------------------------ reading */
 
@@ -384,9 +360,12 @@ static qn_status read_postgres(qn__source *source, const qn_data_options *option
                                qn_data *data, qn_error *err) {
     reading r = {.shown = qn__source_path(source)};
     (void)pool;
-    qn_status status = need_library(r.shown, err);
-    if (status != QN_OK)
+    qn_status status = qn__optional_need(&libpq, "a PostgreSQL server is asked by libpq",
+                                         "write the rows as CSV with psql's \\copy", err);
+    if (status != QN_OK) {
+        qn__at(err, "%s", r.shown);
         return status;
+    }
     status = read_all(&r, qn__source_address(source), options, data, err);
     if (r.server)
         the.close(r.server);
@@ -410,6 +389,7 @@ const qn__reader qn__postgres_reader = {
     .queries = 1,
     .labels_remedy =
         "leave out `data.labels_path` and name the label's column with `data.label_column`",
+    .library = &libpq,
     .probe = probe,
     .read = read_postgres,
 };

@@ -1,5 +1,4 @@
 /* Tables of SQLite's files (docs/exactness.md 2.1.13), by libsqlite3.so.0, opened at run time. */
-#include "data/sql/sqlite.h"
 #include "base/memory.h"
 #include "base/system/float_state.h"
 #include "base/system/sqlite_library.h"
@@ -9,7 +8,6 @@
 #include "data/cells/readers.h"
 #include "data/table/query.h"
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,32 +16,6 @@
 #define VALUES_FREE 0x1p26
 
 enum { IS_INTEGER = 1, IS_FLOAT, IS_TEXT, IS_BLOB, IS_NULL };
-
-static char told[48];
-static pthread_once_t asked = PTHREAD_ONCE_INIT;
-
-static void ask(void) {
-    const qn__sqlite *lib = qn__sqlite_open();
-    if (lib)
-        snprintf(told, sizeof told, "SQLite %.16s (libsqlite3.so.0)", lib->version());
-}
-
-const char *qn__sqlite_library(void) {
-    pthread_once(&asked, ask);
-    return told;
-}
-
-static qn_status need_library(const char *path, const qn__sqlite **lib, qn_error *err) {
-    *lib = qn__sqlite_open();
-    if (*lib)
-        return QN_OK;
-    qn__fail(err, QN_UNSUPPORTED,
-             "this is a SQLite file, which libsqlite3 reads, and there is no libsqlite3.so.0 here");
-    qn__at(err, "%s", path);
-    return qn__remedy(err, QN_UNSUPPORTED,
-                      "install it (Debian: libsqlite3-0; Fedora: sqlite-libs), or write the table "
-                      "as CSV");
-}
 
 /* ------------------------------------------------------------------ reading */
 
@@ -263,16 +235,22 @@ static int is_write_ahead(qn__source *source) {
 
 static qn_status read_sqlite(qn__source *source, const qn_data_options *options, qn__pool *pool,
                              qn_data *data, qn_error *err) {
-    reading r = {.path = qn__source_path(source), .size = qn__source_file_size(source)};
+    reading r = {.lib = &qn__sqlite_functions,
+                 .path = qn__source_path(source),
+                 .size = qn__source_file_size(source)};
     (void)pool;
     if (qn__source_is_stream(source)) {
         qn__fail(err, QN_INPUT, "SQLite opens files, and this one has no name");
         qn__at(err, "%s", r.path);
         return qn__remedy(err, QN_INPUT, "name the file of the database");
     }
-    qn_status status = need_library(r.path, &r.lib, err);
-    if (status != QN_OK)
+    qn_status status =
+        qn__optional_need(&qn__sqlite_library, "this is a SQLite file, which libsqlite3 reads",
+                          "write the table as CSV", err);
+    if (status != QN_OK) {
+        qn__at(err, "%s", r.path);
         return status;
+    }
     if (is_write_ahead(source))
         qn__source_share(source);
     status = read_all(&r, options, data, err);
@@ -297,6 +275,7 @@ const qn__reader qn__sqlite_reader = {
     .queries = 1,
     .labels_remedy =
         "leave out `data.labels_path` and name the label's column with `data.label_column`",
+    .library = &qn__sqlite_library,
     .probe = probe,
     .read = read_sqlite,
 };

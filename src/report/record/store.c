@@ -103,15 +103,13 @@ static qn_status make_tables(const qn__store *s, int write, qn_error *err) {
 }
 
 static qn_status need_library(const char *path, qn__store *out, qn_error *err) {
-    *out = (qn__store){.lib = qn__sqlite_open()};
-    if (!out->lib) {
-        qn__fail(err, QN_UNSUPPORTED,
-                 "runs are kept in a SQLite file, and there is no "
-                 "libsqlite3.so.0 here");
+    *out = (qn__store){.lib = &qn__sqlite_functions};
+    const qn_status status =
+        qn__optional_need(&qn__sqlite_library, "runs are kept in a SQLite file",
+                          "keep the record in a folder (`train.run_dir`)", err);
+    if (status != QN_OK) {
         qn__at(err, "%.400s", path);
-        return qn__remedy(err, QN_UNSUPPORTED,
-                          "install it (Debian: libsqlite3-0; Fedora: sqlite-libs), or keep the "
-                          "record in a folder (`train.run_dir`)");
+        return status;
     }
     out->path = qn__copy_text(path, err);
     return out->path ? QN_OK : QN_MEMORY;
