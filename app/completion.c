@@ -8,7 +8,8 @@
 completes_to manual_completes(const option *o) {
     option_word word;
     /* Words that a text can be, too; not those that are a part of it (--model). */
-    if ((o->kind == OPTION_CHOICE || o->words) && options_word(o, 0, &word))
+    if ((o->kind == OPTION_CHOICE || o->words || o->from == QN_CHOICE_DEVICE) &&
+        options_word(o, 0, &word))
         return COMPLETE_WORDS;
     if (o->kind == OPTION_FLAG || !o->value)
         return COMPLETE_NOTHING;

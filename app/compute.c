@@ -6,33 +6,12 @@
 
 #define AT(member) .place = offsetof(compute_flags, member)
 
-static const option_word devices[] = {{"auto", "the CPU and every GPU that makes the job faster"},
-                                      {"cpu", "the CPU; cpu:4 is four of its cores"},
-                                      {"cuda", "every CUDA device; cuda:0 is one"},
-                                      {"opencl", "every OpenCL device; opencl:0 is one"},
-                                      {NULL, NULL}};
-
-static const option_word isas[] = {{"auto", "the fastest; all give the same bytes"},
-                                   {"scalar", "plain C"},
-                                   {"avx2", "x86 with AVX2"},
-                                   {"avx512", "x86 with AVX-512"},
-                                   {"vnni", "AVX-512 with dot products of bytes"},
-                                   {"amx", "AVX-512 with matrix units"},
-                                   {"neon", "Arm with NEON"},
-                                   {"dotprod", "NEON with dot products of bytes"},
-                                   {NULL, NULL}};
-
-static const option_word gpu_isas[] = {{"auto", "all instructions of the GPU"},
-                                       {"dp4a", "no matrix units"},
-                                       {"plain", "no matrix units, no dot products of bytes"},
-                                       {NULL, NULL}};
-
 const option compute_options[] = {
     {.name = "devices",
      .kind = OPTION_TEXT,
      AT(devices),
      .value = "LIST",
-     .words = devices,
+     .from = QN_CHOICE_DEVICE,
      .help = "devices that can take part, such as cpu:4,cuda:0, as \"quern\tdevices\" names them",
      .fallback = "auto"},
     {.name = "threads",
@@ -49,14 +28,14 @@ const option compute_expert_options[] = {
      .kind = OPTION_CHOICE,
      AT(isa),
      .value = "NAME",
-     .words = isas,
+     .from = QN_CHOICE_ISA,
      .help = "instruction set of the CPU; an error if the machine does not have it",
      .fallback = "auto"},
     {.name = "gpu-isa",
      .kind = OPTION_CHOICE,
      AT(gpu_isa),
      .value = "NAME",
-     .words = gpu_isas,
+     .from = QN_CHOICE_GPU_ISA,
      .help = "instructions for integer products on GPUs",
      .fallback = "auto"},
     {.name = "shares",

@@ -301,22 +301,21 @@ static void print_device(const shown *d) {
                fields_spell(i->reason, text, sizeof text));
 }
 
-static const char *const kinds[] = {"cuda", "opencl"};
-
 static void report_absence(const devices_flags *f, int devices) {
     char text[1200];
     int told = 0;
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-        const char *reason = qn_device_absence(kinds[k]);
+    const char *kind;
+    for (uint32_t k = 1; (kind = qn_choice_name(QN_CHOICE_DEVICE, k)) != NULL; k++) {
+        const char *reason = qn_device_absence(kind);
         if (!*reason)
             continue;
         if (f->json) {
             json_begin("absence");
-            json_text("kind", kinds[k]);
+            json_text("kind", kind);
             json_message("reason", reason);
             json_end();
         } else {
-            printf("%sno %-7s  %s\n", told++ == 0 && devices ? "\n" : "", kinds[k],
+            printf("%sno %-7s  %s\n", told++ == 0 && devices ? "\n" : "", kind,
                    fields_spell(reason, text, sizeof text));
         }
     }

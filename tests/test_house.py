@@ -566,6 +566,21 @@ def test_contributing_names_the_files_of_a_kind(kind):
     assert set(re.findall(r"`([^`]+)`", row)) == found - {"src/model/recipe/tables.c", "src/model/network/choice_table.c"}
 
 
+def files_that_say(root, word, folders):
+    """The files of these folders, tests and the text of comments apart, that match `word`."""
+    return {str(f.relative_to(root)) for folder in folders for f in (root / folder).rglob("*")
+            if f.suffix in CODE_FILES and not f.name.endswith(("_test.c", "_test.h"))
+            and re.search(word, re.sub(r"/\*.*?\*/", "", f.read_text(), flags=re.S))}
+
+
+@pytest.mark.parametrize("name", ["cpu/worker", "cuda", "opencl"])
+def test_a_device_is_its_folder_and_a_row(name):
+    """No other file names its table, or its kind. (The CPU's, which is always there, some may.)"""
+    table = f"qn__{name.split('/')[0]}_device\\b" + ("" if "/" in name else f'|"{name}"')
+    named = files_that_say(ROOT, table, ["src", "app", "include", "python/quern", "cmake"])
+    assert {f for f in named if not f.startswith(f"src/device/{name}/")} == {"src/device/registry.c"}
+
+
 def test_contributing_names_files_that_exist():
     text = (ROOT / "CONTRIBUTING.md").read_text()
     names = {n for n in re.findall(r"`([\w./]+\.\w+|[\w./]+/)`", text) if n != ".cache/"}

@@ -131,7 +131,7 @@ def test_cuda_comes_first(run_quern, fake, quern):
     listed = events(run_quern("devices", "--json", "--measure", "none", env=env).stdout)
     assert devices(listed, "cuda")
     assert devices(listed)[0]["automatic"] is False
-    assert devices(listed)[0]["reason"] == "a GPU of NVIDIA, which CUDA drives"
+    assert devices(listed)[0]["reason"] == "a GPU of NVIDIA, which cuda drives"
 
 
 @pytest.mark.parametrize("plan, says", [

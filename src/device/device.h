@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 /* Version of this table's layout; a backend of another version is not registered. */
-enum { QN__DEVICE_VERSION = 6 };
+enum { QN__DEVICE_VERSION = 7 };
 
 /* Items to read from; owned by the caller. A feed that is trained on, and all that it points to,
  * must not change while the worker is open: it may be kept on a device. A feed that is applied need
@@ -236,9 +236,23 @@ typedef struct qn__outlet {
 
 typedef struct qn__worker qn__worker; /* defined by each backend */
 
+/* A name that an option takes, and what it means in one line without a full stop. */
+typedef struct qn__device_word {
+    const char *name, *about;
+} qn__device_word;
+
 typedef struct qn__device_table {
-    uint32_t version; /* QN__DEVICE_VERSION */
-    const char *name; /* "cpu" */
+    uint32_t version;  /* QN__DEVICE_VERSION */
+    const char *name;  /* in lists of devices, and before the number in an id ("cuda", "cuda:0") */
+    const char *about; /* one line for the help of such a list, without a full stop */
+
+    /* 1: the cores of this process. Its one device has no number: "cpu:4" are four of its cores. It
+     * is not lost, and no other device replaces it. */
+    int host;
+
+    /* Optional. A word in the platform of every GPU that this kind drives, such as "NVIDIA". While
+     * it has a device, "auto" takes these GPUs from no later kind. */
+    const char *vendor;
 
     /* The number of devices of this kind, and their descriptions. The first call of count searches
      * for them. */
@@ -248,6 +262,11 @@ typedef struct qn__device_table {
     /* Optional. 0: no device of this kind can be one that "auto" uses, so that count, which may
      * open large libraries, is not called. */
     int (*likely)(void);
+
+    /* Optional. The settings of this kind that are wrong, and the values of the setting that names
+     * instructions (`isa` of the host, else `gpu_isa`), {NULL} after the last. */
+    qn_status (*check)(const qn_compute *compute, qn_error *err);
+    qn__device_word (*instructions)(uint32_t index);
 
     uint32_t jobs; /* the kinds of jobs that it computes: qn__job_bit of each, QN__JOB_KERNEL */
     int in_place;  /* 1: training can write its sums to sums->words */
@@ -345,9 +364,13 @@ void qn__devices_extra(const qn__device_table *device);
 /* A backend by name, or NULL. */
 const qn__device_table *qn__device_find(const char *name);
 
-/* The CPU's part of qn_compute_check: threads and instruction set. */
-qn_status qn__cpu_compute_check(const qn_compute *compute, qn_error *err);
-/* The GPUs' part: the instructions for integer products. */
-qn_status qn__gpu_compute_check(const qn_compute *compute, qn_error *err);
+/* The backend before that of the name `kind` that drives the GPUs of this platform, if it has a
+ * device that works, or NULL. */
+const qn__device_table *qn__device_driving(const char *platform, const char *kind);
+
+/* What the settings `devices` (a kind, or auto), `isa` (with `host`) and `gpu_isa` take; {NULL}
+ * after the last. */
+qn__device_word qn__device_kind(uint32_t index);
+qn__device_word qn__device_instructions(int host, uint32_t index);
 
 #endif

@@ -25,6 +25,37 @@ const qn__device_table *qn__device_find(const char *name) {
     return NULL;
 }
 
+const qn__device_table *qn__device_driving(const char *platform, const char *kind) {
+    qn_device_info info = {.size = sizeof(qn_device_info)};
+    for (int i = 0; qn__devices[i] && strcmp(qn__devices[i]->name, kind) != 0; ++i) {
+        const qn__device_table *other = qn__devices[i];
+        if (!other->vendor || !strstr(platform, other->vendor))
+            continue;
+        for (uint32_t d = 0; d < other->count(); ++d)
+            if (other->describe(d, &info, NULL) == QN_OK && !info.refused)
+                return other;
+    }
+    return NULL;
+}
+
+qn__device_word qn__device_kind(uint32_t index) {
+    uint32_t kinds = 0;
+    while (qn__devices[kinds])
+        ++kinds;
+    if (index == 0)
+        return (qn__device_word){"auto", "the CPU and every GPU that makes the job faster"};
+    return index <= kinds
+               ? (qn__device_word){qn__devices[index - 1]->name, qn__devices[index - 1]->about}
+               : (qn__device_word){NULL, NULL};
+}
+
+qn__device_word qn__device_instructions(int host, uint32_t index) {
+    for (int i = 0; qn__devices[i]; ++i)
+        if (qn__devices[i]->host == host && qn__devices[i]->instructions)
+            return qn__devices[i]->instructions(index);
+    return (qn__device_word){NULL, NULL};
+}
+
 /* The backend, and the index within it, of device `index` of all; NULL when there is none. */
 static const qn__device_table *locate(uint32_t *index) {
     for (int i = 0; qn__devices[i]; ++i) {
@@ -105,8 +136,4 @@ const char *qn_device_absence(const char *kind) {
 int qn_device_note(char *text, size_t room) {
     QN__OWN_FLOATS;
     return text && room > 0 ? qn__device_told(text, room) : 0;
-}
-
-qn_status qn__cpu_compute_check(const qn_compute *compute, qn_error *err) {
-    return qn__cpu_check(compute, err);
 }

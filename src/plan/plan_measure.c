@@ -256,11 +256,11 @@ static qn_status divide(measuring *m, qn_error *err) {
         return qn__remedy(err, QN_USAGE, "give fewer `plan.ranks`");
     }
     for (uint32_t i = 0; i < members; ++i) {
-        const int is_cpu = strcmp(member[i].device->name, "cpu") == 0;
+        const int host = member[i].device->host;
         for (uint32_t r = 0; r < m->ranks; ++r)
-            if (is_cpu || dealt % m->ranks == r)
+            if (host || dealt % m->ranks == r)
                 m->rank[r].member[m->rank[r].members++] = member[i];
-        dealt += !is_cpu;
+        dealt += !host;
     }
     for (uint32_t r = 0, core = 0; r < m->ranks; ++r) {
         one_rank *k = &m->rank[r];

@@ -37,7 +37,7 @@ qn_status qn__host_team_split(const qn_compute *compute, int large, qn_compute *
         const int is_host = (jobs & qn__job_bit(QN__JOB_HOST)) != 0;
         threads = is_host ? member[i].threads : threads;
         *kernels |= !is_host && (jobs & QN__JOB_KERNEL) != 0;
-        others |= is_host ? member[i].device != qn__device_find("cpu") : !(jobs & QN__JOB_KERNEL);
+        others |= is_host ? !member[i].device->host : !(jobs & QN__JOB_KERNEL);
     }
     *kernels = *kernels && !others;
     if (status != QN_OK || !*kernels)

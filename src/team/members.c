@@ -28,10 +28,8 @@ static uint32_t devices_of(const qn__device_table *kind) {
     return kind->version == QN__DEVICE_VERSION ? kind->count() : 0;
 }
 
-static int is_cpu(const qn__device_table *kind) { return strcmp(kind->name, "cpu") == 0; }
-
 static void id_of(const qn__device_table *kind, uint32_t index, char id[WORD]) {
-    if (is_cpu(kind))
+    if (kind->host)
         snprintf(id, WORD, "%s", kind->name);
     else
         snprintf(id, WORD, "%s:%u", kind->name, index);
@@ -61,11 +59,16 @@ static qn_status bad_list(const list *l, qn_error *err, const char *what) {
 
 static qn_status unknown_kind(const list *l, const char *kind, qn_error *err) {
     const char *kinds[16];
-    char what[WORD + 64], names[NAMES];
+    char what[WORD + 64], names[NAMES], gpus[NAMES] = "";
     int known = 0;
-    for (int k = 0; qn__devices[k] && known < 14; ++k)
+    for (int k = 0; qn__devices[k] && known < 14; ++k) {
+        const size_t used = strlen(gpus);
         if (devices_of(qn__devices[k]) > 0 || qn__devices[k]->absence)
             kinds[known++] = qn__devices[k]->name;
+        if (qn__devices[k]->absence) /* only interfaces of GPUs may be absent */
+            snprintf(gpus + used, sizeof gpus - used, "%s%s", used ? " or " : "",
+                     qn__devices[k]->name);
+    }
     kinds[known++] = "auto";
     kinds[known] = NULL;
     snprintf(what, sizeof what, "there is no kind of device \"%s\"", kind);
@@ -73,9 +76,8 @@ static qn_status unknown_kind(const list *l, const char *kind, qn_error *err) {
     names_here(names);
     if (strcmp(kind, "gpu") == 0 || strcmp(kind, "gpus") == 0)
         return qn__remedy(err, QN_USAGE,
-                          "a GPU is named by its interface, cuda or opencl, as in cuda:0; this "
-                          "machine has %s",
-                          names);
+                          "a GPU is named by its interface, %s, as in cuda:0; this machine has %s",
+                          gpus, names);
     const char *near = qn__nearest(kind, kinds);
     if (near)
         return qn__remedy(err, QN_USAGE, "did you mean \"%s\"? this machine has %s", near, names);
@@ -175,7 +177,7 @@ static qn_status add_word(list *l, char *word, qn_error *err) {
     const qn__device_table *kind = qn__device_find(word);
     if (!kind || (!kind->absence && devices_of(kind) == 0))
         return unknown_kind(l, word, err);
-    if (is_cpu(kind))
+    if (kind->host)
         return add_cpu(l, kind, number, err);
     if (!number || strcmp(number, "all") == 0)
         return add_all(l, kind, err);
@@ -219,7 +221,7 @@ static qn_status add_automatic(list *l, qn_error *err) {
                 status = add(l,
                              (qn__member){.device = qn__devices[k],
                                           .index = i,
-                                          .optional = !is_cpu(qn__devices[k])},
+                                          .optional = !qn__devices[k]->host},
                              err);
         }
     }
@@ -333,9 +335,10 @@ static qn_status check_compute(const qn_compute *compute, qn_error *err) {
         }
     qn__member members[QN__MAX_WORKERS];
     uint32_t count;
-    qn_status status = qn__cpu_compute_check(compute, err);
-    if (status == QN_OK)
-        status = qn__gpu_compute_check(compute, err);
+    qn_status status = QN_OK;
+    for (int k = 0; qn__devices[k] && status == QN_OK; ++k)
+        if (qn__devices[k]->check)
+            status = qn__devices[k]->check(compute, err);
     if (status != QN_OK)
         return status;
     /* Less than the time of one reply is a mistake, and would lose every device. */

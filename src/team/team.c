@@ -22,7 +22,7 @@ uint32_t qn__team_workers(const qn__team *t) {
 }
 
 int qn__team_is_the_cpu(const qn__team *t) {
-    return t->count == 1 && !t->cluster && t->member[0].device == qn__device_find("cpu");
+    return t->count == 1 && !t->cluster && t->member[0].device->host;
 }
 
 qn_status qn__team_no_worker(qn_error *err) {
@@ -119,7 +119,7 @@ static qn_status open_all(qn__team *t, const qn_compute *compute, const qn__memb
         qn__team_member *m = &t->member[i];
         m->device = members[i].device;
         m->index = members[i].index;
-        m->can_be_lost = m->device != qn__device_find("cpu");
+        m->can_be_lost = !m->device->host;
         m->optional = members[i].optional;
         m->version = QN__NO_VERSION;
         t->sharing.fixed |= members[i].share > 0;

@@ -434,10 +434,10 @@ static int busy(const qn__worker *w, double *seconds, int room) {
 
 /* What the three tables have in common. */
 #define ENTRIES                                                                                    \
-    .version = QN__DEVICE_VERSION, .name = "fake", .count = count, .describe = describe,           \
-    .jobs = (1u << QN__JOB_KINDS) - 1, .supports = supports, .open = open_worker,                  \
-    .close = close_worker, .load = load, .save = save, .run = run, .collect = collect,             \
-    .update = update, .busy = busy
+    .version = QN__DEVICE_VERSION, .name = "fake", .about = "a device of tests", .count = count,   \
+    .describe = describe, .jobs = (1u << QN__JOB_KINDS) - 1, .supports = supports,                 \
+    .open = open_worker, .close = close_worker, .load = load, .save = save, .run = run,            \
+    .collect = collect, .update = update, .busy = busy
 
 const qn__device_table qn__fake_device = {ENTRIES};
 const qn__device_table qn__fake_lone_device = {ENTRIES, .train_step = train_step};

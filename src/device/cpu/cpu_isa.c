@@ -85,16 +85,20 @@ static int has_scalar(void) { return 1; }
 
 /* From best to worst. Names without code in this build stay known, for the message. */
 static const qn__cpu_isa isas[] = {
-    {"amx", has_amx, AMX},
-    {"vnni", has_vnni, VNNI},
-    {"avx512", has_avx512, X86(avx512, avx512)},
-    {"avx2", has_avx2, X86(avx2, avx2)},
-    {"dotprod", has_dotprod, DOTPROD},
-    {"neon", has_neon, ARM(neon, neon)},
-    {"scalar", has_scalar, TABLES(scalar, scalar)},
+    {"dotprod", "NEON with dot products of bytes", has_dotprod, DOTPROD},
+    {"neon", "Arm with NEON", has_neon, ARM(neon, neon)},
+    {"amx", "AVX-512 with matrix units", has_amx, AMX},
+    {"vnni", "AVX-512 with dot products of bytes", has_vnni, VNNI},
+    {"avx512", "x86 with AVX-512", has_avx512, X86(avx512, avx512)},
+    {"avx2", "x86 with AVX2", has_avx2, X86(avx2, avx2)},
+    {"scalar", "plain C", has_scalar, TABLES(scalar, scalar)},
 };
 
 enum { ISAS = sizeof isas / sizeof *isas };
+
+const qn__cpu_isa *qn__cpu_isa_at(uint32_t index) {
+    return index < ISAS ? &isas[ISAS - 1 - index] : NULL;
+}
 
 const qn__cpu_isa *qn__cpu_isa_find(const char *name) {
     const int any = !name || strcmp(name, "auto") == 0;
@@ -102,13 +106,6 @@ const qn__cpu_isa *qn__cpu_isa_find(const char *name) {
         if ((any || strcmp(name, isas[i].name) == 0) && isas[i].kernels && isas[i].here())
             return &isas[i];
     return NULL;
-}
-
-int qn__cpu_isa_known(const char *name) {
-    for (int i = 0; i < ISAS; ++i)
-        if (strcmp(name, isas[i].name) == 0)
-            return 1;
-    return strcmp(name, "auto") == 0;
 }
 
 void qn__cpu_isa_list(char *text, size_t size) {

@@ -8,6 +8,7 @@
 
 typedef struct qn__cpu_isa {
     const char *name;  /* as in --isa */
+    const char *about; /* one line for help */
     int (*here)(void); /* 1 when this machine has it */
     /* NULL when this build has no code for it. */
     const qn__cpu_kernels *kernels;
@@ -18,8 +19,8 @@ typedef struct qn__cpu_isa {
 /* The instruction set of that name; "auto" or NULL selects the best of this machine. NULL when the
  * name is unknown or the machine lacks it. */
 const qn__cpu_isa *qn__cpu_isa_find(const char *name);
-/* 1 when the name is a known instruction set, whether or not this machine has it. */
-int qn__cpu_isa_known(const char *name);
+/* All instruction sets, best last, whether or not this machine has them; NULL after them. */
+const qn__cpu_isa *qn__cpu_isa_at(uint32_t index);
 /* The instruction sets of this machine, best first, separated by blanks. */
 void qn__cpu_isa_list(char *text, size_t size);
 

@@ -16,6 +16,10 @@ static qn_status measure(uint32_t index, const qn_compute *compute, qn_device_ra
 const qn__device_table qn__cuda_device = {
     .version = QN__DEVICE_VERSION,
     .name = "cuda",
+    .about = "every CUDA device; cuda:0 is one",
+    .vendor = "NVIDIA",
+    .check = qn__gpu_check,
+    .instructions = qn__gpu_isa_word,
     .jobs = QN__GPU_JOBS,
     .count = qn__cuda_count,
     .describe = qn__cuda_describe,

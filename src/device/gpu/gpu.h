@@ -58,6 +58,10 @@ typedef enum qn__gpu_isa {
  * NULL. */
 qn__gpu_isa qn__gpu_best_isa(const qn_compute *compute);
 
+/* For the device table: check, instructions. */
+qn_status qn__gpu_check(const qn_compute *compute, qn_error *err);
+qn__device_word qn__gpu_isa_word(uint32_t index);
+
 /* A program of another text than the device's own, with one kernel: qn__kernel_options, and those
  * of the device, are its options. */
 typedef struct qn__gpu_text {

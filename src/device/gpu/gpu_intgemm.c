@@ -5,16 +5,23 @@
 
 #include <string.h>
 
+qn__device_word qn__gpu_isa_word(uint32_t index) {
+    static const qn__device_word words[QN__GPU_ISAS + 1] = {
+        {"auto", "all instructions of the GPU"},
+        {"dp4a", "no matrix units"},
+        {"plain", "no matrix units, no dot products of bytes"}};
+    return words[index < QN__GPU_ISAS ? index : QN__GPU_ISAS];
+}
+
 qn__gpu_isa qn__gpu_best_isa(const qn_compute *compute) {
-    static const char *const names[QN__GPU_ISAS] = {"auto", "dp4a", "plain"};
-    int isa = 0;
+    uint32_t isa = 0;
     if (compute && compute->gpu_isa)
-        while (isa < QN__GPU_ISAS && strcmp(compute->gpu_isa, names[isa]) != 0)
+        while (isa < QN__GPU_ISAS && strcmp(compute->gpu_isa, qn__gpu_isa_word(isa).name) != 0)
             ++isa;
     return (qn__gpu_isa)isa;
 }
 
-qn_status qn__gpu_compute_check(const qn_compute *compute, qn_error *err) {
+qn_status qn__gpu_check(const qn_compute *compute, qn_error *err) {
     if (qn__gpu_best_isa(compute) != QN__GPU_ISAS)
         return QN_OK;
     qn__fail(err, QN_USAGE, "unknown GPU instructions \"%s\"", compute->gpu_isa);

@@ -27,6 +27,9 @@ static int likely(void) { return qn__cl_likely_in("/dev"); }
 const qn__device_table qn__opencl_device = {
     .version = QN__DEVICE_VERSION,
     .name = "opencl",
+    .about = "every OpenCL device; opencl:0 is one",
+    .check = qn__gpu_check,
+    .instructions = qn__gpu_isa_word,
     .jobs = QN__GPU_JOBS,
     .count = qn__cl_entries,
     .likely = likely,

@@ -94,16 +94,6 @@ static const char *refusal(const qn__cl_entry *e, const char *extensions) {
     return NULL;
 }
 
-/* Whether CUDA drives NVIDIA's GPUs on this machine; then OpenCL does not use them. */
-static int cuda_is_here(void) {
-    const qn__device_table *const cuda = qn__device_find("cuda");
-    qn_device_info info = {.size = sizeof(qn_device_info)};
-    for (uint32_t i = 0; cuda && i < cuda->count(); ++i)
-        if (cuda->describe(i, &info, NULL) == QN_OK && !info.refused)
-            return 1;
-    return 0;
-}
-
 /* An earlier entry that is the same card on another platform, or NULL. */
 static const qn__cl_entry *twin(const qn__cl_entry *e) {
     for (const qn__cl_entry *other = entries; other < e; ++other)
@@ -119,10 +109,12 @@ static void judge(qn__cl_entry *e) {
     if (info->refused)
         return;
     const qn__cl_entry *const same = twin(e);
+    const qn__device_table *const other = qn__device_driving(info->platform, info->kind);
     if (e->is_cpu)
         snprintf(info->reason, sizeof info->reason, "the same cores as the device cpu");
-    else if (strstr(info->platform, "NVIDIA") && cuda_is_here())
-        snprintf(info->reason, sizeof info->reason, "a GPU of NVIDIA, which CUDA drives");
+    else if (other)
+        snprintf(info->reason, sizeof info->reason, "a GPU of %s, which %s drives", other->vendor,
+                 other->name);
     else if (same)
         snprintf(info->reason, sizeof info->reason, "the same card as %s", same->info.id);
     else

@@ -1,10 +1,32 @@
 /* The tables of names for the public API. */
 #include <quern/choices.h>
 
+#include "device/device.h"
 #include "model/recipe/tables.h"
 #include <string.h>
 
-static const qn__table *find_table(qn_choice_kind kind) {
+/* A table of names that devices have. */
+typedef struct device_names {
+    qn__choice row[32];
+    qn__table table;
+} device_names;
+
+static const qn__table *names_of_devices(qn_choice_kind kind, device_names *d) {
+    uint32_t count = 0;
+    for (; count < sizeof d->row / sizeof *d->row; ++count) {
+        const qn__device_word word = kind == QN_CHOICE_DEVICE
+                                         ? qn__device_kind(count)
+                                         : qn__device_instructions(kind == QN_CHOICE_ISA, count);
+        if (!word.name)
+            break;
+        d->row[count] = (qn__choice){.name = word.name, .about = word.about};
+    }
+    d->table = (qn__table){.count = count, .row = d->row};
+    return &d->table;
+}
+
+/* The table of a kind; `d` holds one that is not static. */
+static const qn__table *find_table(qn_choice_kind kind, device_names *d) {
     static const qn__table *const tables[] = {
         [QN_CHOICE_NONE] = NULL,
         [QN_CHOICE_ACTIVATION] = &qn__activations,
@@ -20,31 +42,38 @@ static const qn__table *find_table(qn_choice_kind kind) {
     };
     /* A caller built with another version may use kinds that this library does not have. */
     const uint32_t number = (uint32_t)kind;
+    if (kind == QN_CHOICE_DEVICE || kind == QN_CHOICE_ISA || kind == QN_CHOICE_GPU_ISA)
+        return names_of_devices(kind, d);
     return number < sizeof tables / sizeof *tables ? tables[number] : NULL;
 }
 
 const char *qn_choice_name(qn_choice_kind kind, uint32_t index) {
-    const qn__table *table = find_table(kind);
+    device_names own;
+    const qn__table *table = find_table(kind, &own);
     return table && index < table->count ? table->row[index].name : NULL;
 }
 
 const char *qn_choice_about(qn_choice_kind kind, uint32_t index) {
-    const qn__table *table = find_table(kind);
+    device_names own;
+    const qn__table *table = find_table(kind, &own);
     return table && index < table->count ? table->row[index].about : NULL;
 }
 
 const char *qn_choice_near(qn_choice_kind kind, const char *word) {
-    const qn__table *table = find_table(kind);
+    device_names own;
+    const qn__table *table = find_table(kind, &own);
     return table && word ? qn__table_near(table, word) : NULL;
 }
 
 int qn_choice_lacks(qn_choice_kind kind, const char *word) {
-    const qn__table *table = find_table(kind);
+    device_names own;
+    const qn__table *table = find_table(kind, &own);
     return table && word ? qn__table_lacks(table, word) : 0;
 }
 
 int qn_choice_takes(qn_choice_kind kind, const char *name, const char *member) {
-    const qn__table *table = find_table(kind);
+    device_names own;
+    const qn__table *table = find_table(kind, &own);
     const qn__choice *row = table && name ? qn__table_row(table, name, strlen(name)) : NULL;
     return row && member ? qn__table_takes(table, row->value, member) : 0;
 }

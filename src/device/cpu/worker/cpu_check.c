@@ -1,6 +1,15 @@
 /* Checks the settings for this CPU: threads and instruction sets. */
 #include "device/cpu/cpu_isa.h"
 #include "device/cpu/worker/cpu_table.h"
+#include <stdio.h>
+#include <string.h>
+
+qn__device_word qn__cpu_isa_word(uint32_t index) {
+    const qn__cpu_isa *isa = index ? qn__cpu_isa_at(index - 1) : NULL;
+    if (index == 0)
+        return (qn__device_word){"auto", "the fastest; all give the same bytes"};
+    return isa ? (qn__device_word){isa->name, isa->about} : (qn__device_word){NULL, NULL};
+}
 
 qn_status qn__cpu_check(const qn_compute *compute, qn_error *err) {
     if (compute->threads < 0 || compute->threads > 4096) {
@@ -9,14 +18,18 @@ qn_status qn__cpu_check(const qn_compute *compute, qn_error *err) {
     }
     if (!compute->isa || qn__cpu_isa_find(compute->isa))
         return QN_OK;
-    char here[64];
+    char here[64], all[128] = "";
+    size_t used = 0;
+    int known = 0;
     qn__cpu_isa_list(here, sizeof here);
-    if (!qn__cpu_isa_known(compute->isa)) {
+    for (uint32_t i = 0; qn__cpu_isa_word(i).name && used < sizeof all; ++i) {
+        const char *name = qn__cpu_isa_word(i).name;
+        known |= strcmp(compute->isa, name) == 0;
+        used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", name);
+    }
+    if (!known) {
         qn__fail(err, QN_USAGE, "unknown instruction set \"%s\"", compute->isa);
-        return qn__remedy(
-            err, QN_USAGE,
-            "`compute.isa` takes auto, scalar, avx2, avx512, vnni, amx, neon or dotprod; here: %s",
-            here);
+        return qn__remedy(err, QN_USAGE, "`compute.isa` takes one of %s; here: %s", all, here);
     }
     qn__fail(err, QN_UNSUPPORTED, "this machine lacks the instruction set %s", compute->isa);
     return qn__remedy(err, QN_UNSUPPORTED, "it has %s; `compute.isa` auto takes the best", here);

@@ -68,6 +68,10 @@ static int supports(const qn__program *program) {
 const qn__device_table qn__cpu_device = {
     .version = QN__DEVICE_VERSION,
     .name = "cpu",
+    .about = "the CPU; cpu:4 is four of its cores",
+    .host = 1,
+    .check = qn__cpu_check,
+    .instructions = qn__cpu_isa_word,
     .jobs = (1u << QN__JOB_KINDS) - 1,
     .in_place = 1,
     .count = count,

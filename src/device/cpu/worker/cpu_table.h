@@ -5,6 +5,7 @@
 #include "device/device.h"
 
 qn_status qn__cpu_check(const qn_compute *compute, qn_error *err);
+qn__device_word qn__cpu_isa_word(uint32_t index);
 qn_status qn__cpu_open(uint32_t index, const qn_compute *compute, const qn__program *program,
                        qn__worker **out, qn_error *err);
 void qn__cpu_close(qn__worker *worker);
