@@ -134,6 +134,7 @@ typedef struct loop {
     qn__user_array spare[QN__USER_PARTS];  /* of outputs that are carried: they alternate */
     qn__mapped_file *file[QN__USER_PARTS]; /* of a spare, or NULL */
     int in_spare;                          /* 1: the newest ones are there */
+    int series;                            /* 1: there are series */
     qn__pool *pool;                        /* for prefix sums; NULL: there are none */
     qn__user_kept kept;
     qn__user_tune tune;
@@ -152,12 +153,20 @@ static int is_carried(const qn_kernel *k, uint32_t part) {
     return k->source.part[part].use == QN__USER_OUTPUT && k->source.part[part].next;
 }
 
+static int has_series(const qn_kernel *k) {
+    for (uint32_t i = 0; i < k->source.parts; i++)
+        if (k->part[i].wants_series)
+            return 1;
+    return 0;
+}
+
 static qn_status open_loop(const qn_kernel *k, int threads, loop *l, qn_error *err) {
     qn_status status = QN_OK;
     l->device = k->job.device;
     l->alone = l->device && l->device->job.resident;
     l->grain = k->job.items_of_grain;
     l->choice.settled = 1;
+    l->series = has_series(k);
     l->is_kept = 1;
     l->kept_at = k->checkpoint.from;
     l->kept_time = qn__now();
@@ -219,13 +228,6 @@ void qn__user_iterate_from(qn_kernel *k) {
         if (is_carried(k, i))
             k->job.array[k->source.part[i].next - 1] = k->part[i].array.data;
     k->job.iteration = (int64_t)k->checkpoint.from;
-}
-
-static int has_series(const qn_kernel *k) {
-    for (uint32_t i = 0; i < k->source.parts; i++)
-        if (k->part[i].wants_series)
-            return 1;
-    return 0;
 }
 
 static qn_status run_job(qn_kernel *k, const loop *l, qn__team *team, qn__user_total *total,
@@ -445,37 +447,60 @@ static qn_status stop_items(const qn_kernel *k, qn_error *err) {
                       "add `kernel.resume` to continue after %" PRIu64 " items", c->items);
 }
 
+static void tell_continued(const qn_kernel *k) {
+    const qn__user_checkpoint *c = &k->checkpoint;
+    char text[128];
+    if (!qn_cluster_is_writer(k->compute.cluster) || c->from + c->items == 0)
+        return;
+    if (c->from > 0)
+        snprintf(text, sizeof text, "continued after iteration %" PRIu64, c->from);
+    else
+        snprintf(text, sizeof text, "continued after %" PRIu64 " items%s", c->items,
+                 c->is_partial ? "; a later state in the checkpoint is not whole" : "");
+    qn__user_tell(k, text);
+}
+
+/* Sets the job of the iterations from `t` on: who computes them, what they read and write, and how
+ * many are computed at once. */
+static void begin_steps(qn_kernel *k, loop *l, qn__team *team, qn__user_total *total, uint64_t t) {
+    qn__user_job *job = &k->job;
+    qn__user_totals_clear(&k->source, total);
+    if (qn__user_done_used(k))
+        qn__user_done_begin(k, total);
+    job->begin = (int64_t)k->checkpoint.items;
+    use_devices(k, l, team, t);
+    connect(k, l, t);
+    const uint64_t most = qn__user_checkpoint_ahead(k, t, k->iterations - t);
+    qn__user_tune_next(&l->tune, job, l->series || job->device ? 1 : (int64_t)most);
+    prepare_last(l, t + (uint64_t)job->steps == k->iterations);
+    job->without_totals = !l->series && t + (uint64_t)job->steps < k->iterations;
+}
+
+/* After the iterations from `t` on, which succeeded. */
+static qn_status end_steps(qn_kernel *k, loop *l, qn__team *team, qn__user_total *total, uint64_t t,
+                           qn_error *err) {
+    const uint64_t next = t + (uint64_t)k->job.steps;
+    qn_status status = QN_OK;
+    l->in_spare = t > 0 && !l->in_spare;
+    if (l->series)
+        status = add_to_series(k, t, total, err);
+    if (status == QN_OK && qn__user_checkpoint_due(k, next))
+        status = save(k, l, team, next, err);
+    return status == QN_OK ? review(k, l, team, next, l->series, err) : status;
+}
+
 static qn_status run_loop(qn_kernel *k, loop *l, qn__team *team, qn__user_total *total,
                           qn_error *err) {
     qn__user_job *job = &k->job;
-    const int series = has_series(k);
-    char text[128];
     qn_status status = QN_OK;
     job->kept = &l->kept;
-    if (k->checkpoint.from > 0 && qn_cluster_is_writer(k->compute.cluster)) {
-        snprintf(text, sizeof text, "continued after iteration %" PRIu64, k->checkpoint.from);
-        qn__user_tell(k, text);
-    }
-    if (k->checkpoint.items > 0 && qn_cluster_is_writer(k->compute.cluster)) {
-        snprintf(text, sizeof text, "continued after %" PRIu64 " items%s", k->checkpoint.items,
-                 k->checkpoint.is_partial ? "; a later state in the checkpoint is not whole" : "");
-        qn__user_tell(k, text);
-    }
     job->after_round = qn__user_done_used(k) ? save_items : NULL;
     job->keeper = k;
+    tell_continued(k);
     begin_choice(k, l, team);
     for (uint64_t t = k->checkpoint.from; t < k->iterations && status == QN_OK;
          t += (uint64_t)job->steps) {
-        qn__user_totals_clear(&k->source, total);
-        if (qn__user_done_used(k))
-            qn__user_done_begin(k, total);
-        job->begin = (int64_t)k->checkpoint.items;
-        use_devices(k, l, team, t);
-        connect(k, l, t);
-        const uint64_t most = qn__user_checkpoint_ahead(k, t, k->iterations - t);
-        qn__user_tune_next(&l->tune, job, series || job->device ? 1 : (int64_t)most);
-        prepare_last(l, t + (uint64_t)job->steps == k->iterations);
-        job->without_totals = !series && t + (uint64_t)job->steps < k->iterations;
+        begin_steps(k, l, team, total, t);
         status = run_job(k, l, team, total, err);
         if (status == QN_MEMORY && job->steps > 1 && !k->compute.cluster) {
             qn__user_tune_give_up(&l->tune);
@@ -492,13 +517,7 @@ static qn_status run_loop(qn_kernel *k, loop *l, qn__team *team, qn__user_total 
         if (!job->device)
             qn__user_tune_done(&l->tune, job);
         if (status == QN_OK)
-            l->in_spare = t > 0 && !l->in_spare;
-        if (status == QN_OK && series)
-            status = add_to_series(k, t, total, err);
-        if (status == QN_OK && qn__user_checkpoint_due(k, t + (uint64_t)job->steps))
-            status = save(k, l, team, t + (uint64_t)job->steps, err);
-        if (status == QN_OK)
-            status = review(k, l, team, t + (uint64_t)job->steps, series, err);
+            status = end_steps(k, l, team, total, t, err);
         t = go_back(k, l, team, t, &status, err);
     }
     return status;

@@ -121,12 +121,6 @@ uint32_t qn__user_part_named(const qn_kernel *kernel, const char *name);
 /* Makes a kernel of a text, which is copied. */
 qn_status qn__user_kernel_make(const char *text, const char *name, qn_kernel **out, qn_error *err);
 
-/* Runs it, with the devices and ranks of kernel->compute. With `digests` those of all arrays are
- * computed. Outputs without a place get memory of their own. Writes no file. `status` is the result
- * of this rank's checks so far, with `err` (not NULL) filled if it is not QN_OK. */
-qn_status qn__user_kernel_compute(qn_kernel *kernel, const qn_kernel_options *options, int digests,
-                                  qn_status status, qn_error *err);
-
 /* The recipe of the last run as a JSON text. */
 void qn__user_recipe_write(const qn_kernel *kernel, qn__text *out);
 

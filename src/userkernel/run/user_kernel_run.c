@@ -1,4 +1,14 @@
-/* Running a user's kernel: options, the team, results. */
+/* Running a user's kernel. A run is three lists of steps: what can fail on one rank alone, then, if
+ * all ranks agree, the work, then the files. What a run makes, and who releases it:
+ *
+ *   made                              by               released by
+ *   writers of files                  open_files       end_run (qn__user_files_close)
+ *   lock and state of the checkpoint  set_checkpoint   end_run (qn__user_checkpoint_end)
+ *   outputs that are mapped files     make_arrays      end_run (qn__user_files_close)
+ *   team, totals, trace               work             end_work
+ *
+ * Outputs and series in memory, and compiled code, stay with the kernel: results are read from
+ * them, and the next run replaces or uses them. qn_kernel_free releases them. */
 #include "base/argument.h"
 #include "base/memory.h"
 #include "base/sized.h"
@@ -35,24 +45,6 @@ static qn_status check_options(const qn_kernel_options *o, qn_compute *compute, 
         return qn__remedy(err, QN_USAGE, "leave it out");
     }
     return qn_compute_check(compute, err);
-}
-
-/* Copies the options, and what they say of devices and ranks. */
-static qn_status take_options(const char *function, const qn_kernel_options *options,
-                              qn_kernel_options *own, qn_kernel *k, qn_error *err) {
-    const qn__sized what = {function, "options", "qn_kernel_options", sizeof *own};
-    qn_kernel_options_init(own);
-    qn_status status = options ? qn__sized_take(&what, options, own, err) : QN_OK;
-    if (status == QN_OK)
-        status = qn__host_team_compute(function, own->compute, own->threads, &k->compute, err);
-    if (status != QN_OK)
-        return status;
-    if (own->devices)
-        k->compute.devices = own->devices;
-    if (qn_cluster_ranks(k->compute.cluster) < 2)
-        k->compute.cluster = NULL;
-    atomic_store(&k->cluster, k->compute.cluster);
-    return QN_OK;
 }
 
 /* ------------------------------------------------------------------ the job */
@@ -161,46 +153,6 @@ static qn_status digest(qn_kernel *k, int inputs, int results, qn_error *err) {
     return status;
 }
 
-static qn_status run_on(qn_kernel *k, const qn_kernel_options *options, qn__team *team,
-                        qn_error *err) {
-    qn__user_total *total = qn__alloc(QN__USER_PARTS, sizeof *total, err);
-    if (!total)
-        return QN_MEMORY;
-    qn__user_devices_report(k, team);
-    qn_status status = qn__user_totals_open(&k->source, total, err);
-    if (status == QN_OK)
-        status = qn__user_watch_begin(k, options, team, err);
-    const double begin = qn__now();
-    if (status == QN_OK)
-        status = qn__user_iterate(k, team, total, err);
-    k->report.seconds = qn__now() - begin;
-    qn__user_devices_report(k, team);
-    if (status == QN_OK)
-        status = take_results(k, total, err);
-    if (status == QN_OK)
-        status = qn__user_watch_report(k, team, err);
-    qn__user_watch_end(k, status == QN_OK || status == QN_INTERRUPTED);
-    qn__user_totals_close(total);
-    qn__free(total);
-    return status;
-}
-
-/* The ranks have compared the digests of the inputs before. */
-static qn_status run_with_team(qn_kernel *k, const qn_kernel_options *options, int digests,
-                               qn_error *err) {
-    qn_compute compute = k->compute;
-    qn__team *team = NULL;
-    /* Threads that would have nothing to do are not made. */
-    if (!compute.cluster && qn__user_job_items(&k->job) <= qn__user_job_grain(&k->job))
-        compute.threads = 1;
-    qn_status status = qn__user_team_open(k, &compute, &team, err);
-    if (status == QN_OK)
-        status = run_on(k, options, team, err);
-    if (status == QN_OK && digests)
-        status = digest(k, !compute.cluster, 1, err);
-    return qn__host_team_close(team, &compute, status, err);
-}
-
 static void fill_report(qn_kernel *k) {
     const uint32_t skip = QN_KERNEL_DIMENSIONS - k->source.dimensions;
     for (uint32_t d = skip; d < QN_KERNEL_DIMENSIONS; d++)
@@ -213,34 +165,122 @@ static void fill_report(qn_kernel *k) {
     k->report.checkpoint_note = k->checkpoint.note;
 }
 
-/* All that can fail before the work. */
-static qn_status prepare(qn_kernel *k, const qn_kernel_options *options, qn_error *err) {
+static qn_status check_inputs(qn_kernel *k, qn_error *err) {
+    qn_status status = QN_OK;
+    for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++) {
+        qn__user_bound *b = &k->part[i];
+        if (k->source.part[i].use >= QN__USER_OUTPUT || !b->array.data)
+            continue;
+        status = qn__user_array_digest(&b->array, NULL, b->digest, err);
+        if (status != QN_OK || strcmp(b->digest, b->wanted) == 0)
+            continue;
+        qn__fail(err, QN_MISMATCH, "the array for \"%s\" is not the one that the recipe names",
+                 k->source.part[i].name);
+        qn__at(err, "%s", b->path ? b->path : k->name);
+        status = qn__remedy(err, QN_MISMATCH, "name the right one: add `kernel.input` %s=FILE.npy",
+                            k->source.part[i].name);
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ before the work */
+
+typedef struct run {
+    qn_kernel *kernel;
+    qn_kernel_options options;
+    int is_replay, digests; /* digests: those of all arrays are wanted */
+    qn__user_files files;
+    qn_compute compute; /* of the team */
+    qn__team *team;
+    qn__user_total *total; /* of each part */
+} run;
+
+typedef qn_status step(run *r, qn_error *err);
+
+static qn_status take_steps(run *r, step *const *steps, qn_error *err) {
+    qn_status status = QN_OK;
+    for (; *steps && status == QN_OK; steps++)
+        status = (*steps)(r, err);
+    return status;
+}
+
+/* Copies the options, and what they say of devices and ranks. */
+static qn_status take_options(const char *function, const qn_kernel_options *options, run *r,
+                              qn_error *err) {
+    qn_kernel_options *own = &r->options;
+    qn_kernel *k = r->kernel;
+    const qn__sized what = {function, "options", "qn_kernel_options", sizeof *own};
+    qn_kernel_options_init(own);
+    qn_status status = options ? qn__sized_take(&what, options, own, err) : QN_OK;
+    if (status == QN_OK)
+        status = qn__host_team_compute(function, own->compute, own->threads, &k->compute, err);
+    if (status != QN_OK)
+        return status;
+    if (own->devices)
+        k->compute.devices = own->devices;
+    if (qn_cluster_ranks(k->compute.cluster) < 2)
+        k->compute.cluster = NULL;
+    atomic_store(&k->cluster, k->compute.cluster);
+    r->digests = r->is_replay || own->recipe;
+    r->files = (qn__user_files){.kernel = k, .recipe = own->recipe};
+    return QN_OK;
+}
+
+/* A replay writes no file. */
+static qn_status open_files(run *r, qn_error *err) {
+    if (r->is_replay || !qn_cluster_is_writer(r->kernel->compute.cluster))
+        return QN_OK;
+    return qn__user_files_open(&r->files, err);
+}
+
+static qn_status compare_inputs(run *r, qn_error *err) {
+    return r->is_replay ? check_inputs(r->kernel, err) : QN_OK;
+}
+
+static qn_status check_settings(run *r, qn_error *err) {
+    qn_kernel *k = r->kernel;
+    const uint64_t iterations = k->is_recipe ? k->iterations : r->options.iterations;
+    qn_status status = check_options(&r->options, &k->compute, err);
+    if (status == QN_OK)
+        status = qn__user_iterations_set(k, iterations, err);
+    return status;
+}
+
+static qn_status set_checkpoint(run *r, qn_error *err) {
+    return qn__user_checkpoint_set(r->kernel, &r->options, err);
+}
+
+static qn_status find_space(run *r, qn_error *err) {
+    qn_kernel *k = r->kernel;
     uint64_t shape[QN_KERNEL_DIMENSIONS];
-    qn_status status = check_options(options, &k->compute, err);
-    if (status == QN_OK)
-        status =
-            qn__user_iterations_set(k, k->is_recipe ? k->iterations : options->iterations, err);
-    if (status == QN_OK)
-        status = qn__user_checkpoint_set(k, options, err);
-    if (status == QN_OK)
-        status = qn__user_space_find(k, shape, err);
+    qn_status status = qn__user_space_find(k, shape, err);
     if (status == QN_OK)
         status = qn__user_overlaps_check(k, err);
     if (status == QN_OK)
         status = qn__user_paths_check(k, err);
-    if (status != QN_OK)
-        return status;
-    fill_job(k, shape, options->grain);
-    status = qn__user_devices_choose(k, err);
     if (status == QN_OK)
-        status = qn__user_outputs_make(k, shape, err);
+        fill_job(k, shape, r->options.grain);
+    return status;
+}
+
+static qn_status choose_devices(run *r, qn_error *err) {
+    return qn__user_devices_choose(r->kernel, err);
+}
+
+static qn_status make_arrays(run *r, qn_error *err) {
+    qn_kernel *k = r->kernel;
+    fill_report(k);
+    const qn_status status = qn__user_outputs_make(k, k->report.shape, err);
     if (status != QN_OK)
         return status;
     place_arrays(k);
-    fill_report(k);
-    status = qn__user_series_make(k, err);
-    if (status == QN_OK && (k->compute.cluster || k->checkpoint.path))
-        status = digest(k, 1, 0, err);
+    return qn__user_series_make(k, err);
+}
+
+/* A checkpoint names its inputs by their digests, and ranks compare theirs. */
+static qn_status read_checkpoint(run *r, qn_error *err) {
+    qn_kernel *k = r->kernel;
+    qn_status status = k->compute.cluster || k->checkpoint.path ? digest(k, 1, 0, err) : QN_OK;
     if (status == QN_OK)
         status = qn__user_checkpoint_read(k, err);
     k->report.resumed_from = k->checkpoint.from + k->checkpoint.items;
@@ -249,42 +289,97 @@ static qn_status prepare(qn_kernel *k, const qn_kernel_options *options, qn_erro
     return status;
 }
 
-qn_status qn__user_kernel_compute(qn_kernel *k, const qn_kernel_options *options, int digests,
-                                  qn_status status, qn_error *err) {
-    k->has_run = 0;
-    atomic_store(&k->stop, 0);
-    k->checkpoint.lock.file = -1;
-    k->report = (qn_kernel_report){.size = sizeof k->report, .dimensions = k->source.dimensions};
+static step *const preparation[] = {compare_inputs, open_files,      check_settings,
+                                    set_checkpoint, find_space,      choose_devices,
+                                    make_arrays,    read_checkpoint, NULL};
+
+/* ------------------------------------------------------------------ the work */
+
+/* Threads that would have nothing to do are not made. */
+static qn_status open_team(run *r, qn_error *err) {
+    qn_kernel *k = r->kernel;
+    r->compute = k->compute;
+    if (!r->compute.cluster && qn__user_job_items(&k->job) <= qn__user_job_grain(&k->job))
+        r->compute.threads = 1;
+    const qn_status status = qn__user_team_open(k, &r->compute, &r->team, err);
     if (status == QN_OK)
-        status = prepare(k, options, err);
-    status = qn__user_agree(k, options, digests, status, err);
-    if (status == QN_OK)
-        status = run_with_team(k, options, digests, err);
-    qn__user_checkpoint_end(k);
-    k->has_run = status == QN_OK;
+        qn__user_devices_report(k, r->team);
     return status;
+}
+
+static qn_status open_totals(run *r, qn_error *err) {
+    r->total = qn__alloc(QN__USER_PARTS, sizeof *r->total, err);
+    return r->total ? qn__user_totals_open(&r->kernel->source, r->total, err) : QN_MEMORY;
+}
+
+static qn_status iterate(run *r, qn_error *err) {
+    qn_kernel *k = r->kernel;
+    qn_status status = qn__user_watch_begin(k, &r->options, r->team, err);
+    const double begin = qn__now();
+    if (status == QN_OK)
+        status = qn__user_iterate(k, r->team, r->total, err);
+    k->report.seconds = qn__now() - begin;
+    qn__user_devices_report(k, r->team);
+    return status;
+}
+
+static qn_status report(run *r, qn_error *err) {
+    const qn_status status = take_results(r->kernel, r->total, err);
+    return status == QN_OK ? qn__user_watch_report(r->kernel, r->team, err) : status;
+}
+
+static step *const work[] = {open_team, open_totals, iterate, report, NULL};
+
+/* Releases what the work made, the team last: of ranks the others fail with its status. The ranks
+ * have compared the digests of the inputs before. */
+static qn_status end_work(run *r, qn_status status, qn_error *err) {
+    qn__user_watch_end(r->kernel, status == QN_OK || status == QN_INTERRUPTED);
+    if (r->total)
+        qn__user_totals_close(r->total);
+    qn__free(r->total);
+    if (status == QN_OK && r->digests)
+        status = digest(r->kernel, !r->compute.cluster, 1, err);
+    return qn__host_team_close(r->team, &r->compute, status, err);
 }
 
 /* ------------------------------------------------------------------ the run */
 
+static void begin_run(qn_kernel *k) {
+    k->has_run = 0;
+    atomic_store(&k->stop, 0);
+    k->checkpoint.lock.file = -1;
+    k->report = (qn_kernel_report){.size = sizeof k->report, .dimensions = k->source.dimensions};
+}
+
+static void end_run(run *r) {
+    qn__user_checkpoint_end(r->kernel);
+    qn__user_files_close(&r->files);
+    atomic_store(&r->kernel->cluster, NULL);
+}
+
+/* `err` is not NULL. Among ranks each one gets to qn__user_agree, also with an error. */
+static qn_status run_kernel(run *r, qn_error *err) {
+    qn_kernel *k = r->kernel;
+    begin_run(k);
+    qn_status status = take_steps(r, preparation, err);
+    status = qn__user_agree(k, &r->options, r->digests, status, err);
+    if (status == QN_OK)
+        status = end_work(r, take_steps(r, work, err), err);
+    k->has_run = status == QN_OK;
+    if (status == QN_OK && !r->is_replay)
+        status = qn__user_files_write(&r->files, err);
+    end_run(r);
+    return status;
+}
+
 qn_status qn_kernel_run(qn_kernel *k, const qn_kernel_options *options, qn_error *err) {
     QN__OWN_FLOATS;
     QN__NEED_AS(k, "kernel", err);
-    qn_kernel_options own;
     qn_error unwanted;
+    run r = {.kernel = k};
     err = err ? err : &unwanted;
-    qn_status status = take_options(__func__, options, &own, k, err);
-    if (status != QN_OK)
-        return status;
-    qn__user_files files = {.kernel = k, .recipe = own.recipe};
-    if (qn_cluster_is_writer(k->compute.cluster))
-        status = qn__user_files_open(&files, err);
-    status = qn__user_kernel_compute(k, &own, own.recipe != NULL, status, err);
-    if (status == QN_OK)
-        status = qn__user_files_write(&files, err);
-    qn__user_files_close(&files);
-    atomic_store(&k->cluster, NULL);
-    return status;
+    const qn_status status = take_options(__func__, options, &r, err);
+    return status == QN_OK ? run_kernel(&r, err) : status;
 }
 
 void qn_kernel_stop(qn_kernel *k) {
@@ -357,24 +452,6 @@ static qn_status differs(const qn_kernel *k, uint32_t part, const char *before, 
                       "set CC to another compiler to find out");
 }
 
-static qn_status check_inputs(qn_kernel *k, qn_error *err) {
-    qn_status status = QN_OK;
-    for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++) {
-        qn__user_bound *b = &k->part[i];
-        if (k->source.part[i].use >= QN__USER_OUTPUT || !b->array.data)
-            continue;
-        status = qn__user_array_digest(&b->array, NULL, b->digest, err);
-        if (status != QN_OK || strcmp(b->digest, b->wanted) == 0)
-            continue;
-        qn__fail(err, QN_MISMATCH, "the array for \"%s\" is not the one that the recipe names",
-                 k->source.part[i].name);
-        qn__at(err, "%s", b->path ? b->path : k->name);
-        status = qn__remedy(err, QN_MISMATCH, "name the right one: add `kernel.input` %s=FILE.npy",
-                            k->source.part[i].name);
-    }
-    return status;
-}
-
 static qn_status compare(const qn_kernel *k, qn_error *err) {
     for (uint32_t i = 0; i < k->source.parts; i++) {
         const qn__user_bound *b = &k->part[i];
@@ -398,18 +475,15 @@ static qn_status compare(const qn_kernel *k, qn_error *err) {
 qn_status qn_kernel_replay(qn_kernel *k, const qn_kernel_options *options, qn_error *err) {
     QN__OWN_FLOATS;
     QN__NEED_AS(k, "kernel", err);
-    qn_kernel_options own;
     qn_error unwanted;
+    run r = {.kernel = k, .is_replay = 1};
     err = err ? err : &unwanted;
-    qn_status status = take_options(__func__, options, &own, k, err);
-    if (status != QN_OK)
-        return status;
     if (!k->is_recipe) {
         qn__fail(err, QN_USAGE, "the kernel was not opened from a recipe");
         return qn__remedy(err, QN_USAGE, "open it with qn_kernel_from_recipe");
     }
-    status = check_inputs(k, err);
-    status = qn__user_kernel_compute(k, &own, 1, status, err);
-    atomic_store(&k->cluster, NULL);
+    qn_status status = take_options(__func__, options, &r, err);
+    if (status == QN_OK)
+        status = run_kernel(&r, err);
     return status == QN_OK ? compare(k, err) : status;
 }

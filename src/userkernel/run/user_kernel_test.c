@@ -8,10 +8,13 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <pthread.h>
 #include <quern/kernel.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { ITEMS = 5000 };
 
@@ -217,11 +220,95 @@ static void test_stop(void **state) {
     qn_kernel_free(s.kernel);
 }
 
+/* The files of a folder, in a text. */
+static void list(const char *folder, char names[256]) {
+    DIR *all = opendir(folder);
+    const struct dirent *one;
+    names[0] = '\0';
+    assert_non_null(all);
+    while ((one = readdir(all)))
+        if (strcmp(one->d_name, ".") != 0 && strcmp(one->d_name, "..") != 0) {
+            assert_true(strlen(names) + strlen(one->d_name) < 255);
+            strcat(strcat(names, one->d_name), " ");
+        }
+    closedir(all);
+}
+
+/* A run that fails at a step releases what the steps before made: temporary files, the lock of the
+ * checkpoint, and memory (which the address sanitizer sees). The next run succeeds. */
+static void test_failing_steps(void **state) {
+    enum { FILES, OPTIONS, CHECKPOINT, SPACE, DEVICES, DIGEST, WORK, STEPS };
+    static const struct {
+        qn_status status;
+        const char *what, *left; /* the message, and the files that are there */
+    } wanted[STEPS] = {{QN_IO, "cannot open the folder", ""}, {QN_USAGE, "has no NEXT", ""},
+                       {QN_IO, "not a file", "sub "},         {QN_USAGE, "has the shape", ""},
+                       {QN_USAGE, "no kind of device", ""},   {QN_FORMAT, "is damaged", "state "},
+                       {QN_NUMERIC, "\"s\" is infinite", ""}};
+    static const char *const file[] = {"y.npy", "no/y.json", "state", "sub", "y.json"};
+    char folder[] = "/tmp/quern-steps-XXXXXX", path[5][64], names[256];
+    const uint64_t nine[1] = {9}, eight[1] = {8};
+    double x[9] = {1};
+    qn_error err = {0};
+    qn_kernel_report report = {.size = sizeof report};
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    for (int i = 0; i < 5; i++)
+        snprintf(path[i], sizeof path[i], "%s/%s", folder, file[i]);
+    qn_kernel *k = kernel_of("INDEX(i);\nINPUT(double, x);\nOUTPUT(double, y);\nSUM(double, s);\n"
+                             "KERNEL { y = x; s = 1 / x; }");
+    assert_int_equal(qn_kernel_bind(k, "x", x, nine, 1, &err), QN_OK);
+    assert_int_equal(qn_kernel_bind_file(k, "y", path[0], &err), QN_OK);
+    for (int step = 0; step < STEPS; step++) {
+        qn_kernel_options o;
+        qn_kernel_options_init(&o);
+        o.threads = 1;
+        o.recipe = step == FILES ? path[1] : path[4];
+        o.iterations = 1 + (step == OPTIONS);
+        o.resume = step >= CHECKPOINT;
+        if (o.resume)
+            o.checkpoint = step == CHECKPOINT ? path[3] : path[2];
+        if (step == CHECKPOINT)
+            assert_int_equal(mkdir(path[3], 0700), 0);
+        if (step == DEVICES)
+            o.devices = "fake:0";
+        if (step == SPACE)
+            assert_int_equal(qn_kernel_set_shape(k, eight, 1, &err), QN_OK);
+        if (step == WORK)
+            unlink(path[2]);
+        if (step == DIGEST) {
+            FILE *other = fopen(path[2], "we");
+            assert_non_null(other);
+            fputs("of another run\n", other);
+            fclose(other);
+        }
+        const qn_status status = qn_kernel_run(k, &o, &err);
+        if (status == QN_UNSUPPORTED)
+            break; /* no compiler */
+        list(folder, names);
+        if (status != wanted[step].status || !strstr(err.what, wanted[step].what) ||
+            strcmp(names, wanted[step].left) != 0)
+            fail_msg("step %d: %d %s (%s), left: %s", step, (int)status, err.what, err.where,
+                     names);
+        assert_int_equal(qn_kernel_report_get(k, &report, NULL), QN_USAGE);
+        qn_kernel_stop(k);
+        rmdir(path[3]);
+        assert_int_equal(qn_kernel_set_shape(k, nine, 1, &err), QN_OK);
+    }
+    for (int i = 0; i < 9; i++)
+        x[i] = 0.5;
+    unlink(path[2]);
+    const qn_status status = run(k, 1, 0, &err);
+    assert_true(status == QN_OK || status == QN_UNSUPPORTED);
+    qn_kernel_free(k);
+    unlink(path[0]);
+    rmdir(folder);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_declarations),
+        cmocka_unit_test(test_failing_steps), cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_refused),       cmocka_unit_test(test_declarations),
         cmocka_unit_test(test_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
