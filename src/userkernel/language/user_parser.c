@@ -247,7 +247,7 @@ qn__user_symbol *qn__user_declare(qn__user_parser *p, qn__user_kind kind, qn__us
 }
 
 /* Types of C whose size or meaning differs between machines, and others that a kernel lacks. */
-static const char *instead_of(const char *word) {
+const char *qn__user_instead_of(const char *word) {
     static const struct {
         const char *word, *instead;
     } types[] = {{"long", "write int64_t"},
@@ -273,7 +273,7 @@ int qn__user_sees_type(const qn__user_parser *p) {
     const qn__user_token *token = qn__user_next(p);
     qn__user_word(p, token, word);
     return token->kind == QN__USER_NAME &&
-           (qn__user_type_of(word, strlen(word)) != QN__USER_TYPES || instead_of(word));
+           (qn__user_type_of(word, strlen(word)) != QN__USER_TYPES || qn__user_instead_of(word));
 }
 
 qn__user_type qn__user_need_type(qn__user_parser *p) {
@@ -283,7 +283,7 @@ qn__user_type qn__user_need_type(qn__user_parser *p) {
     const qn__user_type type =
         token->kind == QN__USER_NAME ? qn__user_type_of(word, strlen(word)) : QN__USER_TYPES;
     if (type == QN__USER_TYPES) {
-        const char *instead = instead_of(word);
+        const char *instead = qn__user_instead_of(word);
         qn__user_refuse(p, token,
                         instead ? instead
                                 : "write float, double, int, unsigned, or int8_t to uint64_t",
@@ -340,6 +340,8 @@ int qn__user_grow(qn__user_parser *p, const qn__user_token *token, uint32_t word
 int qn__user_deeper(qn__user_parser *p) {
     if (p->depth++ < QN__USER_DEPTH)
         return 1;
-    return qn__user_refuse(p, qn__user_next(p), "use variables for parts of it",
-                           "the text is nested deeper than %d levels", QN__USER_DEPTH);
+    return qn__user_refuse(
+        p, qn__user_next(p),
+        "write inner loops as a function, and parts of an expression as variables",
+        "the text is nested deeper than %d levels", QN__USER_DEPTH);
 }

@@ -102,6 +102,9 @@ qn__user_type qn__user_need_type(qn__user_parser *p);
 /* Whether a type's name is next. Words of C for other types count, and are refused when read. */
 int qn__user_sees_type(const qn__user_parser *p);
 
+/* What to do without a word of C for a type that a kernel lacks, for remedies; else NULL. */
+const char *qn__user_instead_of(const char *word);
+
 /* Reads how many elements an array has: a number from 1 to `most`; with `named` also a constant
  * with such a one (C has no such lengths for arrays of functions). `what` is for messages: "the
  * length of the array". */

@@ -111,7 +111,7 @@ static int read_default(qn__user_parser *p, qn__user_part *part) {
     if ((number->kind != QN__USER_REAL && number->kind != QN__USER_INTEGER) ||
         !take_default(part, text + !negative, narrow))
         return qn__user_refuse(p, token, "write a decimal number, such as 12 or 0.5",
-                               "the default of \"%s\" is not a %s", part->name,
+                               "the default of \"%s\" is not of type %s", part->name,
                                qn__user_type_word(part->type));
     p->at++;
     part->has_default = 1;
@@ -394,6 +394,11 @@ static int read_parameters(qn__user_parser *p, qn__user_symbol *function) {
             qn__user_declare(p, constant ? QN__USER_CONSTANT : QN__USER_VARIABLE, type);
         if (!s)
             return 0;
+        if (qn__user_sees(p, "["))
+            return qn__user_refuse(p, qn__user_next(p),
+                                   "pass each element as a parameter of its own, or use the array "
+                                   "in the kernel itself",
+                                   "the parameter \"%s\" is an array", s->name);
         function->argument[function->arguments++] = type;
         qn__user_write(p, ", %s u_%s", qn__user_type_word(type), s->name);
     }
@@ -500,9 +505,11 @@ static int read_kernel(qn__user_parser *p) {
 static int refuse_beginning(qn__user_parser *p, const qn__user_token *token) {
     char word[QN__USER_NAME_MAX + 1];
     qn__user_word(p, token, word);
+    const char *instead = qn__user_instead_of(word);
     return qn__user_refuse(
         p, token,
-        qn__user_sees_type(p) || strcmp(word, "const") == 0 || strcmp(word, "inline") == 0
+        instead ? instead
+        : qn__user_sees_type(p) || strcmp(word, "const") == 0 || strcmp(word, "inline") == 0
             ? "write static before it: static TYPE NAME(...) {...}, or static const TYPE NAME = "
               "NUMBER;"
             : "write INDEX, EXTENT, INPUT, WHOLE, HALO, OUTPUT, SCAN, SCALAR, SUM, MIN, MAX, "

@@ -132,7 +132,7 @@ static void test_refused(void **state) {
         {"INDEX(i);\nCOUNT(s);\nKERNEL { s[1] = 1; }", "can only be assigned", "line 3", "x"},
         {"INDEX(i);\nHALO(float, a, 1, far);\n", "needs a border", "line 2, column 19", "nearest"},
         {"INDEX(i);\nHALO(float, a, 99, wrap);\n", "out of range", "line 2", "1 to 64"},
-        {"INDEX(i);\nSCALAR(int8_t, a, 200);\n", "no int8_t", "line 2", "decimal"},
+        {"INDEX(i);\nSCALAR(int8_t, a, 200);\n", "not of type int8_t", "line 2", "decimal"},
         {"INDEX(i, i);\n", "declared already", "line 1", "another"},
         {HEAD "KERNEL { y = uniform(0); }", "\"uniform\" needs the declaration RANDOM", "line 5",
          "write RANDOM;"},
@@ -161,6 +161,11 @@ static void test_refused(void **state) {
         {"INDEX(i);\nHALO(float, h, 2, wrap);\nOUTPUT(float, o);\nKERNEL { o = h; }",
          "the place of a neighbour", "line 4, column 14", "NAME(0, -1)"},
         {HEAD "float f(float a) { return a; }\n", "no declaration", "line 5", "write static"},
+        {HEAD "struct point { float a; };\n", "no declaration", "line 5, column 1",
+         "one variable for each member"},
+        {HEAD "long f(int a) { return a; }\n", "no declaration", "line 5", "write int64_t"},
+        {HEAD "static float f(int n, float a[3]) { return a[0]; }\n", "\"a\" is an array",
+         "line 5, column 30", "each element as a parameter"},
         {HEAD "static const float A = 1.0 / 3;\n", "after the constant", "line 5", "0.25"},
         {HEAD "KERNEL y = 1;", "statements of the kernel", "line 5, column 8", "KERNEL {"},
         {HEAD "KERNEL { y = 1 }", "\";\" is missing", "line 5", "write ; before \"}\""},
@@ -277,8 +282,20 @@ static void test_depth(void **state) {
         for (int i = 0; i < 300; i++)
             used += (size_t)snprintf(text + used, sizeof text - used, "%s", nested[k]);
         assert_int_equal(qn__user_source_read(text, "k.c", &source, &err), QN_INPUT);
-        if (!strstr(err.what, "deeper"))
+        if (!strstr(err.what, "deeper") || !strstr(err.remedy, "as variables"))
             fail_msg("%s: %s", nested[k], err.what);
+    }
+    static const char *const statements[] = {"for (int k%d = 0; k%d < n; k%d++) {", "if (n) {",
+                                             "while (n) do "};
+    for (size_t k = 0; k < sizeof statements / sizeof *statements; k++) {
+        qn__user_source source;
+        size_t used = (size_t)snprintf(text, sizeof text,
+                                       "INDEX(i); INPUT(int, n); OUTPUT(int, y); KERNEL {\n");
+        for (int i = 0; i < 90; i++)
+            used += (size_t)snprintf(text + used, sizeof text - used, statements[k], i, i, i);
+        assert_int_equal(qn__user_source_read(text, "k.c", &source, &err), QN_INPUT);
+        if (!strstr(err.what, "deeper") || !strstr(err.remedy, "as a function"))
+            fail_msg("%s: %s / %s", statements[k], err.what, err.remedy);
     }
 }
 
