@@ -17,7 +17,7 @@
 
 #ifdef QN_HAVE_MPFR
 
-#include "device/cpu/float/map.h"
+#include "device/cpu/cpu_isa.h"
 #include "num/elementary_mpfr.h"
 
 #include <pthread.h>
@@ -182,21 +182,8 @@ static int run_function(const qn__elementary *f, qn__map_function *map, const ch
 }
 
 static const qn__maps *find_maps(const char *isa) {
-    const qn__maps *best = &qn__maps_scalar;
-    if (strcmp(isa, "scalar") == 0)
-        return best;
-#if defined(__x86_64__)
-    const int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    const int avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
-    if (avx2 && strcmp(isa, "avx512") != 0)
-        best = &qn__maps_avx2;
-    if (avx512 && strcmp(isa, "avx2") != 0)
-        best = &qn__maps_avx512;
-#elif defined(__aarch64__)
-    best = &qn__maps_neon;
-#endif
-    return strcmp(isa, "best") == 0 || strcmp(isa, best->name) == 0 ? best : NULL;
+    const qn__cpu_isa *found = qn__cpu_isa_find(strcmp(isa, "best") == 0 ? NULL : isa);
+    return found ? found->maps : NULL;
 }
 
 int main(int argc, char **argv) {

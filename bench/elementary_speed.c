@@ -12,7 +12,7 @@
  * Before timing, Quern's arrays are compared with its scalar reference by bits, and a peer's must
  * be within 5 ulp. Samples of all candidates alternate, so that a change of the clock rate affects
  * all alike. */
-#include "device/cpu/float/map.h"
+#include "device/cpu/cpu_isa.h"
 #include "num/elementary.h"
 
 #include <dlfcn.h>
@@ -152,14 +152,10 @@ static int add_own(candidate *c, const qn__maps *maps, int which) {
 
 static int candidates_for(candidate *c, int which) {
     int n = add_own(c, &qn__maps_scalar, which);
-#if defined(__x86_64__)
-    if (has_avx2())
-        n += add_own(c + n, &qn__maps_avx2, which);
-    if (has_avx512())
-        n += add_own(c + n, &qn__maps_avx512, which);
-#elif defined(__aarch64__)
-    n += add_own(c + n, &qn__maps_neon, which);
-#endif
+    const qn__cpu_isa *isa;
+    for (uint32_t i = 1; (isa = qn__cpu_isa_at(i)) != NULL; i++)
+        if (isa->maps && isa->maps != qn__cpu_isa_at(i - 1)->maps && isa->here())
+            n += add_own(c + n, isa->maps, which);
     if (functions[which].libm) {
         c[n] = (candidate){.name = "glibc, one at a time", .run = run_libm};
         c[n++].libm = functions[which].libm;

@@ -19,25 +19,6 @@ if(QUERN_ZLIB AND ZLIB_FOUND)
     list(APPEND QUERN_FEATURE_DEFINITIONS QN_HAVE_ZLIB=1)
 endif()
 
-# Not every compiler that knows AVX-512 knows VNNI and AMX, nor every one for Arm the dot product; what
-# it does not know is left out.
-include(CheckCCompilerFlag)
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$" AND CMAKE_SIZEOF_VOID_P EQUAL 8)
-    check_c_compiler_flag("-mavx512vnni" QUERN_COMPILER_HAS_vnni)
-    check_c_compiler_flag("-mamx-int8" QUERN_COMPILER_HAS_amx)
-elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
-    check_c_compiler_flag("-march=armv8.2-a+dotprod" QUERN_COMPILER_HAS_dotprod)
-endif()
-if(QUERN_COMPILER_HAS_vnni)
-    list(APPEND QUERN_FEATURE_DEFINITIONS QN_HAVE_VNNI=1)
-endif()
-if(QUERN_COMPILER_HAS_amx)
-    list(APPEND QUERN_FEATURE_DEFINITIONS QN_HAVE_AMX=1)
-endif()
-if(QUERN_COMPILER_HAS_dotprod)
-    list(APPEND QUERN_FEATURE_DEFINITIONS QN_HAVE_DOTPROD=1)
-endif()
-
 # The three that follow are for tests and benchmarks alone; the library never sees them.
 function(quern_find_tool_library name header)
     find_path(QUERN_${name}_INCLUDE ${header})

@@ -581,6 +581,14 @@ def test_a_device_is_its_folder_and_a_row(name):
     assert {f for f in named if not f.startswith(f"src/device/{name}/")} == {"src/device/registry.c"}
 
 
+@pytest.mark.parametrize("isa", ["neon", "dotprod"])
+def test_an_instruction_set_is_its_files_and_two_rows(isa):
+    named = files_that_say(ROOT, rf'_({isa}|{isa.upper()})\b|"{isa}"|\b{isa}\)',
+                           ["src/device", "app", "cmake"])
+    assert {f for f in named if not re.search(r"_(neon|dotprod)\.[ch]$", f)} == {
+        "src/device/cpu/cpu_isa.c", "cmake/QuernInstructions.cmake"}
+
+
 def test_contributing_names_files_that_exist():
     text = (ROOT / "CONTRIBUTING.md").read_text()
     names = {n for n in re.findall(r"`([\w./]+\.\w+|[\w./]+/)`", text) if n != ".cache/"}

@@ -51,6 +51,21 @@ static int has_amx(void) { return has_avx512() && qn__cpu_has_amx(); }
 
 static int has_scalar(void) { return 1; }
 
+/* What the files of the instruction sets define; a build for another processor has only some. */
+#define FLOATS(SET)                                                                                \
+    extern const qn__cpu_kernels qn__cpu_kernels_##SET;                                            \
+    extern const qn__maps qn__maps_##SET
+#define INTEGERS(SET) extern const qn__intgemm qn__intgemm_##SET
+FLOATS(avx2);
+FLOATS(avx512);
+FLOATS(neon);
+INTEGERS(avx2);
+INTEGERS(avx512);
+INTEGERS(vnni);
+INTEGERS(amx);
+INTEGERS(neon);
+INTEGERS(dotprod);
+
 /* The columns of a row: which kernels for floats, which integer products. Sets that differ only in
  * integer instructions share the kernels for floats. */
 #define TABLES(FLOAT, INTEGER) &qn__cpu_kernels_##FLOAT, &qn__maps_##FLOAT, &qn__intgemm_##INTEGER

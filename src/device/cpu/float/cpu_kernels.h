@@ -249,13 +249,7 @@ typedef struct qn__cpu_kernels {
     void (*absmax_columns)(size_t rows, const float *x, uint32_t absmax[QN__PANEL]);
 } qn__cpu_kernels;
 
+/* Those of the other instruction sets are in the rows of device/cpu/cpu_isa.c. */
 extern const qn__cpu_kernels qn__cpu_kernels_scalar;
-#if defined(__x86_64__)
-extern const qn__cpu_kernels qn__cpu_kernels_avx2;
-extern const qn__cpu_kernels qn__cpu_kernels_avx512;
-#endif
-#if defined(__aarch64__)
-extern const qn__cpu_kernels qn__cpu_kernels_neon;
-#endif
 
 #endif

@@ -7,8 +7,7 @@
  * The qn_ functions and the tables set the floating-point state that they need and restore the
  * caller's. The qn__ functions are for kernels, whose threads have set that state already.
  *
- * Calling a form on a processor without its instruction set ends the process: check first. Forms
- * that the target cannot have are not declared. */
+ * Calling a form on a processor without its instruction set ends the process: check first. */
 #ifndef QN_DEVICE_CPU_FLOAT_MAP_H
 #define QN_DEVICE_CPU_FLOAT_MAP_H
 
@@ -34,27 +33,8 @@ typedef struct qn__maps {
     QN__MAPS(QN__MAP_MEMBER, qn__map_function)
 } qn__maps;
 
-#define QN__MAP_FORMS(f, isa)                                                                      \
-    qn__map_function qn_cpu_map_##f##_f32_##isa;                                                   \
-    qn__map_function qn__cpu_map_##f##_f32_##isa;
-
-/* For every machine; slow if the compiler may not use an fma instruction. */
-QN__MAPS(QN__MAP_FORMS, scalar)
+/* For every machine; slow if the compiler may not use an fma instruction. Those of the other
+ * instruction sets are in the rows of device/cpu/cpu_isa.c. */
 extern const qn__maps qn__maps_scalar;
-
-#if defined(__x86_64__)
-/* AVX2 and FMA. */
-QN__MAPS(QN__MAP_FORMS, avx2)
-extern const qn__maps qn__maps_avx2;
-
-/* AVX-512 F, DQ, VL and BW. */
-QN__MAPS(QN__MAP_FORMS, avx512)
-extern const qn__maps qn__maps_avx512;
-#endif
-
-#if defined(__aarch64__)
-QN__MAPS(QN__MAP_FORMS, neon)
-extern const qn__maps qn__maps_neon;
-#endif
 
 #endif

@@ -139,22 +139,10 @@ typedef struct qn__intgemm {
                   const void *right, qn__intgemm_out how, double factor, void *out);
 } qn__intgemm;
 
+/* Those of the other instruction sets are in the rows of device/cpu/cpu_isa.c. */
 extern const qn__intgemm qn__intgemm_scalar;
-#if defined(__x86_64__)
-extern const qn__intgemm qn__intgemm_avx2;
-extern const qn__intgemm qn__intgemm_avx512;
-#endif
-#if defined(__aarch64__)
-extern const qn__intgemm qn__intgemm_neon;
-#if defined(QN_HAVE_DOTPROD)
-extern const qn__intgemm qn__intgemm_dotprod;
-#endif
-#endif
-#if defined(QN_HAVE_VNNI)
-extern const qn__intgemm qn__intgemm_vnni;
-#endif
-#if defined(QN_HAVE_AMX)
-extern const qn__intgemm qn__intgemm_amx;
+#if defined(QN_HAVE_AMX) /* which uses vnni for small products */
+extern const qn__intgemm qn__intgemm_amx, qn__intgemm_vnni;
 #endif
 
 /* factor[i] = 2^t, inverse[i] = 2^-t of blocks with these absmax. */

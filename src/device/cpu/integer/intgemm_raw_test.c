@@ -220,14 +220,12 @@ static void conforms(const qn__intgemm *table, int bits) {
 }
 
 static void each_table(void **unused) {
-    static const char *const isas[] = {"scalar", "avx2", "avx512", "vnni",
-                                       "amx",    "neon", "dotprod"};
     const qn__intgemm *seen = NULL;
+    const qn__cpu_isa *isa;
     (void)unused;
     state = 20261122;
-    for (size_t i = 0; i < sizeof isas / sizeof *isas; ++i) {
-        const qn__cpu_isa *isa = qn__cpu_isa_find(isas[i]);
-        if (!isa || !isa->intgemm->left_raw || isa->intgemm == seen)
+    for (uint32_t i = 0; (isa = qn__cpu_isa_at(i)) != NULL; ++i) {
+        if (!isa->intgemm || !isa->here() || !isa->intgemm->left_raw || isa->intgemm == seen)
             continue;
         seen = isa->intgemm;
         conforms(seen, 14);

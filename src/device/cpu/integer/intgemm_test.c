@@ -18,7 +18,6 @@
 
 enum { DEEPEST = 131, MOST_ROWS = 37, HIGHEST = 277, MOST_PANELS = 5, MOST_BLOCKS = 8197 };
 
-static const char *const isas[] = {"scalar", "avx2", "avx512", "vnni", "amx", "neon", "dotprod"};
 static const int widths[] = {7, 14, 21};
 
 /* One case: values for both operands, their blocks, and memory for the packed operands. */
@@ -572,12 +571,12 @@ static void conforms(const qn__intgemm *table) {
 }
 
 static void each_table(void **unused) {
-    const qn__intgemm *seen[sizeof isas / sizeof *isas];
+    const qn__intgemm *seen[32];
+    const qn__cpu_isa *isa;
     size_t tables = 0;
     (void)unused;
-    for (size_t i = 0; i < sizeof isas / sizeof *isas; ++i) {
-        const qn__cpu_isa *isa = qn__cpu_isa_find(isas[i]);
-        int new = isa != NULL;
+    for (uint32_t i = 0; (isa = qn__cpu_isa_at(i)) != NULL && tables < 32; ++i) {
+        int new = isa->intgemm && isa->here();
         for (size_t j = 0; new &&j < tables; ++j)
             new = seen[j] != isa->intgemm;
         if (!new)
