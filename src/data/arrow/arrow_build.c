@@ -2,6 +2,7 @@
  * the values; texts have offsets of 64 bits and bytes. */
 #include "data/arrow/arrow_build.h"
 #include "base/memory.h"
+#include "data/arrow/arrow_parts.h"
 #include "data/arrow/arrow_table.h"
 #include <errno.h>
 #include <string.h>
@@ -26,9 +27,8 @@ typedef struct growing {
 struct qn__arrow_build {
     growing *column;
     uint64_t columns, room;
-    int given; /* the part was handed out */
-    struct ArrowSchema *schema, **schemas;
-    struct ArrowArray *array, **arrays;
+    int given;     /* the part was handed out */
+    qn__pile pile; /* what the stream handed out */
 };
 
 /* ------------------------------------------------------------------ memory */
@@ -87,10 +87,7 @@ void qn__build_destroy(qn__arrow_build *build) {
         qn__free(c->text.bytes);
     }
     qn__free(build->column);
-    qn__free(build->schema);
-    qn__free((void *)build->schemas);
-    qn__free(build->array);
-    qn__free((void *)build->arrays);
+    qn__pile_release(&build->pile);
     qn__free(build);
 }
 
@@ -277,64 +274,37 @@ int qn__build_widen(qn__arrow_build *build, uint64_t column, qn__build_type type
 
 static const char *const formats[] = {"n", "b", "l", "f", "g", "U"};
 
-static void forget_schema(struct ArrowSchema *schema) { schema->release = NULL; }
-
-static void forget_array(struct ArrowArray *array) { array->release = NULL; }
-
 static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out) {
     qn__arrow_build *b = stream->private_data;
-    b->schema = qn__alloc(b->columns, sizeof *b->schema, NULL);
-    b->schemas = qn__alloc(b->columns, sizeof *b->schemas, NULL);
-    if (!b->schema || !b->schemas)
-        return ENOMEM;
-    for (uint64_t i = 0; i < b->columns; i++) {
-        b->schema[i] = (struct ArrowSchema){.format = formats[b->column[i].type],
-                                            .name = b->column[i].name,
-                                            .flags = ARROW_FLAG_NULLABLE,
-                                            .release = forget_schema};
-        b->schemas[i] = &b->schema[i];
-    }
-    *out = (struct ArrowSchema){.format = "+s",
-                                .n_children = (int64_t)b->columns,
-                                .children = b->schemas,
-                                .release = forget_schema};
-    return 0;
+    qn__column_type *type = qn__pile_alloc(&b->pile, b->columns, sizeof *type, NULL);
+    for (uint64_t i = 0; type && i < b->columns; i++)
+        type[i] =
+            (qn__column_type){.name = b->column[i].name, .format = formats[b->column[i].type]};
+    return type && qn__parts_schema(&b->pile, type, b->columns, out, NULL) == QN_OK ? 0 : ENOMEM;
 }
 
-static struct ArrowArray array_of(growing *c) {
+static void fill_array(growing *c, struct ArrowArray *to) {
     static const int buffers[] = {0, 2, 2, 2, 2, 3};
     static const uint8_t none[8]; /* a column without values has a buffer of them */
     c->buffers[0] = c->missing ? c->valid.bytes : NULL;
     c->buffers[1] = c->values.bytes ? c->values.bytes : none;
     c->buffers[2] = c->text.bytes ? c->text.bytes : none;
-    return (struct ArrowArray){.length = (int64_t)c->rows,
-                               .null_count = (int64_t)c->missing,
-                               .n_buffers = buffers[c->type],
-                               .buffers = c->buffers,
-                               .release = forget_array};
+    to->null_count = (int64_t)c->missing;
+    to->n_buffers = buffers[c->type];
+    to->buffers = c->buffers;
 }
 
 static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out) {
-    static const void *no_bits[1];
     qn__arrow_build *b = stream->private_data;
+    const int64_t rows = b->columns ? (int64_t)b->column[0].rows : 0;
     *out = (struct ArrowArray){0};
     if (b->given)
         return 0;
     b->given = 1;
-    b->array = qn__alloc(b->columns, sizeof *b->array, NULL);
-    b->arrays = qn__alloc(b->columns, sizeof *b->arrays, NULL);
-    if (!b->array || !b->arrays)
+    if (qn__parts_array(&b->pile, b->columns, rows, out, NULL) != QN_OK)
         return ENOMEM;
-    for (uint64_t i = 0; i < b->columns; i++) {
-        b->array[i] = array_of(&b->column[i]);
-        b->arrays[i] = &b->array[i];
-    }
-    *out = (struct ArrowArray){.length = b->columns ? (int64_t)b->column[0].rows : 0,
-                               .n_buffers = 1,
-                               .n_children = (int64_t)b->columns,
-                               .buffers = no_bits,
-                               .children = b->arrays,
-                               .release = forget_array};
+    for (uint64_t i = 0; i < b->columns; i++)
+        fill_array(&b->column[i], out->children[i]);
     return 0;
 }
 

@@ -2,9 +2,9 @@
 #include "base/memory.h"
 #include "data/arrow/arrow_common.h"
 #include "data/arrow/arrow_parts.h"
+#include "data/arrow/arrow_portions.h"
 #include "data/cells/folder_values.h"
 #include "data/cells/text_set.h"
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,6 +33,7 @@ typedef struct column {
 } column;
 
 typedef struct chain {
+    qn__portions base;
     qn__part_files *files;
     qn__arrow_opener *open;
     qn__pool *pool;
@@ -42,13 +43,10 @@ typedef struct chain {
     uint64_t own, columns; /* those of the files; with those of folders */
     opened first, now;     /* the first file stays open: the schema is its own */
     struct ArrowSchema schema, **children, *added;
-    uint8_t *wanted;
     size_t at;        /* the file that is read */
     int is_begun;     /* its stream is */
     qn__pile pile;    /* what lives as long as this */
     qn__pile portion; /* what is made for a portion */
-    qn_status status;
-    qn_error *err;
 } chain;
 
 /* ------------------------------------------------------------------ files */
@@ -72,24 +70,24 @@ static qn_status open_file(chain *c, size_t i) {
     opened *o = slot_of(c, i);
     if (o->is_open)
         return QN_OK;
-    qn_status status = qn__part_files_open(c->files, i, &o->source, c->err);
+    qn_status status = qn__part_files_open(c->files, i, &o->source, c->base.err);
     if (status != QN_OK)
         return status;
-    status = c->open(o->source, c->pool, &o->file, c->err);
+    status = c->open(o->source, c->pool, &o->file, c->base.err);
     if (status != QN_OK) {
-        status = qn__part_files_close(o->source, status, c->err);
+        status = qn__part_files_close(o->source, status, c->base.err);
         *o = (opened){0};
         return status;
     }
     o->is_open = 1;
     o->file.source.stream = &o->file.stream;
-    status = qn__arrow_read_schema(&o->file.source, &o->table, c->err);
+    status = qn__arrow_read_schema(&o->file.source, &o->table, c->base.err);
     return status;
 }
 
 /* The first file stays open. */
 static qn_status leave_file(chain *c, size_t i, qn_status status) {
-    return i == 0 ? status : close_file(&c->now, status, c->err);
+    return i == 0 ? status : close_file(&c->now, status, c->base.err);
 }
 
 /* ------------------------------------------------------------------ types */
@@ -98,9 +96,9 @@ static qn_status refuse_column(const chain *c, size_t file, const char *name, co
                                const char *remedy) {
     char shown[64];
     qn__cell_show(&(qn__cell){.text = name, .size = strlen(name)}, shown);
-    qn__fail(c->err, QN_INPUT, "the column \"%s\" %s", shown, what);
-    qn__at(c->err, "%s", path_of(c, file));
-    return qn__remedy(c->err, QN_INPUT, "%s", remedy);
+    qn__fail(c->base.err, QN_INPUT, "the column \"%s\" %s", shown, what);
+    qn__at(c->base.err, "%s", path_of(c, file));
+    return qn__remedy(c->base.err, QN_INPUT, "%s", remedy);
 }
 
 static const char *name_of(const qn__arrow_table *table, uint64_t i) {
@@ -170,7 +168,7 @@ static qn_status match(chain *c, size_t i, const qn__arrow_table *table, const q
 static qn_status take_first(chain *c, const qn__arrow_table *table, qn__text_set *set) {
     const size_t keys = c->files->list->keys;
     c->own = table->columns;
-    c->column = qn__pile_alloc(&c->pile, c->own + keys, sizeof *c->column, c->err);
+    c->column = qn__pile_alloc(&c->pile, c->own + keys, sizeof *c->column, c->base.err);
     if (!c->column)
         return QN_MEMORY;
     for (uint64_t k = 0; k < c->own; k++) {
@@ -181,7 +179,7 @@ static qn_status take_first(chain *c, const qn__arrow_table *table, qn__text_set
                       .values = type->dictionary ? type->dictionary->format : NULL};
         a->readable = qn__arrow_type_of(table, k, &a->type, NULL) == QN_OK;
         const qn__cell cell = {.text = a->name, .size = strlen(a->name)};
-        if (qn__text_set_add(set, &cell, c->err) != QN_OK)
+        if (qn__text_set_add(set, &cell, c->base.err) != QN_OK)
             return QN_MEMORY;
     }
     return QN_OK;
@@ -217,13 +215,14 @@ static int has_type(const struct ArrowSchema *type, const column *a) {
 /* The columns of the first file, where their types are those of all, and others in their places. */
 static qn_status make_schema(chain *c, struct ArrowSchema *out) {
     const struct ArrowSchema *first = &c->first.table.schema;
-    c->children =
-        (struct ArrowSchema **)qn__pile_alloc(&c->pile, c->columns, sizeof *c->children, c->err);
-    c->added = qn__pile_alloc(&c->pile, 2 * c->columns, sizeof *c->added, c->err);
-    c->wanted = qn__pile_alloc(&c->pile, c->columns, 1, c->err);
-    if (!c->children || !c->added || !c->wanted)
+    c->children = (struct ArrowSchema **)qn__pile_alloc(&c->pile, c->columns, sizeof *c->children,
+                                                        c->base.err);
+    c->added = qn__pile_alloc(&c->pile, 2 * c->columns, sizeof *c->added, c->base.err);
+    c->base.wanted = qn__pile_alloc(&c->pile, c->columns, 1, c->base.err);
+    if (!c->children || !c->added || !c->base.wanted)
         return QN_MEMORY;
-    memset(c->wanted, 1, (size_t)c->columns);
+    c->base.columns = c->columns;
+    memset(c->base.wanted, 1, (size_t)c->columns);
     for (uint64_t k = 0; k < c->columns; k++) {
         const column *a = &c->column[k];
         struct ArrowSchema *own = k < c->own ? first->children[k] : NULL;
@@ -246,11 +245,12 @@ static qn_status make_schema(chain *c, struct ArrowSchema *out) {
     return QN_OK;
 }
 
-static qn_status survey(chain *c, struct ArrowSchema *out) {
+static qn_status survey(qn__portions *reader, struct ArrowSchema *out) {
+    chain *c = (chain *)reader;
     const size_t count = c->files->list->count;
     qn__text_set set = {0};
     qn_status status = QN_OK;
-    c->file = qn__pile_alloc(&c->pile, count, sizeof *c->file, c->err);
+    c->file = qn__pile_alloc(&c->pile, count, sizeof *c->file, c->base.err);
     if (!c->file)
         return QN_MEMORY;
     for (size_t i = 0; i < count && status == QN_OK; i++) {
@@ -259,7 +259,7 @@ static qn_status survey(chain *c, struct ArrowSchema *out) {
         if (status == QN_OK && i == 0)
             status = take_first(c, table, &set);
         if (status == QN_OK &&
-            !(c->file[i].from = qn__pile_alloc(&c->pile, c->own, sizeof(uint64_t), c->err)))
+            !(c->file[i].from = qn__pile_alloc(&c->pile, c->own, sizeof(uint64_t), c->base.err)))
             status = QN_MEMORY;
         if (status == QN_OK)
             status = match(c, i, table, &set);
@@ -282,11 +282,11 @@ static qn_status survey(chain *c, struct ArrowSchema *out) {
 static qn_status check_columns(const chain *c) {
     for (uint64_t k = 0; k < c->own; k++) {
         const column *a = &c->column[k];
-        for (size_t i = 0; c->wanted[k] && i < c->files->list->count; i++)
+        for (size_t i = 0; c->base.wanted[k] && i < c->files->list->count; i++)
             if (c->file[i].from[k] == UINT64_MAX)
                 return refuse_column(c, i, a->name, "of the first file is missing",
                                      COLUMNS_REMEDY "; `data.drop` leaves columns out");
-        if (c->wanted[k] && a->differs > 0)
+        if (c->base.wanted[k] && a->differs > 0)
             return refuse_column(c, a->differs, a->name,
                                  "has another type than in the files before",
                                  "write it with one type in all files, or leave it out with "
@@ -299,31 +299,16 @@ static qn_status check_columns(const chain *c) {
 static qn_status begin_file(chain *c, size_t i, uint64_t *rows) {
     opened *o = slot_of(c, i);
     qn__pile pile = {0};
-    uint8_t *wanted = qn__pile_alloc(&pile, o->table.columns, 1, c->err);
+    uint8_t *wanted = qn__pile_alloc(&pile, o->table.columns, 1, c->base.err);
     if (!wanted)
         return QN_MEMORY;
     for (uint64_t k = 0; k < c->own; k++)
         if (c->file[i].from[k] != UINT64_MAX)
-            wanted[c->file[i].from[k]] = c->wanted[k];
+            wanted[c->file[i].from[k]] = c->base.wanted[k];
     o->file.source.want(&o->file.stream, wanted);
     qn__pile_release(&pile);
     const int failed = o->file.source.rows(&o->file.stream, rows);
     return failed ? *o->file.source.status : QN_OK;
-}
-
-static qn_status count_all(chain *c, uint64_t *rows) {
-    qn_status status = check_columns(c);
-    *rows = 0;
-    for (size_t i = 0; i < c->files->list->count && status == QN_OK; i++) {
-        listed *l = &c->file[i];
-        status = open_file(c, i);
-        if (status == QN_OK)
-            status = begin_file(c, i, &l->rows);
-        status = leave_file(c, i, status);
-        l->first = *rows;
-        *rows += l->rows;
-    }
-    return status;
 }
 
 /* ------------------------------------------------------------------ values */
@@ -332,9 +317,9 @@ static void forget_array(struct ArrowArray *array) { array->release = NULL; }
 
 /* The one value of a dictionary. */
 static qn_status make_dictionary(chain *c, const char *value, struct ArrowArray **out) {
-    struct ArrowArray *values = qn__pile_alloc(&c->portion, 1, sizeof *values, c->err);
-    int64_t *offsets = qn__pile_alloc(&c->portion, 2, sizeof *offsets, c->err);
-    const void **buffers = qn__pile_alloc(&c->portion, 3, sizeof *buffers, c->err);
+    struct ArrowArray *values = qn__pile_alloc(&c->portion, 1, sizeof *values, c->base.err);
+    int64_t *offsets = qn__pile_alloc(&c->portion, 2, sizeof *offsets, c->base.err);
+    const void **buffers = qn__pile_alloc(&c->portion, 3, sizeof *buffers, c->base.err);
     if (!values || !offsets || !buffers)
         return QN_MEMORY;
     offsets[1] = (int64_t)strlen(value);
@@ -350,9 +335,9 @@ static qn_status make_dictionary(chain *c, const char *value, struct ArrowArray 
 static qn_status make_key(chain *c, const column *a, uint64_t rows, struct ArrowArray *out) {
     const char *value = c->files->list->file[c->at].key[a->key - 1].value;
     const int is_gap = *value == '\0';
-    const void **buffers = qn__pile_alloc(&c->portion, 2, sizeof *buffers, c->err);
-    uint8_t *valid = qn__pile_alloc(&c->portion, rows / 8 + 1, 1, c->err);
-    uint8_t *values = qn__pile_alloc(&c->portion, rows + 1, 8, c->err);
+    const void **buffers = qn__pile_alloc(&c->portion, 2, sizeof *buffers, c->base.err);
+    uint8_t *valid = qn__pile_alloc(&c->portion, rows / 8 + 1, 1, c->base.err);
+    uint8_t *values = qn__pile_alloc(&c->portion, rows + 1, 8, c->base.err);
     if (!buffers || !valid || !values)
         return QN_MEMORY;
     buffers[0] = is_gap ? valid : NULL;
@@ -386,7 +371,7 @@ static void make_empty(const struct ArrowSchema *type, uint64_t rows, const stru
 
 static qn_status convert(chain *c, const qn__arrow_table *table, uint64_t k, const column *a,
                          struct ArrowArray *out) {
-    const qn_status status = qn__arrow_convert(table, k, &a->type, &c->portion, out, c->err);
+    const qn_status status = qn__arrow_convert(table, k, &a->type, &c->portion, out, c->base.err);
     out->release = forget_array;
     return status;
 }
@@ -397,9 +382,10 @@ static qn_status adapt(chain *c, const struct ArrowArray *part, struct ArrowArra
     const uint64_t rows = (uint64_t)part->length;
     static const void *no_bits[1];
     struct ArrowArray **child =
-        (struct ArrowArray **)qn__pile_alloc(&c->portion, c->columns, sizeof *child, c->err);
-    struct ArrowArray *made = qn__pile_alloc(&c->portion, c->columns + 1, sizeof *made, c->err);
-    struct ArrowArray *whole = qn__pile_alloc(&c->portion, 1, sizeof *whole, c->err);
+        (struct ArrowArray **)qn__pile_alloc(&c->portion, c->columns, sizeof *child, c->base.err);
+    struct ArrowArray *made =
+        qn__pile_alloc(&c->portion, c->columns + 1, sizeof *made, c->base.err);
+    struct ArrowArray *whole = qn__pile_alloc(&c->portion, 1, sizeof *whole, c->base.err);
     if (!child || !made || !whole)
         return QN_MEMORY;
     *whole = *part;
@@ -413,7 +399,7 @@ static qn_status adapt(chain *c, const struct ArrowArray *part, struct ArrowArra
         const column *a = &c->column[k];
         const uint64_t from = k < c->own ? c->file[c->at].from[k] : UINT64_MAX;
         child[k] = &made[k];
-        if (!c->wanted[k])
+        if (!c->base.wanted[k])
             make_empty(c->children[k], rows, &made[c->columns], &made[k]);
         else if (a->key > 0)
             status = make_key(c, a, rows, &made[k]);
@@ -433,33 +419,31 @@ static qn_status adapt(chain *c, const struct ArrowArray *part, struct ArrowArra
 
 /* ------------------------------------------------------------------ the stream */
 
-static int told(const chain *c) { return c->status == QN_OK ? 0 : EINVAL; }
-
-static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out) {
-    chain *c = stream->private_data;
-    c->status = survey(c, out);
-    return told(c);
-}
-
-static void want(struct ArrowArrayStream *stream, const uint8_t *wanted) {
-    const chain *c = stream->private_data;
-    memcpy(c->wanted, wanted, (size_t)c->columns);
-}
-
 /* The next file with rows, from the one that comes next. */
 static void skip_empty(chain *c) {
     while (c->at < c->files->list->count && c->file[c->at].rows == 0)
         c->at++;
 }
 
-static int get_rows(struct ArrowArrayStream *stream, uint64_t *rows) {
-    chain *c = stream->private_data;
-    c->status = count_all(c, rows);
+static qn_status count_all(qn__portions *reader, uint64_t *rows) {
+    chain *c = (chain *)reader;
+    qn_status status = check_columns(c);
+    *rows = 0;
+    for (size_t i = 0; i < c->files->list->count && status == QN_OK; i++) {
+        listed *l = &c->file[i];
+        status = open_file(c, i);
+        if (status == QN_OK)
+            status = begin_file(c, i, &l->rows);
+        status = leave_file(c, i, status);
+        l->first = *rows;
+        *rows += l->rows;
+    }
     skip_empty(c);
-    return told(c);
+    return status;
 }
 
-static qn_status next_part(chain *c, struct ArrowArray *out) {
+static qn_status next_part(qn__portions *reader, struct ArrowArray *out) {
+    chain *c = (chain *)reader;
     opened *o = slot_of(c, c->at);
     struct ArrowArray part = {0};
     uint64_t rows;
@@ -478,25 +462,18 @@ static qn_status next_part(chain *c, struct ArrowArray *out) {
     return part.release ? adapt(c, &part, out) : QN_OK;
 }
 
-static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out) {
-    chain *c = stream->private_data;
-    *out = (struct ArrowArray){0};
-    c->status = next_part(c, out);
-    return told(c);
-}
-
 /* A failure to close a file is that of the next call. */
-static int more(struct ArrowArrayStream *stream) {
-    chain *c = stream->private_data;
+static int more(qn__portions *reader) {
+    chain *c = (chain *)reader;
     opened *o = slot_of(c, c->at);
     qn__pile_release(&c->portion);
     if (o->file.source.more(&o->file.stream))
         return 1;
-    c->status = leave_file(c, c->at, QN_OK);
+    c->base.status = leave_file(c, c->at, QN_OK);
     c->is_begun = 0;
     c->at++;
     skip_empty(c);
-    return c->at < c->files->list->count && c->status == QN_OK;
+    return c->at < c->files->list->count && c->base.status == QN_OK;
 }
 
 static const char *place(struct ArrowArrayStream *stream, uint64_t *item) {
@@ -508,7 +485,10 @@ static const char *place(struct ArrowArrayStream *stream, uint64_t *item) {
     return path_of(c, i);
 }
 
-static void nothing_to_release(struct ArrowArrayStream *stream) { stream->release = NULL; }
+static void release_nothing(qn__portions *reader) { (void)reader; }
+
+static const qn__portions_table portions = {survey, count_all,       next_part,
+                                            more,   release_nothing, NULL};
 
 /* ------------------------------------------------------------------ all */
 
@@ -530,20 +510,12 @@ static qn_status read_one(qn__part_files *files, qn__arrow_opener *open,
 }
 
 static qn_status fill_from(chain *c, const qn_data_options *options, qn_data *data) {
-    struct ArrowArrayStream stream = {.get_schema = get_schema,
-                                      .get_next = get_next,
-                                      .release = nothing_to_release,
-                                      .private_data = c};
-    const qn__arrow_source source = {.stream = &stream,
-                                     .name = c->files->name,
-                                     .status = &c->status,
-                                     .want = want,
-                                     .rows = get_rows,
-                                     .more = more,
-                                     .place = place,
-                                     .pool = c->pool};
-    const qn_status status = qn__arrow_fill(&source, options, data, c->err);
-    return status == QN_OK || c->status == QN_OK ? status : c->status;
+    qn__arrow_file all;
+    qn__portions_stream(&c->base, c->files->name, c->pool, &all);
+    all.source.stream = &all.stream;
+    all.source.place = place;
+    const qn_status status = qn__arrow_fill(&all.source, options, data, c->base.err);
+    return status == QN_OK || c->base.status == QN_OK ? status : c->base.status;
 }
 
 static qn_status note_keys(const chain *c, qn_data *data) {
@@ -558,7 +530,7 @@ static qn_status note_keys(const chain *c, qn_data *data) {
                  "the column \"%.60s\" is read from the files, not from the names of their folders",
                  list->file[0].key[k].name);
         if (!is_column)
-            status = qn__data_add_note(data, text, c->err);
+            status = qn__data_add_note(data, text, c->base.err);
     }
     return status;
 }
@@ -568,11 +540,11 @@ qn_status qn__arrow_read_files(qn__part_files *files, qn__arrow_opener *open,
                                qn_error *err) {
     if (files->list->count == 1 && files->list->keys == 0)
         return read_one(files, open, options, pool, data, err);
-    chain c = {.files = files,
+    chain c = {.base = {.table = &portions, .err = err},
+               .files = files,
                .open = open,
                .pool = pool,
-               .choosing = options->features != NULL,
-               .err = err};
+               .choosing = options->features != NULL};
     qn_status status = fill_from(&c, options, data);
     if (status == QN_OK)
         status = note_keys(&c, data);

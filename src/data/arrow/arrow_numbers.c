@@ -10,6 +10,11 @@
 
 enum { BLOCK = 128 };
 
+/* The letters of whole numbers and their types, but for bytes ('C'). */
+#define WHOLE_NUMBERS(each)                                                                        \
+    each('c', int8_t) each('s', int16_t) each('S', uint16_t) each('i', int32_t)                    \
+        each('I', uint32_t) each('l', int64_t) each('L', uint64_t)
+
 typedef struct work {
     const qn__arrow_table *table;
     const qn__arrow_number *number;
@@ -72,15 +77,14 @@ static void run(qn__pool *pool, void (*body)(void *context, int thread), work *w
 /* ------------------------------------------------------------------ odd values */
 
 /* Bits above the lowest 8 of any value; those of a negative one are set. */
-#define SCAN(type)                                                                                 \
-    {                                                                                              \
+#define SCAN(letter, type)                                                                         \
+    case letter:                                                                                   \
         for (int64_t i = 0; i < c->rows; i++) {                                                    \
             type value;                                                                            \
             memcpy(&value, c->values + (size_t)(c->begin + i) * sizeof value, sizeof value);       \
             high |= (uint64_t)(int64_t)value;                                                      \
         }                                                                                          \
-        break;                                                                                     \
-    }
+        break;
 
 static int is_odd(const cells *c) {
     uint64_t high = 0;
@@ -88,20 +92,7 @@ static int is_odd(const cells *c) {
         if (!is_there(c, i))
             return 1;
     switch (c->letter) {
-    case 'c':
-        SCAN(int8_t)
-    case 's':
-        SCAN(int16_t)
-    case 'S':
-        SCAN(uint16_t)
-    case 'i':
-        SCAN(int32_t)
-    case 'I':
-        SCAN(uint32_t)
-    case 'l':
-        SCAN(int64_t)
-    case 'L':
-        SCAN(uint64_t)
+        WHOLE_NUMBERS(SCAN)
     default: /* truth values and bytes */
         break;
     }
@@ -133,15 +124,16 @@ void qn__arrow_find_odd(const qn__arrow_table *table, qn__arrow_number *number, 
 /* ------------------------------------------------------------------ values */
 
 /* Values i of the type, converted by `as`, to every `step`-th place from `to` on. */
-#define PUT(type, as)                                                                              \
-    {                                                                                              \
+#define PUT(letter, type, as)                                                                      \
+    case letter:                                                                                   \
         for (int64_t i = 0; i < c->rows; i++) {                                                    \
             type value;                                                                            \
             memcpy(&value, c->values + (size_t)(c->begin + i) * sizeof value, sizeof value);       \
             to[(size_t)i * step] = as;                                                             \
         }                                                                                          \
-        return;                                                                                    \
-    }
+        return;
+#define PUT_BYTE(letter, type) PUT(letter, type, (uint8_t)value)
+#define PUT_FLOAT(letter, type) PUT(letter, type, (float)value)
 
 static int truth_at(const cells *c, int64_t i) {
     const int64_t at = c->begin + i;
@@ -150,18 +142,8 @@ static int truth_at(const cells *c, int64_t i) {
 
 static void put_bytes(const cells *c, uint8_t *to, size_t step) {
     switch (c->letter) {
-    case 'c':
-    case 'C':
-        PUT(uint8_t, value)
-    case 's':
-    case 'S':
-        PUT(uint16_t, (uint8_t)value)
-    case 'i':
-    case 'I':
-        PUT(uint32_t, (uint8_t)value)
-    case 'l':
-    case 'L':
-        PUT(uint64_t, (uint8_t)value)
+        WHOLE_NUMBERS(PUT_BYTE)
+        PUT_BYTE('C', uint8_t)
     default:
         for (int64_t i = 0; i < c->rows; i++)
             to[(size_t)i * step] = (uint8_t)truth_at(c, i);
@@ -170,28 +152,11 @@ static void put_bytes(const cells *c, uint8_t *to, size_t step) {
 
 static void put_floats(const cells *c, float *to, size_t step) {
     switch (c->letter) {
-    case 'c':
-        PUT(int8_t, (float)value)
-    case 'C':
-        PUT(uint8_t, (float)value)
-    case 's':
-        PUT(int16_t, (float)value)
-    case 'S':
-        PUT(uint16_t, (float)value)
-    case 'i':
-        PUT(int32_t, (float)value)
-    case 'I':
-        PUT(uint32_t, (float)value)
-    case 'l':
-        PUT(int64_t, (float)value)
-    case 'L':
-        PUT(uint64_t, (float)value)
-    case 'e':
-        PUT(uint16_t, (float)qn__half_value(value))
-    case 'f':
-        PUT(float, value)
-    case 'g':
-        PUT(double, (float)value)
+        WHOLE_NUMBERS(PUT_FLOAT)
+        PUT_FLOAT('C', uint8_t)
+        PUT('e', uint16_t, (float)qn__half_value(value))
+        PUT('f', float, value)
+        PUT_FLOAT('g', double)
     default:
         for (int64_t i = 0; i < c->rows; i++)
             to[(size_t)i * step] = (float)truth_at(c, i);

@@ -3,11 +3,10 @@
  * the memory, or one. */
 #include "data/columnar/ipc.h"
 #include "base/memory.h"
-#include "data/arrow/arrow_files.h"
+#include "data/arrow/arrow_portions.h"
 #include "data/arrow/pandas_index.h"
 #include "data/bytes/descriptor.h"
 #include "data/cells/readers.h"
-#include <errno.h>
 #include <string.h>
 
 static const char file_magic[] = "ARROW1";
@@ -20,6 +19,7 @@ enum { BLOCK_SIZE = 24 };
 enum { DICTIONARY_ID, DICTIONARY_DATA, DICTIONARY_DELTA };
 
 typedef struct ipc {
+    qn__portions base;
     const char *path, *unpacked; /* "" or " of the unpacked file", for messages */
     const uint8_t *bytes;  /* of an unpacked file; NULL: they are read where they are needed */
     qn__contents contents; /* the same */
@@ -33,29 +33,26 @@ typedef struct ipc {
     int ended; /* no batch follows */
     qn__ipc_threads threads;
     qn__ipc_schema schema;
-    uint8_t *wanted;
     struct ArrowArray **dictionary; /* of each column; what is left out has an empty one */
     size_t at;                      /* stream: the next message */
     qn__flat footer;                /* file: lists of dictionaries and batches, size 0: stream */
     size_t dictionaries, dictionary_list, batches, batch_list, next;
-    qn_status status;
-    qn_error *err;
 } ipc;
 
 static qn_status refuse_at(const ipc *r, size_t at, const char *remedy) {
-    qn__at(r->err, "%s, byte %zu%s", r->path, at, r->unpacked);
-    return qn__remedy(r->err, QN_INPUT, "%s", remedy);
+    qn__at(r->base.err, "%s, byte %zu%s", r->path, at, r->unpacked);
+    return qn__remedy(r->base.err, QN_INPUT, "%s", remedy);
 }
 
 static qn_status refuse_broken(const ipc *r, size_t at, const char *what) {
-    qn__fail(r->err, QN_INPUT, "%s", what);
+    qn__fail(r->base.err, QN_INPUT, "%s", what);
     return refuse_at(r, at, "copy the file, or write it again");
 }
 
 /* What and remedy are set, unless memory is short. */
 static qn_status refuse_message(const ipc *r, const qn__ipc_message *m, qn_status status) {
     if (status == QN_INPUT || status == QN_UNSUPPORTED)
-        qn__at(r->err, "%s, the message at byte %zu%s", r->path, m->at, r->unpacked);
+        qn__at(r->base.err, "%s, the message at byte %zu%s", r->path, m->at, r->unpacked);
     return status;
 }
 
@@ -66,14 +63,15 @@ static qn_status take_bytes(const ipc *r, size_t at, size_t size, qn__pile *pile
         *out = r->bytes + at;
         return QN_OK;
     }
-    uint8_t *bytes = qn__pile_alloc(pile, size, 1, r->err);
+    uint8_t *bytes = qn__pile_alloc(pile, size, 1, r->base.err);
     *out = bytes;
-    return bytes ? qn__descriptor_read_at(r->file, r->path, at, bytes, size, r->err) : QN_MEMORY;
+    return bytes ? qn__descriptor_read_at(r->file, r->path, at, bytes, size, r->base.err)
+                 : QN_MEMORY;
 }
 
 static qn_status copy_bytes(const ipc *r, size_t at, size_t size, uint8_t *to) {
     if (!r->bytes)
-        return qn__descriptor_read_at(r->file, r->path, at, to, size, r->err);
+        return qn__descriptor_read_at(r->file, r->path, at, to, size, r->base.err);
     memcpy(to, r->bytes + at, size);
     return QN_OK;
 }
@@ -95,7 +93,7 @@ static qn_status describe(const ipc *r, qn__ipc_message *m) {
     if (flat->broken || m->header == 0)
         return refuse_broken(r, m->at, "a message of the Arrow file is broken");
     if (m->version < V4) {
-        qn__fail(r->err, QN_INPUT, "the Arrow file is of a version before 0.8");
+        qn__fail(r->base.err, QN_INPUT, "the Arrow file is of a version before 0.8");
         return refuse_at(r, m->at, "write it again with a newer version of its program");
     }
     if (size < 0 || (uint64_t)size > r->size - m->body_at)
@@ -181,9 +179,9 @@ static qn_status find_footer(ipc *r) {
     const int version = (int)qn__flat_get(flat, root, FOOTER_VERSION, 2, 0);
     if (flat->broken)
         return refuse_broken(r, end - size, "the list of batches of the Arrow file is broken");
-    status = qn__ipc_read_schema(flat, schema, version, &r->pile, &r->schema, r->err);
+    status = qn__ipc_read_schema(flat, schema, version, &r->pile, &r->schema, r->base.err);
     if (status == QN_INPUT)
-        qn__at(r->err, "%s, byte %zu%s", r->path, end - size, r->unpacked);
+        qn__at(r->base.err, "%s, byte %zu%s", r->path, end - size, r->unpacked);
     return status;
 }
 
@@ -200,19 +198,22 @@ static qn_status find_schema(ipc *r) {
     if (m.kind != QN__IPC_SCHEMA)
         return refuse_broken(r, 0, "the Arrow stream does not begin with its columns");
     return refuse_message(
-        r, &m, qn__ipc_read_schema(&m.flat, m.header, m.version, &r->pile, &r->schema, r->err));
+        r, &m,
+        qn__ipc_read_schema(&m.flat, m.header, m.version, &r->pile, &r->schema, r->base.err));
 }
 
-static qn_status make_schema(ipc *r, struct ArrowSchema *out) {
+static qn_status make_schema(qn__portions *reader, struct ArrowSchema *out) {
+    ipc *r = (ipc *)reader;
     qn_status status = find_schema(r);
     if (status != QN_OK)
         return status;
     const size_t columns = r->schema.columns;
-    qn__column_type *type = qn__pile_alloc(&r->pile, columns, sizeof *type, r->err);
-    struct ArrowArray *empty = qn__pile_alloc(&r->pile, 1, sizeof *empty, r->err);
-    r->wanted = qn__pile_alloc(&r->pile, columns, 1, r->err);
-    r->dictionary = qn__pile_alloc(&r->pile, columns, sizeof *r->dictionary, r->err);
-    if (!type || !empty || !r->wanted || !r->dictionary)
+    r->base.columns = columns;
+    qn__column_type *type = qn__pile_alloc(&r->pile, columns, sizeof *type, r->base.err);
+    struct ArrowArray *empty = qn__pile_alloc(&r->pile, 1, sizeof *empty, r->base.err);
+    r->base.wanted = qn__pile_alloc(&r->pile, columns, 1, r->base.err);
+    r->dictionary = qn__pile_alloc(&r->pile, columns, sizeof *r->dictionary, r->base.err);
+    if (!type || !empty || !r->base.wanted || !r->dictionary)
         return QN_MEMORY;
     for (size_t i = 0; i < columns; i++) {
         const qn__ipc_column *column = &r->schema.column[i];
@@ -220,11 +221,11 @@ static qn_status make_schema(ipc *r, struct ArrowSchema *out) {
                                     column->has_dictionary ? column->values.format : NULL,
                                     column->extension};
         r->dictionary[i] = column->has_dictionary ? empty : NULL;
-        r->wanted[i] = 1;
+        r->base.wanted[i] = 1;
     }
-    status = qn__parts_schema(&r->pile, type, columns, out, r->err);
+    status = qn__parts_schema(&r->pile, type, columns, out, r->base.err);
     return status == QN_OK && r->schema.pandas
-               ? qn__pandas_put(out, &r->pile, r->schema.pandas, r->schema.pandas_size, r->err)
+               ? qn__pandas_put(out, &r->pile, r->schema.pandas, r->schema.pandas_size, r->base.err)
                : status;
 }
 
@@ -239,10 +240,11 @@ static qn_status take_dictionary(ipc *r, qn__ipc_message *m) {
     const int delta = qn__flat_get(&flat, m->header, DICTIONARY_DELTA, 1, 0) != 0;
     for (size_t i = 0; i < r->schema.columns; i++) {
         qn__ipc_column *column = &r->schema.column[i];
-        if (!column->has_dictionary || column->dictionary != id || !r->wanted[i])
+        if (!column->has_dictionary || column->dictionary != id || !r->base.wanted[i])
             continue;
         if (delta) {
-            qn__fail(r->err, QN_INPUT, "a dictionary of the Arrow file grows from batch to batch");
+            qn__fail(r->base.err, QN_INPUT,
+                     "a dictionary of the Arrow file grows from batch to batch");
             return refuse_at(r, m->at, "write the table with one dictionary for each column");
         }
         if (*column->values.format == '+')
@@ -254,7 +256,8 @@ static qn_status take_dictionary(ipc *r, qn__ipc_message *m) {
         const qn__ipc_schema schema = {
             .column = &values, .columns = 1, .node = &values.type, .nodes = 1};
         struct ArrowArray part;
-        status = qn__ipc_read_batch(m, batch, &schema, wanted, NULL, NULL, &r->pile, &part, r->err);
+        status =
+            qn__ipc_read_batch(m, batch, &schema, wanted, NULL, NULL, &r->pile, &part, r->base.err);
         if (status != QN_OK)
             return refuse_message(r, m, status);
         r->dictionary[i] = part.children[0];
@@ -274,20 +277,21 @@ static qn_status take_batch(ipc *r, qn__ipc_message *m, struct ArrowArray *out) 
     const uint64_t before = bytes_of(r);
     qn_status status = QN_OK;
     if (!r->bytes) /* or the body is in memory already */
-        status = qn__parts_check_memory((double)m->body_size, "a batch", r->path, r->err);
+        status = qn__parts_check_memory((double)m->body_size, "a batch", r->path, r->base.err);
     if (status == QN_OK)
         status = take_body(r, &r->portion, m);
     if (status != QN_OK)
         return status;
-    status = qn__ipc_read_batch(m, m->header, &r->schema, r->wanted, r->dictionary, &r->threads,
-                                &r->portion, out, r->err);
+    status = qn__ipc_read_batch(m, m->header, &r->schema, r->base.wanted, r->dictionary,
+                                &r->threads, &r->portion, out, r->base.err);
     r->last = bytes_of(r) - before;
     r->given++;
     return refuse_message(r, m, status);
 }
 
 /* The next batch of this portion, unless it would probably be too much. */
-static qn_status next_part(ipc *r, struct ArrowArray *out) {
+static qn_status next_part(qn__portions *reader, struct ArrowArray *out) {
+    ipc *r = (ipc *)reader;
     if (r->given > 0 && bytes_of(r) + r->last > r->most)
         return QN_OK;
     for (;;) {
@@ -320,13 +324,14 @@ static qn_status count_message(const ipc *r, const qn__ipc_message *m, uint64_t 
     if (*bytes > r->size) /* or a small file would claim any number of batches */
         return refuse_broken(r, m->at, "the batches of the Arrow file overlap");
     const qn_status status =
-        m->kind == QN__IPC_BATCH ? qn__ipc_batch_rows(m, &more, r->err) : QN_OK;
+        m->kind == QN__IPC_BATCH ? qn__ipc_batch_rows(m, &more, r->base.err) : QN_OK;
     *rows += (uint64_t)more;
     return refuse_message(r, m, status);
 }
 
 /* Goes through all messages, and back. */
-static qn_status count_rows(ipc *r, uint64_t *rows) {
+static qn_status count_rows(qn__portions *reader, uint64_t *rows) {
+    ipc *r = (ipc *)reader;
     const size_t at = r->at, next = r->next;
     uint64_t bytes = 0;
     qn_status status = QN_OK;
@@ -342,67 +347,31 @@ static qn_status count_rows(ipc *r, uint64_t *rows) {
     }
     r->at = at;
     r->next = next;
-    return status == QN_OK ? qn__parts_check_rows((double)*rows, r->wanted, r->schema.columns,
-                                                  r->size, r->path, r->err)
+    r->most = qn__parts_portion((double)r->size + 8.0 * (double)*rows * (double)r->schema.columns);
+    return status == QN_OK ? qn__parts_check_rows((double)*rows, r->base.wanted, r->schema.columns,
+                                                  r->size, r->path, r->base.err)
                            : status;
 }
 
 /* ------------------------------------------------------------------ the stream */
 
-static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out) {
-    ipc *r = stream->private_data;
-    r->status = make_schema(r, out);
-    return r->status == QN_OK ? 0 : EINVAL;
-}
-
-static int get_rows(struct ArrowArrayStream *stream, uint64_t *rows) {
-    ipc *r = stream->private_data;
-    r->status = count_rows(r, rows);
-    r->most = qn__parts_portion((double)r->size + 8.0 * (double)*rows * (double)r->schema.columns);
-    return r->status == QN_OK ? 0 : EINVAL;
-}
-
-static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out) {
-    ipc *r = stream->private_data;
-    *out = (struct ArrowArray){0};
-    r->status = next_part(r, out);
-    return r->status == QN_OK ? 0 : EINVAL;
-}
-
-static int more(struct ArrowArrayStream *stream) {
-    ipc *r = stream->private_data;
+static int more(qn__portions *reader) {
+    ipc *r = (ipc *)reader;
     release_portion(r);
     return !r->ended;
 }
 
-static void want(struct ArrowArrayStream *stream, const uint8_t *wanted) {
-    ipc *r = stream->private_data;
-    memcpy(r->wanted, wanted, r->schema.columns);
-}
-
-static void release_ipc(struct ArrowArrayStream *stream) {
-    ipc *r = stream->private_data;
+static void release_ipc(qn__portions *reader) {
+    ipc *r = (ipc *)reader;
     release_portion(r);
     qn__free(r->threads.pile);
     qn__pile_release(&r->pile);
     qn__contents_release(&r->contents);
     qn__free(r);
-    stream->release = NULL;
 }
 
-static void fill_file(ipc *r, qn__arrow_file *out) {
-    *out = (qn__arrow_file){.stream = {.get_schema = get_schema,
-                                       .get_next = get_next,
-                                       .release = release_ipc,
-                                       .private_data = r},
-                            .source = {.name = r->path,
-                                       .status = &r->status,
-                                       .want = want,
-                                       .rows = get_rows,
-                                       .more = more,
-                                       .pieces = "batches",
-                                       .pool = r->threads.pool}};
-}
+static const qn__portions_table portions = {make_schema, count_rows,  next_part,
+                                            more,        release_ipc, "batches"};
 
 static qn_status open_ipc(qn__source *source, qn__pool *pool, qn__arrow_file *out, qn_error *err) {
     const int packed = qn__source_packing(source) != QN__PLAIN;
@@ -420,15 +389,15 @@ static qn_status open_ipc(qn__source *source, qn__pool *pool, qn__arrow_file *ou
         qn__contents_release(&contents);
         return QN_MEMORY;
     }
-    *r = (ipc){.path = qn__source_path(source),
+    *r = (ipc){.base = {.table = &portions, .err = err},
+               .path = qn__source_path(source),
                .unpacked = packed ? " of the unpacked file" : "",
                .bytes = (const uint8_t *)contents.data,
                .contents = contents,
                .file = qn__source_descriptor(source),
                .size = contents.size,
-               .threads = {pool, piles},
-               .err = err};
-    fill_file(r, out);
+               .threads = {pool, piles}};
+    qn__portions_stream(&r->base, r->path, pool, out);
     return QN_OK;
 }
 

@@ -2,11 +2,10 @@
  * portion is as many row groups as fit into a part of the memory, or one. */
 #include "data/columnar/parquet.h"
 #include "base/memory.h"
-#include "data/arrow/arrow_files.h"
+#include "data/arrow/arrow_portions.h"
 #include "data/arrow/pandas_index.h"
 #include "data/bytes/descriptor.h"
 #include "data/cells/readers.h"
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -16,13 +15,13 @@ static const char magic[] = "PAR1", encrypted_magic[] = "PARE";
 enum { MAGIC = 4, TAIL = 8 }; /* the file ends with the size of its description and the magic */
 
 typedef struct parquet {
+    qn__portions base;
     const char *path;
     int file;
     uint64_t size;
     qn__pool *pool;
     qn__pile pile;
     qn__parquet_footer footer;
-    uint8_t *wanted;
     uint64_t most;              /* bytes of a portion */
     size_t first, end, given;   /* row groups of this portion, and how many of it were handed out */
     qn__pile portion;           /* what it has */
@@ -30,18 +29,17 @@ typedef struct parquet {
     struct ArrowArray *part;    /* of each of its groups */
     atomic_size_t next;         /* of all its chunks, group by group */
     pthread_mutex_t lock;
-    size_t failed; /* the first chunk that failed; SIZE_MAX: none */
-    qn_status status;
-    qn_error *err;
+    size_t failed;    /* the first chunk that failed; SIZE_MAX: none */
+    qn_status status; /* of that one */
 } parquet;
 
 static qn_status refuse_at(const parquet *r, uint64_t at, const char *remedy) {
-    qn__at(r->err, "%s, byte %llu", r->path, (unsigned long long)at);
-    return qn__remedy(r->err, QN_INPUT, "%s", remedy);
+    qn__at(r->base.err, "%s, byte %llu", r->path, (unsigned long long)at);
+    return qn__remedy(r->base.err, QN_INPUT, "%s", remedy);
 }
 
 static qn_status refuse_broken(const parquet *r, uint64_t at, const char *what) {
-    qn__fail(r->err, QN_INPUT, "%s", what);
+    qn__fail(r->base.err, QN_INPUT, "%s", what);
     return refuse_at(r, at, "copy the file, or write it again");
 }
 
@@ -52,11 +50,11 @@ static qn_status read_footer(parquet *r) {
     if (r->size < MAGIC + TAIL)
         return refuse_broken(r, r->size, "the Parquet file is cut off");
     const uint64_t end = r->size - TAIL;
-    qn_status status = qn__descriptor_read_at(r->file, r->path, end, tail, TAIL, r->err);
+    qn_status status = qn__descriptor_read_at(r->file, r->path, end, tail, TAIL, r->base.err);
     if (status != QN_OK)
         return status;
     if (memcmp(tail + 4, encrypted_magic, MAGIC) == 0) {
-        qn__fail(r->err, QN_INPUT, "the Parquet file is encrypted");
+        qn__fail(r->base.err, QN_INPUT, "the Parquet file is encrypted");
         return refuse_at(r, end, "write it without encryption");
     }
     if (memcmp(tail + 4, magic, MAGIC) != 0)
@@ -65,36 +63,38 @@ static qn_status read_footer(parquet *r) {
                           (uint64_t)tail[3] << 24;
     if (size > end - MAGIC)
         return refuse_broken(r, end, "the description of the Parquet file is broken");
-    uint8_t *bytes = qn__pile_alloc(&r->pile, size, 1, r->err);
+    uint8_t *bytes = qn__pile_alloc(&r->pile, size, 1, r->base.err);
     if (!bytes)
         return QN_MEMORY;
-    status = qn__descriptor_read_at(r->file, r->path, end - size, bytes, (size_t)size, r->err);
+    status = qn__descriptor_read_at(r->file, r->path, end - size, bytes, (size_t)size, r->base.err);
     if (status == QN_OK)
-        status =
-            qn__parquet_read_footer(bytes, (size_t)size, r->size, &r->pile, &r->footer, r->err);
+        status = qn__parquet_read_footer(bytes, (size_t)size, r->size, &r->pile, &r->footer,
+                                         r->base.err);
     if (status == QN_INPUT)
-        qn__at(r->err, "%s, byte %llu", r->path, (unsigned long long)(end - size));
+        qn__at(r->base.err, "%s, byte %llu", r->path, (unsigned long long)(end - size));
     return status;
 }
 
-static qn_status make_schema(parquet *r, struct ArrowSchema *out) {
+static qn_status make_schema(qn__portions *reader, struct ArrowSchema *out) {
+    parquet *r = (parquet *)reader;
     const qn_status status = read_footer(r);
     if (status != QN_OK)
         return status;
     const size_t columns = r->footer.columns;
-    qn__column_type *type = qn__pile_alloc(&r->pile, columns, sizeof *type, r->err);
-    r->wanted = qn__pile_alloc(&r->pile, columns, 1, r->err);
-    if (!type || !r->wanted)
+    r->base.columns = columns;
+    qn__column_type *type = qn__pile_alloc(&r->pile, columns, sizeof *type, r->base.err);
+    r->base.wanted = qn__pile_alloc(&r->pile, columns, 1, r->base.err);
+    if (!type || !r->base.wanted)
         return QN_MEMORY;
     for (size_t i = 0; i < columns; i++) {
         type[i] = (qn__column_type){.name = r->footer.column[i].name,
                                     .format = r->footer.column[i].format,
                                     .extension = r->footer.column[i].extension};
-        r->wanted[i] = 1;
+        r->base.wanted[i] = 1;
     }
-    const qn_status made = qn__parts_schema(&r->pile, type, columns, out, r->err);
+    const qn_status made = qn__parts_schema(&r->pile, type, columns, out, r->base.err);
     return made == QN_OK && r->footer.pandas
-               ? qn__pandas_put(out, &r->pile, r->footer.pandas, r->footer.pandas_size, r->err)
+               ? qn__pandas_put(out, &r->pile, r->footer.pandas, r->footer.pandas_size, r->base.err)
                : made;
 }
 
@@ -140,8 +140,8 @@ static void note(parquet *r, size_t job, qn_status status, const qn_error *err) 
     if (job < r->failed) {
         r->failed = job;
         r->status = status;
-        if (r->err)
-            *r->err = *err;
+        if (r->base.err)
+            *r->base.err = *err;
     }
     pthread_mutex_unlock(&r->lock);
 }
@@ -154,7 +154,7 @@ static void decode_some(void *context, int thread) {
         const size_t job = atomic_fetch_add(&r->next, 1), column = job % (columns ? columns : 1);
         if (job >= jobs)
             return;
-        if (!r->wanted[column] || !r->footer.column[column].readable)
+        if (!r->base.wanted[column] || !r->footer.column[column].readable)
             continue;
         const qn_status status =
             decode(r, r->first + job / columns, column, &r->thread[thread], &err);
@@ -177,7 +177,7 @@ static group_size size_of_group(const parquet *r, size_t group) {
     for (size_t c = 0; c < f->columns; c++) {
         const qn__parquet_column *column = &f->column[c];
         const qn__parquet_chunk *chunk = &f->chunk[group * f->leaves + column->leaf];
-        if (!r->wanted[c] || !column->readable)
+        if (!r->base.wanted[c] || !column->readable)
             continue;
         const double packed = (double)chunk->size;
         m.unpacked += (double)f->rows[group] * (column->width + column->decimal);
@@ -194,7 +194,8 @@ static double bytes_of(const parquet *r, size_t group) {
 }
 
 /* Whether the sizes that the description claims can be. */
-static qn_status check_sizes(parquet *r, uint64_t *items) {
+static qn_status check_sizes(qn__portions *reader, uint64_t *items) {
+    parquet *r = (parquet *)reader;
     const qn__parquet_footer *f = &r->footer;
     double rows = 0, bytes = 0, memory = 0;
     *items = 0;
@@ -203,13 +204,13 @@ static qn_status check_sizes(parquet *r, uint64_t *items) {
         *items += (uint64_t)f->rows[g];
         memory += bytes_of(r, g);
         for (size_t c = 0; c < f->columns; c++)
-            if (r->wanted[c] && f->column[c].readable)
+            if (r->base.wanted[c] && f->column[c].readable)
                 bytes += (double)f->chunk[g * f->leaves + f->column[c].leaf].size;
     }
     if (bytes > (double)r->size)
         return refuse_broken(r, 0, "the columns of the Parquet file overlap");
     r->most = qn__parts_portion(memory);
-    return qn__parts_check_rows(rows, r->wanted, f->columns, r->size, r->path, r->err);
+    return qn__parts_check_rows(rows, r->base.wanted, f->columns, r->size, r->path, r->base.err);
 }
 
 static qn_status decode_portion(parquet *r) {
@@ -223,15 +224,15 @@ static qn_status decode_portion(parquet *r) {
     const group_size least = groups > 0 ? size_of_group(r, r->first) : (group_size){0};
     const double threads = qn__pool_threads(r->pool);
     qn_status status = qn__parts_check_memory(least.unpacked + threads * least.largest,
-                                              "a row group", r->path, r->err);
+                                              "a row group", r->path, r->base.err);
     if (status != QN_OK)
         return status;
-    r->part = qn__pile_alloc(&r->portion, groups, sizeof *r->part, r->err);
+    r->part = qn__pile_alloc(&r->portion, groups, sizeof *r->part, r->base.err);
     if (!r->part)
         return QN_MEMORY;
     for (size_t g = 0; g < groups && status == QN_OK; g++)
         status = qn__parts_array(&r->portion, r->footer.columns, r->footer.rows[r->first + g],
-                                 &r->part[g], r->err);
+                                 &r->part[g], r->base.err);
     if (status != QN_OK)
         return status;
     atomic_store(&r->next, 0);
@@ -259,45 +260,23 @@ static void release_scratch(qn__parquet_thread *thread) {
 
 /* ------------------------------------------------------------------ the stream */
 
-static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out) {
-    parquet *r = stream->private_data;
-    r->status = make_schema(r, out);
-    return r->status == QN_OK ? 0 : EINVAL;
-}
-
-static int count_rows(struct ArrowArrayStream *stream, uint64_t *rows) {
-    parquet *r = stream->private_data;
-    r->status = check_sizes(r, rows);
-    return r->status == QN_OK ? 0 : EINVAL;
-}
-
-static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out) {
-    parquet *r = stream->private_data;
-    *out = (struct ArrowArray){0};
-    if (!r->part) {
-        r->status = decode_portion(r);
-        if (r->status != QN_OK)
-            return EINVAL;
-    }
-    if (r->given < r->end - r->first)
+static qn_status next_part(qn__portions *reader, struct ArrowArray *out) {
+    parquet *r = (parquet *)reader;
+    const qn_status status = r->part ? QN_OK : decode_portion(r);
+    if (status == QN_OK && r->given < r->end - r->first)
         *out = r->part[r->given++];
-    return 0;
+    return status;
 }
 
-static int more(struct ArrowArrayStream *stream) {
-    parquet *r = stream->private_data;
+static int more(qn__portions *reader) {
+    parquet *r = (parquet *)reader;
     release_portion(r);
     r->first = r->end;
     return r->first < r->footer.groups;
 }
 
-static void want(struct ArrowArrayStream *stream, const uint8_t *wanted) {
-    parquet *r = stream->private_data;
-    memcpy(r->wanted, wanted, r->footer.columns);
-}
-
-static void release_parquet(struct ArrowArrayStream *stream) {
-    parquet *r = stream->private_data;
+static void release_parquet(qn__portions *reader) {
+    parquet *r = (parquet *)reader;
     pthread_mutex_destroy(&r->lock);
     release_portion(r);
     for (int i = 0; i < qn__pool_threads(r->pool); i++)
@@ -305,8 +284,10 @@ static void release_parquet(struct ArrowArrayStream *stream) {
     qn__free(r->thread);
     qn__pile_release(&r->pile);
     qn__free(r);
-    stream->release = NULL;
 }
+
+static const qn__portions_table portions = {make_schema, check_sizes,     next_part,
+                                            more,        release_parquet, "row groups"};
 
 static qn_status open_parquet(qn__source *source, qn__pool *pool, qn__arrow_file *out,
                               qn_error *err) {
@@ -315,28 +296,18 @@ static qn_status open_parquet(qn__source *source, qn__pool *pool, qn__arrow_file
     parquet *r = status == QN_OK ? qn__alloc(1, sizeof *r, err) : NULL;
     if (!r)
         return status == QN_OK ? QN_MEMORY : status;
-    *r = (parquet){.path = path,
+    *r = (parquet){.base = {.table = &portions, .err = err},
+                   .path = path,
                    .file = qn__source_descriptor(source),
                    .size = qn__source_file_size(source),
-                   .pool = pool,
-                   .err = err};
+                   .pool = pool};
     r->thread = qn__alloc((uint64_t)qn__pool_threads(pool), sizeof *r->thread, err);
     if (!r->thread) {
         qn__free(r);
         return QN_MEMORY;
     }
     pthread_mutex_init(&r->lock, NULL);
-    *out = (qn__arrow_file){.stream = {.get_schema = get_schema,
-                                       .get_next = get_next,
-                                       .release = release_parquet,
-                                       .private_data = r},
-                            .source = {.name = path,
-                                       .status = &r->status,
-                                       .want = want,
-                                       .rows = count_rows,
-                                       .more = more,
-                                       .pieces = "row groups",
-                                       .pool = pool}};
+    qn__portions_stream(&r->base, path, pool, out);
     return QN_OK;
 }
 
