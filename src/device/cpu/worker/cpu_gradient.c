@@ -1,5 +1,6 @@
 /* Weight gradients: the sums over grains, and the update that follows in the same pass. */
 #include "device/cpu/worker/cpu_gradient_sums.h"
+#include "device/cpu/worker/cpu_kinds.h"
 #include <math.h>
 #include <string.h>
 
@@ -254,9 +255,7 @@ void qn__cpu_biases(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32
     const qn__cpu_layer *l = &w->layer[layer];
     const qn__cpu_grid grid = {l->vectors ? l->out_panels : 0, 1, 1};
     for (uint32_t panel, row; qn__cpu_take(w, thread, phase, grid, &panel, &row);) {
-        if ((l->taps                 ? qn__cpu_bias_task
-             : l->layer->norm_groups ? qn__cpu_group_norm_task
-                                     : qn__cpu_norm_task)(pass, layer, panel))
+        if (l->kind->sums(pass, layer, panel))
             qn__cpu_failed(&w->core[thread], layer);
         if (pass->outlet)
             qn__cpu_progress(pass, thread, layer, qn__cpu_groups(l));

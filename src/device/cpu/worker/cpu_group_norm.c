@@ -4,6 +4,7 @@
  * cross panels, all of them at most. Numbers of a group stand in all lanes of its channels, so that
  * kernels need not know where groups begin. */
 #include "device/cpu/worker/cpu_gradient_sums.h"
+#include "device/cpu/worker/cpu_kinds.h"
 #include "num/norm.h"
 #include <math.h>
 #include <string.h>
@@ -154,7 +155,7 @@ static void clear_behind(const qn__cpu_pass *pass, const qn__cpu_layer *l, const
     for (uint32_t i = 0; i < p->items; ++i)
         for (uint32_t k = used; k < QN__PANEL; ++k) {
             const size_t at = number_at(pass, p, last) + (size_t)i * QN__PANEL + k;
-            l->norm.mean[at] = l->norm.inverse[at] = l->norm.h[at] = l->norm.k[at] = 0.0f;
+            l->norm.mean[at] = l->norm.inverse[at] = l->norm.factor[at] = l->norm.rest[at] = 0.0f;
         }
 }
 
@@ -196,8 +197,7 @@ static void forward_panel(const qn__cpu_pass *pass, int thread, uint32_t layer, 
     }
 }
 
-void qn__cpu_group_norm_forward(const qn__cpu_pass *pass, int thread, uint32_t layer,
-                                uint32_t phase) {
+static void forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     const qn__cpu_layer *l = &pass->worker->layer[layer];
     for (part p; take(pass, thread, l, phase, &p);) {
         measure(pass, l, &p);
@@ -222,8 +222,9 @@ static void make_slopes(const qn__cpu_layer *l, const group *g) {
     const size_t own = g->first / QN__PANEL * g->apart + g->number + g->first % QN__PANEL;
     const float *weight = vector_of(l, WEIGHT, 0);
     const float inverse = l->norm.inverse[own];
-    fill(g, l->norm.h, sum_of(g, l->norm.partial[BIAS], weight) / g->count);
-    fill(g, l->norm.k, sum_of(g, l->norm.partial[WEIGHT], weight) * inverse * inverse / g->count);
+    fill(g, l->norm.factor, sum_of(g, l->norm.partial[BIAS], weight) / g->count);
+    fill(g, l->norm.rest,
+         sum_of(g, l->norm.partial[WEIGHT], weight) * inverse * inverse / g->count);
 }
 
 /* What each item contributes to the weights. */
@@ -247,16 +248,15 @@ static void backward_panel(const qn__cpu_pass *pass, int thread, uint32_t layer,
         const size_t from = pixel * apart_of(pass);
         const uint32_t first = pixel * pass->batch->items + p->item;
         w->kernels->item_errors(p->items, delta + from, input + from, l->norm.mean + at,
-                                l->norm.inverse + at, vector_of(l, WEIGHT, panel), l->norm.h + at,
-                                l->norm.k + at, error + from);
+                                l->norm.inverse + at, vector_of(l, WEIGHT, panel),
+                                l->norm.factor + at, l->norm.rest + at, error + from);
         qn__cpu_after_errors(pass, &w->core[thread], layer, panel, first, p->items);
         if (w->bits)
             qn__cpu_note_passed(pass, layer, first, p->items, panel, 1);
     }
 }
 
-void qn__cpu_group_norm_backward(const qn__cpu_pass *pass, int thread, uint32_t layer,
-                                 uint32_t phase) {
+static void backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     const qn__cpu_layer *l = &pass->worker->layer[layer];
     for (part p; take(pass, thread, l, phase, &p);) {
         for (uint32_t panel = p.panel; panel < p.panel + p.panels; ++panel)
@@ -289,7 +289,7 @@ static int finish_vector(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint3
     return 0;
 }
 
-int qn__cpu_group_norm_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel) {
+static int sums_of_panel(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel) {
     const qn__cpu_layer *l = &pass->worker->layer[layer];
     const part all = {panel, 1, 0, pass->batch->items};
     int bad = 0;
@@ -301,3 +301,19 @@ int qn__cpu_group_norm_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t p
         bad |= finish_vector(pass, l, panel, v);
     return bad;
 }
+
+static void carve(qn__cpu_arena *a, const qn__worker *w, qn__cpu_layer *l) {
+    const size_t row = (size_t)l->out_panels * QN__PANEL * sizeof(float);
+    float **const array[] = {&l->norm.mean,       &l->norm.inverse, &l->norm.partial[0],
+                             &l->norm.partial[1], &l->norm.factor,  &l->norm.rest};
+    for (size_t i = 0; i < sizeof array / sizeof *array; ++i)
+        *array[i] = qn__cpu_carve(a, w->room, row);
+}
+
+#define NORM                                                                                       \
+    {                                                                                              \
+        .forward = forward, .backward = backward, .sums = sums_of_panel, .carve = carve,           \
+        .reads_input = 1                                                                           \
+    }
+
+const qn__cpu_kind qn__cpu_groupnorm = NORM, qn__cpu_layernorm = NORM;

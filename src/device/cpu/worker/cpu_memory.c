@@ -1,26 +1,8 @@
 /* The shapes of a CPU worker's layers, and its memory. */
 #include "base/memory.h"
-#include "device/cpu/worker/cpu_worker.h"
+#include "device/cpu/worker/cpu_kinds.h"
+#include "layer/layer.h"
 #include <string.h>
-
-/* An arena in the worker's one block of memory. With base NULL it only counts bytes. */
-typedef struct arena {
-    char *base;
-    size_t used;
-    int overflow;
-} arena;
-
-static void *carve(arena *a, size_t count, size_t size) {
-    size_t bytes, end;
-    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - 128 ||
-        __builtin_add_overflow(a->used, (bytes + 63) / 64 * 64 + 64, &end)) {
-        a->overflow = 1;
-        return NULL;
-    }
-    void *at = a->base ? a->base + a->used : NULL;
-    a->used = end;
-    return at;
-}
 
 /* Rows of a layer with so many pixels, and the one that separates panels. SIZE_MAX: more than 32
  * bits count, which carve refuses. */
@@ -40,22 +22,22 @@ static size_t bytes_of(const qn__worker *w, uint32_t pixels, uint32_t panels) {
 }
 
 /* `k` 0: without operands. */
-static void carve_rows(arena *a, const qn__worker *w, uint32_t k, qn__cpu_rows *rows) {
+static void carve_rows(qn__cpu_arena *a, const qn__worker *w, uint32_t k, qn__cpu_rows *rows) {
     const size_t blocks = (w->room + QN__PANEL - 1) / QN__PANEL;
-    rows->left = k ? carve(a, blocks, w->intgemm->size(w->bits, k)) : NULL;
-    rows->factor = carve(a, w->room, sizeof(float));
-    rows->absmax = carve(a, w->room, sizeof(uint32_t));
+    rows->left = k ? qn__cpu_carve(a, blocks, w->intgemm->size(w->bits, k)) : NULL;
+    rows->factor = qn__cpu_carve(a, w->room, sizeof(float));
+    rows->absmax = qn__cpu_carve(a, w->room, sizeof(uint32_t));
 }
 
-static void carve_plan(arena *a, const qn__program *p, qn__cpu_plan *plan) {
+static void carve_plan(qn__cpu_arena *a, const qn__program *p, qn__cpu_plan *plan) {
     const size_t items = p->batch, grains = (items + p->grain - 1) / p->grain;
-    plan->grain = carve(a, grains, sizeof *plan->grain);
-    plan->group = carve(a, grains, sizeof *plan->group);
-    plan->list = carve(a, items, sizeof *plan->list);
-    plan->input_inverse = carve(a, items, sizeof(float));
-    plan->error_inverse = carve(a, items, sizeof(float));
-    plan->input_doubled = carve(a, items, 1);
-    plan->error_doubled = carve(a, items, 1);
+    plan->grain = qn__cpu_carve(a, grains, sizeof *plan->grain);
+    plan->group = qn__cpu_carve(a, grains, sizeof *plan->group);
+    plan->list = qn__cpu_carve(a, items, sizeof *plan->list);
+    plan->input_inverse = qn__cpu_carve(a, items, sizeof(float));
+    plan->error_inverse = qn__cpu_carve(a, items, sizeof(float));
+    plan->input_doubled = qn__cpu_carve(a, items, 1);
+    plan->error_doubled = qn__cpu_carve(a, items, 1);
 }
 
 /* The width with the largest operands of sums over items. */
@@ -64,36 +46,37 @@ static int widest_items(const qn__worker *w) {
 }
 
 /* Operands of a layer that does not walk. */
-static void carve_operands(arena *a, const qn__worker *w, qn__cpu_layer *l) {
+static void carve_operands(qn__cpu_arena *a, const qn__worker *w, qn__cpu_layer *l) {
     const qn__program *p = w->program;
     const size_t each = qn__cpu_operands(w->intgemm, widest_items(w), p->batch, p->grain);
     l->intgemm.operands = each;
-    l->intgemm.input_items = carve(a, qn__cpu_blocks(l), each);
-    l->intgemm.error_items = carve(a, l->out_panels, each);
+    l->intgemm.input_items = qn__cpu_carve(a, qn__cpu_blocks(l), each);
+    l->intgemm.error_items = qn__cpu_carve(a, l->out_panels, each);
     carve_plan(a, p, &l->intgemm.plan);
 }
 
 /* A first layer uses the worker's two sets of inputs. */
-static void carve_intgemm(arena *a, const qn__worker *w, uint32_t index) {
+static void carve_intgemm(qn__cpu_arena *a, const qn__worker *w, uint32_t index) {
     const qn__intgemm *intgemm = w->intgemm;
     qn__cpu_layer *l = &w->layer[index];
     qn__cpu_intgemm *packed = &l->intgemm;
     const size_t outputs = (size_t)l->out_panels * QN__PANEL;
     const size_t factors = l->walks ? outputs * l->taps : outputs;
-    packed->output_absmax = l->noted ? carve(a, w->room, sizeof(uint32_t)) : NULL;
-    packed->changed = carve(a, qn__cpu_groups(l), sizeof(qn__cpu_counter));
+    packed->output_absmax = l->noted ? qn__cpu_carve(a, w->room, sizeof(uint32_t)) : NULL;
+    packed->changed = qn__cpu_carve(a, qn__cpu_groups(l), sizeof(qn__cpu_counter));
     if (!qn__layer_is_integer(l->layer))
         return;
     packed->right_size = intgemm->size(w->bits, qn__cpu_depth(l));
     packed->transposed_size = intgemm->size(w->bits, qn__cpu_back_depth(l));
-    packed->right = carve(a, l->out_panels, packed->right_size);
-    packed->transposed =
-        l->below ? carve(a, l->walks ? l->in_panels : qn__cpu_blocks(l), packed->transposed_size)
-                 : NULL;
-    packed->factor = carve(a, factors, sizeof(float));
-    packed->inverse = carve(a, factors, sizeof(float));
-    packed->strip_absmax = carve(a, outputs * qn__cpu_strips(l), sizeof(uint32_t));
-    packed->scaled_absmax = l->walks && l->below ? carve(a, w->room, sizeof(uint32_t)) : NULL;
+    packed->right = qn__cpu_carve(a, l->out_panels, packed->right_size);
+    packed->transposed = l->below ? qn__cpu_carve(a, l->walks ? l->in_panels : qn__cpu_blocks(l),
+                                                  packed->transposed_size)
+                                  : NULL;
+    packed->factor = qn__cpu_carve(a, factors, sizeof(float));
+    packed->inverse = qn__cpu_carve(a, factors, sizeof(float));
+    packed->strip_absmax = qn__cpu_carve(a, outputs * qn__cpu_strips(l), sizeof(uint32_t));
+    packed->scaled_absmax =
+        l->walks && l->below ? qn__cpu_carve(a, w->room, sizeof(uint32_t)) : NULL;
     if (qn__cpu_packs_inputs(w, l))
         carve_rows(a, w, qn__cpu_depth(l), &packed->input);
     carve_rows(a, w, l->walks ? 0 : l->layer->out, &packed->error);
@@ -101,52 +84,31 @@ static void carve_intgemm(arena *a, const qn__worker *w, uint32_t index) {
         carve_operands(a, w, l);
 }
 
-static void carve_norm(arena *a, const qn__worker *w, qn__cpu_layer *l) {
-    const qn__program *p = w->program;
-    const size_t grains = (p->batch + p->grain - 1) / p->grain;
-    const size_t row = (size_t)l->out_panels * QN__PANEL * sizeof(float);
-    l->norm.mean = carve(a, grains, row);
-    l->norm.inverse = carve(a, grains, row);
-    l->norm.factor = carve(a, 1, row);
-    l->norm.rest = carve(a, 1, row);
-    for (uint32_t v = 0; v < l->vectors; ++v)
-        l->norm.partial[v] = carve(a, grains, row);
-    if (l->norm.sums_at && qn__cpu_norm_passes_all(w, l) && l->below->taps)
-        l->below->bias_partials = carve(a, grains, row);
-}
-
-static void carve_group_norm(arena *a, const qn__worker *w, qn__cpu_layer *l) {
-    const size_t row = (size_t)l->out_panels * QN__PANEL * sizeof(float);
-    float **const array[] = {&l->norm.mean,       &l->norm.inverse, &l->norm.partial[0],
-                             &l->norm.partial[1], &l->norm.h,       &l->norm.k};
-    for (size_t i = 0; i < sizeof array / sizeof *array; ++i)
-        *array[i] = carve(a, w->room, row);
-}
-
-static void carve_layer(arena *a, qn__worker *w, uint32_t index) {
+static void carve_layer(qn__cpu_arena *a, qn__worker *w, uint32_t index) {
     qn__cpu_layer *l = &w->layer[index];
     const size_t weights = (size_t)qn__cpu_blocks(l) * l->out_panels * QN__PANEL * QN__PANEL;
     const size_t outputs = (size_t)l->out_panels * QN__PANEL;
     const size_t room = rows_of(w, l->out_pixels), row = outputs * sizeof(float);
-    l->weights = carve(a, weights, sizeof(float));
-    l->bias = carve(a, l->vectors * l->vector, sizeof(float));
+    l->weights = qn__cpu_carve(a, weights, sizeof(float));
+    l->bias = qn__cpu_carve(a, l->vectors * l->vector, sizeof(float));
     for (uint32_t s = 0; s < w->slots; ++s) {
-        l->weight_slot[s] = carve(a, weights, sizeof(float));
-        l->bias_slot[s] = carve(a, l->vectors * l->vector, sizeof(float));
+        l->weight_slot[s] = qn__cpu_carve(a, weights, sizeof(float));
+        l->bias_slot[s] = qn__cpu_carve(a, l->vectors * l->vector, sizeof(float));
     }
-    if (l->layer->vectors)
-        (l->layer->norm_groups ? carve_group_norm : carve_norm)(a, w, l);
+    if (l->kind->carve)
+        l->kind->carve(a, w, l);
     if (w->bits)
         carve_intgemm(a, w, index);
-    l->blocks = carve(a, (size_t)qn__cpu_blocks(l) + l->out_panels, sizeof(size_t));
-    l->outputs.begin = l->walks ? carve(a, l->outputs.axis[1].size + 1, sizeof(uint32_t)) : NULL;
-    l->inputs.begin = carve(a, l->inputs.axis[1].size + 1, sizeof(uint32_t));
-    l->transposed = l->transposed_weights ? carve(a, weights, sizeof(float)) : NULL;
+    l->blocks = qn__cpu_carve(a, (size_t)qn__cpu_blocks(l) + l->out_panels, sizeof(size_t));
+    l->outputs.begin =
+        l->walks ? qn__cpu_carve(a, l->outputs.axis[1].size + 1, sizeof(uint32_t)) : NULL;
+    l->inputs.begin = qn__cpu_carve(a, l->inputs.axis[1].size + 1, sizeof(uint32_t));
+    l->transposed = l->transposed_weights ? qn__cpu_carve(a, weights, sizeof(float)) : NULL;
     l->transposed_blocks =
-        carve(a, (size_t)l->out_panels * (l->walks ? l->taps : 1), sizeof(size_t));
-    l->output = l->norm.add || l->output_place.bytes ? NULL : carve(a, room, row);
-    l->dropped = l->layer->drop_threshold ? carve(a, room, row) : NULL;
-    l->slope = qn__keeps_slope(l->layer->activation) ? carve(a, room, row) : NULL;
+        qn__cpu_carve(a, (size_t)l->out_panels * (l->walks ? l->taps : 1), sizeof(size_t));
+    l->output = l->norm.add || l->output_place.bytes ? NULL : qn__cpu_carve(a, room, row);
+    l->dropped = l->layer->drop_threshold ? qn__cpu_carve(a, room, row) : NULL;
+    l->slope = qn__keeps_slope(l->layer->activation) ? qn__cpu_carve(a, room, row) : NULL;
 }
 
 /* Panels of 16 x 16 weights that a core transposes at a time. */
@@ -183,18 +145,18 @@ static size_t most_of_run(const qn__worker *w) {
 }
 
 /* For convolutions: lists, and the errors of a chunk of a gradient. */
-static void carve_room(arena *a, size_t chunk, qn__cpu_rows_room *room) {
-    room->factor = carve(a, QN__RUN_ROWS, sizeof(float));
-    room->right = carve(a, QN__OUT_GROUP, chunk);
+static void carve_room(qn__cpu_arena *a, size_t chunk, qn__cpu_rows_room *room) {
+    room->factor = qn__cpu_carve(a, QN__RUN_ROWS, sizeof(float));
+    room->right = qn__cpu_carve(a, QN__OUT_GROUP, chunk);
     for (int i = 0; i < 2; ++i) {
-        room->list[i] = carve(a, QN__CHUNK, sizeof(uint32_t));
-        room->inverse[i] = carve(a, QN__CHUNK, sizeof(float));
+        room->list[i] = qn__cpu_carve(a, QN__CHUNK, sizeof(uint32_t));
+        room->inverse[i] = qn__cpu_carve(a, QN__CHUNK, sizeof(float));
     }
 }
 
 /* Memory for one block of inputs or errors of the last layer, or for the operands of one group of
  * grains, or of a run or a chunk of a convolution; and for a plan of the gradient. */
-static void carve_lists(arena *a, const qn__worker *w, qn__cpu_core *core) {
+static void carve_lists(qn__cpu_arena *a, const qn__worker *w, qn__cpu_core *core) {
     const qn__program *p = w->program;
     const qn__intgemm *intgemm = w->intgemm;
     const qn__cpu_layer *last = &w->layer[p->layers - 1];
@@ -202,8 +164,8 @@ static void carve_lists(arena *a, const qn__worker *w, qn__cpu_core *core) {
     const size_t out = intgemm->size(w->bits, last->layer->out);
     const size_t operands = (1 + QN__OUT_GROUP) * intgemm->size(widest_items(w), p->batch);
     const size_t chunk = w->run_blocks ? intgemm->size(w->bits, QN__CHUNK) : 0;
-    core->operand =
-        carve(a, greater(greater(greater(in, out), operands), greater(chunk, most_of_run(w))), 1);
+    core->operand = qn__cpu_carve(
+        a, greater(greater(greater(in, out), operands), greater(chunk, most_of_run(w))), 1);
     if (w->run_blocks)
         carve_room(a, chunk, &core->room);
     carve_plan(a, p, &core->plan);
@@ -232,8 +194,8 @@ static size_t most_run_blocks(const qn__worker *w) {
     return most;
 }
 
-static void carve_shared(arena *a, qn__worker *w) {
-    char *begin = carve(a, w->shared_bytes, 1);
+static void carve_shared(qn__cpu_arena *a, qn__worker *w) {
+    char *begin = qn__cpu_carve(a, w->shared_bytes, 1);
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         qn__cpu_layer *l = &w->layer[i];
         const qn__cpu_layer *own = &w->layer[l->error_of];
@@ -250,7 +212,7 @@ static void carve_shared(arena *a, qn__worker *w) {
     }
 }
 
-static void carve_all(arena *a, qn__worker *w) {
+static void carve_all(qn__cpu_arena *a, qn__worker *w) {
     const qn__program *p = w->program;
     const uint32_t layers = p->layers;
     const size_t inputs = (size_t)w->layer[0].in_panels * QN__PANEL;
@@ -261,48 +223,51 @@ static void carve_all(arena *a, qn__worker *w) {
         carve_layer(a, w, l);
     for (int i = 0; i < 2; ++i) {
         const size_t tiles = qn__cpu_tiles((uint32_t)w->room, w->kernels->rows);
-        w->inputs[i] =
-            i > 0 && qn__cpu_one_input(w) ? w->inputs[0] : carve(a, room, inputs * sizeof(float));
-        w->item[i] = carve(a, w->room, sizeof(uint64_t));
-        w->input_blocks[i] = carve(a, w->layer[0].in_panels, sizeof(size_t));
+        w->inputs[i] = i > 0 && qn__cpu_one_input(w)
+                           ? w->inputs[0]
+                           : qn__cpu_carve(a, room, inputs * sizeof(float));
+        w->item[i] = qn__cpu_carve(a, w->room, sizeof(uint64_t));
+        w->input_blocks[i] = qn__cpu_carve(a, w->layer[0].in_panels, sizeof(size_t));
         if (w->bits) {
             carve_rows(a, w, w->layer[0].walks ? 0 : w->layer[0].layer->in, &w->rows[i]);
-            w->rows[i].bytes = carve(a, (w->room + QN__PANEL - 1) / QN__PANEL,
-                                     (size_t)w->layer[0].in_panels * QN__BYTE_PANEL);
+            w->rows[i].bytes = qn__cpu_carve(a, (w->room + QN__PANEL - 1) / QN__PANEL,
+                                             (size_t)w->layer[0].in_panels * QN__BYTE_PANEL);
             continue;
         }
-        w->zeros[i].some = carve(a, w->room, w->layer[0].in_panels * sizeof(uint16_t));
-        w->zeros[i].list = carve(a, tiles, inputs * sizeof(uint32_t));
-        w->zeros[i].count = carve(a, tiles, sizeof(uint32_t));
+        w->zeros[i].some = qn__cpu_carve(a, w->room, w->layer[0].in_panels * sizeof(uint16_t));
+        w->zeros[i].list = qn__cpu_carve(a, tiles, inputs * sizeof(uint32_t));
+        w->zeros[i].count = qn__cpu_carve(a, tiles, sizeof(uint32_t));
     }
-    w->factors = w->layer[0].walks ? carve(a, w->layer[0].channels, sizeof(size_t)) : NULL;
-    w->weight_blocks = carve(a, most_panels(w), sizeof(size_t));
+    w->factors = w->layer[0].walks ? qn__cpu_carve(a, w->layer[0].channels, sizeof(size_t)) : NULL;
+    w->weight_blocks = qn__cpu_carve(a, most_panels(w), sizeof(size_t));
     const size_t features = ((size_t)w->layer[0].layer->in + QN__PANEL - 1) / QN__PANEL * QN__PANEL;
-    w->mean = carve(a, features, sizeof(float));
-    w->inverse = carve(a, features, sizeof(float));
-    w->digits = w->bits ? carve(a, 1, sizeof *w->digits) : NULL;
-    w->loss = carve(a, w->room, sizeof(float));
-    w->chosen = carve(a, w->room, sizeof(int32_t));
-    w->label = carve(a, w->room, sizeof(int32_t));
+    w->mean = qn__cpu_carve(a, features, sizeof(float));
+    w->inverse = qn__cpu_carve(a, features, sizeof(float));
+    w->digits = w->bits ? qn__cpu_carve(a, 1, sizeof *w->digits) : NULL;
+    w->loss = qn__cpu_carve(a, w->room, sizeof(float));
+    w->chosen = qn__cpu_carve(a, w->room, sizeof(int32_t));
+    w->label = qn__cpu_carve(a, w->room, sizeof(int32_t));
     for (int t = 0; t < w->threads; ++t) {
         qn__cpu_core core = {0};
-        core.scratch = carve(a, transposed_panels(w) * QN__PANEL * QN__PANEL, sizeof(float));
-        core.blocks = carve(a, 2 * w->run_blocks, sizeof(size_t));
-        core.taps = carve(a, w->run_blocks, sizeof *core.taps);
+        core.scratch =
+            qn__cpu_carve(a, transposed_panels(w) * QN__PANEL * QN__PANEL, sizeof(float));
+        core.blocks = qn__cpu_carve(a, 2 * w->run_blocks, sizeof(size_t));
+        core.taps = qn__cpu_carve(a, w->run_blocks, sizeof *core.taps);
         core.augmented =
-            p->augment ? carve(a, (size_t)w->layer[0].layer->in * QN__PANEL, sizeof(float)) : NULL;
-        core.picture = carve(a, qn__cpu_few_room(w), sizeof(float));
-        core.sparse = carve(a, qn__cpu_sparse_room(w), sizeof(float));
-        core.gradient = w->run_blocks ? carve(a, QN__WALK_GRADIENT, 1) : NULL;
-        core.rows = carve(a, 2 * outputs * QN__PANEL, sizeof(float));
-        core.absmax_input = carve(a, layers + 1, sizeof(uint32_t));
-        core.absmax_error = carve(a, layers + 1, sizeof(uint32_t));
+            p->augment ? qn__cpu_carve(a, (size_t)w->layer[0].layer->in * QN__PANEL, sizeof(float))
+                       : NULL;
+        core.picture = qn__cpu_carve(a, qn__cpu_few_room(w), sizeof(float));
+        core.sparse = qn__cpu_carve(a, qn__cpu_sparse_room(w), sizeof(float));
+        core.gradient = w->run_blocks ? qn__cpu_carve(a, QN__WALK_GRADIENT, 1) : NULL;
+        core.rows = qn__cpu_carve(a, 2 * outputs * QN__PANEL, sizeof(float));
+        core.absmax_input = qn__cpu_carve(a, layers + 1, sizeof(uint32_t));
+        core.absmax_error = qn__cpu_carve(a, layers + 1, sizeof(uint32_t));
         if (w->bits)
             carve_lists(a, w, &core);
         if (a->base)
             w->core[t] = core;
     }
-    w->nothing = carve(a, (size_t)QN__RUN_ROWS * QN__PANEL, sizeof(float));
+    w->nothing = qn__cpu_carve(a, (size_t)QN__RUN_ROWS * QN__PANEL, sizeof(float));
     carve_shared(a, w);
 }
 
@@ -320,7 +285,7 @@ static void connect_blocks(qn__worker *w) {
             l->output = l->norm.add->output;
         if (l->branch)
             l->below->side = l->branch;
-        if (l->layer->kind != QN__LAYER_ADD || !l->other)
+        if (!l->other)
             continue;
         l->second = l->other->dropped ? l->other->dropped : l->other->output;
         if (!l->layer->skip)
@@ -360,15 +325,15 @@ static uint32_t panels_of(uint32_t columns) { return (columns + QN__PANEL - 1) /
  * qn__worker. */
 static void shape_layer(qn__cpu_layer *l, const qn__layer *layer, int shared) {
     const qn__shape from = layer->from, to = layer->to;
-    const int dense = layer->kind == QN__LAYER_DENSE, conv = layer->kind == QN__LAYER_CONV;
     qn__layer own = *layer;
     l->layer = layer;
-    l->walks = !dense;
+    l->kind = qn__cpu_kind_of(layer->kind);
+    l->walks = !l->kind->one_matrix;
     l->channels = from.channels;
-    l->taps = conv || dense ? layer->window.kernel[0] * layer->window.kernel[1] : 0;
+    l->taps = layer->depth ? layer->window.kernel[0] * layer->window.kernel[1] : 0;
     l->in_pixels = from.height * from.width;
     l->out_pixels = to.height * to.width;
-    l->unfolds = !l->below && conv && !shared && !layer->conv_groups;
+    l->unfolds = !l->below && l->walks && layer->depth && !shared && !layer->conv_groups;
     if (l->unfolds) {
         l->channels = layer->depth;
         l->taps = 1;
@@ -411,23 +376,9 @@ static void share_errors(qn__worker *w, uint32_t add, qn__cpu_layer *path) {
 static void add_at_once(qn__cpu_layer *add) {
     qn__cpu_layer *last = add - 1;
     const int is_path = add->below == last || (add->layer->skip && add->other == last);
-    if (is_path && last->layer->kind == QN__LAYER_BATCHNORM &&
-        last->layer->activation == QN__ACT_NONE && !last->layer->drop_threshold)
+    if (is_path && last->kind->adds && last->layer->activation == QN__ACT_NONE &&
+        !last->layer->drop_threshold)
         last->norm.add = add;
-}
-
-/* Sums of a batchnorm's errors stand after them. Those of features would be as large. */
-static void size_sums(const qn__worker *w, qn__cpu_layer *l) {
-    qn__cpu_layer *own = &w->layer[l->error_of];
-    const qn__program *p = w->program;
-    const size_t grains = (p->batch + p->grain - 1) / p->grain;
-    const size_t pixels = (size_t)l->out_panels * l->out_pixels;
-    size_t bytes;
-    l->norm.sums_at = own->error_place.bytes;
-    if (__builtin_mul_overflow(grains * 2 * QN__PANEL * sizeof(float), pixels, &bytes) ||
-        __builtin_add_overflow(own->error_place.bytes, bytes, &own->error_place.bytes))
-        own->error_place.bytes = SIZE_MAX;
-    own->sums[own->sums[0] != NULL] = l;
 }
 
 /* The max pool that alone reads the outputs of `of`; NULL: there is none. */
@@ -437,7 +388,7 @@ static const qn__layer *pool_above(const qn__worker *w, const qn__cpu_layer *of)
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__cpu_layer *l = &w->layer[i];
         readers += (l->below == of) + (l->other == of);
-        if (l->below == of && l->layer->kind == QN__LAYER_MAXPOOL)
+        if (l->below == of && l->kind->picks)
             pool = l->layer;
     }
     return readers == 1 ? pool : NULL;
@@ -445,8 +396,7 @@ static const qn__layer *pool_above(const qn__worker *w, const qn__cpu_layer *of)
 
 /* Lists of errors: of a convolution below a max pool. */
 static void size_lists(qn__worker *w, qn__cpu_layer *l) {
-    const qn__layer *pool =
-        l->layer->kind == QN__LAYER_CONV && l->below && !w->bits ? pool_above(w, l) : NULL;
+    const qn__layer *pool = l->walks && l->taps && l->below && !w->bits ? pool_above(w, l) : NULL;
     if (pool)
         qn__cpu_sparse_shape(w, l, pool, w->room);
     l->sparse_place.bytes = l->sparse.bytes;
@@ -457,7 +407,7 @@ static void size_lists(qn__worker *w, qn__cpu_layer *l) {
 static void size_shared(qn__worker *w) {
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         qn__cpu_layer *l = &w->layer[i];
-        if (l->layer->kind == QN__LAYER_ADD) {
+        if (qn__layer_joins(l->layer)) {
             add_at_once(l);
             share_errors(w, i, l->below);
             if (l->layer->skip)
@@ -474,9 +424,8 @@ static void size_shared(qn__worker *w) {
         size_lists(w, l);
     }
     for (uint32_t i = 0; i < w->program->layers; ++i)
-        if (w->layer[i].layer->kind == QN__LAYER_BATCHNORM && !w->bits &&
-            w->layer[i].out_pixels > 1)
-            size_sums(w, &w->layer[i]);
+        if (w->layer[i].kind->size)
+            w->layer[i].kind->size(w, &w->layer[i]);
     qn__cpu_place_arrays(w);
 }
 
@@ -513,7 +462,7 @@ static int connect_sources(qn__worker *w) {
         qn__cpu_layer *own = &w->layer[l];
         own->below = layer_at(w, qn__layer_source(layer, l));
         readers += !own->below;
-        if (layer[l].kind != QN__LAYER_ADD)
+        if (!qn__layer_joins(&layer[l]))
             continue;
         own->other = layer_at(w, qn__layer_other(layer, l));
         readers += !own->other;
@@ -549,7 +498,7 @@ static size_t shape_layers(qn__worker *w) {
 }
 
 size_t qn__cpu_count_memory(qn__worker *w) {
-    arena count = {0};
+    qn__cpu_arena count = {0};
     w->layer = qn__alloc(w->program->layers, sizeof *w->layer, NULL);
     if (!w->layer)
         return SIZE_MAX;
@@ -573,7 +522,7 @@ qn_status qn__cpu_allocate(qn__worker *w, qn_error *err) {
         return QN_MEMORY;
     for (uint32_t l = p->layers; l-- > 0;)
         w->layer[l].done = w->done + (done -= qn__cpu_groups(&w->layer[l]) + 1);
-    arena count = {0};
+    qn__cpu_arena count = {0};
     carve_all(&count, w);
     if (count.overflow)
         return qn__fail_memory(err, SIZE_MAX, 1);
@@ -581,7 +530,7 @@ qn_status qn__cpu_allocate(qn__worker *w, qn_error *err) {
     if (!w->block)
         return QN_MEMORY;
     w->block_size = count.used;
-    arena fill = {.base = w->block};
+    qn__cpu_arena fill = {.base = w->block};
     carve_all(&fill, w);
     connect(w);
     return QN_OK;

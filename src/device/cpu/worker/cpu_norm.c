@@ -4,6 +4,7 @@
  * pixel to the first one: what it read last is still in the caches. So a pass reads its values
  * about once from memory, and writes its results once. */
 #include "device/cpu/worker/cpu_gradient_sums.h"
+#include "device/cpu/worker/cpu_kinds.h"
 #include "num/norm.h"
 #include <math.h>
 #include <string.h>
@@ -96,9 +97,7 @@ static void finish_rows(const qn__cpu_pass *pass, int thread, uint32_t layer, ui
     const uint32_t target = (uint32_t)(to - w->layer);
     const size_t at = panel * l->out_stride + first * QN__PANEL;
     const float *input = qn__cpu_input(pass, l) + panel * l->in_stride + first * QN__PANEL;
-    const float *other = !add              ? NULL
-                         : add->below == l ? qn__cpu_second(pass, add) + at
-                                           : qn__cpu_input(pass, add) + at;
+    const float *other = add ? qn__cpu_beside(pass, add, l) + at : NULL;
     const int plain = qn__cpu_is_plain(pass, target, panel);
     const uint32_t bits =
         w->kernels->normalise(rows, input, mean, factor, bias, other,
@@ -120,31 +119,29 @@ static void forward_part(const qn__cpu_pass *pass, int thread, uint32_t layer, c
                     p->items, l->norm.mean + at, factor, vector_of(l, BIAS, p->panel));
 }
 
-static int all_finite(size_t count, const float *x) {
-    uint32_t bits, most = 0;
-    for (size_t i = 0; i < count; ++i) {
-        memcpy(&bits, x + i, sizeof bits);
-        bits &= 0x7f800000u;
-        most = bits > most ? bits : most;
+static void fold(const qn__cpu_layer *l) {
+    const size_t channels = (size_t)l->out_panels * QN__PANEL;
+    const float *mean = l->bias + MEAN * l->vector, *bias = l->bias + BIAS * l->vector;
+    const float *variance = l->bias + VARIANCE * l->vector;
+    for (size_t c = 0; c < channels; ++c) {
+        l->norm.factor[c] = l->bias[c] * qn__norm_inverse(variance[c]);
+        l->norm.rest[c] = fmaf(-mean[c], l->norm.factor[c], bias[c]);
     }
-    return most < 0x7f800000u;
 }
 
-void qn__cpu_fold(qn__worker *w) {
-    w->finite = 1;
-    for (uint32_t i = 0; i < w->program->layers; ++i) {
-        const qn__cpu_layer *l = &w->layer[i];
-        const size_t weights = (size_t)qn__cpu_blocks(l) * l->out_panels * QN__PANEL * QN__PANEL;
-        w->finite = w->finite && (!l->few || all_finite(weights, l->weights));
-        const size_t channels = (size_t)l->out_panels * QN__PANEL;
-        const float *mean = l->bias + MEAN * l->vector, *bias = l->bias + BIAS * l->vector;
-        const float *variance = l->bias + VARIANCE * l->vector;
-        for (size_t c = 0; l->norm.factor && c < channels; ++c) {
-            l->norm.factor[c] = l->bias[c] * qn__norm_inverse(variance[c]);
-            l->norm.rest[c] = fmaf(-mean[c], l->norm.factor[c], bias[c]);
-        }
-    }
-    w->folded = 1;
+/* And the add after it where nothing is between them. */
+static uint32_t follow(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, size_t at,
+                       uint32_t rows, int *plain, float *out) {
+    const qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const int joins = l->norm.add == l + 1 && qn__cpu_is_followed(pass, l);
+    const uint32_t last = layer + (uint32_t)joins;
+    const size_t vector = (size_t)panel * QN__PANEL;
+    *plain = qn__cpu_is_plain(pass, last, panel);
+    w->kernels->normalise(rows, out, w->nothing, l->norm.factor + vector, l->norm.rest + vector,
+                          joins ? qn__cpu_beside(pass, l + 1, l) + at : NULL,
+                          *plain && w->layer[last].layer->activation == QN__ACT_RELU, out);
+    return last;
 }
 
 /* A prediction: one multiplication and addition by the running averages. */
@@ -157,7 +154,7 @@ static void apply_rows(const qn__cpu_pass *pass, int thread, uint32_t layer, uin
                 norm->rest + at);
 }
 
-void qn__cpu_norm_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+static void forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     const uint32_t parts =
@@ -292,7 +289,7 @@ static void backward_part(const qn__cpu_pass *pass, int thread, uint32_t layer, 
                        sums);
 }
 
-void qn__cpu_norm_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+static void backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     const qn__cpu_grid grid = {l->out_panels, grains_of(pass), 1};
@@ -325,7 +322,7 @@ static int finish_vector(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint3
     return 0;
 }
 
-int qn__cpu_norm_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel) {
+static int sums_of_panel(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel) {
     const qn__cpu_layer *l = &pass->worker->layer[layer];
     int bad = 0;
     for (uint32_t grain = 0; !l->below && grain < grains_of(pass); ++grain) {
@@ -336,3 +333,27 @@ int qn__cpu_norm_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel) 
         bad |= finish_vector(pass, l, panel, v);
     return bad;
 }
+
+static void carve(qn__cpu_arena *a, const qn__worker *w, qn__cpu_layer *l) {
+    const qn__program *p = w->program;
+    const size_t grains = (p->batch + p->grain - 1) / p->grain;
+    const size_t row = (size_t)l->out_panels * QN__PANEL * sizeof(float);
+    l->norm.mean = qn__cpu_carve(a, grains, row);
+    l->norm.inverse = qn__cpu_carve(a, grains, row);
+    l->norm.factor = qn__cpu_carve(a, 1, row);
+    l->norm.rest = qn__cpu_carve(a, 1, row);
+    for (uint32_t v = 0; v < l->vectors; ++v)
+        l->norm.partial[v] = qn__cpu_carve(a, grains, row);
+    if (l->norm.sums_at && qn__cpu_norm_passes_all(w, l) && l->below->taps)
+        l->below->bias_partials = qn__cpu_carve(a, grains, row);
+}
+
+const qn__cpu_kind qn__cpu_batchnorm = {.forward = forward,
+                                        .backward = backward,
+                                        .sums = sums_of_panel,
+                                        .carve = carve,
+                                        .size = qn__cpu_norm_size,
+                                        .fold = fold,
+                                        .follow = follow,
+                                        .reads_input = 1,
+                                        .adds = 1};

@@ -1,6 +1,23 @@
 /* batchnorm: the sums b and g of a grain's errors in a pixel (docs/exactness.md 17.8). Whoever
  * computes errors of whole grains makes them at once, while the errors are in the L1 cache. */
-#include "device/cpu/worker/cpu_worker.h"
+#include "device/cpu/worker/cpu_kinds.h"
+
+/* Sums of the errors stand after these. Those of features would be as large, and in integer
+ * arithmetic errors do not share memory. */
+void qn__cpu_norm_size(const qn__worker *w, qn__cpu_layer *l) {
+    qn__cpu_layer *own = &w->layer[l->error_of];
+    const qn__program *p = w->program;
+    const size_t grains = (p->batch + p->grain - 1) / p->grain;
+    const size_t pixels = (size_t)l->out_panels * l->out_pixels;
+    size_t bytes;
+    if (w->bits || l->out_pixels == 1)
+        return;
+    l->norm.sums_at = own->error_place.bytes;
+    if (__builtin_mul_overflow(grains * 2 * QN__PANEL * sizeof(float), pixels, &bytes) ||
+        __builtin_add_overflow(own->error_place.bytes, bytes, &own->error_place.bytes))
+        own->error_place.bytes = SIZE_MAX;
+    own->sums[own->sums[0] != NULL] = l;
+}
 
 /* Whether each run has whole grains. */
 static int has_whole_grains(const qn__cpu_walk *walk, uint32_t items, uint32_t grain) {
@@ -16,8 +33,8 @@ static int come_in_grains(const qn__worker *w, const qn__cpu_layer *own, uint32_
         const qn__cpu_layer *l = &w->layer[i];
         if (l->below != own || l->branch)
             continue;
-        const int walks = !l->layer->vectors && !l->layer->conv_groups && l->inputs.panels;
-        if (l->layer->kind == QN__LAYER_ADD || !(l->norm.sums_at || walks) ||
+        const int walks = l->kind->whole_rows && !l->layer->conv_groups && l->inputs.panels;
+        if (!(l->norm.sums_at || walks) ||
             (walks && !has_whole_grains(&l->inputs, items, w->program->grain)))
             return 0;
     }

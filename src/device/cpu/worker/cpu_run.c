@@ -1,6 +1,6 @@
 /* One pass over a batch: the order of the phases, and the sums of losses. */
 #include "base/system/clock.h"
-#include "device/cpu/worker/cpu_worker.h"
+#include "device/cpu/worker/cpu_kinds.h"
 #include "device/numeric.h"
 #include "num/sums.h"
 #include <math.h>
@@ -49,46 +49,14 @@ static void inspect(const qn__cpu_pass *pass, int thread) {
     }
 }
 
-static void forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
-    const qn__cpu_layer *l = &pass->worker->layer[layer];
-    (qn__cpu_is_few(pass, l) ? qn__cpu_few_forward
-     : l->layer->conv_groups ? qn__cpu_group_forward
-     : l->layer->norm_groups ? qn__cpu_group_norm_forward
-     : l->layer->vectors     ? qn__cpu_norm_forward
-     : l->walks              ? qn__cpu_walk_forward
-                             : qn__cpu_forward)(pass, thread, layer, phase);
-}
-
-static void backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
-    const qn__cpu_layer *l = &pass->worker->layer[layer];
-    (l->layer->conv_groups             ? qn__cpu_group_backward
-     : l->layer->norm_groups           ? qn__cpu_group_norm_backward
-     : l->layer->vectors               ? qn__cpu_norm_backward
-     : l->layer->kind == QN__LAYER_ADD ? qn__cpu_walk_split
-     : l->inputs.panels                ? qn__cpu_walk_backward
-                                       : qn__cpu_backward)(pass, thread, layer, phase);
-}
-
-static void gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
-    const qn__worker *w = pass->worker;
-    const qn__cpu_layer *l = &w->layer[layer];
-    if (l->layer->vectors) {
-        if (!pass->outlet)
-            qn__cpu_biases(pass, thread, layer, phase);
-        return;
-    }
-    (!l->walks               ? qn__cpu_gradient
-     : l->layer->conv_groups ? qn__cpu_group_gradient
-     : w->bits               ? qn__cpu_walk_intgemm_gradient
-                             : qn__cpu_walk_gradient)(pass, thread, layer, phase);
-}
-
-/* A layer's gradient. Its biases are a phase of their own with an outlet. Returns the next phase.
- */
+/* A layer's gradient. With an outlet what is not a product's is a phase of its own. Returns the
+ * next phase. */
 static uint32_t gradients(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
-    if (pass->outlet)
+    const qn__cpu_kind *kind = pass->worker->layer[layer].kind;
+    if (pass->outlet || !kind->gradient)
         qn__cpu_biases(pass, thread, layer, phase++);
-    gradient(pass, thread, layer, phase++);
+    if (kind->gradient)
+        kind->gradient(pass, thread, layer, phase++);
     return phase;
 }
 
@@ -132,7 +100,7 @@ static uint32_t back(const qn__cpu_pass *pass, int thread, uint32_t phase) {
         if (now && before)
             phase = gradients(pass, thread, l, phase);
         if (goes) {
-            (packs ? qn__cpu_intgemm_backward : backward)(pass, thread, l, phase++);
+            w->layer[l].kind->backward(pass, thread, l, phase++);
             barrier(w, thread);
         }
         if (now && !before)
@@ -246,7 +214,7 @@ static void phases(void *context, int thread) {
             qn__cpu_walk_transpose(pass, thread, l, phase++);
         if (qn__cpu_is_added(w, l) || (l > 0 && qn__cpu_is_followed(pass, &w->layer[l - 1])))
             continue;
-        forward(pass, thread, l, phase++);
+        w->layer[l].kind->forward(pass, thread, l, phase++);
         barrier(w, thread);
     }
     if (pass->training && w->layer[last].transposed)

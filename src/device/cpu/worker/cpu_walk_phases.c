@@ -1,6 +1,5 @@
 /* Layers over pictures, run by run: forward, errors of the layer below, pooling. */
-#include "device/cpu/worker/cpu_worker.h"
-#include <string.h>
+#include "device/cpu/worker/cpu_kinds.h"
 
 /* Tasks for each core, if there are runs enough. Each task of integers packs its run. */
 enum { BLOCK = QN__PANEL * QN__PANEL, TASKS = 4, INTEGER_TASKS = 2 };
@@ -71,35 +70,6 @@ static void run_product(const qn__cpu_pass *pass, int thread, const qn__cpu_walk
                        panels);
 }
 
-/* Pooling of a run, one panel. Windows are within the picture. */
-static void pool(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l,
-                 const qn__cpu_walk_run *run, const float *a, float *to) {
-    const qn__cpu_axis *axis = l->outputs.axis;
-    const size_t pixel = (size_t)pass->batch->items * QN__PANEL, row = axis[1].limit * pixel;
-    const size_t count = (size_t)run->rows / run->pixels * QN__PANEL;
-    const float *from = a + run->y * axis[0].stride * row + run->x * axis[1].stride * pixel +
-                        (size_t)run->item * QN__PANEL;
-    size_t *tap = pass->worker->core[thread].blocks;
-    uint32_t taps = 0;
-    for (size_t y = 0; y < axis[0].kernel; ++y)
-        for (size_t x = 0; x < axis[1].kernel; ++x)
-            tap[taps++] = y * row + x * pixel;
-    pass->worker->kernels->pool(run->pixels, count, taps, tap, axis[1].stride * pixel, from,
-                                l->layer->kind == QN__LAYER_MAXPOOL ? 0.0f : 1.0f / (float)taps,
-                                to);
-}
-
-/* 17.7: the sum of two outputs, rows of one panel. */
-static void add(const qn__cpu_pass *pass, const qn__cpu_layer *l, const qn__cpu_walk_run *run,
-                uint32_t panel, float *to) {
-    const qn__cpu_kernels *k = pass->worker->kernels;
-    const size_t count = (size_t)run->rows * QN__PANEL;
-    const size_t at = panel * l->in_stride + run->row * QN__PANEL;
-    memset(to, 0, count * sizeof *to);
-    k->add(count, qn__cpu_input(pass, l) + at, to);
-    k->add(count, qn__cpu_second(pass, l) + at, to);
-}
-
 void qn__cpu_walk_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
@@ -122,10 +92,8 @@ void qn__cpu_walk_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, 
                         l->bias + panel * QN__PANEL, panels);
         for (uint32_t p = 0; p < panels; ++p) {
             float *to = out + p * l->out_stride + run.row * QN__PANEL;
-            if (l->layer->kind == QN__LAYER_ADD)
-                add(pass, l, &run, panel + p, to);
-            else if (l->taps == 0)
-                pool(pass, thread, l, &run, input + (panel + p) * l->in_stride, to);
+            if (l->kind->run)
+                l->kind->run(pass, thread, l, &run, panel + p, to);
             qn__cpu_follow(pass, thread, layer, panel + p, (uint32_t)run.row, run.rows, to);
         }
         if (w->bits)
@@ -156,76 +124,6 @@ void qn__cpu_walk_transpose(const qn__cpu_pass *pass, int thread, uint32_t layer
     }
 }
 
-/* The error that one window passes to a pixel of its picture at tap (ky, kx). `y`, `x`: the window.
- */
-static void unpool_one(const qn__cpu_pass *pass, const qn__cpu_layer *l,
-                       const qn__cpu_walk_run *run, uint32_t panel, uint32_t tap, int64_t y,
-                       int64_t x, const float **earlier, float *error) {
-    const qn__cpu_kernels *k = pass->worker->kernels;
-    const qn__cpu_axis *axis = l->outputs.axis;
-    const size_t count = (size_t)run->rows / run->pixels * QN__PANEL;
-    const size_t item = (size_t)run->item * QN__PANEL, pixel = pass->batch->items * QN__PANEL;
-    const size_t at = (size_t)(y * axis[1].size + x) * pixel + item + panel * l->out_stride;
-    const float *input = l->input + panel * l->in_stride + item, *own = NULL;
-    for (uint32_t t = 0; t <= tap; ++t) {
-        const int64_t iy = qn__cpu_reads(&axis[0], (uint32_t)y, t / axis[1].kernel);
-        const int64_t ix = qn__cpu_reads(&axis[1], (uint32_t)x, t % axis[1].kernel);
-        own = input + (size_t)(iy * axis[1].limit + ix) * pixel;
-        if (t < tap)
-            earlier[t] = own;
-    }
-    k->add_first(count, tap, earlier, own, l->output + at, l->error + at, error);
-}
-
-/* The errors of a run, one panel: windows in ascending order. */
-static void unpool(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l,
-                   const qn__cpu_walk_run *run, uint32_t panel, float *error) {
-    const qn__cpu_kernels *k = pass->worker->kernels;
-    const qn__cpu_axis *axis = l->inputs.axis;
-    const size_t count = (size_t)run->rows / run->pixels * QN__PANEL;
-    const size_t pixel = (size_t)pass->batch->items * QN__PANEL;
-    const uint32_t taps = axis[0].kernel * axis[1].kernel;
-    for (uint32_t p = 0; p < run->pixels; ++p, error += pixel) {
-        memset(error, 0, count * sizeof *error);
-        for (uint32_t tap = taps; tap-- > 0;) {
-            const int64_t y = qn__cpu_reads(&axis[0], run->y, tap / axis[1].kernel);
-            const int64_t x = qn__cpu_reads(&axis[1], run->x + p, tap % axis[1].kernel);
-            if (y < 0 || x < 0)
-                continue;
-            if (l->layer->kind == QN__LAYER_MAXPOOL)
-                unpool_one(pass, l, run, panel, tap, y, x, pass->worker->core[thread].taps, error);
-            else
-                k->add_scaled(count, 1.0f / (float)taps,
-                              l->error + panel * l->out_stride +
-                                  (size_t)(y * axis[1].limit + x) * pixel +
-                                  (size_t)run->item * QN__PANEL,
-                              error);
-        }
-    }
-}
-
-/* The errors of an add go to the last layers of both paths, unless these share them. A shortcut
- * without layers has them as `side`. */
-void qn__cpu_walk_split(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
-    qn__worker *w = pass->worker;
-    const qn__cpu_layer *l = &w->layer[layer];
-    qn__cpu_layer *const to[2] = {l->below, l->layer->skip ? l->other : NULL};
-    const qn__cpu_grid grid = {qn__cpu_runs(&l->inputs), l->in_panels, 1};
-    for (uint32_t index, panel; qn__cpu_take(w, thread, phase, grid, &index, &panel);) {
-        const qn__cpu_walk_run run = qn__cpu_run_at(&l->inputs, index);
-        const size_t at = panel * l->out_stride + run.row * QN__PANEL;
-        for (int i = 0; i < 2; ++i) {
-            if (!to[i] || to[i]->error == l->error)
-                continue;
-            memcpy(to[i]->error + at, l->error + at, (size_t)run.rows * QN__PANEL * sizeof(float));
-            const uint32_t path = (uint32_t)(to[i] - w->layer);
-            qn__cpu_finish_errors(pass, &w->core[thread], path, panel, (uint32_t)run.row, run.rows);
-            if (w->bits)
-                qn__cpu_note_errors(pass, path, run.row, run.rows, panel, 1);
-        }
-    }
-}
-
 void qn__cpu_walk_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer], *below = l->below;
@@ -246,9 +144,9 @@ void qn__cpu_walk_backward(const qn__cpu_pass *pass, int thread, uint32_t layer,
                         l->transposed + panel * weights, weights, error, below->out_stride, NULL,
                         panels);
         for (uint32_t p = 0; p < panels; ++p) {
-            if (l->taps == 0)
-                unpool(pass, thread, l, &run, panel + p,
-                       error + p * below->out_stride + run.row * QN__PANEL);
+            if (l->kind->run_back)
+                l->kind->run_back(pass, thread, l, &run, panel + p,
+                                  error + p * below->out_stride + run.row * QN__PANEL);
             qn__cpu_after_errors(pass, &w->core[thread], layer, panel + p, (uint32_t)run.row,
                                  run.rows);
         }

@@ -6,7 +6,7 @@
  * come, for the gradient of a layer that reads it, or to find the greatest of a pool. Arrays whose
  * windows differ may have the same memory: so errors of the first layers stand where outputs of the
  * last ones were. The order of the windows is that of `back` in cpu_run.c. */
-#include "device/cpu/worker/cpu_worker.h"
+#include "device/cpu/worker/cpu_kinds.h"
 
 static void use(qn__cpu_place *place, uint32_t window) {
     place->first = window < place->first ? window : place->first;
@@ -28,11 +28,10 @@ static void use_layer(qn__worker *w, qn__cpu_layer *l, uint32_t window) {
     use_errors(w, l, window);
     if (l->sparse_place.bytes)
         use(&l->sparse_place, window);
-    if (l->layer->kind == QN__LAYER_ADD)
-        return;
-    use_output(l->below, window);
-    if (l->taps == 0 && l->vectors == 0)
-        use_output(l, window); /* the greatest values of a pool */
+    if (l->kind->reads_input)
+        use_output(l->below, window);
+    if (l->kind->reads_output)
+        use_output(l, window);
 }
 
 /* Errors that come to the outputs of a layer: of an output that two layers read, the shortcut's are
@@ -54,7 +53,7 @@ static void use_passed(qn__worker *w, qn__cpu_layer *l, uint32_t window) {
         use(&l->branch_place, window);
     else
         use_finished(w, l->below, window);
-    if (l->layer->kind == QN__LAYER_ADD && l->layer->skip && l->other)
+    if (l->layer->skip && l->other)
         use_finished(w, l->other, window);
 }
 

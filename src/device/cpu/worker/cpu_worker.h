@@ -25,16 +25,16 @@ enum {
 /* Rows of a run, at most: its blocks stay in the L2 cache while all panels of outputs use them. */
 enum { QN__RUN_ROWS = 128 };
 
+typedef struct qn__cpu_kind qn__cpu_kind; /* cpu_kinds.h */
+
 /* A normalisation's numbers. Those of batchnorm are for the grains of a batch, each
  * [out panel][grain][16]. */
 typedef struct qn__cpu_norm {
     float *mean, *inverse; /* of batchnorm: the grain's mean, and r of 17.8 */
-    /* Of batchnorm outside training, each [out panel][16]: z = fma(x, factor, rest) + 0. */
+    /* Of batchnorm outside training, each [out panel][16]: z = fma(x, factor, rest) + 0. Of others:
+     * two numbers of each item for the errors. */
     float *factor, *rest;
     float *partial[4]; /* what a grain contributes to the sums of each vector */
-    /* Of groupnorm, each [out panel][item][16], as mean, inverse and partial are then: h and k of
-     * 17.9. */
-    float *h, *k;
     /* batchnorm at the end of a path: the layer after it that adds its outputs to others at once.
      * Its own outputs are not stored then. NULL: there is none. */
     struct qn__cpu_layer *add;
@@ -58,6 +58,7 @@ typedef struct qn__cpu_place {
  * new block of 16. */
 typedef struct qn__cpu_layer {
     const qn__layer *layer;
+    const qn__cpu_kind *kind;
     struct qn__cpu_layer *below;    /* the layer whose outputs it reads; NULL: the inputs */
     struct qn__cpu_layer *other;    /* add: the same for the shortcut */
     uint32_t in_panels, out_panels; /* of a pixel */
@@ -274,6 +275,12 @@ static inline const float *qn__cpu_second(const qn__cpu_pass *pass, const qn__cp
     return layer->other && !pass->training ? layer->other->output : layer->second;
 }
 
+/* What an add reads beside layer l. */
+static inline const float *qn__cpu_beside(const qn__cpu_pass *pass, const qn__cpu_layer *add,
+                                          const qn__cpu_layer *l) {
+    return add->below == l ? qn__cpu_second(pass, add) : qn__cpu_input(pass, add);
+}
+
 /* Where the errors go that a layer passes to the one whose outputs it reads. */
 static inline float *qn__cpu_passes(const qn__cpu_layer *layer) {
     return layer->branch ? layer->branch : layer->below->error;
@@ -417,23 +424,13 @@ size_t qn__cpu_few_room(const qn__worker *worker);
 void qn__cpu_group_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_group_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_group_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
-void qn__cpu_walk_split(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_walk_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_walk_transpose(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_walk_intgemm_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer,
                                    uint32_t phase);
 void qn__cpu_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
-/* A normalisation's phases, and the sums of a panel. */
-void qn__cpu_norm_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
-void qn__cpu_norm_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
-int qn__cpu_norm_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel);
-void qn__cpu_group_norm_forward(const qn__cpu_pass *pass, int thread, uint32_t layer,
-                                uint32_t phase);
-void qn__cpu_group_norm_backward(const qn__cpu_pass *pass, int thread, uint32_t layer,
-                                 uint32_t phase);
-int qn__cpu_group_norm_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel);
-/* Activates rows of results, and what follows. */
+/* What normalisations share. It activates rows of results, and what follows. */
 void qn__cpu_norm_finish(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t panel,
                          uint32_t first, uint32_t rows, float *out);
 /* Applies or stores the sums of one vector's panel. */
@@ -446,6 +443,8 @@ void qn__cpu_norm_sum(const qn__cpu_pass *pass, const qn__cpu_layer *layer, uint
 /* The sums of a grain's errors: see qn__cpu_norm. */
 float *qn__cpu_norm_sums_of(const qn__cpu_pass *pass, const qn__cpu_layer *layer, uint32_t panel,
                             uint32_t grain);
+/* Assigns memory for them, in `sums_at` and the bytes of the errors. */
+void qn__cpu_norm_size(const qn__worker *worker, qn__cpu_layer *layer);
 /* Decides which batchnorms have their errors `summed` in passes over so many items. */
 void qn__cpu_norm_begin(qn__worker *worker, uint32_t items);
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "device/cpu/worker/cpu_worker.h"
+#include "device/cpu/worker/cpu_kinds.h"
 
 enum { MOST = 8 };
 
@@ -26,7 +26,7 @@ static void chain(net *n, uint32_t layers) {
     n->program.layers = layers;
     n->program.layer = n->layer;
     for (uint32_t i = 0; i < layers; ++i) {
-        n->layer[i].kind = QN__LAYER_CONV;
+        n->own[i].kind = &qn__cpu_conv;
         n->layer[i].out = QN__FUSE_OUTPUTS + 1;
         n->own[i].layer = &n->layer[i];
         n->own[i].below = i ? &n->own[i - 1] : NULL;
@@ -71,7 +71,7 @@ static void test_parameters(void **state) {
 static void block(net *n, int has_shortcut) {
     const uint32_t add = has_shortcut ? 4 : 3;
     chain(n, add + 2);
-    n->layer[add].kind = QN__LAYER_ADD;
+    n->own[add].kind = &qn__cpu_residual;
     n->own[2].error_of = add;
     n->own[2].error_place.bytes = 0;
     n->own[add].vectors = 0;
@@ -134,6 +134,7 @@ static void test_outputs(void **state) {
         n.own[i].output_place.bytes = 100;
         n.own[i].taps = 9;
     }
+    n.own[2].kind = &qn__cpu_maxpool;
     n.own[2].taps = n.own[2].vectors = 0;
     qn__cpu_place_arrays(&n.w);
     for (uint32_t i = 0; i < MOST; ++i)

@@ -1,0 +1,67 @@
+/* What the worker asks about a kind of layer: a row of functions and facts. The row stands in the
+ * file that computes the kind, so a new kind is a new file here, and no other one changes.
+ *
+ * A step goes through the layers of a network three times:
+ *
+ *     fetch -> forward 0 -> forward 1 -> ... -> last layer and loss
+ *                                                     |
+ *              backward 1, gradient 1  <-  ...  <- backward, gradient
+ *
+ * `forward`, `backward` and `gradient` are phases: every core calls them, and takes tasks with
+ * qn__cpu_take until none is left. cpu_run.c says when all cores wait for each other. A phase ends
+ * with functions that all kinds share: qn__cpu_follow or qn__cpu_after_product after outputs,
+ * qn__cpu_after_errors after errors. */
+#ifndef QN_DEVICE_CPU_WORKER_CPU_KINDS_H
+#define QN_DEVICE_CPU_WORKER_CPU_KINDS_H
+
+#include "device/cpu/worker/cpu_arena.h"
+#include "device/cpu/worker/cpu_worker.h"
+
+typedef void qn__cpu_phase(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
+
+struct qn__cpu_kind {
+    /* Outputs from inputs. Of a last layer, which is dense, qn__cpu_last is called. */
+    qn__cpu_phase *forward;
+    /* The errors that the layer passes to those that it reads, from its own. Not called for a first
+     * layer. */
+    qn__cpu_phase *backward;
+    /* The gradient of weights of products; NULL: there are none. */
+    qn__cpu_phase *gradient;
+    /* The sums over grains of a panel's other parameters, which are added, stored or applied.
+     * Returns 1 if a partial was out of range. NULL: the kind has no parameters. */
+    int (*sums)(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel);
+
+    /* Kinds without products whose phases are qn__cpu_walk_forward and _backward: one panel of the
+     * outputs of a run, and of the errors that it passes. */
+    void (*run)(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *layer,
+                const qn__cpu_walk_run *run, uint32_t panel, float *to);
+    void (*run_back)(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *layer,
+                     const qn__cpu_walk_run *run, uint32_t panel, float *error);
+
+    /* Memory: arrays of its own, and bytes beside its errors. NULL: none. */
+    void (*carve)(qn__cpu_arena *arena, const qn__worker *worker, qn__cpu_layer *layer);
+    void (*size)(const qn__worker *worker, qn__cpu_layer *layer);
+
+    /* Predictions: what is computed from the parameters once, after they have changed; and the
+     * outputs of `layer` in place of those of the layer before it, rows of one panel from `at` on
+     * (cpu_follow.c). Returns the last layer that is computed so. *plain: its activation, too.
+     * NULL: the kind does not follow. */
+    void (*fold)(const qn__cpu_layer *layer);
+    uint32_t (*follow)(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, size_t at,
+                       uint32_t rows, int *plain, float *out);
+
+    unsigned one_matrix : 1;   /* all rows are one product: features */
+    unsigned leads : 1;        /* its forward pass ends with qn__cpu_follow */
+    unsigned reads_input : 1;  /* backward, or for the gradient */
+    unsigned reads_output : 1; /* the same */
+    unsigned picks : 1;        /* passes an error to one input of a window: others are zero */
+    unsigned adds : 1;         /* computes an add behind it at once: qn__cpu_norm */
+    unsigned whole_rows : 1;   /* passes errors of all items of a pixel at a time, in runs */
+};
+
+#define QN__CPU_ROW(KIND, NAME) extern const qn__cpu_kind qn__cpu_##NAME;
+QN__LAYER_LIST(QN__CPU_ROW)
+
+const qn__cpu_kind *qn__cpu_kind_of(qn__layer_kind kind);
+
+#endif
