@@ -18,6 +18,7 @@
 #include <quern/linear.h>
 #include <quern/model.h>
 #include <quern/network.h>
+#include <quern/option.h>
 #include <quern/plan.h>
 #include <quern/predict.h>
 #include <quern/report.h>

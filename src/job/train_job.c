@@ -27,15 +27,8 @@ static qn_status make_program(qn__train_job *job, qn_error *err) {
     p->arith = r->arith;
     p->loss = r->loss;
     p->real = r->task == QN__TASK_REGRESS;
-    p->delta = r->delta;
-    p->smoothing = r->smoothing;
-    p->clip = r->clip;
     p->optimizer = qn__recipe_rule(r);
-    p->momentum = r->momentum;
-    p->beta1 = r->beta1;
-    p->beta2 = r->beta2;
-    p->epsilon = r->epsilon;
-    p->weight_decay = r->weight_decay;
+    p->numbers = r->numbers;
     p->scale = qn__scale_of_program(r);
     p->mean = job->shift;
     p->inverse = job->inverse;

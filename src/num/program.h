@@ -178,18 +178,32 @@ static inline qn__layer qn__layer_flat(uint32_t in, uint32_t out, qn__activation
     return qn__layer_dense((qn__shape){in, 1, 1}, out, activation, first);
 }
 
+/* Numbers of a recipe that the arithmetic of a step reads as they are. A recipe and a program have
+ * the same members, so that a job copies them at once. */
+#define QN__NUMBERS                                                                                \
+    float delta;     /* of huber, greater than 0; otherwise without meaning */                     \
+    float smoothing; /* of cross-entropy, 0 to below 1: label smoothing; docs/exactness.md 17.3 */ \
+    float clip;      /* the largest norm of the gradient, 0: any; docs/exactness.md 17.4 */        \
+    float momentum, beta1, beta2, epsilon, weight_decay;
+
+typedef struct qn__numbers {
+    QN__NUMBERS
+} qn__numbers;
+
 typedef struct qn__program {
     uint32_t layers;
     const qn__layer *layer;
     uint64_t parameters; /* of all layers */
     qn__arith arith;
     qn__loss loss;
-    int real;    /* 1: labels are the bits of float targets and there is one output; 0: classes */
-    float delta; /* of huber, greater than 0; otherwise without meaning */
-    float smoothing; /* of cross-entropy, 0 to below 1: label smoothing; docs/exactness.md 17.3 */
+    int real; /* 1: labels are the bits of float targets and there is one output; 0: classes */
     qn__optimizer optimizer;
-    float momentum, beta1, beta2, epsilon, weight_decay;
-    float clip; /* the largest norm of the gradient, 0: any; docs/exactness.md 17.4 */
+    union {
+        qn__numbers numbers;
+        struct {
+            QN__NUMBERS
+        };
+    };
     qn__scale scale;
     const float *mean, *inverse;       /* of each feature, for QN__SCALE_STANDARD */
     const struct qn__augment *augment; /* of the items of training (num/augment.h); NULL: none */

@@ -12,6 +12,7 @@
 #include "model/formats/model.h"
 #include "model/recipe/defaults.h"
 #include "model/recipe/model_source.h"
+#include "model/recipe/option_rows.h"
 #include "model/recipe/stages.h"
 #include "model/recipe/tables.h"
 #include <quern/defaults.h>
@@ -76,27 +77,17 @@ static qn_status check_keep(const qn_model *model, const qn__recipe *r, qn_error
 }
 
 static qn_status find_names(const qn_train_options *o, int picture, qn__recipe *r, qn_error *err) {
-    int arith, loss = (int)qn__default_loss(r->task), init, missing, keep, init_scale;
-    qn_status status = find(&qn__arithmetics, o->arith, &arith, err);
-    if (status == QN_OK && o->loss != NULL)
-        status = qn__table_find(&qn__losses, o->loss, &loss, err);
-    if (status == QN_OK)
-        status = find(&qn__initialisations, o->init, &init, err);
-    if (status == QN_OK)
-        status = find(&qn__missing_rules, o->missing, &missing, err);
+    int loss = (int)qn__default_loss(r->task), init_scale;
+    int keep = o->patience > 0 ? QN__KEEP_BEST : QN__KEEP_LAST;
+    qn_status status = o->loss ? qn__table_find(&qn__losses, o->loss, &loss, err) : QN_OK;
     if (status == QN_OK)
         status = find(&qn__init_scales, o->init_scale, &init_scale, err);
-    keep = o->patience > 0 ? QN__KEEP_BEST : QN__KEEP_LAST;
     if (status == QN_OK && o->keep != NULL)
         status = qn__table_find(&qn__keeps, o->keep, &keep, err);
     if (status != QN_OK)
         return status;
-    r->arith = (qn__arith)arith;
     r->loss = (qn__loss)loss;
-    r->init = (qn__init)init;
-    r->missing = (qn__missing)missing;
     r->keep = (qn__keep)keep;
-    r->patience = o->patience;
     r->init_scale = o->init_from ? (qn__init_scale)init_scale : QN__INIT_SCALE_FIT;
     if (r->init_scale != (qn__init_scale)init_scale)
         return refuse_keep(NULL, err);
@@ -138,51 +129,10 @@ static qn_status find_optimizer(const qn_train_options *o, const qn__default_cas
     return QN_OK;
 }
 
-static void copy_numbers(const qn_train_options *o, qn__recipe *r) {
-    r->nesterov = o->nesterov != 0;
-    r->beta1 = o->beta1;
-    r->beta2 = o->beta2;
-    r->epsilon = o->epsilon;
-    r->delta = o->delta;
-    r->smoothing = o->smoothing;
-    r->clip = o->clip;
-    r->l1 = o->l1;
-    r->tolerance = o->tolerance;
-    r->no_intercept = o->no_intercept != 0;
-    r->lr_step = o->lr_step;
-    r->lr_gamma = o->lr_gamma;
-    r->warmup = o->warmup;
-    r->valid = o->valid_fraction;
-    r->grain = o->grain;
-    r->seed = o->seed;
-    r->gradient_scale = o->gradient_scale;
-    /* A gradient is the sum of more grains than that of a batch, and each has less room. */
+/* A gradient is the sum of more grains than that of a batch, and each has less capacity. */
+static void find_unit(qn__recipe *r) {
     if (r->optimizer == QN__OPT_LBFGS && r->gradient_scale == USUAL_SCALE)
         r->gradient_scale = FULL_BATCH_SCALE;
-}
-
-/* What says how a batch is used; the defaults cannot be told from what was asked for. */
-static qn_status check_no_batch(const qn_train_options *o, const qn__recipe *r, qn_error *err) {
-    qn_train_options usual;
-    qn_train_options_init(&usual);
-    const struct {
-        int given;
-        const char *option, *what;
-    } others[] = {
-        {o->batch != usual.batch, "`train.batch`", "batch"},
-        {o->learning_rate != usual.learning_rate, "`train.learning_rate`",
-         "learning rate: each step's length is searched for"},
-        {o->momentum != usual.momentum && o->momentum != 0.0f, "`train.momentum`", "momentum"},
-        {o->nesterov, "`train.nesterov`", "momentum"}};
-    if (r->optimizer != QN__OPT_LBFGS) /* qn__recipe_tidy drops what it does not take */
-        return QN_OK;
-    for (size_t i = 0; i < sizeof others / sizeof *others; ++i)
-        if (others[i].given) {
-            qn__fail(err, QN_USAGE, "the optimizer \"lbfgs\" takes no %s", others[i].what);
-            qn__at(err, "%s", others[i].option);
-            return qn__remedy(err, QN_USAGE, "leave it out, or take another `train.optimizer`");
-        }
-    return QN_OK;
 }
 
 /* What is asked for, what the data knows, or what it was when the model was made. */
@@ -415,7 +365,9 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
     if (picture < 0)
         return QN_MEMORY;
     qn__default_case of = {r->task, !picture, r->items};
-    qn_status status = find_names(options, picture, r, err);
+    qn_status status = qn__options_take(options, r, err);
+    if (status == QN_OK)
+        status = find_names(options, picture, r, err);
     if (status == QN_OK)
         status = find_network(options, data, &of, r, source, err);
     if (status == QN_OK)
@@ -432,11 +384,11 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
         status = find_rules(options, data, r, err);
     if (status == QN_OK)
         status = find_date_format(options, data, r, err);
-    if (status == QN_OK)
-        status = check_no_batch(options, r, err);
+    if (status == QN_OK && r->optimizer == QN__OPT_LBFGS)
+        status = qn__options_check_steps(options, err);
     if (status != QN_OK)
         return status;
-    copy_numbers(options, r);
+    find_unit(r);
     status = qn__stages_take(options->stages, r, err);
     if (status == QN_OK)
         status = check_epochs(options, r, err);
@@ -492,44 +444,7 @@ void qn__recipe_settle(const qn__recipe *r, qn_train_options *o) {
 
 void qn__recipe_to_options(const qn__recipe *r, const char *model_text, qn_train_options *o) {
     o->model = model_text;
-    o->arith = qn__table_name(&qn__arithmetics, (int)r->arith);
-    o->loss = qn__table_name(&qn__losses, (int)r->loss);
-    o->optimizer = qn__table_name(&qn__optimizers, (int)r->optimizer);
-    o->init = qn__table_name(&qn__initialisations, (int)r->init);
-    o->scale = qn__table_name(&qn__scalings, (int)r->scale);
-    o->missing = qn__table_name(&qn__missing_rules, (int)r->missing);
-    o->keep = qn__table_name(&qn__keeps, (int)r->keep);
-    o->patience = r->patience;
-    o->class_weight = r->class_weight;
-    o->init_scale = qn__table_name(&qn__init_scales, (int)r->init_scale);
-    o->schedule = qn__table_name(&qn__schedules, (int)r->schedule);
-    if (r->optimizer != QN__OPT_LBFGS) {
-        o->learning_rate = r->learning_rate;
-        o->momentum = r->momentum;
-        o->batch = r->batch;
-    }
-    o->l1 = r->l1;
-    if (r->tolerance != 0.0f)
-        o->tolerance = r->tolerance;
-    o->nesterov = (int)r->nesterov;
-    o->no_intercept = (int)r->no_intercept;
-    o->augment = r->augment;
-    o->stages = r->stages;
-    o->beta1 = r->beta1;
-    o->beta2 = r->beta2;
-    o->epsilon = r->epsilon;
-    o->weight_decay = r->weight_decay;
-    o->delta = qn__table_takes(&qn__losses, (int)r->loss, "delta") ? r->delta : o->delta;
-    o->smoothing = r->smoothing;
-    o->clip = r->clip;
-    o->lr_step = r->lr_step;
-    o->lr_gamma = r->lr_gamma;
-    o->warmup = r->warmup;
-    o->valid_fraction = r->valid;
-    o->grain = r->grain;
-    o->epochs = r->epochs;
-    o->seed = r->seed;
-    o->gradient_scale = r->gradient_scale;
+    qn__options_give(r, o);
 }
 
 qn_status qn__train_options_take(const char *function, const char *argument,

@@ -3,6 +3,7 @@
 #include "base/system/float_state.h"
 #include "base/system/timeouts.h"
 #include "base/text/text.h"
+#include "model/recipe/option_rows.h"
 #include "model/recipe/tables.h"
 #include <inttypes.h>
 #include <quern/defaults.h>
@@ -31,24 +32,7 @@ void qn_train_options_init(qn_train_options *options) {
     memset(options, 0, sizeof *options);
     options->size = sizeof *options;
     options->compute.size = sizeof options->compute;
-    options->arith = qn__arithmetics.row[0].name;
-    options->init = qn__initialisations.row[0].name;
-    options->missing = qn__missing_rules.row[0].name;
-    options->learning_rate = QN_BY_OPTIMIZER;
-    options->momentum = QN_BY_OPTIMIZER;
-    options->weight_decay = QN_BY_OPTIMIZER;
-    options->beta1 = 0.9f;
-    options->beta2 = 0.999f;
-    options->epsilon = 1e-8f;
-    options->delta = 1.0f;
-    options->lr_step = 10;
-    options->lr_gamma = 0.1f;
-    options->batch = QN_BY_DATA;
-    options->grain = 32;
-    options->epochs = QN_BY_DATA;
-    options->seed = 1;
-    options->gradient_scale = 44;
-    options->tolerance = 1e-4f;
+    qn__options_init(options);
 }
 
 /* The rates of a table's own optimiser, and of real labels, were the best of those tried on tables
@@ -274,78 +258,50 @@ static void put_model(output *out) {
         HIDDEN_LAYERS, LAST_ACTIVATION, HIDDEN_OF_REAL, LAST_OF_REAL, HIDDEN_OF_TABLE);
 }
 
-/* The types of members with a fixed default, and those with a rule. */
-typedef enum form { WORD, FLOAT, UINT32, UINT64, SECONDS, RULE } form;
-
-#define MEMBER(name, kind)                                                                         \
-    { "train." #name, kind, offsetof(qn_train_options, name), 0, NULL }
-#define BY_RULE(name, function)                                                                    \
-    { "train." #name, RULE, 0, 0, function }
+/* Defaults with a rule, and those of other structs; the others are in option_rows.c. */
 static const struct {
     const char *field;
-    form form;
-    size_t offset;  /* of the member in qn_train_options */
-    double seconds; /* of SECONDS */
     void (*rule)(output *);
+    double seconds; /* without a rule */
 } fields[] = {
-    BY_RULE(model, put_model),
-    BY_RULE(optimizer, put_optimizer),
-    BY_RULE(learning_rate, put_learning_rate),
-    BY_RULE(momentum, put_momentum),
-    BY_RULE(scale, put_scale),
-    MEMBER(arith, WORD),
-    BY_RULE(loss, put_loss),
-    MEMBER(delta, FLOAT),
-    MEMBER(smoothing, FLOAT),
-    MEMBER(init, WORD),
-    BY_RULE(schedule, put_schedule),
-    MEMBER(missing, WORD),
-    MEMBER(beta1, FLOAT),
-    MEMBER(beta2, FLOAT),
-    MEMBER(epsilon, FLOAT),
-    BY_RULE(weight_decay, put_weight_decay),
-    MEMBER(l1, FLOAT),
-    MEMBER(tolerance, FLOAT),
-    MEMBER(lr_step, UINT32),
-    MEMBER(lr_gamma, FLOAT),
-    MEMBER(warmup, UINT32),
-    MEMBER(valid_fraction, FLOAT),
-    BY_RULE(batch, put_batch),
-    MEMBER(grain, UINT32),
-    BY_RULE(epochs, put_epochs),
-    MEMBER(seed, UINT64),
-    MEMBER(gradient_scale, UINT32),
-    {"compute.device_timeout", SECONDS, 0, QN__DEVICE_TIMEOUT, NULL},
-    {"cluster.rendezvous_timeout", SECONDS, 0, QN__RENDEZVOUS_TIMEOUT, NULL},
-    {"cluster.rank_timeout", SECONDS, 0, QN__RANK_TIMEOUT, NULL},
+    {"train.model", put_model, 0},
+    {"train.optimizer", put_optimizer, 0},
+    {"train.learning_rate", put_learning_rate, 0},
+    {"train.momentum", put_momentum, 0},
+    {"train.scale", put_scale, 0},
+    {"train.loss", put_loss, 0},
+    {"train.schedule", put_schedule, 0},
+    {"train.weight_decay", put_weight_decay, 0},
+    {"train.batch", put_batch, 0},
+    {"train.epochs", put_epochs, 0},
+    {"compute.device_timeout", NULL, QN__DEVICE_TIMEOUT},
+    {"cluster.rendezvous_timeout", NULL, QN__RENDEZVOUS_TIMEOUT},
+    {"cluster.rank_timeout", NULL, QN__RANK_TIMEOUT},
 };
 
-static void put_member(output *out, form kind, const void *member) {
-    if (kind == WORD)
-        put(out, "%s", *(const char *const *)member);
-    else if (kind == FLOAT)
-        put_float(out, *(const float *)member);
-    else if (kind == UINT32)
-        put(out, "%" PRIu32, *(const uint32_t *)member);
-    else
-        put(out, "%" PRIu64, *(const uint64_t *)member);
+/* Those without a rule. */
+static void put_option(output *out, const qn__option *o) {
+    if (o->open.fallback || o->ruled)
+        return;
+    if (o->first)
+        put(out, "%s", o->table->row[0].name);
+    else if (o->open.type == QN_OPTION_FLOAT)
+        put_float(out, (float)o->usual);
+    else if (o->open.type == QN_OPTION_COUNT || o->open.type == QN_OPTION_LONG)
+        put(out, "%" PRIu64, (uint64_t)o->usual);
 }
 
 int qn_default_text(const char *field, char *text, size_t room) {
     QN__OWN_FLOATS;
     output out = {text, text ? room : 0, 0};
-    qn_train_options options;
-    qn_train_options_init(&options);
-    for (size_t i = 0; field && i < sizeof fields / sizeof *fields; ++i) {
-        if (strcmp(fields[i].field, field) != 0)
-            continue;
-        if (fields[i].form == RULE)
+    for (size_t i = 0; field && i < sizeof fields / sizeof *fields; ++i)
+        if (strcmp(fields[i].field, field) == 0 && fields[i].rule)
             fields[i].rule(&out);
-        else if (fields[i].form == SECONDS)
+        else if (strcmp(fields[i].field, field) == 0)
             put(&out, "%g", fields[i].seconds);
-        else
-            put_member(&out, fields[i].form, (const char *)&options + fields[i].offset);
-    }
+    for (const qn__option *o = qn__options; field && o->key; ++o)
+        if (o->open.field && strcmp(o->open.field, field) == 0)
+            put_option(&out, o);
     return finish(&out);
 }
 

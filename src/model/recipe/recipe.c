@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "image/augment_text.h"
+#include "model/recipe/option_rows.h"
 #include "model/recipe/tables.h"
 #include <stddef.h>
 
@@ -11,59 +12,21 @@ static int copy_text(const char *from, char **to, qn_error *err) {
     return !from || *to;
 }
 
-const qn__recipe_key qn__recipe_keys[] = {
-    {"smoothing", offsetof(qn__recipe, smoothing), QN__KEY_FLOAT, 6},
-    {"clip", offsetof(qn__recipe, clip), QN__KEY_FLOAT, 6},
-    {"nesterov", offsetof(qn__recipe, nesterov), QN__KEY_FLAG, 6},
-    {"augment", offsetof(qn__recipe, augment), QN__KEY_TEXT, 6},
-    {"resize", offsetof(qn__recipe, resize), QN__KEY_TEXT, 6},
-    {"l1", offsetof(qn__recipe, l1), QN__KEY_FLOAT, 6},
-    {"tolerance", offsetof(qn__recipe, tolerance), QN__KEY_FLOAT, 6},
-    {"no_intercept", offsetof(qn__recipe, no_intercept), QN__KEY_FLAG, 6},
-    {"stages", offsetof(qn__recipe, stages), QN__KEY_TEXT, 6},
-    {"rules", offsetof(qn__recipe, rules), QN__KEY_TEXT, 7},
-    {"date_format", offsetof(qn__recipe, date_format), QN__KEY_TEXT, 7},
-    {NULL, 0, QN__KEY_FLAG, 0},
-};
-
-const void *qn__recipe_member(const qn__recipe *r, const qn__recipe_key *key) {
-    return (const char *)r + key->offset;
-}
-
-static char **text_of(qn__recipe *r, const qn__recipe_key *key) {
-    return (char **)((char *)r + key->offset);
-}
-
-int qn__recipe_has(const qn__recipe *r, const qn__recipe_key *key) {
-    switch (key->form) {
-    case QN__KEY_FLAG:
-        return *(const uint32_t *)qn__recipe_member(r, key) != 0;
-    case QN__KEY_FLOAT:
-        return *(const float *)qn__recipe_member(r, key) != 0.0f;
-    case QN__KEY_TEXT:
-        return *(char *const *)qn__recipe_member(r, key) != NULL;
-    }
-    return 0;
-}
-
-static int copy_key_texts(const qn__recipe *from, qn__recipe *to, qn_error *err) {
-    int whole = 1;
-    for (const qn__recipe_key *key = qn__recipe_keys; key->name; ++key)
-        if (key->form == QN__KEY_TEXT) {
-            *text_of(to, key) = NULL;
-            whole = whole &&
-                    copy_text(*(char *const *)qn__recipe_member(from, key), text_of(to, key), err);
-        }
-    return whole;
+static int is_text(const qn__option *o) {
+    return o->form == QN__FORM_TEXT || o->form == QN__FORM_MAYBE;
 }
 
 qn_status qn__recipe_copy(const qn__recipe *from, qn__recipe *to, qn_error *err) {
+    int whole = 1;
     *to = *from;
-    to->weight = to->class_weight = NULL;
-    const int whole = copy_key_texts(from, to, err);
+    for (const qn__option *o = qn__options; o->key; ++o)
+        if (is_text(o)) {
+            char **text = qn__option_to(o, to);
+            *text = NULL;
+            whole = whole && copy_text(*(char *const *)qn__option_in(o, from), text, err);
+        }
     to->table = qn__schema_copy(from->table, err);
-    if (whole && (to->table || !from->table) && copy_text(from->weight, &to->weight, err) &&
-        copy_text(from->class_weight, &to->class_weight, err))
+    if (whole && (to->table || !from->table))
         return QN_OK;
     qn__recipe_release(to);
     return QN_MEMORY;
@@ -71,11 +34,9 @@ qn_status qn__recipe_copy(const qn__recipe *from, qn__recipe *to, qn_error *err)
 
 void qn__recipe_release(qn__recipe *recipe) {
     qn__schema_free(recipe->table);
-    qn__free(recipe->weight);
-    qn__free(recipe->class_weight);
-    for (const qn__recipe_key *key = qn__recipe_keys; key->name; ++key)
-        if (key->form == QN__KEY_TEXT)
-            qn__free(*text_of(recipe, key));
+    for (const qn__option *o = qn__options; o->key; ++o)
+        if (is_text(o))
+            qn__free(*(char **)qn__option_to(o, recipe));
     *recipe = (qn__recipe){0};
 }
 
@@ -95,8 +56,8 @@ static int uses_contract_4(const qn__recipe *r) { return r->valid_data[0] != '\0
 static int uses_contract_5(const qn__recipe *r) { return qn__network_contract(&r->network) >= 5; }
 
 static int has_key_of(const qn__recipe *r, uint32_t contract) {
-    for (const qn__recipe_key *key = qn__recipe_keys; key->name; ++key)
-        if (key->contract == contract && qn__recipe_has(r, key))
+    for (const qn__option *o = qn__options; o->key; ++o)
+        if (o->contract == contract && qn__option_set(o, r))
             return 1;
     return 0;
 }
@@ -104,12 +65,6 @@ static int has_key_of(const qn__recipe *r, uint32_t contract) {
 static int uses_contract_6(const qn__recipe *r) {
     return qn__network_contract(&r->network) >= 6 || r->scale >= QN__SCALE_CHANNEL ||
            (r->arith != QN__ARITH_F32 && qn__network_has_pixels(&r->network)) || has_key_of(r, 6);
-}
-
-/* -0 equals 0, so this is where the two become one. */
-static void plain_zero(float *number) {
-    if (*number == 0.0f)
-        *number = 0.0f;
 }
 
 int qn__recipe_optimizer_takes(const qn__recipe *r, const char *member) {
@@ -124,28 +79,13 @@ int qn__recipe_loss_takes(const qn__recipe *r, const char *member) {
     return qn__table_takes(&qn__losses, (int)r->loss, member);
 }
 
-/* Sets to 0 what the names do not take (docs/exactness.md 11.3). */
-static void drop_unused(qn__recipe *r) {
-    const struct {
-        float *number;
-        int taken;
-    } numbers[] = {{&r->momentum, qn__recipe_optimizer_takes(r, "momentum")},
-                   {&r->beta1, qn__recipe_optimizer_takes(r, "beta1")},
-                   {&r->beta2, qn__recipe_optimizer_takes(r, "beta2")},
-                   {&r->epsilon, qn__recipe_optimizer_takes(r, "epsilon")},
-                   {&r->lr_gamma, qn__recipe_schedule_takes(r, "lr_gamma")},
-                   {&r->delta, qn__recipe_loss_takes(r, "delta")},
-                   {&r->l1, qn__recipe_optimizer_takes(r, "l1")},
-                   {&r->tolerance, qn__recipe_optimizer_takes(r, "tolerance")}};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i)
-        if (!numbers[i].taken)
-            *numbers[i].number = 0.0f;
-    if (!qn__recipe_schedule_takes(r, "lr_step"))
-        r->lr_step = 0;
-    if (r->optimizer == QN__OPT_LBFGS) {
-        r->batch = 0;
-        r->learning_rate = 0;
-    }
+/* Sets to 0 what the names do not take (docs/exactness.md 11.3), and -0 to 0. */
+static void tidy_number(const qn__option *o, qn__recipe *r) {
+    const int drop = o->dropped && !qn__option_taken(o, r);
+    if (o->form == QN__FORM_FLOAT && (drop || !qn__option_set(o, r)))
+        *(float *)qn__option_to(o, r) = 0.0f;
+    if (o->form == QN__FORM_COUNT && drop)
+        *(uint32_t *)qn__option_to(o, r) = 0;
 }
 
 void qn__recipe_tidy(qn__recipe *r) {
@@ -154,13 +94,8 @@ void qn__recipe_tidy(qn__recipe *r) {
         r->optimizer = QN__OPT_MOMENTUM;
     if (r->optimizer == QN__OPT_MOMENTUM && r->momentum == 0.0f)
         r->optimizer = QN__OPT_SGD;
-    drop_unused(r);
-    float *const numbers[] = {&r->valid,    &r->momentum,     &r->beta1,         &r->beta2,
-                              &r->epsilon,  &r->weight_decay, &r->learning_rate, &r->lr_gamma,
-                              &r->delta,    &r->smoothing,    &r->clip,          &r->l1,
-                              &r->tolerance};
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i)
-        plain_zero(numbers[i]);
+    for (const qn__option *o = qn__options; o->key; ++o)
+        tidy_number(o, r);
     if (!qn__recipe_needs_shape(r))
         r->shape = (qn__shape){0};
     r->contract = has_key_of(r, 7)     ? 7

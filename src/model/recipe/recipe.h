@@ -28,8 +28,8 @@ typedef enum qn__keep { QN__KEEP_LAST, QN__KEEP_BEST } qn__keep;
 /* Scaling and the numbers for missing values, in a training that starts from a model. */
 typedef enum qn__init_scale { QN__INIT_SCALE_FIT, QN__INIT_SCALE_KEEP } qn__init_scale;
 
-/* Members in the order of the keys in the file. It owns `table`, `weight` and `class_weight`:
- * copied with qn__recipe_copy, ended with qn__recipe_release. */
+/* Each member has a row in option_rows.c, which says its key in the file. It owns `table` and its
+ * texts: copied with qn__recipe_copy, ended with qn__recipe_release. */
 typedef struct qn__recipe {
     uint32_t contract; /* the lowest version of the contract that has all it uses */
     qn__arith arith;
@@ -42,7 +42,12 @@ typedef struct qn__recipe {
     qn__init init;
     qn__loss loss;
     qn__optimizer optimizer;
-    float momentum, beta1, beta2, epsilon, weight_decay;
+    union {
+        qn__numbers numbers; /* of the loss and the optimiser; what they do not take is 0 */
+        struct {
+            QN__NUMBERS
+        };
+    };
     float learning_rate; /* "lr" */
     qn__schedule schedule;
     uint32_t lr_step;
@@ -53,7 +58,6 @@ typedef struct qn__recipe {
     /* From here on contract 2; where these and those of contract 3 are 0, the recipe is of contract
      * 1. */
     qn__task task;
-    float delta; /* of the loss huber, else 0 */
     qn__missing missing;
     qn__schema *table; /* names, categories and classes of the data; NULL: none */
     qn__keep keep;
@@ -67,36 +71,17 @@ typedef struct qn__recipe {
     char valid_data[65]; /* digest of the validation file that tells the best epoch; "": none */
     /* From here on contract 5. */
     qn__shape shape; /* of the items, where qn__recipe_needs_shape; else all are 0 */
-    /* From here on contract 6: a row of qn__recipe_keys each, written where it is not 0. */
-    float smoothing;       /* of labels, with the loss cross-entropy */
-    float clip;            /* the largest norm of the gradient */
+    /* From here on contract 6: written where it is not 0. */
     uint32_t nesterov;     /* 1: Nesterov's momentum */
     float l1, tolerance;   /* of lbfgs; else 0 */
     char *augment;         /* as qn__augment_add_text writes it; NULL: none */
     char *resize;          /* of images, as qn__resize_text writes it; NULL: none */
     uint32_t no_intercept; /* 1: lbfgs leaves the last biases as they are */
     char *stages;          /* two or more, as qn__stages_add_text writes them; NULL: none */
-    /* From here on contract 7: rows of the same table. */
+    /* From here on contract 7. */
     char *rules;       /* of reading, as qn__rules_text writes them; NULL: none */
     char *date_format; /* of CSV files, as strptime has it; NULL: as ISO 8601 */
 } qn__recipe;
-
-/* A key that only a recipe has in which it differs from its default, 0 or "" (docs/exactness.md
- * 17.1, 23.1). A text is a char * that the recipe owns, NULL for "". */
-typedef struct qn__recipe_key {
-    const char *name;
-    size_t offset; /* of the member: uint32_t, float, char * */
-    enum { QN__KEY_FLAG, QN__KEY_FLOAT, QN__KEY_TEXT } form;
-    uint32_t contract; /* the first that has the key */
-} qn__recipe_key;
-
-/* In the order of 17.1 and 23.1; ends with a row without a name. */
-extern const qn__recipe_key qn__recipe_keys[];
-
-/* Whether the recipe has the key. */
-int qn__recipe_has(const qn__recipe *recipe, const qn__recipe_key *key);
-/* Where the recipe holds it, in the form of the key. */
-const void *qn__recipe_member(const qn__recipe *recipe, const qn__recipe_key *key);
 
 /* The distribution of the initial weights, `auto` only where it depends on the layer. */
 qn__init qn__recipe_init(const qn__recipe *recipe);

@@ -1,125 +1,17 @@
-/* Whether the numbers of a recipe are in their ranges, and its options go together. */
+/* Whether the options of a recipe go together. */
 #include "model/recipe/recipe_check.h"
 
 #include "data/table/dates.h"
 #include "data/table/rules.h"
+#include "model/recipe/option_rows.h"
 #include "model/recipe/stages.h"
 #include "model/recipe/tables.h"
 #include "num/intgemm_reference.h"
-#include <math.h>
-#include <stdio.h>
-
-/* A float with its valid range; NaN is in no range. */
-typedef struct range {
-    const char *option, *what;
-    float value, low, high;
-    int low_open, high_open; /* whether the end itself is excluded */
-    const char *remedy;
-} range;
-
-static qn_status check_range(const range *r, qn_error *err) {
-    const int above = r->low_open ? r->value > r->low : r->value >= r->low;
-    const int below = r->high_open ? r->value < r->high : r->value <= r->high;
-    if (above && below)
-        return QN_OK;
-    char number[32];
-    if (isfinite(r->value))
-        qn__float_text(r->value, number);
-    else
-        snprintf(number, sizeof number, "%s", isnan(r->value) ? "NaN" : "infinite");
-    return qn__recipe_refuse(err, r->option, r->remedy,
-                             qn__fail(err, QN_USAGE, "%s is %s", r->what, number));
-}
-
-static qn_status check_ranges(const range *ranges, size_t count, qn_error *err) {
-    qn_status status = QN_OK;
-    for (size_t i = 0; i < count && status == QN_OK; ++i)
-        status = check_range(&ranges[i], err);
-    return status;
-}
-
-#define FINITE_MAX 0x1.fffffep+127f
-
-static qn_status check_valid(const qn__recipe *r, qn_error *err) {
-    const range valid = {"`train.valid_fraction`",
-                         "the fraction of validation items",
-                         r->valid,
-                         0.0f,
-                         1.0f,
-                         0,
-                         1,
-                         "give a number between 0 and 1, such as 0.1, or a file"};
-    return check_range(&valid, err);
-}
-
-static qn_status check_optimizer(const qn__recipe *r, qn_error *err) {
-    static const char *const share = "give a number from 0 to below 1, such as 0.9";
-    const range ranges[] = {
-        {"`train.learning_rate`", "the learning rate", r->learning_rate, 0.0f, FINITE_MAX,
-         r->optimizer != QN__OPT_LBFGS, 0, "give a number greater than 0, such as 0.1"},
-        {"`train.momentum`", "the momentum", r->momentum, 0.0f, 1.0f, 0, 1, share},
-        {"`train.beta1`", "beta1", r->beta1, 0.0f, 1.0f, 0, 1, share},
-        {"`train.beta2`", "beta2", r->beta2, 0.0f, 1.0f, 0, 1, share},
-        /* Where it is not used it is 0. */
-        {"`train.epsilon`", "epsilon", r->epsilon, 0.0f, FINITE_MAX,
-         qn__recipe_optimizer_takes(r, "epsilon"), 0, "give a number greater than 0, such as 1e-8"},
-        {"`train.weight_decay`", "the weight decay", r->weight_decay, 0.0f, FINITE_MAX, 0, 0,
-         "give 0 or a small number, such as 1e-4"},
-        {"`train.l1`", "the L1 penalty", r->l1, 0.0f, FINITE_MAX, 0, 0,
-         "give 0 or a small number, such as 1e-4"},
-        {"`train.tolerance`", "the tolerance", r->tolerance, 0.0f, FINITE_MAX,
-         qn__recipe_optimizer_takes(r, "tolerance"), 0,
-         "give a number greater than 0, such as 1e-4"},
-        {"`train.clip`", "the largest norm of the gradient", r->clip, 0.0f, FINITE_MAX, 0, 0,
-         "give a number greater than 0, such as 1, or leave it out"},
-    };
-    return check_ranges(ranges, sizeof ranges / sizeof ranges[0], err);
-}
-
-static qn_status check_schedule(const qn__recipe *r, qn_error *err) {
-    if (!qn__recipe_schedule_takes(r, "lr_step"))
-        return QN_OK;
-    if (r->lr_step == 0)
-        return qn__recipe_refuse(
-            err, "`train.lr_step`", "give the number of epochs between two reductions, such as 10",
-            qn__fail(err, QN_USAGE, "the schedule \"%s\" has 0 epochs between two reductions",
-                     qn__table_name(&qn__schedules, (int)r->schedule)));
-    const range gamma = {"`train.lr_gamma`",
-                         "the factor of a reduction",
-                         r->lr_gamma,
-                         0.0f,
-                         1.0f,
-                         1,
-                         0,
-                         "give a number greater than 0, at most 1, such as 0.5"};
-    return check_range(&gamma, err);
-}
 
 /* The number of steps must be exact wherever it is counted or used in a name. */
 #define MOST_STEPS 999999999999u
 
-static qn_status check_counts(const qn__recipe *r, qn_error *err) {
-    if (r->batch == 0 && r->optimizer != QN__OPT_LBFGS)
-        return qn__recipe_refuse(err, "`train.batch`",
-                                 "give the number of items in a step, such as 64",
-                                 qn__fail(err, QN_USAGE, "the batch is 0"));
-    if (r->batch > (1u << 24))
-        return qn__recipe_refuse(
-            err, "`train.batch`", "the largest batch is 16777216 items",
-            qn__fail(err, QN_USAGE, "a batch of %u items is too large", r->batch));
-    if (r->grain == 0)
-        return qn__recipe_refuse(err, "`train.grain`",
-                                 "give the number of items in a grain, such as 32",
-                                 qn__fail(err, QN_USAGE, "the grain is 0"));
-    if (r->epochs == 0)
-        return qn__recipe_refuse(err, "`train.epochs`",
-                                 "give the number of passes over the data, such as 10",
-                                 qn__fail(err, QN_USAGE, "the number of epochs is 0"));
-    if (r->gradient_scale > 60)
-        return qn__recipe_refuse(
-            err, "`train.gradient_scale`", "give a whole number from 0 to 60; 44 is the usual one",
-            qn__fail(err, QN_USAGE, "gradients cannot be summed in units of 2^-%u",
-                     r->gradient_scale));
+static qn_status check_count_of_steps(const qn__recipe *r, qn_error *err) {
     const uint64_t steps = r->batch == 0 ? 1 : r->items / r->batch + (r->items % r->batch != 0);
     if (steps > MOST_STEPS / r->epochs)
         return qn__recipe_refuse(err, "`train.epochs`",
@@ -128,36 +20,6 @@ static qn_status check_counts(const qn__recipe *r, qn_error *err) {
                                  qn__fail(err, QN_USAGE, "%u epochs of %llu steps are too many",
                                           r->epochs, (unsigned long long)steps));
     return QN_OK;
-}
-
-static qn_status check_delta(const qn__recipe *r, qn_error *err) {
-    const range delta = {"`train.delta`",
-                         "delta of the loss \"huber\"",
-                         r->delta,
-                         0.0f,
-                         FINITE_MAX,
-                         1,
-                         0,
-                         "give a number greater than 0, such as 1"};
-    return qn__recipe_loss_takes(r, "delta") ? check_range(&delta, err) : QN_OK;
-}
-
-static qn_status check_smoothing(const qn__recipe *r, qn_error *err) {
-    const range smoothing = {"`train.smoothing`",
-                             "the label smoothing",
-                             r->smoothing,
-                             0.0f,
-                             1.0f,
-                             0,
-                             1,
-                             "give a number from 0 to below 1, such as 0.1"};
-    const qn_status status = check_range(&smoothing, err);
-    if (status != QN_OK || r->smoothing == 0.0f || qn__recipe_loss_takes(r, "smoothing"))
-        return status;
-    return qn__recipe_refuse(err, "`train.smoothing`",
-                             "use `train.loss` cross-entropy, or leave it out",
-                             qn__fail(err, QN_USAGE, "the loss \"%s\" has no label smoothing",
-                                      qn__table_name(&qn__losses, (int)r->loss)));
 }
 
 static const char *const smaller =
@@ -227,21 +89,13 @@ static qn_status check_rules(const qn__recipe *r, qn_error *err) {
 qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
     qn_status status = qn__recipe_check_items(recipe, err);
     if (status == QN_OK)
-        status = check_valid(recipe, err);
-    if (status == QN_OK)
         status = qn__recipe_check_table(recipe, err);
     if (status == QN_OK)
-        status = check_counts(recipe, err);
+        status = qn__options_check(recipe, err);
     if (status == QN_OK)
-        status = check_optimizer(recipe, err);
+        status = check_count_of_steps(recipe, err);
     if (status == QN_OK)
         status = qn__recipe_check_nesterov(recipe, err);
-    if (status == QN_OK)
-        status = check_delta(recipe, err);
-    if (status == QN_OK)
-        status = check_smoothing(recipe, err);
-    if (status == QN_OK)
-        status = check_schedule(recipe, err);
     if (status == QN_OK)
         status = qn__recipe_check_stages(recipe, err);
     if (status == QN_OK)

@@ -1,6 +1,6 @@
 /* What optimisers with rules of their own ask of a recipe: Nesterov's form, and lbfgs
  * (docs/exactness.md 17.5, 17.14). */
-#include "model/recipe/recipe.h"
+#include "model/recipe/option_rows.h"
 
 qn__optimizer qn__recipe_rule(const qn__recipe *r) {
     /* Workers of lbfgs make no update; any rule without state will do. */
@@ -32,24 +32,15 @@ static qn_status refuse_with_lbfgs(const char *option, const char *what, qn_erro
 /* A value that changes from step to step, or a loss that is not the one whose gradient is taken,
  * leaves the line search nothing to compare. */
 qn_status qn__recipe_check_full_batch(const qn__recipe *r, qn_error *err) {
-    const struct {
-        int used;
-        const char *option, *what;
-    } others[] = {{r->schedule != QN__SCHEDULE_CONSTANT, "`train.schedule`", "schedule"},
-                  {r->warmup > 0, "`train.warmup`", "warm-up"},
-                  {r->clip != 0.0f, "`train.clip`", "largest norm of the gradient"},
-                  {r->smoothing != 0.0f, "`train.smoothing`", "label smoothing"},
-                  {r->augment != NULL, "`train.augment`", "augmentation"},
-                  {r->stages != NULL, "`train.stages`", "stages"}};
     if (r->no_intercept && r->optimizer != QN__OPT_LBFGS)
         return qn__recipe_refuse(
             err, "`train.no_intercept`", "leave it out, or take `train.optimizer` lbfgs",
             qn__fail(err, QN_USAGE, "only the optimizer \"lbfgs\" can leave out an intercept"));
     if (r->optimizer != QN__OPT_LBFGS)
         return QN_OK;
-    for (size_t i = 0; i < sizeof others / sizeof *others; ++i)
-        if (others[i].used)
-            return refuse_with_lbfgs(others[i].option, others[i].what, err);
+    for (const qn__option *o = qn__options; o->key; ++o)
+        if (o->open.steps && !o->dropped && qn__option_set(o, r))
+            return qn__options_refuse_steps(o, err);
     for (uint32_t l = 0; l < r->network.layers; ++l) {
         if (r->network.layer[l].dropout > 0.0f)
             return refuse_with_lbfgs("`train.model`", "dropout", err);

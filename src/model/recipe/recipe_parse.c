@@ -1,39 +1,23 @@
 /* Recipes from files: strict parsing, and comparison. */
 #include "base/memory.h"
 #include "base/text/json.h"
-#include "model/recipe/recipe.h"
+#include "model/recipe/option_rows.h"
 #include "model/recipe/schedule.h"
-#include "model/recipe/tables.h"
 #include <quern/version.h>
 #include <stdio.h>
 #include <string.h>
 
-static const char *const keys[] = {
-    "contract", "arith", "data", "items", "features", "valid", "scale", "model", "init", "loss",
-    "optimizer", "momentum", "beta1", "beta2", "epsilon", "weight_decay", "lr", "schedule",
-    "lr_step", "lr_gamma", "warmup", "batch", "grain", "epochs", "seed", "unit",
-    /* from contract 2 on */
-    "task", "delta", "missing", "table", "keep", "patience", "init_from",
-    /* from contract 3 on */
-    "weight", "class_weight", "init_scale",
-    /* from contract 4 on */
-    "valid_data",
-    /* from contract 5 on */
-    "shape"};
-enum { KEYS = sizeof keys / sizeof keys[0] };
-
-/* The first keys, which a recipe of this contract has. */
-static size_t keys_of(uint64_t contract) {
-    static const size_t later[] = {12, 12, 5, 2, 1, 0}; /* keys of later contracts */
-    return KEYS - later[contract < 5 ? contract : 5];
+/* Whether every recipe of this contract has the key. */
+static int is_required(const qn__option *o, uint64_t contract) {
+    return o->contract <= contract && o->contract < 6;
 }
 
-/* Whether it is one that a recipe of this contract may have, from 6 on. */
-static int is_extra(const char *name, uint64_t contract) {
-    const qn__recipe_key *key = qn__recipe_keys;
-    while (key->name && strcmp(key->name, name) != 0)
-        ++key;
-    return key->name != NULL && key->contract <= contract;
+/* Whether a recipe of this contract may have the key. */
+static int is_known(const char *name, uint64_t contract) {
+    const qn__option *o = qn__options;
+    while (o->key && strcmp(o->key, name) != 0)
+        ++o;
+    return o->key && o->contract <= contract;
 }
 
 #define REMADE "the file was changed, or made by another program: make it again with quern train"
@@ -102,16 +86,12 @@ static void check_keys(reader *r) {
                  (unsigned long long)contract, QN_CONTRACT);
         bad(r, "contract", what, contract > QN_CONTRACT ? NEWER : REMADE);
     }
-    const size_t wanted = keys_of(contract);
-    for (size_t i = 0; i < wanted; ++i)
-        if (qn__json_get(r->object, keys[i]) == NULL)
-            bad(r, keys[i], "the key is missing", REMADE);
+    for (const qn__option *o = qn__options; o->key; ++o)
+        if (is_required(o, contract) && qn__json_get(r->object, o->key) == NULL)
+            bad(r, o->key, "the key is missing", REMADE);
     for (size_t i = 0; i < qn__json_count(r->object); ++i) {
         const char *key = qn__json_key(qn__json_at(r->object, i));
-        size_t k = 0;
-        while (k < wanted && strcmp(keys[k], key) != 0)
-            ++k;
-        if (k == wanted && !is_extra(key, contract))
+        if (!is_known(key, contract))
             bad(r, key, "unknown key", NEWER);
     }
 }
@@ -124,62 +104,21 @@ static void read_digest(reader *r, const char *key, char digest[65]) {
         memcpy(digest, text, 65);
 }
 
-static void read_head(reader *r, qn__recipe *out) {
-    out->contract = (uint32_t)read_count(r, "contract", QN_CONTRACT);
-    out->arith = (qn__arith)read_name(r, "arith", &qn__arithmetics);
-    read_digest(r, "data", out->data);
-    out->items = read_count(r, "items", UINT64_MAX);
-    out->features = (uint32_t)read_count(r, "features", UINT32_MAX);
-    out->valid = read_float(r, "valid");
-    out->scale = (qn__scale)read_name(r, "scale", &qn__scalings);
+static void read_network(reader *r, const char *key, qn__network *to) {
     qn_error inner = {0};
-    if (qn__network_parse(read_text(r, "model"), &out->network, &inner) != QN_OK)
-        bad(r, "model", inner.what, REMADE);
-    out->init = (qn__init)read_name(r, "init", &qn__initialisations);
-    out->loss = (qn__loss)read_name(r, "loss", &qn__losses);
-    out->optimizer = (qn__optimizer)read_name(r, "optimizer", &qn__optimizers);
+    if (qn__network_parse(read_text(r, key), to, &inner) != QN_OK)
+        bad(r, key, inner.what, REMADE);
 }
 
-static void read_numbers(reader *r, qn__recipe *out) {
-    out->momentum = read_float(r, "momentum");
-    out->beta1 = read_float(r, "beta1");
-    out->beta2 = read_float(r, "beta2");
-    out->epsilon = read_float(r, "epsilon");
-    out->weight_decay = read_float(r, "weight_decay");
-    out->learning_rate = read_float(r, "lr");
-    out->schedule = (qn__schedule)read_name(r, "schedule", &qn__schedules);
-    out->lr_step = (uint32_t)read_count(r, "lr_step", UINT32_MAX);
-    out->lr_gamma = read_float(r, "lr_gamma");
-    out->warmup = (uint32_t)read_count(r, "warmup", UINT32_MAX);
-    out->batch = (uint32_t)read_count(r, "batch", UINT32_MAX);
-    out->grain = (uint32_t)read_count(r, "grain", UINT32_MAX);
-    out->epochs = (uint32_t)read_count(r, "epochs", UINT32_MAX);
-    out->seed = read_count(r, "seed", UINT64_MAX);
-    out->gradient_scale = (uint32_t)read_count(r, "unit", 60);
-}
-
-static void read_table(reader *r, qn__recipe *out) {
+static void read_table(reader *r, const char *key, qn__schema **to) {
     qn_error inner = {0};
     if (r->status != QN_OK)
         return;
-    const qn_status status =
-        qn__schema_from_json(qn__json_get(r->object, "table"), &out->table, &inner);
+    const qn_status status = qn__schema_from_json(qn__json_get(r->object, key), to, &inner);
     if (status == QN_FORMAT)
-        bad(r, "table", inner.what, REMADE);
+        bad(r, key, inner.what, REMADE);
     else if (status != QN_OK)
         r->status = qn__fail(r->err, status, "%s", inner.what);
-}
-
-/* The keys of contract 2. On failure too, `out` is to be released. */
-static void read_contract_2(reader *r, qn__recipe *out) {
-    out->task = (qn__task)read_name(r, "task", &qn__tasks);
-    out->delta = read_float(r, "delta");
-    out->missing = (qn__missing)read_name(r, "missing", &qn__missing_rules);
-    read_table(r, out);
-    out->keep = (qn__keep)read_name(r, "keep", &qn__keeps);
-    out->patience = (uint32_t)read_count(r, "patience", UINT32_MAX);
-    if (*read_text(r, "init_from"))
-        read_digest(r, "init_from", out->init_from);
 }
 
 static void copy_text(reader *r, const char *text, char **to) {
@@ -187,41 +126,54 @@ static void copy_text(reader *r, const char *text, char **to) {
         r->status = QN_MEMORY;
 }
 
-static void read_contract_3(reader *r, qn__recipe *out) {
-    if (!qn__json_is_null(qn__json_get(r->object, "weight")))
-        copy_text(r, read_text(r, "weight"), &out->weight);
-    if (*read_text(r, "class_weight"))
-        copy_text(r, read_text(r, "class_weight"), &out->class_weight);
-    out->init_scale = (qn__init_scale)read_name(r, "init_scale", &qn__init_scales);
-}
-
-static void read_contract_4(reader *r, qn__recipe *out) {
-    if (*read_text(r, "valid_data"))
-        read_digest(r, "valid_data", out->valid_data);
-}
-
-static void read_contract_5(reader *r, qn__recipe *out) {
-    const char *text = read_text(r, "shape");
+static void read_shape(reader *r, const char *key, qn__shape *to) {
+    const char *text = read_text(r, key);
     unsigned channels, height, width;
     if (!*text)
         return;
     if (sscanf(text, "%9ux%9ux%9u", &channels, &height, &width) == 3)
-        out->shape = (qn__shape){channels, height, width};
+        *to = (qn__shape){channels, height, width};
     else
-        bad(r, "shape", "the value is not a shape", REMADE);
+        bad(r, key, "the value is not a shape", REMADE);
 }
 
-static void read_contract_6(reader *r, qn__recipe *out) {
-    for (const qn__recipe_key *key = qn__recipe_keys; key->name; ++key) {
-        void *to = (char *)out + key->offset;
-        if (qn__json_get(r->object, key->name) == NULL)
-            continue;
-        if (key->form == QN__KEY_FLAG)
-            *(uint32_t *)to = (uint32_t)read_count(r, key->name, 1);
-        if (key->form == QN__KEY_FLOAT)
-            *(float *)to = read_float(r, key->name);
-        if (key->form == QN__KEY_TEXT && *read_text(r, key->name))
-            copy_text(r, read_text(r, key->name), (char **)to);
+static void read_value(reader *r, const qn__option *o, void *to) {
+    const int none = qn__json_is_null(qn__json_get(r->object, o->key));
+    switch (o->form) {
+    case QN__FORM_COUNT:
+    case QN__FORM_FLAG:
+        *(uint32_t *)to =
+            (uint32_t)read_count(r, o->key, o->form == QN__FORM_FLAG ? 1 : UINT32_MAX);
+        break;
+    case QN__FORM_LONG:
+        *(uint64_t *)to = read_count(r, o->key, UINT64_MAX);
+        break;
+    case QN__FORM_FLOAT:
+        *(float *)to = read_float(r, o->key);
+        break;
+    case QN__FORM_NAME:
+        *(int *)to = read_name(r, o->key, o->table);
+        break;
+    case QN__FORM_TEXT:
+        if (*read_text(r, o->key))
+            copy_text(r, read_text(r, o->key), to);
+        break;
+    case QN__FORM_MAYBE:
+        if (!none)
+            copy_text(r, read_text(r, o->key), to);
+        break;
+    case QN__FORM_DIGEST:
+        if (o->contract == 1 || *read_text(r, o->key))
+            read_digest(r, o->key, to);
+        break;
+    case QN__FORM_NETWORK:
+        read_network(r, o->key, to);
+        break;
+    case QN__FORM_TABLE:
+        read_table(r, o->key, to);
+        break;
+    case QN__FORM_SHAPE:
+        read_shape(r, o->key, to);
     }
 }
 
@@ -248,26 +200,15 @@ static qn_status check_form(const qn__recipe *recipe, const char *json, size_t s
     return status;
 }
 
-/* The members of the object, checked one by one. */
+/* The members of the object, checked one by one. On failure too, `out` is to be released. */
 static void read_members(reader *r, qn__recipe *out) {
     if (!qn__json_is_object(r->object))
         bad(r, "", "the recipe is not a JSON object", REMADE);
     else
         check_keys(r);
-    if (r->status == QN_OK)
-        read_head(r, out);
-    if (r->status == QN_OK)
-        read_numbers(r, out);
-    if (r->status == QN_OK && out->contract >= 2)
-        read_contract_2(r, out);
-    if (r->status == QN_OK && out->contract >= 3)
-        read_contract_3(r, out);
-    if (r->status == QN_OK && out->contract >= 4)
-        read_contract_4(r, out);
-    if (r->status == QN_OK && out->contract >= 5)
-        read_contract_5(r, out);
-    if (r->status == QN_OK && out->contract >= 6)
-        read_contract_6(r, out);
+    for (const qn__option *o = qn__options; o->key && r->status == QN_OK; ++o)
+        if (qn__json_get(r->object, o->key) != NULL)
+            read_value(r, o, qn__option_to(o, out));
 }
 
 static qn_status check_whole(const qn__recipe *recipe, const char *json, size_t size,
@@ -359,53 +300,47 @@ static void append(char *text, size_t size, const char *more) {
 
 /* Whether a recipe without the key says the same as one with this value: recipes of an earlier
  * contract lack the keys of later ones. */
-static int is_usual(const char *key, const char *value) {
-    static const char *const usual[][2] = {{"task", "\"classify\""},
-                                           {"missing", "\"error\""},
-                                           {"keep", "\"last\""},
-                                           {"init_scale", "\"fit\""}};
-    for (size_t i = 0; i < sizeof usual / sizeof *usual; ++i)
-        if (strcmp(key, usual[i][0]) == 0)
-            return strcmp(value, usual[i][1]) == 0;
-    return strcmp(value, "null") == 0 || strcmp(value, "\"\"") == 0 || strcmp(value, "0") == 0;
+static int is_usual(const qn__option *o, const char *value) {
+    char first[64];
+    if (o->form != QN__FORM_NAME)
+        return strcmp(value, "null") == 0 || strcmp(value, "\"\"") == 0 || strcmp(value, "0") == 0;
+    snprintf(first, sizeof first, "\"%s\"", o->table->row[0].name);
+    return strcmp(value, first) == 0;
 }
 
-static int is_same(const char *key, const char *a, const char *b) {
+static int is_same(const qn__option *o, const char *a, const char *b) {
     static const char none[] = "nothing";
-    return strcmp(a, b) == 0 || (strcmp(a, none) == 0 && is_usual(key, b)) ||
-           (strcmp(b, none) == 0 && is_usual(key, a));
+    return strcmp(a, b) == 0 || (strcmp(a, none) == 0 && is_usual(o, b)) ||
+           (strcmp(b, none) == 0 && is_usual(o, a));
 }
 
 /* 1 when the values of the key differ, which are appended after `count` others. */
-static size_t difference(const qn__json_node *one, const qn__json_node *other, const char *key,
+static size_t difference(const qn__json_node *one, const qn__json_node *other, const qn__option *o,
                          size_t count, char *text, size_t size) {
     char a[128], b[128], line[320];
-    if (strcmp(key, "table") == 0) {
+    if (o->form == QN__FORM_TABLE) {
         table_texts(one, other, a, b);
     } else {
-        const size_t skip = common_part(qn__json_string(qn__json_get(one, key)),
-                                        qn__json_string(qn__json_get(other, key)));
-        value_text(one, key, skip, a);
-        value_text(other, key, skip, b);
+        const size_t skip = common_part(qn__json_string(qn__json_get(one, o->key)),
+                                        qn__json_string(qn__json_get(other, o->key)));
+        value_text(one, o->key, skip, a);
+        value_text(other, o->key, skip, b);
     }
-    if (is_same(key, a, b))
+    if (is_same(o, a, b))
         return 0;
-    snprintf(line, sizeof line, "%s%s %s and %s", count > 0 ? ", " : "", key, a, b);
+    snprintf(line, sizeof line, "%s%s %s and %s", count > 0 ? ", " : "", o->key, a, b);
     append(text, size, line);
     return 1;
 }
 
-/* The contract follows from the other keys, so it is named where none of them differs. */
+/* The contract, which has the first row, follows from the other keys: it is named where none of
+ * them differs. */
 static size_t differences(const qn__json_node *one, const qn__json_node *other, char *text,
                           size_t size) {
-    static const char contract[] = "contract";
     size_t count = 0;
-    for (size_t i = 0; i < KEYS; ++i)
-        if (strcmp(keys[i], contract) != 0)
-            count += difference(one, other, keys[i], count, text, size);
-    for (const qn__recipe_key *key = qn__recipe_keys; key->name; ++key)
-        count += difference(one, other, key->name, count, text, size);
-    return count > 0 ? count : difference(one, other, contract, count, text, size);
+    for (const qn__option *o = qn__options + 1; o->key; ++o)
+        count += difference(one, other, o, count, text, size);
+    return count > 0 ? count : difference(one, other, qn__options, count, text, size);
 }
 
 size_t qn__recipe_differences(const char *one, const char *other, char *text, size_t size) {

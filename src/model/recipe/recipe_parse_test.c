@@ -39,7 +39,7 @@ static void test_malformed(void **state) {
     check_unreadable("\"batch\":64", "\"batch\":\"64\"", "not a whole number", "batch", made);
     check_unreadable("\"features\":784", "\"features\":4294967296", "not a whole", "features",
                      made);
-    check_unreadable("\"unit\":44", "\"unit\":61", "not a whole number", "unit", made);
+    check_unreadable("\"unit\":44", "\"unit\":61", "unit of gradients is 61", "recipe", made);
     check_unreadable("\"lr\":0.001", "\"lr\":null", "not a number", "lr", made);
     check_unreadable("\"lr\":0.001", "\"lr\":1e999", "not a number", "lr", made);
     check_unreadable("\"lr\":0.001", "\"lr\":0", "the learning rate is 0", "recipe", made);

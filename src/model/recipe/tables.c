@@ -109,25 +109,3 @@ static const qn__choice init_scales[] = {
 };
 const qn__table qn__init_scales = {"choice of the scaling", "`train.init_scale`",
                                    ROWS(init_scales)};
-
-/* The members of qn_train_options, separated by blanks, that some rows use and others do not. */
-static const struct {
-    const qn__table *table;
-    int value;
-    const char *members;
-} uses[] = {
-    {&qn__losses, QN__LOSS_CROSS_ENTROPY, "smoothing"},
-    {&qn__losses, QN__LOSS_HUBER, "delta"},
-    {&qn__optimizers, QN__OPT_MOMENTUM, "momentum nesterov"},
-    {&qn__optimizers, QN__OPT_ADAM, "beta1 beta2 epsilon"},
-    {&qn__optimizers, QN__OPT_ADAMW, "beta1 beta2 epsilon"},
-    {&qn__optimizers, QN__OPT_LBFGS, "l1 tolerance no_intercept"},
-    {&qn__schedules, QN__SCHEDULE_STEP, "lr_step lr_gamma"},
-};
-
-int qn__table_takes(const qn__table *table, int value, const char *member) {
-    for (size_t i = 0; i < sizeof uses / sizeof *uses; ++i)
-        if (uses[i].table == table && uses[i].value == value)
-            return qn__word_listed(uses[i].members, member);
-    return 0;
-}
