@@ -1,7 +1,9 @@
 #include "fields.h"
+#include <quern/option.h>
 #include <stdio.h>
 #include <string.h>
 
+/* Beside those of a training, which <quern/option.h> has. */
 static const struct {
     const char *field, *option;
 } spellings[] = {
@@ -67,68 +69,42 @@ static const struct {
     {"statistics.threads", "threads"},
     {"synth.first", "first"},
     {"synth.items", "items"},
-    {"train.arith", "arith"},
-    {"train.augment", "augment"},
     {"search.folder", "run-dir"},
     {"search.folds", "folds"},
     {"search.settings", "grid"},
-    {"train.batch", "batch"},
-    {"train.beta1", "beta1"},
-    {"train.beta2", "beta2"},
     {"train.checkpoint_dir", "checkpoint"},
     {"train.checkpoint_seconds", "checkpoint-every"},
-    {"train.clip", "clip"},
-    {"train.epochs", "epochs"},
-    {"train.epsilon", "epsilon"},
-    {"train.grain", "grain"},
-    {"train.init", "init"},
     {"train.init_from", "init-from"},
-    {"train.init_scale", "init-scale"},
-    {"train.class_weight", "class-weight"},
-    {"train.keep", "keep"},
-    {"train.loss", "loss"},
-    {"train.lr_gamma", "lr-gamma"},
-    {"train.lr_step", "lr-step"},
-    {"train.missing", "missing"},
-    {"train.model", "model"},
-    {"train.momentum", "momentum"},
-    {"train.nesterov", "nesterov"},
-    {"train.optimizer", "optimizer"},
-    {"train.learning_rate", "lr"},
-    {"train.patience", "early-stopping"},
     {"train.resume", "resume"},
     {"train.plots", "plots"},
     {"train.report", "report"},
     {"train.run_dir", "run-dir"},
     {"train.runs", "runs"},
-    {"train.scale", "scale"},
-    {"train.schedule", "schedule"},
-    {"train.smoothing", "smoothing"},
-    {"train.stages", "stages"},
     {"train.trace", "trace"},
-    {"train.gradient_scale", "unit"},
-    {"train.warmup", "warmup"},
     {"train.valid_fraction", "valid"},
     {"valid.path", "valid"},
     {"write.format", "format"},
     {"write.labels_path", "output-labels"},
-    {"train.weight_decay", "weight-decay"},
-    {"train.delta", "delta"},
-    {"train.l1", "l1"},
-    {"train.tolerance", "tolerance"},
-    {"train.no_intercept", "no-intercept"},
 };
+
+static int is_field(const char *text, const char *field, const char **end) {
+    const size_t length = strlen(field);
+    if (strncmp(text + 1, field, length) != 0 || text[1 + length] != '`')
+        return 0;
+    *end = text + length + 2;
+    return 1;
+}
 
 /* The option of the field after the backquote at `text`, and the end of the field; NULL if there is
  * none. */
-static const char *option_at(const char *text, const char **behind) {
-    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
-        const size_t length = strlen(spellings[i].field);
-        if (strncmp(text + 1, spellings[i].field, length) != 0 || text[1 + length] != '`')
-            continue;
-        *behind = text + length + 2;
-        return spellings[i].option;
-    }
+static const char *option_at(const char *text, const char **end) {
+    const qn_option *o;
+    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
+        if (is_field(text, spellings[i].field, end))
+            return spellings[i].option;
+    for (uint32_t i = 0; (o = qn_train_option(i)) != NULL; i++)
+        if (is_field(text, o->field, end))
+            return o->name;
     return NULL;
 }
 

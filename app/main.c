@@ -5,6 +5,7 @@
 #include "message.h"
 #include "own_stack.h"
 #include "plain.h"
+#include "recipe_rows.h"
 #include "suggest.h"
 #include "synonyms.h"
 #include <fenv.h>
@@ -138,6 +139,7 @@ static int begin(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     plain_start();
+    recipe_rows_load();
     /* A full disk after `>` is an error like any other. */
     return interrupt_conclude(message_output(dispatch(argc, argv)));
 }

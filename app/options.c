@@ -146,7 +146,10 @@ static int store_choice(const option *o, const char *text, void *at) {
 static int store_count(const option *o, const char *text, void *at) {
     uint64_t value;
     if (read_count(text, &value) && value >= o->low && value <= o->high) {
-        *(uint64_t *)at = value;
+        if (o->kind == OPTION_COUNT32)
+            *(uint32_t *)at = (uint32_t)value;
+        else
+            *(uint64_t *)at = value;
         return -1;
     }
     char remedy[160];
@@ -199,6 +202,7 @@ static int store(const option_row *row, const char *text, void *values) {
     case OPTION_CHOICE:
         return store_choice(o, text, at);
     case OPTION_COUNT:
+    case OPTION_COUNT32:
         return store_count(o, text, at);
     default:
         if (read_float(text, (float *)at))

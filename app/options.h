@@ -17,18 +17,20 @@
 #define APP_OPTIONS_H
 
 #include <quern/choices.h>
+#include <quern/option.h>
 #include <stddef.h>
 #include <stdint.h>
 
 typedef struct command command;
 
 typedef enum option_kind {
-    OPTION_FLAG,   /* int: becomes 1 */
-    OPTION_TEXT,   /* const char * */
-    OPTION_TEXTS,  /* text_list: may be repeated */
-    OPTION_CHOICE, /* const char *, one of the option's words */
-    OPTION_COUNT,  /* uint64_t from .low to .high */
-    OPTION_FLOAT   /* float: the one nearest to the decimal number */
+    OPTION_FLAG,    /* int: becomes 1 */
+    OPTION_TEXT,    /* const char * */
+    OPTION_TEXTS,   /* text_list: may be repeated */
+    OPTION_CHOICE,  /* const char *, one of the option's words */
+    OPTION_COUNT,   /* uint64_t from .low to .high */
+    OPTION_COUNT32, /* uint32_t, the same */
+    OPTION_FLOAT    /* float: the one nearest to the decimal number */
 } option_kind;
 
 /* The values of an option that may be repeated. */

@@ -73,21 +73,21 @@ static const option plan_options[] = {
      .fallback = "10"},
     {.name = "model",
      .kind = OPTION_TEXT,
-     AT(train.model),
+     AT(train.recipe.model),
      .value = "TEXT",
      .help = "layers, written as in train",
      .field = "train.model"},
     {.name = "epochs",
-     .kind = OPTION_COUNT,
-     AT(train.epochs),
+     .kind = OPTION_COUNT32,
+     AT(train.recipe.epochs),
      .value = "N",
      .low = 1,
      .high = UINT32_MAX,
      .help = "passes over the training data",
      .field = "train.epochs"},
     {.name = "batch",
-     .kind = OPTION_COUNT,
-     AT(train.batch),
+     .kind = OPTION_COUNT32,
+     AT(train.recipe.batch),
      .value = "N",
      .low = 1,
      .high = 1 << 24,
@@ -95,7 +95,7 @@ static const option plan_options[] = {
      .field = "train.batch"},
     {.name = "optimizer",
      .kind = OPTION_CHOICE,
-     AT(train.optimizer),
+     AT(train.recipe.optimizer),
      .value = "NAME",
      .from = QN_CHOICE_OPTIMIZER,
      .brief = 1,
@@ -103,15 +103,15 @@ static const option plan_options[] = {
      .field = "train.optimizer"},
     {.name = "arith",
      .kind = OPTION_CHOICE,
-     AT(train.arith),
+     AT(train.recipe.arith),
      .value = "NAME",
      .from = QN_CHOICE_ARITH,
      .brief = 1,
      .help = "as in train: ",
      .field = "train.arith"},
     {.name = "grain",
-     .kind = OPTION_COUNT,
-     AT(train.grain),
+     .kind = OPTION_COUNT32,
+     AT(train.recipe.grain),
      .value = "N",
      .low = 1,
      .high = UINT32_MAX,
@@ -247,18 +247,20 @@ static void print_many(uint32_t count, const char *what, const char *behind) {
 static void print_head(const plan_flags *f, const qn_plan_options *o, const qn_plan_report *r) {
     char parameters[32], items[32], steps[32], model[MODEL_TITLE];
     const uint64_t usual = train_options_number("train.batch");
-    const uint64_t said = f->train.batch != QN_BY_DATA ? f->train.batch : usual;
+    const uint64_t said = f->train.recipe.batch != QN_BY_DATA ? f->train.recipe.batch : usual;
     const uint64_t batch = said < o->items ? said : o->items;
-    const uint64_t epochs =
-        f->train.epochs != QN_BY_DATA ? f->train.epochs : train_options_number("train.epochs");
-    const int integers = strcmp(f->train.arith, "f32") != 0;
-    model_title(f->train.model, o->job->model, f->train.verbose, model);
+    const uint64_t epochs = f->train.recipe.epochs != QN_BY_DATA
+                                ? f->train.recipe.epochs
+                                : train_options_number("train.epochs");
+    const int integers = strcmp(f->train.recipe.arith, "f32") != 0;
+    model_title(f->train.recipe.model, o->job->model, f->train.verbose, model);
     printf("%s%s%s: %s parameters\n%" PRIu64 " epochs of %s items in batches of %" PRIu64
            ": %s steps of %" PRIu64 " grain%s\n",
-           model, integers ? " in " : "", integers ? f->train.arith : "",
+           model, integers ? " in " : "", integers ? f->train.recipe.arith : "",
            format_count((uint64_t)r->parameters, parameters), epochs, format_count(o->items, items),
-           batch, format_count(r->steps, steps), (batch + f->train.grain - 1) / f->train.grain,
-           batch > f->train.grain ? "s" : "");
+           batch, format_count(r->steps, steps),
+           (batch + f->train.recipe.grain - 1) / f->train.recipe.grain,
+           batch > f->train.recipe.grain ? "s" : "");
     printf("%s of memory beside the data, where a rank has the CPU of this machine\n",
            format_bytes((uint64_t)r->memory, steps));
     print_many(r->hosts, "host", ", ");
@@ -332,7 +334,7 @@ static int check_flags(plan_flags *f, const arguments *given) {
     if (f->team.count == 0)
         return message_usage("describe one, as in --team \"4*host(cpu 60k); net 50us 1GB/s\"",
                              "--team is required");
-    if (f->train.stages)
+    if (f->train.recipe.stages)
         return message_usage("write --epochs with the sum of their epochs",
                              "--stages do not belong to a plan: they change no time of a step");
     int code = train_options_check(&f->train, &of_train);
@@ -345,17 +347,17 @@ static int check_flags(plan_flags *f, const arguments *given) {
  * would suit. */
 static void fill_job(const plan_flags *f, qn_train_options *job) {
     qn_train_options_init(job);
-    job->model = f->train.model;
+    job->model = f->train.recipe.model;
     job->shape = f->train.from.shape;
-    job->loss = f->train.loss;
-    job->scale = f->train.scale;
-    job->augment = f->train.augment;
-    job->arith = f->train.arith;
-    job->optimizer = f->train.optimizer;
-    job->momentum = f->train.momentum;
-    job->batch = (uint32_t)f->train.batch;
-    job->grain = (uint32_t)f->train.grain;
-    job->epochs = (uint32_t)f->train.epochs;
+    job->loss = f->train.recipe.loss;
+    job->scale = f->train.recipe.scale;
+    job->augment = f->train.recipe.augment;
+    job->arith = f->train.recipe.arith;
+    job->optimizer = f->train.recipe.optimizer;
+    job->momentum = f->train.recipe.momentum;
+    job->batch = f->train.recipe.batch;
+    job->grain = f->train.recipe.grain;
+    job->epochs = f->train.recipe.epochs;
     job->compute.threads = (int)f->train.compute.threads;
 }
 
@@ -378,11 +380,11 @@ static int take_defaults(plan_flags *f, const qn_data *data) {
     free(text);
     if (status != QN_OK)
         return message_error(&err);
-    f->train.optimizer = job.optimizer;
-    f->train.momentum = job.momentum;
-    f->train.batch = job.batch;
-    f->train.epochs = job.epochs;
-    f->train.model = job.model ? job.model : network;
+    f->train.recipe.optimizer = job.optimizer;
+    f->train.recipe.momentum = job.momentum;
+    f->train.recipe.batch = job.batch;
+    f->train.recipe.epochs = job.epochs;
+    f->train.recipe.model = job.model ? job.model : network;
     return -1;
 }
 

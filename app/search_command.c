@@ -137,7 +137,7 @@ static int train_words(int argc, char **argv, char **to) {
 
 /* Without a fold a training that looks for its best epoch needs validation items. */
 static int needs_valid(const train_flags *f) {
-    return f->patience > 0 || (f->keep && strcmp(f->keep, "best") == 0);
+    return f->recipe.patience > 0 || (f->recipe.keep && strcmp(f->recipe.keep, "best") == 0);
 }
 
 /* Reads the options of a setting as train would. */
@@ -264,7 +264,6 @@ static int search_data(search *s) {
     qn_search_options o;
     qn_error err = {0};
     for (uint32_t i = 0; i < s->grid.settings; i++) {
-        qn_train_options_init(&s->options[i]);
         train_fill_recipe(&s->flags[i], &s->from, &s->options[i]);
         s->option[i] = &s->options[i];
     }
@@ -341,7 +340,7 @@ static int read_command_line(const command *self, int argc, char **argv, search_
     if (code < 0)
         code = read_settings(s, argc, argv);
     if (code < 0) /* what the labels mean may depend on the network (docs/exactness.md 2.1.5) */
-        code = model_outputs(s->flags[0].model, &f->train.from.outputs);
+        code = model_outputs(s->flags[0].recipe.model, &f->train.from.outputs);
     sources_agreed(&f->train.from, self->name, same);
     return ranks_agree(code, same, SOURCES_AGREED, 1);
 }

@@ -1,5 +1,6 @@
 #include "search_grid.h"
 #include "message.h"
+#include "recipe_rows.h"
 #include "suggest.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,20 +8,10 @@
 
 static const char REMEDY[] = "write names and values, as --grid \"lr 0.01,0.1 batch 64,128\"";
 
-/* Options of train that belong to the recipe and take a value. */
-static const char *const known[] = {
-    "model",        "arith",        "loss",           "optimizer", "init",  "scale",
-    "schedule",     "lr",           "momentum",       "beta1",     "beta2", "epsilon",
-    "weight-decay", "delta",        "smoothing",      "clip",      "l1",    "tolerance",
-    "lr-step",      "lr-gamma",     "warmup",         "batch",     "grain", "epochs",
-    "seed",         "unit",         "early-stopping", "missing",   "keep",  "augment",
-    "init-scale",   "class-weight", "stages",         NULL};
-
+/* Whether it is an option of the recipe that takes a value. */
 static int is_known(const char *name) {
-    for (int i = 0; known[i]; i++)
-        if (strcmp(known[i], name) == 0)
-            return 1;
-    return 0;
+    const qn_option *o = recipe_option(name);
+    return o && o->type != QN_OPTION_FLAG;
 }
 
 static int is_blank(char c) { return c == ' ' || c == '\t' || c == '\n'; }

@@ -15,42 +15,16 @@ typedef struct synonym {
     const char *note;   /* its use, or why there is none; may be NULL */
 } synonym;
 
-/* Of several rows with one name the first applies whose option the command has. */
+/* Of several rows with one name the first applies whose option the command has. Options of a
+ * training have more names in their own rows (<quern/option.h>). */
 static const synonym synonyms[] = {
-    {"batchsize bs minibatch minibatchsize trainbatchsize perdevicetrainbatchsize b", "batch",
-     NULL},
-    {"learningrate eta lr0 learningrateinit initiallr baselr stepsize", "lr", NULL},
-    {"numepochs nepochs epoch maxepochs maxiter niter iterations numtrainepochs rounds "
-     "numboostround nestimators e",
-     "epochs", NULL},
-    {"l2 wd decay alpha lambda reglambda regularization regularisation l2regularization "
-     "kernelregularizer penalty",
-     "weight-decay", NULL},
-    {"l1 regalpha lasso", NULL, "there is no L1 penalty; --weight-decay is the L2 form"},
     {"lrdecay gamma decayrate lrdecayrate lrfactor", "lr-gamma", "with --schedule step"},
     {"lrdecayepochs decaysteps lrstepsize lrdropevery", "lr-step", "with --schedule step"},
-    {"scheduler lrscheduler lrschedule lrschedulertype", "schedule", NULL},
     {"warmupsteps numwarmupsteps warmupepochs warmupratio warmupproportion", "warmup",
      "it counts steps"},
-    {"optim opt solver optimiser updater algorithm", "optimizer", NULL},
-    {"criterion objective lossfunction lossfn lossname", "loss", NULL},
-    {"initializer initialiser kernelinitializer weightinit winit initialization", "init", NULL},
     {"hidden hiddensize hiddenlayers hiddenlayersizes layers numlayers units neurons width arch "
      "architecture network net activation dropout dropoutrate",
      "model", "such as --model \"dense 500 relu dropout 0.2; dense 10 softmax\""},
-    {"normalize normalise normalization standardize standardise scaler scaling rescale", "scale",
-     NULL},
-    {"impute imputer simpleimputer fillna dropna missingvalues nan na handlemissing", "missing",
-     NULL},
-    {"precision dtype amp fp16 bf16 half mixedprecision quantize quantization", "arith", NULL},
-    {"randomstate randomseed manualseed rngseed", "seed", NULL},
-    {"beta adambeta1 betas", "beta1", NULL},
-    {"adambeta2", "beta2", NULL},
-    {"eps adamepsilon", "epsilon", NULL},
-    {"labelsmoothing labelsmooth smooth labelsmoothingfactor", "smoothing", NULL},
-    {"gradclip clipnorm clipgradnorm maxgradnorm maxnorm gradientclipping gradientclipval "
-     "globalclipnorm",
-     "clip", NULL},
     {"tol ftol gtol xtol", "tolerance", "with --optimizer lbfgs"},
     {"lasso l1ratio l1reg l1penalty regalpha l1regularization", "l1", "with --optimizer lbfgs"},
     {"clipvalue clipgradvalue", "clip", "it limits the norm, not each value"},
@@ -58,7 +32,6 @@ static const synonym synonyms[] = {
      "a batch of any size is divided by itself"},
     {"patience earlystoppingrounds niternochange earlystop", "early-stopping",
      "it needs --valid FRACTION"},
-    {"restorebestweights savebestonly loadbestmodelatend usebestmodel", "keep", NULL},
     {"warmstart pretrained finetune initmodel loadweights initialmodel weights startfrom",
      "init-from", NULL},
     {"sampleweight sampleweights weightcolumn weightcol weightscolumn itemweight itemweights "
@@ -217,12 +190,19 @@ static int note_fits(const command *self, const char *note) {
 
 /* A synonym with only a note applies if the command has the options in the note. */
 static const synonym *find_synonym(const command *self, const char *typed) {
+    static synonym of_training;
+    const qn_option *o;
     for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++) {
         const synonym *s = &synonyms[i];
         if (is_listed(s->names, typed) &&
             (s->option ? has_option(self, s->option) : note_fits(self, s->note)))
             return s;
     }
+    for (uint32_t i = 0; (o = qn_train_option(i)) != NULL; i++)
+        if (o->also && is_listed(o->also, typed) && has_option(self, o->name)) {
+            of_training = (synonym){o->also, o->name, NULL};
+            return &of_training;
+        }
     return NULL;
 }
 

@@ -44,42 +44,8 @@ static int check_flags(const train_flags *f, const arguments *given) {
 }
 
 void train_fill_recipe(const train_flags *f, const sources *from, qn_train_options *o) {
-    o->model = f->model;
-    o->arith = f->arith;
-    o->loss = f->loss;
-    o->optimizer = f->optimizer;
-    o->init = f->init;
-    o->scale = f->scale;
-    o->missing = f->missing;
-    o->keep = f->keep;
-    o->patience = (uint32_t)f->patience;
-    o->schedule = f->schedule;
-    o->learning_rate = f->learning_rate;
-    o->momentum = f->momentum;
-    o->nesterov = f->nesterov;
-    o->beta1 = f->beta1;
-    o->beta2 = f->beta2;
-    o->epsilon = f->epsilon;
-    o->weight_decay = f->weight_decay;
-    o->delta = f->delta;
-    o->smoothing = f->smoothing;
-    o->clip = f->clip;
-    o->l1 = f->l1;
-    o->tolerance = f->tolerance;
-    o->no_intercept = f->no_intercept;
-    o->lr_step = (uint32_t)f->lr_step;
-    o->lr_gamma = f->lr_gamma;
-    o->warmup = (uint32_t)f->warmup;
+    *o = f->recipe;
     o->valid_fraction = from->valid_fraction;
-    o->batch = (uint32_t)f->batch;
-    o->grain = (uint32_t)f->grain;
-    o->epochs = (uint32_t)f->epochs;
-    o->seed = f->seed;
-    o->gradient_scale = (uint32_t)f->gradient_scale;
-    o->class_weight = f->class_weight;
-    o->augment = f->augment;
-    o->stages = f->stages;
-    o->init_scale = f->init_scale;
 }
 
 /* The name of the model file, without its folder and its ending. */
@@ -319,7 +285,7 @@ int train_check_paths(const train_flags *f, const char *hostfile, int writes) {
     paths_add_sources(&files, &f->from, &f->ranks);
     paths_add(&files, QN_FILE_READ, "--hostfile", hostfile);
     paths_add(&files, QN_FILE_READ, "--init-from", f->init_from);
-    paths_add(&files, QN_FILE_READ, "--model", model_file(f->model));
+    paths_add(&files, QN_FILE_READ, "--model", model_file(f->recipe.model));
     paths_add(&files, QN_FILE_WRITE, "-o", f->out);
     paths_add(&files, QN_FILE_WRITE, "--trace", f->trace);
     paths_add(&files, QN_FILE_WRITE, "--report", f->report);
@@ -363,7 +329,6 @@ static int open_and_train(const train_flags *f, int argc, char **argv) {
                  .from = &from,
                  .data_path = f->from.data,
                  .predictions = f->predictions};
-    qn_train_options_init(&options);
     train_fill_recipe(f, &from, &options);
     name_run(f, run_name);
     fill_run(f, command_line, run_name, &options);
@@ -395,7 +360,7 @@ static int read_command_line(const command *self, int argc, char **argv, train_f
     if (code < 0)
         code = train_check_paths(f, NULL, ranks_is_writer());
     if (code < 0)
-        code = model_outputs(f->model, &f->from.outputs);
+        code = model_outputs(f->recipe.model, &f->from.outputs);
     sources_agreed(&f->from, self->name, same);
     same[SOURCES_AGREED] =
         (qn_agreement){sizeof *same, "--init-from", f->init_from ? "a model" : "none",

@@ -10,21 +10,19 @@
 
 typedef struct train_flags {
     source_flags from;
-    const char *arith, *scale, *model, *loss, *optimizer, *init, *schedule, *missing, *keep,
-        *init_from, *init_scale, *class_weight, *augment, *stages, *predictions;
-    float learning_rate, momentum, beta1, beta2, epsilon, weight_decay, delta, smoothing, clip,
-        lr_gamma, l1, tolerance;
-    uint64_t patience, lr_step, warmup, batch, grain, epochs, seed, gradient_scale;
+    qn_train_options recipe; /* its members before `compute`, and those after the callbacks that
+                                belong to the recipe */
+    const char *init_from, *predictions;
     compute_flags compute;
     ranks_flags ranks;
     const char *trace, *checkpoint, *checkpoint_every, *run_dir, *report, *plots, *runs, *run_name,
         *out;
-    int nesterov, no_intercept, resume, quiet, verbose, json;
+    int resume, quiet, verbose, json;
 } train_flags;
 
 extern const option train_options[];
 
-/* The defaults of the recipe, from the library. */
+/* No flag is set, and the recipe has the library's defaults. */
 train_flags train_flags_default(void);
 
 /* The number with which the default of a field begins: that of images. */
@@ -34,7 +32,7 @@ uint64_t train_options_number(const char *field);
  * message. */
 int train_options_check(const train_flags *flags, const arguments *given);
 
-/* Fills the recipe of the options from the flags, which began as its defaults. */
+/* Sets *options to the recipe of the flags, which began as its defaults. */
 void train_fill_recipe(const train_flags *flags, const sources *from, qn_train_options *options);
 
 /* Checks the files that train reads and writes (paths.h), including `hostfile` (or NULL). `writes`:

@@ -3,6 +3,7 @@
 
 #include "command.h"
 #include "message.h"
+#include "recipe_rows.h"
 #include "train_flags.h"
 #include <quern/defaults.h>
 #include <quern/train.h>
@@ -13,6 +14,8 @@
 enum { DEFAULT_TEXT = 256, REMEDY = 400 };
 
 #define AT(member) .place = offsetof(train_flags, member)
+#define RECIPE(title, group)                                                                       \
+    { .heading = (title), .more = recipe_options[QN_OPTIONS_##group], AT(recipe) }
 #define AGAIN(member) .again = offsetof(train_flags, member)
 
 const option train_options[] = {
@@ -56,169 +59,14 @@ const option train_options[] = {
      AT(from.valid_query),
      .value = "SQL",
      .help = "SQLite, PostgreSQL: the rows of the validation set"},
-    {.name = "scale",
-     .kind = OPTION_CHOICE,
-     AT(scale),
-     .value = "NAME",
-     .from = QN_CHOICE_SCALE,
-     .help = "how inputs are scaled",
-     .field = "train.scale"},
-    {.name = "missing",
-     .kind = OPTION_CHOICE,
-     AT(missing),
-     .value = "RULE",
-     .from = QN_CHOICE_MISSING,
-     .help = "what replaces a missing value; computed from the training items, stored in the model",
-     .field = "train.missing"},
-
-    {.heading = "Network",
-     .name = "model",
-     .kind = OPTION_TEXT,
-     AT(model),
-     .value = "TEXT|NAME|@PATH",
-     .from = QN_CHOICE_ACTIVATION,
-     .help =
-         "layers from first to last, such as \"dense 500 tanh dropout 0.2; dense 10 softmax\", or "
-         "for images \"conv 32 3x3 relu; maxpool 2; globalpool; dense 10 softmax\"; @PATH is a "
-         "file of them, NAME one that \"quern\tmodel\tlist\" lists; the list "
-         "below has the activations",
-     .field = "train.model"},
-    {.name = "loss",
-     .kind = OPTION_CHOICE,
-     AT(loss),
-     .value = "NAME",
-     .from = QN_CHOICE_LOSS,
-     .help = "loss to minimise",
-     .field = "train.loss"},
-
-    {.heading = "Training",
-     .name = "epochs",
-     .kind = OPTION_COUNT,
-     AT(epochs),
-     .value = "N",
-     .low = 1,
-     .high = UINT32_MAX,
-     .help = "passes over the training data; with --optimizer lbfgs the most iterations",
-     .field = "train.epochs"},
-    {.name = "batch",
-     .kind = OPTION_COUNT,
-     AT(batch),
-     .value = "N",
-     .low = 1,
-     .high = 1 << 24,
-     .help = "items of one step (batch size)",
-     .field = "train.batch"},
-    {.name = "lr",
-     .kind = OPTION_FLOAT,
-     AT(learning_rate),
-     .value = "X",
-     .help = "learning rate",
-     .field = "train.learning_rate"},
-    {.name = "optimizer",
-     .kind = OPTION_CHOICE,
-     AT(optimizer),
-     .value = "NAME",
-     .from = QN_CHOICE_OPTIMIZER,
-     .help = "rule that updates the weights; --momentum\tX alone means momentum",
-     .field = "train.optimizer"},
-    {.name = "weight-decay",
-     .kind = OPTION_FLOAT,
-     AT(weight_decay),
-     .value = "X",
-     .help = "weight decay (L2); it acts on weights, not on biases",
-     .field = "train.weight_decay"},
-    {.name = "l1",
-     .kind = OPTION_FLOAT,
-     AT(l1),
-     .value = "X",
-     .help = "L1 penalty; it acts on weights, not on biases",
-     .field = "train.l1",
-     .only = QN_CHOICE_OPTIMIZER},
-    {.name = "tolerance",
-     .kind = OPTION_FLOAT,
-     AT(tolerance),
-     .value = "X",
-     .help = "stop when no component of the gradient is greater",
-     .field = "train.tolerance",
-     .only = QN_CHOICE_OPTIMIZER},
-    {.name = "no-intercept",
-     .kind = OPTION_FLAG,
-     AT(no_intercept),
-     .help = "leave the biases of the last layer at 0",
-     .field = "train.no_intercept",
-     .only = QN_CHOICE_OPTIMIZER},
-    {.name = "schedule",
-     .kind = OPTION_CHOICE,
-     AT(schedule),
-     .value = "NAME",
-     .from = QN_CHOICE_SCHEDULE,
-     .help = "change of the learning rate over the run",
-     .field = "train.schedule"},
-    {.name = "early-stopping",
-     .kind = OPTION_COUNT,
-     AT(patience),
-     .value = "EPOCHS",
-     .low = 1,
-     .high = UINT32_MAX,
-     .help = "stop when the validation loss was not below its lowest value for so many epochs; "
-             "needs --valid"},
-    {.name = "keep",
-     .kind = OPTION_CHOICE,
-     AT(keep),
-     .value = "WHICH",
-     .from = QN_CHOICE_KEEP,
-     .help = "which parameters the model gets; best needs --valid",
-     .fallback = "best with --early-stopping, else last"},
+    RECIPE(NULL, DATA),
+    RECIPE("Network", NETWORK),
+    RECIPE("Training", TRAINING),
     {.name = "init-from",
      .kind = OPTION_TEXT,
      AT(init_from),
      .value = "MODEL",
      .help = "start from the parameters of this model, which must have the same layers"},
-    {.name = "init-scale",
-     .kind = OPTION_CHOICE,
-     AT(init_scale),
-     .value = "WHICH",
-     .from = QN_CHOICE_INIT_SCALE,
-     .help = "with --init-from: scaling of inputs and real labels, and numbers for missing values",
-     .fallback = "fit"},
-    {.name = "class-weight",
-     .kind = OPTION_TEXT,
-     AT(class_weight),
-     .value = "TEXT",
-     .help =
-         "how much the items of each class count: balanced (all classes have the same total), or "
-         "\"cat=2,dog=0.5\"; others 1",
-     .fallback = "all 1"},
-    {.name = "augment",
-     .kind = OPTION_TEXT,
-     AT(augment),
-     .value = "TEXT",
-     .help = "change training images randomly in each epoch: \"pad 4; crop; flip; cutout 8\", or "
-             "some of these words",
-     .fallback = "nothing"},
-    {.name = "stages",
-     .kind = OPTION_TEXT,
-     AT(stages),
-     .value = "TEXT",
-     .help =
-         "train in stages, each of which continues the one before: \"epochs 5 lr 0.1; epochs 5 lr "
-         "0.01\"; a stage may also set schedule, lr-step, lr-gamma and warmup",
-     .fallback = "one stage"},
-    {.name = "seed",
-     .kind = OPTION_COUNT,
-     AT(seed),
-     .value = "N",
-     .high = UINT64_MAX,
-     .help = "seed of all random numbers",
-     .field = "train.seed"},
-    {.name = "arith",
-     .kind = OPTION_CHOICE,
-     AT(arith),
-     .value = "NAME",
-     .from = QN_CHOICE_ARITH,
-     .help =
-         "arithmetic of matrix products; the integer forms use the matrix units of the CPU and GPU",
-     .field = "train.arith"},
 
     {.heading = "Output",
      .letter = 'o',
@@ -297,108 +145,7 @@ const option train_options[] = {
      .more = compute_options,
      AT(compute)},
 
-    {.heading = "Advanced training",
-     .name = "momentum",
-     .kind = OPTION_FLOAT,
-     AT(momentum),
-     .value = "X",
-     .help = "how much of the previous step is kept",
-     .field = "train.momentum",
-     .only = QN_CHOICE_OPTIMIZER},
-    {.name = "nesterov",
-     .kind = OPTION_FLAG,
-     AT(nesterov),
-     .help = "Nesterov's form, which looks ahead along the momentum",
-     .field = "train.nesterov",
-     .only = QN_CHOICE_OPTIMIZER},
-    {.name = "delta",
-     .kind = OPTION_FLOAT,
-     AT(delta),
-     .value = "X",
-     .help = "an error greater than X counts by its absolute value, not its square; for real "
-             "labels, in their standard deviations",
-     .field = "train.delta",
-     .only = QN_CHOICE_LOSS},
-    {.name = "smoothing",
-     .kind = OPTION_FLOAT,
-     AT(smoothing),
-     .value = "X",
-     .help = "label smoothing: the part of a target that all classes share; losses are shown "
-             "without it",
-     .field = "train.smoothing",
-     .only = QN_CHOICE_LOSS},
-    {.name = "clip",
-     .kind = OPTION_FLOAT,
-     AT(clip),
-     .value = "NORM",
-     .help = "the largest norm of a step's gradient over all parameters; a longer one is shortened",
-     .fallback = "any norm"},
-    {.name = "beta1",
-     .kind = OPTION_FLOAT,
-     AT(beta1),
-     .value = "X",
-     .help = "decay of the mean of gradients",
-     .field = "train.beta1",
-     .only = QN_CHOICE_OPTIMIZER},
-    {.name = "beta2",
-     .kind = OPTION_FLOAT,
-     AT(beta2),
-     .value = "X",
-     .help = "decay of the mean of squared gradients",
-     .field = "train.beta2",
-     .only = QN_CHOICE_OPTIMIZER},
-    {.name = "epsilon",
-     .kind = OPTION_FLOAT,
-     AT(epsilon),
-     .value = "X",
-     .help = "added to the denominator",
-     .field = "train.epsilon",
-     .only = QN_CHOICE_OPTIMIZER},
-    {.name = "warmup",
-     .kind = OPTION_COUNT,
-     AT(warmup),
-     .value = "N",
-     .high = UINT32_MAX,
-     .help = "steps during which the learning rate rises to its full value",
-     .field = "train.warmup"},
-    {.name = "lr-step",
-     .kind = OPTION_COUNT,
-     AT(lr_step),
-     .value = "N",
-     .low = 1,
-     .high = UINT32_MAX,
-     .help = "epochs between two reductions",
-     .field = "train.lr_step",
-     .only = QN_CHOICE_SCHEDULE},
-    {.name = "lr-gamma",
-     .kind = OPTION_FLOAT,
-     AT(lr_gamma),
-     .value = "X",
-     .help = "factor of a reduction",
-     .field = "train.lr_gamma",
-     .only = QN_CHOICE_SCHEDULE},
-    {.name = "init",
-     .kind = OPTION_CHOICE,
-     AT(init),
-     .value = "NAME",
-     .from = QN_CHOICE_INIT,
-     .help = "distribution of the initial weights",
-     .field = "train.init"},
-    {.name = "grain",
-     .kind = OPTION_COUNT,
-     AT(grain),
-     .value = "N",
-     .low = 1,
-     .high = UINT32_MAX,
-     .help = "items of one grain, the unit of work that devices share; changes the model",
-     .field = "train.grain"},
-    {.name = "unit",
-     .kind = OPTION_COUNT,
-     AT(gradient_scale),
-     .value = "N",
-     .high = 60,
-     .help = "gradients are added as multiples of 2^-N; changes the model",
-     .field = "train.gradient_scale"},
+    RECIPE("Advanced training", ADVANCED),
 
     {.heading = "Advanced devices", .more = compute_expert_options, AT(compute)},
     {.name = "trace",
@@ -411,35 +158,9 @@ const option train_options[] = {
     {.name = NULL}};
 
 train_flags train_flags_default(void) {
-    qn_train_options o;
-    qn_train_options_init(&o);
-    return (train_flags){.model = o.model,
-                         .arith = o.arith,
-                         .loss = o.loss,
-                         .optimizer = o.optimizer,
-                         .init = o.init,
-                         .scale = o.scale,
-                         .missing = o.missing,
-                         .schedule = o.schedule,
-                         .learning_rate = o.learning_rate,
-                         .momentum = o.momentum,
-                         .beta1 = o.beta1,
-                         .beta2 = o.beta2,
-                         .epsilon = o.epsilon,
-                         .weight_decay = o.weight_decay,
-                         .delta = o.delta,
-                         .smoothing = o.smoothing,
-                         .clip = o.clip,
-                         .l1 = o.l1,
-                         .tolerance = o.tolerance,
-                         .lr_step = o.lr_step,
-                         .lr_gamma = o.lr_gamma,
-                         .warmup = o.warmup,
-                         .batch = o.batch,
-                         .grain = o.grain,
-                         .epochs = o.epochs,
-                         .seed = o.seed,
-                         .gradient_scale = o.gradient_scale};
+    train_flags f = {.predictions = NULL};
+    qn_train_options_init(&f.recipe);
+    return f;
 }
 
 /* The default of a name for real labels, or for classes, of images: the text lists more cases
@@ -458,23 +179,17 @@ static int has_real_labels(const train_flags *f) {
     return f->from.task && strcmp(f->from.task, "regress") == 0;
 }
 
-/* The row of the option --NAME. */
-static const option *row_of(const char *name) {
-    const option *o = train_options;
-    while (!o->name || strcmp(o->name, name) != 0)
-        o++;
-    return o;
-}
-
 /* The optimiser as given, or as it is without a word about it: a momentum alone chooses the one
  * that takes it. */
 static const char *optimizer_of(const train_flags *f, const arguments *given, char *text,
                                 size_t size) {
     const int real = has_real_labels(f);
-    if (f->optimizer)
-        return f->optimizer;
-    if (options_given(&train_command, given, "momentum") && (f->momentum != 0 || !real))
-        return options_user(row_of("momentum"), 0);
+    option_row row;
+    if (f->recipe.optimizer)
+        return f->recipe.optimizer;
+    if (options_given(&train_command, given, "momentum") && (f->recipe.momentum != 0 || !real) &&
+        options_find(&train_command, "momentum", &row) >= 0)
+        return options_user(row.option, 0);
     return usual("train.optimizer", real, text, size);
 }
 
@@ -483,9 +198,10 @@ static const char *chosen(const train_flags *f, const option *o, const arguments
                           size_t size) {
     switch (o->only) {
     case QN_CHOICE_LOSS:
-        return f->loss ? f->loss : usual("train.loss", has_real_labels(f), text, size);
+        return f->recipe.loss ? f->recipe.loss
+                              : usual("train.loss", has_real_labels(f), text, size);
     case QN_CHOICE_SCHEDULE:
-        return f->schedule ? f->schedule : usual("train.schedule", 0, text, size);
+        return f->recipe.schedule ? f->recipe.schedule : usual("train.schedule", 0, text, size);
     default:
         return optimizer_of(f, given, text, size);
     }
@@ -493,10 +209,11 @@ static const char *chosen(const train_flags *f, const option *o, const arguments
 
 /* The option that chooses the names of this kind. */
 static const char *chooser(qn_choice_kind kind) {
-    const option *o = train_options;
-    while (o->from != kind || o->kind != OPTION_CHOICE)
-        o++;
-    return o->name;
+    const qn_option *o;
+    for (uint32_t i = 0; (o = qn_train_option(i)) != NULL; i++)
+        if (o->type == QN_OPTION_NAME && o->from == kind)
+            return o->name;
+    return "";
 }
 
 /* Refuses an option that would have no effect, before hours are spent. */
@@ -518,16 +235,15 @@ static int check_use(const train_flags *f, const option *o, const arguments *giv
 
 /* Refuses options about steps and rates, which an optimiser without them ignores. */
 static int check_full_batch(const train_flags *f, const arguments *given) {
-    static const char *const others[] = {"batch", "lr",        "schedule", "warmup",
-                                         "clip",  "smoothing", "augment"};
     char text[DEFAULT_TEXT];
     const char *name = optimizer_of(f, given, text, sizeof text);
     if (!qn_choice_takes(QN_CHOICE_OPTIMIZER, name, "tolerance"))
         return -1;
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (options_given(&train_command, given, others[i]))
+    const qn_option *o;
+    for (uint32_t i = 0; (o = qn_train_option(i)) != NULL; i++)
+        if (o->steps && options_given(&train_command, given, o->name))
             return message_usage("leave it out, or write another --optimizer",
-                                 "--%s does nothing with --optimizer %s", others[i], name);
+                                 "--%s does nothing with --optimizer %s", o->name, name);
     return -1;
 }
 
@@ -543,25 +259,27 @@ int train_options_check(const train_flags *f, const arguments *given) {
     char text[DEFAULT_TEXT], remedy[REMEDY];
     if (f->quiet && f->verbose)
         return message_usage("leave one of them out", "--quiet contradicts --verbose");
-    for (const option *o = train_options; o->name || o->more; o++) {
-        const int code = o->only != QN_CHOICE_NONE ? check_use(f, o, given) : -1;
+    option_row row;
+    for (int i = 0; options_row(train_options, i, &row); i++) {
+        const int code = row.option->only != QN_CHOICE_NONE ? check_use(f, row.option, given) : -1;
         if (code >= 0)
             return code;
     }
     const int steps = check_full_batch(f, given);
     if (steps >= 0)
         return steps;
-    const int zero = f->momentum == 0 && options_given(&train_command, given, "momentum");
-    if (f->nesterov && zero)
+    const int zero = f->recipe.momentum == 0 && options_given(&train_command, given, "momentum");
+    if (f->recipe.nesterov && zero)
         return message_usage("write a momentum greater than 0, such as --momentum 0.9, or leave "
                              "--nesterov out",
                              "--nesterov does nothing with --momentum 0");
-    if (f->optimizer && zero) {
+    if (f->recipe.optimizer && zero) {
         snprintf(remedy, sizeof remedy, "write --optimizer %s, or a momentum greater than 0",
                  usual("train.optimizer", 0, text, sizeof text));
-        return message_usage(remedy, "--optimizer %s does nothing with --momentum 0", f->optimizer);
+        return message_usage(remedy, "--optimizer %s does nothing with --momentum 0",
+                             f->recipe.optimizer);
     }
-    if (f->init_scale && !f->init_from)
+    if (f->recipe.init_scale && !f->init_from)
         return message_usage("name the model to start from with --init-from, or leave --init-scale "
                              "out",
                              "--init-scale needs --init-from");

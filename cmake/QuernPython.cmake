@@ -16,7 +16,7 @@ list(FILTER _modules EXCLUDE REGEX "__pycache__")
 
 add_custom_command(OUTPUT "${_abi}"
     COMMAND Python3::Interpreter "${_generate}" "${PROJECT_SOURCE_DIR}" "${_abi}"
-    DEPENDS "${_generate}" ${_headers} app/fields.c
+    DEPENDS "${_generate}" ${_headers} app/fields.c src/model/recipe/option_rows.c
     COMMENT "Reading the public headers for Python" VERBATIM)
 add_custom_target(python
     COMMAND "${CMAKE_COMMAND}" -E make_directory "${_package}"

@@ -93,8 +93,11 @@ def split(arguments):
 def options(source):
     """Members of the library's structs, as messages name them, and the command's words for them."""
     table = (source / "app" / "fields.c").read_text()
-    return {field: option.replace("-", "_") for field, option
-            in re.findall(r'\{"([a-z_0-9. ]+)", "([a-z0-9-]+)"\}', table)}
+    rows = (source / "src" / "model" / "recipe" / "option_rows.c").read_text()
+    found = re.findall(r'\{"([a-z_0-9. ]+)", "([a-z0-9-]+)"\}', table)
+    found += [(f"train.{member}", option) for member, option
+              in re.findall(r'OPTION\((\w+), "([a-z0-9-]+)"', rows)]
+    return {field: option.replace("-", "_") for field, option in found}
 
 
 def module(source):
