@@ -426,7 +426,7 @@ def test_writing_allowed(tmp_path, text):
 # wish to stop (which a signal handler may make), and what only frees memory.
 NO_FLOATS = re.compile(
     r"qn_(version|build_info|status_name|train_stop|epoch_keep|files_abandon|plan_report_of"
-    r"|predictions_correct|choice_(about|name|near|takes|lacks)"
+    r"|predictions_correct|train_option|choice_(about|name|near|takes|lacks)"
     r"|kernel_stop|(train|data|plan|cluster|report|search)_options_init|data_arrays_init|(model|plan|predictions|evaluation)_free"
     r"|statistics_(options_init|free|columns?|quantiles|categories|edges|histogram|covariance"
     r"|correlation)"
@@ -549,6 +549,7 @@ KINDS = {"activation": r"(QN_+ACT_TANH|KIND\(TANH|activate_tanh)", "loss": r"(QN
          "scaling": r"(QN_+SCALE_FRACTION|KIND\(FRACTION|qn_scale_fraction(_lanes)?)",
          "schedule": "QN_+SCHEDULE_(STEP|COSINE)",
          "initialisation": "QN_+INIT_(GLOROT|LECUN)",
+         "option of train": r"smoothing",
          # Of the newest kind everything that has a name of its own: constant, members, kernels, words.
          "layer kind": r"(\w*((GROUP|LAYER|ITEM_)NORM|([gG]roup|[lL]ayer|item)_?norm(?!alise))\w*|norm_groups"
                        r"|QN_ITEM_\w+|item_(moments|slopes|normalise|errors))"}
@@ -560,9 +561,10 @@ def test_contributing_names_the_files_of_a_kind(kind):
     text = (ROOT / "CONTRIBUTING.md").read_text()
     row = re.search(rf"^- {kind}: ((?:.|\n(?! *\n|- ))*)", text, re.M)[1]
     word = re.compile(rf"\b{KINDS[kind]}\b")
-    found = {str(f.relative_to(ROOT)) for f in (ROOT / "src").rglob("*")
-             if f.suffix in C_FILES and not re.search("test|_vectors", f.name)
-             and word.search(f.read_text())}
+    outside = ("app", "include", "python") if kind == "option of train" else ()
+    found = {str(f.relative_to(ROOT)) for folder in ("src", *outside) for f in (ROOT / folder).rglob("*")
+             if f.suffix in {*C_FILES, ".py"} and not re.search("test|_vectors", f.name)
+             and word.search(re.sub(r"/\*.*?\*/", "", f.read_text(), flags=re.S) if outside else f.read_text())}
     assert set(re.findall(r"`([^`]+)`", row)) == found - {"src/model/recipe/tables.c", "src/model/network/choice_table.c"}
 
 

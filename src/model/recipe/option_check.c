@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "label smoothing" of "the label smoothing". */
+/* "learning rate" of "the learning rate". */
 static const char *bare(const char *what) { return what + (strncmp(what, "the ", 4) == 0 ? 4 : 0); }
 
 static const char *member_of(const qn__option *o) { return strchr(o->open.field, '.') + 1; }

@@ -49,7 +49,7 @@ typedef struct qn__option {
     const char *takers; /* the names of kind `open.only` that take it, separated by blanks */
     int dropped;        /* 1: what nothing takes is 0 in the recipe (11.3); 0: it is refused */
 
-    /* The check of its value. `what` is NULL where there is none: "the label smoothing". */
+    /* The check of its value. `what` is NULL where there is none: "the learning rate". */
     const char *what, *remedy;
     qn__range range; /* of a float; counts have open.low and open.high */
 } qn__option;
