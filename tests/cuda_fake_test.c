@@ -99,11 +99,11 @@ static void test_copies(void **state) {
             memset(model + at + bytes / 2, 0, bytes / 2);
         }
         if (round % 5 == 4) {
-            good(driver->read(gpu, &memory, at, got, bytes, &err));
+            good(qn__gpu_read(driver, gpu, &memory, at, got, bytes, &err));
             assert_memory_equal(got, model + at, bytes);
         }
     }
-    good(driver->read(gpu, &memory, 0, got, SIZE, &err));
+    good(qn__gpu_read(driver, gpu, &memory, 0, got, SIZE, &err));
     assert_memory_equal(got, model, SIZE);
     driver->traffic(gpu, &after);
     assert_int_equal(after.bytes_up - before.bytes_up, sent);
@@ -143,7 +143,7 @@ static void test_recordings_and_slots(void **state) {
         good(driver->clear(gpu, &out, sizeof x / 2, sizeof x / 2, &err));
         launch_roots(gpu, &in, &out, transpose ? COUNT / 2 : COUNT);
         good(driver->recorded(gpu, 15, &err));
-        good(driver->read(gpu, &out, 0, x, sizeof x, &err));
+        good(qn__gpu_read(driver, gpu, &out, 0, x, sizeof x, &err));
         for (int i = 0; i < COUNT; ++i)
             assert_true(x[i] == 0.0f);
         for (uint32_t slot = 0; slot < QN__GPU_SLOTS; ++slot) {
@@ -217,7 +217,7 @@ static void test_out_of_memory_is_no_failure(void **state) {
     assert_null(memory.handle);
     good(driver->allocate(gpu, sizeof word, &memory, &err));
     good(driver->write(gpu, &memory, 0, &word, sizeof word, &err));
-    good(driver->read(gpu, &memory, 0, &got, sizeof got, &err));
+    good(qn__gpu_read(driver, gpu, &memory, 0, &got, sizeof got, &err));
     assert_int_equal(got, word);
     driver->release(gpu, &memory);
     driver->close(gpu);
@@ -234,7 +234,7 @@ static void test_a_failed_device_comes_back(void **state) {
     good(driver->write(gpu, &memory, 0, bytes, sizeof bytes, &err));
     set_plan("devices=5,late=1,on=2,launch=1");
     launch_roots(gpu, &memory, &memory, 64);
-    assert_int_equal(driver->read(gpu, &memory, 0, bytes, sizeof bytes, &err), QN_DEVICE);
+    assert_int_equal(qn__gpu_read(driver, gpu, &memory, 0, bytes, sizeof bytes, &err), QN_DEVICE);
     assert_non_null(strstr(err.what, "cuda:2 (Emulated GPU 2) failed at"));
     assert_non_null(strstr(err.what, "CUDA_ERROR_ILLEGAL_ADDRESS"));
     assert_non_null(strstr(err.what, "the fault lies in work begun before"));
@@ -265,7 +265,7 @@ static void test_failure_while_recording(void **state) {
     launch_roots(gpu, &memory, &memory, 16);
     good(driver->record(gpu, 3, &err));
     launch_roots(gpu, &memory, &memory, 16);
-    assert_int_equal(driver->read(gpu, &memory, 0, &byte, 1, &err), QN_DEVICE);
+    assert_int_equal(qn__gpu_read(driver, gpu, &memory, 0, &byte, 1, &err), QN_DEVICE);
     driver->release(gpu, &memory);
     driver->close(gpu);
     set_plan("devices=5,late=1");
@@ -362,7 +362,7 @@ static void test_a_device_that_hangs(void **state) {
     good(driver->post(gpu, &memory, sizeof bytes, 0, &err));
     check_silence(begun, driver->fetch(gpu, 0, &words, &err));
     const double abandoned = qn__now();
-    check_silence(begun, driver->read(gpu, &memory, 0, bytes, 1, &err));
+    check_silence(begun, qn__gpu_read(driver, gpu, &memory, 0, bytes, 1, &err));
     driver->release(gpu, &memory);
     driver->close(gpu);
     assert_true(qn__now() - abandoned < 1);
@@ -379,7 +379,8 @@ typedef struct passage {
 static void *second_thread(void *context) {
     passage *p = context;
     uint32_t got = 0;
-    if (driver->read(p->gpu, &p->memory, 0, &got, sizeof got, NULL) != QN_OK || got != p->word)
+    if (qn__gpu_read(driver, p->gpu, &p->memory, 0, &got, sizeof got, NULL) != QN_OK ||
+        got != p->word)
         return p;
     ++p->word;
     if (driver->write(p->gpu, &p->memory, 0, &p->word, sizeof p->word, NULL) != QN_OK)
@@ -406,7 +407,7 @@ static void test_one_thread_after_another(void **state) {
         assert_null(failed);
     }
     for (int i = 0; i < 2; ++i) {
-        good(driver->read(p[i].gpu, &p[i].memory, 0, &got, sizeof got, &err));
+        good(qn__gpu_read(driver, p[i].gpu, &p[i].memory, 0, &got, sizeof got, &err));
         assert_int_equal(got, i ? 100 : 18);
         driver->release(p[i].gpu, &p[i].memory);
         driver->close(p[i].gpu);

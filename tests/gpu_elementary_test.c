@@ -73,7 +73,7 @@ static void map(room *r, qn__kernel kernel, uint32_t op, uint32_t count) {
     qn__gpu_grid(kernel, count, groups);
     must(r, r->driver->write(r->gpu, &r->in, 0, r->bits, count * sizeof *r->bits, &r->err));
     must(r, r->driver->launch(r->gpu, kernel, groups, call.argument, call.count, &r->err));
-    must(r, r->driver->read(r->gpu, &r->out, 0, r->bits, count * sizeof *r->bits, &r->err));
+    must(r, qn__gpu_read(r->driver, r->gpu, &r->out, 0, r->bits, count * sizeof *r->bits, &r->err));
 }
 
 static uint64_t chain_of_some(room *r, qn__kernel kernel, uint32_t op) {

@@ -47,6 +47,9 @@ struct qn__gpu {
     emulated_call *call[RECORDINGS];
     uint32_t calls[RECORDINGS];
     int recording; /* -1: none */
+    uint32_t asked, taken;
+    const void *piece[QN__GPU_ASKED];
+    size_t piece_bytes[QN__GPU_ASKED];
     uint32_t products;
 };
 
@@ -151,14 +154,27 @@ static qn_status emulated_clear(qn__gpu *gpu, const qn__gpu_memory *to, size_t o
     return QN_OK;
 }
 
-static qn_status emulated_read(qn__gpu *gpu, const qn__gpu_memory *from, size_t offset, void *to,
-                               size_t bytes, qn_error *err) {
+static qn_status emulated_ask(qn__gpu *gpu, const qn__gpu_memory *from, size_t offset, size_t bytes,
+                              qn_error *err) {
     if (alive(gpu, err) != QN_OK)
         return QN_DEVICE;
     if (gpu->recording >= 0)
         broken("a read is recorded");
-    memcpy(to, inside(from, offset, bytes), bytes);
-    counts.bytes_down += bytes;
+    if (gpu->asked - gpu->taken == QN__GPU_ASKED || bytes > QN__GPU_PIECE)
+        broken("too much is asked for");
+    gpu->piece[gpu->asked % QN__GPU_ASKED] = inside(from, offset, bytes);
+    gpu->piece_bytes[gpu->asked++ % QN__GPU_ASKED] = bytes;
+    return QN_OK;
+}
+
+static qn_status emulated_get(qn__gpu *gpu, const void **data, size_t *bytes, qn_error *err) {
+    if (alive(gpu, err) != QN_OK)
+        return QN_DEVICE;
+    if (gpu->asked == gpu->taken)
+        broken("nothing was asked for");
+    *data = gpu->piece[gpu->taken % QN__GPU_ASKED];
+    *bytes = gpu->piece_bytes[gpu->taken++ % QN__GPU_ASKED];
+    counts.bytes_down += *bytes;
     return QN_OK;
 }
 
@@ -275,7 +291,7 @@ static double emulated_busy(const qn__gpu *gpu) {
 #define EMULATED_CALLS                                                                             \
     .open = emulated_open, .close = emulated_close, .facts = emulated_facts,                       \
     .allocate = emulated_allocate, .release = emulated_release, .write = emulated_write,           \
-    .clear = emulated_clear, .read = emulated_read, .post = emulated_post,                         \
+    .clear = emulated_clear, .ask = emulated_ask, .get = emulated_get, .post = emulated_post,      \
     .fetch = emulated_fetch, .launch = emulated_do, .flush = emulated_flush,                       \
     .traffic = emulated_traffic, .busy = emulated_busy
 

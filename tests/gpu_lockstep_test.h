@@ -121,7 +121,7 @@ static qn_status lockstep_compare(qn__gpu *gpu, qn__kernel kernel, const uint32_
                                   uint32_t argument, const qn__gpu_memory *memory, int *wrong,
                                   qn_error *err) {
     lockstep_memory *m = lockstep_find(memory);
-    const qn_status status = lockstep_inner->read(gpu, memory, 0, m->seen, m->bytes, err);
+    const qn_status status = qn__gpu_read(lockstep_inner, gpu, memory, 0, m->seen, m->bytes, err);
     size_t first = 0;
     if (status != QN_OK || memcmp(m->seen, m->host, m->bytes) == 0)
         return status;

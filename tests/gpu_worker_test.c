@@ -17,21 +17,9 @@ static qn_status open_worker(uint32_t index, const qn_compute *compute, const qn
 }
 
 static const qn__device_table device = {
-    .version = QN__DEVICE_VERSION,
+    QN__GPU_ENTRIES,
     .name = "emulated",
-    .jobs = QN__GPU_JOBS,
-    .supports = qn__gpu_supports,
     .open = open_worker,
-    .close = qn__gpu_close,
-    .load = qn__gpu_load,
-    .save = qn__gpu_save,
-    .run = qn__gpu_run,
-    .collect = qn__gpu_collect,
-    .update = qn__gpu_update,
-    .train_step = qn__gpu_train_step,
-    .flush = qn__gpu_flush,
-    .busy = qn__gpu_busy,
-    .traffic = qn__gpu_traffic,
 };
 
 static int begin(void **state) {

@@ -8,7 +8,8 @@
 enum {
     QN__CUDA_STAGE = QN__GPU_PIECE, /* bytes of one half of a staging buffer */
     QN__CUDA_WORDS = 256,           /* of a slot */
-    QN__CUDA_RECORDINGS = 16
+    QN__CUDA_RECORDINGS = 16,
+    QN__CUDA_ARGUMENTS = 64 /* of a kernel, at most */
 };
 
 /* A position in a stream that the host can wait for. */
@@ -102,8 +103,6 @@ qn_status qn__cuda_write(qn__gpu *gpu, const qn__gpu_memory *to, size_t offset, 
                          size_t bytes, qn_error *err);
 qn_status qn__cuda_clear(qn__gpu *gpu, const qn__gpu_memory *to, size_t offset, size_t bytes,
                          qn_error *err);
-qn_status qn__cuda_read(qn__gpu *gpu, const qn__gpu_memory *from, size_t offset, void *to,
-                        size_t bytes, qn_error *err);
 qn_status qn__cuda_post(qn__gpu *gpu, const qn__gpu_memory *from, size_t bytes, uint32_t slot,
                         qn_error *err);
 qn_status qn__cuda_fetch(qn__gpu *gpu, uint32_t slot, const void **words, qn_error *err);
@@ -117,6 +116,10 @@ qn_status qn__cuda_lane_choose(qn__gpu *gpu, qn__gpu_lane lane, qn_error *err);
 qn_status qn__cuda_follow(qn__gpu *gpu, qn__gpu_lane other, qn_error *err);
 qn_status qn__cuda_launch(qn__gpu *gpu, qn__kernel kernel, const uint32_t groups[3],
                           const qn__gpu_argument *arguments, uint32_t count, qn_error *err);
+/* Enqueues a kernel, of the device's program or another; `doing` is for the message. */
+qn_status qn__cuda_start(qn__gpu *gpu, qn__cu_function *kernel, const uint32_t groups[3],
+                         const uint32_t lanes[2], const qn__gpu_argument *arguments, uint32_t count,
+                         const char *doing, qn_error *err);
 qn_status qn__cuda_flush(qn__gpu *gpu, qn_error *err);
 qn_status qn__cuda_record(qn__gpu *gpu, uint32_t number, qn_error *err);
 qn_status qn__cuda_recorded(qn__gpu *gpu, uint32_t number, qn_error *err);

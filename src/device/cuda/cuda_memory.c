@@ -159,24 +159,6 @@ qn_status qn__cuda_get(qn__gpu *gpu, const void **data, size_t *bytes, qn_error 
     return QN_OK;
 }
 
-qn_status qn__cuda_read(qn__gpu *gpu, const qn__gpu_memory *from, size_t offset, void *to,
-                        size_t bytes, qn_error *err) {
-    const qn__cuda_stage *down = &gpu->down;
-    qn_status status = qn__cuda_enter(gpu, err);
-    for (size_t asked = 0, done = 0, piece; status == QN_OK && done < bytes;) {
-        const void *data;
-        if (asked < bytes && down->asked - down->taken < QN__GPU_ASKED) {
-            piece = bytes - asked < QN__CUDA_STAGE ? bytes - asked : QN__CUDA_STAGE;
-            status = qn__cuda_ask(gpu, from, offset + asked, piece, err);
-            asked += piece;
-        } else if ((status = qn__cuda_get(gpu, &data, &piece, err)) == QN_OK) {
-            memcpy((uint8_t *)to + done, data, piece);
-            done += piece;
-        }
-    }
-    return status;
-}
-
 qn_status qn__cuda_post(qn__gpu *gpu, const qn__gpu_memory *from, size_t bytes, uint32_t slot,
                         qn_error *err) {
     const qn_status status = qn__cuda_enter(gpu, err);

@@ -364,7 +364,6 @@ const qn__gpu_driver qn__cuda_gpu_driver = {
     .release = qn__cuda_release,
     .write = qn__cuda_write,
     .clear = qn__cuda_clear,
-    .read = qn__cuda_read,
     .post = qn__cuda_post,
     .fetch = qn__cuda_fetch,
     .lane = qn__cuda_lane_choose,

@@ -11,7 +11,7 @@
 #define SHORT_WAIT 10e-3
 enum { SHORT_SLEEP = 20000, LONG_SLEEP = 200000 }; /* nanoseconds */
 
-enum { MOST_GROUPS = 65535, MOST_ARGUMENTS = 24 };
+enum { MOST_GROUPS = 65535 };
 
 /* ---- failures */
 
@@ -219,36 +219,41 @@ qn_status qn__cuda_follow(qn__gpu *gpu, qn__gpu_lane other, qn_error *err) {
 
 /* ---- work */
 
-qn_status qn__cuda_launch(qn__gpu *gpu, qn__kernel kernel, const uint32_t groups[3],
-                          const qn__gpu_argument *arguments, uint32_t count, qn_error *err) {
-    const qn__kernel_shape *shape = qn__kernel_shape_of(kernel);
-    qn__cu_address address[MOST_ARGUMENTS];
-    void *value[MOST_ARGUMENTS];
-    char doing[96];
-    qn_status status = qn__cuda_enter(gpu, err);
-    if (status != QN_OK || !groups[0] || !groups[1] || !groups[2])
+qn_status qn__cuda_start(qn__gpu *gpu, qn__cu_function *kernel, const uint32_t groups[3],
+                         const uint32_t lanes[2], const qn__gpu_argument *arguments, uint32_t count,
+                         const char *doing, qn_error *err) {
+    qn__cu_address address[QN__CUDA_ARGUMENTS];
+    void *value[QN__CUDA_ARGUMENTS];
+    const qn_status status = qn__cuda_begin(gpu, err);
+    if (status != QN_OK)
         return status;
-    if (count > MOST_ARGUMENTS || !gpu->kernel[kernel] || groups[0] > INT32_MAX ||
-        groups[1] > MOST_GROUPS || groups[2] > MOST_GROUPS) {
-        qn__fail(&gpu->error, QN_DEVICE, "%s cannot run the kernel %s over %u x %u x %u groups",
-                 gpu->facts.name, shape->name, groups[0], groups[1], groups[2]);
-        return keep(gpu, err);
-    }
     for (uint32_t i = 0; i < count; ++i) {
         const qn__gpu_argument *a = &arguments[i];
         if (a->kind == 'M')
             address[i] = (uintptr_t)a->value.memory->handle;
         value[i] = a->kind == 'M' ? (void *)&address[i] : (void *)(uintptr_t)&a->value;
     }
-    if ((status = qn__cuda_begin(gpu, err)) != QN_OK)
+    const qn__cu_result result = gpu->cu->launch(kernel, groups[0], groups[1], groups[2], lanes[0],
+                                                 lanes[1], 1, 0, gpu->stream, value, NULL);
+    return result == QN__CU_SUCCESS ? QN_OK : qn__cuda_fail(gpu, result, err, doing);
+}
+
+qn_status qn__cuda_launch(qn__gpu *gpu, qn__kernel kernel, const uint32_t groups[3],
+                          const qn__gpu_argument *arguments, uint32_t count, qn_error *err) {
+    const qn__kernel_shape *shape = qn__kernel_shape_of(kernel);
+    char doing[96];
+    const qn_status status = qn__cuda_enter(gpu, err);
+    if (status != QN_OK || !groups[0] || !groups[1] || !groups[2])
         return status;
-    const qn__cu_result result =
-        gpu->cu->launch(gpu->kernel[kernel], groups[0], groups[1], groups[2], shape->lanes[0],
-                        shape->lanes[1], 1, 0, gpu->stream, value, NULL);
-    if (result == QN__CU_SUCCESS)
-        return QN_OK;
+    if (count > QN__CUDA_ARGUMENTS || !gpu->kernel[kernel] || groups[0] > INT32_MAX ||
+        groups[1] > MOST_GROUPS || groups[2] > MOST_GROUPS) {
+        qn__fail(&gpu->error, QN_DEVICE, "%s cannot run the kernel %s over %u x %u x %u groups",
+                 gpu->facts.name, shape->name, groups[0], groups[1], groups[2]);
+        return keep(gpu, err);
+    }
     snprintf(doing, sizeof doing, "the start of the kernel %s", shape->name);
-    return qn__cuda_fail(gpu, result, err, doing);
+    return qn__cuda_start(gpu, gpu->kernel[kernel], groups, shape->lanes, arguments, count, doing,
+                          err);
 }
 
 /* A stream submits its work by itself. */

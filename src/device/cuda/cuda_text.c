@@ -5,8 +5,6 @@
 
 #include <stdio.h>
 
-enum { MOST_ARGUMENTS = 64 };
-
 struct qn__gpu_program {
     qn__cu_module *module;
     qn__cu_function *kernel;
@@ -73,21 +71,11 @@ void qn__cuda_text_drop(qn__gpu *gpu, qn__gpu_program *p) {
 
 qn_status qn__cuda_text_start(qn__gpu *gpu, const qn__gpu_program *p, uint32_t groups,
                               const qn__gpu_argument *arguments, uint32_t count, qn_error *err) {
-    qn__cu_address address[MOST_ARGUMENTS];
-    void *value[MOST_ARGUMENTS];
-    qn_status status = qn__cuda_enter(gpu, err);
+    const qn_status status = qn__cuda_enter(gpu, err);
     if (status != QN_OK || groups == 0)
         return status;
-    for (uint32_t i = 0; i < count && i < MOST_ARGUMENTS; ++i) {
-        const qn__gpu_argument *a = &arguments[i];
-        if (a->kind == 'M')
-            address[i] = (uintptr_t)a->value.memory->handle;
-        value[i] = a->kind == 'M' ? (void *)&address[i] : (void *)(uintptr_t)&a->value;
-    }
-    if ((status = qn__cuda_begin(gpu, err)) != QN_OK)
-        return status;
-    const qn__cu_result result =
-        gpu->cu->launch(p->kernel, groups, 1, 1, p->lanes, 1, 1, 0, gpu->stream, value, NULL);
-    return result == QN__CU_SUCCESS ? QN_OK
-                                    : qn__cuda_fail(gpu, result, err, "the start of the kernel");
+    return qn__cuda_start(gpu, p->kernel, (const uint32_t[]){groups, 1, 1},
+                          (const uint32_t[]){p->lanes, 1}, arguments,
+                          count < QN__CUDA_ARGUMENTS ? count : QN__CUDA_ARGUMENTS,
+                          "the start of the kernel", err);
 }

@@ -107,9 +107,6 @@ typedef struct qn__gpu_driver {
     /* Enqueues a fill with zeros. */
     qn_status (*clear)(qn__gpu *gpu, const qn__gpu_memory *to, size_t offset, size_t bytes,
                        qn_error *err);
-    /* Waits for all earlier operations of the lane, then copies to the host. */
-    qn_status (*read)(qn__gpu *gpu, const qn__gpu_memory *from, size_t offset, void *to,
-                      size_t bytes, qn_error *err);
     /* Enqueues a copy of at most 256 bytes into a slot of pinned memory; `fetch` waits for it and
      * returns it, valid until the slot's next post. */
     qn_status (*post)(qn__gpu *gpu, const qn__gpu_memory *from, size_t bytes, uint32_t slot,
@@ -123,8 +120,7 @@ typedef struct qn__gpu_driver {
      * other one so far is complete. */
     qn_status (*follow)(qn__gpu *gpu, qn__gpu_lane other, qn_error *err);
     /* Enqueues a copy of at most QN__GPU_PIECE bytes to pinned memory; at most QN__GPU_ASKED are
-     * not yet taken. `get` waits for the oldest one, whose bytes are valid until the next `ask`.
-     * No `read` may come between the two. */
+     * not yet taken. `get` waits for the oldest one, whose bytes are valid until the next `ask`. */
     qn_status (*ask)(qn__gpu *gpu, const qn__gpu_memory *from, size_t offset, size_t bytes,
                      qn_error *err);
     qn_status (*get)(qn__gpu *gpu, const void **data, size_t *bytes, qn_error *err);
@@ -158,8 +154,19 @@ typedef struct qn__gpu_driver {
     double (*busy)(const qn__gpu *gpu);
 } qn__gpu_driver;
 
-/* Functions for the device table of a backend: open takes the backend's driver and language, the
- * others are used directly. */
+/* Waits for all earlier operations of the lane, then copies any number of bytes to the host. No
+ * `ask` may be left that was not taken. */
+qn_status qn__gpu_read(const qn__gpu_driver *driver, qn__gpu *gpu, const qn__gpu_memory *from,
+                       size_t offset, void *to, size_t bytes, qn_error *err);
+
+/* Functions for the device table of a backend: open and measure take the backend's driver, the
+ * others are entries of the table as they are. */
+#define QN__GPU_ENTRIES                                                                            \
+    .version = QN__DEVICE_VERSION, .check = qn__gpu_check, .instructions = qn__gpu_isa_word,       \
+    .jobs = QN__GPU_JOBS, .supports = qn__gpu_supports, .close = qn__gpu_close,                    \
+    .prepare = qn__gpu_prepare, .load = qn__gpu_load, .save = qn__gpu_save, .run = qn__gpu_run,    \
+    .collect = qn__gpu_collect, .update = qn__gpu_update, .train_step = qn__gpu_train_step,        \
+    .flush = qn__gpu_flush, .busy = qn__gpu_busy, .traffic = qn__gpu_traffic
 enum { QN__GPU_JOBS = 1 << QN__JOB_TRAIN | 1 << QN__JOB_APPLY | QN__JOB_KERNEL };
 int qn__gpu_supports(const qn__program *program);
 qn_status qn__gpu_open(const qn__gpu_driver *driver, uint32_t index, const qn_compute *compute,

@@ -12,8 +12,8 @@ static qn_status read_outputs(qn__worker *w, uint32_t items, float *to, qn_error
     qn_status status = QN_OK;
     for (uint32_t first = 0, end; status == QN_OK && first < items; first = end) {
         end = items - first < most ? items : first + most;
-        status =
-            w->driver->read(w->gpu, &last->output, first * row, w->stage, (end - first) * row, err);
+        status = qn__gpu_read(w->driver, w->gpu, &last->output, first * row, w->stage,
+                              (end - first) * row, err);
         for (uint32_t i = first; status == QN_OK && i < end; ++i)
             memcpy(to + (size_t)i * out, stage + (i - first) * ld, out * sizeof *to);
     }
@@ -24,11 +24,11 @@ static qn_status read_applied(qn__worker *w, uint32_t items, const qn__applied *
                               qn_error *err) {
     qn_status status = QN_OK;
     if (applied->classes)
-        status = w->driver->read(w->gpu, &w->classes, 0, applied->classes,
-                                 items * sizeof *applied->classes, err);
+        status = qn__gpu_read(w->driver, w->gpu, &w->classes, 0, applied->classes,
+                              items * sizeof *applied->classes, err);
     if (status == QN_OK && applied->scores)
-        status = w->driver->read(w->gpu, &w->scores, 0, applied->scores,
-                                 items * sizeof *applied->scores, err);
+        status = qn__gpu_read(w->driver, w->gpu, &w->scores, 0, applied->scores,
+                              items * sizeof *applied->scores, err);
     if (status == QN_OK && applied->outputs)
         status = read_outputs(w, items, applied->outputs, err);
     return status;

@@ -90,3 +90,25 @@ qn_status qn__gpu_exchange(const qn__gpu_driver *driver, qn__gpu *gpu, const qn_
     }
     return status == QN_OK ? driver->lane(gpu, QN__GPU_WORK, err) : status;
 }
+
+/* Two pieces are under way: the device copies one while the host empties the other. */
+qn_status qn__gpu_read(const qn__gpu_driver *driver, qn__gpu *gpu, const qn__gpu_memory *from,
+                       size_t offset, void *to, size_t bytes, qn_error *err) {
+    const qn__gpu_copy all = {.memory = from, .offset = offset, .to = to, .bytes = bytes};
+    way w = way_of(&all, 1);
+    qn_status status = QN_OK;
+    for (uint32_t pending = 0; status == QN_OK && w.done < bytes;) {
+        const void *data;
+        size_t piece = 0;
+        if (w.now < w.copies && pending < QN__GPU_ASKED) {
+            const qn__gpu_copy next = cut(&w);
+            status = driver->ask(gpu, next.memory, next.offset, next.bytes, err);
+            ++pending;
+        } else if ((status = driver->get(gpu, &data, &piece, err)) == QN_OK) {
+            memcpy((char *)to + w.done, data, piece);
+            w.done += piece;
+            --pending;
+        }
+    }
+    return status;
+}

@@ -158,7 +158,8 @@ static qn_status bring(qn__worker *w, const qn__kernel_job *job, qn_error *err) 
         qn__gpu_array *at = &k->at[i];
         if (!a->back || !has_array(k, job, i) || !at->newer)
             continue;
-        status = w->driver->read(w->gpu, &at->memory, 0, a->back, (size_t)bytes_of(job, a), err);
+        status =
+            qn__gpu_read(w->driver, w->gpu, &at->memory, 0, a->back, (size_t)bytes_of(job, a), err);
         at->newer = status != QN_OK;
     }
     return status;

@@ -145,7 +145,7 @@ static qn_status compute(const qn__gpu_driver *driver, qn__gpu *gpu, qn__gpu_pro
     if (status == QN_OK)
         status = driver->start(gpu, program, CASES / LANES, arguments, 3, err);
     if (status == QN_OK)
-        status = driver->read(gpu, &out, 0, t->got, bytes, err);
+        status = qn__gpu_read(driver, gpu, &out, 0, t->got, bytes, err);
     driver->release(gpu, &in);
     driver->release(gpu, &out);
     return status == QN_OK ? check(t, count, driver->facts(gpu)->name, err) : status;

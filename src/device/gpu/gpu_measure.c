@@ -28,7 +28,7 @@ static qn_status run(const task *t, uint32_t times, double *seconds, qn_error *e
         status =
             t->driver->launch(t->gpu, t->kernel, t->groups, t->call.argument, t->call.count, err);
     if (status == QN_OK)
-        status = t->driver->read(t->gpu, t->result, 0, &last, sizeof last, err);
+        status = qn__gpu_read(t->driver, t->gpu, t->result, 0, &last, sizeof last, err);
     *seconds = qn__now() - begun;
     return status;
 }

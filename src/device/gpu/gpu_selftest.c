@@ -394,7 +394,8 @@ static qn_status try_operation(bench *s, const struct operation *o, qn_error *er
     };
     qn_status status = launch(s, QN__K_TRIAL, (uint64_t)s->t->trials, arguments, 6, err);
     if (status == QN_OK)
-        status = s->driver->read(s->gpu, &s->memory[GOT], 0, s->t->got, sizeof s->t->got, err);
+        status =
+            qn__gpu_read(s->driver, s->gpu, &s->memory[GOT], 0, s->t->got, sizeof s->t->got, err);
     return status == QN_OK ? check_trial(s->t, o, s->driver->facts(s->gpu)->name, err) : status;
 }
 
@@ -405,7 +406,7 @@ static qn_status try_function(bench *s, qn__kernel map, const struct function *f
                                     {'u', {.u = f->op}}};
     qn_status status = launch(s, map, (uint64_t)s->t->maps, arguments, 4, err);
     if (status == QN_OK)
-        status = s->driver->read(s->gpu, &s->memory[Y], 0, s->t->y, sizeof s->t->y, err);
+        status = qn__gpu_read(s->driver, s->gpu, &s->memory[Y], 0, s->t->y, sizeof s->t->y, err);
     return status == QN_OK ? check_map(s->t, f, s->driver->facts(s->gpu)->name, err) : status;
 }
 

@@ -151,7 +151,8 @@ static qn_status floats_of(const bench *s, qn__kernel kernel, const qn__gpu_call
     if (status == QN_OK)
         status = launch(s, kernel, call, 1, err);
     if (status == QN_OK)
-        status = s->driver->read(s->gpu, &s->memory[FLOATS], 0, s->o->got, sizeof s->o->got, err);
+        status = qn__gpu_read(s->driver, s->gpu, &s->memory[FLOATS], 0, s->o->got, sizeof s->o->got,
+                              err);
     return status;
 }
 
@@ -253,9 +254,10 @@ static qn_status try_gradient(const bench *s, qn__kernel kernel, uint32_t grain,
     if (status == QN_OK)
         status = launch(s, kernel, &c, k_blocks, err);
     if (status == QN_OK)
-        status = s->driver->read(s->gpu, &m[UNITS], 0, s->o->units, sizeof s->o->units, err);
+        status =
+            qn__gpu_read(s->driver, s->gpu, &m[UNITS], 0, s->o->units, sizeof s->o->units, err);
     if (status == QN_OK)
-        status = s->driver->read(s->gpu, &m[STATUS], 0, &words, sizeof words, err);
+        status = qn__gpu_read(s->driver, s->gpu, &m[STATUS], 0, &words, sizeof words, err);
     for (int r = 0; status == QN_OK && r < ROWS; ++r)
         for (int o = 0; o < LD_COLUMNS; ++o) {
             const int64_t want = o < COLUMNS ? units_of(s, r, o, (int)grain, limit) : 0;

@@ -57,7 +57,7 @@ static qn_status move(qn__worker *w, const qn__gpu_memory *memory, const float *
                 status = w->driver->write(w->gpu, memory, at, stage, (end - first) * row, err);
                 continue;
             }
-            status = w->driver->read(w->gpu, memory, at, stage, (end - first) * row, err);
+            status = qn__gpu_read(w->driver, w->gpu, memory, at, stage, (end - first) * row, err);
             if (status == QN_OK)
                 to_host(l->layer, stage, first, end, to);
         }
@@ -107,8 +107,8 @@ static qn_status add_sums(qn__worker *w, int64_t *sums, qn_error *err) {
     qn_status status = QN_OK;
     for (uint64_t first = 0, end; status == QN_OK && first < parameters; first = end) {
         end = parameters - first < most ? parameters : first + most;
-        status = w->driver->read(w->gpu, &w->canonical, first * sizeof *stage, w->stage,
-                                 (end - first) * sizeof *stage, err);
+        status = qn__gpu_read(w->driver, w->gpu, &w->canonical, first * sizeof *stage, w->stage,
+                              (end - first) * sizeof *stage, err);
         for (uint64_t i = first; status == QN_OK && i < end; ++i)
             sums[i] += stage[i - first];
     }

@@ -105,7 +105,7 @@ static qn_status try_total(const qn__gpu_driver *driver, qn__gpu *gpu, const qn_
         status = start(driver, gpu, total, totals, totals->program[totals->same[which]], array, 0,
                        TRIALS, err);
     if (status == QN_OK)
-        status = driver->read(gpu, &totals->words, (size_t)total->word * sizeof(int64_t),
+        status = qn__gpu_read(driver, gpu, &totals->words, (size_t)total->word * sizeof(int64_t),
                               totals->host, (size_t)total->words * sizeof(int64_t), err);
     for (int i = 0; i < 2; ++i)
         driver->release(gpu, &memory[i]);
@@ -151,7 +151,7 @@ qn_status qn__gpu_totals_take(const qn__gpu_driver *driver, qn__gpu *gpu, const 
         return QN_OK;
     totals->items = 0;
     const qn_status status =
-        driver->read(gpu, &totals->words, 0, totals->host, totals->words.bytes, err);
+        qn__gpu_read(driver, gpu, &totals->words, 0, totals->host, totals->words.bytes, err);
     if (status == QN_OK)
         job->sum(context, scratch, totals->host);
     return status;

@@ -231,23 +231,6 @@ qn_status qn__cl_get(qn__gpu *gpu, const void **data, size_t *bytes, qn_error *e
     return QN_OK;
 }
 
-qn_status qn__cl_read(qn__gpu *gpu, const qn__gpu_memory *from, size_t offset, void *to,
-                      size_t bytes, qn_error *err) {
-    qn_status status = qn__cl_usable(gpu, err);
-    for (size_t asked = 0, done = 0, size; status == QN_OK && done < bytes;) {
-        const void *data;
-        if (asked < bytes && gpu->asked - gpu->taken < QN__CL_DOWN_PIECES) {
-            size = bytes - asked < QN__CL_DOWN_BYTES ? bytes - asked : QN__CL_DOWN_BYTES;
-            status = qn__cl_ask(gpu, from, offset + asked, size, err);
-            asked += size;
-        } else if ((status = qn__cl_get(gpu, &data, &size, err)) == QN_OK) {
-            memcpy((char *)to + done, data, size);
-            done += size;
-        }
-    }
-    return status;
-}
-
 qn_status qn__cl_post(qn__gpu *gpu, const qn__gpu_memory *from, size_t bytes, uint32_t slot,
                       qn_error *err) {
     qn_status status = qn__cl_usable(gpu, err);

@@ -310,7 +310,6 @@ const qn__gpu_driver qn__opencl_driver = {
     .release = qn__cl_release,
     .write = qn__cl_write,
     .clear = qn__cl_clear,
-    .read = qn__cl_read,
     .post = qn__cl_post,
     .fetch = qn__cl_fetch,
     .lane = qn__cl_lane_choose,

@@ -130,8 +130,6 @@ qn_status qn__cl_write(qn__gpu *gpu, const qn__gpu_memory *to, size_t offset, co
                        size_t bytes, qn_error *err);
 qn_status qn__cl_clear(qn__gpu *gpu, const qn__gpu_memory *to, size_t offset, size_t bytes,
                        qn_error *err);
-qn_status qn__cl_read(qn__gpu *gpu, const qn__gpu_memory *from, size_t offset, void *to,
-                      size_t bytes, qn_error *err);
 qn_status qn__cl_lane_choose(qn__gpu *gpu, qn__gpu_lane lane, qn_error *err);
 qn_status qn__cl_follow(qn__gpu *gpu, qn__gpu_lane other, qn_error *err);
 qn_status qn__cl_ask(qn__gpu *gpu, const qn__gpu_memory *from, size_t offset, size_t bytes,
