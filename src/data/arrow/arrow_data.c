@@ -5,12 +5,13 @@
 #include "data/arrow/arrow_columns.h"
 #include "data/arrow/arrow_numbers.h"
 #include "data/arrow/pandas_index.h"
+#include "data/cells/cell.h"
+#include "data/cells/columns.h"
 #include "data/cells/labels.h"
 #include "data/cells/row_numbers.h"
 #include "data/table/data_options.h"
 #include "data/table/rules.h"
 #include "data/table/table_room.h"
-#include "data/text/csv_header.h"
 #include "num/host.h"
 #include <math.h>
 #include <stdio.h>
@@ -20,8 +21,8 @@
 
 /* The columns that the options choose, by the rules for CSV. */
 static qn_status choose_columns(const qn__arrow_table *table, const qn_data_options *options,
-                                qn__csv_header *header, qn_error *err) {
-    *header = (qn__csv_header){.path = table->name};
+                                qn__columns *header, qn_error *err) {
+    *header = (qn__columns){.path = table->name};
     header->shape.columns = table->columns;
     header->names = qn__alloc(table->columns + 1, sizeof *header->names, err);
     if (!header->names)
@@ -35,21 +36,21 @@ static qn_status choose_columns(const qn__arrow_table *table, const qn_data_opti
     if (qn__rule_holds(options, QN__RULE_INDEX))
         status = qn__pandas_index(&table->schema, &header->index, err);
     if (status == QN_OK)
-        status = qn__csv_choose_columns(header, options, err);
+        status = qn__columns_choose(header, options, err);
     if (status == QN_INPUT)
         qn__at(err, "the schema of %s", table->name);
     return status;
 }
 
 /* Says which columns were left out as the index of pandas. */
-static qn_status note_index(const qn__csv_header *header, qn_data *data, qn_error *err) {
+static qn_status note_index(const qn__columns *header, qn_data *data, qn_error *err) {
     enum { SHOWN = 3 };
     char text[480], names[256] = "", shown[64];
     int count = 0;
     data->rules |= header->left_index ? QN__RULE_INDEX : 0u;
     for (uint64_t i = 0; header->index && i < header->shape.columns; i++)
         if (header->index[i] && ++count <= SHOWN) {
-            qn__csv_show(header->names[i], shown);
+            qn__cell_show_text(header->names[i], shown);
             snprintf(names + strlen(names), sizeof names - strlen(names), "%s\"%s\"",
                      count > 1 ? ", " : "", shown);
         }
@@ -65,7 +66,7 @@ static qn_status note_index(const qn__csv_header *header, qn_data *data, qn_erro
 }
 
 /* A column is of use unless the options leave it out. */
-static qn_status tell_wanted(const qn__arrow_source *source, const qn__csv_header *header,
+static qn_status tell_wanted(const qn__arrow_source *source, const qn__columns *header,
                              qn_error *err) {
     const uint64_t columns = header->shape.columns;
     uint8_t *wanted = qn__alloc(columns, 1, err);
@@ -85,7 +86,7 @@ typedef struct filling {
     const qn_data_options *options;
     qn__arrow_table *table;
     qn_data *data;
-    qn__csv_header header;
+    qn__columns header;
     qn__arrow_column *column; /* those that are used */
     uint64_t columns;
     qn__arrow_number *number; /* features that are plain columns of numbers in this portion */
@@ -248,10 +249,10 @@ static qn_status number_categories(filling *f, qn_error *err) {
 
 static void take_name(filling *f, const qn__arrow_column *c) {
     qn__schema *schema = f->data->schema;
-    qn__csv_header_take_name(&f->header, c->column,
-                             c->use == QN__ARROW_LABEL    ? &schema->label
-                             : c->use == QN__ARROW_WEIGHT ? &f->data->weight_name
-                                                          : &schema->feature[c->feature].name);
+    qn__columns_take_name(&f->header, c->column,
+                          c->use == QN__ARROW_LABEL    ? &schema->label
+                          : c->use == QN__ARROW_WEIGHT ? &f->data->weight_name
+                                                       : &schema->feature[c->feature].name);
 }
 
 /* Gives the table the exact values that its columns have kept. */
@@ -340,7 +341,7 @@ qn_status qn__arrow_fill(const qn__arrow_source *source, const qn_data_options *
     qn_status status = qn__arrow_read_schema(source, &table, err);
     if (status == QN_OK) {
         status = fill(&f, options, err);
-        qn__csv_header_release(&f.header);
+        qn__columns_release(&f.header);
     }
     for (uint64_t i = 0; i < f.columns; i++)
         qn__arrow_column_release(&f.column[i]);

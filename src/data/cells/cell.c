@@ -293,6 +293,10 @@ void qn__cell_show(const qn__cell *cell, char text[64]) {
     text[used] = '\0';
 }
 
+void qn__cell_show_text(const char *text, char shown[64]) {
+    qn__cell_show(&(qn__cell){.text = text, .size = strlen(text)}, shown);
+}
+
 int qn__cell_is_utf8(const qn__cell *cell) {
     const unsigned char *text = (const unsigned char *)cell->text;
     for (size_t i = 0; i < cell->size;) {

@@ -53,6 +53,7 @@ int qn__cell_is_mark(const qn__cell *cell);
 int qn__cell_is_utf8(const qn__cell *cell);
 /* The cell's text for a message: at most 40 bytes, valid UTF-8, no control characters. */
 void qn__cell_show(const qn__cell *cell, char text[64]);
+void qn__cell_show_text(const char *text, char shown[64]);
 
 struct qn__moment;
 /* 1 when the whole cell is a date, perhaps with a time; `format` may be NULL: ISO 8601. */

@@ -50,7 +50,7 @@ typedef struct table {
     /* What a pass works on. */
     const char *(*take)(struct table *t, int thread, uint64_t item, const char *at, const char *end,
                         qn__row_failure *failure); /* a line; NULL: failed */
-    const qn__csv_shape *shape;
+    const qn__row_shape *shape;
     qn__csv_survey *survey; /* NULL: all columns are taken for numbers */
     qn_data_type type;
     uint8_t *values;
@@ -277,7 +277,7 @@ static qn_status take_rows(table *t, line_taker *take, int *wrong, qn_error *err
 /* When the lines are too short to hold the cells that the first line promises, one of them is
  * wrong; finding it needs no room for the table. */
 static qn_status find_short_row(table *t, const part *p, qn_error *err) {
-    const qn__csv_shape shape = {.separator = t->shape->separator, .columns = p->lines.cells};
+    const qn__row_shape shape = {.separator = t->shape->separator, .columns = p->lines.cells};
     const size_t size = p->lines.size;
     qn_status status = open_part(t, (size_t)(p - t->part), err);
     if (status != QN_OK)
@@ -382,7 +382,7 @@ static qn_status count_items(table *t, qn_data *data, qn_error *err) {
         if (rows_of(p) > ((uint64_t)p->lines.size + 1) / p->lines.cells)
             return find_short_row(t, p, err);
     }
-    return data->items > 0 ? QN_OK : qn__csv_refuse_empty(t->header->path, 1, err);
+    return data->items > 0 ? QN_OK : qn__csv_refuse_empty(t->header->table.path, 1, err);
 }
 
 static qn_status fill(table *t, const qn_data_options *options, qn_data *data, qn_error *err) {
@@ -398,8 +398,8 @@ static qn_status fill(table *t, const qn_data_options *options, qn_data *data, q
         !(t->weights = qn__alloc(data->items, sizeof *t->weights, err)))
         return QN_MEMORY;
     status = parse_numbers(t, data, &wrong, err);
-    if (status == QN_OK &&
-        (wrong ? !is_final(t->failure.fault) : t->header->categories || t->shape->date_format))
+    if (status == QN_OK && (wrong ? !is_final(t->failure.fault)
+                                  : t->header->table.categories || t->shape->date_format))
         status = parse_columns(t, options, data, &wrong, err);
     if (status == QN_OK && wrong)
         return qn__csv_part_refuse_row(&t->wrong->lines, t->header, &t->failure, err);
@@ -424,16 +424,16 @@ static uint8_t seen_of(const table *t, int threads, uint32_t k) {
 
 /* Columns whose cells were all bytes, in a table of floats. */
 static void note_bytes(const table *t, int threads, qn_data *data) {
-    for (uint32_t k = 0; t->seen && t->header->names && k < data->features; k++)
+    for (uint32_t k = 0; t->seen && t->header->table.names && k < data->features; k++)
         data->schema->feature[k].bytes = !(seen_of(t, threads, k) & QN__SEEN_ODD);
 }
 
 /* What the columns are called and hold; none where there is nothing to tell. */
 static qn_status make_schema(table *t, qn__csv_header *header, qn_data *data, qn_error *err) {
     if (data->weights)
-        qn__csv_header_take_name(header, t->shape->weight, &data->weight_name);
+        qn__columns_take_name(&header->table, t->shape->weight, &data->weight_name);
     const qn__special *special = t->shape->special;
-    if (!header->names && !t->survey && !data->targets)
+    if (!header->table.names && !t->survey && !data->targets)
         return QN_OK;
     if (!data->schema) /* exact values have made one */
         data->schema = qn__schema_create(data->features, err);
@@ -460,7 +460,8 @@ static qn_status make_schema(table *t, qn__csv_header *header, qn_data *data, qn
         const int is_own = !is_label && column != t->shape->weight &&
                            !(is_special && special->kind == QN__COLUMN_SKIP);
         if (is_label || is_own)
-            qn__csv_header_take_name(header, column, is_label ? &schema->label : &feature->name);
+            qn__columns_take_name(&header->table, column,
+                                  is_label ? &schema->label : &feature->name);
         feature += is_own;
         special += is_special;
     }
@@ -551,7 +552,7 @@ static qn_status begin_one(table *t, const qn__csv_keys *keys, const qn_data_opt
                                      &lines->size, err);
     if (status != QN_OK)
         return status;
-    lines->path = header->path;
+    lines->path = header->table.path;
     lines->first_line = header->first_line;
     lines->cells = header->own;
     status = qn__csv_part_add_keys(t->files->list, 0, header, lines, err);
@@ -581,7 +582,7 @@ static qn_status read_table(table *t, const qn_data_options *options, qn_data *d
     const qn__csv_keys keys = {list->file[0].key, list->keys};
     qn__csv_header header = {0};
     t->header = &header;
-    t->shape = &header.shape;
+    t->shape = &header.table.shape;
     qn_status status = t->parts == 1 ? begin_one(t, &keys, options, &header, err)
                                      : begin_parts(t, &keys, options, &header, err);
     data->rules |= header.rules;

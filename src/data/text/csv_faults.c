@@ -4,11 +4,6 @@
 #include "data/text/csv_header.h"
 #include <string.h>
 
-void qn__csv_show(const char *word, char text[64]) {
-    const qn__cell cell = {.text = word, .size = strlen(word)};
-    qn__cell_show(&cell, text);
-}
-
 qn_status qn__csv_refuse_line(const char *path, uint64_t line, const char *remedy, qn_error *err) {
     qn__at(err, "%s, line %llu", path, (unsigned long long)line);
     return qn__remedy(err, QN_INPUT, "%s", remedy);
@@ -20,13 +15,6 @@ qn_status qn__csv_refuse_empty(const char *path, uint64_t line, qn_error *err) {
                                "add the lines of items; where the first line is an item, set "
                                "`data.header` no",
                                err);
-}
-
-void qn__csv_at_column(const qn__csv_header *header, uint64_t column, qn_error *err) {
-    char shown[64];
-    qn__csv_show(header->names ? header->names[column] : "", shown);
-    qn__at(err, *shown ? "%s, column %llu (%s)" : "%s, column %llu", header->path,
-           (unsigned long long)column + 1, shown);
 }
 
 #define OTHER_LABEL "name another column with `data.label_column`"
@@ -77,23 +65,23 @@ static int is_comment(const qn__row_failure *failure) {
 
 static qn_status refuse_ragged(const qn__csv_header *header, const qn__row_failure *failure,
                                uint64_t line, qn_error *err) {
-    unsigned long long columns = (unsigned long long)header->shape.columns;
+    unsigned long long columns = (unsigned long long)header->table.shape.columns;
     if (is_comment(failure)) {
         qn__fail(err, QN_INPUT, "the line is a comment below the first line");
-        return qn__csv_refuse_line(header->path, line,
+        return qn__csv_refuse_line(header->table.path, line,
                                    "leave out such lines: grep -v '^ *#' OLD > NEW; comments stand "
                                    "above the header and the items",
                                    err);
     }
     if (failure->fault == QN__ROW_BLANK) {
         qn__fail(err, QN_INPUT, "the line is empty");
-        return qn__csv_refuse_line(header->path, line,
+        return qn__csv_refuse_line(header->table.path, line,
                                    "leave out such lines: sed '/^[[:space:]]*$/d' OLD > NEW", err);
     }
     qn__fail(err, QN_INPUT, "the line has %llu cell%s, the first line has %llu",
              (unsigned long long)failure->column, failure->column == 1 ? "" : "s", columns);
-    return qn__csv_refuse_line(header->path, line, "give every line as many cells as the first",
-                               err);
+    return qn__csv_refuse_line(header->table.path, line,
+                               "give every line as many cells as the first", err);
 }
 
 #pragma GCC diagnostic push
@@ -116,8 +104,9 @@ qn_status qn__csv_refuse_row(const qn__csv_header *header, const qn__row_failure
         return refuse_ragged(header, failure, line, err);
     say_fault(failure, err);
     char shown[64];
-    qn__csv_show(header->names ? header->names[failure->column] : "", shown);
+    qn__cell_show_text(header->table.names ? header->table.names[failure->column] : "", shown);
     qn__at(err, *shown ? "%s, line %llu, column %llu (%s)" : "%s, line %llu, column %llu",
-           header->path, (unsigned long long)line, (unsigned long long)failure->column + 1, shown);
+           header->table.path, (unsigned long long)line, (unsigned long long)failure->column + 1,
+           shown);
     return qn__remedy(err, QN_INPUT, "%s", remedy_of(failure));
 }

@@ -71,14 +71,15 @@ char *qn__csv_copy_name(const qn__cell *cell, qn_error *err) {
 /* names[columns] is NULL, which ends the list. */
 static qn_status copy_names(qn__csv_header *header, const char *at, const char *end,
                             qn_error *err) {
-    header->names = qn__alloc(header->shape.columns + 1, sizeof *header->names, err);
-    if (!header->names)
+    header->table.names =
+        qn__alloc(header->table.shape.columns + 1, sizeof *header->table.names, err);
+    if (!header->table.names)
         return QN_MEMORY;
-    for (uint64_t i = 0; i < header->shape.columns; i++) {
+    for (uint64_t i = 0; i < header->table.shape.columns; i++) {
         qn__cell cell;
-        at = qn__cell_read(at, end, header->shape.separator, 1, &cell);
-        header->names[i] = qn__csv_copy_name(&cell, err);
-        if (!header->names[i])
+        at = qn__cell_read(at, end, header->table.shape.separator, 1, &cell);
+        header->table.names[i] = qn__csv_copy_name(&cell, err);
+        if (!header->table.names[i])
             return QN_MEMORY;
         at += at < end;
     }
@@ -86,26 +87,9 @@ static qn_status copy_names(qn__csv_header *header, const char *at, const char *
 }
 
 void qn__csv_header_release(qn__csv_header *header) {
-    for (uint64_t i = 0; header->names && i < header->shape.columns; i++)
-        qn__free(header->names[i]);
-    qn__free(header->names);
-    qn__free(header->categories);
-    qn__free(header->index);
-    qn__free(header->special);
+    qn__columns_release(&header->table);
     qn__free(header->note);
-    header->names = NULL;
-    header->categories = NULL;
-    header->index = NULL;
-    header->special = NULL;
     header->note = NULL;
-}
-
-void qn__csv_header_take_name(const qn__csv_header *header, uint64_t column, char **to) {
-    *to = NULL;
-    if (!header->names || *header->names[column] == '\0')
-        return;
-    *to = header->names[column];
-    header->names[column] = NULL;
 }
 
 int qn__csv_header_is_settled(const qn__csv_header *header) {
@@ -185,18 +169,18 @@ qn_status qn__csv_check_first_line(const qn__csv_header *h, const qn__csv_line *
                                    qn_error *err) {
     if (line->broken) {
         qn__fail(err, QN_INPUT, "a quote in the first line is not closed, or text follows it");
-        return qn__csv_refuse_line(h->path, h->first_line,
+        return qn__csv_refuse_line(h->table.path, h->first_line,
                                    "write a quote inside a quoted cell twice", err);
     }
-    if (has_lone_cr(line, h->shape.separator)) {
+    if (has_lone_cr(line, h->table.shape.separator)) {
         qn__fail(err, QN_INPUT, "lines end in CR alone");
-        return qn__csv_refuse_line(h->path, h->first_line,
+        return qn__csv_refuse_line(h->table.path, h->first_line,
                                    "end them in LF or CR LF: tr '\\r' '\\n' < OLD > NEW", err);
     }
     const char *next = line->end < h->end ? line->end + 1 : line->begin;
     if (line->columns == 1 && count_spaced_numbers(next, h->end) > 1) {
         qn__fail(err, QN_INPUT, "the cells are separated by blanks alone");
-        return qn__csv_refuse_line(h->path, h->first_line,
+        return qn__csv_refuse_line(h->table.path, h->first_line,
                                    "separate them by commas: sed 's/^ *//; s/ *$//; s/  */,/g' OLD "
                                    "> NEW",
                                    err);
@@ -210,7 +194,7 @@ static qn_status take_comment(qn__csv_header *header, const qn__csv_prefix *p,
     if (!p->comment || line->columns < 2)
         return QN_OK;
     const qn__csv_line names =
-        qn__csv_line_walk(p->comment, p->comment_end, header->shape.separator);
+        qn__csv_line_walk(p->comment, p->comment_end, header->table.shape.separator);
     if (names.columns != line->columns || names.texts == 0 || names.broken)
         return QN_OK;
     return copy_names(header, p->comment, p->comment_end, err);
@@ -222,7 +206,7 @@ static qn_status guess_header(qn__csv_header *header, const qn__csv_line *line,
     qn__csv_guess before;
     qn_status status = qn__csv_guess_header(header, line, 0, &before, err);
     *guess = before;
-    if (status == QN_OK && header->shape.commas)
+    if (status == QN_OK && header->table.shape.commas)
         status = qn__csv_guess_header(header, line, 1, guess, err);
     if (status == QN_OK && guess->is_header != before.is_header)
         header->rules |= QN__RULE_COMMAS;
@@ -237,7 +221,7 @@ static qn_status take_names(qn__csv_header *header, const qn__csv_prefix *p,
     qn_status status = open ? guess_header(header, line, &guess, err) : QN_OK;
     if (status == QN_OK && (open ? !guess.is_header : guess.is_header && line->texts == 0))
         status = take_comment(header, p, line, err);
-    if (header->names)
+    if (header->table.names)
         guess = (qn__csv_guess){0};
     if (status == QN_OK && guess.note && !(header->note = qn__copy_text(guess.note, err)))
         status = QN_MEMORY;
@@ -250,7 +234,7 @@ static qn_status take_names(qn__csv_header *header, const qn__csv_prefix *p,
     header->body = line->end < header->end ? line->end + 1 : header->end;
     if (header->body < header->end)
         return QN_OK;
-    return qn__csv_refuse_empty(header->path, header->first_line - 1, err);
+    return qn__csv_refuse_empty(header->table.path, header->first_line - 1, err);
 }
 
 /* 1 when all cells of the first line are numbers, cut by this separator, some with a decimal comma.
@@ -275,11 +259,11 @@ static int is_line_of_commas(const char *at, const char *end, char separator) {
 /* A first line such as 0;0,5 has as many commas as semicolons. */
 static void correct_separator(qn__csv_header *header, const qn_data_options *options) {
     static const char others[] = ";\t";
-    if (header->shape.separator != ',' || !qn__rule_holds(options, QN__RULE_COMMAS))
+    if (header->table.shape.separator != ',' || !qn__rule_holds(options, QN__RULE_COMMAS))
         return;
-    for (const char *other = others; *other && header->shape.separator == ','; other++)
+    for (const char *other = others; *other && header->table.shape.separator == ','; other++)
         if (is_line_of_commas(header->body, header->end, *other)) {
-            header->shape.separator = *other;
+            header->table.shape.separator = *other;
             header->rules |= QN__RULE_COMMAS;
         }
 }
@@ -292,18 +276,18 @@ static qn_status find_first_line(qn__csv_header *header, qn__csv_prefix *p, qn_e
     header->first_line += p->lines;
     if (header->body == header->end) {
         qn__fail(err, QN_INPUT, "the file has no line of data");
-        return qn__csv_refuse_line(header->path, 1, "give a file with at least one line of numbers",
-                                   err);
+        return qn__csv_refuse_line(header->table.path, 1,
+                                   "give a file with at least one line of numbers", err);
     }
-    header->shape.separator = qn__csv_find_separator(header->body, header->end);
+    header->table.shape.separator = qn__csv_find_separator(header->body, header->end);
     return QN_OK;
 }
 
 /* ------------------------------------------------------------------ columns of folders */
 
 static int has_name(const qn__csv_header *header, const char *name) {
-    for (uint64_t i = 0; header->names && i < header->own; i++)
-        if (strcmp(header->names[i], name) == 0)
+    for (uint64_t i = 0; header->table.names && i < header->own; i++)
+        if (strcmp(header->table.names[i], name) == 0)
             return 1;
     return 0;
 }
@@ -323,17 +307,17 @@ static qn_status note_known(qn__csv_header *header, const char *name, qn_error *
 
 /* Their names follow those of the file, which are empty where it has none. */
 static qn_status add_keys(qn__csv_header *header, const qn__csv_keys *keys, qn_error *err) {
-    header->own = header->shape.columns;
+    header->own = header->table.shape.columns;
     if (!keys || keys->count == 0)
         return QN_OK;
     char **names = qn__alloc(header->own + keys->count + 1, sizeof *names, err);
     if (!names)
         return QN_MEMORY;
-    if (header->names)
-        memcpy(names, header->names, header->own * sizeof *names);
-    const int named = header->names != NULL;
-    qn__free(header->names);
-    header->names = names;
+    if (header->table.names)
+        memcpy(names, header->table.names, header->own * sizeof *names);
+    const int named = header->table.names != NULL;
+    qn__free(header->table.names);
+    header->table.names = names;
     for (uint64_t i = 0; i < header->own && !named; i++)
         if (!(names[i] = qn__copy_text("", err)))
             return QN_MEMORY;
@@ -343,9 +327,9 @@ static qn_status add_keys(qn__csv_header *header, const qn__csv_keys *keys, qn_e
                 return QN_MEMORY;
             continue;
         }
-        if (!(names[header->shape.columns] = qn__copy_text(keys->key[k].name, err)))
+        if (!(names[header->table.shape.columns] = qn__copy_text(keys->key[k].name, err)))
             return QN_MEMORY;
-        header->shape.columns++;
+        header->table.shape.columns++;
     }
     return QN_OK;
 }
@@ -359,18 +343,19 @@ static qn_status read_lines(qn__csv_header *header, const qn__csv_keys *keys,
     if (status != QN_OK)
         return status;
     correct_separator(header, options);
-    const qn__csv_line line = qn__csv_line_walk(header->body, header->end, header->shape.separator);
-    header->shape.columns = line.columns;
-    header->shape.marks = qn__rule_holds(options, QN__RULE_NONE);
-    header->shape.commas =
-        header->shape.separator != ',' && qn__rule_holds(options, QN__RULE_COMMAS);
-    header->shape.known = options->expected_rules != NULL;
+    const qn__csv_line line =
+        qn__csv_line_walk(header->body, header->end, header->table.shape.separator);
+    header->table.shape.columns = line.columns;
+    header->table.shape.marks = qn__rule_holds(options, QN__RULE_NONE);
+    header->table.shape.commas =
+        header->table.shape.separator != ',' && qn__rule_holds(options, QN__RULE_COMMAS);
+    header->table.shape.known = options->expected_rules != NULL;
     status = qn__csv_check_first_line(header, &line, err);
     if (status == QN_OK)
         status = take_names(header, &p, &line, options->header, err);
     if (status == QN_OK)
         status = add_keys(header, keys, err);
-    return status == QN_OK ? qn__csv_choose_columns(header, options, err) : status;
+    return status == QN_OK ? qn__columns_choose(&header->table, options, err) : status;
 }
 
 qn_status qn__csv_header_read(const char *text, size_t size, const char *path,
@@ -380,7 +365,7 @@ qn_status qn__csv_header_read(const char *text, size_t size, const char *path,
     if (status != QN_OK)
         return status;
     *out = (qn__csv_header){
-        .path = path, .text = text, .body = text, .end = text + size, .first_line = 1};
+        .table = {.path = path}, .text = text, .body = text, .end = text + size, .first_line = 1};
     status = read_lines(out, keys, options, err);
     if (status != QN_OK)
         qn__csv_header_release(out);

@@ -1,7 +1,7 @@
 /* The first lines of a CSV file: its separator, whether it has a header, which columns are read.
  *
  * csv_header.c finds the first line and the names, csv_guess.c decides whether they are names,
- * csv_columns.c finds the columns that options name, csv_faults.c says what is wrong. */
+ * csv_faults.c says what is wrong. The columns that options name: data/cells/columns.h. */
 #ifndef QN_DATA_TEXT_CSV_HEADER_H
 #define QN_DATA_TEXT_CSV_HEADER_H
 
@@ -15,22 +15,14 @@
 enum { QN__LOOK_LINES = 100 };
 
 typedef struct qn__csv_header {
-    const char *path;
-    qn__csv_shape shape;
-    qn__special *special; /* what shape.special points to: the label and what is left out */
-    char **names;         /* of the columns, or NULL when there is no header */
-    uint8_t *categories;  /* columns that are known to hold categories: 1; NULL: none is known */
-    uint8_t *index;       /* columns that are the index of pandas: 1; NULL: none is. Once columns
-                             are chosen, those that are left out for that */
-    uint64_t last;        /* the last column that is not an index, from 1 */
-    int left_index;       /* 1: the index changed which columns are read */
-    const char *text;     /* where the file begins */
-    const char *body;     /* where the first item's line begins */
-    const char *end;      /* after the last item's line, without line ends and blanks */
-    uint64_t first_line;  /* number of the body's first line, from 1 */
-    uint32_t rules;       /* of reading, that made the first line what it is */
-    char *note;           /* what was decided in doubt, or NULL */
-    uint64_t own;         /* columns of the file; those that folders tell follow */
+    qn__columns table;
+    const char *text;    /* where the file begins */
+    const char *body;    /* where the first item's line begins */
+    const char *end;     /* after the last item's line, without line ends and blanks */
+    uint64_t first_line; /* number of the body's first line, from 1 */
+    uint32_t rules;      /* of reading, that made the first line what it is */
+    char *note;          /* what was decided in doubt, or NULL */
+    uint64_t own;        /* columns of the file; those that folders tell follow */
 } qn__csv_header;
 
 /* Columns that folders tell (folder_keys.h). */
@@ -46,8 +38,6 @@ qn_status qn__csv_header_read(const char *text, size_t size, const char *path,
                               const qn__csv_keys *keys, const qn_data_options *options,
                               qn__csv_header *out, qn_error *err);
 void qn__csv_header_release(qn__csv_header *header);
-/* The name of a column moves to *to; NULL when it has none. */
-void qn__csv_header_take_name(const qn__csv_header *header, uint64_t column, char **to);
 /* 1 when the text after these lines could change nothing of the header. */
 int qn__csv_header_is_settled(const qn__csv_header *header);
 
@@ -92,20 +82,11 @@ typedef struct qn__csv_guess {
 qn_status qn__csv_guess_header(const qn__csv_header *header, const qn__csv_line *line, int commas,
                                qn__csv_guess *out, qn_error *err);
 
-/* Fills shape.label, shape.weight, shape.features and the list of special columns from the options,
- * with the label as a number. */
-qn_status qn__csv_choose_columns(qn__csv_header *header, const qn_data_options *options,
-                                 qn_error *err);
-
 /* Messages. Both return QN_INPUT: `what` of err is set already for a line; a row says it itself. */
 qn_status qn__csv_refuse_line(const char *path, uint64_t line, const char *remedy, qn_error *err);
 qn_status qn__csv_refuse_row(const qn__csv_header *header, const qn__row_failure *failure,
                              qn_error *err);
 /* There is a header, on that line, and nothing after it. */
 qn_status qn__csv_refuse_empty(const char *path, uint64_t line, qn_error *err);
-/* Says in `where` which column is meant. */
-void qn__csv_at_column(const qn__csv_header *header, uint64_t column, qn_error *err);
-/* A text for a message: at most 40 bytes, valid UTF-8. */
-void qn__csv_show(const char *word, char text[64]);
 
 #endif

@@ -27,7 +27,7 @@ static const char *likely_label(const qn__schema *schema) {
 }
 
 /* About a label that nobody named. */
-static void note_label(const qn__csv_shape *shape, const qn_data_options *options,
+static void note_label(const qn__row_shape *shape, const qn_data_options *options,
                        const qn_data *data, qn__text *text) {
     const int guessed = !options->label_column && shape->label < shape->columns;
     const int real = guessed && data->targets && !options->task;
@@ -119,7 +119,7 @@ static void note_broken(const columns *d, const char *not_date, qn__text *text) 
     const int one = d->count == 1;
     if (d->count == 0)
         return;
-    qn__csv_show(not_date, shown);
+    qn__cell_show_text(not_date, shown);
     qn__text_add(text,
                  "\nthe column%s %s hold%s dates, but \"%s\" is not one that can be read, so the "
                  "texts are categories; correct such cells, or leave the column%s out with "
@@ -156,7 +156,7 @@ typedef struct findings {
 } findings;
 
 /* Looks at the columns that are categories, though nobody called them so. */
-static void look_at_categories(const qn__csv_header *header, const qn__csv_shape *shape,
+static void look_at_categories(const qn__csv_header *header, const qn__row_shape *shape,
                                qn_data *data, findings *found) {
     const qn__special *special = shape->special;
     uint32_t feature = 0;
@@ -166,7 +166,7 @@ static void look_at_categories(const qn__csv_header *header, const qn__csv_shape
         const qn__feature *f = &data->schema->feature[feature];
         feature += !is_special || is_feature(special->kind);
         special += is_special;
-        if (!is_one || (header->categories && header->categories[column]))
+        if (!is_one || (header->table.categories && header->table.categories[column]))
             continue;
         const char *not_date = shape->dates ? broken_date(f, shape->date_format) : NULL;
         if (not_date) {
@@ -185,7 +185,7 @@ static void look_at_categories(const qn__csv_header *header, const qn__csv_shape
 }
 
 /* Columns whose decimal commas were read. */
-static void note_commas(const qn__csv_shape *shape, const qn_data *data, qn__text *text) {
+static void note_commas(const qn__row_shape *shape, const qn_data *data, qn__text *text) {
     columns found = {.count = 0};
     const qn__special *special = shape->special;
     uint32_t feature = 0;
@@ -224,7 +224,7 @@ static void note_quantities(const qn_data_options *options, const qn_data *data,
 }
 
 /* Features, and a label that nobody named, which only number the rows. Names are in the schema. */
-static void note_row_numbers(const qn__csv_shape *shape, const qn_data_options *options,
+static void note_row_numbers(const qn__row_shape *shape, const qn_data_options *options,
                              const qn_data *data, qn__text *text) {
     const qn__special *special = shape->special;
     uint32_t feature = 0;
@@ -247,7 +247,7 @@ static void note_row_numbers(const qn__csv_shape *shape, const qn_data_options *
     }
 }
 
-qn_status qn__csv_look_back(const qn__csv_header *header, const qn__csv_shape *shape,
+qn_status qn__csv_look_back(const qn__csv_header *header, const qn__row_shape *shape,
                             const qn_data_options *options, qn_data *data, qn_error *err) {
     qn__text text = {0};
     findings found = {.example = ""};

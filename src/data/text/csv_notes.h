@@ -9,7 +9,7 @@
  * stays NULL where there is nothing to say. And data->comma, for columns of categories that nobody
  * called so. `shape` is how the columns were read, the schema of
  * `data` is complete. Fails with QN_MEMORY. */
-qn_status qn__csv_look_back(const qn__csv_header *header, const qn__csv_shape *shape,
+qn_status qn__csv_look_back(const qn__csv_header *header, const qn__row_shape *shape,
                             const qn_data_options *options, qn_data *data, qn_error *err);
 
 #endif

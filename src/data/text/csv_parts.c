@@ -258,11 +258,11 @@ qn_status qn__csv_parts_header(qn__part_files *files, const qn__csv_keys *keys,
 
 qn_status qn__csv_parts_mark_keys(const qn__file_list *list, qn__csv_header *header,
                                   qn_error *err) {
-    const qn__csv_shape *shape = &header->shape;
+    const qn__row_shape *shape = &header->table.shape;
     uint64_t column = header->own;
     for (size_t k = 0; k < list->keys && column < shape->columns; k++) {
         int texts = 0, others = 0;
-        if (strcmp(header->names[column], list->file[0].key[k].name) != 0)
+        if (strcmp(header->table.names[column], list->file[0].key[k].name) != 0)
             continue; /* the files have this column themselves */
         for (size_t i = 0; i < list->count; i++) {
             qn__moment moment;
@@ -274,11 +274,11 @@ qn_status qn__csv_parts_mark_keys(const qn__file_list *list, qn__csv_header *hea
                       !(shape->dates && qn__cell_moment(&cell, shape->date_format, &moment));
         }
         texts &= others; /* dates alone are a column of dates */
-        if (texts && !header->categories &&
-            !(header->categories = qn__alloc(header->shape.columns, 1, err)))
+        if (texts && !header->table.categories &&
+            !(header->table.categories = qn__alloc(header->table.shape.columns, 1, err)))
             return QN_MEMORY;
         if (texts)
-            header->categories[column] = 1;
+            header->table.categories[column] = 1;
         column++;
     }
     return QN_OK;
@@ -289,14 +289,14 @@ qn_status qn__csv_parts_mark_keys(const qn__file_list *list, qn__csv_header *hea
 static qn_status refuse_column(const qn__csv_part *part, const char *what, const char *name,
                                const char *remedy, qn_error *err) {
     char shown[64];
-    qn__csv_show(name, shown);
+    qn__cell_show_text(name, shown);
     qn__fail(err, QN_INPUT, "the column \"%s\" %s", shown, what);
     qn__at(err, "%s, line %llu", part->path, (unsigned long long)part->first_line);
     return qn__remedy(err, QN_INPUT, "%s", remedy);
 }
 
 static int is_skipped(const qn__csv_header *header, uint64_t column) {
-    const qn__special *special = header->special;
+    const qn__special *special = header->table.special;
     while (special->column < column)
         special++;
     return special->column == column && special->kind == QN__COLUMN_SKIP;
@@ -305,7 +305,8 @@ static int is_skipped(const qn__csv_header *header, uint64_t column) {
 /* The names of the table, to find them. */
 static qn_status collect(const qn__csv_header *header, qn__text_set *set, qn_error *err) {
     for (uint64_t i = 0; i < header->own; i++) {
-        const qn__cell cell = {.text = header->names[i], .size = strlen(header->names[i])};
+        const qn__cell cell = {.text = header->table.names[i],
+                               .size = strlen(header->table.names[i])};
         if (qn__text_set_add(set, &cell, err) != QN_OK)
             return QN_MEMORY;
     }
@@ -361,7 +362,7 @@ static qn_status match_names(const qn__csv_header *header, const qn_data_options
     }
     for (uint64_t i = 0; i < header->own; i++)
         if (part->from[i] == UINT64_MAX && !is_skipped(header, i))
-            return refuse_column(part, "of the first file is missing", header->names[i],
+            return refuse_column(part, "of the first file is missing", header->table.names[i],
                                  COLUMNS_REMEDY "; `data.drop` leaves columns out", err);
     return QN_OK;
 }
@@ -371,12 +372,12 @@ static qn_status match_line(const qn__csv_header *header, const qn_data_options 
                             const qn__csv_line *line, qn__csv_part *part, int *named,
                             qn_error *err) {
     qn__text_set set = {0};
-    char **names = names_of(line, header->shape.separator, err);
+    char **names = names_of(line, header->table.shape.separator, err);
     if (!names)
         return QN_MEMORY;
     uint64_t same = 0;
     for (uint64_t i = 0; i < line->columns && i < header->own; i++)
-        same += strcmp(names[i], header->names[i]) == 0;
+        same += strcmp(names[i], header->table.names[i]) == 0;
     *named = same == header->own && line->columns == header->own;
     qn_status status = *named ? QN_OK : collect(header, &set, err);
     if (status == QN_OK && !*named && is_header(&set, names, line->columns)) {
@@ -394,10 +395,10 @@ static qn_status check_line(const qn__csv_header *header, const qn__csv_part *pa
                             const beginning *b, qn_error *err) {
     qn__csv_header own = *header;
     const char separator = qn__csv_find_separator(b->line.begin, b->end);
-    own.path = part->path;
+    own.table.path = part->path;
     own.first_line = part->first_line;
     own.end = b->end;
-    if (b->line.columns == 1 && header->own > 1 && separator != header->shape.separator) {
+    if (b->line.columns == 1 && header->own > 1 && separator != header->table.shape.separator) {
         qn__fail(err, QN_INPUT, "the cells are separated in another way than in the first file");
         return qn__csv_refuse_line(part->path, part->first_line,
                                    "separate them by the same sign in all files", err);
@@ -413,7 +414,7 @@ qn_status qn__csv_part_find(const qn__file_list *list, size_t i, const qn__csv_h
     *out = (qn__csv_part){.path = list->file[i].path, .cells = header->own};
     qn_status status = qn__csv_part_add_keys(list, i, header, out, err);
     if (status == QN_OK)
-        status = begin(text, header->shape.separator, FIRST_PIECE, &b, err);
+        status = begin(text, header->table.shape.separator, FIRST_PIECE, &b, err);
     if (status == QN_OK)
         status = qn__named_format_check(b.at, (size_t)(b.end - b.at), out->path, err);
     if (status != QN_OK)
@@ -422,7 +423,7 @@ qn_status qn__csv_part_find(const qn__file_list *list, size_t i, const qn__csv_h
     if (b.line.begin == b.line.end && b.line.begin == b.end) /* no row */
         return QN_OK;
     status = check_line(header, out, &b, err);
-    if (status == QN_OK && header->names)
+    if (status == QN_OK && header->table.names)
         status = match_line(header, options, &b.line, out, &named, err);
     if (status != QN_OK)
         return status;
@@ -455,11 +456,11 @@ qn_status qn__csv_part_add_keys(const qn__file_list *list, size_t i, const qn__c
                                 qn__csv_part *part, qn_error *err) {
     qn__text text = {0};
     uint64_t column = header->own;
-    for (size_t k = 0; k < list->keys && column < header->shape.columns; k++) {
+    for (size_t k = 0; k < list->keys && column < header->table.shape.columns; k++) {
         const qn__folder_key *key = &list->file[i].key[k];
-        if (strcmp(header->names[column], key->name) != 0)
+        if (strcmp(header->table.names[column], key->name) != 0)
             continue;
-        add_cell(&text, header->shape.separator, key->value);
+        add_cell(&text, header->table.shape.separator, key->value);
         column++;
     }
     part->suffix = text.failed ? NULL : qn__copy_text(text.data ? text.data : "", err);
@@ -524,7 +525,7 @@ static char *copy_cell(char *to, const qn__csv_span *cell) {
 const char *qn__csv_part_line(const qn__csv_part *part, const qn__csv_header *header,
                               qn__csv_line_room *room, const char *at, const char *end,
                               const char **next, size_t *size, qn__row_failure *failure) {
-    const char separator = header->shape.separator;
+    const char separator = header->table.shape.separator;
     const char *line_end = qn__line_end(at, end);
     const size_t suffix = strlen(part->suffix);
     const size_t most = (size_t)(line_end - at) + header->own + suffix + 1;
@@ -534,7 +535,7 @@ const char *qn__csv_part_line(const qn__csv_part *part, const qn__csv_header *he
         return NULL;
     }
     if (!cut_line(part, separator, at, line_end, room->cell)) {
-        const qn__csv_shape own = {.separator = separator, .columns = part->cells};
+        const qn__row_shape own = {.separator = separator, .columns = part->cells};
         qn__row_count(&own, at, line_end, failure);
         if (failure->fault == QN__ROW_FINE)
             failure->fault = QN__ROW_BLANK;
@@ -559,9 +560,9 @@ qn_status qn__csv_part_refuse_row(const qn__csv_part *part, const qn__csv_header
                                   const qn__row_failure *failure, qn_error *err) {
     qn__csv_header own = *header;
     qn__row_failure there = *failure;
-    own.path = part->path;
+    own.table.path = part->path;
     own.first_line = part->first_line;
-    own.shape.columns = part->cells;
+    own.table.shape.columns = part->cells;
     const int ragged = failure->fault == QN__ROW_FEW || failure->fault == QN__ROW_MANY ||
                        failure->fault == QN__ROW_BLANK;
     if (ragged || !part->from || failure->column >= header->own)
@@ -570,8 +571,8 @@ qn_status qn__csv_part_refuse_row(const qn__csv_part *part, const qn__csv_header
     char **names = (char **)qn__alloc(part->cells, sizeof *names, err);
     if (!names)
         return QN_MEMORY;
-    names[there.column] = header->names[failure->column];
-    own.names = names;
+    names[there.column] = header->table.names[failure->column];
+    own.table.names = names;
     const qn_status status = qn__csv_refuse_row(&own, &there, err);
     qn__free((void *)names);
     return status;

@@ -180,7 +180,7 @@ static qn__row_fault take_weight(const qn__cell *cell, float *weight) {
 /* A cell of a special column. A feature goes to *value.
  * On failure the cell is left in *cell for the message. */
 static const char *take_special(const qn__special *special, const char *at, const char *end,
-                                const qn__csv_shape *shape, float *value,
+                                const qn__row_shape *shape, float *value,
                                 const qn__row_places *places, qn__cell *cell,
                                 qn__row_fault *fault) {
     const char *next = qn__cell_read(at, end, shape->separator, 0, cell);
@@ -264,7 +264,7 @@ static const char *take_bytes(const char *at, const char *end, char separator, u
     return at;
 }
 
-const char *qn__row_bytes(const qn__csv_shape *shape, const char *at, const char *end,
+const char *qn__row_bytes(const qn__row_shape *shape, const char *at, const char *end,
                           uint8_t *values, const qn__row_places *places) {
     uint64_t column = 0;
     int done = 0;
@@ -303,7 +303,7 @@ static uint64_t count_cells(const char *line, const char *end, char separator) {
 
 /* Distinguishes a blank line from one with a wrong number of cells. Returns NULL, as the parser
  * that fails has to. */
-static const char *fail_ragged(const qn__csv_shape *shape, const char *line, const char *end,
+static const char *fail_ragged(const qn__row_shape *shape, const char *line, const char *end,
                                qn__row_failure *failure) {
     qn__cell cell;
     const char *first = qn__cell_read(line, end, shape->separator, 0, &cell);
@@ -325,7 +325,7 @@ static const char *fail_cell(qn__row_failure *failure, qn__row_fault fault, uint
 
 /* If both a cell and the number of cells are wrong, the number is the likelier mistake and is
  * reported, unless quotes make the count doubtful. */
-static const char *fail_row(const qn__csv_shape *shape, const char *line, const char *end,
+static const char *fail_row(const qn__row_shape *shape, const char *line, const char *end,
                             qn__row_fault fault, uint64_t column, const qn__cell *cell,
                             qn__row_failure *failure) {
     if (fault != QN__ROW_QUOTE && count_cells(line, end, shape->separator) != shape->columns)
@@ -349,7 +349,7 @@ static void note_special(const qn__special *special, const qn__cell *cell, uint8
         note_wide(&decimal, seen);
 }
 
-const char *qn__row_floats(const qn__csv_shape *shape, const char *at, const char *end,
+const char *qn__row_floats(const qn__row_shape *shape, const char *at, const char *end,
                            float *values, const qn__row_places *places, qn__row_failure *failure) {
     const qn__special *special = shape->special;
     const uint64_t columns = shape->columns;
@@ -390,7 +390,7 @@ const char *qn__line_end(const char *at, const char *end) {
     return found ? found : end;
 }
 
-const char *qn__row_whole(const qn__csv_shape *shape, const char *at, const char *end,
+const char *qn__row_whole(const qn__row_shape *shape, const char *at, const char *end,
                           const uint64_t *column, uint32_t count, int64_t *const *to,
                           uint64_t row) {
     const char *const line_end = qn__line_end(at, end);
@@ -407,7 +407,7 @@ const char *qn__row_whole(const qn__csv_shape *shape, const char *at, const char
     return line_end + (line_end < end);
 }
 
-const char *qn__row_count(const qn__csv_shape *shape, const char *at, const char *end,
+const char *qn__row_count(const qn__row_shape *shape, const char *at, const char *end,
                           qn__row_failure *failure) {
     if (count_cells(at, end, shape->separator) != shape->columns)
         return fail_ragged(shape, at, end, failure);

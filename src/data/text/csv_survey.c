@@ -30,7 +30,7 @@ struct qn__csv_survey {
     const qn__csv_header *header;
     int threads;
     facts *facts; /* threads x columns */
-    qn__csv_shape shape;
+    qn__row_shape shape;
     qn__special *special;
     qn_data_type type;
     int gaps;
@@ -46,8 +46,8 @@ qn__csv_survey *qn__csv_survey_create(const qn__csv_header *header, int threads,
         return NULL;
     s->header = header;
     s->threads = threads;
-    s->shape = header->shape;
-    s->facts = qn__alloc((uint64_t)threads, header->shape.columns * sizeof *s->facts, err);
+    s->shape = header->table.shape;
+    s->facts = qn__alloc((uint64_t)threads, header->table.shape.columns * sizeof *s->facts, err);
     s->status = qn__alloc((uint64_t)threads, sizeof *s->status, err);
     if (s->facts && s->status)
         return s;
@@ -113,7 +113,7 @@ static void note_comma(facts *f, const qn__cell *cell, qn__content content, int 
     f->comma_fraction |= is_label && !is_whole(&read);
 }
 
-static void note_cell(facts *f, const qn__csv_shape *shape, const qn__cell *cell, int is_label) {
+static void note_cell(facts *f, const qn__row_shape *shape, const qn__cell *cell, int is_label) {
     if (is_byte(cell) && cell->size > 0) {
         f->numbers++;
         return;
@@ -150,7 +150,7 @@ static void note_cell(facts *f, const qn__csv_shape *shape, const qn__cell *cell
 
 const char *qn__csv_survey_count(qn__csv_survey *survey, int thread, const char *at,
                                  const char *end) {
-    const qn__csv_shape *shape = &survey->header->shape;
+    const qn__row_shape *shape = &survey->header->table.shape;
     facts *own = survey->facts + (size_t)thread * shape->columns;
     const char *line_end = qn__line_end(at, end);
     for (uint64_t column = 0; column < shape->columns; column++) {
@@ -194,13 +194,13 @@ static facts sum_facts(const qn__csv_survey *s, uint64_t column) {
 
 /* Whether the numbers of a column have a decimal comma: each number and text is of that notation.
  * For a model the column's own kind is known, so that 1,500 and 1.234 are in no doubt. */
-static int has_commas(const facts *f, const qn__csv_shape *shape) {
+static int has_commas(const facts *f, const qn__row_shape *shape) {
     return f->commas > 0 && f->comma_texts == f->texts && !f->pointed && !f->infinite &&
            (f->clear || shape->known) && (!f->grouped || f->both || shape->known);
 }
 
 /* A label with decimal commas holds quantities, unless somebody says that it holds classes. */
-static int is_comma_label(const facts *f, const qn__csv_shape *shape, const char *task) {
+static int is_comma_label(const facts *f, const qn__row_shape *shape, const char *task) {
     return has_commas(f, shape) && f->nones == 0 && !(task && strcmp(task, "classify") == 0);
 }
 
@@ -222,7 +222,7 @@ static int holds_dates(const facts *f, uint64_t nones) {
 }
 
 /* A column of features, which may be known to hold categories; 0 when it is a plain one. */
-static int kind_of_feature(const facts *f, const qn__csv_shape *shape, int known, qn__special *to) {
+static int kind_of_feature(const facts *f, const qn__row_shape *shape, int known, qn__special *to) {
     const uint64_t nones = shape->marks ? 0 : f->nones;
     to->marks = shape->marks;
     to->commas = !known && has_commas(f, shape);
@@ -265,7 +265,7 @@ static qn_status describe_dates(const facts *f, const char *parts, qn__special *
 }
 
 qn_status qn__csv_survey_decide(qn__csv_survey *s, const qn_data_options *options, qn_error *err) {
-    const qn__special *known = s->header->special;
+    const qn__special *known = s->header->table.special;
     s->special = qn__alloc(s->shape.columns + 1, sizeof *s->special, err);
     if (!s->special)
         return QN_MEMORY;
@@ -281,7 +281,7 @@ qn_status qn__csv_survey_decide(qn__csv_survey *s, const qn_data_options *option
         } else if (column == known->column) {
             (to++)->kind = QN__COLUMN_SKIP;
         } else {
-            const int category = s->header->categories && s->header->categories[column];
+            const int category = s->header->table.categories && s->header->table.categories[column];
             const int special = kind_of_feature(&f, &s->shape, category, to);
             s->gaps |= has_gaps(&f, to);
             s->rules |= rules_of(&f, category, to);
@@ -356,7 +356,7 @@ static qn_status collect_cell(qn__text_set *set, const qn__special *special, con
 
 const char *qn__csv_survey_collect(qn__csv_survey *survey, int thread, const char *at,
                                    const char *end) {
-    const qn__csv_shape *shape = &survey->shape;
+    const qn__row_shape *shape = &survey->shape;
     const qn__special *special = shape->special;
     qn__text_set *set = survey->sets + (size_t)thread * survey->set_count;
     const char *line_end = qn__line_end(at, end);
@@ -376,7 +376,7 @@ const char *qn__csv_survey_collect(qn__csv_survey *survey, int thread, const cha
 
 static qn_status refuse_texts(const qn__csv_survey *s, const qn__special *special, qn_error *err) {
     qn__fail(err, QN_INPUT, "the column has more than %d different texts", QN__TEXTS_MAX);
-    qn__csv_at_column(s->header, special->column, err);
+    qn__columns_at(&s->header->table, special->column, err);
     if (special->kind == QN__COLUMN_CATEGORY)
         return qn__remedy(err, QN_INPUT, "leave the column out with `data.drop`");
     return qn__remedy(err, QN_INPUT,
@@ -411,7 +411,7 @@ qn_status qn__csv_survey_sort(qn__csv_survey *s, qn_error *err) {
     return status;
 }
 
-const qn__csv_shape *qn__csv_survey_shape(const qn__csv_survey *survey) { return &survey->shape; }
+const qn__row_shape *qn__csv_survey_shape(const qn__csv_survey *survey) { return &survey->shape; }
 
 qn_data_type qn__csv_survey_type(const qn__csv_survey *survey) { return survey->type; }
 

@@ -30,7 +30,7 @@ const char *qn__csv_survey_collect(qn__csv_survey *survey, int thread, const cha
 qn_status qn__csv_survey_sort(qn__csv_survey *survey, qn_error *err);
 
 /* How to parse, then: the shape's special columns belong to the survey. */
-const qn__csv_shape *qn__csv_survey_shape(const qn__csv_survey *survey);
+const qn__row_shape *qn__csv_survey_shape(const qn__csv_survey *survey);
 /* Makes room in `data`, whose items and features are known, for the exact values of columns that
  * have some, and tells the shape where they go. Fails with QN_MEMORY. */
 qn_status qn__csv_survey_keep_exact(qn__csv_survey *survey, qn_data *data, qn_error *err);
