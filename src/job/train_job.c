@@ -8,7 +8,7 @@
 #include "model/recipe/tables.h"
 #include "num/philox.h"
 #include "num/sums.h"
-#include "statistics/order_scale.h"
+#include "data/prepare/scale.h"
 #include <quern/cluster.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,7 +70,7 @@ static qn_status fit_scale(qn__train_job *job, const qn__fitted *kept, const qn_
         memcpy(job->mean, kept->mean, count * sizeof(float));
         memcpy(job->deviation, kept->deviation, count * sizeof(float));
     } else if (job->recipe.scale > QN__SCALE_CHANNEL) {
-        status = qn__order_scale_fit(job->recipe.scale, job->items.train, job->items.weights,
+        status = qn__scale_fit_order(job->recipe.scale, job->items.train, job->items.weights,
                                      threads_of(compute), job->mean, job->deviation, err);
     } else {
         status = qn__scale_fit_groups(job->items.train, inputs / count, job->items.weights,

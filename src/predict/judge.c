@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "data/prepare/encode.h"
 #include "model/formats/model.h"
-#include "predict/trainer_sets.h"
+#include "predict/fitting.h"
 #include <inttypes.h>
 #include <math.h>
 #include <quern/predict.h>

@@ -17,7 +17,7 @@
 #include "predict/evaluate.h"
 #include "predict/kept_team.h"
 #include "predict/score.h"
-#include "predict/trainer_sets.h"
+#include "predict/fitting.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "statistics/column_device.h"
 
 #include "base/memory.h"
-#include "statistics/statistics_columns.h"
+#include "data/table/table_columns.h"
 #include <stdio.h>
 #include <string.h>
 

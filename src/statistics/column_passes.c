@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "statistics/column_places.h"
 #include "statistics/column_taker.h"
-#include "statistics/statistics_columns.h"
+#include "data/table/table_columns.h"
 #include <string.h>
 
 enum { KEYS = QN__SEARCH_KEYS, EACH = QN__COLUMN_LANE_KEYS };

@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "statistics/statistics.h"
-#include "statistics/statistics_columns.h"
+#include "data/table/table_columns.h"
 
 qn_status qn__column_sums_check_threads(const char *field, int threads, qn_error *err) {
     if (threads < 0 || threads > 4096)

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/system/float_state.h"
 #include "statistics/column_taker.h"
-#include "statistics/statistics_columns.h"
+#include "data/table/table_columns.h"
 #include <string.h>
 
 enum { TILE = QN__COLUMN_TILE };

@@ -4,7 +4,7 @@
 #include "base/system/threads.h"
 #include "num/moments.h"
 #include "statistics/exact_numbers.h"
-#include "statistics/statistics_columns.h"
+#include "data/table/table_columns.h"
 #include <stdatomic.h>
 
 typedef struct column {

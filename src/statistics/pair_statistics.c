@@ -10,7 +10,7 @@
 #include "num/moments.h"
 #include "num/products.h"
 #include "statistics/pair_device.h"
-#include "statistics/statistics_columns.h"
+#include "data/table/table_columns.h"
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>

@@ -15,7 +15,7 @@
 #include "statistics/exact_statistics.h"
 #include "statistics/host_team.h"
 #include "statistics/pair_statistics.h"
-#include "statistics/statistics_columns.h"
+#include "data/table/table_columns.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

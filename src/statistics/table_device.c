@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "kernels/kernels.h"
-#include "statistics/statistics_columns.h"
+#include "data/table/table_columns.h"
 #include <string.h>
 
 static uint32_t size_of(const qn__table_device *t) { return t->bytes ? 1 : sizeof(float); }

@@ -10,7 +10,7 @@
 #include "data/prepare/inputs.h"
 #include "job/agree.h"
 #include "model/formats/recipe_options.h"
-#include "predict/trainer_sets.h"
+#include "train/train_sets.h"
 #include "train/data_hints.h"
 #include "train/precision.h"
 #include "train/trainer.h"

@@ -5,7 +5,7 @@
 #include "job/memory_need.h"
 #include "job/train_job.h"
 #include "predict/evaluate.h"
-#include "predict/trainer_sets.h"
+#include "train/train_sets.h"
 #include "report/record/record.h"
 #include "report/record/store.h"
 #include "team/queue.h"

@@ -29,11 +29,11 @@ typedef struct head {
 
 /* ------------------------------------------------------------------ which entry */
 
-static void add_libraries_and_stamp(qn__image_cache *cache, qn__image_stamp *stamp) {
+static void add_libraries_and_stamp(qn__image_cache *cache, qn__files_stamp *stamp) {
     qn__text libraries = {0};
     qn__image_libraries_add(&libraries);
-    qn__image_stamp_add(stamp, libraries.data ? libraries.data : "", 0);
-    cache->off |= libraries.failed || !qn__image_stamp_end(stamp, cache->stamp);
+    qn__files_stamp_add(stamp, libraries.data ? libraries.data : "", 0);
+    cache->off |= libraries.failed || !qn__files_stamp_end(stamp, cache->stamp);
     qn__text_release(&libraries);
 }
 
@@ -41,7 +41,7 @@ void qn__image_cache_begin(qn__image_cache *cache, const qn__source *source,
                            const qn__image_files *files, const qn__resize *resize, int skip_broken,
                            int turns, int later) {
     char how[QN__RESIZE_TEXT];
-    qn__image_stamp stamp = {0};
+    qn__files_stamp stamp = {0};
     struct stat info;
     uint8_t digest[32];
     if (cache->off)
@@ -56,7 +56,7 @@ void qn__image_cache_begin(qn__image_cache *cache, const qn__source *source,
     if (files)
         stamp = files->stamp;
     else if (fstat(qn__source_descriptor(source), &info) == 0)
-        qn__image_stamp_add(&stamp, "", qn__image_stamp_of(&info, &stamp));
+        qn__files_stamp_add(&stamp, "", qn__files_stamp_of(&info, &stamp));
     else
         cache->off = 1;
     if (cache->off)

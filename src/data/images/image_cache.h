@@ -1,9 +1,10 @@
 /* Decoded images in the user's cache folder (base/files/cache_folder.h), one file for each folder
  * or archive and each way to read it.
  *
- * An entry is used where the images have the stamp with which they were decoded (image_stamp.h),
- * the decoders are the same files, and all its digests are right. So it is never needed, and what
- * is wrong with it is a note. Two processes may make one at once: the last one stays. */
+ * An entry is used where the images have the stamp with which they were decoded
+ * (base/files/files_stamp.h), the decoders are the same files, and all its digests are right. So it
+ * is never needed, and what is wrong with it is a note. Two processes may make one at once: the
+ * last one stays. */
 #ifndef QN_DATA_IMAGES_IMAGE_CACHE_H
 #define QN_DATA_IMAGES_IMAGE_CACHE_H
 

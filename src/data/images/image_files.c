@@ -66,7 +66,7 @@ static qn_status add(void *user, const char *name, uint64_t begin, uint64_t size
 
 static qn_status add_listed(void *user, const char *name, const struct stat *info, qn_error *err) {
     qn__image_files *f = user;
-    return add(f, name, qn__image_stamp_of(info, &f->stamp), (uint64_t)info->st_size, err);
+    return add(f, name, qn__files_stamp_of(info, &f->stamp), (uint64_t)info->st_size, err);
 }
 
 static qn_status list_zip(qn__source *source, qn__image_files *f, qn_error *err) {
@@ -138,7 +138,7 @@ qn_status qn__image_files_open(qn__source *source, qn__image_files *out, qn_erro
     if (out->folder)
         qn__file_stamp_wait(&out->stamp.newest);
     for (uint64_t i = 0; status == QN_OK && out->folder && i < out->count; i++)
-        qn__image_stamp_add(&out->stamp, out->file[i].name, out->file[i].begin);
+        qn__files_stamp_add(&out->stamp, out->file[i].name, out->file[i].begin);
     return status;
 }
 
@@ -209,10 +209,10 @@ static qn_status read_listed(const qn__image_files *f, const qn__image_file *fil
                              qn__image_bytes *bytes, qn_error *err) {
     struct stat after = {0};
     char path[PATH_MAX];
-    qn__image_stamp none = {0};
+    qn__files_stamp none = {0};
     const qn_status status =
         qn__folder_read(f->path, file->name, bytes->data, bytes->size, &after, err);
-    if ((status != QN_OK && status != QN_INPUT) || qn__image_stamp_of(&after, &none) == file->begin)
+    if ((status != QN_OK && status != QN_INPUT) || qn__files_stamp_of(&after, &none) == file->begin)
         return status;
     snprintf(path, sizeof path, "%s/%s", f->path, file->name);
     return qn__file_stamp_refuse(path, QN_IO, err);

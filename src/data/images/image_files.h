@@ -5,7 +5,7 @@
 #ifndef QN_DATA_IMAGES_IMAGE_FILES_H
 #define QN_DATA_IMAGES_IMAGE_FILES_H
 
-#include "data/bytes/image_stamp.h"
+#include "base/files/files_stamp.h"
 #include "data/bytes/source.h"
 #include "data/bytes/tar.h"
 #include "data/bytes/zip.h"
@@ -13,7 +13,7 @@
 typedef struct qn__image_file {
     char *name;
     uint64_t begin, size; /* tar: where the bytes are; ZIP: begin is the number of the entry;
-                             folder: begin is qn__image_stamp_of */
+                             folder: begin is qn__files_stamp_of */
 } qn__image_file;
 
 typedef struct qn__image_files {
@@ -24,7 +24,7 @@ typedef struct qn__image_files {
     qn__zip *zip;          /* NULL: no ZIP archive */
     qn__image_file *file;
     uint64_t count, room;
-    qn__image_stamp stamp; /* of a folder */
+    qn__files_stamp stamp; /* of a folder */
 } qn__image_files;
 
 /* Lists the files; `source` must outlive *out, which is released in any case. Fails with QN_INPUT

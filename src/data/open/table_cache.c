@@ -3,7 +3,7 @@
 #include "base/files/mapped_file.h"
 #include "base/memory.h"
 #include "base/system/available.h"
-#include "data/bytes/image_stamp.h"
+#include "base/files/files_stamp.h"
 #include "data/open/data_snapshot.h"
 #include <quern/version.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ static void add_options(qn__text *key, const qn_data_options *o) {
 static uint64_t snapshot_at(uint64_t key) { return (sizeof(head) + key + PAGE - 1) / PAGE * PAGE; }
 
 /* Adds a file to the key, with the keys of its folders, and to the stamp. 0: without memory. */
-static int add_file(qn__text *key, const qn__part_files *files, size_t i, qn__image_stamp *stamp) {
+static int add_file(qn__text *key, const qn__part_files *files, size_t i, qn__files_stamp *stamp) {
     const qn__listed_file *file = &files->list->file[i];
     char *path = realpath(file->path, NULL);
     if (!path)
@@ -68,7 +68,7 @@ static int add_file(qn__text *key, const qn__part_files *files, size_t i, qn__im
     qn__text_add(key, "%s\n", path);
     for (size_t k = 0; k < files->list->keys; k++)
         qn__text_add(key, "%s=%s\n", file->key[k].name, file->key[k].value);
-    qn__image_stamp_add(stamp, "", qn__image_stamp_of(&files->seen[i], stamp));
+    qn__files_stamp_add(stamp, "", qn__files_stamp_of(&files->seen[i], stamp));
     free(path);
     return 1;
 }
@@ -82,7 +82,7 @@ static uint64_t size_of_all(const qn__part_files *files) {
 
 static void find_entry(qn__table_cache *cache, const qn__part_files *files,
                        const qn_data_options *options) {
-    qn__image_stamp stamp = {0};
+    qn__files_stamp stamp = {0};
     uint8_t digest[32];
     const uint64_t size = size_of_all(files);
     const int packed = qn__source_packing(files->first) != QN__PLAIN;
@@ -96,7 +96,7 @@ static void find_entry(qn__table_cache *cache, const qn__part_files *files,
     for (size_t i = 0; i < files->list->count && !cache->off; i++)
         cache->off = !add_file(&cache->key, files, i, &stamp);
     add_options(&cache->key, options);
-    cache->off = cache->off || cache->key.failed || !qn__image_stamp_end(&stamp, cache->stamp);
+    cache->off = cache->off || cache->key.failed || !qn__files_stamp_end(&stamp, cache->stamp);
     if (cache->off)
         return;
     qn__sha256_of(cache->key.data, cache->key.size, digest);

@@ -1,9 +1,9 @@
 /* Tables that were read from text, in the user's cache folder: a snapshot (data_snapshot.h) for
  * each list of files and each way to read it.
  *
- * An entry is used where the file has the stamp with which it was read (image_stamp.h) and all its
- * digests are right. So it is never needed, and what is wrong with it is a note. Two processes may
- * make one at once: the last one stays. */
+ * An entry is used where the file has the stamp with which it was read (base/files/files_stamp.h)
+ * and all its digests are right. So it is never needed, and what is wrong with it is a note. Two
+ * processes may make one at once: the last one stays. */
 #ifndef QN_DATA_OPEN_TABLE_CACHE_H
 #define QN_DATA_OPEN_TABLE_CACHE_H
 

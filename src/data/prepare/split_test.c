@@ -1,4 +1,5 @@
 /* Splits and standardisation: the sets follow the contract, and views return the right values. */
+#include "data/prepare/scale.h"
 #include "data/table/data.h"
 #include "data/table/testing.h"
 #include "num/permutation.h"

@@ -154,27 +154,4 @@ qn_data *qn__data_view(const qn_data *all, const uint64_t *marks, uint64_t mark,
 qn_status qn__data_split(const qn_data *all, float fraction, uint64_t seed, qn_data **train,
                          qn_data **valid, qn_error *err);
 
-/* Mean and deviation of each feature, rounded once from the exact real number (docs/exactness.md
- * 5.2). `weights` are those of the items, one of them above 0; NULL: all are 1. `mean` and
- * `deviation` hold `features` floats; a constant feature's deviation is +0. `threads` >= 1. */
-qn_status qn__scale_fit(const qn_data *train, const float *weights, int threads, float *mean,
-                        float *deviation, qn_error *err);
-
-/* Somebody who is told of the items first .. end-1 when a reading has them in memory. Any threads
- * call it, once for each item. */
-typedef struct qn__item_listener {
-    void (*hear)(void *context, uint64_t first, uint64_t end);
-    void *context;
-} qn__item_listener;
-
-/* The same of groups of `width` neighbouring features, such as the pixels of a channel (17.11).
- * `width` divides their number; `mean` and `deviation` hold a number for each group. `listener` may
- * be NULL. */
-qn_status qn__scale_fit_groups(const qn_data *train, uint32_t width, const float *weights,
-                               int threads, const qn__item_listener *listener, float *mean,
-                               float *deviation, qn_error *err);
-
-/* Bytes that this takes until it returns. */
-uint64_t qn__scale_fit_bytes(const qn_data *train, uint32_t width, int threads);
-
 #endif

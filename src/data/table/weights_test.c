@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "data/open/data_snapshot.h"
 #include "data/prepare/fill.h"
+#include "data/prepare/scale.h"
 #include "data/table/testing.h"
 #include <math.h>
 #include <string.h>

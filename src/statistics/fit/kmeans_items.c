@@ -1,7 +1,7 @@
 #include "base/memory.h"
 #include "statistics/fit/kmeans.h"
 #include "statistics/host_team.h"
-#include "statistics/statistics_columns.h"
+#include "data/table/table_columns.h"
 #include <math.h>
 #include <string.h>
 

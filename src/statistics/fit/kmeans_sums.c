@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "num/moments.h"
-#include "statistics/statistics_columns.h"
+#include "data/table/table_columns.h"
 #include <math.h>
 #include <string.h>
 

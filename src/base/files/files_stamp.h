@@ -4,25 +4,25 @@
  * A write to a file sets the second time to the clock's, and no call sets it to another one. So
  * an equal stamp means equal bytes, unless the change came so soon after the stamp that the file
  * system's clock gives both one time: then the stamp is not settled, and means nothing. */
-#ifndef QN_DATA_BYTES_IMAGE_STAMP_H
-#define QN_DATA_BYTES_IMAGE_STAMP_H
+#ifndef QN_BASE_FILES_FILES_STAMP_H
+#define QN_BASE_FILES_FILES_STAMP_H
 
 #include "base/digest/sha256.h"
 #include <sys/stat.h>
 
-typedef struct qn__image_stamp {
+typedef struct qn__files_stamp {
     int begun;
     qn__sha256 hash;
     struct timespec newest; /* when an inode changed last */
-} qn__image_stamp;
+} qn__files_stamp;
 
 /* 64 bits of what the stamp has of one file; also raises stamp->newest. */
-uint64_t qn__image_stamp_of(const struct stat *info, qn__image_stamp *stamp);
+uint64_t qn__files_stamp_of(const struct stat *info, qn__files_stamp *stamp);
 
 /* Adds a file by its name and those bits; the order counts. A stamp begins as {0}. */
-void qn__image_stamp_add(qn__image_stamp *stamp, const char *name, uint64_t bits);
+void qn__files_stamp_add(qn__files_stamp *stamp, const char *name, uint64_t bits);
 
 /* The stamp as 64 hexadecimal digits. 0: it is not settled. */
-int qn__image_stamp_end(const qn__image_stamp *stamp, char text[65]);
+int qn__files_stamp_end(const qn__files_stamp *stamp, char text[65]);
 
 #endif

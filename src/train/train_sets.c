@@ -1,43 +1,6 @@
-#include "predict/trainer_sets.h"
+#include "train/train_sets.h"
 
 #include <string.h>
-
-qn__fitting qn__fitting_of(const qn__recipe *recipe, const char *what) {
-    return (qn__fitting){.schema = recipe->table,
-                         .features = recipe->features,
-                         .outputs = recipe->network.layer[recipe->network.layers - 1].out,
-                         .weight = recipe->weight,
-                         .what = what};
-}
-
-qn_status qn__shape_check(const qn__recipe *recipe, const qn_data *data, const char *what,
-                          qn_error *err) {
-    const qn__shape *s = &recipe->shape;
-    const int files = strncmp(data->format, "images", 6) == 0;
-    if (data->channels == 0 ||
-        (s->channels == 0 && (!files || data->features == recipe->features)) ||
-        (data->channels == s->channels && data->rows == s->height && data->columns == s->width))
-        return QN_OK;
-    if (s->channels == 0)
-        qn__fail(err, QN_MISMATCH,
-                 "%s has images of %ux%ux%u, which is %u values, and the model takes %u", what,
-                 data->channels, data->rows, data->columns, data->features, recipe->features);
-    else
-        qn__fail(err, QN_MISMATCH,
-                 "%s has items of %ux%ux%u, the model takes %ux%ux%u (channels x height x width)",
-                 what, data->channels, data->rows, data->columns, s->channels, s->height, s->width);
-    if (files && data->channels == 3 &&
-        (s->channels == 1 || 3 * (uint64_t)recipe->features == data->features))
-        return qn__remedy(err, QN_MISMATCH,
-                          "the model was trained on grey images, and these have colours: make grey "
-                          "images of them, or train on images with colours");
-    if (files && s->channels)
-        return qn__remedy(err, QN_MISMATCH, "bring the images to that size: `data.resize` %ux%u",
-                          s->height, s->width);
-    return qn__remedy(err, QN_MISMATCH, "%s",
-                      files ? "bring the images to the size of those in training: `data.resize`"
-                            : "`data.shape` says the shape of an item");
-}
 
 /* Replaces *set by what the model takes; `place` is where that is kept for its release. */
 static qn_status fit(const qn_train_options *o, const qn__recipe *recipe, const char *what,

@@ -5,6 +5,7 @@
  * its share of the items; the threads' sums are then added, which gives the same result in any
  * order. A table that lies in a file is read once for many tiles, some of its items at a time
  * (file_walk.h). */
+#include "data/prepare/scale.h"
 #include "base/memory.h"
 #include "data/ahead/file_walk.h"
 #include "data/table/data.h"

@@ -1,4 +1,4 @@
-#include "data/bytes/image_stamp.h"
+#include "base/files/files_stamp.h"
 #include "base/digest/siphash.h"
 #include <string.h>
 #include <time.h>
@@ -10,7 +10,7 @@ static int is_before(const struct timespec *a, const struct timespec *b) {
     return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
 }
 
-uint64_t qn__image_stamp_of(const struct stat *info, qn__image_stamp *stamp) {
+uint64_t qn__files_stamp_of(const struct stat *info, qn__files_stamp *stamp) {
     static const qn__siphash_key key = {{0, 0}};
     const struct timespec *const changed = &info->st_mtim, *const moved = &info->st_ctim;
     const uint64_t all[] = {(uint64_t)info->st_dev,     (uint64_t)info->st_ino,
@@ -22,7 +22,7 @@ uint64_t qn__image_stamp_of(const struct stat *info, qn__image_stamp *stamp) {
     return qn__siphash(&key, all, sizeof all);
 }
 
-void qn__image_stamp_add(qn__image_stamp *stamp, const char *name, uint64_t bits) {
+void qn__files_stamp_add(qn__files_stamp *stamp, const char *name, uint64_t bits) {
     if (!stamp->begun)
         qn__sha256_begin(&stamp->hash);
     stamp->begun = 1;
@@ -30,7 +30,7 @@ void qn__image_stamp_add(qn__image_stamp *stamp, const char *name, uint64_t bits
     qn__sha256_add(&stamp->hash, &bits, sizeof bits);
 }
 
-int qn__image_stamp_end(const qn__image_stamp *stamp, char text[65]) {
+int qn__files_stamp_end(const qn__files_stamp *stamp, char text[65]) {
     struct timespec settled;
     uint8_t digest[32];
     qn__sha256 hash = stamp->hash;

@@ -1,8 +1,8 @@
 /* The data sets of a training as its model takes them: columns and classes matched by name. */
-#ifndef QN_PREDICT_TRAINER_SETS_H
-#define QN_PREDICT_TRAINER_SETS_H
+#ifndef QN_TRAIN_TRAIN_SETS_H
+#define QN_TRAIN_TRAIN_SETS_H
 
-#include "data/prepare/encode.h"
+#include "predict/fitting.h"
 #include "model/formats/model.h"
 #include <quern/train.h>
 
@@ -27,13 +27,5 @@ qn_status qn__train_sets_judge(const qn_train_options *options, const qn__train_
 
 /* Frees what was made. */
 void qn__train_sets_release(qn__train_sets *sets);
-
-/* What a table has to fit, to be used with the model of this recipe; `what` names it. */
-qn__fitting qn__fitting_of(const qn__recipe *recipe, const char *what);
-
-/* Whether items that tell their height and width have the shape of the recipe's; `what` names them.
- * Numbers of another shape would be other pixels. Fails with QN_MISMATCH. */
-qn_status qn__shape_check(const qn__recipe *recipe, const qn_data *data, const char *what,
-                          qn_error *err);
 
 #endif

@@ -1,4 +1,4 @@
-#include "statistics/statistics_columns.h"
+#include "data/table/table_columns.h"
 
 /* Items at a time: their rows stay in the cache while the columns are taken out of them. */
 enum { ROWS = 16 };

@@ -1,6 +1,6 @@
 /* The columns of a data set: features, and then the real labels. */
-#ifndef QN_STATISTICS_STATISTICS_COLUMNS_H
-#define QN_STATISTICS_STATISTICS_COLUMNS_H
+#ifndef QN_DATA_TABLE_TABLE_COLUMNS_H
+#define QN_DATA_TABLE_TABLE_COLUMNS_H
 
 #include "data/table/data.h"
 

@@ -1,8 +1,8 @@
-#include "statistics/order_scale.h"
+#include "data/prepare/scale.h"
 #include "base/memory.h"
 #include "num/exact_sum.h"
 #include "num/order.h"
-#include "statistics/statistics_columns.h"
+#include "data/table/table_columns.h"
 #include <float.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -152,7 +152,7 @@ static qn_status refuse(uint32_t feature, qn_error *err) {
                       "`data.drop`");
 }
 
-qn_status qn__order_scale_fit(qn__scale scale, const qn_data *train, const float *weights,
+qn_status qn__scale_fit_order(qn__scale scale, const qn_data *train, const float *weights,
                               int threads, float *shift, float *width, qn_error *err) {
     const uint64_t fitting = MOST_VALUES / train->items;
     fit work = {.scale = scale,
