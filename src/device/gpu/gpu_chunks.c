@@ -75,12 +75,12 @@ static void chunk_bounds(const qn__worker *w, uint32_t i, uint64_t *least, uint6
     *least = greater(*least, qn__gpu_ld(l->depth + 1));
     *least = greater(*least, grain * qn__gpu_pixels(l) * QN_LD);
     *most = greater(*most, rows * qn__gpu_ld(l->depth + 1));
-    if (w->layer[i].source >= 0 && qn__gpu_is_conv(l)) {
+    if (w->layer[i].source >= 0 && qn__gpu_is_conv(&w->layer[i])) {
         *least = greater(*least, qn__gpu_ld(qn__gpu_error_depth(l)));
         *most = greater(*most, (uint64_t)w->room * qn__gpu_from_pixels(l) *
                                    qn__gpu_ld(qn__gpu_error_depth(l)));
     }
-    if (w->layer[i].source >= 0 && !qn__gpu_is_conv(l)) /* all errors of a dense layer */
+    if (w->layer[i].source >= 0 && !qn__gpu_is_conv(&w->layer[i])) /* all errors of a dense layer */
         *least = greater(*least, w->room * qn__gpu_ld(l->in));
 }
 
@@ -90,18 +90,18 @@ void qn__gpu_pixels_needs(qn__worker *w, uint64_t *chains, uint64_t *turned) {
         usual = w->facts->chunk / sizeof(float);
     *chains = *turned = 0;
     for (uint32_t i = 0; i < w->program->layers; ++i)
-        if (qn__gpu_has_pixels(w->layer[i].layer) || qn__gpu_shares_source(w, i))
+        if (qn__gpu_has_pixels(&w->layer[i]) || qn__gpu_shares_source(w, i))
             chunk_bounds(w, i, &least, &most);
     w->unfolded_floats = greater(least, most < usual ? most : usual);
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__layer *l = w->layer[i].layer;
         const uint64_t rows = (uint64_t)w->room * qn__gpu_pixels(l);
         const uint64_t ld = qn__gpu_ld(l->to.channels), below = qn__gpu_ld(l->from.channels);
-        if (!qn__gpu_has_pixels(l) || !l->depth || l->conv_groups)
+        if (!qn__gpu_has_pixels(&w->layer[i]) || !l->depth || l->conv_groups)
             continue;
         *chains = greater(*chains, qn__gpu_chunk_rows(w, l->depth, rows) * ld);
         *chains = greater(*chains, qn__gpu_part_of(w, l, w->room).rows * ld);
-        if (w->layer[i].source < 0 || !qn__gpu_is_conv(l))
+        if (w->layer[i].source < 0 || !qn__gpu_is_conv(&w->layer[i]))
             continue;
         const uint64_t inputs = (uint64_t)w->room * qn__gpu_from_pixels(l);
         *chains = greater(*chains, qn__gpu_chunk_rows(w, qn__gpu_error_depth(l), inputs) * below);

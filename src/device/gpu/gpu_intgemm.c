@@ -1,7 +1,7 @@
 /* The kernels of integer products (docs/exactness.md 15): quantization to words, and the products
  * of words. They replace the one kernel that gpu_launch.c has for each product of floats. */
 #include "device/gpu/gpu_call.h"
-#include "device/gpu/gpu_worker.h"
+#include "device/gpu/gpu_kinds.h"
 
 #include <string.h>
 
@@ -144,7 +144,7 @@ static void launch_words(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
     const uint32_t in = l->layer->depth, out = l->layer->to.channels;
-    const int dense = l->layer->kind == QN__LAYER_DENSE, both = dense && l->source >= 0;
+    const int dense = !qn__gpu_is_conv(l), both = dense && l->source >= 0;
     qn__gpu_call c = {0};
     qn__push_memory_arg(&c, &w->parameters);
     qn__push_memory_arg(&c, &w->absmax_outputs);
@@ -168,7 +168,7 @@ void qn__gpu_launch_weights(qn__gpu_pass *pass) {
         return;
     clear(pass, &w->absmax_outputs);
     for (uint32_t i = 0; i < w->program->layers; ++i)
-        if (qn__gpu_takes_integers(w->layer[i].layer)) {
+        if (qn__layer_is_integer(w->layer[i].layer)) {
             launch_absmax(pass, i);
             launch_words(pass, i);
         }

@@ -2,19 +2,7 @@
  * over the pixels of a channel first, then over the channels of a group. Sixteen lanes share the
  * second sum: each has the channels of one remainder by 16, as the contract adds them. */
 #include "device/gpu/gpu_call.h"
-#include "device/gpu/gpu_worker.h"
-
-void qn__gpu_launch_norm(qn__gpu_pass *pass, qn__kernel kernel, uint64_t rows, uint32_t i,
-                         const qn__gpu_call *c) {
-    const uint32_t channels = pass->worker->layer[i].layer->to.channels;
-    qn__gpu_launch_over(pass, kernel, qn__gpu_sixteens(rows, channels), c);
-}
-
-void qn__gpu_push_norm_inputs(const qn__gpu_pass *pass, uint32_t i, qn__gpu_call *c) {
-    qn__push_memory_arg(c, &pass->worker->step);
-    qn__push_memory_arg(c, &pass->worker->taps);
-    qn__push_memory_arg(c, qn__gpu_input_of(pass, i));
-}
+#include "device/gpu/gpu_kinds.h"
 
 /* `chains` = sums over the pixels: of the inputs, or with QN_NORM_ERRORS of the errors. */
 static void launch_sums(qn__gpu_pass *pass, uint32_t i, uint32_t flags) {
@@ -46,19 +34,23 @@ static void launch_moments(qn__gpu_pass *pass, uint32_t i, uint32_t flags) {
                         (uint64_t)pass->items * l->layer->norm_groups, &c);
 }
 
-void qn__gpu_launch_item_norm_moments(qn__gpu_pass *pass, uint32_t i) {
+static void forward(qn__gpu_pass *pass, uint32_t i) {
     launch_moments(pass, i, QN_NORM_SHIFT);
     launch_sums(pass, i, 0);
     launch_moments(pass, i, 0);
+    qn__gpu_norm_outputs(pass, QN__K_ITEM_NORM_FORWARD, i,
+                         pass->worker->layer[i].layer->norm_groups);
 }
 
-void qn__gpu_launch_item_norm_sums(qn__gpu_pass *pass, uint32_t i) {
+/* The sums of the errors stay in `chains` for the gradient. */
+static void errors(qn__gpu_pass *pass, uint32_t i) {
     launch_sums(pass, i, QN_NORM_ERRORS);
     if (pass->worker->layer[i].source >= 0)
         launch_moments(pass, i, QN_NORM_ERRORS);
+    qn__gpu_norm_errors(pass, QN__K_ITEM_NORM_ERRORS, i, pass->worker->layer[i].layer->norm_groups);
 }
 
-void qn__gpu_launch_item_norm_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
+static void gradient(qn__gpu_pass *pass, uint32_t i, int add) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
     const uint32_t channels = l->layer->to.channels;
@@ -76,3 +68,19 @@ void qn__gpu_launch_item_norm_gradient(qn__gpu_pass *pass, uint32_t i, int add) 
     qn__push_arg(&c, add ? QN_GRADIENT_ADD : 0);
     qn__gpu_launch_over(pass, QN__K_ITEM_NORM_GRADIENT, qn__gpu_ld(channels), &c);
 }
+
+static uint64_t moments(const qn__worker *w, const qn__layer *l) {
+    return (uint64_t)QN_ITEM_ARRAYS * w->room * l->norm_groups * sizeof(float);
+}
+
+static uint64_t chains(const qn__worker *w, const qn__layer *l) {
+    return 2 * (uint64_t)w->room * qn__gpu_ld(l->to.channels) * sizeof(float);
+}
+
+#define NORM                                                                                       \
+    {                                                                                              \
+        .forward = forward, .errors = errors, .gradient = gradient, .moments = moments,            \
+        .chains = chains                                                                           \
+    }
+
+const qn__gpu_kind qn__gpu_groupnorm = NORM, qn__gpu_layernorm = NORM;

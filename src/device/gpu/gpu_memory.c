@@ -1,6 +1,7 @@
 /* The device memory of a worker, and the check, before any allocation, that it fits. */
 #include "base/memory.h"
-#include "device/gpu/gpu_worker.h"
+#include "device/gpu/gpu_kinds.h"
+#include "layer/layer.h"
 
 /* An output and the layer that reads it. */
 static void read_by(qn__worker *w, int32_t source, uint32_t reader) {
@@ -14,7 +15,7 @@ static void read_by(qn__worker *w, int32_t source, uint32_t reader) {
 static void place_edges(qn__worker *w) {
     for (uint32_t l = 0; l < w->program->layers; ++l) {
         w->layer[l].readers[1] = 0;
-        const int adds = w->program->layer[l].kind == QN__LAYER_ADD;
+        const int adds = qn__layer_joins(&w->program->layer[l]);
         w->layer[l].source = qn__layer_source(w->program->layer, l);
         w->layer[l].other = adds ? qn__layer_other(w->program->layer, l) : -1;
         read_by(w, w->layer[l].source, l);
@@ -55,6 +56,7 @@ void qn__gpu_place(qn__worker *w) {
     for (uint32_t l = 0; l < w->program->layers; ++l) {
         const qn__layer *layer = &w->program->layer[l];
         w->layer[l].layer = layer;
+        w->layer[l].kind = qn__gpu_kind_of(layer->kind);
         w->layer[l].weights = w->padded;
         const uint64_t ld = qn__gpu_ld(layer->to.channels);
         w->layer[l].biases = w->padded + layer->depth * ld;
@@ -135,15 +137,19 @@ static uint32_t fixed_pieces(qn__worker *w, piece *pieces) {
 
 /* Buffers of layers with pixels. */
 static uint32_t pixels_pieces(qn__worker *w, piece *pieces) {
-    const uint64_t sums = qn__gpu_norm_needs(w);
     uint64_t chains, turned;
     qn__gpu_pixels_needs(w, &chains, &turned);
     if (!qn__program_window(w->program))
         return 0;
+    for (uint32_t l = 0; l < w->program->layers; ++l) {
+        const qn__gpu_layer *own = &w->layer[l];
+        const uint64_t bytes = own->kind->chains ? own->kind->chains(w, own->layer) : 0;
+        chains = bytes > chains ? bytes : chains;
+    }
     const piece all[PIXELS_PIECES] = {
         {&w->taps, w->program->layers * (QN__GPU_TAPS * sizeof(qn_taps))},
         {&w->unfolded, w->unfolded_floats * sizeof(float)},
-        {&w->chains, chains > sums ? chains : sums},
+        {&w->chains, chains},
         {&w->turned, turned},
         {&w->rows, sizeof(qn_step)},
     };
@@ -170,7 +176,7 @@ static uint32_t intgemm_pieces(qn__worker *w, piece *pieces) {
         const uint64_t in = p->layer[l].in, out = p->layer[l].out;
         const uint64_t words = w->room * qn__gpu_words(in > out ? in : out);
         outputs += qn__gpu_ld(p->layer[l].to.channels);
-        if (p->layer[l].kind != QN__LAYER_DENSE)
+        if (!p->layer[l].depth || qn__gpu_is_conv(&w->layer[l]))
             continue;
         items = words > items ? words : items;
         inputs = in * along > inputs ? in * along : inputs;
@@ -192,25 +198,26 @@ static uint32_t intgemm_pieces(qn__worker *w, piece *pieces) {
 
 /* Bytes of the words for the errors of a layer: a row for each input, or each channel of a
  * convolution's inputs. */
-static uint64_t words_by_input(const qn__worker *w, const qn__layer *l) {
+static uint64_t words_by_input(const qn__worker *w, const qn__gpu_layer *own) {
+    const qn__layer *l = own->layer;
     const uint64_t taps = (uint64_t)l->window.kernel[0] * l->window.kernel[1];
-    if (!qn__gpu_takes_integers(l))
+    if (!qn__layer_is_integer(l))
         return 0;
-    if (l->kind == QN__LAYER_DENSE)
+    if (!qn__gpu_is_conv(own))
         return words_bytes(w, l->depth, qn__gpu_words(l->to.channels));
     return words_bytes(w, l->from.channels, qn__gpu_words(taps * l->to.channels));
 }
 
 static void layer_pieces(qn__worker *w, uint32_t layer, piece pieces[LAYER_PIECES]) {
     qn__gpu_layer *l = &w->layer[layer];
-    const uint64_t in = qn__gpu_takes_integers(l->layer) ? l->layer->depth : 0,
+    const uint64_t in = qn__layer_is_integer(l->layer) ? l->layer->depth : 0,
                    out = in ? l->layer->to.channels : 0;
     const uint64_t bytes = outputs_bytes(w, l->layer);
     pieces[0] = (piece){&l->output, bytes};
     pieces[1] = (piece){&l->dropped, l->layer->drop_threshold ? bytes : 0};
     pieces[2] = (piece){&l->by_output, words_bytes(w, out, qn__gpu_words(in))};
-    pieces[4] = (piece){&l->moments, qn__gpu_moments_bytes(w, l->layer)};
-    pieces[3] = (piece){&l->by_input, l->source >= 0 ? words_by_input(w, l->layer) : 0};
+    pieces[4] = (piece){&l->moments, l->kind->moments ? l->kind->moments(w, l->layer) : 0};
+    pieces[3] = (piece){&l->by_input, l->source >= 0 ? words_by_input(w, l) : 0};
     pieces[5] = (piece){&l->slope, qn__keeps_slope(l->layer->activation) ? bytes : 0};
 }
 

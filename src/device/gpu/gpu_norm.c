@@ -1,31 +1,23 @@
 /* Normalisations. Moments of batchnorm (docs/exactness.md 17.8) are those of a grain, whose rows
  * follow one another. Sums go over the items of a pixel first, then over the pixels. */
 #include "device/gpu/gpu_call.h"
-#include "device/gpu/gpu_worker.h"
+#include "device/gpu/gpu_kinds.h"
 
 static uint64_t grains_of(const qn__worker *w, uint32_t items) {
     const uint32_t grain = w->program->grain;
     return items <= grain ? 1 : qn__gpu_pieces(items, grain);
 }
 
-uint64_t qn__gpu_moments_bytes(const qn__worker *w, const qn__layer *l) {
-    if (!qn__gpu_normalises(l))
-        return 0;
-    if (l->norm_groups)
-        return (uint64_t)QN_ITEM_ARRAYS * w->room * l->norm_groups * sizeof(float);
-    return QN_NORM_ARRAYS * grains_of(w, w->room) * qn__gpu_ld(l->to.channels) * sizeof(float);
+void qn__gpu_launch_norm(qn__gpu_pass *pass, qn__kernel kernel, uint64_t rows, uint32_t i,
+                         const qn__gpu_call *c) {
+    const uint32_t channels = pass->worker->layer[i].layer->to.channels;
+    qn__gpu_launch_over(pass, kernel, qn__gpu_sixteens(rows, channels), c);
 }
 
-uint64_t qn__gpu_norm_needs(const qn__worker *w) {
-    uint64_t most = 0;
-    for (uint32_t i = 0; i < w->program->layers; ++i) {
-        const qn__layer *l = w->layer[i].layer;
-        const uint64_t rows = l->norm_groups ? w->room : grains_of(w, w->room) * qn__gpu_pixels(l);
-        const uint64_t bytes = 2 * rows * qn__gpu_ld(l->to.channels) * sizeof(float);
-        if (qn__gpu_normalises(l) && bytes > most)
-            most = bytes;
-    }
-    return most;
+void qn__gpu_push_norm_inputs(const qn__gpu_pass *pass, uint32_t i, qn__gpu_call *c) {
+    qn__push_memory_arg(c, &pass->worker->step);
+    qn__push_memory_arg(c, &pass->worker->taps);
+    qn__push_memory_arg(c, qn__gpu_input_of(pass, i));
 }
 
 /* The moments of a layer's inputs, or with QN_NORM_ERRORS those of its errors. */
@@ -51,22 +43,11 @@ static void launch_moments(qn__gpu_pass *pass, uint32_t i, uint32_t flags) {
     qn__gpu_launch_norm(pass, QN__K_NORM_MOMENTS, grains, i, &d);
 }
 
-/* What divides the inputs of one moment: groups of an item, or grains; 0: running averages. */
-static uint32_t divisions_of(const qn__gpu_pass *pass, const qn__layer *l) {
-    if (l->norm_groups)
-        return l->norm_groups;
-    return pass->training ? (uint32_t)grains_of(pass->worker, pass->items) : 0;
-}
-
-void qn__gpu_launch_norm_forward(qn__gpu_pass *pass, uint32_t i) {
+void qn__gpu_norm_outputs(qn__gpu_pass *pass, qn__kernel kernel, uint32_t i, uint32_t divisions) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
     const int drops = qn__gpu_drops(pass, i);
     qn__gpu_call c = {0};
-    if (l->layer->norm_groups)
-        qn__gpu_launch_item_norm_moments(pass, i);
-    else if (pass->training)
-        launch_moments(pass, i, 0);
     qn__gpu_push_norm_inputs(pass, i, &c);
     qn__push_memory_arg(&c, &w->parameters);
     qn__push_memory_arg(&c, &l->moments);
@@ -75,21 +56,16 @@ void qn__gpu_launch_norm_forward(qn__gpu_pass *pass, uint32_t i) {
     qn__push_memory_arg(&c, &w->numbers);
     qn__push_wide_arg(&c, l->weights);
     qn__push_arg(&c, i * QN__GPU_TAPS);
-    qn__push_arg(&c, divisions_of(pass, l->layer));
+    qn__push_arg(&c, divisions);
     qn__gpu_push_outputs(w, i, drops, &c);
-    qn__gpu_launch_norm(pass, l->layer->norm_groups ? QN__K_ITEM_NORM_FORWARD : QN__K_NORM_FORWARD,
-                        (uint64_t)pass->items * qn__gpu_pixels(l->layer), i, &c);
+    qn__gpu_launch_norm(pass, kernel, (uint64_t)pass->items * qn__gpu_pixels(l->layer), i, &c);
     qn__gpu_launch_gate(pass, i);
 }
 
-void qn__gpu_launch_norm_errors(qn__gpu_pass *pass, uint32_t i) {
+void qn__gpu_norm_errors(qn__gpu_pass *pass, qn__kernel kernel, uint32_t i, uint32_t divisions) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
     qn__gpu_call c = {0};
-    if (l->layer->norm_groups)
-        qn__gpu_launch_item_norm_sums(pass, i);
-    else
-        launch_moments(pass, i, QN_NORM_ERRORS);
     if (l->source < 0)
         return;
     qn__gpu_push_norm_inputs(pass, i, &c);
@@ -99,22 +75,30 @@ void qn__gpu_launch_norm_errors(qn__gpu_pass *pass, uint32_t i) {
     qn__push_memory_arg(&c, qn__gpu_errors_of(w, (uint32_t)l->source));
     qn__push_wide_arg(&c, l->weights);
     qn__push_arg(&c, i * QN__GPU_TAPS);
-    qn__push_arg(&c, divisions_of(pass, l->layer));
+    qn__push_arg(&c, divisions);
     qn__push_arg(&c, qn__gpu_gives_first(w, i, l->source) ? 0 : QN_NORM_ADD);
-    qn__gpu_launch_norm(pass, l->layer->norm_groups ? QN__K_ITEM_NORM_ERRORS : QN__K_NORM_ERRORS,
-                        (uint64_t)pass->items * qn__gpu_pixels(l->layer), i, &c);
+    qn__gpu_launch_norm(pass, kernel, (uint64_t)pass->items * qn__gpu_pixels(l->layer), i, &c);
     qn__gpu_finish_errors(pass, i);
 }
 
-void qn__gpu_launch_norm_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
+/* Outside training the running averages stand for the moments. */
+static void forward(qn__gpu_pass *pass, uint32_t i) {
+    if (pass->training)
+        launch_moments(pass, i, 0);
+    qn__gpu_norm_outputs(pass, QN__K_NORM_FORWARD, i,
+                         pass->training ? (uint32_t)grains_of(pass->worker, pass->items) : 0);
+}
+
+static void errors(qn__gpu_pass *pass, uint32_t i) {
+    launch_moments(pass, i, QN_NORM_ERRORS);
+    qn__gpu_norm_errors(pass, QN__K_NORM_ERRORS, i, (uint32_t)grains_of(pass->worker, pass->items));
+}
+
+static void gradient(qn__gpu_pass *pass, uint32_t i, int add) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
     const uint32_t channels = l->layer->to.channels;
     qn__gpu_call c = {0};
-    if (l->layer->norm_groups) {
-        qn__gpu_launch_item_norm_gradient(pass, i, add);
-        return;
-    }
     qn__push_memory_arg(&c, &w->step);
     qn__push_memory_arg(&c, &l->moments);
     qn__push_memory_arg(&c, &w->sums);
@@ -129,7 +113,7 @@ void qn__gpu_launch_norm_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
     qn__gpu_launch_over(pass, QN__K_NORM_GRADIENT, qn__gpu_ld(channels), &c);
 }
 
-void qn__gpu_launch_norm_update(qn__gpu_pass *pass, uint32_t i) {
+static void run_on(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
     const uint64_t ld = qn__gpu_ld(l->layer->to.channels);
@@ -141,3 +125,19 @@ void qn__gpu_launch_norm_update(qn__gpu_pass *pass, uint32_t i) {
     qn__push_arg(&c, (uint32_t)(2 * ld));
     qn__gpu_launch_over(pass, QN__K_NORM_UPDATE, 2 * ld, &c);
 }
+
+static uint64_t moments(const qn__worker *w, const qn__layer *l) {
+    return QN_NORM_ARRAYS * grains_of(w, w->room) * qn__gpu_ld(l->to.channels) * sizeof(float);
+}
+
+static uint64_t chains(const qn__worker *w, const qn__layer *l) {
+    const uint64_t rows = grains_of(w, w->room) * qn__gpu_pixels(l);
+    return 2 * rows * qn__gpu_ld(l->to.channels) * sizeof(float);
+}
+
+const qn__gpu_kind qn__gpu_batchnorm = {.forward = forward,
+                                        .errors = errors,
+                                        .gradient = gradient,
+                                        .run_on = run_on,
+                                        .moments = moments,
+                                        .chains = chains};

@@ -1,7 +1,7 @@
 /* The kernels of a pass in their order: inputs, forward, loss, backward, update, and what a step
  * reports. Products come from gpu_products.c (floats) or gpu_intgemm.c (integers). */
 #include "device/gpu/gpu_call.h"
-#include "device/gpu/gpu_worker.h"
+#include "device/gpu/gpu_kinds.h"
 #include <math.h>
 
 void qn__gpu_launch_fetch(qn__gpu_pass *pass) {
@@ -30,20 +30,8 @@ void qn__gpu_launch_fetch(qn__gpu_pass *pass) {
 void qn__gpu_launch_forward(qn__gpu_pass *pass) {
     const qn__worker *w = pass->worker;
     qn__gpu_launch_intgemm_begin(pass);
-    for (uint32_t i = 0; i < w->program->layers; ++i) {
-        const int integer = w->bits && qn__gpu_takes_integers(w->layer[i].layer);
-        if (qn__gpu_normalises(w->layer[i].layer))
-            qn__gpu_launch_norm_forward(pass, i);
-        else if (w->layer[i].layer->kind == QN__LAYER_ADD)
-            qn__gpu_launch_add_forward(pass, i);
-        else if (w->layer[i].layer->conv_groups)
-            qn__gpu_launch_grouped_forward(pass, i);
-        else if (qn__gpu_has_pixels(w->layer[i].layer))
-            (integer ? qn__gpu_launch_pixels_intgemm_forward : qn__gpu_launch_pixels_forward)(pass,
-                                                                                              i);
-        else
-            (integer ? qn__gpu_launch_intgemm_forward : qn__gpu_launch_float_forward)(pass, i);
-    }
+    for (uint32_t i = 0; i < w->program->layers; ++i)
+        w->layer[i].kind->forward(pass, i);
 }
 
 void qn__gpu_launch_loss(qn__gpu_pass *pass, uint32_t flags) {
@@ -69,22 +57,6 @@ void qn__gpu_launch_loss(qn__gpu_pass *pass, uint32_t flags) {
     qn__gpu_launch_over(pass, QN__K_LOSS, pass->items, &c);
 }
 
-static void launch_bias(qn__gpu_pass *pass, uint32_t i, int add) {
-    const qn__worker *w = pass->worker;
-    const qn__gpu_layer *l = &w->layer[i];
-    qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
-    qn__push_memory_arg(&c, &w->sums);
-    qn__push_memory_arg(&c, &w->status);
-    qn__push_wide_arg(&c, l->biases);
-    qn__push_arg(&c, l->layer->out);
-    qn__push_arg(&c, i);
-    qn__push_float_arg(&c, w->program->partial_limit);
-    qn__push_arg(&c, add ? QN_GRADIENT_ADD : 0);
-    qn__gpu_launch_over(pass, QN__K_BIAS, l->layer->out, &c);
-}
-
 static void launch_update_of(qn__gpu_pass *pass, uint64_t begin, uint64_t count, float decay) {
     const qn__worker *w = pass->worker;
     qn__gpu_call c = {0};
@@ -104,10 +76,11 @@ static void launch_update_layer(qn__gpu_pass *pass, uint32_t i) {
     const uint64_t biases = qn__gpu_vectors(l->layer) * ld;
     if (biases == 0)
         return;
-    if (qn__gpu_normalises(l->layer)) {
-        launch_update_of(pass, l->weights, 2 * ld, 0.0f);
-        if (l->layer->running)
-            qn__gpu_launch_norm_update(pass, i);
+    if (l->layer->vectors) {
+        const uint32_t running = l->layer->running / l->layer->vector;
+        launch_update_of(pass, l->weights, (l->layer->vectors - running) * ld, 0.0f);
+        if (l->kind->run_on)
+            l->kind->run_on(pass, i);
         return;
     }
     if (decay == 0.0f) {
@@ -120,10 +93,10 @@ static void launch_update_layer(qn__gpu_pass *pass, uint32_t i) {
 
 void qn__gpu_launch_update(qn__gpu_pass *pass) {
     const qn__worker *w = pass->worker;
-    int normalises = 0;
+    int vectors = 0;
     for (uint32_t i = 0; i < w->program->layers; ++i)
-        normalises |= qn__gpu_normalises(w->layer[i].layer);
-    if (w->program->weight_decay == 0.0f && !normalises)
+        vectors |= w->layer[i].layer->vectors > 0;
+    if (w->program->weight_decay == 0.0f && !vectors)
         launch_update_of(pass, 0, w->padded, 0.0f);
     else
         for (uint32_t i = 0; i < w->program->layers; ++i)
@@ -131,53 +104,18 @@ void qn__gpu_launch_update(qn__gpu_pass *pass) {
     qn__gpu_launch_weights(pass);
 }
 
-/* Errors, gradients and, with `update`, the update of a layer that is none of features. */
-static void launch_pixels_backward(qn__gpu_pass *pass, uint32_t i, int add, int update) {
-    if (qn__gpu_normalises(pass->worker->layer[i].layer)) {
-        qn__gpu_launch_norm_errors(pass, i);
-        qn__gpu_launch_norm_gradient(pass, i, add);
-    } else if (pass->worker->layer[i].layer->kind == QN__LAYER_ADD) {
-        qn__gpu_launch_add_errors(pass, i);
-    } else if (pass->worker->layer[i].layer->conv_groups) {
-        qn__gpu_launch_grouped_errors(pass, i);
-        qn__gpu_launch_grouped_gradient(pass, i, add);
-    } else if (pass->worker->bits && pass->worker->layer[i].layer->depth) {
-        qn__gpu_launch_pixels_intgemm_errors(pass, i);
-        qn__gpu_launch_pixels_intgemm_gradient(pass, i, add);
-    } else {
-        qn__gpu_launch_pixels_errors(pass, i);
-        qn__gpu_launch_pixels_gradient(pass, i, add);
-    }
-    if (update)
-        launch_update_layer(pass, i);
-}
-
 void qn__gpu_launch_backward(qn__gpu_pass *pass, int add, int update) {
     /* A GPU has groups enough for each kernel; a CPU gains by what stays in its caches. */
-    const int integer = pass->worker->bits != 0;
-    const int fused = update && pass->worker->facts->vectors && !integer;
+    const int fused = update && pass->worker->facts->vectors && !pass->worker->bits;
     for (uint32_t i = pass->worker->program->layers; i-- > 0;) {
-        if (qn__gpu_has_pixels(pass->worker->layer[i].layer)) {
-            launch_pixels_backward(pass, i, add, fused);
+        const qn__gpu_kind *kind = pass->worker->layer[i].kind;
+        kind->errors(pass, i);
+        if (fused && kind->learn && kind->learn(pass, i))
             continue;
-        }
-        if (integer && qn__gpu_shares_source(pass->worker, i))
-            qn__gpu_launch_pixels_intgemm_errors(pass, i);
-        else if (integer)
-            qn__gpu_launch_intgemm_errors(pass, i);
-        else if (qn__gpu_shares_source(pass->worker, i))
-            qn__gpu_launch_pixels_errors(pass, i);
-        else if (pass->worker->layer[i].source >= 0)
-            qn__gpu_launch_float_errors(pass, i, NULL);
-        if (fused) {
-            qn__gpu_launch_learn(pass, i);
-            continue;
-        }
-        if (integer)
-            qn__gpu_launch_intgemm_gradient(pass, i, add);
-        else
-            qn__gpu_launch_float_gradient(pass, i, add);
-        launch_bias(pass, i, add);
+        if (kind->gradient)
+            kind->gradient(pass, i, add);
+        if (fused)
+            launch_update_layer(pass, i);
     }
     if (update && !fused)
         qn__gpu_launch_update(pass);

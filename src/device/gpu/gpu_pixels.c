@@ -26,27 +26,6 @@ void qn__gpu_unfold(qn__gpu_pass *pass, const qn__gpu_chunk *k, const qn__gpu_me
                         qn__gpu_pieces(k->count, 16) * (qn__gpu_ld(k->columns) / 4), &c);
 }
 
-static void launch_pool(qn__gpu_pass *pass, uint32_t i, int backward) {
-    const qn__worker *w = pass->worker;
-    const int32_t source = w->layer[i].source;
-    const qn__layer *l = w->layer[i].layer;
-    const uint32_t pixels = backward ? qn__gpu_from_pixels(l) : qn__gpu_pixels(l);
-    qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, &w->taps);
-    qn__push_memory_arg(&c, qn__gpu_input_of(pass, i));
-    if (backward)
-        qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
-    qn__push_memory_arg(&c,
-                        backward ? qn__gpu_errors_of(w, (uint32_t)source) : &w->layer[i].output);
-    qn__push_arg(&c, i * QN__GPU_TAPS);
-    qn__push_arg(&c, (l->kind == QN__LAYER_MAXPOOL ? QN_POOL_MAX : 0) |
-                         (backward && !qn__gpu_gives_first(w, i, source) ? QN_POOL_ADD : 0));
-    qn__push_float_arg(&c, 1.0f / (float)qn__gpu_window_of(l));
-    qn__gpu_launch_over(pass, backward ? QN__K_POOL_ERRORS : QN__K_POOL_FORWARD,
-                        qn__gpu_sixteens((uint64_t)pass->items * pixels, l->from.channels), &c);
-}
-
 void qn__gpu_finish_chains(qn__gpu_pass *pass, uint32_t i, const qn__gpu_chunk *k, uint32_t flags) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
@@ -77,10 +56,6 @@ void qn__gpu_launch_pixels_forward(qn__gpu_pass *pass, uint32_t i) {
     const qn__layer *l = w->layer[i].layer;
     const uint32_t rows = pass->items * qn__gpu_pixels(l);
     qn__gpu_chunk k = {.index = i * QN__GPU_TAPS, .columns = l->depth};
-    if (!l->depth) {
-        launch_pool(pass, i, 0);
-        return;
-    }
     const uint32_t most = qn__gpu_chunk_rows(w, l->depth, rows);
     for (; k.first < rows; k.first += most) {
         k.count = k.span = rows - k.first < most ? rows - k.first : most;
@@ -99,10 +74,8 @@ void qn__gpu_launch_pixels_forward(qn__gpu_pass *pass, uint32_t i) {
     qn__gpu_launch_gate(pass, i);
 }
 
-/* Writes the errors of layer `source`, which layer i reads. The layers of both paths of a block
- * read its input: the last one that gives errors applies dropout and activation to their sum. */
-static void finish_errors(qn__gpu_pass *pass, uint32_t i, int32_t source,
-                          const qn__gpu_memory *from, const qn__gpu_chunk *k, uint32_t flags) {
+void qn__gpu_finish_source(qn__gpu_pass *pass, uint32_t i, int32_t source,
+                           const qn__gpu_memory *from, const qn__gpu_chunk *k, uint32_t flags) {
     const qn__worker *w = pass->worker;
     const uint32_t in = w->layer[i].layer->from.channels;
     qn__gpu_call c = {0};
@@ -126,15 +99,10 @@ static void finish_errors(qn__gpu_pass *pass, uint32_t i, int32_t source,
     qn__gpu_launch_over(pass, QN__K_PIXELS_ERRORS, qn__gpu_sixteens(k->count, in), &c);
 }
 
-/* QN_PIXELS_ADD, unless layer i is the first to give errors to layer `source`. */
-static uint32_t adds(const qn__worker *w, uint32_t i, int32_t source) {
-    return qn__gpu_gives_first(w, i, source) ? 0 : QN_PIXELS_ADD;
-}
-
 void qn__gpu_finish_sums(qn__gpu_pass *pass, uint32_t i, const qn__gpu_memory *sums,
                          const qn__gpu_chunk *k, uint32_t flags) {
     const int32_t source = pass->worker->layer[i].source;
-    finish_errors(pass, i, source, sums, k, flags | adds(pass->worker, i, source));
+    qn__gpu_finish_source(pass, i, source, sums, k, flags | qn__gpu_adds(pass->worker, i, source));
 }
 
 void qn__gpu_finish_errors(qn__gpu_pass *pass, uint32_t i) {
@@ -145,38 +113,7 @@ void qn__gpu_finish_errors(qn__gpu_pass *pass, uint32_t i) {
                              .count = pass->items * qn__gpu_from_pixels(w->layer[i].layer)};
     if (qn__gpu_gives_last(w, i, source) &&
         (below->activation != QN__ACT_NONE || below->drop_threshold))
-        finish_errors(pass, i, source, qn__gpu_errors_of(w, (uint32_t)source), &k, 0);
-}
-
-void qn__gpu_launch_add_errors(qn__gpu_pass *pass, uint32_t i) {
-    const qn__worker *w = pass->worker;
-    const int32_t source[2] = {w->layer[i].source, w->layer[i].other};
-    const qn__gpu_chunk k = {.index = i * QN__GPU_TAPS + 1,
-                             .count = pass->items * qn__gpu_pixels(w->layer[i].layer)};
-    for (int s = 0; s < 2; ++s)
-        if (source[s] >= 0)
-            finish_errors(pass, i, source[s], qn__gpu_errors_of(w, i), &k, adds(w, i, source[s]));
-}
-
-void qn__gpu_launch_add_forward(qn__gpu_pass *pass, uint32_t i) {
-    const qn__worker *w = pass->worker;
-    const qn__gpu_layer *l = &w->layer[i];
-    const int drops = qn__gpu_drops(pass, i);
-    qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, &w->taps);
-    qn__push_memory_arg(&c, qn__gpu_input_of(pass, i));
-    qn__push_memory_arg(&c, qn__gpu_output_of(pass, l->other));
-    qn__push_memory_arg(&c, &l->output);
-    qn__push_memory_arg(&c, drops ? &l->dropped : &w->step);
-    qn__push_memory_arg(&c, &w->numbers);
-    qn__push_arg(&c, i * QN__GPU_TAPS);
-    qn__gpu_push_outputs(w, i, drops, &c);
-    qn__gpu_launch_over(
-        pass, QN__K_ADD_FORWARD,
-        qn__gpu_sixteens((uint64_t)pass->items * qn__gpu_pixels(l->layer), l->layer->to.channels),
-        &c);
-    qn__gpu_launch_gate(pass, i);
+        qn__gpu_finish_source(pass, i, source, qn__gpu_errors_of(w, (uint32_t)source), &k, 0);
 }
 
 static void launch_turn(qn__gpu_pass *pass, uint32_t i) {
@@ -202,12 +139,7 @@ void qn__gpu_launch_pixels_errors(qn__gpu_pass *pass, uint32_t i) {
         return;
     const uint32_t rows = pass->items * qn__gpu_from_pixels(l), links = qn__gpu_error_depth(l);
     qn__gpu_chunk k = {.index = i * QN__GPU_TAPS + 1, .count = rows, .columns = links};
-    if (!l->depth) {
-        launch_pool(pass, i, 1);
-        qn__gpu_finish_errors(pass, i);
-        return;
-    }
-    if (!qn__gpu_is_conv(l)) {
+    if (!qn__gpu_is_conv(&w->layer[i])) {
         qn__gpu_launch_float_errors(pass, i, &w->unfolded);
         qn__gpu_finish_sums(pass, i, &w->unfolded, &k, QN_PIXELS_FLAT);
         return;
@@ -266,8 +198,6 @@ void qn__gpu_launch_pixels_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
     const qn__worker *w = pass->worker;
     const qn__layer *l = w->layer[i].layer;
     const uint32_t rows = pass->items * qn__gpu_pixels(l), taps = i * QN__GPU_TAPS;
-    if (!l->depth)
-        return;
     const qn__gpu_part p = qn__gpu_part_of(w, l, pass->items);
     for (uint32_t first = 0; first < rows; first += p.rows) {
         qn__gpu_chunk k = {.index = taps, .first = first, .span = p.span};

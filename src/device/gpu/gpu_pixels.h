@@ -2,7 +2,7 @@
 #ifndef QN_DEVICE_GPU_GPU_PIXELS_H
 #define QN_DEVICE_GPU_GPU_PIXELS_H
 
-#include "device/gpu/gpu_worker.h"
+#include "device/gpu/gpu_kinds.h"
 
 /* Rows of an array, and the columns of them, that are unfolded together. */
 typedef struct qn__gpu_chunk {
@@ -26,13 +26,14 @@ static inline uint32_t qn__gpu_window_of(const qn__layer *l) {
     return l->window.kernel[0] * l->window.kernel[1];
 }
 
-static inline int qn__gpu_is_conv(const qn__layer *l) {
-    return l->depth > 0 && l->kind != QN__LAYER_DENSE;
-}
-
 /* The links of a chain of errors. */
 static inline uint32_t qn__gpu_error_depth(const qn__layer *l) {
     return qn__gpu_window_of(l) * l->to.channels;
+}
+
+/* QN_PIXELS_ADD, unless the layer is the first to give errors to layer `source`. */
+static inline uint32_t qn__gpu_adds(const qn__worker *w, uint32_t layer, int32_t source) {
+    return qn__gpu_gives_first(w, layer, source) ? 0 : QN_PIXELS_ADD;
 }
 
 /* gpu_chunks.c */
@@ -54,6 +55,10 @@ void qn__gpu_finish_chains(qn__gpu_pass *pass, uint32_t layer, const qn__gpu_chu
  * QN_PIXELS_CHAINS. */
 void qn__gpu_finish_sums(qn__gpu_pass *pass, uint32_t layer, const qn__gpu_memory *sums,
                          const qn__gpu_chunk *chunk, uint32_t flags);
+/* Writes the errors of layer `source`, which layer i reads. The layers of both paths of a block
+ * read its input: the last one that gives errors applies dropout and activation to their sum. */
+void qn__gpu_finish_source(qn__gpu_pass *pass, uint32_t layer, int32_t source,
+                           const qn__gpu_memory *from, const qn__gpu_chunk *chunk, uint32_t flags);
 /* The errors of a chunk of rows: those of the array, or unfolded to `chains` if it has more. */
 const qn__gpu_memory *qn__gpu_errors_of_chunk(qn__gpu_pass *pass, uint32_t layer,
                                               const qn__gpu_chunk *chunk);

@@ -100,9 +100,9 @@ void qn__gpu_launch_pixels_intgemm_errors(qn__gpu_pass *pass, uint32_t i) {
     qn__gpu_chunk k = {.index = i * QN__GPU_TAPS + 1, .columns = links};
     absmax(pass, i, qn__gpu_errors_of(w, i), l->to.channels, qn__gpu_pixels(l),
            qn__gpu_errors_place(pass, i), QN_QUANTIZE_GRAINS | (product ? QN_QUANTIZE_WEIGHED : 0));
-    if (product && !qn__gpu_is_conv(l))
+    if (product && !qn__gpu_is_conv(&w->layer[i]))
         errors_of_dense(pass, i);
-    for (; product && qn__gpu_is_conv(l) && k.first < rows; k.first += most) {
+    for (; product && qn__gpu_is_conv(&w->layer[i]) && k.first < rows; k.first += most) {
         k.count = k.span = rows - k.first < most ? rows - k.first : most;
         const qn__gpu_rows own = {&w->rows, &w->absmax_rows, k.count, k.span};
         qn__gpu_unfold(pass, &k, qn__gpu_errors_of(w, i), &w->unfolded);
@@ -173,7 +173,7 @@ void qn__gpu_pixels_words(const qn__worker *w, uint64_t *words, uint64_t *errors
     *errors = 0;
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__layer *l = w->layer[i].layer;
-        if (!qn__gpu_takes_integers(l) || !qn__gpu_has_pixels(l))
+        if (!qn__layer_is_integer(l) || !qn__gpu_has_pixels(&w->layer[i]))
             continue;
         const qn__gpu_part p = qn__gpu_part_of(w, l, w->room);
         const uint64_t own =

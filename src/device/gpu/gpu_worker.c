@@ -2,6 +2,7 @@
 #include "device/gpu/gpu_worker.h"
 
 #include "base/memory.h"
+#include "layer/layer.h"
 #include "num/intgemm_reference.h"
 
 int qn__gpu_supports(const qn__program *program) { return program->arith <= QN__ARITH_I21; }
@@ -9,7 +10,7 @@ int qn__gpu_supports(const qn__program *program) { return program->arith <= QN__
 /* Whether the array that a layer gathers from is that of the network's inputs. An add gathers the
  * output of its shortcut. */
 static int reads_inputs(const qn__gpu_layer *l) {
-    return (l->layer->kind == QN__LAYER_ADD ? l->other : l->source) < 0;
+    return (qn__layer_joins(l->layer) ? l->other : l->source) < 0;
 }
 
 static qn_status write_taps(qn__worker *w, qn_error *err) {

@@ -16,9 +16,12 @@ enum {
  * a layer and of the layer that it reads. */
 enum { QN__GPU_ERRORS = 3 };
 
+typedef struct qn__gpu_kind qn__gpu_kind; /* gpu_kinds.h */
+
 /* One layer: its offset in the device's arrays of parameters, and its arrays of a batch. */
 typedef struct qn__gpu_layer {
     const qn__layer *layer;
+    const qn__gpu_kind *kind;
     uint64_t weights, biases; /* in floats; the biases follow the weights like one more row */
     qn__gpu_memory output;    /* [rows][ld(channels)], before dropout */
     qn__gpu_memory dropped;   /* after it; no bytes without dropout */
@@ -128,11 +131,6 @@ enum { QN__GPU_TAPS = 3 }; /* forward, backward, rows as they are */
 /* Pixels of a layer's outputs. */
 static inline uint32_t qn__gpu_pixels(const qn__layer *l) { return l->to.height * l->to.width; }
 
-/* 1 for layers that gpu_pixels.c computes: all but dense layers after one pixel. */
-static inline int qn__gpu_has_pixels(const qn__layer *l) {
-    return l->kind != QN__LAYER_DENSE || l->from.height > 1 || l->from.width > 1;
-}
-
 /* Whether a layer that reads the output of `source` is the first of the step that gives it errors:
  * layers are gone through from the last to the first. */
 static inline int qn__gpu_gives_first(const qn__worker *w, uint32_t layer, int32_t source) {
@@ -147,14 +145,6 @@ static inline int qn__gpu_shares_source(const qn__worker *w, uint32_t layer) {
     const int32_t source = w->layer[layer].source;
     return source >= 0 && w->layer[source].readers[0] != w->layer[source].readers[1];
 }
-
-/* 1 for layers whose products are of integers in integer arithmetic (17.12). */
-static inline int qn__gpu_takes_integers(const qn__layer *l) {
-    return l->depth > 0 && !l->conv_groups;
-}
-
-/* 1 for layers that gpu_norm.c computes, of batches or of items. */
-static inline int qn__gpu_normalises(const qn__layer *l) { return l->vectors > 0; }
 
 /* Rows of ld(channels) after the weights of a layer: its biases, or what a normalisation has. */
 static inline uint32_t qn__gpu_vectors(const qn__layer *l) { return l->depth ? 1 : l->vectors; }
@@ -274,9 +264,6 @@ void qn__gpu_launch_pixels_gradient(qn__gpu_pass *pass, uint32_t layer, int add)
 /* Applies dropout and activation of the layer that `layer` reads to its errors, in place, unless
  * another reader has still to give some. */
 void qn__gpu_finish_errors(qn__gpu_pass *pass, uint32_t layer);
-void qn__gpu_launch_add_forward(qn__gpu_pass *pass, uint32_t layer);
-/* The errors of both layers that an add reads. */
-void qn__gpu_launch_add_errors(qn__gpu_pass *pass, uint32_t layer);
 
 /* gpu_grouped.c: convolutions with groups (17.6). */
 void qn__gpu_launch_grouped_forward(qn__gpu_pass *pass, uint32_t layer);
@@ -284,28 +271,16 @@ void qn__gpu_launch_grouped_forward(qn__gpu_pass *pass, uint32_t layer);
 void qn__gpu_launch_grouped_errors(qn__gpu_pass *pass, uint32_t layer);
 void qn__gpu_launch_grouped_gradient(qn__gpu_pass *pass, uint32_t layer, int add);
 
-/* gpu_norm.c: batchnorm (17.8), and what all normalisations have in common. */
-uint64_t qn__gpu_moments_bytes(const qn__worker *worker, const qn__layer *layer);
-/* Bytes of `chains` that a step needs. */
-uint64_t qn__gpu_norm_needs(const qn__worker *worker);
-void qn__gpu_launch_norm_forward(qn__gpu_pass *pass, uint32_t layer);
-/* The moments of the errors and, if a layer is below, its errors. */
-void qn__gpu_launch_norm_errors(qn__gpu_pass *pass, uint32_t layer);
-void qn__gpu_launch_norm_gradient(qn__gpu_pass *pass, uint32_t layer, int add);
-void qn__gpu_launch_norm_update(qn__gpu_pass *pass, uint32_t layer);
-
-/* gpu_item_norm.c: groupnorm and layernorm (17.9), which gpu_norm.c calls. */
-/* Launches a normalisation's kernel over sixteen columns of each of some rows. */
+/* gpu_norm.c: what normalisations share. The first arguments of their kernels but those of
+ * gradients, and a launch over sixteen columns of each of some rows. */
+void qn__gpu_push_norm_inputs(const qn__gpu_pass *pass, uint32_t layer, qn__gpu_call *call);
 void qn__gpu_launch_norm(qn__gpu_pass *pass, qn__kernel kernel, uint64_t rows, uint32_t layer,
                          const qn__gpu_call *arguments);
-/* The first arguments of all its kernels but those of gradients. */
-void qn__gpu_push_norm_inputs(const qn__gpu_pass *pass, uint32_t layer, qn__gpu_call *call);
-/* The moments of the inputs. */
-void qn__gpu_launch_item_norm_moments(qn__gpu_pass *pass, uint32_t layer);
-/* Sums of the errors and, if a layer is below, their moments. */
-void qn__gpu_launch_item_norm_sums(qn__gpu_pass *pass, uint32_t layer);
-/* From the sums of the errors, which must be there still. */
-void qn__gpu_launch_item_norm_gradient(qn__gpu_pass *pass, uint32_t layer, int add);
+/* Outputs, and errors if a layer is below. divisions: groups of an item, or grains, each with
+ * moments of its own; 0: there are running averages. */
+void qn__gpu_norm_outputs(qn__gpu_pass *pass, qn__kernel kernel, uint32_t layer,
+                          uint32_t divisions);
+void qn__gpu_norm_errors(qn__gpu_pass *pass, qn__kernel kernel, uint32_t layer, uint32_t divisions);
 
 /* gpu_pass.c: each function enqueues its kernels for all items of the pass. */
 void qn__gpu_launch_fetch(qn__gpu_pass *pass);

@@ -1,0 +1,41 @@
+/* Pools (docs/exactness.md 16.5 to 16.7). A lane has sixteen channels of one pixel: of an output,
+ * whose window it reads, or of an input, whose windows it finds. So no two lanes write one number.
+ */
+#include "device/gpu/gpu_call.h"
+#include "device/gpu/gpu_kinds.h"
+#include "device/gpu/gpu_pixels.h"
+
+static void launch_pool(qn__gpu_pass *pass, uint32_t i, int backward) {
+    const qn__worker *w = pass->worker;
+    const int32_t source = w->layer[i].source;
+    const qn__layer *l = w->layer[i].layer;
+    const uint32_t pixels = backward ? qn__gpu_from_pixels(l) : qn__gpu_pixels(l);
+    qn__gpu_call c = {0};
+    qn__push_memory_arg(&c, &w->step);
+    qn__push_memory_arg(&c, &w->taps);
+    qn__push_memory_arg(&c, qn__gpu_input_of(pass, i));
+    if (backward)
+        qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
+    qn__push_memory_arg(&c,
+                        backward ? qn__gpu_errors_of(w, (uint32_t)source) : &w->layer[i].output);
+    qn__push_arg(&c, i * QN__GPU_TAPS);
+    qn__push_arg(&c, (l->kind == QN__LAYER_MAXPOOL ? QN_POOL_MAX : 0) |
+                         (backward && !qn__gpu_gives_first(w, i, source) ? QN_POOL_ADD : 0));
+    qn__push_float_arg(&c, 1.0f / (float)qn__gpu_window_of(l));
+    qn__gpu_launch_over(pass, backward ? QN__K_POOL_ERRORS : QN__K_POOL_FORWARD,
+                        qn__gpu_sixteens((uint64_t)pass->items * pixels, l->from.channels), &c);
+}
+
+static void forward(qn__gpu_pass *pass, uint32_t i) { launch_pool(pass, i, 0); }
+
+static void errors(qn__gpu_pass *pass, uint32_t i) {
+    if (pass->worker->layer[i].source < 0)
+        return;
+    launch_pool(pass, i, 1);
+    qn__gpu_finish_errors(pass, i);
+}
+
+#define POOL                                                                                       \
+    { .forward = forward, .errors = errors }
+
+const qn__gpu_kind qn__gpu_maxpool = POOL, qn__gpu_avgpool = POOL, qn__gpu_globalpool = POOL;
